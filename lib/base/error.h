@@ -1,0 +1,58 @@
+// The one exception type of the library, and the functions that throw it.
+//
+// A message names what is wrong, with what, and what to do next: no capital, no full stop, the
+// subject in single quotes ("cannot open 'a.mp4': No such file or directory"). Only cli/ prints it.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fmt/format.h>
+
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace vfm {
+
+/// Decides the exit status of a program: `usage` is 2 (a bad option, recipe or model folder, found
+/// before any work), `runtime` is 1.
+enum class ErrorKind { runtime, usage };
+
+class Error : public std::runtime_error {
+ public:
+  explicit Error(const std::string& message, ErrorKind kind = ErrorKind::runtime)
+      : std::runtime_error(message), kind_(kind) {}
+  ErrorKind kind() const noexcept { return kind_; }
+
+ private:
+  ErrorKind kind_;
+};
+
+/// Thrown at a safe point after SIGINT or SIGTERM (base/stop.h). Not an error of the input: never
+/// recorded, never skipped over.
+class Stopped : public Error {
+ public:
+  Stopped() : Error("interrupted") {}
+};
+
+/// Throws Error{runtime} with a formatted message.
+template <class... Args>
+[[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) {
+  throw Error(fmt::format(format, std::forward<Args>(args)...));
+}
+
+/// Throws Error{usage}: the caller asked for something that cannot be.
+template <class... Args>
+[[noreturn]] void fail_usage(fmt::format_string<Args...> format, Args&&... args) {
+  throw Error(fmt::format(format, std::forward<Args>(args)...), ErrorKind::usage);
+}
+
+/// The system's text for an errno value ("No such file or directory"). Thread-safe.
+std::string errno_text(int err);
+
+/// Throws Error{runtime}: "<message>: <text of err>".
+template <class... Args>
+[[noreturn]] void fail_errno(int err, fmt::format_string<Args...> format, Args&&... args) {
+  throw Error(fmt::format(format, std::forward<Args>(args)...) + ": " + errno_text(err));
+}
+
+}  // namespace vfm

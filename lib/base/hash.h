@@ -1,0 +1,38 @@
+// XXH3 hashes: content addresses, checksums, random keys. Not for security.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace vfm {
+
+/// XXH3, 64 bits, seed 0.
+std::uint64_t xxh3_64(const void* data, std::size_t size) noexcept;
+
+/// XXH3, 64 and 128 bits of a stream. hex64 is 16 lower-case digits, hex128 is 32, both in the
+/// canonical (big-endian) order that `xxhsum -H3` and `xxhsum -H2` print.
+class Hasher {
+ public:
+  Hasher();
+  ~Hasher();
+  Hasher(Hasher&&) noexcept;
+  Hasher& operator=(Hasher&&) noexcept;
+
+  Hasher& update(const void* data, std::size_t size);
+  Hasher& update(std::string_view text) { return update(text.data(), text.size()); }
+  std::string hex64() const;
+  std::string hex128() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// hex128 of one piece of text.
+std::string hash_hex(std::string_view text);
+
+}  // namespace vfm

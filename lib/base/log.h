@@ -1,0 +1,47 @@
+// Speech of the library: messages for people, never data.
+//
+// The library does not print. A message goes to one sink, which cli/ sets at start (stderr, with the
+// program's name); without a sink messages are dropped, so library users hear nothing.
+// Thread-safety: set_log_sink before threads start; the rest from any thread.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fmt/format.h>
+
+#include <string_view>
+#include <utility>
+
+namespace vfm {
+
+/// -q shows errors only; the default adds warnings; -v info; -vv debug.
+enum class LogLevel { error = 0, warning = 1, info = 2, debug = 3 };
+
+using LogSink = void (*)(LogLevel level, std::string_view message);
+
+/// `level` is the least important level that still reaches the sink.
+void set_log_sink(LogSink sink, LogLevel level);
+LogLevel log_level();
+void log_message(LogLevel level, std::string_view message);
+
+template <class... Args>
+void log_at(LogLevel level, fmt::format_string<Args...> format, Args&&... args) {
+  if (level <= log_level()) log_message(level, fmt::format(format, std::forward<Args>(args)...));
+}
+template <class... Args>
+void log_error(fmt::format_string<Args...> format, Args&&... args) {
+  log_at(LogLevel::error, format, std::forward<Args>(args)...);
+}
+template <class... Args>
+void log_warning(fmt::format_string<Args...> format, Args&&... args) {
+  log_at(LogLevel::warning, format, std::forward<Args>(args)...);
+}
+template <class... Args>
+void log_info(fmt::format_string<Args...> format, Args&&... args) {
+  log_at(LogLevel::info, format, std::forward<Args>(args)...);
+}
+template <class... Args>
+void log_debug(fmt::format_string<Args...> format, Args&&... args) {
+  log_at(LogLevel::debug, format, std::forward<Args>(args)...);
+}
+
+}  // namespace vfm

@@ -1,0 +1,74 @@
+// Counter-based random numbers: Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as
+// 1, 2, 3", SC 2011).
+//
+// Every random number of vfm is a pure function of (seed, purpose, step or epoch, sample key,
+// element index). There is no state to save, nothing depends on rank, thread or arrival order, and
+// element i can be had without drawing elements 0..i-1.
+// Thread-safety: values, free to copy and share.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace vfm {
+
+/// One block of four 32-bit words: the bare cipher, 10 rounds, the published constants.
+std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter,
+                                        std::array<std::uint32_t, 2> key) noexcept;
+
+/// What a stream is for. Part of the counter, so streams for different purposes never overlap.
+/// The values are part of saved results: never renumber, only add.
+enum class Purpose : std::uint32_t {
+  weight_init = 1,     // key: hash of the parameter's name
+  noise = 2,           // training noise: step, sample key
+  sigma = 3,           // noise level: step, sample key
+  text_dropout = 4,    // step, sample key
+  data_order = 5,      // epoch
+  sampler_noise = 6,   // generation: prompt index or key
+  shard_shuffle = 7,   // global shuffle of vfm-shard
+  validation = 8,      // fixed noise of the validation loss
+  sigma_strata = 9,    // which stratum of the noise level a sample of the step gets
+  split = 10,          // train/val split by source
+  crop = 11,           // random crops of vfm-pack
+  projection = 12,     // fixed random vectors of the hashing text embedder
+  test = 13,
+};
+
+/// An indexed, stateless stream of random numbers.
+class Random {
+ public:
+  /// `step` is a step, epoch or other counter below 2^32; `key` a 64-bit hash that names the sample.
+  Random(std::uint64_t seed, Purpose purpose, std::uint32_t step = 0,
+         std::uint64_t key = 0) noexcept;
+
+  /// 32 random bits, element `i`.
+  std::uint32_t bits(std::uint64_t i) const noexcept;
+  /// Uniform in the open interval (0, 1), element `i`; 32 random bits, never 0 and never 1.
+  double uniform(std::uint64_t i) const noexcept;
+  /// Standard normal, element `i` (Box-Muller over words 2k and 2k+1 of the stream).
+  float normal(std::uint64_t i) const noexcept;
+  /// out[j] = normal(first + j). The fast way to many normals.
+  void fill_normal(std::span<float> out, std::uint64_t first = 0) const noexcept;
+  /// out[j] = uniform(first + j) as float.
+  void fill_uniform(std::span<float> out, std::uint64_t first = 0) const noexcept;
+  /// A uniformly random permutation of 0..n-1 (Fisher-Yates on this stream).
+  std::vector<std::uint64_t> permutation(std::uint64_t n) const;
+
+ private:
+  std::array<std::uint32_t, 4> block(std::uint64_t index) const noexcept;
+  std::array<std::uint32_t, 2> key_;      // from the seed
+  std::array<std::uint32_t, 2> sample_;   // folded from purpose, step and sample key
+};
+
+/// The 64-bit name of a sample for Random: XXH3 of its key string.
+std::uint64_t random_key(std::string_view sample_key) noexcept;
+
+/// Inverse of the standard normal CDF (Acklam's rational approximation with one Halley step; relative
+/// error below 1e-9). 0 < p < 1.
+double inverse_normal_cdf(double p);
+
+}  // namespace vfm

@@ -1,0 +1,29 @@
+// Exact time: a stream's time base and timestamps in it.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+namespace vfm {
+
+/// num/den, den > 0. A time base (1/12800) or a frame rate (30000/1001).
+struct Rational {
+  std::int64_t num = 0;
+  std::int64_t den = 1;
+
+  double value() const { return static_cast<double>(num) / static_cast<double>(den); }
+  friend bool operator==(const Rational&, const Rational&) = default;
+};
+
+/// A half-open span [begin, end) of timestamps in units of `base` seconds.
+struct Span {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+  Rational base;
+
+  double begin_seconds() const { return static_cast<double>(begin) * base.value(); }
+  double end_seconds() const { return static_cast<double>(end) * base.value(); }
+  double seconds() const { return static_cast<double>(end - begin) * base.value(); }
+};
+
+}  // namespace vfm

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/slots.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <vector>
+
+#include "base/error.h"
+#include "base/stop.h"
+
+namespace vfm {
+
+struct Slots::State {
+  int threads = 1;
+  int read_fd = -1, write_fd = -1;
+  bool own_fds = false;
+  std::mutex mutex;
+  std::condition_variable freed;
+  int held = 0;
+  bool implicit_free = true;        // the slot every make child owns without a token
+  std::vector<char> tokens;         // borrowed; the bytes go back as they came
+};
+
+namespace {
+
+/// The value of --jobserver-auth= (make 4.2+) or --jobserver-fds= (older), the last one given.
+std::string jobserver_auth(const std::string& makeflags) {
+  for (const char* option : {"--jobserver-auth=", "--jobserver-fds="}) {
+    const std::size_t at = makeflags.rfind(option);
+    if (at == std::string::npos) continue;
+    const std::size_t begin = at + std::char_traits<char>::length(option);
+    return makeflags.substr(begin, makeflags.find(' ', begin) - begin);
+  }
+  return {};
+}
+
+bool is_open(int fd) { return fd >= 0 && ::fcntl(fd, F_GETFD) != -1; }
+
+}  // namespace
+
+Slots::Slots(int threads) : state_(std::make_unique<State>()) {
+  state_->threads = std::max(1, threads);
+}
+
+Slots::Slots(int threads, const std::string& makeflags) : Slots(threads) {
+  const std::string auth = jobserver_auth(makeflags);
+  if (auth.starts_with("fifo:")) {
+    const int fd = ::open(auth.c_str() + 5, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+    if (fd >= 0) state_->read_fd = state_->write_fd = fd, state_->own_fds = true;
+    return;
+  }
+  int read_fd = -1, write_fd = -1;
+  const char* end = auth.data() + auth.size();
+  const auto first = std::from_chars(auth.data(), end, read_fd);
+  if (first.ec != std::errc{} || first.ptr == end || *first.ptr != ',') return;
+  if (std::from_chars(first.ptr + 1, end, write_fd).ec != std::errc{}) return;
+  if (!is_open(read_fd) || !is_open(write_fd)) return;
+  // make's own descriptor blocks, and another program may take the token between poll and read. A
+  // new description of the same pipe can be non-blocking without changing make's.
+  const std::string self = fmt::format("/proc/self/fd/{}", read_fd);
+  state_->read_fd = ::open(self.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  if (state_->read_fd < 0) return;
+  state_->own_fds = true;
+  state_->write_fd = write_fd;
+}
+
+Slots::~Slots() {
+  if (state_->own_fds && state_->read_fd >= 0) ::close(state_->read_fd);
+}
+
+int Slots::threads() const { return state_->threads; }
+bool Slots::has_jobserver() const { return state_->read_fd >= 0; }
+
+void Slots::acquire() {
+  State& s = *state_;
+  std::unique_lock lock(s.mutex);
+  for (;;) {
+    check_stop();
+    if (s.held < s.threads) {
+      if (s.read_fd < 0) break;
+      if (s.implicit_free) {
+        s.implicit_free = false;
+        break;
+      }
+      // Wait in short turns and outside the lock, so that release() and stop requests get through.
+      lock.unlock();
+      pollfd ready{s.read_fd, POLLIN, 0};
+      const int polled = ::poll(&ready, 1, 50);
+      lock.lock();
+      if (polled <= 0) continue;
+      if (s.held >= s.threads) continue;
+      char token;
+      const ssize_t got = ::read(s.read_fd, &token, 1);
+      if (got == 1) {
+        s.tokens.push_back(token);
+        break;
+      }
+      if (got == 0 || (errno != EAGAIN && errno != EINTR))
+        fail("the jobserver of make went away; run the command again, or with -j N outside make");
+      continue;
+    }
+    s.freed.wait_for(lock, std::chrono::milliseconds(50));
+  }
+  ++s.held;
+}
+
+void Slots::release() noexcept {
+  State& s = *state_;
+  const std::lock_guard lock(s.mutex);
+  --s.held;
+  if (!s.tokens.empty()) {
+    const char token = s.tokens.back();
+    s.tokens.pop_back();
+    while (::write(s.write_fd, &token, 1) < 0 && errno == EINTR) {
+    }
+  } else {
+    s.implicit_free = true;
+  }
+  s.freed.notify_one();
+}
+
+}  // namespace vfm

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/stop.h"
+
+#include <atomic>
+
+#include "base/error.h"
+
+namespace vfm {
+namespace {
+std::atomic<int> g_signal{0};
+static_assert(std::atomic<int>::is_always_lock_free, "set from a signal handler");
+}  // namespace
+
+void request_stop(int signal_number) noexcept {
+  int none = 0;
+  g_signal.compare_exchange_strong(none, signal_number);
+}
+
+int stop_signal() noexcept { return g_signal.load(std::memory_order_relaxed); }
+
+void check_stop() {
+  if (stop_signal() != 0) throw Stopped();
+}
+
+}  // namespace vfm

@@ -1,0 +1,17 @@
+// The stop flag: how SIGINT and SIGTERM reach loops without a handler doing work.
+//
+// cli/ sets it from the signal handler; long loops call check_stop() between items, finish or
+// abandon what they hold by ordinary unwinding, and the runner re-raises the signal at the end.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+namespace vfm {
+
+/// Async-signal-safe. The first signal wins.
+void request_stop(int signal_number) noexcept;
+/// The signal that asked to stop, or 0.
+int stop_signal() noexcept;
+/// Throws Stopped when a stop was asked for.
+void check_stop();
+
+}  // namespace vfm

@@ -1,0 +1,23 @@
+// Numbers with units, as people write them in options.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace vfm {
+
+/// "512", "64KiB", "1GiB", "500MB" (decimal), "2G" (binary, like dd). Throws Error{usage}.
+std::uint64_t parse_bytes(std::string_view text);
+/// "2", "2s", "500ms", "1.5m", "1h" in seconds; not negative. Throws Error{usage}.
+double parse_seconds(std::string_view text);
+
+/// "1.5 GiB", "312 B".
+std::string format_bytes(double bytes);
+/// "1h02m", "3m20s", "12.5s".
+std::string format_seconds(double seconds);
+/// "12.3k", "4.56M": three digits and a decimal prefix.
+std::string format_count(double count);
+
+}  // namespace vfm

@@ -1,0 +1,55 @@
+// Option groups that several tools share, so that a flag means the same everywhere.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace vfm::cli {
+
+/// Positional inputs: paths, URLs, manifest files, or "-" (the default) for lines on standard input.
+struct InputOptions {
+  std::vector<std::string> inputs;
+  void add(CLI::App& app, const std::string& name, const std::string& help);
+  /// The inputs, "-" if none. Throws Error{usage} with a hint when that is a terminal.
+  std::vector<std::string> resolved() const;
+};
+
+/// -o/--output DIR and --force (write again what is already there).
+struct OutputOptions {
+  std::string directory;
+  bool force = false;
+  void add(CLI::App& app, bool required, const std::string& help);
+};
+
+/// -j/--jobs N: 0 means as many as there are processors.
+struct JobOptions {
+  int jobs = 0;
+  void add(CLI::App& app);
+  int resolved() const;
+};
+
+/// --seed N (default 0).
+struct SeedOptions {
+  std::uint64_t seed = 0;
+  void add(CLI::App& app);
+};
+
+/// --report FILE.html
+struct ReportOptions {
+  std::string path;
+  void add(CLI::App& app, const std::string& help);
+};
+
+/// An option whose value is written with a unit: "64MiB", "2s". Parsed by base/units.h.
+void add_bytes_option(CLI::App& app, const std::string& names, std::uint64_t& bytes,
+                      const std::string& help);
+void add_seconds_option(CLI::App& app, const std::string& names, double& seconds,
+                        const std::string& help);
+
+}  // namespace vfm::cli

@@ -1,0 +1,54 @@
+// A folder of latents, as vfm-pack writes it and vfm-train reads it.
+//
+//   DIR/latents.json      tokenizer config, text encoder name and width, channel mean and std, version
+//   DIR/train/*.tar       KEY.latent.npy (fp16, C T H W), KEY.text.npy (fp16, tokens x dim), KEY.json
+//   DIR/train/index.jsonl one line a sample, in shard order: the length index
+//   DIR/val/...           the same, if there is a validation split
+// The index alone plans packs: no tensor is read for that.
+// Thread-safety: read() from any thread.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+
+namespace vfm::data {
+
+/// One line of the length index.
+struct Entry {
+  std::string key;
+  std::string shard;        ///< relative to the split's folder
+  std::int64_t row = 0;     ///< of the sample in its shard
+  int frames = 1, height = 0, width = 0;  ///< of the latent
+  double fps = 0;           ///< 0 for an image
+  int text_tokens = 0;
+};
+
+struct LatentSample {
+  std::vector<float> latent;  ///< (C, T, H, W)
+  std::vector<float> text;    ///< (tokens, dim)
+  Json meta;                  ///< KEY.json
+};
+
+class LatentSet {
+ public:
+  /// `split` is "train" or "val". Throws Error{usage} if DIR is not a folder of latents.
+  LatentSet(const std::string& directory, const std::string& split);
+  ~LatentSet();
+  LatentSet(LatentSet&&) noexcept;
+
+  const Json& info() const;                   ///< latents.json
+  const std::vector<Entry>& entries() const;
+  /// Checks sizes against the index. Throws Error naming key and shard.
+  LatentSample read(std::size_t i) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace vfm::data

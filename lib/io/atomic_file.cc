@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/atomic_file.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <utility>
+
+#include "base/error.h"
+
+namespace vfm::io {
+namespace {
+
+/// Whether `path` still names the file behind `fd` (its writer may just have renamed it away).
+bool names_file(const std::string& path, int fd) {
+  struct stat by_name {}, by_fd {};
+  return ::stat(path.c_str(), &by_name) == 0 && ::fstat(fd, &by_fd) == 0 &&
+         by_name.st_ino == by_fd.st_ino && by_name.st_dev == by_fd.st_dev;
+}
+
+File open_locked(const std::string& temporary, const std::string& target) {
+  for (;;) {
+    const int fd = ::open(temporary.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (fd < 0) fail_errno(errno, "cannot create '{}'", target);
+    File file(fd, target);
+    if (::flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+      fail("'{}' is being written by another program; wait for it, or choose another output",
+           target);
+    // Any other failure of flock means a file system without locks: go on without one.
+    if (!names_file(temporary, fd)) continue;
+    if (::ftruncate(fd, 0) != 0) fail_errno(errno, "cannot create '{}'", target);
+    return file;
+  }
+}
+
+}  // namespace
+
+AtomicFile::AtomicFile(std::string path)
+    : path_(std::move(path)),
+      temporary_(join_path(dir_name(path_), "." + base_name(path_) + ".tmp")),
+      file_(open_locked(temporary_, path_)) {}
+
+AtomicFile::AtomicFile(AtomicFile&& other) noexcept
+    : path_(std::move(other.path_)),
+      temporary_(std::exchange(other.temporary_, {})),
+      file_(std::move(other.file_)),
+      written_(other.written_) {}
+
+AtomicFile::~AtomicFile() { abandon(); }
+
+void AtomicFile::write(const void* data, std::size_t size) {
+  file_.write_all(data, size);
+  written_ += size;
+}
+
+void AtomicFile::commit() {
+  if (::fsync(file_.fd()) != 0) fail_errno(errno, "cannot write '{}'", path_);
+  if (std::rename(temporary_.c_str(), path_.c_str()) != 0)
+    fail_errno(errno, "cannot create '{}'", path_);
+  temporary_.clear();
+  file_.close();
+  sync_directory(dir_name(path_));
+}
+
+void AtomicFile::abandon() noexcept {
+  if (temporary_.empty()) return;
+  ::unlink(temporary_.c_str());
+  temporary_.clear();
+}
+
+void write_file(const std::string& path, std::string_view contents) {
+  AtomicFile file(path);
+  file.write(contents);
+  file.commit();
+}
+
+void update_file(const std::string& path, std::string_view contents) {
+  if (file_exists(path) && read_file(path) == contents) return;
+  write_file(path, contents);
+}
+
+void sync_directory(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) fail_errno(errno, "cannot open directory '{}'", path);
+  const File directory(fd, path);
+  // Some network file systems cannot sync a directory and say EINVAL; their rename is durable.
+  if (::fsync(fd) != 0 && errno != EINVAL) fail_errno(errno, "cannot write directory '{}'", path);
+}
+
+}  // namespace vfm::io

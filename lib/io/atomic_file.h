@@ -1,0 +1,55 @@
+// Outputs that appear whole or not at all.
+//
+// An AtomicFile writes ".NAME.tmp" beside its target and renames it at commit, after fsync of the
+// file; then it syncs the directory. Killed at any moment, the target is absent, old or complete. The
+// temporary name is fixed, so that a second run overwrites what a killed one left; a lock on it keeps
+// two living writers of one target apart.
+// Thread-safety: one thread at a time.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "io/file.h"
+
+namespace vfm::io {
+
+class AtomicFile {
+ public:
+  /// Creates the temporary file (the directory must exist). Throws Error; "... is being written by
+  /// another program" when a living writer holds the target.
+  explicit AtomicFile(std::string path);
+  /// Abandons, unless committed: the temporary file is removed.
+  ~AtomicFile();
+  AtomicFile(AtomicFile&& other) noexcept;
+  AtomicFile& operator=(AtomicFile&&) = delete;
+
+  const std::string& path() const { return path_; }
+  const std::string& temporary_path() const { return temporary_; }
+  int fd() const { return file_.fd(); }
+
+  void write(const void* data, std::size_t size);
+  void write(std::string_view text) { write(text.data(), text.size()); }
+  std::uint64_t bytes_written() const { return written_; }
+  /// The temporary was filled through fd() or by another library: only fsync and rename are left.
+  /// Throws Error, and then the target is as before.
+  void commit();
+  void abandon() noexcept;
+
+ private:
+  std::string path_, temporary_;
+  File file_;
+  std::uint64_t written_ = 0;
+};
+
+/// AtomicFile in one call.
+void write_file(const std::string& path, std::string_view contents);
+/// write_file, but an existing file with the same bytes is left untouched (its time stamp stays, so
+/// make sees no change).
+void update_file(const std::string& path, std::string_view contents);
+/// fsync of a directory, after a rename or unlink in it.
+void sync_directory(const std::string& path);
+
+}  // namespace vfm::io

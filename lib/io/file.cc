@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cctype>
+#include <cerrno>
+#include <filesystem>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/stop.h"
+
+namespace vfm::io {
+
+File::~File() {
+  if (fd_ >= 0) ::close(fd_);
+}
+File::File(File&& other) noexcept
+    : fd_(std::exchange(other.fd_, -1)), path_(std::move(other.path_)) {}
+File& File::operator=(File&& other) noexcept {
+  std::swap(fd_, other.fd_);
+  std::swap(path_, other.path_);
+  return *this;
+}
+
+File File::open_read(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) fail_errno(errno, "cannot open '{}'", path);
+  File file(fd, path);
+  struct stat info {};
+  if (::fstat(fd, &info) != 0) fail_errno(errno, "cannot read '{}'", path);
+  if (S_ISDIR(info.st_mode)) fail_errno(EISDIR, "cannot open '{}'", path);
+  return file;
+}
+
+std::uint64_t File::size() const {
+  struct stat info {};
+  if (::fstat(fd_, &info) != 0) fail_errno(errno, "cannot read '{}'", path_);
+  return static_cast<std::uint64_t>(info.st_size);
+}
+
+void File::pread_exact(void* out, std::size_t size, std::uint64_t offset) const {
+  auto* to = static_cast<char*>(out);
+  while (size > 0) {
+    const ssize_t got = ::pread(fd_, to, size, static_cast<off_t>(offset));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) fail_errno(errno, "cannot read '{}'", path_);
+    if (got == 0) fail("'{}' is truncated: it ends at byte {}, {} more were expected", path_,
+                       offset, size);
+    to += got;
+    offset += static_cast<std::uint64_t>(got);
+    size -= static_cast<std::size_t>(got);
+  }
+}
+
+std::size_t File::read_some(void* out, std::size_t size) {
+  for (;;) {
+    const ssize_t got = ::read(fd_, out, size);
+    if (got >= 0) return static_cast<std::size_t>(got);
+    if (errno != EINTR) fail_errno(errno, "cannot read '{}'", path_);
+    check_stop();
+  }
+}
+
+void File::write_all(const void* data, std::size_t size) {
+  const auto* from = static_cast<const char*>(data);
+  while (size > 0) {
+    const ssize_t put = ::write(fd_, from, size);
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) fail_errno(errno, "cannot write '{}'", path_);
+    from += put;
+    size -= static_cast<std::size_t>(put);
+  }
+}
+
+void File::close() {
+  if (fd_ < 0) return;
+  const int fd = std::exchange(fd_, -1);
+  if (::close(fd) != 0 && errno != EINTR) fail_errno(errno, "cannot write '{}'", path_);
+}
+
+MappedFile::MappedFile(const std::string& path) : path_(path) {
+  const File file = File::open_read(path);
+  size_ = file.size();
+  if (size_ == 0) return;
+  void* map = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file.fd(), 0);
+  if (map == MAP_FAILED) fail_errno(errno, "cannot map '{}'", path);
+  data_ = static_cast<const std::byte*>(map);
+}
+MappedFile::~MappedFile() {
+  if (data_) ::munmap(const_cast<std::byte*>(data_), size_);
+}
+MappedFile::MappedFile(MappedFile&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)),
+      size_(std::exchange(other.size_, 0)),
+      path_(std::move(other.path_)) {}
+MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(size_, other.size_);
+  std::swap(path_, other.path_);
+  return *this;
+}
+
+std::string read_file(const std::string& path) {
+  File file = File::open_read(path);
+  std::string text;
+  std::vector<char> buffer(1 << 16);
+  while (const std::size_t got = file.read_some(buffer.data(), buffer.size()))
+    text.append(buffer.data(), got);
+  return text;
+}
+
+bool file_exists(const std::string& path) {
+  struct stat info {};
+  return ::stat(path.c_str(), &info) == 0;
+}
+
+std::string hash_file(const std::string& path) {
+  File file = File::open_read(path);
+  Hasher hasher;
+  std::vector<char> buffer(1 << 20);
+  while (const std::size_t got = file.read_some(buffer.data(), buffer.size())) {
+    hasher.update(buffer.data(), got);
+    check_stop();
+  }
+  return hasher.hex128();
+}
+
+void make_directories(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (error) fail_errno(error.value(), "cannot create directory '{}'", path);
+}
+
+std::string base_name(std::string_view path) {
+  while (path.size() > 1 && path.ends_with('/')) path.remove_suffix(1);
+  return std::string(path.substr(path.rfind('/') + 1));
+}
+
+std::string dir_name(std::string_view path) {
+  while (path.size() > 1 && path.ends_with('/')) path.remove_suffix(1);
+  const std::size_t slash = path.rfind('/');
+  if (slash == std::string_view::npos) return ".";
+  return std::string(slash == 0 ? "/" : path.substr(0, slash));
+}
+
+std::string stem(std::string_view path) {
+  const std::string name = base_name(path);
+  return name.substr(0, name.find('.', 1));
+}
+
+std::string extension(std::string_view path) {
+  const std::string name = base_name(path);
+  const std::size_t dot = name.rfind('.');
+  if (dot == std::string::npos || dot == 0) return {};
+  std::string ext = name.substr(dot + 1);
+  for (char& c : ext) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return ext;
+}
+
+std::string join_path(std::string_view directory, std::string_view name) {
+  if (directory.empty() || directory == "." || name.starts_with('/')) return std::string(name);
+  std::string path(directory);
+  if (!path.ends_with('/')) path += '/';
+  return path.append(name);
+}
+
+bool is_url(std::string_view path) {
+  const std::size_t colon = path.find("://");
+  if (colon == 0 || colon == std::string_view::npos) return false;
+  for (const char c : path.substr(0, colon))
+    if (!std::isalnum(static_cast<unsigned char>(c)) && c != '+' && c != '-' && c != '.')
+      return false;
+  return true;
+}
+
+}  // namespace vfm::io

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/manifest.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/stop.h"
+#include "io/atomic_file.h"
+
+namespace vfm::io {
+namespace {
+
+constexpr std::size_t kMaxLine = std::size_t{16} << 20;
+
+std::string_view trim(std::string_view text) {
+  const char* blanks = " \t\r\n";
+  const std::size_t begin = text.find_first_not_of(blanks);
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(blanks) - begin + 1);
+}
+
+Record bare_path(std::string_view path, std::string_view where) {
+  for (const char c : path)
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
+      fail("{} is neither a JSON object nor a path", where);
+  Record record;
+  record.kind = extension(path) == "tar" ? "shard" : "video";
+  record.json = {{"kind", record.kind}, {"path", std::string(path)}};
+  record.where = where;
+  return record;
+}
+
+bool is_manifest_file(const std::string& argument) {
+  const std::string ext = extension(argument);
+  return !is_url(argument) && (ext == "jsonl" || ext == "ndjson");
+}
+
+}  // namespace
+
+Record parse_record(std::string_view line, std::string_view where) {
+  line = trim(line);
+  if (line.empty()) fail("{} is empty", where);
+  if (line.front() != '{') {
+    if (line.front() == '[' || line.front() == '"')
+      fail("{} is JSON but not an object", where);
+    return bare_path(line, where);
+  }
+  Record record;
+  record.json = parse_json(line, where);
+  record.where = where;
+  record.kind = need_string(record.json, "kind", where);
+  if (record.json.contains("path")) record.path();  // throws if it is not a string
+  if (const auto columns = record.json.find("columns"); columns != record.json.end()) {
+    if (!columns->is_object()) fail("'columns' of {} is not an object", where);
+    for (const auto& [name, path] : columns->items())
+      if (!path.is_string()) fail("column '{}' of {} is not a path", name, where);
+  }
+  return record;
+}
+
+std::vector<std::string> column_tars(const Record& shard) {
+  std::vector<std::string> tars;
+  if (const auto columns = shard.json.find("columns"); columns != shard.json.end())
+    for (const auto& path : *columns)
+      if (std::find(tars.begin(), tars.end(), path.get<std::string>()) == tars.end())
+        tars.push_back(path.get<std::string>());
+  if (tars.empty()) tars.push_back(shard.path());
+  return tars;
+}
+
+struct ManifestReader::Source {
+  File file;
+  std::string name;       // for messages
+  std::string buffer;     // bytes read and not yet handed out, from `begin`
+  std::size_t begin = 0;
+  std::size_t line = 0;
+  bool ended = false;
+
+  /// The next line without its end, or nothing. A last line without newline counts.
+  std::optional<std::string> next_line() {
+    for (;;) {
+      const std::size_t end = buffer.find('\n', begin);
+      if (end != std::string::npos || (ended && begin < buffer.size())) {
+        const std::size_t stop = std::min(end, buffer.size());
+        std::string text = buffer.substr(begin, stop - begin);
+        begin = std::min(stop + 1, buffer.size());
+        ++line;
+        return text;
+      }
+      if (ended) return std::nullopt;
+      buffer.erase(0, begin);
+      begin = 0;
+      if (buffer.size() > kMaxLine) fail("line {} of {} is longer than 16 MiB", line + 1, name);
+      const std::size_t old = buffer.size();
+      buffer.resize(old + (1 << 16));
+      check_stop();
+      const std::size_t got = file.read_some(buffer.data() + old, 1 << 16);
+      buffer.resize(old + got);
+      ended = got == 0;
+    }
+  }
+};
+
+ManifestReader::ManifestReader(std::vector<std::string> arguments, OnBad on_bad)
+    : arguments_(std::move(arguments)), on_bad_(std::move(on_bad)) {}
+ManifestReader::~ManifestReader() = default;
+
+bool ManifestReader::next_source() {
+  const std::string& argument = arguments_[next_argument_];
+  if (argument != "-" && !is_manifest_file(argument)) return false;
+  ++next_argument_;
+  source_ = std::make_unique<Source>();
+  source_->name = argument == "-" ? "standard input" : fmt::format("'{}'", argument);
+  if (argument == "-") {
+    source_->file = File(::dup(STDIN_FILENO), source_->name);
+    if (!source_->file) fail_errno(errno, "cannot read standard input");
+  } else {
+    source_->file = File::open_read(argument);
+  }
+  return true;
+}
+
+std::optional<Record> ManifestReader::next() {
+  for (;;) {
+    if (!source_) {
+      if (next_argument_ == arguments_.size()) return std::nullopt;
+      if (!next_source()) {
+        const std::string& path = arguments_[next_argument_++];
+        return bare_path(path, fmt::format("argument '{}'", path));
+      }
+    }
+    const auto text = source_->next_line();
+    if (!text) {
+      source_.reset();
+      continue;
+    }
+    const std::string where = fmt::format("line {} of {}", source_->line, source_->name);
+    if (trim(*text).empty()) continue;
+    try {
+      return parse_record(*text, where);
+    } catch (const Error& error) {
+      on_bad_(where, error.what());
+    }
+  }
+}
+
+void ManifestWriter::write(const Json& record) {
+  const std::string line = dump_json(record) + "\n";
+  const std::lock_guard lock(mutex_);
+  std::string_view rest = line;
+  while (!rest.empty()) {
+    const ssize_t put = ::write(fd_, rest.data(), rest.size());
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) fail_errno(errno, "cannot write standard output");
+    rest.remove_prefix(static_cast<std::size_t>(put));
+  }
+}
+
+ErrorLog::ErrorLog(std::string path, std::string tool)
+    : path_(std::move(path)), tool_(std::move(tool)) {}
+ErrorLog::~ErrorLog() = default;
+
+void ErrorLog::add(const std::string& input, const std::string& message, const Json& extra) {
+  Json record = {{"tool", tool_}, {"input", input}, {"error", message}};
+  for (const auto& [name, value] : extra.items()) record[name] = value;
+  {
+    const std::lock_guard lock(mutex_);
+    lines_.push_back(dump_json(record) + "\n");
+  }
+  log_warning("{}: {}", input, message);
+}
+
+std::size_t ErrorLog::count() const {
+  const std::lock_guard lock(mutex_);
+  return lines_.size();
+}
+
+void ErrorLog::finish() {
+  const std::lock_guard lock(mutex_);
+  if (lines_.empty()) {
+    if (::unlink(path_.c_str()) != 0 && errno != ENOENT)
+      fail_errno(errno, "cannot remove '{}'", path_);
+    return;
+  }
+  std::string text;
+  for (const std::string& line : lines_) text += line;
+  update_file(path_, text);
+}
+
+}  // namespace vfm::io

@@ -1,0 +1,94 @@
+// The manifest: JSON Lines between the tools (vfm-manifest(5)).
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.h"
+#include "io/file.h"
+
+namespace vfm::io {
+
+/// One line of a manifest. A bare path or URL becomes {"kind": K, "path": P}, K by its extension:
+/// "shard" for .tar, else "video".
+struct Record {
+  std::string kind;   ///< "video", "shard", "checkpoint", "clip", ...
+  Json json;          ///< the whole object, unknown keys included, in their order
+  std::string where;  ///< for messages: "line 3 of standard input", "argument 'a.mp4'"
+
+  std::string path() const { return need_string(json, "path", where); }
+};
+
+/// The tars that hold a shard's columns, in the order of its "columns" map, each path once; a shard
+/// without "columns" is its own path.
+std::vector<std::string> column_tars(const Record& shard);
+
+/// Parses one line: JSON object, or bare path. Throws Error on anything else: not an object, no
+/// "kind", wrong types, control characters in a path. Pure; the fuzz target calls it.
+Record parse_record(std::string_view line, std::string_view where);
+
+/// Reads records from command line arguments: each is a video or shard path or URL, or a manifest file
+/// (".jsonl", ".ndjson"), or "-" for lines on standard input. Blank lines are skipped. Lines over 16
+/// MiB are refused. A bad line is not fatal: `on_bad` hears of it, and reading goes on.
+/// Thread-safety: one thread at a time.
+class ManifestReader {
+ public:
+  using OnBad = std::function<void(const std::string& where, const std::string& message)>;
+  ManifestReader(std::vector<std::string> arguments, OnBad on_bad);
+  ~ManifestReader();
+  /// The next record, or nothing at the end. Throws Error when an argument cannot be opened, Stopped
+  /// after a signal.
+  std::optional<Record> next();
+
+ private:
+  struct Source;
+  bool next_source();
+  std::vector<std::string> arguments_;
+  std::size_t next_argument_ = 0;
+  std::unique_ptr<Source> source_;
+  OnBad on_bad_;
+};
+
+/// Writes records to a descriptor, one line each, at once (a record is a promise that the thing it
+/// names is durable). Thread-safety: any thread, line by line.
+class ManifestWriter {
+ public:
+  /// Standard output by default. Does not own the descriptor.
+  explicit ManifestWriter(int fd = 1) : fd_(fd) {}
+  /// Throws Error when the line cannot be written (closed pipe, full disk).
+  void write(const Json& record);
+
+ private:
+  int fd_;
+  std::mutex mutex_;
+};
+
+/// errors.jsonl: what was skipped, and why. One record an item, in the order of add(). The file
+/// appears at finish() and only if there was an error; an old one is removed if there was none. Each
+/// is also one warning line, at once. Thread-safety: any thread; call add() from the ordered side of
+/// for_each_ordered, so that the file does not depend on -j.
+class ErrorLog {
+ public:
+  /// `tool` is the program's name, stored in each record.
+  ErrorLog(std::string path, std::string tool);
+  ~ErrorLog();
+  /// Records {"tool":…, "input":…, "error":…} plus `extra`'s members, and warns "INPUT: MESSAGE".
+  void add(const std::string& input, const std::string& message, const Json& extra = Json::object());
+  std::size_t count() const;
+  void finish();
+
+ private:
+  std::string path_, tool_;
+  mutable std::mutex mutex_;
+  std::vector<std::string> lines_;
+};
+
+}  // namespace vfm::io

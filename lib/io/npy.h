@@ -1,0 +1,39 @@
+// NumPy .npy files (format version 1.0, read also 2.0 and 3.0): the tensor format every WebDataset
+// reader decodes. C order only. Dtypes: <f2 <f4 <f8 |u1 |i1 <i2 <u2 <i4 <i8.
+// Source: numpy/lib/format.py documentation, NEP 1.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace vfm::io {
+
+struct NpyHeader {
+  std::string dtype;                ///< as in the file: "<f2"
+  std::vector<std::int64_t> shape;  ///< C order; empty for a scalar
+  std::size_t data_offset = 0;      ///< where the data begin, a multiple of 64 in files we write
+
+  std::int64_t elements() const;  ///< product of the shape
+  std::size_t item_size() const;  ///< bytes of one element
+};
+
+/// Parses the header of `bytes` and checks that the data are all there, no more and no less. `what`
+/// names the file in errors. Hostile input gives an Error, never a crash. Pure; fuzzed.
+NpyHeader parse_npy(std::string_view bytes, std::string_view what);
+
+/// Header plus data, ready to store.
+std::string make_npy(std::string_view dtype, const std::vector<std::int64_t>& shape,
+                     const void* data, std::size_t bytes);
+/// float32 -> '<f2' file, rounded to nearest even.
+std::string make_npy_half(const std::vector<std::int64_t>& shape, std::span<const float> values);
+std::string make_npy_float(const std::vector<std::int64_t>& shape, std::span<const float> values);
+
+/// Data of a '<f2', '<f4' or '<f8' file as float32.
+std::vector<float> npy_floats(std::string_view bytes, std::string_view what);
+
+}  // namespace vfm::io

@@ -1,0 +1,95 @@
+// The diffusion transformer of Cosmos-1.0, under the names, shapes and configuration of diffusers'
+// CosmosTransformer3DModel: AdaLN-LoRA, cross-attention to text, per-head QK-RMSNorm, 3D RoPE,
+// learned absolute positions added at every block, exact GELU, no biases.
+//
+// A batch is a *pack*: samples of any sizes, images (one frame) and videos mixed, one after the other.
+// Attention never crosses samples; each sample has its own noise level, frame rate, size and text.
+// Shape letters: S tokens of the pack, D width, H heads, K head dim, C latent channels, P = pt*ph*pw
+// pixels of a patch, E text width, L text tokens of the pack, R samples of the pack (modulation rows).
+// Source: diffusers transformer_cosmos.py; NVIDIA, "Cosmos World Foundation Model Platform" (2025).
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "nn/parameter.h"
+#include "ops/tape.h"
+
+namespace vfm::models {
+
+struct DitConfig {
+  int in_channels = 16;           ///< latent channels, without the padding mask
+  int out_channels = 16;
+  int num_attention_heads = 32;
+  int attention_head_dim = 128;
+  int num_layers = 28;
+  double mlp_ratio = 4.0;
+  int text_embed_dim = 1024;
+  int adaln_lora_dim = 256;
+  std::array<int, 3> max_size = {128, 240, 240};  ///< latent T, H, W of the position tables
+  std::array<int, 3> patch_size = {1, 2, 2};
+  std::array<double, 3> rope_scale = {2.0, 1.0, 1.0};
+  bool concat_padding_mask = true;
+  bool learnable_positions = true;  ///< extra_pos_embed_type "learnable" or null
+
+  int width() const { return num_attention_heads * attention_head_dim; }
+  /// Throws Error{usage} naming the field.
+  void validate() const;
+  Json to_json() const;                       ///< diffusers' config.json, "_class_name" included
+  static DitConfig from_json(const Json& config);  ///< unknown keys of diffusers are kept out, not errors
+};
+
+/// One sample of a pack. Sizes are of the latent, multiples of the patch size.
+struct DitSample {
+  int frames = 1, height = 0, width = 0;
+  float fps = 0;       ///< of the pixels; 0 for an image: temporal position is the bare index
+  float c_noise = 0;   ///< the time input: ln(sigma) / 4
+  int text_tokens = 1; ///< >= 1; "no text" is one zero token
+
+  std::int64_t tokens(const DitConfig& config) const;
+};
+
+struct DitBatch {
+  std::vector<DitSample> samples;
+  Tensor latents;  ///< f32, flat: each sample's (C, T, H, W), already scaled by c_in, one after the other
+  Tensor text;     ///< f32 (L, E): each sample's text tokens, one after the other
+};
+
+class Dit {
+ public:
+  /// Weights are initialised as Cosmos does (xavier uniform, last AdaLN matrices zero, positions and
+  /// time embedding normal 0.02) from Philox(seed, weight_init, name): equal for equal names.
+  /// `compute` is f32 or bf16 (matrix products and activations; norms and sums stay f32).
+  Dit(const DitConfig& config, std::uint64_t seed, DType compute = DType::f32);
+  ~Dit();
+  Dit(Dit&&) noexcept;
+
+  const DitConfig& config() const;
+  /// In a fixed order; stable for the life of the model.
+  const nn::ParameterList& parameters() const;
+  /// Blocks re-run their forward in backward instead of keeping activations.
+  void set_recompute(bool recompute);
+  /// The raw network output F, f32, laid out as batch.latents with out_channels channels.
+  Tensor forward(ops::Tape& tape, const DitBatch& batch) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// What a model of this configuration costs, without building it.
+struct DitCost {
+  std::int64_t parameters = 0;
+  double flops_per_token = 0;     ///< forward and backward, per visual token of a sample of `tokens`
+  double weight_bytes = 0;        ///< parameters, gradients, moments, EMA at training
+  double activation_bytes = 0;    ///< kept for backward, per pack of `pack_tokens`
+};
+DitCost dit_cost(const DitConfig& config, double tokens, double text_tokens, double pack_tokens,
+                 DType compute, bool recompute);
+
+}  // namespace vfm::models

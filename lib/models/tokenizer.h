@@ -1,0 +1,40 @@
+// Video tokenizers: pixels to latents and back, causal in time (the first frame stands alone, then
+// groups of `time_factor` frames), so an image is a one-frame video and 1 + k*time_factor frames make
+// 1 + k latent frames.
+// Thread-safety: const members from any thread.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+
+namespace vfm::models {
+
+/// Pixels: float RGB in [-1, 1], planar (3, T, H, W), T = 1 + k*time_factor, H and W multiples of
+/// space_factor. Latents: float (C, t, h, w).
+class Tokenizer {
+ public:
+  virtual ~Tokenizer() = default;
+  virtual std::string name() const = 0;  ///< "builtin:wavelet"
+  virtual int channels() const = 0;
+  virtual int time_factor() const = 0;
+  virtual int space_factor() const = 0;
+  virtual std::vector<float> encode(std::span<const float> pixels, int frames, int height,
+                                    int width) const = 0;
+  /// The inverse on the bands that were kept; `frames` etc. are of the latent.
+  virtual std::vector<float> decode(std::span<const float> latents, int frames, int height,
+                                    int width) const = 0;
+  /// All that is needed to build it again.
+  virtual Json config() const = 0;
+};
+
+/// Builds what `config` (from config(), or {"name":"builtin:wavelet", ...}) describes. Throws
+/// Error{usage} for an unknown name or key.
+std::unique_ptr<Tokenizer> make_tokenizer(const Json& config);
+
+}  // namespace vfm::models

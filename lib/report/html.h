@@ -1,0 +1,55 @@
+// Self-contained HTML reports: no script from elsewhere, no file beside the page.
+//
+// A Page collects sections and writes one file; pictures are embedded as data URLs, charts are inline
+// SVG. Text is escaped here and nowhere else. Thread-safety: one thread at a time.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace vfm::report {
+
+struct Series {
+  std::string name;
+  std::vector<double> x, y;
+};
+
+/// A picture with a line under it. `data_url` from data_url().
+struct Figure {
+  std::string data_url;
+  std::string caption;
+  bool video = false;  ///< a <video> that loops, instead of an <img>
+};
+
+std::string escape_html(std::string_view text);
+/// "data:image/png;base64,..."
+std::string data_url(std::string_view mime_type, std::string_view bytes);
+/// Inline SVG, axes with round ticks and unit labels.
+std::string line_chart(const std::vector<Series>& series, const std::string& x_label,
+                       const std::string& y_label, bool log_y = false);
+std::string histogram(const std::vector<double>& values, int bins, const std::string& x_label);
+
+class Page {
+ public:
+  explicit Page(std::string title);
+  void heading(const std::string& text);
+  void paragraph(const std::string& text);
+  void table(const std::vector<std::string>& header,
+             const std::vector<std::vector<std::string>>& rows);
+  /// A grid of figures: the contact sheet.
+  void gallery(const std::vector<Figure>& figures, int pixel_width = 160);
+  /// Ready-made markup, from line_chart or histogram.
+  void svg(const std::string& markup, const std::string& caption);
+  /// The whole document.
+  std::string html() const;
+  /// Writes it atomically.
+  void write(const std::string& path) const;
+
+ private:
+  std::string title_, body_;
+};
+
+}  // namespace vfm::report

@@ -1,0 +1,77 @@
+// A tensor: dtype, shape, device and shared storage. No arithmetic (that is ops/).
+//
+// Always contiguous, C order. Copying a Tensor shares its storage; views (reshape, rows) share it too.
+// Storage comes from a caching allocator, so a training step allocates nothing after the first.
+// Thread-safety: reading from any thread; writing through data() is the caller's business.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace vfm {
+
+enum class DType { f32, bf16, f16, i32, i64, u8 };
+enum class Device { cpu, cuda };
+
+std::size_t dtype_size(DType dtype);
+std::string_view dtype_name(DType dtype);  ///< "F32", "BF16", ... as in safetensors
+
+using Shape = std::vector<std::int64_t>;
+std::string to_string(const Shape& shape);  ///< "[2, 3, 64]"
+std::int64_t element_count(const Shape& shape);
+
+class Tensor {
+ public:
+  Tensor() = default;  ///< null: defined() is false
+  /// Uninitialised.
+  explicit Tensor(Shape shape, DType dtype = DType::f32, Device device = Device::cpu);
+  static Tensor zeros(Shape shape, DType dtype = DType::f32, Device device = Device::cpu);
+  /// Copies `values`.
+  static Tensor from(std::span<const float> values, Shape shape);
+  /// Shares memory owned elsewhere (a mapped file); `owner` keeps it alive. Read only by convention.
+  static Tensor borrow(const void* data, Shape shape, DType dtype, std::shared_ptr<const void> owner);
+
+  bool defined() const { return storage_ != nullptr; }
+  const Shape& shape() const { return shape_; }
+  int dims() const { return static_cast<int>(shape_.size()); }
+  std::int64_t size(int dim) const;  ///< negative counts from the end
+  std::int64_t elements() const { return elements_; }
+  std::size_t bytes() const { return static_cast<std::size_t>(elements_) * dtype_size(dtype_); }
+  DType dtype() const { return dtype_; }
+  Device device() const { return device_; }
+
+  void* raw() const { return data_; }
+  template <class T>
+  T* data() const { return static_cast<T*>(data_); }
+  std::span<float> floats() const;  ///< f32 on the CPU only; throws Error otherwise
+
+  Tensor reshape(Shape shape) const;                               ///< no copy; same element count
+  Tensor rows(std::int64_t begin, std::int64_t end) const;         ///< no copy; slice of dim 0
+  Tensor clone() const;
+  Tensor to(DType dtype) const;                                    ///< converted copy, or itself
+  /// Identifies the storage and extent: two views of one buffer at one place compare equal.
+  const void* id() const { return data_; }
+
+ private:
+  Shape shape_;
+  std::int64_t elements_ = 0;
+  DType dtype_ = DType::f32;
+  Device device_ = Device::cpu;
+  void* data_ = nullptr;
+  std::shared_ptr<const void> storage_;
+};
+
+/// Bytes that the CPU allocator hands out now, and the most it ever did.
+struct MemoryStats {
+  std::size_t current = 0, peak = 0;
+};
+MemoryStats cpu_memory();
+
+}  // namespace vfm

@@ -1,0 +1,46 @@
+# Common ground of the command line tests: the tools on PATH, a fresh folder per test, small media.
+# SPDX-License-Identifier: Apache-2.0
+
+setup() {
+  export LC_ALL=C.UTF-8
+  : "${VFM_BIN:?set VFM_BIN to the folder that holds the built tools}"
+  export PATH="$VFM_BIN:$PATH"
+  export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+  unset MAKEFLAGS
+  cd "$BATS_TEST_TMPDIR" || return 1
+}
+
+# quiet_ffmpeg ARGS...: ffmpeg that speaks only of errors and asks nothing.
+quiet_ffmpeg() { ffmpeg -nostdin -loglevel error -y "$@"; }
+
+# make_video FILE [SECONDS [FILTER]]: a small H.264 video of a lavfi source (default: testsrc2, 96x64).
+make_video() {
+  quiet_ffmpeg -f lavfi -i "${3:-testsrc2=size=96x64:rate=12}" -t "${2:-2}" \
+    -c:v libx264 -preset ultrafast -pix_fmt yuv420p "$1"
+}
+
+# make_shots FILE: three shots of 1.5 s, hard cuts at frames 18 and 36 (12 frames a second).
+make_shots() {
+  quiet_ffmpeg -f lavfi -i "color=red:size=96x64:rate=12:duration=1.5" \
+    -f lavfi -i "testsrc2=size=96x64:rate=12:duration=1.5" \
+    -f lavfi -i "color=blue:size=96x64:rate=12:duration=1.5" \
+    -filter_complex "[0][1][2]concat=n=3:v=1" -c:v libx264 -preset ultrafast -pix_fmt yuv420p "$1"
+}
+
+# tree_hash DIR: one hash over names and contents of all files below DIR, in a fixed order.
+tree_hash() {
+  (cd "$1" && find . -type f | LC_ALL=C sort | while read -r f; do sha256sum "$f"; done) | sha256sum
+}
+
+# kill_at_random TIMES COMMAND...: starts the command and kills it with SIGKILL after a short random time, TIMES times.
+kill_at_random() {
+  local times=$1 pid
+  shift
+  for _ in $(seq "$times"); do
+    setsid "$@" >/dev/null 2>&1 3>&- &
+    pid=$!
+    sleep "0.$((RANDOM % 8 + 1))"
+    kill -KILL -- "-$pid" 2>/dev/null || true
+    wait "$pid" 2>/dev/null || true
+  done
+}
