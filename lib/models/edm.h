@@ -1,0 +1,107 @@
+// The EDM frame around the network, shared by training and generation so that the two cannot drift
+// apart: preconditioning, loss weight, and the scale in which the network sees latents.
+//
+// x0 is a latent in *model units* (LatentScale below: every channel has standard deviation
+// sigma_data), x = x0 + sigma * noise what the network is asked to clean, F the raw network output:
+//
+//   D(x; sigma) = c_skip x + c_out F(c_in x, c_noise, text)          the estimate of x0
+//   loss = lambda(sigma) (D - x0)^2 = (F - (x0 - c_skip x) / c_out)^2
+//
+// The last equation holds because lambda = 1 / c_out^2: in units of F every noise level weighs the
+// same. Everything about sigma is double: c_skip and c_out cancel badly in float at large sigma.
+// Source: Karras et al., "Elucidating the Design Space of Diffusion-Based Generative Models"
+// (NeurIPS 2022), table 1; sigma_data 0.5 as there and in Cosmos.
+// Thread-safety: pure functions.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "base/json.h"
+
+namespace vfm::models {
+
+/// Standard deviation of a channel of x0, in model units.
+inline constexpr double kSigmaData = 0.5;
+
+/// The four coefficients at one noise level.
+struct EdmScaling {
+  double skip = 0;   ///< sigma_data^2 / (sigma^2 + sigma_data^2)
+  double out = 0;    ///< sigma sigma_data / sqrt(sigma^2 + sigma_data^2)
+  double in = 0;     ///< 1 / sqrt(sigma^2 + sigma_data^2)
+  double noise = 0;  ///< ln(sigma) / 4, the time input of the network
+};
+
+/// sigma > 0.
+inline EdmScaling edm_scaling(double sigma, double sigma_data = kSigmaData) {
+  const double variance = sigma * sigma + sigma_data * sigma_data;
+  const double root = std::sqrt(variance);
+  return {sigma_data * sigma_data / variance, sigma * sigma_data / root, 1.0 / root,
+          0.25 * std::log(sigma)};
+}
+
+/// lambda(sigma) = (sigma^2 + sigma_data^2) / (sigma sigma_data)^2 = 1 / c_out^2: the weight of
+/// (D - x0)^2 in the loss.
+inline double edm_loss_weight(double sigma, double sigma_data = kSigmaData) {
+  const double product = sigma * sigma_data;
+  return (sigma * sigma + sigma_data * sigma_data) / (product * product);
+}
+
+/// Tokenizer latents to model units and back, channel by channel:
+/// model = (latent - mean) / std * sigma_data. Statistics of the training latents, measured by
+/// vfm-pack, kept in latents.json and in the checkpoint as {"mean":[...],"std":[...]}.
+struct LatentScale {
+  std::vector<double> mean, std;  ///< one a channel; std > 0
+
+  /// Throws Error, naming `what`, unless both lists are there, equally long, finite, std > 0.
+  static LatentScale from_json(const Json& value, std::string_view what);
+  Json to_json() const { return {{"mean", mean}, {"std", std}}; }
+  std::size_t channels() const { return mean.size(); }
+
+  /// `latent` is (C, anything), channels() = C; in place.
+  void to_model(std::span<float> latent) const;
+  void from_model(std::span<float> latent) const;
+};
+
+inline LatentScale LatentScale::from_json(const Json& value, std::string_view what) {
+  LatentScale scale;
+  const auto read = [&](const char* name, std::vector<double>& out) {
+    const auto found = value.is_object() ? value.find(name) : value.end();
+    if (!value.is_object() || found == value.end() || !found->is_array() || found->empty())
+      fail("{} has no list '{}' of channel statistics", what, name);
+    for (const Json& number : *found) {
+      if (!number.is_number() || !std::isfinite(number.get<double>()))
+        fail("'{}' in {} holds something that is not a number", name, what);
+      out.push_back(number.get<double>());
+    }
+  };
+  read("mean", scale.mean);
+  read("std", scale.std);
+  if (scale.mean.size() != scale.std.size())
+    fail("'mean' and 'std' in {} have {} and {} channels", what, scale.mean.size(),
+         scale.std.size());
+  for (const double deviation : scale.std)
+    if (deviation <= 0) fail("'std' in {} holds {}, must be positive", what, deviation);
+  return scale;
+}
+
+inline void LatentScale::to_model(std::span<float> latent) const {
+  const std::size_t plane = latent.size() / channels();
+  for (std::size_t c = 0; c < channels(); ++c)
+    for (float& value : latent.subspan(c * plane, plane))
+      value = static_cast<float>((value - mean[c]) / std[c] * kSigmaData);
+}
+
+inline void LatentScale::from_model(std::span<float> latent) const {
+  const std::size_t plane = latent.size() / channels();
+  for (std::size_t c = 0; c < channels(); ++c)
+    for (float& value : latent.subspan(c * plane, plane))
+      value = static_cast<float>(value / kSigmaData * std[c] + mean[c]);
+}
+
+}  // namespace vfm::models
