@@ -8,6 +8,7 @@
 namespace vfm {
 namespace {
 std::atomic<int> g_signal{0};
+std::atomic<bool> g_wind_up{false};
 static_assert(std::atomic<int>::is_always_lock_free, "set from a signal handler");
 }  // namespace
 
@@ -21,5 +22,8 @@ int stop_signal() noexcept { return g_signal.load(std::memory_order_relaxed); }
 void check_stop() {
   if (stop_signal() != 0) throw Stopped();
 }
+
+void request_wind_up() noexcept { g_wind_up = true; }
+bool wind_up_requested() noexcept { return g_wind_up.load(std::memory_order_relaxed); }
 
 }  // namespace vfm

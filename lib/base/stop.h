@@ -14,4 +14,9 @@ int stop_signal() noexcept;
 /// Throws Stopped when a stop was asked for.
 void check_stop();
 
+/// The gentle form, for SIGUSR1 (Slurm's warning before the time limit): finish the step, save, and
+/// end well. Only long-running work with something to save looks at it. Async-signal-safe.
+void request_wind_up() noexcept;
+bool wind_up_requested() noexcept;
+
 }  // namespace vfm

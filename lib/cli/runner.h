@@ -1,13 +1,15 @@
-// The one place that parses arguments, prints, installs signal handlers and chooses the exit status.
+// The one place that parses arguments, prints, installs signal handlers, reads the environment and
+// chooses the exit status.
 //
-// A tool is a class with options, parse-time checks and run(); its main is `return vfm::cli::run(argc,
-// argv, tool);`. Parsing opens nothing; run() does the work and throws.
+// A tool is a class with options, checks and run(); its main is `return vfm::cli::run(argc, argv,
+// tool);`. Parsing opens nothing; run() does the work and throws.
 // Exit status: 0 done; 1 some items failed (recorded), or a runtime error; 2 a bad option, recipe or
 // model folder, found before any work; a signal is re-raised, so the shell sees 128+n.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <string>
+#include <string_view>
 
 namespace CLI {
 class App;
@@ -19,11 +21,18 @@ class Progress;
 
 namespace vfm::cli {
 
+/// Where this process stands among those that mpirun or srun started: 0 of 1 without a launcher.
+struct Launch {
+  int rank = 0, ranks = 1;
+  int local_rank = 0, local_ranks = 1;  ///< on this machine
+};
+
 /// What the runner gives to a running tool.
 struct Context {
-  Progress& progress;       ///< drawn on stderr if it is a terminal or --progress asks
-  std::string program;      ///< "vfm-clip"
-  std::string makeflags;    ///< MAKEFLAGS, for the jobserver
+  Progress& progress;     ///< drawn on stderr if it is a terminal or --progress asks
+  std::string program;    ///< "vfm-clip"
+  std::string makeflags;  ///< MAKEFLAGS, for base/slots.h
+  Launch launch;
 };
 
 class Tool {
@@ -32,16 +41,28 @@ class Tool {
   virtual std::string name() const = 0;         ///< "vfm-clip"
   virtual std::string description() const = 0;  ///< one sentence
   virtual std::string example() const = 0;      ///< one command line, shown by --help
-  /// Declares options and positionals. Common ones (-v, -q, --progress, --version, --help) are the
-  /// runner's.
+  /// More lines for --version: versions of the libraries this tool stands on.
+  virtual std::string version_details() const { return {}; }
+  /// Declares options and positionals, in groups. Common ones (-h, -v, -q, --progress, --version) are
+  /// the runner's.
   virtual void add_options(CLI::App& app) = 0;
   /// Checks that need more than CLI11's validators; throws Error{usage}. Opens nothing.
   virtual void check() {}
   /// Does the work. Returns the number of items that failed and were recorded (0: success).
   virtual long run(Context& context) = 0;
+  /// True: SIGUSR1 asks to save and end (base/stop.h wind_up_requested), and SIGPIPE is ignored, since
+  /// a launcher's sockets must not kill the process. Else SIGPIPE ends the tool, as pipelines expect.
+  virtual bool long_running() const { return false; }
 };
 
 /// Parses, runs, reports. Never throws.
 int run(int argc, char** argv, Tool& tool);
+
+/// Writes text to standard output now. For tools whose result is text (plans, dry runs). Throws Error
+/// when it cannot be written.
+void print(std::string_view text);
+/// Whether standard output (input) is a terminal.
+bool stdout_is_terminal();
+bool stdin_is_terminal();
 
 }  // namespace vfm::cli

@@ -172,7 +172,11 @@ void ErrorLog::add(const std::string& input, const std::string& message, const J
     const std::lock_guard lock(mutex_);
     lines_.push_back(dump_json(record) + "\n");
   }
-  log_warning("{}: {}", input, message);
+  // Most messages quote the input already.
+  if (message.find(input) != std::string::npos)
+    log_warning("{}", message);
+  else
+    log_warning("{}: {}", input, message);
 }
 
 std::size_t ErrorLog::count() const {

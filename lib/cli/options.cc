@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/options.h"
+
+#include <CLI/CLI.hpp>
+#include <thread>
+
+#include "base/error.h"
+#include "base/units.h"
+#include "cli/runner.h"
+
+namespace vfm::cli {
+namespace {
+
+/// Turns a base/units.h parser into a CLI11 callback whose failure is a parse error (exit 2).
+template <class Value, class Parse>
+void add_unit_option(CLI::App& app, const std::string& names, Value& value, const std::string& help,
+                     Parse parse, const std::string& type, const std::string& shown) {
+  app.add_option_function<std::string>(
+         names,
+         [&value, parse, names](const std::string& text) {
+           try {
+             value = parse(text);
+           } catch (const Error& error) {
+             throw CLI::ValidationError(names, error.what());
+           }
+         },
+         help)
+      ->type_name(type)
+      ->default_str(shown);
+}
+
+}  // namespace
+
+void InputOptions::add(CLI::App& app, const std::string& name, const std::string& help) {
+  app.add_option(name, inputs, help);
+}
+
+std::vector<std::string> InputOptions::resolved() const {
+  if (!inputs.empty()) return inputs;
+  if (stdin_is_terminal())
+    fail_usage("no input: name files, or pipe a list of them; '-' reads the terminal");
+  return {"-"};
+}
+
+void OutputOptions::add(CLI::App& app, bool required, const std::string& help) {
+  auto* option = app.add_option("-o,--output", directory, help)->type_name("DIR");
+  if (required) option->required();
+  app.add_flag("--force", force, "do the work again, replacing what an earlier run left");
+}
+
+void JobOptions::add(CLI::App& app) {
+  app.add_option("-j,--jobs", jobs, "items worked on at once (default: one per processor)")
+      ->type_name("N")
+      ->check(CLI::Range(1, 4096));
+}
+
+int JobOptions::resolved() const {
+  if (jobs > 0) return jobs;
+  return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+}
+
+void SeedOptions::add(CLI::App& app) {
+  app.add_option("--seed", seed, "seed of every random choice")->type_name("N")->capture_default_str();
+}
+
+void ReportOptions::add(CLI::App& app, const std::string& help) {
+  app.add_option("--report", path, help)->type_name("FILE.html");
+}
+
+void add_bytes_option(CLI::App& app, const std::string& names, std::uint64_t& bytes,
+                      const std::string& help) {
+  add_unit_option(app, names, bytes, help, parse_bytes, "SIZE",
+                  format_bytes(static_cast<double>(bytes)));
+}
+
+void add_seconds_option(CLI::App& app, const std::string& names, double& seconds,
+                        const std::string& help) {
+  add_unit_option(app, names, seconds, help, parse_seconds, "TIME", fmt::format("{}s", seconds));
+}
+
+}  // namespace vfm::cli

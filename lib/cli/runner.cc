@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/runner.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <optional>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/progress.h"
+#include "base/stop.h"
+#include "cli/completion.h"
+#include "cli/meter.h"
+#include "cli/version.h"
+
+namespace vfm::cli {
+namespace {
+
+struct CommonOptions {
+  int verbose = 0;
+  bool quiet = false;
+  bool progress = false, no_progress = false;
+  bool version = false;
+  std::string completion;
+};
+
+std::string g_program;          // set once, before threads
+Meter* g_meter = nullptr;       // so that messages do not land in the middle of the progress line
+std::mutex g_print_mutex;
+
+void print_message(LogLevel, std::string_view message) {
+  const std::lock_guard lock(g_print_mutex);
+  if (g_meter) g_meter->clear();
+  const std::string line = fmt::format("{}: {}\n", g_program, message);
+  // One write, so that lines of programs in one pipeline do not mix.
+  if (::write(STDERR_FILENO, line.data(), line.size()) < 0) return;
+}
+
+void handle_signal(int signal_number) {
+  if (signal_number == SIGUSR1)
+    request_wind_up();
+  else
+    request_stop(signal_number);
+}
+
+void install_signals(bool long_running) {
+  struct sigaction action {};
+  action.sa_handler = handle_signal;
+  sigemptyset(&action.sa_mask);
+  action.sa_flags = SA_RESETHAND;  // the second Ctrl-C kills; no SA_RESTART: reads must return
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction old {};
+    // nohup and background shells ignore some of these on purpose.
+    if (::sigaction(number, nullptr, &old) == 0 && old.sa_handler == SIG_IGN) continue;
+    ::sigaction(number, &action, nullptr);
+  }
+  if (long_running) {
+    action.sa_flags = SA_RESTART;
+    ::sigaction(SIGUSR1, &action, nullptr);
+  }
+  ::signal(SIGPIPE, long_running ? SIG_IGN : SIG_DFL);
+}
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+/// Rank and size as Open MPI, MPICH (PMI) or Slurm tell them.
+Launch read_launch() {
+  const auto number = [](std::initializer_list<const char*> names, int fallback) {
+    for (const char* name : names)
+      if (const std::string text = environment(name); !text.empty()) return std::atoi(text.c_str());
+    return fallback;
+  };
+  Launch launch;
+  launch.ranks = number({"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"}, 1);
+  launch.rank = number({"OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"}, 0);
+  launch.local_ranks =
+      number({"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "SLURM_TASKS_PER_NODE"}, launch.ranks);
+  launch.local_rank = number({"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"}, 0);
+  if (launch.ranks < 1 || launch.rank >= launch.ranks) return {};
+  return launch;
+}
+
+void add_common_options(CLI::App& app, CommonOptions& common) {
+  const std::string group = "Common options";
+  app.set_help_flag("-h,--help", "show this help and exit")->group(group);
+  app.add_flag("--version", common.version, "show version, features and libraries, and exit")
+      ->group(group);
+  app.add_flag("-v,--verbose", common.verbose, "say more; twice for still more")->group(group);
+  app.add_flag("-q,--quiet", common.quiet, "say only what went wrong")->group(group);
+  auto* on = app.add_flag("--progress", common.progress, "show progress even without a terminal");
+  auto* off = app.add_flag("--no-progress", common.no_progress, "never show progress");
+  on->group(group)->excludes(off);
+  off->group(group);
+  app.add_option("--generate-completion", common.completion)->group("");  // hidden: used by the build
+}
+
+LogLevel level_of(const CommonOptions& common) {
+  if (common.quiet) return LogLevel::error;
+  return common.verbose == 0   ? LogLevel::warning
+         : common.verbose == 1 ? LogLevel::info
+                               : LogLevel::debug;
+}
+
+/// Exit status after an ordinary end: standard output must have taken everything.
+int finish(int status) {
+  if (std::fflush(stdout) != 0 || std::ferror(stdout)) {
+    log_error("cannot write standard output: {}", errno_text(errno));
+    return 1;
+  }
+  return status;
+}
+
+int run_tool(Tool& tool, const CommonOptions& common) {
+  const bool terminal = ::isatty(STDERR_FILENO) != 0;
+  const bool draw = !common.no_progress && (common.progress || (terminal && !common.quiet));
+  std::optional<Meter> meter;
+  const Launch launch = read_launch();
+  if ((draw || common.verbose > 0) && launch.rank == 0)
+    meter.emplace(g_program, draw ? MeterStyle::line : MeterStyle::log, terminal);
+  g_meter = meter ? &*meter : nullptr;
+  Context context{meter ? static_cast<Progress&>(*meter) : no_progress(), tool.name(),
+                  environment("MAKEFLAGS"), launch};
+  const auto end_meter = [&] {
+    if (meter) meter->finish();
+    g_meter = nullptr;
+  };
+  try {
+    tool.check();
+    const long failed = tool.run(context);
+    end_meter();
+    return finish(failed == 0 ? 0 : 1);
+  } catch (const Stopped&) {
+    end_meter();
+    if (stop_signal() != 0) {
+      ::signal(stop_signal(), SIG_DFL);
+      ::raise(stop_signal());
+    }
+    return 1;
+  } catch (const Error& error) {
+    end_meter();
+    std::fflush(stdout);  // what came before the error comes out before its message
+    log_error("{}", error.what());
+    return error.kind() == ErrorKind::usage ? 2 : 1;
+  } catch (const std::bad_alloc&) {
+    end_meter();
+    log_error("out of memory; see MEMORY in {}(1)", g_program);
+    return 1;
+  } catch (const std::exception& error) {
+    end_meter();
+    log_error("internal error: {}; please report it with the command line", error.what());
+    return 1;
+  }
+}
+
+}  // namespace
+
+int run(int argc, char** argv, Tool& tool) {
+  g_program = tool.name();
+  set_log_sink(print_message, LogLevel::warning);
+  CLI::App app(tool.description(), tool.name());
+  app.footer(fmt::format("Example:\n  {}\nSee {}(1) for the whole manual.", tool.example(),
+                         tool.name()));
+  app.get_formatter()->column_width(34);
+  CommonOptions common;
+  try {
+    tool.add_options(app);
+    add_common_options(app, common);
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    std::fputs(app.help().c_str(), stdout);
+    return finish(0);
+  } catch (const CLI::ParseError& error) {
+    // --version and --generate-completion need no positionals.
+    if (!common.version && common.completion.empty()) {
+      log_error("{}\nTry '{} --help'.", error.what(), g_program);
+      return 2;
+    }
+  } catch (const Error& error) {
+    log_error("{}\nTry '{} --help'.", error.what(), g_program);
+    return 2;
+  }
+  if (common.version) {
+    std::fputs(version_text(g_program, tool.version_details()).c_str(), stdout);
+    return finish(0);
+  }
+  if (!common.completion.empty()) {
+    std::fputs(bash_completion(app, g_program).c_str(), stdout);
+    return finish(0);
+  }
+  set_log_sink(print_message, level_of(common));
+  install_signals(tool.long_running());
+  return run_tool(tool, common);
+}
+
+void print(std::string_view text) {
+  std::fflush(stdout);
+  while (!text.empty()) {
+    const ssize_t put = ::write(STDOUT_FILENO, text.data(), text.size());
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) fail_errno(errno, "cannot write standard output");
+    text.remove_prefix(static_cast<std::size_t>(put));
+  }
+}
+
+bool stdout_is_terminal() { return ::isatty(STDOUT_FILENO) != 0; }
+bool stdin_is_terminal() { return ::isatty(STDIN_FILENO) != 0; }
+
+}  // namespace vfm::cli

@@ -1,0 +1,12 @@
+// The text of --version.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+namespace vfm::cli {
+
+/// "vfm-clip 0.1.0" on the first line, for scripts; then features, compiler and libraries.
+std::string version_text(const std::string& program, const std::string& details);
+
+}  // namespace vfm::cli
