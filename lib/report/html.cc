@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/html.h"
+
+#include <fmt/format.h>
+
+#include "io/atomic_file.h"
+
+namespace vfm::report {
+
+namespace {
+
+// Both colour schemes, one measure of text, figures in a grid that follows the window's width.
+constexpr std::string_view kStyle = R"css(
+:root { color-scheme: light dark; --ink: #1d2328; --soft: #5c6770; --line: #d5dade; --ground: #fff;
+  --raised: #f4f6f7; --accent: #1769aa; }
+@media (prefers-color-scheme: dark) {
+  :root { --ink: #e4e8eb; --soft: #9ba6ae; --line: #3a434a; --ground: #15191c; --raised: #1f2529;
+    --accent: #6cb6f5; } }
+* { box-sizing: border-box; }
+body { margin: 0 auto; max-width: 72rem; padding: 1.5rem; background: var(--ground);
+  color: var(--ink); font: 16px/1.5 system-ui, sans-serif; }
+h1 { font-size: 1.6rem; line-height: 1.2; margin: 0 0 1rem; }
+h2 { font-size: 1.2rem; margin: 2.2rem 0 .6rem; border-bottom: 1px solid var(--line);
+  padding-bottom: .3rem; }
+p { max-width: 46rem; margin: .5rem 0 1rem; white-space: pre-line; }
+.scroll { overflow-x: auto; }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; margin: .5rem 0 1rem; }
+th, td { text-align: left; padding: .25rem .9rem .25rem 0; border-bottom: 1px solid var(--line);
+  vertical-align: top; overflow-wrap: anywhere; }
+th { color: var(--soft); font-weight: 600; }
+.gallery { display: grid; gap: .9rem; margin: .5rem 0 1rem;
+  grid-template-columns: repeat(auto-fill, minmax(min(var(--w), 100%), 1fr)); }
+figure { margin: 0; }
+.gallery figure { background: var(--raised); border-radius: .4rem; overflow: hidden; }
+.gallery img, .gallery video { display: block; width: 100%; height: auto; }
+figcaption { color: var(--soft); font-size: .85rem; padding: .35rem .5rem; overflow-wrap: anywhere; }
+svg { display: block; max-width: 44rem; width: 100%; height: auto; color: var(--ink); }
+svg text { fill: var(--soft); font: 12px system-ui, sans-serif; }
+svg .grid { stroke: var(--line); } svg .axis { stroke: var(--soft); }
+)css";
+
+constexpr std::string_view kBase64 =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+std::string base64(std::string_view bytes) {
+  std::string out;
+  out.reserve((bytes.size() + 2) / 3 * 4);
+  for (std::size_t i = 0; i < bytes.size(); i += 3) {
+    const std::size_t have = std::min<std::size_t>(3, bytes.size() - i);
+    unsigned word = 0;
+    for (std::size_t j = 0; j < 3; ++j)
+      word = word << 8 | (j < have ? static_cast<unsigned char>(bytes[i + j]) : 0u);
+    for (std::size_t j = 0; j < 4; ++j)
+      out += j <= have ? kBase64[word >> (18 - 6 * j) & 63u] : '=';
+  }
+  return out;
+}
+
+void append_figure(std::string& out, const Figure& figure) {
+  const std::string text = escape_html(figure.caption);
+  const std::string url = escape_html(figure.data_url);
+  out += "<figure>";
+  if (figure.video) {
+    out += fmt::format(
+        "<video src=\"{}\" aria-label=\"{}\" autoplay loop muted playsinline></video>", url, text);
+  } else {
+    out += fmt::format("<img src=\"{}\" alt=\"{}\">", url, text);
+  }
+  if (!text.empty()) out += fmt::format("<figcaption dir=\"auto\">{}</figcaption>", text);
+  out += "</figure>\n";
+}
+
+}  // namespace
+
+std::string escape_html(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for (const char c : text) {
+    switch (c) {
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      case '\'':
+        out += "&#39;";
+        break;
+      default:
+        // Control characters are not allowed in a document, not even as references.
+        if (static_cast<unsigned char>(c) >= 0x20 || c == '\n' || c == '\t') out += c;
+    }
+  }
+  return out;
+}
+
+std::string data_url(std::string_view mime_type, std::string_view bytes) {
+  return fmt::format("data:{};base64,{}", mime_type, base64(bytes));
+}
+
+Page::Page(std::string title) : title_(std::move(title)) {}
+
+void Page::heading(const std::string& text) {
+  body_ += fmt::format("<h2>{}</h2>\n", escape_html(text));
+}
+
+void Page::paragraph(const std::string& text) {
+  body_ += fmt::format("<p dir=\"auto\">{}</p>\n", escape_html(text));
+}
+
+void Page::table(const std::vector<std::string>& header,
+                 const std::vector<std::vector<std::string>>& rows) {
+  body_ += "<div class=\"scroll\"><table>\n<thead><tr>";
+  for (const std::string& cell : header)
+    body_ += fmt::format("<th scope=\"col\">{}</th>", escape_html(cell));
+  body_ += "</tr></thead>\n<tbody>\n";
+  for (const auto& row : rows) {
+    body_ += "<tr>";
+    for (const std::string& cell : row)
+      body_ += fmt::format("<td dir=\"auto\">{}</td>", escape_html(cell));
+    body_ += "</tr>\n";
+  }
+  body_ += "</tbody></table></div>\n";
+}
+
+void Page::gallery(const std::vector<Figure>& figures, int pixel_width) {
+  body_ += fmt::format("<div class=\"gallery\" style=\"--w:{}px\">\n", pixel_width);
+  for (const Figure& figure : figures)
+    append_figure(body_, figure);
+  body_ += "</div>\n";
+}
+
+void Page::svg(const std::string& markup, const std::string& caption) {
+  body_ +=
+      fmt::format("<figure>{}<figcaption>{}</figcaption></figure>\n", markup, escape_html(caption));
+}
+
+std::string Page::html() const {
+  const std::string title = escape_html(title_);
+  return fmt::format(
+      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+      "<title>{}</title>\n<style>{}</style>\n</head>\n<body>\n<main>\n<h1>{}</h1>\n{}</main>\n"
+      "</body>\n</html>\n",
+      title, kStyle, title, body_);
+}
+
+void Page::write(const std::string& path) const {
+  io::write_file(path, html());
+}
+
+}  // namespace vfm::report

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/html.h"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <limits>
+#include <string>
+
+using namespace vfm::report;
+
+namespace {
+
+int count_of(const std::string& text, const std::string& part) {
+  int count = 0;
+  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1))
+    ++count;
+  return count;
+}
+
+bool has(const std::string& text, const std::string& part) {
+  return count_of(text, part) > 0;
+}
+
+}  // namespace
+
+TEST_CASE("text cannot become markup", "[report]") {
+  CHECK(escape_html("<a href=\"x\">'&'</a>") ==
+        "&lt;a href=&quot;x&quot;&gt;&#39;&amp;&#39;&lt;/a&gt;");
+  CHECK(escape_html(std::string("a\0b\x1b[31m", 8)) == "ab[31m");
+  CHECK(escape_html("日本語 ümlaut") == "日本語 ümlaut");
+
+  Page page("<title>");
+  page.heading("<script>alert(1)</script>");
+  page.paragraph("</p><script>");
+  page.table({"<th>"}, {{"<script>", "&"}});
+  page.gallery(
+      {{"data:image/png;base64,AA==", "\"><script>"}, {"data:video/mp4;base64,", "b", true}});
+  page.svg("<svg></svg>", "<script>");
+  CHECK_FALSE(has(page.html(), "<script"));
+  CHECK(has(page.html(), "<title>&lt;title&gt;</title>"));
+}
+
+TEST_CASE("data URLs carry bytes as base64", "[report]") {
+  // RFC 4648, section 10.
+  CHECK(data_url("text/plain", "") == "data:text/plain;base64,");
+  CHECK(data_url("text/plain", "f") == "data:text/plain;base64,Zg==");
+  CHECK(data_url("text/plain", "fo") == "data:text/plain;base64,Zm8=");
+  CHECK(data_url("text/plain", "foo") == "data:text/plain;base64,Zm9v");
+  CHECK(data_url("text/plain", "foobar") == "data:text/plain;base64,Zm9vYmFy");
+  CHECK(data_url("x/y", std::string("\xff\xfe\x00", 3)) == "data:x/y;base64,//4A");
+}
+
+TEST_CASE("a page refers to nothing outside itself", "[report]") {
+  Page page("t");
+  page.gallery({{data_url("image/png", "abc"), "a picture"}});
+  page.svg(line_chart({{"a", {0, 1}, {1, 2}}}, "step", "loss"), "curve");
+  const std::string html = page.html();
+  CHECK_FALSE(has(html, "http:"));
+  CHECK_FALSE(has(html, "https:"));
+  CHECK(has(html, "alt=\"a picture\""));
+  CHECK(html.rfind("<!DOCTYPE html>", 0) == 0);
+}
+
+TEST_CASE("a line chart draws each series within its box", "[report]") {
+  const std::string svg = line_chart(
+      {{"train", {0, 10, 20}, {3, 2, 1}}, {"val <1>", {0, 20}, {2.5, 1.5}}}, "step", "loss");
+  CHECK(count_of(svg, "<polyline") == 2);
+  CHECK(has(svg, ">train<"));
+  CHECK(has(svg, ">val &lt;1&gt;<"));
+  CHECK(has(svg, ">step<"));
+  CHECK_FALSE(has(svg, "nan"));
+  CHECK_FALSE(has(svg, "inf"));
+}
+
+TEST_CASE("values that cannot be drawn are left out", "[report]") {
+  const double nan = std::nan(""), infinity = std::numeric_limits<double>::infinity();
+  const std::string svg = line_chart({{"a", {0, 1, 2, 3}, {1, nan, infinity, 2}}}, "x", "y");
+  CHECK(has(svg, "<polyline"));
+  CHECK_FALSE(has(svg, "nan"));
+  CHECK_FALSE(has(svg, "inf"));
+  CHECK(has(line_chart({}, "x", "y"), "no values"));
+  CHECK(has(line_chart({{"a", {1}, {nan}}}, "x", "y"), "no values"));
+  CHECK(has(line_chart({{"a", {0, 1}, {0, -1}}}, "x", "y", true), "no values"));
+  CHECK(has(line_chart({{"a", {5}, {7}}}, "x", "y"), "<circle"));
+  CHECK_FALSE(has(line_chart({{"a", {5, 5}, {7, 7}}}, "x", "y"), "nan"));
+  CHECK_FALSE(has(line_chart({{"a", {0, 1}, {1e-3, 10}}}, "x", "y", true), "nan"));
+}
+
+TEST_CASE("a long series is thinned to means", "[report]") {
+  Series series{"a", {}, {}};
+  for (int i = 0; i < 100000; ++i)
+    series.x.push_back(i), series.y.push_back(i % 2);
+  const std::string svg = line_chart({series}, "x", "y");
+  CHECK(svg.size() < 60000);
+}
+
+TEST_CASE("a histogram counts every value once", "[report]") {
+  const std::string svg = histogram({0, 1, 2, 2, 3, 10}, 10, "seconds");
+  CHECK(has(svg, "<title>2 to 3: 2</title>"));
+  CHECK(has(svg, "<title>9 to 10: 1</title>"));
+  CHECK(count_of(svg, "<rect") == 5);
+  CHECK(has(histogram({}, 10, "seconds"), "no values"));
+  CHECK(count_of(histogram({4, 4, 4}, 8, "s"), "<rect") == 1);
+}
