@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/safetensors.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <set>
+#include <utility>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "io/atomic_file.h"
+
+namespace vfm::io {
+namespace {
+
+constexpr std::uint64_t kMaxHeader = 100'000'000;
+constexpr std::size_t kMaxDims = 32;
+constexpr std::size_t kAlignment =
+    64;  // the format asks for 8; cache lines and mapped vectors for 64
+constexpr const char* kSuffix = ".safetensors";
+constexpr const char* kIndexSuffix = ".safetensors.index.json";
+
+/// Sorted maps: the ordered ones of base/json.h look keys up one by one, and a hostile header can
+/// hold millions.
+using SortedJson = nlohmann::json;
+
+/// JSON that refuses what parse_json lets pass: a name given twice in one object.
+SortedJson parse_header(std::string_view text, std::string_view what) {
+  std::vector<std::set<std::string>> open;
+  const auto watch = [&](int depth, SortedJson::parse_event_t event, SortedJson& value) {
+    if (depth > 8) fail("the header of {} is nested too deep", what);
+    if (event == SortedJson::parse_event_t::object_start) open.emplace_back();
+    if (event == SortedJson::parse_event_t::object_end) open.pop_back();
+    if (event == SortedJson::parse_event_t::key &&
+        !open.back().insert(value.get<std::string>()).second)
+      fail("the header of {} names '{}' twice", what, value.get<std::string>());
+    return true;
+  };
+  try {
+    return SortedJson::parse(text, watch);
+  } catch (const nlohmann::json::exception&) {
+    fail("the header of {} is not JSON", what);
+  }
+}
+
+std::uint64_t need_size(const SortedJson& value, std::string_view name, std::string_view what) {
+  if (!value.is_number_unsigned())
+    fail("tensor '{}' of {} has a size or offset that is not a whole number", name, what);
+  return value.get<std::uint64_t>();
+}
+
+/// One entry of the header; its data span is still empty, `begin` and `end` are its offsets.
+struct HeaderEntry {
+  TensorView tensor;
+  std::uint64_t begin = 0, end = 0;
+};
+
+HeaderEntry parse_entry(const std::string& name, const SortedJson& value, std::string_view what) {
+  const auto member = [&](const char* key) -> const SortedJson& {
+    if (!value.is_object() || !value.contains(key))
+      fail("tensor '{}' of {} has no '{}'", name, what, key);
+    return value[key];
+  };
+  HeaderEntry entry;
+  entry.tensor.name = name;
+  if (!member("dtype").is_string()) fail("tensor '{}' of {} has no dtype", name, what);
+  entry.tensor.dtype = value["dtype"].get<std::string>();
+  std::uint64_t bytes = safetensors_item_size(entry.tensor.dtype);
+  if (bytes == 0)
+    fail("tensor '{}' of {} has dtype '{}', which is not supported", name, what,
+         entry.tensor.dtype);
+  const SortedJson& shape = member("shape");
+  if (!shape.is_array() || shape.size() > kMaxDims)
+    fail("tensor '{}' of {} has no proper shape", name, what);
+  for (const SortedJson& dim : shape) {
+    const std::uint64_t size = need_size(dim, name, what);
+    if (size > std::uint64_t{1} << 62 || __builtin_mul_overflow(bytes, size, &bytes))
+      fail("tensor '{}' of {} has a shape too large for any file", name, what);
+    entry.tensor.shape.push_back(static_cast<std::int64_t>(size));
+  }
+  const SortedJson& offsets = member("data_offsets");
+  if (!offsets.is_array() || offsets.size() != 2)
+    fail("tensor '{}' of {} has no proper data_offsets", name, what);
+  entry.begin = need_size(offsets[0], name, what);
+  entry.end = need_size(offsets[1], name, what);
+  if (entry.end < entry.begin || entry.end - entry.begin != bytes)
+    fail("tensor '{}' of {} has {} bytes by its shape, but offsets {} to {}", name, what, bytes,
+         entry.begin, entry.end);
+  return entry;
+}
+
+/// The bytes of one file, header and padding included, without the data.
+std::string make_header(std::span<const TensorView> tensors) {
+  Json header = Json::object();
+  header["__metadata__"] = {{"format", "pt"}};
+  std::uint64_t offset = 0;
+  for (const TensorView& tensor : tensors) {
+    header[tensor.name] = {{"dtype", tensor.dtype},
+                           {"shape", tensor.shape},
+                           {"data_offsets", {offset, offset + tensor.data.size()}}};
+    offset += tensor.data.size();
+  }
+  std::string text = header.dump();
+  if (text.size() > kMaxHeader - kAlignment) fail("too many tensors for one safetensors file");
+  text.append((kAlignment - (8 + text.size()) % kAlignment) % kAlignment, ' ');
+  std::string bytes(8, '\0');
+  for (std::size_t i = 0; i < 8; ++i)
+    bytes[i] = static_cast<char>(std::uint64_t{text.size()} >> 8 * i);
+  return bytes + text;
+}
+
+void write_one(const std::string& path, std::span<const TensorView> tensors) {
+  AtomicFile file(path);
+  file.write(make_header(tensors));
+  for (const TensorView& tensor : tensors)
+    file.write(tensor.data.data(), tensor.data.size());
+  file.commit();
+}
+
+void check_writable(const TensorView& tensor) {
+  const std::size_t item = safetensors_item_size(tensor.dtype);
+  if (item == 0 || static_cast<std::size_t>(tensor.elements()) * item != tensor.data.size())
+    fail("tensor '{}' has {} bytes, which do not fit dtype {} and its shape", tensor.name,
+         tensor.data.size(), tensor.dtype);
+}
+
+}  // namespace
+
+std::int64_t TensorView::elements() const {
+  std::int64_t count = 1;
+  for (const std::int64_t dim : shape)
+    count *= dim;
+  return count;
+}
+
+std::size_t safetensors_item_size(std::string_view dtype) {
+  static constexpr std::array<std::pair<std::string_view, std::size_t>, 15> known = {{
+      {"F64", 8},
+      {"I64", 8},
+      {"U64", 8},
+      {"F32", 4},
+      {"I32", 4},
+      {"U32", 4},
+      {"F16", 2},
+      {"BF16", 2},
+      {"I16", 2},
+      {"U16", 2},
+      {"I8", 1},
+      {"U8", 1},
+      {"BOOL", 1},
+      {"F8_E4M3", 1},
+      {"F8_E5M2", 1},
+  }};
+  for (const auto& [name, size] : known)
+    if (name == dtype) return size;
+  return 0;
+}
+
+SafetensorsContents parse_safetensors(std::span<const std::byte> bytes, std::string_view what) {
+  if (bytes.size() < 8) fail("{} is not a safetensors file: it is shorter than 8 bytes", what);
+  std::uint64_t length = 0;
+  for (std::size_t i = 0; i < 8; ++i)
+    length |= std::to_integer<std::uint64_t>(bytes[i]) << 8 * i;
+  if (length > kMaxHeader)
+    fail("{} is not a safetensors file: its header would be {} bytes long", what, length);
+  if (length > bytes.size() - 8) fail("{} is truncated in its header", what);
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()) + 8, length);
+  if (!text.starts_with('{')) fail("{} is not a safetensors file: no JSON header", what);
+  const std::span<const std::byte> data = bytes.subspan(8 + length);
+
+  SafetensorsContents contents;
+  std::vector<HeaderEntry> entries;
+  const SortedJson header = parse_header(text, what);
+  for (const auto& [name, value] : header.items()) {
+    if (name != "__metadata__") {
+      entries.push_back(parse_entry(name, value, what));
+      continue;
+    }
+    if (!value.is_object()) fail("the metadata of {} is not an object", what);
+    for (const auto& [key, text_value] : value.items()) {
+      if (!text_value.is_string()) fail("metadata '{}' of {} is not a string", key, what);
+      contents.metadata[key] = text_value.get<std::string>();
+    }
+  }
+  // Empty tensors may share an offset; between equal offsets the order of the header stays.
+  std::stable_sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) {
+    return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
+  });
+  std::uint64_t at = 0;
+  for (HeaderEntry& entry : entries) {
+    if (entry.begin != at)
+      fail("tensor '{}' of {} begins at {}, but the data before it end at {}", entry.tensor.name,
+           what, entry.begin, at);
+    if (entry.end > data.size())
+      fail("{} is truncated: tensor '{}' ends at byte {} of {}", what, entry.tensor.name, entry.end,
+           data.size());
+    at = entry.end;
+    entry.tensor.data = data.subspan(entry.begin, entry.end - entry.begin);
+    contents.tensors.push_back(std::move(entry.tensor));
+  }
+  if (at != data.size()) fail("{} has {} bytes after its last tensor", what, data.size() - at);
+  return contents;
+}
+
+bool SafetensorsSet::exists(const std::string& folder, const std::string& name) {
+  return file_exists(join_path(folder, name + kSuffix)) ||
+         file_exists(join_path(folder, name + kIndexSuffix));
+}
+
+SafetensorsSet::SafetensorsSet(const std::string& folder, const std::string& name) {
+  std::map<std::string, std::string> expected;  // tensor -> file, by the index
+  std::set<std::string> files;
+  path_ = join_path(folder, name + kSuffix);
+  if (file_exists(path_) || !file_exists(join_path(folder, name + kIndexSuffix))) {
+    files.insert(name + kSuffix);
+  } else {
+    path_ = join_path(folder, name + kIndexSuffix);
+    const std::string what = fmt::format("'{}'", path_);
+    const Json index = parse_json(read_file(path_), what);
+    if (!index.is_object() || !index.contains("weight_map") || !index["weight_map"].is_object())
+      fail("{} has no 'weight_map'", what);
+    for (const auto& [tensor, file] : index["weight_map"].items()) {
+      // A file name with a directory would read outside the folder.
+      if (!file.is_string() || file.get<std::string>().find('/') != std::string::npos)
+        fail("{} gives no proper file for '{}'", what, tensor);
+      expected[tensor] = file.get<std::string>();
+      files.insert(expected[tensor]);
+    }
+  }
+  for (const std::string& file : files) {
+    const MappedFile& map = maps_.emplace_back(join_path(folder, file));
+    const std::string what = fmt::format("'{}'", map.path());
+    for (TensorView& tensor : parse_safetensors(map.bytes(), what).tensors) {
+      if (!by_name_.emplace(tensor.name, tensors_.size()).second)
+        fail("tensor '{}' is in two files of '{}'", tensor.name, path_);
+      tensors_.push_back(std::move(tensor));
+    }
+  }
+  for (const auto& [tensor, file] : expected)
+    if (!find(tensor)) fail("'{}' says that '{}' holds '{}', it does not", path_, file, tensor);
+}
+
+const TensorView* SafetensorsSet::find(std::string_view name) const {
+  const auto found = by_name_.find(name);
+  return found == by_name_.end() ? nullptr : &tensors_[found->second];
+}
+
+std::vector<std::string> write_safetensors(const std::string& folder, const std::string& name,
+                                           std::vector<TensorView> tensors,
+                                           std::uint64_t max_file_bytes) {
+  for (const TensorView& tensor : tensors)
+    check_writable(tensor);
+  std::sort(tensors.begin(), tensors.end(), [](const TensorView& a, const TensorView& b) {
+    const std::size_t item_a = safetensors_item_size(a.dtype);
+    const std::size_t item_b = safetensors_item_size(b.dtype);
+    return item_a != item_b ? item_a > item_b : a.name < b.name;
+  });
+  std::vector<std::span<const TensorView>> groups;
+  std::uint64_t total = 0;
+  for (std::size_t begin = 0, i = 0; begin < tensors.size() || groups.empty(); begin = i) {
+    std::uint64_t bytes = 0;
+    while (i < tensors.size() && (i == begin || bytes + tensors[i].data.size() <= max_file_bytes))
+      bytes += tensors[i++].data.size();
+    groups.push_back(std::span(tensors).subspan(begin, i - begin));
+    total += bytes;
+  }
+  if (groups.size() == 1) {
+    write_one(join_path(folder, name + kSuffix), groups[0]);
+    return {name + kSuffix};
+  }
+  std::vector<std::string> files;
+  std::map<std::string, std::string> weight_map;
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    files.push_back(fmt::format("{}-{:05}-of-{:05}{}", name, i + 1, groups.size(), kSuffix));
+    write_one(join_path(folder, files.back()), groups[i]);
+    for (const TensorView& tensor : groups[i])
+      weight_map[tensor.name] = files.back();
+  }
+  files.push_back(name + kIndexSuffix);
+  write_file(join_path(folder, files.back()),
+             dump_json_pretty({{"metadata", {{"total_size", total}}}, {"weight_map", weight_map}}));
+  return files;
+}
+
+}  // namespace vfm::io

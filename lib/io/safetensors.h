@@ -1,0 +1,86 @@
+// safetensors: named tensors in one file, as Hugging Face's libraries read and write them.
+//
+//   8 bytes   length N of the header, little endian, at most 100,000,000
+//   N bytes   JSON: {"name": {"dtype":"F32","shape":[2,3],"data_offsets":[begin,end]}, ...},
+//   offsets
+//             counted from the end of the header; "__metadata__" maps strings to strings
+//   the data  without holes or overlaps, to the end of the file
+//
+// A set is one file NAME.safetensors, or, above a size, NAME-00001-of-0000N.safetensors with
+// NAME.safetensors.index.json, as diffusers and transformers shard them.
+// Not here: what the tensors mean. Numbers are those of a little-endian machine.
+// Source: github.com/huggingface/safetensors README, "Format"; its Rust reader for what is refused.
+// Thread-safety: parse and const members from any thread.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "io/file.h"
+
+namespace vfm::io {
+
+/// One tensor of a file that was read, or is to be written. `data` belongs to somebody else.
+struct TensorView {
+  std::string name;
+  std::string dtype;                ///< "F32", "BF16", "I64", ...
+  std::vector<std::int64_t> shape;  ///< C order; empty for a scalar
+  std::span<const std::byte> data;
+
+  std::int64_t elements() const;
+};
+
+/// Bytes of one element of a safetensors dtype; 0 if unknown (also for the sub-byte types).
+std::size_t safetensors_item_size(std::string_view dtype);
+
+struct SafetensorsContents {
+  std::vector<TensorView> tensors;  ///< in the order of their data, which is that of the file
+  std::map<std::string, std::string> metadata;
+};
+
+/// Parses a whole file. The views point into `bytes`. Throws Error, naming `what`, on anything that
+/// the format forbids: a header too long or not JSON, a name twice, an unknown dtype, a size that
+/// does not fit the shape, a hole, an overlap, data missing or left over. Hostile input gives an
+/// Error, never a crash. Pure; fuzzed.
+SafetensorsContents parse_safetensors(std::span<const std::byte> bytes, std::string_view what);
+
+/// A set of tensors on disk, mapped: NAME.safetensors in a folder, or NAME's index and all its
+/// shards.
+class SafetensorsSet {
+ public:
+  /// Opens `folder`/`name`.safetensors or `folder`/`name`.safetensors.index.json. Throws Error:
+  /// neither exists, a shard is missing, a name is in two shards, or the index names a tensor that
+  /// is not there.
+  SafetensorsSet(const std::string& folder, const std::string& name);
+
+  /// Whether such a set exists in `folder`.
+  static bool exists(const std::string& folder, const std::string& name);
+
+  const std::string& path() const { return path_; }  ///< for messages
+  const std::vector<TensorView>& tensors() const { return tensors_; }
+  /// The tensor of that name, or null. Valid as long as the set.
+  const TensorView* find(std::string_view name) const;
+
+ private:
+  std::string path_;
+  std::vector<MappedFile> maps_;
+  std::vector<TensorView> tensors_;
+  std::map<std::string, std::size_t, std::less<>> by_name_;
+};
+
+/// Writes the set `name` into `folder`, each file atomically; returns the names of the files.
+/// Tensors are ordered by descending item size, then by name, as the reference writer does, so the
+/// bytes depend on the contents only. The data begin at a multiple of 64. A new file is begun
+/// before it would exceed `max_file_bytes`. The metadata is {"format":"pt"}, which other readers
+/// ask for.
+std::vector<std::string> write_safetensors(const std::string& folder, const std::string& name,
+                                           std::vector<TensorView> tensors,
+                                           std::uint64_t max_file_bytes = std::uint64_t{5} << 30);
+
+}  // namespace vfm::io
