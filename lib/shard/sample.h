@@ -1,7 +1,10 @@
 // A sample of a WebDataset shard: a key and its members, in order.
-// SPDX-License-Identifier: Apache-2.0
+//
+// Not here: what the members mean (jobs/), how they stand in a tar (shard/writer.h,
+// shard/reader.h). SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,7 +17,9 @@ struct Member {
   std::string data;
 };
 
-/// Members are named KEY.EXTENSION in the tar. The key holds no dot, no slash, only ASCII.
+/// Members are named KEY.EXTENSION in the tar. The key of a sample that vfm writes passes
+/// valid_key(); that of a foreign shard is whatever stands before the first dot, with its
+/// directories.
 struct Sample {
   std::string key;
   std::vector<Member> members;
@@ -22,5 +27,31 @@ struct Sample {
   /// The member's data, or null.
   const std::string* find(std::string_view extension) const;
 };
+
+/// The same without owning a byte: valid as long as what it was made from.
+struct MemberView {
+  std::string_view extension;
+  std::string_view data;
+  std::uint64_t offset = 0;  ///< of the data in the tar, where an IndexedReader made it
+};
+struct SampleView {
+  std::string_view key;
+  std::vector<MemberView> members;
+
+  /// The member's data, or nothing found: a view whose data() is null.
+  std::string_view find(std::string_view extension) const;
+};
+
+/// ASCII letters, digits, '_' and '-', at least one, not beginning with "__" (readers take those
+/// names for metadata). What the Writer demands of a key.
+bool valid_key(std::string_view key);
+/// Lower-case ASCII letters, digits, '_', '-', and dots between them: "mp4", "text.npy".
+bool valid_extension(std::string_view extension);
+/// Splits a member's name as every WebDataset reader does: at the first dot after the last slash,
+/// the directories belonging to the key. The extension is lower-cased and loses further leading
+/// dots
+/// ("KEY..mp4", as NeMo writes, is "mp4"). False for names that are no part of a sample: no dot,
+/// nothing before or after it, or a first component like "__this__".
+bool split_member_name(std::string_view name, std::string& key, std::string& extension);
 
 }  // namespace vfm::shard

@@ -1,9 +1,10 @@
-// Writing one shard: a POSIX ustar tar that webdataset, wids, Energon, DALI, Hugging Face datasets and
-// Python's tarfile all read, with its indexes, in one pass (vfm-shard(5)).
+// Writing one shard: a POSIX ustar tar that webdataset, wids, Energon, DALI, Hugging Face datasets
+// and Python's tarfile all read, with its indexes, in one pass (vfm-shard(5)).
 //
 // Not here: which samples go where (tools, curate/), dataset-level files (shard/dataset_meta.h).
-// Life: Add... then finish() or abandon(); the destructor abandons.
-// Thread-safety: one thread at a time.
+// Life: add... then finish() or abandon(); the destructor abandons.
+// Memory: 1 MiB, and about 100 bytes a sample for the indexes.
+// Thread-safety: one thread at a time; several Writers may work on several threads.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -21,21 +22,32 @@ struct WriterOptions {
   bool dali_index = true;     ///< X.idx
 };
 
+/// Longest name of a member, KEY.EXTENSION, and one more than the largest member: libtar, and so
+/// DALI, keeps sizes in an int.
+constexpr std::size_t kMaxName = 100;
+constexpr std::uint64_t kMaxMember = std::uint64_t{1} << 31;
+
 class Writer {
  public:
-  /// `path` ends in ".tar". Nothing appears under it before finish(). Throws Error.
+  /// `path` ends in ".tar"; its directory exists. Nothing appears under it before finish(). Throws
+  /// Error.
   explicit Writer(const std::string& path, const WriterOptions& options = {});
   ~Writer();
   Writer(Writer&&) noexcept;
 
-  /// Throws Error, and adds nothing, if the key is malformed, repeated in this shard, a member is 2 GiB
-  /// or more, or the members' extensions differ from the first sample's.
+  /// Throws Error, and adds nothing, if the key is malformed, repeated in this shard, a member is 2
+  /// GiB or more, or the members' extensions differ from the first sample's. An Error of the disk
+  /// is final: abandon the shard.
   void add(const Sample& sample);
+  void add(const SampleView& sample);
 
+  const std::string& path() const;
   std::int64_t samples() const;
   std::uint64_t bytes() const;  ///< so far, without the end blocks
   /// Commits the indexes, then the tar; returns its manifest record {"kind":"shard","path":…,
-  /// "samples":…,"bytes":…,"xxh3":…} (the hash of the whole file). Throws Error if there is no sample.
+  /// "samples":…,"bytes":…,"xxh3":…} (the XXH3-128 of the whole file, 32 hex digits). A tar that
+  /// stood there before is removed first, so that no tar ever stands beside another one's index.
+  /// Throws Error if there is no sample.
   Json finish();
   void abandon() noexcept;
 
@@ -43,5 +55,11 @@ class Writer {
   struct State;
   std::unique_ptr<State> state_;
 };
+
+/// Bytes that a sample takes in a tar: headers and padding included.
+std::uint64_t sample_bytes(const SampleView& sample);
+/// "a/b.tar" -> "a/b.tar.idx" (Energon) and "a/b.idx" (DALI; the name is cut at its first dot).
+std::string energon_index_path(const std::string& tar);
+std::string dali_index_path(const std::string& tar);
 
 }  // namespace vfm::shard

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <bit>
+#include <cstring>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "io/file.h"
+#include "shard/reader.h"
+#include "shard/writer.h"
+
+namespace vfm::shard {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "index files are little-endian");
+
+constexpr std::size_t kBlock = 512;
+
+// Fields of a ustar header, POSIX.1-1988: offset and width.
+constexpr std::size_t kSizeAt = 124, kSizeWidth = 12, kChecksumAt = 148, kChecksumWidth = 8;
+constexpr std::size_t kTypeAt = 156, kMagicAt = 257, kPrefixAt = 345;
+
+/// Octal digits among blanks, ended by a blank, a NUL or the field's end. Nothing if it is anything
+/// else (GNU's base-256 sizes among them).
+std::optional<std::uint64_t> octal(const char* field, std::size_t width) {
+  std::size_t i = 0;
+  while (i < width && field[i] == ' ')
+    ++i;
+  std::uint64_t value = 0;
+  const std::size_t first = i;
+  for (; i < width && field[i] >= '0' && field[i] <= '7'; ++i)
+    value = value << 3 | static_cast<std::uint64_t>(field[i] - '0');
+  if (i == first || (i < width && field[i] != ' ' && field[i] != '\0')) return std::nullopt;
+  return value;
+}
+
+bool checksum_fits(const char* header) {
+  const auto stored = octal(header + kChecksumAt, kChecksumWidth);
+  std::uint32_t sum = 0;
+  for (std::size_t i = 0; i < kBlock; ++i)
+    sum += static_cast<unsigned char>(header[i]);
+  for (std::size_t i = kChecksumAt; i < kChecksumAt + kChecksumWidth; ++i)
+    sum += ' ' - std::uint32_t{static_cast<unsigned char>(header[i])};
+  return stored && *stored == sum;
+}
+
+/// Whether the header is a plain file's, with its whole name in the first field and nothing
+/// special: the only kind that we write. All else goes the slow way.
+bool is_plain(const char* header) {
+  const char type = header[kTypeAt];
+  return (type == '0' || type == '\0') && std::memcmp(header + kMagicAt, "ustar", 5) == 0 &&
+         header[kPrefixAt] == '\0';
+}
+
+/// The name without copying: KEY.EXTENSION, both acceptable to the Writer.
+bool split_plain_name(std::string_view name, std::string_view& key, std::string_view& extension) {
+  const std::size_t dot = name.find('.');
+  if (dot == std::string_view::npos) return false;
+  key = name.substr(0, dot);
+  extension = name.substr(dot + 1);
+  return valid_key(key) && valid_extension(extension);
+}
+
+/// Fills `view` from the `range` of a tar that one sample takes. False if the sample needs the slow
+/// way.
+bool parse_plain(std::string_view range, std::uint64_t offset, SampleView& view) {
+  view.members.clear();
+  view.key = {};
+  std::size_t at = 0;
+  while (at < range.size()) {
+    if (range.size() - at < kBlock) return false;
+    const char* header = range.data() + at;
+    if (!is_plain(header) || !checksum_fits(header)) return false;
+    const auto size = octal(header + kSizeAt, kSizeWidth);
+    at += kBlock;
+    if (!size || *size > range.size() - at) return false;
+    std::string_view key, extension;
+    if (!split_plain_name({header, ::strnlen(header, kMaxName)}, key, extension)) return false;
+    if (!view.members.empty() && key != view.key) return false;
+    if (view.find(extension).data()) return false;
+    view.key = key;
+    view.members.push_back({extension, range.substr(at, *size), offset + at});
+    at += (*size + kBlock - 1) / kBlock * kBlock;
+    if (at > range.size()) return false;
+  }
+  return !view.members.empty();
+}
+
+}  // namespace
+
+struct IndexedReader::State {
+  explicit State(const std::string& path) : file(io::File::open_read(path)) { load_index(); }
+
+  void load_index();
+  [[noreturn]] void misfit(std::int64_t i) const {
+    fail(
+        "'{}' does not fit '{}' at sample {}: one of them is damaged, or the index is of another "
+        "tar",
+        energon_index_path(file.path()), file.path(), i);
+  }
+
+  io::File file;
+  std::vector<std::uint64_t> offsets;  // one more than samples
+};
+
+void IndexedReader::State::load_index() {
+  const std::string index_path = energon_index_path(file.path());
+  const std::string bytes = io::read_file(index_path);
+  constexpr std::size_t kEntry = sizeof(std::uint64_t);
+  if (bytes.size() % kEntry != 0 || bytes.size() < 2 * kEntry)
+    fail("'{}' is not a shard index: {} bytes", index_path, bytes.size());
+  offsets.resize(bytes.size() / kEntry);
+  std::memcpy(offsets.data(), bytes.data(), bytes.size());
+  offsets[0] = 0;  // Energon's readers take the first for 0, whatever is stored
+  for (std::size_t i = 1; i < offsets.size(); ++i)
+    if (offsets[i] <= offsets[i - 1] || offsets[i] % kBlock != 0)
+      misfit(static_cast<std::int64_t>(i) - 1);
+  // The end blocks: one of zeros proves that the index covers the whole tar.
+  const std::int64_t last = static_cast<std::int64_t>(offsets.size()) - 2;
+  const std::uint64_t size = file.size();
+  if (size < kBlock || offsets.back() > size - kBlock) misfit(last);
+  char block[kBlock];
+  file.pread_exact(block, kBlock, offsets.back());
+  for (const char byte : block)
+    if (byte != 0) misfit(last);
+}
+
+IndexedReader::IndexedReader(const std::string& path) : state_(std::make_unique<State>(path)) {}
+IndexedReader::~IndexedReader() = default;
+IndexedReader::IndexedReader(IndexedReader&&) noexcept = default;
+
+const std::string& IndexedReader::path() const {
+  return state_->file.path();
+}
+
+std::int64_t IndexedReader::samples() const {
+  return static_cast<std::int64_t>(state_->offsets.size()) - 1;
+}
+
+std::uint64_t IndexedReader::offset(std::int64_t i) const {
+  if (i < 0 || i >= samples())
+    fail("'{}' has {} samples, there is no number {}", path(), samples(), i);
+  return state_->offsets[static_cast<std::size_t>(i)];
+}
+
+std::uint64_t IndexedReader::size(std::int64_t i) const {
+  const std::uint64_t begin = offset(i);
+  return state_->offsets[static_cast<std::size_t>(i) + 1] - begin;
+}
+
+const SampleView& IndexedReader::view(std::int64_t i, ReadBuffer& buffer) const {
+  const std::uint64_t begin = offset(i);
+  const std::size_t bytes = size(i);
+  if (buffer.capacity_ < bytes) {
+    buffer.capacity_ = 0;
+    // Not zero-filled: the read overwrites it.
+    buffer.bytes_ = std::make_unique_for_overwrite<char[]>(bytes + bytes / 4);
+    buffer.capacity_ = bytes + bytes / 4;
+  }
+  state_->file.pread_exact(buffer.bytes_.get(), bytes, begin);
+  const std::string_view range(buffer.bytes_.get(), bytes);
+  SampleView& view = buffer.view_;
+  if (parse_plain(range, begin, view)) return view;
+
+  // A foreign tar (PAX or GNU names, directories, odd keys): the range is an archive without end
+  // blocks.
+  view.members.clear();
+  try {
+    StreamReader slow(range, path());
+    Sample extra;
+    if (!slow.next(buffer.owned_) || slow.next(extra)) state_->misfit(i);
+  } catch (const Stopped&) {
+    throw;
+  } catch (const Error&) {
+    state_->misfit(i);
+  }
+  view.key = buffer.owned_.key;
+  for (const Member& member : buffer.owned_.members)
+    view.members.push_back({member.extension, member.data, 0});
+  return view;
+}
+
+Sample IndexedReader::read(std::int64_t i) const {
+  // One a thread, so that reading again and again does not allocate the range again and again. Kept
+  // small: a thread that once read a huge sample must not hold on to it.
+  thread_local ReadBuffer buffer;
+  const SampleView& found = view(i, buffer);
+  Sample sample;
+  sample.key = found.key;
+  sample.members.reserve(found.members.size());
+  for (const MemberView& member : found.members)
+    sample.members.push_back({std::string(member.extension), std::string(member.data)});
+  if (size(i) > (std::uint64_t{64} << 20)) buffer = ReadBuffer();
+  return sample;
+}
+
+void for_each_sample(const std::string& path, const std::function<void(Sample&)>& use) {
+  std::optional<IndexedReader> indexed;
+  if (io::file_exists(energon_index_path(path))) {
+    try {
+      indexed.emplace(path);
+    } catch (const Error& error) {
+      log_warning("{}; reading the tar without it", error.what());
+    }
+  }
+  if (indexed) {
+    for (std::int64_t i = 0; i < indexed->samples(); ++i) {
+      Sample sample = indexed->read(i);
+      use(sample);
+    }
+    return;
+  }
+  StreamReader reader(path);
+  for (Sample sample; reader.next(sample);)
+    use(sample);
+}
+
+}  // namespace vfm::shard

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <archive.h>
+#include <archive_entry.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "base/error.h"
+#include "base/stop.h"
+#include "io/file.h"
+#include "shard/reader.h"
+#include "shard/writer.h"
+
+namespace vfm::shard {
+namespace {
+
+constexpr std::size_t kChunk = std::size_t{1} << 18;
+
+struct FreeArchive {
+  void operator()(archive* a) const { archive_read_free(a); }
+};
+
+}  // namespace
+
+struct StreamReader::State {
+  explicit State(std::string file_name) : name(std::move(file_name)), tar(archive_read_new()) {
+    if (!tar) fail("cannot read '{}': out of memory", name);
+    // Not filter_all: that one starts programs for the formats it cannot read itself.
+    for (auto* support : {archive_read_support_filter_gzip, archive_read_support_filter_bzip2,
+                          archive_read_support_filter_xz, archive_read_support_filter_zstd,
+                          archive_read_support_filter_lz4})
+      support(tar.get());
+    archive_read_support_format_tar(tar.get());
+  }
+
+  [[noreturn]] void damaged() {
+    const char* why = archive_error_string(tar.get());
+    fail("'{}' is not a readable tar: {}", name, why ? why : "unknown error");
+  }
+
+  bool next_entry();
+  std::string read_data();
+
+  std::string name;
+  io::File file;
+  std::unique_ptr<archive, FreeArchive> tar;
+  // The member after the last one of the sample that was handed out.
+  std::string key, extension;
+  bool pending = false, ended = false;
+};
+
+/// Goes to the next member that belongs to a sample; false at the end of the archive.
+bool StreamReader::State::next_entry() {
+  for (;;) {
+    check_stop();
+    archive_entry* entry = nullptr;
+    const int status = archive_read_next_header(tar.get(), &entry);
+    if (status == ARCHIVE_EOF) return false;
+    if (status < ARCHIVE_WARN) damaged();
+    const char* path = archive_entry_pathname(entry);
+    if (!path) path = archive_entry_pathname_utf8(entry);
+    const bool regular =
+        archive_entry_filetype(entry) == AE_IFREG && !archive_entry_hardlink(entry);
+    if (regular && path && split_member_name(path, key, extension)) return true;
+  }
+}
+
+/// Grows with what is really there: a size in a hostile header allocates nothing.
+std::string StreamReader::State::read_data() {
+  std::string data;
+  for (;;) {
+    const std::size_t old = data.size();
+    if (old >= kMaxMember) fail("member '{}.{}' of '{}' is 2 GiB or more", key, extension, name);
+    data.resize(old + kChunk);
+    const la_ssize_t got = archive_read_data(tar.get(), data.data() + old, kChunk);
+    if (got < 0) damaged();
+    data.resize(old + static_cast<std::size_t>(got));
+    if (got == 0) return data;
+  }
+}
+
+StreamReader::StreamReader(const std::string& path) : state_(std::make_unique<State>(path)) {
+  state_->file = io::File::open_read(path);
+  if (archive_read_open_fd(state_->tar.get(), state_->file.fd(), kChunk) != ARCHIVE_OK)
+    state_->damaged();
+}
+
+StreamReader::StreamReader(std::string_view bytes, const std::string& name)
+    : state_(std::make_unique<State>(name)) {
+  if (archive_read_open_memory(state_->tar.get(), bytes.data(), bytes.size()) != ARCHIVE_OK)
+    state_->damaged();
+}
+
+StreamReader::~StreamReader() = default;
+StreamReader::StreamReader(StreamReader&&) noexcept = default;
+
+bool StreamReader::next(Sample& sample) {
+  State& s = *state_;
+  sample.members.clear();
+  if (s.ended) return false;
+  if (!std::exchange(s.pending, false) && !s.next_entry()) {
+    s.ended = true;
+    return false;
+  }
+  sample.key = s.key;
+  do {
+    sample.members.push_back({s.extension, s.read_data()});
+    if (!s.next_entry()) {
+      s.ended = true;
+      return true;
+    }
+  } while (s.key == sample.key && !sample.find(s.extension));
+  s.pending = true;
+  return true;
+}
+
+}  // namespace vfm::shard

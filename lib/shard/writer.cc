@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "shard/writer.h"
+
+#include <fcntl.h>
+#include <libtar.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "io/atomic_file.h"
+
+namespace vfm::shard {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "index files are little-endian");
+
+constexpr std::size_t kBlock = T_BLOCKSIZE;
+// Blocks gather here; a member larger than the room left goes to the file directly.
+constexpr std::size_t kBuffer = std::size_t{1} << 20;
+
+// libtar's callbacks get an int and no pointer. They run on the caller's thread, inside th_write()
+// and tar_append_eof(), so the place to write to can be handed over beside them.
+thread_local std::string* t_sink = nullptr;
+
+ssize_t write_to_sink(int, const void* data, std::size_t size) {
+  t_sink->append(static_cast<const char*>(data), size);
+  return static_cast<ssize_t>(size);
+}
+
+int refuse_open(const char*, int, ...) {
+  return -1;
+}
+int ignore_close(int) {
+  return 0;
+}
+ssize_t refuse_read(int, void*, std::size_t) {
+  return -1;
+}
+
+tartype_t g_memory_type = {refuse_open, ignore_close, refuse_read, write_to_sink};
+
+struct CloseTar {
+  void operator()(TAR* tar) const { tar_close(tar); }
+};
+
+/// Zero-filled octal digits and a NUL, as POSIX asks; libtar's own functions pad with blanks.
+void set_octal(char* field, std::size_t width, std::uint64_t value) {
+  field[width - 1] = '\0';
+  for (std::size_t i = width - 1; i-- > 0; value >>= 3)
+    field[i] = static_cast<char>('0' + value % 8);
+}
+
+SampleView view_of(const Sample& sample) {
+  SampleView view;
+  view.key = sample.key;
+  for (const Member& member : sample.members)
+    view.members.push_back({member.extension, member.data});
+  return view;
+}
+
+std::uint64_t padded(std::uint64_t size) {
+  return (size + kBlock - 1) / kBlock * kBlock;
+}
+
+}  // namespace
+
+std::uint64_t sample_bytes(const SampleView& sample) {
+  std::uint64_t bytes = 0;
+  for (const MemberView& member : sample.members)
+    bytes += kBlock + padded(member.data.size());
+  return bytes;
+}
+
+std::string energon_index_path(const std::string& tar) {
+  return tar + ".idx";
+}
+
+std::string dali_index_path(const std::string& tar) {
+  return io::join_path(io::dir_name(tar), io::stem(tar) + ".idx");
+}
+
+struct Writer::State {
+  State(const std::string& path, const WriterOptions& opts) : options(opts), file(path) {
+    TAR* handle = nullptr;
+    if (tar_fdopen(&handle, -1, path.c_str(), &g_memory_type, O_WRONLY, 0, 0) != 0)
+      fail_errno(errno, "cannot create '{}'", path);
+    tar.reset(handle);
+    buffer.reserve(kBuffer + kBlock);
+  }
+
+  void check(const SampleView& sample) const;
+  void check_members(const SampleView& sample) const;
+  void write_header(std::string_view name, std::uint64_t size);
+  void write_member(std::string_view name, std::string_view data);
+  void flush();
+  void put(std::string_view data);
+
+  WriterOptions options;
+  io::AtomicFile file;
+  std::unique_ptr<TAR, CloseTar> tar;
+  std::string buffer;  // blocks not yet in the file
+  Hasher hasher;
+  std::vector<std::string> extensions;  // of every sample of this shard
+  std::unordered_set<std::string> keys;
+  std::vector<std::uint64_t> offsets;  // of the samples' first headers
+  std::string dali;                    // index lines, without the first
+  std::uint64_t bytes = 0;
+};
+
+void Writer::State::check(const SampleView& sample) const {
+  if (!valid_key(sample.key))
+    fail("key '{}' cannot be written to '{}': keys are made of ASCII letters, digits, '_' and '-'",
+         sample.key, file.path());
+  if (sample.members.empty()) fail("sample '{}' has no members", sample.key);
+  check_members(sample);
+  if (keys.contains(std::string(sample.key)))
+    fail("key '{}' comes twice in '{}'", sample.key, file.path());
+  if (extensions.empty()) return;
+  if (!std::equal(extensions.begin(), extensions.end(), sample.members.begin(),
+                  sample.members.end(),
+                  [](const std::string& a, const MemberView& b) { return a == b.extension; }))
+    fail(
+        "sample '{}' has other members than the first one of '{}'; all samples of a shard have the "
+        "same, in the same order",
+        sample.key, file.path());
+}
+
+void Writer::State::check_members(const SampleView& sample) const {
+  for (std::size_t i = 0; i < sample.members.size(); ++i) {
+    const MemberView& member = sample.members[i];
+    if (!valid_extension(member.extension))
+      fail(
+          "'{}' is no extension for a member of sample '{}': lower-case ASCII letters, digits, "
+          "'_', "
+          "'-' and dots between them",
+          member.extension, sample.key);
+    for (std::size_t k = 0; k < i; ++k)
+      if (sample.members[k].extension == member.extension)
+        fail("sample '{}' has two members '{}'", sample.key, member.extension);
+    if (sample.key.size() + 1 + member.extension.size() > kMaxName)
+      fail("name '{}.{}' is longer than {} bytes", sample.key, member.extension, kMaxName);
+    if (member.data.size() >= kMaxMember)
+      fail("member '{}.{}' is {} bytes; a shard holds members below 2 GiB", sample.key,
+           member.extension, member.data.size());
+  }
+}
+
+void Writer::State::write_header(std::string_view name, std::uint64_t size) {
+  tar_header& header = tar->th_buf;
+  std::memset(&header, 0, sizeof header);
+  // Not th_set_path: it keeps 99 bytes of a name of 100. Not th_set_user: it asks the user
+  // database.
+  std::memcpy(header.name, name.data(), name.size());
+  set_octal(header.mode, sizeof header.mode, 0644);
+  set_octal(header.uid, sizeof header.uid, 0);
+  set_octal(header.gid, sizeof header.gid, 0);
+  set_octal(header.size, sizeof header.size, size);
+  set_octal(header.mtime, sizeof header.mtime, 0);
+  set_octal(header.devmajor, sizeof header.devmajor, 0);
+  set_octal(header.devminor, sizeof header.devminor, 0);
+  th_set_type(tar.get(), S_IFREG);
+  th_finish(tar.get());
+  t_sink = &buffer;
+  if (th_write(tar.get()) != 0) fail_errno(errno, "cannot write '{}'", file.path());
+}
+
+void Writer::State::flush() {
+  hasher.update(buffer);
+  file.write(buffer);
+  buffer.clear();
+}
+
+void Writer::State::put(std::string_view data) {
+  if (buffer.size() + data.size() > kBuffer) flush();
+  if (data.size() >= kBuffer) {
+    // Hash and write by turns, so that the second finds the bytes in the cache.
+    for (std::size_t at = 0; at < data.size(); at += kBuffer) {
+      const std::string_view piece = data.substr(at, kBuffer);
+      hasher.update(piece);
+      file.write(piece);
+    }
+  } else {
+    buffer.append(data);
+  }
+}
+
+void Writer::State::write_member(std::string_view name, std::string_view data) {
+  if (buffer.size() + kBlock > kBuffer) flush();
+  write_header(name, data.size());
+  put(data);
+  buffer.append(padded(data.size()) - data.size(), '\0');
+  bytes += kBlock + padded(data.size());
+}
+
+Writer::Writer(const std::string& path, const WriterOptions& options) {
+  if (!path.ends_with(".tar")) fail("'{}' is no name for a shard: it must end in '.tar'", path);
+  state_ = std::make_unique<State>(path, options);
+}
+Writer::~Writer() {
+  abandon();
+}
+Writer::Writer(Writer&&) noexcept = default;
+
+void Writer::add(const Sample& sample) {
+  add(view_of(sample));
+}
+
+void Writer::add(const SampleView& sample) {
+  State& s = *state_;
+  s.check(sample);
+  if (s.extensions.empty())
+    for (const MemberView& member : sample.members)
+      s.extensions.emplace_back(member.extension);
+  s.keys.emplace(sample.key);
+  s.offsets.push_back(s.bytes);
+  std::string name;
+  const char* separator = "";
+  for (const MemberView& member : sample.members) {
+    name.assign(sample.key).append(".").append(member.extension);
+    s.dali += fmt::format("{}{} {} {} {}", separator, member.extension, s.bytes + kBlock,
+                          member.data.size(), name);
+    separator = " ";
+    s.write_member(name, member.data);
+  }
+  s.dali += '\n';
+}
+
+const std::string& Writer::path() const {
+  return state_->file.path();
+}
+std::int64_t Writer::samples() const {
+  return static_cast<std::int64_t>(state_->offsets.size());
+}
+std::uint64_t Writer::bytes() const {
+  return state_->bytes;
+}
+
+Json Writer::finish() {
+  State& s = *state_;
+  const std::string path = s.file.path();
+  if (s.offsets.empty()) fail("shard '{}' would be empty", path);
+  t_sink = &s.buffer;
+  if (tar_append_eof(s.tar.get()) != 0) fail_errno(errno, "cannot write '{}'", path);
+  s.flush();
+  if (::unlink(path.c_str()) != 0 && errno != ENOENT)
+    fail_errno(errno, "cannot replace '{}'", path);
+  if (s.options.energon_index) {
+    std::vector<std::uint64_t> index = s.offsets;
+    index.push_back(s.bytes);
+    io::write_file(energon_index_path(path), {reinterpret_cast<const char*>(index.data()),
+                                              index.size() * sizeof(std::uint64_t)});
+  }
+  if (s.options.dali_index)
+    io::write_file(dali_index_path(path), fmt::format("v1.2 {}\n", s.offsets.size()) + s.dali);
+  s.file.commit();
+  return {{"kind", "shard"},
+          {"path", path},
+          {"samples", s.offsets.size()},
+          {"bytes", s.file.bytes_written()},
+          {"xxh3", s.hasher.hex128()}};
+}
+
+void Writer::abandon() noexcept {
+  if (state_) state_->file.abandon();
+}
+
+}  // namespace vfm::shard

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "shard/reader.h"
+
+#include <catch2/catch.hpp>
+#include <string>
+#include <vector>
+
+#include "io/atomic_file.h"
+#include "io/file.h"
+#include "scratch.h"
+#include "shard/writer.h"
+
+using namespace vfm;
+using namespace vfm::shard;
+using Catch::Contains;
+
+namespace {
+
+/// "key: ext=data ext=data" a sample.
+std::vector<std::string> list(StreamReader reader) {
+  std::vector<std::string> lines;
+  for (Sample sample; reader.next(sample);) {
+    std::string line = sample.key + ":";
+    for (const Member& member : sample.members)
+      line += " " + member.extension + "=" + member.data;
+    lines.push_back(line);
+  }
+  return lines;
+}
+
+/// A tar made by Python's tarfile: `format` is one of its constants, `entries` a Python list of
+/// pairs of name and contents.
+std::string python_tar(const Scratch& dir, const std::string& format, const std::string& entries) {
+  const std::string path = dir / "py.tar";
+  io::write_file(dir / "make.py",
+                 "import tarfile, io, sys\n"
+                 "t = tarfile.open(sys.argv[1], 'w', format=tarfile." +
+                     format +
+                     ")\n"
+                     "for name, data in " +
+                     entries +
+                     ":\n"
+                     "  i = tarfile.TarInfo(name); i.mtime = 1.5\n"
+                     "  d = data.encode(); i.size = len(d); t.addfile(i, io.BytesIO(d))\n"
+                     "t.close()\n");
+  output_of("python3 " + (dir / "make.py") + " " + path);
+  return path;
+}
+
+void write_shard(const std::string& path, int samples) {
+  Writer writer(path);
+  for (int i = 0; i < samples; ++i)
+    writer.add(make_sample("k" + std::to_string(i), std::string(static_cast<std::size_t>(i), 'x')));
+  writer.finish();
+}
+
+}  // namespace
+
+TEST_CASE("names split at the first dot of the base name") {
+  std::string key, ext;
+  const auto split = [&](const char* name) {
+    return split_member_name(name, key, ext) ? key + "|" + ext : "-";
+  };
+  CHECK(split("a.mp4") == "a|mp4");
+  CHECK(split("a.b.MP4") == "a|b.mp4");
+  CHECK(split("a..mp4") == "a|mp4");
+  CHECK(split("./d.x/a.txt") == "d.x/a|txt");
+  CHECK(split("d.x/a") == "-");
+  CHECK(split("a.") == "-");
+  CHECK(split("a..") == "-");
+  CHECK(split(".hidden") == "-");
+  CHECK(split("d/.hidden.txt") == "-");
+  CHECK(split("__meta__/a.txt") == "-");
+  CHECK(split("") == "-");
+}
+
+TEST_CASE("what the Writer wrote comes back, by index and by scanning") {
+  const Scratch dir;
+  write_shard(dir / "a.tar", 1200);
+  const IndexedReader reader(dir / "a.tar");
+  StreamReader stream(dir / "a.tar");
+  REQUIRE(reader.samples() == 1200);
+  Sample scanned;
+  ReadBuffer buffer;
+  for (int i = 0; i < 1200; ++i) {
+    const Sample sample = reader.read(i);
+    REQUIRE(stream.next(scanned));
+    REQUIRE(sample.key == scanned.key);
+    REQUIRE(sample.members.size() == 2);
+    REQUIRE(*sample.find("txt") == std::string(static_cast<std::size_t>(i), 'x'));
+    REQUIRE(*scanned.find("txt") == *sample.find("txt"));
+    const SampleView& view = reader.view(i, buffer);
+    REQUIRE(view.find("txt") == *sample.find("txt"));
+    REQUIRE(view.members[0].offset == reader.offset(i) + 512);
+    REQUIRE(reader.size(i) == sample_bytes(view));
+  }
+  CHECK_FALSE(stream.next(scanned));
+  CHECK_FALSE(stream.next(scanned));
+  CHECK(scanned.find("nothing") == nullptr);
+  CHECK_THROWS_AS(reader.read(-1), Error);
+  CHECK_THROWS_AS(reader.read(1200), Error);
+}
+
+TEST_CASE("tars of other programs are read") {
+  const Scratch dir;
+  const std::string name(120, 'n');
+  const std::string entries = "[('a.JPG','1'),('a.txt','2'),('__meta__/x.json','0'),('" + name +
+                              ".txt','3'),('dir/\xc3\xa4 b..mp4','4'),('noext','5')]";
+  const std::vector<std::string> want = {"a: jpg=1 txt=2", name + ": txt=3",
+                                         "dir/\xc3\xa4 b: mp4=4"};
+  for (const char* format : {"PAX_FORMAT", "GNU_FORMAT"})
+    CHECK(list(StreamReader(python_tar(dir, format, entries))) == want);
+  for (const char* packer : {"gzip", "zstd -q", "xz", "bzip2"}) {
+    const std::string packed = dir / "p.tar";
+    if (output_of(std::string("command -v ") + packer + " >/dev/null || echo no") == "no\n")
+      continue;
+    output_of(std::string(packer) + " -c " + (dir / "py.tar") + " >" + packed);
+    CHECK(list(StreamReader(packed)) == want);
+  }
+}
+
+TEST_CASE("a repeated extension begins the next sample") {
+  const Scratch dir;
+  CHECK(list(StreamReader(
+            python_tar(dir, "USTAR_FORMAT", "[('a.x','1'),('a.y','2'),('a.X','3')]"))) ==
+        std::vector<std::string>{"a: x=1 y=2", "a: x=3"});
+}
+
+TEST_CASE("an index beside a foreign tar works, PAX headers and all") {
+  const Scratch dir;
+  const std::string tar =
+      python_tar(dir, "PAX_FORMAT", "[('d/a.x','1'),('d/a.Y','2'),('b.x','3')]");
+  // Every member takes a PAX header, its data, a header and a block of data: 2048 bytes.
+  const std::uint64_t offsets[] = {0, 4096, 6144};
+  io::write_file(tar + ".idx", {reinterpret_cast<const char*>(offsets), sizeof offsets});
+  const IndexedReader reader(tar);
+  REQUIRE(reader.samples() == 2);
+  CHECK(reader.read(0).key == "d/a");
+  CHECK(*reader.read(0).find("y") == "2");
+  CHECK(*reader.read(1).find("x") == "3");
+}
+
+TEST_CASE("damage is an error that names the file") {
+  const Scratch dir;
+  const std::string path = dir / "a.tar";
+  write_shard(path, 50);
+  const std::string whole = io::read_file(path);
+  const std::string index = io::read_file(path + ".idx");
+
+  SECTION("cut in the middle of a member's data") {
+    io::write_file(path, whole.substr(0, whole.size() / 2 + 100));
+    CHECK_THROWS_WITH(IndexedReader(path), Contains(path));
+    CHECK_THROWS_WITH(list(StreamReader(path)), Contains(path));
+    std::size_t seen = 0;
+    CHECK_THROWS_AS(for_each_sample(path, [&](Sample&) { ++seen; }), Error);
+    CHECK(seen > 10);
+  }
+  SECTION("a flipped byte in a header") {
+    std::string bad = whole;
+    bad[IndexedReader(path).offset(7) + 3] ^= 1;
+    io::write_file(path, bad);
+    const IndexedReader reader(path);
+    CHECK_NOTHROW(reader.read(6));
+    CHECK_THROWS_WITH(reader.read(7), Contains("sample 7"));
+    CHECK_NOTHROW(reader.read(8));
+  }
+  SECTION("the index of another tar") {
+    write_shard(dir / "b.tar", 20);
+    io::write_file(path + ".idx", io::read_file(dir / "b.tar.idx"));
+    CHECK_THROWS_WITH(IndexedReader(path), Contains("does not fit"));
+    std::size_t seen = 0;
+    for_each_sample(path, [&](Sample&) { ++seen; });
+    CHECK(seen == 50);
+  }
+  SECTION("indexes of nonsense") {
+    for (const std::string& bad : {std::string(), std::string(8, '\0'), index.substr(1),
+                                   std::string(16, '\xff'), index + std::string(8, '\0')}) {
+      io::write_file(path + ".idx", bad);
+      CHECK_THROWS_AS(IndexedReader(path), Error);
+    }
+  }
+  SECTION("not a tar") {
+    io::write_file(path, std::string(5000, 'x'));
+    CHECK_THROWS_WITH(list(StreamReader(path)), Contains("not a readable tar"));
+    CHECK_THROWS_AS(list(StreamReader(dir / "missing.tar")), Error);
+    CHECK_THROWS_AS(list(StreamReader(dir / ".")), Error);
+  }
+  SECTION("empty archives have no samples") {
+    io::write_file(path, std::string(1024, '\0'));
+    CHECK(list(StreamReader(path)).empty());
+  }
+}
+
+TEST_CASE("a size that the archive does not have allocates nothing and is an error") {
+  const Scratch dir;
+  write_shard(dir / "a.tar", 2);
+  std::string tar = io::read_file(dir / "a.tar");
+  tar.replace(124, 11, "77777777777");  // 8 GiB
+  unsigned sum = 0;
+  for (int i = 0; i < 512; ++i)
+    sum += i >= 148 && i < 156 ? ' ' : static_cast<unsigned char>(tar[static_cast<std::size_t>(i)]);
+  tar.replace(148, 7, fmt::format("{:06o}", sum) + std::string(1, '\0'));
+  CHECK_THROWS_AS(list(StreamReader(std::string_view(tar), "memory")), Error);
+  io::write_file(dir / "a.tar", tar);
+  CHECK_THROWS_AS(IndexedReader(dir / "a.tar").read(0), Error);
+}
