@@ -1,0 +1,61 @@
+// Units, JSON and hashes: what users type, and what goes into files.
+// SPDX-License-Identifier: Apache-2.0
+#include <catch2/catch.hpp>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/json.h"
+#include "base/units.h"
+
+using namespace vfm;
+
+TEST_CASE("parse_bytes knows binary and decimal units") {
+  CHECK(parse_bytes("512") == 512);
+  CHECK(parse_bytes("64KiB") == 65536);
+  CHECK(parse_bytes("1.5GiB") == 1610612736);
+  CHECK(parse_bytes("500MB") == 500000000);
+  CHECK(parse_bytes("2G") == 2147483648);
+  for (const char* bad : {"", "x", "-1", "1 GB", "1XB", "nan", "inf", "1e40"})
+    CHECK_THROWS_AS(parse_bytes(bad), Error);
+}
+
+TEST_CASE("parse_seconds") {
+  CHECK(parse_seconds("2") == 2);
+  CHECK(parse_seconds("500ms") == 0.5);
+  CHECK(parse_seconds("1.5m") == 90);
+  CHECK_THROWS_AS(parse_seconds("-1s"), Error);
+  CHECK_THROWS_AS(parse_seconds("2 s"), Error);
+}
+
+TEST_CASE("numbers are written for people") {
+  CHECK(format_bytes(312) == "312 B");
+  CHECK(format_bytes(1536) == "1.5 KiB");
+  CHECK(format_seconds(12.54) == "12.5s");
+  CHECK(format_seconds(200) == "3m20s");
+  CHECK(format_seconds(3720) == "1h02m");
+  CHECK(format_count(7236192256) == "7.24G");
+  CHECK(format_count(999) == "999");
+}
+
+TEST_CASE("JSON keeps the order of keys and names the culprit") {
+  CHECK(dump_json(parse_json(R"({"b":1,"a":[true,null]})", "x")) == R"({"b":1,"a":[true,null]})");
+  CHECK_THROWS_WITH(parse_json("{\"a\":", "line 3 of 'm.jsonl'"),
+                    Catch::StartsWith("line 3 of 'm.jsonl' is not JSON"));
+  CHECK_THROWS_AS(parse_json(std::string(100000, '['), "deep"), Error);
+  CHECK(dump_json(Json("\xff\xfe")) == "\"\xef\xbf\xbd\xef\xbf\xbd\"");
+  const Json value = parse_json(R"({"n":1.5,"i":3,"s":"t","z":null})", "x");
+  CHECK(*get_number(value, "n") == 1.5);
+  CHECK(*get_integer(value, "i") == 3);
+  CHECK_FALSE(get_string(value, "z"));
+  CHECK_THROWS_WITH(get_integer(value, "s"), "'s' is not an integer but string");
+  CHECK_THROWS_WITH(need_string(value, "path", "the record"), "the record has no 'path'");
+}
+
+// Reference: xxhsum 0.8.1 -H3 and -H2 of "abc" and of nothing.
+TEST_CASE("hashes are those of xxhsum") {
+  CHECK(Hasher().update("abc").hex64() == "78af5f94892f3950");
+  CHECK(Hasher().update("a").update("bc").hex64() == "78af5f94892f3950");
+  CHECK(hash_hex("abc") == "06b05ab6733a618578af5f94892f3950");
+  CHECK(Hasher().hex128() == "99aa06d3014798d86001c324468d497f");
+  CHECK(Hasher().hex128() == hash_hex(""));
+}

@@ -1,0 +1,129 @@
+// Whole files or none, paths, and reads that say what is missing.
+// SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "io/atomic_file.h"
+#include "io/file.h"
+
+using namespace vfm;
+using namespace vfm::io;
+
+namespace {
+struct Folder {
+  std::string path = "/tmp/vfm-files-XXXXXX";
+  Folder() { REQUIRE(::mkdtemp(path.data()) != nullptr); }
+  ~Folder() { std::filesystem::remove_all(path); }
+  std::size_t count() const {
+    std::size_t n = 0;
+    for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(path)) ++n;
+    return n;
+  }
+};
+}  // namespace
+
+TEST_CASE("an atomic file appears at commit and only then") {
+  const Folder folder;
+  const std::string path = folder.path + "/a.txt";
+  {
+    AtomicFile file(path);
+    file.write("half");
+    CHECK_FALSE(file_exists(path));
+  }
+  CHECK(folder.count() == 0);
+  {
+    AtomicFile file(path);
+    file.write("who");
+    file.write("le");
+    file.commit();
+  }
+  CHECK(read_file(path) == "whole");
+  CHECK(folder.count() == 1);
+}
+
+TEST_CASE("an abandoned write leaves the old contents") {
+  const Folder folder;
+  const std::string path = folder.path + "/a.txt";
+  write_file(path, "old");
+  { AtomicFile(path).write("new"); }
+  CHECK(read_file(path) == "old");
+}
+
+TEST_CASE("what a killed writer left is overwritten, a living writer is respected") {
+  const Folder folder;
+  const std::string path = folder.path + "/a.txt";
+  write_file(folder.path + "/.a.txt.tmp", "a longer rest of a killed run");
+  {
+    AtomicFile first(path);
+    CHECK_THROWS_WITH(AtomicFile(path), Catch::Contains("is being written by another program"));
+    first.write("x");
+    first.commit();
+  }
+  CHECK(read_file(path) == "x");
+  CHECK(folder.count() == 1);
+}
+
+TEST_CASE("update_file leaves equal contents alone") {
+  const Folder folder;
+  const std::string path = folder.path + "/a.txt";
+  write_file(path, "same");
+  const auto old = std::filesystem::last_write_time(path) - std::chrono::hours(1);
+  std::filesystem::last_write_time(path, old);
+  update_file(path, "same");
+  CHECK(std::filesystem::last_write_time(path) == old);
+  update_file(path, "other");
+  CHECK(read_file(path) == "other");
+}
+
+TEST_CASE("errors name the path and the reason") {
+  const Folder folder;
+  CHECK_THROWS_WITH(read_file("/nonexistent/a"),
+                    "cannot open '/nonexistent/a': No such file or directory");
+  CHECK_THROWS_WITH(read_file(folder.path), Catch::EndsWith("Is a directory"));
+  CHECK_THROWS_WITH(AtomicFile("/nonexistent/a"), Catch::Contains("cannot create '/nonexistent/a'"));
+  write_file(folder.path + "/short", "abc");
+  char bytes[8];
+  CHECK_THROWS_WITH(File::open_read(folder.path + "/short").pread_exact(bytes, 8, 0),
+                    Catch::Contains("is truncated"));
+}
+
+TEST_CASE("a full disk is an error at the write or the commit") {
+  // /dev/full is no regular file, but write_all must report what the kernel says.
+  const int fd = ::open("/dev/full", O_WRONLY);
+  REQUIRE(fd >= 0);
+  File file(fd, "x");
+  CHECK_THROWS_WITH(file.write_all("abc", 3), "cannot write 'x': No space left on device");
+}
+
+TEST_CASE("a map holds the bytes; an empty file maps to nothing") {
+  const Folder folder;
+  write_file(folder.path + "/a", "contents");
+  write_file(folder.path + "/empty", "");
+  CHECK(MappedFile(folder.path + "/a").text() == "contents");
+  CHECK(MappedFile(folder.path + "/empty").text().empty());
+  CHECK(hash_file(folder.path + "/a") == hash_hex("contents"));
+}
+
+TEST_CASE("paths come apart") {
+  CHECK(base_name("a/b.tar") == "b.tar");
+  CHECK(base_name("a/b/") == "b");
+  CHECK(dir_name("a/b.tar") == "a");
+  CHECK(dir_name("b.tar") == ".");
+  CHECK(dir_name("/b") == "/");
+  CHECK(stem("a/b.caption.tar") == "b");
+  CHECK(stem(".hidden.tar") == ".hidden");
+  CHECK(extension("a.b/C.MP4") == "mp4");
+  CHECK(extension("a.b/c").empty());
+  CHECK(extension(".hidden").empty());
+  CHECK(join_path("a", "b") == "a/b");
+  CHECK(join_path(".", "b") == "b");
+  CHECK(join_path("a/", "/b") == "/b");
+  CHECK(is_url("https://x/y.mp4"));
+  CHECK_FALSE(is_url("/a/b://c"));
+}
