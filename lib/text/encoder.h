@@ -30,8 +30,8 @@ class Encoder {
   virtual Json config() const = 0;
 };
 
-/// Builds what `config` describes, e.g. {"name":"builtin:hash","dim":64}. Throws Error{usage} for an
-/// unknown name or key.
+/// Builds what `config` describes, e.g. {"name":"builtin:hash","dim":64}. Throws Error{usage} for
+/// an unknown name or key.
 std::unique_ptr<Encoder> make_encoder(const Json& config);
 
 }  // namespace vfm::text

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "text/hash_encoder.h"
+
+#include <cmath>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/philox.h"
+#include "text/unicode.h"
+
+namespace vfm::text {
+namespace {
+
+constexpr float kWordShare = 0.30f, kLetterShare = 0.55f, kPairShare = 0.15f;
+/// A run of letters beyond this is not language; its n-grams would only cost time.
+constexpr std::size_t kLongestWord = 64;
+
+/// sum += weight * (random signs that stand for `name`).
+void add_signs(std::string_view name, float weight, std::span<float> sum) {
+  const Random random(0, Purpose::projection, 0, xxh3_64(name.data(), name.size()));
+  for (std::size_t block = 0; block * 32 < sum.size(); ++block) {
+    std::uint32_t bits = random.bits(block);
+    for (std::size_t i = block * 32; i < sum.size() && i < block * 32 + 32; ++i, bits >>= 1)
+      sum[i] += (bits & 1u) != 0 ? weight : -weight;
+  }
+}
+
+/// Where the code points of a well-formed UTF-8 string begin, and its end.
+std::vector<std::size_t> code_points(std::string_view utf8) {
+  std::vector<std::size_t> starts;
+  for (std::size_t i = 0; i < utf8.size(); ++i)
+    if ((static_cast<unsigned char>(utf8[i]) & 0xc0u) != 0x80u) starts.push_back(i);
+  starts.push_back(utf8.size());
+  return starts;
+}
+
+void add_letters(const std::string& word, std::span<float> sum) {
+  // The ends are letters too, so that a word's start and end weigh more. They cannot be in a word.
+  std::string framed = "\x02" + word + "\x03";
+  std::vector<std::size_t> starts = code_points(framed);
+  if (starts.size() > kLongestWord + 1) starts.resize(kLongestWord + 1);
+  const std::size_t letters = starts.size() - 1;
+  std::size_t count = 0;
+  for (std::size_t n = 2; n <= 4; ++n)
+    count += letters >= n ? letters - n + 1 : 0;
+  const float weight = std::sqrt(kLetterShare / static_cast<float>(count));
+  for (std::size_t n = 2; n <= 4; ++n)
+    for (std::size_t i = 0; i + n <= letters; ++i)
+      add_signs("g" + framed.substr(starts[i], starts[i + n] - starts[i]), weight, sum);
+}
+
+void scale_to_unit_variance(std::span<float> vector) {
+  float squares = 0;
+  for (const float x : vector)
+    squares += x * x;
+  if (squares == 0) return;
+  const float scale = std::sqrt(static_cast<float>(vector.size()) / squares);
+  for (float& x : vector)
+    x *= scale;
+}
+
+}  // namespace
+
+HashEncoder::HashEncoder(int dim, int max_tokens) : dim_(dim), max_tokens_(max_tokens) {
+  if (dim < 8 || dim > 8192) fail_usage("builtin:hash has 8 to 8192 dimensions, not {}", dim);
+  if (max_tokens < 1) fail_usage("builtin:hash needs at least one token, not {}", max_tokens);
+}
+
+TokenEmbeddings HashEncoder::encode(std::string_view utf8) const {
+  const auto found = words(utf8, static_cast<std::size_t>(max_tokens_));
+  TokenEmbeddings out;
+  out.tokens = static_cast<int>(found.size());
+  out.dim = dim_;
+  const auto dim = static_cast<std::size_t>(dim_);
+  out.values.assign(found.size() * dim, 0.0f);
+  for (std::size_t t = 0; t < found.size(); ++t) {
+    const std::span<float> vector = std::span(out.values).subspan(t * dim, dim);
+    add_signs("w" + found[t], std::sqrt(kWordShare), vector);
+    add_letters(found[t], vector);
+    const std::string before = t > 0 ? found[t - 1] : std::string();
+    add_signs("p" + before + "\x02" + found[t], std::sqrt(kPairShare), vector);
+    scale_to_unit_variance(vector);
+  }
+  return out;
+}
+
+Json HashEncoder::config() const {
+  return {{"name", name()}, {"dim", dim_}, {"max_tokens", max_tokens_}, {"version", 1}};
+}
+
+std::unique_ptr<Encoder> make_encoder(const Json& config) {
+  if (!config.is_object()) fail_usage("a text encoder's config is not a JSON object");
+  const std::string name = get_string(config, "name").value_or("");
+  if (name != "builtin:hash")
+    fail_usage("there is no text encoder '{}'; this program has builtin:hash", name);
+  for (const auto& [key, value] : config.items())
+    if (key != "name" && key != "dim" && key != "max_tokens" && key != "version")
+      fail_usage("text encoder builtin:hash has no setting '{}'", key);
+  if (get_integer(config, "version").value_or(1) != 1)
+    fail_usage("this program has version 1 of builtin:hash, not {}",
+               *get_integer(config, "version"));
+  return std::make_unique<HashEncoder>(
+      static_cast<int>(get_integer(config, "dim").value_or(64)),
+      static_cast<int>(get_integer(config, "max_tokens").value_or(512)));
+}
+
+}  // namespace vfm::text
