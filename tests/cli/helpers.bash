@@ -1,7 +1,10 @@
 # Common ground of the command line tests: the tools on PATH, a fresh folder per test, small media.
 # SPDX-License-Identifier: Apache-2.0
 
-setup() {
+setup() { setup_tools; }
+
+# setup_tools: what a test file with a setup() of its own calls in it.
+setup_tools() {
   export LC_ALL=C.UTF-8
   : "${VFM_BIN:?set VFM_BIN to the folder that holds the built tools}"
   export PATH="$VFM_BIN:$PATH"

@@ -1,0 +1,44 @@
+#!/usr/bin/env bats
+# The examples of the manual are commands that run, in the order of the page, in a folder with two videos.
+# SPDX-License-Identifier: Apache-2.0
+
+setup() {
+  load ../cli/helpers
+  setup_tools
+  make_shots a.mp4
+  make_video b.mp4 3 "mandelbrot=size=96x64:rate=12"
+  echo "a caption" >a.txt
+  cp "$VFM_ROOT"/examples/recipes/*.yaml .
+}
+
+# examples PAGE: the indented lines of its EXAMPLES section, scdoc escapes undone.
+examples() {
+  sed -n '/^# EXAMPLES/,/^# SEE ALSO/p' "$VFM_ROOT/man/$1.scd" | sed -nE 's/^\t//p' | sed -E 's/\\(.)/\1/g'
+}
+
+run_page() {
+  examples "$1" >script
+  [ -s script ]
+  run bash -euo pipefail script
+  echo "$output"
+  [ "$status" -eq 0 ]
+}
+
+# A small model for the pages that need one.
+prepare() {
+  vfm-clip a.mp4 b.mp4 -o clips | vfm-caption | vfm-embed >embedded.jsonl
+  vfm-shard embedded.jsonl -o dataset >dataset.jsonl
+  vfm-pack dataset.jsonl --size 64 --frames 17 -o latents >latents.jsonl
+}
+
+@test "vfm-clip(1)" { run_page vfm-clip.1; }
+@test "vfm-caption(1)" { run_page vfm-caption.1; }
+@test "vfm-embed(1)" { run_page vfm-embed.1; }
+@test "vfm-shard(1)" { run_page vfm-shard.1; }
+@test "vfm-pack(1)" { run_page vfm-pack.1; }
+@test "vfm-train(1)" { prepare; run_page vfm-train.1; }
+@test "vfm-generate(1)" {
+  prepare
+  vfm-train quickstart.yaml train.steps=2 --data latents --out run >/dev/null
+  run_page vfm-generate.1
+}

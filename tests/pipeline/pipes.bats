@@ -1,0 +1,86 @@
+#!/usr/bin/env bats
+# Tools joined: by pipes, by make, by manifests in files.
+# SPDX-License-Identifier: Apache-2.0
+
+setup_file() { export BATS_NO_PARALLELIZE_WITHIN_FILE=true; }
+
+setup() {
+  load ../cli/helpers
+  setup_tools
+}
+
+# corpus DIR: four small videos with sidecars.
+corpus() {
+  mkdir -p "$1"
+  local i=0 size
+  for size in "mandelbrot=size=96x64:rate=12" "testsrc2=size=96x64:rate=12" \
+    "life=size=96x64:rate=12:seed=3:ratio=0.3:mold=10:life_color=#C83232:death_color=#3264C8" "smptebars=size=96x64:rate=12"; do
+    make_video "$1/v$i.mp4" 3 "$size"
+    echo "caption of video $i" >"$1/v$i.txt"
+    i=$((i + 1))
+  done
+}
+
+curate() {
+  vfm-clip "$1"/*.mp4 -o "$2/clips" "${@:3}" | vfm-caption "${@:3}" | vfm-embed "${@:3}" |
+    vfm-shard --split train=0.75,val=0.25 -o "$2/dataset" "${@:3}" |
+    vfm-pack --size 64 --frames 17 -o "$2/latents" "${@:3}"
+}
+
+@test "the pipe runs from videos to latents, silent on stderr" {
+  corpus raw
+  curate raw out 2>stderr >latents.jsonl
+  [ ! -s stderr ]
+  [ -s latents.jsonl ]
+  jq -e '.kind == "shard"' latents.jsonl >/dev/null
+  [ -s out/latents/latents.json ]
+}
+
+@test "the whole pipe gives the same bytes with -j1 and -j4" {
+  corpus raw
+  (mkdir a && cd a && ln -s ../raw raw && curate raw out -j1 >manifest)
+  (mkdir b && cd b && ln -s ../raw raw && curate raw out -j4 >manifest)
+  cmp a/manifest b/manifest
+  [ "$(tree_hash a/out)" = "$(tree_hash b/out)" ]
+}
+
+@test "the pipe killed at random and run again ends with the same bytes" {
+  corpus raw
+  mkdir good bad
+  (cd good && ln -s ../raw raw && curate raw out >manifest)
+  cd bad
+  ln -s ../raw raw
+  export -f curate
+  kill_at_random 4 bash -c 'curate raw out'
+  curate raw out >manifest
+  cmp manifest ../good/manifest
+  [ "$(tree_hash out)" = "$(tree_hash ../good/out)" ]
+}
+
+@test "run again, the pipe does no work and says the same" {
+  corpus raw
+  curate raw out >first
+  find out -type f -printf '%p %T@\n' | sort >before
+  curate raw out >second
+  cmp first second
+  find out -type f -printf '%p %T@\n' | sort >after
+  cmp before after
+}
+
+@test "make rebuilds the dataset once, and then does nothing" {
+  corpus raw
+  run make -s -f "$VFM_ROOT/examples/Makefile" -j2 RAW=raw OUT=out
+  [ "$status" -eq 0 ]
+  run make -q -f "$VFM_ROOT/examples/Makefile" -j2 RAW=raw OUT=out
+  [ "$status" -eq 0 ]
+}
+
+@test "one bad video does not cost the others, and the pipe ends with status 1" {
+  corpus raw
+  head -c 2000 raw/v1.mp4 >raw/broken.mp4
+  set -o pipefail
+  run bash -o pipefail -c "$(declare -f curate); curate raw out"
+  [ "$status" -eq 1 ]
+  [ "$(jq -s length out/clips/errors.jsonl)" -eq 1 ]
+  [ -s out/latents/latents.json ]
+}
