@@ -70,13 +70,18 @@ bool StreamReader::State::next_entry() {
 std::string StreamReader::State::read_data() {
   std::string data;
   for (;;) {
-    const std::size_t old = data.size();
-    if (old >= kMaxMember) fail("member '{}.{}' of '{}' is 2 GiB or more", key, extension, name);
-    data.resize(old + kChunk);
-    const la_ssize_t got = archive_read_data(tar.get(), data.data() + old, kChunk);
-    if (got < 0) damaged();
-    data.resize(old + static_cast<std::size_t>(got));
-    if (got == 0) return data;
+    const void* block = nullptr;
+    std::size_t size = 0;
+    la_int64_t offset = 0;
+    const int status = archive_read_data_block(tar.get(), &block, &size, &offset);
+    if (status == ARCHIVE_EOF) return data;
+    if (status < ARCHIVE_WARN) damaged();
+    // A hole of a sparse file could stand for any number of zeros.
+    if (static_cast<std::uint64_t>(offset) != data.size())
+      fail("member '{}.{}' of '{}' is a sparse file", key, extension, name);
+    if (data.size() + size >= kMaxMember)
+      fail("member '{}.{}' of '{}' is 2 GiB or more", key, extension, name);
+    data.append(static_cast<const char*>(block), size);
   }
 }
 

@@ -10,12 +10,14 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <iterator>
 #include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/philox.h"
 #include "io/atomic_file.h"
 
 namespace vfm::shard {
@@ -99,6 +101,7 @@ struct Writer::State {
 
   void check(const SampleView& sample) const;
   void check_members(const SampleView& sample) const;
+  bool has_key(std::string_view key) const;
   void write_header(std::string_view name, std::uint64_t size);
   void write_member(std::string_view name, std::string_view data);
   void flush();
@@ -109,10 +112,10 @@ struct Writer::State {
   std::unique_ptr<TAR, CloseTar> tar;
   std::string buffer;  // blocks not yet in the file
   Hasher hasher;
-  std::vector<std::string> extensions;  // of every sample of this shard
-  std::unordered_set<std::string> keys;
-  std::vector<std::uint64_t> offsets;  // of the samples' first headers
-  std::string dali;                    // index lines, without the first
+  std::vector<std::string> extensions;     // of every sample of this shard
+  std::unordered_set<std::uint64_t> keys;  // their hashes
+  std::vector<std::uint64_t> offsets;      // of the samples' first headers
+  std::string dali;                        // index lines, without the first
   std::uint64_t bytes = 0;
 };
 
@@ -122,8 +125,7 @@ void Writer::State::check(const SampleView& sample) const {
          sample.key, file.path());
   if (sample.members.empty()) fail("sample '{}' has no members", sample.key);
   check_members(sample);
-  if (keys.contains(std::string(sample.key)))
-    fail("key '{}' comes twice in '{}'", sample.key, file.path());
+  if (has_key(sample.key)) fail("key '{}' comes twice in '{}'", sample.key, file.path());
   if (extensions.empty()) return;
   if (!std::equal(extensions.begin(), extensions.end(), sample.members.begin(),
                   sample.members.end(),
@@ -132,6 +134,12 @@ void Writer::State::check(const SampleView& sample) const {
         "sample '{}' has other members than the first one of '{}'; all samples of a shard have the "
         "same, in the same order",
         sample.key, file.path());
+}
+
+bool Writer::State::has_key(std::string_view key) const {
+  if (!keys.contains(random_key(key))) return false;
+  // Equal hashes are not yet equal keys: the index has the names.
+  return dali.find(fmt::format(" {}.{}", key, extensions.front())) != std::string::npos;
 }
 
 void Writer::State::check_members(const SampleView& sample) const {
@@ -220,14 +228,14 @@ void Writer::add(const SampleView& sample) {
   if (s.extensions.empty())
     for (const MemberView& member : sample.members)
       s.extensions.emplace_back(member.extension);
-  s.keys.emplace(sample.key);
+  s.keys.insert(random_key(sample.key));
   s.offsets.push_back(s.bytes);
   std::string name;
   const char* separator = "";
   for (const MemberView& member : sample.members) {
     name.assign(sample.key).append(".").append(member.extension);
-    s.dali += fmt::format("{}{} {} {} {}", separator, member.extension, s.bytes + kBlock,
-                          member.data.size(), name);
+    fmt::format_to(std::back_inserter(s.dali), "{}{} {} {} {}", separator, member.extension,
+                   s.bytes + kBlock, member.data.size(), name);
     separator = " ";
     s.write_member(name, member.data);
   }
