@@ -1,0 +1,37 @@
+// `builtin:measure`: a caption made of measurements, and of nothing else.
+//
+// One English sentence with the length, the light, the colours, how much moves, how the camera
+// moves and how many shots there are. It never names a thing that is seen: nothing here can see
+// things. Pure; thread-safety: any thread. SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "curate/glimpse.h"
+
+namespace vfm::curate {
+
+/// What describe() says, measured on the glimpse.
+struct Measured {
+  double light = 0;         ///< mean luma, 0 to 1
+  bool colourless = false;  ///< black and white
+  double motion = 0;        ///< mean |difference| of luma an eighth of a second apart
+  struct Colour {
+    std::string name;  ///< a basic colour term: "red", "grey"
+    double share = 0;  ///< of all pixels
+  };
+  std::vector<Colour> colours;  ///< by falling share, then by name
+};
+Measured measure(const Glimpse& glimpse);
+
+/// "A dark 2.1-second video, mostly grey with some red, with little motion; the camera is still."
+/// Length, kind and number of shots come from `facts` (KEY.json: media, seconds, width, height,
+/// shots), the rest from the glimpse; what is missing or unclear is left out. At least "A video.".
+std::string describe(const Json& facts, const Glimpse& glimpse);
+
+/// The basic colour term (Berlin and Kay) of a pixel, by hue, saturation and value.
+const char* colour_name(int red, int green, int blue);
+
+}  // namespace vfm::curate
