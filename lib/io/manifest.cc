@@ -9,13 +9,11 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "base/stop.h"
 #include "io/atomic_file.h"
+#include "io/line_reader.h"
 
 namespace vfm::io {
 namespace {
-
-constexpr std::size_t kMaxLine = std::size_t{16} << 20;
 
 std::string_view trim(std::string_view text) {
   const char* blanks = " \t\r\n";
@@ -74,36 +72,7 @@ std::vector<std::string> column_tars(const Record& shard) {
 }
 
 struct ManifestReader::Source {
-  File file;
-  std::string name;       // for messages
-  std::string buffer;     // bytes read and not yet handed out, from `begin`
-  std::size_t begin = 0;
-  std::size_t line = 0;
-  bool ended = false;
-
-  /// The next line without its end, or nothing. A last line without newline counts.
-  std::optional<std::string> next_line() {
-    for (;;) {
-      const std::size_t end = buffer.find('\n', begin);
-      if (end != std::string::npos || (ended && begin < buffer.size())) {
-        const std::size_t stop = std::min(end, buffer.size());
-        std::string text = buffer.substr(begin, stop - begin);
-        begin = std::min(stop + 1, buffer.size());
-        ++line;
-        return text;
-      }
-      if (ended) return std::nullopt;
-      buffer.erase(0, begin);
-      begin = 0;
-      if (buffer.size() > kMaxLine) fail("line {} of {} is longer than 16 MiB", line + 1, name);
-      const std::size_t old = buffer.size();
-      buffer.resize(old + (1 << 16));
-      check_stop();
-      const std::size_t got = file.read_some(buffer.data() + old, 1 << 16);
-      buffer.resize(old + got);
-      ended = got == 0;
-    }
-  }
+  LineReader lines;
 };
 
 ManifestReader::ManifestReader(std::vector<std::string> arguments, OnBad on_bad)
@@ -114,14 +83,9 @@ bool ManifestReader::next_source() {
   const std::string& argument = arguments_[next_argument_];
   if (argument != "-" && !is_manifest_file(argument)) return false;
   ++next_argument_;
-  source_ = std::make_unique<Source>();
-  source_->name = argument == "-" ? "standard input" : fmt::format("'{}'", argument);
-  if (argument == "-") {
-    source_->file = File(::dup(STDIN_FILENO), source_->name);
-    if (!source_->file) fail_errno(errno, "cannot read standard input");
-  } else {
-    source_->file = File::open_read(argument);
-  }
+  source_ = std::make_unique<Source>(Source{
+      argument == "-" ? LineReader::standard_input()
+                      : LineReader(File::open_read(argument), fmt::format("'{}'", argument))});
   return true;
 }
 
@@ -134,12 +98,12 @@ std::optional<Record> ManifestReader::next() {
         return bare_path(path, fmt::format("argument '{}'", path));
       }
     }
-    const auto text = source_->next_line();
+    const auto text = source_->lines.next();
     if (!text) {
       source_.reset();
       continue;
     }
-    const std::string where = fmt::format("line {} of {}", source_->line, source_->name);
+    const std::string where = source_->lines.where();
     if (trim(*text).empty()) continue;
     try {
       return parse_record(*text, where);
