@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/edm.h"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <vector>
+
+using namespace vfm;
+using namespace vfm::models;
+
+TEST_CASE("preconditioning has the published values", "[edm]") {
+  // sigma = sigma_data = 0.5: every root is that of one half.
+  const EdmScaling at_half = edm_scaling(0.5);
+  CHECK(at_half.skip == Approx(0.5));
+  CHECK(at_half.out == Approx(0.25 / std::sqrt(0.5)));
+  CHECK(at_half.in == Approx(1 / std::sqrt(0.5)));
+  CHECK(at_half.noise == Approx(0.25 * std::log(0.5)));
+  // sigma = 80, by hand: variance 6400.25.
+  const EdmScaling high = edm_scaling(80);
+  CHECK(high.skip == Approx(3.906097e-5).epsilon(1e-6));
+  CHECK(high.out == Approx(0.49999023).epsilon(1e-7));
+  CHECK(high.in == Approx(0.012499756).epsilon(1e-6));
+  CHECK(high.noise == Approx(1.095506658).epsilon(1e-8));
+}
+
+TEST_CASE("the network's input and target have unit variance at every noise level", "[edm]") {
+  for (const double sigma : {0.002, 0.1, 0.5, 3.0, 80.0}) {
+    const EdmScaling c = edm_scaling(sigma);
+    const double data = kSigmaData * kSigmaData;
+    CHECK(c.in * c.in * (data + sigma * sigma) == Approx(1));
+    // Target (x0 - c_skip (x0 + sigma e)) / c_out.
+    const double target =
+        ((1 - c.skip) * (1 - c.skip) * data + c.skip * c.skip * sigma * sigma) / (c.out * c.out);
+    CHECK(target == Approx(1));
+    CHECK(edm_loss_weight(sigma) * c.out * c.out == Approx(1));
+  }
+}
+
+TEST_CASE("latents are whitened channel by channel, and back", "[edm]") {
+  const LatentScale scale{{1, -2}, {2, 0.5}};
+  std::vector<float> latent = {1, 3, 5, -2, -1.5, -3};
+  scale.to_model(latent);
+  CHECK(latent == std::vector<float>{0, 0.5, 1, 0, 0.5, -1});
+  scale.from_model(latent);
+  CHECK(latent == std::vector<float>{1, 3, 5, -2, -1.5, -3});
+}
+
+TEST_CASE("broken statistics are refused", "[edm]") {
+  const auto read = [](const char* text) {
+    return LatentScale::from_json(Json::parse(text), "'latents.json'");
+  };
+  CHECK(read(R"({"mean":[0,1],"std":[1,2]})").channels() == 2);
+  CHECK_THROWS_AS(read("[]"), Error);
+  CHECK_THROWS_AS(read("{}"), Error);
+  CHECK_THROWS_AS(read(R"({"mean":[0],"std":[]})"), Error);
+  CHECK_THROWS_AS(read(R"({"mean":[0,1],"std":[1]})"), Error);
+  CHECK_THROWS_AS(read(R"({"mean":[0],"std":[0]})"), Error);
+  CHECK_THROWS_AS(read(R"({"mean":["0"],"std":[1]})"), Error);
+}
