@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "curate/split.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <numeric>
+#include <tuple>
+
+#include "base/error.h"
+#include "base/philox.h"
+
+namespace vfm::curate {
+namespace {
+
+bool valid_name(std::string_view name) {
+  return !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+  });
+}
+
+/// Gives each empty part the smallest source of the fullest part that can spare one.
+void fill_empty_parts(const std::vector<SplitSource>& sources,
+                      const std::vector<std::size_t>& order, std::vector<std::size_t>& part_of,
+                      std::size_t parts) {
+  for (std::size_t empty = 0; empty < parts; ++empty) {
+    std::vector<std::uint64_t> count(parts), samples(parts);
+    for (std::size_t i = 0; i < sources.size(); ++i) {
+      ++count[part_of[i]];
+      samples[part_of[i]] += sources[i].samples;
+    }
+    if (count[empty] > 0) continue;
+    std::size_t giver = parts;
+    for (std::size_t p = 0; p < parts; ++p)
+      if (count[p] > 1 && (giver == parts || samples[p] > samples[giver])) giver = p;
+    if (giver == parts) return;
+    std::size_t given = sources.size();
+    for (const std::size_t i : order)
+      if (part_of[i] == giver &&
+          (given == sources.size() || sources[i].samples < sources[given].samples))
+        given = i;
+    part_of[given] = empty;
+  }
+}
+
+}  // namespace
+
+std::vector<SplitPart> parse_split(std::string_view text) {
+  std::vector<SplitPart> parts;
+  double sum = 0;
+  for (std::string rest(text);;) {
+    const std::size_t comma = rest.find(',');
+    const std::string word = rest.substr(0, comma);
+    const std::size_t equals = word.find('=');
+    const std::string name = word.substr(0, equals);
+    const std::string share_text = equals == std::string::npos ? "" : word.substr(equals + 1);
+    char* end = nullptr;
+    const double share = std::strtod(share_text.c_str(), &end);
+    if (!valid_name(name) || share_text.empty() || *end != '\0' || !(share > 0 && share <= 1))
+      fail_usage(
+          "--split: '{}' is not NAME=SHARE with a share above 0; write it like "
+          "train=0.95,val=0.05",
+          word);
+    for (const SplitPart& part : parts)
+      if (part.name == name) fail_usage("--split: '{}' comes twice", name);
+    parts.push_back({name, share});
+    sum += share;
+    if (comma == std::string::npos) break;
+    rest.erase(0, comma + 1);
+  }
+  if (std::abs(sum - 1) > 1e-6) fail_usage("--split: the shares sum to {:.6g}, not to 1", sum);
+  return parts;
+}
+
+std::vector<std::size_t> assign_split(const std::vector<SplitSource>& sources,
+                                      const std::vector<SplitPart>& parts, std::uint64_t seed) {
+  std::vector<std::uint32_t> drawn;
+  for (const SplitSource& source : sources)
+    drawn.push_back(Random(seed, Purpose::split, 0, source.key).bits(0));
+  std::vector<std::size_t> order(sources.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return std::tie(drawn[a], sources[a].key) < std::tie(drawn[b], sources[b].key);
+  });
+
+  double total = 0;
+  for (const SplitSource& source : sources)
+    total += static_cast<double>(source.samples);
+  std::vector<double> wanted;
+  for (const SplitPart& part : parts)
+    wanted.push_back(part.share * total);
+  std::vector<std::size_t> part_of(sources.size());
+  for (const std::size_t i : order) {
+    const auto most = std::max_element(wanted.begin(), wanted.end());
+    part_of[i] = static_cast<std::size_t>(most - wanted.begin());
+    *most -= static_cast<double>(sources[i].samples);
+  }
+  fill_empty_parts(sources, order, part_of, parts.size());
+  return part_of;
+}
+
+}  // namespace vfm::curate
