@@ -1,0 +1,43 @@
+// vfm-caption: a caption for every sample of every shard, as the column X.caption.tar.
+//
+// KEY.txt is the caption, KEY.json {"caption":…, "caption_source":…}. Sources are asked in order,
+// and the first that has a caption gives it:
+//   existing          all of the following, in this order
+//   existing:member   the sample's own txt member (foreign shards)
+//   existing:field    "caption" of KEY.json or of the shard's record: text, or a list with times
+//   existing:txt      x.txt beside the source video x.mp4: the whole video's caption
+//   existing:json     x.json: {"caption": "…"} or [{"start": s, "end": s, "caption": "…"}, …]
+//   existing:srt      x.srt: the cues that belong to the clip's span, joined
+//   field:NAME        any other member of KEY.json or of the record
+//   builtin:measure   a sentence of measurements (curate/describe.h); always has one
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "base/progress.h"
+#include "base/slots.h"
+
+namespace vfm::jobs {
+
+struct CaptionOptions {
+  std::vector<std::string> inputs;
+  std::string directory;  ///< of the columns; empty: beside their shards
+  bool force = false;
+  std::vector<std::string> from = {"existing", "builtin:measure"};
+  std::size_t max_characters = 0;  ///< longer captions are cut at a word; 0: never
+  /// An empty caption is a caption like another, and a sample may go without. Otherwise the next
+  /// source is asked, and a sample that no source has words for is an error (it gets an empty one).
+  bool keep_empty = false;
+  std::string report;  ///< HTML file; empty: none
+};
+
+/// Throws Error{usage} for a source that does not exist.
+void check_caption_sources(const std::vector<std::string>& from);
+
+/// Returns the number of errors recorded. Throws Error; Stopped.
+long caption(const CaptionOptions& options, Slots& slots, Progress& progress);
+
+}  // namespace vfm::jobs

@@ -1,0 +1,55 @@
+// The common course of the tools that add a column to shards: manifest in, manifest out, one column
+// tar a shard, results in the order of the input, resumed by content.
+//
+// Beside X.NAME.tar stands X.NAME.json: the options, the hashes of everything the column was made
+// from, the errors on the way, the column's record. Where all of that still holds the column is
+// taken as it is, and its errors are told again, so that a resumed run ends as an undisturbed one.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/json.h"
+#include "base/progress.h"
+#include "base/slots.h"
+#include "io/manifest.h"
+#include "jobs/columns.h"
+#include "shard/writer.h"
+
+namespace vfm::jobs {
+
+/// What filling a column found out beside the samples it wrote.
+struct ColumnNotes {
+  std::vector<std::pair<std::string, std::string>> errors;  ///< input, message
+  /// Files read that are no tars of the shard: path -> XXH3-128, or null if there was none.
+  Json inputs = Json::object();
+};
+
+struct ColumnJob {
+  std::string tool;       ///< "vfm-caption"
+  std::string column;     ///< "caption"
+  std::string directory;  ///< where columns go; empty: beside their shards
+  bool force = false;     ///< make columns again that are there already
+  /// All that decides the column's bytes, beside the shard and the files read: options, versions,
+  /// what is used of the record.
+  std::function<Json(const io::Record&)> settings;
+  /// Reads all samples and adds one for each. Throws Error if the shard gets no column.
+  std::function<void(const io::Record&, JoinedReader&, shard::Writer&, ColumnNotes&)> fill;
+  /// Hears of each shard that has its column now, in order, before its record is written. May be
+  /// empty.
+  std::function<void(const io::Record&)> done;
+};
+
+/// Runs `job` over the shards of `inputs` (io::ManifestReader's arguments); records of other kinds
+/// pass unchanged. Records go to standard output in the order of the input; errors to
+/// COLUMN-errors.jsonl in the directory of the columns. Returns the number of errors. Throws Error
+/// if there is no shard at all; Stopped.
+long run_column_job(const ColumnJob& job, const std::vector<std::string>& inputs, Slots& slots);
+
+/// The tars of `record` that `column` is made from: all but its own.
+std::vector<std::string> tars_without(const io::Record& record, const std::string& column);
+
+}  // namespace vfm::jobs

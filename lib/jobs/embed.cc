@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jobs/embed.h"
+
+#include <memory>
+
+#include "base/error.h"
+#include "base/stop.h"
+#include "curate/look.h"
+#include "io/npy.h"
+#include "jobs/clip_glimpse.h"
+#include "jobs/column_job.h"
+#include "text/encoder.h"
+#include "text/unicode.h"
+
+namespace vfm::jobs {
+namespace {
+
+/// Embeds the samples of one shard. Whether there are captions is decided by the first sample: all
+/// samples of a shard have the same members.
+class Embedder {
+ public:
+  Embedder(const EmbedOptions& options, const text::Encoder* encoder, const io::Record& record,
+           ColumnNotes& notes)
+      : options_(options), encoder_(encoder), record_(record), notes_(notes) {}
+
+  shard::Sample embed(const shard::Sample& sample) {
+    const std::string* caption = encoder_ ? sample.find("txt") : nullptr;
+    if (first_) with_text_ = caption != nullptr;
+    first_ = false;
+    if (options_.need_text && !with_text_)
+      fail("has no captions; run vfm-caption on it first, or leave --text out");
+    if (!options_.video && !with_text_) fail("there is nothing to embed: it has no captions");
+    shard::Sample out{sample.key, {}};
+    Json encoders = Json::object();
+    if (options_.video) {
+      const std::vector<float> look = curate::look(glimpse(sample));
+      out.members.push_back({"video.npy", io::make_npy_half({curate::kLookDim}, look)});
+      encoders["video_encoder"] = curate::look_config();
+    }
+    if (with_text_) {
+      const text::TokenEmbeddings tokens =
+          caption ? encoder_->encode(text::to_utf8(*caption)) : text::TokenEmbeddings{};
+      out.members.push_back(
+          {"text.npy", io::make_npy_half({tokens.tokens, encoder_->dim()}, tokens.values)});
+      encoders["text_encoder"] = encoder_->config();
+      if (!caption) note(sample, "has no caption, unlike the samples before it");
+    }
+    out.members.push_back({"json", dump_json(encoders)});
+    return out;
+  }
+
+ private:
+  void note(const shard::Sample& sample, const std::string& message) {
+    notes_.errors.emplace_back(fmt::format("{} of '{}'", sample.key, record_.path()), message);
+  }
+
+  curate::Glimpse glimpse(const shard::Sample& sample) {
+    const shard::Member* member = media_member(sample);
+    if (member == nullptr) {
+      note(sample, "has no video and no picture");
+      return {};
+    }
+    try {
+      return glimpse_of_member(*member, fmt::format("{}.{}", sample.key, member->extension));
+    } catch (const Stopped&) {
+      throw;
+    } catch (const Error& error) {
+      note(sample, error.what());
+      return {};
+    }
+  }
+
+  const EmbedOptions& options_;
+  const text::Encoder* encoder_;
+  const io::Record& record_;
+  ColumnNotes& notes_;
+  bool first_ = true, with_text_ = false;
+};
+
+}  // namespace
+
+long embed(const EmbedOptions& options, Slots& slots, Progress& progress) {
+  if (!options.video && !options.text) fail_usage("there is nothing to embed");
+  const auto encoder = options.text ? text::make_encoder(options.text_encoder) : nullptr;
+  progress.start("samples", 0);
+  ColumnJob job;
+  job.tool = "vfm-embed";
+  job.column = "embed";
+  job.directory = options.directory;
+  job.force = options.force;
+  job.settings = [&](const io::Record&) {
+    Json settings = {{"version", 1}};
+    settings["video_encoder"] = options.video ? curate::look_config() : Json();
+    settings["text_encoder"] = encoder ? encoder->config() : Json();
+    settings["need_text"] = options.need_text;
+    return settings;
+  };
+  job.fill = [&](const io::Record& record, JoinedReader& reader, shard::Writer& writer,
+                 ColumnNotes& notes) {
+    Embedder embedder(options, encoder.get(), record, notes);
+    shard::Sample sample;
+    while (reader.next(sample)) {
+      check_stop();
+      writer.add(embedder.embed(sample));
+      progress.add();
+    }
+  };
+  return run_column_job(job, options.inputs, slots);
+}
+
+}  // namespace vfm::jobs

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jobs/sidecar.h"
+
+#include <limits>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "io/file.h"
+#include "text/unicode.h"
+
+namespace vfm::jobs {
+namespace {
+
+std::vector<text::Cue> parse_sidecar(const std::string& bytes, const std::string& kind,
+                                     const std::string& path, ColumnNotes& notes) {
+  const std::string utf8 = text::to_utf8(bytes);
+  if (kind == "json")
+    return text::captions_of_json(parse_json(utf8, "'" + path + "'"), "'" + path + "'");
+  if (kind == "txt") return {{0, std::numeric_limits<double>::infinity(), text::clean_line(utf8)}};
+  text::SubRip srt = text::parse_srt(utf8);
+  if (srt.malformed > 0)
+    notes.errors.emplace_back(
+        path, fmt::format("the times of {} of {} cues cannot be read", srt.malformed,
+                          srt.cues.size() + static_cast<std::size_t>(srt.malformed)));
+  else if (srt.cues.empty() && !text::clean_line(utf8).empty())
+    notes.errors.emplace_back(path, "has no cue: it is not SubRip");
+  return std::move(srt.cues);
+}
+
+}  // namespace
+
+std::string sidecar_path(const std::string& source, const std::string& kind) {
+  const std::size_t slash = source.rfind('/'), dot = source.rfind('.');
+  const std::size_t name = slash == std::string::npos ? 0 : slash + 1;
+  const bool has_extension = dot != std::string::npos && dot > name;
+  return (has_extension ? source.substr(0, dot) : source) + "." + kind;
+}
+
+const std::vector<text::Cue>& Sidecars::cues(const std::string& path, const std::string& kind) {
+  const auto [at, is_new] = files_.try_emplace(path);
+  if (!is_new) return at->second;
+  notes_.inputs[path] = nullptr;
+  if (!io::file_exists(path)) return at->second;
+  try {
+    const std::string bytes = io::read_file(path);
+    notes_.inputs[path] = hash_hex(bytes);
+    at->second = parse_sidecar(bytes, kind, path, notes_);
+  } catch (const Stopped&) {
+    throw;
+  } catch (const Error& error) {
+    notes_.errors.emplace_back(path, error.what());
+  }
+  return at->second;
+}
+
+std::optional<std::string> Sidecars::caption(const std::string& source, const std::string& kind,
+                                             double begin, double end) {
+  if (source.empty() || io::is_url(source)) return std::nullopt;
+  const std::string path = sidecar_path(source, kind);
+  if (path == source) return std::nullopt;
+  return text::caption_of_span(cues(path, kind), begin, end);
+}
+
+}  // namespace vfm::jobs

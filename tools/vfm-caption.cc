@@ -1,0 +1,71 @@
+// vfm-caption: adds a caption column to shards.
+// SPDX-License-Identifier: Apache-2.0
+#include <CLI/CLI.hpp>
+
+#include "base/error.h"
+#include "cli/options.h"
+#include "cli/runner.h"
+#include "jobs/caption.h"
+
+namespace {
+
+class CaptionTool : public vfm::cli::Tool {
+ public:
+  std::string name() const override { return "vfm-caption"; }
+  std::string description() const override {
+    return "Adds captions to the samples of shards, as a column beside them.";
+  }
+  std::string example() const override {
+    return "vfm-clip raw/*.mp4 -o clips | vfm-caption > captioned.jsonl";
+  }
+
+  void add_options(CLI::App& app) override {
+    input_.add(app, "SHARD", "shards, manifests, or '-' for lines on standard input (the default)");
+    output_.add(app, false, "put the columns here (default: beside each shard)");
+    jobs_.add(app);
+    app.add_option("--from", options_.from,
+                   "where captions come from; the first that has one gives it: existing, "
+                   "existing:member|field|txt|json|srt, field:NAME, builtin:measure")
+        ->type_name("SOURCE,...")
+        ->delimiter(',')
+        ->allow_extra_args(false)
+        ->default_str("existing,builtin:measure");
+    app.add_option("--max-characters", options_.max_characters,
+                   "cut longer captions at a word (default: never)")
+        ->type_name("N")
+        ->check(CLI::Range(1, 1'000'000'000));
+    app.add_option("--empty", empty_,
+                   "skip: ask the next source instead of taking an empty caption; keep: take it")
+        ->type_name("skip|keep")
+        ->check(CLI::IsMember({"skip", "keep"}))
+        ->capture_default_str();
+    report_.add(app, "write a page with clips and their captions");
+  }
+
+  void check() override { vfm::jobs::check_caption_sources(options_.from); }
+
+  long run(vfm::cli::Context& context) override {
+    options_.inputs = input_.resolved();
+    options_.directory = output_.directory;
+    options_.force = output_.force;
+    options_.keep_empty = empty_ == "keep";
+    options_.report = report_.path;
+    vfm::Slots slots(jobs_.resolved(), context.makeflags);
+    return vfm::jobs::caption(options_, slots, context.progress);
+  }
+
+ private:
+  vfm::cli::InputOptions input_;
+  vfm::cli::OutputOptions output_;
+  vfm::cli::JobOptions jobs_;
+  vfm::cli::ReportOptions report_;
+  std::string empty_ = "skip";
+  vfm::jobs::CaptionOptions options_;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CaptionTool tool;
+  return vfm::cli::run(argc, argv, tool);
+}

@@ -1,0 +1,88 @@
+// vfm-embed: adds vectors to shards, and searches by them.
+// SPDX-License-Identifier: Apache-2.0
+#include <CLI/CLI.hpp>
+
+#include "base/error.h"
+#include "cli/options.h"
+#include "cli/runner.h"
+#include "jobs/embed.h"
+#include "jobs/search.h"
+
+namespace {
+
+class EmbedTool : public vfm::cli::Tool {
+ public:
+  std::string name() const override { return "vfm-embed"; }
+  std::string description() const override {
+    return "Adds video and text embeddings to the samples of shards, or searches them.";
+  }
+  std::string example() const override {
+    return "vfm-embed --search 'a red circle' --top 5 clips/*.tar";
+  }
+
+  void add_options(CLI::App& app) override {
+    input_.add(app, "SHARD", "shards, manifests, or '-' for lines on standard input (the default)");
+    output_.add(app, false, "put the columns here (default: beside each shard)");
+    jobs_.add(app);
+    app.add_option("--video", video_, "how clips become vectors")
+        ->type_name("builtin:look|none")
+        ->check(CLI::IsMember({"builtin:look", "none"}))
+        ->capture_default_str();
+    app.add_option("--text", text_,
+                   "how captions become vectors; given, a shard without captions is an error")
+        ->type_name("builtin:hash|none")
+        ->check(CLI::IsMember({"builtin:hash", "none"}))
+        ->default_str("builtin:hash where there are captions");
+    app.add_option("--text-dim", text_dim_, "width of a text token's vector")
+        ->type_name("N")
+        ->check(CLI::Range(8, 8192))
+        ->capture_default_str();
+    search_option_ =
+        app.add_option("--search", search_.query,
+                       "add nothing; print the samples nearest to a text, a video or a picture")
+            ->type_name("TEXT|FILE");
+    app.add_option("--top", search_.top, "how many samples --search prints")
+        ->type_name("N")
+        ->check(CLI::Range(1, 1'000'000'000))
+        ->needs(search_option_)
+        ->capture_default_str();
+  }
+
+  void check() override {
+    if (video_ == "none" && text_ == "none")
+      vfm::fail_usage("--video none and --text none leave nothing to do");
+  }
+
+  long run(vfm::cli::Context& context) override {
+    vfm::Slots slots(jobs_.resolved(), context.makeflags);
+    if (search_option_->count() > 0) {
+      search_.inputs = input_.resolved();
+      return vfm::jobs::search(search_, slots, context.progress);
+    }
+    embed_.inputs = input_.resolved();
+    embed_.directory = output_.directory;
+    embed_.force = output_.force;
+    embed_.video = video_ != "none";
+    embed_.text = text_ != "none";
+    embed_.need_text = text_ == "builtin:hash";
+    embed_.text_encoder = {{"name", "builtin:hash"}, {"dim", text_dim_}};
+    return vfm::jobs::embed(embed_, slots, context.progress);
+  }
+
+ private:
+  vfm::cli::InputOptions input_;
+  vfm::cli::OutputOptions output_;
+  vfm::cli::JobOptions jobs_;
+  std::string video_ = "builtin:look", text_;
+  int text_dim_ = 64;
+  CLI::Option* search_option_ = nullptr;
+  vfm::jobs::EmbedOptions embed_;
+  vfm::jobs::SearchOptions search_;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  EmbedTool tool;
+  return vfm::cli::run(argc, argv, tool);
+}
