@@ -1,0 +1,50 @@
+// The processes that train together, and the collectives between them, on host memory.
+//
+// One process alone is a world of one, where every collective is free; mpirun's processes are an
+// MPI world. Every rank must call the same collectives in the same order. Not here: device memory,
+// and how work is dealt (train/). Errors: a failing collective throws Error naming the operation,
+// host and rank. Thread-safety: the thread that made the world. SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace vfm::dist {
+
+class World {
+ public:
+  virtual ~World() = default;
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+  virtual std::string host() const = 0;
+
+  /// In place: afterwards every rank holds the same sums, to the bit. The order of additions
+  /// depends on the number of ranks only.
+  virtual void all_reduce_sum(std::span<float> values) = 0;
+  virtual void all_reduce_sum(std::span<double> values) = 0;
+  /// In place, from rank 0.
+  virtual void broadcast(std::span<std::byte> bytes) = 0;
+  /// Every rank's text, by rank, on rank 0; empty elsewhere.
+  virtual std::vector<std::string> gather(const std::string& text) = 0;
+  virtual void barrier() = 0;
+
+  /// Ends every process of the world: what is left to do when one rank failed and the others would
+  /// wait for it for ever. Does not return; a world of one exits with `status`.
+  [[noreturn]] virtual void abort(int status) = 0;
+};
+
+/// The values of rank 0, on every rank.
+void broadcast(World& world, std::span<float> values);
+std::string broadcast(World& world, const std::string& text);
+
+std::unique_ptr<World> self_world();
+
+/// The MPI world; initialises MPI. Call once, with a launcher (without one MPI_Init is slow and of
+/// no use). Throws Error if this build has no MPI.
+std::unique_ptr<World> mpi_world();
+bool has_mpi();
+
+}  // namespace vfm::dist
