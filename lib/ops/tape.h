@@ -1,14 +1,19 @@
 // The tape: how a model written forward only gets its gradients.
 //
-// Each op computes its result and, if a gradient is wanted, records a closure that turns the gradient of
-// the result into gradients of the inputs. backward() runs the closures in reverse. A Tape made with
-// recording off (inference, validation) keeps nothing.
-// Thread-safety: one thread at a time; ops use threads inside.
-// SPDX-License-Identifier: Apache-2.0
+// Each op computes its result and, if a gradient is wanted, records a closure that turns the
+// gradient of the result into gradients of the inputs. backward() runs the closures in reverse. A
+// Tape made with recording off (inference, validation) keeps nothing.
+//
+// A tensor is known by its extent in memory, so a reshape is the same tensor to the tape, and a
+// view of a part of a tensor that carries a gradient is an error, never a gradient that is lost
+// silently. The tape keeps every tensor it knows alive, so memory cannot be reused under the same
+// name. Thread-safety: one thread at a time; ops use threads inside. SPDX-License-Identifier:
+// Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <functional>
-#include <unordered_map>
+#include <map>
 #include <vector>
 
 #include "tensor/tensor.h"
@@ -18,39 +23,67 @@ namespace vfm::ops {
 class Tape {
  public:
   explicit Tape(bool recording = true) : recording_(recording) {}
+  Tape(const Tape&) = delete;
+  Tape& operator=(const Tape&) = delete;
 
   bool recording() const { return recording_; }
-  /// Marks `leaf` as wanting a gradient, accumulated (+=) into `gradient` (f32, same shape).
+  /// Marks `leaf` as wanting a gradient, accumulated (+=) into `gradient` (f32, as many elements).
+  /// Watching it again replaces the buffer. Does nothing when recording is off.
   void watch(const Tensor& leaf, const Tensor& gradient);
-  /// Whether a gradient must flow into `tensor` (it is watched, or was made from something that is).
+  /// Whether a gradient must flow into `tensor` (it is watched, or was made from something that
+  /// is). Throws Error for a view of a part of such a tensor.
   bool wants_grad(const Tensor& tensor) const;
 
-  /// For ops: notes that `result` was made from `inputs`; keeps `backward` if one of them wants a
-  /// gradient. `backward` calls grad(result) and accumulate(input, ...).
-  void record(const Tensor& result, std::initializer_list<Tensor> inputs,
+  /// For ops: notes that `results` were made from `inputs` (undefined ones count as absent); keeps
+  /// `backward` if one of the inputs wants a gradient. It runs if a gradient has reached one of the
+  /// results; it calls take(result) and accumulate(input, ...).
+  void record(std::vector<Tensor> results, const std::vector<Tensor>& inputs,
               std::function<void(Tape&)> backward);
-  /// The gradient that has flowed into `tensor`, or an undefined Tensor for none (zero).
-  Tensor grad(const Tensor& tensor) const;
-  /// Adds `gradient` to what has flowed into `tensor`. The first one is adopted without copy.
-  void accumulate(const Tensor& tensor, Tensor gradient);
+  void record(const Tensor& result, const std::vector<Tensor>& inputs,
+              std::function<void(Tape&)> backward);
 
-  /// Runs `forward` now without recording its inside; backward() runs it again with recording and then
-  /// back-propagates through it: block recompute. `inputs` are what it reads besides parameters.
-  Tensor checkpoint(const std::vector<Tensor>& inputs,
-                    const std::function<Tensor(Tape&, const std::vector<Tensor>&)>& forward);
+  /// The gradient that has flowed into `tensor`, in its shape, or an undefined Tensor for none
+  /// (zero).
+  Tensor grad(const Tensor& tensor) const;
+  /// The same, moved out: what an op's backward uses, so that it may overwrite a gradient that is
+  /// unique().
+  Tensor take(const Tensor& tensor);
+  /// Adds `gradient` (f32 or the tensor's dtype) to what has flowed into `tensor`. The first one is
+  /// adopted without copy, and copied when a second one comes while others hold it.
+  void accumulate(const Tensor& tensor, Tensor gradient);
+  /// The buffer of a watched leaf, for ops that add into it themselves; undefined for other
+  /// tensors.
+  Tensor leaf_gradient(const Tensor& leaf) const;
+
+  /// Runs `forward` now without recording its inside; backward() runs it again with recording and
+  /// then back-propagates through it: block recompute. Gradients are added in the order in which
+  /// they would have been without, so they are equal to the last bit. `inputs` are the tensors that
+  /// `forward` reads, besides watched ones.
+  std::vector<Tensor> checkpoint(const std::vector<Tensor>& inputs,
+                                 const std::function<std::vector<Tensor>(Tape&)>& forward);
 
   /// Back-propagates from `result` with gradient `seed` (same shape), and clears the tape.
   void backward(const Tensor& result, const Tensor& seed);
 
  private:
   struct Node {
-    Tensor result;
+    std::vector<Tensor> results;
     std::function<void(Tape&)> backward;
   };
+  struct Entry {
+    Tensor tensor;    // keeps the memory, and so the name, alive
+    Tensor gradient;  // watched: the caller's buffer
+    bool watched = false;
+  };
+
+  const Entry* find(const Tensor& tensor) const;
+  Entry* find(const Tensor& tensor);
+  void run_nodes();
+
   bool recording_;
   std::vector<Node> nodes_;
-  std::unordered_map<const void*, Tensor> gradients_;  // by Tensor::id
-  std::unordered_map<const void*, Tensor> watched_;
+  std::map<const std::byte*, Entry> entries_;  // by first byte; extents never overlap
+  Tape* outer_ = nullptr;                      // of a block being recomputed: where its inputs live
 };
 
 }  // namespace vfm::ops

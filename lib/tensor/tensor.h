@@ -1,8 +1,8 @@
 // A tensor: dtype, shape, device and shared storage. No arithmetic (that is ops/).
 //
-// Always contiguous, C order. Copying a Tensor shares its storage; views (reshape, rows) share it too.
-// Storage comes from a caching allocator, so a training step allocates nothing after the first.
-// Thread-safety: reading from any thread; writing through data() is the caller's business.
+// Always contiguous, C order. Copying a Tensor shares its storage; views (reshape, rows) share it
+// too. Storage comes from a caching allocator, so a training step allocates nothing after the
+// first. Thread-safety: reading from any thread; writing through data() is the caller's business.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -35,8 +35,10 @@ class Tensor {
   static Tensor zeros(Shape shape, DType dtype = DType::f32, Device device = Device::cpu);
   /// Copies `values`.
   static Tensor from(std::span<const float> values, Shape shape);
-  /// Shares memory owned elsewhere (a mapped file); `owner` keeps it alive. Read only by convention.
-  static Tensor borrow(const void* data, Shape shape, DType dtype, std::shared_ptr<const void> owner);
+  /// Shares memory owned elsewhere (a mapped file); `owner` keeps it alive. Read only by
+  /// convention.
+  static Tensor borrow(const void* data, Shape shape, DType dtype,
+                       std::shared_ptr<const void> owner);
 
   bool defined() const { return storage_ != nullptr; }
   const Shape& shape() const { return shape_; }
@@ -49,15 +51,20 @@ class Tensor {
 
   void* raw() const { return data_; }
   template <class T>
-  T* data() const { return static_cast<T*>(data_); }
+  T* data() const {
+    return static_cast<T*>(data_);
+  }
   std::span<float> floats() const;  ///< f32 on the CPU only; throws Error otherwise
 
-  Tensor reshape(Shape shape) const;                               ///< no copy; same element count
-  Tensor rows(std::int64_t begin, std::int64_t end) const;         ///< no copy; slice of dim 0
+  Tensor reshape(Shape shape) const;                        ///< no copy; same element count
+  Tensor rows(std::int64_t begin, std::int64_t end) const;  ///< no copy; slice of dim 0
   Tensor clone() const;
-  Tensor to(DType dtype) const;                                    ///< converted copy, or itself
-  /// Identifies the storage and extent: two views of one buffer at one place compare equal.
+  /// A converted copy, or itself. Between f32, bf16 and f16.
+  Tensor to(DType dtype) const;
+  /// Where the data starts; together with bytes() it names the extent (a reshape keeps both).
   const void* id() const { return data_; }
+  /// Whether no other Tensor shares the storage, so that overwriting it disturbs nobody.
+  bool unique() const { return storage_.use_count() == 1; }
 
  private:
   Shape shape_;
@@ -68,9 +75,14 @@ class Tensor {
   std::shared_ptr<const void> storage_;
 };
 
-/// Bytes that the CPU allocator hands out now, and the most it ever did.
+/// dst[i] = src[i], rounded to nearest even on the way to bf16. Uses threads when there is much to
+/// do.
+void convert_f32_to_bf16(const float* src, std::uint16_t* dst, std::int64_t count);
+void convert_bf16_to_f32(const std::uint16_t* src, float* dst, std::int64_t count);
+
+/// Bytes that the CPU allocator hands out now, the most it ever did, and what it keeps for reuse.
 struct MemoryStats {
-  std::size_t current = 0, peak = 0;
+  std::size_t current = 0, peak = 0, cached = 0;
 };
 MemoryStats cpu_memory();
 

@@ -1,0 +1,349 @@
+// Shape letters: S tokens of the pack, D width, H heads, K head dim, L text tokens of the pack, E
+// text width, R samples of the pack. SPDX-License-Identifier: Apache-2.0
+#include "models/dit.h"
+
+#include <algorithm>
+#include <deque>
+
+#include "base/error.h"
+#include "nn/weight.h"
+#include "ops/add.h"
+#include "ops/attention.h"
+#include "ops/gelu.h"
+#include "ops/linear.h"
+#include "ops/modulate.h"
+#include "ops/patchify.h"
+#include "ops/positions.h"
+#include "ops/qk_norm_rope.h"
+#include "ops/rmsnorm.h"
+#include "ops/silu.h"
+
+namespace vfm::models {
+namespace {
+
+using nn::Init;
+using nn::Weight;
+using ops::Tape;
+
+constexpr float kNormEpsilon = 1e-6f;    // layer norms and the time embedding's norm
+constexpr float kQkNormEpsilon = 1e-5f;  // diffusers'; NVIDIA's own code has 1e-6
+
+// What all blocks read.
+struct Context {
+  Tensor positions;          // [S, D], or undefined
+  Tensor embedding;          // [R, D]: SiLU of the normed sinusoid
+  Tensor shared;             // [R, 3 D]: the modulation that all sub-layers share
+  Tensor rows;               // [S]: sample of each token
+  Tensor text;               // [L, E]
+  ops::RotaryAngles angles;  // [S, K / 2]
+  ops::AttentionPack self, cross;
+};
+
+// Between sub-layers the residual stream is x + gate * branch, not yet added: the next sub-layer's
+// norm does it in passing. The gate is the last third of `gates`.
+struct Stream {
+  Tensor x, branch, gates;
+};
+
+// Makes weights in the order of diffusers' state dict.
+struct Maker {
+  std::deque<Weight>& weights;
+  std::uint64_t seed;
+  DType compute;
+
+  Weight& matrix(std::vector<std::string> names, std::int64_t rows, std::int64_t columns,
+                 Init init = Init::xavier) {
+    return weights.emplace_back(std::move(names), Shape{rows, columns}, init, seed, compute, true);
+  }
+  // Conditioning is computed in f32: it is small, and sigma must not be rounded.
+  Weight& conditioning(std::string name, std::int64_t rows, std::int64_t columns, Init init) {
+    return weights.emplace_back(std::move(name), Shape{rows, columns}, init, seed, DType::f32,
+                                true);
+  }
+  Weight& table(std::string name, Shape shape, Init init) {
+    return weights.emplace_back(std::move(name), std::move(shape), init, seed, DType::f32, false);
+  }
+};
+
+// SiLU(embedding) -> linear_1 -> linear_2, plus the shared vector: shift, scale and, in blocks,
+// gate.
+struct AdaLn {
+  const Weight *down, *up;
+
+  AdaLn(Maker& make, const std::string& prefix, const DitConfig& c, int parts)
+      : down(&make.conditioning(prefix + ".linear_1.weight", c.adaln_lora_dim, c.width(),
+                                Init::xavier)),
+        up(&make.conditioning(prefix + ".linear_2.weight", std::int64_t{parts} * c.width(),
+                              c.adaln_lora_dim, Init::zero)) {}
+
+  Tensor forward(Tape& tape, const Context& context) const {
+    const Tensor low = ops::linear(tape, context.embedding, down->op(tape));
+    return ops::add(tape, ops::linear(tape, low, up->op(tape)), context.shared);
+  }
+};
+
+struct Block {
+  Block(Maker& make, const std::string& name, const DitConfig& c)
+      : heads(c.num_attention_heads),
+        head_dim(c.attention_head_dim),
+        compute(make.compute),
+        norm1(make, name + "norm1", c, 3),
+        qkv(make.matrix(
+            {name + "attn1.to_q.weight", name + "attn1.to_k.weight", name + "attn1.to_v.weight"},
+            c.width(), c.width())),
+        norm_q(make.table(name + "attn1.norm_q.weight", {head_dim}, Init::one)),
+        norm_k(make.table(name + "attn1.norm_k.weight", {head_dim}, Init::one)),
+        out(make.matrix({name + "attn1.to_out.0.weight"}, c.width(), c.width())),
+        norm2(make, name + "norm2", c, 3),
+        cross_q(make.matrix({name + "attn2.to_q.weight"}, c.width(), c.width())),
+        cross_kv(make.matrix({name + "attn2.to_k.weight", name + "attn2.to_v.weight"}, c.width(),
+                             c.text_embed_dim)),
+        cross_norm_q(make.table(name + "attn2.norm_q.weight", {head_dim}, Init::one)),
+        cross_norm_k(make.table(name + "attn2.norm_k.weight", {head_dim}, Init::one)),
+        cross_out(make.matrix({name + "attn2.to_out.0.weight"}, c.width(), c.width())),
+        norm3(make, name + "norm3", c, 3),
+        up(make.matrix({name + "ff.net.0.proj.weight"},
+                       static_cast<std::int64_t>(c.mlp_ratio * c.width()), c.width())),
+        down(make.matrix({name + "ff.net.2.weight"}, c.width(),
+                         static_cast<std::int64_t>(c.mlp_ratio * c.width()))) {}
+
+  Stream forward(Tape& tape, const Stream& in, const Context& context) const {
+    auto [x1, h1, gates1] = enter(tape, in, context, norm1, context.positions);
+    const Stream after_self{x1, self_attention(tape, h1, context), gates1};
+    auto [x2, h2, gates2] = enter(tape, after_self, context, norm2, Tensor());
+    const Stream after_cross{x2, cross_attention(tape, h2, context), gates2};
+    auto [x3, h3, gates3] = enter(tape, after_cross, context, norm3, Tensor());
+    const Tensor hidden = ops::gelu(tape, ops::linear(tape, h3, up.op(tape)));
+    return {x3, ops::linear(tape, hidden, down.op(tape)), gates3};
+  }
+
+ private:
+  struct Entered {
+    Tensor x, normed, gates;
+  };
+
+  // Adds what is pending, then norms and modulates for the next sub-layer.
+  Entered enter(Tape& tape, const Stream& in, const Context& context, const AdaLn& norm,
+                const Tensor& extra) const {
+    ops::ModulateInput input;
+    input.x = in.x;
+    input.branch = in.branch;
+    input.gate = in.gates;
+    input.gate_column = 2 * in.x.size(1);
+    input.extra = extra;
+    input.modulation = norm.forward(tape, context);
+    input.rows = context.rows;
+    input.epsilon = kNormEpsilon;
+    input.out = compute;
+    auto [stream, normed] = ops::gated_residual_layernorm_modulate(tape, input);
+    return {stream, normed, input.modulation};
+  }
+
+  Tensor self_attention(Tape& tape, const Tensor& h, const Context& context) const {
+    ops::QkNormRope layout;
+    layout.query_heads = layout.key_heads = layout.value_heads = heads;
+    layout.head_dim = head_dim;
+    layout.query_weight = norm_q.op(tape);
+    layout.key_weight = norm_k.op(tape);
+    layout.cosines = context.angles.cosines;
+    layout.sines = context.angles.sines;
+    layout.epsilon = kQkNormEpsilon;
+    const Tensor projected = ops::linear(tape, h, qkv.op(tape));
+    const Tensor attended =
+        ops::self_attention(tape, ops::qk_norm_rope(tape, projected, layout), context.self);
+    return ops::linear(tape, attended, out.op(tape));
+  }
+
+  // Text has no positions, and all its tokens are seen.
+  Tensor cross_attention(Tape& tape, const Tensor& h, const Context& context) const {
+    ops::QkNormRope queries, keys;
+    queries.query_heads = keys.key_heads = keys.value_heads = heads;
+    queries.head_dim = keys.head_dim = head_dim;
+    queries.query_weight = cross_norm_q.op(tape);
+    keys.key_weight = cross_norm_k.op(tape);
+    queries.epsilon = keys.epsilon = kQkNormEpsilon;
+    const Tensor q = ops::qk_norm_rope(tape, ops::linear(tape, h, cross_q.op(tape)), queries);
+    const Tensor kv =
+        ops::qk_norm_rope(tape, ops::linear(tape, context.text, cross_kv.op(tape)), keys);
+    return ops::linear(tape, ops::cross_attention(tape, q, kv, context.cross), cross_out.op(tape));
+  }
+
+  int heads, head_dim;
+  DType compute;
+  AdaLn norm1;
+  const Weight &qkv, &norm_q, &norm_k, &out;
+  AdaLn norm2;
+  const Weight &cross_q, &cross_kv, &cross_norm_q, &cross_norm_k, &cross_out;
+  AdaLn norm3;
+  const Weight &up, &down;
+};
+
+}  // namespace
+
+struct Dit::State {
+  State(const DitConfig& c, std::uint64_t seed, DType compute_dtype)
+      : config(c), compute(compute_dtype) {
+    const std::int64_t d = c.width();
+    const std::int64_t patch = std::int64_t{c.patch_size[0]} * c.patch_size[1] * c.patch_size[2];
+    Maker make{weights, seed, compute};
+    embed = &make.matrix({"patch_embed.proj.weight"}, d,
+                         (c.in_channels + (c.concat_padding_mask ? 1 : 0)) * patch);
+    if (c.learnable_positions)
+      for (std::size_t i = 0; i < 3; ++i)
+        tables[i] = &make.table(
+            std::string("learnable_pos_embed.pos_emb_") + "thw" [i],
+            { c.max_size[i] / c.patch_size[i], d }, Init::normal);
+    time_1 = &make.conditioning("time_embed.t_embedder.linear_1.weight", d, d, Init::normal);
+    time_2 = &make.conditioning("time_embed.t_embedder.linear_2.weight", 3 * d, d, Init::normal);
+    time_norm = &make.table("time_embed.norm.weight", {d}, Init::one);
+    for (int i = 0; i < c.num_layers; ++i)
+      blocks.emplace_back(make, "transformer_blocks." + std::to_string(i) + ".", c);
+    norm_out = std::make_unique<AdaLn>(make, "norm_out", c, 2);
+    project = &make.matrix({"proj_out.weight"}, patch * c.out_channels, d);
+    for (Weight& weight : weights)
+      for (nn::Parameter& parameter : weight.parameters())
+        parameters.push_back(&parameter);
+  }
+
+  Context context(Tape& tape, const DitBatch& batch) const;
+
+  DitConfig config;
+  DType compute;
+  bool recompute = false;
+  std::deque<Weight> weights;  // does not move them
+  nn::ParameterList parameters;
+  const Weight* embed = nullptr;
+  std::array<const Weight*, 3> tables{};
+  const Weight *time_1 = nullptr, *time_2 = nullptr, *time_norm = nullptr;
+  std::deque<Block> blocks;
+  std::unique_ptr<AdaLn> norm_out;
+  const Weight* project = nullptr;
+};
+
+namespace {
+
+void check(const DitConfig& config, const DitBatch& batch) {
+  std::int64_t latents = 0, text = 0;
+  const auto& p = config.patch_size;
+  for (const DitSample& s : batch.samples) {
+    if (s.frames <= 0 || s.height <= 0 || s.width <= 0 || s.frames % p[0] || s.height % p[1] ||
+        s.width % p[2])
+      fail("a latent of {}x{}x{} is not made of patches of {}x{}x{}", s.frames, s.height, s.width,
+           p[0], p[1], p[2]);
+    if (s.text_tokens < 1) fail("a sample has no text token; no text is one zero token");
+    latents += std::int64_t{s.frames} * s.height * s.width * config.in_channels;
+    text += s.text_tokens;
+  }
+  if (batch.samples.empty()) fail("a pack without samples");
+  if (batch.latents.dtype() != DType::f32 || batch.latents.elements() != latents)
+    fail("latents {} do not fit the pack, which has {} values", to_string(batch.latents.shape()),
+         latents);
+  if (batch.text.dtype() != DType::f32 || batch.text.shape() != Shape{text, config.text_embed_dim})
+    fail("text {} is not [{}, {}]", to_string(batch.text.shape()), text, config.text_embed_dim);
+}
+
+std::vector<ops::PatchGrid> patch_grids(const DitBatch& batch) {
+  std::vector<ops::PatchGrid> grids;
+  for (const DitSample& s : batch.samples)
+    grids.push_back({s.frames, s.height, s.width});
+  return grids;
+}
+
+}  // namespace
+
+Context Dit::State::context(Tape& tape, const DitBatch& batch) const {
+  Context result;
+  std::vector<ops::TokenGrid> grids;
+  std::vector<float> times;
+  std::int64_t tokens = 0;
+  const auto& p = config.patch_size;
+  for (const DitSample& s : batch.samples) {
+    grids.push_back({s.frames / p[0], s.height / p[1], s.width / p[2], s.fps});
+    times.push_back(s.c_noise);
+    result.self.query_lengths.push_back(s.tokens(config));
+    result.cross.key_lengths.push_back(s.text_tokens);
+    tokens += s.tokens(config);
+  }
+  result.self.heads = result.self.key_heads = config.num_attention_heads;
+  result.self.head_dim = config.attention_head_dim;
+  result.cross.heads = result.cross.key_heads = config.num_attention_heads;
+  result.cross.head_dim = config.attention_head_dim;
+  result.self.key_lengths = result.cross.query_lengths = result.self.query_lengths;
+  result.rows = Tensor({tokens}, DType::i32);
+  auto* row = result.rows.data<std::int32_t>();
+  for (std::size_t r = 0; r < batch.samples.size(); ++r)
+    row = std::fill_n(row, result.self.query_lengths[r], static_cast<std::int32_t>(r));
+  if (config.learnable_positions)
+    result.positions = ops::learned_positions(tape, tables[0]->op(tape), tables[1]->op(tape),
+                                              tables[2]->op(tape), grids);
+  result.angles = ops::rotary_angles(grids, config.attention_head_dim, config.rope_scale);
+  const Tensor wave = ops::sinusoid(times, config.width());
+  const Tensor hidden = ops::silu(tape, ops::linear(tape, wave, time_1->op(tape)));
+  result.shared = ops::linear(tape, hidden, time_2->op(tape));
+  result.embedding = ops::silu(tape, ops::rmsnorm(tape, wave, time_norm->op(tape), kNormEpsilon));
+  result.text = batch.text.to(compute);
+  return result;
+}
+
+Dit::Dit(const DitConfig& config, std::uint64_t seed, DType compute) {
+  config.validate();
+  if (compute != DType::f32 && compute != DType::bf16)
+    fail_usage("the model computes in f32 or bf16, not {}", dtype_name(compute));
+  state_ = std::make_unique<State>(config, seed, compute);
+}
+Dit::~Dit() = default;
+Dit::Dit(Dit&&) noexcept = default;
+
+const DitConfig& Dit::config() const {
+  return state_->config;
+}
+const nn::ParameterList& Dit::parameters() const {
+  return state_->parameters;
+}
+void Dit::set_recompute(bool recompute) {
+  state_->recompute = recompute;
+}
+
+Tensor Dit::forward(Tape& tape, const DitBatch& batch) const {
+  const State& s = *state_;
+  const DitConfig& c = s.config;
+  check(c, batch);
+  const std::vector<ops::PatchGrid> grids = patch_grids(batch);
+  // Every parameter is watched before the first block, so that a recomputed block finds it.
+  for (const Weight& weight : s.weights)
+    weight.op(tape);
+  const Context context = s.context(tape, batch);
+  const Tensor patches = ops::patchify(tape, batch.latents, grids, c.in_channels,
+                                       c.concat_padding_mask ? 1 : 0, c.patch_size, s.compute);
+  Stream stream;
+  stream.x = ops::linear(tape, patches, s.embed->op(tape), Tensor(), DType::f32);
+  for (const Block& block : s.blocks) {
+    if (!s.recompute) {
+      stream = block.forward(tape, stream, context);
+      continue;
+    }
+    const auto run = [&block, stream, context](Tape& inner) {
+      const Stream result = block.forward(inner, stream, context);
+      return std::vector<Tensor>{result.x, result.branch, result.gates};
+    };
+    const std::vector<Tensor> results =
+        tape.checkpoint({stream.x, stream.branch, stream.gates, context.positions,
+                         context.embedding, context.shared},
+                        run);
+    stream = {results[0], results[1], results[2]};
+  }
+  ops::ModulateInput last;
+  last.x = stream.x;
+  last.branch = stream.branch;
+  last.gate = stream.gates;
+  last.gate_column = 2 * c.width();
+  last.modulation = s.norm_out->forward(tape, context);
+  last.rows = context.rows;
+  last.epsilon = kNormEpsilon;
+  last.out = s.compute;
+  const Tensor normed = ops::gated_residual_layernorm_modulate(tape, last).normed;
+  const Tensor tokens = ops::linear(tape, normed, s.project->op(tape), Tensor(), DType::f32);
+  return ops::unpatchify(tape, tokens, grids, c.out_channels, c.patch_size);
+}
+
+}  // namespace vfm::models

@@ -1,0 +1,154 @@
+// The configuration of the diffusion transformer, and what a model of it costs.
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+#include <type_traits>
+
+#include "base/error.h"
+#include "models/dit.h"
+
+namespace vfm::models {
+namespace {
+
+void need(bool condition, const char* field, const char* what) {
+  if (!condition) fail_usage("model configuration: '{}' must be {}", field, what);
+}
+
+template <class T, std::size_t N>
+std::array<T, N> triple(const Json& config, const char* name, std::array<T, N> fallback) {
+  const auto found = config.find(name);
+  if (found == config.end() || found->is_null()) return fallback;
+  bool fits = found->is_array() && found->size() == N;
+  for (std::size_t i = 0; fits && i < N; ++i)
+    fits =
+        (*found)[i].is_number_integer() || ((*found)[i].is_number() && std::is_floating_point_v<T>);
+  if (!fits) fail_usage("model configuration: '{}' must be {} numbers", name, N);
+  return found->template get<std::array<T, N>>();
+}
+
+int integer(const Json& config, const char* name, int fallback) {
+  const auto value = get_integer(config, name);
+  if (value && (*value < 0 || *value > 1 << 24))
+    fail_usage("model configuration: '{}' is out of range", name);
+  return value ? static_cast<int>(*value) : fallback;
+}
+
+}  // namespace
+
+void DitConfig::validate() const {
+  need(in_channels > 0, "in_channels", "positive");
+  need(out_channels > 0, "out_channels", "positive");
+  need(num_attention_heads > 0, "num_attention_heads", "positive");
+  need(attention_head_dim >= 12 && attention_head_dim % 2 == 0, "attention_head_dim",
+       "even and at least 12, so that it can be split over three axes");
+  need(num_layers > 0, "num_layers", "positive");
+  need(mlp_ratio > 0 && std::isfinite(mlp_ratio) && mlp_ratio * width() >= 1, "mlp_ratio",
+       "positive");
+  need(text_embed_dim > 0, "text_embed_dim", "positive");
+  need(adaln_lora_dim > 0, "adaln_lora_dim", "positive");
+  for (std::size_t i = 0; i < 3; ++i) {
+    need(patch_size[i] > 0, "patch_size", "positive");
+    need(max_size[i] >= patch_size[i], "max_size", "at least the patch size");
+    need(rope_scale[i] > 0 && std::isfinite(rope_scale[i]), "rope_scale", "positive");
+  }
+}
+
+Json DitConfig::to_json() const {
+  Json config;
+  config["_class_name"] = "CosmosTransformer3DModel";
+  config["in_channels"] = in_channels;
+  config["out_channels"] = out_channels;
+  config["num_attention_heads"] = num_attention_heads;
+  config["attention_head_dim"] = attention_head_dim;
+  config["num_layers"] = num_layers;
+  config["mlp_ratio"] = mlp_ratio;
+  config["text_embed_dim"] = text_embed_dim;
+  config["adaln_lora_dim"] = adaln_lora_dim;
+  config["max_size"] = max_size;
+  config["patch_size"] = patch_size;
+  config["rope_scale"] = rope_scale;
+  config["concat_padding_mask"] = concat_padding_mask;
+  config["extra_pos_embed_type"] = learnable_positions ? Json("learnable") : Json();
+  return config;
+}
+
+DitConfig DitConfig::from_json(const Json& config) {
+  if (!config.is_object()) fail_usage("model configuration: not a JSON object");
+  DitConfig c;
+  c.in_channels = integer(config, "in_channels", c.in_channels);
+  c.out_channels = integer(config, "out_channels", c.out_channels);
+  c.num_attention_heads = integer(config, "num_attention_heads", c.num_attention_heads);
+  c.attention_head_dim = integer(config, "attention_head_dim", c.attention_head_dim);
+  c.num_layers = integer(config, "num_layers", c.num_layers);
+  c.mlp_ratio = get_number(config, "mlp_ratio").value_or(c.mlp_ratio);
+  c.text_embed_dim = integer(config, "text_embed_dim", c.text_embed_dim);
+  c.adaln_lora_dim = integer(config, "adaln_lora_dim", c.adaln_lora_dim);
+  c.max_size = triple(config, "max_size", c.max_size);
+  c.patch_size = triple(config, "patch_size", c.patch_size);
+  c.rope_scale = triple(config, "rope_scale", c.rope_scale);
+  c.concat_padding_mask = get_bool(config, "concat_padding_mask").value_or(c.concat_padding_mask);
+  // Present and null means none; absent means diffusers' default.
+  if (config.contains("extra_pos_embed_type")) {
+    const auto type = get_string(config, "extra_pos_embed_type");
+    if (type && *type != "learnable")
+      fail_usage("model configuration: 'extra_pos_embed_type' is '{}', not 'learnable' or null",
+                 *type);
+    c.learnable_positions = type.has_value();
+  }
+  c.validate();
+  return c;
+}
+
+std::int64_t DitSample::tokens(const DitConfig& config) const {
+  const auto& p = config.patch_size;
+  return std::int64_t{frames / p[0]} * (height / p[1]) * (width / p[2]);
+}
+
+DitCost dit_cost(const DitConfig& config, double tokens, double text_tokens, double pack_tokens,
+                 DType compute, bool recompute) {
+  const std::int64_t d = config.width(), layers = config.num_layers, k = config.attention_head_dim;
+  const std::int64_t e = config.text_embed_dim, a = config.adaln_lora_dim;
+  const auto hidden = static_cast<std::int64_t>(config.mlp_ratio * static_cast<double>(d));
+  const auto& p = config.patch_size;
+  const std::int64_t patch = std::int64_t{p[0]} * p[1] * p[2];
+  DitCost cost;
+
+  // Per block: self q, k, v, o; cross q, o and k, v; the MLP; three AdaLN pairs; four head norms.
+  const std::int64_t block =
+      4 * d * d + 2 * d * d + 2 * d * e + 2 * d * hidden + 3 * (a * d + 3 * d * a) + 4 * k;
+  std::int64_t ends = (config.in_channels + (config.concat_padding_mask ? 1 : 0)) * patch * d +
+                      d * patch * config.out_channels;
+  ends += d * d + 3 * d * d + d;  // time: linear_1, linear_2, norm
+  ends += a * d + 2 * d * a;      // the last AdaLN
+  if (config.learnable_positions)
+    for (std::size_t i = 0; i < 3; ++i)
+      ends += config.max_size[i] / p[i] * d;
+  cost.parameters = layers * block + ends;
+
+  // Multiply-adds of a token, twice; three times for forward and backward. A token attends to
+  // `tokens` of its sample and `text_tokens` of text; the projection of the text is shared by the
+  // sample's tokens. AdaLN, embedders and both ends are left out (below 0.2 %), as is
+  // recomputation.
+  const double dd = static_cast<double>(d);
+  const double matrices = 2 * (6 * dd * dd + 2 * dd * static_cast<double>(hidden));
+  const double scores = 4 * tokens * dd + 4 * text_tokens * dd;
+  const double text = 4 * static_cast<double>(e) * dd * text_tokens / std::max(tokens, 1.0);
+  cost.flops_per_token = 3 * static_cast<double>(layers) * (matrices + scores + text);
+
+  // Value, gradient, two moments and the average in f32; the copies to compute with in bf16.
+  cost.weight_bytes = static_cast<double>(cost.parameters) * (compute == DType::bf16 ? 22 : 20);
+
+  // What the tape keeps of a token in a block, in units of the width: f32 streams of the three
+  // residuals (3 * 4 bytes); in the compute dtype their normed outputs (3), q, k, v before and
+  // after the norm (6), the attention output and its projection (2), the same of cross-attention
+  // with q twice (4), the MLP's two hidden rows (2 * ratio) and its output (1). With recomputation
+  // only the stream and the branch between blocks stay, and one block's worth exists at a time.
+  const double size = compute == DType::bf16 ? 2 : 4;
+  const double kept = 12 + size * (16 + 2 * static_cast<double>(hidden) / dd);
+  const double blocks = static_cast<double>(layers);
+  const double bytes = recompute ? blocks * (4 + size) + kept : blocks * kept;
+  cost.activation_bytes = pack_tokens * dd * (bytes + 8);  // positions, and the stream that enters
+  return cost;
+}
+
+}  // namespace vfm::models

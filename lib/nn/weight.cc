@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nn/weight.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "base/philox.h"
+
+namespace vfm::nn {
+namespace {
+
+void fill(const Tensor& value, Init init, std::uint64_t seed, const std::string& name) {
+  const std::span<float> out = value.floats();
+  const Random random(seed, Purpose::weight_init, 0, random_key(name));
+  switch (init) {
+    case Init::zero:
+      std::ranges::fill(out, 0.f);
+      break;
+    case Init::one:
+      std::ranges::fill(out, 1.f);
+      break;
+    case Init::xavier: {
+      const float bound = std::sqrt(6.f / static_cast<float>(value.size(0) + value.size(1)));
+      random.fill_uniform(out);
+      for (float& v : out)
+        v = (2 * v - 1) * bound;
+      break;
+    }
+    case Init::normal:
+      random.fill_normal(out);
+      for (float& v : out)
+        v *= 0.02f;
+      break;
+  }
+}
+
+}  // namespace
+
+void zero_gradients(const ParameterList& parameters) {
+  for (const Parameter* parameter : parameters)
+    std::memset(parameter->grad.raw(), 0, parameter->grad.bytes());
+}
+
+Weight::Weight(std::string name, Shape shape, Init init, std::uint64_t seed, DType compute,
+               bool decay)
+    : Weight(std::vector<std::string>{std::move(name)}, std::move(shape), init, seed, compute,
+             decay) {}
+
+Weight::Weight(std::vector<std::string> names, Shape each, Init init, std::uint64_t seed,
+               DType compute, bool decay)
+    : compute_(compute) {
+  const auto count = static_cast<std::int64_t>(names.size()), rows = each.front();
+  Shape all = each;
+  all.front() = rows * count;
+  value_ = Tensor(all);
+  grad_ = Tensor::zeros(all);
+  for (std::int64_t i = 0; i < count; ++i) {
+    Parameter& p = parameters_.emplace_back();
+    p.name = std::move(names[static_cast<std::size_t>(i)]);
+    p.value = value_.rows(i * rows, (i + 1) * rows);
+    p.grad = grad_.rows(i * rows, (i + 1) * rows);
+    p.decay = decay;
+    fill(p.value, init, seed, p.name);
+  }
+}
+
+const Tensor& Weight::op(ops::Tape& tape) const {
+  if (compute_ == DType::f32) {
+    tape.watch(value_, grad_);
+    return value_;
+  }
+  std::uint64_t version = 0;
+  for (const Parameter& parameter : parameters_)
+    version += parameter.version;
+  if (version != low_version_) {
+    if (!low_.defined()) low_ = Tensor(value_.shape(), compute_);
+    convert_f32_to_bf16(value_.data<float>(), low_.data<std::uint16_t>(), value_.elements());
+    low_version_ = version;
+  }
+  tape.watch(low_, grad_);
+  return low_;
+}
+
+}  // namespace vfm::nn

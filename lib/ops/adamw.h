@@ -1,0 +1,39 @@
+// One step of AdamW over all parameters, in one pass over memory.
+//
+//   g = gradient_scale * gradient
+//   m = beta1 m + (1 - beta1) g;  v = beta2 v + (1 - beta2) g^2
+//   w = w (1 - lr * weight_decay) - lr * (m / c1) / (sqrt(v / c2) + eps),  c_i = 1 - beta_i^step
+//   ema = ema_decay ema + (1 - ema_decay) w
+// Source: Loshchilov and Hutter, "Decoupled weight decay regularization" (2019), as in PyTorch.
+// Every element is computed alone, so the result does not depend on the number of threads.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+namespace vfm::ops {
+
+/// The arrays of one parameter, `count` floats each.
+struct AdamwSlot {
+  float* value = nullptr;
+  const float* gradient = nullptr;
+  float* first_moment = nullptr;
+  float* second_moment = nullptr;
+  float* ema = nullptr;  ///< null: no average is kept
+  std::int64_t count = 0;
+  float weight_decay = 0;
+};
+
+struct AdamwStep {
+  float learning_rate = 1e-3f;
+  float beta1 = 0.9f, beta2 = 0.99f;
+  float epsilon = 1e-8f;
+  float gradient_scale = 1;  ///< from clipping
+  float ema_decay = 0.99f;
+  std::int64_t step = 1;  ///< counts from 1
+};
+
+void adamw(std::span<const AdamwSlot> slots, const AdamwStep& step);
+
+}  // namespace vfm::ops

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/attention.h"
+
+#include <omp.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <numeric>
+
+#include "base/error.h"
+#include "ops/attention_cpu.h"
+
+namespace vfm::ops {
+namespace {
+
+std::int64_t padded(std::int64_t n) {
+  return (n + 15) / 16 * 16;
+}
+
+}  // namespace
+
+std::int64_t attention_forward_scratch(int head_dim) {
+  const std::int64_t k = padded(head_dim);
+  return 2 * k * kQueryBlock + kKeyBlock * kQueryBlock + 2 * kKeyBlock * k + 3 * kQueryBlock;
+}
+
+std::int64_t attention_backward_scratch(int head_dim, std::int64_t longest_keys) {
+  const std::int64_t k = padded(head_dim);
+  return 5 * k * kQueryBlock + 2 * kKeyBlock * kQueryBlock + 2 * k * kKeyBlock + kQueryBlock +
+         2 * k * padded(longest_keys);
+}
+
+namespace {
+
+// First rows of the samples, and the longest.
+struct Starts {
+  std::vector<std::int64_t> queries, keys;
+  std::int64_t longest_keys = 0;
+};
+
+std::vector<std::int64_t> starts_of(const std::vector<std::int64_t>& lengths) {
+  std::vector<std::int64_t> starts(lengths.size() + 1, 0);
+  std::partial_sum(lengths.begin(), lengths.end(), starts.begin() + 1);
+  return starts;
+}
+
+Starts check(const AttentionPack& pack, const Tensor& q, std::int64_t q_width, const Tensor& kv,
+             std::int64_t kv_width) {
+  if (pack.heads <= 0 || pack.key_heads <= 0 || pack.head_dim <= 0 || pack.heads % pack.key_heads)
+    fail("attention: {} heads cannot share {} key heads", pack.heads, pack.key_heads);
+  if (pack.query_lengths.size() != pack.key_lengths.size() ||
+      std::ranges::any_of(pack.query_lengths, [](auto n) { return n < 0; }) ||
+      std::ranges::any_of(pack.key_lengths, [](auto n) { return n < 0; }))
+    fail("attention: {} query lengths, {} key lengths", pack.query_lengths.size(),
+         pack.key_lengths.size());
+  Starts starts{starts_of(pack.query_lengths), starts_of(pack.key_lengths), 0};
+  for (std::int64_t n : pack.key_lengths)
+    starts.longest_keys = std::max(starts.longest_keys, n);
+  if (q.shape() != Shape{starts.queries.back(), q_width} ||
+      kv.shape() != Shape{starts.keys.back(), kv_width} || q.dtype() != kv.dtype() ||
+      (q.dtype() != DType::f32 && q.dtype() != DType::bf16))
+    fail("attention: {} {} and {} {} do not fit a pack of {} queries and {} keys",
+         dtype_name(q.dtype()), to_string(q.shape()), dtype_name(kv.dtype()), to_string(kv.shape()),
+         starts.queries.back(), starts.keys.back());
+  for (std::size_t i = 0; pack.causal && i < pack.key_lengths.size(); ++i)
+    if (pack.key_lengths[i] < pack.query_lengths[i])
+      fail("attention: {} causal queries over {} keys", pack.query_lengths[i], pack.key_lengths[i]);
+  return starts;
+}
+
+const void* column(const Tensor& t, std::int64_t at) {
+  return t.data<std::byte>() + static_cast<std::size_t>(at) * dtype_size(t.dtype());
+}
+
+struct Call {
+  AttentionPack pack;
+  std::shared_ptr<const Starts> starts;
+  Tensor q, kv;  // equal for self-attention
+  std::int64_t k_column = 0, v_column = 0;
+  Tensor out, log_sum_exp;
+};
+
+AttentionArgs arguments(const Call& c) {
+  AttentionArgs args;
+  args.low = c.q.dtype() == DType::bf16;
+  args.causal = c.pack.causal;
+  args.heads = c.pack.heads;
+  args.key_heads = c.pack.key_heads;
+  args.head_dim = c.pack.head_dim;
+  args.scale = 1.f / std::sqrt(static_cast<float>(c.pack.head_dim));
+  args.samples = static_cast<std::int64_t>(c.pack.query_lengths.size());
+  args.query_starts = c.starts->queries.data();
+  args.key_starts = c.starts->keys.data();
+  args.q = c.q.raw();
+  args.k = column(c.kv, c.k_column);
+  args.v = column(c.kv, c.v_column);
+  args.q_stride = c.q.size(1);
+  args.kv_stride = c.kv.size(1);
+  args.out = c.out.raw();
+  args.log_sum_exp = c.log_sum_exp.data<float>();
+  return args;
+}
+
+void backward(Tape& tape, const Call& c) {
+  const Tensor dout = tape.take(c.out).to(c.q.dtype());
+  const bool self = c.q.id() == c.kv.id();
+  Tensor dq(c.q.shape(), c.q.dtype());
+  Tensor dkv = self ? dq : Tensor(c.kv.shape(), c.kv.dtype());
+  AttentionArgs args = arguments(c);
+  args.dout = dout.raw();
+  args.dq = dq.raw();
+  args.dk = const_cast<void*>(column(dkv, c.k_column));
+  args.dv = const_cast<void*>(column(dkv, c.v_column));
+  args.scratch_stride = padded(attention_backward_scratch(c.pack.head_dim, c.starts->longest_keys));
+  const Tensor scratch({omp_get_max_threads() * args.scratch_stride});
+  args.scratch = scratch.data<float>();
+  VFM_CALL(attention_backward, args);
+  if (!self) tape.accumulate(c.kv, std::move(dkv));
+  dkv = Tensor();
+  tape.accumulate(c.q, std::move(dq));
+}
+
+Tensor attend(Tape& tape, Call call) {
+  const std::int64_t rows = call.q.size(0);
+  call.out = Tensor({rows, std::int64_t{call.pack.heads} * call.pack.head_dim}, call.q.dtype());
+  call.log_sum_exp = Tensor({call.pack.heads, rows});
+  AttentionArgs args = arguments(call);
+  args.scratch_stride = padded(attention_forward_scratch(call.pack.head_dim));
+  const Tensor scratch({omp_get_max_threads() * args.scratch_stride});
+  args.scratch = scratch.data<float>();
+  VFM_CALL(attention_forward, args);
+  tape.record(call.out, {call.q, call.kv}, [call](Tape& t) { backward(t, call); });
+  return call.out;
+}
+
+}  // namespace
+
+Tensor self_attention(Tape& tape, const Tensor& qkv, const AttentionPack& pack) {
+  const std::int64_t heads = pack.heads, key_heads = pack.key_heads;
+  const std::int64_t width = (heads + 2 * key_heads) * pack.head_dim;
+  if (pack.query_lengths != pack.key_lengths)
+    fail("self-attention: queries and keys have different lengths");
+  Call call;
+  call.pack = pack;
+  call.starts = std::make_shared<const Starts>(check(pack, qkv, width, qkv, width));
+  call.q = call.kv = qkv;
+  call.k_column = heads * pack.head_dim;
+  call.v_column = (heads + key_heads) * pack.head_dim;
+  return attend(tape, std::move(call));
+}
+
+Tensor cross_attention(Tape& tape, const Tensor& q, const Tensor& kv, const AttentionPack& pack) {
+  const std::int64_t key_width = std::int64_t{pack.key_heads} * pack.head_dim;
+  Call call;
+  call.pack = pack;
+  call.starts = std::make_shared<const Starts>(
+      check(pack, q, std::int64_t{pack.heads} * pack.head_dim, kv, 2 * key_width));
+  call.q = q;
+  call.kv = kv;
+  call.v_column = key_width;
+  return attend(tape, std::move(call));
+}
+
+}  // namespace vfm::ops

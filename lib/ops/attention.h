@@ -1,0 +1,34 @@
+// Scaled dot-product attention over a pack: softmax(q k^T / sqrt(K)) v, each sample by itself.
+//
+// The score matrix is never stored: forward goes through it in blocks, keeping a running maximum
+// and sum, and backward computes the blocks again from the saved log-sum-exp. Sources: Dao,
+// "FlashAttention-2" (2023); Milakov and Gimelshein, "Online normalizer calculation for softmax"
+// (2018). Shape letters: S queries of the pack, L keys of the pack, H heads, G key/value heads, K
+// head dim. SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "ops/tape.h"
+
+namespace vfm::ops {
+
+/// Who attends to whom. Sample i has query_lengths[i] queries and key_lengths[i] keys.
+struct AttentionPack {
+  std::vector<std::int64_t> query_lengths, key_lengths;
+  int heads = 0;
+  int key_heads = 0;  ///< divides heads: a key head serves heads / key_heads of them (GQA)
+  int head_dim = 0;
+  bool causal = false;  ///< query i sees keys 0 to i + key_length - query_length
+};
+
+/// qkv [S, (H + 2 G) K]: queries, keys, values of a token beside each other; f32 or bf16. Returns
+/// [S, H K] of the same dtype. key_lengths must equal query_lengths. Deterministic, forward and
+/// back.
+Tensor self_attention(Tape& tape, const Tensor& qkv, const AttentionPack& pack);
+
+/// q [S, H K], kv [L, 2 G K]: keys and values of a token beside each other. A sample without keys
+/// gets zero.
+Tensor cross_attention(Tape& tape, const Tensor& q, const Tensor& kv, const AttentionPack& pack);
+
+}  // namespace vfm::ops

@@ -1,0 +1,307 @@
+// Scores are kept transposed, keys down and queries across: the softmax then works on sixteen
+// queries at a time with no sum across a register, and keys and values are read where they lie.
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/attention_cpu.h"
+
+#include <omp.h>
+
+#include "ops/block_gemm.h"
+
+namespace vfm::ops::VFM_ISA {
+namespace {
+
+constexpr int kQ = kQueryBlock, kK = kKeyBlock;
+
+VFM_INLINE std::int64_t round_up(std::int64_t n) {
+  return (n + 15) / 16 * 16;
+}
+VFM_INLINE std::int64_t least(std::int64_t a, std::int64_t b) {
+  return a < b ? a : b;
+}
+
+// A block of rows as f32 with a row length that is a multiple of 16: in place where it lies already
+// so, else a copy padded with zeros.
+struct Rows {
+  const float* data;
+  std::int64_t stride;
+};
+
+template <class T>
+VFM_INLINE Rows rows_of(const T* from, std::int64_t stride, std::int64_t rows, int width,
+                        float* room) {
+  if constexpr (sizeof(T) == sizeof(float))
+    if (width % 16 == 0) return {from, stride};
+  const std::int64_t padded = round_up(width);
+  for (std::int64_t i = 0; i < rows; ++i) {
+#pragma omp simd
+    for (int j = 0; j < width; ++j)
+      room[i * padded + j] = load(from + i * stride + j);
+    for (std::int64_t j = width; j < padded; ++j)
+      room[i * padded + j] = 0;
+  }
+  return {room, padded};
+}
+
+// to [width, columns] = transpose of from [rows, width], times `scale`; columns beyond `rows` are
+// zero.
+template <class T>
+VFM_INLINE void transpose(const T* from, std::int64_t stride, std::int64_t rows,
+                          std::int64_t columns, int width, float scale, float* to) {
+  for (std::int64_t i = 0; i < rows; ++i)
+    for (int d = 0; d < width; ++d)
+      to[d * columns + i] = load(from + i * stride + d) * scale;
+  for (std::int64_t i = rows; i < columns; ++i)
+    for (int d = 0; d < width; ++d)
+      to[d * columns + i] = 0;
+}
+
+// One sample and head.
+template <class T>
+struct Problem {
+  const T *q, *k, *v;
+  std::int64_t queries, keys;
+  std::int64_t q_at, kv_at;  // element offsets into q-like and k-like arrays
+  std::int64_t out_at;
+  std::int64_t out_stride;
+  float* log_sum_exp;
+};
+
+template <class T>
+VFM_INLINE Problem<T> problem(const AttentionArgs& a, std::int64_t sample, int head) {
+  const std::int64_t q0 = a.query_starts[sample], k0 = a.key_starts[sample];
+  const std::int64_t total = a.query_starts[a.samples];
+  Problem<T> p;
+  p.queries = a.query_starts[sample + 1] - q0;
+  p.keys = a.key_starts[sample + 1] - k0;
+  p.q_at = q0 * a.q_stride + std::int64_t{head} * a.head_dim;
+  p.kv_at = k0 * a.kv_stride + std::int64_t{head / (a.heads / a.key_heads)} * a.head_dim;
+  p.out_stride = std::int64_t{a.heads} * a.head_dim;
+  p.out_at = q0 * p.out_stride + std::int64_t{head} * a.head_dim;
+  p.q = static_cast<const T*>(a.q) + p.q_at;
+  p.k = static_cast<const T*>(a.k) + p.kv_at;
+  p.v = static_cast<const T*>(a.v) + p.kv_at;
+  p.log_sum_exp = a.log_sum_exp + head * total + q0;
+  return p;
+}
+
+// Keys that a causal mask hides from query `q` of the block get a score that exp turns into zero.
+VFM_INLINE void mask(float* scores, std::int64_t columns, std::int64_t first_key, std::int64_t keys,
+                     std::int64_t first_query, std::int64_t shift) {
+  for (std::int64_t j = 0; j < keys; ++j)
+    for (std::int64_t i = 0; i < columns; ++i)
+      if (first_key + j > first_query + i + shift) scores[j * columns + i] = -1e30f;
+}
+
+// A block of queries against all its keys. Forward state a query: the maximum so far, the sum of
+// exp(score - maximum), and the weighted values.
+template <class T>
+void forward_block(const AttentionArgs& a, const Problem<T>& p, std::int64_t first,
+                   float* scratch) {
+  const int width = a.head_dim;
+  const std::int64_t padded = round_up(width);
+  const std::int64_t count = least(kQ, p.queries - first), columns = round_up(count);
+  float* queries = scratch;               // [K, columns]
+  float* scores = queries + padded * kQ;  // [keys, columns]
+  float* values = scores + kK * kQ;       // [columns, padded]: the result
+  float* room = values + kQ * padded;     // [2, keys, padded]
+  float* top = room + 2 * kK * padded;    // [columns]
+  float* sum = top + kQ;                  // [columns]
+  float* factor = sum + kQ;               // [columns]
+  transpose(p.q + first * a.q_stride, a.q_stride, count, columns, width, a.scale, queries);
+  for (std::int64_t i = 0; i < columns; ++i)
+    top[i] = -1e30f, sum[i] = 0;
+  for (std::int64_t i = 0; i < columns * padded; ++i)
+    values[i] = 0;
+  const std::int64_t shift = p.keys - p.queries;
+  const std::int64_t seen = a.causal ? least(p.keys, first + count + shift) : p.keys;
+  for (std::int64_t key = 0; key < seen; key += kK) {
+    const std::int64_t keys = least(kK, seen - key);
+    const Rows k = rows_of(p.k + key * a.kv_stride, a.kv_stride, keys, width, room);
+    block_gemm(keys, columns, width, k.data, k.stride, 1, queries, columns, scores, columns, false);
+    if (a.causal && key + keys - 1 > first + shift) mask(scores, columns, key, keys, first, shift);
+    for (std::int64_t i = 0; i < columns; ++i)
+      factor[i] = top[i];
+    for (std::int64_t j = 0; j < keys; ++j)
+#pragma omp simd
+      for (std::int64_t i = 0; i < columns; ++i)
+        top[i] = scores[j * columns + i] > top[i] ? scores[j * columns + i] : top[i];
+#pragma omp simd
+    for (std::int64_t i = 0; i < columns; ++i) {
+      factor[i] = exp_f(factor[i] - top[i]);
+      sum[i] *= factor[i];
+    }
+    for (std::int64_t j = 0; j < keys; ++j)
+#pragma omp simd
+      for (std::int64_t i = 0; i < columns; ++i) {
+        const float e = exp_f(scores[j * columns + i] - top[i]);
+        scores[j * columns + i] = e;
+        sum[i] += e;
+      }
+    if (key > 0)
+      for (std::int64_t i = 0; i < count; ++i)
+#pragma omp simd
+        for (std::int64_t d = 0; d < padded; ++d)
+          values[i * padded + d] *= factor[i];
+    const Rows v = rows_of(p.v + key * a.kv_stride, a.kv_stride, keys, width, room + kK * padded);
+    block_gemm(count, padded, keys, scores, 1, columns, v.data, v.stride, values, padded, true);
+  }
+  T* out = static_cast<T*>(a.out) + p.out_at + first * p.out_stride;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const float inverse = sum[i] > 0 ? 1.f / sum[i] : 0.f;
+    for (int d = 0; d < width; ++d)
+      store(out + i * p.out_stride + d, values[i * padded + d] * inverse);
+    p.log_sum_exp[first + i] = sum[i] > 0 ? top[i] + __builtin_logf(sum[i]) : 0.f;
+  }
+}
+
+template <class T>
+void forward(const AttentionArgs& a) {
+  // Work items: (sample, head, block of queries), longest samples' blocks spread by dynamic order.
+  std::int64_t items = 0;
+  for (std::int64_t s = 0; s < a.samples; ++s)
+    items += (a.query_starts[s + 1] - a.query_starts[s] + kQ - 1) / kQ * a.heads;
+#pragma omp parallel for schedule(dynamic, 4)
+  for (std::int64_t item = 0; item < items; ++item) {
+    std::int64_t left = item, sample = 0, blocks = 0;
+    for (;; ++sample) {
+      blocks = (a.query_starts[sample + 1] - a.query_starts[sample] + kQ - 1) / kQ;
+      if (left < blocks * a.heads) break;
+      left -= blocks * a.heads;
+    }
+    const Problem<T> p = problem<T>(a, sample, static_cast<int>(left / blocks));
+    forward_block(a, p, left % blocks * kQ, a.scratch + omp_get_thread_num() * a.scratch_stride);
+  }
+}
+
+// Where a thread keeps the blocks of one (sample, key head) in backward.
+struct BackwardScratch {
+  float *queries, *douts;         // [K, columns]: transposed
+  float *scores, *dscores;        // [keys, columns]
+  float *query_rows, *dout_rows;  // [columns, padded]
+  float *key_rows, *value_rows;   // [keys, padded]
+  float* dq;                      // [columns, padded]
+  float* delta;                   // [columns]: sum of out * dout
+  float *dk, *dv;                 // [all keys, padded]
+};
+
+VFM_INLINE BackwardScratch divide(float* at, std::int64_t padded, std::int64_t keys) {
+  BackwardScratch s;
+  s.queries = at, at += padded * kQ;
+  s.douts = at, at += padded * kQ;
+  s.scores = at, at += kK * kQ;
+  s.dscores = at, at += kK * kQ;
+  s.query_rows = at, at += padded * kQ;
+  s.dout_rows = at, at += padded * kQ;
+  s.key_rows = at, at += padded * kK;
+  s.value_rows = at, at += padded * kK;
+  s.dq = at, at += padded * kQ;
+  s.delta = at, at += kQ;
+  s.dk = at, at += padded * keys;
+  s.dv = at;
+  return s;
+}
+
+// probabilities = exp(scores - lse); dscores = probabilities * (dscores - delta).
+VFM_INLINE void softmax_backward(float* scores, float* dscores, std::int64_t keys,
+                                 std::int64_t columns, const float* log_sum_exp,
+                                 const float* delta) {
+  for (std::int64_t j = 0; j < keys; ++j)
+#pragma omp simd
+    for (std::int64_t i = 0; i < columns; ++i) {
+      const float probability = exp_f(scores[j * columns + i] - log_sum_exp[i]);
+      scores[j * columns + i] = probability;
+      dscores[j * columns + i] = probability * (dscores[j * columns + i] - delta[i]);
+    }
+}
+
+template <class T>
+void backward_block(const AttentionArgs& a, const Problem<T>& p, std::int64_t first,
+                    const BackwardScratch& s) {
+  const int width = a.head_dim;
+  const std::int64_t padded = round_up(width);
+  const std::int64_t count = least(kQ, p.queries - first), columns = round_up(count);
+  const T* q = p.q + first * a.q_stride;
+  const T* out = static_cast<const T*>(a.out) + p.out_at + first * p.out_stride;
+  const T* dout = static_cast<const T*>(a.dout) + p.out_at + first * p.out_stride;
+  transpose(q, a.q_stride, count, columns, width, a.scale, s.queries);
+  transpose(dout, p.out_stride, count, columns, width, 1.f, s.douts);
+  const Rows query_rows = rows_of(q, a.q_stride, count, width, s.query_rows);
+  const Rows dout_rows = rows_of(dout, p.out_stride, count, width, s.dout_rows);
+  float lse[kQ];
+  for (std::int64_t i = 0; i < columns; ++i) {
+    lse[i] = i < count ? p.log_sum_exp[first + i] : 1e30f;  // padding: probability zero
+    float dot = 0;
+    if (i < count)
+#pragma omp simd reduction(+ : dot)
+      for (int d = 0; d < width; ++d)
+        dot += load(out + i * p.out_stride + d) * load(dout + i * p.out_stride + d);
+    s.delta[i] = dot;
+  }
+  for (std::int64_t i = 0; i < columns * padded; ++i)
+    s.dq[i] = 0;
+  const std::int64_t shift = p.keys - p.queries;
+  const std::int64_t seen = a.causal ? least(p.keys, first + count + shift) : p.keys;
+  for (std::int64_t key = 0; key < seen; key += kK) {
+    const std::int64_t keys = least(kK, seen - key);
+    const Rows k = rows_of(p.k + key * a.kv_stride, a.kv_stride, keys, width, s.key_rows);
+    const Rows v = rows_of(p.v + key * a.kv_stride, a.kv_stride, keys, width, s.value_rows);
+    block_gemm(keys, columns, width, k.data, k.stride, 1, s.queries, columns, s.scores, columns,
+               false);
+    block_gemm(keys, columns, width, v.data, v.stride, 1, s.douts, columns, s.dscores, columns,
+               false);
+    if (a.causal && key + keys - 1 > first + shift)
+      mask(s.scores, columns, key, keys, first, shift);
+    softmax_backward(s.scores, s.dscores, keys, columns, lse, s.delta);
+    block_gemm(keys, padded, count, s.scores, columns, 1, dout_rows.data, dout_rows.stride,
+               s.dv + key * padded, padded, true);
+    block_gemm(keys, padded, count, s.dscores, columns, 1, query_rows.data, query_rows.stride,
+               s.dk + key * padded, padded, true);
+    block_gemm(count, padded, keys, s.dscores, 1, columns, k.data, k.stride, s.dq, padded, true);
+  }
+  T* dq = static_cast<T*>(a.dq) + p.q_at + first * a.q_stride;
+  for (std::int64_t i = 0; i < count; ++i)
+    for (int d = 0; d < width; ++d)
+      store(dq + i * a.q_stride + d, s.dq[i * padded + d] * a.scale);
+}
+
+// A thread does a whole (sample, key head), so the sums over queries have one owner and one order.
+template <class T>
+void backward(const AttentionArgs& a) {
+  const std::int64_t padded = round_up(a.head_dim);
+  const int group = a.heads / a.key_heads;
+#pragma omp parallel for schedule(dynamic, 1)
+  for (std::int64_t item = 0; item < a.samples * a.key_heads; ++item) {
+    const std::int64_t sample = item / a.key_heads;
+    const int key_head = static_cast<int>(item % a.key_heads);
+    const std::int64_t keys = a.key_starts[sample + 1] - a.key_starts[sample];
+    const BackwardScratch s =
+        divide(a.scratch + omp_get_thread_num() * a.scratch_stride, padded, keys);
+    for (std::int64_t i = 0; i < keys * padded; ++i)
+      s.dk[i] = 0, s.dv[i] = 0;
+    Problem<T> p{};
+    for (int member = 0; member < group; ++member) {
+      p = problem<T>(a, sample, key_head * group + member);
+      for (std::int64_t first = 0; first < p.queries; first += kQ)
+        backward_block(a, p, first, s);
+    }
+    T* dk = static_cast<T*>(a.dk) + p.kv_at;
+    T* dv = static_cast<T*>(a.dv) + p.kv_at;
+    for (std::int64_t j = 0; j < keys; ++j)
+      for (int d = 0; d < a.head_dim; ++d) {
+        store(dk + j * a.kv_stride + d, s.dk[j * padded + d] * a.scale);
+        store(dv + j * a.kv_stride + d, s.dv[j * padded + d]);
+      }
+  }
+}
+
+}  // namespace
+
+void attention_forward(const AttentionArgs& args) {
+  args.low ? forward<bf16>(args) : forward<float>(args);
+}
+
+void attention_backward(const AttentionArgs& args) {
+  args.low ? backward<bf16>(args) : backward<float>(args);
+}
+
+}  // namespace vfm::ops::VFM_ISA

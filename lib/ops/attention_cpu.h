@@ -1,0 +1,41 @@
+// The CPU kernels behind attention.h.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "ops/isa.h"
+
+namespace vfm::ops {
+
+/// Plain pointers of one call; rows of q, k and v have strides, so that they may be columns of one
+/// matrix. T is f32 or bf16 by the flag `low`.
+struct AttentionArgs {
+  bool low = false, causal = false;
+  int heads = 0, key_heads = 0, head_dim = 0;
+  float scale = 0;
+  std::int64_t samples = 0;
+  const std::int64_t* query_starts = nullptr;  // [samples + 1]: first row of each sample
+  const std::int64_t* key_starts = nullptr;    // [samples + 1]
+  const void *q = nullptr, *k = nullptr, *v = nullptr;
+  std::int64_t q_stride = 0, kv_stride = 0;
+  void* out = nullptr;                               // [S, H K]
+  float* log_sum_exp = nullptr;                      // [H, S]
+  const void* dout = nullptr;                        // backward only, as out
+  void *dq = nullptr, *dk = nullptr, *dv = nullptr;  // backward only, as q, k, v
+  float* scratch = nullptr;                          // scratch_floats() for each thread
+  std::int64_t scratch_stride = 0;
+};
+
+/// Queries in a block, and keys: a block of scores, 16 KiB, stays in the first-level cache.
+inline constexpr int kQueryBlock = 64, kKeyBlock = 64;
+
+/// Floats of scratch that a thread needs.
+std::int64_t attention_forward_scratch(int head_dim);
+std::int64_t attention_backward_scratch(int head_dim, std::int64_t longest_keys);
+
+VFM_EACH_ISA(void attention_forward(const AttentionArgs& args);
+             void attention_backward(const AttentionArgs& args);)
+
+}  // namespace vfm::ops

@@ -1,0 +1,31 @@
+// The element-by-element CPU kernels behind add.h, adamw.h, sum_squares.h, gelu.h and silu.h.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "ops/adamw.h"
+#include "ops/isa.h"
+
+namespace vfm::ops {
+
+VFM_EACH_ISA(
+    // y += x
+    void add_into(float* y, const float* x, std::int64_t n);
+    void add_into(float* y, const std::uint16_t* x, std::int64_t n);
+    void add_into(std::uint16_t* y, const float* x, std::int64_t n);
+    void add_into(std::uint16_t* y, const std::uint16_t* x, std::int64_t n);
+    // y = f(x), and dx = dy f'(x); dx may be dy
+    void gelu_forward(const float* x, float* y, std::int64_t n);
+    void gelu_forward(const std::uint16_t* x, std::uint16_t* y, std::int64_t n);
+    void gelu_backward(const float* x, const float* dy, float* dx, std::int64_t n);
+    void gelu_backward(const std::uint16_t* x, const std::uint16_t* dy, std::uint16_t* dx,
+                       std::int64_t n);
+    void silu_forward(const float* x, float* y, std::int64_t n);
+    void silu_backward(const float* x, const float* dy, float* dx, std::int64_t n);
+    // one chunk of a parameter, on the calling thread
+    void adamw_chunk(const AdamwSlot& slot, const AdamwStep& step, float correction1,
+                     float correction2, std::int64_t begin, std::int64_t end);
+    double sum_squares_chunk(const float* x, std::int64_t n);)
+
+}  // namespace vfm::ops

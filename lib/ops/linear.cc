@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/linear.h"
+
+#include "base/error.h"
+#include "ops/add.h"
+#include "ops/gemm_cpu.h"
+
+namespace vfm::ops {
+namespace {
+
+void check(const Tensor& x, const Tensor& w, const Tensor& bias, DType out) {
+  const bool fits = x.dims() == 2 && w.dims() == 2 && x.size(1) == w.size(1) &&
+                    (!bias.defined() || (bias.dims() == 1 && bias.size(0) == w.size(0)));
+  if (!fits) fail("linear: x {} does not fit w {}", to_string(x.shape()), to_string(w.shape()));
+  if (x.dtype() != w.dtype() || (x.dtype() != DType::f32 && x.dtype() != DType::bf16) ||
+      (out != DType::f32 && out != x.dtype()) || (bias.defined() && bias.dtype() != DType::f32))
+    fail("linear: no product of {} and {} into {}", dtype_name(x.dtype()), dtype_name(w.dtype()),
+         dtype_name(out));
+}
+
+void add_bias(const Tensor& y, const Tensor& bias) {
+  for (std::int64_t i = 0; i < y.size(0); ++i)
+    add_in_place(y.rows(i, i + 1), bias);
+}
+
+Tensor sum_rows(const Tensor& dy) {
+  Tensor sum = Tensor::zeros({dy.size(1)});
+  for (std::int64_t i = 0; i < dy.size(0); ++i)
+    add_in_place(sum, dy.rows(i, i + 1));
+  return sum;
+}
+
+void backward(Tape& tape, const Tensor& dy, const Tensor& x, const Tensor& w, const Tensor& bias) {
+  const std::int64_t n = x.size(0), in = x.size(1), out = w.size(0);
+  if (tape.wants_grad(bias)) tape.accumulate(bias, sum_rows(dy));
+  const Tensor dy_low = dy.to(x.dtype());
+  const Matrix dy_matrix{dy_low.raw(), dy_low.dtype(), out, false};
+  if (tape.wants_grad(w)) {
+    Tensor dw = tape.leaf_gradient(w);
+    const bool add = dw.defined();
+    if (!add) dw = Tensor(w.shape());
+    gemm_cpu(out, in, n, {dy_low.raw(), dy_low.dtype(), out, true}, {x.raw(), x.dtype(), in, false},
+             dw.raw(), DType::f32, in, add);
+    if (!add) tape.accumulate(w, dw);
+  }
+  if (tape.wants_grad(x)) {
+    Tensor dx({n, in}, x.dtype());
+    gemm_cpu(n, in, out, dy_matrix, {w.raw(), w.dtype(), in, false}, dx.raw(), dx.dtype(), in,
+             false);
+    tape.accumulate(x, dx);
+  }
+}
+
+}  // namespace
+
+Tensor linear(Tape& tape, const Tensor& x, const Tensor& w, const Tensor& bias, DType out) {
+  check(x, w, bias, out);
+  const std::int64_t n = x.size(0), in = x.size(1), wide = w.size(0);
+  Tensor y({n, wide}, out);
+  gemm_cpu(n, wide, in, {x.raw(), x.dtype(), in, false}, {w.raw(), w.dtype(), in, true}, y.raw(),
+           out, wide, false);
+  if (bias.defined()) add_bias(y, bias);
+  tape.record(y, {x, w, bias}, [x, w, bias, y](Tape& t) { backward(t, t.take(y), x, w, bias); });
+  return y;
+}
+
+Tensor linear(Tape& tape, const Tensor& x, const Tensor& w) {
+  return linear(tape, x, w, Tensor(), x.dtype());
+}
+
+}  // namespace vfm::ops

@@ -1,0 +1,39 @@
+// Where a token is: learned absolute positions, rotary angles, and the sinusoid of the time input.
+// Shape letters: S tokens of the pack, D width, K head dim, R samples.
+// Source: NVIDIA, "Cosmos World Foundation Model Platform" (2025), and diffusers'
+// transformer_cosmos.py. SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <span>
+#include <vector>
+
+#include "ops/tape.h"
+
+namespace vfm::ops {
+
+/// The token grid of one sample: latent sizes divided by the patch.
+struct TokenGrid {
+  int frames = 1, height = 1, width = 1;
+  float fps = 0;  ///< 0: the temporal position is the bare index
+};
+
+/// For each token, e = t[frame] + h[row] + w[column], divided by (1e-6 + rms(e)): [S, D] f32.
+/// Tables are [*, D] f32 and at least as long as the grids.
+Tensor learned_positions(Tape& tape, const Tensor& table_t, const Tensor& table_h,
+                         const Tensor& table_w, const std::vector<TokenGrid>& grids);
+
+struct RotaryAngles {
+  Tensor cosines, sines;  ///< [S, K / 2] f32
+};
+/// 3D rotary positions. The K / 2 angles of a token are those of time, then height, then width;
+/// height and width have K / 6 each, rounded down, time the rest. Each axis has theta = 10000
+/// scale^(d / (d - 2)), d its part of K. The temporal position is frame * 24 / fps. `scale` is (t,
+/// h, w).
+RotaryAngles rotary_angles(const std::vector<TokenGrid>& grids, int head_dim,
+                           const std::array<double, 3>& scale);
+
+/// [R, D]: cos(t f_i), then sin(t f_i), f_i = 10000^(-i / (D / 2)); computed in double.
+Tensor sinusoid(std::span<const float> times, int width);
+
+}  // namespace vfm::ops

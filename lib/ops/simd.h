@@ -1,0 +1,85 @@
+// What CPU kernels (files compiled once per instruction set, see ops/isa.h) share: loads and stores
+// of f32 and bf16, and elementary functions that the compiler vectorises. Include it in x_cpu.cc
+// only. SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#ifndef VFM_ISA
+#define VFM_ISA base
+#endif
+
+namespace vfm::ops::VFM_ISA {
+
+using bf16 = std::uint16_t;  // the upper half of an f32
+
+#define VFM_INLINE static inline __attribute__((always_inline, unused))
+
+VFM_INLINE float bits_to_float(std::uint32_t bits) {
+  float value;
+  __builtin_memcpy(&value, &bits, sizeof value);
+  return value;
+}
+VFM_INLINE std::uint32_t float_to_bits(float value) {
+  std::uint32_t bits;
+  __builtin_memcpy(&bits, &value, sizeof bits);
+  return bits;
+}
+
+VFM_INLINE float load(const float* p) {
+  return *p;
+}
+VFM_INLINE float load(const bf16* p) {
+  return bits_to_float(std::uint32_t{*p} << 16);
+}
+VFM_INLINE void store(float* p, float value) {
+  *p = value;
+}
+// To nearest, ties to even. A NaN stays one, except that with all mantissa bits set, which no
+// arithmetic makes.
+VFM_INLINE void store(bf16* p, float value) {
+  const std::uint32_t bits = float_to_bits(value);
+  *p = static_cast<bf16>((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
+}
+
+/// e^x to 2 units in the last place; 0 below -87.3, infinite above 88.7.
+VFM_INLINE float exp_f(float x) {
+  const float n = __builtin_rintf(x * 1.44269504f);
+  const float r = (x - n * 0.693145752f) - n * 1.42860677e-6f;  // ln 2 in two parts
+  float p = 1.98412698e-4f;  // Taylor: |r| <= ln(2)/2, so the next term is below 2^-25
+  p = p * r + 1.38888889e-3f;
+  p = p * r + 8.33333333e-3f;
+  p = p * r + 4.16666667e-2f;
+  p = p * r + 1.66666667e-1f;
+  p = p * r + 0.5f;
+  p = p * r + 1.f;
+  p = p * r + 1.f;
+  const float inside = x < 88.7f ? n : 0.f;  // keeps the conversion defined; NaN lands here too
+  const int exponent = static_cast<int>(inside > -126.f ? inside : -126.f);
+  const float scale = bits_to_float(static_cast<std::uint32_t>(exponent + 127) << 23);
+  const float result = x > -87.3f ? p * scale : 0.f;
+  return x < 88.7f ? result : (x >= 88.7f ? __builtin_inff() : x);
+}
+
+/// erf(x) to 4e-7, relative: x P(x^2) / Q(x^2), fitted for the least relative error on |x| <= 3.92,
+/// where erf rounds to 1.
+VFM_INLINE float erf_f(float x) {
+  const float a = x < 3.92f ? (x > -3.92f ? x : -3.92f) : 3.92f;
+  const float z = a * a;
+  float p = 2.050091325e-06f, q = 3.809176633e-05f;
+  p = p * z + 2.848829026e-04f;
+  q = q * z + 1.162535278e-03f;
+  p = p * z + 3.765614005e-03f;
+  q = q * z + 1.496921107e-02f;
+  p = p * z + 5.274871737e-02f;
+  q = q * z + 1.141090766e-01f;
+  p = p * z + 1.904063672e-01f;
+  q = q * z + 5.020759702e-01f;
+  p = p * z + 1.128379107e+00f;
+  q = q * z + 1.f;
+  const float y = a * p / q;
+  const float bounded = y < 1.f ? (y > -1.f ? y : -1.f) : 1.f;
+  return x == x ? bounded : x;
+}
+
+}  // namespace vfm::ops::VFM_ISA

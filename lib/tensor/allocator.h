@@ -1,0 +1,28 @@
+// The CPU allocator of Tensor: blocks of a few size classes, kept for reuse when freed.
+//
+// A training step asks for the same sizes every time, so that after the first step no memory is
+// asked of the system, and no page is touched for the first time (which would cost more than the
+// arithmetic of most ops). Blocks are 64-byte aligned; large ones are aligned for huge pages.
+// Thread-safety: any thread.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "tensor/tensor.h"
+
+namespace vfm {
+
+/// At least `bytes` bytes, uninitialised; goes back to the allocator with the last owner. Throws
+/// Error when the system has no more.
+std::shared_ptr<void> allocate_cpu(std::size_t bytes);
+
+/// The size of the block that a request of `bytes` gets: eight classes to a power of two, so at
+/// most an eighth is wasted.
+std::size_t block_size(std::size_t bytes) noexcept;
+
+/// Gives what is kept for reuse back to the system.
+void release_cached_memory() noexcept;
+
+}  // namespace vfm

@@ -1,0 +1,379 @@
+// The diffusion transformer against diffusers' (scripts/golden/dit.py), and against itself: packs,
+// recomputation, bf16, gradients that reach everything.
+// SPDX-License-Identifier: Apache-2.0
+#include "models/dit.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <cstring>
+#include <map>
+
+#include "base/error.h"
+#include "base/philox.h"
+#include "io/safetensors.h"
+
+using namespace vfm;
+using models::Dit;
+using models::DitBatch;
+using models::DitConfig;
+using models::DitSample;
+
+namespace {
+
+DitConfig tiny() {
+  DitConfig c;
+  c.in_channels = 3;
+  c.out_channels = 2;
+  c.num_attention_heads = 2;
+  c.attention_head_dim = 12;
+  c.num_layers = 2;
+  c.text_embed_dim = 10;
+  c.adaln_lora_dim = 6;
+  c.max_size = {4, 8, 12};
+  c.rope_scale = {2.0, 1.0, 3.0};
+  return c;
+}
+
+Tensor noise(Shape shape, std::uint64_t key) {
+  Tensor tensor(std::move(shape));
+  Random(1, Purpose::test, 0, key).fill_normal(tensor.floats());
+  return tensor;
+}
+
+// Every parameter random: the initial zeros of AdaLN would hide half of the network.
+void randomise(const Dit& dit) {
+  for (nn::Parameter* p : dit.parameters()) {
+    Random(2, Purpose::test, 0, random_key(p->name)).fill_normal(p->value.floats());
+    for (float& v : p->value.floats())
+      v *= 0.2f;
+    if (p->value.dims() == 1)
+      for (float& v : p->value.floats())
+        v += 1;
+    ++p->version;
+  }
+}
+
+// Relative to the largest element: what rounding in a sum amounts to.
+double distance(std::span<const float> a, std::span<const float> b) {
+  REQUIRE(a.size() == b.size());
+  double difference = 0, largest = 1e-30;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    difference = std::max(difference, std::abs(double{a[i]} - b[i]));
+    largest = std::max(largest, std::abs(double{b[i]}));
+  }
+  return difference / largest;
+}
+
+Tensor join(const std::vector<Tensor>& parts, Shape shape) {
+  Tensor whole(std::move(shape));
+  std::byte* to = whole.data<std::byte>();
+  for (const Tensor& part : parts) {
+    std::memcpy(to, part.raw(), part.bytes());
+    to += part.bytes();
+  }
+  REQUIRE(to == whole.data<std::byte>() + whole.bytes());
+  return whole;
+}
+
+struct Golden {
+  io::SafetensorsSet set{VFM_GOLDEN, "dit_tiny"};
+  Tensor operator[](const std::string& name) const {
+    const io::TensorView* view = set.find(name);
+    INFO(name);
+    REQUIRE(view != nullptr);
+    Tensor tensor(view->shape);
+    std::memcpy(tensor.raw(), view->data.data(), tensor.bytes());
+    return tensor;
+  }
+};
+
+// Runs forward, and backward from `cotangent`; gradients start at zero.
+Tensor step(const Dit& dit, const DitBatch& batch, const Tensor& cotangent) {
+  nn::zero_gradients(dit.parameters());
+  ops::Tape tape;
+  const Tensor output = dit.forward(tape, batch);
+  tape.backward(output, cotangent.reshape(output.shape()));
+  return output;
+}
+
+std::map<std::string, Tensor> gradients(const Dit& dit) {
+  std::map<std::string, Tensor> result;
+  for (const nn::Parameter* p : dit.parameters())
+    result[p->name] = p->grad.clone();
+  return result;
+}
+
+// Three samples that differ in everything.
+DitBatch mixed_pack() {
+  DitBatch batch;
+  batch.samples = {{3, 4, 6, 12.f, 0.4f, 3}, {1, 8, 4, 0.f, -0.3f, 1}, {2, 2, 4, 30.f, 0.1f, 5}};
+  batch.latents = noise({3 * (72 + 32 + 16)}, 1);
+  batch.text = noise({9, 10}, 2);
+  return batch;
+}
+
+}  // namespace
+
+TEST_CASE("output and gradients are those of diffusers") {
+  const Golden golden;
+  const Dit dit(tiny(), 1);
+  std::vector<std::string> names;
+  for (nn::Parameter* p : dit.parameters()) {
+    const Tensor weight = golden["weight." + p->name];
+    REQUIRE(p->value.shape() == weight.shape());
+    std::memcpy(p->value.raw(), weight.raw(), weight.bytes());
+    ++p->version;
+    names.push_back(p->name);
+  }
+  std::size_t theirs = 0;
+  for (const io::TensorView& t : golden.set.tensors())
+    theirs += t.name.starts_with("weight.");
+  CHECK(theirs == names.size());
+
+  DitBatch batch;
+  batch.samples = {{3, 4, 8, 12.f, 0.31f, 4}, {1, 6, 4, 0.f, -0.47f, 1}};
+  batch.latents = join({golden["input.0.latent"], golden["input.1.latent"]}, {3 * (96 + 24)});
+  batch.text = join({golden["input.0.text"], golden["input.1.text"]}, {5, 10});
+  const Tensor expected = join({golden["output.0"], golden["output.1"]}, {2 * (96 + 24)});
+  const Tensor cotangent = join({golden["cotangent.0"], golden["cotangent.1"]}, {2 * (96 + 24)});
+  for (const bool recompute : {false, true}) {
+    Dit model(tiny(), 1);
+    for (std::size_t i = 0; i < names.size(); ++i)
+      std::memcpy(model.parameters()[i]->value.raw(), dit.parameters()[i]->value.raw(),
+                  dit.parameters()[i]->value.bytes());
+    model.set_recompute(recompute);
+    const Tensor output = step(model, batch, cotangent);
+    CHECK(distance(output.floats(), expected.floats()) < 1e-5);
+    for (const nn::Parameter* p : model.parameters()) {
+      INFO(p->name);
+      CHECK(distance(p->grad.floats(), golden["gradient." + p->name].floats()) < 1e-4);
+    }
+  }
+}
+
+TEST_CASE("a pack is its samples one by one") {
+  const Dit dit(tiny(), 3);
+  randomise(dit);
+  const DitBatch pack = mixed_pack();
+  const Tensor cotangent = noise({2 * (72 + 32 + 16)}, 3);
+  const Tensor whole = step(dit, pack, cotangent);
+  const auto packed = gradients(dit);
+
+  nn::zero_gradients(dit.parameters());
+  std::int64_t position = 0, text = 0;
+  for (const DitSample& s : pack.samples) {
+    const std::int64_t positions = std::int64_t{s.frames} * s.height * s.width;
+    DitBatch one;
+    one.samples = {s};
+    one.latents = pack.latents.rows(3 * position, 3 * (position + positions)).clone();
+    one.text = pack.text.rows(text, text + s.text_tokens).clone();
+    ops::Tape tape;
+    const Tensor output = dit.forward(tape, one);
+    CHECK(distance(output.floats(), whole.rows(2 * position, 2 * (position + positions)).floats()) <
+          1e-5);
+    tape.backward(output, cotangent.rows(2 * position, 2 * (position + positions)));
+    position += positions;
+    text += s.text_tokens;
+  }
+  for (const auto& [name, gradient] : gradients(dit)) {
+    INFO(name);
+    CHECK(distance(packed.at(name).floats(), gradient.floats()) < 1e-4);
+  }
+}
+
+TEST_CASE("each sample of a pack has its own noise level, frame rate and text") {
+  const Dit dit(tiny(), 3);
+  randomise(dit);
+  const DitBatch pack = mixed_pack();
+  ops::Tape silent(false);
+  const Tensor before = dit.forward(silent, pack);
+  const auto changed = [&](const DitBatch& other) {
+    const Tensor after = dit.forward(silent, other);
+    std::vector<bool> differs;
+    for (const auto& [begin, end] : {std::pair{0, 144}, {144, 208}, {208, 240}})
+      differs.push_back(
+          distance(after.rows(begin, end).floats(), before.rows(begin, end).floats()) > 1e-4);
+    return differs;
+  };
+  DitBatch other = pack;
+  other.samples[1].c_noise += 0.5f;
+  CHECK(changed(other) == std::vector<bool>{false, true, false});
+  other = pack;
+  other.samples[0].fps = 24;
+  CHECK(changed(other) == std::vector<bool>{true, false, false});
+  other = pack;
+  other.text = pack.text.clone();
+  other.text.floats()[85] += 3;  // of the last sample
+  CHECK(changed(other) == std::vector<bool>{false, false, true});
+  other = pack;
+  other.latents = pack.latents.clone();
+  other.latents.floats()[0] += 3;
+  CHECK(changed(other) == std::vector<bool>{true, false, false});
+}
+
+TEST_CASE("recomputing blocks gives the same gradients to the last bit") {
+  for (const DType compute : {DType::f32, DType::bf16}) {
+    Dit dit(tiny(), 4, compute);
+    randomise(dit);
+    const Tensor cotangent = noise({240}, 3);
+    const Tensor output = step(dit, mixed_pack(), cotangent);
+    const auto kept = gradients(dit);
+    dit.set_recompute(true);
+    const Tensor again = step(dit, mixed_pack(), cotangent);
+    CHECK(std::memcmp(output.raw(), again.raw(), output.bytes()) == 0);
+    for (const auto& [name, gradient] : gradients(dit)) {
+      INFO(name);
+      CHECK(std::memcmp(kept.at(name).raw(), gradient.raw(), gradient.bytes()) == 0);
+    }
+  }
+}
+
+TEST_CASE("two runs of a step give the same bits") {
+  const Dit a(tiny(), 4), b(tiny(), 4);
+  const Tensor cotangent = noise({240}, 3);
+  step(a, mixed_pack(), cotangent);
+  step(b, mixed_pack(), cotangent);
+  const auto first = gradients(a), second = gradients(b);
+  for (const auto& [name, gradient] : first)
+    CHECK(std::memcmp(gradient.raw(), second.at(name).raw(), gradient.bytes()) == 0);
+}
+
+TEST_CASE("every parameter gets a gradient, also of the shared modulation and the positions") {
+  const Dit dit(tiny(), 5);
+  randomise(dit);
+  step(dit, mixed_pack(), noise({240}, 3));
+  for (const nn::Parameter* p : dit.parameters()) {
+    INFO(p->name);
+    const auto values = p->grad.floats();
+    CHECK(std::ranges::any_of(values, [](float v) { return v != 0; }));
+    CHECK(std::ranges::all_of(values, [](float v) { return std::isfinite(v); }));
+  }
+}
+
+// Through all blocks, not only the last one: against the slope of the output itself.
+TEST_CASE("directional derivatives agree with gradients") {
+  const Dit dit(tiny(), 6);
+  randomise(dit);
+  const DitBatch pack = mixed_pack();
+  const Tensor cotangent = noise({240}, 3);
+  step(dit, pack, cotangent);
+  ops::Tape silent(false);
+  const auto objective = [&] {
+    const Tensor output = dit.forward(silent, pack);
+    double sum = 0;
+    for (std::size_t i = 0; i < 240; ++i)
+      sum += double{output.floats()[i]} * cotangent.floats()[i];
+    return sum;
+  };
+  for (nn::Parameter* p : dit.parameters()) {
+    INFO(p->name);
+    const Tensor direction = noise(p->value.shape(), random_key(p->name));
+    double expected = 0;
+    for (std::size_t i = 0; i < direction.floats().size(); ++i)
+      expected += double{direction.floats()[i]} * p->grad.floats()[i];
+    const Tensor start = p->value.clone();
+    const double h = 2e-3 / std::sqrt(static_cast<double>(start.elements()));
+    std::array<double, 2> sides{};
+    for (int side = 0; side < 2; ++side) {
+      for (std::size_t i = 0; i < start.floats().size(); ++i)
+        p->value.floats()[i] =
+            start.floats()[i] + static_cast<float>((side == 0 ? -h : h) * direction.floats()[i]);
+      sides[static_cast<std::size_t>(side)] = objective();
+    }
+    std::memcpy(p->value.raw(), start.raw(), start.bytes());
+    CHECK((sides[1] - sides[0]) / (2 * h) == Approx(expected).epsilon(0.02).margin(0.3));
+  }
+}
+
+TEST_CASE("bf16 is f32 to its precision") {
+  const Dit full(tiny(), 7), half(tiny(), 7, DType::bf16);
+  randomise(full);
+  randomise(half);
+  const Tensor cotangent = noise({240}, 3);
+  const Tensor a = step(full, mixed_pack(), cotangent), b = step(half, mixed_pack(), cotangent);
+  CHECK(distance(b.floats(), a.floats()) < 0.05);
+  const auto expected = gradients(full), got = gradients(half);
+  for (const auto& [name, gradient] : expected) {
+    INFO(name);
+    CHECK(distance(got.at(name).floats(), gradient.floats()) < 0.1);
+  }
+}
+
+TEST_CASE("weights depend on seed and name alone") {
+  DitConfig deeper = tiny();
+  deeper.num_layers = 3;
+  const Dit a(tiny(), 9), b(deeper, 9), c(tiny(), 10);
+  const auto value = [](const Dit& dit, const std::string& name) {
+    for (const nn::Parameter* p : dit.parameters())
+      if (p->name == name) return p->value;
+    FAIL(name);
+    return Tensor();
+  };
+  const std::string q = "transformer_blocks.1.attn1.to_q.weight";
+  CHECK(std::ranges::equal(value(a, q).floats(), value(b, q).floats()));
+  CHECK_FALSE(std::ranges::equal(value(a, q).floats(), value(c, q).floats()));
+  const float bound = std::sqrt(6.f / 48);
+  const auto [low, high] = std::ranges::minmax(value(a, q).floats());
+  CHECK((low >= -bound && low < -0.9f * bound && high <= bound && high > 0.9f * bound));
+  for (const float v : value(a, "norm_out.linear_2.weight").floats())
+    CHECK(v == 0);
+  CHECK_FALSE(a.parameters().back()->name.empty());
+  for (const nn::Parameter* p : a.parameters()) {
+    INFO(p->name);
+    const bool table = p->value.dims() == 1 || p->name.starts_with("learnable_pos_embed");
+    CHECK(p->decay == !table);
+  }
+}
+
+TEST_CASE("a configuration survives its JSON and refuses nonsense") {
+  const DitConfig c = tiny();
+  const Json json = c.to_json();
+  CHECK(json["_class_name"] == "CosmosTransformer3DModel");
+  CHECK(DitConfig::from_json(json).to_json() == json);
+  Json null_positions = json;
+  null_positions["extra_pos_embed_type"] = nullptr;
+  CHECK_FALSE(DitConfig::from_json(null_positions).learnable_positions);
+  CHECK(DitConfig::from_json(Json::object()).num_layers == 28);
+  for (const char* bad :
+       {R"({"num_layers":0})", R"({"attention_head_dim":25})", R"({"attention_head_dim":10})",
+        R"({"max_size":[1,2]})", R"({"patch_size":[0,2,2]})", R"({"rope_scale":[1,-1,1]})",
+        R"({"extra_pos_embed_type":"sincos"})", R"({"num_layers":"many"})", R"([])",
+        R"({"num_layers":100000000000})", R"({"mlp_ratio":0})"}) {
+    INFO(bad);
+    CHECK_THROWS_AS(DitConfig::from_json(parse_json(bad, "test")), Error);
+  }
+}
+
+TEST_CASE("a batch that does not fit is refused") {
+  const Dit dit(tiny(), 1);
+  ops::Tape silent(false);
+  DitBatch batch = mixed_pack();
+  batch.samples[0].height = 5;
+  CHECK_THROWS_AS(dit.forward(silent, batch), Error);
+  batch = mixed_pack();
+  batch.samples[0].text_tokens = 0;
+  CHECK_THROWS_AS(dit.forward(silent, batch), Error);
+  batch = mixed_pack();
+  batch.latents = noise({7}, 1);
+  CHECK_THROWS_AS(dit.forward(silent, batch), Error);
+  batch = mixed_pack();
+  batch.samples[0] = {6, 4, 3, 12.f, 0.4f, 3};  // longer than the position table
+  CHECK_THROWS_AS(dit.forward(silent, batch), Error);
+  CHECK_THROWS_AS(dit.forward(silent, DitBatch{}), Error);
+}
+
+TEST_CASE("costs: Cosmos 7B has 7,236,192,256 parameters") {
+  const models::DitCost cost = models::dit_cost(DitConfig{}, 10240, 512, 10240, DType::bf16, false);
+  CHECK(cost.parameters == 7236192256);
+  CHECK(cost.flops_per_token == Approx(54.3e9).epsilon(0.01));
+  const models::DitCost longer =
+      models::dit_cost(DitConfig{}, 56320, 512, 56320, DType::bf16, true);
+  CHECK(longer.flops_per_token == Approx(117.7e9).epsilon(0.01));
+  CHECK(longer.activation_bytes < 56320.0 / 10240 * cost.activation_bytes / 3);
+  std::int64_t counted = 0;
+  const Dit dit(tiny(), 1);
+  for (const nn::Parameter* p : dit.parameters())
+    counted += p->value.elements();
+  CHECK(models::dit_cost(tiny(), 10, 2, 10, DType::f32, false).parameters == counted);
+}
