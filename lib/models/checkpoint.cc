@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/checkpoint.h"
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <map>
+
+#include "base/error.h"
+#include "base/half.h"
+#include "io/file.h"
+
+namespace vfm::models {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// COMPLETE as name -> hash.
+std::map<std::string, std::string> read_complete(const std::string& folder) {
+  const std::string path = io::join_path(folder, "COMPLETE");
+  if (!io::file_exists(path)) fail("checkpoint '{}' is not complete: it has no COMPLETE", folder);
+  std::map<std::string, std::string> hashes;
+  const std::string text = io::read_file(path);
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    const std::string line = text.substr(begin, end - begin);
+    begin = end + 1;
+    // 32 hex digits, two spaces, the name: as sha256sum and xxhsum write it.
+    if (line.size() < 35 || line.compare(32, 2, "  ") != 0)
+      fail("'{}' has a malformed line: '{}'", path, line.substr(0, 80));
+    hashes[line.substr(34)] = line.substr(0, 32);
+  }
+  return hashes;
+}
+
+void copy_as_f32(const io::TensorView& from, const Tensor& to) {
+  const std::span<float> out = to.floats();
+  if (from.dtype == "F32") {
+    std::memcpy(out.data(), from.data.data(), out.size_bytes());
+    return;
+  }
+  std::vector<std::uint16_t> bits(out.size());
+  std::memcpy(bits.data(), from.data.data(), bits.size() * 2);
+  if (from.dtype == "F16") {
+    halves_to_floats(bits, out);
+  } else {
+    std::transform(bits.begin(), bits.end(), out.begin(), bfloat16_to_float);
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> list_checkpoints(const std::string& run) {
+  std::vector<std::string> folders;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(io::join_path(run, "checkpoints"), error))
+    if (entry.path().filename().string().starts_with("step-") && entry.is_directory())
+      folders.push_back(entry.path().string());
+  std::sort(folders.begin(), folders.end());  // names hold the step with leading zeros
+  return folders;
+}
+
+void verify_checkpoint(const std::string& folder) {
+  const auto hashes = read_complete(folder);
+  for (const auto& [name, hash] : hashes) {
+    const std::string path = io::join_path(folder, name);
+    if (!io::file_exists(path)) fail("checkpoint '{}' is damaged: '{}' is missing", folder, name);
+    if (io::hash_file(path) != hash)
+      fail("checkpoint '{}' is damaged: '{}' is not as it was written", folder, name);
+  }
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    const std::string name = fs::relative(entry.path(), folder).string();
+    if (entry.is_regular_file() && name != "COMPLETE" && !hashes.count(name))
+      fail("checkpoint '{}' is damaged: COMPLETE does not list '{}'", folder, name);
+  }
+}
+
+std::string find_checkpoint(const std::string& path) {
+  if (io::file_exists(io::join_path(path, "COMPLETE"))) return path;
+  const std::vector<std::string> folders = list_checkpoints(path);
+  if (folders.empty())
+    fail_usage(
+        "'{}' holds no checkpoint: give the --out folder of vfm-train, or one of its "
+        "checkpoints/step-* folders",
+        path);
+  return folders.back();
+}
+
+void load_tensors(const io::SafetensorsSet& set, const std::vector<std::string>& names,
+                  const std::vector<Tensor>& tensors) {
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const io::TensorView* found = set.find(names[i]);
+    if (!found) fail("'{}' has no tensor '{}'", set.path(), names[i]);
+    if (found->shape != tensors[i].shape())
+      fail("tensor '{}' of '{}' is {}, the model needs {}", names[i], set.path(),
+           to_string(found->shape), to_string(tensors[i].shape()));
+    if (found->dtype != "F32" && found->dtype != "F16" && found->dtype != "BF16")
+      fail("tensor '{}' of '{}' is {}, a float type is needed", names[i], set.path(), found->dtype);
+    copy_as_f32(*found, tensors[i]);
+  }
+  for (const io::TensorView& tensor : set.tensors())
+    if (std::find(names.begin(), names.end(), tensor.name) == names.end())
+      fail("'{}' has a tensor '{}' that the model has not", set.path(), tensor.name);
+}
+
+LoadedModel load_model(const std::string& path, bool ema, DType compute) {
+  const std::string folder = find_checkpoint(path);
+  verify_checkpoint(folder);
+  const auto read = [&](const char* name) {
+    const std::string file = io::join_path(folder, name);
+    return parse_json(io::read_file(file), fmt::format("'{}'", file));
+  };
+  Json train = read("train.json");
+  const std::string state = io::join_path(folder, "state");
+  ema = ema && io::SafetensorsSet::exists(state, "ema");
+  LoadedModel loaded{Dit(DitConfig::from_json(read("model/config.json")), 0, compute),
+                     std::move(train), folder, ema};
+  std::vector<std::string> names;
+  std::vector<Tensor> tensors;
+  for (nn::Parameter* parameter : loaded.dit.parameters()) {
+    names.push_back(parameter->name);
+    tensors.push_back(parameter->value);
+    ++parameter->version;
+  }
+  const io::SafetensorsSet set =
+      ema ? io::SafetensorsSet(state, "ema")
+          : io::SafetensorsSet(io::join_path(folder, "model"), kWeightsName);
+  load_tensors(set, names, tensors);
+  return loaded;
+}
+
+}  // namespace vfm::models
