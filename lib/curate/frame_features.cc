@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "curate/frame_features.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+namespace vfm::curate {
+namespace {
+
+/// YUV to HSV for every chroma cell, in floats without branches so that the loop vectorises.
+void to_hsv(const SmallPicture& p, FrameFeatures& out) {
+  alignas(32) std::array<std::uint8_t, kChromaCells> luma;
+  halve_luma(p, luma);
+  for (int i = 0; i < kChromaCells; ++i) {
+    const float y = luma[i], u = static_cast<float>(p.u[i]) - 128,
+                v = static_cast<float>(p.v[i]) - 128;
+    const float r = std::clamp(y + 1.402f * v, 0.f, 255.f);
+    const float g = std::clamp(y - 0.344f * u - 0.714f * v, 0.f, 255.f);
+    const float b = std::clamp(y + 1.772f * u, 0.f, 255.f);
+    const float high = std::max(r, std::max(g, b)), low = std::min(r, std::min(g, b));
+    const float range = high - low;
+    const float scale = range > 0 ? 30.f / range : 0.f;
+    const float red = (g - b) * scale + (g < b ? 180.f : 0.f);
+    const float green = (b - r) * scale + 60.f;
+    const float blue = (r - g) * scale + 120.f;
+    const float hue = high == r ? red : (high == g ? green : blue);
+    out.hue[i] = static_cast<std::uint8_t>(hue >= 179.5f ? 0.f : hue + 0.5f);
+    out.saturation[i] = static_cast<std::uint8_t>(high > 0 ? 255.f * range / high : 0.f);
+    out.value[i] = static_cast<std::uint8_t>(high);
+  }
+}
+
+/// Two passes of (1 2 1)/4 along a row of n bins with stride; ends are mirrored.
+void smooth(float* bins, int n, int stride) {
+  for (int pass = 0; pass < 2; ++pass) {
+    float before = bins[0];
+    for (int i = 0; i < n; ++i) {
+      const float here = bins[i * stride];
+      const float after = i + 1 < n ? bins[(i + 1) * stride] : here;
+      bins[i * stride] = 0.25f * before + 0.5f * here + 0.25f * after;
+      before = here;
+    }
+  }
+}
+
+void count_histograms(FrameFeatures& f) {
+  std::array<std::uint16_t, kLumaBins> luma{};
+  for (const std::uint8_t y : f.picture.y)
+    ++luma[y / (256 / kLumaBins)];
+  std::copy(luma.begin(), luma.end(), f.luma_histogram.begin());
+  smooth(f.luma_histogram.data(), kLumaBins, 1);
+  // Chroma bins are half as wide as 256/16: most pictures live within 64 of grey.
+  std::array<std::uint16_t, kChromaBins * kChromaBins> chroma{};
+  const auto bin = [](int c) {
+    return std::clamp((c - 64) / (128 / kChromaBins), 0, kChromaBins - 1);
+  };
+  for (int i = 0; i < kChromaCells; ++i)
+    ++chroma[bin(f.picture.u[i]) * kChromaBins + bin(f.picture.v[i])];
+  std::copy(chroma.begin(), chroma.end(), f.chroma_histogram.begin());
+  for (int i = 0; i < kChromaBins; ++i)
+    smooth(f.chroma_histogram.data() + i * kChromaBins, kChromaBins, 1);
+  for (int i = 0; i < kChromaBins; ++i)
+    smooth(f.chroma_histogram.data() + i, kChromaBins, kChromaBins);
+}
+
+template <std::size_t kBins>
+float correlation_distance(const std::array<float, kBins>& a, const std::array<float, kBins>& b) {
+  float sa = 0, sb = 0, saa = 0, sbb = 0, sab = 0;
+  for (std::size_t i = 0; i < kBins; ++i) {
+    sa += a[i], sb += b[i];
+    saa += a[i] * a[i], sbb += b[i] * b[i], sab += a[i] * b[i];
+  }
+  const float n = static_cast<float>(kBins);
+  const float va = saa - sa * sa / n, vb = sbb - sb * sb / n, covariance = sab - sa * sb / n;
+  return va > 0 && vb > 0 ? 1 - covariance / std::sqrt(va * vb) : 0;
+}
+
+struct Moments {
+  double va, vb, covariance;  // sums over cells, about the means
+};
+template <std::size_t kCells>
+Moments moments(const std::array<std::uint8_t, kCells>& a,
+                const std::array<std::uint8_t, kCells>& b) {
+  std::uint32_t sa = 0, sb = 0, saa = 0, sbb = 0, sab = 0;  // at most 4096 * 255^2 < 2^32
+  for (std::size_t i = 0; i < kCells; ++i) {
+    const std::uint32_t x = a[i], y = b[i];
+    sa += x, sb += y, saa += x * x, sbb += y * y, sab += x * y;
+  }
+  const double ma = static_cast<double>(sa) / kCells;
+  return {saa - ma * sa, sbb - static_cast<double>(sb) * sb / kCells, sab - ma * sb};
+}
+
+template <std::size_t kCells>
+std::uint32_t sum_of_differences(const std::array<std::uint8_t, kCells>& a,
+                                 const std::array<std::uint8_t, kCells>& b) {
+  std::uint32_t sum = 0;
+  for (std::size_t i = 0; i < kCells; ++i)
+    sum += static_cast<std::uint32_t>(std::abs(int{a[i]} - int{b[i]}));
+  return sum;
+}
+
+}  // namespace
+
+void compute_features(const media::Frame& frame, FrameFeatures& out) {
+  sample_picture(frame, out.picture);
+  complete_features(out);
+}
+
+void complete_features(FrameFeatures& out) {
+  to_hsv(out.picture, out);
+  count_histograms(out);
+  out.luma = luma_statistics(out.picture);
+  out.deviation = colour_deviation(out.picture);
+}
+
+float content_difference(const FrameFeatures& a, const FrameFeatures& b) {
+  std::uint32_t hue = 0;
+  for (int i = 0; i < kChromaCells; ++i) {
+    const int apart = std::abs(int{a.hue[i]} - int{b.hue[i]});
+    const int around = std::min(apart, 180 - apart);
+    hue += static_cast<std::uint32_t>(around * std::min(a.saturation[i], b.saturation[i]));
+  }
+  const double saturation = sum_of_differences(a.saturation, b.saturation);
+  const double value = sum_of_differences(a.value, b.value);
+  return static_cast<float>((hue / 255.0 + saturation + value) / (3.0 * kChromaCells));
+}
+
+float histogram_difference(const FrameFeatures& a, const FrameFeatures& b) {
+  return std::max(correlation_distance(a.luma_histogram, b.luma_histogram),
+                  correlation_distance(a.chroma_histogram, b.chroma_histogram));
+}
+
+float structure_difference(const SmallPicture& a, const SmallPicture& b, float noise) {
+  const Moments y = moments(a.y, b.y), u = moments(a.u, b.u), v = moments(a.v, b.v);
+  const double scale = static_cast<double>(kLumaCells) / kChromaCells;
+  const double floor = static_cast<double>(noise) * noise * kLumaCells;
+  const double va = y.va + scale * (u.va + v.va) + floor;
+  const double vb = y.vb + scale * (u.vb + v.vb) + floor;
+  const double covariance = y.covariance + scale * (u.covariance + v.covariance) + floor;
+  return static_cast<float>(1 - covariance / std::sqrt(va * vb));
+}
+
+float plain_difference(const SmallPicture& a, const SmallPicture& b) {
+  const double luma = static_cast<double>(sum_of_differences(a.y, b.y)) / kLumaCells;
+  const double chroma = sum_of_differences(a.u, b.u) + sum_of_differences(a.v, b.v);
+  return static_cast<float>(luma + chroma / kChromaCells);
+}
+
+}  // namespace vfm::curate

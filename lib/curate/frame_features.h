@@ -1,0 +1,51 @@
+// What shot detection knows of one frame, and how much two frames differ.
+//
+// Pure functions on small pictures. Thread-safety: none needed.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "curate/small_picture.h"
+
+namespace vfm::curate {
+
+inline constexpr int kLumaBins = 64;
+inline constexpr int kChromaBins = 16;  ///< for u and for v: 16 x 16 joint bins
+
+/// A frame's small picture and what is derived from it once.
+struct FrameFeatures {
+  SmallPicture picture;
+  /// Hue 0..179 (two degrees each, as OpenCV has it), saturation and value 0..255, on the chroma
+  /// grid.
+  alignas(32) std::array<std::uint8_t, kChromaCells> hue, saturation, value;
+  /// Smoothed counts (so that a slight change of light does not move a flat area into a foreign
+  /// bin).
+  alignas(32) std::array<float, kLumaBins> luma_histogram;
+  alignas(32) std::array<float, kChromaBins * kChromaBins> chroma_histogram;
+  LumaStatistics luma;
+  float deviation = 0;  ///< colour_deviation
+};
+
+void compute_features(const media::Frame& frame, FrameFeatures& out);
+/// The rest from out.picture.
+void complete_features(FrameFeatures& out);
+
+/// Mean absolute change of hue, saturation and value, 0..255: the "content" measure of
+/// PySceneDetect (detectors/content_detector.py, weights 1 1 1), except that hue is circular and
+/// counts only as much as the less saturated of the two cells is saturated: grey has no hue.
+float content_difference(const FrameFeatures& a, const FrameFeatures& b);
+
+/// 1 - Pearson correlation of the histograms, the larger of luma and chroma: 0 same, 1 unrelated.
+float histogram_difference(const FrameFeatures& a, const FrameFeatures& b);
+
+/// 1 - normalised covariance of the cells of both pictures (luma and chroma): 0 the same structure
+/// whatever the brightness and contrast, 1 unrelated, up to 2 for inverted. `noise` is a standard
+/// deviation (grey levels) below which structure does not count.
+float structure_difference(const SmallPicture& a, const SmallPicture& b, float noise = 2);
+
+/// Mean absolute difference of all cells, luma plus chroma, in grey levels.
+float plain_difference(const SmallPicture& a, const SmallPicture& b);
+
+}  // namespace vfm::curate

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "curate/gradual.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace vfm::curate {
+namespace {
+
+constexpr int kLengths[] = {2, 3, 4, 6, 8, 11, 15, 20, 27, 36, 48, 64};  // windows, in frames
+constexpr int kAfter = 3;      // frames behind a window that must be there to judge it
+constexpr int kRamp = 12;      // frames over which a fade must show
+constexpr int kShortRun = 12;  // a run of one colour this short is no shot of its own
+constexpr float kUniform = 4;  // colour_deviation (grey levels) of a frame of one colour
+constexpr float kLeastQuality =
+    0.36f;                        // of a dissolve: 1 is a clean one between still, unrelated shots
+constexpr float kStructured = 6;  // root mean square of an end that a dissolve can have
+
+/// The mixture of two pictures nearest to a third, by least squares.
+struct Mixture {
+  float a, b, left_over;
+};
+Mixture fit(float aa, float bb, float ab, float pa, float pb, float pp) {
+  const float determinant = std::max(aa * bb - ab * ab, 1e-6f * aa * bb);
+  const float wa = (pa * bb - pb * ab) / determinant, wb = (pb * aa - pa * ab) / determinant;
+  return {wa, wb, pp - wa * pa - wb * pb};
+}
+
+}  // namespace
+
+float GradualDetector::dot(const Tiny& a, const Tiny& b) {
+  std::array<float, 8> lanes{};  // fixed order of additions, and the loop vectorises
+  for (int i = 0; i < kCells; i += 8)
+    for (int k = 0; k < 8; ++k)
+      lanes[k] += a.cells[i + k] * b.cells[i + k];
+  return ((lanes[0] + lanes[4]) + (lanes[1] + lanes[5])) +
+         ((lanes[2] + lanes[6]) + (lanes[3] + lanes[7]));
+}
+
+float GradualDetector::correlation(const Tiny& a, const Tiny& b) {
+  return dot(a, b) / std::sqrt(std::max(a.energy * b.energy, 1e-3f));
+}
+
+void GradualDetector::push(const FrameFeatures& f, float residual) {
+  Tiny& tiny = at(frames_);
+  tiny.residual = residual;
+  // Means of 4 x 4 cells; chroma twice, so that each plane weighs the same by area.
+  const auto shrink = [](const std::uint8_t* cells, int side, float scale, float* out) {
+    const int n = side / 4;
+    float mean = 0;
+    for (int y = 0; y < n; ++y) {
+      for (int x = 0; x < n; ++x) {
+        int sum = 0;
+        for (int i = 0; i < 4; ++i)
+          for (int j = 0; j < 4; ++j)
+            sum += cells[(4 * y + i) * side + 4 * x + j];
+        out[y * n + x] = scale / 16 * static_cast<float>(sum);
+        mean += out[y * n + x];
+      }
+    }
+    mean /= static_cast<float>(n * n);
+    for (int i = 0; i < n * n; ++i)
+      out[i] -= mean;
+  };
+  shrink(f.picture.y.data(), kLumaSide, 1, tiny.cells.data());
+  shrink(f.picture.u.data(), kChromaSide, 2, tiny.cells.data() + 256);
+  shrink(f.picture.v.data(), kChromaSide, 2, tiny.cells.data() + 320);
+  tiny.energy = dot(tiny, tiny);
+  tiny.uniform = f.deviation < kUniform;
+  const std::int64_t now = frames_++;
+  search_dissolves(now);
+  follow_uniform_runs(now);
+}
+
+bool GradualDetector::uniform(std::int64_t index) const {
+  return at(index).uniform;
+}
+
+/// How much changes within the window that motion does not explain, beyond what changes so before
+/// and after it: in mixing everything, in a pan little. Grey levels a cell, summed over the window.
+float GradualDetector::unexplained(std::int64_t a, std::int64_t b) const {
+  float inside = 0, outside = 0;
+  int beyond = 0;
+  for (std::int64_t i = a + 1; i <= b; ++i)
+    inside += at(i).residual;
+  for (std::int64_t i = std::max<std::int64_t>(1, a - kAfter); i <= a; ++i, ++beyond)
+    outside += at(i).residual;
+  for (std::int64_t i = b + 1; i <= std::min(b + kAfter, frames_ - 1); ++i, ++beyond)
+    outside += at(i).residual;
+  return inside - outside * static_cast<float>(b - a) / static_cast<float>(std::max(beyond, 1));
+}
+
+/// Outside the window the pictures must go on as its ends, or the change is part of something
+/// longer.
+bool GradualDetector::ends_hold(std::int64_t a, std::int64_t b) const {
+  const Tiny &first = at(a), &last = at(b);
+  const Tiny& after = at(std::min(b + kAfter, frames_ - 1));
+  if (correlation(after, last) < 0.5f || correlation(after, first) > correlation(after, last))
+    return false;
+  const std::int64_t earlier = std::max<std::int64_t>(0, a - kAfter);
+  const Tiny& before = at(earlier);
+  return correlation(before, first) > 0.5f &&
+         correlation(before, first) > correlation(before, last);
+}
+
+std::optional<GradualDetector::Candidate> GradualDetector::judge_window(std::int64_t a,
+                                                                        std::int64_t b) const {
+  const Tiny &first = at(a), &last = at(b);
+  const float aa = first.energy, bb = last.energy, ab = dot(first, last);
+  constexpr float kLeast = kStructured * kStructured * kCells;
+  if (aa < kLeast || bb < kLeast) return std::nullopt;
+  const float related = ab / std::sqrt(aa * bb);
+  const int length = static_cast<int>(b - a);
+  const bool soft = length <= 3;
+  if (related > (soft ? 0.4f : 0.6f)) return std::nullopt;
+  const int samples = std::min(length - 1, 9);
+  const float apart = aa + bb - 2 * ab;
+  float left_over = 0, energy = 0, dip = 0, dip_expected = 0, bend = 0, least_sum = 1;
+  float alpha_before = 0;
+  for (int i = 1; i <= samples; ++i) {
+    const std::int64_t frame =
+        a + (static_cast<std::int64_t>(length) * i + samples / 2) / (samples + 1);
+    const float x = static_cast<float>(frame - a) / static_cast<float>(length);
+    const Tiny& p = at(frame);
+    const Mixture w = fit(aa, bb, ab, dot(p, first), dot(p, last), p.energy);
+    const float sum = w.a + w.b;
+    if (w.a < -0.15f || w.b < -0.15f || sum > 1.25f) return std::nullopt;
+    least_sum = std::min(least_sum, sum);
+    const float alpha = sum > 0.1f ? std::clamp(w.b / sum, 0.f, 1.f) : x;
+    if (alpha < alpha_before - 0.08f) return std::nullopt;
+    alpha_before = alpha;
+    bend = std::max(bend, std::abs(alpha - x));
+    left_over += std::max(w.left_over, 0.f);
+    energy += p.energy;
+    dip += (1 - x) * aa + x * bb - p.energy;
+    dip_expected += x * (1 - x) * apart;
+  }
+  const float explained = 1 - left_over / std::max(energy, 1e-3f);
+  const float dipped = dip / dip_expected;
+  const bool empties = least_sum < 0.35f;  // neither shot is to be seen in the middle
+  if (bend > (soft ? 0.35f : 0.25f) || explained < (soft ? 0.8f : 0.5f) || dipped < 0.55f ||
+      (empties && dipped < 1.35f))
+    return std::nullopt;
+  const float quality =
+      (1 - std::max(related, 0.f)) * explained * std::min(dipped, 1.f) * (1 - 1.5f * bend);
+  if (quality < kLeastQuality * strictness_ || !ends_hold(a, b)) return std::nullopt;
+  Candidate c{a, b, quality, {}};
+  c.change.fade = empties;
+  c.change.soft = soft;
+  c.change.score = c.quality;
+  c.change.end = a + 1;
+  c.change.begin = b;
+  c.change.middle = b;
+  for (std::int64_t frame = b - 1; frame > a; --frame) {
+    const Tiny& p = at(frame);
+    const Mixture w = fit(aa, bb, ab, dot(p, first), dot(p, last), p.energy);
+    if (w.b >= w.a)
+      c.change.middle = frame;
+    else
+      break;
+  }
+  return c;
+}
+
+void GradualDetector::search_dissolves(std::int64_t now) {
+  const std::int64_t b = now - kAfter;
+  for (const int length : kLengths) {
+    const std::int64_t a = b - length;
+    if (a < 0) break;
+    std::optional<Candidate> c = judge_window(a, b);
+    if (!c) continue;
+    if (best_ && c->a >= best_->b) {
+      found_.push_back(best_->change);
+      best_ = c;
+    } else if (!best_ || c->quality > best_->quality) {
+      best_ = c;
+    }
+  }
+  if (best_ && b > best_->b + 8 + (best_->b - best_->a) / 8) {
+    found_.push_back(best_->change);
+    best_.reset();
+  }
+}
+
+/// Whether contrast grows over several frames from `from` on, in steps of `direction`, and what
+/// there is to see stays the same.
+bool GradualDetector::contrast_ramps(std::int64_t from, int direction, std::int64_t last) const {
+  const auto inside = [&](std::int64_t i) {
+    return i >= std::max<std::int64_t>(0, frames_ - kRing) && i <= last;
+  };
+  if (!inside(from) || !inside(from + 3 * direction)) return false;
+  std::int64_t far = from;
+  float peak = at(from).energy;
+  for (int k = 1; k <= kRamp && inside(from + k * direction); ++k) {
+    const Tiny& p = at(from + k * direction);
+    if (p.energy < 0.8f * peak) break;  // contrast falls again: another fade begins
+    if (p.energy > peak) peak = p.energy, far = from + k * direction;
+  }
+  // Contrast is the root of energy. A cut shows full contrast at once, or after one blended frame.
+  if (std::abs(far - from) < 3 || at(from + direction).energy > 0.5f * peak) return false;
+  const std::int64_t near = from + (far - from) / 2;
+  return correlation(at(near), at(far)) > 0.5f;
+}
+
+void GradualDetector::follow_uniform_runs(std::int64_t now) {
+  const bool uniform = at(now).uniform;
+  if (run_end_ && (now - *run_end_ >= kRamp || uniform))
+    close_run(*run_end_, uniform ? now - 1 : now);
+  if (uniform && !run_begin_) {
+    run_begin_ = now;
+    run_faded_in_ = now > 0 && contrast_ramps(now - 1, -1, now - 1);
+  } else if (!uniform && run_begin_ && !run_end_) {
+    run_end_ = now;
+  }
+}
+
+/// The run [*run_begin_, end) is over, and frames up to `last` behind it are known.
+void GradualDetector::close_run(std::int64_t end, std::int64_t last) {
+  const std::int64_t begin = *run_begin_;
+  const bool ramps_out = contrast_ramps(end, +1, last);
+  if (run_faded_in_ || ramps_out || (begin > 0 && end - begin <= kShortRun)) {
+    GradualChange change;
+    // Of a long run that a cut led into, the frames have been given away as a shot of their own.
+    change.end = run_faded_in_ || end - begin <= kGradualLag - kRamp ? begin : end;
+    change.begin = change.middle = end;
+    change.fade = run_faded_in_ || ramps_out;
+    change.uniform = true;
+    change.soft = !change.fade;
+    change.score = 1;
+    found_.push_back(change);
+  }
+  run_begin_.reset();
+  run_end_.reset();
+  run_faded_in_ = false;
+}
+
+void GradualDetector::finish() {
+  if (best_) found_.push_back(best_->change);
+  best_.reset();
+  if (run_end_) close_run(*run_end_, frames_ - 1);
+}
+
+std::vector<GradualChange> GradualDetector::take() {
+  return std::exchange(found_, {});
+}
+
+std::optional<std::int64_t> GradualDetector::open_fade() const {
+  if (run_begin_ && !run_end_ && run_faded_in_) return run_begin_;
+  return std::nullopt;
+}
+
+}  // namespace vfm::curate

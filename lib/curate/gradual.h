@@ -1,0 +1,92 @@
+// Gradual changes of shot: dissolves, and fades through black, white or any one colour.
+//
+// Dissolve: over a window [a, b] every picture P between is a mixture wa*A + wb*B of its ends, wa
+// falling and wb rising about evenly, plus a constant (pictures are compared without their mean, so
+// a dip to any colour changes only wa + wb). Two facts tell it from a moving camera: the mixture
+// explains the picture, and the contrast dips in the middle by what mixing unrelated pictures costs
+// (aa + bb - 2ab), which no motion does. The second holds however much moves inside the two shots.
+//
+// Fade: a run of frames of one colour that contrast leads into or out of over several frames, while
+// the structure stays (a camera that turns to a wall loses contrast too, but not so).
+//
+// Constant memory: pictures of 16 x 16 cells for the last kGradualLag frames. Thread-safety: one
+// thread. SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "curate/frame_features.h"
+
+namespace vfm::curate {
+
+/// Frames between which a change happened: the old shot ends before `end`, the new one begins at
+/// `begin`.
+struct GradualChange {
+  std::int64_t end = 0, begin = 0;
+  std::int64_t middle = 0;  ///< first frame that shows more of the new shot than of the old
+  bool fade = false;        ///< through one colour
+  bool uniform = false;     ///< around a run of frames of one colour
+  bool soft = false;        ///< over in two or three frames: a cut with blended frames
+  float score = 0;          ///< 0 to 1: how well it fits
+};
+
+/// A change ending at frame f is known, and a frame is not part of any later one, after this many
+/// more.
+inline constexpr int kGradualLag = 88;
+
+class GradualDetector {
+ public:
+  /// `strictness` scales how well a dissolve must fit: 1 normal, more finds fewer.
+  explicit GradualDetector(double strictness = 1) : strictness_(static_cast<float>(strictness)) {}
+  /// `residual`: what motion from the frame before does not explain (MotionField::residual).
+  void push(const FrameFeatures& features, float residual);
+  void finish();
+  /// Changes found since the last call, in no particular order.
+  std::vector<GradualChange> take();
+  /// The first frame of the run of one colour that the video is in now, if a fade led into it.
+  std::optional<std::int64_t> open_fade() const;
+  /// Whether frame `index`, one of the last kGradualLag, is of one colour.
+  bool uniform(std::int64_t index) const;
+
+ private:
+  static constexpr int kCells = 256 + 64 + 64;
+  struct Tiny {
+    alignas(32) std::array<float, kCells> cells;  // without the planes' means
+    float energy = 0;                             // sum of squares
+    float residual = 0;
+    bool uniform = false;
+  };
+  struct Candidate {
+    std::int64_t a = 0, b = 0;
+    float quality = 0;
+    GradualChange change;
+  };
+  static constexpr int kRing = 128;  // power of two above kGradualLag
+
+  Tiny& at(std::int64_t index) { return ring_[static_cast<std::size_t>(index & (kRing - 1))]; }
+  const Tiny& at(std::int64_t index) const {
+    return ring_[static_cast<std::size_t>(index & (kRing - 1))];
+  }
+  static float dot(const Tiny& a, const Tiny& b);
+  static float correlation(const Tiny& a, const Tiny& b);
+  std::optional<Candidate> judge_window(std::int64_t a, std::int64_t b) const;
+  float unexplained(std::int64_t a, std::int64_t b) const;
+  bool ends_hold(std::int64_t a, std::int64_t b) const;
+  void search_dissolves(std::int64_t now);
+  void follow_uniform_runs(std::int64_t now);
+  bool contrast_ramps(std::int64_t from, int direction, std::int64_t last) const;
+  void close_run(std::int64_t end, std::int64_t last);
+
+  float strictness_;
+  std::vector<Tiny> ring_ = std::vector<Tiny>(kRing);
+  std::int64_t frames_ = 0;
+  std::optional<Candidate> best_;
+  std::optional<std::int64_t> run_begin_, run_end_;  // of the current or just ended uniform run
+  bool run_faded_in_ = false;                        // contrast ramped down into it
+  std::vector<GradualChange> found_;
+};
+
+}  // namespace vfm::curate

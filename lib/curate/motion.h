@@ -1,0 +1,43 @@
+// Motion between two neighbouring frames, by block matching on small pictures: independent of the
+// codec, whole picture, sub-cell precision.
+//
+// 64 blocks of 8 x 8 luma cells; each is searched around zero and around the vectors of its
+// neighbours in space and time, then refined; where that fits badly, everywhere within 8 cells (an
+// eighth of the picture). Vectors that leave the neighbours' pay for it, so flat areas stay at
+// rest. Thread-safety: one thread at a time. SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+
+#include "curate/small_picture.h"
+
+namespace vfm::curate {
+
+inline constexpr int kBlocks = 8;  ///< blocks a side
+
+/// How far a block moved since the frame before, in cells: right and down are positive.
+struct MotionVector {
+  float x = 0, y = 0;
+};
+
+struct MotionField {
+  std::array<MotionVector, kBlocks * kBlocks> vectors;  ///< row-major
+  float difference = 0;  ///< mean absolute luma and chroma difference a cell, at rest
+  float residual = 0;    ///< the same after each block moved: what motion does not explain
+};
+
+/// Holds the last field as a predictor: feed pairs in order.
+class MotionEstimator {
+ public:
+  /// Motion from `before` to `after`.
+  const MotionField& estimate(const SmallPicture& before, const SmallPicture& after);
+
+ private:
+  struct Cell {
+    int x = 0, y = 0;
+  };
+  std::array<Cell, kBlocks * kBlocks> cells_{};  // of the last pair, whole cells
+  MotionField field_;
+};
+
+}  // namespace vfm::curate

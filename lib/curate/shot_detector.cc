@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "curate/shot_detector.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "base/error.h"
+
+namespace vfm::curate {
+namespace {
+
+constexpr int kAround = 3;  // frames on either side that a cut must stand out from
+constexpr int kReturn = 8;  // a picture that is back within so many frames was interrupted, not cut
+constexpr float kSame = 0.35f;  // structure_difference below which two pictures are of one scene
+
+/// What one pair of frames loses: half for structure, half for what motion cannot explain of the
+/// cells, relative to the pictures' contrast. Both are capped, so that a flash to white is no
+/// better than a cut.
+float combined_score(float structure, float residual, const FrameFeatures& a,
+                     const FrameFeatures& b) {
+  const float contrast = 0.5f * (a.deviation + b.deviation) + 2;
+  return 0.5f * std::min(structure, 1.2f) + 0.5f * std::min(residual / contrast, 1.5f);
+}
+
+}  // namespace
+
+Detector parse_detector(std::string_view name) {
+  if (name == "content") return Detector::content;
+  if (name == "adaptive") return Detector::adaptive;
+  if (name == "histogram") return Detector::histogram;
+  if (name == "combined") return Detector::combined;
+  fail_usage("unknown detector '{}'; choose content, adaptive, histogram or combined", name);
+}
+
+double default_threshold(Detector detector) {
+  switch (detector) {
+    case Detector::content:
+      return 27;
+    case Detector::adaptive:
+      return 3;
+    case Detector::histogram:
+      return 0.5;
+    case Detector::combined:
+      break;
+  }
+  return 0.38;
+}
+
+const char* name_of(ChangeType type) {
+  return type == ChangeType::cut ? "cut" : type == ChangeType::fade ? "fade" : "dissolve";
+}
+
+ShotDetector::ShotDetector(const ShotOptions& options)
+    : options_(options),
+      threshold_(options.threshold > 0 ? options.threshold : default_threshold(options.detector)),
+      gradual_(options.strictness) {}
+
+void ShotDetector::push(const FrameFeatures& features) {
+  const std::int64_t now = frames_++;
+  ring_[slot(now)] = features;
+  PairScore& score = scores_[slot(now)];
+  score = {};
+  if (now > 0) {
+    const FrameFeatures& before = ring_[slot(now - 1)];
+    motion_ = estimator_.estimate(before.picture, features.picture);
+    score.difference = motion_.difference;
+    score.residual = motion_.residual;
+    // Nearly the same picture: the rest is about zero, and most frames of most videos are so.
+    if (motion_.difference > 1.5f) {
+      score.structure = structure_difference(before.picture, features.picture);
+      score.content = content_difference(before, features);
+      score.histogram = histogram_difference(before, features);
+    }
+    score.combined = combined_score(score.structure, score.residual, before, features);
+  }
+  for (; judged_ + kReturn <= now; ++judged_)
+    judge_cut(judged_);
+  if (options_.gradual) {
+    gradual_.push(features, score.residual);
+    collect_gradual();
+  }
+  merge(frames_ - kShotLag);
+}
+
+/// How far frame `f` stands out as the first of a shot, on the detector's scale.
+float ShotDetector::spike(std::int64_t f) const {
+  const auto around = [&](int reach, auto&& use) {
+    for (std::int64_t i = std::max<std::int64_t>(1, f - reach);
+         i <= std::min(frames_ - 1, f + reach); ++i)
+      if (i != f) use(scores_[slot(i)]);
+  };
+  const PairScore& here = scores_[slot(f)];
+  switch (options_.detector) {
+    case Detector::content:
+    case Detector::histogram: {
+      const auto value = [&](const PairScore& s) {
+        return options_.detector == Detector::content ? s.content : s.histogram;
+      };
+      bool peak = true;
+      around(kAround, [&](const PairScore& s) { peak = peak && value(s) <= value(here); });
+      return peak ? value(here) : 0;
+    }
+    case Detector::adaptive: {
+      float sum = 0;
+      int n = 0;
+      around(2, [&](const PairScore& s) { sum += s.content, ++n; });
+      return here.content < 15
+                 ? 0
+                 : here.content / std::max(sum / static_cast<float>(std::max(n, 1)), 0.1f);
+    }
+    case Detector::combined:
+      break;
+  }
+  float most = 0;
+  around(kAround, [&](const PairScore& s) { most = std::max(most, s.combined); });
+  return here.combined - 0.6f * most;
+}
+
+/// Whether what frame f - 1 shows is back soon after: a flash, a glitch, something that flew past.
+bool ShotDetector::comes_back(std::int64_t f) const {
+  const FrameFeatures& before = ring_[slot(f - 1)];
+  const float away = plain_difference(before.picture, ring_[slot(f)].picture);
+  for (std::int64_t i = f + 1; i <= std::min(f + kReturn, frames_ - 1); ++i) {
+    const FrameFeatures& after = ring_[slot(i)];
+    if (plain_difference(before.picture, after.picture) < 0.5f * away &&
+        structure_difference(before.picture, after.picture) < kSame)
+      return true;
+  }
+  return false;
+}
+
+void ShotDetector::judge_cut(std::int64_t f) {
+  const float score = spike(f);
+  if (score < threshold_ || f < quiet_until_) return;
+  if (scores_[slot(f)].difference < 4) return;
+  if (comes_back(f)) {
+    // The way back is no cut either.
+    const FrameFeatures& before = ring_[slot(f - 1)];
+    for (std::int64_t i = f + 1; i <= std::min(f + kReturn, frames_ - 1); ++i)
+      if (structure_difference(before.picture, ring_[slot(i)].picture) < kSame)
+        quiet_until_ = i + 1;
+    return;
+  }
+  cuts_.push_back({ChangeType::cut, f, f, f, score});
+}
+
+void ShotDetector::collect_gradual() {
+  for (const GradualChange& g : gradual_.take())
+    if (!g.soft || !interrupts(g)) changes_.push_back(g);
+  std::sort(changes_.begin(), changes_.end(),
+            [](const GradualChange& a, const GradualChange& b) { return a.end < b.end; });
+}
+
+/// Whether the scene before a change of a few frames is the scene after it: an interruption.
+bool ShotDetector::interrupts(const GradualChange& g) const {
+  const std::int64_t before = g.end - 1, after = g.begin;
+  if (before < 0 || g.begin - g.end > kReturn || before <= frames_ - kRing) return false;
+  return structure_difference(ring_[slot(before)].picture, ring_[slot(after)].picture) < kSame;
+}
+
+/// Gives out what begins before frame `until`. Where a gradual change holds cuts, one of the two is
+/// a misreading: a strong cut cannot be part of a mixture, a weak one can.
+void ShotDetector::merge(std::int64_t until) {
+  while (true) {
+    const bool have_cut = !cuts_.empty() && cuts_.front().frame < until;
+    const bool have_change = !changes_.empty() && changes_.front().end < until;
+    if (!have_cut && !have_change) return;
+    if (!have_change || (have_cut && cuts_.front().frame < changes_.front().end - 1)) {
+      certain_.push_back(cuts_.front());
+      last_begin_ = cuts_.front().begin;
+      cuts_.erase(cuts_.begin());
+      continue;
+    }
+    const GradualChange g = changes_.front();
+    changes_.erase(changes_.begin());
+    const auto inside = [&](const ShotChange& c) {
+      return c.frame >= g.end - 1 && c.frame <= g.begin + 1;
+    };
+    const bool cut_tells_better =
+        !g.uniform && std::any_of(cuts_.begin(), cuts_.end(), [&](const ShotChange& c) {
+          return inside(c) && (g.soft || c.score >= 1.5 * threshold_);
+        });
+    // A second reading of what was given out already is dropped too.
+    if (cut_tells_better || (g.end < last_begin_ && last_begin_ > 0)) continue;
+    std::erase_if(cuts_, inside);
+    const ChangeType type = g.fade   ? ChangeType::fade
+                            : g.soft ? ChangeType::cut
+                                     : ChangeType::dissolve;
+    certain_.push_back({type, g.end, g.begin, g.middle, g.score});
+    last_begin_ = g.begin;
+  }
+}
+
+void ShotDetector::finish() {
+  gradual_.finish();
+  collect_gradual();
+  for (; judged_ < frames_; ++judged_)
+    judge_cut(judged_);
+  merge(frames_ + 1);
+  finished_ = true;
+}
+
+std::vector<ShotChange> ShotDetector::take() {
+  return std::exchange(certain_, {});
+}
+
+std::int64_t ShotDetector::settled() const {
+  return finished_ ? frames_ : std::max<std::int64_t>(0, frames_ - kShotLag);
+}
+
+std::optional<std::int64_t> ShotDetector::open_fade() const {
+  return gradual_.open_fade();
+}
+
+}  // namespace vfm::curate

@@ -1,0 +1,106 @@
+// Where a video changes shot: hard cuts, fades and dissolves, while its frames stream by.
+//
+// Pure: the result depends on the frames and options alone. Constant memory: small pictures of the
+// last kShotLag frames. About 50 microseconds a frame. Thread-safety: one thread at a time.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "curate/frame_features.h"
+#include "curate/gradual.h"
+#include "curate/motion.h"
+
+namespace vfm::curate {
+
+/// How a hard cut shows. Each score is compared with a threshold of its own scale.
+///   content    change of hue, saturation and value between two frames, 0..255 (27)
+///   adaptive   the same, divided by its mean over two frames on either side (3)
+///   histogram  1 - correlation of luma or chroma histograms, 0..2 (0.5)
+///   combined   what is left of the picture's structure and of its cells after motion is taken out,
+///   0..1.35,
+///              less what the frames around it lose anyway (0.38)
+enum class Detector { content, adaptive, histogram, combined };
+/// Throws Error{usage} for another name.
+Detector parse_detector(std::string_view name);
+double default_threshold(Detector detector);
+
+struct ShotOptions {
+  Detector detector = Detector::combined;
+  double threshold = 0;   ///< 0: the detector's default
+  bool gradual = true;    ///< find fades and dissolves
+  double strictness = 1;  ///< of dissolves: more finds fewer
+};
+
+enum class ChangeType { cut, fade, dissolve };
+const char* name_of(ChangeType type);
+
+/// One change of shot. Frames [end, begin) belong to neither shot: the blended frames of a
+/// dissolve, the frames of one colour between two fades; none at a cut.
+struct ShotChange {
+  ChangeType type = ChangeType::cut;
+  std::int64_t end = 0;    ///< one past the last frame of the shot before
+  std::int64_t begin = 0;  ///< first frame of the shot after
+  std::int64_t frame = 0;  ///< where people say the new shot begins: cut: `begin`; fade: the first
+                           ///< frame that shows it; dissolve: the first frame that shows more of it
+  float score = 0;  ///< cut: the detector's; else 0..1
+};
+
+/// Numbers of two neighbouring frames, for whoever explains or tunes.
+struct PairScore {
+  float content = 0, histogram = 0, structure = 0, residual = 0;
+  float combined = 0;    ///< of this pair alone
+  float difference = 0;  ///< plain, grey levels
+};
+
+/// Frames after which a change is known and a frame's place is settled.
+inline constexpr int kShotLag = kGradualLag + 8;
+
+class ShotDetector {
+ public:
+  explicit ShotDetector(const ShotOptions& options = {});
+  /// Frames in presentation order; their number is the count of calls.
+  void push(const FrameFeatures& features);
+  void finish();
+
+  /// Changes that are certain by now and were not taken before, in order. `end` may be 0: the video
+  /// fades in from one colour, and no shot is before it.
+  std::vector<ShotChange> take();
+  /// Frames before this number will not be touched by a change that take() has not given out.
+  std::int64_t settled() const;
+  /// While a long fade lasts: frames from here on belong to no shot.
+  std::optional<std::int64_t> open_fade() const;
+
+  /// Of the last pushed frame and the one before it.
+  const MotionField& motion() const { return motion_; }
+  const PairScore& pair() const { return scores_[slot(frames_ - 1)]; }
+
+ private:
+  static constexpr int kRing = 32;
+  static std::size_t slot(std::int64_t i) { return static_cast<std::size_t>(i & (kRing - 1)); }
+  float spike(std::int64_t frame) const;
+  bool comes_back(std::int64_t frame) const;
+  void judge_cut(std::int64_t frame);
+  bool interrupts(const GradualChange& change) const;
+  void collect_gradual();
+  void merge(std::int64_t until);
+
+  ShotOptions options_;
+  double threshold_;
+  std::vector<FrameFeatures> ring_ = std::vector<FrameFeatures>(kRing);
+  std::vector<PairScore> scores_ = std::vector<PairScore>(kRing);
+  MotionEstimator estimator_;
+  MotionField motion_;
+  GradualDetector gradual_;
+  std::int64_t frames_ = 0, judged_ = 1, quiet_until_ = 0, last_begin_ = 0;
+  bool finished_ = false;
+  std::vector<ShotChange> cuts_;        // spikes, not yet given out
+  std::vector<GradualChange> changes_;  // gradual, not yet given out
+  std::vector<ShotChange> certain_;
+};
+
+}  // namespace vfm::curate

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "curate/small_picture.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace vfm::curate {
+namespace {
+
+/// The sum of the eight bytes at `p`, in four 16-bit lanes to be folded by fold_lanes.
+std::uint64_t lanes_of_eight(const std::uint8_t* p) {
+  constexpr std::uint64_t kEven = 0x00ff00ff00ff00ffull;
+  std::uint64_t bytes = 0;
+  std::memcpy(&bytes, p, sizeof bytes);
+  return (bytes & kEven) + (bytes >> 8 & kEven);
+}
+unsigned fold_lanes(std::uint64_t lanes) {
+  return static_cast<unsigned>(lanes * 0x0001000100010001ull >> 48);
+}
+
+struct Range {
+  int begin, end;
+};
+/// Pixels of cell `i` of `cells` over `size` pixels: never empty, also where cells outnumber
+/// pixels.
+Range cell_range(int i, int cells, int size) {
+  const int begin = static_cast<int>(static_cast<std::int64_t>(i) * size / cells);
+  const int end = static_cast<int>(static_cast<std::int64_t>(i + 1) * size / cells);
+  return {begin, std::max(end, begin + 1)};
+}
+
+/// Two rows of a cell, a quarter from its upper and its lower edge (the same one if it is thin).
+Range cell_rows(int i, int cells, int size) {
+  const Range r = cell_range(i, cells, size);
+  const int height = r.end - r.begin;
+  return {r.begin + height / 4, r.begin + height - 1 - height / 4};
+}
+
+template <int kSide>
+void sample_plane(const std::uint8_t* plane, int stride, int width, int height, std::uint8_t* out) {
+  // Narrow cells: every pixel of two rows. Wide ones: eight pixels in the middle.
+  const bool wide = width >= 8 * kSide;
+  std::array<Range, kSide> columns;
+  for (int x = 0; x < kSide; ++x)
+    columns[x] = cell_range(x, kSide, width);
+  for (int y = 0; y < kSide; ++y) {
+    const Range rows = cell_rows(y, kSide, height);
+    const std::uint8_t* a = plane + static_cast<std::ptrdiff_t>(rows.begin) * stride;
+    const std::uint8_t* b = plane + static_cast<std::ptrdiff_t>(rows.end) * stride;
+    for (int x = 0; x < kSide; ++x) {
+      const Range c = columns[x];
+      if (wide) {
+        const int middle = c.begin + (c.end - c.begin - 8) / 2;
+        const unsigned sum = fold_lanes(lanes_of_eight(a + middle) + lanes_of_eight(b + middle));
+        out[y * kSide + x] = static_cast<std::uint8_t>((sum + 8) / 16);
+      } else {
+        unsigned sum = 0;
+        for (int i = c.begin; i < c.end; ++i)
+          sum += a[i] + b[i];
+        const unsigned n = 2 * static_cast<unsigned>(c.end - c.begin);
+        out[y * kSide + x] = static_cast<std::uint8_t>((sum + n / 2) / n);
+      }
+    }
+  }
+}
+
+/// Luma 16..235 and chroma 16..240 to 0..255, in place.
+void stretch_range(SmallPicture& p) {
+  for (std::uint8_t& y : p.y)
+    y = static_cast<std::uint8_t>(std::clamp((298 * (y - 16) + 128) / 256, 0, 255));
+  const auto chroma = [](std::uint8_t c) {
+    return static_cast<std::uint8_t>(std::clamp(128 + (292 * (c - 128) + 128) / 256, 0, 255));
+  };
+  for (std::uint8_t& u : p.u)
+    u = chroma(u);
+  for (std::uint8_t& v : p.v)
+    v = chroma(v);
+}
+
+struct Rgb {
+  int r, g, b;
+};
+Rgb rgb_mean(const media::Frame& f, Range columns, Range rows) {
+  Rgb sum{0, 0, 0};
+  const int step = std::max(1, (columns.end - columns.begin) / 4);
+  int n = 0;
+  for (const int y : {rows.begin, rows.end}) {
+    const std::uint8_t* row = f.plane[0] + static_cast<std::ptrdiff_t>(y) * f.stride[0];
+    for (int x = columns.begin; x < columns.end; x += step, ++n) {
+      sum.r += row[3 * x], sum.g += row[3 * x + 1], sum.b += row[3 * x + 2];
+    }
+  }
+  return {sum.r / n, sum.g / n, sum.b / n};
+}
+
+/// BT.601, full range, in 1/256.
+void sample_rgb(const media::Frame& f, SmallPicture& out) {
+  const auto byte = [](int value) { return static_cast<std::uint8_t>(std::clamp(value, 0, 255)); };
+  for (int y = 0; y < kLumaSide; ++y) {
+    for (int x = 0; x < kLumaSide; ++x) {
+      const Rgb c =
+          rgb_mean(f, cell_range(x, kLumaSide, f.width), cell_rows(y, kLumaSide, f.height));
+      out.y[y * kLumaSide + x] = byte((77 * c.r + 150 * c.g + 29 * c.b + 128) >> 8);
+    }
+  }
+  for (int y = 0; y < kChromaSide; ++y) {
+    for (int x = 0; x < kChromaSide; ++x) {
+      const Rgb c =
+          rgb_mean(f, cell_range(x, kChromaSide, f.width), cell_rows(y, kChromaSide, f.height));
+      out.u[y * kChromaSide + x] = byte(128 + ((-43 * c.r - 85 * c.g + 128 * c.b + 128) >> 8));
+      out.v[y * kChromaSide + x] = byte(128 + ((128 * c.r - 107 * c.g - 21 * c.b + 128) >> 8));
+    }
+  }
+}
+
+/// Sum of squared distances of n cells from their mean.
+template <std::size_t kCells>
+double squared_deviation(const std::array<std::uint8_t, kCells>& cells) {
+  std::uint32_t sum = 0, squares = 0;  // at most 4096 * 255^2 < 2^32
+  for (const std::uint8_t c : cells)
+    sum += c, squares += std::uint32_t{c} * c;
+  return static_cast<double>(squares) - static_cast<double>(sum) * sum / kCells;
+}
+
+}  // namespace
+
+void sample_picture(const media::Frame& f, SmallPicture& out) {
+  if (f.layout == media::PixelLayout::rgb24) return sample_rgb(f, out);
+  sample_plane<kLumaSide>(f.plane[0], f.stride[0], f.width, f.height, out.y.data());
+  if (f.layout == media::PixelLayout::gray) {
+    out.u.fill(128);
+    out.v.fill(128);
+  } else {
+    const bool narrow = f.layout != media::PixelLayout::yuv444;
+    const bool low = f.layout == media::PixelLayout::yuv420;
+    const int width = narrow ? (f.width + 1) / 2 : f.width;
+    const int height = low ? (f.height + 1) / 2 : f.height;
+    sample_plane<kChromaSide>(f.plane[1], f.stride[1], width, height, out.u.data());
+    sample_plane<kChromaSide>(f.plane[2], f.stride[2], width, height, out.v.data());
+  }
+  if (!f.full_range) stretch_range(out);
+}
+
+void halve_luma(const SmallPicture& p, std::array<std::uint8_t, kChromaCells>& out) {
+  for (int y = 0; y < kChromaSide; ++y) {
+    const std::uint8_t* a = p.y.data() + 2 * y * kLumaSide;
+    const std::uint8_t* b = a + kLumaSide;
+    for (int x = 0; x < kChromaSide; ++x)
+      out[y * kChromaSide + x] =
+          static_cast<std::uint8_t>((a[2 * x] + a[2 * x + 1] + b[2 * x] + b[2 * x + 1] + 2) / 4);
+  }
+}
+
+LumaStatistics luma_statistics(const SmallPicture& p, int dark) {
+  std::uint32_t sum = 0, below = 0;
+  for (const std::uint8_t y : p.y)
+    sum += y, below += y < dark ? 1u : 0u;
+  LumaStatistics s;
+  s.mean = static_cast<float>(sum) / kLumaCells;
+  s.deviation = static_cast<float>(std::sqrt(std::max(0.0, squared_deviation(p.y) / kLumaCells)));
+  s.dark = static_cast<float>(below) / kLumaCells;
+  return s;
+}
+
+float colour_deviation(const SmallPicture& p) {
+  const double luma = squared_deviation(p.y) / kLumaCells;
+  const double chroma = (squared_deviation(p.u) + squared_deviation(p.v)) / kChromaCells;
+  return static_cast<float>(std::sqrt(std::max(0.0, luma + chroma)));
+}
+
+}  // namespace vfm::curate

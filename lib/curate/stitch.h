@@ -1,0 +1,32 @@
+// Joining shots again that a cut parted but that show the same: a flash, a jump cut, a glitch.
+//
+// The idea is Panda-70M's (Chen et al., CVPR 2024, section 3.1): compare the look of a shot's end
+// with that of the next one's start. Here without a network: what is where (colour layout), which
+// way edges run, and how bright it is must all agree. Strict: shots that merely share a mood stay
+// apart. Pure functions. Thread-safety: none needed. SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "curate/small_picture.h"
+
+namespace vfm::curate {
+
+/// The look of one picture: three vectors, each compared by its cosine.
+struct SceneLook {
+  std::array<float, 3 * 64> layout{};  ///< 8 x 8 means of Y, U, V, without the planes' means
+  std::array<float, 64 * 4> edges{};   ///< 8 x 8 cells, energy of four edge directions
+  std::array<float, 3> colour{};       ///< mean Y, U, V
+};
+SceneLook scene_look(const SmallPicture& picture);
+
+/// 1: the same look; the least of the cosines of layout and edges, less a fifth for 16 grey levels
+/// of difference in mean colour. At most 1, may be negative.
+float look_similarity(const SceneLook& a, const SceneLook& b);
+
+/// Above this two shots are joined.
+inline constexpr double kStitchThreshold = 0.85;
+
+}  // namespace vfm::curate
