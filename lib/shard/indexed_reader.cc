@@ -91,9 +91,10 @@ bool parse_plain(std::string_view range, std::uint64_t offset, SampleView& view)
 }  // namespace
 
 struct IndexedReader::State {
-  explicit State(const std::string& path) : file(io::File::open_read(path)) { load_index(); }
+  explicit State(const std::string& path) : file(io::File::open_read(path)) {}
 
   void load_index();
+  void check_index();
   [[noreturn]] void misfit(std::int64_t i) const {
     fail(
         "'{}' does not fit '{}' at sample {}: one of them is damaged, or the index is of another "
@@ -114,12 +115,17 @@ void IndexedReader::State::load_index() {
   offsets.resize(bytes.size() / kEntry);
   std::memcpy(offsets.data(), bytes.data(), bytes.size());
   offsets[0] = 0;  // Energon's readers take the first for 0, whatever is stored
+}
+
+void IndexedReader::State::check_index() {
+  if (offsets.size() < 2) fail("'{}' has no samples", file.path());
   for (std::size_t i = 1; i < offsets.size(); ++i)
     if (offsets[i] <= offsets[i - 1] || offsets[i] % kBlock != 0)
       misfit(static_cast<std::int64_t>(i) - 1);
-  // The end blocks: one of zeros proves that the index covers the whole tar.
+  // The end block: zeros prove that the index covers the whole tar. Some programs leave it out.
   const std::int64_t last = static_cast<std::int64_t>(offsets.size()) - 2;
   const std::uint64_t size = file.size();
+  if (offsets.back() == size) return;
   if (size < kBlock || offsets.back() > size - kBlock) misfit(last);
   char block[kBlock];
   file.pread_exact(block, kBlock, offsets.back());
@@ -127,7 +133,15 @@ void IndexedReader::State::load_index() {
     if (byte != 0) misfit(last);
 }
 
-IndexedReader::IndexedReader(const std::string& path) : state_(std::make_unique<State>(path)) {}
+IndexedReader::IndexedReader(const std::string& path) : state_(std::make_unique<State>(path)) {
+  state_->load_index();
+  state_->check_index();
+}
+IndexedReader::IndexedReader(const std::string& path, std::vector<std::uint64_t> offsets)
+    : state_(std::make_unique<State>(path)) {
+  state_->offsets = std::move(offsets);
+  state_->check_index();
+}
 IndexedReader::~IndexedReader() = default;
 IndexedReader::IndexedReader(IndexedReader&&) noexcept = default;
 
@@ -148,6 +162,10 @@ std::uint64_t IndexedReader::offset(std::int64_t i) const {
 std::uint64_t IndexedReader::size(std::int64_t i) const {
   const std::uint64_t begin = offset(i);
   return state_->offsets[static_cast<std::size_t>(i) + 1] - begin;
+}
+
+const std::vector<std::uint64_t>& IndexedReader::offsets() const {
+  return state_->offsets;
 }
 
 const SampleView& IndexedReader::view(std::int64_t i, ReadBuffer& buffer) const {

@@ -13,6 +13,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "shard/sample.h"
 
@@ -32,6 +33,7 @@ class StreamReader {
   bool next(Sample& sample);
 
  private:
+  friend std::vector<std::uint64_t> scan_offsets(const std::string& path);
   struct State;
   std::unique_ptr<State> state_;
 };
@@ -54,6 +56,8 @@ class IndexedReader {
  public:
   /// Throws Error if there is no index or it does not fit the tar.
   explicit IndexedReader(const std::string& path);
+  /// With an index that the caller has, from offsets() or scan_offsets().
+  IndexedReader(const std::string& path, std::vector<std::uint64_t> offsets);
   ~IndexedReader();
   IndexedReader(IndexedReader&&) noexcept;
 
@@ -67,11 +71,17 @@ class IndexedReader {
   /// Where sample `i` begins in the tar, and how many bytes it takes with headers and padding.
   std::uint64_t offset(std::int64_t i) const;
   std::uint64_t size(std::int64_t i) const;
+  /// The index: the offset of each sample, and that of the end blocks.
+  const std::vector<std::uint64_t>& offsets() const;
 
  private:
   struct State;
   std::unique_ptr<State> state_;
 };
+
+/// The index of a tar that has none, found by walking over its headers. Throws Error on a damaged
+/// archive, and on a compressed one, whose samples can only be read in order.
+std::vector<std::uint64_t> scan_offsets(const std::string& path);
 
 /// Every sample of the tar at `path`, by index where a fitting one is beside it, else by scanning.
 /// Throws Error as the readers do, and whatever `use` throws.

@@ -3,6 +3,7 @@
 #include <archive_entry.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -39,6 +40,10 @@ struct StreamReader::State {
     fail("'{}' is not a readable tar: {}", name, why ? why : "unknown error");
   }
 
+  void open_file() {
+    file = io::File::open_read(name);
+    if (archive_read_open_fd(tar.get(), file.fd(), kChunk) != ARCHIVE_OK) damaged();
+  }
   bool next_entry();
   std::string read_data();
 
@@ -86,9 +91,7 @@ std::string StreamReader::State::read_data() {
 }
 
 StreamReader::StreamReader(const std::string& path) : state_(std::make_unique<State>(path)) {
-  state_->file = io::File::open_read(path);
-  if (archive_read_open_fd(state_->tar.get(), state_->file.fd(), kChunk) != ARCHIVE_OK)
-    state_->damaged();
+  state_->open_file();
 }
 
 StreamReader::StreamReader(std::string_view bytes, const std::string& name)
@@ -118,6 +121,31 @@ bool StreamReader::next(Sample& sample) {
   } while (s.key == sample.key && !sample.find(s.extension));
   s.pending = true;
   return true;
+}
+
+std::vector<std::uint64_t> scan_offsets(const std::string& path) {
+  StreamReader::State s(path);
+  s.open_file();
+  std::vector<std::uint64_t> offsets;
+  std::string key;
+  std::vector<std::string> extensions;
+  while (s.next_entry()) {
+    if (archive_filter_code(s.tar.get(), 0) != ARCHIVE_FILTER_NONE)
+      fail("'{}' is compressed, and its samples can only be read in order; unpack it first ({})",
+           path, archive_filter_name(s.tar.get(), 0));
+    const bool repeated =
+        std::find(extensions.begin(), extensions.end(), s.extension) != extensions.end();
+    if (offsets.empty() || s.key != key || repeated) {
+      offsets.push_back(static_cast<std::uint64_t>(archive_read_header_position(s.tar.get())));
+      key = s.key;
+      extensions.clear();
+    }
+    extensions.push_back(s.extension);
+  }
+  if (offsets.empty()) fail("'{}' has no samples", path);
+  offsets.front() = 0;  // what stands before the first sample belongs to no other
+  offsets.push_back(static_cast<std::uint64_t>(archive_read_header_position(s.tar.get())));
+  return offsets;
 }
 
 }  // namespace vfm::shard

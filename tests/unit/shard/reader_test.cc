@@ -140,6 +140,27 @@ TEST_CASE("an index beside a foreign tar works, PAX headers and all") {
   CHECK(*reader.read(1).find("x") == "3");
 }
 
+TEST_CASE("a tar without an index is walked over once, then read by sample") {
+  const Scratch dir;
+  const std::string entries =
+      "[('d/x',''),('d/a.x','1'),('d/a.Y','2'),('b.x','3'),('b.x','4'),('\xc3\xa4.x','5')]";
+  for (const char* format : {"PAX_FORMAT", "GNU_FORMAT"}) {
+    const std::string tar = python_tar(dir, format, entries);
+    const IndexedReader reader(tar, scan_offsets(tar));
+    REQUIRE(reader.samples() == 4);
+    CHECK(*reader.read(0).find("y") == "2");
+    CHECK(*reader.read(1).find("x") == "3");
+    CHECK(*reader.read(2).find("x") == "4");
+    CHECK(reader.read(3).key == "\xc3\xa4");
+  }
+  write_shard(dir / "a.tar", 30);
+  CHECK(scan_offsets(dir / "a.tar") == IndexedReader(dir / "a.tar").offsets());
+  output_of("gzip -c " + (dir / "a.tar") + " >" + (dir / "a.tar.gz"));
+  CHECK_THROWS_WITH(scan_offsets(dir / "a.tar.gz"), Contains("compressed"));
+  io::write_file(dir / "empty.tar", std::string(1024, '\0'));
+  CHECK_THROWS_WITH(scan_offsets(dir / "empty.tar"), Contains("no samples"));
+}
+
 TEST_CASE("damage is an error that names the file") {
   const Scratch dir;
   const std::string path = dir / "a.tar";

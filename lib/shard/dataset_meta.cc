@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "shard/dataset_meta.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <utility>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "io/atomic_file.h"
+#include "io/file.h"
+#include "shard/energon_index.h"
+#include "shard/writer.h"
+
+namespace vfm::shard {
+namespace {
+
+/// The words of one line of a DALI index.
+class Words {
+ public:
+  Words(std::string_view line, const std::string& path) : rest_(line), path_(path) {}
+  bool empty() const { return rest_.empty(); }
+  std::string_view word() {
+    const std::size_t blank = rest_.find(' ');
+    const std::string_view found = rest_.substr(0, blank);
+    rest_ = blank == std::string_view::npos ? std::string_view() : rest_.substr(blank + 1);
+    if (found.empty()) bad();
+    return found;
+  }
+  std::uint64_t number() {
+    const std::string_view text = word();
+    std::uint64_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc{} || end != text.data() + text.size()) bad();
+    return value;
+  }
+  [[noreturn]] void bad() const { fail("'{}' is not a shard index", path_); }
+
+ private:
+  std::string_view rest_;
+  const std::string& path_;
+};
+
+std::vector<std::uint64_t> read_offsets(const std::string& path) {
+  const std::string bytes = io::read_file(path);
+  if (bytes.size() % 8 != 0 || bytes.size() < 16) fail("'{}' is not a shard index", path);
+  std::vector<std::uint64_t> offsets(bytes.size() / 8);
+  std::memcpy(offsets.data(), bytes.data(), bytes.size());
+  return offsets;
+}
+
+/// A text in double quotes means the same in YAML and in JSON.
+std::string quoted(const std::string& text) {
+  return dump_json(Json(text));
+}
+
+std::vector<std::string> splits_of(const std::vector<DatasetShard>& shards) {
+  std::vector<std::string> names;
+  for (const DatasetShard& shard : shards)
+    if (names.empty() || std::find(names.begin(), names.end(), shard.split) == names.end())
+      names.push_back(shard.split);
+  return names;
+}
+
+std::string split_yaml(const std::vector<DatasetShard>& shards) {
+  std::string text = "split_parts:\n";
+  for (const std::string& split : splits_of(shards)) {
+    std::vector<std::string> paths;
+    for (const DatasetShard& shard : shards)
+      if (shard.split == split) paths.push_back(shard.path);
+    text += "  " + quoted(split) + ":\n";
+    for (const std::string& path : collapse_numbers(paths))
+      text += "  - " + quoted(path) + "\n";
+  }
+  return text + "exclude: []\n";
+}
+
+/// A name for exactly these contents, in the form of a random UUID (version 4, RFC 9562), which is
+/// what Energon puts there.
+std::string content_uuid(const std::vector<DatasetShard>& shards) {
+  Hasher hasher;
+  hasher.update("vfm energon metadata 1\n");
+  for (const DatasetShard& shard : shards)
+    hasher.update(fmt::format("{}\n{}\n{}\n", shard.path, shard.split, shard.xxh3));
+  std::string hex = hasher.hex128();
+  hex[12] = '4';
+  hex[16] = "89ab"[(hex[16] <= '9' ? hex[16] - '0' : hex[16] - 'a' + 10) % 4];
+  for (const std::size_t at : {20u, 16u, 12u, 8u})
+    hex.insert(at, "-");
+  return hex;
+}
+
+Json wids_entry(const DatasetShard& shard, const std::string& url) {
+  return {{"url", url}, {"nsamples", shard.samples}, {"filesize", shard.bytes}};
+}
+
+Json wids_index(const std::string& name, Json list) {
+  return {{"__kind__", "wids-shard-index-v1"},
+          {"wids_version", 1},
+          {"shardlist", std::move(list)},
+          {"name", name}};
+}
+
+}  // namespace
+
+void for_each_indexed(const std::string& tar,
+                      const std::function<void(const IndexedSample&)>& use) {
+  const std::string index_path = dali_index_path(tar);
+  const std::vector<std::uint64_t> offsets = read_offsets(energon_index_path(tar));
+  const std::string text = io::read_file(index_path);
+  std::string_view rest = text;
+  IndexedSample sample;
+  for (std::size_t row = 0; row < offsets.size(); ++row) {
+    const std::size_t end = rest.find('\n');
+    Words words(rest.substr(0, end), index_path);
+    if (end == std::string_view::npos) words.bad();
+    rest.remove_prefix(end + 1);
+    if (row == 0) {
+      if (words.word() != "v1.2" || words.number() != offsets.size() - 1) words.bad();
+      continue;
+    }
+    sample.members.clear();
+    sample.offset = offsets[row - 1];
+    sample.size = offsets[row] - offsets[row - 1];
+    while (!words.empty()) {
+      IndexedMember member;
+      member.extension = words.word();
+      member.offset = words.number();
+      member.size = words.number();
+      const std::string_view name = words.word();
+      if (name.size() <= member.extension.size() + 1) words.bad();
+      sample.key = name.substr(0, name.size() - member.extension.size() - 1);
+      sample.members.push_back(std::move(member));
+    }
+    use(sample);
+  }
+  if (!rest.empty()) Words(rest, index_path).bad();
+}
+
+std::vector<std::string> collapse_numbers(const std::vector<std::string>& paths) {
+  // A run: paths that differ only in the six digits before ".tar", which rise by one.
+  constexpr std::size_t kDigits = 6, kTail = kDigits + 4;
+  const auto number = [&](const std::string& path) -> long {
+    if (path.size() < kTail || !path.ends_with(".tar")) return -1;
+    long value = 0;
+    for (const char c : std::string_view(path).substr(path.size() - kTail, kDigits)) {
+      if (c < '0' || c > '9') return -1;
+      value = value * 10 + (c - '0');
+    }
+    return value;
+  };
+  const auto head = [&](const std::string& path) { return path.substr(0, path.size() - kTail); };
+  std::vector<std::string> result;
+  for (std::size_t i = 0; i < paths.size();) {
+    std::size_t end = i + 1;
+    while (end < paths.size() && number(paths[i]) >= 0 &&
+           number(paths[end]) == number(paths[end - 1]) + 1 && head(paths[end]) == head(paths[i]))
+      ++end;
+    if (end - i == 1)
+      result.push_back(paths[i]);
+    else
+      result.push_back(fmt::format("{}{{{:06}..{:06}}}.tar", head(paths[i]), number(paths[i]),
+                                   number(paths[end - 1])));
+    i = end;
+  }
+  return result;
+}
+
+void write_energon_meta(const std::string& directory, const std::vector<DatasetShard>& shards,
+                        const MediaOf& media) {
+  const std::string meta = io::join_path(directory, ".nv-meta");
+  io::make_directories(meta);
+  const auto file = [&](const char* name) { return io::join_path(meta, name); };
+
+  Json counts = Json::object();
+  for (const DatasetShard& shard : shards)
+    counts[shard.path] = shard.samples;
+  io::update_file(file(".info.json"),
+                  dump_json_pretty({{"energon_version", nullptr}, {"shard_counts", counts}}));
+  io::update_file(file("split.yaml"), split_yaml(shards));
+  io::update_file(file("dataset.yaml"),
+                  "__module__: megatron.energon\n__class__: CrudeWebdataset\n");
+
+  // The UUID is written last: where it fits, so does the index.
+  const std::string uuid = content_uuid(shards) + "\n";
+  if (io::file_exists(file("index.sqlite")) && io::file_exists(file("index.uuid")) &&
+      io::read_file(file("index.uuid")) == uuid)
+    return;
+  write_energon_index(directory, file("index.sqlite"), shards, media);
+  io::write_file(file("index.uuid"), uuid);
+}
+
+void write_wids(const std::string& directory, const std::string& name,
+                const std::vector<DatasetShard>& shards) {
+  Json all = Json::array();
+  for (const DatasetShard& shard : shards)
+    all.push_back(wids_entry(shard, shard.path));
+  io::update_file(io::join_path(directory, "wids.json"), dump_json_pretty(wids_index(name, all)));
+  for (const std::string& split : splits_of(shards)) {
+    Json list = Json::array();
+    for (const DatasetShard& shard : shards)
+      if (shard.split == split)
+        list.push_back(wids_entry(shard, shard.path.starts_with(split + "/")
+                                             ? shard.path.substr(split.size() + 1)
+                                             : "../" + shard.path));
+    io::update_file(io::join_path(io::join_path(directory, split), "wids.json"),
+                    dump_json_pretty(wids_index(name + "-" + split, list)));
+  }
+}
+
+}  // namespace vfm::shard

@@ -1,0 +1,65 @@
+// The files that make a folder of shards a dataset for other loaders: Energon's .nv-meta and
+// webdataset's wids.json. Made from the shards' indexes; no tar is read.
+//
+// .nv-meta/.info.json, split.yaml, dataset.yaml, index.sqlite, index.uuid: Megatron-Energon's
+// format, with index.uuid drawn from the contents, so that equal datasets have equal files.
+// Thread-safety: one thread at a time on one folder.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.h"
+
+namespace vfm::shard {
+
+struct DatasetShard {
+  std::string path;   ///< relative to the dataset's folder
+  std::string split;  ///< "train"
+  std::int64_t samples = 0;
+  std::uint64_t bytes = 0;
+  std::string xxh3;  ///< of the whole tar
+};
+
+/// Energon's media metadata of one member: `type` is "av" or "image"; empty, if it is no media.
+struct MediaMetadata {
+  std::string type;
+  Json json;
+};
+/// Asked for every member of every sample, in order.
+using MediaOf = std::function<MediaMetadata(std::size_t shard, std::int64_t sample,
+                                            std::string_view key, std::string_view extension)>;
+
+/// Writes DIR/.nv-meta. Nothing is touched if it is already of these shards. Keys must be unique
+/// over all shards. Throws Error.
+void write_energon_meta(const std::string& directory, const std::vector<DatasetShard>& shards,
+                        const MediaOf& media);
+
+/// Writes DIR/wids.json over all shards, and DIR/SPLIT/wids.json for each split. Without the
+/// optional MD5 sums: nothing checks them by default, and MD5 is slower than all the rest of
+/// writing a shard.
+void write_wids(const std::string& directory, const std::string& name,
+                const std::vector<DatasetShard>& shards);
+
+/// One member of a sample, from the indexes.
+struct IndexedMember {
+  std::string extension;
+  std::uint64_t offset = 0, size = 0;  ///< of the data in the tar
+};
+struct IndexedSample {
+  std::string key;
+  std::uint64_t offset = 0, size = 0;  ///< with headers and padding
+  std::vector<IndexedMember> members;
+};
+/// Walks the indexes X.idx and X.tar.idx of a tar that a Writer wrote. Throws Error if they are
+/// missing or malformed, or do not fit each other.
+void for_each_indexed(const std::string& tar, const std::function<void(const IndexedSample&)>& use);
+
+/// {"a-000000.tar", "a-000001.tar", "b-000000.tar"} -> {"a-{000000..000001}.tar", "b-000000.tar"}.
+std::vector<std::string> collapse_numbers(const std::vector<std::string>& paths);
+
+}  // namespace vfm::shard

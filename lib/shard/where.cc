@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "shard/where.h"
+
+#include <sqlite3.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstring>
+#include <limits>
+#include <numeric>
+#include <string_view>
+#include <utility>
+
+#include "base/error.h"
+
+namespace vfm::shard {
+namespace {
+
+struct CloseDatabase {
+  void operator()(sqlite3* db) const { sqlite3_close(db); }
+};
+struct FinalizeStatement {
+  void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
+};
+using Statement = std::unique_ptr<sqlite3_stmt, FinalizeStatement>;
+
+/// Lets an expression read the sample and call functions that give the same answer every time.
+int authorize(void*, int action, const char* first, const char* second, const char*, const char*) {
+  if (action == SQLITE_SELECT) return SQLITE_OK;
+  if (action == SQLITE_READ)
+    return first && std::strncmp(first, "sqlite_", 7) == 0 ? SQLITE_DENY : SQLITE_OK;
+  if (action != SQLITE_FUNCTION || !second) return SQLITE_DENY;
+  for (const char* refused : {"random", "randomblob", "load_extension", "current_timestamp",
+                              "current_date", "current_time"})
+    if (sqlite3_stricmp(second, refused) == 0) return SQLITE_DENY;
+  return SQLITE_OK;
+}
+
+std::string quoted(const std::string& name) {
+  std::string text = "\"";
+  for (const char c : name)
+    text += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return text + "\"";
+}
+
+/// One row of bound values under the names of the fields, and the expression as its condition. The
+/// line ends keep a comment in the expression from hiding what follows it.
+std::string statement_text(const std::vector<std::string>& fields, const std::string& expression) {
+  std::string names = "\" \"", values = "NULL";  // a column must be there even if none is named
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    names += "," + quoted(fields[i]);
+    values += fmt::format(",?{}", i + 1);
+  }
+  return fmt::format("WITH sample({}) AS (SELECT {}) SELECT 1 FROM sample WHERE (\n{}\n)", names,
+                     values, expression);
+}
+
+void bind(sqlite3_stmt* statement, int i, const Json& value) {
+  if (value.is_null()) {
+    sqlite3_bind_null(statement, i);
+  } else if (value.is_boolean()) {
+    sqlite3_bind_int(statement, i, value.get<bool>());
+  } else if (value.is_number_unsigned() &&
+             value.get<std::uint64_t>() > std::uint64_t{std::numeric_limits<std::int64_t>::max()}) {
+    sqlite3_bind_double(statement, i, value.get<double>());
+  } else if (value.is_number_integer()) {
+    sqlite3_bind_int64(statement, i, value.get<std::int64_t>());
+  } else if (value.is_number()) {
+    sqlite3_bind_double(statement, i, value.get<double>());
+  } else {
+    const std::string text = value.is_string() ? value.get<std::string>() : dump_json(value);
+    sqlite3_bind_text64(statement, i, text.data(), text.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
+  }
+}
+
+std::size_t edit_distance(const std::string& a, const std::string& b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i);
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t swapped = diagonal + (a[i - 1] != b[j - 1]);
+      diagonal = row[j];
+      row[j] = std::min({swapped, row[j] + 1, row[j - 1] + 1});
+    }
+  }
+  return row.back();
+}
+
+std::string lower(std::string text) {
+  for (char& c : text)
+    c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return text;
+}
+
+}  // namespace
+
+struct Where::State {
+  std::string expression;
+  std::vector<std::string> fields;
+  std::unique_ptr<sqlite3, CloseDatabase> db;
+  Statement statement;
+
+  void open();
+  /// Null, and the message in `error`, if it cannot be.
+  Statement prepare(std::string& error);
+};
+
+void Where::State::open() {
+  sqlite3* handle = nullptr;
+  const int status = sqlite3_open(":memory:", &handle);
+  db.reset(handle);
+  if (status != SQLITE_OK) fail("cannot start SQLite: {}", sqlite3_errstr(status));
+  // Else "a word in double quotes" that names no field would quietly be a text.
+  sqlite3_db_config(handle, SQLITE_DBCONFIG_DQS_DML, 0, nullptr);
+  sqlite3_db_config(handle, SQLITE_DBCONFIG_DQS_DDL, 0, nullptr);
+  sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, 64 << 20);
+  sqlite3_set_authorizer(handle, authorize, nullptr);
+}
+
+Statement Where::State::prepare(std::string& error) {
+  const std::string text = statement_text(fields, expression);
+  sqlite3_stmt* made = nullptr;
+  const char* tail = nullptr;
+  const int status =
+      sqlite3_prepare_v2(db.get(), text.c_str(), static_cast<int>(text.size() + 1), &made, &tail);
+  Statement result(made);
+  if (status != SQLITE_OK) {
+    error = sqlite3_errmsg(db.get());
+    return nullptr;
+  }
+  if (!made || std::string_view(tail).find_first_not_of(" \n\t;") != std::string_view::npos) {
+    error = "more than one expression";
+    return nullptr;
+  }
+  return result;
+}
+
+Where::Where(const std::string& expression) : state_(std::make_unique<State>()) {
+  State& s = *state_;
+  s.expression = expression;
+  if (expression.find_first_not_of(" \t\n") == std::string::npos)
+    fail_usage("--where: the expression is empty");
+  if (expression.find('\0') != std::string::npos) fail_usage("--where: the expression holds a NUL");
+  s.open();
+  // SQLite tells the fields one by one, as the columns that it misses.
+  constexpr std::string_view kMissing = "no such column: ";
+  for (std::string error; !(s.statement = s.prepare(error));) {
+    const std::string field = error.starts_with(kMissing) ? error.substr(kMissing.size()) : "";
+    if (field.empty() || s.fields.size() >= 500 ||
+        std::find(s.fields.begin(), s.fields.end(), field) != s.fields.end())
+      fail_usage("--where: {}, in '{}'", error, expression);
+    s.fields.push_back(field);
+  }
+}
+Where::~Where() = default;
+Where::Where(Where&&) noexcept = default;
+
+const std::vector<std::string>& Where::fields() const {
+  return state_->fields;
+}
+
+bool Where::keep(const Json& meta) {
+  State& s = *state_;
+  for (std::size_t i = 0; i < s.fields.size(); ++i) {
+    const auto found = meta.find(s.fields[i]);
+    const int index = static_cast<int>(i) + 1;
+    if (found == meta.end())
+      sqlite3_bind_null(s.statement.get(), index);
+    else
+      bind(s.statement.get(), index, *found);
+  }
+  const int status = sqlite3_step(s.statement.get());
+  const std::string error =
+      status == SQLITE_ROW || status == SQLITE_DONE ? "" : sqlite3_errmsg(s.db.get());
+  sqlite3_reset(s.statement.get());
+  if (!error.empty()) fail("the --where expression cannot be evaluated: {}", error);
+  return status == SQLITE_ROW;
+}
+
+std::vector<std::string> near_matches(const std::string& word,
+                                      const std::vector<std::string>& names) {
+  std::vector<std::pair<std::size_t, std::string>> near;
+  for (const std::string& name : names) {
+    const std::string a = lower(word), b = lower(name);
+    std::size_t distance = edit_distance(a, b);
+    if (a.size() >= 3 && (b.starts_with(a) || a.starts_with(b)))
+      distance = std::min<std::size_t>(distance, 1);
+    if (distance <= std::max<std::size_t>(1, word.size() / 3)) near.emplace_back(distance, name);
+  }
+  std::sort(near.begin(), near.end());
+  std::vector<std::string> result;
+  for (std::size_t i = 0; i < std::min<std::size_t>(3, near.size()); ++i)
+    result.push_back(near[i].second);
+  return result;
+}
+
+}  // namespace vfm::shard

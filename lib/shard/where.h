@@ -1,0 +1,41 @@
+// Filters: an SQL expression over the JSON of a sample, evaluated by SQLite.
+//
+// "motion > 0.002 AND seconds >= 2". Names are fields of the sample's JSON; a field that a sample
+// does not have is NULL; booleans are 1 and 0; objects and arrays are JSON text, for the operators
+// -> and
+// ->> . Whatever SQLite offers inside an expression works (LIKE, IN, BETWEEN, CASE, functions), but
+// what would not give the same answer twice (random()) and what reaches beyond the sample is
+// refused. Thread-safety: one Where a thread. SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+
+namespace vfm::shard {
+
+class Where {
+ public:
+  /// Throws Error{usage} if it is no expression, with SQLite's words for why.
+  explicit Where(const std::string& expression);
+  ~Where();
+  Where(Where&&) noexcept;
+
+  /// Fields that the expression names, in the order in which SQLite met them.
+  const std::vector<std::string>& fields() const;
+  /// Whether the expression is true (not false, not NULL) for the sample. Throws Error if it cannot
+  /// be evaluated on its values.
+  bool keep(const Json& meta);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// The names that `word` may have been meant to be, most similar first, at most three.
+std::vector<std::string> near_matches(const std::string& word,
+                                      const std::vector<std::string>& names);
+
+}  // namespace vfm::shard

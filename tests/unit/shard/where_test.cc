@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "shard/where.h"
+
+#include <catch2/catch.hpp>
+
+#include "base/error.h"
+
+using namespace vfm;
+using namespace vfm::shard;
+using Catch::Contains;
+
+namespace {
+
+const Json kMeta = {{"motion", 0.0031}, {"seconds", 2},
+                    {"audio", nullptr}, {"ok", true},
+                    {"codec", "h264"},  {"big", 18446744073709551615u},
+                    {"a b", 5},         {"e", {{"name", "look"}, {"dim", 64}}}};
+
+bool keep(const std::string& expression) {
+  return Where(expression).keep(kMeta);
+}
+
+}  // namespace
+
+TEST_CASE("expressions over the fields of a sample") {
+  CHECK(keep("motion > 0.002 AND seconds >= 2"));
+  CHECK_FALSE(keep("motion > 0.0031"));
+  CHECK(keep("audio IS NULL"));
+  CHECK_FALSE(keep("audio = 'aac'"));
+  CHECK_FALSE(keep("missing > 1"));
+  CHECK(keep("missing IS NULL"));
+  CHECK(keep("ok"));
+  CHECK(keep("codec LIKE 'H%' AND codec IN ('h264', 'hevc')"));
+  CHECK(keep("big > 1e19"));
+  CHECK(keep("\"a b\" = 5"));
+  CHECK(keep("e ->> 'dim' = 64 AND json_extract(e, '$.name') = 'look'"));
+  CHECK(keep("1 -- a comment"));
+  CHECK_FALSE(keep("0"));
+  CHECK_FALSE(keep("NULL"));
+}
+
+TEST_CASE("one Where serves many samples") {
+  Where where("n % 2 = 0");
+  CHECK(where.fields() == std::vector<std::string>{"n"});
+  for (int i = 0; i < 10; ++i)
+    CHECK(where.keep({{"n", i}}) == (i % 2 == 0));
+  CHECK_FALSE(where.keep(Json::object()));
+}
+
+TEST_CASE("what is no expression is refused, with the reason") {
+  for (const char* bad :
+       {"", "  ", "motion >", "motion > 1 extra", "(motion", "motion) FROM sample; --",
+        "1; DROP TABLE sample", "count(*) > 1", "nothere(motion)", "x IN (SELECT y FROM z)",
+        "a.b > 1 AND c.d.e.f", "'open"}) {
+    INFO(bad);
+    try {
+      Where where{bad};
+      FAIL("accepted");
+    } catch (const Error& error) {
+      CHECK(error.kind() == ErrorKind::usage);
+      CHECK_THAT(error.what(), Contains("--where"));
+    }
+  }
+}
+
+TEST_CASE("an expression reaches nothing but the sample, and answers the same every time") {
+  CHECK_THROWS_WITH(Where("random() > 0"), Contains("random"));
+  CHECK_THROWS_AS(Where("CURRENT_TIMESTAMP > 'a'"), Error);
+  CHECK_THROWS_AS(Where("(SELECT count(*) FROM sqlite_master) > 0"), Error);
+  CHECK_THROWS_AS(Where("load_extension('x')"), Error);
+  CHECK_THROWS_AS(Where("(WITH RECURSIVE r(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM r) "
+                        "SELECT count(*) FROM r) > 0"),
+                  Error);
+}
+
+TEST_CASE("an expression that fails on a value says so") {
+  Where where("json_extract(a, '$.x') = 1");
+  CHECK(where.keep({{"a", {{"x", 1}}}}));
+  CHECK_THROWS_WITH(where.keep({{"a", "no json"}}), Contains("malformed JSON"));
+  CHECK(where.keep({{"a", {{"x", 1}}}}));
+}
+
+TEST_CASE("near matches") {
+  const std::vector<std::string> names = {"motion", "seconds",        "width",
+                                          "height", "caption_source", "key"};
+  CHECK(near_matches("moton", names) == std::vector<std::string>{"motion"});
+  CHECK(near_matches("Seconds", names) == std::vector<std::string>{"seconds"});
+  CHECK(near_matches("caption", names) == std::vector<std::string>{"caption_source"});
+  CHECK(near_matches("zebra", names).empty());
+}
