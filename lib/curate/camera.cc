@@ -14,7 +14,7 @@ constexpr int kSteps = 6;
 constexpr int kCells = 4;
 constexpr double kDetail = 0.015;     // mean |gradient| per pixel of a cell with something to see
 constexpr int kDetailedCells = 10;    // of 16
-constexpr double kStillError = 4e-5;  // mean squared difference of two pictures of a still scene
+constexpr double kStillError = 4e-5;  // mean squared difference of a cell where nothing moves
 constexpr double kExplained = 0.5;    // share of the difference that the shift must remove
 
 /// Bilinear; false outside.
@@ -86,18 +86,37 @@ double refine(const std::vector<float>& before, const std::vector<float>& after,
   return count > 0 ? squares / count : 0;
 }
 
-bool has_detail_all_over(const std::vector<float>& light, int size) {
+/// How much there is to see in each of 4x4 cells: mean |gradient| of `before`, and mean squared
+/// difference to `after`.
+struct Cells {
   double detail[kCells * kCells] = {};
-  const int cell = size / kCells;
-  for (int y = 0; y + 1 < size; ++y)
-    for (int x = 0; x + 1 < size; ++x) {
-      const float* p = &light[static_cast<std::size_t>(y * size + x)];
-      detail[y / cell * kCells + x / cell] += std::abs(p[1] - p[0]) + std::abs(p[size] - p[0]);
-    }
-  const auto enough = std::count_if(std::begin(detail), std::end(detail),
-                                    [&](double sum) { return sum > kDetail * cell * cell; });
-  return enough >= kDetailedCells;
-}
+  double change[kCells * kCells] = {};
+
+  Cells(const std::vector<float>& before, const std::vector<float>& after, int size) {
+    const int cell = size / kCells;
+    const double mean = 1.0 / (cell * cell);
+    for (int y = 0; y + 1 < size; ++y)
+      for (int x = 0; x + 1 < size; ++x) {
+        const auto i = static_cast<std::size_t>(y * size + x);
+        const float* p = &before[i];
+        const int at = y / cell * kCells + x / cell;
+        const double difference = after[i] - p[0];
+        detail[at] += mean * (std::abs(p[1] - p[0]) + std::abs(p[size] - p[0]));
+        change[at] += mean * difference * difference;
+      }
+  }
+  int detailed() const {
+    return static_cast<int>(
+        std::count_if(detail, detail + kCells * kCells, [](double d) { return d > kDetail; }));
+  }
+  /// Something may move, but most of what has detail does not.
+  bool still() const {
+    int unmoved = 0;
+    for (int i = 0; i < kCells * kCells; ++i)
+      unmoved += detail[i] > kDetail && change[i] <= kStillError;
+    return 3 * unmoved >= 2 * detailed();
+  }
+};
 
 double middle(std::vector<double> values) {
   std::sort(values.begin(), values.end());
@@ -131,15 +150,14 @@ CameraMotion camera_motion(const Glimpse& glimpse) {
   std::vector<double> right, up, zoom;
   for (std::size_t i = 0; i < glimpse.later.size(); ++i) {
     const auto before = luma_of(glimpse.pictures[i]), after = luma_of(glimpse.later[i]);
-    if (!has_detail_all_over(before, kGlimpseSize)) continue;
-    const Shift shift = estimate_shift(before, after, kGlimpseSize);
-    if (shift.error_before > kStillError &&
-        shift.error_after > (1 - kExplained) * shift.error_before)
-      continue;
-    const bool still = shift.error_before <= kStillError;
-    right.push_back(still ? 0 : -shift.dx / kGlimpseSize);
-    up.push_back(still ? 0 : shift.dy / kGlimpseSize);
-    zoom.push_back(still ? 0 : shift.zoom);
+    const Cells cells(before, after, kGlimpseSize);
+    if (cells.detailed() < kDetailedCells) continue;
+    const bool still = cells.still();
+    const Shift shift = still ? Shift{} : estimate_shift(before, after, kGlimpseSize);
+    if (!still && shift.error_after > (1 - kExplained) * shift.error_before) continue;
+    right.push_back(-shift.dx / kGlimpseSize);
+    up.push_back(shift.dy / kGlimpseSize);
+    zoom.push_back(shift.zoom);
   }
   CameraMotion camera;
   // Most of the pairs must tell, or it is chance.

@@ -149,6 +149,14 @@ TEST_CASE("camera motion is found where detail is all over, and only there") {
   REQUIRE(zoom.known);
   CHECK(zoom.zoom > 0.06);
   CHECK(std::abs(zoom.right) < 0.01);
+  // Something crosses a scene that does not move.
+  const auto scene = landscape(0, 0, 0);
+  const auto passer_by = [&](double x, double y, double t) {
+    return std::hypot(x - t, y - 0.5) < 0.12 ? kRed : scene(x, y, 0);
+  };
+  const auto fixed = curate::camera_motion(film(passer_by));
+  CHECK(fixed.known);
+  CHECK(fixed.right == 0);
   CHECK_FALSE(curate::camera_motion(film(disc(kRed, 0.4, 0))).known);
   CHECK_FALSE(curate::camera_motion(film(flat(kRed))).known);
   CHECK_FALSE(curate::camera_motion(Glimpse{}).known);

@@ -1,0 +1,319 @@
+#!/usr/bin/env bats
+# vfm-caption: sources of captions, columns, resume, faults.
+# SPDX-License-Identifier: Apache-2.0
+load helpers
+bats_require_minimum_version 1.5.0
+
+# Three clips of 1 s, made once: c1 (red square on grey), c2 (test picture), c3 (black).
+setup_file() {
+  export CLIPS="$BATS_FILE_TMPDIR/clips"
+  mkdir "$CLIPS"
+  clip c1 "color=gray:size=64x64:rate=8,drawbox=x=8:y=8:w=24:h=24:color=red:t=fill"
+  clip c2 "testsrc2=size=64x48:rate=8"
+  clip c3 "color=black:size=64x64:rate=8"
+}
+clip() {
+  ffmpeg -nostdin -loglevel error -y -f lavfi -i "$2" -t 1 -c:v libx264 -preset ultrafast \
+    -pix_fmt yuv420p "$CLIPS/$1.mp4"
+}
+
+# make_shard NAME [SOURCE]: NAME.tar with the three clips, seconds 0-1, 1-2, 2-3 of SOURCE.
+make_shard() {
+  local dir="src-$1" n=0 key
+  mkdir "$dir"
+  for key in c1 c2 c3; do
+    cp "$CLIPS/$key.mp4" "$dir/$1$key.mp4"
+    printf '{"key":"%s","media":"video","source":"%s","begin":%d,"end":%d,"seconds":1}' \
+      "$1$key" "${2:-v.mp4}" "$n" "$((n + 1))" >"$dir/$1$key.json"
+    n=$((n + 1))
+  done
+  tar --format=ustar --sort=name -C "$dir" -cf "$1.tar" .
+}
+
+member() { tar -xOf "$1" "$2"; }
+source_of() { member "$1" "$2.json" | sed 's/.*"caption_source":"\([^"]*\)".*/\1/'; }
+
+@test "captions come from an srt beside the source, by span, else from measurements" {
+  make_shard a
+  printf '1\r\n00:00:00,000 --> 00:00:01,000\r\n<i>a red</i> square\r\n\r\n2\r\n00:00:01,100 --> 00:00:01,900\r\ntest\r\n' >v.srt
+  run --separate-stderr vfm-caption a.tar
+  [ "$status" -eq 0 ]
+  [ -z "$stderr" ]
+  [ "$(member a.caption.tar ac1.txt)" = "a red square" ]
+  [ "$(member a.caption.tar ac1.json)" = '{"caption":"a red square","caption_source":"existing:srt"}' ]
+  [ "$(member a.caption.tar ac2.txt)" = "test" ]
+  [ "$(member a.caption.tar ac3.txt)" = "A very dark black-and-white 1-second video, without motion." ]
+  [ "$(source_of a.caption.tar ac3)" = "builtin:measure" ]
+  [ "$(tar -tf a.caption.tar | tr '\n' ' ')" = "ac1.txt ac1.json ac2.txt ac2.json ac3.txt ac3.json " ]
+  [ ! -e caption-errors.jsonl ]
+}
+
+@test "stdout is one record with the column, and unknown keys pass" {
+  make_shard a
+  local bytes hash
+  bytes=$(stat -c %s a.tar)
+  hash=$(vfm-caption a.tar | sed 's/.*"xxh3":"\([0-9a-f]*\)".*/\1/')
+  [ "${#hash}" -eq 32 ]
+  run --separate-stderr vfm-caption a.tar
+  [ "$output" = '{"kind":"shard","path":"a.tar","samples":3,"bytes":'"$bytes"',"xxh3":"'"$hash"'","columns":{"clip":"a.tar","caption":"a.caption.tar"}}' ]
+  run --separate-stderr vfm-caption - <<<'{"kind":"shard","path":"a.tar","mine":[1,2],"columns":{"clip":"a.tar"}}'
+  [ "$output" = '{"kind":"shard","path":"a.tar","mine":[1,2],"samples":3,"bytes":'"$bytes"',"xxh3":"'"$hash"'","columns":{"clip":"a.tar","caption":"a.caption.tar"}}' ]
+}
+
+@test "records of other kinds pass unchanged, in order" {
+  make_shard a
+  make_shard b
+  printf '%s\n' '{"kind":"note","text":"x","n":1.50}' a.tar '{"kind":"video","path":"q.mp4"}' b.tar >list.jsonl
+  run --separate-stderr vfm-caption -j4 list.jsonl
+  [ "$status" -eq 0 ]
+  [ "${lines[0]}" = '{"kind":"note","text":"x","n":1.5}' ]
+  [[ "${lines[1]}" == *'"path":"a.tar"'* ]]
+  [ "${lines[2]}" = '{"kind":"video","path":"q.mp4"}' ]
+  [[ "${lines[3]}" == *'"path":"b.tar"'* ]]
+}
+
+@test "txt and json beside the source; the order of sources; naming one" {
+  make_shard a
+  echo "whole video" >v.txt
+  echo '[{"start":0,"end":1,"caption":"first"},{"start":1,"end":2,"caption":"second"}]' >v.json
+  printf '1\n00:00:00,000 --> 00:00:03,000\nsub\n' >v.srt
+  vfm-caption a.tar
+  [ "$(member a.caption.tar ac2.txt)" = "whole video" ]
+  [ "$(source_of a.caption.tar ac2)" = "existing:txt" ]
+  vfm-caption --from existing:json,existing:srt a.tar
+  [ "$(member a.caption.tar ac2.txt)" = "second" ]
+  [ "$(member a.caption.tar ac3.txt)" = "sub" ]
+  vfm-caption --from builtin:measure a.tar
+  [ "$(source_of a.caption.tar ac2)" = "builtin:measure" ]
+  [[ "$(member a.caption.tar ac1.txt)" == "A 1-second video, mostly grey with some red, without motion"* ]]
+}
+
+@test "a field of the sample or of the record" {
+  make_shard a
+  echo '{"kind":"shard","path":"a.tar","title":"of the record","caption":"known"}' |
+    vfm-caption --from field:title
+  [ "$(member a.caption.tar ac2.txt)" = "of the record" ]
+  [ "$(source_of a.caption.tar ac2)" = "field:title" ]
+  echo '{"kind":"shard","path":"a.tar","caption":"known"}' | vfm-caption
+  [ "$(source_of a.caption.tar ac2)" = "existing:field" ]
+  vfm-caption --from field:source a.tar
+  [ "$(member a.caption.tar ac2.txt)" = "v.mp4" ]
+}
+
+@test "a foreign WebDataset: gzip, directories in keys, txt members, no json" {
+  mkdir -p f/train
+  cp "$CLIPS/c1.mp4" f/train/0001.mp4
+  cp "$CLIPS/c2.mp4" f/train/0002.mp4
+  echo "théâtre" >f/train/0001.txt
+  printf ' \n' >f/train/0002.txt
+  tar --format=pax --sort=name -C f -czf x.tar.gz train/0001.mp4 train/0001.txt train/0002.mp4 train/0002.txt
+  run --separate-stderr vfm-caption - <<<'{"kind":"shard","path":"x.tar.gz"}'
+  [ "$status" -eq 0 ]
+  [[ "$output" == *'"caption":"x.caption.tar"'* ]]
+  first=$(tar -tf x.caption.tar | head -1)
+  [ "$(member x.caption.tar "$first")" = "théâtre" ]
+  [ "$(tar -xOf x.caption.tar --wildcards '*.json' | grep -o 'existing:member\|builtin:measure' | tr '\n' ' ')" = "existing:member builtin:measure " ]
+}
+
+@test "captions in every script, in UTF-16, malformed, empty, and of 100 kB" {
+  local n=0 key
+  mkdir s
+  : >expected
+  for text in 'a red fox' 'красная лиса' 'ثعلب أحمر' 'שועל אדום' 'लाल लोमड़ी' 'สุนัขจิ้งจอกสีแดง' '赤い狐' \
+    '붉은 여우' 'κόκκινη αλεπού' '👩‍🚀🦊 🇫🇷' 'mixed עברית and 中文'; do
+    key=$(printf 'k%02d' "$n")
+    cp "$CLIPS/c3.mp4" "s/$key.mp4"
+    echo "{\"source\":\"$key.mp4\"}" >"s/$key.json"
+    printf '%s\n' "$text" >"$key.txt"
+    printf '%s\n' "$text" >>expected
+    n=$((n + 1))
+  done
+  cp "$CLIPS/c3.mp4" s/m1.mp4 && echo '{"source":"m1.mp4"}' >s/m1.json
+  printf '\377\376r\0e\0d\0\n\0' >m1.txt && echo red >>expected
+  cp "$CLIPS/c3.mp4" s/m2.mp4 && echo '{"source":"m2.mp4"}' >s/m2.json
+  printf 'bad \377\300 bytes' >m2.txt && echo 'bad �� bytes' >>expected
+  cp "$CLIPS/c3.mp4" s/m3.mp4 && echo '{"source":"m3.mp4"}' >s/m3.json
+  : >m3.txt && echo 'A very dark black-and-white video, without motion.' >>expected
+  cp "$CLIPS/c3.mp4" s/m4.mp4 && echo '{"source":"m4.mp4"}' >s/m4.json
+  long=$(printf 'wörter %.0s' {1..14000})
+  printf '%s' "$long" >m4.txt && printf '%s\n' "${long% }" >>expected
+  tar --format=ustar --sort=name -C s -cf a.tar .
+  run --separate-stderr vfm-caption a.tar
+  [ "$status" -eq 0 ]
+  [ -z "$stderr" ]
+  for key in $(tar -tf a.caption.tar | grep txt); do member a.caption.tar "$key" && echo; done >got
+  diff expected got
+  vfm-caption --max-characters 19 a.tar
+  [ "$(member a.caption.tar m4.txt)" = "wörter wörter" ]
+}
+
+@test "--empty: an empty caption is passed over, or kept" {
+  make_shard a
+  : >v.txt
+  vfm-caption a.tar
+  [ "$(source_of a.caption.tar ac1)" = "builtin:measure" ]
+  run --separate-stderr vfm-caption --empty keep a.tar
+  [ "$status" -eq 0 ]
+  [ -z "$(member a.caption.tar ac1.txt)" ]
+  [ "$(source_of a.caption.tar ac1)" = "existing:txt" ]
+  rm v.txt
+  run --separate-stderr vfm-caption --from existing --empty keep a.tar
+  [ "$status" -eq 0 ]
+  [ "$(source_of a.caption.tar ac1)" = "none" ]
+  run --separate-stderr vfm-caption --from existing a.tar
+  [ "$status" -eq 1 ]
+  [ "$(wc -l <caption-errors.jsonl)" -eq 3 ]
+  [[ "$(head -1 caption-errors.jsonl)" == '{"tool":"vfm-caption","input":"ac1 of '"'a.tar'"'","error":"no source has a caption for it"}' ]]
+}
+
+@test "the same command again does nothing; what changed is made again" {
+  make_shard a
+  vfm-caption a.tar >one
+  touch -d '2001-01-01' a.caption.tar
+  vfm-caption a.tar >two
+  cmp one two
+  [ "$(stat -c %Y a.caption.tar)" = "$(date -d 2001-01-01 +%s)" ]
+  printf '1\n00:00:00,000 --> 00:00:03,000\nnow there is one\n' >v.srt
+  vfm-caption a.tar
+  [ "$(member a.caption.tar ac1.txt)" = "now there is one" ]
+  touch -d '2001-01-01' a.caption.tar
+  vfm-caption --max-characters 3 a.tar
+  [ "$(member a.caption.tar ac1.txt)" = "now" ]
+  vfm-caption a.tar
+  touch -d '2001-01-01' a.caption.tar
+  vfm-caption --force a.tar
+  [ "$(stat -c %Y a.caption.tar)" != "$(date -d 2001-01-01 +%s)" ]
+}
+
+@test "bytes do not depend on -j" {
+  for n in a b c d e; do make_shard "$n"; done
+  vfm-caption -j1 -o one {a,b,c,d,e}.tar | sed 's/one/DIR/g' >one.jsonl
+  vfm-caption -j4 -o four {a,b,c,d,e}.tar | sed 's/four/DIR/g' >four.jsonl
+  cmp one.jsonl four.jsonl
+  for f in one/*.tar; do cmp "$f" "four/${f#one/}"; done
+}
+
+@test "killed at any moment and run again, it ends with the same bytes" {
+  mkdir s
+  for n in $(seq 100 299); do
+    cp "$CLIPS/c2.mp4" "s/k$n.mp4"
+    echo '{"source":"v.mp4"}' >"s/k$n.json"
+  done
+  for n in 1 2 3; do tar --format=ustar --sort=name -C s -cf "$n.tar" .; done
+  vfm-caption -o whole ./1.tar ./2.tar ./3.tar | sed 's/whole/DIR/g' >whole.jsonl
+  kill_at_random 4 vfm-caption -o killed ./1.tar ./2.tar ./3.tar
+  vfm-caption -o killed ./1.tar ./2.tar ./3.tar | sed 's/killed/DIR/g' >killed.jsonl
+  cmp whole.jsonl killed.jsonl
+  [ "$(tree_hash whole)" = "$(sed -i s/killed/whole/ killed/*.json && tree_hash killed)" ]
+}
+
+@test "bad shards and bad lines cost themselves only" {
+  make_shard a
+  make_shard t
+  head -c 5000 t.tar >truncated.tar
+  printf '%s\n' 'not.tar' '{"kind":' a.tar '[1]' '{"nokind":1}' truncated.tar '{"kind":"shard"}' a.tar >in
+  run --separate-stderr vfm-caption - <in
+  [ "$status" -eq 1 ]
+  [ "${#lines[@]}" -eq 1 ]
+  [[ "${lines[0]}" == *'"path":"a.tar"'* ]]
+  [ "$(wc -l <caption-errors.jsonl)" -eq 7 ]
+  grep -q "cannot open 'not.tar': No such file" caption-errors.jsonl
+  grep -q '"input":"truncated.tar"' caption-errors.jsonl
+  grep -q '"input":"a.tar","error":"is in the input twice"' caption-errors.jsonl
+  [ ! -e truncated.caption.tar ]
+  vfm-caption a.tar
+  [ ! -e caption-errors.jsonl ]
+}
+
+@test "a clip that cannot be decoded gets the caption that its record gives, and an error" {
+  make_shard a
+  rm a.tar
+  head -c 300 /dev/urandom >src-a/ac2.mp4
+  echo 'not json' >src-a/ac3.json
+  tar --format=ustar --sort=name -C src-a -cf a.tar .
+  run --separate-stderr vfm-caption a.tar
+  [ "$status" -eq 1 ]
+  [ "$(wc -l <caption-errors.jsonl)" -eq 2 ]
+  [ "$(member a.caption.tar ac2.txt)" = "A 1-second video." ]
+  [ "$(tar -tf a.caption.tar | wc -l)" -eq 6 ]
+  # Told again when nothing is left to do.
+  run --separate-stderr vfm-caption a.tar
+  [ "$status" -eq 1 ]
+  [ "$(wc -l <caption-errors.jsonl)" -eq 2 ]
+}
+
+@test "a broken sidecar is an error, once, and the next source is asked" {
+  make_shard a
+  echo '{"caption":' >v.json
+  printf '1\n00:00:00,000 --> never\nlost\n' >v.srt
+  run --separate-stderr vfm-caption a.tar
+  [ "$status" -eq 1 ]
+  [ "$(wc -l <caption-errors.jsonl)" -eq 2 ]
+  grep -q '"input":"v.srt","error":"the times of 1 of 1 cues cannot be read"' caption-errors.jsonl
+  [ "$(source_of a.caption.tar ac1)" = "builtin:measure" ]
+}
+
+@test "columns of different shards never replace each other" {
+  make_shard a
+  mkdir other
+  cp a.tar other/a.tar
+  run --separate-stderr vfm-caption -o out a.tar other/a.tar
+  [ "$status" -eq 1 ]
+  [ "${#lines[@]}" -eq 1 ]
+  grep -q 'would replace' out/caption-errors.jsonl
+}
+
+@test "shards named by a glob do not bring their columns along" {
+  make_shard a
+  make_shard b
+  vfm-caption ./*.tar >/dev/null
+  run --separate-stderr vfm-caption ./*.tar
+  [ "$status" -eq 0 ]
+  [ "${#lines[@]}" -eq 2 ]
+}
+
+@test "exit status 2 before any work, 1 for nothing" {
+  make_shard a
+  for bad in '--from existing:tex' '--from field:' '--empty maybe' '--max-characters 0' '-j 0' '--nonsense'; do
+    # shellcheck disable=SC2086
+    run --separate-stderr vfm-caption $bad a.tar
+    [ "$status" -eq 2 ]
+    [ -z "$output" ]
+    [ ! -e a.caption.tar ]
+  done
+  run --separate-stderr vfm-caption - </dev/null
+  [ "$status" -eq 1 ]
+  [[ "$stderr" == *"there is no shard in the input"* ]]
+  mkdir d.tar
+  run --separate-stderr vfm-caption d.tar
+  [ "$status" -eq 1 ]
+  [[ "$stderr" == *"Is a directory"* ]]
+  run vfm-caption --version
+  [ "$status" -eq 0 ]
+}
+
+@test "a closed pipe and a full disk" {
+  make_shard a
+  make_shard b
+  run bash -c 'vfm-caption a.tar b.tar 2>err | true; echo ${PIPESTATUS[0]}'
+  [ "$output" -ne 0 ]
+  mkdir full
+  mount -t tmpfs -o size=8k tmpfs full 2>/dev/null || skip "needs the right to mount"
+  run --separate-stderr vfm-caption -o full a.tar
+  ls -A full >left
+  umount full
+  [ "$status" -eq 1 ]
+  [[ "$stderr" == *"No space left on device"* ]]
+  [ "$(grep -c 'a.caption.tar$' left)" -eq 0 ]
+}
+
+@test "--report shows clips and captions" {
+  make_shard a
+  printf '1\n00:00:00,000 --> 00:00:01,000\nx < y & z\n' >v.srt
+  vfm-caption --report r.html a.tar
+  grep -q 'x &lt; y &amp; z' r.html
+  grep -q 'data:video/mp4;base64,' r.html
+  grep -q 'builtin:measure' r.html
+  vfm-caption --report again.html a.tar
+  cmp r.html again.html
+}

@@ -1,0 +1,199 @@
+#!/usr/bin/env bats
+# vfm-embed: columns of vectors, search, resume, faults.
+# SPDX-License-Identifier: Apache-2.0
+load helpers
+bats_require_minimum_version 1.5.0
+
+# Once: clips of 1 s, and the same with other size, rate and quality.
+setup_file() {
+  export CLIPS="$BATS_FILE_TMPDIR/clips"
+  mkdir "$CLIPS"
+  clip red "color=gray:size=96x96:rate=8,drawbox=x=8:y=8:w=30:h=30:color=red:t=fill"
+  clip blue "color=gray:size=96x96:rate=8,drawbox=x=50:y=50:w=30:h=30:color=blue:t=fill"
+  clip test "testsrc2=size=96x64:rate=8"
+  ffmpeg -nostdin -loglevel error -y -i "$CLIPS/test.mp4" -vf "scale=48:32" -c:v libx264 -crf 30 \
+    -preset ultrafast "$CLIPS/smaller.mp4"
+}
+clip() {
+  ffmpeg -nostdin -loglevel error -y -f lavfi -i "$2" -t 1 -c:v libx264 -preset ultrafast \
+    -pix_fmt yuv420p "$CLIPS/$1.mp4"
+}
+
+# make_shard NAME [KEY=CLIP=CAPTION...]: NAME.tar and, if there are captions, NAME.caption.tar.
+make_shard() {
+  local name=$1 key clip text
+  shift
+  mkdir -p "$name.d/clip" "$name.d/caption"
+  for spec in "$@"; do
+    IFS='=' read -r key clip text <<<"$spec"
+    cp "$CLIPS/$clip.mp4" "$name.d/clip/$key.mp4"
+    printf '{"key":"%s","source":"%s.mp4"}' "$key" "$clip" >"$name.d/clip/$key.json"
+    printf '%s' "$text" >"$name.d/caption/$key.txt"
+    printf '{"caption":"%s"}' "$text" >"$name.d/caption/$key.json"
+  done
+  tar --format=ustar --sort=name -C "$name.d/clip" -cf "$name.tar" .
+  tar --format=ustar --sort=name -C "$name.d/caption" -cf "$name.caption.tar" .
+}
+three() { make_shard "$1" "$1r=red=a red square" "$1s=blue=a blue square" "$1t=test=a test picture"; }
+
+# npy FILE MEMBER: the header of an npy member.
+npy() { tar -xOf "$1" "$2" | tr -d '\0' | head -1 | grep -ao '{.*}'; }
+keys() { sed 's/.*"key":"\([^"]*\)".*/\1/' | tr '\n' ' '; }
+
+@test "video and text vectors, in the order of the shard" {
+  three a
+  run --separate-stderr vfm-embed a.tar
+  [ "$status" -eq 0 ]
+  [ -z "$stderr" ]
+  [[ "$output" == '{"kind":"shard","path":"a.tar","samples":3,"bytes":'*',"columns":{"clip":"a.tar","caption":"a.caption.tar","embed":"a.embed.tar"}}' ]]
+  [ "$(tar -tf a.embed.tar | tr '\n' ' ')" = "ar.video.npy ar.text.npy ar.json as.video.npy as.text.npy as.json at.video.npy at.text.npy at.json " ]
+  [ "$(npy a.embed.tar ar.video.npy)" = "{'descr': '<f2', 'fortran_order': False, 'shape': (234,), }" ]
+  [ "$(npy a.embed.tar ar.text.npy)" = "{'descr': '<f2', 'fortran_order': False, 'shape': (3, 64), }" ]
+  [ "$(tar -xOf a.embed.tar ar.json)" = '{"video_encoder":{"name":"builtin:look","dim":234,"version":1},"text_encoder":{"name":"builtin:hash","dim":64,"max_tokens":512,"version":1}}' ]
+}
+
+@test "without captions there is only video; asked for, their absence is an error" {
+  three a
+  rm a.caption.tar
+  run --separate-stderr vfm-embed a.tar
+  [ "$status" -eq 0 ]
+  [ "$(tar -tf a.embed.tar | tr '\n' ' ')" = "ar.video.npy ar.json as.video.npy as.json at.video.npy at.json " ]
+  run --separate-stderr vfm-embed --text builtin:hash --force a.tar
+  [ "$status" -eq 1 ]
+  [[ "$stderr" == *"a.tar: has no captions; run vfm-caption on it first"* ]]
+}
+
+@test "text alone, of another width; an empty caption has no tokens" {
+  make_shard a k1=red= "k2=blue=שועל אדום"
+  vfm-embed --video none --text-dim 16 a.tar
+  [ "$(npy a.embed.tar k1.text.npy)" = "{'descr': '<f2', 'fortran_order': False, 'shape': (0, 16), }" ]
+  [ "$(npy a.embed.tar k2.text.npy)" = "{'descr': '<f2', 'fortran_order': False, 'shape': (2, 16), }" ]
+  [ "$(tar -tf a.embed.tar | tr '\n' ' ')" = "k1.text.npy k1.json k2.text.npy k2.json " ]
+}
+
+@test "search by text: words, misspelled words, any script" {
+  three a
+  make_shard b "b1=test=a red fox crosses a snowy road" "b2=test=рыжая лиса" "b3=blue="
+  vfm-embed a.tar b.tar >embedded.jsonl
+  run --separate-stderr vfm-embed --search 'red square' --top 2 embedded.jsonl
+  [ "$status" -eq 0 ]
+  [ -z "$stderr" ]
+  [ "${#lines[@]}" -eq 2 ]
+  [[ "${lines[0]}" == '{"kind":"match","rank":1,"score":'*',"key":"ar","path":"a.tar","caption":"a red square"'* ]]
+  [ "$(vfm-embed --search 'snowi raod' --top 1 embedded.jsonl | keys)" = "b1 " ]
+  [ "$(vfm-embed --search 'ЛИСА' --top 1 ./*.tar | keys)" = "b2 " ]
+  [ "$(vfm-embed --search 'blue' --top 1 embedded.jsonl | keys)" = "as " ]
+  [ "$(vfm-embed --search 'square' embedded.jsonl | wc -l)" -eq 6 ]
+}
+
+@test "search by a video finds its copies first" {
+  three a
+  make_shard b bt=smaller=
+  vfm-embed a.tar b.tar >embedded.jsonl
+  [ "$(vfm-embed --search "$CLIPS/test.mp4" --top 2 embedded.jsonl | keys)" = "at bt " ]
+  score=$(vfm-embed --search "$CLIPS/test.mp4" --top 2 embedded.jsonl | sed -n '2s/.*"score":\([0-9.]*\).*/\1/p')
+  awk -v s="$score" 'BEGIN { exit !(s > 0.98) }'
+  score=$(vfm-embed --search "$CLIPS/red.mp4" --top 2 embedded.jsonl | sed -n '2s/.*"score":\([0-9.]*\).*/\1/p')
+  awk -v s="$score" 'BEGIN { exit !(s < 0.9) }'
+  quiet_ffmpeg -i "$CLIPS/blue.mp4" -frames:v 1 picture.png
+  [ "$(vfm-embed --search picture.png --top 1 embedded.jsonl | keys)" = "as " ]
+}
+
+@test "search in one joined shard, with text and vectors inside" {
+  three a
+  vfm-embed a.tar
+  mkdir j
+  tar -xf a.tar -C j --exclude '*.json'
+  tar -xf a.caption.tar -C j --exclude '*.json'
+  tar -xf a.embed.tar -C j
+  mkdir dataset
+  tar --format=ustar --sort=name -C j -cf dataset/000000.tar .
+  run --separate-stderr vfm-embed --search 'test picture' --top 1 dataset/000000.tar
+  [ "$status" -eq 0 ]
+  [[ "$output" == *'"key":"at","path":"dataset/000000.tar","caption":"a test picture"}' ]]
+}
+
+@test "search says what is missing" {
+  three a
+  run --separate-stderr vfm-embed --search red a.tar
+  [ "$status" -eq 1 ]
+  [ -z "$output" ]
+  [[ "$stderr" == *"a.tar: has no text embeddings; run vfm-caption, then vfm-embed on it first"* ]]
+  run --separate-stderr vfm-embed --search nothere.mp4 a.tar
+  [ "$status" -eq 2 ]
+  [[ "$stderr" == *"cannot open 'nothere.mp4'"* ]]
+  for text in '' ' ... '; do
+    run --separate-stderr vfm-embed --search "$text" a.tar
+    [ "$status" -eq 2 ]
+  done
+  run --separate-stderr vfm-embed --search red - </dev/null
+  [ "$status" -eq 1 ]
+}
+
+@test "the same command again does nothing; new captions are embedded" {
+  three a
+  vfm-embed a.tar >one
+  touch -d '2001-01-01' a.embed.tar
+  vfm-embed a.tar >two
+  cmp one two
+  [ "$(stat -c %Y a.embed.tar)" = "$(date -d 2001-01-01 +%s)" ]
+  echo 'quite another caption' >a.d/caption/ar.txt
+  tar --format=ustar --sort=name -C a.d/caption -cf a.caption.tar .
+  vfm-embed a.tar
+  [ "$(npy a.embed.tar ar.text.npy)" = "{'descr': '<f2', 'fortran_order': False, 'shape': (3, 64), }" ]
+  [ "$(stat -c %Y a.embed.tar)" != "$(date -d 2001-01-01 +%s)" ]
+}
+
+@test "bytes do not depend on -j" {
+  for n in a b c d; do three "$n"; done
+  vfm-embed -j1 -o one {a,b,c,d}.tar | sed 's/one/DIR/g' >one.jsonl
+  vfm-embed -j4 -o four {a,b,c,d}.tar | sed 's/four/DIR/g' >four.jsonl
+  cmp one.jsonl four.jsonl
+  for f in one/*.tar; do cmp "$f" "four/${f#one/}"; done
+}
+
+@test "killed at any moment and run again, it ends with the same bytes" {
+  local specs=()
+  for n in $(seq 100 299); do specs+=("k$n=test=caption $n"); done
+  make_shard 1 "${specs[@]}"
+  for n in 2 3; do cp 1.tar $n.tar && cp 1.caption.tar $n.caption.tar; done
+  vfm-embed -o whole ./1.tar ./2.tar ./3.tar | sed 's/whole/DIR/g' >whole.jsonl
+  kill_at_random 4 vfm-embed -o killed ./1.tar ./2.tar ./3.tar
+  vfm-embed -o killed ./1.tar ./2.tar ./3.tar | sed 's/killed/DIR/g' >killed.jsonl
+  cmp whole.jsonl killed.jsonl
+  [ "$(tree_hash whole)" = "$(sed -i s/killed/whole/ killed/*.json && tree_hash killed)" ]
+}
+
+@test "bad shards, bad lines and bad clips cost themselves only" {
+  three a
+  three t
+  rm t.caption.tar
+  head -c 5000 t.tar >truncated.tar
+  head -c 200 /dev/urandom >a.d/clip/as.mp4
+  tar --format=ustar --sort=name -C a.d/clip -cf a.tar .
+  three o
+  tar --format=ustar -C o.d/caption -cf o.caption.tar os.txt os.json or.txt or.json ot.txt ot.json
+  printf '%s\n' not.tar '{"kind":' a.tar truncated.tar o.tar >in
+  run --separate-stderr vfm-embed - <in
+  [ "$status" -eq 1 ]
+  [ "${#lines[@]}" -eq 1 ]
+  [ "$(wc -l <embed-errors.jsonl)" -eq 5 ]
+  grep -q "cannot open 'not.tar': No such file" embed-errors.jsonl
+  grep -q '"input":"truncated.tar"' embed-errors.jsonl
+  grep -q "\"input\":\"as of 'a.tar'\"" embed-errors.jsonl
+  grep -q "'o.caption.tar' does not have the samples of 'o.tar' in the same order" embed-errors.jsonl
+  # The clip that cannot be decoded has zeros, so that the column stays complete.
+  [ "$(tar -tf a.embed.tar | grep -c video.npy)" -eq 3 ]
+  [ "$(tar -xOf a.embed.tar as.video.npy | tail -c 468 | tr -d '\0' | wc -c)" -eq 0 ]
+}
+
+@test "exit status 2 before any work" {
+  three a
+  for bad in '--video clip' '--text t5' '--text-dim 4' '--video none --text none' '--top 3' '--top 0 --search x' '-j x'; do
+    # shellcheck disable=SC2086
+    run --separate-stderr vfm-embed $bad a.tar
+    [ "$status" -eq 2 ]
+    [ -z "$output" ]
+    [ ! -e a.embed.tar ]
+  done
+}
