@@ -24,7 +24,8 @@ struct SearchOptions {
 };
 
 /// Writes the matches to standard output, best first, ties by key:
-/// {"kind":"match","rank":1,"score":…,"key":…,"path":SHARD,"caption":…,"source":…,"begin":…,"end":…}.
+/// {"kind":"match","rank":1,"score":…,"key":…,"path":SHARD,"caption":…,"source":…,"begin":…,
+/// "end":…}, what is not known left out.
 /// Shards that cannot be searched are warned of and counted; returns their number. Throws
 /// Error{usage} for a query without words or a media file that is not there.
 long search(const SearchOptions& options, Slots& slots, Progress& progress);
