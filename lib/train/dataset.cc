@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/dataset.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "io/file.h"
+
+namespace vfm::train {
+namespace {
+
+/// A statistics table that does not fit is the fault of the folder: found before any work.
+models::LatentScale read_scale(const Json& info, const std::string& directory) {
+  const std::string what = fmt::format("'{}'", io::join_path(directory, "latents.json"));
+  try {
+    return models::LatentScale::from_json(info, what);
+  } catch (const Error& error) {
+    throw Error(error.what(), ErrorKind::usage);
+  }
+}
+
+/// Text width of the data; 0 if it has no text.
+int text_width(const Json& info) {
+  if (!info.contains("text_encoder") || !info["text_encoder"].is_object()) return 0;
+  return static_cast<int>(get_integer(info["text_encoder"], "dim").value_or(0));
+}
+
+void fit_field(int& field, int of_data, const char* name) {
+  if (field == 0) field = of_data;
+  if (field != of_data)
+    fail_usage("'{}' is {}, but the data have {}; leave it out to follow the data", name, field,
+               of_data);
+}
+
+}  // namespace
+
+std::int64_t token_count(const data::Entry& entry, const models::DitConfig& config) {
+  const auto& [t, h, w] = config.patch_size;
+  return std::int64_t{entry.frames / t} * (entry.height / h) * (entry.width / w);
+}
+
+Dataset::Dataset(const std::string& directory, const std::string& split)
+    : set_(directory, split), scale_(read_scale(set_.info(), directory)) {
+  if (set_.entries().empty()) fail_usage("'{}' has no samples in '{}'", directory, split);
+}
+
+void Dataset::fit(Recipe& recipe) const {
+  models::DitConfig& dit = recipe.model.dit;
+  fit_field(dit.in_channels, static_cast<int>(scale_.channels()), "model.in_channels");
+  fit_field(dit.out_channels, dit.in_channels, "model.out_channels");
+  if (const int width = text_width(info()); width > 0)
+    fit_field(dit.text_embed_dim, width, "model.text_embed_dim");
+  else if (dit.text_embed_dim == 0)
+    dit.text_embed_dim = 1;  // no text anywhere: every sample gets one zero token
+  dit.validate();
+  for (const data::Entry& sample : entries()) {
+    const int size[3] = {sample.frames, sample.height, sample.width};
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+      if (size[axis] % dit.patch_size[axis] != 0)
+        fail_usage(
+            "sample '{}' is {} x {} x {} (frames, height, width of the latent), no multiple of "
+            "'model.patch_size'",
+            sample.key, size[0], size[1], size[2]);
+      if (size[axis] > dit.max_size[axis])
+        fail_usage(
+            "sample '{}' is {} x {} x {} (frames, height, width of the latent), larger than "
+            "'model.max_size'",
+            sample.key, size[0], size[1], size[2]);
+    }
+    if (token_count(sample, dit) > recipe.data.tokens)
+      fail_usage("sample '{}' has {} tokens, more than a pack holds: set 'data.tokens' above {}",
+                 sample.key, token_count(sample, dit), recipe.data.tokens);
+  }
+}
+
+std::vector<std::int64_t> Dataset::tokens(const models::DitConfig& config) const {
+  std::vector<std::int64_t> lengths;
+  for (const data::Entry& sample : entries())
+    lengths.push_back(token_count(sample, config));
+  return lengths;
+}
+
+CleanSample Dataset::read(std::size_t i) const {
+  const data::Entry& sample = entry(i);
+  data::LatentSample data = set_.read(i);
+  const std::size_t expected =
+      scale_.channels() * static_cast<std::size_t>(sample.frames * sample.height * sample.width);
+  if (data.latent.size() != expected)
+    fail("sample '{}' has {} latent values, its sizes make {}", sample.key, data.latent.size(),
+         expected);
+  const auto finite = [](float value) { return std::isfinite(value); };
+  if (!std::all_of(data.latent.begin(), data.latent.end(), finite) ||
+      !std::all_of(data.text.begin(), data.text.end(), finite))
+    fail("sample '{}' holds values that are not finite", sample.key);
+  scale_.to_model(data.latent);
+  return {sample.key, sample.frames,          sample.height,       sample.width,
+          sample.fps, std::move(data.latent), std::move(data.text)};
+}
+
+std::string Dataset::fingerprint() const {
+  Hasher hasher;
+  hasher.update(dump_json(info()));
+  for (const data::Entry& sample : entries())
+    hasher.update(fmt::format("\n{} {} {} {} {} {}", sample.key, sample.frames, sample.height,
+                              sample.width, sample.fps, sample.text_tokens));
+  return hasher.hex128();
+}
+
+Json Dataset::trained_sizes() const {
+  int frames = 0, height = 0, width = 0;
+  std::set<double> rates;
+  for (const data::Entry& sample : entries()) {
+    frames = std::max(frames, sample.frames);
+    height = std::max(height, sample.height);
+    width = std::max(width, sample.width);
+    if (sample.fps > 0) rates.insert(sample.fps);
+  }
+  return {{"frames", frames}, {"height", height}, {"width", width}, {"fps", rates}};
+}
+
+}  // namespace vfm::train

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/diffusion.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "models/edm.h"
+
+namespace vfm::train {
+
+std::vector<double> draw_sigmas(const DiffusionRecipe& recipe, std::uint64_t seed,
+                                std::uint32_t step, std::span<const std::string> keys) {
+  const std::size_t n = keys.size();
+  const std::vector<std::uint64_t> strata =
+      Random(seed, Purpose::sigma_strata, step).permutation(n);
+  std::vector<double> sigmas;
+  for (std::size_t i = 0; i < n; ++i) {
+    const double jitter = Random(seed, Purpose::sigma, step, random_key(keys[i])).uniform(0);
+    const double u = (static_cast<double>(strata[i]) + jitter) / static_cast<double>(n);
+    sigmas.push_back(std::exp(recipe.p_mean + recipe.p_std * inverse_normal_cdf(u)));
+  }
+  return sigmas;
+}
+
+double sample_sigma(const DiffusionRecipe& recipe, double drawn, int frames) {
+  // Neighbouring frames of a video are alike, so the same noise hides less of it than of an image.
+  if (recipe.scale_video_noise) drawn *= std::sqrt(static_cast<double>(frames));
+  return std::clamp(drawn, recipe.sigma_min, recipe.sigma_max);
+}
+
+bool drop_text(const DiffusionRecipe& recipe, std::uint64_t seed, std::uint32_t step,
+               const std::string& key) {
+  return Random(seed, Purpose::text_dropout, step, random_key(key)).uniform(0) <
+         recipe.text_dropout;
+}
+
+void BatchBuilder::add(const CleanSample& sample, double sigma, bool without_text,
+                       const Random& noise) {
+  const models::EdmScaling c = models::edm_scaling(sigma);
+  models::DitSample entry;
+  entry.frames = sample.frames;
+  entry.height = sample.height;
+  entry.width = sample.width;
+  entry.fps = static_cast<float>(sample.fps);
+  entry.c_noise = static_cast<float>(c.noise);
+  const std::size_t width = static_cast<std::size_t>(config_.text_embed_dim);
+  if (without_text || sample.text.empty()) {
+    text_.resize(text_.size() + width, 0.0f);
+  } else {
+    entry.text_tokens = static_cast<int>(sample.text.size() / width);
+    text_.insert(text_.end(), sample.text.begin(), sample.text.end());
+  }
+  samples_.push_back(entry);
+
+  const std::size_t n = sample.x0.size(), begin = latents_.size();
+  elements_.push_back(static_cast<std::int64_t>(n));
+  latents_.resize(begin + n);
+  target_.resize(begin + n);
+  float* latents = latents_.data() + begin;
+  float* target = target_.data() + begin;
+  noise.fill_normal({latents, n});
+  // With x = x0 + sigma e:  (x0 - c_skip x) / c_out = c_in (sigma / sd x0 - sd e), which has none
+  // of the left side's cancellation at small and large sigma.
+  const float in = static_cast<float>(c.in), in_noise = static_cast<float>(c.in * sigma);
+  const float of_x0 = static_cast<float>(c.in * sigma / models::kSigmaData);
+  const float of_noise = static_cast<float>(c.in * models::kSigmaData);
+  for (std::size_t i = 0; i < n; ++i) {
+    const float e = latents[i];
+    latents[i] = in * sample.x0[i] + in_noise * e;
+    target[i] = of_x0 * sample.x0[i] - of_noise * e;
+  }
+}
+
+NoisyBatch BatchBuilder::build() const {
+  NoisyBatch batch;
+  const auto count = [](const std::vector<float>& v) {
+    return static_cast<std::int64_t>(v.size());
+  };
+  batch.input.samples = samples_;
+  batch.input.latents = Tensor::from(latents_, {count(latents_)});
+  batch.input.text = Tensor::from(text_, {count(text_) / config_.text_embed_dim,
+                                          static_cast<std::int64_t>(config_.text_embed_dim)});
+  batch.target = Tensor::from(target_, {count(target_)});
+  batch.elements = elements_;
+  return batch;
+}
+
+LossSums& LossSums::operator+=(const LossSums& other) {
+  image_sum += other.image_sum;
+  image_elements += other.image_elements;
+  video_sum += other.video_sum;
+  video_elements += other.video_elements;
+  return *this;
+}
+
+Loss diffusion_loss(const Tensor& output, const NoisyBatch& batch, double scale) {
+  if (output.elements() != batch.target.elements())
+    fail("the model gives {} values for a batch of {}", output.elements(), batch.target.elements());
+  Loss loss;
+  if (scale != 0) loss.seed = Tensor(output.shape());
+  const float* f = output.data<float>();
+  const float* target = batch.target.data<float>();
+  float* seed = scale != 0 ? loss.seed.data<float>() : nullptr;
+  const float twice = static_cast<float>(2 * scale);
+  std::int64_t i = 0;
+  for (std::size_t s = 0; s < batch.elements.size(); ++s) {
+    double sum = 0;
+    for (const std::int64_t end = i + batch.elements[s]; i < end; ++i) {
+      const float error = f[i] - target[i];
+      sum += static_cast<double>(error) * static_cast<double>(error);
+      if (seed) seed[i] = twice * error;
+    }
+    const bool image = batch.input.samples[s].frames == 1;
+    (image ? loss.sums.image_sum : loss.sums.video_sum) += sum;
+    (image ? loss.sums.image_elements : loss.sums.video_elements) +=
+        static_cast<double>(batch.elements[s]);
+  }
+  return loss;
+}
+
+}  // namespace vfm::train

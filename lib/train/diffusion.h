@@ -1,0 +1,84 @@
+// The diffusion process of training: noise levels, noisy batches, the loss.
+//
+// Every sample of a pack has its own noise level, noise and text dropout, each a pure function of
+// (seed, step, sample key), or for the noise level also of the sample's place in the whole step,
+// which is the same on any number of ranks. The frame (c_in, c_out, ...) is models/edm.h. Shape
+// letters: C latent channels, T frames, H, W, L text tokens of the batch, E text width.
+// Thread-safety: free functions, any thread.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/philox.h"
+#include "models/dit.h"
+#include "train/recipe.h"
+
+namespace vfm::train {
+
+/// A sample as it enters the network's world: latents in model units (models::LatentScale).
+struct CleanSample {
+  std::string key;
+  int frames = 1, height = 0, width = 0;  ///< of the latent
+  double fps = 0;                         ///< 0 for an image
+  std::vector<float> x0;                  ///< (C, T, H, W)
+  std::vector<float> text;                ///< (text tokens, E); may be empty
+};
+
+/// Noise levels of the whole step, in its order: ln sigma = p_mean + p_std * Phi^-1(u), where the u
+/// of n samples lie in n strata of (0, 1), one in each, dealt at random: a step of 16 sees the
+/// distribution that a batch of thousands would. `keys` names the samples. Not yet clamped.
+std::vector<double> draw_sigmas(const DiffusionRecipe& recipe, std::uint64_t seed,
+                                std::uint32_t step, std::span<const std::string> keys);
+/// What the sample is trained at: times sqrt(frames) if videos are noised more, then clamped.
+double sample_sigma(const DiffusionRecipe& recipe, double drawn, int frames);
+/// Whether the sample is trained without its text in this step.
+bool drop_text(const DiffusionRecipe& recipe, std::uint64_t seed, std::uint32_t step,
+               const std::string& key);
+
+/// Clean samples with noise, ready for the network, and what it should answer.
+struct NoisyBatch {
+  models::DitBatch input;
+  Tensor target;                       ///< like input.latents: (x0 - c_skip x) / c_out
+  std::vector<std::int64_t> elements;  ///< of each sample's latent
+};
+
+/// Packs noisy samples one after the other. Per sample: sigma, whether its text is dropped (as it
+/// is when it has none: one zero token stands for it), and the stream its noise comes from.
+class BatchBuilder {
+ public:
+  BatchBuilder(const models::DitConfig& config) : config_(config) {}
+  void add(const CleanSample& sample, double sigma, bool without_text, const Random& noise);
+  std::size_t samples() const { return samples_.size(); }
+  NoisyBatch build() const;
+
+ private:
+  models::DitConfig config_;
+  std::vector<models::DitSample> samples_;
+  std::vector<std::int64_t> elements_;
+  std::vector<float> latents_, target_, text_;
+};
+
+/// Sums over elements; the mean loss is sum / elements. Added up over batches and ranks.
+struct LossSums {
+  double image_sum = 0, image_elements = 0;
+  double video_sum = 0, video_elements = 0;
+
+  double elements() const { return image_elements + video_elements; }
+  double mean() const { return (image_sum + video_sum) / elements(); }
+  LossSums& operator+=(const LossSums& other);
+};
+
+struct Loss {
+  LossSums sums;  ///< of lambda(sigma) (D - x0)^2 = (F - target)^2
+  Tensor seed;    ///< scale * gradient of the *sum* by F; undefined for scale 0
+};
+
+/// `output` is the network's F. Divide by the step's number of elements after all ranks have added
+/// theirs: then every element of the step weighs the same, however samples are packed and dealt.
+Loss diffusion_loss(const Tensor& output, const NoisyBatch& batch, double scale);
+
+}  // namespace vfm::train

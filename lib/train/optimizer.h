@@ -1,0 +1,67 @@
+// The optimizer: AdamW over all parameters of a model, with a running average of the weights, and
+// the buffers both work on.
+//
+// Gradients, moments and the average are one flat f32 buffer each, so that one all-reduce, one norm
+// and one checkpoint file serve the whole model. The arithmetic is ops/adamw.h. Thread-safety: one
+// thread at a time. SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "nn/parameter.h"
+#include "train/recipe.h"
+
+namespace vfm::train {
+
+/// One f32 value per parameter element, in one buffer. `views[i]` has the shape of parameter i and
+/// lies in `all`; between views are zeros, so that each begins at a cache line.
+struct FlatBuffer {
+  Tensor all;
+  std::vector<Tensor> views;
+
+  explicit FlatBuffer(const nn::ParameterList& parameters);  ///< zeros
+  void zero() const;
+};
+
+/// Weight of the old average at update n (1 is the first).
+///   "decay": min(decay, (1+n)/(10+n)), so that the first weights are soon forgotten
+///   "power": (1 - 1/n)^(gamma+1), gamma from `length` s: the largest root of
+///            gamma^3 + 7 gamma^2 + (16 - s^-2) gamma + 12 - s^-2 = 0
+/// Source of "power": Karras et al., "Analyzing and improving the training dynamics of diffusion
+/// models" (CVPR 2024), appendix C.
+double ema_beta(const EmaRecipe& recipe, std::int64_t n);
+/// The gamma of "power" for a relative standard deviation s.
+double power_ema_gamma(double s);
+
+class Optimizer {
+ public:
+  /// Makes the parameters' gradients views of `gradients`. Moments are zero, the average begins
+  /// with the parameters' values. `parameters` must outlive it.
+  Optimizer(const OptimizerRecipe& optimizer, const EmaRecipe& ema,
+            const nn::ParameterList& parameters);
+
+  /// Global norm of the gradients as they stand.
+  double gradient_norm() const;
+  /// One update with gradients `scale` * gradients.
+  void update(double lr, double scale);
+
+  bool has_ema() const { return ema_recipe_.mode != "off"; }
+  /// Exchanges the average with the parameters' values; twice is nothing.
+  void swap_ema();
+  /// Somebody else wrote the parameters' values.
+  void mark_changed() const;
+
+  const nn::ParameterList& parameters() const { return parameters_; }
+
+  std::vector<Tensor> m, v, ema;  ///< moments and average, as the parameters; ema is empty when off
+  std::int64_t updates = 0;       ///< how many so far; skipped steps do not count
+
+ private:
+  OptimizerRecipe recipe_;
+  EmaRecipe ema_recipe_;
+  const nn::ParameterList& parameters_;
+};
+
+}  // namespace vfm::train

@@ -1,0 +1,101 @@
+// The one file that knows yaml-cpp.
+// SPDX-License-Identifier: Apache-2.0
+#include <yaml-cpp/yaml.h>
+
+#include <set>
+
+#include "base/error.h"
+#include "train/recipe.h"
+
+namespace vfm::train {
+namespace {
+
+constexpr std::size_t kMaxText = std::size_t{1} << 20;
+constexpr std::size_t kMaxSettings = 1000;  // aliases can make a small text mean a huge tree
+constexpr int kMaxDepth = 4;
+
+std::string place(const YAML::Node& node, std::string_view what) {
+  return node.Mark().is_null() ? std::string(what)
+                               : fmt::format("line {} of {}", node.Mark().line + 1, what);
+}
+
+YAML::Node load(std::string_view text, std::string_view what) {
+  if (text.size() > kMaxText) fail_usage("{} is longer than 1 MiB, which no recipe is", what);
+  try {
+    return YAML::Load(std::string(text));
+  } catch (const YAML::Exception& error) {
+    fail_usage("{} is not YAML: line {}: {}", what, error.mark.line + 1, error.msg);
+  }
+}
+
+/// The value of a leaf; false if `node` is no leaf.
+bool read_leaf(const YAML::Node& node, Setting& setting) {
+  if (node.IsScalar()) {
+    setting.values = {node.Scalar()};
+    return true;
+  }
+  if (!node.IsSequence()) return false;
+  setting.list = true;
+  for (const YAML::Node& item : node) {
+    if (!item.IsScalar() || setting.values.size() > kMaxSettings)
+      fail_usage("'{}' in {} is a list of something other than plain values", setting.key,
+                 setting.where);
+    setting.values.push_back(item.Scalar());
+  }
+  return true;
+}
+
+void flatten(const YAML::Node& node, const std::string& prefix, int depth, std::string_view what,
+             std::set<std::string>& seen, std::vector<Setting>& out) {
+  if (node.IsNull() && depth <= 1) return;  // an empty file, or "model:" with nothing below
+  if (node.IsNull()) fail_usage("'{}' in {} has no value", prefix, place(node, what));
+  if (!node.IsMap() || depth > kMaxDepth)
+    fail_usage("{}: expected 'key: value' pairs{}", place(node, what),
+               prefix.empty() ? std::string() : fmt::format(" below '{}'", prefix));
+  for (const auto& pair : node) {
+    if (!pair.first.IsScalar()) fail_usage("{}: a key is not a plain word", place(node, what));
+    Setting setting;
+    const std::string name = pair.first.Scalar();
+    setting.key = prefix.empty() ? name : prefix + "." + name;
+    setting.where = place(pair.first, what);
+    if (!seen.insert(setting.key).second)
+      fail_usage("'{}' is given twice, the second time in {}", setting.key, setting.where);
+    if (!read_leaf(pair.second, setting)) {
+      flatten(pair.second, setting.key, depth + 1, what, seen, out);
+      continue;
+    }
+    if (out.size() >= kMaxSettings) fail_usage("{} has more than {} keys", what, kMaxSettings);
+    out.push_back(std::move(setting));
+  }
+}
+
+}  // namespace
+
+std::vector<Setting> parse_yaml(std::string_view text, std::string_view what) {
+  std::vector<Setting> settings;
+  std::set<std::string> seen;
+  try {
+    flatten(load(text, what), "", 0, what, seen, settings);
+  } catch (const YAML::Exception& error) {
+    fail_usage("{} is not YAML: {}", what, error.msg);
+  }
+  return settings;
+}
+
+Setting parse_override(std::string_view argument) {
+  const std::size_t equals = argument.find('=');
+  Setting setting;
+  setting.where = fmt::format("argument '{}'", argument);
+  if (equals == std::string_view::npos || equals == 0)
+    fail_usage("{} is not of the form section.key=value", setting.where);
+  setting.key = std::string(argument.substr(0, equals));
+  try {
+    if (!read_leaf(load(argument.substr(equals + 1), setting.where), setting))
+      fail_usage("{} gives no value", setting.where);
+  } catch (const YAML::Exception& error) {
+    fail_usage("{} is not YAML: {}", setting.where, error.msg);
+  }
+  return setting;
+}
+
+}  // namespace vfm::train

@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/run.h"
+
+#include <fcntl.h>
+#include <omp.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <optional>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/units.h"
+#include "io/atomic_file.h"
+#include "train/checkpoint.h"
+#include "train/metrics.h"
+#include "train/trainer.h"
+#include "train/validation.h"
+
+namespace vfm::train {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+/// A lock on the folder itself: two programs that write one run would spoil both.
+io::File lock_run(const std::string& run) {
+  io::make_directories(io::join_path(run, "checkpoints"));
+  const int fd = ::open(run.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) fail_errno(errno, "cannot open directory '{}'", run);
+  io::File lock(fd, run);
+  if (::flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+    fail("'{}' is in use by another vfm-train; wait for it, or choose another --out", run);
+  return lock;
+}
+
+/// Removes what an earlier run left, and nothing else that may lie there.
+void clear_run(const std::string& run) {
+  for (const auto& entry : fs::directory_iterator(run)) {
+    const std::string name = entry.path().filename().string();
+    if (name == "metrics.jsonl" || name == "timing.jsonl" || name == "errors.jsonl" ||
+        name == "recipe.yaml" || name.starts_with("events.out.tfevents."))
+      fs::remove(entry.path());
+  }
+  fs::remove_all(io::join_path(run, "checkpoints"));
+  io::make_directories(io::join_path(run, "checkpoints"));
+}
+
+/// Sums since the last line of metrics.jsonl. In the checkpoint, so that the next line is the same.
+struct LogSums {
+  LossSums loss;
+  std::int64_t steps = 0, skipped = 0;
+  double gradient_norm = 0, learning_rate = 0;  ///< of the last step that was not skipped
+
+  void add(const StepResult& result) {
+    ++steps;
+    if (result.skipped) {
+      ++skipped;
+      return;
+    }
+    loss += result.loss;
+    gradient_norm = result.gradient_norm;
+    learning_rate = result.learning_rate;
+  }
+  Json to_json() const {
+    return {{"image_sum", loss.image_sum},
+            {"image_elements", loss.image_elements},
+            {"video_sum", loss.video_sum},
+            {"video_elements", loss.video_elements},
+            {"steps", steps},
+            {"skipped", skipped},
+            {"grad_norm", gradient_norm},
+            {"lr", learning_rate}};
+  }
+  static LogSums from_json(const Json& value) {
+    LogSums sums;
+    const char* what = "'log' of train.json";
+    sums.loss = {need_number(value, "image_sum", what), need_number(value, "image_elements", what),
+                 need_number(value, "video_sum", what), need_number(value, "video_elements", what)};
+    sums.steps = need_integer(value, "steps", what);
+    sums.skipped = need_integer(value, "skipped", what);
+    sums.gradient_norm = need_number(value, "grad_norm", what);
+    sums.learning_rate = need_number(value, "lr", what);
+    return sums;
+  }
+};
+
+/// What depends on the machine, since the last line of timing.jsonl.
+struct TimingSums {
+  Clock::time_point begin = Clock::now();
+  std::int64_t tokens = 0, steps = 0;
+  double flops = 0, data_seconds = 0;
+};
+
+class Run {
+ public:
+  Run(const RunOptions& options, dist::World& world, io::ManifestWriter& manifest,
+      Progress& progress)
+      : options_(options),
+        recipe_(options.recipe),
+        world_(world),
+        manifest_(manifest),
+        progress_(progress),
+        data_(options.data, "train") {
+    data_.fit(recipe_);
+    if (world.size() > recipe_.data.packs)
+      fail_usage("{} ranks have no work with {} packs a step: set 'data.packs' to at least {}",
+                 world.size(), recipe_.data.packs, world.size());
+  }
+
+  long train();
+
+ private:
+  bool leader() const { return world_.rank() == 0; }
+  void open();
+  void resume(const std::string& folder, const std::string& train_text);
+  void make_validation();
+  void log(const StepResult& result);
+  void save();
+  Json train_json() const;
+  void announce(const std::string& folder);
+  void collect_failures();
+  void write_errors() const;
+
+  const RunOptions& options_;
+  Recipe recipe_;
+  dist::World& world_;
+  io::ManifestWriter& manifest_;
+  Progress& progress_;
+  Dataset data_;
+  std::optional<Dataset> held_out_;
+  std::optional<Validation> validation_;
+  io::File lock_;
+  std::optional<Trainer> trainer_;
+  std::optional<MetricsLog> metrics_;  // on rank 0
+  LogSums sums_;
+  TimingSums timing_;
+  std::string newest_;                           // checkpoint
+  std::map<std::string, std::string> failures_;  // of all ranks, on rank 0
+};
+
+long Run::train() {
+  open();
+  timing_.begin = Clock::now();
+  timing_.tokens = trainer_->state().tokens;
+  const std::int64_t steps = recipe_.train.steps;
+  progress_.start("steps", static_cast<std::uint64_t>(
+                               std::max<std::int64_t>(0, steps - trainer_->state().step)));
+  if (trainer_->state().step >= steps) announce(newest_);
+  bool ended = false;
+  while (!ended && trainer_->state().step < steps) {
+    const StepResult result = trainer_->train_step();
+    const std::int64_t step = trainer_->state().step;
+    ended = result.wind_up || step == steps;
+    log(result);
+    if (validation_ && (step % recipe_.validation.every == 0 || step == steps)) {
+      trainer_->optimizer().swap_ema();
+      Json record = {{"step", step}};
+      record.update(validation_->run(trainer_->model(), world_));
+      trainer_->optimizer().swap_ema();
+      if (leader()) metrics_->metrics(record);
+    }
+    if (result.stop) throw Stopped();
+    if (ended || step % recipe_.train.checkpoint_every == 0) save();
+  }
+  collect_failures();
+  if (leader()) write_errors();
+  if (trainer_->state().step < steps)
+    log_info("asked to end: saved step {} of {}; the same command continues",
+             trainer_->state().step, steps);
+  return std::stol(dist::broadcast(world_, std::to_string(failures_.size())));
+}
+
+/// Folder, lock, logs; and the state to continue from.
+void Run::open() {
+  std::string train_text;
+  if (leader()) {
+    lock_ = lock_run(options_.out);
+    if (!options_.force) newest_ = newest_good_checkpoint(options_.out);
+    if (newest_.empty())
+      clear_run(options_.out);
+    else
+      train_text = io::read_file(io::join_path(newest_, "train.json"));
+  }
+  newest_ = dist::broadcast(world_, newest_);
+  train_text = dist::broadcast(world_, train_text);
+  if (!newest_.empty()) resume(newest_, train_text);
+  if (!trainer_) trainer_.emplace(recipe_, data_, world_);
+  if (leader()) {
+    io::update_file(io::join_path(options_.out, "recipe.yaml"), to_yaml(recipe_));
+    if (trainer_->state().step < recipe_.train.steps)
+      metrics_.emplace(options_.out, world_.host(), trainer_->state().step);
+  }
+  make_validation();
+}
+
+void Run::resume(const std::string& folder, const std::string& train_text) {
+  const std::string what = fmt::format("'{}'", io::join_path(folder, "train.json"));
+  const Json train = parse_json(train_text, what);
+  if (!train.contains("recipe") || !train.contains("state") || !train.contains("log"))
+    fail("{} is not what vfm-train writes", what);
+  const std::vector<std::string> changes = changed_settings(train["recipe"], recipe_);
+  if (!changes.empty())
+    fail_usage(
+        "'{}' was begun with another recipe: {}; restore it, choose another --out, or begin "
+        "again with --force",
+        options_.out, fmt::join(changes, "; "));
+  if (need_string(train, "data_fingerprint", what) != data_.fingerprint())
+    fail_usage(
+        "'{}' was begun with other data than '{}'; choose another --out, or begin again with "
+        "--force",
+        options_.out, options_.data);
+  trainer_.emplace(recipe_, data_, world_);
+  Optimizer& optimizer = trainer_->optimizer();
+  if (leader()) read_checkpoint(folder, optimizer);
+  for (const nn::Parameter* parameter : optimizer.parameters())
+    dist::broadcast(world_, parameter->value.floats());
+  for (const std::vector<Tensor>* tensors : {&optimizer.m, &optimizer.v, &optimizer.ema})
+    for (const Tensor& tensor : *tensors)
+      dist::broadcast(world_, tensor.floats());
+  trainer_->restore(RunState::from_json(train["state"], what));
+  sums_ = LogSums::from_json(train["log"]);
+  if (leader() && train.contains("errors"))
+    for (const Json& error : train["errors"])
+      failures_[need_string(error, "input", what)] = need_string(error, "error", what);
+  log_info("continuing from '{}'", folder);
+}
+
+void Run::make_validation() {
+  if (recipe_.validation.every == 0) return;
+  const bool split = io::file_exists(io::join_path(options_.data, "val/index.jsonl"));
+  if (split) {
+    held_out_.emplace(options_.data, "val");
+    Recipe fitted = recipe_;
+    held_out_->fit(fitted);
+  } else if (leader()) {
+    log_info("'{}' has no validation split: validating on training samples", options_.data);
+  }
+  validation_.emplace(recipe_, split ? *held_out_ : data_, split ? "val" : "train");
+}
+
+void Run::log(const StepResult& result) {
+  const RunState& state = trainer_->state();
+  if (result.skipped && leader())
+    log_warning("step {}: the gradient is not finite, the update is skipped", state.step);
+  sums_.add(result);
+  timing_.flops += result.flops;
+  timing_.data_seconds += result.data_seconds;
+  ++timing_.steps;
+  progress_.note(fmt::format("loss {:.4f}", result.loss.mean()));
+  progress_.add(1);
+  if (state.step % recipe_.train.log_every != 0 && state.step != recipe_.train.steps) return;
+
+  Json record = {{"step", state.step}};
+  if (sums_.loss.elements() > 0) record["loss"] = sums_.loss.mean();
+  if (sums_.loss.image_elements > 0 && sums_.loss.video_elements > 0) {
+    record["loss_image"] = sums_.loss.image_sum / sums_.loss.image_elements;
+    record["loss_video"] = sums_.loss.video_sum / sums_.loss.video_elements;
+  }
+  record["grad_norm"] = sums_.gradient_norm;
+  record["lr"] = sums_.learning_rate;
+  record["tokens"] = state.tokens;
+  record["samples"] = state.samples;
+  record["epoch"] = state.data.epoch;
+  record["skipped"] = sums_.skipped;
+  sums_ = {};
+
+  const double seconds = std::chrono::duration<double>(Clock::now() - timing_.begin).count();
+  const double tokens = static_cast<double>(state.tokens - timing_.tokens);
+  Json timing = {{"step", state.step},
+                 {"seconds_per_step", seconds / static_cast<double>(timing_.steps)},
+                 {"tokens_per_second", tokens / seconds},
+                 {"tflops", timing_.flops / seconds * 1e-12},
+                 {"data_wait", timing_.data_seconds / seconds},
+                 {"memory_peak", cpu_memory().peak}};
+  if (recipe_.train.peak_tflops > 0)
+    timing["mfu"] = timing_.flops / seconds * 1e-12 /
+                    (recipe_.train.peak_tflops * static_cast<double>(world_.size()));
+  timing_ = {};
+  timing_.tokens = state.tokens;
+  if (!leader()) return;
+  metrics_->metrics(record);
+  metrics_->timing(timing);
+  log_info("step {}  loss {:.4f}  grad norm {:.3f}  {} tokens/s", state.step,
+           record.value("loss", 0.0), record["grad_norm"].get<double>(),
+           format_count(timing["tokens_per_second"].get<double>()));
+}
+
+Json Run::train_json() const {
+  Json errors = Json::array();
+  for (const auto& [key, message] : failures_)
+    errors.push_back({{"input", key}, {"error", message}});
+  const auto info = [&](const char* name) { return data_.info().value(name, Json()); };
+  return {{"version", 1},
+          {"step", trainer_->state().step},
+          {"seed", recipe_.train.seed},
+          {"state", trainer_->state().to_json()},
+          {"recipe", to_json(recipe_)},
+          {"tokenizer", info("tokenizer")},
+          {"text_encoder", info("text_encoder")},
+          {"latent_scale", data_.scale().to_json()},
+          {"trained", data_.trained_sizes()},
+          {"data_fingerprint", data_.fingerprint()},
+          {"log", sums_.to_json()},
+          {"errors", errors}};
+}
+
+void Run::save() {
+  collect_failures();
+  if (leader()) {
+    const std::int64_t step = trainer_->state().step;
+    metrics_->sync();
+    newest_ = write_checkpoint(options_.out, step, trainer_->model(), trainer_->optimizer(),
+                               train_json());
+    prune_checkpoints(options_.out, step, recipe_.train.checkpoint_every, recipe_.train.steps,
+                      recipe_.train.keep);
+    announce(newest_);
+  }
+  world_.barrier();
+}
+
+void Run::announce(const std::string& folder) {
+  if (!leader()) return;
+  const std::int64_t step = trainer_->state().step;
+  manifest_.write({{"kind", "checkpoint"},
+                   {"path", folder},
+                   {"step", step},
+                   {"steps", recipe_.train.steps},
+                   {"final", step >= recipe_.train.steps}});
+}
+
+/// Rank 0 learns of every rank's failures. A collective.
+void Run::collect_failures() {
+  const std::vector<std::string> texts = world_.gather(dump_json(Json(trainer_->failures())));
+  for (const std::string& text : texts) {
+    const Json failures = parse_json(text, "a rank's list of failures");
+    for (const auto& [key, message] : failures.items())
+      failures_.emplace(key, message.get<std::string>());
+  }
+}
+
+void Run::write_errors() const {
+  const std::string path = io::join_path(options_.out, "errors.jsonl");
+  std::string text;
+  for (const auto& [key, message] : failures_)
+    text += dump_json({{"tool", "vfm-train"}, {"input", key}, {"error", message}}) + "\n";
+  if (!text.empty())
+    io::update_file(path, text);
+  else
+    fs::remove(path);
+}
+
+}  // namespace
+
+long run(const RunOptions& options, dist::World& world, io::ManifestWriter& manifest,
+         Progress& progress) {
+  if (options.threads > 0) omp_set_num_threads(options.threads);
+  return Run(options, world, manifest, progress).train();
+}
+
+}  // namespace vfm::train

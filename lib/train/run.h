@@ -1,0 +1,42 @@
+// A training run from beginning to end: folder, resume, the loop, logs, checkpoints.
+//
+//   RUN/recipe.yaml                     the effective recipe
+//   RUN/metrics.jsonl, timing.jsonl     train/metrics.h
+//   RUN/events.out.tfevents.*           train/tensorboard.h
+//   RUN/checkpoints/step-*              train/checkpoint.h
+//   RUN/errors.jsonl                    samples that could not be read, if any
+// Thread-safety: one thread; every rank of the world calls run().
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "base/progress.h"
+#include "dist/world.h"
+#include "io/manifest.h"
+#include "train/recipe.h"
+
+namespace vfm::train {
+
+struct RunOptions {
+  Recipe recipe;       ///< not yet fitted to the data
+  std::string data;    ///< folder of latents (data/latents.h)
+  std::string out;     ///< RUN; made if need be
+  bool force = false;  ///< forget what is in RUN and begin again
+  int threads = 0;     ///< of this rank; 0: as OpenMP decides
+};
+
+/// Trains, or continues where RUN's newest good checkpoint ends, up to recipe.train.steps. Rank 0
+/// writes one manifest record a checkpoint, when it is durable; a run that is already at its end
+/// writes that of its last one. After SIGUSR1 (base/stop.h) it saves at the end of the step and
+/// returns. Returns the number of samples that could not be read. Throws Error{usage} if recipe,
+/// data and what is in RUN do not fit; Stopped after a signal to stop.
+long run(const RunOptions& options, dist::World& world, io::ManifestWriter& manifest,
+         Progress& progress);
+
+/// What such a run would cost, as text: parameters, tokens and FLOPs a step, memory. Nothing is
+/// built or written. Without `data` ("") the recipe must name the channels, and one sample is taken
+/// to fill a pack.
+std::string describe(Recipe recipe, const std::string& data, int ranks);
+
+}  // namespace vfm::train

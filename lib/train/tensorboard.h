@@ -1,0 +1,39 @@
+// TensorBoard event files: scalars only.
+//
+// A file is a sequence of TFRecords (length, masked CRC-32C of it, data, masked CRC-32C of them),
+// each an Event message of tensorflow/core/util/event.proto, encoded by hand: four fields are all
+// we need. Each run of the program writes a new file, as TensorBoard expects; a resumed run first
+// says from which step on earlier files no longer hold (SessionLog START). Thread-safety: one
+// thread at a time. SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "io/file.h"
+
+namespace vfm::train {
+
+/// CRC-32C (Castagnoli): reflected polynomial 0x82f63b78.
+std::uint32_t crc32c(std::string_view bytes);
+/// One framed record.
+std::string make_tfrecord(std::string_view data);
+
+class EventWriter {
+ public:
+  /// Creates DIR/events.out.tfevents.TIME.HOST.N, N the first free number. `first_step` > 0
+  /// continues an earlier run there.
+  EventWriter(const std::string& directory, const std::string& host, std::int64_t first_step);
+
+  /// One event with these (tag, value) pairs, at the present time. Written at once.
+  void scalars(std::int64_t step, const std::vector<std::pair<std::string, double>>& values);
+  const std::string& path() const { return file_.path(); }
+
+ private:
+  io::File file_;
+};
+
+}  // namespace vfm::train

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/trainer.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/stop.h"
+#include "train/schedule.h"
+
+namespace vfm::train {
+namespace {
+
+data::PackOptions pack_options(const DataRecipe& recipe) {
+  data::PackOptions options;
+  options.tokens = recipe.tokens;
+  options.window = recipe.window;
+  return options;
+}
+
+/// Sums gradients over ranks, many small ones in one message.
+void reduce_gradients(dist::World& world, const nn::ParameterList& parameters) {
+  if (world.size() == 1) return;
+  constexpr std::size_t kMessage = std::size_t{4} << 20;  // floats
+  std::vector<float> message;
+  for (std::size_t begin = 0, end = 0; begin < parameters.size(); begin = end) {
+    message.clear();
+    while (end < parameters.size() && (message.empty() || message.size() < kMessage)) {
+      const std::span<const float> gradient = parameters[end++]->grad.floats();
+      message.insert(message.end(), gradient.begin(), gradient.end());
+    }
+    world.all_reduce_sum(std::span<float>(message));
+    const float* from = message.data();
+    for (std::size_t i = begin; i < end; ++i) {
+      const std::span<float> gradient = parameters[i]->grad.floats();
+      std::copy(from, from + gradient.size(), gradient.begin());
+      from += gradient.size();
+    }
+  }
+}
+
+/// Sums over ranks of what each knows alone.
+void reduce_result(dist::World& world, StepResult& result) {
+  std::array<double, 6> sums = {result.loss.image_sum,        result.loss.image_elements,
+                                result.loss.video_sum,        result.loss.video_elements,
+                                stop_signal() != 0 ? 1.0 : 0, wind_up_requested() ? 1.0 : 0};
+  world.all_reduce_sum(std::span<double>(sums));
+  result.loss = {sums[0], sums[1], sums[2], sums[3]};
+  result.stop = sums[4] > 0;
+  result.wind_up = sums[5] > 0;
+}
+
+}  // namespace
+
+Json RunState::to_json() const {
+  return {{"step", step},     {"updates", updates}, {"skips_in_row", skips_in_row},
+          {"tokens", tokens}, {"samples", samples}, {"epoch", data.epoch},
+          {"pack", data.pack}};
+}
+
+RunState RunState::from_json(const Json& value, std::string_view what) {
+  RunState state;
+  state.step = need_integer(value, "step", what);
+  state.updates = need_integer(value, "updates", what);
+  state.skips_in_row = need_integer(value, "skips_in_row", what);
+  state.tokens = need_integer(value, "tokens", what);
+  state.samples = need_integer(value, "samples", what);
+  state.data.epoch = static_cast<std::uint32_t>(need_integer(value, "epoch", what));
+  state.data.pack = static_cast<std::uint64_t>(need_integer(value, "pack", what));
+  return state;
+}
+
+Trainer::Trainer(const Recipe& recipe, const Dataset& data, dist::World& world)
+    : recipe_(recipe),
+      data_(data),
+      world_(world),
+      model_(recipe.model.dit, recipe.train.seed, recipe.compute()),
+      optimizer_(recipe.optimizer, recipe.ema, model_.parameters()),
+      order_(data.tokens(recipe.model.dit), recipe.train.seed, pack_options(recipe.data)) {
+  model_.set_recompute(recipe.model.recompute);
+}
+
+Trainer::~Trainer() = default;
+
+StepResult Trainer::train_step() {
+  StepResult result;
+  const auto begin = std::chrono::steady_clock::now();
+  const StepData data = take_data();
+  result.data_seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  result.flops = data.flops;
+
+  nn::zero_gradients(model_.parameters());
+  for (const NoisyBatch& batch : data.batches) {
+    ops::Tape tape;
+    const Tensor output = model_.forward(tape, batch.input);
+    const Loss loss = diffusion_loss(output, batch, recipe_.diffusion.loss_scale);
+    tape.backward(output, loss.seed);
+    result.loss += loss.sums;
+  }
+  reduce_gradients(world_, model_.parameters());
+  reduce_result(world_, result);
+  if (result.loss.elements() == 0)
+    fail("none of the samples of step {} could be read", state_.step + 1);
+
+  const double per_element = 1 / result.loss.elements();
+  const double clip = recipe_.optimizer.clip;
+  result.gradient_norm = optimizer_.gradient_norm() * per_element;
+  result.learning_rate =
+      learning_rate(recipe_.optimizer, recipe_.schedule, state_.step, recipe_.train.steps);
+  result.skipped = !std::isfinite(result.gradient_norm) || !std::isfinite(result.loss.mean());
+  if (!result.skipped) {
+    const double shrink = clip > 0 ? std::min(1.0, clip / result.gradient_norm) : 1.0;
+    optimizer_.update(result.learning_rate, per_element * shrink);
+  }
+
+  ++state_.step;
+  state_.updates = optimizer_.updates;
+  state_.skips_in_row = result.skipped ? state_.skips_in_row + 1 : 0;
+  state_.tokens += data.tokens;
+  state_.samples += data.samples;
+  state_.data = data.after;
+  if (state_.skips_in_row > recipe_.optimizer.max_skips)
+    fail(
+        "the gradient was not finite in {} steps in a row, up to step {}: lower 'optimizer.lr', or "
+        "go back to an earlier checkpoint",
+        state_.skips_in_row, state_.step);
+  return result;
+}
+
+void Trainer::restore(const RunState& state) {
+  if (ahead_.valid()) ahead_.get();
+  state_ = state;
+  optimizer_.updates = state.updates;
+  optimizer_.mark_changed();
+  order_.seek(state.data);
+}
+
+/// The data of this step; and begins to prepare the next step's while this one is computed.
+Trainer::StepData Trainer::take_data() {
+  const auto step = static_cast<std::uint32_t>(state_.step);
+  StepData data = ahead_.valid() ? ahead_.get() : prepare(step);
+  for (const auto& [key, message] : data.failures)
+    if (failures_.emplace(key, message).second) log_warning("left out: {}", message);
+  ahead_ = std::async(std::launch::async, [this, step] { return prepare(step + 1); });
+  return data;
+}
+
+Trainer::StepData Trainer::prepare(std::uint32_t step) {
+  StepData data;
+  std::vector<data::Pack> packs;
+  std::vector<std::string> keys;
+  for (int i = 0; i < recipe_.data.packs; ++i) {
+    for (const std::size_t sample : packs.emplace_back(order_.next())) {
+      const data::Entry& entry = data_.entry(sample);
+      keys.push_back(entry.key);
+      data.tokens += token_count(entry, recipe_.model.dit);
+      data.flops += sample_flops(entry);
+    }
+  }
+  data.samples = static_cast<std::int64_t>(keys.size());
+  data.after = order_.position();
+  const std::uint64_t seed = recipe_.train.seed;
+  const std::vector<double> sigmas = draw_sigmas(recipe_.diffusion, seed, step, keys);
+
+  BatchBuilder builder(recipe_.model.dit);
+  int in_forward = 0;
+  std::size_t place = 0;  // in the order of the whole step
+  const auto finish_batch = [&] {
+    if (builder.samples() > 0) data.batches.push_back(builder.build());
+    builder = BatchBuilder(recipe_.model.dit);
+    in_forward = 0;
+  };
+  for (std::size_t p = 0; p < packs.size(); place += packs[p++].size()) {
+    if (static_cast<int>(p) % world_.size() != world_.rank()) continue;
+    for (std::size_t i = 0; i < packs[p].size(); ++i) {
+      const std::string& key = keys[place + i];
+      try {
+        const CleanSample sample = data_.read(packs[p][i]);
+        builder.add(sample, sample_sigma(recipe_.diffusion, sigmas[place + i], sample.frames),
+                    drop_text(recipe_.diffusion, seed, step, key),
+                    Random(seed, Purpose::noise, step, random_key(key)));
+      } catch (const Stopped&) {
+        throw;
+      } catch (const Error& error) {
+        data.failures.emplace_back(key, error.what());
+      }
+    }
+    if (++in_forward == recipe_.data.micro_packs) finish_batch();
+  }
+  finish_batch();
+  return data;
+}
+
+double Trainer::sample_flops(const data::Entry& sample) {
+  const std::int64_t tokens = token_count(sample, recipe_.model.dit);
+  const auto [found, fresh] = flops_.try_emplace({tokens, sample.text_tokens}, 0.0);
+  if (fresh)
+    found->second =
+        static_cast<double>(tokens) *
+        models::dit_cost(recipe_.model.dit, static_cast<double>(tokens),
+                         std::max(1, sample.text_tokens), static_cast<double>(recipe_.data.tokens),
+                         recipe_.compute(), recipe_.model.recompute)
+            .flops_per_token;
+  return found->second;
+}
+
+}  // namespace vfm::train

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/validation.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/error.h"
+#include "base/log.h"
+
+namespace vfm::train {
+
+Validation::Validation(const Recipe& recipe, const Dataset& data, std::string split)
+    : data_(data), sigmas_(recipe.validation.sigmas), split_(std::move(split)) {
+  std::vector<std::size_t> by_key(data.size());
+  std::iota(by_key.begin(), by_key.end(), std::size_t{0});
+  std::sort(by_key.begin(), by_key.end(),
+            [&](std::size_t a, std::size_t b) { return data.entry(a).key < data.entry(b).key; });
+  const std::size_t count =
+      std::min(by_key.size(), static_cast<std::size_t>(recipe.validation.samples));
+  std::vector<std::size_t> chosen;
+  std::vector<std::int64_t> lengths;
+  for (std::size_t i = 0; i < count; ++i) {
+    chosen.push_back(by_key[i * by_key.size() / count]);
+    lengths.push_back(token_count(data.entry(chosen.back()), recipe.model.dit));
+  }
+  data::PackOptions options;
+  options.tokens = recipe.data.tokens;
+  packs_ = data::plan_packs(lengths, options);
+  for (data::Pack& pack : packs_)
+    for (std::size_t& i : pack)
+      i = chosen[i];
+}
+
+NoisyBatch Validation::make_batch(const data::Pack& pack, std::size_t level,
+                                  const models::DitConfig& config) const {
+  BatchBuilder builder(config);
+  for (const std::size_t i : pack) {
+    try {
+      const CleanSample sample = data_.read(i);
+      // Seed 0 and the level's number instead of the run's seed and step: the same noise for
+      // everyone.
+      const Random noise(0, Purpose::validation, static_cast<std::uint32_t>(level),
+                         random_key(sample.key));
+      builder.add(sample, sigmas_[level], false, noise);
+    } catch (const Error& error) {
+      log_debug("left out of validation: {}", error.what());
+    }
+  }
+  return builder.build();
+}
+
+Json Validation::run(const models::Dit& model, dist::World& world) const {
+  std::vector<double> sums(2 * sigmas_.size());  // sum and number of elements of each level
+  std::size_t job = 0;
+  for (std::size_t level = 0; level < sigmas_.size(); ++level) {
+    for (const data::Pack& pack : packs_) {
+      if (job++ % static_cast<std::size_t>(world.size()) != static_cast<std::size_t>(world.rank()))
+        continue;
+      const NoisyBatch batch = make_batch(pack, level, model.config());
+      if (batch.elements.empty()) continue;
+      ops::Tape tape(false);
+      const LossSums loss = diffusion_loss(model.forward(tape, batch.input), batch, 0).sums;
+      sums[2 * level] += loss.image_sum + loss.video_sum;
+      sums[2 * level + 1] += loss.elements();
+    }
+  }
+  world.all_reduce_sum(std::span<double>(sums));
+  Json levels = Json::object();
+  double total = 0;
+  for (std::size_t level = 0; level < sigmas_.size(); ++level) {
+    if (sums[2 * level + 1] == 0) fail("none of the samples for validation could be read");
+    const double loss = sums[2 * level] / sums[2 * level + 1];
+    levels[fmt::format("{}", sigmas_[level])] = loss;
+    total += loss;
+  }
+  std::size_t samples = 0;
+  for (const data::Pack& pack : packs_)
+    samples += pack.size();
+  return {{"val_loss", total / static_cast<double>(sigmas_.size())},
+          {"val_split", split_},
+          {"val_samples", samples},
+          {"val_sigmas", levels}};
+}
+
+}  // namespace vfm::train

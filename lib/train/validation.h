@@ -1,0 +1,36 @@
+// Validation loss that means the same at every step and in every run: fixed samples, fixed noise
+// levels, fixed noise, no weights on top (training with a learned weight shows negative losses;
+// this is a mean of squares). SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "base/json.h"
+#include "data/packing.h"
+#include "dist/world.h"
+#include "train/dataset.h"
+
+namespace vfm::train {
+
+class Validation {
+ public:
+  /// Takes recipe.validation.samples samples of `data`, evenly over its keys in sorted order;
+  /// `split` is what the record calls them. Keeps the reference.
+  Validation(const Recipe& recipe, const Dataset& data, std::string split);
+
+  /// {"val_loss":…, "val_split":…, "val_samples":…, "val_sigmas":{"0.1":…}}: the mean of
+  /// lambda(sigma) (D - x0)^2 per noise level, and the mean over levels. A collective: every rank
+  /// takes its share. Samples that cannot be read are left out.
+  Json run(const models::Dit& model, dist::World& world) const;
+
+ private:
+  NoisyBatch make_batch(const data::Pack& pack, std::size_t level,
+                        const models::DitConfig& config) const;
+
+  const Dataset& data_;
+  std::vector<double> sigmas_;
+  std::string split_;
+  std::vector<data::Pack> packs_;  ///< indices into data_
+};
+
+}  // namespace vfm::train

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/optimizer.h"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "train/schedule.h"
+
+using namespace vfm;
+using namespace vfm::train;
+
+namespace {
+
+nn::Parameter make_parameter(const std::string& name, std::vector<float> values, bool decay) {
+  nn::Parameter parameter;
+  parameter.name = name;
+  parameter.value = Tensor::from(values, {static_cast<std::int64_t>(values.size())});
+  parameter.grad = Tensor::zeros(parameter.value.shape());
+  parameter.decay = decay;
+  return parameter;
+}
+
+void set(const Tensor& tensor, const std::vector<float>& values) {
+  std::copy(values.begin(), values.end(), tensor.floats().begin());
+}
+
+void check_near(const Tensor& tensor, const std::vector<double>& expected) {
+  for (std::size_t i = 0; i < expected.size(); ++i)
+    CHECK(tensor.floats()[i] == Approx(expected[i]).epsilon(2e-7).margin(2e-9));
+}
+
+}  // namespace
+
+TEST_CASE("optimizer: three steps of AdamW as PyTorch computes them") {
+  // torch 2.15, torch.optim.AdamW(lr=1e-2, betas=(.9,.99), eps=1e-8), float32; weight decay 0.1 for
+  // the first tensor, 0 for the second.
+  nn::Parameter p = make_parameter("p", {0.5f, -1.25f, 2.0f, 0.001f}, true);
+  nn::Parameter q = make_parameter("q", {3.0f, -0.75f}, false);
+  const nn::ParameterList list = {&p, &q};
+  OptimizerRecipe recipe;
+  recipe.weight_decay = 0.1;
+  EmaRecipe ema;
+  ema.mode = "off";
+  Optimizer optimizer(recipe, ema, list);
+  const std::vector<std::vector<float>> p_grads = {
+      {0.1f, -0.2f, 0.0f, 5.0f}, {-0.3f, 0.4f, 1e-6f, -2.5f}, {0.2f, 0.1f, -3.0f, 0.25f}};
+  const std::vector<std::vector<float>> q_grads = {{1.0f, -1e-4f}, {0.5f, 2e-4f}, {-0.25f, 0.0f}};
+  const std::vector<std::vector<double>> p_values = {
+      {0.4895000159740448, -1.2387499809265137, 1.9980000257492065, -0.00900100078433752},
+      {0.4939434826374054, -1.2411673069000244, 1.9886807203292847, -0.011658993549644947},
+      {0.49326184391975403, -1.2440853118896484, 1.993051528930664, -0.013998211361467838}};
+  const std::vector<std::vector<double>> q_values = {{2.990000009536743, -0.7400010228157043},
+                                                     {2.980665445327759, -0.7436568737030029},
+                                                     {2.975010633468628, -0.7464892268180847}};
+  for (std::size_t step = 0; step < 3; ++step) {
+    set(p.grad, p_grads[step]);
+    set(q.grad, q_grads[step]);
+    const std::uint64_t version = p.version;
+    optimizer.update(1e-2, 1.0);
+    check_near(p.value, p_values[step]);
+    check_near(q.value, q_values[step]);
+    CHECK(p.version > version);
+  }
+  CHECK(optimizer.updates == 3);
+}
+
+TEST_CASE("optimizer: the norm is over all gradients, and a scale multiplies them") {
+  nn::Parameter p = make_parameter("p", {1, 2, 3}, true), q = make_parameter("q", {4}, true);
+  const nn::ParameterList list = {&p, &q};
+  EmaRecipe ema;
+  Optimizer a({}, ema, list);
+  set(p.grad, {3, 0, 0});
+  set(q.grad, {4});
+  CHECK(a.gradient_norm() == 5.0);
+
+  nn::Parameter r = make_parameter("r", {1, 2, 3}, true);
+  const nn::ParameterList other = {&r};
+  Optimizer b({}, ema, other);
+  set(p.grad, {8, -4, 2});
+  set(r.grad, {4, -2, 1});
+  a.update(1e-3, 0.5);
+  b.update(1e-3, 1.0);
+  CHECK(std::equal(p.value.floats().begin(), p.value.floats().end(), r.value.floats().begin()));
+  q.grad.floats()[0] = std::nanf("");
+  CHECK(std::isnan(a.gradient_norm()));
+}
+
+TEST_CASE("optimizer: the average follows the weights") {
+  nn::Parameter p = make_parameter("p", {1.0f}, false);
+  const nn::ParameterList list = {&p};
+  EmaRecipe ema;
+  ema.decay = 0.5;
+  Optimizer optimizer({}, ema, list);
+  double mean = 1.0;
+  for (int n = 1; n <= 20; ++n) {
+    set(p.grad, {1.0f});
+    optimizer.update(0.1, 1.0);
+    const double beta = std::min(0.5, (1.0 + n) / (10.0 + n));
+    mean = beta * mean + (1 - beta) * p.value.floats()[0];
+    CHECK(optimizer.ema[0].floats()[0] == Approx(mean).epsilon(1e-5));
+  }
+  const float raw = p.value.floats()[0], average = optimizer.ema[0].floats()[0];
+  optimizer.swap_ema();
+  CHECK(p.value.floats()[0] == average);
+  optimizer.swap_ema();
+  CHECK(p.value.floats()[0] == raw);
+  CHECK(optimizer.ema[0].floats()[0] == average);
+}
+
+TEST_CASE("optimizer: power-function averages have the gamma of the paper") {
+  // Karras et al. 2024, table in appendix C: sigma_rel 0.05, 0.10, 0.20 -> gamma 16.97, 6.94, ...
+  CHECK(power_ema_gamma(0.05) == Approx(16.97).margin(0.01));
+  CHECK(power_ema_gamma(0.10) == Approx(6.94).margin(0.01));
+  EmaRecipe ema;
+  ema.mode = "power";
+  ema.length = 0.1;
+  CHECK(ema_beta(ema, 1) == 0.0);  // the first weights replace the initial ones
+  CHECK(ema_beta(ema, 1000) == Approx(std::pow(0.999, power_ema_gamma(0.1) + 1)));
+}
+
+TEST_CASE("schedule: warm-up, then constant, line or half cosine") {
+  OptimizerRecipe optimizer;
+  optimizer.lr = 2.0;
+  ScheduleRecipe schedule;
+  schedule.warmup = 4;
+  schedule.final = 0.05;
+  const auto rate = [&](std::int64_t step) { return learning_rate(optimizer, schedule, step, 25); };
+  CHECK(rate(0) == 0.5);
+  CHECK(rate(3) == 2.0);
+  CHECK(rate(4) == 2.0);
+  CHECK(rate(24) == 2.0);
+  schedule.shape = "linear";
+  CHECK(rate(4) == 2.0);
+  CHECK(rate(14) == Approx(2.0 * (0.05 + 0.95 * 0.5)));
+  CHECK(rate(24) == Approx(0.1));
+  schedule.shape = "cosine";
+  CHECK(rate(4) == 2.0);
+  CHECK(rate(9) == Approx(2.0 * (0.05 + 0.95 * 0.5 * (1 + std::sqrt(0.5)))));
+  CHECK(rate(24) == Approx(0.1));
+  CHECK(rate(1000) == Approx(0.1));  // a run continued beyond its planned end
+  schedule.warmup = 0;
+  CHECK(rate(0) == 2.0);
+  CHECK(learning_rate(optimizer, schedule, 0, 1) == 2.0);
+}

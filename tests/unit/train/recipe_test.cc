@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/recipe.h"
+
+#include <catch2/catch.hpp>
+
+#include "base/error.h"
+
+using namespace vfm;
+using namespace vfm::train;
+
+namespace {
+
+Recipe from_yaml(const std::string& text) {
+  const auto settings = parse_yaml(text, "'r.yaml'");
+  return make_recipe(settings);
+}
+
+std::string error_of(const std::string& text) {
+  try {
+    from_yaml(text);
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::usage);
+    return error.what();
+  }
+  return "accepted";
+}
+
+}  // namespace
+
+TEST_CASE("recipe: YAML and overrides fill the struct, later ones win") {
+  std::vector<Setting> settings = parse_yaml(
+      "optimizer:\n  lr: 2e-3\n  beta2: 0.95\nvalidation: {sigmas: [0.5, 2], samples: 8}\n"
+      "model:\n  patch_size: [1, 4, 4]\n  learnable_positions: false\n",
+      "'r.yaml'");
+  settings.push_back(parse_override("optimizer.lr=1e-3"));
+  settings.push_back(parse_override("schedule.shape=cosine"));
+  const Recipe recipe = make_recipe(settings);
+  CHECK(recipe.optimizer.lr == 1e-3);
+  CHECK(recipe.optimizer.beta2 == 0.95);
+  CHECK(recipe.optimizer.beta1 == 0.9);
+  CHECK(recipe.validation.sigmas == std::vector<double>{0.5, 2});
+  CHECK(recipe.model.dit.patch_size == std::array<int, 3>{1, 4, 4});
+  CHECK_FALSE(recipe.model.dit.learnable_positions);
+  CHECK(recipe.schedule.shape == "cosine");
+}
+
+TEST_CASE("recipe: an unknown key is named with its line and the nearest key") {
+  CHECK(error_of("train:\n  steps: 5\noptimizer:\n  learning: 1\n  weight_dekay: 0\n") ==
+        "unknown key 'optimizer.learning' in line 4 of 'r.yaml'; did you mean 'optimizer.lr'?");
+  CHECK(error_of("optimizer:\n  weight_dekay: 0\n") ==
+        "unknown key 'optimizer.weight_dekay' in line 2 of 'r.yaml'; did you mean "
+        "'optimizer.weight_decay'?");
+  CHECK(error_of("optimiser:\n  lr: 1\n").find("did you mean 'optimizer.lr'?") !=
+        std::string::npos);
+  CHECK(error_of("lr: 1\n").find("did you mean 'optimizer.lr'?") != std::string::npos);
+}
+
+TEST_CASE("recipe: a value out of range names the field and what is allowed") {
+  CHECK(error_of("optimizer: {lr: -1}") ==
+        "'optimizer.lr' in line 1 of 'r.yaml' is '-1', must be a number above 0");
+  CHECK(error_of("optimizer: {lr: fast}") ==
+        "'optimizer.lr' in line 1 of 'r.yaml' is 'fast', must be a number above 0");
+  CHECK(error_of("optimizer: {lr: nan}").find("must be a number above 0") != std::string::npos);
+  CHECK(error_of("diffusion: {text_dropout: 1.5}") ==
+        "'diffusion.text_dropout' in line 1 of 'r.yaml' is '1.5', must be a number of at least 0 "
+        "and at most 1");
+  CHECK(error_of("train:\n  steps: 1.5").find("a whole number of at least 1") != std::string::npos);
+  CHECK(error_of("train: {steps: 99999999999999999999}").find("a whole number") !=
+        std::string::npos);
+  CHECK(error_of("train: {steps: [1]}").find("must be") != std::string::npos);
+  CHECK(error_of("model: {recompute: yes}") ==
+        "'model.recompute' in line 1 of 'r.yaml' is 'yes', must be true or false");
+  CHECK(error_of("schedule: {shape: zigzag}").find("one of constant, linear, cosine") !=
+        std::string::npos);
+  CHECK(error_of("model: {patch_size: [1, 2]}").find("a list of 3 numbers") != std::string::npos);
+  CHECK(error_of("validation: {sigmas: []}").find("a list") != std::string::npos);
+  CHECK(error_of("diffusion: {sigma_min: 90}").find("at most 'diffusion.sigma_max'") !=
+        std::string::npos);
+}
+
+TEST_CASE("recipe: what is not YAML, or no recipe, is refused with its line") {
+  CHECK(error_of("train: [1, 2\n").find("is not YAML: line") != std::string::npos);
+  CHECK(error_of("- 1\n- 2\n").find("expected 'key: value' pairs") != std::string::npos);
+  CHECK(error_of("train: 5\n").find("unknown key 'train'") != std::string::npos);
+  CHECK(error_of("train: {steps: 5, steps: 6}").find("given twice") != std::string::npos);
+  CHECK(error_of("train: {steps: }").find("has no value") != std::string::npos);
+  CHECK(error_of("train: {steps: {a: 1}}").find("unknown key 'train.steps.a'") !=
+        std::string::npos);
+  CHECK(error_of("a: &a {b: &b {c: &c {d: &d {e: &e {f: 1}}}}}").find("pairs") !=
+        std::string::npos);
+  // A small text that means a huge tree, and one that contains itself.
+  std::string laughs = "a0: &a0 {x: 1, y: 2}\n";
+  for (int i = 1; i < 4; ++i) {
+    laughs += fmt::format("a{}: &a{} {{", i, i);
+    for (int j = 0; j < 50; ++j)
+      laughs += fmt::format("k{}: *a{}, ", j, i - 1);
+    laughs += "z: 1}\n";
+  }
+  CHECK(error_of(laughs) != "accepted");
+  CHECK(error_of("a: &a {b: *a}") != "accepted");
+  CHECK(error_of("").find("accepted") != std::string::npos);  // all defaults
+  CHECK(error_of("model:\n").find("accepted") != std::string::npos);
+  CHECK(error_of(std::string(2 << 20, '#')).find("longer than 1 MiB") != std::string::npos);
+  CHECK_THROWS_AS(parse_override("optimizer.lr"), Error);
+  CHECK_THROWS_AS(parse_override("=1"), Error);
+  CHECK_THROWS_AS(parse_override("a={b: 1}"), Error);
+}
+
+TEST_CASE("recipe: printed and read back it is the same") {
+  const Recipe recipe = from_yaml(
+      "optimizer: {lr: 0.1234567890123456, eps: 1e-10}\ndiffusion: {p_mean: 0.7}\n"
+      "train: {seed: 18446744073709551615}\nmodel: {rope_scale: [2.5, 1, 1]}\n");
+  const std::string text = to_yaml(recipe);
+  CHECK(to_yaml(from_yaml(text)) == text);
+  CHECK(recipe.train.seed == 18446744073709551615ull);
+  CHECK(text.find("lr: 0.1234567890123456\n") != std::string::npos);
+}
+
+TEST_CASE("recipe: a run may go on with other lengths, not with another model") {
+  const Recipe before = from_yaml("train: {steps: 100}");
+  CHECK(changed_settings(to_json(before), from_yaml("train: {steps: 200, log_every: 7, keep: 5}\n"
+                                                    "model: {recompute: true}"))
+            .empty());
+  const auto changes =
+      changed_settings(to_json(before), from_yaml("optimizer: {lr: 1}\nmodel: {num_layers: 3}"));
+  CHECK(changes ==
+        std::vector<std::string>{"model.num_layers: 28 -> 3", "optimizer.lr: 0.0001 -> 1.0"});
+}

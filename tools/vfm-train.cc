@@ -1,0 +1,108 @@
+// vfm-train: latents in, a trained video model out.
+// SPDX-License-Identifier: Apache-2.0
+#include <sched.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <thread>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "cli/options.h"
+#include "cli/runner.h"
+#include "dist/world.h"
+#include "train/run.h"
+
+namespace {
+
+using namespace vfm;
+
+/// Processors that process `pid` (0: this one) may run on.
+int usable_processors(pid_t pid) {
+  cpu_set_t set;
+  if (::sched_getaffinity(pid, sizeof set, &set) != 0) return 0;
+  return CPU_COUNT(&set);
+}
+
+/// Without -j: a launcher that binds ranks to processors has chosen; else ranks share the machine.
+int threads_per_rank(int jobs, const cli::Launch& launch) {
+  if (jobs > 0) return jobs;
+  const int mine = usable_processors(0);
+  const bool bound = launch.ranks > 1 && mine < usable_processors(::getppid());
+  return std::max(1, bound ? mine : mine / std::max(1, launch.local_ranks));
+}
+
+class TrainTool : public cli::Tool {
+ public:
+  std::string name() const override { return "vfm-train"; }
+  std::string description() const override {
+    return "Train a video diffusion transformer on latents, or go on where it stopped.";
+  }
+  std::string example() const override {
+    return "vfm-train recipe.yaml train.steps=2000 --data latents --out run";
+  }
+  std::string version_details() const override {
+    return dist::has_mpi() ? "MPI: yes\n" : "MPI: no\n";
+  }
+  bool long_running() const override { return true; }
+
+  void add_options(CLI::App& app) override {
+    app.add_option("recipe", recipe_, "what to train and how, in YAML")
+        ->type_name("RECIPE.yaml")
+        ->required();
+    app.add_option("settings", settings_, "section.key=value: overrides the recipe")
+        ->type_name("KEY=VALUE");
+    app.add_option("--data", options_.data, "latents that vfm-pack wrote")->type_name("DIR");
+    app.add_option("-o,--out,--output", options_.out, "the run: checkpoints and logs")
+        ->type_name("DIR");
+    app.add_flag("--force", options_.force, "begin again, replacing an earlier run in DIR");
+    app.add_flag("--dry-run", dry_run_, "print parameters, FLOPs and memory; train nothing");
+    app.add_flag("--print-config", print_config_, "print the effective recipe; train nothing");
+    app.add_option("-j,--jobs", jobs_, "threads of each process (default: processors/processes)")
+        ->type_name("N")
+        ->check(CLI::Range(1, 4096));
+  }
+
+  void check() override {
+    options_.recipe = train::load_recipe(recipe_, settings_);
+    if (dry_run_ || print_config_) return;
+    if (options_.data.empty()) fail_usage("--data DIR is needed: the folder that vfm-pack wrote");
+    if (options_.out.empty()) fail_usage("--out DIR is needed: where the run is kept");
+  }
+
+  long run(cli::Context& context) override {
+    if (print_config_) cli::print(train::to_yaml(options_.recipe));
+    if (dry_run_) cli::print(train::describe(options_.recipe, options_.data, context.launch.ranks));
+    if (dry_run_ || print_config_) return 0;
+    options_.threads = threads_per_rank(jobs_, context.launch);
+    const auto world = context.launch.ranks > 1 ? dist::mpi_world() : dist::self_world();
+    io::ManifestWriter manifest;
+    try {
+      return train::run(options_, *world, manifest, context.progress);
+    } catch (const Stopped&) {
+      throw;
+    } catch (const std::exception& error) {
+      if (world->size() == 1) throw;
+      // The other ranks would wait for this one for ever.
+      log_error("{} (rank {} on host {})", error.what(), world->rank(), world->host());
+      const auto* known = dynamic_cast<const Error*>(&error);
+      world->abort(known && known->kind() == ErrorKind::usage ? 2 : 1);
+      throw;
+    }
+  }
+
+ private:
+  std::string recipe_;
+  std::vector<std::string> settings_;
+  train::RunOptions options_;
+  bool dry_run_ = false, print_config_ = false;
+  int jobs_ = 0;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  TrainTool tool;
+  return vfm::cli::run(argc, argv, tool);
+}
