@@ -7,9 +7,8 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
-#include <vector>
+#include <string_view>
 
 #include "base/rational.h"
 #include "media/frame.h"
@@ -18,53 +17,69 @@ namespace vfm::media {
 
 /// What the container and codec say of the chosen stream.
 struct StreamInfo {
-  int stream = -1;              ///< index in the container
-  std::string codec;            ///< FFmpeg's name: "h264"
-  std::string pixel_format;     ///< FFmpeg's name: "yuv420p10le"
-  int width = 0, height = 0;    ///< coded
-  Rational sample_aspect{1, 1};
-  int rotation = 0;             ///< clockwise degrees to show it upright: 0, 90, 180, 270
+  int stream = -1;               ///< index in the container
+  std::string container;         ///< FFmpeg's name: "mov,mp4,m4a,3gp,3g2,mj2"
+  std::string codec;             ///< FFmpeg's name: "h264"
+  std::string pixel_format;      ///< FFmpeg's name: "yuv420p10le"
+  int width = 0, height = 0;     ///< coded
+  Rational sample_aspect{1, 1};  ///< of the stored picture; a quarter turn inverts it
+  int rotation = 0;              ///< clockwise degrees to show it upright: 0, 90, 180, 270
+  bool mirror = false;           ///< flip left to right before the rotation
   int display_width = 0, display_height = 0;  ///< after rotation and sample aspect, rounded
   Rational time_base;
-  Rational frame_rate;          ///< average; 0/1 if unknown
-  double duration = 0;          ///< seconds by the container; 0 if unknown
-  std::int64_t frames = 0;      ///< by the container; 0 if unknown
-  bool image = false;           ///< a still picture file
+  Rational frame_rate;      ///< average; 0/1 if unknown
+  double duration = 0;      ///< seconds by the container; 0 if unknown
+  std::int64_t frames = 0;  ///< by the container; 0 if unknown
+  bool image = false;       ///< a still picture file: one frame
   bool has_audio = false;
-  std::string audio_codec;
+  std::string audio_codec;  ///< of the audio stream a player would choose
 };
 
 struct DecodeOptions {
-  int stream = -1;   ///< container index; -1: the one a player would choose (never cover art)
-  int threads = 1;   ///< decoder threads; the frames do not depend on it
+  int stream = -1;  ///< container index; -1: the one a player would choose (never cover art)
+  int threads = 1;  ///< decoder threads; the frames do not depend on it
   bool keyframes_only = false;
   /// Decoders may drop to this for scaled-down analysis; never changes frame count or timing.
   bool skip_loop_filter = false;
 };
 
+/// Frames carry their stored size, so a stream that changes resolution is no error. Samples that
+/// are not 8 bits or not of a PixelLayout are converted to the nearest layout, bit-exactly; alpha
+/// is dropped.
+///
+/// Time: pts is the container's, edit lists honoured. A frame without one, or not after the frame
+/// before it, follows that frame by its duration. duration is the gap to the next frame; for the
+/// last one what the container says, else the gap before it, else 1/frame_rate.
+///
+/// Still pictures (jpeg, png, webp, bmp, tiff, a GIF of one picture...) are videos of one frame.
+/// Honours base/stop.h: any call may throw Stopped.
 class Decoder {
  public:
-  /// Opens a path or URL. Throws Error: "cannot open 'x': ...", "'x' has no video stream (only audio)",
-  /// "'x' is empty", ...
+  /// Opens a path or URL ("://" makes a URL). Throws Error: "cannot open 'x': ...", "'x' has no
+  /// video stream (only audio)", "'x' is empty", "'x' is a directory", ...
   explicit Decoder(const std::string& path, const DecodeOptions& options = {});
+  /// Reads a whole file from memory, which must outlive the decoder. `name` is for messages.
+  Decoder(std::string_view bytes, const std::string& name, const DecodeOptions& options = {});
   ~Decoder();
   Decoder(Decoder&&) noexcept;
+  Decoder& operator=(Decoder&&) noexcept;
 
   const StreamInfo& info() const;
-  /// The next frame in presentation order; false at the end. A corrupt packet is skipped and counted,
-  /// decoding goes on after it; throws Error only when nothing can be decoded any more.
+  /// The next frame in presentation order; false at the end. A corrupt packet is skipped and
+  /// counted, decoding goes on after it. Throws Error when the file has no frame that decodes, or
+  /// cannot be read (a lost connection).
   bool next(Frame& frame);
-  /// Next frame returned is the first with pts >= `pts` (decodes from the key frame before it).
+  /// Next frame returned is the first with pts >= `pts`, the same as decoding from the start would
+  /// give (starts at a key frame before it; where that is not safe, at the beginning). Its index is
+  /// 0.
   void seek(std::int64_t pts);
-  /// Packets or frames that could not be decoded so far.
+  /// Packets that could not be decoded, frames decoded with damage, and packets missing from a
+  /// truncated file, so far.
   std::int64_t corrupt() const;
 
  private:
   struct State;
   std::unique_ptr<State> state_;
 };
-
-/// A copy of `frame`'s data in an owner of its own: what to keep when a decoder's buffers are scarce.
-Frame copy_frame(const Frame& frame);
 
 }  // namespace vfm::media

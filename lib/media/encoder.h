@@ -1,52 +1,73 @@
-// Writing video: frames in, one mp4 in memory or in a file out. The bytes depend only on the frames and
-// the options (fixed thread count, no clock, no build strings).
-// Thread-safety: one thread at a time.
-// SPDX-License-Identifier: Apache-2.0
+// Writing video: frames in, one mp4 in memory out. The bytes depend only on the frames and the
+// options (fixed thread count, no clock, no build strings, the same code path on every processor
+// where the encoder offers that). Thread-safety: one thread at a time; different encoders are
+// independent. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/rational.h"
+#include "media/audio.h"
 #include "media/frame.h"
 #include "media/scaler.h"
 
 namespace vfm::media {
 
+/// Quality is x264's CRF scale, 0 best to 51 worst, 18 hardly visible. How each encoder gets it:
+///   libx264 crf; h264_nvenc vbr with cq; libopenh264 quality mode, qmin = qmax; libx265 crf *
+///   28/23; libsvtav1 crf * 35/23; libvpx-vp9 crf * 31/23 (both at most 63); mpeg4 qscale
+///   2^(1+(q-18)/6) in 1..31; ffv1 lossless, ignored.
 struct EncodeOptions {
-  std::string encoder;        ///< FFmpeg's name; empty: the first available of the list in the manual
-  int quality = 18;           ///< CRF-like, 0 best to 51 worst; mapped per encoder
-  std::string preset;         ///< encoder's own; empty: this project's default for it
-  int gop = 0;                ///< frames between key frames at most; 0: a default; GOPs are closed
-  int threads = 1;            ///< part of the bytes: keep fixed
-  int width = 0, height = 0;  ///< of the input frames; odd sizes are kept (4:2:0 pads by one)
+  std::string encoder;  ///< FFmpeg's name; empty: default_encoder()
+  int quality = 18;     ///< 0..51, see above
+  std::string preset;   ///< encoder's own; empty: veryfast (x264, x265), p5 (nvenc), 8 (svtav1)
+  int gop = 0;          ///< frames between key frames at most; 0: two seconds; GOPs are closed
+  int threads = 1;      ///< part of the bytes: keep fixed
+  int width = 0, height = 0;  ///< of the clip; frames of another size are scaled to it
   Rational time_base;         ///< of the frames' pts
-  Rational frame_rate;        ///< nominal
+  Rational frame_rate;        ///< nominal; 0/1 if unknown. Does not change times
   Rational sample_aspect{1, 1};
-  int rotation = 0;           ///< stored as display matrix
+  int rotation = 0;  ///< clockwise, stored as display matrix. Better: rotate_frame first
 };
 
-/// The encoders that this FFmpeg has, of those the project knows, best first.
+/// The encoders that this FFmpeg has, of those the project knows, in the order of default_encoder.
 std::vector<std::string> available_encoders();
 
+/// The first of libx264, libopenh264, h264_nvenc, libx265, libsvtav1, libvpx-vp9, mpeg4 that can be
+/// opened here. Software first: a GPU's bytes depend on the model and its driver. Throws
+/// Error{usage} if there is none.
+std::string default_encoder();
+
+/// The picture is 8-bit 4:2:0 (ffv1: the layout of the first frame), in the first frame's matrix
+/// and range, tagged so. H.264 and HEVC cannot code an odd width or height in 4:2:0, nor crop to
+/// one: the last column or row is repeated once, and coded_width() says so. Without B-frames:
+/// decoding order is display order, so that any reader finds any frame, and the mp4 needs no edit
+/// list for video.
 class Encoder {
  public:
-  /// Throws Error{usage} if the named encoder does not exist here (with the list that does).
+  /// Throws Error{usage} if the encoder does not exist here or does not open (no driver, wrong
+  /// preset), naming those that exist, and for options out of range.
   explicit Encoder(const EncodeOptions& options);
   ~Encoder();
   Encoder(Encoder&&) noexcept;
 
-  /// Frames in order of pts. The first pts becomes time zero; the gaps are kept exactly.
+  /// Frames in order of pts. The first pts becomes time zero; the gaps are kept exactly, and so is
+  /// the duration of the last frame. Throws Error for a pts not after the one before.
   void add(const Frame& frame);
   /// RGB convenience: one frame at `pts`.
   void add(const RgbImage& image, std::int64_t pts);
-  /// Flushes and returns the whole mp4 (moov first).
+  /// Sound for the clip, any time before finish(). An empty track adds nothing.
+  void add_audio(const AudioTrack& track);
+  /// Flushes and returns the whole mp4 (moov first). Throws Error if no frame was added.
   std::string finish();
-  const std::string& encoder_name() const;
+
+  const std::string& encoder_name() const;  ///< "libx264"
+  const std::string& codec_name() const;    ///< "h264"
+  int coded_width() const;                  ///< of the pictures in the mp4
+  int coded_height() const;
 
  private:
   struct State;

@@ -5,31 +5,77 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
 namespace vfm::media {
 
 /// How the planes hold the picture. Everything else is converted on decode.
 enum class PixelLayout {
-  yuv420,    ///< planes Y (w x h), U and V (ceil(w/2) x ceil(h/2)), 8 bits
-  yuv422,    ///< U and V (ceil(w/2) x h)
-  yuv444,    ///< U and V (w x h)
-  gray,      ///< Y only
-  rgb24,     ///< one packed plane, R G B
+  yuv420,  ///< planes Y (w x h), U and V (ceil(w/2) x ceil(h/2)), 8 bits
+  yuv422,  ///< U and V (ceil(w/2) x h)
+  yuv444,  ///< U and V (w x h)
+  gray,    ///< Y only
+  rgb24,   ///< one packed plane, R G B
 };
 
-/// Planes are borrowed from whatever `owner` keeps alive (a decoder's reference-counted buffer), so a
-/// Frame is cheap to copy and safe to keep.
+/// What the numbers mean as colour: code points of ITU-T H.273, which H.264, HEVC, AV1, mp4 and
+/// FFmpeg share. 2 is "not said"; resolve_matrix() then answers as players do.
+struct Color {
+  std::uint8_t primaries = 2;
+  std::uint8_t transfer = 2;
+  std::uint8_t matrix = 2;  ///< 1 BT.709, 5 and 6 BT.601, 9 BT.2020
+  friend bool operator==(const Color&, const Color&) = default;
+};
+
+/// Planes are borrowed from whatever `owner` keeps alive (a decoder's reference-counted buffer), so
+/// a Frame is cheap to copy and safe to keep.
+///
+/// Vector code reads a little past the end of rows: frames of Decoder, make_frame, copy_frame and
+/// rotate_frame have the room. A frame over foreign memory needs 64 readable bytes behind each
+/// plane before it goes to Scaler or Encoder; copy_frame gives it that.
 struct Frame {
   PixelLayout layout = PixelLayout::yuv420;
   int width = 0, height = 0;          ///< as stored: before rotation and pixel aspect
   const std::uint8_t* plane[3] = {};  ///< first byte of each plane
   int stride[3] = {};                 ///< bytes from row to row, may exceed the width
   bool full_range = false;            ///< luma 0..255 rather than 16..235
-  std::int64_t pts = 0;               ///< presentation time in the stream's time base
-  std::int64_t duration = 0;          ///< in the time base; 0 if unknown
-  std::int64_t index = 0;             ///< 0, 1, 2... in presentation order
+  Color color;
+  std::int64_t pts = 0;       ///< presentation time in the stream's time base
+  std::int64_t duration = 0;  ///< to the next frame, in the time base; 0 if unknown
+  std::int64_t index = 0;     ///< 0, 1, 2... in presentation order
   bool key = false;
   std::shared_ptr<const void> owner;
 };
+
+/// Planes of a layout: 3, or 1 for gray and rgb24.
+int plane_count(PixelLayout layout);
+/// Bytes in a row of plane `p` that carry the picture, and the number of its rows.
+int plane_row_bytes(const Frame& frame, int p);
+int plane_rows(const Frame& frame, int p);
+
+/// A frame with memory of its own, all zero; strides are multiples of 64.
+Frame make_frame(PixelLayout layout, int width, int height);
+/// For who made the frame and has not shared it yet.
+inline std::uint8_t* writable(Frame& frame, int p) {
+  return const_cast<std::uint8_t*>(frame.plane[p]);
+}
+
+/// A copy of `frame`'s data in an owner of its own: what to keep when a decoder's buffers are
+/// scarce.
+Frame copy_frame(const Frame& frame);
+
+/// The frame flipped left to right if `mirror`, then turned clockwise by 0, 90, 180 or 270 degrees:
+/// how StreamInfo says to show it. Exact: samples only move. (A quarter turn of yuv422 gives yuv444
+/// with each chroma sample twice, as 4:4:0 is not a layout.) 0 without mirror returns `frame`
+/// itself. Throws Error for another angle.
+Frame rotate_frame(const Frame& frame, int degrees, bool mirror = false);
+
+/// XXH3-128, in hex, of layout, size, range and the visible samples; strides and padding do not
+/// count.
+std::string frame_hash(const Frame& frame);
+
+/// The matrix to decode YUV with: color.matrix if said, else BT.601 for full range (JPEG) and small
+/// pictures and BT.709 from 1280 wide or 577 high on. Returns 1, 5, 6, 9 or 10.
+int resolve_matrix(const Frame& frame);
 
 }  // namespace vfm::media

@@ -18,24 +18,33 @@ struct RgbImage {
 
 /// A crop in upright display coordinates, then a resize. Zero width: the whole picture.
 struct ScaleOptions {
-  int rotation = 0;        ///< clockwise degrees, from StreamInfo
-  double crop_x = 0, crop_y = 0, crop_width = 0, crop_height = 0;  ///< fractions of the upright picture
-  int width = 0, height = 0;  ///< of the result, upright
+  int rotation = 0;     ///< clockwise degrees, from StreamInfo
+  bool mirror = false;  ///< flip left to right before the rotation, from StreamInfo
+  /// Fractions of the upright picture. Edges are rounded to whole pixels (left and top edges of
+  /// subsampled layouts to even ones), and at least one pixel is kept.
+  double crop_x = 0, crop_y = 0, crop_width = 0, crop_height = 0;
+  int width = 0, height = 0;  ///< of the result, upright; 0 x 0: the size of the crop
 };
 
 /// Converts frames of one geometry; rebuilds itself when the input geometry changes.
 /// Area-averaging when it shrinks, bicubic when it enlarges; bit-exact across threads and runs.
+/// YUV becomes RGB by the frame's own matrix and range (resolve_matrix), RGB is full range.
+/// Thread-safety: one thread at a time; different scalers are independent.
 class Scaler {
  public:
   Scaler();
   ~Scaler();
   Scaler(Scaler&&) noexcept;
-  /// `image` is resized as needed.
+  Scaler& operator=(Scaler&&) noexcept;
+  /// `image` is resized as needed. Throws Error for an empty frame or an impossible size.
   void to_rgb(const Frame& frame, const ScaleOptions& options, RgbImage& image);
 
  private:
   struct State;
   std::unique_ptr<State> state_;
 };
+
+/// The image as a frame (layout rgb24, full range), copied.
+Frame to_frame(const RgbImage& image);
 
 }  // namespace vfm::media

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "media/encoder.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "media/encoder_settings.h"
+#include "media/mux.h"
+
+namespace vfm::media {
+struct Encoder::State {
+  void open(const Frame& first);
+  void send(const AVFrame* frame);
+  void pass(PacketPtr packet);
+  void keep(PacketPtr packet);
+  std::int64_t final_duration() const;
+
+  EncodeOptions options;
+  std::string name, codec_name;
+  const EncoderKind* kind = nullptr;
+  int coded_width = 0, coded_height = 0;
+
+  CodecPtr codec;
+  BsfPtr filter;  // null: packets are kept as they are
+  FrameExporter exporter;
+
+  std::vector<std::int64_t> times;  // of the frames, from zero
+  std::int64_t first_pts = 0, last_duration = 0;
+  MuxStream video;
+  AudioTrack audio;
+  bool finished = false;
+};
+
+Encoder::Encoder(const EncodeOptions& options) : state_(std::make_unique<State>()) {
+  State& s = *state_;
+  s.options = options;
+  if (options.quality < 0 || options.quality > 51)
+    fail_usage("quality {} is outside 0..51", options.quality);
+  if (options.width <= 0 || options.height <= 0)
+    fail_usage("cannot encode pictures of {}x{}", options.width, options.height);
+  if (options.time_base.num <= 0 || options.time_base.den <= 0)
+    fail_usage("cannot encode with time base {}/{}", options.time_base.num, options.time_base.den);
+  if (options.threads < 1) fail_usage("cannot encode with {} threads", options.threads);
+  s.name = options.encoder.empty() ? default_encoder() : options.encoder;
+  s.kind = &encoder_kind(s.name);
+  check_encoder(*s.kind, options.preset);
+  s.codec_name = avcodec_get_name(avcodec_find_encoder_by_name(s.kind->name)->id);
+  s.coded_width = options.width + (s.kind->even_size ? options.width % 2 : 0);
+  s.coded_height = options.height + (s.kind->even_size ? options.height % 2 : 0);
+}
+
+Encoder::~Encoder() = default;
+Encoder::Encoder(Encoder&&) noexcept = default;
+const std::string& Encoder::encoder_name() const {
+  return state_->name;
+}
+const std::string& Encoder::codec_name() const {
+  return state_->codec_name;
+}
+int Encoder::coded_width() const {
+  return state_->coded_width;
+}
+int Encoder::coded_height() const {
+  return state_->coded_height;
+}
+
+void Encoder::State::open(const Frame& first) {
+  Frame like;  // what every frame is brought to; no planes
+  like.layout = kind->any_layout ? first.layout : PixelLayout::yuv420;
+  like.width = options.width;
+  like.height = options.height;
+  like.color = first.color;
+  like.full_range = first.full_range && kind->full_range;
+  const bool rgb = like.layout == PixelLayout::rgb24;
+  if (first.layout == PixelLayout::rgb24 && !rgb) {
+    like.full_range = false;
+    like.color = {};
+  }
+  // Say the matrix: what players assume of a clip that does not depends on its size and on the
+  // player.
+  if (!rgb) like.color.matrix = static_cast<std::uint8_t>(resolve_matrix(like));
+  const AVPixelFormat format = rgb ? AV_PIX_FMT_BGR0 : to_av(like.layout);
+  codec = open_encoder(*kind, options, coded_width, coded_height, format, like);
+  exporter = FrameExporter(like, format, coded_width, coded_height);
+
+  video.time_base = to_av(options.time_base);
+  video.sample_aspect = codec->sample_aspect_ratio;
+  video.frame_rate = options.frame_rate.num > 0 ? to_av(options.frame_rate) : AVRational{0, 1};
+  video.rotation = options.rotation;
+  video.parameters.reset(not_null(avcodec_parameters_alloc()));
+  avcodec_parameters_from_context(video.parameters.get(), codec.get());
+  if (codec->codec_id != AV_CODEC_ID_H264) return;
+  // x264 writes its settings and build into each stream (SEI): not the picture's business.
+  AVBSFContext* raw = nullptr;
+  if (av_bsf_list_parse_str("filter_units=remove_types=6", &raw) < 0) return;
+  filter.reset(raw);
+  avcodec_parameters_copy(raw->par_in, video.parameters.get());
+  raw->time_base_in = codec->time_base;
+  if (av_bsf_init(raw) < 0) filter.reset();
+}
+
+void Encoder::State::send(const AVFrame* frame) {
+  clear_libav_message();
+  if (const int result = avcodec_send_frame(codec.get(), frame); result < 0)
+    fail("encoder '{}' failed: {}", name, libav_error_text(result));
+  for (;;) {
+    PacketPtr packet(not_null(av_packet_alloc()));
+    const int result = avcodec_receive_packet(codec.get(), packet.get());
+    if (result == AVERROR(EAGAIN)) return;
+    if (result == AVERROR_EOF) break;
+    if (result < 0) fail("encoder '{}' failed: {}", name, libav_error_text(result));
+    pass(std::move(packet));
+  }
+  pass(nullptr);
+}
+
+// Through the filter, if there is one; null is the end.
+void Encoder::State::pass(PacketPtr packet) {
+  if (!filter) {
+    if (packet) keep(std::move(packet));
+    return;
+  }
+  if (av_bsf_send_packet(filter.get(), packet.get()) < 0) fail("encoder '{}': bad packet", name);
+  for (;;) {
+    PacketPtr filtered(not_null(av_packet_alloc()));
+    if (av_bsf_receive_packet(filter.get(), filtered.get()) < 0) return;
+    keep(std::move(filtered));
+  }
+}
+
+void Encoder::State::keep(PacketPtr packet) {
+  if (av_packet_make_refcounted(packet.get()) < 0) throw std::bad_alloc();
+  const std::size_t at = video.packets.size();
+  // One packet a frame and none reordered, as asked for: its time is that of the frame.
+  const bool known = at < times.size();
+  const std::int64_t wanted = known && !kind->own_clock ? times[at] : static_cast<std::int64_t>(at);
+  if (!known || packet->pts != wanted)
+    fail("encoder '{}' dropped or reordered frames; use another encoder", name);
+  packet->pts = packet->dts = times[at];
+  video.packets.push_back(std::move(packet));
+}
+
+void Encoder::add(const Frame& frame) {
+  State& s = *state_;
+  if (s.finished) fail("a finished clip takes no more frames");
+  if (!s.codec) {
+    s.first_pts = frame.pts;
+    s.open(frame);
+  }
+  const std::int64_t time = frame.pts - s.first_pts;
+  if (!s.times.empty() && time <= s.times.back())
+    fail("frame at pts {} does not come after the one before it", frame.pts);
+  AvFramePtr av = s.exporter.fit(frame);
+  av->pts = s.kind->own_clock ? static_cast<std::int64_t>(s.times.size()) : time;
+  if (s.codec->flags & AV_CODEC_FLAG_QSCALE) av->quality = s.codec->global_quality;
+  s.times.push_back(time);
+  s.last_duration = frame.duration;
+  s.send(av.get());
+}
+
+void Encoder::add(const RgbImage& image, std::int64_t pts) {
+  Frame frame = to_frame(image);
+  frame.pts = pts;
+  add(frame);
+}
+
+void Encoder::add_audio(const AudioTrack& track) {
+  if (!track.empty()) state_->audio = track;
+}
+
+std::string Encoder::finish() {
+  State& s = *state_;
+  if (s.times.empty()) fail("no frame to encode");
+  if (s.finished) fail("the clip is already finished");
+  s.finished = true;
+  s.send(nullptr);
+  auto& packets = s.video.packets;
+  if (packets.size() != s.times.size())
+    fail("encoder '{}' gave {} pictures for {} frames", s.name, packets.size(), s.times.size());
+  for (std::size_t i = 0; i + 1 < packets.size(); ++i)
+    packets[i]->duration = s.times[i + 1] - s.times[i];
+  packets.back()->duration = s.final_duration();
+  return mux_mp4(s.video, s.audio.data());
+}
+
+// What the last frame said, else the gap before it, else the nominal one.
+std::int64_t Encoder::State::final_duration() const {
+  if (last_duration > 0) return last_duration;
+  if (times.size() > 1) return times.back() - times[times.size() - 2];
+  const AVRational rate = video.frame_rate.num > 0 ? video.frame_rate : AVRational{25, 1};
+  return std::max<std::int64_t>(1, av_rescale_q(1, av_inv_q(rate), video.time_base));
+}
+
+}  // namespace vfm::media

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "media/encoder_settings.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <mutex>
+
+#include "base/error.h"
+#include "base/log.h"
+
+namespace vfm::media {
+namespace {
+
+// In the order of default_encoder(). ffv1 is the last: only by name, it is lossless and large.
+constexpr EncoderKind kKinds[] = {
+    // name, preset option, default, even, full range, any layout, own clock
+    {"libx264", "preset", "veryfast", true, true, false, false},
+    {"libopenh264", nullptr, nullptr, true, false, false, false},
+    {"h264_nvenc", "preset", "p5", true, true, false, false},
+    {"libx265", "preset", "veryfast", true, true, false, false},
+    {"libsvtav1", "preset", "8", true, true, false, false},
+    {"libvpx-vp9", "cpu-used", "4", false, true, false, false},
+    {"mpeg4", nullptr, nullptr, false, false, false, true},
+    {"ffv1", nullptr, nullptr, false, true, true, false},
+};
+
+std::string list_available() {
+  std::string text;
+  for (const std::string& name : available_encoders())
+    text += (text.empty() ? "" : ", ") + name;
+  return text.empty() ? "none" : text;
+}
+
+// SVT-AV1 writes to stderr unless its environment says no; it offers nothing else.
+void silence_svt() {
+  static std::once_flag once;
+  std::call_once(once, [] { ::setenv("SVT_LOG", "1", 0); });
+}
+
+int scaled(int quality, double factor, int most) {
+  return std::clamp(static_cast<int>(std::lround(quality * factor)), 0, most);
+}
+
+// The options that carry quality and exactness.
+void set_quality(const EncoderKind& kind, const EncodeOptions& o, AVCodecContext* codec,
+                 AVDictionary** d) {
+  const auto is = [&](const char* name) { return std::strcmp(kind.name, name) == 0; };
+  if (is("libx264")) {
+    av_dict_set_int(d, "crf", o.quality, 0);
+    av_dict_set(d, "x264-params", "open-gop=0:cpu-independent=1", 0);
+  } else if (is("h264_nvenc")) {
+    av_dict_set(d, "rc", "vbr", 0);
+    av_dict_set_int(d, "cq", std::max(1, o.quality), 0);  // 0 means automatic
+    av_dict_set(d, "tune", "hq", 0);
+    av_dict_set(d, "strict_gop", "1", 0);
+  } else if (is("libopenh264")) {
+    av_dict_set(d, "rc_mode", "quality", 0);
+    codec->qmin = codec->qmax = std::max(1, o.quality);
+  } else if (is("libx265")) {
+    av_dict_set_int(d, "crf", scaled(o.quality, 28.0 / 23, 51), 0);
+    av_dict_set(d, "x265-params",
+                fmt::format("log-level=none:open-gop=0:info=0:bframes=0:frame-threads=1:pools={}",
+                            o.threads)
+                    .c_str(),
+                0);
+  } else if (is("libsvtav1")) {
+    silence_svt();
+    av_dict_set_int(d, "crf", std::max(1, scaled(o.quality, 35.0 / 23, 63)), 0);
+    av_dict_set(d, "svtav1-params", fmt::format("lp={}", o.threads).c_str(), 0);
+  } else if (is("libvpx-vp9")) {
+    av_dict_set_int(d, "crf", scaled(o.quality, 31.0 / 23, 63), 0);
+    av_dict_set(d, "deadline", "good", 0);
+  } else if (is("mpeg4")) {
+    const double scale = std::clamp(std::exp2(1 + (o.quality - 18) / 6.0), 1.0, 31.0);
+    codec->flags |= AV_CODEC_FLAG_QSCALE;
+    codec->global_quality = static_cast<int>(std::lround(scale * FF_QP2LAMBDA));
+  } else if (is("ffv1")) {
+    av_dict_set(d, "level", "3", 0);
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> available_encoders() {
+  std::vector<std::string> names;
+  for (const EncoderKind& kind : kKinds)
+    if (avcodec_find_encoder_by_name(kind.name)) names.emplace_back(kind.name);
+  return names;
+}
+
+const EncoderKind& encoder_kind(const std::string& name) {
+  for (const EncoderKind& kind : kKinds) {
+    if (name != kind.name) continue;
+    if (!avcodec_find_encoder_by_name(kind.name))
+      fail_usage("this FFmpeg has no encoder '{}' (it has: {})", name, list_available());
+    return kind;
+  }
+  fail_usage("unknown encoder '{}' (available: {})", name, list_available());
+}
+
+CodecPtr open_encoder(const EncoderKind& kind, const EncodeOptions& o, int width, int height,
+                      AVPixelFormat format, const Frame& like) {
+  init_libav();
+  const AVCodec* encoder = avcodec_find_encoder_by_name(kind.name);
+  CodecPtr codec(not_null(avcodec_alloc_context3(encoder)));
+  codec->width = width;
+  codec->height = height;
+  codec->pix_fmt = format;
+  codec->sample_aspect_ratio = to_av(o.sample_aspect);
+  codec->time_base = kind.own_clock ? AVRational{1, 25} : to_av(o.time_base);
+  const bool rate_known = o.frame_rate.num > 0;
+  codec->framerate = rate_known && !kind.own_clock ? to_av(o.frame_rate) : AVRational{25, 1};
+  const double rate = rate_known ? o.frame_rate.value() : 25;
+  codec->gop_size =
+      o.gop > 0 ? o.gop : std::clamp(static_cast<int>(std::lround(2 * rate)), 12, 250);
+  codec->max_b_frames = 0;
+  codec->thread_count = o.threads;
+  codec->flags |= AV_CODEC_FLAG_BITEXACT | AV_CODEC_FLAG_CLOSED_GOP | AV_CODEC_FLAG_GLOBAL_HEADER;
+  codec->color_range = like.full_range ? AVCOL_RANGE_JPEG : AVCOL_RANGE_MPEG;
+  codec->color_primaries = static_cast<AVColorPrimaries>(like.color.primaries);
+  codec->color_trc = static_cast<AVColorTransferCharacteristic>(like.color.transfer);
+  codec->colorspace = static_cast<AVColorSpace>(like.color.matrix);
+
+  AVDictionary* dictionary = nullptr;
+  set_quality(kind, o, codec.get(), &dictionary);
+  if (kind.preset_option)
+    av_dict_set(&dictionary, kind.preset_option,
+                o.preset.empty() ? kind.default_preset : o.preset.c_str(), 0);
+  clear_libav_message();
+  const int result = avcodec_open2(codec.get(), encoder, &dictionary);
+  av_dict_free(&dictionary);
+  if (result < 0)
+    fail("cannot open encoder '{}' for {}x{}: {}", kind.name, width, height,
+         libav_error_text(result));
+  return codec;
+}
+
+void check_encoder(const EncoderKind& kind, const std::string& preset) {
+  static std::mutex mutex;
+  static std::map<std::string, std::string> answers;  // empty: opens
+  const std::string key = std::string(kind.name) + "\n" + preset;
+  const std::lock_guard lock(mutex);
+  auto found = answers.find(key);
+  if (found == answers.end()) {
+    std::string answer;
+    if (!preset.empty() && !kind.preset_option) {
+      answer = fmt::format("encoder '{}' has no presets", kind.name);
+    } else {
+      EncodeOptions options;
+      options.preset = preset;
+      options.time_base = {1, 25};
+      Frame like;
+      try {
+        open_encoder(kind, options, 256, 256, AV_PIX_FMT_YUV420P, like);
+      } catch (const Error& error) {
+        answer = error.what();
+      }
+    }
+    found = answers.emplace(key, answer).first;
+  }
+  if (!found->second.empty()) fail_usage("{} (encoders: {})", found->second, list_available());
+}
+
+std::string default_encoder() {
+  for (const EncoderKind& kind : kKinds) {
+    if (kind.any_layout || !avcodec_find_encoder_by_name(kind.name)) continue;
+    try {
+      check_encoder(kind, "");
+      return kind.name;
+    } catch (const Error& error) {
+      static std::map<std::string, bool> told;
+      static std::mutex mutex;
+      const std::lock_guard lock(mutex);
+      if (!std::exchange(told[kind.name], true)) log_info("{}; trying the next one", error.what());
+    }
+  }
+  fail_usage("this FFmpeg has no encoder that works here (known: {})", list_available());
+}
+
+}  // namespace vfm::media

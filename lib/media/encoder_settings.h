@@ -1,0 +1,33 @@
+// Inside lib/media only: which encoders the project knows, and how each is told what we want.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "media/encoder.h"
+#include "media/libav.h"
+
+namespace vfm::media {
+
+/// What differs between encoders.
+struct EncoderKind {
+  const char* name;
+  const char* preset_option;  ///< null: has none
+  const char* default_preset;
+  bool even_size;   ///< 4:2:0 needs an even width and height
+  bool full_range;  ///< can say that luma is 0..255
+  bool any_layout;  ///< keeps the layout of the frames
+  bool own_clock;   ///< cannot take any time base: gets frame numbers instead of times
+};
+
+/// The entry of a name. Throws Error{usage}, naming the encoders there are, for one that is not
+/// known or not in this FFmpeg.
+const EncoderKind& encoder_kind(const std::string& name);
+
+/// Opens an encoder for pictures of this size and format. Throws Error{runtime} with FFmpeg's
+/// reason.
+CodecPtr open_encoder(const EncoderKind& kind, const EncodeOptions& options, int width, int height,
+                      AVPixelFormat format, const Frame& like);
+
+/// Throws Error{usage} unless the encoder opens with this preset. Remembers the answer.
+void check_encoder(const EncoderKind& kind, const std::string& preset);
+
+}  // namespace vfm::media

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "media/frame.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include "base/error.h"
+#include "base/hash.h"
+
+namespace vfm::media {
+namespace {
+
+constexpr int kPadding = 64;  // bytes behind each plane; also the alignment of rows
+
+int chroma_width(PixelLayout layout, int width) {
+  return layout == PixelLayout::yuv444 ? width : (width + 1) / 2;
+}
+int chroma_height(PixelLayout layout, int height) {
+  return layout == PixelLayout::yuv420 ? (height + 1) / 2 : height;
+}
+
+// Moves samples of `size` bytes: out (x, y) = in (ox + x * xx + y * xy bytes..., see the caller).
+template <int size>
+void move_samples(const std::uint8_t* from, std::ptrdiff_t step_x, std::ptrdiff_t step_y,
+                  std::uint8_t* to, int to_stride, int width, int height) {
+  for (int y = 0; y < height; ++y) {
+    const std::uint8_t* in = from + y * step_y;
+    std::uint8_t* out = to + static_cast<std::ptrdiff_t>(y) * to_stride;
+    for (int x = 0; x < width; ++x, in += step_x, out += size)
+      std::memcpy(out, in, size);
+  }
+}
+
+// Turns one plane of `width` x `height` samples.
+template <int size>
+void rotate_plane(const std::uint8_t* from, int stride, int width, int height, int degrees,
+                  bool mirror, std::uint8_t* to, int to_stride) {
+  // Where out (0, 0) comes from, and what one step right or down in the result is in the source.
+  std::ptrdiff_t x0 = 0, y0 = 0, right_x = 0, right_y = 0, down_x = 0, down_y = 0;
+  switch (degrees) {
+    case 0:
+      right_x = 1, down_y = 1;
+      break;
+    case 90:
+      y0 = height - 1, right_y = -1, down_x = 1;
+      break;
+    case 180:
+      x0 = width - 1, y0 = height - 1, right_x = -1, down_y = -1;
+      break;
+    default:
+      x0 = width - 1, right_y = 1, down_x = -1;
+      break;
+  }
+  if (mirror) x0 = width - 1 - x0, right_x = -right_x, down_x = -down_x;
+  const bool turned = degrees == 90 || degrees == 270;
+  move_samples<size>(from + y0 * stride + x0 * size, right_y * stride + right_x * size,
+                     down_y * stride + down_x * size, to, to_stride, turned ? height : width,
+                     turned ? width : height);
+}
+
+// 4:2:2 with each chroma sample twice.
+Frame widen_chroma(const Frame& frame) {
+  Frame wide = make_frame(PixelLayout::yuv444, frame.width, frame.height);
+  for (int y = 0; y < frame.height; ++y) {
+    std::memcpy(writable(wide, 0) + static_cast<std::ptrdiff_t>(y) * wide.stride[0],
+                frame.plane[0] + static_cast<std::ptrdiff_t>(y) * frame.stride[0],
+                static_cast<std::size_t>(frame.width));
+    for (int p = 1; p < 3; ++p) {
+      const std::uint8_t* in = frame.plane[p] + static_cast<std::ptrdiff_t>(y) * frame.stride[p];
+      std::uint8_t* out = writable(wide, p) + static_cast<std::ptrdiff_t>(y) * wide.stride[p];
+      for (int x = 0; x < frame.width; ++x)
+        out[x] = in[x / 2];
+    }
+  }
+  return wide;
+}
+
+void copy_facts(const Frame& from, Frame& to) {
+  to.full_range = from.full_range;
+  to.color = from.color;
+  to.pts = from.pts;
+  to.duration = from.duration;
+  to.index = from.index;
+  to.key = from.key;
+}
+
+}  // namespace
+
+int plane_count(PixelLayout layout) {
+  return layout == PixelLayout::gray || layout == PixelLayout::rgb24 ? 1 : 3;
+}
+
+int plane_row_bytes(const Frame& frame, int p) {
+  if (frame.layout == PixelLayout::rgb24) return 3 * frame.width;
+  return p == 0 ? frame.width : chroma_width(frame.layout, frame.width);
+}
+
+int plane_rows(const Frame& frame, int p) {
+  return p == 0 ? frame.height : chroma_height(frame.layout, frame.height);
+}
+
+Frame make_frame(PixelLayout layout, int width, int height) {
+  if (width <= 0 || height <= 0 || width > 65536 || height > 65536)
+    fail("a picture of {}x{} pixels is not possible", width, height);
+  Frame frame;
+  frame.layout = layout;
+  frame.width = width;
+  frame.height = height;
+  frame.full_range = layout == PixelLayout::rgb24;
+  std::size_t offset[3] = {}, size = 0;
+  for (int p = 0; p < plane_count(layout); ++p) {
+    frame.stride[p] = (plane_row_bytes(frame, p) + kPadding - 1) / kPadding * kPadding;
+    offset[p] = size;
+    size +=
+        static_cast<std::size_t>(frame.stride[p]) * static_cast<std::size_t>(plane_rows(frame, p)) +
+        kPadding;
+  }
+  constexpr std::align_val_t kAlign{kPadding};
+  auto* memory = static_cast<std::uint8_t*>(::operator new(size, kAlign));
+  std::memset(memory, 0, size);
+  frame.owner = std::shared_ptr<const void>(
+      memory, [](void* p) { ::operator delete (p, std::align_val_t{kPadding}); });
+  for (int p = 0; p < plane_count(layout); ++p)
+    frame.plane[p] = memory + offset[p];
+  return frame;
+}
+
+Frame copy_frame(const Frame& frame) {
+  Frame copy = make_frame(frame.layout, frame.width, frame.height);
+  for (int p = 0; p < plane_count(frame.layout); ++p)
+    for (int y = 0; y < plane_rows(frame, p); ++y)
+      std::memcpy(writable(copy, p) + static_cast<std::ptrdiff_t>(y) * copy.stride[p],
+                  frame.plane[p] + static_cast<std::ptrdiff_t>(y) * frame.stride[p],
+                  static_cast<std::size_t>(plane_row_bytes(frame, p)));
+  copy_facts(frame, copy);
+  return copy;
+}
+
+Frame rotate_frame(const Frame& frame, int degrees, bool mirror) {
+  if (degrees != 0 && degrees != 90 && degrees != 180 && degrees != 270)
+    fail("a picture cannot be turned by {} degrees, only by 0, 90, 180 or 270", degrees);
+  if (degrees == 0 && !mirror) return frame;
+  const bool turned = degrees == 90 || degrees == 270;
+  Frame wide;
+  if (turned && frame.layout == PixelLayout::yuv422) wide = widen_chroma(frame);
+  const Frame& in = wide.owner ? wide : frame;
+  Frame out = make_frame(in.layout, turned ? in.height : in.width, turned ? in.width : in.height);
+  for (int p = 0; p < plane_count(in.layout); ++p) {
+    const int rows = plane_rows(in, p), bytes = plane_row_bytes(in, p);
+    if (in.layout == PixelLayout::rgb24)
+      rotate_plane<3>(in.plane[p], in.stride[p], in.width, rows, degrees, mirror, writable(out, p),
+                      out.stride[p]);
+    else
+      rotate_plane<1>(in.plane[p], in.stride[p], bytes, rows, degrees, mirror, writable(out, p),
+                      out.stride[p]);
+  }
+  copy_facts(frame, out);
+  return out;
+}
+
+std::string frame_hash(const Frame& frame) {
+  Hasher hasher;
+  const std::int32_t facts[4] = {static_cast<std::int32_t>(frame.layout), frame.width, frame.height,
+                                 frame.full_range};
+  hasher.update(facts, sizeof facts);
+  for (int p = 0; p < plane_count(frame.layout); ++p) {
+    const auto bytes = static_cast<std::size_t>(plane_row_bytes(frame, p));
+    for (int y = 0; y < plane_rows(frame, p); ++y)
+      hasher.update(frame.plane[p] + static_cast<std::ptrdiff_t>(y) * frame.stride[p], bytes);
+  }
+  return hasher.hex128();
+}
+
+int resolve_matrix(const Frame& frame) {
+  switch (frame.color.matrix) {
+    case 1:
+      return 1;
+    case 4:
+      return 5;  // FCC: BT.601 to three digits
+    case 5:
+      return 5;
+    case 6:
+      return 6;
+    case 7:
+      return 1;  // SMPTE 240M: closest to BT.709
+    case 9:
+      return 9;
+    case 10:
+      return 10;
+    default:
+      break;
+  }
+  if (frame.full_range) return 5;
+  return frame.width >= 1280 || frame.height > 576 ? 1 : 6;
+}
+
+}  // namespace vfm::media

@@ -1,0 +1,50 @@
+// Inside lib/media only: an opened container, from a path, a URL or memory.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "media/libav.h"
+
+namespace vfm::media {
+
+/// Where the bytes are. Copyable: a decoder that must start over opens its Source again.
+struct Source {
+  std::string name;        ///< path or URL; for memory only what messages call it
+  std::string_view bytes;  ///< borrowed; data() is null for a path or URL
+};
+
+class Input {
+ public:
+  /// Throws Error as Decoder's constructor says, except about streams.
+  explicit Input(const Source& source);
+  ~Input();
+  Input(const Input&) = delete;
+  Input& operator=(const Input&) = delete;
+
+  AVFormatContext* format() const { return format_; }
+  const std::string& name() const { return source_.name; }
+  /// The next packet of any stream that is not discarded; false at the end. A packet that the
+  /// container has but cannot deliver is skipped and added to `corrupt`. Throws Error when reading
+  /// fails (not when data is damaged) and Stopped.
+  bool read(AVPacket* packet, std::int64_t& corrupt);
+  /// Index of the stream a player would choose, or -1. Cover art and thumbnails never are.
+  int best_stream(AVMediaType type) const;
+  /// "0 video h264 320x180, 1 audio aac": for messages.
+  std::string describe_streams() const;
+
+ private:
+  void open_file();
+  void open_memory();
+  static int read_memory(void* opaque, std::uint8_t* buffer, int size);
+  static std::int64_t seek_memory(void* opaque, std::int64_t offset, int whence);
+  void close() noexcept;
+
+  Source source_;
+  AVFormatContext* format_ = nullptr;
+  AVIOContext* io_ = nullptr;  // ours for files and memory; FFmpeg's own for URLs
+  std::int64_t position_ = 0;  // in source_.bytes
+};
+
+}  // namespace vfm::media

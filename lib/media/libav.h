@@ -1,0 +1,102 @@
+// Inside lib/media only: FFmpeg's types with owners, its errors as text, its log as ours.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+extern "C" {
+#include <libavcodec/avcodec.h>
+#include <libavcodec/bsf.h>
+#include <libavformat/avformat.h>
+#include <libavutil/audio_fifo.h>
+#include <libavutil/display.h>
+#include <libavutil/imgutils.h>
+#include <libavutil/opt.h>
+#include <libavutil/pixdesc.h>
+#include <libswresample/swresample.h>
+#include <libswscale/swscale.h>
+}
+
+#include <memory>
+#include <string>
+
+#include "base/rational.h"
+#include "media/frame.h"
+
+namespace vfm::media {
+
+struct LibavDelete {
+  void operator()(AVPacket* p) const { av_packet_free(&p); }
+  void operator()(AVFrame* p) const { av_frame_free(&p); }
+  void operator()(AVCodecContext* p) const { avcodec_free_context(&p); }
+  void operator()(AVBSFContext* p) const { av_bsf_free(&p); }
+  void operator()(AVCodecParameters* p) const { avcodec_parameters_free(&p); }
+  void operator()(SwsContext* p) const { sws_freeContext(p); }
+  void operator()(SwrContext* p) const { swr_free(&p); }
+  void operator()(AVDictionary* p) const { av_dict_free(&p); }
+};
+using PacketPtr = std::unique_ptr<AVPacket, LibavDelete>;
+using AvFramePtr = std::unique_ptr<AVFrame, LibavDelete>;
+using CodecPtr = std::unique_ptr<AVCodecContext, LibavDelete>;
+using BsfPtr = std::unique_ptr<AVBSFContext, LibavDelete>;
+using ParametersPtr = std::unique_ptr<AVCodecParameters, LibavDelete>;
+using SwsPtr = std::unique_ptr<SwsContext, LibavDelete>;
+using SwrPtr = std::unique_ptr<SwrContext, LibavDelete>;
+
+/// Sends FFmpeg's log to base/log.h at debug level. Called by everything that opens something.
+void init_libav();
+/// FFmpeg's text for a negative return value, with the last error it logged on this thread since
+/// clear_libav_message() in parentheses.
+std::string libav_error_text(int error);
+void clear_libav_message();
+/// Throws std::bad_alloc for null: FFmpeg's allocators return it when memory is out.
+template <class T>
+T* not_null(T* pointer) {
+  if (!pointer) throw std::bad_alloc();
+  return pointer;
+}
+
+inline Rational from_av(AVRational r) {
+  return {r.num, r.den == 0 ? 1 : r.den};
+}
+/// Throws Error when a part does not fit FFmpeg's 32 bits.
+AVRational to_av(Rational r);
+
+AVPixelFormat to_av(PixelLayout layout);
+/// Flags for every swscale context of the project: the same bits on every machine.
+constexpr int kSwsExact = SWS_ACCURATE_RND | SWS_BITEXACT | SWS_FULL_CHR_H_INT | SWS_FULL_CHR_H_INP;
+
+/// swscale's coefficient table (sws_getCoefficients) of an H.273 matrix.
+const int* sws_matrix(int matrix);
+
+/// Turns decoded AVFrames into Frames: by reference where the format is a PixelLayout, else by
+/// conversion. pts is FFmpeg's best-effort one and may be AV_NOPTS_VALUE; duration the packet's.
+class FrameImporter {
+ public:
+  Frame import(AvFramePtr av);
+
+ private:
+  Frame convert(const AVFrame& av, PixelLayout layout, bool full_range);
+  SwsPtr sws_;
+  int width_ = 0, height_ = 0, format_ = -1;
+  bool full_range_ = false;
+};
+
+/// Turns Frames of any layout, range and size into AVFrames of one format, as encoders want them.
+class FrameExporter {
+ public:
+  FrameExporter() = default;
+  /// `like` has the layout, size, range and colour of the results. `format` is to_av(like.layout)
+  /// or an RGB format. The results are `width` x `height`: where that is more than the size of
+  /// `like`, its last column and row are repeated.
+  FrameExporter(const Frame& like, AVPixelFormat format, int width, int height);
+  AvFramePtr fit(const Frame& frame);
+
+ private:
+  void build(const Frame& frame);
+  Frame like_;
+  AVPixelFormat format_ = AV_PIX_FMT_NONE;
+  int width_ = 0, height_ = 0;
+  SwsPtr sws_;
+  Frame built_for_;  // no planes
+};
+
+}  // namespace vfm::media

@@ -1,0 +1,33 @@
+// Inside lib/media only: coded packets to the bytes of an mp4.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "media/audio.h"
+#include "media/libav.h"
+
+namespace vfm::media {
+
+/// One stream: packets in decoding order, times in time_base.
+struct MuxStream {
+  ParametersPtr parameters;
+  AVRational time_base{0, 1};
+  AVRational sample_aspect{0, 1};
+  AVRational frame_rate{0, 1};
+  int rotation = 0;
+  std::vector<PacketPtr> packets;
+};
+
+/// The same for sound.
+struct AudioTrack::Data : MuxStream {};
+
+/// An mp4 (a mov for codecs that mp4 has no name for) with the moov box first. `audio` may be null.
+/// Deterministic; negative times are hidden by edit lists. Throws Error.
+std::string mux_mp4(const MuxStream& video, const MuxStream* audio);
+
+/// Whether mux_mp4 can put the codec in an mp4.
+bool mp4_can_hold(AVCodecID codec);
+
+}  // namespace vfm::media
