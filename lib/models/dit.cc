@@ -258,7 +258,7 @@ Context Dit::State::context(Tape& tape, const DitBatch& batch) const {
   std::int64_t tokens = 0;
   const auto& p = config.patch_size;
   for (const DitSample& s : batch.samples) {
-    grids.push_back({s.frames / p[0], s.height / p[1], s.width / p[2], s.fps});
+    grids.push_back({s.frames / p[0], s.height / p[1], s.width / p[2], s.fps, s.position_step});
     times.push_back(s.c_noise);
     result.self.query_lengths.push_back(s.tokens(config));
     result.cross.key_lengths.push_back(s.text_tokens);

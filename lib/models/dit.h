@@ -50,6 +50,9 @@ struct DitSample {
   float fps = 0;       ///< of the pixels; 0 for an image: temporal position is the bare index
   float c_noise = 0;   ///< the time input: ln(sigma) / 4
   int text_tokens = 1; ///< >= 1; "no text" is one zero token
+  /// Positions from one token to the next along T, H, W. Below 1 more tokens share the range of
+  /// positions that training saw; only without recording.
+  std::array<double, 3> position_step = {1, 1, 1};
 
   std::int64_t tokens(const DitConfig& config) const;
 };

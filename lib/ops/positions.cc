@@ -45,6 +45,53 @@ void axis_angles(int positions, double step, int dim, double theta, std::vector<
   }
 }
 
+// Row `index * step` of a table, between two rows in proportion.
+struct Place {
+  const float *low, *high;
+  float share;  // of the high one
+};
+Place place_between(const Tensor& table, int index, double step) {
+  const double at = index * step;
+  const auto last = table.size(0) - 1;
+  const auto low = std::min(static_cast<std::int64_t>(at), last);
+  const float* rows = table.data<float>();
+  return {rows + low * table.size(1), rows + std::min(low + 1, last) * table.size(1),
+          static_cast<float>(at - static_cast<double>(low))};
+}
+
+// learned_positions for any step, without a backward.
+Tensor stepped_positions(const std::array<Tensor, 3>& tables, const std::vector<TokenGrid>& grids) {
+  const std::int64_t width = tables[0].size(1);
+  Tensor result({token_count(grids), width});
+  float* out = result.data<float>();
+  for (const TokenGrid& g : grids) {
+    std::array<int, 3> at{};
+    for (at[0] = 0; at[0] < g.frames; ++at[0])
+      for (at[1] = 0; at[1] < g.height; ++at[1])
+        for (at[2] = 0; at[2] < g.width; ++at[2]) {
+          std::fill_n(out, width, 0.f);
+          for (std::size_t axis = 0; axis < 3; ++axis) {
+            const auto [low, high, share] = place_between(tables[axis], at[axis], g.step[axis]);
+            for (std::int64_t i = 0; i < width; ++i)
+              out[i] += low[i] + share * (high[i] - low[i]);
+          }
+          double squares = 0;
+          for (std::int64_t i = 0; i < width; ++i)
+            squares += out[i] * out[i];
+          const double norm = 1e-6 + std::sqrt(squares / static_cast<double>(width));
+          for (std::int64_t i = 0; i < width; ++i)
+            out[i] = static_cast<float>(out[i] / norm);
+          out += width;
+        }
+  }
+  return result;
+}
+
+// The last position that a grid reaches along an axis.
+double last_position(int size, double step) {
+  return (size - 1) * step;
+}
+
 }  // namespace
 
 Tensor learned_positions(Tape& tape, const Tensor& table_t, const Tensor& table_h,
@@ -52,10 +99,19 @@ Tensor learned_positions(Tape& tape, const Tensor& table_t, const Tensor& table_
   const std::int64_t tokens = token_count(grids), width = table_t.size(1);
   if (table_h.size(1) != width || table_w.size(1) != width)
     fail("learned positions: the tables have different widths");
-  for (const TokenGrid& g : grids)
-    if (g.frames > table_t.size(0) || g.height > table_h.size(0) || g.width > table_w.size(0))
+  bool stepped = false;
+  for (const TokenGrid& g : grids) {
+    stepped = stepped || g.step != std::array<double, 3>{1, 1, 1};
+    if (last_position(g.frames, g.step[0]) > static_cast<double>(table_t.size(0) - 1) ||
+        last_position(g.height, g.step[1]) > static_cast<double>(table_h.size(0) - 1) ||
+        last_position(g.width, g.step[2]) > static_cast<double>(table_w.size(0) - 1))
       fail("a sample of {}x{}x{} tokens is larger than the position tables ({}x{}x{})", g.frames,
            g.height, g.width, table_t.size(0), table_h.size(0), table_w.size(0));
+  }
+  if (stepped) {
+    if (tape.recording()) fail("positions with a step other than 1 cannot be trained");
+    return stepped_positions({table_t, table_h, table_w}, grids);
+  }
   const auto place = std::make_shared<const std::vector<std::int32_t>>(places(grids));
   PositionArgs args;
   args.tokens = tokens;
@@ -103,7 +159,7 @@ RotaryAngles rotary_angles(const std::vector<TokenGrid>& grids, int head_dim,
     std::array<std::vector<float>, 3> c, s;
     for (std::size_t axis = 0; axis < 3; ++axis) {
       const double theta = 10000 * std::pow(scale[axis], dims[axis] / (dims[axis] - 2.0));
-      const double step = axis == 0 && g.fps > 0 ? 24.0 / g.fps : 1.0;
+      const double step = g.step[axis] * (axis == 0 && g.fps > 0 ? 24.0 / g.fps : 1.0);
       axis_angles(sizes[axis], step, dims[axis], theta, c[axis], s[axis]);
     }
     std::array<int, 3> at{};

@@ -16,10 +16,14 @@ namespace vfm::ops {
 struct TokenGrid {
   int frames = 1, height = 1, width = 1;
   float fps = 0;  ///< 0: the temporal position is the bare index
+  /// From one position to the next along (t, h, w). Below 1, more tokens share the range of
+  /// positions that training saw: for sizes beyond the trained ones. Not while recording.
+  std::array<double, 3> step = {1, 1, 1};
 };
 
 /// For each token, e = t[frame] + h[row] + w[column], divided by (1e-6 + rms(e)): [S, D] f32.
-/// Tables are [*, D] f32 and at least as long as the grids.
+/// Tables are [*, D] f32 and at least as long as the grids reach. With a step other than 1 a
+/// position between two rows is taken in proportion from both.
 Tensor learned_positions(Tape& tape, const Tensor& table_t, const Tensor& table_h,
                          const Tensor& table_w, const std::vector<TokenGrid>& grids);
 
