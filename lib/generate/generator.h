@@ -1,0 +1,75 @@
+// From a prompt to frames: text encoder, guided sampling with the network, tokenizer.
+//
+// A clip depends on its request, the options and the weights, and on nothing else: not on the other
+// clips of a run, not on threads. Therefore a clip is sampled alone (its guided and unguided halves
+// are one pack), and its noise is element i of the stream (seed, prompt).
+// Shape letters: C latent channels, t h w latent frames, rows, columns; T H W of the pixels.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "generate/sampler.h"
+#include "models/checkpoint.h"
+
+namespace vfm::generate {
+
+/// How to sample. Every number is part of the result.
+struct SampleOptions {
+  Sampler sampler = Sampler::euler;
+  int steps = 16;
+  double sigma_min = 0.02, sigma_max = 40;
+  /// D = c + guidance * (c - u): c the estimate with the prompt, u with the negative prompt. 0 is
+  /// no guidance. Many programs write u + w (c - u); their w is guidance + 1.
+  double guidance = 2;
+  /// Throws Error{usage} naming what is out of range.
+  void validate() const;
+};
+
+/// One clip. Size and length are free: what is not a whole number of tokens is generated larger and
+/// cut, at the edges alike, at the end in time.
+struct ClipRequest {
+  std::string prompt;    ///< UTF-8, may be empty
+  std::string negative;  ///< what to keep away from; empty: no text
+  std::uint64_t seed = 0;
+  int frames = 0, height = 0, width = 0;  ///< of the pixels, at least 1
+  double fps = 0;                         ///< > 0; what the motion is timed by
+};
+
+/// Packed RGB, 8 bits, frame after frame.
+struct GeneratedClip {
+  int frames = 0, height = 0, width = 0;
+  std::vector<std::uint8_t> pixels;
+};
+
+/// The sizes that the model was trained on, of the pixels.
+struct TrainedSize {
+  int frames = 1, height = 0, width = 0;
+  double fps = 0;
+};
+
+class Generator {
+ public:
+  /// Throws Error naming what the checkpoint lacks or what does not fit together.
+  explicit Generator(models::LoadedModel model);
+  ~Generator();
+  Generator(Generator&&) noexcept;
+
+  const models::LoadedModel& model() const;
+  const TrainedSize& trained() const;
+  /// Whether the request goes beyond the trained size in space or time. Then positions are squeezed
+  /// into the trained range: the picture is drawn larger, or the motion slower, not repeated.
+  bool beyond_training(const ClipRequest& request) const;
+  /// Throws Error{usage} for an impossible request, Stopped when asked to stop. Thread-safe;
+  /// computes with as many OpenMP threads as the calling thread may use.
+  GeneratedClip generate(const ClipRequest& request, const SampleOptions& options) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace vfm::generate

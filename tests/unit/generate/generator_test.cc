@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "generate/generator.h"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <string>
+#include <thread>
+
+#include "base/error.h"
+#include "base/philox.h"
+#include "models/tokenizer.h"
+#include "text/encoder.h"
+
+using namespace vfm;
+using namespace vfm::generate;
+
+namespace {
+
+constexpr int kChannels = 6, kTextWidth = 16;
+
+Json train_json() {
+  return {
+      {"tokenizer", {{"name", "builtin:wavelet"}, {"channels", kChannels}}},
+      {"text_encoder", {{"name", "builtin:hash"}, {"dim", kTextWidth}}},
+      {"latent_scale",
+       {{"mean", std::vector<double>(kChannels, 0.1)}, {"std", std::vector<double>(kChannels, 1)}}},
+      {"trained", {{"frames", 2}, {"height", 4}, {"width", 4}, {"fps", {12.0}}}},
+      {"step", 1}};
+}
+
+models::LoadedModel tiny_model(Json train = train_json()) {
+  models::DitConfig config;
+  config.in_channels = config.out_channels = kChannels;
+  config.num_attention_heads = 2;
+  config.attention_head_dim = 12;
+  config.num_layers = 1;
+  config.text_embed_dim = kTextWidth;
+  config.adaln_lora_dim = 4;
+  config.max_size = {2, 4, 4};
+  models::LoadedModel model{models::Dit(config, 1), std::move(train), "run/checkpoints/step-1",
+                            true};
+  // The matrices that begin at zero would hide the text: all weights random.
+  std::uint64_t key = 0;
+  for (nn::Parameter* parameter : model.dit.parameters()) {
+    Random(3, Purpose::test, 0, ++key).fill_normal(parameter->value.floats());
+    for (float& value : parameter->value.floats())
+      value *= 0.2f;
+    ++parameter->version;
+  }
+  return model;
+}
+
+ClipRequest small_request() {
+  ClipRequest request;
+  request.prompt = "a red circle";
+  request.frames = 9;
+  request.height = request.width = 32;
+  request.fps = 12;
+  return request;
+}
+
+SampleOptions quick() {
+  SampleOptions options;
+  options.steps = 3;
+  return options;
+}
+
+std::string error_of(const Json& train) {
+  try {
+    const Generator generator(tiny_model(train));
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("a clip has the size that was asked for, whole patches or not", "[generator]") {
+  const Generator generator(tiny_model());
+  CHECK(generator.trained().frames == 9);
+  CHECK(generator.trained().height == 32);
+  CHECK(generator.trained().fps == 12);
+  for (const auto& [frames, height, width] :
+       {std::array{9, 32, 32}, std::array{1, 32, 32}, std::array{5, 20, 31}, std::array{2, 1, 1}}) {
+    ClipRequest request = small_request();
+    request.frames = frames, request.height = height, request.width = width;
+    CHECK_FALSE(generator.beyond_training(request));
+    const GeneratedClip clip = generator.generate(request, quick());
+    CHECK(clip.frames == frames);
+    CHECK(clip.height == height);
+    CHECK(clip.width == width);
+    CHECK(clip.pixels.size() == std::size_t{3} * frames * height * width);
+  }
+}
+
+TEST_CASE("a clip larger and longer than trained can be made", "[generator]") {
+  const Generator generator(tiny_model());
+  ClipRequest request = small_request();
+  request.frames = 17, request.height = 48, request.width = 40;
+  CHECK(generator.beyond_training(request));
+  CHECK(generator.generate(request, quick()).pixels.size() == std::size_t{3} * 17 * 48 * 40);
+}
+
+TEST_CASE("cutting does not change what is left", "[generator]") {
+  const Generator generator(tiny_model());
+  ClipRequest request = small_request();
+  const GeneratedClip whole = generator.generate(request, quick());
+  request.width = 24;
+  request.frames = 7;
+  const GeneratedClip cut = generator.generate(request, quick());
+  for (int frame = 0; frame < 7; ++frame)
+    for (int row = 0; row < 32; ++row)
+      for (int i = 0; i < 3 * 24; ++i)
+        REQUIRE(cut.pixels[(frame * 32 + row) * 3 * 24 + i] ==
+                whole.pixels[(frame * 32 + row) * 3 * 32 + 3 * 4 + i]);
+}
+
+TEST_CASE("a clip depends on prompt, seed and options, not on threads", "[generator]") {
+  const Generator generator(tiny_model());
+  const ClipRequest request = small_request();
+  const auto pixels = [&](const ClipRequest& asked, const SampleOptions& options) {
+    return generator.generate(asked, options).pixels;
+  };
+  const auto first = pixels(request, quick());
+  CHECK(pixels(request, quick()) == first);
+  std::vector<std::vector<std::uint8_t>> many(4);
+  std::vector<std::thread> threads;
+  for (auto& one : many)
+    threads.emplace_back([&] { one = pixels(request, quick()); });
+  for (std::thread& thread : threads)
+    thread.join();
+  for (const auto& one : many)
+    CHECK(one == first);
+
+  ClipRequest other = request;
+  other.seed = 1;
+  CHECK(pixels(other, quick()) != first);
+  other = request;
+  other.prompt = "a blue square";
+  CHECK(pixels(other, quick()) != first);
+  SampleOptions heun = quick();
+  heun.sampler = Sampler::heun;
+  CHECK(pixels(request, heun) != first);
+}
+
+TEST_CASE("guidance is c + g (c - u)", "[generator]") {
+  const Generator generator(tiny_model());
+  ClipRequest request = small_request();
+  SampleOptions none = quick(), strong = quick();
+  none.guidance = 0;
+  strong.guidance = 3;
+  const auto plain = generator.generate(request, none).pixels;
+  CHECK(generator.generate(request, strong).pixels != plain);
+  // Against itself as negative prompt, nothing is left to push away from, whatever g.
+  request.negative = request.prompt;
+  CHECK(generator.generate(request, strong).pixels == plain);
+  // Without guidance the negative prompt says nothing.
+  request.negative = "noise";
+  CHECK(generator.generate(request, none).pixels == plain);
+  CHECK(generator.generate(request, strong).pixels != plain);
+  // At g = -1 only u is left: the clip of the negative prompt, from the noise of the prompt.
+  SampleOptions only = quick();
+  only.guidance = -1;
+  request.negative.clear();
+  const auto unguided = generator.generate(request, only).pixels;
+  CHECK(unguided != plain);
+}
+
+TEST_CASE("empty prompts and any script are prompts", "[generator]") {
+  const Generator generator(tiny_model());
+  for (const char* prompt : {"", "   ", "赤い丸", "دائرة حمراء", "\xff\xfe broken"}) {
+    ClipRequest request = small_request();
+    request.prompt = prompt;
+    CHECK_NOTHROW(generator.generate(request, quick()));
+  }
+}
+
+TEST_CASE("impossible requests are refused", "[generator]") {
+  const Generator generator(tiny_model());
+  const auto refused = [&](auto change) {
+    ClipRequest request = small_request();
+    SampleOptions options = quick();
+    change(request, options);
+    CHECK_THROWS_AS(generator.generate(request, options), Error);
+  };
+  refused([](ClipRequest& r, SampleOptions&) { r.frames = 0; });
+  refused([](ClipRequest& r, SampleOptions&) { r.width = -1; });
+  refused([](ClipRequest& r, SampleOptions&) { r.height = 1 << 30; });
+  refused([](ClipRequest& r, SampleOptions&) { r.fps = 0; });
+  refused([](ClipRequest& r, SampleOptions&) { r.fps = std::nan(""); });
+  refused([](ClipRequest&, SampleOptions& o) { o.steps = 0; });
+  refused([](ClipRequest&, SampleOptions& o) { o.guidance = std::nan(""); });
+  refused([](ClipRequest&, SampleOptions& o) { o.sigma_min = 100; });
+}
+
+TEST_CASE("a checkpoint that cannot generate says what it lacks", "[generator]") {
+  for (const char* name : {"tokenizer", "text_encoder", "latent_scale", "trained"}) {
+    Json train = train_json();
+    train.erase(name);
+    CHECK(error_of(train).find(name) != std::string::npos);
+  }
+  Json train = train_json();
+  train["latent_scale"]["mean"] = {0.0};
+  train["latent_scale"]["std"] = {1.0};
+  CHECK(error_of(train).find("fit together") != std::string::npos);
+  train = train_json();
+  train["text_encoder"]["dim"] = 2 * kTextWidth;
+  CHECK(error_of(train).find("fit together") != std::string::npos);
+}
