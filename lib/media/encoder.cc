@@ -9,7 +9,12 @@
 
 namespace vfm::media {
 struct Encoder::State {
-  void open(const Frame& first);
+  ~State() {
+    // An abandoned encoder complains on stderr (SVT-AV1) when it was not told of the end.
+    if (codec && !finished) avcodec_send_frame(codec.get(), nullptr);
+  }
+  AvFramePtr open(const Frame& first);
+  void open_container();
   void send(const AVFrame* frame);
   void pass(PacketPtr packet);
   void keep(PacketPtr packet);
@@ -64,7 +69,9 @@ int Encoder::coded_height() const {
   return state_->coded_height;
 }
 
-void Encoder::State::open(const Frame& first) {
+// Fixes from the first frame what all become, and opens the encoder. Returns the frame, fitted: that
+// can fail, and SVT-AV1 cannot be closed before it has a frame.
+AvFramePtr Encoder::State::open(const Frame& first) {
   Frame like;  // what every frame is brought to; no planes
   like.layout = kind->any_layout ? first.layout : PixelLayout::yuv420;
   like.width = options.width;
@@ -80,9 +87,14 @@ void Encoder::State::open(const Frame& first) {
   // player.
   if (!rgb) like.color.matrix = static_cast<std::uint8_t>(resolve_matrix(like));
   const AVPixelFormat format = rgb ? AV_PIX_FMT_BGR0 : to_av(like.layout);
-  codec = open_encoder(*kind, options, coded_width, coded_height, format, like);
   exporter = FrameExporter(like, format, coded_width, coded_height);
+  AvFramePtr av = exporter.fit(first);
+  codec = open_encoder(*kind, options, coded_width, coded_height, format, like);
+  open_container();
+  return av;
+}
 
+void Encoder::State::open_container() {
   video.time_base = to_av(options.time_base);
   video.sample_aspect = codec->sample_aspect_ratio;
   video.frame_rate = options.frame_rate.num > 0 ? to_av(options.frame_rate) : AVRational{0, 1};
@@ -143,14 +155,11 @@ void Encoder::State::keep(PacketPtr packet) {
 void Encoder::add(const Frame& frame) {
   State& s = *state_;
   if (s.finished) fail("a finished clip takes no more frames");
-  if (!s.codec) {
-    s.first_pts = frame.pts;
-    s.open(frame);
-  }
+  if (!s.codec) s.first_pts = frame.pts;
   const std::int64_t time = frame.pts - s.first_pts;
   if (!s.times.empty() && time <= s.times.back())
     fail("frame at pts {} does not come after the one before it", frame.pts);
-  AvFramePtr av = s.exporter.fit(frame);
+  const AvFramePtr av = s.codec ? s.exporter.fit(frame) : s.open(frame);
   av->pts = s.kind->own_clock ? static_cast<std::int64_t>(s.times.size()) : time;
   if (s.codec->flags & AV_CODEC_FLAG_QSCALE) av->quality = s.codec->global_quality;
   s.times.push_back(time);

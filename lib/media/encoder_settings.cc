@@ -16,15 +16,15 @@ namespace {
 
 // In the order of default_encoder(). ffv1 is the last: only by name, it is lossless and large.
 constexpr EncoderKind kKinds[] = {
-    // name, preset option, default, even, full range, any layout, own clock
-    {"libx264", "preset", "veryfast", true, true, false, false},
-    {"libopenh264", nullptr, nullptr, true, false, false, false},
-    {"h264_nvenc", "preset", "p5", true, true, false, false},
-    {"libx265", "preset", "veryfast", true, true, false, false},
-    {"libsvtav1", "preset", "8", true, true, false, false},
-    {"libvpx-vp9", "cpu-used", "4", false, true, false, false},
-    {"mpeg4", nullptr, nullptr, false, false, false, true},
-    {"ffv1", nullptr, nullptr, false, true, true, false},
+    // name, preset option, default, even, full range, any layout, own clock, unclosable
+    {"libx264", "preset", "veryfast", true, true, false, false, false},
+    {"libopenh264", nullptr, nullptr, true, false, false, false, false},
+    {"h264_nvenc", "preset", "p5", true, true, false, false, false},
+    {"libx265", "preset", "veryfast", true, true, false, false, false},
+    {"libsvtav1", "preset", "8", true, true, false, false, true},
+    {"libvpx-vp9", "cpu-used", "4", false, true, false, false, false},
+    {"mpeg4", nullptr, nullptr, false, false, false, true, false},
+    {"ffv1", nullptr, nullptr, false, true, true, false, false},
 };
 
 std::string list_available() {
@@ -118,7 +118,9 @@ CodecPtr open_encoder(const EncoderKind& kind, const EncodeOptions& o, int width
       o.gop > 0 ? o.gop : std::clamp(static_cast<int>(std::lround(2 * rate)), 12, 250);
   codec->max_b_frames = 0;
   codec->thread_count = o.threads;
-  codec->flags |= AV_CODEC_FLAG_BITEXACT | AV_CODEC_FLAG_CLOSED_GOP | AV_CODEC_FLAG_GLOBAL_HEADER;
+  codec->flags |= AV_CODEC_FLAG_BITEXACT | AV_CODEC_FLAG_GLOBAL_HEADER;
+  // FFmpeg's own mpeg4 refuses the flag beside scene detection; without B-frames its GOPs are closed.
+  if (!kind.own_clock) codec->flags |= AV_CODEC_FLAG_CLOSED_GOP;
   codec->color_range = like.full_range ? AVCOL_RANGE_JPEG : AVCOL_RANGE_MPEG;
   codec->color_primaries = static_cast<AVColorPrimaries>(like.color.primaries);
   codec->color_trc = static_cast<AVColorTransferCharacteristic>(like.color.transfer);
@@ -148,7 +150,7 @@ void check_encoder(const EncoderKind& kind, const std::string& preset) {
     std::string answer;
     if (!preset.empty() && !kind.preset_option) {
       answer = fmt::format("encoder '{}' has no presets", kind.name);
-    } else {
+    } else if (!kind.unclosable) {
       EncodeOptions options;
       options.preset = preset;
       options.time_base = {1, 25};
