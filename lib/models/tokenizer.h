@@ -1,6 +1,6 @@
 // Video tokenizers: pixels to latents and back, causal in time (the first frame stands alone, then
-// groups of `time_factor` frames), so an image is a one-frame video and 1 + k*time_factor frames make
-// 1 + k latent frames.
+// groups of `time_factor` frames), so an image is a one-frame video and 1 + k*time_factor frames
+// make 1 + k latent frames.
 // Thread-safety: const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
