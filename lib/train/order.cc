@@ -2,7 +2,7 @@
 #include "train/order.h"
 
 #include "base/error.h"
-#include "base/philox.h"
+#include "data/order.h"
 
 namespace vfm::train {
 
@@ -15,7 +15,7 @@ PackOrder::PackOrder(std::vector<std::int64_t> tokens, std::uint64_t seed,
 
 void PackOrder::plan() {
   const std::vector<std::uint64_t> order =
-      Random(seed_, Purpose::data_order, position_.epoch).permutation(tokens_.size());
+      data::epoch_order(tokens_.size(), seed_, position_.epoch);
   std::vector<std::int64_t> lengths;
   for (const std::uint64_t i : order)
     lengths.push_back(tokens_[i]);

@@ -304,8 +304,10 @@ std::vector<std::string> changed_settings(const Json& old, const Recipe& now) {
   for (const Field& field : fields_of(copy)) {
     if (field.may_change) continue;
     const std::size_t dot = field.key.find('.');
-    const Json section = old.value(field.key.substr(0, dot), Json::object());
-    const Json before = section.value(field.key.substr(dot + 1), Json());
+    const std::string section = field.key.substr(0, dot), key = field.key.substr(dot + 1);
+    Json before;
+    if (old.is_object() && old.contains(section) && old[section].contains(key))
+      before = old[section][key];
     if (before != field.get())
       changes.push_back(
           fmt::format("{}: {} -> {}", field.key, dump_json(before), dump_json(field.get())));

@@ -1,0 +1,96 @@
+// A small folder of latents, as vfm-pack writes it, for the training tests.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <string>
+
+#include "base/hash.h"
+#include "base/philox.h"
+#include "io/atomic_file.h"
+#include "io/npy.h"
+#include "shard/writer.h"
+#include "train/recipe.h"
+
+namespace vfm {
+
+/// A folder that is removed at the end.
+struct TemporaryFolder {
+  std::string path;
+  explicit TemporaryFolder(const std::string& name)
+      : path(std::filesystem::temp_directory_path() /
+             ("vfm-" + name + "-" + std::to_string(::getpid()))) {
+    std::filesystem::remove_all(path);
+    std::filesystem::create_directories(path);
+  }
+  ~TemporaryFolder() { std::filesystem::remove_all(path); }
+};
+
+struct LatentsOptions {
+  int samples = 12;
+  int broken = -1;  ///< this one holds an infinity
+};
+
+/// Images and videos of 4 channels, 1 or 2 latent frames of 4 x 4, two text tokens of width 8.
+inline void write_latents(const std::string& folder, const LatentsOptions& options = {}) {
+  const int channels = 4, side = 4, width = 8;
+  for (const std::string split : {"train", "val"}) {
+    const std::string directory = folder + "/" + split;
+    std::filesystem::create_directories(directory);
+    shard::Writer writer(directory + "/a-000000.tar");
+    std::string index;
+    const int count = split == "train" ? options.samples : 4;
+    for (int i = 0; i < count; ++i) {
+      const int frames = i % 3 == 0 ? 1 : 2;
+      const std::string key = hash_hex(split + std::to_string(i));
+      const Random random(7, Purpose::test, static_cast<std::uint32_t>(i % 4));
+      std::vector<float> latent(static_cast<std::size_t>(channels * frames * side * side));
+      std::vector<float> text(static_cast<std::size_t>(2 * width));
+      random.fill_normal(latent);
+      random.fill_normal(text, 1000);
+      if (split == "train" && i == options.broken) latent[3] = INFINITY;
+      writer.add(
+          shard::Sample{key,
+                        {{"latent.npy", io::make_npy_half({channels, frames, side, side}, latent)},
+                         {"text.npy", io::make_npy_half({2, width}, text)},
+                         {"json", "{}"}}});
+      index += dump_json({{"key", key},
+                          {"shard", "a-000000.tar"},
+                          {"row", i},
+                          {"frames", frames},
+                          {"height", side},
+                          {"width", side},
+                          {"fps", frames == 1 ? 0 : 8},
+                          {"text_tokens", 2}}) +
+               "\n";
+    }
+    writer.finish();
+    io::write_file(directory + "/index.jsonl", index);
+  }
+  io::write_file(folder + "/latents.json",
+                 dump_json_pretty({{"version", 1},
+                                   {"tokenizer", {{"name", "builtin:wavelet"}}},
+                                   {"text_encoder", {{"name", "builtin:hash"}, {"dim", width}}},
+                                   {"mean", std::vector<double>(channels, 0.0)},
+                                   {"std", std::vector<double>(channels, 1.0)}}));
+}
+
+/// A model of some thousand parameters, 16 tokens a pack, 3 packs a step.
+inline train::Recipe tiny_recipe(const std::string& more = "") {
+  auto settings = train::parse_yaml(
+      "model: {num_attention_heads: 2, attention_head_dim: 12, num_layers: 2, adaln_lora_dim: 4, "
+      "max_size: [4, 8, 8]}\n"
+      "data: {tokens: 16, packs: 3, window: 8}\n"
+      "optimizer: {lr: 0.003, weight_decay: 0.01}\n"
+      "schedule: {warmup: 2}\n"
+      "validation: {every: 2, samples: 3, sigmas: [0.3, 3]}\n"
+      "train: {steps: 6, checkpoint_every: 2, log_every: 1}\n",
+      "tiny");
+  for (const auto& setting : train::parse_yaml(more, "more"))
+    settings.push_back(setting);
+  return train::make_recipe(settings);
+}
+
+}  // namespace vfm

@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/trainer.h"
+
+#include <barrier>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <set>
+#include <thread>
+
+#include "base/error.h"
+#include "latents_fixture.h"
+#include "train/validation.h"
+
+using namespace vfm;
+using namespace vfm::train;
+
+namespace {
+
+/// Ranks that are threads of this process.
+struct ThreadGroup {
+  explicit ThreadGroup(int n) : size(n), barrier(n) {}
+  int size;
+  std::barrier<> barrier;
+  std::vector<double> sums;
+  std::mutex mutex;
+};
+
+class ThreadWorld final : public dist::World {
+ public:
+  ThreadWorld(ThreadGroup& group, int rank) : group_(group), rank_(rank) {}
+  int rank() const override { return rank_; }
+  int size() const override { return group_.size; }
+  std::string host() const override { return "here"; }
+  void all_reduce_sum(std::span<float> values) override { reduce(values); }
+  void all_reduce_sum(std::span<double> values) override { reduce(values); }
+  void broadcast(std::span<std::byte>) override { FAIL("not used here"); }
+  std::vector<std::string> gather(const std::string&) override { return {}; }
+  void barrier() override { group_.barrier.arrive_and_wait(); }
+  [[noreturn]] void abort(int) override { std::abort(); }
+
+ private:
+  template <class T>
+  void reduce(std::span<T> values) {
+    if (rank_ == 0) group_.sums.assign(values.size(), 0.0);
+    barrier();
+    {
+      const std::lock_guard lock(group_.mutex);
+      for (std::size_t i = 0; i < values.size(); ++i)
+        group_.sums[i] += values[i];
+    }
+    barrier();
+    for (std::size_t i = 0; i < values.size(); ++i)
+      values[i] = static_cast<T>(group_.sums[i]);
+    barrier();
+  }
+  ThreadGroup& group_;
+  int rank_;
+};
+
+struct Outcome {
+  std::vector<double> losses, norms;
+  std::vector<float> weights;
+};
+
+Outcome train_steps(const Recipe& recipe, const Dataset& data, dist::World& world, int steps) {
+  Trainer trainer(recipe, data, world);
+  Outcome outcome;
+  for (int i = 0; i < steps; ++i) {
+    const StepResult result = trainer.train_step();
+    outcome.losses.push_back(result.loss.mean());
+    outcome.norms.push_back(result.gradient_norm);
+  }
+  for (const nn::Parameter* parameter : trainer.model().parameters()) {
+    const auto values = parameter->value.floats();
+    outcome.weights.insert(outcome.weights.end(), values.begin(), values.end());
+  }
+  return outcome;
+}
+
+void check_alike(const Outcome& a, const Outcome& b) {
+  REQUIRE(a.losses.size() == b.losses.size());
+  for (std::size_t i = 0; i < a.losses.size(); ++i) {
+    CHECK(a.losses[i] == Approx(b.losses[i]).epsilon(1e-5));
+    CHECK(a.norms[i] == Approx(b.norms[i]).epsilon(1e-4));
+  }
+  double worst = 0;
+  for (std::size_t i = 0; i < a.weights.size(); ++i)
+    worst = std::max(worst, std::abs(static_cast<double>(a.weights[i]) - b.weights[i]));
+  CHECK(worst < 1e-4);  // Adam turns a rounding of a tiny gradient into a part of lr, 3e-3
+}
+
+}  // namespace
+
+TEST_CASE("order: every epoch takes each sample once, and any position can be reached at once") {
+  const std::vector<std::int64_t> tokens = {8, 4, 8, 8, 4, 8, 4};
+  data::PackOptions options;
+  options.tokens = 16;
+  options.window = 4;
+  PackOrder order(tokens, 1, options);
+  std::multiset<std::size_t> seen;
+  std::vector<data::Pack> packs;
+  std::vector<DataPosition> positions;
+  while (positions.empty() || order.position().epoch < 3) {
+    positions.push_back(order.position());
+    packs.push_back(order.next());
+    std::int64_t sum = 0;
+    for (const std::size_t i : packs.back()) {
+      seen.insert(i);
+      sum += tokens[i];
+    }
+    CHECK(sum <= 16);
+  }
+  for (std::size_t i = 0; i < tokens.size(); ++i)
+    CHECK(seen.count(i) >= 3);
+  for (std::size_t i = 0; i < packs.size(); ++i) {
+    PackOrder other(tokens, 1, options);
+    other.seek(positions[i]);
+    CHECK(other.next() == packs[i]);
+  }
+  CHECK_THROWS_AS(order.seek({0, 99}), Error);
+}
+
+TEST_CASE("trainer: packing into forwards and dealing to ranks change only the rounding") {
+  const TemporaryFolder folder("trainer");
+  write_latents(folder.path);
+  const Dataset data(folder.path, "train");
+  Recipe recipe = tiny_recipe();
+  data.fit(recipe);
+  CHECK(recipe.model.dit.in_channels == 4);
+  CHECK(recipe.model.dit.text_embed_dim == 8);
+  const auto self = dist::self_world();
+  const Outcome whole = train_steps(recipe, data, *self, 4);
+  CHECK(whole.losses[0] > 0);
+
+  Recipe micro = recipe;
+  micro.data.micro_packs = 1;
+  check_alike(train_steps(micro, data, *self, 4), whole);
+
+  Recipe recomputing = recipe;
+  recomputing.model.recompute = true;
+  CHECK(train_steps(recomputing, data, *self, 4).weights == whole.weights);
+
+  // Two ranks share three packs: a mean of means would weigh samples differently; a sum of
+  // gradients that were already divided would be twice too large, which Adam hides and the norm
+  // shows.
+  ThreadGroup group(2);
+  std::vector<Outcome> outcomes(2);
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < 2; ++rank)
+    threads.emplace_back([&, rank] {
+      ThreadWorld world(group, rank);
+      outcomes[static_cast<std::size_t>(rank)] = train_steps(recipe, data, world, 4);
+    });
+  for (std::thread& thread : threads)
+    thread.join();
+  check_alike(outcomes[0], whole);
+  CHECK(outcomes[0].weights == outcomes[1].weights);
+}
+
+TEST_CASE("trainer: gradients reach what all blocks share: time embedding, its norm, positions") {
+  // The faults: the shared AdaLN term and the position tables detached in the blocks (trained by
+  // the last layer alone, or not at all); a norm of the time embedding that is a parameter nobody
+  // uses.
+  const TemporaryFolder folder("shared");
+  write_latents(folder.path);
+  const Dataset data(folder.path, "train");
+  Recipe recipe = tiny_recipe();
+  data.fit(recipe);
+  const auto world = dist::self_world();
+  Trainer trainer(recipe, data, *world);
+  for (int i = 0; i < 3; ++i)
+    trainer.train_step();  // gates begin at zero and shut everything off
+
+  BatchBuilder builder(recipe.model.dit);
+  for (std::size_t i = 0; i < 2; ++i)
+    builder.add(data.read(i), 1.0, false, Random(1, Purpose::noise, 0, i));
+  const NoisyBatch batch = builder.build();
+  const models::Dit& model = trainer.model();
+  const auto loss_now = [&] {
+    ops::Tape tape(false);
+    return diffusion_loss(model.forward(tape, batch.input), batch, 0).sums.mean();
+  };
+  nn::zero_gradients(model.parameters());
+  ops::Tape tape;
+  const Tensor output = model.forward(tape, batch.input);
+  const Loss loss = diffusion_loss(output, batch, 1);
+  tape.backward(output, loss.seed);
+  const double elements = loss.sums.elements();
+
+  int checked = 0;
+  for (nn::Parameter* parameter : model.parameters()) {
+    double square = 0;
+    for (const float g : parameter->grad.floats())
+      square += static_cast<double>(g) * g;
+    INFO(parameter->name);
+    CHECK(square > 0);
+    if (parameter->name.find("time_embed") == std::string::npos &&
+        parameter->name.find("pos_emb") == std::string::npos)
+      continue;
+    // Along its gradient the loss must change as fast as the gradient says: a path that is missing
+    // anywhere makes the difference.
+    const double norm = std::sqrt(square), step = 2e-3;
+    const std::vector<float> before(parameter->value.floats().begin(),
+                                    parameter->value.floats().end());
+    double sides[2];
+    for (int side = 0; side < 2; ++side) {
+      const double h = side == 0 ? step : -step;
+      for (std::size_t i = 0; i < before.size(); ++i)
+        parameter->value.floats()[i] =
+            static_cast<float>(before[i] + h * parameter->grad.floats()[i] / norm);
+      ++parameter->version;
+      sides[side] = loss_now();
+    }
+    std::copy(before.begin(), before.end(), parameter->value.floats().begin());
+    ++parameter->version;
+    CHECK((sides[0] - sides[1]) / (2 * step) == Approx(norm / elements).epsilon(0.03));
+    ++checked;
+  }
+  CHECK(checked >= 6);
+}
+
+TEST_CASE("trainer: a gradient that is not finite is skipped, counted, and fatal when it stays") {
+  const TemporaryFolder folder("skip");
+  write_latents(folder.path);
+  const Dataset data(folder.path, "train");
+  Recipe recipe = tiny_recipe("optimizer: {max_skips: 2}");
+  data.fit(recipe);
+  const auto world = dist::self_world();
+  Trainer trainer(recipe, data, *world);
+  trainer.train_step();
+  nn::Parameter& last = *trainer.model().parameters().back();
+  const float good = last.value.floats()[0];
+  last.value.floats()[0] = NAN;
+  ++last.version;
+  const float other = last.value.floats()[1];
+  CHECK(trainer.train_step().skipped);
+  CHECK(trainer.state().step == 2);
+  CHECK(trainer.state().updates == 1);
+  CHECK(last.value.floats()[1] == other);
+  CHECK(trainer.train_step().skipped);
+  last.value.floats()[0] = good;
+  ++last.version;
+  CHECK_FALSE(trainer.train_step().skipped);
+  CHECK(trainer.state().skips_in_row == 0);
+  last.value.floats()[0] = NAN;
+  ++last.version;
+  trainer.train_step();
+  trainer.train_step();
+  CHECK_THROWS_WITH(trainer.train_step(), Catch::Contains("not finite in 3 steps in a row"));
+}
+
+TEST_CASE("trainer: a sample that cannot be used is left out and remembered") {
+  const TemporaryFolder folder("broken");
+  write_latents(folder.path, {12, 5});
+  const Dataset data(folder.path, "train");
+  Recipe recipe = tiny_recipe();
+  data.fit(recipe);
+  const auto world = dist::self_world();
+  Trainer trainer(recipe, data, *world);
+  for (int i = 0; i < 4; ++i)
+    CHECK_FALSE(trainer.train_step().skipped);
+  REQUIRE(trainer.failures().size() == 1);
+  CHECK(trainer.failures().begin()->first == data.entry(5).key);
+  CHECK(trainer.failures().begin()->second.find("not finite") != std::string::npos);
+}
+
+TEST_CASE("dataset: what does not fit the recipe is a usage error that names the field") {
+  const TemporaryFolder folder("fit");
+  write_latents(folder.path);
+  const Dataset data(folder.path, "train");
+  const auto error_of = [&](const std::string& more) {
+    try {
+      Recipe recipe = tiny_recipe(more);
+      data.fit(recipe);
+    } catch (const Error& error) {
+      CHECK(error.kind() == ErrorKind::usage);
+      return std::string(error.what());
+    }
+    return std::string("fits");
+  };
+  CHECK(error_of("") == "fits");
+  CHECK(error_of("model: {in_channels: 5}").find("'model.in_channels' is 5, but the data have 4") !=
+        std::string::npos);
+  CHECK(error_of("model: {text_embed_dim: 9}").find("text_embed_dim") != std::string::npos);
+  CHECK(error_of("model: {patch_size: [1, 3, 2]}").find("patch_size") != std::string::npos);
+  CHECK(error_of("model: {max_size: [4, 2, 8]}").find("max_size") != std::string::npos);
+  CHECK(error_of("data: {tokens: 7}").find("set 'data.tokens' above 7") != std::string::npos);
+  CHECK(data.trained_sizes() == Json{{"frames", 2}, {"height", 4}, {"width", 4}, {"fps", {8.0}}});
+}
+
+TEST_CASE("validation: the same number for the same weights, never negative, per noise level") {
+  const TemporaryFolder folder("validation");
+  write_latents(folder.path);
+  const Dataset data(folder.path, "train"), held_out(folder.path, "val");
+  Recipe recipe = tiny_recipe();
+  data.fit(recipe);
+  const auto world = dist::self_world();
+  Trainer trainer(recipe, data, *world);
+  const Validation validation(recipe, held_out, "val");
+  const Json first = validation.run(trainer.model(), *world);
+  CHECK(first == validation.run(trainer.model(), *world));
+  CHECK(first["val_loss"].get<double>() >= 0);
+  CHECK(first["val_sigmas"].size() == 2);
+  CHECK(first["val_samples"] == 3);
+  const double mean =
+      (first["val_sigmas"]["0.3"].get<double>() + first["val_sigmas"]["3"].get<double>()) / 2;
+  CHECK(first["val_loss"].get<double>() == Approx(mean));
+  Recipe other_seed = recipe;  // the noise is the run's seed's business no more
+  other_seed.train.seed = 99;
+  CHECK(Validation(other_seed, held_out, "val").run(trainer.model(), *world) == first);
+  for (int i = 0; i < 20; ++i)
+    trainer.train_step();
+  CHECK(validation.run(trainer.model(), *world)["val_loss"].get<double>() <
+        first["val_loss"].get<double>());
+}
