@@ -71,6 +71,7 @@ struct Decoder::State {
   void seek(std::int64_t target);
   void rewind();
   std::int64_t nominal_duration() const;
+  std::int64_t final_duration(const Frame& last) const;
 
   Source source;
   DecodeOptions options;
@@ -84,6 +85,7 @@ struct Decoder::State {
   bool draining = false;
   bool finished = false;
   std::int64_t packets = 0;  // of the stream, since the start
+  std::int64_t last_dts = 0;
   std::int64_t corrupt = 0;
   bool any_frame = false;  // one was decoded at some time
   bool from_start = true;  // no seek since opening
@@ -215,6 +217,7 @@ bool Decoder::State::feed() {
       continue;
     }
     ++packets;
+    if (packet->dts != AV_NOPTS_VALUE) last_dts = packet->dts;
     const int result = avcodec_send_packet(codec.get(), packet.get());
     av_packet_unref(packet.get());
     if (result >= 0) return true;
@@ -233,6 +236,18 @@ std::int64_t Decoder::State::nominal_duration() const {
   if (info.frame_rate.num <= 0) return 1;
   return std::max<std::int64_t>(
       1, av_rescale_q(1, av_inv_q(to_av(info.frame_rate)), stream->time_base));
+}
+
+// How long the last frame stands. An mp4 that was read to its end says when the stream ends;
+// FFmpeg's packet durations are guesses for some codecs (VP9).
+std::int64_t Decoder::State::final_duration(const Frame& last) const {
+  const int entries = avformat_index_get_entries_count(stream);
+  if (entries > 0 && stream->duration > 0 && info.container.find("mp4") != std::string::npos &&
+      avformat_index_get_entry(stream, entries - 1)->timestamp <= last_dts) {
+    const std::int64_t start = stream->start_time == AV_NOPTS_VALUE ? 0 : stream->start_time;
+    if (const std::int64_t left = start + stream->duration - last.pts; left > 0) return left;
+  }
+  return last.duration > 0 ? last.duration : nominal_duration();
 }
 
 // Makes the frame's time follow the one before.
@@ -291,7 +306,7 @@ bool Decoder::State::fetch(Frame& frame) {
     frame.duration = after.pts - frame.pts;
     pending = std::move(after);
   } else {
-    if (frame.duration <= 0) frame.duration = nominal_duration();
+    frame.duration = final_duration(frame);
     pending.reset();
   }
   frame.index = index++;

@@ -69,8 +69,8 @@ int Encoder::coded_height() const {
   return state_->coded_height;
 }
 
-// Fixes from the first frame what all become, and opens the encoder. Returns the frame, fitted: that
-// can fail, and SVT-AV1 cannot be closed before it has a frame.
+// Fixes from the first frame what all become, and opens the encoder. Returns the frame, fitted:
+// that can fail, and SVT-AV1 cannot be closed before it has a frame.
 AvFramePtr Encoder::State::open(const Frame& first) {
   Frame like;  // what every frame is brought to; no planes
   like.layout = kind->any_layout ? first.layout : PixelLayout::yuv420;
@@ -87,7 +87,8 @@ AvFramePtr Encoder::State::open(const Frame& first) {
   // player.
   if (!rgb) like.color.matrix = static_cast<std::uint8_t>(resolve_matrix(like));
   const AVPixelFormat format = rgb ? AV_PIX_FMT_BGR0 : to_av(like.layout);
-  exporter = FrameExporter(like, format, coded_width, coded_height);
+  exporter = FrameExporter(like, format, coded_width, coded_height,
+                           like.full_range ? Siting::center : Siting::left);
   AvFramePtr av = exporter.fit(first);
   codec = open_encoder(*kind, options, coded_width, coded_height, format, like);
   open_container();

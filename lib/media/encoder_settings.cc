@@ -119,7 +119,8 @@ CodecPtr open_encoder(const EncoderKind& kind, const EncodeOptions& o, int width
   codec->max_b_frames = 0;
   codec->thread_count = o.threads;
   codec->flags |= AV_CODEC_FLAG_BITEXACT | AV_CODEC_FLAG_GLOBAL_HEADER;
-  // FFmpeg's own mpeg4 refuses the flag beside scene detection; without B-frames its GOPs are closed.
+  // FFmpeg's own mpeg4 refuses the flag beside scene detection; without B-frames its GOPs are
+  // closed.
   if (!kind.own_clock) codec->flags |= AV_CODEC_FLAG_CLOSED_GOP;
   codec->color_range = like.full_range ? AVCOL_RANGE_JPEG : AVCOL_RANGE_MPEG;
   codec->color_primaries = static_cast<AVColorPrimaries>(like.color.primaries);

@@ -16,7 +16,7 @@ struct EncoderKind {
   bool full_range;  ///< can say that luma is 0..255
   bool any_layout;  ///< keeps the layout of the frames
   bool own_clock;   ///< cannot take any time base: gets frame numbers instead of times
-  bool unclosable;             ///< hangs when closed before the end of its first clip: no trial opening
+  bool unclosable;  ///< hangs when closed before the end of its first clip: no trial opening
 };
 
 /// The entry of a name. Throws Error{usage}, naming the encoders there are, for one that is not

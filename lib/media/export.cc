@@ -52,8 +52,9 @@ void scale(SwsContext* sws, const Frame& from, std::uint8_t* const to[4], const 
 
 }  // namespace
 
-FrameExporter::FrameExporter(const Frame& like, AVPixelFormat format, int width, int height)
-    : like_(like), format_(format), width_(width), height_(height) {}
+FrameExporter::FrameExporter(const Frame& like, AVPixelFormat format, int width, int height,
+                             Siting siting)
+    : like_(like), format_(format), width_(width), height_(height), siting_(siting) {}
 
 void FrameExporter::build(const Frame& frame) {
   sws_.reset(not_null(sws_alloc_context()));
@@ -61,16 +62,16 @@ void FrameExporter::build(const Frame& frame) {
     av_opt_set_int(sws_.get(), option, value, 0);
   };
   set("srcw", frame.width), set("srch", frame.height), set("src_format", to_av(frame.layout));
-  set("dstw", like_.width), set("dsth", like_.height), set("dst_format", format_);
+  set("dstw", like_.width), set("dsth", like_.height),
+      set("dst_format", like_.layout == PixelLayout::rgb24 ? format_ : to_av(like_.layout));
   set("sws_flags", SWS_BICUBIC | kSwsExact);
   set("src_range", frame.full_range), set("dst_range", like_.full_range);
-  // Where chroma lies matters when its resolution changes: on the left column in video, between the
-  // columns in JPEG.
+  // Where chroma lies matters when its resolution changes.
   const auto half = [](PixelLayout l) {
     return l == PixelLayout::yuv420 || l == PixelLayout::yuv422;
   };
   if (half(frame.layout) && !frame.full_range) set("src_h_chr_pos", 0);
-  if (half(like_.layout) && !like_.full_range) set("dst_h_chr_pos", 0);
+  if (half(like_.layout) && siting_ == Siting::left) set("dst_h_chr_pos", 0);
   if (frame.layout == PixelLayout::yuv420) set("src_v_chr_pos", 128);
   if (like_.layout == PixelLayout::yuv420) set("dst_v_chr_pos", 128);
   sws_setColorspaceDetails(sws_.get(), sws_matrix(resolve_matrix(frame)), frame.full_range,
@@ -100,7 +101,7 @@ AvFramePtr FrameExporter::fit(const Frame& frame) {
 
   Frame scaled;
   const Frame* source = &frame;
-  const bool other_format = format_ != to_av(like_.layout);
+  const bool other_format = like_.layout == PixelLayout::rgb24 && format_ != AV_PIX_FMT_RGB24;
   if (other_format || !same_kind(frame, like_)) {
     if (!sws_ || !same_kind(frame, built_for_)) build(frame);
     if (other_format) {

@@ -80,6 +80,10 @@ class FrameImporter {
   bool full_range_ = false;
 };
 
+/// Where subsampled chroma lies between the columns of luma: on the left one (video) or in the
+/// middle (JPEG, y4m's "420jpeg").
+enum class Siting { left, center };
+
 /// Turns Frames of any layout, range and size into AVFrames of one format, as encoders want them.
 class FrameExporter {
  public:
@@ -87,7 +91,7 @@ class FrameExporter {
   /// `like` has the layout, size, range and colour of the results. `format` is to_av(like.layout)
   /// or an RGB format. The results are `width` x `height`: where that is more than the size of
   /// `like`, its last column and row are repeated.
-  FrameExporter(const Frame& like, AVPixelFormat format, int width, int height);
+  FrameExporter(const Frame& like, AVPixelFormat format, int width, int height, Siting siting);
   AvFramePtr fit(const Frame& frame);
 
  private:
@@ -95,6 +99,7 @@ class FrameExporter {
   Frame like_;
   AVPixelFormat format_ = AV_PIX_FMT_NONE;
   int width_ = 0, height_ = 0;
+  Siting siting_ = Siting::left;
   SwsPtr sws_;
   Frame built_for_;  // no planes
 };

@@ -1,0 +1,18 @@
+// Still pictures as bytes: for reports and contact sheets. Reading them is Decoder's job.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "media/scaler.h"
+
+namespace vfm::media {
+
+/// A PNG file, lossless. The same bytes for the same image. Throws Error for an empty image.
+std::string encode_png(const RgbImage& image);
+
+/// A JPEG file, 4:2:0. `quality` is 1 (worst) to 100; 85 suits reports. Throws Error for an empty
+/// image.
+std::string encode_jpeg(const RgbImage& image, int quality = 85);
+
+}  // namespace vfm::media
