@@ -147,14 +147,16 @@ void ShotDetector::judge_cut(std::int64_t f) {
 
 void ShotDetector::collect_gradual() {
   for (const GradualChange& g : gradual_.take())
-    if (!g.soft || !interrupts(g)) changes_.push_back(g);
+    if (!(g.soft || g.uniform) || !interrupts(g)) changes_.push_back(g);
   std::sort(changes_.begin(), changes_.end(),
             [](const GradualChange& a, const GradualChange& b) { return a.end < b.end; });
 }
 
-/// Whether the scene before a change of a few frames is the scene after it: an interruption.
+/// Whether the scene before a short change is the scene after it: an interruption. Of a fade, frames a
+/// little away are compared, where there is something to see.
 bool ShotDetector::interrupts(const GradualChange& g) const {
-  const std::int64_t before = g.end - 1, after = g.begin;
+  const int away = g.fade ? kReturn - 2 : 0;
+  const std::int64_t before = g.end - 1 - away, after = std::min(g.begin + away, frames_ - 1);
   if (before < 0 || g.begin - g.end > kReturn || before <= frames_ - kRing) return false;
   return structure_difference(ring_[slot(before)].picture, ring_[slot(after)].picture) < kSame;
 }
@@ -181,13 +183,15 @@ void ShotDetector::merge(std::int64_t until) {
         !g.uniform && std::any_of(cuts_.begin(), cuts_.end(), [&](const ShotChange& c) {
           return inside(c) && (g.soft || c.score >= 1.5 * threshold_);
         });
-    // A second reading of what was given out already is dropped too.
-    if (cut_tells_better || (g.end < last_begin_ && last_begin_ > 0)) continue;
+    // A second reading of what was given out already is dropped too. Not so a run of one colour: its
+    // frames have to go somewhere.
+    const bool again = g.end < last_begin_;
+    if (cut_tells_better || (again && (!g.uniform || g.begin <= last_begin_))) continue;
     std::erase_if(cuts_, inside);
     const ChangeType type = g.fade   ? ChangeType::fade
                             : g.soft ? ChangeType::cut
                                      : ChangeType::dissolve;
-    certain_.push_back({type, g.end, g.begin, g.middle, g.score});
+    certain_.push_back({type, std::max(g.end, last_begin_), g.begin, g.middle, g.score});
     last_begin_ = g.begin;
   }
 }

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jobs/clip_cutter.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <utility>
+
+#include "base/error.h"
+#include "base/stop.h"
+
+namespace vfm::jobs {
+namespace {
+
+/// Longer gaps between two shots are not bridged by stitching: their frames are gone by then, and
+/// what was away for half a second was no glitch.
+constexpr std::int64_t kLongestBridge = 12;  // frames
+
+double shown_aspect(const media::StreamInfo& info) {
+  // As stored, since motion is measured before rotation.
+  const double width = info.width * info.sample_aspect.value();
+  return width > 0 && info.height > 0 ? width / info.height : 1;
+}
+
+}  // namespace
+
+Json change_json(const curate::ShotChange& change, std::int64_t pts, Rational time_base) {
+  return {{"frame", change.frame},
+          {"pts", pts},
+          {"time", six_digits(static_cast<double>(pts) * time_base.value())},
+          {"type", curate::name_of(change.type)},
+          {"score", six_digits(change.score)}};
+}
+
+ClipCutter::ClipCutter(const std::string& path, const ClipRecipe& recipe, bool verify,
+                       int decoder_threads)
+    : recipe_(recipe),
+      verify_(verify),
+      decoder_(path, {.stream = recipe.stream, .threads = decoder_threads}),
+      detector_(recipe.shots) {
+  if (recipe_.max_seconds > 0)
+    max_length_ = std::llround(recipe_.max_seconds / decoder_.info().time_base.value());
+  if (recipe_.audio != media::AudioMode::drop && decoder_.info().has_audio) audio_.emplace(path);
+}
+
+ClipCutter::~ClipCutter() = default;
+
+void ClipCutter::run(const Emit& emit, const Known& known) {
+  const double aspect = shown_aspect(decoder_.info());
+  curate::FrameFeatures features;
+  media::Frame frame;
+  while (decoder_.next(frame)) {
+    check_stop();
+    curate::compute_features(frame, features);
+    detector_.push(features);
+    if (frames_ == 0) first_pts_ = frame.pts;
+    end_pts_ = frame.pts + frame.duration;
+    times_.add(frame.pts);
+    queue_.push_back(
+        {frame, features.picture, curate::measure_frame(features, detector_.motion(), aspect)});
+    queue_.back().frame.index = frames_++;
+    decide(emit, known);
+  }
+  detector_.finish();
+  decide(emit, known);
+  if (clip_) close({"end", 0}, nullptr, emit);
+  end_gap(end_pts_);
+}
+
+/// Takes what the detector is certain of, and gives the frames that are settled their place.
+void ClipCutter::decide(const Emit& emit, const Known& known) {
+  for (const curate::ShotChange& change : detector_.take()) {
+    // A fade-in at the very start parts no shots.
+    if (change.end > 0)
+      cuts_.push_back(change_json(change, times_.of(change.frame), decoder_.info().time_base));
+    changes_.push_back(change);
+  }
+  while (!queue_.empty() && queue_.front().frame.index < detector_.settled()) {
+    place(queue_.front(), emit, known);
+    last_ = std::move(queue_.front());
+    queue_.pop_front();
+  }
+}
+
+const curate::SmallPicture* ClipCutter::picture_of(std::int64_t index) const {
+  if (last_ && last_->frame.index == index) return &last_->picture;
+  for (const Waiting& w : queue_)
+    if (w.frame.index == index) return &w.picture;
+  return nullptr;
+}
+
+bool ClipCutter::stitches(const curate::ShotChange& change) const {
+  if (!recipe_.stitch || !clip_ || change.begin - change.end > kLongestBridge) return false;
+  const curate::SmallPicture* before = picture_of(change.end - 1);
+  const curate::SmallPicture* after = picture_of(change.begin);
+  return before && after &&
+         curate::look_similarity(curate::scene_look(*before), curate::scene_look(*after)) >=
+             recipe_.stitch_threshold;
+}
+
+/// Into the open clip, into a new one, or into the gap between two shots.
+void ClipCutter::place(const Waiting& waiting, const Emit& emit, const Known& known) {
+  const media::Frame& frame = waiting.frame;
+  while (!changes_.empty() && frame.index >= changes_.front().end) {
+    const curate::ShotChange change = changes_.front();
+    changes_.pop_front();
+    if (stitches(change))
+      clip_->joined();
+    else
+      turn({curate::name_of(change.type), change.score}, change.begin, frame, emit);
+  }
+  // The change that ends a long fade is not known yet, but its frames are in nobody's shot.
+  const std::optional<std::int64_t> fade = detector_.open_fade();
+  if (fade && frame.index >= *fade && frame.index >= gap_end_)
+    turn({"fade", 1}, INT64_MAX, frame, emit);
+  if (frame.index < gap_end_) {
+    if (!gap_begin_) gap_begin_ = frame.pts;
+    return;
+  }
+  end_gap(frame.pts);
+  if (clip_ && max_length_ > 0 && frame.pts + frame.duration - clip_->begin() > max_length_)
+    turn({"split", 0}, frame.index, frame, emit);
+  if (!clip_)
+    clip_ = std::make_unique<ClipEncoder>(recipe_, decoder_.info(),
+                                          known ? known(frame.pts) : std::nullopt);
+  clip_->add(frame, last_ ? &last_->frame : nullptr, waiting.picture, waiting.measures);
+}
+
+/// Ends the open clip before `frame`; the next one begins at frame number `begin`.
+void ClipCutter::turn(const Boundary& boundary, std::int64_t begin, const media::Frame& frame,
+                      const Emit& emit) {
+  if (clip_) close(boundary, &frame, emit);
+  begin_ = boundary;
+  gap_end_ = begin;
+  gap_type_ = boundary.type;
+}
+
+void ClipCutter::end_gap(std::int64_t pts) {
+  if (gap_begin_) leave_out({*gap_begin_, pts, decoder_.info().time_base}, gap_type_);
+  gap_begin_.reset();
+}
+
+void ClipCutter::leave_out(const Span& span, const std::string& reason) {
+  left_out_.push_back({{"pts_begin", span.begin},
+                       {"pts_end", span.end},
+                       {"begin", six_digits(span.begin_seconds())},
+                       {"end", six_digits(span.end_seconds())},
+                       {"reason", reason}});
+}
+
+/// Ends the open clip: it is given out, or left out if it is too short. `next`: the frame after it.
+void ClipCutter::close(const Boundary& end, const media::Frame* next, const Emit& emit) {
+  const std::unique_ptr<ClipEncoder> clip = std::move(clip_);
+  const Span span = clip->span();
+  const bool whole_video = begin_.type == "start" && end.type == "end";
+  if (span.seconds() < recipe_.min_seconds && !whole_video) return leave_out(span, "short");
+  if (clip->known_end()) {
+    if (*clip->known_end() != span.end) throw StaleClips();
+    return emit({span, "", {}});
+  }
+  std::string mp4;
+  media::AudioTrack audio;
+  try {
+    if (audio_) audio = audio_->read(span, recipe_.audio);
+    mp4 = clip->finish(audio, next, verify_);
+  } catch (const Stopped&) {
+    throw;
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::usage) throw;
+    errors_.push_back(fmt::format("the clip from {:.3f} s to {:.3f} s is left out: {}",
+                                  span.begin_seconds(), span.end_seconds(), error.what()));
+    return leave_out(span, "error");
+  }
+  Json facts = clip->facts(mp4.size(), audio.codec());
+  facts["start_type"] = begin_.type;
+  facts["start_score"] = six_digits(begin_.score);
+  facts["end_type"] = end.type;
+  facts["end_score"] = six_digits(end.score);
+  emit({span, std::move(mp4), std::move(facts)});
+}
+
+Json ClipCutter::summary() const {
+  const double base = decoder_.info().time_base.value();
+  Json j;
+  j["stream"] = decoder_.info().stream;
+  j["frames"] = frames_;
+  j["seconds"] = six_digits(static_cast<double>(end_pts_ - first_pts_) * base);
+  j["corrupt"] = decoder_.corrupt();
+  j["cuts"] = cuts_;
+  j["left_out"] = left_out_;
+  return j;
+}
+
+}  // namespace vfm::jobs

@@ -1,0 +1,116 @@
+// One video to clips: decode, find shots, measure, stitch, split, encode, in one pass.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "base/rational.h"
+#include "curate/clip_meter.h"
+#include "curate/shot_detector.h"
+#include "jobs/clip.h"
+#include "jobs/clip_encoder.h"
+#include "media/audio.h"
+#include "media/decoder.h"
+
+namespace vfm::jobs {
+
+/// {"frame":F,"pts":P,"time":S,"type":"cut","score":X}: one change of shot, as shots are listed.
+Json change_json(const curate::ShotChange& change, std::int64_t pts, Rational time_base);
+
+/// The timestamps of the frames that a change can still name.
+class RecentTimes {
+ public:
+  void add(std::int64_t pts) { pts_[static_cast<std::size_t>(count_++ % kSize)] = pts; }
+  std::int64_t of(std::int64_t frame) const {
+    return pts_[static_cast<std::size_t>(frame % kSize)];
+  }
+
+ private:
+  static constexpr std::int64_t kSize = 2 * curate::kShotLag;
+  std::vector<std::int64_t> pts_ = std::vector<std::int64_t>(kSize);
+  std::int64_t count_ = 0;
+};
+
+/// A finished clip. `mp4` is empty where the caller has it already (ClipCutter::Known).
+struct Clip {
+  Span span;
+  std::string mp4;
+  Json facts;  ///< KEY.json from "stream" on: no key, no source
+};
+
+class ClipCutter {
+ public:
+  /// Opens the video. Throws Error.
+  ClipCutter(const std::string& path, const ClipRecipe& recipe, bool verify, int decoder_threads);
+  ~ClipCutter();
+
+  using Emit = std::function<void(Clip&&)>;
+  /// The end of a clip that begins at `pts_begin` and need not be encoded again, if there is one.
+  using Known = std::function<std::optional<std::int64_t>(std::int64_t pts_begin)>;
+  /// Decodes to the end; `emit` gets the clips in order. Throws Error when nothing decodes, and
+  /// StaleClips when a known clip does not end where it did; Stopped.
+  void run(const Emit& emit, const Known& known);
+
+  const media::StreamInfo& info() const { return decoder_.info(); }
+  /// After run: frames, corrupt, seconds, cuts, left_out, errors of single clips.
+  Json summary() const;
+  std::int64_t corrupt() const { return decoder_.corrupt(); }
+  const std::vector<std::string>& errors() const { return errors_; }
+
+ private:
+  struct Waiting {
+    media::Frame frame;
+    curate::SmallPicture picture;
+    curate::FrameMeasures measures;
+  };
+  struct Boundary {
+    std::string type = "start";
+    double score = 0;
+  };
+  void decide(const Emit& emit, const Known& known);
+  void place(const Waiting& waiting, const Emit& emit, const Known& known);
+  bool stitches(const curate::ShotChange& change) const;
+  const curate::SmallPicture* picture_of(std::int64_t index) const;
+  void turn(const Boundary& boundary, std::int64_t begin, const media::Frame& frame,
+            const Emit& emit);
+  void close(const Boundary& end, const media::Frame* next, const Emit& emit);
+  void end_gap(std::int64_t pts);
+  void leave_out(const Span& span, const std::string& reason);
+
+  ClipRecipe recipe_;
+  bool verify_;
+  media::Decoder decoder_;
+  std::optional<media::AudioReader> audio_;
+  curate::ShotDetector detector_;
+  std::int64_t frames_ = 0, max_length_ = 0;  // max_length_ in the time base; 0: none
+  std::int64_t first_pts_ = 0, end_pts_ = 0;
+  RecentTimes times_;
+  std::deque<Waiting> queue_;
+  std::deque<curate::ShotChange> changes_;
+  std::optional<Waiting> last_;  // the frame placed last
+
+  std::unique_ptr<ClipEncoder> clip_;
+  Boundary begin_;                         // of the clip that is open or comes next
+  std::int64_t gap_end_ = 0;               // frames before this number belong to no shot
+  std::optional<std::int64_t> gap_begin_;  // pts, while in a gap
+  std::string gap_type_;
+  Json cuts_ = Json::array(), left_out_ = Json::array();
+  std::vector<std::string> errors_;
+};
+
+/// Thrown by ClipCutter::run: the shards of an earlier, killed run are not what this one would
+/// write.
+class StaleClips : public Error {
+ public:
+  StaleClips() : Error("the shards of an earlier run do not fit") {}
+};
+
+}  // namespace vfm::jobs
