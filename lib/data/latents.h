@@ -1,6 +1,7 @@
 // A folder of latents, as vfm-pack writes it and vfm-train reads it.
 //
-//   DIR/latents.json      tokenizer config, text encoder name and width, channel mean and std, version
+//   DIR/latents.json      {"version":1,"tokenizer":{…},"text_encoder":{…} or null,"channels":C,
+//                          "mean":[C],"std":[C],"splits":{"train":{"samples":N,…},…}}; written last
 //   DIR/train/*.tar       KEY.latent.npy (fp16, C T H W), KEY.text.npy (fp16, tokens x dim), KEY.json
 //   DIR/train/index.jsonl one line a sample, in shard order: the length index
 //   DIR/val/...           the same, if there is a validation split
@@ -12,6 +13,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/json.h"
@@ -21,12 +23,25 @@ namespace vfm::data {
 /// One line of the length index.
 struct Entry {
   std::string key;
-  std::string shard;        ///< relative to the split's folder
-  std::int64_t row = 0;     ///< of the sample in its shard
+  std::string shard;                      ///< relative to the split's folder
+  std::int64_t row = 0;                   ///< of the sample in its shard
   int frames = 1, height = 0, width = 0;  ///< of the latent
-  double fps = 0;           ///< 0 for an image
+  double fps = 0;                         ///< of the pixels; 0 for an image
   int text_tokens = 0;
 };
+
+/// {"key":…,"shard":…,"row":…,"frames":…,"height":…,"width":…,"fps":…,"text_tokens":…} and back.
+/// `what` names the line in errors. Throws Error on absent fields, sizes below 1, a shard that is
+/// not a plain file name.
+Json to_json(const Entry& entry);
+Entry parse_entry(const Json& line, std::string_view what);
+
+/// Visual tokens of a sample whose latent is cut in patches: frames * (height / patch_height) *
+/// (width / patch_width).
+struct Patch {
+  int frames = 1, height = 2, width = 2;
+};
+std::int64_t token_count(const Entry& entry, const Patch& patch = {});
 
 struct LatentSample {
   std::vector<float> latent;  ///< (C, T, H, W)
@@ -36,15 +51,18 @@ struct LatentSample {
 
 class LatentSet {
  public:
-  /// `split` is "train" or "val". Throws Error{usage} if DIR is not a folder of latents.
+  /// `split` is "train" or "val". Throws Error{usage} if DIR is not a folder of latents, or has no
+  /// such split.
   LatentSet(const std::string& directory, const std::string& split);
   ~LatentSet();
   LatentSet(LatentSet&&) noexcept;
 
-  const Json& info() const;                   ///< latents.json
+  const Json& info() const;  ///< latents.json
   const std::vector<Entry>& entries() const;
-  /// Checks sizes against the index. Throws Error naming key and shard.
+  /// Checks key and sizes against the index. Throws Error naming key and shard.
   LatentSample read(std::size_t i) const;
+  /// Where sample `i` begins in its shard's tar. Throws Error as read().
+  std::uint64_t offset(std::size_t i) const;
 
  private:
   struct State;

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/latents.h"
+
+#include <cmath>
+#include <list>
+#include <mutex>
+#include <utility>
+
+#include "base/error.h"
+#include "io/file.h"
+#include "io/npy.h"
+#include "shard/reader.h"
+
+namespace vfm::data {
+namespace {
+
+/// More tars than this are not held open at once.
+constexpr std::size_t kOpenShards = 64;
+
+int need_size(const Json& line, const char* name, int least) {
+  const std::int64_t value = need_integer(line, name, "the entry");
+  if (value < least || value > 1'000'000) fail("'{}' is {}", name, value);
+  return static_cast<int>(value);
+}
+
+Entry entry_of(const Json& line) {
+  if (!line.is_object()) fail("not a JSON object");
+  Entry entry;
+  entry.key = need_string(line, "key", "the entry");
+  entry.shard = need_string(line, "shard", "the entry");
+  if (entry.shard.empty() || entry.shard[0] == '.' || entry.shard.find('/') != std::string::npos)
+    fail("'shard' is '{}', not a file name", entry.shard);
+  entry.row = need_integer(line, "row", "the entry");
+  if (entry.row < 0) fail("'row' is {}", entry.row);
+  entry.frames = need_size(line, "frames", 1);
+  entry.height = need_size(line, "height", 1);
+  entry.width = need_size(line, "width", 1);
+  entry.fps = need_number(line, "fps", "the entry");
+  if (!std::isfinite(entry.fps) || entry.fps < 0) fail("'fps' is {}", entry.fps);
+  entry.text_tokens = need_size(line, "text_tokens", 0);
+  return entry;
+}
+
+std::vector<Entry> read_index(const std::string& path) {
+  const io::MappedFile file(path);
+  std::vector<Entry> entries;
+  std::string_view rest = file.text();
+  for (std::size_t number = 1; !rest.empty(); ++number) {
+    const std::size_t end = rest.find('\n');
+    const std::string_view line = rest.substr(0, end);
+    const std::string what = fmt::format("line {} of '{}'", number, path);
+    if (end == std::string_view::npos) fail("{} has no end: the file is cut short", what);
+    entries.push_back(parse_entry(parse_json(line, what), what));
+    rest.remove_prefix(end + 1);
+  }
+  return entries;
+}
+
+const std::string& member(const shard::Sample& sample, const char* extension,
+                          const std::string& what) {
+  const std::string* data = sample.find(extension);
+  if (data == nullptr) fail("{} has no '{}'", what, extension);
+  return *data;
+}
+
+}  // namespace
+
+Json to_json(const Entry& entry) {
+  return {{"key", entry.key},       {"shard", entry.shard},
+          {"row", entry.row},       {"frames", entry.frames},
+          {"height", entry.height}, {"width", entry.width},
+          {"fps", entry.fps},       {"text_tokens", entry.text_tokens}};
+}
+
+Entry parse_entry(const Json& line, std::string_view what) {
+  try {
+    return entry_of(line);
+  } catch (const Error& error) {
+    fail("{}: {}", what, error.what());
+  }
+}
+
+std::int64_t token_count(const Entry& entry, const Patch& patch) {
+  return std::int64_t{entry.frames / patch.frames} * (entry.height / patch.height) *
+         (entry.width / patch.width);
+}
+
+struct LatentSet::State {
+  using Reader = std::shared_ptr<const shard::IndexedReader>;
+
+  std::string folder;
+  Json info;
+  std::int64_t channels = 0;
+  std::vector<Entry> entries;
+
+  std::mutex mutex;                                // guards open
+  std::list<std::pair<std::string, Reader>> open;  // the last used first
+
+  std::string name_of(const Entry& entry) const {
+    return fmt::format("sample '{}' of '{}'", entry.key, io::join_path(folder, entry.shard));
+  }
+
+  Reader reader_of(const Entry& entry) {
+    const std::lock_guard lock(mutex);
+    for (auto it = open.begin(); it != open.end(); ++it)
+      if (it->first == entry.shard) {
+        open.splice(open.begin(), open, it);
+        return it->second;
+      }
+    auto reader = std::make_shared<const shard::IndexedReader>(io::join_path(folder, entry.shard));
+    open.emplace_front(entry.shard, reader);
+    if (open.size() > kOpenShards) open.pop_back();
+    return reader;
+  }
+
+  Reader reader_with(const Entry& entry) {
+    Reader reader = reader_of(entry);
+    if (entry.row >= reader->samples())
+      fail("{}: the shard has only {} samples", name_of(entry), reader->samples());
+    return reader;
+  }
+};
+
+LatentSet::LatentSet(const std::string& directory, const std::string& split)
+    : state_(std::make_unique<State>()) {
+  const std::string path = io::join_path(directory, "latents.json");
+  if (!io::file_exists(path))
+    fail_usage("'{}' is not a folder of latents: it has no latents.json (vfm-pack writes it last)",
+               directory);
+  state_->folder = io::join_path(directory, split);
+  try {
+    state_->info = parse_json(io::read_file(path), "'" + path + "'");
+    if (!state_->info.is_object()) fail("'{}' is not a JSON object", path);
+    state_->channels = need_integer(state_->info, "channels", "'" + path + "'");
+    const std::string index = io::join_path(state_->folder, "index.jsonl");
+    if (!io::file_exists(index)) fail("'{}' has no split '{}'", directory, split);
+    state_->entries = read_index(index);
+  } catch (const Stopped&) {
+    throw;
+  } catch (const Error& error) {
+    throw Error(error.what(), ErrorKind::usage);
+  }
+}
+
+LatentSet::~LatentSet() = default;
+LatentSet::LatentSet(LatentSet&&) noexcept = default;
+
+const Json& LatentSet::info() const {
+  return state_->info;
+}
+const std::vector<Entry>& LatentSet::entries() const {
+  return state_->entries;
+}
+
+std::uint64_t LatentSet::offset(std::size_t i) const {
+  const Entry& entry = state_->entries.at(i);
+  return state_->reader_with(entry)->offset(entry.row);
+}
+
+LatentSample LatentSet::read(std::size_t i) const {
+  const Entry& entry = state_->entries.at(i);
+  const std::string what = state_->name_of(entry);
+  const shard::Sample sample = state_->reader_with(entry)->read(entry.row);
+  if (sample.key != entry.key) fail("{}: the shard has '{}' there", what, sample.key);
+  LatentSample out;
+  const std::string& latent = member(sample, "latent.npy", what);
+  const std::vector<std::int64_t> shape = {state_->channels, entry.frames, entry.height,
+                                           entry.width};
+  if (io::parse_npy(latent, what).shape != shape)
+    fail("{}: the latent is not {} x {} x {} x {}", what, shape[0], shape[1], shape[2], shape[3]);
+  out.latent = io::npy_floats(latent, what);
+  const std::string& text = member(sample, "text.npy", what);
+  const auto text_shape = io::parse_npy(text, what).shape;
+  if (text_shape.size() != 2 || text_shape[0] != entry.text_tokens)
+    fail("{}: the text is not {} tokens", what, entry.text_tokens);
+  out.text = io::npy_floats(text, what);
+  out.meta = parse_json(member(sample, "json", what), what);
+  return out;
+}
+
+}  // namespace vfm::data

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/latents.h"
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <functional>
+#include <thread>
+
+#include "base/error.h"
+#include "io/atomic_file.h"
+#include "io/file.h"
+#include "io/npy.h"
+#include "shard/writer.h"
+
+using namespace vfm;
+using namespace vfm::data;
+using Catch::Matchers::Contains;
+
+namespace {
+
+/// A folder of two shards, removed at the end: samples a, b of 000000.tar, c of 000001.tar.
+class Folder {
+ public:
+  Folder() : path_(std::filesystem::temp_directory_path() / "vfm-latents-test") {
+    std::filesystem::remove_all(path_);
+    io::make_directories(path("train"));
+    io::write_file(path("latents.json"), R"({"version":1,"channels":2,"mean":[0,0],"std":[1,1]})");
+    std::string index;
+    write_shard("000000.tar", {"a", "b"}, index);
+    write_shard("000001.tar", {"c"}, index);
+    io::write_file(path("train/index.jsonl"), index);
+  }
+  ~Folder() { std::filesystem::remove_all(path_); }
+  std::string path(const std::string& name = "") const { return (path_ / name).string(); }
+
+ private:
+  void write_shard(const std::string& name, const std::vector<std::string>& keys,
+                   std::string& index) {
+    shard::Writer writer(path("train/" + name));
+    for (std::size_t row = 0; row < keys.size(); ++row) {
+      const float base = keys[row][0] - 'a';
+      const std::vector<float> latent = {base, 1, 2, 3, 4, 5, 6, 7}, text = {base, 8, 9};
+      writer.add(shard::Sample{keys[row],
+                               {{"latent.npy", io::make_npy_half({2, 1, 2, 2}, latent)},
+                                {"text.npy", io::make_npy_half({1, 3}, text)},
+                                {"json", R"({"caption":"x"})"}}});
+      Entry entry{keys[row], name, static_cast<std::int64_t>(row), 1, 2, 2, 0, 1};
+      index += dump_json(to_json(entry)) + "\n";
+    }
+    writer.finish();
+  }
+  std::filesystem::path path_;
+};
+
+std::string usage_error(const std::function<void()>& act) {
+  try {
+    act();
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::usage);
+    return error.what();
+  }
+  return "no error";
+}
+
+}  // namespace
+
+TEST_CASE("a folder of latents is read by index, from any thread") {
+  const Folder folder;
+  const LatentSet set(folder.path(), "train");
+  REQUIRE(set.entries().size() == 3);
+  CHECK(set.entries()[2].key == "c");
+  CHECK(set.entries()[2].row == 0);
+  CHECK(set.info().at("channels") == 2);
+  std::vector<std::thread> threads;
+  std::vector<LatentSample> samples(6);
+  for (std::size_t i = 0; i < 6; ++i)
+    threads.emplace_back([&, i] { samples[i] = set.read(i % 3); });
+  for (auto& thread : threads)
+    thread.join();
+  for (std::size_t i = 0; i < 6; ++i) {
+    CHECK(samples[i].latent == std::vector<float>{float(i % 3), 1, 2, 3, 4, 5, 6, 7});
+    CHECK(samples[i].text == std::vector<float>{float(i % 3), 8, 9});
+    CHECK(samples[i].meta.at("caption") == "x");
+  }
+  CHECK(set.offset(0) == 0);
+  CHECK(set.offset(1) > 0);
+  CHECK(set.offset(2) == 0);
+}
+
+TEST_CASE("what does not fit the index is refused by name") {
+  const Folder folder;
+  const auto index_with = [&](const char* name, const Json& value) {
+    Entry entry{"a", "000000.tar", 0, 1, 2, 2, 0, 1};
+    Json line = to_json(entry);
+    line[name] = value;
+    io::write_file(folder.path("train/index.jsonl"), dump_json(line) + "\n");
+  };
+  const auto read_error = [&] {
+    try {
+      LatentSet(folder.path(), "train").read(0);
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string("no error");
+  };
+  CHECK(read_error() == "no error");
+  index_with("key", "z");
+  CHECK_THAT(read_error(), Contains("'z'") && Contains("the shard has 'a' there"));
+  index_with("row", 5);
+  CHECK_THAT(read_error(), Contains("only 2 samples"));
+  index_with("frames", 3);
+  CHECK_THAT(read_error(), Contains("not 2 x 3 x 2 x 2"));
+  index_with("text_tokens", 2);
+  CHECK_THAT(read_error(), Contains("not 2 tokens"));
+  index_with("shard", "gone.tar");
+  CHECK_THAT(read_error(), Contains("gone.tar"));
+  for (const auto& [name, value] :
+       std::vector<std::pair<const char*, Json>>{{"shard", "../train/000000.tar"},
+                                                 {"row", -1},
+                                                 {"height", 0},
+                                                 {"width", 1e9},
+                                                 {"fps", -2},
+                                                 {"frames", "three"},
+                                                 {"key", nullptr}}) {
+    index_with(name, value);
+    CHECK_THAT(usage_error([&] { LatentSet(folder.path(), "train"); }),
+               Contains("line 1 of") && Contains("index.jsonl"));
+  }
+}
+
+TEST_CASE("a folder that is none, a split that is not there, a torn index") {
+  const Folder folder;
+  CHECK_THAT(usage_error([&] { LatentSet(folder.path("train"), "train"); }),
+             Contains("is not a folder of latents"));
+  CHECK_THAT(usage_error([&] { LatentSet(folder.path(), "val"); }), Contains("no split 'val'"));
+  const std::string index = io::read_file(folder.path("train/index.jsonl"));
+  io::write_file(folder.path("train/index.jsonl"), index.substr(0, index.size() - 1));
+  CHECK_THAT(usage_error([&] { LatentSet(folder.path(), "train"); }), Contains("line 3"));
+  io::write_file(folder.path("latents.json"), "[1");
+  CHECK_THAT(usage_error([&] { LatentSet(folder.path(), "train"); }), Contains("latents.json"));
+}
+
+TEST_CASE("visual tokens are patches of the latent") {
+  Entry entry;
+  entry.frames = 3, entry.height = 8, entry.width = 10;
+  CHECK(token_count(entry) == 3 * 4 * 5);
+  CHECK(token_count(entry, {3, 1, 1}) == 80);
+}
