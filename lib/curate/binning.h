@@ -26,7 +26,7 @@ struct BinFacts {
   double width = 0, height = 0;  ///< pixels; 0: not known
   double seconds = 0;            ///< 0: not known
   bool image = false;
-  std::string extension;  ///< of the media member: "mp4", "jpg"
+  std::string extension;  ///< of the media member: "mp4", "jpg"; empty: none
 };
 
 /// The bin's name, also that of its folder: "480p_16x9_5s" is [480, 720) pixels, an aspect interval

@@ -178,6 +178,10 @@ bool Where::keep(const Json& meta) {
   return status == SQLITE_ROW;
 }
 
+std::string sql_version() {
+  return std::string("SQLite ") + sqlite3_libversion();
+}
+
 std::vector<std::string> near_matches(const std::string& word,
                                       const std::vector<std::string>& names) {
   std::vector<std::pair<std::size_t, std::string>> near;

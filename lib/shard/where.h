@@ -34,6 +34,9 @@ class Where {
   std::unique_ptr<State> state_;
 };
 
+/// "SQLite 3.40.1": what evaluates the expressions.
+std::string sql_version();
+
 /// The names that `word` may have been meant to be, most similar first, at most three.
 std::vector<std::string> near_matches(const std::string& word,
                                       const std::vector<std::string>& names);

@@ -75,6 +75,29 @@ std::uint64_t padded(std::uint64_t size) {
 
 }  // namespace
 
+void check_sample(const SampleView& sample) {
+  if (!valid_key(sample.key))
+    fail("'{}' is no key for a shard: keys are made of ASCII letters, digits, '_' and '-'",
+         sample.key);
+  if (sample.members.empty()) fail("sample '{}' has no members", sample.key);
+  for (std::size_t i = 0; i < sample.members.size(); ++i) {
+    const MemberView& member = sample.members[i];
+    if (!valid_extension(member.extension))
+      fail(
+          "'{}' is no extension for a member of sample '{}': lower-case ASCII letters, digits, "
+          "'_', '-' and dots between them",
+          member.extension, sample.key);
+    for (std::size_t k = 0; k < i; ++k)
+      if (sample.members[k].extension == member.extension)
+        fail("sample '{}' has two members '{}'", sample.key, member.extension);
+    if (sample.key.size() + 1 + member.extension.size() > kMaxName)
+      fail("name '{}.{}' is longer than {} bytes", sample.key, member.extension, kMaxName);
+    if (member.data.size() >= kMaxMember)
+      fail("member '{}.{}' is {} bytes; a shard holds members below 2 GiB", sample.key,
+           member.extension, member.data.size());
+  }
+}
+
 std::uint64_t sample_bytes(const SampleView& sample) {
   std::uint64_t bytes = 0;
   for (const MemberView& member : sample.members)
@@ -100,7 +123,6 @@ struct Writer::State {
   }
 
   void check(const SampleView& sample) const;
-  void check_members(const SampleView& sample) const;
   bool has_key(std::string_view key) const;
   void write_header(std::string_view name, std::uint64_t size);
   void write_member(std::string_view name, std::string_view data);
@@ -120,19 +142,15 @@ struct Writer::State {
 };
 
 void Writer::State::check(const SampleView& sample) const {
-  if (!valid_key(sample.key))
-    fail("key '{}' cannot be written to '{}': keys are made of ASCII letters, digits, '_' and '-'",
-         sample.key, file.path());
-  if (sample.members.empty()) fail("sample '{}' has no members", sample.key);
-  check_members(sample);
+  check_sample(sample);
   if (has_key(sample.key)) fail("key '{}' comes twice in '{}'", sample.key, file.path());
   if (extensions.empty()) return;
   if (!std::equal(extensions.begin(), extensions.end(), sample.members.begin(),
                   sample.members.end(),
                   [](const std::string& a, const MemberView& b) { return a == b.extension; }))
     fail(
-        "sample '{}' has other members than the first one of '{}'; all samples of a shard have the "
-        "same, in the same order",
+        "sample '{}' has other members than the first one of '{}'; all samples of a shard have "
+        "the same, in the same order",
         sample.key, file.path());
 }
 
@@ -140,26 +158,6 @@ bool Writer::State::has_key(std::string_view key) const {
   if (!keys.contains(random_key(key))) return false;
   // Equal hashes are not yet equal keys: the index has the names.
   return dali.find(fmt::format(" {}.{}", key, extensions.front())) != std::string::npos;
-}
-
-void Writer::State::check_members(const SampleView& sample) const {
-  for (std::size_t i = 0; i < sample.members.size(); ++i) {
-    const MemberView& member = sample.members[i];
-    if (!valid_extension(member.extension))
-      fail(
-          "'{}' is no extension for a member of sample '{}': lower-case ASCII letters, digits, "
-          "'_', "
-          "'-' and dots between them",
-          member.extension, sample.key);
-    for (std::size_t k = 0; k < i; ++k)
-      if (sample.members[k].extension == member.extension)
-        fail("sample '{}' has two members '{}'", sample.key, member.extension);
-    if (sample.key.size() + 1 + member.extension.size() > kMaxName)
-      fail("name '{}.{}' is longer than {} bytes", sample.key, member.extension, kMaxName);
-    if (member.data.size() >= kMaxMember)
-      fail("member '{}.{}' is {} bytes; a shard holds members below 2 GiB", sample.key,
-           member.extension, member.data.size());
-  }
 }
 
 void Writer::State::write_header(std::string_view name, std::uint64_t size) {

@@ -56,6 +56,9 @@ class Writer {
   std::unique_ptr<State> state_;
 };
 
+/// Throws Error if no shard can hold the sample: key, extensions, names and sizes as the Writer
+/// wants them.
+void check_sample(const SampleView& sample);
 /// Bytes that a sample takes in a tar: headers and padding included.
 std::uint64_t sample_bytes(const SampleView& sample);
 /// "a/b.tar" -> "a/b.tar.idx" (Energon) and "a/b.idx" (DALI; the name is cut at its first dot).

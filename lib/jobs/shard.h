@@ -1,0 +1,48 @@
+// vfm-shard without argv: joins columns, filters, drops duplicates, bins, splits, shuffles, writes
+// a dataset.
+//
+// Two passes. The first reads every sample once (jobs/shard_scan.h); then everything is decided in
+// memory (jobs/shard_plan.h); the second reads samples again, in shuffled order, and writes the
+// shards (jobs/shard_write.h). Videos are never held in memory, their facts and embeddings are:
+// about 300 bytes a sample and 4 bytes a number of the embedding.
+//
+// Resume: DIR/plan.json names the plan, the hash of all that decides the shards. Beside each shard
+// stands X.json with its record, written last. Run again, the first pass gives the plan again;
+// shards that have their record are not written again. A folder that holds another plan is refused,
+// or with `force` emptied of its shards. SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/progress.h"
+#include "base/slots.h"
+#include "curate/binning.h"
+#include "curate/split.h"
+
+namespace vfm::jobs {
+
+struct ShardOptions {
+  std::vector<std::string> inputs;  ///< as io::ManifestReader takes them
+  std::string output;               ///< folder of the dataset
+  bool force = false;
+  std::string where;             ///< shard/where.h; empty: keep all
+  bool keep_duplicates = false;  ///< drop none
+  /// Near duplicates have at least this cosine; nothing: only exact duplicates are dropped.
+  std::optional<double> duplicate_threshold = 0.99;
+  bool rekey = false;  ///< new keys from contents, for foreign shards whose keys repeat
+  curate::BinEdges edges;
+  std::vector<curate::SplitPart> split{{"train", 1}};
+  std::uint64_t shard_bytes = 500'000'000;
+  std::uint64_t seed = 0;
+  std::string report;  ///< HTML file; empty: none
+};
+
+/// Writes the dataset; a record a shard on standard output, in order, each when it is durable.
+/// Returns the number of recorded errors. Throws Error when no sample is left; Error{usage} for a
+/// bad filter, a field that no sample has, and a folder with another plan; Stopped.
+long run_shard(const ShardOptions& options, Slots& slots, Progress& progress);
+
+}  // namespace vfm::jobs

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jobs/shard_dataset.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <utility>
+
+#include "base/error.h"
+#include "io/atomic_file.h"
+#include "io/file.h"
+#include "jobs/shard_write.h"
+#include "shard/dataset_meta.h"
+#include "shard/writer.h"
+
+namespace vfm::jobs {
+namespace {
+
+std::string in(const ShardOptions& options, const std::string& name) {
+  return io::join_path(options.output, name);
+}
+
+void remove_file(const std::string& path) {
+  std::error_code error;
+  std::filesystem::remove(path, error);
+  if (error) fail_errno(error.value(), "cannot remove '{}'", path);
+}
+
+/// Paths of the shards of an earlier run: those that its plan names. A path that would lead out of
+/// the folder is none of ours.
+std::vector<std::string> earlier_shards(const ShardOptions& options) {
+  std::vector<std::string> paths;
+  const Json plan = parse_json(io::read_file(in(options, "plan.json")), "'plan.json'");
+  const auto shards = plan.find("shards");
+  if (!plan.is_object() || shards == plan.end() || !shards->is_array()) return paths;
+  for (const Json& shard : *shards) {
+    const auto path = shard.is_object() ? get_string(shard, "path") : std::nullopt;
+    if (path && !path->starts_with('/') && path->find("..") == std::string::npos &&
+        path->ends_with(".tar"))
+      paths.push_back(*path);
+  }
+  return paths;
+}
+
+void remove_shards(const ShardOptions& options) {
+  for (const std::string& path : earlier_shards(options)) {
+    const std::string tar = in(options, path);
+    // The record first: a shard without it counts as unfinished.
+    for (const std::string& file : {shard_record_path(tar), tar, shard::energon_index_path(tar),
+                                    shard::dali_index_path(tar)}) {
+      remove_file(file);
+      remove_file(io::join_path(io::dir_name(file), "." + io::base_name(file) + ".tmp"));
+    }
+    const std::filesystem::path bin = std::filesystem::path(tar).parent_path();
+    std::error_code ignored;
+    for (const auto& directory : {bin, bin.parent_path()}) {
+      if (directory != bin) std::filesystem::remove(directory / "wids.json", ignored);
+      std::filesystem::remove(directory, ignored);  // where it is empty now
+    }
+  }
+  for (const char* name : {"dataset.json", "wids.json", ".nv-meta/index.uuid", "plan.json"})
+    remove_file(in(options, name));
+}
+
+shard::MediaMetadata media_of(const Item& item, std::string_view extension) {
+  if (extension != item.media) return {};
+  Json json = Json::object();
+  const auto set = [&](const char* name, double value) {
+    if (value <= 0) return;
+    if (value == static_cast<double>(static_cast<std::int64_t>(value)) &&
+        std::string_view(name).find("duration") == std::string_view::npos &&
+        std::string_view(name).find("fps") == std::string_view::npos)
+      json[name] = static_cast<std::int64_t>(value);
+    else
+      json[name] = value;
+  };
+  switch (media_kind(item.media)) {
+    case MediaKind::video:
+      set("video_duration", item.seconds);
+      set("video_num_frames", item.frames);
+      set("video_fps", item.fps);
+      set("video_width", item.width);
+      set("video_height", item.height);
+      return {"av", std::move(json)};
+    case MediaKind::image:
+      if (item.image_format.empty()) return {};
+      set("width", item.width);
+      set("height", item.height);
+      json["format"] = item.image_format;
+      json["mode"] = item.image_mode;
+      return {"image", std::move(json)};
+    case MediaKind::other:
+      break;
+  }
+  return {};
+}
+
+void add(Json& object, const std::string& name, const Json& record, double seconds) {
+  Json& entry = object[name];
+  if (entry.is_null())
+    entry = {{"samples", std::uint64_t{0}},
+             {"shards", std::uint64_t{0}},
+             {"bytes", std::uint64_t{0}},
+             {"seconds", 0.0}};
+  entry["samples"] = entry["samples"].get<std::uint64_t>() + record["samples"].get<std::uint64_t>();
+  entry["shards"] = entry["shards"].get<std::uint64_t>() + 1;
+  entry["bytes"] = entry["bytes"].get<std::uint64_t>() + record["bytes"].get<std::uint64_t>();
+  entry["seconds"] = entry["seconds"].get<double>() + seconds;
+}
+
+Json options_json(const ShardOptions& options) {
+  Json split = Json::object();
+  for (const curate::SplitPart& part : options.split)
+    split[part.name] = part.share;
+  Json json = {{"where", options.where.empty() ? Json() : Json(options.where)},
+               {"keep_duplicates", options.keep_duplicates},
+               {"duplicate_threshold", nullptr},
+               {"rekey", options.rekey},
+               {"resolution_edges", options.edges.resolution},
+               {"aspect_edges", options.edges.aspect},
+               {"duration_edges", options.edges.seconds},
+               {"split", std::move(split)},
+               {"shard_bytes", options.shard_bytes},
+               {"seed", options.seed}};
+  if (options.duplicate_threshold) json["duplicate_threshold"] = *options.duplicate_threshold;
+  return json;
+}
+
+Json summary(const ShardOptions& options, const Scan& scan, const ShardPlan& plan,
+             const std::vector<Json>& records) {
+  Json total, splits = Json::object(), bins = Json::object(), duplicates = Json::object();
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    double seconds = 0;
+    for (const std::uint32_t item : plan.shards[i].items)
+      seconds += scan.items[item].seconds;
+    add(total, "all", records[i], seconds);
+    add(splits, plan.shards[i].split, records[i], seconds);
+    add(bins, plan.shards[i].bin, records[i], seconds);
+  }
+  for (const char* kind : {"exact", "near", "repeated"})
+    duplicates[kind] = std::count_if(plan.duplicates.begin(), plan.duplicates.end(),
+                                     [&](const Duplicate& d) { return d.kind == kind; });
+  Json json = {{"kind", "dataset"}, {"version", 1}, {"plan", plan.hash}};
+  json.update(total["all"]);
+  json["splits"] = std::move(splits);
+  json["bins"] = std::move(bins);
+  json["read"] = scan.read;
+  json["filtered"] = scan.filtered;
+  json["duplicates"] = std::move(duplicates);
+  json["options"] = options_json(options);
+  return json;
+}
+
+}  // namespace
+
+void prepare_dataset(const ShardOptions& options, const ShardPlan& plan) {
+  const std::string path = in(options, "plan.json");
+  bool same = false;
+  if (io::file_exists(path)) {
+    try {
+      same = get_string(parse_json(io::read_file(path), path), "plan") == plan.hash;
+    } catch (const Error&) {
+      // Not a plan of ours: another one.
+    }
+    if (!same && !options.force)
+      fail_usage(
+          "'{}' holds a dataset of other samples or options; choose another folder, or --force "
+          "to replace it",
+          options.output);
+    if (options.force) remove_shards(options);
+  } else {
+    for (const PlannedShard& shard : plan.shards)
+      if (io::file_exists(in(options, shard.path)) && !options.force)
+        fail_usage(
+            "'{}' stands where a shard would be written; choose another folder, or --force to "
+            "replace it",
+            in(options, shard.path));
+  }
+  io::update_file(path, dump_json_pretty(plan_json(plan)));
+}
+
+void write_duplicates(const ShardOptions& options, const ShardPlan& plan) {
+  const std::string path = in(options, "duplicates.jsonl");
+  std::string lines;
+  for (const Duplicate& d : plan.duplicates)
+    lines += dump_json({{"key", d.key},
+                        {"duplicate_of", d.keeper},
+                        {"kind", d.kind},
+                        {"cosine", d.cosine},
+                        {"reason", d.reason}}) +
+             "\n";
+  if (lines.empty())
+    remove_file(path);
+  else
+    io::update_file(path, lines);
+}
+
+Json write_dataset_files(const ShardOptions& options, const Scan& scan, const ShardPlan& plan,
+                         const std::vector<Json>& records) {
+  std::vector<shard::DatasetShard> shards;
+  for (std::size_t i = 0; i < records.size(); ++i)
+    shards.push_back({plan.shards[i].path, plan.shards[i].split, records[i]["samples"],
+                      records[i]["bytes"], records[i]["xxh3"]});
+  shard::write_energon_meta(
+      options.output, shards,
+      [&](std::size_t shard, std::int64_t row, std::string_view, std::string_view extension) {
+        return media_of(scan.items[plan.shards[shard].items[static_cast<std::size_t>(row)]],
+                        extension);
+      });
+  shard::write_wids(options.output, "vfm", shards);
+  Json json = summary(options, scan, plan, records);
+  io::update_file(in(options, "dataset.json"), dump_json_pretty(json));
+  return json;
+}
+
+}  // namespace vfm::jobs
