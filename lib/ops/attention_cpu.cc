@@ -47,12 +47,27 @@ VFM_INLINE Rows rows_of(const T* from, std::int64_t stride, std::int64_t rows, i
 template <class T>
 VFM_INLINE void transpose(const T* from, std::int64_t stride, std::int64_t rows,
                           std::int64_t columns, int width, float scale, float* to) {
-  for (std::int64_t i = 0; i < rows; ++i)
-    for (int d = 0; d < width; ++d)
-      to[d * columns + i] = load(from + i * stride + d) * scale;
-  for (std::int64_t i = rows; i < columns; ++i)
-    for (int d = 0; d < width; ++d)
-      to[d * columns + i] = 0;
+  for (std::int64_t i = 0; i < columns; i += 16)
+    for (int d = 0; d < width; d += 16) {
+      const T* block = from + i * stride + d;
+      if (sizeof(T) == sizeof(float) && i + 16 <= rows && d + 16 <= width) {
+        transpose_block(reinterpret_cast<const float*>(block), stride, scale, to + d * columns + i,
+                        columns);
+        continue;
+      }
+      const std::int64_t down = least(16, rows - i), across = least(16, width - d);
+      alignas(64) float full[16 * 16] = {};
+      for (std::int64_t r = 0; r < down; ++r)
+#pragma omp simd
+        for (std::int64_t c = 0; c < across; ++c)
+          full[r * 16 + c] = load(block + r * stride + c);
+      alignas(64) float turned[16 * 16];
+      transpose_block(full, 16, scale, turned, 16);
+      for (std::int64_t c = 0; c < across; ++c)
+#pragma omp simd
+        for (int r = 0; r < 16; ++r)
+          to[(d + c) * columns + i + r] = turned[c * 16 + r];
+    }
 }
 
 // One sample and head.
@@ -148,6 +163,7 @@ void forward_block(const AttentionArgs& a, const Problem<T>& p, std::int64_t fir
   T* out = static_cast<T*>(a.out) + p.out_at + first * p.out_stride;
   for (std::int64_t i = 0; i < count; ++i) {
     const float inverse = sum[i] > 0 ? 1.f / sum[i] : 0.f;
+#pragma omp simd
     for (int d = 0; d < width; ++d)
       store(out + i * p.out_stride + d, values[i * padded + d] * inverse);
     p.log_sum_exp[first + i] = sum[i] > 0 ? top[i] + __builtin_logf(sum[i]) : 0.f;
@@ -155,7 +171,7 @@ void forward_block(const AttentionArgs& a, const Problem<T>& p, std::int64_t fir
 }
 
 template <class T>
-void forward(const AttentionArgs& a) {
+void attended(const AttentionArgs& a) {
   // Work items: (sample, head, block of queries), longest samples' blocks spread by dynamic order.
   std::int64_t items = 0;
   for (std::int64_t s = 0; s < a.samples; ++s)
@@ -230,12 +246,11 @@ void backward_block(const AttentionArgs& a, const Problem<T>& p, std::int64_t fi
   float lse[kQ];
   for (std::int64_t i = 0; i < columns; ++i) {
     lse[i] = i < count ? p.log_sum_exp[first + i] : 1e30f;  // padding: probability zero
-    float dot = 0;
-    if (i < count)
-#pragma omp simd reduction(+ : dot)
-      for (int d = 0; d < width; ++d)
-        dot += load(out + i * p.out_stride + d) * load(dout + i * p.out_stride + d);
-    s.delta[i] = dot;
+    s.delta[i] = i >= count ? 0 : sum_lanes(width, [&](auto v, std::int64_t d) {
+      using V = decltype(v);
+      v = load_as<V>(out + i * p.out_stride + d) * load_as<V>(dout + i * p.out_stride + d);
+      return v;
+    });
   }
   for (std::int64_t i = 0; i < columns * padded; ++i)
     s.dq[i] = 0;
@@ -260,13 +275,14 @@ void backward_block(const AttentionArgs& a, const Problem<T>& p, std::int64_t fi
   }
   T* dq = static_cast<T*>(a.dq) + p.q_at + first * a.q_stride;
   for (std::int64_t i = 0; i < count; ++i)
+#pragma omp simd
     for (int d = 0; d < width; ++d)
       store(dq + i * a.q_stride + d, s.dq[i * padded + d] * a.scale);
 }
 
 // A thread does a whole (sample, key head), so the sums over queries have one owner and one order.
 template <class T>
-void backward(const AttentionArgs& a) {
+void attended_back(const AttentionArgs& a) {
   const std::int64_t padded = round_up(a.head_dim);
   const int group = a.heads / a.key_heads;
 #pragma omp parallel for schedule(dynamic, 1)
@@ -287,6 +303,7 @@ void backward(const AttentionArgs& a) {
     T* dk = static_cast<T*>(a.dk) + p.kv_at;
     T* dv = static_cast<T*>(a.dv) + p.kv_at;
     for (std::int64_t j = 0; j < keys; ++j)
+#pragma omp simd
       for (int d = 0; d < a.head_dim; ++d) {
         store(dk + j * a.kv_stride + d, s.dk[j * padded + d] * a.scale);
         store(dv + j * a.kv_stride + d, s.dv[j * padded + d]);
@@ -297,11 +314,11 @@ void backward(const AttentionArgs& a) {
 }  // namespace
 
 void attention_forward(const AttentionArgs& args) {
-  args.low ? forward<bf16>(args) : forward<float>(args);
+  args.low ? attended<bf16>(args) : attended<float>(args);
 }
 
 void attention_backward(const AttentionArgs& args) {
-  args.low ? backward<bf16>(args) : backward<float>(args);
+  args.low ? attended_back<bf16>(args) : attended_back<float>(args);
 }
 
 }  // namespace vfm::ops::VFM_ISA

@@ -6,11 +6,8 @@
 
 namespace vfm::ops::VFM_ISA {
 
-// Sixteen floats: one AVX-512 register, two of AVX2. Unaligned.
-typedef float Lanes __attribute__((vector_size(64), aligned(4), may_alias));
-
 #if defined(__AVX512F__)
-inline constexpr int kRegisters = 28;  // accumulators, in units of Lanes
+inline constexpr int kRegisters = 24;  // accumulators, in units of Lanes
 #else
 inline constexpr int kRegisters = 6;
 #endif
@@ -79,6 +76,42 @@ static __attribute__((noinline, unused)) void block_gemm(std::int64_t rows, std:
     if (columns - j == 16)
       return block_columns<1>(rows, depth, a, ai, ap, b + j, ldb, c + j, ldc, add);
   }
+}
+
+// One step of transposing a 16 x 16 block: swaps the off-diagonal quarters of every 2N x 2N block,
+// for rows i and i + N.
+template <int N>
+VFM_INLINE void swap_quarters(Lanes* row) {
+  typedef int Index __attribute__((vector_size(64)));
+  Index low, high;
+#pragma GCC unroll 16
+  for (int j = 0; j < 16; ++j) {
+    low[j] = j & N ? 16 + j - N : j;
+    high[j] = j & N ? 16 + j : j + N;
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < 16; ++i) {
+    if (i & N) continue;
+    const Lanes first = row[i], second = row[i + N];
+    row[i] = __builtin_shuffle(first, second, low);
+    row[i + N] = __builtin_shuffle(first, second, high);
+  }
+}
+
+// to[j][i] = from[i][j] * scale for a 16 x 16 block.
+VFM_INLINE void transpose_block(const float* from, std::int64_t from_stride, float scale, float* to,
+                                std::int64_t to_stride) {
+  Lanes row[16];
+#pragma GCC unroll 16
+  for (int i = 0; i < 16; ++i)
+    row[i] = *reinterpret_cast<const Lanes*>(from + i * from_stride) * scale;
+  swap_quarters<1>(row);
+  swap_quarters<2>(row);
+  swap_quarters<4>(row);
+  swap_quarters<8>(row);
+#pragma GCC unroll 16
+  for (int i = 0; i < 16; ++i)
+    *reinterpret_cast<Lanes*>(to + i * to_stride) = row[i];
 }
 
 }  // namespace vfm::ops::VFM_ISA

@@ -14,38 +14,32 @@ VFM_INLINE float residual(const ModulateArgs& a, std::int64_t token, const float
   const float* x = a.x + token * width;
   const T* branch = static_cast<const T*>(a.branch) + (a.branch ? token * width : 0);
   const float* extra = a.extra + (a.extra ? token * width : 0);
-  float sum = 0;
-  if (a.branch && a.extra) {
-#pragma omp simd reduction(+ : sum)
-    for (std::int64_t i = 0; i < width; ++i) {
-      const float v = x[i] + gate[i] * load(branch + i) + extra[i];
-      stream[i] = v;
-      sum += v;
-    }
-  } else if (a.branch) {
-#pragma omp simd reduction(+ : sum)
-    for (std::int64_t i = 0; i < width; ++i) {
-      const float v = x[i] + gate[i] * load(branch + i);
-      stream[i] = v;
-      sum += v;
-    }
-  } else if (a.extra) {
-#pragma omp simd reduction(+ : sum)
-    for (std::int64_t i = 0; i < width; ++i) {
-      const float v = x[i] + extra[i];
-      stream[i] = v;
-      sum += v;
-    }
-  } else {
-#pragma omp simd reduction(+ : sum)
-    for (std::int64_t i = 0; i < width; ++i)
-      sum += x[i];
-  }
-  return sum;
+  if (a.branch && a.extra)
+    return sum_lanes(width, [&](auto v, std::int64_t i) {
+      using V = decltype(v);
+      v = load_as<V>(x + i) + load_as<V>(gate + i) * load_as<V>(branch + i) + load_as<V>(extra + i);
+      store(stream + i, v);
+      return v;
+    });
+  if (a.branch)
+    return sum_lanes(width, [&](auto v, std::int64_t i) {
+      using V = decltype(v);
+      v = load_as<V>(x + i) + load_as<V>(gate + i) * load_as<V>(branch + i);
+      store(stream + i, v);
+      return v;
+    });
+  if (a.extra)
+    return sum_lanes(width, [&](auto v, std::int64_t i) {
+      using V = decltype(v);
+      v = load_as<V>(x + i) + load_as<V>(extra + i);
+      store(stream + i, v);
+      return v;
+    });
+  return sum_lanes(width, [&](auto v, std::int64_t i) { return load_as<decltype(v)>(x + i); });
 }
 
 template <class T>
-void forward(const ModulateArgs& a) {
+void modulated_tokens(const ModulateArgs& a) {
   const std::int64_t width = a.width;
   const float inverse = 1.f / static_cast<float>(width);
 #pragma omp parallel for schedule(static) if (a.tokens * width > 8192)
@@ -63,9 +57,11 @@ void forward(const ModulateArgs& a) {
     const float rstd = 1.f / __builtin_sqrtf(squares * inverse + a.epsilon);
     a.moments[2 * token] = mean;
     a.moments[2 * token + 1] = rstd;
-#pragma omp simd
-    for (std::int64_t i = 0; i < width; ++i)
-      store(normed + i, (stream[i] - mean) * rstd * (1.f + scale[i]) + shift[i]);
+    for_lanes(width, [&](auto v, std::int64_t i) {
+      using V = decltype(v);
+      v = (load_as<V>(stream + i) - mean) * rstd;
+      store(normed + i, v * (1.f + load_as<V>(scale + i)) + load_as<V>(shift + i));
+    });
   }
 }
 
@@ -82,45 +78,34 @@ VFM_INLINE void token_backward(const ModulateBackwardArgs& b, std::int64_t token
   const float* stream = a.stream + token * width;
   const T* dy = static_cast<const T*>(b.dnormed) + token * width;
   float* dx = b.dx + token * width;
-  float sum = 0, product = 0;
-#pragma omp simd reduction(+ : sum, product)
-  for (std::int64_t i = 0; i < width; ++i) {
-    const float d = load(dy + i);
-    const float n = (stream[i] - mean) * rstd;
-    const float g = d * (1.f + scale[i]);
-    dshift[i] += d;
-    dscale[i] += d * n;
+  const TwoSums sums = two_sums(width, [&](auto v, std::int64_t i, auto& sum, auto& product) {
+    using V = decltype(v);
+    const V d = load_as<V>(dy + i);
+    const V n = (load_as<V>(stream + i) - mean) * rstd;
+    const V g = d * (1.f + load_as<V>(scale + i));
+    store(dshift + i, load_as<V>(dshift + i) + d);
+    store(dscale + i, load_as<V>(dscale + i) + d * n);
     sum += g;
     product += g * n;
-  }
-  sum *= inverse;
-  product *= inverse;
-  if (b.dstream) {
-    const float* dstream = b.dstream + token * width;
-#pragma omp simd
-    for (std::int64_t i = 0; i < width; ++i) {
-      const float n = (stream[i] - mean) * rstd;
-      dx[i] = dstream[i] + rstd * (load(dy + i) * (1.f + scale[i]) - sum - n * product);
-    }
-  } else {
-#pragma omp simd
-    for (std::int64_t i = 0; i < width; ++i) {
-      const float n = (stream[i] - mean) * rstd;
-      dx[i] = rstd * (load(dy + i) * (1.f + scale[i]) - sum - n * product);
-    }
-  }
-  if (!a.branch) return;
-  const T* branch = static_cast<const T*>(a.branch) + token * width;
-  T* dbranch = static_cast<T*>(b.dbranch) + token * width;
-#pragma omp simd
-  for (std::int64_t i = 0; i < width; ++i) {
-    dgate[i] += dx[i] * load(branch + i);
-    store(dbranch + i, dx[i] * gate[i]);
-  }
+  });
+  const float sum = sums.first * inverse, product = sums.second * inverse;
+  const float* dstream = b.dstream + (b.dstream ? token * width : 0);
+  const T* branch = static_cast<const T*>(a.branch) + (a.branch ? token * width : 0);
+  T* dbranch = static_cast<T*>(b.dbranch) + (a.branch ? token * width : 0);
+  for_lanes(width, [&](auto v, std::int64_t i) {
+    using V = decltype(v);
+    const V n = (load_as<V>(stream + i) - mean) * rstd;
+    v = rstd * (load_as<V>(dy + i) * (1.f + load_as<V>(scale + i)) - sum - n * product);
+    if (b.dstream) v += load_as<V>(dstream + i);
+    store(dx + i, v);
+    if (!a.branch) return;
+    store(dgate + i, load_as<V>(dgate + i) + v * load_as<V>(branch + i));
+    store(dbranch + i, v * load_as<V>(gate + i));
+  });
 }
 
 template <class T>
-void backward(const ModulateBackwardArgs& b) {
+void modulated_tokens_back(const ModulateBackwardArgs& b) {
   const ModulateArgs& a = b.forward;
   const std::int64_t width = a.width;
 #pragma omp parallel for schedule(static) if (a.tokens * width > 8192)
@@ -139,11 +124,11 @@ void backward(const ModulateBackwardArgs& b) {
 }  // namespace
 
 void modulate_forward(const ModulateArgs& args) {
-  args.low ? forward<bf16>(args) : forward<float>(args);
+  args.low ? modulated_tokens<bf16>(args) : modulated_tokens<float>(args);
 }
 
 void modulate_backward(const ModulateBackwardArgs& args) {
-  args.forward.low ? backward<bf16>(args) : backward<float>(args);
+  args.forward.low ? modulated_tokens_back<bf16>(args) : modulated_tokens_back<float>(args);
 }
 
 void modulate_reduce(const ModulateBackwardArgs& args, float* sums) {

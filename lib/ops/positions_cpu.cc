@@ -17,12 +17,12 @@ void positions_forward(const PositionArgs& a) {
     const float* h = a.tables[1] + a.places[3 * token + 1] * width;
     const float* w = a.tables[2] + a.places[3 * token + 2] * width;
     float* result = a.result + token * width;
-    float squares = 0;
-#pragma omp simd reduction(+ : squares)
-    for (std::int64_t i = 0; i < width; ++i) {
-      result[i] = t[i] + h[i] + w[i];
-      squares += result[i] * result[i];
-    }
+    const float squares = sum_lanes(width, [&](auto v, std::int64_t i) {
+      using V = decltype(v);
+      v = load_as<V>(t + i) + load_as<V>(h + i) + load_as<V>(w + i);
+      store(result + i, v);
+      return v * v;
+    });
     const float norm = kEpsilon + __builtin_sqrtf(squares / static_cast<float>(width));
     a.norms[token] = norm;
     const float inverse = 1.f / norm;

@@ -6,96 +6,109 @@
 namespace vfm::ops::VFM_ISA {
 namespace {
 
-template <class T>
-VFM_INLINE float inverse_rms(const T* x, int n, float epsilon) {
-  float squares = 0;
-#pragma omp simd reduction(+ : squares)
-  for (int i = 0; i < n; ++i)
-    squares += load(x + i) * load(x + i);
-  return 1.f / __builtin_sqrtf(squares / static_cast<float>(n) + epsilon);
+// K, the head dimension, is a constant in the common cases, so that the short loops have no ends to
+// care for; 0 stands for any other.
+template <int K>
+VFM_INLINE int head_dim(const QkNormRopeArgs& a) {
+  return K > 0 ? K : a.head_dim;
 }
 
 template <class T>
+VFM_INLINE float inverse_rms(const T* x, int n, float epsilon) {
+  const float squares = sum_lanes(n, [&](auto v, std::int64_t i) {
+    v = load_as<decltype(v)>(x + i);
+    return v * v;
+  });
+  return 1.f / __builtin_sqrtf(squares / static_cast<float>(n) + epsilon);
+}
+
+template <int K, class T>
 VFM_INLINE void head_forward(const QkNormRopeArgs& a, std::int64_t token, const T* x, T* y,
                              const float* weight) {
-  const int half = a.head_dim / 2;
-  const float r = inverse_rms(x, a.head_dim, a.epsilon);
+  const int dim = head_dim<K>(a), half = dim / 2;
+  const float r = inverse_rms(x, dim, a.epsilon);
   if (a.cosines == nullptr) {
-#pragma omp simd
-    for (int i = 0; i < a.head_dim; ++i)
-      store(y + i, load(x + i) * r * weight[i]);
+    for_lanes(dim, [&](auto v, std::int64_t i) {
+      using V = decltype(v);
+      store(y + i, load_as<V>(x + i) * r * load_as<V>(weight + i));
+    });
     return;
   }
   const float* cosines = a.cosines + token * half;
   const float* sines = a.sines + token * half;
-#pragma omp simd
-  for (int i = 0; i < half; ++i) {
-    const float first = load(x + i) * r * weight[i];
-    const float second = load(x + half + i) * r * weight[half + i];
-    store(y + i, first * cosines[i] - second * sines[i]);
-    store(y + half + i, second * cosines[i] + first * sines[i]);
-  }
+  for_lanes(half, [&](auto v, std::int64_t i) {
+    using V = decltype(v);
+    const V first = load_as<V>(x + i) * r * load_as<V>(weight + i);
+    const V second = load_as<V>(x + half + i) * r * load_as<V>(weight + half + i);
+    const V c = load_as<V>(cosines + i), s = load_as<V>(sines + i);
+    store(y + i, first * c - second * s);
+    store(y + half + i, second * c + first * s);
+  });
 }
 
 // With n = x r and g = (dy rotated back) * weight: dx = r (g - n mean(g n)); dweight += dy n.
-template <class T>
+template <int K, class T>
 VFM_INLINE void head_backward(const QkNormRopeArgs& a, std::int64_t token, const T* x, const T* dy,
                               T* dx, const float* weight, float* dweight, float* unrotated) {
-  const int half = a.head_dim / 2;
-  const float r = inverse_rms(x, a.head_dim, a.epsilon);
+  const int dim = head_dim<K>(a), half = dim / 2;
+  const float r = inverse_rms(x, dim, a.epsilon);
   if (a.cosines == nullptr) {
-#pragma omp simd
-    for (int i = 0; i < a.head_dim; ++i)
-      unrotated[i] = load(dy + i);
+    for_lanes(dim,
+              [&](auto v, std::int64_t i) { store(unrotated + i, load_as<decltype(v)>(dy + i)); });
   } else {
     const float* cosines = a.cosines + token * half;
     const float* sines = a.sines + token * half;
-#pragma omp simd
-    for (int i = 0; i < half; ++i) {
-      const float first = load(dy + i), second = load(dy + half + i);
-      unrotated[i] = first * cosines[i] + second * sines[i];
-      unrotated[half + i] = second * cosines[i] - first * sines[i];
-    }
+    for_lanes(half, [&](auto v, std::int64_t i) {
+      using V = decltype(v);
+      const V first = load_as<V>(dy + i), second = load_as<V>(dy + half + i);
+      const V c = load_as<V>(cosines + i), s = load_as<V>(sines + i);
+      store(unrotated + i, first * c + second * s);
+      store(unrotated + half + i, second * c - first * s);
+    });
   }
-  float product = 0;
-#pragma omp simd reduction(+ : product)
-  for (int i = 0; i < a.head_dim; ++i) {
-    const float n = load(x + i) * r;
-    dweight[i] += unrotated[i] * n;
-    unrotated[i] *= weight[i];
-    product += unrotated[i] * n;
-  }
-  product /= static_cast<float>(a.head_dim);
-#pragma omp simd
-  for (int i = 0; i < a.head_dim; ++i)
-    store(dx + i, r * (unrotated[i] - load(x + i) * r * product));
+  float product = sum_lanes(dim, [&](auto v, std::int64_t i) {
+    using V = decltype(v);
+    const V n = load_as<V>(x + i) * r;
+    const V g = load_as<V>(unrotated + i);
+    store(dweight + i, load_as<V>(dweight + i) + g * n);
+    v = g * load_as<V>(weight + i);
+    store(unrotated + i, v);
+    return v * n;
+  });
+  product /= static_cast<float>(dim);
+  for_lanes(dim, [&](auto v, std::int64_t i) {
+    using V = decltype(v);
+    store(dx + i, r * (load_as<V>(unrotated + i) - load_as<V>(x + i) * r * product));
+  });
 }
 
-template <class T>
-void forward(const QkNormRopeArgs& a) {
+template <int K, class T>
+void normed_tokens(const QkNormRopeArgs& a) {
+  const int dim = head_dim<K>(a);
   const int normed = a.query_heads + a.key_heads, heads = normed + a.value_heads;
-  const std::int64_t width = std::int64_t{heads} * a.head_dim;
+  const std::int64_t width = std::int64_t{heads} * dim;
 #pragma omp parallel for schedule(static) if (a.tokens * width > 8192)
   for (std::int64_t token = 0; token < a.tokens; ++token) {
     const T* x = static_cast<const T*>(a.x) + token * width;
     T* y = static_cast<T*>(a.y) + token * width;
     for (int h = 0; h < normed; ++h)
-      head_forward(a, token, x + h * a.head_dim, y + h * a.head_dim,
-                   h < a.query_heads ? a.query_weight : a.key_weight);
-    for (std::int64_t i = std::int64_t{normed} * a.head_dim; i < width; ++i)
+      head_forward<K>(a, token, x + h * dim, y + h * dim,
+                      h < a.query_heads ? a.query_weight : a.key_weight);
+    for (std::int64_t i = std::int64_t{normed} * dim; i < width; ++i)
       y[i] = x[i];
   }
 }
 
-template <class T>
-void backward(const QkNormRopeArgs& a) {
+template <int K, class T>
+void normed_tokens_back(const QkNormRopeArgs& a) {
+  const int dim = head_dim<K>(a);
   const int normed = a.query_heads + a.key_heads, heads = normed + a.value_heads;
-  const std::int64_t width = std::int64_t{heads} * a.head_dim;
+  const std::int64_t width = std::int64_t{heads} * dim;
   const std::int64_t chunks = (a.tokens + kNormChunk - 1) / kNormChunk;
 #pragma omp parallel for schedule(static) if (a.tokens * width > 8192)
   for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {
-    float* sums = a.partial + chunk * 3 * a.head_dim;  // the last third is room for one head
-    for (int i = 0; i < 2 * a.head_dim; ++i)
+    float* sums = a.partial + chunk * 3 * dim;  // the last third is room for one head
+    for (int i = 0; i < 2 * dim; ++i)
       sums[i] = 0;
     const std::int64_t end =
         (chunk + 1) * kNormChunk < a.tokens ? (chunk + 1) * kNormChunk : a.tokens;
@@ -105,14 +118,42 @@ void backward(const QkNormRopeArgs& a) {
       T* dx = static_cast<T*>(a.y) + token * width;
       for (int h = 0; h < normed; ++h) {
         const bool query = h < a.query_heads;
-        const std::int64_t at = std::int64_t{h} * a.head_dim;
-        head_backward(a, token, x + at, dy + at, dx + at, query ? a.query_weight : a.key_weight,
-                      query ? sums : sums + a.head_dim, sums + 2 * a.head_dim);
+        const std::int64_t at = std::int64_t{h} * dim;
+        head_backward<K>(a, token, x + at, dy + at, dx + at, query ? a.query_weight : a.key_weight,
+                         query ? sums : sums + dim, sums + 2 * dim);
       }
       if (dx != dy)
-        for (std::int64_t i = std::int64_t{normed} * a.head_dim; i < width; ++i)
+        for (std::int64_t i = std::int64_t{normed} * dim; i < width; ++i)
           dx[i] = dy[i];
     }
+  }
+}
+
+template <class T>
+void forward(const QkNormRopeArgs& a) {
+  switch (a.head_dim) {
+    case 32:
+      return normed_tokens<32, T>(a);
+    case 64:
+      return normed_tokens<64, T>(a);
+    case 128:
+      return normed_tokens<128, T>(a);
+    default:
+      return normed_tokens<0, T>(a);
+  }
+}
+
+template <class T>
+void backward(const QkNormRopeArgs& a) {
+  switch (a.head_dim) {
+    case 32:
+      return normed_tokens_back<32, T>(a);
+    case 64:
+      return normed_tokens_back<64, T>(a);
+    case 128:
+      return normed_tokens_back<128, T>(a);
+    default:
+      return normed_tokens_back<0, T>(a);
   }
 }
 

@@ -1,0 +1,163 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The training step of train_step.cc in PyTorch: same model, same pack, same optimizer and average.
+
+    train_step_torch.py quick|100m f32|bf16 eager|compile [STEPS]
+
+bf16 is autocast over f32 weights, as one trains. The samples of the pack have one size, so they are a
+batch here, which is the faster form. Attention is scaled_dot_product_attention, the norm of the queries
+and keys F.rms_norm, AdamW the fused one.
+"""
+import sys
+import time
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+CASES = {
+    "quick": dict(channels=24, heads=6, dim=32, layers=6, text=64, lora=32, mask=0, batch=16,
+                  grid=(3, 4, 4), text_tokens=5, tables=(16, 16, 16)),
+    "100m": dict(channels=16, heads=12, dim=64, layers=8, text=1024, lora=256, mask=1, batch=1,
+                 grid=(8, 16, 16), text_tokens=128, tables=(128, 120, 120)),
+}
+
+
+def rotary(grid, dim):
+    space = dim // 6 * 2
+    angles = []
+    for size, part, axis in zip(grid, (dim - 2 * space, space, space), range(3)):
+        theta = 10000.0 ** (-torch.arange(0, part, 2) / part)
+        a = torch.outer(torch.arange(size).float(), theta)
+        shape = [1, 1, 1, -1]
+        shape[axis] = size
+        angles.append(a.view(shape).expand(*grid, -1))
+    angles = torch.cat(angles * 2, -1).flatten(0, 2)
+    return angles.cos(), angles.sin()
+
+
+def rotate(x, cos, sin):
+    first, second = x.chunk(2, -1)
+    return (x * cos + torch.cat([-second, first], -1) * sin).to(x.dtype)
+
+
+class Attention(nn.Module):
+    def __init__(self, c, width, context):
+        super().__init__()
+        self.heads, self.dim = c["heads"], c["dim"]
+        self.to_q = nn.Linear(width, width, bias=False)
+        self.to_k = nn.Linear(context, width, bias=False)
+        self.to_v = nn.Linear(context, width, bias=False)
+        self.to_out = nn.Linear(width, width, bias=False)
+        self.norm_q = nn.Parameter(torch.ones(self.dim))
+        self.norm_k = nn.Parameter(torch.ones(self.dim))
+
+    def forward(self, x, context, angles):
+        split = lambda t: t.unflatten(-1, (self.heads, self.dim)).transpose(1, 2)
+        q, k, v = split(self.to_q(x)), split(self.to_k(context)), split(self.to_v(context))
+        q = F.rms_norm(q, (self.dim,), self.norm_q.to(q.dtype), 1e-5)
+        k = F.rms_norm(k, (self.dim,), self.norm_k.to(k.dtype), 1e-5)
+        if angles is not None:
+            q, k = rotate(q, *angles), rotate(k, *angles)
+        out = F.scaled_dot_product_attention(q.to(v.dtype), k.to(v.dtype), v)
+        return self.to_out(out.transpose(1, 2).flatten(2))
+
+
+class AdaLn(nn.Module):
+    def __init__(self, width, lora, parts):
+        super().__init__()
+        self.parts = parts
+        self.linear_1 = nn.Linear(width, lora, bias=False)
+        self.linear_2 = nn.Linear(lora, parts * width, bias=False)
+
+    def forward(self, x, embedding, shared):
+        parts = self.linear_2(self.linear_1(embedding)) + shared[..., :self.linear_2.out_features]
+        shift, scale, *gate = parts.unsqueeze(1).chunk(self.parts, -1)
+        return F.layer_norm(x, x.shape[-1:], eps=1e-6) * (1 + scale) + shift, *gate
+
+
+class Block(nn.Module):
+    def __init__(self, c, width):
+        super().__init__()
+        self.norm1, self.norm2, self.norm3 = (AdaLn(width, c["lora"], 3) for _ in range(3))
+        self.attn1 = Attention(c, width, width)
+        self.attn2 = Attention(c, width, c["text"])
+        self.up = nn.Linear(width, 4 * width, bias=False)
+        self.down = nn.Linear(4 * width, width, bias=False)
+
+    def forward(self, x, text, embedding, shared, angles, positions):
+        x = x + positions
+        h, gate = self.norm1(x, embedding, shared)
+        x = x + gate * self.attn1(h, h, angles)
+        h, gate = self.norm2(x, embedding, shared)
+        x = x + gate * self.attn2(h, text, None)
+        h, gate = self.norm3(x, embedding, shared)
+        return x + gate * self.down(F.gelu(self.up(h)))
+
+
+class Dit(nn.Module):
+    def __init__(self, c):
+        super().__init__()
+        width = c["heads"] * c["dim"]
+        self.grid = c["grid"]
+        self.embed = nn.Linear((c["channels"] + c["mask"]) * 4, width, bias=False)
+        self.tables = nn.ParameterList(nn.Parameter(0.02 * torch.randn(n, width)) for n in c["tables"])
+        self.time_1 = nn.Linear(width, width, bias=False)
+        self.time_2 = nn.Linear(width, 3 * width, bias=False)
+        self.time_norm = nn.Parameter(torch.ones(width))
+        self.blocks = nn.ModuleList(Block(c, width) for _ in range(c["layers"]))
+        self.norm_out = AdaLn(width, c["lora"], 2)
+        self.project = nn.Linear(width, c["channels"] * 4, bias=False)
+        self.angles = rotary(c["grid"], c["dim"])
+
+    def forward(self, patches, wave, text):
+        (t, h, w), (tt, th, tw) = self.grid, self.tables
+        e = (tt[:t, None, None] + th[None, :h, None] + tw[None, None, :w]).flatten(0, 2)
+        positions = e / (1e-6 + e.square().mean(-1, keepdim=True).sqrt())
+        shared = self.time_2(F.silu(self.time_1(wave)))
+        embedding = F.silu(F.rms_norm(wave, wave.shape[-1:], self.time_norm, 1e-6))
+        x = self.embed(patches)
+        for block in self.blocks:
+            x = block(x, text, embedding, shared, self.angles, positions)
+        return self.project(self.norm_out(x, embedding, shared)[0])
+
+
+def main():
+    which, dtype, mode = sys.argv[1:4]
+    steps = int(sys.argv[4]) if len(sys.argv) > 4 else 10
+    c = CASES[which]
+    torch.manual_seed(1)
+    model = Dit(c)
+    tokens = c["grid"][0] * c["grid"][1] * c["grid"][2]
+    patches = torch.randn(c["batch"], tokens, (c["channels"] + c["mask"]) * 4)
+    wave = torch.randn(c["batch"], c["heads"] * c["dim"])
+    text = torch.randn(c["batch"], c["text_tokens"], c["text"])
+    target = torch.randn(c["batch"], tokens, c["channels"] * 4)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, betas=(0.9, 0.99), fused=True)
+    parameters = list(model.parameters())
+    average = [p.detach().clone() for p in parameters]
+    run = torch.compile(model) if mode == "compile" else model
+    times, cpu = [], []
+    for i in range(steps + 2):
+        start, busy = time.perf_counter(), time.process_time()
+        optimizer.zero_grad()
+        with torch.autocast("cpu", torch.bfloat16, enabled=dtype == "bf16"):
+            output = run(patches, wave, text)
+        F.mse_loss(output.float(), target).backward()
+        nn.utils.clip_grad_norm_(parameters, 1.0)
+        optimizer.step()
+        with torch.no_grad():
+            torch._foreach_lerp_(average, parameters, 0.01)
+        if i >= 2:
+            times.append(time.perf_counter() - start)
+            cpu.append(time.process_time() - busy)
+    times.sort()
+    median = times[len(times) // 2]
+    total = sum(p.numel() for p in parameters)
+    print(f"torch-{mode} {which} {dtype} parameters {total} tokens {tokens * c['batch']} "
+          f"best {1e3 * times[0]:.2f} ms median {1e3 * median:.2f} ms "
+          f"cpu {1e3 * sum(cpu) / len(cpu):.2f} ms tokens/s {tokens * c['batch'] / median:.0f}")
+
+
+if __name__ == "__main__":
+    main()
