@@ -87,7 +87,7 @@ class TrainTool : public cli::Tool {
       // The other ranks would wait for this one for ever.
       log_error("{} (rank {} on host {})", error.what(), world->rank(), world->host());
       const auto* known = dynamic_cast<const Error*>(&error);
-      world->abort(known && known->kind() == ErrorKind::usage ? 2 : 1);
+      world->end_all(known && known->kind() == ErrorKind::usage ? 2 : 1);
       throw;
     }
   }

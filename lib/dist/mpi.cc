@@ -72,7 +72,7 @@ class MpiWorld final : public World {
 
   void barrier() override { check(MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier"); }
 
-  [[noreturn]] void abort(int status) override {
+  [[noreturn]] void end_all(int status) override {
     MPI_Abort(MPI_COMM_WORLD, status);
     std::terminate();  // MPI_Abort does not return
   }

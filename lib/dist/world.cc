@@ -5,7 +5,7 @@
 
 #include <array>
 #include <cstdint>
-#include <cstdlib>
+#include <exception>
 
 namespace vfm::dist {
 namespace {
@@ -23,7 +23,7 @@ class SelfWorld final : public World {
   void broadcast(std::span<std::byte>) override {}
   std::vector<std::string> gather(const std::string& text) override { return {text}; }
   void barrier() override {}
-  [[noreturn]] void abort(int status) override { std::_Exit(status); }
+  [[noreturn]] void end_all(int) override { std::terminate(); }
 };
 
 }  // namespace

@@ -32,8 +32,8 @@ class World {
   virtual void barrier() = 0;
 
   /// Ends every process of the world: what is left to do when one rank failed and the others would
-  /// wait for it for ever. Does not return; a world of one exits with `status`.
-  [[noreturn]] virtual void abort(int status) = 0;
+  /// wait for it for ever. Does not return. Not for a world of one: throw instead.
+  [[noreturn]] virtual void end_all(int status) = 0;
 };
 
 /// The values of rank 0, on every rank.

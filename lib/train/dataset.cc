@@ -39,7 +39,7 @@ void fit_field(int& field, int of_data, const char* name) {
 
 std::int64_t token_count(const data::Entry& entry, const models::DitConfig& config) {
   const auto& [t, h, w] = config.patch_size;
-  return std::int64_t{entry.frames / t} * (entry.height / h) * (entry.width / w);
+  return data::token_count(entry, {t, h, w});
 }
 
 Dataset::Dataset(const std::string& directory, const std::string& split)
@@ -91,6 +91,10 @@ CleanSample Dataset::read(std::size_t i) const {
   if (data.latent.size() != expected)
     fail("sample '{}' has {} latent values, its sizes make {}", sample.key, data.latent.size(),
          expected);
+  if (data.text.size() !=
+      static_cast<std::size_t>(sample.text_tokens) * static_cast<std::size_t>(text_width(info())))
+    fail("sample '{}' has {} text values, {} tokens of width {} were expected", sample.key,
+         data.text.size(), sample.text_tokens, text_width(info()));
   const auto finite = [](float value) { return std::isfinite(value); };
   if (!std::all_of(data.latent.begin(), data.latent.end(), finite) ||
       !std::all_of(data.text.begin(), data.text.end(), finite))

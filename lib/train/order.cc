@@ -2,7 +2,6 @@
 #include "train/order.h"
 
 #include "base/error.h"
-#include "data/order.h"
 
 namespace vfm::train {
 
@@ -14,15 +13,7 @@ PackOrder::PackOrder(std::vector<std::int64_t> tokens, std::uint64_t seed,
 }
 
 void PackOrder::plan() {
-  const std::vector<std::uint64_t> order =
-      data::epoch_order(tokens_.size(), seed_, position_.epoch);
-  std::vector<std::int64_t> lengths;
-  for (const std::uint64_t i : order)
-    lengths.push_back(tokens_[i]);
-  packs_ = data::plan_packs(lengths, options_);
-  for (data::Pack& pack : packs_)
-    for (std::size_t& i : pack)
-      i = order[i];
+  packs_ = data::epoch_packs(tokens_, options_, seed_, position_.epoch);
 }
 
 data::Pack PackOrder::next() {

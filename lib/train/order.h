@@ -1,15 +1,15 @@
-// Which samples a run sees, in which order: packs, epoch after epoch.
+// Which samples a run sees, in which order: packs, epoch after epoch without end.
 //
-// The packs of an epoch are a pure function of (seed, epoch, lengths): the samples in an order
-// drawn by Random(seed, data_order, epoch), packed by data/packing.h. A position is (epoch, pack),
-// so resuming plans one epoch and reads nothing. Thread-safety: one thread at a time.
+// What an epoch holds is data/order.h. A position is (epoch, pack), so resuming plans one epoch and
+// reads nothing.
+// Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
-#include "data/packing.h"
+#include "data/order.h"
 
 namespace vfm::train {
 
@@ -24,7 +24,7 @@ class PackOrder {
   /// `tokens[i]` is the length of sample i; none is longer than the capacity of a pack.
   PackOrder(std::vector<std::int64_t> tokens, std::uint64_t seed, const data::PackOptions& options);
 
-  /// The next pack: indices of samples. Goes on into the next epoch without end.
+  /// The next pack: indices of samples.
   data::Pack next();
   DataPosition position() const { return position_; }
   void seek(DataPosition position);

@@ -73,6 +73,7 @@ inline void write_latents(const std::string& folder, const LatentsOptions& optio
                  dump_json_pretty({{"version", 1},
                                    {"tokenizer", {{"name", "builtin:wavelet"}}},
                                    {"text_encoder", {{"name", "builtin:hash"}, {"dim", width}}},
+                                   {"channels", channels},
                                    {"mean", std::vector<double>(channels, 0.0)},
                                    {"std", std::vector<double>(channels, 1.0)}}));
 }

@@ -36,7 +36,7 @@ class ThreadWorld final : public dist::World {
   void broadcast(std::span<std::byte>) override { FAIL("not used here"); }
   std::vector<std::string> gather(const std::string&) override { return {}; }
   void barrier() override { group_.barrier.arrive_and_wait(); }
-  [[noreturn]] void abort(int) override { std::abort(); }
+  [[noreturn]] void end_all(int) override { std::abort(); }
 
  private:
   template <class T>

@@ -1,0 +1,329 @@
+#!/usr/bin/env bats
+# vfm-train as its users meet it.
+# SPDX-License-Identifier: Apache-2.0
+
+load helpers
+
+# A model of some thousand parameters; 16 tokens a pack, 3 packs a step, 8 tokens a video.
+write_recipe() {
+  cat >tiny.yaml <<'YAML'
+model: {num_attention_heads: 2, attention_head_dim: 12, num_layers: 2, adaln_lora_dim: 4, max_size: [4, 8, 8]}
+data: {tokens: 16, packs: 3, window: 8}
+optimizer: {lr: 0.003, weight_decay: 0.01}
+schedule: {warmup: 5, shape: cosine, final: 0.1}
+validation: {every: 10, samples: 3}
+train: {steps: 40, checkpoint_every: 10, log_every: 5}
+YAML
+}
+
+prepare() {
+  write_recipe
+  "$BATS_TEST_DIRNAME/make-latents" latents "${1:-24}" "${@:2}"
+}
+
+# A command that goes to the background must be the program itself, not a function, or signals hit a shell.
+TRAIN=(vfm-train tiny.yaml -j1 --data latents --out)
+train() { "${TRAIN[@]}" "$@"; }
+
+# The bytes of a run that must not depend on interruptions: not the times, and TensorBoard's files.
+run_hash() {
+  (cd "$1" && find . -type f ! -name 'timing.jsonl' ! -name 'events.*' | LC_ALL=C sort |
+    while read -r f; do sha256sum "$f"; done)
+}
+
+@test "training is silent, tells each checkpoint, and lowers the loss" {
+  prepare
+  train run train.steps=200 train.checkpoint_every=100 >out 2>err
+  [ ! -s err ]
+  [ "$(wc -l <out)" -eq 2 ]
+  [ "$(sed -n 2p out)" = '{"kind":"checkpoint","path":"run/checkpoints/step-00000200","step":200,"steps":200,"final":true}' ]
+  python3 - <<'PY'
+import json
+lines = [json.loads(line) for line in open("run/metrics.jsonl")]
+train = [line for line in lines if "loss" in line]
+val = [line for line in lines if "val_loss" in line]
+assert [line["step"] for line in train] == list(range(5, 201, 5))
+assert [line["step"] for line in val] == list(range(10, 201, 10))
+assert train[-1]["loss"] < 0.8 * train[0]["loss"], (train[0], train[-1])
+assert 0 <= val[-1]["val_loss"] < 0.9 * val[0]["val_loss"], (val[0], val[-1])
+assert val[0]["val_split"] == "val" and list(val[0]["val_sigmas"]) == ["0.1", "0.3", "1", "3", "10"]
+assert train[-1]["samples"] > 0 and train[-1]["epoch"] > 1 and train[-1]["skipped"] == 0
+assert {"loss_image", "loss_video", "grad_norm", "lr", "tokens"} <= set(train[0])
+for line in open("run/timing.jsonl"):
+    assert {"tokens_per_second", "tflops", "data_wait", "memory_peak"} <= set(json.loads(line))
+PY
+}
+
+@test "the checkpoint is laid out as diffusers and safetensors expect, and COMPLETE lists it" {
+  prepare
+  train run train.steps=2 >out
+  python3 - <<'PY'
+import json, os, struct
+folder = "run/checkpoints/step-00000002/"
+config = json.load(open(folder + "model/config.json"))
+assert config["_class_name"] == "CosmosTransformer3DModel" and config["in_channels"] == 4, config
+def header(path):
+    data = open(path, "rb").read()
+    length = struct.unpack("<Q", data[:8])[0]
+    return json.loads(data[8:8 + length]), len(data) - 8 - length
+names = None
+for path in ("model/diffusion_pytorch_model", "state/ema", "state/adam_m", "state/adam_v"):
+    tensors, size = header(folder + path + ".safetensors")
+    assert tensors.pop("__metadata__") == {"format": "pt"}
+    assert max(t["data_offsets"][1] for t in tensors.values()) == size
+    assert names in (None, {n: t["shape"] for n, t in tensors.items()})
+    names = {n: t["shape"] for n, t in tensors.items()}
+assert names["patch_embed.proj.weight"] == [24, 5 * 4] and names["proj_out.weight"] == [16, 24]
+assert "transformer_blocks.1.attn2.to_out.0.weight" in names
+train = json.load(open(folder + "train.json"))
+assert train["step"] == 2 and train["trained"] == {"frames": 2, "height": 4, "width": 4, "fps": [8.0]}
+assert train["latent_scale"]["std"] == [1.0] * 4
+listed = [line.split("  ", 1)[1].rstrip() for line in open(folder + "COMPLETE")]
+found = sorted(os.path.relpath(os.path.join(d, f), folder) for d, _, fs in os.walk(folder) for f in fs)
+assert sorted(listed + ["COMPLETE"]) == found
+PY
+}
+
+@test "a recipe with a misspelt key, or a value that cannot be, fails before any work" {
+  prepare
+  printf 'train:\n  steps: 5\n  sead: 1\n' >wrong.yaml
+  run vfm-train wrong.yaml --data latents --out run
+  [ "$status" -eq 2 ]
+  [ "$output" = "vfm-train: unknown key 'train.sead' in line 3 of 'wrong.yaml'; did you mean 'train.seed'?" ]
+  run vfm-train tiny.yaml optimizer.lr=fast --data latents --out run
+  [ "$status" -eq 2 ]
+  [ "$output" = "vfm-train: 'optimizer.lr' in argument 'optimizer.lr=fast' is 'fast', must be a number above 0" ]
+  run vfm-train tiny.yaml data.tokens=7 --data latents --out run
+  [ "$status" -eq 2 ]
+  [[ $output == *"set 'data.tokens' above 7"* ]]
+  run vfm-train absent.yaml --data latents --out run
+  [ "$status" -eq 2 ]
+  [[ $output == *"cannot open 'absent.yaml': No such file or directory"* ]]
+  run vfm-train tiny.yaml --out run
+  [ "$status" -eq 2 ]
+  [[ $output == *"--data DIR is needed"* ]]
+  run vfm-train tiny.yaml --data tiny.yaml --out run
+  [ "$status" -eq 2 ]
+  run vfm-train tiny.yaml --data absent --out run
+  [ "$status" -eq 2 ]
+  run vfm-train
+  [ "$status" -eq 2 ]
+  [ ! -e run ]
+}
+
+@test "--print-config prints a recipe that means the same, and the manual names every field" {
+  write_recipe
+  vfm-train tiny.yaml optimizer.lr=2e-3 --print-config >printed.yaml
+  vfm-train printed.yaml --print-config >again.yaml
+  cmp printed.yaml again.yaml
+  grep -q '^  lr: 0.002$' printed.yaml
+  page=$BATS_TEST_DIRNAME/../../man/vfm-train.1.scd
+  awk '/^[a-z]/ { section = $1; sub(":", "", section) } /^  / { sub(":", "", $1); print section "." $1 }' printed.yaml |
+    while read -r key; do
+      grep -qF "*$key*" "$page" || { echo "not in the manual: $key"; return 1; }
+    done
+}
+
+@test "--dry-run tells costs and writes nothing" {
+  prepare
+  vfm-train tiny.yaml --data latents --dry-run >out 2>err
+  [ ! -s err ]
+  [ ! -e run ]
+  for word in parameters 'tokens per step' 'FLOPs per step' 'memory per rank' activations; do grep -q "$word" out; done
+  train run train.steps=1 >/dev/null
+  bytes=$(stat -c %s run/checkpoints/step-00000001/model/diffusion_pytorch_model.safetensors)
+  parameters=$(awk '/^parameters/ { print $2 }' out)
+  [ "$((bytes / 4))" -ge "$parameters" ]
+  [ "$((bytes / 4 - parameters))" -lt 4000 ]
+  run vfm-train tiny.yaml --dry-run
+  [ "$status" -eq 2 ]
+  [[ $output == *"'model.in_channels' comes from the data"* ]]
+  vfm-train tiny.yaml --dry-run model.in_channels=16 model.text_embed_dim=1024 | grep -q '^parameters'
+}
+
+@test "killed at random moments and run again, it ends with the bytes of an undisturbed run" {
+  prepare
+  train whole >/dev/null
+  for _ in 1 2 3 4 5; do
+    "${TRAIN[@]}" parts >/dev/null 2>&1 3>&- &
+    pid=$!
+    sleep "0.$((RANDOM % 4 + 1))"
+    kill -KILL "$pid" 2>/dev/null || true
+    wait "$pid" 2>/dev/null || true
+  done
+  train parts >/dev/null
+  [ "$(run_hash whole)" = "$(run_hash parts)" ]
+  # Once more: there is nothing to do, and the last checkpoint is told again.
+  before=$(tree_hash parts)
+  [ "$(train parts)" = '{"kind":"checkpoint","path":"parts/checkpoints/step-00000040","step":40,"steps":40,"final":true}' ]
+  [ "$(tree_hash parts)" = "$before" ]
+}
+
+@test "killed between checkpoints, what it had logged since is written again, not twice" {
+  prepare
+  train whole train.steps=200 >/dev/null
+  "${TRAIN[@]}" parts train.steps=200 >out 2>/dev/null 3>&- &
+  pid=$!
+  until [ -s out ]; do sleep 0.02; done
+  sleep 0.1
+  kill -KILL "$pid" 2>/dev/null || true
+  wait "$pid" || true
+  train parts train.steps=200 >/dev/null
+  [ "$(run_hash whole)" = "$(run_hash parts)" ]
+}
+
+@test "SIGUSR1 saves and ends well; SIGTERM ends with its number; both go on to the same bytes" {
+  prepare
+  train whole train.steps=300 >/dev/null
+  "${TRAIN[@]}" parts train.steps=300 >out 2>err 3>&- &
+  pid=$!
+  until [ -s out ]; do sleep 0.02; done
+  kill -USR1 "$pid"
+  wait "$pid"
+  [ ! -s err ]
+  [[ $(tail -n 1 out) == *'"final":false}' ]]
+  "${TRAIN[@]}" parts train.steps=300 >out 3>&- &
+  pid=$!
+  sleep 0.4
+  kill -TERM "$pid" 2>/dev/null || true
+  status=0
+  wait "$pid" || status=$?
+  [ "$status" -eq 143 ] || [ "$status" -eq 0 ]
+  train parts train.steps=300 >/dev/null
+  [ "$(run_hash whole)" = "$(run_hash parts)" ]
+}
+
+@test "two ranks train like one" {
+  vfm-train --version | grep -qi 'mpi: *yes' || skip "built without MPI"
+  command -v mpirun >/dev/null || skip "no mpirun"
+  prepare
+  train one >/dev/null
+  mpirun -np 2 vfm-train tiny.yaml -j1 --data latents --out two >out 2>err
+  [ ! -s err ]
+  [ "$(wc -l <out)" -eq 4 ]
+  python3 - <<'PY'
+import json
+one, two = ([json.loads(line) for line in open(f"{run}/metrics.jsonl")] for run in ("one", "two"))
+assert len(one) == len(two)
+for a, b in zip(one, two):
+    for key in ("loss", "val_loss", "grad_norm"):
+        if key in a:
+            assert abs(a[key] - b[key]) < 1e-4 * max(1, abs(a[key])), (a, b)
+    assert a["step"] == b["step"] and a.get("samples") == b.get("samples")
+PY
+  # A run of one rank goes on with two.
+  train mixed train.steps=40 schedule.shape=constant >/dev/null
+  mpirun -np 2 vfm-train tiny.yaml -j1 --data latents --out mixed train.steps=50 schedule.shape=constant >/dev/null
+  run mpirun -np 4 vfm-train tiny.yaml -j1 --data latents --out four
+  [ "$status" -eq 2 ]
+  [[ $output == *"4 ranks have no work with 3 packs a step"*"rank "*" on host "* ]]
+}
+
+@test "the number of threads changes no byte" {
+  prepare
+  train one train.steps=10 >/dev/null
+  vfm-train tiny.yaml -j4 --data latents --out four train.steps=10 >/dev/null
+  [ "$(run_hash one)" = "$(run_hash four)" ]
+}
+
+@test "a damaged checkpoint is named, and the one before it is used" {
+  prepare
+  train run >/dev/null
+  expected=$(run_hash run)
+  printf '\xff' | dd of=run/checkpoints/step-00000040/model/diffusion_pytorch_model.safetensors bs=1 seek=3000 conv=notrunc 2>/dev/null
+  train run >out 2>err
+  [[ $(cat err) == *"step-00000040' is damaged: 'model/diffusion_pytorch_model.safetensors' is not as it was written; going back"* ]]
+  [ "$(run_hash run)" = "$expected" ]
+  rm run/checkpoints/*/COMPLETE
+  run train run
+  [ "$status" -eq 1 ]
+  [[ $output == *"--force starts over"* ]]
+  train run --force >/dev/null
+  [ "$(run_hash run)" = "$expected" ]
+}
+
+@test "another recipe or other data are refused, with what differs" {
+  prepare
+  train run train.steps=10 >/dev/null
+  run train run train.steps=10 optimizer.lr=0.1 model.num_layers=1
+  [ "$status" -eq 2 ]
+  [[ $output == *"model.num_layers: 2 -> 1; optimizer.lr: 0.003 -> 0.1"* ]]
+  mv latents old && "$BATS_TEST_DIRNAME/make-latents" latents 23
+  run train run train.steps=20
+  [ "$status" -eq 2 ]
+  [[ $output == *"other data"* ]]
+  train run train.steps=20 --force >/dev/null
+  [ -d run/checkpoints/step-00000020 ]
+}
+
+@test "a sample that cannot be used is told, recorded, and costs only itself" {
+  prepare 24 broken
+  run train run train.steps=20
+  [ "$status" -eq 1 ]
+  [[ $output == *"left out: sample "*"not finite"* ]]
+  [ "$(wc -l <run/errors.jsonl)" -eq 1 ]
+  grep -q '"tool":"vfm-train"' run/errors.jsonl
+  [ -d run/checkpoints/step-00000020 ]
+  # Interrupted or not, the record is there.
+  run train run train.steps=30
+  [ "$status" -eq 1 ]
+  [ "$(wc -l <run/errors.jsonl)" -eq 1 ]
+}
+
+@test "two programs do not share a run" {
+  prepare
+  "${TRAIN[@]}" run train.steps=100000 >out 2>/dev/null 3>&- &
+  pid=$!
+  until [ -s out ]; do sleep 0.05; done
+  run train run
+  kill -KILL "$pid"
+  wait "$pid" || true
+  [ "$status" -eq 1 ]
+  [[ $output == *"'run' is in use by another vfm-train"* ]]
+}
+
+@test "a closed standard output is an error, and the checkpoint is there" {
+  prepare
+  { sleep 0.3; train run train.steps=10 2>err || echo $? >status; } | true
+  [ "$(cat status)" -eq 1 ]
+  grep -q 'cannot write standard output' err
+  [ -f run/checkpoints/step-00000010/COMPLETE ]
+}
+
+@test "a full disk leaves whole checkpoints only" {
+  [ "$(id -u)" -eq 0 ] || skip "needs root to mount"
+  prepare
+  mkdir small
+  mount -t tmpfs -o size=900k tmpfs small || skip "cannot mount"
+  run train small/run model.num_layers=6
+  full=$status message=$output left=$(find small/run/checkpoints -maxdepth 1 -name 'step-*' | wc -l)
+  complete=$(find small/run/checkpoints -path '*/step-*' -name COMPLETE | wc -l)
+  umount small
+  [ "$full" -eq 1 ]
+  [[ $message == *"No space left on device"* ]]
+  [ "$left" -eq "$complete" ]
+}
+
+@test "TensorBoard's files parse, hold the metrics, and a resumed run says where it begins" {
+  prepare
+  train run train.steps=10 schedule.shape=constant >/dev/null
+  "$BATS_TEST_DIRNAME/read-events" run/events.out.tfevents.* >first
+  mkdir old
+  mv run/events.out.tfevents.* old
+  train run train.steps=20 schedule.shape=constant >/dev/null
+  "$BATS_TEST_DIRNAME/read-events" run/events.out.tfevents.* >second
+  python3 - <<'PY'
+import json
+first, second = ([json.loads(line) for line in open(name)] for name in ("first", "second"))
+metrics = [json.loads(line) for line in open("run/metrics.jsonl")]
+for events, steps in ((first, range(1, 11)), (second, range(11, 21))):
+    for line in metrics:
+        if line["step"] in steps:
+            for key, tag in (("loss", "train/loss"), ("lr", "train/lr"), ("val_loss", "val/loss")):
+                if key in line:
+                    found = [e["value"] for e in events if e.get("tag") == tag and e["step"] == line["step"]]
+                    assert len(found) == 1 and abs(found[0] - line[key]) < 1e-6 * max(1, line[key])
+assert second[0] == {"step": 11, "session": 1}, second[0]
+assert any(e.get("tag") == "timing/tokens_per_second" for e in first)
+PY
+}
