@@ -1,0 +1,56 @@
+// vfm-pack without argv: clips to latents, and the packs that training would make of them.
+//
+// One shard of latents for each shard of clips, in DIR/SPLIT/ (data/latents.h). Samples are worked
+// on in parallel, shards written one after the other, in the order of the input.
+//
+// Resume: beside each shard stands X.json, written last: what the shard was made from (options,
+// hashes of the tars), its index, sums for the statistics, its errors. Where that still holds, the
+// shard is taken as it is and its errors are told again. DIR/pack.json holds the options; a folder
+// of other options is refused, or with `force` emptied. index.jsonl and latents.json are written at
+// the end, shards sorted by name, so they do not depend on the order of the input.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "base/progress.h"
+#include "base/slots.h"
+#include "data/latents.h"
+#include "data/packing.h"
+#include "jobs/pack_clip.h"
+
+namespace vfm::jobs {
+
+struct PackOptions {
+  /// As io::ManifestReader takes them, or folders that vfm-shard wrote.
+  std::vector<std::string> inputs;
+  std::string output;
+  bool force = false;
+  Json tokenizer;      ///< models::make_tokenizer
+  ClipOptions clip;    ///< size, length, crop
+  std::string report;  ///< HTML file; empty: none
+};
+
+/// A record a shard on standard output, when it is durable. Returns the number of recorded errors.
+/// Throws Error when nothing could be packed; Error{usage} for bad options and a folder of others;
+/// Stopped.
+long run_pack(const PackOptions& options, Slots& slots, Progress& progress);
+
+struct PlanOptions {
+  std::string directory;  ///< of latents
+  std::string split = "train";
+  data::PackOptions packs;
+  data::Patch patch;
+  std::uint64_t seed = 0;
+  std::uint32_t epoch = 0;
+};
+
+/// Prints the packs of an epoch as lines of text: "# pack key shard offset tokens", one line a
+/// sample, "# fill ... ", tab separated, on standard output. Throws Error{usage} if the folder
+/// holds no latents, or a sample does not fit.
+void print_pack_plan(const PlanOptions& options);
+
+}  // namespace vfm::jobs

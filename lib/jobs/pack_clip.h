@@ -1,0 +1,58 @@
+// Which frames of a clip, and which part of the picture, become pixels for a tokenizer.
+// Thread-safety: any thread.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/rational.h"
+
+namespace vfm::jobs {
+
+enum class CropMode { centre, random };
+
+struct ClipOptions {
+  int size = 256;      ///< area of the picture: about size * size pixels
+  int frames = 17;     ///< at most
+  Rational fps{0, 1};  ///< frames a second to sample at; 0: as the clip has them
+  CropMode crop = CropMode::centre;
+  std::uint64_t seed = 0;  ///< of random crops
+  int time_step = 8;       ///< 1 + k * time_step frames; run_pack: the tokenizer's time factor
+  int multiple = 16;       ///< of both sides; run_pack: twice the tokenizer's space factor
+};
+
+/// Width and height of the bucket for a picture: multiples of `multiple`, area about size^2, shape
+/// about that of the picture.
+struct Bucket {
+  int width = 0, height = 0;
+};
+Bucket bucket_of(int width, int height, int size, int multiple);
+
+/// Indices of `count` frames to take: by time, exactly, at the rate `fps`. `pts` are all frames'
+/// timestamps in units of `base`, rising, `end` that of the end of the last frame. The k-th is the
+/// one that shows k / fps after the first. Empty if the clip is slower than `fps`: frames are never
+/// repeated to fill up a rate.
+std::vector<std::int64_t> sample_times(const std::vector<std::int64_t>& pts, std::int64_t end,
+                                       Rational base, Rational fps);
+
+/// The largest 1 + k * step that is at most `available` and at most `most`; 0 if that is nothing.
+int whole_groups(std::int64_t available, int most, int step);
+
+struct ClipPixels {
+  std::vector<float> pixels;  ///< (3, frames, height, width), RGB in [-1, 1]
+  int frames = 0, height = 0, width = 0;
+  double fps = 0;                ///< 0 for a single frame
+  std::array<int, 4> crop{};     ///< x, y, width, height in the upright picture, pixels
+  std::int64_t first_frame = 0;  ///< of the clip
+};
+
+/// Decodes the clip in `bytes` and takes what the options say; `key` seeds random crops. Throws
+/// Error, naming `where`, if nothing can be decoded.
+ClipPixels clip_pixels(std::string_view bytes, const std::string& where, const std::string& key,
+                       const ClipOptions& options);
+
+}  // namespace vfm::jobs

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jobs/pack_folder.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "io/atomic_file.h"
+#include "io/file.h"
+#include "shard/writer.h"
+
+namespace vfm::jobs {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string notes_path(const std::string& tar) {
+  return tar.substr(0, tar.size() - 4) + ".json";
+}
+
+void remove_file(const std::string& path) {
+  std::error_code error;
+  fs::remove(path, error);
+  if (error) fail_errno(error.value(), "cannot remove '{}'", path);
+}
+
+/// A finished shard and all that stands beside it; the notes first, without them it is unfinished.
+void remove_shard(const std::string& tar) {
+  for (const std::string& file :
+       {notes_path(tar), tar, shard::energon_index_path(tar), shard::dali_index_path(tar)})
+    remove_file(file);
+}
+
+Json to_json(const ShardNotes& notes) {
+  Json entries = Json::array(), errors = Json::array();
+  for (const data::Entry& entry : notes.entries)
+    entries.push_back(data::to_json(entry));
+  for (const auto& [input, message] : notes.errors)
+    errors.push_back({{"input", input}, {"error", message}});
+  return {{"tool", "vfm-pack"},
+          {"made_from", notes.made_from},
+          {"record", notes.record},
+          {"text_encoder", notes.text_encoder},
+          {"without_text", notes.without_text},
+          {"sums", notes.sums.to_json()},
+          {"errors", std::move(errors)},
+          {"entries", std::move(entries)}};
+}
+
+ShardNotes parse_notes(const Json& json, const std::string& path, int channels) {
+  ShardNotes notes;
+  notes.made_from = json.at("made_from");
+  notes.record = json.at("record");
+  notes.text_encoder = json.at("text_encoder");
+  notes.without_text = json.at("without_text").get<std::int64_t>();
+  notes.sums = ChannelSums::from_json(json.at("sums"), channels);
+  for (const Json& error : json.at("errors"))
+    notes.errors.emplace_back(error.at("input").get<std::string>(),
+                              error.at("error").get<std::string>());
+  for (const Json& entry : json.at("entries"))
+    notes.entries.push_back(data::parse_entry(entry, path));
+  return notes;
+}
+
+/// The notes of vfm-pack in the folders of `directory`, as paths of their tars.
+std::vector<std::string> shards_in(const std::string& directory) {
+  std::vector<std::string> tars;
+  std::error_code error;
+  for (const auto& split : fs::directory_iterator(directory, error)) {
+    if (!split.is_directory(error)) continue;
+    for (const auto& file : fs::directory_iterator(split.path(), error)) {
+      if (file.path().extension() != ".json") continue;
+      try {
+        const Json json = parse_json(io::read_file(file.path().string()), "notes");
+        if (json.is_object() && json.value("tool", "") == "vfm-pack")
+          tars.push_back(fs::path(file.path()).replace_extension(".tar").string());
+      } catch (const Stopped&) {
+        throw;
+      } catch (const std::exception&) {
+        continue;  // not ours
+      }
+    }
+  }
+  std::sort(tars.begin(), tars.end());
+  return tars;
+}
+
+}  // namespace
+
+PackFolder::PackFolder(const std::string& directory, const Json& settings, int channels, bool force)
+    : directory_(directory), settings_(settings), channels_(channels) {
+  const std::string path = io::join_path(directory, "pack.json");
+  if (io::file_exists(path)) {
+    bool same = false;
+    try {
+      same = parse_json(io::read_file(path), path) == settings;
+    } catch (const Error&) {
+      // Not options of ours: others.
+    }
+    if (!same && !force)
+      fail_usage(
+          "'{}' holds latents of other options (pack.json there tells them); choose another "
+          "folder, or --force to replace them",
+          directory);
+    if (force) remove_all();
+  }
+  io::make_directories(directory);
+  io::update_file(path, dump_json_pretty(settings));
+}
+
+void PackFolder::remove_all() const {
+  remove_file(io::join_path(directory_, "latents.json"));
+  for (const std::string& tar : shards_in(directory_)) {
+    remove_shard(tar);
+    remove_file(io::join_path(io::dir_name(tar), "index.jsonl"));
+  }
+}
+
+std::string PackFolder::tar_path(const std::string& split, const std::string& name) const {
+  return io::join_path(io::join_path(directory_, split), name);
+}
+
+bool PackFolder::find_finished(const std::string& tar, const Json& made_from,
+                               ShardNotes& notes) const {
+  const std::string path = notes_path(tar);
+  if (!io::file_exists(path)) return false;
+  try {
+    ShardNotes found = parse_notes(parse_json(io::read_file(path), path), path, channels_);
+    if (found.made_from != made_from) return false;
+    if (!found.record.is_null()) {
+      if (!io::file_exists(shard::energon_index_path(tar)) ||
+          !io::file_exists(shard::dali_index_path(tar)) ||
+          io::File::open_read(tar).size() != found.record.at("bytes").get<std::uint64_t>())
+        return false;
+    }
+    notes = std::move(found);
+    return true;
+  } catch (const Stopped&) {
+    throw;
+  } catch (const std::exception&) {
+    return false;  // damaged, so not finished
+  }
+}
+
+void PackFolder::begin_shard(const std::string& tar) {
+  remove_file(io::join_path(directory_, "latents.json"));
+  io::make_directories(io::dir_name(tar));
+  remove_shard(tar);
+}
+
+void PackFolder::write_notes(const std::string& tar, const ShardNotes& notes) const {
+  io::write_file(notes_path(tar), dump_json(to_json(notes)) + "\n");
+}
+
+void PackFolder::add(const std::string& split, const std::string& name, ShardNotes notes) {
+  shards_[split][name] = std::move(notes);
+}
+
+std::int64_t PackFolder::without_text() const {
+  std::int64_t count = 0;
+  for (const auto& [split, shards] : shards_)
+    for (const auto& [name, notes] : shards)
+      count += notes.without_text;
+  return count;
+}
+
+void PackFolder::leave_out_strangers() const {
+  std::size_t strangers = 0;
+  for (const std::string& tar : shards_in(directory_)) {
+    const auto split = shards_.find(io::base_name(io::dir_name(tar)));
+    if (split != shards_.end() && split->second.contains(io::base_name(tar))) continue;
+    ++strangers;
+    if (split == shards_.end()) remove_file(io::join_path(io::dir_name(tar), "index.jsonl"));
+  }
+  if (strangers > 0)
+    log_warning("'{}' also holds {} shards that are not of this input; they are not in the index",
+                directory_, strangers);
+}
+
+void PackFolder::write_index(const std::string& split) const {
+  std::string lines;
+  for (const auto& [name, notes] : shards_.at(split))
+    for (const data::Entry& entry : notes.entries)
+      lines += dump_json(data::to_json(entry)) + "\n";
+  const std::string path = io::join_path(io::join_path(directory_, split), "index.jsonl");
+  if (lines.empty())
+    remove_file(path);
+  else
+    io::update_file(path, lines);
+}
+
+void PackFolder::finish(const Json& tokenizer) {
+  Json splits = Json::object(), text_encoder;
+  ChannelSums train, all;
+  std::size_t total = 0;
+  for (const auto& [split, shards] : shards_) {
+    std::size_t samples = 0, count = 0;
+    std::int64_t tokens = 0;
+    for (const auto& [name, notes] : shards) {
+      if (notes.entries.empty()) continue;
+      samples += notes.entries.size();
+      ++count;
+      for (const data::Entry& entry : notes.entries)
+        tokens += data::token_count(entry);
+      all.add(notes.sums);
+      if (split == "train") train.add(notes.sums);
+      if (text_encoder.is_null()) text_encoder = notes.text_encoder;
+    }
+    total += samples;
+    write_index(split);
+    if (samples == 0) continue;
+    splits[split] = {{"samples", samples}, {"shards", count}, {"tokens", tokens}};
+  }
+  if (total == 0) fail("no sample could be packed");
+  if (train.count == 0)
+    log_warning("there is no 'train' split: the channel statistics are of all samples");
+  leave_out_strangers();
+  Json json = {{"version", 1},
+               {"tokenizer", tokenizer},
+               {"text_encoder", text_encoder},
+               {"channels", channels_}};
+  json.update(channel_statistics(train.count > 0 ? train : all));
+  json["splits"] = std::move(splits);
+  json["settings"] = settings_;
+  io::update_file(io::join_path(directory_, "latents.json"), dump_json_pretty(json));
+}
+
+Json channel_statistics(const ChannelSums& sums) {
+  constexpr double kFlat = 1e-10;  // a variance below this is fp16 rounding
+  std::vector<double> mean, deviation;
+  for (std::size_t c = 0; c < sums.sum.size(); ++c) {
+    const double m = sums.sum[c] / sums.count;
+    const double variance = sums.squares[c] / sums.count - m * m;
+    mean.push_back(m);
+    deviation.push_back(variance > kFlat ? std::sqrt(variance) : 1.0);
+  }
+  return {{"mean", mean}, {"std", deviation}};
+}
+
+}  // namespace vfm::jobs

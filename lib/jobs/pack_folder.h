@@ -1,0 +1,68 @@
+// The folder that vfm-pack writes: options, finished shards, and the files over all of them.
+// Thread-safety: one thread at a time.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/json.h"
+#include "data/latents.h"
+#include "jobs/pack.h"
+#include "jobs/pack_sample.h"
+
+namespace vfm::jobs {
+
+/// What is known of a finished shard: the contents of X.json.
+struct ShardNotes {
+  Json made_from;                    ///< settings and hashes of the tars it was made from
+  Json record;                       ///< of the tar; null if none of its samples could be packed
+  std::vector<data::Entry> entries;  ///< in the order of the tar
+  ChannelSums sums;
+  Json text_encoder;                                        ///< null if no sample has text
+  std::int64_t without_text = 0;                            ///< samples
+  std::vector<std::pair<std::string, std::string>> errors;  ///< input, message
+};
+
+class PackFolder {
+ public:
+  /// Opens or makes the folder. Throws Error{usage} if it holds latents of other options and
+  /// `force` is not given; with `force` removes what vfm-pack wrote there.
+  PackFolder(const std::string& directory, const Json& settings, int channels, bool force);
+
+  const std::string& directory() const { return directory_; }
+  /// DIR/SPLIT/NAME.tar.
+  std::string tar_path(const std::string& split, const std::string& name) const;
+  /// The notes of a shard that is finished and made from just this, or nothing known (no record).
+  bool find_finished(const std::string& tar, const Json& made_from, ShardNotes& notes) const;
+  /// To be called before a shard is written: from here on the files over all shards do not hold.
+  void begin_shard(const std::string& tar);
+  /// The shard at `tar` is durable.
+  void write_notes(const std::string& tar, const ShardNotes& notes) const;
+
+  /// Adds a shard of this run.
+  void add(const std::string& split, const std::string& name, ShardNotes notes);
+  /// Writes index.jsonl of each split, then latents.json. Throws Error if there is no sample.
+  void finish(const Json& tokenizer);
+  /// Samples of this run that have no text.
+  std::int64_t without_text() const;
+
+ private:
+  void remove_all() const;
+  void leave_out_strangers() const;
+  void write_index(const std::string& split) const;
+
+  std::string directory_;
+  Json settings_;
+  int channels_;
+  /// split -> name -> notes: the order of the index.
+  std::map<std::string, std::map<std::string, ShardNotes>> shards_;
+};
+
+/// Mean and standard deviation of each channel: {"mean":[...],"std":[...]}. A channel that does not
+/// vary (time details, if all are images) has standard deviation 1.
+Json channel_statistics(const ChannelSums& sums);
+
+}  // namespace vfm::jobs

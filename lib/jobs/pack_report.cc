@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jobs/pack_report.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/stop.h"
+#include "data/latents.h"
+#include "data/packing.h"
+#include "io/file.h"
+#include "jobs/clip_glimpse.h"
+#include "media/png.h"
+#include "report/html.h"
+#include "text/unicode.h"
+
+namespace vfm::jobs {
+namespace {
+
+constexpr std::size_t kMeasured = 200, kShown = 16, kStrip = 5;
+
+/// A sample both ways.
+struct Pair {
+  ClipPixels original;
+  std::vector<float> decoded;
+  double psnr = 0;
+  std::string caption;
+};
+
+double psnr(const std::vector<float>& a, const std::vector<float>& b) {
+  double squares = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const double d = a[i] - std::clamp(b[i], -1.0f, 1.0f);
+    squares += d * d;
+  }
+  // Pixels span 2. A perfect copy would be infinite: 8 bits do not show more than 60 dB.
+  return std::min(60.0,
+                  10 * std::log10(4 * static_cast<double>(a.size()) / std::max(squares, 1e-12)));
+}
+
+/// A few frames of both, the original above.
+media::RgbImage strip(const Pair& pair) {
+  const ClipPixels& clip = pair.original;
+  const std::size_t count = std::min<std::size_t>(kStrip, static_cast<std::size_t>(clip.frames));
+  const std::size_t h = static_cast<std::size_t>(clip.height),
+                    w = static_cast<std::size_t>(clip.width);
+  const std::size_t plane = h * w, frames = static_cast<std::size_t>(clip.frames);
+  media::RgbImage image{static_cast<int>(w * count), static_cast<int>(2 * h), {}};
+  image.pixels.resize(3 * 2 * plane * count);
+  for (std::size_t n = 0; n < count; ++n) {
+    const std::size_t frame = count == 1 ? 0 : n * (frames - 1) / (count - 1);
+    for (std::size_t half = 0; half < 2; ++half)
+      for (std::size_t i = 0; i < plane; ++i)
+        for (std::size_t colour = 0; colour < 3; ++colour) {
+          const std::vector<float>& from = half == 0 ? clip.pixels : pair.decoded;
+          const float value = from[(colour * frames + frame) * plane + i];
+          const std::size_t y = half * h + i / w, x = n * w + i % w;
+          image.pixels[3 * (y * w * count + x) + colour] = static_cast<std::uint8_t>(
+              std::lround(std::clamp((value + 1) * 127.5f, 0.0f, 255.0f)));
+        }
+  }
+  return image;
+}
+
+class Report {
+ public:
+  Report(const PackReportOptions& options, const models::Tokenizer& tokenizer,
+         const std::vector<ClipShard>& shards)
+      : options_(options), tokenizer_(tokenizer), page_("vfm-pack: " + options.directory) {
+    for (const ClipShard& shard : shards)
+      shards_[shard.split + "/" + shard.name] = &shard;
+  }
+
+  void write() {
+    const Json info = parse_json(io::read_file(io::join_path(options_.directory, "latents.json")),
+                                 "latents.json");
+    for (const auto& [split, facts] : info.at("splits").items())
+      add_split(split, facts);
+    page_.heading("Tokenizer");
+    page_.paragraph(dump_json(tokenizer_.config()));
+    page_.heading("Original above, decoded latent below");
+    page_.gallery(figures_, 640);
+    page_.svg(report::histogram(psnrs_, 20, "PSNR, dB"),
+              fmt::format("what the tokenizer keeps: {} samples", psnrs_.size()));
+    page_.svg(report::histogram(tokens_, 20, "tokens (patches of 1 x 2 x 2)"),
+              "lengths of all samples");
+    add_channels(info);
+    page_.write(options_.path);
+  }
+
+ private:
+  void add_split(const std::string& split, const Json& facts) {
+    const data::LatentSet set(options_.directory, split);
+    page_.heading("Split " + split);
+    page_.paragraph(fmt::format("{} samples in {} shards, {} tokens", facts.at("samples").dump(),
+                                facts.at("shards").dump(), facts.at("tokens").dump()));
+    // Samples spread evenly, by the shard that holds them.
+    std::map<std::string, std::map<std::string, std::size_t>> wanted;
+    const std::size_t n = set.entries().size(), count = std::min(n, kMeasured);
+    for (std::size_t k = 0; k < count; ++k) {
+      const std::size_t i = k * n / count;
+      wanted[set.entries()[i].shard][set.entries()[i].key] = i;
+    }
+    for (const data::Entry& entry : set.entries())
+      tokens_.push_back(static_cast<double>(data::token_count(entry)));
+    for (const auto& [name, keys] : wanted)
+      add_shard(set, *shards_.at(split + "/" + name), keys);
+  }
+
+  void add_shard(const data::LatentSet& set, const ClipShard& shard,
+                 const std::map<std::string, std::size_t>& keys) {
+    JoinedReader reader(shard.tars);
+    shard::Sample sample;
+    for (std::size_t left = keys.size(); left > 0 && reader.next(sample);) {
+      check_stop();
+      const auto found = keys.find(sample.key);
+      if (found == keys.end()) continue;
+      --left;
+      try {
+        add_sample(set, sample, found->second);
+      } catch (const Stopped&) {
+        throw;
+      } catch (const Error& error) {
+        log_info("'{}' is not in the report: {}", sample.key, error.what());
+      }
+    }
+  }
+
+  void add_sample(const data::LatentSet& set, const shard::Sample& sample, std::size_t i) {
+    const shard::Member* media = media_member(sample);
+    if (media == nullptr) return;
+    Pair pair;
+    pair.original = clip_pixels(media->data, "'" + sample.key + "'", sample.key, options_.clip);
+    const data::LatentSample latent = set.read(i);
+    const data::Entry& entry = set.entries()[i];
+    pair.decoded = tokenizer_.decode(latent.latent, entry.frames, entry.height, entry.width);
+    if (pair.decoded.size() != pair.original.pixels.size()) return;
+    pair.psnr = psnr(pair.original.pixels, pair.decoded);
+    psnrs_.push_back(pair.psnr);
+    if (figures_.size() == kShown) return;
+    const std::string caption = latent.meta.value("caption", Json()).is_string()
+                                    ? latent.meta["caption"].get<std::string>()
+                                    : sample.key;
+    figures_.push_back(
+        {report::data_url("image/png", media::encode_png(strip(pair))),
+         fmt::format("{} ({:.1f} dB)", text::first_characters(caption, 200), pair.psnr), false});
+  }
+
+  void add_channels(const Json& info) {
+    page_.heading("Channels");
+    std::vector<std::vector<std::string>> rows;
+    for (std::size_t c = 0; c < info.at("mean").size(); ++c)
+      rows.push_back({fmt::format("{}", c), fmt::format("{:.4f}", info["mean"][c].get<double>()),
+                      fmt::format("{:.4f}", info["std"][c].get<double>())});
+    page_.table({"channel", "mean", "standard deviation"}, rows);
+  }
+
+  const PackReportOptions& options_;
+  const models::Tokenizer& tokenizer_;
+  std::map<std::string, const ClipShard*> shards_;
+  report::Page page_;
+  std::vector<report::Figure> figures_;
+  std::vector<double> psnrs_, tokens_;
+};
+
+}  // namespace
+
+void write_pack_report(const PackReportOptions& options, const models::Tokenizer& tokenizer,
+                       const std::vector<ClipShard>& shards) {
+  Report(options, tokenizer, shards).write();
+}
+
+}  // namespace vfm::jobs

@@ -1,0 +1,25 @@
+// vfm-pack's --report: what the tokenizer keeps of the pictures, as a page to look at.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "jobs/pack_clip.h"
+#include "jobs/pack_feed.h"
+#include "models/tokenizer.h"
+
+namespace vfm::jobs {
+
+struct PackReportOptions {
+  std::string directory;  ///< of the latents
+  std::string path;       ///< of the page
+  ClipOptions clip;
+};
+
+/// Original and decoded frames side by side, a histogram of their PSNR over samples spread evenly
+/// over the folder, a histogram of token counts, the channel statistics. Throws Error.
+void write_pack_report(const PackReportOptions& options, const models::Tokenizer& tokenizer,
+                       const std::vector<ClipShard>& shards);
+
+}  // namespace vfm::jobs

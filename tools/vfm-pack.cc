@@ -1,0 +1,177 @@
+// vfm-pack: clips to latents, and plans of packs.
+// SPDX-License-Identifier: Apache-2.0
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <cstdio>
+
+#include "base/error.h"
+#include "cli/options.h"
+#include "cli/runner.h"
+#include "jobs/pack.h"
+#include "models/tokenizer.h"
+
+namespace {
+
+/// "24", "24000/1001".
+vfm::Rational parse_rate(const std::string& text) {
+  vfm::Rational rate;
+  const char* const end = text.data() + text.size();
+  auto read = std::from_chars(text.data(), end, rate.num);
+  if (read.ec == std::errc() && read.ptr != end && *read.ptr == '/')
+    read = std::from_chars(read.ptr + 1, end, rate.den);
+  constexpr std::int64_t kMost = 1'000'000'000;
+  if (read.ec != std::errc() || read.ptr != end || rate.num < 1 || rate.den < 1 ||
+      rate.num > kMost || rate.den > kMost)
+    vfm::fail_usage("--fps: '{}' is no rate; write 24 or 24000/1001", text);
+  return rate;
+}
+
+/// "1,2,2".
+vfm::data::Patch parse_patch(const std::string& text) {
+  vfm::data::Patch patch;
+  int read = 0;
+  const int found =
+      std::sscanf(text.c_str(), "%5d,%5d,%5d%n", &patch.frames, &patch.height, &patch.width, &read);
+  if (found != 3 || read != static_cast<int>(text.size()) || patch.frames < 1 || patch.height < 1 ||
+      patch.width < 1)
+    vfm::fail_usage("--patch: '{}' is no patch; write frames,height,width as in 1,2,2", text);
+  return patch;
+}
+
+class PackTool : public vfm::cli::Tool {
+ public:
+  std::string name() const override { return "vfm-pack"; }
+  std::string description() const override {
+    return "Encodes the clips of shards as latents for training, and plans packs of them.";
+  }
+  std::string example() const override { return "vfm-shard -o dataset | vfm-pack -o latents"; }
+
+  void add_options(CLI::App& app) override {
+    input_.add(app, "SHARD",
+               "shards, manifests, folders of vfm-shard, or '-' for lines on standard input (the "
+               "default); with --plan a folder of latents");
+    output_.add(app, false, "folder for the latents");
+    jobs_.add(app);
+    seed_.add(app);
+    add_clip_options(app);
+    add_tokenizer_options(app);
+    add_plan_options(app);
+    report_.add(app, "write a page with originals and decoded latents");
+  }
+
+  void check() override {
+    if (plan_) {
+      if (!output_.directory.empty() || !report_.path.empty())
+        vfm::fail_usage("--plan writes nothing: leave --output and --report out");
+      plan_options_.patch = parse_patch(patch_);
+      return;
+    }
+    if (output_.directory.empty())
+      vfm::fail_usage("no output folder; give one with -o DIR, or ask for --plan");
+    if (!fps_.empty()) options_.clip.fps = parse_rate(fps_);
+    options_.clip.crop =
+        crop_ == "random" ? vfm::jobs::CropMode::random : vfm::jobs::CropMode::centre;
+    options_.tokenizer = {{"name", tokenizer_},
+                          {"channels", channels_},
+                          {"time_factor", time_factor_},
+                          {"space_factor", space_factor_}};
+    vfm::models::make_tokenizer(options_.tokenizer);
+  }
+
+  long run(vfm::cli::Context& context) override {
+    if (plan_) {
+      if (input_.inputs.size() != 1 || input_.inputs[0] == "-")
+        vfm::fail_usage("--plan takes one folder of latents");
+      plan_options_.directory = input_.inputs[0];
+      plan_options_.seed = seed_.seed;
+      vfm::jobs::print_pack_plan(plan_options_);
+      return 0;
+    }
+    options_.inputs = input_.resolved();
+    options_.output = output_.directory;
+    options_.force = output_.force;
+    options_.clip.seed = seed_.seed;
+    options_.report = report_.path;
+    vfm::Slots slots(jobs_.resolved(), context.makeflags);
+    return vfm::jobs::run_pack(options_, slots, context.progress);
+  }
+
+ private:
+  void add_clip_options(CLI::App& app) {
+    app.add_option("--size", options_.clip.size,
+                   "area of the pictures: about N x N pixels, in the shape of the clip")
+        ->type_name("N")
+        ->check(CLI::Range(16, 8192))
+        ->capture_default_str();
+    app.add_option("--frames", options_.clip.frames, "most frames of a clip")
+        ->type_name("N")
+        ->check(CLI::Range(1, 100'000))
+        ->capture_default_str();
+    app.add_option("--fps", fps_, "take frames at this rate, by time (default: all frames)")
+        ->type_name("N[/D]");
+    app.add_option("--crop", crop_, "what is left when a clip is larger or longer")
+        ->type_name("centre|random")
+        ->check(CLI::IsMember({"centre", "random"}))
+        ->capture_default_str();
+  }
+
+  void add_tokenizer_options(CLI::App& app) {
+    app.add_option("--tokenizer", tokenizer_, "what makes latents of pixels")
+        ->type_name("builtin:wavelet")
+        ->check(CLI::IsMember({"builtin:wavelet"}))
+        ->capture_default_str();
+    app.add_option("--channels", channels_, "channels of a latent")
+        ->type_name("N")
+        ->capture_default_str();
+    app.add_option("--time-factor", time_factor_, "frames in a latent frame, after the first")
+        ->type_name("N")
+        ->capture_default_str();
+    app.add_option("--space-factor", space_factor_, "pixels in a latent pixel, in x and in y")
+        ->type_name("N")
+        ->capture_default_str();
+  }
+
+  void add_plan_options(CLI::App& app) {
+    CLI::Option* plan = app.add_flag("--plan", plan_, "print the packs that training would make");
+    app.add_option("--tokens", plan_options_.packs.tokens, "with --plan: tokens in a pack")
+        ->type_name("N")
+        ->check(CLI::Range(1, 1'000'000'000))
+        ->needs(plan)
+        ->capture_default_str();
+    app.add_option("--window", plan_options_.packs.window, "with --plan: samples looked at")
+        ->type_name("N")
+        ->check(CLI::Range(1, 1'000'000'000))
+        ->needs(plan)
+        ->capture_default_str();
+    app.add_option("--patch", patch_, "with --plan: latent pixels in a token")
+        ->type_name("T,H,W")
+        ->needs(plan)
+        ->capture_default_str();
+    app.add_option("--epoch", plan_options_.epoch, "with --plan: which epoch, from 0")
+        ->type_name("N")
+        ->needs(plan)
+        ->capture_default_str();
+    app.add_option("--split", plan_options_.split, "with --plan: which split")
+        ->type_name("NAME")
+        ->needs(plan)
+        ->capture_default_str();
+  }
+
+  vfm::cli::InputOptions input_;
+  vfm::cli::OutputOptions output_;
+  vfm::cli::JobOptions jobs_;
+  vfm::cli::SeedOptions seed_;
+  vfm::cli::ReportOptions report_;
+  vfm::jobs::PackOptions options_;
+  vfm::jobs::PlanOptions plan_options_;
+  std::string fps_, crop_ = "centre", tokenizer_ = "builtin:wavelet", patch_ = "1,2,2";
+  int channels_ = 24, time_factor_ = 8, space_factor_ = 8;
+  bool plan_ = false;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  PackTool tool;
+  return vfm::cli::run(argc, argv, tool);
+}
