@@ -134,7 +134,11 @@ bool Input::read(AVPacket* packet, std::int64_t& corrupt) {
   constexpr int kGiveUp = 1000;
   for (int errors = 0; errors < kGiveUp;) {
     check_stop();
+    clear_libav_message();
     const int result = av_read_frame(format_, packet);
+    // A demuxer that steps over damage (Matroska looks for the next cluster) says so only in its
+    // log.
+    if (result >= 0 && (has_libav_message() || (packet->flags & AV_PKT_FLAG_CORRUPT))) ++corrupt;
     if (result >= 0) return true;
     if (result == AVERROR_EOF) return false;
     if (result == AVERROR(EAGAIN)) continue;

@@ -2,6 +2,7 @@
 #include "media/libav.h"
 
 #include <cstdarg>
+#include <cstring>
 #include <limits>
 #include <mutex>
 
@@ -13,8 +14,19 @@ namespace {
 
 thread_local std::string t_last_error;
 
+// A codec's threads log with copies of its context, which keep `opaque`: our counter, or null.
+void count_error(void* source) {
+  const AVClass* type = source ? *static_cast<AVClass**>(source) : nullptr;
+  if (!type || type != avcodec_get_class()) return;
+  auto* count =
+      static_cast<std::atomic<std::int64_t>*>(static_cast<AVCodecContext*>(source)->opaque);
+  if (count) ++*count;
+}
+
 // FFmpeg logs a line in pieces; a piece without '\n' is continued by the next on the same thread.
 void on_log(void* source, int level, const char* format, va_list arguments) {
+  // Repaired pictures are announced only as information.
+  if (level <= AV_LOG_ERROR || std::strncmp(format, "concealing", 10) == 0) count_error(source);
   const bool wanted = log_level() >= LogLevel::debug && level <= AV_LOG_INFO;
   if (level > AV_LOG_ERROR && !wanted) return;
   thread_local int print_prefix = 1;
@@ -41,8 +53,16 @@ void init_libav() {
   std::call_once(once, [] { av_log_set_callback(on_log); });
 }
 
+void watch_errors(AVCodecContext* codec, std::atomic<std::int64_t>* count) {
+  codec->opaque = count;
+}
+
 void clear_libav_message() {
   t_last_error.clear();
+}
+
+bool has_libav_message() {
+  return !t_last_error.empty();
 }
 
 std::string libav_error_text(int error) {

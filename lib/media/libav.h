@@ -15,6 +15,8 @@ extern "C" {
 #include <libswscale/swscale.h>
 }
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -47,6 +49,10 @@ void init_libav();
 /// clear_libav_message() in parentheses.
 std::string libav_error_text(int error);
 void clear_libav_message();
+bool has_libav_message();
+/// From now on each error that this codec logs, in any of its threads, adds one to `count`.
+void watch_errors(AVCodecContext* codec, std::atomic<std::int64_t>* count);
+
 /// Throws std::bad_alloc for null: FFmpeg's allocators return it when memory is out.
 template <class T>
 T* not_null(T* pointer) {

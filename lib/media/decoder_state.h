@@ -1,0 +1,66 @@
+// Inside lib/media only: what a Decoder is made of.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "media/decoder.h"
+#include "media/input.h"
+#include "media/libav.h"
+
+namespace vfm::media {
+
+struct Decoder::State {
+  State(const Source& from, const DecodeOptions& how);
+
+  // decoder_open.cc
+  void open();
+  void choose_stream();
+  void open_codec();
+  void describe();
+  void read_matrix(const std::uint8_t* data, std::size_t size);
+  bool animated();
+  void rewind();
+
+  // decoder.cc
+  bool feed();
+  bool decode_once(Frame& frame);
+  bool decode_again(std::optional<std::int64_t> after, Frame& frame);
+  bool decode(Frame& frame);
+  bool fetch(Frame& frame);
+  void stamp(Frame& frame);
+  bool try_seek(std::int64_t target, std::int64_t aim);
+  void seek(std::int64_t target);
+  void note_damage(bool failed);
+  bool is_mp4() const;
+  std::int64_t nominal_duration() const;
+  std::int64_t final_duration(const Frame& last) const;
+
+  Source source;
+  DecodeOptions options;
+  StreamInfo info;
+  std::unique_ptr<Input> input;
+  AVStream* stream = nullptr;
+  CodecPtr codec;
+  PacketPtr packet{not_null(av_packet_alloc())};
+  FrameImporter importer;
+
+  bool draining = false;
+  bool finished = false;
+  std::int64_t last_dts = 0;
+  std::int64_t corrupt = 0;
+  std::atomic<std::int64_t> complaints{0};  // errors that the decoder has logged, from any thread
+  bool careful = false;                     // damage was found: see decode()
+  bool from_start = true;                   // no seek since opening
+  bool any_frame = false;                   // one was decoded at some time
+  bool irregular = false;  // some pts was made up: times depend on all frames before them
+  std::optional<std::int64_t> last_pts;
+  std::int64_t last_gap = 0;
+  std::optional<Frame> pending;  // decoded, waits for its successor to know its duration
+  std::int64_t index = 0;
+};
+
+}  // namespace vfm::media
