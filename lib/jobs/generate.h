@@ -1,0 +1,36 @@
+// What vfm-generate does: orders in, clips out, each whole or not at all.
+//
+// A clip's address is a hash of all that decides its bytes: weights, prompts, seed, sampling, size,
+// encoder. DIR/NAME.json holds it and is written after DIR/NAME.mp4, so a clip that is there with
+// the right address and hash is kept, and anything else is made again. SPDX-License-Identifier:
+// Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/progress.h"
+#include "base/slots.h"
+#include "jobs/prompts.h"
+
+namespace vfm::jobs {
+
+struct GenerateJob {
+  std::string model;                 ///< run folder or checkpoint folder
+  bool ema = true;                   ///< averaged weights, where the checkpoint has them
+  std::vector<std::string> prompts;  ///< "-": lines on standard input
+  ClipOrder defaults;                ///< sizes or fps of 0: as trained
+  std::string output;                ///< folder, or "-": Y4M on standard output
+  bool force = false;
+  std::string encoder;  ///< FFmpeg's name; empty: the default one
+  int quality = 12;     ///< 0..51
+  std::string report;   ///< HTML file, or empty
+  std::string dataset;  ///< for the report: a folder of shards to show beside the clips, or empty
+};
+
+/// Returns how many orders failed and were recorded. Manifest records go to standard output in the
+/// order of the prompts (not with "-" as output). Throws Error when nothing was asked for or
+/// nothing could be made.
+long generate_clips(const GenerateJob& job, Slots& slots, Progress& progress);
+
+}  // namespace vfm::jobs

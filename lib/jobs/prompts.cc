@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jobs/prompts.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+
+#include "base/error.h"
+
+namespace vfm::jobs {
+
+namespace {
+
+constexpr std::size_t kLongestName = 200;  // leaves room for extensions below the usual 255
+
+bool is_blank(std::string_view text) {
+  return text.find_first_not_of(" \t\r\n") == std::string_view::npos;
+}
+
+std::optional<int> get_int(const Json& line, const char* name, std::string_view where) {
+  const auto value = get_integer(line, name);
+  if (value && (*value < 0 || *value > std::numeric_limits<int>::max()))
+    fail("'{}' of {} is {}: out of range", name, where, *value);
+  return value ? std::optional<int>(static_cast<int>(*value)) : std::nullopt;
+}
+
+/// A seed may be any number of 64 bits, so beyond what get_integer holds.
+std::optional<std::uint64_t> get_seed(const Json& line, std::string_view where) {
+  const auto found = line.find("seed");
+  if (found == line.end() || found->is_null()) return std::nullopt;
+  if (!found->is_number_integer() || (!found->is_number_unsigned() && found->get<long>() < 0))
+    fail("'seed' of {} is not a whole number from 0 on", where);
+  return found->get<std::uint64_t>();
+}
+
+/// Takes `name` out of `line` into `field`, if it is there.
+template <class T>
+void take(Json& line, const char* name, const std::optional<T>& value, T& field) {
+  if (value) field = *value;
+  line.erase(name);
+}
+
+}  // namespace
+
+ClipOrder parse_prompt(std::string_view line, const ClipOrder& defaults, std::string_view where) {
+  ClipOrder order = defaults;
+  order.where = where;
+  const std::size_t start = line.find_first_not_of(" \t\r");
+  if (start == std::string_view::npos || line[start] != '{') {
+    const std::size_t end = line.find_last_not_of(" \t\r\n");
+    order.request.prompt =
+        start == std::string_view::npos ? "" : line.substr(start, end - start + 1);
+    return order;
+  }
+  Json json = parse_json(line, where);
+  order.request.prompt = need_string(json, "prompt", where);
+  json.erase("prompt");
+  generate::ClipRequest& request = order.request;
+  generate::SampleOptions& sampling = order.sampling;
+  if (const auto seed = get_seed(json, where)) request.seed = *seed, order.own_seed = true;
+  json.erase("seed");
+  take(json, "negative_prompt", get_string(json, "negative_prompt"), request.negative);
+  take(json, "name", get_string(json, "name"), order.name);
+  take(json, "frames", get_int(json, "frames", where), request.frames);
+  take(json, "width", get_int(json, "width", where), request.width);
+  take(json, "height", get_int(json, "height", where), request.height);
+  take(json, "fps", get_number(json, "fps"), request.fps);
+  take(json, "steps", get_int(json, "steps", where), sampling.steps);
+  take(json, "guidance", get_number(json, "guidance"), sampling.guidance);
+  take(json, "sigma_min", get_number(json, "sigma_min"), sampling.sigma_min);
+  take(json, "sigma_max", get_number(json, "sigma_max"), sampling.sigma_max);
+  if (const auto sampler = get_string(json, "sampler"))
+    sampling.sampler = generate::parse_sampler(*sampler);
+  json.erase("sampler");
+  if (!order.name.empty()) check_clip_name(order.name);
+  order.extra = std::move(json);
+  return order;
+}
+
+void check_clip_name(const std::string& name) {
+  bool plain = !name.empty() && name.size() <= kLongestName && name.front() != '.';
+  for (const char c : name)
+    if (c == '/' || static_cast<unsigned char>(c) < 0x20 || c == 0x7f) plain = false;
+  if (!plain)
+    fail(
+        "'{}' cannot name a clip: must be a file name of at most {} bytes, without '/' and not "
+        "hidden",
+        name, kLongestName);
+}
+
+std::string slug(std::string_view prompt) {
+  std::string out;
+  bool gap = false;
+  for (const char c : prompt) {
+    const bool lower = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+    const bool upper = c >= 'A' && c <= 'Z';
+    if (!lower && !upper) {
+      gap = !out.empty();
+      continue;
+    }
+    if (out.size() + gap >= 48) break;
+    if (gap) out += '-';
+    gap = false;
+    out += upper ? static_cast<char>(c - 'A' + 'a') : c;
+  }
+  return out;
+}
+
+PromptReader::PromptReader(std::vector<std::string> arguments, ClipOrder defaults)
+    : arguments_(std::move(arguments)), defaults_(std::move(defaults)) {}
+
+std::optional<ClipOrder> PromptReader::next() {
+  for (;;) {
+    if (!lines_) {
+      if (next_argument_ == arguments_.size()) return std::nullopt;
+      const std::string& argument = arguments_[next_argument_++];
+      if (argument != "-") {
+        ClipOrder order = defaults_;
+        order.request.prompt = argument;
+        order.where = fmt::format("argument '{}'", argument);
+        return order;
+      }
+      lines_.emplace(io::LineReader::standard_input());
+    }
+    const auto text = lines_->next();
+    if (!text) {
+      lines_.reset();
+      continue;
+    }
+    if (is_blank(*text)) continue;
+    try {
+      return parse_prompt(*text, defaults_, lines_->where());
+    } catch (const Error& error) {
+      ClipOrder bad;
+      bad.where = lines_->where();
+      bad.error = error.what();
+      return bad;
+    }
+  }
+}
+
+}  // namespace vfm::jobs

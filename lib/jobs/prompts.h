@@ -1,0 +1,56 @@
+// What vfm-generate is asked for: prompts from arguments and lines, each a whole order for one
+// clip. SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.h"
+#include "generate/generator.h"
+#include "io/line_reader.h"
+
+namespace vfm::jobs {
+
+/// One clip to make: all that decides its pixels, and its name.
+struct ClipOrder {
+  generate::ClipRequest request;
+  generate::SampleOptions sampling;
+  std::string name;  ///< without extension; empty: made from prompt and address
+  Json extra;        ///< the line's other keys, passed through to the manifest
+  bool own_seed = false;
+  std::string where;  ///< for messages: "line 3 of standard input"
+  std::string error;  ///< why the line is no order; empty if it is one
+};
+
+/// One line: bare text is the prompt; a line that begins with '{' is an object with "prompt" and,
+/// if it differs from `defaults`, any of negative_prompt, seed, name, frames, width, height, fps,
+/// sampler, steps, guidance, sigma_min, sigma_max. So a record of the manifest, given back, orders
+/// the same clip. Other keys are kept in `extra`. Throws Error naming the key. Pure; any UTF-8.
+ClipOrder parse_prompt(std::string_view line, const ClipOrder& defaults, std::string_view where);
+
+/// Refuses names that are not plain file names ("a/b", ".x", control characters, over 200 bytes).
+void check_clip_name(const std::string& name);
+
+/// "A red fox, crossing!" -> "a-red-fox-crossing": letters and digits of ASCII, at most 48; may be
+/// empty.
+std::string slug(std::string_view prompt);
+
+/// The orders of the command line. Each argument is a prompt; "-" stands for lines on standard
+/// input, where blank lines are skipped. Thread-safety: one thread at a time.
+class PromptReader {
+ public:
+  PromptReader(std::vector<std::string> arguments, ClipOrder defaults);
+  /// The next order, or nothing at the end. A bad line goes to on_bad and is skipped. Throws
+  /// Stopped.
+  std::optional<ClipOrder> next();
+
+ private:
+  std::vector<std::string> arguments_;
+  std::size_t next_argument_ = 0;
+  ClipOrder defaults_;
+  std::optional<io::LineReader> lines_;
+};
+
+}  // namespace vfm::jobs

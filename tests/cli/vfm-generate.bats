@@ -1,0 +1,229 @@
+#!/usr/bin/env bats
+# vfm-generate at the command line, with a model that has seen next to nothing.
+# SPDX-License-Identifier: Apache-2.0
+
+load helpers
+
+setup_file() {
+  export LC_ALL=C.UTF-8 PATH="${VFM_BIN:?}:$PATH"
+  root=$BATS_TEST_DIRNAME/../..
+  cd "$BATS_FILE_TMPDIR" || return 1
+  "$root/scripts/draw-corpus" raw --shots 12
+  find raw -name '*.mp4' | sort | vfm-clip --min-length 1s -o clips | vfm-caption | vfm-embed |
+    vfm-shard --keep-duplicates -o dataset | vfm-pack --size 64 --frames 17 -o latents >latents.jsonl
+  vfm-train "$root/examples/recipes/quickstart.yaml" train.steps=3 model.num_layers=1 \
+    model.num_attention_heads=2 model.adaln_lora_dim=8 validation.every=0 --data latents --out run >run.jsonl
+}
+
+setup() {
+  setup_tools
+  model=$BATS_FILE_TMPDIR/run
+  fast=(--model "$model" --steps 2)
+}
+
+@test "a prompt becomes a clip, its record, and a contact sheet; nothing on stderr" {
+  vfm-generate "${fast[@]}" -o out 'a red circle moves left' >manifest 2>errors
+  [ ! -s errors ]
+  [ "$(wc -l <manifest)" -eq 1 ]
+  path=$(jq -r .path manifest)
+  [[ $path == out/a-red-circle-moves-left-????????????????.mp4 ]]
+  run ffprobe -v error -select_streams v -count_frames -show_entries stream=width,height,r_frame_rate,nb_read_frames -of csv=p=0 "$path"
+  [ "$output" = "64,64,12/1,17" ]
+  jq -e '.kind == "clip" and .prompt == "a red circle moves left" and .seed == 0 and .sampler == "euler"
+    and .steps == 2 and .frames == 17 and .width == 64 and .height == 64 and .fps == 12
+    and .weights == "ema" and (.model_hash | length == 32)' manifest
+  [ "$(jq .bytes manifest)" -eq "$(stat -c %s "$path")" ]
+  [ "$(file -b --mime-type out/contact-sheet.png 2>/dev/null || head -c 4 out/contact-sheet.png | tail -c 3)" != "" ]
+  run ffprobe -v error -show_entries stream=codec_name -of csv=p=0 out/contact-sheet.png
+  [ "$output" = png ]
+  [ ! -e out/errors.jsonl ]
+}
+
+@test "prompts as lines: any script, blank lines skipped, order kept, repeats get the next seed" {
+  printf '%s\n' 'a blue square' '' '赤い丸が動く' 'دائرة حمراء' 'a blue square' | vfm-generate "${fast[@]}" -o out -j4 >manifest
+  [ "$(wc -l <manifest)" -eq 4 ]
+  [ "$(jq -r '.prompt' manifest | sed -n 2p)" = '赤い丸が動く' ]
+  [ "$(jq -c '[.prompt, .seed]' manifest | sed -n '1p;4p' | tr '\n' ' ')" = '["a blue square",0] ["a blue square",1] ' ]
+  [ "$(jq -r .path manifest | sort -u | wc -l)" -eq 4 ]
+}
+
+@test "JSON lines choose name, seed, size and more; other keys pass through" {
+  echo '{"prompt":"","name":"empty","seed":7,"width":48,"height":40,"frames":5,"fps":24,"guidance":0,"id":"x"}' |
+    vfm-generate "${fast[@]}" -o out >manifest
+  jq -e '.path == "out/empty.mp4" and .seed == 7 and .id == "x" and .guidance == 0' manifest
+  run ffprobe -v error -select_streams v -count_frames -show_entries stream=width,height,r_frame_rate,nb_read_frames -of csv=p=0 out/empty.mp4
+  [ "$output" = "48,40,24/1,5" ]
+}
+
+@test "a manifest record, given back, makes the same bytes" {
+  vfm-generate "${fast[@]}" -o first --seed 3 --sampler heun --guidance 1.5 --negative 'a square' 'a red circle' >manifest
+  vfm-generate --model "$model" -o second <manifest >again
+  cmp "$(jq -r .path manifest)" "$(jq -r .path again)"
+  [ "$(jq -r .address manifest)" = "$(jq -r .address again)" ]
+}
+
+@test "sizes beyond training are made, with a word about it" {
+  run --separate-stderr vfm-generate "${fast[@]}" --size 96x80 --frames 25 -o out 'a red circle'
+  [ "$status" -eq 0 ]
+  [[ $stderr == *"96x80"*"trained on (17 of 64x64)"* ]]
+  run ffprobe -v error -select_streams v -count_frames -show_entries stream=width,height,nb_read_frames -of csv=p=0 out/*.mp4
+  [ "$output" = "96,80,25" ]
+}
+
+@test "a still image is one frame" {
+  vfm-generate "${fast[@]}" --frames 1 -o out 'a red circle' >manifest
+  run ffprobe -v error -select_streams v -count_frames -show_entries stream=nb_read_frames -of csv=p=0 "$(jq -r .path manifest)"
+  [ "$output" = 1 ]
+}
+
+@test "the same bytes with -j1 and -j4, and alone as among others" {
+  printf 'a red circle %s\n' 1 2 3 4 5 6 >prompts
+  vfm-generate "${fast[@]}" -o one -j1 - <prompts >one.jsonl
+  vfm-generate "${fast[@]}" -o four -j4 - <prompts >four.jsonl
+  [ "$(cd one && sha256sum ./*.mp4 ./*.png)" = "$(cd four && sha256sum ./*.mp4 ./*.png)" ]
+  cmp <(sed 's/one\///' one.jsonl) <(sed 's/four\///' four.jsonl)
+  vfm-generate "${fast[@]}" -o alone 'a red circle 5' >/dev/null
+  cmp alone/*.mp4 one/a-red-circle-5-*.mp4
+}
+
+@test "run again, clips are kept; a damaged one is made again; --force makes all again" {
+  vfm-generate "${fast[@]}" -o out 'a red circle' 'a blue square' >first
+  before=$(tree_hash out)
+  stat -c '%n %Y %i' out/*.mp4 >stamps
+  vfm-generate "${fast[@]}" -o out 'a red circle' 'a blue square' >second
+  cmp first second
+  cmp stamps <(stat -c '%n %Y %i' out/*.mp4)
+  printf x >>"$(jq -r .path first | head -n 1)"
+  rm "$(jq -r .path first | tail -n 1)"
+  vfm-generate "${fast[@]}" -o out 'a red circle' 'a blue square' >third
+  cmp first third
+  [ "$(tree_hash out)" = "$before" ]
+  stat -c '%n %i' out/*.mp4 >inodes
+  vfm-generate "${fast[@]}" --force -o out 'a red circle' 'a blue square' >fourth
+  cmp first fourth
+  run cmp inodes <(stat -c '%n %i' out/*.mp4)
+  [ "$status" -eq 1 ]
+}
+
+@test "killed at random moments and run again, the result is the undisturbed one" {
+  seq -f 'a red circle %g' 8 >prompts
+  cp prompts out-prompts
+  vfm-generate "${fast[@]}" -o whole --steps 8 - <prompts >/dev/null
+  for _ in 1 2 3; do
+    kill_at_random 1 bash -c "vfm-generate --model '$model' --steps 8 -o broken - <prompts"
+  done
+  vfm-generate "${fast[@]}" --steps 8 -o broken - <prompts >/dev/null
+  [ "$(cd whole && sha256sum ./*.mp4 ./*.png)" = "$(cd broken && sha256sum ./*.mp4 ./*.png)" ]
+  [ -z "$(find broken -name '.*.tmp')" ]
+}
+
+@test "-o -: Y4M on stdout, several clips one after the other, readable by ffmpeg" {
+  vfm-generate "${fast[@]}" -o - 'a red circle' 'a blue square' >out.y4m 2>errors
+  [ ! -s errors ]
+  [ "$(head -c 10 out.y4m)" = "YUV4MPEG2 " ]
+  run ffprobe -v error -count_frames -show_entries stream=width,height,r_frame_rate,nb_read_frames -of csv=p=0 out.y4m
+  [ "$output" = "64,64,12/1,34" ]
+  [ -z "$(ls ./*.jsonl 2>/dev/null)" ]
+}
+
+@test "-o -: a clip of another size is refused, the others are not" {
+  printf '%s\n' 'a red circle' '{"prompt":"b","width":32}' 'a blue square' |
+    { run --separate-stderr bash -c "vfm-generate --model '$model' --steps 2 -o - >out.y4m"
+      echo "$status" >status; echo "$stderr" >errors; }
+  [ "$(cat status)" -eq 1 ]
+  grep -q 'line 2 of standard input' errors
+  run ffprobe -v error -count_frames -show_entries stream=nb_read_frames -of csv=p=0 out.y4m
+  [ "$output" = 34 ]
+}
+
+@test "a closed pipe ends it" {
+  set +o pipefail
+  seq 50 | vfm-generate "${fast[@]}" -o - | head -c 100 >/dev/null
+  [ "${PIPESTATUS[1]}" -ne 0 ]
+}
+
+@test "bad lines are recorded, the others made, exit status 1" {
+  printf '%s\n' 'a red circle' '{"prompt":' '{"seed":1}' '{"prompt":"p","name":"a/b"}' '{"prompt":"p","steps":0}' \
+    '{"prompt":"p","name":"n"}' '{"prompt":"q","name":"n"}' '{"prompt":"r","width":1000000}' >lines
+  run --separate-stderr vfm-generate "${fast[@]}" -o out - <lines
+  [ "$status" -eq 1 ]
+  [ "${#lines[@]}" -eq 2 ]
+  [ "$(jq -s length out/errors.jsonl)" -eq 6 ]
+  jq -e -s 'map(.input) == ["line 2 of standard input","line 3 of standard input","line 4 of standard input",
+    "line 5 of standard input","line 7 of standard input","line 8 of standard input"]' out/errors.jsonl
+  vfm-generate "${fast[@]}" -o out 'a red circle' >/dev/null
+  [ ! -e out/errors.jsonl ]
+}
+
+@test "a caption of 100 kB is a prompt" {
+  head -c 100000 /dev/zero | tr '\0' 'x' | vfm-generate "${fast[@]}" -o out >manifest
+  [ "$(jq -r '.prompt | length' manifest)" -eq 100000 ]
+}
+
+@test "no prompts at all is an error" {
+  run vfm-generate "${fast[@]}" -o out - </dev/null
+  [ "$status" -eq 1 ]
+  [[ $output == *"no prompts"* ]]
+}
+
+@test "a model that is none: status 2, and what to do" {
+  run vfm-generate --model nowhere -o out 'x'
+  [ "$status" -eq 2 ]
+  [[ $output == *"nowhere"* ]]
+  mkdir empty
+  run vfm-generate --model empty -o out 'x'
+  [ "$status" -eq 2 ]
+  [ ! -e out ]
+}
+
+@test "a checkpoint with a flipped byte or a missing file is refused by name" {
+  cp -r "$model" run
+  weights=$(find run -name '*.safetensors' | sort | tail -n 1)
+  printf '\xff' | dd of="$weights" bs=1 seek=5000 conv=notrunc status=none
+  run vfm-generate --model run -o out 'x'
+  [ "$status" -ne 0 ]
+  [[ $output == *"$(basename "$weights")"* ]]
+  rm "$weights"
+  run vfm-generate --model run -o out 'x'
+  [ "$status" -ne 0 ]
+  [ ! -e out ]
+}
+
+@test "wrong options are status 2" {
+  for wrong in '--size 64' '--size 0x0' '--size 64x64x64' '--steps 0' '--sampler magic' '--guidance nan' '--quality 99' \
+    '--sigma-min 50' '--frames -1' '--dataset d' '--weights best' '--encoder magic'; do
+    # shellcheck disable=SC2086
+    run vfm-generate --model "$model" -o out $wrong 'x'
+    echo "$wrong: $status $output"
+    [ "$status" -eq 2 ]
+  done
+  run vfm-generate -o out 'x'
+  [ "$status" -eq 2 ]
+  run vfm-generate --model "$model" 'x'
+  [ "$status" -eq 2 ]
+}
+
+@test "a full disk is an error, and leaves nothing half written" {
+  [ "$(id -u)" -eq 0 ] || skip 'needs root to mount a small disk'
+  mkdir small
+  mount -t tmpfs -o size=16k tmpfs small 2>/dev/null || skip 'cannot mount here'
+  run vfm-generate "${fast[@]}" -o small/out 'a red circle' 'a blue square' 'a green circle'
+  files=$(find small/out -name '*.mp4')
+  for file in $files; do ffprobe -v error "$file" || bad=1; done
+  left=$(find small/out -name '.*.tmp')
+  umount small
+  [ "$status" -eq 1 ]
+  [[ $output == *"No space left"* ]]
+  [ -z "${bad-}" ]
+  [ -z "$left" ]
+}
+
+@test "the report holds clips, curve and dataset, and nothing from elsewhere" {
+  vfm-generate "${fast[@]}" -o out --report out/report.html --dataset "$BATS_FILE_TMPDIR/dataset" 'a <red> circle' >/dev/null
+  grep -q 'data:video/mp4;base64' out/report.html
+  grep -q 'a &lt;red&gt; circle' out/report.html
+  grep -q 'loss by step' out/report.html
+  grep -q 'seconds, histogram' out/report.html
+  run grep -cE 'src="http|href="http|This part is missing' out/report.html
+  [ "$output" = 0 ]
+}

@@ -1,0 +1,137 @@
+// vfm-generate: prompts in, clips out.
+// SPDX-License-Identifier: Apache-2.0
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "base/error.h"
+#include "base/slots.h"
+#include "cli/options.h"
+#include "cli/runner.h"
+#include "jobs/generate.h"
+
+namespace {
+
+class GenerateTool : public vfm::cli::Tool {
+ public:
+  std::string name() const override { return "vfm-generate"; }
+  std::string description() const override {
+    return "Makes video clips from text with a model that vfm-train trained.";
+  }
+  std::string example() const override {
+    return "echo 'a red circle moves left' | vfm-generate --model run -o videos";
+  }
+
+  void add_options(CLI::App& app) override {
+    input_.add(
+        app, "PROMPT",
+        "texts to make clips of; \"-\" (the default): lines of text or JSON on standard input");
+    app.add_option("-m,--model", job_.model, "run folder of vfm-train, or one of its checkpoints")
+        ->type_name("DIR")
+        ->required();
+    app.add_option("--weights", weights_, "ema: averaged weights; model: those of the last step")
+        ->type_name("NAME")
+        ->check(CLI::IsMember({"ema", "model"}))
+        ->capture_default_str();
+    output_.add(app, true, "folder for the clips, or - for Y4M on standard output");
+
+    vfm::generate::ClipRequest& request = job_.defaults.request;
+    app.add_option("--size", size_, "WIDTHxHEIGHT in pixels (default: as trained)")
+        ->type_name("WxH")
+        ->group("Clip");
+    app.add_option("--frames", request.frames, "number of frames (default: as trained)")
+        ->type_name("N")
+        ->check(CLI::Range(1, 100000))
+        ->group("Clip");
+    app.add_option("--fps", request.fps, "frames a second (default: as trained)")
+        ->type_name("RATE")
+        ->check(CLI::Range(0.1, 1000.0))
+        ->group("Clip");
+    app.add_option("--encoder", job_.encoder, "encoder of the mp4, by FFmpeg's name")
+        ->type_name("NAME")
+        ->group("Clip");
+    app.add_option("--quality", job_.quality, "0 (best) to 51 (worst)")
+        ->type_name("Q")
+        ->check(CLI::Range(0, 51))
+        ->capture_default_str()
+        ->group("Clip");
+
+    vfm::generate::SampleOptions& sampling = job_.defaults.sampling;
+    app.add_option("--sampler", sampler_, "euler or heun")
+        ->type_name("NAME")
+        ->check(CLI::IsMember({"euler", "heun"}))
+        ->capture_default_str()
+        ->group("Sampling");
+    app.add_option("--steps", sampling.steps, "steps from noise to clip")
+        ->type_name("N")
+        ->check(CLI::Range(1, 10000))
+        ->capture_default_str()
+        ->group("Sampling");
+    app.add_option("--guidance", sampling.guidance, "g in c + g (c - u); 0 is none")
+        ->type_name("G")
+        ->capture_default_str()
+        ->group("Sampling");
+    app.add_option("--negative", job_.defaults.request.negative, "text to keep away from")
+        ->type_name("TEXT")
+        ->group("Sampling");
+    app.add_option("--sigma-max", sampling.sigma_max, "noise level to begin at")
+        ->type_name("S")
+        ->capture_default_str()
+        ->group("Sampling");
+    app.add_option("--sigma-min", sampling.sigma_min, "last noise level above 0")
+        ->type_name("S")
+        ->capture_default_str()
+        ->group("Sampling");
+    seed_.add(app);
+    jobs_.add(app);
+    report_.add(app, "write a page with the clips, the training curve and the dataset");
+    app.add_option("--dataset", job_.dataset, "with --report: show samples of these shards too")
+        ->type_name("DIR");
+  }
+
+  void check() override {
+    job_.defaults.sampling.sampler = vfm::generate::parse_sampler(sampler_);
+    job_.defaults.sampling.validate();
+    parse_size();
+    if (output_.directory == "-" && vfm::cli::stdout_is_terminal())
+      vfm::fail_usage("Y4M is not for a terminal: pipe it, as in '-o - | ffplay -'");
+    if (output_.directory == "-" && !report_.path.empty())
+      vfm::fail_usage("--report needs a folder as --output");
+    if (!job_.dataset.empty() && report_.path.empty()) vfm::fail_usage("--dataset needs --report");
+    job_.prompts = input_.resolved();
+  }
+
+  long run(vfm::cli::Context& context) override {
+    job_.ema = weights_ == "ema";
+    job_.output = output_.directory;
+    job_.force = output_.force;
+    job_.report = report_.path;
+    job_.defaults.request.seed = seed_.seed;
+    vfm::Slots slots(jobs_.resolved(), context.makeflags);
+    return vfm::jobs::generate_clips(job_, slots, context.progress);
+  }
+
+ private:
+  void parse_size() {
+    if (size_.empty()) return;
+    vfm::generate::ClipRequest& request = job_.defaults.request;
+    int used = 0;
+    if (std::sscanf(size_.c_str(), "%5dx%5d%n", &request.width, &request.height, &used) != 2 ||
+        used != static_cast<int>(size_.size()) || request.width < 1 || request.height < 1)
+      vfm::fail_usage("--size '{}' is not WIDTHxHEIGHT, as in 64x64", size_);
+  }
+
+  vfm::jobs::GenerateJob job_;
+  vfm::cli::InputOptions input_;
+  vfm::cli::OutputOptions output_;
+  vfm::cli::SeedOptions seed_;
+  vfm::cli::JobOptions jobs_;
+  vfm::cli::ReportOptions report_;
+  std::string size_, weights_ = "ema", sampler_ = "euler";
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  GenerateTool tool;
+  return vfm::cli::run(argc, argv, tool);
+}
