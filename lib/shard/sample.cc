@@ -28,9 +28,10 @@ std::string_view SampleView::find(std::string_view extension) const {
 }
 
 bool valid_key(std::string_view key) {
-  return !key.empty() && !key.starts_with("__") && std::all_of(key.begin(), key.end(), [](char c) {
-    return is_lower_or_digit(c) || (c >= 'A' && c <= 'Z') || is_joiner(c);
-  });
+  return !key.empty() && key.size() <= 80 && !key.starts_with("__") &&
+         std::all_of(key.begin(), key.end(), [](char c) {
+           return is_lower_or_digit(c) || (c >= 'A' && c <= 'Z') || is_joiner(c);
+         });
 }
 
 bool valid_extension(std::string_view extension) {

@@ -77,7 +77,7 @@ std::uint64_t padded(std::uint64_t size) {
 
 void check_sample(const SampleView& sample) {
   if (!valid_key(sample.key))
-    fail("'{}' is no key for a shard: keys are made of ASCII letters, digits, '_' and '-'",
+    fail("'{}' is no key for a shard: keys are 1 to 80 ASCII letters, digits, '_' and '-'",
          sample.key);
   if (sample.members.empty()) fail("sample '{}' has no members", sample.key);
   for (std::size_t i = 0; i < sample.members.size(); ++i) {

@@ -47,18 +47,18 @@ TEST_CASE("the tar is plain ustar, byte for byte as POSIX draws it") {
 
 TEST_CASE("GNU tar and Python read what was written") {
   const Scratch dir;
-  const std::string long_key(100 - 5, 'k');  // a name of exactly 100 bytes
+  const std::string key(80, 'k'), ext(19, 'e');  // a name of exactly 100 bytes
   {
     Writer writer(dir / "a.tar");
-    writer.add(make_sample(long_key, std::string(513, 'x')));
-    writer.add(make_sample("empty", ""));
+    writer.add(Sample{key, {{"json", "{\"a\":1}"}, {ext, std::string(513, 'x')}}});
+    writer.add(Sample{"empty", {{"json", "{\"a\":1}"}, {ext, ""}}});
     writer.finish();
   }
   CHECK(output_of("tar tvf " + (dir / "a.tar") + " --full-time --numeric-owner 2>&1") ==
-        "-rw-r--r-- 0/0               7 1970-01-01 00:00:00 " + long_key + ".json\n" +
-            "-rw-r--r-- 0/0             513 1970-01-01 00:00:00 " + long_key + ".txt\n" +
+        "-rw-r--r-- 0/0               7 1970-01-01 00:00:00 " + key + ".json\n" +
+            "-rw-r--r-- 0/0             513 1970-01-01 00:00:00 " + key + "." + ext + "\n" +
             "-rw-r--r-- 0/0               7 1970-01-01 00:00:00 empty.json\n" +
-            "-rw-r--r-- 0/0               0 1970-01-01 00:00:00 empty.txt\n");
+            "-rw-r--r-- 0/0               0 1970-01-01 00:00:00 empty." + ext + "\n");
   const std::string python =
       "python3 -c \"import tarfile,sys; t=tarfile.open(sys.argv[1],'r:'); "
       "print([(m.size,m.mode,m.offset,m.offset_data,m.pax_headers) for m in t])\" ";
@@ -111,7 +111,10 @@ TEST_CASE("a refused sample leaves the shard as it was") {
   CHECK_THROWS_AS(writer.add(make_sample("a b", "y")), Error);
   CHECK_THROWS_AS(writer.add(make_sample("__a__", "y")), Error);
   CHECK_THROWS_AS(writer.add(make_sample("\xc3\xa4", "y")), Error);
-  CHECK_THROWS_WITH(writer.add(make_sample(std::string(96, 'k'), "y")), Contains("100 bytes"));
+  CHECK_THROWS_WITH(writer.add(make_sample(std::string(81, 'k'), "y")), Contains("1 to 80"));
+  CHECK_THROWS_WITH(
+      writer.add(Sample{std::string(80, 'k'), {{"json", ""}, {std::string(20, 'e'), ""}}}),
+      Contains("100 bytes"));
   CHECK_THROWS_WITH(writer.add(Sample{"z", {{"json", "{}"}}}), Contains("other members"));
   CHECK_THROWS_WITH(writer.add(Sample{"z", {{"txt", ""}, {"json", "{}"}}}),
                     Contains("other members"));

@@ -1,0 +1,408 @@
+#!/usr/bin/env bats
+# vfm-shard on shards made by hand (tests/data/make_shards.py).
+# SPDX-License-Identifier: Apache-2.0
+
+load helpers
+
+make_shards() { "$BATS_TEST_DIRNAME/../data/make_shards.py" "$@"; }
+
+# corpus [BYTES]: 60 samples of 9 sources in three shards with captions and embeddings; manifest m.jsonl.
+corpus() {
+  python3 - "${1:-0}" <<'EOF' >samples.jsonl
+import json, random, sys
+r = random.Random(1)
+for i in range(60):
+    print(json.dumps({
+        "shard": "s%d" % (i % 3), "key": "k%02d" % i, "bytes": int(sys.argv[1]) or 2000 + i,
+        "json": {"source_hash": "src%d" % (i % 9), "width": 1280 if i % 2 else 640,
+                 "height": 720 if i % 2 else 640, "seconds": 1 + i % 12, "motion": i / 1000,
+                 "fps": 30, "frames": 30 * (1 + i % 12)},
+        "txt": "caption %d" % i, "video": [r.gauss(0, 1) for _ in range(32)]}))
+EOF
+  make_shards in <samples.jsonl >m.jsonl
+}
+
+# members DIR NAME: the contents of all members NAME (a glob) of all shards below DIR, one a line.
+members() {
+  find "$1" -name '*.tar' | LC_ALL=C sort | while read -r tar; do
+    tar xf "$tar" --to-command='cat; echo' --wildcards "$2"
+  done
+}
+
+keys() { members "$1" '*.json' | jq -r .key | sort; }
+
+# fails STATUS COMMAND...: stderr in the file err.
+fails() {
+  local want=$1 got=0
+  shift
+  "$@" >out.txt 2>err || got=$?
+  [ "$got" = "$want" ] || { echo "status $got, not $want"; cat err; return 1; }
+}
+
+@test "shards become a dataset: joined, one record a shard, silent on stderr" {
+  corpus
+  vfm-shard -o d <m.jsonl >manifest 2>err
+  [ ! -s err ]
+  [ "$(keys d | wc -l)" = 60 ]
+  [ "$(jq -s 'map(.samples) | add' manifest)" = 60 ]
+  jq -e '.kind == "shard" and .split == "train" and (.bin | length > 3)' manifest >/dev/null
+  # What stdout says is what lies there.
+  jq -r '[.bytes, .path] | join(" ")' manifest >sizes
+  cut -d' ' -f2 sizes | xargs stat -c '%s %n' | diff sizes -
+  # Members of a sample: fixed order, all columns there.
+  tar=$(jq -r .path manifest | head -1)
+  [ "$(tar tf "$tar" | head -4 | sed 's/^[^.]*//' | paste -sd' ')" = ".mp4 .json .txt .video.npy" ]
+  key=$(tar tf "$tar" | head -1 | cut -d. -f1)
+  [ "$(tar xOf "$tar" "$key.txt")" = "caption $((10#${key#k}))" ]
+  tar xOf "$tar" "$key.json" | jq -e --arg bin "$(basename "$(dirname "$tar")")" \
+    '.bin == $bin and .split == "train" and .motion != null' >/dev/null
+  [ ! -e d/errors.jsonl ] && [ ! -e d/duplicates.jsonl ]
+  jq -e '.samples == 60 and .splits.train.samples == 60' d/dataset.json >/dev/null
+}
+
+@test "bare paths bring the columns beside them, and a glob does not read columns twice" {
+  corpus
+  vfm-shard -o a <m.jsonl >a.jsonl
+  vfm-shard -o b in/s*.tar >b.jsonl
+  [ "$(tree_hash a)" = "$(tree_hash b)" ]
+}
+
+@test "the same bytes with -j1 and -j4, and in any order of the input" {
+  corpus
+  vfm-shard --split train=0.8,val=0.2 --shard-size 30KB -j1 -o a <m.jsonl >/dev/null
+  vfm-shard --split train=0.8,val=0.2 --shard-size 30KB -j4 -o b <m.jsonl >/dev/null
+  tac m.jsonl | vfm-shard --split train=0.8,val=0.2 --shard-size 30KB -j2 -o c >/dev/null
+  [ "$(tree_hash a)" = "$(tree_hash b)" ]
+  [ "$(tree_hash a)" = "$(tree_hash c)" ]
+  vfm-shard --seed 1 --split train=0.8,val=0.2 --shard-size 30KB -o e <m.jsonl >/dev/null
+  [ "$(tree_hash a)" != "$(tree_hash e)" ]
+  [ "$(keys a)" = "$(keys e)" ]
+}
+
+@test "shards keep to their size" {
+  corpus
+  vfm-shard --shard-size 20KB -o d <m.jsonl >manifest
+  jq -e '.bytes <= 20000' manifest >/dev/null
+  [ "$(wc -l <manifest)" -gt 15 ]
+  [ "$(keys d | uniq -d)" = "" ]
+  # One sample a shard where none is small enough.
+  vfm-shard --shard-size 1KB -o e <m.jsonl | jq -e '.samples == 1' >/dev/null
+}
+
+@test "no source stands in both splits, and both get their share" {
+  corpus
+  vfm-shard --split train=0.75,val=0.25 -o d <m.jsonl >/dev/null
+  members d/train '*.json' | jq -r .source_hash | sort -u >in_train
+  members d/val '*.json' | jq -r .source_hash | sort -u >in_val
+  [ -s in_val ]
+  [ "$(comm -12 in_train in_val)" = "" ]
+  [ "$(keys d/val | wc -l)" -ge 9 ] && [ "$(keys d/val | wc -l)" -le 21 ]
+  members d/val '*.json' | jq -e '.split == "val"' >/dev/null
+}
+
+@test "sources that share a duplicate stay in one split" {
+  for i in 0 1 2 3 4 5 6 7; do
+    echo '{"shard":"a","key":"own'$i'","json":{"source":"v'$i'"}}'
+    # Each pair of sources has one clip in common.
+    echo '{"shard":"a","key":"same'$i'","bytes":"shared'$((i / 2))'","json":{"source":"v'$i'"}}'
+  done >s.jsonl
+  make_shards in <s.jsonl >m.jsonl
+  vfm-shard --split a=0.5,b=0.5 -o d <m.jsonl >/dev/null
+  [ "$(wc -l <d/duplicates.jsonl)" = 4 ]
+  for split in a b; do
+    members d/$split '*.json' | jq -r .source | sort -u | sed 's/v//' |
+      while read -r i; do echo $((i / 2)); done | uniq -c | while read -r n _; do [ "$n" = 2 ]; done
+  done
+  # A split that no source is left for is said, not hidden.
+  echo '{"shard":"z","key":"k","json":{"source":"one"}}' | make_shards in >z.jsonl
+  vfm-shard --split a=0.5,b=0.5 -o z <z.jsonl 2>err >/dev/null
+  grep -q "split 'b' is empty" err
+}
+
+@test "--where keeps what it says" {
+  corpus
+  vfm-shard --where 'motion > 0.002 AND seconds >= 2' -o d <m.jsonl >/dev/null
+  jq -r 'select(.json.motion > 0.002 and .json.seconds >= 2) | .key' samples.jsonl | sort >want
+  keys d | diff - want
+  jq -e '.filtered > 0 and .read == 60' d/dataset.json >/dev/null
+  # A field that only some samples have is NULL for the others.
+  echo '{"shard":"x","key":"x1","json":{"extra":1}}' | make_shards in >>m.jsonl
+  vfm-shard --where 'extra IS NULL' -o e <m.jsonl >/dev/null
+  [ "$(keys e | wc -l)" = 60 ]
+}
+
+@test "a bad expression ends with status 2 before any work" {
+  corpus
+  for bad in 'motion >' 'motion > 1; DROP TABLE x' 'count(*)' 'nofunction(motion)' 'random() > 0' ' '; do
+    fails 2 vfm-shard --where "$bad" -o d m.jsonl
+    grep -q -- "--where" err
+    [ ! -e d ]
+  done
+  fails 2 vfm-shard --where 'moton > 1' -o d m.jsonl
+  grep -q "no sample has a field 'moton'; did you mean: motion" err
+  fails 1 vfm-shard --where 'motion > 100' -o d m.jsonl
+  grep -q "no sample is left: 60 read, 60 of them filtered out" err
+}
+
+@test "bad options end with status 2" {
+  corpus
+  for bad in "--split train=0.5" "--split train=0.5,val=x" "--duplicate-threshold 2" \
+    "--duplicate-threshold much" "--resolution-edges 5,4" "--shard-size none" "--nonsense"; do
+    # shellcheck disable=SC2086
+    fails 2 vfm-shard $bad -o d m.jsonl
+    [ ! -e d ]
+  done
+  fails 2 vfm-shard m.jsonl
+}
+
+@test "exact duplicates: one stays, and it is said why" {
+  cat >s.jsonl <<'EOF'
+{"shard":"a","key":"k1","bytes":"same","json":{"width":640,"height":360,"source":"a"}}
+{"shard":"a","key":"k2","bytes":"same","json":{"width":640,"height":360,"source":"b"}}
+{"shard":"b","key":"k3","bytes":"other","json":{"width":640,"height":360,"source":"c"}}
+{"shard":"b","key":"k0","bytes":"same","json":{"width":640,"height":360,"source":"d"}}
+EOF
+  make_shards in <s.jsonl >m.jsonl
+  vfm-shard -o d <m.jsonl >/dev/null
+  [ "$(keys d | paste -sd' ')" = "k0 k3" ]
+  [ "$(jq -r '[.key, .duplicate_of, .kind] | join(" ")' d/duplicates.jsonl | paste -sd,)" = \
+    "k1 k0 exact,k2 k0 exact" ]
+  jq -e '.duplicates.exact == 2' d/dataset.json >/dev/null
+  vfm-shard --keep-duplicates -o e <m.jsonl >/dev/null
+  [ "$(keys e | wc -l)" = 4 ]
+  [ ! -e e/duplicates.jsonl ]
+}
+
+@test "near duplicates: the better one stays, a dropped one drops no other" {
+  # big ~ small ~ tail, but big is not like tail; small loses to big, so tail stays. An image is no
+  # duplicate of a video.
+  cat >s.jsonl <<'EOF'
+{"shard":"a","key":"small","bytes":"1","json":{"width":64,"height":64},"video":[1.0,0.10]}
+{"shard":"a","key":"big","bytes":"22","json":{"width":640,"height":360},"video":[1.0,0.0]}
+{"shard":"a","key":"tail","bytes":"333","json":{"width":32,"height":32},"video":[1.0,0.22]}
+{"shard":"a","key":"more","bytes":"4444","json":{"width":640,"height":360},"video":[0.0,1.0]}
+{"shard":"a","key":"less","bytes":"55","json":{"width":640,"height":360},"video":[0.0,2.0]}
+{"shard":"a","key":"still","media":"jpg","bytes":"66","json":{"width":64,"height":64},"video":[1.0,0.0]}
+EOF
+  make_shards in <s.jsonl >m.jsonl
+  vfm-shard -o d <m.jsonl >/dev/null
+  [ "$(keys d | paste -sd' ')" = "big more still tail" ]
+  jq -se '.[0] | .key == "less" and .duplicate_of == "more" and .kind == "near" and .cosine == 1 and
+    (.reason | test("more bytes"))' d/duplicates.jsonl >/dev/null
+  jq -se '.[1] | .key == "small" and .duplicate_of == "big" and .cosine > 0.99 and .cosine < 1 and
+    (.reason | test("640x360 against 64x64"))' d/duplicates.jsonl >/dev/null
+  vfm-shard --duplicate-threshold off -o e <m.jsonl >/dev/null
+  [ "$(keys e | wc -l)" = 6 ]
+  vfm-shard --duplicate-threshold 0.9999 -o f <m.jsonl >/dev/null
+  [ "$(keys f | wc -l)" = 5 ]
+}
+
+@test "bins have no gaps, and edges of one's own" {
+  python3 - <<'EOF' >s.jsonl
+import json
+for i, (w, h, s) in enumerate([(1, 1, 0.04), (64, 64, 1.99), (1920, 1080, 2), (1080, 1920, 4.99), (7680, 4320, 86400),
+                               (10000, 10, 5), (10, 10000, 30), (480, 480, 29.97)]):
+    print(json.dumps({"shard": "a", "key": "k%d" % i, "json": {"width": w, "height": h, "seconds": s}}))
+print(json.dumps({"shard": "a", "key": "nothing", "json": {}}))
+print(json.dumps({"shard": "a", "key": "image", "media": "png", "json": {"width": 500, "height": 500}}))
+EOF
+  make_shards in <s.jsonl >m.jsonl
+  vfm-shard -o d <m.jsonl >/dev/null
+  [ "$(keys d | wc -l)" = 10 ]
+  members d '*.json' | jq -r '[.key, .bin] | join(" ")' | sort >bins
+  diff bins - <<'EOF'
+image 480p_1x1_png
+k0 under256p_1x1_under2s
+k1 under256p_1x1_under2s
+k2 1080p_16x9_2s
+k3 1080p_9x16_2s
+k4 2160p_16x9_30s
+k5 under256p_16x9_5s
+k6 under256p_9x16_30s
+k7 480p_1x1_10s
+nothing unsized_untimed
+EOF
+  vfm-shard --resolution-edges 100 --aspect-edges none --duration-edges 2.5 -o e <m.jsonl >/dev/null
+  [ "$(members e 'k2.json' | jq -r .bin)" = 100p_anyaspect_under2_5s ]
+}
+
+@test "samples that lack a member have shards of their own" {
+  cat >s.jsonl <<'EOF'
+{"shard":"a","key":"k1","txt":"one","json":{}}
+{"shard":"b","key":"k2","json":{}}
+EOF
+  make_shards in <s.jsonl >m.jsonl
+  vfm-shard -o d <m.jsonl | jq -r .bin | sort >bins
+  [ "$(paste -sd' ' bins)" = "unsized_untimed unsized_untimed_without_txt" ]
+}
+
+@test "one bad sample, line or shard is recorded and does not cost the rest" {
+  corpus
+  {
+    echo 'not json {'
+    echo '{"kind":"video","path":"a.mp4"}'
+    echo '{"kind":"shard","path":"missing.tar"}'
+    cat m.jsonl
+    echo '{"kind":"shard"'
+    echo '["list"]'
+  } >bad.jsonl
+  echo '{"shard":"bad","key":"list","json":[1]}' | make_shards in >>bad.jsonl
+  head -c 3000 /dev/urandom >noise.tar
+  echo noise.tar >>bad.jsonl
+  status=0
+  vfm-shard -o d <bad.jsonl >manifest 2>err || status=$?
+  [ "$status" = 1 ]
+  [ "$(keys d | wc -l)" = 60 ]
+  [ "$(wc -l <d/errors.jsonl)" = 7 ]
+  [ "$(grep -c '^vfm-shard: ' err)" -ge 7 ]
+  jq -e '.tool == "vfm-shard" and .input != null and .error != null' d/errors.jsonl >/dev/null
+  grep -q 'missing.tar' err && grep -q 'noise.tar' err && grep -q 'not a shard' err
+}
+
+@test "a key missing in a column skips its sample" {
+  corpus
+  grep -v '"k07"' samples.jsonl | make_shards short >/dev/null
+  cp short/s1.caption.tar in/s1.caption.tar
+  status=0
+  vfm-shard -o d <m.jsonl >/dev/null 2>err || status=$?
+  [ "$status" = 1 ]
+  [ "$(keys d | wc -l)" = 59 ]
+  grep -q "s1.caption.tar' has no sample 'k07'" d/errors.jsonl
+}
+
+@test "keys that come twice: the same sample is dropped, another one is an error, --rekey keeps it" {
+  echo '{"shard":"a","key":"k","bytes":"one","json":{}}' | make_shards in >m.jsonl
+  echo '{"shard":"b","key":"k","bytes":"two","json":{}}' | make_shards in >>m.jsonl
+  cp in/a.tar in/c.tar
+  echo '{"kind":"shard","path":"in/c.tar"}' >>m.jsonl
+  status=0
+  vfm-shard -o d <m.jsonl >/dev/null 2>err || status=$?
+  [ "$status" = 1 ]
+  grep -q "key 'k' comes twice" err
+  [ "$(keys d)" = k ]
+  jq -e '.kind == "repeated"' d/duplicates.jsonl >/dev/null
+  vfm-shard --rekey -o e <m.jsonl >/dev/null
+  [ "$(keys e | wc -l)" = 2 ]
+  members e '*.json' | jq -e '.original_key == "k"' >/dev/null
+}
+
+@test "two columns that disagree skip the sample; a column replaces what the sample had itself" {
+  echo '{"shard":"a","key":"k","json":{"caption":"old"},"txt":"t"}' | make_shards in >m.jsonl
+  mkdir more
+  echo '{"caption":"new"}' >k.json
+  tar cf more/one.tar k.json
+  echo '{"caption":"newer"}' >k.json
+  tar cf more/two.tar k.json
+  jq -c '.columns.one = "more/one.tar"' m.jsonl | vfm-shard -o d >/dev/null
+  [ "$(members d '*.json' | jq -r .caption)" = new ]
+  fails 1 vfm-shard -o e <(jq -c '.columns += {one: "more/one.tar", two: "more/two.tar"}' m.jsonl)
+  fails 1 bash -c 'jq -c ".columns += {one: \"more/one.tar\", two: \"more/two.tar\"}" m.jsonl | vfm-shard -o e'
+  grep -q "different values of 'caption'" err
+}
+
+@test "foreign shards: PAX names, folders, capital letters, NeMo's double dots, no json, an image" {
+  quiet_ffmpeg -f lavfi -i color=red:size=322x200 -frames:v 1 red.png
+  python3 - <<'EOF'
+import io, tarfile
+t = tarfile.open("foreign.tar", "w")
+for name, data in [("train/0001.MP4", b"a"), ("train/0001.Txt", b"one"), ("n" * 110 + "..mp4", b"b"),
+                   ("\u00e4 b.png", open("red.png", "rb").read()), ("README", b"no sample")]:
+    i = tarfile.TarInfo(name)
+    i.mtime, i.size = 1.5, len(data)
+    t.addfile(i, io.BytesIO(data))
+t.close()
+EOF
+  vfm-shard -o d foreign.tar >manifest
+  [ "$(keys d | wc -l)" = 3 ]
+  [ "$(keys d | grep -cE '^[0-9a-f]{32}$')" = 3 ]
+  [ "$(members d '*.png' | wc -c)" -gt 100 ]
+  jq -se 'any(.bin | startswith("under256p_16x9_png"))' manifest >/dev/null
+  gzip -k foreign.tar
+  fails 1 vfm-shard -o e foreign.tar.gz
+  grep -q "compressed" err
+}
+
+@test "its own dataset can be sharded again" {
+  corpus
+  vfm-shard --split train=0.7,val=0.3 -o d <m.jsonl >manifest
+  vfm-shard --shard-size 20KB -o e <manifest >/dev/null
+  [ "$(keys d)" = "$(keys e)" ]
+  members e '*.json' | jq -e '.split == "train"' >/dev/null
+}
+
+@test "run again, nothing is written again and the manifest is the same" {
+  corpus
+  vfm-shard --split train=0.8,val=0.2 -o d <m.jsonl >one
+  find d -type f -printf '%p %T@ %i\n' | sort >before
+  vfm-shard --split train=0.8,val=0.2 -o d <m.jsonl >two
+  find d -type f -printf '%p %T@ %i\n' | sort | diff before -
+  cmp one two
+}
+
+@test "another plan in the folder is refused, and replaced with --force" {
+  corpus
+  vfm-shard -o d <m.jsonl >/dev/null
+  fails 2 vfm-shard --shard-size 20KB --seed 4 -o d m.jsonl
+  grep -q -- "--force" err
+  vfm-shard --shard-size 20KB --seed 4 --force -o d m.jsonl >/dev/null
+  vfm-shard --shard-size 20KB --seed 4 -o fresh m.jsonl >/dev/null
+  [ "$(tree_hash d)" = "$(tree_hash fresh)" ]
+}
+
+@test "killed at random and run again: the same bytes, finished shards untouched" {
+  corpus 200000
+  vfm-shard --shard-size 1MB --split train=0.8,val=0.2 -o good <m.jsonl >good.jsonl
+  for delay in 0.01 0.03 0.05 0.08 0.12; do
+    rm -rf bad
+    timeout -s KILL $delay vfm-shard --shard-size 1MB --split train=0.8,val=0.2 -o bad m.jsonl >/dev/null || true
+    timeout -s KILL $delay vfm-shard --shard-size 1MB --split train=0.8,val=0.2 -o bad m.jsonl >/dev/null || true
+    find bad -name '*[0-9].json' -printf '%p %i\n' 2>/dev/null | sort >finished
+    vfm-shard --shard-size 1MB --split train=0.8,val=0.2 -o bad m.jsonl >bad.jsonl
+    [ "$(tree_hash bad)" = "$(tree_hash good)" ]
+    sed 's/bad/good/' bad.jsonl | cmp - good.jsonl
+    find bad -name '*[0-9].json' -printf '%p %i\n' | sort | comm -23 finished - | diff - /dev/null
+  done
+}
+
+@test "a damaged or missing shard is written again" {
+  corpus
+  vfm-shard -o d <m.jsonl >manifest
+  want=$(tree_hash d)
+  tar=$(jq -r .path manifest | head -1)
+  truncate -s 1000 "$tar"
+  rm "$(jq -r .path manifest | sed -n 2p)"
+  vfm-shard -o d <m.jsonl >/dev/null
+  [ "$(tree_hash d)" = "$want" ]
+}
+
+@test "a full disk is an error with the name of the file, and goes on when there is room" {
+  [ "$(id -u)" = 0 ] || skip "needs root to mount a small file system"
+  corpus 100000
+  mkdir full
+  mount -t tmpfs -o size=3m tmpfs full 2>/dev/null || skip "cannot mount a tmpfs here"
+  status=0
+  vfm-shard -o full/d m.jsonl >/dev/null 2>err || status=$?
+  mount -o remount,size=50m full
+  vfm-shard -o full/d m.jsonl >/dev/null
+  vfm-shard -o good m.jsonl >/dev/null
+  a=$(tree_hash full/d) b=$(tree_hash good)
+  umount full
+  [ "$status" = 1 ]
+  grep -q "No space left on device" err
+  [ "$a" = "$b" ]
+}
+
+@test "a closed pipe ends it; run again it is complete" {
+  corpus
+  vfm-shard --shard-size 20KB -o d m.jsonl | head -1 >/dev/null
+  vfm-shard --shard-size 20KB -o d m.jsonl >/dev/null
+  vfm-shard --shard-size 20KB -o good m.jsonl >/dev/null
+  [ "$(tree_hash d)" = "$(tree_hash good)" ]
+}
+
+@test "--report writes a page" {
+  corpus
+  vfm-shard --split train=0.8,val=0.2 --report r.html -o d <m.jsonl >/dev/null
+  grep -q '<svg' r.html
+  grep -q '720p_16x9_5s' r.html
+}
