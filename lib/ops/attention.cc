@@ -15,23 +15,24 @@ namespace vfm::ops {
 namespace {
 
 std::int64_t padded(std::int64_t n) {
-  return (n + 15) / 16 * 16;
+  return (n + 31) / 32 * 32;
 }
 
-}  // namespace
-
-std::int64_t attention_forward_scratch(int head_dim) {
-  const std::int64_t k = padded(head_dim);
-  return 2 * k * kQueryBlock + kKeyBlock * kQueryBlock + 2 * kKeyBlock * k + 3 * kQueryBlock;
+// Floats of scratch that a thread needs: the sums of what forward_block, backward_block and their
+// bf16 counterparts lay out, and room to round each part up to a cache line.
+std::int64_t forward_scratch(std::int64_t head_dim, std::int64_t longest_keys, bool low) {
+  const std::int64_t k = padded(head_dim), queries = kQueryBlock, keys = kKeyBlock;
+  const std::int64_t copies = low ? k * padded(longest_keys) + 2 * k * queries : 0;
+  return copies + 2 * k * queries + 2 * keys * queries + 2 * keys * k + 3 * queries + 512;
 }
 
-std::int64_t attention_backward_scratch(int head_dim, std::int64_t longest_keys) {
-  const std::int64_t k = padded(head_dim);
-  return 5 * k * kQueryBlock + 2 * kKeyBlock * kQueryBlock + 2 * k * kKeyBlock + kQueryBlock +
-         2 * k * padded(longest_keys);
+std::int64_t backward_scratch(std::int64_t head_dim, std::int64_t longest_keys, bool low) {
+  const std::int64_t k = padded(head_dim), queries = kQueryBlock, keys = kKeyBlock;
+  const std::int64_t all_keys = k * padded(longest_keys);
+  const std::int64_t copies = low ? 2 * all_keys : 0;
+  return copies + 2 * all_keys + 6 * k * queries + 4 * keys * queries + 2 * k * keys + 2 * queries +
+         512;
 }
-
-namespace {
 
 // First rows of the samples, and the longest.
 struct Starts {
@@ -73,6 +74,23 @@ const void* column(const Tensor& t, std::int64_t at) {
   return t.data<std::byte>() + static_cast<std::size_t>(at) * dtype_size(t.dtype());
 }
 
+// Enough items for the threads to share evenly, each with as many queries as that allows: an item
+// may copy its keys and values. What an item computes does not depend on the cut.
+std::vector<AttentionItem> items_of(const AttentionPack& pack) {
+  std::int64_t blocks = 0;
+  for (std::int64_t n : pack.query_lengths)
+    blocks += (n + kQueryBlock - 1) / kQueryBlock;
+  const std::int64_t share = blocks * pack.heads / (6 * omp_get_max_threads());
+  const std::int64_t step = std::clamp<std::int64_t>(share, 1, 64) * kQueryBlock;
+  std::vector<AttentionItem> items;
+  for (std::size_t s = 0; s < pack.query_lengths.size(); ++s)
+    for (int head = 0; head < pack.heads; ++head)
+      for (std::int64_t begin = 0; begin < pack.query_lengths[s]; begin += step)
+        items.push_back({static_cast<std::int64_t>(s), begin,
+                         std::min(pack.query_lengths[s], begin + step), head});
+  return items;
+}
+
 struct Call {
   AttentionPack pack;
   std::shared_ptr<const Starts> starts;
@@ -102,6 +120,22 @@ AttentionArgs arguments(const Call& c) {
   return args;
 }
 
+void run_forward(const AttentionArgs& args) {
+#if defined(VFM_HAVE_X86_LEVELS)
+  if (args.low && isa() == Isa::amx) return amx::attention_low_forward(args);
+  if (args.low && isa() == Isa::avx512_bf16) return avx512_bf16::attention_low_forward(args);
+#endif
+  VFM_CALL(attention_forward, args);
+}
+
+void run_backward(const AttentionArgs& args) {
+#if defined(VFM_HAVE_X86_LEVELS)
+  if (args.low && isa() == Isa::amx) return amx::attention_low_backward(args);
+  if (args.low && isa() == Isa::avx512_bf16) return avx512_bf16::attention_low_backward(args);
+#endif
+  VFM_CALL(attention_backward, args);
+}
+
 void backward(Tape& tape, const Call& c) {
   const Tensor dout = tape.take(c.out).to(c.q.dtype());
   const bool self = c.q.id() == c.kv.id();
@@ -112,10 +146,10 @@ void backward(Tape& tape, const Call& c) {
   args.dq = dq.raw();
   args.dk = const_cast<void*>(column(dkv, c.k_column));
   args.dv = const_cast<void*>(column(dkv, c.v_column));
-  args.scratch_stride = padded(attention_backward_scratch(c.pack.head_dim, c.starts->longest_keys));
+  args.scratch_stride = padded(backward_scratch(c.pack.head_dim, c.starts->longest_keys, args.low));
   const Tensor scratch({omp_get_max_threads() * args.scratch_stride});
   args.scratch = scratch.data<float>();
-  VFM_CALL(attention_backward, args);
+  run_backward(args);
   if (!self) tape.accumulate(c.kv, std::move(dkv));
   dkv = Tensor();
   tape.accumulate(c.q, std::move(dq));
@@ -126,10 +160,14 @@ Tensor attend(Tape& tape, Call call) {
   call.out = Tensor({rows, std::int64_t{call.pack.heads} * call.pack.head_dim}, call.q.dtype());
   call.log_sum_exp = Tensor({call.pack.heads, rows});
   AttentionArgs args = arguments(call);
-  args.scratch_stride = padded(attention_forward_scratch(call.pack.head_dim));
+  args.scratch_stride =
+      padded(forward_scratch(call.pack.head_dim, call.starts->longest_keys, args.low));
+  const std::vector<AttentionItem> items = items_of(call.pack);
+  args.items = items.data();
+  args.item_count = static_cast<std::int64_t>(items.size());
   const Tensor scratch({omp_get_max_threads() * args.scratch_stride});
   args.scratch = scratch.data<float>();
-  VFM_CALL(attention_forward, args);
+  run_forward(args);
   tape.record(call.out, {call.q, call.kv}, [call](Tape& t) { backward(t, call); });
   return call.out;
 }

@@ -42,16 +42,16 @@ VFM_INLINE Rows rows_of(const T* from, std::int64_t stride, std::int64_t rows, i
   return {room, padded};
 }
 
-// to [width, columns] = transpose of from [rows, width], times `scale`; columns beyond `rows` are
+// to [width, columns] = transpose of from [rows, width]; columns beyond `rows` are
 // zero.
 template <class T>
 VFM_INLINE void transpose(const T* from, std::int64_t stride, std::int64_t rows,
-                          std::int64_t columns, int width, float scale, float* to) {
+                          std::int64_t columns, int width, float* to) {
   for (std::int64_t i = 0; i < columns; i += 16)
     for (int d = 0; d < width; d += 16) {
       const T* block = from + i * stride + d;
       if (sizeof(T) == sizeof(float) && i + 16 <= rows && d + 16 <= width) {
-        transpose_block(reinterpret_cast<const float*>(block), stride, scale, to + d * columns + i,
+        transpose_block(reinterpret_cast<const float*>(block), stride, to + d * columns + i,
                         columns);
         continue;
       }
@@ -62,7 +62,7 @@ VFM_INLINE void transpose(const T* from, std::int64_t stride, std::int64_t rows,
         for (std::int64_t c = 0; c < across; ++c)
           full[r * 16 + c] = load(block + r * stride + c);
       alignas(64) float turned[16 * 16];
-      transpose_block(full, 16, scale, turned, 16);
+      transpose_block(full, 16, turned, 16);
       for (std::int64_t c = 0; c < across; ++c)
 #pragma omp simd
         for (int r = 0; r < 16; ++r)
@@ -107,6 +107,31 @@ VFM_INLINE void mask(float* scores, std::int64_t columns, std::int64_t first_key
       if (first_key + j > first_query + i + shift) scores[j * columns + i] = -1e30f;
 }
 
+// Online softmax of a block of scores: they become exp(score * scale - top), and factor what was
+// summed before must be multiplied with. top: the maximum so far; sum: of the exponentials.
+void soften(float* scores, float scale, std::int64_t keys, std::int64_t columns, float* top,
+            float* sum, float* factor) {
+  for (std::int64_t i = 0; i < columns; i += 16) {
+    const Lanes before = load_as<Lanes>(top + i);
+    Lanes highest = before;
+    for (std::int64_t j = 0; j < keys; ++j) {
+      const Lanes s = load_as<Lanes>(scores + j * columns + i) * scale;
+      highest = s > highest ? s : highest;
+    }
+    const Lanes by = exp_of_negative(before - highest);
+    Lanes total = load_as<Lanes>(sum + i) * by;
+    for (std::int64_t j = 0; j < keys; ++j) {
+      float* at = scores + j * columns + i;
+      const Lanes e = exp_of_negative(load_as<Lanes>(at) * scale - highest);
+      store(at, e);
+      total += e;
+    }
+    store(top + i, highest);
+    store(sum + i, total);
+    store(factor + i, by);
+  }
+}
+
 // A block of queries against all its keys. Forward state a query: the maximum so far, the sum of
 // exp(score - maximum), and the weighted values.
 template <class T>
@@ -122,7 +147,7 @@ void forward_block(const AttentionArgs& a, const Problem<T>& p, std::int64_t fir
   float* top = room + 2 * kK * padded;    // [columns]
   float* sum = top + kQ;                  // [columns]
   float* factor = sum + kQ;               // [columns]
-  transpose(p.q + first * a.q_stride, a.q_stride, count, columns, width, a.scale, queries);
+  transpose(p.q + first * a.q_stride, a.q_stride, count, columns, width, queries);
   for (std::int64_t i = 0; i < columns; ++i)
     top[i] = -1e30f, sum[i] = 0;
   for (std::int64_t i = 0; i < columns * padded; ++i)
@@ -134,24 +159,7 @@ void forward_block(const AttentionArgs& a, const Problem<T>& p, std::int64_t fir
     const Rows k = rows_of(p.k + key * a.kv_stride, a.kv_stride, keys, width, room);
     block_gemm(keys, columns, width, k.data, k.stride, 1, queries, columns, scores, columns, false);
     if (a.causal && key + keys - 1 > first + shift) mask(scores, columns, key, keys, first, shift);
-    for (std::int64_t i = 0; i < columns; ++i)
-      factor[i] = top[i];
-    for (std::int64_t j = 0; j < keys; ++j)
-#pragma omp simd
-      for (std::int64_t i = 0; i < columns; ++i)
-        top[i] = scores[j * columns + i] > top[i] ? scores[j * columns + i] : top[i];
-#pragma omp simd
-    for (std::int64_t i = 0; i < columns; ++i) {
-      factor[i] = exp_f(factor[i] - top[i]);
-      sum[i] *= factor[i];
-    }
-    for (std::int64_t j = 0; j < keys; ++j)
-#pragma omp simd
-      for (std::int64_t i = 0; i < columns; ++i) {
-        const float e = exp_f(scores[j * columns + i] - top[i]);
-        scores[j * columns + i] = e;
-        sum[i] += e;
-      }
+    soften(scores, a.scale, keys, columns, top, sum, factor);
     if (key > 0)
       for (std::int64_t i = 0; i < count; ++i)
 #pragma omp simd
@@ -162,7 +170,7 @@ void forward_block(const AttentionArgs& a, const Problem<T>& p, std::int64_t fir
   }
   T* out = static_cast<T*>(a.out) + p.out_at + first * p.out_stride;
   for (std::int64_t i = 0; i < count; ++i) {
-    const float inverse = sum[i] > 0 ? 1.f / sum[i] : 0.f;
+    const float inverse = sum[i] != 0 ? 1.f / sum[i] : 0.f;  // a NaN must come through
 #pragma omp simd
     for (int d = 0; d < width; ++d)
       store(out + i * p.out_stride + d, values[i * padded + d] * inverse);
@@ -172,20 +180,13 @@ void forward_block(const AttentionArgs& a, const Problem<T>& p, std::int64_t fir
 
 template <class T>
 void attended(const AttentionArgs& a) {
-  // Work items: (sample, head, block of queries), longest samples' blocks spread by dynamic order.
-  std::int64_t items = 0;
-  for (std::int64_t s = 0; s < a.samples; ++s)
-    items += (a.query_starts[s + 1] - a.query_starts[s] + kQ - 1) / kQ * a.heads;
-#pragma omp parallel for schedule(dynamic, 4)
-  for (std::int64_t item = 0; item < items; ++item) {
-    std::int64_t left = item, sample = 0, blocks = 0;
-    for (;; ++sample) {
-      blocks = (a.query_starts[sample + 1] - a.query_starts[sample] + kQ - 1) / kQ;
-      if (left < blocks * a.heads) break;
-      left -= blocks * a.heads;
-    }
-    const Problem<T> p = problem<T>(a, sample, static_cast<int>(left / blocks));
-    forward_block(a, p, left % blocks * kQ, a.scratch + omp_get_thread_num() * a.scratch_stride);
+#pragma omp parallel for schedule(dynamic, 1)
+  for (std::int64_t item = 0; item < a.item_count; ++item) {
+    const AttentionItem& work = a.items[item];
+    const Problem<T> p = problem<T>(a, work.sample, work.head);
+    float* scratch = a.scratch + omp_get_thread_num() * a.scratch_stride;
+    for (std::int64_t first = work.begin; first < work.end; first += kQ)
+      forward_block(a, p, first, scratch);
   }
 }
 
@@ -217,16 +218,17 @@ VFM_INLINE BackwardScratch divide(float* at, std::int64_t padded, std::int64_t k
   return s;
 }
 
-// probabilities = exp(scores - lse); dscores = probabilities * (dscores - delta).
-VFM_INLINE void softmax_backward(float* scores, float* dscores, std::int64_t keys,
-                                 std::int64_t columns, const float* log_sum_exp,
-                                 const float* delta) {
+// probabilities = exp(scores * scale - lse); dscores = probabilities * (dscores - delta).
+void soften_back(float* scores, float* dscores, float scale, std::int64_t keys,
+                 std::int64_t columns, const float* log_sum_exp, const float* delta) {
   for (std::int64_t j = 0; j < keys; ++j)
-#pragma omp simd
-    for (std::int64_t i = 0; i < columns; ++i) {
-      const float probability = exp_f(scores[j * columns + i] - log_sum_exp[i]);
-      scores[j * columns + i] = probability;
-      dscores[j * columns + i] = probability * (dscores[j * columns + i] - delta[i]);
+    for (std::int64_t i = 0; i < columns; i += 16) {
+      float* score = scores + j * columns + i;
+      float* dscore = dscores + j * columns + i;
+      const Lanes probability =
+          exp_of_negative(load_as<Lanes>(score) * scale - load_as<Lanes>(log_sum_exp + i));
+      store(score, probability);
+      store(dscore, probability * (load_as<Lanes>(dscore) - load_as<Lanes>(delta + i)));
     }
 }
 
@@ -239,8 +241,8 @@ void backward_block(const AttentionArgs& a, const Problem<T>& p, std::int64_t fi
   const T* q = p.q + first * a.q_stride;
   const T* out = static_cast<const T*>(a.out) + p.out_at + first * p.out_stride;
   const T* dout = static_cast<const T*>(a.dout) + p.out_at + first * p.out_stride;
-  transpose(q, a.q_stride, count, columns, width, a.scale, s.queries);
-  transpose(dout, p.out_stride, count, columns, width, 1.f, s.douts);
+  transpose(q, a.q_stride, count, columns, width, s.queries);
+  transpose(dout, p.out_stride, count, columns, width, s.douts);
   const Rows query_rows = rows_of(q, a.q_stride, count, width, s.query_rows);
   const Rows dout_rows = rows_of(dout, p.out_stride, count, width, s.dout_rows);
   float lse[kQ];
@@ -266,7 +268,7 @@ void backward_block(const AttentionArgs& a, const Problem<T>& p, std::int64_t fi
                false);
     if (a.causal && key + keys - 1 > first + shift)
       mask(s.scores, columns, key, keys, first, shift);
-    softmax_backward(s.scores, s.dscores, keys, columns, lse, s.delta);
+    soften_back(s.scores, s.dscores, a.scale, keys, columns, lse, s.delta);
     block_gemm(keys, padded, count, s.scores, columns, 1, dout_rows.data, dout_rows.stride,
                s.dv + key * padded, padded, true);
     block_gemm(keys, padded, count, s.dscores, columns, 1, query_rows.data, query_rows.stride,

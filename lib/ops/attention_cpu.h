@@ -9,6 +9,12 @@
 
 namespace vfm::ops {
 
+/// Queries begin..end of a sample, and a head: a unit of work of forward.
+struct AttentionItem {
+  std::int64_t sample = 0, begin = 0, end = 0;
+  int head = 0;
+};
+
 /// Plain pointers of one call; rows of q, k and v have strides, so that they may be columns of one
 /// matrix. T is f32 or bf16 by the flag `low`.
 struct AttentionArgs {
@@ -20,22 +26,30 @@ struct AttentionArgs {
   const std::int64_t* key_starts = nullptr;    // [samples + 1]
   const void *q = nullptr, *k = nullptr, *v = nullptr;
   std::int64_t q_stride = 0, kv_stride = 0;
+  const AttentionItem* items = nullptr;  // forward only; begin is a multiple of kQueryBlock
+  std::int64_t item_count = 0;
   void* out = nullptr;                               // [S, H K]
   float* log_sum_exp = nullptr;                      // [H, S]
   const void* dout = nullptr;                        // backward only, as out
   void *dq = nullptr, *dk = nullptr, *dv = nullptr;  // backward only, as q, k, v
-  float* scratch = nullptr;                          // scratch_floats() for each thread
+  float* scratch = nullptr;                          // scratch_stride floats for each thread
   std::int64_t scratch_stride = 0;
 };
 
 /// Queries in a block, and keys: a block of scores, 16 KiB, stays in the first-level cache.
 inline constexpr int kQueryBlock = 64, kKeyBlock = 64;
 
-/// Floats of scratch that a thread needs.
-std::int64_t attention_forward_scratch(int head_dim);
-std::int64_t attention_backward_scratch(int head_dim, std::int64_t longest_keys);
-
 VFM_EACH_ISA(void attention_forward(const AttentionArgs& args);
              void attention_backward(const AttentionArgs& args);)
+
+// The same on bf16, with the instructions for it (attention_low_cpu.cc).
+namespace avx512_bf16 {
+void attention_low_forward(const AttentionArgs& args);
+void attention_low_backward(const AttentionArgs& args);
+}  // namespace avx512_bf16
+namespace amx {
+void attention_low_forward(const AttentionArgs& args);
+void attention_low_backward(const AttentionArgs& args);
+}  // namespace amx
 
 }  // namespace vfm::ops

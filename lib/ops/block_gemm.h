@@ -98,13 +98,13 @@ VFM_INLINE void swap_quarters(Lanes* row) {
   }
 }
 
-// to[j][i] = from[i][j] * scale for a 16 x 16 block.
-VFM_INLINE void transpose_block(const float* from, std::int64_t from_stride, float scale, float* to,
+// to[j][i] = from[i][j] for a 16 x 16 block of any 32-bit words.
+VFM_INLINE void transpose_block(const float* from, std::int64_t from_stride, float* to,
                                 std::int64_t to_stride) {
   Lanes row[16];
 #pragma GCC unroll 16
   for (int i = 0; i < 16; ++i)
-    row[i] = *reinterpret_cast<const Lanes*>(from + i * from_stride) * scale;
+    row[i] = *reinterpret_cast<const Lanes*>(from + i * from_stride);
   swap_quarters<1>(row);
   swap_quarters<2>(row);
   swap_quarters<4>(row);

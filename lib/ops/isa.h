@@ -9,8 +9,9 @@
 
 namespace vfm::ops {
 
-/// x86-64-v2 (or another architecture), v3 (AVX2, FMA), v4 (AVX-512).
-enum class Isa { base, avx2, avx512 };
+/// x86-64-v2 (or another architecture), v3 (AVX2, FMA), v4 (AVX-512); the same with products of
+/// bf16; the same with products of bf16 tiles. Only attention on bf16 tells the last three apart.
+enum class Isa { base, avx2, avx512, avx512_bf16, amx };
 
 /// The best that this machine has.
 Isa isa() noexcept;
@@ -33,6 +34,6 @@ void limit_isa(Isa limit) noexcept;
 
 /// Calls the best version of function(...).
 #define VFM_CALL(function, ...)                                                 \
-  (::vfm::ops::isa() == ::vfm::ops::Isa::avx512 ? avx512::function(__VA_ARGS__) \
+  (::vfm::ops::isa() >= ::vfm::ops::Isa::avx512 ? avx512::function(__VA_ARGS__) \
    : ::vfm::ops::isa() == ::vfm::ops::Isa::avx2 ? avx2::function(__VA_ARGS__)   \
                                                 : base::function(__VA_ARGS__))
