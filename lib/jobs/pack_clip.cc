@@ -193,8 +193,8 @@ std::vector<std::int64_t> sample_times(const std::vector<std::int64_t>& pts, std
     return Wide{pts[static_cast<std::size_t>(i)] - pts.front()} * unit;
   };
   std::int64_t i = 0;
-  for (Wide t = 0; t < length; t += step) {
-    // Timestamps are rounded to the time base: half a tick late is not late.
+  // Timestamps are rounded to the time base: half a tick late is not late.
+  for (Wide t = 0; 2 * t + unit < 2 * length; t += step) {
     while (i + 1 < count && 2 * time(i + 1) <= 2 * t + unit)
       ++i;
     out.push_back(i);

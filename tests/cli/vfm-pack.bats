@@ -1,0 +1,323 @@
+#!/usr/bin/env bats
+# vfm-pack: latents, the length index, plans, resume, faults.
+# SPDX-License-Identifier: Apache-2.0
+load helpers
+bats_require_minimum_version 1.5.0
+
+# Once: small clips, and the .npy of a text embedding of 2 tokens of width 4.
+setup_file() {
+  export CLIPS="$BATS_FILE_TMPDIR/clips"
+  mkdir "$CLIPS"
+  clip test "testsrc2=size=96x64:rate=12" 2
+  clip red "color=red:size=64x64:rate=12" 2
+  clip short "testsrc2=size=64x96:rate=12" 0.75
+  clip tiny "testsrc2=size=64x64:rate=12" 0.25
+  ffmpeg -nostdin -loglevel error -y -f lavfi -i "testsrc2=size=100x50" -frames:v 1 "$CLIPS/pic.png"
+  { printf '\x93NUMPY\x01\x00\x76\x00%-117s\n' "{'descr': '<f2', 'fortran_order': False, 'shape': (2, 4), }"
+    printf '\x00\x3c%.0s' 1 2 3 4 5 6 7 8; } >"$CLIPS/text.npy"
+}
+clip() {
+  ffmpeg -nostdin -loglevel error -y -f lavfi -i "$2" -t "$3" -c:v libx264 -preset ultrafast \
+    -pix_fmt yuv420p "$CLIPS/$1.mp4"
+}
+
+# make_shard NAME KEY=CLIP...: NAME.tar as vfm-shard writes it; a clip is a file of $CLIPS.
+make_shard() {
+  local name=$1 spec key clip
+  shift
+  mkdir -p "$name.d"
+  for spec in "$@"; do
+    IFS='=' read -r key clip <<<"$spec"
+    cp "$CLIPS/$clip" "$name.d/$key.${clip##*.}"
+    printf '{"key":"%s","source":"%s","caption":"the clip %s","text_encoder":{"name":"builtin:hash","dim":4}}' \
+      "$key" "$clip" "$clip" >"$name.d/$key.json"
+    cp "$CLIPS/text.npy" "$name.d/$key.text.npy"
+  done
+  tar --format=ustar --sort=name -C "$name.d" -cf "$name.tar" .
+}
+record() { printf '{"kind":"shard","path":"%s","split":"%s"}\n' "$1" "$2"; }
+pack() { vfm-pack --size 64 "$@"; }
+# npy FILE MEMBER: the header of an npy member.
+npy() { tar -xOf "$1" "$2" | tr -d '\0' | head -1 | grep -ao '{.*}'; }
+# field NAME: values of a JSON member, line by line.
+field() { grep -o "\"$1\":[^,}]*" | cut -d: -f2; }
+
+@test "latents, text, facts, index and statistics" {
+  make_shard a a1=test.mp4 a2=red.mp4
+  make_shard b b1=test.mp4
+  { record a.tar train; record b.tar val; } >in.jsonl
+  run --separate-stderr pack -o out - <in.jsonl
+  [ "$status" -eq 0 ]
+  [ -z "$stderr" ]
+  [ "${#lines[@]}" -eq 2 ]
+  [[ "${lines[0]}" == '{"kind":"shard","path":"out/train/a.tar","split":"train","samples":2,"bytes":'*',"xxh3":"'* ]]
+  [[ "${lines[1]}" == '{"kind":"shard","path":"out/val/b.tar","split":"val","samples":1,'* ]]
+  [ "$(tar -tf out/train/a.tar | tr '\n' ' ')" = "a1.latent.npy a1.text.npy a1.json a2.latent.npy a2.text.npy a2.json " ]
+  # 96 x 64 pixels become about 64 x 64, in their shape: 80 x 48.
+  [ "$(npy out/train/a.tar a1.latent.npy)" = "{'descr': '<f2', 'fortran_order': False, 'shape': (24, 3, 6, 10), }" ]
+  [ "$(npy out/train/a.tar a2.latent.npy)" = "{'descr': '<f2', 'fortran_order': False, 'shape': (24, 3, 8, 8), }" ]
+  tar -xOf out/train/a.tar a1.text.npy | cmp - "$CLIPS/text.npy"
+  [ "$(tar -xOf out/train/a.tar a2.json)" = '{"key":"a2","media":"video","frames":3,"height":8,"width":8,"fps":12.0,"text_tokens":2,"pixels":[17,64,64],"crop":[0,0,64,64],"first_frame":3,"caption":"the clip red.mp4","source":"red.mp4"}' ]
+  [ "$(cat out/train/index.jsonl)" = '{"key":"a1","shard":"a.tar","row":0,"frames":3,"height":6,"width":10,"fps":12.0,"text_tokens":2}
+{"key":"a2","shard":"a.tar","row":1,"frames":3,"height":8,"width":8,"fps":12.0,"text_tokens":2}' ]
+  [ "$(wc -l <out/val/index.jsonl)" -eq 1 ]
+  [ "$(tr -d ' \n' <out/latents.json | field samples | tr '\n' ' ')" = "2 1 " ]
+  [[ "$(tr -d ' \n' <out/latents.json)" == '{"version":1,"tokenizer":{"name":"builtin:wavelet","channels":24,"time_factor":8,"space_factor":8},"text_encoder":{"name":"builtin:hash","dim":4},"channels":24,"mean":['* ]]
+  [ ! -e out/errors.jsonl ]
+}
+
+@test "the statistics are those of the colours: red is Cr" {
+  make_shard a a1=red.mp4
+  pack --channels 3 -o out a.tar >/dev/null
+  tr -d ' \n' <out/latents.json | sed 's/.*"mean":\[\([^]]*\)\],"std":\[\([^]]*\)\].*/\1,\2/' | tr ',' ' ' >numbers
+  # Y' = -0.40, Cb = -0.34, Cr = 1; nothing varies, so the standard deviations are 1.
+  awk '{ exit !($1 > -.45 && $1 < -.35 && $2 > -.39 && $2 < -.29 && $3 > .93 && $3 < 1.02) }' numbers
+  [ "$(cut -d' ' -f4-6 numbers)" = "1.0 1.0 1.0" ]
+}
+
+@test "pictures are one frame, short clips the most that fits, rates are exact" {
+  make_shard a a1=short.mp4 a2=tiny.mp4 a3=test.mp4
+  make_shard p p1=pic.png
+  pack -o out a.tar p.tar >/dev/null
+  [ "$(field frames <out/train/index.jsonl | tr '\n' ' ')" = "2 1 3 1 " ]
+  [ "$(field fps <out/train/index.jsonl | tr '\n' ' ')" = "12.0 0.0 12.0 0.0 " ]
+  [ "$(tail -1 out/train/index.jsonl)" = '{"key":"p1","shard":"p.tar","row":0,"frames":1,"height":6,"width":12,"fps":0.0,"text_tokens":2}' ]
+  pack -o slow --fps 6 --frames 9 a.tar >/dev/null
+  [ "$(field frames <slow/train/index.jsonl | tr '\n' ' ')" = "1 1 2 " ]
+  [ "$(field fps <slow/train/index.jsonl | tr '\n' ' ')" = "0.0 0.0 6.0 " ]
+  # Frames are never repeated to fill up a rate.
+  pack -o fast --fps 60000/1001 a.tar >/dev/null
+  [ "$(field fps <fast/train/index.jsonl | tr '\n' ' ')" = "12.0 0.0 12.0 " ]
+  vfm-pack -o other --time-factor 4 --space-factor 4 --channels 144 --frames 100 --size 32 a.tar >/dev/null
+  [ "$(npy other/train/a.tar a3.latent.npy)" = "{'descr': '<f2', 'fortran_order': False, 'shape': (144, 6, 6, 10), }" ]
+}
+
+@test "random crops depend on seed and key alone" {
+  make_shard a a1=test.mp4 a2=test.mp4
+  pack -o one --crop random --seed 1 a.tar >/dev/null
+  pack -o two --crop random --seed 2 a.tar >/dev/null
+  [ "$(tar -xOf one/train/a.tar a1.json | field first_frame)" != "$(tar -xOf one/train/a.tar a2.json | field first_frame)" ]
+  [ "$(tar -xOf one/train/a.tar a1.json)" != "$(tar -xOf two/train/a.tar a1.json)" ]
+  make_shard b a1=test.mp4
+  pack -o three --crop random --seed 1 b.tar >/dev/null
+  [ "$(tar -xOf one/train/a.tar a1.json)" = "$(tar -xOf three/train/b.tar a1.json)" ]
+}
+
+@test "the folder of a dataset is its manifest" {
+  make_video a.mp4
+  make_shots b.mp4
+  vfm-clip -o clips a.mp4 b.mp4 | vfm-caption --from builtin:measure | vfm-embed | vfm-shard -o dataset >dataset.jsonl
+  pack -o one - <dataset.jsonl | sed 's/one/DIR/' >one.jsonl
+  run --separate-stderr pack -o two dataset
+  [ "$status" -eq 0 ]
+  [ -z "$stderr" ]
+  [ "${output//two/DIR}" = "$(cat one.jsonl)" ]
+  [ "$(tree_hash one)" = "$(tree_hash two)" ]
+  rm dataset/dataset.json
+  run --separate-stderr pack -o three dataset
+  [ "$status" -eq 2 ]
+  [[ "$stderr" == *"'dataset' is not a finished dataset of vfm-shard"* ]]
+}
+
+@test "bytes depend neither on -j nor on the order of the input" {
+  make_shard a a1=test.mp4 a2=red.mp4 a3=short.mp4 a4=tiny.mp4
+  make_shard b b1=test.mp4 b2=pic.png
+  make_shard c c1=short.mp4
+  pack -j1 -o one ./a.tar ./b.tar ./c.tar | sed 's/one/DIR/' >one.jsonl
+  pack -j4 -o four ./a.tar ./b.tar ./c.tar | sed 's/four/DIR/' >four.jsonl
+  cmp one.jsonl four.jsonl
+  pack -j3 -o turned ./c.tar ./a.tar ./b.tar >/dev/null
+  [ "$(tree_hash one)" = "$(tree_hash four)" ]
+  [ "$(tree_hash one)" = "$(tree_hash turned)" ]
+}
+
+@test "killed at any moment and run again, it ends with the same bytes" {
+  local specs=() n
+  for n in $(seq 10 29); do specs+=("k$n=test.mp4"); done
+  make_shard 1 "${specs[@]}"
+  make_shard 2 "${specs[@]//k/m}"
+  make_shard 3 "${specs[@]//k/n}"
+  pack -o whole ./1.tar ./2.tar ./3.tar | sed 's/whole/DIR/' >whole.jsonl
+  kill_at_random 5 vfm-pack --size 64 -o killed ./1.tar ./2.tar ./3.tar
+  pack -o killed ./1.tar ./2.tar ./3.tar | sed 's/killed/DIR/' >killed.jsonl
+  cmp whole.jsonl killed.jsonl
+  [ "$(tree_hash whole)" = "$(tree_hash killed)" ]
+}
+
+@test "the same command again does nothing; a changed shard is made again" {
+  make_shard a a1=test.mp4
+  make_shard b b1=red.mp4
+  pack -o out a.tar b.tar >one
+  touch -d '2001-01-01' out/train/*.tar out/latents.json
+  pack -o out a.tar b.tar >two
+  cmp one two
+  [ "$(stat -c %Y out/train/a.tar)" = "$(date -d 2001-01-01 +%s)" ]
+  [ "$(stat -c %Y out/latents.json)" = "$(date -d 2001-01-01 +%s)" ]
+  make_shard b b1=red.mp4 b2=short.mp4
+  pack -o out a.tar b.tar >/dev/null
+  [ "$(stat -c %Y out/train/a.tar)" = "$(date -d 2001-01-01 +%s)" ]
+  [ "$(wc -l <out/train/index.jsonl)" -eq 3 ]
+  run --separate-stderr pack -o out a.tar
+  [ "$status" -eq 0 ]
+  [[ "$stderr" == *"also holds 1 shards that are not of this input"* ]]
+  [ "$(wc -l <out/train/index.jsonl)" -eq 1 ]
+}
+
+@test "a folder of other options is refused, --force replaces it" {
+  make_shard a a1=test.mp4
+  make_shard b b1=test.mp4
+  pack -o out a.tar b.tar >/dev/null
+  before=$(tree_hash out)
+  run --separate-stderr pack -o out --channels 12 a.tar
+  [ "$status" -eq 2 ]
+  [ -z "$output" ]
+  [[ "$stderr" == *"'out' holds latents of other options"*"--force"* ]]
+  [ "$(tree_hash out)" = "$before" ]
+  pack -o out --channels 12 --force a.tar >/dev/null
+  pack -o fresh --channels 12 a.tar >/dev/null
+  [ "$(tree_hash out)" = "$(tree_hash fresh)" ]
+}
+
+@test "bad lines, shards and clips cost themselves only, and are told again on resume" {
+  make_shard a a1=test.mp4 a2=red.mp4 a3=short.mp4
+  head -c 300 /dev/urandom >a.d/a2.mp4
+  echo nonsense >a.d/a3.text.npy
+  tar --format=ustar --sort=name -C a.d -cf a.tar .
+  make_shard b a1=red.mp4 b2=red.mp4
+  make_shard t t1=red.mp4 t2=red.mp4
+  head -c 7000 t.tar >cut.tar
+  mkdir other
+  cp b.tar other/b.tar
+  printf '%s\n' nothere.tar '{"kind":' '{"kind":"video","path":"a.mp4"}' '{"kind":"shard","path":"a.tar","split":"../up"}' \
+    a.tar b.tar cut.tar other/b.tar >in
+  run --separate-stderr pack -o out - <in
+  [ "$status" -eq 1 ]
+  [ "$(field path <<<"$output" | tr '\n' ' ')" = '"out/train/a.tar" "out/train/b.tar" "out/train/cut.tar" ' ]
+  grep -q "cannot open 'nothere.tar'" out/errors.jsonl
+  grep -q '"input":"a.mp4","error":"is a video, not a shard' out/errors.jsonl
+  grep -q "its split '../up' cannot name a folder" out/errors.jsonl
+  grep -q "\"input\":\"a2 of 'a.tar'\"" out/errors.jsonl
+  grep -q "\"input\":\"a3 of 'a.tar'\",\"error\":\"its 'text.npy'" out/errors.jsonl
+  grep -q "\"input\":\"a1 of 'b.tar'\",\"error\":\"its key was there before\"" out/errors.jsonl
+  grep -q '"input":"cut.tar"' out/errors.jsonl
+  grep -q "its latents would replace those of 'b.tar'" out/errors.jsonl
+  [ "$(wc -l <out/errors.jsonl)" -eq 9 ]
+  [ "$(field key <out/train/index.jsonl | tr '\n' ' ')" = '"a1" "b2" "t1" ' ]
+  before=$(tree_hash out)
+  run --separate-stderr pack -o out - <in
+  [ "$status" -eq 1 ]
+  [ "$(tree_hash out)" = "$before" ]
+}
+
+@test "a shard of nothing but faults has no latents; nothing at all is an error" {
+  make_shard a a1=test.mp4
+  head -c 300 /dev/urandom >a.d/a1.mp4
+  tar --format=ustar --sort=name -C a.d -cf a.tar .
+  run --separate-stderr pack -o out a.tar
+  [ "$status" -eq 1 ]
+  [ -z "$output" ]
+  [[ "$stderr" == *"no sample could be packed"* ]]
+  [ ! -e out/train/a.tar ]
+  [ ! -e out/latents.json ]
+  run --separate-stderr pack -o none - </dev/null
+  [ "$status" -eq 1 ]
+  [[ "$stderr" == *"no shard in the input"* ]]
+}
+
+@test "without text embeddings it says so once" {
+  make_shard a a1=test.mp4 a2=red.mp4
+  rm a.d/*.text.npy
+  tar --format=ustar --sort=name -C a.d -cf a.tar .
+  run --separate-stderr pack -o out a.tar
+  [ "$status" -eq 0 ]
+  [ "$(wc -l <<<"$stderr")" -eq 1 ]
+  [[ "$stderr" == *"2 samples have no text embedding"* ]]
+  [ "$(field text_tokens <out/train/index.jsonl | tr '\n' ' ')" = "0 0 " ]
+  [[ "$(tr -d ' \n' <out/latents.json)" == *'"text_encoder":null'* ]]
+}
+
+@test "text of another encoder does not mix in" {
+  make_shard a a1=test.mp4 a2=red.mp4
+  sed -i 's/builtin:hash/other/' a.d/a2.json
+  tar --format=ustar --sort=name -C a.d -cf a.tar .
+  run --separate-stderr pack -o out a.tar
+  [ "$status" -eq 1 ]
+  [[ "$stderr" == *"a2 of 'a.tar': its text encoder"*"is not that of the samples before"* ]]
+}
+
+@test "the plan of the packs, as text" {
+  make_shard a a1=test.mp4 a2=red.mp4 a3=short.mp4 a4=tiny.mp4
+  make_shard b b1=red.mp4
+  pack -o out a.tar b.tar >/dev/null
+  run --separate-stderr vfm-pack --plan --tokens 100 out
+  [ "$status" -eq 0 ]
+  [ -z "$stderr" ]
+  [ "${lines[0]}" = "# pack	key	shard	offset	tokens" ]
+  [ "$(grep -vc '^#' <<<"$output")" -eq 5 ]
+  # 45 + 48 + 30 + 16 + 48 = 187 tokens.
+  [ "$(grep -v '^#' <<<"$output" | awk '{ n += $5 } END { print n }')" -eq 187 ]
+  grep -v '^#' <<<"$output" | awk '{ n[$1] += $5; if (n[$1] > 100) exit 1 }'
+  [[ "${lines[-1]}" == "# fill 0."*"	square_spread 0."*"	packs "[23]"	samples 5" ]]
+  # The offset is that of the sample in its tar.
+  read -r _ key shard offset _ < <(grep 'a2' <<<"$output")
+  [ "$key" = a2 ]
+  [ "$shard" = train/a.tar ]
+  [ "$(tail -c +$((offset + 1)) out/train/a.tar | head -c 13)" = a2.latent.npy ]
+  [ "$output" = "$(vfm-pack --plan --tokens 100 out)" ]
+  [ "$output" != "$(vfm-pack --plan --tokens 100 --seed 1 out)" ]
+  [ "$(vfm-pack --plan --patch 1,1,1 --tokens 1000 out | tail -1 | cut -f3)" = "packs 1" ]
+  vfm-pack --plan --tokens 100 out | head -1 >/dev/null
+  run --separate-stderr vfm-pack --plan --tokens 40 out
+  [ "$status" -eq 2 ]
+  [ -z "$output" ]
+  [[ "$stderr" == *"a pack of 40 takes 1 to 40"* ]]
+  run --separate-stderr vfm-pack --plan --split val out
+  [ "$status" -eq 2 ]
+  run --separate-stderr vfm-pack --plan .
+  [ "$status" -eq 2 ]
+  [[ "$stderr" == *"'.' is not a folder of latents"* ]]
+  run --separate-stderr vfm-pack --plan
+  [ "$status" -eq 2 ]
+}
+
+@test "the report shows originals and decoded latents" {
+  make_shard a a1=test.mp4 a2=red.mp4 a3=pic.png
+  pack -o out --report page.html a.tar >/dev/null
+  [ "$(grep -o 'data:image/png' page.html | wc -l)" -eq 3 ]
+  grep -q 'PSNR' page.html
+  run grep -E '(src|href)="http' page.html
+  [ "$status" -eq 1 ]
+}
+
+@test "a full disk and a closed pipe end it, and it goes on from there" {
+  make_shard a a1=test.mp4 a2=red.mp4
+  pack -o whole a.tar >/dev/null
+  run --separate-stderr bash -c 'vfm-pack --size 64 -o out a.tar >/dev/full'
+  [ "$status" -eq 1 ]
+  [ ! -e out/latents.json ]
+  pack -o out a.tar >/dev/null
+  [ "$(tree_hash whole)" = "$(tree_hash out)" ]
+  mkdir small
+  mount -t tmpfs -o size=16k tmpfs small 2>/dev/null || skip "cannot mount"
+  run --separate-stderr pack -o small/out a.tar
+  umount small
+  [ "$status" -eq 1 ]
+  [[ "$stderr" == *"No space left"* ]]
+}
+
+@test "exit status 2 before any work" {
+  make_shard a a1=test.mp4
+  for bad in '--size 4' '--frames 0' '--fps 0' '--fps 1/0' '--fps ten' '--crop left' '--tokenizer vae' '--channels 0' \
+    '--channels 1537' '--time-factor 3' '--space-factor 5' '--tokens 10' '-j x' '--plan' '--plan --patch 1,2' '--nonsense'; do
+    # shellcheck disable=SC2086
+    run --separate-stderr vfm-pack -o out $bad a.tar
+    [ "$status" -eq 2 ] || { echo "$bad: $status"; false; }
+    [ -z "$output" ]
+    [ ! -e out ]
+  done
+  run --separate-stderr vfm-pack a.tar
+  [ "$status" -eq 2 ]
+  [[ "$stderr" == *"no output folder"* ]]
+  run --separate-stderr vfm-pack -o a.tar a.tar
+  [ "$status" -ne 0 ]
+}
