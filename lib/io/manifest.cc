@@ -22,12 +22,21 @@ std::string_view trim(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(blanks) - begin + 1);
 }
 
+/// A tar, compressed or not.
+bool is_tar_name(std::string_view path) {
+  const std::string name = base_name(path);
+  for (const std::string_view end :
+       {".tar", ".tgz", ".tar.gz", ".tar.zst", ".tar.bz2", ".tar.xz", ".tar.lz4"})
+    if (name.size() > end.size() && name.ends_with(end)) return true;
+  return false;
+}
+
 Record bare_path(std::string_view path, std::string_view where) {
   for (const char c : path)
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
       fail("{} is neither a JSON object nor a path", where);
   Record record;
-  record.kind = extension(path) == "tar" ? "shard" : "video";
+  record.kind = is_tar_name(path) ? "shard" : "video";
   record.json = {{"kind", record.kind}, {"path", std::string(path)}};
   record.where = where;
   return record;
@@ -44,8 +53,7 @@ Record parse_record(std::string_view line, std::string_view where) {
   line = trim(line);
   if (line.empty()) fail("{} is empty", where);
   if (line.front() != '{') {
-    if (line.front() == '[' || line.front() == '"')
-      fail("{} is JSON but not an object", where);
+    if (line.front() == '[' || line.front() == '"') fail("{} is JSON but not an object", where);
     return bare_path(line, where);
   }
   Record record;
@@ -131,7 +139,8 @@ ErrorLog::~ErrorLog() = default;
 
 void ErrorLog::add(const std::string& input, const std::string& message, const Json& extra) {
   Json record = {{"tool", tool_}, {"input", input}, {"error", message}};
-  for (const auto& [name, value] : extra.items()) record[name] = value;
+  for (const auto& [name, value] : extra.items())
+    record[name] = value;
   {
     const std::lock_guard lock(mutex_);
     lines_.push_back(dump_json(record) + "\n");
@@ -156,7 +165,8 @@ void ErrorLog::finish() {
     return;
   }
   std::string text;
-  for (const std::string& line : lines_) text += line;
+  for (const std::string& line : lines_)
+    text += line;
   update_file(path_, text);
 }
 

@@ -18,7 +18,7 @@
 namespace vfm::io {
 
 /// One line of a manifest. A bare path or URL becomes {"kind": K, "path": P}, K by its extension:
-/// "shard" for .tar, else "video".
+/// "shard" for .tar, .tar.gz and the like, else "video".
 struct Record {
   std::string kind;   ///< "video", "shard", "checkpoint", "clip", ...
   Json json;          ///< the whole object, unknown keys included, in their order

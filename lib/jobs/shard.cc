@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jobs/shard.h"
 
-#include <algorithm>
+#include <filesystem>
+#include <optional>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -74,6 +75,7 @@ long run_shard(const ShardOptions& options, Slots& slots, Progress& progress) {
   write_duplicates(options, plan);
   const std::vector<Json> records = write_shards(scan, plan, options, slots, progress);
   const Json summary = write_dataset_files(options, scan, plan, records);
+  std::filesystem::remove_all(unpack_folder(options.output));
   if (!options.report.empty()) write_shard_report(options.report, scan, plan, summary);
   errors.finish();
   log_info("{} samples in {} shards; {} filtered out, {} duplicates, {} errors",

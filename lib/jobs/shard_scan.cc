@@ -22,7 +22,9 @@
 namespace vfm::jobs {
 namespace {
 
-shard::IndexedReader open_tar(const std::string& path) {
+/// Opens a tar for reading out of order: by its index, by one that is made by walking over it, or
+/// unpacked to `scratch` first.
+shard::IndexedReader open_tar(const std::string& path, const std::string& scratch) {
   if (io::file_exists(shard::energon_index_path(path))) {
     try {
       return shard::IndexedReader(path);
@@ -32,6 +34,10 @@ shard::IndexedReader open_tar(const std::string& path) {
       log_warning("{}; reading the tar without it", error.what());
     }
   }
+  if (io::extension(path) != "tar") {
+    io::make_directories(io::dir_name(scratch));
+    if (shard::unpack(path, scratch)) return {scratch, shard::scan_offsets(scratch)};
+  }
   return {path, shard::scan_offsets(path)};
 }
 
@@ -39,7 +45,7 @@ shard::IndexedReader open_tar(const std::string& path) {
 /// is that, one read a sample does; else a table of its keys is made.
 class Column {
  public:
-  explicit Column(const std::string& path) : reader_(open_tar(path)) {}
+  Column(const std::string& path, const std::string& scratch) : reader_(open_tar(path, scratch)) {}
 
   const shard::IndexedReader& reader() const { return reader_; }
   std::uint32_t row() const { return row_; }
@@ -154,9 +160,13 @@ class ShardScanner {
   ShardScanner(const ShardOptions& options, const io::Record& record) : options_(options) {
     if (!options.where.empty()) where_.emplace(options.where);
     scanned_.shard = true;
-    scanned_.input.tars = io::column_tars(record);
-    for (const std::string& tar : scanned_.input.tars)
-      columns_.emplace_back(tar);
+    scanned_.input.name = record.path();
+    for (const std::string& tar : io::column_tars(record)) {
+      // One name for each line of the input and tar: two lines may name the same.
+      const std::string name = hash_hex(record.where + "\n" + tar) + ".tar";
+      columns_.emplace_back(tar, io::join_path(unpack_folder(options.output), name));
+      scanned_.input.tars.push_back(columns_.back().reader().path());
+    }
   }
 
   Scanned run() {
@@ -168,7 +178,7 @@ class ShardScanner {
       } catch (const Stopped&) {
         throw;
       } catch (const Error& error) {
-        scanned_.errors.emplace_back(scanned_.input.tars.front(), error.what());
+        scanned_.errors.emplace_back(scanned_.input.name, error.what());
       }
     }
     for (const Column& column : columns_)
@@ -240,7 +250,7 @@ class Gatherer {
         scan_.shards[item.shard].tars.front(),
         fmt::format("key '{}' comes twice with different contents, first in '{}'; keep one, or "
                     "give new keys with --rekey",
-                    item.key, scan_.shards[first.shard].tars.front()));
+                    item.key, scan_.shards[first.shard].name));
   }
 
   Scan& scan_;
@@ -278,6 +288,10 @@ Scanned scan_line(const ShardOptions& options, Line& line) {
 }
 
 }  // namespace
+
+std::string unpack_folder(const std::string& output) {
+  return io::join_path(output, ".unpacked");
+}
 
 Scan scan_shards(const ShardOptions& options, Slots& slots, Progress& progress,
                  io::ErrorLog& errors) {

@@ -17,7 +17,8 @@ namespace vfm::jobs {
 
 /// An input shard: its columns' tars with their indexes, the first column first.
 struct InputShard {
-  std::vector<std::string> tars;
+  std::string name;               ///< for messages
+  std::vector<std::string> tars;  ///< plain ones: unpacked where they were compressed
   std::vector<std::vector<std::uint64_t>> offsets;
 };
 
@@ -46,6 +47,9 @@ struct Scan {
   std::set<std::string> fields;  ///< of all samples' JSON, filtered ones too
   std::uint64_t read = 0, filtered = 0;
 };
+
+/// Where compressed tars are unpacked, so that samples can be read out of order.
+std::string unpack_folder(const std::string& output);
 
 /// Reads all shards that `options.inputs` name. Records of other kinds, samples that cannot be
 /// joined or read, and keys that come twice with different contents go to `errors`. Throws

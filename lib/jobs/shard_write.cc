@@ -96,7 +96,7 @@ Json ShardWriter::write(const PlannedShard& planned) const {
       if (options_.rekey) rekey(sample);
       if (sample.key != item.key)
         fail("'{}' changed while it was read; run the command again",
-             scan_.shards[item.shard].tars.front());
+             scan_.shards[item.shard].name);
       add_place(sample.meta, planned);
       const std::string json = dump_json(sample.meta);
       shard::SampleView view{sample.key, sample.members};

@@ -83,6 +83,10 @@ class IndexedReader {
 /// archive, and on a compressed one, whose samples can only be read in order.
 std::vector<std::uint64_t> scan_offsets(const std::string& path);
 
+/// Writes what is in the compressed tar at `path` to `out`, atomically. False, and nothing written,
+/// if it is not compressed. Throws Error.
+bool unpack(const std::string& path, const std::string& out);
+
 /// Every sample of the tar at `path`, by index where a fitting one is beside it, else by scanning.
 /// Throws Error as the readers do, and whatever `use` throws.
 void for_each_sample(const std::string& path, const std::function<void(Sample&)>& use);

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/stop.h"
+#include "io/atomic_file.h"
 #include "io/file.h"
 #include "shard/reader.h"
 #include "shard/writer.h"
@@ -21,17 +22,24 @@ constexpr std::size_t kChunk = std::size_t{1} << 18;
 struct FreeArchive {
   void operator()(archive* a) const { archive_read_free(a); }
 };
+using Archive = std::unique_ptr<archive, FreeArchive>;
+
+/// Reads what these five compress. Not filter_all: that one starts programs for the formats it
+/// cannot read itself.
+Archive new_archive(const std::string& name) {
+  Archive made(archive_read_new());
+  if (!made) fail("cannot read '{}': out of memory", name);
+  for (auto* support : {archive_read_support_filter_gzip, archive_read_support_filter_bzip2,
+                        archive_read_support_filter_xz, archive_read_support_filter_zstd,
+                        archive_read_support_filter_lz4})
+    support(made.get());
+  return made;
+}
 
 }  // namespace
 
 struct StreamReader::State {
-  explicit State(std::string file_name) : name(std::move(file_name)), tar(archive_read_new()) {
-    if (!tar) fail("cannot read '{}': out of memory", name);
-    // Not filter_all: that one starts programs for the formats it cannot read itself.
-    for (auto* support : {archive_read_support_filter_gzip, archive_read_support_filter_bzip2,
-                          archive_read_support_filter_xz, archive_read_support_filter_zstd,
-                          archive_read_support_filter_lz4})
-      support(tar.get());
+  explicit State(std::string file_name) : name(std::move(file_name)), tar(new_archive(name)) {
     archive_read_support_format_tar(tar.get());
   }
 
@@ -49,7 +57,7 @@ struct StreamReader::State {
 
   std::string name;
   io::File file;
-  std::unique_ptr<archive, FreeArchive> tar;
+  Archive tar;
   // The member after the last one of the sample that was handed out.
   std::string key, extension;
   bool pending = false, ended = false;
@@ -120,6 +128,32 @@ bool StreamReader::next(Sample& sample) {
     }
   } while (s.key == sample.key && !sample.find(s.extension));
   s.pending = true;
+  return true;
+}
+
+bool unpack(const std::string& path, const std::string& out) {
+  const io::File file = io::File::open_read(path);
+  const Archive in = new_archive(path);
+  archive_read_support_format_raw(in.get());
+  archive_read_support_format_empty(in.get());
+  const auto damaged = [&] {
+    fail("'{}' cannot be unpacked: {}", path, archive_error_string(in.get()));
+  };
+  if (archive_read_open_fd(in.get(), file.fd(), kChunk) != ARCHIVE_OK) damaged();
+  archive_entry* entry = nullptr;
+  const int found = archive_read_next_header(in.get(), &entry);
+  if (found != ARCHIVE_EOF && found < ARCHIVE_WARN) damaged();
+  if (archive_filter_code(in.get(), 0) == ARCHIVE_FILTER_NONE) return false;
+  io::AtomicFile target(out);
+  std::vector<char> buffer(std::size_t{1} << 20);
+  while (found != ARCHIVE_EOF) {
+    check_stop();
+    const la_ssize_t got = archive_read_data(in.get(), buffer.data(), buffer.size());
+    if (got < 0) damaged();
+    if (got == 0) break;
+    target.write(buffer.data(), static_cast<std::size_t>(got));
+  }
+  target.commit();
   return true;
 }
 
