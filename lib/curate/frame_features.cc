@@ -79,16 +79,19 @@ float correlation_distance(const std::array<float, kBins>& a, const std::array<f
 struct Moments {
   double va, vb, covariance;  // sums over cells, about the means
 };
-template <std::size_t kCells>
-Moments moments(const std::array<std::uint8_t, kCells>& a,
-                const std::array<std::uint8_t, kCells>& b) {
+Moments moments(const std::uint8_t* a, const std::uint8_t* b, int side, const ActiveArea& area,
+                int shrink) {
   std::uint32_t sa = 0, sb = 0, saa = 0, sbb = 0, sab = 0;  // at most 4096 * 255^2 < 2^32
-  for (std::size_t i = 0; i < kCells; ++i) {
-    const std::uint32_t x = a[i], y = b[i];
-    sa += x, sb += y, saa += x * x, sbb += y * y, sab += x * y;
+  for (int y = area.top / shrink; y < area.bottom / shrink; ++y) {
+    for (int i = y * side + area.left / shrink; i < y * side + area.right / shrink; ++i) {
+      const std::uint32_t p = a[i], q = b[i];
+      sa += p, sb += q, saa += p * p, sbb += q * q, sab += p * q;
+    }
   }
-  const double ma = static_cast<double>(sa) / kCells;
-  return {saa - ma * sa, sbb - static_cast<double>(sb) * sb / kCells, sab - ma * sb};
+  const double n =
+      static_cast<double>(area.right - area.left) * (area.bottom - area.top) / (shrink * shrink);
+  const double ma = sa / n;
+  return {saa - ma * sa, sbb - sb / n * sb, sab - ma * sb};
 }
 
 template <std::size_t kCells>
@@ -111,7 +114,10 @@ void complete_features(FrameFeatures& out) {
   to_hsv(out.picture, out);
   count_histograms(out);
   out.luma = luma_statistics(out.picture);
-  out.deviation = colour_deviation(out.picture);
+  out.area = active_area(out.picture);
+  out.black = out.area == ActiveArea{} && out.luma.dark == 1;
+  out.deviation = colour_deviation(out.picture, out.area);
+  out.whole_deviation = colour_deviation(out.picture);
 }
 
 float content_difference(const FrameFeatures& a, const FrameFeatures& b) {
@@ -131,13 +137,18 @@ float histogram_difference(const FrameFeatures& a, const FrameFeatures& b) {
                   correlation_distance(a.chroma_histogram, b.chroma_histogram));
 }
 
-float structure_difference(const SmallPicture& a, const SmallPicture& b, float noise) {
-  const Moments y = moments(a.y, b.y), u = moments(a.u, b.u), v = moments(a.v, b.v);
-  const double scale = static_cast<double>(kLumaCells) / kChromaCells;
-  const double floor = static_cast<double>(noise) * noise * kLumaCells;
-  const double va = y.va + scale * (u.va + v.va) + floor;
-  const double vb = y.vb + scale * (u.vb + v.vb) + floor;
-  const double covariance = y.covariance + scale * (u.covariance + v.covariance) + floor;
+float structure_difference(const FrameFeatures& a, const FrameFeatures& b, float noise) {
+  const ActiveArea area = a.black ? b.area : b.black ? a.area : join(a.area, b.area);
+  const SmallPicture &p = a.picture, &q = b.picture;
+  const Moments y = moments(p.y.data(), q.y.data(), kLumaSide, area, 1);
+  const Moments u = moments(p.u.data(), q.u.data(), kChromaSide, area, 2);
+  const Moments v = moments(p.v.data(), q.v.data(), kChromaSide, area, 2);
+  // A chroma cell is four luma cells large.
+  const double floor =
+      static_cast<double>(noise) * noise * (area.right - area.left) * (area.bottom - area.top);
+  const double va = y.va + 4 * (u.va + v.va) + floor;
+  const double vb = y.vb + 4 * (u.vb + v.vb) + floor;
+  const double covariance = y.covariance + 4 * (u.covariance + v.covariance) + floor;
   return static_cast<float>(1 - covariance / std::sqrt(va * vb));
 }
 

@@ -25,7 +25,10 @@ struct FrameFeatures {
   alignas(32) std::array<float, kLumaBins> luma_histogram;
   alignas(32) std::array<float, kChromaBins * kChromaBins> chroma_histogram;
   LumaStatistics luma;
-  float deviation = 0;  ///< colour_deviation
+  ActiveArea area;  ///< of a black picture the whole one, `black` says so
+  bool black = false;
+  float deviation = 0;        ///< colour_deviation of the area
+  float whole_deviation = 0;  ///< colour_deviation of the whole picture
 };
 
 void compute_features(const media::Frame& frame, FrameFeatures& out);
@@ -40,10 +43,10 @@ float content_difference(const FrameFeatures& a, const FrameFeatures& b);
 /// 1 - Pearson correlation of the histograms, the larger of luma and chroma: 0 same, 1 unrelated.
 float histogram_difference(const FrameFeatures& a, const FrameFeatures& b);
 
-/// 1 - normalised covariance of the cells of both pictures (luma and chroma): 0 the same structure
-/// whatever the brightness and contrast, 1 unrelated, up to 2 for inverted. `noise` is a standard
-/// deviation (grey levels) below which structure does not count.
-float structure_difference(const SmallPicture& a, const SmallPicture& b, float noise = 2);
+/// 1 - normalised covariance of the cells of both pictures (luma and chroma) within their joint
+/// area: 0 the same structure whatever the brightness and contrast, 1 unrelated, up to 2 for
+/// inverted. `noise` is a standard deviation (grey levels) below which structure does not count.
+float structure_difference(const FrameFeatures& a, const FrameFeatures& b, float noise = 2);
 
 /// Mean absolute difference of all cells, luma plus chroma, in grey levels.
 float plain_difference(const SmallPicture& a, const SmallPicture& b);

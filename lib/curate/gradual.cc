@@ -13,8 +13,8 @@ constexpr int kAfter = 3;      // frames behind a window that must be there to j
 constexpr int kRamp = 12;      // frames over which a fade must show
 constexpr int kShortRun = 12;  // a run of one colour this short is no shot of its own
 constexpr float kUniform = 4;  // colour_deviation (grey levels) of a frame of one colour
-constexpr float kLeastQuality =
-    0.36f;                        // of a dissolve: 1 is a clean one between still, unrelated shots
+// Of a dissolve; 1 is a clean one between still, unrelated shots.
+constexpr float kLeastQuality = 0.25f;
 constexpr float kStructured = 6;  // root mean square of an end that a dissolve can have
 
 /// The mixture of two pictures nearest to a third, by least squares.
@@ -42,32 +42,40 @@ float GradualDetector::correlation(const Tiny& a, const Tiny& b) {
   return dot(a, b) / std::sqrt(std::max(a.energy * b.energy, 1e-3f));
 }
 
-void GradualDetector::push(const FrameFeatures& f, float residual) {
+void GradualDetector::push(const FrameFeatures& f, const MotionField& motion) {
   Tiny& tiny = at(frames_);
-  tiny.residual = residual;
-  // Means of 4 x 4 cells; chroma twice, so that each plane weighs the same by area.
-  const auto shrink = [](const std::uint8_t* cells, int side, float scale, float* out) {
-    const int n = side / 4;
+  tiny.residual = motion.residual;
+  tiny.picture = f.picture;
+  // Means of 4 x 4 cells; chroma twice, so that each plane weighs the same by area. Black bars are
+  // left out: zero, like the mean.
+  const auto shrink = [&](const std::uint8_t* cells, int side, float scale, float* out) {
+    const int n = side / 4, part = kLumaSide / n;
     float mean = 0;
+    int inside = 0;
+    const auto is_inside = [&](int x, int y) {
+      return x * part >= f.area.left - 2 && (x + 1) * part <= f.area.right + 2 &&
+             y * part >= f.area.top - 2 && (y + 1) * part <= f.area.bottom + 2;
+    };
     for (int y = 0; y < n; ++y) {
       for (int x = 0; x < n; ++x) {
         int sum = 0;
         for (int i = 0; i < 4; ++i)
-          for (int j = 0; j < 4; ++j)
-            sum += cells[(4 * y + i) * side + 4 * x + j];
+          for (int k = 0; k < 4; ++k)
+            sum += cells[(4 * y + i) * side + 4 * x + k];
         out[y * n + x] = scale / 16 * static_cast<float>(sum);
-        mean += out[y * n + x];
+        if (is_inside(x, y)) mean += out[y * n + x], ++inside;
       }
     }
-    mean /= static_cast<float>(n * n);
-    for (int i = 0; i < n * n; ++i)
-      out[i] -= mean;
+    mean /= static_cast<float>(std::max(inside, 1));
+    for (int y = 0; y < n; ++y)
+      for (int x = 0; x < n; ++x)
+        out[y * n + x] = is_inside(x, y) ? out[y * n + x] - mean : 0;
   };
   shrink(f.picture.y.data(), kLumaSide, 1, tiny.cells.data());
   shrink(f.picture.u.data(), kChromaSide, 2, tiny.cells.data() + 256);
   shrink(f.picture.v.data(), kChromaSide, 2, tiny.cells.data() + 320);
   tiny.energy = dot(tiny, tiny);
-  tiny.uniform = f.deviation < kUniform;
+  tiny.uniform = f.whole_deviation < kUniform;
   const std::int64_t now = frames_++;
   search_dissolves(now);
   follow_uniform_runs(now);
@@ -77,18 +85,46 @@ bool GradualDetector::uniform(std::int64_t index) const {
   return at(index).uniform;
 }
 
-/// How much changes within the window that motion does not explain, beyond what changes so before
-/// and after it: in mixing everything, in a pan little. Grey levels a cell, summed over the window.
-float GradualDetector::unexplained(std::int64_t a, std::int64_t b) const {
-  float inside = 0, outside = 0;
-  int beyond = 0;
+/// Mean absolute difference, luma plus chroma, in grey levels a cell.
+float GradualDetector::change(const Tiny& a, const Tiny& b) {
+  float luma = 0, chroma = 0;
+  for (int i = 0; i < 256; ++i)
+    luma += std::abs(a.cells[i] - b.cells[i]);
+  for (int i = 256; i < kCells; ++i)
+    chroma += std::abs(a.cells[i] - b.cells[i]);
+  return luma / 256 + chroma / 128;
+}
+
+/// Whether motion from frame to frame explains how the picture at a became the one at b.
+bool GradualDetector::moves(std::int64_t a, std::int64_t b) const {
+  float residual = 0;
   for (std::int64_t i = a + 1; i <= b; ++i)
-    inside += at(i).residual;
-  for (std::int64_t i = std::max<std::int64_t>(1, a - kAfter); i <= a; ++i, ++beyond)
-    outside += at(i).residual;
-  for (std::int64_t i = b + 1; i <= std::min(b + kAfter, frames_ - 1); ++i, ++beyond)
-    outside += at(i).residual;
-  return inside - outside * static_cast<float>(b - a) / static_cast<float>(std::max(beyond, 1));
+    residual += at(i).residual;
+  return residual < 0.8f * change(at(a), at(b));
+}
+
+/// Of the cells that differ between a and b, the share that stands at about `alpha` of the way in
+/// the frame `middle`: nearly all in a mixture; few where things move or one picture wipes over the
+/// other, as each cell then shows either.
+float GradualDetector::between(std::int64_t a, std::int64_t middle, std::int64_t b,
+                               float alpha) const {
+  int changed = 0, halfway = 0;
+  const auto count = [&](const auto& first, const auto& now, const auto& last, int least) {
+    for (std::size_t i = 0; i < first.size(); ++i) {
+      const int way = int{last[i]} - int{first[i]};
+      if (std::abs(way) < least) continue;
+      const float gone = static_cast<float>(int{now[i]} - int{first[i]}) / static_cast<float>(way);
+      ++changed;
+      halfway += std::abs(gone - alpha) <= 0.3f;
+    }
+  };
+  const SmallPicture &p = at(a).picture, &q = at(middle).picture, &r = at(b).picture;
+  count(p.y, q.y, r.y, 24);
+  count(p.u, q.u, r.u, 16);
+  count(p.v, q.v, r.v, 16);
+  // Where little changes, a small thing moves.
+  const int least = (kLumaCells + 2 * kChromaCells) / 16;
+  return changed > least ? static_cast<float>(halfway) / static_cast<float>(changed) : 0;
 }
 
 /// Outside the window the pictures must go on as its ends, or the change is part of something
@@ -123,6 +159,7 @@ std::optional<GradualDetector::Candidate> GradualDetector::judge_window(std::int
         a + (static_cast<std::int64_t>(length) * i + samples / 2) / (samples + 1);
     const float x = static_cast<float>(frame - a) / static_cast<float>(length);
     const Tiny& p = at(frame);
+    if (p.uniform) return std::nullopt;  // follow_uniform_runs knows better
     const Mixture w = fit(aa, bb, ab, dot(p, first), dot(p, last), p.energy);
     const float sum = w.a + w.b;
     if (w.a < -0.15f || w.b < -0.15f || sum > 1.25f) return std::nullopt;
@@ -142,9 +179,17 @@ std::optional<GradualDetector::Candidate> GradualDetector::judge_window(std::int
   if (bend > (soft ? 0.35f : 0.25f) || explained < (soft ? 0.8f : 0.5f) || dipped < 0.55f ||
       (empties && dipped < 1.35f))
     return std::nullopt;
-  const float quality =
+  float quality =
       (1 - std::max(related, 0.f)) * explained * std::min(dipped, 1.f) * (1 - 1.5f * bend);
-  if (quality < kLeastQuality * strictness_ || !ends_hold(a, b)) return std::nullopt;
+  const float least = kLeastQuality * strictness_;
+  if (quality < least || !ends_hold(a, b) || moves(a, b)) return std::nullopt;
+  const std::int64_t middle = (a + b) / 2;
+  const Tiny& p = at(middle);
+  const Mixture w = fit(aa, bb, ab, dot(p, first), dot(p, last), p.energy);
+  const float mixed =
+      between(a, middle, b, std::clamp(w.b / std::max(w.a + w.b, 0.1f), 0.2f, 0.8f));
+  quality *= std::min(1.f, mixed / 0.8f);
+  if (quality < least || mixed < 0.4f) return std::nullopt;
   Candidate c{a, b, quality, {}};
   c.change.fade = empties;
   c.change.soft = soft;

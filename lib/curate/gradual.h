@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "curate/frame_features.h"
+#include "curate/motion.h"
 
 namespace vfm::curate {
 
@@ -41,8 +42,8 @@ class GradualDetector {
  public:
   /// `strictness` scales how well a dissolve must fit: 1 normal, more finds fewer.
   explicit GradualDetector(double strictness = 1) : strictness_(static_cast<float>(strictness)) {}
-  /// `residual`: what motion from the frame before does not explain (MotionField::residual).
-  void push(const FrameFeatures& features, float residual);
+  /// `motion`: from the frame before.
+  void push(const FrameFeatures& features, const MotionField& motion);
   void finish();
   /// Changes found since the last call, in no particular order.
   std::vector<GradualChange> take();
@@ -56,7 +57,8 @@ class GradualDetector {
   struct Tiny {
     alignas(32) std::array<float, kCells> cells;  // without the planes' means
     float energy = 0;                             // sum of squares
-    float residual = 0;
+    float residual = 0;                           // of MotionField
+    SmallPicture picture;
     bool uniform = false;
   };
   struct Candidate {
@@ -73,7 +75,9 @@ class GradualDetector {
   static float dot(const Tiny& a, const Tiny& b);
   static float correlation(const Tiny& a, const Tiny& b);
   std::optional<Candidate> judge_window(std::int64_t a, std::int64_t b) const;
-  float unexplained(std::int64_t a, std::int64_t b) const;
+  static float change(const Tiny& a, const Tiny& b);
+  bool moves(std::int64_t a, std::int64_t b) const;
+  float between(std::int64_t a, std::int64_t middle, std::int64_t b, float alpha) const;
   bool ends_hold(std::int64_t a, std::int64_t b) const;
   void search_dissolves(std::int64_t now);
   void follow_uniform_runs(std::int64_t now);

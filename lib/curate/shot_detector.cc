@@ -17,10 +17,15 @@ constexpr float kSame = 0.35f;  // structure_difference below which two pictures
 /// What one pair of frames loses: half for structure, half for what motion cannot explain of the
 /// cells, relative to the pictures' contrast. Both are capped, so that a flash to white is no
 /// better than a cut.
+/// A change that leaves the structure whole is one of light, however large; two flat pictures have
+/// none.
 float combined_score(float structure, float residual, const FrameFeatures& a,
                      const FrameFeatures& b) {
+  constexpr float kFlat = 6, kWhole = 0.15f;
   const float contrast = 0.5f * (a.deviation + b.deviation) + 2;
-  return 0.5f * std::min(structure, 1.2f) + 0.5f * std::min(residual / contrast, 1.5f);
+  const float score = 0.5f * std::min(structure, 1.2f) + 0.5f * std::min(residual / contrast, 1.5f);
+  const bool flat = a.deviation < kFlat && b.deviation < kFlat;
+  return flat ? score : score * std::min(1.f, structure / kWhole);
 }
 
 }  // namespace
@@ -68,7 +73,7 @@ void ShotDetector::push(const FrameFeatures& features) {
     score.residual = motion_.residual;
     // Nearly the same picture: the rest is about zero, and most frames of most videos are so.
     if (motion_.difference > 1.5f) {
-      score.structure = structure_difference(before.picture, features.picture);
+      score.structure = structure_difference(before, features);
       score.content = content_difference(before, features);
       score.histogram = histogram_difference(before, features);
     }
@@ -77,7 +82,7 @@ void ShotDetector::push(const FrameFeatures& features) {
   for (; judged_ + kReturn <= now; ++judged_)
     judge_cut(judged_);
   if (options_.gradual) {
-    gradual_.push(features, score.residual);
+    gradual_.push(features, motion_);
     collect_gradual();
   }
   merge(frames_ - kShotLag);
@@ -117,31 +122,31 @@ float ShotDetector::spike(std::int64_t f) const {
   return here.combined - 0.6f * most;
 }
 
-/// Whether what frame f - 1 shows is back soon after: a flash, a glitch, something that flew past.
-bool ShotDetector::comes_back(std::int64_t f) const {
-  const FrameFeatures& before = ring_[slot(f - 1)];
-  const float away = plain_difference(before.picture, ring_[slot(f)].picture);
-  for (std::int64_t i = f + 1; i <= std::min(f + kReturn, frames_ - 1); ++i) {
-    const FrameFeatures& after = ring_[slot(i)];
-    if (plain_difference(before.picture, after.picture) < 0.5f * away &&
-        structure_difference(before.picture, after.picture) < kSame)
-      return true;
+/// Whether frames i < f <= k show one scene, and f interrupts it: what they show differs less than
+/// half as much as the pictures on either side of f.
+bool ShotDetector::same_around(std::int64_t i, std::int64_t f, std::int64_t k) const {
+  if (i < 0 || k >= frames_) return false;
+  const FrameFeatures &before = ring_[slot(i)], &after = ring_[slot(k)];
+  const float away = plain_difference(ring_[slot(f - 1)].picture, ring_[slot(f)].picture);
+  return plain_difference(before.picture, after.picture) < 0.5f * away &&
+         structure_difference(before, after) < kSame;
+}
+
+/// Whether frame f begins or ends a flash, a glitch, something that flew past: the scene before it
+/// is back soon, or the scene after it was there shortly before.
+bool ShotDetector::interrupts(std::int64_t f) const {
+  for (int n = 1; n <= kReturn; ++n) {
+    if (same_around(f - 1, f, f + n)) return true;
+    for (int later = 0; later < 3; ++later)
+      if (same_around(f - 1 - n, f, f + later)) return true;
   }
   return false;
 }
 
 void ShotDetector::judge_cut(std::int64_t f) {
   const float score = spike(f);
-  if (score < threshold_ || f < quiet_until_) return;
-  if (scores_[slot(f)].difference < 4) return;
-  if (comes_back(f)) {
-    // The way back is no cut either.
-    const FrameFeatures& before = ring_[slot(f - 1)];
-    for (std::int64_t i = f + 1; i <= std::min(f + kReturn, frames_ - 1); ++i)
-      if (structure_difference(before.picture, ring_[slot(i)].picture) < kSame)
-        quiet_until_ = i + 1;
-    return;
-  }
+  if (score < threshold_ || scores_[slot(f)].difference < 4) return;
+  if (interrupts(f)) return;
   cuts_.push_back({ChangeType::cut, f, f, f, score});
 }
 
@@ -152,19 +157,25 @@ void ShotDetector::collect_gradual() {
             [](const GradualChange& a, const GradualChange& b) { return a.end < b.end; });
 }
 
-/// Whether the scene before a short change is the scene after it: an interruption. Of a fade, frames a
-/// little away are compared, where there is something to see.
+/// Whether the scene before a short change is the scene after it. Of a fade, frames a little away
+/// are compared, where there is something to see.
 bool ShotDetector::interrupts(const GradualChange& g) const {
-  const int away = g.fade ? kReturn - 2 : 0;
-  const std::int64_t before = g.end - 1 - away, after = std::min(g.begin + away, frames_ - 1);
-  if (before < 0 || g.begin - g.end > kReturn || before <= frames_ - kRing) return false;
-  return structure_difference(ring_[slot(before)].picture, ring_[slot(after)].picture) < kSame;
+  if (g.begin - g.end > kReturn) return false;
+  for (int away = g.fade ? 2 : 0; away <= (g.fade ? kReturn : 0); ++away) {
+    const std::int64_t before = g.end - 1 - away, after = std::min(g.begin + away, frames_ - 1);
+    if (before < 0 || before <= frames_ - kRing) return false;
+    if (structure_difference(ring_[slot(before)], ring_[slot(after)]) < kSame) return true;
+  }
+  return false;
 }
 
 /// Gives out what begins before frame `until`. Where a gradual change holds cuts, one of the two is
 /// a misreading: a strong cut cannot be part of a mixture, a weak one can.
 void ShotDetector::merge(std::int64_t until) {
   while (true) {
+    // What a fade into one colour does at its end is no cut.
+    if (const auto fade = gradual_.open_fade())
+      std::erase_if(cuts_, [&](const ShotChange& c) { return c.frame >= *fade - 1; });
     const bool have_cut = !cuts_.empty() && cuts_.front().frame < until;
     const bool have_change = !changes_.empty() && changes_.front().end < until;
     if (!have_cut && !have_change) return;
@@ -176,6 +187,11 @@ void ShotDetector::merge(std::int64_t until) {
     }
     const GradualChange g = changes_.front();
     changes_.erase(changes_.begin());
+    if (!g.uniform &&
+        std::any_of(changes_.begin(), changes_.end(), [&](const GradualChange& other) {
+          return other.uniform && other.end <= g.begin;
+        }))
+      continue;  // a dim reading of the fade that follows
     const auto inside = [&](const ShotChange& c) {
       return c.frame >= g.end - 1 && c.frame <= g.begin + 1;
     };
@@ -183,8 +199,8 @@ void ShotDetector::merge(std::int64_t until) {
         !g.uniform && std::any_of(cuts_.begin(), cuts_.end(), [&](const ShotChange& c) {
           return inside(c) && (g.soft || c.score >= 1.5 * threshold_);
         });
-    // A second reading of what was given out already is dropped too. Not so a run of one colour: its
-    // frames have to go somewhere.
+    // A second reading of what was given out already is dropped too. Not so a run of one colour:
+    // its frames have to go somewhere.
     const bool again = g.end < last_begin_;
     if (cut_tells_better || (again && (!g.uniform || g.begin <= last_begin_))) continue;
     std::erase_if(cuts_, inside);

@@ -47,7 +47,7 @@ struct ShotChange {
   std::int64_t begin = 0;  ///< first frame of the shot after
   std::int64_t frame = 0;  ///< where people say the new shot begins: cut: `begin`; fade: the first
                            ///< frame that shows it; dissolve: the first frame that shows more of it
-  float score = 0;  ///< cut: the detector's; else 0..1
+  float score = 0;         ///< cut: the detector's; else 0..1
 };
 
 /// Numbers of two neighbouring frames, for whoever explains or tunes.
@@ -83,7 +83,8 @@ class ShotDetector {
   static constexpr int kRing = 32;
   static std::size_t slot(std::int64_t i) { return static_cast<std::size_t>(i & (kRing - 1)); }
   float spike(std::int64_t frame) const;
-  bool comes_back(std::int64_t frame) const;
+  bool same_around(std::int64_t before, std::int64_t frame, std::int64_t after) const;
+  bool interrupts(std::int64_t frame) const;
   void judge_cut(std::int64_t frame);
   bool interrupts(const GradualChange& change) const;
   void collect_gradual();
@@ -96,7 +97,7 @@ class ShotDetector {
   MotionEstimator estimator_;
   MotionField motion_;
   GradualDetector gradual_;
-  std::int64_t frames_ = 0, judged_ = 1, quiet_until_ = 0, last_begin_ = 0;
+  std::int64_t frames_ = 0, judged_ = 1, last_begin_ = 0;
   bool finished_ = false;
   std::vector<ShotChange> cuts_;        // spikes, not yet given out
   std::vector<GradualChange> changes_;  // gradual, not yet given out

@@ -114,13 +114,17 @@ void sample_rgb(const media::Frame& f, SmallPicture& out) {
   }
 }
 
-/// Sum of squared distances of n cells from their mean.
-template <std::size_t kCells>
-double squared_deviation(const std::array<std::uint8_t, kCells>& cells) {
+/// Variance of the cells of a plane `shrink` times smaller than luma within `area`.
+double variance(const std::uint8_t* cells, int side, const ActiveArea& area, int shrink) {
   std::uint32_t sum = 0, squares = 0;  // at most 4096 * 255^2 < 2^32
-  for (const std::uint8_t c : cells)
-    sum += c, squares += std::uint32_t{c} * c;
-  return static_cast<double>(squares) - static_cast<double>(sum) * sum / kCells;
+  for (int y = area.top / shrink; y < area.bottom / shrink; ++y) {
+    const std::uint8_t* row = cells + y * side;
+    for (int x = area.left / shrink; x < area.right / shrink; ++x)
+      sum += row[x], squares += std::uint32_t{row[x]} * row[x];
+  }
+  const double n =
+      static_cast<double>(area.right - area.left) * (area.bottom - area.top) / (shrink * shrink);
+  return std::max(0.0, squares / n - (sum / n) * (sum / n));
 }
 
 }  // namespace
@@ -158,15 +162,47 @@ LumaStatistics luma_statistics(const SmallPicture& p, int dark) {
     sum += y, below += y < dark ? 1u : 0u;
   LumaStatistics s;
   s.mean = static_cast<float>(sum) / kLumaCells;
-  s.deviation = static_cast<float>(std::sqrt(std::max(0.0, squared_deviation(p.y) / kLumaCells)));
+  s.deviation = static_cast<float>(std::sqrt(variance(p.y.data(), kLumaSide, {}, 1)));
   s.dark = static_cast<float>(below) / kLumaCells;
   return s;
 }
 
-float colour_deviation(const SmallPicture& p) {
-  const double luma = squared_deviation(p.y) / kLumaCells;
-  const double chroma = (squared_deviation(p.u) + squared_deviation(p.v)) / kChromaCells;
-  return static_cast<float>(std::sqrt(std::max(0.0, luma + chroma)));
+ActiveArea active_area(const SmallPicture& p) {
+  constexpr int kBlack = 12;  // luma of the lightest cell of a bar
+  std::array<std::uint8_t, kLumaSide> rows{}, columns{};
+  for (int y = 0; y < kLumaSide; ++y) {
+    const std::uint8_t* row = p.y.data() + y * kLumaSide;
+    std::uint8_t lightest = 0;
+    for (int x = 0; x < kLumaSide; ++x) {
+      lightest = std::max(lightest, row[x]);
+      columns[x] = std::max(columns[x], row[x]);
+    }
+    rows[y] = lightest;
+  }
+  const auto light = [](std::uint8_t value) { return value > kBlack; };
+  const auto first_row = std::find_if(rows.begin(), rows.end(), light);
+  if (first_row == rows.end()) return {};
+  const auto last_row = std::find_if(rows.rbegin(), rows.rend(), light);
+  const auto first_column = std::find_if(columns.begin(), columns.end(), light);
+  const auto last_column = std::find_if(columns.rbegin(), columns.rend(), light);
+  const auto even_up = [](auto n) { return (static_cast<int>(n) + 1) / 2 * 2; };
+  const ActiveArea area{static_cast<int>(first_column - columns.begin()) / 2 * 2,
+                        static_cast<int>(first_row - rows.begin()) / 2 * 2,
+                        even_up(columns.rend() - last_column), even_up(rows.rend() - last_row)};
+  // A few lights in the dark are no picture with bars.
+  const int cells = (area.right - area.left) * (area.bottom - area.top);
+  return cells < kLumaCells / 4 ? ActiveArea{} : area;
+}
+
+ActiveArea join(const ActiveArea& a, const ActiveArea& b) {
+  return {std::min(a.left, b.left), std::min(a.top, b.top), std::max(a.right, b.right),
+          std::max(a.bottom, b.bottom)};
+}
+
+float colour_deviation(const SmallPicture& p, const ActiveArea& area) {
+  return static_cast<float>(std::sqrt(variance(p.y.data(), kLumaSide, area, 1) +
+                                      variance(p.u.data(), kChromaSide, area, 2) +
+                                      variance(p.v.data(), kChromaSide, area, 2)));
 }
 
 }  // namespace vfm::curate

@@ -40,8 +40,19 @@ struct LumaStatistics {
 };
 LumaStatistics luma_statistics(const SmallPicture& picture, int dark = 24);
 
-/// Root mean square distance of the cells from their plane's mean colour (luma and both chroma
-/// variances added): 0 for a picture of one colour.
-float colour_deviation(const SmallPicture& picture);
+/// The part of a picture inside black bars (letterbox, pillarbox), in luma cells, even numbers; the
+/// whole picture if it is black all over. Bars would make all shots of a film alike.
+struct ActiveArea {
+  int left = 0, top = 0, right = kLumaSide, bottom = kLumaSide;  // half open
+
+  friend bool operator==(const ActiveArea&, const ActiveArea&) = default;
+};
+ActiveArea active_area(const SmallPicture& picture);
+/// The smallest area that holds both.
+ActiveArea join(const ActiveArea& a, const ActiveArea& b);
+
+/// Root mean square distance of the cells of `area` from their plane's mean colour (luma and both
+/// chroma variances added): 0 for a picture of one colour.
+float colour_deviation(const SmallPicture& picture, const ActiveArea& area = {});
 
 }  // namespace vfm::curate

@@ -27,6 +27,6 @@ SceneLook scene_look(const SmallPicture& picture);
 float look_similarity(const SceneLook& a, const SceneLook& b);
 
 /// Above this two shots are joined.
-inline constexpr double kStitchThreshold = 0.85;
+inline constexpr double kStitchThreshold = 0.6;
 
 }  // namespace vfm::curate
