@@ -59,6 +59,10 @@ void AudioCanvas::open_encoder() {
   codec->bit_rate = static_cast<std::int64_t>(kBitRatePerChannel) * layout_.nb_channels;
   codec->time_base = {1, rate_};
   codec->flags |= AV_CODEC_FLAG_BITEXACT | AV_CODEC_FLAG_GLOBAL_HEADER;
+  // The default coder ("twoloop") lets single packets of pure tones jump by 3 dB; this one does
+  // not, is faster, and has the better signal to noise ratio from 96 kbit/s a channel on, 0.4 dB
+  // less at 64.
+  av_opt_set(codec->priv_data, "aac_coder", "fast", 0);
   if (avcodec_open2(codec.get(), &aac(), nullptr) >= 0) encoder_ = std::move(codec);
 }
 

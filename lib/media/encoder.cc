@@ -46,6 +46,7 @@ Encoder::Encoder(const EncodeOptions& options) : state_(std::make_unique<State>(
   if (options.time_base.num <= 0 || options.time_base.den <= 0)
     fail_usage("cannot encode with time base {}/{}", options.time_base.num, options.time_base.den);
   if (options.threads < 1) fail_usage("cannot encode with {} threads", options.threads);
+  if (options.gop < 0) fail_usage("cannot encode with a key frame every {} frames", options.gop);
   s.name = options.encoder.empty() ? default_encoder() : options.encoder;
   s.kind = &encoder_kind(s.name);
   check_encoder(*s.kind, options.preset);
@@ -73,7 +74,9 @@ int Encoder::coded_height() const {
 // that can fail, and SVT-AV1 cannot be closed before it has a frame.
 AvFramePtr Encoder::State::open(const Frame& first) {
   Frame like;  // what every frame is brought to; no planes
-  like.layout = kind->any_layout ? first.layout : PixelLayout::yuv420;
+  // A mov cannot say whether the gray of ffv1 is full range, and readers disagree.
+  const bool keep = kind->any_layout && first.layout != PixelLayout::gray;
+  like.layout = keep ? first.layout : PixelLayout::yuv420;
   like.width = options.width;
   like.height = options.height;
   like.color = first.color;

@@ -19,7 +19,7 @@ namespace vfm::media {
 /// Quality is x264's CRF scale, 0 best to 51 worst, 18 hardly visible. How each encoder gets it:
 ///   libx264 crf; h264_nvenc vbr with cq; libopenh264 quality mode, qmin = qmax; libx265 crf *
 ///   28/23; libsvtav1 crf * 35/23; libvpx-vp9 crf * 31/23 (both at most 63); mpeg4 qscale
-///   2^(1+(q-18)/6) in 1..31; ffv1 lossless, ignored.
+///   2^(1+(q-18)/6) in 1..31; ffv1 lossless (in a mov: mp4 has no name for it), ignored.
 struct EncodeOptions {
   std::string encoder;  ///< FFmpeg's name; empty: default_encoder()
   int quality = 18;     ///< 0..51, see above

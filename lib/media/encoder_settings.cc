@@ -24,7 +24,7 @@ constexpr EncoderKind kKinds[] = {
     {"libsvtav1", "preset", "8", true, true, false, false, true},
     {"libvpx-vp9", "cpu-used", "4", false, true, false, false, false},
     {"mpeg4", nullptr, nullptr, false, false, false, true, false},
-    {"ffv1", nullptr, nullptr, false, true, true, false, false},
+    {"ffv1", nullptr, nullptr, false, false, true, false, false},
 };
 
 std::string list_available() {
@@ -32,6 +32,14 @@ std::string list_available() {
   for (const std::string& name : available_encoders())
     text += (text.empty() ? "" : ", ") + name;
   return text.empty() ? "none" : text;
+}
+
+// x264 and x265 answer an unknown preset on stderr: it must not reach them.
+bool is_x26x_preset(const std::string& preset) {
+  for (const char* name : {"ultrafast", "superfast", "veryfast", "faster", "fast", "medium", "slow",
+                           "slower", "veryslow", "placebo"})
+    if (preset == name) return true;
+  return false;
 }
 
 // SVT-AV1 writes to stderr unless its environment says no; it offers nothing else.
@@ -151,6 +159,10 @@ void check_encoder(const EncoderKind& kind, const std::string& preset) {
     std::string answer;
     if (!preset.empty() && !kind.preset_option) {
       answer = fmt::format("encoder '{}' has no presets", kind.name);
+    } else if (!preset.empty() && std::strncmp(kind.name, "libx26", 6) == 0 &&
+               !is_x26x_preset(preset)) {
+      answer = fmt::format("encoder '{}' has no preset '{}' (ultrafast ... medium ... placebo)",
+                           kind.name, preset);
     } else if (!kind.unclosable) {
       EncodeOptions options;
       options.preset = preset;

@@ -14,7 +14,7 @@ struct EncoderKind {
   const char* default_preset;
   bool even_size;   ///< 4:2:0 needs an even width and height
   bool full_range;  ///< can say that luma is 0..255
-  bool any_layout;  ///< keeps the layout of the frames
+  bool any_layout;  ///< keeps the layout of the frames, except gray
   bool own_clock;   ///< cannot take any time base: gets frame numbers instead of times
   bool unclosable;  ///< hangs when closed before the end of its first clip: no trial opening
 };

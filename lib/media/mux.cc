@@ -183,7 +183,7 @@ std::string mux_mp4(const MuxStream& video, const MuxStream* audio) {
   if (audio) add_stream(raw, *audio);
 
   AVDictionary* options = nullptr;
-  av_dict_set(&options, "movflags", "+faststart", 0);
+  av_dict_set(&options, "movflags", "+faststart+write_colr", 0);
   // Edit lists count in the movie's clock: with the default of 1 ms the last frame would be cut
   // short.
   av_dict_set_int(&options, "movie_timescale", track_clock(video.time_base), 0);

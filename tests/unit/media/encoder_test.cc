@@ -1,42 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "media/encoder.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
-#include <cmath>
 #include <vector>
 
 #include "base/error.h"
 #include "media/decoder.h"
+#include "media_files.h"
+#include "test_picture.h"
 
 namespace {
 
 using namespace vfm;
 using namespace vfm::media;
-
-// A smooth picture that moves with `t`, so that frames differ and codecs keep it well.
-RgbImage picture(int width, int height, int t) {
-  RgbImage image{width, height, {}};
-  image.pixels.resize(static_cast<std::size_t>(3 * width * height));
-  for (int y = 0; y < height; ++y)
-    for (int x = 0; x < width; ++x) {
-      std::uint8_t* p = &image.pixels[static_cast<std::size_t>(3 * (y * width + x))];
-      p[0] = static_cast<std::uint8_t>(128 + 90 * std::sin(0.1 * (x + 2 * t)));
-      p[1] = static_cast<std::uint8_t>(128 + 90 * std::sin(0.07 * (y + t)));
-      p[2] = static_cast<std::uint8_t>(128 + 60 * std::sin(0.05 * (x + y)));
-    }
-  return image;
-}
-
-double psnr(const RgbImage& a, const RgbImage& b) {
-  REQUIRE(a.pixels.size() == b.pixels.size());
-  double sum = 0;
-  for (std::size_t i = 0; i < a.pixels.size(); ++i) {
-    const double d = static_cast<double>(a.pixels[i]) - b.pixels[i];
-    sum += d * d;
-  }
-  const double mse = sum / static_cast<double>(a.pixels.size());
-  return mse == 0 ? 99 : 10 * std::log10(255 * 255 / mse);
-}
 
 EncodeOptions options_for(const std::string& encoder, int width, int height) {
   EncodeOptions o;
@@ -58,7 +35,7 @@ TEST_CASE("encoder round trip keeps frames, times and pictures") {
     DYNAMIC_SECTION(name) {
       Encoder encoder(options_for(name, 96, 64));
       for (std::size_t i = 0; i < times.size(); ++i) {
-        Frame frame = to_frame(picture(96, 64, static_cast<int>(i)));
+        Frame frame = to_frame(test_picture(96, 64, static_cast<int>(i)));
         frame.pts = times[i];
         frame.duration = 55;
         encoder.add(frame);
@@ -78,11 +55,211 @@ TEST_CASE("encoder round trip keeps frames, times and pictures") {
         CHECK(static_cast<double>(frame.duration) * unit == Approx(static_cast<double>(gap)));
         RgbImage back;
         scaler.to_rgb(frame, {}, back);
-        CHECK(psnr(back, picture(96, 64, static_cast<int>(n))) > 28);
+        CHECK(psnr(back, test_picture(96, 64, static_cast<int>(n))) > 28);
         ++n;
       }
       CHECK(n == times.size());
       CHECK(decoder.corrupt() == 0);
     }
   }
+}
+
+namespace {
+
+struct Clip {
+  StreamInfo info;
+  std::vector<Frame> frames;
+};
+
+Clip decode(const std::string& mp4) {
+  Decoder decoder(mp4, "clip");
+  Clip clip{decoder.info(), {}};
+  for (Frame frame; decoder.next(frame);)
+    clip.frames.push_back(frame);
+  CHECK(decoder.corrupt() == 0);
+  return clip;
+}
+
+RgbImage rgb(const Frame& frame) {
+  RgbImage image;
+  Scaler().to_rgb(frame, {}, image);
+  return image;
+}
+
+std::string encode(const EncodeOptions& options, int frames = 5) {
+  Encoder encoder(options);
+  for (int i = 0; i < frames; ++i)
+    encoder.add(test_picture(options.width, options.height, i), 40 * i);
+  return encoder.finish();
+}
+
+}  // namespace
+
+TEST_CASE("the same frames give the same bytes") {
+  for (const std::string& name : available_encoders()) {
+    if (name == "h264_nvenc") continue;
+    CAPTURE(name);
+    CHECK(encode(options_for(name, 96, 64)) == encode(options_for(name, 96, 64)));
+  }
+}
+
+TEST_CASE("what the encoder wrote is what ffprobe reads") {
+  NEED_FFMPEG();
+  EncodeOptions options = options_for("libx264", 96, 64);
+  options.sample_aspect = {4, 3};
+  options.rotation = 90;
+  options.gop = 4;
+  const std::string mp4 = encode(options, 20);
+  const std::string file = media_files::path("encoded.mp4");
+  media_files::write(file, mp4);
+  const auto times = media_files::probe_times(file);
+  REQUIRE(times.size() == 20);
+  for (std::size_t i = 0; i < times.size(); ++i)
+    CHECK(times[i] == static_cast<int>(i) * 40 * 16);
+  const std::string facts = media_files::run(
+      "ffprobe -v error -show_entries "
+      "stream=codec_name,has_b_frames,sample_aspect_ratio,color_space,"
+      "color_range,pix_fmt,start_pts,duration_ts:stream_side_data=rotation -of default=nk=0:nw=1 "
+      "'" +
+      file + "'");
+  for (const char* want :
+       {"codec_name=h264", "has_b_frames=0", "sample_aspect_ratio=4:3", "color_space=smpte170m",
+        "color_range=tv", "pix_fmt=yuv420p", "start_pts=0", "duration_ts=12800", "rotation=-90"})
+    CHECK_THAT(facts, Catch::Contains(want));
+  const std::string keys =
+      media_files::run("ffprobe -v error -show_entries packet=flags -of csv=p=0 '" + file + "'");
+  int since = 0;
+  for (std::size_t i = 0; i < keys.size(); i = keys.find('\n', i) + 1) {
+    since = keys[i] == 'K' ? 0 : since + 1;
+    CHECK(since < 4);
+  }
+  // Neither a clock nor a build string is in the file.
+  CHECK(mp4.find("x264 - core") == std::string::npos);
+  CHECK(mp4.find("Lavf") == std::string::npos);
+  CHECK(mp4.find("Lavc") == std::string::npos);
+  const Clip clip = decode(mp4);
+  CHECK(clip.info.rotation == 90);
+  CHECK(clip.info.sample_aspect == Rational{4, 3});
+  CHECK(clip.info.display_width == 64);
+  CHECK(clip.info.display_height == 128);
+}
+
+TEST_CASE("odd sizes are kept, or padded where the codec cannot") {
+  for (const std::string& name : available_encoders()) {
+    if (name == "h264_nvenc") continue;
+    CAPTURE(name);
+    const EncodeOptions options = options_for(name, 97, 65);
+    const Encoder probe(options);
+    const Clip clip = decode(encode(options));
+    CHECK(clip.info.width == probe.coded_width());
+    CHECK(clip.info.height == probe.coded_height());
+    CHECK((probe.coded_width() == 97 || probe.coded_width() == 98));
+    REQUIRE(clip.frames.size() == 5);
+    RgbImage got = rgb(clip.frames[2]);
+    // The picture itself is whole: padding is outside.
+    RgbImage cut{97, 65, {}};
+    for (int y = 0; y < 65; ++y)
+      for (int x = 0; x < 3 * 97; ++x)
+        cut.pixels.push_back(got.pixels[static_cast<std::size_t>(3 * y * got.width + x)]);
+    CHECK(psnr(cut, test_picture(97, 65, 2)) > 28);
+  }
+}
+
+TEST_CASE("every layout and range can be encoded") {
+  const auto layout = GENERATE(PixelLayout::yuv420, PixelLayout::yuv422, PixelLayout::yuv444,
+                               PixelLayout::gray, PixelLayout::rgb24);
+  const bool full = GENERATE(false, true);
+  CAPTURE(static_cast<int>(layout), full);
+  Frame frame = make_frame(layout, 64, 48);
+  for (int p = 0; p < plane_count(layout); ++p)
+    for (int y = 0; y < plane_rows(frame, p); ++y)
+      for (int x = 0; x < plane_row_bytes(frame, p); ++x)
+        writable(frame, p)[y * frame.stride[p] + x] =
+            static_cast<std::uint8_t>(p == 0 ? 60 + x / 2 + y : 100 + 30 * p);
+  if (layout != PixelLayout::rgb24) frame.full_range = full;
+  frame.duration = 40;
+  const RgbImage want = rgb(frame);
+  for (const char* name : {"libx264", "mpeg4", "ffv1"}) {
+    CAPTURE(name);
+    Encoder encoder(options_for(name, 64, 48));
+    encoder.add(frame);
+    const Clip clip = decode(encoder.finish());
+    REQUIRE(clip.frames.size() == 1);
+    CHECK(clip.frames[0].duration * 1000 == 40 * clip.info.time_base.den);
+    CHECK(psnr(rgb(clip.frames[0]), want) > 33);
+    if (std::string(name) == "ffv1" && layout != PixelLayout::gray && !frame.full_range)
+      CHECK(frame_hash(clip.frames[0]) == frame_hash(frame));
+    if (std::string(name) == "ffv1" && layout == PixelLayout::rgb24)
+      CHECK(frame_hash(clip.frames[0]) == frame_hash(frame));
+    if (std::string(name) == "libx264" && layout != PixelLayout::rgb24)
+      CHECK(clip.frames[0].full_range == full);
+  }
+}
+
+TEST_CASE("a stream that changes its resolution becomes one clip") {
+  Encoder encoder(options_for("libx264", 96, 64));
+  encoder.add(test_picture(96, 64), 0);
+  encoder.add(test_picture(192, 128), 40);
+  const Clip clip = decode(encoder.finish());
+  REQUIRE(clip.frames.size() == 2);
+  CHECK(clip.frames[1].width == 96);
+}
+
+TEST_CASE("wrong encoder options are found before any work") {
+  const auto refuses = [](EncodeOptions options, const char* text) {
+    try {
+      Encoder encoder(options);
+      FAIL_CHECK("accepted");
+    } catch (const Error& error) {
+      CHECK(error.kind() == ErrorKind::usage);
+      CHECK_THAT(error.what(), Catch::Contains(text));
+    }
+  };
+  const EncodeOptions good = options_for("libx264", 96, 64);
+  EncodeOptions o = good;
+  o.encoder = "libx267";
+  refuses(o, "unknown encoder 'libx267' (available: libx264");
+  o = good, o.quality = 52;
+  refuses(o, "quality 52 is outside 0..51");
+  o = good, o.preset = "warp";
+  refuses(o, "encoder 'libx264' has no preset 'warp'");
+  o = good, o.encoder = "mpeg4", o.preset = "fast";
+  refuses(o, "encoder 'mpeg4' has no presets");
+  o = good, o.width = 0;
+  refuses(o, "0x64");
+  o = good, o.time_base = {0, 1};
+  refuses(o, "time base 0/1");
+  o = good, o.threads = 0;
+  refuses(o, "0 threads");
+  o = good, o.gop = -1;
+  refuses(o, "-1 frames");
+}
+
+TEST_CASE("wrong use of an encoder is an error") {
+  CHECK_THROWS_WITH(Encoder(options_for("libx264", 64, 48)).finish(), "no frame to encode");
+  Encoder encoder(options_for("libx264", 64, 48));
+  encoder.add(test_picture(64, 48), 40);
+  CHECK_THROWS_WITH(encoder.add(test_picture(64, 48), 40),
+                    "frame at pts 40 does not come after the one before it");
+  CHECK(encoder.finish().size() > 100);
+  CHECK_THROWS_AS(encoder.finish(), Error);
+  CHECK_THROWS_AS(encoder.add(test_picture(64, 48), 80), Error);
+}
+
+TEST_CASE("an abandoned encoder goes quietly") {
+  for (const std::string& name : available_encoders()) {
+    if (name == "h264_nvenc") continue;
+    Encoder unused(options_for(name, 96, 64));
+    Encoder begun(options_for(name, 96, 64));
+    begun.add(test_picture(96, 64), 0);
+  }
+}
+
+TEST_CASE("the default encoder is the first that works") {
+  const std::string name = default_encoder();
+  const auto all = available_encoders();
+  CHECK(std::find(all.begin(), all.end(), name) != all.end());
+  EncodeOptions options = options_for("", 64, 48);
+  CHECK(Encoder(options).encoder_name() == name);
+  if (all.front() == "libx264") CHECK(name == "libx264");
 }

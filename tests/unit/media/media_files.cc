@@ -18,7 +18,7 @@ const char* const kMake = R"sh(
 set -e
 ff() { ffmpeg -v error -nostdin -y "$@"; }
 x264="-c:v libx264 -preset ultrafast -threads 1"
-ff -f lavfi -i testsrc2=s=96x64:r=25:d=2 -f lavfi -i sine=r=48000:d=2 \
+ff -f lavfi -i testsrc2=s=96x64:r=25:d=2 -f lavfi -i "aevalsrc='sin(2*PI*(200*t+300*t*t))/4':s=48000:d=2" \
   -map 0 -map 1 $x264 -bf 2 -g 12 -pix_fmt yuv420p -c:a aac plain.mp4 \
   -map 0 -map 1 $x264 -g 25 -pix_fmt yuv420p -c:a pcm_s16le pcm.mov \
   -map 1 -c:a aac audio.m4a \
