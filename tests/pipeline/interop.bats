@@ -1,0 +1,52 @@
+#!/usr/bin/env bats
+# What others make of our datasets: webdataset from PyPI, Python's tarfile, a strict reader of Energon's
+# metadata. Needs the network once: the packages are kept in the user's cache.
+# SPDX-License-Identifier: Apache-2.0
+
+setup() {
+  load ../cli/helpers
+  setup_tools
+}
+
+# python_with_webdataset: prints the python of a virtual environment that has webdataset, and makes it if needed.
+python_with_webdataset() {
+  local cache="${XDG_CACHE_HOME:-$HOME/.cache}/vfm" venv
+  venv="$cache/webdataset-1.0.2"
+  if ! "$venv/bin/python" -c 'import webdataset, yaml, braceexpand, numpy' 2>/dev/null; then
+    mkdir -p "$cache"
+    rm -rf "$venv"
+    python3 -m venv "$venv" >&2 || return 1
+    timeout 240 "$venv/bin/pip" install --quiet --disable-pip-version-check \
+      webdataset==1.0.2 numpy pyyaml braceexpand >&2 || return 1
+  fi
+  echo "$venv/bin/python"
+}
+
+@test "webdataset, tarfile and Energon's metadata agree about a dataset of vfm-shard" {
+  python=$(python_with_webdataset) || skip "webdataset cannot be installed from PyPI: no network?"
+  make_shots a.mp4
+  make_video b.mp4 3 "mandelbrot=size=96x64:rate=12"
+  quiet_ffmpeg -f lavfi -i testsrc2=size=128x96 -frames:v 1 c.png
+  echo "a caption" >a.txt
+  vfm-clip a.mp4 b.mp4 c.png -o clips | vfm-caption | vfm-embed >embedded.jsonl
+  vfm-shard embedded.jsonl -o dataset --split train=0.6,val=0.4 --shard-size 40KB >/dev/null
+  "$python" "$(dirname "$BATS_TEST_FILENAME")/../data/read_shards.py" dataset >seen
+  cat seen
+  grep -q '^tarfile: ' seen
+  grep -q '^webdataset 1.0.2: ' seen
+  grep -q "'av': " seen && grep -q "'image': 1" seen
+}
+
+@test "a shard that webdataset wrote is read" {
+  python=$(python_with_webdataset) || skip "webdataset cannot be installed from PyPI: no network?"
+  "$python" - <<'EOF'
+import numpy, webdataset
+with webdataset.TarWriter("w.tar") as sink:
+    for i in range(20):
+        sink.write({"__key__": "set/%05d" % i, "mp4": b"video %d" % i, "json": {"n": i, "seconds": i + 1.5},
+                    "emb.npy": numpy.full(4, i, numpy.float32)})
+EOF
+  vfm-shard w.tar --where 'n >= 5' -o d >manifest
+  [ "$(jq -s 'map(.samples) | add' manifest)" = 15 ]
+  "$python" "$(dirname "$BATS_TEST_FILENAME")/../data/read_shards.py" d | grep -q 'webdataset 1.0.2: 15 samples'
+}
