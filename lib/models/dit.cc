@@ -57,11 +57,12 @@ struct Maker {
   }
   // Conditioning is computed in f32: it is small, and sigma must not be rounded.
   Weight& conditioning(std::string name, std::int64_t rows, std::int64_t columns, Init init) {
-    return weights.emplace_back(std::move(name), Shape{rows, columns}, init, seed, DType::f32,
-                                true);
+    return weights.emplace_back(std::vector{std::move(name)}, Shape{rows, columns}, init, seed,
+                                DType::f32, true);
   }
   Weight& table(std::string name, Shape shape, Init init) {
-    return weights.emplace_back(std::move(name), std::move(shape), init, seed, DType::f32, false);
+    return weights.emplace_back(std::vector{std::move(name)}, std::move(shape), init, seed,
+                                DType::f32, false);
   }
 };
 

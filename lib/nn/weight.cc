@@ -42,11 +42,6 @@ void zero_gradients(const ParameterList& parameters) {
     std::memset(parameter->grad.raw(), 0, parameter->grad.bytes());
 }
 
-Weight::Weight(std::string name, Shape shape, Init init, std::uint64_t seed, DType compute,
-               bool decay)
-    : Weight(std::vector<std::string>{std::move(name)}, std::move(shape), init, seed, compute,
-             decay) {}
-
 Weight::Weight(std::vector<std::string> names, Shape each, Init init, std::uint64_t seed,
                DType compute, bool decay)
     : compute_(compute) {

@@ -25,9 +25,8 @@ enum class Init {
 
 class Weight {
  public:
-  /// One tensor under `name`. `compute` is what op() gives: f32, or bf16.
-  Weight(std::string name, Shape shape, Init init, std::uint64_t seed, DType compute, bool decay);
-  /// Matrices of the same shape, one under the other.
+  /// One tensor a name, all of shape `each`, one under the other. `compute` is what op() gives:
+  /// f32, or bf16.
   Weight(std::vector<std::string> names, Shape each, Init init, std::uint64_t seed, DType compute,
          bool decay);
 

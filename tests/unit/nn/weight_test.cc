@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nn/weight.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <numeric>
+
+using namespace vfm;
+using nn::Init;
+using nn::Weight;
+
+TEST_CASE("stacked parameters are one matrix and keep their own names, values and gradients") {
+  Weight weight({"q", "k"}, {2, 3}, Init::xavier, 5, DType::f32, true);
+  REQUIRE(weight.parameters().size() == 2);
+  nn::Parameter& q = weight.parameters()[0];
+  nn::Parameter& k = weight.parameters()[1];
+  CHECK(q.name == "q");
+  CHECK(k.value.shape() == Shape{2, 3});
+  ops::Tape tape;
+  const Tensor both = weight.op(tape);
+  CHECK(both.shape() == Shape{4, 3});
+  k.value.floats()[0] = 42;
+  CHECK(both.floats()[6] == 42);
+  Tensor gradient({4, 3});
+  std::iota(gradient.floats().begin(), gradient.floats().end(), 0.f);
+  tape.accumulate(both, gradient);
+  tape.accumulate(both, gradient);
+  CHECK(q.grad.floats()[5] == 10);
+  CHECK(k.grad.floats()[0] == 12);
+  nn::zero_gradients({&q, &k});
+  CHECK(std::ranges::all_of(k.grad.floats(), [](float v) { return v == 0; }));
+
+  // The name decides, not the company.
+  Weight alone({"k"}, {2, 3}, Init::xavier, 5, DType::f32, false);
+  CHECK(alone.parameters()[0].value.floats()[1] == k.value.floats()[1]);
+  CHECK_FALSE(alone.parameters()[0].decay);
+}
+
+TEST_CASE("the bf16 copy follows the version") {
+  Weight weight({"w"}, {1, 2}, Init::one, 5, DType::bf16, true);
+  ops::Tape tape;
+  CHECK(weight.op(tape).dtype() == DType::bf16);
+  CHECK(weight.op(tape).to(DType::f32).floats()[0] == 1);
+  weight.parameters()[0].value.floats()[0] = 3;
+  ++weight.parameters()[0].version;
+  CHECK(weight.op(tape).to(DType::f32).floats()[0] == 3);
+  // Its gradient is the f32 one of the parameter.
+  Tensor gradient = Tensor::zeros({1, 2});
+  gradient.floats()[1] = 0.1f;
+  tape.accumulate(weight.op(tape), gradient);
+  CHECK(weight.parameters()[0].grad.floats()[1] == 0.1f);
+}
+
+TEST_CASE("initial values have the promised spread") {
+  Weight normal({"n"}, {100, 100}, Init::normal, 1, DType::f32, true);
+  double squares = 0;
+  for (const float v : normal.parameters()[0].value.floats())
+    squares += double{v} * v;
+  CHECK(std::sqrt(squares / 10000) == Approx(0.02).epsilon(0.03));
+  Weight uniform({"u"}, {100, 50}, Init::xavier, 1, DType::f32, true);
+  squares = 0;
+  for (const float v : uniform.parameters()[0].value.floats())
+    squares += double{v} * v;
+  CHECK(std::sqrt(squares / 5000) == Approx(0.2 / std::sqrt(3)).epsilon(0.03));
+}

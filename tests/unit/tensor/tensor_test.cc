@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tensor/tensor.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <numeric>
+#include <thread>
+
+#include "base/error.h"
+#include "tensor/allocator.h"
+
+using namespace vfm;
+
+TEST_CASE("shapes, views and copies") {
+  Tensor a({2, 3, 4});
+  std::iota(a.floats().begin(), a.floats().end(), 0.f);
+  CHECK(a.elements() == 24);
+  CHECK(a.bytes() == 96);
+  CHECK(a.size(-1) == 4);
+  CHECK_THROWS_AS(a.size(3), Error);
+  CHECK(to_string(a.shape()) == "[2, 3, 4]");
+  CHECK(reinterpret_cast<std::uintptr_t>(a.raw()) % 64 == 0);
+
+  const Tensor flat = a.reshape({6, 4});
+  CHECK(flat.id() == a.id());
+  CHECK_THROWS_AS(a.reshape({5, 5}), Error);
+  const Tensor last = flat.rows(4, 6);
+  CHECK(last.shape() == Shape{2, 4});
+  CHECK(last.floats()[0] == 16);
+  last.floats()[0] = -1;
+  CHECK(a.floats()[16] == -1);
+  CHECK_THROWS_AS(flat.rows(5, 7), Error);
+  CHECK_THROWS_AS(flat.rows(3, 2), Error);
+  CHECK(flat.rows(2, 2).elements() == 0);
+
+  const Tensor copy = a.clone();
+  copy.floats()[0] = 7;
+  CHECK(a.floats()[0] == 0);
+  CHECK_FALSE(a.unique());
+  CHECK(copy.unique());
+  CHECK_FALSE(Tensor().defined());
+  CHECK_THROWS_AS(Tensor().floats(), Error);
+  CHECK_THROWS_AS(Tensor({2}, DType::i32).floats(), Error);
+}
+
+TEST_CASE("nonsense sizes are refused") {
+  CHECK_THROWS_AS(Tensor({-1}), Error);
+  CHECK_THROWS_AS(Tensor({std::int64_t{1} << 40, std::int64_t{1} << 40}), Error);
+  const std::vector<float> three(3);
+  CHECK_THROWS_AS(Tensor::from(three, {2}), Error);
+  CHECK(Tensor({0, 5}).elements() == 0);
+  CHECK(Tensor(Shape{}).elements() == 1);
+}
+
+TEST_CASE("a view keeps the storage, a borrowed tensor its owner") {
+  Tensor part;
+  {
+    Tensor whole = Tensor::zeros({4, 4});
+    whole.floats()[15] = 3;
+    part = whole.rows(3, 4);
+  }
+  CHECK(part.floats()[3] == 3);
+  auto owner = std::make_shared<std::vector<float>>(4, 2.f);
+  const std::weak_ptr<std::vector<float>> watch = owner;
+  Tensor borrowed = Tensor::borrow(owner->data(), {2, 2}, DType::f32, owner);
+  owner.reset();
+  CHECK_FALSE(watch.expired());
+  CHECK(borrowed.floats()[3] == 2);
+  borrowed = Tensor();
+  CHECK(watch.expired());
+}
+
+TEST_CASE("bf16 rounds to nearest even") {
+  // Halfway cases: 1 + 2^-8 lies between 1 and 1 + 2^-7; the even mantissa is 1.
+  const std::vector<float> values{1.f, 1.00390625f, 1.01171875f, -2.5f, 3.4e38f, 0.f, 1e-40f};
+  const Tensor low = Tensor::from(values, {7}).to(DType::bf16);
+  const Tensor back = low.to(DType::f32);
+  CHECK(back.floats()[0] == 1.f);
+  CHECK(back.floats()[1] == 1.f);
+  CHECK(back.floats()[2] == 1.015625f);
+  CHECK(back.floats()[3] == -2.5f);
+  CHECK(std::isinf(back.floats()[4]));
+  CHECK(back.floats()[5] == 0.f);
+  CHECK(std::abs(back.floats()[6] - 1e-40f) < 1e-41f);
+  const std::vector<float> nan{std::numeric_limits<float>::quiet_NaN()};
+  CHECK(std::isnan(Tensor::from(nan, {1}).to(DType::bf16).to(DType::f32).floats()[0]));
+  CHECK(low.to(DType::bf16).id() == low.id());
+  CHECK(low.to(DType::f16).to(DType::f32).floats()[3] == -2.5f);
+  CHECK_THROWS_AS(low.to(DType::i32), Error);
+  // Long enough for threads, and equal to the short way.
+  std::vector<float> many(100003);
+  std::iota(many.begin(), many.end(), 0.f);
+  const Tensor all = Tensor::from(many, {100003}).to(DType::bf16).to(DType::f32);
+  CHECK(all.floats()[100002] == 99840.f);
+  CHECK(all.floats()[255] == 255.f);
+}
+
+TEST_CASE("freed memory is used again") {
+  release_cached_memory();
+  const std::size_t before = cpu_memory().current;
+  const void* first = nullptr;
+  {
+    const Tensor a({1000, 1000});
+    first = a.raw();
+    CHECK(cpu_memory().current >= before + 4000000);
+    CHECK(cpu_memory().peak >= cpu_memory().current);
+  }
+  CHECK(cpu_memory().current == before);
+  CHECK(cpu_memory().cached >= 4000000);
+  const Tensor b({1000, 999});  // the same size class
+  CHECK(b.raw() == first);
+  release_cached_memory();
+  CHECK(cpu_memory().cached == 0);
+}
+
+TEST_CASE("size classes waste at most an eighth") {
+  for (std::size_t bytes = 1; bytes < (std::size_t{1} << 33); bytes = bytes * 9 / 8 + 1) {
+    const std::size_t size = block_size(bytes);
+    CHECK(size >= bytes);
+    CHECK(size % 64 == 0);
+    CHECK(size <= std::max(bytes + 64, bytes + bytes / 8 + 64));
+  }
+}
+
+TEST_CASE("tensors may be made and freed on many threads") {
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([t] {
+      for (int i = 1; i < 300; ++i) {
+        const Tensor tensor({i, 7});
+        std::memset(tensor.raw(), t, tensor.bytes());
+      }
+    });
+  for (std::thread& thread : threads)
+    thread.join();
+  SUCCEED();
+}
