@@ -1,7 +1,7 @@
 // The EDM frame around the network, shared by training and generation so that the two cannot drift
 // apart: preconditioning, loss weight, and the scale in which the network sees latents.
 //
-// x0 is a latent in *model units* (LatentScale below: every channel has standard deviation
+// x0 is a latent in *model units* (LatentScale below: channels have standard deviation
 // sigma_data), x = x0 + sigma * noise what the network is asked to clean, F the raw network output:
 //
 //   D(x; sigma) = c_skip x + c_out F(c_in x, c_noise, text)          the estimate of x0
@@ -26,7 +26,7 @@
 
 namespace vfm::models {
 
-/// Standard deviation of a channel of x0, in model units.
+/// Root mean square of the channels' standard deviations in x0, in model units.
 inline constexpr double kSigmaData = 0.5;
 
 /// The four coefficients at one noise level.
@@ -62,6 +62,10 @@ struct LatentScale {
   static LatentScale from_json(const Json& value, std::string_view what);
   Json to_json() const { return {{"mean", mean}, {"std", std}}; }
   std::size_t channels() const { return mean.size(); }
+  /// The scale that whitens by `degree`, 0 to 1: a channel's standard deviation in x0 is proportional
+  /// to its own to the power 1 - degree, and their root mean square stays sigma_data. 1 is this scale
+  /// itself; below 1, channels that hold little of the picture weigh less than those that hold much.
+  LatentScale whitened(double degree) const;
 
   /// `latent` is (C, anything), channels() = C; in place.
   void to_model(std::span<float> latent) const;
@@ -87,6 +91,16 @@ inline LatentScale LatentScale::from_json(const Json& value, std::string_view wh
          scale.std.size());
   for (const double deviation : scale.std)
     if (deviation <= 0) fail("'std' in {} holds {}, must be positive", what, deviation);
+  return scale;
+}
+
+inline LatentScale LatentScale::whitened(double degree) const {
+  if (degree == 1) return *this;
+  double squares = 0;
+  for (const double deviation : std) squares += std::pow(deviation, 2 * (1 - degree));
+  const double root = std::sqrt(squares / static_cast<double>(channels()));
+  LatentScale scale = *this;
+  for (double& deviation : scale.std) deviation = std::pow(deviation, degree) * root;
   return scale;
 }
 

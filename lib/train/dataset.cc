@@ -42,8 +42,8 @@ std::int64_t token_count(const data::Entry& entry, const models::DitConfig& conf
   return data::token_count(entry, {t, h, w});
 }
 
-Dataset::Dataset(const std::string& directory, const std::string& split)
-    : set_(directory, split), scale_(read_scale(set_.info(), directory)) {
+Dataset::Dataset(const std::string& directory, const std::string& split, double whitening)
+    : set_(directory, split), scale_(read_scale(set_.info(), directory).whitened(whitening)) {
   if (set_.entries().empty()) fail_usage("'{}' has no samples in '{}'", directory, split);
 }
 

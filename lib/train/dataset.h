@@ -18,7 +18,8 @@ namespace vfm::train {
 class Dataset {
  public:
   /// Opens `split` of the latents in `directory`. Throws Error{usage} if there are none.
-  Dataset(const std::string& directory, const std::string& split);
+  /// Latents are whitened by degree `whitening` (models::LatentScale::whitened).
+  Dataset(const std::string& directory, const std::string& split, double whitening = 1);
 
   /// Fills what the recipe leaves to the data (channels, text width), and checks that every sample
   /// fits: channels, patch size, position tables, capacity of a pack. Throws Error{usage} naming

@@ -66,7 +66,7 @@ std::string describe(Recipe recipe, const std::string& data, int ranks) {
   models::DitConfig& dit = recipe.model.dit;
   Workload load;
   if (!data.empty()) {
-    const Dataset set(data, "train");
+    const Dataset set(data, "train", recipe.diffusion.whitening);
     set.fit(recipe);
     load = measure(recipe, set);
   } else {

@@ -164,6 +164,7 @@ std::vector<Field> fields_of(Recipe& r) {
       .number("p_std", r.diffusion.p_std, between(0, 20))
       .number("sigma_min", r.diffusion.sigma_min, positive)
       .number("sigma_max", r.diffusion.sigma_max, positive)
+      .number("whitening", r.diffusion.whitening, between(0, 1))
       .number("loss_scale", r.diffusion.loss_scale, positive)
       .number("text_dropout", r.diffusion.text_dropout, between(0, 1))
       .flag("scale_video_noise", r.diffusion.scale_video_noise);

@@ -105,7 +105,7 @@ class Run {
         world_(world),
         manifest_(manifest),
         progress_(progress),
-        data_(options.data, "train") {
+        data_(options.data, "train", recipe_.diffusion.whitening) {
     data_.fit(recipe_);
     if (world.size() > recipe_.data.packs)
       fail_usage("{} ranks have no work with {} packs a step: set 'data.packs' to at least {}",
@@ -234,7 +234,7 @@ void Run::make_validation() {
   if (recipe_.validation.every == 0) return;
   const bool split = io::file_exists(io::join_path(options_.data, "val/index.jsonl"));
   if (split) {
-    held_out_.emplace(options_.data, "val");
+    held_out_.emplace(options_.data, "val", recipe_.diffusion.whitening);
     Recipe fitted = recipe_;
     held_out_->fit(fitted);
   } else if (leader()) {

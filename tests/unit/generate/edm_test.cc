@@ -57,3 +57,19 @@ TEST_CASE("broken statistics are refused", "[edm]") {
   CHECK_THROWS_AS(read(R"({"mean":[0],"std":[0]})"), Error);
   CHECK_THROWS_AS(read(R"({"mean":["0"],"std":[1]})"), Error);
 }
+
+TEST_CASE("partial whitening keeps the root mean square, and the order of the channels", "[edm]") {
+  const LatentScale scale{{0, 0, 0}, {0.32, 0.02, 0.08}};
+  for (const double degree : {0.0, 0.25, 0.5, 1.0}) {
+    const LatentScale part = scale.whitened(degree);
+    double squares = 0;
+    for (std::size_t c = 0; c < 3; ++c) {
+      const double deviation = scale.std[c] / part.std[c] * kSigmaData;  // of x0
+      squares += deviation * deviation;
+      const double first = scale.std[0] / part.std[0] * kSigmaData;
+      CHECK(deviation / first == Approx(std::pow(scale.std[c] / scale.std[0], 1 - degree)));
+    }
+    CHECK(std::sqrt(squares / 3) == Approx(kSigmaData));
+  }
+  CHECK(scale.whitened(1).std == scale.std);
+}
