@@ -1,8 +1,10 @@
 // A folder of latents, as vfm-pack writes it and vfm-train reads it.
 //
 //   DIR/latents.json      {"version":1,"tokenizer":{…},"text_encoder":{…} or null,"channels":C,
-//                          "mean":[C],"std":[C],"splits":{"train":{"samples":N,…},…}}; written last
-//   DIR/train/*.tar       KEY.latent.npy (fp16, C T H W), KEY.text.npy (fp16, tokens x dim), KEY.json
+//                          "mean":[C],"std":[C],"splits":{"train":{"samples":N,…},…}}; written
+//                          last
+//   DIR/train/*.tar       KEY.latent.npy (fp16, C T H W), KEY.text.npy (fp16, tokens x dim),
+//                          KEY.json
 //   DIR/train/index.jsonl one line a sample, in shard order: the length index
 //   DIR/val/...           the same, if there is a validation split
 // The index alone plans packs: no tensor is read for that.
