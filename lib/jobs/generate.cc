@@ -98,6 +98,7 @@ Run::Run(const GenerateJob& job, Progress& progress)
     return;
   }
   encoder_ = job.encoder.empty() ? media::default_encoder() : job.encoder;
+  encode({1, 64, 64, std::vector<std::uint8_t>(3 * 64 * 64)}, 1);  // refuses a wrong encoder now
   io::make_directories(job.output);
   error_log_.emplace(io::join_path(job.output, "errors.jsonl"), "vfm-generate");
 }

@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 load helpers
+bats_require_minimum_version 1.5.0
 
 setup_file() {
   export LC_ALL=C.UTF-8 PATH="${VFM_BIN:?}:$PATH"
