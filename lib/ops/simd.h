@@ -182,8 +182,9 @@ VFM_INLINE float erf_f(float x) {
   p = p * z + 1.128379107e+00f;
   q = q * z + 1.f;
   const float y = a * p / q;
-  const float bounded = y < 1.f ? (y > -1.f ? y : -1.f) : 1.f;
-  return x == x ? bounded : x;
+  const float inside = x > -3.92f ? y : -1.f;
+  const float both = x < 3.92f ? inside : 1.f;  // a NaN lands here
+  return x == x ? both : x;
 }
 
 }  // namespace vfm::ops::VFM_ISA

@@ -98,74 +98,81 @@ void compare(AttentionPack pack, bool self, DType dtype) {
   const Tensor kv = self ? q : noise({keys, 2 * kw}, 2, dtype);
   const std::int64_t at = self ? qw : 0;
   const Tensor dout = noise({queries, qw}, 3, dtype);
-  Tape tape;
-  const Tensor dq = Tensor::zeros(q.shape()), dkv = self ? dq : Tensor::zeros(kv.shape());
-  tape.watch(q, dq);
-  if (!self) tape.watch(kv, dkv);
-  const Tensor out = self ? self_attention(tape, q, pack) : cross_attention(tape, q, kv, pack);
-  const Tensor kept = out.clone();
-  tape.backward(out, dout.clone());
   const Reference r = reference(pack, columns(q, 0, qw), columns(kv, at, at + kw),
                                 columns(kv, at + kw, at + 2 * kw), columns(dout, 0, qw));
   const double tolerance = dtype == DType::f32 ? 3e-6 : 2e-2;
-  CHECK(distance(columns(kept, 0, qw), r.out) < tolerance);
-  CHECK(distance(columns(dq, 0, qw), r.dq) < tolerance);
-  CHECK(distance(columns(dkv, at, at + kw), r.dk) < tolerance);
-  CHECK(distance(columns(dkv, at + kw, at + 2 * kw), r.dv) < tolerance);
+  each_isa(
+      [&] {
+        Tape tape;
+        const Tensor dq = Tensor::zeros(q.shape()), dkv = self ? dq : Tensor::zeros(kv.shape());
+        tape.watch(q, dq);
+        if (!self) tape.watch(kv, dkv);
+        const Tensor out =
+            self ? self_attention(tape, q, pack) : cross_attention(tape, q, kv, pack);
+        const Tensor kept = out.clone();
+        tape.backward(out, dout.clone());
+        CHECK(distance(columns(kept, 0, qw), r.out) < tolerance);
+        CHECK(distance(columns(dq, 0, qw), r.dq) < tolerance);
+        CHECK(distance(columns(dkv, at, at + kw), r.dk) < tolerance);
+        CHECK(distance(columns(dkv, at + kw, at + 2 * kw), r.dv) < tolerance);
+      },
+      true);
 }
 
 }  // namespace
 
 TEST_CASE("attention is the textbook's, forward and back, on every instruction set") {
-  each_isa([] {
-    for (const DType dtype : {DType::f32, DType::bf16}) {
-      INFO(dtype_name(dtype));
-      compare({{48, 48, 1}, {48, 48, 1}, 3, 3, 32, false}, true, dtype);
-      compare({{70, 5, 130}, {70, 5, 130}, 2, 2, 16, false}, true, dtype);
-      compare({{17, 64}, {17, 64}, 2, 1, 12, false}, true, dtype);   // shared keys, odd width
-      compare({{33, 129}, {33, 129}, 4, 2, 40, true}, true, dtype);  // causal
-      compare({{48, 100}, {5, 1}, 2, 2, 32, false}, false, dtype);   // to text
-      compare({{3, 65}, {77, 200}, 2, 2, 64, true}, false, dtype);   // a chunk of queries, causal
-      compare({{40}, {150}, 1, 1, 128, false}, false, dtype);
-    }
-  });
+  for (const DType dtype : {DType::f32, DType::bf16}) {
+    INFO(dtype_name(dtype));
+    compare({{48, 48, 1}, {48, 48, 1}, 3, 3, 32, false}, true, dtype);
+    compare({{70, 5, 130}, {70, 5, 130}, 2, 2, 16, false}, true, dtype);
+    compare({{17, 64}, {17, 64}, 2, 1, 12, false}, true, dtype);   // shared keys, odd width
+    compare({{33, 129}, {33, 129}, 4, 2, 40, true}, true, dtype);  // causal
+    compare({{48, 100}, {5, 1}, 2, 2, 32, false}, false, dtype);   // to text
+    compare({{3, 65}, {77, 200}, 2, 2, 64, true}, false, dtype);   // a chunk of queries, causal
+    compare({{40}, {150}, 1, 1, 128, false}, false, dtype);
+  }
 }
 
 TEST_CASE("attention: a sample without keys gives zero, large scores do not overflow") {
-  each_isa([] {
-    for (const DType dtype : {DType::f32, DType::bf16}) {
-      Tape silent(false);
-      const AttentionPack none{{4, 3}, {0, 2}, 2, 2, 16, false};
-      const Tensor out =
-          cross_attention(silent, noise({7, 32}, 1, dtype), noise({2, 64}, 2, dtype), none)
-              .to(DType::f32);
-      for (std::size_t i = 0; i < 4 * 32; ++i)
-        CHECK(out.floats()[i] == 0);
-      CHECK(out.floats()[4 * 32] != 0);
+  each_isa(
+      [] {
+        for (const DType dtype : {DType::f32, DType::bf16}) {
+          Tape silent(false);
+          const AttentionPack none{{4, 3}, {0, 2}, 2, 2, 16, false};
+          const Tensor out =
+              cross_attention(silent, noise({7, 32}, 1, dtype), noise({2, 64}, 2, dtype), none)
+                  .to(DType::f32);
+          for (std::size_t i = 0; i < 4 * 32; ++i)
+            CHECK(out.floats()[i] == 0);
+          CHECK(out.floats()[4 * 32] != 0);
 
-      Tensor big = noise({20, 48}, 3);
-      for (float& v : big.floats())
-        v *= 200;
-      const Tensor sharp =
-          self_attention(silent, big.to(dtype), {{20}, {20}, 1, 1, 16, false}).to(DType::f32);
-      for (const float v : sharp.floats())
-        CHECK(std::isfinite(v));
-    }
-  });
+          Tensor big = noise({20, 48}, 3);
+          for (float& v : big.floats())
+            v *= 200;
+          const Tensor sharp =
+              self_attention(silent, big.to(dtype), {{20}, {20}, 1, 1, 16, false}).to(DType::f32);
+          for (const float v : sharp.floats())
+            CHECK(std::isfinite(v));
+        }
+      },
+      true);
 }
 
 TEST_CASE("attention lets a NaN through") {
-  each_isa([] {
-    for (const DType dtype : {DType::f32, DType::bf16}) {
-      Tape silent(false);
-      Tensor x = noise({20, 96}, 3);
-      x.floats()[5] = std::numeric_limits<float>::quiet_NaN();
-      const Tensor out =
-          self_attention(silent, x.to(dtype), {{20}, {20}, 1, 1, 32, false}).to(DType::f32);
-      CHECK(std::isnan(out.floats()[0]));
-      CHECK_FALSE(std::isnan(out.floats()[32]));
-    }
-  });
+  each_isa(
+      [] {
+        for (const DType dtype : {DType::f32, DType::bf16}) {
+          Tape silent(false);
+          Tensor x = noise({20, 96}, 3);
+          x.floats()[5] = std::numeric_limits<float>::quiet_NaN();
+          const Tensor out =
+              self_attention(silent, x.to(dtype), {{20}, {20}, 1, 1, 32, false}).to(DType::f32);
+          CHECK(std::isnan(out.floats()[0]));
+          CHECK_FALSE(std::isnan(out.floats()[32]));
+        }
+      },
+      true);
 }
 
 TEST_CASE("attention gives the same bits with any number of threads") {

@@ -81,9 +81,11 @@ inline void check_gradients(const std::vector<Tensor>& leaves,
     }
 }
 
-// Runs `body` under every instruction set that this machine has.
-inline void each_isa(const std::function<void()>& body) {
+// Runs `body` under every instruction set that this machine has. `bf16`: also those that differ
+// only in products of bf16.
+inline void each_isa(const std::function<void()>& body, bool bf16 = false) {
   for (const Isa limit : {Isa::base, Isa::avx2, Isa::avx512, Isa::avx512_bf16, Isa::amx}) {
+    if (limit > Isa::avx512 && !bf16) break;
     limit_isa(limit);
     if (isa() != limit) continue;
     INFO("instruction set " << static_cast<int>(limit));

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/adamw.h"
+
+#include <omp.h>
+
+#include <cstring>
+#include <limits>
+
+#include "ops/check.h"
+#include "ops/sum_squares.h"
+
+using namespace vfm;
+using namespace vfm::ops;
+
+TEST_CASE("AdamW follows its formula, in double, for several steps") {
+  each_isa([] {
+    constexpr std::size_t kCount = 9001;
+    const Tensor value = noise({9001}, 1), m = Tensor::zeros({9001}), v = Tensor::zeros({9001});
+    const Tensor ema = value.clone();
+    std::vector<double> w(value.floats().begin(), value.floats().end()), dm(kCount), dv(kCount),
+        de = w;
+    AdamwStep step;
+    step.learning_rate = 0.01f;
+    step.gradient_scale = 0.5f;
+    step.ema_decay = 0.9f;
+    for (step.step = 1; step.step <= 4; ++step.step) {
+      const Tensor g = noise({9001}, 10 + static_cast<std::uint64_t>(step.step));
+      const std::vector<AdamwSlot> slots{{value.data<float>(), g.data<float>(), m.data<float>(),
+                                          v.data<float>(), ema.data<float>(), 9001, 0.1f}};
+      adamw(slots, step);
+      for (std::size_t i = 0; i < kCount; ++i) {
+        const double gradient = 0.5 * g.floats()[i];
+        dm[i] = 0.9 * dm[i] + 0.1 * gradient;
+        dv[i] = 0.99 * dv[i] + 0.01 * gradient * gradient;
+        const double steps = static_cast<double>(step.step);
+        w[i] =
+            w[i] * (1 - 0.01 * 0.1) - 0.01 * (dm[i] / (1 - std::pow(0.9, steps))) /
+                                          (std::sqrt(dv[i] / (1 - std::pow(0.99, steps))) + 1e-8);
+        de[i] = 0.9 * de[i] + 0.1 * w[i];
+      }
+    }
+    double worst = 0;
+    for (std::size_t i = 0; i < kCount; ++i)
+      worst =
+          std::max({worst, std::abs(w[i] - value.floats()[i]), std::abs(de[i] - ema.floats()[i])});
+    CHECK(worst < 3e-6);
+  });
+}
+
+TEST_CASE("AdamW without an average, and with an empty parameter") {
+  const Tensor w = noise({5}, 1), g = noise({5}, 2), m = Tensor::zeros({5}), v = Tensor::zeros({5});
+  const float before = w.floats()[0];
+  const std::vector<AdamwSlot> slots{
+      {}, {w.data<float>(), g.data<float>(), m.data<float>(), v.data<float>(), nullptr, 5, 0}};
+  adamw(slots, AdamwStep{});
+  // The first step moves every weight by the learning rate, against its gradient.
+  CHECK(w.floats()[0] - before == Approx(g.floats()[0] > 0 ? -1e-3 : 1e-3).epsilon(1e-3));
+}
+
+TEST_CASE("the sum of squares has the same bits on any number of threads, and shows a NaN") {
+  const Tensor a = noise({100000}, 1), b = noise({17}, 2);
+  const std::vector<std::span<const float>> arrays{a.floats(), b.floats(), {}};
+  double expected = 0;
+  for (const auto& array : arrays)
+    for (const float v : array)
+      expected += double{v} * v;
+  const int threads = omp_get_max_threads();
+  std::vector<double> sums;
+  for (const int n : {1, 2, 5}) {
+    omp_set_num_threads(n);
+    sums.push_back(sum_squares(arrays));
+  }
+  omp_set_num_threads(threads);
+  CHECK(sums[0] == Approx(expected).epsilon(1e-12));
+  CHECK((sums[0] == sums[1] && sums[1] == sums[2]));
+  CHECK(sum_squares({}) == 0);
+  a.floats()[99999] = std::numeric_limits<float>::quiet_NaN();
+  CHECK(std::isnan(sum_squares(arrays)));
+}

@@ -1,0 +1,319 @@
+// Each op against its formula in double, and its gradients against slopes, on every instruction
+// set. SPDX-License-Identifier: Apache-2.0
+#include <omp.h>
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "base/error.h"
+#include "ops/add.h"
+#include "ops/check.h"
+#include "ops/gelu.h"
+#include "ops/linear.h"
+#include "ops/modulate.h"
+#include "ops/patchify.h"
+#include "ops/positions.h"
+#include "ops/qk_norm_rope.h"
+#include "ops/rmsnorm.h"
+#include "ops/silu.h"
+
+using namespace vfm;
+using namespace vfm::ops;
+
+namespace {
+
+Tensor integers(const std::vector<std::int32_t>& values) {
+  Tensor t({static_cast<std::int64_t>(values.size())}, DType::i32);
+  std::memcpy(t.raw(), values.data(), t.bytes());
+  return t;
+}
+
+float at(const Tensor& t, std::int64_t i, std::int64_t j) {
+  return t.floats()[static_cast<std::size_t>(i * t.size(1) + j)];
+}
+
+}  // namespace
+
+TEST_CASE("gelu is exact, silu as defined") {
+  each_isa([] {
+    Tape silent(false);
+    std::vector<float> points;
+    for (float x = -12; x <= 12; x += 0.037f)
+      points.push_back(x);
+    const Tensor x = Tensor::from(points, {static_cast<std::int64_t>(points.size()), 1});
+    const Tensor g = gelu(silent, x), s = silu(silent, x);
+    double gelu_error = 0, silu_error = 0;
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      const double v = points[i];
+      gelu_error =
+          std::max(gelu_error, std::abs(g.floats()[i] - 0.5 * v * std::erfc(-v / std::sqrt(2.0))));
+      silu_error = std::max(silu_error, std::abs(s.floats()[i] - v / (1 + std::exp(-v))));
+    }
+    CHECK(gelu_error < 2e-6);
+    CHECK(silu_error < 2e-6);
+    const std::vector<float> edges{1e30f, -1e30f, std::numeric_limits<float>::quiet_NaN(), 0.f,
+                                   std::numeric_limits<float>::infinity()};
+    const Tensor e = gelu(silent, Tensor::from(edges, {5}));
+    CHECK(e.floats()[0] == 1e30f);
+    CHECK(e.floats()[1] == 0.f);
+    CHECK(std::isnan(e.floats()[2]));
+    CHECK(e.floats()[3] == 0.f);
+    CHECK(std::isinf(e.floats()[4]));
+    CHECK(std::isnan(silu(silent, Tensor::from(edges, {5})).floats()[2]));
+    CHECK(distance(gelu(silent, x.to(DType::bf16)), g) < 0.01);
+    const Tensor leaf = noise({7, 19}, 1);
+    check_gradients({leaf}, [&](Tape& t) { return gelu(t, leaf); });
+    check_gradients({leaf}, [&](Tape& t) { return silu(t, leaf); });
+  });
+}
+
+TEST_CASE("linear: values, bias, and gradients that add up in the leaf") {
+  const Tensor x = noise({5, 7}, 1), w = noise({3, 7}, 2), b = noise({3}, 3);
+  Tape silent(false);
+  const Tensor y = linear(silent, x, w, b, DType::f32);
+  for (std::int64_t i = 0; i < 5; ++i)
+    for (std::int64_t j = 0; j < 3; ++j) {
+      double sum = b.floats()[static_cast<std::size_t>(j)];
+      for (std::int64_t k = 0; k < 7; ++k)
+        sum += double{at(x, i, k)} * at(w, j, k);
+      CHECK(at(y, i, j) == Approx(sum).margin(1e-6));
+    }
+  check_gradients({x, w, b}, [&](Tape& t) { return linear(t, x, w, b, DType::f32); });
+  check_gradients({x, w}, [&](Tape& t) { return linear(t, linear(t, x, w), noise({4, 3}, 9)); });
+  CHECK_THROWS_AS(linear(silent, x, noise({3, 6}, 1)), Error);
+  CHECK_THROWS_AS(linear(silent, x, w.to(DType::bf16)), Error);
+  CHECK_THROWS_AS(linear(silent, x, w, noise({4}, 1), DType::f32), Error);
+}
+
+TEST_CASE("linear in bf16 follows f32, whatever the shape") {
+  for (const auto& [n, in, out] :
+       {std::array<std::int64_t, 3>{33, 48, 20}, {1, 16, 64}, {100, 3, 5}}) {
+    const Tensor x = noise({n, in}, 1), w = noise({out, in}, 2), dy = noise({n, out}, 3);
+    const auto full = gradients({x, w}, dy, [&](Tape& t) { return linear(t, x, w); });
+    const Tensor xl = x.to(DType::bf16), wl = w.to(DType::bf16);
+    Tensor y;
+    for (const DType result : {DType::bf16, DType::f32}) {
+      const auto low =
+          gradients({xl, wl}, dy, [&](Tape& t) { return y = linear(t, xl, wl, Tensor(), result); });
+      CHECK(y.dtype() == result);
+      CHECK(distance(low[0], full[0]) < 0.02);
+      CHECK(distance(low[1], full[1]) < 0.02);
+    }
+    Tape silent(false);
+    CHECK(distance(y, linear(silent, x, w)) < 0.02);
+  }
+}
+
+TEST_CASE("add takes leading columns") {
+  const Tensor a = noise({3, 4}, 1), b = noise({3, 6}, 2);
+  Tape silent(false);
+  CHECK(at(add(silent, a, b), 2, 3) == at(a, 2, 3) + at(b, 2, 3));
+  check_gradients({a, b}, [&](Tape& t) { return add(t, a, b); });
+  CHECK_THROWS_AS(add(silent, b, a), Error);
+}
+
+TEST_CASE("modulate: values and all gradients") {
+  each_isa([] {
+    for (const std::int64_t width : {24, 37, 64}) {
+      const Tensor x = noise({150, width}, 1), branch = noise({150, width}, 2),
+                   extra = noise({150, width}, 3);
+      const Tensor gate = noise({3, 3 * width}, 4), modulation = noise({3, 3 * width}, 5);
+      std::vector<std::int32_t> map(150);
+      for (std::size_t i = 0; i < 150; ++i)
+        map[i] = i < 20 ? 2 : (i < 120 ? 0 : static_cast<int>(i % 3));
+      ModulateInput in;
+      in.x = x, in.branch = branch, in.gate = gate, in.gate_column = 2 * width;
+      in.extra = extra, in.modulation = modulation, in.rows = integers(map);
+      Tape silent(false);
+      const auto [stream, normed] = gated_residual_layernorm_modulate(silent, in);
+      double worst = 0;
+      for (std::int64_t t = 0; t < 150; ++t) {
+        const std::int64_t r = map[static_cast<std::size_t>(t)];
+        std::vector<double> v;
+        double mean = 0, variance = 0;
+        for (std::int64_t i = 0; i < width; ++i)
+          v.push_back(at(x, t, i) + double{at(gate, r, 2 * width + i)} * at(branch, t, i) +
+                      at(extra, t, i));
+        for (const double u : v)
+          mean += u / static_cast<double>(width);
+        for (const double u : v)
+          variance += (u - mean) * (u - mean) / static_cast<double>(width);
+        for (std::int64_t i = 0; i < width; ++i) {
+          const double n = (v[static_cast<std::size_t>(i)] - mean) / std::sqrt(variance + 1e-6);
+          const double y = n * (1 + double{at(modulation, r, width + i)}) + at(modulation, r, i);
+          worst = std::max({worst, std::abs(y - at(normed, t, i)),
+                            std::abs(v[static_cast<std::size_t>(i)] - at(stream, t, i))});
+        }
+      }
+      CHECK(worst < 2e-5);
+      // Both results matter, with different weights.
+      check_gradients({x, branch, gate, extra, modulation}, [&](Tape& t) {
+        const auto result = gated_residual_layernorm_modulate(t, in);
+        return add(t, silu(t, result.stream), result.normed);
+      });
+      ModulateInput plain = in;
+      plain.branch = plain.gate = plain.extra = Tensor();
+      check_gradients({x, modulation}, [&](Tape& t) {
+        const auto result = gated_residual_layernorm_modulate(t, plain);
+        return add(t, silu(t, result.stream), result.normed);
+      });
+      ModulateInput low = in;
+      low.branch = branch.to(DType::bf16), low.out = DType::bf16;
+      CHECK(distance(gated_residual_layernorm_modulate(silent, low).normed, normed) < 0.02);
+    }
+  });
+}
+
+TEST_CASE("modulate: one table for gate and modulation, bad rows refused, any number of threads") {
+  const Tensor x = noise({90, 16}, 1), branch = noise({90, 16}, 2), table = noise({2, 48}, 4);
+  ModulateInput in;
+  in.x = x, in.branch = branch, in.gate = table, in.gate_column = 32, in.modulation = table;
+  std::vector<std::int32_t> map(90);
+  for (std::size_t i = 40; i < 90; ++i)
+    map[i] = 1;
+  in.rows = integers(map);
+  const auto run = [&](Tape& t) { return gated_residual_layernorm_modulate(t, in).normed; };
+  check_gradients({x, branch, table}, run);
+  const int threads = omp_get_max_threads();
+  std::vector<std::vector<Tensor>> all;
+  for (const int n : {1, 2, 3}) {
+    omp_set_num_threads(n);
+    all.push_back(gradients({x, branch, table}, noise({90, 16}, 7), run));
+    for (std::size_t i = 0; i < 3; ++i)
+      CHECK(std::memcmp(all.back()[i].raw(), all[0][i].raw(), all[0][i].bytes()) == 0);
+  }
+  omp_set_num_threads(threads);
+  map[3] = 2;
+  in.rows = integers(map);
+  Tape silent(false);
+  CHECK_THROWS_AS(run(silent), Error);
+  map[3] = -1;
+  in.rows = integers(map);
+  CHECK_THROWS_AS(run(silent), Error);
+}
+
+TEST_CASE("queries and keys are normed and turned, values pass") {
+  each_isa([] {
+    for (const int dim : {12, 32, 40}) {
+      const Tensor x = noise({70, 5 * dim}, 1), wq = noise({dim}, 2), wk = noise({dim}, 3);
+      const RotaryAngles angles = rotary_angles({{5, 2, 7, 12.f}}, dim, {1, 1, 1});
+      QkNormRope layout{2, 2, 1, dim, wq, wk, angles.cosines, angles.sines, 1e-5f};
+      Tape silent(false);
+      const Tensor y = qk_norm_rope(silent, x, layout);
+      double worst = 0;
+      for (std::int64_t t = 0; t < 70; ++t)
+        for (std::int64_t h = 0; h < 5; ++h) {
+          double squares = 0;
+          for (std::int64_t i = 0; i < dim; ++i)
+            squares += std::pow(at(x, t, h * dim + i), 2) / dim;
+          const auto normed = [&](std::int64_t i) {
+            return at(x, t, h * dim + i) / std::sqrt(squares + 1e-5) *
+                   (h < 2 ? wq : wk).floats()[static_cast<std::size_t>(i)];
+          };
+          for (std::int64_t i = 0; i < dim / 2; ++i) {
+            const double c = at(angles.cosines, t, i), s = at(angles.sines, t, i);
+            const double first =
+                h == 4 ? at(x, t, h * dim + i) : normed(i) * c - normed(i + dim / 2) * s;
+            const double second =
+                h == 4 ? at(x, t, h * dim + dim / 2 + i) : normed(i + dim / 2) * c + normed(i) * s;
+            worst = std::max({worst, std::abs(first - at(y, t, h * dim + i)),
+                              std::abs(second - at(y, t, h * dim + dim / 2 + i))});
+          }
+        }
+      CHECK(worst < 1e-5);
+      check_gradients({x, wq, wk}, [&](Tape& t) { return silu(t, qk_norm_rope(t, x, layout)); });
+      layout.cosines = layout.sines = Tensor();
+      check_gradients({x, wq, wk}, [&](Tape& t) { return qk_norm_rope(t, x, layout); });
+      CHECK(distance(qk_norm_rope(silent, x.to(DType::bf16), layout),
+                     qk_norm_rope(silent, x, layout)) < 0.02);
+      layout.value_heads = 2;
+      CHECK_THROWS_AS(qk_norm_rope(silent, x, layout), Error);
+    }
+    const Tensor x = noise({4, 24}, 1), w = noise({24}, 2);
+    check_gradients({x, w}, [&](Tape& t) { return rmsnorm(t, x, w, 1e-6f); });
+  });
+}
+
+TEST_CASE("patches: in with the channel slowest, out with the channel fastest") {
+  // Two samples, patch 2 x 2 x 3; latent values are their own index.
+  const std::vector<PatchGrid> grids{{2, 4, 3}, {4, 2, 6}};
+  Tensor latents({2 * (24 + 48)});
+  for (std::size_t i = 0; i < latents.floats().size(); ++i)
+    latents.floats()[i] = static_cast<float>(i);
+  Tape silent(false);
+  const Tensor tokens = patchify(silent, latents, grids, 2, 1, {2, 2, 3}, DType::f32);
+  REQUIRE(tokens.shape() == Shape{2 + 4, 3 * 12});
+  // Sample 0, second token (rows 2 and 3): channel 1, frame 1, row 3, column 2 is (c, pt, ph, pw) =
+  // (1, 1, 1, 2), and lies at (1 * 2 + 1) * 12 + 3 * 3 + 2 of the latents.
+  CHECK(at(tokens, 1, 1 * 12 + 1 * 6 + 1 * 3 + 2) == 47.f);
+  for (std::int64_t t = 0; t < 6; ++t)
+    for (std::int64_t i = 24; i < 36; ++i)
+      CHECK(at(tokens, t, i) == 0);
+  // Last token of sample 1: frame 3, row 1, column 5, channel 0.
+  CHECK(at(tokens, 5, 0 * 12 + 1 * 6 + 1 * 3 + 2) == 48.f + 47.f);
+
+  const Tensor out = noise({6, 24}, 1);
+  const Tensor pixels = unpatchify(silent, out, grids, 2, {2, 2, 3});
+  // Sample 0, channel 1, frame 1, row 3, column 2: token 1, (ph, pw, pt, c) = (1, 2, 1, 1).
+  CHECK(pixels.floats()[47] == at(out, 1, ((1 * 3 + 2) * 2 + 1) * 2 + 1));
+  check_gradients(
+      {latents},
+      [&](Tape& t) {
+        return patchify(t, latents, grids, 2, 1, {2, 2, 3}, DType::f32);
+      },
+      0.05, 1.f);
+  check_gradients({out}, [&](Tape& t) { return unpatchify(t, out, grids, 2, {2, 2, 3}); });
+  CHECK_THROWS_AS(patchify(silent, latents, {{2, 4, 4}}, 2, 1, {2, 2, 3}, DType::f32), Error);
+  CHECK_THROWS_AS(patchify(silent, latents, {{2, 4, 3}}, 2, 1, {2, 2, 3}, DType::f32), Error);
+  CHECK_THROWS_AS(unpatchify(silent, noise({6, 23}, 1), grids, 2, {2, 2, 3}), Error);
+}
+
+TEST_CASE("learned positions are normalised, and their tables learn") {
+  each_isa([] {
+    const Tensor t = noise({3, 20}, 1), h = noise({4, 20}, 2), w = noise({5, 20}, 3);
+    const std::vector<TokenGrid> grids{{2, 4, 3}, {1, 1, 5}, {3, 2, 2}};
+    Tape silent(false);
+    const Tensor e = learned_positions(silent, t, h, w, grids);
+    REQUIRE(e.shape() == Shape{24 + 5 + 12, 20});
+    double norm = 0;
+    for (std::int64_t i = 0; i < 20; ++i)
+      norm += std::pow(at(t, 1, i) + at(h, 2, i) + at(w, 1, i), 2) / 20;
+    CHECK(at(e, 12 + 6 + 1, 7) ==
+          Approx((at(t, 1, 7) + at(h, 2, 7) + at(w, 1, 7)) / (1e-6 + std::sqrt(norm))));
+    check_gradients({t, h, w}, [&](Tape& tape) { return learned_positions(tape, t, h, w, grids); });
+    CHECK_THROWS_AS(learned_positions(silent, t, h, w, {{4, 1, 1}}), Error);
+  });
+  const Tensor zero = Tensor::zeros({2, 8});
+  for (const Tensor& g : gradients({zero}, noise({4, 8}, 1), [&](Tape& tape) {
+         return learned_positions(tape, zero, Tensor::zeros({1, 8}), Tensor::zeros({2, 8}),
+                                  {{2, 1, 2}});
+       }))
+    for (const float v : g.floats())
+      CHECK(std::isfinite(v));
+}
+
+TEST_CASE("rotary angles: axes, NTK scale and frame rate") {
+  const RotaryAngles a = rotary_angles({{3, 2, 4, 12.f}, {2, 1, 1, 0.f}}, 16, {2, 1, 3});
+  REQUIRE(a.cosines.shape() == Shape{26, 8});
+  // Head 16: height and width have 4 dimensions, two angles each; time has 8, four angles.
+  const std::int64_t token = 2 * 8 + 1 * 4 + 3;  // frame 2, row 1, column 3
+  const double theta_t = 10000 * std::pow(2.0, 8.0 / 6), theta_w = 10000 * std::pow(3.0, 4.0 / 2);
+  CHECK(at(a.sines, token, 0) == Approx(std::sin(2 * 24.0 / 12)));
+  CHECK(at(a.sines, token, 3) == Approx(std::sin(2 * 2 * std::pow(theta_t, -6.0 / 8))));
+  CHECK(at(a.cosines, token, 4) == Approx(std::cos(1.0)));
+  CHECK(at(a.cosines, token, 5) == Approx(std::cos(std::pow(10000.0, -0.5))));
+  CHECK(at(a.sines, token, 6) == Approx(std::sin(3.0)));
+  CHECK(at(a.sines, token, 7) == Approx(std::sin(3 * std::pow(theta_w, -0.5))));
+  CHECK(at(a.sines, 25, 0) == Approx(std::sin(1.0)));  // an image's position is the bare index
+  CHECK_THROWS_AS(rotary_angles({{1, 1, 1, 0.f}}, 10, {1, 1, 1}), Error);
+}
+
+TEST_CASE("the sinusoid has its cosines first") {
+  const std::vector<float> times{0.f, -1.5f};
+  const Tensor s = sinusoid(times, 8);
+  CHECK(at(s, 0, 0) == 1);
+  CHECK(at(s, 0, 4) == 0);
+  CHECK(at(s, 1, 0) == Approx(std::cos(-1.5)));
+  CHECK(at(s, 1, 5) == Approx(std::sin(-1.5 * 0.1)));
+}

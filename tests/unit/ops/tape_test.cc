@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/tape.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/error.h"
+#include "ops/add.h"
+#include "ops/check.h"
+#include "ops/gelu.h"
+#include "ops/linear.h"
+#include "ops/silu.h"
+
+using namespace vfm;
+using namespace vfm::ops;
+
+namespace {
+
+Tensor ones(Shape shape) {
+  Tensor t(std::move(shape));
+  std::ranges::fill(t.floats(), 1.f);
+  return t;
+}
+
+}  // namespace
+
+TEST_CASE("a gradient passes through a reshape") {
+  const Tensor x = noise({6, 2}, 1), gradient = Tensor::zeros({6, 2});
+  Tape tape;
+  tape.watch(x, gradient);
+  const Tensor y = silu(tape, x.reshape({3, 4}));
+  CHECK(tape.wants_grad(y.reshape({12})));
+  const Tensor z = silu(tape, y.reshape({2, 6}));
+  tape.backward(z.reshape({12, 1}), ones({12, 1}));
+  CHECK(std::ranges::all_of(gradient.floats(), [](float v) { return v != 0; }));
+}
+
+TEST_CASE("a view of a part is refused, not forgotten") {
+  const Tensor x = noise({4, 2}, 1), gradient = Tensor::zeros({4, 2});
+  Tape tape;
+  tape.watch(x, gradient);
+  CHECK_THROWS_AS(silu(tape, x.rows(0, 2)), Error);  // the same first byte
+  CHECK_THROWS_AS(silu(tape, x.rows(1, 3)), Error);
+  CHECK_THROWS_AS(silu(tape, x.rows(3, 4)), Error);
+  const Tensor whole = noise({8, 2}, 2);
+  Tape second;
+  second.watch(whole.rows(2, 4), Tensor::zeros({2, 2}));
+  CHECK_THROWS_AS(second.wants_grad(whole), Error);
+  CHECK_FALSE(second.wants_grad(whole.rows(0, 2)));
+  CHECK_FALSE(second.wants_grad(whole.rows(4, 8)));
+  CHECK(second.wants_grad(whole.rows(2, 4)));
+}
+
+TEST_CASE("two uses of a tensor add their gradients, which may be shared") {
+  const Tensor x = noise({3, 4}, 1), gradient = Tensor::zeros({3, 4});
+  Tape tape;
+  tape.watch(x, gradient);
+  const Tensor y = silu(tape, x);
+  // d/dy of ((y + y) + y) is 3: add hands the same tensor to both sides.
+  const Tensor z = add(tape, add(tape, y, y), y);
+  tape.backward(z, ones({3, 4}));
+  Tape once;
+  const Tensor single = Tensor::zeros({3, 4});
+  once.watch(x, single);
+  once.backward(silu(once, x), ones({3, 4}));
+  for (std::size_t i = 0; i < 12; ++i)
+    CHECK(gradient.floats()[i] == Approx(3 * single.floats()[i]));
+}
+
+TEST_CASE("the seed of the caller is not written to") {
+  const Tensor x = noise({3, 4}, 1), seed = ones({3, 4});
+  Tape tape;
+  tape.watch(x, Tensor::zeros({3, 4}));
+  tape.backward(gelu(tape, gelu(tape, x)), seed);
+  CHECK(std::ranges::all_of(seed.floats(), [](float v) { return v == 1; }));
+}
+
+TEST_CASE("gradients accumulate in watched leaves over several tapes") {
+  const Tensor x = noise({2, 3}, 1), gradient = Tensor::zeros({2, 3});
+  std::vector<float> first;
+  for (int i = 0; i < 2; ++i) {
+    Tape tape;
+    tape.watch(x, gradient);
+    tape.backward(silu(tape, x), ones({2, 3}));
+    if (i == 0) first.assign(gradient.floats().begin(), gradient.floats().end());
+  }
+  for (std::size_t i = 0; i < 6; ++i)
+    CHECK(gradient.floats()[i] == 2 * first[i]);
+}
+
+TEST_CASE("a tape that does not record keeps nothing") {
+  Tape tape(false);
+  const Tensor x = noise({100, 100}, 1);
+  tape.watch(x, Tensor::zeros({100, 100}));
+  CHECK_FALSE(tape.wants_grad(x));
+  const std::size_t before = cpu_memory().current;
+  for (int i = 0; i < 3; ++i)
+    silu(tape, x);
+  CHECK(cpu_memory().current == before);
+  CHECK_THROWS_AS(tape.backward(x, x), Error);
+}
+
+TEST_CASE("memory that is freed during a tape's life is not mistaken for a known tensor") {
+  const Tensor x = noise({64, 64}, 1), gradient = Tensor::zeros({64, 64});
+  Tape tape;
+  tape.watch(x, gradient);
+  Tensor y = silu(tape, x);
+  const void* address = y.raw();
+  y = silu(tape, y);  // only the tape holds the first result now
+  for (int i = 0; i < 4; ++i) {
+    const Tensor fresh = noise({64, 64}, 2);
+    CHECK(fresh.raw() != address);
+    CHECK_FALSE(tape.wants_grad(fresh));
+    CHECK_FALSE(tape.wants_grad(silu(tape, fresh)));
+  }
+  tape.backward(y, ones({64, 64}));
+  CHECK(gradient.floats()[0] != 0);
+}
+
+TEST_CASE("backward frees what was saved") {
+  const Tensor x = noise({64, 64}, 1), gradient = Tensor::zeros({64, 64});
+  Tape tape;
+  tape.watch(x, gradient);
+  const std::size_t before = cpu_memory().current;
+  {
+    const Tensor y = silu(tape, silu(tape, x));
+    CHECK(cpu_memory().current > before);
+    tape.backward(y, ones({64, 64}));
+  }
+  CHECK(cpu_memory().current == before);
+}
+
+TEST_CASE("a checkpoint gives the same bits, also for what several blocks share") {
+  const Tensor x = noise({5, 8}, 1), shared = noise({5, 8}, 2), w = noise({8, 8}, 3);
+  const auto block = [&](Tape& tape, const Tensor& in) {
+    const Tensor h = gelu(tape, linear(tape, add(tape, in, shared), w));
+    return add(tape, h, shared);
+  };
+  std::vector<std::vector<Tensor>> runs;
+  for (const bool recompute : {false, true}) {
+    runs.push_back(gradients({x, shared, w}, ones({5, 8}), [&](Tape& tape) {
+      Tensor y = x;
+      for (int i = 0; i < 3; ++i) {
+        if (!recompute) {
+          y = block(tape, y);
+          continue;
+        }
+        y = tape.checkpoint({y, shared}, [&block, y](Tape& inner) {
+          return std::vector<Tensor>{block(inner, y)};
+        })[0];
+      }
+      return y;
+    }));
+  }
+  for (std::size_t i = 0; i < 3; ++i)
+    CHECK(std::memcmp(runs[0][i].raw(), runs[1][i].raw(), runs[0][i].bytes()) == 0);
+}
+
+TEST_CASE("misuse is an error") {
+  const Tensor x = noise({2, 3}, 1);
+  Tape tape;
+  CHECK_THROWS_AS(tape.watch(x, Tensor::zeros({2, 2})), Error);
+  CHECK_THROWS_AS(tape.watch(x, Tensor::zeros({2, 3}, DType::bf16)), Error);
+  tape.watch(x, Tensor::zeros({2, 3}));
+  const Tensor y = silu(tape, x);
+  CHECK_THROWS_AS(tape.watch(y, Tensor::zeros({2, 3})), Error);
+  CHECK_THROWS_AS(tape.accumulate(y, Tensor::zeros({7})), Error);
+  CHECK_THROWS_AS(tape.backward(noise({2, 3}, 5), ones({2, 3})), Error);
+}
