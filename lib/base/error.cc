@@ -5,6 +5,8 @@
 
 namespace vfm {
 
-std::string errno_text(int err) { return std::generic_category().message(err); }
+std::string errno_text(int err) {
+  return std::generic_category().message(err);
+}
 
 }  // namespace vfm

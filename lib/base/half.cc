@@ -32,11 +32,13 @@ float half_to_float(std::uint16_t bits) noexcept {
 }
 
 void floats_to_halves(std::span<const float> in, std::span<std::uint16_t> out) noexcept {
-  for (std::size_t i = 0; i < in.size(); ++i) out[i] = float_to_half(in[i]);
+  for (std::size_t i = 0; i < in.size(); ++i)
+    out[i] = float_to_half(in[i]);
 }
 
 void halves_to_floats(std::span<const std::uint16_t> in, std::span<float> out) noexcept {
-  for (std::size_t i = 0; i < in.size(); ++i) out[i] = half_to_float(in[i]);
+  for (std::size_t i = 0; i < in.size(); ++i)
+    out[i] = half_to_float(in[i]);
 }
 
 }  // namespace vfm

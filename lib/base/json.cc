@@ -26,7 +26,8 @@ Json parse_json(std::string_view text, std::string_view what) {
   try {
     return Json::parse(text, watch);
   } catch (const nlohmann::json::parse_error& error) {
-    // The library's text is "[json.exception...] parse error at line 1, column 5: ..."; keep the end.
+    // The library's text is "[json.exception...] parse error at line 1, column 5: ..."; keep the
+    // end.
     std::string message = error.what();
     if (const auto at = message.find("column "); at != std::string::npos) message.erase(0, at);
     fail("{} is not JSON: {}", what, message);

@@ -12,8 +12,9 @@ namespace vfm {
 
 using Json = nlohmann::ordered_json;
 
-/// Parses one JSON document. `what` names it in the error ("line 3 of 'a.jsonl'"). A document nested
-/// deeper than 100 levels is refused, so hostile input cannot exhaust the stack. Throws Error.
+/// Parses one JSON document. `what` names it in the error ("line 3 of 'a.jsonl'"). A document
+/// nested deeper than 100 levels is refused, so hostile input cannot exhaust the stack. Throws
+/// Error.
 Json parse_json(std::string_view text, std::string_view what);
 
 /// One line, no spaces, UTF-8; invalid UTF-8 becomes U+FFFD, so that this never throws.
@@ -21,7 +22,8 @@ std::string dump_json(const Json& value);
 /// Indented by two, with a final newline: for files people read.
 std::string dump_json_pretty(const Json& value);
 
-/// Member `name` of object `value`, or nothing if absent or null. Throws Error if it has another type.
+/// Member `name` of object `value`, or nothing if absent or null. Throws Error if it has another
+/// type.
 std::optional<std::string> get_string(const Json& value, const char* name);
 std::optional<double> get_number(const Json& value, const char* name);
 std::optional<std::int64_t> get_integer(const Json& value, const char* name);

@@ -14,7 +14,9 @@ void set_log_sink(LogSink sink, LogLevel level) {
   g_level = level;
 }
 
-LogLevel log_level() { return g_level; }
+LogLevel log_level() {
+  return g_level;
+}
 
 void log_message(LogLevel level, std::string_view message) {
   if (LogSink sink = g_sink; sink && level <= g_level) sink(level, message);

@@ -16,17 +16,16 @@
 
 namespace vfm {
 
-/// Takes items from `next` (one caller at a time, in order, until it returns nothing), runs `work` on
-/// each with up to slots.threads() threads, and hands the results to `done` on the calling thread *in
-/// the order of the items*. So results, files and manifests do not depend on -j.
+/// Takes items from `next` (one caller at a time, in order, until it returns nothing), runs `work`
+/// on each with up to slots.threads() threads, and hands the results to `done` on the calling
+/// thread *in the order of the items*. So results, files and manifests do not depend on -j.
 ///
 /// `next` runs on worker threads without a slot (it may block on a pipe); `work` runs with one. At
 /// most 2 * threads results wait. The first exception from any of the three stops the rest and is
 /// rethrown after every thread has joined; results before it have been handed over.
 template <class In, class Out>
 void for_each_ordered(Slots& slots, const std::function<std::optional<In>()>& next,
-                      const std::function<Out(In&)>& work,
-                      const std::function<void(Out&)>& done) {
+                      const std::function<Out(In&)>& work, const std::function<void(Out&)>& done) {
   struct Entry {
     std::optional<Out> out;
     std::exception_ptr error;
@@ -86,7 +85,8 @@ void for_each_ordered(Slots& slots, const std::function<std::optional<In>()>& ne
   };
 
   std::vector<std::thread> threads;
-  for (int i = 0; i < slots.threads(); ++i) threads.emplace_back(worker);
+  for (int i = 0; i < slots.threads(); ++i)
+    threads.emplace_back(worker);
   std::exception_ptr first_error;
   for (;;) {
     std::unique_lock lock(mutex);
@@ -109,7 +109,8 @@ void for_each_ordered(Slots& slots, const std::function<std::optional<In>()>& ne
       break;
     }
   }
-  for (std::thread& thread : threads) thread.join();
+  for (std::thread& thread : threads)
+    thread.join();
   if (first_error) std::rethrow_exception(first_error);
 }
 

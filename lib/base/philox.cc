@@ -17,7 +17,9 @@ constexpr std::uint32_t kWeyl0 = 0x9E3779B9, kWeyl1 = 0xBB67AE85;
 constexpr double kToUnit = 1.0 / 4294967296.0;  // 2^-32
 
 /// (0, 1) and never the ends: the middle of one of 2^32 cells.
-double to_unit(std::uint32_t word) { return (word + 0.5) * kToUnit; }
+double to_unit(std::uint32_t word) {
+  return (word + 0.5) * kToUnit;
+}
 
 std::pair<float, float> box_muller(std::uint32_t a, std::uint32_t b) {
   const double radius = std::sqrt(-2.0 * std::log(to_unit(a)));
@@ -41,8 +43,8 @@ std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> c,
   return c;
 }
 
-// The cipher's key holds the seed. Purpose, step and sample key need 128 bits beside the 64-bit block
-// index, the counter has 64 to spare: one cipher call folds them into those 64.
+// The cipher's key holds the seed. Purpose, step and sample key need 128 bits beside the 64-bit
+// block index, the counter has 64 to spare: one cipher call folds them into those 64.
 Random::Random(std::uint64_t seed, Purpose purpose, std::uint32_t step, std::uint64_t key) noexcept
     : key_{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)} {
   const auto folded =
@@ -58,9 +60,13 @@ std::array<std::uint32_t, 4> Random::block(std::uint64_t index) const noexcept {
                     key_);
 }
 
-std::uint32_t Random::bits(std::uint64_t i) const noexcept { return block(i / 4)[i % 4]; }
+std::uint32_t Random::bits(std::uint64_t i) const noexcept {
+  return block(i / 4)[i % 4];
+}
 
-double Random::uniform(std::uint64_t i) const noexcept { return to_unit(bits(i)); }
+double Random::uniform(std::uint64_t i) const noexcept {
+  return to_unit(bits(i));
+}
 
 float Random::normal(std::uint64_t i) const noexcept {
   float value;
@@ -75,7 +81,8 @@ void Random::fill_normal(std::span<float> out, std::uint64_t first) const noexce
     const auto [n0, n1] = box_muller(words[0], words[1]);
     const auto [n2, n3] = box_muller(words[2], words[3]);
     const float values[4] = {n0, n1, n2, n3};
-    for (std::uint64_t lane = i % 4; lane < 4 && j < out.size(); ++lane) out[j++] = values[lane];
+    for (std::uint64_t lane = i % 4; lane < 4 && j < out.size(); ++lane)
+      out[j++] = values[lane];
   }
 }
 

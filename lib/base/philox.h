@@ -23,25 +23,26 @@ std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter,
 /// What a stream is for. Part of the counter, so streams for different purposes never overlap.
 /// The values are part of saved results: never renumber, only add.
 enum class Purpose : std::uint32_t {
-  weight_init = 1,     // key: hash of the parameter's name
-  noise = 2,           // training noise: step, sample key
-  sigma = 3,           // noise level: step, sample key
-  text_dropout = 4,    // step, sample key
-  data_order = 5,      // epoch
-  sampler_noise = 6,   // generation: prompt index or key
-  shard_shuffle = 7,   // global shuffle of vfm-shard
-  validation = 8,      // fixed noise of the validation loss
-  sigma_strata = 9,    // which stratum of the noise level a sample of the step gets
-  split = 10,          // train/val split by source
-  crop = 11,           // random crops of vfm-pack
-  projection = 12,     // fixed random vectors of the hashing text embedder
+  weight_init = 1,    // key: hash of the parameter's name
+  noise = 2,          // training noise: step, sample key
+  sigma = 3,          // noise level: step, sample key
+  text_dropout = 4,   // step, sample key
+  data_order = 5,     // epoch
+  sampler_noise = 6,  // generation: prompt index or key
+  shard_shuffle = 7,  // global shuffle of vfm-shard
+  validation = 8,     // fixed noise of the validation loss
+  sigma_strata = 9,   // which stratum of the noise level a sample of the step gets
+  split = 10,         // train/val split by source
+  crop = 11,          // random crops of vfm-pack
+  projection = 12,    // fixed random vectors of the hashing text embedder
   test = 13,
 };
 
 /// An indexed, stateless stream of random numbers.
 class Random {
  public:
-  /// `step` is a step, epoch or other counter below 2^32; `key` a 64-bit hash that names the sample.
+  /// `step` is a step, epoch or other counter below 2^32; `key` a 64-bit hash that names the
+  /// sample.
   Random(std::uint64_t seed, Purpose purpose, std::uint32_t step = 0,
          std::uint64_t key = 0) noexcept;
 
@@ -60,15 +61,15 @@ class Random {
 
  private:
   std::array<std::uint32_t, 4> block(std::uint64_t index) const noexcept;
-  std::array<std::uint32_t, 2> key_;      // from the seed
-  std::array<std::uint32_t, 2> sample_;   // folded from purpose, step and sample key
+  std::array<std::uint32_t, 2> key_;     // from the seed
+  std::array<std::uint32_t, 2> sample_;  // folded from purpose, step and sample key
 };
 
 /// The 64-bit name of a sample for Random: XXH3 of its key string.
 std::uint64_t random_key(std::string_view sample_key) noexcept;
 
-/// Inverse of the standard normal CDF (Acklam's rational approximation with one Halley step; relative
-/// error below 1e-9). 0 < p < 1.
+/// Inverse of the standard normal CDF (Acklam's rational approximation with one Halley step;
+/// relative error below 1e-9). 0 < p < 1.
 double inverse_normal_cdf(double p);
 
 }  // namespace vfm

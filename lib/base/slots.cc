@@ -25,8 +25,8 @@ struct Slots::State {
   std::mutex mutex;
   std::condition_variable freed;
   int held = 0;
-  bool implicit_free = true;        // the slot every make child owns without a token
-  std::vector<char> tokens;         // borrowed; the bytes go back as they came
+  bool implicit_free = true;  // the slot every make child owns without a token
+  std::vector<char> tokens;   // borrowed; the bytes go back as they came
 };
 
 namespace {
@@ -42,7 +42,9 @@ std::string jobserver_auth(const std::string& makeflags) {
   return {};
 }
 
-bool is_open(int fd) { return fd >= 0 && ::fcntl(fd, F_GETFD) != -1; }
+bool is_open(int fd) {
+  return fd >= 0 && ::fcntl(fd, F_GETFD) != -1;
+}
 
 }  // namespace
 
@@ -76,8 +78,12 @@ Slots::~Slots() {
   if (state_->own_fds && state_->read_fd >= 0) ::close(state_->read_fd);
 }
 
-int Slots::threads() const { return state_->threads; }
-bool Slots::has_jobserver() const { return state_->read_fd >= 0; }
+int Slots::threads() const {
+  return state_->threads;
+}
+bool Slots::has_jobserver() const {
+  return state_->read_fd >= 0;
+}
 
 void Slots::acquire() {
   State& s = *state_;

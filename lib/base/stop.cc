@@ -17,13 +17,19 @@ void request_stop(int signal_number) noexcept {
   g_signal.compare_exchange_strong(none, signal_number);
 }
 
-int stop_signal() noexcept { return g_signal.load(std::memory_order_relaxed); }
+int stop_signal() noexcept {
+  return g_signal.load(std::memory_order_relaxed);
+}
 
 void check_stop() {
   if (stop_signal() != 0) throw Stopped();
 }
 
-void request_wind_up() noexcept { g_wind_up = true; }
-bool wind_up_requested() noexcept { return g_wind_up.load(std::memory_order_relaxed); }
+void request_wind_up() noexcept {
+  g_wind_up = true;
+}
+bool wind_up_requested() noexcept {
+  return g_wind_up.load(std::memory_order_relaxed);
+}
 
 }  // namespace vfm

@@ -30,10 +30,10 @@ double parse_with_unit(std::string_view text, const Unit* units, std::size_t cou
 }  // namespace
 
 std::uint64_t parse_bytes(std::string_view text) {
-  static constexpr Unit units[] = {
-      {"", 1},          {"B", 1},         {"K", 0x1p10},   {"KiB", 0x1p10}, {"kB", 1e3},
-      {"KB", 1e3},      {"M", 0x1p20},    {"MiB", 0x1p20}, {"MB", 1e6},     {"G", 0x1p30},
-      {"GiB", 0x1p30},  {"GB", 1e9},      {"T", 0x1p40},   {"TiB", 0x1p40}, {"TB", 1e12}};
+  static constexpr Unit units[] = {{"", 1},       {"B", 1},        {"K", 0x1p10},   {"KiB", 0x1p10},
+                                   {"kB", 1e3},   {"KB", 1e3},     {"M", 0x1p20},   {"MiB", 0x1p20},
+                                   {"MB", 1e6},   {"G", 0x1p30},   {"GiB", 0x1p30}, {"GB", 1e9},
+                                   {"T", 0x1p40}, {"TiB", 0x1p40}, {"TB", 1e12}};
   const double bytes = parse_with_unit(text, units, std::size(units), "64MiB or 1GB");
   if (bytes > 0x1p62) fail_usage("'{}' is more bytes than a file can hold", text);
   return static_cast<std::uint64_t>(bytes);
@@ -47,7 +47,8 @@ double parse_seconds(std::string_view text) {
 std::string format_bytes(double bytes) {
   static constexpr std::string_view names[] = {"B", "KiB", "MiB", "GiB", "TiB"};
   std::size_t i = 0;
-  while (bytes >= 1024 && i + 1 < std::size(names)) bytes /= 1024, ++i;
+  while (bytes >= 1024 && i + 1 < std::size(names))
+    bytes /= 1024, ++i;
   return i == 0 ? fmt::format("{:.0f} B", bytes) : fmt::format("{:.1f} {}", bytes, names[i]);
 }
 
@@ -61,7 +62,8 @@ std::string format_seconds(double seconds) {
 std::string format_count(double count) {
   static constexpr std::string_view names[] = {"", "k", "M", "G", "T", "P", "E"};
   std::size_t i = 0;
-  while (std::abs(count) >= 999.5 && i + 1 < std::size(names)) count /= 1000, ++i;
+  while (std::abs(count) >= 999.5 && i + 1 < std::size(names))
+    count /= 1000, ++i;
   if (i == 0 && count == std::floor(count)) return fmt::format("{:.0f}", count);
   return fmt::format("{:.3g}{}", count, names[i]);
 }

@@ -13,12 +13,15 @@ std::string bash_completion(const CLI::App& app, const std::string& program) {
   std::vector<std::string> names;
   for (const CLI::Option* option : app.get_options()) {
     if (option->get_group().empty()) continue;  // hidden
-    for (const std::string& name : option->get_snames()) names.push_back("-" + name);
-    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    for (const std::string& name : option->get_snames())
+      names.push_back("-" + name);
+    for (const std::string& name : option->get_lnames())
+      names.push_back("--" + name);
   }
   std::sort(names.begin(), names.end());
   std::string words;
-  for (const std::string& name : names) words += (words.empty() ? "" : " ") + name;
+  for (const std::string& name : names)
+    words += (words.empty() ? "" : " ") + name;
   std::string function = "_" + program;
   std::replace(function.begin(), function.end(), '-', '_');
   return fmt::format(

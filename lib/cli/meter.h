@@ -11,7 +11,8 @@
 
 namespace vfm::cli {
 
-/// line: one line, rewritten in place (on a terminal; else a line each time). log: a full line a minute.
+/// line: one line, rewritten in place (on a terminal; else a line each time). log: a full line a
+/// minute.
 enum class MeterStyle { line, log };
 
 /// Silent for the first second, then at most ten times a second. Thread-safe.

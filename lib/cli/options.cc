@@ -60,7 +60,9 @@ int JobOptions::resolved() const {
 }
 
 void SeedOptions::add(CLI::App& app) {
-  app.add_option("--seed", seed, "seed of every random choice")->type_name("N")->capture_default_str();
+  app.add_option("--seed", seed, "seed of every random choice")
+      ->type_name("N")
+      ->capture_default_str();
 }
 
 void ReportOptions::add(CLI::App& app, const std::string& help) {

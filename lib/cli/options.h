@@ -12,7 +12,8 @@ class App;
 
 namespace vfm::cli {
 
-/// Positional inputs: paths, URLs, manifest files, or "-" (the default) for lines on standard input.
+/// Positional inputs: paths, URLs, manifest files, or "-" (the default) for lines on standard
+/// input.
 struct InputOptions {
   std::vector<std::string> inputs;
   void add(CLI::App& app, const std::string& name, const std::string& help);

@@ -32,8 +32,8 @@ struct CommonOptions {
   std::string completion;
 };
 
-std::string g_program;          // set once, before threads
-Meter* g_meter = nullptr;       // so that messages do not land in the middle of the progress line
+std::string g_program;     // set once, before threads
+Meter* g_meter = nullptr;  // so that messages do not land in the middle of the progress line
 std::mutex g_print_mutex;
 
 void print_message(LogLevel, std::string_view message) {
@@ -84,8 +84,8 @@ Launch read_launch() {
   Launch launch;
   launch.ranks = number({"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"}, 1);
   launch.rank = number({"OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"}, 0);
-  launch.local_ranks =
-      number({"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "SLURM_TASKS_PER_NODE"}, launch.ranks);
+  launch.local_ranks = number(
+      {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "SLURM_TASKS_PER_NODE"}, launch.ranks);
   launch.local_rank = number({"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"}, 0);
   if (launch.ranks < 1 || launch.rank >= launch.ranks) return {};
   return launch;
@@ -102,7 +102,8 @@ void add_common_options(CLI::App& app, CommonOptions& common) {
   auto* off = app.add_flag("--no-progress", common.no_progress, "never show progress");
   on->group(group)->excludes(off);
   off->group(group);
-  app.add_option("--generate-completion", common.completion)->group("");  // hidden: used by the build
+  app.add_option("--generate-completion", common.completion)
+      ->group("");  // hidden: used by the build
 }
 
 LogLevel level_of(const CommonOptions& common) {
@@ -169,8 +170,8 @@ int run(int argc, char** argv, Tool& tool) {
   g_program = tool.name();
   set_log_sink(print_message, LogLevel::warning);
   CLI::App app(tool.description(), tool.name());
-  app.footer(fmt::format("Example:\n  {}\nSee {}(1) for the whole manual.", tool.example(),
-                         tool.name()));
+  app.footer(
+      fmt::format("Example:\n  {}\nSee {}(1) for the whole manual.", tool.example(), tool.name()));
   app.get_formatter()->column_width(34);
   CommonOptions common;
   try {
@@ -213,7 +214,11 @@ void print(std::string_view text) {
   }
 }
 
-bool stdout_is_terminal() { return ::isatty(STDOUT_FILENO) != 0; }
-bool stdin_is_terminal() { return ::isatty(STDIN_FILENO) != 0; }
+bool stdout_is_terminal() {
+  return ::isatty(STDOUT_FILENO) != 0;
+}
+bool stdin_is_terminal() {
+  return ::isatty(STDIN_FILENO) != 0;
+}
 
 }  // namespace vfm::cli

@@ -3,8 +3,8 @@
 //
 // A tool is a class with options, checks and run(); its main is `return vfm::cli::run(argc, argv,
 // tool);`. Parsing opens nothing; run() does the work and throws.
-// Exit status: 0 done; 1 some items failed (recorded), or a runtime error; 2 a bad option, recipe or
-// model folder, found before any work; a signal is re-raised, so the shell sees 128+n.
+// Exit status: 0 done; 1 some items failed (recorded), or a runtime error; 2 a bad option, recipe
+// or model folder, found before any work; a signal is re-raised, so the shell sees 128+n.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -43,23 +43,24 @@ class Tool {
   virtual std::string example() const = 0;      ///< one command line, shown by --help
   /// More lines for --version: versions of the libraries this tool stands on.
   virtual std::string version_details() const { return {}; }
-  /// Declares options and positionals, in groups. Common ones (-h, -v, -q, --progress, --version) are
-  /// the runner's.
+  /// Declares options and positionals, in groups. Common ones (-h, -v, -q, --progress, --version)
+  /// are the runner's.
   virtual void add_options(CLI::App& app) = 0;
   /// Checks that need more than CLI11's validators; throws Error{usage}. Opens nothing.
   virtual void check() {}
   /// Does the work. Returns the number of items that failed and were recorded (0: success).
   virtual long run(Context& context) = 0;
-  /// True: SIGUSR1 asks to save and end (base/stop.h wind_up_requested), and SIGPIPE is ignored, since
-  /// a launcher's sockets must not kill the process. Else SIGPIPE ends the tool, as pipelines expect.
+  /// True: SIGUSR1 asks to save and end (base/stop.h wind_up_requested), and SIGPIPE is ignored,
+  /// since a launcher's sockets must not kill the process. Else SIGPIPE ends the tool, as pipelines
+  /// expect.
   virtual bool long_running() const { return false; }
 };
 
 /// Parses, runs, reports. Never throws.
 int run(int argc, char** argv, Tool& tool);
 
-/// Writes text to standard output now. For tools whose result is text (plans, dry runs). Throws Error
-/// when it cannot be written.
+/// Writes text to standard output now. For tools whose result is text (plans, dry runs). Throws
+/// Error when it cannot be written.
 void print(std::string_view text);
 /// Whether standard output (input) is a terminal.
 bool stdout_is_terminal();

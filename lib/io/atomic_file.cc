@@ -17,7 +17,8 @@ namespace {
 
 /// Whether `path` still names the file behind `fd` (its writer may just have renamed it away).
 bool names_file(const std::string& path, int fd) {
-  struct stat by_name {}, by_fd {};
+  struct stat by_name {
+  }, by_fd{};
   return ::stat(path.c_str(), &by_name) == 0 && ::fstat(fd, &by_fd) == 0 &&
          by_name.st_ino == by_fd.st_ino && by_name.st_dev == by_fd.st_dev;
 }
@@ -50,7 +51,9 @@ AtomicFile::AtomicFile(AtomicFile&& other) noexcept
       file_(std::move(other.file_)),
       written_(other.written_) {}
 
-AtomicFile::~AtomicFile() { abandon(); }
+AtomicFile::~AtomicFile() {
+  abandon();
+}
 
 void AtomicFile::write(const void* data, std::size_t size) {
   file_.write_all(data, size);

@@ -1,10 +1,9 @@
 // Outputs that appear whole or not at all.
 //
 // An AtomicFile writes ".NAME.tmp" beside its target and renames it at commit, after fsync of the
-// file; then it syncs the directory. Killed at any moment, the target is absent, old or complete. The
-// temporary name is fixed, so that a second run overwrites what a killed one left; a lock on it keeps
-// two living writers of one target apart.
-// Thread-safety: one thread at a time.
+// file; then it syncs the directory. Killed at any moment, the target is absent, old or complete.
+// The temporary name is fixed, so that a second run overwrites what a killed one left; a lock on it
+// keeps two living writers of one target apart. Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -51,8 +51,8 @@ void File::pread_exact(void* out, std::size_t size, std::uint64_t offset) const 
     const ssize_t got = ::pread(fd_, to, size, static_cast<off_t>(offset));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) fail_errno(errno, "cannot read '{}'", path_);
-    if (got == 0) fail("'{}' is truncated: it ends at byte {}, {} more were expected", path_,
-                       offset, size);
+    if (got == 0)
+      fail("'{}' is truncated: it ends at byte {}, {} more were expected", path_, offset, size);
     to += got;
     offset += static_cast<std::uint64_t>(got);
     size -= static_cast<std::size_t>(got);
@@ -139,12 +139,14 @@ void make_directories(const std::string& path) {
 }
 
 std::string base_name(std::string_view path) {
-  while (path.size() > 1 && path.ends_with('/')) path.remove_suffix(1);
+  while (path.size() > 1 && path.ends_with('/'))
+    path.remove_suffix(1);
   return std::string(path.substr(path.rfind('/') + 1));
 }
 
 std::string dir_name(std::string_view path) {
-  while (path.size() > 1 && path.ends_with('/')) path.remove_suffix(1);
+  while (path.size() > 1 && path.ends_with('/'))
+    path.remove_suffix(1);
   const std::size_t slash = path.rfind('/');
   if (slash == std::string_view::npos) return ".";
   return std::string(slash == 0 ? "/" : path.substr(0, slash));
@@ -160,7 +162,8 @@ std::string extension(std::string_view path) {
   const std::size_t dot = name.rfind('.');
   if (dot == std::string::npos || dot == 0) return {};
   std::string ext = name.substr(dot + 1);
-  for (char& c : ext) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  for (char& c : ext)
+    c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   return ext;
 }
 

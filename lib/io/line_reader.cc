@@ -44,6 +44,8 @@ std::optional<std::string> LineReader::next() {
   }
 }
 
-std::string LineReader::where() const { return fmt::format("line {} of {}", line_, name_); }
+std::string LineReader::where() const {
+  return fmt::format("line {} of {}", line_, name_);
+}
 
 }  // namespace vfm::io

@@ -1,6 +1,5 @@
-// Lines of a text stream, one at a time, as they come: from a file or from a pipe that is still written.
-// Thread-safety: one thread at a time.
-// SPDX-License-Identifier: Apache-2.0
+// Lines of a text stream, one at a time, as they come: from a file or from a pipe that is still
+// written. Thread-safety: one thread at a time. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstddef>
@@ -27,7 +26,7 @@ class LineReader {
  private:
   File file_;
   std::string name_;
-  std::string buffer_;     // bytes read; those before begin_ are handed out
+  std::string buffer_;  // bytes read; those before begin_ are handed out
   std::size_t begin_ = 0;
   std::size_t line_ = 0;
   bool ended_ = false;

@@ -35,17 +35,18 @@ std::vector<std::string> column_tars(const Record& shard);
 /// "kind", wrong types, control characters in a path. Pure; the fuzz target calls it.
 Record parse_record(std::string_view line, std::string_view where);
 
-/// Reads records from command line arguments: each is a video or shard path or URL, or a manifest file
-/// (".jsonl", ".ndjson"), or "-" for lines on standard input. Blank lines are skipped. Lines over 16
-/// MiB are refused. A bad line is not fatal: `on_bad` hears of it, and reading goes on.
+/// Reads records from command line arguments: each is a video or shard path or URL, or a manifest
+/// file
+/// (".jsonl", ".ndjson"), or "-" for lines on standard input. Blank lines are skipped. Lines over
+/// 16 MiB are refused. A bad line is not fatal: `on_bad` hears of it, and reading goes on.
 /// Thread-safety: one thread at a time.
 class ManifestReader {
  public:
   using OnBad = std::function<void(const std::string& where, const std::string& message)>;
   ManifestReader(std::vector<std::string> arguments, OnBad on_bad);
   ~ManifestReader();
-  /// The next record, or nothing at the end. Throws Error when an argument cannot be opened, Stopped
-  /// after a signal.
+  /// The next record, or nothing at the end. Throws Error when an argument cannot be opened,
+  /// Stopped after a signal.
   std::optional<Record> next();
 
  private:
@@ -72,16 +73,17 @@ class ManifestWriter {
 };
 
 /// errors.jsonl: what was skipped, and why. One record an item, in the order of add(). The file
-/// appears at finish() and only if there was an error; an old one is removed if there was none. Each
-/// is also one warning line, at once. Thread-safety: any thread; call add() from the ordered side of
-/// for_each_ordered, so that the file does not depend on -j.
+/// appears at finish() and only if there was an error; an old one is removed if there was none.
+/// Each is also one warning line, at once. Thread-safety: any thread; call add() from the ordered
+/// side of for_each_ordered, so that the file does not depend on -j.
 class ErrorLog {
  public:
   /// `tool` is the program's name, stored in each record.
   ErrorLog(std::string path, std::string tool);
   ~ErrorLog();
   /// Records {"tool":…, "input":…, "error":…} plus `extra`'s members, and warns "INPUT: MESSAGE".
-  void add(const std::string& input, const std::string& message, const Json& extra = Json::object());
+  void add(const std::string& input, const std::string& message,
+           const Json& extra = Json::object());
   std::size_t count() const;
   void finish();
 

@@ -13,7 +13,8 @@ namespace {
 constexpr std::string_view kMagic("\x93NUMPY", 6);
 
 std::size_t item_size_of(std::string_view dtype) {
-  for (const std::string_view known : {"<f2", "<f4", "<f8", "|u1", "|i1", "<i2", "<u2", "<i4", "<i8"})
+  for (const std::string_view known :
+       {"<f2", "<f4", "<f8", "|u1", "|i1", "<i2", "<u2", "<i4", "<i8"})
     if (dtype == known) return static_cast<std::size_t>(known.back() - '0');
   return 0;
 }
@@ -55,7 +56,8 @@ class HeaderText {
  private:
   [[noreturn]] void bad() { fail("{} has a malformed npy header", what_); }
   void skip() {
-    while (!rest_.empty() && (rest_.front() == ' ' || rest_.front() == '\n')) rest_.remove_prefix(1);
+    while (!rest_.empty() && (rest_.front() == ' ' || rest_.front() == '\n'))
+      rest_.remove_prefix(1);
   }
   bool accept(char c) {
     skip();
@@ -106,11 +108,14 @@ class HeaderText {
 
 std::int64_t NpyHeader::elements() const {
   std::int64_t count = 1;
-  for (const std::int64_t dim : shape) count *= dim;
+  for (const std::int64_t dim : shape)
+    count *= dim;
   return count;
 }
 
-std::size_t NpyHeader::item_size() const { return item_size_of(dtype); }
+std::size_t NpyHeader::item_size() const {
+  return item_size_of(dtype);
+}
 
 NpyHeader parse_npy(std::string_view bytes, std::string_view what) {
   if (bytes.size() < 10 || bytes.substr(0, 6) != kMagic) fail("{} is not an npy file", what);
@@ -140,7 +145,8 @@ NpyHeader parse_npy(std::string_view bytes, std::string_view what) {
 std::string make_npy(std::string_view dtype, const std::vector<std::int64_t>& shape,
                      const void* data, std::size_t bytes) {
   std::string dims;
-  for (const std::int64_t dim : shape) dims += fmt::format("{}, ", dim);
+  for (const std::int64_t dim : shape)
+    dims += fmt::format("{}, ", dim);
   if (shape.size() > 1) dims.resize(dims.size() - 2);
   if (shape.size() == 1) dims.resize(dims.size() - 1);
   std::string text =

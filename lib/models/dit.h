@@ -2,12 +2,12 @@
 // CosmosTransformer3DModel: AdaLN-LoRA, cross-attention to text, per-head QK-RMSNorm, 3D RoPE,
 // learned absolute positions added at every block, exact GELU, no biases.
 //
-// A batch is a *pack*: samples of any sizes, images (one frame) and videos mixed, one after the other.
-// Attention never crosses samples; each sample has its own noise level, frame rate, size and text.
-// Shape letters: S tokens of the pack, D width, H heads, K head dim, C latent channels, P = pt*ph*pw
-// pixels of a patch, E text width, L text tokens of the pack, R samples of the pack (modulation rows).
-// Source: diffusers transformer_cosmos.py; NVIDIA, "Cosmos World Foundation Model Platform" (2025).
-// SPDX-License-Identifier: Apache-2.0
+// A batch is a *pack*: samples of any sizes, images (one frame) and videos mixed, one after the
+// other. Attention never crosses samples; each sample has its own noise level, frame rate, size and
+// text. Shape letters: S tokens of the pack, D width, H heads, K head dim, C latent channels, P =
+// pt*ph*pw pixels of a patch, E text width, L text tokens of the pack, R samples of the pack
+// (modulation rows). Source: diffusers transformer_cosmos.py; NVIDIA, "Cosmos World Foundation
+// Model Platform" (2025). SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <array>
@@ -23,7 +23,7 @@
 namespace vfm::models {
 
 struct DitConfig {
-  int in_channels = 16;           ///< latent channels, without the padding mask
+  int in_channels = 16;  ///< latent channels, without the padding mask
   int out_channels = 16;
   int num_attention_heads = 32;
   int attention_head_dim = 128;
@@ -40,16 +40,17 @@ struct DitConfig {
   int width() const { return num_attention_heads * attention_head_dim; }
   /// Throws Error{usage} naming the field.
   void validate() const;
-  Json to_json() const;                       ///< diffusers' config.json, "_class_name" included
-  static DitConfig from_json(const Json& config);  ///< unknown keys of diffusers are kept out, not errors
+  Json to_json() const;  ///< diffusers' config.json, "_class_name" included
+  static DitConfig from_json(
+      const Json& config);  ///< unknown keys of diffusers are kept out, not errors
 };
 
 /// One sample of a pack. Sizes are of the latent, multiples of the patch size.
 struct DitSample {
   int frames = 1, height = 0, width = 0;
-  float fps = 0;       ///< of the pixels; 0 for an image: temporal position is the bare index
-  float c_noise = 0;   ///< the time input: ln(sigma) / 4
-  int text_tokens = 1; ///< >= 1; "no text" is one zero token
+  float fps = 0;        ///< of the pixels; 0 for an image: temporal position is the bare index
+  float c_noise = 0;    ///< the time input: ln(sigma) / 4
+  int text_tokens = 1;  ///< >= 1; "no text" is one zero token
   /// Positions from one token to the next along T, H, W. Below 1 more tokens share the range of
   /// positions that training saw; only without recording.
   std::array<double, 3> position_step = {1, 1, 1};
@@ -59,14 +60,15 @@ struct DitSample {
 
 struct DitBatch {
   std::vector<DitSample> samples;
-  Tensor latents;  ///< f32, flat: each sample's (C, T, H, W), already scaled by c_in, one after the other
+  Tensor latents;  ///< f32, flat: each sample's (C, T, H, W), already scaled by c_in, one after the
+                   ///< other
   Tensor text;     ///< f32 (L, E): each sample's text tokens, one after the other
 };
 
 class Dit {
  public:
-  /// Weights are initialised as Cosmos does (xavier uniform, last AdaLN matrices zero, positions and
-  /// time embedding normal 0.02) from Philox(seed, weight_init, name): equal for equal names.
+  /// Weights are initialised as Cosmos does (xavier uniform, last AdaLN matrices zero, positions
+  /// and time embedding normal 0.02) from Philox(seed, weight_init, name): equal for equal names.
   /// `compute` is f32 or bf16 (matrix products and activations; norms and sums stay f32).
   Dit(const DitConfig& config, std::uint64_t seed, DType compute = DType::f32);
   ~Dit();
@@ -88,9 +90,9 @@ class Dit {
 /// What a model of this configuration costs, without building it.
 struct DitCost {
   std::int64_t parameters = 0;
-  double flops_per_token = 0;     ///< forward and backward, per visual token of a sample of `tokens`
-  double weight_bytes = 0;        ///< parameters, gradients, moments, EMA at training
-  double activation_bytes = 0;    ///< kept for backward, per pack of `pack_tokens`
+  double flops_per_token = 0;   ///< forward and backward, per visual token of a sample of `tokens`
+  double weight_bytes = 0;      ///< parameters, gradients, moments, EMA at training
+  double activation_bytes = 0;  ///< kept for backward, per pack of `pack_tokens`
 };
 DitCost dit_cost(const DitConfig& config, double tokens, double text_tokens, double pack_tokens,
                  DType compute, bool recompute);

@@ -62,9 +62,10 @@ struct LatentScale {
   static LatentScale from_json(const Json& value, std::string_view what);
   Json to_json() const { return {{"mean", mean}, {"std", std}}; }
   std::size_t channels() const { return mean.size(); }
-  /// The scale that whitens by `degree`, 0 to 1: a channel's standard deviation in x0 is proportional
-  /// to its own to the power 1 - degree, and their root mean square stays sigma_data. 1 is this scale
-  /// itself; below 1, channels that hold little of the picture weigh less than those that hold much.
+  /// The scale that whitens by `degree`, 0 to 1: a channel's standard deviation in x0 is
+  /// proportional to its own to the power 1 - degree, and their root mean square stays sigma_data.
+  /// 1 is this scale itself; below 1, channels that hold little of the picture weigh less than
+  /// those that hold much.
   LatentScale whitened(double degree) const;
 
   /// `latent` is (C, anything), channels() = C; in place.
@@ -97,10 +98,12 @@ inline LatentScale LatentScale::from_json(const Json& value, std::string_view wh
 inline LatentScale LatentScale::whitened(double degree) const {
   if (degree == 1) return *this;
   double squares = 0;
-  for (const double deviation : std) squares += std::pow(deviation, 2 * (1 - degree));
+  for (const double deviation : std)
+    squares += std::pow(deviation, 2 * (1 - degree));
   const double root = std::sqrt(squares / static_cast<double>(channels()));
   LatentScale scale = *this;
-  for (double& deviation : scale.std) deviation = std::pow(deviation, degree) * root;
+  for (double& deviation : scale.std)
+    deviation = std::pow(deviation, degree) * root;
   return scale;
 }
 

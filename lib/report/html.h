@@ -1,7 +1,7 @@
 // Self-contained HTML reports: no script from elsewhere, no file beside the page.
 //
-// A Page collects sections and writes one file; pictures are embedded as data URLs, charts are inline
-// SVG. Text is escaped here and nowhere else. Thread-safety: one thread at a time.
+// A Page collects sections and writes one file; pictures are embedded as data URLs, charts are
+// inline SVG. Text is escaped here and nowhere else. Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
