@@ -1,5 +1,6 @@
 // Shape letters: S tokens of the pack, D width, H heads, K head dim, L text tokens of the pack, E
-// text width, R samples of the pack. SPDX-License-Identifier: Apache-2.0
+// text width, R samples of the pack.
+// SPDX-License-Identifier: Apache-2.0
 #include "models/dit.h"
 
 #include <algorithm>

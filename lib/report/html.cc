@@ -33,7 +33,8 @@ th { color: var(--soft); font-weight: 600; }
 figure { margin: 0; }
 .gallery figure { background: var(--raised); border-radius: .4rem; overflow: hidden; }
 .gallery img, .gallery video { display: block; width: 100%; height: auto; }
-figcaption { color: var(--soft); font-size: .85rem; padding: .35rem .5rem; overflow-wrap: anywhere; }
+figcaption { color: var(--soft); font-size: .85rem; padding: .35rem .5rem;
+  overflow-wrap: anywhere; }
 svg { display: block; max-width: 44rem; width: 100%; height: auto; color: var(--ink); }
 svg text { fill: var(--soft); font: 12px system-ui, sans-serif; }
 svg .grid { stroke: var(--line); } svg .axis { stroke: var(--soft); }
