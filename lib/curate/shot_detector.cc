@@ -117,9 +117,17 @@ float ShotDetector::spike(std::int64_t f) const {
     case Detector::combined:
       break;
   }
-  float most = 0;
-  around(kAround, [&](const PairScore& s) { most = std::max(most, s.combined); });
-  return here.combined - 0.6f * most;
+  // A frame must stand out from both sides: from the less restless one nearly wholly (noise is all
+  // change), from the other as far as a cut between a wild and a quiet shot does, or next to
+  // another cut.
+  float before = 0, after = 0;
+  for (std::int64_t i = std::max<std::int64_t>(1, f - kAround); i < f; ++i)
+    before = std::max(before, scores_[slot(i)].combined);
+  for (std::int64_t i = f + 1; i <= std::min(frames_ - 1, f + kAround); ++i)
+    after = std::max(after, scores_[slot(i)].combined);
+  if (f == 1) before = after;
+  if (f == frames_ - 1) after = before;
+  return here.combined - std::max(0.6f * std::max(before, after), 0.9f * std::min(before, after));
 }
 
 /// Whether frames i < f <= k show one scene, and f interrupts it: what they show differs less than

@@ -29,8 +29,8 @@ struct ClipEvidence {
 };
 
 /// Decodes `mp4` and compares: the number and times of frames exactly; its first and last frame
-/// must be like the source's (PSNR of luma at least 20 dB) and like no neighbouring frame more.
-/// Throws Error that says what differs.
+/// must be like the source's (PSNR of luma at least 20 dB), and no neighbouring frame of the source
+/// that differs from it may fit better. Throws Error that says what differs.
 void verify_clip(const std::string& mp4, const ClipEvidence& evidence);
 
 class ClipEncoder {

@@ -10,7 +10,10 @@ namespace vfm::jobs {
 namespace {
 
 constexpr double kLeastPsnr = 20;  // dB, far below any quality worth having, far above another shot
-constexpr double kTie = 0.5;  // dB: neighbours of a still scene are as like as the frame itself
+constexpr double kClearly =
+    1;  // dB by which another frame must fit better to be the one that is there
+constexpr double kApart =
+    38;  // dB; frames more alike than this show the same, no order can be told
 
 /// Peak signal to noise ratio of luma over the pixels that both have; 99 for no difference.
 double psnr(const media::Frame& a, const media::Frame& b) {
@@ -39,8 +42,9 @@ void expect_same(const char* which, const media::Frame& decoded, const media::Fr
   if (here < kLeastPsnr)
     fail("the clip's {} frame is not the source's (PSNR {:.1f} dB)", which, here);
   const auto expect_worse = [&](const media::Frame& other, const char* where) {
-    if (other.plane[0] && other.layout == source.layout && psnr(decoded, other) > here + kTie)
-      fail("the clip's {} frame is more like the source's frame {} it", which, where);
+    if (other.plane[0] && other.layout == source.layout && psnr(source, other) < kApart &&
+        psnr(decoded, other) > here + kClearly)
+      fail("the clip's {} frame is the source's frame {} it", which, where);
   };
   expect_worse(earlier, "before");
   expect_worse(later, "after");

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "curate/shot_detector.h"
+
+#include <fmt/format.h>
+
+#include <catch2/catch.hpp>
+#include <string>
+
+#include "base/error.h"
+#include "drawing.h"
+
+using namespace vfm::curate;
+using drawing::Texture;
+using drawing::Yuv;
+using vfm::media::Frame;
+
+namespace {
+
+constexpr int kWidth = 96, kHeight = 64;
+using Video = std::vector<Frame>;
+
+template <class Paint>
+Frame draw(Paint&& paint) {
+  return drawing::frame(kWidth, kHeight, paint);
+}
+
+/// `count` frames of a shot: a texture that drifts.
+void add_shot(Video& video, std::uint64_t seed, int count, double speed = 0.4,
+              Yuv base = {40, 78, 78}) {
+  const Texture texture(seed, 12, base);
+  for (int i = 0; i < count; ++i)
+    video.push_back(draw(texture.shifted(speed * i, 0.2 * i)));
+}
+
+/// Frame i of a shot, mixed with a plain colour.
+void add_faded(Video& video, std::uint64_t seed, int first, double share,
+               Yuv colour = {0, 128, 128}) {
+  const Texture texture(seed);
+  video.push_back(draw([&](int x, int y) {
+    return drawing::mix(texture.at(x + 0.4 * first, y + 0.2 * first), colour, share);
+  }));
+}
+
+/// All changes; checks on the way what streaming callers rely on.
+std::vector<ShotChange> detect(const Video& video, const ShotOptions& options = {}) {
+  ShotDetector detector(options);
+  FrameFeatures features;
+  std::vector<ShotChange> changes;
+  std::int64_t settled = 0, faded = -1;
+  const auto take = [&] {
+    for (const ShotChange& change : detector.take()) {
+      // Frames given their place stay there; of a long fade it is told early.
+      CHECK((change.end >= settled || change.end == faded));
+      CHECK(change.begin >= change.end);
+      if (!changes.empty()) CHECK(change.end >= changes.back().begin);
+      changes.push_back(change);
+    }
+    CHECK(detector.settled() >= settled);
+    settled = detector.settled();
+  };
+  for (const Frame& frame : video) {
+    compute_features(frame, features);
+    detector.push(features);
+    take();
+    faded = detector.open_fade().value_or(faded);
+  }
+  detector.finish();
+  settled = std::min(settled, detector.settled());
+  take();
+  CHECK(detector.settled() == static_cast<std::int64_t>(video.size()));
+  return changes;
+}
+
+std::vector<std::int64_t> frames_of(const std::vector<ShotChange>& changes) {
+  std::vector<std::int64_t> frames;
+  for (const ShotChange& change : changes)
+    frames.push_back(change.frame);
+  return frames;
+}
+
+using Frames = std::vector<std::int64_t>;
+
+std::string text_of(const std::vector<ShotChange>& changes) {
+  std::string text;
+  for (const ShotChange& c : changes)
+    text += fmt::format("{} [{}, {}) at {}, {:.2f}; ", name_of(c.type), c.end, c.begin, c.frame,
+                        c.score);
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("hard cuts are exact, with every detector") {
+  Video video;
+  add_shot(video, 1, 30);
+  add_shot(video, 2, 17, 0.4, {0, 100, 60});
+  add_shot(video, 3, 41, 0.4, {80, 20, 90});
+  add_shot(video, 4, 9, 0.4, {30, 100, 30});
+  for (const char* name : {"combined", "content", "adaptive", "histogram"}) {
+    INFO(name);
+    const ShotOptions options{.detector = parse_detector(name)};
+    const auto changes = detect(video, options);
+    CHECK(frames_of(changes) == Frames{30, 47, 88});
+    for (const ShotChange& change : changes) {
+      CHECK(change.type == ChangeType::cut);
+      CHECK(change.begin == change.frame);
+      CHECK(change.end == change.frame);
+      CHECK(change.score >= default_threshold(options.detector));
+    }
+  }
+  CHECK_THROWS_AS(parse_detector("Content"), vfm::Error);
+}
+
+TEST_CASE("a threshold above every score finds nothing") {
+  Video video;
+  add_shot(video, 1, 30);
+  add_shot(video, 2, 30);
+  CHECK(detect(video, {.threshold = 1.4}).empty());
+  CHECK(detect(video, {.detector = Detector::content, .threshold = 255}).empty());
+}
+
+TEST_CASE("videos of no, one and two frames") {
+  CHECK(detect({}).empty());
+  Video video;
+  add_shot(video, 1, 1);
+  CHECK(detect(video).empty());
+  add_shot(video, 2, 1);
+  CHECK(frames_of(detect(video)) == Frames{1});
+}
+
+TEST_CASE("plain colours are shots too") {
+  Video video;
+  for (const Yuv colour : {Yuv{76, 85, 255}, Yuv{29, 255, 107}, Yuv{255, 128, 128}})
+    for (int i = 0; i < 20; ++i)
+      video.push_back(drawing::plain(kWidth, kHeight, colour));
+  CHECK(frames_of(detect(video)) == Frames{20, 40});
+}
+
+TEST_CASE("a small shape on a still ground, other at each cut") {
+  const auto shape = [](double cx, double cy, double radius, Yuv colour) {
+    return drawing::frame(64, 64, [=](int x, int y) {
+      return std::hypot(x - cx, y - cy) < radius ? colour : Yuv{128, 128, 128};
+    });
+  };
+  Video video;
+  for (int i = 0; i < 24; ++i)
+    video.push_back(shape(12 + i, 20, 8, {76, 85, 235}));
+  for (int i = 0; i < 24; ++i)
+    video.push_back(shape(40, 50 - i, 8, {29, 240, 107}));
+  for (int i = 0; i < 24; ++i)
+    video.push_back(shape(50 - i, 45, 6, {210, 30, 145}));
+  CHECK(frames_of(detect(video)) == Frames{24, 48});
+}
+
+TEST_CASE("what moves, flashes or flickers is no cut") {
+  const Texture texture(7, 20), other(8, 6);
+  std::vector<float> grains(200 * 200 * 40);
+  vfm::Random(3, vfm::Purpose::test).fill_uniform(grains);
+  Video pan, fast, flash, flicker, light, noise, passing, still;
+  for (int i = 0; i < 120; ++i) {
+    pan.push_back(draw(texture.shifted(1.5 * i, 0)));
+    fast.push_back(draw(texture.shifted(7.0 * i, 3.0 * i)));
+    still.push_back(draw(texture.shifted(0, 0)));
+    const bool lit = i % 40 >= 20 && i % 40 < 23;
+    flash.push_back(draw([&](int x, int y) {
+      return drawing::mix(texture.at(x + 0.3 * i, y), {250, 128, 128}, lit ? 0.9 : 0);
+    }));
+    flicker.push_back(draw([&](int x, int y) {
+      Yuv c = texture.at(x, y);
+      c.y *= 0.8 + 0.2 * std::sin(1.7 * i);
+      return c;
+    }));
+    light.push_back(draw([&](int x, int y) {
+      Yuv c = texture.at(x, y);
+      c.y *= i % 30 < 15 ? 1 : 0.45;
+      return c;
+    }));
+    noise.push_back(draw([&](int x, int y) {
+      return Yuv{255.0 * grains[static_cast<std::size_t>((i % 40 * 200 + y) * 200 + x)]};
+    }));
+    passing.push_back(draw([&](int x, int y) {
+      const int left = 6 * i - 300;
+      return x >= left && x < left + 70 ? other.at(x - left, y) : texture.at(x, y);
+    }));
+  }
+  CHECK(text_of(detect(pan)) == "");
+  CHECK(text_of(detect(fast)) == "");
+  CHECK(text_of(detect(still)) == "");
+  CHECK(text_of(detect(flash)) == "");
+  CHECK(text_of(detect(flicker)) == "");
+  CHECK(text_of(detect(light)) == "");
+  CHECK(text_of(detect(noise)) == "");
+  CHECK(text_of(detect(passing)) == "");
+}
+
+TEST_CASE("a few foreign frames are an interruption, many a shot") {
+  for (const auto& [foreign, cuts] : {std::pair{1, 0}, {5, 0}, {20, 2}}) {
+    Video video;
+    add_shot(video, 1, 30, 0.1);
+    add_shot(video, 2, foreign, 0.1);
+    const Texture texture(1);
+    for (int i = 30; i < 60; ++i)
+      video.push_back(draw(texture.shifted(0.1 * i, 0.2 * i)));
+    CHECK(static_cast<int>(detect(video).size()) == cuts);
+  }
+}
+
+TEST_CASE("a fade through a colour is one change at the first frame of the new shot") {
+  for (const Yuv colour : {Yuv{0, 128, 128}, Yuv{255, 128, 128}, Yuv{81, 90, 240}}) {
+    for (const int hold : {1, 6, 30, 150}) {
+      Video video;
+      add_shot(video, 1, 40);
+      for (int i = 1; i <= 12; ++i)
+        add_faded(video, 1, 40 + i, i / 12.0, colour);
+      for (int i = 1; i < hold; ++i)
+        video.push_back(drawing::plain(kWidth, kHeight, colour));
+      const auto visible = static_cast<std::int64_t>(video.size());
+      for (int i = 1; i <= 12; ++i)
+        add_faded(video, 2, i, 1 - i / 12.0, colour);
+      add_shot(video, 2, 60);
+      const auto changes = detect(video);
+      INFO("hold " << hold << ", colour " << colour.y << ": " << text_of(changes));
+      REQUIRE(changes.size() == 1);
+      CHECK(changes[0].type == ChangeType::fade);
+      CHECK(changes[0].frame == changes[0].begin);
+      CHECK(std::abs(changes[0].begin - visible) <= 1);
+      CHECK(std::abs(changes[0].end - 51) <= 1);
+    }
+  }
+}
+
+TEST_CASE("the frames of one colour before the first and after the last shot are nobody's") {
+  Video video;
+  for (int i = 0; i < 20; ++i)
+    video.push_back(drawing::plain(kWidth, kHeight, {0, 128, 128}));
+  for (int i = 1; i <= 12; ++i)
+    add_faded(video, 1, i, 1 - i / 12.0);
+  add_shot(video, 1, 60);
+  for (int i = 1; i <= 12; ++i)
+    add_faded(video, 1, 60 + i, i / 12.0);
+  for (int i = 0; i < 20; ++i)
+    video.push_back(drawing::plain(kWidth, kHeight, {0, 128, 128}));
+  ShotDetector detector;
+  FrameFeatures features;
+  for (const Frame& frame : video) {
+    compute_features(frame, features);
+    detector.push(features);
+  }
+  detector.finish();
+  const auto changes = detector.take();
+  INFO(text_of(changes));
+  REQUIRE(changes.size() == 1);
+  CHECK(changes[0].type == ChangeType::fade);
+  CHECK(changes[0].end == 0);
+  CHECK(std::abs(changes[0].begin - 20) <= 1);
+  REQUIRE(detector.open_fade());
+  CHECK(std::abs(*detector.open_fade() - 103) <= 1);
+}
+
+TEST_CASE("a dissolve is found in its middle, however long, and so is one between moving shots") {
+  for (const int length : {6, 12, 25, 50}) {
+    for (const double speed : {0.0, 0.3}) {
+      Video video;
+      add_shot(video, 1, 50, speed);
+      const Texture a(1), b(2);
+      for (int i = 1; i <= length; ++i)
+        video.push_back(draw([&](int x, int y) {
+          return drawing::mix(a.at(x + speed * (50 + i), y + 0.2 * (50 + i)),
+                              b.at(x + speed * i, y + 0.2 * i), i / (length + 1.0));
+        }));
+      for (int i = length; i < 90; ++i)
+        video.push_back(draw(b.shifted(speed * i, 0.2 * i)));
+      const auto changes = detect(video);
+      INFO("length " << length << ", speed " << speed << ": " << text_of(changes));
+      REQUIRE(changes.size() == 1);
+      CHECK(changes[0].type == ChangeType::dissolve);
+      CHECK(std::abs(changes[0].frame - (50 + length / 2)) <= 1 + length / 6);
+      CHECK(changes[0].end < changes[0].frame);
+      CHECK(changes[0].begin >= changes[0].frame);
+      CHECK(detect(video, {.gradual = false}).empty());
+    }
+  }
+}
+
+TEST_CASE("a cut blended over one frame is one cut") {
+  Video video;
+  add_shot(video, 1, 30);
+  const Texture a(1), b(2);
+  video.push_back(
+      draw([&](int x, int y) { return drawing::mix(a.at(x + 12, y), b.at(x, y), 0.5); }));
+  add_shot(video, 2, 30);
+  const auto changes = detect(video);
+  REQUIRE(changes.size() == 1);
+  CHECK(changes[0].type == ChangeType::cut);
+  CHECK(std::abs(changes[0].frame - 31) <= 1);
+}
+
+TEST_CASE("black bars do not hide a cut") {
+  // A wide film in a tall picture: three quarters are bars. The two shots are dim.
+  Video video;
+  const auto add = [&](std::uint64_t seed) {
+    const Texture texture(seed);
+    for (int i = 0; i < 30; ++i)
+      video.push_back(draw([&](int x, int y) {
+        if (y < 20 || y >= 44) return Yuv{0};
+        Yuv c = texture.at(x + 0.3 * i, y);
+        c.y *= 0.4;
+        return c;
+      }));
+  };
+  add(11);
+  add(12);
+  CHECK(frames_of(detect(video)) == Frames{30});
+}
