@@ -1,0 +1,391 @@
+#!/usr/bin/env bats
+# vfm-clip: shots, clips, resume, every kind of bad input.
+# SPDX-License-Identifier: Apache-2.0
+load helpers
+bats_require_minimum_version 1.5.0
+
+# Media are made once. shots.mp4: red, test picture, blue, cut at frames 18 and 36 of 54.
+setup_file() {
+  export MEDIA="$BATS_FILE_TMPDIR/media"
+  mkdir "$MEDIA"
+  cd "$MEDIA" || return 1
+  make_shots shots.mp4
+  make_video plain.mp4 2
+  local three=(-f lavfi -i "color=red:size=96x64:rate=12:duration=1.5"
+    -f lavfi -i "testsrc2=size=96x64:rate=12:duration=1.5"
+    -f lavfi -i "color=blue:size=96x64:rate=12:duration=1.5")
+  local joined="[0][1][2]concat=n=3:v=1" x264=(-c:v libx264 -preset ultrafast -pix_fmt yuv420p)
+  quiet_ffmpeg "${three[@]}" -filter_complex "$joined" "${x264[@]}" -g 96 gop.mp4
+  quiet_ffmpeg "${three[@]}" -filter_complex "$joined" "${x264[@]}" -g 6 short-gop.ts
+  quiet_ffmpeg "${three[@]}" -filter_complex "${joined}[a];[a]select='not(eq(mod(n,5),2))'[o]" -map '[o]' \
+    -fps_mode vfr "${x264[@]}" vfr.mkv
+  quiet_ffmpeg -i shots.mp4 -c copy -metadata:s:v rotate=90 rotated.mp4
+  quiet_ffmpeg "${three[@]}" -filter_complex "${joined},scale=97:63,setsar=1" -c:v libx264 -preset ultrafast -pix_fmt yuv444p odd.mp4
+  quiet_ffmpeg "${three[@]}" -filter_complex "${joined},setsar=4/3" "${x264[@]}" wide.mp4
+  quiet_ffmpeg "${three[@]}" -filter_complex "$joined" -c:v libx264 -preset ultrafast -pix_fmt yuv420p10le ten.mkv
+  quiet_ffmpeg "${three[@]}" -f lavfi -i testsrc=size=200x200:duration=0.04 -filter_complex "${joined}[o]" -map '[o]' -map 3:v \
+    -c:v:0 libx264 -preset ultrafast -pix_fmt:v:0 yuv420p -c:v:1 png -disposition:v:1 attached_pic cover.mp4
+  quiet_ffmpeg -f lavfi -i testsrc=size=64x48:duration=1:rate=10 -f lavfi -i testsrc2=size=128x96:duration=1:rate=15 \
+    -map 0 -map 1 "${x264[@]}" two.mkv
+  quiet_ffmpeg "${three[@]}" -f lavfi -i sine=duration=4.5 -filter_complex "${joined}[o]" -map '[o]' -map 3 "${x264[@]}" -c:a pcm_s16le sound.mkv
+  quiet_ffmpeg -f lavfi -i testsrc2=size=96x64:rate=12 -frames:v 1 "${x264[@]}" one.mp4
+  quiet_ffmpeg -f lavfi -i sine -t 1 audio.mp4
+  quiet_ffmpeg -f lavfi -i testsrc2=size=96x64 -frames:v 1 a.jpg
+  quiet_ffmpeg -f lavfi -i testsrc=size=50x70 -frames:v 1 b.png
+  quiet_ffmpeg -f lavfi -i testsrc=size=60x70 -frames:v 1 c.png
+  head -c 2000 shots.mp4 >truncated.mp4
+  : >empty.mp4
+  local half
+  half=$(($(stat -c %s short-gop.ts) / 2))
+  cp short-gop.ts corrupt.ts
+  head -c 2000 /dev/urandom | dd of=corrupt.ts bs=1 seek=$half conv=notrunc status=none
+}
+setup() {
+  setup_tools
+  ln -s "$MEDIA"/* .
+}
+
+# facts DIR FIELD: the field of each clip's json, in order, one line.
+facts() {
+  local tar
+  for tar in "$1"/*.tar; do tar -xOf "$tar" --wildcards '*.json' | sed 's/}{/}\n{/g'; echo; done |
+    grep . | sed "s/.*\"$2\":\(\"[^\"]*\"\|[^,}]*\).*/\1/" | tr -d '"' | tr '\n' ' '
+}
+# frames_of DIR: decoded frames of each clip, in order.
+frames_of() {
+  local tar name
+  for tar in "$1"/*.tar; do
+    for name in $(tar -tf "$tar" | grep mp4); do
+      tar -xOf "$tar" "$name" >clip.mp4
+      ffprobe -v error -count_frames -show_entries stream=nb_read_frames -of csv=p=0 clip.mp4
+    done
+  done | tr '\n' ' '
+}
+
+@test "--shots-only prints the cuts and writes nothing" {
+  run --separate-stderr vfm-clip --shots-only shots.mp4
+  [ "$status" -eq 0 ]
+  [ -z "$stderr" ]
+  [[ "$output" =~ ^'{"kind":"shots","path":"shots.mp4","frames":54,"cuts":[{"frame":18,"pts":18432,"time":1.5,"type":"cut","score":'[0-9.]+'},{"frame":36,"pts":36864,"time":3.0,"type":"cut","score":'[0-9.]+'}]}'$ ]]
+  run --separate-stderr vfm-clip --shots-only plain.mp4 one.mp4 -j2
+  [ "$output" = '{"kind":"shots","path":"plain.mp4","frames":24,"cuts":[]}
+{"kind":"shots","path":"one.mp4","frames":1,"cuts":[]}' ]
+  [ "$(find . -type f ! -name 'separate-stderr-*' | wc -l)" -eq 0 ]
+}
+
+@test "every detector finds the cuts" {
+  local detector
+  for detector in content adaptive histogram combined; do
+    run --separate-stderr vfm-clip --shots-only --detector $detector shots.mp4
+    [ "$(grep -o '"frame":[0-9]*' <<<"$output" | tr '\n' ' ')" = '"frame":18 "frame":36 ' ]
+  done
+  run --separate-stderr vfm-clip --shots-only --detector content --threshold 250 shots.mp4
+  [[ "$output" = *'"cuts":[]}' ]]
+}
+
+@test "a fade and a dissolve are told by their kind" {
+  quiet_ffmpeg -f lavfi -i testsrc2=size=96x64:rate=24:duration=3 -f lavfi -i mandelbrot=size=96x64:rate=24 \
+    -filter_complex "[1]trim=duration=3[b];[0]settb=1/24,format=yuv420p[a];[b]settb=1/24,format=yuv420p[c];[a][c]xfade=duration=0.5:offset=2.5" \
+    -c:v libx264 -preset ultrafast dissolve.mp4
+  quiet_ffmpeg -f lavfi -i testsrc2=size=96x64:rate=24:duration=2 -f lavfi -i smptebars=size=96x64:rate=24:duration=2 \
+    -filter_complex "[0]format=yuv420p,fade=out:st=1.5:d=0.5[a];[1]format=yuv420p,fade=in:d=0.5[b];[a][b]concat" -c:v libx264 -preset ultrafast fade.mp4
+  run --separate-stderr vfm-clip --shots-only dissolve.mp4 fade.mp4
+  [ "$(grep -o '"type":"[a-z]*"' <<<"$output" | tr '\n' ' ')" = '"type":"dissolve" "type":"fade" ' ]
+  local frame
+  frame=$(sed -n 's/.*"frame":\([0-9]*\),.*dissolve.*/\1/p' <<<"$output")
+  [ "$frame" -ge 62 ] && [ "$frame" -le 70 ]
+  frame=$(sed -n 's/.*"frame":\([0-9]*\),.*"fade".*/\1/p' <<<"$output")
+  [ "$frame" -ge 47 ] && [ "$frame" -le 52 ]
+  run --separate-stderr vfm-clip --shots-only --no-gradual dissolve.mp4
+  [[ "$output" = *'"cuts":[]}' ]]
+}
+
+@test "clips have exactly their frames, and stdout names the shard" {
+  run --separate-stderr vfm-clip shots.mp4 -o out --verify
+  [ "$status" -eq 0 ]
+  [ -z "$stderr" ]
+  [ "${#lines[@]}" -eq 1 ]
+  local tar
+  tar=$(echo out/*-00000.tar)
+  [[ "$output" = '{"kind":"shard","path":"'"$tar"'","samples":3,"bytes":'*',"source":"shots.mp4","columns":{"clip":"'"$tar"'"}}' ]]
+  [ "$(frames_of out)" = "18 18 18 " ]
+  [ "$(facts out frames)" = "18 18 18 " ]
+  [ "$(facts out begin)" = "0.0 1.5 3.0 " ]
+  [ "$(facts out seconds)" = "1.5 1.5 1.5 " ]
+  [ "$(facts out verified)" = "true true true " ]
+  [ "$(facts out start_type)" = "start cut cut " ]
+  [ "$(facts out end_type)" = "cut cut end " ]
+  [ "$(facts out width)" = "96 96 96 " ]
+  [ "$(facts out fps)" = "12.0 12.0 12.0 " ]
+  [ "$(facts out source)" = "shots.mp4 shots.mp4 shots.mp4 " ]
+  [ -f "${tar%.tar}.idx" ] && [ -f "$tar.idx" ]
+  [ ! -e out/errors.jsonl ]
+  # The middle clip's picture is the source's, not a neighbour's.
+  tar -xOf "$tar" "$(tar -tf "$tar" | grep mp4 | sed -n 2p)" >clip.mp4
+  quiet_ffmpeg -i clip.mp4 -i shots.mp4 -filter_complex "[1]trim=start_frame=18:end_frame=36,setpts=PTS-STARTPTS[s];[0][s]psnr=stats_file=psnr.log" -f null -
+  [ "$(wc -l <psnr.log)" -eq 18 ]
+  run ! grep -E 'psnr_y:([0-9]|[12][0-9])\.' psnr.log
+}
+
+@test "odd kinds of files give right clips" {
+  local file
+  for file in gop.mp4 short-gop.ts odd.mp4 ten.mkv cover.mp4 wide.mp4; do
+    run --separate-stderr vfm-clip "$file" -o "out-$file" --verify
+    [ "$status" -eq 0 ]
+    [ "$(facts "out-$file" frames)" = "18 18 18 " ]
+    [ "$(facts "out-$file" verified)" = "true true true " ]
+  done
+  [ "$(facts out-odd.mp4 width)" = "97 97 97 " ]
+  [ "$(facts out-wide.mp4 width)" = "128 128 128 " ]
+  [ "$(facts out-wide.mp4 sample_aspect)" = "4/3 4/3 4/3 " ]
+  vfm-clip one.mp4 -o one --verify
+  [ "$(facts one frames)" = "1 " ]
+}
+
+@test "rotated video comes out upright" {
+  run --separate-stderr vfm-clip rotated.mp4 -o out --verify
+  [ "$status" -eq 0 ]
+  [ "$(facts out width)" = "64 64 64 " ]
+  [ "$(facts out height)" = "96 96 96 " ]
+  tar -xOf out/*.tar "$(tar -tf out/*.tar | grep -m1 mp4)" >clip.mp4
+  [ "$(ffprobe -v error -show_entries stream=width,height:stream_side_data=rotation -of csv=p=0 clip.mp4)" = "64,96" ]
+}
+
+@test "variable frame rate keeps every time" {
+  run --separate-stderr vfm-clip vfr.mkv -o out --verify
+  [ "$status" -eq 0 ]
+  [ "$(facts out begin)" = "0.0 1.5 3.0 " ]
+  [ "$(facts out seconds)" = "1.5 1.5 1.5 " ]
+  tar -xOf out/*.tar "$(tar -tf out/*.tar | grep mp4 | sed -n 2p)" >clip.mp4
+  ffprobe -v error -show_entries frame=pts_time -of csv=p=0 clip.mp4 | tr -d ',' >have
+  ffprobe -v error -show_entries frame=pts_time -of csv=p=0 vfr.mkv | tr -d ',' |
+    awk '$1 > 1.499 && $1 < 2.999 { printf "%.6f\n", $1 - 1.5 }' >want
+  diff have want
+}
+
+@test "two streams: the one a player shows, or --stream" {
+  vfm-clip two.mkv -o best
+  vfm-clip two.mkv -o second --stream 1
+  [ "$(facts best stream)" != "" ]
+  [ "$(facts second width)" = "128 " ]
+  [ "$(facts second stream)" = "1 " ]
+  run --separate-stderr vfm-clip two.mkv -o none --stream 7
+  [ "$status" -eq 1 ]
+}
+
+@test "sound is dropped, copied or encoded" {
+  vfm-clip sound.mkv -o drop
+  vfm-clip sound.mkv -o aac --audio aac
+  vfm-clip sound.mkv -o copy --audio copy
+  [ "$(facts drop audio)" = "null null null " ]
+  [ "$(facts aac audio)" = "aac aac aac " ]
+  # mp4 does not hold PCM: encoded all the same.
+  [ "$(facts copy audio)" = "aac aac aac " ]
+  tar -xOf aac/*.tar "$(tar -tf aac/*.tar | grep -m1 mp4)" >clip.mp4
+  [ "$(ffprobe -v error -select_streams a -show_entries stream=codec_name -of csv=p=0 clip.mp4)" = "aac" ]
+}
+
+@test "pictures pass unchanged, one format a shard" {
+  run --separate-stderr vfm-clip b.png c.png a.jpg -o out
+  [ "$status" -eq 0 ]
+  [ "${#lines[@]}" -eq 2 ]
+  [[ "${lines[0]}" = *'"samples":2,'* ]]
+  local tar
+  tar=$(grep -o 'out/[0-9a-f]*-00000.tar' <<<"${lines[0]}" | head -1)
+  cmp <(tar -xOf "$tar" "$(tar -tf "$tar" | grep -m1 png)") b.png
+  [[ "$(tar -xOf "$tar" "$(tar -tf "$tar" | grep -m1 json)")" = *'"media":"image","source":"b.png"'*'"width":50,"height":70,"frames":1'* ]]
+}
+
+@test "each bad input is told and the good ones are used" {
+  mkdir folder.mp4
+  run --separate-stderr vfm-clip truncated.mp4 empty.mp4 shots.mp4 audio.mp4 folder.mp4 missing.mp4 corrupt.ts -o out
+  [ "$status" -eq 1 ]
+  [ "${#lines[@]}" -eq 2 ]
+  [[ "${lines[0]}" = *'"source":"shots.mp4"'* ]]
+  [[ "${lines[1]}" = *'"source":"corrupt.ts"'* ]]
+  [ "$(wc -l <out/errors.jsonl)" -eq 6 ]
+  [ "$(sed 's/.*"input":"\([^"]*\)".*/\1/' out/errors.jsonl | tr '\n' ' ')" = "truncated.mp4 empty.mp4 audio.mp4 folder.mp4 missing.mp4 corrupt.ts " ]
+  [[ "$stderr" = *"'empty.mp4' is empty"* ]]
+  [[ "$stderr" = *"'audio.mp4' has no video stream"* ]]
+  [[ "$stderr" = *"cannot open 'folder.mp4': Is a directory"* ]]
+  [[ "$stderr" = *"cannot open 'missing.mp4': No such file or directory"* ]]
+  # Its good parts are there, and how much was bad is said.
+  grep -q '"corrupt": [1-9]' out/"$(sed 's/.*"path":"out\/\([0-9a-f]*\)-.*/\1/' <<<"${lines[1]}").json"
+  # A second run tells the same, and does nothing.
+  cp out/errors.jsonl first
+  run --separate-stderr vfm-clip truncated.mp4 empty.mp4 shots.mp4 audio.mp4 folder.mp4 missing.mp4 corrupt.ts -o out
+  [ "$status" -eq 1 ]
+  cmp first out/errors.jsonl
+}
+
+@test "not one clip is an error" {
+  run --separate-stderr vfm-clip audio.mp4 -o out
+  [ "$status" -eq 1 ]
+  [ -z "$output" ]
+  [[ "$stderr" = *"no clips"* ]]
+  run --separate-stderr vfm-clip -o out - </dev/null
+  [ "$status" -eq 1 ]
+  run --separate-stderr vfm-clip --shots-only audio.mp4
+  [ "$status" -eq 1 ]
+  [ -z "$output" ]
+}
+
+@test "manifest lines: fields go on, other kinds pass, garbage is told" {
+  run --separate-stderr vfm-clip -o out - <<'END'
+{"kind":"video","path":"plain.mp4","licence":"CC0"}
+{"kind": "video", "path": 3}
+{not json
+{"kind":"checkpoint","path":"run/1","step":7}
+
+one.mp4
+END
+  [ "$status" -eq 1 ]
+  [ "${#lines[@]}" -eq 3 ]
+  [[ "${lines[0]}" = *'"source":"plain.mp4"'*'"licence":"CC0"}' ]]
+  [ "${lines[1]}" = '{"kind":"checkpoint","path":"run/1","step":7}' ]
+  [[ "${lines[2]}" = *'"source":"one.mp4"'* ]]
+  [ "$(wc -l <out/errors.jsonl)" -eq 2 ]
+}
+
+@test "the same contents twice are used once" {
+  cp shots.mp4 copy.mp4
+  run --separate-stderr vfm-clip shots.mp4 copy.mp4 -o out -j2
+  [ "$status" -eq 0 ]
+  [ "${#lines[@]}" -eq 1 ]
+  [[ "$output" = *'"source":"shots.mp4"'* ]]
+  [ "$stderr" = "vfm-clip: 'copy.mp4' has the same contents as 'shots.mp4'; skipped" ]
+}
+
+@test "options that cannot be end before any work" {
+  local args
+  for args in "shots.mp4" "shots.mp4 -o out --detector motion" "shots.mp4 -o out --encoder nosuch" "shots.mp4 -o out --preset nosuch" \
+    "shots.mp4 -o out --quality 52" "shots.mp4 -o out --min-length 3 --max-length 2" "shots.mp4 -o out --min-length -1" \
+    "shots.mp4 -o out --shard-size 0" "shots.mp4 -o out --shard-size many" "shots.mp4 -o out --audio mp3" "shots.mp4 --shots-only --report r.html" \
+    "shots.mp4 -o out --threshold 0" "shots.mp4 -o out --no-such-option"; do
+    # shellcheck disable=SC2086
+    run --separate-stderr vfm-clip $args
+    [ "$status" -eq 2 ]
+    [ -z "$output" ]
+    [ -n "$stderr" ]
+    [ ! -e out ]
+  done
+}
+
+@test "lengths: short shots are left out, long ones split, and both are told" {
+  vfm-clip shots.mp4 -o split --max-length 1s
+  [ "$(facts split frames)" = "12 6 12 6 12 6 " ]
+  [ "$(facts split start_type)" = "start split cut split cut split " ]
+  vfm-clip shots.mp4 -o short --max-length 1s --min-length 600ms
+  [ "$(facts short frames)" = "12 12 12 " ]
+  [ "$(grep -c '"reason": "short"' short/*.json)" -eq 3 ]
+  # A video of one shot is a clip however short.
+  vfm-clip one.mp4 -o one --min-length 10s
+  [ "$(facts one frames)" = "1 " ]
+}
+
+@test "stitching joins what looks the same" {
+  quiet_ffmpeg -f lavfi -i testsrc=size=96x64:rate=12:duration=3 -vf "drawbox=enable='between(n,12,23)':color=black:t=fill" -c:v libx264 -preset ultrafast -pix_fmt yuv420p jump.mp4
+  vfm-clip jump.mp4 -o apart --no-stitch
+  vfm-clip jump.mp4 -o joined
+  [ "$(facts joined shots)" = "2 " ]
+  [ "$(facts joined frames)" = "36 " ]
+  [ "$(facts apart shots)" = "1 1 " ]
+}
+
+@test "shards end before they grow over --shard-size" {
+  vfm-clip shots.mp4 -o one >one.jsonl
+  run --separate-stderr vfm-clip shots.mp4 -o many --shard-size 9000
+  [ "${#lines[@]}" -gt 1 ]
+  [ "$(facts many key)" = "$(facts one key)" ]
+}
+
+@test "a finished video is not read again, other options make it again" {
+  vfm-clip shots.mp4 -o out >first
+  local before
+  before=$(stat -c '%Y %i' out/*.tar)
+  sleep 1.1
+  vfm-clip shots.mp4 -o out >second
+  cmp first second
+  [ "$(stat -c '%Y %i' out/*.tar)" = "$before" ]
+  vfm-clip shots.mp4 -o out --quality 40 >third
+  run ! cmp -s first third
+  vfm-clip shots.mp4 -o out --quality 40 --force >fourth
+  cmp third fourth
+  vfm-clip shots.mp4 -o out --shard-size 9000 >/dev/null
+  vfm-clip shots.mp4 -o out >fifth
+  cmp first fifth
+  [ "$(find out -name '*.tar' | wc -l)" -eq 1 ]
+}
+
+@test "-j1 and -j4 give the same bytes" {
+  local inputs=(shots.mp4 gop.mp4 truncated.mp4 vfr.mkv b.png c.png a.jpg odd.mp4 ten.mkv shots.mp4)
+  run --separate-stderr vfm-clip "${inputs[@]}" -o out -j1
+  [ "$status" -eq 1 ]
+  local first=$output
+  mv out one
+  run --separate-stderr vfm-clip "${inputs[@]}" -o out -j4
+  [ "$output" = "$first" ]
+  [ "$(tree_hash out)" = "$(tree_hash one)" ]
+}
+
+@test "killed anywhere and run again: the same bytes" {
+  local inputs=(shots.mp4 vfr.mkv odd.mp4 ten.mkv short-gop.ts b.png)
+  vfm-clip "${inputs[@]}" -o whole --shard-size 9000 -j1 >whole.jsonl
+  local sleeping
+  for sleeping in 0.02 0.05 0.1 0.15 0.25; do
+    setsid vfm-clip "${inputs[@]}" -o out --shard-size 9000 -j2 >/dev/null 2>&1 3>&- &
+    local pid=$!
+    sleep $sleeping
+    kill -KILL -- "-$pid" 2>/dev/null || true
+    wait "$pid" 2>/dev/null || true
+  done
+  vfm-clip "${inputs[@]}" -o out --shard-size 9000 -j1 >out.jsonl
+  [ "$(tree_hash out)" = "$(tree_hash whole)" ]
+  diff <(sed 's/out\///g' out.jsonl) <(sed 's/whole\///g' whole.jsonl)
+}
+
+@test "whole shards of a killed run are kept" {
+  vfm-clip shots.mp4 -o whole --shard-size 9000 >/dev/null
+  cp -r whole out
+  # As a kill after the second shard leaves it.
+  local name
+  name=$(basename out/*.json .json)
+  python3 - "out/$name.json" "out/.$name.settings" <<'END' || skip "no python3"
+import json, sys
+settings = json.load(open(sys.argv[1]))["settings"]
+open(sys.argv[2], "w").write(json.dumps(settings, separators=(",", ":")) + "\n")
+END
+  rm "out/$name.json" out/"$name"-00002*
+  local before
+  before=$(stat -c %i out/"$name"-00000.tar)
+  vfm-clip shots.mp4 -o out --shard-size 9000 >/dev/null
+  [ "$(stat -c %i out/"$name"-00000.tar)" = "$before" ]
+  [ "$(tree_hash out)" = "$(tree_hash whole)" ]
+}
+
+@test "a full disk ends with an error and nothing half written" {
+  mkdir small
+  mount -t tmpfs -o size=24k tmpfs small 2>/dev/null || skip "cannot mount"
+  run --separate-stderr vfm-clip shots.mp4 plain.mp4 -o small/out
+  local files
+  files=$(find small -name '*.tar' -o -name '*.tmp')
+  umount small
+  [ "$status" -eq 1 ]
+  [[ "$stderr" = *"No space left on device"* ]]
+  [[ "$files" != *.tmp ]]
+}
+
+@test "a closed pipe ends the run" {
+  # shellcheck disable=SC2016
+  run --separate-stderr bash -c 'vfm-clip shots.mp4 vfr.mkv odd.mp4 -o out -j1 | true; exit "${PIPESTATUS[0]}"'
+  [ "$status" -ne 0 ]
+  [ -z "$(find out -name '.*.tmp')" ]
+}
+
+@test "the report is one page with the clips" {
+  run --separate-stderr vfm-clip shots.mp4 b.png -o out --report page.html
+  [ "$status" -eq 0 ]
+  [ "$(grep -o '<img' page.html | wc -l)" -eq 4 ]
+  [[ "$(cat page.html)" = *"shots.mp4"* ]]
+  run ! grep -E 'src="http|href="http' page.html
+}
