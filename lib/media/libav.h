@@ -18,6 +18,7 @@ extern "C" {
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <string>
 
 #include "base/rational.h"

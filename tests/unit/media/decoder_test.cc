@@ -193,6 +193,34 @@ TEST_CASE("still pictures are videos of one frame") {
   CHECK(frame_hash(none) == frame_hash(frame));
 }
 
+TEST_CASE("a camera's orientation is honoured") {
+  NEED_FFMPEG();
+  struct Case {
+    char orientation;  // the Exif tag
+    int rotation;
+    bool mirror;
+  };
+  const Case c =
+      GENERATE(Case{1, 0, false}, Case{2, 0, true}, Case{3, 180, false}, Case{4, 180, true},
+               Case{5, 270, true}, Case{6, 90, false}, Case{7, 90, true}, Case{8, 270, false});
+  CAPTURE(static_cast<int>(c.orientation));
+  std::string exif(
+      "\xff\xe1\0\x22"
+      "Exif\0\0"
+      "II*\0\x08\0\0\0"
+      "\x01\0\x12\x01\x03\0\x01\0\0\0\0\0\0\0"
+      "\0\0\0\0",
+      36);
+  exif[28] = c.orientation;
+  std::string jpeg = media_files::read(path("still.jpg"));
+  jpeg.insert(2, exif);
+  const StreamInfo info = Decoder(jpeg, "photo").info();
+  CHECK(info.image);
+  CHECK(info.rotation == c.rotation);
+  CHECK(info.mirror == c.mirror);
+  CHECK(info.display_width == (c.rotation % 180 == 0 ? 96 : 64));
+}
+
 TEST_CASE("an animated GIF is a video") {
   NEED_FFMPEG();
   CHECK_FALSE(Decoder(path("animated.gif")).info().image);
