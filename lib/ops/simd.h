@@ -118,7 +118,9 @@ struct TwoSums {
 /// The same with body(V{}, i, first, second), which adds to both.
 template <class Body>
 VFM_INLINE TwoSums two_sums(std::int64_t n, Body body) {
-  Lanes first{}, second{};
+  // Bound to references whose type has lost the attribute of Lanes: these must be aligned.
+  typedef float Aligned __attribute__((vector_size(64)));
+  Aligned first{}, second{};
   std::int64_t i = 0;
   for (; i + 16 <= n; i += 16)
     body(Lanes{}, i, first, second);
