@@ -4,7 +4,7 @@
 // Two passes. The first reads every sample once (jobs/shard_scan.h); then everything is decided in
 // memory (jobs/shard_plan.h); the second reads samples again, in shuffled order, and writes the
 // shards (jobs/shard_write.h). Videos are never held in memory, their facts and embeddings are:
-// about 300 bytes a sample and 4 bytes a number of the embedding.
+// under 1 kB a sample and 4 bytes a number of the embedding.
 //
 // Resume: DIR/plan.json names the plan, the hash of all that decides the shards. Beside each shard
 // stands X.json with its record, written last. Run again, the first pass gives the plan again;

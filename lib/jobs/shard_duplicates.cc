@@ -53,11 +53,11 @@ class Finder {
 
   void near(double threshold, Slots& slots) {
     // Only what one encoder made of one kind of media can be compared.
-    std::map<std::string, std::vector<std::uint32_t>> groups;
+    std::map<std::pair<bool, std::uint64_t>, std::vector<std::uint32_t>> groups;
     for (const std::uint32_t i : order_)
       if (!found_.dropped[i] && !items_[i].embedding.empty()) {
         const bool image = media_kind(items_[i].media) == MediaKind::image;
-        groups[(image ? "image " : "video ") + items_[i].encoder].push_back(i);
+        groups[{image, items_[i].encoder}].push_back(i);
       }
     for (const auto& [name, group] : groups) {
       const std::size_t dim = items_[group.front()].embedding.size();

@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/ordered.h"
+#include "base/philox.h"
 #include "base/stop.h"
 #include "io/file.h"
 #include "io/npy.h"
@@ -139,8 +140,8 @@ Item make_item(const JoinedSample& sample) {
   if (const std::string_view npy = sample.find("video.npy"); npy.data()) {
     item.embedding = io::npy_floats(npy, fmt::format("'{}.video.npy'", item.key));
     const auto encoder = sample.meta.find("video_encoder");
-    item.encoder = fmt::format("{} {}", item.embedding.size(),
-                               encoder == sample.meta.end() ? "" : dump_json(*encoder));
+    item.encoder = random_key(fmt::format("{} {}", item.embedding.size(),
+                                          encoder == sample.meta.end() ? "" : dump_json(*encoder)));
   }
   return item;
 }

@@ -36,7 +36,7 @@ struct Item {
   std::string content;           ///< XXH3-128 of the media member
   std::string identity;          ///< XXH3-128 of everything
   std::string source;            ///< source_hash, else source, else the key
-  std::string encoder;           ///< of the embedding: equal for embeddings that compare
+  std::uint64_t encoder = 0;     ///< of the embedding: equal for embeddings that compare
   std::vector<float> embedding;  ///< empty if there is none
 };
 

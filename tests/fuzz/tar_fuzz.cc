@@ -9,7 +9,6 @@
 
 #include "base/error.h"
 #include "fuzz.h"
-#include "io/atomic_file.h"
 #include "io/file.h"
 #include "shard/image_header.h"
 #include "shard/reader.h"
@@ -35,7 +34,7 @@ const std::string& folder() {
 
 void put(const std::string& path, std::string_view bytes) {
   std::FILE* file = std::fopen(path.c_str(), "wb");
-  std::fwrite(bytes.data(), 1, bytes.size(), file);
+  if (!bytes.empty()) std::fwrite(bytes.data(), 1, bytes.size(), file);
   std::fclose(file);
 }
 
