@@ -24,7 +24,7 @@ struct SampleOptions {
   double sigma_min = 0.02, sigma_max = 40;
   /// D = c + guidance * (c - u): c the estimate with the prompt, u with the negative prompt. 0 is
   /// no guidance. Many programs write u + w (c - u); their w is guidance + 1.
-  double guidance = 2;
+  double guidance = 1;
   /// Throws Error{usage} naming what is out of range.
   void validate() const;
 };
