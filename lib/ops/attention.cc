@@ -20,18 +20,14 @@ std::int64_t padded(std::int64_t n) {
 
 // Floats of scratch that a thread needs: the sums of what forward_block, backward_block and their
 // bf16 counterparts lay out, and room to round each part up to a cache line.
-std::int64_t forward_scratch(std::int64_t head_dim, std::int64_t longest_keys, bool low) {
+std::int64_t forward_scratch(std::int64_t head_dim, std::int64_t longest_keys) {
   const std::int64_t k = padded(head_dim), queries = kQueryBlock, keys = kKeyBlock;
-  const std::int64_t copies = low ? k * padded(longest_keys) + 2 * k * queries : 0;
-  return copies + 2 * k * queries + 2 * keys * queries + 2 * keys * k + 3 * queries + 512;
+  return 2 * k * padded(longest_keys) + 3 * k * queries + 2 * keys * queries + 3 * queries + 512;
 }
 
-std::int64_t backward_scratch(std::int64_t head_dim, std::int64_t longest_keys, bool low) {
+std::int64_t backward_scratch(std::int64_t head_dim, std::int64_t longest_keys) {
   const std::int64_t k = padded(head_dim), queries = kQueryBlock, keys = kKeyBlock;
-  const std::int64_t all_keys = k * padded(longest_keys);
-  const std::int64_t copies = low ? 2 * all_keys : 0;
-  return copies + 2 * all_keys + 6 * k * queries + 4 * keys * queries + 2 * k * keys + 2 * queries +
-         512;
+  return 4 * k * padded(longest_keys) + 6 * k * queries + 4 * keys * queries + 2 * queries + 512;
 }
 
 // First rows of the samples, and the longest.
@@ -146,7 +142,7 @@ void backward(Tape& tape, const Call& c) {
   args.dq = dq.raw();
   args.dk = const_cast<void*>(column(dkv, c.k_column));
   args.dv = const_cast<void*>(column(dkv, c.v_column));
-  args.scratch_stride = padded(backward_scratch(c.pack.head_dim, c.starts->longest_keys, args.low));
+  args.scratch_stride = padded(backward_scratch(c.pack.head_dim, c.starts->longest_keys));
   const Tensor scratch({omp_get_max_threads() * args.scratch_stride});
   args.scratch = scratch.data<float>();
   run_backward(args);
@@ -160,8 +156,7 @@ Tensor attend(Tape& tape, Call call) {
   call.out = Tensor({rows, std::int64_t{call.pack.heads} * call.pack.head_dim}, call.q.dtype());
   call.log_sum_exp = Tensor({call.pack.heads, rows});
   AttentionArgs args = arguments(call);
-  args.scratch_stride =
-      padded(forward_scratch(call.pack.head_dim, call.starts->longest_keys, args.low));
+  args.scratch_stride = padded(forward_scratch(call.pack.head_dim, call.starts->longest_keys));
   const std::vector<AttentionItem> items = items_of(call.pack);
   args.items = items.data();
   args.item_count = static_cast<std::int64_t>(items.size());

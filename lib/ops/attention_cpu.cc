@@ -19,18 +19,20 @@ VFM_INLINE std::int64_t least(std::int64_t a, std::int64_t b) {
   return a < b ? a : b;
 }
 
-// A block of rows as f32 with a row length that is a multiple of 16: in place where it lies already
-// so, else a copy padded with zeros.
+// Rows as f32 with a length that is a multiple of 16: in place where they lie already so, else, or
+// if `copy` asks for it, a copy padded with zeros. Rows that are read many times are better copied:
+// heads lie side by side in memory, so that the rows of one would compete for few places in the
+// cache.
 struct Rows {
   const float* data;
   std::int64_t stride;
 };
 
 template <class T>
-VFM_INLINE Rows rows_of(const T* from, std::int64_t stride, std::int64_t rows, int width,
+VFM_INLINE Rows rows_of(const T* from, std::int64_t stride, std::int64_t rows, int width, bool copy,
                         float* room) {
   if constexpr (sizeof(T) == sizeof(float))
-    if (width % 16 == 0) return {from, stride};
+    if (width % 16 == 0 && !copy) return {from, stride};
   const std::int64_t padded = round_up(width);
   for (std::int64_t i = 0; i < rows; ++i) {
 #pragma omp simd
@@ -73,7 +75,8 @@ VFM_INLINE void transpose(const T* from, std::int64_t stride, std::int64_t rows,
 // One sample and head.
 template <class T>
 struct Problem {
-  const T *q, *k, *v;
+  const T* q;
+  Rows k, v;
   std::int64_t queries, keys;
   std::int64_t q_at, kv_at;  // element offsets into q-like and k-like arrays
   std::int64_t out_at;
@@ -81,8 +84,10 @@ struct Problem {
   float* log_sum_exp;
 };
 
+// `room` takes the keys and values if they must be copied: 2 * padded * keys floats.
 template <class T>
-VFM_INLINE Problem<T> problem(const AttentionArgs& a, std::int64_t sample, int head) {
+VFM_INLINE Problem<T> problem(const AttentionArgs& a, std::int64_t sample, int head, bool copy,
+                              float* room) {
   const std::int64_t q0 = a.query_starts[sample], k0 = a.key_starts[sample];
   const std::int64_t total = a.query_starts[a.samples];
   Problem<T> p;
@@ -93,8 +98,9 @@ VFM_INLINE Problem<T> problem(const AttentionArgs& a, std::int64_t sample, int h
   p.out_stride = std::int64_t{a.heads} * a.head_dim;
   p.out_at = q0 * p.out_stride + std::int64_t{head} * a.head_dim;
   p.q = static_cast<const T*>(a.q) + p.q_at;
-  p.k = static_cast<const T*>(a.k) + p.kv_at;
-  p.v = static_cast<const T*>(a.v) + p.kv_at;
+  p.k = rows_of(static_cast<const T*>(a.k) + p.kv_at, a.kv_stride, p.keys, a.head_dim, copy, room);
+  p.v = rows_of(static_cast<const T*>(a.v) + p.kv_at, a.kv_stride, p.keys, a.head_dim, copy,
+                room + p.keys * round_up(a.head_dim));
   p.log_sum_exp = a.log_sum_exp + head * total + q0;
   return p;
 }
@@ -143,8 +149,7 @@ void forward_block(const AttentionArgs& a, const Problem<T>& p, std::int64_t fir
   float* queries = scratch;               // [K, columns]
   float* scores = queries + padded * kQ;  // [keys, columns]
   float* values = scores + kK * kQ;       // [columns, padded]: the result
-  float* room = values + kQ * padded;     // [2, keys, padded]
-  float* top = room + 2 * kK * padded;    // [columns]
+  float* top = values + kQ * padded;      // [columns]
   float* sum = top + kQ;                  // [columns]
   float* factor = sum + kQ;               // [columns]
   transpose(p.q + first * a.q_stride, a.q_stride, count, columns, width, queries);
@@ -156,8 +161,8 @@ void forward_block(const AttentionArgs& a, const Problem<T>& p, std::int64_t fir
   const std::int64_t seen = a.causal ? least(p.keys, first + count + shift) : p.keys;
   for (std::int64_t key = 0; key < seen; key += kK) {
     const std::int64_t keys = least(kK, seen - key);
-    const Rows k = rows_of(p.k + key * a.kv_stride, a.kv_stride, keys, width, room);
-    block_gemm(keys, columns, width, k.data, k.stride, 1, queries, columns, scores, columns, false);
+    block_gemm(keys, columns, width, p.k.data + key * p.k.stride, p.k.stride, 1, queries, columns,
+               scores, columns, false);
     if (a.causal && key + keys - 1 > first + shift) mask(scores, columns, key, keys, first, shift);
     soften(scores, a.scale, keys, columns, top, sum, factor);
     if (key > 0)
@@ -165,8 +170,8 @@ void forward_block(const AttentionArgs& a, const Problem<T>& p, std::int64_t fir
 #pragma omp simd
         for (std::int64_t d = 0; d < padded; ++d)
           values[i * padded + d] *= factor[i];
-    const Rows v = rows_of(p.v + key * a.kv_stride, a.kv_stride, keys, width, room + kK * padded);
-    block_gemm(count, padded, keys, scores, 1, columns, v.data, v.stride, values, padded, true);
+    block_gemm(count, padded, keys, scores, 1, columns, p.v.data + key * p.v.stride, p.v.stride,
+               values, padded, true);
   }
   T* out = static_cast<T*>(a.out) + p.out_at + first * p.out_stride;
   for (std::int64_t i = 0; i < count; ++i) {
@@ -183,8 +188,10 @@ void attended(const AttentionArgs& a) {
 #pragma omp parallel for schedule(dynamic, 1)
   for (std::int64_t item = 0; item < a.item_count; ++item) {
     const AttentionItem& work = a.items[item];
-    const Problem<T> p = problem<T>(a, work.sample, work.head);
-    float* scratch = a.scratch + omp_get_thread_num() * a.scratch_stride;
+    const std::int64_t keys = a.key_starts[work.sample + 1] - a.key_starts[work.sample];
+    float* room = a.scratch + omp_get_thread_num() * a.scratch_stride;
+    float* scratch = room + 2 * keys * round_up(a.head_dim);
+    const Problem<T> p = problem<T>(a, work.sample, work.head, work.end - work.begin > kQ, room);
     for (std::int64_t first = work.begin; first < work.end; first += kQ)
       forward_block(a, p, first, scratch);
   }
@@ -195,7 +202,7 @@ struct BackwardScratch {
   float *queries, *douts;         // [K, columns]: transposed
   float *scores, *dscores;        // [keys, columns]
   float *query_rows, *dout_rows;  // [columns, padded]
-  float *key_rows, *value_rows;   // [keys, padded]
+  float* room;                    // [2, all keys, padded]: keys and values
   float* dq;                      // [columns, padded]
   float* delta;                   // [columns]: sum of out * dout
   float *dk, *dv;                 // [all keys, padded]
@@ -209,12 +216,11 @@ VFM_INLINE BackwardScratch divide(float* at, std::int64_t padded, std::int64_t k
   s.dscores = at, at += kK * kQ;
   s.query_rows = at, at += padded * kQ;
   s.dout_rows = at, at += padded * kQ;
-  s.key_rows = at, at += padded * kK;
-  s.value_rows = at, at += padded * kK;
   s.dq = at, at += padded * kQ;
   s.delta = at, at += kQ;
   s.dk = at, at += padded * keys;
-  s.dv = at;
+  s.dv = at, at += padded * keys;
+  s.room = at;
   return s;
 }
 
@@ -243,8 +249,9 @@ void backward_block(const AttentionArgs& a, const Problem<T>& p, std::int64_t fi
   const T* dout = static_cast<const T*>(a.dout) + p.out_at + first * p.out_stride;
   transpose(q, a.q_stride, count, columns, width, s.queries);
   transpose(dout, p.out_stride, count, columns, width, s.douts);
-  const Rows query_rows = rows_of(q, a.q_stride, count, width, s.query_rows);
-  const Rows dout_rows = rows_of(dout, p.out_stride, count, width, s.dout_rows);
+  const bool copy = p.keys > kK;
+  const Rows query_rows = rows_of(q, a.q_stride, count, width, copy, s.query_rows);
+  const Rows dout_rows = rows_of(dout, p.out_stride, count, width, copy, s.dout_rows);
   float lse[kQ];
   for (std::int64_t i = 0; i < columns; ++i) {
     lse[i] = i < count ? p.log_sum_exp[first + i] : 1e30f;  // padding: probability zero
@@ -260,12 +267,11 @@ void backward_block(const AttentionArgs& a, const Problem<T>& p, std::int64_t fi
   const std::int64_t seen = a.causal ? least(p.keys, first + count + shift) : p.keys;
   for (std::int64_t key = 0; key < seen; key += kK) {
     const std::int64_t keys = least(kK, seen - key);
-    const Rows k = rows_of(p.k + key * a.kv_stride, a.kv_stride, keys, width, s.key_rows);
-    const Rows v = rows_of(p.v + key * a.kv_stride, a.kv_stride, keys, width, s.value_rows);
-    block_gemm(keys, columns, width, k.data, k.stride, 1, s.queries, columns, s.scores, columns,
+    const float* k = p.k.data + key * p.k.stride;
+    block_gemm(keys, columns, width, k, p.k.stride, 1, s.queries, columns, s.scores, columns,
                false);
-    block_gemm(keys, columns, width, v.data, v.stride, 1, s.douts, columns, s.dscores, columns,
-               false);
+    block_gemm(keys, columns, width, p.v.data + key * p.v.stride, p.v.stride, 1, s.douts, columns,
+               s.dscores, columns, false);
     if (a.causal && key + keys - 1 > first + shift)
       mask(s.scores, columns, key, keys, first, shift);
     soften_back(s.scores, s.dscores, a.scale, keys, columns, lse, s.delta);
@@ -273,7 +279,7 @@ void backward_block(const AttentionArgs& a, const Problem<T>& p, std::int64_t fi
                s.dv + key * padded, padded, true);
     block_gemm(keys, padded, count, s.dscores, columns, 1, query_rows.data, query_rows.stride,
                s.dk + key * padded, padded, true);
-    block_gemm(count, padded, keys, s.dscores, 1, columns, k.data, k.stride, s.dq, padded, true);
+    block_gemm(count, padded, keys, s.dscores, 1, columns, k, p.k.stride, s.dq, padded, true);
   }
   T* dq = static_cast<T*>(a.dq) + p.q_at + first * a.q_stride;
   for (std::int64_t i = 0; i < count; ++i)
@@ -297,8 +303,9 @@ void attended_back(const AttentionArgs& a) {
     for (std::int64_t i = 0; i < keys * padded; ++i)
       s.dk[i] = 0, s.dv[i] = 0;
     Problem<T> p{};
+    p.queries = a.query_starts[sample + 1] - a.query_starts[sample];
     for (int member = 0; member < group; ++member) {
-      p = problem<T>(a, sample, key_head * group + member);
+      p = problem<T>(a, sample, key_head * group + member, p.queries > kQ, s.room);
       for (std::int64_t first = 0; first < p.queries; first += kQ)
         backward_block(a, p, first, s);
     }
