@@ -10,7 +10,6 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
-#include <iterator>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -29,8 +28,8 @@ constexpr std::size_t kBlock = T_BLOCKSIZE;
 // Blocks gather here; a member larger than the room left goes to the file directly.
 constexpr std::size_t kBuffer = std::size_t{1} << 20;
 
-// libtar's callbacks get an int and no pointer. They run on the caller's thread, inside th_write()
-// and tar_append_eof(), so the place to write to can be handed over beside them.
+// libtar's callbacks get an int and no pointer. They run on the caller's thread, inside
+// tar_append_eof(), so the place to write to can be handed over beside them.
 thread_local std::string* t_sink = nullptr;
 
 ssize_t write_to_sink(int, const void* data, std::size_t size) {
@@ -120,10 +119,12 @@ struct Writer::State {
       fail_errno(errno, "cannot create '{}'", path);
     tar.reset(handle);
     buffer.reserve(kBuffer + kBlock);
+    prepare_header();
   }
 
   void check(const SampleView& sample) const;
   bool has_key(std::string_view key) const;
+  void prepare_header();
   void write_header(std::string_view name, std::uint64_t size);
   void write_member(std::string_view name, std::string_view data);
   void flush();
@@ -139,6 +140,7 @@ struct Writer::State {
   std::vector<std::uint64_t> offsets;      // of the samples' first headers
   std::string dali;                        // index lines, without the first
   std::uint64_t bytes = 0;
+  unsigned header_sum = 0;
 };
 
 void Writer::State::check(const SampleView& sample) const {
@@ -160,23 +162,41 @@ bool Writer::State::has_key(std::string_view key) const {
   return dali.find(fmt::format(" {}.{}", key, extensions.front())) != std::string::npos;
 }
 
-void Writer::State::write_header(std::string_view name, std::uint64_t size) {
+/// Fills the header with what is the same for every member, by libtar, and sums it up.
+void Writer::State::prepare_header() {
   tar_header& header = tar->th_buf;
   std::memset(&header, 0, sizeof header);
-  // Not th_set_path: it keeps 99 bytes of a name of 100. Not th_set_user: it asks the user
-  // database.
-  std::memcpy(header.name, name.data(), name.size());
+  // Not th_set_user and th_set_group: they ask the user database.
   set_octal(header.mode, sizeof header.mode, 0644);
   set_octal(header.uid, sizeof header.uid, 0);
   set_octal(header.gid, sizeof header.gid, 0);
-  set_octal(header.size, sizeof header.size, size);
+  set_octal(header.size, sizeof header.size, 0);
   set_octal(header.mtime, sizeof header.mtime, 0);
   set_octal(header.devmajor, sizeof header.devmajor, 0);
   set_octal(header.devminor, sizeof header.devminor, 0);
   th_set_type(tar.get(), S_IFREG);
   th_finish(tar.get());
-  t_sink = &buffer;
-  if (th_write(tar.get()) != 0) fail_errno(errno, "cannot write '{}'", file.path());
+  header_sum = static_cast<unsigned>(th_crc_calc(tar.get()));
+}
+
+/// Name, size and sum are all that differs, so the sum is corrected instead of taken anew over the
+/// block: this and not the data is what small members cost.
+void Writer::State::write_header(std::string_view name, std::uint64_t size) {
+  tar_header& header = tar->th_buf;
+  // Not th_set_path: it keeps 99 bytes of a name of 100.
+  std::memset(header.name, 0, sizeof header.name);
+  std::memcpy(header.name, name.data(), name.size());
+  set_octal(header.size, sizeof header.size, size);
+  unsigned sum = header_sum;
+  for (const char c : name)
+    sum += static_cast<unsigned char>(c);
+  for (const char digit : std::string_view(header.size, sizeof header.size - 1))
+    sum += static_cast<unsigned>(digit - '0');
+  set_octal(header.chksum, sizeof header.chksum - 1, sum);
+  header.chksum[sizeof header.chksum - 1] = ' ';
+  // Not th_write, which takes the sum anew.
+  static_assert(offsetof(tar_header, gnu_longname) == kBlock);
+  buffer.append(reinterpret_cast<const char*>(&header), kBlock);
 }
 
 void Writer::State::flush() {
@@ -229,12 +249,12 @@ void Writer::add(const SampleView& sample) {
   s.keys.insert(random_key(sample.key));
   s.offsets.push_back(s.bytes);
   std::string name;
-  const char* separator = "";
   for (const MemberView& member : sample.members) {
     name.assign(sample.key).append(".").append(member.extension);
-    fmt::format_to(std::back_inserter(s.dali), "{}{} {} {} {}", separator, member.extension,
-                   s.bytes + kBlock, member.data.size(), name);
-    separator = " ";
+    if (&member != &sample.members.front()) s.dali += ' ';
+    s.dali.append(member.extension).append(" ").append(fmt::format_int(s.bytes + kBlock).c_str());
+    s.dali.append(" ").append(fmt::format_int(member.data.size()).c_str());
+    s.dali.append(" ").append(name);
     s.write_member(name, member.data);
   }
   s.dali += '\n';

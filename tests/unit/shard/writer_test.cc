@@ -38,6 +38,10 @@ TEST_CASE("the tar is plain ustar, byte for byte as POSIX draws it") {
   CHECK(tar.substr(108, 16) == std::string("0000000\0000000000\0", 16));
   CHECK(tar.substr(124, 12) == std::string("00000000007\0", 12));
   CHECK(tar.substr(136, 12) == std::string("00000000000\0", 12));
+  unsigned sum = 8 * ' ';
+  for (std::size_t i = 0; i < 512; ++i)
+    if (i < 148 || i >= 156) sum += static_cast<unsigned char>(tar[i]);
+  CHECK(tar.substr(148, 8) == fmt::format("{:06o}", sum) + std::string("\0 ", 2));
   CHECK(tar[156] == '0');
   CHECK(tar.substr(257, 8) == std::string("ustar\00000", 8));
   CHECK(tar.substr(345, 167) == std::string(167, '\0'));
