@@ -6,6 +6,7 @@
 #include <omp.h>
 
 #include "ops/block_gemm.h"
+#include "ops/elementary.h"
 
 namespace vfm::ops::VFM_ISA {
 namespace {

@@ -6,6 +6,7 @@
 
 #include "ops/attention_cpu.h"
 #include "ops/block_gemm.h"
+#include "ops/elementary.h"
 #include "ops/low_gemm.h"
 
 namespace vfm::ops::VFM_ISA {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/elementwise_cpu.h"
 
-#include "ops/simd.h"
+#include "ops/elementary.h"
 
 namespace vfm::ops::VFM_ISA {
 namespace {

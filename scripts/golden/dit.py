@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes tests/golden/dit_tiny.safetensors from diffusers' CosmosTransformer3DModel.
 
-A tiny model with random weights is run on two samples of different size, noise level, frame rate and
-text, one after the other: what a pack of both must give. The file holds the weights, the inputs, the
-outputs, a fixed cotangent for each output, and the gradient of every parameter summed over the samples.
+A tiny model with random weights is run on two samples of different size, noise level, frame rate
+and text, one after the other: what a pack of both must give. The file holds the weights, the inputs,
+the outputs, a fixed cotangent for each output, and the gradient of every parameter summed over the
+samples.
 
     python3 -m venv venv && venv/bin/pip install torch==2.15.0 torchvision==0.29.2 diffusers==0.42.1 \
         safetensors==0.8.0
@@ -18,8 +19,8 @@ import torch
 from diffusers import CosmosTransformer3DModel
 from safetensors.torch import save_file
 
-CONFIG = dict(in_channels=3, out_channels=2, num_attention_heads=2, attention_head_dim=12, num_layers=2,
-              mlp_ratio=4.0, text_embed_dim=10, adaln_lora_dim=6, max_size=(4, 8, 12),
+CONFIG = dict(in_channels=3, out_channels=2, num_attention_heads=2, attention_head_dim=12,
+              num_layers=2, mlp_ratio=4.0, text_embed_dim=10, adaln_lora_dim=6, max_size=(4, 8, 12),
               patch_size=(1, 2, 2), rope_scale=(2.0, 1.0, 3.0), concat_padding_mask=True,
               extra_pos_embed_type="learnable")
 SAMPLES = [dict(size=(3, 4, 8), fps=12, c_noise=0.31, text=4),

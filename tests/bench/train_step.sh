@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Times a training step of vfm against the same model in PyTorch on the same cores, in turns, and prints the
-# ratios of tokens per second.
+# Times a training step of vfm against the same model in PyTorch on the same cores, in turns, and
+# prints the ratios of tokens per second.
 #   tests/bench/train_step.sh [BUILD_DIR]      (default: build)
-# Environment: TORCH_PYTHON, a Python with torch (default: a venv that this script makes in BUILD_DIR);
-# MODELS ("quick 100m"), DTYPES ("f32 bf16"), MODES ("eager compile"), ROUNDS (2), OMP_NUM_THREADS.
+# Environment: TORCH_PYTHON, a Python with torch (default: a venv that this script makes in
+# BUILD_DIR); MODELS ("quick 100m"), DTYPES ("f32 bf16"), MODES ("eager compile"), ROUNDS (2), OMP_NUM_THREADS.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 build=${1:-$here/../../build}

@@ -4,9 +4,9 @@
 
     train_step_torch.py quick|100m f32|bf16 eager|compile [STEPS]
 
-bf16 is autocast over f32 weights, as one trains. The samples of the pack have one size, so they are a
-batch here, which is the faster form. Attention is scaled_dot_product_attention, the norm of the queries
-and keys F.rms_norm, AdamW the fused one.
+bf16 is autocast over f32 weights, as one trains. The samples of the pack have one size, so they are
+a batch here, which is the faster form. Attention is scaled_dot_product_attention, the norm of the
+queries and keys F.rms_norm, AdamW the fused one.
 """
 import sys
 import time
@@ -101,7 +101,8 @@ class Dit(nn.Module):
         width = c["heads"] * c["dim"]
         self.grid = c["grid"]
         self.embed = nn.Linear((c["channels"] + c["mask"]) * 4, width, bias=False)
-        self.tables = nn.ParameterList(nn.Parameter(0.02 * torch.randn(n, width)) for n in c["tables"])
+        self.tables = nn.ParameterList(
+            nn.Parameter(0.02 * torch.randn(n, width)) for n in c["tables"])
         self.time_1 = nn.Linear(width, width, bias=False)
         self.time_2 = nn.Linear(width, 3 * width, bias=False)
         self.time_norm = nn.Parameter(torch.ones(width))
