@@ -1,13 +1,16 @@
-// The diffusion transformer of Cosmos-1.0, under the names, shapes and configuration of diffusers'
-// CosmosTransformer3DModel: AdaLN-LoRA, cross-attention to text, per-head QK-RMSNorm, 3D RoPE,
-// learned absolute positions added at every block, exact GELU, no biases.
+// The diffusion transformer of Cosmos-1.0, under the names, shapes and configuration of
+// diffusers' CosmosTransformer3DModel: AdaLN-LoRA, cross-attention to text, per-head QK-RMSNorm,
+// 3D RoPE, learned absolute positions added at every block, exact GELU, no biases.
 //
 // A batch is a *pack*: samples of any sizes, images (one frame) and videos mixed, one after the
-// other. Attention never crosses samples; each sample has its own noise level, frame rate, size and
-// text. Shape letters: S tokens of the pack, D width, H heads, K head dim, C latent channels, P =
+// other. Attention never crosses samples; each sample has its own noise level, frame rate, size
+// and text.
+// Shape letters: S tokens of the pack, D width, H heads, K head dim, C latent channels, P =
 // pt*ph*pw pixels of a patch, E text width, L text tokens of the pack, R samples of the pack
-// (modulation rows). Source: diffusers transformer_cosmos.py; NVIDIA, "Cosmos World Foundation
-// Model Platform" (2025). SPDX-License-Identifier: Apache-2.0
+// (modulation rows).
+// Source: diffusers transformer_cosmos.py; NVIDIA, "Cosmos World Foundation Model Platform"
+// (2025).
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <array>

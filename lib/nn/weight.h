@@ -2,7 +2,8 @@
 // that the projections to queries, keys and values are one product.
 //
 // Initialisation is a function of (seed, parameter name), so that equal names get equal values in
-// any model, in any order. SPDX-License-Identifier: Apache-2.0
+// any model, in any order.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>

@@ -1,10 +1,12 @@
 // Scaled dot-product attention over a pack: softmax(q k^T / sqrt(K)) v, each sample by itself.
 //
 // The score matrix is never stored: forward goes through it in blocks, keeping a running maximum
-// and sum, and backward computes the blocks again from the saved log-sum-exp. Sources: Dao,
-// "FlashAttention-2" (2023); Milakov and Gimelshein, "Online normalizer calculation for softmax"
-// (2018). Shape letters: S queries of the pack, L keys of the pack, H heads, G key/value heads, K
-// head dim. SPDX-License-Identifier: Apache-2.0
+// and sum, and backward computes the blocks again from the saved log-sum-exp.
+// Sources: Dao, "FlashAttention-2" (2023); Milakov and Gimelshein, "Online normalizer calculation
+// for softmax" (2018).
+// Shape letters: S queries of the pack, L keys of the pack, H heads, G key/value heads, K head
+// dim.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <vector>

@@ -1,7 +1,8 @@
 // Attention on bf16, for machines that multiply bf16. The walk through the blocks is that of
-// attention_cpu.cc, with scores down the keys and across the queries; here every product takes bf16
-// operands in the layout of low_gemm.h, so keys and values are first copied, padded and transposed,
-// once for all the queries of a work item. SPDX-License-Identifier: Apache-2.0
+// attention_cpu.cc, with scores down the keys and across the queries; here every product takes
+// bf16 operands in the layout of low_gemm.h, so keys and values are first copied, padded and
+// transposed, once for all the queries of a work item.
+// SPDX-License-Identifier: Apache-2.0
 #include <omp.h>
 
 #include "ops/attention_cpu.h"

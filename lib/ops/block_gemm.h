@@ -1,5 +1,6 @@
 // A small matrix product for blocks that are in cache, the inner loop of attention. Include it in
-// x_cpu.cc only (see ops/isa.h). SPDX-License-Identifier: Apache-2.0
+// x_cpu.cc only (see ops/isa.h).
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include "ops/simd.h"

@@ -1,10 +1,11 @@
 // Which instruction set the CPU kernels use, chosen at run time.
 //
 // A file x_cpu.cc is compiled once per instruction set, into a namespace of that name (the macro
-// VFM_ISA); its header declares every version, and x.cc calls the one that isa() names. Such a file
-// holds plain loops over pointers and includes nothing with inline functions of external linkage
-// (ops/simd.h has what it may use): the linker would keep any one of their copies, for AVX-512
-// perhaps. SPDX-License-Identifier: Apache-2.0
+// VFM_ISA); its header declares every version, and x.cc calls the one that isa() names. Such a
+// file holds plain loops over pointers and includes nothing with inline functions of external
+// linkage (ops/simd.h has what it may use): the linker would keep any one of their copies, for
+// AVX-512 perhaps.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 namespace vfm::ops {

@@ -1,8 +1,9 @@
 // The small matrix product of block_gemm.h for bf16 operands and f32 sums, on machines that have
 // instructions for it: AMX tiles, or AVX512-BF16. Include it in attention_low_cpu.cc only.
 //
-// B is kept in pairs of rows, which is what both want: the bf16 at b[(p / 2 * ldb + j) * 2 + p % 2]
-// is B(p, j), so a 32-bit word holds two rows of one column. SPDX-License-Identifier: Apache-2.0
+// B is kept in pairs of rows, which is what both want: the bf16 at b[(p / 2 * ldb + j) * 2 + p %
+// 2] is B(p, j), so a 32-bit word holds two rows of one column.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <immintrin.h>

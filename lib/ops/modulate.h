@@ -4,9 +4,10 @@
 //   normed = (stream - mean) / sqrt(var + eps) * (1 + scale[row]) + shift[row]
 //
 // where row = rows[token] is the modulation row of the token: its sample in a pack, or its frame.
-// So packs, per-frame conditioning and the plain batch are one kernel. Source of the formula:
-// Peebles and Xie, "Scalable diffusion models with transformers" (2023). Shape letters: S tokens, D
-// width, R modulation rows. SPDX-License-Identifier: Apache-2.0
+// So packs, per-frame conditioning and the plain batch are one kernel.
+// Source of the formula: Peebles and Xie, "Scalable diffusion models with transformers" (2023).
+// Shape letters: S tokens, D width, R modulation rows.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include "ops/tape.h"

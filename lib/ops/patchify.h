@@ -1,9 +1,10 @@
 // Latents to tokens and back.
 //
-// The two orders differ, and both are Cosmos': a token that goes in holds its patch as (c, pt, ph,
-// pw), channel slowest; one that comes out holds (ph, pw, pt, c), channel fastest. Shape letters: S
-// tokens of the pack, C channels, P = pt ph pw; a sample is (C, T, H, W), its tokens run over (T /
-// pt, H / ph, W / pw). SPDX-License-Identifier: Apache-2.0
+// The two orders differ, and both are Cosmos': a token that goes in holds its patch as (c, pt,
+// ph, pw), channel slowest; one that comes out holds (ph, pw, pt, c), channel fastest.
+// Shape letters: S tokens of the pack, C channels, P = pt ph pw; a sample is (C, T, H, W), its
+// tokens run over (T / pt, H / ph, W / pw).
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <array>

@@ -1,7 +1,9 @@
-// Where a token is: learned absolute positions, rotary angles, and the sinusoid of the time input.
+// Where a token is: learned absolute positions, rotary angles, and the sinusoid of the time
+// input.
 // Shape letters: S tokens of the pack, D width, K head dim, R samples.
 // Source: NVIDIA, "Cosmos World Foundation Model Platform" (2025), and diffusers'
-// transformer_cosmos.py. SPDX-License-Identifier: Apache-2.0
+// transformer_cosmos.py.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <array>

@@ -1,13 +1,13 @@
 // Per-head RMSNorm of queries and keys, and rotary positions, in one pass over the projection.
 //
 //   n = h / sqrt(mean(h^2) + eps) * weight          for each query and key head h of K elements
-//   (n1, n2) -> (n1 cos - n2 sin, n2 cos + n1 sin)  n1, n2: first and second half of n ("rotate
-//   half")
+//   (n1, n2) -> (n1 cos - n2 sin, n2 cos + n1 sin)  n1, n2: the halves of n ("rotate half")
 //
 // Values pass through unchanged, so that what comes out is ready for attention.
 // Sources: Henry et al., "Query-key normalization for transformers" (2020); Su et al., "RoFormer"
-// (2021). Shape letters: S tokens, Hq, Hk, Hv heads, K head dim. SPDX-License-Identifier:
-// Apache-2.0
+// (2021).
+// Shape letters: S tokens, Hq, Hk, Hv heads, K head dim.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include "ops/tape.h"

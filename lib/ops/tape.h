@@ -7,8 +7,9 @@
 // A tensor is known by its extent in memory, so a reshape is the same tensor to the tape, and a
 // view of a part of a tensor that carries a gradient is an error, never a gradient that is lost
 // silently. The tape keeps every tensor it knows alive, so memory cannot be reused under the same
-// name. Thread-safety: one thread at a time; ops use threads inside. SPDX-License-Identifier:
-// Apache-2.0
+// name.
+// Thread-safety: one thread at a time; ops use threads inside.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstddef>

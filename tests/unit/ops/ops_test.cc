@@ -1,5 +1,6 @@
 // Each op against its formula in double, and its gradients against slopes, on every instruction
-// set. SPDX-License-Identifier: Apache-2.0
+// set.
+// SPDX-License-Identifier: Apache-2.0
 #include <omp.h>
 
 #include <algorithm>
