@@ -2,7 +2,8 @@
 //
 // Everything but sharpness comes from small pictures that shot detection has made anyway. Pictures
 // are taken as stored, before rotation: no measure depends on which side is up. Pure: depends on
-// the frames alone. Thread-safety: one thread at a time. SPDX-License-Identifier: Apache-2.0
+// the frames alone. Thread-safety: one thread at a time.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <array>

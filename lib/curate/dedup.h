@@ -3,8 +3,8 @@
 // Exact, not approximate: every pair that could matter is decided on its true cosine, over the
 // whole dataset, not within clusters. What makes it feasible: the dimensions are sorted by
 // variance, and a pair is dropped from view as soon as the first of them and the lengths of the
-// rest prove (Cauchy and Schwarz) that its cosine is below the threshold. SPDX-License-Identifier:
-// Apache-2.0
+// rest prove (Cauchy and Schwarz) that its cosine is below the threshold.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstddef>

@@ -2,7 +2,8 @@
 //
 // One English sentence with the length, the light, the colours, how much moves, how the camera
 // moves and how many shots there are. It never names a thing that is seen: nothing here can see
-// things. Pure; thread-safety: any thread. SPDX-License-Identifier: Apache-2.0
+// things. Pure; thread-safety: any thread.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // A glimpse of a clip: a handful of small pictures spread evenly over it. All that `builtin:look`
-// and `builtin:measure` see; decoding and scaling are the caller's. SPDX-License-Identifier:
-// Apache-2.0
+// and `builtin:measure` see; decoding and scaling are the caller's.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>

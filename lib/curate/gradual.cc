@@ -14,7 +14,7 @@ constexpr int kRamp = 12;      // frames over which a fade must show
 constexpr int kShortRun = 12;  // a run of one colour this short is no shot of its own
 constexpr float kUniform = 4;  // colour_deviation (grey levels) of a frame of one colour
 // Of a dissolve; 1 is a clean one between still, unrelated shots.
-constexpr float kLeastQuality = 0.25f;
+constexpr float kLeastQuality = 0.30f;
 constexpr float kStructured = 6;  // root mean square of an end that a dissolve can have
 
 /// The mixture of two pictures nearest to a third, by least squares.
@@ -53,8 +53,8 @@ void GradualDetector::push(const FrameFeatures& f, const MotionField& motion) {
     float mean = 0;
     int inside = 0;
     const auto is_inside = [&](int x, int y) {
-      return x * part >= f.area.left - 2 && (x + 1) * part <= f.area.right + 2 &&
-             y * part >= f.area.top - 2 && (y + 1) * part <= f.area.bottom + 2;
+      return x * part >= f.area.left && (x + 1) * part <= f.area.right &&
+             y * part >= f.area.top && (y + 1) * part <= f.area.bottom;
     };
     for (int y = 0; y < n; ++y) {
       for (int x = 0; x < n; ++x) {
@@ -75,7 +75,7 @@ void GradualDetector::push(const FrameFeatures& f, const MotionField& motion) {
   shrink(f.picture.u.data(), kChromaSide, 2, tiny.cells.data() + 256);
   shrink(f.picture.v.data(), kChromaSide, 2, tiny.cells.data() + 320);
   tiny.energy = dot(tiny, tiny);
-  tiny.uniform = f.whole_deviation < kUniform;
+  tiny.uniform = std::min(f.deviation, f.whole_deviation) < kUniform;
   const std::int64_t now = frames_++;
   search_dissolves(now);
   follow_uniform_runs(now);

@@ -10,7 +10,8 @@
 // the structure stays (a camera that turns to a wall loses contrast too, but not so).
 //
 // Constant memory: pictures of 16 x 16 cells for the last kGradualLag frames. Thread-safety: one
-// thread. SPDX-License-Identifier: Apache-2.0
+// thread.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <array>

@@ -10,7 +10,8 @@
 //   motion  where it moves in 4x4 cells, and into which of eight directions     (24)
 // The vector has length 1. Copies of a clip (other codec, size, rate) have a cosine above 0.98;
 // clips that share nothing are mostly below 0.6. It knows no objects: alike means alike in light
-// and colour. Pure; thread-safety: any thread. SPDX-License-Identifier: Apache-2.0
+// and colour. Pure; thread-safety: any thread.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <vector>

@@ -4,7 +4,8 @@
 // 64 blocks of 8 x 8 luma cells; each is searched around zero and around the vectors of its
 // neighbours in space and time, then refined; where that fits badly, everywhere within 8 cells (an
 // eighth of the picture). Vectors that leave the neighbours' pay for it, so flat areas stay at
-// rest. Thread-safety: one thread at a time. SPDX-License-Identifier: Apache-2.0
+// rest. Thread-safety: one thread at a time.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <array>

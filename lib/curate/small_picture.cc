@@ -185,13 +185,17 @@ ActiveArea active_area(const SmallPicture& p) {
   const auto last_row = std::find_if(rows.rbegin(), rows.rend(), light);
   const auto first_column = std::find_if(columns.begin(), columns.end(), light);
   const auto last_column = std::find_if(columns.rbegin(), columns.rend(), light);
-  const auto even_up = [](auto n) { return (static_cast<int>(n) + 1) / 2 * 2; };
-  const ActiveArea area{static_cast<int>(first_column - columns.begin()) / 2 * 2,
-                        static_cast<int>(first_row - rows.begin()) / 2 * 2,
-                        even_up(columns.rend() - last_column), even_up(rows.rend() - last_row)};
-  // A few lights in the dark are no picture with bars.
-  const int cells = (area.right - area.left) * (area.bottom - area.top);
-  return cells < kLumaCells / 4 ? ActiveArea{} : area;
+  // In the outermost cells beside a bar, bar and picture mix: they would make every two pictures
+  // alike.
+  const auto begin = [](auto bar) { return bar > 0 ? static_cast<int>(bar) / 2 * 2 + 2 : 0; };
+  const auto end = [&](auto bar) { return kLumaSide - begin(bar); };
+  const ActiveArea area{begin(first_column - columns.begin()), begin(first_row - rows.begin()),
+                        end(last_column - columns.rbegin()), end(last_row - rows.rbegin())};
+  // Some lights in the dark are no picture with bars. Bars on two sides may be wide (a telephone's
+  // upright video in a wide frame), on four they are not.
+  const int width = area.right - area.left, height = area.bottom - area.top;
+  const bool two_sides = width == kLumaSide || height == kLumaSide;
+  return width * height < kLumaCells / (two_sides ? 6 : 2) ? ActiveArea{} : area;
 }
 
 ActiveArea join(const ActiveArea& a, const ActiveArea& b) {

@@ -3,7 +3,8 @@
 // The idea is Panda-70M's (Chen et al., CVPR 2024, section 3.1): compare the look of a shot's end
 // with that of the next one's start. Here without a network: what is where (colour layout), which
 // way edges run, and how bright it is must all agree. Strict: shots that merely share a mood stay
-// apart. Pure functions. Thread-safety: none needed. SPDX-License-Identifier: Apache-2.0
+// apart. Pure functions. Thread-safety: none needed.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <array>

@@ -3,7 +3,8 @@
 // One process alone is a world of one, where every collective is free; mpirun's processes are an
 // MPI world. Every rank must call the same collectives in the same order. Not here: device memory,
 // and how work is dealt (train/). Errors: a failing collective throws Error naming the operation,
-// host and rank. Thread-safety: the thread that made the world. SPDX-License-Identifier: Apache-2.0
+// host and rank. Thread-safety: the thread that made the world.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,6 @@
 // Lines of a text stream, one at a time, as they come: from a file or from a pipe that is still
-// written. Thread-safety: one thread at a time. SPDX-License-Identifier: Apache-2.0
+// written. Thread-safety: one thread at a time.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstddef>

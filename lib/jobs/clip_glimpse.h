@@ -1,5 +1,6 @@
 // The glimpse (curate/glimpse.h) of a clip: decodes it, once, and keeps a handful of small
-// pictures. Thread-safety: any thread. SPDX-License-Identifier: Apache-2.0
+// pictures. Thread-safety: any thread.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <string>

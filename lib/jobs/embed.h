@@ -2,7 +2,8 @@
 //
 // KEY.video.npy is the look of the clip (fp16, one vector of length 1); KEY.text.npy the tokens of
 // its caption (fp16, tokens x dim, unpadded, absent if the shard has no captions); KEY.json the
-// encoders' configs: {"video_encoder":{…},"text_encoder":{…}}. SPDX-License-Identifier: Apache-2.0
+// encoders' configs: {"video_encoder":{…},"text_encoder":{…}}.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <string>

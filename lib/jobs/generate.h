@@ -2,8 +2,8 @@
 //
 // A clip's address is a hash of all that decides its bytes: weights, prompts, seed, sampling, size,
 // encoder. DIR/NAME.json holds it and is written after DIR/NAME.mp4, so a clip that is there with
-// the right address and hash is kept, and anything else is made again. SPDX-License-Identifier:
-// Apache-2.0
+// the right address and hash is kept, and anything else is made again.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <string>

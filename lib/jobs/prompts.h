@@ -1,5 +1,6 @@
 // What vfm-generate is asked for: prompts from arguments and lines, each a whole order for one
-// clip. SPDX-License-Identifier: Apache-2.0
+// clip.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <optional>

@@ -9,7 +9,8 @@
 // Resume: DIR/plan.json names the plan, the hash of all that decides the shards. Beside each shard
 // stands X.json with its record, written last. Run again, the first pass gives the plan again;
 // shards that have their record are not written again. A folder that holds another plan is refused,
-// or with `force` emptied of its shards. SPDX-License-Identifier: Apache-2.0
+// or with `force` emptied of its shards.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,8 @@
 // Writing video: frames in, one mp4 in memory out. The bytes depend only on the frames and the
 // options (fixed thread count, no clock, no build strings, the same code path on every processor
 // where the encoder offers that). Thread-safety: one thread at a time; different encoders are
-// independent. SPDX-License-Identifier: Apache-2.0
+// independent.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>

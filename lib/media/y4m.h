@@ -1,7 +1,7 @@
 // Y4M (YUV4MPEG2), uncompressed video that every tool reads from a pipe: `| ffplay -`, `| x264 -`.
 // Format: the mjpegtools page yuv4mpeg(5). Limited range; the matrix, which Y4M cannot say, is the
-// one that players assume: BT.601, from 1280 wide or 577 high on BT.709. SPDX-License-Identifier:
-// Apache-2.0
+// one that players assume: BT.601, from 1280 wide or 577 high on BT.709.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <functional>

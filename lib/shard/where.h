@@ -5,7 +5,8 @@
 // -> and
 // ->> . Whatever SQLite offers inside an expression works (LIKE, IN, BETWEEN, CASE, functions), but
 // what would not give the same answer twice (random()) and what reaches beyond the sample is
-// refused. Thread-safety: one Where a thread. SPDX-License-Identifier: Apache-2.0
+// refused. Thread-safety: one Where a thread.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <memory>

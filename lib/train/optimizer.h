@@ -3,7 +3,8 @@
 //
 // Gradients, moments and the average are one flat f32 buffer each, so that one all-reduce, one norm
 // and one checkpoint file serve the whole model. The arithmetic is ops/adamw.h. Thread-safety: one
-// thread at a time. SPDX-License-Identifier: Apache-2.0
+// thread at a time.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>

@@ -4,7 +4,8 @@
 // and dealt in turn; gradients of the *sum* of the loss are added over ranks and divided by the
 // number of elements of the whole step. So the update does not depend, but for rounding, on how
 // many ranks there are, on how samples are packed, or on how many packs go into one forward. Not
-// here: files, logging, when to validate or save (train/run.h). SPDX-License-Identifier: Apache-2.0
+// here: files, logging, when to validate or save (train/run.h).
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>

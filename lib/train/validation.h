@@ -1,6 +1,7 @@
 // Validation loss that means the same at every step and in every run: fixed samples, fixed noise
 // levels, fixed noise, no weights on top (training with a learned weight shows negative losses;
-// this is a mean of squares). SPDX-License-Identifier: Apache-2.0
+// this is a mean of squares).
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <vector>

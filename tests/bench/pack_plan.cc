@@ -1,6 +1,6 @@
 // How fast packs are planned: samples a second over an epoch of a mixed image and video set,
-// shuffle included, for several sizes of the set and of the window. SPDX-License-Identifier:
-// Apache-2.0
+// shuffle included, for several sizes of the set and of the window.
+// SPDX-License-Identifier: Apache-2.0
 #include <chrono>
 #include <cstdio>
 

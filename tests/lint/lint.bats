@@ -55,7 +55,7 @@ setup() {
   while read -r file; do
     [ -f "$file" ] || continue
     case $file in *.md | *.json | *.npz | *.safetensors) continue ;; esac
-    grep -q 'SPDX-License-Identifier: Apache-2.0' "$file" || bad+="$file "
+    grep -qxE '(//|#) SPDX-License-Identifier: Apache-2.0' "$file" || bad+="$file "
   done <<<"$output"
   echo "without licence: $bad"
   [ -z "$bad" ]
@@ -63,7 +63,7 @@ setup() {
 
 @test "shell scripts pass shellcheck" {
   scripts=$(git ls-files scripts tests examples .ci | while read -r f; do
-    [ -f "$f" ] && head -n 1 "$f" | grep -qE '^#!.*(bash|/sh)' && echo "$f"
+    if [ -f "$f" ] && head -n 1 "$f" | grep -qE '^#!.*(bash|/sh)'; then echo "$f"; fi
   done)
   # shellcheck disable=SC2086
   run shellcheck $scripts

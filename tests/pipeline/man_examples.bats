@@ -36,7 +36,7 @@ prepare() {
 @test "vfm-embed(1)" { run_page vfm-embed.1; }
 @test "vfm-shard(1)" { run_page vfm-shard.1; }
 @test "vfm-pack(1)" { run_page vfm-pack.1; }
-@test "vfm-train(1)" { prepare; run_page vfm-train.1; }
+@test "vfm-train(1)" { run_page vfm-train.1; }
 @test "vfm-generate(1)" {
   prepare
   vfm-train quickstart.yaml train.steps=2 --data latents --out run >/dev/null

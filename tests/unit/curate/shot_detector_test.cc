@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <string>
 
@@ -227,6 +228,26 @@ TEST_CASE("a fade through a colour is one change at the first frame of the new s
       CHECK(std::abs(changes[0].end - 51) <= 1);
     }
   }
+}
+
+TEST_CASE("a fade through grey is seen between black bars too") {
+  const auto barred = [](std::uint64_t seed, double at, double share) {
+    const Texture texture(seed);
+    return draw([&texture, at, share](int x, int y) {
+      if (y < 9 || y >= kHeight - 9) return Yuv{0, 128, 128};
+      return drawing::mix(texture.at(x + at, y), {170, 128, 128}, share);
+    });
+  };
+  Video video;
+  for (int i = 0; i < 40; ++i)
+    video.push_back(barred(1, 0.4 * i, std::clamp((i - 34) / 6.0, 0.0, 1.0)));
+  for (int i = 0; i < 60; ++i)
+    video.push_back(barred(2, 0.4 * i, std::clamp((16 - i) / 16.0, 0.0, 1.0)));
+  const auto changes = detect(video);
+  INFO(text_of(changes));
+  REQUIRE(changes.size() == 1);
+  CHECK(changes[0].type == ChangeType::fade);
+  CHECK(std::abs(changes[0].frame - 42) <= 3);
 }
 
 TEST_CASE("the frames of one colour before the first and after the last shot are nobody's") {

@@ -109,9 +109,14 @@ TEST_CASE("the active area leaves out black bars and nothing else") {
     return active_area(p);
   };
   CHECK(with_bars(0, 0, 128, 128) == ActiveArea{});
-  CHECK(with_bars(0, 16, 128, 112) == ActiveArea{0, 8, 64, 56});
-  CHECK(with_bars(32, 0, 96, 128) == ActiveArea{16, 0, 48, 64});
-  CHECK(with_bars(50, 50, 60, 60) == ActiveArea{});  // a light in the dark
+  // Without the cells beside a bar, which may hold some of it.
+  CHECK(with_bars(0, 16, 128, 112) == ActiveArea{0, 10, 64, 54});
+  CHECK(with_bars(0, 17, 128, 111) == ActiveArea{0, 10, 64, 54});
+  CHECK(with_bars(32, 0, 96, 128) == ActiveArea{18, 0, 46, 64});
+  CHECK(with_bars(54, 0, 74, 128) == ActiveArea{});  // too narrow to judge a picture by
+  CHECK(with_bars(44, 0, 84, 128) == ActiveArea{24, 0, 40, 64});
+  CHECK(with_bars(12, 12, 116, 116) == ActiveArea{8, 8, 56, 56});
+  CHECK(with_bars(32, 32, 96, 96) == ActiveArea{});  // a light in the dark
   CHECK(with_bars(0, 0, 0, 0) == ActiveArea{});
   CHECK(join({0, 8, 64, 56}, {16, 0, 48, 64}) == ActiveArea{});
 }

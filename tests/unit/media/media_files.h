@@ -1,5 +1,6 @@
 // Media for the tests, made once a run by the `ffmpeg` program; and what `ffmpeg` and `ffprobe` say
-// of it, to compare with. SPDX-License-Identifier: Apache-2.0
+// of it, to compare with.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>

@@ -1,0 +1,60 @@
+#!/bin/sh
+# vfm-clip against a bare decode, and its memory on a short and a long video.
+# Usage: tests/bench/clip.sh [BUILD_DIR [VIDEO...]]
+# Without videos it draws two of a minute each, 720p and 360p. Takes about five minutes on two
+# cores, and 200 MB in TMPDIR; LONG=SECONDS (default 3600) is the length of the long video.
+# SPDX-License-Identifier: Apache-2.0
+set -eu
+root=$(cd "$(dirname "$0")/../.." && pwd)
+build=${1:-$root/build}
+[ $# -eq 0 ] || shift
+clip=$build/tools/vfm-clip
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/vfm-bench-XXXXXX")
+trap 'rm -rf "$scratch"' EXIT
+
+# draw FILE SIZE SECONDS: shots of ten seconds with detail and motion.
+draw() {
+  ffmpeg -nostdin -loglevel error -y -f lavfi -i "testsrc2=size=$2:rate=24:duration=10" \
+    -f lavfi -i "mandelbrot=size=$2:rate=24" -filter_complex \
+    "[1]trim=duration=10,format=yuv420p[b];[0]format=yuv420p[a];[a][b]concat,noise=alls=6:allf=t" \
+    -c:v libx264 -preset veryfast -g 48 "$scratch/piece.mp4"
+  ffmpeg -nostdin -loglevel error -y -stream_loop -1 -i "$scratch/piece.mp4" -t "$3" -c copy "$1"
+}
+
+# timed COMMAND...: wall seconds, processor seconds, and resident memory at most in MiB.
+timed() {
+  /usr/bin/time -o "$scratch/time" -f '%e %U %S %M' "$@" >/dev/null
+  awk '{print $1, $2 + $3, $4 / 1024}' "$scratch/time"
+}
+
+# ratio VIDEO: the best of five of each, taken in turns.
+ratio() {
+  : >"$scratch/decode" && : >"$scratch/shots"
+  for _ in 1 2 3 4 5; do
+    timed ffmpeg -nostdin -v error -i "$1" -f null - >>"$scratch/decode"
+    timed "$clip" --shots-only "$1" >>"$scratch/shots"
+  done
+  for column in 1 2; do
+    for run in decode shots; do cut -d' ' -f$column "$scratch/$run" | sort -n | head -1; done
+  done | paste -sd' ' | awk -v name="$(basename "$1")" '{
+    printf "%-28s decode %6.2f s  shots %6.2f s  ratio %.2f   processor %6.2f s %6.2f s  ratio %.2f\n",
+      name, $1, $2, $2 / $1, $3, $4, $4 / $3 }'
+}
+
+echo "vfm-clip --shots-only against ffmpeg -f null"
+if [ $# -eq 0 ]; then
+  draw "$scratch/720p.mp4" 1280x720 60
+  draw "$scratch/360p.mp4" 640x360 60
+  set -- "$scratch/720p.mp4" "$scratch/360p.mp4"
+fi
+for video; do ratio "$video"; done
+
+echo "memory at most, MiB"
+draw "$scratch/10s.mp4" 320x180 10
+draw "$scratch/long.mp4" 320x180 "${LONG:-3600}"
+for mode in --shots-only "--output $scratch/out --preset ultrafast --max-length 10s --shard-size 8MiB"; do
+  # shellcheck disable=SC2086
+  for video in 10s long; do timed "$clip" $mode "$scratch/$video.mp4" | cut -d' ' -f3; done |
+    paste -sd' ' | awk -v mode="${mode%% *}" -v long="${LONG:-3600}" '{
+      printf "%-14s 10 s: %6.1f   %d s: %6.1f   ratio %.2f\n", mode, $1, long, $2, $2 / $1 }'
+done
