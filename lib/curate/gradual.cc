@@ -198,9 +198,10 @@ std::optional<GradualDetector::Candidate> GradualDetector::judge_window(std::int
   c.change.begin = b;
   c.change.middle = b;
   for (std::int64_t frame = b - 1; frame > a; --frame) {
-    const Tiny& p = at(frame);
-    const Mixture w = fit(aa, bb, ab, dot(p, first), dot(p, last), p.energy);
-    if (w.b >= w.a)
+    const Tiny& earlier = at(frame);
+    const Mixture v =
+        fit(aa, bb, ab, dot(earlier, first), dot(earlier, last), earlier.energy);
+    if (v.b >= v.a)
       c.change.middle = frame;
     else
       break;

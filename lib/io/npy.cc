@@ -178,20 +178,21 @@ std::vector<float> npy_floats(std::string_view bytes, std::string_view what) {
   const NpyHeader header = parse_npy(bytes, what);
   const char* data = bytes.data() + header.data_offset;
   std::vector<float> values(static_cast<std::size_t>(header.elements()));
+  if (header.dtype != "<f2" && header.dtype != "<f4" && header.dtype != "<f8")
+    fail("{} has dtype '{}', a float type is needed", what, header.dtype);
+  if (values.empty()) return values;  // memcpy may not be given null, not even for no bytes
   if (header.dtype == "<f4") {
     std::memcpy(values.data(), data, values.size() * 4);
   } else if (header.dtype == "<f2") {
     std::vector<std::uint16_t> halves(values.size());
     std::memcpy(halves.data(), data, halves.size() * 2);
     halves_to_floats(halves, values);
-  } else if (header.dtype == "<f8") {
+  } else {
     for (std::size_t i = 0; i < values.size(); ++i) {
       double wide;
       std::memcpy(&wide, data + 8 * i, 8);
       values[i] = static_cast<float>(wide);
     }
-  } else {
-    fail("{} has dtype '{}', a float type is needed", what, header.dtype);
   }
   return values;
 }

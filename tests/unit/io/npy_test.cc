@@ -37,6 +37,7 @@ TEST_CASE("shapes of every rank survive") {
   }
   CHECK(parse_npy(make_npy_float({}, std::vector<float>{1}), "x").elements() == 1);
   CHECK(parse_npy(make_npy_float({0, 4}, {}), "x").elements() == 0);
+  CHECK(npy_floats(make_npy_float({0, 4}, {}), "x").empty());
 }
 
 TEST_CASE("damaged files are refused, never read past their end") {
