@@ -53,8 +53,8 @@ void GradualDetector::push(const FrameFeatures& f, const MotionField& motion) {
     float mean = 0;
     int inside = 0;
     const auto is_inside = [&](int x, int y) {
-      return x * part >= f.area.left && (x + 1) * part <= f.area.right &&
-             y * part >= f.area.top && (y + 1) * part <= f.area.bottom;
+      return x * part >= f.area.left && (x + 1) * part <= f.area.right && y * part >= f.area.top &&
+             (y + 1) * part <= f.area.bottom;
     };
     for (int y = 0; y < n; ++y) {
       for (int x = 0; x < n; ++x) {
@@ -199,8 +199,7 @@ std::optional<GradualDetector::Candidate> GradualDetector::judge_window(std::int
   c.change.middle = b;
   for (std::int64_t frame = b - 1; frame > a; --frame) {
     const Tiny& earlier = at(frame);
-    const Mixture v =
-        fit(aa, bb, ab, dot(earlier, first), dot(earlier, last), earlier.energy);
+    const Mixture v = fit(aa, bb, ab, dot(earlier, first), dot(earlier, last), earlier.energy);
     if (v.b >= v.a)
       c.change.middle = frame;
     else

@@ -33,9 +33,10 @@ class Allocator {
         return block;
       }
     }
-    // Sizes have changed for good (another pack, another model) when the cache is larger than what
-    // is in use and still has no block: then it is ballast.
-    if (const MemoryStats now = stats(); now.cached > now.current + kHugePage) release();
+    // A full cache without a block of this size: sizes have changed for good (another pack, another
+    // model), and it is ballast.
+    if (const MemoryStats now = stats(); now.current + size + now.cached > now.peak + now.peak / 4)
+      release();
     const std::size_t alignment = size >= kHugePage ? kHugePage : kAlignment;
     void* block = std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
     if (block == nullptr) {

@@ -23,8 +23,10 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
 
 std::vector<std::string> fuzz_seeds() {
   using namespace std::string_literals;
-  return {"1\n00:00:00,000 --> 00:00:01,500\n<i>a red</i> {\\an8}fox\n\n2\n00:00:01,5 --> 00:00:04.25\nb\n",
-          "\xff\xfe\x31\0\n\0\x30\0:\0\x31\0 \0-\0-\0>\0 \0\x30\0:\0\x32\0\n\0x\0"s,
-          R"([{"start":0,"end":2,"caption":"a fox"},{"start":2,"end":4,"caption":"\u0e2a\u0e38"}])",
-          R"({"caption":"שועל 赤い狐 สุนัข 👩‍🚀 e\u0301"})"};
+  return {
+      "1\n00:00:00,000 --> 00:00:01,500\n<i>a red</i> {\\an8}fox\n\n2\n00:00:01,5 --> "
+      "00:00:04.25\nb\n",
+      "\xff\xfe\x31\0\n\0\x30\0:\0\x31\0 \0-\0-\0>\0 \0\x30\0:\0\x32\0\n\0x\0"s,
+      R"([{"start":0,"end":2,"caption":"a fox"},{"start":2,"end":4,"caption":"\u0e2a\u0e38"}])",
+      R"({"caption":"שועל 赤い狐 สุนัข 👩‍🚀 e\u0301"})"};
 }

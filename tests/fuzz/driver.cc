@@ -1,6 +1,5 @@
-// Runs a fuzz target on its seeds and on mutations of them: bytes flipped, cut, repeated, joined, and
-// numbers made huge. Same inputs at every run.
-// Usage: x_fuzz [ITERATIONS [SEED]]
+// Runs a fuzz target on its seeds and on mutations of them: bytes flipped, cut, repeated, joined,
+// and numbers made huge. Same inputs at every run. Usage: x_fuzz [ITERATIONS [SEED]]
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cstdio>
@@ -22,8 +21,17 @@ class Dice {
 };
 
 void mutate_once(std::string& text, const std::vector<std::string>& seeds, Dice& dice) {
-  static const char* const tokens[] = {"\xff\xff\xff\xff\xff\xff\xff\x7f", "9223372036854775808", "-1",
-                                       "{", "[", "\"", "\0", "1e999", "null", "\\ud800", "999999999"};
+  static const char* const tokens[] = {"\xff\xff\xff\xff\xff\xff\xff\x7f",
+                                       "9223372036854775808",
+                                       "-1",
+                                       "{",
+                                       "[",
+                                       "\"",
+                                       "\0",
+                                       "1e999",
+                                       "null",
+                                       "\\ud800",
+                                       "999999999"};
   const std::size_t at = dice.below(text.size() + 1);
   switch (dice.below(7)) {
     case 0:
@@ -64,11 +72,13 @@ int main(int argc, char** argv) {
   const long iterations = argc > 1 ? std::atol(argv[1]) : 20000;
   const std::uint64_t seed = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 0;
   const std::vector<std::string> seeds = fuzz_seeds();
-  for (const std::string& text : seeds) run_on(text);
+  for (const std::string& text : seeds)
+    run_on(text);
   Dice dice(seed);
   for (long i = 0; i < iterations; ++i) {
     std::string text = seeds[dice.below(seeds.size())];
-    for (std::size_t n = 1 + dice.below(5); n > 0; --n) mutate_once(text, seeds, dice);
+    for (std::size_t n = 1 + dice.below(5); n > 0; --n)
+      mutate_once(text, seeds, dice);
     run_on(text);
   }
   std::printf("%zu seeds and %ld mutations passed\n", seeds.size(), iterations);

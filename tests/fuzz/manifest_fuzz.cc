@@ -15,7 +15,8 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
 }
 
 std::vector<std::string> fuzz_seeds() {
-  return {"a/b.mp4", "x.tar",
-          R"({"kind":"shard","path":"c/x.tar","samples":3,"columns":{"clip":"a.tar","caption":"b.tar"}})",
-          R"({"kind":"video","path":"\u00e9\ud83d\ude00.mp4","n":[1,2.5e3,{"a":null}]})"};
+  return {
+      "a/b.mp4", "x.tar",
+      R"({"kind":"shard","path":"c/x.tar","samples":3,"columns":{"clip":"a.tar","caption":"b.tar"}})",
+      R"({"kind":"video","path":"\u00e9\ud83d\ude00.mp4","n":[1,2.5e3,{"a":null}]})"};
 }

@@ -22,8 +22,9 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
 }
 
 std::vector<std::string> fuzz_seeds() {
-  return {"optimizer: {lr: 2e-3, beta2: 0.95}\nvalidation:\n  sigmas: [0.5, 2]\n",
-          "model:\n  patch_size: [1, 2, 2]\n  compute: bf16\n  recompute: true\ntrain:\n  steps: 10\n",
-          "a: &a {b: 1}\nc: *a\nd: [*a, *a]\n? [x]\n: y\n--- |\n text\n", "train.steps=5",
-          "model.max_size=[1, 2, 3]"};
+  return {
+      "optimizer: {lr: 2e-3, beta2: 0.95}\nvalidation:\n  sigmas: [0.5, 2]\n",
+      "model:\n  patch_size: [1, 2, 2]\n  compute: bf16\n  recompute: true\ntrain:\n  steps: 10\n",
+      "a: &a {b: 1}\nc: *a\nd: [*a, *a]\n? [x]\n: y\n--- |\n text\n", "train.steps=5",
+      "model.max_size=[1, 2, 3]"};
 }

@@ -21,7 +21,8 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     const auto bytes = std::as_bytes(std::span(data, size));
     std::size_t sum = 0;
     for (const io::TensorView& tensor : io::parse_safetensors(bytes, "input").tensors)
-      for (const std::byte byte : tensor.data) sum += std::to_integer<std::size_t>(byte);
+      for (const std::byte byte : tensor.data)
+        sum += std::to_integer<std::size_t>(byte);
     if (sum == 1) return 0;  // the bytes are really read
   } catch (const Error&) {
   }

@@ -39,5 +39,6 @@ TEST_CASE("bfloat16 rounds to nearest even and keeps NaN") {
   CHECK(float_to_bfloat16(1.0f + 0x1p-8f) == 0x3f80);
   CHECK(float_to_bfloat16(1.0f + 0x3p-8f) == 0x3f82);
   CHECK(float_to_bfloat16(3.4e38f) == 0x7f80);
-  CHECK(std::isnan(bfloat16_to_float(float_to_bfloat16(std::numeric_limits<float>::signaling_NaN()))));
+  CHECK(std::isnan(
+      bfloat16_to_float(float_to_bfloat16(std::numeric_limits<float>::signaling_NaN()))));
 }

@@ -24,7 +24,8 @@ TEST_CASE("an element does not depend on where the drawing began") {
   for (std::uint64_t first : {0, 1, 2, 3, 5, 500}) {
     std::vector<float> part(17);
     random.fill_normal(part, first);
-    for (std::size_t i = 0; i < part.size(); ++i) REQUIRE(part[i] == all[first + i]);
+    for (std::size_t i = 0; i < part.size(); ++i)
+      REQUIRE(part[i] == all[first + i]);
     REQUIRE(random.normal(first) == all[first]);
   }
 }
@@ -34,7 +35,8 @@ TEST_CASE("streams of different purpose, step, key or seed differ") {
   for (std::uint64_t seed : {0, 1})
     for (Purpose purpose : {Purpose::noise, Purpose::sigma})
       for (std::uint32_t step : {0, 1})
-        for (std::uint64_t key : {0, 1}) first.insert(Random(seed, purpose, step, key).bits(0));
+        for (std::uint64_t key : {0, 1})
+          first.insert(Random(seed, purpose, step, key).bits(0));
   CHECK(first.size() == 16);
 }
 
@@ -42,7 +44,8 @@ TEST_CASE("normals have the moments of a normal") {
   std::vector<float> values(200000);
   Random(1, Purpose::test).fill_normal(values);
   double sum = 0, squares = 0, fourth = 0;
-  for (double v : values) sum += v, squares += v * v, fourth += v * v * v * v;
+  for (double v : values)
+    sum += v, squares += v * v, fourth += v * v * v * v;
   const double n = static_cast<double>(values.size());
   CHECK(sum / n == Approx(0).margin(0.01));
   CHECK(squares / n == Approx(1).epsilon(0.01));
@@ -53,7 +56,8 @@ TEST_CASE("a permutation holds every number once and is not the identity") {
   const auto order = Random(5, Purpose::data_order).permutation(1000);
   CHECK(std::set<std::uint64_t>(order.begin(), order.end()).size() == 1000);
   std::size_t fixed = 0;
-  for (std::size_t i = 0; i < order.size(); ++i) fixed += order[i] == i;
+  for (std::size_t i = 0; i < order.size(); ++i)
+    fixed += order[i] == i;
   CHECK(fixed < 10);
 }
 

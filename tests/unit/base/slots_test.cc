@@ -35,7 +35,8 @@ TEST_CASE("results come in the order of the items, whatever the work takes") {
         },
         [&](int& square) { seen.push_back(square); });
     REQUIRE(seen.size() == 200);
-    for (int n = 0; n < 200; ++n) REQUIRE(seen[n] == n * n);
+    for (int n = 0; n < 200; ++n)
+      REQUIRE(seen[n] == n * n);
   }
 }
 
@@ -48,10 +49,10 @@ TEST_CASE("an exception stops the work after the results before it") {
       if (n == 20) fail("item {}", n);
       return n;
     };
-    CHECK_THROWS_WITH((for_each_ordered<int, int>(
-                          slots, [&] { return count_to(i, 1000); }, work,
-                          [&](int& n) { seen.push_back(n); })),
-                      "item 20");
+    CHECK_THROWS_WITH(
+        (for_each_ordered<int, int>(
+            slots, [&] { return count_to(i, 1000); }, work, [&](int& n) { seen.push_back(n); })),
+        "item 20");
     CHECK(seen.size() == 20);
   }
 }
@@ -98,7 +99,8 @@ TEST_CASE("slots beyond the first are tokens of the jobserver, and go back") {
     slots.release();
     fourth.join();
     CHECK(got);
-    for (int i = 0; i < 3; ++i) slots.release();
+    for (int i = 0; i < 3; ++i)
+      slots.release();
   }
   char back[3];
   CHECK(::read(fds[0], back, 3) == 2);

@@ -22,7 +22,8 @@ struct Folder {
   ~Folder() { std::filesystem::remove_all(path); }
   std::size_t count() const {
     std::size_t n = 0;
-    for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(path)) ++n;
+    for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(path))
+      ++n;
     return n;
   }
 };
@@ -86,7 +87,8 @@ TEST_CASE("errors name the path and the reason") {
   CHECK_THROWS_WITH(read_file("/nonexistent/a"),
                     "cannot open '/nonexistent/a': No such file or directory");
   CHECK_THROWS_WITH(read_file(folder.path), Catch::EndsWith("Is a directory"));
-  CHECK_THROWS_WITH(AtomicFile("/nonexistent/a"), Catch::Contains("cannot create '/nonexistent/a'"));
+  CHECK_THROWS_WITH(AtomicFile("/nonexistent/a"),
+                    Catch::Contains("cannot create '/nonexistent/a'"));
   write_file(folder.path + "/short", "abc");
   char bytes[8];
   CHECK_THROWS_WITH(File::open_read(folder.path + "/short").pread_exact(bytes, 8, 0),

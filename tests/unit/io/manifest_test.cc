@@ -21,7 +21,8 @@ TEST_CASE("a bare path becomes a record of the kind its name tells") {
 }
 
 TEST_CASE("unknown keys stay, in order") {
-  const std::string line = R"({"z":1,"kind":"shard","path":"a.tar","columns":{"clip":"a.tar"},"a":2})";
+  const std::string line =
+      R"({"z":1,"kind":"shard","path":"a.tar","columns":{"clip":"a.tar"},"a":2})";
   CHECK(dump_json(parse_record(line, "x").json) == line);
 }
 
@@ -31,7 +32,8 @@ TEST_CASE("nonsense is refused by name") {
         R"({"kind":"shard","path":7})", R"({"kind":"shard","columns":[1]})",
         R"({"kind":"shard","columns":{"a":1}})", "a\x01b"})
     CHECK_THROWS_AS(parse_record(bad, "line 1"), Error);
-  CHECK_THROWS_WITH(parse_record("{\"kind\":", "line 9 of 'm'"), Catch::StartsWith("line 9 of 'm'"));
+  CHECK_THROWS_WITH(parse_record("{\"kind\":", "line 9 of 'm'"),
+                    Catch::StartsWith("line 9 of 'm'"));
 }
 
 TEST_CASE("column_tars names each tar once, in order") {
@@ -47,10 +49,12 @@ TEST_CASE("arguments may be paths and manifest files; bad lines are told and pas
   const std::string file = folder + "/m.jsonl";
   write_file(file, "{\"kind\":\"video\",\"path\":\"1.mp4\"}\n\n{oops\n2.mp4");
   std::vector<std::string> bad;
-  ManifestReader reader({"0.mp4", file, "3.tar"},
-                        [&](const std::string& where, const std::string&) { bad.push_back(where); });
+  ManifestReader reader(
+      {"0.mp4", file, "3.tar"},
+      [&](const std::string& where, const std::string&) { bad.push_back(where); });
   std::vector<std::string> paths;
-  while (const auto record = reader.next()) paths.push_back(record->path());
+  while (const auto record = reader.next())
+    paths.push_back(record->path());
   CHECK(paths == std::vector<std::string>{"0.mp4", "1.mp4", "2.mp4", "3.tar"});
   CHECK(bad == std::vector<std::string>{fmt::format("line 3 of '{}'", file)});
   CHECK_THROWS_AS(ManifestReader({folder + "/none.jsonl"}, nullptr).next(), Error);
@@ -65,8 +69,9 @@ TEST_CASE("errors.jsonl tells what was skipped, and goes when nothing was") {
   log.add("a.mp4", "cannot open 'a.mp4'", {{"line", 3}});
   CHECK_FALSE(file_exists(path));
   log.finish();
-  CHECK(read_file(path) ==
-        "{\"tool\":\"vfm-test\",\"input\":\"a.mp4\",\"error\":\"cannot open 'a.mp4'\",\"line\":3}\n");
+  CHECK(
+      read_file(path) ==
+      "{\"tool\":\"vfm-test\",\"input\":\"a.mp4\",\"error\":\"cannot open 'a.mp4'\",\"line\":3}\n");
   ErrorLog(path, "vfm-test").finish();
   CHECK_FALSE(file_exists(path));
   std::filesystem::remove_all(folder);

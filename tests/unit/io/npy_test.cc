@@ -9,10 +9,9 @@ using namespace vfm;
 using namespace vfm::io;
 
 // The bytes numpy.save wrote for numpy.array([[1, -2]], dtype='<f2') (NumPy 1.24).
-static const std::string kNumpy =
-    std::string("\x93NUMPY\x01\x00v\x00", 10) +
-    "{'descr': '<f2', 'fortran_order': False, 'shape': (1, 2), }" + std::string(58, ' ') + "\n" +
-    std::string("\x00\x3c\x00\xc0", 4);
+static const std::string kNumpy = std::string("\x93NUMPY\x01\x00v\x00", 10) +
+                                  "{'descr': '<f2', 'fortran_order': False, 'shape': (1, 2), }" +
+                                  std::string(58, ' ') + "\n" + std::string("\x00\x3c\x00\xc0", 4);
 
 TEST_CASE("what we write is what numpy writes") {
   const float values[] = {1, -2};

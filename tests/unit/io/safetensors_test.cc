@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/safetensors.h"
 
-#include <catch2/catch.hpp>
 #include <unistd.h>
 
+#include <catch2/catch.hpp>
 #include <cstring>
 #include <filesystem>
 

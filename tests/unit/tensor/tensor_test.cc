@@ -116,6 +116,19 @@ TEST_CASE("freed memory is used again") {
   CHECK(cpu_memory().cached == 0);
 }
 
+TEST_CASE("steps of changing sizes keep their memory, and hold little more than the largest took") {
+  release_cached_memory();
+  { const Tensor activations({8000000}), text({1000}); }
+  const Tensor longer_text({3000});
+  CHECK(cpu_memory().cached >= 32000000);
+  for (std::int64_t size = 1000000; size < 20000000; size += 700000) {
+    const Tensor tensor({size});
+    const MemoryStats now = cpu_memory();
+    CHECK(now.current + now.cached <= now.peak + now.peak / 4);
+  }
+  release_cached_memory();
+}
+
 TEST_CASE("size classes waste at most an eighth") {
   for (std::size_t bytes = 1; bytes < (std::size_t{1} << 33); bytes = bytes * 9 / 8 + 1) {
     const std::size_t size = block_size(bytes);
