@@ -3,7 +3,8 @@
 // Each *_fuzz.cc defines both. Linked with driver.cc it is a self-contained program that makes a
 // short, reproducible run (the test suite does that, under sanitizers). For a long, coverage-guided
 // search, compile the same file with `clang++ -fsanitize=fuzzer,address,undefined`, without
-// driver.cc. SPDX-License-Identifier: Apache-2.0
+// driver.cc.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstddef>
