@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cuda_runtime.h>
 
+#include "common/launch.cuh"
 #include "common/reduce.cuh"
 #include "common/vector.cuh"
 #include "modulate.h"
@@ -101,20 +102,15 @@ __global__ void __launch_bounds__(kThreads) modulate_kernel(const ModulateForwar
 }
 
 template <class T>
-void launch(const ModulateForward& c, cudaStream_t stream) {
-  const auto blocks = static_cast<unsigned>(c.tokens);
+int dispatch(const ModulateForward& c, cudaStream_t stream) {
+  const dim3 blocks(static_cast<unsigned>(c.tokens));
   const int quads = (c.width + kThreads * 4 - 1) / (kThreads * 4);
-  if (quads <= 1) {
-    modulate_kernel<T, 1><<<blocks, kThreads, 0, stream>>>(c);
-  } else if (quads <= 2) {
-    modulate_kernel<T, 2><<<blocks, kThreads, 0, stream>>>(c);
-  } else if (quads <= 4) {
-    modulate_kernel<T, 4><<<blocks, kThreads, 0, stream>>>(c);
-  } else if (quads <= 6) {
-    modulate_kernel<T, 6><<<blocks, kThreads, 0, stream>>>(c);
-  } else {
-    modulate_kernel<T, 0><<<blocks, kThreads, 0, stream>>>(c);
-  }
+  const auto kernel = quads <= 1   ? modulate_kernel<T, 1>
+                      : quads <= 2 ? modulate_kernel<T, 2>
+                      : quads <= 4 ? modulate_kernel<T, 4>
+                      : quads <= 6 ? modulate_kernel<T, 6>
+                                   : modulate_kernel<T, 0>;
+  return launch(kernel, blocks, kThreads, 0, stream, c);
 }
 
 }  // namespace
@@ -123,8 +119,8 @@ int modulate_forward(const ModulateForward& call, CUstream_st* stream) {
   if (call.tokens == 0) return cudaSuccess;
   if (call.width <= 0 || call.width % 4 != 0 || call.tokens < 0 || call.tokens > 0x7fffffff)
     return cudaErrorInvalidValue;
-  call.type == Type::bf16 ? launch<__nv_bfloat16>(call, stream) : launch<float>(call, stream);
-  return cudaGetLastError();
+  return call.type == Type::bf16 ? dispatch<__nv_bfloat16>(call, stream)
+                                 : dispatch<float>(call, stream);
 }
 
 }  // namespace vfm::kernels

@@ -1,0 +1,185 @@
+// The part of CUDA's runtime header that kernels and their tests use, for the emulation. Device
+// memory is the host's.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <bit>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include "emulation.h"
+
+#define VFM_EMULATION 1
+
+#define __global__
+#define __device__
+#define __host__
+#define __forceinline__ inline
+#define __restrict__
+#define __shared__ static
+#define __constant__ static const
+#define __launch_bounds__(...)
+#define __align__(n) alignas(n)
+
+struct alignas(8) float2 {
+  float x, y;
+};
+struct alignas(16) float4 {
+  float x, y, z, w;
+};
+struct alignas(8) uint2 {
+  unsigned x, y;
+};
+struct alignas(16) uint4 {
+  unsigned x, y, z, w;
+};
+struct alignas(16) int4 {
+  int x, y, z, w;
+};
+inline float2 make_float2(float x, float y) {
+  return {x, y};
+}
+inline float4 make_float4(float x, float y, float z, float w) {
+  return {x, y, z, w};
+}
+inline uint2 make_uint2(unsigned x, unsigned y) {
+  return {x, y};
+}
+inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) {
+  return {x, y, z, w};
+}
+
+inline void __syncthreads() {
+  vfm::emulation::wait_for_block();
+}
+inline void __syncwarp(unsigned = 0xffffffffu) {
+  vfm::emulation::wait_for_warp();
+}
+template <class T>
+T __shfl_sync(unsigned, T value, int lane) {
+  T result;
+  std::memcpy(&result, vfm::emulation::exchange(&value, sizeof value, lane & 31), sizeof result);
+  return result;
+}
+template <class T>
+T __shfl_xor_sync(unsigned mask, T value, int with) {
+  return __shfl_sync(mask, value, static_cast<int>(threadIdx.x % 32) ^ with);
+}
+template <class T>
+T __shfl_down_sync(unsigned mask, T value, unsigned by) {
+  const unsigned lane = threadIdx.x % 32;
+  return __shfl_sync(mask, value, static_cast<int>(lane + by < 32 ? lane + by : lane));
+}
+
+inline float __uint_as_float(unsigned bits) {
+  return std::bit_cast<float>(bits);
+}
+inline unsigned __float_as_uint(float value) {
+  return std::bit_cast<unsigned>(value);
+}
+inline float __int_as_float(int bits) {
+  return std::bit_cast<float>(bits);
+}
+inline int __float_as_int(float value) {
+  return std::bit_cast<int>(value);
+}
+inline float rsqrtf(float x) {
+  return 1.f / std::sqrt(x);
+}
+inline float __expf(float x) {
+  return std::exp(x);
+}
+inline float __logf(float x) {
+  return std::log(x);
+}
+inline float __fdividef(float x, float y) {
+  return x / y;
+}
+template <class T>
+T __ldg(const T* p) {
+  return *p;
+}
+using std::max;
+using std::min;
+
+using cudaError_t = int;
+enum : int { cudaSuccess = 0, cudaErrorInvalidValue = 1 };
+struct CUstream_st;
+using cudaStream_t = CUstream_st*;
+enum cudaMemcpyKind { cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice };
+enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize };
+
+inline cudaError_t cudaGetLastError() {
+  return cudaSuccess;
+}
+inline const char* cudaGetErrorString(cudaError_t) {
+  return "invalid value";
+}
+inline cudaError_t cudaGetDeviceCount(int* count) {
+  *count = 1;
+  return cudaSuccess;
+}
+inline cudaError_t cudaMalloc(void** pointer, std::size_t bytes) {
+  *pointer = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+  return cudaSuccess;
+}
+inline cudaError_t cudaFree(void* pointer) {
+  std::free(pointer);
+  return cudaSuccess;
+}
+inline cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind) {
+  if (bytes > 0) std::memcpy(to, from, bytes);
+  return cudaSuccess;
+}
+inline cudaError_t cudaMemset(void* at, int byte, std::size_t bytes) {
+  std::memset(at, byte, bytes);
+  return cudaSuccess;
+}
+inline cudaError_t cudaMemsetAsync(void* at, int byte, std::size_t bytes, cudaStream_t) {
+  return cudaMemset(at, byte, bytes);
+}
+inline cudaError_t cudaDeviceSynchronize() {
+  return cudaSuccess;
+}
+template <class F>
+cudaError_t cudaFuncSetAttribute(F*, cudaFuncAttribute, int) {
+  return cudaSuccess;
+}
+
+using cudaEvent_t = std::chrono::steady_clock::time_point*;
+inline cudaError_t cudaEventCreate(cudaEvent_t* event) {
+  *event = new std::chrono::steady_clock::time_point;
+  return cudaSuccess;
+}
+inline cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t = nullptr) {
+  *event = std::chrono::steady_clock::now();
+  return cudaSuccess;
+}
+inline cudaError_t cudaEventSynchronize(cudaEvent_t) {
+  return cudaSuccess;
+}
+inline cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t begin, cudaEvent_t end) {
+  *ms = std::chrono::duration<float, std::milli>(*end - *begin).count();
+  return cudaSuccess;
+}
+inline cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  delete event;
+  return cudaSuccess;
+}
+
+struct cudaLaunchConfig_t {
+  dim3 gridDim, blockDim;
+  std::size_t dynamicSmemBytes = 0;
+  cudaStream_t stream = nullptr;
+};
+template <class... Expected, class... Actual>
+cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(Expected...),
+                               Actual&&... arguments) {
+  vfm::emulation::run(config->gridDim, config->blockDim, config->dynamicSmemBytes,
+                      [&] { kernel(Expected(arguments)...); });
+  return cudaSuccess;
+}
