@@ -72,9 +72,13 @@ class TrainTool : public cli::Tool {
   }
 
   long run(cli::Context& context) override {
-    if (print_config_) cli::print(train::to_yaml(options_.recipe));
-    if (dry_run_) cli::print(train::describe(options_.recipe, options_.data, context.launch.ranks));
-    if (dry_run_ || print_config_) return 0;
+    if (dry_run_ || print_config_) {
+      if (context.launch.rank > 0) return 0;
+      if (print_config_) cli::print(train::to_yaml(options_.recipe));
+      if (dry_run_)
+        cli::print(train::describe(options_.recipe, options_.data, context.launch.ranks));
+      return 0;
+    }
     options_.threads = threads_per_rank(jobs_, context.launch);
     const auto world = context.launch.ranks > 1 ? dist::mpi_world() : dist::self_world();
     io::ManifestWriter manifest;

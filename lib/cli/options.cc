@@ -2,6 +2,7 @@
 #include "cli/options.h"
 
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <thread>
 
 #include "base/error.h"
@@ -60,9 +61,16 @@ int JobOptions::resolved() const {
 }
 
 void SeedOptions::add(CLI::App& app) {
-  app.add_option("--seed", seed, "seed of every random choice")
+  // CLI11 2.1 wraps negative and too large numbers around.
+  const auto parse = [this](const std::string& text) {
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seed);
+    if (error != std::errc{} || end != text.data() + text.size() || text.empty())
+      throw CLI::ValidationError("--seed",
+                                 "'" + text + "' is not a whole number from 0 to 2^64 - 1");
+  };
+  app.add_option_function<std::string>("--seed", parse, "seed of every random choice")
       ->type_name("N")
-      ->capture_default_str();
+      ->default_str(std::to_string(seed));
 }
 
 void ReportOptions::add(CLI::App& app, const std::string& help) {

@@ -155,7 +155,7 @@ int run_tool(Tool& tool, const CommonOptions& common) {
     return error.kind() == ErrorKind::usage ? 2 : 1;
   } catch (const std::bad_alloc&) {
     end_meter();
-    log_error("out of memory; see MEMORY in {}(1)", g_program);
+    log_error("out of memory; see MEMORY in vfm(7)");
     return 1;
   } catch (const std::exception& error) {
     end_meter();

@@ -72,8 +72,12 @@ struct Generator::State {
   std::unique_ptr<text::Encoder> encoder;
   models::LatentScale scale;
   Extents trained_latent{1, 0, 0};
-  TrainedSize trained;
+  TrainedSize usual, largest;
 
+  TrainedSize pixels(const Extents& latent) const {
+    return {1 + (latent.t - 1) * tokenizer->time_factor(), latent.h * tokenizer->space_factor(),
+            latent.w * tokenizer->space_factor(), 0};
+  }
   Extents extents(const ClipRequest& request) const {
     const auto& patch = model.dit.config().patch_size;
     const int time = tokenizer->time_factor(), space = tokenizer->space_factor();
@@ -89,7 +93,7 @@ struct Generator::State {
 };
 
 Generator::Generator(models::LoadedModel model)
-    : state_(std::make_unique<State>(State{std::move(model), {}, {}, {}, {1, 0, 0}, {}})) {
+    : state_(std::make_unique<State>(State{std::move(model), {}, {}, {}, {1, 0, 0}, {}, {}})) {
   State& s = *state_;
   const Json& train = s.model.train;
   const std::string& folder = s.model.folder;
@@ -113,13 +117,20 @@ Generator::Generator(models::LoadedModel model)
   if (config.text_embed_dim != s.encoder->dim())
     fail("'{}' does not fit together: text encoder and model have widths {} and {}", folder,
          s.encoder->dim(), config.text_embed_dim);
-  s.trained = {1 + (s.trained_latent.t - 1) * s.tokenizer->time_factor(),
-               s.trained_latent.h * s.tokenizer->space_factor(),
-               s.trained_latent.w * s.tokenizer->space_factor(), 0};
+  s.largest = s.pixels(s.trained_latent);
+  // A checkpoint of another program may not say what is usual.
+  s.usual = s.largest;
+  if (trained.contains("usual")) {
+    const Json& usual = trained["usual"];
+    const auto part = [&](const char* name) {
+      return static_cast<int>(need_integer(usual, name, "'usual' of " + what));
+    };
+    s.usual = s.pixels({part("frames"), part("height"), part("width")});
+  }
   // Of several rates the first: vfm-train lists the most frequent one first.
   const auto rates = trained.find("fps");
   if (rates != trained.end() && rates->is_array() && !rates->empty() && rates->front().is_number())
-    s.trained.fps = rates->front().get<double>();
+    s.usual.fps = rates->front().get<double>();
 }
 
 Generator::~Generator() = default;
@@ -128,8 +139,11 @@ Generator::Generator(Generator&&) noexcept = default;
 const models::LoadedModel& Generator::model() const {
   return state_->model;
 }
-const TrainedSize& Generator::trained() const {
-  return state_->trained;
+const TrainedSize& Generator::usual() const {
+  return state_->usual;
+}
+const TrainedSize& Generator::largest() const {
+  return state_->largest;
 }
 
 bool Generator::beyond_training(const ClipRequest& request) const {

@@ -45,7 +45,7 @@ struct GeneratedClip {
   std::vector<std::uint8_t> pixels;
 };
 
-/// The sizes that the model was trained on, of the pixels.
+/// A size that the model was trained on, of the pixels.
 struct TrainedSize {
   int frames = 1, height = 0, width = 0;
   double fps = 0;
@@ -59,7 +59,10 @@ class Generator {
   Generator(Generator&&) noexcept;
 
   const models::LoadedModel& model() const;
-  const TrainedSize& trained() const;
+  /// The size and rate that most videos of the training set had (stills, if it had no videos).
+  const TrainedSize& usual() const;
+  /// The largest of each extent in the training set; its rate is not set.
+  const TrainedSize& largest() const;
   /// Whether the request goes beyond the trained size in space or time. Then positions are squeezed
   /// into the trained range: the picture is drawn larger, or the motion slower, not repeated.
   bool beyond_training(const ClipRequest& request) const;

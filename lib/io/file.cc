@@ -2,6 +2,7 @@
 #include "io/file.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -17,6 +18,10 @@
 #include "base/stop.h"
 
 namespace vfm::io {
+
+namespace {
+constexpr int kStopCheckMilliseconds = 100;
+}
 
 File::~File() {
   if (fd_ >= 0) ::close(fd_);
@@ -61,6 +66,11 @@ void File::pread_exact(void* out, std::size_t size, std::uint64_t offset) const 
 
 std::size_t File::read_some(void* out, std::size_t size) {
   for (;;) {
+    // A signal may land on another thread than this one, so a read that may last is not begun
+    // before there is something to read. Files and closed pipes are always ready.
+    pollfd ready{fd_, POLLIN, 0};
+    while (::poll(&ready, 1, kStopCheckMilliseconds) == 0)
+      check_stop();
     const ssize_t got = ::read(fd_, out, size);
     if (got >= 0) return static_cast<std::size_t>(got);
     if (errno != EINTR) fail_errno(errno, "cannot read '{}'", path_);

@@ -28,8 +28,12 @@ namespace vfm::jobs {
 
 namespace {
 
+constexpr double kSlowest = 0.1, kFastest = 1000;  // frames a second
+
 /// The rate as FFmpeg wants it: the broadcast rates as n/1001, others to a thousandth.
 Rational to_rational(double fps) {
+  if (!(fps >= kSlowest && fps <= kFastest))
+    fail("{} frames a second: must be between {} and {}", fps, kSlowest, kFastest);
   const double broadcast = fps * 1001 / 1000;
   if (fps == std::round(fps)) return {std::lround(fps), 1};
   if (std::abs(broadcast - std::round(broadcast)) < 1e-4)
@@ -41,6 +45,17 @@ media::RgbImage frame_of(const generate::GeneratedClip& clip, int frame) {
   const std::size_t size = std::size_t{3} * clip.width * clip.height;
   const auto begin = clip.pixels.begin() + static_cast<std::ptrdiff_t>(size * frame);
   return {clip.width, clip.height, {begin, begin + static_cast<std::ptrdiff_t>(size)}};
+}
+
+/// A model that cannot be used is known before any work.
+models::LoadedModel load(const GenerateJob& job) {
+  try {
+    return models::load_model(job.model, job.ema);
+  } catch (const Stopped&) {
+    throw;
+  } catch (const Error& error) {
+    throw Error(error.what(), ErrorKind::usage);
+  }
 }
 
 /// What became of one order.
@@ -62,11 +77,12 @@ class Run {
     return io::join_path(job_.output, name + extension);
   }
   std::optional<ClipOrder> next_order();
+  void refuse_other_model(const ClipOrder& order) const;
   void complete(ClipOrder& order);
   Json describe(const ClipOrder& order) const;
   Result make(ClipOrder& order) const;
   bool is_there(Json& record, const std::string& name) const;
-  std::string encode(const generate::GeneratedClip& clip, double fps) const;
+  std::string encode(const generate::GeneratedClip& clip, const ClipOrder& order) const;
   void hand_over(Result& result);
   void write_stream(Result& result);
   void add_error(const ClipOrder& order);
@@ -79,7 +95,7 @@ class Run {
   io::ManifestWriter manifest_;
   PromptReader prompts_;
   std::set<std::string> names_;  ///< taken in this run
-  bool noted_size_ = false;
+  bool noted_size_ = false, noted_odd_ = false;
   long errors_ = 0, made_ = 0;
   std::vector<Json> records_;
   io::File stream_;
@@ -90,7 +106,7 @@ class Run {
 Run::Run(const GenerateJob& job, Progress& progress)
     : job_(job),
       progress_(progress),
-      generator_(models::load_model(job.model, job.ema)),
+      generator_(load(job)),
       model_hash_(io::hash_file(io::join_path(generator_.model().folder, "COMPLETE"))),
       prompts_(job.prompts, job.defaults) {
   if (to_stream()) {
@@ -98,7 +114,10 @@ Run::Run(const GenerateJob& job, Progress& progress)
     return;
   }
   encoder_ = job.encoder.empty() ? media::default_encoder() : job.encoder;
-  encode({1, 64, 64, std::vector<std::uint8_t>(3 * 64 * 64)}, 1);  // refuses a wrong encoder now
+  ClipOrder trial;
+  trial.encoder = encoder_;
+  trial.request.fps = 1;
+  encode({1, 64, 64, std::vector<std::uint8_t>(3 * 64 * 64)}, trial);  // refuses a wrong encoder
   io::make_directories(job.output);
   error_log_.emplace(io::join_path(job.output, "errors.jsonl"), "vfm-generate");
 }
@@ -116,8 +135,21 @@ std::optional<ClipOrder> Run::next_order() {
   return order;
 }
 
+/// A record of the manifest orders the clip that it describes: with other weights it would be
+/// another one.
+void Run::refuse_other_model(const ClipOrder& order) const {
+  if (order.model_hash && *order.model_hash != model_hash_)
+    fail("the record was made by another model (model_hash {}, this one's is {})",
+         *order.model_hash, model_hash_);
+  const char* weights = generator_.model().ema ? "ema" : "model";
+  if (order.weights && *order.weights != weights)
+    fail("the record was made with the weights '{}': give --weights {}", *order.weights,
+         *order.weights);
+}
+
 void Run::complete(ClipOrder& order) {
-  const generate::TrainedSize& trained = generator_.trained();
+  refuse_other_model(order);
+  const generate::TrainedSize &trained = generator_.usual(), &largest = generator_.largest();
   generate::ClipRequest& request = order.request;
   if (request.frames == 0) request.frames = trained.frames;
   if (request.height == 0) request.height = trained.height;
@@ -128,9 +160,21 @@ void Run::complete(ClipOrder& order) {
     log_warning(
         "{} frames of {}x{} are more than the model was trained on ({} of {}x{}): positions are "
         "squeezed, the clip may lack detail",
-        request.frames, request.width, request.height, trained.frames, trained.width,
-        trained.height);
+        request.frames, request.width, request.height, largest.frames, largest.width,
+        largest.height);
   }
+  if (order.encoder.empty()) order.encoder = encoder_;
+  if (!to_stream() && !noted_odd_) {
+    const auto [width, height] = media::coded_size(order.encoder, request.width, request.height);
+    noted_odd_ = width != request.width || height != request.height;
+    if (noted_odd_)
+      log_warning(
+          "{} cannot hold {}x{}: the last column or row is repeated, the mp4 is {}x{}; with -o - "
+          "or "
+          "--encoder ffv1 nothing is added",
+          order.encoder, request.width, request.height, width, height);
+  }
+  to_rational(request.fps);  // refuses a rate now, not after the clip was made
   const bool named = !order.name.empty();
   for (;; ++request.seed) {
     if (!named) {
@@ -164,7 +208,8 @@ Json Run::describe(const ClipOrder& order) const {
                  {"sigma_max", sampling.sigma_max},
                  {"weights", model.ema ? "ema" : "model"},
                  {"model_hash", model_hash_}};
-  if (!to_stream()) record.update({{"encoder", encoder_}, {"quality", job_.quality}});
+  if (!to_stream())
+    record.update({{"encoder", order.encoder}, {"quality", order.quality.value_or(job_.quality)}});
   return record;
 }
 
@@ -179,10 +224,16 @@ Result Run::make(ClipOrder& order) const {
       result.record["name"] = order.name;
       result.record["model"] = generator_.model().folder;
       result.record["address"] = hash_hex(dump_json(facts));
+      if (!to_stream()) {
+        const auto [width, height] =
+            media::coded_size(order.encoder, order.request.width, order.request.height);
+        if (width != order.request.width || height != order.request.height)
+          result.record.update({{"coded_width", width}, {"coded_height", height}});
+      }
       if (to_stream() || job_.force || !is_there(result.record, order.name)) {
         result.pixels = generator_.generate(order.request, order.sampling);
         if (!to_stream()) {
-          result.mp4 = encode(result.pixels, order.request.fps);
+          result.mp4 = encode(result.pixels, order);
           result.pixels = {};
           result.record["bytes"] = result.mp4.size();
           result.record["xxh3"] = hash_hex(result.mp4);
@@ -220,11 +271,11 @@ bool Run::is_there(Json& record, const std::string& name) const {
   }
 }
 
-std::string Run::encode(const generate::GeneratedClip& clip, double fps) const {
-  const Rational rate = to_rational(fps);
+std::string Run::encode(const generate::GeneratedClip& clip, const ClipOrder& order) const {
+  const Rational rate = to_rational(order.request.fps);
   media::EncodeOptions options;
-  options.encoder = encoder_;
-  options.quality = job_.quality;
+  options.encoder = order.encoder;
+  options.quality = order.quality.value_or(job_.quality);
   options.width = clip.width;
   options.height = clip.height;
   options.frame_rate = rate;

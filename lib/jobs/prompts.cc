@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "text/unicode.h"
 
 namespace vfm::jobs {
 
@@ -43,14 +44,15 @@ void take(Json& line, const char* name, const std::optional<T>& value, T& field)
 
 }  // namespace
 
-ClipOrder parse_prompt(std::string_view line, const ClipOrder& defaults, std::string_view where) {
+ClipOrder parse_prompt(std::string_view bytes, const ClipOrder& defaults, std::string_view where) {
   ClipOrder order = defaults;
+  // What is written into the record is what the noise is made from.
+  const std::string line = text::valid_utf8(bytes);
   order.where = where;
   const std::size_t start = line.find_first_not_of(" \t\r");
-  if (start == std::string_view::npos || line[start] != '{') {
+  if (start == std::string::npos || line[start] != '{') {
     const std::size_t end = line.find_last_not_of(" \t\r\n");
-    order.request.prompt =
-        start == std::string_view::npos ? "" : line.substr(start, end - start + 1);
+    order.request.prompt = start == std::string::npos ? "" : line.substr(start, end - start + 1);
     return order;
   }
   Json json = parse_json(line, where);
@@ -73,6 +75,16 @@ ClipOrder parse_prompt(std::string_view line, const ClipOrder& defaults, std::st
   if (const auto sampler = get_string(json, "sampler"))
     sampling.sampler = generate::parse_sampler(*sampler);
   json.erase("sampler");
+  take(json, "encoder", get_string(json, "encoder"), order.encoder);
+  if (const auto quality = get_int(json, "quality", where)) {
+    if (*quality > 51) fail("'quality' of {} is {}: must be 0 to 51", where, *quality);
+    order.quality = *quality;
+  }
+  json.erase("quality");
+  order.weights = get_string(json, "weights");
+  json.erase("weights");
+  order.model_hash = get_string(json, "model_hash");
+  json.erase("model_hash");
   if (!order.name.empty()) check_clip_name(order.name);
   order.extra = std::move(json);
   return order;
@@ -117,7 +129,7 @@ std::optional<ClipOrder> PromptReader::next() {
       const std::string& argument = arguments_[next_argument_++];
       if (argument != "-") {
         ClipOrder order = defaults_;
-        order.request.prompt = argument;
+        order.request.prompt = text::valid_utf8(argument);
         order.where = fmt::format("argument '{}'", argument);
         return order;
       }

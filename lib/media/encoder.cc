@@ -51,8 +51,12 @@ Encoder::Encoder(const EncodeOptions& options) : state_(std::make_unique<State>(
   s.kind = &encoder_kind(s.name);
   check_encoder(*s.kind, options.preset);
   s.codec_name = avcodec_get_name(avcodec_find_encoder_by_name(s.kind->name)->id);
-  s.coded_width = options.width + (s.kind->even_size ? options.width % 2 : 0);
-  s.coded_height = options.height + (s.kind->even_size ? options.height % 2 : 0);
+  std::tie(s.coded_width, s.coded_height) = coded_size(s.name, options.width, options.height);
+}
+
+std::pair<int, int> coded_size(const std::string& encoder, int width, int height) {
+  const bool even = encoder_kind(encoder).even_size;
+  return {width + (even ? width % 2 : 0), height + (even ? height % 2 : 0)};
 }
 
 Encoder::~Encoder() = default;

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/rational.h"
@@ -47,6 +48,9 @@ std::string default_encoder();
 /// one: the last column or row is repeated once, and coded_width() says so. Without B-frames:
 /// decoding order is display order, so that any reader finds any frame, and the mp4 needs no edit
 /// list for video.
+/// What Encoder::coded_width() and coded_height() will be. Throws Error for an unknown encoder.
+std::pair<int, int> coded_size(const std::string& encoder, int width, int height);
+
 class Encoder {
  public:
   /// Throws Error{usage} if the encoder does not exist here or does not open (no driver, wrong

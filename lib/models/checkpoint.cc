@@ -50,13 +50,21 @@ void copy_as_f32(const io::TensorView& from, const Tensor& to) {
 
 }  // namespace
 
+bool is_checkpoint_name(std::string_view name) {
+  constexpr std::string_view kStep = "step-";
+  if (!name.starts_with(kStep) || name.size() == kStep.size()) return false;
+  return std::ranges::all_of(name.substr(kStep.size()),
+                             [](char c) { return c >= '0' && c <= '9'; });
+}
+
 std::vector<std::string> list_checkpoints(const std::string& run) {
   std::vector<std::string> folders;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(io::join_path(run, "checkpoints"), error))
-    if (entry.path().filename().string().starts_with("step-") && entry.is_directory())
+    if (is_checkpoint_name(entry.path().filename().string()) && entry.is_directory())
       folders.push_back(entry.path().string());
-  std::sort(folders.begin(), folders.end());  // names hold the step with leading zeros
+  // Names hold the step with leading zeros, as long as eight digits are enough.
+  std::ranges::sort(folders, {}, [](const std::string& f) { return std::pair(f.size(), f); });
   return folders;
 }
 

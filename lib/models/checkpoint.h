@@ -22,6 +22,9 @@ namespace vfm::models {
 /// Name of the set of weights in model/, as diffusers wants it.
 inline constexpr const char* kWeightsName = "diffusion_pytorch_model";
 
+/// Whether a file name is "step-" and digits. Copies that users make under other names are theirs.
+bool is_checkpoint_name(std::string_view name);
+
 /// The complete-looking checkpoints of a run folder, RUN/checkpoints/step-*, oldest first. Empty if
 /// there is none.
 std::vector<std::string> list_checkpoints(const std::string& run);

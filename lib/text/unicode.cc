@@ -69,6 +69,10 @@ std::unique_ptr<icu::BreakIterator> break_iterator(bool by_word, const icu::Unic
 
 }  // namespace
 
+std::string valid_utf8(std::string_view utf8) {
+  return utf8_of(from_utf8(utf8));
+}
+
 std::string to_utf8(std::string_view bytes) {
   if (bytes.starts_with("\xef\xbb\xbf")) bytes.remove_prefix(3);
   const char* encoding = sixteen_or_more(bytes);

@@ -18,6 +18,8 @@ namespace vfm::text {
 /// The text of a file in UTF-8: a byte order mark (UTF-8, UTF-16, UTF-32) decides and is removed;
 /// without one, UTF-16 is recognised by its zero bytes; all else is taken as UTF-8.
 std::string to_utf8(std::string_view bytes);
+/// `utf8` with what is malformed replaced by U+FFFD.
+std::string valid_utf8(std::string_view utf8);
 
 /// One line fit for a caption: NFC; white space and control characters become single spaces, none
 /// at the ends. Marks that steer direction and joining (bidi controls, ZWJ, ZWNJ) stay.

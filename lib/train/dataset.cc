@@ -2,8 +2,10 @@
 #include "train/dataset.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <set>
+#include <functional>
+#include <map>
 
 #include "base/error.h"
 #include "base/hash.h"
@@ -114,15 +116,34 @@ std::string Dataset::fingerprint() const {
 }
 
 Json Dataset::trained_sizes() const {
-  int frames = 0, height = 0, width = 0;
-  std::set<double> rates;
+  using Size = std::array<int, 3>;
+  Size largest{};
+  // How often each occurs. A still says nothing about how long a video should be.
+  std::map<Size, std::size_t> videos, stills;
+  std::map<double, std::size_t> rates;
   for (const data::Entry& sample : entries()) {
-    frames = std::max(frames, sample.frames);
-    height = std::max(height, sample.height);
-    width = std::max(width, sample.width);
-    if (sample.fps > 0) rates.insert(sample.fps);
+    const Size size{sample.frames, sample.height, sample.width};
+    for (std::size_t i = 0; i < 3; ++i)
+      largest[i] = std::max(largest[i], size[i]);
+    ++(sample.frames > 1 ? videos : stills)[size];
+    if (sample.fps > 0) ++rates[sample.fps];
   }
-  return {{"frames", frames}, {"height", height}, {"width", width}, {"fps", rates}};
+  std::vector<std::pair<std::size_t, double>> by_count;
+  for (const auto& [rate, count] : rates)
+    by_count.emplace_back(count, rate);
+  std::ranges::sort(by_count, std::greater());
+  std::vector<double> fps;
+  for (const auto& [count, rate] : by_count)
+    fps.push_back(rate);
+  Size usual{};
+  std::size_t most = 0;
+  for (const auto& [size, count] : videos.empty() ? stills : videos)
+    if (count >= most) usual = size, most = count;  // of equals the largest
+  return {{"frames", largest[0]},
+          {"height", largest[1]},
+          {"width", largest[2]},
+          {"fps", fps},
+          {"usual", {{"frames", usual[0]}, {"height", usual[1]}, {"width", usual[2]}}}};
 }
 
 }  // namespace vfm::train

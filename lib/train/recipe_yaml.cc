@@ -22,7 +22,10 @@ std::string place(const YAML::Node& node, std::string_view what) {
 YAML::Node load(std::string_view text, std::string_view what) {
   if (text.size() > kMaxText) fail_usage("{} is longer than 1 MiB, which no recipe is", what);
   try {
-    return YAML::Load(std::string(text));
+    const std::vector<YAML::Node> documents = YAML::LoadAll(std::string(text));
+    if (documents.size() > 1)
+      fail_usage("{} holds {} YAML documents, a recipe is one", what, documents.size());
+    return documents.empty() ? YAML::Node() : documents.front();
   } catch (const YAML::Exception& error) {
     fail_usage("{} is not YAML: line {}: {}", what, error.mark.line + 1, error.msg);
   }

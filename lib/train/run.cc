@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <chrono>
+#include <cmath>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -16,6 +17,7 @@
 #include "base/log.h"
 #include "base/units.h"
 #include "io/atomic_file.h"
+#include "models/checkpoint.h"
 #include "train/checkpoint.h"
 #include "train/metrics.h"
 #include "train/trainer.h"
@@ -38,16 +40,40 @@ io::File lock_run(const std::string& run) {
   return lock;
 }
 
-/// Removes what an earlier run left, and nothing else that may lie there.
-void clear_run(const std::string& run) {
+constexpr const char* kRecipeHead = "# The recipe of this run, as vfm-train understood it.\n";
+
+/// What a run writes beside its checkpoints.
+bool is_log(const std::string& name) {
+  return name == "metrics.jsonl" || name == "timing.jsonl" || name == "errors.jsonl" ||
+         name == "recipe.yaml" || name.starts_with("events.out.tfevents.");
+}
+
+/// Whether a run of ours began here: its recipe is the first file that it writes.
+bool is_our_run(const std::string& run) {
+  const std::string recipe = io::join_path(run, "recipe.yaml");
+  return io::file_exists(recipe) && io::read_file(recipe).starts_with(kRecipeHead);
+}
+
+/// Throws Error{usage} if `run` holds files that are not ours under the names of ours.
+void refuse_foreign_files(const std::string& run) {
+  if (!fs::is_directory(run) || is_our_run(run)) return;
   for (const auto& entry : fs::directory_iterator(run)) {
     const std::string name = entry.path().filename().string();
-    if (name == "metrics.jsonl" || name == "timing.jsonl" || name == "errors.jsonl" ||
-        name == "recipe.yaml" || name.starts_with("events.out.tfevents."))
-      fs::remove(entry.path());
+    if (is_log(name))
+      fail_usage("'{}' is not from vfm-train and would be replaced: choose another --out",
+                 entry.path().string());
   }
-  fs::remove_all(io::join_path(run, "checkpoints"));
-  io::make_directories(io::join_path(run, "checkpoints"));
+}
+
+/// Removes what an earlier run left, and nothing else that may lie there.
+void clear_run(const std::string& run) {
+  for (const auto& entry : fs::directory_iterator(run))
+    if (is_log(entry.path().filename().string())) fs::remove(entry.path());
+  for (const auto& entry : fs::directory_iterator(io::join_path(run, "checkpoints"))) {
+    std::string name = entry.path().filename().string();
+    if (name.starts_with('.') && name.ends_with(".tmp")) name = name.substr(1, name.size() - 5);
+    if (models::is_checkpoint_name(name)) fs::remove_all(entry.path());
+  }
 }
 
 /// Sums since the last line of metrics.jsonl. In the checkpoint, so that the next line is the same.
@@ -119,6 +145,7 @@ class Run {
   void open();
   void resume(const std::string& folder, const std::string& train_text);
   void make_validation();
+  StepResult next_step();
   void log(const StepResult& result);
   void save();
   Json train_json() const;
@@ -139,6 +166,7 @@ class Run {
   std::optional<MetricsLog> metrics_;  // on rank 0
   LogSums sums_;
   TimingSums timing_;
+  bool due_ = false;                             // a checkpoint
   std::string newest_;                           // checkpoint
   std::map<std::string, std::string> failures_;  // of all ranks, on rank 0
 };
@@ -153,7 +181,7 @@ long Run::train() {
   if (trainer_->state().step >= steps) announce(newest_);
   bool ended = false;
   while (!ended && trainer_->state().step < steps) {
-    const StepResult result = trainer_->train_step();
+    const StepResult result = next_step();
     const std::int64_t step = trainer_->state().step;
     ended = result.wind_up || step == steps;
     log(result);
@@ -161,24 +189,48 @@ long Run::train() {
       trainer_->optimizer().swap_ema();
       Json record = {{"step", step}};
       record.update(validation_->run(trainer_->model(), world_));
+      if (leader() && !std::isfinite(record["val_loss"].get<double>()))
+        log_warning("step {}: the validation loss is not a number", step);
       trainer_->optimizer().swap_ema();
       if (leader()) metrics_->metrics(record);
     }
     if (result.stop) throw Stopped();
-    if (ended || step % recipe_.train.checkpoint_every == 0) save();
+    due_ = due_ || ended || step % recipe_.train.checkpoint_every == 0;
+    if (due_) save();
   }
+  if (trainer_->state().skips_in_row > 0 && trainer_->state().step >= steps)
+    fail(
+        "the gradient was not finite in the last {} steps: begin again with a lower 'optimizer.lr'",
+        trainer_->state().skips_in_row);
   collect_failures();
   if (leader()) write_errors();
   if (trainer_->state().step < steps)
-    log_info("asked to end: saved step {} of {}; the same command continues",
-             trainer_->state().step, steps);
+    log_info("asked to end at step {} of {}; the same command continues", trainer_->state().step,
+             steps);
   return std::stol(dist::broadcast(world_, std::to_string(failures_.size())));
+}
+
+/// A step that cannot be made for want of data still says which samples it wanted.
+StepResult Run::next_step() {
+  try {
+    return trainer_->train_step();
+  } catch (const Stopped&) {
+    throw;
+  } catch (const Error&) {
+    if (leader()) {
+      failures_.insert(trainer_->failures().begin(), trainer_->failures().end());
+      write_errors();
+    }
+    throw;
+  }
 }
 
 /// Folder, lock, logs; and the state to continue from.
 void Run::open() {
   std::string train_text;
+  make_validation();  // before anything is cleared: it may find the data wanting
   if (leader()) {
+    refuse_foreign_files(options_.out);
     lock_ = lock_run(options_.out);
     if (!options_.force) newest_ = newest_good_checkpoint(options_.out);
     if (newest_.empty())
@@ -191,11 +243,10 @@ void Run::open() {
   if (!newest_.empty()) resume(newest_, train_text);
   if (!trainer_) trainer_.emplace(recipe_, data_, world_);
   if (leader()) {
-    io::update_file(io::join_path(options_.out, "recipe.yaml"), to_yaml(recipe_));
+    io::update_file(io::join_path(options_.out, "recipe.yaml"), kRecipeHead + to_yaml(recipe_));
     if (trainer_->state().step < recipe_.train.steps)
       metrics_.emplace(options_.out, world_.host(), trainer_->state().step);
   }
-  make_validation();
 }
 
 void Run::resume(const std::string& folder, const std::string& train_text) {
@@ -261,8 +312,10 @@ void Run::log(const StepResult& result) {
     record["loss_image"] = sums_.loss.image_sum / sums_.loss.image_elements;
     record["loss_video"] = sums_.loss.video_sum / sums_.loss.video_elements;
   }
-  record["grad_norm"] = sums_.gradient_norm;
-  record["lr"] = sums_.learning_rate;
+  if (sums_.skipped < sums_.steps) {
+    record["grad_norm"] = sums_.gradient_norm;
+    record["lr"] = sums_.learning_rate;
+  }
   record["tokens"] = state.tokens;
   record["samples"] = state.samples;
   record["epoch"] = state.data.epoch;
@@ -286,7 +339,7 @@ void Run::log(const StepResult& result) {
   metrics_->metrics(record);
   metrics_->timing(timing);
   log_info("step {}  loss {:.4f}  grad norm {:.3f}  {} tokens/s", state.step,
-           record.value("loss", 0.0), record["grad_norm"].get<double>(),
+           record.value("loss", std::nan("")), record.value("grad_norm", std::nan("")),
            format_count(timing["tokens_per_second"].get<double>()));
 }
 
@@ -309,7 +362,16 @@ Json Run::train_json() const {
           {"errors", errors}};
 }
 
+/// Not among steps that were skipped: the weights before them are the last that are known to be
+/// good, and going back to them must stay possible.
 void Run::save() {
+  if (trainer_->state().skips_in_row > 0) {
+    if (leader())
+      log_warning("step {}: no checkpoint while the gradient is not finite",
+                  trainer_->state().step);
+    return;
+  }
+  due_ = false;
   collect_failures();
   if (leader()) {
     const std::int64_t step = trainer_->state().step;
@@ -335,7 +397,9 @@ void Run::announce(const std::string& folder) {
 
 /// Rank 0 learns of every rank's failures. A collective.
 void Run::collect_failures() {
-  const std::vector<std::string> texts = world_.gather(dump_json(Json(trainer_->failures())));
+  std::map<std::string, std::string> mine = trainer_->failures();
+  if (validation_) mine.insert(validation_->failures().begin(), validation_->failures().end());
+  const std::vector<std::string> texts = world_.gather(dump_json(Json(mine)));
   for (const std::string& text : texts) {
     const Json failures = parse_json(text, "a rank's list of failures");
     for (const auto& [key, message] : failures.items())

@@ -125,8 +125,8 @@ StepResult Trainer::train_step() {
   state_.data = data.after;
   if (state_.skips_in_row > recipe_.optimizer.max_skips)
     fail(
-        "the gradient was not finite in {} steps in a row, up to step {}: lower 'optimizer.lr', or "
-        "go back to an earlier checkpoint",
+        "the gradient was not finite in {} steps in a row, up to step {}: begin again with a lower "
+        "'optimizer.lr'; the last checkpoint is of before these steps",
         state_.skips_in_row, state_.step);
   return result;
 }

@@ -2,6 +2,7 @@
 #include "train/validation.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "base/error.h"
@@ -32,7 +33,7 @@ Validation::Validation(const Recipe& recipe, const Dataset& data, std::string sp
 }
 
 NoisyBatch Validation::make_batch(const data::Pack& pack, std::size_t level,
-                                  const models::DitConfig& config) const {
+                                  const models::DitConfig& config) {
   BatchBuilder builder(config);
   for (const std::size_t i : pack) {
     try {
@@ -42,15 +43,19 @@ NoisyBatch Validation::make_batch(const data::Pack& pack, std::size_t level,
       const Random noise(0, Purpose::validation, static_cast<std::uint32_t>(level),
                          random_key(sample.key));
       builder.add(sample, sigmas_[level], false, noise);
+    } catch (const Stopped&) {
+      throw;
     } catch (const Error& error) {
-      log_debug("left out of validation: {}", error.what());
+      if (failures_.emplace(data_.entry(i).key, error.what()).second)
+        log_warning("left out of validation: {}", error.what());
     }
   }
   return builder.build();
 }
 
-Json Validation::run(const models::Dit& model, dist::World& world) const {
-  std::vector<double> sums(2 * sigmas_.size());  // sum and number of elements of each level
+Json Validation::run(const models::Dit& model, dist::World& world) {
+  // Sum and number of elements of each level; last, how many samples could be read.
+  std::vector<double> sums(2 * sigmas_.size() + 1);
   std::size_t job = 0;
   for (std::size_t level = 0; level < sigmas_.size(); ++level) {
     for (const data::Pack& pack : packs_) {
@@ -62,6 +67,7 @@ Json Validation::run(const models::Dit& model, dist::World& world) const {
       const LossSums loss = diffusion_loss(model.forward(tape, batch.input), batch, 0).sums;
       sums[2 * level] += loss.image_sum + loss.video_sum;
       sums[2 * level + 1] += loss.elements();
+      if (level == 0) sums.back() += static_cast<double>(batch.elements.size());
     }
   }
   world.all_reduce_sum(std::span<double>(sums));
@@ -73,12 +79,9 @@ Json Validation::run(const models::Dit& model, dist::World& world) const {
     levels[fmt::format("{}", sigmas_[level])] = loss;
     total += loss;
   }
-  std::size_t samples = 0;
-  for (const data::Pack& pack : packs_)
-    samples += pack.size();
   return {{"val_loss", total / static_cast<double>(sigmas_.size())},
           {"val_split", split_},
-          {"val_samples", samples},
+          {"val_samples", std::llround(sums.back())},
           {"val_sigmas", levels}};
 }
 

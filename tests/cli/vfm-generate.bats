@@ -63,6 +63,59 @@ setup() {
   [ "$(jq -r .address manifest)" = "$(jq -r .address again)" ]
 }
 
+@test "a record carries encoder, quality and weights, and is refused by other weights or another model" {
+  vfm-generate "${fast[@]}" -o first --quality 30 --weights model 'a red circle' >manifest
+  vfm-generate --model "$model" --weights model -o second <manifest >again
+  cmp "$(jq -r .path manifest)" "$(jq -r .path again)"
+  run vfm-generate --model "$model" -o first <manifest
+  [ "$status" -eq 1 ]
+  grep -q 'give --weights model' first/errors.jsonl
+  cmp "$(jq -r .path manifest)" "$(jq -r .path again)"
+  jq -c '.model_hash = "0"' manifest >other
+  run vfm-generate --model "$model" --weights model -o third <other
+  [ "$status" -eq 1 ]
+  grep -q 'made by another model' third/errors.jsonl
+}
+
+@test "an odd size is told to be padded in the mp4, and exact on the stream" {
+  run --separate-stderr vfm-generate "${fast[@]}" --size 63x65 --frames 2 -o out 'a red circle'
+  [ "$status" -eq 0 ]
+  [[ $stderr == *"cannot hold 63x65"*"the mp4 is 64x66"* ]]
+  jq -e '.width == 63 and .height == 65 and .coded_width == 64 and .coded_height == 66' <<<"$output"
+  run ffprobe -v error -select_streams v -show_entries stream=width,height -of csv=p=0 out/*.mp4
+  [ "$output" = "64,66" ]
+  [[ $(vfm-generate "${fast[@]}" --size 63x65 --frames 2 -o - 'a red circle' | head -n 1 | tr -d '\0') == *"W63 H65"* ]]
+}
+
+@test "a prompt that is not UTF-8 is cleaned, and its record makes the same clip" {
+  vfm-generate "${fast[@]}" -o first $'bad \xff' >manifest
+  vfm-generate --model "$model" -o second <manifest >again
+  cmp "$(jq -r .path manifest)" "$(jq -r .path again)"
+}
+
+@test "a frame rate that cannot be is refused for its line alone" {
+  printf '%s\n' '{"prompt":"a","fps":1e300}' '{"prompt":"b","fps":1e-9}' '{"prompt":"c","fps":2000000}' '{"prompt":"d"}' |
+    { run vfm-generate "${fast[@]}" -o out; [ "$status" -eq 1 ]; }
+  [ "$(grep -c 'frames a second: must be between' out/errors.jsonl)" -eq 3 ]
+  [ "$(ls out/*.mp4 | wc -l)" -eq 1 ]
+}
+
+@test "SIGTERM ends it while it waits for prompts" {
+  mkfifo prompts
+  sleep 20 >prompts 3>&- &
+  writer=$!
+  vfm-generate "${fast[@]}" -o out - <prompts >/dev/null 2>err 3>&- &
+  pid=$!
+  until [ -d out ]; do sleep 0.05; done
+  sleep 0.3
+  kill -TERM "$pid"
+  status=0
+  wait "$pid" || status=$?
+  kill -0 "$writer"  # it did not wait for the end of its input
+  kill "$writer"
+  [ "$status" -eq 143 ]
+}
+
 @test "sizes beyond training are made, with a word about it" {
   run --separate-stderr vfm-generate "${fast[@]}" --size 96x80 --frames 25 -o out 'a red circle'
   [ "$status" -eq 0 ]
@@ -181,17 +234,17 @@ setup() {
   weights=$(find run -name '*.safetensors' | sort | tail -n 1)
   printf '\xff' | dd of="$weights" bs=1 seek=5000 conv=notrunc status=none
   run vfm-generate --model run -o out 'x'
-  [ "$status" -ne 0 ]
+  [ "$status" -eq 2 ]
   [[ $output == *"$(basename "$weights")"* ]]
   rm "$weights"
   run vfm-generate --model run -o out 'x'
-  [ "$status" -ne 0 ]
+  [ "$status" -eq 2 ]
   [ ! -e out ]
 }
 
 @test "wrong options are status 2" {
   for wrong in '--size 64' '--size 0x0' '--size 64x64x64' '--steps 0' '--sampler magic' '--guidance nan' '--quality 99' \
-    '--sigma-min 50' '--frames -1' '--dataset d' '--weights best' '--encoder magic'; do
+    '--sigma-min 50' '--frames -1' '--seed -1' '--seed 18446744073709551616' '--seed 1x' '--fps nan' '--dataset d' '--weights best' '--encoder magic'; do
     # shellcheck disable=SC2086
     run vfm-generate --model "$model" -o out $wrong 'x'
     echo "$wrong: $status $output"

@@ -76,7 +76,7 @@ for path in ("model/diffusion_pytorch_model", "state/ema", "state/adam_m", "stat
 assert names["patch_embed.proj.weight"] == [24, 5 * 4] and names["proj_out.weight"] == [16, 24]
 assert "transformer_blocks.1.attn2.to_out.0.weight" in names
 train = json.load(open(folder + "train.json"))
-assert train["step"] == 2 and train["trained"] == {"frames": 2, "height": 4, "width": 4, "fps": [8.0]}
+assert train["step"] == 2 and train["trained"] == {"frames": 2, "height": 4, "width": 4, "fps": [8.0], "usual": {"frames": 2, "height": 4, "width": 4}}
 assert train["latent_scale"]["std"] == [1.0] * 4
 listed = [line.split("  ", 1)[1].rstrip() for line in open(folder + "COMPLETE")]
 found = sorted(os.path.relpath(os.path.join(d, f), folder) for d, _, fs in os.walk(folder) for f in fs)
@@ -326,4 +326,80 @@ for events, steps in ((first, range(1, 11)), (second, range(11, 21))):
 assert second[0] == {"step": 11, "session": 1}, second[0]
 assert any(e.get("tag") == "timing/tokens_per_second" for e in first)
 PY
+}
+
+@test "files in the folder that are not its own are never touched, and foreign logs refuse the folder" {
+  prepare
+  mkdir -p run/checkpoints/precious
+  echo x >run/checkpoints/precious/weights.bin
+  train run train.steps=10 >/dev/null
+  train run train.steps=10 --force >/dev/null
+  [ "$(cat run/checkpoints/precious/weights.bin)" = x ]
+  # A copy under a name of the user's is not a checkpoint.
+  cp -r run/checkpoints/step-00000010 run/checkpoints/step-best
+  train run train.steps=20 >out
+  [[ $(cat out) == *step-00000020* ]]
+  [ -d run/checkpoints/step-best ]
+
+  mkdir mine
+  cp tiny.yaml mine/recipe.yaml
+  run train mine --force
+  [ "$status" -eq 2 ]
+  [[ $output == *"'mine/recipe.yaml' is not from vfm-train"* ]]
+  cmp tiny.yaml mine/recipe.yaml
+  [ ! -e mine/checkpoints ]
+}
+
+@test "--force clears nothing before the data are known to be good" {
+  prepare
+  train run train.steps=10 >/dev/null
+  : >latents/val/index.jsonl
+  run train run train.steps=10 --force
+  [ "$status" -eq 2 ]
+  [ -d run/checkpoints/step-00000010 ]
+  run train other train.steps=10
+  [ "$status" -eq 2 ]
+  [ ! -e other ]
+}
+
+@test "steps without a finite gradient make no checkpoint, and a run that ends among them fails" {
+  prepare
+  run train run train.steps=8 train.checkpoint_every=1 train.log_every=1 optimizer.lr=1e30 schedule.warmup=0 \
+    optimizer.clip=0
+  [ "$status" -eq 1 ]
+  [[ $output == *"begin again with a lower 'optimizer.lr'"* ]]
+  [ "$(ls run/checkpoints)" = step-00000001 ]
+  jq -e -s 'map(select(.loss | not) | has("grad_norm")) | any | not' run/metrics.jsonl
+}
+
+@test "samples of the validation split that cannot be read are told, recorded, and not counted" {
+  prepare
+  sed -i '2s/"text_tokens": 2/"text_tokens": 7/' latents/val/index.jsonl
+  sed -i 's/samples: 3/samples: 4/' tiny.yaml
+  run train run train.steps=10
+  [ "$status" -eq 1 ]
+  [[ $output == *"left out of validation: sample "* ]]
+  [ "$(wc -l <run/errors.jsonl)" -eq 1 ]
+  [ "$(jq -s 'map(select(.val_samples)) | last.val_samples' run/metrics.jsonl)" -eq 3 ]
+}
+
+@test "a step whose samples are all unreadable fails, and says which they were" {
+  prepare
+  rm latents/train/*.tar
+  run train run train.steps=10
+  [ "$status" -eq 1 ]
+  [[ $output == *"none of the samples of step 1 could be read"* ]]
+  [ "$(wc -l <run/errors.jsonl)" -gt 0 ]
+}
+
+@test "a recipe is one YAML document, and ranks print it once" {
+  write_recipe
+  printf '%s\n' '---' 'trian: {steps: 4}' >>tiny.yaml
+  run vfm-train tiny.yaml --print-config
+  [ "$status" -eq 2 ]
+  [[ $output == *"holds 2 YAML documents"* ]]
+  write_recipe
+  command -v mpirun >/dev/null || skip "no mpirun"
+  mpirun -np 2 vfm-train tiny.yaml --print-config >printed.yaml
+  vfm-train printed.yaml --print-config | cmp - printed.yaml
 }

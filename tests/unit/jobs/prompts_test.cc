@@ -80,7 +80,7 @@ TEST_CASE("what is not an order is refused by name", "[prompts]") {
 
 TEST_CASE("a name is a plain file name", "[prompts]") {
   CHECK_NOTHROW(check_clip_name("clip 1 (日本)"));
-  for (const std::string name :
+  for (const std::string& name :
        {std::string(""), std::string("a/b"), std::string(".hidden"), std::string(".."),
         std::string("a\nb"), std::string("a\0b", 3), std::string(201, 'x')})
     CHECK_THROWS_AS(check_clip_name(name), Error);

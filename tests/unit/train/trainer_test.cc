@@ -285,7 +285,11 @@ TEST_CASE("dataset: what does not fit the recipe is a usage error that names the
   CHECK(error_of("model: {patch_size: [1, 3, 2]}").find("patch_size") != std::string::npos);
   CHECK(error_of("model: {max_size: [4, 2, 8]}").find("max_size") != std::string::npos);
   CHECK(error_of("data: {tokens: 7}").find("set 'data.tokens' above 7") != std::string::npos);
-  CHECK(data.trained_sizes() == Json{{"frames", 2}, {"height", 4}, {"width", 4}, {"fps", {8.0}}});
+  CHECK(data.trained_sizes() == Json{{"frames", 2},
+                                     {"height", 4},
+                                     {"width", 4},
+                                     {"fps", {8.0}},
+                                     {"usual", {{"frames", 2}, {"height", 4}, {"width", 4}}}});
 }
 
 TEST_CASE("validation: the same number for the same weights, never negative, per noise level") {
@@ -296,7 +300,7 @@ TEST_CASE("validation: the same number for the same weights, never negative, per
   data.fit(recipe);
   const auto world = dist::self_world();
   Trainer trainer(recipe, data, *world);
-  const Validation validation(recipe, held_out, "val");
+  Validation validation(recipe, held_out, "val");
   const Json first = validation.run(trainer.model(), *world);
   CHECK(first == validation.run(trainer.model(), *world));
   CHECK(first["val_loss"].get<double>() >= 0);
