@@ -39,9 +39,10 @@ class ShardTool : public vfm::cli::Tool {
     output_.add(app, true, "the dataset's folder");
     jobs_.add(app);
     seed_.add(app);
-    app.add_option("--where", options_.where,
-                   "keep samples for which this SQL expression over their JSON fields is true")
-        ->type_name("EXPRESSION");
+    where_ = app.add_option("--where", options_.where,
+                            "keep samples for which this SQL expression over their JSON fields is "
+                            "true")
+                 ->type_name("EXPRESSION");
     app.add_option("--duplicate-threshold", threshold_,
                    "drop samples whose video embedding has this cosine to a better one, or off")
         ->type_name("COSINE")
@@ -62,6 +63,9 @@ class ShardTool : public vfm::cli::Tool {
   }
 
   void check() override {
+    // An empty shell variable must not keep everything.
+    if (where_->count() > 0 && options_.where.empty())
+      vfm::fail_usage("--where: the expression is empty");
     options_.duplicate_threshold = parse_threshold(threshold_);
     if (!split_.empty()) options_.split = vfm::curate::parse_split(split_);
     options_.edges.resolution = vfm::curate::parse_edges(resolution_, "--resolution-edges");
@@ -92,6 +96,7 @@ class ShardTool : public vfm::cli::Tool {
   vfm::cli::SeedOptions seed_;
   vfm::cli::ReportOptions report_;
   std::string threshold_ = "0.99", split_, resolution_, aspect_, seconds_;
+  CLI::Option* where_ = nullptr;
   vfm::jobs::ShardOptions options_;
 };
 

@@ -44,7 +44,11 @@ std::vector<std::string> InputOptions::resolved() const {
 }
 
 void OutputOptions::add(CLI::App& app, bool required, const std::string& help) {
-  auto* option = app.add_option("-o,--output", directory, help)->type_name("DIR");
+  auto* option = app.add_option("-o,--output", directory, help)
+                     ->type_name("DIR")
+                     ->check([](const std::string& path) {
+                       return path.empty() ? "an empty name is no folder" : "";
+                     });
   if (required) option->required();
   app.add_flag("--force", force, "do the work again, replacing what an earlier run left");
 }

@@ -87,7 +87,8 @@ std::string bin_name(const BinEdges& edges, const BinFacts& facts) {
   name +=
       "_" + (known(facts.seconds) ? interval_name(interval_of(edges.seconds, facts.seconds), "s")
                                   : std::string("untimed"));
-  if (!facts.extension.empty() && facts.extension != "mp4") name += "_" + facts.extension;
+  if (facts.extension.empty()) return name + "_nomedia";
+  if (facts.extension != "mp4") name += "_" + facts.extension;
   return name;
 }
 

@@ -32,7 +32,8 @@ struct BinFacts {
 
 /// The bin's name, also that of its folder: "480p_16x9_5s" is [480, 720) pixels, an aspect interval
 /// that holds 16:9, and [5, 10) seconds; "under256p_1x1_under2s" lies below the first edges. Images
-/// end in their format, "720p_4x3_jpg", and so do videos that are not mp4: "720p_4x3_5s_webm".
+/// end in their format, "720p_4x3_jpg", and so do videos that are not mp4: "720p_4x3_5s_webm";
+/// samples without media end in "nomedia".
 /// Lower-case ASCII, no dot: "2_5s" begins at 2.5.
 std::string bin_name(const BinEdges& edges, const BinFacts& facts);
 

@@ -192,6 +192,7 @@ long caption(const CaptionOptions& options, Slots& slots, Progress& progress) {
       writer.add(shard::Sample{sample.key, {{"txt", found.text}, {"json", dump_json(json)}}});
       progress.add();
     }
+    note_repeated(reader, record, notes);
   };
   job.done = [&](const io::Record& record) { report.add(record); };
   const long errors = run_column_job(job, options.inputs, slots);

@@ -36,7 +36,8 @@ std::string hash_or_empty(const std::string& path) {
 }
 
 /// What the column is made from: each tar's hash. A record's own word for its tar is taken if the
-/// size fits; hashing a terabyte of clips again would say the same.
+/// size fits: whether it is true is checked before the column is made (check_shard_bytes), and not
+/// again for one that is there.
 Json source_hashes(const io::Record& record, const std::vector<std::string>& tars) {
   Json sources = Json::array();
   for (const std::string& tar : tars) {
@@ -87,6 +88,7 @@ Json make_column(const ColumnJob& job, const Item& item, const std::vector<std::
     }
   io::make_directories(io::dir_name(item.column_path));
   ColumnNotes found;
+  check_shard_bytes(*item.record);
   JoinedReader reader(tars);
   shard::Writer writer(item.column_path, {.energon_index = true, .dali_index = false});
   job.fill(*item.record, reader, writer, found);
@@ -210,6 +212,11 @@ std::vector<std::string> tars_without(const io::Record& record, const std::strin
       tars.push_back(path.get<std::string>());
   if (tars.empty()) tars.push_back(record.path());
   return tars;
+}
+
+void note_repeated(const JoinedReader& reader, const io::Record& record, ColumnNotes& notes) {
+  for (const std::string& key : reader.repeated())
+    notes.errors.emplace_back(fmt::format("{} of '{}'", key, record.path()), kRepeated);
 }
 
 long run_column_job(const ColumnJob& job, const std::vector<std::string>& inputs, Slots& slots) {

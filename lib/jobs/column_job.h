@@ -28,6 +28,9 @@ struct ColumnNotes {
   Json inputs = Json::object();
 };
 
+/// Adds the samples that the reader passed over as repeated to the errors.
+void note_repeated(const JoinedReader& reader, const io::Record& record, ColumnNotes& notes);
+
 struct ColumnJob {
   std::string tool;       ///< "vfm-caption"
   std::string column;     ///< "caption"

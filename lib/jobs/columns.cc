@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <optional>
+#include <unordered_set>
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/stop.h"
 #include "io/file.h"
 #include "shard/reader.h"
 #include "shard/writer.h"
@@ -107,12 +109,57 @@ void complete_shard(io::Record& record) {
   record.json["columns"] = std::move(columns);
 }
 
+namespace {
+
+/// The record that was written with a column, or null.
+Json column_record(const std::string& tar) {
+  const std::string notes = tar.substr(0, tar.size() - 4) + ".json";
+  if (!tar.ends_with(".tar") || !io::file_exists(notes)) return nullptr;
+  try {
+    return parse_json(io::read_file(notes), notes).at("record");
+  } catch (const Stopped&) {
+    throw;
+  } catch (const std::exception&) {
+    return nullptr;  // not one of ours
+  }
+}
+
+void check_bytes(const std::string& tar, const Json& said) {
+  if (!said.is_object()) return;
+  const auto bytes = get_integer(said, "bytes");
+  const auto hash = get_string(said, "xxh3");
+  const auto size = static_cast<std::int64_t>(io::File::open_read(tar).size());
+  if (bytes && *bytes != size)
+    fail("'{}' is not as it was written: it has {} bytes, its record says {}", tar, size, *bytes);
+  if (hash && io::hash_file(tar) != *hash)
+    fail("'{}' is not as it was written: its xxh3 is not {}", tar, *hash);
+}
+
+}  // namespace
+
+void check_shard_bytes(const io::Record& record) {
+  check_bytes(record.path(), record.json);
+  for (const std::string& tar : io::column_tars(record))
+    if (tar != record.path()) check_bytes(tar, column_record(tar));
+}
+
 std::string column_key(const std::string& key) {
   return shard::valid_key(key) ? key : hash_hex(key);
 }
 
 struct JoinedReader::State {
   std::vector<Cursor> cursors;
+  std::unordered_set<std::string> keys;
+  std::vector<std::string> repeated;
+
+  bool next_first(shard::Sample& sample) {
+    while (cursors.front().next(sample)) {
+      sample.key = column_key(sample.key);
+      if (keys.insert(sample.key).second) return true;
+      repeated.push_back(sample.key);
+    }
+    return false;
+  }
 };
 
 JoinedReader::JoinedReader(const std::vector<std::string>& tars)
@@ -123,10 +170,13 @@ JoinedReader::JoinedReader(const std::vector<std::string>& tars)
 JoinedReader::~JoinedReader() = default;
 JoinedReader::JoinedReader(JoinedReader&&) noexcept = default;
 
+const std::vector<std::string>& JoinedReader::repeated() const {
+  return state_->repeated;
+}
+
 bool JoinedReader::next(shard::Sample& sample) {
   std::vector<Cursor>& cursors = state_->cursors;
-  const bool more = cursors.front().next(sample);
-  if (more) sample.key = column_key(sample.key);
+  const bool more = state_->next_first(sample);
   for (std::size_t i = 1; i < cursors.size(); ++i) {
     shard::Sample part;
     const bool has = cursors[i].next(part);

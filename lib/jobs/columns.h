@@ -29,12 +29,21 @@ bool is_column_tar(const std::string& path);
 /// that exist beside it.
 void complete_shard(io::Record& record);
 
+/// Compares the bytes of the tars of a record with the hashes that vouch for them: the record's
+/// "xxh3" and "bytes" for its "path", and what was noted when a column was made. Tars that nobody
+/// vouches for are not read. Throws Error naming the tar that is not as it was written.
+void check_shard_bytes(const io::Record& record);
+
 /// The key of a sample in a column, and in what vfm writes: itself, or its hash where it is not a
 /// valid_key().
 std::string column_key(const std::string& key);
 
+/// What is said of a sample that JoinedReader::repeated() names.
+inline constexpr const char* kRepeated =
+    "the key comes twice in its shard; the first sample is kept";
+
 /// Reads the samples of several tars as one: members of all, the first tar's first. An extension
-/// that an earlier tar has too replaces it.
+/// that an earlier tar has too replaces it. Of samples with one key only the first is given.
 class JoinedReader {
  public:
   /// Throws Error if a tar cannot be opened.
@@ -45,6 +54,8 @@ class JoinedReader {
   /// one that is no object nothing is merged. False at the end. Throws Error when a tar is damaged,
   /// or the tars do not have the same keys in one order.
   bool next(shard::Sample& sample);
+  /// Keys of the samples that were passed over because the key was there before.
+  const std::vector<std::string>& repeated() const;
 
  private:
   struct State;

@@ -2,6 +2,7 @@
 #include "jobs/embed.h"
 
 #include <memory>
+#include <utility>
 
 #include "base/error.h"
 #include "base/stop.h"
@@ -15,8 +16,16 @@
 namespace vfm::jobs {
 namespace {
 
-/// Embeds the samples of one shard. Whether there are captions is decided by the first sample: all
-/// samples of a shard have the same members.
+/// Whether any sample of the shard has a caption: samples of a column have the same members, so if
+/// one has, all get a text embedding.
+bool any_caption(const std::vector<std::string>& tars) {
+  JoinedReader reader(tars);
+  for (shard::Sample sample; reader.next(sample); check_stop())
+    if (sample.find("txt") != nullptr) return true;
+  return false;
+}
+
+/// Embeds the samples of one shard.
 class Embedder {
  public:
   Embedder(const EmbedOptions& options, const text::Encoder* encoder, const io::Record& record,
@@ -25,8 +34,8 @@ class Embedder {
 
   shard::Sample embed(const shard::Sample& sample) {
     const std::string* caption = encoder_ ? sample.find("txt") : nullptr;
-    if (first_) with_text_ = caption != nullptr;
-    first_ = false;
+    if (std::exchange(first_, false))
+      with_text_ = caption != nullptr || (encoder_ && any_caption(tars_without(record_, "embed")));
     if (options_.need_text && !with_text_)
       fail("has no captions; run vfm-caption on it first, or leave --text out");
     if (!options_.video && !with_text_) fail("there is nothing to embed: it has no captions");
@@ -43,7 +52,7 @@ class Embedder {
       out.members.push_back(
           {"text.npy", io::make_npy_half({tokens.tokens, encoder_->dim()}, tokens.values)});
       encoders["text_encoder"] = encoder_->config();
-      if (!caption) note(sample, "has no caption, unlike the samples before it");
+      if (!caption) note(sample, "has no caption, unlike other samples of its shard");
     }
     out.members.push_back({"json", dump_json(encoders)});
     return out;
@@ -104,6 +113,7 @@ long embed(const EmbedOptions& options, Slots& slots, Progress& progress) {
       writer.add(embedder.embed(sample));
       progress.add();
     }
+    note_repeated(reader, record, notes);
   };
   return run_column_job(job, options.inputs, slots);
 }

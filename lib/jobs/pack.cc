@@ -35,7 +35,8 @@ Json settings_of(const PackOptions& options, const models::Tokenizer& tokenizer)
           {"seed", random ? Json(clip.seed) : Json()}};
 }
 
-/// Hashes of a shard's tars. The record's own word for its tar is taken if the size fits.
+/// Hashes of a shard's tars. The record's own word for its tar is taken if the size fits; it is
+/// checked before the shard is read (check_shard_bytes).
 Json sources_of(const ClipShard& shard) {
   Json sources = Json::array();
   for (const std::string& tar : shard.tars) {

@@ -61,6 +61,9 @@ std::optional<PackWork> PackFeed::next() {
     }
   }
   work.end = true;
+  if (samples_)
+    for (const std::string& key : samples_->repeated())
+      work.errors.emplace_back(fmt::format("{} of '{}'", key, shard_->path), kRepeated);
   samples_.reset();
   shard_.reset();
   return work;
@@ -104,7 +107,10 @@ std::optional<PackWork> PackFeed::next_shard() {
     work.errors = std::exchange(bad_, {});
     try {
       shard_ = std::make_shared<const ClipShard>(parse(*record));
-      if (wanted_(*shard_)) samples_ = std::make_unique<JoinedReader>(shard_->tars);
+      if (wanted_(*shard_)) {
+        check_shard_bytes({"shard", shard_->record, path});
+        samples_ = std::make_unique<JoinedReader>(shard_->tars);
+      }
       work.shard = shard_;
       work.begin = true;
     } catch (const Stopped&) {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jobs/pack_sample.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "base/error.h"
 #include "io/npy.h"
 #include "jobs/clip_glimpse.h"
@@ -41,6 +44,8 @@ std::string take_text(const shard::Sample& sample, const Json& meta, LatentOutpu
   if (header.shape.size() != 2 || header.shape[0] > 1'000'000)
     fail("its 'text.npy' is not tokens x width");
   const std::vector<float> values = io::npy_floats(*text, "its 'text.npy'");
+  if (!std::ranges::all_of(values, [](float v) { return std::isfinite(v); }))
+    fail("its 'text.npy' holds values that are not finite");
   out.entry.text_tokens = static_cast<int>(header.shape[0]);
   const auto encoder = meta.find("text_encoder");
   out.text_encoder = encoder != meta.end() && encoder->is_object()

@@ -174,8 +174,11 @@ class Searcher {
       if (config != facts.end() && *config != curate::look_config())
         fail("{} was embedded by {}, not by {}", sample.key, dump_json(*config),
              dump_json(curate::look_config()));
-      match.scores = {static_cast<float>(
-          curate::dot(look_, io::npy_floats(*vector, sample.key + ".video.npy")))};
+      const std::vector<float> other = io::npy_floats(*vector, sample.key + ".video.npy");
+      // Stored in half precision, it is of length 1 only nearly.
+      const double length = std::sqrt(curate::dot(other, other));
+      match.scores = {
+          static_cast<float>(length > 0 ? std::min(1.0, curate::dot(look_, other) / length) : 0)};
     } else {
       const std::string* tokens = sample.find("text.npy");
       if (tokens == nullptr) return std::nullopt;

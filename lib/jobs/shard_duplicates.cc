@@ -91,8 +91,13 @@ FoundDuplicates find_duplicates(std::vector<Item>& items, const ShardOptions& op
                                 Slots& slots) {
   FoundDuplicates found;
   Finder finder(items, found);
-  if (options.keep_duplicates) return found;
   finder.exact();
+  if (options.keep_duplicates) {
+    // Nothing is dropped, but the same bytes must not stand in two parts of a split.
+    found.dropped.assign(items.size(), false);
+    found.list.clear();
+    return found;
+  }
   if (options.duplicate_threshold) finder.near(*options.duplicate_threshold, slots);
   return found;
 }

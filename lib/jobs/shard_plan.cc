@@ -81,9 +81,28 @@ std::vector<std::size_t> split_items(const std::vector<Item>& items, const Found
   return split;
 }
 
+/// Extensions as a part of a folder's name: as they are where that is short and says which they
+/// are, with '-' for the dot that a name cannot have; else by a hash.
+std::string name_part(const std::vector<std::string>& extensions) {
+  constexpr std::size_t kLongest = 40;
+  std::string name, exact;
+  bool plain = true;
+  for (const std::string& extension : extensions) {
+    plain = plain && extension.find_first_of("-_") == std::string::npos;
+    if (!name.empty()) name += '_';
+    name += extension;
+    exact += extension;
+    exact += '\n';
+  }
+  if (!plain || name.size() > kLongest) return "members" + hash_hex(exact).substr(0, 8);
+  std::replace(name.begin(), name.end(), '.', '-');
+  return name;
+}
+
 std::string bin_of(const Item& item, const curate::BinEdges& edges) {
+  const std::string media = item.media.empty() ? "" : name_part({item.media});
   return curate::bin_name(edges, {item.width, item.height, item.seconds,
-                                  media_kind(item.media) == MediaKind::image, item.media});
+                                  media_kind(item.media) == MediaKind::image, media});
 }
 
 /// Samples of a shard have the same members. Where a bin's samples differ in them, those that lack
@@ -112,11 +131,10 @@ std::vector<std::string> bin_items(const std::vector<Item>& items, const std::ve
     if (dropped[i]) continue;
     bins[i] = bin_of(items[i], edges);
     const auto has = words(items[i].extras);
-    std::string lacks;
+    std::vector<std::string> lacks;
     for (const std::string& word : all)
-      if (std::find(has.begin(), has.end(), word) == has.end()) lacks += "_" + word;
-    if (!lacks.empty()) bins[i] += "_without" + lacks;
-    std::replace(bins[i].begin(), bins[i].end(), '.', '-');
+      if (std::find(has.begin(), has.end(), word) == has.end()) lacks.push_back(word);
+    if (!lacks.empty()) bins[i] += "_without_" + name_part(lacks);
   }
   return bins;
 }

@@ -279,6 +279,7 @@ Scanned scan_line(const ShardOptions& options, Line& line) {
       return scanned;
     }
     complete_shard(line.record);
+    check_shard_bytes(line.record);
     scanned = ShardScanner(options, line.record).run();
   } catch (const Stopped&) {
     throw;

@@ -2,8 +2,10 @@
 #include <archive.h>
 #include <archive_entry.h>
 #include <sys/stat.h>
+#include <zlib.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <utility>
 
@@ -23,6 +25,31 @@ struct FreeArchive {
   void operator()(archive* a) const { archive_read_free(a); }
 };
 using Archive = std::unique_ptr<archive, FreeArchive>;
+
+/// libarchive does not compare the check sums of gzip, so a gzip file is read once more by zlib,
+/// which does. Throws Error if they differ.
+void check_gzip(const std::string& path) {
+  std::array<unsigned char, 2> magic{};
+  {
+    io::File file = io::File::open_read(path);
+    if (file.size() < magic.size()) return;
+    file.pread_exact(magic.data(), magic.size(), 0);
+  }
+  if (magic[0] != 0x1f || magic[1] != 0x8b) return;
+  const std::unique_ptr<gzFile_s, int (*)(gzFile)> file(gzopen(path.c_str(), "rbe"), gzclose);
+  if (!file) fail("cannot read '{}': out of memory", path);
+  gzbuffer(file.get(), kChunk);
+  std::vector<char> buffer(kChunk);
+  for (;;) {
+    check_stop();
+    const int got = gzread(file.get(), buffer.data(), static_cast<unsigned>(buffer.size()));
+    int status = Z_OK;
+    const char* why = gzerror(file.get(), &status);
+    if (got < 0 || (status != Z_OK && status != Z_STREAM_END))
+      fail("'{}' is damaged: gzip says '{}'", path, why);
+    if (got == 0) return;
+  }
+}
 
 /// Reads what these five compress. Not filter_all: that one starts programs for the formats it
 /// cannot read itself.
@@ -70,7 +97,7 @@ bool StreamReader::State::next_entry() {
     archive_entry* entry = nullptr;
     const int status = archive_read_next_header(tar.get(), &entry);
     if (status == ARCHIVE_EOF) return false;
-    if (status < ARCHIVE_WARN) damaged();
+    if (status != ARCHIVE_OK && status != ARCHIVE_WARN) damaged();
     const char* path = archive_entry_pathname(entry);
     if (!path) path = archive_entry_pathname_utf8(entry);
     const bool regular =
@@ -88,7 +115,7 @@ std::string StreamReader::State::read_data() {
     la_int64_t offset = 0;
     const int status = archive_read_data_block(tar.get(), &block, &size, &offset);
     if (status == ARCHIVE_EOF) return data;
-    if (status < ARCHIVE_WARN) damaged();
+    if (status != ARCHIVE_OK && status != ARCHIVE_WARN) damaged();
     // A hole of a sparse file could stand for any number of zeros.
     if (static_cast<std::uint64_t>(offset) != data.size())
       fail("member '{}.{}' of '{}' is a sparse file", key, extension, name);
@@ -99,6 +126,7 @@ std::string StreamReader::State::read_data() {
 }
 
 StreamReader::StreamReader(const std::string& path) : state_(std::make_unique<State>(path)) {
+  check_gzip(path);
   state_->open_file();
 }
 
@@ -132,6 +160,7 @@ bool StreamReader::next(Sample& sample) {
 }
 
 bool unpack(const std::string& path, const std::string& out) {
+  check_gzip(path);
   const io::File file = io::File::open_read(path);
   const Archive in = new_archive(path);
   archive_read_support_format_raw(in.get());
@@ -142,7 +171,7 @@ bool unpack(const std::string& path, const std::string& out) {
   if (archive_read_open_fd(in.get(), file.fd(), kChunk) != ARCHIVE_OK) damaged();
   archive_entry* entry = nullptr;
   const int found = archive_read_next_header(in.get(), &entry);
-  if (found != ARCHIVE_EOF && found < ARCHIVE_WARN) damaged();
+  if (found != ARCHIVE_EOF && found != ARCHIVE_OK && found != ARCHIVE_WARN) damaged();
   if (archive_filter_code(in.get(), 0) == ARCHIVE_FILTER_NONE) return false;
   io::AtomicFile target(out);
   std::vector<char> buffer(std::size_t{1} << 20);

@@ -26,7 +26,7 @@ using Statement = std::unique_ptr<sqlite3_stmt, FinalizeStatement>;
 
 /// Lets an expression read the sample and call functions that give the same answer every time.
 int authorize(void*, int action, const char* first, const char* second, const char*, const char*) {
-  if (action == SQLITE_SELECT) return SQLITE_OK;
+  if (action == SQLITE_SELECT) return SQLITE_OK;  // SQLITE_RECURSIVE is not: it may never end
   if (action == SQLITE_READ)
     return first && std::strncmp(first, "sqlite_", 7) == 0 ? SQLITE_DENY : SQLITE_OK;
   if (action != SQLITE_FUNCTION || !second) return SQLITE_DENY;
@@ -52,6 +52,15 @@ std::string statement_text(const std::vector<std::string>& fields, const std::st
     values += fmt::format(",?{}", i + 1);
   }
   return fmt::format("WITH sample({}) AS (SELECT {}) SELECT 1 FROM sample WHERE (\n{}\n)", names,
+                     values, expression);
+}
+
+/// The same without parentheses, all values NULL.
+std::string bare_text(const std::vector<std::string>& fields, const std::string& expression) {
+  std::string names = "\" \"", values = "NULL";
+  for (const std::string& field : fields)
+    names += "," + quoted(field), values += ",NULL";
+  return fmt::format("WITH sample({}) AS (SELECT {}) SELECT 1 FROM sample WHERE \n{}\n", names,
                      values, expression);
 }
 
@@ -119,6 +128,20 @@ void Where::State::open() {
 }
 
 Statement Where::State::prepare(std::string& error) {
+  // First without parentheses and parameters of ours: what is an expression only between ours, as
+  // "a) or (b" is, or has parameters that nobody binds, is none.
+  sqlite3_stmt* bare = nullptr;
+  const std::string alone = bare_text(fields, expression);
+  if (sqlite3_prepare_v2(db.get(), alone.c_str(), static_cast<int>(alone.size() + 1), &bare,
+                         nullptr) != SQLITE_OK) {
+    error = sqlite3_errmsg(db.get());
+    return nullptr;
+  }
+  const Statement owner(bare);
+  if (sqlite3_bind_parameter_count(bare) > 0) {
+    error = "parameters like ? and :name have no value here";
+    return nullptr;
+  }
   const std::string text = statement_text(fields, expression);
   sqlite3_stmt* made = nullptr;
   const char* tail = nullptr;

@@ -197,3 +197,41 @@ keys() { sed 's/.*"key":"\([^"]*\)".*/\1/' | tr '\n' ' '; }
     [ ! -e a.embed.tar ]
   done
 }
+
+@test "one caption anywhere in a shard is enough, and a repeated key costs itself only" {
+  python3 - <<'EOF'
+import io, os, tarfile
+def add(tar, name, data):
+    info = tarfile.TarInfo(name)
+    info.size = len(data)
+    tar.addfile(info, io.BytesIO(data))
+clips = [open(os.environ["CLIPS"] + "/" + n + ".mp4", "rb").read() for n in ("red", "blue", "test")]
+with tarfile.open("late.tar", "w") as tar:
+    add(tar, "a.mp4", clips[0])
+    add(tar, "b.mp4", clips[1])
+    add(tar, "b.txt", b"some words")
+with tarfile.open("twice.tar", "w") as tar:
+    for key, clip in zip("aba", clips):
+        add(tar, key + ".mp4", clip)
+EOF
+  run vfm-embed late.tar -o out
+  [ "$status" -eq 1 ]
+  [ "$(tar tf out/late.embed.tar | grep -c text.npy)" -eq 2 ]
+  grep -q 'a of .*has no caption' out/embed-errors.jsonl
+  run vfm-caption twice.tar -o out
+  [ "$status" -eq 1 ]
+  [ "$(tar tf out/twice.caption.tar | grep -c txt)" -eq 2 ]
+  grep -q 'the key comes twice' out/caption-errors.jsonl
+  printf '{"kind":"shard","path":"twice.tar","columns":{"clip":"twice.tar","caption":"out/twice.caption.tar"}}\n' |
+    { run vfm-embed -o out; [ "$status" -eq 1 ]; }
+  [ "$(tar tf out/twice.embed.tar | grep -c video.npy)" -eq 2 ]
+}
+
+@test "an empty output folder is refused, and a perfect match scores 1" {
+  make_shard s a=red=words
+  run vfm-embed s.tar -o ''
+  [ "$status" -eq 2 ]
+  vfm-embed s.tar -o out >m
+  [ "$(vfm-embed --search "$CLIPS/red.mp4" m | jq .score)" != 1.0001 ]
+  vfm-embed --search "$CLIPS/red.mp4" m | jq -e '.score <= 1 and .score > 0.999'
+}

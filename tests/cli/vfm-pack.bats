@@ -321,3 +321,26 @@ field() { grep -o "\"$1\":[^,}]*" | cut -d: -f2; }
   run --separate-stderr vfm-pack -o a.tar a.tar
   [ "$status" -ne 0 ]
 }
+
+@test "text that is not finite costs its sample; a damaged shard with a hash costs itself" {
+  make_shard in a=test.mp4 b=red.mp4
+  python3 - <<'EOF'
+import tarfile, io
+src = tarfile.open("in.tar")
+with tarfile.open("bad.tar", "w", format=tarfile.USTAR_FORMAT) as out:
+    for info in src:
+        if not info.isfile():
+            continue
+        data = bytearray(src.extractfile(info).read())
+        if info.name.endswith("b.text.npy"):
+            data[-2:] = b"\x00\x7c"  # infinity
+        out.addfile(info, io.BytesIO(bytes(data)))
+EOF
+  run vfm-pack bad.tar -o out --size 64
+  [ "$status" -eq 1 ]
+  grep -q "'text.npy' holds values that are not finite" out/errors.jsonl
+  [ "$(wc -l <out/train/index.jsonl)" -eq 1 ]
+  printf '{"kind":"shard","path":"in.tar","xxh3":"00000000000000000000000000000000"}\n' |
+    { run vfm-pack -o other --size 64; [ "$status" -eq 1 ]; }
+  grep -q 'not as it was written' other/errors.jsonl
+}

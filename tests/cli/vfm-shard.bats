@@ -133,7 +133,9 @@ fails() {
 
 @test "a bad expression ends with status 2 before any work" {
   corpus
-  for bad in 'motion >' 'motion > 1; DROP TABLE x' 'count(*)' 'nofunction(motion)' 'random() > 0' ' '; do
+  for bad in 'motion >' 'motion > 1; DROP TABLE x' 'count(*)' 'nofunction(motion)' 'random() > 0' ' ' '' \
+    'motion > 0.5) or (1=1' 'motion > ?' 'motion > :x' 'motion > ?1' \
+    'with recursive c(x) as (select 1 union all select x+1 from c) select 1'; do
     fails 2 vfm-shard --where "$bad" -o d m.jsonl
     grep -q -- "--where" err
     [ ! -e d ]
@@ -409,4 +411,65 @@ EOF
   vfm-shard --split train=0.8,val=0.2 --report r.html -o d <m.jsonl >/dev/null
   grep -q '<svg' r.html
   grep -q '720p_16x9_5s' r.html
+}
+
+# tar_of FILE NAME=TEXT...: a tar with these members, as Python writes it.
+tar_of() {
+  python3 - "$@" <<'EOF'
+import io, sys, tarfile
+with tarfile.open(sys.argv[1], "w:gz" if sys.argv[1].endswith("gz") else "w") as tar:
+    for word in sys.argv[2:]:
+        name, text = word.split("=", 1)
+        info = tarfile.TarInfo(name)
+        info.size = len(text)
+        tar.addfile(info, io.BytesIO(text.encode()))
+EOF
+}
+
+@test "samples without media, and members whose names are alike, have shards of their own" {
+  tar_of in.tar a.mp4=x a.txt=t b.txt=u c.mp4=v c.cap-en=w d.mp4=y d.cap.en=z
+  vfm-shard in.tar -o out >manifest
+  [ "$(keys out | tr '\n' ' ')" = "a b c d " ]
+  [ "$(jq -s 'map(.bin) | unique | length' manifest)" -eq 4 ]
+}
+
+@test "many different members make no name too long for a folder" {
+  words=()
+  for i in $(seq 60); do words+=("k$i.mp4=$i" "k$i.member$i=x"); done
+  tar_of in.tar "${words[@]}"
+  vfm-shard in.tar -o out >manifest
+  [ "$(jq -s 'map(.samples) | add' manifest)" -eq 60 ]
+}
+
+@test "a shard that is not what its record says is an error, and so is a changed column" {
+  corpus
+  printf 'UUUUUUUU' | dd of="$(jq -r .path m.jsonl | head -n 1)" bs=1 seek=1600 conv=notrunc status=none
+  jq -c --arg hash "$(printf '0%.0s' $(seq 32))" '.xxh3 = $hash' m.jsonl | head -n 1 >vouched.jsonl
+  sed -n '2,$p' m.jsonl >>vouched.jsonl
+  fails 1 vfm-shard vouched.jsonl -o out
+  grep -q 'is not as it was written: its xxh3 is not' out/errors.jsonl
+  [ "$(keys out | wc -l)" -eq 40 ]
+}
+
+@test "a tar with a damaged header, and a gzip file with a wrong check sum, are errors" {
+  tar_of whole.tar a.mp4=x b.mp4=y c.mp4=z
+  cp whole.tar broken.tar
+  printf '\xff' | dd of=broken.tar bs=1 seek=$((1024 + 150)) conv=notrunc status=none
+  fails 1 vfm-shard broken.tar -o first
+  grep -q 'not a readable tar' first/errors.jsonl
+  tar_of zipped.tar.gz a.mp4=x b.mp4=y
+  size=$(stat -c %s zipped.tar.gz)
+  printf '\x00\x00\x00\x00' | dd of=zipped.tar.gz bs=1 seek=$((size - 8)) conv=notrunc status=none
+  fails 1 vfm-shard zipped.tar.gz -o second
+  grep -q 'is damaged: gzip says' second/errors.jsonl
+}
+
+@test "--keep-duplicates does not put the same bytes into two splits" {
+  for i in 1 2 3 4 5 6 7 8; do
+    tar_of "s$i.tar" "a$i.mp4=same" "a$i.json={\"source\":\"A$i\"}" "b$i.mp4=own$i" "b$i.json={\"source\":\"B$i\"}"
+  done
+  vfm-shard s?.tar --keep-duplicates --split train=0.5,val=0.5 -o out >manifest
+  [ "$(keys out | wc -l)" -eq 16 ]
+  val=$(find out/val -name '*.tar' -exec tar tf {} \; | grep -c '^a.*mp4$' || true)
+  [ "$val" -eq 0 ] || [ "$val" -eq 8 ]
 }
