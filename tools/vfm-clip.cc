@@ -63,13 +63,15 @@ class ClipTool : public vfm::cli::Tool {
                    "score that makes a cut (defaults: content 27, adaptive 3, histogram 0.5, "
                    "combined 0.38)")
         ->type_name("SCORE")
-        ->check(CLI::PositiveNumber);
+        ->check(CLI::PositiveNumber)
+        ->check(vfm::cli::not_nan);
     app.add_flag("--gradual,!--no-gradual", recipe.shots.gradual,
                  "find fades and dissolves (default), or only hard cuts");
     app.add_option("--strictness", recipe.shots.strictness,
                    "how well a dissolve must fit: above 1 finds fewer, below 1 more")
         ->type_name("FACTOR")
         ->check(CLI::Range(0.1, 2.5))
+        ->check(vfm::cli::not_nan)
         ->capture_default_str();
     app.add_option("--stream", recipe.stream,
                    "index of the video stream in the container (default: the one a player shows)")
@@ -85,6 +87,7 @@ class ClipTool : public vfm::cli::Tool {
                    "likeness from which shots are joined; 1 is the same picture")
         ->type_name("LIKENESS")
         ->check(CLI::Range(0.0, 1.0))
+        ->check(vfm::cli::not_nan)
         ->capture_default_str();
     vfm::cli::add_seconds_option(app, "--min-length", recipe.min_seconds,
                                  "leave out shorter clips, unless a video has just that one");

@@ -1,9 +1,7 @@
 // vfm-generate: prompts in, clips out.
 // SPDX-License-Identifier: Apache-2.0
 #include <CLI/CLI.hpp>
-#include <cmath>
 #include <cstdio>
-#include <cstdlib>
 
 #include "base/error.h"
 #include "base/slots.h"
@@ -47,9 +45,7 @@ class GenerateTool : public vfm::cli::Tool {
     app.add_option("--fps", request.fps, "frames a second (default: as trained)")
         ->type_name("RATE")
         ->check(CLI::Range(0.1, 1000.0))
-        ->check([](const std::string& text) {  // NaN is in every range
-          return std::isnan(std::strtod(text.c_str(), nullptr)) ? "not a number" : "";
-        })
+        ->check(vfm::cli::not_nan)
         ->group("Clip");
     app.add_option("--encoder", job_.encoder, "encoder of the mp4, by FFmpeg's name")
         ->type_name("NAME")

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/options.h"
 
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
 #include <thread>
 
 #include "base/error.h"
@@ -32,6 +37,10 @@ void add_unit_option(CLI::App& app, const std::string& names, Value& value, cons
 
 }  // namespace
 
+std::string not_nan(const std::string& text) {
+  return std::isnan(std::strtod(text.c_str(), nullptr)) ? "'" + text + "' is not a number" : "";
+}
+
 void InputOptions::add(CLI::App& app, const std::string& name, const std::string& help) {
   app.add_option(name, inputs, help);
 }
@@ -46,8 +55,13 @@ std::vector<std::string> InputOptions::resolved() const {
 void OutputOptions::add(CLI::App& app, bool required, const std::string& help) {
   auto* option = app.add_option("-o,--output", directory, help)
                      ->type_name("DIR")
-                     ->check([](const std::string& path) {
-                       return path.empty() ? "an empty name is no folder" : "";
+                     ->check([](const std::string& path) -> std::string {
+                       if (path.empty()) return "an empty name is no folder";
+                       std::error_code error;
+                       const auto kind = std::filesystem::status(path, error).type();
+                       return kind == std::filesystem::file_type::regular
+                                  ? "'" + path + "' is a file, not a folder"
+                                  : "";
                      });
   if (required) option->required();
   app.add_flag("--force", force, "do the work again, replacing what an earlier run left");
@@ -78,7 +92,19 @@ void SeedOptions::add(CLI::App& app) {
 }
 
 void ReportOptions::add(CLI::App& app, const std::string& help) {
-  app.add_option("--report", path, help)->type_name("FILE.html");
+  app.add_option("--report", path, help)
+      ->type_name("FILE.html")
+      ->check([](const std::string& file) -> std::string {
+        std::error_code error;
+        if (std::filesystem::is_directory(file, error)) return "'" + file + "' is a folder";
+        // Its folder may still be made, in the nearest one that is there.
+        auto folder = std::filesystem::absolute(file, error).parent_path();
+        while (!std::filesystem::exists(folder, error) && folder.has_relative_path())
+          folder = folder.parent_path();
+        return ::access(folder.c_str(), W_OK | X_OK) == 0
+                   ? ""
+                   : "'" + folder.string() + "' is no folder that can be written to";
+      });
 }
 
 void add_bytes_option(CLI::App& app, const std::string& names, std::uint64_t& bytes,

@@ -22,6 +22,9 @@ struct InputOptions {
 };
 
 /// -o/--output DIR and --force (write again what is already there).
+/// A CLI11 check: NaN lies in every CLI::Range.
+std::string not_nan(const std::string& text);
+
 struct OutputOptions {
   std::string directory;
   bool force = false;

@@ -39,7 +39,10 @@ std::mutex g_print_mutex;
 void print_message(LogLevel, std::string_view message) {
   const std::lock_guard lock(g_print_mutex);
   if (g_meter) g_meter->clear();
-  const std::string line = fmt::format("{}: {}\n", g_program, message);
+  std::string line = fmt::format("{}: {}\n", g_program, message);
+  // A file's name must not be able to steer the terminal.
+  for (char& c : line)
+    if ((static_cast<unsigned char>(c) < 0x20 && c != '\n') || c == 0x7f) c = '?';
   // One write, so that lines of programs in one pipeline do not mix.
   if (::write(STDERR_FILENO, line.data(), line.size()) < 0) return;
 }

@@ -103,6 +103,26 @@ bool GradualDetector::moves(std::int64_t a, std::int64_t b) const {
   return residual < 0.8f * change(at(a), at(b));
 }
 
+/// Whether something comes into the view of a plain sky or wall, or leaves it, between a and b:
+/// motion explains much of the change (in a fade, where all cells change in each frame, the
+/// residuals are together well above the change), and a part of the picture stays as it is.
+bool GradualDetector::enters(std::int64_t a, std::int64_t b) const {
+  constexpr float kExplained = 1.15f;
+  constexpr int kSame = 8;  // grey levels
+  const float whole = change(at(a), at(b));
+  float residual = 0;
+  for (std::int64_t i = a + 1; i <= b; ++i) {
+    residual += at(i).residual;
+    if (change(at(i - 1), at(i)) > 0.5f * whole) return false;  // a cut
+  }
+  if (residual >= kExplained * whole) return false;
+  const auto &first = at(a).picture.y, &last = at(b).picture.y;
+  std::size_t changed = 0;
+  for (std::size_t i = 0; i < first.size(); ++i)
+    changed += std::abs(int{first[i]} - int{last[i]}) > kSame;
+  return 4 * changed < 3 * first.size();
+}
+
 /// Of the cells that differ between a and b, the share that stands at about `alpha` of the way in
 /// the frame `middle`: nearly all in a mixture; few where things move or one picture wipes over the
 /// other, as each cell then shows either.
@@ -229,7 +249,7 @@ void GradualDetector::search_dissolves(std::int64_t now) {
 }
 
 /// Whether contrast grows over several frames from `from` on, in steps of `direction`, and what
-/// there is to see stays the same.
+/// there is to see stays the same, in the same place.
 bool GradualDetector::contrast_ramps(std::int64_t from, int direction, std::int64_t last) const {
   const auto inside = [&](std::int64_t i) {
     return i >= std::max<std::int64_t>(0, frames_ - kRing) && i <= last;
@@ -245,7 +265,7 @@ bool GradualDetector::contrast_ramps(std::int64_t from, int direction, std::int6
   // Contrast is the root of energy. A cut shows full contrast at once, or after one blended frame.
   if (std::abs(far - from) < 3 || at(from + direction).energy > 0.5f * peak) return false;
   const std::int64_t near = from + (far - from) / 2;
-  return correlation(at(near), at(far)) > 0.5f;
+  return correlation(at(near), at(far)) > 0.5f && !enters(std::min(from, far), std::max(from, far));
 }
 
 void GradualDetector::follow_uniform_runs(std::int64_t now) {
@@ -264,7 +284,12 @@ void GradualDetector::follow_uniform_runs(std::int64_t now) {
 void GradualDetector::close_run(std::int64_t end, std::int64_t last) {
   const std::int64_t begin = *run_begin_;
   const bool ramps_out = contrast_ramps(end, +1, last);
-  if (run_faded_in_ || ramps_out || (begin > 0 && end - begin <= kShortRun)) {
+  const auto view_moves = [&] {
+    const std::int64_t oldest = std::max<std::int64_t>(0, frames_ - kRing);
+    return enters(std::max(oldest, begin - kRamp), begin) ||
+           enters(end - 1, std::min(last, end + kRamp));
+  };
+  if (run_faded_in_ || ramps_out || (begin > 0 && end - begin <= kShortRun && !view_moves())) {
     GradualChange change;
     // Of a long run that a cut led into, the frames have been given away as a shot of their own.
     change.end = run_faded_in_ || end - begin <= kGradualLag - kRamp ? begin : end;

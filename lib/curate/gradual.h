@@ -78,6 +78,7 @@ class GradualDetector {
   std::optional<Candidate> judge_window(std::int64_t a, std::int64_t b) const;
   static float change(const Tiny& a, const Tiny& b);
   bool moves(std::int64_t a, std::int64_t b) const;
+  bool enters(std::int64_t a, std::int64_t b) const;
   float between(std::int64_t a, std::int64_t middle, std::int64_t b, float alpha) const;
   bool ends_hold(std::int64_t a, std::int64_t b) const;
   void search_dissolves(std::int64_t now);

@@ -126,6 +126,13 @@ std::string read_file(const std::string& path) {
   return text;
 }
 
+void need_regular_file(const std::string& path) {
+  struct stat info {};
+  if (::stat(path.c_str(), &info) != 0) fail_errno(errno, "cannot open '{}'", path);
+  if (S_ISFIFO(info.st_mode) || S_ISSOCK(info.st_mode) || S_ISCHR(info.st_mode))
+    fail("'{}' is a pipe or a device: it is read more than once, so save it as a file first", path);
+}
+
 bool file_exists(const std::string& path) {
   struct stat info {};
   return ::stat(path.c_str(), &info) == 0;

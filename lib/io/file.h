@@ -63,6 +63,9 @@ class MappedFile {
 
 /// The whole file. Throws Error.
 std::string read_file(const std::string& path);
+/// Throws Error unless `path` is a file with contents to come back to: opening a pipe would wait
+/// for a writer. A missing file or a directory is what open_read() says of it.
+void need_regular_file(const std::string& path);
 bool file_exists(const std::string& path);
 /// XXH3-128 of the contents, 32 hex digits. Throws Error; Stopped when asked to stop.
 std::string hash_file(const std::string& path);

@@ -32,9 +32,6 @@ bool is_tar_name(std::string_view path) {
 }
 
 Record bare_path(std::string_view path, std::string_view where) {
-  for (const char c : path)
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
-      fail("{} is neither a JSON object nor a path", where);
   Record record;
   record.kind = is_tar_name(path) ? "shard" : "video";
   record.json = {{"kind", record.kind}, {"path", std::string(path)}};
@@ -54,6 +51,10 @@ Record parse_record(std::string_view line, std::string_view where) {
   if (line.empty()) fail("{} is empty", where);
   if (line.front() != '{') {
     if (line.front() == '[' || line.front() == '"') fail("{} is JSON but not an object", where);
+    // A path may hold any character, but in a line these are rather signs of another kind of file.
+    for (const char c : line)
+      if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
+        fail("{} is neither a JSON object nor a path", where);
     return bare_path(line, where);
   }
   Record record;
@@ -91,9 +92,13 @@ bool ManifestReader::next_source() {
   const std::string& argument = arguments_[next_argument_];
   if (argument != "-" && !is_manifest_file(argument)) return false;
   ++next_argument_;
-  source_ = std::make_unique<Source>(Source{
-      argument == "-" ? LineReader::standard_input()
-                      : LineReader(File::open_read(argument), fmt::format("'{}'", argument))});
+  try {
+    source_ = std::make_unique<Source>(Source{
+        argument == "-" ? LineReader::standard_input()
+                        : LineReader(File::open_read(argument), fmt::format("'{}'", argument))});
+  } catch (const Error& error) {
+    on_bad_(argument, error.what());
+  }
   return true;
 }
 
@@ -105,6 +110,7 @@ std::optional<Record> ManifestReader::next() {
         const std::string& path = arguments_[next_argument_++];
         return bare_path(path, fmt::format("argument '{}'", path));
       }
+      if (!source_) continue;  // it could not be opened
     }
     const auto text = source_->lines.next();
     if (!text) {

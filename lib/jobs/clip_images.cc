@@ -19,6 +19,11 @@ Json image_facts(std::string_view bytes, const std::string& path) {
   media::Frame frame;
   if (!decoder.next(frame)) fail("'{}' holds no picture", path);
   const media::StreamInfo& info = decoder.info();
+  if (!info.image)
+    fail("'{}' has the name of a picture, but is a video ({}); rename it", path, info.codec);
+  media::Frame end;
+  decoder.next(end);  // to the end of the file: damage may come out only there
+  if (decoder.corrupt() > 0) fail("'{}' is a damaged picture", path);
   curate::FrameFeatures features;
   curate::compute_features(frame, features);
   curate::ClipMeter meter;

@@ -1,6 +1,7 @@
 // The proof of a clip: decoded again, and held against the frames it was made of.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "base/error.h"
@@ -15,8 +16,21 @@ constexpr double kClearly =
 constexpr double kApart =
     38;  // dB; frames more alike than this show the same, no order can be told
 
-/// Peak signal to noise ratio of luma over the pixels that both have; 99 for no difference.
+/// Every byte of luma in full range: limited range is 16..235.
+std::array<std::uint8_t, 256> to_full_range(bool is_full) {
+  std::array<std::uint8_t, 256> table{};
+  for (int i = 0; i < 256; ++i)
+    table[static_cast<std::size_t>(i)] =
+        static_cast<std::uint8_t>(is_full ? i : std::clamp((255 * (i - 16) + 109) / 219, 0, 255));
+  return table;
+}
+
+/// Peak signal to noise ratio of luma over the pixels that both have; 99 for no difference. An
+/// encoder that cannot say "full range" was given limited range.
 double psnr(const media::Frame& a, const media::Frame& b) {
+  const bool alike = a.full_range == b.full_range;
+  const auto of_a = to_full_range(alike || a.full_range);
+  const auto of_b = to_full_range(alike || b.full_range);
   const int width = std::min(a.width, b.width), height = std::min(a.height, b.height);
   std::uint64_t sum = 0;
   for (int y = 0; y < height; ++y) {
@@ -24,7 +38,7 @@ double psnr(const media::Frame& a, const media::Frame& b) {
     const std::uint8_t* q = b.plane[0] + static_cast<std::ptrdiff_t>(y) * b.stride[0];
     std::uint32_t row = 0;
     for (int x = 0; x < width; ++x) {
-      const int d = int{p[x]} - int{q[x]};
+      const int d = int{of_a[p[x]]} - int{of_b[q[x]]};
       row += static_cast<std::uint32_t>(d * d);
     }
     sum += row;

@@ -134,7 +134,10 @@ void Decoder::State::open_codec() {
   codec->pkt_timebase = stream->time_base;
   // The same bits on every processor, and left cropping by any number of pixels.
   codec->flags |= AV_CODEC_FLAG_BITEXACT | AV_CODEC_FLAG_UNALIGNED;
-  codec->thread_count = careful ? 1 : std::max(1, options.threads);
+  // The frame threads of VP3's decoder (Theora's too) race: other pictures from run to run.
+  const bool races = codec->codec_id == AV_CODEC_ID_THEORA || codec->codec_id == AV_CODEC_ID_VP3 ||
+                     codec->codec_id == AV_CODEC_ID_VP4;
+  codec->thread_count = careful || races ? 1 : std::max(1, options.threads);
   codec->thread_type = FF_THREAD_FRAME | FF_THREAD_SLICE;
   watch_errors(codec.get(), &complaints);
   if (careful && repairs_at_random(codec->codec_id)) codec->error_concealment = 0;

@@ -140,7 +140,10 @@ bool Input::read(AVPacket* packet, std::int64_t& corrupt) {
     // log.
     if (result >= 0 && (has_libav_message() || (packet->flags & AV_PKT_FLAG_CORRUPT))) ++corrupt;
     if (result >= 0) return true;
-    if (result == AVERROR_EOF) return false;
+    if (result == AVERROR_EOF) {
+      if (has_libav_message()) ++corrupt;  // the file ends before it should
+      return false;
+    }
     if (result == AVERROR(EAGAIN)) continue;
     if (result != AVERROR_INVALIDDATA) {
       check_stop();

@@ -153,6 +153,7 @@ std::string Page::html() const {
 }
 
 void Page::write(const std::string& path) const {
+  io::make_directories(io::dir_name(path));
   io::write_file(path, html());
 }
 

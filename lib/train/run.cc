@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/run.h"
 
-#include <fcntl.h>
 #include <omp.h>
-#include <sys/file.h>
-#include <unistd.h>
 
-#include <cerrno>
 #include <chrono>
 #include <cmath>
 #include <filesystem>
@@ -20,6 +16,7 @@
 #include "models/checkpoint.h"
 #include "train/checkpoint.h"
 #include "train/metrics.h"
+#include "train/run_folder.h"
 #include "train/trainer.h"
 #include "train/validation.h"
 
@@ -28,53 +25,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
-
-/// A lock on the folder itself: two programs that write one run would spoil both.
-io::File lock_run(const std::string& run) {
-  io::make_directories(io::join_path(run, "checkpoints"));
-  const int fd = ::open(run.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) fail_errno(errno, "cannot open directory '{}'", run);
-  io::File lock(fd, run);
-  if (::flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-    fail("'{}' is in use by another vfm-train; wait for it, or choose another --out", run);
-  return lock;
-}
-
-constexpr const char* kRecipeHead = "# The recipe of this run, as vfm-train understood it.\n";
-
-/// What a run writes beside its checkpoints.
-bool is_log(const std::string& name) {
-  return name == "metrics.jsonl" || name == "timing.jsonl" || name == "errors.jsonl" ||
-         name == "recipe.yaml" || name.starts_with("events.out.tfevents.");
-}
-
-/// Whether a run of ours began here: its recipe is the first file that it writes.
-bool is_our_run(const std::string& run) {
-  const std::string recipe = io::join_path(run, "recipe.yaml");
-  return io::file_exists(recipe) && io::read_file(recipe).starts_with(kRecipeHead);
-}
-
-/// Throws Error{usage} if `run` holds files that are not ours under the names of ours.
-void refuse_foreign_files(const std::string& run) {
-  if (!fs::is_directory(run) || is_our_run(run)) return;
-  for (const auto& entry : fs::directory_iterator(run)) {
-    const std::string name = entry.path().filename().string();
-    if (is_log(name))
-      fail_usage("'{}' is not from vfm-train and would be replaced: choose another --out",
-                 entry.path().string());
-  }
-}
-
-/// Removes what an earlier run left, and nothing else that may lie there.
-void clear_run(const std::string& run) {
-  for (const auto& entry : fs::directory_iterator(run))
-    if (is_log(entry.path().filename().string())) fs::remove(entry.path());
-  for (const auto& entry : fs::directory_iterator(io::join_path(run, "checkpoints"))) {
-    std::string name = entry.path().filename().string();
-    if (name.starts_with('.') && name.ends_with(".tmp")) name = name.substr(1, name.size() - 5);
-    if (models::is_checkpoint_name(name)) fs::remove_all(entry.path());
-  }
-}
 
 /// Sums since the last line of metrics.jsonl. In the checkpoint, so that the next line is the same.
 struct LogSums {

@@ -379,6 +379,9 @@ END
   # shellcheck disable=SC2016
   run --separate-stderr bash -c 'vfm-clip shots.mp4 vfr.mkv odd.mp4 -o out -j1 | true; exit "${PIPESTATUS[0]}"'
   [ "$status" -ne 0 ]
+  # What was being written when the pipe closed is taken up by the next run.
+  vfm-clip shots.mp4 vfr.mkv odd.mp4 -o out -j1 >m.jsonl
+  [ "$(wc -l <m.jsonl)" -eq 3 ]
   [ -z "$(find out -name '.*.tmp')" ]
 }
 
@@ -388,4 +391,76 @@ END
   [ "$(grep -o '<img' page.html | wc -l)" -eq 4 ]
   [[ "$(cat page.html)" = *"shots.mp4"* ]]
   run ! grep -E 'src="http|href="http' page.html
+}
+
+@test "a damaged picture, or a video under a picture's name, is an error" {
+  quiet_ffmpeg -f lavfi -i testsrc2=size=320x240 -frames:v 1 whole.jpg
+  head -c $(($(stat -c %s whole.jpg) / 2)) whole.jpg >half.jpg
+  cp shots.mp4 video.jpg
+  run vfm-clip whole.jpg half.jpg video.jpg -o out
+  [ "$status" -eq 1 ]
+  grep -q "'half.jpg' is a damaged picture" out/errors.jsonl
+  grep -q "'video.jpg' has the name of a picture, but is a video" out/errors.jsonl
+  [ "$(tar tf out/*.tar | grep -c jpg)" -eq 1 ]
+}
+
+@test "a name with a line end works, and a list that cannot be read costs itself only" {
+  cp one.mp4 $'new\nline.mp4'
+  run vfm-clip -o out nowhere.jsonl $'new\nline.mp4' shots.mp4
+  [ "$status" -eq 1 ]
+  [ "$(jq -s length out/errors.jsonl)" -eq 1 ]
+  grep -q 'nowhere.jsonl' out/errors.jsonl
+  [ "$(facts out source | tr -d '\n' | grep -o 'shots.mp4' | wc -l)" -eq 3 ]
+}
+
+@test "a pipe is refused at once" {
+  mkfifo pipe
+  run timeout 20 vfm-clip -o out pipe shots.mp4
+  [ "$status" -eq 1 ]
+  grep -q "'pipe' is a pipe or a device" out/errors.jsonl
+}
+
+@test "a truncated Matroska file says so" {
+  quiet_ffmpeg -f lavfi -i testsrc2=size=160x120:rate=25 -t 6 -c:v libx264 -g 12 -preset ultrafast long.mkv
+  head -c $(($(stat -c %s long.mkv) * 6 / 10)) long.mkv >cut.mkv
+  run --separate-stderr vfm-clip --shots-only cut.mkv
+  [ "$status" -eq 1 ]
+  [[ $stderr == *damaged* ]]
+  vfm-clip --shots-only long.mkv >whole 2>errors
+  [ ! -s errors ]
+}
+
+@test "Theora's decoder gives the same pictures with any number of threads" {
+  quiet_ffmpeg -f lavfi -i testsrc2=size=320x240:rate=25 -t 3 -c:v libtheora -q:v 6 v.ogv || skip "no Theora encoder"
+  for i in 1 2 3; do
+    vfm-clip -j1 -o "one$i" v.ogv >/dev/null
+    vfm-clip -j8 -o "eight$i" v.ogv >/dev/null
+    [ "$(tree_hash one1)" = "$(tree_hash "one$i")" ]
+    [ "$(tree_hash one1)" = "$(tree_hash "eight$i")" ]
+  done
+}
+
+@test "--verify knows that an encoder was given limited range" {
+  quiet_ffmpeg -i shots.mp4 -c:v mjpeg -q:v 3 full.avi
+  vfm-clip --verify -o out --encoder ffv1 full.avi
+  [ ! -e out/errors.jsonl ]
+}
+
+@test "a view over a plain sky is no fade" {
+  quiet_ffmpeg -f lavfi -i color=0x88bbee:s=640x500:r=1 -f lavfi -i mandelbrot=s=640x360:r=1 \
+    -filter_complex '[0][1]vstack' -frames:v 1 wall.png
+  quiet_ffmpeg -loop 1 -framerate 25 -i wall.png -vf "crop=640:360:x=0:y='500*abs(cos(n*PI/150))'" -frames:v 150 \
+    -c:v libx264 -pix_fmt yuv420p tilt.mp4
+  [ "$(vfm-clip --shots-only tilt.mp4 | jq -c .cuts)" = '[]' ]
+}
+
+@test "what cannot be is known before any work" {
+  echo x >file
+  for wrong in '--threshold nan' '--strictness nan' '--stitch-threshold nan' '--report file/r.html' '--report .' '-o file'; do
+    # shellcheck disable=SC2086
+    run vfm-clip -o out $wrong shots.mp4
+    echo "$wrong: $status $output"
+    [ "$status" -eq 2 ]
+    [ ! -e out ]
+  done
 }

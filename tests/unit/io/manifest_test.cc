@@ -57,7 +57,13 @@ TEST_CASE("arguments may be paths and manifest files; bad lines are told and pas
     paths.push_back(record->path());
   CHECK(paths == std::vector<std::string>{"0.mp4", "1.mp4", "2.mp4", "3.tar"});
   CHECK(bad == std::vector<std::string>{fmt::format("line 3 of '{}'", file)});
-  CHECK_THROWS_AS(ManifestReader({folder + "/none.jsonl"}, nullptr).next(), Error);
+  std::vector<std::string> missing;
+  ManifestReader other(
+      {folder + "/none.jsonl", "a\nb.mp4"},
+      [&](const std::string& where, const std::string&) { missing.push_back(where); });
+  CHECK(other.next()->path() == "a\nb.mp4");
+  CHECK_FALSE(other.next());
+  CHECK(missing == std::vector{folder + "/none.jsonl"});
   std::filesystem::remove_all(folder);
 }
 

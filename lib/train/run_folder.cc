@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/run_folder.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+
+#include "base/error.h"
+#include "models/checkpoint.h"
+
+namespace vfm::train {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// What a run writes beside its checkpoints.
+bool is_log(const std::string& name) {
+  return name == "metrics.jsonl" || name == "timing.jsonl" || name == "errors.jsonl" ||
+         name == "recipe.yaml" || name.starts_with("events.out.tfevents.");
+}
+
+/// Whether a run of ours began here: its recipe is the first file that it writes.
+bool is_our_run(const std::string& run) {
+  const std::string recipe = io::join_path(run, "recipe.yaml");
+  return io::file_exists(recipe) && io::read_file(recipe).starts_with(kRecipeHead);
+}
+
+}  // namespace
+
+io::File lock_run(const std::string& run) {
+  io::make_directories(io::join_path(run, "checkpoints"));
+  const int fd = ::open(run.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) fail_errno(errno, "cannot open directory '{}'", run);
+  io::File lock(fd, run);
+  if (::flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+    fail("'{}' is in use by another vfm-train; wait for it, or choose another --out", run);
+  return lock;
+}
+
+void refuse_foreign_files(const std::string& run) {
+  if (!fs::is_directory(run) || is_our_run(run)) return;
+  for (const auto& entry : fs::directory_iterator(run)) {
+    const std::string name = entry.path().filename().string();
+    if (is_log(name))
+      fail_usage("'{}' is not from vfm-train and would be replaced: choose another --out",
+                 entry.path().string());
+  }
+}
+
+void clear_run(const std::string& run) {
+  for (const auto& entry : fs::directory_iterator(run))
+    if (is_log(entry.path().filename().string())) fs::remove(entry.path());
+  for (const auto& entry : fs::directory_iterator(io::join_path(run, "checkpoints"))) {
+    std::string name = entry.path().filename().string();
+    if (name.starts_with('.') && name.ends_with(".tmp")) name = name.substr(1, name.size() - 5);
+    if (models::is_checkpoint_name(name)) fs::remove_all(entry.path());
+  }
+}
+
+}  // namespace vfm::train
