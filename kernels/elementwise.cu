@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cuda_runtime.h>
+
+#include <algorithm>
+
+#include "common/launch.cuh"
+#include "common/pack.cuh"
+#include "common/vector.cuh"
+#include "elementwise.h"
+
+namespace vfm::kernels {
+namespace {
+
+using Bf16 = __nv_bfloat16;
+
+constexpr int kThreads = 256;
+constexpr std::int64_t kMostElements = std::int64_t{1} << 38;  // a grid has under 2^31 blocks
+constexpr float kInvSqrt2 = 0.70710678f;
+constexpr float kInvSqrt2Pi = 0.39894228f;
+
+// What a thread works on at a time: one element, or as many as fill 16 bytes of the smallest type.
+template <int kCount>
+struct Several {
+  float v[kCount];
+};
+
+template <int kCount>
+__device__ __forceinline__ Several<kCount> load(const float* p) {
+  Several<kCount> result;
+  if constexpr (kCount == 1) {
+    result.v[0] = *p;
+  } else {
+#pragma unroll
+    for (int i = 0; i < kCount; i += 4) {
+      const float4 v = load4(p + i);
+      result.v[i] = v.x, result.v[i + 1] = v.y, result.v[i + 2] = v.z, result.v[i + 3] = v.w;
+    }
+  }
+  return result;
+}
+
+template <int kCount>
+__device__ __forceinline__ Several<kCount> load(const Bf16* p) {
+  static_assert(kCount == 1 || kCount == 8);
+  Several<kCount> result;
+  if constexpr (kCount == 1) {
+    result.v[0] = __bfloat162float(*p);
+  } else {
+    unpack(*reinterpret_cast<const uint4*>(p), result.v);
+  }
+  return result;
+}
+
+template <int kCount>
+__device__ __forceinline__ void store(float* p, const Several<kCount>& values) {
+  const float* v = values.v;
+  if constexpr (kCount == 1) {
+    *p = v[0];
+  } else {
+#pragma unroll
+    for (int i = 0; i < kCount; i += 4)
+      store4(p + i, {v[i], v[i + 1], v[i + 2], v[i + 3]});
+  }
+}
+
+template <int kCount>
+__device__ __forceinline__ void store(Bf16* p, const Several<kCount>& values) {
+  static_assert(kCount == 1 || kCount == 8);
+  if constexpr (kCount == 1) {
+    *p = __float2bfloat16_rn(values.v[0]);
+  } else {
+    *reinterpret_cast<uint4*>(p) = pack(values.v);
+  }
+}
+
+__device__ __forceinline__ float normal_cdf(float x) {
+  return 0.5f * (1.f + erff(x * kInvSqrt2));
+}
+
+struct Gelu {
+  static __device__ __forceinline__ float of(float x) { return x * normal_cdf(x); }
+};
+struct GeluBack {
+  static __device__ __forceinline__ float of(float x, float dy) {
+    return dy * (normal_cdf(x) + x * kInvSqrt2Pi * expf(-0.5f * x * x));
+  }
+};
+struct Silu {
+  static __device__ __forceinline__ float of(float x) { return x / (1.f + expf(-x)); }
+};
+struct SiluBack {
+  static __device__ __forceinline__ float of(float x, float dy) {
+    const float s = 1.f / (1.f + expf(-x));
+    return dy * s * (1.f + x * (1.f - s));
+  }
+};
+struct Sum {
+  static __device__ __forceinline__ float of(float a, float b) { return a + b; }
+};
+struct Same {
+  static __device__ __forceinline__ float of(float x) { return x; }
+};
+
+// y = F(x...), kCount elements from i. All inputs are read before y is written, which may be one.
+template <int kCount, class F, class Y, class... X>
+__device__ __forceinline__ void compute(std::int64_t i, Y* y, const X*... x) {
+  const auto apply = [&](const auto&... inputs) {
+    Several<kCount> result;
+#pragma unroll
+    for (int k = 0; k < kCount; ++k)
+      result.v[k] = F::of(inputs.v[k]...);
+    store(y + i, result);
+  };
+  apply(load<kCount>(x + i)...);
+}
+
+template <int kCount, class F, class Y, class... X>
+__global__ void __launch_bounds__(kThreads) each_kernel(std::int64_t n, Y* y, const X*... x) {
+  std::int64_t i = (std::int64_t{blockIdx.x} * kThreads + threadIdx.x) * kCount;
+  if (i + kCount <= n) {
+    compute<kCount, F>(i, y, x...);
+  } else if constexpr (kCount > 1) {
+    for (; i < n; ++i)
+      compute<1, F>(i, y, x...);
+  }
+}
+
+bool aligned(const void* p) {
+  return reinterpret_cast<std::uintptr_t>(p) % 16 == 0;
+}
+
+template <class F, class Y, class... X>
+int each(std::int64_t n, cudaStream_t stream, Y* y, const X*... x) {
+  if (n < 0 || n > kMostElements) return cudaErrorInvalidValue;
+  constexpr int kMany = sizeof(Y) == 2 || ((sizeof(X) == 2) || ...) ? 8 : 4;
+  const bool many = (aligned(y) && ... && aligned(x));
+  const std::int64_t step = std::int64_t{kThreads} * (many ? kMany : 1);
+  const dim3 blocks(static_cast<unsigned>((n + step - 1) / step));
+  const auto kernel = many ? each_kernel<kMany, F, Y, X...> : each_kernel<1, F, Y, X...>;
+  return launch(kernel, blocks, kThreads, 0, stream, n, y, x...);
+}
+
+template <class Y, class X>
+int add_as(void* y, const void* x, std::int64_t n, cudaStream_t stream) {
+  Y* const target = static_cast<Y*>(y);
+  return each<Sum, Y, Y, X>(n, stream, target, target, static_cast<const X*>(x));
+}
+
+// Rows of f32: those of a, cut or filled up with zeros to `width`, plus those of b. A grid is rows
+// by parts of a row.
+struct Columns {
+  const float* a = nullptr;
+  std::int64_t a_width = 0;
+  const float* b = nullptr;  // or null: zeros follow the columns of a
+  std::int64_t b_width = 0;
+  float* out = nullptr;
+  std::int64_t width = 0;
+};
+
+template <int kCount>
+__global__ void __launch_bounds__(kThreads) columns_kernel(const Columns c) {
+  const std::int64_t row = blockIdx.x, step = std::int64_t{gridDim.y} * kThreads * kCount;
+  std::int64_t i = (std::int64_t{blockIdx.y} * kThreads + threadIdx.x) * kCount;
+  for (; i < c.width; i += step) {
+    Several<kCount> v{};
+    if (i < c.a_width) v = load<kCount>(c.a + row * c.a_width + i);
+    if (c.b) {
+      const Several<kCount> w = load<kCount>(c.b + row * c.b_width + i);
+#pragma unroll
+      for (int k = 0; k < kCount; ++k)
+        v.v[k] += w.v[k];
+    }
+    store(c.out + row * c.width + i, v);
+  }
+}
+
+int columns(const Columns& c, std::int64_t rows, cudaStream_t stream) {
+  if (rows < 0 || rows > 0x7fffffff || c.a_width < 0 || c.width > kMostElements ||
+      c.b_width > kMostElements)
+    return cudaErrorInvalidValue;
+  const bool many = aligned(c.a) && aligned(c.b) && aligned(c.out) && c.a_width % 4 == 0 &&
+                    c.b_width % 4 == 0 && c.width % 4 == 0;
+  const std::int64_t step = kThreads * (many ? 4 : 1), blocks = (c.width + step - 1) / step;
+  const dim3 grid(static_cast<unsigned>(rows),
+                  static_cast<unsigned>(std::min<std::int64_t>(blocks, 65535)));
+  return launch(many ? columns_kernel<4> : columns_kernel<1>, grid, kThreads, 0, stream, c);
+}
+
+}  // namespace
+
+int gelu_forward(Type type, const void* x, void* y, std::int64_t n, CUstream_st* stream) {
+  if (type == Type::bf16)
+    return each<Gelu>(n, stream, static_cast<Bf16*>(y), static_cast<const Bf16*>(x));
+  return each<Gelu>(n, stream, static_cast<float*>(y), static_cast<const float*>(x));
+}
+
+int gelu_backward(Type type, const void* x, const void* dy, void* dx, std::int64_t n,
+                  CUstream_st* stream) {
+  if (type == Type::bf16)
+    return each<GeluBack>(n, stream, static_cast<Bf16*>(dx), static_cast<const Bf16*>(x),
+                          static_cast<const Bf16*>(dy));
+  return each<GeluBack>(n, stream, static_cast<float*>(dx), static_cast<const float*>(x),
+                        static_cast<const float*>(dy));
+}
+
+int silu_forward(const float* x, float* y, std::int64_t n, CUstream_st* stream) {
+  return each<Silu>(n, stream, y, x);
+}
+
+int silu_backward(const float* x, const float* dy, float* dx, std::int64_t n, CUstream_st* stream) {
+  return each<SiluBack>(n, stream, dx, x, dy);
+}
+
+int add_into(Type y_type, void* y, Type x_type, const void* x, std::int64_t n,
+             CUstream_st* stream) {
+  if (y_type == Type::f32)
+    return x_type == Type::f32 ? add_as<float, float>(y, x, n, stream)
+                               : add_as<float, Bf16>(y, x, n, stream);
+  return x_type == Type::f32 ? add_as<Bf16, float>(y, x, n, stream)
+                             : add_as<Bf16, Bf16>(y, x, n, stream);
+}
+
+int convert(Type x_type, const void* x, Type y_type, void* y, std::int64_t n, CUstream_st* stream) {
+  if (x_type == y_type) return cudaErrorInvalidValue;
+  if (y_type == Type::bf16)
+    return each<Same>(n, stream, static_cast<Bf16*>(y), static_cast<const float*>(x));
+  return each<Same>(n, stream, static_cast<float*>(y), static_cast<const Bf16*>(x));
+}
+
+int add_columns(const float* a, const float* b, float* sum, std::int64_t rows, std::int64_t narrow,
+                std::int64_t wide, CUstream_st* stream) {
+  if (wide < narrow) return cudaErrorInvalidValue;
+  return columns({a, narrow, b, wide, sum, narrow}, rows, stream);
+}
+
+int add_columns_backward(const float* dsum, float* db, std::int64_t rows, std::int64_t narrow,
+                         std::int64_t wide, CUstream_st* stream) {
+  if (wide < narrow) return cudaErrorInvalidValue;
+  return columns({dsum, narrow, nullptr, 0, db, wide}, rows, stream);
+}
+
+}  // namespace vfm::kernels

@@ -1,0 +1,55 @@
+// What is computed element by element: activations, sums, conversions. The CUDA versions of
+// lib/ops/gelu.h, silu.h and add.h, and of the conversions between f32 and bf16.
+//
+//   gelu(x) = x Phi(x), Phi(x) = (1 + erf(x / sqrt(2))) / 2      the exact form, not that with tanh
+//   silu(x) = x / (1 + e^-x)
+//
+// Computed in f32; bf16 is rounded to the nearest, ties to even, and NaN stays NaN. Sources:
+// Hendrycks and Gimpel, "Gaussian error linear units" (2016); Elfwing et al., "Sigmoid-weighted
+// linear units" (2018).
+//
+// n counts elements. Pointers need no more than the alignment of an element; those aligned to 16
+// bytes are read and written 16 bytes at a time, with the same results. An output overlaps no
+// input, or is the whole of one of the same type and shape. All return a cudaError_t: 0, or what is
+// wrong with the launch; 1 (invalid value) for a negative size or one beyond 2^38 (2^31 - 1 rows).
+// Sizes of zero do nothing.
+// Thread-safety: launches on the given stream; keeps nothing.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "modulate.h"  // Type
+
+namespace vfm::kernels {
+
+/// y = gelu(x); both of `type`.
+int gelu_forward(Type type, const void* x, void* y, std::int64_t n, CUstream_st* stream);
+
+/// dx = dy (Phi(x) + x phi(x)), phi the density of the normal distribution; all of `type`.
+int gelu_backward(Type type, const void* x, const void* dy, void* dx, std::int64_t n,
+                  CUstream_st* stream);
+
+/// y = silu(x).
+int silu_forward(const float* x, float* y, std::int64_t n, CUstream_st* stream);
+
+/// dx = dy s (1 + x (1 - s)), s = 1 / (1 + e^-x).
+int silu_backward(const float* x, const float* dy, float* dx, std::int64_t n, CUstream_st* stream);
+
+/// y += x.
+int add_into(Type y_type, void* y, Type x_type, const void* x, std::int64_t n, CUstream_st* stream);
+
+/// y = x in the other type; 1 (invalid value) where the types are equal.
+int convert(Type x_type, const void* x, Type y_type, void* y, std::int64_t n, CUstream_st* stream);
+
+/// sum = a + the first M columns of b. a and sum [N, M], b [N, W], W >= M, rows next to each other;
+/// 1 (invalid value) where W < M.
+int add_columns(const float* a, const float* b, float* sum, std::int64_t rows, std::int64_t narrow,
+                std::int64_t wide, CUstream_st* stream);
+
+/// The gradient of b in add_columns, that of a being dsum itself: db [N, W] is dsum [N, M] with
+/// zeros on the right.
+int add_columns_backward(const float* dsum, float* db, std::int64_t rows, std::int64_t narrow,
+                         std::int64_t wide, CUstream_st* stream);
+
+}  // namespace vfm::kernels

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cuda_runtime.h>
+
+#include <cmath>
+
+#include "common/launch.cuh"
+#include "common/reduce.cuh"
+#include "common/vector.cuh"
+#include "optimizer.h"
+
+namespace vfm::kernels {
+namespace {
+
+// Registers of eight elements of every array leave room for few threads; small blocks fill it best.
+constexpr int kAdamwThreads = 128, kSquaresThreads = 256, kReduceThreads = 1024;
+
+// N elements of an array, one or eight: 16 bytes of bf16.
+template <int N>
+struct Values {
+  float v[N];
+};
+
+template <int N>
+__device__ __forceinline__ Values<N> load(const float* p) {
+  if constexpr (N == 1) {
+    return {{*p}};
+  } else {
+    const float4 a = load4(p), b = load4(p + 4);
+    return {{a.x, a.y, a.z, a.w, b.x, b.y, b.z, b.w}};
+  }
+}
+
+template <int N>
+__device__ __forceinline__ Values<N> load(const __nv_bfloat16* p) {
+  if constexpr (N == 1) {
+    return {{__bfloat162float(*p)}};
+  } else {
+    const uint4 w = *reinterpret_cast<const uint4*>(p);
+    return {{__uint_as_float(w.x << 16), __uint_as_float(w.x & 0xffff0000u),
+             __uint_as_float(w.y << 16), __uint_as_float(w.y & 0xffff0000u),
+             __uint_as_float(w.z << 16), __uint_as_float(w.z & 0xffff0000u),
+             __uint_as_float(w.w << 16), __uint_as_float(w.w & 0xffff0000u)}};
+  }
+}
+
+__device__ __forceinline__ void store(float* p, const Values<1>& r) {
+  *p = r.v[0];
+}
+__device__ __forceinline__ void store(float* p, const Values<8>& r) {
+  store4(p, {r.v[0], r.v[1], r.v[2], r.v[3]});
+  store4(p + 4, {r.v[4], r.v[5], r.v[6], r.v[7]});
+}
+__device__ __forceinline__ void store(__nv_bfloat16* p, const Values<1>& r) {
+  *p = __float2bfloat16(r.v[0]);
+}
+__device__ __forceinline__ unsigned rounded_pair(float low, float high) {
+  const __nv_bfloat162 two = __floats2bfloat162_rn(low, high);
+  return *reinterpret_cast<const unsigned*>(&two);
+}
+__device__ __forceinline__ void store(__nv_bfloat16* p, const Values<8>& r) {
+  *reinterpret_cast<uint4*>(p) = {rounded_pair(r.v[0], r.v[1]), rounded_pair(r.v[2], r.v[3]),
+                                  rounded_pair(r.v[4], r.v[5]), rounded_pair(r.v[6], r.v[7])};
+}
+
+// The two halves of weights in one word each, to and from.
+__device__ __forceinline__ float joined(unsigned high, unsigned low) {
+  return __uint_as_float(high << 16 | (low & 0xffffu));
+}
+__device__ __forceinline__ unsigned high_pair(float a, float b) {
+  return __float_as_uint(a) >> 16 | (__float_as_uint(b) & 0xffff0000u);
+}
+__device__ __forceinline__ unsigned low_pair(float a, float b) {
+  return (__float_as_uint(a) & 0xffffu) | __float_as_uint(b) << 16;
+}
+
+template <bool kSplit, int N>
+__device__ __forceinline__ Values<N> load_weights(const OptimizerSlot& s, std::int64_t at) {
+  if constexpr (!kSplit) {
+    return load<N>(s.value + at);
+  } else if constexpr (N == 1) {
+    return {{joined(s.high[at], s.low[at])}};
+  } else {
+    const uint4 h = *reinterpret_cast<const uint4*>(s.high + at);
+    const uint4 l = *reinterpret_cast<const uint4*>(s.low + at);
+    return {{joined(h.x, l.x), joined(h.x >> 16, l.x >> 16), joined(h.y, l.y),
+             joined(h.y >> 16, l.y >> 16), joined(h.z, l.z), joined(h.z >> 16, l.z >> 16),
+             joined(h.w, l.w), joined(h.w >> 16, l.w >> 16)}};
+  }
+}
+
+template <bool kSplit, int N>
+__device__ __forceinline__ void store_weights(const OptimizerSlot& s, std::int64_t at,
+                                              const Values<N>& r) {
+  const float* v = r.v;
+  if constexpr (!kSplit) {
+    store(s.value + at, r);
+  } else if constexpr (N == 1) {
+    s.high[at] = static_cast<std::uint16_t>(__float_as_uint(v[0]) >> 16);
+    s.low[at] = static_cast<std::uint16_t>(__float_as_uint(v[0]));
+  } else {
+    *reinterpret_cast<uint4*>(s.high + at) = {high_pair(v[0], v[1]), high_pair(v[2], v[3]),
+                                              high_pair(v[4], v[5]), high_pair(v[6], v[7])};
+    *reinterpret_cast<uint4*>(s.low + at) = {low_pair(v[0], v[1]), low_pair(v[2], v[3]),
+                                             low_pair(v[4], v[5]), low_pair(v[6], v[7])};
+  }
+}
+
+// What is the same for all elements of a slot.
+struct Factors {
+  float beta1, beta2, rate, inverse2, epsilon, ema_decay;
+  float learning_rate, scale;  // keep is 1 - learning rate * decay of the slot
+  const float* device_scale;
+  bool skip;
+};
+
+// The fused operations are written out: the compiler would choose them for each form of a slot
+// anew, and the forms would differ by roundings.
+template <bool kSplit, int N, class G, class M>
+__device__ __forceinline__ void update_some(const OptimizerSlot& s, const Factors& f, float keep,
+                                            std::int64_t at) {
+  M* const first = static_cast<M*>(s.first_moment) + at;
+  M* const second = static_cast<M*>(s.second_moment) + at;
+  const Values<N> gradient = load<N>(static_cast<const G*>(s.gradient) + at);
+  Values<N> m = load<N>(first), v = load<N>(second), w = load_weights<kSplit, N>(s, at);
+#pragma unroll
+  for (int i = 0; i < N; ++i) {
+    const float g = gradient.v[i] * f.scale;
+    m.v[i] = fmaf(f.beta1, m.v[i], (1.f - f.beta1) * g);
+    v.v[i] = fmaf(f.beta2, v.v[i], (1.f - f.beta2) * g * g);
+    const float root = sqrtf(v.v[i] * f.inverse2);
+    w.v[i] = fmaf(w.v[i], keep, -(f.rate * m.v[i] / (root + f.epsilon)));
+  }
+  store(first, m);
+  store(second, v);
+  store_weights<kSplit, N>(s, at, w);
+  if (s.ema == nullptr) return;
+  Values<N> average = load<N>(s.ema + at);
+#pragma unroll
+  for (int i = 0; i < N; ++i)
+    average.v[i] = fmaf(f.ema_decay, average.v[i], (1.f - f.ema_decay) * w.v[i]);
+  store(s.ema + at, average);
+}
+
+template <bool kSplit, class G, class M>
+__device__ __forceinline__ void update(const OptimizerSlot& s, const Factors& f, std::int64_t begin,
+                                       int count) {
+  const float keep = 1.f - f.learning_rate * s.weight_decay;
+  const int eights = count / 8, thread = static_cast<int>(threadIdx.x);
+#pragma unroll 1
+  for (int i = thread; i < eights; i += kAdamwThreads)
+    update_some<kSplit, 8, G, M>(s, f, keep, begin + i * 8);
+  if (thread < count % 8) update_some<kSplit, 1, G, M>(s, f, keep, begin + eights * 8 + thread);
+}
+
+template <bool kSplit, class G>
+__device__ __forceinline__ void update(const OptimizerSlot& s, const Factors& f, std::int64_t begin,
+                                       int count) {
+  s.moment_type == Type::bf16 ? update<kSplit, G, __nv_bfloat16>(s, f, begin, count)
+                              : update<kSplit, G, float>(s, f, begin, count);
+}
+
+template <bool kSplit>
+__device__ __forceinline__ void update(const OptimizerSlot& s, const Factors& f, std::int64_t begin,
+                                       int count) {
+  s.gradient_type == Type::bf16 ? update<kSplit, __nv_bfloat16>(s, f, begin, count)
+                                : update<kSplit, float>(s, f, begin, count);
+}
+
+__device__ __forceinline__ int chunk_size(std::int64_t count, std::int64_t begin) {
+  const std::int64_t left = count - begin;
+  return static_cast<int>(left < kOptimizerChunk ? left : kOptimizerChunk);
+}
+
+// One block a chunk.
+__global__ void __launch_bounds__(kAdamwThreads, 5)
+    adamw_kernel(const OptimizerSlots all, Factors f) {
+  if (f.device_scale) {
+    const float scale = *f.device_scale;
+    if (f.skip && !std::isfinite(scale)) return;
+    f.scale *= scale;
+  }
+  const OptimizerChunk chunk = all.chunks[blockIdx.x];
+  const OptimizerSlot slot = all.slots[chunk.slot];
+  const std::int64_t begin = chunk.part * kOptimizerChunk;
+  const int count = chunk_size(slot.count, begin);
+  slot.value ? update<false>(slot, f, begin, count) : update<true>(slot, f, begin, count);
+}
+
+template <class G>
+__device__ __forceinline__ double chunk_squares(const G* from, int count) {
+  double sum = 0;
+  const int eights = count / 8, thread = static_cast<int>(threadIdx.x);
+#pragma unroll 4
+  for (int i = thread; i < eights; i += kSquaresThreads) {
+    const Values<8> r = load<8>(from + i * 8);
+#pragma unroll
+    for (int j = 0; j < 8; ++j)
+      sum += static_cast<double>(r.v[j]) * r.v[j];
+  }
+  if (thread < count % 8) {
+    const double last = load<1>(from + eights * 8 + thread).v[0];
+    sum += last * last;
+  }
+  return sum;
+}
+
+__global__ void __launch_bounds__(kSquaresThreads)
+    squares_kernel(const OptimizerSlots all, double* partial) {
+  double sum = 0;
+  for (std::int64_t i = blockIdx.x; i < all.chunk_count; i += gridDim.x) {
+    const OptimizerChunk chunk = all.chunks[i];
+    const OptimizerSlot& slot = all.slots[chunk.slot];
+    const std::int64_t begin = chunk.part * kOptimizerChunk;
+    const int count = chunk_size(slot.count, begin);
+    sum += slot.gradient_type == Type::bf16
+               ? chunk_squares(static_cast<const __nv_bfloat16*>(slot.gradient) + begin, count)
+               : chunk_squares(static_cast<const float*>(slot.gradient) + begin, count);
+  }
+  __shared__ double shared[kSquaresThreads / 32];
+  sum = block_sum<kSquaresThreads>(sum, shared);
+  if (threadIdx.x == 0) partial[blockIdx.x] = sum;
+}
+
+__global__ void __launch_bounds__(kReduceThreads)
+    reduce_kernel(const double* partial, const int count, double* sum) {
+  static_assert(kGradientPartials == kReduceThreads);
+  const int i = static_cast<int>(threadIdx.x);
+  __shared__ double shared[kReduceThreads / 32];
+  const double total = block_sum<kReduceThreads>(i < count ? partial[i] : 0.0, shared);
+  if (i == 0) *sum = total;
+}
+
+__global__ void clip_kernel(const ClipScale c) {
+  const double norm = c.factor * sqrt(*c.sum);
+  if (c.norm) *c.norm = norm;
+  double scale = c.most > 0 && norm > c.most ? c.factor * (c.most / norm) : c.factor;
+  if (!std::isfinite(norm)) scale = norm - norm;  // NaN
+  *c.scale = static_cast<float>(scale);
+}
+
+}  // namespace
+
+int adamw(const AdamwCall& call, CUstream_st* stream) {
+  if (call.all.chunk_count == 0) return cudaSuccess;
+  if (call.all.chunk_count < 0 || call.all.chunk_count > 0x7fffffff || call.step < 1)
+    return cudaErrorInvalidValue;
+  const double step = static_cast<double>(call.step);
+  const auto correction1 = static_cast<float>(1 - std::pow(double{call.beta1}, step));
+  const auto correction2 = static_cast<float>(1 - std::pow(double{call.beta2}, step));
+  const Factors factors = {
+      call.beta1,         call.beta2,          call.learning_rate / correction1,
+      1.f / correction2,  call.epsilon,        call.ema_decay,
+      call.learning_rate, call.gradient_scale, call.device_scale,
+      call.skip_bad_scale};
+  return launch(adamw_kernel, dim3(static_cast<unsigned>(call.all.chunk_count)), kAdamwThreads, 0,
+                stream, call.all, factors);
+}
+
+int gradient_squares(const OptimizerSlots& all, double* partial, double* sum, CUstream_st* stream) {
+  if (all.chunk_count < 0) return cudaErrorInvalidValue;
+  const int blocks = static_cast<int>(
+      all.chunk_count < kGradientPartials ? all.chunk_count : std::int64_t{kGradientPartials});
+  const int status = launch(squares_kernel, dim3(static_cast<unsigned>(blocks)), kSquaresThreads, 0,
+                            stream, all, partial);
+  if (status != cudaSuccess) return status;
+  return launch(reduce_kernel, dim3(1), kReduceThreads, 0, stream,
+                static_cast<const double*>(partial), blocks, sum);
+}
+
+int clip_scale(const ClipScale& call, CUstream_st* stream) {
+  return launch(clip_kernel, dim3(1), 1, 0, stream, call);
+}
+
+}  // namespace vfm::kernels
