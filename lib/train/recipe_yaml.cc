@@ -1,8 +1,10 @@
 // The one file that knows yaml-cpp.
 // SPDX-License-Identifier: Apache-2.0
+#include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
 #include <set>
+#include <sstream>
 
 #include "base/error.h"
 #include "train/recipe.h"
@@ -19,13 +21,36 @@ std::string place(const YAML::Node& node, std::string_view what) {
                                : fmt::format("line {} of {}", node.Mark().line + 1, what);
 }
 
+/// Takes a document and keeps nothing. YAML::LoadAll, which would tell how many there are, never
+/// ends on `[1], 2]`: yaml-cpp finds an empty document before the comma again and again.
+class Ignore : public YAML::EventHandler {
+  using Mark = YAML::Mark;
+  using Style = YAML::EmitterStyle::value;
+  void OnDocumentStart(const Mark&) override {}
+  void OnDocumentEnd() override {}
+  void OnNull(const Mark&, YAML::anchor_t) override {}
+  void OnAlias(const Mark&, YAML::anchor_t) override {}
+  void OnScalar(const Mark&, const std::string&, YAML::anchor_t, const std::string&) override {}
+  void OnSequenceStart(const Mark&, const std::string&, YAML::anchor_t, Style) override {}
+  void OnSequenceEnd() override {}
+  void OnMapStart(const Mark&, const std::string&, YAML::anchor_t, Style) override {}
+  void OnMapEnd() override {}
+};
+
+bool goes_on_after_first_document(const std::string& text) {
+  std::istringstream stream(text);
+  YAML::Parser parser(stream);
+  Ignore handler;
+  return parser.HandleNextDocument(handler) && parser.HandleNextDocument(handler);
+}
+
 YAML::Node load(std::string_view text, std::string_view what) {
   if (text.size() > kMaxText) fail_usage("{} is longer than 1 MiB, which no recipe is", what);
   try {
-    const std::vector<YAML::Node> documents = YAML::LoadAll(std::string(text));
-    if (documents.size() > 1)
-      fail_usage("{} holds {} YAML documents, a recipe is one", what, documents.size());
-    return documents.empty() ? YAML::Node() : documents.front();
+    const std::string owned(text);
+    if (goes_on_after_first_document(owned))
+      fail_usage("{} goes on after the end of its YAML document, and a recipe is one document", what);
+    return YAML::Load(owned);
   } catch (const YAML::Exception& error) {
     fail_usage("{} is not YAML: line {}: {}", what, error.mark.line + 1, error.msg);
   }

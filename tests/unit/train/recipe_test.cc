@@ -104,6 +104,9 @@ TEST_CASE("recipe: what is not YAML, or no recipe, is refused with its line") {
   CHECK_THROWS_AS(parse_override("optimizer.lr"), Error);
   CHECK_THROWS_AS(parse_override("=1"), Error);
   CHECK_THROWS_AS(parse_override("a={b: 1}"), Error);
+  // yaml-cpp would read "[1 2, 3]" and be silent about the rest; its LoadAll would never return.
+  CHECK_THROWS_AS(parse_override("model.max_size=[1 2, 3], 2, 3]"), Error);
+  CHECK_THROWS_AS(parse_yaml("train: {steps: 5}\n---\nmodel: {}\n", "'r.yaml'"), Error);
 }
 
 TEST_CASE("recipe: printed and read back it is the same") {
