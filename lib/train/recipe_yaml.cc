@@ -49,7 +49,8 @@ YAML::Node load(std::string_view text, std::string_view what) {
   try {
     const std::string owned(text);
     if (goes_on_after_first_document(owned))
-      fail_usage("{} goes on after the end of its YAML document, and a recipe is one document", what);
+      fail_usage("{} goes on after the end of its YAML document, and a recipe is one document",
+                 what);
     return YAML::Load(owned);
   } catch (const YAML::Exception& error) {
     fail_usage("{} is not YAML: line {}: {}", what, error.mark.line + 1, error.msg);
