@@ -196,7 +196,7 @@ Denoise Generator::State::make_denoise(models::DitBatch& batch, double guidance)
         input[half * n + i] = static_cast<float>(c.in * x[i]);
     }
     ops::Tape tape(false);
-    const Tensor output = model.dit.forward(tape, batch);
+    const Tensor output = model.dit.forward(tape, batch).to(Device::cpu);
     const std::span<const float> f = output.floats();
     for (std::size_t i = 0; i < n; ++i) {
       const double with_prompt = c.skip * x[i] + c.out * f[i];

@@ -104,14 +104,20 @@ void load_tensors(const io::SafetensorsSet& set, const std::vector<std::string>&
            to_string(found->shape), to_string(tensors[i].shape()));
     if (found->dtype != "F32" && found->dtype != "F16" && found->dtype != "BF16")
       fail("tensor '{}' of '{}' is {}, a float type is needed", names[i], set.path(), found->dtype);
-    copy_as_f32(*found, tensors[i]);
+    if (tensors[i].device() == Device::cpu) {
+      copy_as_f32(*found, tensors[i]);
+    } else {
+      const Tensor values(found->shape);
+      copy_as_f32(*found, values);
+      copy(values, tensors[i]);
+    }
   }
   for (const io::TensorView& tensor : set.tensors())
     if (std::find(names.begin(), names.end(), tensor.name) == names.end())
       fail("'{}' has a tensor '{}' that the model has not", set.path(), tensor.name);
 }
 
-LoadedModel load_model(const std::string& path, bool ema, DType compute) {
+LoadedModel load_model(const std::string& path, bool ema, DType compute, Device device) {
   const std::string folder = find_checkpoint(path);
   verify_checkpoint(folder);
   const auto read = [&](const char* name) {
@@ -121,7 +127,7 @@ LoadedModel load_model(const std::string& path, bool ema, DType compute) {
   Json train = read("train.json");
   const std::string state = io::join_path(folder, "state");
   ema = ema && io::SafetensorsSet::exists(state, "ema");
-  LoadedModel loaded{Dit(DitConfig::from_json(read("model/config.json")), 0, compute),
+  LoadedModel loaded{Dit(DitConfig::from_json(read("model/config.json")), 0, compute, device),
                      std::move(train), folder, ema};
   std::vector<std::string> names;
   std::vector<Tensor> tensors;

@@ -51,6 +51,7 @@ struct LoadedModel {
 
 /// The model of a run or checkpoint folder, verified. `ema` asks for the averaged weights, where
 /// the checkpoint has them. Throws Error{usage} if `path` is no checkpoint, Error if it is damaged.
-LoadedModel load_model(const std::string& path, bool ema, DType compute = DType::f32);
+LoadedModel load_model(const std::string& path, bool ema, DType compute = DType::f32,
+                       Device device = Device::cpu);
 
 }  // namespace vfm::models

@@ -34,7 +34,7 @@ struct Context {
   Tensor positions;          // [S, D], or undefined
   Tensor embedding;          // [R, D]: SiLU of the normed sinusoid
   Tensor shared;             // [R, 3 D]: the modulation that all sub-layers share
-  Tensor rows;               // [S]: sample of each token
+  ops::RowMap rows;          // sample of each token
   Tensor text;               // [L, E]
   ops::RotaryAngles angles;  // [S, K / 2]
   ops::AttentionPack self, cross;
@@ -51,19 +51,21 @@ struct Maker {
   std::deque<Weight>& weights;
   std::uint64_t seed;
   DType compute;
+  Device device;
 
   Weight& matrix(std::vector<std::string> names, std::int64_t rows, std::int64_t columns,
                  Init init = Init::xavier) {
-    return weights.emplace_back(std::move(names), Shape{rows, columns}, init, seed, compute, true);
+    return weights.emplace_back(std::move(names), Shape{rows, columns}, init, seed, compute, device,
+                                true);
   }
   // Conditioning is computed in f32: it is small, and sigma must not be rounded.
   Weight& conditioning(std::string name, std::int64_t rows, std::int64_t columns, Init init) {
     return weights.emplace_back(std::vector{std::move(name)}, Shape{rows, columns}, init, seed,
-                                DType::f32, true);
+                                DType::f32, device, true);
   }
   Weight& table(std::string name, Shape shape, Init init) {
     return weights.emplace_back(std::vector{std::move(name)}, std::move(shape), init, seed,
-                                DType::f32, false);
+                                DType::f32, device, false);
   }
 };
 
@@ -183,11 +185,11 @@ struct Block {
 }  // namespace
 
 struct Dit::State {
-  State(const DitConfig& c, std::uint64_t seed, DType compute_dtype)
-      : config(c), compute(compute_dtype) {
+  State(const DitConfig& c, std::uint64_t seed, DType compute_dtype, Device where)
+      : config(c), compute(compute_dtype), device(where) {
     const std::int64_t d = c.width();
     const std::int64_t patch = std::int64_t{c.patch_size[0]} * c.patch_size[1] * c.patch_size[2];
-    Maker make{weights, seed, compute};
+    Maker make{weights, seed, compute, device};
     embed = &make.matrix({"patch_embed.proj.weight"}, d,
                          (c.in_channels + (c.concat_padding_mask ? 1 : 0)) * patch);
     if (c.learnable_positions)
@@ -211,6 +213,7 @@ struct Dit::State {
 
   DitConfig config;
   DType compute;
+  Device device;
   bool recompute = false;
   std::deque<Weight> weights;  // does not move them
   nn::ParameterList parameters;
@@ -257,47 +260,56 @@ Context Dit::State::context(Tape& tape, const DitBatch& batch) const {
   Context result;
   std::vector<ops::TokenGrid> grids;
   std::vector<float> times;
-  std::int64_t tokens = 0;
   const auto& p = config.patch_size;
   for (const DitSample& s : batch.samples) {
     grids.push_back({s.frames / p[0], s.height / p[1], s.width / p[2], s.fps, s.position_step});
     times.push_back(s.c_noise);
     result.self.query_lengths.push_back(s.tokens(config));
     result.cross.key_lengths.push_back(s.text_tokens);
-    tokens += s.tokens(config);
   }
   result.self.heads = result.self.key_heads = config.num_attention_heads;
   result.self.head_dim = config.attention_head_dim;
   result.cross.heads = result.cross.key_heads = config.num_attention_heads;
   result.cross.head_dim = config.attention_head_dim;
   result.self.key_lengths = result.cross.query_lengths = result.self.query_lengths;
-  result.rows = Tensor({tokens}, DType::i32);
-  auto* row = result.rows.data<std::int32_t>();
+  ops::prepare(result.self, device);
+  ops::prepare(result.cross, device);
+  std::vector<std::int32_t> rows;
   for (std::size_t r = 0; r < batch.samples.size(); ++r)
-    row = std::fill_n(row, result.self.query_lengths[r], static_cast<std::int32_t>(r));
+    rows.insert(rows.end(), static_cast<std::size_t>(result.self.query_lengths[r]),
+                static_cast<std::int32_t>(r));
+  // A block of the GPU works on one run: narrow rows take fewer tokens, so that there are enough.
+  const std::int64_t longest =
+      device == Device::cpu ? 64 : std::clamp<std::int64_t>(64 * config.width() / 4096, 8, 64);
+  result.rows = ops::RowMap(rows, device, longest);
   if (config.learnable_positions)
     result.positions = ops::learned_positions(tape, tables[0]->op(tape), tables[1]->op(tape),
                                               tables[2]->op(tape), grids);
   result.angles = ops::rotary_angles(grids, config.attention_head_dim, config.rope_scale);
-  const Tensor wave = ops::sinusoid(times, config.width());
+  result.angles.cosines = result.angles.cosines.to(device);
+  result.angles.sines = result.angles.sines.to(device);
+  const Tensor wave = ops::sinusoid(times, config.width()).to(device);
   const Tensor hidden = ops::silu(tape, ops::linear(tape, wave, time_1->op(tape)));
   result.shared = ops::linear(tape, hidden, time_2->op(tape));
   result.embedding = ops::silu(tape, ops::rmsnorm(tape, wave, time_norm->op(tape), kNormEpsilon));
-  result.text = batch.text.to(compute);
+  result.text = batch.text.to(device).to(compute);
   return result;
 }
 
-Dit::Dit(const DitConfig& config, std::uint64_t seed, DType compute) {
+Dit::Dit(const DitConfig& config, std::uint64_t seed, DType compute, Device device) {
   config.validate();
   if (compute != DType::f32 && compute != DType::bf16)
     fail_usage("the model computes in f32 or bf16, not {}", dtype_name(compute));
-  state_ = std::make_unique<State>(config, seed, compute);
+  state_ = std::make_unique<State>(config, seed, compute, device);
 }
 Dit::~Dit() = default;
 Dit::Dit(Dit&&) noexcept = default;
 
 const DitConfig& Dit::config() const {
   return state_->config;
+}
+Device Dit::device() const {
+  return state_->device;
 }
 const nn::ParameterList& Dit::parameters() const {
   return state_->parameters;
@@ -315,7 +327,7 @@ Tensor Dit::forward(Tape& tape, const DitBatch& batch) const {
   for (const Weight& weight : s.weights)
     weight.op(tape);
   const Context context = s.context(tape, batch);
-  const Tensor patches = ops::patchify(tape, batch.latents, grids, c.in_channels,
+  const Tensor patches = ops::patchify(tape, batch.latents.to(s.device), grids, c.in_channels,
                                        c.concat_padding_mask ? 1 : 0, c.patch_size, s.compute);
   Stream stream;
   stream.x = ops::linear(tape, patches, s.embed->op(tape), Tensor(), DType::f32);

@@ -72,17 +72,21 @@ class Dit {
  public:
   /// Weights are initialised as Cosmos does (xavier uniform, last AdaLN matrices zero, positions
   /// and time embedding normal 0.02) from Philox(seed, weight_init, name): equal for equal names.
-  /// `compute` is f32 or bf16 (matrix products and activations; norms and sums stay f32).
-  Dit(const DitConfig& config, std::uint64_t seed, DType compute = DType::f32);
+  /// `compute` is f32 or bf16 (matrix products and activations; norms and sums stay f32). The
+  /// parameters and all that is computed lie on `device`.
+  Dit(const DitConfig& config, std::uint64_t seed, DType compute = DType::f32,
+      Device device = Device::cpu);
   ~Dit();
   Dit(Dit&&) noexcept;
 
   const DitConfig& config() const;
+  Device device() const;
   /// In a fixed order; stable for the life of the model.
   const nn::ParameterList& parameters() const;
   /// Blocks re-run their forward in backward instead of keeping activations.
   void set_recompute(bool recompute);
-  /// The raw network output F, f32, laid out as batch.latents with out_channels channels.
+  /// The raw network output F, f32, on device(), laid out as batch.latents with out_channels
+  /// channels. The batch may be on the CPU.
   Tensor forward(ops::Tape& tape, const DitBatch& batch) const;
 
  private:

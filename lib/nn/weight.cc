@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include "base/philox.h"
+#include "tensor/device.h"
 
 namespace vfm::nn {
 namespace {
@@ -39,24 +39,26 @@ void fill(const Tensor& value, Init init, std::uint64_t seed, const std::string&
 
 void zero_gradients(const ParameterList& parameters) {
   for (const Parameter* parameter : parameters)
-    std::memset(parameter->grad.raw(), 0, parameter->grad.bytes());
+    zero_bytes(parameter->grad.raw(), parameter->grad.device(), parameter->grad.bytes());
 }
 
 Weight::Weight(std::vector<std::string> names, Shape each, Init init, std::uint64_t seed,
-               DType compute, bool decay)
+               DType compute, Device device, bool decay)
     : compute_(compute) {
   const auto count = static_cast<std::int64_t>(names.size()), rows = each.front();
   Shape all = each;
   all.front() = rows * count;
-  value_ = Tensor(all);
-  grad_ = Tensor::zeros(all);
+  const Tensor initial(all);
+  for (std::int64_t i = 0; i < count; ++i)
+    fill(initial.rows(i * rows, (i + 1) * rows), init, seed, names[static_cast<std::size_t>(i)]);
+  value_ = initial.to(device);
+  grad_ = Tensor::zeros(all, DType::f32, device);
   for (std::int64_t i = 0; i < count; ++i) {
     Parameter& p = parameters_.emplace_back();
     p.name = std::move(names[static_cast<std::size_t>(i)]);
     p.value = value_.rows(i * rows, (i + 1) * rows);
     p.grad = grad_.rows(i * rows, (i + 1) * rows);
     p.decay = decay;
-    fill(p.value, init, seed, p.name);
   }
 }
 
@@ -69,8 +71,8 @@ const Tensor& Weight::op(ops::Tape& tape) const {
   for (const Parameter& parameter : parameters_)
     version += parameter.version;
   if (version != low_version_) {
-    if (!low_.defined()) low_ = Tensor(value_.shape(), compute_);
-    convert_f32_to_bf16(value_.data<float>(), low_.data<std::uint16_t>(), value_.elements());
+    if (!low_.defined()) low_ = Tensor(value_.shape(), compute_, value_.device());
+    convert(value_, low_);
     low_version_ = version;
   }
   tape.watch(low_, grad_);

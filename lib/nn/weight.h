@@ -29,7 +29,7 @@ class Weight {
   /// One tensor a name, all of shape `each`, one under the other. `compute` is what op() gives:
   /// f32, or bf16.
   Weight(std::vector<std::string> names, Shape each, Init init, std::uint64_t seed, DType compute,
-         bool decay);
+         Device device, bool decay);
 
   Weight(const Weight&) = delete;  // parameters() are pointed to
   Weight& operator=(const Weight&) = delete;

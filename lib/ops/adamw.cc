@@ -6,10 +6,14 @@
 #include <vector>
 
 #include "ops/elementwise_cpu.h"
+#include "ops/optimizer_cuda.h"
+#include "tensor/device.h"
 
 namespace vfm::ops {
 
-void adamw(std::span<const AdamwSlot> slots, const AdamwStep& step) {
+void adamw(Device device, std::span<const AdamwSlot> slots, const AdamwStep& step) {
+  if constexpr (kHaveCuda)
+    if (device == Device::cuda) return adamw_cuda(slots, step);
   const double steps = static_cast<double>(step.step);
   const float correction1 = static_cast<float>(1 - std::pow(double{step.beta1}, steps));
   const float correction2 = static_cast<float>(1 - std::pow(double{step.beta2}, steps));

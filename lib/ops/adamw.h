@@ -12,9 +12,11 @@
 #include <cstdint>
 #include <span>
 
+#include "tensor/tensor.h"
+
 namespace vfm::ops {
 
-/// The arrays of one parameter, `count` floats each.
+/// The arrays of one parameter, `count` floats each, all on one device.
 struct AdamwSlot {
   float* value = nullptr;
   const float* gradient = nullptr;
@@ -34,6 +36,6 @@ struct AdamwStep {
   std::int64_t step = 1;  ///< counts from 1
 };
 
-void adamw(std::span<const AdamwSlot> slots, const AdamwStep& step);
+void adamw(Device device, std::span<const AdamwSlot> slots, const AdamwStep& step);
 
 }  // namespace vfm::ops

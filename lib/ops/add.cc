@@ -1,28 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/add.h"
 
-#include <algorithm>
-
 #include "base/error.h"
 #include "ops/elementwise_cpu.h"
+#include "ops/run.h"
 
 namespace vfm::ops {
 
 void add_in_place(const Tensor& target, const Tensor& term) {
   if (target.elements() != term.elements())
     fail("cannot add shape {} to shape {}", to_string(term.shape()), to_string(target.shape()));
+  if (target.device() != term.device())
+    fail("cannot add a tensor on {} to one on {}", device_name(term.device()),
+         device_name(target.device()));
   const bool to_f32 = target.dtype() == DType::f32, from_f32 = term.dtype() == DType::f32;
   if ((!to_f32 && target.dtype() != DType::bf16) || (!from_f32 && term.dtype() != DType::bf16))
     fail("cannot add {} to {}", dtype_name(term.dtype()), dtype_name(target.dtype()));
   const std::int64_t n = target.elements();
   if (to_f32 && from_f32) {
-    VFM_CALL(add_into, target.data<float>(), term.data<float>(), n);
+    VFM_RUN(target.device(), add_into, target.data<float>(), term.data<float>(), n);
   } else if (to_f32) {
-    VFM_CALL(add_into, target.data<float>(), term.data<std::uint16_t>(), n);
+    VFM_RUN(target.device(), add_into, target.data<float>(), term.data<std::uint16_t>(), n);
   } else if (from_f32) {
-    VFM_CALL(add_into, target.data<std::uint16_t>(), term.data<float>(), n);
+    VFM_RUN(target.device(), add_into, target.data<std::uint16_t>(), term.data<float>(), n);
   } else {
-    VFM_CALL(add_into, target.data<std::uint16_t>(), term.data<std::uint16_t>(), n);
+    VFM_RUN(target.device(), add_into, target.data<std::uint16_t>(), term.data<std::uint16_t>(), n);
   }
 }
 
@@ -32,18 +34,16 @@ Tensor add(Tape& tape, const Tensor& a, const Tensor& b) {
     fail("cannot add {} {} and {} {}", dtype_name(a.dtype()), to_string(a.shape()),
          dtype_name(b.dtype()), to_string(b.shape()));
   const std::int64_t rows = a.size(0), narrow = a.size(1), wide = b.size(1);
-  Tensor sum(a.shape());
-  for (std::int64_t i = 0; i < rows; ++i)
-    for (std::int64_t j = 0; j < narrow; ++j)
-      sum.data<float>()[i * narrow + j] =
-          a.data<float>()[i * narrow + j] + b.data<float>()[i * wide + j];
+  Tensor sum(a.shape(), DType::f32, a.device());
+  VFM_RUN(a.device(), add_columns, a.data<float>(), b.data<float>(), sum.data<float>(), rows,
+          narrow, wide);
   tape.record(sum, {a, b}, [a, b, sum, rows, narrow, wide](Tape& t) {
     const Tensor gradient = t.take(sum).to(DType::f32);
     t.accumulate(a, gradient);
     if (narrow == wide) return t.accumulate(b, gradient);
-    const Tensor db = Tensor::zeros(b.shape());
-    for (std::int64_t i = 0; i < rows; ++i)
-      std::copy_n(gradient.data<float>() + i * narrow, narrow, db.data<float>() + i * wide);
+    const Tensor db(b.shape(), DType::f32, b.device());
+    VFM_RUN(b.device(), add_columns_backward, gradient.data<float>(), db.data<float>(), rows,
+            narrow, wide);
     t.accumulate(b, db);
   });
   return sum;

@@ -10,6 +10,8 @@
 
 #include "base/error.h"
 #include "ops/attention_cpu.h"
+#include "ops/attention_cuda.h"
+#include "tensor/device.h"
 
 namespace vfm::ops {
 namespace {
@@ -54,6 +56,9 @@ Starts check(const AttentionPack& pack, const Tensor& q, std::int64_t q_width, c
   Starts starts{starts_of(pack.query_lengths), starts_of(pack.key_lengths), 0};
   for (std::int64_t n : pack.key_lengths)
     starts.longest_keys = std::max(starts.longest_keys, n);
+  if (q.device() != kv.device())
+    fail("attention: queries are on {}, keys on {}", device_name(q.device()),
+         device_name(kv.device()));
   if (q.shape() != Shape{starts.queries.back(), q_width} ||
       kv.shape() != Shape{starts.keys.back(), kv_width} || q.dtype() != kv.dtype() ||
       (q.dtype() != DType::f32 && q.dtype() != DType::bf16))
@@ -135,17 +140,22 @@ void run_backward(const AttentionArgs& args) {
 void backward(Tape& tape, const Call& c) {
   const Tensor dout = tape.take(c.out).to(c.q.dtype());
   const bool self = c.q.id() == c.kv.id();
-  Tensor dq(c.q.shape(), c.q.dtype());
-  Tensor dkv = self ? dq : Tensor(c.kv.shape(), c.kv.dtype());
+  const Device device = c.q.device();
+  Tensor dq(c.q.shape(), c.q.dtype(), device);
+  Tensor dkv = self ? dq : Tensor(c.kv.shape(), c.kv.dtype(), device);
   AttentionArgs args = arguments(c);
   args.dout = dout.raw();
   args.dq = dq.raw();
   args.dk = const_cast<void*>(column(dkv, c.k_column));
   args.dv = const_cast<void*>(column(dkv, c.v_column));
-  args.scratch_stride = padded(backward_scratch(c.pack.head_dim, c.starts->longest_keys));
-  const Tensor scratch({omp_get_max_threads() * args.scratch_stride});
-  args.scratch = scratch.data<float>();
-  run_backward(args);
+  if (device == Device::cpu) {
+    args.scratch_stride = padded(backward_scratch(c.pack.head_dim, c.starts->longest_keys));
+    const Tensor scratch({omp_get_max_threads() * args.scratch_stride});
+    args.scratch = scratch.data<float>();
+    run_backward(args);
+  } else if constexpr (kHaveCuda) {
+    attention_backward_cuda(args, *c.pack.work, c.q.size(0));
+  }
   if (!self) tape.accumulate(c.kv, std::move(dkv));
   dkv = Tensor();
   tape.accumulate(c.q, std::move(dq));
@@ -153,21 +163,33 @@ void backward(Tape& tape, const Call& c) {
 
 Tensor attend(Tape& tape, Call call) {
   const std::int64_t rows = call.q.size(0);
-  call.out = Tensor({rows, std::int64_t{call.pack.heads} * call.pack.head_dim}, call.q.dtype());
-  call.log_sum_exp = Tensor({call.pack.heads, rows});
+  const Device device = call.q.device();
+  call.out =
+      Tensor({rows, std::int64_t{call.pack.heads} * call.pack.head_dim}, call.q.dtype(), device);
+  call.log_sum_exp = Tensor({call.pack.heads, rows}, DType::f32, device);
   AttentionArgs args = arguments(call);
-  args.scratch_stride = padded(forward_scratch(call.pack.head_dim, call.starts->longest_keys));
-  const std::vector<AttentionItem> items = items_of(call.pack);
-  args.items = items.data();
-  args.item_count = static_cast<std::int64_t>(items.size());
-  const Tensor scratch({omp_get_max_threads() * args.scratch_stride});
-  args.scratch = scratch.data<float>();
-  run_forward(args);
+  if (device == Device::cpu) {
+    args.scratch_stride = padded(forward_scratch(call.pack.head_dim, call.starts->longest_keys));
+    const std::vector<AttentionItem> items = items_of(call.pack);
+    args.items = items.data();
+    args.item_count = static_cast<std::int64_t>(items.size());
+    const Tensor scratch({omp_get_max_threads() * args.scratch_stride});
+    args.scratch = scratch.data<float>();
+    run_forward(args);
+  } else if constexpr (kHaveCuda) {
+    if (!call.pack.work) prepare(call.pack, device);
+    attention_forward_cuda(args, *call.pack.work, rows);
+  }
   tape.record(call.out, {call.q, call.kv}, [call](Tape& t) { backward(t, call); });
   return call.out;
 }
 
 }  // namespace
+
+void prepare(AttentionPack& pack, Device device) {
+  if constexpr (kHaveCuda)
+    if (device == Device::cuda) pack.work = attention_work_cuda(pack);
+}
 
 Tensor self_attention(Tape& tape, const Tensor& qkv, const AttentionPack& pack) {
   const std::int64_t heads = pack.heads, key_heads = pack.key_heads;

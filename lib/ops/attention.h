@@ -9,11 +9,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "ops/tape.h"
 
 namespace vfm::ops {
+
+struct AttentionDeviceWork;  // attention_cuda.cc
 
 /// Who attends to whom. Sample i has query_lengths[i] queries and key_lengths[i] keys.
 struct AttentionPack {
@@ -22,7 +25,13 @@ struct AttentionPack {
   int key_heads = 0;  ///< divides heads: a key head serves heads / key_heads of them (GQA)
   int head_dim = 0;
   bool causal = false;  ///< query i sees keys 0 to i + key_length - query_length
+  /// Lists on the GPU of what there is to do, from prepare(); on the CPU none.
+  std::shared_ptr<const AttentionDeviceWork> work = nullptr;
 };
+
+/// Makes what attention on `device` needs beside the lengths. Once for a pack that many layers use;
+/// without it each call does it. Again when a length has changed.
+void prepare(AttentionPack& pack, Device device);
 
 /// qkv [S, (H + 2 G) K]: queries, keys, values of a token beside each other; f32 or bf16. Returns
 /// [S, H K] of the same dtype. key_lengths must equal query_lengths. Deterministic, forward and

@@ -116,4 +116,18 @@ double sum_squares_chunk(const float* x, std::int64_t n) {
   return sum;
 }
 
+void add_columns(const float* a, const float* b, float* sum, std::int64_t rows, std::int64_t narrow,
+                 std::int64_t wide) {
+  for (std::int64_t i = 0; i < rows; ++i)
+    for (std::int64_t j = 0; j < narrow; ++j)
+      sum[i * narrow + j] = a[i * narrow + j] + b[i * wide + j];
+}
+
+void add_columns_backward(const float* dsum, float* db, std::int64_t rows, std::int64_t narrow,
+                          std::int64_t wide) {
+  for (std::int64_t i = 0; i < rows; ++i)
+    for (std::int64_t j = 0; j < wide; ++j)
+      db[i * wide + j] = j < narrow ? dsum[i * narrow + j] : 0;
+}
+
 }  // namespace vfm::ops::VFM_ISA

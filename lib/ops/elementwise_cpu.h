@@ -15,6 +15,11 @@ VFM_EACH_ISA(
     void add_into(float* y, const std::uint16_t* x, std::int64_t n);
     void add_into(std::uint16_t* y, const float* x, std::int64_t n);
     void add_into(std::uint16_t* y, const std::uint16_t* x, std::int64_t n);
+    // sum = a + the first columns of b; db = dsum with zeros beyond: [rows, narrow], [rows, wide]
+    void add_columns(const float* a, const float* b, float* sum, std::int64_t rows,
+                     std::int64_t narrow, std::int64_t wide);
+    void add_columns_backward(const float* dsum, float* db, std::int64_t rows, std::int64_t narrow,
+                              std::int64_t wide);
     // y = f(x), and dx = dy f'(x); dx may be dy
     void gelu_forward(const float* x, float* y, std::int64_t n);
     void gelu_forward(const std::uint16_t* x, std::uint16_t* y, std::int64_t n);

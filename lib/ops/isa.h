@@ -21,7 +21,7 @@ void limit_isa(Isa limit) noexcept;
 
 }  // namespace vfm::ops
 
-/// Declares functions in each instruction set's namespace.
+/// Declares functions in each instruction set's namespace, and in that of the CUDA versions.
 #define VFM_EACH_ISA(...) \
   namespace base {        \
   __VA_ARGS__             \
@@ -30,6 +30,9 @@ void limit_isa(Isa limit) noexcept;
   __VA_ARGS__             \
   }                       \
   namespace avx512 {      \
+  __VA_ARGS__             \
+  }                       \
+  namespace cuda {        \
   __VA_ARGS__             \
   }
 

@@ -3,7 +3,8 @@
 
 #include "base/error.h"
 #include "ops/add.h"
-#include "ops/gemm_cpu.h"
+#include "ops/gemm.h"
+#include "tensor/device.h"
 
 namespace vfm::ops {
 namespace {
@@ -16,6 +17,8 @@ void check(const Tensor& x, const Tensor& w, const Tensor& bias, DType out) {
       (out != DType::f32 && out != x.dtype()) || (bias.defined() && bias.dtype() != DType::f32))
     fail("linear: no product of {} and {} into {}", dtype_name(x.dtype()), dtype_name(w.dtype()),
          dtype_name(out));
+  if (x.device() != w.device())
+    fail("linear: x is on {}, w on {}", device_name(x.device()), device_name(w.device()));
 }
 
 void add_bias(const Tensor& y, const Tensor& bias) {
@@ -24,7 +27,7 @@ void add_bias(const Tensor& y, const Tensor& bias) {
 }
 
 Tensor sum_rows(const Tensor& dy) {
-  Tensor sum = Tensor::zeros({dy.size(1)});
+  Tensor sum = Tensor::zeros({dy.size(1)}, DType::f32, dy.device());
   for (std::int64_t i = 0; i < dy.size(0); ++i)
     add_in_place(sum, dy.rows(i, i + 1));
   return sum;
@@ -38,15 +41,15 @@ void backward(Tape& tape, const Tensor& dy, const Tensor& x, const Tensor& w, co
   if (tape.wants_grad(w)) {
     Tensor dw = tape.leaf_gradient(w);
     const bool add = dw.defined();
-    if (!add) dw = Tensor(w.shape());
-    gemm_cpu(out, in, n, {dy_low.raw(), dy_low.dtype(), out, true}, {x.raw(), x.dtype(), in, false},
-             dw.raw(), DType::f32, in, add);
+    if (!add) dw = Tensor(w.shape(), DType::f32, w.device());
+    gemm(dw.device(), out, in, n, {dy_low.raw(), dy_low.dtype(), out, true},
+         {x.raw(), x.dtype(), in, false}, dw.raw(), DType::f32, in, add);
     if (!add) tape.accumulate(w, dw);
   }
   if (tape.wants_grad(x)) {
-    Tensor dx({n, in}, x.dtype());
-    gemm_cpu(n, in, out, dy_matrix, {w.raw(), w.dtype(), in, false}, dx.raw(), dx.dtype(), in,
-             false);
+    Tensor dx({n, in}, x.dtype(), x.device());
+    gemm(dx.device(), n, in, out, dy_matrix, {w.raw(), w.dtype(), in, false}, dx.raw(), dx.dtype(),
+         in, false);
     tape.accumulate(x, dx);
   }
 }
@@ -56,9 +59,9 @@ void backward(Tape& tape, const Tensor& dy, const Tensor& x, const Tensor& w, co
 Tensor linear(Tape& tape, const Tensor& x, const Tensor& w, const Tensor& bias, DType out) {
   check(x, w, bias, out);
   const std::int64_t n = x.size(0), in = x.size(1), wide = w.size(0);
-  Tensor y({n, wide}, out);
-  gemm_cpu(n, wide, in, {x.raw(), x.dtype(), in, false}, {w.raw(), w.dtype(), in, true}, y.raw(),
-           out, wide, false);
+  Tensor y({n, wide}, out, x.device());
+  gemm(y.device(), n, wide, in, {x.raw(), x.dtype(), in, false}, {w.raw(), w.dtype(), in, true},
+       y.raw(), out, wide, false);
   if (bias.defined()) add_bias(y, bias);
   tape.record(y, {x, w, bias}, [x, w, bias, y](Tape& t) { backward(t, t.take(y), x, w, bias); });
   return y;

@@ -10,6 +10,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "ops/row_map.h"
 #include "ops/tape.h"
 
 namespace vfm::ops {
@@ -21,7 +22,7 @@ struct ModulateInput {
   std::int64_t gate_column = 0;
   Tensor extra;       ///< [S, D] f32, or undefined
   Tensor modulation;  ///< [R, >= 2 D] f32: shift in columns 0..D-1, scale in D..2D-1
-  Tensor rows;        ///< [S] i32, each in 0..R-1
+  RowMap rows;        ///< of S tokens, each below R, on x's device
   float epsilon = 1e-6f;
   DType out = DType::f32;  ///< f32 or bf16: of branch and normed
 };

@@ -110,7 +110,7 @@ void modulated_tokens_back(const ModulateBackwardArgs& b) {
   const std::int64_t width = a.width;
 #pragma omp parallel for schedule(static) if (a.tokens * width > 8192)
   for (std::int64_t r = 0; r < b.run_count; ++r) {
-    const ModulateRun& run = b.runs[r];
+    const RowRun& run = b.runs[r];
     float* sums = b.partial + r * 3 * width;
     for (std::int64_t i = 0; i < 3 * width; ++i)
       sums[i] = 0;
@@ -131,7 +131,7 @@ void modulate_backward(const ModulateBackwardArgs& args) {
   args.forward.low ? modulated_tokens_back<bf16>(args) : modulated_tokens_back<float>(args);
 }
 
-void modulate_reduce(const ModulateBackwardArgs& args, float* sums) {
+void modulate_reduce(const ModulateBackwardArgs& args, std::int64_t /*rows*/, float* sums) {
   const std::int64_t wide = 3 * args.forward.width;
   for (std::int64_t r = 0; r < args.run_count; ++r) {
     float* total = sums + args.runs[r].row * wide;

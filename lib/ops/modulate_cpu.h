@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "ops/isa.h"
+#include "ops/row_map.h"
 
 namespace vfm::ops {
 
@@ -26,27 +27,21 @@ struct ModulateArgs {
   float* moments = nullptr;  // [S, 2]: mean and 1 / deviation
 };
 
-/// A run of tokens of one row, cut at a fixed length: the unit of work and of summation in
-/// backward.
-struct ModulateRun {
-  std::int64_t begin = 0, end = 0;
-  std::int32_t row = 0;
-};
-
 struct ModulateBackwardArgs {
   ModulateArgs forward;            // as it was
   const void* dnormed = nullptr;   // [S, D] T
   const float* dstream = nullptr;  // [S, D], or null for zero
   float* dx = nullptr;             // [S, D]; may be dstream
   void* dbranch = nullptr;         // [S, D] T, or null
-  const ModulateRun* runs = nullptr;
+  const RowRun* runs = nullptr;
   std::int64_t run_count = 0;
   float* partial = nullptr;  // [run_count, 3 D]: sums of dshift, dscale, dgate
 };
 
 VFM_EACH_ISA(void modulate_forward(const ModulateArgs& args);
              void modulate_backward(const ModulateBackwardArgs& args);
-             // sums[row] (3 D each) += partial sums, in the order of the runs
-             void modulate_reduce(const ModulateBackwardArgs& args, float* sums);)
+             // sums [rows, 3 D], zeros before: sums[row] = partial sums, in the order of the runs
+             void modulate_reduce(const ModulateBackwardArgs& args, std::int64_t rows,
+                                  float* sums);)
 
 }  // namespace vfm::ops

@@ -3,6 +3,8 @@
 #include "ops/patchify.h"
 
 #include "base/error.h"
+#include "ops/patchify_cuda.h"
+#include "tensor/device.h"
 
 namespace vfm::ops {
 namespace {
@@ -73,6 +75,10 @@ Tensor patchify(Tape& tape, const Tensor& latents, const std::vector<PatchGrid>&
   if (latents.dtype() != DType::f32 || latents.elements() != counts.positions * channels)
     fail("patchify: latents {} do not hold {} positions of {} channels", to_string(latents.shape()),
          counts.positions, channels);
+  if constexpr (kHaveCuda)
+    if (latents.device() == Device::cuda)
+      return patchify_cuda(tape, latents, grids, channels, zero_channels, patch,
+                           {counts.tokens, layout.token_width()}, out);
   const Tensor tokens = Tensor::zeros({counts.tokens, layout.token_width()});
   const float* from = latents.data<float>();
   float* to = tokens.data<float>();
@@ -96,6 +102,9 @@ Tensor unpatchify(Tape& tape, const Tensor& tokens, const std::vector<PatchGrid>
   if (tokens.dtype() != DType::f32 || tokens.shape() != Shape{counts.tokens, layout.token_width()})
     fail("unpatchify: tokens {} are not [{}, {}]", to_string(tokens.shape()), counts.tokens,
          layout.token_width());
+  if constexpr (kHaveCuda)
+    if (tokens.device() == Device::cuda)
+      return unpatchify_cuda(tape, tokens, grids, channels, patch, counts.positions * channels);
   const Tensor latents({counts.positions * channels});
   const float* from = tokens.data<float>();
   float* to = latents.data<float>();

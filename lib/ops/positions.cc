@@ -6,6 +6,8 @@
 
 #include "base/error.h"
 #include "ops/positions_cpu.h"
+#include "ops/positions_cuda.h"
+#include "tensor/device.h"
 
 namespace vfm::ops {
 namespace {
@@ -110,8 +112,14 @@ Tensor learned_positions(Tape& tape, const Tensor& table_t, const Tensor& table_
   }
   if (stepped) {
     if (tape.recording()) fail("positions with a step other than 1 cannot be trained");
-    return stepped_positions({table_t, table_h, table_w}, grids);
+    // Once a sampling step, and little: the CPU does it for the GPU too.
+    const auto here = [](const Tensor& table) { return table.to(Device::cpu); };
+    return stepped_positions({here(table_t), here(table_h), here(table_w)}, grids)
+        .to(table_t.device());
   }
+  if constexpr (kHaveCuda)
+    if (table_t.device() == Device::cuda)
+      return learned_positions_cuda(tape, {table_t, table_h, table_w}, grids, tokens);
   const auto place = std::make_shared<const std::vector<std::int32_t>>(places(grids));
   PositionArgs args;
   args.tokens = tokens;

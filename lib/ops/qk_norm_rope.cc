@@ -3,6 +3,8 @@
 
 #include "base/error.h"
 #include "ops/qk_norm_rope_cpu.h"
+#include "ops/qk_norm_rope_cuda.h"
+#include "ops/run.h"
 
 namespace vfm::ops {
 namespace {
@@ -42,24 +44,39 @@ QkNormRopeArgs arguments(const Tensor& x, const QkNormRope& l) {
   return args;
 }
 
-void backward(Tape& tape, const Tensor& dy, const Tensor& x, const QkNormRope& l) {
-  const std::int64_t chunks = (x.size(0) + kNormChunk - 1) / kNormChunk;
-  const Tensor partial({chunks, 3, l.head_dim});
-  Tensor dx = dy.unique() ? dy : Tensor(x.shape(), x.dtype());
-  QkNormRopeArgs args = arguments(x, l);
-  args.dy = dy.raw();
-  args.y = dx.raw();
+// dx, and the weights' gradients where a tensor (of zeros) is given for them.
+void run_backward(QkNormRopeArgs& args, const Tensor& query, const Tensor& key) {
+  const std::int64_t chunks = (args.tokens + kNormChunk - 1) / kNormChunk, width = args.head_dim;
+  const Tensor partial({chunks, 3, width});
   args.partial = partial.data<float>();
   VFM_CALL(qk_norm_rope_backward, args);
   for (int which = 0; which < 2; ++which) {
-    const Tensor& weight = which == 0 ? l.query_weight : l.key_weight;
-    if (!weight.defined() || !tape.wants_grad(weight)) continue;
-    const Tensor sum = Tensor::zeros({l.head_dim});
+    const Tensor& sum = which == 0 ? query : key;
+    if (!sum.defined()) continue;
     for (std::int64_t c = 0; c < chunks; ++c)
-      for (std::int64_t i = 0; i < l.head_dim; ++i)
-        sum.data<float>()[i] += partial.data<float>()[(c * 3 + which) * l.head_dim + i];
-    tape.accumulate(weight, sum);
+      for (std::int64_t i = 0; i < width; ++i)
+        sum.data<float>()[i] += partial.data<float>()[(c * 3 + which) * width + i];
   }
+}
+
+void backward(Tape& tape, const Tensor& dy, const Tensor& x, const QkNormRope& l) {
+  Tensor dx = dy.unique() ? dy : Tensor(x.shape(), x.dtype(), x.device());
+  QkNormRopeArgs args = arguments(x, l);
+  args.dy = dy.raw();
+  args.y = dx.raw();
+  const auto wanted = [&](const Tensor& weight) {
+    return weight.defined() && tape.wants_grad(weight)
+               ? Tensor::zeros({l.head_dim}, DType::f32, x.device())
+               : Tensor();
+  };
+  const Tensor query = wanted(l.query_weight), key = wanted(l.key_weight);
+  if (x.device() == Device::cpu) {
+    run_backward(args, query, key);
+  } else if constexpr (kHaveCuda) {
+    qk_norm_rope_backward_cuda(args, query, key);
+  }
+  if (query.defined()) tape.accumulate(l.query_weight, query);
+  if (key.defined()) tape.accumulate(l.key_weight, key);
   tape.accumulate(x, std::move(dx));
 }
 
@@ -67,10 +84,10 @@ void backward(Tape& tape, const Tensor& dy, const Tensor& x, const QkNormRope& l
 
 Tensor qk_norm_rope(Tape& tape, const Tensor& x, const QkNormRope& layout) {
   check(x, layout);
-  Tensor y(x.shape(), x.dtype());
+  Tensor y(x.shape(), x.dtype(), x.device());
   QkNormRopeArgs args = arguments(x, layout);
   args.y = y.raw();
-  VFM_CALL(qk_norm_rope_forward, args);
+  VFM_RUN(x.device(), qk_norm_rope_forward, args);
   tape.record(y, {x, layout.query_weight, layout.key_weight}, [x, y, layout](Tape& t) {
     Tensor dy = t.take(y);
     if (dy.dtype() != x.dtype()) dy = dy.to(x.dtype());

@@ -5,22 +5,25 @@
 #include <vector>
 
 #include "ops/elementwise_cpu.h"
+#include "ops/optimizer_cuda.h"
+#include "tensor/device.h"
 
 namespace vfm::ops {
 
-double sum_squares(std::span<const std::span<const float>> arrays) {
-  constexpr std::size_t kChunk = 16384;
-  std::vector<std::span<const float>> chunks;
-  for (std::span<const float> array : arrays)
-    for (std::size_t begin = 0; begin < array.size(); begin += kChunk)
-      chunks.push_back(array.subspan(begin, std::min(kChunk, array.size() - begin)));
+double sum_squares(Device device, std::span<const Extent> arrays) {
+  if constexpr (kHaveCuda)
+    if (device == Device::cuda) return sum_squares_cuda(arrays);
+  constexpr std::int64_t kChunk = 16384;
+  std::vector<Extent> chunks;
+  for (const Extent& array : arrays)
+    for (std::int64_t begin = 0; begin < array.count; begin += kChunk)
+      chunks.push_back({array.data + begin, std::min(kChunk, array.count - begin)});
   std::vector<double> sums(chunks.size());
   const auto count = static_cast<std::int64_t>(chunks.size());
 #pragma omp parallel for schedule(static)
   for (std::int64_t i = 0; i < count; ++i) {
     const auto index = static_cast<std::size_t>(i);
-    sums[index] = VFM_CALL(sum_squares_chunk, chunks[index].data(),
-                           static_cast<std::int64_t>(chunks[index].size()));
+    sums[index] = VFM_CALL(sum_squares_chunk, chunks[index].data, chunks[index].count);
   }
   double total = 0;
   for (double sum : sums)

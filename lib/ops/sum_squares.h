@@ -2,12 +2,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <span>
+
+#include "tensor/tensor.h"
 
 namespace vfm::ops {
 
-/// In double, in fixed chunks added in a fixed order: the same bits for any number of threads.
-/// NaN or infinity in the arrays makes the sum NaN or infinite.
-double sum_squares(std::span<const std::span<const float>> arrays);
+/// `count` floats somewhere on a device.
+struct Extent {
+  const float* data = nullptr;
+  std::int64_t count = 0;
+};
+
+/// In double, in fixed chunks added in a fixed order: the same bits for any number of threads, and
+/// from run to run on a GPU. NaN or infinity in the arrays makes the sum NaN or infinite.
+double sum_squares(Device device, std::span<const Extent> arrays);
 
 }  // namespace vfm::ops

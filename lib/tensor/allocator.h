@@ -1,10 +1,5 @@
-// The CPU allocator of Tensor: blocks of a few size classes, kept for reuse when freed.
-//
-// A training step asks for the same sizes every time, so that after the first step no memory is
-// asked of the system, and no page is touched for the first time (which would cost more than the
-// arithmetic of most ops). Used and kept blocks together are at most 5/4 of what was ever in use at
-// once. Blocks are 64-byte aligned; large ones are aligned for huge pages.
-// Thread-safety: any thread.
+// The CPU allocator of Tensor: a CachingAllocator over the C library's memory. Blocks are 64-byte
+// aligned; large ones are aligned for huge pages. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/half.h"
 #include "tensor/allocator.h"
+#include "tensor/device.h"
 
 namespace vfm {
 
@@ -66,15 +67,15 @@ std::int64_t element_count(const Shape& shape) {
 
 Tensor::Tensor(Shape shape, DType dtype, Device device)
     : shape_(std::move(shape)), elements_(element_count(shape_)), dtype_(dtype), device_(device) {
-  if (device != Device::cpu) fail("tensors on a GPU are not available in this build");
-  std::shared_ptr<void> block = allocate_cpu(bytes());
+  std::shared_ptr<void> block =
+      device == Device::cpu ? allocate_cpu(bytes()) : allocate_gpu(bytes());
   data_ = block.get();
   storage_ = std::move(block);
 }
 
 Tensor Tensor::zeros(Shape shape, DType dtype, Device device) {
   Tensor tensor(std::move(shape), dtype, device);
-  std::memset(tensor.data_, 0, tensor.bytes());
+  zero_bytes(tensor.data_, device, tensor.bytes());
   return tensor;
 }
 
@@ -134,29 +135,55 @@ Tensor Tensor::rows(std::int64_t begin, std::int64_t end) const {
 Tensor Tensor::clone() const {
   if (!defined()) return {};
   Tensor copy(shape_, dtype_, device_);
-  std::memcpy(copy.data_, data_, bytes());
+  copy_bytes(copy.data_, device_, data_, device_, bytes());
+  return copy;
+}
+
+Tensor Tensor::to(Device device) const {
+  if (!defined() || device == device_) return *this;
+  Tensor copy(shape_, dtype_, device);
+  copy_bytes(copy.data_, device, data_, device_, bytes());
   return copy;
 }
 
 Tensor Tensor::to(DType dtype) const {
   if (!defined() || dtype == dtype_) return *this;
   Tensor result(shape_, dtype, device_);
-  const auto count = static_cast<std::size_t>(elements_);
-  if (dtype_ == DType::f32 && dtype == DType::bf16) {
-    convert_f32_to_bf16(data<float>(), result.data<std::uint16_t>(), elements_);
-  } else if (dtype_ == DType::bf16 && dtype == DType::f32) {
-    convert_bf16_to_f32(data<std::uint16_t>(), result.data<float>(), elements_);
-  } else if (dtype_ == DType::f16 && dtype == DType::f32) {
-    halves_to_floats({data<std::uint16_t>(), count}, {result.data<float>(), count});
-  } else if (dtype_ == DType::f32 && dtype == DType::f16) {
-    floats_to_halves({data<float>(), count}, {result.data<std::uint16_t>(), count});
-  } else if ((dtype_ == DType::f16 || dtype_ == DType::bf16) &&
-             (dtype == DType::f16 || dtype == DType::bf16)) {
-    return to(DType::f32).to(dtype);
-  } else {
-    fail("no conversion from {} to {}", dtype_name(dtype_), dtype_name(dtype));
-  }
+  convert(*this, result);
   return result;
+}
+
+void copy(const Tensor& from, const Tensor& to) {
+  if (from.elements() != to.elements() || from.dtype() != to.dtype())
+    fail("a tensor {} {} cannot be copied to {} {}", dtype_name(from.dtype()),
+         to_string(from.shape()), dtype_name(to.dtype()), to_string(to.shape()));
+  copy_bytes(to.raw(), to.device(), from.raw(), from.device(), from.bytes());
+}
+
+void convert(const Tensor& from, const Tensor& to) {
+  if (from.elements() != to.elements() || from.device() != to.device())
+    fail("a tensor {} on {} cannot be converted into {} on {}", to_string(from.shape()),
+         device_name(from.device()), to_string(to.shape()), device_name(to.device()));
+  const DType source = from.dtype(), target = to.dtype();
+  const auto low = [](DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; };
+  const auto count = static_cast<std::size_t>(from.elements());
+  if (source == target) {
+    copy_bytes(to.raw(), to.device(), from.raw(), from.device(), from.bytes());
+  } else if (low(source) && low(target)) {
+    convert(from.to(DType::f32), to);
+  } else if (!(low(source) && target == DType::f32) && !(source == DType::f32 && low(target))) {
+    fail("no conversion from {} to {}", dtype_name(source), dtype_name(target));
+  } else if (from.device() != Device::cpu) {
+    if constexpr (kHaveCuda) convert_gpu(from, to);
+  } else if (target == DType::bf16) {
+    convert_f32_to_bf16(from.data<float>(), to.data<std::uint16_t>(), from.elements());
+  } else if (source == DType::bf16) {
+    convert_bf16_to_f32(from.data<std::uint16_t>(), to.data<float>(), from.elements());
+  } else if (target == DType::f32) {
+    halves_to_floats({from.data<std::uint16_t>(), count}, {to.data<float>(), count});
+  } else {
+    floats_to_halves({from.data<float>(), count}, {to.data<std::uint16_t>(), count});
+  }
 }
 
 // Plain integer arithmetic: the compiler vectorises both for every x86-64.

@@ -61,6 +61,8 @@ class Tensor {
   Tensor clone() const;
   /// A converted copy, or itself. Between f32, bf16 and f16.
   Tensor to(DType dtype) const;
+  /// A copy on `device`, or itself.
+  Tensor to(Device device) const;
   /// Where the data starts; together with bytes() it names the extent (a reshape keeps both).
   const void* id() const { return data_; }
   /// Whether no other Tensor shares the storage, so that overwriting it disturbs nobody.
@@ -74,6 +76,12 @@ class Tensor {
   void* data_ = nullptr;
   std::shared_ptr<const void> storage_;
 };
+
+/// The bytes of `from` into `to`, between or within devices; one dtype and number of elements.
+void copy(const Tensor& from, const Tensor& to);
+
+/// to[i] = from[i], as Tensor::to(dtype) does, into a tensor that is there; both on one device.
+void convert(const Tensor& from, const Tensor& to);
 
 /// dst[i] = src[i], rounded to nearest even on the way to bf16. Uses threads when there is much to
 /// do.

@@ -13,7 +13,8 @@ namespace {
 std::vector<Tensor> zeros_like(const nn::ParameterList& parameters) {
   std::vector<Tensor> tensors;
   for (const nn::Parameter* parameter : parameters)
-    tensors.push_back(Tensor::zeros(parameter->value.shape()));
+    tensors.push_back(
+        Tensor::zeros(parameter->value.shape(), DType::f32, parameter->value.device()));
   return tensors;
 }
 
@@ -50,10 +51,10 @@ Optimizer::Optimizer(const OptimizerRecipe& optimizer, const EmaRecipe& ema_reci
 }
 
 double Optimizer::gradient_norm() const {
-  std::vector<std::span<const float>> arrays;
+  std::vector<ops::Extent> gradients;
   for (const nn::Parameter* parameter : parameters_)
-    arrays.push_back(parameter->grad.floats());
-  return std::sqrt(ops::sum_squares(arrays));
+    gradients.push_back({parameter->grad.data<float>(), parameter->grad.elements()});
+  return std::sqrt(ops::sum_squares(device(), gradients));
 }
 
 void Optimizer::update(double lr, double scale) {
@@ -79,15 +80,16 @@ void Optimizer::update(double lr, double scale) {
   step.gradient_scale = static_cast<float>(scale);
   if (has_ema()) step.ema_decay = static_cast<float>(ema_beta(ema_recipe_, updates));
   step.step = updates;
-  ops::adamw(slots, step);
+  ops::adamw(device(), slots, step);
   mark_changed();
 }
 
 void Optimizer::swap_ema() {
   if (!has_ema()) return;
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
-    const std::span<float> value = parameters_[i]->value.floats();
-    std::swap_ranges(value.begin(), value.end(), ema[i].floats().begin());
+    const Tensor value = parameters_[i]->value.clone();
+    copy(ema[i], parameters_[i]->value);
+    copy(value, ema[i]);
   }
   mark_changed();
 }

@@ -1,9 +1,7 @@
-// The optimizer: AdamW over all parameters of a model, with a running average of the weights, and
-// the buffers both work on.
+// The optimizer: AdamW over all parameters of a model, with a running average of the weights.
 //
-// Gradients, moments and the average are one flat f32 buffer each, so that one all-reduce, one norm
-// and one checkpoint file serve the whole model. The arithmetic is ops/adamw.h. Thread-safety: one
-// thread at a time.
+// Moments and the average lie where the parameters do. The arithmetic is ops/adamw.h.
+// Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,16 +13,6 @@
 #include "train/recipe.h"
 
 namespace vfm::train {
-
-/// One f32 value per parameter element, in one buffer. `views[i]` has the shape of parameter i and
-/// lies in `all`; between views are zeros, so that each begins at a cache line.
-struct FlatBuffer {
-  Tensor all;
-  std::vector<Tensor> views;
-
-  explicit FlatBuffer(const nn::ParameterList& parameters);  ///< zeros
-  void zero() const;
-};
 
 /// Weight of the old average at update n (1 is the first).
 ///   "decay": min(decay, (1+n)/(10+n)), so that the first weights are soon forgotten
@@ -38,8 +26,8 @@ double power_ema_gamma(double s);
 
 class Optimizer {
  public:
-  /// Makes the parameters' gradients views of `gradients`. Moments are zero, the average begins
-  /// with the parameters' values. `parameters` must outlive it.
+  /// Moments are zero, the average begins with the parameters' values. `parameters` must outlive
+  /// it.
   Optimizer(const OptimizerRecipe& optimizer, const EmaRecipe& ema,
             const nn::ParameterList& parameters);
 
@@ -60,6 +48,8 @@ class Optimizer {
   std::int64_t updates = 0;       ///< how many so far; skipped steps do not count
 
  private:
+  Device device() const { return parameters_.front()->value.device(); }
+
   OptimizerRecipe recipe_;
   EmaRecipe ema_recipe_;
   const nn::ParameterList& parameters_;

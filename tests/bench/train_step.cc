@@ -71,20 +71,20 @@ struct Optimizer {
       slots.push_back({p->value.data<float>(), p->grad.data<float>(), state[at].data<float>(),
                        state[at + 1].data<float>(), state[at + 2].data<float>(),
                        p->value.elements(), p->decay ? 0.01f : 0.f});
-      gradients.push_back(p->grad.floats());
+      gradients.push_back({p->grad.data<float>(), p->grad.elements()});
     }
   }
   void step(const models::Dit& dit) {
-    const double norm = std::sqrt(ops::sum_squares(gradients));
+    const double norm = std::sqrt(ops::sum_squares(Device::cpu, gradients));
     settings.gradient_scale = static_cast<float>(1 / std::max(1.0, norm));
-    ops::adamw(slots, settings);
+    ops::adamw(Device::cpu, slots, settings);
     ++settings.step;
     for (nn::Parameter* p : dit.parameters())
       ++p->version;
   }
   std::vector<Tensor> state;
   std::vector<ops::AdamwSlot> slots;
-  std::vector<std::span<const float>> gradients;
+  std::vector<ops::Extent> gradients;
   ops::AdamwStep settings;
 };
 

@@ -142,6 +142,43 @@ inline cudaError_t cudaMemset(void* at, int byte, std::size_t bytes) {
 inline cudaError_t cudaMemsetAsync(void* at, int byte, std::size_t bytes, cudaStream_t) {
   return cudaMemset(at, byte, bytes);
 }
+enum : int { cudaErrorNoDevice = 100 };
+inline cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind,
+                                   cudaStream_t) {
+  if (bytes > 0) std::memcpy(to, from, bytes);
+  return cudaSuccess;
+}
+inline cudaError_t cudaMallocHost(void** pointer, std::size_t bytes) {
+  return cudaMalloc(pointer, bytes);
+}
+inline cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
+  *free = *total = std::size_t{1} << 30;
+  return cudaSuccess;
+}
+struct cudaDeviceProp {
+  char name[32];
+  std::size_t totalGlobalMem;
+  int major, minor;
+};
+inline cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
+  *properties = {"emulation", std::size_t{1} << 30, 0, 0};
+  return cudaSuccess;
+}
+inline cudaError_t cudaGetDevice(int* index) {
+  *index = 0;
+  return cudaSuccess;
+}
+inline cudaError_t cudaSetDevice(int) {
+  return cudaSuccess;
+}
+enum : unsigned { cudaStreamNonBlocking = 1, cudaEventDisableTiming = 2 };
+inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
+  *stream = nullptr;
+  return cudaSuccess;
+}
+inline cudaError_t cudaStreamSynchronize(cudaStream_t) {
+  return cudaSuccess;
+}
 inline cudaError_t cudaDeviceSynchronize() {
   return cudaSuccess;
 }
@@ -154,6 +191,9 @@ using cudaEvent_t = std::chrono::steady_clock::time_point*;
 inline cudaError_t cudaEventCreate(cudaEvent_t* event) {
   *event = new std::chrono::steady_clock::time_point;
   return cudaSuccess;
+}
+inline cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
+  return cudaEventCreate(event);
 }
 inline cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t = nullptr) {
   *event = std::chrono::steady_clock::now();

@@ -11,7 +11,7 @@ using nn::Init;
 using nn::Weight;
 
 TEST_CASE("stacked parameters are one matrix and keep their own names, values and gradients") {
-  Weight weight({"q", "k"}, {2, 3}, Init::xavier, 5, DType::f32, true);
+  Weight weight({"q", "k"}, {2, 3}, Init::xavier, 5, DType::f32, Device::cpu, true);
   REQUIRE(weight.parameters().size() == 2);
   nn::Parameter& q = weight.parameters()[0];
   nn::Parameter& k = weight.parameters()[1];
@@ -32,13 +32,13 @@ TEST_CASE("stacked parameters are one matrix and keep their own names, values an
   CHECK(std::ranges::all_of(k.grad.floats(), [](float v) { return v == 0; }));
 
   // The name decides, not the company.
-  Weight alone({"k"}, {2, 3}, Init::xavier, 5, DType::f32, false);
+  Weight alone({"k"}, {2, 3}, Init::xavier, 5, DType::f32, Device::cpu, false);
   CHECK(alone.parameters()[0].value.floats()[1] == k.value.floats()[1]);
   CHECK_FALSE(alone.parameters()[0].decay);
 }
 
 TEST_CASE("the bf16 copy follows the version") {
-  Weight weight({"w"}, {1, 2}, Init::one, 5, DType::bf16, true);
+  Weight weight({"w"}, {1, 2}, Init::one, 5, DType::bf16, Device::cpu, true);
   ops::Tape tape;
   CHECK(weight.op(tape).dtype() == DType::bf16);
   CHECK(weight.op(tape).to(DType::f32).floats()[0] == 1);
@@ -53,12 +53,12 @@ TEST_CASE("the bf16 copy follows the version") {
 }
 
 TEST_CASE("initial values have the promised spread") {
-  Weight normal({"n"}, {100, 100}, Init::normal, 1, DType::f32, true);
+  Weight normal({"n"}, {100, 100}, Init::normal, 1, DType::f32, Device::cpu, true);
   double squares = 0;
   for (const float v : normal.parameters()[0].value.floats())
     squares += double{v} * v;
   CHECK(std::sqrt(squares / 10000) == Approx(0.02).epsilon(0.03));
-  Weight uniform({"u"}, {100, 50}, Init::xavier, 1, DType::f32, true);
+  Weight uniform({"u"}, {100, 50}, Init::xavier, 1, DType::f32, Device::cpu, true);
   squares = 0;
   for (const float v : uniform.parameters()[0].value.floats())
     squares += double{v} * v;

@@ -27,7 +27,7 @@ TEST_CASE("AdamW follows its formula, in double, for several steps") {
       const Tensor g = noise({9001}, 10 + static_cast<std::uint64_t>(step.step));
       const std::vector<AdamwSlot> slots{{value.data<float>(), g.data<float>(), m.data<float>(),
                                           v.data<float>(), ema.data<float>(), 9001, 0.1f}};
-      adamw(slots, step);
+      adamw(Device::cpu, slots, step);
       for (std::size_t i = 0; i < kCount; ++i) {
         const double gradient = 0.5 * g.floats()[i];
         dm[i] = 0.9 * dm[i] + 0.1 * gradient;
@@ -52,28 +52,29 @@ TEST_CASE("AdamW without an average, and with an empty parameter") {
   const float before = w.floats()[0];
   const std::vector<AdamwSlot> slots{
       {}, {w.data<float>(), g.data<float>(), m.data<float>(), v.data<float>(), nullptr, 5, 0}};
-  adamw(slots, AdamwStep{});
+  adamw(Device::cpu, slots, AdamwStep{});
   // The first step moves every weight by the learning rate, against its gradient.
   CHECK(w.floats()[0] - before == Approx(g.floats()[0] > 0 ? -1e-3 : 1e-3).epsilon(1e-3));
 }
 
 TEST_CASE("the sum of squares has the same bits on any number of threads, and shows a NaN") {
   const Tensor a = noise({100000}, 1), b = noise({17}, 2);
-  const std::vector<std::span<const float>> arrays{a.floats(), b.floats(), {}};
+  const std::vector<Extent> arrays{
+      {a.data<float>(), a.elements()}, {b.data<float>(), b.elements()}, {}};
   double expected = 0;
   for (const auto& array : arrays)
-    for (const float v : array)
-      expected += double{v} * v;
+    for (std::int64_t i = 0; i < array.count; ++i)
+      expected += double{array.data[i]} * array.data[i];
   const int threads = omp_get_max_threads();
   std::vector<double> sums;
   for (const int n : {1, 2, 5}) {
     omp_set_num_threads(n);
-    sums.push_back(sum_squares(arrays));
+    sums.push_back(sum_squares(Device::cpu, arrays));
   }
   omp_set_num_threads(threads);
   CHECK(sums[0] == Approx(expected).epsilon(1e-12));
   CHECK((sums[0] == sums[1] && sums[1] == sums[2]));
-  CHECK(sum_squares({}) == 0);
+  CHECK(sum_squares(Device::cpu, {}) == 0);
   a.floats()[99999] = std::numeric_limits<float>::quiet_NaN();
-  CHECK(std::isnan(sum_squares(arrays)));
+  CHECK(std::isnan(sum_squares(Device::cpu, arrays)));
 }

@@ -24,12 +24,6 @@ using namespace vfm::ops;
 
 namespace {
 
-Tensor integers(const std::vector<std::int32_t>& values) {
-  Tensor t({static_cast<std::int64_t>(values.size())}, DType::i32);
-  std::memcpy(t.raw(), values.data(), t.bytes());
-  return t;
-}
-
 float at(const Tensor& t, std::int64_t i, std::int64_t j) {
   return t.floats()[static_cast<std::size_t>(i * t.size(1) + j)];
 }
@@ -125,7 +119,7 @@ TEST_CASE("modulate: values and all gradients") {
         map[i] = i < 20 ? 2 : (i < 120 ? 0 : static_cast<int>(i % 3));
       ModulateInput in;
       in.x = x, in.branch = branch, in.gate = gate, in.gate_column = 2 * width;
-      in.extra = extra, in.modulation = modulation, in.rows = integers(map);
+      in.extra = extra, in.modulation = modulation, in.rows = RowMap(map, Device::cpu);
       Tape silent(false);
       const auto [stream, normed] = gated_residual_layernorm_modulate(silent, in);
       double worst = 0;
@@ -173,7 +167,7 @@ TEST_CASE("modulate: one table for gate and modulation, bad rows refused, any nu
   std::vector<std::int32_t> map(90);
   for (std::size_t i = 40; i < 90; ++i)
     map[i] = 1;
-  in.rows = integers(map);
+  in.rows = RowMap(map, Device::cpu);
   const auto run = [&](Tape& t) { return gated_residual_layernorm_modulate(t, in).normed; };
   check_gradients({x, branch, table}, run);
   const int threads = omp_get_max_threads();
@@ -186,12 +180,11 @@ TEST_CASE("modulate: one table for gate and modulation, bad rows refused, any nu
   }
   omp_set_num_threads(threads);
   map[3] = 2;
-  in.rows = integers(map);
+  in.rows = RowMap(map, Device::cpu);
   Tape silent(false);
   CHECK_THROWS_AS(run(silent), Error);
   map[3] = -1;
-  in.rows = integers(map);
-  CHECK_THROWS_AS(run(silent), Error);
+  CHECK_THROWS_AS(RowMap(map, Device::cpu), Error);
 }
 
 TEST_CASE("queries and keys are normed and turned, values pass") {

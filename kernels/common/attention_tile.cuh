@@ -1,0 +1,219 @@
+// Tiles of attention in shared memory and in a warp's registers. Device code only.
+//
+// A tile is rows of kDim bf16, one after the other. Within a row, groups of 16 bytes are swapped:
+// group g of row r lies at place g ^ (r % 8), so that the eight rows a matrix load reads, or the
+// eight rows a warp writes, lie in different banks. kDim is 64 or 128, a tile begins at a multiple
+// of 256 bytes.
+// In registers a tile is [rows / 16][columns / 8] pieces of 16 x 8 (ptx/mma.cuh).
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cuda_bf16.h>
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <ptx/mma.cuh>
+
+#include "attention.cuh"
+
+namespace vfm::kernels {
+
+/// Threads of the blocks that use tiles.
+inline constexpr int kTileThreads = 128;
+
+template <int kDim>
+inline constexpr int kRowBytes = 2 * kDim;
+
+/// Through a shuffle, so that the compiler knows it for the same in all lanes.
+__device__ __forceinline__ int warp_index() {
+  return __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x / 32), 0);
+}
+
+/// Where this lane's row of a 16 x 16 piece begins: for rows as operand a, and for transposed
+/// operands b. Piece number i of the row of pieces is at this ^ (32 * i).
+template <int kDim>
+__device__ __forceinline__ SharedAddress lane_place_a() {
+  const unsigned lane = threadIdx.x % 32;
+  return lane % 16 * kRowBytes<kDim> + ((lane / 16 ^ lane % 8) << 4);
+}
+/// The same for rows as two operands b: 16 columns of the product.
+template <int kDim>
+__device__ __forceinline__ SharedAddress lane_place_b() {
+  const unsigned lane = threadIdx.x % 32;
+  return (lane % 8 + lane / 16 * 8) * kRowBytes<kDim> + ((lane / 8 % 2 ^ lane % 8) << 4);
+}
+
+/// Starts copying kRows rows, `stride` elements apart; those from `valid` on become zero. All
+/// threads of the block take part.
+template <int kDim, int kRows>
+__device__ __forceinline__ void copy_tile(SharedAddress to, const __nv_bfloat16* from,
+                                          std::int64_t stride, int valid) {
+  constexpr int kGroups = kDim / 8, kStep = kTileThreads / kGroups;
+  const int thread = static_cast<int>(threadIdx.x), row = thread / kGroups;
+  const int group = thread % kGroups;
+  const SharedAddress place =
+      to + static_cast<unsigned>(row * kRowBytes<kDim> + ((group ^ row % 8) << 4));
+  const __nv_bfloat16* source = from + row * stride + 8 * group;
+#pragma unroll
+  for (int i = 0; i < kRows / kStep; ++i) {
+    // kStep is a multiple of 8, so the swap is the same in all of a thread's rows.
+    const bool inside = row + i * kStep < valid;
+    copy_async_16(place + i * kStep * kRowBytes<kDim>, inside ? source + i * kStep * stride : from,
+                  inside);
+  }
+}
+
+template <int kM, int kN>
+__device__ __forceinline__ void clear(float (&c)[kM][kN][4]) {
+#pragma unroll
+  for (int m = 0; m < kM; ++m)
+#pragma unroll
+    for (int n = 0; n < kN; ++n)
+#pragma unroll
+      for (int i = 0; i < 4; ++i)
+        c[m][n][i] = 0;
+}
+
+/// c = a b^T: a has 16 kM rows, b 8 kN. `a` and `b` are tiles' addresses plus the lane's places.
+template <int kDim, int kM, int kN>
+__device__ __forceinline__ void rows_by_rows(float (&c)[kM][kN][4], SharedAddress a,
+                                             SharedAddress b) {
+  clear(c);
+#pragma unroll
+  for (int k = 0; k < kDim / 16; ++k) {
+    unsigned left[kM][4];
+#pragma unroll
+    for (int m = 0; m < kM; ++m)
+      load_matrices(left[m], (a ^ 32u * k) + m * 16 * kRowBytes<kDim>);
+#pragma unroll
+    for (int n = 0; n < kN / 2; ++n) {
+      unsigned right[4];
+      load_matrices(right, (b ^ 32u * k) + n * 16 * kRowBytes<kDim>);
+#pragma unroll
+      for (int m = 0; m < kM; ++m) {
+        multiply_add(c[m][2 * n], left[m], right[0], right[1]);
+        multiply_add(c[m][2 * n + 1], left[m], right[2], right[3]);
+      }
+    }
+  }
+}
+
+/// c += a b^T: a one piece in registers, b a piece of each of 8 kN rows.
+template <int kDim, int kN>
+__device__ __forceinline__ void add_rows_by_rows(float (&c)[1][kN][4], const unsigned (&a)[4],
+                                                 SharedAddress b) {
+#pragma unroll
+  for (int n = 0; n < kN / 2; ++n) {
+    unsigned right[4];
+    load_matrices(right, b + n * 16 * kRowBytes<kDim>);
+    multiply_add(c[0][2 * n], a, right[0], right[1]);
+    multiply_add(c[0][2 * n + 1], a, right[2], right[3]);
+  }
+}
+
+/// c += a b: a in registers, 16 kK columns, and as many rows of b, whose lane's place is of kind a.
+template <int kDim, int kM, int kK>
+__device__ __forceinline__ void add_by_columns(float (&c)[kM][kDim / 8][4],
+                                               const unsigned (&a)[kM][kK][4], SharedAddress b) {
+#pragma unroll
+  for (int k = 0; k < kK; ++k)
+#pragma unroll
+    for (int n = 0; n < kDim / 16; ++n) {
+      unsigned right[4];
+      load_transposed(right, (b ^ 32u * n) + k * 16 * kRowBytes<kDim>);
+#pragma unroll
+      for (int m = 0; m < kM; ++m) {
+        multiply_add(c[m][2 * n], a[m][k], right[0], right[1]);
+        multiply_add(c[m][2 * n + 1], a[m][k], right[2], right[3]);
+      }
+    }
+}
+
+/// Scores of keys that a query must not see, or that are beyond the sample, become -infinity.
+/// `row`: the warp's first query; `key`: the tile's first key.
+template <int kM, int kN>
+__device__ __forceinline__ void hide_keys(const Attention& c, const AttentionItem& item,
+                                          float (&scores)[kM][kN][4], int row, int key) {
+  const int lane = static_cast<int>(threadIdx.x % 32);
+#pragma unroll
+  for (int m = 0; m < kM; ++m)
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int seen = seen_keys(c, item, row + 16 * m + 8 * half + lane / 4) - key - lane % 4 * 2;
+#pragma unroll
+      for (int n = 0; n < kN; ++n)
+#pragma unroll
+        for (int i = 0; i < 2; ++i)
+          if (8 * n + i >= seen) scores[m][n][2 * half + i] = -INFINITY;
+    }
+}
+
+/// The same of a transposed tile: `row` is the warp's first key, `query` the tile's first query.
+template <int kN>
+__device__ __forceinline__ void hide_from_queries(const Attention& c, const AttentionItem& item,
+                                                  float (&scores)[1][kN][4], int row, int query) {
+  const int lane = static_cast<int>(threadIdx.x % 32);
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const int first = first_seeing(c, item, row + 8 * half + lane / 4) - query - lane % 4 * 2;
+#pragma unroll
+    for (int n = 0; n < kN; ++n)
+#pragma unroll
+      for (int i = 0; i < 2; ++i)
+        if (8 * n + i < first) scores[0][n][2 * half + i] = -INFINITY;
+  }
+}
+
+__device__ __forceinline__ unsigned pack_bf16(float low, float high) {
+  const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
+  unsigned word;
+  std::memcpy(&word, &pair, sizeof word);
+  return word;
+}
+
+/// Accumulators as operand a.
+template <int kM, int kN>
+__device__ __forceinline__ void round_to(unsigned (&to)[kM][kN / 2][4],
+                                         const float (&c)[kM][kN][4]) {
+#pragma unroll
+  for (int m = 0; m < kM; ++m)
+#pragma unroll
+    for (int n = 0; n < kN; ++n)
+#pragma unroll
+      for (int half = 0; half < 2; ++half)
+        to[m][n / 2][n % 2 * 2 + half] = pack_bf16(c[m][n][2 * half], c[m][n][2 * half + 1]);
+}
+
+/// Writes a warp's 16 kM rows, rounded and multiplied by `factor`, to global memory, through
+/// `room`: as many rows of shared memory that this warp alone uses. Rows from `valid` on are not
+/// written.
+template <int kDim, int kM>
+__device__ __forceinline__ void write_rows(__nv_bfloat16* to, std::int64_t stride, int valid,
+                                           const float (&c)[kM][kDim / 8][4], float factor,
+                                           unsigned char* room) {
+  const int lane = static_cast<int>(threadIdx.x % 32), group = lane / 4;
+  __syncwarp();
+#pragma unroll
+  for (int m = 0; m < kM; ++m)
+#pragma unroll
+    for (int n = 0; n < kDim / 8; ++n)
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        unsigned char* row = room + (16 * m + 8 * half + group) * kRowBytes<kDim>;
+        *reinterpret_cast<unsigned*>(row + ((n ^ group) << 4) + lane % 4 * 4) =
+            pack_bf16(c[m][n][2 * half] * factor, c[m][n][2 * half + 1] * factor);
+      }
+  __syncwarp();
+  constexpr int kGroups = kDim / 8, kRows = 32 / kGroups;  // rows that a warp writes at once
+  const int column = lane % kGroups;
+#pragma unroll
+  for (int i = 0; i < 16 * kM / kRows; ++i) {
+    const int row = i * kRows + lane / kGroups;
+    const uint4 words =
+        *reinterpret_cast<const uint4*>(room + row * kRowBytes<kDim> + ((column ^ row % 8) << 4));
+    if (row < valid) *reinterpret_cast<uint4*>(to + row * stride + 8 * column) = words;
+  }
+}
+
+}  // namespace vfm::kernels

@@ -1,0 +1,76 @@
+// The CUDA versions of the kernels of elementwise_cpu.h.
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/elementwise.h"
+#include "ops/elementwise_cpu.h"
+#include "tensor/device.h"
+
+namespace vfm::ops::cuda {
+namespace {
+
+using kernels::Type;
+
+template <class T>
+constexpr Type type_of() {
+  return sizeof(T) == sizeof(float) ? Type::f32 : Type::bf16;
+}
+
+template <class Y, class X>
+void add(Y* y, const X* x, std::int64_t n) {
+  check_gpu(kernels::add_into(type_of<Y>(), y, type_of<X>(), x, n, compute_stream()), "run add");
+}
+
+template <class T>
+void gelu(const T* x, T* y, std::int64_t n) {
+  check_gpu(kernels::gelu_forward(type_of<T>(), x, y, n, compute_stream()), "run gelu");
+}
+
+template <class T>
+void gelu_back(const T* x, const T* dy, T* dx, std::int64_t n) {
+  check_gpu(kernels::gelu_backward(type_of<T>(), x, dy, dx, n, compute_stream()),
+            "run gelu backward");
+}
+
+}  // namespace
+
+void add_into(float* y, const float* x, std::int64_t n) {
+  add(y, x, n);
+}
+void add_into(float* y, const std::uint16_t* x, std::int64_t n) {
+  add(y, x, n);
+}
+void add_into(std::uint16_t* y, const float* x, std::int64_t n) {
+  add(y, x, n);
+}
+void add_into(std::uint16_t* y, const std::uint16_t* x, std::int64_t n) {
+  add(y, x, n);
+}
+void add_columns(const float* a, const float* b, float* sum, std::int64_t rows, std::int64_t narrow,
+                 std::int64_t wide) {
+  check_gpu(kernels::add_columns(a, b, sum, rows, narrow, wide, compute_stream()), "run add");
+}
+void add_columns_backward(const float* dsum, float* db, std::int64_t rows, std::int64_t narrow,
+                          std::int64_t wide) {
+  check_gpu(kernels::add_columns_backward(dsum, db, rows, narrow, wide, compute_stream()),
+            "run add backward");
+}
+void gelu_forward(const float* x, float* y, std::int64_t n) {
+  gelu(x, y, n);
+}
+void gelu_forward(const std::uint16_t* x, std::uint16_t* y, std::int64_t n) {
+  gelu(x, y, n);
+}
+void gelu_backward(const float* x, const float* dy, float* dx, std::int64_t n) {
+  gelu_back(x, dy, dx, n);
+}
+void gelu_backward(const std::uint16_t* x, const std::uint16_t* dy, std::uint16_t* dx,
+                   std::int64_t n) {
+  gelu_back(x, dy, dx, n);
+}
+void silu_forward(const float* x, float* y, std::int64_t n) {
+  check_gpu(kernels::silu_forward(x, y, n, compute_stream()), "run silu");
+}
+void silu_backward(const float* x, const float* dy, float* dx, std::int64_t n) {
+  check_gpu(kernels::silu_backward(x, dy, dx, n, compute_stream()), "run silu backward");
+}
+
+}  // namespace vfm::ops::cuda

@@ -1,0 +1,32 @@
+// Matrix products on any device. Everything here is row-major.
+//
+// On the CPU by oneDNN (gemm_cpu.cc), on the GPU by cuBLASLt (gemm_cuda.cc).
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "tensor/tensor.h"
+
+namespace vfm::ops {
+
+/// A matrix in memory: element (i, j) of the operand is data[i * stride + j], or data[j * stride +
+/// i] if transposed. f32 or bf16.
+struct Matrix {
+  const void* data = nullptr;
+  DType dtype = DType::f32;
+  std::int64_t stride = 0;
+  bool transposed = false;
+};
+
+/// C = A B, or C += A B: A is m x k, B is k x n, C is m x n with rows of `c_stride` elements, all
+/// on `device`. A and B have one dtype; C is f32, or bf16 when they are and nothing is added.
+void gemm(Device device, std::int64_t m, std::int64_t n, std::int64_t k, const Matrix& a,
+          const Matrix& b, void* c, DType c_dtype, std::int64_t c_stride, bool add);
+
+/// The file that keeps, for each GPU, library version and shape, the cuBLASLt algorithm that was
+/// fastest here, so that a second run does not time them again. Empty (the default): none.
+void set_gemm_cache(std::string path);
+
+}  // namespace vfm::ops

@@ -1,0 +1,13 @@
+// The CUDA versions behind adamw.h and sum_squares.h.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ops/adamw.h"
+#include "ops/sum_squares.h"
+
+namespace vfm::ops {
+
+void adamw_cuda(std::span<const AdamwSlot> slots, const AdamwStep& step);
+double sum_squares_cuda(std::span<const Extent> arrays);
+
+}  // namespace vfm::ops

@@ -1,0 +1,42 @@
+// Which modulation row each token of a pack has. Made once for a pack, used by every layer.
+// Shape letters: S tokens.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "tensor/tensor.h"
+
+namespace vfm::ops {
+
+/// Neighbouring tokens begin..end-1 of one row: the unit of work, and of summation, in backward.
+struct RowRun {
+  std::int64_t begin = 0, end = 0;
+  std::int32_t row = 0;
+};
+
+class RowMap {
+ public:
+  RowMap() = default;
+  /// rows[i] is the row of token i. Runs are cut at `longest` tokens: short enough that the workers
+  /// share evenly, long enough that partial sums are few. Throws Error for a negative row.
+  RowMap(std::span<const std::int32_t> rows, Device device, std::int64_t longest = 64);
+
+  std::int64_t tokens() const { return tokens_; }
+  std::int32_t limit() const { return limit_; }  ///< one above the largest row
+  Device device() const { return device_; }
+  const std::int32_t* rows() const { return rows_.data<std::int32_t>(); }  ///< [S], on device()
+  const RowRun* runs() const;                                              ///< on device()
+  std::int64_t run_count() const { return run_count_; }
+
+ private:
+  Device device_ = Device::cpu;
+  std::int64_t tokens_ = 0, run_count_ = 0;
+  std::int32_t limit_ = 0;
+  Tensor rows_, runs_;  // runs_ as bytes
+};
+
+}  // namespace vfm::ops

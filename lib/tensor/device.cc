@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tensor/device.h"
+
+#include <cstring>
+
+#include "base/error.h"
+
+namespace vfm {
+
+Device parse_device(std::string_view name) {
+  if (name == "cpu") return Device::cpu;
+  if (name == "cuda") return Device::cuda;
+  fail_usage("no device '{}'; there are cpu and cuda", name);
+}
+
+std::string_view device_name(Device device) {
+  return device == Device::cpu ? "cpu" : "cuda";
+}
+
+#if !VFM_HAVE_CUDA
+
+namespace {
+[[noreturn]] void no_gpu() {
+  fail("this build has no CUDA; configure it with -Dcuda=enabled");
+}
+}  // namespace
+
+std::string why_no_gpu() {
+  return "built without CUDA";
+}
+void use_gpu(int) {
+  no_gpu();
+}
+std::string describe_gpu() {
+  no_gpu();
+}
+GpuMemory gpu_memory() {
+  no_gpu();
+}
+MemoryStats cuda_memory() {
+  return {};
+}
+CUstream_st* compute_stream() {
+  no_gpu();
+}
+void synchronize_gpu() {
+  no_gpu();
+}
+void copy_bytes(void* to, Device to_device, const void* from, Device from_device,
+                std::size_t bytes) {
+  if (to_device != Device::cpu || from_device != Device::cpu) no_gpu();
+  if (bytes > 0) std::memcpy(to, from, bytes);
+}
+void zero_bytes(void* at, Device device, std::size_t bytes) {
+  if (device != Device::cpu) no_gpu();
+  if (bytes > 0) std::memset(at, 0, bytes);
+}
+std::shared_ptr<void> allocate_gpu(std::size_t) {
+  no_gpu();
+}
+void convert_gpu(const Tensor&, const Tensor&) {
+  no_gpu();
+}
+void check_gpu(int, const char*) {
+  no_gpu();
+}
+
+#endif
+
+}  // namespace vfm

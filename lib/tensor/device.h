@@ -1,0 +1,63 @@
+// The devices of this process: the CPU, and one GPU.
+//
+// All work on the GPU is queued on one compute stream, in the order of the calls; the host waits
+// only where it reads results (copy to the host, synchronize). A build without CUDA has the same
+// functions, and no usable GPU. Thread-safety: one thread drives the GPU.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "tensor/tensor.h"
+
+struct CUstream_st;  // cudaStream_t
+
+namespace vfm {
+
+/// Whether this build has the CUDA versions of the ops.
+inline constexpr bool kHaveCuda = VFM_HAVE_CUDA;
+
+/// "cpu" or "cuda"; throws Error{usage} for anything else.
+Device parse_device(std::string_view name);
+std::string_view device_name(Device device);
+
+/// Empty if this process can compute on a GPU, else why it cannot ("built without CUDA", "no NVIDIA
+/// driver", ...). Asks the driver once.
+std::string why_no_gpu();
+/// Chooses the GPU of this process, before anything was put on it: ranks of one machine take one
+/// each. Throws Error if there are not so many.
+void use_gpu(int index);
+/// "NVIDIA H200, 139.8 GiB, compute capability 9.0". Throws Error without a GPU.
+std::string describe_gpu();
+/// Memory of the GPU that nobody uses, and all of it, in bytes.
+struct GpuMemory {
+  std::size_t free = 0, total = 0;
+};
+GpuMemory gpu_memory();
+
+/// What the allocator of the GPU hands out; zeros in a build without CUDA.
+MemoryStats cuda_memory();
+
+CUstream_st* compute_stream();
+/// Waits until everything queued is done; errors of kernels appear here at the latest.
+void synchronize_gpu();
+
+/// Copies between or within devices, after what was queued before. From the GPU to the CPU it
+/// waits; from the CPU to the GPU the source may be changed at return.
+void copy_bytes(void* to, Device to_device, const void* from, Device from_device,
+                std::size_t bytes);
+void zero_bytes(void* at, Device device, std::size_t bytes);
+
+/// For tensor.cc: at least `bytes` bytes on the GPU, reused in stream order.
+std::shared_ptr<void> allocate_gpu(std::size_t bytes);
+
+/// For tensor.cc: between f32 and bf16.
+void convert_gpu(const Tensor& from, const Tensor& to);
+
+/// Throws Error{what and why} if `status`, a cudaError_t, is not success.
+void check_gpu(int status, const char* what);
+
+}  // namespace vfm

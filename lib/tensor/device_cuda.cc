@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/error.h"
+#include "base/units.h"
+#include "kernels/elementwise.h"
+#include "tensor/caching_allocator.h"
+#include "tensor/device.h"
+
+namespace vfm {
+namespace {
+
+constexpr std::size_t kSmallest = 512, kLarge = std::size_t{32} << 20, kPage = std::size_t{2} << 20;
+
+void* get(std::size_t size) noexcept {
+  void* block = nullptr;
+  if (cudaMalloc(&block, size) == cudaSuccess) return block;
+  cudaGetLastError();  // the allocator says it better
+  return nullptr;
+}
+
+void put(void* block) noexcept {
+  cudaFree(block);
+}
+
+// Eight classes to a power of two for small blocks; large ones in whole pages: an eighth of an
+// activation would be too much to waste.
+std::size_t gpu_block_size(std::size_t bytes) noexcept {
+  if (bytes >= kLarge) return (bytes + kPage - 1) / kPage * kPage;
+  std::size_t power = kSmallest;
+  while (power * 2 <= bytes)
+    power *= 2;
+  const std::size_t step = power == kSmallest ? kSmallest : power / 8;
+  return bytes == 0 ? kSmallest : (bytes + step - 1) / step * step;
+}
+
+// Never destroyed: tensors in static objects may outlive any order of destruction, and the driver
+// takes everything back at the end of the process.
+CachingAllocator& allocator() {
+  static CachingAllocator* const instance =
+      new CachingAllocator({get, put, gpu_block_size, " on the GPU"});
+  return *instance;
+}
+
+// A copy from pageable memory would wait for the stream; one from pinned memory is queued.
+class Staging {
+ public:
+  void copy_in(void* to, const void* from, std::size_t bytes, cudaStream_t stream) {
+    for (std::size_t done = 0; done < bytes;) {
+      const std::size_t part = std::min(bytes - done, kRoom);
+      Half& half = halves_[next_];
+      next_ = 1 - next_;
+      open(half);
+      check_gpu(cudaEventSynchronize(half.done), "wait for a copy");
+      std::memcpy(half.room, static_cast<const std::byte*>(from) + done, part);
+      check_gpu(cudaMemcpyAsync(static_cast<std::byte*>(to) + done, half.room, part,
+                                cudaMemcpyHostToDevice, stream),
+                "copy to the GPU");
+      check_gpu(cudaEventRecord(half.done, stream), "record an event");
+      done += part;
+    }
+  }
+
+ private:
+  static constexpr std::size_t kRoom = std::size_t{8} << 20;
+  struct Half {
+    void* room = nullptr;
+    cudaEvent_t done = nullptr;
+  };
+
+  static void open(Half& half) {
+    if (half.room != nullptr) return;
+    check_gpu(cudaMallocHost(&half.room, kRoom), "get pinned memory");
+    check_gpu(cudaEventCreateWithFlags(&half.done, cudaEventDisableTiming), "make an event");
+  }
+
+  Half halves_[2];
+  int next_ = 0;
+};
+
+std::string probe() {
+  int count = 0;
+  const cudaError_t status = cudaGetDeviceCount(&count);
+  if (status == cudaSuccess && count > 0) return "";
+  cudaGetLastError();
+  if (status == cudaSuccess || status == cudaErrorNoDevice) return "no GPU is visible";
+  return cudaGetErrorString(status);
+}
+
+}  // namespace
+
+void check_gpu(int status, const char* what) {
+  if (status != cudaSuccess)
+    fail("cannot {}: {}", what, cudaGetErrorString(static_cast<cudaError_t>(status)));
+}
+
+std::string why_no_gpu() {
+  static const std::string why = probe();
+  return why;
+}
+
+void use_gpu(int index) {
+  int count = 0;
+  if (!why_no_gpu().empty()) fail("cannot use a GPU: {}", why_no_gpu());
+  check_gpu(cudaGetDeviceCount(&count), "count the GPUs");
+  if (index < 0 || index >= count) fail("there is no GPU {}; this machine has {}", index, count);
+  check_gpu(cudaSetDevice(index), "choose the GPU");
+}
+
+std::string describe_gpu() {
+  if (!why_no_gpu().empty()) fail("cannot use a GPU: {}", why_no_gpu());
+  int index = 0;
+  cudaDeviceProp properties{};
+  check_gpu(cudaGetDevice(&index), "name the GPU");
+  check_gpu(cudaGetDeviceProperties(&properties, index), "describe the GPU");
+  return fmt::format("{}, {}, compute capability {}.{}", properties.name,
+                     format_bytes(properties.totalGlobalMem), properties.major, properties.minor);
+}
+
+GpuMemory gpu_memory() {
+  GpuMemory memory;
+  check_gpu(cudaMemGetInfo(&memory.free, &memory.total), "ask for the GPU's memory");
+  return memory;
+}
+
+MemoryStats cuda_memory() {
+  return allocator().stats();
+}
+
+CUstream_st* compute_stream() {
+  static const cudaStream_t stream = [] {
+    if (!why_no_gpu().empty()) fail("cannot use a GPU: {}", why_no_gpu());
+    cudaStream_t made = nullptr;
+    check_gpu(cudaStreamCreateWithFlags(&made, cudaStreamNonBlocking), "make a stream");
+    return made;
+  }();
+  return stream;
+}
+
+void synchronize_gpu() {
+  check_gpu(cudaStreamSynchronize(compute_stream()), "finish the GPU's work");
+}
+
+void copy_bytes(void* to, Device to_device, const void* from, Device from_device,
+                std::size_t bytes) {
+  if (bytes == 0) return;
+  if (to_device == Device::cpu && from_device == Device::cpu) {
+    std::memcpy(to, from, bytes);
+  } else if (to_device == Device::cuda && from_device == Device::cuda) {
+    check_gpu(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, compute_stream()),
+              "copy on the GPU");
+  } else if (to_device == Device::cuda) {
+    static Staging staging;
+    staging.copy_in(to, from, bytes, compute_stream());
+  } else {
+    check_gpu(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, compute_stream()),
+              "copy from the GPU");
+    synchronize_gpu();
+  }
+}
+
+void zero_bytes(void* at, Device device, std::size_t bytes) {
+  if (bytes == 0) return;
+  if (device == Device::cpu) {
+    std::memset(at, 0, bytes);
+  } else {
+    check_gpu(cudaMemsetAsync(at, 0, bytes, compute_stream()), "clear memory of the GPU");
+  }
+}
+
+void convert_gpu(const Tensor& from, const Tensor& to) {
+  const auto type = [](DType dtype) {
+    if (dtype == DType::f32) return kernels::Type::f32;
+    if (dtype == DType::bf16) return kernels::Type::bf16;
+    fail("no conversion of {} on the GPU", dtype_name(dtype));
+  };
+  check_gpu(kernels::convert(type(from.dtype()), from.raw(), type(to.dtype()), to.raw(),
+                             from.elements(), compute_stream()),
+            "convert");
+}
+
+std::shared_ptr<void> allocate_gpu(std::size_t bytes) {
+  compute_stream();  // says what is missing, if anything is
+  return allocator().allocate(bytes);
+}
+
+}  // namespace vfm

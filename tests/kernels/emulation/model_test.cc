@@ -1,0 +1,144 @@
+// The diffusion transformer on the GPU, as the emulation runs it, against the CPU: output and every
+// gradient, packs of images and videos, text of several lengths.
+// SPDX-License-Identifier: Apache-2.0
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "base/philox.h"
+#include "models/dit.h"
+#include "ops/adamw.h"
+#include "ops/sum_squares.h"
+#include "tensor/device.h"
+
+using namespace vfm;
+
+namespace {
+
+models::DitConfig tiny() {
+  models::DitConfig config;
+  config.in_channels = config.out_channels = 4;
+  config.num_attention_heads = 2;
+  config.attention_head_dim = 16;
+  config.num_layers = 2;
+  config.text_embed_dim = 8;
+  config.adaln_lora_dim = 4;
+  config.max_size = {4, 8, 8};
+  config.patch_size = {1, 2, 2};
+  return config;
+}
+
+Tensor noise(Shape shape, std::uint64_t key) {
+  const Tensor tensor(std::move(shape));
+  Random(1, Purpose::test, 0, key).fill_normal(tensor.floats());
+  return tensor;
+}
+
+models::DitBatch pack(const models::DitConfig& config) {
+  models::DitBatch batch;
+  batch.samples = {{2, 4, 6, 8.f, 0.3f, 3}, {1, 8, 4, 0.f, -0.5f, 1}, {3, 2, 2, 12.f, 1.f, 5}};
+  std::int64_t positions = 0, text = 0;
+  for (const models::DitSample& s : batch.samples) {
+    positions += std::int64_t{s.frames} * s.height * s.width;
+    text += s.text_tokens;
+  }
+  batch.latents = noise({positions * config.in_channels}, 1);
+  batch.text = noise({text, config.text_embed_dim}, 2);
+  return batch;
+}
+
+// The largest difference, as a part of the largest value.
+double apart(const Tensor& a, const Tensor& b) {
+  const Tensor x = a.to(Device::cpu), y = b.to(Device::cpu);
+  double worst = 0, largest = 1e-6;
+  for (std::int64_t i = 0; i < x.elements(); ++i) {
+    const double p = x.floats()[static_cast<std::size_t>(i)];
+    const double q = y.floats()[static_cast<std::size_t>(i)];
+    if (!std::isfinite(p) || !std::isfinite(q)) return 1e30;
+    worst = std::max(worst, std::abs(p - q));
+    largest = std::max(largest, std::abs(q));
+  }
+  return worst / largest;
+}
+
+// Weights that begin at zero would hide what stands behind them.
+void stir(const models::Dit& dit) {
+  std::uint64_t key = 10;
+  for (nn::Parameter* parameter : dit.parameters()) {
+    Tensor values = noise(parameter->value.shape(), ++key);
+    for (float& v : values.floats())
+      v *= 0.2f;
+    copy(values, parameter->value);
+    ++parameter->version;
+  }
+}
+
+void compare(const models::DitConfig& config, DType compute, bool recompute, double tolerance) {
+  models::Dit cpu(config, 1, compute), gpu(config, 1, compute, Device::cuda);
+  const models::DitBatch batch = pack(config);
+  std::vector<Tensor> outputs;
+  for (models::Dit* dit : {&cpu, &gpu}) {
+    stir(*dit);
+    dit->set_recompute(recompute);
+    nn::zero_gradients(dit->parameters());
+    ops::Tape tape;
+    const Tensor output = dit->forward(tape, batch);
+    CHECK(output.device() == dit->device());
+    outputs.push_back(output);
+    tape.backward(output, noise(output.shape(), 5).to(dit->device()));
+  }
+  CHECK(apart(outputs[1], outputs[0]) < tolerance);
+  for (std::size_t i = 0; i < cpu.parameters().size(); ++i) {
+    INFO(cpu.parameters()[i]->name);
+    CHECK(apart(gpu.parameters()[i]->grad, cpu.parameters()[i]->grad) < tolerance);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("the model on the GPU gives the CPU's output and gradients, f32") {
+  REQUIRE(why_no_gpu().empty());
+  compare(tiny(), DType::f32, false, 2e-5);
+}
+
+TEST_CASE("the same with recomputed blocks") {
+  compare(tiny(), DType::f32, true, 2e-5);
+}
+
+TEST_CASE("the same in bf16, to its rounding") {
+  compare(tiny(), DType::bf16, false, 4e-2);
+}
+
+TEST_CASE("the same in bf16 with a head dimension that tensor cores take") {
+  models::DitConfig config = tiny();
+  config.num_attention_heads = 1;
+  config.attention_head_dim = 64;
+  config.num_layers = 1;
+  compare(config, DType::bf16, false, 4e-2);
+}
+
+TEST_CASE("AdamW and the norm of the gradients are those of the CPU") {
+  std::vector<Tensor> kept[2];
+  double sums[2];
+  for (const Device device : {Device::cpu, Device::cuda}) {
+    const auto at = static_cast<std::size_t>(device == Device::cuda);
+    std::vector<ops::AdamwSlot> slots;
+    std::vector<ops::Extent> gradients;
+    for (const std::int64_t count : {1, 17, 9000}) {
+      const auto make = [&](std::uint64_t key) {
+        kept[at].push_back(noise({count}, key).to(device));
+        return kept[at].back().data<float>();
+      };
+      float *value = make(1), *gradient = make(2), *m = make(3), *ema = make(4);
+      kept[at].push_back(Tensor::zeros({count}, DType::f32, device));
+      slots.push_back({value, gradient, m, kept[at].back().data<float>(), ema, count, 0.1f});
+      gradients.push_back({gradient, count});
+    }
+    sums[at] = ops::sum_squares(device, gradients);
+    ops::AdamwStep step;
+    step.gradient_scale = 0.5f;
+    ops::adamw(device, slots, step);
+  }
+  CHECK(sums[1] == Approx(sums[0]).epsilon(1e-12));
+  for (std::size_t i = 0; i < kept[0].size(); ++i)
+    CHECK(apart(kept[1][i], kept[0][i]) < 1e-6);
+}
