@@ -36,6 +36,7 @@ struct AttentionItem {
   std::int32_t query_start = 0, queries = 0;  ///< the sample's rows of the pack
   std::int32_t key_start = 0, keys = 0;
   std::int32_t first = 0;  ///< counted from the sample's first row
+  std::int32_t sample = 0;
 };
 
 /// Only blocks that have rows, so that a ragged pack starts no idle block; those with most to do

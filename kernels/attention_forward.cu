@@ -168,6 +168,7 @@ AttentionWork attention_work(std::span<const std::int64_t> query_lengths,
   AttentionWork work;
   AttentionItem item;
   for (std::size_t s = 0; s < query_lengths.size(); ++s) {
+    item.sample = static_cast<std::int32_t>(s);
     item.queries = static_cast<std::int32_t>(query_lengths[s]);
     item.keys = static_cast<std::int32_t>(key_lengths[s]);
     for (item.first = 0; item.first < item.queries; item.first += kAttentionQueryBlock)

@@ -23,6 +23,7 @@ std::size_t dtype_size(DType dtype) {
     case DType::i64:
       return 8;
     case DType::u8:
+    case DType::f8e4m3:
       return 1;
   }
   fail("unknown dtype {}", static_cast<int>(dtype));
@@ -42,6 +43,8 @@ std::string_view dtype_name(DType dtype) {
       return "I64";
     case DType::u8:
       return "U8";
+    case DType::f8e4m3:
+      return "F8_E4M3";
   }
   fail("unknown dtype {}", static_cast<int>(dtype));
 }

@@ -17,11 +17,11 @@
 
 namespace vfm {
 
-enum class DType { f32, bf16, f16, i32, i64, u8 };
+enum class DType { f32, bf16, f16, i32, i64, u8, f8e4m3 };
 enum class Device { cpu, cuda };
 
 std::size_t dtype_size(DType dtype);
-std::string_view dtype_name(DType dtype);  ///< "F32", "BF16", ... as in safetensors
+std::string_view dtype_name(DType dtype);  ///< "F32", "F8_E4M3", ... as in safetensors
 
 using Shape = std::vector<std::int64_t>;
 std::string to_string(const Shape& shape);  ///< "[2, 3, 64]"
@@ -59,7 +59,8 @@ class Tensor {
   Tensor reshape(Shape shape) const;                        ///< no copy; same element count
   Tensor rows(std::int64_t begin, std::int64_t end) const;  ///< no copy; slice of dim 0
   Tensor clone() const;
-  /// A converted copy, or itself. Between f32, bf16 and f16.
+  /// A converted copy, or itself. Between f32, bf16 and f16 (ops/quantize.h has f8e4m3, which needs
+  /// a scale).
   Tensor to(DType dtype) const;
   /// A copy on `device`, or itself.
   Tensor to(Device device) const;

@@ -99,6 +99,12 @@ inline float __logf(float x) {
 inline float __fdividef(float x, float y) {
   return x / y;
 }
+// Blocks and threads take turns, so that nobody is in between.
+inline unsigned atomicMax(unsigned* at, unsigned value) {
+  const unsigned before = *at;
+  if (value > before) *at = value;
+  return before;
+}
 template <class T>
 T __ldg(const T* p) {
   return *p;
@@ -107,7 +113,7 @@ using std::max;
 using std::min;
 
 using cudaError_t = int;
-enum : int { cudaSuccess = 0, cudaErrorInvalidValue = 1 };
+enum : int { cudaSuccess = 0, cudaErrorInvalidValue = 1, cudaErrorNotSupported = 801 };
 struct CUstream_st;
 using cudaStream_t = CUstream_st*;
 enum cudaMemcpyKind { cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice };
@@ -184,6 +190,16 @@ inline cudaError_t cudaDeviceSynchronize() {
 }
 template <class F>
 cudaError_t cudaFuncSetAttribute(F*, cudaFuncAttribute, int) {
+  return cudaSuccess;
+}
+
+struct cudaFuncAttributes {
+  int binaryVersion;
+};
+// The emulation has every instruction that it has a function for.
+template <class F>
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, F*) {
+  attributes->binaryVersion = 90;
   return cudaSuccess;
 }
 

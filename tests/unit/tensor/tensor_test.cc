@@ -98,6 +98,14 @@ TEST_CASE("bf16 rounds to nearest even") {
   CHECK(all.floats()[255] == 255.f);
 }
 
+TEST_CASE("a tensor of E4M3 has a byte an element, and is not made without a scale") {
+  const Tensor tensor({3, 5}, DType::f8e4m3);
+  CHECK(tensor.bytes() == 15);
+  CHECK(dtype_name(tensor.dtype()) == "F8_E4M3");
+  CHECK_THROWS_AS(tensor.to(DType::f32), Error);
+  CHECK_THROWS_AS(Tensor({2}).to(DType::f8e4m3), Error);
+}
+
 TEST_CASE("freed memory is used again") {
   release_cached_memory();
   const std::size_t before = cpu_memory().current;

@@ -1,0 +1,61 @@
+// Scales of E4M3, and whether a kernel was compiled for a GPU that has it.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cmath>
+#include <ptx/fp8.cuh>
+
+#include "../quantize.h"
+
+namespace vfm::kernels {
+
+/// Host code: cudaSuccess, or cudaErrorNotSupported where `kernel` runs as code for a GPU without
+/// E4M3.
+template <class Kernel>
+cudaError_t fp8_code(Kernel* kernel) {
+  cudaFuncAttributes attributes{};
+  const cudaError_t status = cudaFuncGetAttributes(&attributes, kernel);
+  if (status != cudaSuccess) return status;
+  return attributes.binaryVersion >= 89 ? cudaSuccess : cudaErrorNotSupported;
+}
+
+/// x = scale * code, code = x * inverse, rounded.
+struct Fp8Scale {
+  float scale, inverse;
+};
+
+/// The bits of |x|: as whole numbers they are ordered as the values are, infinity and NaN above
+/// all.
+__device__ __forceinline__ unsigned magnitude_bits(float x) {
+  return __float_as_uint(x) & 0x7fffffffu;
+}
+
+/// From the largest magnitude's bits. That of NaN or infinity is NaN.
+__device__ __forceinline__ Fp8Scale fp8_scale(unsigned largest) {
+  if (largest >= 0x7f800000u) return {__uint_as_float(0x7fc00000u), __uint_as_float(0x7fc00000u)};
+  const float range = fmaxf(__uint_as_float(largest), kFp8SmallestRange);
+  return {range / kFp8Largest, kFp8Largest / range};
+}
+
+__device__ __forceinline__ unsigned max_of_warp(unsigned value) {
+#pragma unroll
+  for (int step = 16; step > 0; step /= 2) {
+    const unsigned other = __shfl_xor_sync(0xffffffffu, value, step);
+    value = value > other ? value : other;
+  }
+  return value;
+}
+
+/// Sixteen elements as sixteen bytes.
+__device__ __forceinline__ uint4 quantize_16(const float (&v)[16], float inverse) {
+  unsigned words[4];
+#pragma unroll
+  for (int i = 0; i < 4; ++i)
+    words[i] = pack_e4m3(v[4 * i] * inverse, v[4 * i + 1] * inverse) |
+               pack_e4m3(v[4 * i + 2] * inverse, v[4 * i + 3] * inverse) << 16;
+  return {words[0], words[1], words[2], words[3]};
+}
+
+}  // namespace vfm::kernels

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstring>
+
+#include "fp8_reference.h"
+#include "kernel_test.h"
+#include "quantize.h"
+
+using namespace vfm::kernels;
+using namespace vfm::test;
+
+namespace {
+
+struct Quantized {
+  std::vector<std::uint8_t> values;
+  float scale;
+};
+
+// `shift`: elements by which x, and bytes by which the values, miss the alignment.
+template <class T>
+Quantized run_kernel(const std::vector<T>& x, std::size_t shift) {
+  std::vector<T> shifted(shift);
+  shifted.insert(shifted.end(), x.begin(), x.end());
+  const DeviceArray<T> from(shifted);
+  const DeviceArray<std::uint8_t> values(x.size() + shift + 1);
+  const DeviceArray<float> scale(1);
+  const DeviceArray<std::uint32_t> largest(kQuantizeParts);
+  Quantize call;
+  call.type = sizeof(T) == 2 ? Type::bf16 : Type::f32;
+  call.x = from.get() + shift;
+  call.count = static_cast<std::int64_t>(x.size());
+  call.values = values.get() + shift;
+  call.scale = scale.get();
+  call.largest = largest.get();
+  need(quantize(call, nullptr), "quantize");
+  Quantized result{values.host(), scale.host()[0]};
+  if (result.values.back() != 0xff) std::exit(1);  // nobody may write behind the values
+  result.values = {result.values.begin() + static_cast<std::ptrdiff_t>(shift),
+                   result.values.end() - 1};
+  return result;
+}
+
+// To the last bit: every value is computed alone, and a maximum has no order.
+template <class T>
+void check(Checker& checker, const std::string& name, const std::vector<float>& numbers,
+           std::size_t shift) {
+  const std::vector<T> x = as<T>(numbers);
+  float largest = 0;
+  for (const T v : x)
+    largest = std::isnan(largest) || std::isnan(value(v)) ? std::nanf("")
+                                                          : std::max(largest, std::abs(value(v)));
+  const ReferenceScale by = fp8_scale_of(largest);
+  const Quantized got = run_kernel(x, shift);
+  const std::string of = name + (sizeof(T) == 2 ? " bf16 " : " f32 ") + std::to_string(x.size()) +
+                         (shift ? " shifted" : "");
+  checker.check(of + ": scale",
+                std::isnan(by.scale) ? std::isnan(got.scale) : got.scale == by.scale);
+  std::size_t wrong = 0;
+  for (std::size_t i = 0; i < x.size(); ++i)
+    wrong += got.values[i] != fp8_code_of(value(x[i]) * by.inverse);
+  checker.check(of + ": " + std::to_string(wrong) + " values", wrong == 0);
+}
+
+template <class T>
+void check_type(Checker& checker) {
+  for (const std::size_t count : {0, 1, 15, 16, 17, 4096, 4099})
+    for (const std::size_t shift : {0, 1})
+      check<T>(checker, "noise", noise(count, 7), shift);
+  // More than all parts' threads take at once.
+  check<T>(checker, "long", noise(2200001, 9), 0);
+  // The largest at either end, or in the last part of all.
+  std::vector<float> peak = noise(9000, 3);
+  peak.front() = -100;
+  check<T>(checker, "first largest", peak, 0);
+  peak.back() = 1000;
+  check<T>(checker, "last largest", peak, 0);
+  // Every code, each halfway case and its neighbours: with 448 among them the scale is 1.
+  std::vector<float> halves;
+  for (int code = 0; code < 126; ++code)
+    for (const float sign : {-1.f, 1.f}) {
+      const auto low = static_cast<float>(fp8_values()[static_cast<std::size_t>(code)]);
+      const auto high = static_cast<float>(fp8_values()[static_cast<std::size_t>(code + 1)]);
+      const float middle = (low + high) / 2;
+      for (const float v :
+           {low, high, middle, std::nextafter(middle, 0.f), std::nextafter(middle, 1e9f)})
+        halves.push_back(sign * v);
+    }
+  check<T>(checker, "halfway", halves, 0);
+  check<T>(checker, "zeros", std::vector<float>(100, 0.f), 0);
+  check<T>(checker, "tiny", std::vector<float>(100, 1e-30f), 0);
+  check<T>(checker, "huge", std::vector<float>{3e38f, -1e38f, 1.f}, 0);
+  for (const float bad : {std::nanf(""), INFINITY, -INFINITY}) {
+    std::vector<float> damaged = noise(5000, 5);
+    damaged[4321] = bad;
+    check<T>(checker, "NaN or infinity", damaged, 0);
+  }
+}
+
+void check_arguments(Checker& checker) {
+  Quantize call;
+  call.count = -1;
+  checker.check("a negative count", quantize(call, nullptr) == cudaErrorInvalidValue);
+}
+
+void time_bf16(Checker&) {
+  constexpr std::size_t kCount = std::size_t{8192} * 4096;
+  const DeviceArray<__nv_bfloat16> x(as<__nv_bfloat16>(noise(kCount, 1)));
+  const DeviceArray<std::uint8_t> values(kCount);
+  const DeviceArray<float> scale(1);
+  const DeviceArray<std::uint32_t> largest(kQuantizeParts);
+  const Quantize call{Type::bf16,   x.get(),     static_cast<std::int64_t>(kCount),
+                      values.get(), scale.get(), largest.get()};
+  time_launch("quantize 8192 x 4096 bf16", 5.0 * kCount, 0,
+              [&] { return quantize(call, nullptr); });
+}
+
+void tests(Checker& checker) {
+  check_type<float>(checker);
+  check_type<__nv_bfloat16>(checker);
+  check_arguments(checker);
+  if (!kEmulated) time_bf16(checker);
+}
+
+}  // namespace
+
+int main() {
+  return run(tests);
+}
