@@ -122,8 +122,7 @@ __global__ void __launch_bounds__(kThreads) values_kernel(const AttentionFp8 a) 
     unsigned char* to = turned + column * kPitch + row / 16 * 16 + value_place(row % 16);
 #pragma unroll
     for (int i = 0; i < 8; i += 2) {
-      // A scale of NaN must not make NaN of what is not there.
-      const unsigned two = row < rows.count ? pack_e4m3(v[i] * inverse, v[i + 1] * inverse) : 0u;
+      const unsigned two = pack_e4m3(v[i] * inverse, v[i + 1] * inverse);
       to[i * kPitch] = static_cast<unsigned char>(two);
       to[(i + 1) * kPitch] = static_cast<unsigned char>(two >> 8);
     }
