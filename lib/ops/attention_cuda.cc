@@ -3,6 +3,8 @@
 
 #include "base/error.h"
 #include "kernels/attention.h"
+#include "kernels/attention_fp8.h"
+#include "ops/quantize_cuda.h"
 #include "tensor/device.h"
 
 namespace vfm::ops {
@@ -72,6 +74,17 @@ void attention_backward_cuda(const AttentionArgs& args, const AttentionDeviceWor
   kernels::Attention call = describe(args, work, queries);
   call.row_sums = sums.data<float>();
   check_gpu(kernels::attention_backward(call, compute_stream()), "run attention backward");
+}
+
+void attention_fp8_forward_cuda(const AttentionArgs& args, const AttentionDeviceWork& work,
+                                std::int64_t queries, std::int64_t keys) {
+  kernels::AttentionFp8 call;
+  call.call = describe(args, work, queries);
+  call.keys = keys;
+  call.samples = args.samples;
+  const Tensor room({kernels::attention_fp8_room(call)}, DType::u8, Device::cuda);
+  call.room = room.raw();
+  check_fp8_gpu(kernels::attention_fp8_forward(call, compute_stream()), "run attention in FP8");
 }
 
 }  // namespace vfm::ops

@@ -17,4 +17,8 @@ void attention_forward_cuda(const AttentionArgs& args, const AttentionDeviceWork
 void attention_backward_cuda(const AttentionArgs& args, const AttentionDeviceWork& work,
                              std::int64_t queries);
 
+/// attention_fp8.h's. `keys` is L. Of `args` the log-sum-exp is not used either.
+void attention_fp8_forward_cuda(const AttentionArgs& args, const AttentionDeviceWork& work,
+                                std::int64_t queries, std::int64_t keys);
+
 }  // namespace vfm::ops

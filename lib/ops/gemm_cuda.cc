@@ -91,6 +91,7 @@ Library& library() {
 using Key = std::array<std::int64_t, 9>;
 
 cudaDataType_t type_of(DType dtype) {
+  if (dtype == DType::f8e4m3) return CUDA_R_8F_E4M3;
   return dtype == DType::bf16 ? CUDA_R_16BF : CUDA_R_32F;
 }
 
@@ -110,6 +111,13 @@ class Plan {
     check(lt.MatmulDescCreate(&operation_, CUBLAS_COMPUTE_32F, CUDA_R_32F), "describe a product");
     set_transposed(CUBLASLT_MATMUL_DESC_TRANSA, b.transposed);
     set_transposed(CUBLASLT_MATMUL_DESC_TRANSB, a.transposed);
+    if (a.dtype == DType::f8e4m3) {
+      // Sums stay in the tensor cores, with fewer bits than f32: enough beside 3 bits of mantissa.
+      const std::int8_t fast = 1;
+      check(lt.MatmulDescSetAttribute(operation_, CUBLASLT_MATMUL_DESC_FAST_ACCUM, &fast,
+                                      sizeof fast),
+            "set how to sum");
+    }
     layout(first_, b, n, k);
     layout(second_, a, k, m);
     check(lt.MatrixLayoutCreate(&result_, type_of(c_dtype), static_cast<std::uint64_t>(n),
@@ -124,6 +132,16 @@ class Plan {
   }
   Plan(const Plan&) = delete;
   Plan& operator=(const Plan&) = delete;
+
+  // Products of f8e4m3: where the operands' scales are, before each product.
+  void set_scales(const float* a, const float* b) const {
+    const auto set = [this](cublasLtMatmulDescAttributes_t which, const float* scale) {
+      check(library().MatmulDescSetAttribute(operation_, which, &scale, sizeof scale),
+            "set a scale");
+    };
+    set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, b);
+    set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, a);
+  }
 
   std::vector<cublasLtMatmulAlgo_t> candidates(const void* a, const void* b, const void* c) const {
     Library& lt = library();
@@ -282,7 +300,8 @@ void gemm_cuda(std::int64_t m, std::int64_t n, std::int64_t k, const Matrix& a, 
     return;
   }
   const int types = (a.dtype == DType::bf16 ? 1 : 0) | (c_dtype == DType::bf16 ? 2 : 0) |
-                    (a.transposed ? 4 : 0) | (b.transposed ? 8 : 0);
+                    (a.transposed ? 4 : 0) | (b.transposed ? 8 : 0) |
+                    (a.dtype == DType::f8e4m3 ? 16 : 0);
   const Key key{m,
                 n,
                 k,
@@ -297,6 +316,7 @@ void gemm_cuda(std::int64_t m, std::int64_t n, std::int64_t k, const Matrix& a, 
   std::unique_ptr<Plan>& plan = (*plans)[key];
   if (!plan) {
     auto made = std::make_unique<Plan>(m, n, k, a, b, c_dtype, c_stride);
+    if (a.scale != nullptr) made->set_scales(a.scale, b.scale);
     if (const cublasLtMatmulAlgo_t* known = remembered().find(key)) {
       made->chosen = *known;
     } else {
@@ -305,6 +325,7 @@ void gemm_cuda(std::int64_t m, std::int64_t n, std::int64_t k, const Matrix& a, 
     }
     plan = std::move(made);
   }
+  if (a.scale != nullptr) plan->set_scales(a.scale, b.scale);
   check(plan->run(plan->chosen, a.data, b.data, c, add), "multiply");
 }
 

@@ -1,0 +1,206 @@
+// The ops in FP8 on the CPU: rounding by the definition, products and attention against double, and
+// what they refuse.
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+#include <limits>
+
+#include "base/error.h"
+#include "base/float8.h"
+#include "ops/attention_fp8.h"
+#include "ops/check.h"
+#include "ops/gemm.h"
+#include "ops/linear.h"
+#include "ops/linear_fp8.h"
+#include "ops/quantize.h"
+
+using namespace vfm;
+using namespace vfm::ops;
+
+namespace {
+
+Tensor restored(const Quantized& q) {
+  Tensor wide(q.values.shape());
+  for (std::int64_t i = 0; i < wide.elements(); ++i)
+    wide.data<float>()[i] =
+        f8e4m3_to_float(q.values.data<std::uint8_t>()[i]) * q.scale.data<float>()[0];
+  return wide;
+}
+
+// The size of the difference, as a part of that of b.
+double apart(const Tensor& a, const Tensor& b) {
+  const Tensor x = a.to(DType::f32), y = b.to(DType::f32);
+  REQUIRE(x.elements() == y.elements());
+  double difference = 0, size = 0;
+  for (std::size_t i = 0; i < x.floats().size(); ++i) {
+    difference += std::pow(double{x.floats()[i]} - y.floats()[i], 2);
+    size += std::pow(double{y.floats()[i]}, 2);
+  }
+  return std::isnan(difference) ? 1e30 : std::sqrt(difference / size);
+}
+
+std::vector<double> product(const Tensor& x, const Tensor& w) {
+  std::vector<double> y;
+  for (std::int64_t i = 0; i < x.size(0); ++i)
+    for (std::int64_t j = 0; j < w.size(0); ++j) {
+      double sum = 0;
+      for (std::int64_t k = 0; k < x.size(1); ++k)
+        sum += double{x.data<float>()[i * x.size(1) + k]} * w.data<float>()[j * x.size(1) + k];
+      y.push_back(sum);
+    }
+  return y;
+}
+
+Tensor as_tensor(const std::vector<double>& values, Shape shape) {
+  const std::vector<float> floats(values.begin(), values.end());
+  return Tensor::from(floats, std::move(shape));
+}
+
+}  // namespace
+
+TEST_CASE("a quantised tensor is within half a step of what it was, whatever its range") {
+  for (const DType dtype : {DType::f32, DType::bf16})
+    for (const float size : {1e-20f, 1e-3f, 1.f, 1e20f}) {
+      Tensor x = noise({70, 100}, 3);  // odd, and several threads' worth of bf16
+      for (float& v : x.floats())
+        v *= size;
+      x = x.to(dtype);
+      const Quantized q = quantize(x);
+      CHECK(q.values.dtype() == DType::f8e4m3);
+      CHECK(q.values.shape() == x.shape());
+      const Tensor before = x.to(DType::f32), after = restored(q);
+      float largest = 0;
+      for (const float v : before.floats())
+        largest = std::max(largest, std::abs(v));
+      CHECK(q.scale.floats()[0] == std::max(largest, 0x1p-40f) / 448);
+      const double step = q.scale.floats()[0] * 0x1p-10;  // half a step of the smallest values
+      for (std::size_t i = 0; i < before.floats().size(); ++i) {
+        const double v = before.floats()[i];
+        REQUIRE(std::abs(after.floats()[i] - v) <= std::max(std::abs(v) / 15.9, step * 1.001));
+      }
+    }
+}
+
+TEST_CASE("zeros stay zeros; NaN and infinity are not overlooked") {
+  const Quantized zeros = quantize(Tensor::zeros({4, 16}));
+  CHECK(zeros.scale.floats()[0] > 0);
+  for (const float v : restored(zeros).floats())
+    CHECK(v == 0);
+  CHECK(quantize(Tensor({0, 16})).values.elements() == 0);
+  for (const float bad :
+       {std::numeric_limits<float>::quiet_NaN(), -std::numeric_limits<float>::infinity()}) {
+    Tensor x = noise({3, 16}, 1);
+    x.floats()[20] = bad;
+    const Quantized q = quantize(x);
+    CHECK(std::isnan(q.scale.floats()[0]));
+    for (const float v : restored(q).floats())
+      CHECK(std::isnan(v));
+  }
+  CHECK_THROWS_AS(quantize(Tensor({3}, DType::i32)), Error);
+}
+
+TEST_CASE("linear_fp8 is the product of what was rounded, and near that of what was there") {
+  const Tape tape(false);
+  Tape silent(false);
+  for (const DType dtype : {DType::f32, DType::bf16}) {
+    const Tensor x = noise({37, 96}, 1, dtype), w = noise({48, 96}, 2, dtype);
+    const Quantized low = quantize(w);
+    const Tensor y = linear_fp8(tape, x, low);
+    CHECK(y.dtype() == dtype);
+    CHECK(y.shape() == Shape{37, 48});
+    const Tensor exact = as_tensor(product(restored(quantize(x)), restored(low)), y.shape());
+    CHECK(distance(y, exact) < (dtype == DType::f32 ? 2e-6 : 4e-3));
+    // Two factors, each 0.026 off in the mean square.
+    CHECK(apart(y, linear(silent, x, w)) < 0.045);
+    CHECK(apart(y, linear(silent, x, w)) > 0.02);
+  }
+  CHECK(linear_fp8(tape, Tensor({0, 96}), quantize(noise({48, 96}, 2))).elements() == 0);
+}
+
+TEST_CASE("products in FP8 refuse what the GPU has not, on any device, and gradients") {
+  Tape recording;
+  const Tape tape(false);
+  const Tensor x = noise({4, 32}, 1);
+  const Quantized w = quantize(noise({16, 32}, 2));
+  CHECK_THROWS_WITH(linear_fp8(recording, x, w), Catch::Contains("no gradient"));
+  CHECK_THROWS_WITH(linear_fp8(tape, noise({4, 24}, 1), quantize(noise({16, 24}, 2))),
+                    Catch::Contains("multiples of 16"));
+  CHECK_THROWS_AS(linear_fp8(tape, noise({4, 48}, 1), w), Error);
+  CHECK(why_no_fp8_product({16, 32}).empty());
+  CHECK_FALSE(why_no_fp8_product({17, 32}).empty());
+
+  const Quantized low = quantize(x);
+  const Tensor y({4, 16});
+  const Matrix a{low.values.raw(), DType::f8e4m3, 32, false, low.scale.data<float>()};
+  const Matrix b{w.values.raw(), DType::f8e4m3, 32, true, w.scale.data<float>()};
+  gemm(Device::cpu, 4, 16, 32, a, b, y.raw(), DType::f32, 16, false);
+  CHECK_THROWS_AS(gemm(Device::cpu, 4, 16, 32, a, b, y.raw(), DType::f32, 16, true), Error);
+  Matrix wrong = b;
+  wrong.scale = nullptr;
+  CHECK_THROWS_AS(gemm(Device::cpu, 4, 16, 32, a, wrong, y.raw(), DType::f32, 16, false), Error);
+  wrong = b;
+  wrong.transposed = false;
+  CHECK_THROWS_AS(gemm(Device::cpu, 4, 16, 32, a, wrong, y.raw(), DType::f32, 16, false), Error);
+  wrong = b;
+  wrong.dtype = DType::f32;
+  CHECK_THROWS_AS(gemm(Device::cpu, 4, 16, 32, a, wrong, y.raw(), DType::f32, 16, false), Error);
+}
+
+TEST_CASE("attention in FP8 is near that in bf16, for packs, heads that share keys, and causal") {
+  Tape tape(false);
+  for (const int dim : {64, 128})
+    for (const bool causal : {false, true})
+      for (const int key_heads : {1, 2}) {
+        AttentionPack pack;
+        pack.query_lengths = pack.key_lengths = {33, 0, 70, 1};
+        pack.heads = 2, pack.key_heads = key_heads, pack.head_dim = dim, pack.causal = causal;
+        const Tensor qkv = noise({104, (2 + 2 * key_heads) * dim}, 7, DType::bf16);
+        const Tensor out = self_attention_fp8(tape, qkv, pack);
+        CHECK(out.dtype() == DType::bf16);
+        const double error = apart(out, self_attention(tape, qkv, pack));
+        INFO(error);
+        CHECK(error < 0.065);  // values, weights and both factors of a score, 0.026 each
+        CHECK(error > 0.01);
+      }
+}
+
+TEST_CASE("attention in FP8: equal weights are exactly equal, and a sample knows no other") {
+  Tape tape(false);
+  AttentionPack pack;
+  pack.query_lengths = pack.key_lengths = {40, 25};
+  pack.heads = pack.key_heads = 1, pack.head_dim = 64;
+  Tensor qkv = noise({65, 192}, 7);
+  for (std::int64_t i = 0; i < 65; ++i)
+    for (std::int64_t d = 0; d < 192; ++d) {
+      float& v = qkv.data<float>()[i * 192 + d];
+      if (d < 64) v = 0;
+      if (d >= 128) v = static_cast<float>((i * 31 + d * 7) % 17 - 8);
+      if (d == 128 && (i == 0 || i == 40)) v = 448;  // the scale is 1
+    }
+  const Tensor out = self_attention_fp8(tape, qkv.to(DType::bf16), pack).to(DType::f32);
+  for (std::int64_t d = 0; d < 64; ++d) {
+    double sum = 0;
+    for (std::int64_t i = 0; i < 40; ++i)
+      sum += qkv.data<float>()[i * 192 + 128 + d];
+    CHECK(out.data<float>()[64 + d] == Approx(sum / 40).epsilon(0x1p-8));
+  }
+  qkv.data<float>()[50 * 192 + 130] = std::numeric_limits<float>::infinity();
+  const Tensor damaged = self_attention_fp8(tape, qkv.to(DType::bf16), pack).to(DType::f32);
+  for (std::int64_t i = 0; i < 65 * 64; ++i) {
+    const float v = damaged.data<float>()[i];
+    REQUIRE((i < 40 * 64 ? v == out.data<float>()[i] : std::isnan(v)));
+  }
+}
+
+TEST_CASE("attention in FP8 refuses gradients, other head sizes and other types") {
+  Tape recording, tape(false);
+  AttentionPack pack;
+  pack.query_lengths = pack.key_lengths = {4};
+  pack.heads = pack.key_heads = 1, pack.head_dim = 64;
+  const Tensor qkv = noise({4, 192}, 1, DType::bf16);
+  CHECK_THROWS_WITH(self_attention_fp8(recording, qkv, pack), Catch::Contains("no gradient"));
+  CHECK_THROWS_AS(self_attention_fp8(tape, qkv.to(DType::f32), pack), Error);
+  CHECK_THROWS_AS(self_attention_fp8(tape, noise({5, 192}, 1, DType::bf16), pack), Error);
+  pack.head_dim = 32;
+  CHECK_THROWS_WITH(self_attention_fp8(tape, noise({4, 96}, 1, DType::bf16), pack),
+                    Catch::Contains("64 or 128"));
+}
