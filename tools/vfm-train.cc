@@ -53,7 +53,12 @@ class TrainTool : public cli::Tool {
         ->required();
     app.add_option("settings", settings_, "section.key=value: overrides the recipe")
         ->type_name("KEY=VALUE");
-    app.add_option("--data", options_.data, "latents that vfm-pack wrote")->type_name("DIR");
+    auto* data =
+        app.add_option("--data", options_.data, "latents that vfm-pack wrote")->type_name("DIR");
+    app.add_option("--synthetic", synthetic_,
+                   "train on made-up latents of these sizes, to measure a machine")
+        ->type_name("FxHxW,...")
+        ->excludes(data);
     app.add_option("-o,--out,--output", options_.out, "the run: checkpoints and logs")
         ->type_name("DIR");
     app.add_flag("--force", options_.force, "begin again, replacing an earlier run in DIR");
@@ -66,8 +71,10 @@ class TrainTool : public cli::Tool {
 
   void check() override {
     options_.recipe = train::load_recipe(recipe_, settings_);
+    if (!synthetic_.empty()) options_.synthetic = train::Synthetic::parse_sizes(synthetic_);
     if (dry_run_ || print_config_) return;
-    if (options_.data.empty()) fail_usage("--data DIR is needed: the folder that vfm-pack wrote");
+    if (options_.data.empty() && synthetic_.empty())
+      fail_usage("--data DIR is needed: the folder that vfm-pack wrote");
     if (options_.out.empty()) fail_usage("--out DIR is needed: where the run is kept");
   }
 
@@ -75,8 +82,7 @@ class TrainTool : public cli::Tool {
     if (dry_run_ || print_config_) {
       if (context.launch.rank > 0) return 0;
       if (print_config_) cli::print(train::to_yaml(options_.recipe));
-      if (dry_run_)
-        cli::print(train::describe(options_.recipe, options_.data, context.launch.ranks));
+      if (dry_run_) cli::print(train::describe(options_, context.launch.ranks));
       return 0;
     }
     options_.threads = threads_per_rank(jobs_, context.launch);
@@ -97,7 +103,7 @@ class TrainTool : public cli::Tool {
   }
 
  private:
-  std::string recipe_;
+  std::string recipe_, synthetic_;
   std::vector<std::string> settings_;
   train::RunOptions options_;
   bool dry_run_ = false, print_config_ = false;

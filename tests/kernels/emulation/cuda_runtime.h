@@ -105,6 +105,19 @@ inline unsigned atomicMax(unsigned* at, unsigned value) {
   if (value > before) *at = value;
   return before;
 }
+// Never contracted to a fused multiply-add: emulation_args says -ffp-contract=off.
+inline float __fadd_rn(float x, float y) {
+  return x + y;
+}
+inline float __fsub_rn(float x, float y) {
+  return x - y;
+}
+inline float __fmul_rn(float x, float y) {
+  return x * y;
+}
+inline float __fdiv_rn(float x, float y) {
+  return x / y;
+}
 template <class T>
 T __ldg(const T* p) {
   return *p;
