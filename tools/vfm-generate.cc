@@ -82,6 +82,17 @@ class GenerateTool : public vfm::cli::Tool {
         ->type_name("S")
         ->capture_default_str()
         ->group("Sampling");
+    CLI::Option* fp8 = app.add_option("--fp8", fp8_, "off, linear, or all: compute in FP8")
+                           ->type_name("PARTS")
+                           ->check(CLI::IsMember({"off", "linear", "all"}))
+                           ->capture_default_str();
+    app.add_option("--fp8-tolerance", job_.fp8_tolerance,
+                   "the most that FP8 may change the model's output, in parts of its size")
+        ->type_name("PART")
+        ->check(CLI::Range(0.0, 1000.0))
+        ->check(vfm::cli::not_nan)
+        ->needs(fp8)
+        ->capture_default_str();
     seed_.add(app);
     jobs_.add(app);
     report_.add(app, "write a page with the clips, the training curve and the dataset");
@@ -92,6 +103,7 @@ class GenerateTool : public vfm::cli::Tool {
   void check() override {
     job_.defaults.sampling.sampler = vfm::generate::parse_sampler(sampler_);
     job_.defaults.sampling.validate();
+    job_.fp8 = vfm::models::parse_fp8(fp8_);
     parse_size();
     if (output_.directory == "-" && vfm::cli::stdout_is_terminal())
       vfm::fail_usage("Y4M is not for a terminal: pipe it, as in '-o - | ffplay -'");
@@ -127,7 +139,7 @@ class GenerateTool : public vfm::cli::Tool {
   vfm::cli::SeedOptions seed_;
   vfm::cli::JobOptions jobs_;
   vfm::cli::ReportOptions report_;
-  std::string size_, weights_ = "ema", sampler_ = "euler";
+  std::string size_, weights_ = "ema", sampler_ = "euler", fp8_ = "off";
 };
 
 }  // namespace

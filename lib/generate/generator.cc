@@ -86,7 +86,11 @@ struct Generator::State {
             round_up(request.width, space * patch[2]) / space};
   }
 
-  models::DitBatch make_batch(const ClipRequest& request, const Extents& size, bool guided) const;
+  void check(const ClipRequest& request, const SampleOptions& options) const;
+  models::DitBatch make_batch(const ClipRequest& request, const Extents& size,
+                              double guidance) const;
+  std::vector<double> first_state(const ClipRequest& request, const Extents& size,
+                                  double sigma) const;
   Denoise make_denoise(models::DitBatch& batch, double guidance) const;
   GeneratedClip to_frames(std::vector<float> latent, const Extents& size,
                           const ClipRequest& request) const;
@@ -154,7 +158,7 @@ bool Generator::beyond_training(const ClipRequest& request) const {
 /// The pack of one clip: the sample with the prompt and, if guided, the one with the negative
 /// prompt. The latents are filled for each estimate.
 models::DitBatch Generator::State::make_batch(const ClipRequest& request, const Extents& size,
-                                              bool guided) const {
+                                              double guidance) const {
   const models::DitConfig& config = model.dit.config();
   models::DitBatch batch;
   std::vector<float> text;
@@ -177,10 +181,23 @@ models::DitBatch Generator::State::make_batch(const ClipRequest& request, const 
     text.insert(text.end(), embeddings.values.begin(), embeddings.values.end());
   };
   add(request.prompt);
-  if (guided) add(request.negative);
+  if (guidance != 0 && request.prompt != request.negative) add(request.negative);
   const auto width = static_cast<std::int64_t>(config.text_embed_dim);
   batch.text = Tensor::from(text, {static_cast<std::int64_t>(text.size()) / width, width});
   return batch;
+}
+
+/// Makes `batch` ask for an estimate of `x` at noise level `sigma`, in each of its samples.
+void set_noisy(models::DitBatch& batch, std::span<const double> x, double sigma) {
+  const models::EdmScaling c = models::edm_scaling(sigma);
+  const std::size_t n = x.size(), halves = batch.samples.size();
+  batch.latents = Tensor({static_cast<std::int64_t>(n * halves)});
+  const std::span<float> input = batch.latents.floats();
+  for (std::size_t half = 0; half < halves; ++half) {
+    batch.samples[half].c_noise = static_cast<float>(c.noise);
+    for (std::size_t i = 0; i < n; ++i)
+      input[half * n + i] = static_cast<float>(c.in * x[i]);
+  }
 }
 
 Denoise Generator::State::make_denoise(models::DitBatch& batch, double guidance) const {
@@ -188,13 +205,7 @@ Denoise Generator::State::make_denoise(models::DitBatch& batch, double guidance)
     check_stop();
     const models::EdmScaling c = models::edm_scaling(sigma);
     const std::size_t n = x.size(), halves = batch.samples.size();
-    batch.latents = Tensor({static_cast<std::int64_t>(n * halves)});
-    const std::span<float> input = batch.latents.floats();
-    for (std::size_t half = 0; half < halves; ++half) {
-      batch.samples[half].c_noise = static_cast<float>(c.noise);
-      for (std::size_t i = 0; i < n; ++i)
-        input[half * n + i] = static_cast<float>(c.in * x[i]);
-    }
+    set_noisy(batch, x, sigma);
     ops::Tape tape(false);
     const Tensor output = model.dit.forward(tape, batch).to(Device::cpu);
     const std::span<const float> f = output.floats();
@@ -234,8 +245,7 @@ GeneratedClip Generator::State::to_frames(std::vector<float> latent, const Exten
   return clip;
 }
 
-GeneratedClip Generator::generate(const ClipRequest& request, const SampleOptions& options) const {
-  const State& s = *state_;
+void Generator::State::check(const ClipRequest& request, const SampleOptions& options) const {
   options.validate();
   if (request.frames < 1 || request.frames > kMostFrames || request.height < 1 ||
       request.width < 1 || std::max(request.height, request.width) > kLargestSide)
@@ -244,17 +254,42 @@ GeneratedClip Generator::generate(const ClipRequest& request, const SampleOption
         request.frames, request.width, request.height, kMostFrames, kLargestSide);
   if (!(request.fps > 0 && std::isfinite(request.fps)))
     fail_usage("{} frames a second: must be positive", request.fps);
-  const Extents size = s.extents(request);
-  const bool guided = options.guidance != 0 && request.prompt != request.negative;
-  models::DitBatch batch = s.make_batch(request, size, guided);
-  const OneThread one_thread;
+}
 
-  const std::size_t n = size.elements(s.tokenizer->channels());
+/// Where sampling begins: noise of standard deviation `sigma`.
+std::vector<double> Generator::State::first_state(const ClipRequest& request, const Extents& size,
+                                                  double sigma) const {
+  const std::size_t n = size.elements(tokenizer->channels());
   std::vector<float> noise(n);
   Random(request.seed, Purpose::sampler_noise, 0, random_key(request.prompt)).fill_normal(noise);
   std::vector<double> x(n);
   for (std::size_t i = 0; i < n; ++i)
-    x[i] = options.sigma_max * noise[i];
+    x[i] = sigma * noise[i];
+  return x;
+}
+
+double Generator::fp8_error(models::Fp8Parts parts, const ClipRequest& request,
+                            const SampleOptions& options) {
+  State& s = *state_;
+  s.check(request, options);
+  const Extents size = s.extents(request);
+  models::DitBatch batch = s.make_batch(request, size, options.guidance);
+  const OneThread one_thread;
+  set_noisy(batch, s.first_state(request, size, options.sigma_max), options.sigma_max);
+  return models::fp8_error(s.model.dit, batch, parts);
+}
+
+void Generator::set_fp8(models::Fp8Parts parts) {
+  state_->model.dit.set_inference_fp8(parts);
+}
+
+GeneratedClip Generator::generate(const ClipRequest& request, const SampleOptions& options) const {
+  const State& s = *state_;
+  s.check(request, options);
+  const Extents size = s.extents(request);
+  models::DitBatch batch = s.make_batch(request, size, options.guidance);
+  const OneThread one_thread;
+  std::vector<double> x = s.first_state(request, size, options.sigma_max);
   const auto sigmas = karras_sigmas(options.steps, options.sigma_min, options.sigma_max);
   sample(options.sampler, sigmas, s.make_denoise(batch, options.guidance), x);
 

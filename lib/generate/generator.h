@@ -14,6 +14,7 @@
 
 #include "generate/sampler.h"
 #include "models/checkpoint.h"
+#include "models/fp8.h"
 
 namespace vfm::generate {
 
@@ -66,6 +67,13 @@ class Generator {
   /// Whether the request goes beyond the trained size in space or time. Then positions are squeezed
   /// into the trained range: the picture is drawn larger, or the motion slower, not repeated.
   bool beyond_training(const ClipRequest& request) const;
+  /// How far FP8 takes the network's first output for this clip (models::fp8_error). Leaves FP8
+  /// off. Throws what generate() throws. Not thread-safe.
+  double fp8_error(models::Fp8Parts parts, const ClipRequest& request,
+                   const SampleOptions& options);
+  /// Generates in FP8 from now on, or without. Dit::set_inference_fp8 says what it throws. Not
+  /// thread-safe.
+  void set_fp8(models::Fp8Parts parts);
   /// Throws Error{usage} for an impossible request, Stopped when asked to stop. Thread-safe;
   /// computes with as many OpenMP threads as the calling thread may use.
   GeneratedClip generate(const ClipRequest& request, const SampleOptions& options) const;

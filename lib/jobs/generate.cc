@@ -50,7 +50,7 @@ media::RgbImage frame_of(const generate::GeneratedClip& clip, int frame) {
 /// A model that cannot be used is known before any work.
 models::LoadedModel load(const GenerateJob& job) {
   try {
-    return models::load_model(job.model, job.ema);
+    return models::load_model(job.model, job.ema, job.fp8.any() ? DType::bf16 : DType::f32);
   } catch (const Stopped&) {
     throw;
   } catch (const Error& error) {
@@ -77,6 +77,7 @@ class Run {
     return io::join_path(job_.output, name + extension);
   }
   std::optional<ClipOrder> next_order();
+  void measure_fp8(const ClipOrder& order);
   void refuse_other_model(const ClipOrder& order) const;
   void complete(ClipOrder& order);
   Json describe(const ClipOrder& order) const;
@@ -94,7 +95,8 @@ class Run {
   std::optional<io::ErrorLog> error_log_;
   io::ManifestWriter manifest_;
   PromptReader prompts_;
-  std::set<std::string> names_;  ///< taken in this run
+  std::set<std::string> names_;      ///< taken in this run
+  std::optional<double> fp8_error_;  ///< measured on the first order
   bool noted_size_ = false, noted_odd_ = false;
   long errors_ = 0, made_ = 0;
   std::vector<Json> records_;
@@ -109,6 +111,7 @@ Run::Run(const GenerateJob& job, Progress& progress)
       generator_(load(job)),
       model_hash_(io::hash_file(io::join_path(generator_.model().folder, "COMPLETE"))),
       prompts_(job.prompts, job.defaults) {
+  if (job.fp8.any()) generator_.set_fp8(job.fp8);  // refuses a model that cannot
   if (to_stream()) {
     stream_ = io::File(::dup(STDOUT_FILENO), "standard output");
     return;
@@ -129,10 +132,23 @@ std::optional<ClipOrder> Run::next_order() {
   if (!order || !order->error.empty()) return order;
   try {
     complete(*order);
+    if (job_.fp8.any() && !fp8_error_) measure_fp8(*order);
   } catch (const Error& error) {
     order->error = error.what();
   }
+  if (fp8_error_ && !(*fp8_error_ <= job_.fp8_tolerance))
+    fail(
+        "FP8 changes the model's output by {:.4f} of its size, more than --fp8-tolerance {} "
+        "allows: "
+        "generate without --fp8, or allow more",
+        *fp8_error_, job_.fp8_tolerance);
   return order;
+}
+
+/// Before any clip is made: nobody else uses the generator yet.
+void Run::measure_fp8(const ClipOrder& order) {
+  fp8_error_ = generator_.fp8_error(job_.fp8, order.request, order.sampling);
+  generator_.set_fp8(job_.fp8);
 }
 
 /// A record of the manifest orders the clip that it describes: with other weights it would be
@@ -145,6 +161,10 @@ void Run::refuse_other_model(const ClipOrder& order) const {
   if (order.weights && *order.weights != weights)
     fail("the record was made with the weights '{}': give --weights {}", *order.weights,
          *order.weights);
+  // A record without a word about it was made without FP8.
+  const std::string fp8 = order.fp8.value_or("off");
+  if ((order.fp8 || order.model_hash) && fp8 != models::fp8_name(job_.fp8))
+    fail("the record was made with FP8 '{}': give --fp8 {}", fp8, fp8);
 }
 
 void Run::complete(ClipOrder& order) {
@@ -208,6 +228,7 @@ Json Run::describe(const ClipOrder& order) const {
                  {"sigma_max", sampling.sigma_max},
                  {"weights", model.ema ? "ema" : "model"},
                  {"model_hash", model_hash_}};
+  if (job_.fp8.any()) record["fp8"] = models::fp8_name(job_.fp8);
   if (!to_stream())
     record.update({{"encoder", order.encoder}, {"quality", order.quality.value_or(job_.quality)}});
   return record;
@@ -224,6 +245,7 @@ Result Run::make(ClipOrder& order) const {
       result.record["name"] = order.name;
       result.record["model"] = generator_.model().folder;
       result.record["address"] = hash_hex(dump_json(facts));
+      if (fp8_error_) result.record["fp8_error"] = *fp8_error_;
       if (!to_stream()) {
         const auto [width, height] =
             media::coded_size(order.encoder, order.request.width, order.request.height);

@@ -22,6 +22,9 @@ struct GenerateJob {
   ClipOrder defaults;                ///< sizes or fps of 0: as trained
   std::string output;                ///< folder, or "-": Y4M on standard output
   bool force = false;
+  models::Fp8Parts fp8;  ///< in FP8, of the model in bf16; without: of the model in f32
+  double fp8_tolerance =
+      0.05;             ///< the most that FP8 may change the network's output, in parts of it
   std::string encoder;  ///< FFmpeg's name; empty: the default one
   int quality = 12;     ///< 0..51
   std::string report;   ///< HTML file, or empty
@@ -30,7 +33,7 @@ struct GenerateJob {
 
 /// Returns how many orders failed and were recorded. Manifest records go to standard output in the
 /// order of the prompts (not with "-" as output). Throws Error when nothing was asked for or
-/// nothing could be made.
+/// nothing could be made, or when FP8 changes the network's first output by more than allowed.
 long generate_clips(const GenerateJob& job, Slots& slots, Progress& progress);
 
 }  // namespace vfm::jobs

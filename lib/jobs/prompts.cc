@@ -85,6 +85,9 @@ ClipOrder parse_prompt(std::string_view bytes, const ClipOrder& defaults, std::s
   json.erase("weights");
   order.model_hash = get_string(json, "model_hash");
   json.erase("model_hash");
+  order.fp8 = get_string(json, "fp8");
+  json.erase("fp8");
+  json.erase("fp8_error");  // measured anew
   if (!order.name.empty()) check_clip_name(order.name);
   order.extra = std::move(json);
   return order;

@@ -7,9 +7,11 @@
 #include <deque>
 
 #include "base/error.h"
+#include "models/fp8.h"
 #include "nn/weight.h"
 #include "ops/add.h"
 #include "ops/attention.h"
+#include "ops/attention_fp8.h"
 #include "ops/gelu.h"
 #include "ops/lean_linear.h"
 #include "ops/linear.h"
@@ -39,7 +41,8 @@ struct Context {
   Tensor text;               // [L, E]
   ops::RotaryAngles angles;  // [S, K / 2]
   ops::AttentionPack self, cross;
-  bool lean = false;  // elementwise recompute
+  bool lean = false;           // elementwise recompute
+  bool fp8_attention = false;  // self-attention in FP8
 };
 
 // Between sub-layers the residual stream is x + gate * branch, not yet added: the next sub-layer's
@@ -125,6 +128,12 @@ struct Block {
     return {x3, activate(tape, hidden, context), gates3};
   }
 
+  // Copies of the block's matrices, which are nearly all of a model's products.
+  void keep_fp8(bool keep) const {
+    for (const Weight* w : {&qkv, &out, &cross_q, &cross_kv, &cross_out, &up, &down})
+      w->keep_fp8(keep);
+  }
+
  private:
   struct Entered {
     Tensor x, projected, gates;
@@ -149,12 +158,12 @@ struct Block {
       return {made.stream, made.y, input.modulation};
     }
     const auto [stream, normed] = ops::gated_residual_layernorm_modulate(tape, input);
-    return {stream, ops::linear(tape, normed, matrix.op(tape)), input.modulation};
+    return {stream, matrix.multiply(tape, normed), input.modulation};
   }
 
   Tensor activate(Tape& tape, const Tensor& hidden, const Context& context) const {
     return context.lean ? ops::gelu_linear(tape, hidden, down.op(tape))
-                        : ops::linear(tape, ops::gelu(tape, hidden), down.op(tape));
+                        : down.multiply(tape, ops::gelu(tape, hidden));
   }
 
   Tensor self_attention(Tape& tape, const Tensor& projected, const Context& context) const {
@@ -166,9 +175,11 @@ struct Block {
     layout.cosines = context.angles.cosines;
     layout.sines = context.angles.sines;
     layout.epsilon = kQkNormEpsilon;
-    const Tensor attended =
-        ops::self_attention(tape, ops::qk_norm_rope(tape, projected, layout), context.self);
-    return ops::linear(tape, attended, out.op(tape));
+    const Tensor rotated = ops::qk_norm_rope(tape, projected, layout);
+    const Tensor attended = context.fp8_attention
+                                ? ops::self_attention_fp8(tape, rotated, context.self)
+                                : ops::self_attention(tape, rotated, context.self);
+    return out.multiply(tape, attended);
   }
 
   // Text has no positions, and all its tokens are seen.
@@ -180,9 +191,8 @@ struct Block {
     keys.key_weight = cross_norm_k.op(tape);
     queries.epsilon = keys.epsilon = kQkNormEpsilon;
     const Tensor q = ops::qk_norm_rope(tape, projected, queries);
-    const Tensor kv =
-        ops::qk_norm_rope(tape, ops::linear(tape, context.text, cross_kv.op(tape)), keys);
-    return ops::linear(tape, ops::cross_attention(tape, q, kv, context.cross), cross_out.op(tape));
+    const Tensor kv = ops::qk_norm_rope(tape, cross_kv.multiply(tape, context.text), keys);
+    return cross_out.multiply(tape, ops::cross_attention(tape, q, kv, context.cross));
   }
 
   int heads, head_dim;
@@ -231,6 +241,7 @@ struct Dit::State {
   DType compute;
   Device device;
   Recompute recompute = Recompute::none;
+  Fp8Parts fp8;
   std::deque<Weight> weights;  // does not move them
   nn::ParameterList parameters;
   const Weight* embed = nullptr;
@@ -309,7 +320,8 @@ Context Dit::State::context(Tape& tape, const DitBatch& batch) const {
   result.shared = ops::linear(tape, hidden, time_2->op(tape));
   result.embedding = ops::silu(tape, ops::rmsnorm(tape, wave, time_norm->op(tape), kNormEpsilon));
   result.text = batch.text.to(device).to(compute);
-  result.lean = recompute == Recompute::elementwise;
+  result.lean = recompute == Recompute::elementwise && tape.recording();
+  result.fp8_attention = fp8.attention;
   return result;
 }
 
@@ -334,11 +346,18 @@ const nn::ParameterList& Dit::parameters() const {
 void Dit::set_recompute(Recompute recompute) {
   state_->recompute = recompute;
 }
+void Dit::set_inference_fp8(Fp8Parts parts) {
+  check_fp8(config(), state_->compute, parts);
+  for (const Block& block : state_->blocks)
+    block.keep_fp8(parts.linear);
+  state_->fp8 = parts;
+}
 
 Tensor Dit::forward(Tape& tape, const DitBatch& batch) const {
   const State& s = *state_;
   const DitConfig& c = s.config;
   check(c, batch);
+  if (s.fp8.any() && tape.recording()) fail("FP8 is for inference: a tape must not record");
   const std::vector<ops::PatchGrid> grids = patch_grids(batch);
   // Every parameter is watched before the first block, so that a recomputed block finds it.
   for (const Weight& weight : s.weights)

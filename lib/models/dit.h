@@ -78,6 +78,13 @@ enum class Recompute {
 /// "none", "elementwise", "block".
 std::string_view recompute_name(Recompute recompute);
 
+/// What inference computes in FP8 (E4M3) instead of in the model's own type (models/fp8.h).
+struct Fp8Parts {
+  bool linear = false;     ///< products with the blocks' matrices
+  bool attention = false;  ///< self-attention; of a bf16 model only
+  bool any() const { return linear || attention; }
+};
+
 class Dit {
  public:
   /// Weights are initialised as Cosmos does (xavier uniform, last AdaLN matrices zero, positions
@@ -95,6 +102,10 @@ class Dit {
   const nn::ParameterList& parameters() const;
   /// Whatever is chosen, the results are the same to the last bit.
   void set_recompute(Recompute recompute);
+  /// Inference in FP8, or without (the default). The matrices are rounded now: choose again after
+  /// changing them. With any part, forward() throws Error for a tape that records. Throws
+  /// Error{usage} for a model whose sizes FP8 does not take, Error on a GPU without it.
+  void set_inference_fp8(Fp8Parts parts);
   /// The raw network output F, f32, on device(), laid out as batch.latents with out_channels
   /// channels. The batch may be on the CPU.
   Tensor forward(ops::Tape& tape, const DitBatch& batch) const;

@@ -5,6 +5,8 @@
 #include <cmath>
 
 #include "base/philox.h"
+#include "ops/linear.h"
+#include "ops/linear_fp8.h"
 
 namespace vfm::nn {
 namespace {
@@ -61,6 +63,14 @@ Weight::Weight(std::vector<std::string> names, const Shape& each, const WeightOp
 const Tensor& Weight::op(ops::Tape& tape) const {
   tape.watch(value_, grad_);
   return value_;
+}
+
+void Weight::keep_fp8(bool keep) const {
+  fp8_ = keep ? ops::quantize(value_) : ops::Quantized();
+}
+
+Tensor Weight::multiply(ops::Tape& tape, const Tensor& x) const {
+  return fp8_.defined() ? ops::linear_fp8(tape, x, fp8_) : ops::linear(tape, x, op(tape));
 }
 
 }  // namespace vfm::nn

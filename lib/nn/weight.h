@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "nn/parameter.h"
+#include "ops/quantize.h"
 #include "ops/tape.h"
 
 namespace vfm::nn {
@@ -45,10 +46,17 @@ class Weight {
   /// The tensor to compute with, watched by the tape. Not thread-safe.
   const Tensor& op(ops::Tape& tape) const;
 
+  /// Makes a copy in FP8 of what op() gives now, for inference, or drops it. Who changes the value
+  /// asks for it again. Not thread-safe.
+  void keep_fp8(bool keep) const;
+  /// x W^T; in FP8, without recording only, while there is that copy.
+  Tensor multiply(ops::Tape& tape, const Tensor& x) const;
+
  private:
   std::deque<Parameter> parameters_;
   Tensor value_;  // of all, one after the other; what is computed with
   Tensor grad_;
+  mutable ops::Quantized fp8_;
 };
 
 }  // namespace vfm::nn

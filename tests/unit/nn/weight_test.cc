@@ -6,6 +6,9 @@
 #include <cmath>
 #include <numeric>
 
+#include "base/error.h"
+#include "ops/linear_fp8.h"
+
 using namespace vfm;
 using nn::Init;
 using nn::Weight;
@@ -69,4 +72,31 @@ TEST_CASE("initial values have the promised spread") {
   for (const float v : uniform.parameters()[0].value.floats())
     squares += double{v} * v;
   CHECK(std::sqrt(squares / 5000) == Approx(0.2 / std::sqrt(3)).epsilon(0.03));
+}
+
+TEST_CASE("a weight's copy in FP8 is used while it is kept, and is what the weight was then") {
+  for (const DType dtype : {DType::f32, DType::bf16}) {
+    Weight weight({"w"}, {16, 32}, {.compute = dtype, .seed = 3});
+    Tensor x({4, 32});
+    std::iota(x.floats().begin(), x.floats().end(), -60.f);
+    x = x.to(dtype);
+    ops::Tape tape(false), recording;
+    const auto values = [](const Tensor& t) {
+      const Tensor wide = t.to(DType::f32);
+      return std::vector<float>(wide.floats().begin(), wide.floats().end());
+    };
+    const std::vector<float> plain = values(weight.multiply(tape, x));
+    CHECK(values(weight.multiply(recording, x)) == plain);
+    weight.keep_fp8(true);
+    const std::vector<float> low = values(weight.multiply(tape, x));
+    CHECK(low != plain);
+    CHECK(low == values(ops::linear_fp8(tape, x, ops::quantize(weight.op(tape)))));
+    CHECK_THROWS_AS(weight.multiply(recording, x), Error);
+    weight.parameters()[0].write(Tensor::zeros({16, 32}));
+    CHECK(values(weight.multiply(tape, x)) == low);
+    weight.keep_fp8(true);
+    CHECK(values(weight.multiply(tape, x)) == std::vector<float>(64, 0.f));
+    weight.keep_fp8(false);
+    CHECK_NOTHROW(weight.multiply(recording, x));
+  }
 }
