@@ -77,6 +77,55 @@ setup() {
   grep -q 'made by another model' third/errors.jsonl
 }
 
+# A model that FP8 takes, with weights that matter: a new one's last matrices are nearly zero.
+wide_model() {
+  wide=$BATS_FILE_TMPDIR/wide
+  [ -d "$wide" ] || vfm-train "$BATS_TEST_DIRNAME/../../examples/recipes/quickstart.yaml" train.steps=8 \
+    schedule.warmup=1 model.num_layers=1 model.num_attention_heads=1 model.attention_head_dim=64 \
+    model.adaln_lora_dim=8 validation.every=0 --data "$BATS_FILE_TMPDIR/latents" --out "$wide" >wide.jsonl
+}
+
+@test "--fp8: clips of their own, the same again, with the parts and the measured error in the record" {
+  wide_model
+  small=(--model "$wide" --steps 2 --frames 9 --size 32x32 --weights model)
+  vfm-generate "${small[@]}" -o plain 'a red circle' >plain.jsonl
+  jq -e 'has("fp8") or has("fp8_error") | not' plain.jsonl
+  for parts in linear all; do
+    vfm-generate "${small[@]}" --fp8 $parts --fp8-tolerance 0.5 -o $parts 'a red circle' 'a blue square' >$parts.jsonl
+    jq -e --arg parts $parts '.fp8 == $parts and .fp8_error > 0 and .fp8_error < 0.5' $parts.jsonl
+    [ "$(jq -r .fp8_error $parts.jsonl | sort -u | wc -l)" -eq 1 ]
+    vfm-generate "${small[@]}" --fp8 $parts --fp8-tolerance 0.5 -j1 -o again - <$parts.jsonl >again.jsonl
+    cmp <(jq -r .xxh3 $parts.jsonl) <(jq -r .xxh3 again.jsonl)
+  done
+  [ "$(jq -r .address plain.jsonl linear.jsonl all.jsonl | sort -u | wc -l)" -eq 5 ]
+  run ! cmp plain/*.mp4 linear/a-red-circle-*.mp4
+}
+
+@test "--fp8: more error than allowed is refused with the number, before anything is made" {
+  wide_model
+  run vfm-generate --model "$wide" --steps 2 --weights model --fp8 all --fp8-tolerance 0 -o out 'a red circle'
+  [ "$status" -eq 1 ]
+  [[ $output =~ "output by 0."[0-9]{4}" of its size, more than --fp8-tolerance 0 allows" ]]
+  [ -z "$(find out -name '*.mp4')" ]
+}
+
+@test "--fp8: a record is refused by another precision, and a model that FP8 does not take by name" {
+  wide_model
+  small=(--model "$wide" --steps 2 --frames 9 --size 32x32)
+  vfm-generate "${small[@]}" -o plain 'a red circle' >plain.jsonl
+  vfm-generate "${small[@]}" --fp8 linear --fp8-tolerance 0.5 -o low 'a red circle' >low.jsonl
+  run vfm-generate "${small[@]}" --fp8 linear --fp8-tolerance 0.5 -o other - <plain.jsonl
+  [ "$status" -eq 1 ]
+  grep -q 'give --fp8 off' other/errors.jsonl
+  run vfm-generate "${small[@]}" -o other - <low.jsonl
+  [ "$status" -eq 1 ]
+  grep -q 'give --fp8 linear' other/errors.jsonl
+  run vfm-generate "${fast[@]}" --fp8 all -o none 'a red circle'
+  [ "$status" -eq 2 ]
+  [[ $output == *"64 or 128, not 32"* ]]
+  [ ! -e none ]
+}
+
 @test "an odd size is told to be padded in the mp4, and exact on the stream" {
   run --separate-stderr vfm-generate "${fast[@]}" --size 63x65 --frames 2 -o out 'a red circle'
   [ "$status" -eq 0 ]
@@ -244,7 +293,8 @@ setup() {
 
 @test "wrong options are status 2" {
   for wrong in '--size 64' '--size 0x0' '--size 64x64x64' '--steps 0' '--sampler magic' '--guidance nan' '--quality 99' \
-    '--sigma-min 50' '--frames -1' '--seed -1' '--seed 18446744073709551616' '--seed 1x' '--fps nan' '--dataset d' '--weights best' '--encoder magic'; do
+    '--sigma-min 50' '--frames -1' '--seed -1' '--seed 18446744073709551616' '--seed 1x' '--fps nan' '--dataset d' '--weights best' '--encoder magic' \
+    '--fp8 most' '--fp8-tolerance 1' '--fp8 all --fp8-tolerance -1' '--fp8 all --fp8-tolerance nan'; do
     # shellcheck disable=SC2086
     run vfm-generate --model "$model" -o out $wrong 'x'
     echo "$wrong: $status $output"

@@ -116,6 +116,29 @@ TEST_CASE("the same in bf16 with a head dimension that tensor cores take") {
   compare(config, DType::bf16, models::Recompute::elementwise, 4e-2);
 }
 
+// Probabilities near a rounding's border fall to either side: a few hundredths of a hundredth.
+TEST_CASE("inference in FP8 on the GPU gives the CPU's output") {
+  models::DitConfig config = tiny();
+  config.num_attention_heads = 1;
+  config.attention_head_dim = 64;
+  config.text_embed_dim = 16;
+  config.num_layers = 1;
+  models::Dit cpu(config, 1, DType::bf16), gpu(config, 1, DType::bf16, Device::cuda);
+  const models::DitBatch batch = pack(config);
+  std::vector<Tensor> outputs, plain;
+  for (models::Dit* dit : {&cpu, &gpu}) {
+    stir(*dit);
+    ops::Tape tape(false);
+    plain.push_back(dit->forward(tape, batch));
+    dit->set_inference_fp8({true, true});
+    outputs.push_back(dit->forward(tape, batch));
+  }
+  const double noise = apart(outputs[0], plain[0]), difference = apart(outputs[1], outputs[0]);
+  INFO("FP8 changes " << noise << ", the device " << difference);
+  CHECK(noise > 1e-2);
+  CHECK(difference < noise / 3);
+}
+
 TEST_CASE("AdamW and the norm of the gradients are those of the CPU") {
   std::vector<Tensor> kept[2];
   double sums[2];

@@ -28,17 +28,18 @@ Json train_json() {
       {"step", 1}};
 }
 
-models::LoadedModel tiny_model(Json train = train_json()) {
+models::LoadedModel tiny_model(Json train = train_json(), int head_dim = 12,
+                               DType compute = DType::f32) {
   models::DitConfig config;
   config.in_channels = config.out_channels = kChannels;
   config.num_attention_heads = 2;
-  config.attention_head_dim = 12;
+  config.attention_head_dim = head_dim;
   config.num_layers = 1;
   config.text_embed_dim = kTextWidth;
   config.adaln_lora_dim = 4;
   config.max_size = {2, 4, 4};
-  models::LoadedModel model{models::Dit(config, 1), std::move(train), "run/checkpoints/step-1",
-                            true};
+  models::LoadedModel model{models::Dit(config, 1, compute), std::move(train),
+                            "run/checkpoints/step-1", true};
   // The matrices that begin at zero would hide the text: all weights random.
   std::uint64_t key = 0;
   for (nn::Parameter* parameter : model.dit.parameters()) {
@@ -223,4 +224,32 @@ TEST_CASE("a checkpoint that cannot generate says what it lacks", "[generator]")
   train = train_json();
   train["text_encoder"]["dim"] = 2 * kTextWidth;
   CHECK(error_of(train).find("fit together") != std::string::npos);
+}
+
+TEST_CASE("FP8 is measured on a clip's first output, and changes what is generated",
+          "[generator]") {
+  Generator generator(tiny_model(train_json(), 64, DType::bf16));
+  const ClipRequest request = small_request();
+  const auto plain = generator.generate(request, quick()).pixels;
+  for (const models::Fp8Parts parts : {models::Fp8Parts{true, false}, {true, true}}) {
+    const double error = generator.fp8_error(parts, request, quick());
+    CHECK(error > 1e-4);
+    CHECK(error < 0.3);
+    CHECK(generator.fp8_error(parts, request, quick()) == error);
+    CHECK(generator.generate(request, quick()).pixels == plain);  // measuring leaves it off
+    generator.set_fp8(parts);
+    const auto low = generator.generate(request, quick()).pixels;
+    CHECK(low != plain);
+    // On any thread: nothing is made on first use.
+    std::vector<std::uint8_t> other;
+    std::thread([&] { other = generator.generate(request, quick()).pixels; }).join();
+    CHECK(other == low);
+    generator.set_fp8({});
+  }
+  CHECK(generator.generate(request, quick()).pixels == plain);
+  ClipRequest impossible = request;
+  impossible.frames = 0;
+  CHECK_THROWS_AS(generator.fp8_error({true, true}, impossible, quick()), Error);
+  Generator narrow(tiny_model());
+  CHECK_THROWS_AS(narrow.set_fp8({true, false}), Error);
 }

@@ -66,6 +66,17 @@ TEST_CASE("an object orders what it says and keeps the rest", "[prompts]") {
   CHECK(parse(R"({"prompt":""})").request.prompt.empty());
 }
 
+TEST_CASE("what a record says of its model is kept apart, what was measured is dropped",
+          "[prompts]") {
+  const ClipOrder order = parse(
+      R"({"prompt":"p","weights":"ema","model_hash":"0a","fp8":"all","fp8_error":0.01,"x":1})");
+  CHECK(order.weights == "ema");
+  CHECK(order.model_hash == "0a");
+  CHECK(order.fp8 == "all");
+  CHECK(dump_json(order.extra) == R"({"x":1})");
+  CHECK_FALSE(parse(R"({"prompt":"p"})").fp8);
+}
+
 TEST_CASE("what is not an order is refused by name", "[prompts]") {
   CHECK(error_of("{").find("line 1 of standard input") != std::string::npos);
   CHECK(error_of("{}").find("'prompt'") != std::string::npos);
