@@ -22,9 +22,10 @@ struct GenerateJob {
   ClipOrder defaults;                ///< sizes or fps of 0: as trained
   std::string output;                ///< folder, or "-": Y4M on standard output
   bool force = false;
-  models::Fp8Parts fp8;  ///< in FP8, of the model in bf16; without: of the model in f32
-  double fp8_tolerance =
-      0.05;             ///< the most that FP8 may change the network's output, in parts of it
+  /// In FP8, of the model in bf16; without any, of the model in f32.
+  models::Fp8Parts fp8;
+  /// The most that FP8 may change the network's first output, in parts of its size.
+  double fp8_tolerance = 0.15;
   std::string encoder;  ///< FFmpeg's name; empty: the default one
   int quality = 12;     ///< 0..51
   std::string report;   ///< HTML file, or empty
