@@ -124,7 +124,9 @@ class ClipReader {
   }
 
  private:
-  media::Decoder open() const { return media::Decoder(bytes_, where_); }
+  media::Decoder open() const {
+    return media::Decoder(bytes_, where_, {.hardware = options_.hardware});
+  }
 
   /// The chosen frames as pixels; no frames at all if the clip ends before the last of them.
   ClipPixels take(media::Decoder decoder, const std::vector<std::int64_t>& chosen) const {

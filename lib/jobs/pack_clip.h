@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/rational.h"
+#include "media/hardware.h"
 
 namespace vfm::jobs {
 
@@ -23,6 +24,8 @@ struct ClipOptions {
   std::uint64_t seed = 0;  ///< of random crops
   int time_step = 8;       ///< 1 + k * time_step frames; run_pack: the tokenizer's time factor
   int multiple = 16;       ///< of both sides; run_pack: twice the tokenizer's space factor
+  /// Decodes the clip, with the same result; null: software.
+  const media::HardwareDecoder* hardware = nullptr;
 };
 
 /// Width and height of the bucket for a picture: multiples of `multiple`, area about size^2, shape
