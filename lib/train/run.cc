@@ -16,6 +16,7 @@
 #include "models/checkpoint.h"
 #include "tensor/device.h"
 #include "train/checkpoint.h"
+#include "train/log_sums.h"
 #include "train/memory.h"
 #include "train/metrics.h"
 #include "train/run_folder.h"
@@ -27,45 +28,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
-
-/// Sums since the last line of metrics.jsonl. In the checkpoint, so that the next line is the same.
-struct LogSums {
-  LossSums loss;
-  std::int64_t steps = 0, skipped = 0;
-  double gradient_norm = 0, learning_rate = 0;  ///< of the last step that was not skipped
-
-  void add(const StepResult& result) {
-    ++steps;
-    if (result.skipped) {
-      ++skipped;
-      return;
-    }
-    loss += result.loss;
-    gradient_norm = result.gradient_norm;
-    learning_rate = result.learning_rate;
-  }
-  Json to_json() const {
-    return {{"image_sum", loss.image_sum},
-            {"image_elements", loss.image_elements},
-            {"video_sum", loss.video_sum},
-            {"video_elements", loss.video_elements},
-            {"steps", steps},
-            {"skipped", skipped},
-            {"grad_norm", gradient_norm},
-            {"lr", learning_rate}};
-  }
-  static LogSums from_json(const Json& value) {
-    LogSums sums;
-    const char* what = "'log' of train.json";
-    sums.loss = {need_number(value, "image_sum", what), need_number(value, "image_elements", what),
-                 need_number(value, "video_sum", what), need_number(value, "video_elements", what)};
-    sums.steps = need_integer(value, "steps", what);
-    sums.skipped = need_integer(value, "skipped", what);
-    sums.gradient_norm = need_number(value, "grad_norm", what);
-    sums.learning_rate = need_number(value, "lr", what);
-    return sums;
-  }
-};
 
 /// What depends on the machine, since the last line of timing.jsonl.
 struct TimingSums {
@@ -237,10 +199,9 @@ void Run::resume(const std::string& folder, const std::string& train_text) {
   log_info("continuing from '{}'", folder);
 }
 
-/// Says where it computes, and what it does not keep.
+/// Says what it does not keep.
 void Run::make_trainer() {
   const Device device = options_.device;
-  if (leader() && device == Device::cuda) log_info("training on {}", describe_gpu());
   trainer_.emplace(recipe_, data_, world_, device);
   if (!leader() || recipe_.model.recompute != "auto") return;
   const double need = memory_need(recipe_, world_.size(), trainer_->recompute(), device).total();
