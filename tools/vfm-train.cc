@@ -12,6 +12,7 @@
 #include "cli/options.h"
 #include "cli/runner.h"
 #include "dist/world.h"
+#include "ops/gemm.h"
 #include "tensor/device.h"
 #include "train/run.h"
 
@@ -90,6 +91,7 @@ class TrainTool : public cli::Tool {
     }
     options_.threads = threads_per_rank(jobs_, context.launch);
     options_.device = rank_device(context.launch);
+    if (!context.cache.empty()) ops::set_gemm_cache(context.cache + "/gemm");
     const auto world = context.launch.ranks > 1 ? dist::mpi_world() : dist::self_world();
     io::ManifestWriter manifest;
     try {
