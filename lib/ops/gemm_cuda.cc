@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <sstream>
@@ -188,6 +189,9 @@ class Remembered {
   void open(std::string path) {
     path_ = std::move(path);
     loaded_ = false;
+    std::error_code error;  // without the folder, add() writes nothing
+    if (!path_.empty())
+      std::filesystem::create_directories(std::filesystem::path(path_).parent_path(), error);
   }
   const cublasLtMatmulAlgo_t* find(const Key& key) {
     load();

@@ -66,21 +66,30 @@ struct Optimizer {
   explicit Optimizer(const models::Dit& dit) {
     for (const nn::Parameter* p : dit.parameters()) {
       for (int i = 0; i < 3; ++i)
-        state.push_back(Tensor::zeros(p->value.shape()));
+        state.push_back(Tensor::zeros(p->shape()));
       const std::size_t at = state.size() - 3;
-      slots.push_back({p->value.data<float>(), p->grad.data<float>(), state[at].data<float>(),
-                       state[at + 1].data<float>(), state[at + 2].data<float>(),
-                       p->value.elements(), p->decay ? 0.01f : 0.f});
+      ops::AdamwSlot slot;
+      if (p->split()) {
+        slot.high = p->high.data<std::uint16_t>();
+        slot.low = p->low.data<std::uint16_t>();
+      } else {
+        slot.value = p->value.data<float>();
+      }
+      slot.gradient = p->grad.data<float>();
+      slot.first_moment = state[at].raw();
+      slot.second_moment = state[at + 1].raw();
+      slot.ema = state[at + 2].data<float>();
+      slot.count = p->elements();
+      slot.weight_decay = p->decay ? 0.01f : 0.f;
+      slots.push_back(slot);
       gradients.push_back({p->grad.data<float>(), p->grad.elements()});
     }
   }
-  void step(const models::Dit& dit) {
+  void step() {
     const double norm = std::sqrt(ops::sum_squares(Device::cpu, gradients));
     settings.gradient_scale = static_cast<float>(1 / std::max(1.0, norm));
     ops::adamw(Device::cpu, slots, settings);
     ++settings.step;
-    for (nn::Parameter* p : dit.parameters())
-      ++p->version;
   }
   std::vector<Tensor> state;
   std::vector<ops::AdamwSlot> slots;
@@ -122,7 +131,7 @@ int main(int argc, char** argv) {
   std::int64_t parameters = 0;
   double cpu = 0;
   for (const nn::Parameter* p : dit.parameters())
-    parameters += p->value.elements();
+    parameters += p->elements();
   for (int i = 0; i < steps + 2; ++i) {  // two to warm up
     const double start = seconds();
     const std::clock_t busy = std::clock();
@@ -132,7 +141,7 @@ int main(int argc, char** argv) {
     const double forward = seconds();
     tape.backward(output, loss_gradient(output, target));
     const double backward = seconds();
-    optimizer.step(dit);
+    optimizer.step();
     const double end = seconds();
     if (i < 2) continue;
     times.push_back(end - start);

@@ -64,15 +64,15 @@ double apart(const Tensor& a, const Tensor& b) {
 void stir(const models::Dit& dit) {
   std::uint64_t key = 10;
   for (nn::Parameter* parameter : dit.parameters()) {
-    Tensor values = noise(parameter->value.shape(), ++key);
+    Tensor values = noise(parameter->shape(), ++key);
     for (float& v : values.floats())
       v *= 0.2f;
-    copy(values, parameter->value);
-    ++parameter->version;
+    parameter->write(values);
   }
 }
 
-void compare(const models::DitConfig& config, DType compute, bool recompute, double tolerance) {
+void compare(const models::DitConfig& config, DType compute, models::Recompute recompute,
+             double tolerance) {
   models::Dit cpu(config, 1, compute), gpu(config, 1, compute, Device::cuda);
   const models::DitBatch batch = pack(config);
   std::vector<Tensor> outputs;
@@ -97,15 +97,15 @@ void compare(const models::DitConfig& config, DType compute, bool recompute, dou
 
 TEST_CASE("the model on the GPU gives the CPU's output and gradients, f32") {
   REQUIRE(why_no_gpu().empty());
-  compare(tiny(), DType::f32, false, 2e-5);
+  compare(tiny(), DType::f32, models::Recompute::none, 2e-5);
 }
 
 TEST_CASE("the same with recomputed blocks") {
-  compare(tiny(), DType::f32, true, 2e-5);
+  compare(tiny(), DType::f32, models::Recompute::block, 2e-5);
 }
 
 TEST_CASE("the same in bf16, to its rounding") {
-  compare(tiny(), DType::bf16, false, 4e-2);
+  compare(tiny(), DType::bf16, models::Recompute::elementwise, 4e-2);
 }
 
 TEST_CASE("the same in bf16 with a head dimension that tensor cores take") {
@@ -113,7 +113,7 @@ TEST_CASE("the same in bf16 with a head dimension that tensor cores take") {
   config.num_attention_heads = 1;
   config.attention_head_dim = 64;
   config.num_layers = 1;
-  compare(config, DType::bf16, false, 4e-2);
+  compare(config, DType::bf16, models::Recompute::elementwise, 4e-2);
 }
 
 TEST_CASE("AdamW and the norm of the gradients are those of the CPU") {
@@ -130,7 +130,11 @@ TEST_CASE("AdamW and the norm of the gradients are those of the CPU") {
       };
       float *value = make(1), *gradient = make(2), *m = make(3), *ema = make(4);
       kept[at].push_back(Tensor::zeros({count}, DType::f32, device));
-      slots.push_back({value, gradient, m, kept[at].back().data<float>(), ema, count, 0.1f});
+      ops::AdamwSlot slot;
+      slot.value = value, slot.gradient = gradient, slot.ema = ema;
+      slot.first_moment = m, slot.second_moment = kept[at].back().raw();
+      slot.count = count, slot.weight_decay = 0.1f;
+      slots.push_back(slot);
       gradients.push_back({gradient, count});
     }
     sums[at] = ops::sum_squares(device, gradients);
