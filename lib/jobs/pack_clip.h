@@ -16,7 +16,7 @@ namespace vfm::jobs {
 
 enum class CropMode { centre, random };
 
-struct ClipOptions {
+struct PackClipOptions {
   int size = 256;      ///< area of the picture: about size * size pixels
   int frames = 17;     ///< at most
   Rational fps{0, 1};  ///< frames a second to sample at; 0: as the clip has them
@@ -56,6 +56,6 @@ struct ClipPixels {
 /// Decodes the clip in `bytes` and takes what the options say; `key` seeds random crops. Throws
 /// Error, naming `where`, if nothing can be decoded.
 ClipPixels clip_pixels(std::string_view bytes, const std::string& where, const std::string& key,
-                       const ClipOptions& options);
+                       const PackClipOptions& options);
 
 }  // namespace vfm::jobs
