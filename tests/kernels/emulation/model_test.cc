@@ -7,6 +7,8 @@
 #include "base/philox.h"
 #include "models/dit.h"
 #include "ops/adamw.h"
+#include "ops/attention.h"
+#include "ops/attention_choice.h"
 #include "ops/sum_squares.h"
 #include "tensor/device.h"
 
@@ -114,6 +116,16 @@ TEST_CASE("the same in bf16 with a head dimension that tensor cores take") {
   config.attention_head_dim = 64;
   config.num_layers = 1;
   compare(config, DType::bf16, models::Recompute::elementwise, 4e-2);
+}
+
+TEST_CASE("a build without cuDNN says so to who asks for it by name") {
+  ops::Tape silent(false);
+  const Tensor qkv = noise({5, 192}, 1).to(DType::bf16).to(Device::cuda);
+  ops::set_attention_body(ops::AttentionBody::cudnn);
+  CHECK_THROWS_WITH(ops::self_attention(silent, qkv, {{5}, {5}, 1, 1, 64, false}),
+                    Catch::Contains("vfm was built without cuDNN"));
+  ops::set_attention_body(ops::AttentionBody::automatic);
+  CHECK(ops::self_attention(silent, qkv, {{5}, {5}, 1, 1, 64, false}).size(1) == 64);
 }
 
 TEST_CASE("AdamW and the norm of the gradients are those of the CPU") {
