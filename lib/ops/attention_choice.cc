@@ -5,12 +5,21 @@
 
 #include <atomic>
 
+#include "base/error.h"
+
 namespace vfm::ops {
 namespace {
 
 std::atomic<AttentionBody> body_{AttentionBody::automatic};
 
 }  // namespace
+
+AttentionBody parse_attention_body(std::string_view name) {
+  if (name == "auto") return AttentionBody::automatic;
+  if (name == "own") return AttentionBody::own;
+  if (name == "cudnn") return AttentionBody::cudnn;
+  fail_usage("no attention '{}'; there are auto, own and cudnn", name);
+}
 
 void set_attention_body(AttentionBody body) {
   body_ = body;

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace vfm::ops {
 
@@ -18,6 +19,9 @@ enum class AttentionBody {
   own,
   cudnn,  ///< an Error where it cannot
 };
+
+/// "auto", "own", "cudnn"; throws Error{usage} for anything else.
+AttentionBody parse_attention_body(std::string_view name);
 
 /// automatic at the start.
 void set_attention_body(AttentionBody body);
