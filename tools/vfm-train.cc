@@ -12,6 +12,10 @@
 #include "cli/options.h"
 #include "cli/runner.h"
 #include "dist/world.h"
+#include "ops/attention_choice.h"
+#include "ops/determinism.h"
+#include "ops/gemm.h"
+#include "tensor/device.h"
 #include "train/run.h"
 
 namespace {
@@ -61,6 +65,8 @@ class TrainTool : public cli::Tool {
         ->excludes(data);
     app.add_option("-o,--out,--output", options_.out, "the run: checkpoints and logs")
         ->type_name("DIR");
+    device_.add(app);
+    compute_.add(app);
     app.add_flag("--force", options_.force, "begin again, replacing an earlier run in DIR");
     app.add_flag("--dry-run", dry_run_, "print parameters, FLOPs and memory; train nothing");
     app.add_flag("--print-config", print_config_, "print the effective recipe; train nothing");
@@ -81,11 +87,19 @@ class TrainTool : public cli::Tool {
   long run(cli::Context& context) override {
     if (dry_run_ || print_config_) {
       if (context.launch.rank > 0) return 0;
+      if (dry_run_) options_.device = rank_device(context.launch);
       if (print_config_) cli::print(train::to_yaml(options_.recipe));
       if (dry_run_) cli::print(train::describe(options_, context.launch.ranks));
       return 0;
     }
     options_.threads = threads_per_rank(jobs_, context.launch);
+    options_.device = rank_device(context.launch);
+    if (options_.device == Device::cpu && compute_.attention != "auto")
+      fail_usage("--attention {} is for a GPU, and this run computes on the CPU",
+                 compute_.attention);
+    ops::set_deterministic(compute_.deterministic);
+    ops::set_attention_body(ops::parse_attention_body(compute_.attention));
+    if (!context.cache.empty()) ops::set_gemm_cache(context.cache + "/gemm");
     const auto world = context.launch.ranks > 1 ? dist::mpi_world() : dist::self_world();
     io::ManifestWriter manifest;
     try {
@@ -103,7 +117,16 @@ class TrainTool : public cli::Tool {
   }
 
  private:
+  /// Ranks of one machine take a GPU each.
+  Device rank_device(const cli::Launch& launch) const {
+    if (device_.device != "cpu" && launch.local_ranks > 1 && why_no_gpu().empty())
+      use_gpu(launch.local_rank);
+    return choose_device(device_.device);
+  }
+
   std::string recipe_, synthetic_;
+  cli::DeviceOptions device_;
+  cli::ComputeOptions compute_;
   std::vector<std::string> settings_;
   train::RunOptions options_;
   bool dry_run_ = false, print_config_ = false;

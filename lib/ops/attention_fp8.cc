@@ -66,7 +66,7 @@ Tensor self_attention_fp8(const Tape& tape, const Tensor& qkv, const AttentionPa
     attention_fp8_forward_cpu(args);
   } else if constexpr (kHaveCuda) {
     const auto work = pack.work ? pack.work : attention_work_cuda(pack);
-    attention_fp8_forward_cuda(args, *work, rows, rows);
+    attention_fp8_forward_cuda(args, *work);
   }
   return out;
 }

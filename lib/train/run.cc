@@ -16,6 +16,7 @@
 #include "models/checkpoint.h"
 #include "tensor/device.h"
 #include "train/checkpoint.h"
+#include "train/log_sums.h"
 #include "train/memory.h"
 #include "train/metrics.h"
 #include "train/run_folder.h"
@@ -27,45 +28,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
-
-/// Sums since the last line of metrics.jsonl. In the checkpoint, so that the next line is the same.
-struct LogSums {
-  LossSums loss;
-  std::int64_t steps = 0, skipped = 0;
-  double gradient_norm = 0, learning_rate = 0;  ///< of the last step that was not skipped
-
-  void add(const StepResult& result) {
-    ++steps;
-    if (result.skipped) {
-      ++skipped;
-      return;
-    }
-    loss += result.loss;
-    gradient_norm = result.gradient_norm;
-    learning_rate = result.learning_rate;
-  }
-  Json to_json() const {
-    return {{"image_sum", loss.image_sum},
-            {"image_elements", loss.image_elements},
-            {"video_sum", loss.video_sum},
-            {"video_elements", loss.video_elements},
-            {"steps", steps},
-            {"skipped", skipped},
-            {"grad_norm", gradient_norm},
-            {"lr", learning_rate}};
-  }
-  static LogSums from_json(const Json& value) {
-    LogSums sums;
-    const char* what = "'log' of train.json";
-    sums.loss = {need_number(value, "image_sum", what), need_number(value, "image_elements", what),
-                 need_number(value, "video_sum", what), need_number(value, "video_elements", what)};
-    sums.steps = need_integer(value, "steps", what);
-    sums.skipped = need_integer(value, "skipped", what);
-    sums.gradient_norm = need_number(value, "grad_norm", what);
-    sums.learning_rate = need_number(value, "lr", what);
-    return sums;
-  }
-};
 
 /// What depends on the machine, since the last line of timing.jsonl.
 struct TimingSums {
@@ -102,6 +64,7 @@ class Run {
   StepResult next_step();
   void log(const StepResult& result);
   void save();
+  double peak_tflops() const;
   Json train_json() const;
   void announce(const std::string& folder);
   void collect_failures();
@@ -237,10 +200,9 @@ void Run::resume(const std::string& folder, const std::string& train_text) {
   log_info("continuing from '{}'", folder);
 }
 
-/// Says where it computes, and what it does not keep.
+/// Says what it does not keep.
 void Run::make_trainer() {
   const Device device = options_.device;
-  if (leader() && device == Device::cuda) log_info("training on {}", describe_gpu());
   trainer_.emplace(recipe_, data_, world_, device);
   if (!leader() || recipe_.model.recompute != "auto") return;
   const double need = memory_need(recipe_, world_.size(), trainer_->recompute(), device).total();
@@ -317,9 +279,8 @@ void Run::log(const StepResult& result) {
       {"tflops", timing_.flops / seconds * 1e-12},
       {"data_wait", timing_.data_seconds / seconds},
       {"memory_peak", options_.device == Device::cuda ? cuda_memory().peak : cpu_memory().peak}};
-  if (recipe_.train.peak_tflops > 0)
-    timing["mfu"] = timing_.flops / seconds * 1e-12 /
-                    (recipe_.train.peak_tflops * static_cast<double>(world_.size()));
+  if (const double peak = peak_tflops(); peak > 0)
+    timing["mfu"] = timing_.flops / seconds * 1e-12 / (peak * static_cast<double>(world_.size()));
   timing_ = {};
   timing_.tokens = state.tokens;
   if (!leader()) return;
@@ -328,6 +289,13 @@ void Run::log(const StepResult& result) {
   log_info("step {}  loss {:.4f}  grad norm {:.3f}  {} tokens/s", state.step,
            record.value("loss", std::nan("")), record.value("grad_norm", std::nan("")),
            format_count(timing["tokens_per_second"].get<double>()));
+}
+
+/// Of one rank's hardware: what the recipe says, else what is known of the GPU in bf16.
+double Run::peak_tflops() const {
+  if (recipe_.train.peak_tflops > 0) return recipe_.train.peak_tflops;
+  const bool known = options_.device == Device::cuda && recipe_.compute() == DType::bf16;
+  return known ? gpu_peak_tflops() : 0;
 }
 
 Json Run::train_json() const {

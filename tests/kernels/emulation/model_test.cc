@@ -7,6 +7,8 @@
 #include "base/philox.h"
 #include "models/dit.h"
 #include "ops/adamw.h"
+#include "ops/attention.h"
+#include "ops/attention_choice.h"
 #include "ops/sum_squares.h"
 #include "tensor/device.h"
 
@@ -116,7 +118,7 @@ TEST_CASE("the same in bf16 with a head dimension that tensor cores take") {
   compare(config, DType::bf16, models::Recompute::elementwise, 4e-2);
 }
 
-// Probabilities near a rounding's border fall to either side: a few hundredths of a hundredth.
+// Where rounding differs, a number of 8 bits near a border falls to the other side.
 TEST_CASE("inference in FP8 on the GPU gives the CPU's output") {
   models::DitConfig config = tiny();
   config.num_attention_heads = 1;
@@ -137,6 +139,16 @@ TEST_CASE("inference in FP8 on the GPU gives the CPU's output") {
   INFO("FP8 changes " << noise << ", the device " << difference);
   CHECK(noise > 1e-2);
   CHECK(difference < noise / 3);
+}
+
+TEST_CASE("a build without cuDNN says so to who asks for it by name") {
+  ops::Tape silent(false);
+  const Tensor qkv = noise({5, 192}, 1).to(DType::bf16).to(Device::cuda);
+  ops::set_attention_body(ops::AttentionBody::cudnn);
+  CHECK_THROWS_WITH(ops::self_attention(silent, qkv, {{5}, {5}, 1, 1, 64, false}),
+                    Catch::Contains("vfm was built without cuDNN"));
+  ops::set_attention_body(ops::AttentionBody::automatic);
+  CHECK(ops::self_attention(silent, qkv, {{5}, {5}, 1, 1, 64, false}).size(1) == 64);
 }
 
 TEST_CASE("AdamW and the norm of the gradients are those of the CPU") {
