@@ -116,7 +116,7 @@ std::string describe_gpu() {
   cudaDeviceProp properties{};
   check_gpu(cudaGetDevice(&index), "name the GPU");
   check_gpu(cudaGetDeviceProperties(&properties, index), "describe the GPU");
-  return fmt::format("{}, {}, compute capability {}.{}", properties.name,
+  return vfm::format("{}, {}, compute capability {}.{}", properties.name,
                      format_bytes(properties.totalGlobalMem), properties.major, properties.minor);
 }
 

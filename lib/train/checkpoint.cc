@@ -12,6 +12,7 @@
 #include "io/file.h"
 #include "io/safetensors.h"
 #include "models/checkpoint.h"
+#include "models/dit_json.h"
 
 namespace vfm::train {
 namespace {
@@ -83,7 +84,7 @@ std::string write_checkpoint(const std::string& run, std::int64_t step, const mo
 
   const nn::ParameterList& parameters = optimizer.parameters();
   io::write_file(io::join_path(model_folder, "config.json"),
-                 dump_json_pretty(model.config().to_json()));
+                 dump_json_pretty(models::dit_config_to_json(model.config())));
   io::write_safetensors(model_folder, models::kWeightsName, views(parameters, values(parameters)),
                         max_file_bytes);
   io::write_safetensors(state_folder, "adam_m", views(parameters, optimizer.m), max_file_bytes);

@@ -1,0 +1,249 @@
+// The diffusion transformer on the GPU against the CPU: output, loss and every gradient, packs of
+// images and videos, text of several lengths; and training, step by step. Built twice: with the
+// library for a real GPU, and for the emulation, where only the small models run.
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+#include <exception>
+
+#include "base/philox.h"
+#include "kernel_test.h"
+#include "models/dit.h"
+#include "ops/adamw.h"
+#include "ops/sum_squares.h"
+#include "tensor/device.h"
+#include "training.h"
+
+using namespace vfm;
+using vfm::test::Checker;
+using vfm::test::normal;
+using vfm::test::Pack;
+
+namespace {
+
+models::DitConfig tiny() {
+  models::DitConfig config;
+  config.in_channels = config.out_channels = 4;
+  config.num_attention_heads = 2;
+  config.attention_head_dim = 16;
+  config.num_layers = 2;
+  config.text_embed_dim = 8;
+  config.adaln_lora_dim = 4;
+  config.max_size = {4, 8, 8};
+  config.patch_size = {1, 2, 2};
+  return config;
+}
+
+// The model of examples/recipes/quickstart.yaml.
+models::DitConfig quickstart() {
+  models::DitConfig config;
+  config.in_channels = config.out_channels = 24;
+  config.num_attention_heads = 6;
+  config.attention_head_dim = 32;
+  config.num_layers = 6;
+  config.text_embed_dim = 64;
+  config.adaln_lora_dim = 32;
+  config.max_size = {16, 64, 64};
+  config.concat_padding_mask = false;
+  return config;
+}
+
+// That of examples/recipes/100m.yaml.
+models::DitConfig hundred_million() {
+  models::DitConfig config;
+  config.num_attention_heads = 12;
+  config.attention_head_dim = 64;
+  config.num_layers = 8;
+  config.adaln_lora_dim = 256;
+  return config;
+}
+
+// A video, an image and another video.
+std::vector<models::DitSample> few_tokens() {
+  return {{2, 4, 6, 8.f, 0.3f, 3}, {1, 8, 4, 0.f, -0.5f, 1}, {3, 2, 2, 12.f, 1.f, 5}};
+}
+std::vector<models::DitSample> hundreds_of_tokens() {
+  return {{4, 16, 24, 24.f, 0.3f, 40}, {1, 20, 20, 0.f, -0.5f, 1}, {3, 12, 10, 12.f, 1.f, 128}};
+}
+
+// The largest difference, as a part of the largest value.
+double apart(const Tensor& a, const Tensor& b) {
+  const Tensor x = a.to(Device::cpu), y = b.to(Device::cpu);
+  double worst = 0, largest = 1e-6;
+  for (std::int64_t i = 0; i < x.elements(); ++i) {
+    const double p = x.data<float>()[i], q = y.data<float>()[i];
+    if (!std::isfinite(p) || !std::isfinite(q)) return 1e30;
+    worst = std::max(worst, std::abs(p - q));
+    largest = std::max(largest, std::abs(q));
+  }
+  return worst / largest;
+}
+
+void check_apart(Checker& checker, const std::string& name, double distance, double tolerance) {
+  checker.check(name + ": " + std::to_string(distance) + " apart", distance < tolerance);
+}
+
+// Weights that begin at zero would hide what stands behind them: all are made anew, or only those
+// that are zero.
+void stir(const models::Dit& dit, bool only_zeros) {
+  std::uint64_t key = 10;
+  for (nn::Parameter* parameter : dit.parameters()) {
+    ++key;
+    const Tensor values = parameter->value.to(Device::cpu);
+    const bool zero = std::ranges::all_of(values.floats(), [](float v) { return v == 0; });
+    if (only_zeros && !zero) continue;
+    const Tensor fresh = normal(values.shape(), key);
+    for (float& v : fresh.floats())
+      v *= only_zeros ? 0.02f : 0.2f;
+    copy(fresh, parameter->value);
+    ++parameter->version;
+  }
+}
+
+struct Comparison {
+  std::string name;
+  models::DitConfig config;
+  std::vector<models::DitSample> samples;
+  DType compute = DType::f32;
+  bool recompute = false, only_zeros = false;
+  double tolerance = 0;
+};
+
+void compare(Checker& checker, const Comparison& c) {
+  const models::Dit cpu(c.config, 1, c.compute), gpu(c.config, 1, c.compute, Device::cuda);
+  const Pack pack = test::make_pack(c.config, c.samples);
+  std::vector<Tensor> outputs;
+  std::vector<double> losses;
+  for (const models::Dit* dit : {&cpu, &gpu}) {
+    stir(*dit, c.only_zeros);
+    const_cast<models::Dit*>(dit)->set_recompute(c.recompute);
+    nn::zero_gradients(dit->parameters());
+    ops::Tape tape;
+    outputs.push_back(dit->forward(tape, pack.batch));
+    checker.check(c.name + ": the output's device", outputs.back().device() == dit->device());
+    const test::Loss loss = test::squared_error(outputs.back(), pack.target);
+    losses.push_back(loss.value);
+    tape.backward(outputs.back(), loss.gradient);
+  }
+  check_apart(checker, c.name + ": output", apart(outputs[1], outputs[0]), c.tolerance);
+  check_apart(checker, c.name + ": loss", std::abs(losses[1] / losses[0] - 1), c.tolerance);
+  for (std::size_t i = 0; i < cpu.parameters().size(); ++i)
+    check_apart(checker, c.name + ": gradient of " + cpu.parameters()[i]->name,
+                apart(gpu.parameters()[i]->grad, cpu.parameters()[i]->grad), c.tolerance);
+}
+
+struct Course {
+  std::string name;
+  models::DitConfig config;
+  std::vector<models::DitSample> samples;
+  DType compute = DType::f32;
+  int steps = 0;
+  double tolerance = 0;   ///< of each step's loss, as a part of the CPU's
+  double ends_below = 0;  ///< the last loss, as a part of the first
+};
+
+// New data every step, so that nothing can be learnt by heart: the target is the input and noise,
+// whose variance of 1/4 stays in the loss.
+Pack lesson(const Course& c, int step) {
+  Pack pack = test::make_pack(c.config, c.samples, static_cast<std::uint64_t>(step) + 1);
+  for (std::size_t i = 0; i < pack.target.floats().size(); ++i)
+    pack.target.floats()[i] = pack.batch.latents.floats()[i] + 0.5f * pack.target.floats()[i];
+  return pack;
+}
+
+// Trains both from one start.
+void train(Checker& checker, const Course& c) {
+  std::vector<double> curves[2];
+  for (const Device device : {Device::cpu, Device::cuda}) {
+    const models::Dit dit(c.config, 1, c.compute, device);
+    test::Optimizer optimizer(dit, true);
+    for (int i = 0; i < c.steps; ++i) {
+      curves[device == Device::cuda].push_back(test::compute_gradients(dit, lesson(c, i)));
+      optimizer.step(dit);
+    }
+  }
+  double worst = 0;
+  for (std::size_t i = 0; i < curves[0].size(); ++i) {
+    const double distance = std::abs(curves[1][i] / curves[0][i] - 1);
+    worst = std::isfinite(distance) ? std::max(worst, distance) : 1e30;
+  }
+  check_apart(checker, c.name + ": loss curves", worst, c.tolerance);
+  checker.check(c.name + ": the loss falls from " + std::to_string(curves[1].front()) + " to " +
+                    std::to_string(curves[1].back()),
+                curves[1].back() < c.ends_below * curves[1].front());
+}
+
+void check_optimizer(Checker& checker) {
+  std::vector<Tensor> kept[2];
+  double sums[2];
+  for (const Device device : {Device::cpu, Device::cuda}) {
+    const auto at = static_cast<std::size_t>(device == Device::cuda);
+    std::vector<ops::AdamwSlot> slots;
+    std::vector<ops::Extent> gradients;
+    for (const std::int64_t count : {1, 17, 9000}) {
+      const auto make = [&](std::uint64_t key) {
+        kept[at].push_back(normal({count}, key).to(device));
+        return kept[at].back().data<float>();
+      };
+      float *value = make(1), *gradient = make(2), *m = make(3), *ema = make(4);
+      kept[at].push_back(Tensor::zeros({count}, DType::f32, device));
+      slots.push_back({value, gradient, m, kept[at].back().data<float>(), ema, count, 0.1f});
+      gradients.push_back({gradient, count});
+    }
+    sums[at] = ops::sum_squares(device, gradients);
+    ops::AdamwStep step;
+    step.gradient_scale = 0.5f;
+    ops::adamw(device, slots, step);
+  }
+  check_apart(checker, "sum of squares", std::abs(sums[1] / sums[0] - 1), 1e-12);
+  for (std::size_t i = 0; i < kept[0].size(); ++i)
+    check_apart(checker, "AdamW " + std::to_string(i), apart(kept[1][i], kept[0][i]), 1e-6);
+}
+
+void small_models(Checker& checker) {
+  Comparison c{"tiny f32", tiny(), few_tokens(), DType::f32, false, false, 2e-5};
+  compare(checker, c);
+  c.name = "tiny f32 recomputed", c.recompute = true;
+  compare(checker, c);
+  c.name = "tiny bf16", c.recompute = false, c.compute = DType::bf16;
+  c.tolerance = 4e-2;  // its rounding, through two blocks
+  compare(checker, c);
+  c.name = "bf16 with a head dimension that tensor cores take";
+  c.config.num_attention_heads = 1;
+  c.config.attention_head_dim = 64;
+  c.config.num_layers = 1;
+  compare(checker, c);
+  check_optimizer(checker);
+  train(checker, {"4 steps, tiny f32", tiny(), few_tokens(), DType::f32, 4, 1e-4, 1});
+}
+
+// Some seconds on a real GPU, hours in the emulation.
+void large_models(Checker& checker) {
+  Comparison c{"100 M f32", hundred_million(), hundreds_of_tokens(), DType::f32, false, true, 2e-4};
+  compare(checker, c);
+  c.name = "100 M bf16", c.compute = DType::bf16, c.tolerance = 6e-2;
+  compare(checker, c);
+  std::vector<models::DitSample> clips;
+  for (int i = 0; i < 8; ++i)
+    clips.push_back({3, 8, 8, 8.f, 0.05f * static_cast<float>(i), 5});
+  Course course{
+      "200 steps, quickstart's model f32", quickstart(), clips, DType::f32, 200, 2e-2, 0.7};
+  train(checker, course);
+  course.name = "200 steps, quickstart's model bf16", course.compute = DType::bf16;
+  course.tolerance = 5e-2;
+  train(checker, course);
+}
+
+void tests(Checker& checker) {
+  try {
+    small_models(checker);
+    if (!test::small()) large_models(checker);
+  } catch (const std::exception& error) {
+    checker.check(error.what(), false);
+  }
+}
+
+}  // namespace
+
+int main() {
+  return vfm::test::run(tests);
+}
