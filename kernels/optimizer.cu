@@ -62,15 +62,23 @@ __device__ __forceinline__ void store(__nv_bfloat16* p, const Values<8>& r) {
                                   rounded_pair(r.v[4], r.v[5]), rounded_pair(r.v[6], r.v[7])};
 }
 
-// The two halves of weights in one word each, to and from.
+// The low half of a word is a signed number.
 __device__ __forceinline__ float joined(unsigned high, unsigned low) {
-  return __uint_as_float(high << 16 | (low & 0xffffu));
+  return __uint_as_float((high << 16) + static_cast<unsigned>(static_cast<std::int16_t>(low)));
+}
+// The bits of a weight, with which the sum below cannot run over: a NaN is the plain one.
+__device__ __forceinline__ unsigned plain(float weight) {
+  const unsigned bits = __float_as_uint(weight);
+  return (bits & 0x7fffffffu) > 0x7f800000u ? 0x7fc00000u : bits;
+}
+__device__ __forceinline__ unsigned high_of(float weight) {
+  return (plain(weight) + 0x8000u) >> 16;
 }
 __device__ __forceinline__ unsigned high_pair(float a, float b) {
-  return __float_as_uint(a) >> 16 | (__float_as_uint(b) & 0xffff0000u);
+  return high_of(a) | ((plain(b) + 0x8000u) & 0xffff0000u);
 }
 __device__ __forceinline__ unsigned low_pair(float a, float b) {
-  return (__float_as_uint(a) & 0xffffu) | __float_as_uint(b) << 16;
+  return (plain(a) & 0xffffu) | plain(b) << 16;
 }
 
 template <bool kSplit, int N>
@@ -95,8 +103,8 @@ __device__ __forceinline__ void store_weights(const OptimizerSlot& s, std::int64
   if constexpr (!kSplit) {
     store(s.value + at, r);
   } else if constexpr (N == 1) {
-    s.high[at] = static_cast<std::uint16_t>(__float_as_uint(v[0]) >> 16);
-    s.low[at] = static_cast<std::uint16_t>(__float_as_uint(v[0]));
+    s.high[at] = static_cast<std::uint16_t>(high_of(v[0]));
+    s.low[at] = static_cast<std::uint16_t>(plain(v[0]));
   } else {
     *reinterpret_cast<uint4*>(s.high + at) = {high_pair(v[0], v[1]), high_pair(v[2], v[3]),
                                               high_pair(v[4], v[5]), high_pair(v[6], v[7])};
@@ -238,6 +246,26 @@ __global__ void clip_kernel(const ClipScale c) {
   *c.scale = static_cast<float>(scale);
 }
 
+__global__ void split_kernel(const float* weights, std::uint16_t* high, std::uint16_t* low,
+                             std::int64_t count) {
+  const std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (i >= count) return;
+  high[i] = static_cast<std::uint16_t>(high_of(weights[i]));
+  low[i] = static_cast<std::uint16_t>(plain(weights[i]));
+}
+
+__global__ void join_kernel(const std::uint16_t* high, const std::uint16_t* low, float* weights,
+                            std::int64_t count) {
+  const std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (i < count) weights[i] = joined(high[i], low[i]);
+}
+
+constexpr int kSplitThreads = 256;
+
+dim3 split_blocks(std::int64_t count) {
+  return dim3(static_cast<unsigned>((count + kSplitThreads - 1) / kSplitThreads));
+}
+
 }  // namespace
 
 int adamw(const AdamwCall& call, CUstream_st* stream) {
@@ -269,6 +297,20 @@ int gradient_squares(const OptimizerSlots& all, double* partial, double* sum, CU
 
 int clip_scale(const ClipScale& call, CUstream_st* stream) {
   return launch(clip_kernel, dim3(1), 1, 0, stream, call);
+}
+
+int split_weights(const float* weights, std::uint16_t* high, std::uint16_t* low, std::int64_t count,
+                  CUstream_st* stream) {
+  if (count < 0 || count > std::int64_t{1} << 38) return cudaErrorInvalidValue;
+  return launch(split_kernel, split_blocks(count), kSplitThreads, 0, stream, weights, high, low,
+                count);
+}
+
+int join_weights(const std::uint16_t* high, const std::uint16_t* low, float* weights,
+                 std::int64_t count, CUstream_st* stream) {
+  if (count < 0 || count > std::int64_t{1} << 38) return cudaErrorInvalidValue;
+  return launch(join_kernel, split_blocks(count), kSplitThreads, 0, stream, high, low, weights,
+                count);
 }
 
 }  // namespace vfm::kernels

@@ -6,11 +6,10 @@
 // which find their slot in an array on the device. So a model's hundreds of small parameters cost
 // no launches. Arithmetic is f32; every element is computed alone.
 //
-// A weight is one f32, or a split master: its high 16 bits in one array, which is also the bf16
-// weight that the network computes with, and its low 16 bits in another. high << 16 | low is the
-// f32 exactly, so that the split costs no memory beside the f32's and no precision. The bf16 weight
-// is hence the f32 cut off, not rounded to nearest: toward zero, by less than one unit in its last
-// place (2^-7 of the value), on average by half of one.
+// A weight is one f32, or a split master: 16 bits in each of two arrays, of which the first is also
+// the bf16 weight that the network computes with. It is the f32 rounded to nearest, ties away from
+// zero; the second is what is left, as a signed number: (high << 16) + low are the f32's bits. So
+// the split costs no memory beside the f32's and no precision. A NaN becomes the plain one.
 //
 // Moments may be bf16, rounded to nearest, ties to even. The step itself computes with the moments
 // as they were before rounding. A moment that changes by less than 2^-9 of itself in a step stays
@@ -34,8 +33,8 @@ inline constexpr int kGradientPartials = 1024;
 /// nothing. Either value, or high and low.
 struct OptimizerSlot {
   float* value = nullptr;         ///< the f32 weight, or null: it is split
-  std::uint16_t* high = nullptr;  ///< bits 16..31 of the f32 weight: the bf16 weight
-  std::uint16_t* low = nullptr;   ///< bits 0..15
+  std::uint16_t* high = nullptr;  ///< the bf16 weight
+  std::uint16_t* low = nullptr;   ///< what it lacks to the f32
   const void* gradient = nullptr;
   Type gradient_type = Type::f32;
   Type moment_type = Type::f32;  ///< of both moments
@@ -107,5 +106,12 @@ struct ClipScale {
 };
 
 int clip_scale(const ClipScale& call, CUstream_st* stream);
+
+/// A split master of `count` f32 weights, and back. `high` and `low` are apart; pointers need no
+/// more than the alignment of an element.
+int split_weights(const float* weights, std::uint16_t* high, std::uint16_t* low, std::int64_t count,
+                  CUstream_st* stream);
+int join_weights(const std::uint16_t* high, const std::uint16_t* low, float* weights,
+                 std::int64_t count, CUstream_st* stream);
 
 }  // namespace vfm::kernels

@@ -9,6 +9,7 @@
 #include "cli/runner.h"
 #include "jobs/pack.h"
 #include "models/tokenizer.h"
+#include "tensor/device.h"
 
 namespace {
 
@@ -52,6 +53,7 @@ class PackTool : public vfm::cli::Tool {
                "default); with --plan a folder of latents");
     output_.add(app, false, "folder for the latents");
     jobs_.add(app);
+    device_.add(app);
     seed_.add(app);
     add_clip_options(app);
     add_tokenizer_options(app);
@@ -88,6 +90,7 @@ class PackTool : public vfm::cli::Tool {
       return 0;
     }
     options_.inputs = input_.resolved();
+    options_.device = vfm::choose_device(device_.device);
     options_.output = output_.directory;
     options_.force = output_.force;
     options_.clip.seed = seed_.seed;
@@ -160,6 +163,7 @@ class PackTool : public vfm::cli::Tool {
   vfm::cli::InputOptions input_;
   vfm::cli::OutputOptions output_;
   vfm::cli::JobOptions jobs_;
+  vfm::cli::DeviceOptions device_;
   vfm::cli::SeedOptions seed_;
   vfm::cli::ReportOptions report_;
   vfm::jobs::PackOptions options_;

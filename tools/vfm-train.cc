@@ -12,6 +12,7 @@
 #include "cli/options.h"
 #include "cli/runner.h"
 #include "dist/world.h"
+#include "tensor/device.h"
 #include "train/run.h"
 
 namespace {
@@ -53,9 +54,15 @@ class TrainTool : public cli::Tool {
         ->required();
     app.add_option("settings", settings_, "section.key=value: overrides the recipe")
         ->type_name("KEY=VALUE");
-    app.add_option("--data", options_.data, "latents that vfm-pack wrote")->type_name("DIR");
+    auto* data =
+        app.add_option("--data", options_.data, "latents that vfm-pack wrote")->type_name("DIR");
+    app.add_option("--synthetic", synthetic_,
+                   "train on made-up latents of these sizes, to measure a machine")
+        ->type_name("FxHxW,...")
+        ->excludes(data);
     app.add_option("-o,--out,--output", options_.out, "the run: checkpoints and logs")
         ->type_name("DIR");
+    device_.add(app);
     app.add_flag("--force", options_.force, "begin again, replacing an earlier run in DIR");
     app.add_flag("--dry-run", dry_run_, "print parameters, FLOPs and memory; train nothing");
     app.add_flag("--print-config", print_config_, "print the effective recipe; train nothing");
@@ -66,20 +73,23 @@ class TrainTool : public cli::Tool {
 
   void check() override {
     options_.recipe = train::load_recipe(recipe_, settings_);
+    if (!synthetic_.empty()) options_.synthetic = train::Synthetic::parse_sizes(synthetic_);
     if (dry_run_ || print_config_) return;
-    if (options_.data.empty()) fail_usage("--data DIR is needed: the folder that vfm-pack wrote");
+    if (options_.data.empty() && synthetic_.empty())
+      fail_usage("--data DIR is needed: the folder that vfm-pack wrote");
     if (options_.out.empty()) fail_usage("--out DIR is needed: where the run is kept");
   }
 
   long run(cli::Context& context) override {
     if (dry_run_ || print_config_) {
       if (context.launch.rank > 0) return 0;
+      if (dry_run_) options_.device = rank_device(context.launch);
       if (print_config_) cli::print(train::to_yaml(options_.recipe));
-      if (dry_run_)
-        cli::print(train::describe(options_.recipe, options_.data, context.launch.ranks));
+      if (dry_run_) cli::print(train::describe(options_, context.launch.ranks));
       return 0;
     }
     options_.threads = threads_per_rank(jobs_, context.launch);
+    options_.device = rank_device(context.launch);
     const auto world = context.launch.ranks > 1 ? dist::mpi_world() : dist::self_world();
     io::ManifestWriter manifest;
     try {
@@ -97,7 +107,15 @@ class TrainTool : public cli::Tool {
   }
 
  private:
-  std::string recipe_;
+  /// Ranks of one machine take a GPU each.
+  Device rank_device(const cli::Launch& launch) const {
+    if (device_.device != "cpu" && launch.local_ranks > 1 && why_no_gpu().empty())
+      use_gpu(launch.local_rank);
+    return choose_device(device_.device);
+  }
+
+  std::string recipe_, synthetic_;
+  cli::DeviceOptions device_;
   std::vector<std::string> settings_;
   train::RunOptions options_;
   bool dry_run_ = false, print_config_ = false;

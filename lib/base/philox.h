@@ -36,6 +36,7 @@ enum class Purpose : std::uint32_t {
   crop = 11,          // random crops of vfm-pack
   projection = 12,    // fixed random vectors of the hashing text embedder
   test = 13,
+  synthetic = 14,  // made-up training data: latents (step 0), text (1)
 };
 
 /// An indexed, stateless stream of random numbers.

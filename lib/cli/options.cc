@@ -91,6 +91,21 @@ void SeedOptions::add(CLI::App& app) {
       ->default_str(std::to_string(seed));
 }
 
+void DeviceOptions::add(CLI::App& app) {
+  app.add_option("--device", device, "where to compute; auto: on a GPU if there is one")
+      ->type_name("auto|cpu|cuda")
+      ->check(CLI::IsMember({"auto", "cpu", "cuda"}))
+      ->capture_default_str();
+}
+
+void HwaccelOptions::add(CLI::App& app) {
+  app.add_option("--hwaccel", hwaccel,
+                 "decode video in software, on a GPU if there is one, or on a GPU (NVDEC)")
+      ->type_name("none|auto|cuda")
+      ->check(CLI::IsMember({"none", "auto", "cuda"}))
+      ->capture_default_str();
+}
+
 void ReportOptions::add(CLI::App& app, const std::string& help) {
   app.add_option("--report", path, help)
       ->type_name("FILE.html")

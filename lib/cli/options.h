@@ -44,6 +44,20 @@ struct SeedOptions {
   void add(CLI::App& app);
 };
 
+/// --device auto|cpu|cuda: where to compute. For choose_device (tensor/device.h), at the start of
+/// run().
+struct DeviceOptions {
+  std::string device = "auto";
+  void add(CLI::App& app);
+};
+
+/// --hwaccel none|auto|cuda: who decodes video. For media::choose_hardware (media/hardware.h), at
+/// the start of run().
+struct HwaccelOptions {
+  std::string hwaccel = "none";
+  void add(CLI::App& app);
+};
+
 /// --report FILE.html
 struct ReportOptions {
   std::string path;

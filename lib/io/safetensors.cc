@@ -98,8 +98,8 @@ std::string make_header(std::span<const TensorView> tensors) {
   for (const TensorView& tensor : tensors) {
     header[tensor.name] = {{"dtype", tensor.dtype},
                            {"shape", tensor.shape},
-                           {"data_offsets", {offset, offset + tensor.data.size()}}};
-    offset += tensor.data.size();
+                           {"data_offsets", {offset, offset + tensor.bytes()}}};
+    offset += tensor.bytes();
   }
   std::string text = header.dump();
   if (text.size() > kMaxHeader - kAlignment) fail("too many tensors for one safetensors file");
@@ -110,19 +110,18 @@ std::string make_header(std::span<const TensorView> tensors) {
   return bytes + text;
 }
 
-void write_one(const std::string& path, std::span<const TensorView> tensors) {
+void write_one(const std::string& path, std::span<const TensorView> tensors,
+               const FetchTensor& fetch) {
   AtomicFile file(path);
   file.write(make_header(tensors));
-  for (const TensorView& tensor : tensors)
-    file.write(tensor.data.data(), tensor.data.size());
+  for (const TensorView& tensor : tensors) {
+    const std::span<const std::byte> data = fetch ? fetch(tensor) : tensor.data;
+    if (safetensors_item_size(tensor.dtype) == 0 || data.size() != tensor.bytes())
+      fail("tensor '{}' has {} bytes, which do not fit dtype {} and its shape", tensor.name,
+           data.size(), tensor.dtype);
+    file.write(data.data(), data.size());
+  }
   file.commit();
-}
-
-void check_writable(const TensorView& tensor) {
-  const std::size_t item = safetensors_item_size(tensor.dtype);
-  if (item == 0 || static_cast<std::size_t>(tensor.elements()) * item != tensor.data.size())
-    fail("tensor '{}' has {} bytes, which do not fit dtype {} and its shape", tensor.name,
-         tensor.data.size(), tensor.dtype);
 }
 
 }  // namespace
@@ -132,6 +131,10 @@ std::int64_t TensorView::elements() const {
   for (const std::int64_t dim : shape)
     count *= dim;
   return count;
+}
+
+std::uint64_t TensorView::bytes() const {
+  return static_cast<std::uint64_t>(elements()) * safetensors_item_size(dtype);
 }
 
 std::size_t safetensors_item_size(std::string_view dtype) {
@@ -248,9 +251,7 @@ const TensorView* SafetensorsSet::find(std::string_view name) const {
 
 std::vector<std::string> write_safetensors(const std::string& folder, const std::string& name,
                                            std::vector<TensorView> tensors,
-                                           std::uint64_t max_file_bytes) {
-  for (const TensorView& tensor : tensors)
-    check_writable(tensor);
+                                           std::uint64_t max_file_bytes, const FetchTensor& fetch) {
   std::sort(tensors.begin(), tensors.end(), [](const TensorView& a, const TensorView& b) {
     const std::size_t item_a = safetensors_item_size(a.dtype);
     const std::size_t item_b = safetensors_item_size(b.dtype);
@@ -260,20 +261,20 @@ std::vector<std::string> write_safetensors(const std::string& folder, const std:
   std::uint64_t total = 0;
   for (std::size_t begin = 0, i = 0; begin < tensors.size() || groups.empty(); begin = i) {
     std::uint64_t bytes = 0;
-    while (i < tensors.size() && (i == begin || bytes + tensors[i].data.size() <= max_file_bytes))
-      bytes += tensors[i++].data.size();
+    while (i < tensors.size() && (i == begin || bytes + tensors[i].bytes() <= max_file_bytes))
+      bytes += tensors[i++].bytes();
     groups.push_back(std::span(tensors).subspan(begin, i - begin));
     total += bytes;
   }
   if (groups.size() == 1) {
-    write_one(join_path(folder, name + kSuffix), groups[0]);
+    write_one(join_path(folder, name + kSuffix), groups[0], fetch);
     return {name + kSuffix};
   }
   std::vector<std::string> files;
   std::map<std::string, std::string> weight_map;
   for (std::size_t i = 0; i < groups.size(); ++i) {
     files.push_back(fmt::format("{}-{:05}-of-{:05}{}", name, i + 1, groups.size(), kSuffix));
-    write_one(join_path(folder, files.back()), groups[i]);
+    write_one(join_path(folder, files.back()), groups[i], fetch);
     for (const TensorView& tensor : groups[i])
       weight_map[tensor.name] = files.back();
   }

@@ -16,6 +16,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -34,6 +35,7 @@ struct TensorView {
   std::span<const std::byte> data;
 
   std::int64_t elements() const;
+  std::uint64_t bytes() const;  ///< by dtype and shape
 };
 
 /// Bytes of one element of a safetensors dtype; 0 if unknown (also for the sub-byte types).
@@ -78,9 +80,12 @@ class SafetensorsSet {
 /// Tensors are ordered by descending item size, then by name, as the reference writer does, so the
 /// bytes depend on the contents only. The data begin at a multiple of 64. A new file is begun
 /// before it would exceed `max_file_bytes`. The metadata is {"format":"pt"}, which other readers
-/// ask for.
+/// ask for. With `fetch` the tensors' `data` may be empty: it gives the bytes when their turn
+/// comes, valid until its next call, so that a set need not lie in memory whole.
+using FetchTensor = std::function<std::span<const std::byte>(const TensorView&)>;
 std::vector<std::string> write_safetensors(const std::string& folder, const std::string& name,
                                            std::vector<TensorView> tensors,
-                                           std::uint64_t max_file_bytes = std::uint64_t{5} << 30);
+                                           std::uint64_t max_file_bytes = std::uint64_t{5} << 30,
+                                           const FetchTensor& fetch = {});
 
 }  // namespace vfm::io

@@ -93,7 +93,7 @@ void add_training(report::Page& page, const models::LoadedModel& model) {
   const models::DitConfig& config = model.dit.config();
   std::int64_t parameters = 0;
   for (const auto* parameter : model.dit.parameters())
-    parameters += parameter->value.elements();
+    parameters += parameter->elements();
   std::vector<std::vector<std::string>> rows = {
       {"parameters", format_count(static_cast<double>(parameters))},
       {"layers, width, heads",

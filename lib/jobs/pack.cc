@@ -17,6 +17,7 @@
 #include "jobs/pack_sample.h"
 #include "models/tokenizer.h"
 #include "shard/writer.h"
+#include "tensor/device.h"
 
 namespace vfm::jobs {
 namespace {
@@ -72,7 +73,7 @@ class Run {
       : options_(options),
         slots_(slots),
         progress_(progress),
-        tokenizer_(models::make_tokenizer(options.tokenizer)),
+        tokenizer_(models::make_tokenizer(options.tokenizer, options.device)),
         settings_(settings_of(options, *tokenizer_)),
         clip_(options.clip) {
     clip_.time_step = tokenizer_->time_factor();
@@ -125,6 +126,8 @@ class Run {
         out.latent = make_latent(*work.sample, *tokenizer_, clip_);
       } catch (const Stopped&) {
         throw;
+      } catch (const GpuError&) {
+        throw;  // not the sample's fault
       } catch (const Error& error) {
         out.failure = error.what();
       }

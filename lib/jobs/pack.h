@@ -21,6 +21,7 @@
 #include "data/latents.h"
 #include "data/packing.h"
 #include "jobs/pack_clip.h"
+#include "tensor/tensor.h"
 
 namespace vfm::jobs {
 
@@ -29,7 +30,9 @@ struct PackOptions {
   std::vector<std::string> inputs;
   std::string output;
   bool force = false;
-  Json tokenizer;      ///< models::make_tokenizer
+  Json tokenizer;  ///< models::make_tokenizer
+  /// Where the tokenizer computes; the bytes do not depend on it.
+  Device device = Device::cpu;
   ClipOptions clip;    ///< size, length, crop
   std::string report;  ///< HTML file; empty: none
 };

@@ -15,6 +15,7 @@
 #include "jobs/clip_glimpse.h"
 #include "media/png.h"
 #include "report/html.h"
+#include "tensor/device.h"
 #include "text/unicode.h"
 
 namespace vfm::jobs {
@@ -122,6 +123,8 @@ class Report {
       try {
         add_sample(set, sample, found->second);
       } catch (const Stopped&) {
+        throw;
+      } catch (const GpuError&) {
         throw;
       } catch (const Error& error) {
         log_info("'{}' is not in the report: {}", sample.key, error.what());

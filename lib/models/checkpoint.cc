@@ -5,6 +5,7 @@
 #include <cstring>
 #include <filesystem>
 #include <map>
+#include <set>
 
 #include "base/error.h"
 #include "base/half.h"
@@ -34,11 +35,17 @@ std::map<std::string, std::string> read_complete(const std::string& folder) {
   return hashes;
 }
 
-void copy_as_f32(const io::TensorView& from, const Tensor& to) {
-  const std::span<float> out = to.floats();
+/// Shares the mapped file where it holds f32 already.
+Tensor as_f32(const io::TensorView& from) {
+  // The data of a shard that another program wrote may begin anywhere.
+  const bool aligned = reinterpret_cast<std::uintptr_t>(from.data.data()) % sizeof(float) == 0;
+  if (from.dtype == "F32" && aligned)
+    return Tensor::borrow(from.data.data(), from.shape, DType::f32, nullptr);
+  const Tensor values(from.shape);
+  const std::span<float> out = values.floats();
   if (from.dtype == "F32") {
     std::memcpy(out.data(), from.data.data(), out.size_bytes());
-    return;
+    return values;
   }
   std::vector<std::uint16_t> bits(out.size());
   std::memcpy(bits.data(), from.data.data(), bits.size() * 2);
@@ -47,6 +54,7 @@ void copy_as_f32(const io::TensorView& from, const Tensor& to) {
   } else {
     std::transform(bits.begin(), bits.end(), out.begin(), bfloat16_to_float);
   }
+  return values;
 }
 
 }  // namespace
@@ -95,27 +103,29 @@ std::string find_checkpoint(const std::string& path) {
   return folders.back();
 }
 
-void load_tensors(const io::SafetensorsSet& set, const std::vector<std::string>& names,
-                  const std::vector<Tensor>& tensors) {
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    const io::TensorView* found = set.find(names[i]);
-    if (!found) fail("'{}' has no tensor '{}'", set.path(), names[i]);
-    if (found->shape != tensors[i].shape())
-      fail("tensor '{}' of '{}' is {}, the model needs {}", names[i], set.path(),
-           to_string(found->shape), to_string(tensors[i].shape()));
+void load_tensors(const io::SafetensorsSet& set, const std::vector<TensorTarget>& targets) {
+  std::set<std::string_view> names;
+  for (const TensorTarget& target : targets) {
+    names.insert(target.name);
+    const io::TensorView* found = set.find(target.name);
+    if (!found) fail("'{}' has no tensor '{}'", set.path(), target.name);
+    if (found->shape != target.shape)
+      fail("tensor '{}' of '{}' is {}, the model needs {}", target.name, set.path(),
+           to_string(found->shape), to_string(target.shape));
     if (found->dtype != "F32" && found->dtype != "F16" && found->dtype != "BF16")
-      fail("tensor '{}' of '{}' is {}, a float type is needed", names[i], set.path(), found->dtype);
-    if (tensors[i].device() == Device::cpu) {
-      copy_as_f32(*found, tensors[i]);
-    } else {
-      const Tensor values(found->shape);
-      copy_as_f32(*found, values);
-      copy(values, tensors[i]);
-    }
+      fail("tensor '{}' of '{}' is {}, a float type is needed", target.name, set.path(),
+           found->dtype);
   }
   for (const io::TensorView& tensor : set.tensors())
-    if (std::find(names.begin(), names.end(), tensor.name) == names.end())
+    if (!names.count(tensor.name))
       fail("'{}' has a tensor '{}' that the model has not", set.path(), tensor.name);
+  for (const TensorTarget& target : targets)
+    target.store(as_f32(*set.find(target.name)));
+}
+
+TensorTarget value_target(nn::Parameter& parameter) {
+  return {parameter.name, parameter.shape(),
+          [&parameter](const Tensor& values) { parameter.write(values); }};
 }
 
 LoadedModel load_model(const std::string& path, bool ema, DType compute, Device device) {
@@ -130,17 +140,13 @@ LoadedModel load_model(const std::string& path, bool ema, DType compute, Device 
   ema = ema && io::SafetensorsSet::exists(state, "ema");
   LoadedModel loaded{Dit(dit_config_from_json(read("model/config.json")), 0, compute, device),
                      std::move(train), folder, ema};
-  std::vector<std::string> names;
-  std::vector<Tensor> tensors;
-  for (nn::Parameter* parameter : loaded.dit.parameters()) {
-    names.push_back(parameter->name);
-    tensors.push_back(parameter->value);
-    ++parameter->version;
-  }
+  std::vector<TensorTarget> targets;
+  for (nn::Parameter* parameter : loaded.dit.parameters())
+    targets.push_back(value_target(*parameter));
   const io::SafetensorsSet set =
       ema ? io::SafetensorsSet(state, "ema")
           : io::SafetensorsSet(io::join_path(folder, "model"), kWeightsName);
-  load_tensors(set, names, tensors);
+  load_tensors(set, targets);
   return loaded;
 }
 

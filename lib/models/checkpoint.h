@@ -10,6 +10,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -37,10 +38,19 @@ void verify_checkpoint(const std::string& folder);
 /// Error{usage} if it is neither.
 std::string find_checkpoint(const std::string& path);
 
-/// Copies the tensors of `set` into tensors of the same names. Throws Error naming a tensor that is
-/// missing, left over, or of another shape. F32, F16 and BF16 are converted.
-void load_tensors(const io::SafetensorsSet& set, const std::vector<std::string>& names,
-                  const std::vector<Tensor>& tensors);
+/// Where a tensor of a set goes: `store` gets its values as f32 on the CPU, valid during the call.
+struct TensorTarget {
+  std::string name;
+  Shape shape;
+  std::function<void(const Tensor&)> store;
+};
+
+/// Hands each tensor of `set` to its target; F16 and BF16 are converted. Throws Error naming a
+/// tensor that is missing, left over, or of another shape.
+void load_tensors(const io::SafetensorsSet& set, const std::vector<TensorTarget>& targets);
+
+/// A parameter's value as a target.
+TensorTarget value_target(nn::Parameter& parameter);
 
 struct LoadedModel {
   Dit dit;

@@ -11,6 +11,7 @@
 #include "ops/add.h"
 #include "ops/attention.h"
 #include "ops/gelu.h"
+#include "ops/lean_linear.h"
 #include "ops/linear.h"
 #include "ops/modulate.h"
 #include "ops/patchify.h"
@@ -38,6 +39,7 @@ struct Context {
   Tensor text;               // [L, E]
   ops::RotaryAngles angles;  // [S, K / 2]
   ops::AttentionPack self, cross;
+  bool lean = false;  // elementwise recompute
 };
 
 // Between sub-layers the residual stream is x + gate * branch, not yet added: the next sub-layer's
@@ -49,23 +51,26 @@ struct Stream {
 // Makes weights in the order of diffusers' state dict.
 struct Maker {
   std::deque<Weight>& weights;
-  std::uint64_t seed;
-  DType compute;
-  Device device;
+  nn::WeightOptions options;  // seed, device, and the matrices' dtype
 
+  Weight& make(std::vector<std::string> names, const Shape& shape, Init init, DType compute,
+               bool decay) {
+    nn::WeightOptions own = options;
+    own.init = init;
+    own.compute = compute;
+    own.decay = decay;
+    return weights.emplace_back(std::move(names), shape, own);
+  }
   Weight& matrix(std::vector<std::string> names, std::int64_t rows, std::int64_t columns,
                  Init init = Init::xavier) {
-    return weights.emplace_back(std::move(names), Shape{rows, columns}, init, seed, compute, device,
-                                true);
+    return make(std::move(names), {rows, columns}, init, options.compute, true);
   }
   // Conditioning is computed in f32: it is small, and sigma must not be rounded.
   Weight& conditioning(std::string name, std::int64_t rows, std::int64_t columns, Init init) {
-    return weights.emplace_back(std::vector{std::move(name)}, Shape{rows, columns}, init, seed,
-                                DType::f32, device, true);
+    return make({std::move(name)}, {rows, columns}, init, DType::f32, true);
   }
-  Weight& table(std::string name, Shape shape, Init init) {
-    return weights.emplace_back(std::vector{std::move(name)}, std::move(shape), init, seed,
-                                DType::f32, device, false);
+  Weight& table(std::string name, const Shape& shape, Init init) {
+    return make({std::move(name)}, shape, init, DType::f32, false);
   }
 };
 
@@ -90,7 +95,7 @@ struct Block {
   Block(Maker& make, const std::string& name, const DitConfig& c)
       : heads(c.num_attention_heads),
         head_dim(c.attention_head_dim),
-        compute(make.compute),
+        compute(make.options.compute),
         norm1(make, name + "norm1", c, 3),
         qkv(make.matrix(
             {name + "attn1.to_q.weight", name + "attn1.to_k.weight", name + "attn1.to_v.weight"},
@@ -112,23 +117,23 @@ struct Block {
                          static_cast<std::int64_t>(c.mlp_ratio * c.width()))) {}
 
   Stream forward(Tape& tape, const Stream& in, const Context& context) const {
-    auto [x1, h1, gates1] = enter(tape, in, context, norm1, context.positions);
-    const Stream after_self{x1, self_attention(tape, h1, context), gates1};
-    auto [x2, h2, gates2] = enter(tape, after_self, context, norm2, Tensor());
-    const Stream after_cross{x2, cross_attention(tape, h2, context), gates2};
-    auto [x3, h3, gates3] = enter(tape, after_cross, context, norm3, Tensor());
-    const Tensor hidden = ops::gelu(tape, ops::linear(tape, h3, up.op(tape)));
-    return {x3, ops::linear(tape, hidden, down.op(tape)), gates3};
+    const auto [x1, qkv_1, gates1] = enter(tape, in, context, norm1, context.positions, qkv);
+    const Stream after_self{x1, self_attention(tape, qkv_1, context), gates1};
+    const auto [x2, q_2, gates2] = enter(tape, after_self, context, norm2, Tensor(), cross_q);
+    const Stream after_cross{x2, cross_attention(tape, q_2, context), gates2};
+    const auto [x3, hidden, gates3] = enter(tape, after_cross, context, norm3, Tensor(), up);
+    return {x3, activate(tape, hidden, context), gates3};
   }
 
  private:
   struct Entered {
-    Tensor x, normed, gates;
+    Tensor x, projected, gates;
   };
 
-  // Adds what is pending, then norms and modulates for the next sub-layer.
+  // Adds what is pending, norms and modulates for the next sub-layer, and goes through its first
+  // matrix.
   Entered enter(Tape& tape, const Stream& in, const Context& context, const AdaLn& norm,
-                const Tensor& extra) const {
+                const Tensor& extra, const Weight& matrix) const {
     ops::ModulateInput input;
     input.x = in.x;
     input.branch = in.branch;
@@ -139,11 +144,20 @@ struct Block {
     input.rows = context.rows;
     input.epsilon = kNormEpsilon;
     input.out = compute;
-    auto [stream, normed] = ops::gated_residual_layernorm_modulate(tape, input);
-    return {stream, normed, input.modulation};
+    if (context.lean) {
+      const ops::ModulatedLinear made = ops::modulate_linear(tape, input, matrix.op(tape));
+      return {made.stream, made.y, input.modulation};
+    }
+    const auto [stream, normed] = ops::gated_residual_layernorm_modulate(tape, input);
+    return {stream, ops::linear(tape, normed, matrix.op(tape)), input.modulation};
   }
 
-  Tensor self_attention(Tape& tape, const Tensor& h, const Context& context) const {
+  Tensor activate(Tape& tape, const Tensor& hidden, const Context& context) const {
+    return context.lean ? ops::gelu_linear(tape, hidden, down.op(tape))
+                        : ops::linear(tape, ops::gelu(tape, hidden), down.op(tape));
+  }
+
+  Tensor self_attention(Tape& tape, const Tensor& projected, const Context& context) const {
     ops::QkNormRope layout;
     layout.query_heads = layout.key_heads = layout.value_heads = heads;
     layout.head_dim = head_dim;
@@ -152,21 +166,20 @@ struct Block {
     layout.cosines = context.angles.cosines;
     layout.sines = context.angles.sines;
     layout.epsilon = kQkNormEpsilon;
-    const Tensor projected = ops::linear(tape, h, qkv.op(tape));
     const Tensor attended =
         ops::self_attention(tape, ops::qk_norm_rope(tape, projected, layout), context.self);
     return ops::linear(tape, attended, out.op(tape));
   }
 
   // Text has no positions, and all its tokens are seen.
-  Tensor cross_attention(Tape& tape, const Tensor& h, const Context& context) const {
+  Tensor cross_attention(Tape& tape, const Tensor& projected, const Context& context) const {
     ops::QkNormRope queries, keys;
     queries.query_heads = keys.key_heads = keys.value_heads = heads;
     queries.head_dim = keys.head_dim = head_dim;
     queries.query_weight = cross_norm_q.op(tape);
     keys.key_weight = cross_norm_k.op(tape);
     queries.epsilon = keys.epsilon = kQkNormEpsilon;
-    const Tensor q = ops::qk_norm_rope(tape, ops::linear(tape, h, cross_q.op(tape)), queries);
+    const Tensor q = ops::qk_norm_rope(tape, projected, queries);
     const Tensor kv =
         ops::qk_norm_rope(tape, ops::linear(tape, context.text, cross_kv.op(tape)), keys);
     return ops::linear(tape, ops::cross_attention(tape, q, kv, context.cross), cross_out.op(tape));
@@ -189,7 +202,10 @@ struct Dit::State {
       : config(c), compute(compute_dtype), device(where) {
     const std::int64_t d = c.width();
     const std::int64_t patch = std::int64_t{c.patch_size[0]} * c.patch_size[1] * c.patch_size[2];
-    Maker make{weights, seed, compute, device};
+    Maker make{weights, {}};
+    make.options.compute = compute;
+    make.options.seed = seed;
+    make.options.device = device;
     embed = &make.matrix({"patch_embed.proj.weight"}, d,
                          (c.in_channels + (c.concat_padding_mask ? 1 : 0)) * patch);
     if (c.learnable_positions)
@@ -214,7 +230,7 @@ struct Dit::State {
   DitConfig config;
   DType compute;
   Device device;
-  bool recompute = false;
+  Recompute recompute = Recompute::none;
   std::deque<Weight> weights;  // does not move them
   nn::ParameterList parameters;
   const Weight* embed = nullptr;
@@ -293,6 +309,7 @@ Context Dit::State::context(Tape& tape, const DitBatch& batch) const {
   result.shared = ops::linear(tape, hidden, time_2->op(tape));
   result.embedding = ops::silu(tape, ops::rmsnorm(tape, wave, time_norm->op(tape), kNormEpsilon));
   result.text = batch.text.to(device).to(compute);
+  result.lean = recompute == Recompute::elementwise;
   return result;
 }
 
@@ -314,7 +331,7 @@ Device Dit::device() const {
 const nn::ParameterList& Dit::parameters() const {
   return state_->parameters;
 }
-void Dit::set_recompute(bool recompute) {
+void Dit::set_recompute(Recompute recompute) {
   state_->recompute = recompute;
 }
 
@@ -332,7 +349,7 @@ Tensor Dit::forward(Tape& tape, const DitBatch& batch) const {
   Stream stream;
   stream.x = ops::linear(tape, patches, s.embed->op(tape), Tensor(), DType::f32);
   for (const Block& block : s.blocks) {
-    if (!s.recompute) {
+    if (s.recompute != Recompute::block) {
       stream = block.forward(tape, stream, context);
       continue;
     }

@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "nn/parameter.h"
@@ -64,6 +65,15 @@ struct DitBatch {
   Tensor text;     ///< f32 (L, E): each sample's text tokens, one after the other
 };
 
+/// What backward computes again instead of keeping it.
+enum class Recompute {
+  none,
+  elementwise,  ///< the norms' and the activation's results: hardly any time, a third of the memory
+  block,        ///< whole blocks, of which only what goes in is kept: a third more time
+};
+/// "none", "elementwise", "block".
+std::string_view recompute_name(Recompute recompute);
+
 class Dit {
  public:
   /// Weights are initialised as Cosmos does (xavier uniform, last AdaLN matrices zero, positions
@@ -79,8 +89,8 @@ class Dit {
   Device device() const;
   /// In a fixed order; stable for the life of the model.
   const nn::ParameterList& parameters() const;
-  /// Blocks re-run their forward in backward instead of keeping activations.
-  void set_recompute(bool recompute);
+  /// Whatever is chosen, the results are the same to the last bit.
+  void set_recompute(Recompute recompute);
   /// The raw network output F, f32, on device(), laid out as batch.latents with out_channels
   /// channels. The batch may be on the CPU.
   Tensor forward(ops::Tape& tape, const DitBatch& batch) const;
@@ -94,10 +104,9 @@ class Dit {
 struct DitCost {
   std::int64_t parameters = 0;
   double flops_per_token = 0;   ///< forward and backward, per visual token of a sample of `tokens`
-  double weight_bytes = 0;      ///< parameters, gradients, moments, EMA at training
   double activation_bytes = 0;  ///< kept for backward, per pack of `pack_tokens`
 };
 DitCost dit_cost(const DitConfig& config, double tokens, double text_tokens, double pack_tokens,
-                 DType compute, bool recompute);
+                 DType compute, Recompute recompute);
 
 }  // namespace vfm::models

@@ -39,7 +39,7 @@ std::int64_t DitSample::tokens(const DitConfig& config) const {
 }
 
 DitCost dit_cost(const DitConfig& config, double tokens, double text_tokens, double pack_tokens,
-                 DType compute, bool recompute) {
+                 DType compute, Recompute recompute) {
   const std::int64_t d = config.width(), layers = config.num_layers, k = config.attention_head_dim;
   const std::int64_t e = config.text_embed_dim, a = config.adaln_lora_dim;
   const auto hidden = static_cast<std::int64_t>(config.mlp_ratio * static_cast<double>(d));
@@ -69,20 +69,27 @@ DitCost dit_cost(const DitConfig& config, double tokens, double text_tokens, dou
   const double text = 4 * static_cast<double>(e) * dd * text_tokens / std::max(tokens, 1.0);
   cost.flops_per_token = 3 * static_cast<double>(layers) * (matrices + scores + text);
 
-  // Value, gradient, two moments and the average in f32; the copies to compute with in bf16.
-  cost.weight_bytes = static_cast<double>(cost.parameters) * (compute == DType::bf16 ? 22 : 20);
-
   // What the tape keeps of a token in a block, in units of the width: f32 streams of the three
   // residuals (3 * 4 bytes); in the compute dtype their normed outputs (3), q, k, v before and
   // after the norm (6), the attention output and its projection (2), the same of cross-attention
-  // with q twice (4), the MLP's two hidden rows (2 * ratio) and its output (1). With recomputation
-  // only the stream and the branch between blocks stay, and one block's worth exists at a time.
+  // with q twice (4), the MLP's two hidden rows (2 * ratio) and its output (1). Elementwise
+  // recomputation leaves out the normed outputs and the second hidden row. With that of blocks only
+  // the stream and the branch between them stay, and one block's worth exists at a time.
   const double size = compute == DType::bf16 ? 2 : 4;
-  const double kept = 12 + size * (16 + 2 * static_cast<double>(hidden) / dd);
+  const double ratio = static_cast<double>(hidden) / dd;
+  const double kept = 12 + size * (16 + 2 * ratio);
   const double blocks = static_cast<double>(layers);
-  const double bytes = recompute ? blocks * (4 + size) + kept : blocks * kept;
+  double bytes = blocks * kept;
+  if (recompute == Recompute::elementwise) bytes -= blocks * size * (3 + ratio);
+  if (recompute == Recompute::block) bytes = blocks * (4 + size) + kept;
   cost.activation_bytes = pack_tokens * dd * (bytes + 8);  // positions, and the stream that enters
   return cost;
+}
+
+std::string_view recompute_name(Recompute recompute) {
+  return recompute == Recompute::none          ? "none"
+         : recompute == Recompute::elementwise ? "elementwise"
+                                               : "block";
 }
 
 }  // namespace vfm::models

@@ -15,7 +15,7 @@ int field(const Json& config, const char* name, int otherwise) {
 
 }  // namespace
 
-std::unique_ptr<Tokenizer> make_tokenizer(const Json& config) {
+std::unique_ptr<Tokenizer> make_tokenizer(const Json& config, Device device) {
   if (!config.is_object()) fail_usage("a tokenizer is described by a JSON object");
   try {
     const std::string name = need_string(config, "name", "the tokenizer");
@@ -26,7 +26,7 @@ std::unique_ptr<Tokenizer> make_tokenizer(const Json& config) {
         fail_usage("tokenizer '{}' has no option '{}'", name, key);
     return std::make_unique<WaveletTokenizer>(field(config, "channels", 24),
                                               field(config, "time_factor", 8),
-                                              field(config, "space_factor", 8));
+                                              field(config, "space_factor", 8), device);
   } catch (const Error& error) {
     throw Error(error.what(), ErrorKind::usage);
   }

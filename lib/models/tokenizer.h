@@ -1,7 +1,8 @@
 // Video tokenizers: pixels to latents and back, causal in time (the first frame stands alone, then
 // groups of `time_factor` frames), so an image is a one-frame video and 1 + k*time_factor frames
 // make 1 + k latent frames.
-// Thread-safety: const members from any thread.
+// Thread-safety: const members from any thread. On a GPU they take turns there; nothing else may
+// use the GPU meanwhile (tensor/device.h: one thread drives it).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "tensor/tensor.h"
 
 namespace vfm::models {
 
@@ -29,12 +31,13 @@ class Tokenizer {
   /// The inverse on the bands that were kept; `frames` etc. are of the latent.
   virtual std::vector<float> decode(std::span<const float> latents, int frames, int height,
                                     int width) const = 0;
-  /// All that is needed to build it again.
+  /// All that is needed to build it again, on any device.
   virtual Json config() const = 0;
 };
 
-/// Builds what `config` (from config(), or {"name":"builtin:wavelet", ...}) describes. Throws
-/// Error{usage} for an unknown name or key.
-std::unique_ptr<Tokenizer> make_tokenizer(const Json& config);
+/// Builds what `config` (from config(), or {"name":"builtin:wavelet", ...}) describes, to compute
+/// on `device`; pixels and latents are on the CPU all the same. Throws Error{usage} for an unknown
+/// name or key, or without the device. Later a GPU that fails throws GpuError (tensor/device.h).
+std::unique_ptr<Tokenizer> make_tokenizer(const Json& config, Device device = Device::cpu);
 
 }  // namespace vfm::models

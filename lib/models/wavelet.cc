@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "models/cdf97.h"
+#include "tensor/device.h"
 
 namespace vfm::models {
 namespace {
@@ -128,8 +129,13 @@ std::pair<int, int> frames_of(int t, int time) {
 
 }  // namespace
 
-WaveletTokenizer::WaveletTokenizer(int channels, int time_factor, int space_factor)
-    : time_(time_factor), space_(space_factor), levels_(0) {
+WaveletTokenizer::WaveletTokenizer(int channels, int time_factor, int space_factor, Device device,
+                                   std::int64_t gpu_pixels)
+    : time_(time_factor),
+      space_(space_factor),
+      levels_(0),
+      device_(device),
+      gpu_pixels_(gpu_pixels) {
   const auto power_of_two = [](int n, int least, int most) {
     return n >= least && n <= most && std::has_single_bit(static_cast<unsigned>(n));
   };
@@ -141,6 +147,8 @@ WaveletTokenizer::WaveletTokenizer(int channels, int time_factor, int space_fact
   if (channels < 1 || channels > all)
     fail_usage("{} channels: with time factor {} and space factor {} there are 1 to {}", channels,
                time_, space_, all);
+  if (device_ == Device::cuda && !why_no_gpu().empty())
+    fail_usage("builtin:wavelet cannot compute on a GPU: {}", why_no_gpu());
   levels_ = std::countr_zero(static_cast<unsigned>(space_));
   bands_ = all_bands(time_, levels_);
   bands_.resize(channels);
@@ -156,25 +164,17 @@ Json WaveletTokenizer::config() const {
       {"name", name()}, {"channels", channels()}, {"time_factor", time_}, {"space_factor", space_}};
 }
 
-namespace {
-
-/// The coefficient of latent pixel (y, x) is plane[(top + y * step) * width + left + x * step].
-struct Place {
-  int top, left, step;
-};
-Place place_of(const WaveletTokenizer::Band& band, int levels, int height, int width) {
+WaveletTokenizer::Place WaveletTokenizer::place_of(const Band& band, int height, int width) const {
   return {(band.high_y ? height >> band.level : 0) + band.row,
-          (band.high_x ? width >> band.level : 0) + band.column, 1 << (levels - band.level)};
+          (band.high_x ? width >> band.level : 0) + band.column, 1 << (levels_ - band.level)};
 }
-
-}  // namespace
 
 void WaveletTokenizer::gather(const float* plane, int height, int width, int colour, int row,
                               float* latent, std::size_t channel_stride) const {
   const int h = height / space_, w = width / space_;
   for (std::size_t c = 0; c < bands_.size(); ++c) {
     if (bands_[c].colour != colour || bands_[c].time != row) continue;
-    const auto [top, left, step] = place_of(bands_[c], levels_, height, width);
+    const auto [top, left, step] = place_of(bands_[c], height, width);
     for (int y = 0; y < h; ++y)
       for (int x = 0; x < w; ++x)
         latent[c * channel_stride + std::size_t(y) * w + x] =
@@ -187,7 +187,7 @@ void WaveletTokenizer::scatter(const float* latent, std::size_t channel_stride, 
   const int h = height / space_, w = width / space_;
   for (std::size_t c = 0; c < bands_.size(); ++c) {
     if (bands_[c].colour != colour || bands_[c].time != row) continue;
-    const auto [top, left, step] = place_of(bands_[c], levels_, height, width);
+    const auto [top, left, step] = place_of(bands_[c], height, width);
     for (int y = 0; y < h; ++y)
       for (int x = 0; x < w; ++x)
         plane[std::size_t(top + y * step) * width + left + x * step] =
@@ -201,6 +201,8 @@ std::vector<float> WaveletTokenizer::encode(std::span<const float> pixels, int f
   if ((frames - 1) % time_ != 0 || height % space_ != 0 || width % space_ != 0)
     fail("{} frames of {} x {}: the tokenizer takes 1 + k * {} frames, sizes in multiples of {}",
          frames, width, height, time_, space_);
+  if constexpr (kHaveCuda)
+    if (device_ == Device::cuda) return encode_cuda(pixels, frames, height, width);
   const std::size_t plane = std::size_t(height) * width, area = plane / (space_ * space_);
   const int t = 1 + (frames - 1) / time_;
   std::vector<float> latents(bands_.size() * t * area);  // zero: the time details of frame 0
@@ -232,6 +234,8 @@ std::vector<float> WaveletTokenizer::encode(std::span<const float> pixels, int f
 std::vector<float> WaveletTokenizer::decode(std::span<const float> latents, int frames, int height,
                                             int width) const {
   check_sizes(latents.size(), channels(), frames, height, width, "latents");
+  if constexpr (kHaveCuda)
+    if (device_ == Device::cuda) return decode_cuda(latents, frames, height, width);
   const int full_height = height * space_, full_width = width * space_;
   const std::size_t area = std::size_t(height) * width, plane = area * space_ * space_;
   const int full_frames = 1 + (frames - 1) * time_;

@@ -33,6 +33,9 @@
 //   plain Haar in time: overlap .842 (12), .899 (24), .912 (48)
 //   Haar in time and space, best bands for the data: shapes 23.9 (12), 24.9 (24), 26.9 (48)
 //
+// On a GPU (wavelet_cuda.cc) every number is computed by the same operations in the same order: the
+// results are the CPU's, bit for bit.
+//
 // K = 24 is the low band with mean, half and quarter details, and the horizontal and vertical band
 // of level 3 with mean and half details, of Y, Cb and Cr alike.
 // SPDX-License-Identifier: Apache-2.0
@@ -48,8 +51,10 @@ namespace vfm::models {
 class WaveletTokenizer final : public Tokenizer {
  public:
   /// time_factor 1, 2, 4, 8 or 16; space_factor 2, 4, 8 or 16; 1 <= channels <= 3 F S^2. Throws
-  /// Error{usage}.
-  WaveletTokenizer(int channels, int time_factor, int space_factor);
+  /// Error{usage}. `gpu_pixels`: so many pixels, of all frames together, are on the GPU at once,
+  /// but at least those of one latent frame; each takes up to 36 bytes there.
+  WaveletTokenizer(int channels, int time_factor, int space_factor, Device device = Device::cpu,
+                   std::int64_t gpu_pixels = std::int64_t{1} << 24);
 
   std::string name() const override { return "builtin:wavelet"; }
   int channels() const override { return static_cast<int>(bands_.size()); }
@@ -81,7 +86,22 @@ class WaveletTokenizer final : public Tokenizer {
   void scatter(const float* latent, std::size_t channel_stride, int height, int width, int colour,
                int row, float* plane) const;
 
+  /// The coefficient of latent pixel (y, x) is plane[(top + y * step) * width + left + x * step].
+  struct Place {
+    int top, left, step;
+  };
+  Place place_of(const Band& band, int height, int width) const;
+
+  // wavelet_cuda.cc; the sizes have been checked.
+  struct Gpu;
+  std::vector<float> encode_cuda(std::span<const float> pixels, int frames, int height,
+                                 int width) const;
+  std::vector<float> decode_cuda(std::span<const float> latents, int frames, int height,
+                                 int width) const;
+
   int time_, space_, levels_;
+  Device device_;
+  std::int64_t gpu_pixels_;
   std::vector<Band> bands_;
   std::vector<float> time_analysis_, time_synthesis_;  ///< F x F, row-major
   std::vector<bool> row_used_;                         ///< 3 x F: colour, time row

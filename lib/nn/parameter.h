@@ -1,4 +1,8 @@
 // A trainable tensor and its gradient, under a global name.
+//
+// Names and shapes are diffusers', so that a checkpoint needs no conversion. All tensors are made
+// by the model and stay where they are: write into them, never replace them (queries, keys and
+// values of a layer lie one after the other, to be one matrix).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,17 +14,23 @@
 
 namespace vfm::nn {
 
-/// Names and shapes are diffusers', so that a checkpoint needs no conversion. The master value and
-/// the gradient are f32; a layer that computes in bf16 keeps its own copy of the value and
-/// refreshes it when `version` has moved. Both tensors are made by the model and stay where they
-/// are: write into them, never replace them (queries, keys and values of a layer lie one after the
-/// other, to be one matrix).
+/// The value is one f32 tensor; or, where the network computes in bf16, a split master
+/// (ops/split_master.h), of which it computes with the high half.
 struct Parameter {
   std::string name;
-  Tensor value;               ///< f32 master
-  Tensor grad;                ///< f32, same shape, zero at first; += by backward
-  bool decay = true;          ///< whether weight decay applies (not for norms and position tables)
-  std::uint64_t version = 1;  ///< whoever changes `value` increments it
+  Tensor value;       ///< f32, or undefined: it is split
+  Tensor high, low;   ///< bf16 and i16, or undefined
+  Tensor grad;        ///< f32, same shape, zero at first; += by backward
+  bool decay = true;  ///< whether weight decay applies (not for norms and position tables)
+
+  bool split() const { return !value.defined(); }
+  const Shape& shape() const { return grad.shape(); }
+  std::int64_t elements() const { return grad.elements(); }
+  Device device() const { return grad.device(); }
+  /// The value as f32, on device(): the tensor itself if it is not split, else a copy.
+  Tensor read() const;
+  /// Sets the value; `values` is f32, of the same number of elements, on any device.
+  void write(const Tensor& values) const;
 };
 
 using ParameterList = std::vector<Parameter*>;

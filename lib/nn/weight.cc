@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "base/philox.h"
-#include "tensor/device.h"
 
 namespace vfm::nn {
 namespace {
@@ -54,46 +53,31 @@ void fill(const Tensor& value, Init init, std::uint64_t seed, const std::string&
 
 }  // namespace
 
-void zero_gradients(const ParameterList& parameters) {
-  for (const Parameter* parameter : parameters)
-    zero_bytes(parameter->grad.raw(), parameter->grad.device(), parameter->grad.bytes());
-}
-
-Weight::Weight(std::vector<std::string> names, Shape each, Init init, std::uint64_t seed,
-               DType compute, Device device, bool decay)
-    : compute_(compute) {
+Weight::Weight(std::vector<std::string> names, const Shape& each, const WeightOptions& options) {
   const auto count = static_cast<std::int64_t>(names.size()), rows = each.front();
+  const bool split = options.compute != DType::f32;
   Shape all = each;
   all.front() = rows * count;
-  const Tensor initial(all);
-  for (std::int64_t i = 0; i < count; ++i)
-    fill(initial.rows(i * rows, (i + 1) * rows), init, seed, names[static_cast<std::size_t>(i)]);
-  value_ = initial.to(device);
-  grad_ = Tensor::zeros(all, DType::f32, device);
+  value_ = Tensor(all, options.compute, options.device);
+  grad_ = Tensor::zeros(all, DType::f32, options.device);
+  const Tensor low = split ? Tensor(all, DType::i16, options.device) : Tensor();
   for (std::int64_t i = 0; i < count; ++i) {
+    const auto part = [&](const Tensor& whole) { return whole.rows(i * rows, (i + 1) * rows); };
     Parameter& p = parameters_.emplace_back();
     p.name = std::move(names[static_cast<std::size_t>(i)]);
-    p.value = value_.rows(i * rows, (i + 1) * rows);
-    p.grad = grad_.rows(i * rows, (i + 1) * rows);
-    p.decay = decay;
+    (split ? p.high : p.value) = part(value_);
+    if (split) p.low = part(low);
+    p.grad = part(grad_);
+    p.decay = options.decay;
+    const Tensor initial(each);
+    fill(initial, options.init, options.seed, p.name);
+    p.write(initial);
   }
 }
 
 const Tensor& Weight::op(ops::Tape& tape) const {
-  if (compute_ == DType::f32) {
-    tape.watch(value_, grad_);
-    return value_;
-  }
-  std::uint64_t version = 0;
-  for (const Parameter& parameter : parameters_)
-    version += parameter.version;
-  if (version != low_version_) {
-    if (!low_.defined()) low_ = Tensor(value_.shape(), compute_, value_.device());
-    convert(value_, low_);
-    low_version_ = version;
-  }
-  tape.watch(low_, grad_);
-  return low_;
+  tape.watch(value_, grad_);
+  return value_;
 }
 
 }  // namespace vfm::nn

@@ -24,27 +24,31 @@ enum class Init {
   normal,  ///< standard deviation 0.02
 };
 
+/// How a model's weights are made.
+struct WeightOptions {
+  Init init = Init::xavier;
+  DType compute = DType::f32;  ///< what op() gives: f32, or bf16 of a split master
+  bool decay = true;           ///< Parameter::decay
+  std::uint64_t seed = 0;
+  Device device = Device::cpu;
+};
+
 class Weight {
  public:
-  /// One tensor a name, all of shape `each`, one under the other. `compute` is what op() gives:
-  /// f32, or bf16.
-  Weight(std::vector<std::string> names, Shape each, Init init, std::uint64_t seed, DType compute,
-         Device device, bool decay);
+  /// One tensor a name, all of shape `each`, one under the other.
+  Weight(std::vector<std::string> names, const Shape& each, const WeightOptions& options);
 
   Weight(const Weight&) = delete;  // parameters() are pointed to
   Weight& operator=(const Weight&) = delete;
 
   std::deque<Parameter>& parameters() { return parameters_; }
-  /// The tensor to compute with, watched by the tape; the bf16 copy is made anew if a parameter has
-  /// changed since. Not thread-safe.
+  /// The tensor to compute with, watched by the tape. Not thread-safe.
   const Tensor& op(ops::Tape& tape) const;
 
  private:
   std::deque<Parameter> parameters_;
-  Tensor value_, grad_;  // of all, one after the other
-  DType compute_;
-  mutable Tensor low_;  // bf16 copy
-  mutable std::uint64_t low_version_ = 0;
+  Tensor value_;  // of all, one after the other; what is computed with
+  Tensor grad_;
 };
 
 }  // namespace vfm::nn

@@ -5,7 +5,10 @@
 //   w = w (1 - lr * weight_decay) - lr * (m / c1) / (sqrt(v / c2) + eps),  c_i = 1 - beta_i^step
 //   ema = ema_decay ema + (1 - ema_decay) w
 // Source: Loshchilov and Hutter, "Decoupled weight decay regularization" (2019), as in PyTorch.
-// Every element is computed alone, so the result does not depend on the number of threads.
+// Every element is computed alone, so the result does not depend on the number of threads. Moments
+// may be bf16 (rounded to nearest, ties to even; the step computes with them before rounding): half
+// the memory, at a beta2 of at most 0.99, since a moment that changes by less than 2^-9 of itself
+// stays what it is. Weights may be split masters (ops/split_master.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,13 +19,16 @@
 
 namespace vfm::ops {
 
-/// The arrays of one parameter, `count` floats each, all on one device.
+/// The arrays of one parameter, `count` elements each, all on one device.
 struct AdamwSlot {
-  float* value = nullptr;
+  float* value = nullptr;         ///< f32, or null: the weight is split
+  std::uint16_t* high = nullptr;  ///< its bf16
+  std::uint16_t* low = nullptr;   ///< and the rest
   const float* gradient = nullptr;
-  float* first_moment = nullptr;
-  float* second_moment = nullptr;
-  float* ema = nullptr;  ///< null: no average is kept
+  void* first_moment = nullptr;
+  void* second_moment = nullptr;
+  DType moments = DType::f32;  ///< f32 or bf16: of both
+  float* ema = nullptr;        ///< null: no average is kept
   std::int64_t count = 0;
   float weight_decay = 0;
 };

@@ -39,6 +39,56 @@ void gelu_back(const T* x, const T* dy, T* dx, std::int64_t n) {
   }
 }
 
+// A split master's two halves: the second is a signed number.
+inline float joined(bf16 high, bf16 low) {
+  return bits_to_float((std::uint32_t{high} << 16) +
+                       static_cast<std::uint32_t>(static_cast<std::int16_t>(low)));
+}
+
+// The weights of a parameter, one f32 each or split.
+struct Plain {
+  float* at;
+  float get(std::int64_t i) const { return at[i]; }
+  void set(std::int64_t i, float v) const { at[i] = v; }
+};
+struct Split {
+  bf16 *high, *low;
+  float get(std::int64_t i) const { return joined(high[i], low[i]); }
+  void set(std::int64_t i, float v) const {
+    std::uint32_t bits = float_to_bits(v);
+    bits = (bits & 0x7fffffffu) > 0x7f800000u ? 0x7fc00000u : bits;  // no NaN that would run over
+    high[i] = static_cast<bf16>((bits + 0x8000u) >> 16);
+    low[i] = static_cast<bf16>(bits);
+  }
+};
+
+template <class Moment, class Weights>
+void adamw_some(const Weights weights, const AdamwSlot& slot, const AdamwStep& step,
+                float correction1, float correction2, std::int64_t begin, std::int64_t end) {
+  const float* const gradient = slot.gradient;
+  Moment* const first = static_cast<Moment*>(slot.first_moment);
+  Moment* const second = static_cast<Moment*>(slot.second_moment);
+  float* const ema = slot.ema;
+  const float beta1 = step.beta1, beta2 = step.beta2, scale = step.gradient_scale;
+  const float keep = 1.f - step.learning_rate * slot.weight_decay;
+  const float rate = step.learning_rate / correction1;
+  const float inverse2 = 1.f / correction2, epsilon = step.epsilon;
+#pragma omp simd
+  for (std::int64_t i = begin; i < end; ++i) {
+    const float g = gradient[i] * scale;
+    const float m = beta1 * load(first + i) + (1.f - beta1) * g;
+    const float v = beta2 * load(second + i) + (1.f - beta2) * g * g;
+    store(first + i, m);
+    store(second + i, v);
+    weights.set(i, weights.get(i) * keep - rate * m / (__builtin_sqrtf(v * inverse2) + epsilon));
+  }
+  if (ema == nullptr) return;
+  const float decay = step.ema_decay;
+#pragma omp simd
+  for (std::int64_t i = begin; i < end; ++i)
+    ema[i] = decay * ema[i] + (1.f - decay) * weights.get(i);
+}
+
 }  // namespace
 
 void add_into(float* y, const float* x, std::int64_t n) {
@@ -83,29 +133,29 @@ void silu_backward(const float* x, const float* dy, float* dx, std::int64_t n) {
 
 void adamw_chunk(const AdamwSlot& slot, const AdamwStep& step, float correction1, float correction2,
                  std::int64_t begin, std::int64_t end) {
-  float* const value = slot.value;
-  const float* const gradient = slot.gradient;
-  float* const first = slot.first_moment;
-  float* const second = slot.second_moment;
-  float* const ema = slot.ema;
-  const float beta1 = step.beta1, beta2 = step.beta2, scale = step.gradient_scale;
-  const float keep = 1.f - step.learning_rate * slot.weight_decay;
-  const float rate = step.learning_rate / correction1;
-  const float inverse2 = 1.f / correction2, epsilon = step.epsilon;
-#pragma omp simd
-  for (std::int64_t i = begin; i < end; ++i) {
-    const float g = gradient[i] * scale;
-    const float m = beta1 * first[i] + (1.f - beta1) * g;
-    const float v = beta2 * second[i] + (1.f - beta2) * g * g;
-    first[i] = m;
-    second[i] = v;
-    value[i] = value[i] * keep - rate * m / (__builtin_sqrtf(v * inverse2) + epsilon);
+  const bool low = slot.moments == DType::bf16;
+  if (slot.value != nullptr) {
+    const Plain weights{slot.value};
+    low ? adamw_some<bf16>(weights, slot, step, correction1, correction2, begin, end)
+        : adamw_some<float>(weights, slot, step, correction1, correction2, begin, end);
+  } else {
+    const Split weights{slot.high, slot.low};
+    low ? adamw_some<bf16>(weights, slot, step, correction1, correction2, begin, end)
+        : adamw_some<float>(weights, slot, step, correction1, correction2, begin, end);
   }
-  if (ema == nullptr) return;
-  const float decay = step.ema_decay;
-#pragma omp simd
-  for (std::int64_t i = begin; i < end; ++i)
-    ema[i] = decay * ema[i] + (1.f - decay) * value[i];
+}
+
+void split_weights(const float* weights, bf16* high, bf16* low, std::int64_t n) {
+  const Split split{high, low};
+#pragma omp parallel for simd schedule(static) if (n > kAlone)
+  for (std::int64_t i = 0; i < n; ++i)
+    split.set(i, weights[i]);
+}
+
+void join_weights(const bf16* high, const bf16* low, float* weights, std::int64_t n) {
+#pragma omp parallel for simd schedule(static) if (n > kAlone)
+  for (std::int64_t i = 0; i < n; ++i)
+    weights[i] = joined(high[i], low[i]);
 }
 
 double sum_squares_chunk(const float* x, std::int64_t n) {

@@ -1,4 +1,5 @@
-// The element-by-element CPU kernels behind add.h, adamw.h, sum_squares.h, gelu.h and silu.h.
+// The element-by-element CPU kernels behind add.h, adamw.h, gelu.h, silu.h,
+// split_master.h and sum_squares.h.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -31,6 +32,11 @@ VFM_EACH_ISA(
     // one chunk of a parameter, on the calling thread
     void adamw_chunk(const AdamwSlot& slot, const AdamwStep& step, float correction1,
                      float correction2, std::int64_t begin, std::int64_t end);
-    double sum_squares_chunk(const float* x, std::int64_t n);)
+    double sum_squares_chunk(const float* x, std::int64_t n);
+    // f32 weights to and from split masters
+    void split_weights(const float* weights, std::uint16_t* high, std::uint16_t* low,
+                       std::int64_t n);
+    void join_weights(const std::uint16_t* high, const std::uint16_t* low, float* weights,
+                      std::int64_t n);)
 
 }  // namespace vfm::ops

@@ -1,6 +1,7 @@
 // The CUDA versions of the kernels of elementwise_cpu.h.
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/elementwise.h"
+#include "kernels/optimizer.h"
 #include "ops/elementwise_cpu.h"
 #include "tensor/device.h"
 
@@ -71,6 +72,14 @@ void silu_forward(const float* x, float* y, std::int64_t n) {
 }
 void silu_backward(const float* x, const float* dy, float* dx, std::int64_t n) {
   check_gpu(kernels::silu_backward(x, dy, dx, n, compute_stream()), "run silu backward");
+}
+
+void split_weights(const float* weights, std::uint16_t* high, std::uint16_t* low, std::int64_t n) {
+  check_gpu(kernels::split_weights(weights, high, low, n, compute_stream()), "split weights");
+}
+void join_weights(const std::uint16_t* high, const std::uint16_t* low, float* weights,
+                  std::int64_t n) {
+  check_gpu(kernels::join_weights(high, low, weights, n, compute_stream()), "join weights");
 }
 
 }  // namespace vfm::ops::cuda

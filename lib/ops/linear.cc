@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "ops/add.h"
+#include "ops/backward.h"
 #include "ops/gemm.h"
 #include "tensor/device.h"
 
@@ -33,9 +34,11 @@ Tensor sum_rows(const Tensor& dy) {
   return sum;
 }
 
-void backward(Tape& tape, const Tensor& dy, const Tensor& x, const Tensor& w, const Tensor& bias) {
+}  // namespace
+
+Tensor linear_backward(Tape& tape, const Tensor& dy, const Tensor& x, const Tensor& w,
+                       bool want_dx) {
   const std::int64_t n = x.size(0), in = x.size(1), out = w.size(0);
-  if (tape.wants_grad(bias)) tape.accumulate(bias, sum_rows(dy));
   const Tensor dy_low = dy.to(x.dtype());
   const Matrix dy_matrix{dy_low.raw(), dy_low.dtype(), out, false};
   if (tape.wants_grad(w)) {
@@ -46,15 +49,12 @@ void backward(Tape& tape, const Tensor& dy, const Tensor& x, const Tensor& w, co
          {x.raw(), x.dtype(), in, false}, dw.raw(), DType::f32, in, add);
     if (!add) tape.accumulate(w, dw);
   }
-  if (tape.wants_grad(x)) {
-    Tensor dx({n, in}, x.dtype(), x.device());
-    gemm(dx.device(), n, in, out, dy_matrix, {w.raw(), w.dtype(), in, false}, dx.raw(), dx.dtype(),
-         in, false);
-    tape.accumulate(x, dx);
-  }
+  if (!want_dx) return Tensor();
+  Tensor dx({n, in}, x.dtype(), x.device());
+  gemm(dx.device(), n, in, out, dy_matrix, {w.raw(), w.dtype(), in, false}, dx.raw(), dx.dtype(),
+       in, false);
+  return dx;
 }
-
-}  // namespace
 
 Tensor linear(Tape& tape, const Tensor& x, const Tensor& w, const Tensor& bias, DType out) {
   check(x, w, bias, out);
@@ -63,7 +63,11 @@ Tensor linear(Tape& tape, const Tensor& x, const Tensor& w, const Tensor& bias, 
   gemm(y.device(), n, wide, in, {x.raw(), x.dtype(), in, false}, {w.raw(), w.dtype(), in, true},
        y.raw(), out, wide, false);
   if (bias.defined()) add_bias(y, bias);
-  tape.record(y, {x, w, bias}, [x, w, bias, y](Tape& t) { backward(t, t.take(y), x, w, bias); });
+  tape.record(y, {x, w, bias}, [x, w, bias, y](Tape& t) {
+    const Tensor dy = t.take(y);
+    if (t.wants_grad(bias)) t.accumulate(bias, sum_rows(dy));
+    t.accumulate(x, linear_backward(t, dy, x, w, t.wants_grad(x)));
+  });
   return y;
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "ops/backward.h"
 #include "ops/modulate_cpu.h"
 #include "ops/run.h"
 
@@ -36,7 +37,7 @@ void check(const ModulateInput& in) {
   if (in.rows.limit() > rows) fail("modulate: a token has row {} of {}", in.rows.limit() - 1, rows);
 }
 
-ModulateArgs arguments(const ModulateInput& in, const Modulated& out, const Tensor& moments) {
+ModulateArgs arguments(const ModulateInput& in, const ModulateSaved& saved) {
   ModulateArgs args;
   args.tokens = in.x.size(0);
   args.width = in.x.size(1);
@@ -52,9 +53,8 @@ ModulateArgs arguments(const ModulateInput& in, const Modulated& out, const Tens
   args.modulation = in.modulation.data<float>();
   args.modulation_stride = in.modulation.size(1);
   args.rows = in.rows.rows();
-  args.stream = out.stream.data<float>();
-  args.normed = out.normed.raw();
-  args.moments = moments.data<float>();
+  args.stream = saved.stream.data<float>();
+  args.moments = saved.moments.data<float>();
   return args;
 }
 
@@ -70,14 +70,42 @@ Tensor spread(const Tensor& sums, std::int64_t from, std::int64_t count, const T
   return gradient;
 }
 
-void backward(Tape& tape, const ModulateInput& in, const Modulated& out, const Tensor& moments) {
-  const bool own_stream = out.stream.id() != in.x.id();
-  Tensor dnormed = tape.take(out.normed);
-  // When nothing is added the stream is x, whose gradient is not ours to take.
-  Tensor dstream = own_stream ? tape.take(out.stream) : Tensor();
+// Whether the stream is a tensor of its own: when nothing is added it is x.
+bool adds(const ModulateInput& in) {
+  return in.branch.defined() || in.extra.defined();
+}
+
+}  // namespace
+
+ModulateSaved modulate_forward(const ModulateInput& in, Tensor& normed) {
+  check(in);
   const Device device = in.x.device();
-  if (!dnormed.defined()) dnormed = Tensor::zeros(out.normed.shape(), in.out, device);
-  dnormed = dnormed.to(in.out);
+  normed = Tensor(in.x.shape(), in.out, device);
+  const ModulateSaved saved{adds(in) ? Tensor(in.x.shape(), DType::f32, device) : in.x,
+                            Tensor({in.x.size(0), 2}, DType::f32, device)};
+  ModulateArgs args = arguments(in, saved);
+  args.normed = normed.raw();
+  VFM_RUN(device, modulate_forward, args);
+  return saved;
+}
+
+Tensor modulate_again(const ModulateInput& in, const ModulateSaved& saved) {
+  ModulateInput plain;
+  plain.x = saved.stream;
+  plain.modulation = in.modulation;
+  plain.rows = in.rows;
+  plain.epsilon = in.epsilon;
+  plain.out = in.out;
+  Tensor normed;
+  modulate_forward(plain, normed);
+  return normed;
+}
+
+void modulate_backward(Tape& tape, const ModulateInput& in, const ModulateSaved& saved,
+                       const Tensor& dnormed) {
+  // When nothing is added the stream is x, whose gradient is not ours to take.
+  Tensor dstream = adds(in) ? tape.take(saved.stream) : Tensor();
+  const Device device = in.x.device();
   if (dstream.defined()) dstream = dstream.to(DType::f32);
   const std::int64_t width = in.x.size(1);
   const Tensor partial({in.rows.run_count(), 3 * width}, DType::f32, device);
@@ -85,7 +113,7 @@ void backward(Tape& tape, const ModulateInput& in, const Modulated& out, const T
       dstream.defined() && dstream.unique() ? dstream : Tensor(in.x.shape(), DType::f32, device);
   Tensor dbranch;
   ModulateBackwardArgs args;
-  args.forward = arguments(in, out, moments);
+  args.forward = arguments(in, saved);
   args.dnormed = dnormed.raw();
   if (dstream.defined()) args.dstream = dstream.data<float>();
   args.dx = dx.data<float>();
@@ -114,21 +142,19 @@ void backward(Tape& tape, const ModulateInput& in, const Modulated& out, const T
   tape.accumulate(in.x, std::move(dx));
 }
 
-}  // namespace
-
 Modulated gated_residual_layernorm_modulate(Tape& tape, const ModulateInput& in) {
-  check(in);
-  const bool adds = in.branch.defined() || in.extra.defined();
-  const Device device = in.x.device();
-  const Modulated out{adds ? Tensor(in.x.shape(), DType::f32, device) : in.x,
-                      Tensor(in.x.shape(), in.out, device)};
-  const Tensor moments({in.x.size(0), 2}, DType::f32, device);
-  VFM_RUN(device, modulate_forward, arguments(in, out, moments));
-  std::vector<Tensor> results{out.normed};
-  if (adds) results.push_back(out.stream);
+  Tensor normed;
+  const ModulateSaved saved = modulate_forward(in, normed);
+  std::vector<Tensor> results{normed};
+  if (adds(in)) results.push_back(saved.stream);
   tape.record(std::move(results), {in.x, in.branch, in.gate, in.extra, in.modulation},
-              [in, out, moments](Tape& t) { backward(t, in, out, moments); });
-  return out;
+              [in, saved, normed](Tape& t) {
+                Tensor dnormed = t.take(normed);
+                if (!dnormed.defined())
+                  dnormed = Tensor::zeros(normed.shape(), in.out, normed.device());
+                modulate_backward(t, in, saved, dnormed.to(in.out));
+              });
+  return {saved.stream, normed};
 }
 
 }  // namespace vfm::ops

@@ -45,6 +45,9 @@ void adamw_cuda(std::span<const AdamwSlot> slots, const AdamwStep& step) {
   for (const AdamwSlot& from : slots) {
     kernels::OptimizerSlot slot;
     slot.value = from.value;
+    slot.high = from.high;
+    slot.low = from.low;
+    slot.moment_type = from.moments == DType::bf16 ? kernels::Type::bf16 : kernels::Type::f32;
     slot.gradient = from.gradient;
     slot.first_moment = from.first_moment;
     slot.second_moment = from.second_moment;

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/log.h"
 
 namespace vfm {
 
@@ -15,6 +16,20 @@ Device parse_device(std::string_view name) {
 
 std::string_view device_name(Device device) {
   return device == Device::cpu ? "cpu" : "cuda";
+}
+
+Device choose_device(std::string_view name) {
+  if (name != "auto" && parse_device(name) == Device::cpu) return Device::cpu;
+  const std::string why = why_no_gpu();
+  if (why.empty()) {
+    log_info("computing on {}", describe_gpu());
+    return Device::cuda;
+  }
+  if (name == "cuda")
+    fail_usage("--device cuda: there is no usable GPU: {}; compute on the CPU with --device cpu",
+               why);
+  log_info("computing on the CPU: {}", why);
+  return Device::cpu;
 }
 
 #if !VFM_HAVE_CUDA

@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/error.h"
 #include "tensor/tensor.h"
 
 struct CUstream_st;  // cudaStream_t
@@ -23,6 +24,11 @@ inline constexpr bool kHaveCuda = VFM_HAVE_CUDA;
 /// "cpu" or "cuda"; throws Error{usage} for anything else.
 Device parse_device(std::string_view name);
 std::string_view device_name(Device device);
+
+/// What the option --device asks for: "cpu", "cuda", or "auto", which is cuda where there is a
+/// usable GPU. Says with log_info which it is. Throws Error{usage} for another name, and, saying
+/// why, for "cuda" without a usable GPU.
+Device choose_device(std::string_view name);
 
 /// Empty if this process can compute on a GPU, else why it cannot ("built without CUDA", "no NVIDIA
 /// driver", ...). Asks the driver once.
@@ -57,7 +63,14 @@ std::shared_ptr<void> allocate_gpu(std::size_t bytes);
 /// For tensor.cc: between f32 and bf16.
 void convert_gpu(const Tensor& from, const Tensor& to);
 
-/// Throws Error{what and why} if `status`, a cudaError_t, is not success.
+/// A failure of the GPU or its driver, not of the input that was worked on: jobs that record a bad
+/// input and go on let this one end the run.
+class GpuError : public Error {
+ public:
+  using Error::Error;
+};
+
+/// Throws GpuError{what and why} if `status`, a cudaError_t, is not success.
 void check_gpu(int status, const char* what);
 
 }  // namespace vfm

@@ -94,7 +94,8 @@ std::string probe() {
 
 void check_gpu(int status, const char* what) {
   if (status != cudaSuccess)
-    fail("cannot {}: {}", what, cudaGetErrorString(static_cast<cudaError_t>(status)));
+    throw GpuError(
+        vfm::format("cannot {}: {}", what, cudaGetErrorString(static_cast<cudaError_t>(status))));
 }
 
 std::string why_no_gpu() {

@@ -19,6 +19,7 @@ std::size_t dtype_size(DType dtype) {
       return 4;
     case DType::bf16:
     case DType::f16:
+    case DType::i16:
       return 2;
     case DType::i64:
       return 8;
@@ -36,6 +37,8 @@ std::string_view dtype_name(DType dtype) {
       return "BF16";
     case DType::f16:
       return "F16";
+    case DType::i16:
+      return "I16";
     case DType::i32:
       return "I32";
     case DType::i64:

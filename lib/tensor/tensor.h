@@ -17,7 +17,7 @@
 
 namespace vfm {
 
-enum class DType { f32, bf16, f16, i32, i64, u8 };
+enum class DType { f32, bf16, f16, i16, i32, i64, u8 };
 enum class Device { cpu, cuda };
 
 std::size_t dtype_size(DType dtype);

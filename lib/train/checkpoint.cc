@@ -5,6 +5,8 @@
 #include <charconv>
 #include <cstdio>
 #include <filesystem>
+#include <functional>
+#include <map>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -25,23 +27,25 @@ void remove_tree(const std::string& path) {
   if (error) fail_errno(error.value(), "cannot remove '{}'", path);
 }
 
-/// The parameters' names with `tensors` in their order.
-std::vector<io::TensorView> views(const nn::ParameterList& parameters,
-                                  const std::vector<Tensor>& tensors) {
-  std::vector<io::TensorView> result;
-  for (std::size_t i = 0; i < parameters.size(); ++i)
-    result.push_back({parameters[i]->name,
-                      std::string(dtype_name(tensors[i].dtype())),
-                      tensors[i].shape(),
-                      {static_cast<const std::byte*>(tensors[i].raw()), tensors[i].bytes()}});
-  return result;
-}
+/// Gives the i-th tensor of a set in whatever form it is; on whatever device.
+using Getter = std::function<Tensor(std::size_t)>;
 
-std::vector<Tensor> values(const nn::ParameterList& parameters) {
-  std::vector<Tensor> tensors;
-  for (const nn::Parameter* parameter : parameters)
-    tensors.push_back(parameter->value);
-  return tensors;
+/// Writes a set of as many tensors as there are parameters, under their names. One at a time comes
+/// from the device.
+void write_set(const std::string& folder, const char* name, const nn::ParameterList& parameters,
+               DType dtype, std::uint64_t max_file_bytes, const Getter& get) {
+  std::vector<io::TensorView> views;
+  std::map<std::string, std::size_t, std::less<>> places;
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    views.push_back(
+        {parameters[i]->name, std::string(dtype_name(dtype)), parameters[i]->shape(), {}});
+    places[parameters[i]->name] = i;
+  }
+  Tensor held;
+  io::write_safetensors(folder, name, views, max_file_bytes, [&](const io::TensorView& view) {
+    held = get(places.at(view.name)).to(Device::cpu);
+    return std::span<const std::byte>(held.data<std::byte>(), held.bytes());
+  });
 }
 
 /// Hash and name of every file, sorted by name.
@@ -85,12 +89,15 @@ std::string write_checkpoint(const std::string& run, std::int64_t step, const mo
   const nn::ParameterList& parameters = optimizer.parameters();
   io::write_file(io::join_path(model_folder, "config.json"),
                  dump_json_pretty(models::dit_config_to_json(model.config())));
-  io::write_safetensors(model_folder, models::kWeightsName, views(parameters, values(parameters)),
-                        max_file_bytes);
-  io::write_safetensors(state_folder, "adam_m", views(parameters, optimizer.m), max_file_bytes);
-  io::write_safetensors(state_folder, "adam_v", views(parameters, optimizer.v), max_file_bytes);
-  if (optimizer.has_ema())
-    io::write_safetensors(state_folder, "ema", views(parameters, optimizer.ema), max_file_bytes);
+  write_set(model_folder, models::kWeightsName, parameters, DType::f32, max_file_bytes,
+            [&](std::size_t i) { return parameters[i]->read(); });
+  const auto write_state = [&](const char* name, const std::vector<Tensor>& tensors) {
+    write_set(state_folder, name, parameters, tensors.front().dtype(), max_file_bytes,
+              [&](std::size_t i) { return tensors[i]; });
+  };
+  write_state("adam_m", optimizer.m);
+  write_state("adam_v", optimizer.v);
+  if (optimizer.has_ema()) write_state("ema", optimizer.ema);
   io::write_file(io::join_path(temporary, "train.json"), dump_json_pretty(train));
   io::write_file(io::join_path(temporary, "COMPLETE"), make_complete(temporary));
 
@@ -102,18 +109,24 @@ std::string write_checkpoint(const std::string& run, std::int64_t step, const mo
 }
 
 void read_checkpoint(const std::string& folder, const Optimizer& optimizer) {
-  std::vector<std::string> names;
-  for (const nn::Parameter* parameter : optimizer.parameters())
-    names.push_back(parameter->name);
+  const nn::ParameterList& parameters = optimizer.parameters();
   const std::string state = io::join_path(folder, "state");
-  const auto load = [&](const std::string& where, const char* set,
-                        const std::vector<Tensor>& tensors) {
-    models::load_tensors(io::SafetensorsSet(where, set), names, tensors);
+  std::vector<models::TensorTarget> values;
+  for (nn::Parameter* parameter : parameters)
+    values.push_back(models::value_target(*parameter));
+  models::load_tensors(io::SafetensorsSet(io::join_path(folder, "model"), models::kWeightsName),
+                       values);
+  const auto load = [&](const char* set, const std::vector<Tensor>& tensors) {
+    std::vector<models::TensorTarget> targets;
+    for (std::size_t i = 0; i < parameters.size(); ++i)
+      targets.push_back(
+          {parameters[i]->name, parameters[i]->shape(),
+           [&tensors, i](const Tensor& t) { copy(t.to(tensors[i].dtype()), tensors[i]); }});
+    models::load_tensors(io::SafetensorsSet(state, set), targets);
   };
-  load(io::join_path(folder, "model"), models::kWeightsName, values(optimizer.parameters()));
-  load(state, "adam_m", optimizer.m);
-  load(state, "adam_v", optimizer.v);
-  if (optimizer.has_ema()) load(state, "ema", optimizer.ema);
+  load("adam_m", optimizer.m);
+  load("adam_v", optimizer.v);
+  if (optimizer.has_ema()) load("ema", optimizer.ema);
 }
 
 void prune_checkpoints(const std::string& run, std::int64_t step, std::int64_t every,

@@ -45,8 +45,9 @@ std::int64_t token_count(const data::Entry& entry, const models::DitConfig& conf
 }
 
 Dataset::Dataset(const std::string& directory, const std::string& split, double whitening)
-    : set_(directory, split), scale_(read_scale(set_.info(), directory).whitened(whitening)) {
-  if (set_.entries().empty()) fail_usage("'{}' has no samples in '{}'", directory, split);
+    : set_(std::in_place, directory, split),
+      scale_(read_scale(set_->info(), directory).whitened(whitening)) {
+  if (entries().empty()) fail_usage("'{}' has no samples in '{}'", directory, split);
 }
 
 void Dataset::fit(Recipe& recipe) const {
@@ -87,7 +88,7 @@ std::vector<std::int64_t> Dataset::tokens(const models::DitConfig& config) const
 
 CleanSample Dataset::read(std::size_t i) const {
   const data::Entry& sample = entry(i);
-  data::LatentSample data = set_.read(i);
+  data::LatentSample data = set_ ? set_->read(i) : make_up(sample);
   const std::size_t expected =
       scale_.channels() * static_cast<std::size_t>(sample.frames * sample.height * sample.width);
   if (data.latent.size() != expected)

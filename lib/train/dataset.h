@@ -3,8 +3,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/json.h"
@@ -15,21 +18,33 @@
 
 namespace vfm::train {
 
+/// Made-up latents, to measure a machine without data: normal numbers, of these sizes in turn.
+struct Synthetic {
+  std::vector<std::array<int, 3>> sizes;  ///< frames, height, width of the latents
+  int channels = 16, text_tokens = 512, text_width = 1024;
+
+  /// "16x88x160" or "1x64x64,8x32x32". Throws Error{usage} for anything else.
+  static std::vector<std::array<int, 3>> parse_sizes(std::string_view text);
+};
+
 class Dataset {
  public:
   /// Opens `split` of the latents in `directory`. Throws Error{usage} if there are none.
   /// Latents are whitened by degree `whitening` (models::LatentScale::whitened).
   Dataset(const std::string& directory, const std::string& split, double whitening = 1);
 
+  /// Samples of made-up data; 64 of each size.
+  explicit Dataset(const Synthetic& synthetic);
+
   /// Fills what the recipe leaves to the data (channels, text width), and checks that every sample
   /// fits: channels, patch size, position tables, capacity of a pack. Throws Error{usage} naming
   /// the field and the first sample that does not.
   void fit(Recipe& recipe) const;
 
-  std::size_t size() const { return set_.entries().size(); }
-  const data::Entry& entry(std::size_t i) const { return set_.entries()[i]; }
-  const std::vector<data::Entry>& entries() const { return set_.entries(); }
-  const Json& info() const { return set_.info(); }
+  std::size_t size() const { return entries().size(); }
+  const data::Entry& entry(std::size_t i) const { return entries()[i]; }
+  const std::vector<data::Entry>& entries() const { return set_ ? set_->entries() : made_up_; }
+  const Json& info() const { return set_ ? set_->info() : made_up_info_; }
   const models::LatentScale& scale() const { return scale_; }
 
   /// Visual tokens of each sample.
@@ -42,7 +57,11 @@ class Dataset {
   Json trained_sizes() const;
 
  private:
-  data::LatentSet set_;
+  data::LatentSample make_up(const data::Entry& entry) const;
+
+  std::optional<data::LatentSet> set_;
+  std::vector<data::Entry> made_up_;  // instead of set_
+  Json made_up_info_;
   models::LatentScale scale_;
 };
 

@@ -5,6 +5,7 @@
 #include "base/units.h"
 #include "models/dit.h"
 #include "train/dataset.h"
+#include "train/memory.h"
 #include "train/order.h"
 #include "train/run.h"
 
@@ -33,7 +34,7 @@ Workload measure(const Recipe& recipe, const Dataset& data) {
     load.flops_a_step +=
         length * models::dit_cost(dit, length, std::max(1, data.entry(i).text_tokens),
                                   static_cast<double>(recipe.data.tokens), recipe.compute(),
-                                  recipe.model.recompute)
+                                  models::Recompute::none)
                      .flops_per_token;
   }
   const double steps = static_cast<double>(packs.size()) / recipe.data.packs;
@@ -53,7 +54,7 @@ Workload assume(const Recipe& recipe) {
   load.tokens_a_step = tokens * recipe.data.packs;
   load.flops_a_step =
       load.tokens_a_step * models::dit_cost(recipe.model.dit, tokens, kUsualText, tokens,
-                                            recipe.compute(), recipe.model.recompute)
+                                            recipe.compute(), models::Recompute::none)
                                .flops_per_token;
   load.source = fmt::format("none given: one sample of {} tokens a pack, {} text tokens",
                             recipe.data.tokens, kUsualText);
@@ -62,11 +63,23 @@ Workload assume(const Recipe& recipe) {
 
 }  // namespace
 
-std::string describe(Recipe recipe, const std::string& data, int ranks) {
+Dataset open_data(const RunOptions& options, const std::string& split) {
+  if (options.synthetic.empty())
+    return Dataset(options.data, split, options.recipe.diffusion.whitening);
+  const models::DitConfig& dit = options.recipe.model.dit;
+  Synthetic synthetic;
+  synthetic.sizes = options.synthetic;
+  if (dit.in_channels > 0) synthetic.channels = dit.in_channels;
+  if (dit.text_embed_dim > 0) synthetic.text_width = dit.text_embed_dim;
+  return Dataset(synthetic);
+}
+
+std::string describe(const RunOptions& options, int ranks) {
+  Recipe recipe = options.recipe;
   models::DitConfig& dit = recipe.model.dit;
   Workload load;
-  if (!data.empty()) {
-    const Dataset set(data, "train", recipe.diffusion.whitening);
+  if (!options.data.empty() || !options.synthetic.empty()) {
+    const Dataset set = open_data(options, "train");
     set.fit(recipe);
     load = measure(recipe, set);
   } else {
@@ -77,22 +90,17 @@ std::string describe(Recipe recipe, const std::string& data, int ranks) {
     dit.validate();
     load = assume(recipe);
   }
-  // A rank's packs of a step go through the network together, or micro_packs at a time.
-  const int share = (recipe.data.packs + ranks - 1) / ranks;
-  const int together =
-      recipe.data.micro_packs > 0 ? std::min(recipe.data.micro_packs, share) : share;
-  const double pack_tokens = static_cast<double>(recipe.data.tokens) * together;
-  const models::DitCost cost =
-      models::dit_cost(dit, load.tokens_a_step / load.samples_a_step, 1, pack_tokens,
-                       recipe.compute(), recipe.model.recompute);
-  const double parameters = static_cast<double>(cost.parameters);
-  const double state = 4 * parameters * (recipe.ema.mode == "off" ? 4 : 5);
+  const double usable = usable_memory(options.device, ranks);
+  const models::Recompute recompute = choose_recompute(recipe, ranks, options.device, usable);
+  const MemoryNeed need = memory_need(recipe, ranks, recompute, options.device);
+  const std::int64_t count = models::dit_cost(dit, 1, 1, 1, recipe.compute(), recompute).parameters;
+  const double parameters = static_cast<double>(count);
   std::string text;
   const auto line = [&](const char* name, const std::string& value) {
     text += fmt::format("{:<22} {}\n", name, value);
   };
   line("data", load.source);
-  line("parameters", fmt::format("{} ({})", cost.parameters, format_count(parameters)));
+  line("parameters", fmt::format("{} ({})", count, format_count(parameters)));
   line("ranks", fmt::format("{}", ranks));
   line("samples per step", fmt::format("{:.1f}", load.samples_a_step));
   line("tokens per step", fmt::format("{:.0f}", load.tokens_a_step));
@@ -100,13 +108,16 @@ std::string describe(Recipe recipe, const std::string& data, int ranks) {
   line("FLOPs per step", format_count(load.flops_a_step));
   line("FLOPs of the run",
        format_count(load.flops_a_step * static_cast<double>(recipe.train.steps)));
-  line("memory per rank", format_bytes(state + cost.activation_bytes));
-  line("  weights", format_bytes(4 * parameters));
-  line("  gradients", format_bytes(4 * parameters));
-  line("  moments", format_bytes(8 * parameters));
-  if (recipe.ema.mode != "off") line("  average (ema)", format_bytes(4 * parameters));
-  line("  activations", format_bytes(cost.activation_bytes));
-  line("checkpoint", format_bytes(state - 4 * parameters));
+  line("memory per rank",
+       fmt::format("{} ({} usable)", format_bytes(need.total()), format_bytes(usable)));
+  line("  weights", format_bytes(need.weights));
+  line("  gradients", format_bytes(need.gradients));
+  line("  moments", format_bytes(need.moments));
+  if (need.average > 0) line("  average (ema)", format_bytes(need.average));
+  line("  activations", fmt::format("{} (recompute {})", format_bytes(need.activations),
+                                    models::recompute_name(recompute)));
+  const double average = recipe.ema.mode == "off" ? 0 : 4 * parameters;
+  line("checkpoint", format_bytes(need.weights + need.moments + average));
   return text;
 }
 

@@ -94,29 +94,29 @@ LossSums& LossSums::operator+=(const LossSums& other) {
   return *this;
 }
 
+NoisyBatch NoisyBatch::to(Device device) const {
+  NoisyBatch moved = *this;
+  moved.input.latents = input.latents.to(device);
+  moved.input.text = input.text.to(device);
+  moved.target = target.to(device);
+  return moved;
+}
+
+LossSums Loss::sums(const NoisyBatch& batch) const {
+  const std::vector<double> each = error.read_sums();
+  LossSums sums;
+  for (std::size_t s = 0; s < batch.elements.size(); ++s) {
+    const bool image = batch.input.samples[s].frames == 1;
+    (image ? sums.image_sum : sums.video_sum) += each[s];
+    (image ? sums.image_elements : sums.video_elements) += static_cast<double>(batch.elements[s]);
+  }
+  return sums;
+}
+
 Loss diffusion_loss(const Tensor& output, const NoisyBatch& batch, double scale) {
   if (output.elements() != batch.target.elements())
     fail("the model gives {} values for a batch of {}", output.elements(), batch.target.elements());
-  Loss loss;
-  if (scale != 0) loss.seed = Tensor(output.shape());
-  const float* f = output.data<float>();
-  const float* target = batch.target.data<float>();
-  float* seed = scale != 0 ? loss.seed.data<float>() : nullptr;
-  const float twice = static_cast<float>(2 * scale);
-  std::int64_t i = 0;
-  for (std::size_t s = 0; s < batch.elements.size(); ++s) {
-    double sum = 0;
-    for (const std::int64_t end = i + batch.elements[s]; i < end; ++i) {
-      const float error = f[i] - target[i];
-      sum += static_cast<double>(error) * static_cast<double>(error);
-      if (seed) seed[i] = twice * error;
-    }
-    const bool image = batch.input.samples[s].frames == 1;
-    (image ? loss.sums.image_sum : loss.sums.video_sum) += sum;
-    (image ? loss.sums.image_elements : loss.sums.video_elements) +=
-        static_cast<double>(batch.elements[s]);
-  }
-  return loss;
+  return {ops::squared_error(output, batch.target, batch.elements, scale)};
 }
 
 }  // namespace vfm::train

@@ -15,6 +15,7 @@
 
 #include "base/philox.h"
 #include "models/dit.h"
+#include "ops/squared_error.h"
 #include "train/recipe.h"
 
 namespace vfm::train {
@@ -44,6 +45,9 @@ struct NoisyBatch {
   models::DitBatch input;
   Tensor target;                       ///< like input.latents: (x0 - c_skip x) / c_out
   std::vector<std::int64_t> elements;  ///< of each sample's latent
+
+  /// The same with its tensors on `device`.
+  NoisyBatch to(Device device) const;
 };
 
 /// Packs noisy samples one after the other. Per sample: sigma, whether its text is dropped (as it
@@ -72,13 +76,17 @@ struct LossSums {
   LossSums& operator+=(const LossSums& other);
 };
 
+/// The loss lambda(sigma) (D - x0)^2 = (F - target)^2 of a batch.
 struct Loss {
-  LossSums sums;  ///< of lambda(sigma) (D - x0)^2 = (F - target)^2
-  Tensor seed;    ///< scale * gradient of the *sum* by F; undefined for scale 0
+  ops::SquaredError error;  ///< its seed: scale * gradient of the *sum* by F; undefined for scale 0
+
+  /// On a GPU it waits for the batch, so do it after what follows is queued. `batch` is the same.
+  LossSums sums(const NoisyBatch& batch) const;
 };
 
-/// `output` is the network's F. Divide by the step's number of elements after all ranks have added
-/// theirs: then every element of the step weighs the same, however samples are packed and dealt.
+/// `output` is the network's F, on the batch's device. Divide by the step's number of elements
+/// after all ranks have added theirs: then every element of the step weighs the same, however
+/// samples are packed and dealt.
 Loss diffusion_loss(const Tensor& output, const NoisyBatch& batch, double scale);
 
 }  // namespace vfm::train

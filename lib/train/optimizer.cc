@@ -5,16 +5,17 @@
 #include <cmath>
 
 #include "ops/adamw.h"
+#include "ops/moving_average.h"
 #include "ops/sum_squares.h"
 
 namespace vfm::train {
 namespace {
 
-std::vector<Tensor> zeros_like(const nn::ParameterList& parameters) {
+std::vector<Tensor> zeros_like(const nn::ParameterList& parameters, const std::string& moments) {
+  const DType dtype = moments == "bf16" ? DType::bf16 : DType::f32;
   std::vector<Tensor> tensors;
   for (const nn::Parameter* parameter : parameters)
-    tensors.push_back(
-        Tensor::zeros(parameter->value.shape(), DType::f32, parameter->value.device()));
+    tensors.push_back(Tensor::zeros(parameter->shape(), dtype, parameter->device()));
   return tensors;
 }
 
@@ -40,14 +41,18 @@ double ema_beta(const EmaRecipe& recipe, std::int64_t n) {
 
 Optimizer::Optimizer(const OptimizerRecipe& optimizer, const EmaRecipe& ema_recipe,
                      const nn::ParameterList& parameters)
-    : m(zeros_like(parameters)),
-      v(zeros_like(parameters)),
+    : m(zeros_like(parameters, optimizer.moments)),
+      v(zeros_like(parameters, optimizer.moments)),
       recipe_(optimizer),
       ema_recipe_(ema_recipe),
       parameters_(parameters) {
-  if (has_ema())
-    for (const nn::Parameter* parameter : parameters)
-      ema.push_back(parameter->value.clone());
+  if (!has_ema()) return;
+  for (const nn::Parameter* parameter : parameters) {
+    const Tensor values = parameter->read();
+    ema.push_back(ema_on_host()        ? values.to(Device::cpu)
+                  : parameter->split() ? values
+                                       : values.clone());
+  }
 }
 
 double Optimizer::gradient_norm() const {
@@ -57,18 +62,34 @@ double Optimizer::gradient_norm() const {
   return std::sqrt(ops::sum_squares(device(), gradients));
 }
 
+/// Weight of the old average after the updates since it was last changed; none if it is not yet
+/// time.
+double Optimizer::ema_decay() const {
+  double decay = 1;
+  for (std::int64_t n = updates - ema_recipe_.every + 1; n <= updates; ++n)
+    decay *= ema_beta(ema_recipe_, n);
+  return decay;
+}
+
 void Optimizer::update(double lr, double scale) {
   ++updates;
+  const bool averages = has_ema() && updates % ema_recipe_.every == 0;
   std::vector<ops::AdamwSlot> slots;
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
-    nn::Parameter& parameter = *parameters_[i];
+    const nn::Parameter& parameter = *parameters_[i];
     ops::AdamwSlot slot;
-    slot.value = parameter.value.data<float>();
+    if (parameter.split()) {
+      slot.high = parameter.high.data<std::uint16_t>();
+      slot.low = parameter.low.data<std::uint16_t>();
+    } else {
+      slot.value = parameter.value.data<float>();
+    }
     slot.gradient = parameter.grad.data<float>();
-    slot.first_moment = m[i].data<float>();
-    slot.second_moment = v[i].data<float>();
-    slot.ema = has_ema() ? ema[i].data<float>() : nullptr;
-    slot.count = parameter.value.elements();
+    slot.first_moment = m[i].raw();
+    slot.second_moment = v[i].raw();
+    slot.moments = m[i].dtype();
+    slot.ema = averages && !ema_on_host() ? ema[i].data<float>() : nullptr;
+    slot.count = parameter.elements();
     slot.weight_decay = parameter.decay ? static_cast<float>(recipe_.weight_decay) : 0.0f;
     slots.push_back(slot);
   }
@@ -78,25 +99,22 @@ void Optimizer::update(double lr, double scale) {
   step.beta2 = static_cast<float>(recipe_.beta2);
   step.epsilon = static_cast<float>(recipe_.eps);
   step.gradient_scale = static_cast<float>(scale);
-  if (has_ema()) step.ema_decay = static_cast<float>(ema_beta(ema_recipe_, updates));
+  if (averages) step.ema_decay = static_cast<float>(ema_decay());
   step.step = updates;
   ops::adamw(device(), slots, step);
-  mark_changed();
+  if (!averages || !ema_on_host()) return;
+  for (std::size_t i = 0; i < parameters_.size(); ++i)
+    ops::moving_average(ema[i], parameters_[i]->read().to(Device::cpu), step.ema_decay);
 }
 
 void Optimizer::swap_ema() {
   if (!has_ema()) return;
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
-    const Tensor value = parameters_[i]->value.clone();
-    copy(ema[i], parameters_[i]->value);
-    copy(value, ema[i]);
+    const nn::Parameter& parameter = *parameters_[i];
+    const Tensor values = parameter.split() ? parameter.read() : parameter.value.clone();
+    parameter.write(ema[i]);
+    copy(values, ema[i]);
   }
-  mark_changed();
-}
-
-void Optimizer::mark_changed() const {
-  for (nn::Parameter* parameter : parameters_)
-    ++parameter->version;
 }
 
 }  // namespace vfm::train

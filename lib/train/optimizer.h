@@ -1,6 +1,7 @@
 // The optimizer: AdamW over all parameters of a model, with a running average of the weights.
 //
-// Moments and the average lie where the parameters do. The arithmetic is ops/adamw.h.
+// Moments lie where the parameters do, the average too or in the host's memory. The arithmetic is
+// ops/adamw.h.
 // Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -31,7 +32,7 @@ class Optimizer {
   Optimizer(const OptimizerRecipe& optimizer, const EmaRecipe& ema,
             const nn::ParameterList& parameters);
 
-  /// Global norm of the gradients as they stand.
+  /// Global norm of the gradients as they stand. Waits for the device.
   double gradient_norm() const;
   /// One update with gradients `scale` * gradients.
   void update(double lr, double scale);
@@ -39,16 +40,17 @@ class Optimizer {
   bool has_ema() const { return ema_recipe_.mode != "off"; }
   /// Exchanges the average with the parameters' values; twice is nothing.
   void swap_ema();
-  /// Somebody else wrote the parameters' values.
-  void mark_changed() const;
 
   const nn::ParameterList& parameters() const { return parameters_; }
 
-  std::vector<Tensor> m, v, ema;  ///< moments and average, as the parameters; ema is empty when off
-  std::int64_t updates = 0;       ///< how many so far; skipped steps do not count
+  std::vector<Tensor> m, v;  ///< moments, where the parameters are, f32 or bf16
+  std::vector<Tensor> ema;   ///< average, f32, there or on the host; empty when off
+  std::int64_t updates = 0;  ///< how many so far; skipped steps do not count
 
  private:
-  Device device() const { return parameters_.front()->value.device(); }
+  Device device() const { return parameters_.front()->device(); }
+  bool ema_on_host() const { return ema_recipe_.place == "host" && device() != Device::cpu; }
+  double ema_decay() const;
 
   OptimizerRecipe recipe_;
   EmaRecipe ema_recipe_;

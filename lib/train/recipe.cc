@@ -152,7 +152,7 @@ void add_model_fields(FieldList& list, ModelRecipe& model) {
       .flag("concat_padding_mask", dit.concat_padding_mask)
       .flag("learnable_positions", dit.learnable_positions)
       .choice("compute", model.compute, {"f32", "bf16"})
-      .flag("recompute", model.recompute)
+      .choice("recompute", model.recompute, {"auto", "none", "elementwise", "block"})
       .may_change();
 }
 
@@ -180,6 +180,7 @@ std::vector<Field> fields_of(Recipe& r) {
       .number("beta2", r.optimizer.beta2, between(0, 0.99999))
       .number("eps", r.optimizer.eps, positive)
       .number("weight_decay", r.optimizer.weight_decay, between(0, 1))
+      .choice("moments", r.optimizer.moments, {"f32", "bf16"})
       .number("clip", r.optimizer.clip, at_least(0))
       .number("max_skips", r.optimizer.max_skips, at_least(0))
       .may_change();
@@ -190,7 +191,10 @@ std::vector<Field> fields_of(Recipe& r) {
   list.section("ema")
       .choice("mode", r.ema.mode, {"off", "decay", "power"})
       .number("decay", r.ema.decay, between(0, 0.9999999))
-      .number("length", r.ema.length, between(0.01, 0.28));
+      .number("length", r.ema.length, between(0.01, 0.28))
+      .number("every", r.ema.every, between(1, 1 << 20))
+      .choice("place", r.ema.place, {"device", "host"})
+      .may_change();
   list.section("validation").number("every", r.validation.every, at_least(0)).may_change();
   list.number("samples", r.validation.samples, at_least(1)).may_change();
   list.numbers("sigmas", r.validation.sigmas, positive).may_change();
@@ -247,6 +251,10 @@ DType Recipe::compute() const {
   return model.compute == "bf16" ? DType::bf16 : DType::f32;
 }
 
+DType Recipe::moments() const {
+  return optimizer.moments == "bf16" ? DType::bf16 : DType::f32;
+}
+
 Recipe make_recipe(std::span<const Setting> settings) {
   Recipe recipe;
   recipe.model.dit.in_channels = recipe.model.dit.out_channels = 0;
@@ -300,13 +308,15 @@ std::string to_yaml(const Recipe& recipe) {
 }
 
 std::vector<std::string> changed_settings(const Json& old, const Recipe& now) {
-  Recipe copy = now;
+  Recipe copy = now, usual;
   std::vector<std::string> changes;
-  for (const Field& field : fields_of(copy)) {
+  const std::vector<Field> fields = fields_of(copy), defaults = fields_of(usual);
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    const Field& field = fields[i];
     if (field.may_change) continue;
     const std::size_t dot = field.key.find('.');
     const std::string section = field.key.substr(0, dot), key = field.key.substr(dot + 1);
-    Json before;
+    Json before = defaults[i].get();  // of a checkpoint from before the setting was there
     if (old.is_object() && old.contains(section) && old[section].contains(key))
       before = old[section][key];
     if (before != field.get())

@@ -23,7 +23,9 @@ struct ModelRecipe {
   /// takes them from the data.
   models::DitConfig dit;
   std::string compute = "f32";  ///< "f32" or "bf16": matrix products and activations
-  bool recompute = false;       ///< blocks run again in backward instead of keeping activations
+  /// What backward computes again to save memory: "none", "elementwise", "block", or "auto": the
+  /// least that fits the device's memory.
+  std::string recompute = "auto";
 };
 
 struct DiffusionRecipe {
@@ -46,9 +48,10 @@ struct OptimizerRecipe {
   double lr = 1e-4;
   double beta1 = 0.9, beta2 = 0.99;
   double eps = 1e-8;
-  double weight_decay = 0.1;  ///< decoupled; not for norms and position tables
-  double clip = 1.0;          ///< largest global gradient norm; 0: no clipping
-  int max_skips = 10;         ///< steps in a row with a non-finite gradient before giving up
+  double weight_decay = 0.1;    ///< decoupled; not for norms and position tables
+  std::string moments = "f32";  ///< "f32" or "bf16": how the two moments are kept
+  double clip = 1.0;            ///< largest global gradient norm; 0: no clipping
+  int max_skips = 10;           ///< steps in a row with a non-finite gradient before giving up
 };
 
 struct ScheduleRecipe {
@@ -58,9 +61,11 @@ struct ScheduleRecipe {
 };
 
 struct EmaRecipe {
-  std::string mode = "decay";  ///< "off", "decay", or "power" (Karras et al. 2024)
-  double decay = 0.999;        ///< of "decay", approached as (1+n)/(10+n)
-  double length = 0.1;         ///< of "power": relative standard deviation of the average
+  std::string mode = "decay";    ///< "off", "decay", or "power" (Karras et al. 2024)
+  double decay = 0.999;          ///< of "decay", approached as (1+n)/(10+n)
+  double length = 0.1;           ///< of "power": relative standard deviation of the average
+  std::string place = "device";  ///< "device" or "host": whose memory keeps it
+  int every = 1;                 ///< updates from one change of the average to the next
 };
 
 struct ValidationRecipe {
@@ -89,6 +94,7 @@ struct Recipe {
   TrainRecipe train;
 
   DType compute() const;
+  DType moments() const;
 };
 
 /// One value that somebody set: "optimizer.lr" to "2e-3". A list has several values.

@@ -14,7 +14,10 @@
 #include "base/units.h"
 #include "io/atomic_file.h"
 #include "models/checkpoint.h"
+#include "tensor/device.h"
 #include "train/checkpoint.h"
+#include "train/log_sums.h"
+#include "train/memory.h"
 #include "train/metrics.h"
 #include "train/run_folder.h"
 #include "train/trainer.h"
@@ -25,45 +28,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
-
-/// Sums since the last line of metrics.jsonl. In the checkpoint, so that the next line is the same.
-struct LogSums {
-  LossSums loss;
-  std::int64_t steps = 0, skipped = 0;
-  double gradient_norm = 0, learning_rate = 0;  ///< of the last step that was not skipped
-
-  void add(const StepResult& result) {
-    ++steps;
-    if (result.skipped) {
-      ++skipped;
-      return;
-    }
-    loss += result.loss;
-    gradient_norm = result.gradient_norm;
-    learning_rate = result.learning_rate;
-  }
-  Json to_json() const {
-    return {{"image_sum", loss.image_sum},
-            {"image_elements", loss.image_elements},
-            {"video_sum", loss.video_sum},
-            {"video_elements", loss.video_elements},
-            {"steps", steps},
-            {"skipped", skipped},
-            {"grad_norm", gradient_norm},
-            {"lr", learning_rate}};
-  }
-  static LogSums from_json(const Json& value) {
-    LogSums sums;
-    const char* what = "'log' of train.json";
-    sums.loss = {need_number(value, "image_sum", what), need_number(value, "image_elements", what),
-                 need_number(value, "video_sum", what), need_number(value, "video_elements", what)};
-    sums.steps = need_integer(value, "steps", what);
-    sums.skipped = need_integer(value, "skipped", what);
-    sums.gradient_norm = need_number(value, "grad_norm", what);
-    sums.learning_rate = need_number(value, "lr", what);
-    return sums;
-  }
-};
 
 /// What depends on the machine, since the last line of timing.jsonl.
 struct TimingSums {
@@ -81,7 +45,7 @@ class Run {
         world_(world),
         manifest_(manifest),
         progress_(progress),
-        data_(options.data, "train", recipe_.diffusion.whitening) {
+        data_(open_data(options, "train")) {
     data_.fit(recipe_);
     if (world.size() > recipe_.data.packs)
       fail_usage("{} ranks have no work with {} packs a step: set 'data.packs' to at least {}",
@@ -94,6 +58,8 @@ class Run {
   bool leader() const { return world_.rank() == 0; }
   void open();
   void resume(const std::string& folder, const std::string& train_text);
+  void make_trainer();
+  Tensor broadcast_tensor(const Tensor& tensor);
   void make_validation();
   StepResult next_step();
   void log(const StepResult& result);
@@ -128,7 +94,7 @@ long Run::train() {
   const std::int64_t steps = recipe_.train.steps;
   progress_.start("steps", static_cast<std::uint64_t>(
                                std::max<std::int64_t>(0, steps - trainer_->state().step)));
-  if (trainer_->state().step >= steps) announce(newest_);
+  if (trainer_->state().step >= steps && options_.synthetic.empty()) announce(newest_);
   bool ended = false;
   while (!ended && trainer_->state().step < steps) {
     const StepResult result = next_step();
@@ -191,7 +157,7 @@ void Run::open() {
   newest_ = dist::broadcast(world_, newest_);
   train_text = dist::broadcast(world_, train_text);
   if (!newest_.empty()) resume(newest_, train_text);
-  if (!trainer_) trainer_.emplace(recipe_, data_, world_);
+  if (!trainer_) make_trainer();
   if (leader()) {
     io::update_file(io::join_path(options_.out, "recipe.yaml"), kRecipeHead + to_yaml(recipe_));
     if (trainer_->state().step < recipe_.train.steps)
@@ -215,14 +181,16 @@ void Run::resume(const std::string& folder, const std::string& train_text) {
         "'{}' was begun with other data than '{}'; choose another --out, or begin again with "
         "--force",
         options_.out, options_.data);
-  trainer_.emplace(recipe_, data_, world_);
+  make_trainer();
   Optimizer& optimizer = trainer_->optimizer();
   if (leader()) read_checkpoint(folder, optimizer);
-  for (const nn::Parameter* parameter : optimizer.parameters())
-    dist::broadcast(world_, parameter->value.floats());
-  for (const std::vector<Tensor>* tensors : {&optimizer.m, &optimizer.v, &optimizer.ema})
-    for (const Tensor& tensor : *tensors)
-      dist::broadcast(world_, tensor.floats());
+  if (world_.size() > 1) {
+    for (const nn::Parameter* parameter : optimizer.parameters())
+      parameter->write(broadcast_tensor(parameter->read()));
+    for (const std::vector<Tensor>* tensors : {&optimizer.m, &optimizer.v, &optimizer.ema})
+      for (const Tensor& tensor : *tensors)
+        copy(broadcast_tensor(tensor), tensor);
+  }
   trainer_->restore(RunState::from_json(train["state"], what));
   sums_ = LogSums::from_json(train["log"]);
   if (leader() && train.contains("errors"))
@@ -231,11 +199,40 @@ void Run::resume(const std::string& folder, const std::string& train_text) {
   log_info("continuing from '{}'", folder);
 }
 
+/// Says what it does not keep.
+void Run::make_trainer() {
+  const Device device = options_.device;
+  trainer_.emplace(recipe_, data_, world_, device);
+  if (!leader() || recipe_.model.recompute != "auto") return;
+  const double need = memory_need(recipe_, world_.size(), trainer_->recompute(), device).total();
+  const double usable = usable_memory(device, world_.size());
+  const std::string chosen(models::recompute_name(trainer_->recompute()));
+  if (need > usable)
+    log_warning(
+        "about {} of memory are needed even with 'model.recompute' {}, {} are there: lower "
+        "'data.tokens', or choose 'optimizer.moments' bf16",
+        format_bytes(need), chosen, format_bytes(usable));
+  else if (device == Device::cuda || trainer_->recompute() != models::Recompute::none)
+    log_info("'model.recompute' is {}: about {} of {}", chosen, format_bytes(need),
+             format_bytes(usable));
+}
+
+/// The values of rank 0, in the host's memory.
+Tensor Run::broadcast_tensor(const Tensor& tensor) {
+  const Tensor host = tensor.to(Device::cpu);
+  world_.broadcast({host.data<std::byte>(), host.bytes()});
+  return host;
+}
+
 void Run::make_validation() {
   if (recipe_.validation.every == 0) return;
+  if (!options_.synthetic.empty()) {
+    validation_.emplace(recipe_, data_, "train");
+    return;
+  }
   const bool split = io::file_exists(io::join_path(options_.data, "val/index.jsonl"));
   if (split) {
-    held_out_.emplace(options_.data, "val", recipe_.diffusion.whitening);
+    held_out_.emplace(open_data(options_, "val"));
     Recipe fitted = recipe_;
     held_out_->fit(fitted);
   } else if (leader()) {
@@ -274,12 +271,13 @@ void Run::log(const StepResult& result) {
 
   const double seconds = std::chrono::duration<double>(Clock::now() - timing_.begin).count();
   const double tokens = static_cast<double>(state.tokens - timing_.tokens);
-  Json timing = {{"step", state.step},
-                 {"seconds_per_step", seconds / static_cast<double>(timing_.steps)},
-                 {"tokens_per_second", tokens / seconds},
-                 {"tflops", timing_.flops / seconds * 1e-12},
-                 {"data_wait", timing_.data_seconds / seconds},
-                 {"memory_peak", cpu_memory().peak}};
+  Json timing = {
+      {"step", state.step},
+      {"seconds_per_step", seconds / static_cast<double>(timing_.steps)},
+      {"tokens_per_second", tokens / seconds},
+      {"tflops", timing_.flops / seconds * 1e-12},
+      {"data_wait", timing_.data_seconds / seconds},
+      {"memory_peak", options_.device == Device::cuda ? cuda_memory().peak : cpu_memory().peak}};
   if (recipe_.train.peak_tflops > 0)
     timing["mfu"] = timing_.flops / seconds * 1e-12 /
                     (recipe_.train.peak_tflops * static_cast<double>(world_.size()));
@@ -322,6 +320,7 @@ void Run::save() {
     return;
   }
   due_ = false;
+  if (!options_.synthetic.empty()) return;
   collect_failures();
   if (leader()) {
     const std::int64_t step = trainer_->state().step;

@@ -9,18 +9,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <string>
+#include <vector>
 
 #include "base/progress.h"
 #include "dist/world.h"
 #include "io/manifest.h"
+#include "tensor/tensor.h"
+#include "train/dataset.h"
 #include "train/recipe.h"
 
 namespace vfm::train {
 
 struct RunOptions {
-  Recipe recipe;       ///< not yet fitted to the data
-  std::string data;    ///< folder of latents (data/latents.h)
+  Recipe recipe;     ///< not yet fitted to the data
+  std::string data;  ///< folder of latents (data/latents.h)
+  /// Made-up latents of these sizes instead of `data`; then no checkpoint is written.
+  std::vector<std::array<int, 3>> synthetic;
+  Device device = Device::cpu;
   std::string out;     ///< RUN; made if need be
   bool force = false;  ///< forget what is in RUN and begin again
   int threads = 0;     ///< of this rank; 0: as OpenMP decides
@@ -35,8 +42,11 @@ long run(const RunOptions& options, dist::World& world, io::ManifestWriter& mani
          Progress& progress);
 
 /// What such a run would cost, as text: parameters, tokens and FLOPs a step, memory. Nothing is
-/// built or written. Without `data` ("") the recipe must name the channels, and one sample is taken
-/// to fill a pack.
-std::string describe(Recipe recipe, const std::string& data, int ranks);
+/// built or written. Of the options it wants recipe, data or synthetic, and device. Without data
+/// the recipe must name the channels, and one sample is taken to fill a pack.
+std::string describe(const RunOptions& options, int ranks);
+
+/// The data of a run: `split` of options.data, or what options.synthetic asks for.
+Dataset open_data(const RunOptions& options, const std::string& split);
 
 }  // namespace vfm::train

@@ -5,10 +5,13 @@
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <utility>
 
 #include "base/error.h"
 #include "base/log.h"
 #include "base/stop.h"
+#include "tensor/device.h"
+#include "train/memory.h"
 #include "train/schedule.h"
 
 namespace vfm::train {
@@ -21,24 +24,29 @@ data::PackOptions pack_options(const DataRecipe& recipe) {
   return options;
 }
 
-/// Sums gradients over ranks, many small ones in one message.
+/// Sums gradients over ranks, many small ones in one message, by way of the host's memory.
 void reduce_gradients(dist::World& world, const nn::ParameterList& parameters) {
   if (world.size() == 1) return;
   constexpr std::size_t kMessage = std::size_t{4} << 20;  // floats
   std::vector<float> message;
+  const auto move = [&](std::size_t begin, std::size_t end, bool back) {
+    float* at = message.data();
+    for (std::size_t i = begin; i < end; at += parameters[i++]->elements()) {
+      const Tensor& grad = parameters[i]->grad;
+      if (back)
+        copy_bytes(grad.raw(), grad.device(), at, Device::cpu, grad.bytes());
+      else
+        copy_bytes(at, Device::cpu, grad.raw(), grad.device(), grad.bytes());
+    }
+  };
   for (std::size_t begin = 0, end = 0; begin < parameters.size(); begin = end) {
-    message.clear();
-    while (end < parameters.size() && (message.empty() || message.size() < kMessage)) {
-      const std::span<const float> gradient = parameters[end++]->grad.floats();
-      message.insert(message.end(), gradient.begin(), gradient.end());
-    }
+    std::size_t count = 0;
+    while (end < parameters.size() && (count == 0 || count < kMessage))
+      count += static_cast<std::size_t>(parameters[end++]->elements());
+    message.resize(count);
+    move(begin, end, false);
     world.all_reduce_sum(std::span<float>(message));
-    const float* from = message.data();
-    for (std::size_t i = begin; i < end; ++i) {
-      const std::span<float> gradient = parameters[i]->grad.floats();
-      std::copy(from, from + gradient.size(), gradient.begin());
-      from += gradient.size();
-    }
+    move(begin, end, true);
   }
 }
 
@@ -73,14 +81,16 @@ RunState RunState::from_json(const Json& value, std::string_view what) {
   return state;
 }
 
-Trainer::Trainer(const Recipe& recipe, const Dataset& data, dist::World& world)
+Trainer::Trainer(const Recipe& recipe, const Dataset& data, dist::World& world, Device device)
     : recipe_(recipe),
       data_(data),
       world_(world),
-      model_(recipe.model.dit, recipe.train.seed, recipe.compute()),
+      model_(recipe.model.dit, recipe.train.seed, recipe.compute(), device),
       optimizer_(recipe.optimizer, recipe.ema, model_.parameters()),
+      recompute_(
+          choose_recompute(recipe, world.size(), device, usable_memory(device, world.size()))),
       order_(data.tokens(recipe.model.dit), recipe.train.seed, pack_options(recipe.data)) {
-  model_.set_recompute(recipe.model.recompute);
+  model_.set_recompute(recompute_);
 }
 
 Trainer::~Trainer() = default;
@@ -94,13 +104,16 @@ StepResult Trainer::train_step() {
   result.flops = data.flops;
 
   nn::zero_gradients(model_.parameters());
-  for (const NoisyBatch& batch : data.batches) {
+  std::vector<Loss> losses;
+  for (const NoisyBatch& made : data.batches) {
+    const NoisyBatch batch = made.to(model_.device());
     ops::Tape tape;
     const Tensor output = model_.forward(tape, batch.input);
-    const Loss loss = diffusion_loss(output, batch, recipe_.diffusion.loss_scale);
-    tape.backward(output, loss.seed);
-    result.loss += loss.sums;
+    losses.push_back(diffusion_loss(output, batch, recipe_.diffusion.loss_scale));
+    tape.backward(output, std::exchange(losses.back().error.seed, Tensor()));
   }
+  for (std::size_t i = 0; i < losses.size(); ++i)
+    result.loss += losses[i].sums(data.batches[i]);
   reduce_gradients(world_, model_.parameters());
   reduce_result(world_, result);
   if (result.loss.elements() == 0)
@@ -135,7 +148,6 @@ void Trainer::restore(const RunState& state) {
   if (ahead_.valid()) ahead_.get();
   state_ = state;
   optimizer_.updates = state.updates;
-  optimizer_.mark_changed();
   order_.seek(state.data);
 }
 
@@ -203,7 +215,7 @@ double Trainer::sample_flops(const data::Entry& sample) {
         static_cast<double>(tokens) *
         models::dit_cost(recipe_.model.dit, static_cast<double>(tokens),
                          std::max(1, sample.text_tokens), static_cast<double>(recipe_.data.tokens),
-                         recipe_.compute(), recipe_.model.recompute)
+                         recipe_.compute(), recompute_)
             .flops_per_token;
   return found->second;
 }

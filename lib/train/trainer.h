@@ -50,9 +50,10 @@ struct RunState {
 
 class Trainer {
  public:
-  /// `recipe` is fitted to `data` (Dataset::fit). Weights begin as the seed says. Keeps the
-  /// references.
-  Trainer(const Recipe& recipe, const Dataset& data, dist::World& world);
+  /// `recipe` is fitted to `data` (Dataset::fit). Weights begin as the seed says, and lie with all
+  /// that is computed on `device`. Keeps the references.
+  Trainer(const Recipe& recipe, const Dataset& data, dist::World& world,
+          Device device = Device::cpu);
   ~Trainer();
 
   /// A collective. Throws Error when no sample of the step could be read, or when the gradient was
@@ -64,6 +65,7 @@ class Trainer {
   void restore(const RunState& state);
   models::Dit& model() { return model_; }
   Optimizer& optimizer() { return optimizer_; }
+  models::Recompute recompute() const { return recompute_; }
   /// Samples of this rank's share that could not be read: key -> why.
   const std::map<std::string, std::string>& failures() const { return failures_; }
 
@@ -85,6 +87,7 @@ class Trainer {
   dist::World& world_;
   models::Dit model_;
   Optimizer optimizer_;
+  models::Recompute recompute_;
   PackOrder order_;
   RunState state_;
   std::map<std::string, std::string> failures_;

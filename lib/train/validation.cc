@@ -61,10 +61,11 @@ Json Validation::run(const models::Dit& model, dist::World& world) {
     for (const data::Pack& pack : packs_) {
       if (job++ % static_cast<std::size_t>(world.size()) != static_cast<std::size_t>(world.rank()))
         continue;
-      const NoisyBatch batch = make_batch(pack, level, model.config());
-      if (batch.elements.empty()) continue;
+      const NoisyBatch made = make_batch(pack, level, model.config());
+      if (made.elements.empty()) continue;
+      const NoisyBatch batch = made.to(model.device());
       ops::Tape tape(false);
-      const LossSums loss = diffusion_loss(model.forward(tape, batch.input), batch, 0).sums;
+      const LossSums loss = diffusion_loss(model.forward(tape, batch.input), batch, 0).sums(batch);
       sums[2 * level] += loss.image_sum + loss.video_sum;
       sums[2 * level + 1] += loss.elements();
       if (level == 0) sums.back() += static_cast<double>(batch.elements.size());

@@ -3,14 +3,14 @@
 //
 //   train_step quick|100m|7b|7b-74k [f32|bf16 [STEPS]] [OPTION]...
 //     --device cpu|cuda            (cpu)
-//     --recompute none|block       (none)
+//     --recompute none|elementwise|block   (none)
+//     --moments f32|bf16           (f32; bf16 for the 7b models)
 //     --ema 0|1                    keep the moving average too (1; 0 for the 7b models)
 //     --warmup N                   steps before those that are timed (2)
 //     --gemm-cache FILE            see ops::set_gemm_cache
 //     --json                       print a record of gpu.h's form
 // Prints one line: model, dtype, parameters, tokens, best and median milliseconds, processor time a
-// step over all threads, tokens/s. On a GPU the loss is computed on the host, which costs about a
-// millisecond.
+// step over all threads, tokens/s.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <chrono>
@@ -83,12 +83,20 @@ Case find_case(const std::string& name) {
 }
 
 struct Options {
-  std::string model = "quick", recompute = "none", gemm_cache;
-  DType compute = DType::f32;
+  std::string model = "quick", gemm_cache;
+  models::Recompute recompute = models::Recompute::none;
+  DType compute = DType::f32, moments = DType::f32;
   Device device = Device::cpu;
   int steps = 10, warmup = 2;
   bool ema = true, json = false;
 };
+
+models::Recompute parse_recompute(const std::string& name) {
+  using models::Recompute;
+  for (const Recompute one : {Recompute::none, Recompute::elementwise, Recompute::block})
+    if (name == models::recompute_name(one)) return one;
+  fail_usage("no recompute '{}'; there are none, elementwise and block", name);
+}
 
 Options parse(int argc, char** argv) {
   Options o;
@@ -109,11 +117,14 @@ Options parse(int argc, char** argv) {
   if (plain.size() > 1) o.compute = plain[1] == "bf16" ? DType::bf16 : DType::f32;
   if (plain.size() > 2) o.steps = std::max(1, std::atoi(plain[2].c_str()));
   o.ema = !o.model.starts_with("7b");
+  o.moments = o.ema ? DType::f32 : DType::bf16;
   for (const auto& [name, value] : named) {
     if (name == "--device") {
       o.device = parse_device(value);
     } else if (name == "--recompute") {
-      o.recompute = value;
+      o.recompute = parse_recompute(value);
+    } else if (name == "--moments") {
+      o.moments = value == "bf16" ? DType::bf16 : DType::f32;
     } else if (name == "--ema") {
       o.ema = value == "1";
     } else if (name == "--warmup") {
@@ -127,17 +138,11 @@ Options parse(int argc, char** argv) {
   return o;
 }
 
-// The two places that know how the model names its ways to recompute.
-void set_recompute(models::Dit& dit, const std::string& how) {
-  if (how != "none" && how != "block")
-    fail_usage("no recompute '{}'; there are none and block", how);
-  dit.set_recompute(how == "block");
-}
 // What a step must compute for a token, forward and backward, without what is computed again.
 double flops_per_token(const models::DitConfig& config, const test::Pack& pack, DType compute) {
   return models::dit_cost(config, static_cast<double>(pack.tokens),
                           static_cast<double>(pack.text_tokens), static_cast<double>(pack.tokens),
-                          compute, false)
+                          compute, models::Recompute::none)
       .flops_per_token;
 }
 
@@ -153,22 +158,20 @@ struct Result {
 
 Result measure(const Options& o) {
   const Case c = find_case(o.model);
-  test::Pack pack = test::make_pack(c.config, c.samples);
-  pack.batch.latents = pack.batch.latents.to(o.device);
-  pack.batch.text = pack.batch.text.to(o.device);
+  const test::Pack pack = test::put(test::make_pack(c.config, c.samples), o.device);
   models::Dit dit(c.config, 1, o.compute, o.device);
-  set_recompute(dit, o.recompute);
-  test::Optimizer optimizer(dit, o.ema);
+  dit.set_recompute(o.recompute);
+  test::Optimizer optimizer(dit, o.moments, o.ema);
   Result result;
   for (const nn::Parameter* p : dit.parameters())
-    result.parameters += p->value.elements();
+    result.parameters += p->elements();
   result.tokens = pack.tokens;
   std::vector<double> times;
   for (int i = 0; i < o.steps + o.warmup; ++i) {
     const double start = seconds();
     const std::clock_t busy = std::clock();
     test::compute_gradients(dit, pack);
-    optimizer.step(dit);
+    optimizer.step();
     if (o.device == Device::cuda) synchronize_gpu();
     if (i < o.warmup) continue;
     times.push_back(seconds() - start);
@@ -184,11 +187,15 @@ Result measure(const Options& o) {
   return result;
 }
 
+std::string recompute(const Options& o) {
+  return std::string(models::recompute_name(o.recompute));
+}
+
 void print_json(const Options& o, const Result& r) {
   std::printf(
       "{\"bench\": \"train\", \"case\": \"%s %s\", \"impl\": \"vfm\", \"value\": %.6g, \"unit\": "
       "\"tokens/s\", \"ms\": %.6g, \"mfu\": %.4g, \"peak_tflops\": %.6g, \"memory_gib\": %.4g}\n",
-      o.model.c_str(), o.recompute.c_str(), static_cast<double>(r.tokens) / r.median,
+      o.model.c_str(), recompute(o).c_str(), static_cast<double>(r.tokens) / r.median,
       1e3 * r.median, r.mfu, kPeakTflops, r.peak_bytes / (1 << 30));
 }
 
@@ -221,7 +228,7 @@ int main(int argc, char** argv) {
     if (options.json)
       std::printf(
           "{\"bench\": \"train\", \"case\": \"%s %s\", \"impl\": \"vfm\", \"error\": \"%s\"}\n",
-          options.model.c_str(), options.recompute.c_str(), why.c_str());
+          options.model.c_str(), recompute(options).c_str(), why.c_str());
     std::fprintf(stderr, "train_step: %s\n", error.what());
     return options.json ? 0 : 1;
   }

@@ -131,6 +131,31 @@ field() { grep -o "\"$1\":[^,}]*" | cut -d: -f2; }
   [ "$(tree_hash one)" = "$(tree_hash turned)" ]
 }
 
+@test "the device is chosen once, and a GPU that is not there is no CPU" {
+  make_shard a a1=test.mp4 a2=pic.png
+  # To the driver this is a machine without a GPU.
+  export CUDA_VISIBLE_DEVICES=
+  run --separate-stderr pack --device cuda -o out a.tar
+  [ "$status" -eq 2 ]
+  [ -z "$output" ]
+  [ ! -e out ]
+  [[ "$stderr" == *"--device cuda: there is no usable GPU: "* ]]
+  run --separate-stderr pack -v -o auto a.tar
+  [ "$status" -eq 0 ]
+  [ "$(grep -c 'computing on the CPU: ' <<<"$stderr")" -eq 1 ]
+  pack --device cpu -o cpu a.tar >/dev/null
+  [ "$(tree_hash auto)" = "$(tree_hash cpu)" ]
+}
+
+@test "bytes do not depend on the device" {
+  make_shard a a1=test.mp4 a2=red.mp4 a3=short.mp4 a4=pic.png
+  run --separate-stderr pack -v -j3 --device cuda -o gpu --report gpu.html a.tar
+  [[ "$stderr" == *"there is no usable GPU"* ]] && skip "no GPU"
+  [ "$status" -eq 0 ]
+  pack -j1 --device cpu -o cpu a.tar >/dev/null
+  [ "$(tree_hash gpu)" = "$(tree_hash cpu)" ]
+}
+
 @test "killed at any moment and run again, it ends with the same bytes" {
   local specs=() n
   for n in $(seq 10 29); do specs+=("k$n=test.mp4"); done
@@ -308,7 +333,7 @@ field() { grep -o "\"$1\":[^,}]*" | cut -d: -f2; }
 @test "exit status 2 before any work" {
   make_shard a a1=test.mp4
   for bad in '--size 4' '--frames 0' '--fps 0' '--fps 1/0' '--fps ten' '--crop left' '--tokenizer vae' '--channels 0' \
-    '--channels 1537' '--time-factor 3' '--space-factor 5' '--tokens 10' '-j x' '--plan' '--plan --patch 1,2' '--nonsense'; do
+    '--channels 1537' '--device tpu' '--time-factor 3' '--space-factor 5' '--tokens 10' '-j x' '--plan' '--plan --patch 1,2' '--nonsense'; do
     # shellcheck disable=SC2086
     run --separate-stderr vfm-pack -o out $bad a.tar
     [ "$status" -eq 2 ] || { echo "$bad: $status"; false; }

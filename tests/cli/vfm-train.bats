@@ -403,3 +403,49 @@ PY
   mpirun -np 2 vfm-train tiny.yaml --print-config >printed.yaml
   vfm-train printed.yaml --print-config | cmp - printed.yaml
 }
+
+@test "--synthetic trains any recipe on made-up latents, and keeps no checkpoint" {
+  write_recipe
+  run vfm-train tiny.yaml --synthetic 1x4x4,2x4x8 --out run -q model.compute=bf16 optimizer.moments=bf16
+  [ "$status" -eq 0 ]
+  [ "$(grep -c '"loss"' run/metrics.jsonl)" -eq 8 ]
+  grep -q '"loss_image"' run/metrics.jsonl
+  grep -q '"loss_video"' run/metrics.jsonl
+  [ -z "$(find run -name '*.safetensors')" ]
+  grep -q '"tokens_per_second"' run/timing.jsonl
+  run vfm-train tiny.yaml --synthetic 2x4 --out run
+  [ "$status" -eq 2 ]
+  [[ $output == *"'2x4' is no list of latent sizes"* ]]
+  run vfm-train tiny.yaml --synthetic 1x4x4 --data latents --out run
+  [ "$status" -eq 2 ]
+}
+
+@test "what is recomputed, and where the average lies, change no bit; bf16 moments resume exactly" {
+  prepare
+  train a train.steps=20 model.recompute=none
+  train b train.steps=20 model.recompute=elementwise
+  train c train.steps=20 model.recompute=block ema.place=host
+  for folder in b c; do
+    cmp a/metrics.jsonl $folder/metrics.jsonl
+    for file in model/diffusion_pytorch_model state/ema state/adam_v; do
+      cmp {a,$folder}/checkpoints/step-00000020/$file.safetensors
+    done
+  done
+  train d train.steps=20 model.compute=bf16 optimizer.moments=bf16 ema.every=4
+  train e train.steps=10 model.compute=bf16 optimizer.moments=bf16 ema.every=4 schedule.shape=constant
+  train f train.steps=10 model.compute=bf16 optimizer.moments=bf16 ema.every=4 schedule.shape=constant train.checkpoint_every=5 train.steps=5
+  train f train.steps=10 model.compute=bf16 optimizer.moments=bf16 ema.every=4 schedule.shape=constant train.checkpoint_every=5
+  for file in model/diffusion_pytorch_model state/ema state/adam_m; do
+    cmp {e,f}/checkpoints/step-00000010/$file.safetensors
+  done
+}
+
+@test "a recipe for a machine's memory: --dry-run of the large ones" {
+  recipes=$VFM_ROOT/examples/recipes
+  run vfm-train "$recipes/7b.yaml" --dry-run --synthetic 8x64x64
+  [ "$status" -eq 0 ]
+  [[ $output == *"7236192256 (7.24G)"* ]]
+  run vfm-train "$recipes/28b.yaml" --dry-run --synthetic 8x64x64
+  [ "$status" -eq 0 ]
+  [[ $output == *"(27G)"* ]]
+}

@@ -70,10 +70,12 @@ struct Parameter {
         second(v, f.moment),
         ema(average) {}
 
+  // shift 16: rounded to nearest, ties away from zero; 0: the rest.
   static Halves halves(const std::vector<float>& values, int shift) {
     Halves result;
     for (const float v : values)
-      result.push_back(static_cast<std::uint16_t>(std::bit_cast<unsigned>(v) >> shift));
+      result.push_back(static_cast<std::uint16_t>(
+          (std::bit_cast<unsigned>(v) + (shift == 16 ? 0x8000u : 0u)) >> shift));
     return result;
   }
   OptimizerSlot slot() const {
@@ -94,8 +96,12 @@ struct Parameter {
     const Halves h = high.host(), l = low.host();
     std::vector<float> result;
     for (std::size_t i = 0; i < count; ++i)
-      result.push_back(std::bit_cast<float>(unsigned{h[i]} << 16 | l[i]));
+      result.push_back(joined(h[i], l[i]));
     return result;
+  }
+  static float joined(std::uint16_t high, std::uint16_t low) {
+    return std::bit_cast<float>((unsigned{high} << 16) +
+                                static_cast<unsigned>(static_cast<std::int16_t>(low)));
   }
 };
 
@@ -289,6 +295,38 @@ void check_adversarial(Checker& checker) {
   }
 }
 
+// A split master holds every f32 exactly; its high half is the nearest bf16.
+void check_split(Checker& checker) {
+  std::vector<float> values = noise(777, 5);
+  for (const unsigned bits : {0u, 0x80000000u, 0x3f808000u, 0xbf808000u, 0x3f807fffu, 0x3f818000u,
+                              0x7f800000u, 0xff800000u, 0x7f7fffffu, 1u, 0x807fffffu, 0x3fffffffu})
+    values.push_back(std::bit_cast<float>(bits));
+  for (const unsigned bits : {0x7fffffffu, 0xffffffffu, 0x7f800001u, 0x7fc00000u})
+    values.push_back(std::bit_cast<float>(bits));
+  const auto count = static_cast<std::int64_t>(values.size());
+  const DeviceArray<float> weights(values), again(values.size());
+  const DeviceArray<std::uint16_t> high(values.size()), low(values.size());
+  need(vfm::kernels::split_weights(weights.get(), high.get(), low.get(), count, nullptr), "split");
+  need(vfm::kernels::join_weights(high.get(), low.get(), again.get(), count, nullptr), "join");
+  const Halves h = high.host();
+  const std::vector<float> back = again.host();
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const std::string name = "split weight " + std::to_string(i);
+    const float bf16 = std::bit_cast<float>(unsigned{h[i]} << 16);
+    if (std::isnan(values[i])) {
+      checker.check(name + " is NaN", std::isnan(bf16) && std::isnan(back[i]));
+      continue;
+    }
+    checker.check(name, std::bit_cast<unsigned>(back[i]) == std::bit_cast<unsigned>(values[i]));
+    if (std::isfinite(bf16))
+      checker.check(name + " is near", std::abs(bf16 - values[i]) <=
+                                           std::abs(value(__nv_bfloat16(values[i])) - values[i]));
+  }
+  checker.check("a negative number of weights",
+                vfm::kernels::split_weights(weights.get(), high.get(), low.get(), -1, nullptr) ==
+                    cudaErrorInvalidValue);
+}
+
 // Sum of squares and the scale from it.
 void check_norm(Checker& checker, const Parameters& parameters, const std::string& name) {
   const Model model(parameters);
@@ -382,6 +420,7 @@ void tests(Checker& checker) {
   check_result(checker, "many chunks", *large[0], expected);
   check_torch(checker);
   check_adversarial(checker);
+  check_split(checker);
   check_norms(checker);
   call.step = 0;
   checker.check("step 0 is refused", adamw(call, nullptr) == cudaErrorInvalidValue);

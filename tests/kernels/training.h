@@ -1,8 +1,8 @@
 // A training step of the diffusion transformer on made-up data, on any device: for tests and
 // benchmarks that are built without lib/train and its libraries.
 //
-// The loss is the mean squared error to a fixed target, computed on the host in double; the step
-// clips the gradients' norm to 1 and is AdamW's. Thread-safety: one thread.
+// The loss is the mean squared error to a target; the step clips the gradients' norm to 1 and is
+// AdamW's. Thread-safety: one thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,6 +15,7 @@
 #include "base/philox.h"
 #include "models/dit.h"
 #include "ops/adamw.h"
+#include "ops/squared_error.h"
 #include "ops/sum_squares.h"
 #include "tensor/device.h"
 
@@ -30,7 +31,7 @@ inline Tensor normal(Shape shape, std::uint64_t key) {
 /// What a step learns from.
 struct Pack {
   models::DitBatch batch;
-  Tensor target;  ///< f32 on the CPU
+  Tensor target;  ///< f32
   std::int64_t tokens = 0, text_tokens = 0;
 };
 
@@ -51,58 +52,52 @@ inline Pack make_pack(const models::DitConfig& config, std::vector<models::DitSa
   return pack;
 }
 
-/// The mean squared error, and its gradient on the output's device.
-struct Loss {
-  double value = 0;
-  Tensor gradient;
-};
-
-inline Loss squared_error(const Tensor& output, const Tensor& target) {
-  const Tensor host = output.to(Device::cpu), gradient(output.shape());
-  const double scale = 1 / static_cast<double>(output.elements());
-  double sum = 0;
-  for (std::int64_t i = 0; i < output.elements(); ++i) {
-    const double difference = double{host.data<float>()[i]} - target.data<float>()[i];
-    sum += difference * difference;
-    gradient.data<float>()[i] = static_cast<float>(2 * scale * difference);
-  }
-  return {scale * sum, gradient.to(output.device())};
+/// On `device`, so that a step copies nothing.
+inline Pack put(Pack pack, Device device) {
+  pack.batch.latents = pack.batch.latents.to(device);
+  pack.batch.text = pack.batch.text.to(device);
+  pack.target = pack.target.to(device);
+  return pack;
 }
 
-/// What training keeps beside the parameters. The one place to change with nn::Parameter.
+/// What training keeps beside the parameters.
 class Optimizer {
  public:
-  /// `ema`: keep the moving average too.
-  Optimizer(const models::Dit& dit, bool ema) : device_(dit.device()) {
+  /// `moments` is f32 or bf16; `ema`: keep the moving average too.
+  Optimizer(const models::Dit& dit, DType moments, bool ema) : device_(dit.device()) {
     for (const nn::Parameter* p : dit.parameters())
-      slots_.push_back(make_slot(*p, ema));
+      slots_.push_back(make_slot(*p, moments, ema));
   }
   /// Returns the norm of the gradients before it was clipped.
-  double step(const models::Dit& dit) {
+  double step() {
     const double norm = std::sqrt(ops::sum_squares(device_, gradients_));
     settings.gradient_scale = static_cast<float>(1 / std::max(1.0, norm));
     ops::adamw(device_, slots_, settings);
     ++settings.step;
-    for (nn::Parameter* p : dit.parameters())
-      ++p->version;
     return norm;
   }
 
   ops::AdamwStep settings;
 
  private:
-  ops::AdamwSlot make_slot(const nn::Parameter& p, bool ema) {
-    const auto zeros = [&] {
-      state_.push_back(Tensor::zeros(p.value.shape(), DType::f32, device_));
-      return state_.back().data<float>();
+  ops::AdamwSlot make_slot(const nn::Parameter& p, DType moments, bool ema) {
+    const auto zeros = [&](DType dtype) {
+      state_.push_back(Tensor::zeros(p.shape(), dtype, device_));
+      return state_.back().raw();
     };
     ops::AdamwSlot slot;
-    slot.value = p.value.data<float>();
+    if (p.split()) {
+      slot.high = p.high.data<std::uint16_t>();
+      slot.low = p.low.data<std::uint16_t>();
+    } else {
+      slot.value = p.value.data<float>();
+    }
     slot.gradient = p.grad.data<float>();
-    slot.first_moment = zeros();
-    slot.second_moment = zeros();
-    if (ema) slot.ema = zeros();
-    slot.count = p.value.elements();
+    slot.moments = moments;
+    slot.first_moment = zeros(moments);
+    slot.second_moment = zeros(moments);
+    if (ema) slot.ema = static_cast<float*>(zeros(DType::f32));
+    slot.count = p.elements();
     slot.weight_decay = p.decay ? 0.01f : 0.f;
     gradients_.push_back({slot.gradient, slot.count});
     return slot;
@@ -114,14 +109,23 @@ class Optimizer {
   std::vector<ops::Extent> gradients_;
 };
 
-/// Forward, loss and backward into the parameters' gradients; returns the loss.
-inline double compute_gradients(const models::Dit& dit, const Pack& pack) {
+/// Forward, loss and backward into the parameters' gradients. `pack` is on the model's device.
+struct Passed {
+  double loss = 0;
+  Tensor output;
+};
+
+inline Passed compute_gradients(const models::Dit& dit, const Pack& pack) {
   nn::zero_gradients(dit.parameters());
   ops::Tape tape;
-  const Tensor output = dit.forward(tape, pack.batch);
-  const Loss loss = squared_error(output, pack.target);
-  tape.backward(output, loss.gradient);
-  return loss.value;
+  Passed result;
+  result.output = dit.forward(tape, pack.batch);
+  const std::int64_t all[] = {result.output.elements()};
+  const double scale = 1 / static_cast<double>(all[0]);
+  const ops::SquaredError error = ops::squared_error(result.output, pack.target, all, scale);
+  tape.backward(result.output, error.seed);
+  result.loss = scale * error.read_sums()[0];
+  return result;
 }
 
 }  // namespace vfm::test

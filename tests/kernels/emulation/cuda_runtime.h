@@ -99,6 +99,19 @@ inline float __logf(float x) {
 inline float __fdividef(float x, float y) {
   return x / y;
 }
+// Never contracted to a fused multiply-add: emulation_args says -ffp-contract=off.
+inline float __fadd_rn(float x, float y) {
+  return x + y;
+}
+inline float __fsub_rn(float x, float y) {
+  return x - y;
+}
+inline float __fmul_rn(float x, float y) {
+  return x * y;
+}
+inline float __fdiv_rn(float x, float y) {
+  return x / y;
+}
 template <class T>
 T __ldg(const T* p) {
   return *p;

@@ -42,10 +42,11 @@ models::LoadedModel tiny_model(Json train = train_json()) {
   // The matrices that begin at zero would hide the text: all weights random.
   std::uint64_t key = 0;
   for (nn::Parameter* parameter : model.dit.parameters()) {
-    Random(3, Purpose::test, 0, ++key).fill_normal(parameter->value.floats());
-    for (float& value : parameter->value.floats())
+    const Tensor values(parameter->shape());
+    Random(3, Purpose::test, 0, ++key).fill_normal(values.floats());
+    for (float& value : values.floats())
       value *= 0.2f;
-    ++parameter->version;
+    parameter->write(values);
   }
   return model;
 }

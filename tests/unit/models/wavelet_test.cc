@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/philox.h"
 #include "models/cdf97.h"
+#include "tensor/device.h"
 
 using namespace vfm;
 using namespace vfm::models;
@@ -232,4 +233,10 @@ TEST_CASE("a tokenizer is built from its configuration, and misspelt ones are re
   CHECK_THROWS_AS(made->encode(noise(3 * 8 * 12), 1, 8, 12), Error);
   CHECK_THROWS_AS(made->encode(noise(5), 1, 8, 8), Error);
   CHECK_THROWS_AS(made->decode(noise(5), 1, 1, 1), Error);
+}
+
+TEST_CASE("a GPU that is not there is no CPU") {
+  if (why_no_gpu().empty()) return;
+  CHECK_THROWS_WITH(WaveletTokenizer(24, 8, 8, Device::cuda),
+                    Catch::Contains("cannot compute on a GPU: " + why_no_gpu()));
 }

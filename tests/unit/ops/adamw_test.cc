@@ -7,10 +7,26 @@
 #include <limits>
 
 #include "ops/check.h"
+#include "ops/split_master.h"
 #include "ops/sum_squares.h"
 
 using namespace vfm;
 using namespace vfm::ops;
+
+namespace {
+
+AdamwSlot make_slot(const Tensor& value, const Tensor& gradient, const Tensor& m, const Tensor& v) {
+  AdamwSlot slot;
+  slot.value = value.data<float>();
+  slot.gradient = gradient.data<float>();
+  slot.first_moment = m.raw();
+  slot.second_moment = v.raw();
+  slot.moments = m.dtype();
+  slot.count = value.elements();
+  return slot;
+}
+
+}  // namespace
 
 TEST_CASE("AdamW follows its formula, in double, for several steps") {
   each_isa([] {
@@ -25,8 +41,10 @@ TEST_CASE("AdamW follows its formula, in double, for several steps") {
     step.ema_decay = 0.9f;
     for (step.step = 1; step.step <= 4; ++step.step) {
       const Tensor g = noise({9001}, 10 + static_cast<std::uint64_t>(step.step));
-      const std::vector<AdamwSlot> slots{{value.data<float>(), g.data<float>(), m.data<float>(),
-                                          v.data<float>(), ema.data<float>(), 9001, 0.1f}};
+      AdamwSlot slot = make_slot(value, g, m, v);
+      slot.ema = ema.data<float>();
+      slot.weight_decay = 0.1f;
+      const std::vector<AdamwSlot> slots{slot};
       adamw(Device::cpu, slots, step);
       for (std::size_t i = 0; i < kCount; ++i) {
         const double gradient = 0.5 * g.floats()[i];
@@ -47,11 +65,37 @@ TEST_CASE("AdamW follows its formula, in double, for several steps") {
   });
 }
 
+TEST_CASE("a split master is updated to the bits of the plain weight, with moments of both types") {
+  each_isa([] {
+    for (const DType moments : {DType::f32, DType::bf16}) {
+      const Tensor plain = noise({5003}, 1), high({5003}, DType::bf16), low({5003}, DType::i16);
+      const Tensor joined({5003});
+      split_master(plain, high, low);
+      std::vector<Tensor> state;
+      for (int i = 0; i < 4; ++i)
+        state.push_back(Tensor::zeros({5003}, moments));
+      AdamwStep step;
+      for (step.step = 1; step.step <= 3; ++step.step) {
+        const Tensor g = noise({5003}, 20 + static_cast<std::uint64_t>(step.step));
+        std::vector<AdamwSlot> slots{make_slot(plain, g, state[0], state[1]),
+                                     make_slot(plain, g, state[2], state[3])};
+        slots[1].value = nullptr;
+        slots[1].high = high.data<std::uint16_t>();
+        slots[1].low = low.data<std::uint16_t>();
+        adamw(Device::cpu, slots, step);
+        join_master(high, low, joined);
+        CHECK(distance(joined, plain) < 1e-7);
+        CHECK(distance(high, plain) < 4e-3);
+        CHECK(distance(state[3], state[1]) < (moments == DType::f32 ? 1e-7 : 1e-2));
+      }
+    }
+  });
+}
+
 TEST_CASE("AdamW without an average, and with an empty parameter") {
   const Tensor w = noise({5}, 1), g = noise({5}, 2), m = Tensor::zeros({5}), v = Tensor::zeros({5});
   const float before = w.floats()[0];
-  const std::vector<AdamwSlot> slots{
-      {}, {w.data<float>(), g.data<float>(), m.data<float>(), v.data<float>(), nullptr, 5, 0}};
+  const std::vector<AdamwSlot> slots{{}, make_slot(w, g, m, v)};
   adamw(Device::cpu, slots, AdamwStep{});
   // The first step moves every weight by the learning rate, against its gradient.
   CHECK(w.floats()[0] - before == Approx(g.floats()[0] > 0 ? -1e-3 : 1e-3).epsilon(1e-3));

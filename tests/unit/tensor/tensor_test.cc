@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "tensor/allocator.h"
+#include "tensor/device.h"
 
 using namespace vfm;
 
@@ -150,4 +151,22 @@ TEST_CASE("tensors may be made and freed on many threads") {
   for (std::thread& thread : threads)
     thread.join();
   SUCCEED();
+}
+
+TEST_CASE("a device is chosen by name, and a GPU only where one is") {
+  CHECK(choose_device("cpu") == Device::cpu);
+  CHECK_THROWS_WITH(choose_device("tpu"), Catch::Contains("no device 'tpu'"));
+  if (why_no_gpu().empty()) {
+    CHECK(choose_device("auto") == Device::cuda);
+    CHECK(choose_device("cuda") == Device::cuda);
+    return;
+  }
+  CHECK(choose_device("auto") == Device::cpu);
+  try {
+    choose_device("cuda");
+    FAIL("a GPU that is not there was chosen");
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::usage);
+    CHECK_THAT(error.what(), Catch::Contains("there is no usable GPU: " + why_no_gpu()));
+  }
 }

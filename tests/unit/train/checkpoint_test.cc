@@ -37,7 +37,13 @@ long train_run(const Recipe& recipe, const std::string& data, const std::string&
   const int fd = ::open("/dev/null", O_WRONLY);
   io::ManifestWriter manifest(fd);
   const auto world = dist::self_world();
-  const long failed = run({recipe, data, out, force, 1}, *world, manifest, no_progress());
+  RunOptions options;
+  options.recipe = recipe;
+  options.data = data;
+  options.out = out;
+  options.force = force;
+  options.threads = 1;
+  const long failed = run(options, *world, manifest, no_progress());
   ::close(fd);
   return failed;
 }

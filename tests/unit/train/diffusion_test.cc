@@ -126,8 +126,9 @@ TEST_CASE("diffusion: the loss is lambda (D - x0)^2, summed; its seed is the der
     f[i] = std::sin(static_cast<float>(i));
   const Tensor output = Tensor::from(f, {batch.target.elements()});
   const Loss loss = diffusion_loss(output, batch, 10);
-  CHECK(loss.sums.image_elements == 16);
-  CHECK(loss.sums.video_elements == 32);
+  const LossSums totals = loss.sums(batch);
+  CHECK(totals.image_elements == 16);
+  CHECK(totals.video_elements == 32);
 
   double sums[2] = {};
   std::size_t at = 0;
@@ -138,14 +139,14 @@ TEST_CASE("diffusion: the loss is lambda (D - x0)^2, summed; its seed is the der
       const double x = batch.input.latents.floats()[at] / c.in;
       const double d = c.skip * x + c.out * f[at];
       sums[s] += models::edm_loss_weight(sigmas[s]) * std::pow(d - sample.x0[i], 2);
-      CHECK(loss.seed.floats()[at] ==
+      CHECK(loss.error.seed.floats()[at] ==
             Approx(20 * (f[at] - batch.target.floats()[at])).margin(1e-5));
     }
   }
-  CHECK(loss.sums.image_sum == Approx(sums[0]).epsilon(1e-4));
-  CHECK(loss.sums.video_sum == Approx(sums[1]).epsilon(1e-4));
-  CHECK(loss.sums.mean() == Approx((sums[0] + sums[1]) / 48).epsilon(1e-4));
-  CHECK_FALSE(diffusion_loss(output, batch, 0).seed.defined());
+  CHECK(totals.image_sum == Approx(sums[0]).epsilon(1e-4));
+  CHECK(totals.video_sum == Approx(sums[1]).epsilon(1e-4));
+  CHECK(totals.mean() == Approx((sums[0] + sums[1]) / 48).epsilon(1e-4));
+  CHECK_FALSE(diffusion_loss(output, batch, 0).error.seed.defined());
 }
 
 TEST_CASE("diffusion: samples of one pack have their own noise level, noise, and text") {

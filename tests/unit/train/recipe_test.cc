@@ -69,7 +69,8 @@ TEST_CASE("recipe: a value out of range names the field and what is allowed") {
         std::string::npos);
   CHECK(error_of("train: {steps: [1]}").find("must be") != std::string::npos);
   CHECK(error_of("model: {recompute: yes}") ==
-        "'model.recompute' in line 1 of 'r.yaml' is 'yes', must be true or false");
+        "'model.recompute' in line 1 of 'r.yaml' is 'yes', must be one of auto, none, elementwise, "
+        "block");
   CHECK(error_of("schedule: {shape: zigzag}").find("one of constant, linear, cosine") !=
         std::string::npos);
   CHECK(error_of("model: {patch_size: [1, 2]}").find("a list of 3 numbers") != std::string::npos);
@@ -122,7 +123,7 @@ TEST_CASE("recipe: printed and read back it is the same") {
 TEST_CASE("recipe: a run may go on with other lengths, not with another model") {
   const Recipe before = from_yaml("train: {steps: 100}");
   CHECK(changed_settings(to_json(before), from_yaml("train: {steps: 200, log_every: 7, keep: 5}\n"
-                                                    "model: {recompute: true}"))
+                                                    "model: {recompute: block}"))
             .empty());
   const auto changes =
       changed_settings(to_json(before), from_yaml("optimizer: {lr: 1}\nmodel: {num_layers: 3}"));

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nn/parameter.h"
+
+#include "ops/split_master.h"
+#include "tensor/device.h"
+
+namespace vfm::nn {
+
+Tensor Parameter::read() const {
+  if (!split()) return value;
+  const Tensor joined(shape(), DType::f32, device());
+  ops::join_master(high, low, joined);
+  return joined;
+}
+
+void Parameter::write(const Tensor& values) const {
+  if (split())
+    ops::split_master(values.to(device()), high, low);
+  else
+    copy(values, value);
+}
+
+void zero_gradients(const ParameterList& parameters) {
+  for (const Parameter* parameter : parameters)
+    zero_bytes(parameter->grad.raw(), parameter->device(), parameter->grad.bytes());
+}
+
+}  // namespace vfm::nn

@@ -1,0 +1,34 @@
+// The parts of which several ops' backward passes are made. For ops only: what models use is in
+// each op's own header.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ops/modulate.h"
+
+namespace vfm::ops {
+
+/// y = x w^T went forward, and dy came back: adds to the gradient of w, and returns that of x, of
+/// x's dtype, if it is wanted.
+Tensor linear_backward(Tape& tape, const Tensor& dy, const Tensor& x, const Tensor& w,
+                       bool want_dx);
+
+/// gelu(x); and the gradient of x from that of the result, of the same dtype, which is overwritten
+/// if nobody else has it.
+Tensor gelu_forward(const Tensor& x);
+Tensor gelu_backward(const Tensor& x, const Tensor& dy);
+
+/// What modulate_forward made, and keeps for the way back.
+struct ModulateSaved {
+  Tensor stream, moments;
+};
+
+/// Without recording. `normed` is given apart, so that it need not be kept.
+ModulateSaved modulate_forward(const ModulateInput& in, Tensor& normed);
+/// `normed` again, to the bit.
+Tensor modulate_again(const ModulateInput& in, const ModulateSaved& saved);
+/// Takes the stream's gradient from the tape, and accumulates those of all inputs. `dnormed` is of
+/// the dtype in.out.
+void modulate_backward(Tape& tape, const ModulateInput& in, const ModulateSaved& saved,
+                       const Tensor& dnormed);
+
+}  // namespace vfm::ops

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/lean_linear.h"
+
+#include "ops/backward.h"
+#include "ops/linear.h"
+
+namespace vfm::ops {
+
+ModulatedLinear modulate_linear(Tape& tape, const ModulateInput& in, const Tensor& w) {
+  Tape silent(false);
+  Tensor normed;
+  const ModulateSaved saved = modulate_forward(in, normed);
+  const Tensor y = linear(silent, normed, w);
+  std::vector<Tensor> results{y};
+  if (saved.stream.id() != in.x.id()) results.push_back(saved.stream);
+  tape.record(std::move(results), {in.x, in.branch, in.gate, in.extra, in.modulation, w},
+              [in, saved, w, y](Tape& t) {
+                Tensor dnormed;
+                if (const Tensor dy = t.take(y); dy.defined())
+                  dnormed = linear_backward(t, dy, modulate_again(in, saved), w, true);
+                else
+                  dnormed = Tensor::zeros(in.x.shape(), in.out, in.x.device());
+                modulate_backward(t, in, saved, dnormed);
+              });
+  return {saved.stream, y};
+}
+
+Tensor gelu_linear(Tape& tape, const Tensor& x, const Tensor& w) {
+  Tape silent(false);
+  const Tensor y = linear(silent, gelu_forward(x), w);
+  tape.record(y, {x, w}, [x, w, y](Tape& t) {
+    const Tensor dhidden = linear_backward(t, t.take(y), gelu_forward(x), w, true);
+    t.accumulate(x, gelu_backward(x, dhidden));
+  });
+  return y;
+}
+
+}  // namespace vfm::ops

@@ -1,0 +1,24 @@
+// Linear layers whose input is not kept for the way back, but made again there, element by element:
+// "elementwise" recompute. Values and gradients are those of the two ops one after the other, to
+// the last bit; what is saved is the memory of the input, [S, D] of a norm or [S, 4 D] of an MLP.
+// Shape letters: S tokens, D width, M outputs.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ops/modulate.h"
+#include "ops/tape.h"
+
+namespace vfm::ops {
+
+struct ModulatedLinear {
+  Tensor stream;  ///< [S, D] f32, as of gated_residual_layernorm_modulate
+  Tensor y;       ///< [S, M]: linear(normed, w), of the dtype input.out
+};
+
+/// gated_residual_layernorm_modulate, then linear with w [M, D] of the dtype input.out.
+ModulatedLinear modulate_linear(Tape& tape, const ModulateInput& input, const Tensor& w);
+
+/// gelu, then linear: x [S, D] and w [M, D] of one dtype.
+Tensor gelu_linear(Tape& tape, const Tensor& x, const Tensor& w);
+
+}  // namespace vfm::ops

@@ -1,0 +1,21 @@
+// Sums since the last line of metrics.jsonl. They are in the checkpoint, so that a run that goes on
+// from it writes the same next line.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "train/trainer.h"
+
+namespace vfm::train {
+
+struct LogSums {
+  LossSums loss;  ///< of the steps that were not skipped
+  std::int64_t steps = 0, skipped = 0;
+  double gradient_norm = 0, learning_rate = 0;  ///< of the last step that was not skipped
+
+  void add(const StepResult& result);
+  Json to_json() const;
+  /// Throws Error if `value` is not what to_json gives.
+  static LogSums from_json(const Json& value);
+};
+
+}  // namespace vfm::train

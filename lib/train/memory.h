@@ -1,0 +1,34 @@
+// What a run takes of its device's memory, and what it computes again in backward so that it fits.
+// Estimates: the tensors that are known to be kept, without fragmentation and libraries' own needs.
+// Thread-safety: free functions, any thread.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "models/dit.h"
+#include "train/recipe.h"
+
+namespace vfm::train {
+
+/// Bytes on one rank's device.
+struct MemoryNeed {
+  double weights = 0;      ///< f32, or split masters: as much
+  double gradients = 0;    ///< f32
+  double moments = 0;      ///< both
+  double average = 0;      ///< 0 if there is none, or the host keeps it
+  double activations = 0;  ///< of the packs that go through the network together
+
+  double total() const { return weights + gradients + moments + average + activations; }
+};
+
+/// `recipe` knows its channels (Dataset::fit).
+MemoryNeed memory_need(const Recipe& recipe, int ranks, models::Recompute recompute, Device device);
+
+/// What a rank may use: 95 % of a GPU's memory less 2 GiB for the libraries' workspaces; of this
+/// machine's, its share of four fifths.
+double usable_memory(Device device, int ranks);
+
+/// What the recipe says; for "auto" the least recomputation whose need is within `usable` bytes, or
+/// that of blocks if none is.
+models::Recompute choose_recompute(const Recipe& recipe, int ranks, Device device, double usable);
+
+}  // namespace vfm::train

@@ -1,0 +1,142 @@
+// Training on the GPU, as the emulation runs it, against the CPU: steps, the average on the host,
+// validation, and checkpoints that go from one device to the other.
+// SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <cstring>
+#include <filesystem>
+
+#include "tensor/device.h"
+#include "train/checkpoint.h"
+#include "train/trainer.h"
+#include "train/validation.h"
+
+using namespace vfm;
+using namespace vfm::train;
+
+namespace {
+
+Recipe small(const std::string& more = "") {
+  const auto settings = parse_yaml(
+      "model: {num_attention_heads: 2, attention_head_dim: 12, num_layers: 1, adaln_lora_dim: 4, "
+      "max_size: [4, 8, 8]}\n"
+      "data: {tokens: 12, packs: 2, window: 8}\n"
+      "schedule: {warmup: 2}\n"
+      "ema: {decay: 0.5}\n"
+      "validation: {samples: 2, sigmas: [0.5, 2]}\n" +
+          more,
+      "a test");
+  return make_recipe(settings);
+}
+
+Dataset made_up() {
+  Synthetic synthetic;
+  synthetic.sizes = {{1, 4, 4}, {2, 4, 4}};
+  synthetic.channels = 3;
+  synthetic.text_tokens = 2;
+  synthetic.text_width = 5;
+  return Dataset(synthetic);
+}
+
+struct Side {
+  Recipe recipe;
+  Trainer trainer;
+
+  Side(const Recipe& fitted, const Dataset& data, dist::World& world, Device device)
+      : recipe(fitted), trainer(recipe, data, world, device) {}
+  std::vector<Tensor> weights() {
+    std::vector<Tensor> values;
+    for (const nn::Parameter* parameter : trainer.model().parameters())
+      values.push_back(parameter->read().to(Device::cpu).clone());
+    return values;
+  }
+};
+
+bool same(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const Tensor x = a[i].to(Device::cpu), y = b[i].to(Device::cpu);
+    if (x.bytes() != y.bytes() || std::memcmp(x.raw(), y.raw(), x.bytes()) != 0) return false;
+  }
+  return a.size() == b.size();
+}
+
+}  // namespace
+
+TEST_CASE("steps on the GPU lose what those on the CPU lose") {
+  const std::string dtype = GENERATE("f32", "bf16");
+  const Dataset data = made_up();
+  Recipe recipe = small();
+  recipe.model.compute = recipe.optimizer.moments = dtype;
+  data.fit(recipe);
+  const auto world = dist::self_world();
+  Side cpu(recipe, data, *world, Device::cpu), gpu(recipe, data, *world, Device::cuda);
+  const double tolerance = dtype == "f32" ? 1e-5 : 1e-2;
+  for (int i = 0; i < 4; ++i) {
+    const StepResult a = cpu.trainer.train_step(), b = gpu.trainer.train_step();
+    CHECK(b.loss.mean() == Approx(a.loss.mean()).epsilon(tolerance));
+    CHECK(b.gradient_norm == Approx(a.gradient_norm).epsilon(10 * tolerance));
+    CHECK(b.loss.elements() == a.loss.elements());
+  }
+  Validation validation(recipe, data, "train");
+  const double here = validation.run(cpu.trainer.model(), *world)["val_loss"].get<double>();
+  const double there = validation.run(gpu.trainer.model(), *world)["val_loss"].get<double>();
+  CHECK(there == Approx(here).epsilon(tolerance));
+}
+
+TEST_CASE("the average lies on the host or on the GPU, with the same values") {
+  const Dataset data = made_up();
+  Recipe on_gpu = small("model.compute: bf16"), on_host;
+  data.fit(on_gpu);
+  on_host = on_gpu;
+  on_host.ema.place = "host";
+  const auto world = dist::self_world();
+  Side a(on_gpu, data, *world, Device::cuda), b(on_host, data, *world, Device::cuda);
+  for (int i = 0; i < 3; ++i) {
+    a.trainer.train_step();
+    b.trainer.train_step();
+  }
+  CHECK(a.trainer.optimizer().ema[0].device() == Device::cuda);
+  CHECK(b.trainer.optimizer().ema[0].device() == Device::cpu);
+  for (std::size_t i = 0; i < a.trainer.optimizer().ema.size(); ++i) {
+    const Tensor x = a.trainer.optimizer().ema[i].to(Device::cpu);
+    const Tensor y = b.trainer.optimizer().ema[i];
+    for (std::size_t j = 0; j < x.floats().size(); ++j)
+      REQUIRE(y.floats()[j] == Approx(x.floats()[j]).epsilon(1e-6).margin(1e-9));
+  }
+  const std::vector<Tensor> before = b.weights();
+  b.trainer.optimizer().swap_ema();
+  CHECK_FALSE(same(before, b.weights()));
+  b.trainer.optimizer().swap_ema();
+  CHECK(same(before, b.weights()));
+}
+
+TEST_CASE("a checkpoint of the GPU is the CPU's, and goes on there to the same bits") {
+  const std::string run =
+      (std::filesystem::temp_directory_path() / ("vfm-emulated-" + std::to_string(::getpid())))
+          .string();
+  const Dataset data = made_up();
+  Recipe recipe = small("optimizer: {moments: bf16}");
+  recipe.model.compute = "bf16";
+  data.fit(recipe);
+  const auto world = dist::self_world();
+  Side first(recipe, data, *world, Device::cuda);
+  first.trainer.train_step();
+  first.trainer.train_step();
+  const std::string folder =
+      write_checkpoint(run, 2, first.trainer.model(), first.trainer.optimizer(), Json::object());
+  for (const Device device : {Device::cpu, Device::cuda}) {
+    Side second(recipe, data, *world, device);
+    read_checkpoint(folder, second.trainer.optimizer());
+    second.trainer.restore(first.trainer.state());
+    CHECK(same(first.weights(), second.weights()));
+    CHECK(same(first.trainer.optimizer().m, second.trainer.optimizer().m));
+    CHECK(same(first.trainer.optimizer().v, second.trainer.optimizer().v));
+    CHECK(same(first.trainer.optimizer().ema, second.trainer.optimizer().ema));
+    if (device == Device::cpu) continue;
+    second.trainer.train_step();
+    first.trainer.train_step();
+    CHECK(same(first.weights(), second.weights()));
+  }
+  std::filesystem::remove_all(run);
+}
