@@ -23,6 +23,7 @@ class CaptionTool : public vfm::cli::Tool {
     input_.add(app, "SHARD", "shards, manifests, or '-' for lines on standard input (the default)");
     output_.add(app, false, "put the columns here (default: beside each shard)");
     jobs_.add(app);
+    hwaccel_.add(app);
     app.add_option("--from", options_.from,
                    "where captions come from; the first that has one gives it: existing, "
                    "existing:member|field|txt|json|srt, field:NAME, builtin:measure")
@@ -50,6 +51,7 @@ class CaptionTool : public vfm::cli::Tool {
     options_.force = output_.force;
     options_.keep_empty = empty_ == "keep";
     options_.report = report_.path;
+    options_.hardware = vfm::media::choose_hardware(hwaccel_.hwaccel);
     vfm::Slots slots(jobs_.resolved(), context.makeflags);
     return vfm::jobs::caption(options_, slots, context.progress);
   }
@@ -58,6 +60,7 @@ class CaptionTool : public vfm::cli::Tool {
   vfm::cli::InputOptions input_;
   vfm::cli::OutputOptions output_;
   vfm::cli::JobOptions jobs_;
+  vfm::cli::HwaccelOptions hwaccel_;
   vfm::cli::ReportOptions report_;
   std::string empty_ = "skip";
   vfm::jobs::CaptionOptions options_;

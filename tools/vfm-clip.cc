@@ -22,6 +22,7 @@ class ClipTool : public vfm::cli::Tool {
                "videos, pictures, manifests, or '-' for lines on standard input (the default)");
     output_.add(app, false, "folder for the shards");
     jobs_.add(app);
+    hwaccel_.add(app);
     app.add_flag("--shots-only", shots_only_, "print the changes of shot and write nothing");
     add_shot_options(app);
     add_clip_options(app);
@@ -46,9 +47,9 @@ class ClipTool : public vfm::cli::Tool {
     options_.directory = output_.directory;
     options_.force = output_.force;
     options_.report = report_.path;
+    options_.hardware = vfm::media::choose_hardware(hwaccel_.hwaccel);
     vfm::Slots slots(jobs_.resolved(), context.makeflags);
-    if (shots_only_)
-      return vfm::jobs::list_shots(options_.recipe, options_.inputs, slots, context.progress);
+    if (shots_only_) return vfm::jobs::list_shots(options_, slots, context.progress);
     return vfm::jobs::clip(options_, slots, context.progress);
   }
 
@@ -115,6 +116,7 @@ class ClipTool : public vfm::cli::Tool {
   vfm::cli::InputOptions input_;
   vfm::cli::OutputOptions output_;
   vfm::cli::JobOptions jobs_;
+  vfm::cli::HwaccelOptions hwaccel_;
   vfm::cli::ReportOptions report_;
   bool shots_only_ = false;
   std::string detector_ = "combined", audio_ = "drop";

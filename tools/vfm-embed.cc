@@ -24,6 +24,7 @@ class EmbedTool : public vfm::cli::Tool {
     input_.add(app, "SHARD", "shards, manifests, or '-' for lines on standard input (the default)");
     output_.add(app, false, "put the columns here (default: beside each shard)");
     jobs_.add(app);
+    hwaccel_.add(app);
     app.add_option("--video", video_, "how clips become vectors")
         ->type_name("builtin:look|none")
         ->check(CLI::IsMember({"builtin:look", "none"}))
@@ -54,6 +55,7 @@ class EmbedTool : public vfm::cli::Tool {
   }
 
   long run(vfm::cli::Context& context) override {
+    embed_.hardware = search_.hardware = vfm::media::choose_hardware(hwaccel_.hwaccel);
     vfm::Slots slots(jobs_.resolved(), context.makeflags);
     if (search_option_->count() > 0) {
       search_.inputs = input_.resolved();
@@ -73,6 +75,7 @@ class EmbedTool : public vfm::cli::Tool {
   vfm::cli::InputOptions input_;
   vfm::cli::OutputOptions output_;
   vfm::cli::JobOptions jobs_;
+  vfm::cli::HwaccelOptions hwaccel_;
   std::string video_ = "builtin:look", text_;
   int text_dim_ = 64;
   CLI::Option* search_option_ = nullptr;

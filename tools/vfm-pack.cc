@@ -54,6 +54,7 @@ class PackTool : public vfm::cli::Tool {
     output_.add(app, false, "folder for the latents");
     jobs_.add(app);
     device_.add(app);
+    hwaccel_.add(app);
     seed_.add(app);
     add_clip_options(app);
     add_tokenizer_options(app);
@@ -91,6 +92,7 @@ class PackTool : public vfm::cli::Tool {
     }
     options_.inputs = input_.resolved();
     options_.device = vfm::choose_device(device_.device);
+    options_.clip.hardware = vfm::media::choose_hardware(hwaccel_.hwaccel);
     options_.output = output_.directory;
     options_.force = output_.force;
     options_.clip.seed = seed_.seed;
@@ -164,6 +166,7 @@ class PackTool : public vfm::cli::Tool {
   vfm::cli::OutputOptions output_;
   vfm::cli::JobOptions jobs_;
   vfm::cli::DeviceOptions device_;
+  vfm::cli::HwaccelOptions hwaccel_;
   vfm::cli::SeedOptions seed_;
   vfm::cli::ReportOptions report_;
   vfm::jobs::PackOptions options_;

@@ -12,6 +12,9 @@
 #include "cli/options.h"
 #include "cli/runner.h"
 #include "dist/world.h"
+#include "ops/attention_choice.h"
+#include "ops/determinism.h"
+#include "ops/gemm.h"
 #include "tensor/device.h"
 #include "train/run.h"
 
@@ -63,6 +66,7 @@ class TrainTool : public cli::Tool {
     app.add_option("-o,--out,--output", options_.out, "the run: checkpoints and logs")
         ->type_name("DIR");
     device_.add(app);
+    compute_.add(app);
     app.add_flag("--force", options_.force, "begin again, replacing an earlier run in DIR");
     app.add_flag("--dry-run", dry_run_, "print parameters, FLOPs and memory; train nothing");
     app.add_flag("--print-config", print_config_, "print the effective recipe; train nothing");
@@ -90,6 +94,12 @@ class TrainTool : public cli::Tool {
     }
     options_.threads = threads_per_rank(jobs_, context.launch);
     options_.device = rank_device(context.launch);
+    if (options_.device == Device::cpu && compute_.attention != "auto")
+      fail_usage("--attention {} is for a GPU, and this run computes on the CPU",
+                 compute_.attention);
+    ops::set_deterministic(compute_.deterministic);
+    ops::set_attention_body(ops::parse_attention_body(compute_.attention));
+    if (!context.cache.empty()) ops::set_gemm_cache(context.cache + "/gemm");
     const auto world = context.launch.ranks > 1 ? dist::mpi_world() : dist::self_world();
     io::ManifestWriter manifest;
     try {
@@ -116,6 +126,7 @@ class TrainTool : public cli::Tool {
 
   std::string recipe_, synthetic_;
   cli::DeviceOptions device_;
+  cli::ComputeOptions compute_;
   std::vector<std::string> settings_;
   train::RunOptions options_;
   bool dry_run_ = false, print_config_ = false;

@@ -98,6 +98,15 @@ void DeviceOptions::add(CLI::App& app) {
       ->capture_default_str();
 }
 
+void ComputeOptions::add(CLI::App& app) {
+  app.add_flag("--deterministic", deterministic,
+               "on a GPU: the same bits at every run, at some cost of speed");
+  app.add_option("--attention", attention, "on a GPU: own kernels, cuDNN, or the faster that works")
+      ->type_name("NAME")
+      ->check(CLI::IsMember({"auto", "own", "cudnn"}))
+      ->capture_default_str();
+}
+
 void HwaccelOptions::add(CLI::App& app) {
   app.add_option("--hwaccel", hwaccel,
                  "decode video in software, on a GPU if there is one, or on a GPU (NVDEC)")

@@ -51,6 +51,14 @@ struct DeviceOptions {
   void add(CLI::App& app);
 };
 
+/// --deterministic and --attention auto|own|cudnn: how a GPU computes (ops/determinism.h,
+/// ops/attention_choice.h).
+struct ComputeOptions {
+  bool deterministic = false;
+  std::string attention = "auto";
+  void add(CLI::App& app);
+};
+
 /// --hwaccel none|auto|cuda: who decodes video. For media::choose_hardware (media/hardware.h), at
 /// the start of run().
 struct HwaccelOptions {

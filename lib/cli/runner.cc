@@ -77,6 +77,13 @@ std::string environment(const char* name) {
   return value ? value : "";
 }
 
+std::string cache_folder() {
+  if (const std::string cache = environment("XDG_CACHE_HOME"); !cache.empty())
+    return cache + "/vfm";
+  if (const std::string home = environment("HOME"); !home.empty()) return home + "/.cache/vfm";
+  return "";
+}
+
 /// Rank and size as Open MPI, MPICH (PMI) or Slurm tell them.
 Launch read_launch() {
   const auto number = [](std::initializer_list<const char*> names, int fallback) {
@@ -134,7 +141,7 @@ int run_tool(Tool& tool, const CommonOptions& common) {
     meter.emplace(g_program, draw ? MeterStyle::line : MeterStyle::log, terminal);
   g_meter = meter ? &*meter : nullptr;
   Context context{meter ? static_cast<Progress&>(*meter) : no_progress(), tool.name(),
-                  environment("MAKEFLAGS"), launch};
+                  environment("MAKEFLAGS"), cache_folder(), launch};
   const auto end_meter = [&] {
     if (meter) meter->finish();
     g_meter = nullptr;

@@ -32,6 +32,7 @@ struct Context {
   Progress& progress;     ///< drawn on stderr if it is a terminal or --progress asks
   std::string program;    ///< "vfm-clip"
   std::string makeflags;  ///< MAKEFLAGS, for base/slots.h
+  std::string cache;      ///< folder for what may be lost, $XDG_CACHE_HOME/vfm; "": there is none
   Launch launch;
 };
 

@@ -125,7 +125,8 @@ class Captioner {
     curate::Glimpse glimpse;
     if (const shard::Member* member = media_member(sample)) {
       try {
-        glimpse = glimpse_of_member(*member, fmt::format("{}.{}", sample.key, member->extension));
+        glimpse = glimpse_of_member(*member, fmt::format("{}.{}", sample.key, member->extension),
+                                    options_.hardware);
       } catch (const Stopped&) {
         throw;
       } catch (const Error& error) {

@@ -19,6 +19,7 @@
 
 #include "base/progress.h"
 #include "base/slots.h"
+#include "media/hardware.h"
 
 namespace vfm::jobs {
 
@@ -32,6 +33,8 @@ struct CaptionOptions {
   /// source is asked, and a sample that no source has words for is an error (it gets an empty one).
   bool keep_empty = false;
   std::string report;  ///< HTML file; empty: none
+  /// Decodes clips to measure, with the same result; null: software.
+  const media::HardwareDecoder* hardware = nullptr;
 };
 
 /// Throws Error{usage} for a source that does not exist.

@@ -89,7 +89,9 @@ class ClipJob {
   }
 
   Json cut(const ClipSource& source, ClipStore& store, bool keep) {
-    ClipCutter cutter(source.path, options_.recipe, options_.verify, threads_);
+    ClipCutter cutter(
+        source.path, options_.recipe, options_.verify,
+        {.stream = options_.recipe.stream, .threads = threads_, .hardware = options_.hardware});
     const Json recipe = options_.recipe.json();
     store.begin(keep);
     cutter.run(

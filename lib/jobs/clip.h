@@ -23,6 +23,7 @@
 #include "curate/shot_detector.h"
 #include "curate/stitch.h"
 #include "media/audio.h"
+#include "media/hardware.h"
 
 namespace vfm::jobs {
 
@@ -50,6 +51,8 @@ struct ClipOptions {
   std::uint64_t shard_bytes = std::uint64_t{256} << 20;  ///< a shard ends before it grows over this
   bool verify = false;  ///< prove each clip's times, first and last frame against the source
   std::string report;   ///< HTML file; empty: none
+  /// Decodes the videos, with the same result; null: software.
+  const media::HardwareDecoder* hardware = nullptr;
 };
 
 /// Writes a {"kind":"shard",...} record to standard output for each shard, in the order of the
@@ -59,8 +62,8 @@ struct ClipOptions {
 long clip(const ClipOptions& options, Slots& slots, Progress& progress);
 
 /// --shots-only: writes one {"kind":"shots",...} line a video to standard output and no file.
-/// Returns the number of videos that failed, each with a warning.
-long list_shots(const ClipRecipe& recipe, const std::vector<std::string>& inputs, Slots& slots,
-                Progress& progress);
+/// Returns the number of videos that failed, each with a warning. Of the options it uses recipe,
+/// inputs and hardware.
+long list_shots(const ClipOptions& options, Slots& slots, Progress& progress);
 
 }  // namespace vfm::jobs

@@ -33,11 +33,8 @@ Json change_json(const curate::ShotChange& change, std::int64_t pts, Rational ti
 }
 
 ClipCutter::ClipCutter(const std::string& path, const ClipRecipe& recipe, bool verify,
-                       int decoder_threads)
-    : recipe_(recipe),
-      verify_(verify),
-      decoder_(path, {.stream = recipe.stream, .threads = decoder_threads}),
-      detector_(recipe.shots) {
+                       const media::DecodeOptions& decode)
+    : recipe_(recipe), verify_(verify), decoder_(path, decode), detector_(recipe.shots) {
   if (recipe_.max_seconds > 0)
     max_length_ = std::llround(recipe_.max_seconds / decoder_.info().time_base.value());
   if (recipe_.audio != media::AudioMode::drop && decoder_.info().has_audio) audio_.emplace(path);

@@ -49,7 +49,8 @@ struct Clip {
 class ClipCutter {
  public:
   /// Opens the video. Throws Error.
-  ClipCutter(const std::string& path, const ClipRecipe& recipe, bool verify, int decoder_threads);
+  ClipCutter(const std::string& path, const ClipRecipe& recipe, bool verify,
+             const media::DecodeOptions& decode);
   ~ClipCutter();
 
   using Emit = std::function<void(Clip&&)>;

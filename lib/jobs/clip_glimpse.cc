@@ -79,12 +79,14 @@ const shard::Member* media_member(const shard::Sample& sample) {
   return nullptr;
 }
 
-curate::Glimpse glimpse_of_member(const shard::Member& member, const std::string& where) {
-  return take_glimpse([&] { return media::Decoder(std::string_view(member.data), where); });
+curate::Glimpse glimpse_of_member(const shard::Member& member, const std::string& where,
+                                  const media::HardwareDecoder* hardware) {
+  return take_glimpse(
+      [&] { return media::Decoder(std::string_view(member.data), where, {.hardware = hardware}); });
 }
 
-curate::Glimpse glimpse_of_file(const std::string& path) {
-  return take_glimpse([&] { return media::Decoder(path); });
+curate::Glimpse glimpse_of_file(const std::string& path, const media::HardwareDecoder* hardware) {
+  return take_glimpse([&] { return media::Decoder(path, {.hardware = hardware}); });
 }
 
 bool is_media_name(const std::string& path) {

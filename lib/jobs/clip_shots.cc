@@ -23,8 +23,10 @@ struct ShotList {
   std::vector<std::string> warnings;
 };
 
-ShotList shots_of(const std::string& path, const ClipRecipe& recipe, int threads) {
-  media::Decoder decoder(path, {.stream = recipe.stream, .threads = threads});
+ShotList shots_of(const std::string& path, const ClipOptions& options, int threads) {
+  const ClipRecipe& recipe = options.recipe;
+  media::Decoder decoder(
+      path, {.stream = recipe.stream, .threads = threads, .hardware = options.hardware});
   curate::ShotDetector detector(recipe.shots);
   curate::FrameFeatures features;
   media::Frame frame;
@@ -54,16 +56,15 @@ ShotList shots_of(const std::string& path, const ClipRecipe& recipe, int threads
 
 }  // namespace
 
-long list_shots(const ClipRecipe& recipe, const std::vector<std::string>& inputs, Slots& slots,
-                Progress& progress) {
-  ClipItems items(inputs, 0, false);
-  const int threads = decoder_threads(inputs, slots.threads());
+long list_shots(const ClipOptions& options, Slots& slots, Progress& progress) {
+  ClipItems items(options.inputs, 0, false);
+  const int threads = decoder_threads(options.inputs, slots.threads());
   const auto work = [&](ClipItem& item) -> ShotList {
     if (item.kind == ClipItem::Kind::passed) return {item.sources[0].record, {}};
     if (item.kind == ClipItem::Kind::bad)
       return {{}, {fmt::format("{}: {}", item.input, item.message)}};
     try {
-      return shots_of(item.sources[0].path, recipe, threads);
+      return shots_of(item.sources[0].path, options, threads);
     } catch (const Stopped&) {
       throw;
     } catch (const Error& error) {

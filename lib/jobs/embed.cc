@@ -70,7 +70,8 @@ class Embedder {
       return {};
     }
     try {
-      return glimpse_of_member(*member, fmt::format("{}.{}", sample.key, member->extension));
+      return glimpse_of_member(*member, fmt::format("{}.{}", sample.key, member->extension),
+                               options_.hardware);
     } catch (const Stopped&) {
       throw;
     } catch (const Error& error) {

@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "base/progress.h"
 #include "base/slots.h"
+#include "media/hardware.h"
 
 namespace vfm::jobs {
 
@@ -23,6 +24,8 @@ struct EmbedOptions {
   bool text = true;        ///< the encoder of text_encoder, where there are captions
   bool need_text = false;  ///< a shard without captions is an error
   Json text_encoder = {{"name", "builtin:hash"}, {"dim", 64}};  ///< text::make_encoder
+  /// Decodes the clips, with the same result; null: software.
+  const media::HardwareDecoder* hardware = nullptr;
 };
 
 /// Returns the number of errors recorded. A sample whose video cannot be decoded is one, and gets a

@@ -23,7 +23,7 @@ namespace vfm::jobs {
 namespace {
 
 Json settings_of(const PackOptions& options, const models::Tokenizer& tokenizer) {
-  const ClipOptions& clip = options.clip;
+  const PackClipOptions& clip = options.clip;
   const bool random = clip.crop == CropMode::random;
   Json fps;
   if (clip.fps.num > 0) fps = fmt::format("{}/{}", clip.fps.num, clip.fps.den);
@@ -234,7 +234,7 @@ class Run {
   Progress& progress_;
   std::unique_ptr<models::Tokenizer> tokenizer_;
   Json settings_;
-  ClipOptions clip_;
+  PackClipOptions clip_;
   std::optional<PackFolder> folder_;
   std::optional<io::ErrorLog> errors_;
   io::ManifestWriter manifest_;

@@ -33,8 +33,8 @@ struct PackOptions {
   Json tokenizer;  ///< models::make_tokenizer
   /// Where the tokenizer computes; the bytes do not depend on it.
   Device device = Device::cpu;
-  ClipOptions clip;    ///< size, length, crop
-  std::string report;  ///< HTML file; empty: none
+  PackClipOptions clip;  ///< size, length, crop
+  std::string report;    ///< HTML file; empty: none
 };
 
 /// A record a shard on standard output, when it is durable. Returns the number of recorded errors.

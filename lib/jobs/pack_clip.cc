@@ -16,7 +16,7 @@ struct Draw {  // of the place of a crop, each in [0, 1]
   double x = 0.5, y = 0.5, time = 0.5;
 };
 
-Draw draw(const std::string& key, const ClipOptions& options) {
+Draw draw(const std::string& key, const PackClipOptions& options) {
   if (options.crop == CropMode::centre) return {};
   const Random random(options.seed, Purpose::crop, 0, random_key(key));
   return {random.uniform(0), random.uniform(1), random.uniform(2)};
@@ -35,7 +35,7 @@ std::vector<std::int64_t> all_pts(media::Decoder decoder, std::int64_t& end) {
 
 /// A window of whole groups in `frames`, which stand for the whole clip.
 std::vector<std::int64_t> window(const std::vector<std::int64_t>& frames, double place,
-                                 const ClipOptions& options) {
+                                 const PackClipOptions& options) {
   const auto available = static_cast<std::int64_t>(frames.size());
   const int count = whole_groups(available, options.frames, options.time_step);
   const std::int64_t spare = available - count;
@@ -91,7 +91,7 @@ double measured_rate(const media::StreamInfo& info, std::int64_t first, std::int
 class ClipReader {
  public:
   ClipReader(std::string_view bytes, const std::string& where, const std::string& key,
-             const ClipOptions& options)
+             const PackClipOptions& options)
       : bytes_(bytes), where_(where), options_(options), draw_(draw(key, options)) {}
 
   ClipPixels read() {
@@ -124,7 +124,9 @@ class ClipReader {
   }
 
  private:
-  media::Decoder open() const { return media::Decoder(bytes_, where_); }
+  media::Decoder open() const {
+    return media::Decoder(bytes_, where_, {.hardware = options_.hardware});
+  }
 
   /// The chosen frames as pixels; no frames at all if the clip ends before the last of them.
   ClipPixels take(media::Decoder decoder, const std::vector<std::int64_t>& chosen) const {
@@ -164,7 +166,7 @@ class ClipReader {
 
   std::string_view bytes_;
   std::string where_;
-  const ClipOptions& options_;
+  const PackClipOptions& options_;
   Draw draw_;
   media::StreamInfo info_;
 };
@@ -208,7 +210,7 @@ int whole_groups(std::int64_t available, int most, int step) {
 }
 
 ClipPixels clip_pixels(std::string_view bytes, const std::string& where, const std::string& key,
-                       const ClipOptions& options) {
+                       const PackClipOptions& options) {
   return ClipReader(bytes, where, key, options).read();
 }
 

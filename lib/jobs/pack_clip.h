@@ -10,12 +10,13 @@
 #include <vector>
 
 #include "base/rational.h"
+#include "media/hardware.h"
 
 namespace vfm::jobs {
 
 enum class CropMode { centre, random };
 
-struct ClipOptions {
+struct PackClipOptions {
   int size = 256;      ///< area of the picture: about size * size pixels
   int frames = 17;     ///< at most
   Rational fps{0, 1};  ///< frames a second to sample at; 0: as the clip has them
@@ -23,6 +24,8 @@ struct ClipOptions {
   std::uint64_t seed = 0;  ///< of random crops
   int time_step = 8;       ///< 1 + k * time_step frames; run_pack: the tokenizer's time factor
   int multiple = 16;       ///< of both sides; run_pack: twice the tokenizer's space factor
+  /// Decodes the clip, with the same result; null: software.
+  const media::HardwareDecoder* hardware = nullptr;
 };
 
 /// Width and height of the bucket for a picture: multiples of `multiple`, area about size^2, shape
@@ -53,6 +56,6 @@ struct ClipPixels {
 /// Decodes the clip in `bytes` and takes what the options say; `key` seeds random crops. Throws
 /// Error, naming `where`, if nothing can be decoded.
 ClipPixels clip_pixels(std::string_view bytes, const std::string& where, const std::string& key,
-                       const ClipOptions& options);
+                       const PackClipOptions& options);
 
 }  // namespace vfm::jobs

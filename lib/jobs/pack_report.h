@@ -14,7 +14,7 @@ namespace vfm::jobs {
 struct PackReportOptions {
   std::string directory;  ///< of the latents
   std::string path;       ///< of the page
-  ClipOptions clip;
+  PackClipOptions clip;
 };
 
 /// Original and decoded frames side by side, a histogram of their PSNR over samples spread evenly

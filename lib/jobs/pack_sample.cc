@@ -97,7 +97,7 @@ ChannelSums ChannelSums::from_json(const Json& json, int channels) {
 }
 
 LatentOutput make_latent(const shard::Sample& sample, const models::Tokenizer& tokenizer,
-                         const ClipOptions& options) {
+                         const PackClipOptions& options) {
   const shard::Member* media = media_member(sample);
   if (media == nullptr) fail("has no video and no picture");
   const Json meta = meta_of(sample);

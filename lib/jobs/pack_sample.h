@@ -35,6 +35,6 @@ struct LatentOutput {
 
 /// Throws Error, naming the member, if the clip cannot be decoded or its text.npy is malformed.
 LatentOutput make_latent(const shard::Sample& sample, const models::Tokenizer& tokenizer,
-                         const ClipOptions& options);
+                         const PackClipOptions& options);
 
 }  // namespace vfm::jobs

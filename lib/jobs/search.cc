@@ -110,9 +110,9 @@ class TextQuery {
 
 class Searcher {
  public:
-  explicit Searcher(const std::string& query) : text_(query) {
+  Searcher(const std::string& query, const media::HardwareDecoder* hardware) : text_(query) {
     if (io::file_exists(query) && is_media_name(query)) {
-      look_ = curate::look(glimpse_of_file(query));
+      look_ = curate::look(glimpse_of_file(query, hardware));
     } else if (is_media_name(query) && query.find(' ') == std::string::npos) {
       fail_usage("cannot open '{}': there is no such video or picture", query);
     } else if (text::make_encoder({{"name", "builtin:hash"}})->encode(query).tokens == 0) {
@@ -238,7 +238,7 @@ void print(std::vector<Match>& matches, std::size_t top) {
 }  // namespace
 
 long search(const SearchOptions& options, Slots& slots, Progress& progress) {
-  Searcher searcher(options.query);
+  Searcher searcher(options.query, options.hardware);
   progress.start("shards", 0);
   std::vector<std::pair<std::string, std::string>> bad;
   io::ManifestReader reader(options.inputs, [&](const std::string& where, const std::string& why) {

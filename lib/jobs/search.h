@@ -14,6 +14,7 @@
 
 #include "base/progress.h"
 #include "base/slots.h"
+#include "media/hardware.h"
 
 namespace vfm::jobs {
 
@@ -21,6 +22,8 @@ struct SearchOptions {
   std::vector<std::string> inputs;  ///< shard records or tars, columns found beside them
   std::string query;                ///< an existing media file, else text
   std::size_t top = 10;
+  /// Decodes a video to search for, with the same result; null: software.
+  const media::HardwareDecoder* hardware = nullptr;
 };
 
 /// Writes the matches to standard output, best first, ties by key:

@@ -85,7 +85,13 @@ void Decoder::State::stamp(Frame& frame) {
 // hear of damage, but it makes FFmpeg 5.1 abort in MPEG-4.)
 bool Decoder::State::decode(Frame& frame) {
   const std::optional<std::int64_t> before = last_pts;
-  const bool more = decode_once(frame);
+  bool more = decode_once(frame);
+  if (on_hardware && (refused || corrupt > 0)) {
+    // What is unusual in any way is software's: the frames so far are the same.
+    note_software();
+    options.hardware = nullptr;
+    more = decode_again(before, frame);
+  }
   if (corrupt == 0 || (careful && from_start)) return more;
   if (!careful) log_debug("'{}' is damaged: decoding with care", source.name);
   careful = true;
@@ -117,6 +123,11 @@ bool Decoder::State::decode_once(Frame& frame) {
       note_damage(marked && !careful);
       const auto* side = av_frame_get_side_data(av.get(), AV_FRAME_DATA_DISPLAYMATRIX);
       if (info.image && side) read_matrix(side->data, side->size);
+      if (on_hardware) av = options.hardware->fetch(std::move(av));
+      if (!av) {
+        refused = true;
+        return false;
+      }
       frame = importer.import(std::move(av));
       stamp(frame);
       any_frame = true;

@@ -15,6 +15,8 @@
 
 namespace vfm::media {
 
+class HardwareDecoder;
+
 /// What the container and codec say of the chosen stream.
 struct StreamInfo {
   int stream = -1;               ///< index in the container
@@ -41,6 +43,9 @@ struct DecodeOptions {
   bool keyframes_only = false;
   /// Decoders may drop to this for scaled-down analysis; never changes frame count or timing.
   bool skip_loop_filter = false;
+  /// Of choose_hardware() (hardware.h): decodes what it decodes exactly, and never changes a frame,
+  /// a time or, but for what hardware.h names, corrupt(). Null: software.
+  const HardwareDecoder* hardware = nullptr;
 };
 
 /// Frames carry their stored size, so a stream that changes resolution is no error. Samples that

@@ -43,6 +43,7 @@ bool is_picture_format(const char* name) {
 // packet leaves undecoded must not depend on which buffer was free.
 int get_clean_buffer(AVCodecContext* codec, AVFrame* frame, int flags) {
   const int result = avcodec_default_get_buffer2(codec, frame, flags);
+  if (frame->hw_frames_ctx) return result;  // not the system's memory
   for (int p = 0; result >= 0 && p < AV_NUM_DATA_POINTERS && frame->buf[p]; ++p)
     std::memset(frame->buf[p]->data, p == 0 ? 16 : 128,
                 static_cast<std::size_t>(frame->buf[p]->size));
@@ -88,7 +89,7 @@ void Decoder::State::open() {
                                   : options.keyframes_only ? AVDISCARD_NONKEY
                                                            : AVDISCARD_DEFAULT;
   open_codec();
-  draining = finished = false;
+  draining = finished = refused = false;
   from_start = true;
   corrupt = 0;
   complaints = 0;
@@ -145,9 +146,21 @@ void Decoder::State::open_codec() {
   if (careful || codec->codec_id == AV_CODEC_ID_HEVC) set_clean_buffers(codec.get());
   if (options.keyframes_only) codec->skip_frame = AVDISCARD_NONKEY;
   if (options.skip_loop_filter) codec->skip_loop_filter = AVDISCARD_ALL;
+  on_hardware = options.hardware && !careful && !options.keyframes_only &&
+                !options.skip_loop_filter && options.hardware->attach(*codec);
+  if (options.hardware && !on_hardware && !careful) note_software();
   clear_libav_message();
   if (const int error = avcodec_open2(codec.get(), decoder, nullptr); error < 0)
     fail("cannot decode '{}': {}", source.name, libav_error_text(error));
+}
+
+// Once for all files: it is no news of each that the hardware leaves it to software.
+void Decoder::State::note_software() const {
+  static std::atomic<bool> said = false;
+  if (!said.exchange(true))
+    log_info(
+        "'{}' ({}) is decoded in software; so are others that hardware does not decode exactly",
+        source.name, avcodec_get_name(stream->codecpar->codec_id));
 }
 
 // Whether the stream has a second packet. Leaves the input somewhere in the middle.

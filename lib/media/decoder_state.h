@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "media/decoder.h"
+#include "media/hardware_decoder.h"
 #include "media/input.h"
 #include "media/libav.h"
 
@@ -20,6 +21,7 @@ struct Decoder::State {
   void open();
   void choose_stream();
   void open_codec();
+  void note_software() const;
   void describe();
   void read_matrix(const std::uint8_t* data, std::size_t size);
   bool animated();
@@ -55,6 +57,8 @@ struct Decoder::State {
   std::atomic<std::int64_t> complaints{0};  // errors that the decoder has logged, from any thread
   bool careful = false;                     // damage was found: see decode()
   bool from_start = true;                   // no seek since opening
+  bool on_hardware = false;                 // the open codec decodes on options.hardware
+  bool refused = false;                     // the hardware did not give a picture
   bool any_frame = false;                   // one was decoded at some time
   bool irregular = false;  // some pts was made up: times depend on all frames before them
   std::optional<std::int64_t> last_pts;

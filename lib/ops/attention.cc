@@ -98,6 +98,7 @@ struct Call {
   Tensor q, kv;  // equal for self-attention
   std::int64_t k_column = 0, v_column = 0;
   Tensor out, log_sum_exp;
+  AttentionBody body = AttentionBody::own;  // that ran forward on a GPU, and ordered log_sum_exp
 };
 
 AttentionArgs arguments(const Call& c) {
@@ -154,7 +155,7 @@ void backward(Tape& tape, const Call& c) {
     args.scratch = scratch.data<float>();
     run_backward(args);
   } else if constexpr (kHaveCuda) {
-    attention_backward_cuda(args, *c.pack.work, c.q.size(0));
+    attention_backward_cuda(args, *c.pack.work, c.body);
   }
   if (!self) tape.accumulate(c.kv, std::move(dkv));
   dkv = Tensor();
@@ -178,7 +179,7 @@ Tensor attend(Tape& tape, Call call) {
     run_forward(args);
   } else if constexpr (kHaveCuda) {
     if (!call.pack.work) prepare(call.pack, device);
-    attention_forward_cuda(args, *call.pack.work, rows);
+    call.body = attention_forward_cuda(args, *call.pack.work);
   }
   tape.record(call.out, {call.q, call.kv}, [call](Tape& t) { backward(t, call); });
   return call.out;

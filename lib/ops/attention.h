@@ -35,7 +35,7 @@ void prepare(AttentionPack& pack, Device device);
 
 /// qkv [S, (H + 2 G) K]: queries, keys, values of a token beside each other; f32 or bf16. Returns
 /// [S, H K] of the same dtype. key_lengths must equal query_lengths. Deterministic, forward and
-/// back.
+/// back, but for cuDNN's body on a GPU (attention_choice.h).
 Tensor self_attention(Tape& tape, const Tensor& qkv, const AttentionPack& pack);
 
 /// q [S, H K], kv [L, 2 G K]: keys and values of a token beside each other. A sample without keys

@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <sstream>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "ops/determinism.h"
 #include "tensor/device.h"
 
 namespace vfm::ops {
@@ -188,6 +190,9 @@ class Remembered {
   void open(std::string path) {
     path_ = std::move(path);
     loaded_ = false;
+    std::error_code error;  // without the folder, add() writes nothing
+    if (!path_.empty())
+      std::filesystem::create_directories(std::filesystem::path(path_).parent_path(), error);
   }
   const cublasLtMatmulAlgo_t* find(const Key& key) {
     load();
@@ -239,12 +244,13 @@ Remembered& remembered() {
   return *instance;
 }
 
-// Times the candidates on a result of their own, so that C is written once.
+// Times the candidates on a result of their own, so that C is written once. Where results must not
+// depend on the clock: what the heuristics put first.
 cublasLtMatmulAlgo_t fastest(const Plan& plan, const void* a, const void* b, const void* c,
                              std::int64_t m, DType c_dtype, std::int64_t c_stride) {
   const std::vector<cublasLtMatmulAlgo_t> algorithms = plan.candidates(a, b, c);
   if (algorithms.empty()) fail("cuBLASLt has no algorithm for a product of this shape");
-  if (algorithms.size() == 1) return algorithms[0];
+  if (algorithms.size() == 1 || deterministic()) return algorithms[0];
   const Tensor scratch({m, c_stride}, c_dtype, Device::cuda);
   cudaEvent_t begin = nullptr, end = nullptr;
   check_gpu(cudaEventCreate(&begin), "make an event");
@@ -282,7 +288,7 @@ void gemm_cuda(std::int64_t m, std::int64_t n, std::int64_t k, const Matrix& a, 
     return;
   }
   const int types = (a.dtype == DType::bf16 ? 1 : 0) | (c_dtype == DType::bf16 ? 2 : 0) |
-                    (a.transposed ? 4 : 0) | (b.transposed ? 8 : 0);
+                    (a.transposed ? 4 : 0) | (b.transposed ? 8 : 0) | (deterministic() ? 16 : 0);
   const Key key{m,
                 n,
                 k,
@@ -297,12 +303,10 @@ void gemm_cuda(std::int64_t m, std::int64_t n, std::int64_t k, const Matrix& a, 
   std::unique_ptr<Plan>& plan = (*plans)[key];
   if (!plan) {
     auto made = std::make_unique<Plan>(m, n, k, a, b, c_dtype, c_stride);
-    if (const cublasLtMatmulAlgo_t* known = remembered().find(key)) {
-      made->chosen = *known;
-    } else {
-      made->chosen = fastest(*made, a.data, b.data, c, m, c_dtype, c_stride);
-      remembered().add(key, made->chosen);
-    }
+    // What earlier runs found fastest is as good as timed: not for those that must be repeatable.
+    const cublasLtMatmulAlgo_t* known = deterministic() ? nullptr : remembered().find(key);
+    made->chosen = known ? *known : fastest(*made, a.data, b.data, c, m, c_dtype, c_stride);
+    if (known == nullptr && !deterministic()) remembered().add(key, made->chosen);
     plan = std::move(made);
   }
   check(plan->run(plan->chosen, a.data, b.data, c, add), "multiply");

@@ -2,7 +2,8 @@
 //
 // The library is opened when it is first needed, so that programs start as fast, and on machines
 // without it. For a new shape the algorithms that its heuristics propose are timed once, on scratch
-// memory, and the fastest is kept. f32 products are f32 throughout (no TF32); sums are f32.
+// memory, and the fastest is kept; with set_deterministic (determinism.h) nothing is timed, and the
+// heuristics' first is taken. f32 products are f32 throughout (no TF32); sums are f32.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

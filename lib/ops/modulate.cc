@@ -62,11 +62,10 @@ ModulateArgs arguments(const ModulateInput& in, const ModulateSaved& saved) {
 Tensor spread(const Tensor& sums, std::int64_t from, std::int64_t count, const Tensor& like,
               std::int64_t to) {
   Tensor gradient = Tensor::zeros(like.shape(), DType::f32, like.device());
-  const std::int64_t rows = std::min(sums.size(0), like.size(0));
-  for (std::int64_t r = 0; r < rows; ++r)
-    copy_bytes(gradient.data<float>() + r * like.size(1) + to, like.device(),
-               sums.data<float>() + r * sums.size(1) + from, like.device(),
-               static_cast<std::size_t>(count) * sizeof(float));
+  copy_rows(gradient.data<float>() + to, static_cast<std::size_t>(like.size(1)) * sizeof(float),
+            sums.data<float>() + from, static_cast<std::size_t>(sums.size(1)) * sizeof(float),
+            static_cast<std::size_t>(count) * sizeof(float), std::min(sums.size(0), like.size(0)),
+            like.device());
   return gradient;
 }
 

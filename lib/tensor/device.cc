@@ -49,6 +49,9 @@ void use_gpu(int) {
 std::string describe_gpu() {
   no_gpu();
 }
+double gpu_peak_tflops() {
+  no_gpu();
+}
 GpuMemory gpu_memory() {
   no_gpu();
 }
@@ -69,6 +72,14 @@ void copy_bytes(void* to, Device to_device, const void* from, Device from_device
 void zero_bytes(void* at, Device device, std::size_t bytes) {
   if (device != Device::cpu) no_gpu();
   if (bytes > 0) std::memset(at, 0, bytes);
+}
+void copy_rows(void* to, std::size_t to_stride, const void* from, std::size_t from_stride,
+               std::size_t bytes, std::int64_t rows, Device device) {
+  if (device != Device::cpu) no_gpu();
+  for (std::int64_t i = 0; i < rows; ++i)
+    std::memcpy(static_cast<std::byte*>(to) + static_cast<std::size_t>(i) * to_stride,
+                static_cast<const std::byte*>(from) + static_cast<std::size_t>(i) * from_stride,
+                bytes);
 }
 std::shared_ptr<void> allocate_gpu(std::size_t) {
   no_gpu();

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -38,6 +39,9 @@ std::string why_no_gpu();
 void use_gpu(int index);
 /// "NVIDIA H200, 139.8 GiB, compute capability 9.0". Throws Error without a GPU.
 std::string describe_gpu();
+/// What the GPU's data sheet says of dense products of bf16, in TFLOP/s, for the models that are
+/// known here; 0 for others.
+double gpu_peak_tflops();
 /// Memory of the GPU that nobody uses, and all of it, in bytes.
 struct GpuMemory {
   std::size_t free = 0, total = 0;
@@ -56,6 +60,9 @@ void synchronize_gpu();
 void copy_bytes(void* to, Device to_device, const void* from, Device from_device,
                 std::size_t bytes);
 void zero_bytes(void* at, Device device, std::size_t bytes);
+/// Copies `rows` rows of `bytes` each, whose first bytes are a stride apart, on one device.
+void copy_rows(void* to, std::size_t to_stride, const void* from, std::size_t from_stride,
+               std::size_t bytes, std::int64_t rows, Device device);
 
 /// For tensor.cc: at least `bytes` bytes on the GPU, reused in stream order.
 std::shared_ptr<void> allocate_gpu(std::size_t bytes);

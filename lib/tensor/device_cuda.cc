@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string_view>
+#include <utility>
 
 #include "base/error.h"
 #include "base/units.h"
@@ -121,6 +123,19 @@ std::string describe_gpu() {
                      format_bytes(properties.totalGlobalMem), properties.major, properties.minor);
 }
 
+double gpu_peak_tflops() {
+  // NVIDIA's data sheets, without sparsity. The first name that is found counts.
+  constexpr std::pair<std::string_view, double> kKnown[] = {
+      {"H100 PCIe", 756.5}, {"H100 NVL", 835.5}, {"H100", 989.4}, {"H200 NVL", 835.5},
+      {"H200", 989.4},      {"GH200", 989.4},    {"H800", 989.4}, {"A100", 312},
+      {"A800", 312},        {"A40", 149.7},      {"A30", 165},    {"L40S", 362.05},
+      {"L40", 181.05},      {"L4", 121}};
+  const std::string name = describe_gpu();
+  for (const auto& [part, rate] : kKnown)
+    if (name.find(part) != std::string::npos) return rate;
+  return 0;
+}
+
 GpuMemory gpu_memory() {
   GpuMemory memory;
   check_gpu(cudaMemGetInfo(&memory.free, &memory.total), "ask for the GPU's memory");
@@ -170,6 +185,22 @@ void zero_bytes(void* at, Device device, std::size_t bytes) {
   } else {
     check_gpu(cudaMemsetAsync(at, 0, bytes, compute_stream()), "clear memory of the GPU");
   }
+}
+
+void copy_rows(void* to, std::size_t to_stride, const void* from, std::size_t from_stride,
+               std::size_t bytes, std::int64_t rows, Device device) {
+  if (rows == 0 || bytes == 0) return;
+  if (device == Device::cuda) {
+    check_gpu(
+        cudaMemcpy2DAsync(to, to_stride, from, from_stride, bytes, static_cast<std::size_t>(rows),
+                          cudaMemcpyDeviceToDevice, compute_stream()),
+        "copy rows on the GPU");
+    return;
+  }
+  for (std::int64_t i = 0; i < rows; ++i)
+    std::memcpy(static_cast<std::byte*>(to) + static_cast<std::size_t>(i) * to_stride,
+                static_cast<const std::byte*>(from) + static_cast<std::size_t>(i) * from_stride,
+                bytes);
 }
 
 void convert_gpu(const Tensor& from, const Tensor& to) {

@@ -80,7 +80,8 @@ struct TrainRecipe {
   std::int64_t checkpoint_every = 500;
   int keep = 2;  ///< checkpoints that stay
   std::int64_t log_every = 10;
-  double peak_tflops = 0;  ///< of the hardware of one rank, for MFU in timing.jsonl; 0: no MFU
+  /// Of the hardware of one rank, for MFU in timing.jsonl. 0: a known GPU's, else no MFU.
+  double peak_tflops = 0;
 };
 
 struct Recipe {

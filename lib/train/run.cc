@@ -64,6 +64,7 @@ class Run {
   StepResult next_step();
   void log(const StepResult& result);
   void save();
+  double peak_tflops() const;
   Json train_json() const;
   void announce(const std::string& folder);
   void collect_failures();
@@ -278,9 +279,8 @@ void Run::log(const StepResult& result) {
       {"tflops", timing_.flops / seconds * 1e-12},
       {"data_wait", timing_.data_seconds / seconds},
       {"memory_peak", options_.device == Device::cuda ? cuda_memory().peak : cpu_memory().peak}};
-  if (recipe_.train.peak_tflops > 0)
-    timing["mfu"] = timing_.flops / seconds * 1e-12 /
-                    (recipe_.train.peak_tflops * static_cast<double>(world_.size()));
+  if (const double peak = peak_tflops(); peak > 0)
+    timing["mfu"] = timing_.flops / seconds * 1e-12 / (peak * static_cast<double>(world_.size()));
   timing_ = {};
   timing_.tokens = state.tokens;
   if (!leader()) return;
@@ -289,6 +289,13 @@ void Run::log(const StepResult& result) {
   log_info("step {}  loss {:.4f}  grad norm {:.3f}  {} tokens/s", state.step,
            record.value("loss", std::nan("")), record.value("grad_norm", std::nan("")),
            format_count(timing["tokens_per_second"].get<double>()));
+}
+
+/// Of one rank's hardware: what the recipe says, else what is known of the GPU in bf16.
+double Run::peak_tflops() const {
+  if (recipe_.train.peak_tflops > 0) return recipe_.train.peak_tflops;
+  const bool known = options_.device == Device::cuda && recipe_.compute() == DType::bf16;
+  return known ? gpu_peak_tflops() : 0;
 }
 
 Json Run::train_json() const {

@@ -6,26 +6,13 @@
 
 #include "gpu.h"
 #include "ops/attention.h"
-
-// Which body runs; without this header there is our own alone.
-#if __has_include("ops/attention_choice.h")
 #include "ops/attention_choice.h"
-#define VFM_ATTENTION_CHOICE 1
-#endif
 
 using namespace vfm;
 
 namespace {
 
 constexpr int kHeads = 32, kHeadDim = 128;
-
-void choose(const std::string& body) {
-#ifdef VFM_ATTENTION_CHOICE
-  ops::set_attention_body(body == "cudnn" ? ops::AttentionBody::cudnn : ops::AttentionBody::own);
-#else
-  if (body == "cudnn") throw std::runtime_error("this build has no attention by cuDNN");
-#endif
-}
 
 void measure(const std::string& body, std::int64_t tokens) {
   const std::string length = std::to_string(tokens);
@@ -34,7 +21,7 @@ void measure(const std::string& body, std::int64_t tokens) {
   const double s = static_cast<double>(tokens);
   const double flops = 4 * s * s * kHeads * kHeadDim;
   bench::attempt(forward, [&] {
-    choose(body);
+    ops::set_attention_body(ops::parse_attention_body(body));
     ops::AttentionPack pack;
     pack.query_lengths = pack.key_lengths = {tokens};
     pack.heads = pack.key_heads = kHeads;

@@ -101,7 +101,7 @@ END {
   print ""
   print "Bytes and operations are those that the mathematics needs: each array read and written once, attention"
   print "4 s^2 h d forward and 2.5 times that backward. MFU counts the work done for each token, forward and"
-  print "backward, without what is computed again, against 989.5 TFLOP/s (dense bf16, H100 and H200 SXM)."
+  print "backward, without what is computed again, against the data sheet of the GPU (dense bf16)."
   if (torch != "") print torch
   for (i = 1; i <= count; ++i)
     if (order[i] ~ /^run\//) print "Not whole: " substr(order[i], 5) ": " error[order[i]]

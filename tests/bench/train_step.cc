@@ -7,6 +7,7 @@
 //     --moments f32|bf16           (f32; bf16 for the 7b models)
 //     --ema 0|1                    keep the moving average too (1; 0 for the 7b models)
 //     --warmup N                   steps before those that are timed (2)
+//     --attention auto|own|cudnn   see ops/attention_choice.h (auto)
 //     --gemm-cache FILE            see ops::set_gemm_cache
 //     --json                       print a record of gpu.h's form
 // Prints one line: model, dtype, parameters, tokens, best and median milliseconds, processor time a
@@ -23,15 +24,13 @@
 #include <vector>
 
 #include "base/error.h"
+#include "ops/attention_choice.h"
 #include "ops/gemm.h"
 #include "training.h"
 
 using namespace vfm;
 
 namespace {
-
-// Dense bf16 of an H100 or H200 with SXM, NVIDIA's data sheet.
-constexpr double kPeakTflops = 989.5;
 
 struct Case {
   models::DitConfig config;
@@ -129,6 +128,8 @@ Options parse(int argc, char** argv) {
       o.ema = value == "1";
     } else if (name == "--warmup") {
       o.warmup = std::atoi(value.c_str());
+    } else if (name == "--attention") {
+      ops::set_attention_body(ops::parse_attention_body(value));
     } else if (name == "--gemm-cache") {
       o.gemm_cache = value;
     } else {
@@ -153,7 +154,8 @@ double seconds() {
 struct Result {
   std::int64_t parameters = 0, tokens = 0;
   double best = 0, median = 0, cpu = 0;  // seconds a step
-  double mfu = 0, peak_bytes = 0;
+  double peak_tflops = 0, mfu = 0;       // of the GPU's data sheet; 0: not known
+  double peak_bytes = 0;
 };
 
 Result measure(const Options& o) {
@@ -181,7 +183,9 @@ Result measure(const Options& o) {
   result.best = times.front();
   result.median = times[times.size() / 2];
   const double rate = static_cast<double>(pack.tokens) / result.median;
-  result.mfu = 1e-12 * rate * flops_per_token(c.config, pack, o.compute) / kPeakTflops;
+  if (o.device == Device::cuda) result.peak_tflops = gpu_peak_tflops();
+  if (result.peak_tflops > 0)
+    result.mfu = 1e-12 * rate * flops_per_token(c.config, pack, o.compute) / result.peak_tflops;
   result.peak_bytes =
       static_cast<double>(o.device == Device::cuda ? cuda_memory().peak : cpu_memory().peak);
   return result;
@@ -196,7 +200,7 @@ void print_json(const Options& o, const Result& r) {
       "{\"bench\": \"train\", \"case\": \"%s %s\", \"impl\": \"vfm\", \"value\": %.6g, \"unit\": "
       "\"tokens/s\", \"ms\": %.6g, \"mfu\": %.4g, \"peak_tflops\": %.6g, \"memory_gib\": %.4g}\n",
       o.model.c_str(), recompute(o).c_str(), static_cast<double>(r.tokens) / r.median,
-      1e3 * r.median, r.mfu, kPeakTflops, r.peak_bytes / (1 << 30));
+      1e3 * r.median, r.mfu, r.peak_tflops, r.peak_bytes / (1 << 30));
 }
 
 void print_line(const Options& o, const Result& r) {

@@ -193,6 +193,14 @@ source_of() { member "$1" "$2.json" | sed 's/.*"caption_source":"\([^"]*\)".*/\1
   for f in one/*.tar; do cmp "$f" "four/${f#one/}"; done
 }
 
+@test "bytes do not depend on --hwaccel" {
+  make_shard a
+  vfm-caption --from builtin:measure -o out a.tar >/dev/null
+  mv out none
+  vfm-caption --from builtin:measure --hwaccel auto -o out a.tar >/dev/null
+  [ "$(tree_hash none)" = "$(tree_hash out)" ]
+}
+
 @test "killed at any moment and run again, it ends with the same bytes" {
   mkdir s
   for n in $(seq 100 299); do
@@ -274,7 +282,8 @@ source_of() { member "$1" "$2.json" | sed 's/.*"caption_source":"\([^"]*\)".*/\1
 
 @test "exit status 2 before any work, 1 for nothing" {
   make_shard a
-  for bad in '--from existing:tex' '--from field:' '--empty maybe' '--max-characters 0' '-j 0' '--nonsense'; do
+  export CUDA_VISIBLE_DEVICES=
+  for bad in '--from existing:tex' '--from field:' '--empty maybe' '--max-characters 0' '-j 0' '--nonsense' '--hwaccel vaapi' '--hwaccel cuda'; do
     # shellcheck disable=SC2086
     run --separate-stderr vfm-caption $bad a.tar
     [ "$status" -eq 2 ]

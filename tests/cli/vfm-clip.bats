@@ -261,7 +261,7 @@ END
   for args in "shots.mp4" "shots.mp4 -o out --detector motion" "shots.mp4 -o out --encoder nosuch" "shots.mp4 -o out --preset nosuch" \
     "shots.mp4 -o out --quality 52" "shots.mp4 -o out --min-length 3 --max-length 2" "shots.mp4 -o out --min-length -1" \
     "shots.mp4 -o out --shard-size 0" "shots.mp4 -o out --shard-size many" "shots.mp4 -o out --audio mp3" "shots.mp4 --shots-only --report r.html" \
-    "shots.mp4 -o out --threshold 0" "shots.mp4 -o out --no-such-option"; do
+    "shots.mp4 -o out --threshold 0" "shots.mp4 -o out --no-such-option" "shots.mp4 -o out --hwaccel vaapi"; do
     # shellcheck disable=SC2086
     run --separate-stderr vfm-clip $args
     [ "$status" -eq 2 ]
@@ -315,6 +315,37 @@ END
   vfm-clip shots.mp4 -o out >fifth
   cmp first fifth
   [ "$(find out -name '*.tar' | wc -l)" -eq 1 ]
+}
+
+@test "--hwaccel: no engine is an error by name, software otherwise, and nobody sees who decoded" {
+  # To the driver this is a machine without a GPU.
+  export CUDA_VISIBLE_DEVICES=
+  local tool
+  for tool in "vfm-clip -o out" "vfm-clip --shots-only"; do
+    # shellcheck disable=SC2086
+    run --separate-stderr $tool --hwaccel cuda shots.mp4
+    [ "$status" -eq 2 ]
+    [ -z "$output" ]
+    [[ "$stderr" == "vfm-clip: --hwaccel cuda: this machine cannot decode video on a GPU: "* ]]
+    [ ! -e out ]
+  done
+  run --separate-stderr vfm-clip -v -o auto --hwaccel auto shots.mp4 vfr.mkv
+  [ "$status" -eq 0 ]
+  [ "$(grep -c 'decoding video in software: ' <<<"$stderr")" -eq 1 ]
+  run --separate-stderr vfm-clip -v -o none shots.mp4 vfr.mkv
+  [[ "$stderr" != *"decoding video"* ]]
+  [ "$(tree_hash auto)" = "$(tree_hash none)" ]
+}
+
+@test "a GPU decodes to the same clips" {
+  make_video large.mp4 3 "testsrc2=size=320x240:rate=12"
+  run --separate-stderr vfm-clip -v -o gpu --hwaccel cuda -j2 large.mp4 shots.mp4
+  [[ "$stderr" == *"cannot decode video on a GPU"* ]] && skip "no GPU with NVDEC"
+  [ "$status" -eq 0 ]
+  [ "$(grep -c 'decoding video on the GPU' <<<"$stderr")" -eq 1 ]
+  [ "$(grep -c "'shots.mp4' (h264) is decoded in software" <<<"$stderr")" -eq 1 ]
+  vfm-clip -o none large.mp4 shots.mp4 >/dev/null
+  [ "$(tree_hash gpu)" = "$(tree_hash none)" ]
 }
 
 @test "-j1 and -j4 give the same bytes" {

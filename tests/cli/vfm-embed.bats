@@ -152,6 +152,14 @@ keys() { sed 's/.*"key":"\([^"]*\)".*/\1/' | tr '\n' ' '; }
   for f in one/*.tar; do cmp "$f" "four/${f#one/}"; done
 }
 
+@test "bytes do not depend on --hwaccel" {
+  three a
+  vfm-embed -o out a.tar >/dev/null
+  mv out none
+  vfm-embed --hwaccel auto -o out a.tar >/dev/null
+  [ "$(tree_hash none)" = "$(tree_hash out)" ]
+}
+
 @test "killed at any moment and run again, it ends with the same bytes" {
   local specs=()
   for n in $(seq 100 299); do specs+=("k$n=test=caption $n"); done
@@ -189,7 +197,8 @@ keys() { sed 's/.*"key":"\([^"]*\)".*/\1/' | tr '\n' ' '; }
 
 @test "exit status 2 before any work" {
   three a
-  for bad in '--video clip' '--text t5' '--text-dim 4' '--video none --text none' '--top 3' '--top 0 --search x' '-j x'; do
+  export CUDA_VISIBLE_DEVICES=
+  for bad in '--video clip' '--text t5' '--text-dim 4' '--video none --text none' '--top 3' '--top 0 --search x' '-j x' '--hwaccel vaapi' '--hwaccel cuda'; do
     # shellcheck disable=SC2086
     run --separate-stderr vfm-embed $bad a.tar
     [ "$status" -eq 2 ]

@@ -147,6 +147,17 @@ field() { grep -o "\"$1\":[^,}]*" | cut -d: -f2; }
   [ "$(tree_hash auto)" = "$(tree_hash cpu)" ]
 }
 
+@test "clips may be decoded by a GPU, with the same bytes" {
+  make_shard a a1=test.mp4 a2=pic.png
+  pack -o none a.tar >/dev/null
+  pack --hwaccel auto -o auto a.tar >/dev/null
+  [ "$(tree_hash auto)" = "$(tree_hash none)" ]
+  CUDA_VISIBLE_DEVICES='' run --separate-stderr pack --hwaccel cuda -o out a.tar
+  [ "$status" -eq 2 ]
+  [ ! -e out ]
+  [[ "$stderr" == *"--hwaccel cuda: this machine cannot decode video on a GPU: "* ]]
+}
+
 @test "bytes do not depend on the device" {
   make_shard a a1=test.mp4 a2=red.mp4 a3=short.mp4 a4=pic.png
   run --separate-stderr pack -v -j3 --device cuda -o gpu --report gpu.html a.tar
@@ -333,7 +344,7 @@ field() { grep -o "\"$1\":[^,}]*" | cut -d: -f2; }
 @test "exit status 2 before any work" {
   make_shard a a1=test.mp4
   for bad in '--size 4' '--frames 0' '--fps 0' '--fps 1/0' '--fps ten' '--crop left' '--tokenizer vae' '--channels 0' \
-    '--channels 1537' '--device tpu' '--time-factor 3' '--space-factor 5' '--tokens 10' '-j x' '--plan' '--plan --patch 1,2' '--nonsense'; do
+    '--channels 1537' '--device tpu' '--hwaccel vaapi' '--time-factor 3' '--space-factor 5' '--tokens 10' '-j x' '--plan' '--plan --patch 1,2' '--nonsense'; do
     # shellcheck disable=SC2086
     run --separate-stderr vfm-pack -o out $bad a.tar
     [ "$status" -eq 2 ] || { echo "$bad: $status"; false; }

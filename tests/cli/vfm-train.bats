@@ -449,3 +449,18 @@ PY
   [ "$status" -eq 0 ]
   [[ $output == *"(27G)"* ]]
 }
+
+@test "--device and --attention are what is asked for, or an error" {
+  write_recipe
+  run vfm-train tiny.yaml --synthetic 1x4x4 --out run --device tpu
+  [ "$status" -eq 2 ]
+  run vfm-train tiny.yaml --synthetic 1x4x4 --out run --device cpu --attention cudnn
+  [ "$status" -eq 2 ]
+  [[ $output == *"--attention cudnn is for a GPU"* ]]
+  run vfm-train tiny.yaml --synthetic 1x4x4 --out run --device cuda train.steps=2
+  if [ "$status" -ne 0 ]; then
+    [ "$status" -eq 2 ]
+    [[ $output == *"there is no usable GPU: "* ]]
+    [ ! -e run/metrics.jsonl ]
+  fi
+}

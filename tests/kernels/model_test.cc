@@ -9,6 +9,8 @@
 #include "kernel_test.h"
 #include "models/dit.h"
 #include "ops/adamw.h"
+#include "ops/attention.h"
+#include "ops/attention_choice.h"
 #include "ops/sum_squares.h"
 #include "tensor/device.h"
 #include "training.h"
@@ -199,6 +201,23 @@ void check_optimizer(Checker& checker) {
     check_apart(checker, "AdamW " + std::to_string(i), apart(kept[1][i], kept[0][i]), 1e-6);
 }
 
+// A build without cuDNN, as the emulation is, says so to who asks for it by name.
+void check_no_cudnn(Checker& checker) {
+  ops::Tape silent(false);
+  const Tensor qkv = normal({5, 192}, 1).to(DType::bf16).to(Device::cuda);
+  ops::set_attention_body(ops::AttentionBody::cudnn);
+  std::string why;
+  try {
+    ops::self_attention(silent, qkv, {{5}, {5}, 1, 1, 64, false});
+  } catch (const std::exception& error) {
+    why = error.what();
+  }
+  checker.check("no cuDNN: " + why, why.find("vfm was built without cuDNN") != std::string::npos);
+  ops::set_attention_body(ops::AttentionBody::automatic);
+  checker.check("attention without cuDNN",
+                ops::self_attention(silent, qkv, {{5}, {5}, 1, 1, 64, false}).size(1) == 64);
+}
+
 void small_models(Checker& checker) {
   using models::Recompute;
   Comparison c{"tiny f32", tiny(), few_tokens(), DType::f32, Recompute::none, false, 2e-5};
@@ -214,6 +233,7 @@ void small_models(Checker& checker) {
   c.config.num_layers = 1;
   compare(checker, c);
   check_optimizer(checker);
+  if (test::kEmulated) check_no_cudnn(checker);
   train(checker, {"4 steps, tiny f32", tiny(), few_tokens(), DType::f32, DType::f32, 4, 1e-4, 1});
 }
 
@@ -224,9 +244,13 @@ void large_models(Checker& checker) {
                DType::f32,  Recompute::none,   true,
                2e-4};
   compare(checker, c);
-  c.name = "100 M bf16", c.compute = DType::bf16, c.recompute = Recompute::elementwise;
+  c.compute = DType::bf16, c.recompute = Recompute::elementwise;
   c.tolerance = 4e-2;
-  compare(checker, c);
+  for (const auto body : {ops::AttentionBody::own, ops::AttentionBody::automatic}) {
+    c.name = body == ops::AttentionBody::own ? "100 M bf16, own attention" : "100 M bf16";
+    ops::set_attention_body(body);
+    compare(checker, c);
+  }
   std::vector<models::DitSample> clips;
   for (int i = 0; i < 8; ++i)
     clips.push_back({3, 8, 8, 8.f, 0.05f * static_cast<float>(i), 5});

@@ -161,6 +161,14 @@ inline cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes
   if (bytes > 0) std::memcpy(to, from, bytes);
   return cudaSuccess;
 }
+inline cudaError_t cudaMemcpy2DAsync(void* to, std::size_t to_stride, const void* from,
+                                     std::size_t from_stride, std::size_t bytes, std::size_t rows,
+                                     cudaMemcpyKind, cudaStream_t) {
+  for (std::size_t i = 0; i < rows; ++i)
+    std::memcpy(static_cast<char*>(to) + i * to_stride,
+                static_cast<const char*>(from) + i * from_stride, bytes);
+  return cudaSuccess;
+}
 inline cudaError_t cudaMallocHost(void** pointer, std::size_t bytes) {
   return cudaMalloc(pointer, bytes);
 }

@@ -1,0 +1,32 @@
+// Decoding on a GPU's video engine, NVDEC, through FFmpeg.
+//
+// It decodes what a standard defines to the bit: progressive 4:2:0 video of H.264 (8 bits), HEVC
+// and VP9 (8 and 10 bits), both sides at least 144. So its frames are those of the software
+// decoder, sample for sample; they are copied back to the system's memory. Everything else is
+// software's, file by file: other codecs and sizes, interlaced pictures, what the GPU refuses. So
+// is a file in which any damage shows: then it is decoded in software from its start, and the GPU's
+// frames before were the same.
+//
+// One thing is not seen: bits that flipped inside the data of a slice, where the container and the
+// headers around it are whole. Software notices that when the data makes no sense; NVDEC repairs it
+// without a word. Who must be told of such damage decodes in software.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace vfm::media {
+
+class HardwareDecoder;  // hardware_decoder.h; for DecodeOptions::hardware
+
+/// Empty if this machine can decode on a GPU, else why it cannot ("Cannot load libcuda.so.1", ...).
+/// Asks the driver once. Thread-safe.
+std::string why_no_hardware();
+
+/// What the option --hwaccel asks for: "none", "cuda", or "auto", which is cuda where it works.
+/// Null: software. Says with log_info which it is. Throws Error{usage} for another name, and,
+/// saying why, for "cuda" where it does not work.
+const HardwareDecoder* choose_hardware(std::string_view name);
+
+}  // namespace vfm::media

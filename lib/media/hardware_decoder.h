@@ -1,0 +1,28 @@
+// Inside lib/media only: what a Decoder needs of hardware that decodes for it (hardware.h).
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "media/libav.h"
+
+namespace vfm::media {
+
+/// Thread-safety: const members from any thread.
+class HardwareDecoder {
+ public:
+  virtual ~HardwareDecoder() = default;
+  /// Called before the codec is opened, with the stream's parameters in it. True: it will decode on
+  /// the hardware. False: it is left as it was.
+  virtual bool attach(AVCodecContext& codec) const = 0;
+  /// A picture of such a codec as the software decoder gives it, all properties included. Null if
+  /// it cannot be had: then the file is software's.
+  virtual AvFramePtr fetch(AvFramePtr picture) const = 0;
+};
+
+/// Whether a stream is of the kinds that hardware.h names, and this FFmpeg can hand it to NVDEC.
+bool nvdec_decodes_exactly(const AVCodecContext& codec);
+
+/// A picture in NV12 or P010, in the system's memory, as yuv420p or yuv420p10; cropped at the left
+/// and the top, as FFmpeg leaves undone for hardware. Null for other formats and odd crops.
+AvFramePtr to_planar(const AVFrame& picture);
+
+}  // namespace vfm::media

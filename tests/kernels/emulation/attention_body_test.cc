@@ -1,0 +1,217 @@
+// Which CUDA body of attention runs: cuDNN's, emulated here, must not be trusted with anything that
+// our own kernels contradict, and whatever happens results are right.
+// SPDX-License-Identifier: Apache-2.0
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/philox.h"
+#include "cudnn_emulated.h"
+#include "ops/attention.h"
+#include "ops/attention_choice.h"
+#include "ops/determinism.h"
+#include "tensor/device.h"
+
+using namespace vfm;
+using namespace vfm::ops;
+
+namespace {
+
+std::vector<std::string> warnings;
+
+// A test begins with an emulated cuDNN that is right. Shapes stay known: each test has its own.
+test::EmulatedCudnn& fresh() {
+  set_attention_body(AttentionBody::automatic);
+  set_deterministic(false);
+  warnings.clear();
+  set_log_sink(
+      [](LogLevel level, std::string_view message) {
+        if (level == LogLevel::warning) warnings.emplace_back(message);
+      },
+      LogLevel::info);
+  return test::emulated_cudnn() = {};
+}
+
+AttentionPack pack_of(std::vector<std::int64_t> lengths, int heads, int key_heads = 0) {
+  AttentionPack pack;
+  pack.query_lengths = pack.key_lengths = std::move(lengths);
+  pack.heads = heads;
+  pack.key_heads = key_heads == 0 ? heads : key_heads;
+  pack.head_dim = 64;
+  return pack;
+}
+
+Tensor noise(Shape shape, std::uint64_t key, DType dtype) {
+  const Tensor tensor(std::move(shape));
+  Random(1, Purpose::test, 0, key).fill_normal(tensor.floats());
+  return tensor.to(dtype);
+}
+
+struct Inputs {
+  Tensor qkv, dout;
+  Inputs(const AttentionPack& pack, Device device, DType dtype = DType::bf16) {
+    std::int64_t rows = 0;
+    for (const std::int64_t n : pack.query_lengths)
+      rows += n;
+    qkv = noise({rows, std::int64_t{pack.heads + 2 * pack.key_heads} * pack.head_dim}, 1, dtype)
+              .to(device);
+    dout = noise({rows, std::int64_t{pack.heads} * pack.head_dim}, 2, dtype).to(device);
+  }
+};
+
+// Output and gradient of `layers` calls whose outputs are added up: all run forward before the
+// first runs backward.
+std::pair<Tensor, Tensor> run(const AttentionPack& pack, Device device, int layers = 1,
+                              DType dtype = DType::bf16) {
+  const Inputs in(pack, device, dtype);
+  Tape tape;
+  const Tensor gradient = Tensor::zeros(in.qkv.shape(), DType::f32, device);
+  tape.watch(in.qkv, gradient);
+  std::vector<Tensor> outs;
+  for (int i = 0; i < layers; ++i)
+    outs.push_back(self_attention(tape, in.qkv, pack));
+  const Tensor kept = outs.back().clone().to(Device::cpu).to(DType::f32);
+  for (std::size_t i = 0; i + 1 < outs.size(); ++i)
+    tape.accumulate(outs[i], in.dout.clone());
+  tape.backward(outs.back(), in.dout.clone());
+  return {kept, gradient.to(Device::cpu)};
+}
+
+double apart(const Tensor& a, const Tensor& b) {
+  double worst = 0, largest = 1e-6;
+  for (std::size_t i = 0; i < a.floats().size(); ++i) {
+    const double x = a.floats()[i], y = b.floats()[i];
+    worst = std::isnan(x) ? 1e30 : std::max(worst, std::abs(x - y));
+    largest = std::max(largest, std::abs(y));
+  }
+  return worst / largest;
+}
+
+void check_right(const AttentionPack& pack, int layers = 1) {
+  const auto [out, gradient] = run(pack, Device::cuda, layers);
+  const auto [expected_out, expected_gradient] = run(pack, Device::cpu, layers);
+  CHECK(apart(out, expected_out) < 2e-2);
+  CHECK(apart(gradient, expected_gradient) < 2e-2);
+}
+
+}  // namespace
+
+TEST_CASE("cuDNN runs a shape forward and backward once its results were compared") {
+  test::EmulatedCudnn& cudnn = fresh();
+  check_right(pack_of({20, 33}, 2, 1), 2);
+  CHECK(cudnn.forward_calls == 2);
+  CHECK(cudnn.backward_calls == 2);
+  CHECK(warnings.empty());
+  // Not compared again: now it could do what it wants.
+  cudnn.out_factor = 3;
+  const AttentionPack same = pack_of({20, 33}, 2, 1);
+  CHECK(apart(run(same, Device::cuda).first, run(same, Device::cpu).first) > 1);
+}
+
+TEST_CASE("a wrong output is not used, and cuDNN is not asked again for the shape") {
+  test::EmulatedCudnn& cudnn = fresh();
+  cudnn.out_factor = 1.05f;
+  check_right(pack_of({25}, 3), 2);
+  CHECK(cudnn.forward_calls == 1);
+  CHECK(cudnn.backward_calls == 0);
+  REQUIRE(warnings.size() == 1);
+  CHECK_THAT(warnings[0], Catch::StartsWith("attention of 1 samples of 128 queries and 128 keys, "
+                                            "3 heads of 64 runs on our own kernels"));
+  CHECK_THAT(warnings[0], Catch::Contains("its output differs by"));
+  cudnn.out_factor = 1;
+  check_right(pack_of({25}, 3));
+  CHECK(cudnn.forward_calls == 1);
+  // Another shape has its own chance.
+  check_right(pack_of({25}, 4));
+  CHECK(cudnn.forward_calls == 2);
+  CHECK(warnings.size() == 1);
+}
+
+TEST_CASE("NaN from cuDNN alone is a wrong output") {
+  test::EmulatedCudnn& cudnn = fresh();
+  cudnn.out_factor = std::nanf("");
+  check_right(pack_of({25}, 5));
+  CHECK(warnings.size() == 1);
+}
+
+TEST_CASE("a wrong gradient is not used, nor those of layers that ran forward before") {
+  test::EmulatedCudnn& cudnn = fresh();
+  cudnn.dk_factor = 0.9f;
+  check_right(pack_of({11, 40}, 3), 3);
+  CHECK(cudnn.forward_calls == 3);
+  CHECK(cudnn.backward_calls == 1);
+  REQUIRE(warnings.size() == 1);
+  CHECK_THAT(warnings[0], Catch::Contains("its dk differs by"));
+  check_right(pack_of({11, 40}, 3));
+  CHECK(cudnn.forward_calls == 3);
+}
+
+TEST_CASE("a shape that cuDNN has no engine for runs on our own kernels") {
+  test::EmulatedCudnn& cudnn = fresh();
+  cudnn.forward_fails = true;
+  check_right(pack_of({30}, 6), 2);
+  CHECK(cudnn.forward_calls == 1);
+  REQUIRE(warnings.size() == 1);
+  CHECK_THAT(warnings[0], Catch::EndsWith("cuDNN has no engine for this graph"));
+  cudnn.forward_fails = false;
+  cudnn.backward_fails = true;
+  check_right(pack_of({30}, 7), 2);
+  CHECK(cudnn.forward_calls == 3);
+  CHECK(cudnn.backward_calls == 1);
+  CHECK(warnings.size() == 2);
+}
+
+TEST_CASE("gradients of zero prove nothing: the next are compared") {
+  test::EmulatedCudnn& cudnn = fresh();
+  cudnn.dk_factor = 0.5f;
+  const AttentionPack pack = pack_of({30}, 8);
+  const Inputs in(pack, Device::cuda);
+  Tape tape;
+  const Tensor gradient = Tensor::zeros(in.qkv.shape(), DType::f32, Device::cuda);
+  tape.watch(in.qkv, gradient);
+  tape.backward(self_attention(tape, in.qkv, pack),
+                Tensor::zeros(in.dout.shape(), DType::bf16, Device::cuda));
+  CHECK(warnings.empty());
+  check_right(pack);
+  CHECK(cudnn.backward_calls == 2);
+  CHECK(warnings.size() == 1);
+}
+
+TEST_CASE("the body that was asked for by name runs, or is an error") {
+  test::EmulatedCudnn& cudnn = fresh();
+  set_attention_body(AttentionBody::own);
+  check_right(pack_of({21}, 2));
+  CHECK(cudnn.forward_calls == 0);
+
+  // By name it is trusted.
+  set_attention_body(AttentionBody::cudnn);
+  cudnn.out_factor = 3;
+  const AttentionPack pack = pack_of({21}, 9);
+  CHECK(apart(run(pack, Device::cuda).first, run(pack, Device::cpu).first) > 1);
+  CHECK(warnings.empty());
+  cudnn.forward_fails = true;
+  CHECK_THROWS_WITH(run(pack, Device::cuda), "cuDNN has no engine for this graph");
+  cudnn.forward_fails = false;
+  CHECK_THROWS_WITH(run(pack, Device::cuda, 1, DType::f32),
+                    Catch::Contains("cuDNN cannot run this attention: it takes bf16 only"));
+  set_deterministic(true);
+  CHECK_THROWS_WITH(run(pack, Device::cuda), Catch::Contains("not deterministic"));
+  set_deterministic(false);
+  cudnn.missing = "this GPU is older than Hopper";
+  CHECK_THROWS_WITH(run(pack, Device::cuda), Catch::Contains("this GPU is older than Hopper"));
+}
+
+TEST_CASE("what cuDNN cannot do, and what must be deterministic, it is not asked for") {
+  test::EmulatedCudnn& cudnn = fresh();
+  set_deterministic(true);
+  check_right(pack_of({22}, 2));
+  set_deterministic(false);
+  AttentionPack narrow = pack_of({22}, 2);
+  narrow.head_dim = 32;
+  check_right(narrow);
+  cudnn.missing = "no driver";
+  check_right(pack_of({22}, 3));
+  CHECK(cudnn.forward_calls == 0);
+  CHECK(warnings.empty());
+}

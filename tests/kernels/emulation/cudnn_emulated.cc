@@ -1,0 +1,129 @@
+// In place of lib/ops/attention_cudnn_cuda.cc: attention in plain double, in the memory that the
+// emulation has for that of the GPU. log_sum_exp is [S, H], as cuDNN's.
+// SPDX-License-Identifier: Apache-2.0
+#include "cudnn_emulated.h"
+
+#include <cmath>
+#include <vector>
+
+#include "base/error.h"
+#include "ops/attention_cudnn_cuda.h"
+#include "tensor/tensor.h"
+
+namespace vfm {
+namespace {
+
+float read(const void* matrix, std::int64_t at) {
+  float value = 0;
+  convert_bf16_to_f32(static_cast<const std::uint16_t*>(matrix) + at, &value, 1);
+  return value;
+}
+
+void write(void* matrix, std::int64_t at, double value) {
+  const auto narrow = static_cast<float>(value);
+  convert_f32_to_bf16(&narrow, static_cast<std::uint16_t*>(matrix) + at, 1);
+}
+
+// Calls f(query row, first key row, keys that it sees, head) for each.
+template <class F>
+void each_query(const ops::AttentionArgs& a, const F& f) {
+  for (std::int64_t s = 0; s < a.samples; ++s)
+    for (std::int64_t row = a.query_starts[s]; row < a.query_starts[s + 1]; ++row)
+      for (int head = 0; head < a.heads; ++head) {
+        const std::int64_t keys = a.key_starts[s + 1] - a.key_starts[s];
+        f(row, a.key_starts[s], a.causal ? row - a.query_starts[s] + 1 : keys, head);
+      }
+}
+
+double score(const ops::AttentionArgs& a, std::int64_t row, std::int64_t key, int head) {
+  const int key_head = head / (a.heads / a.key_heads);
+  double sum = 0;
+  for (int d = 0; d < a.head_dim; ++d)
+    sum += double{read(a.q, row * a.q_stride + head * a.head_dim + d)} *
+           read(a.k, key * a.kv_stride + key_head * a.head_dim + d);
+  return sum * a.scale;
+}
+
+}  // namespace
+
+test::EmulatedCudnn& test::emulated_cudnn() {
+  static EmulatedCudnn instance;
+  return instance;
+}
+
+namespace ops {
+
+struct CudnnPack {};
+
+std::string why_no_cudnn() {
+  return test::emulated_cudnn().missing;
+}
+
+std::shared_ptr<CudnnPack> cudnn_pack() {
+  return std::make_shared<CudnnPack>();
+}
+
+void attention_forward_cudnn(const AttentionArgs& a, CudnnPack&) {
+  test::EmulatedCudnn& state = test::emulated_cudnn();
+  ++state.forward_calls;
+  if (state.forward_fails) fail("cuDNN has no engine for this graph");
+  each_query(a, [&](std::int64_t row, std::int64_t first, std::int64_t keys, int head) {
+    const int column = head / (a.heads / a.key_heads) * a.head_dim;
+    double sum = 0;
+    std::vector<double> out(static_cast<std::size_t>(a.head_dim), 0.);
+    for (std::int64_t key = first; key < first + keys; ++key) {
+      const double weight = std::exp(score(a, row, key, head));
+      sum += weight;
+      for (std::size_t d = 0; d < out.size(); ++d)
+        out[d] += weight * read(a.v, key * a.kv_stride + column + static_cast<int>(d));
+    }
+    a.log_sum_exp[row * a.heads + head] = static_cast<float>(std::log(sum));
+    for (std::size_t d = 0; d < out.size(); ++d)
+      write(a.out, (row * a.heads + head) * a.head_dim + static_cast<int>(d),
+            state.out_factor * out[d] / sum);
+  });
+}
+
+void attention_backward_cudnn(const AttentionArgs& a, CudnnPack&) {
+  test::EmulatedCudnn& state = test::emulated_cudnn();
+  ++state.backward_calls;
+  if (state.backward_fails) fail("cuDNN has no engine for this graph");
+  const auto room = [](std::int64_t n) { return std::vector<double>(static_cast<std::size_t>(n)); };
+  const std::int64_t width = std::int64_t{a.heads} * a.head_dim;
+  const std::int64_t key_width = std::int64_t{a.key_heads} * a.head_dim;
+  std::vector<double> dq = room(a.query_starts[a.samples] * width),
+                      dk = room(a.key_starts[a.samples] * key_width), dv = dk;
+  each_query(a, [&](std::int64_t row, std::int64_t first, std::int64_t keys, int head) {
+    const int column = head / (a.heads / a.key_heads) * a.head_dim;
+    const std::int64_t at = row * width + std::int64_t{head} * a.head_dim;
+    double mean = 0;
+    for (int d = 0; d < a.head_dim; ++d)
+      mean += double{read(a.dout, at + d)} * read(a.out, at + d);
+    for (std::int64_t key = first; key < first + keys; ++key) {
+      const double weight =
+          std::exp(score(a, row, key, head) - a.log_sum_exp[row * a.heads + head]);
+      double dweight = 0;
+      for (int d = 0; d < a.head_dim; ++d)
+        dweight += double{read(a.dout, at + d)} * read(a.v, key * a.kv_stride + column + d);
+      const double dscore = weight * (dweight - mean) * a.scale;
+      for (int d = 0; d < a.head_dim; ++d) {
+        const auto q_at = static_cast<std::size_t>(at + d),
+                   k_at = static_cast<std::size_t>(key * key_width + column + d);
+        dq[q_at] += dscore * read(a.k, key * a.kv_stride + column + d);
+        dk[k_at] += dscore * read(a.q, row * a.q_stride + head * a.head_dim + d);
+        dv[k_at] += weight * read(a.dout, at + d);
+      }
+    }
+  });
+  const auto store = [](void* to, const std::vector<double>& from, std::int64_t columns,
+                        std::int64_t stride, double factor) {
+    for (std::int64_t i = 0; i < static_cast<std::int64_t>(from.size()); ++i)
+      write(to, i / columns * stride + i % columns, factor * from[static_cast<std::size_t>(i)]);
+  };
+  store(a.dq, dq, width, a.q_stride, 1);
+  store(a.dk, dk, key_width, a.kv_stride, state.dk_factor);
+  store(a.dv, dv, key_width, a.kv_stride, 1);
+}
+
+}  // namespace ops
+}  // namespace vfm

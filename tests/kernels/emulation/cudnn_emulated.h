@@ -1,0 +1,19 @@
+// An emulated cuDNN (cudnn_emulated.cc) for the tests of what is done with its results.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+namespace vfm::test {
+
+/// How it behaves, and how often it was called.
+struct EmulatedCudnn {
+  std::string missing;                                 ///< why_no_cudnn()
+  bool forward_fails = false, backward_fails = false;  ///< throws an Error
+  float out_factor = 1, dk_factor = 1;                 ///< of its results; 1 is right
+  int forward_calls = 0, backward_calls = 0;
+};
+
+EmulatedCudnn& emulated_cudnn();
+
+}  // namespace vfm::test

@@ -1,0 +1,77 @@
+// Engines of cuDNN for the graphs of attention, on a machine without a GPU: cuDNN chooses an engine
+// for the H200 that is described to it, makes its kernels, and tells what scratch they need. Only
+// the driver is emulated (driver.cc), so nothing runs.
+// SPDX-License-Identifier: Apache-2.0
+#include <catch2/catch.hpp>
+
+#include "driver.h"
+#include "ops/attention_graph.h"
+#include "ops/attention_shape.h"
+#include "ops/cudnn_plan_cuda.h"
+
+using namespace vfm;
+using namespace vfm::ops;
+
+namespace {
+
+// What the CUDA runtime says of one.
+constexpr const char* kH200 = R"({
+  "deviceName": "NVIDIA H200", "cudaDeviceId": 0, "deviceVer": 900, "driverVer": 13000,
+  "totalGlobalMem": 150754820096, "multiProcessorCount": 132, "warpSize": 32,
+  "maxGridSize": [2147483647, 65535, 65535], "maxBlockSize": [1024, 1024, 64],
+  "regsPerBlock": 65536, "maxRegistersPerSM": 65536, "maxSharedMemoryPerBlock": 49152,
+  "maxSharedMemoryPerBlockOptin": 232448, "reservedSharedMemoryPerBlock": 1024,
+  "maxCtasPerSM": 32, "maxThreadsPerBlock": 1024, "maxThreadsPerSM": 2048,
+  "l2CacheSize": 62914560, "smClockRateKHz": 1980000, "memClockRateKHz": 3201000,
+  "supportCoopLaunch": 1, "isTccDriver": 0, "pciDeviceId": 0})";
+
+// Both directions: an engine, kernels made for Hopper, and no scratch that grows with the square of
+// the rows.
+void check(AttentionShape shape) {
+  shape.scale = 0.125f;
+  INFO(to_string(shape));
+  for (const bool backward : {false, true}) {
+    INFO((backward ? "backward" : "forward"));
+    test::loaded_kernels();
+    const CudnnPlan plan(
+        backward ? attention_backward_graph(shape) : attention_forward_graph(shape), kH200);
+    const std::vector<std::string> kernels = test::loaded_kernels();
+    REQUIRE(kernels.size() > 0);
+    for (const std::string& kernel : kernels)
+      CHECK_THAT(kernel, Catch::Contains("sdpa_sm90_flash"));
+    CHECK(plan.workspace() >= 0);
+    CHECK(plan.workspace() < (1 << 20));
+  }
+}
+
+AttentionShape self(std::int64_t samples, std::int64_t rows, int heads, int key_heads, int head_dim,
+                    bool causal) {
+  const std::int64_t width = std::int64_t{heads + 2 * key_heads} * head_dim;
+  return {samples, rows, rows, heads, key_heads, head_dim, width, width, causal};
+}
+
+}  // namespace
+
+TEST_CASE("cuDNN has engines for self-attention on an H200") {
+  check(self(4, 8192, 32, 32, 128, false));
+  check(self(1, 73728, 24, 24, 128, false));
+  check(self(32, 128, 16, 16, 64, false));
+  check(self(4, 8192, 32, 8, 128, false));
+  check(self(2, 2048, 16, 4, 64, true));
+  check(self(1, 1024, 8, 8, 128, true));
+}
+
+TEST_CASE("cuDNN has engines for cross-attention on an H200") {
+  check({4, 8192, 512, 32, 32, 128, 4096, 8192, false});
+  check({16, 256, 1024, 8, 4, 64, 512, 512, false});
+}
+
+TEST_CASE("a graph that no engine takes is an Error that says so") {
+  // Positions alone, in f32 memory, are nothing that it has kernels for.
+  using namespace graph;
+  Graph lonely;
+  const Edge x = lonely.memory(1, Type::f32, packed(1, 1, 8, 7));
+  const Edge y = lonely.memory(2, Type::boolean, packed(1, 1, 8, 7));
+  lonely.add({Op::both, x, x, none, y});
+  CHECK_THROWS_WITH(CudnnPlan(lonely, kH200), Catch::StartsWith("cuDNN "));
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/attention_choice.h"
+
+#include <catch2/catch.hpp>
+#include <vector>
+
+#include "ops/attention_shape.h"
+#include "ops/determinism.h"
+
+using namespace vfm::ops;
+
+TEST_CASE("cuDNN takes bf16, head dims of 64 and 128, aligned rows") {
+  const std::vector<std::int64_t> starts{0, 10, 30};
+  AttentionRequest good;
+  good.bf16 = good.aligned = true;
+  good.head_dim = 128;
+  good.query_starts = good.key_starts = starts;
+  CHECK(why_not_cudnn(good).empty());
+  AttentionRequest r = good;
+  r.head_dim = 64;
+  CHECK(why_not_cudnn(r).empty());
+  r.head_dim = 96;
+  CHECK(why_not_cudnn(r) == "it takes head dims of 64 and 128, not 96");
+  r = good, r.bf16 = false;
+  CHECK(why_not_cudnn(r) == "it takes bf16 only");
+  r = good, r.aligned = false;
+  CHECK_FALSE(why_not_cudnn(r).empty());
+  r = good, r.deterministic = true;
+  CHECK(why_not_cudnn(r) == "its backward pass is not deterministic");
+}
+
+TEST_CASE("cuDNN takes no sample that has only queries or only keys") {
+  const std::vector<std::int64_t> some{0, 10, 10, 30}, other{0, 5, 5, 7}, missing{0, 5, 6, 6},
+      empty{0, 0};
+  AttentionRequest r;
+  r.bf16 = r.aligned = true;
+  r.head_dim = 64;
+  r.query_starts = some, r.key_starts = other;
+  CHECK(why_not_cudnn(r).empty());
+  r.key_starts = missing;
+  CHECK(why_not_cudnn(r) == "sample 1 has 0 queries and 1 keys");
+  r.query_starts = missing, r.key_starts = some;
+  CHECK(why_not_cudnn(r) == "sample 1 has 1 queries and 0 keys");
+  r.query_starts = r.key_starts = empty;
+  CHECK(why_not_cudnn(r) == "the pack is empty");
+  r.query_starts = r.key_starts = {};
+  CHECK(why_not_cudnn(r) == "the pack is empty");
+  // The mask of its graph is that of as many queries as keys.
+  r.causal = true;
+  r.query_starts = r.key_starts = some;
+  CHECK(why_not_cudnn(r).empty());
+  r.key_starts = other;
+  CHECK(why_not_cudnn(r) == "sample 0 has 10 causal queries over 5 keys");
+}
+
+TEST_CASE("the choice of a body and determinism are what was set") {
+  CHECK(attention_body() == AttentionBody::automatic);
+  set_attention_body(AttentionBody::own);
+  CHECK(attention_body() == AttentionBody::own);
+  set_attention_body(AttentionBody::automatic);
+  CHECK_FALSE(deterministic());
+  set_deterministic(true);
+  CHECK(deterministic());
+  set_deterministic(false);
+}
+
+TEST_CASE("shapes of packs are rounded up, so that few plans serve many packs") {
+  for (const auto& [n, expected] :
+       std::vector<std::pair<int, int>>{{0, 1}, {1, 1}, {2, 2}, {3, 4}, {5, 8}, {64, 64}})
+    CHECK(round_up_samples(n) == expected);
+  for (const auto& [n, expected] : std::vector<std::pair<int, int>>{{0, 128},
+                                                                    {1, 128},
+                                                                    {128, 128},
+                                                                    {129, 256},
+                                                                    {1024, 1024},
+                                                                    {1025, 1152},
+                                                                    {8192, 8192},
+                                                                    {8193, 9216},
+                                                                    {73728, 73728},
+                                                                    {73729, 81920}})
+    CHECK(round_up_rows(n) == expected);
+  for (std::int64_t n = 1; n < 20000; n += 7) {
+    CHECK(round_up_rows(n) >= n);
+    CHECK(round_up_rows(round_up_rows(n)) == round_up_rows(n));
+    if (n > 1024) CHECK(round_up_rows(n) * 8 <= n * 9);
+  }
+}
+
+TEST_CASE("packs of about the same size have one shape, others another") {
+  const std::vector<std::int64_t> a{0, 100, 300, 420}, b{0, 256, 300, 310, 500}, c{0, 257};
+  AttentionArgs args;
+  args.heads = 6, args.key_heads = 2, args.head_dim = 64;
+  args.q_stride = args.kv_stride = 640;
+  args.scale = 0.125f;
+  const auto shape = [&](const std::vector<std::int64_t>& starts) {
+    args.samples = static_cast<std::int64_t>(starts.size()) - 1;
+    args.query_starts = args.key_starts = starts.data();
+    return attention_shape(args);
+  };
+  const AttentionShape first = shape(a);
+  CHECK(first.samples == 4);
+  CHECK(first.most_queries == 256);
+  CHECK(first.most_keys == 256);
+  CHECK(first == shape(b));
+  CHECK(first != shape(c));
+  CHECK(to_string(first) == "4 samples of 256 queries and 256 keys, 6 heads of 64, 2 key heads");
+  args.causal = true;
+  CHECK(first != shape(a));
+  args.causal = false, args.q_stride = 648;
+  CHECK(first != shape(a));
+  args.q_stride = 640, args.scale = 1;
+  CHECK(first != shape(a));
+}
+
+TEST_CASE("lists for a pack are filled up with samples of length zero") {
+  const std::vector<std::int64_t> starts{0, 3, 3, 10};
+  CHECK(padded_lengths(starts, 4) == std::vector<std::int32_t>{3, 0, 7, 0});
+  CHECK(ragged_offsets(starts, 4, 5) == std::vector<std::int64_t>{0, 15, 15, 50, 50});
+  // Beyond 2^31 elements.
+  CHECK(ragged_offsets(starts, 4, std::int64_t{1} << 40).back() == std::int64_t{10} << 40);
+}

@@ -1,0 +1,271 @@
+// The graphs that cuDNN gets, computed here operation by operation in double, against attention on
+// the CPU: rounded-up shapes, ragged memory, masks and gradients are right, whoever runs them.
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/attention_graph.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "ops/attention.h"
+#include "ops/check.h"
+
+using namespace vfm;
+using namespace vfm::ops;
+using namespace vfm::ops::graph;
+
+namespace {
+
+using Numbers = std::vector<double>;
+using At = std::array<std::int64_t, 4>;
+
+// Runs a graph. Ragged memory has rows up to the next sample's begin: beyond them reads give zero,
+// and nothing is written.
+class Interpreter {
+ public:
+  Interpreter(const Graph& graph, std::map<std::int64_t, Numbers>& memory)
+      : graph_(graph), memory_(memory), inner_(graph.tensors().size()) {
+    for (const Operation& operation : graph.operations())
+      run(operation);
+  }
+
+ private:
+  static std::size_t size(const Layout& l) {
+    return static_cast<std::size_t>(l.dims[0] * l.dims[1] * l.dims[2] * l.dims[3]);
+  }
+  template <class F>
+  static void each(const Layout& l, const F& f) {
+    At i{};
+    for (i[0] = 0; i[0] < l.dims[0]; ++i[0])
+      for (i[1] = 0; i[1] < l.dims[1]; ++i[1])
+        for (i[2] = 0; i[2] < l.dims[2]; ++i[2])
+          for (i[3] = 0; i[3] < l.dims[3]; ++i[3])
+            f(i);
+  }
+  const Layout& layout(Edge e) const { return graph_.at(e).layout; }
+
+  // Null where a ragged tensor has no such row.
+  double* place(Edge e, const At& i) {
+    const TensorOfGraph& t = graph_.at(e);
+    if (t.place == Place::inner) {
+      Numbers& values = inner_[static_cast<std::size_t>(e)];
+      values.resize(size(t.layout), std::nan(""));
+      const Layout l =
+          packed(t.layout.dims[0], t.layout.dims[1], t.layout.dims[2], t.layout.dims[3]);
+      return &values[static_cast<std::size_t>(i[0] * l.strides[0] + i[1] * l.strides[1] +
+                                              i[2] * l.strides[2] + i[3])];
+    }
+    Numbers& values = memory_.at(t.id);
+    std::int64_t at = i[0] * t.layout.strides[0];
+    if (t.ragged != none) {
+      const Numbers& offsets = memory_.at(graph_.at(t.ragged).id);
+      const bool turned = t.layout.strides[3] != 1;
+      const std::int64_t row = turned ? i[3] : i[2], stride = t.layout.strides[turned ? 3 : 2];
+      // Heads that share a key head: the offsets are those of the narrower matrix.
+      const std::int64_t times =
+          t.id == kDkHeads || t.id == kDvHeads ? stride / layout_of(kDk).strides[2] : 1;
+      at = times * static_cast<std::int64_t>(offsets[static_cast<std::size_t>(i[0])]);
+      const std::int64_t end =
+          times * static_cast<std::int64_t>(offsets[static_cast<std::size_t>(i[0]) + 1]);
+      if (at + row * stride >= end) return nullptr;
+    }
+    for (std::size_t d = 1; d < 4; ++d)
+      at += i[d] * t.layout.strides[d];
+    if (at >= static_cast<std::int64_t>(values.size())) FAIL("beyond memory " << t.id);
+    return &values[static_cast<std::size_t>(at)];
+  }
+  const Layout& layout_of(std::int64_t id) const {
+    return std::ranges::find(graph_.tensors(), id, &TensorOfGraph::id)->layout;
+  }
+  double get(Edge e, At i) {
+    if (graph_.at(e).place == Place::number) return graph_.at(e).number;
+    for (std::size_t d = 0; d < 4; ++d)
+      i[d] = layout(e).dims[d] == 1 ? 0 : i[d];
+    const double* p = place(e, i);
+    return p == nullptr ? 0 : *p;
+  }
+  void put(Edge e, const At& i, double value) {
+    if (double* p = place(e, i)) *p = value;
+  }
+  std::int64_t length(Edge e, std::int64_t sample, std::int64_t whole) {
+    return e == none ? whole : static_cast<std::int64_t>(get(e, {sample, 0, 0, 0}));
+  }
+
+  void matmul(const Operation& o) {
+    const Layout& l = layout(o.out);
+    const std::int64_t a_group = l.dims[1] / layout(o.a).dims[1],
+                       b_group = l.dims[1] / layout(o.b).dims[1];
+    each(l, [&](const At& i) {
+      if (i[2] >= length(o.rows, i[0], l.dims[2])) return;
+      if (i[3] >= length(o.columns, i[0], l.dims[3])) return;
+      const std::int64_t depth = length(o.depth, i[0], layout(o.a).dims[3]);
+      double sum = 0;
+      for (std::int64_t k = 0; k < depth; ++k)
+        sum +=
+            get(o.a, {i[0], i[1] / a_group, i[2], k}) * get(o.b, {i[0], i[1] / b_group, k, i[3]});
+      put(o.out, i, sum);
+    });
+  }
+
+  void reduce(const Operation& o) {
+    const Layout &from = layout(o.a), &to = layout(o.out);
+    const std::int64_t heads = from.dims[1] / to.dims[1];
+    const std::int64_t columns = from.dims[3] / to.dims[3];
+    each(to, [&](const At& i) {
+      double result = o.op == Op::sum ? 0 : -HUGE_VAL;
+      for (std::int64_t h = 0; h < heads; ++h)
+        for (std::int64_t c = 0; c < columns; ++c) {
+          const double x = get(o.a, {i[0], i[1] * heads + h, i[2], i[3] * columns + c});
+          result = o.op == Op::sum ? result + x : std::max(result, x);
+        }
+      put(o.out, i, result);
+    });
+  }
+
+  double pointwise(const Operation& o, const At& i) {
+    if (o.op == Op::position) return static_cast<double>(i[static_cast<std::size_t>(o.axis)]);
+    const double a = get(o.a, i), b = o.b == none ? 0 : get(o.b, i);
+    switch (o.op) {
+      case Op::add:
+        return a + b;
+      case Op::subtract:
+        return a - b;
+      case Op::multiply:
+        return a * b;
+      case Op::divide:
+        return a / b;
+      case Op::less:
+        return a < b;
+      case Op::greater_equal:
+        return a >= b;
+      case Op::both:
+        return a != 0 && b != 0;
+      case Op::exp:
+        return std::exp(a);
+      case Op::log:
+        return std::log(a);
+      case Op::copy:
+        return a;
+      case Op::select:
+        return get(o.c, i) != 0 ? a : b;
+      default:
+        FAIL("no pointwise operation");
+    }
+    return 0;
+  }
+
+  void run(const Operation& o) {
+    if (o.op == Op::matmul) return matmul(o);
+    if (o.op == Op::sum || o.op == Op::largest) return reduce(o);
+    each(layout(o.out), [&](const At& i) {
+      put(o.out, i, o.op == Op::reshape ? get(o.a, source(o, i)) : pointwise(o, i));
+    });
+  }
+  // Transposed, as all reshapes of these graphs are.
+  At source(const Operation& o, const At& i) {
+    if (layout(o.a).strides != transposed(layout(o.out)).strides) FAIL("not transposed");
+    return {i[0], i[1], i[3], i[2]};
+  }
+
+  const Graph& graph_;
+  std::map<std::int64_t, Numbers>& memory_;
+  std::vector<Numbers> inner_;
+};
+
+Numbers numbers(const Tensor& t, std::int64_t from = 0) {
+  return {t.floats().begin() + from, t.floats().end()};
+}
+
+template <class T>
+Numbers numbers(const std::vector<T>& values) {
+  return {values.begin(), values.end()};
+}
+
+std::vector<std::int64_t> starts_of(const std::vector<std::int64_t>& lengths) {
+  std::vector<std::int64_t> starts{0};
+  for (const std::int64_t n : lengths)
+    starts.push_back(starts.back() + n);
+  return starts;
+}
+
+// The largest difference in columns of a matrix, in units of the largest element.
+double apart(const Numbers& a, std::int64_t a_stride, const Tensor& b, std::int64_t column,
+             std::int64_t width) {
+  double worst = 0, largest = 1e-30;
+  for (std::int64_t row = 0; row < b.size(0); ++row)
+    for (std::int64_t i = 0; i < width; ++i) {
+      const double x = a[static_cast<std::size_t>(row * a_stride + i)];
+      const double y = b.floats()[static_cast<std::size_t>(row * b.size(1) + column + i)];
+      worst = std::isnan(x) ? 1e30 : std::max(worst, std::abs(x - y));
+      largest = std::max(largest, std::abs(y));
+    }
+  return worst / largest;
+}
+
+void compare(const AttentionPack& pack, bool self) {
+  const auto query_starts = starts_of(pack.query_lengths), key_starts = starts_of(pack.key_lengths);
+  const std::int64_t queries = query_starts.back(), keys = key_starts.back();
+  const std::int64_t qw = std::int64_t{pack.heads} * pack.head_dim,
+                     kw = std::int64_t{pack.key_heads} * pack.head_dim, k_at = self ? qw : 0;
+  const Tensor q = noise({queries, self ? qw + 2 * kw : qw}, 1);
+  const Tensor kv = self ? q : noise({keys, 2 * kw}, 2);
+  const Tensor dout = noise({queries, qw}, 3);
+
+  Tape tape;
+  const Tensor dq = Tensor::zeros(q.shape()), dkv = self ? dq : Tensor::zeros(kv.shape());
+  tape.watch(q, dq);
+  if (!self) tape.watch(kv, dkv);
+  const Tensor out =
+      (self ? self_attention(tape, q, pack) : cross_attention(tape, q, kv, pack)).clone();
+  tape.backward(self ? self_attention(tape, q, pack) : cross_attention(tape, q, kv, pack),
+                dout.clone());
+
+  AttentionArgs args;
+  args.causal = pack.causal;
+  args.heads = pack.heads, args.key_heads = pack.key_heads, args.head_dim = pack.head_dim;
+  args.scale = 1.f / std::sqrt(static_cast<float>(pack.head_dim));
+  args.samples = static_cast<std::int64_t>(pack.query_lengths.size());
+  args.query_starts = query_starts.data(), args.key_starts = key_starts.data();
+  args.q_stride = q.size(1), args.kv_stride = kv.size(1);
+  const AttentionShape shape = attention_shape(args);
+  const auto room = [](std::int64_t n) { return Numbers(static_cast<std::size_t>(n), 7e7); };
+  const std::int64_t group = pack.heads / pack.key_heads;
+  std::map<std::int64_t, Numbers> memory{
+      {kQ, numbers(q)},
+      {kK, numbers(kv, k_at)},
+      {kV, numbers(kv, k_at + kw)},
+      {kOut, room(queries * qw)},
+      {kStatistics, room(queries * pack.heads)},
+      {kQueryLengths, numbers(padded_lengths(query_starts, shape.samples))},
+      {kKeyLengths, numbers(padded_lengths(key_starts, shape.samples))},
+      {kQOffsets, numbers(ragged_offsets(query_starts, shape.samples, args.q_stride))},
+      {kKvOffsets, numbers(ragged_offsets(key_starts, shape.samples, args.kv_stride))},
+      {kOutOffsets, numbers(ragged_offsets(query_starts, shape.samples, qw))},
+      {kRowOffsets, numbers(ragged_offsets(query_starts, shape.samples, pack.heads))},
+      {kDout, numbers(dout)},
+      {kDq, room(queries * args.q_stride)},
+      {kDk, room(keys * args.kv_stride)},
+      {kDv, room(keys * args.kv_stride)},
+      {kRowSums, room(queries * pack.heads)},
+      {kDqSum, room(queries * args.q_stride)},
+      {kDkHeads, room(keys * args.kv_stride * group)},
+      {kDvHeads, room(keys * args.kv_stride * group)},
+  };
+  Interpreter(attention_forward_graph(shape), memory);
+  CHECK(apart(memory[kOut], qw, out, 0, qw) < 1e-5);
+  Interpreter(attention_backward_graph(shape), memory);
+  CHECK(apart(memory[kDq], args.q_stride, dq, 0, qw) < 1e-5);
+  CHECK(apart(memory[kDk], args.kv_stride, dkv, k_at, kw) < 1e-5);
+  CHECK(apart(memory[kDv], args.kv_stride, dkv, k_at + kw, kw) < 1e-5);
+  // Columns that belong to others stay as they were.
+  if (self) CHECK(memory[kDq][static_cast<std::size_t>(qw)] == 7e7);
+}
+
+}  // namespace
+
+TEST_CASE("the graphs for cuDNN compute attention and its gradients") {
+  compare({{20, 3, 31}, {20, 3, 31}, 2, 2, 8, false}, true);
+  compare({{17, 0, 40}, {17, 0, 40}, 4, 2, 4, true}, true);  // shared key heads, causal, no rows
+  compare({{13, 30}, {5, 1}, 2, 2, 8, false}, false);        // to text
+  compare({{9, 2, 4, 6, 3}, {12, 1, 1, 30, 2}, 4, 1, 4, false}, false);
+}
