@@ -5,11 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <fmt/format.h>
-
 #include <stdexcept>
 #include <string>
 #include <utility>
+
+#include "base/format.h"
 
 namespace vfm {
 
@@ -36,14 +36,14 @@ class Stopped : public Error {
 
 /// Throws Error{runtime} with a formatted message.
 template <class... Args>
-[[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) {
-  throw Error(fmt::format(format, std::forward<Args>(args)...));
+[[noreturn]] void fail(FormatString<Args...> pattern, Args&&... args) {
+  throw Error(vfm::format(pattern, std::forward<Args>(args)...));
 }
 
 /// Throws Error{usage}: the caller asked for something that cannot be.
 template <class... Args>
-[[noreturn]] void fail_usage(fmt::format_string<Args...> format, Args&&... args) {
-  throw Error(fmt::format(format, std::forward<Args>(args)...), ErrorKind::usage);
+[[noreturn]] void fail_usage(FormatString<Args...> pattern, Args&&... args) {
+  throw Error(vfm::format(pattern, std::forward<Args>(args)...), ErrorKind::usage);
 }
 
 /// The system's text for an errno value ("No such file or directory"). Thread-safe.
@@ -51,8 +51,8 @@ std::string errno_text(int err);
 
 /// Throws Error{runtime}: "<message>: <text of err>".
 template <class... Args>
-[[noreturn]] void fail_errno(int err, fmt::format_string<Args...> format, Args&&... args) {
-  throw Error(fmt::format(format, std::forward<Args>(args)...) + ": " + errno_text(err));
+[[noreturn]] void fail_errno(int err, FormatString<Args...> pattern, Args&&... args) {
+  throw Error(vfm::format(pattern, std::forward<Args>(args)...) + ": " + errno_text(err));
 }
 
 }  // namespace vfm

@@ -13,10 +13,6 @@ struct Hasher::State {
   ~State() { XXH3_freeState(xxh); }
 };
 
-std::uint64_t xxh3_64(const void* data, std::size_t size) noexcept {
-  return XXH3_64bits(data, size);
-}
-
 Hasher::Hasher() : state_(std::make_unique<State>()) {
   XXH3_128bits_reset(state_->xxh);
 }

@@ -1,17 +1,14 @@
-// XXH3 hashes: content addresses, checksums, random keys. Not for security.
+// XXH3 hashes of files and streams: content addresses, checksums. Not for security. Names of
+// samples and parameters have base/xxh3.h.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
 
 namespace vfm {
-
-/// XXH3, 64 bits, seed 0.
-std::uint64_t xxh3_64(const void* data, std::size_t size) noexcept;
 
 /// XXH3, 64 and 128 bits of a stream. hex64 is 16 lower-case digits, hex128 is 32, both in the
 /// canonical (big-endian) order that `xxhsum -H3` and `xxhsum -H2` print.

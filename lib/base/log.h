@@ -6,10 +6,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <fmt/format.h>
-
 #include <string_view>
 #include <utility>
+
+#include "base/format.h"
 
 namespace vfm {
 
@@ -24,24 +24,24 @@ LogLevel log_level();
 void log_message(LogLevel level, std::string_view message);
 
 template <class... Args>
-void log_at(LogLevel level, fmt::format_string<Args...> format, Args&&... args) {
-  if (level <= log_level()) log_message(level, fmt::format(format, std::forward<Args>(args)...));
+void log_at(LogLevel level, FormatString<Args...> pattern, Args&&... args) {
+  if (level <= log_level()) log_message(level, vfm::format(pattern, std::forward<Args>(args)...));
 }
 template <class... Args>
-void log_error(fmt::format_string<Args...> format, Args&&... args) {
-  log_at(LogLevel::error, format, std::forward<Args>(args)...);
+void log_error(FormatString<Args...> pattern, Args&&... args) {
+  log_at(LogLevel::error, pattern, std::forward<Args>(args)...);
 }
 template <class... Args>
-void log_warning(fmt::format_string<Args...> format, Args&&... args) {
-  log_at(LogLevel::warning, format, std::forward<Args>(args)...);
+void log_warning(FormatString<Args...> pattern, Args&&... args) {
+  log_at(LogLevel::warning, pattern, std::forward<Args>(args)...);
 }
 template <class... Args>
-void log_info(fmt::format_string<Args...> format, Args&&... args) {
-  log_at(LogLevel::info, format, std::forward<Args>(args)...);
+void log_info(FormatString<Args...> pattern, Args&&... args) {
+  log_at(LogLevel::info, pattern, std::forward<Args>(args)...);
 }
 template <class... Args>
-void log_debug(fmt::format_string<Args...> format, Args&&... args) {
-  log_at(LogLevel::debug, format, std::forward<Args>(args)...);
+void log_debug(FormatString<Args...> pattern, Args&&... args) {
+  log_at(LogLevel::debug, pattern, std::forward<Args>(args)...);
 }
 
 }  // namespace vfm

@@ -6,7 +6,7 @@
 #include <numeric>
 #include <utility>
 
-#include "base/hash.h"
+#include "base/xxh3.h"
 
 namespace vfm {
 namespace {

@@ -49,14 +49,14 @@ std::string format_bytes(double bytes) {
   std::size_t i = 0;
   while (bytes >= 1024 && i + 1 < std::size(names))
     bytes /= 1024, ++i;
-  return i == 0 ? fmt::format("{:.0f} B", bytes) : fmt::format("{:.1f} {}", bytes, names[i]);
+  return i == 0 ? vfm::format("{:.0f} B", bytes) : vfm::format("{:.1f} {}", bytes, names[i]);
 }
 
 std::string format_seconds(double seconds) {
-  if (seconds < 60) return fmt::format("{:.1f}s", seconds);
+  if (seconds < 60) return vfm::format("{:.1f}s", seconds);
   const auto whole = static_cast<long long>(std::llround(seconds));
-  if (whole < 3600) return fmt::format("{}m{:02}s", whole / 60, whole % 60);
-  return fmt::format("{}h{:02}m", whole / 3600, whole % 3600 / 60);
+  if (whole < 3600) return vfm::format("{}m{:02}s", whole / 60, whole % 60);
+  return vfm::format("{}h{:02}m", whole / 3600, whole % 3600 / 60);
 }
 
 std::string format_count(double count) {
@@ -64,8 +64,8 @@ std::string format_count(double count) {
   std::size_t i = 0;
   while (std::abs(count) >= 999.5 && i + 1 < std::size(names))
     count /= 1000, ++i;
-  if (i == 0 && count == std::floor(count)) return fmt::format("{:.0f}", count);
-  return fmt::format("{:.3g}{}", count, names[i]);
+  if (i == 0 && count == std::floor(count)) return vfm::format("{:.0f}", count);
+  return vfm::format("{:.3g}{}", count, names[i]);
 }
 
 }  // namespace vfm

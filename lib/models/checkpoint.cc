@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/half.h"
 #include "io/file.h"
+#include "models/dit_json.h"
 
 namespace vfm::models {
 namespace {
@@ -137,7 +138,7 @@ LoadedModel load_model(const std::string& path, bool ema, DType compute, Device 
   Json train = read("train.json");
   const std::string state = io::join_path(folder, "state");
   ema = ema && io::SafetensorsSet::exists(state, "ema");
-  LoadedModel loaded{Dit(DitConfig::from_json(read("model/config.json")), 0, compute, device),
+  LoadedModel loaded{Dit(dit_config_from_json(read("model/config.json")), 0, compute, device),
                      std::move(train), folder, ema};
   std::vector<TensorTarget> targets;
   for (nn::Parameter* parameter : loaded.dit.parameters())

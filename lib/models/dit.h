@@ -20,7 +20,6 @@
 #include <string_view>
 #include <vector>
 
-#include "base/json.h"
 #include "nn/parameter.h"
 #include "ops/tape.h"
 
@@ -44,9 +43,6 @@ struct DitConfig {
   int width() const { return num_attention_heads * attention_head_dim; }
   /// Throws Error{usage} naming the field.
   void validate() const;
-  Json to_json() const;  ///< diffusers' config.json, "_class_name" included
-  static DitConfig from_json(
-      const Json& config);  ///< unknown keys of diffusers are kept out, not errors
 };
 
 /// One sample of a pack. Sizes are of the latent, multiples of the patch size.

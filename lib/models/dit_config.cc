@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
-#include <type_traits>
 
 #include "base/error.h"
 #include "models/dit.h"
@@ -12,25 +11,6 @@ namespace {
 
 void need(bool condition, const char* field, const char* what) {
   if (!condition) fail_usage("model configuration: '{}' must be {}", field, what);
-}
-
-template <class T, std::size_t N>
-std::array<T, N> triple(const Json& config, const char* name, std::array<T, N> fallback) {
-  const auto found = config.find(name);
-  if (found == config.end() || found->is_null()) return fallback;
-  bool fits = found->is_array() && found->size() == N;
-  for (std::size_t i = 0; fits && i < N; ++i)
-    fits =
-        (*found)[i].is_number_integer() || ((*found)[i].is_number() && std::is_floating_point_v<T>);
-  if (!fits) fail_usage("model configuration: '{}' must be {} numbers", name, N);
-  return found->template get<std::array<T, N>>();
-}
-
-int integer(const Json& config, const char* name, int fallback) {
-  const auto value = get_integer(config, name);
-  if (value && (*value < 0 || *value > 1 << 24))
-    fail_usage("model configuration: '{}' is out of range", name);
-  return value ? static_cast<int>(*value) : fallback;
 }
 
 }  // namespace
@@ -51,52 +31,6 @@ void DitConfig::validate() const {
     need(max_size[i] >= patch_size[i], "max_size", "at least the patch size");
     need(rope_scale[i] > 0 && std::isfinite(rope_scale[i]), "rope_scale", "positive");
   }
-}
-
-Json DitConfig::to_json() const {
-  Json config;
-  config["_class_name"] = "CosmosTransformer3DModel";
-  config["in_channels"] = in_channels;
-  config["out_channels"] = out_channels;
-  config["num_attention_heads"] = num_attention_heads;
-  config["attention_head_dim"] = attention_head_dim;
-  config["num_layers"] = num_layers;
-  config["mlp_ratio"] = mlp_ratio;
-  config["text_embed_dim"] = text_embed_dim;
-  config["adaln_lora_dim"] = adaln_lora_dim;
-  config["max_size"] = max_size;
-  config["patch_size"] = patch_size;
-  config["rope_scale"] = rope_scale;
-  config["concat_padding_mask"] = concat_padding_mask;
-  config["extra_pos_embed_type"] = learnable_positions ? Json("learnable") : Json();
-  return config;
-}
-
-DitConfig DitConfig::from_json(const Json& config) {
-  if (!config.is_object()) fail_usage("model configuration: not a JSON object");
-  DitConfig c;
-  c.in_channels = integer(config, "in_channels", c.in_channels);
-  c.out_channels = integer(config, "out_channels", c.out_channels);
-  c.num_attention_heads = integer(config, "num_attention_heads", c.num_attention_heads);
-  c.attention_head_dim = integer(config, "attention_head_dim", c.attention_head_dim);
-  c.num_layers = integer(config, "num_layers", c.num_layers);
-  c.mlp_ratio = get_number(config, "mlp_ratio").value_or(c.mlp_ratio);
-  c.text_embed_dim = integer(config, "text_embed_dim", c.text_embed_dim);
-  c.adaln_lora_dim = integer(config, "adaln_lora_dim", c.adaln_lora_dim);
-  c.max_size = triple(config, "max_size", c.max_size);
-  c.patch_size = triple(config, "patch_size", c.patch_size);
-  c.rope_scale = triple(config, "rope_scale", c.rope_scale);
-  c.concat_padding_mask = get_bool(config, "concat_padding_mask").value_or(c.concat_padding_mask);
-  // Present and null means none; absent means diffusers' default.
-  if (config.contains("extra_pos_embed_type")) {
-    const auto type = get_string(config, "extra_pos_embed_type");
-    if (type && *type != "learnable")
-      fail_usage("model configuration: 'extra_pos_embed_type' is '{}', not 'learnable' or null",
-                 *type);
-    c.learnable_positions = type.has_value();
-  }
-  c.validate();
-  return c;
 }
 
 std::int64_t DitSample::tokens(const DitConfig& config) const {

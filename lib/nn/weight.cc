@@ -11,6 +11,19 @@
 namespace vfm::nn {
 namespace {
 
+// In pieces, on all threads: an element's number depends on its place alone, so the pieces are no
+// matter, and billions of them take seconds.
+template <class Draw>
+void draw_pieces(std::span<float> out, Draw draw) {
+  constexpr std::size_t kPiece = std::size_t{1} << 16;
+  const auto pieces = static_cast<std::int64_t>((out.size() + kPiece - 1) / kPiece);
+#pragma omp parallel for if (pieces > 1)
+  for (std::int64_t i = 0; i < pieces; ++i) {
+    const std::size_t first = static_cast<std::size_t>(i) * kPiece;
+    draw(out.subspan(first, std::min(kPiece, out.size() - first)), first);
+  }
+}
+
 void fill(const Tensor& value, Init init, std::uint64_t seed, const std::string& name) {
   const std::span<float> out = value.floats();
   const Random random(seed, Purpose::weight_init, 0, random_key(name));
@@ -23,15 +36,19 @@ void fill(const Tensor& value, Init init, std::uint64_t seed, const std::string&
       break;
     case Init::xavier: {
       const float bound = std::sqrt(6.f / static_cast<float>(value.size(0) + value.size(1)));
-      random.fill_uniform(out);
-      for (float& v : out)
-        v = (2 * v - 1) * bound;
+      draw_pieces(out, [&](std::span<float> piece, std::size_t first) {
+        random.fill_uniform(piece, first);
+        for (float& v : piece)
+          v = (2 * v - 1) * bound;
+      });
       break;
     }
     case Init::normal:
-      random.fill_normal(out);
-      for (float& v : out)
-        v *= 0.02f;
+      draw_pieces(out, [&](std::span<float> piece, std::size_t first) {
+        random.fill_normal(piece, first);
+        for (float& v : piece)
+          v *= 0.02f;
+      });
       break;
   }
 }

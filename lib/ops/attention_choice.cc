@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/attention_choice.h"
 
-#include <fmt/format.h>
-
 #include <atomic>
 
 #include "base/error.h"
@@ -33,7 +31,7 @@ std::string why_not_cudnn(const AttentionRequest& request) {
   if (request.deterministic) return "its backward pass is not deterministic";
   if (!request.bf16) return "it takes bf16 only";
   if (request.head_dim != 64 && request.head_dim != 128)
-    return fmt::format("it takes head dims of 64 and 128, not {}", request.head_dim);
+    return vfm::format("it takes head dims of 64 and 128, not {}", request.head_dim);
   if (!request.aligned) return "it takes rows that are aligned to 16 bytes only";
   if (request.query_starts.empty() || request.query_starts.back() == 0) return "the pack is empty";
   for (std::size_t i = 0; i + 1 < request.query_starts.size(); ++i) {
@@ -41,9 +39,9 @@ std::string why_not_cudnn(const AttentionRequest& request) {
     const std::int64_t keys = request.key_starts[i + 1] - request.key_starts[i];
     // What it would write for such a sample is not documented; ours is zero.
     if ((queries == 0) != (keys == 0))
-      return fmt::format("sample {} has {} queries and {} keys", i, queries, keys);
+      return vfm::format("sample {} has {} queries and {} keys", i, queries, keys);
     if (request.causal && queries != keys)
-      return fmt::format("sample {} has {} causal queries over {} keys", i, queries, keys);
+      return vfm::format("sample {} has {} causal queries over {} keys", i, queries, keys);
   }
   return "";
 }

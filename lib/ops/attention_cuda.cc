@@ -134,7 +134,7 @@ bool agree(Trust& trust, bool& checked, const AttentionArgs& args,
     const Norms norms = compare(tried, reference);
     if (!(norms.difference <= kTolerance * norms.reference)) {
       refuse(trust, args,
-             fmt::format("its {} differs by {:.2g} of {:.2g}", tried.name, norms.difference,
+             vfm::format("its {} differs by {:.2g} of {:.2g}", tried.name, norms.difference,
                          norms.reference));
       return false;
     }

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/attention_fp8.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 
 #include "base/error.h"
+#include "base/format.h"
 #include "ops/attention_cuda.h"
 #include "ops/attention_fp8_cpu.h"
 #include "tensor/device.h"
@@ -36,7 +35,7 @@ void check(const Tape& tape, const Tensor& qkv, const AttentionPack& pack) {
 
 std::string why_no_fp8_attention(int head_dim) {
   if (head_dim == 64 || head_dim == 128) return "";
-  return fmt::format("attention in FP8 takes heads of 64 or 128, not {}", head_dim);
+  return format("attention in FP8 takes heads of 64 or 128, not {}", head_dim);
 }
 
 Tensor self_attention_fp8(const Tape& tape, const Tensor& qkv, const AttentionPack& pack) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/attention_shape.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <bit>
+
+#include "base/format.h"
 
 namespace vfm::ops {
 namespace {
@@ -37,9 +37,9 @@ AttentionShape attention_shape(const AttentionArgs& args) {
 
 std::string to_string(const AttentionShape& shape) {
   std::string text =
-      fmt::format("{} samples of {} queries and {} keys, {} heads of {}", shape.samples,
+      vfm::format("{} samples of {} queries and {} keys, {} heads of {}", shape.samples,
                   shape.most_queries, shape.most_keys, shape.heads, shape.head_dim);
-  if (shape.key_heads != shape.heads) text += fmt::format(", {} key heads", shape.key_heads);
+  if (shape.key_heads != shape.heads) text += vfm::format(", {} key heads", shape.key_heads);
   return shape.causal ? text + ", causal" : text;
 }
 

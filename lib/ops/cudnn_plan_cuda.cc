@@ -37,20 +37,20 @@ struct Library {
     for (const char* name : {VFM_CUDA_LIBRARIES "/libcudnn.so.9", "libcudnn.so.9"})
       if (handle == nullptr) handle = ::dlopen(name, RTLD_NOW | RTLD_LOCAL);
     if (handle == nullptr) {
-      missing = fmt::format("cannot open libcudnn.so.9: {}", ::dlerror());
+      missing = vfm::format("cannot open libcudnn.so.9: {}", ::dlerror());
       return;
     }
     const auto find = [&](auto& function, const char* name) {
       function =
           reinterpret_cast<std::remove_reference_t<decltype(function)>>(::dlsym(handle, name));
-      if (function == nullptr) missing = fmt::format("libcudnn has no function {}", name);
+      if (function == nullptr) missing = vfm::format("libcudnn has no function {}", name);
     };
 #define VFM_CUDNN(name) find(name, "cudnn" #name);
     VFM_EACH_CUDNN(VFM_CUDNN)
 #undef VFM_CUDNN
     // Before 9.6 we would have to clear dq's sums, 9.10.0 and 9.10.1 are known to be wrong.
     if (missing.empty() && GetVersion() < 91002)
-      missing = fmt::format("libcudnn is of version {}; 91002 (9.10.2) is needed", GetVersion());
+      missing = vfm::format("libcudnn is of version {}; 91002 (9.10.2) is needed", GetVersion());
   }
 };
 

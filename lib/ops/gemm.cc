@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "ops/gemm_cpu.h"
 #include "ops/gemm_cuda.h"
+#include "ops/gemm_fp8_cpu.h"
 #include "tensor/device.h"
 
 namespace vfm::ops {
@@ -19,8 +20,7 @@ void check_fp8(std::int64_t n, std::int64_t k, const Matrix& a, const Matrix& b,
       !fits(b) || c_stride % kFp8Multiple || reinterpret_cast<std::uintptr_t>(c) % kFp8Multiple)
     fail(
         "no product of F8_E4M3 with n {}, k {}, strides {}, {} and {}: they must be multiples of "
-        "{}, "
-        "only B transposed, nothing added, both operands scaled",
+        "{}, only B transposed, nothing added, both operands scaled",
         n, k, a.stride, b.stride, c_stride, kFp8Multiple);
 }
 
@@ -37,6 +37,7 @@ void gemm(Device device, std::int64_t m, std::int64_t n, std::int64_t k, const M
   if constexpr (kHaveCuda)
     if (device == Device::cuda) return gemm_cuda(m, n, k, a, b, c, c_dtype, c_stride, add);
   if (device != Device::cpu) fail("no matrix product on {}", device_name(device));
+  if (fp8) return gemm_fp8_cpu(m, n, k, a, b, c, c_dtype, c_stride);
   gemm_cpu(m, n, k, a, b, c, c_dtype, c_stride, add);
 }
 

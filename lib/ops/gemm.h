@@ -1,6 +1,7 @@
 // Matrix products on any device. Everything here is row-major.
 //
-// On the CPU by oneDNN (gemm_cpu.cc), on the GPU by cuBLASLt (gemm_cuda.cc).
+// On the CPU by oneDNN (gemm_cpu.cc) or, in a build without it, by our own code (gemm_plain.cc); on
+// the GPU by cuBLASLt (gemm_cuda.cc).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/gemm_cpu.h"
 
-#include <algorithm>
 #include <dnnl.hpp>
 #include <map>
 #include <optional>
 #include <tuple>
 
 #include "base/error.h"
-#include "base/float8.h"
 
 namespace vfm::ops {
 namespace {
@@ -82,13 +80,6 @@ Matrix widen(const Matrix& matrix, std::int64_t rows, std::int64_t columns, Tens
   const std::int64_t lines = matrix.transposed ? columns : rows;
   const std::int64_t width = matrix.transposed ? rows : columns;
   storage = Tensor({lines, width});
-  if (matrix.dtype == DType::f8e4m3) {
-    const auto* codes = static_cast<const std::uint8_t*>(matrix.data);
-    for (std::int64_t i = 0; i < lines; ++i)
-      for (std::int64_t j = 0; j < width; ++j)
-        storage.data<float>()[i * width + j] = f8e4m3_to_float(codes[i * matrix.stride + j]);
-    return {storage.raw(), DType::f32, width, matrix.transposed};
-  }
   const auto* from = static_cast<const std::uint16_t*>(matrix.data);
   for (std::int64_t i = 0; i < lines; ++i)
     convert_bf16_to_f32(from + i * matrix.stride, storage.data<float>() + i * width, width);
@@ -108,32 +99,12 @@ void multiply_widened(std::int64_t m, std::int64_t n, std::int64_t k, const Matr
                         n);
 }
 
-// The codes' products are exact in f32; what is rounded is their sum, and that times the scales.
-void multiply_fp8(std::int64_t m, std::int64_t n, std::int64_t k, const Matrix& a, const Matrix& b,
-                  void* c, DType c_dtype, std::int64_t c_stride) {
-  const Tensor sums({m, n});
-  multiply_widened(m, n, k, a, b, sums.raw(), DType::f32, n, false);
-  const float scale = *a.scale * *b.scale;
-  for (float& v : sums.floats())
-    v *= scale;
-  const std::size_t row = static_cast<std::size_t>(c_stride) * dtype_size(c_dtype);
-  for (std::int64_t i = 0; i < m; ++i) {
-    void* to = static_cast<std::byte*>(c) + static_cast<std::size_t>(i) * row;
-    const float* from = sums.data<float>() + i * n;
-    if (c_dtype == DType::f32)
-      std::copy(from, from + n, static_cast<float*>(to));
-    else
-      convert_f32_to_bf16(from, static_cast<std::uint16_t*>(to), n);
-  }
-}
-
 }  // namespace
 
 void gemm_cpu(std::int64_t m, std::int64_t n, std::int64_t k, const Matrix& a, const Matrix& b,
               void* c, DType c_dtype, std::int64_t c_stride, bool add) {
   if (a.dtype == DType::f32)
     return multiply_f32(m, n, k, a, b, static_cast<float*>(c), c_stride, add);
-  if (a.dtype == DType::f8e4m3) return multiply_fp8(m, n, k, a, b, c, c_dtype, c_stride);
 
   thread_local std::map<Key, std::optional<Product>> compiled;
   thread_local dnnl::stream stream(cpu_engine());

@@ -1,8 +1,7 @@
 // Matrix products on the CPU, by oneDNN; gemm.h has the meaning of the arguments.
 //
 // oneDNN compiles a kernel for each shape; the compiled ones are kept per thread, so a training
-// step compiles nothing after the first. Without AVX-512 a bf16 product is computed in f32, and
-// always one of f8e4m3: what the GPU's is compared with.
+// step compiles nothing after the first. Without AVX-512 a bf16 product is computed in f32.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

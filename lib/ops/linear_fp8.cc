@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/linear_fp8.h"
 
-#include <fmt/format.h>
-
 #include "base/error.h"
+#include "base/format.h"
 #include "ops/gemm.h"
 #include "tensor/device.h"
 
@@ -12,8 +11,8 @@ namespace vfm::ops {
 std::string why_no_fp8_product(const Shape& weight) {
   for (const std::int64_t size : weight)
     if (size % kFp8Multiple != 0)
-      return fmt::format("a product in FP8 needs sizes that are multiples of {}, not {}",
-                         kFp8Multiple, to_string(weight));
+      return format("a product in FP8 needs sizes that are multiples of {}, not {}", kFp8Multiple,
+                    to_string(weight));
   return "";
 }
 

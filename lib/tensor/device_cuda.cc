@@ -97,7 +97,7 @@ std::string probe() {
 void check_gpu(int status, const char* what) {
   if (status != cudaSuccess)
     throw GpuError(
-        fmt::format("cannot {}: {}", what, cudaGetErrorString(static_cast<cudaError_t>(status))));
+        vfm::format("cannot {}: {}", what, cudaGetErrorString(static_cast<cudaError_t>(status))));
 }
 
 std::string why_no_gpu() {
@@ -119,7 +119,7 @@ std::string describe_gpu() {
   cudaDeviceProp properties{};
   check_gpu(cudaGetDevice(&index), "name the GPU");
   check_gpu(cudaGetDeviceProperties(&properties, index), "describe the GPU");
-  return fmt::format("{}, {}, compute capability {}.{}", properties.name,
+  return vfm::format("{}, {}, compute capability {}.{}", properties.name,
                      format_bytes(properties.totalGlobalMem), properties.major, properties.minor);
 }
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/hash.h"
 #include "base/philox.h"
+#include "base/xxh3.h"
 #include "text/unicode.h"
 
 namespace vfm::text {

@@ -14,6 +14,7 @@
 #include "io/file.h"
 #include "io/safetensors.h"
 #include "models/checkpoint.h"
+#include "models/dit_json.h"
 
 namespace vfm::train {
 namespace {
@@ -87,7 +88,7 @@ std::string write_checkpoint(const std::string& run, std::int64_t step, const mo
 
   const nn::ParameterList& parameters = optimizer.parameters();
   io::write_file(io::join_path(model_folder, "config.json"),
-                 dump_json_pretty(model.config().to_json()));
+                 dump_json_pretty(models::dit_config_to_json(model.config())));
   write_set(model_folder, models::kWeightsName, parameters, DType::f32, max_file_bytes,
             [&](std::size_t i) { return parameters[i]->read(); });
   const auto write_state = [&](const char* name, const std::vector<Tensor>& tensors) {

@@ -1,23 +1,32 @@
-// The time of a training step (forward, loss gradient, backward, clipping norm, AdamW with EMA) of
-// a DiT on the CPU. train_step.sh runs it beside the same model in PyTorch.
-//   train_step quick|100m f32|bf16 [STEPS]
+// The time of a training step (forward, loss gradient, backward, clipping norm, AdamW) of a DiT, on
+// the CPU or a GPU. train_step.sh and scripts/gpu-report run it beside the same model in PyTorch.
+//
+//   train_step quick|100m|7b|7b-74k [f32|bf16 [STEPS]] [OPTION]...
+//     --device cpu|cuda            (cpu)
+//     --recompute none|elementwise|block   (none)
+//     --moments f32|bf16           (f32; bf16 for the 7b models)
+//     --ema 0|1                    keep the moving average too (1; 0 for the 7b models)
+//     --warmup N                   steps before those that are timed (2)
+//     --attention auto|own|cudnn   see ops/attention_choice.h (auto)
+//     --gemm-cache FILE            see ops::set_gemm_cache
+//     --json                       print a record of gpu.h's form
 // Prints one line: model, dtype, parameters, tokens, best and median milliseconds, processor time a
 // step over all threads, tokens/s.
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <chrono>
-#include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <ctime>
+#include <exception>
+#include <map>
 #include <string>
 #include <vector>
 
-#include "base/philox.h"
-#include "models/dit.h"
-#include "ops/adamw.h"
-#include "ops/sum_squares.h"
+#include "base/error.h"
+#include "ops/attention_choice.h"
+#include "ops/gemm.h"
+#include "training.h"
 
 using namespace vfm;
 
@@ -25,7 +34,7 @@ namespace {
 
 struct Case {
   models::DitConfig config;
-  models::DitBatch batch;
+  std::vector<models::DitSample> samples;
 };
 
 // The model of scripts/quickstart: sixteen samples of 48 tokens, five text tokens each.
@@ -41,7 +50,7 @@ Case quick() {
   c.config.patch_size = {1, 2, 2};
   c.config.concat_padding_mask = false;
   for (int i = 0; i < 16; ++i)
-    c.batch.samples.push_back({3, 8, 8, 8.f, 0.05f * i, 5});
+    c.samples.push_back({3, 8, 8, 8.f, 0.05f * static_cast<float>(i), 5});
   return c;
 }
 
@@ -51,110 +60,180 @@ Case hundred() {
   c.config.num_attention_heads = 12;
   c.config.attention_head_dim = 64;
   c.config.num_layers = 8;
-  c.batch.samples = {{8, 32, 32, 24.f, 0.1f, 128}};
+  c.samples = {{8, 32, 32, 24.f, 0.1f, 128}};
   return c;
 }
 
-Tensor noise(Shape shape, std::uint64_t key) {
-  Tensor tensor(std::move(shape));
-  Random(1, Purpose::test, 0, key).fill_normal(tensor.floats());
-  return tensor;
+// Seven thousand million parameters: 28 layers, 4,096 wide, 32 heads, AdaLN-LoRA of 256, which are
+// DitConfig's defaults. One sample of 8,192 or 73,728 tokens, 512 text tokens.
+Case seven(bool long_video) {
+  Case c;
+  c.samples = {long_video ? models::DitSample{18, 128, 128, 24.f, 0.1f, 512}
+                          : models::DitSample{8, 64, 64, 24.f, 0.1f, 512}};
+  return c;
 }
 
-// Moments and average beside the parameters, as training keeps them.
-struct Optimizer {
-  explicit Optimizer(const models::Dit& dit) {
-    for (const nn::Parameter* p : dit.parameters()) {
-      for (int i = 0; i < 3; ++i)
-        state.push_back(Tensor::zeros(p->shape()));
-      const std::size_t at = state.size() - 3;
-      ops::AdamwSlot slot;
-      if (p->split()) {
-        slot.high = p->high.data<std::uint16_t>();
-        slot.low = p->low.data<std::uint16_t>();
-      } else {
-        slot.value = p->value.data<float>();
-      }
-      slot.gradient = p->grad.data<float>();
-      slot.first_moment = state[at].raw();
-      slot.second_moment = state[at + 1].raw();
-      slot.ema = state[at + 2].data<float>();
-      slot.count = p->elements();
-      slot.weight_decay = p->decay ? 0.01f : 0.f;
-      slots.push_back(slot);
-      gradients.push_back({p->grad.data<float>(), p->grad.elements()});
+Case find_case(const std::string& name) {
+  if (name == "quick") return quick();
+  if (name == "100m") return hundred();
+  if (name == "7b") return seven(false);
+  if (name == "7b-74k") return seven(true);
+  fail_usage("there is no model '{}'; there are quick, 100m, 7b and 7b-74k", name);
+}
+
+struct Options {
+  std::string model = "quick", gemm_cache;
+  models::Recompute recompute = models::Recompute::none;
+  DType compute = DType::f32, moments = DType::f32;
+  Device device = Device::cpu;
+  int steps = 10, warmup = 2;
+  bool ema = true, json = false;
+};
+
+models::Recompute parse_recompute(const std::string& name) {
+  using models::Recompute;
+  for (const Recompute one : {Recompute::none, Recompute::elementwise, Recompute::block})
+    if (name == models::recompute_name(one)) return one;
+  fail_usage("no recompute '{}'; there are none, elementwise and block", name);
+}
+
+Options parse(int argc, char** argv) {
+  Options o;
+  std::vector<std::string> plain;
+  std::map<std::string, std::string> named;
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    if (word == "--json") {
+      o.json = true;
+    } else if (word.starts_with("--")) {
+      if (++i == argc) fail_usage("{} needs a value", word);
+      named[word] = argv[i];
+    } else {
+      plain.push_back(word);
     }
   }
-  void step() {
-    const double norm = std::sqrt(ops::sum_squares(Device::cpu, gradients));
-    settings.gradient_scale = static_cast<float>(1 / std::max(1.0, norm));
-    ops::adamw(Device::cpu, slots, settings);
-    ++settings.step;
+  if (!plain.empty()) o.model = plain[0];
+  if (plain.size() > 1) o.compute = plain[1] == "bf16" ? DType::bf16 : DType::f32;
+  if (plain.size() > 2) o.steps = std::max(1, std::atoi(plain[2].c_str()));
+  o.ema = !o.model.starts_with("7b");
+  o.moments = o.ema ? DType::f32 : DType::bf16;
+  for (const auto& [name, value] : named) {
+    if (name == "--device") {
+      o.device = parse_device(value);
+    } else if (name == "--recompute") {
+      o.recompute = parse_recompute(value);
+    } else if (name == "--moments") {
+      o.moments = value == "bf16" ? DType::bf16 : DType::f32;
+    } else if (name == "--ema") {
+      o.ema = value == "1";
+    } else if (name == "--warmup") {
+      o.warmup = std::atoi(value.c_str());
+    } else if (name == "--attention") {
+      ops::set_attention_body(ops::parse_attention_body(value));
+    } else if (name == "--gemm-cache") {
+      o.gemm_cache = value;
+    } else {
+      fail_usage("there is no option {}", name);
+    }
   }
-  std::vector<Tensor> state;
-  std::vector<ops::AdamwSlot> slots;
-  std::vector<ops::Extent> gradients;
-  ops::AdamwStep settings;
-};
+  return o;
+}
+
+// What a step must compute for a token, forward and backward, without what is computed again.
+double flops_per_token(const models::DitConfig& config, const test::Pack& pack, DType compute) {
+  return models::dit_cost(config, static_cast<double>(pack.tokens),
+                          static_cast<double>(pack.text_tokens), static_cast<double>(pack.tokens),
+                          compute, models::Recompute::none)
+      .flops_per_token;
+}
 
 double seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// F minus a target, scaled: the gradient of the mean squared error.
-Tensor loss_gradient(const Tensor& output, const Tensor& target) {
-  Tensor gradient(output.shape());
-  const float scale = 2.f / static_cast<float>(output.elements());
-  for (std::int64_t i = 0; i < output.elements(); ++i)
-    gradient.data<float>()[i] = scale * (output.data<float>()[i] - target.data<float>()[i]);
-  return gradient;
+struct Result {
+  std::int64_t parameters = 0, tokens = 0;
+  double best = 0, median = 0, cpu = 0;  // seconds a step
+  double peak_tflops = 0, mfu = 0;       // of the GPU's data sheet; 0: not known
+  double peak_bytes = 0;
+};
+
+Result measure(const Options& o) {
+  const Case c = find_case(o.model);
+  const test::Pack pack = test::put(test::make_pack(c.config, c.samples), o.device);
+  models::Dit dit(c.config, 1, o.compute, o.device);
+  dit.set_recompute(o.recompute);
+  test::Optimizer optimizer(dit, o.moments, o.ema);
+  Result result;
+  for (const nn::Parameter* p : dit.parameters())
+    result.parameters += p->elements();
+  result.tokens = pack.tokens;
+  std::vector<double> times;
+  for (int i = 0; i < o.steps + o.warmup; ++i) {
+    const double start = seconds();
+    const std::clock_t busy = std::clock();
+    test::compute_gradients(dit, pack);
+    optimizer.step();
+    if (o.device == Device::cuda) synchronize_gpu();
+    if (i < o.warmup) continue;
+    times.push_back(seconds() - start);
+    result.cpu += static_cast<double>(std::clock() - busy) / CLOCKS_PER_SEC / o.steps;
+  }
+  std::ranges::sort(times);
+  result.best = times.front();
+  result.median = times[times.size() / 2];
+  const double rate = static_cast<double>(pack.tokens) / result.median;
+  if (o.device == Device::cuda) result.peak_tflops = gpu_peak_tflops();
+  if (result.peak_tflops > 0)
+    result.mfu = 1e-12 * rate * flops_per_token(c.config, pack, o.compute) / result.peak_tflops;
+  result.peak_bytes =
+      static_cast<double>(o.device == Device::cuda ? cuda_memory().peak : cpu_memory().peak);
+  return result;
+}
+
+std::string recompute(const Options& o) {
+  return std::string(models::recompute_name(o.recompute));
+}
+
+void print_json(const Options& o, const Result& r) {
+  std::printf(
+      "{\"bench\": \"train\", \"case\": \"%s %s\", \"impl\": \"vfm\", \"value\": %.6g, \"unit\": "
+      "\"tokens/s\", \"ms\": %.6g, \"mfu\": %.4g, \"peak_tflops\": %.6g, \"memory_gib\": %.4g}\n",
+      o.model.c_str(), recompute(o).c_str(), static_cast<double>(r.tokens) / r.median,
+      1e3 * r.median, r.mfu, r.peak_tflops, r.peak_bytes / (1 << 30));
+}
+
+void print_line(const Options& o, const Result& r) {
+  std::printf(
+      "vfm %s %s parameters %lld tokens %lld best %.2f ms median %.2f ms cpu %.2f ms tokens/s "
+      "%.0f\n",
+      o.model.c_str(), o.compute == DType::bf16 ? "bf16" : "f32",
+      static_cast<long long>(r.parameters), static_cast<long long>(r.tokens), 1e3 * r.best,
+      1e3 * r.median, 1e3 * r.cpu, static_cast<double>(r.tokens) / r.median);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::string which = argc > 1 ? argv[1] : "quick", dtype = argc > 2 ? argv[2] : "f32";
-  const int steps = argc > 3 ? std::atoi(argv[3]) : 10;
-  Case c = which == "100m" ? hundred() : quick();
-  std::int64_t positions = 0, text = 0, tokens = 0;
-  for (const models::DitSample& s : c.batch.samples) {
-    positions += std::int64_t{s.frames} * s.height * s.width;
-    text += s.text_tokens;
-    tokens += s.tokens(c.config);
+  Options options;
+  try {
+    options = parse(argc, argv);
+    if (options.device == Device::cuda && !why_no_gpu().empty()) {
+      std::fprintf(stderr, "no GPU: %s\n", why_no_gpu().c_str());
+      return 77;
+    }
+    ops::set_gemm_cache(options.gemm_cache);
+    const Result result = measure(options);
+    options.json ? print_json(options, result) : print_line(options, result);
+    return 0;
+  } catch (const std::exception& error) {
+    std::string why = error.what();
+    std::ranges::replace(why, '"', ' ');
+    if (options.json)
+      std::printf(
+          "{\"bench\": \"train\", \"case\": \"%s %s\", \"impl\": \"vfm\", \"error\": \"%s\"}\n",
+          options.model.c_str(), recompute(options).c_str(), why.c_str());
+    std::fprintf(stderr, "train_step: %s\n", error.what());
+    return options.json ? 0 : 1;
   }
-  c.batch.latents = noise({positions * c.config.in_channels}, 1);
-  c.batch.text = noise({text, c.config.text_embed_dim}, 2);
-  const Tensor target = noise({positions * c.config.out_channels}, 3);
-  const models::Dit dit(c.config, 1, dtype == "bf16" ? DType::bf16 : DType::f32);
-  Optimizer optimizer(dit);
-  std::vector<double> times;
-  std::int64_t parameters = 0;
-  double cpu = 0;
-  for (const nn::Parameter* p : dit.parameters())
-    parameters += p->elements();
-  for (int i = 0; i < steps + 2; ++i) {  // two to warm up
-    const double start = seconds();
-    const std::clock_t busy = std::clock();
-    nn::zero_gradients(dit.parameters());
-    ops::Tape tape;
-    const Tensor output = dit.forward(tape, c.batch);
-    const double forward = seconds();
-    tape.backward(output, loss_gradient(output, target));
-    const double backward = seconds();
-    optimizer.step();
-    const double end = seconds();
-    if (i < 2) continue;
-    times.push_back(end - start);
-    cpu += static_cast<double>(std::clock() - busy) / CLOCKS_PER_SEC / steps;
-    if (argc > 4)
-      fmt::print(stderr, "forward {:.2f} backward {:.2f} optimizer {:.2f} ms\n",
-                 1e3 * (forward - start), 1e3 * (backward - forward), 1e3 * (end - backward));
-  }
-  std::ranges::sort(times);
-  const double median = times[times.size() / 2];
-  fmt::print(
-      "vfm {} {} parameters {} tokens {} best {:.2f} ms median {:.2f} ms cpu {:.2f} ms tokens/s "
-      "{:.0f}\n",
-      which, dtype, parameters, tokens, 1e3 * times.front(), 1e3 * median, 1e3 * cpu,
-      static_cast<double>(tokens) / median);
 }

@@ -2,12 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """The training step of train_step.cc in PyTorch: same model, same pack, same optimizer and average.
 
-    train_step_torch.py quick|100m f32|bf16 eager|compile [STEPS]
+    train_step_torch.py quick|100m|7b f32|bf16 eager|compile [STEPS] [--device cpu|cuda] [--json]
 
-bf16 is autocast over f32 weights, as one trains. The samples of the pack have one size, so they are
-a batch here, which is the faster form. Attention is scaled_dot_product_attention, the norm of the
-queries and keys F.rms_norm, AdamW the fused one.
+bf16 is autocast over f32 weights, as one trains; but the 7b model has weights, gradients and moments
+in bf16, and no average: so it fits one GPU, moves least memory, and is the fastest form. The samples
+of the pack have one size, so they are a batch here, which is the faster form too. Attention is
+scaled_dot_product_attention, the norm of the queries and keys F.rms_norm, AdamW the fused one. On a
+GPU each block is compiled by itself, which takes seconds and not minutes. --json prints a record of
+gpu.h's form.
 """
+import json
 import sys
 import time
 
@@ -20,6 +24,8 @@ CASES = {
                   grid=(3, 4, 4), text_tokens=5, tables=(16, 16, 16)),
     "100m": dict(channels=16, heads=12, dim=64, layers=8, text=1024, lora=256, mask=1, batch=1,
                  grid=(8, 16, 16), text_tokens=128, tables=(128, 120, 120)),
+    "7b": dict(channels=16, heads=32, dim=128, layers=28, text=1024, lora=256, mask=1, batch=1,
+               grid=(8, 32, 32), text_tokens=512, tables=(128, 120, 120)),
 }
 
 
@@ -27,7 +33,7 @@ def rotary(grid, dim):
     space = dim // 6 * 2
     angles = []
     for size, part, axis in zip(grid, (dim - 2 * space, space, space), range(3)):
-        theta = 10000.0 ** (-torch.arange(0, part, 2) / part)
+        theta = 10000.0 ** (-torch.arange(0, part, 2).float() / part)
         a = torch.outer(torch.arange(size).float(), theta)
         shape = [1, 1, 1, -1]
         shape[axis] = size
@@ -123,41 +129,76 @@ class Dit(nn.Module):
         return self.project(self.norm_out(x, embedding, shared)[0])
 
 
-def main():
-    which, dtype, mode = sys.argv[1:4]
-    steps = int(sys.argv[4]) if len(sys.argv) > 4 else 10
+def measure(which, dtype, mode, steps, device):
+    """Seconds and processor seconds of each step, the parameters' number, and tokens of a step."""
     c = CASES[which]
     torch.manual_seed(1)
-    model = Dit(c)
-    tokens = c["grid"][0] * c["grid"][1] * c["grid"][2]
-    patches = torch.randn(c["batch"], tokens, (c["channels"] + c["mask"]) * 4)
-    wave = torch.randn(c["batch"], c["heads"] * c["dim"])
-    text = torch.randn(c["batch"], c["text_tokens"], c["text"])
-    target = torch.randn(c["batch"], tokens, c["channels"] * 4)
+    pure = which == "7b"  # bf16 throughout
+    if pure:
+        torch.set_default_dtype(torch.bfloat16)
+    with torch.device(device):
+        model = Dit(c)
+        tokens = c["grid"][0] * c["grid"][1] * c["grid"][2]
+        patches = torch.randn(c["batch"], tokens, (c["channels"] + c["mask"]) * 4)
+        wave = torch.randn(c["batch"], c["heads"] * c["dim"])
+        text = torch.randn(c["batch"], c["text_tokens"], c["text"])
+        target = torch.randn(c["batch"], tokens, c["channels"] * 4)
+    model.angles = tuple(a.to(device) for a in model.angles)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, betas=(0.9, 0.99), fused=True)
     parameters = list(model.parameters())
-    average = [p.detach().clone() for p in parameters]
-    run = torch.compile(model) if mode == "compile" else model
+    average = [] if pure else [p.detach().clone() for p in parameters]
+    run = model
+    if mode == "compile" and device == "cuda":
+        for block in model.blocks:
+            block.compile()
+    elif mode == "compile":
+        run = torch.compile(model)
     times, cpu = [], []
     for i in range(steps + 2):
         start, busy = time.perf_counter(), time.process_time()
         optimizer.zero_grad()
-        with torch.autocast("cpu", torch.bfloat16, enabled=dtype == "bf16"):
+        with torch.autocast(device, torch.bfloat16, enabled=dtype == "bf16" and not pure):
             output = run(patches, wave, text)
-        F.mse_loss(output.float(), target).backward()
+        F.mse_loss(output.float(), target.float()).backward()
         nn.utils.clip_grad_norm_(parameters, 1.0)
         optimizer.step()
         with torch.no_grad():
-            torch._foreach_lerp_(average, parameters, 0.01)
+            if average:
+                torch._foreach_lerp_(average, parameters, 0.01)
+        if device == "cuda":
+            torch.cuda.synchronize()
         if i >= 2:
             times.append(time.perf_counter() - start)
             cpu.append(time.process_time() - busy)
     times.sort()
+    return times, cpu, sum(p.numel() for p in parameters), tokens * c["batch"]
+
+
+def main():
+    words = [a for a in sys.argv[1:] if not a.startswith("--")]
+    device = "cpu"
+    if "--device" in sys.argv:
+        device = sys.argv[sys.argv.index("--device") + 1]
+        words.remove(device)
+    which, dtype, mode = words[:3]
+    steps = int(words[3]) if len(words) > 3 else 10
+    named = {"bench": "train", "case": which, "impl": "torch"}
+    try:
+        times, cpu, parameters, tokens = measure(which, dtype, mode, steps, device)
+    except Exception as error:
+        if "--json" not in sys.argv:
+            raise
+        print(json.dumps({**named, "error": str(error).split("\n")[0].replace('"', " ")}))
+        return
     median = times[len(times) // 2]
-    total = sum(p.numel() for p in parameters)
-    print(f"torch-{mode} {which} {dtype} parameters {total} tokens {tokens * c['batch']} "
+    if "--json" in sys.argv:
+        peak = torch.cuda.max_memory_allocated() / 2**30 if device == "cuda" else 0
+        print(json.dumps({**named, "value": round(tokens / median, 1), "unit": "tokens/s",
+                          "ms": round(1e3 * median, 2), "memory_gib": round(peak, 2)}))
+        return
+    print(f"torch-{mode} {which} {dtype} parameters {parameters} tokens {tokens} "
           f"best {1e3 * times[0]:.2f} ms median {1e3 * median:.2f} ms "
-          f"cpu {1e3 * sum(cpu) / len(cpu):.2f} ms tokens/s {tokens * c['batch'] / median:.0f}")
+          f"cpu {1e3 * sum(cpu) / len(cpu):.2f} ms tokens/s {tokens / median:.0f}")
 
 
 if __name__ == "__main__":

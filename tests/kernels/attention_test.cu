@@ -264,7 +264,7 @@ void check_tensor_cores(Checker& checker) {
     check_case<bf16>(checker, c);
   check_neighbours<bf16>(checker, {{3, 40, 5}, {7, 40, 70}, 1, 1, 64, true});
   check_neighbours<bf16>(checker, {{33, 70, 2}, {33, 70, 2}, 2, 1, 128, false, true});
-  if (kEmulated) return;
+  if (small()) return;
   const Lengths lengths{1, 17, 63, 64, 65, 130, 200};
   const Lengths others{200, 0, 64, 130, 65, 1, 63};
   for (const int dim : {64, 128})
@@ -292,7 +292,7 @@ void check_simple(Checker& checker) {
   check_case<bf16>(checker, {{17, 3}, {17, 3}, 2, 2, 80, true, true});
   check_case<bf16>(checker, {{9}, {40}, 2, 1, 64, false, false, 3});
   check_neighbours<float>(checker, {{3, 40, 5}, {7, 35, 20}, 2, 1, 20, false});
-  if (kEmulated) return;
+  if (small()) return;
   const Lengths lengths{1, 17, 63, 64, 65, 130, 200};
   const Lengths others{200, 0, 64, 130, 65, 1, 63};
   for (const int dim : {16, 32, 64, 80, 128, 256})
@@ -312,7 +312,7 @@ void tests(Checker& checker) {
   check_reference(checker);
   check_simple(checker);
   check_tensor_cores(checker);
-  if (kEmulated) return;
+  if (!timed()) return;
   time_bf16(8192);
   time_bf16(32768);
 }

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <functional>
 #include <random>
 #include <string>
@@ -24,6 +25,20 @@ inline constexpr bool kEmulated = true;
 #else
 inline constexpr bool kEmulated = false;
 #endif
+
+/// What is asked for by the environment's VFM_KERNEL_TESTS: "untimed" (every case, nothing timed),
+/// or "small" (few cases too: for compute-sanitizer, under which all takes long, and in the
+/// emulation).
+inline bool asked(const char* for_what) {
+  const char* const value = std::getenv("VFM_KERNEL_TESTS");
+  return value != nullptr && std::strcmp(value, for_what) == 0;
+}
+inline bool small() {
+  return kEmulated || asked("small");
+}
+inline bool timed() {
+  return !small() && !asked("untimed");
+}
 
 /// Ends the program if `status` is an error.
 inline void need(int status, const char* what) {
@@ -130,7 +145,7 @@ class Checker {
 /// Prints the time of a launch and what it moves (GB/s) or computes (TFLOP/s); 0 leaves one out.
 inline void time_launch(const std::string& name, double bytes, double flops,
                         const std::function<int()>& launch) {
-  if (kEmulated) return;
+  if (!timed()) return;
   cudaEvent_t begin, end;
   need(cudaEventCreate(&begin), "event");
   need(cudaEventCreate(&end), "event");

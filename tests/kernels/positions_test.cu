@@ -280,7 +280,7 @@ void tests(Checker& checker) {
   strange_values(checker);
   differences(checker);
   refusals(checker);
-  if (!kEmulated) {
+  if (timed()) {
     time_sizes({{{8, 32, 32}}, {16, 64, 64}, 4096});
     time_sizes({{{1, 64, 64}, {1, 64, 64}}, {16, 64, 64}, 4096});
   }

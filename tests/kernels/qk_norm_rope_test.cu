@@ -339,7 +339,7 @@ void tests(Checker& checker) {
   strange_values(checker);
   differences(checker);
   refusals(checker);
-  if (!kEmulated) {
+  if (timed()) {
     time_bf16(8192, 32, 128);
     time_bf16(8192, 64, 64);
   }

@@ -117,7 +117,7 @@ void tests(Checker& checker) {
   check_type<float>(checker);
   check_type<__nv_bfloat16>(checker);
   check_arguments(checker);
-  if (!kEmulated) time_bf16(checker);
+  if (timed()) time_bf16(checker);
 }
 
 }  // namespace

@@ -214,7 +214,7 @@ void tests(Checker& checker) {
   test_hard_numbers(checker);
   test_differences(checker);
   test_refusals(checker);
-  if (!kEmulated) time_f32(8192, 4096);
+  if (timed()) time_f32(8192, 4096);
 }
 
 }  // namespace

@@ -7,7 +7,20 @@
 #include <catch2/catch.hpp>
 #include <string>
 
+#include "base/xxh3.h"
+
 using namespace vfm;
+
+TEST_CASE("our own XXH3 of short text is the library's, at every length") {
+  std::string text;
+  for (int i = 0; i < 5000; ++i)
+    text += static_cast<char>(i * 41 + i / 253);
+  for (std::size_t size = 0; size <= text.size(); ++size)
+    REQUIRE(fmt::format("{:016x}", xxh3_64(text.data(), size)) ==
+            Hasher().update(text.data(), size).hex64());
+  // What `xxhsum -H3` prints.
+  CHECK(xxh3_64("", 0) == 0x2d06800538d394c2);
+}
 
 TEST_CASE("a stream has the hash of its bytes in one piece, at every length, in both widths") {
   std::string text;

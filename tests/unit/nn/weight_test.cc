@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "base/philox.h"
 #include "ops/linear_fp8.h"
 
 using namespace vfm;
@@ -59,6 +60,17 @@ TEST_CASE("a weight to compute with in bf16 is a split master: no digit of its f
   gradient.floats()[1] = 0.1f;
   tape.accumulate(weight.op(tape), gradient);
   CHECK(weight.parameters()[0].grad.floats()[1] == 0.1f);
+}
+
+TEST_CASE("an initial value depends on its place alone, in large weights too") {
+  Weight weight({"w"}, {300, 700}, {.init = Init::xavier, .seed = 7});
+  const Random random(7, Purpose::weight_init, 0, random_key("w"));
+  const float bound = std::sqrt(6.f / 1000);
+  for (const std::size_t i : {0, 1, 65535, 65536, 65541, 131072, 209999}) {
+    float expected = 0;
+    random.fill_uniform({&expected, 1}, i);
+    CHECK(weight.parameters()[0].value.floats()[i] == (2 * expected - 1) * bound);
+  }
 }
 
 TEST_CASE("initial values have the promised spread") {

@@ -1,0 +1,137 @@
+// The part of {fmt} that the compute core uses, for machines without that library (base/format.h
+// chooses): the same patterns, the same text. A unit test holds it to {fmt}.
+//
+//   {}                       anything: integers, floats (shortest that reads back the same), bool,
+//                            char, and what converts to std::string_view
+//   {:4} {:04} {:x} {:016x}  integers: width, zeros before them, base 16
+//   {:.2f} {:.3g}            floats: digits after the point, significant digits
+//   {{ }}                    braces
+// A pattern that is none of these, or has not as many fields as there are values, does not compile.
+// Thread-safety: free functions, any thread.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <variant>
+
+namespace vfm::plain {
+
+/// A value as it is written.
+using Argument =
+    std::variant<bool, char, long long, unsigned long long, float, double, std::string_view>;
+
+enum class Kind { integer, real, other };
+
+template <class T>
+constexpr Kind kind_of() {
+  using U = std::remove_cvref_t<T>;
+  static_assert(std::is_arithmetic_v<U> || std::is_convertible_v<const U&, std::string_view>,
+                "write it as a number or as text");
+  if constexpr (std::is_same_v<U, bool> || std::is_same_v<U, char>) return Kind::other;
+  if constexpr (std::is_integral_v<U>) return Kind::integer;
+  if constexpr (std::is_floating_point_v<U>) return Kind::real;
+  return Kind::other;
+}
+
+template <class T>
+Argument argument(const T& value) {
+  if constexpr (std::is_same_v<T, bool> || std::is_same_v<T, char> || std::is_same_v<T, float>) {
+    return value;
+  } else if constexpr (std::is_floating_point_v<T>) {
+    return static_cast<double>(value);
+  } else if constexpr (std::is_integral_v<T> && std::is_signed_v<T>) {
+    return static_cast<long long>(value);
+  } else if constexpr (std::is_integral_v<T>) {
+    return static_cast<unsigned long long>(value);
+  } else {
+    return std::string_view(value);
+  }
+}
+
+/// What stands between the braces.
+struct Field {
+  bool zeros = false;
+  int width = 0, precision = -1;
+  char type = 0;  ///< 'd', 'x', 'f', 'g', or 0: none was named
+};
+
+/// Reads a field from behind its '{' to behind its '}'. Throws (and so does not compile) if it is
+/// none.
+constexpr Field parse_field(std::string_view& rest) {
+  Field field;
+  const auto next = [&]() -> char { return rest.empty() ? '\0' : rest.front(); };
+  const auto number = [&] {
+    int value = 0;
+    for (; next() >= '0' && next() <= '9'; rest.remove_prefix(1))
+      value = 10 * value + (next() - '0');
+    return value;
+  };
+  if (next() == ':') {
+    rest.remove_prefix(1);
+    if (next() == '0') field.zeros = true;
+    field.width = number();
+    if (next() == '.') {
+      rest.remove_prefix(1);
+      field.precision = number();
+    }
+    if (next() != '}') {
+      field.type = next();
+      if (!rest.empty()) rest.remove_prefix(1);
+    }
+  }
+  if (next() != '}') throw "a field of the pattern is not one of those above";
+  rest.remove_prefix(1);
+  return field;
+}
+
+/// Throws (and so does not compile) if `pattern` does not fit values of these kinds.
+constexpr void check(std::string_view pattern, std::initializer_list<Kind> kinds) {
+  const Kind* kind = kinds.begin();
+  while (!pattern.empty()) {
+    const char c = pattern.front();
+    pattern.remove_prefix(1);
+    if (c != '{' && c != '}') continue;
+    if (!pattern.empty() && pattern.front() == c) {
+      pattern.remove_prefix(1);
+      continue;
+    }
+    if (c == '}') throw "a '}' alone; write '}}'";
+    if (kind == kinds.end()) throw "more fields than values";
+    const Field field = parse_field(pattern);
+    const bool real = field.type == 'f' || field.type == 'g' || field.precision >= 0;
+    const bool whole = field.type == 'd' || field.type == 'x' || field.width > 0 || field.zeros;
+    if (field.type != 0 && !real && !whole) throw "no such type of field";
+    if (real && (*kind != Kind::real || whole || field.precision < 0 || field.type == 0))
+      throw "write a float as {}, {:.2f} or {:.3g}";
+    if (whole && *kind != Kind::integer) throw "a width is for integers";
+    ++kind;
+  }
+  if (kind != kinds.end()) throw "fewer fields than values";
+}
+
+template <class... Args>
+struct CheckedPattern {
+  template <class T>
+  requires std::convertible_to<const T&, std::string_view>
+  consteval CheckedPattern(const T& pattern) : text(pattern) { check(text, {kind_of<Args>()...}); }
+  std::string_view text;
+};
+
+/// The pattern of a call with values of types Args.
+template <class... Args>
+using FormatString = CheckedPattern<std::type_identity_t<Args>...>;
+
+/// For the function below: a checked pattern.
+std::string format_arguments(std::string_view pattern, std::initializer_list<Argument> arguments);
+
+template <class... Args>
+std::string format(FormatString<Args...> pattern, const Args&... args) {
+  return format_arguments(pattern.text, {argument(args)...});
+}
+
+}  // namespace vfm::plain

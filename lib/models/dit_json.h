@@ -1,0 +1,18 @@
+// The configuration of the diffusion transformer as diffusers' config.json. Apart from the model,
+// so that the model needs no JSON.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/json.h"
+#include "models/dit.h"
+
+namespace vfm::models {
+
+/// diffusers' config.json, "_class_name" included.
+Json dit_config_to_json(const DitConfig& config);
+
+/// Unknown keys of diffusers are left out, not errors; keys that are absent have the defaults.
+/// Throws Error{usage} for values that are no configuration.
+DitConfig dit_config_from_json(const Json& config);
+
+}  // namespace vfm::models

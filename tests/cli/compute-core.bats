@@ -1,0 +1,78 @@
+#!/usr/bin/env bats
+# The compute core alone, as a GPU machine without our libraries builds it, and scripts/gpu-report.
+# SPDX-License-Identifier: Apache-2.0
+
+setup() {
+  cd "$BATS_TEST_TMPDIR" || return 1
+  # Nothing is found by pkg-config; what is found otherwise shows in Meson's log.
+  export PKG_CONFIG_LIBDIR=/nonexistent
+}
+
+@test "with -Dtools=disabled a C++ compiler is enough" {
+  # Not optimized: this is about what is needed, and a minute is enough for it.
+  meson setup core "${VFM_ROOT:?}" -Dtools=disabled -Dcuda=disabled --buildtype=plain -Doptimization=0 >setup.log
+  found=$(sed -nE 's/.*([Dd]ependency|Library) ([^ ]+) found: YES.*/\L\2/p' core/meson-logs/meson-log.txt | sort -u)
+  echo "found: $found"
+  [ "$found" = $'openmp\nthreads' ]
+  ninja -C core lib/models/libvfm_dit.a tests/bench/train_step tests/kernels/emulation/rmsnorm_emulated_test >build.log ||
+    { tail -n 40 build.log; false; }
+  # No header of a library, whatever is installed here.
+  [ "$(ninja -C core -t deps | grep -c 'lib/base/format_plain.h')" -gt 10 ]
+  run grep -nE '/(fmt|nlohmann|CLI|yaml-cpp|oneapi|catch2)/|xxhash|dnnl' <(ninja -C core -t deps)
+  echo "$output"
+  [ "$status" -eq 1 ]
+  run core/tests/kernels/emulation/rmsnorm_emulated_test
+  echo "$output"
+  [ "$status" -eq 0 ]
+  [[ $output == *" checks, 0 failed" ]]
+  run core/tests/bench/train_step none
+  [ "$status" -eq 1 ]
+  [[ $output == *"there is no model 'none'; there are quick"* ]]
+}
+
+@test "what belongs to the programs cannot be asked for without them" {
+  run meson setup core "${VFM_ROOT:?}" -Dtools=disabled -Dmedia=enabled
+  echo "$output"
+  [ "$status" -ne 0 ]
+  [[ $output == *"it needs the programs"* ]]
+}
+
+@test "gpu-report says when there is no GPU, and refuses unknown options" {
+  if [ -e /dev/nvidia0 ]; then skip "there is a GPU"; fi
+  run "${VFM_ROOT:?}/scripts/gpu-report" --build "$PWD/report"
+  [ "$status" -eq 77 ]
+  [[ $output == *"no NVIDIA GPU"* ]]
+  [ ! -e report ]
+  run "${VFM_ROOT:?}/scripts/gpu-report" --fast
+  [ "$status" -eq 2 ]
+  [[ $output == *"unknown option '--fast'"* ]]
+}
+
+@test "the report's table has every target, measured or not" {
+  cat >records.jsonl <<'JSON'
+{"bench": "memory", "case": "copy", "impl": "vfm", "value": 4000, "unit": "GB/s"}
+{"bench": "memory", "case": "gelu forward", "impl": "vfm", "value": 3600, "unit": "GB/s"}
+{"bench": "memory", "case": "gelu backward", "impl": "vfm", "value": 2000, "unit": "GB/s"}
+{"bench": "memory", "case": "gelu forward", "impl": "torch", "value": 3000, "unit": "GB/s"}
+{"bench": "attention", "case": "forward 8192", "impl": "own", "value": 341.5, "unit": "TFLOP/s", "ms": 3.2}
+{"bench": "attention", "case": "forward 8192", "impl": "cudnn", "error": "this build has none"}
+{"bench": "gemm", "case": "average", "impl": "vfm", "value": 701, "unit": "TFLOP/s"}
+{"bench": "train", "case": "7b none", "impl": "vfm", "error": "no memory"}
+{"bench": "train", "case": "7b elementwise", "impl": "vfm", "value": 12000, "unit": "tokens/s", "ms": 683, "mfu": 0.62, "peak_tflops": 989.5, "memory_gib": 121}
+{"bench": "train", "case": "7b", "impl": "torch", "value": 10000, "unit": "tokens/s", "ms": 820, "memory_gib": 110}
+{"bench": "run", "case": "gpu_gemm x", "impl": "vfm", "error": "not finished in its time"}
+JSON
+  awk -v quick= -f "${VFM_ROOT:?}/tests/bench/gpu_table.awk" records.jsonl >table
+  cat table
+  grep -qF '| gelu forward | 90.0 | 75.0 | % of copy | 85 | yes | 3600 GB/s |' table
+  grep -qF '| gelu backward | 50.0 | - | % of copy | 85 | **no** | 2000 GB/s |' table
+  grep -qF '| attention forward, own kernel, 8192 | 342 | - | TFLOP/s | 330 | yes |  |' table
+  grep -qF '| attention forward, cuDNN, 8192 | - | - | TFLOP/s | 650 | **failed** | this build has none |' table
+  grep -qF '| all twelve products | 701 | - | TFLOP/s | 680 | yes |  |' table
+  grep -qF '| training step, 7B, 8,192 tokens, nothing recomputed | - | 10000 | tokens/s | - | - | no memory |' table
+  grep -qF '| the better of the two | 12000 | 10000 | tokens/s | 11500 | yes | 62.0 % MFU, 121.0 GiB |' table
+  grep -qF '| the better of the two over PyTorch | 1.20 | 1.00 | ratio | 1.15 | yes | PyTorch: 110.0 GiB |' table
+  grep -qF '| its MFU | - | - | % | 45 | **failed** | not measured |' table
+  grep -qF 'Not whole: gpu_gemm x/vfm: not finished in its time' table
+  [ "$(grep -c '^|' table)" -eq 42 ]
+}

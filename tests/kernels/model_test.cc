@@ -1,0 +1,301 @@
+// The diffusion transformer on the GPU against the CPU: output, loss and every gradient, packs of
+// images and videos, text of several lengths; and training, step by step. Built twice: with the
+// library for a real GPU, and for the emulation, where only the small models run.
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+#include <exception>
+
+#include "base/philox.h"
+#include "kernel_test.h"
+#include "models/dit.h"
+#include "ops/adamw.h"
+#include "ops/attention.h"
+#include "ops/attention_choice.h"
+#include "ops/sum_squares.h"
+#include "tensor/device.h"
+#include "training.h"
+
+using namespace vfm;
+using vfm::test::Checker;
+using vfm::test::normal;
+using vfm::test::Pack;
+
+namespace {
+
+models::DitConfig tiny() {
+  models::DitConfig config;
+  config.in_channels = config.out_channels = 4;
+  config.num_attention_heads = 2;
+  config.attention_head_dim = 16;
+  config.num_layers = 2;
+  config.text_embed_dim = 8;
+  config.adaln_lora_dim = 4;
+  config.max_size = {4, 8, 8};
+  config.patch_size = {1, 2, 2};
+  return config;
+}
+
+// The model of examples/recipes/quickstart.yaml.
+models::DitConfig quickstart() {
+  models::DitConfig config;
+  config.in_channels = config.out_channels = 24;
+  config.num_attention_heads = 6;
+  config.attention_head_dim = 32;
+  config.num_layers = 6;
+  config.text_embed_dim = 64;
+  config.adaln_lora_dim = 32;
+  config.max_size = {16, 64, 64};
+  config.concat_padding_mask = false;
+  return config;
+}
+
+// That of examples/recipes/100m.yaml.
+models::DitConfig hundred_million() {
+  models::DitConfig config;
+  config.num_attention_heads = 12;
+  config.attention_head_dim = 64;
+  config.num_layers = 8;
+  config.adaln_lora_dim = 256;
+  return config;
+}
+
+// A video, an image and another video.
+std::vector<models::DitSample> few_tokens() {
+  return {{2, 4, 6, 8.f, 0.3f, 3}, {1, 8, 4, 0.f, -0.5f, 1}, {3, 2, 2, 12.f, 1.f, 5}};
+}
+std::vector<models::DitSample> hundreds_of_tokens() {
+  return {{4, 16, 24, 24.f, 0.3f, 40}, {1, 20, 20, 0.f, -0.5f, 1}, {3, 12, 10, 12.f, 1.f, 128}};
+}
+
+// The largest difference, as a part of the largest value.
+double apart(const Tensor& a, const Tensor& b) {
+  const Tensor x = a.to(Device::cpu), y = b.to(Device::cpu);
+  double worst = 0, largest = 1e-6;
+  for (std::int64_t i = 0; i < x.elements(); ++i) {
+    const double p = x.data<float>()[i], q = y.data<float>()[i];
+    if (!std::isfinite(p) || !std::isfinite(q)) return 1e30;
+    worst = std::max(worst, std::abs(p - q));
+    largest = std::max(largest, std::abs(q));
+  }
+  return worst / largest;
+}
+
+void check_apart(Checker& checker, const std::string& name, double distance, double tolerance) {
+  checker.check(name + ": " + std::to_string(distance) + " apart", distance < tolerance);
+}
+
+// Weights that begin at zero would hide what stands behind them: all are made anew, or only those
+// that are zero.
+void stir(const models::Dit& dit, bool only_zeros) {
+  std::uint64_t key = 10;
+  for (nn::Parameter* parameter : dit.parameters()) {
+    ++key;
+    const Tensor values = parameter->read().to(Device::cpu);
+    const bool zero = std::ranges::all_of(values.floats(), [](float v) { return v == 0; });
+    if (only_zeros && !zero) continue;
+    const Tensor fresh = normal(values.shape(), key);
+    for (float& v : fresh.floats())
+      v *= only_zeros ? 0.02f : 0.2f;
+    parameter->write(fresh);
+  }
+}
+
+struct Comparison {
+  std::string name;
+  models::DitConfig config;
+  std::vector<models::DitSample> samples;
+  DType compute = DType::f32;
+  models::Recompute recompute = models::Recompute::none;
+  bool only_zeros = false;
+  double tolerance = 0;
+};
+
+void compare(Checker& checker, const Comparison& c) {
+  models::Dit cpu(c.config, 1, c.compute), gpu(c.config, 1, c.compute, Device::cuda);
+  const Pack pack = test::make_pack(c.config, c.samples);
+  std::vector<test::Passed> passed;
+  for (models::Dit* dit : {&cpu, &gpu}) {
+    stir(*dit, c.only_zeros);
+    dit->set_recompute(c.recompute);
+    passed.push_back(test::compute_gradients(*dit, test::put(pack, dit->device())));
+    checker.check(c.name + ": the output's device", passed.back().output.device() == dit->device());
+  }
+  check_apart(checker, c.name + ": output", apart(passed[1].output, passed[0].output), c.tolerance);
+  check_apart(checker, c.name + ": loss", std::abs(passed[1].loss / passed[0].loss - 1),
+              c.tolerance);
+  for (std::size_t i = 0; i < cpu.parameters().size(); ++i)
+    check_apart(checker, c.name + ": gradient of " + cpu.parameters()[i]->name,
+                apart(gpu.parameters()[i]->grad, cpu.parameters()[i]->grad), c.tolerance);
+}
+
+struct Course {
+  std::string name;
+  models::DitConfig config;
+  std::vector<models::DitSample> samples;
+  DType compute = DType::f32, moments = DType::f32;
+  int steps = 0;
+  double tolerance = 0;   ///< of each step's loss, as a part of the CPU's
+  double ends_below = 0;  ///< the last loss, as a part of the first
+};
+
+// New data every step, so that nothing can be learnt by heart: the target is the input and noise,
+// whose variance of 1/4 stays in the loss.
+Pack lesson(const Course& c, int step) {
+  Pack pack = test::make_pack(c.config, c.samples, static_cast<std::uint64_t>(step) + 1);
+  for (std::size_t i = 0; i < pack.target.floats().size(); ++i)
+    pack.target.floats()[i] = pack.batch.latents.floats()[i] + 0.5f * pack.target.floats()[i];
+  return pack;
+}
+
+// Trains both from one start.
+void train(Checker& checker, const Course& c) {
+  std::vector<double> curves[2];
+  for (const Device device : {Device::cpu, Device::cuda}) {
+    const models::Dit dit(c.config, 1, c.compute, device);
+    test::Optimizer optimizer(dit, c.moments, true);
+    for (int i = 0; i < c.steps; ++i) {
+      const Pack pack = test::put(lesson(c, i), device);
+      curves[device == Device::cuda].push_back(test::compute_gradients(dit, pack).loss);
+      optimizer.step();
+    }
+  }
+  double worst = 0;
+  for (std::size_t i = 0; i < curves[0].size(); ++i) {
+    const double distance = std::abs(curves[1][i] / curves[0][i] - 1);
+    worst = std::isfinite(distance) ? std::max(worst, distance) : 1e30;
+  }
+  check_apart(checker, c.name + ": loss curves", worst, c.tolerance);
+  checker.check(c.name + ": the loss falls from " + std::to_string(curves[1].front()) + " to " +
+                    std::to_string(curves[1].back()),
+                curves[1].back() < c.ends_below * curves[1].front());
+}
+
+void check_optimizer(Checker& checker) {
+  std::vector<Tensor> kept[2];
+  double sums[2];
+  for (const Device device : {Device::cpu, Device::cuda}) {
+    const auto at = static_cast<std::size_t>(device == Device::cuda);
+    std::vector<ops::AdamwSlot> slots;
+    std::vector<ops::Extent> gradients;
+    for (const std::int64_t count : {1, 17, 9000}) {
+      const auto make = [&](std::uint64_t key) {
+        kept[at].push_back(normal({count}, key).to(device));
+        return kept[at].back().data<float>();
+      };
+      float *value = make(1), *gradient = make(2), *m = make(3), *ema = make(4);
+      kept[at].push_back(Tensor::zeros({count}, DType::f32, device));
+      ops::AdamwSlot slot;
+      slot.value = value, slot.gradient = gradient, slot.ema = ema;
+      slot.first_moment = m, slot.second_moment = kept[at].back().raw();
+      slot.count = count, slot.weight_decay = 0.1f;
+      slots.push_back(slot);
+      gradients.push_back({gradient, count});
+    }
+    sums[at] = ops::sum_squares(device, gradients);
+    ops::AdamwStep step;
+    step.gradient_scale = 0.5f;
+    ops::adamw(device, slots, step);
+  }
+  check_apart(checker, "sum of squares", std::abs(sums[1] / sums[0] - 1), 1e-12);
+  for (std::size_t i = 0; i < kept[0].size(); ++i)
+    check_apart(checker, "AdamW " + std::to_string(i), apart(kept[1][i], kept[0][i]), 1e-6);
+}
+
+// A build without cuDNN, as the emulation is, says so to who asks for it by name.
+void check_no_cudnn(Checker& checker) {
+  ops::Tape silent(false);
+  const Tensor qkv = normal({5, 192}, 1).to(DType::bf16).to(Device::cuda);
+  ops::set_attention_body(ops::AttentionBody::cudnn);
+  std::string why;
+  try {
+    ops::self_attention(silent, qkv, {{5}, {5}, 1, 1, 64, false});
+  } catch (const std::exception& error) {
+    why = error.what();
+  }
+  checker.check("no cuDNN: " + why, why.find("vfm was built without cuDNN") != std::string::npos);
+  ops::set_attention_body(ops::AttentionBody::automatic);
+  checker.check("attention without cuDNN",
+                ops::self_attention(silent, qkv, {{5}, {5}, 1, 1, 64, false}).size(1) == 64);
+}
+
+// Where rounding differs, a number of 8 bits near a border falls to the other side.
+void check_fp8(Checker& checker) {
+  models::DitConfig config = tiny();
+  config.num_attention_heads = 1;
+  config.attention_head_dim = 64;
+  config.text_embed_dim = 16;
+  config.num_layers = 1;
+  const Pack pack = test::make_pack(config, few_tokens());
+  std::vector<Tensor> plain, low;
+  for (const Device device : {Device::cpu, Device::cuda}) {
+    models::Dit dit(config, 1, DType::bf16, device);
+    stir(dit, false);
+    ops::Tape tape(false);
+    const models::DitBatch batch = test::put(pack, device).batch;
+    plain.push_back(dit.forward(tape, batch));
+    dit.set_inference_fp8({.linear = true, .attention = true});
+    low.push_back(dit.forward(tape, batch));
+  }
+  const double change = apart(low[0], plain[0]);
+  checker.check("FP8 changes the output: " + std::to_string(change), change > 1e-2);
+  check_apart(checker, "FP8", apart(low[1], low[0]), change / 3);
+}
+
+void small_models(Checker& checker) {
+  using models::Recompute;
+  Comparison c{"tiny f32", tiny(), few_tokens(), DType::f32, Recompute::none, false, 2e-5};
+  compare(checker, c);
+  c.name = "tiny f32 recomputed", c.recompute = Recompute::block;
+  compare(checker, c);
+  c.name = "tiny bf16", c.recompute = Recompute::elementwise, c.compute = DType::bf16;
+  c.tolerance = 4e-2;  // its rounding, through two blocks
+  compare(checker, c);
+  c.name = "bf16 with a head dimension that tensor cores take";
+  c.config.num_attention_heads = 1;
+  c.config.attention_head_dim = 64;
+  c.config.num_layers = 1;
+  compare(checker, c);
+  check_optimizer(checker);
+  check_fp8(checker);
+  if (test::kEmulated) check_no_cudnn(checker);
+  train(checker, {"4 steps, tiny f32", tiny(), few_tokens(), DType::f32, DType::f32, 4, 1e-4, 1});
+}
+
+// Some seconds on a real GPU, hours in the emulation.
+void large_models(Checker& checker) {
+  using models::Recompute;
+  Comparison c{"100 M f32", hundred_million(), hundreds_of_tokens(),
+               DType::f32,  Recompute::none,   true,
+               2e-4};
+  compare(checker, c);
+  c.compute = DType::bf16, c.recompute = Recompute::elementwise;
+  c.tolerance = 4e-2;
+  for (const auto body : {ops::AttentionBody::own, ops::AttentionBody::automatic}) {
+    c.name = body == ops::AttentionBody::own ? "100 M bf16, own attention" : "100 M bf16";
+    ops::set_attention_body(body);
+    compare(checker, c);
+  }
+  std::vector<models::DitSample> clips;
+  for (int i = 0; i < 8; ++i)
+    clips.push_back({3, 8, 8, 8.f, 0.05f * static_cast<float>(i), 5});
+  Course course{"200 steps f32", quickstart(), clips, DType::f32, DType::f32, 200, 2e-3, 0.2};
+  train(checker, course);
+  course.name = "200 steps bf16", course.compute = course.moments = DType::bf16;
+  course.tolerance = 3e-2;
+  train(checker, course);
+}
+
+void tests(Checker& checker) {
+  try {
+    small_models(checker);
+    if (!test::small()) large_models(checker);
+  } catch (const std::exception& error) {
+    checker.check(error.what(), false);
+  }
+}
+
+}  // namespace
+
+int main() {
+  return vfm::test::run(tests);
+}

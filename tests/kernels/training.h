@@ -1,0 +1,131 @@
+// A training step of the diffusion transformer on made-up data, on any device: for tests and
+// benchmarks that are built without lib/train and its libraries.
+//
+// The loss is the mean squared error to a target; the step clips the gradients' norm to 1 and is
+// AdamW's. Thread-safety: one thread.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "base/philox.h"
+#include "models/dit.h"
+#include "ops/adamw.h"
+#include "ops/squared_error.h"
+#include "ops/sum_squares.h"
+#include "tensor/device.h"
+
+namespace vfm::test {
+
+/// Normal numbers, a function of the key, on the CPU.
+inline Tensor normal(Shape shape, std::uint64_t key) {
+  Tensor tensor(std::move(shape));
+  Random(1, Purpose::test, 0, key).fill_normal(tensor.floats());
+  return tensor;
+}
+
+/// What a step learns from.
+struct Pack {
+  models::DitBatch batch;
+  Tensor target;  ///< f32
+  std::int64_t tokens = 0, text_tokens = 0;
+};
+
+/// All normal numbers, functions of `key`.
+inline Pack make_pack(const models::DitConfig& config, std::vector<models::DitSample> samples,
+                      std::uint64_t key = 0) {
+  Pack pack;
+  std::int64_t positions = 0;
+  for (const models::DitSample& s : samples) {
+    positions += std::int64_t{s.frames} * s.height * s.width;
+    pack.text_tokens += s.text_tokens;
+    pack.tokens += s.tokens(config);
+  }
+  pack.batch.samples = std::move(samples);
+  pack.batch.latents = normal({positions * config.in_channels}, 4 * key + 1);
+  pack.batch.text = normal({pack.text_tokens, config.text_embed_dim}, 4 * key + 2);
+  pack.target = normal({positions * config.out_channels}, 4 * key + 3);
+  return pack;
+}
+
+/// On `device`, so that a step copies nothing.
+inline Pack put(Pack pack, Device device) {
+  pack.batch.latents = pack.batch.latents.to(device);
+  pack.batch.text = pack.batch.text.to(device);
+  pack.target = pack.target.to(device);
+  return pack;
+}
+
+/// What training keeps beside the parameters.
+class Optimizer {
+ public:
+  /// `moments` is f32 or bf16; `ema`: keep the moving average too.
+  Optimizer(const models::Dit& dit, DType moments, bool ema) : device_(dit.device()) {
+    for (const nn::Parameter* p : dit.parameters())
+      slots_.push_back(make_slot(*p, moments, ema));
+  }
+  /// Returns the norm of the gradients before it was clipped.
+  double step() {
+    const double norm = std::sqrt(ops::sum_squares(device_, gradients_));
+    settings.gradient_scale = static_cast<float>(1 / std::max(1.0, norm));
+    ops::adamw(device_, slots_, settings);
+    ++settings.step;
+    return norm;
+  }
+
+  ops::AdamwStep settings;
+
+ private:
+  ops::AdamwSlot make_slot(const nn::Parameter& p, DType moments, bool ema) {
+    const auto zeros = [&](DType dtype) {
+      state_.push_back(Tensor::zeros(p.shape(), dtype, device_));
+      return state_.back().raw();
+    };
+    ops::AdamwSlot slot;
+    if (p.split()) {
+      slot.high = p.high.data<std::uint16_t>();
+      slot.low = p.low.data<std::uint16_t>();
+    } else {
+      slot.value = p.value.data<float>();
+    }
+    slot.gradient = p.grad.data<float>();
+    slot.moments = moments;
+    slot.first_moment = zeros(moments);
+    slot.second_moment = zeros(moments);
+    if (ema) slot.ema = static_cast<float*>(zeros(DType::f32));
+    slot.count = p.elements();
+    slot.weight_decay = p.decay ? 0.01f : 0.f;
+    gradients_.push_back({slot.gradient, slot.count});
+    return slot;
+  }
+
+  Device device_;
+  std::vector<Tensor> state_;
+  std::vector<ops::AdamwSlot> slots_;
+  std::vector<ops::Extent> gradients_;
+};
+
+/// Forward, loss and backward into the parameters' gradients. `pack` is on the model's device.
+struct Passed {
+  double loss = 0;
+  Tensor output;
+};
+
+inline Passed compute_gradients(const models::Dit& dit, const Pack& pack) {
+  nn::zero_gradients(dit.parameters());
+  ops::Tape tape;
+  Passed result;
+  result.output = dit.forward(tape, pack.batch);
+  const std::int64_t all[] = {result.output.elements()};
+  const double scale = 1 / static_cast<double>(all[0]);
+  const ops::SquaredError error = ops::squared_error(result.output, pack.target, all, scale);
+  tape.backward(result.output, error.seed);
+  result.loss = scale * error.read_sums()[0];
+  return result;
+}
+
+}  // namespace vfm::test

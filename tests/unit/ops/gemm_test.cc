@@ -1,0 +1,120 @@
+// The product without a library against oneDNN's and against sums in double.
+// SPDX-License-Identifier: Apache-2.0
+#include <omp.h>
+
+#include <cstring>
+#include <limits>
+
+#include "ops/check.h"
+#include "ops/gemm_cpu.h"
+#include "ops/gemm_plain.h"
+
+using namespace vfm;
+using namespace vfm::ops;
+
+namespace {
+
+struct Case {
+  std::int64_t m, n, k;
+  bool a_transposed, b_transposed, add;
+  DType in, out;
+};
+
+using Product = void (*)(std::int64_t, std::int64_t, std::int64_t, const Matrix&, const Matrix&,
+                         void*, DType, std::int64_t, bool);
+
+constexpr std::int64_t kMargin = 3;  // rows are longer than what is in them
+
+// What is asked for as [rows, columns], laid out as Matrix wants it.
+Matrix matrix(const Tensor& tensor, bool transposed) {
+  return {tensor.raw(), tensor.dtype(), tensor.size(1), transposed};
+}
+
+Tensor operand(std::int64_t rows, std::int64_t columns, bool transposed, DType dtype,
+               std::uint64_t key) {
+  if (transposed) std::swap(rows, columns);
+  return noise({rows, columns + kMargin}, key, dtype);
+}
+
+// C with a margin on the right that must stay as it is.
+Tensor multiply(Product product, const Case& c, const Tensor& a, const Tensor& b) {
+  const Tensor result = noise({c.m, c.n + kMargin}, 3, c.out), before = result.clone();
+  product(c.m, c.n, c.k, matrix(a, c.a_transposed), matrix(b, c.b_transposed), result.raw(), c.out,
+          c.n + kMargin, c.add);
+  const Tensor now = result.to(DType::f32), then = before.to(DType::f32), inside({c.m, c.n});
+  for (std::int64_t i = 0; i < c.m; ++i) {
+    const float* const row = now.data<float>() + i * (c.n + kMargin);
+    std::memcpy(inside.data<float>() + i * c.n, row, static_cast<std::size_t>(c.n) * 4);
+    for (std::int64_t j = c.n; j < c.n + kMargin; ++j)
+      REQUIRE(row[j] == then.data<float>()[i * (c.n + kMargin) + j]);
+  }
+  return inside;
+}
+
+Tensor in_double(const Case& c, const Tensor& a, const Tensor& b) {
+  const Tensor x = a.to(DType::f32), y = b.to(DType::f32), start = noise({c.m, c.n + kMargin}, 3);
+  const Tensor result({c.m, c.n});
+  const auto element = [](const Tensor& t, bool transposed, std::int64_t i, std::int64_t j) {
+    return double{t.data<float>()[transposed ? j * t.size(1) + i : i * t.size(1) + j]};
+  };
+  for (std::int64_t i = 0; i < c.m; ++i)
+    for (std::int64_t j = 0; j < c.n; ++j) {
+      double sum = c.add ? double{start.data<float>()[i * (c.n + kMargin) + j]} : 0;
+      for (std::int64_t p = 0; p < c.k; ++p)
+        sum += element(x, c.a_transposed, i, p) * element(y, c.b_transposed, p, j);
+      result.data<float>()[i * c.n + j] = static_cast<float>(sum);
+    }
+  return result;
+}
+
+void compare(const Case& c) {
+  CAPTURE(c.m, c.n, c.k, c.a_transposed, c.b_transposed, c.add, dtype_name(c.in),
+          dtype_name(c.out));
+  const Tensor a = operand(c.m, c.k, c.a_transposed, c.in, 1);
+  const Tensor b = operand(c.k, c.n, c.b_transposed, c.in, 2);
+  const Tensor plain = multiply(gemm_plain, c, a, b);
+  const double tolerance = c.out == DType::bf16 ? 4e-3 : 1e-5;  // half a unit in the last place
+  CHECK(distance(plain, in_double(c, a, b)) < tolerance);
+  CHECK(distance(plain, multiply(gemm_cpu, c, a, b)) < 2 * tolerance);
+}
+
+}  // namespace
+
+TEST_CASE("the product without a library is that of oneDNN and of sums in double") {
+  each_isa([] {
+    for (const bool a : {false, true})
+      for (const bool b : {false, true})
+        for (const bool add : {false, true}) {
+          // Less than a tile, tiles and a rest, several blocks of the sum.
+          compare({1, 1, 1, a, b, add, DType::f32, DType::f32});
+          compare({3, 17, 5, a, b, add, DType::bf16, DType::f32});
+          compare({200, 130, 300, a, b, add, DType::f32, DType::f32});
+          compare({193, 257, 513, a, b, add, DType::bf16, DType::f32});
+          if (!add) compare({33, 100, 260, a, b, false, DType::bf16, DType::bf16});
+        }
+  });
+}
+
+TEST_CASE(
+    "the product without a library: no sum is zero, NaN stays where it is, threads are no matter") {
+  const Tensor a = noise({5, 7}, 1), b = noise({7, 9}, 2), c = noise({5, 9}, 3);
+  gemm_plain(5, 9, 0, matrix(a, false), matrix(b, false), c.raw(), DType::f32, 9, false);
+  for (const float v : c.floats())
+    CHECK(v == 0.f);
+  a.floats()[7] = std::numeric_limits<float>::quiet_NaN();  // row 1
+  gemm_plain(5, 9, 7, matrix(a, false), matrix(b, false), c.raw(), DType::f32, 9, false);
+  for (std::size_t i = 0; i < 45; ++i)
+    CHECK(std::isnan(c.floats()[i]) == (i / 9 == 1));
+
+  const Tensor x = noise({500, 300}, 4), y = noise({300, 400}, 5);
+  std::vector<Tensor> results;
+  const int most = omp_get_max_threads();
+  for (const int threads : {1, 3}) {
+    omp_set_num_threads(threads);
+    results.emplace_back(Shape{500, 400});
+    gemm_plain(500, 400, 300, matrix(x, false), matrix(y, false), results.back().raw(), DType::f32,
+               400, false);
+  }
+  omp_set_num_threads(most);
+  CHECK(std::memcmp(results[0].raw(), results[1].raw(), results[0].bytes()) == 0);
+}
