@@ -1,7 +1,7 @@
 // The time of a training step (forward, loss gradient, backward, clipping norm, AdamW) of a DiT, on
 // the CPU or a GPU. train_step.sh and scripts/gpu-report run it beside the same model in PyTorch.
 //
-//   train_step quick|100m|7b|7b-74k [f32|bf16 [STEPS]] [OPTION]...
+//   train_step quick|100m|7b|7b-37k|7b-74k [f32|bf16 [STEPS]] [OPTION]...
 //     --device cpu|cuda            (cpu)
 //     --recompute none|elementwise|block   (none)
 //     --moments f32|bf16           (f32; bf16 for the 7b models)
@@ -65,20 +65,20 @@ Case hundred() {
 }
 
 // Seven thousand million parameters: 28 layers, 4,096 wide, 32 heads, AdaLN-LoRA of 256, which are
-// DitConfig's defaults. One sample of 8,192 or 73,728 tokens, 512 text tokens.
-Case seven(bool long_video) {
+// DitConfig's defaults. One sample, 512 text tokens.
+Case seven(int frames, int size) {
   Case c;
-  c.samples = {long_video ? models::DitSample{18, 128, 128, 24.f, 0.1f, 512}
-                          : models::DitSample{8, 64, 64, 24.f, 0.1f, 512}};
+  c.samples = {{frames, size, size, 24.f, 0.1f, 512}};
   return c;
 }
 
 Case find_case(const std::string& name) {
   if (name == "quick") return quick();
   if (name == "100m") return hundred();
-  if (name == "7b") return seven(false);
-  if (name == "7b-74k") return seven(true);
-  fail_usage("there is no model '{}'; there are quick, 100m, 7b and 7b-74k", name);
+  if (name == "7b") return seven(8, 64);        // 8,192 tokens
+  if (name == "7b-37k") return seven(9, 128);   // 36,864
+  if (name == "7b-74k") return seven(18, 128);  // 73,728
+  fail_usage("there is no model '{}'; there are quick, 100m, 7b, 7b-37k and 7b-74k", name);
 }
 
 struct Options {
