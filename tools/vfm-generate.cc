@@ -8,6 +8,8 @@
 #include "cli/options.h"
 #include "cli/runner.h"
 #include "jobs/generate.h"
+#include "ops/gpu_options.h"
+#include "tensor/device.h"
 
 namespace {
 
@@ -82,6 +84,12 @@ class GenerateTool : public vfm::cli::Tool {
         ->type_name("S")
         ->capture_default_str()
         ->group("Sampling");
+    device_.add(app);
+    compute_.add(app);
+    app.add_option("--compute", dtype_, "auto: on the CPU f32, on a GPU as the model was trained")
+        ->type_name("DTYPE")
+        ->check(CLI::IsMember({"auto", "f32", "bf16"}))
+        ->capture_default_str();
     CLI::Option* fp8 = app.add_option("--fp8", fp8_, "off, linear, or all: compute in FP8")
                            ->type_name("PARTS")
                            ->check(CLI::IsMember({"off", "linear", "all"}))
@@ -104,6 +112,7 @@ class GenerateTool : public vfm::cli::Tool {
     job_.defaults.sampling.sampler = vfm::generate::parse_sampler(sampler_);
     job_.defaults.sampling.validate();
     job_.fp8 = vfm::models::parse_fp8(fp8_);
+    if (dtype_ != "auto") job_.compute = dtype_ == "bf16" ? vfm::DType::bf16 : vfm::DType::f32;
     parse_size();
     if (output_.directory == "-" && vfm::cli::stdout_is_terminal())
       vfm::fail_usage("Y4M is not for a terminal: pipe it, as in '-o - | ffplay -'");
@@ -119,6 +128,9 @@ class GenerateTool : public vfm::cli::Tool {
     job_.force = output_.force;
     job_.report = report_.path;
     job_.defaults.request.seed = seed_.seed;
+    job_.device = vfm::choose_device(device_.device);
+    vfm::ops::set_gpu_options(job_.device, compute_.deterministic, compute_.attention,
+                              context.cache);
     vfm::Slots slots(jobs_.resolved(), context.makeflags);
     return vfm::jobs::generate_clips(job_, slots, context.progress);
   }
@@ -139,7 +151,9 @@ class GenerateTool : public vfm::cli::Tool {
   vfm::cli::SeedOptions seed_;
   vfm::cli::JobOptions jobs_;
   vfm::cli::ReportOptions report_;
-  std::string size_, weights_ = "ema", sampler_ = "euler", fp8_ = "off";
+  vfm::cli::DeviceOptions device_;
+  vfm::cli::ComputeOptions compute_;
+  std::string size_, weights_ = "ema", sampler_ = "euler", fp8_ = "off", dtype_ = "auto";
 };
 
 }  // namespace

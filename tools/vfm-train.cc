@@ -12,9 +12,7 @@
 #include "cli/options.h"
 #include "cli/runner.h"
 #include "dist/world.h"
-#include "ops/attention_choice.h"
-#include "ops/determinism.h"
-#include "ops/gemm.h"
+#include "ops/gpu_options.h"
 #include "tensor/device.h"
 #include "train/run.h"
 
@@ -94,12 +92,8 @@ class TrainTool : public cli::Tool {
     }
     options_.threads = threads_per_rank(jobs_, context.launch);
     options_.device = rank_device(context.launch);
-    if (options_.device == Device::cpu && compute_.attention != "auto")
-      fail_usage("--attention {} is for a GPU, and this run computes on the CPU",
-                 compute_.attention);
-    ops::set_deterministic(compute_.deterministic);
-    ops::set_attention_body(ops::parse_attention_body(compute_.attention));
-    if (!context.cache.empty()) ops::set_gemm_cache(context.cache + "/gemm");
+    ops::set_gpu_options(options_.device, compute_.deterministic, compute_.attention,
+                         context.cache);
     const auto world = context.launch.ranks > 1 ? dist::mpi_world() : dist::self_world();
     io::ManifestWriter manifest;
     try {

@@ -11,6 +11,7 @@
 #include "base/stop.h"
 #include "models/edm.h"
 #include "models/tokenizer.h"
+#include "tensor/device.h"
 #include "text/encoder.h"
 
 namespace vfm::generate {
@@ -207,7 +208,11 @@ Denoise Generator::State::make_denoise(models::DitBatch& batch, double guidance)
     const std::size_t n = x.size(), halves = batch.samples.size();
     set_noisy(batch, x, sigma);
     ops::Tape tape(false);
-    const Tensor output = model.dit.forward(tape, batch).to(Device::cpu);
+    Tensor output;
+    {
+      const auto turn = take_turn(model.dit.device());
+      output = model.dit.forward(tape, batch).to(Device::cpu);
+    }
     const std::span<const float> f = output.floats();
     for (std::size_t i = 0; i < n; ++i) {
       const double with_prompt = c.skip * x[i] + c.out * f[i];
@@ -276,6 +281,7 @@ double Generator::fp8_error(models::Fp8Parts parts, const ClipRequest& request,
   models::DitBatch batch = s.make_batch(request, size, options.guidance);
   const OneThread one_thread;
   set_noisy(batch, s.first_state(request, size, options.sigma_max), options.sigma_max);
+  const auto turn = take_turn(s.model.dit.device());
   return models::fp8_error(s.model.dit, batch, parts);
 }
 

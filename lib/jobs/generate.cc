@@ -50,7 +50,10 @@ media::RgbImage frame_of(const generate::GeneratedClip& clip, int frame) {
 /// A model that cannot be used is known before any work.
 models::LoadedModel load(const GenerateJob& job) {
   try {
-    return models::load_model(job.model, job.ema, job.fp8.any() ? DType::bf16 : DType::f32);
+    std::optional<DType> compute = job.compute;
+    if (!compute && job.fp8.any()) compute = DType::bf16;
+    if (!compute && job.device == Device::cpu) compute = DType::f32;
+    return models::load_model(job.model, job.ema, compute, job.device);
   } catch (const Stopped&) {
     throw;
   } catch (const Error& error) {
@@ -165,6 +168,10 @@ void Run::refuse_other_model(const ClipOrder& order) const {
   const std::string fp8 = order.fp8.value_or("off");
   if ((order.fp8 || order.model_hash) && fp8 != models::fp8_name(job_.fp8))
     fail("the record was made with FP8 '{}': give --fp8 {}", fp8, fp8);
+  const std::string compute = generator_.model().compute == DType::bf16 ? "bf16" : "f32";
+  if (order.model_hash && order.compute.value_or("f32") != compute)
+    fail("the record was made in {}: give --compute {}", order.compute.value_or("f32"),
+         order.compute.value_or("f32"));
 }
 
 void Run::complete(ClipOrder& order) {
@@ -229,6 +236,9 @@ Json Run::describe(const ClipOrder& order) const {
                  {"weights", model.ema ? "ema" : "model"},
                  {"model_hash", model_hash_}};
   if (job_.fp8.any()) record["fp8"] = models::fp8_name(job_.fp8);
+  // Where nothing is said of them, it was f32 on the CPU.
+  if (model.compute != DType::f32) record["compute"] = "bf16";
+  if (job_.device == Device::cuda) record["device"] = "cuda";
   if (!to_stream())
     record.update({{"encoder", order.encoder}, {"quality", order.quality.value_or(job_.quality)}});
   return record;

@@ -22,8 +22,10 @@ struct GenerateJob {
   ClipOrder defaults;                ///< sizes or fps of 0: as trained
   std::string output;                ///< folder, or "-": Y4M on standard output
   bool force = false;
-  /// In FP8, of the model in bf16; without any, of the model in f32.
-  models::Fp8Parts fp8;
+  Device device = Device::cpu;
+  /// f32 or bf16; nothing: on the CPU f32, on a GPU as the model was trained. FP8 wants bf16.
+  std::optional<DType> compute;
+  models::Fp8Parts fp8;  ///< what is computed in FP8
   /// The most that FP8 may change the network's first output, in parts of its size.
   double fp8_tolerance = 0.15;
   std::string encoder;  ///< FFmpeg's name; empty: the default one

@@ -88,6 +88,9 @@ ClipOrder parse_prompt(std::string_view bytes, const ClipOrder& defaults, std::s
   order.fp8 = get_string(json, "fp8");
   json.erase("fp8");
   json.erase("fp8_error");  // measured anew
+  order.compute = get_string(json, "compute");
+  json.erase("compute");
+  json.erase("device");  // this one's
   if (!order.name.empty()) check_clip_name(order.name);
   order.extra = std::move(json);
   return order;

@@ -23,17 +23,17 @@ struct ClipOrder {
   bool own_seed = false;
   std::string encoder;         ///< FFmpeg's name; empty: that of the command line
   std::optional<int> quality;  ///< of the mp4; nothing: that of the command line
-  /// What a record says of the weights that made it, and of FP8; nothing: any will do.
-  std::optional<std::string> weights, model_hash, fp8;
+  /// What a record says of the weights that made it, and of how it computed; nothing: any will do.
+  std::optional<std::string> weights, model_hash, fp8, compute;
   std::string where;  ///< for messages: "line 3 of standard input"
   std::string error;  ///< why the line is no order; empty if it is one
 };
 
 /// One line: bare text is the prompt; a line that begins with '{' is an object with "prompt" and,
 /// if it differs from `defaults`, any of negative_prompt, seed, name, frames, width, height, fps,
-/// sampler, steps, guidance, sigma_min, sigma_max, encoder, quality, weights, model_hash, fp8. So a
-/// record of the manifest, given back, orders the same clip. Other keys are kept in `extra`. Throws
-/// Error naming the key. Pure; malformed UTF-8 becomes U+FFFD.
+/// sampler, steps, guidance, sigma_min, sigma_max, encoder, quality, weights, model_hash, fp8,
+/// compute. So a record of the manifest, given back, orders the same clip. Other keys are kept in
+/// `extra`. Throws Error naming the key. Pure; malformed UTF-8 becomes U+FFFD.
 ClipOrder parse_prompt(std::string_view line, const ClipOrder& defaults, std::string_view where);
 
 /// Refuses names that are not plain file names ("a/b", ".x", control characters, over 200 bytes).

@@ -57,6 +57,13 @@ Tensor as_f32(const io::TensorView& from) {
   return values;
 }
 
+/// What the recipe computed in; f32 if there is none.
+DType trained_in(const Json& train) {
+  if (!train.contains("recipe") || !train["recipe"].is_object()) return DType::f32;
+  const Json model = train["recipe"].value("model", Json::object());
+  return model.is_object() && model.value("compute", Json()) == "bf16" ? DType::bf16 : DType::f32;
+}
+
 }  // namespace
 
 bool is_checkpoint_name(std::string_view name) {
@@ -128,7 +135,8 @@ TensorTarget value_target(nn::Parameter& parameter) {
           [&parameter](const Tensor& values) { parameter.write(values); }};
 }
 
-LoadedModel load_model(const std::string& path, bool ema, DType compute, Device device) {
+LoadedModel load_model(const std::string& path, bool ema, std::optional<DType> compute,
+                       Device device) {
   const std::string folder = find_checkpoint(path);
   verify_checkpoint(folder);
   const auto read = [&](const char* name) {
@@ -138,8 +146,10 @@ LoadedModel load_model(const std::string& path, bool ema, DType compute, Device 
   Json train = read("train.json");
   const std::string state = io::join_path(folder, "state");
   ema = ema && io::SafetensorsSet::exists(state, "ema");
-  LoadedModel loaded{Dit(dit_config_from_json(read("model/config.json")), 0, compute, device),
-                     std::move(train), folder, ema};
+  if (!compute) compute = trained_in(train);
+  LoadedModel loaded{
+      Dit(dit_config_from_json(read("model/config.json")), 0, *compute, device, false),
+      std::move(train), folder, ema, *compute};
   std::vector<TensorTarget> targets;
   for (nn::Parameter* parameter : loaded.dit.parameters())
     targets.push_back(value_target(*parameter));

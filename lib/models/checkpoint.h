@@ -11,6 +11,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -57,11 +58,13 @@ struct LoadedModel {
   Json train;          ///< train.json
   std::string folder;  ///< of the checkpoint
   bool ema = false;    ///< whether the weights are the averaged ones
+  DType compute = DType::f32;
 };
 
 /// The model of a run or checkpoint folder, verified. `ema` asks for the averaged weights, where
-/// the checkpoint has them. Throws Error{usage} if `path` is no checkpoint, Error if it is damaged.
-LoadedModel load_model(const std::string& path, bool ema, DType compute = DType::f32,
+/// the checkpoint has them. Without `compute` it computes as it was trained. Throws Error{usage} if
+/// `path` is no checkpoint, Error if it is damaged.
+LoadedModel load_model(const std::string& path, bool ema, std::optional<DType> compute = DType::f32,
                        Device device = Device::cpu);
 
 }  // namespace vfm::models

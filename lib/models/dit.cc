@@ -208,7 +208,7 @@ struct Block {
 }  // namespace
 
 struct Dit::State {
-  State(const DitConfig& c, std::uint64_t seed, DType compute_dtype, Device where)
+  State(const DitConfig& c, std::uint64_t seed, DType compute_dtype, Device where, bool trainable)
       : config(c), compute(compute_dtype), device(where) {
     const std::int64_t d = c.width();
     const std::int64_t patch = std::int64_t{c.patch_size[0]} * c.patch_size[1] * c.patch_size[2];
@@ -216,6 +216,7 @@ struct Dit::State {
     make.options.compute = compute;
     make.options.seed = seed;
     make.options.device = device;
+    make.options.trainable = trainable;
     embed = &make.matrix({"patch_embed.proj.weight"}, d,
                          (c.in_channels + (c.concat_padding_mask ? 1 : 0)) * patch);
     if (c.learnable_positions)
@@ -253,26 +254,6 @@ struct Dit::State {
 };
 
 namespace {
-
-void check(const DitConfig& config, const DitBatch& batch) {
-  std::int64_t latents = 0, text = 0;
-  const auto& p = config.patch_size;
-  for (const DitSample& s : batch.samples) {
-    if (s.frames <= 0 || s.height <= 0 || s.width <= 0 || s.frames % p[0] || s.height % p[1] ||
-        s.width % p[2])
-      fail("a latent of {}x{}x{} is not made of patches of {}x{}x{}", s.frames, s.height, s.width,
-           p[0], p[1], p[2]);
-    if (s.text_tokens < 1) fail("a sample has no text token; no text is one zero token");
-    latents += std::int64_t{s.frames} * s.height * s.width * config.in_channels;
-    text += s.text_tokens;
-  }
-  if (batch.samples.empty()) fail("a pack without samples");
-  if (batch.latents.dtype() != DType::f32 || batch.latents.elements() != latents)
-    fail("latents {} do not fit the pack, which has {} values", to_string(batch.latents.shape()),
-         latents);
-  if (batch.text.dtype() != DType::f32 || batch.text.shape() != Shape{text, config.text_embed_dim})
-    fail("text {} is not [{}, {}]", to_string(batch.text.shape()), text, config.text_embed_dim);
-}
 
 std::vector<ops::PatchGrid> patch_grids(const DitBatch& batch) {
   std::vector<ops::PatchGrid> grids;
@@ -325,11 +306,12 @@ Context Dit::State::context(Tape& tape, const DitBatch& batch) const {
   return result;
 }
 
-Dit::Dit(const DitConfig& config, std::uint64_t seed, DType compute, Device device) {
+Dit::Dit(const DitConfig& config, std::uint64_t seed, DType compute, Device device,
+         bool trainable) {
   config.validate();
   if (compute != DType::f32 && compute != DType::bf16)
     fail_usage("the model computes in f32 or bf16, not {}", dtype_name(compute));
-  state_ = std::make_unique<State>(config, seed, compute, device);
+  state_ = std::make_unique<State>(config, seed, compute, device, trainable);
 }
 Dit::~Dit() = default;
 Dit::Dit(Dit&&) noexcept = default;
@@ -356,7 +338,7 @@ void Dit::set_inference_fp8(Fp8Parts parts) {
 Tensor Dit::forward(Tape& tape, const DitBatch& batch) const {
   const State& s = *state_;
   const DitConfig& c = s.config;
-  check(c, batch);
+  batch.check(c);
   if (s.fp8.any() && tape.recording()) fail("FP8 is for inference: a tape must not record");
   const std::vector<ops::PatchGrid> grids = patch_grids(batch);
   // Every parameter is watched before the first block, so that a recomputed block finds it.

@@ -63,6 +63,9 @@ struct DitBatch {
   Tensor latents;  ///< f32, flat: each sample's (C, T, H, W), already scaled by c_in, one after the
                    ///< other
   Tensor text;     ///< f32 (L, E): each sample's text tokens, one after the other
+
+  /// Throws Error unless samples and tensors fit each other and the configuration.
+  void check(const DitConfig& config) const;
 };
 
 /// What backward computes again instead of keeping it.
@@ -87,8 +90,9 @@ class Dit {
   /// and time embedding normal 0.02) from Philox(seed, weight_init, name): equal for equal names.
   /// `compute` is f32 or bf16 (matrix products and activations; norms and sums stay f32). The
   /// parameters and all that is computed lie on `device`.
+  /// One that is not to be trained has no gradients, and no values before they are written.
   Dit(const DitConfig& config, std::uint64_t seed, DType compute = DType::f32,
-      Device device = Device::cpu);
+      Device device = Device::cpu, bool trainable = true);
   ~Dit();
   Dit(Dit&&) noexcept;
 

@@ -38,6 +38,26 @@ std::int64_t DitSample::tokens(const DitConfig& config) const {
   return std::int64_t{frames / p[0]} * (height / p[1]) * (width / p[2]);
 }
 
+void DitBatch::check(const DitConfig& config) const {
+  std::int64_t latent_values = 0, text_rows = 0;
+  const auto& p = config.patch_size;
+  for (const DitSample& s : samples) {
+    if (s.frames <= 0 || s.height <= 0 || s.width <= 0 || s.frames % p[0] || s.height % p[1] ||
+        s.width % p[2])
+      fail("a latent of {}x{}x{} is not made of patches of {}x{}x{}", s.frames, s.height, s.width,
+           p[0], p[1], p[2]);
+    if (s.text_tokens < 1) fail("a sample has no text token; no text is one zero token");
+    latent_values += std::int64_t{s.frames} * s.height * s.width * config.in_channels;
+    text_rows += s.text_tokens;
+  }
+  if (samples.empty()) fail("a pack without samples");
+  if (latents.dtype() != DType::f32 || latents.elements() != latent_values)
+    fail("latents {} do not fit the pack, which has {} values", to_string(latents.shape()),
+         latent_values);
+  if (text.dtype() != DType::f32 || text.shape() != Shape{text_rows, config.text_embed_dim})
+    fail("text {} is not [{}, {}]", to_string(text.shape()), text_rows, config.text_embed_dim);
+}
+
 DitCost dit_cost(const DitConfig& config, double tokens, double text_tokens, double pack_tokens,
                  DType compute, Recompute recompute) {
   const std::int64_t d = config.width(), layers = config.num_layers, k = config.attention_head_dim;

@@ -2,7 +2,6 @@
 // Shape letters: T H W pixels, t h w latent, F time factor, C channels, P planes of a latent frame.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <mutex>
 
 #include "base/error.h"
 #include "base/stop.h"
@@ -13,16 +12,10 @@
 namespace vfm::models {
 namespace {
 
-/// One thread drives the GPU.
-std::mutex& gpu_mutex() {
-  static std::mutex mutex;
-  return mutex;
-}
-
 /// Runs `work` when it is this thread's turn. Whatever fails there, memory too, is the GPU's fault.
 template <class Work>
 std::vector<float> on_gpu(Work work) {
-  const std::lock_guard lock(gpu_mutex());
+  const auto turn = take_turn(Device::cuda);
   try {
     return work();
   } catch (const Stopped&) {

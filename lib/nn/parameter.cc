@@ -8,16 +8,19 @@ namespace vfm::nn {
 
 Tensor Parameter::read() const {
   if (!split()) return value;
+  if (!low.defined()) return high.to(DType::f32);
   const Tensor joined(shape(), DType::f32, device());
   ops::join_master(high, low, joined);
   return joined;
 }
 
 void Parameter::write(const Tensor& values) const {
-  if (split())
+  if (!split())
+    copy(values, value);
+  else if (low.defined())
     ops::split_master(values.to(device()), high, low);
   else
-    copy(values, value);
+    convert(values.to(device()), high);
 }
 
 void zero_gradients(const ParameterList& parameters) {

@@ -19,14 +19,14 @@ namespace vfm::nn {
 struct Parameter {
   std::string name;
   Tensor value;       ///< f32, or undefined: it is split
-  Tensor high, low;   ///< bf16 and i16, or undefined
-  Tensor grad;        ///< f32, same shape, zero at first; += by backward
+  Tensor high, low;   ///< bf16 and i16, or undefined; without training high alone
+  Tensor grad;        ///< f32, same shape, zero at first; += by backward; undefined: not trained
   bool decay = true;  ///< whether weight decay applies (not for norms and position tables)
 
-  bool split() const { return !value.defined(); }
-  const Shape& shape() const { return grad.shape(); }
-  std::int64_t elements() const { return grad.elements(); }
-  Device device() const { return grad.device(); }
+  bool split() const { return high.defined(); }
+  const Shape& shape() const { return (split() ? high : value).shape(); }
+  std::int64_t elements() const { return (split() ? high : value).elements(); }
+  Device device() const { return (split() ? high : value).device(); }
   /// The value as f32, on device(): the tensor itself if it is not split, else a copy.
   Tensor read() const;
   /// Sets the value; `values` is f32, of the same number of elements, on any device.

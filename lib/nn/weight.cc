@@ -61,16 +61,18 @@ Weight::Weight(std::vector<std::string> names, const Shape& each, const WeightOp
   Shape all = each;
   all.front() = rows * count;
   value_ = Tensor(all, options.compute, options.device);
-  grad_ = Tensor::zeros(all, DType::f32, options.device);
-  const Tensor low = split ? Tensor(all, DType::i16, options.device) : Tensor();
+  if (options.trainable) grad_ = Tensor::zeros(all, DType::f32, options.device);
+  const Tensor low =
+      split && options.trainable ? Tensor(all, DType::i16, options.device) : Tensor();
   for (std::int64_t i = 0; i < count; ++i) {
     const auto part = [&](const Tensor& whole) { return whole.rows(i * rows, (i + 1) * rows); };
     Parameter& p = parameters_.emplace_back();
     p.name = std::move(names[static_cast<std::size_t>(i)]);
     (split ? p.high : p.value) = part(value_);
+    p.decay = options.decay;
+    if (!options.trainable) continue;
     if (split) p.low = part(low);
     p.grad = part(grad_);
-    p.decay = options.decay;
     const Tensor initial(each);
     fill(initial, options.init, options.seed, p.name);
     p.write(initial);
@@ -78,7 +80,7 @@ Weight::Weight(std::vector<std::string> names, const Shape& each, const WeightOp
 }
 
 const Tensor& Weight::op(ops::Tape& tape) const {
-  tape.watch(value_, grad_);
+  if (grad_.defined()) tape.watch(value_, grad_);
   return value_;
 }
 

@@ -30,6 +30,7 @@ struct WeightOptions {
   Init init = Init::xavier;
   DType compute = DType::f32;  ///< what op() gives: f32, or bf16 of a split master
   bool decay = true;           ///< Parameter::decay
+  bool trainable = true;       ///< else there are no gradients, and no values before write()
   std::uint64_t seed = 0;
   Device device = Device::cpu;
 };

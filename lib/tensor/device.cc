@@ -32,6 +32,11 @@ Device choose_device(std::string_view name) {
   return Device::cpu;
 }
 
+std::unique_lock<std::mutex> take_turn(Device device) {
+  static std::mutex mutex;
+  return device == Device::cuda ? std::unique_lock(mutex) : std::unique_lock<std::mutex>();
+}
+
 #if !VFM_HAVE_CUDA
 
 namespace {

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 
@@ -50,6 +51,10 @@ GpuMemory gpu_memory();
 
 /// What the allocator of the GPU hands out; zeros in a build without CUDA.
 MemoryStats cuda_memory();
+
+/// One thread at a time drives the GPU: where several may, each holds this while it does. For the
+/// CPU the lock holds nothing.
+std::unique_lock<std::mutex> take_turn(Device device);
 
 CUstream_st* compute_stream();
 /// Waits until everything queued is done; errors of kernels appear here at the latest.

@@ -109,6 +109,22 @@ wide_model() {
   [ -z "$(find out -name '*.mp4')" ]
 }
 
+@test "--compute bf16 makes clips of its own, told in the record, which another --compute refuses" {
+  vfm-generate "${fast[@]}" -o plain 'a red circle' >plain.jsonl
+  jq -e 'has("compute") or has("device") | not' plain.jsonl
+  vfm-generate "${fast[@]}" --compute bf16 -o low 'a red circle' >low.jsonl
+  jq -e '.compute == "bf16"' low.jsonl
+  [ "$(jq -r .xxh3 plain.jsonl)" != "$(jq -r .xxh3 low.jsonl)" ]
+  vfm-generate "${fast[@]}" --compute bf16 -o again - <low.jsonl >again.jsonl
+  [ "$(jq -r .xxh3 again.jsonl)" = "$(jq -r .xxh3 low.jsonl)" ]
+  run vfm-generate "${fast[@]}" -o other - <low.jsonl
+  [ "$status" -eq 1 ]
+  grep -q 'give --compute bf16' other/errors.jsonl
+  run vfm-generate "${fast[@]}" --device cpu --attention own -o none 'a red circle'
+  [ "$status" -eq 2 ]
+  [[ $output == *"--attention own is for a GPU"* ]]
+}
+
 @test "--fp8: a record is refused by another precision, and a model that FP8 does not take by name" {
   wide_model
   small=(--model "$wide" --steps 2 --frames 9 --size 32x32)
