@@ -128,6 +128,11 @@ struct Block {
     return {x3, activate(tape, hidden, context), gates3};
   }
 
+  // The stream with its branch added. The norm that comes with it is not used.
+  Tensor merge(Tape& tape, const Stream& in, const Context& context) const {
+    return ops::gated_residual_layernorm_modulate(tape, pending(in, context, in.gates)).stream;
+  }
+
   // Copies of the block's matrices, which are nearly all of a model's products.
   void keep_fp8(bool keep) const {
     for (const Weight* w : {&qkv, &out, &cross_q, &cross_kv, &cross_out, &up, &down})
@@ -139,20 +144,26 @@ struct Block {
     Tensor x, projected, gates;
   };
 
-  // Adds what is pending, norms and modulates for the next sub-layer, and goes through its first
-  // matrix.
-  Entered enter(Tape& tape, const Stream& in, const Context& context, const AdaLn& norm,
-                const Tensor& extra, const Weight& matrix) const {
+  ops::ModulateInput pending(const Stream& in, const Context& context,
+                             const Tensor& modulation) const {
     ops::ModulateInput input;
     input.x = in.x;
     input.branch = in.branch;
     input.gate = in.gates;
     input.gate_column = 2 * in.x.size(1);
-    input.extra = extra;
-    input.modulation = norm.forward(tape, context);
+    input.modulation = modulation;
     input.rows = context.rows;
     input.epsilon = kNormEpsilon;
     input.out = compute;
+    return input;
+  }
+
+  // Adds what is pending, norms and modulates for the next sub-layer, and goes through its first
+  // matrix.
+  Entered enter(Tape& tape, const Stream& in, const Context& context, const AdaLn& norm,
+                const Tensor& extra, const Weight& matrix) const {
+    ops::ModulateInput input = pending(in, context, norm.forward(tape, context));
+    input.extra = extra;
     if (context.lean) {
       const ops::ModulatedLinear made = ops::modulate_linear(tape, input, matrix.op(tape));
       return {made.stream, made.y, input.modulation};
@@ -301,7 +312,7 @@ Context Dit::State::context(Tape& tape, const DitBatch& batch) const {
   result.shared = ops::linear(tape, hidden, time_2->op(tape));
   result.embedding = ops::silu(tape, ops::rmsnorm(tape, wave, time_norm->op(tape), kNormEpsilon));
   result.text = batch.text.to(device).to(compute);
-  result.lean = recompute == Recompute::elementwise && tape.recording();
+  result.lean = recompute != Recompute::none && tape.recording();
   result.fp8_attention = fp8.attention;
   return result;
 }
@@ -354,15 +365,13 @@ Tensor Dit::forward(Tape& tape, const DitBatch& batch) const {
       stream = block.forward(tape, stream, context);
       continue;
     }
-    const auto run = [&block, stream, context](Tape& inner) {
-      const Stream result = block.forward(inner, stream, context);
-      return std::vector<Tensor>{result.x, result.branch, result.gates};
+    // What is kept between blocks is the sum alone.
+    const auto run = [&block, x = stream.x, context](Tape& inner) {
+      const Stream result = block.forward(inner, {x, Tensor(), Tensor()}, context);
+      return std::vector<Tensor>{block.merge(inner, result, context)};
     };
-    const std::vector<Tensor> results =
-        tape.checkpoint({stream.x, stream.branch, stream.gates, context.positions,
-                         context.embedding, context.shared},
-                        run);
-    stream = {results[0], results[1], results[2]};
+    stream.x =
+        tape.checkpoint({stream.x, context.positions, context.embedding, context.shared}, run)[0];
   }
   ops::ModulateInput last;
   last.x = stream.x;

@@ -94,14 +94,15 @@ DitCost dit_cost(const DitConfig& config, double tokens, double text_tokens, dou
   // after the norm (6), the attention output and its projection (2), the same of cross-attention
   // with q twice (4), the MLP's two hidden rows (2 * ratio) and its output (1). Elementwise
   // recomputation leaves out the normed outputs and the second hidden row. With that of blocks only
-  // the stream and the branch between them stay, and one block's worth exists at a time.
+  // the stream between them stays, and one block's worth exists at a time.
   const double size = compute == DType::bf16 ? 2 : 4;
   const double ratio = static_cast<double>(hidden) / dd;
   const double kept = 12 + size * (16 + 2 * ratio);
   const double blocks = static_cast<double>(layers);
-  double bytes = blocks * kept;
-  if (recompute == Recompute::elementwise) bytes -= blocks * size * (3 + ratio);
-  if (recompute == Recompute::block) bytes = blocks * (4 + size) + kept;
+  const double lean = kept - size * (3 + ratio);
+  const double bytes = recompute == Recompute::none          ? blocks * kept
+                       : recompute == Recompute::elementwise ? blocks * lean
+                                                             : blocks * 4 + lean;
   cost.activation_bytes = pack_tokens * dd * (bytes + 8);  // positions, and the stream that enters
   return cost;
 }
