@@ -340,40 +340,28 @@ int move(const WaveletChannels& c, float* even, float* odd, float* latents, cuda
                        stream, c, even, odd, latents);
 }
 
+using BatchKernel = void (*)(WaveletBatch, const float*, float*);
+
+// kernels[i] is the one for 2^i pixel frames of a latent one.
+int launch_for_time(const BatchKernel (&kernels)[5], const WaveletBatch& b, const float* from,
+                    float* to, CUstream_st* stream) {
+  for (int i = 0; i < 5; ++i)
+    if (b.time == 1 << i) return launch_blocks(kernels[i], blocks_of(b), stream, b, from, to);
+  return cudaErrorInvalidValue;
+}
+
 }  // namespace
 
 int wavelet_split(const WaveletBatch& b, const float* pixels, float* planes, CUstream_st* stream) {
-  switch (b.time) {
-    case 1:
-      return launch_blocks(split_kernel<1>, blocks_of(b), stream, b, pixels, planes);
-    case 2:
-      return launch_blocks(split_kernel<2>, blocks_of(b), stream, b, pixels, planes);
-    case 4:
-      return launch_blocks(split_kernel<4>, blocks_of(b), stream, b, pixels, planes);
-    case 8:
-      return launch_blocks(split_kernel<8>, blocks_of(b), stream, b, pixels, planes);
-    case 16:
-      return launch_blocks(split_kernel<16>, blocks_of(b), stream, b, pixels, planes);
-    default:
-      return cudaErrorInvalidValue;
-  }
+  return launch_for_time(
+      {split_kernel<1>, split_kernel<2>, split_kernel<4>, split_kernel<8>, split_kernel<16>}, b,
+      pixels, planes, stream);
 }
 
 int wavelet_merge(const WaveletBatch& b, const float* planes, float* pixels, CUstream_st* stream) {
-  switch (b.time) {
-    case 1:
-      return launch_blocks(merge_kernel<1>, blocks_of(b), stream, b, planes, pixels);
-    case 2:
-      return launch_blocks(merge_kernel<2>, blocks_of(b), stream, b, planes, pixels);
-    case 4:
-      return launch_blocks(merge_kernel<4>, blocks_of(b), stream, b, planes, pixels);
-    case 8:
-      return launch_blocks(merge_kernel<8>, blocks_of(b), stream, b, planes, pixels);
-    case 16:
-      return launch_blocks(merge_kernel<16>, blocks_of(b), stream, b, planes, pixels);
-    default:
-      return cudaErrorInvalidValue;
-  }
+  return launch_for_time(
+      {merge_kernel<1>, merge_kernel<2>, merge_kernel<4>, merge_kernel<8>, merge_kernel<16>}, b,
+      planes, pixels, stream);
 }
 
 int wavelet_analyse(const WaveletLevel& l, const float* from, float* to, CUstream_st* stream) {

@@ -21,10 +21,10 @@ struct InputOptions {
   std::vector<std::string> resolved() const;
 };
 
-/// -o/--output DIR and --force (write again what is already there).
 /// A CLI11 check: NaN lies in every CLI::Range.
 std::string not_nan(const std::string& text);
 
+/// -o/--output DIR and --force (write again what is already there).
 struct OutputOptions {
   std::string directory;
   bool force = false;

@@ -70,9 +70,7 @@ struct WaveletTokenizer::Gpu {
                       band.level, step});
       if (band.high_x || band.high_y) details[band.level] = true;
     }
-    bands = Tensor::borrow(list.data(), {static_cast<std::int64_t>(list.size() * sizeof list[0])},
-                           DType::u8, nullptr)
-                .to(Device::cuda);
+    bands = upload(list);
     channels.bands = reinterpret_cast<const kernels::WaveletBand*>(bands.raw());
     channels.channels = t.channels();
     channels.planes = planes;

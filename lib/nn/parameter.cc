@@ -23,6 +23,19 @@ void Parameter::write(const Tensor& values) const {
     convert(values.to(device()), high);
 }
 
+ops::AdamwSlot adamw_slot(const Parameter& parameter) {
+  ops::AdamwSlot slot;
+  if (parameter.split()) {
+    slot.high = parameter.high.data<std::uint16_t>();
+    slot.low = parameter.low.data<std::uint16_t>();
+  } else {
+    slot.value = parameter.value.data<float>();
+  }
+  slot.gradient = parameter.grad.data<float>();
+  slot.count = parameter.elements();
+  return slot;
+}
+
 void zero_gradients(const ParameterList& parameters) {
   for (const Parameter* parameter : parameters)
     zero_bytes(parameter->grad.raw(), parameter->device(), parameter->grad.bytes());

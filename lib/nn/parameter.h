@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "ops/adamw.h"
 #include "tensor/tensor.h"
 
 namespace vfm::nn {
@@ -32,6 +33,9 @@ struct Parameter {
   /// Sets the value; `values` is f32, of the same number of elements, on any device.
   void write(const Tensor& values) const;
 };
+
+/// What AdamW needs of a trained parameter; moments, average and weight decay are for the caller.
+ops::AdamwSlot adamw_slot(const Parameter& parameter);
 
 using ParameterList = std::vector<Parameter*>;
 

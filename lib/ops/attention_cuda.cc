@@ -28,11 +28,6 @@ namespace {
 
 constexpr double kTolerance = 2e-2;
 
-Tensor on_gpu(const std::vector<kernels::AttentionItem>& items) {
-  const auto bytes = static_cast<std::int64_t>(items.size() * sizeof(kernels::AttentionItem));
-  return Tensor::borrow(items.data(), {bytes}, DType::u8, nullptr).to(Device::cuda);
-}
-
 std::int64_t queries_of(const AttentionArgs& args) {
   return args.query_starts[args.samples];
 }
@@ -238,8 +233,8 @@ std::shared_ptr<const AttentionDeviceWork> attention_work_cuda(const AttentionPa
   const kernels::AttentionWork lists =
       kernels::attention_work(pack.query_lengths, pack.key_lengths, pack.causal);
   auto work = std::make_shared<AttentionDeviceWork>();
-  work->query_items = on_gpu(lists.query_items);
-  work->key_items = on_gpu(lists.key_items);
+  work->query_items = upload(lists.query_items);
+  work->key_items = upload(lists.key_items);
   work->query_count = static_cast<std::int64_t>(lists.query_items.size());
   work->key_count = static_cast<std::int64_t>(lists.key_items.size());
   return work;

@@ -37,12 +37,6 @@ std::string probe() {
   return major >= 9 ? "" : "this GPU is older than Hopper (compute capability 9.0)";
 }
 
-template <class T>
-Tensor on_gpu(const std::vector<T>& values) {
-  const auto bytes = static_cast<std::int64_t>(values.size() * sizeof(T));
-  return Tensor::borrow(values.data(), {bytes}, DType::u8, nullptr).to(Device::cuda);
-}
-
 void* list(CudnnPack& pack, List what, const AttentionArgs& args, const AttentionShape& shape,
            std::int64_t stride = 0) {
   Tensor& made = pack.lists[{what, stride}];
@@ -50,8 +44,8 @@ void* list(CudnnPack& pack, List what, const AttentionArgs& args, const Attentio
     const bool queries = what == List::query_lengths || what == List::query_offsets;
     const std::span<const std::int64_t> starts(queries ? args.query_starts : args.key_starts,
                                                static_cast<std::size_t>(args.samples) + 1);
-    made = stride == 0 ? on_gpu(padded_lengths(starts, shape.samples))
-                       : on_gpu(ragged_offsets(starts, shape.samples, stride));
+    made = stride == 0 ? upload(padded_lengths(starts, shape.samples))
+                       : upload(ragged_offsets(starts, shape.samples, stride));
   }
   return made.raw();
 }

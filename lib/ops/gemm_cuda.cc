@@ -33,19 +33,13 @@ void check(cublasStatus_t status, const char* what) {
 
 // The functions that we call, found when the library is opened.
 struct Library {
-#define VFM_CUBLASLT(name) decltype(&cublasLt##name) name = nullptr
-  VFM_CUBLASLT(Create);
-  VFM_CUBLASLT(GetVersion);
-  VFM_CUBLASLT(Matmul);
-  VFM_CUBLASLT(MatmulAlgoGetHeuristic);
-  VFM_CUBLASLT(MatmulDescCreate);
-  VFM_CUBLASLT(MatmulDescDestroy);
-  VFM_CUBLASLT(MatmulDescSetAttribute);
-  VFM_CUBLASLT(MatmulPreferenceCreate);
-  VFM_CUBLASLT(MatmulPreferenceDestroy);
-  VFM_CUBLASLT(MatmulPreferenceSetAttribute);
-  VFM_CUBLASLT(MatrixLayoutCreate);
-  VFM_CUBLASLT(MatrixLayoutDestroy);
+#define VFM_EACH_CUBLASLT(x)                                                               \
+  x(Create) x(GetVersion) x(Matmul) x(MatmulAlgoGetHeuristic) x(MatmulDescCreate)          \
+      x(MatmulDescDestroy) x(MatmulDescSetAttribute) x(MatmulPreferenceCreate)             \
+          x(MatmulPreferenceDestroy) x(MatmulPreferenceSetAttribute) x(MatrixLayoutCreate) \
+              x(MatrixLayoutDestroy)
+#define VFM_CUBLASLT(name) decltype(&cublasLt##name) name = nullptr;
+  VFM_EACH_CUBLASLT(VFM_CUBLASLT)
 #undef VFM_CUBLASLT
 
   Library() {
@@ -61,19 +55,8 @@ struct Library {
           reinterpret_cast<std::remove_reference_t<decltype(function)>>(::dlsym(handle, name));
       if (function == nullptr) fail("libcublasLt has no function {}", name);
     };
-#define VFM_CUBLASLT(name) find(name, "cublasLt" #name)
-    VFM_CUBLASLT(Create);
-    VFM_CUBLASLT(GetVersion);
-    VFM_CUBLASLT(Matmul);
-    VFM_CUBLASLT(MatmulAlgoGetHeuristic);
-    VFM_CUBLASLT(MatmulDescCreate);
-    VFM_CUBLASLT(MatmulDescDestroy);
-    VFM_CUBLASLT(MatmulDescSetAttribute);
-    VFM_CUBLASLT(MatmulPreferenceCreate);
-    VFM_CUBLASLT(MatmulPreferenceDestroy);
-    VFM_CUBLASLT(MatmulPreferenceSetAttribute);
-    VFM_CUBLASLT(MatrixLayoutCreate);
-    VFM_CUBLASLT(MatrixLayoutDestroy);
+#define VFM_CUBLASLT(name) find(name, "cublasLt" #name);
+    VFM_EACH_CUBLASLT(VFM_CUBLASLT)
 #undef VFM_CUBLASLT
     check(Create(&context), "start");
     workspace = Tensor({static_cast<std::int64_t>(kWorkspace)}, DType::u8, Device::cuda);

@@ -10,13 +10,6 @@
 namespace vfm::ops {
 namespace {
 
-template <class T>
-Tensor on_gpu(const std::vector<T>& values) {
-  return Tensor::borrow(values.data(), {static_cast<std::int64_t>(values.size() * sizeof(T))},
-                        DType::u8, nullptr)
-      .to(Device::cuda);
-}
-
 // The slots of one call, and the memory they stand in.
 struct Uploaded {
   Tensor slots, chunks;
@@ -30,8 +23,8 @@ struct Uploaded {
     std::vector<kernels::OptimizerChunk> parts(
         static_cast<std::size_t>(kernels::optimizer_chunks(counts.data(), number, nullptr)));
     kernels::optimizer_chunks(counts.data(), number, parts.data());
-    slots = on_gpu(list);
-    chunks = on_gpu(parts);
+    slots = upload(list);
+    chunks = upload(parts);
     all = {reinterpret_cast<const kernels::OptimizerSlot*>(slots.raw()),
            reinterpret_cast<const kernels::OptimizerChunk*>(chunks.raw()),
            static_cast<std::int64_t>(parts.size())};

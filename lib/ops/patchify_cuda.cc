@@ -26,8 +26,7 @@ Placed place(const std::vector<PatchGrid>& grids, int channels, int zero_channel
     latent += positions * channels;
   }
   Placed placed;
-  const auto bytes = static_cast<std::int64_t>(samples.size() * sizeof samples[0]);
-  placed.samples = Tensor::borrow(samples.data(), {bytes}, DType::u8, nullptr).to(Device::cuda);
+  placed.samples = upload(samples);
   kernels::PatchLayout& layout = placed.layout;
   layout.samples = reinterpret_cast<const kernels::PatchSample*>(placed.samples.raw());
   layout.sample_count = static_cast<std::int32_t>(samples.size());

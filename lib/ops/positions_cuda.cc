@@ -15,7 +15,7 @@ Tensor learned_positions_cuda(Tape& tape, const std::array<Tensor, 3>& tables,
     first += g.frames * g.height * g.width;
   }
   const auto length = static_cast<std::int64_t>(list.size());
-  const Tensor grid = Tensor::borrow(list.data(), {length}, DType::i32, nullptr).to(Device::cuda);
+  const Tensor grid = upload(list);
   const std::int64_t width = tables[0].size(1);
   const Tensor result({tokens, width}, DType::f32, Device::cuda);
   const Tensor norms({tokens}, DType::f32, Device::cuda);

@@ -21,8 +21,7 @@ void squared_error_cuda(const Tensor& output, const Tensor& target,
     begin += count;
     call.pack.longest = std::max(call.pack.longest, count);
   }
-  const auto bytes = static_cast<std::int64_t>(samples.size() * sizeof samples[0]);
-  const Tensor list = Tensor::borrow(samples.data(), {bytes}, DType::u8, nullptr).to(Device::cuda);
+  const Tensor list = upload(samples);
   call.pack.samples = reinterpret_cast<const kernels::DiffusionSample*>(list.raw());
   call.pack.sample_count = static_cast<std::int64_t>(samples.size());
   const Tensor partial(

@@ -37,6 +37,36 @@ std::unique_lock<std::mutex> take_turn(Device device) {
   return device == Device::cuda ? std::unique_lock(mutex) : std::unique_lock<std::mutex>();
 }
 
+void copy_bytes(void* to, Device to_device, const void* from, Device from_device,
+                std::size_t bytes) {
+  if (bytes == 0 || to == from) return;
+  if (to_device == Device::cpu && from_device == Device::cpu)
+    std::memcpy(to, from, bytes);
+  else
+    copy_bytes_gpu(to, to_device, from, from_device, bytes);
+}
+
+void zero_bytes(void* at, Device device, std::size_t bytes) {
+  if (bytes == 0) return;
+  if (device == Device::cpu)
+    std::memset(at, 0, bytes);
+  else
+    zero_bytes_gpu(at, bytes);
+}
+
+void copy_rows(void* to, std::size_t to_stride, const void* from, std::size_t from_stride,
+               std::size_t bytes, std::int64_t rows, Device device) {
+  if (bytes == 0 || rows == 0) return;
+  if (device == Device::cuda) {
+    copy_rows_gpu(to, to_stride, from, from_stride, bytes, rows);
+    return;
+  }
+  for (std::int64_t i = 0; i < rows; ++i)
+    std::memcpy(static_cast<std::byte*>(to) + static_cast<std::size_t>(i) * to_stride,
+                static_cast<const std::byte*>(from) + static_cast<std::size_t>(i) * from_stride,
+                bytes);
+}
+
 #if !VFM_HAVE_CUDA
 
 namespace {
@@ -69,22 +99,14 @@ CUstream_st* compute_stream() {
 void synchronize_gpu() {
   no_gpu();
 }
-void copy_bytes(void* to, Device to_device, const void* from, Device from_device,
-                std::size_t bytes) {
-  if (to_device != Device::cpu || from_device != Device::cpu) no_gpu();
-  if (bytes > 0) std::memcpy(to, from, bytes);
+void copy_bytes_gpu(void*, Device, const void*, Device, std::size_t) {
+  no_gpu();
 }
-void zero_bytes(void* at, Device device, std::size_t bytes) {
-  if (device != Device::cpu) no_gpu();
-  if (bytes > 0) std::memset(at, 0, bytes);
+void zero_bytes_gpu(void*, std::size_t) {
+  no_gpu();
 }
-void copy_rows(void* to, std::size_t to_stride, const void* from, std::size_t from_stride,
-               std::size_t bytes, std::int64_t rows, Device device) {
-  if (device != Device::cpu) no_gpu();
-  for (std::int64_t i = 0; i < rows; ++i)
-    std::memcpy(static_cast<std::byte*>(to) + static_cast<std::size_t>(i) * to_stride,
-                static_cast<const std::byte*>(from) + static_cast<std::size_t>(i) * from_stride,
-                bytes);
+void copy_rows_gpu(void*, std::size_t, const void*, std::size_t, std::size_t, std::int64_t) {
+  no_gpu();
 }
 std::shared_ptr<void> allocate_gpu(std::size_t) {
   no_gpu();

@@ -12,6 +12,7 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/error.h"
 #include "tensor/tensor.h"
@@ -69,8 +70,22 @@ void zero_bytes(void* at, Device device, std::size_t bytes);
 void copy_rows(void* to, std::size_t to_stride, const void* from, std::size_t from_stride,
                std::size_t bytes, std::int64_t rows, Device device);
 
+/// A copy of `values` on the GPU, as bytes: a kernel's lists.
+template <class T>
+Tensor upload(const std::vector<T>& values) {
+  const auto bytes = static_cast<std::int64_t>(values.size() * sizeof(T));
+  return Tensor::borrow(values.data(), {bytes}, DType::u8, nullptr).to(Device::cuda);
+}
+
 /// For tensor.cc: at least `bytes` bytes on the GPU, reused in stream order.
 std::shared_ptr<void> allocate_gpu(std::size_t bytes);
+
+/// For device.cc: the same where the GPU has a part in it.
+void copy_bytes_gpu(void* to, Device to_device, const void* from, Device from_device,
+                    std::size_t bytes);
+void zero_bytes_gpu(void* at, std::size_t bytes);
+void copy_rows_gpu(void* to, std::size_t to_stride, const void* from, std::size_t from_stride,
+                   std::size_t bytes, std::int64_t rows);
 
 /// For tensor.cc: between f32 and bf16.
 void convert_gpu(const Tensor& from, const Tensor& to);

@@ -160,12 +160,9 @@ void synchronize_gpu() {
   check_gpu(cudaStreamSynchronize(compute_stream()), "finish the GPU's work");
 }
 
-void copy_bytes(void* to, Device to_device, const void* from, Device from_device,
-                std::size_t bytes) {
-  if (bytes == 0) return;
-  if (to_device == Device::cpu && from_device == Device::cpu) {
-    std::memcpy(to, from, bytes);
-  } else if (to_device == Device::cuda && from_device == Device::cuda) {
+void copy_bytes_gpu(void* to, Device to_device, const void* from, Device from_device,
+                    std::size_t bytes) {
+  if (to_device == Device::cuda && from_device == Device::cuda) {
     check_gpu(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, compute_stream()),
               "copy on the GPU");
   } else if (to_device == Device::cuda) {
@@ -178,29 +175,16 @@ void copy_bytes(void* to, Device to_device, const void* from, Device from_device
   }
 }
 
-void zero_bytes(void* at, Device device, std::size_t bytes) {
-  if (bytes == 0) return;
-  if (device == Device::cpu) {
-    std::memset(at, 0, bytes);
-  } else {
-    check_gpu(cudaMemsetAsync(at, 0, bytes, compute_stream()), "clear memory of the GPU");
-  }
+void zero_bytes_gpu(void* at, std::size_t bytes) {
+  check_gpu(cudaMemsetAsync(at, 0, bytes, compute_stream()), "clear memory of the GPU");
 }
 
-void copy_rows(void* to, std::size_t to_stride, const void* from, std::size_t from_stride,
-               std::size_t bytes, std::int64_t rows, Device device) {
-  if (rows == 0 || bytes == 0) return;
-  if (device == Device::cuda) {
-    check_gpu(
-        cudaMemcpy2DAsync(to, to_stride, from, from_stride, bytes, static_cast<std::size_t>(rows),
-                          cudaMemcpyDeviceToDevice, compute_stream()),
-        "copy rows on the GPU");
-    return;
-  }
-  for (std::int64_t i = 0; i < rows; ++i)
-    std::memcpy(static_cast<std::byte*>(to) + static_cast<std::size_t>(i) * to_stride,
-                static_cast<const std::byte*>(from) + static_cast<std::size_t>(i) * from_stride,
-                bytes);
+void copy_rows_gpu(void* to, std::size_t to_stride, const void* from, std::size_t from_stride,
+                   std::size_t bytes, std::int64_t rows) {
+  check_gpu(
+      cudaMemcpy2DAsync(to, to_stride, from, from_stride, bytes, static_cast<std::size_t>(rows),
+                        cudaMemcpyDeviceToDevice, compute_stream()),
+      "copy rows on the GPU");
 }
 
 void convert_gpu(const Tensor& from, const Tensor& to) {

@@ -25,7 +25,7 @@ MemoryNeed memory_need(const Recipe& recipe, int ranks, Recompute recompute, Dev
   MemoryNeed need;
   need.weights = 4 * parameters;
   need.gradients = 4 * parameters;
-  need.moments = 2 * parameters * static_cast<double>(dtype_size(recipe.moments()));
+  need.moments = 2 * parameters * static_cast<double>(dtype_size(recipe.optimizer.moment_type()));
   need.average = recipe.ema.mode == "off" || host ? 0 : 4 * parameters;
   need.activations = cost.activation_bytes;
   return need;

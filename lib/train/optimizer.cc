@@ -11,8 +11,7 @@
 namespace vfm::train {
 namespace {
 
-std::vector<Tensor> zeros_like(const nn::ParameterList& parameters, const std::string& moments) {
-  const DType dtype = moments == "bf16" ? DType::bf16 : DType::f32;
+std::vector<Tensor> zeros_like(const nn::ParameterList& parameters, DType dtype) {
   std::vector<Tensor> tensors;
   for (const nn::Parameter* parameter : parameters)
     tensors.push_back(Tensor::zeros(parameter->shape(), dtype, parameter->device()));
@@ -41,8 +40,8 @@ double ema_beta(const EmaRecipe& recipe, std::int64_t n) {
 
 Optimizer::Optimizer(const OptimizerRecipe& optimizer, const EmaRecipe& ema_recipe,
                      const nn::ParameterList& parameters)
-    : m(zeros_like(parameters, optimizer.moments)),
-      v(zeros_like(parameters, optimizer.moments)),
+    : m(zeros_like(parameters, optimizer.moment_type())),
+      v(zeros_like(parameters, optimizer.moment_type())),
       recipe_(optimizer),
       ema_recipe_(ema_recipe),
       parameters_(parameters) {
@@ -77,19 +76,11 @@ void Optimizer::update(double lr, double scale) {
   std::vector<ops::AdamwSlot> slots;
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const nn::Parameter& parameter = *parameters_[i];
-    ops::AdamwSlot slot;
-    if (parameter.split()) {
-      slot.high = parameter.high.data<std::uint16_t>();
-      slot.low = parameter.low.data<std::uint16_t>();
-    } else {
-      slot.value = parameter.value.data<float>();
-    }
-    slot.gradient = parameter.grad.data<float>();
+    ops::AdamwSlot slot = nn::adamw_slot(parameter);
     slot.first_moment = m[i].raw();
     slot.second_moment = v[i].raw();
     slot.moments = m[i].dtype();
     slot.ema = averages && !ema_on_host() ? ema[i].data<float>() : nullptr;
-    slot.count = parameter.elements();
     slot.weight_decay = parameter.decay ? static_cast<float>(recipe_.weight_decay) : 0.0f;
     slots.push_back(slot);
   }

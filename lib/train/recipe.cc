@@ -251,8 +251,8 @@ DType Recipe::compute() const {
   return model.compute == "bf16" ? DType::bf16 : DType::f32;
 }
 
-DType Recipe::moments() const {
-  return optimizer.moments == "bf16" ? DType::bf16 : DType::f32;
+DType OptimizerRecipe::moment_type() const {
+  return moments == "bf16" ? DType::bf16 : DType::f32;
 }
 
 Recipe make_recipe(std::span<const Setting> settings) {

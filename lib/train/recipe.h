@@ -52,6 +52,8 @@ struct OptimizerRecipe {
   std::string moments = "f32";  ///< "f32" or "bf16": how the two moments are kept
   double clip = 1.0;            ///< largest global gradient norm; 0: no clipping
   int max_skips = 10;           ///< steps in a row with a non-finite gradient before giving up
+
+  DType moment_type() const;
 };
 
 struct ScheduleRecipe {
@@ -95,7 +97,6 @@ struct Recipe {
   TrainRecipe train;
 
   DType compute() const;
-  DType moments() const;
 };
 
 /// One value that somebody set: "optimizer.lr" to "2e-3". A list has several values.

@@ -85,19 +85,11 @@ class Optimizer {
       state_.push_back(Tensor::zeros(p.shape(), dtype, device_));
       return state_.back().raw();
     };
-    ops::AdamwSlot slot;
-    if (p.split()) {
-      slot.high = p.high.data<std::uint16_t>();
-      slot.low = p.low.data<std::uint16_t>();
-    } else {
-      slot.value = p.value.data<float>();
-    }
-    slot.gradient = p.grad.data<float>();
+    ops::AdamwSlot slot = nn::adamw_slot(p);
     slot.moments = moments;
     slot.first_moment = zeros(moments);
     slot.second_moment = zeros(moments);
     if (ema) slot.ema = static_cast<float*>(zeros(DType::f32));
-    slot.count = p.elements();
     slot.weight_decay = p.decay ? 0.01f : 0.f;
     gradients_.push_back({slot.gradient, slot.count});
     return slot;
