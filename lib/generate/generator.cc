@@ -224,7 +224,7 @@ Denoise Generator::State::make_denoise(models::DitBatch& batch, double guidance)
 
 GeneratedClip Generator::State::to_frames(std::vector<float> latent, const Extents& size,
                                           const ClipRequest& request) const {
-  scale.from_model(latent);
+  scale.from_model(latent, size.t);
   const std::vector<float> planes = tokenizer->decode(latent, size.t, size.h, size.w);
   const int full_frames = 1 + (size.t - 1) * tokenizer->time_factor();
   const int full_height = size.h * tokenizer->space_factor();

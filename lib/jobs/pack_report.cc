@@ -155,9 +155,12 @@ class Report {
   void add_channels(const Json& info) {
     page_.heading("Channels");
     std::vector<std::vector<std::string>> rows;
+    const auto frames = static_cast<std::size_t>(info.value("frames", 1));
     for (std::size_t c = 0; c < info.at("mean").size(); ++c)
-      rows.push_back({fmt::format("{}", c), fmt::format("{:.4f}", info["mean"][c].get<double>()),
-                      fmt::format("{:.4f}", info["std"][c].get<double>())});
+      rows.push_back(
+          {frames > 1 ? fmt::format("{}, frame {}", c / frames, c % frames) : fmt::format("{}", c),
+           fmt::format("{:.4f}", info["mean"][c].get<double>()),
+           fmt::format("{:.4f}", info["std"][c].get<double>())});
     page_.table({"channel", "mean", "standard deviation"}, rows);
   }
 

@@ -21,7 +21,6 @@
 #include <string_view>
 #include <vector>
 
-#include "base/error.h"
 #include "base/json.h"
 
 namespace vfm::models {
@@ -52,73 +51,30 @@ inline double edm_loss_weight(double sigma, double sigma_data = kSigmaData) {
   return (sigma * sigma + sigma_data * sigma_data) / (product * product);
 }
 
-/// Tokenizer latents to model units and back, channel by channel:
-/// model = (latent - mean) / std * sigma_data. Statistics of the training latents, measured by
-/// vfm-pack, kept in latents.json and in the checkpoint as {"mean":[...],"std":[...]}.
+/// Tokenizer latents to model units and back:
+/// model = (latent - mean) / std * sigma_data, with statistics for each channel, or for each
+/// channel and latent frame: a causal tokenizer's first frame stands alone and differs from those
+/// after it. Measured by vfm-pack, or the tokenizer's own (Cosmos: 16 channels x 16 frames). Kept
+/// in latents.json and in the checkpoint as {"mean":[...],"std":[...]} and, above 1, "frames".
 struct LatentScale {
-  std::vector<double> mean, std;  ///< one a channel; std > 0
+  std::vector<double> mean, std;  ///< (C, F), the frame fastest; std > 0
+  int frames = 1;                 ///< F; frames beyond the last have the last one's statistics
 
-  /// Throws Error, naming `what`, unless both lists are there, equally long, finite, std > 0.
+  /// Throws Error, naming `what`, unless both lists are there, equally long, finite, std > 0, and
+  /// made of whole channels.
   static LatentScale from_json(const Json& value, std::string_view what);
-  Json to_json() const { return {{"mean", mean}, {"std", std}}; }
-  std::size_t channels() const { return mean.size(); }
+  Json to_json() const;
+  std::size_t channels() const { return mean.size() / static_cast<std::size_t>(frames); }
   /// The scale that whitens by `degree`, 0 to 1: a channel's standard deviation in x0 is
   /// proportional to its own to the power 1 - degree, and their root mean square stays sigma_data.
   /// 1 is this scale itself; below 1, channels that hold little of the picture weigh less than
   /// those that hold much.
   LatentScale whitened(double degree) const;
 
-  /// `latent` is (C, anything), channels() = C; in place.
-  void to_model(std::span<float> latent) const;
-  void from_model(std::span<float> latent) const;
+  /// `latent` is (C, T, anything) with C = channels() and T = latent_frames, which the first
+  /// latent_frames of the statistics describe; in place.
+  void to_model(std::span<float> latent, int latent_frames) const;
+  void from_model(std::span<float> latent, int latent_frames) const;
 };
-
-inline LatentScale LatentScale::from_json(const Json& value, std::string_view what) {
-  LatentScale scale;
-  const auto read = [&](const char* name, std::vector<double>& out) {
-    const auto found = value.is_object() ? value.find(name) : value.end();
-    if (!value.is_object() || found == value.end() || !found->is_array() || found->empty())
-      fail("{} has no list '{}' of channel statistics", what, name);
-    for (const Json& number : *found) {
-      if (!number.is_number() || !std::isfinite(number.get<double>()))
-        fail("'{}' in {} holds something that is not a number", name, what);
-      out.push_back(number.get<double>());
-    }
-  };
-  read("mean", scale.mean);
-  read("std", scale.std);
-  if (scale.mean.size() != scale.std.size())
-    fail("'mean' and 'std' in {} have {} and {} channels", what, scale.mean.size(),
-         scale.std.size());
-  for (const double deviation : scale.std)
-    if (deviation <= 0) fail("'std' in {} holds {}, must be positive", what, deviation);
-  return scale;
-}
-
-inline LatentScale LatentScale::whitened(double degree) const {
-  if (degree == 1) return *this;
-  double squares = 0;
-  for (const double deviation : std)
-    squares += std::pow(deviation, 2 * (1 - degree));
-  const double root = std::sqrt(squares / static_cast<double>(channels()));
-  LatentScale scale = *this;
-  for (double& deviation : scale.std)
-    deviation = std::pow(deviation, degree) * root;
-  return scale;
-}
-
-inline void LatentScale::to_model(std::span<float> latent) const {
-  const std::size_t plane = latent.size() / channels();
-  for (std::size_t c = 0; c < channels(); ++c)
-    for (float& value : latent.subspan(c * plane, plane))
-      value = static_cast<float>((value - mean[c]) / std[c] * kSigmaData);
-}
-
-inline void LatentScale::from_model(std::span<float> latent) const {
-  const std::size_t plane = latent.size() / channels();
-  for (std::size_t c = 0; c < channels(); ++c)
-    for (float& value : latent.subspan(c * plane, plane))
-      value = static_cast<float>(value / kSigmaData * std[c] + mean[c]);
-}
 
 }  // namespace vfm::models

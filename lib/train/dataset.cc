@@ -102,7 +102,7 @@ CleanSample Dataset::read(std::size_t i) const {
   if (!std::all_of(data.latent.begin(), data.latent.end(), finite) ||
       !std::all_of(data.text.begin(), data.text.end(), finite))
     fail("sample '{}' holds values that are not finite", sample.key);
-  scale_.to_model(data.latent);
+  scale_.to_model(data.latent, sample.frames);
   return {sample.key, sample.frames,          sample.height,       sample.width,
           sample.fps, std::move(data.latent), std::move(data.text)};
 }

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <vector>
 
+#include "base/error.h"
+
 using namespace vfm;
 using namespace vfm::models;
 
@@ -39,10 +41,29 @@ TEST_CASE("the network's input and target have unit variance at every noise leve
 TEST_CASE("latents are whitened channel by channel, and back", "[edm]") {
   const LatentScale scale{{1, -2}, {2, 0.5}};
   std::vector<float> latent = {1, 3, 5, -2, -1.5, -3};
-  scale.to_model(latent);
+  scale.to_model(latent, 3);
   CHECK(latent == std::vector<float>{0, 0.5, 1, 0, 0.5, -1});
-  scale.from_model(latent);
+  scale.from_model(latent, 3);
   CHECK(latent == std::vector<float>{1, 3, 5, -2, -1.5, -3});
+}
+
+TEST_CASE("trap 4: latents are whitened by statistics of their own frame, and back", "[edm]") {
+  // Two channels, statistics of two frames; three frames of two values: the last has the second's.
+  const LatentScale scale{{1, 3, -2, 0}, {2, 1, 0.5, 4}, 2};
+  CHECK(scale.channels() == 2);
+  const std::vector<float> before = {1, 5, 3, 4, 2, 5, -2, -1.5, 0, 4, -4, 8};
+  std::vector<float> latent = before;
+  scale.to_model(latent, 3);
+  CHECK(latent == std::vector<float>{0, 1, 0, 0.5, -0.5, 1, 0, 0.5, 0, 0.5, -0.5, 1});
+  scale.from_model(latent, 3);
+  CHECK(latent == before);
+  // A shorter clip has the first frames' statistics.
+  std::vector<float> still = {1, 5, -2, -1.5};
+  scale.to_model(still, 1);
+  CHECK(still == std::vector<float>{0, 1, 0, 0.5});
+  const LatentScale again = LatentScale::from_json(scale.to_json(), "'latents.json'");
+  CHECK((again.mean == scale.mean && again.std == scale.std && again.frames == 2));
+  CHECK_FALSE(LatentScale{{1}, {2}}.to_json().contains("frames"));
 }
 
 TEST_CASE("broken statistics are refused", "[edm]") {
@@ -56,6 +77,10 @@ TEST_CASE("broken statistics are refused", "[edm]") {
   CHECK_THROWS_AS(read(R"({"mean":[0,1],"std":[1]})"), Error);
   CHECK_THROWS_AS(read(R"({"mean":[0],"std":[0]})"), Error);
   CHECK_THROWS_AS(read(R"({"mean":["0"],"std":[1]})"), Error);
+  CHECK(read(R"({"mean":[0,1],"std":[1,2],"frames":2})").channels() == 1);
+  for (const char* frames : {"0", "3", "-1", "4000000000000"})
+    CHECK_THROWS_AS(
+        read(fmt::format(R"({{"mean":[0,1],"std":[1,2],"frames":{}}})", frames).c_str()), Error);
 }
 
 TEST_CASE("partial whitening keeps the root mean square, and the order of the channels", "[edm]") {
