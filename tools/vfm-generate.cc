@@ -59,9 +59,9 @@ class GenerateTool : public vfm::cli::Tool {
         ->group("Clip");
 
     vfm::generate::SampleOptions& sampling = job_.defaults.sampling;
-    app.add_option("--sampler", sampler_, "euler or heun")
+    app.add_option("--sampler", sampler_, "euler, edm-euler, heun or res")
         ->type_name("NAME")
-        ->check(CLI::IsMember({"euler", "heun"}))
+        ->check(CLI::IsMember({"euler", "edm-euler", "heun", "res"}))
         ->capture_default_str()
         ->group("Sampling");
     app.add_option("--steps", sampling.steps, "steps from noise to clip")

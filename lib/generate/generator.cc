@@ -62,11 +62,6 @@ double position_step(int n, int trained, int patch) {
 
 }  // namespace
 
-void SampleOptions::validate() const {
-  karras_sigmas(steps, sigma_min, sigma_max);
-  if (!std::isfinite(guidance)) fail_usage("guidance {}: must be a finite number", guidance);
-}
-
 struct Generator::State {
   models::LoadedModel model;
   std::unique_ptr<models::Tokenizer> tokenizer;
@@ -252,6 +247,8 @@ GeneratedClip Generator::State::to_frames(std::vector<float> latent, const Exten
 
 void Generator::State::check(const ClipRequest& request, const SampleOptions& options) const {
   options.validate();
+  if (options.sampler == Sampler::flow)
+    fail_usage("sampler 'flow' is for models of flow matching, and this is none");
   if (request.frames < 1 || request.frames > kMostFrames || request.height < 1 ||
       request.width < 1 || std::max(request.height, request.width) > kLargestSide)
     fail_usage(
@@ -295,11 +292,12 @@ GeneratedClip Generator::generate(const ClipRequest& request, const SampleOption
   const Extents size = s.extents(request);
   models::DitBatch batch = s.make_batch(request, size, options.guidance);
   const OneThread one_thread;
-  std::vector<double> x = s.first_state(request, size, options.sigma_max);
-  const auto sigmas = karras_sigmas(options.steps, options.sigma_min, options.sigma_max);
-  sample(options.sampler, sigmas, s.make_denoise(batch, options.guidance), x);
+  const std::vector<double> sigmas = noise_levels(options);
+  SamplerState state;
+  state.x = s.first_state(request, size, sigmas.front());
+  sample(options.sampler, sigmas, s.make_denoise(batch, options.guidance), state);
 
-  return s.to_frames(std::vector<float>(x.begin(), x.end()), size, request);
+  return s.to_frames(std::vector<float>(state.x.begin(), state.x.end()), size, request);
 }
 
 }  // namespace vfm::generate

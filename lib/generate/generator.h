@@ -18,18 +18,6 @@
 
 namespace vfm::generate {
 
-/// How to sample. Every number is part of the result.
-struct SampleOptions {
-  Sampler sampler = Sampler::euler;
-  int steps = 16;
-  double sigma_min = 0.02, sigma_max = 40;
-  /// D = c + guidance * (c - u): c the estimate with the prompt, u with the negative prompt. 0 is
-  /// no guidance. Many programs write u + w (c - u); their w is guidance + 1.
-  double guidance = 1;
-  /// Throws Error{usage} naming what is out of range.
-  void validate() const;
-};
-
 /// One clip. Size and length are free: what is not a whole number of tokens is generated larger and
 /// cut, at the edges alike, at the end in time.
 struct ClipRequest {

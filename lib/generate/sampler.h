@@ -2,10 +2,12 @@
 // D)/sigma.
 //
 // The state is double throughout: at sigma 80 a float keeps fewer digits than the last steps need.
-// No noise is added on the way (S_churn = 0), so a clip is a function of its first noise. Source:
-// Karras et al. 2022, equation 5 and algorithm 1. Public code has a Heun that asks for the estimate
-// at the old point a second time and so is Euler at twice the cost; the test of the order of
-// convergence keeps that out.
+// No noise is added on the way (S_churn = 0), so a clip is a function of its first noise, and the
+// way can be stopped and continued after any step. Sources: Karras et al. 2022, equation 5 and
+// algorithm 1 (Euler, Heun); Zhang et al. 2023, "Improved order analysis and design of exponential
+// integrator for diffusion models sampling" (RES, the two-step method); Liu et al. 2022 (flow
+// matching). Public code has a Heun that asks for the estimate at the old point a second time and
+// so is Euler at twice the cost; a test keeps that out.
 // Thread-safety: pure functions.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -19,27 +21,62 @@
 namespace vfm::generate {
 
 enum class Sampler {
-  euler,  ///< one estimate a step, first order
-  heun,   ///< two a step but the last, second order
+  euler,      ///< one estimate a step, first order; ends with the estimate at sigma_min. diffusers'
+              ///< EDMEulerScheduler with final_sigmas_type "zero"
+  edm_euler,  ///< the same, but ends with the state at sigma_min, one estimate less: that
+              ///< scheduler with "sigma_min", whose last step moves nothing
+  heun,       ///< two a step but the last, second order
+  res,        ///< one a step and one for the result, second order: keeps the estimate before
+  flow,       ///< Euler over the noise levels of flow matching; for models trained so
 };
-/// Throws Error{usage} with the names there are.
+/// "euler", "edm-euler", "heun", "res", "flow". Throws Error{usage} with the names there are.
 Sampler parse_sampler(std::string_view name);
 std::string to_string(Sampler sampler);
 
-/// Noise levels in the way down, steps + 1 values: from sigma_max to sigma_min, evenly spaced in
-/// sigma^(1/rho), then 0. One step goes from sigma_max to 0. Throws Error{usage} unless steps >= 1
-/// and 0 < sigma_min < sigma_max.
-std::vector<double> karras_sigmas(int steps, double sigma_min, double sigma_max, double rho = 7);
+/// How to sample. Every number is part of the result.
+struct SampleOptions {
+  Sampler sampler = Sampler::euler;
+  int steps = 16;
+  double sigma_min = 0.02, sigma_max = 40;  ///< not of flow
+  double shift = 1;                         ///< of flow: above 1 more steps at high noise
+  /// D = c + guidance * (c - u): c the estimate with the prompt, u with the negative prompt. 0 is
+  /// no guidance. Many programs write u + w (c - u); their w is guidance + 1.
+  double guidance = 1;
+  /// Throws Error{usage} naming what is out of range.
+  void validate() const;
+};
+
+/// n noise levels from sigma_max to sigma_min, evenly spaced in sigma^(1/rho); one alone is
+/// sigma_max. Throws Error{usage} unless n >= 1 and 0 < sigma_min < sigma_max.
+std::vector<double> karras_sigmas(int n, double sigma_min, double sigma_max, double rho = 7);
+
+/// The way down: a step leads from each to the next. The last is 0, where the state becomes the
+/// estimate itself, or (edm_euler) sigma_min twice. Euler, Heun and flow have `steps` levels above
+/// zero, RES one more: its result is an estimate at sigma_min too, but not counted as a step.
+/// Levels of flow: s = shift u / (1 + (shift - 1) u) for u twice shifted from 1 to 1/1000, as
+/// diffusers' FlowMatchEulerDiscreteScheduler does.
+std::vector<double> noise_levels(const SampleOptions& options);
 
 /// Writes the estimate of the clean latent for `x` at noise level `sigma` to `x0` (same size).
 using Denoise = std::function<void(std::span<const double> x, double sigma, std::span<double> x0)>;
 
-/// Moves `x`, a state at sigmas.front() (noise of that standard deviation), down the sigmas. The
-/// last may be 0, where the state becomes the estimate itself.
-void sample(Sampler sampler, std::span<const double> sigmas, const Denoise& denoise,
-            std::span<double> x);
+/// Where a way down has come to. All that is needed to go on.
+struct SamplerState {
+  int step = 0;                  ///< steps done
+  std::vector<double> x;         ///< at sigmas[step]; at first noise of that standard deviation
+  std::vector<double> previous;  ///< RES: the estimate of the step before; empty at first
+};
 
-/// How often sample() asks for an estimate.
-int evaluations(Sampler sampler, int steps);
+/// Moves the state from sigmas[state.step] to the next level. Asks for no estimate where both are
+/// equal.
+void sample_step(Sampler sampler, std::span<const double> sigmas, const Denoise& denoise,
+                 SamplerState& state);
+
+/// All steps that are left.
+void sample(Sampler sampler, std::span<const double> sigmas, const Denoise& denoise,
+            SamplerState& state);
+
+/// How often a whole way asks for an estimate.
+int evaluations(const SampleOptions& options);
 
 }  // namespace vfm::generate

@@ -207,6 +207,7 @@ TEST_CASE("impossible requests are refused", "[generator]") {
   refused([](ClipRequest& r, SampleOptions&) { r.fps = 0; });
   refused([](ClipRequest& r, SampleOptions&) { r.fps = std::nan(""); });
   refused([](ClipRequest&, SampleOptions& o) { o.steps = 0; });
+  refused([](ClipRequest&, SampleOptions& o) { o.sampler = Sampler::flow; });
   refused([](ClipRequest&, SampleOptions& o) { o.guidance = std::nan(""); });
   refused([](ClipRequest&, SampleOptions& o) { o.sigma_min = 100; });
 }

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "generate/sampler.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <cstring>
+#include <string>
 #include <vector>
 
 #include "base/error.h"
+#include "io/safetensors.h"
+#include "models/edm.h"
 
 using namespace vfm;
 using namespace vfm::generate;
@@ -21,18 +26,107 @@ void gaussian(std::span<const double> x, double sigma, std::span<double> x0) {
     x0[i] = kSpread * kSpread / (kSpread * kSpread + sigma * sigma) * x[i];
 }
 
+// At the lowest level above zero: the step to zero is Euler in all and is left out of the order.
 double flow_error(Sampler sampler, int steps) {
-  auto sigmas = karras_sigmas(steps, 0.05, 20);
-  sigmas.pop_back();  // the last step, to zero, is Euler in both: leave it out of the order
-  std::vector<double> x = {20.0};
-  sample(sampler, sigmas, gaussian, x);
+  SampleOptions options;
+  options.sampler = sampler;
+  options.steps = steps;
+  options.sigma_min = 0.05;
+  options.sigma_max = 20;
+  auto sigmas = noise_levels(options);
+  sigmas.pop_back();
+  SamplerState state{0, {20.0}, {}};
+  sample(sampler, sigmas, gaussian, state);
   const double exact =
       20.0 * std::sqrt((kSpread * kSpread + 0.05 * 0.05) / (kSpread * kSpread + 20.0 * 20.0));
-  return std::abs(x[0] - exact);
+  return std::abs(state.x[0] - exact);
 }
 
 double order(Sampler sampler) {
   return std::log2(flow_error(sampler, 64) / flow_error(sampler, 128));
+}
+
+// In flow matching x = (1 - s) x0 + s noise; for data N(0, spread^2) the best estimate and the flow
+// are known too: x(s) is proportional to its own standard deviation.
+double straight_error(int steps) {
+  SampleOptions options;
+  options.sampler = Sampler::flow;
+  options.steps = steps;
+  options.shift = 3;
+  auto sigmas = noise_levels(options);
+  sigmas.pop_back();
+  const auto variance = [](double s) { return (1 - s) * (1 - s) * kSpread * kSpread + s * s; };
+  SamplerState state{0, {1.0}, {}};
+  sample(
+      Sampler::flow, sigmas,
+      [&](std::span<const double> x, double s, std::span<double> x0) {
+        x0[0] = (1 - s) * kSpread * kSpread / variance(s) * x[0];
+      },
+      state);
+  return std::abs(state.x[0] - std::sqrt(variance(sigmas.back())));
+}
+
+/// scripts/golden/samplers.py: its formula as network, its trajectories.
+struct Golden {
+  io::SafetensorsSet set{VFM_GOLDEN, "samplers"};
+
+  std::vector<double> operator[](const std::string& name) const {
+    const io::TensorView* view = set.find(name);
+    INFO(name);
+    REQUIRE(view != nullptr);
+    const auto n = static_cast<std::size_t>(view->elements());
+    std::vector<double> values(n);
+    if (view->dtype == "F64") {
+      std::memcpy(values.data(), view->data.data(), view->data.size());
+    } else {
+      std::vector<float> floats(n);
+      std::memcpy(floats.data(), view->data.data(), view->data.size());
+      std::copy(floats.begin(), floats.end(), values.begin());
+    }
+    return values;
+  }
+};
+
+double formula(double v, double c_noise, double bias) {
+  return std::sin(1.3 * v + bias) + 0.1 * c_noise;
+}
+
+// Compares every level and every state, each relative to the state's largest value.
+void check_trajectory(const SampleOptions& options, const std::string& name, const Denoise& denoise,
+                      double tolerance) {
+  const Golden golden;
+  const std::vector<double> sigmas = noise_levels(options);
+  const auto expected_sigmas = golden[name + ".sigmas"], expected = golden[name + ".x"];
+  REQUIRE(sigmas.size() == expected_sigmas.size());
+  for (std::size_t i = 0; i < sigmas.size(); ++i)
+    CHECK(sigmas[i] == Approx(expected_sigmas[i]).epsilon(tolerance));
+  SamplerState state;
+  state.x = golden["start"];
+  for (double& value : state.x)
+    value *= sigmas.front();
+  const std::size_t n = state.x.size();
+  REQUIRE(expected.size() == n * sigmas.size());
+  for (std::size_t step = 0;; ++step) {
+    INFO(name << ", state " << step);
+    double largest = 0, difference = 0;
+    for (std::size_t j = 0; j < n; ++j) {
+      largest = std::max(largest, std::abs(expected[step * n + j]));
+      difference = std::max(difference, std::abs(state.x[j] - expected[step * n + j]));
+    }
+    CHECK(difference <= tolerance * largest);
+    if (step + 1 == sigmas.size()) break;
+    sample_step(options.sampler, sigmas, denoise, state);
+  }
+}
+
+SampleOptions cosmos(Sampler sampler) {
+  SampleOptions options;
+  options.sampler = sampler;
+  options.steps = 8;
+  options.sigma_min = 0.002;
+  options.sigma_max = 80;
+  options.guidance = 2;
+  return options;
 }
 
 }  // namespace
@@ -40,13 +134,12 @@ double order(Sampler sampler) {
 TEST_CASE("the noise levels are those of the paper", "[sampler]") {
   // ((80^(1/7) + i/17 (0.002^(1/7) - 80^(1/7)))^7 for i of 0..17, computed with NumPy.
   const auto sigmas = karras_sigmas(18, 0.002, 80);
-  REQUIRE(sigmas.size() == 19);
+  REQUIRE(sigmas.size() == 18);
   CHECK(sigmas[0] == Approx(80.0));
   CHECK(sigmas[1] == Approx(57.58598).epsilon(1e-6));
   CHECK(sigmas[9] == Approx(1.92334).epsilon(1e-5));
   CHECK(sigmas[17] == Approx(0.002));
-  CHECK(sigmas[18] == 0);
-  CHECK(karras_sigmas(1, 0.002, 80) == std::vector<double>{karras_sigmas(1, 0.002, 80)[0], 0.0});
+  CHECK(karras_sigmas(1, 0.002, 80) == std::vector<double>{karras_sigmas(1, 0.002, 80)[0]});
   CHECK(karras_sigmas(1, 0.002, 80)[0] == Approx(80.0));
 }
 
@@ -59,16 +152,83 @@ TEST_CASE("noise levels that make no sense are refused", "[sampler]") {
   CHECK_THROWS_AS(parse_sampler("heun2"), Error);
 }
 
-TEST_CASE("Euler is of first order, Heun of second", "[sampler]") {
-  CHECK(order(Sampler::euler) == Approx(1).margin(0.15));
-  CHECK(order(Sampler::heun) == Approx(2).margin(0.15));
-  // At the same number of estimates Heun is nearer.
-  CHECK(flow_error(Sampler::heun, 16) < 0.5 * flow_error(Sampler::euler, 32));
+TEST_CASE("sampling options out of range are refused", "[sampler]") {
+  const auto refused = [](auto change) {
+    SampleOptions options;
+    change(options);
+    CHECK_THROWS_AS(options.validate(), Error);
+  };
+  CHECK_NOTHROW(SampleOptions{}.validate());
+  refused([](SampleOptions& o) { o.steps = 0; });
+  refused([](SampleOptions& o) { o.guidance = std::nan(""); });
+  refused([](SampleOptions& o) { o.sampler = Sampler::res, o.steps = 0; });
+  refused([](SampleOptions& o) { o.sampler = Sampler::res, o.steps = -1; });
+  refused([](SampleOptions& o) { o.sampler = Sampler::edm_euler, o.steps = 1; });
+  refused([](SampleOptions& o) { o.sampler = Sampler::flow, o.steps = 0; });
+  refused([](SampleOptions& o) { o.sampler = Sampler::flow, o.shift = 0; });
+  refused([](SampleOptions& o) { o.sampler = Sampler::flow, o.shift = std::nan(""); });
 }
 
-TEST_CASE("Heun corrects at the new point and the new level", "[sampler]") {
+TEST_CASE("trajectories are those of diffusers' schedulers, and of the RES method's definition",
+          "[sampler]") {
+  const std::vector<double> bias = Golden()["bias"];
+  const Denoise edm = [&](std::span<const double> x, double sigma, std::span<double> x0) {
+    const models::EdmScaling c = models::edm_scaling(sigma);
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const auto estimate = [&](double b) {
+        return c.skip * x[i] + c.out * formula(c.in * x[i], c.noise, b);
+      };
+      // Trap 9: guidance is c + g (c - u).
+      const double with = estimate(bias[i]), without = estimate(-bias[i] / 2);
+      x0[i] = with + 2 * (with - without);
+    }
+  };
+  check_trajectory(cosmos(Sampler::euler), "edm.zero", edm, 5e-6);
+  check_trajectory(cosmos(Sampler::edm_euler), "edm.sigma_min", edm, 5e-6);
+  check_trajectory(cosmos(Sampler::res), "res", edm, 1e-10);
+  const Denoise flow = [&](std::span<const double> x, double sigma, std::span<double> x0) {
+    for (std::size_t i = 0; i < x.size(); ++i)
+      x0[i] = x[i] - sigma * formula(x[i], sigma, bias[i]);
+  };
+  SampleOptions options = cosmos(Sampler::flow);
+  check_trajectory(options, "flow.1", flow, 5e-6);
+  options.shift = 3;
+  check_trajectory(options, "flow.3", flow, 5e-6);
+}
+
+TEST_CASE("trap 11: 36 steps of diffusers are 35 estimates, 35 of RES are 36", "[sampler]") {
+  SampleOptions options = cosmos(Sampler::edm_euler);
+  options.steps = 36;
+  CHECK(evaluations(options) == 35);
+  const auto diffusers = noise_levels(options);
+  REQUIRE(diffusers.size() == 37);
+  CHECK(diffusers[35] == diffusers[36]);  // the last step moves nothing
+  CHECK(diffusers[36] == Approx(0.002));
+  options.sampler = Sampler::res;
+  options.steps = 35;
+  CHECK(evaluations(options) == 36);
+  const auto res = noise_levels(options);
+  REQUIRE(res.size() == 37);
+  CHECK(res[35] == Approx(0.002));
+  CHECK(res[36] == 0);
+  for (std::size_t i = 0; i < 36; ++i)  // the same levels, counted otherwise
+    CHECK(res[i] == diffusers[i]);
+}
+
+TEST_CASE("samplers have the order that is theirs", "[sampler]") {
+  CHECK(order(Sampler::euler) == Approx(1).margin(0.15));
+  CHECK(order(Sampler::edm_euler) == Approx(1).margin(0.15));
+  CHECK(order(Sampler::heun) == Approx(2).margin(0.15));
+  CHECK(order(Sampler::res) == Approx(2).margin(0.2));
+  CHECK(std::log2(straight_error(64) / straight_error(128)) == Approx(1).margin(0.15));
+  // At the same number of estimates those of second order are nearer.
+  CHECK(flow_error(Sampler::heun, 16) < 0.5 * flow_error(Sampler::euler, 32));
+  CHECK(flow_error(Sampler::res, 32) < 0.5 * flow_error(Sampler::euler, 32));
+}
+
+TEST_CASE("fault 1: Heun corrects at the new point and the new level", "[sampler]") {
   std::vector<std::pair<double, double>> asked;
-  std::vector<double> x = {3.0};
+  SamplerState state{0, {3.0}, {}};
   const std::vector<double> sigmas = {2.0, 1.0, 0.0};
   sample(
       Sampler::heun, sigmas,
@@ -76,30 +236,57 @@ TEST_CASE("Heun corrects at the new point and the new level", "[sampler]") {
         asked.emplace_back(at[0], sigma);
         x0[0] = 1.0;
       },
-      x);
+      state);
   // The slope is (3 - 1) / 2 = 1, so the predictor stands at 2 when sigma is 1.
   REQUIRE(asked.size() == 3);
   CHECK(asked[0] == std::pair(3.0, 2.0));
   CHECK(asked[1] == std::pair(2.0, 1.0));
   CHECK(asked[2] == std::pair(2.0, 1.0));  // the next step begins where the two slopes agree
-  CHECK(x[0] == 1.0);
+  CHECK(state.x[0] == 1.0);
+}
+
+TEST_CASE("a way that is broken off goes on as if it were not", "[sampler]") {
+  for (const Sampler sampler : {Sampler::euler, Sampler::edm_euler, Sampler::heun, Sampler::res}) {
+    const SampleOptions options = cosmos(sampler);
+    const auto sigmas = noise_levels(options);
+    const Denoise wave = [](std::span<const double> x, double sigma, std::span<double> x0) {
+      for (std::size_t i = 0; i < x.size(); ++i)
+        x0[i] = std::sin(x[i]) / (1 + sigma);
+    };
+    SamplerState whole{0, {80, -40, 3}, {}};
+    sample(sampler, sigmas, wave, whole);
+    for (std::size_t stop = 0; stop < sigmas.size(); ++stop) {
+      SamplerState state{0, {80, -40, 3}, {}};
+      while (static_cast<std::size_t>(state.step) < stop)
+        sample_step(sampler, sigmas, wave, state);
+      SamplerState other{state.step, state.x, state.previous};  // all that a file would hold
+      sample(sampler, sigmas, wave, other);
+      CHECK(other.x == whole.x);
+      CHECK(other.step == whole.step);
+    }
+  }
 }
 
 TEST_CASE("the number of estimates is as told", "[sampler]") {
-  for (const Sampler sampler : {Sampler::euler, Sampler::heun}) {
+  for (const Sampler sampler :
+       {Sampler::euler, Sampler::edm_euler, Sampler::heun, Sampler::res, Sampler::flow}) {
+    CHECK(parse_sampler(to_string(sampler)) == sampler);
     for (const int steps : {1, 2, 7}) {
+      if (sampler == Sampler::edm_euler && steps == 1) continue;
+      SampleOptions options = cosmos(sampler);
+      options.steps = steps;
       int count = 0;
-      std::vector<double> x(4, 1.0);
+      SamplerState state{0, std::vector<double>(4, 1.0), {}};
       sample(
-          sampler, karras_sigmas(steps, 0.02, 40),
+          sampler, noise_levels(options),
           [&](std::span<const double>, double, std::span<double> x0) {
             ++count;
             for (double& value : x0)
               value = 0.25;
           },
-          x);
-      CHECK(count == evaluations(sampler, steps));
-      CHECK(x == std::vector<double>(4, 0.25));
+          state);
+      CHECK(count == evaluations(options));
+      CHECK((sampler == Sampler::edm_euler || state.x == std::vector<double>(4, 0.25)));
     }
   }
 }
