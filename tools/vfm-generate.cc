@@ -23,6 +23,8 @@ class GenerateTool : public vfm::cli::Tool {
     return "echo 'a red circle moves left' | vfm-generate --model run -o videos";
   }
 
+  std::string version_details() const override { return vfm::ops::gpu_versions(); }
+
   void add_options(CLI::App& app) override {
     input_.add(
         app, "PROMPT",

@@ -9,6 +9,7 @@
 #include "cli/runner.h"
 #include "jobs/pack.h"
 #include "models/tokenizer.h"
+#include "ops/gpu_options.h"
 #include "tensor/device.h"
 
 namespace {
@@ -46,6 +47,7 @@ class PackTool : public vfm::cli::Tool {
     return "Encodes the clips of shards as latents for training, and plans packs of them.";
   }
   std::string example() const override { return "vfm-shard -o dataset | vfm-pack -o latents"; }
+  std::string version_details() const override { return vfm::ops::gpu_versions(); }
 
   void add_options(CLI::App& app) override {
     input_.add(app, "SHARD",

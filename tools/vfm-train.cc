@@ -45,7 +45,7 @@ class TrainTool : public cli::Tool {
     return "vfm-train recipe.yaml train.steps=2000 --data latents --out run";
   }
   std::string version_details() const override {
-    return dist::has_mpi() ? "MPI: yes\n" : "MPI: no\n";
+    return (dist::has_mpi() ? "MPI: yes\n" : "MPI: no\n") + ops::gpu_versions();
   }
   bool long_running() const override { return true; }
 

@@ -60,7 +60,7 @@ std::string format_seconds(double seconds) {
 }
 
 std::string format_count(double count) {
-  static constexpr std::string_view names[] = {"", "k", "M", "G", "T", "P", "E"};
+  static constexpr std::string_view names[] = {"", "k", "M", "G", "T", "P", "E", "Z", "Y"};
   std::size_t i = 0;
   while (std::abs(count) >= 999.5 && i + 1 < std::size(names))
     count /= 1000, ++i;

@@ -94,6 +94,11 @@ std::string why_no_cudnn() {
   return why;
 }
 
+std::string describe_cudnn() {
+  const std::string why = why_no_cudnn_library();
+  return why.empty() ? cudnn_version() : why;
+}
+
 std::shared_ptr<CudnnPack> cudnn_pack() {
   return std::make_shared<CudnnPack>();
 }

@@ -18,6 +18,8 @@ namespace vfm::ops {
 /// Why this machine or build has no such body (no cuDNN, no GPU of Hopper's generation or later),
 /// or empty if it has one. Opens cuDNN.
 std::string why_no_cudnn();
+/// cuDNN's version, or why there is none to open. For people.
+std::string describe_cudnn();
 
 /// A pack's lengths and offsets in the GPU's memory; filled when they are first needed.
 struct CudnnPack;

@@ -11,6 +11,10 @@ std::string why_no_cudnn() {
   return "vfm was built without cuDNN; build it where cudnn.h is beside CUDA's headers";
 }
 
+std::string describe_cudnn() {
+  return why_no_cudnn();
+}
+
 std::shared_ptr<CudnnPack> cudnn_pack() {
   return std::make_shared<CudnnPack>();
 }

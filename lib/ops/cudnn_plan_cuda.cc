@@ -2,13 +2,13 @@
 #include "ops/cudnn_plan_cuda.h"
 
 #include <cudnn.h>
-#include <dlfcn.h>
 
 #include <array>
 #include <type_traits>
 #include <vector>
 
 #include "base/error.h"
+#include "base/shared_library.h"
 #include "tensor/device.h"
 
 namespace vfm::ops {
@@ -31,23 +31,13 @@ struct Library {
   std::string missing;
 
   Library() {
-    void* handle = nullptr;
     // The one beside the CUDA toolkit that vfm was built with, then the system's. It opens its
     // parts (libcudnn_graph and others) from its own folder.
-    for (const char* name : {VFM_CUDA_LIBRARIES "/libcudnn.so.9", "libcudnn.so.9"})
-      if (handle == nullptr) handle = ::dlopen(name, RTLD_NOW | RTLD_LOCAL);
-    if (handle == nullptr) {
-      missing = vfm::format("cannot open libcudnn.so.9: {}", ::dlerror());
-      return;
-    }
-    const auto find = [&](auto& function, const char* name) {
-      function =
-          reinterpret_cast<std::remove_reference_t<decltype(function)>>(::dlsym(handle, name));
-      if (function == nullptr) missing = vfm::format("libcudnn has no function {}", name);
-    };
-#define VFM_CUDNN(name) find(name, "cudnn" #name);
+    SharedLibrary file{VFM_CUDA_LIBRARIES "/libcudnn.so.9", "libcudnn.so.9"};
+#define VFM_CUDNN(name) file.find("cudnn" #name, name);
     VFM_EACH_CUDNN(VFM_CUDNN)
 #undef VFM_CUDNN
+    missing = file.missing();
     // Before 9.6 we would have to clear dq's sums, 9.10.0 and 9.10.1 are known to be wrong.
     if (missing.empty() && GetVersion() < 91002)
       missing = vfm::format("libcudnn is of version {}; 91002 (9.10.2) is needed", GetVersion());
@@ -312,6 +302,11 @@ std::vector<Descriptor> proposals(const Descriptor& graph, cudnnBackendHeurMode_
 
 std::string why_no_cudnn_library() {
   return opened().missing;
+}
+
+std::string cudnn_version() {
+  const std::size_t version = library().GetVersion();
+  return vfm::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
 }
 
 CudnnGraph::CudnnGraph(const Graph& graph) : CudnnGraph(graph, nullptr) {}

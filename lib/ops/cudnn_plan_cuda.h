@@ -20,6 +20,8 @@ namespace vfm::ops {
 
 /// Why there is no libcudnn that we can use, or empty if there is one. The same at each call.
 std::string why_no_cudnn_library();
+/// "9.14.0". Throws Error where there is none.
+std::string cudnn_version();
 
 /// One of cuDNN's objects; destroyed with the last copy.
 using CudnnDescriptor = std::shared_ptr<void>;

@@ -4,7 +4,6 @@
 
 #include <cublasLt.h>
 #include <cuda_runtime.h>
-#include <dlfcn.h>
 
 #include <array>
 #include <cstring>
@@ -16,6 +15,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/shared_library.h"
 #include "ops/determinism.h"
 #include "tensor/device.h"
 
@@ -43,21 +43,13 @@ struct Library {
 #undef VFM_CUBLASLT
 
   Library() {
-    void* handle = nullptr;
     // The one beside the CUDA toolkit that vfm was built with, then the system's.
-    for (const char* name : {VFM_CUDA_LIBRARIES "/libcublasLt.so.13", "libcublasLt.so.13",
-                             VFM_CUDA_LIBRARIES "/libcublasLt.so.12", "libcublasLt.so.12"})
-      if (handle == nullptr) handle = ::dlopen(name, RTLD_NOW | RTLD_LOCAL);
-    if (handle == nullptr)
-      fail("cannot open libcublasLt.so.13, which matrix products on the GPU need: {}", ::dlerror());
-    const auto find = [&](auto& function, const char* name) {
-      function =
-          reinterpret_cast<std::remove_reference_t<decltype(function)>>(::dlsym(handle, name));
-      if (function == nullptr) fail("libcublasLt has no function {}", name);
-    };
-#define VFM_CUBLASLT(name) find(name, "cublasLt" #name);
+    SharedLibrary file{VFM_CUDA_LIBRARIES "/libcublasLt.so.13", "libcublasLt.so.13",
+                       VFM_CUDA_LIBRARIES "/libcublasLt.so.12", "libcublasLt.so.12"};
+#define VFM_CUBLASLT(name) file.find("cublasLt" #name, name);
     VFM_EACH_CUBLASLT(VFM_CUBLASLT)
 #undef VFM_CUBLASLT
+    if (!file.missing().empty()) fail("no matrix products on the GPU: {}", file.missing());
     check(Create(&context), "start");
     workspace = Tensor({static_cast<std::int64_t>(kWorkspace)}, DType::u8, Device::cuda);
   }

@@ -3,8 +3,10 @@
 
 #include "base/error.h"
 #include "ops/attention_choice.h"
+#include "ops/attention_cudnn_cuda.h"
 #include "ops/determinism.h"
 #include "ops/gemm.h"
+#include "tensor/device.h"
 
 namespace vfm::ops {
 
@@ -16,6 +18,12 @@ void set_gpu_options(Device device, bool deterministic, std::string_view attenti
   set_deterministic(deterministic);
   set_attention_body(body);
   if (!cache_folder.empty()) set_gemm_cache(cache_folder + "/gemm");
+}
+
+std::string gpu_versions() {
+  std::string text = "CUDA: " + describe_cuda() + "\n";
+  if constexpr (kHaveCuda) text += "cuDNN: " + describe_cudnn() + "\n";
+  return text;
 }
 
 }  // namespace vfm::ops

@@ -1,4 +1,4 @@
-// What a program's options say of how a GPU computes, set at once.
+// What a program's options say of how a GPU computes, set at once; and what its --version says.
 // Thread-safety: before the first op, from one thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -15,5 +15,8 @@ namespace vfm::ops {
 /// one that is asked for by name where `device` is the CPU.
 void set_gpu_options(Device device, bool deterministic, std::string_view attention,
                      const std::string& cache_folder);
+
+/// Lines for --version: what there is of CUDA and cuDNN. Opens both.
+std::string gpu_versions();
 
 }  // namespace vfm::ops

@@ -81,6 +81,9 @@ std::string why_no_gpu() {
 void use_gpu(int) {
   no_gpu();
 }
+std::string describe_cuda() {
+  return why_no_gpu();
+}
 std::string describe_gpu() {
   no_gpu();
 }

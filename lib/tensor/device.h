@@ -39,6 +39,9 @@ std::string why_no_gpu();
 /// Chooses the GPU of this process, before anything was put on it: ranks of one machine take one
 /// each. Throws Error if there are not so many.
 void use_gpu(int index);
+/// The runtime's version, and the GPU or why there is none: "runtime 13.0; no usable GPU: ...". For
+/// people.
+std::string describe_cuda();
 /// "NVIDIA H200, 139.8 GiB, compute capability 9.0". Throws Error without a GPU.
 std::string describe_gpu();
 /// What the GPU's data sheet says of dense products of bf16, in TFLOP/s, for the models that are

@@ -113,6 +113,14 @@ void use_gpu(int index) {
   check_gpu(cudaSetDevice(index), "choose the GPU");
 }
 
+std::string describe_cuda() {
+  int version = 0;
+  cudaRuntimeGetVersion(&version);
+  const std::string why = why_no_gpu();
+  return vfm::format("runtime {}.{}; {}", version / 1000, version % 1000 / 10,
+                     why.empty() ? describe_gpu() : "no usable GPU: " + why);
+}
+
 std::string describe_gpu() {
   if (!why_no_gpu().empty()) fail("cannot use a GPU: {}", why_no_gpu());
   int index = 0;

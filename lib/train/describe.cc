@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/units.h"
 #include "models/dit.h"
+#include "tensor/device.h"
 #include "train/dataset.h"
 #include "train/memory.h"
 #include "train/order.h"
@@ -100,6 +101,7 @@ std::string describe(const RunOptions& options, int ranks) {
     text += fmt::format("{:<22} {}\n", name, value);
   };
   line("data", load.source);
+  line("device", options.device == Device::cuda ? describe_gpu() : "the CPU");
   line("parameters", fmt::format("{} ({})", count, format_count(parameters)));
   line("ranks", fmt::format("{}", ranks));
   line("samples per step", fmt::format("{:.1f}", load.samples_a_step));

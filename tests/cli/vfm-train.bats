@@ -129,7 +129,7 @@ PY
   vfm-train tiny.yaml --data latents --dry-run >out 2>err
   [ ! -s err ]
   [ ! -e run ]
-  for word in parameters 'tokens per step' 'FLOPs per step' 'memory per rank' activations; do grep -q "$word" out; done
+  for word in 'device .*the CPU' parameters 'tokens per step' 'FLOPs per step' 'memory per rank' activations; do grep -q "$word" out; done
   train run train.steps=1 >/dev/null
   bytes=$(stat -c %s run/checkpoints/step-00000001/model/diffusion_pytorch_model.safetensors)
   parameters=$(awk '/^parameters/ { print $2 }' out)
@@ -191,6 +191,12 @@ PY
   [ "$status" -eq 143 ] || [ "$status" -eq 0 ]
   train parts train.steps=300 >/dev/null
   [ "$(run_hash whole)" = "$(run_hash parts)" ]
+}
+
+@test "--version tells of the GPU what there is" {
+  for tool in vfm-train vfm-generate vfm-pack; do
+    $tool --version | grep -qE '^CUDA: (built without CUDA|runtime [0-9]+\.[0-9]+; .+)'
+  done
 }
 
 @test "two ranks train like one" {

@@ -191,6 +191,10 @@ inline cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
   *properties = {"emulation", std::size_t{1} << 30, 0, 0};
   return cudaSuccess;
 }
+inline cudaError_t cudaRuntimeGetVersion(int* version) {
+  *version = 0;
+  return cudaSuccess;
+}
 inline cudaError_t cudaGetDevice(int* index) {
   *index = 0;
   return cudaSuccess;

@@ -59,6 +59,9 @@ std::string why_no_cudnn() {
   return test::emulated_cudnn().missing;
 }
 
+std::string describe_cudnn() {
+  return "emulated";
+}
 std::shared_ptr<CudnnPack> cudnn_pack() {
   return std::make_shared<CudnnPack>();
 }

@@ -34,6 +34,8 @@ TEST_CASE("numbers are written for people") {
   CHECK(format_seconds(200) == "3m20s");
   CHECK(format_seconds(3720) == "1h02m");
   CHECK(format_count(7236192256) == "7.24G");
+  CHECK(format_count(1.2e21) == "1.2Z");
+  CHECK(format_count(8.4e24) == "8.4Y");
   CHECK(format_count(999) == "999");
 }
 

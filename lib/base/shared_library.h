@@ -1,0 +1,32 @@
+// A library that is opened when it is first needed, so that programs start without it.
+// Thread-safety: one thread opens; what was found may be used from any.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <initializer_list>
+#include <string>
+
+namespace vfm {
+
+/// Never closed: its threads and destructors may outlive whoever opened it.
+class SharedLibrary {
+ public:
+  /// Opens the first of `names` (paths, or names for the loader's own search) that there is.
+  explicit SharedLibrary(std::initializer_list<const char*> names);
+
+  /// Why nothing was opened, or which function it lacks; empty if all is well.
+  const std::string& missing() const { return missing_; }
+  /// Points `function` to the function of this name, or to null, which missing() then tells.
+  template <class F>
+  void find(const char* name, F*& function) {
+    function = reinterpret_cast<F*>(address(name));
+  }
+
+ private:
+  void* address(const char* name);
+
+  std::string name_, missing_;
+  void* handle_ = nullptr;
+};
+
+}  // namespace vfm
