@@ -75,7 +75,7 @@ struct Generator::State {
             latent.w * tokenizer->space_factor(), 0};
   }
   Extents extents(const ClipRequest& request) const {
-    const auto& patch = model.dit.config().patch_size;
+    const auto& patch = model.network->config().patch_size;
     const int time = tokenizer->time_factor(), space = tokenizer->space_factor();
     const int t = 1 + (request.frames - 1 + time - 1) / time;
     return {round_up(t, patch[0]), round_up(request.height, space * patch[1]) / space,
@@ -108,7 +108,7 @@ Generator::Generator(models::LoadedModel model)
     return static_cast<int>(value);
   };
   s.trained_latent = {extent("frames"), extent("height"), extent("width")};
-  const models::DitConfig& config = s.model.dit.config();
+  const models::DitConfig& config = s.model.network->config();
   const auto channels = static_cast<std::size_t>(s.tokenizer->channels());
   if (s.scale.channels() != channels || config.in_channels != s.tokenizer->channels() ||
       config.out_channels != s.tokenizer->channels())
@@ -155,7 +155,7 @@ bool Generator::beyond_training(const ClipRequest& request) const {
 /// prompt. The latents are filled for each estimate.
 models::DitBatch Generator::State::make_batch(const ClipRequest& request, const Extents& size,
                                               double guidance) const {
-  const models::DitConfig& config = model.dit.config();
+  const models::DitConfig& config = model.network->config();
   models::DitBatch batch;
   std::vector<float> text;
   const auto add = [&](const std::string& prompt) {
@@ -205,8 +205,8 @@ Denoise Generator::State::make_denoise(models::DitBatch& batch, double guidance)
     ops::Tape tape(false);
     Tensor output;
     {
-      const auto turn = take_turn(model.dit.device());
-      output = model.dit.forward(tape, batch).to(Device::cpu);
+      const auto turn = take_turn(model.network->device());
+      output = model.network->forward(tape, batch).to(Device::cpu);
     }
     const std::span<const float> f = output.floats();
     for (std::size_t i = 0; i < n; ++i) {
@@ -278,12 +278,12 @@ double Generator::fp8_error(models::Fp8Parts parts, const ClipRequest& request,
   models::DitBatch batch = s.make_batch(request, size, options.guidance);
   const OneThread one_thread;
   set_noisy(batch, s.first_state(request, size, options.sigma_max), options.sigma_max);
-  const auto turn = take_turn(s.model.dit.device());
-  return models::fp8_error(s.model.dit, batch, parts);
+  const auto turn = take_turn(s.model.network->device());
+  return models::fp8_error(*s.model.network, batch, parts);
 }
 
 void Generator::set_fp8(models::Fp8Parts parts) {
-  state_->model.dit.set_inference_fp8(parts);
+  state_->model.network->set_inference_fp8(parts);
 }
 
 GeneratedClip Generator::generate(const ClipRequest& request, const SampleOptions& options) const {

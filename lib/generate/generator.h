@@ -59,8 +59,8 @@ class Generator {
   /// off. Throws what generate() throws. Not thread-safe.
   double fp8_error(models::Fp8Parts parts, const ClipRequest& request,
                    const SampleOptions& options);
-  /// Generates in FP8 from now on, or without. Dit::set_inference_fp8 says what it throws. Not
-  /// thread-safe.
+  /// Generates in FP8 from now on, or without. DiffusionNetwork::set_inference_fp8 says what it
+  /// throws. Not thread-safe.
   void set_fp8(models::Fp8Parts parts);
   /// Throws Error{usage} for an impossible request, Stopped when asked to stop. Thread-safe;
   /// computes with as many OpenMP threads as the calling thread may use.

@@ -90,9 +90,9 @@ report::Series smooth(const report::Series& series, std::size_t reach) {
 
 void add_training(report::Page& page, const models::LoadedModel& model) {
   page.heading("Training");
-  const models::DitConfig& config = model.dit.config();
+  const models::DitConfig& config = model.network->config();
   std::int64_t parameters = 0;
-  for (const auto* parameter : model.dit.parameters())
+  for (const auto* parameter : model.network->parameters())
     parameters += parameter->elements();
   std::vector<std::vector<std::string>> rows = {
       {"parameters", format_count(static_cast<double>(parameters))},

@@ -148,10 +148,10 @@ LoadedModel load_model(const std::string& path, bool ema, std::optional<DType> c
   ema = ema && io::SafetensorsSet::exists(state, "ema");
   if (!compute) compute = trained_in(train);
   LoadedModel loaded{
-      Dit(dit_config_from_json(read("model/config.json")), 0, *compute, device, false),
+      make_network(dit_config_from_json(read("model/config.json")), 0, *compute, device, false),
       std::move(train), folder, ema, *compute};
   std::vector<TensorTarget> targets;
-  for (nn::Parameter* parameter : loaded.dit.parameters())
+  for (nn::Parameter* parameter : loaded.network->parameters())
     targets.push_back(value_target(*parameter));
   const io::SafetensorsSet set =
       ema ? io::SafetensorsSet(state, "ema")

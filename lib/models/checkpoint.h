@@ -11,13 +11,14 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/json.h"
 #include "io/safetensors.h"
-#include "models/dit.h"
+#include "models/network.h"
 
 namespace vfm::models {
 
@@ -54,7 +55,7 @@ void load_tensors(const io::SafetensorsSet& set, const std::vector<TensorTarget>
 TensorTarget value_target(nn::Parameter& parameter);
 
 struct LoadedModel {
-  Dit dit;
+  std::unique_ptr<DiffusionNetwork> network;
   Json train;          ///< train.json
   std::string folder;  ///< of the checkpoint
   bool ema = false;    ///< whether the weights are the averaged ones

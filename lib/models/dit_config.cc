@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "models/dit.h"
+#include "models/network.h"
 
 namespace vfm::models {
 namespace {

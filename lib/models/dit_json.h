@@ -4,7 +4,7 @@
 #pragma once
 
 #include "base/json.h"
-#include "models/dit.h"
+#include "models/network.h"
 
 namespace vfm::models {
 

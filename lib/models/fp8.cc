@@ -13,13 +13,13 @@ namespace {
 
 // Switches FP8 off, whatever happens.
 struct OffAtEnd {
-  Dit& dit;
-  ~OffAtEnd() { dit.set_inference_fp8({}); }
+  DiffusionNetwork& network;
+  ~OffAtEnd() { network.set_inference_fp8({}); }
 };
 
-Tensor output(const Dit& dit, const DitBatch& batch) {
+Tensor output(const DiffusionNetwork& network, const DitBatch& batch) {
   ops::Tape tape(false);
-  return dit.forward(tape, batch).to(Device::cpu);
+  return network.forward(tape, batch).to(Device::cpu);
 }
 
 }  // namespace
@@ -50,12 +50,12 @@ void check_fp8(const DitConfig& c, DType compute, Fp8Parts parts) {
   if (compute != DType::bf16) fail_usage("attention in FP8 is for models that compute in bf16");
 }
 
-double fp8_error(Dit& dit, const DitBatch& batch, Fp8Parts parts) {
-  dit.set_inference_fp8({});
-  const Tensor without = output(dit, batch);
-  const OffAtEnd off{dit};
-  dit.set_inference_fp8(parts);
-  const Tensor with = output(dit, batch);
+double fp8_error(DiffusionNetwork& network, const DitBatch& batch, Fp8Parts parts) {
+  network.set_inference_fp8({});
+  const Tensor without = output(network, batch);
+  const OffAtEnd off{network};
+  network.set_inference_fp8(parts);
+  const Tensor with = output(network, batch);
   double difference = 0, size = 0;
   for (std::size_t i = 0; i < without.floats().size(); ++i) {
     const double v = without.floats()[i], d = with.floats()[i] - v;

@@ -10,7 +10,7 @@
 
 #include <string_view>
 
-#include "models/dit.h"
+#include "models/network.h"
 
 namespace vfm::models {
 
@@ -25,7 +25,7 @@ void check_fp8(const DitConfig& config, DType compute, Fp8Parts parts);
 
 /// Runs the batch without and with FP8: root mean square of the difference of the outputs, as a
 /// part of that of the output without. NaN if an output has one, infinity if only the output
-/// without is zero. Leaves FP8 off. Throws what Dit::set_inference_fp8() throws. Not thread-safe.
-double fp8_error(Dit& dit, const DitBatch& batch, Fp8Parts parts);
+/// without is zero. Leaves FP8 off. Throws what set_inference_fp8() throws. Not thread-safe.
+double fp8_error(DiffusionNetwork& network, const DitBatch& batch, Fp8Parts parts);
 
 }  // namespace vfm::models

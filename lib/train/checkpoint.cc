@@ -14,7 +14,6 @@
 #include "io/file.h"
 #include "io/safetensors.h"
 #include "models/checkpoint.h"
-#include "models/dit_json.h"
 
 namespace vfm::train {
 namespace {
@@ -74,7 +73,7 @@ std::string checkpoint_path(const std::string& run, std::int64_t step) {
   return io::join_path(run, fmt::format("checkpoints/step-{:08}", step));
 }
 
-std::string write_checkpoint(const std::string& run, std::int64_t step, const models::Dit& model,
+std::string write_checkpoint(const std::string& run, std::int64_t step, const Json& config,
                              const Optimizer& optimizer, const Json& train,
                              std::uint64_t max_file_bytes) {
   const std::string target = checkpoint_path(run, step);
@@ -87,8 +86,7 @@ std::string write_checkpoint(const std::string& run, std::int64_t step, const mo
   io::make_directories(state_folder);
 
   const nn::ParameterList& parameters = optimizer.parameters();
-  io::write_file(io::join_path(model_folder, "config.json"),
-                 dump_json_pretty(models::dit_config_to_json(model.config())));
+  io::write_file(io::join_path(model_folder, "config.json"), dump_json_pretty(config));
   write_set(model_folder, models::kWeightsName, parameters, DType::f32, max_file_bytes,
             [&](std::size_t i) { return parameters[i]->read(); });
   const auto write_state = [&](const char* name, const std::vector<Tensor>& tensors) {

@@ -10,7 +10,6 @@
 #include <string>
 
 #include "base/json.h"
-#include "models/dit.h"
 #include "train/optimizer.h"
 
 namespace vfm::train {
@@ -18,9 +17,10 @@ namespace vfm::train {
 /// RUN/checkpoints/step-00000500
 std::string checkpoint_path(const std::string& run, std::int64_t step);
 
-/// Writes weights, moments, average and `train` as the checkpoint of `step`, replacing one of that
-/// step. Returns its path when it is durable. Files above `max_file_bytes` are split.
-std::string write_checkpoint(const std::string& run, std::int64_t step, const models::Dit& model,
+/// Writes weights, moments, average, `config` (model/config.json) and `train` as the checkpoint of
+/// `step`, replacing one of that step. Returns its path when it is durable. Files above
+/// `max_file_bytes` are split.
+std::string write_checkpoint(const std::string& run, std::int64_t step, const Json& config,
                              const Optimizer& optimizer, const Json& train,
                              std::uint64_t max_file_bytes = std::uint64_t{5} << 30);
 

@@ -13,8 +13,8 @@
 #include "base/json.h"
 #include "data/latents.h"
 #include "models/edm.h"
-#include "train/diffusion.h"
 #include "train/recipe.h"
+#include "train/sample.h"
 
 namespace vfm::train {
 

@@ -3,7 +3,6 @@
 
 #include "base/error.h"
 #include "base/units.h"
-#include "models/dit.h"
 #include "tensor/device.h"
 #include "train/dataset.h"
 #include "train/memory.h"

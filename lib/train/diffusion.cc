@@ -86,14 +86,6 @@ NoisyBatch BatchBuilder::build() const {
   return batch;
 }
 
-LossSums& LossSums::operator+=(const LossSums& other) {
-  image_sum += other.image_sum;
-  image_elements += other.image_elements;
-  video_sum += other.video_sum;
-  video_elements += other.video_elements;
-  return *this;
-}
-
 NoisyBatch NoisyBatch::to(Device device) const {
   NoisyBatch moved = *this;
   moved.input.latents = input.latents.to(device);
@@ -107,8 +99,7 @@ LossSums Loss::sums(const NoisyBatch& batch) const {
   LossSums sums;
   for (std::size_t s = 0; s < batch.elements.size(); ++s) {
     const bool image = batch.input.samples[s].frames == 1;
-    (image ? sums.image_sum : sums.video_sum) += each[s];
-    (image ? sums.image_elements : sums.video_elements) += static_cast<double>(batch.elements[s]);
+    sums.add(image, each[s], static_cast<double>(batch.elements[s]));
   }
   return sums;
 }

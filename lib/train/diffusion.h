@@ -14,20 +14,13 @@
 #include <vector>
 
 #include "base/philox.h"
-#include "models/dit.h"
+#include "models/network.h"
 #include "ops/squared_error.h"
+#include "train/loss_sums.h"
 #include "train/recipe.h"
+#include "train/sample.h"
 
 namespace vfm::train {
-
-/// A sample as it enters the network's world: latents in model units (models::LatentScale).
-struct CleanSample {
-  std::string key;
-  int frames = 1, height = 0, width = 0;  ///< of the latent
-  double fps = 0;                         ///< 0 for an image
-  std::vector<float> x0;                  ///< (C, T, H, W)
-  std::vector<float> text;                ///< (text tokens, E); may be empty
-};
 
 /// Noise levels of the whole step, in its order: ln sigma = p_mean + p_std * Phi^-1(u), where the u
 /// of n samples lie in n strata of (0, 1), one in each, dealt at random: a step of 16 sees the
@@ -64,16 +57,6 @@ class BatchBuilder {
   std::vector<models::DitSample> samples_;
   std::vector<std::int64_t> elements_;
   std::vector<float> latents_, target_, text_;
-};
-
-/// Sums over elements; the mean loss is sum / elements. Added up over batches and ranks.
-struct LossSums {
-  double image_sum = 0, image_elements = 0;
-  double video_sum = 0, video_elements = 0;
-
-  double elements() const { return image_elements + video_elements; }
-  double mean() const { return (image_sum + video_sum) / elements(); }
-  LossSums& operator+=(const LossSums& other);
 };
 
 /// The loss lambda(sigma) (D - x0)^2 = (F - target)^2 of a batch.

@@ -4,7 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "models/dit.h"
+#include "models/network.h"
 #include "train/recipe.h"
 
 namespace vfm::train {

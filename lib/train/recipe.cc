@@ -138,6 +138,7 @@ class FieldList {
 void add_model_fields(FieldList& list, ModelRecipe& model) {
   models::DitConfig& dit = model.dit;
   list.section("model")
+      .choice("type", model.type, {"dit"})
       .number("in_channels", dit.in_channels, between(0, 4096))
       .number("out_channels", dit.out_channels, between(0, 4096))
       .number("text_embed_dim", dit.text_embed_dim, between(0, 65536))

@@ -14,11 +14,12 @@
 #include <vector>
 
 #include "base/json.h"
-#include "models/dit.h"
+#include "models/network.h"
 
 namespace vfm::train {
 
 struct ModelRecipe {
+  std::string type = "dit";  ///< which model: "dit" (models/dit.h)
   /// The diffusion transformer. in_channels, out_channels and text_embed_dim are 0 in a recipe that
   /// takes them from the data.
   models::DitConfig dit;

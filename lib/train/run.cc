@@ -105,7 +105,7 @@ long Run::train() {
     if (validation_ && (step % recipe_.validation.every == 0 || step == steps)) {
       trainer_->optimizer().swap_ema();
       Json record = {{"step", step}};
-      record.update(validation_->run(trainer_->model(), world_));
+      record.update(validation_->run(trainer_->objective(), world_));
       if (leader() && !std::isfinite(record["val_loss"].get<double>()))
         log_warning("step {}: the validation loss is not a number", step);
       trainer_->optimizer().swap_ema();
@@ -332,8 +332,8 @@ void Run::save() {
   if (leader()) {
     const std::int64_t step = trainer_->state().step;
     metrics_->sync();
-    newest_ = write_checkpoint(options_.out, step, trainer_->model(), trainer_->optimizer(),
-                               train_json());
+    newest_ = write_checkpoint(options_.out, step, trainer_->objective().config(),
+                               trainer_->optimizer(), train_json());
     prune_checkpoints(options_.out, step, recipe_.train.checkpoint_every, recipe_.train.steps,
                       recipe_.train.keep);
     announce(newest_);

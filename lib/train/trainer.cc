@@ -5,7 +5,6 @@
 #include <array>
 #include <chrono>
 #include <cmath>
-#include <utility>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -85,13 +84,11 @@ Trainer::Trainer(const Recipe& recipe, const Dataset& data, dist::World& world, 
     : recipe_(recipe),
       data_(data),
       world_(world),
-      model_(recipe.model.dit, recipe.train.seed, recipe.compute(), device),
-      optimizer_(recipe.optimizer, recipe.ema, model_.parameters()),
       recompute_(
           choose_recompute(recipe, world.size(), device, usable_memory(device, world.size()))),
-      order_(data.tokens(recipe.model.dit), recipe.train.seed, pack_options(recipe.data)) {
-  model_.set_recompute(recompute_);
-}
+      objective_(make_objective(recipe, recompute_, device)),
+      optimizer_(recipe.optimizer, recipe.ema, objective_->parameters()),
+      order_(data.tokens(recipe.model.dit), recipe.train.seed, pack_options(recipe.data)) {}
 
 Trainer::~Trainer() = default;
 
@@ -103,18 +100,13 @@ StepResult Trainer::train_step() {
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   result.flops = data.flops;
 
-  nn::zero_gradients(model_.parameters());
-  std::vector<Loss> losses;
-  for (const NoisyBatch& made : data.batches) {
-    const NoisyBatch batch = made.to(model_.device());
-    ops::Tape tape;
-    const Tensor output = model_.forward(tape, batch.input);
-    losses.push_back(diffusion_loss(output, batch, recipe_.diffusion.loss_scale));
-    tape.backward(output, std::exchange(losses.back().error.seed, Tensor()));
-  }
-  for (std::size_t i = 0; i < losses.size(); ++i)
-    result.loss += losses[i].sums(data.batches[i]);
-  reduce_gradients(world_, model_.parameters());
+  nn::zero_gradients(objective_->parameters());
+  std::vector<LossReader> losses;
+  for (const BatchPass& pass : data.batches)
+    losses.push_back(pass());
+  for (const LossReader& sums : losses)
+    result.loss += sums();
+  reduce_gradients(world_, objective_->parameters());
   reduce_result(world_, result);
   if (result.loss.elements() == 0)
     fail("none of the samples of step {} could be read", state_.step + 1);
@@ -175,33 +167,27 @@ Trainer::StepData Trainer::prepare(std::uint32_t step) {
   }
   data.samples = static_cast<std::int64_t>(keys.size());
   data.after = order_.position();
-  const std::uint64_t seed = recipe_.train.seed;
-  const std::vector<double> sigmas = draw_sigmas(recipe_.diffusion, seed, step, keys);
 
-  BatchBuilder builder(recipe_.model.dit);
-  int in_forward = 0;
+  std::vector<PlacedSample> samples;  // of one forward
+  int packs_in_forward = 0;
   std::size_t place = 0;  // in the order of the whole step
   const auto finish_batch = [&] {
-    if (builder.samples() > 0) data.batches.push_back(builder.build());
-    builder = BatchBuilder(recipe_.model.dit);
-    in_forward = 0;
+    if (!samples.empty()) data.batches.push_back(objective_->build(step, keys, samples));
+    samples.clear();
+    packs_in_forward = 0;
   };
   for (std::size_t p = 0; p < packs.size(); place += packs[p++].size()) {
     if (static_cast<int>(p) % world_.size() != world_.rank()) continue;
     for (std::size_t i = 0; i < packs[p].size(); ++i) {
-      const std::string& key = keys[place + i];
       try {
-        const CleanSample sample = data_.read(packs[p][i]);
-        builder.add(sample, sample_sigma(recipe_.diffusion, sigmas[place + i], sample.frames),
-                    drop_text(recipe_.diffusion, seed, step, key),
-                    Random(seed, Purpose::noise, step, random_key(key)));
+        samples.push_back({data_.read(packs[p][i]), place + i});
       } catch (const Stopped&) {
         throw;
       } catch (const Error& error) {
-        data.failures.emplace_back(key, error.what());
+        data.failures.emplace_back(keys[place + i], error.what());
       }
     }
-    if (++in_forward == recipe_.data.micro_packs) finish_batch();
+    if (++packs_in_forward == recipe_.data.micro_packs) finish_batch();
   }
   finish_batch();
   return data;

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <future>
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,6 +19,7 @@
 #include "base/json.h"
 #include "dist/world.h"
 #include "train/dataset.h"
+#include "train/objective.h"
 #include "train/optimizer.h"
 #include "train/order.h"
 
@@ -63,7 +65,7 @@ class Trainer {
   const RunState& state() const { return state_; }
   /// Continues from there: after the weights, moments and average were loaded.
   void restore(const RunState& state);
-  models::Dit& model() { return model_; }
+  const Objective& objective() const { return *objective_; }
   Optimizer& optimizer() { return optimizer_; }
   models::Recompute recompute() const { return recompute_; }
   /// Samples of this rank's share that could not be read: key -> why.
@@ -72,7 +74,7 @@ class Trainer {
  private:
   /// A step's data: planned for all ranks, built for this one.
   struct StepData {
-    std::vector<NoisyBatch> batches;
+    std::vector<BatchPass> batches;
     std::vector<std::pair<std::string, std::string>> failures;
     std::int64_t tokens = 0, samples = 0;
     double flops = 0;
@@ -85,9 +87,9 @@ class Trainer {
   const Recipe& recipe_;
   const Dataset& data_;
   dist::World& world_;
-  models::Dit model_;
-  Optimizer optimizer_;
   models::Recompute recompute_;
+  std::unique_ptr<Objective> objective_;
+  Optimizer optimizer_;
   PackOrder order_;
   RunState state_;
   std::map<std::string, std::string> failures_;

@@ -11,7 +11,7 @@
 namespace vfm::train {
 
 Validation::Validation(const Recipe& recipe, const Dataset& data, std::string split)
-    : data_(data), sigmas_(recipe.validation.sigmas), split_(std::move(split)) {
+    : data_(data), split_(std::move(split)) {
   std::vector<std::size_t> by_key(data.size());
   std::iota(by_key.begin(), by_key.end(), std::size_t{0});
   std::sort(by_key.begin(), by_key.end(),
@@ -32,17 +32,11 @@ Validation::Validation(const Recipe& recipe, const Dataset& data, std::string sp
       i = chosen[i];
 }
 
-NoisyBatch Validation::make_batch(const data::Pack& pack, std::size_t level,
-                                  const models::DitConfig& config) {
-  BatchBuilder builder(config);
+std::vector<CleanSample> Validation::read(const data::Pack& pack) {
+  std::vector<CleanSample> samples;
   for (const std::size_t i : pack) {
     try {
-      const CleanSample sample = data_.read(i);
-      // Seed 0 and the level's number instead of the run's seed and step: the same noise for
-      // everyone.
-      const Random noise(0, Purpose::validation, static_cast<std::uint32_t>(level),
-                         random_key(sample.key));
-      builder.add(sample, sigmas_[level], false, noise);
+      samples.push_back(data_.read(i));
     } catch (const Stopped&) {
       throw;
     } catch (const Error& error) {
@@ -50,40 +44,39 @@ NoisyBatch Validation::make_batch(const data::Pack& pack, std::size_t level,
         log_warning("left out of validation: {}", error.what());
     }
   }
-  return builder.build();
+  return samples;
 }
 
-Json Validation::run(const models::Dit& model, dist::World& world) {
+Json Validation::run(const Objective& objective, dist::World& world) {
+  const std::vector<std::string> levels = objective.levels();
   // Sum and number of elements of each level; last, how many samples could be read.
-  std::vector<double> sums(2 * sigmas_.size() + 1);
+  std::vector<double> sums(2 * levels.size() + 1);
   std::size_t job = 0;
-  for (std::size_t level = 0; level < sigmas_.size(); ++level) {
+  for (std::size_t level = 0; level < levels.size(); ++level) {
     for (const data::Pack& pack : packs_) {
       if (job++ % static_cast<std::size_t>(world.size()) != static_cast<std::size_t>(world.rank()))
         continue;
-      const NoisyBatch made = make_batch(pack, level, model.config());
-      if (made.elements.empty()) continue;
-      const NoisyBatch batch = made.to(model.device());
-      ops::Tape tape(false);
-      const LossSums loss = diffusion_loss(model.forward(tape, batch.input), batch, 0).sums(batch);
+      const std::vector<CleanSample> samples = read(pack);
+      if (samples.empty()) continue;
+      const LossSums loss = objective.build_validation(level, samples)()();
       sums[2 * level] += loss.image_sum + loss.video_sum;
       sums[2 * level + 1] += loss.elements();
-      if (level == 0) sums.back() += static_cast<double>(batch.elements.size());
+      if (level == 0) sums.back() += static_cast<double>(samples.size());
     }
   }
   world.all_reduce_sum(std::span<double>(sums));
-  Json levels = Json::object();
+  Json by_level = Json::object();
   double total = 0;
-  for (std::size_t level = 0; level < sigmas_.size(); ++level) {
+  for (std::size_t level = 0; level < levels.size(); ++level) {
     if (sums[2 * level + 1] == 0) fail("none of the samples for validation could be read");
     const double loss = sums[2 * level] / sums[2 * level + 1];
-    levels[fmt::format("{}", sigmas_[level])] = loss;
+    by_level[levels[level]] = loss;
     total += loss;
   }
-  return {{"val_loss", total / static_cast<double>(sigmas_.size())},
+  return {{"val_loss", total / static_cast<double>(levels.size())},
           {"val_split", split_},
           {"val_samples", std::llround(sums.back())},
-          {"val_sigmas", levels}};
+          {"val_sigmas", by_level}};
 }
 
 }  // namespace vfm::train

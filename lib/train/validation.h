@@ -12,6 +12,7 @@
 #include "data/packing.h"
 #include "dist/world.h"
 #include "train/dataset.h"
+#include "train/objective.h"
 
 namespace vfm::train {
 
@@ -24,15 +25,14 @@ class Validation {
   /// {"val_loss":…, "val_split":…, "val_samples":…, "val_sigmas":{"0.1":…}}: the mean of
   /// lambda(sigma) (D - x0)^2 per noise level, and the mean over levels. A collective: every rank
   /// takes its share. Samples that cannot be read are left out, and kept in failures().
-  Json run(const models::Dit& model, dist::World& world);
+  Json run(const Objective& objective, dist::World& world);
   /// Samples of this rank's share that could not be read: key -> why.
   const std::map<std::string, std::string>& failures() const { return failures_; }
 
  private:
-  NoisyBatch make_batch(const data::Pack& pack, std::size_t level, const models::DitConfig& config);
+  std::vector<CleanSample> read(const data::Pack& pack);
 
   const Dataset& data_;
-  std::vector<double> sigmas_;
   std::string split_;
   std::vector<data::Pack> packs_;  ///< indices into data_
   std::map<std::string, std::string> failures_;

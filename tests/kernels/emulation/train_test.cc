@@ -47,7 +47,7 @@ struct Side {
       : recipe(fitted), trainer(recipe, data, world, device) {}
   std::vector<Tensor> weights() {
     std::vector<Tensor> values;
-    for (const nn::Parameter* parameter : trainer.model().parameters())
+    for (const nn::Parameter* parameter : trainer.objective().parameters())
       values.push_back(parameter->read().to(Device::cpu).clone());
     return values;
   }
@@ -79,8 +79,8 @@ TEST_CASE("steps on the GPU lose what those on the CPU lose") {
     CHECK(b.loss.elements() == a.loss.elements());
   }
   Validation validation(recipe, data, "train");
-  const double here = validation.run(cpu.trainer.model(), *world)["val_loss"].get<double>();
-  const double there = validation.run(gpu.trainer.model(), *world)["val_loss"].get<double>();
+  const double here = validation.run(cpu.trainer.objective(), *world)["val_loss"].get<double>();
+  const double there = validation.run(gpu.trainer.objective(), *world)["val_loss"].get<double>();
   CHECK(there == Approx(here).epsilon(tolerance));
 }
 
@@ -123,8 +123,8 @@ TEST_CASE("a checkpoint of the GPU is the CPU's, and goes on there to the same b
   Side first(recipe, data, *world, Device::cuda);
   first.trainer.train_step();
   first.trainer.train_step();
-  const std::string folder =
-      write_checkpoint(run, 2, first.trainer.model(), first.trainer.optimizer(), Json::object());
+  const std::string folder = write_checkpoint(run, 2, first.trainer.objective().config(),
+                                              first.trainer.optimizer(), Json::object());
   for (const Device device : {Device::cpu, Device::cuda}) {
     Side second(recipe, data, *world, device);
     read_checkpoint(folder, second.trainer.optimizer());

@@ -38,11 +38,11 @@ models::LoadedModel tiny_model(Json train = train_json(), int head_dim = 12,
   config.text_embed_dim = kTextWidth;
   config.adaln_lora_dim = 4;
   config.max_size = {2, 4, 4};
-  models::LoadedModel model{models::Dit(config, 1, compute), std::move(train),
+  models::LoadedModel model{models::make_network(config, 1, compute), std::move(train),
                             "run/checkpoints/step-1", true};
   // The matrices that begin at zero would hide the text: all weights random.
   std::uint64_t key = 0;
-  for (nn::Parameter* parameter : model.dit.parameters()) {
+  for (nn::Parameter* parameter : model.network->parameters()) {
     const Tensor values(parameter->shape());
     Random(3, Purpose::test, 0, ++key).fill_normal(values.floats());
     for (float& value : values.floats())

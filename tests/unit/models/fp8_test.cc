@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/philox.h"
+#include "models/dit.h"
 
 using namespace vfm;
 using namespace vfm::models;

@@ -158,7 +158,7 @@ TEST_CASE("checkpoint: the raw weights and the average load as models") {
   CHECK(raw.train["step"] == 6);
   CHECK(raw.train["trained"]["frames"] == 2);
   const auto first = [](const models::LoadedModel& model) {
-    return model.dit.parameters()[0]->value.floats()[0];
+    return model.network->parameters()[0]->value.floats()[0];
   };
   CHECK(first(raw) != first(ema));
   CHECK_THROWS_WITH(models::load_model(folder.path, true), Catch::Contains("holds no checkpoint"));

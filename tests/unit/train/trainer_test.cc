@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "latents_fixture.h"
+#include "train/diffusion_objective.h"
 #include "train/validation.h"
 
 using namespace vfm;
@@ -70,7 +71,7 @@ Outcome train_steps(const Recipe& recipe, const Dataset& data, dist::World& worl
     outcome.losses.push_back(result.loss.mean());
     outcome.norms.push_back(result.gradient_norm);
   }
-  for (const nn::Parameter* parameter : trainer.model().parameters()) {
+  for (const nn::Parameter* parameter : trainer.objective().parameters()) {
     const auto values = parameter->value.floats();
     outcome.weights.insert(outcome.weights.end(), values.begin(), values.end());
   }
@@ -177,7 +178,8 @@ TEST_CASE("trainer: gradients reach what all blocks share: time embedding, its n
   for (std::size_t i = 0; i < 2; ++i)
     builder.add(data.read(i), 1.0, false, Random(1, Purpose::noise, 0, i));
   const NoisyBatch batch = builder.build();
-  const models::Dit& model = trainer.model();
+  const models::DiffusionNetwork& model =
+      dynamic_cast<const DiffusionObjective&>(trainer.objective()).network();
   const auto loss_now = [&] {
     ops::Tape tape(false);
     return diffusion_loss(model.forward(tape, batch.input), batch, 0).sums(batch).mean();
@@ -228,7 +230,7 @@ TEST_CASE("trainer: a gradient that is not finite is skipped, counted, and fatal
   const auto world = dist::self_world();
   Trainer trainer(recipe, data, *world);
   trainer.train_step();
-  nn::Parameter& last = *trainer.model().parameters().back();
+  nn::Parameter& last = *trainer.objective().parameters().back();
   const float good = last.value.floats()[0];
   last.value.floats()[0] = NAN;
   const float other = last.value.floats()[1];
@@ -298,8 +300,8 @@ TEST_CASE("validation: the same number for the same weights, never negative, per
   const auto world = dist::self_world();
   Trainer trainer(recipe, data, *world);
   Validation validation(recipe, held_out, "val");
-  const Json first = validation.run(trainer.model(), *world);
-  CHECK(first == validation.run(trainer.model(), *world));
+  const Json first = validation.run(trainer.objective(), *world);
+  CHECK(first == validation.run(trainer.objective(), *world));
   CHECK(first["val_loss"].get<double>() >= 0);
   CHECK(first["val_sigmas"].size() == 2);
   CHECK(first["val_samples"] == 3);
@@ -308,9 +310,9 @@ TEST_CASE("validation: the same number for the same weights, never negative, per
   CHECK(first["val_loss"].get<double>() == Approx(mean));
   Recipe other_seed = recipe;  // the noise is the run's seed's business no more
   other_seed.train.seed = 99;
-  CHECK(Validation(other_seed, held_out, "val").run(trainer.model(), *world) == first);
+  CHECK(Validation(other_seed, held_out, "val").run(trainer.objective(), *world) == first);
   for (int i = 0; i < 20; ++i)
     trainer.train_step();
-  CHECK(validation.run(trainer.model(), *world)["val_loss"].get<double>() <
+  CHECK(validation.run(trainer.objective(), *world)["val_loss"].get<double>() <
         first["val_loss"].get<double>());
 }

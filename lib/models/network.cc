@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/network.h"
+
+#include "models/dit.h"
+
+namespace vfm::models {
+
+std::unique_ptr<DiffusionNetwork> make_network(const DitConfig& config, std::uint64_t seed,
+                                               DType compute, Device device, bool trainable) {
+  return std::make_unique<Dit>(config, seed, compute, device, trainable);
+}
+
+}  // namespace vfm::models

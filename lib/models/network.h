@@ -1,0 +1,120 @@
+// What the diffusion networks have in common: configuration, batches, and the face that training,
+// checkpoints and generation see. The networks: models/dit.h.
+//
+// A batch is a *pack*: samples of any sizes, images (one frame) and videos mixed, one after the
+// other. Attention never crosses samples; each sample has its own noise level, frame rate, size
+// and text.
+// Shape letters: C latent channels, T frames, H, W, L text tokens of the pack, E text width.
+// Thread-safety: a network may be asked forward() from several threads, each with its own tape; all
+// else from one.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "nn/parameter.h"
+#include "ops/tape.h"
+
+namespace vfm::models {
+
+struct DitConfig {
+  int in_channels = 16;  ///< latent channels, without the padding mask
+  int out_channels = 16;
+  int num_attention_heads = 32;
+  int attention_head_dim = 128;
+  int num_layers = 28;
+  double mlp_ratio = 4.0;
+  int text_embed_dim = 1024;
+  int adaln_lora_dim = 256;
+  std::array<int, 3> max_size = {128, 240, 240};  ///< latent T, H, W of the position tables
+  std::array<int, 3> patch_size = {1, 2, 2};
+  std::array<double, 3> rope_scale = {2.0, 1.0, 1.0};
+  bool concat_padding_mask = true;
+  bool learnable_positions = true;  ///< extra_pos_embed_type "learnable" or null
+
+  int width() const { return num_attention_heads * attention_head_dim; }
+  /// Throws Error{usage} naming the field.
+  void validate() const;
+};
+
+/// One sample of a pack. Sizes are of the latent, multiples of the patch size.
+struct DitSample {
+  int frames = 1, height = 0, width = 0;
+  float fps = 0;        ///< of the pixels; 0 for an image: temporal position is the bare index
+  float c_noise = 0;    ///< the time input: ln(sigma) / 4
+  int text_tokens = 1;  ///< >= 1; "no text" is one zero token
+  /// Positions from one token to the next along T, H, W. Below 1 more tokens share the range of
+  /// positions that training saw; only without recording.
+  std::array<double, 3> position_step = {1, 1, 1};
+
+  std::int64_t tokens(const DitConfig& config) const;
+};
+
+struct DitBatch {
+  std::vector<DitSample> samples;
+  Tensor latents;  ///< f32, flat: each sample's (C, T, H, W), already scaled by c_in, one after the
+                   ///< other
+  Tensor text;     ///< f32 (L, E): each sample's text tokens, one after the other
+
+  /// Throws Error unless samples and tensors fit each other and the configuration.
+  void check(const DitConfig& config) const;
+};
+
+/// What backward computes again instead of keeping it.
+enum class Recompute {
+  none,
+  elementwise,  ///< the norms' and the activation's results: hardly any time, a third of the memory
+  block,        ///< whole blocks, of which only what goes in is kept: a third more time
+};
+/// "none", "elementwise", "block".
+std::string_view recompute_name(Recompute recompute);
+
+/// What inference computes in FP8 (E4M3) instead of in the model's own type (models/fp8.h).
+struct Fp8Parts {
+  bool linear = false;     ///< products with the blocks' matrices
+  bool attention = false;  ///< self-attention; of a bf16 model only
+  bool any() const { return linear || attention; }
+};
+
+/// A network from noisy latents and text to F (models/edm.h).
+class DiffusionNetwork {
+ public:
+  virtual ~DiffusionNetwork() = default;
+
+  virtual const DitConfig& config() const = 0;
+  virtual Device device() const = 0;
+  /// In a fixed order; stable for the life of the network.
+  virtual const nn::ParameterList& parameters() const = 0;
+  /// Whatever is chosen, the results are the same to the last bit.
+  virtual void set_recompute(Recompute recompute) = 0;
+  /// Inference in FP8, or without (the default). The matrices are rounded now: choose again after
+  /// changing them. With any part, forward() throws Error for a tape that records. Throws
+  /// Error{usage} for a model that FP8 does not take, Error on a GPU without it.
+  virtual void set_inference_fp8(Fp8Parts parts) = 0;
+  /// The raw network output F, f32, on device(), laid out as batch.latents with out_channels
+  /// channels. The batch may be on the CPU. Throws Error for a batch that does not fit.
+  virtual Tensor forward(ops::Tape& tape, const DitBatch& batch) const = 0;
+};
+
+/// A network of this configuration. Weights are initialised from Philox(seed, weight_init, name):
+/// equal for equal names. `compute` is f32 or bf16 (matrix products and activations; norms and sums
+/// stay f32). The parameters and all that is computed lie on `device`. One that is not to be
+/// trained has no gradients, and no values before they are written.
+std::unique_ptr<DiffusionNetwork> make_network(const DitConfig& config, std::uint64_t seed,
+                                               DType compute = DType::f32,
+                                               Device device = Device::cpu, bool trainable = true);
+
+/// What a model of this configuration costs, without building it.
+struct DitCost {
+  std::int64_t parameters = 0;
+  double flops_per_token = 0;   ///< forward and backward, per visual token of a sample of `tokens`
+  double activation_bytes = 0;  ///< kept for backward, per pack of `pack_tokens`
+};
+DitCost dit_cost(const DitConfig& config, double tokens, double text_tokens, double pack_tokens,
+                 DType compute, Recompute recompute);
+
+}  // namespace vfm::models

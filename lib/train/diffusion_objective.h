@@ -1,0 +1,38 @@
+// Diffusion training as an objective: a network (models/network.h) and the loss of
+// train/diffusion.h.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "models/network.h"
+#include "train/diffusion.h"
+#include "train/objective.h"
+
+namespace vfm::train {
+
+class DiffusionObjective final : public Objective {
+ public:
+  /// As make_objective() says.
+  DiffusionObjective(const Recipe& recipe, models::Recompute recompute, Device device);
+
+  const models::DiffusionNetwork& network() const { return *network_; }
+
+  const nn::ParameterList& parameters() const override { return network_->parameters(); }
+  Device device() const override { return network_->device(); }
+  Json config() const override;
+  BatchPass build(std::uint32_t step, std::span<const std::string> keys,
+                  const std::vector<PlacedSample>& samples) const override;
+  /// The recipe's validation.sigmas.
+  std::vector<std::string> levels() const override;
+  BatchPass build_validation(std::size_t level,
+                             const std::vector<CleanSample>& samples) const override;
+
+ private:
+  const Recipe& recipe_;
+  std::unique_ptr<models::DiffusionNetwork> network_;
+};
+
+}  // namespace vfm::train

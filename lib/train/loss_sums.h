@@ -1,0 +1,28 @@
+// What a loss is added up as.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+namespace vfm::train {
+
+/// Sums over elements; the mean loss is sum / elements. Added up over batches and ranks.
+struct LossSums {
+  double image_sum = 0, image_elements = 0;
+  double video_sum = 0, video_elements = 0;
+
+  double elements() const { return image_elements + video_elements; }
+  double mean() const { return (image_sum + video_sum) / elements(); }
+  LossSums& operator+=(const LossSums& other) {
+    image_sum += other.image_sum;
+    image_elements += other.image_elements;
+    video_sum += other.video_sum;
+    video_elements += other.video_elements;
+    return *this;
+  }
+  /// A sample's share.
+  void add(bool image, double sum, double count) {
+    (image ? image_sum : video_sum) += sum;
+    (image ? image_elements : video_elements) += count;
+  }
+};
+
+}  // namespace vfm::train

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/objective.h"
+
+#include "train/diffusion_objective.h"
+
+namespace vfm::train {
+
+std::unique_ptr<Objective> make_objective(const Recipe& recipe, models::Recompute recompute,
+                                          Device device) {
+  return std::make_unique<DiffusionObjective>(recipe, recompute, device);
+}
+
+}  // namespace vfm::train

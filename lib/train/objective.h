@@ -1,0 +1,66 @@
+// What a run trains, and by which loss: a model, how samples become batches, and batches a loss.
+//
+// The step and the loop (train/trainer.h, train/run.h) know no more of a model than this. Of each
+// `model.type` there is one objective: train/diffusion_objective.h.
+// Thread-safety: build() and what is const from any thread, also while another one passes a batch;
+// passing batches from one thread at a time.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "nn/parameter.h"
+#include "train/loss_sums.h"
+#include "train/recipe.h"
+#include "train/sample.h"
+
+namespace vfm::train {
+
+/// Gives the sums of a batch that has passed. On a GPU it waits for the batch, so call it after
+/// what follows is queued.
+using LossReader = std::function<LossSums()>;
+/// A batch that is ready to pass through the model: forward, loss and, in training, backward, which
+/// adds the gradient of the *sum* of the loss to the parameters' gradients. To be called once.
+using BatchPass = std::function<LossReader()>;
+
+/// A sample, and where it stands in the order of the whole step, which is the same on any number of
+/// ranks.
+struct PlacedSample {
+  CleanSample sample;
+  std::size_t place = 0;
+};
+
+class Objective {
+ public:
+  virtual ~Objective() = default;
+
+  virtual const nn::ParameterList& parameters() const = 0;
+  virtual Device device() const = 0;
+  /// The model's config.json.
+  virtual Json config() const = 0;
+
+  /// Some samples of step `step` as one batch. `keys` are those of all samples of the step, in its
+  /// order. What is random is a pure function of the recipe's seed, the step, key and place.
+  virtual BatchPass build(std::uint32_t step, std::span<const std::string> keys,
+                          const std::vector<PlacedSample>& samples) const = 0;
+
+  /// What a validation record calls the conditions under which each sample is measured, such as
+  /// noise levels; at least one.
+  virtual std::vector<std::string> levels() const = 0;
+  /// Samples under condition `level`, without gradients and with fixed random numbers.
+  virtual BatchPass build_validation(std::size_t level,
+                                     const std::vector<CleanSample>& samples) const = 0;
+};
+
+/// The objective of recipe.model.type, with its weights on `device` as the seed says. Keeps the
+/// reference. `recipe` is fitted to the data (Dataset::fit).
+std::unique_ptr<Objective> make_objective(const Recipe& recipe, models::Recompute recompute,
+                                          Device device);
+
+}  // namespace vfm::train

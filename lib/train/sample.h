@@ -1,0 +1,20 @@
+// A sample as it enters the network's world.
+// Shape letters: C latent channels, T frames, H, W, E text width.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace vfm::train {
+
+/// Latents are in model units (models::LatentScale).
+struct CleanSample {
+  std::string key;
+  int frames = 1, height = 0, width = 0;  ///< of the latent
+  double fps = 0;                         ///< 0 for an image
+  std::vector<float> x0;                  ///< (C, T, H, W)
+  std::vector<float> text;                ///< (text tokens, E); may be empty
+};
+
+}  // namespace vfm::train
