@@ -115,7 +115,7 @@ DitBatch mixed_pack() {
 
 }  // namespace
 
-TEST_CASE("output and gradients are those of diffusers") {
+TEST_CASE("traps 6, 8: positions and rotation; output and gradients are those of diffusers") {
   const Golden golden;
   const Dit dit(tiny(), 1);
   std::vector<std::string> names;
@@ -181,7 +181,7 @@ TEST_CASE("a pack is its samples one by one") {
   }
 }
 
-TEST_CASE("each sample of a pack has its own noise level, frame rate and text") {
+TEST_CASE("fault 7: each sample of a pack has its own noise level, frame rate and text") {
   const Dit dit(tiny(), 3);
   randomise(dit);
   const DitBatch pack = mixed_pack();
@@ -229,6 +229,12 @@ TEST_CASE("recomputing gives the same gradients to the last bit, and keeps less"
   }
 }
 
+TEST_CASE("trap 6: learned positions are f32 in a bf16 model too") {
+  const Dit dit(tiny(), 4, DType::bf16);
+  for (const nn::Parameter* p : dit.parameters())
+    if (p->name.starts_with("learnable_pos_embed")) CHECK(p->value.dtype() == DType::f32);
+}
+
 TEST_CASE("two runs of a step give the same bits") {
   const Dit a(tiny(), 4), b(tiny(), 4);
   const Tensor cotangent = noise({240}, 3);
@@ -239,7 +245,9 @@ TEST_CASE("two runs of a step give the same bits") {
     CHECK(std::memcmp(gradient.raw(), second.at(name).raw(), gradient.bytes()) == 0);
 }
 
-TEST_CASE("every parameter gets a gradient, also of the shared modulation and the positions") {
+TEST_CASE(
+    "faults 6, 9: every parameter gets a gradient, also of the shared modulation, the time "
+    "embedding's norm and the positions") {
   const Dit dit(tiny(), 5);
   randomise(dit);
   step(dit, mixed_pack(), noise({240}, 3));
