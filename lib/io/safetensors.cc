@@ -2,7 +2,6 @@
 #include "io/safetensors.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <set>
 #include <utility>
@@ -126,40 +125,6 @@ void write_one(const std::string& path, std::span<const TensorView> tensors,
 
 }  // namespace
 
-std::int64_t TensorView::elements() const {
-  std::int64_t count = 1;
-  for (const std::int64_t dim : shape)
-    count *= dim;
-  return count;
-}
-
-std::uint64_t TensorView::bytes() const {
-  return static_cast<std::uint64_t>(elements()) * safetensors_item_size(dtype);
-}
-
-std::size_t safetensors_item_size(std::string_view dtype) {
-  static constexpr std::array<std::pair<std::string_view, std::size_t>, 15> known = {{
-      {"F64", 8},
-      {"I64", 8},
-      {"U64", 8},
-      {"F32", 4},
-      {"I32", 4},
-      {"U32", 4},
-      {"F16", 2},
-      {"BF16", 2},
-      {"I16", 2},
-      {"U16", 2},
-      {"I8", 1},
-      {"U8", 1},
-      {"BOOL", 1},
-      {"F8_E4M3", 1},
-      {"F8_E5M2", 1},
-  }};
-  for (const auto& [name, size] : known)
-    if (name == dtype) return size;
-  return 0;
-}
-
 SafetensorsContents parse_safetensors(std::span<const std::byte> bytes, std::string_view what) {
   if (bytes.size() < 8) fail("{} is not a safetensors file: it is shorter than 8 bytes", what);
   std::uint64_t length = 0;
@@ -214,13 +179,13 @@ bool SafetensorsSet::exists(const std::string& folder, const std::string& name) 
 SafetensorsSet::SafetensorsSet(const std::string& folder, const std::string& name) {
   std::map<std::string, std::string> expected;  // tensor -> file, by the index
   std::set<std::string> files;
-  path_ = join_path(folder, name + kSuffix);
-  if (file_exists(path_) || !file_exists(join_path(folder, name + kIndexSuffix))) {
+  set_path(join_path(folder, name + kSuffix));
+  if (file_exists(path()) || !file_exists(join_path(folder, name + kIndexSuffix))) {
     files.insert(name + kSuffix);
   } else {
-    path_ = join_path(folder, name + kIndexSuffix);
-    const std::string what = fmt::format("'{}'", path_);
-    const Json index = parse_json(read_file(path_), what);
+    set_path(join_path(folder, name + kIndexSuffix));
+    const std::string what = fmt::format("'{}'", path());
+    const Json index = parse_json(read_file(path()), what);
     if (!index.is_object() || !index.contains("weight_map") || !index["weight_map"].is_object())
       fail("{} has no 'weight_map'", what);
     for (const auto& [tensor, file] : index["weight_map"].items()) {
@@ -234,19 +199,11 @@ SafetensorsSet::SafetensorsSet(const std::string& folder, const std::string& nam
   for (const std::string& file : files) {
     const MappedFile& map = maps_.emplace_back(join_path(folder, file));
     const std::string what = fmt::format("'{}'", map.path());
-    for (TensorView& tensor : parse_safetensors(map.bytes(), what).tensors) {
-      if (!by_name_.emplace(tensor.name, tensors_.size()).second)
-        fail("tensor '{}' is in two files of '{}'", tensor.name, path_);
-      tensors_.push_back(std::move(tensor));
-    }
+    for (TensorView& tensor : parse_safetensors(map.bytes(), what).tensors)
+      add(std::move(tensor));
   }
   for (const auto& [tensor, file] : expected)
-    if (!find(tensor)) fail("'{}' says that '{}' holds '{}', it does not", path_, file, tensor);
-}
-
-const TensorView* SafetensorsSet::find(std::string_view name) const {
-  const auto found = by_name_.find(name);
-  return found == by_name_.end() ? nullptr : &tensors_[found->second];
+    if (!find(tensor)) fail("'{}' says that '{}' holds '{}', it does not", path(), file, tensor);
 }
 
 std::vector<std::string> write_safetensors(const std::string& folder, const std::string& name,

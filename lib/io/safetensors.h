@@ -24,22 +24,9 @@
 #include <vector>
 
 #include "io/file.h"
+#include "io/tensor_set.h"
 
 namespace vfm::io {
-
-/// One tensor of a file that was read, or is to be written. `data` belongs to somebody else.
-struct TensorView {
-  std::string name;
-  std::string dtype;                ///< "F32", "BF16", "I64", ...
-  std::vector<std::int64_t> shape;  ///< C order; empty for a scalar
-  std::span<const std::byte> data;
-
-  std::int64_t elements() const;
-  std::uint64_t bytes() const;  ///< by dtype and shape
-};
-
-/// Bytes of one element of a safetensors dtype; 0 if unknown (also for the sub-byte types).
-std::size_t safetensors_item_size(std::string_view dtype);
 
 struct SafetensorsContents {
   std::vector<TensorView> tensors;  ///< in the order of their data, which is that of the file
@@ -54,7 +41,7 @@ SafetensorsContents parse_safetensors(std::span<const std::byte> bytes, std::str
 
 /// A set of tensors on disk, mapped: NAME.safetensors in a folder, or NAME's index and all its
 /// shards.
-class SafetensorsSet {
+class SafetensorsSet : public TensorSet {
  public:
   /// Opens `folder`/`name`.safetensors or `folder`/`name`.safetensors.index.json. Throws Error:
   /// neither exists, a shard is missing, a name is in two shards, or the index names a tensor that
@@ -64,16 +51,8 @@ class SafetensorsSet {
   /// Whether such a set exists in `folder`.
   static bool exists(const std::string& folder, const std::string& name);
 
-  const std::string& path() const { return path_; }  ///< for messages
-  const std::vector<TensorView>& tensors() const { return tensors_; }
-  /// The tensor of that name, or null. Valid as long as the set.
-  const TensorView* find(std::string_view name) const;
-
  private:
-  std::string path_;
   std::vector<MappedFile> maps_;
-  std::vector<TensorView> tensors_;
-  std::map<std::string, std::size_t, std::less<>> by_name_;
 };
 
 /// Writes the set `name` into `folder`, each file atomically; returns the names of the files.

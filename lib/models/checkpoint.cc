@@ -2,15 +2,14 @@
 #include "models/checkpoint.h"
 
 #include <algorithm>
-#include <cstring>
 #include <filesystem>
 #include <map>
-#include <set>
 
 #include "base/error.h"
-#include "base/half.h"
 #include "io/file.h"
+#include "io/safetensors.h"
 #include "models/dit_json.h"
+#include "models/load_tensors.h"
 
 namespace vfm::models {
 namespace {
@@ -33,28 +32,6 @@ std::map<std::string, std::string> read_complete(const std::string& folder) {
     hashes[line.substr(34)] = line.substr(0, 32);
   }
   return hashes;
-}
-
-/// Shares the mapped file where it holds f32 already.
-Tensor as_f32(const io::TensorView& from) {
-  // The data of a shard that another program wrote may begin anywhere.
-  const bool aligned = reinterpret_cast<std::uintptr_t>(from.data.data()) % sizeof(float) == 0;
-  if (from.dtype == "F32" && aligned)
-    return Tensor::borrow(from.data.data(), from.shape, DType::f32, nullptr);
-  const Tensor values(from.shape);
-  const std::span<float> out = values.floats();
-  if (from.dtype == "F32") {
-    std::memcpy(out.data(), from.data.data(), out.size_bytes());
-    return values;
-  }
-  std::vector<std::uint16_t> bits(out.size());
-  std::memcpy(bits.data(), from.data.data(), bits.size() * 2);
-  if (from.dtype == "F16") {
-    halves_to_floats(bits, out);
-  } else {
-    std::transform(bits.begin(), bits.end(), out.begin(), bfloat16_to_float);
-  }
-  return values;
 }
 
 /// What the recipe computed in; f32 if there is none.
@@ -108,31 +85,6 @@ std::string find_checkpoint(const std::string& path) {
         "checkpoints/step-* folders",
         path);
   return folders.back();
-}
-
-void load_tensors(const io::SafetensorsSet& set, const std::vector<TensorTarget>& targets) {
-  std::set<std::string_view> names;
-  for (const TensorTarget& target : targets) {
-    names.insert(target.name);
-    const io::TensorView* found = set.find(target.name);
-    if (!found) fail("'{}' has no tensor '{}'", set.path(), target.name);
-    if (found->shape != target.shape)
-      fail("tensor '{}' of '{}' is {}, the model needs {}", target.name, set.path(),
-           to_string(found->shape), to_string(target.shape));
-    if (found->dtype != "F32" && found->dtype != "F16" && found->dtype != "BF16")
-      fail("tensor '{}' of '{}' is {}, a float type is needed", target.name, set.path(),
-           found->dtype);
-  }
-  for (const io::TensorView& tensor : set.tensors())
-    if (!names.count(tensor.name))
-      fail("'{}' has a tensor '{}' that the model has not", set.path(), tensor.name);
-  for (const TensorTarget& target : targets)
-    target.store(as_f32(*set.find(target.name)));
-}
-
-TensorTarget value_target(nn::Parameter& parameter) {
-  return {parameter.name, parameter.shape(),
-          [&parameter](const Tensor& values) { parameter.write(values); }};
 }
 
 LoadedModel load_model(const std::string& path, bool ema, std::optional<DType> compute,

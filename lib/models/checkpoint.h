@@ -10,14 +10,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/json.h"
-#include "io/safetensors.h"
 #include "models/network.h"
 
 namespace vfm::models {
@@ -39,20 +37,6 @@ void verify_checkpoint(const std::string& folder);
 /// The checkpoint folder that `path` means: itself, or the newest of the run folder `path`. Throws
 /// Error{usage} if it is neither.
 std::string find_checkpoint(const std::string& path);
-
-/// Where a tensor of a set goes: `store` gets its values as f32 on the CPU, valid during the call.
-struct TensorTarget {
-  std::string name;
-  Shape shape;
-  std::function<void(const Tensor&)> store;
-};
-
-/// Hands each tensor of `set` to its target; F16 and BF16 are converted. Throws Error naming a
-/// tensor that is missing, left over, or of another shape.
-void load_tensors(const io::SafetensorsSet& set, const std::vector<TensorTarget>& targets);
-
-/// A parameter's value as a target.
-TensorTarget value_target(nn::Parameter& parameter);
 
 struct LoadedModel {
   std::unique_ptr<DiffusionNetwork> network;

@@ -14,6 +14,7 @@
 #include "io/file.h"
 #include "io/safetensors.h"
 #include "models/checkpoint.h"
+#include "models/load_tensors.h"
 
 namespace vfm::train {
 namespace {

@@ -1,0 +1,58 @@
+// Named tensors that lie on disk, whatever the format: what io/safetensors.h and io/torch_zip.h
+// give, and what models are loaded from.
+//
+// Not here: what the tensors mean, and numbers as numbers: the data are bytes, little endian.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace vfm::io {
+
+/// One tensor of a file that was read, or is to be written. `data` belongs to somebody else.
+struct TensorView {
+  std::string name;
+  std::string dtype;                ///< "F32", "BF16", "I64", ... as in safetensors
+  std::vector<std::int64_t> shape;  ///< C order; empty for a scalar
+  std::span<const std::byte> data;
+
+  std::int64_t elements() const;
+  std::uint64_t bytes() const;  ///< by dtype and shape
+};
+
+/// Bytes of one element of a safetensors dtype; 0 if unknown (also for the sub-byte types).
+std::size_t safetensors_item_size(std::string_view dtype);
+
+/// A set of tensors with different names. The views are valid as long as the set, also after it was
+/// moved. Thread-safety: const members from any thread.
+class TensorSet {
+ public:
+  virtual ~TensorSet() = default;
+
+  const std::string& path() const { return path_; }  ///< for messages
+  const std::vector<TensorView>& tensors() const { return tensors_; }
+  /// The tensor of that name, or null.
+  const TensorView* find(std::string_view name) const;
+
+ protected:
+  explicit TensorSet(std::string path = {}) : path_(std::move(path)) {}
+  TensorSet(TensorSet&&) = default;
+  TensorSet& operator=(TensorSet&&) = default;
+
+  void set_path(std::string path) { path_ = std::move(path); }
+  /// Throws Error if there is one of that name.
+  void add(TensorView tensor);
+
+ private:
+  std::string path_;
+  std::vector<TensorView> tensors_;
+  std::map<std::string, std::size_t, std::less<>> by_name_;
+};
+
+}  // namespace vfm::io

@@ -1,0 +1,73 @@
+// Model folders as Hugging Face's libraries write them.
+//
+//   PIPELINE/model_index.json      {"_class_name": "...", "vae": ["diffusers", "Autoencoder..."],
+//   ...} PIPELINE/vae/                  a component: config.json and weights
+//
+// The weights of a component, whichever is found first: diffusion_pytorch_model.safetensors or
+// model.safetensors, one file or shards with an index; else one torch checkpoint
+// (io/torch_zip.h): the only *.pt, *.pth, *.bin or *.jit file.
+// Not here: what a component computes. Thread-safety: free functions and other objects, any thread;
+// weights() of one object, one thread at first.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/json.h"
+#include "io/tensor_set.h"
+
+namespace vfm::models {
+
+/// One model of a folder: its configuration, read now, and its weights, opened when asked for.
+class HfComponent {
+ public:
+  /// Throws Error{usage} if `folder` has no config.json, or one that names no type.
+  explicit HfComponent(std::string folder);
+
+  const std::string& folder() const { return folder_; }
+  /// diffusers' _class_name ("AutoencoderKLCosmos"), or transformers' model_type ("t5").
+  const std::string& type() const { return type_; }
+  /// config.json; fields that it leaves out have the defaults of the type (models/hf_defaults.h).
+  const Json& config() const { return config_; }
+  /// Throws Error{usage} unless type() is one of `known`, of which the message says that they work.
+  void need_type(std::initializer_list<std::string_view> known) const;
+
+  /// Under the names of diffusers and transformers, whatever names the files have
+  /// (models/hf_names.h). Mapped: nothing is read before it is used. Throws Error: no weights, or
+  /// files that are damaged.
+  const io::TensorSet& weights() const;
+
+  /// 32 hex digits that change with the model: of its type, the configuration, and of each tensor
+  /// name, dtype, shape and values. Of sets above 64 MiB not all values are read: of each tensor
+  /// three pieces of 4 KiB, the first, the middle and the last. How the weights are spread over
+  /// files, and in which format, does not matter.
+  std::string hash() const;
+
+ private:
+  std::string folder_, type_;
+  Json config_;
+  mutable std::unique_ptr<io::TensorSet> weights_;
+};
+
+/// A folder of components.
+class HfPipeline {
+ public:
+  /// Throws Error{usage} if `folder` has no model_index.json that can be read.
+  explicit HfPipeline(std::string folder);
+  /// Whether `folder` has a model_index.json.
+  static bool is_one(const std::string& folder);
+
+  const std::string& folder() const { return folder_; }
+  const std::string& type() const { return type_; }  ///< "CosmosTextToWorldPipeline"
+  /// Whether the index names such a component, and not null.
+  bool has(const std::string& name) const;
+  /// The folder of a component. Throws Error{usage} if there is none.
+  std::string folder_of(const std::string& name) const;
+
+ private:
+  std::string folder_, type_;
+  Json index_;
+};
+
+}  // namespace vfm::models

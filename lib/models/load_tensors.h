@@ -1,0 +1,32 @@
+// From the tensors of a file into a model.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "io/tensor_set.h"
+#include "nn/parameter.h"
+
+namespace vfm::models {
+
+/// Where a tensor of a set goes: `store` gets its values as f32 on the CPU, valid during the call.
+struct TensorTarget {
+  std::string name;
+  Shape shape;
+  std::function<void(const Tensor&)> store;
+};
+
+/// Hands each tensor of `set` to its target, in the order of the targets; F32 is not copied, F16
+/// and BF16 are converted. Before any value is read, names, shapes and types are compared: throws
+/// one Error that lists the tensors that are missing, left over, of another shape or not floats.
+void load_tensors(const io::TensorSet& set, const std::vector<TensorTarget>& targets);
+
+/// A parameter's value as a target.
+TensorTarget value_target(nn::Parameter& parameter);
+
+/// F32, F16 or BF16 as f32. Borrows the data where they are f32 already.
+Tensor read_floats(const io::TensorView& from);
+
+}  // namespace vfm::models

@@ -1,0 +1,268 @@
+// Folders of diffusers and transformers: configurations, names, weights, hashes.
+// SPDX-License-Identifier: Apache-2.0
+#include "models/hf_folder.h"
+
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+
+#include "base/error.h"
+#include "io/atomic_file.h"
+#include "io/file.h"
+#include "io/safetensors.h"
+#include "models/hf_defaults.h"
+#include "models/hf_names.h"
+#include "models/load_tensors.h"
+
+using namespace vfm;
+using models::HfComponent;
+using models::HfPipeline;
+
+namespace {
+
+struct Folder {
+  std::string path =
+      (std::filesystem::temp_directory_path() / ("vfm-hf-" + std::to_string(::getpid()))).string();
+  Folder() { std::filesystem::create_directories(path); }
+  ~Folder() { std::filesystem::remove_all(path); }
+
+  void write(const std::string& name, const std::string& text) const {
+    const std::string file = io::join_path(path, name);
+    io::make_directories(io::dir_name(file));
+    io::write_file(file, text);
+  }
+};
+
+io::TensorView view(const std::string& name, const std::vector<float>& values) {
+  return {
+      name, "F32", {static_cast<std::int64_t>(values.size())}, std::as_bytes(std::span(values))};
+}
+
+std::string error_of(const std::function<void()>& act, ErrorKind kind = ErrorKind::usage) {
+  try {
+    act();
+  } catch (const Error& error) {
+    CHECK(error.kind() == kind);
+    return error.what();
+  }
+  return "no error";
+}
+
+std::vector<std::string> today(const char* type, const std::vector<std::string>& names,
+                               const Json& config = Json::object()) {
+  return models::names_today(type, config, names);
+}
+
+}  // namespace
+
+TEST_CASE("hf: fields left out of config.json have the defaults of the libraries") {
+  const std::string path = std::string(VFM_GOLDEN) + "/config_defaults.json";
+  const Json golden = parse_json(io::read_file(path), path);
+  REQUIRE(golden.size() == 4);
+  for (const auto& [type, fields] : golden.items()) {
+    INFO(type);
+    const Json ours = models::with_defaults(type, Json::object());
+    CHECK(ours.size() == fields.size());
+    for (const auto& [key, value] : fields.items()) {
+      INFO(key);
+      CHECK(ours.value(key, Json("absent")) == value);
+    }
+  }
+  // What is given stays, null too; what follows from other fields is not believed.
+  const Json given = models::with_defaults(
+      "t5", {{"d_model", 7}, {"feed_forward_proj", "gated-silu"}, {"dense_act_fn", "relu"}});
+  CHECK(given["d_model"] == 7);
+  CHECK(given["is_gated_act"] == true);
+  CHECK(given["dense_act_fn"] == "silu");
+  CHECK(models::with_defaults("AutoencoderKLCosmos", {{"latents_mean", nullptr}})["latents_mean"] ==
+        nullptr);
+}
+
+TEST_CASE("hf: trap 20, NVIDIA's names of the transformer are diffusers'") {
+  const std::string block = "net.blocks.block13.";
+  CHECK(
+      today(
+          "CosmosTransformer3DModel",
+          {"net.x_embedder.proj.1.weight", "net.t_embedder.1.linear_2.weight",
+           "net.affline_norm.weight", "net.extra_pos_embedder.pos_emb_t", "net.pos_embedder.seq",
+           "logvar.1.weight", block + "blocks.0.block.attn.to_q.0.weight",
+           block + "blocks.0.block.attn.to_k.1.weight", block + "blocks.1.block.attn.to_v.0.weight",
+           block + "blocks.1.block.attn.to_out.0.weight", block + "blocks.2.block.layer1.weight",
+           block + "blocks.2.block.layer2.weight", block + "blocks.1.adaLN_modulation.1.weight",
+           block + "blocks.2.adaLN_modulation.2.weight",
+           "net.final_layer.adaLN_modulation.1.weight", "net.final_layer.linear.weight",
+           block + "blocks.0.block.attn.to_q.0._extra_state"}) ==
+      std::vector<std::string>{
+          "patch_embed.proj.weight", "time_embed.t_embedder.linear_2.weight",
+          "time_embed.norm.weight", "learnable_pos_embed.pos_emb_t", "", "",
+          "transformer_blocks.13.attn1.to_q.weight", "transformer_blocks.13.attn1.norm_k.weight",
+          "transformer_blocks.13.attn2.to_v.weight", "transformer_blocks.13.attn2.to_out.0.weight",
+          "transformer_blocks.13.ff.net.0.proj.weight", "transformer_blocks.13.ff.net.2.weight",
+          "transformer_blocks.13.norm2.linear_1.weight",
+          "transformer_blocks.13.norm3.linear_2.weight", "norm_out.linear_1.weight",
+          "proj_out.weight", ""});
+  // Names of today stay, also behind a wrapper's prefix.
+  const std::string name = "transformer_blocks.1.attn1.to_out.0.weight";
+  CHECK(today("CosmosTransformer3DModel", {name, "proj_out.weight"})[0] == name);
+  CHECK(today("CosmosTransformer3DModel",
+              {"module._orig_mod." + name, "module._orig_mod.proj_out.weight"})[0] == name);
+}
+
+TEST_CASE("hf: trap 20, NVIDIA's names of the tokenizer are diffusers'") {
+  const Json config = models::with_defaults("AutoencoderKLCosmos", Json::object());
+  CHECK(today("AutoencoderKLCosmos",
+              {"encoder.conv_in.0.conv3d.weight", "encoder.patcher3d.wavelets",
+               "encoder.down.1.block.0.conv2.1.conv3d.bias",
+               "encoder.down.1.block.0.nin_shortcut.conv3d.weight",
+               "encoder.down.0.downsample.conv2.conv3d.weight",
+               "encoder.mid.block_2.norm1.norm.bias", "encoder.mid.attn_1.1.proj_out.conv3d.weight",
+               "decoder.mid.attn_1.0.q.conv3d.weight", "decoder.up.0.block.2.conv1.0.conv3d.weight",
+               "decoder.up.2.block.0.norm2.norm.weight", "decoder.up.1.upsample.conv3.conv3d.bias",
+               "decoder.conv_out.1.conv3d.weight", "post_quant_conv.conv3d.weight",
+               "decoder.unpatcher3d._arange", "quant_conv.conv3d.bias"},
+              config) ==
+        std::vector<std::string>{"encoder.conv_in.conv_s.weight", "",
+                                 "encoder.down_blocks.1.resnets.0.conv2.conv_t.bias",
+                                 "encoder.down_blocks.1.resnets.0.conv_shortcut.weight",
+                                 "encoder.down_blocks.0.downsamplers.0.conv2.weight",
+                                 "encoder.mid_block.resnets.1.norm1.norm.bias",
+                                 "encoder.mid_block.temp_attentions.0.to_out.0.weight",
+                                 "decoder.mid_block.attentions.0.to_q.weight",
+                                 "decoder.up_blocks.2.resnets.2.conv1.conv_s.weight",
+                                 "decoder.up_blocks.0.resnets.0.norm2.norm.weight",
+                                 "decoder.up_blocks.1.upsamplers.0.conv3.bias",
+                                 "decoder.conv_out.conv_t.weight", "post_quant_conv.weight", "",
+                                 "quant_conv.bias"});
+}
+
+TEST_CASE("hf: the embedding of a T5 is found under either name, its decoder is left out") {
+  CHECK(today("t5", {"shared.weight", "encoder.embed_tokens.weight", "decoder.block.0.x",
+                     "lm_head.weight", "encoder.final_layer_norm.weight"}) ==
+        std::vector<std::string>{"shared.weight", "", "", "", "encoder.final_layer_norm.weight"});
+  CHECK(today("umt5", {"encoder.embed_tokens.weight"}) ==
+        std::vector<std::string>{"shared.weight"});
+}
+
+TEST_CASE("hf: a component is a configuration and weights under names of today") {
+  const Folder folder;
+  CHECK(error_of([&] { HfComponent(folder.path + "/nowhere"); }).find("no such model folder") == 0);
+  CHECK(error_of([&] { HfComponent c(folder.path); }).find("has no config.json") !=
+        std::string::npos);
+  folder.write("config.json", "[1]");
+  CHECK(error_of([&] { HfComponent c(folder.path); }).find("not a JSON object") !=
+        std::string::npos);
+  folder.write("config.json", "{");
+  CHECK(error_of([&] { HfComponent c(folder.path); }).find("is not JSON") != std::string::npos);
+  folder.write("config.json", "{}");
+  CHECK(error_of([&] { HfComponent c(folder.path); }).find("names no model type") !=
+        std::string::npos);
+  folder.write("config.json", R"({"architectures":["T5EncoderModel"],"model_type":"t5","d_ff":8})");
+
+  const HfComponent component(folder.path);
+  CHECK(component.type() == "t5");
+  CHECK(component.config()["d_ff"] == 8);
+  CHECK(component.config()["d_model"] == 512);
+  component.need_type({"umt5", "t5"});
+  CHECK(error_of([&] {
+          component.need_type({"AutoencoderKLCosmos", "umt5"});
+        }).find("of type t5; what works here: AutoencoderKLCosmos, umt5") != std::string::npos);
+  CHECK(error_of([&] { component.weights(); }, ErrorKind::runtime).find("has no weights") !=
+        std::string::npos);
+  const std::vector<float> values(40, 2.f);
+  io::write_safetensors(folder.path, "model",
+                        {view("encoder.embed_tokens.weight", values), view("b", values)}, 200);
+  REQUIRE(component.weights().tensors().size() == 2);
+  REQUIRE(component.weights().find("shared.weight") != nullptr);
+  CHECK(component.weights().path().ends_with("/model.safetensors.index.json"));
+}
+
+TEST_CASE("hf: the hash is of configuration and values, not of how they are stored") {
+  const Folder folder;
+  const std::vector<float> a(40, 2.f);
+  std::vector<float> b(40, 3.f);
+  const auto hash = [&](const char* config, std::uint64_t max_bytes) {
+    for (const auto& entry : std::filesystem::directory_iterator(folder.path))
+      std::filesystem::remove(entry.path());
+    folder.write("config.json", config);
+    io::write_safetensors(folder.path, "model", {view("a", a), view("b", b)}, max_bytes);
+    return HfComponent(folder.path).hash();
+  };
+  const std::string first = hash(R"({"model_type":"t5","d_ff":8})", 1000);
+  CHECK(first.size() == 32);
+  CHECK(hash(R"({"model_type":"t5","d_model":512,"d_ff":8,"_name_or_path":"x"})", 200) == first);
+  CHECK(hash(R"({"model_type":"t5","d_ff":9})", 1000) != first);
+  b.back() = 4.f;
+  CHECK(hash(R"({"model_type":"t5","d_ff":8})", 1000) != first);
+}
+
+TEST_CASE("hf: a pipeline names its components") {
+  const Folder folder;
+  CHECK_FALSE(HfPipeline::is_one(folder.path));
+  folder.write("model_index.json",
+               R"({"_class_name":"CosmosTextToWorldPipeline","vae":["diffusers","X"],)"
+               R"("transformer":["diffusers","Y"],"safety_checker":[null,null]})");
+  folder.write("vae/config.json", "{}");
+  REQUIRE(HfPipeline::is_one(folder.path));
+  const HfPipeline pipeline(folder.path);
+  CHECK(pipeline.type() == "CosmosTextToWorldPipeline");
+  CHECK(pipeline.has("vae"));
+  CHECK_FALSE(pipeline.has("safety_checker"));
+  CHECK_FALSE(pipeline.has("_class_name"));
+  CHECK(pipeline.folder_of("vae") == folder.path + "/vae");
+  CHECK(error_of([&] {
+          pipeline.folder_of("transformer");
+        }).find("folder 'transformer' is missing") != std::string::npos);
+  CHECK(error_of([&] { pipeline.folder_of("text_encoder"); }).find("no component 'text_encoder'") !=
+        std::string::npos);
+}
+
+TEST_CASE("hf: everything that does not fit a model is listed before a value is read") {
+  const Folder folder;
+  const std::vector<float> values(4, 1.f);
+  const std::vector<std::int64_t> whole(4, 1);
+  std::vector<io::TensorView> tensors = {view("a", values), view("wide", values)};
+  tensors.push_back({"count", "I64", {4}, std::as_bytes(std::span(whole))});
+  for (int i = 0; i < 10; ++i)
+    tensors.push_back(view("extra" + std::to_string(i), values));
+  io::write_safetensors(folder.path, "model", tensors);
+  int stored = 0;
+  const auto target = [&](const char* name, Shape shape) {
+    return models::TensorTarget{name, std::move(shape), [&](const Tensor&) { ++stored; }};
+  };
+  const io::SafetensorsSet set(folder.path, "model");
+  const std::string message = error_of(
+      [&] {
+        models::load_tensors(set, {target("a", {4}), target("wide", {2, 2}), target("count", {4}),
+                                   target("lost", {1}), target("gone", {1})});
+      },
+      ErrorKind::runtime);
+  CHECK(stored == 0);
+  CHECK(message ==
+        "the tensors of '" + folder.path +
+            "/model.safetensors' are not those of the model: "
+            "2 missing: 'lost', 'gone'; 10 unexpected: 'extra0', 'extra1', 'extra2', 'extra3', "
+            "'extra4', 'extra5', 'extra6', 'extra7' and 2 more; 1 of another shape: 'wide' is [4], "
+            "the "
+            "model needs [2, 2]; 1 not of a float type: 'count' is I64");
+}
+
+TEST_CASE("hf: f32, f16 and bf16 are read, wherever they begin") {
+  alignas(8) std::array<std::byte, 16> bytes{};
+  const auto read = [&](const char* dtype, std::size_t at,
+                        std::initializer_list<int> little_endian) {
+    std::size_t i = at;
+    for (const int byte : little_endian)
+      bytes[i++] = static_cast<std::byte>(byte);
+    const Tensor t =
+        models::read_floats({"x", dtype, {1}, std::span(bytes).subspan(at, little_endian.size())});
+    return t.floats()[0];
+  };
+  CHECK(read("F32", 0, {0, 0, 0xc0, 0x3f}) == 1.5f);
+  CHECK(read("F32", 3, {0, 0, 0xc0, 0x3f}) == 1.5f);
+  CHECK(read("BF16", 2, {0xc0, 0x3f}) == 1.5f);
+  CHECK(read("BF16", 1, {0xc0, 0x3f}) == 1.5f);
+  CHECK(read("F16", 4, {0, 0x3e}) == 1.5f);
+  CHECK(read("F16", 5, {0, 0x3e}) == 1.5f);
+  CHECK_THROWS_AS(models::read_floats({"x", "I64", {1}, std::span(bytes).first(8)}), Error);
+}
