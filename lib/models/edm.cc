@@ -72,17 +72,17 @@ LatentScale LatentScale::whitened(double degree) const {
 
 void LatentScale::to_model(std::span<float> latent, int latent_frames) const {
   for_each_plane(*this, latent, latent_frames,
-                 [](std::span<float> values, double mean, double deviation) {
+                 [](std::span<float> values, double middle, double deviation) {
                    for (float& value : values)
-                     value = static_cast<float>((value - mean) / deviation * kSigmaData);
+                     value = static_cast<float>((value - middle) / deviation * kSigmaData);
                  });
 }
 
 void LatentScale::from_model(std::span<float> latent, int latent_frames) const {
   for_each_plane(*this, latent, latent_frames,
-                 [](std::span<float> values, double mean, double deviation) {
+                 [](std::span<float> values, double middle, double deviation) {
                    for (float& value : values)
-                     value = static_cast<float>(value / kSigmaData * deviation + mean);
+                     value = static_cast<float>(value / kSigmaData * deviation + middle);
                  });
 }
 

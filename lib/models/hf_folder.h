@@ -1,7 +1,6 @@
-// Model folders as Hugging Face's libraries write them.
-//
-//   PIPELINE/model_index.json      {"_class_name": "...", "vae": ["diffusers", "Autoencoder..."],
-//   ...} PIPELINE/vae/                  a component: config.json and weights
+// Model folders as Hugging Face's libraries write them: a pipeline, whose model_index.json maps the
+// name of each component to [library, class], and a folder of that name for each, with config.json
+// and weights.
 //
 // The weights of a component, whichever is found first: diffusion_pytorch_model.safetensors or
 // model.safetensors, one file or shards with an index; else one torch checkpoint
