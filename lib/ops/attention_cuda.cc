@@ -15,6 +15,7 @@
 #include "ops/determinism.h"
 #include "ops/quantize_cuda.h"
 #include "tensor/device.h"
+#include "tensor/gpu_graph.h"
 
 namespace vfm::ops {
 
@@ -171,6 +172,7 @@ bool try_forward(Trust& trust, const AttentionArgs& args, const AttentionDeviceW
   try {
     attention_forward_cudnn(args, *work.cudnn);
   } catch (const Error& error) {
+    if (GpuGraph::recording()) throw;  // plainly, it runs perhaps
     refuse(trust, args, error.what());
     return false;
   }
@@ -202,6 +204,7 @@ bool try_backward(Trust& trust, const AttentionArgs& args, const AttentionDevice
   try {
     attention_backward_cudnn(args, *work.cudnn);
   } catch (const Error& error) {
+    if (GpuGraph::recording()) throw;  // plainly, it runs perhaps
     refuse(trust, args, error.what());
     return false;
   }

@@ -36,6 +36,10 @@ void* CachingAllocator::take(std::size_t size) {
     release();
     block = source_.get(size);
   }
+  if (block == nullptr && source_.make_room != nullptr && source_.make_room()) {
+    release();
+    block = source_.get(size);
+  }
   if (block == nullptr)
     fail("out of memory{}: cannot get {} more, {} are in use", source_.where, format_bytes(size),
          format_bytes(stats().current));

@@ -26,6 +26,7 @@ struct MemorySource {
   void (*put)(void* block) noexcept = nullptr;
   std::size_t (*block_size)(std::size_t bytes) noexcept = nullptr;  ///< the class of a request
   const char* where = "";                                           ///< for messages: " on the GPU"
+  bool (*make_room)() noexcept = nullptr;  ///< asks others to give back; false if nobody did
 };
 
 class CachingAllocator {

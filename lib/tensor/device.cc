@@ -5,6 +5,8 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "tensor/gpu_graph.h"
+#include "tensor/upload.h"
 
 namespace vfm {
 
@@ -117,6 +119,27 @@ std::shared_ptr<void> allocate_gpu(std::size_t) {
 void convert_gpu(const Tensor&, const Tensor&) {
   no_gpu();
 }
+Tensor recorded_constant(const Tensor&) {
+  return {};
+}
+Tensor upload_beside(const Tensor&) {
+  no_gpu();
+}
+void await_uploads() {
+  no_gpu();
+}
+struct GpuGraph::State {};
+GpuGraph::GpuGraph(const std::function<void()>&) {
+  no_gpu();
+}
+GpuGraph::~GpuGraph() = default;
+void GpuGraph::replay() const {
+  no_gpu();
+}
+bool GpuGraph::recording() {
+  return false;
+}
+void GpuGraph::release_memory() noexcept {}
 void check_gpu(int, const char*) {
   no_gpu();
 }

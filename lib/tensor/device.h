@@ -1,7 +1,8 @@
 // The devices of this process: the CPU, and one GPU.
 //
 // All work on the GPU is queued on one compute stream, in the order of the calls; the host waits
-// only where it reads results (copy to the host, synchronize). A build without CUDA has the same
+// only where it reads results (copy to the host, synchronize). tensor/upload.h has a second stream
+// for data, tensor/graph_cache.h work that is queued as a whole. A build without CUDA has the same
 // functions, and no usable GPU. Thread-safety: one thread drives the GPU.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -89,6 +90,10 @@ void copy_bytes_gpu(void* to, Device to_device, const void* from, Device from_de
 void zero_bytes_gpu(void* at, std::size_t bytes);
 void copy_rows_gpu(void* to, std::size_t to_stride, const void* from, std::size_t from_stride,
                    std::size_t bytes, std::int64_t rows);
+
+/// For tensor.cc: a copy that belongs to what the GPU is recording (tensor/gpu_graph.h); undefined
+/// while nothing is recorded.
+Tensor recorded_constant(const Tensor& host);
 
 /// For tensor.cc: between f32 and bf16.
 void convert_gpu(const Tensor& from, const Tensor& to);

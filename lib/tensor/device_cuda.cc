@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "tensor/device_cuda.h"
+
 #include <cuda_runtime.h>
 
 #include <algorithm>
-#include <cstring>
+#include <atomic>
 #include <string_view>
 #include <utility>
 
 #include "base/error.h"
 #include "base/units.h"
 #include "kernels/elementwise.h"
-#include "tensor/caching_allocator.h"
 #include "tensor/device.h"
+#include "tensor/graph_cache.h"
+#include "tensor/staging_cuda.h"
 
 namespace vfm {
 namespace {
@@ -39,60 +42,41 @@ std::size_t gpu_block_size(std::size_t bytes) noexcept {
   return bytes == 0 ? kSmallest : (bytes + step - 1) / step * step;
 }
 
-// Never destroyed: tensors in static objects may outlive any order of destruction, and the driver
-// takes everything back at the end of the process.
-CachingAllocator& allocator() {
-  static CachingAllocator* const instance =
-      new CachingAllocator({get, put, gpu_block_size, " on the GPU"});
-  return *instance;
-}
-
-// A copy from pageable memory would wait for the stream; one from pinned memory is queued.
-class Staging {
- public:
-  void copy_in(void* to, const void* from, std::size_t bytes, cudaStream_t stream) {
-    for (std::size_t done = 0; done < bytes;) {
-      const std::size_t part = std::min(bytes - done, kRoom);
-      Half& half = halves_[next_];
-      next_ = 1 - next_;
-      open(half);
-      check_gpu(cudaEventSynchronize(half.done), "wait for a copy");
-      std::memcpy(half.room, static_cast<const std::byte*>(from) + done, part);
-      check_gpu(cudaMemcpyAsync(static_cast<std::byte*>(to) + done, half.room, part,
-                                cudaMemcpyHostToDevice, stream),
-                "copy to the GPU");
-      check_gpu(cudaEventRecord(half.done, stream), "record an event");
-      done += part;
-    }
-  }
-
- private:
-  static constexpr std::size_t kRoom = std::size_t{8} << 20;
-  struct Half {
-    void* room = nullptr;
-    cudaEvent_t done = nullptr;
-  };
-
-  static void open(Half& half) {
-    if (half.room != nullptr) return;
-    check_gpu(cudaMallocHost(&half.room, kRoom), "get pinned memory");
-    check_gpu(cudaEventCreateWithFlags(&half.done, cudaEventDisableTiming), "make an event");
-  }
-
-  Half halves_[2];
-  int next_ = 0;
-};
-
 std::string probe() {
-  int count = 0;
+  int count = 0, driver = 0;
   const cudaError_t status = cudaGetDeviceCount(&count);
   if (status == cudaSuccess && count > 0) return "";
   cudaGetLastError();
   if (status == cudaSuccess || status == cudaErrorNoDevice) return "no GPU is visible";
+  if (cudaDriverGetVersion(&driver) == cudaSuccess && driver == 0) return "no NVIDIA driver";
   return cudaGetErrorString(status);
 }
 
+cudaStream_t make_stream() {
+  if (!why_no_gpu().empty()) fail("cannot use a GPU: {}", why_no_gpu());
+  cudaStream_t made = nullptr;
+  check_gpu(cudaStreamCreateWithFlags(&made, cudaStreamNonBlocking), "make a stream");
+  return made;
+}
+
+std::atomic<int> chosen_gpu = 0;
+
 }  // namespace
+
+MemorySource gpu_memory_source() {
+  return {get, put, gpu_block_size, " on the GPU"};
+}
+
+// Never destroyed: tensors in static objects may outlive any order of destruction, and the driver
+// takes everything back at the end of the process.
+CachingAllocator& gpu_allocator() {
+  static CachingAllocator* const instance = [] {
+    MemorySource source = gpu_memory_source();
+    source.make_room = GraphCache::give_up_all;
+    return new CachingAllocator(source);
+  }();
+  return *instance;
+}
 
 void check_gpu(int status, const char* what) {
   if (status != cudaSuccess)
@@ -110,7 +94,12 @@ void use_gpu(int index) {
   if (!why_no_gpu().empty()) fail("cannot use a GPU: {}", why_no_gpu());
   check_gpu(cudaGetDeviceCount(&count), "count the GPUs");
   if (index < 0 || index >= count) fail("there is no GPU {}; this machine has {}", index, count);
-  check_gpu(cudaSetDevice(index), "choose the GPU");
+  chosen_gpu = index;
+  use_this_gpu();
+}
+
+void use_this_gpu() {
+  check_gpu(cudaSetDevice(chosen_gpu), "choose the GPU");
 }
 
 std::string describe_cuda() {
@@ -151,20 +140,21 @@ GpuMemory gpu_memory() {
 }
 
 MemoryStats cuda_memory() {
-  return allocator().stats();
+  return gpu_allocator().stats();
 }
 
 CUstream_st* compute_stream() {
-  static const cudaStream_t stream = [] {
-    if (!why_no_gpu().empty()) fail("cannot use a GPU: {}", why_no_gpu());
-    cudaStream_t made = nullptr;
-    check_gpu(cudaStreamCreateWithFlags(&made, cudaStreamNonBlocking), "make a stream");
-    return made;
-  }();
+  static const cudaStream_t stream = make_stream();
+  return stream;
+}
+
+CUstream_st* copy_stream() {
+  static const cudaStream_t stream = make_stream();
   return stream;
 }
 
 void synchronize_gpu() {
+  refuse_recording("wait for the GPU");
   check_gpu(cudaStreamSynchronize(compute_stream()), "finish the GPU's work");
 }
 
@@ -174,9 +164,11 @@ void copy_bytes_gpu(void* to, Device to_device, const void* from, Device from_de
     check_gpu(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, compute_stream()),
               "copy on the GPU");
   } else if (to_device == Device::cuda) {
+    refuse_recording("copy to the GPU");
     static Staging staging;
     staging.copy_in(to, from, bytes, compute_stream());
   } else {
+    refuse_recording("copy from the GPU");
     check_gpu(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, compute_stream()),
               "copy from the GPU");
     synchronize_gpu();
@@ -208,7 +200,12 @@ void convert_gpu(const Tensor& from, const Tensor& to) {
 
 std::shared_ptr<void> allocate_gpu(std::size_t bytes) {
   compute_stream();  // says what is missing, if anything is
-  return allocator().allocate(bytes);
+  if (GpuRecording* const recording = gpu_recording()) {
+    std::shared_ptr<void> block = recording->memory.allocate(bytes);
+    if (block == nullptr) throw NotRecordable("there is no memory for it to keep");
+    return block;
+  }
+  return gpu_allocator().allocate(bytes);
 }
 
 }  // namespace vfm

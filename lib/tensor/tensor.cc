@@ -93,9 +93,10 @@ Tensor Tensor::from(std::span<const float> values, Shape shape) {
   return tensor;
 }
 
-Tensor Tensor::borrow(const void* data, Shape shape, DType dtype,
-                      std::shared_ptr<const void> owner) {
+Tensor Tensor::borrow(const void* data, Shape shape, DType dtype, std::shared_ptr<const void> owner,
+                      Device device) {
   Tensor tensor;
+  tensor.device_ = device;
   tensor.shape_ = std::move(shape);
   tensor.elements_ = element_count(tensor.shape_);
   tensor.dtype_ = dtype;
@@ -147,6 +148,8 @@ Tensor Tensor::clone() const {
 
 Tensor Tensor::to(Device device) const {
   if (!defined() || device == device_) return *this;
+  if (device == Device::cuda)
+    if (Tensor constant = recorded_constant(*this); constant.defined()) return constant;
   Tensor copy(shape_, dtype_, device);
   copy_bytes(copy.data_, device, data_, device_, bytes());
   return copy;

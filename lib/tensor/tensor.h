@@ -38,7 +38,7 @@ class Tensor {
   /// Shares memory owned elsewhere (a mapped file); `owner` keeps it alive. Read only by
   /// convention.
   static Tensor borrow(const void* data, Shape shape, DType dtype,
-                       std::shared_ptr<const void> owner);
+                       std::shared_ptr<const void> owner, Device device = Device::cpu);
 
   bool defined() const { return storage_ != nullptr; }
   const Shape& shape() const { return shape_; }

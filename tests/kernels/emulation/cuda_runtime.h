@@ -4,14 +4,14 @@
 #pragma once
 
 #include <bit>
-#include <chrono>
 #include <cmath>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
+#include <tuple>
 #include <utility>
 
 #include "emulation.h"
+#include "streams.h"
 
 #define VFM_EMULATION 1
 
@@ -126,8 +126,14 @@ using std::max;
 using std::min;
 
 using cudaError_t = int;
-enum : int { cudaSuccess = 0, cudaErrorInvalidValue = 1, cudaErrorNotSupported = 801 };
-struct CUstream_st;
+enum : int {
+  cudaSuccess = 0,
+  cudaErrorInvalidValue = 1,
+  cudaErrorMemoryAllocation = 2,
+  cudaErrorNoDevice = 100,
+  cudaErrorNotSupported = 801,
+  cudaErrorStreamCaptureUnsupported = 900,
+};
 using cudaStream_t = CUstream_st*;
 enum cudaMemcpyKind { cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice };
 enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize };
@@ -143,11 +149,11 @@ inline cudaError_t cudaGetDeviceCount(int* count) {
   return cudaSuccess;
 }
 inline cudaError_t cudaMalloc(void** pointer, std::size_t bytes) {
-  *pointer = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
-  return cudaSuccess;
+  *pointer = vfm::emulation::allocate(bytes);
+  return *pointer == nullptr ? cudaErrorMemoryAllocation : cudaSuccess;
 }
 inline cudaError_t cudaFree(void* pointer) {
-  std::free(pointer);
+  vfm::emulation::free(pointer);
   return cudaSuccess;
 }
 inline cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind) {
@@ -158,21 +164,26 @@ inline cudaError_t cudaMemset(void* at, int byte, std::size_t bytes) {
   std::memset(at, byte, bytes);
   return cudaSuccess;
 }
-inline cudaError_t cudaMemsetAsync(void* at, int byte, std::size_t bytes, cudaStream_t) {
-  return cudaMemset(at, byte, bytes);
+inline cudaError_t cudaMemsetAsync(void* at, int byte, std::size_t bytes, cudaStream_t stream) {
+  vfm::emulation::submit(stream, [=] { std::memset(at, byte, bytes); });
+  return cudaSuccess;
 }
-enum : int { cudaErrorNoDevice = 100 };
+// From and to pinned memory, which is read and written when the copy's turn comes.
 inline cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind,
-                                   cudaStream_t) {
-  if (bytes > 0) std::memcpy(to, from, bytes);
+                                   cudaStream_t stream) {
+  vfm::emulation::submit(stream, [=] {
+    if (bytes > 0) std::memcpy(to, from, bytes);
+  });
   return cudaSuccess;
 }
 inline cudaError_t cudaMemcpy2DAsync(void* to, std::size_t to_stride, const void* from,
                                      std::size_t from_stride, std::size_t bytes, std::size_t rows,
-                                     cudaMemcpyKind, cudaStream_t) {
-  for (std::size_t i = 0; i < rows; ++i)
-    std::memcpy(static_cast<char*>(to) + i * to_stride,
-                static_cast<const char*>(from) + i * from_stride, bytes);
+                                     cudaMemcpyKind, cudaStream_t stream) {
+  vfm::emulation::submit(stream, [=] {
+    for (std::size_t i = 0; i < rows; ++i)
+      std::memcpy(static_cast<char*>(to) + i * to_stride,
+                  static_cast<const char*>(from) + i * from_stride, bytes);
+  });
   return cudaSuccess;
 }
 inline cudaError_t cudaMallocHost(void** pointer, std::size_t bytes) {
@@ -202,15 +213,19 @@ inline cudaError_t cudaGetDevice(int* index) {
 inline cudaError_t cudaSetDevice(int) {
   return cudaSuccess;
 }
+inline cudaError_t cudaDriverGetVersion(int* version) {
+  return cudaRuntimeGetVersion(version);
+}
 enum : unsigned { cudaStreamNonBlocking = 1, cudaEventDisableTiming = 2 };
 inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
-  *stream = nullptr;
+  *stream = vfm::emulation::make_stream();
   return cudaSuccess;
 }
-inline cudaError_t cudaStreamSynchronize(cudaStream_t) {
-  return cudaSuccess;
+inline cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  return vfm::emulation::finish(stream) ? cudaSuccess : cudaErrorStreamCaptureUnsupported;
 }
 inline cudaError_t cudaDeviceSynchronize() {
+  vfm::emulation::finish_all();
   return cudaSuccess;
 }
 template <class F>
@@ -228,28 +243,58 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, F*) {
   return cudaSuccess;
 }
 
-using cudaEvent_t = std::chrono::steady_clock::time_point*;
+using cudaEvent_t = CUevent_st*;
 inline cudaError_t cudaEventCreate(cudaEvent_t* event) {
-  *event = new std::chrono::steady_clock::time_point;
+  *event = vfm::emulation::make_event();
   return cudaSuccess;
 }
 inline cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
   return cudaEventCreate(event);
 }
-inline cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t = nullptr) {
-  *event = std::chrono::steady_clock::now();
-  return cudaSuccess;
+inline cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream = nullptr) {
+  return vfm::emulation::record(event, stream) ? cudaSuccess : cudaErrorStreamCaptureUnsupported;
 }
-inline cudaError_t cudaEventSynchronize(cudaEvent_t) {
+inline cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
+  return vfm::emulation::wait(stream, event) ? cudaSuccess : cudaErrorStreamCaptureUnsupported;
+}
+inline cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  vfm::emulation::finish(event);
   return cudaSuccess;
 }
 inline cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t begin, cudaEvent_t end) {
-  *ms = std::chrono::duration<float, std::milli>(*end - *begin).count();
+  *ms = vfm::emulation::milliseconds(begin, end);
   return cudaSuccess;
 }
 inline cudaError_t cudaEventDestroy(cudaEvent_t event) {
-  delete event;
+  vfm::emulation::destroy(event);
   return cudaSuccess;
+}
+
+using cudaGraph_t = CUgraph_st*;
+using cudaGraphExec_t = CUgraph_st*;
+enum cudaStreamCaptureMode { cudaStreamCaptureModeRelaxed };
+inline cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
+  return vfm::emulation::begin_capture(stream) ? cudaSuccess : cudaErrorStreamCaptureUnsupported;
+}
+inline cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
+  *graph = vfm::emulation::end_capture(stream);
+  return *graph == nullptr ? cudaErrorStreamCaptureUnsupported : cudaSuccess;
+}
+inline cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* made, cudaGraph_t graph,
+                                                 unsigned long long) {
+  *made = vfm::emulation::copy(graph);
+  return cudaSuccess;
+}
+inline cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t stream) {
+  vfm::emulation::launch(graph, stream);
+  return cudaSuccess;
+}
+inline cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
+  vfm::emulation::destroy(graph);
+  return cudaSuccess;
+}
+inline cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph) {
+  return cudaGraphDestroy(graph);
 }
 
 struct cudaLaunchConfig_t {
@@ -260,7 +305,14 @@ struct cudaLaunchConfig_t {
 template <class... Expected, class... Actual>
 cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(Expected...),
                                Actual&&... arguments) {
-  vfm::emulation::run(config->gridDim, config->blockDim, config->dynamicSmemBytes,
-                      [&] { kernel(Expected(arguments)...); });
+  // As they are now: the work may be done later, and more than once.
+  const std::tuple<Expected...> values{Expected(arguments)...};
+  vfm::emulation::submit(
+      config->stream,
+      [launch = *config, kernel, values] {
+        vfm::emulation::run(launch.gridDim, launch.blockDim, launch.dynamicSmemBytes,
+                            [&] { std::apply(kernel, values); });
+      },
+      true);
   return cudaSuccess;
 }

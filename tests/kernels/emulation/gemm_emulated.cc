@@ -4,13 +4,22 @@
 #include "ops/gemm_cpu.h"
 #include "ops/gemm_cuda.h"
 #include "ops/gemm_fp8_cpu.h"
+#include "streams.h"
+#include "tensor/device.h"
 
 namespace vfm::ops {
 
 void gemm_cuda(std::int64_t m, std::int64_t n, std::int64_t k, const Matrix& a, const Matrix& b,
                void* c, DType c_dtype, std::int64_t c_stride, bool add) {
-  if (a.dtype == DType::f8e4m3) return gemm_fp8_cpu(m, n, k, a, b, c, c_dtype, c_stride);
-  gemm_cpu(m, n, k, a, b, c, c_dtype, c_stride, add);
+  emulation::submit(
+      compute_stream(),
+      [=] {
+        if (a.dtype == DType::f8e4m3)
+          gemm_fp8_cpu(m, n, k, a, b, c, c_dtype, c_stride);
+        else
+          gemm_cpu(m, n, k, a, b, c, c_dtype, c_stride, add);
+      },
+      true);
 }
 void set_gemm_cache_cuda(std::string) {}
 

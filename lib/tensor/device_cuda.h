@@ -1,0 +1,36 @@
+// What the CUDA side of this layer shares. Thread-safety: as device.h, but where it is said.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "tensor/arena.h"
+#include "tensor/caching_allocator.h"
+#include "tensor/tensor.h"
+
+struct CUstream_st;  // cudaStream_t
+
+namespace vfm {
+
+/// Where all memory of the GPU comes from.
+MemorySource gpu_memory_source();
+/// Memory whose blocks are reused in the order of the compute stream, recording or not.
+CachingAllocator& gpu_allocator();
+
+/// The stream of upload.h.
+CUstream_st* copy_stream();
+/// Makes the GPU of this process that of the calling thread. Any thread.
+void use_this_gpu();
+
+/// What the compute stream records just now.
+struct GpuRecording {
+  Arena& memory;                  ///< of its tensors
+  std::vector<Tensor> constants;  ///< what the host gave: the same at each repetition
+};
+/// Of the calling thread; null: what is queued is done.
+GpuRecording*& gpu_recording();
+/// Throws NotRecordable{what} while something is being recorded.
+void refuse_recording(const char* what);
+
+}  // namespace vfm
