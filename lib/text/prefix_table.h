@@ -1,0 +1,43 @@
+// A set of strings that finds those a text begins with: the vocabulary of Unigram, added tokens.
+//
+// A sorted list, narrowed byte by byte: a few times slower than a trie, a tenth of its memory.
+// Thread-safety: const members from any thread.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace vfm::text {
+
+class PrefixTable {
+ public:
+  PrefixTable() = default;
+  /// Of equal strings the last one counts; empty ones are left out.
+  explicit PrefixTable(std::vector<std::pair<std::string, std::int32_t>> entries);
+
+  bool empty() const { return entries_.empty(); }
+  /// found(length, value) for each string that `text` begins with, the shortest first.
+  template <class Found>
+  void each_prefix(std::string_view text, Found found) const {
+    Range range{0, entries_.size()};
+    for (std::size_t length = 1; length <= text.size() && narrow(range, length, text[length - 1]);
+         ++length)
+      if (entries_[range.begin].first.size() == length) found(length, entries_[range.begin].second);
+  }
+
+ private:
+  struct Range {
+    std::size_t begin, end;
+  };
+  /// To the entries whose byte `length` - 1 is `byte`; all agree before it. False if none is left.
+  bool narrow(Range& range, std::size_t length, char byte) const;
+
+  std::vector<std::pair<std::string, std::int32_t>> entries_;
+};
+
+}  // namespace vfm::text

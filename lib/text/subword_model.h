@@ -1,0 +1,62 @@
+// The "model" of a tokenizer.json: pieces of text to ids of a vocabulary.
+//
+//   Unigram    the cut of a piece whose tokens have the highest sum of scores (Viterbi)
+//   BPE        characters, joined pair by pair in the order in which training joined them
+//   WordPiece  the longest token that fits, again and again
+//
+// Sources: Kudo, "Subword regularization" (2018); Sennrich et al., "Neural machine translation of
+// rare words with subword units" (2016); Devlin et al., "BERT" (2019); huggingface/tokenizers,
+// models/, for what happens to text that the vocabulary has not.
+// Thread-safety: const members from any thread.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/json.h"
+
+namespace vfm::text {
+
+/// Looks strings up without copying them.
+struct StringHash : std::hash<std::string_view> {
+  using is_transparent = void;
+};
+/// Token to id.
+using Vocabulary = std::unordered_map<std::string, std::int32_t, StringHash, std::equal_to<>>;
+
+std::optional<std::int32_t> find(const Vocabulary& vocabulary, std::string_view token);
+
+/// Byte fallback: appends the ids of <0x41> and so on for each byte of `text`. False, with nothing
+/// appended, if one of them is not in the vocabulary.
+bool append_bytes(const Vocabulary& vocabulary, std::string_view text,
+                  std::vector<std::int32_t>& ids);
+
+class SubwordModel {
+ public:
+  explicit SubwordModel(Vocabulary vocabulary) : vocabulary_(std::move(vocabulary)) {}
+  virtual ~SubwordModel() = default;
+  /// Appends the ids of a piece, which is not empty.
+  virtual void encode(std::string_view piece, std::vector<std::int32_t>& ids) const = 0;
+
+  const Vocabulary& vocabulary() const { return vocabulary_; }
+
+ private:
+  Vocabulary vocabulary_;
+};
+
+// Each is made of the object "model"; `vocabulary` is its member "vocab" where that is an object.
+// They throw Error{usage} naming `what` for settings that are malformed or not supported.
+std::unique_ptr<SubwordModel> make_unigram(const Json& model, std::string_view what);
+std::unique_ptr<SubwordModel> make_bpe(const Json& model, Vocabulary vocabulary,
+                                       std::string_view what);
+std::unique_ptr<SubwordModel> make_word_piece(const Json& model, Vocabulary vocabulary,
+                                              std::string_view what);
+
+}  // namespace vfm::text
