@@ -138,7 +138,7 @@ class ByteLevel : public PreTokenizer {
     static const std::array<std::string, 256> kCharacters = byte_characters();
     std::vector<Piece> out;
     for (Piece& piece : pieces) {
-      if (prefix_space_ && !piece.text.starts_with(' ')) piece.text.insert(0, " ");
+      if (prefix_space_ && !piece.text.starts_with(' ')) piece.text.insert(piece.text.begin(), ' ');
       if (use_pattern_) {
         split(piece, pattern_.find(piece.text), Delimiter::isolated, out);
       } else {
