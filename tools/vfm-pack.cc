@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <charconv>
 #include <cstdio>
+#include <optional>
 
 #include "base/error.h"
 #include "cli/options.h"
@@ -76,10 +77,10 @@ class PackTool : public vfm::cli::Tool {
     if (!fps_.empty()) options_.clip.fps = parse_rate(fps_);
     options_.clip.crop =
         crop_ == "random" ? vfm::jobs::CropMode::random : vfm::jobs::CropMode::centre;
-    options_.tokenizer = {{"name", tokenizer_},
-                          {"channels", channels_},
-                          {"time_factor", time_factor_},
-                          {"space_factor", space_factor_}};
+    options_.tokenizer = {{"name", tokenizer_}};
+    if (channels_) options_.tokenizer["channels"] = *channels_;
+    if (time_factor_) options_.tokenizer["time_factor"] = *time_factor_;
+    if (space_factor_) options_.tokenizer["space_factor"] = *space_factor_;
     vfm::models::make_tokenizer(options_.tokenizer);
   }
 
@@ -124,18 +125,16 @@ class PackTool : public vfm::cli::Tool {
 
   void add_tokenizer_options(CLI::App& app) {
     app.add_option("--tokenizer", tokenizer_, "what makes latents of pixels")
-        ->type_name("builtin:wavelet")
-        ->check(CLI::IsMember({"builtin:wavelet"}))
+        ->type_name("builtin:wavelet|builtin:fsq")
         ->capture_default_str();
-    app.add_option("--channels", channels_, "channels of a latent")
-        ->type_name("N")
-        ->capture_default_str();
-    app.add_option("--time-factor", time_factor_, "frames in a latent frame, after the first")
-        ->type_name("N")
-        ->capture_default_str();
-    app.add_option("--space-factor", space_factor_, "pixels in a latent pixel, in x and in y")
-        ->type_name("N")
-        ->capture_default_str();
+    app.add_option("--channels", channels_, "builtin:wavelet: channels of a latent (default 24)")
+        ->type_name("N");
+    app.add_option("--time-factor", time_factor_,
+                   "frames in a latent frame, after the first (default 8; builtin:fsq 4)")
+        ->type_name("N");
+    app.add_option("--space-factor", space_factor_,
+                   "pixels in a latent pixel, in x and in y (default 8; builtin:fsq 4)")
+        ->type_name("N");
   }
 
   void add_plan_options(CLI::App& app) {
@@ -174,7 +173,7 @@ class PackTool : public vfm::cli::Tool {
   vfm::jobs::PackOptions options_;
   vfm::jobs::PlanOptions plan_options_;
   std::string fps_, crop_ = "centre", tokenizer_ = "builtin:wavelet", patch_ = "1,2,2";
-  int channels_ = 24, time_factor_ = 8, space_factor_ = 8;
+  std::optional<int> channels_, time_factor_, space_factor_;
   bool plan_ = false;
 };
 

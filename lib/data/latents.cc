@@ -2,6 +2,7 @@
 #include "data/latents.h"
 
 #include <cmath>
+#include <limits>
 #include <list>
 #include <mutex>
 #include <utility>
@@ -63,6 +64,28 @@ const std::string& member(const shard::Sample& sample, const char* extension,
   return *data;
 }
 
+std::vector<float> read_latent(const std::string& bytes, const Entry& entry, std::int64_t channels,
+                               const std::string& what) {
+  const std::vector<std::int64_t> shape = {channels, entry.frames, entry.height, entry.width};
+  if (io::parse_npy(bytes, what).shape != shape)
+    fail("{}: the latent is not {} x {} x {} x {}", what, shape[0], shape[1], shape[2], shape[3]);
+  return io::npy_floats(bytes, what);
+}
+
+std::vector<std::int32_t> read_codes(const std::string& bytes, const Entry& entry,
+                                     std::int64_t vocabulary, const std::string& what) {
+  const std::vector<std::int64_t> shape = {entry.frames, entry.height, entry.width};
+  if (io::parse_npy(bytes, what).shape != shape)
+    fail("{}: the codes are not {} x {} x {}", what, shape[0], shape[1], shape[2]);
+  std::vector<std::int32_t> codes;
+  for (const std::int64_t code : io::npy_integers(bytes, what)) {
+    if (code < 0 || code >= vocabulary)
+      fail("{} holds code {}, all should be below {}", what, code, vocabulary);
+    codes.push_back(static_cast<std::int32_t>(code));
+  }
+  return codes;
+}
+
 }  // namespace
 
 Json to_json(const Entry& entry) {
@@ -90,7 +113,7 @@ struct LatentSet::State {
 
   std::string folder;
   Json info;
-  std::int64_t channels = 0;
+  std::int64_t channels = 0, vocabulary = 0;
   std::vector<Entry> entries;
 
   std::mutex mutex;                                // guards open
@@ -132,6 +155,9 @@ LatentSet::LatentSet(const std::string& directory, const std::string& split)
     state_->info = parse_json(io::read_file(path), "'" + path + "'");
     if (!state_->info.is_object()) fail("'{}' is not a JSON object", path);
     state_->channels = need_integer(state_->info, "channels", "'" + path + "'");
+    state_->vocabulary = get_integer(state_->info, "vocabulary").value_or(0);
+    if (state_->vocabulary < 0 || state_->vocabulary > std::numeric_limits<std::int32_t>::max())
+      fail("'vocabulary' of '{}' is {}", path, state_->vocabulary);
     const std::string index = io::join_path(state_->folder, "index.jsonl");
     if (!io::file_exists(index)) fail("'{}' has no split '{}'", directory, split);
     state_->entries = read_index(index);
@@ -148,6 +174,9 @@ LatentSet::LatentSet(LatentSet&&) noexcept = default;
 const Json& LatentSet::info() const {
   return state_->info;
 }
+int LatentSet::vocabulary() const {
+  return static_cast<int>(state_->vocabulary);
+}
 const std::vector<Entry>& LatentSet::entries() const {
   return state_->entries;
 }
@@ -163,12 +192,10 @@ LatentSample LatentSet::read(std::size_t i) const {
   const shard::Sample sample = state_->reader_with(entry)->read(entry.row);
   if (sample.key != entry.key) fail("{}: the shard has '{}' there", what, sample.key);
   LatentSample out;
-  const std::string& latent = member(sample, "latent.npy", what);
-  const std::vector<std::int64_t> shape = {state_->channels, entry.frames, entry.height,
-                                           entry.width};
-  if (io::parse_npy(latent, what).shape != shape)
-    fail("{}: the latent is not {} x {} x {} x {}", what, shape[0], shape[1], shape[2], shape[3]);
-  out.latent = io::npy_floats(latent, what);
+  if (state_->vocabulary > 0)
+    out.codes = read_codes(member(sample, "codes.npy", what), entry, state_->vocabulary, what);
+  else
+    out.latent = read_latent(member(sample, "latent.npy", what), entry, state_->channels, what);
   const std::string& text = member(sample, "text.npy", what);
   const auto text_shape = io::parse_npy(text, what).shape;
   if (text_shape.size() != 2 || text_shape[0] != entry.text_tokens)

@@ -2,9 +2,10 @@
 //
 //   DIR/latents.json      {"version":1,"tokenizer":{…},"text_encoder":{…} or null,"channels":C,
 //                          "mean":[C],"std":[C],"splits":{"train":{"samples":N,…},…}}; written
-//                          last
+//                          last. Discrete latents have "vocabulary":V, and no mean and std
 //   DIR/train/*.tar       KEY.latent.npy (fp16, C T H W), KEY.text.npy (fp16, tokens x dim),
-//                          KEY.json
+//                          KEY.json; discrete: KEY.codes.npy (uint16, or int32 for V above
+//                          65536; T H W) in place of KEY.latent.npy
 //   DIR/train/index.jsonl one line a sample, in shard order: the length index
 //   DIR/val/...           the same, if there is a validation split
 // The index alone plans packs: no tensor is read for that.
@@ -46,9 +47,10 @@ struct Patch {
 std::int64_t token_count(const Entry& entry, const Patch& patch = {});
 
 struct LatentSample {
-  std::vector<float> latent;  ///< (C, T, H, W)
-  std::vector<float> text;    ///< (tokens, dim)
-  Json meta;                  ///< KEY.json
+  std::vector<float> latent;        ///< (C, T, H, W); empty if discrete
+  std::vector<std::int32_t> codes;  ///< (T, H, W), below vocabulary(); empty if continuous
+  std::vector<float> text;          ///< (tokens, dim)
+  Json meta;                        ///< KEY.json
 };
 
 class LatentSet {
@@ -60,6 +62,8 @@ class LatentSet {
   LatentSet(LatentSet&&) noexcept;
 
   const Json& info() const;  ///< latents.json
+  /// Of discrete latents the number of codes; 0: they are continuous.
+  int vocabulary() const;
   const std::vector<Entry>& entries() const;
   /// Checks key and sizes against the index. Throws Error naming key and shard.
   LatentSample read(std::size_t i) const;

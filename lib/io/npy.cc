@@ -197,4 +197,22 @@ std::vector<float> npy_floats(std::string_view bytes, std::string_view what) {
   return values;
 }
 
+std::vector<std::int64_t> npy_integers(std::string_view bytes, std::string_view what) {
+  const NpyHeader header = parse_npy(bytes, what);
+  const std::size_t size = header.item_size();
+  const char kind = header.dtype[1];
+  if (kind != 'i' && kind != 'u')
+    fail("{} has dtype '{}', an integer type is needed", what, header.dtype);
+  std::vector<std::int64_t> values(static_cast<std::size_t>(header.elements()));
+  const char* data = bytes.data() + header.data_offset;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    std::uint64_t bits = 0;
+    std::memcpy(&bits, data + size * i, size);
+    const unsigned spare = static_cast<unsigned>(64 - 8 * size);
+    values[i] = static_cast<std::int64_t>(bits << spare);
+    values[i] = kind == 'i' ? values[i] >> spare : static_cast<std::int64_t>(bits);
+  }
+  return values;
+}
+
 }  // namespace vfm::io

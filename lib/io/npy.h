@@ -33,6 +33,8 @@ std::string make_npy(std::string_view dtype, const std::vector<std::int64_t>& sh
 std::string make_npy_half(const std::vector<std::int64_t>& shape, std::span<const float> values);
 std::string make_npy_float(const std::vector<std::int64_t>& shape, std::span<const float> values);
 
+/// Data of a file of an integer type.
+std::vector<std::int64_t> npy_integers(std::string_view bytes, std::string_view what);
 /// Data of a '<f2', '<f4' or '<f8' file as float32.
 std::vector<float> npy_floats(std::string_view bytes, std::string_view what);
 

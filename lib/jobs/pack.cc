@@ -92,7 +92,7 @@ class Run {
     errors_->finish();
     if (shards_.empty() && errors_->count() == 0)
       fail("there is no shard in the input; vfm-shard makes shards of clips");
-    folder_->finish(tokenizer_->config());
+    folder_->finish(*tokenizer_);
     if (const auto count = folder_->without_text(); count > 0)
       log_warning("{} samples have no text embedding and train without text; vfm-embed makes them",
                   count);

@@ -191,7 +191,7 @@ void PackFolder::write_index(const std::string& split) const {
     io::update_file(path, lines);
 }
 
-void PackFolder::finish(const Json& tokenizer) {
+void PackFolder::finish(const models::Tokenizer& tokenizer) {
   Json splits = Json::object(), text_encoder;
   ChannelSums train, all;
   std::size_t total = 0;
@@ -214,14 +214,20 @@ void PackFolder::finish(const Json& tokenizer) {
     splits[split] = {{"samples", samples}, {"shards", count}, {"tokens", tokens}};
   }
   if (total == 0) fail("no sample could be packed");
-  if (train.count == 0)
-    log_warning("there is no 'train' split: the channel statistics are of all samples");
   leave_out_strangers();
   Json json = {{"version", 1},
-               {"tokenizer", tokenizer},
+               {"tokenizer", tokenizer.config()},
                {"text_encoder", text_encoder},
                {"channels", channels_}};
-  json.update(channel_statistics(train.count > 0 ? train : all));
+  if (tokenizer.vocabulary() > 0) {
+    json["vocabulary"] = tokenizer.vocabulary();
+  } else if (const Json own = tokenizer.statistics(); !own.is_null()) {
+    json.update(own);
+  } else {
+    if (train.count == 0)
+      log_warning("there is no 'train' split: the channel statistics are of all samples");
+    json.update(channel_statistics(train.count > 0 ? train : all));
+  }
   json["splits"] = std::move(splits);
   json["settings"] = settings_;
   io::update_file(io::join_path(directory_, "latents.json"), dump_json_pretty(json));

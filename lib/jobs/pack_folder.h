@@ -12,6 +12,7 @@
 #include "data/latents.h"
 #include "jobs/pack.h"
 #include "jobs/pack_sample.h"
+#include "models/tokenizer.h"
 
 namespace vfm::jobs {
 
@@ -45,7 +46,7 @@ class PackFolder {
   /// Adds a shard of this run.
   void add(const std::string& split, const std::string& name, ShardNotes notes);
   /// Writes index.jsonl of each split, then latents.json. Throws Error if there is no sample.
-  void finish(const Json& tokenizer);
+  void finish(const models::Tokenizer& tokenizer);
   /// Samples of this run that have no text.
   std::int64_t without_text() const;
 

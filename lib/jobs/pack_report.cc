@@ -88,7 +88,7 @@ class Report {
               fmt::format("what the tokenizer keeps: {} samples", psnrs_.size()));
     page_.svg(report::histogram(tokens_, 20, "tokens (patches of 1 x 2 x 2)"),
               "lengths of all samples");
-    add_channels(info);
+    if (info.contains("mean")) add_channels(info);
     page_.write(options_.path);
   }
 
@@ -139,7 +139,10 @@ class Report {
     pair.original = clip_pixels(media->data, "'" + sample.key + "'", sample.key, options_.clip);
     const data::LatentSample latent = set.read(i);
     const data::Entry& entry = set.entries()[i];
-    pair.decoded = tokenizer_.decode(latent.latent, entry.frames, entry.height, entry.width);
+    pair.decoded =
+        tokenizer_.vocabulary() > 0
+            ? tokenizer_.decode_codes(latent.codes, entry.frames, entry.height, entry.width)
+            : tokenizer_.decode(latent.latent, entry.frames, entry.height, entry.width);
     if (pair.decoded.size() != pair.original.pixels.size()) return;
     pair.psnr = psnr(pair.original.pixels, pair.decoded);
     psnrs_.push_back(pair.psnr);

@@ -69,6 +69,25 @@ void copy_facts(const Json& meta, const shard::Sample& sample, Json& json) {
     if (meta.contains(name)) json[name] = meta[name];
 }
 
+/// The member that holds the latent, or the codes that stand for it.
+shard::Member encoded(const ClipPixels& clip, const std::vector<std::int64_t>& thw,
+                      const models::Tokenizer& tokenizer, ChannelSums& sums) {
+  if (tokenizer.vocabulary() > 0) {
+    const std::vector<std::int32_t> codes =
+        tokenizer.encode_codes(clip.pixels, clip.frames, clip.height, clip.width);
+    if (tokenizer.vocabulary() > 1 << 16)
+      return {"codes.npy", io::make_npy("<i4", thw, codes.data(), codes.size() * 4)};
+    const std::vector<std::uint16_t> small(codes.begin(), codes.end());
+    return {"codes.npy", io::make_npy("<u2", thw, small.data(), small.size() * 2)};
+  }
+  const std::string latent =
+      io::make_npy_half({tokenizer.channels(), thw[0], thw[1], thw[2]},
+                        tokenizer.encode(clip.pixels, clip.frames, clip.height, clip.width));
+  // What was stored counts, not what was computed.
+  sums = sums_of(io::npy_floats(latent, "the latent"), tokenizer.channels());
+  return {"latent.npy", latent};
+}
+
 }  // namespace
 
 void ChannelSums::add(const ChannelSums& other) {
@@ -107,11 +126,7 @@ LatentOutput make_latent(const shard::Sample& sample, const models::Tokenizer& t
       media->data, fmt::format("'{}.{}'", sample.key, media->extension), sample.key, options);
   const int time = tokenizer.time_factor(), space = tokenizer.space_factor();
   const int t = 1 + (clip.frames - 1) / time, h = clip.height / space, w = clip.width / space;
-  const std::string latent =
-      io::make_npy_half({tokenizer.channels(), t, h, w},
-                        tokenizer.encode(clip.pixels, clip.frames, clip.height, clip.width));
-  // What was stored counts, not what was computed.
-  out.sums = sums_of(io::npy_floats(latent, sample.key), tokenizer.channels());
+  const shard::Member latent = encoded(clip, {t, h, w}, tokenizer, out.sums);
   out.entry.key = sample.key;
   out.entry.frames = t, out.entry.height = h, out.entry.width = w;
   out.entry.fps = clip.fps;
@@ -126,8 +141,7 @@ LatentOutput make_latent(const shard::Sample& sample, const models::Tokenizer& t
                {"crop", clip.crop},
                {"first_frame", clip.first_frame}};
   copy_facts(meta, sample, json);
-  out.sample = {sample.key,
-                {{"latent.npy", latent}, {"text.npy", text}, {"json", dump_json(json)}}};
+  out.sample = {sample.key, {latent, {"text.npy", text}, {"json", dump_json(json)}}};
   return out;
 }
 

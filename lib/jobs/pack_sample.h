@@ -27,9 +27,9 @@ struct ChannelSums {
 };
 
 struct LatentOutput {
-  shard::Sample sample;  ///< latent.npy, text.npy, json
+  shard::Sample sample;  ///< latent.npy or codes.npy, text.npy, json
   data::Entry entry;     ///< without shard and row
-  ChannelSums sums;      ///< of the latent as stored, rounded to fp16
+  ChannelSums sums;      ///< of the latent as stored, rounded to fp16; none of codes
   Json text_encoder;     ///< null if the sample has no text embedding
 };
 

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/tokenizer.h"
 
+#include <algorithm>
+
 #include "base/error.h"
+#include "models/fsq_wavelet.h"
 #include "models/wavelet.h"
 
 namespace vfm::models {
@@ -13,20 +16,61 @@ int field(const Json& config, const char* name, int otherwise) {
   return static_cast<int>(value);
 }
 
+// Throws Error{usage} for a key that is not one of `known`, besides the name.
+void check_keys(const Json& config, std::initializer_list<std::string_view> known) {
+  for (const auto& [key, value] : config.items())
+    if (key != "name" && std::ranges::find(known, key) == known.end())
+      fail_usage("tokenizer '{}' has no option '{}'", config["name"].get<std::string>(), key);
+}
+
+std::vector<int> levels_of(const Json& config) {
+  const auto found = config.find("levels");
+  if (found == config.end()) return kFsqLevels;
+  if (!found->is_array()) fail("'levels' is not a list");
+  std::vector<int> levels;
+  for (const Json& level : *found) {
+    if (!level.is_number_integer()) fail("'levels' holds {}", dump_json(level));
+    levels.push_back(
+        static_cast<int>(std::clamp<std::int64_t>(level.get<std::int64_t>(), 0, 1 << 20)));
+  }
+  return levels;
+}
+
+std::unique_ptr<Tokenizer> make(const Json& config, Device device) {
+  const std::string name = need_string(config, "name", "the tokenizer");
+  if (name == "builtin:wavelet") {
+    check_keys(config, {"channels", "time_factor", "space_factor"});
+    return std::make_unique<WaveletTokenizer>(field(config, "channels", 24),
+                                              field(config, "time_factor", 8),
+                                              field(config, "space_factor", 8), device);
+  }
+  if (name == "builtin:fsq") {
+    check_keys(config, {"levels", "time_factor", "space_factor"});
+    return std::make_unique<FsqWaveletTokenizer>(levels_of(config), field(config, "time_factor", 4),
+                                                 field(config, "space_factor", 4), device);
+  }
+  fail_usage("there is no tokenizer '{}'; choose builtin:wavelet or builtin:fsq", name);
+}
+
 }  // namespace
+
+void Tokenizer::decode_stream(std::span<const float> latents, int frames, int height, int width,
+                              const FrameSink& sink) const {
+  sink(decode(latents, frames, height, width), 1 + (frames - 1) * time_factor());
+}
+
+std::vector<std::int32_t> Tokenizer::encode_codes(std::span<const float>, int, int, int) const {
+  fail("tokenizer '{}' is continuous: it has no codes", name());
+}
+
+std::vector<float> Tokenizer::decode_codes(std::span<const std::int32_t>, int, int, int) const {
+  fail("tokenizer '{}' is continuous: it has no codes", name());
+}
 
 std::unique_ptr<Tokenizer> make_tokenizer(const Json& config, Device device) {
   if (!config.is_object()) fail_usage("a tokenizer is described by a JSON object");
   try {
-    const std::string name = need_string(config, "name", "the tokenizer");
-    if (name != "builtin:wavelet")
-      fail_usage("there is no tokenizer '{}'; choose builtin:wavelet", name);
-    for (const auto& [key, value] : config.items())
-      if (key != "name" && key != "channels" && key != "time_factor" && key != "space_factor")
-        fail_usage("tokenizer '{}' has no option '{}'", name, key);
-    return std::make_unique<WaveletTokenizer>(field(config, "channels", 24),
-                                              field(config, "time_factor", 8),
-                                              field(config, "space_factor", 8), device);
+    return make(config, device);
   } catch (const Error& error) {
     throw Error(error.what(), ErrorKind::usage);
   }

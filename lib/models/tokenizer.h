@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -18,9 +19,13 @@
 namespace vfm::models {
 
 /// Pixels: float RGB in [-1, 1], planar (3, T, H, W), T = 1 + k*time_factor, H and W multiples of
-/// space_factor. Latents: float (C, t, h, w).
+/// space_factor. Latents: float (C, t, h, w). A discrete tokenizer also makes codes: one of
+/// vocabulary() numbers for each of (t, h, w), which stands for C values of a latent.
 class Tokenizer {
  public:
+  /// Takes the next `frames` frames, planar (3, frames, H, W).
+  using FrameSink = std::function<void(std::span<const float> pixels, int frames)>;
+
   virtual ~Tokenizer() = default;
   virtual std::string name() const = 0;  ///< "builtin:wavelet"
   virtual int channels() const = 0;
@@ -31,6 +36,22 @@ class Tokenizer {
   /// The inverse on the bands that were kept; `frames` etc. are of the latent.
   virtual std::vector<float> decode(std::span<const float> latents, int frames, int height,
                                     int width) const = 0;
+  /// decode(), the frames handed over in pieces as they are ready.
+  virtual void decode_stream(std::span<const float> latents, int frames, int height, int width,
+                             const FrameSink& sink) const;
+
+  /// How many codes there are; 0: the tokenizer is continuous, and has none.
+  virtual int vocabulary() const { return 0; }
+  /// Codes (t, h, w) of pixels, and pixels of codes. Throw Error if the tokenizer is continuous, or
+  /// for a code that is not below vocabulary().
+  virtual std::vector<std::int32_t> encode_codes(std::span<const float> pixels, int frames,
+                                                 int height, int width) const;
+  virtual std::vector<float> decode_codes(std::span<const std::int32_t> codes, int frames,
+                                          int height, int width) const;
+
+  /// Mean and deviation of its latents where it knows them, as LatentScale (models/edm.h) writes
+  /// them; null: they are to be measured.
+  virtual Json statistics() const { return nullptr; }
   /// All that is needed to build it again, on any device.
   virtual Json config() const = 0;
 };

@@ -17,6 +17,11 @@ namespace {
 /// A statistics table that does not fit is the fault of the folder: found before any work.
 models::LatentScale read_scale(const Json& info, const std::string& directory) {
   const std::string what = fmt::format("'{}'", io::join_path(directory, "latents.json"));
+  if (info.contains("vocabulary"))
+    fail_usage(
+        "'{}' holds discrete latents: set model.type to autoregressive, or pack them with a "
+        "continuous tokenizer",
+        directory);
   try {
     return models::LatentScale::from_json(info, what);
   } catch (const Error& error) {

@@ -75,6 +75,23 @@ field() { grep -o "\"$1\":[^,}]*" | cut -d: -f2; }
   [ "$(cut -d' ' -f4-6 numbers)" = "1.0 1.0 1.0" ]
 }
 
+@test "a discrete tokenizer writes codes, of which training a diffusion model says what they are" {
+  make_shard a a1=test.mp4
+  pack --tokenizer builtin:fsq -o out --report page.html a.tar >/dev/null
+  [ "$(tar -tf out/train/a.tar | tr '\n' ' ')" = "a1.codes.npy a1.text.npy a1.json " ]
+  # 17 frames of 80 x 48, a quarter of each.
+  [ "$(npy out/train/a.tar a1.codes.npy)" = "{'descr': '<u2', 'fortran_order': False, 'shape': (5, 12, 20), }" ]
+  [[ "$(tr -d ' \n' <out/latents.json)" == '{"version":1,"tokenizer":{"name":"builtin:fsq","levels":[8,8,8,5,5,5],"time_factor":4,"space_factor":4},"text_encoder":{"name":"builtin:hash","dim":4},"channels":6,"vocabulary":64000,"splits":'* ]]
+  grep -q "PSNR" page.html
+  printf 'model: {num_layers: 1}\n' >recipe.yaml
+  run --separate-stderr vfm-train recipe.yaml --data out --out run
+  [ "$status" -eq 2 ]
+  [[ "$stderr" == *"holds discrete latents"* ]]
+  run --separate-stderr pack --tokenizer builtin:fsq --channels 6 -o other a.tar
+  [ "$status" -eq 2 ]
+  [[ "$stderr" == *"tokenizer 'builtin:fsq' has no option 'channels'"* ]]
+}
+
 @test "pictures are one frame, short clips the most that fits, rates are exact" {
   make_shard a a1=short.mp4 a2=tiny.mp4 a3=test.mp4
   make_shard p p1=pic.png

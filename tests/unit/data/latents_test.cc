@@ -146,3 +146,31 @@ TEST_CASE("visual tokens are patches of the latent") {
   CHECK(token_count(entry) == 3 * 4 * 5);
   CHECK(token_count(entry, {3, 1, 1}) == 80);
 }
+
+TEST_CASE("discrete latents are read as codes, and a code beyond the vocabulary is an error") {
+  const auto path = std::filesystem::temp_directory_path() / "vfm-codes-test";
+  std::filesystem::remove_all(path);
+  io::make_directories((path / "train").string());
+  const std::vector<std::uint16_t> codes = {0, 7, 9, 3};
+  shard::Writer writer((path / "train/a.tar").string());
+  writer.add(shard::Sample{"a",
+                           {{"codes.npy", io::make_npy("<u2", {1, 2, 2}, codes.data(), 8)},
+                            {"text.npy", io::make_npy_half({0, 0}, {})},
+                            {"json", "{}"}}});
+  writer.finish();
+  io::write_file((path / "train/index.jsonl").string(),
+                 dump_json(to_json(Entry{"a", "a.tar", 0, 1, 2, 2, 0, 0})) + "\n");
+  const auto read = [&](int vocabulary) {
+    io::write_file((path / "latents.json").string(),
+                   fmt::format(R"({{"version":1,"channels":6,"vocabulary":{}}})", vocabulary));
+    const LatentSet set(path.string(), "train");
+    CHECK(set.vocabulary() == vocabulary);
+    return set.read(0);
+  };
+  const LatentSample sample = read(10);
+  CHECK(sample.codes == std::vector<std::int32_t>{0, 7, 9, 3});
+  CHECK(sample.latent.empty());
+  CHECK_THROWS_WITH(read(9), Contains("holds code 9"));
+  CHECK(usage_error([&] { read(-1); }).find("vocabulary") != std::string::npos);
+  std::filesystem::remove_all(path);
+}

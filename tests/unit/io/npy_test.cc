@@ -39,6 +39,19 @@ TEST_CASE("shapes of every rank survive") {
   CHECK(npy_floats(make_npy_float({0, 4}, {}), "x").empty());
 }
 
+TEST_CASE("integers of every width keep their value") {
+  const std::vector<std::uint16_t> wide = {0, 1, 65535};
+  CHECK(npy_integers(make_npy("<u2", {3}, wide.data(), 6), "x") ==
+        std::vector<std::int64_t>{0, 1, 65535});
+  const std::vector<std::int32_t> negative = {-1, 1 << 30};
+  CHECK(npy_integers(make_npy("<i4", {2, 1}, negative.data(), 8), "x") ==
+        std::vector<std::int64_t>{-1, 1 << 30});
+  const std::int8_t small = -128;
+  CHECK(npy_integers(make_npy("|i1", {1}, &small, 1), "x") == std::vector<std::int64_t>{-128});
+  CHECK(npy_integers(make_npy("<i8", {0}, nullptr, 0), "x").empty());
+  CHECK_THROWS_AS(npy_integers(kNumpy, "x"), Error);
+}
+
 TEST_CASE("damaged files are refused, never read past their end") {
   for (std::size_t cut = 0; cut < kNumpy.size(); ++cut)
     CHECK_THROWS_AS(parse_npy(std::string_view(kNumpy).substr(0, cut), "x"), Error);
