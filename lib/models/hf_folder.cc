@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "base/hash.h"
 #include "io/file.h"
 #include "io/safetensors.h"
+#include "io/torch_zip.h"
 #include "models/hf_defaults.h"
 #include "models/hf_names.h"
 
@@ -58,12 +60,36 @@ class Renamed final : public io::TensorSet {
   std::unique_ptr<io::TensorSet> source_;  // owns what the views point to
 };
 
+/// The torch checkpoint of a folder: of several the one with a name that releases use. "" if there
+/// is none.
+std::string find_torch_file(const std::string& folder) {
+  std::set<std::string> files;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    const std::string extension = io::extension(entry.path().string());
+    if (extension == "pt" || extension == "pth" || extension == "bin" || extension == "jit")
+      files.insert(entry.path().filename().string());
+  }
+  for (const char* usual :
+       {"diffusion_pytorch_model.bin", "pytorch_model.bin", "model.pt", "autoencoder.jit"})
+    if (files.count(usual)) return io::join_path(folder, usual);
+  if (files.size() > 1)
+    fail("'{}' has several torch checkpoints, '{}' and '{}' are two of them: leave one", folder,
+         *files.begin(), *files.rbegin());
+  return files.empty() ? "" : io::join_path(folder, *files.begin());
+}
+
 std::unique_ptr<io::TensorSet> open_weights(const std::string& folder) {
   for (const char* stem : {"diffusion_pytorch_model", "model"})
     if (io::SafetensorsSet::exists(folder, stem))
       return std::make_unique<io::SafetensorsSet>(folder, stem);
-  fail("'{}' has no weights: neither diffusion_pytorch_model.safetensors nor model.safetensors",
-       folder);
+  if (const std::string file = find_torch_file(folder); !file.empty())
+    return std::make_unique<io::TorchZip>(file);
+  fail(
+      "'{}' has no weights: neither diffusion_pytorch_model.safetensors, nor model.safetensors, "
+      "nor "
+      "a torch checkpoint",
+      folder);
 }
 
 }  // namespace

@@ -3,8 +3,9 @@
 // and weights.
 //
 // The weights of a component, whichever is found first: diffusion_pytorch_model.safetensors or
-// model.safetensors, one file or shards with an index; else one torch checkpoint
-// (io/torch_zip.h): the only *.pt, *.pth, *.bin or *.jit file.
+// model.safetensors, one file or shards with an index; else a torch checkpoint (io/torch_zip.h):
+// the only *.pt, *.pth, *.bin or *.jit file, or the one of them that is called
+// diffusion_pytorch_model.bin, pytorch_model.bin, model.pt or autoencoder.jit.
 // Not here: what a component computes. Thread-safety: free functions and other objects, any thread;
 // weights() of one object, one thread at first.
 // SPDX-License-Identifier: Apache-2.0

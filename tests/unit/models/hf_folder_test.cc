@@ -177,6 +177,24 @@ TEST_CASE("hf: a component is a configuration and weights under names of today")
   CHECK(component.weights().path().ends_with("/model.safetensors.index.json"));
 }
 
+TEST_CASE("hf: weights may be a torch checkpoint") {
+  const Folder folder;
+  folder.write("config.json", R"({"model_type":"t5"})");
+  const std::string golden = std::string(VFM_GOLDEN) + "/torch/";
+  const auto put = [&](const char* from, const char* to) {
+    std::filesystem::copy_file(golden + from, folder.path + "/" + to);
+  };
+  put("state_dict.pt", "a.pth");
+  const HfComponent one(folder.path);
+  CHECK(one.weights().find("a.bf16") != nullptr);
+  CHECK(one.hash().size() == 32);
+  put("list.pt", "b.pt");
+  CHECK(error_of([&] { HfComponent(folder.path).weights(); }, ErrorKind::runtime)
+            .find("several torch checkpoints, 'a.pth' and 'b.pt'") != std::string::npos);
+  put("training.pt", "pytorch_model.bin");
+  CHECK(HfComponent(folder.path).weights().find("down.0.weight") != nullptr);
+}
+
 TEST_CASE("hf: the hash is of configuration and values, not of how they are stored") {
   const Folder folder;
   const std::vector<float> a(40, 2.f);

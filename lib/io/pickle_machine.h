@@ -1,0 +1,94 @@
+// The machine that runs a pickle's instructions and builds plain values. For io/pickle.cc alone.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "io/pickle.h"
+
+namespace vfm::io {
+
+class PickleMachine {
+ public:
+  enum class Kind {
+    plain,  // None, a float, true: of no use here
+    integer,
+    text,
+    list,     // or tuple
+    mapping,  // items are key, value, key, value ...
+    object,   // of a scripted module's class; its one item is the mapping of its attributes
+    global,   // text is "module name"
+    storage,
+    tensor,
+    mark,
+  };
+  using Id = std::uint32_t;  // of a value; containers hold these, so that cycles do no harm
+  struct Value {
+    Kind kind = Kind::plain;
+    std::int64_t integer = 0;  // also of a storage or tensor: its number
+    std::string text;
+    std::vector<Id> items;
+  };
+
+  PickleMachine(std::span<const std::byte> bytes, std::string_view what);
+
+  /// Runs to the end; the value that is left.
+  Id run();
+  const Value& value(Id id) const { return values_[id]; }
+  /// Of a value of that kind; the name is still empty.
+  const PickledTensor& tensor(const Value& value) const;
+
+ private:
+  struct Storage {
+    std::string dtype, key;
+    std::int64_t elements = 0;
+  };
+
+  // Reading. All throw Error at the end of the bytes.
+  [[noreturn]] void damaged() const;
+  std::string_view take(std::uint64_t size);
+  std::uint64_t number(std::size_t size);
+  std::string_view line();
+
+  // The stack and the memo.
+  void push(Value value);
+  void push_integer(std::int64_t integer) { push({Kind::integer, integer, {}, {}}); }
+  void push_text(std::string_view text) { push({Kind::text, 0, std::string(text), {}}); }
+  void push_tuple(std::size_t size);
+  Id pop();
+  Id top() const;
+  std::vector<Id> pop_to_mark();
+  void add_to(Kind kind, const std::vector<Id>& items);
+  void recall(std::uint64_t slot);
+
+  // One instruction; false: not one of these.
+  bool step_simple(unsigned char instruction);
+  bool step_container(unsigned char instruction);
+  bool step_object(unsigned char instruction);
+  void push_global();
+  void push_long();
+  void call();
+  void rebuild(const std::vector<Id>& arguments);
+  void construct();
+  void set_state();
+  void load_storage();
+  std::vector<std::int64_t> integers(Id id) const;
+  std::int64_t need_integer(Id id) const;
+
+  std::span<const std::byte> bytes_;
+  std::string_view what_;
+  std::size_t at_ = 0;
+  std::vector<Value> values_;
+  std::vector<Id> stack_;
+  std::map<std::uint64_t, Id> memo_;
+  std::vector<Storage> storages_;
+  std::vector<PickledTensor> tensors_;
+};
+
+}  // namespace vfm::io
