@@ -7,6 +7,7 @@
 #include "base/slots.h"
 #include "cli/options.h"
 #include "cli/runner.h"
+#include "jobs/decode_latents.h"
 #include "jobs/generate.h"
 #include "ops/gpu_options.h"
 #include "tensor/device.h"
@@ -29,15 +30,62 @@ class GenerateTool : public vfm::cli::Tool {
     input_.add(
         app, "PROMPT",
         "texts to make clips of; \"-\" (the default): lines of text or JSON on standard input");
-    app.add_option("-m,--model", job_.model, "run folder of vfm-train, or one of its checkpoints")
-        ->type_name("DIR")
-        ->required();
+    app.add_option("-m,--model", job_.model,
+                   "run folder of vfm-train, one of its checkpoints, or a folder of diffusers")
+        ->type_name("DIR");
     app.add_option("--weights", weights_, "ema: averaged weights; model: those of the last step")
         ->type_name("NAME")
         ->check(CLI::IsMember({"ema", "model"}))
         ->capture_default_str();
     output_.add(app, true, "folder for the clips, or - for Y4M on standard output");
+    add_clip_options(app);
+    add_sampling_options(app);
+    add_computing_options(app);
+    seed_.add(app);
+    add_running_options(app);
+  }
 
+  void check() override {
+    if (!sampler_.empty()) job_.defaults.choice.sampler = vfm::generate::parse_sampler(sampler_);
+    job_.fp8 = vfm::models::parse_fp8(fp8_);
+    if (dtype_ != "auto") job_.compute = dtype_ == "bf16" ? vfm::DType::bf16 : vfm::DType::f32;
+    parse_size();
+    if (output_.directory == "-" && vfm::cli::stdout_is_terminal())
+      vfm::fail_usage("Y4M is not for a terminal: pipe it, as in '-o - | ffplay -'");
+    if (output_.directory == "-" && !report_.path.empty())
+      vfm::fail_usage("--report needs a folder as --output");
+    if (job_.latents_only && (output_.directory == "-" || !report_.path.empty()))
+      vfm::fail_usage("--latents-only needs a folder as --output, and makes no --report");
+    if (!job_.dataset.empty() && report_.path.empty()) vfm::fail_usage("--dataset needs --report");
+    if (job_.model.empty() && !decode_only_)
+      vfm::fail_usage("--model is required: a folder of vfm-train or diffusers");
+    if (decode_only_ && (job_.latents_only || !report_.path.empty()))
+      vfm::fail_usage("--decode-only goes without --latents-only and --report");
+    job_.prompts = input_.resolved();
+  }
+
+  long run(vfm::cli::Context& context) override {
+    if (decode_only_) {
+      vfm::Slots slots(jobs_.resolved(), context.makeflags);
+      return vfm::jobs::decode_latents(
+          {job_.prompts, job_.model, output_.directory, output_.force, job_.encoder, job_.quality},
+          slots, context.progress);
+    }
+    job_.ema = weights_ == "ema";
+    job_.output = output_.directory;
+    job_.force = output_.force;
+    job_.report = report_.path;
+    job_.cache = context.cache;
+    job_.defaults.request.seed = seed_.seed;
+    job_.device = vfm::choose_device(device_.device);
+    vfm::ops::set_gpu_options(job_.device, compute_.deterministic, compute_.attention,
+                              context.cache);
+    vfm::Slots slots(jobs_.resolved(), context.makeflags);
+    return vfm::jobs::generate_clips(job_, slots, context.progress);
+  }
+
+ private:
+  void add_clip_options(CLI::App& app) {
     vfm::generate::ClipRequest& request = job_.defaults.request;
     app.add_option("--size", size_, "WIDTHxHEIGHT in pixels (default: as trained)")
         ->type_name("WxH")
@@ -59,33 +107,52 @@ class GenerateTool : public vfm::cli::Tool {
         ->check(CLI::Range(0, 51))
         ->capture_default_str()
         ->group("Clip");
+  }
 
-    vfm::generate::SampleOptions& sampling = job_.defaults.sampling;
-    app.add_option("--sampler", sampler_, "euler, edm-euler, heun or res")
+  void add_sampling_options(CLI::App& app) {
+    vfm::jobs::SampleChoice& choice = job_.defaults.choice;
+    app.add_option("--sampler", sampler_, "euler, edm-euler, heun or res (default: the model's)")
         ->type_name("NAME")
         ->check(CLI::IsMember({"euler", "edm-euler", "heun", "res"}))
-        ->capture_default_str()
         ->group("Sampling");
-    app.add_option("--steps", sampling.steps, "steps from noise to clip")
+    app.add_option("--steps", choice.steps, "steps from noise to clip (default: the model's)")
         ->type_name("N")
         ->check(CLI::Range(1, 10000))
-        ->capture_default_str()
         ->group("Sampling");
-    app.add_option("--guidance", sampling.guidance, "g in c + g (c - u); 0 is none")
+    app.add_option("--guidance", choice.guidance,
+                   "g in c + g (c - u); 0 is none (default: the model's)")
         ->type_name("G")
-        ->capture_default_str()
         ->group("Sampling");
     app.add_option("--negative", job_.defaults.request.negative, "text to keep away from")
         ->type_name("TEXT")
         ->group("Sampling");
-    app.add_option("--sigma-max", sampling.sigma_max, "noise level to begin at")
+    app.add_option("--sigma-max", choice.sigma_max,
+                   "noise level to begin at (default: the model's)")
         ->type_name("S")
-        ->capture_default_str()
         ->group("Sampling");
-    app.add_option("--sigma-min", sampling.sigma_min, "last noise level above 0")
+    app.add_option("--sigma-min", choice.sigma_min,
+                   "last noise level above 0 (default: the model's)")
         ->type_name("S")
-        ->capture_default_str()
         ->group("Sampling");
+    app.add_option("--noise", job_.defaults.noise, "first noise: .npy or .safetensors")
+        ->type_name("FILE")
+        ->group("Sampling");
+    app.add_option("--condition", job_.defaults.condition,
+                   "image or video that the clip begins with (video-to-world models)")
+        ->type_name("FILE")
+        ->group("Video to world");
+    app.add_option("--condition-frames", job_.defaults.condition_frames,
+                   "how many of its last frames: 1, 9, 17, ... (default: 1 or 9)")
+        ->type_name("N")
+        ->check(CLI::Range(1, 100000))
+        ->group("Video to world");
+    app.add_option("--augment-sigma", choice.augment_sigma,
+                   "noise on these frames (default: 0.001)")
+        ->type_name("S")
+        ->group("Video to world");
+  }
+
+  void add_computing_options(CLI::App& app) {
     device_.add(app);
     compute_.add(app);
     app.add_option("--compute", dtype_, "auto: on the CPU f32, on a GPU as the model was trained")
@@ -103,41 +170,26 @@ class GenerateTool : public vfm::cli::Tool {
         ->check(vfm::cli::not_nan)
         ->needs(fp8)
         ->capture_default_str();
-    seed_.add(app);
+  }
+
+  void add_running_options(CLI::App& app) {
+    app.add_flag("--latents-only", job_.latents_only, "write latents, for --decode-only")
+        ->group("Running");
+    app.add_flag("--decode-only", decode_only_, "read latents instead of prompts, write clips")
+        ->group("Running");
+    app.add_option("--save-every", job_.save_every,
+                   "seconds after which a clip's unfinished sampling is kept")
+        ->type_name("S")
+        ->check(CLI::Range(0.0, 1e9))
+        ->check(vfm::cli::not_nan)
+        ->capture_default_str()
+        ->group("Running");
     jobs_.add(app);
     report_.add(app, "write a page with the clips, the training curve and the dataset");
     app.add_option("--dataset", job_.dataset, "with --report: show samples of these shards too")
         ->type_name("DIR");
   }
 
-  void check() override {
-    job_.defaults.sampling.sampler = vfm::generate::parse_sampler(sampler_);
-    job_.defaults.sampling.validate();
-    job_.fp8 = vfm::models::parse_fp8(fp8_);
-    if (dtype_ != "auto") job_.compute = dtype_ == "bf16" ? vfm::DType::bf16 : vfm::DType::f32;
-    parse_size();
-    if (output_.directory == "-" && vfm::cli::stdout_is_terminal())
-      vfm::fail_usage("Y4M is not for a terminal: pipe it, as in '-o - | ffplay -'");
-    if (output_.directory == "-" && !report_.path.empty())
-      vfm::fail_usage("--report needs a folder as --output");
-    if (!job_.dataset.empty() && report_.path.empty()) vfm::fail_usage("--dataset needs --report");
-    job_.prompts = input_.resolved();
-  }
-
-  long run(vfm::cli::Context& context) override {
-    job_.ema = weights_ == "ema";
-    job_.output = output_.directory;
-    job_.force = output_.force;
-    job_.report = report_.path;
-    job_.defaults.request.seed = seed_.seed;
-    job_.device = vfm::choose_device(device_.device);
-    vfm::ops::set_gpu_options(job_.device, compute_.deterministic, compute_.attention,
-                              context.cache);
-    vfm::Slots slots(jobs_.resolved(), context.makeflags);
-    return vfm::jobs::generate_clips(job_, slots, context.progress);
-  }
-
- private:
   void parse_size() {
     if (size_.empty()) return;
     vfm::generate::ClipRequest& request = job_.defaults.request;
@@ -148,6 +200,7 @@ class GenerateTool : public vfm::cli::Tool {
   }
 
   vfm::jobs::GenerateJob job_;
+  bool decode_only_ = false;
   vfm::cli::InputOptions input_;
   vfm::cli::OutputOptions output_;
   vfm::cli::SeedOptions seed_;
@@ -155,7 +208,7 @@ class GenerateTool : public vfm::cli::Tool {
   vfm::cli::ReportOptions report_;
   vfm::cli::DeviceOptions device_;
   vfm::cli::ComputeOptions compute_;
-  std::string size_, weights_ = "ema", sampler_ = "euler", fp8_ = "off", dtype_ = "auto";
+  std::string size_, weights_ = "ema", sampler_, fp8_ = "off", dtype_ = "auto";
 };
 
 }  // namespace

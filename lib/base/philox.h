@@ -37,6 +37,7 @@ enum class Purpose : std::uint32_t {
   projection = 12,    // fixed random vectors of the hashing text embedder
   test = 13,
   synthetic = 14,  // made-up training data: latents (step 0), text (1)
+  condition_noise = 15,  // on condition frames; generation: noise level and prompt, as training
 };
 
 /// An indexed, stateless stream of random numbers.

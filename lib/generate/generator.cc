@@ -4,15 +4,14 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "base/error.h"
 #include "base/philox.h"
-#include "base/stop.h"
-#include "models/edm.h"
-#include "models/tokenizer.h"
+#include "generate/denoiser.h"
+#include "generate/prompt_encoder.h"
 #include "tensor/device.h"
-#include "text/encoder.h"
 
 namespace vfm::generate {
 
@@ -20,13 +19,6 @@ namespace {
 
 // Refuses requests whose sizes overflow long before memory runs out.
 constexpr int kLargestSide = 16384, kMostFrames = 100000;
-
-const Json& need_object(const Json& train, const char* name, const std::string& folder) {
-  const auto found = train.find(name);
-  if (found == train.end() || !found->is_object())
-    fail("'{}/train.json' has no '{}': the checkpoint cannot generate", folder, name);
-  return *found;
-}
 
 /// One OpenMP thread for the parallel regions that the calling thread opens, until the end of a
 /// scope.
@@ -41,14 +33,6 @@ class OneThread {
   int before_;
 };
 
-/// Latent extents of a request, in whole tokens.
-struct Extents {
-  int t, h, w;
-  std::size_t elements(int channels) const {
-    return static_cast<std::size_t>(channels) * t * h * w;
-  }
-};
-
 int round_up(int value, int unit) {
   return (value + unit - 1) / unit * unit;
 }
@@ -60,77 +44,71 @@ double position_step(int n, int trained, int patch) {
   return known == 1 ? 0 : static_cast<double>(known - 1) / (places - 1);
 }
 
+/// The given frames in the size that the latents decode to: edges are repeated where the clip will
+/// be cut out.
+std::vector<float> extend(const GivenFrames& given, int height, int width, int full_height,
+                          int full_width) {
+  const int top = (full_height - height) / 2, left = (full_width - width) / 2;
+  std::vector<float> pixels;
+  pixels.reserve(std::size_t{3} * given.frames * full_height * full_width);
+  for (int plane = 0; plane < 3 * given.frames; ++plane)
+    for (int row = 0; row < full_height; ++row)
+      for (int column = 0; column < full_width; ++column) {
+        const std::size_t y = static_cast<std::size_t>(std::clamp(row - top, 0, height - 1));
+        const std::size_t x = static_cast<std::size_t>(std::clamp(column - left, 0, width - 1));
+        pixels.push_back(given.pixels[(static_cast<std::size_t>(plane) * height + y) * width + x]);
+      }
+  return pixels;
+}
+
+std::size_t elements(const Latent& latent) {
+  return static_cast<std::size_t>(latent.channels) * latent.frames * latent.height * latent.width;
+}
+
 }  // namespace
 
 struct Generator::State {
+  State(models::LoadedModel loaded, const std::string& cache)
+      : model(std::move(loaded)),
+        facts(ModelFacts::from_json(model.train, "'" + model.folder + "/train.json'")),
+        tokenizer(models::make_tokenizer(facts.tokenizer)),
+        prompts(facts, cache) {}
+
   models::LoadedModel model;
+  ModelFacts facts;
   std::unique_ptr<models::Tokenizer> tokenizer;
-  std::unique_ptr<text::Encoder> encoder;
-  models::LatentScale scale;
-  Extents trained_latent{1, 0, 0};
+  PromptEncoder prompts;
   TrainedSize usual, largest;
 
   TrainedSize pixels(const Extents& latent) const {
-    return {1 + (latent.t - 1) * tokenizer->time_factor(), latent.h * tokenizer->space_factor(),
-            latent.w * tokenizer->space_factor(), 0};
+    return {1 + (latent.frames - 1) * tokenizer->time_factor(),
+            latent.height * tokenizer->space_factor(), latent.width * tokenizer->space_factor(), 0};
   }
-  Extents extents(const ClipRequest& request) const {
-    const auto& patch = model.network->config().patch_size;
-    const int time = tokenizer->time_factor(), space = tokenizer->space_factor();
-    const int t = 1 + (request.frames - 1 + time - 1) / time;
-    return {round_up(t, patch[0]), round_up(request.height, space * patch[1]) / space,
-            round_up(request.width, space * patch[2]) / space};
-  }
-
+  const models::DitConfig& config() const { return model.network->config(); }
+  bool video_to_world() const { return config().in_channels == tokenizer->channels() + 1; }
+  Latent latent_of(const ClipRequest& request) const;
   void check(const ClipRequest& request, const SampleOptions& options) const;
-  models::DitBatch make_batch(const ClipRequest& request, const Extents& size,
-                              double guidance) const;
-  std::vector<double> first_state(const ClipRequest& request, const Extents& size,
-                                  double sigma) const;
-  Denoise make_denoise(models::DitBatch& batch, double guidance) const;
-  GeneratedClip to_frames(std::vector<float> latent, const Extents& size,
-                          const ClipRequest& request) const;
+  Denoiser make_denoiser(const ClipRequest& request, const SampleOptions& options) const;
+  std::vector<double> first_state(const ClipRequest& request, double sigma) const;
 };
 
-Generator::Generator(models::LoadedModel model)
-    : state_(std::make_unique<State>(State{std::move(model), {}, {}, {}, {1, 0, 0}, {}, {}})) {
+Generator::Generator(models::LoadedModel model, const std::string& cache)
+    : state_(std::make_unique<State>(std::move(model), cache)) {
   State& s = *state_;
-  const Json& train = s.model.train;
   const std::string& folder = s.model.folder;
-  s.tokenizer = models::make_tokenizer(need_object(train, "tokenizer", folder));
-  s.encoder = text::make_encoder(need_object(train, "text_encoder", folder));
-  const std::string what = "'" + folder + "/train.json'";
-  s.scale = models::LatentScale::from_json(need_object(train, "latent_scale", folder), what);
-  const Json& trained = need_object(train, "trained", folder);
-  const auto extent = [&](const char* name) {
-    const std::int64_t value = need_integer(trained, name, "'trained' of " + what);
-    if (value < 1 || value > kMostFrames) fail("'trained' of {} has {} {}", what, value, name);
-    return static_cast<int>(value);
-  };
-  s.trained_latent = {extent("frames"), extent("height"), extent("width")};
-  const models::DitConfig& config = s.model.network->config();
-  const auto channels = static_cast<std::size_t>(s.tokenizer->channels());
-  if (s.scale.channels() != channels || config.in_channels != s.tokenizer->channels() ||
-      config.out_channels != s.tokenizer->channels())
+  const models::DitConfig& config = s.config();
+  const int channels = s.tokenizer->channels();
+  const bool fits = config.in_channels == channels || s.video_to_world();
+  if (s.facts.scale.channels() != static_cast<std::size_t>(channels) || !fits ||
+      config.out_channels != channels)
     fail("'{}' does not fit together: tokenizer, statistics and model have {}, {} and {} channels",
-         folder, channels, s.scale.channels(), config.in_channels);
-  if (config.text_embed_dim != s.encoder->dim())
+         folder, channels, s.facts.scale.channels(), config.in_channels);
+  if (config.text_embed_dim != s.prompts.dim())
     fail("'{}' does not fit together: text encoder and model have widths {} and {}", folder,
-         s.encoder->dim(), config.text_embed_dim);
-  s.largest = s.pixels(s.trained_latent);
-  // A checkpoint of another program may not say what is usual.
-  s.usual = s.largest;
-  if (trained.contains("usual")) {
-    const Json& usual = trained["usual"];
-    const auto part = [&](const char* name) {
-      return static_cast<int>(need_integer(usual, name, "'usual' of " + what));
-    };
-    s.usual = s.pixels({part("frames"), part("height"), part("width")});
-  }
-  // Of several rates the first: vfm-train lists the most frequent one first.
-  const auto rates = trained.find("fps");
-  if (rates != trained.end() && rates->is_array() && !rates->empty() && rates->front().is_number())
-    s.usual.fps = rates->front().get<double>();
+         s.prompts.dim(), config.text_embed_dim);
+  s.largest = s.pixels(s.facts.largest);
+  s.usual = s.pixels(s.facts.usual);
+  s.usual.fps = s.facts.fps;
 }
 
 Generator::~Generator() = default;
@@ -139,116 +117,48 @@ Generator::Generator(Generator&&) noexcept = default;
 const models::LoadedModel& Generator::model() const {
   return state_->model;
 }
+const ModelFacts& Generator::facts() const {
+  return state_->facts;
+}
+const models::Tokenizer& Generator::tokenizer() const {
+  return *state_->tokenizer;
+}
 const TrainedSize& Generator::usual() const {
   return state_->usual;
 }
 const TrainedSize& Generator::largest() const {
   return state_->largest;
 }
+bool Generator::video_to_world() const {
+  return state_->video_to_world();
+}
+Latent Generator::latent_of(const ClipRequest& request) const {
+  return state_->latent_of(request);
+}
 
 bool Generator::beyond_training(const ClipRequest& request) const {
-  const Extents size = state_->extents(request), known = state_->trained_latent;
-  return size.t > known.t || size.h > known.h || size.w > known.w;
+  const Latent size = state_->latent_of(request);
+  const Extents& known = state_->facts.largest;
+  return size.frames > known.frames || size.height > known.height || size.width > known.width;
 }
 
-/// The pack of one clip: the sample with the prompt and, if guided, the one with the negative
-/// prompt. The latents are filled for each estimate.
-models::DitBatch Generator::State::make_batch(const ClipRequest& request, const Extents& size,
-                                              double guidance) const {
-  const models::DitConfig& config = model.network->config();
-  models::DitBatch batch;
-  std::vector<float> text;
-  const auto add = [&](const std::string& prompt) {
-    text::TokenEmbeddings embeddings = encoder->encode(prompt);
-    if (embeddings.tokens == 0) {  // as in training: no text is one zero token
-      embeddings.tokens = 1;
-      embeddings.values.assign(static_cast<std::size_t>(config.text_embed_dim), 0.0f);
-    }
-    models::DitSample sample;
-    sample.frames = size.t;
-    sample.height = size.h;
-    sample.width = size.w;
-    sample.fps = request.frames == 1 ? 0.0f : static_cast<float>(request.fps);
-    sample.text_tokens = embeddings.tokens;
-    sample.position_step = {position_step(size.t, trained_latent.t, config.patch_size[0]),
-                            position_step(size.h, trained_latent.h, config.patch_size[1]),
-                            position_step(size.w, trained_latent.w, config.patch_size[2])};
-    batch.samples.push_back(sample);
-    text.insert(text.end(), embeddings.values.begin(), embeddings.values.end());
-  };
-  add(request.prompt);
-  if (guidance != 0 && request.prompt != request.negative) add(request.negative);
-  const auto width = static_cast<std::int64_t>(config.text_embed_dim);
-  batch.text = Tensor::from(text, {static_cast<std::int64_t>(text.size()) / width, width});
-  return batch;
-}
-
-/// Makes `batch` ask for an estimate of `x` at noise level `sigma`, in each of its samples.
-void set_noisy(models::DitBatch& batch, std::span<const double> x, double sigma) {
-  const models::EdmScaling c = models::edm_scaling(sigma);
-  const std::size_t n = x.size(), halves = batch.samples.size();
-  batch.latents = Tensor({static_cast<std::int64_t>(n * halves)});
-  const std::span<float> input = batch.latents.floats();
-  for (std::size_t half = 0; half < halves; ++half) {
-    batch.samples[half].c_noise = static_cast<float>(c.noise);
-    for (std::size_t i = 0; i < n; ++i)
-      input[half * n + i] = static_cast<float>(c.in * x[i]);
-  }
-}
-
-Denoise Generator::State::make_denoise(models::DitBatch& batch, double guidance) const {
-  return [this, &batch, guidance](std::span<const double> x, double sigma, std::span<double> x0) {
-    check_stop();
-    const models::EdmScaling c = models::edm_scaling(sigma);
-    const std::size_t n = x.size(), halves = batch.samples.size();
-    set_noisy(batch, x, sigma);
-    ops::Tape tape(false);
-    Tensor output;
-    {
-      const auto turn = take_turn(model.network->device());
-      output = model.network->forward(tape, batch).to(Device::cpu);
-    }
-    const std::span<const float> f = output.floats();
-    for (std::size_t i = 0; i < n; ++i) {
-      const double with_prompt = c.skip * x[i] + c.out * f[i];
-      const double without = halves == 2 ? c.skip * x[i] + c.out * f[n + i] : with_prompt;
-      x0[i] = with_prompt + guidance * (with_prompt - without);
-    }
-  };
-}
-
-GeneratedClip Generator::State::to_frames(std::vector<float> latent, const Extents& size,
-                                          const ClipRequest& request) const {
-  scale.from_model(latent, size.t);
-  const std::vector<float> planes = tokenizer->decode(latent, size.t, size.h, size.w);
-  const int full_frames = 1 + (size.t - 1) * tokenizer->time_factor();
-  const int full_height = size.h * tokenizer->space_factor();
-  const int full_width = size.w * tokenizer->space_factor();
-  const int top = (full_height - request.height) / 2, left = (full_width - request.width) / 2;
-  GeneratedClip clip{request.frames, request.height, request.width, {}};
-  clip.pixels.resize(static_cast<std::size_t>(3) * clip.frames * clip.height * clip.width);
-  std::size_t at = 0;
-  for (int frame = 0; frame < clip.frames; ++frame) {
-    for (int row = 0; row < clip.height; ++row) {
-      for (int column = 0; column < clip.width; ++column) {
-        for (int channel = 0; channel < 3; ++channel) {
-          const std::size_t plane = static_cast<std::size_t>(channel) * full_frames + frame;
-          const float value =
-              planes[(plane * full_height + top + row) * full_width + left + column];
-          const float byte = std::clamp((value + 1) * 127.5f, 0.0f, 255.0f);  // NaN stays NaN
-          if (std::isnan(byte)) fail("the model made no numbers: its weights are damaged");
-          clip.pixels[at++] = static_cast<std::uint8_t>(std::lround(byte));
-        }
-      }
-    }
-  }
-  return clip;
+Latent Generator::State::latent_of(const ClipRequest& request) const {
+  const auto& patch = config().patch_size;
+  const int time = tokenizer->time_factor(), space = tokenizer->space_factor();
+  const int t = 1 + (request.frames - 1 + time - 1) / time;
+  return {tokenizer->channels(),
+          round_up(t, patch[0]),
+          round_up(request.height, space * patch[1]) / space,
+          round_up(request.width, space * patch[2]) / space,
+          {}};
 }
 
 void Generator::State::check(const ClipRequest& request, const SampleOptions& options) const {
   options.validate();
-  if (options.sampler == Sampler::flow)
-    fail_usage("sampler 'flow' is for models of flow matching, and this is none");
+  const bool flow = facts.sampling.sampler == Sampler::flow;
+  if ((options.sampler == Sampler::flow) != flow)
+    fail_usage("sampler '{}' is {}for models of flow matching, and this is {}",
+               to_string(options.sampler), flow ? "not " : "", flow ? "one" : "none");
   if (request.frames < 1 || request.frames > kMostFrames || request.height < 1 ||
       request.width < 1 || std::max(request.height, request.width) > kLargestSide)
     fail_usage(
@@ -256,16 +166,67 @@ void Generator::State::check(const ClipRequest& request, const SampleOptions& op
         request.frames, request.width, request.height, kMostFrames, kLargestSide);
   if (!(request.fps > 0 && std::isfinite(request.fps)))
     fail_usage("{} frames a second: must be positive", request.fps);
+  const Latent size = latent_of(request);
+  if (request.noise && request.noise->size() != elements(size))
+    fail_usage("the noise has {} values, the clip's latent is {} x {} x {} x {}",
+               request.noise->size(), size.channels, size.frames, size.height, size.width);
+  if (!request.given) return;
+  const int frames = request.given->frames;
+  if (!video_to_world() || flow)
+    fail_usage("the model takes no condition frames: it is no video-to-world model");
+  if (frames >= request.frames)
+    fail_usage("{} condition frames leave nothing to make of {} frames", frames, request.frames);
+  if (frames < 1 || (frames - 1) % tokenizer->time_factor() != 0)
+    fail_usage("{} condition frames: must be 1, {}, {}, ...", frames, 1 + tokenizer->time_factor(),
+               1 + 2 * tokenizer->time_factor());
+  const std::size_t expected =
+      std::size_t{3} * static_cast<std::size_t>(frames) * request.height * request.width;
+  if (request.given->pixels.size() != expected)
+    fail_usage("{} values of condition frames, {} were expected", request.given->pixels.size(),
+               expected);
 }
 
-/// Where sampling begins: noise of standard deviation `sigma`.
-std::vector<double> Generator::State::first_state(const ClipRequest& request, const Extents& size,
-                                                  double sigma) const {
-  const std::size_t n = size.elements(tokenizer->channels());
-  std::vector<float> noise(n);
-  Random(request.seed, Purpose::sampler_noise, 0, random_key(request.prompt)).fill_normal(noise);
-  std::vector<double> x(n);
-  for (std::size_t i = 0; i < n; ++i)
+Denoiser Generator::State::make_denoiser(const ClipRequest& request,
+                                         const SampleOptions& options) const {
+  const Latent size = latent_of(request);
+  const auto& patch = config().patch_size;
+  const Extents& known = facts.largest;
+  DenoiseInput input;
+  input.channels = size.channels;
+  input.round_time = facts.round_time;
+  input.sample.frames = size.frames;
+  input.sample.height = size.height;
+  input.sample.width = size.width;
+  input.sample.fps = request.frames == 1 ? 0.0f : static_cast<float>(request.fps);
+  input.sample.position_step = {position_step(size.frames, known.frames, patch[0]),
+                                position_step(size.height, known.height, patch[1]),
+                                position_step(size.width, known.width, patch[2])};
+  input.texts.push_back(prompts.encode(request.prompt));
+  if (options.guidance != 0 && request.prompt != request.negative)
+    input.texts.push_back(prompts.encode(request.negative));
+  if (request.given) {
+    const GivenFrames& given = *request.given;
+    const int height = size.height * tokenizer->space_factor();
+    const int width = size.width * tokenizer->space_factor();
+    input.given = tokenizer->encode(extend(given, request.height, request.width, height, width),
+                                    given.frames, height, width);
+    input.given_frames = 1 + (given.frames - 1) / tokenizer->time_factor();
+    facts.scale.to_model(input.given, input.given_frames);
+  }
+  return Denoiser(*model.network, std::move(input), options, noise_levels(options), request.seed,
+                  random_key(request.prompt));
+}
+
+/// Where sampling begins: noise of standard deviation `sigma`. Not of the square root of sigma^2 +
+/// 1, which NVIDIA's own programs have and at sigma 80 is larger by 0.00008.
+std::vector<double> Generator::State::first_state(const ClipRequest& request, double sigma) const {
+  std::vector<float> noise(elements(latent_of(request)));
+  if (request.noise)
+    noise = *request.noise;
+  else
+    Random(request.seed, Purpose::sampler_noise, 0, random_key(request.prompt)).fill_normal(noise);
+  std::vector<double> x(noise.size());
+  for (std::size_t i = 0; i < x.size(); ++i)
     x[i] = sigma * noise[i];
   return x;
 }
@@ -274,10 +235,10 @@ double Generator::fp8_error(models::Fp8Parts parts, const ClipRequest& request,
                             const SampleOptions& options) {
   State& s = *state_;
   s.check(request, options);
-  const Extents size = s.extents(request);
-  models::DitBatch batch = s.make_batch(request, size, options.guidance);
   const OneThread one_thread;
-  set_noisy(batch, s.first_state(request, size, options.sigma_max), options.sigma_max);
+  Denoiser denoiser = s.make_denoiser(request, options);
+  const double sigma = noise_levels(options).front();
+  const models::DitBatch& batch = denoiser.batch(s.first_state(request, sigma), sigma);
   const auto turn = take_turn(s.model.network->device());
   return models::fp8_error(*s.model.network, batch, parts);
 }
@@ -286,18 +247,28 @@ void Generator::set_fp8(models::Fp8Parts parts) {
   state_->model.network->set_inference_fp8(parts);
 }
 
-GeneratedClip Generator::generate(const ClipRequest& request, const SampleOptions& options) const {
+Latent Generator::denoise(const ClipRequest& request, const SampleOptions& options,
+                          SamplerState state, const AfterStep& after_step) const {
   const State& s = *state_;
   s.check(request, options);
-  const Extents size = s.extents(request);
-  models::DitBatch batch = s.make_batch(request, size, options.guidance);
   const OneThread one_thread;
+  Denoiser denoiser = s.make_denoiser(request, options);
   const std::vector<double> sigmas = noise_levels(options);
-  SamplerState state;
-  state.x = s.first_state(request, size, sigmas.front());
-  sample(options.sampler, sigmas, s.make_denoise(batch, options.guidance), state);
-
-  return s.to_frames(std::vector<float>(state.x.begin(), state.x.end()), size, request);
+  if (state.step == 0) state = {0, s.first_state(request, sigmas.front()), {}};
+  const std::size_t values = elements(s.latent_of(request));
+  if (state.x.size() != values || (!state.previous.empty() && state.previous.size() != values) ||
+      state.step >= static_cast<int>(sigmas.size()))
+    fail("a state after step {} with {} values is not of this clip", state.step, state.x.size());
+  const Denoise denoise = [&](std::span<const double> x, double sigma, std::span<double> x0) {
+    denoiser.estimate(x, sigma, x0);
+  };
+  sample(options.sampler, sigmas, denoise, state, after_step);
+  if (!std::ranges::all_of(state.x, [](double value) { return std::isfinite(value); }))
+    fail("the model made no numbers: its weights are damaged");
+  Latent latent = s.latent_of(request);
+  latent.values.assign(state.x.begin(), state.x.end());
+  s.facts.scale.from_model(latent.values, latent.frames);
+  return latent;
 }
 
 }  // namespace vfm::generate

@@ -1,4 +1,5 @@
-// From a prompt to frames: text encoder, guided sampling with the network, tokenizer.
+// From a prompt to a latent, and to frames: text encoder, guided sampling with the network,
+// tokenizer.
 //
 // A clip depends on its request, the options and the weights, and on nothing else: not on the other
 // clips of a run, not on threads. Therefore a clip is sampled alone (its guided and unguided halves
@@ -12,11 +13,20 @@
 #include <string>
 #include <vector>
 
+#include "generate/frames.h"
+#include "generate/model_facts.h"
 #include "generate/sampler.h"
 #include "models/checkpoint.h"
 #include "models/fp8.h"
 
 namespace vfm::generate {
+
+/// Pixels that a clip begins with: float RGB in [-1, 1], planar (3, frames, H, W) of the clip's H
+/// and W. A frame, and then whole groups of the tokenizer's time factor.
+struct GivenFrames {
+  int frames = 0;
+  std::vector<float> pixels;
+};
 
 /// One clip. Size and length are free: what is not a whole number of tokens is generated larger and
 /// cut, at the edges alike, at the end in time.
@@ -26,12 +36,10 @@ struct ClipRequest {
   std::uint64_t seed = 0;
   int frames = 0, height = 0, width = 0;  ///< of the pixels, at least 1
   double fps = 0;                         ///< > 0; what the motion is timed by
-};
-
-/// Packed RGB, 8 bits, frame after frame.
-struct GeneratedClip {
-  int frames = 0, height = 0, width = 0;
-  std::vector<std::uint8_t> pixels;
+  /// For video-to-world models: the first frames; null: none.
+  std::shared_ptr<const GivenFrames> given;
+  /// The first noise, of unit variance, (C, t, h, w); null: drawn from seed and prompt.
+  std::shared_ptr<const std::vector<float>> noise;
 };
 
 /// A size that the model was trained on, of the pixels.
@@ -42,12 +50,15 @@ struct TrainedSize {
 
 class Generator {
  public:
-  /// Throws Error naming what the checkpoint lacks or what does not fit together.
-  explicit Generator(models::LoadedModel model);
+  /// `cache`: where text embeddings are kept (generate/prompt_encoder.h). Throws Error naming what
+  /// the checkpoint lacks or what does not fit together.
+  explicit Generator(models::LoadedModel model, const std::string& cache = {});
   ~Generator();
   Generator(Generator&&) noexcept;
 
   const models::LoadedModel& model() const;
+  const ModelFacts& facts() const;
+  const models::Tokenizer& tokenizer() const;
   /// The size and rate that most videos of the training set had (stills, if it had no videos).
   const TrainedSize& usual() const;
   /// The largest of each extent in the training set; its rate is not set.
@@ -55,16 +66,23 @@ class Generator {
   /// Whether the request goes beyond the trained size in space or time. Then positions are squeezed
   /// into the trained range: the picture is drawn larger, or the motion slower, not repeated.
   bool beyond_training(const ClipRequest& request) const;
+  /// The latent that the request is of; without values.
+  Latent latent_of(const ClipRequest& request) const;
+  /// Whether the model takes given frames.
+  bool video_to_world() const;
   /// How far FP8 takes the network's first output for this clip (models::fp8_error). Leaves FP8
-  /// off. Throws what generate() throws. Not thread-safe.
+  /// off. Throws what denoise() throws. Not thread-safe.
   double fp8_error(models::Fp8Parts parts, const ClipRequest& request,
                    const SampleOptions& options);
   /// Generates in FP8 from now on, or without. DiffusionNetwork::set_inference_fp8 says what it
   /// throws. Not thread-safe.
   void set_fp8(models::Fp8Parts parts);
-  /// Throws Error{usage} for an impossible request, Stopped when asked to stop. Thread-safe;
-  /// computes with as many OpenMP threads as the calling thread may use.
-  GeneratedClip generate(const ClipRequest& request, const SampleOptions& options) const;
+
+  /// The clip's latent. Begins at `state` if it is of a step, else at the first noise. Throws
+  /// Error{usage} for an impossible request, Stopped when asked to stop. Thread-safe; computes with
+  /// as many OpenMP threads as the calling thread may use.
+  Latent denoise(const ClipRequest& request, const SampleOptions& options, SamplerState state = {},
+                 const AfterStep& after_step = {}) const;
 
  private:
   struct State;

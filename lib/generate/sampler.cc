@@ -70,6 +70,8 @@ std::string to_string(Sampler sampler) {
 void SampleOptions::validate() const {
   noise_levels(*this);
   if (!std::isfinite(guidance)) fail_usage("guidance {}: must be a finite number", guidance);
+  if (!(augment_sigma >= 0 && std::isfinite(augment_sigma)))
+    fail_usage("noise {} on condition frames: must not be negative", augment_sigma);
 }
 
 std::vector<double> karras_sigmas(int n, double sigma_min, double sigma_max, double rho) {
@@ -141,9 +143,12 @@ void sample_step(Sampler sampler, std::span<const double> sigmas, const Denoise&
 }
 
 void sample(Sampler sampler, std::span<const double> sigmas, const Denoise& denoise,
-            SamplerState& state) {
-  while (static_cast<std::size_t>(state.step) + 1 < sigmas.size())
+            SamplerState& state, const AfterStep& after_step) {
+  const int last = static_cast<int>(sigmas.size()) - 1;
+  while (state.step < last) {
     sample_step(sampler, sigmas, denoise, state);
+    if (after_step && state.step < last) after_step(state);
+  }
 }
 
 int evaluations(const SampleOptions& o) {

@@ -42,6 +42,7 @@ struct SampleOptions {
   /// D = c + guidance * (c - u): c the estimate with the prompt, u with the negative prompt. 0 is
   /// no guidance. Many programs write u + w (c - u); their w is guidance + 1.
   double guidance = 1;
+  double augment_sigma = 0.001;  ///< noise on the condition frames of video to world
   /// Throws Error{usage} naming what is out of range.
   void validate() const;
 };
@@ -72,9 +73,12 @@ struct SamplerState {
 void sample_step(Sampler sampler, std::span<const double> sigmas, const Denoise& denoise,
                  SamplerState& state);
 
-/// All steps that are left.
+/// Called with the state after a step.
+using AfterStep = std::function<void(const SamplerState& state)>;
+
+/// All steps that are left. `after_step` hears of each but the last.
 void sample(Sampler sampler, std::span<const double> sigmas, const Denoise& denoise,
-            SamplerState& state);
+            SamplerState& state, const AfterStep& after_step = {});
 
 /// How often a whole way asks for an estimate.
 int evaluations(const SampleOptions& options);

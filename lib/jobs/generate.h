@@ -1,11 +1,13 @@
 // What vfm-generate does: orders in, clips out, each whole or not at all.
 //
 // A clip's address is a hash of all that decides its bytes: weights, prompts, seed, sampling, size,
-// encoder. DIR/NAME.json holds it and is written after DIR/NAME.mp4, so a clip that is there with
-// the right address and hash is kept, and anything else is made again.
+// files, encoder (jobs/clip_output.h). While a clip is made in a folder, what was done of it lies
+// beside it (jobs/latent_files.h): the state of the sampling, and then the latent. The same command
+// goes on from there, and ends with the same bytes.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,12 +18,15 @@
 namespace vfm::jobs {
 
 struct GenerateJob {
-  std::string model;                 ///< run folder or checkpoint folder
+  std::string model;                 ///< run, checkpoint or diffusers folder
   bool ema = true;                   ///< averaged weights, where the checkpoint has them
   std::vector<std::string> prompts;  ///< "-": lines on standard input
   ClipOrder defaults;                ///< sizes or fps of 0: as trained
   std::string output;                ///< folder, or "-": Y4M on standard output
   bool force = false;
+  bool latents_only = false;  ///< latents as they come from the model, not decoded
+  double save_every = 10;     ///< seconds after which a sampling's state is kept
+  std::string cache;          ///< for text embeddings; empty: none
   Device device = Device::cpu;
   /// f32 or bf16; nothing: on the CPU f32, on a GPU as the model was trained. FP8 wants bf16.
   std::optional<DType> compute;

@@ -36,13 +36,51 @@ std::optional<std::uint64_t> get_seed(const Json& line, std::string_view where) 
 }
 
 /// Takes `name` out of `line` into `field`, if it is there.
-template <class T>
-void take(Json& line, const char* name, const std::optional<T>& value, T& field) {
+template <class T, class Field>
+void take(Json& line, const char* name, const std::optional<T>& value, Field& field) {
   if (value) field = *value;
   line.erase(name);
 }
 
+void take_sampling(Json& json, SampleChoice& choice, std::string_view where) {
+  take(json, "steps", get_int(json, "steps", where), choice.steps);
+  take(json, "guidance", get_number(json, "guidance"), choice.guidance);
+  take(json, "sigma_min", get_number(json, "sigma_min"), choice.sigma_min);
+  take(json, "sigma_max", get_number(json, "sigma_max"), choice.sigma_max);
+  take(json, "shift", get_number(json, "shift"), choice.shift);
+  take(json, "augment_sigma", get_number(json, "augment_sigma"), choice.augment_sigma);
+  if (const auto sampler = get_string(json, "sampler"))
+    choice.sampler = generate::parse_sampler(*sampler);
+  json.erase("sampler");
+}
+
+// What a record says of the model that made it and of the files it was made from.
+void take_origin(Json& json, ClipOrder& order, std::string_view where) {
+  take(json, "condition", get_string(json, "condition"), order.condition);
+  take(json, "condition_frames", get_int(json, "condition_frames", where), order.condition_frames);
+  take(json, "condition_xxh3", get_string(json, "condition_xxh3"), order.condition_xxh3);
+  take(json, "noise", get_string(json, "noise"), order.noise);
+  take(json, "noise_xxh3", get_string(json, "noise_xxh3"), order.noise_xxh3);
+  take(json, "weights", get_string(json, "weights"), order.weights);
+  take(json, "model_hash", get_string(json, "model_hash"), order.model_hash);
+  take(json, "fp8", get_string(json, "fp8"), order.fp8);
+  take(json, "compute", get_string(json, "compute"), order.compute);
+  json.erase("fp8_error");  // measured anew
+  json.erase("device");     // this one's
+}
+
 }  // namespace
+
+generate::SampleOptions SampleChoice::over(generate::SampleOptions options) const {
+  options.sampler = sampler.value_or(options.sampler);
+  options.steps = steps.value_or(options.steps);
+  options.sigma_min = sigma_min.value_or(options.sigma_min);
+  options.sigma_max = sigma_max.value_or(options.sigma_max);
+  options.shift = shift.value_or(options.shift);
+  options.guidance = guidance.value_or(options.guidance);
+  options.augment_sigma = augment_sigma.value_or(options.augment_sigma);
+  return options;
+}
 
 ClipOrder parse_prompt(std::string_view bytes, const ClipOrder& defaults, std::string_view where) {
   ClipOrder order = defaults;
@@ -59,7 +97,6 @@ ClipOrder parse_prompt(std::string_view bytes, const ClipOrder& defaults, std::s
   order.request.prompt = need_string(json, "prompt", where);
   json.erase("prompt");
   generate::ClipRequest& request = order.request;
-  generate::SampleOptions& sampling = order.sampling;
   if (const auto seed = get_seed(json, where)) request.seed = *seed, order.own_seed = true;
   json.erase("seed");
   take(json, "negative_prompt", get_string(json, "negative_prompt"), request.negative);
@@ -68,29 +105,14 @@ ClipOrder parse_prompt(std::string_view bytes, const ClipOrder& defaults, std::s
   take(json, "width", get_int(json, "width", where), request.width);
   take(json, "height", get_int(json, "height", where), request.height);
   take(json, "fps", get_number(json, "fps"), request.fps);
-  take(json, "steps", get_int(json, "steps", where), sampling.steps);
-  take(json, "guidance", get_number(json, "guidance"), sampling.guidance);
-  take(json, "sigma_min", get_number(json, "sigma_min"), sampling.sigma_min);
-  take(json, "sigma_max", get_number(json, "sigma_max"), sampling.sigma_max);
-  if (const auto sampler = get_string(json, "sampler"))
-    sampling.sampler = generate::parse_sampler(*sampler);
-  json.erase("sampler");
+  take_sampling(json, order.choice, where);
   take(json, "encoder", get_string(json, "encoder"), order.encoder);
   if (const auto quality = get_int(json, "quality", where)) {
     if (*quality > 51) fail("'quality' of {} is {}: must be 0 to 51", where, *quality);
     order.quality = *quality;
   }
   json.erase("quality");
-  order.weights = get_string(json, "weights");
-  json.erase("weights");
-  order.model_hash = get_string(json, "model_hash");
-  json.erase("model_hash");
-  order.fp8 = get_string(json, "fp8");
-  json.erase("fp8");
-  json.erase("fp8_error");  // measured anew
-  order.compute = get_string(json, "compute");
-  json.erase("compute");
-  json.erase("device");  // this one's
+  take_origin(json, order, where);
   if (!order.name.empty()) check_clip_name(order.name);
   order.extra = std::move(json);
   return order;

@@ -14,26 +14,42 @@
 
 namespace vfm::jobs {
 
+/// What is chosen of the way to sample; the rest is the model's own.
+struct SampleChoice {
+  std::optional<generate::Sampler> sampler;
+  std::optional<int> steps;
+  std::optional<double> sigma_min, sigma_max, shift, guidance, augment_sigma;
+
+  generate::SampleOptions over(generate::SampleOptions options) const;
+};
+
 /// One clip to make: all that decides its pixels, and its name.
 struct ClipOrder {
   generate::ClipRequest request;
-  generate::SampleOptions sampling;
-  std::string name;  ///< without extension; empty: made from prompt and address
-  Json extra;        ///< the line's other keys, passed through to the manifest
+  SampleChoice choice;
+  generate::SampleOptions sampling;     ///< choice over the model's own, once that is known
+  std::string condition;                ///< image or video that the clip begins with; empty: none
+  std::optional<int> condition_frames;  ///< of a video: so many of its last; nothing: as many as 9
+  std::string noise;                    ///< file with the first noise; empty: by the seed
+  std::string name;                     ///< without extension; empty: made from prompt and address
+  Json extra;                           ///< the line's other keys, passed through to the manifest
   bool own_seed = false;
   std::string encoder;         ///< FFmpeg's name; empty: that of the command line
   std::optional<int> quality;  ///< of the mp4; nothing: that of the command line
   /// What a record says of the weights that made it, and of how it computed; nothing: any will do.
   std::optional<std::string> weights, model_hash, fp8, compute;
+  /// What a record says of the files' contents; nothing: any will do.
+  std::optional<std::string> condition_xxh3, noise_xxh3;
   std::string where;  ///< for messages: "line 3 of standard input"
   std::string error;  ///< why the line is no order; empty if it is one
 };
 
 /// One line: bare text is the prompt; a line that begins with '{' is an object with "prompt" and,
 /// if it differs from `defaults`, any of negative_prompt, seed, name, frames, width, height, fps,
-/// sampler, steps, guidance, sigma_min, sigma_max, encoder, quality, weights, model_hash, fp8,
-/// compute. So a record of the manifest, given back, orders the same clip. Other keys are kept in
-/// `extra`. Throws Error naming the key. Pure; malformed UTF-8 becomes U+FFFD.
+/// sampler, steps, guidance, sigma_min, sigma_max, shift, condition, condition_frames,
+/// augment_sigma, noise, encoder, quality, weights, model_hash, fp8, compute. So a record of the
+/// manifest, given back, orders the same clip. Other keys are kept in `extra`. Throws Error naming
+/// the key. Pure; malformed UTF-8 becomes U+FFFD.
 ClipOrder parse_prompt(std::string_view line, const ClipOrder& defaults, std::string_view where);
 
 /// Refuses names that are not plain file names ("a/b", ".x", control characters, over 200 bytes).

@@ -235,6 +235,97 @@ wide_model() {
   [ -z "$(find broken -name '.*.tmp')" ]
 }
 
+@test "killed in the middle of a clip and run again, it goes on after the last kept step, to the same bytes" {
+  for sampler in euler res; do
+    long=(--model "$model" --steps 300 --sampler $sampler --save-every 0)
+    vfm-generate "${long[@]}" -o whole-$sampler 'a red circle' >whole.jsonl
+    [ -z "$(find whole-$sampler -name '*.safetensors')" ]
+    vfm-generate "${long[@]}" -o broken-$sampler 'a red circle' >/dev/null 3>&- &
+    pid=$!
+    until [ -n "$(find broken-$sampler -name '*.state.safetensors' 2>/dev/null)" ]; do sleep 0.02; done
+    kill -KILL "$pid"
+    wait "$pid" || true
+    [ -z "$(find broken-$sampler -name '*.mp4')" ]
+    vfm-generate "${long[@]}" -v -o broken-$sampler 'a red circle' >broken.jsonl 2>log
+    grep -q 'goes on after step [1-9]' log
+    cmp whole-$sampler/*.mp4 broken-$sampler/*.mp4
+    cmp <(sed 's/whole-//' whole.jsonl) <(sed 's/broken-//' broken.jsonl)
+    [ -z "$(find broken-$sampler -name '*.safetensors')" ]
+  done
+}
+
+@test "a kept latent of another clip, or a damaged state, is not used" {
+  vfm-generate "${fast[@]}" -o whole 'a red circle' >/dev/null
+  vfm-generate "${fast[@]}" --latents-only -o other 'a blue square' >latents.jsonl
+  mkdir out
+  cp "$(jq -r .path latents.jsonl)" out/one.latents.safetensors
+  printf damaged >out/two.state.safetensors
+  for name in one two; do
+    echo "{\"prompt\":\"a red circle\",\"name\":\"$name\"}" | vfm-generate "${fast[@]}" -o out >/dev/null
+    cmp whole/*.mp4 out/$name.mp4
+  done
+}
+
+@test "in two stages, through a pipe: the bytes and the address of one" {
+  vfm-generate "${fast[@]}" -o one 'a red circle' '{"prompt' >one.jsonl
+  vfm-generate "${fast[@]}" --latents-only -o latents 'a red circle' '{"prompt' | tee latents.jsonl |
+    vfm-generate --decode-only -o two >two.jsonl
+  jq -e -s 'length == 2 and all(.kind == "latents" and (.path | endswith(".latents.safetensors")))' latents.jsonl
+  cmp <(jq -c '[.xxh3, .address, .prompt, .bytes]' one.jsonl) <(jq -c '[.xxh3, .address, .prompt, .bytes]' two.jsonl)
+  [ -f two/contact-sheet.png ]
+  # Run again, both keep what is there; the files alone do too, and a stream has the same frames.
+  find latents two -type f -exec stat -c '%n %Y %i' {} + >stamps
+  vfm-generate "${fast[@]}" --latents-only -o latents 'a red circle' '{"prompt' >again.jsonl
+  cmp latents.jsonl again.jsonl
+  vfm-generate --decode-only -o two $(jq -r .path latents.jsonl) >/dev/null
+  cmp stamps <(find latents two -type f -exec stat -c '%n %Y %i' {} +)
+  vfm-generate "${fast[@]}" -o - 'a red circle' '{"prompt' | sha256sum >one.sum
+  vfm-generate --decode-only -o - <latents.jsonl | sha256sum | cmp one.sum
+}
+
+@test "--decode-only: what is not latents, or was changed, is recorded; the rest is made" {
+  vfm-generate "${fast[@]}" --latents-only -o latents 'a red circle' >latents.jsonl
+  { echo nowhere.latents.safetensors; echo '{"kind":'; jq -c '.seed = 5' latents.jsonl
+    jq -c '.path = "none.latents.safetensors"' latents.jsonl; echo video.mp4; cat latents.jsonl; } >records
+  run --separate-stderr vfm-generate --decode-only -o out <records
+  [ "$status" -eq 1 ]
+  [ "${#lines[@]}" -eq 1 ]
+  [ "$(jq -s length out/errors.jsonl)" -eq 5 ]
+  grep -q 'it was changed' out/errors.jsonl
+  grep -q "give what --latents-only wrote" out/errors.jsonl
+}
+
+@test "--noise: the file decides the clip, the record names it, a changed file is refused" {
+  python3 - <<'PY'
+import struct
+n = 24 * 3 * 8 * 8
+header = "{'descr': '<f4', 'fortran_order': False, 'shape': (24, 3, 8, 8), }"
+header += " " * (63 - (10 + len(header)) % 64) + "\n"
+with open("noise.npy", "wb") as f:
+    f.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode())
+    f.write(struct.pack("<%df" % n, *[((i * 7919) % 1001) / 300 - 1.6 for i in range(n)]))
+PY
+  vfm-generate "${fast[@]}" --noise noise.npy -o out 'a red circle' >manifest
+  jq -e '.noise == "noise.npy" and (.noise_xxh3 | length == 32)' manifest
+  vfm-generate --model "$model" -o again <manifest >again.jsonl
+  cmp out/*.mp4 again/*.mp4
+  vfm-generate "${fast[@]}" --noise noise.npy --seed 9 -o seed 'a red circle' >/dev/null
+  cmp out/*.mp4 seed/*.mp4
+  run vfm-generate "${fast[@]}" --noise noise.npy --frames 1 -o third 'a red circle'
+  [ "$status" -eq 1 ]
+  grep -q 'the noise has' third/errors.jsonl
+  printf '\0\0\0\0' | dd of=noise.npy bs=1 seek=200 conv=notrunc status=none
+  run vfm-generate --model "$model" -o third <manifest
+  [ "$status" -eq 1 ]
+  grep -q 'is not the file that the record was made from' third/errors.jsonl
+}
+
+@test "--condition wants a video-to-world model" {
+  run vfm-generate "${fast[@]}" --condition "$(find "$BATS_FILE_TMPDIR/raw" -name '*.mp4' | head -n 1)" -o out 'a red circle'
+  [ "$status" -eq 1 ]
+  grep -q 'no video-to-world model' out/errors.jsonl
+}
+
 @test "-o -: Y4M on stdout, several clips one after the other, readable by ffmpeg" {
   vfm-generate "${fast[@]}" -o - 'a red circle' 'a blue square' >out.y4m 2>errors
   [ ! -s errors ]
@@ -310,7 +401,7 @@ wide_model() {
 @test "wrong options are status 2" {
   for wrong in '--size 64' '--size 0x0' '--size 64x64x64' '--steps 0' '--sampler magic' '--guidance nan' '--quality 99' \
     '--sigma-min 50' '--frames -1' '--seed -1' '--seed 18446744073709551616' '--seed 1x' '--fps nan' '--dataset d' '--weights best' '--encoder magic' \
-    '--fp8 most' '--fp8-tolerance 1' '--fp8 all --fp8-tolerance -1' '--fp8 all --fp8-tolerance nan'; do
+    '--sampler edm-euler --steps 1' '--save-every -1' '--latents-only --report x.html' '--decode-only --latents-only' '--condition-frames 0' '--augment-sigma nan' '--fp8 most' '--fp8-tolerance 1' '--fp8 all --fp8-tolerance -1' '--fp8 all --fp8-tolerance nan'; do
     # shellcheck disable=SC2086
     run vfm-generate --model "$model" -o out $wrong 'x'
     echo "$wrong: $status $output"

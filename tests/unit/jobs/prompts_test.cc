@@ -15,7 +15,7 @@ ClipOrder parse(const std::string& line) {
   ClipOrder defaults;
   defaults.request.seed = 7;
   defaults.request.negative = "rain";
-  defaults.sampling.steps = 9;
+  defaults.choice.steps = 9;
   return parse_prompt(line, defaults, "line 1 of standard input");
 }
 
@@ -35,7 +35,7 @@ TEST_CASE("a line of text is the prompt", "[prompts]") {
   CHECK(order.request.prompt == "a red fox, \"crossing\"");
   CHECK(order.request.seed == 7);
   CHECK(order.request.negative == "rain");
-  CHECK(order.sampling.steps == 9);
+  CHECK(order.choice.steps == 9);
   CHECK_FALSE(order.own_seed);
   CHECK(parse("赤い狐が道を渡る").request.prompt == "赤い狐が道を渡る");
   CHECK(parse("ثعلب أحمر").request.prompt == "ثعلب أحمر");
@@ -57,11 +57,11 @@ TEST_CASE("an object orders what it says and keeps the rest", "[prompts]") {
   CHECK(order.request.width == 32);
   CHECK(order.request.height == 48);
   CHECK(order.request.fps == 23.976);
-  CHECK(order.sampling.sampler == generate::Sampler::heun);
-  CHECK(order.sampling.steps == 3);
-  CHECK(order.sampling.guidance == 1.5);
-  CHECK(order.sampling.sigma_min == 0.1);
-  CHECK(order.sampling.sigma_max == 10);
+  CHECK(order.choice.sampler == generate::Sampler::heun);
+  CHECK(order.choice.steps == 3);
+  CHECK(order.choice.guidance == 1.5);
+  CHECK(order.choice.sigma_min == 0.1);
+  CHECK(order.choice.sigma_max == 10);
   CHECK(dump_json(order.extra) == R"({"id":[1,2],"note":null})");
   CHECK(parse(R"({"prompt":""})").request.prompt.empty());
 }

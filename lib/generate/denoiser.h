@@ -1,0 +1,62 @@
+// The network as a denoiser: the estimate of a clean latent, guided, with condition frames.
+//
+// With the prompt c and the negative prompt u the estimate is c + g (c - u). Both are samples of
+// one pack. A network with one input channel more than the latent has is a video-to-world model:
+// that channel is 1 in the latent frames that are given (the clip's first) and 0 in the others.
+// There the input is not the state, but the given latent with a little noise of its own,
+// augment_sigma, scaled as at that noise level; and the estimate is the given latent. From the
+// noise level augment_sigma down they are denoised as the others, still marked.
+// Sources: diffusers' pipeline_cosmos_text2world.py and pipeline_cosmos_video2world.py, of which
+// the trajectories are those of this; NVIDIA, cosmos-predict1.
+// Not here: where the state begins, and how it moves (generate/sampler.h).
+// Shape letters: C latent channels, T H W of the latent.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/philox.h"
+#include "generate/sampler.h"
+#include "models/network.h"
+#include "text/encoder.h"
+
+namespace vfm::generate {
+
+/// One clip as the network sees it.
+struct DenoiseInput {
+  models::DitSample sample;  ///< sizes, rate and positions; text and noise level are filled in
+  int channels = 0;          ///< C
+  /// Of the prompt and, to guide, of the negative prompt; at least one token each.
+  std::vector<text::TokenEmbeddings> texts;
+  int given_frames = 0;      ///< latent frames that are given, below T
+  std::vector<float> given;  ///< (C, given_frames, H, W), in model units
+  bool round_time = false;   ///< the time input is rounded to bf16
+};
+
+class Denoiser {
+ public:
+  /// `levels` are those that estimates will be asked at. The noise on given frames is that of
+  /// (`seed`, condition_noise, the level's place, `key`), so it does not depend on the way there.
+  Denoiser(const models::DiffusionNetwork& network, DenoiseInput input, SampleOptions options,
+           std::vector<double> levels, std::uint64_t seed, std::uint64_t key);
+
+  /// As sampler.h's Denoise. `x` and `x0` are (C, T, H, W). Honours base/stop.h.
+  void estimate(std::span<const double> x, double sigma, std::span<double> x0);
+
+  /// The batch that the network is asked for `x` at `sigma`. Valid until the next call.
+  const models::DitBatch& batch(std::span<const double> x, double sigma);
+
+ private:
+  void put_given(std::span<float> input, std::size_t half, std::size_t level) const;
+
+  const models::DiffusionNetwork& network_;
+  DenoiseInput input_;
+  SampleOptions options_;
+  std::vector<double> levels_;
+  std::uint64_t seed_, key_;
+  models::DitBatch batch_;
+};
+
+}  // namespace vfm::generate

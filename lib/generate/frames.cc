@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "generate/frames.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "base/stop.h"
+
+namespace vfm::generate {
+
+void decode_frames(const models::Tokenizer& tokenizer, const Latent& latent, int frames, int height,
+                   int width, const FrameSink& sink) {
+  const int full_frames = 1 + (latent.frames - 1) * tokenizer.time_factor();
+  const int full_height = latent.height * tokenizer.space_factor();
+  const int full_width = latent.width * tokenizer.space_factor();
+  if (latent.channels != tokenizer.channels() || full_frames < frames || full_height < height ||
+      full_width < width)
+    fail("a latent of {} x {} x {} x {} holds no clip of {} frames of {}x{}: tokenizer {}",
+         latent.channels, latent.frames, latent.height, latent.width, frames, width, height,
+         tokenizer.name());
+  check_stop();
+  const std::vector<float> planes =
+      tokenizer.decode(latent.values, latent.frames, latent.height, latent.width);
+  const int top = (full_height - height) / 2, left = (full_width - width) / 2;
+  std::vector<std::uint8_t> frame(static_cast<std::size_t>(3) * height * width);
+  for (int t = 0; t < frames; ++t) {
+    check_stop();
+    std::size_t at = 0;
+    for (int row = 0; row < height; ++row) {
+      for (int column = 0; column < width; ++column) {
+        for (int channel = 0; channel < 3; ++channel) {
+          const std::size_t plane = static_cast<std::size_t>(channel) * full_frames + t;
+          const float value =
+              planes[(plane * full_height + top + row) * full_width + left + column];
+          const float byte = std::clamp((value + 1) * 127.5f, 0.0f, 255.0f);  // NaN stays NaN
+          if (std::isnan(byte)) fail("the model made no numbers: its weights are damaged");
+          frame[at++] = static_cast<std::uint8_t>(std::lround(byte));
+        }
+      }
+    }
+    sink(frame);
+  }
+}
+
+}  // namespace vfm::generate

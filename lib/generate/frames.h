@@ -1,0 +1,29 @@
+// Latents to frames.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "models/tokenizer.h"
+
+namespace vfm::generate {
+
+/// What the tokenizer decodes: (C, frames, height, width), in the tokenizer's own units.
+struct Latent {
+  int channels = 0, frames = 0, height = 0, width = 0;
+  std::vector<float> values;
+};
+
+/// Gets a clip's frames in order: packed RGB, 8 bits, height * width * 3. What it throws passes.
+using FrameSink = std::function<void(std::span<const std::uint8_t> frame)>;
+
+/// Decodes the clip of frames x height x width pixels that `latent` is of: what is larger, being
+/// made of whole latents, is cut at the edges alike, and at the end in time. Throws Error if the
+/// latent is smaller, of other channels, or holds what is not a number. Thread-safe.
+void decode_frames(const models::Tokenizer& tokenizer, const Latent& latent, int frames, int height,
+                   int width, const FrameSink& sink);
+
+}  // namespace vfm::generate

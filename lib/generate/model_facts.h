@@ -1,0 +1,41 @@
+// What a model says about generation, besides its weights: the train.json of a checkpoint
+// (vfm-checkpoint(5)), or the same made from a diffusers folder (generate/pipeline.h).
+// Thread-safety: pure.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "base/json.h"
+#include "generate/sampler.h"
+#include "models/edm.h"
+
+namespace vfm::generate {
+
+/// Extents of a latent, or of pixels.
+struct Extents {
+  int frames = 1, height = 0, width = 0;
+};
+
+struct ModelFacts {
+  Json tokenizer, text_encoder;  ///< for make_tokenizer() and make_encoder()
+  models::LatentScale scale;
+  Extents largest;         ///< latent: of all that the model was trained on
+  Extents usual;           ///< latent: what most videos had (stills, if there were no videos)
+  double fps = 0;          ///< the rate that most videos had; 0: not known
+  SampleOptions sampling;  ///< how clips are sampled if nobody says otherwise
+  /// Prompts are filled up to so many tokens with zero vectors, all of which are attended to, as
+  /// Cosmos was trained; 0: they are not.
+  int text_padding = 0;
+  /// Whether a prompt without text goes through the encoder, which gives it an end token. Else it
+  /// is one zero vector: a sample whose text was dropped in training.
+  bool encode_empty = false;
+  /// Whether the time input is rounded to bf16, as the network saw it in training.
+  bool round_time = false;
+
+  /// Throws Error, naming `what`, for what is missing or cannot be. Keys that only folders of
+  /// diffusers have may be absent: "sampling", "text_padding", "encode_empty", "round_time".
+  static ModelFacts from_json(const Json& train, const std::string& what);
+};
+
+}  // namespace vfm::generate

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "generate/pipeline.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "io/file.h"
+#include "models/dit_json.h"
+#include "models/hf_folder.h"
+#include "models/load_tensors.h"
+
+namespace vfm::generate {
+namespace {
+
+// The pipelines' defaults.
+constexpr int kFrames = 121, kHeight = 704, kWidth = 1280, kSteps = 36, kTextTokens = 512;
+constexpr double kFps = 30, kGuidance = 7, kSigmaMin = 0.002, kSigmaMax = 80;
+
+struct Parts {
+  explicit Parts(const std::string& folder)
+      : pipeline(folder),
+        transformer(pipeline.folder_of("transformer")),
+        vae(pipeline.folder_of("vae")),
+        text_encoder(pipeline.folder_of("text_encoder")) {
+    const std::string& type = pipeline.type();
+    if (type != "CosmosTextToWorldPipeline" && type != "CosmosVideoToWorldPipeline")
+      fail_usage("'{}' is a {}: there are CosmosTextToWorldPipeline and CosmosVideoToWorldPipeline",
+                 folder, type);
+    transformer.need_type({"CosmosTransformer3DModel"});
+    vae.need_type({"AutoencoderKLCosmos"});
+    text_encoder.need_type({"t5"});
+    // Fields of Cosmos-2 and later, whose networks have parts that this one has not.
+    if (get_bool(transformer.config(), "use_crossattn_projection").value_or(false))
+      fail_usage("'{}' has a projection of the text, as Cosmos-2.5 has: there is Cosmos-1.0",
+                 transformer.folder());
+    for (const char* field : {"controlnet_block_every_n", "img_context_dim_in"})
+      if (get_integer(transformer.config(), field))
+        fail_usage("'{}' has '{}': there is Cosmos-1.0, which has not", transformer.folder(),
+                   field);
+  }
+
+  models::HfPipeline pipeline;
+  models::HfComponent transformer, vae, text_encoder;
+};
+
+Json read_json(const std::string& path) {
+  return parse_json(io::read_file(path), "'" + path + "'");
+}
+
+/// Statistics of the latents; those of flow matching are whitened to unit variance, others to
+/// sigma_data.
+models::LatentScale latent_scale(const Json& vae, bool flow, const std::string& what) {
+  const auto channels = static_cast<std::size_t>(
+      std::clamp<std::int64_t>(need_integer(vae, "latent_channels", what), 1, 1 << 16));
+  Json statistics;
+  const Json mean = vae.value("latents_mean", Json()), std = vae.value("latents_std", Json());
+  if (mean.is_null() || std.is_null()) {
+    statistics["mean"] = std::vector<double>(channels, 0.0);
+    statistics["std"] = std::vector<double>(channels, 1.0);
+  } else {
+    statistics = {{"mean", mean}, {"std", std}, {"frames", mean.size() / channels}};
+  }
+  models::LatentScale scale = models::LatentScale::from_json(statistics, what);
+  if (scale.channels() != channels)
+    fail_usage("{} has statistics of {} channels, and {} latent_channels", what, scale.channels(),
+               channels);
+  if (flow)
+    for (double& deviation : scale.std)
+      deviation *= models::kSigmaData;
+  return scale;
+}
+
+void need_value(const Json& config, const char* name, const Json& value, const std::string& path) {
+  const auto found = config.find(name);
+  if (found != config.end() && !found->is_null() && *found != value)
+    fail_usage("'{}' has {} {}: there is {}", path, name, found->dump(), value.dump());
+}
+
+Json sampling_of(const std::string& folder) {
+  const std::string path = io::join_path(folder, "scheduler_config.json");
+  if (!io::file_exists(path)) fail_usage("'{}' has no scheduler_config.json", folder);
+  const Json config = read_json(path);
+  const std::string type = need_string(config, "_class_name", "'" + path + "'");
+  Json sampling = {{"steps", kSteps}, {"guidance", kGuidance}};
+  if (type == "FlowMatchEulerDiscreteScheduler") {
+    need_value(config, "num_train_timesteps", 1000, path);
+    for (const char* name : {"use_dynamic_shifting", "invert_sigmas", "use_karras_sigmas",
+                             "use_exponential_sigmas", "use_beta_sigmas", "stochastic_sampling"})
+      need_value(config, name, false, path);
+    if (get_number(config, "shift_terminal").value_or(0) != 0)
+      fail_usage("'{}' has shift_terminal: there is none", path);
+    sampling["sampler"] = "flow";
+    sampling["shift"] = get_number(config, "shift").value_or(1);
+    return sampling;
+  }
+  if (type != "EDMEulerScheduler")
+    fail_usage("'{}' is of a {}: there are EDMEulerScheduler and FlowMatchEulerDiscreteScheduler",
+               path, type);
+  need_value(config, "sigma_data", models::kSigmaData, path);
+  need_value(config, "sigma_schedule", "karras", path);
+  need_value(config, "prediction_type", "epsilon", path);
+  need_value(config, "rho", 7.0, path);
+  const std::string last = get_string(config, "final_sigmas_type").value_or("zero");
+  if (last != "zero" && last != "sigma_min")
+    fail_usage("'{}' has final_sigmas_type '{}': there are zero and sigma_min", path, last);
+  sampling["sampler"] = last == "zero" ? "euler" : "edm-euler";
+  sampling["sigma_min"] = get_number(config, "sigma_min").value_or(kSigmaMin);
+  sampling["sigma_max"] = get_number(config, "sigma_max").value_or(kSigmaMax);
+  return sampling;
+}
+
+Json describe(const Parts& parts, DType compute) {
+  const Json& vae = parts.vae.config();
+  const std::string what = "'" + io::join_path(parts.vae.folder(), "config.json") + "'";
+  const models::DitConfig network = models::dit_config_from_json(parts.transformer.config());
+  const Json sampling = sampling_of(parts.pipeline.folder_of("scheduler"));
+  const bool flow = sampling["sampler"] == "flow";
+  const int time = static_cast<int>(need_integer(vae, "temporal_compression_ratio", what));
+  const int space = static_cast<int>(need_integer(vae, "spatial_compression_ratio", what));
+  if (time < 1 || space < 1) fail_usage("{} has compression ratios below 1", what);
+  const std::array<int, 3> usual = {1 + (kFrames - 1) / time, kHeight / space, kWidth / space};
+  Json trained = {{"fps", {kFps}}}, most;
+  const std::array<const char*, 3> names = {"frames", "height", "width"};
+  for (std::size_t i = 0; i < 3; ++i) {
+    trained[names[i]] = network.max_size[i];
+    most[names[i]] = std::min(usual[i], network.max_size[i]);
+  }
+  trained["usual"] = most;
+  return {{"tokenizer", {{"name", "AutoencoderKLCosmos"}, {"path", parts.vae.folder()}}},
+          {"text_encoder", {{"name", "t5"}, {"path", parts.text_encoder.folder()}}},
+          {"latent_scale", latent_scale(vae, flow, what).to_json()},
+          {"trained", trained},
+          {"sampling", sampling},
+          {"text_padding", kTextTokens},
+          {"encode_empty", true},
+          // The reference hands the time over in the network's own type.
+          {"round_time", compute == DType::bf16}};
+}
+
+}  // namespace
+
+bool is_pipeline(const std::string& folder) {
+  return models::HfPipeline::is_one(folder);
+}
+
+Json describe_pipeline(const std::string& folder, DType compute) {
+  return describe(Parts(folder), compute);
+}
+
+models::LoadedModel load_pipeline(const std::string& folder, std::optional<DType> compute,
+                                  Device device) {
+  const Parts parts(folder);
+  const io::TensorSet& weights = parts.transformer.weights();
+  if (!compute)
+    compute = weights.tensors().empty() || weights.tensors().front().dtype == "F32" ? DType::f32
+                                                                                    : DType::bf16;
+  models::LoadedModel loaded{
+      models::make_network(models::dit_config_from_json(parts.transformer.config()), 0, *compute,
+                           device, false),
+      describe(parts, *compute), folder, false, *compute};
+  std::vector<models::TensorTarget> targets;
+  for (nn::Parameter* parameter : loaded.network->parameters())
+    targets.push_back(models::value_target(*parameter));
+  models::load_tensors(weights, targets);
+  return loaded;
+}
+
+std::string pipeline_hash(const std::string& folder) {
+  const Parts parts(folder);
+  Hasher hasher;
+  for (const models::HfComponent* part : {&parts.transformer, &parts.vae, &parts.text_encoder})
+    hasher.update(part->hash());
+  return hasher.hex128();
+}
+
+ModelFacts read_facts(const std::string& path) {
+  if (is_pipeline(path))
+    return ModelFacts::from_json(describe_pipeline(path, DType::f32), "'" + path + "'");
+  const std::string file = io::join_path(models::find_checkpoint(path), "train.json");
+  return ModelFacts::from_json(read_json(file), "'" + file + "'");
+}
+
+}  // namespace vfm::generate

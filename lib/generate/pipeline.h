@@ -1,0 +1,42 @@
+// A Cosmos-1.0 pipeline folder as diffusers writes it, as a model to generate with:
+//
+//   model_index.json   CosmosTextToWorldPipeline or CosmosVideoToWorldPipeline
+//   transformer/       CosmosTransformer3DModel
+//   vae/               AutoencoderKLCosmos
+//   text_encoder/, tokenizer/   T5
+//   scheduler/scheduler_config.json   EDMEulerScheduler, or FlowMatchEulerDiscreteScheduler
+//
+// Defaults are the pipeline's: 121 frames of 1280x704 at 30 a second, 36 steps, guidance 7, from
+// sigma 80 to 0.002, prompts filled to 512 tokens. Not its negative prompt: none is used unless
+// one is given. Its safety checker is not part of vfm.
+// Thread-safety: free functions, any thread.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "generate/model_facts.h"
+#include "models/checkpoint.h"
+
+namespace vfm::generate {
+
+/// Whether `folder` is such a folder, or of another pipeline.
+bool is_pipeline(const std::string& folder);
+
+/// What train.json says of a checkpoint (ModelFacts), of a folder. Reads no weights. Throws
+/// Error{usage} for another pipeline or component, saying which work.
+Json describe_pipeline(const std::string& folder, DType compute);
+
+/// The network, and describe_pipeline() as `train`. Without `compute`: as its weights are. Throws
+/// Error{usage} listing all tensors that are missing, left over or misshapen.
+models::LoadedModel load_pipeline(const std::string& folder, std::optional<DType> compute,
+                                  Device device);
+
+/// 32 hex digits that change with the weights of any part.
+std::string pipeline_hash(const std::string& folder);
+
+/// The facts of a checkpoint, a run or a pipeline folder, without its weights.
+ModelFacts read_facts(const std::string& path);
+
+}  // namespace vfm::generate

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "generate/prompt_encoder.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "io/atomic_file.h"
+#include "io/file.h"
+#include "io/npy.h"
+
+namespace vfm::generate {
+namespace {
+
+/// What was kept; nothing if it is not there or damaged.
+std::optional<text::TokenEmbeddings> read_kept(const std::string& path, int dim) {
+  if (!io::file_exists(path)) return std::nullopt;
+  try {
+    const std::string bytes = io::read_file(path);
+    const io::NpyHeader header = io::parse_npy(bytes, path);
+    if (header.shape.size() != 2 || header.shape[1] != dim || header.shape[0] > 1 << 20)
+      return std::nullopt;
+    return text::TokenEmbeddings{io::npy_floats(bytes, path), static_cast<int>(header.shape[0]),
+                                 dim};
+  } catch (const Stopped&) {
+    throw;
+  } catch (const Error& error) {
+    log_info("{}; the text is encoded again", error.what());
+    return std::nullopt;
+  }
+}
+
+}  // namespace
+
+PromptEncoder::PromptEncoder(const ModelFacts& facts, std::string cache)
+    : encoder_(text::make_encoder(facts.text_encoder)),
+      cache_(std::move(cache)),
+      padding_(facts.text_padding),
+      encode_empty_(facts.encode_empty) {
+  if (encoder_->name().starts_with("builtin:")) cache_.clear();
+  if (!cache_.empty()) cache_ = io::join_path(cache_, "text");
+  identity_ = dump_json(encoder_->config());
+}
+
+text::TokenEmbeddings PromptEncoder::encode_or_read(const std::string& prompt) const {
+  if (cache_.empty()) return encoder_->encode(prompt);
+  const std::string path = io::join_path(cache_, hash_hex(identity_ + "\n" + prompt) + ".npy");
+  if (auto kept = read_kept(path, dim())) return *std::move(kept);
+  text::TokenEmbeddings made = encoder_->encode(prompt);
+  try {
+    io::make_directories(cache_);
+    io::write_file(path, io::make_npy_float({made.tokens, made.dim}, made.values));
+  } catch (const Stopped&) {
+    throw;
+  } catch (const Error& error) {
+    log_info("a text embedding is not kept: {}", error.what());
+  }
+  return made;
+}
+
+text::TokenEmbeddings PromptEncoder::encode(const std::string& prompt) const {
+  text::TokenEmbeddings result;
+  result.dim = dim();
+  if (!prompt.empty() || encode_empty_) result = encode_or_read(prompt);
+  const int tokens = std::max({1, padding_, result.tokens});
+  result.values.resize(static_cast<std::size_t>(tokens) * static_cast<std::size_t>(result.dim));
+  result.tokens = tokens;
+  return result;
+}
+
+}  // namespace vfm::generate

@@ -1,0 +1,37 @@
+// Prompts as the network wants them: encoded once, kept, padded.
+//
+// What a model encoder makes of a text is kept in a folder that may be emptied at any time, named
+// by a hash of the encoder and the text: the next run reads it, and needs no encoder. Encoders that
+// are built in are quick, and are not kept.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "generate/model_facts.h"
+#include "text/encoder.h"
+
+namespace vfm::generate {
+
+/// Thread-safety: const members from any thread.
+class PromptEncoder {
+ public:
+  /// `cache` is the folder; empty: nothing is kept. Throws Error{usage} for an encoder that cannot
+  /// be built.
+  PromptEncoder(const ModelFacts& facts, std::string cache);
+
+  int dim() const { return encoder_->dim(); }
+  /// At least one token: text that is none is one zero vector, unless the model wants it encoded.
+  text::TokenEmbeddings encode(const std::string& prompt) const;
+
+ private:
+  text::TokenEmbeddings encode_or_read(const std::string& prompt) const;
+
+  std::unique_ptr<text::Encoder> encoder_;
+  std::string cache_, identity_;
+  int padding_;
+  bool encode_empty_;
+};
+
+}  // namespace vfm::generate

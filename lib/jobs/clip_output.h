@@ -1,0 +1,78 @@
+// Where clips go: files with their records beside them, or one Y4M stream on standard output.
+//
+// A clip's record (vfm-manifest(5), kind "clip") says what its bytes are made from: "frames",
+// "width", "height", "fps", "encoder", "quality" are read from it here. Its "address" is a hash of
+// all that decides its bytes: DIR/NAME.json holds it and is written after DIR/NAME.mp4, so a clip
+// that is there with the right address and hash is kept, and anything else is made again.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "base/json.h"
+#include "base/rational.h"
+#include "generate/frames.h"
+#include "io/file.h"
+#include "io/manifest.h"
+#include "media/y4m.h"
+
+namespace vfm::jobs {
+
+/// Thread-safety: encode() and is_there() from any thread; the rest from one.
+class ClipOutput {
+ public:
+  /// `output` is a folder, made if need be, or "-". Throws Error{usage} for an encoder that cannot
+  /// be used; empty: the default one.
+  ClipOutput(std::string output, std::string encoder);
+
+  bool to_stream() const { return output_ == "-"; }
+  const std::string& folder() const { return output_; }
+  const std::string& encoder() const { return encoder_; }  ///< empty for a stream
+  std::string path_of(const std::string& name, const char* extension) const;
+
+  /// Puts the size that the encoder makes of the clip's into the record, where it is another one.
+  void add_coded_size(Json& record) const;
+  /// Whether the clip that `record` describes was written before and is unharmed; then its size and
+  /// hash are put into the record.
+  bool is_there(Json& record, const std::string& name) const;
+  /// The mp4 of a clip, frame by frame as they are decoded. Puts "bytes" and "xxh3" into the
+  /// record.
+  std::string encode(const models::Tokenizer& tokenizer, const generate::Latent& latent,
+                     Json& record) const;
+
+  /// Whether size and rate are those of the stream, which are its first clip's.
+  bool fits_stream(const Json& record);
+  /// The next clip of the stream. An error leaves it broken.
+  void stream(const models::Tokenizer& tokenizer, const generate::Latent& latent,
+              const Json& record);
+  /// A file that was made, or is there if `mp4` is empty: written, then its record, and told on
+  /// standard output.
+  void put(const Json& record, const std::string& name, const std::string& mp4);
+  /// Tells of a file that is not a clip: `record` as NAME.EXTENSION and on standard output.
+  void put_record(const Json& record, const std::string& name, const char* extension);
+  void add_error(const std::string& where, const std::string& message);
+  /// Closes the log of errors and lays out the contact sheet of the clips. Returns the number of
+  /// errors. Throws Error if nothing was made.
+  long finish();
+
+  const std::vector<Json>& records() const { return records_; }  ///< of the clips in files
+
+ private:
+  std::string output_, encoder_;
+  std::optional<io::ErrorLog> error_log_;
+  io::ManifestWriter manifest_;
+  long errors_ = 0, made_ = 0;
+  std::vector<Json> records_;
+  io::File stream_;
+  std::optional<media::Y4mWriter> y4m_;
+  std::tuple<int, int, Rational> stream_geometry_;  ///< width, height, rate of the first clip
+};
+
+/// The rate as FFmpeg wants it: the broadcast rates as n/1001, others to a thousandth. Throws Error
+/// for one that no clip has.
+Rational clip_rate(double fps);
+
+}  // namespace vfm::jobs

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jobs/decode_latents.h"
+
+#include <deque>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <set>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/ordered.h"
+#include "generate/pipeline.h"
+#include "io/file.h"
+#include "io/manifest.h"
+#include "jobs/clip_output.h"
+#include "jobs/latent_files.h"
+#include "jobs/prompts.h"
+
+namespace vfm::jobs {
+namespace {
+
+// What decides a latent, in the order in which the address has it.
+constexpr const char* kFacts[] = {
+    "prompt",         "negative_prompt", "seed",       "frames",
+    "width",          "height",          "fps",        "sampler",
+    "steps",          "guidance",        "sigma_min",  "sigma_max",
+    "weights",        "model_hash",      "shift",      "condition_frames",
+    "condition_xxh3", "augment_sigma",   "noise_xxh3", "fp8",
+    "compute",        "device"};
+
+Json latent_facts(const Json& record) {
+  Json facts;
+  for (const char* name : kFacts)
+    if (record.contains(name)) facts[name] = record[name];
+  return facts;
+}
+
+/// A line of the input, or why it is none.
+struct Input {
+  io::Record record;
+  std::string where, error;
+};
+
+struct Result {
+  Input input;
+  std::string error, name, mp4;
+  Json record;
+  generate::Latent latent;  ///< for the stream
+};
+
+class Decoding {
+ public:
+  Decoding(const DecodeJob& job, Progress& progress)
+      : job_(job),
+        progress_(progress),
+        output_(job.output, job.encoder),
+        reader_(job.inputs, [this](const std::string& where, const std::string& message) {
+          waiting_.push_back({{}, where, message});
+        }) {}
+
+  long run(Slots& slots) {
+    progress_.start("clips", 0);
+    for_each_ordered<Input, Result>(
+        slots, [this] { return next(); }, [this](Input& input) { return make(input); },
+        [this](Result& result) { hand_over(result); });
+    return output_.finish();
+  }
+
+ private:
+  std::optional<Input> next();
+  Result make(Input& input);
+  void decode(Result& result);
+  void hand_over(Result& result);
+  const models::Tokenizer& tokenizer(const std::string& folder);
+
+  const DecodeJob& job_;
+  Progress& progress_;
+  ClipOutput output_;
+  io::ManifestReader reader_;
+  std::deque<Input> waiting_;  ///< read, in order
+  std::mutex mutex_;           // guards tokenizers_
+  std::map<std::string, std::unique_ptr<models::Tokenizer>> tokenizers_;
+  std::set<std::string> names_;  ///< taken in this run
+};
+
+std::optional<Input> Decoding::next() {
+  if (waiting_.empty())
+    if (auto record = reader_.next()) waiting_.push_back({*record, record->where, {}});
+  if (waiting_.empty()) return std::nullopt;
+  Input input = std::move(waiting_.front());
+  waiting_.pop_front();
+  return input;
+}
+
+/// The record of the latents: the input itself, or what lies beside a file.
+Json latents_record(const io::Record& input) {
+  if (input.kind == "latents") return input.json;
+  const std::string path = input.path();
+  if (!path.ends_with(kLatentsExtension))
+    fail("'{}' holds no latents: give what --latents-only wrote, files ending in {}", path,
+         kLatentsExtension);
+  const std::string stem = path.substr(0, path.size() - std::string(kLatentsExtension).size());
+  const std::string side = stem + ".latents.json";
+  Json record = parse_json(io::read_file(side), "'" + side + "'");
+  record["path"] = path;
+  return record;
+}
+
+const models::Tokenizer& Decoding::tokenizer(const std::string& folder) {
+  const std::lock_guard lock(mutex_);
+  std::unique_ptr<models::Tokenizer>& known = tokenizers_[folder];
+  if (!known) known = models::make_tokenizer(generate::read_facts(folder).tokenizer);
+  return *known;
+}
+
+void Decoding::decode(Result& result) {
+  const Json latents = latents_record(result.input.record);
+  const std::string& where = result.input.where;
+  const std::string path = need_string(latents, "path", where);
+  const std::string address = need_string(latents, "address", where);
+  result.name = need_string(latents, "name", where);
+  check_clip_name(result.name);
+  Json facts = latent_facts(latents);
+  if (hash_hex(dump_json(facts)) != address)
+    fail("the record's address is not that of its facts: it was changed");
+  if (!output_.to_stream())
+    facts.update({{"encoder", output_.encoder()}, {"quality", job_.quality}});
+  Json& record = result.record;
+  record = {{"kind", "clip"}, {"path", output_.path_of(result.name, ".mp4")}};
+  record.update(facts);
+  for (const auto& [key, value] : latents.items())
+    if (!record.contains(key) && key != "bytes" && key != "xxh3") record[key] = value;
+  record["address"] = hash_hex(dump_json(facts));
+  if (!output_.to_stream()) {
+    output_.add_coded_size(record);
+    if (!job_.force && output_.is_there(record, result.name)) return;
+  }
+  const std::string name = io::base_name(path);
+  if (!name.ends_with(kLatentsExtension)) fail("'{}' does not end in {}", path, kLatentsExtension);
+  result.latent =
+      read_latent(io::dir_name(path),
+                  name.substr(0, name.size() - std::string(kLatentsExtension).size()), address);
+  const std::string model = job_.model.empty() ? need_string(latents, "model", where) : job_.model;
+  const models::Tokenizer& with = tokenizer(model);
+  if (!output_.to_stream()) result.mp4 = output_.encode(with, result.latent, record);
+}
+
+Result Decoding::make(Input& input) {
+  Result result;
+  result.input = std::move(input);
+  result.error = result.input.error;
+  if (!result.error.empty()) return result;
+  try {
+    decode(result);
+  } catch (const Stopped&) {
+    throw;
+  } catch (const Error& error) {
+    result.error = error.what();
+  }
+  return result;
+}
+
+void Decoding::hand_over(Result& result) {
+  if (result.error.empty() && !names_.insert(result.name).second)
+    result.error = "the name '" + result.name + "' is taken by other latents of this run";
+  if (result.error.empty() && output_.to_stream()) {
+    if (output_.fits_stream(result.record))
+      output_.stream(tokenizer(job_.model.empty() ? result.record["model"] : Json(job_.model)),
+                     result.latent, result.record);
+    else
+      result.error = "its size or rate differs from the first clip's: a stream has one";
+  }
+  if (!result.error.empty()) {
+    output_.add_error(result.input.where, result.error);
+    return;
+  }
+  if (!output_.to_stream()) output_.put(result.record, result.name, result.mp4);
+  progress_.add();
+}
+
+}  // namespace
+
+long decode_latents(const DecodeJob& job, Slots& slots, Progress& progress) {
+  return Decoding(job, progress).run(slots);
+}
+
+}  // namespace vfm::jobs

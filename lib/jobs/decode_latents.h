@@ -1,0 +1,29 @@
+// What vfm-generate --decode-only does: latents that --latents-only wrote, in, clips out.
+//
+// A clip that is made in two stages has the bytes and the address of one that is made in one.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/progress.h"
+#include "base/slots.h"
+
+namespace vfm::jobs {
+
+struct DecodeJob {
+  /// Manifest records of kind "latents", or .latents.safetensors files, whose records lie beside
+  /// them; "-": lines on standard input.
+  std::vector<std::string> inputs;
+  std::string model;   ///< folder of the model, of which the tokenizer is used; empty: the record's
+  std::string output;  ///< folder, or "-": Y4M on standard output
+  bool force = false;
+  std::string encoder;  ///< FFmpeg's name; empty: the default one
+  int quality = 12;     ///< 0..51
+};
+
+/// As generate_clips().
+long decode_latents(const DecodeJob& job, Slots& slots, Progress& progress);
+
+}  // namespace vfm::jobs
