@@ -34,8 +34,12 @@ void fill(const Tensor& value, Init init, std::uint64_t seed, const std::string&
     case Init::one:
       std::ranges::fill(out, 1.f);
       break;
-    case Init::xavier: {
-      const float bound = std::sqrt(6.f / static_cast<float>(value.size(0) + value.size(1)));
+    case Init::xavier:
+    case Init::fan_in: {
+      const float bound =
+          init == Init::xavier
+              ? std::sqrt(6.f / static_cast<float>(value.size(0) + value.size(1)))
+              : std::sqrt(static_cast<float>(value.size(0)) / static_cast<float>(value.elements()));
       draw_pieces(out, [&](std::span<float> piece, std::size_t first) {
         random.fill_uniform(piece, first);
         for (float& v : piece)

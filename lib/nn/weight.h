@@ -23,6 +23,7 @@ enum class Init {
   one,
   xavier,  ///< uniform in +-sqrt(6 / (rows + columns))
   normal,  ///< standard deviation 0.02
+  fan_in,  ///< uniform in +-1 / sqrt(elements / rows), as PyTorch draws convolutions
 };
 
 /// How a model's weights are made.

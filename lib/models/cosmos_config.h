@@ -1,0 +1,55 @@
+// What a Cosmos tokenizer looks like: the fields of diffusers' AutoencoderKLCosmos, and those of
+// NVIDIA's discrete ones.
+//
+// The published ones: CV8x8x8, with two factors of 8 made by patches of 4 and one halving;
+// CV4x8x8, of patches of 2; CV8x16x16, with a second halving in space; and DV4x8x8, DV8x8x8 and
+// DV8x16x16, the same with codes in the middle.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "base/json.h"
+
+namespace vfm::models {
+
+struct CosmosConfig {
+  int in_channels = 3, out_channels = 3;  ///< colours; must be 3
+  int latent_channels = 16;               ///< of a latent pixel; with levels their number
+  int z_channels = 16;                    ///< that the encoder gives; continuous: latent_channels
+  std::vector<int> encoder_block_out_channels{128, 256, 512, 512};
+  std::vector<int> decode_block_out_channels{256, 512, 512, 512};  ///< from the pixels inwards
+  std::vector<int> attention_resolutions{32};  ///< at which a block attends; of `resolution`
+  int resolution = 1024;
+  int num_layers = 2;  ///< residual blocks at each resolution; one more in the decoder
+  int patch_size = 4;  ///< of the Haar patches, in time, rows and columns
+  int spatial_compression_ratio = 8, temporal_compression_ratio = 8;
+  std::vector<int> levels;  ///< of a discrete tokenizer (models/fsq.h); empty: continuous
+
+  /// From a config.json whose omitted fields are filled in. `what` names it in errors. Throws
+  /// Error{usage} for a field out of range, and for what no published model has: other patches than
+  /// Haar, or more halvings in time than in space.
+  static CosmosConfig from_json(const Json& json, std::string_view what);
+  Json to_json() const;  ///< with _class_name
+  void validate(std::string_view what) const;
+
+  bool discrete() const { return !levels.empty(); }
+  /// Whether block i of the encoder (decoder) ends by halving (doubling) in space, and in time.
+  bool halves_space(int i) const;
+  bool halves_time(int i) const;
+  bool doubles_space(int i) const;
+  bool doubles_time(int i) const;
+  int encoder_blocks() const { return static_cast<int>(encoder_block_out_channels.size()) - 1; }
+  int decoder_blocks() const { return static_cast<int>(decode_block_out_channels.size()) - 1; }
+
+ private:
+  int space_halvings() const;  // after the patches
+  int time_halvings() const;
+};
+
+/// The _class_name of a continuous tokenizer (diffusers), and of a discrete one (NVIDIA).
+inline constexpr const char* kCosmosContinuous = "AutoencoderKLCosmos";
+inline constexpr const char* kCosmosDiscrete = "CausalDiscreteVideoTokenizer";
+
+}  // namespace vfm::models

@@ -1,0 +1,294 @@
+// The Cosmos tokenizer's network against diffusers' (scripts/golden/cosmos_tokenizer.py), and
+// against itself: chunks, parts, memory, gradients.
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <map>
+
+#include "base/error.h"
+#include "cosmos_drawn.h"
+#include "io/safetensors.h"
+#include "models/cosmos_autoencoder.h"
+#include "models/fsq.h"
+#include "tensor/tensor.h"
+
+using namespace vfm;
+using namespace vfm::models;
+
+namespace {
+
+CosmosConfig wide() {
+  CosmosConfig c;
+  c.encoder_block_out_channels = {8, 12, 16, 16};
+  c.decode_block_out_channels = {12, 16, 16, 16};
+  c.latent_channels = c.z_channels = 4;
+  return c;
+}
+
+CosmosConfig config_of(const std::string& name) {
+  CosmosConfig c = wide();
+  if (name == "cv4x8x8") c.patch_size = 2, c.temporal_compression_ratio = 4;
+  if (name == "cv8x16x16") c.spatial_compression_ratio = 16;
+  if (name == "attending") c.resolution = 64, c.attention_resolutions = {8};
+  if (name == "discrete") c.levels = kFsqLevels, c.z_channels = 5, c.latent_channels = 6;
+  return c;
+}
+
+CosmosAutoencoder filled(const CosmosConfig& config, DType compute = DType::f32) {
+  CosmosAutoencoder model(config, 0, compute, Device::cpu, false);
+  fill(model);
+  return model;
+}
+
+// Relative to the largest element.
+double distance(std::span<const float> a, std::span<const float> b) {
+  REQUIRE(a.size() == b.size());
+  double difference = 0, largest = 1e-30;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const double d = std::abs(double{a[i]} - b[i]);
+    difference = std::isnan(d) ? 1e30 : std::max(difference, d);
+    largest = std::max(largest, std::abs(double{b[i]}));
+  }
+  return difference / largest;
+}
+
+Tensor video(std::int64_t t, std::int64_t h, std::int64_t w) {
+  return channels_last(drawn("pixels", 3 * t * h * w, 0.5f), t, h, w);
+}
+
+std::span<const float> floats_of(const io::SafetensorsSet& set, const std::string& name) {
+  const io::TensorView* view = set.find(name);
+  REQUIRE(view != nullptr);
+  return {reinterpret_cast<const float*>(view->data.data()), view->data.size() / 4};
+}
+
+struct Case {
+  std::string config;
+  std::int64_t t, h, w;
+  std::string name() const { return fmt::format("{}.{}x{}x{}", config, t, h, w); }
+};
+
+}  // namespace
+
+TEST_CASE("encode and decode are diffusers'") {
+  const io::SafetensorsSet golden(VFM_GOLDEN, "cosmos_vae");
+  ops::Tape silent(false);
+  for (const Case& c : {Case{"cv8x8x8", 1, 16, 32},
+                        {"cv8x8x8", 9, 32, 16},
+                        {"cv8x8x8", 17, 16, 16},
+                        {"cv4x8x8", 1, 16, 16},
+                        {"cv4x8x8", 9, 16, 32},
+                        {"cv8x16x16", 9, 32, 48},
+                        {"attending", 17, 32, 16},
+                        {"discrete", 9, 32, 32}}) {
+    INFO(c.name());
+    const CosmosAutoencoder model = filled(config_of(c.config));
+    Tensor latents = model.encode(silent, video(c.t, c.h, c.w));
+    CHECK(distance(planar(latents), floats_of(golden, c.name() + ".latents")) < 1e-5);
+    if (model.config().discrete()) {
+      const Fsq fsq(model.config().levels);
+      const io::TensorView* codes = golden.find(c.name() + ".codes");
+      REQUIRE(codes != nullptr);
+      const auto* expected = reinterpret_cast<const std::int32_t*>(codes->data.data());
+      for (std::int64_t i = 0; i < latents.elements() / 6; ++i) {
+        const std::int32_t code = fsq.encode(latents.data<float>() + 6 * i, 1);
+        CHECK(code == expected[i]);
+        fsq.values(code, latents.data<float>() + 6 * i, 1);
+      }
+    }
+    const std::vector<float> frames = planar(model.decode(silent, latents));
+    std::vector<float> some;
+    for (std::size_t i = 0; i < frames.size(); i += 7)
+      some.push_back(frames[i]);
+    CHECK(distance(some, floats_of(golden, c.name() + ".frames")) < 1e-5);
+  }
+}
+
+TEST_CASE("a prefix of a video has the prefix of its latents, and the other way") {
+  const CosmosAutoencoder model = filled(wide());
+  ops::Tape silent(false);
+  const Tensor pixels = video(17, 16, 32);
+  const Tensor latents = model.encode(silent, pixels), frames = model.decode(silent, latents);
+  REQUIRE(frames.shape() == pixels.shape());
+  for (const int k : {0, 1}) {
+    const Tensor part = model.encode(silent, pixels.rows(0, 1 + 8 * k).clone());
+    CHECK(distance(part.floats(), latents.rows(0, 1 + k).clone().floats()) == 0);
+    const Tensor decoded = model.decode(silent, latents.rows(0, 1 + k).clone());
+    CHECK(distance(decoded.floats(), frames.rows(0, 1 + 8 * k).clone().floats()) == 0);
+  }
+}
+
+TEST_CASE("chunks give the same bits") {
+  for (const std::string name : {"cv8x8x8", "cv4x8x8", "cv8x16x16", "attending"})
+    for (const DType dtype : {DType::f32, DType::bf16}) {
+      if (dtype == DType::bf16 && name != "attending") continue;
+      INFO(name << " " << dtype_name(dtype));
+      const CosmosAutoencoder model = filled(config_of(name), dtype);
+      const int time = model.config().temporal_compression_ratio;
+      ops::Tape silent(false);
+      const Tensor pixels = video(1 + 4 * time, 32, 16);
+      const Tensor latents = model.encode(silent, pixels), frames = model.decode(silent, latents);
+      for (const std::int64_t chunk : {1, 3}) {
+        auto encoding = model.encode_stream(), decoding = model.decode_stream();
+        for (std::int64_t at = 0; at < 5; at += chunk) {
+          const std::int64_t end = std::min<std::int64_t>(5, at + chunk);
+          const std::int64_t from = at == 0 ? 0 : 1 + (at - 1) * time, to = 1 + (end - 1) * time;
+          const Tensor made = encoding.push(pixels.rows(from, to).clone());
+          CHECK(distance(made.floats(), latents.rows(at, end).clone().floats()) == 0);
+          const Tensor shown = decoding.push(latents.rows(at, end).clone());
+          CHECK(distance(shown.floats(), frames.rows(from, to).clone().floats()) == 0);
+        }
+      }
+    }
+}
+
+TEST_CASE("memory does not grow with the video but for keys and values") {
+  const CosmosAutoencoder model = filled(wide());
+  const auto peak_of = [&](int latent_frames) {
+    auto encoding = model.encode_stream(), decoding = model.decode_stream();
+    std::size_t peak = 0;
+    for (int i = 0; i < latent_frames; ++i) {
+      const Tensor pixels = video(i == 0 ? 1 : 8, 32, 32);
+      decoding.push(encoding.push(pixels));
+      peak = std::max(peak, cpu_memory().current);
+    }
+    return peak;
+  };
+  const std::size_t before = cpu_memory().current;
+  const std::size_t small = peak_of(3) - before, large = peak_of(17) - before;
+  // Two attentions along time, each keys and values of 16 channels for 4 x 4 pixels.
+  const std::size_t each = 2 * 2 * 16 * 4 * 4 * sizeof(float);
+  CHECK(large - small <= 14 * each);
+}
+
+TEST_CASE("bands of rows give the whole picture, to rounding") {
+  ops::Tape silent(false);
+  for (const std::string name : {"cv8x8x8", "cv8x16x16"}) {
+    const CosmosAutoencoder model = filled(config_of(name));
+    const std::int64_t space = model.config().spatial_compression_ratio, rows = 5;
+    const Tensor pixels = video(9, rows * space, 16);
+    const Tensor latents = model.encode(silent, pixels), frames = model.decode(silent, latents);
+    const auto band = [](const Tensor& x, std::int64_t begin, std::int64_t end) {
+      const Tensor part({x.size(0), end - begin, x.size(2), x.size(3)});
+      const std::int64_t row = x.size(2) * x.size(3);
+      for (std::int64_t t = 0; t < x.size(0); ++t)
+        std::copy_n(x.data<float>() + (t * x.size(1) + begin) * row, (end - begin) * row,
+                    part.data<float>() + t * (end - begin) * row);
+      return part;
+    };
+    for (const int parts : {1, 2, 3, 5}) {
+      INFO(name << " in " << parts);
+      std::vector<double> off(static_cast<std::size_t>(parts));
+      ThreadParts(parts).run([&](SpatialExchange& exchange) {
+        const std::int64_t begin = rows * exchange.part() / parts,
+                           end = rows * (exchange.part() + 1) / parts;
+        const Tensor own = model.encode_part(exchange, band(pixels, begin * space, end * space));
+        const Tensor shown = model.decode_part(exchange, band(latents, begin, end));
+        double worst = 0;
+        const auto compare = [&](const Tensor& a, const Tensor& b) {
+          REQUIRE(a.shape() == b.shape());
+          for (std::size_t i = 0; i < a.floats().size(); ++i)
+            worst = std::max(worst, std::abs(double{a.floats()[i]} - b.floats()[i]));
+        };
+        compare(own, band(latents, begin, end));
+        compare(shown, band(frames, begin * space, end * space));
+        off[static_cast<std::size_t>(exchange.part())] = worst;
+      });
+      CHECK(*std::ranges::max_element(off) < 2e-5);
+    }
+  }
+}
+
+TEST_CASE("a part that fails ends the others") {
+  CHECK_THROWS_WITH(ThreadParts(3).run([](SpatialExchange& exchange) {
+    if (exchange.part() == 1) fail("out of luck");
+    exchange.gather_rows(Tensor::zeros({1, 1, 1, 1}));
+  }),
+                    "out of luck");
+}
+
+TEST_CASE("bf16 is near f32") {
+  ops::Tape silent(false);
+  const Tensor pixels = video(9, 32, 32);
+  const CosmosAutoencoder fine = filled(wide()), low = filled(wide(), DType::bf16);
+  const Tensor latents = fine.encode(silent, pixels);
+  CHECK(distance(low.encode(silent, pixels).floats(), latents.floats()) < 0.05);
+  CHECK(distance(low.decode(silent, latents).floats(), fine.decode(silent, latents).floats()) <
+        0.05);
+}
+
+TEST_CASE("a gradient reaches every parameter, and is the slope") {
+  for (const std::string name : {"cv8x8x8", "attending"}) {
+    const CosmosAutoencoder model(config_of(name), 0);
+    fill(model);
+    const Tensor pixels = video(9, 16, 16);
+    const auto loss = [&](ops::Tape& tape) {
+      return model.decode(tape, model.encode(tape, pixels));
+    };
+    ops::Tape tape;
+    const Tensor out = loss(tape);
+    const Tensor cotangent = Tensor::from(drawn("cotangent", out.elements()), out.shape());
+    tape.backward(out, cotangent);
+    const auto objective = [&] {
+      ops::Tape silent(false);
+      const Tensor y = loss(silent);
+      double sum = 0;
+      for (std::size_t i = 0; i < y.floats().size(); ++i)
+        sum += double{y.floats()[i]} * cotangent.floats()[i];
+      return sum;
+    };
+    double expected = 0, size = 0;
+    std::vector<std::vector<float>> directions;
+    for (nn::Parameter* p : model.parameters()) {
+      INFO(p->name);
+      double own = 0;
+      directions.push_back(drawn("towards " + p->name, p->elements()));
+      for (std::size_t i = 0; i < directions.back().size(); ++i) {
+        const double g = p->grad.floats()[i];
+        own += g * g;
+        expected += g * directions.back()[i];
+      }
+      size += own;
+      // A key's bias adds the same to all of a query's scores.
+      if (!p->name.ends_with("to_k.bias")) CHECK(own > 0);
+    }
+    const float h = 2e-4f;
+    const auto shift = [&](float by) {
+      for (std::size_t n = 0; n < directions.size(); ++n)
+        for (std::size_t i = 0; i < directions[n].size(); ++i)
+          model.parameters()[n]->value.floats()[i] += by * directions[n][i];
+    };
+    shift(h);
+    const double above = objective();
+    shift(-2 * h);
+    const double slope = (above - objective()) / (2 * double{h});
+    CHECK(std::abs(slope - expected) < 0.02 * std::sqrt(size));
+  }
+}
+
+TEST_CASE("configurations that no tokenizer has are refused") {
+  const auto refused = [](const std::function<void(CosmosConfig&)>& change) {
+    CosmosConfig c;
+    change(c);
+    try {
+      c.validate("'config.json'");
+      return false;
+    } catch (const Error& error) {
+      return error.kind() == ErrorKind::usage;
+    }
+  };
+  CHECK_FALSE(refused([](CosmosConfig&) {}));
+  CHECK(refused([](CosmosConfig& c) { c.patch_size = 3; }));
+  CHECK(refused([](CosmosConfig& c) { c.temporal_compression_ratio = 16; }));
+  CHECK(refused([](CosmosConfig& c) { c.spatial_compression_ratio = 64; }));
+  CHECK(refused([](CosmosConfig& c) { c.decode_block_out_channels = {128, 256}; }));
+  CHECK(refused([](CosmosConfig& c) { c.levels = {8, 0}; }));
+  CHECK_THROWS_AS(CosmosConfig::from_json({{"patch_type", "rearrange"}}, "x"), Error);
+  const CosmosConfig discrete = config_of("discrete");
+  CHECK(CosmosConfig::from_json(discrete.to_json(), "x").to_json() == discrete.to_json());
+  const CosmosAutoencoder model = filled(wide());
+  ops::Tape silent(false);
+  CHECK_THROWS_AS(model.encode(silent, video(8, 16, 16)), Error);
+  CHECK_THROWS_AS(model.encode(silent, video(9, 16, 12)), Error);
+}
