@@ -146,6 +146,50 @@ int add_as(void* y, const void* x, std::int64_t n, cudaStream_t stream) {
   return each<Sum, Y, Y, X>(n, stream, target, target, static_cast<const X*>(x));
 }
 
+// Gate and value stand beside each other in a row of x, width elements each. A grid is rows by
+// parts of a row.
+template <int kCount, class T, bool kBackward>
+__global__ void __launch_bounds__(kThreads)
+    swiglu_kernel(const std::int64_t width, const T* x, const T* dy, T* out) {
+  const std::int64_t row = blockIdx.x, step = std::int64_t{gridDim.y} * kThreads * kCount;
+  std::int64_t i = (std::int64_t{blockIdx.y} * kThreads + threadIdx.x) * kCount;
+  for (; i < width; i += step) {
+    const Several<kCount> a = load<kCount>(x + 2 * row * width + i);
+    const Several<kCount> b = load<kCount>(x + (2 * row + 1) * width + i);
+    Several<kCount> first, second{};
+    if constexpr (kBackward) {
+      const Several<kCount> d = load<kCount>(dy + row * width + i);
+#pragma unroll
+      for (int k = 0; k < kCount; ++k) {
+        first.v[k] = SiluBack::of(a.v[k], d.v[k] * b.v[k]);
+        second.v[k] = d.v[k] * Silu::of(a.v[k]);
+      }
+      store(out + 2 * row * width + i, first);
+      store(out + (2 * row + 1) * width + i, second);
+    } else {
+#pragma unroll
+      for (int k = 0; k < kCount; ++k)
+        first.v[k] = Silu::of(a.v[k]) * b.v[k];
+      store(out + row * width + i, first);
+    }
+  }
+}
+
+template <class T, bool kBackward>
+int swiglu(const void* x, const void* dy, void* out, std::int64_t rows, std::int64_t width,
+           cudaStream_t stream) {
+  if (rows < 0 || rows > 0x7fffffff || width < 0 || width > kMostElements)
+    return cudaErrorInvalidValue;
+  constexpr int kMany = sizeof(T) == 2 ? 8 : 4;
+  const bool many = aligned(x) && aligned(dy) && aligned(out) && width % kMany == 0;
+  const std::int64_t step = kThreads * (many ? kMany : 1), blocks = (width + step - 1) / step;
+  const dim3 grid(static_cast<unsigned>(rows),
+                  static_cast<unsigned>(std::min<std::int64_t>(blocks, 65535)));
+  return launch(many ? swiglu_kernel<kMany, T, kBackward> : swiglu_kernel<1, T, kBackward>, grid,
+                kThreads, 0, stream, width, static_cast<const T*>(x), static_cast<const T*>(dy),
+                static_cast<T*>(out));
+}
+
 // Rows of f32: those of a, cut or filled up with zeros to `width`, plus those of b. A grid is rows
 // by parts of a row.
 struct Columns {
@@ -209,6 +253,18 @@ int silu_forward(const float* x, float* y, std::int64_t n, CUstream_st* stream) 
 
 int silu_backward(const float* x, const float* dy, float* dx, std::int64_t n, CUstream_st* stream) {
   return each<SiluBack>(n, stream, dx, x, dy);
+}
+
+int swiglu_forward(Type type, const void* x, void* y, std::int64_t rows, std::int64_t width,
+                   CUstream_st* stream) {
+  return type == Type::bf16 ? swiglu<Bf16, false>(x, nullptr, y, rows, width, stream)
+                            : swiglu<float, false>(x, nullptr, y, rows, width, stream);
+}
+
+int swiglu_backward(Type type, const void* x, const void* dy, void* dx, std::int64_t rows,
+                    std::int64_t width, CUstream_st* stream) {
+  return type == Type::bf16 ? swiglu<Bf16, true>(x, dy, dx, rows, width, stream)
+                            : swiglu<float, true>(x, dy, dx, rows, width, stream);
 }
 
 int add_into(Type y_type, void* y, Type x_type, const void* x, std::int64_t n,

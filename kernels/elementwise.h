@@ -1,8 +1,10 @@
 // What is computed element by element: activations, sums, conversions. The CUDA versions of
-// lib/ops/gelu.h, silu.h and add.h, and of the conversions between f32 and bf16.
+// lib/ops/gelu.h, silu.h, swiglu.h and add.h, and of the conversions between f32 and bf16.
 //
 //   gelu(x) = x Phi(x), Phi(x) = (1 + erf(x / sqrt(2))) / 2      the exact form, not that with tanh
 //   silu(x) = x / (1 + e^-x)
+//   swiglu(a, b) = silu(a) b                                      a and b beside each other in a
+//   row
 //
 // Computed in f32; bf16 is rounded to the nearest, ties to even, and NaN stays NaN. Sources:
 // Hendrycks and Gimpel, "Gaussian error linear units" (2016); Elfwing et al., "Sigmoid-weighted
@@ -35,6 +37,14 @@ int silu_forward(const float* x, float* y, std::int64_t n, CUstream_st* stream);
 
 /// dx = dy s (1 + x (1 - s)), s = 1 / (1 + e^-x).
 int silu_backward(const float* x, const float* dy, float* dx, std::int64_t n, CUstream_st* stream);
+
+/// y [N, F] = swiglu of the two halves of the rows of x [N, 2 F]; both of `type`.
+int swiglu_forward(Type type, const void* x, void* y, std::int64_t rows, std::int64_t width,
+                   CUstream_st* stream);
+
+/// dx [N, 2 F] from x and dy [N, F]; all of `type`.
+int swiglu_backward(Type type, const void* x, const void* dy, void* dx, std::int64_t rows,
+                    std::int64_t width, CUstream_st* stream);
 
 /// y += x.
 int add_into(Type y_type, void* y, Type x_type, const void* x, std::int64_t n, CUstream_st* stream);

@@ -74,7 +74,8 @@ __global__ void __launch_bounds__(kThreads) modulate_kernel(const ModulateForwar
       sum += sum4(v);
     }
   }
-  const float mean = block_sum<kThreads>(sum, shared) / static_cast<float>(c.width);
+  const float mean =
+      c.centred ? block_sum<kThreads>(sum, shared) / static_cast<float>(c.width) : 0.f;
   // Around the mean, not as a difference of squares, which would cancel.
   if constexpr (kQuads > 0) {
 #pragma unroll

@@ -23,6 +23,7 @@ struct ModulateForward {
   int width = 0;
   Type type = Type::f32;  ///< of branch and normed
   float epsilon = 1e-6f;
+  bool centred = true;           ///< a layer norm; false: an RMS norm, whose mean counts as 0
   const float* x = nullptr;      ///< [S, D]
   const void* branch = nullptr;  ///< [S, D], or null: nothing is gated
   const float* gate = nullptr;   ///< [R, D]

@@ -145,7 +145,8 @@ __global__ void __launch_bounds__(kMostThreads)
         kWide ? wide_sums<T>(c, token, scale, at, g, n, q.moments) : float2{sum4(g), sum4(g * n)};
     const float2 sums = block_sums(own, shared[token & 1]);
     if (!inside) continue;
-    const float rstd = q.moments.y, mean = sums.x * inverse, product = sums.y * inverse;
+    const float mean = c.centred ? sums.x * inverse : 0.f;
+    const float rstd = q.moments.y, product = sums.y * inverse;
     const float4 v = {rstd * (g.x - mean - n.x * product) + q.dstream.x,
                       rstd * (g.y - mean - n.y * product) + q.dstream.y,
                       rstd * (g.z - mean - n.z * product) + q.dstream.z,

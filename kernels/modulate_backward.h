@@ -2,6 +2,7 @@
 //
 //   n = (stream - mean) rstd,  g = dnormed (1 + scale[row])
 //   dx = dstream + rstd (g - mean(g) - n mean(g n)),  dbranch = gate[row] dx
+// without mean(g) where it was not centred;
 //   dshift[row] = sum dnormed,  dscale[row] = sum dnormed n,  dgate[row] = sum dx branch
 //
 // where the sums are over the tokens of a modulation row, in two fixed stages: a run of tokens of
@@ -37,6 +38,7 @@ struct ModulateRun {
 struct ModulateBackward {
   int width = 0;
   Type type = Type::f32;           ///< of branch, dnormed and dbranch
+  bool centred = true;             ///< as in forward
   const float* stream = nullptr;   ///< [S, D], from forward
   const float* moments = nullptr;  ///< [S, 2], from forward
   const void* branch = nullptr;    ///< [S, D], or null: nothing was gated

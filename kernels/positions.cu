@@ -109,7 +109,7 @@ __global__ void __launch_bounds__(kThreads) forward_kernel(const PositionsForwar
       }
     }
     sum = block_sum<kThreads>(sum, shared);
-    const float norm = kEpsilon + sqrtf(sum / static_cast<float>(c.width));
+    const float norm = c.unit ? kEpsilon + sqrtf(sum / static_cast<float>(c.width)) : 1.f;
     if (threadIdx.x == 0) c.norms[token] = norm;
     const float inverse = 1.f / norm;
     float* result = c.result + std::int64_t{token} * c.width;
@@ -145,7 +145,8 @@ __global__ void __launch_bounds__(kThreads) along_kernel(const PositionsBackward
   if (threadIdx.x != 0) return;
   const float norm = c.norms[token], rms = norm - kEpsilon;
   // e = 0 has no direction: its norm counts as a constant there.
-  c.scratch[2 * token] = rms > 0 ? product / static_cast<float>(c.width) * (norm / rms) : 0.f;
+  c.scratch[2 * token] =
+      c.unit && rms > 0 ? product / static_cast<float>(c.width) * (norm / rms) : 0.f;
   c.scratch[2 * token + 1] = 1.f / norm;
 }
 

@@ -25,6 +25,7 @@ namespace vfm::kernels {
 struct Positions {
   std::int64_t tokens = 0;  ///< below 2^31
   int width = 0;
+  bool unit = true;  ///< false: y = e, n = 1, de = dy
   int samples = 0;
   /// [R, 4]: the sample's first token, frames, height, width. No sample reaches beyond a table.
   const std::int32_t* grids = nullptr;

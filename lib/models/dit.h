@@ -1,6 +1,7 @@
 // The diffusion transformer of Cosmos-1.0, under the names, shapes and configuration of
 // diffusers' CosmosTransformer3DModel: AdaLN-LoRA, cross-attention to text, per-head QK-RMSNorm,
-// 3D RoPE, learned absolute positions added at every block, exact GELU, no biases.
+// 3D RoPE, learned absolute positions added at every block, exact GELU, no biases. And the ST-DiT,
+// which differs from it in the self-attentions of its block (models/stdit.h).
 // Source: diffusers transformer_cosmos.py; NVIDIA, "Cosmos World Foundation Model Platform"
 // (2025).
 // SPDX-License-Identifier: Apache-2.0
@@ -13,6 +14,7 @@
 
 namespace vfm::models {
 
+/// Of the configuration types dit and stdit.
 class Dit final : public DiffusionNetwork {
  public:
   /// As make_network() says. Weights are initialised as Cosmos does: xavier uniform, last AdaLN

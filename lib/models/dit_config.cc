@@ -19,9 +19,15 @@ void DitConfig::validate() const {
   need(in_channels > 0, "in_channels", "positive");
   need(out_channels > 0, "out_channels", "positive");
   need(num_attention_heads > 0, "num_attention_heads", "positive");
-  need(attention_head_dim >= 12 && attention_head_dim % 2 == 0, "attention_head_dim",
-       "even and at least 12, so that it can be split over three axes");
+  if (type == NetworkType::moviegen)
+    need(attention_head_dim > 0 && width() % 4 == 0, "attention_head_dim",
+         "positive, and with the heads a multiple of 4");
+  else
+    need(attention_head_dim >= 12 && attention_head_dim % 2 == 0, "attention_head_dim",
+         "even and at least 12, so that it can be split over three axes");
   need(num_layers > 0, "num_layers", "positive");
+  need(num_key_value_heads >= 0 && num_attention_heads % key_value_heads() == 0,
+       "num_key_value_heads", "0 or a divisor of num_attention_heads");
   need(mlp_ratio > 0 && std::isfinite(mlp_ratio) && mlp_ratio * width() >= 1, "mlp_ratio",
        "positive");
   need(text_embed_dim > 0, "text_embed_dim", "positive");
@@ -31,6 +37,27 @@ void DitConfig::validate() const {
     need(max_size[i] >= patch_size[i], "max_size", "at least the patch size");
     need(rope_scale[i] > 0 && std::isfinite(rope_scale[i]), "rope_scale", "positive");
   }
+}
+
+int DitConfig::key_value_heads() const {
+  return type == NetworkType::moviegen && num_key_value_heads > 0 ? num_key_value_heads
+                                                                  : num_attention_heads;
+}
+
+std::int64_t DitConfig::hidden() const {
+  const double hidden = mlp_ratio * width();
+  // As diffusers rounds; but 16,384 of 6,144 is no ratio that a recipe could write exactly.
+  return type == NetworkType::moviegen ? std::llround(hidden) : static_cast<std::int64_t>(hidden);
+}
+
+std::string_view network_type_name(NetworkType type) {
+  return type == NetworkType::dit ? "dit" : type == NetworkType::stdit ? "stdit" : "moviegen";
+}
+
+NetworkType parse_network_type(std::string_view name) {
+  for (const NetworkType type : {NetworkType::dit, NetworkType::stdit, NetworkType::moviegen})
+    if (name == network_type_name(type)) return type;
+  fail_usage("unknown model type '{}': there are dit, stdit and moviegen", name);
 }
 
 std::int64_t DitSample::tokens(const DitConfig& config) const {
@@ -56,55 +83,6 @@ void DitBatch::check(const DitConfig& config) const {
          latent_values);
   if (text.dtype() != DType::f32 || text.shape() != Shape{text_rows, config.text_embed_dim})
     fail("text {} is not [{}, {}]", to_string(text.shape()), text_rows, config.text_embed_dim);
-}
-
-DitCost dit_cost(const DitConfig& config, double tokens, double text_tokens, double pack_tokens,
-                 DType compute, Recompute recompute) {
-  const std::int64_t d = config.width(), layers = config.num_layers, k = config.attention_head_dim;
-  const std::int64_t e = config.text_embed_dim, a = config.adaln_lora_dim;
-  const auto hidden = static_cast<std::int64_t>(config.mlp_ratio * static_cast<double>(d));
-  const auto& p = config.patch_size;
-  const std::int64_t patch = std::int64_t{p[0]} * p[1] * p[2];
-  DitCost cost;
-
-  // Per block: self q, k, v, o; cross q, o and k, v; the MLP; three AdaLN pairs; four head norms.
-  const std::int64_t block =
-      4 * d * d + 2 * d * d + 2 * d * e + 2 * d * hidden + 3 * (a * d + 3 * d * a) + 4 * k;
-  std::int64_t ends = (config.in_channels + (config.concat_padding_mask ? 1 : 0)) * patch * d +
-                      d * patch * config.out_channels;
-  ends += d * d + 3 * d * d + d;  // time: linear_1, linear_2, norm
-  ends += a * d + 2 * d * a;      // the last AdaLN
-  if (config.learnable_positions)
-    for (std::size_t i = 0; i < 3; ++i)
-      ends += config.max_size[i] / p[i] * d;
-  cost.parameters = layers * block + ends;
-
-  // Multiply-adds of a token, twice; three times for forward and backward. A token attends to
-  // `tokens` of its sample and `text_tokens` of text; the projection of the text is shared by the
-  // sample's tokens. AdaLN, embedders and both ends are left out (below 0.2 %), as is
-  // recomputation.
-  const double dd = static_cast<double>(d);
-  const double matrices = 2 * (6 * dd * dd + 2 * dd * static_cast<double>(hidden));
-  const double scores = 4 * tokens * dd + 4 * text_tokens * dd;
-  const double text = 4 * static_cast<double>(e) * dd * text_tokens / std::max(tokens, 1.0);
-  cost.flops_per_token = 3 * static_cast<double>(layers) * (matrices + scores + text);
-
-  // What the tape keeps of a token in a block, in units of the width: f32 streams of the three
-  // residuals (3 * 4 bytes); in the compute dtype their normed outputs (3), q, k, v before and
-  // after the norm (6), the attention output and its projection (2), the same of cross-attention
-  // with q twice (4), the MLP's two hidden rows (2 * ratio) and its output (1). Elementwise
-  // recomputation leaves out the normed outputs and the second hidden row. With that of blocks only
-  // the stream between them stays, and one block's worth exists at a time.
-  const double size = compute == DType::bf16 ? 2 : 4;
-  const double ratio = static_cast<double>(hidden) / dd;
-  const double kept = 12 + size * (16 + 2 * ratio);
-  const double blocks = static_cast<double>(layers);
-  const double lean = kept - size * (3 + ratio);
-  const double bytes = recompute == Recompute::none          ? blocks * kept
-                       : recompute == Recompute::elementwise ? blocks * lean
-                                                             : blocks * 4 + lean;
-  cost.activation_bytes = pack_tokens * dd * (bytes + 8);  // positions, and the stream that enters
-  return cost;
 }
 
 std::string_view recompute_name(Recompute recompute) {

@@ -2,6 +2,7 @@
 #include "models/dit_json.h"
 
 #include <type_traits>
+#include <utility>
 
 #include "base/error.h"
 
@@ -27,11 +28,29 @@ int integer(const Json& config, const char* name, int fallback) {
   return value ? static_cast<int>(*value) : fallback;
 }
 
+constexpr std::pair<NetworkType, const char*> kClassNames[] = {
+    {NetworkType::dit, "CosmosTransformer3DModel"},
+    {NetworkType::stdit, "SpaceTimeTransformer3DModel"},
+    {NetworkType::moviegen, "MovieGenTransformer3DModel"}};
+
+const char* class_name(NetworkType type) {
+  for (const auto& [known, name] : kClassNames)
+    if (known == type) return name;
+  return "";
+}
+
+NetworkType type_of(const std::string& name) {
+  for (const auto& [type, known] : kClassNames)
+    if (name == known) return type;
+  fail_usage("model configuration: '_class_name' is '{}'; the diffusion networks are {}, {} and {}",
+             name, kClassNames[0].second, kClassNames[1].second, kClassNames[2].second);
+}
+
 }  // namespace
 
 Json dit_config_to_json(const DitConfig& c) {
   Json config;
-  config["_class_name"] = "CosmosTransformer3DModel";
+  config["_class_name"] = class_name(c.type);
   config["in_channels"] = c.in_channels;
   config["out_channels"] = c.out_channels;
   config["num_attention_heads"] = c.num_attention_heads;
@@ -39,11 +58,15 @@ Json dit_config_to_json(const DitConfig& c) {
   config["num_layers"] = c.num_layers;
   config["mlp_ratio"] = c.mlp_ratio;
   config["text_embed_dim"] = c.text_embed_dim;
-  config["adaln_lora_dim"] = c.adaln_lora_dim;
   config["max_size"] = c.max_size;
   config["patch_size"] = c.patch_size;
-  config["rope_scale"] = c.rope_scale;
   config["concat_padding_mask"] = c.concat_padding_mask;
+  if (c.type == NetworkType::moviegen) {
+    config["num_key_value_heads"] = c.key_value_heads();
+    return config;
+  }
+  config["adaln_lora_dim"] = c.adaln_lora_dim;
+  config["rope_scale"] = c.rope_scale;
   config["extra_pos_embed_type"] = c.learnable_positions ? Json("learnable") : Json();
   return config;
 }
@@ -51,10 +74,12 @@ Json dit_config_to_json(const DitConfig& c) {
 DitConfig dit_config_from_json(const Json& config) {
   if (!config.is_object()) fail_usage("model configuration: not a JSON object");
   DitConfig c;
+  if (const auto name = get_string(config, "_class_name")) c.type = type_of(*name);
   c.in_channels = integer(config, "in_channels", c.in_channels);
   c.out_channels = integer(config, "out_channels", c.out_channels);
   c.num_attention_heads = integer(config, "num_attention_heads", c.num_attention_heads);
   c.attention_head_dim = integer(config, "attention_head_dim", c.attention_head_dim);
+  c.num_key_value_heads = integer(config, "num_key_value_heads", c.num_key_value_heads);
   c.num_layers = integer(config, "num_layers", c.num_layers);
   c.mlp_ratio = get_number(config, "mlp_ratio").value_or(c.mlp_ratio);
   c.text_embed_dim = integer(config, "text_embed_dim", c.text_embed_dim);

@@ -40,7 +40,7 @@ void check_fp8(const DitConfig& c, DType compute, Fp8Parts parts) {
   const auto need = [](const std::string& why) {
     if (!why.empty()) fail_usage("this model cannot run in FP8: {}", why);
   };
-  const std::int64_t width = c.width(), hidden = static_cast<std::int64_t>(c.mlp_ratio * c.width());
+  const std::int64_t width = c.width(), hidden = c.hidden();
   if (parts.linear)
     for (const Shape& matrix :
          {Shape{width, width}, Shape{2 * width, c.text_embed_dim}, Shape{hidden, width}})

@@ -2,11 +2,14 @@
 #include "models/network.h"
 
 #include "models/dit.h"
+#include "models/moviegen.h"
 
 namespace vfm::models {
 
 std::unique_ptr<DiffusionNetwork> make_network(const DitConfig& config, std::uint64_t seed,
                                                DType compute, Device device, bool trainable) {
+  if (config.type == NetworkType::moviegen)
+    return std::make_unique<MovieGen>(config, seed, compute, device, trainable);
   return std::make_unique<Dit>(config, seed, compute, device, trainable);
 }
 

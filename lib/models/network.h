@@ -1,5 +1,5 @@
 // What the diffusion networks have in common: configuration, batches, and the face that training,
-// checkpoints and generation see. The networks: models/dit.h.
+// checkpoints and generation see. The networks: models/dit.h, models/stdit.h, models/moviegen.h.
 //
 // A batch is a *pack*: samples of any sizes, images (one frame) and videos mixed, one after the
 // other. Attention never crosses samples; each sample has its own noise level, frame rate, size
@@ -21,22 +21,38 @@
 
 namespace vfm::models {
 
+/// Which network; a config.json says it by its class name.
+enum class NetworkType {
+  dit,       ///< that of Cosmos-1.0: models/dit.h
+  stdit,     ///< attention in space, in full and in time: models/stdit.h
+  moviegen,  ///< MovieGen-Llama: models/moviegen.h
+};
+/// "dit", "stdit", "moviegen"; parse throws Error{usage} for anything else.
+std::string_view network_type_name(NetworkType type);
+NetworkType parse_network_type(std::string_view name);
+
+/// Of all of them; a field that a type does not have is left alone.
 struct DitConfig {
+  NetworkType type = NetworkType::dit;
   int in_channels = 16;  ///< latent channels, without the padding mask
   int out_channels = 16;
   int num_attention_heads = 32;
   int attention_head_dim = 128;
+  int num_key_value_heads = 0;  ///< moviegen: divides the heads; 0: as many
   int num_layers = 28;
-  double mlp_ratio = 4.0;
+  double mlp_ratio = 4.0;  ///< of the MLP's hidden width to the width
   int text_embed_dim = 1024;
-  int adaln_lora_dim = 256;
+  int adaln_lora_dim = 256;                       ///< not moviegen
   std::array<int, 3> max_size = {128, 240, 240};  ///< latent T, H, W of the position tables
   std::array<int, 3> patch_size = {1, 2, 2};
-  std::array<double, 3> rope_scale = {2.0, 1.0, 1.0};
+  std::array<double, 3> rope_scale = {2.0, 1.0, 1.0};  ///< not moviegen
   bool concat_padding_mask = true;
-  bool learnable_positions = true;  ///< extra_pos_embed_type "learnable" or null
+  /// extra_pos_embed_type "learnable" or null; moviegen has them always.
+  bool learnable_positions = true;
 
   int width() const { return num_attention_heads * attention_head_dim; }
+  int key_value_heads() const;
+  std::int64_t hidden() const;  ///< width of the MLP
   /// Throws Error{usage} naming the field.
   void validate() const;
 };

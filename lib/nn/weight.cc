@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/philox.h"
 #include "ops/linear.h"
@@ -60,27 +61,42 @@ void fill(const Tensor& value, Init init, std::uint64_t seed, const std::string&
 }  // namespace
 
 Weight::Weight(std::vector<std::string> names, const Shape& each, const WeightOptions& options) {
-  const auto count = static_cast<std::int64_t>(names.size()), rows = each.front();
-  const bool split = options.compute != DType::f32;
   Shape all = each;
-  all.front() = rows * count;
+  all.front() *= static_cast<std::int64_t>(names.size());
+  allocate(all, options);
+  for (std::string& name : names)
+    add(std::move(name), each, options);
+}
+
+Weight::Weight(std::vector<Part> parts, std::int64_t columns, const WeightOptions& options) {
+  std::int64_t rows = 0;
+  for (const Part& part : parts)
+    rows += part.rows;
+  allocate({rows, columns}, options);
+  for (Part& part : parts)
+    add(std::move(part.name), {part.rows, columns}, options);
+}
+
+void Weight::allocate(const Shape& all, const WeightOptions& options) {
   value_ = Tensor(all, options.compute, options.device);
-  if (options.trainable) grad_ = Tensor::zeros(all, DType::f32, options.device);
-  const Tensor low =
-      split && options.trainable ? Tensor(all, DType::i16, options.device) : Tensor();
-  for (std::int64_t i = 0; i < count; ++i) {
-    const auto part = [&](const Tensor& whole) { return whole.rows(i * rows, (i + 1) * rows); };
-    Parameter& p = parameters_.emplace_back();
-    p.name = std::move(names[static_cast<std::size_t>(i)]);
-    (split ? p.high : p.value) = part(value_);
-    p.decay = options.decay;
-    if (!options.trainable) continue;
-    if (split) p.low = part(low);
-    p.grad = part(grad_);
-    const Tensor initial(each);
-    fill(initial, options.init, options.seed, p.name);
-    p.write(initial);
-  }
+  if (!options.trainable) return;
+  grad_ = Tensor::zeros(all, DType::f32, options.device);
+  if (options.compute != DType::f32) low_ = Tensor(all, DType::i16, options.device);
+}
+
+void Weight::add(std::string name, const Shape& shape, const WeightOptions& options) {
+  const std::int64_t begin = std::exchange(rows_, rows_ + shape.front());
+  const auto part = [&](const Tensor& whole) { return whole.rows(begin, rows_); };
+  Parameter& p = parameters_.emplace_back();
+  p.name = std::move(name);
+  (options.compute == DType::f32 ? p.value : p.high) = part(value_);
+  p.decay = options.decay;
+  if (!options.trainable) return;
+  if (low_.defined()) p.low = part(low_);
+  p.grad = part(grad_);
+  const Tensor initial(shape);
+  fill(initial, options.init, options.seed, p.name);
+  p.write(initial);
 }
 
 const Tensor& Weight::op(ops::Tape& tape) const {

@@ -40,6 +40,12 @@ class Weight {
  public:
   /// One tensor a name, all of shape `each`, one under the other.
   Weight(std::vector<std::string> names, const Shape& each, const WeightOptions& options);
+  /// Matrices of one width and different heights, one under the other.
+  struct Part {
+    std::string name;
+    std::int64_t rows = 0;
+  };
+  Weight(std::vector<Part> parts, std::int64_t columns, const WeightOptions& options);
 
   Weight(const Weight&) = delete;  // parameters() are pointed to
   Weight& operator=(const Weight&) = delete;
@@ -55,9 +61,13 @@ class Weight {
   Tensor multiply(ops::Tape& tape, const Tensor& x) const;
 
  private:
+  void allocate(const Shape& all, const WeightOptions& options);
+  void add(std::string name, const Shape& shape, const WeightOptions& options);
+
   std::deque<Parameter> parameters_;
   Tensor value_;  // of all, one after the other; what is computed with
-  Tensor grad_;
+  Tensor low_, grad_;
+  std::int64_t rows_ = 0;  // that have a parameter
   mutable ops::Quantized fp8_;
 };
 

@@ -17,6 +17,10 @@ Tensor linear_backward(Tape& tape, const Tensor& dy, const Tensor& x, const Tens
 Tensor gelu_forward(const Tensor& x);
 Tensor gelu_backward(const Tensor& x, const Tensor& dy);
 
+/// swiglu(x); and the gradient of x from that of the result, of the same dtype.
+Tensor swiglu_forward(const Tensor& x);
+Tensor swiglu_backward(const Tensor& x, const Tensor& dy);
+
 /// What modulate_forward made, and keeps for the way back.
 struct ModulateSaved {
   Tensor stream, moments;

@@ -39,6 +39,35 @@ void gelu_back(const T* x, const T* dy, T* dx, std::int64_t n) {
   }
 }
 
+template <class T>
+void swiglu_all(const T* x, T* y, std::int64_t rows, std::int64_t width) {
+#pragma omp parallel for schedule(static) if (rows * width > kAlone)
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const T *a = x + 2 * row * width, *b = a + width;
+    T* out = y + row * width;
+#pragma omp simd
+    for (std::int64_t i = 0; i < width; ++i) {
+      const float v = load(a + i);
+      store(out + i, v / (1.f + exp_f(-v)) * load(b + i));
+    }
+  }
+}
+
+template <class T>
+void swiglu_back(const T* x, const T* dy, T* dx, std::int64_t rows, std::int64_t width) {
+#pragma omp parallel for schedule(static) if (rows * width > kAlone)
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const T *a = x + 2 * row * width, *b = a + width, *d = dy + row * width;
+    T *da = dx + 2 * row * width, *db = da + width;
+#pragma omp simd
+    for (std::int64_t i = 0; i < width; ++i) {
+      const float v = load(a + i), s = 1.f / (1.f + exp_f(-v)), g = load(d + i);
+      store(da + i, g * load(b + i) * s * (1.f + v * (1.f - s)));
+      store(db + i, g * v * s);
+    }
+  }
+}
+
 // A split master's two halves: the second is a signed number.
 inline float joined(bf16 high, bf16 low) {
   return bits_to_float((std::uint32_t{high} << 16) +
@@ -129,6 +158,21 @@ void silu_backward(const float* x, const float* dy, float* dx, std::int64_t n) {
     const float s = 1.f / (1.f + exp_f(-x[i]));
     dx[i] = dy[i] * s * (1.f + x[i] * (1.f - s));
   }
+}
+
+void swiglu_forward(const float* x, float* y, std::int64_t rows, std::int64_t width) {
+  swiglu_all(x, y, rows, width);
+}
+void swiglu_forward(const bf16* x, bf16* y, std::int64_t rows, std::int64_t width) {
+  swiglu_all(x, y, rows, width);
+}
+void swiglu_backward(const float* x, const float* dy, float* dx, std::int64_t rows,
+                     std::int64_t width) {
+  swiglu_back(x, dy, dx, rows, width);
+}
+void swiglu_backward(const bf16* x, const bf16* dy, bf16* dx, std::int64_t rows,
+                     std::int64_t width) {
+  swiglu_back(x, dy, dx, rows, width);
 }
 
 void adamw_chunk(const AdamwSlot& slot, const AdamwStep& step, float correction1, float correction2,

@@ -1,5 +1,5 @@
 // The element-by-element CPU kernels behind add.h, adamw.h, gelu.h, silu.h,
-// split_master.h and sum_squares.h.
+// split_master.h, sum_squares.h and swiglu.h.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -29,6 +29,14 @@ VFM_EACH_ISA(
                        std::int64_t n);
     void silu_forward(const float* x, float* y, std::int64_t n);
     void silu_backward(const float* x, const float* dy, float* dx, std::int64_t n);
+    // x [rows, 2 width], y [rows, width]
+    void swiglu_forward(const float* x, float* y, std::int64_t rows, std::int64_t width);
+    void swiglu_forward(const std::uint16_t* x, std::uint16_t* y, std::int64_t rows,
+                        std::int64_t width);
+    void swiglu_backward(const float* x, const float* dy, float* dx, std::int64_t rows,
+                         std::int64_t width);
+    void swiglu_backward(const std::uint16_t* x, const std::uint16_t* dy, std::uint16_t* dx,
+                         std::int64_t rows, std::int64_t width);
     // one chunk of a parameter, on the calling thread
     void adamw_chunk(const AdamwSlot& slot, const AdamwStep& step, float correction1,
                      float correction2, std::int64_t begin, std::int64_t end);

@@ -31,6 +31,18 @@ void gelu_back(const T* x, const T* dy, T* dx, std::int64_t n) {
             "run gelu backward");
 }
 
+template <class T>
+void swiglu(const T* x, T* y, std::int64_t rows, std::int64_t width) {
+  check_gpu(kernels::swiglu_forward(type_of<T>(), x, y, rows, width, compute_stream()),
+            "run swiglu");
+}
+
+template <class T>
+void swiglu_back(const T* x, const T* dy, T* dx, std::int64_t rows, std::int64_t width) {
+  check_gpu(kernels::swiglu_backward(type_of<T>(), x, dy, dx, rows, width, compute_stream()),
+            "run swiglu backward");
+}
+
 }  // namespace
 
 void add_into(float* y, const float* x, std::int64_t n) {
@@ -72,6 +84,22 @@ void silu_forward(const float* x, float* y, std::int64_t n) {
 }
 void silu_backward(const float* x, const float* dy, float* dx, std::int64_t n) {
   check_gpu(kernels::silu_backward(x, dy, dx, n, compute_stream()), "run silu backward");
+}
+
+void swiglu_forward(const float* x, float* y, std::int64_t rows, std::int64_t width) {
+  swiglu(x, y, rows, width);
+}
+void swiglu_forward(const std::uint16_t* x, std::uint16_t* y, std::int64_t rows,
+                    std::int64_t width) {
+  swiglu(x, y, rows, width);
+}
+void swiglu_backward(const float* x, const float* dy, float* dx, std::int64_t rows,
+                     std::int64_t width) {
+  swiglu_back(x, dy, dx, rows, width);
+}
+void swiglu_backward(const std::uint16_t* x, const std::uint16_t* dy, std::uint16_t* dx,
+                     std::int64_t rows, std::int64_t width) {
+  swiglu_back(x, dy, dx, rows, width);
 }
 
 void split_weights(const float* weights, std::uint16_t* high, std::uint16_t* low, std::int64_t n) {

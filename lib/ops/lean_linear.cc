@@ -35,4 +35,14 @@ Tensor gelu_linear(Tape& tape, const Tensor& x, const Tensor& w) {
   return y;
 }
 
+Tensor swiglu_linear(Tape& tape, const Tensor& x, const Tensor& w) {
+  Tape silent(false);
+  const Tensor y = linear(silent, swiglu_forward(x), w);
+  tape.record(y, {x, w}, [x, w, y](Tape& t) {
+    const Tensor dhidden = linear_backward(t, t.take(y), swiglu_forward(x), w, true);
+    t.accumulate(x, swiglu_backward(x, dhidden));
+  });
+  return y;
+}
+
 }  // namespace vfm::ops

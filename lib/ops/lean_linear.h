@@ -21,4 +21,7 @@ ModulatedLinear modulate_linear(Tape& tape, const ModulateInput& input, const Te
 /// gelu, then linear: x [S, D] and w [M, D] of one dtype.
 Tensor gelu_linear(Tape& tape, const Tensor& x, const Tensor& w);
 
+/// swiglu, then linear: x [S, 2 D] and w [M, D] of one dtype.
+Tensor swiglu_linear(Tape& tape, const Tensor& x, const Tensor& w);
+
 }  // namespace vfm::ops

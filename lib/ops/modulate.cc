@@ -43,6 +43,7 @@ ModulateArgs arguments(const ModulateInput& in, const ModulateSaved& saved) {
   args.width = in.x.size(1);
   args.low = in.out == DType::bf16;
   args.epsilon = in.epsilon;
+  args.centred = in.centred;
   args.x = in.x.data<float>();
   if (in.branch.defined()) {
     args.branch = in.branch.raw();
@@ -94,6 +95,7 @@ Tensor modulate_again(const ModulateInput& in, const ModulateSaved& saved) {
   plain.modulation = in.modulation;
   plain.rows = in.rows;
   plain.epsilon = in.epsilon;
+  plain.centred = in.centred;
   plain.out = in.out;
   Tensor normed;
   modulate_forward(plain, normed);

@@ -3,6 +3,7 @@
 //   stream = x + gate[row] * branch + extra
 //   normed = (stream - mean) / sqrt(var + eps) * (1 + scale[row]) + shift[row]
 //
+// or, not centred, with an RMS norm: mean 0 and the mean of the squares as var;
 // where row = rows[token] is the modulation row of the token: its sample in a pack, or its frame.
 // So packs, per-frame conditioning and the plain batch are one kernel.
 // Source of the formula: Peebles and Xie, "Scalable diffusion models with transformers" (2023).
@@ -24,6 +25,7 @@ struct ModulateInput {
   Tensor modulation;  ///< [R, >= 2 D] f32: shift in columns 0..D-1, scale in D..2D-1
   RowMap rows;        ///< of S tokens, each below R, on x's device
   float epsilon = 1e-6f;
+  bool centred = true;     ///< a layer norm; false: an RMS norm
   DType out = DType::f32;  ///< f32 or bf16: of branch and normed
 };
 

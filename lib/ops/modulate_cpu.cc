@@ -49,7 +49,8 @@ void modulated_tokens(const ModulateArgs& a) {
     const float* shift = a.modulation + a.rows[token] * a.modulation_stride;
     const float* scale = shift + width;
     T* normed = static_cast<T*>(a.normed) + token * width;
-    const float mean = residual<T>(a, token, gate, stream) * inverse;
+    const float sum = residual<T>(a, token, gate, stream);
+    const float mean = a.centred ? sum * inverse : 0.f;
     float squares = 0;
 #pragma omp simd reduction(+ : squares)
     for (std::int64_t i = 0; i < width; ++i)
@@ -66,7 +67,7 @@ void modulated_tokens(const ModulateArgs& a) {
 }
 
 // One token. With y = normed, n = (stream - mean) rstd and g = dy (1 + scale):
-// dstream += rstd (g - mean(g) - n mean(g n)).
+// dstream += rstd (g - mean(g) - n mean(g n)); without mean(g) where it was not centred.
 template <class T>
 VFM_INLINE void token_backward(const ModulateBackwardArgs& b, std::int64_t token,
                                const float* scale, const float* gate, float* dshift, float* dscale,
@@ -88,7 +89,7 @@ VFM_INLINE void token_backward(const ModulateBackwardArgs& b, std::int64_t token
     sum += g;
     product += g * n;
   });
-  const float sum = sums.first * inverse, product = sums.second * inverse;
+  const float sum = a.centred ? sums.first * inverse : 0.f, product = sums.second * inverse;
   const float* dstream = b.dstream + (b.dstream ? token * width : 0);
   const T* branch = static_cast<const T*>(a.branch) + (a.branch ? token * width : 0);
   T* dbranch = static_cast<T*>(b.dbranch) + (a.branch ? token * width : 0);

@@ -14,6 +14,7 @@ struct ModulateArgs {
   std::int64_t tokens = 0, width = 0;
   bool low = false;
   float epsilon = 0;
+  bool centred = true;
   const float* x = nullptr;           // [S, D]
   const void* branch = nullptr;       // [S, D] T, or null
   const float* gate = nullptr;        // first gate of row 0
@@ -24,7 +25,7 @@ struct ModulateArgs {
   const std::int32_t* rows = nullptr;
   float* stream = nullptr;   // [S, D]; may be x itself when nothing is added
   void* normed = nullptr;    // [S, D] T
-  float* moments = nullptr;  // [S, 2]: mean and 1 / deviation
+  float* moments = nullptr;  // [S, 2]: mean (0: not centred) and 1 / deviation
 };
 
 struct ModulateBackwardArgs {

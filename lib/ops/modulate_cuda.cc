@@ -16,6 +16,7 @@ kernels::ModulateBackward describe(const ModulateBackwardArgs& args) {
   kernels::ModulateBackward call;
   call.width = static_cast<int>(forward.width);
   call.type = forward.low ? kernels::Type::bf16 : kernels::Type::f32;
+  call.centred = forward.centred;
   call.stream = forward.stream;
   call.moments = forward.moments;
   call.branch = forward.branch;
@@ -41,6 +42,7 @@ void modulate_forward(const ModulateArgs& args) {
   call.width = static_cast<int>(args.width);
   call.type = args.low ? kernels::Type::bf16 : kernels::Type::f32;
   call.epsilon = args.epsilon;
+  call.centred = args.centred;
   call.x = args.x;
   call.branch = args.branch;
   call.gate = args.gate;

@@ -62,7 +62,8 @@ Place place_between(const Tensor& table, int index, double step) {
 }
 
 // learned_positions for any step, without a backward.
-Tensor stepped_positions(const std::array<Tensor, 3>& tables, const std::vector<TokenGrid>& grids) {
+Tensor stepped_positions(const std::array<Tensor, 3>& tables, const std::vector<TokenGrid>& grids,
+                         bool unit) {
   const std::int64_t width = tables[0].size(1);
   Tensor result({token_count(grids), width});
   float* out = result.data<float>();
@@ -80,7 +81,7 @@ Tensor stepped_positions(const std::array<Tensor, 3>& tables, const std::vector<
           double squares = 0;
           for (std::int64_t i = 0; i < width; ++i)
             squares += out[i] * out[i];
-          const double norm = 1e-6 + std::sqrt(squares / static_cast<double>(width));
+          const double norm = unit ? 1e-6 + std::sqrt(squares / static_cast<double>(width)) : 1.0;
           for (std::int64_t i = 0; i < width; ++i)
             out[i] = static_cast<float>(out[i] / norm);
           out += width;
@@ -97,7 +98,7 @@ double last_position(int size, double step) {
 }  // namespace
 
 Tensor learned_positions(Tape& tape, const Tensor& table_t, const Tensor& table_h,
-                         const Tensor& table_w, const std::vector<TokenGrid>& grids) {
+                         const Tensor& table_w, const std::vector<TokenGrid>& grids, bool unit) {
   const std::int64_t tokens = token_count(grids), width = table_t.size(1);
   if (table_h.size(1) != width || table_w.size(1) != width)
     fail("learned positions: the tables have different widths");
@@ -114,16 +115,17 @@ Tensor learned_positions(Tape& tape, const Tensor& table_t, const Tensor& table_
     if (tape.recording()) fail("positions with a step other than 1 cannot be trained");
     // Once a sampling step, and little: the CPU does it for the GPU too.
     const auto here = [](const Tensor& table) { return table.to(Device::cpu); };
-    return stepped_positions({here(table_t), here(table_h), here(table_w)}, grids)
+    return stepped_positions({here(table_t), here(table_h), here(table_w)}, grids, unit)
         .to(table_t.device());
   }
   if constexpr (kHaveCuda)
     if (table_t.device() == Device::cuda)
-      return learned_positions_cuda(tape, {table_t, table_h, table_w}, grids, tokens);
+      return learned_positions_cuda(tape, {table_t, table_h, table_w}, grids, tokens, unit);
   const auto place = std::make_shared<const std::vector<std::int32_t>>(places(grids));
   PositionArgs args;
   args.tokens = tokens;
   args.width = width;
+  args.unit = unit;
   args.places = place->data();
   args.tables[0] = table_t.data<float>();
   args.tables[1] = table_h.data<float>();

@@ -23,11 +23,13 @@ struct TokenGrid {
   std::array<double, 3> step = {1, 1, 1};
 };
 
-/// For each token, e = t[frame] + h[row] + w[column], divided by (1e-6 + rms(e)): [S, D] f32.
+/// For each token, e = t[frame] + h[row] + w[column]: [S, D] f32; `unit`: divided by
+/// (1e-6 + rms(e)), as Cosmos does.
 /// Tables are [*, D] f32 and at least as long as the grids reach. With a step other than 1 a
 /// position between two rows is taken in proportion from both.
 Tensor learned_positions(Tape& tape, const Tensor& table_t, const Tensor& table_h,
-                         const Tensor& table_w, const std::vector<TokenGrid>& grids);
+                         const Tensor& table_w, const std::vector<TokenGrid>& grids,
+                         bool unit = true);
 
 struct RotaryAngles {
   Tensor cosines, sines;  ///< [S, K / 2] f32

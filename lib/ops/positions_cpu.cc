@@ -23,7 +23,8 @@ void positions_forward(const PositionArgs& a) {
       store(result + i, v);
       return v * v;
     });
-    const float norm = kEpsilon + __builtin_sqrtf(squares / static_cast<float>(width));
+    const float norm =
+        a.unit ? kEpsilon + __builtin_sqrtf(squares / static_cast<float>(width)) : 1.f;
     a.norms[token] = norm;
     const float inverse = 1.f / norm;
 #pragma omp simd
@@ -48,7 +49,8 @@ void positions_backward(const PositionArgs& a) {
       product += dy[i] * y[i];
     const float norm = a.norms[token], rms = norm - kEpsilon;
     // e = 0 has no direction: its norm counts as a constant there.
-    const float along = rms > 0 ? product / static_cast<float>(width) * (norm / rms) : 0.f;
+    const float along =
+        a.unit && rms > 0 ? product / static_cast<float>(width) * (norm / rms) : 0.f;
     a.scratch[token] = along;
   }
 #pragma omp parallel for schedule(static) if (a.tokens * width > 8192)

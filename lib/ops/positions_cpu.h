@@ -10,6 +10,7 @@ namespace vfm::ops {
 
 struct PositionArgs {
   std::int64_t tokens = 0, width = 0;
+  bool unit = true;                      // result = e / norm; else e, and every norm is 1
   const std::int32_t* places = nullptr;  // [S, 3]: rows of the tables t, h, w
   const float* tables[3] = {};           // [*, D]
   float* result = nullptr;               // [S, D]

@@ -7,7 +7,7 @@
 namespace vfm::ops {
 
 Tensor learned_positions_cuda(Tape& tape, const std::array<Tensor, 3>& tables,
-                              const std::vector<TokenGrid>& grids, std::int64_t tokens) {
+                              const std::vector<TokenGrid>& grids, std::int64_t tokens, bool unit) {
   std::vector<std::int32_t> list;
   std::int32_t first = 0;
   for (const TokenGrid& g : grids) {
@@ -22,6 +22,7 @@ Tensor learned_positions_cuda(Tape& tape, const std::array<Tensor, 3>& tables,
   const auto describe = [=](kernels::Positions& call) {
     call.tokens = tokens;
     call.width = static_cast<int>(width);
+    call.unit = unit;
     call.samples = static_cast<int>(length / 4);
     call.grids = grid.data<std::int32_t>();
   };

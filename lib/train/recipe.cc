@@ -135,10 +135,12 @@ class FieldList {
   std::string prefix_;
 };
 
+const std::vector<std::string> kModelTypes = {"dit", "stdit", "moviegen"};
+
 void add_model_fields(FieldList& list, ModelRecipe& model) {
   models::DitConfig& dit = model.dit;
   list.section("model")
-      .choice("type", model.type, {"dit"})
+      .choice("type", model.type, kModelTypes)
       .number("in_channels", dit.in_channels, between(0, 4096))
       .number("out_channels", dit.out_channels, between(0, 4096))
       .number("text_embed_dim", dit.text_embed_dim, between(0, 65536))
@@ -146,17 +148,21 @@ void add_model_fields(FieldList& list, ModelRecipe& model) {
       .number("attention_head_dim", dit.attention_head_dim, between(2, 1024))
       .number("num_layers", dit.num_layers, between(1, 1024))
       .number("mlp_ratio", dit.mlp_ratio, between(0.1, 64))
-      .number("adaln_lora_dim", dit.adaln_lora_dim, between(1, 65536))
       .numbers("patch_size", dit.patch_size, between(1, 64))
       .numbers("max_size", dit.max_size, between(1, 65536))
-      .numbers("rope_scale", dit.rope_scale, positive)
-      .flag("concat_padding_mask", dit.concat_padding_mask)
-      .flag("learnable_positions", dit.learnable_positions)
-      .choice("compute", model.compute, {"f32", "bf16"})
+      .flag("concat_padding_mask", dit.concat_padding_mask);
+  if (model.type == "moviegen")
+    list.number("num_key_value_heads", dit.num_key_value_heads, between(0, 1024));
+  else
+    list.number("adaln_lora_dim", dit.adaln_lora_dim, between(1, 65536))
+        .numbers("rope_scale", dit.rope_scale, positive)
+        .flag("learnable_positions", dit.learnable_positions);
+  list.choice("compute", model.compute, {"f32", "bf16"})
       .choice("recompute", model.recompute, {"auto", "none", "elementwise", "block"})
       .may_change();
 }
 
+/// Those of the recipe's model.type.
 std::vector<Field> fields_of(Recipe& r) {
   FieldList list;
   add_model_fields(list, r.model);
@@ -234,6 +240,20 @@ std::string nearest_key(const std::vector<Field>& fields, const std::string& key
       ->key;
 }
 
+const Field* find_field(const std::vector<Field>& fields, const std::string& key) {
+  const auto found = std::ranges::find(fields, key, &Field::key);
+  return found == fields.end() ? nullptr : &*found;
+}
+
+/// Whether there is a type of model that has the key.
+bool is_of_other_type(const std::string& key) {
+  return std::ranges::any_of(kModelTypes, [&](const std::string& type) {
+    Recipe other;
+    other.model.type = type;
+    return find_field(fields_of(other), key) != nullptr;
+  });
+}
+
 /// What no single field can tell.
 void check_together(const Recipe& recipe) {
   if (recipe.diffusion.sigma_min > recipe.diffusion.sigma_max)
@@ -260,14 +280,21 @@ Recipe make_recipe(std::span<const Setting> settings) {
   Recipe recipe;
   recipe.model.dit.in_channels = recipe.model.dit.out_channels = 0;
   recipe.model.dit.text_embed_dim = 0;
+  // First the type of the model: it decides which keys there are.
+  for (const Setting& setting : settings)
+    if (setting.key == "model.type") fields_of(recipe).front().set(setting);
+  recipe.model.dit.type = models::parse_network_type(recipe.model.type);
   const std::vector<Field> fields = fields_of(recipe);
   for (const Setting& setting : settings) {
-    const auto field = std::find_if(fields.begin(), fields.end(),
-                                    [&](const Field& f) { return f.key == setting.key; });
-    if (field == fields.end())
-      fail_usage("unknown key '{}' in {}; did you mean '{}'?", setting.key, setting.where,
-                 nearest_key(fields, setting.key));
-    field->set(setting);
+    if (const Field* field = find_field(fields, setting.key)) {
+      field->set(setting);
+      continue;
+    }
+    if (is_of_other_type(setting.key))
+      fail_usage("'{}' in {} is not for a 'model.type' of {}", setting.key, setting.where,
+                 recipe.model.type);
+    fail_usage("unknown key '{}' in {}; did you mean '{}'?", setting.key, setting.where,
+               nearest_key(fields, setting.key));
   }
   check_together(recipe);
   return recipe;
@@ -310,6 +337,7 @@ std::string to_yaml(const Recipe& recipe) {
 
 std::vector<std::string> changed_settings(const Json& old, const Recipe& now) {
   Recipe copy = now, usual;
+  usual.model.type = now.model.type;  // so that both have the same fields
   std::vector<std::string> changes;
   const std::vector<Field> fields = fields_of(copy), defaults = fields_of(usual);
   for (std::size_t i = 0; i < fields.size(); ++i) {

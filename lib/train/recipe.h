@@ -19,7 +19,9 @@
 namespace vfm::train {
 
 struct ModelRecipe {
-  std::string type = "dit";  ///< which model: "dit" (models/dit.h)
+  /// Which model: a diffusion network, "dit" (models/dit.h), "stdit" (models/stdit.h) or
+  /// "moviegen" (models/moviegen.h).
+  std::string type = "dit";
   /// The diffusion transformer. in_channels, out_channels and text_embed_dim are 0 in a recipe that
   /// takes them from the data.
   models::DitConfig dit;

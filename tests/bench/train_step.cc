@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "models/dit.h"
 #include "ops/attention_choice.h"
 #include "ops/gemm.h"
 #include "training.h"

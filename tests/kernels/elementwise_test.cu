@@ -158,6 +158,29 @@ void test_silu(Checker& checker, Case c, bool in_place) {
   each_close(checker, "silu backward", dx.host(checker), slopes, 1e-6, sizes);
 }
 
+template <class T>
+void test_swiglu(Checker& checker, std::size_t rows, std::size_t width, std::size_t shift) {
+  const auto inputs = numbers(2 * rows * width, 5), gradients = numbers(rows * width, 6);
+  const Shifted<T> x(inputs, shift), dy(gradients, shift);
+  const Shifted<T> y(std::vector<float>(rows * width, NAN), shift);
+  const Shifted<T> dx(std::vector<float>(2 * rows * width, NAN), shift);
+  const auto n = static_cast<std::int64_t>(rows), f = static_cast<std::int64_t>(width);
+  need(swiglu_forward(type_of<T>(), x.get(), y.get(), n, f, nullptr), "swiglu");
+  need(swiglu_backward(type_of<T>(), x.get(), dy.get(), dx.get(), n, f, nullptr), "swiglu");
+  const std::vector<double> in = doubles<T>(inputs), d = doubles<T>(gradients);
+  std::vector<double> values(rows * width), slopes(2 * rows * width), sizes(2 * rows * width);
+  for (std::size_t r = 0; r < rows; ++r)
+    for (std::size_t i = 0; i < width; ++i) {
+      const std::size_t at = r * width + i, a = 2 * r * width + i, b = a + width;
+      values[at] = silu(in[a]) * in[b];
+      slopes[a] = d[at] * in[b] * silu_slope(in[a]);
+      slopes[b] = d[at] * silu(in[a]);
+      sizes[a] = d[at] * in[b], sizes[b] = slopes[b];
+    }
+  each_close(checker, named<T>("swiglu"), y.host(checker), values, tolerance<T>());
+  each_close(checker, named<T>("swiglu backward"), dx.host(checker), slopes, tolerance<T>(), sizes);
+}
+
 template <class Y, class X>
 void test_add_into(Checker& checker, Case c) {
   const auto before = numbers(c.n, 1), terms = numbers(c.n, 3);
@@ -269,10 +292,13 @@ void test_refusals(Checker& checker) {
                 gelu_forward(Type::bf16, nullptr, nullptr, 0, nullptr) == 0 &&
                     silu_forward(nullptr, nullptr, 0, nullptr) == 0 &&
                     add_columns(p, p, p, 0, 4, 4, nullptr) == 0 &&
+                    swiglu_forward(Type::f32, p, p, 0, 4, nullptr) == 0 &&
+                    swiglu_backward(Type::bf16, p, p, p, 4, 0, nullptr) == 0 &&
                     add_columns(p, p, p, 4, 0, 4, nullptr) == 0 &&
                     add_columns_backward(p, p, 4, 0, 0, nullptr) == 0);
   checker.check("a size below zero is refused",
                 gelu_forward(Type::f32, p, p, -1, nullptr) == invalid &&
+                    swiglu_forward(Type::f32, p, p, -1, 4, nullptr) == invalid &&
                     add_columns(p, p, p, -1, 4, 4, nullptr) == invalid &&
                     add_columns(p, p, p, 1, -1, 4, nullptr) == invalid);
   checker.check("too large a size is refused",
@@ -292,6 +318,13 @@ void time_all() {
               [&] { return gelu_forward(Type::bf16, low.get(), other.get(), kHidden, nullptr); });
   time_launch("gelu backward bf16", 6. * kHidden, 0, [&] {
     return gelu_backward(Type::bf16, low.get(), other.get(), other.get(), kHidden, nullptr);
+  });
+  time_launch("swiglu bf16", 6. * kCount, 0, [&] {
+    return swiglu_forward(Type::bf16, low.get(), other.get(), 8192, 4096, nullptr);
+  });
+  time_launch("swiglu backward bf16", 10. * kCount, 0, [&] {
+    return swiglu_backward(Type::bf16, low.get(), low.get() + 2 * kCount, other.get(), 8192, 4096,
+                           nullptr);
   });
   time_launch("gelu f32", 8. * kCount, 0,
               [&] { return gelu_forward(Type::f32, x.get(), y.get(), kCount, nullptr); });
@@ -330,6 +363,10 @@ void tests(Checker& checker) {
     test_add_into<Bf16, Bf16>(checker, c);
   }
   for (const std::size_t shift : {0, 1}) {
+    for (const std::size_t width : {1, 7, 8, 1024, 2056}) {
+      test_swiglu<float>(checker, 3, width, shift);
+      test_swiglu<Bf16>(checker, 3, width, shift);
+    }
     test_add_columns(checker, 1, 1, 1, shift);
     test_add_columns(checker, 3, 12, 12, shift);
     test_add_columns(checker, 5, 2052, 3076, shift);

@@ -1,4 +1,4 @@
-// The diffusion transformer on the GPU against the CPU: output, loss and every gradient, packs of
+// The diffusion networks on the GPU against the CPU: output, loss and every gradient, packs of
 // images and videos, text of several lengths; and training, step by step. Built twice: with the
 // library for a real GPU, and for the emulation, where only the small models run.
 // SPDX-License-Identifier: Apache-2.0
@@ -7,7 +7,7 @@
 
 #include "base/philox.h"
 #include "kernel_test.h"
-#include "models/dit.h"
+#include "models/network.h"
 #include "ops/adamw.h"
 #include "ops/attention.h"
 #include "ops/attention_choice.h"
@@ -86,9 +86,9 @@ void check_apart(Checker& checker, const std::string& name, double distance, dou
 
 // Weights that begin at zero would hide what stands behind them: all are made anew, or only those
 // that are zero.
-void stir(const models::Dit& dit, bool only_zeros) {
+void stir(const models::DiffusionNetwork& network, bool only_zeros) {
   std::uint64_t key = 10;
-  for (nn::Parameter* parameter : dit.parameters()) {
+  for (nn::Parameter* parameter : network.parameters()) {
     ++key;
     const Tensor values = parameter->read().to(Device::cpu);
     const bool zero = std::ranges::all_of(values.floats(), [](float v) { return v == 0; });
@@ -111,21 +111,23 @@ struct Comparison {
 };
 
 void compare(Checker& checker, const Comparison& c) {
-  models::Dit cpu(c.config, 1, c.compute), gpu(c.config, 1, c.compute, Device::cuda);
+  const auto cpu = models::make_network(c.config, 1, c.compute);
+  const auto gpu = models::make_network(c.config, 1, c.compute, Device::cuda);
   const Pack pack = test::make_pack(c.config, c.samples);
   std::vector<test::Passed> passed;
-  for (models::Dit* dit : {&cpu, &gpu}) {
-    stir(*dit, c.only_zeros);
-    dit->set_recompute(c.recompute);
-    passed.push_back(test::compute_gradients(*dit, test::put(pack, dit->device())));
-    checker.check(c.name + ": the output's device", passed.back().output.device() == dit->device());
+  for (models::DiffusionNetwork* network : {cpu.get(), gpu.get()}) {
+    stir(*network, c.only_zeros);
+    network->set_recompute(c.recompute);
+    passed.push_back(test::compute_gradients(*network, test::put(pack, network->device())));
+    checker.check(c.name + ": the output's device",
+                  passed.back().output.device() == network->device());
   }
   check_apart(checker, c.name + ": output", apart(passed[1].output, passed[0].output), c.tolerance);
   check_apart(checker, c.name + ": loss", std::abs(passed[1].loss / passed[0].loss - 1),
               c.tolerance);
-  for (std::size_t i = 0; i < cpu.parameters().size(); ++i)
-    check_apart(checker, c.name + ": gradient of " + cpu.parameters()[i]->name,
-                apart(gpu.parameters()[i]->grad, cpu.parameters()[i]->grad), c.tolerance);
+  for (std::size_t i = 0; i < cpu->parameters().size(); ++i)
+    check_apart(checker, c.name + ": gradient of " + cpu->parameters()[i]->name,
+                apart(gpu->parameters()[i]->grad, cpu->parameters()[i]->grad), c.tolerance);
 }
 
 struct Course {
@@ -151,11 +153,11 @@ Pack lesson(const Course& c, int step) {
 void train(Checker& checker, const Course& c) {
   std::vector<double> curves[2];
   for (const Device device : {Device::cpu, Device::cuda}) {
-    const models::Dit dit(c.config, 1, c.compute, device);
-    test::Optimizer optimizer(dit, c.moments, true);
+    const auto network = models::make_network(c.config, 1, c.compute, device);
+    test::Optimizer optimizer(*network, c.moments, true);
     for (int i = 0; i < c.steps; ++i) {
       const Pack pack = test::put(lesson(c, i), device);
-      curves[device == Device::cuda].push_back(test::compute_gradients(dit, pack).loss);
+      curves[device == Device::cuda].push_back(test::compute_gradients(*network, pack).loss);
       optimizer.step();
     }
   }
@@ -228,17 +230,34 @@ void check_fp8(Checker& checker) {
   const Pack pack = test::make_pack(config, few_tokens());
   std::vector<Tensor> plain, low;
   for (const Device device : {Device::cpu, Device::cuda}) {
-    models::Dit dit(config, 1, DType::bf16, device);
-    stir(dit, false);
+    const auto network = models::make_network(config, 1, DType::bf16, device);
+    stir(*network, false);
     ops::Tape tape(false);
     const models::DitBatch batch = test::put(pack, device).batch;
-    plain.push_back(dit.forward(tape, batch));
-    dit.set_inference_fp8({.linear = true, .attention = true});
-    low.push_back(dit.forward(tape, batch));
+    plain.push_back(network->forward(tape, batch));
+    network->set_inference_fp8({.linear = true, .attention = true});
+    low.push_back(network->forward(tape, batch));
   }
   const double change = apart(low[0], plain[0]);
   checker.check("FP8 changes the output: " + std::to_string(change), change > 1e-2);
   check_apart(checker, "FP8", apart(low[1], low[0]), change / 3);
+}
+
+// MovieGen-Llama and ST-DiT.
+void small_other_networks(Checker& checker) {
+  using models::Recompute;
+  for (const models::NetworkType type :
+       {models::NetworkType::moviegen, models::NetworkType::stdit}) {
+    Comparison c{std::string(models::network_type_name(type)), tiny(), few_tokens()};
+    c.config.type = type;
+    c.config.num_key_value_heads = 1;
+    c.tolerance = 2e-5;
+    compare(checker, c);
+    c.name += " bf16", c.compute = DType::bf16, c.recompute = Recompute::elementwise;
+    c.config.num_layers = 1;
+    c.tolerance = 4e-2;
+    compare(checker, c);
+  }
 }
 
 void small_models(Checker& checker) {
@@ -255,6 +274,7 @@ void small_models(Checker& checker) {
   c.config.attention_head_dim = 64;
   c.config.num_layers = 1;
   compare(checker, c);
+  small_other_networks(checker);
   check_optimizer(checker);
   check_fp8(checker);
   if (test::kEmulated) check_no_cudnn(checker);

@@ -17,7 +17,7 @@ using Doubles = std::vector<double>;
 // What a call gets, widened, and what it should give, by the formula in double.
 struct Problem {
   int tokens = 0, width = 0, rows = 0;
-  bool branched = true, streamed = true;
+  bool branched = true, streamed = true, centred = true;
   std::vector<ModulateRun> runs;
   std::vector<int> row_of;                                   // of each token
   Doubles stream, branch, dnormed, dstream, table, moments;  // table: shift, scale, gate
@@ -47,7 +47,7 @@ void set_moments(Problem& p) {
   for (int t = 0; t < p.tokens; ++t) {
     double mean = 0, variance = 0;
     for (int i = 0; i < p.width; ++i)
-      mean += p.stream[t * static_cast<long>(p.width) + i] / p.width;
+      if (p.centred) mean += p.stream[t * static_cast<long>(p.width) + i] / p.width;
     for (int i = 0; i < p.width; ++i)
       variance += std::pow(p.stream[t * static_cast<long>(p.width) + i] - mean, 2) / p.width;
     p.moments.insert(p.moments.end(), {mean, 1 / std::sqrt(variance + 1e-6)});
@@ -68,7 +68,7 @@ void solve(Problem& p) {
       const auto n = [&](long i) { return (p.stream[t * width + i] - center) * rstd; };
       const auto g = [&](long i) { return p.dnormed[t * width + i] * (1 + p.table_at(t, 1, i)); };
       for (long i = 0; i < width; ++i)
-        mean += g(i) / p.width, product += g(i) * n(i) / p.width;
+        mean += p.centred ? g(i) / p.width : 0, product += g(i) * n(i) / p.width;
       for (long i = 0; i < width; ++i) {
         const long at = t * width + i;
         p.dx[at] = rstd * (g(i) - mean - n(i) * product) + (p.streamed ? p.dstream[at] : 0);
@@ -114,6 +114,7 @@ void compare(Checker& checker, Problem p, const std::string& what,
   const DeviceArray<float> dx(size), partial(p.partial.size()), sums(p.sums.size());
   ModulateBackward call;
   call.width = p.width;
+  call.centred = p.centred;
   call.type = sizeof(T) == 2 ? Type::bf16 : Type::f32;
   call.stream = d_stream.get(), call.moments = d_moments.get();
   call.modulation = d_table.get();
@@ -153,8 +154,9 @@ void compare(Checker& checker, Problem p, const std::string& what,
 }
 
 // The formula itself: `solve` against differences of the forward formula, in double.
-void check_formula(Checker& checker) {
+void check_formula(Checker& checker, bool centred) {
   Problem p = make_problem({3, 2, 1}, 8, 3, true, true);
+  p.centred = centred;
   const auto size = static_cast<std::size_t>(p.tokens) * p.width;
   const Doubles dnormed = widened(noise(size, 1)), dstream = widened(noise(size, 2));
   p.dnormed = dnormed, p.dstream = dstream;
@@ -236,7 +238,8 @@ void time_bf16(int tokens, int width, int length) {
 }
 
 void tests(Checker& checker) {
-  check_formula(checker);
+  check_formula(checker, true);
+  check_formula(checker, false);
   for (const bool branched : {false, true})
     for (const bool streamed : {false, true})
       for (const int width : {4, 124, 192, 1028}) {
@@ -248,6 +251,12 @@ void tests(Checker& checker) {
     const auto p = make_problem({2, 1}, width, 1, true, true);
     compare<float>(checker, p, "wide");
     compare<__nv_bfloat16>(checker, p, "wide");
+  }
+  for (const int width : {124, 4100}) {
+    auto p = make_problem({3, 2}, width, 2, true, true);
+    p.centred = false;
+    compare<float>(checker, p, "rms");
+    compare<__nv_bfloat16>(checker, p, "rms");
   }
   compare<__nv_bfloat16>(checker, make_problem({64, 64, 17}, 40, 2, true, true), "long");
   compare<float>(checker, make_problem(std::vector<int>(300, 1), 20, 9, true, false), "many runs");

@@ -9,7 +9,8 @@ using namespace vfm::test;
 namespace {
 
 template <class T>
-void compare(Checker& checker, int tokens, int width, int row_count, bool branch, bool extra) {
+void compare(Checker& checker, int tokens, int width, int row_count, bool branch, bool extra,
+             bool centred = true) {
   const auto size = static_cast<std::size_t>(tokens) * width;
   const auto x = noise(size, 1), plus = noise(size, 2), table = noise(3ul * width * row_count, 3);
   const auto side = as<T>(noise(size, 4));
@@ -22,6 +23,7 @@ void compare(Checker& checker, int tokens, int width, int row_count, bool branch
   ModulateForward call;
   call.tokens = tokens;
   call.width = width;
+  call.centred = centred;
   call.type = sizeof(T) == 2 ? Type::bf16 : Type::f32;
   call.x = dx.get();
   if (branch) call.branch = dside.get(), call.gate = dtable.get() + 2 * width;
@@ -44,7 +46,7 @@ void compare(Checker& checker, int tokens, int width, int row_count, bool branch
       const std::size_t at = static_cast<std::size_t>(t) * width + i;
       v[i] = x[at] + (branch ? double{row[2 * width + i]} * value(side[at]) : 0) +
              (extra ? plus[at] : 0);
-      mean += v[i] / width;
+      if (centred) mean += v[i] / width;
     }
     for (double u : v)
       variance += (u - mean) * (u - mean) / width;
@@ -55,7 +57,7 @@ void compare(Checker& checker, int tokens, int width, int row_count, bool branch
       normeds.push_back((v[i] - mean) * rstd * (1 + double{row[width + i]}) + row[i]);
   }
   const std::string name = std::string(sizeof(T) == 2 ? "bf16 " : "f32 ") + std::to_string(tokens) +
-                           " x " + std::to_string(width);
+                           " x " + std::to_string(width) + (centred ? "" : " rms");
   checker.close(name + " stream", stream.host(), streams, 1e-6);
   checker.close(name + " moments", moments.host(), means, 1e-5);
   checker.close(name + " normed", normed.host(), normeds, sizeof(T) == 2 ? 4e-3 : 2e-6);
@@ -85,6 +87,8 @@ void tests(Checker& checker) {
     compare<float>(checker, 3, width, 1, false, true);
     compare<__nv_bfloat16>(checker, 9, width, 5, true, false);
     compare<__nv_bfloat16>(checker, 2, width, 2, false, false);
+    compare<float>(checker, 3, width, 2, true, true, false);
+    compare<__nv_bfloat16>(checker, 3, width, 2, true, false, false);
   }
   ModulateForward odd;
   odd.tokens = 1;

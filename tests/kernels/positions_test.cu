@@ -20,6 +20,7 @@ struct Case {
   std::array<int, 3> rows;  // of the tables
   int width;
   int shift = 0;  // elements from an aligned address
+  bool unit = true;
 };
 
 struct Numbers {
@@ -75,7 +76,7 @@ Reference forward(const Case& k, const std::array<Doubles, 3>& tables) {
     for (int axis = 0; axis < 3; ++axis)
       for (int i = 0; i < k.width; ++i)
         e[i] += tables[axis][static_cast<std::size_t>(place[axis]) * k.width + i];
-    r.norms.push_back(norm_of(e.data(), k.width));
+    r.norms.push_back(k.unit ? norm_of(e.data(), k.width) : 1);
     for (const double v : e)
       r.result.push_back(v / r.norms.back());
   }
@@ -92,7 +93,7 @@ std::array<Doubles, 3> backward(const Case& k, const Reference& r, const std::ve
     double product = 0;
     for (int i = 0; i < k.width; ++i)
       product += dy[token * k.width + i] * y[i] / k.width;
-    const double along = rms > 0 ? product * norm / rms : 0;
+    const double along = k.unit && rms > 0 ? product * norm / rms : 0;
     for (int i = 0; i < k.width; ++i)
       for (int axis = 0; axis < 3; ++axis)
         gradients[axis][static_cast<std::size_t>(place[axis]) * k.width + i] +=
@@ -122,13 +123,14 @@ std::vector<float> unshifted(const Case& k, const DeviceArray<float>& array) {
 void set(Positions& call, const Case& k, const DeviceArray<std::int32_t>& grids) {
   call.tokens = static_cast<std::int64_t>(places(k).size());
   call.width = k.width;
+  call.unit = k.unit;
   call.samples = static_cast<int>(k.grids.size());
   call.grids = grids.get();
 }
 
 void compare(Checker& checker, const Case& k, const Numbers& n, double tolerance = 3e-6) {
   std::string name = std::to_string(k.grids.size()) + " samples, width " + std::to_string(k.width) +
-                     (k.shift ? " shifted" : "");
+                     (k.shift ? " shifted" : "") + (k.unit ? "" : " not unit");
   const std::size_t tokens = places(k).size(), size = tokens * k.width;
   const DeviceArray<std::int32_t> grids(packed(k));
   const DeviceArray<float> t(shifted(k, n.tables[0])), h(shifted(k, n.tables[1])),
@@ -274,7 +276,8 @@ void tests(Checker& checker) {
           Case{{{1, 1, 1}}, {1, 1, 1}, width}, Case{{{1, 7, 11}}, {1, 8, 11}, width},
           Case{
               {{3, 4, 5}, {2, 0, 3}, {5, 1, 1}, {1, 1, 9}, {1, 6, 1}, {2, 2, 0}}, {6, 7, 9}, width},
-          Case{{{4, 5, 3}, {2, 3, 7}}, {4, 5, 7}, width, 1}})
+          Case{{{4, 5, 3}, {2, 3, 7}}, {4, 5, 7}, width, 1},
+          Case{{{4, 5, 3}, {2, 3, 7}}, {4, 5, 7}, width, 0, false}})
       compare(checker, k, numbers(k));
   }
   strange_values(checker);

@@ -1,4 +1,4 @@
-// A training step of the diffusion transformer on made-up data, on any device: for tests and
+// A training step of a diffusion network on made-up data, on any device: for tests and
 // benchmarks that are built without lib/train and its libraries.
 //
 // The loss is the mean squared error to a target; the step clips the gradients' norm to 1 and is
@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/philox.h"
-#include "models/dit.h"
+#include "models/network.h"
 #include "ops/adamw.h"
 #include "ops/squared_error.h"
 #include "ops/sum_squares.h"
@@ -64,8 +64,9 @@ inline Pack put(Pack pack, Device device) {
 class Optimizer {
  public:
   /// `moments` is f32 or bf16; `ema`: keep the moving average too.
-  Optimizer(const models::Dit& dit, DType moments, bool ema) : device_(dit.device()) {
-    for (const nn::Parameter* p : dit.parameters())
+  Optimizer(const models::DiffusionNetwork& network, DType moments, bool ema)
+      : device_(network.device()) {
+    for (const nn::Parameter* p : network.parameters())
       slots_.push_back(make_slot(*p, moments, ema));
   }
   /// Returns the norm of the gradients before it was clipped.
@@ -107,11 +108,11 @@ struct Passed {
   Tensor output;
 };
 
-inline Passed compute_gradients(const models::Dit& dit, const Pack& pack) {
-  nn::zero_gradients(dit.parameters());
+inline Passed compute_gradients(const models::DiffusionNetwork& network, const Pack& pack) {
+  nn::zero_gradients(network.parameters());
   ops::Tape tape;
   Passed result;
-  result.output = dit.forward(tape, pack.batch);
+  result.output = network.forward(tape, pack.batch);
   const std::int64_t all[] = {result.output.elements()};
   const double scale = 1 / static_cast<double>(all[0]);
   const ops::SquaredError error = ops::squared_error(result.output, pack.target, all, scale);

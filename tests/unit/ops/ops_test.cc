@@ -108,55 +108,64 @@ TEST_CASE("add takes leading columns") {
   CHECK_THROWS_AS(add(silent, b, a), Error);
 }
 
-TEST_CASE("modulate: values and all gradients") {
-  each_isa([] {
-    for (const std::int64_t width : {24, 37, 64}) {
-      const Tensor x = noise({150, width}, 1), branch = noise({150, width}, 2),
-                   extra = noise({150, width}, 3);
-      const Tensor gate = noise({3, 3 * width}, 4), modulation = noise({3, 3 * width}, 5);
-      std::vector<std::int32_t> map(150);
-      for (std::size_t i = 0; i < 150; ++i)
-        map[i] = i < 20 ? 2 : (i < 120 ? 0 : static_cast<int>(i % 3));
-      ModulateInput in;
-      in.x = x, in.branch = branch, in.gate = gate, in.gate_column = 2 * width;
-      in.extra = extra, in.modulation = modulation, in.rows = RowMap(map, Device::cpu);
-      Tape silent(false);
-      const auto [stream, normed] = gated_residual_layernorm_modulate(silent, in);
-      double worst = 0;
-      for (std::int64_t t = 0; t < 150; ++t) {
-        const std::int64_t r = map[static_cast<std::size_t>(t)];
-        std::vector<double> v;
-        double mean = 0, variance = 0;
-        for (std::int64_t i = 0; i < width; ++i)
-          v.push_back(at(x, t, i) + double{at(gate, r, 2 * width + i)} * at(branch, t, i) +
-                      at(extra, t, i));
-        for (const double u : v)
-          mean += u / static_cast<double>(width);
-        for (const double u : v)
-          variance += (u - mean) * (u - mean) / static_cast<double>(width);
-        for (std::int64_t i = 0; i < width; ++i) {
-          const double n = (v[static_cast<std::size_t>(i)] - mean) / std::sqrt(variance + 1e-6);
-          const double y = n * (1 + double{at(modulation, r, width + i)}) + at(modulation, r, i);
-          worst = std::max({worst, std::abs(y - at(normed, t, i)),
-                            std::abs(v[static_cast<std::size_t>(i)] - at(stream, t, i))});
-        }
-      }
-      CHECK(worst < 2e-5);
-      // Both results matter, with different weights.
-      check_gradients({x, branch, gate, extra, modulation}, [&](Tape& t) {
-        const auto result = gated_residual_layernorm_modulate(t, in);
-        return add(t, silu(t, result.stream), result.normed);
-      });
-      ModulateInput plain = in;
-      plain.branch = plain.gate = plain.extra = Tensor();
-      check_gradients({x, modulation}, [&](Tape& t) {
-        const auto result = gated_residual_layernorm_modulate(t, plain);
-        return add(t, silu(t, result.stream), result.normed);
-      });
-      ModulateInput low = in;
-      low.branch = branch.to(DType::bf16), low.out = DType::bf16;
-      CHECK(distance(gated_residual_layernorm_modulate(silent, low).normed, normed) < 0.02);
+namespace {
+
+void check_modulate(std::int64_t width, bool centred) {
+  const Tensor x = noise({150, width}, 1), branch = noise({150, width}, 2),
+               extra = noise({150, width}, 3);
+  const Tensor gate = noise({3, 3 * width}, 4), modulation = noise({3, 3 * width}, 5);
+  std::vector<std::int32_t> map(150);
+  for (std::size_t i = 0; i < 150; ++i)
+    map[i] = i < 20 ? 2 : (i < 120 ? 0 : static_cast<int>(i % 3));
+  ModulateInput in;
+  in.x = x, in.branch = branch, in.gate = gate, in.gate_column = 2 * width;
+  in.extra = extra, in.modulation = modulation, in.rows = RowMap(map, Device::cpu);
+  in.centred = centred;
+  Tape silent(false);
+  const auto [stream, normed] = gated_residual_layernorm_modulate(silent, in);
+  double worst = 0;
+  for (std::int64_t t = 0; t < 150; ++t) {
+    const std::int64_t r = map[static_cast<std::size_t>(t)];
+    std::vector<double> v;
+    double mean = 0, variance = 0;
+    for (std::int64_t i = 0; i < width; ++i)
+      v.push_back(at(x, t, i) + double{at(gate, r, 2 * width + i)} * at(branch, t, i) +
+                  at(extra, t, i));
+    for (const double u : v)
+      mean += centred ? u / static_cast<double>(width) : 0;
+    for (const double u : v)
+      variance += (u - mean) * (u - mean) / static_cast<double>(width);
+    for (std::int64_t i = 0; i < width; ++i) {
+      const double n = (v[static_cast<std::size_t>(i)] - mean) / std::sqrt(variance + 1e-6);
+      const double y = n * (1 + double{at(modulation, r, width + i)}) + at(modulation, r, i);
+      worst = std::max({worst, std::abs(y - at(normed, t, i)),
+                        std::abs(v[static_cast<std::size_t>(i)] - at(stream, t, i))});
     }
+  }
+  CHECK(worst < 2e-5);
+  // Both results matter, with different weights.
+  check_gradients({x, branch, gate, extra, modulation}, [&](Tape& t) {
+    const auto result = gated_residual_layernorm_modulate(t, in);
+    return add(t, silu(t, result.stream), result.normed);
+  });
+  ModulateInput plain = in;
+  plain.branch = plain.gate = plain.extra = Tensor();
+  check_gradients({x, modulation}, [&](Tape& t) {
+    const auto result = gated_residual_layernorm_modulate(t, plain);
+    return add(t, silu(t, result.stream), result.normed);
+  });
+  ModulateInput low = in;
+  low.branch = branch.to(DType::bf16), low.out = DType::bf16;
+  CHECK(distance(gated_residual_layernorm_modulate(silent, low).normed, normed) < 0.02);
+}
+
+}  // namespace
+
+TEST_CASE("modulate: values and all gradients, with a layer norm and with an RMS norm") {
+  each_isa([] {
+    for (const std::int64_t width : {24, 37, 64})
+      for (const bool centred : {true, false})
+        check_modulate(width, centred);
   });
 }
 

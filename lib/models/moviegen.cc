@@ -1,0 +1,268 @@
+// Shape letters: S tokens of the pack, D width, H heads, G key/value heads, K head dim, L text
+// tokens of the pack, E text width, R samples of the pack.
+// SPDX-License-Identifier: Apache-2.0
+#include "models/moviegen.h"
+
+#include <deque>
+
+#include "base/error.h"
+#include "models/network_pack.h"
+#include "models/weight_maker.h"
+#include "ops/add.h"
+#include "ops/cast.h"
+#include "ops/lean_linear.h"
+#include "ops/linear.h"
+#include "ops/modulate.h"
+#include "ops/silu.h"
+#include "ops/swiglu.h"
+
+namespace vfm::models {
+namespace {
+
+using nn::Init;
+using nn::Weight;
+using ops::Tape;
+
+constexpr float kNormEpsilon = 1e-5f;
+
+// What all layers read.
+struct Context {
+  Tensor positions;  // [S, D]
+  Tensor embedding;  // [R, D]: e
+  Tensor ones;       // [R, D]: the gate of what has none
+  Tensor text;       // [L, E]
+  ops::RowMap rows;
+  ops::AttentionPack self, cross;
+  bool lean = false;  // elementwise recompute
+};
+
+// x + gate * branch, not yet added: the next norm does it in passing.
+struct Stream {
+  Tensor x, branch, gates;
+  std::int64_t gate_column = 0;
+};
+
+// A norm's input: of the stream, with what is pending, and (shift, scale, ...) by sample.
+ops::ModulateInput pending(const Stream& in, const Context& context, const Tensor& modulation,
+                           DType compute) {
+  ops::ModulateInput input;
+  input.x = in.x;
+  input.branch = in.branch;
+  input.gate = in.gates;
+  input.gate_column = in.gate_column;
+  input.modulation = modulation;
+  input.rows = context.rows;
+  input.epsilon = kNormEpsilon;
+  input.centred = false;
+  input.out = compute;
+  return input;
+}
+
+class Layer {
+ public:
+  Layer(WeightMaker& make, const std::string& name, const DitConfig& c)
+      : compute_(make.options.compute),
+        width_(c.width()),
+        norm1_(make.conditioning(name + "norm1.linear.weight", 3 * width_, width_, Init::zero)),
+        qkv_(make.stacked({{name + "attn1.to_q.weight", width_},
+                           {name + "attn1.to_k.weight", keys_width(c)},
+                           {name + "attn1.to_v.weight", keys_width(c)}},
+                          width_)),
+        out_(make.matrix({name + "attn1.to_out.weight"}, width_, width_)),
+        cross_q_(make.matrix({name + "attn2.to_q.weight"}, width_, width_)),
+        cross_kv_(make.matrix({name + "attn2.to_k.weight", name + "attn2.to_v.weight"},
+                              keys_width(c), c.text_embed_dim)),
+        cross_out_(make.matrix({name + "attn2.to_out.weight"}, width_, width_)),
+        norm2_(make.conditioning(name + "norm2.linear.weight", 3 * width_, width_, Init::zero)),
+        up_(make.matrix({name + "ff.gate_proj.weight", name + "ff.up_proj.weight"}, c.hidden(),
+                        width_)),
+        down_(make.matrix({name + "ff.down_proj.weight"}, width_, c.hidden())) {}
+
+  Stream forward(Tape& tape, const Stream& in, const Context& context) const {
+    const Tensor modulation1 = ops::linear(tape, context.embedding, norm1_.op(tape));
+    ops::ModulateInput input = pending(in, context, modulation1, compute_);
+    input.extra = context.positions;
+    const auto [x1, qkv] = enter(tape, input, context, qkv_);
+    const Tensor attended = ops::self_attention(tape, qkv, context.self);
+    const Tensor x2 = merge(
+        tape, {x1, ops::linear(tape, attended, out_.op(tape)), modulation1, 2 * width_}, context);
+    const Stream after_cross{x2, cross_attention(tape, x2, context), context.ones, 0};
+    const Tensor modulation2 = ops::linear(tape, context.embedding, norm2_.op(tape));
+    const auto [x3, hidden] =
+        enter(tape, pending(after_cross, context, modulation2, compute_), context, up_);
+    const Tensor branch = context.lean
+                              ? ops::swiglu_linear(tape, hidden, down_.op(tape))
+                              : ops::linear(tape, ops::swiglu(tape, hidden), down_.op(tape));
+    return {x3, branch, modulation2, 2 * width_};
+  }
+
+  // The stream with its branch added. The norm that comes with it is not used.
+  Tensor merge(Tape& tape, const Stream& in, const Context& context) const {
+    const ops::ModulateInput input = pending(in, context, in.gates, compute_);
+    return ops::gated_residual_layernorm_modulate(tape, input).stream;
+  }
+
+ private:
+  static std::int64_t keys_width(const DitConfig& c) {
+    return std::int64_t{c.key_value_heads()} * c.attention_head_dim;
+  }
+
+  // Adds what is pending, norms and modulates, and goes through the sub-layer's first matrix.
+  static ops::ModulatedLinear enter(Tape& tape, const ops::ModulateInput& input,
+                                    const Context& context, const Weight& matrix) {
+    if (context.lean) return ops::modulate_linear(tape, input, matrix.op(tape));
+    const auto [stream, normed] = ops::gated_residual_layernorm_modulate(tape, input);
+    return {stream, ops::linear(tape, normed, matrix.op(tape))};
+  }
+
+  Tensor cross_attention(Tape& tape, const Tensor& x, const Context& context) const {
+    const Tensor q = ops::linear(tape, ops::cast(tape, x, compute_), cross_q_.op(tape));
+    const Tensor kv = ops::linear(tape, context.text, cross_kv_.op(tape));
+    return ops::linear(tape, ops::cross_attention(tape, q, kv, context.cross), cross_out_.op(tape));
+  }
+
+  DType compute_;
+  std::int64_t width_;
+  const Weight &norm1_, &qkv_, &out_, &cross_q_, &cross_kv_, &cross_out_, &norm2_, &up_, &down_;
+};
+
+// Two matrices over the sinusoid of a number.
+struct Embedder {
+  Embedder(WeightMaker& make, const std::string& name, std::int64_t width)
+      : first(make.conditioning(name + ".linear_1.weight", width, width, Init::normal)),
+        second(make.conditioning(name + ".linear_2.weight", width, width, Init::normal)) {}
+
+  Tensor forward(Tape& tape, std::span<const float> numbers, Device device) const {
+    const int width = static_cast<int>(first.op(tape).size(1));
+    const Tensor wave = ops::sinusoid(numbers, width).to(device);
+    return ops::linear(tape, ops::silu(tape, ops::linear(tape, wave, first.op(tape))),
+                       second.op(tape));
+  }
+
+  const Weight &first, &second;
+};
+
+}  // namespace
+
+struct MovieGen::State {
+  State(const DitConfig& c, std::uint64_t seed, DType compute_dtype, Device where, bool trainable)
+      : config(c), compute(compute_dtype), device(where) {
+    const std::int64_t d = c.width();
+    const std::int64_t patch = std::int64_t{c.patch_size[0]} * c.patch_size[1] * c.patch_size[2];
+    WeightMaker make{weights, {}};
+    make.options.compute = compute;
+    make.options.seed = seed;
+    make.options.device = device;
+    make.options.trainable = trainable;
+    embed = &make.matrix({"patch_embed.proj.weight"}, d,
+                         (c.in_channels + (c.concat_padding_mask ? 1 : 0)) * patch);
+    for (std::size_t i = 0; i < 3; ++i)
+      tables[i] = &make.table(
+          std::string("learnable_pos_embed.pos_emb_") + "thw" [i],
+          { c.max_size[i] / c.patch_size[i], d }, Init::normal);
+    time = std::make_unique<Embedder>(make, "time_embed", d);
+    rate = std::make_unique<Embedder>(make, "fps_embed", d);
+    for (int i = 0; i < c.num_layers; ++i)
+      layers.emplace_back(make, "transformer_blocks." + std::to_string(i) + ".", c);
+    norm_out = &make.conditioning("norm_out.linear.weight", 2 * d, d, Init::zero);
+    project = &make.matrix({"proj_out.weight"}, patch * c.out_channels, d);
+    for (Weight& weight : weights)
+      for (nn::Parameter& parameter : weight.parameters())
+        parameters.push_back(&parameter);
+  }
+
+  Context context(Tape& tape, const NetworkPack& pack, const Tensor& text) const;
+
+  DitConfig config;
+  DType compute;
+  Device device;
+  Recompute recompute = Recompute::none;
+  std::deque<Weight> weights;  // does not move them
+  nn::ParameterList parameters;
+  const Weight* embed = nullptr;
+  std::array<const Weight*, 3> tables{};
+  std::unique_ptr<Embedder> time, rate;
+  std::deque<Layer> layers;
+  const Weight *norm_out = nullptr, *project = nullptr;
+};
+
+Context MovieGen::State::context(Tape& tape, const NetworkPack& pack, const Tensor& text) const {
+  Context result;
+  result.positions = ops::learned_positions(tape, tables[0]->op(tape), tables[1]->op(tape),
+                                            tables[2]->op(tape), pack.grids, false);
+  const Tensor sum = ops::add(tape, time->forward(tape, pack.times, device),
+                              rate->forward(tape, pack.rates, device));
+  result.embedding = ops::silu(tape, sum);
+  const Tensor ones({static_cast<std::int64_t>(pack.times.size()), config.width()});
+  for (float& one : ones.floats())
+    one = 1;
+  result.ones = ones.to(device);
+  result.text = text.to(device).to(compute);
+  result.rows = pack.rows;
+  result.self = pack.self;
+  result.cross = pack.cross;
+  result.lean = recompute != Recompute::none && tape.recording();
+  return result;
+}
+
+MovieGen::MovieGen(const DitConfig& config, std::uint64_t seed, DType compute, Device device,
+                   bool trainable) {
+  config.validate();
+  if (compute != DType::f32 && compute != DType::bf16)
+    fail_usage("the model computes in f32 or bf16, not {}", dtype_name(compute));
+  state_ = std::make_unique<State>(config, seed, compute, device, trainable);
+}
+MovieGen::~MovieGen() = default;
+MovieGen::MovieGen(MovieGen&&) noexcept = default;
+
+const DitConfig& MovieGen::config() const {
+  return state_->config;
+}
+Device MovieGen::device() const {
+  return state_->device;
+}
+const nn::ParameterList& MovieGen::parameters() const {
+  return state_->parameters;
+}
+void MovieGen::set_recompute(Recompute recompute) {
+  state_->recompute = recompute;
+}
+void MovieGen::set_inference_fp8(Fp8Parts parts) {
+  if (parts.any()) fail_usage("FP8 is for models of type dit and stdit, this one is moviegen");
+}
+
+Tensor MovieGen::forward(Tape& tape, const DitBatch& batch) const {
+  const State& s = *state_;
+  const DitConfig& c = s.config;
+  batch.check(c);
+  const NetworkPack pack(c, batch, s.device);
+  // Every parameter is watched before the first layer, so that a recomputed layer finds it.
+  for (const Weight& weight : s.weights)
+    weight.op(tape);
+  const Context context = s.context(tape, pack, batch.text);
+  const Tensor patches =
+      ops::patchify(tape, batch.latents.to(s.device), pack.patches, c.in_channels,
+                    c.concat_padding_mask ? 1 : 0, c.patch_size, s.compute);
+  Stream stream;
+  stream.x = ops::linear(tape, patches, s.embed->op(tape), Tensor(), DType::f32);
+  for (const Layer& layer : s.layers) {
+    if (s.recompute != Recompute::block) {
+      stream = layer.forward(tape, stream, context);
+      continue;
+    }
+    // What is kept between layers is the sum alone.
+    const auto run = [&layer, x = stream.x, context](Tape& inner) {
+      const Stream result = layer.forward(inner, {x, Tensor(), Tensor(), 0}, context);
+      return std::vector<Tensor>{layer.merge(inner, result, context)};
+    };
+    stream.x = tape.checkpoint({stream.x, context.positions, context.embedding}, run)[0];
+  }
+  const Tensor modulation = ops::linear(tape, context.embedding, s.norm_out->op(tape));
+  const Tensor normed =
+      ops::gated_residual_layernorm_modulate(tape, pending(stream, context, modulation, s.compute))
+          .normed;
+  const Tensor tokens = ops::linear(tape, normed, s.project->op(tape), Tensor(), DType::f32);
+  return ops::unpatchify(tape, tokens, pack.patches, c.out_channels, c.patch_size);
+}
+
+}  // namespace vfm::models

@@ -1,0 +1,46 @@
+// Makes the weights of a model, in the order of its state dict. For the models of this folder.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <deque>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "nn/weight.h"
+
+namespace vfm::models {
+
+struct WeightMaker {
+  std::deque<nn::Weight>& weights;
+  nn::WeightOptions options;  // seed, device, and the matrices' dtype
+
+  nn::Weight& make(std::vector<std::string> names, const Shape& shape, nn::Init init, DType compute,
+                   bool decay) {
+    nn::WeightOptions own = options;
+    own.init = init;
+    own.compute = compute;
+    own.decay = decay;
+    return weights.emplace_back(std::move(names), shape, own);
+  }
+  nn::Weight& matrix(std::vector<std::string> names, std::int64_t rows, std::int64_t columns,
+                     nn::Init init = nn::Init::xavier) {
+    return make(std::move(names), {rows, columns}, init, options.compute, true);
+  }
+  // Matrices of different heights that are one product.
+  nn::Weight& stacked(std::vector<nn::Weight::Part> parts, std::int64_t columns) {
+    nn::WeightOptions own = options;
+    own.init = nn::Init::xavier;
+    return weights.emplace_back(std::move(parts), columns, own);
+  }
+  // Conditioning is computed in f32: it is small, and sigma must not be rounded.
+  nn::Weight& conditioning(std::string name, std::int64_t rows, std::int64_t columns,
+                           nn::Init init) {
+    return make({std::move(name)}, {rows, columns}, init, DType::f32, true);
+  }
+  nn::Weight& table(std::string name, const Shape& shape, nn::Init init) {
+    return make({std::move(name)}, shape, init, DType::f32, false);
+  }
+};
+
+}  // namespace vfm::models

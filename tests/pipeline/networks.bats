@@ -1,0 +1,83 @@
+#!/usr/bin/env bats
+# Each other kind of model, from drawn videos to generated ones: a few hundred steps, in which the loss
+# must fall as far as it does for a model that learns, and a clip from what was learnt.
+# SPDX-License-Identifier: Apache-2.0
+
+load ../cli/helpers
+bats_require_minimum_version 1.5.0
+
+setup_file() {
+  export LC_ALL=C.UTF-8 PATH="${VFM_BIN:?}:$PATH"
+  root=$BATS_TEST_DIRNAME/../..
+  cd "$BATS_FILE_TMPDIR" || return 1
+  "$root/scripts/draw-corpus" raw --shots 24
+  find raw -name '*.mp4' | sort | vfm-clip --min-length 1s -o clips | vfm-caption | vfm-embed |
+    vfm-shard --keep-duplicates -o dataset >shards.jsonl
+  vfm-pack --size 32 --frames 9 -o latents <shards.jsonl >latents.jsonl
+}
+
+setup() {
+  setup_tools
+  export OMP_NUM_THREADS=1  # small products: more threads are no faster
+  cat >common.yaml <<'END'
+model:
+  num_attention_heads: 4
+  attention_head_dim: 16
+  num_layers: 2
+  mlp_ratio: 2
+  max_size: [8, 16, 16]
+data:
+  tokens: 256
+optimizer:
+  lr: 4e-3
+schedule:
+  warmup: 10
+ema:
+  decay: 0.9
+validation:
+  every: 0
+train:
+  steps: 150
+  checkpoint_every: 1000
+  log_every: 20
+END
+}
+
+# The last of the losses of metrics.jsonl as a part of the first.
+fall() {
+  jq -s 'map(.loss) | last / first' "$1/metrics.jsonl"
+}
+
+@test "a spatial and temporal transformer learns, and draws a clip" {
+  vfm-train common.yaml model.type=stdit model.adaln_lora_dim=8 \
+    --data "$BATS_FILE_TMPDIR/latents" --out run
+  jq -e '._class_name == "SpaceTimeTransformer3DModel"' run/checkpoints/step-*/model/config.json
+  fall run
+  [ "$(jq -n "$(fall run) < 0.6")" = true ]
+  vfm-generate --model run --steps 4 -o out 'a red circle moves left' >clips.jsonl
+  [ "$(jq '.frames' clips.jsonl)" -eq 9 ]
+  [ -s "$(jq -r .path clips.jsonl)" ]
+}
+
+@test "MovieGen-Llama learns, and draws a clip" {
+  vfm-train common.yaml model.type=moviegen model.num_key_value_heads=2 \
+    --data "$BATS_FILE_TMPDIR/latents" --out run
+  jq -e '._class_name == "MovieGenTransformer3DModel" and .num_key_value_heads == 2' \
+    run/checkpoints/step-*/model/config.json
+  fall run
+  [ "$(jq -n "$(fall run) < 0.6")" = true ]
+  vfm-generate --model run --steps 4 -o out 'a red circle moves left' >clips.jsonl
+  [ -s "$(jq -r .path clips.jsonl)" ]
+  # Larger than it was trained: positions between two rows of the tables.
+  vfm-generate --model run --steps 1 --size 48x48 --frames 17 -o large 'a red circle' >large.jsonl
+  [ -s "$(jq -r .path large.jsonl)" ]
+}
+
+@test "a key of another type of model is refused, by name" {
+  run vfm-train common.yaml model.type=moviegen model.adaln_lora_dim=8 --synthetic 1x4x4 --out run
+  [ "$status" -eq 2 ]
+  [[ $output == *"'model.adaln_lora_dim' in argument 'model.adaln_lora_dim=8' is not for a 'model.type' of moviegen"* ]]
+  run vfm-train common.yaml model.type=unet --synthetic 1x4x4 --out run
+  [ "$status" -eq 2 ]
+  [[ $output == *"must be one of dit, stdit, moviegen"* ]]
+}

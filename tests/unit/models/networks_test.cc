@@ -1,0 +1,257 @@
+// MovieGen-Llama and ST-DiT against a second implementation (scripts/golden/networks.py), and
+// against themselves: packs, recomputation, bf16, who sees whom.
+// SPDX-License-Identifier: Apache-2.0
+#include <map>
+#include <memory>
+
+#include "base/error.h"
+#include "base/philox.h"
+#include "golden.h"
+#include "models/dit_json.h"
+#include "models/network.h"
+
+using namespace vfm;
+using models::DiffusionNetwork;
+using models::DitBatch;
+using models::DitConfig;
+using models::DitSample;
+using models::NetworkType;
+using models::Recompute;
+
+namespace {
+
+DitConfig moviegen() {
+  DitConfig c;
+  c.type = NetworkType::moviegen;
+  c.in_channels = 3;
+  c.out_channels = 2;
+  c.num_attention_heads = 4;
+  c.attention_head_dim = 4;
+  c.num_key_value_heads = 2;
+  c.num_layers = 2;
+  c.mlp_ratio = 1.5;
+  c.text_embed_dim = 6;
+  c.max_size = {4, 8, 8};
+  return c;
+}
+
+DitConfig stdit() {
+  DitConfig c;
+  c.type = NetworkType::stdit;
+  c.in_channels = c.out_channels = 2;
+  c.num_attention_heads = 2;
+  c.attention_head_dim = 12;
+  c.num_layers = 1;
+  c.mlp_ratio = 2;
+  c.text_embed_dim = 6;
+  c.adaln_lora_dim = 4;
+  c.max_size = {4, 8, 8};
+  c.rope_scale = {2, 1, 3};
+  c.concat_padding_mask = false;
+  return c;
+}
+
+// A video, an image and another video.
+std::vector<DitSample> samples() {
+  return {{3, 4, 8, 12.f, 0.31f, 4}, {1, 6, 4, 0.f, -0.47f, 1}, {2, 2, 4, 30.f, 0.9f, 2}};
+}
+
+DitBatch make_batch(const DitConfig& c, const std::vector<float>& latents,
+                    const std::vector<float>& text) {
+  DitBatch batch;
+  batch.samples = samples();
+  batch.latents = flat(latents);
+  batch.text = Tensor::from(text, {7, c.text_embed_dim});
+  return batch;
+}
+
+std::vector<float> noise(std::size_t count, std::uint64_t key) {
+  std::vector<float> values(count);
+  Random(1, Purpose::test, 0, key).fill_normal(values);
+  return values;
+}
+
+DitBatch noisy_batch(const DitConfig& c) {
+  return make_batch(c, noise(static_cast<std::size_t>(136 * c.in_channels), 1), noise(42, 2));
+}
+
+// Every parameter random: the initial zeros of the modulation would hide half of the network.
+std::unique_ptr<DiffusionNetwork> randomised(const DitConfig& c, DType compute = DType::f32) {
+  auto network = models::make_network(c, 1, compute);
+  for (const nn::Parameter* p : network->parameters()) {
+    const Tensor values(p->shape());
+    Random(2, Purpose::test, 0, random_key(p->name)).fill_normal(values.floats());
+    for (float& v : values.floats())
+      v = 0.2f * v + (values.dims() == 1 ? 1.f : 0.f);
+    p->write(values);
+  }
+  return network;
+}
+
+nn::Parameter& parameter(const DiffusionNetwork& network, const std::string& name) {
+  for (nn::Parameter* p : network.parameters())
+    if (p->name == name) return *p;
+  throw std::runtime_error(name);
+}
+
+std::vector<float> output_of(const DiffusionNetwork& network, const DitBatch& batch) {
+  ops::Tape tape(false);
+  const Tensor output = network.forward(tape, batch);
+  return {output.floats().begin(), output.floats().end()};
+}
+
+// Runs forward, and backward from `cotangent`; gradients start at zero.
+std::vector<float> step(const DiffusionNetwork& network, const DitBatch& batch,
+                        const std::vector<float>& cotangent) {
+  nn::zero_gradients(network.parameters());
+  ops::Tape tape;
+  const Tensor output = network.forward(tape, batch);
+  tape.backward(output, flat(cotangent).reshape(output.shape()));
+  return {output.floats().begin(), output.floats().end()};
+}
+
+void check_golden(const DitConfig& c, const std::string& name) {
+  const Golden golden(name);
+  const auto network = models::make_network(c, 1);
+  golden.load_weights(network->parameters());
+  const DitBatch batch =
+      make_batch(c, golden.joined("input", ".latent", 3), golden.joined("input", ".text", 3));
+  for (const Recompute recompute : {Recompute::none, Recompute::elementwise, Recompute::block}) {
+    network->set_recompute(recompute);
+    const auto output = step(*network, batch, golden.joined("cotangent", "", 3));
+    CHECK(distance(output, golden.joined("output", "", 3)) < 1e-5);
+    for (const nn::Parameter* p : network->parameters()) {
+      INFO(p->name);
+      CHECK(distance(p->grad.floats(), golden["gradient." + p->name]) < 1e-4);
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("moviegen: output and gradients are those of a second implementation") {
+  check_golden(moviegen(), "moviegen_tiny");
+}
+
+TEST_CASE("stdit: output and gradients are those of a second implementation") {
+  check_golden(stdit(), "stdit_tiny");
+}
+
+TEST_CASE("fault 10: MovieGen's cross-attention has a residual") {
+  // Without it, what cross-attention gives would take the place of the stream: with a zero output
+  // matrix nothing of the latents, and of what self-attention found, would reach the end.
+  const DitConfig c = moviegen();
+  const auto network = randomised(c);
+  for (const char* layer : {"0", "1"}) {
+    const nn::Parameter& out =
+        parameter(*network, std::string("transformer_blocks.") + layer + ".attn2.to_out.weight");
+    std::ranges::fill(out.value.floats(), 0.f);
+  }
+  const DitBatch batch = noisy_batch(c);
+  const std::vector<float> before = output_of(*network, batch);
+  DitBatch other = batch;
+  other.text = Tensor::from(noise(42, 3), {7, 6});
+  CHECK(output_of(*network, other) == before);
+  other = batch;
+  other.latents = flat(noise(136 * 3, 4));
+  CHECK(distance(output_of(*network, other), before) > 1e-2);
+  step(*network, batch, noise(272, 5));
+  for (const char* name : {"attn1.to_q", "attn1.to_out", "ff.down_proj"}) {
+    INFO(name);
+    const auto& p = parameter(*network, std::string("transformer_blocks.0.") + name + ".weight");
+    CHECK(std::ranges::any_of(p.grad.floats(), [](float g) { return g != 0; }));
+  }
+}
+
+TEST_CASE("stdit: who sees whom in space and in time") {
+  // With the full attention and the other one shut off, a change in one token of a video must reach
+  // its frame alone, or its pixel alone.
+  const DitConfig c = stdit();
+  for (const bool spatial : {true, false}) {
+    const auto network = randomised(c);
+    for (const char* name : {"attn1", spatial ? "attn_temporal" : "attn_spatial"}) {
+      const nn::Parameter& out =
+          parameter(*network, std::string("transformer_blocks.0.") + name + ".to_out.0.weight");
+      std::ranges::fill(out.value.floats(), 0.f);
+    }
+    DitBatch batch = noisy_batch(c);
+    const std::vector<float> before = output_of(*network, batch);
+    // Channel 0, frame 1, row 2, column 5 of the first sample, 3 x 4 x 8.
+    batch.latents.floats()[(1 * 4 + 2) * 8 + 5] += 1;
+    const std::vector<float> after = output_of(*network, batch);
+    for (std::size_t i = 0; i < before.size(); ++i) {
+      const bool first = i < 192;
+      const std::size_t frame = i % 96 / 32, row = i % 32 / 8, column = i % 8;
+      const bool reached = first && (spatial ? frame == 1 : row / 2 == 1 && column / 2 == 2);
+      INFO("value " << i);
+      CHECK((after[i] != before[i]) == reached);
+    }
+  }
+}
+
+TEST_CASE("networks: a pack is its samples one by one, and is the same again in bf16") {
+  for (const DitConfig& c : {moviegen(), stdit()}) {
+    INFO(models::network_type_name(c.type));
+    const auto network = randomised(c);
+    const DitBatch pack = noisy_batch(c);
+    const std::vector<float> whole = output_of(*network, pack);
+    std::int64_t latent = 0, text = 0, out = 0;
+    for (const DitSample& s : pack.samples) {
+      const std::int64_t places = std::int64_t{s.frames} * s.height * s.width;
+      DitBatch one;
+      one.samples = {s};
+      one.latents = pack.latents.rows(latent, latent + places * c.in_channels).clone();
+      one.text = pack.text.rows(text, text + s.text_tokens).clone();
+      const std::vector<float> alone = output_of(*network, one);
+      CHECK(distance(alone, std::span(whole).subspan(static_cast<std::size_t>(out), alone.size())) <
+            1e-5);
+      latent += places * c.in_channels;
+      out += places * c.out_channels;
+      text += s.text_tokens;
+    }
+    CHECK(distance(output_of(*randomised(c, DType::bf16), pack), whole) < 0.05);
+  }
+}
+
+TEST_CASE("networks: every parameter is trained, and counted; recomputation changes no bit") {
+  for (const DitConfig& c : {moviegen(), stdit()}) {
+    INFO(models::network_type_name(c.type));
+    const auto network = randomised(c);
+    const std::vector<float> cotangent = noise(272, 5);
+    step(*network, noisy_batch(c), cotangent);
+    std::map<std::string, Tensor> kept;
+    std::int64_t count = 0;
+    for (const nn::Parameter* p : network->parameters()) {
+      INFO(p->name);
+      CHECK(std::ranges::any_of(p->grad.floats(), [](float g) { return g != 0; }));
+      kept[p->name] = p->grad.clone();
+      count += p->elements();
+    }
+    CHECK(models::dit_cost(c, 1, 1, 1, DType::f32, Recompute::none).parameters == count);
+    for (const Recompute recompute : {Recompute::elementwise, Recompute::block}) {
+      network->set_recompute(recompute);
+      step(*network, noisy_batch(c), cotangent);
+      for (const nn::Parameter* p : network->parameters()) {
+        INFO(p->name << " " << models::recompute_name(recompute));
+        CHECK(std::memcmp(p->grad.raw(), kept[p->name].raw(), p->grad.bytes()) == 0);
+      }
+    }
+  }
+}
+
+TEST_CASE("networks: a config.json names its type and comes back") {
+  for (const DitConfig& c : {moviegen(), stdit()}) {
+    const Json json = models::dit_config_to_json(c);
+    const DitConfig back = models::dit_config_from_json(json);
+    CHECK(back.type == c.type);
+    CHECK(models::dit_config_to_json(back) == json);
+    CHECK(back.key_value_heads() == c.key_value_heads());
+    CHECK(back.hidden() == c.hidden());
+  }
+  CHECK_THROWS_AS(models::dit_config_from_json({{"_class_name", "UNet2DModel"}}), Error);
+  DitConfig odd = moviegen();
+  odd.num_key_value_heads = 3;
+  CHECK_THROWS_AS(odd.validate(), Error);
+  CHECK_THROWS_AS(models::parse_network_type("unet"), Error);
+  CHECK_THROWS_AS(randomised(moviegen())->set_inference_fp8({.linear = true}), Error);
+}
