@@ -33,6 +33,9 @@ class GenerateTool : public vfm::cli::Tool {
     app.add_option("-m,--model", job_.model,
                    "run folder of vfm-train, one of its checkpoints, or a folder of diffusers")
         ->type_name("DIR");
+    app.add_option("--tokenizer", job_.tokenizer,
+                   "folder of the tokenizer (default: where it was when latents were made)")
+        ->type_name("DIR");
     app.add_option("--weights", weights_, "ema: averaged weights; model: those of the last step")
         ->type_name("NAME")
         ->check(CLI::IsMember({"ema", "model"}))
@@ -67,9 +70,9 @@ class GenerateTool : public vfm::cli::Tool {
   long run(vfm::cli::Context& context) override {
     if (decode_only_) {
       vfm::Slots slots(jobs_.resolved(), context.makeflags);
-      return vfm::jobs::decode_latents(
-          {job_.prompts, job_.model, output_.directory, output_.force, job_.encoder, job_.quality},
-          slots, context.progress);
+      return vfm::jobs::decode_latents({job_.prompts, job_.model, job_.tokenizer, output_.directory,
+                                        output_.force, job_.encoder, job_.quality},
+                                       slots, context.progress);
     }
     job_.ema = weights_ == "ema";
     job_.output = output_.directory;

@@ -77,11 +77,13 @@ class PackTool : public vfm::cli::Tool {
     if (!fps_.empty()) options_.clip.fps = parse_rate(fps_);
     options_.clip.crop =
         crop_ == "random" ? vfm::jobs::CropMode::random : vfm::jobs::CropMode::centre;
-    options_.tokenizer = {{"name", tokenizer_}};
+    options_.tokenizer = vfm::models::tokenizer_config(tokenizer_);
+    if (!compute_.empty()) options_.tokenizer["compute"] = compute_;
     if (channels_) options_.tokenizer["channels"] = *channels_;
     if (time_factor_) options_.tokenizer["time_factor"] = *time_factor_;
     if (space_factor_) options_.tokenizer["space_factor"] = *space_factor_;
-    vfm::models::make_tokenizer(options_.tokenizer);
+    // One of a folder is loaded once, when all else is known to be right.
+    if (!options_.tokenizer.contains("path")) vfm::models::make_tokenizer(options_.tokenizer);
   }
 
   long run(vfm::cli::Context& context) override {
@@ -125,8 +127,11 @@ class PackTool : public vfm::cli::Tool {
 
   void add_tokenizer_options(CLI::App& app) {
     app.add_option("--tokenizer", tokenizer_, "what makes latents of pixels")
-        ->type_name("builtin:wavelet|builtin:fsq")
+        ->type_name("builtin:wavelet|builtin:fsq|DIR")
         ->capture_default_str();
+    app.add_option("--compute", compute_, "what a tokenizer of a folder computes in (default f32)")
+        ->type_name("f32|bf16")
+        ->check(CLI::IsMember({"f32", "bf16"}));
     app.add_option("--channels", channels_, "builtin:wavelet: channels of a latent (default 24)")
         ->type_name("N");
     app.add_option("--time-factor", time_factor_,
@@ -172,7 +177,7 @@ class PackTool : public vfm::cli::Tool {
   vfm::cli::ReportOptions report_;
   vfm::jobs::PackOptions options_;
   vfm::jobs::PlanOptions plan_options_;
-  std::string fps_, crop_ = "centre", tokenizer_ = "builtin:wavelet", patch_ = "1,2,2";
+  std::string fps_, crop_ = "centre", tokenizer_ = "builtin:wavelet", patch_ = "1,2,2", compute_;
   std::optional<int> channels_, time_factor_, space_factor_;
   bool plan_ = false;
 };

@@ -19,18 +19,14 @@ void decode_frames(const models::Tokenizer& tokenizer, const Latent& latent, int
     fail("a latent of {} x {} x {} x {} holds no clip of {} frames of {}x{}: tokenizer {}",
          latent.channels, latent.frames, latent.height, latent.width, frames, width, height,
          tokenizer.name());
-  check_stop();
-  const std::vector<float> planes =
-      tokenizer.decode(latent.values, latent.frames, latent.height, latent.width);
   const int top = (full_height - height) / 2, left = (full_width - width) / 2;
   std::vector<std::uint8_t> frame(static_cast<std::size_t>(3) * height * width);
-  for (int t = 0; t < frames; ++t) {
-    check_stop();
+  const auto convert = [&](std::span<const float> planes, int count, int t) {
     std::size_t at = 0;
     for (int row = 0; row < height; ++row) {
       for (int column = 0; column < width; ++column) {
         for (int channel = 0; channel < 3; ++channel) {
-          const std::size_t plane = static_cast<std::size_t>(channel) * full_frames + t;
+          const std::size_t plane = static_cast<std::size_t>(channel) * count + t;
           const float value =
               planes[(plane * full_height + top + row) * full_width + left + column];
           const float byte = std::clamp((value + 1) * 127.5f, 0.0f, 255.0f);  // NaN stays NaN
@@ -39,8 +35,17 @@ void decode_frames(const models::Tokenizer& tokenizer, const Latent& latent, int
         }
       }
     }
-    sink(frame);
-  }
+  };
+  check_stop();
+  int done = 0;
+  tokenizer.decode_stream(latent.values, latent.frames, latent.height, latent.width,
+                          [&](std::span<const float> planes, int count) {
+                            for (int t = 0; t < count && done < frames; ++t, ++done) {
+                              check_stop();
+                              convert(planes, count, t);
+                              sink(frame);
+                            }
+                          });
 }
 
 }  // namespace vfm::generate

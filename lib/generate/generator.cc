@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "generate/generator.h"
 
-#include <omp.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -11,6 +9,7 @@
 #include "base/philox.h"
 #include "generate/denoiser.h"
 #include "generate/prompt_encoder.h"
+#include "ops/one_thread.h"
 #include "tensor/device.h"
 
 namespace vfm::generate {
@@ -19,19 +18,6 @@ namespace {
 
 // Refuses requests whose sizes overflow long before memory runs out.
 constexpr int kLargestSide = 16384, kMostFrames = 100000;
-
-/// One OpenMP thread for the parallel regions that the calling thread opens, until the end of a
-/// scope.
-class OneThread {
- public:
-  OneThread() : before_(omp_get_max_threads()) { omp_set_num_threads(1); }
-  ~OneThread() { omp_set_num_threads(before_); }
-  OneThread(const OneThread&) = delete;
-  OneThread& operator=(const OneThread&) = delete;
-
- private:
-  int before_;
-};
 
 int round_up(int value, int unit) {
   return (value + unit - 1) / unit * unit;
@@ -235,7 +221,7 @@ double Generator::fp8_error(models::Fp8Parts parts, const ClipRequest& request,
                             const SampleOptions& options) {
   State& s = *state_;
   s.check(request, options);
-  const OneThread one_thread;
+  const ops::OneThread one_thread;
   Denoiser denoiser = s.make_denoiser(request, options);
   const double sigma = noise_levels(options).front();
   const models::DitBatch& batch = denoiser.batch(s.first_state(request, sigma), sigma);
@@ -251,7 +237,7 @@ Latent Generator::denoise(const ClipRequest& request, const SampleOptions& optio
                           SamplerState state, const AfterStep& after_step) const {
   const State& s = *state_;
   s.check(request, options);
-  const OneThread one_thread;
+  const ops::OneThread one_thread;
   Denoiser denoiser = s.make_denoiser(request, options);
   const std::vector<double> sigmas = noise_levels(options);
   if (state.step == 0) state = {0, s.first_state(request, sigmas.front()), {}};

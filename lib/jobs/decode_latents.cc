@@ -110,7 +110,12 @@ Json latents_record(const io::Record& input) {
 const models::Tokenizer& Decoding::tokenizer(const std::string& folder) {
   const std::lock_guard lock(mutex_);
   std::unique_ptr<models::Tokenizer>& known = tokenizers_[folder];
-  if (!known) known = models::make_tokenizer(generate::read_facts(folder).tokenizer);
+  if (!known) {
+    Json config = generate::read_facts(folder).tokenizer;
+    if (!job_.tokenizer.empty())
+      config = models::moved_tokenizer(std::move(config), job_.tokenizer);
+    known = models::make_tokenizer(config);
+  }
   return *known;
 }
 

@@ -16,8 +16,9 @@ struct DecodeJob {
   /// Manifest records of kind "latents", or .latents.safetensors files, whose records lie beside
   /// them; "-": lines on standard input.
   std::vector<std::string> inputs;
-  std::string model;   ///< folder of the model, of which the tokenizer is used; empty: the record's
-  std::string output;  ///< folder, or "-": Y4M on standard output
+  std::string model;  ///< folder of the model, of which the tokenizer is used; empty: the record's
+  std::string tokenizer;  ///< folder of that tokenizer; empty: where the model says
+  std::string output;     ///< folder, or "-": Y4M on standard output
   bool force = false;
   std::string encoder;  ///< FFmpeg's name; empty: the default one
   int quality = 12;     ///< 0..51

@@ -18,6 +18,7 @@
 #include "jobs/given_files.h"
 #include "jobs/latent_files.h"
 #include "media/encoder.h"
+#include "models/tokenizer.h"
 
 namespace vfm::jobs {
 
@@ -29,10 +30,13 @@ generate::Generator load(const GenerateJob& job) {
     std::optional<DType> compute = job.compute;
     if (!compute && job.fp8.any()) compute = DType::bf16;
     if (!compute && job.device == Device::cpu) compute = DType::f32;
-    generate::Generator generator(generate::is_pipeline(job.model)
-                                      ? generate::load_pipeline(job.model, compute, job.device)
-                                      : models::load_model(job.model, job.ema, compute, job.device),
-                                  job.cache);
+    models::LoadedModel model = generate::is_pipeline(job.model)
+                                    ? generate::load_pipeline(job.model, compute, job.device)
+                                    : models::load_model(job.model, job.ema, compute, job.device);
+    if (!job.tokenizer.empty())
+      model.train["tokenizer"] =
+          models::moved_tokenizer(model.train.value("tokenizer", Json()), job.tokenizer);
+    generate::Generator generator(std::move(model), job.cache);
     job.defaults.choice.over(generator.facts().sampling).validate();
     if (job.fp8.any()) generator.set_fp8(job.fp8);  // refuses a model that cannot
     return generator;

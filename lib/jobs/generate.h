@@ -19,6 +19,7 @@ namespace vfm::jobs {
 
 struct GenerateJob {
   std::string model;                 ///< run, checkpoint or diffusers folder
+  std::string tokenizer;             ///< folder of its tokenizer; empty: where the model says
   bool ema = true;                   ///< averaged weights, where the checkpoint has them
   std::vector<std::string> prompts;  ///< "-": lines on standard input
   ClipOrder defaults;                ///< sizes or fps of 0: as trained

@@ -16,6 +16,7 @@
 #include "jobs/pack_report.h"
 #include "jobs/pack_sample.h"
 #include "models/tokenizer.h"
+#include "ops/one_thread.h"
 #include "shard/writer.h"
 #include "tensor/device.h"
 
@@ -123,6 +124,7 @@ class Run {
     Outcome out;
     if (work.sample) {
       try {
+        const ops::OneThread one_thread;
         out.latent = make_latent(*work.sample, *tokenizer_, clip_);
       } catch (const Stopped&) {
         throw;

@@ -36,6 +36,19 @@ std::int32_t Fsq::encode(const float* z, std::size_t stride) const {
   return code;
 }
 
+std::int32_t Fsq::code(const float* values, std::size_t stride) const {
+  std::int32_t code = 0, base = 1;
+  for (std::size_t i = 0; i < levels_.size(); ++i) {
+    const int middle = levels_[i] / 2;
+    const float level = values[i * stride] * static_cast<float>(middle);
+    code += std::clamp((std::isnan(level) ? 0 : static_cast<int>(std::lround(level))) + middle, 0,
+                       levels_[i] - 1) *
+            base;
+    base *= levels_[i];
+  }
+  return code;
+}
+
 void Fsq::values(std::int32_t code, float* out, std::size_t stride) const {
   if (code < 0 || code >= codes_) fail("there is no code {}: they are below {}", code, codes_);
   for (std::size_t i = 0; i < levels_.size(); ++i) {

@@ -29,6 +29,8 @@ class Fsq {
 
   /// The code of the numbers z[0], z[stride], ...
   std::int32_t encode(const float* z, std::size_t stride) const;
+  /// The code of which these are the values, or of the nearest that are.
+  std::int32_t code(const float* values, std::size_t stride) const;
   /// The values of a code, in [-1, 1], to out[0], out[stride], ... Throws Error if there is no such
   /// code.
   void values(std::int32_t code, float* out, std::size_t stride) const;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "models/cosmos_tokenizer.h"
 #include "models/fsq_wavelet.h"
 #include "models/wavelet.h"
 
@@ -49,7 +50,11 @@ std::unique_ptr<Tokenizer> make(const Json& config, Device device) {
     return std::make_unique<FsqWaveletTokenizer>(levels_of(config), field(config, "time_factor", 4),
                                                  field(config, "space_factor", 4), device);
   }
-  fail_usage("there is no tokenizer '{}'; choose builtin:wavelet or builtin:fsq", name);
+  if (is_cosmos_tokenizer(name)) {
+    check_keys(config, {"path", "hash", "compute"});
+    return std::make_unique<CosmosTokenizer>(config, device);
+  }
+  fail_usage("there is no tokenizer '{}'; choose builtin:wavelet, builtin:fsq or a folder", name);
 }
 
 }  // namespace
@@ -65,6 +70,20 @@ std::vector<std::int32_t> Tokenizer::encode_codes(std::span<const float>, int, i
 
 std::vector<float> Tokenizer::decode_codes(std::span<const std::int32_t>, int, int, int) const {
   fail("tokenizer '{}' is continuous: it has no codes", name());
+}
+
+Json tokenizer_config(const std::string& named) {
+  return named.starts_with("builtin:") ? Json{{"name", named}} : cosmos_tokenizer_in(named);
+}
+
+Json moved_tokenizer(Json config, const std::string& folder) {
+  const Json there = cosmos_tokenizer_in(folder);
+  const Json name = config.is_object() ? config.value("name", Json()) : Json();
+  if (name != there["name"])
+    fail_usage("'{}' holds a tokenizer of type {}, but {} is needed", folder,
+               there["name"].get<std::string>(), dump_json(name));
+  config["path"] = there["path"];
+  return config;
 }
 
 std::unique_ptr<Tokenizer> make_tokenizer(const Json& config, Device device) {

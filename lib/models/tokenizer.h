@@ -61,4 +61,12 @@ class Tokenizer {
 /// name or key, or without the device. Later a GPU that fails throws GpuError (tensor/device.h).
 std::unique_ptr<Tokenizer> make_tokenizer(const Json& config, Device device = Device::cpu);
 
+/// The configuration of what a user names: builtin:wavelet, builtin:fsq, or the folder of a Cosmos
+/// tokenizer (models/cosmos_tokenizer.h). Throws Error{usage}: no such folder, or of another type.
+Json tokenizer_config(const std::string& named);
+
+/// `config`, of a tokenizer from a folder, with that folder now at `folder`; its hash stays, so
+/// that another tokenizer is refused. Throws Error{usage} if `folder` holds none of the same type.
+Json moved_tokenizer(Json config, const std::string& folder);
+
 }  // namespace vfm::models

@@ -1,0 +1,209 @@
+// Shape letters: T H W pixels, t h w latent, C latent channels.
+// SPDX-License-Identifier: Apache-2.0
+#include "models/cosmos_tokenizer.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/stop.h"
+#include "models/hf_folder.h"
+#include "models/load_tensors.h"
+#include "tensor/device.h"
+
+namespace vfm::models {
+namespace {
+
+std::string component_folder(const std::string& folder) {
+  return HfPipeline::is_one(folder) ? HfPipeline(folder).folder_of("vae") : folder;
+}
+
+DType compute_of(const Json& config) {
+  const std::string name = get_string(config, "compute").value_or("f32");
+  if (name != "f32" && name != "bf16")
+    fail_usage("'compute' is '{}': there are f32 and bf16", name);
+  return name == "f32" ? DType::f32 : DType::bf16;
+}
+
+// {"mean":[...],"std":[...],"frames":F}, or null.
+Json statistics_of(const HfComponent& component, const CosmosConfig& config) {
+  const Json& mean = component.config().value("latents_mean", Json());
+  const Json& deviation = component.config().value("latents_std", Json());
+  if (config.discrete() || !mean.is_array() || !deviation.is_array()) return nullptr;
+  const auto channels = static_cast<std::size_t>(config.latent_channels);
+  if (mean.empty() || mean.size() % channels || mean.size() != deviation.size())
+    fail_usage("'{}': {} and {} statistics of the latents do not fit {} channels",
+               component.folder(), mean.size(), deviation.size(), channels);
+  Json statistics = {{"mean", mean}, {"std", deviation}};
+  if (mean.size() > channels) statistics["frames"] = mean.size() / channels;
+  return statistics;
+}
+
+// Frames [begin, end) of planar values (C, T, H, W) as [end - begin, H, W, C].
+Tensor take_frames(std::span<const float> planar, std::int64_t channels, std::int64_t frames,
+                   std::int64_t begin, std::int64_t end, std::int64_t height, std::int64_t width) {
+  const Tensor out({end - begin, height, width, channels});
+  const std::int64_t plane = height * width, count = (end - begin) * plane;
+  float* const to = out.data<float>();
+#pragma omp parallel for schedule(static) if (count > 16384)
+  for (std::int64_t i = 0; i < count; ++i)
+    for (std::int64_t c = 0; c < channels; ++c)
+      to[i * channels + c] = planar[static_cast<std::size_t>((c * frames + begin) * plane + i)];
+  return out;
+}
+
+// The other way: frames [t, H, W, C] to their place in planar values.
+void put_frames(const Tensor& from, std::span<float> planar, std::int64_t frames,
+                std::int64_t begin) {
+  const std::int64_t channels = from.size(3), plane = from.size(1) * from.size(2);
+  const std::int64_t count = from.size(0) * plane;
+  const float* const at = from.data<float>();
+#pragma omp parallel for schedule(static) if (count > 16384)
+  for (std::int64_t i = 0; i < count; ++i)
+    for (std::int64_t c = 0; c < channels; ++c)
+      planar[static_cast<std::size_t>((c * frames + begin) * plane + i)] = at[i * channels + c];
+}
+
+void check_size(std::size_t have, std::int64_t channels, int frames, int height, int width) {
+  if (frames < 1 || height < 1 || width < 1 ||
+      have != static_cast<std::size_t>(channels) * frames * height * width)
+    fail("{} values are not {} x {} x {} x {}", have, channels, frames, height, width);
+}
+
+}  // namespace
+
+bool is_cosmos_tokenizer(std::string_view name) {
+  return name == kCosmosContinuous || name == kCosmosDiscrete;
+}
+
+Json cosmos_tokenizer_in(const std::string& folder) {
+  const HfComponent component(component_folder(folder));
+  component.need_type({kCosmosContinuous, kCosmosDiscrete});
+  return {{"name", component.type()},
+          {"path", std::filesystem::absolute(folder).lexically_normal().string()}};
+}
+
+CosmosTokenizer::CosmosTokenizer(const Json& config, Device device, std::int64_t chunk_pixels)
+    : device_(device), chunk_pixels_(chunk_pixels) {
+  const std::string type = need_string(config, "name", "the tokenizer");
+  folder_ = need_string(config, "path", "the tokenizer");
+  compute_ = compute_of(config);
+  const auto wanted = get_string(config, "hash");
+  if (!std::filesystem::exists(folder_))
+    fail_usage("the tokenizer is not in '{}' any more; say with --tokenizer DIR where it is",
+               folder_);
+  const HfComponent component(component_folder(folder_));
+  component.need_type({type});
+  const std::string what = "'" + component.folder() + "/config.json'";
+  const CosmosConfig network = CosmosConfig::from_json(component.config(), what);
+  if (network.discrete() != (type == kCosmosDiscrete))
+    fail_usage("{}: a {} with {} levels", what, type, network.levels.size());
+  statistics_ = statistics_of(component, network);
+  hash_ = component.hash();
+  if (wanted && *wanted != hash_)
+    fail_usage(
+        "'{}' holds another tokenizer (hash {}) than the latents were made with ({}); say with "
+        "--tokenizer DIR where that one is",
+        folder_, hash_, *wanted);
+  model_.emplace(network, 0, compute_, device_, false);
+  std::vector<TensorTarget> targets;
+  for (nn::Parameter* parameter : model_->parameters())
+    targets.push_back(value_target(*parameter));
+  load_tensors(component.weights(), targets);
+  if (network.discrete()) fsq_.emplace(network.levels);
+}
+
+std::string CosmosTokenizer::name() const {
+  return fsq_ ? kCosmosDiscrete : kCosmosContinuous;
+}
+
+Json CosmosTokenizer::config() const {
+  Json json = {{"name", name()}, {"path", folder_}, {"hash", hash_}};
+  if (compute_ == DType::bf16) json["compute"] = "bf16";
+  return json;
+}
+
+std::vector<float> CosmosTokenizer::encode(std::span<const float> pixels, int frames, int height,
+                                           int width) const {
+  check_size(pixels.size(), 3, frames, height, width);
+  const int time = time_factor(), space = space_factor(), total = 1 + (frames - 1) / time;
+  const std::int64_t step =
+      std::max<std::int64_t>(1, chunk_pixels_ / (std::int64_t{height} * width * time));
+  std::vector<float> latents(static_cast<std::size_t>(channels()) * total * (height / space) *
+                             (width / space));
+  const auto turn = take_turn(device_);
+  auto stream = model_->encode_stream();
+  for (std::int64_t at = 0; at < total; at += step) {
+    check_stop();
+    const std::int64_t end = std::min<std::int64_t>(total, at + step);
+    const std::int64_t from = at == 0 ? 0 : 1 + (at - 1) * time;
+    const std::int64_t to = end == total ? frames : 1 + (end - 1) * time;
+    const Tensor chunk = take_frames(pixels, 3, frames, from, to, height, width);
+    put_frames(stream.push(chunk.to(device_)).to(Device::cpu), latents, total, at);
+  }
+  if (!fsq_) return latents;
+  const std::size_t places = latents.size() / fsq_->dimensions();
+  for (std::size_t i = 0; i < places; ++i)
+    fsq_->values(fsq_->encode(latents.data() + i, places), latents.data() + i, places);
+  return latents;
+}
+
+void CosmosTokenizer::decode_stream(std::span<const float> latents, int frames, int height,
+                                    int width, const FrameSink& sink) const {
+  check_size(latents.size(), channels(), frames, height, width);
+  const int time = time_factor(), space = space_factor();
+  const std::int64_t step = std::max<std::int64_t>(
+      1, chunk_pixels_ / (std::int64_t{height} * width * space * space * time));
+  auto stream = model_->decode_stream();
+  for (std::int64_t at = 0; at < frames; at += step) {
+    check_stop();
+    const std::int64_t end = std::min<std::int64_t>(frames, at + step);
+    const Tensor chunk = take_frames(latents, channels(), frames, at, end, height, width);
+    Tensor pixels;
+    {
+      const auto turn = take_turn(device_);
+      pixels = stream.push(chunk.to(device_)).to(Device::cpu);
+    }
+    std::vector<float> planar(pixels.floats().size());
+    put_frames(pixels, planar, pixels.size(0), 0);
+    sink(planar, static_cast<int>(pixels.size(0)));
+  }
+}
+
+std::vector<float> CosmosTokenizer::decode(std::span<const float> latents, int frames, int height,
+                                           int width) const {
+  const int space = space_factor(), total = 1 + (frames - 1) * time_factor();
+  const std::size_t plane = static_cast<std::size_t>(height * space) * (width * space);
+  std::vector<float> pixels;
+  std::size_t done = 0;
+  decode_stream(latents, frames, height, width, [&](std::span<const float> some, int count) {
+    pixels.resize(3 * plane * total);
+    const std::size_t piece = plane * static_cast<std::size_t>(count);
+    for (std::size_t c = 0; c < 3; ++c)
+      std::copy_n(some.begin() + static_cast<std::ptrdiff_t>(c * piece), piece,
+                  pixels.begin() + static_cast<std::ptrdiff_t>((c * total + done) * plane));
+    done += static_cast<std::size_t>(count);
+  });
+  return pixels;
+}
+
+std::vector<std::int32_t> CosmosTokenizer::encode_codes(std::span<const float> pixels, int frames,
+                                                        int height, int width) const {
+  if (!fsq_) return Tokenizer::encode_codes(pixels, frames, height, width);
+  const std::vector<float> values = encode(pixels, frames, height, width);
+  std::vector<std::int32_t> codes(values.size() / fsq_->dimensions());
+  for (std::size_t i = 0; i < codes.size(); ++i)
+    codes[i] = fsq_->code(values.data() + i, codes.size());
+  return codes;
+}
+
+std::vector<float> CosmosTokenizer::decode_codes(std::span<const std::int32_t> codes, int frames,
+                                                 int height, int width) const {
+  if (!fsq_) return Tokenizer::decode_codes(codes, frames, height, width);
+  std::vector<float> values(codes.size() * fsq_->dimensions());
+  for (std::size_t i = 0; i < codes.size(); ++i)
+    fsq_->values(codes[i], values.data() + i, codes.size());
+  return decode(values, frames, height, width);
+}
+
+}  // namespace vfm::models

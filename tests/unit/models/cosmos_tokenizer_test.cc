@@ -1,0 +1,197 @@
+// Tokenizers of a folder: the numbers of diffusers, statistics, and folders that are not right.
+// SPDX-License-Identifier: Apache-2.0
+#include "models/cosmos_tokenizer.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <filesystem>
+#include <functional>
+
+#include "base/error.h"
+#include "cosmos_drawn.h"
+#include "io/atomic_file.h"
+#include "io/file.h"
+#include "io/safetensors.h"
+#include "ops/one_thread.h"
+
+using namespace vfm;
+using namespace vfm::models;
+using Catch::Matchers::Contains;
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char* kVae = VFM_GOLDEN "/cosmos_vae";
+constexpr const char* kDiscrete = VFM_GOLDEN "/cosmos_dv";
+
+std::vector<float> video(int frames, int height, int width) {
+  return drawn("pixels", std::int64_t{3} * frames * height * width, 0.5f);
+}
+
+std::span<const float> golden(const io::SafetensorsSet& set, const std::string& name) {
+  const io::TensorView* view = set.find(name);
+  REQUIRE(view != nullptr);
+  return {reinterpret_cast<const float*>(view->data.data()), view->data.size() / 4};
+}
+
+double largest(std::span<const float> a, std::span<const float> b) {
+  REQUIRE(a.size() == b.size());
+  double worst = 0;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    worst = std::max(worst, std::abs(double{a[i]} - b[i]));
+  return worst;
+}
+
+std::string usage_error(const std::function<void()>& act) {
+  try {
+    act();
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::usage);
+    return error.what();
+  }
+  return "no error";
+}
+
+/// A copy of the golden folder, removed at the end.
+class Folder {
+ public:
+  explicit Folder(const std::string& name) : path_(fs::temp_directory_path() / name) {
+    fs::remove_all(path_);
+    fs::create_directories(path_);
+    for (const auto& file : fs::directory_iterator(kVae))
+      fs::copy(file.path(), path_ / file.path().filename());
+  }
+  ~Folder() { fs::remove_all(path_); }
+  std::string path() const { return path_.string(); }
+  void change(const char* key, const Json& value) const {
+    const std::string file = io::join_path(path(), "config.json");
+    Json config = parse_json(io::read_file(file), file);
+    config[key] = value;
+    io::write_file(file, dump_json_pretty(config));
+  }
+
+ private:
+  fs::path path_;
+};
+
+}  // namespace
+
+TEST_CASE("a tokenizer of a folder encodes and decodes as diffusers does") {
+  const auto tokenizer = make_tokenizer(tokenizer_config(kVae));
+  CHECK(tokenizer->name() == "AutoencoderKLCosmos");
+  CHECK(tokenizer->channels() == 3);
+  CHECK(tokenizer->time_factor() == 4);
+  CHECK(tokenizer->space_factor() == 4);
+  CHECK(tokenizer->vocabulary() == 0);
+  const io::SafetensorsSet set(VFM_GOLDEN, "cosmos_vae");
+  const std::vector<float> latents = tokenizer->encode(video(9, 16, 16), 9, 16, 16);
+  CHECK(largest(latents, golden(set, "folder.9x16x16.latents")) < 2e-5);
+  const std::vector<float> frames = tokenizer->decode(latents, 3, 4, 4);
+  std::vector<float> some;
+  for (std::size_t i = 0; i < frames.size(); i += 7)
+    some.push_back(frames[i]);
+  CHECK(largest(some, golden(set, "folder.9x16x16.frames")) < 2e-5);
+  CHECK_THROWS_AS(tokenizer->encode(video(9, 16, 16), 8, 16, 16), Error);
+  CHECK_THROWS_AS(tokenizer->encode_codes(video(9, 16, 16), 9, 16, 16), Error);
+}
+
+TEST_CASE("a long video is worked on in chunks, to the same bits on one thread and on several") {
+  // Two latent frames at a time.
+  const CosmosTokenizer tokenizer(tokenizer_config(kVae), Device::cpu, 2 * 4 * 16 * 32);
+  const int frames = 17, height = 16, width = 32;
+  const std::vector<float> pixels = video(frames, height, width);
+  const std::vector<float> latents = tokenizer.encode(pixels, frames, height, width);
+  int pieces = 0, shown = 0;
+  std::vector<float> first;
+  tokenizer.decode_stream(latents, 5, 4, 8, [&](std::span<const float> some, int count) {
+    CHECK(some.size() == std::size_t{3} * count * height * width);
+    if (pieces++ == 0) first.assign(some.begin(), some.end());
+    shown += count;
+  });
+  CHECK(pieces == 3);
+  CHECK(shown == frames);
+  const CosmosTokenizer at_once(tokenizer_config(kVae));
+  CHECK(at_once.encode(pixels, frames, height, width) == latents);
+  const ops::OneThread one;
+  CHECK(tokenizer.encode(pixels, frames, height, width) == latents);
+  const std::vector<float> decoded = tokenizer.decode(latents, 5, 4, 8);
+  CHECK(at_once.decode(latents, 5, 4, 8) == decoded);
+  CHECK(std::equal(first.begin(), first.begin() + height * width, decoded.begin()));
+}
+
+TEST_CASE("trap: the folder's statistics are for each latent frame") {
+  const auto tokenizer = make_tokenizer(tokenizer_config(kVae));
+  const Json statistics = tokenizer->statistics();
+  CHECK(statistics.at("frames") == 3);
+  CHECK(statistics.at("mean").size() == 9);
+  CHECK(statistics.at("mean")[3].get<double>() == Approx(0.0).margin(1e-12));
+  CHECK(statistics.at("std")[8].get<double>() == Approx(1.3));
+  CHECK(make_tokenizer({{"name", "builtin:wavelet"}})->statistics().is_null());
+}
+
+TEST_CASE("a discrete tokenizer of a folder") {
+  const auto tokenizer = make_tokenizer(tokenizer_config(kDiscrete));
+  CHECK(tokenizer->vocabulary() == 64000);
+  CHECK(tokenizer->channels() == 6);
+  CHECK(tokenizer->statistics().is_null());
+  const std::vector<float> pixels = video(5, 16, 16);
+  const auto codes = tokenizer->encode_codes(pixels, 5, 16, 16);
+  REQUIRE(codes.size() == 2 * 4 * 4);
+  const std::vector<float> values = tokenizer->encode(pixels, 5, 16, 16);
+  REQUIRE(values.size() == 6 * codes.size());
+  CHECK(tokenizer->decode(values, 2, 4, 4) == tokenizer->decode_codes(codes, 2, 4, 4));
+  CHECK_THROWS_AS(tokenizer->decode_codes(std::vector<std::int32_t>(32, 64000), 2, 4, 4), Error);
+}
+
+TEST_CASE("a tokenizer that was moved, or is another, is refused and says what to do") {
+  const Folder folder("vfm-tokenizer-moved");
+  const Json config = make_tokenizer(tokenizer_config(folder.path()))->config();
+  CHECK(config.at("path") == folder.path());
+  CHECK(make_tokenizer(config)->config() == config);
+  // The golden folder is the same tokenizer elsewhere.
+  CHECK(make_tokenizer(moved_tokenizer(config, kVae))->name() == "AutoencoderKLCosmos");
+  CHECK_THAT(usage_error([&] { moved_tokenizer(config, kDiscrete); }), Contains("is needed"));
+  Json gone = config;
+  gone["path"] = folder.path() + "/nowhere";
+  CHECK_THAT(usage_error([&] { make_tokenizer(gone); }), Contains("--tokenizer DIR"));
+  folder.change("scaling_factor", 2.0);
+  CHECK_THAT(usage_error([&] { make_tokenizer(config); }), Contains("holds another tokenizer"));
+}
+
+TEST_CASE("folders that are not right are refused before anything is computed") {
+  const Folder folder("vfm-tokenizer-wrong");
+  const auto error = [&] {
+    return usage_error([&] { make_tokenizer(tokenizer_config(folder.path())); });
+  };
+  folder.change("num_layers", 2);
+  CHECK_THAT(error(), Contains("'encoder.down_blocks.0.resnets.1.conv1.conv_s.weight'"));
+  folder.change("num_layers", 1);
+  folder.change("latents_mean", Json{1, 2});
+  CHECK_THAT(error(), Contains("statistics"));
+  folder.change("latents_mean", nullptr);
+  CHECK(error() == "no error");
+  folder.change("patch_type", "rearrange");
+  CHECK_THAT(error(), Contains("haar"));
+  folder.change("_class_name", "AutoencoderKLWan");
+  CHECK_THAT(error(), Contains("AutoencoderKLCosmos"));
+  CHECK_THAT(usage_error([] { tokenizer_config("/nowhere"); }), Contains("/nowhere"));
+  Json config = tokenizer_config(kVae);
+  config["compute"] = "f16";
+  CHECK_THAT(usage_error([&] { make_tokenizer(config); }), Contains("bf16"));
+}
+
+TEST_CASE("of a pipeline the component vae is taken") {
+  const Folder vae("vfm-tokenizer-pipeline-vae");
+  const fs::path pipeline = fs::temp_directory_path() / "vfm-tokenizer-pipeline";
+  fs::remove_all(pipeline);
+  fs::create_directories(pipeline);
+  fs::copy(vae.path(), pipeline / "vae");
+  io::write_file(
+      (pipeline / "model_index.json").string(),
+      R"({"_class_name":"CosmosTextToWorldPipeline","vae":["diffusers","AutoencoderKLCosmos"]})");
+  const auto tokenizer = make_tokenizer(tokenizer_config(pipeline.string()));
+  CHECK(tokenizer->channels() == 3);
+  CHECK(tokenizer->config().at("path") == pipeline.string());
+  fs::remove_all(pipeline);
+}
