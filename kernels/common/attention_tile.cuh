@@ -1,10 +1,5 @@
-// Tiles of attention in shared memory and in a warp's registers. Device code only.
-//
-// A tile is rows of kDim bf16, one after the other. Within a row, groups of 16 bytes are swapped:
-// group g of row r lies at place g ^ (r % 8), so that the eight rows a matrix load reads, or the
-// eight rows a warp writes, lie in different banks. kDim is 64 or 128, a tile begins at a multiple
-// of 256 bytes.
-// In registers a tile is [rows / 16][columns / 8] pieces of 16 x 8 (ptx/mma.cuh).
+// Tiles of attention (common/tile.cuh): copies, products, and what must not be seen. Device code
+// only.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,33 +11,12 @@
 #include <ptx/mma.cuh>
 
 #include "attention.cuh"
+#include "tile.cuh"
 
 namespace vfm::kernels {
 
 /// Threads of the blocks that use tiles.
 inline constexpr int kTileThreads = 128;
-
-template <int kDim>
-inline constexpr int kRowBytes = 2 * kDim;
-
-/// Through a shuffle, so that the compiler knows it for the same in all lanes.
-__device__ __forceinline__ int warp_index() {
-  return __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x / 32), 0);
-}
-
-/// Where this lane's row of a 16 x 16 piece begins: for rows as operand a, and for transposed
-/// operands b. Piece number i of the row of pieces is at this ^ (32 * i).
-template <int kDim>
-__device__ __forceinline__ SharedAddress lane_place_a() {
-  const unsigned lane = threadIdx.x % 32;
-  return lane % 16 * kRowBytes<kDim> + ((lane / 16 ^ lane % 8) << 4);
-}
-/// The same for rows as two operands b: 16 columns of the product.
-template <int kDim>
-__device__ __forceinline__ SharedAddress lane_place_b() {
-  const unsigned lane = threadIdx.x % 32;
-  return (lane % 8 + lane / 16 * 8) * kRowBytes<kDim> + ((lane / 8 % 2 ^ lane % 8) << 4);
-}
 
 /// Starts copying kRows rows, `stride` elements apart; those from `valid` on become zero. All
 /// threads of the block take part.
@@ -62,17 +36,6 @@ __device__ __forceinline__ void copy_tile(SharedAddress to, const __nv_bfloat16*
     copy_async_16(place + i * kStep * kRowBytes<kDim>, inside ? source + i * kStep * stride : from,
                   inside);
   }
-}
-
-template <int kM, int kN>
-__device__ __forceinline__ void clear(float (&c)[kM][kN][4]) {
-#pragma unroll
-  for (int m = 0; m < kM; ++m)
-#pragma unroll
-    for (int n = 0; n < kN; ++n)
-#pragma unroll
-      for (int i = 0; i < 4; ++i)
-        c[m][n][i] = 0;
 }
 
 /// c = a b^T: a has 16 kM rows, b 8 kN. `a` and `b` are tiles' addresses plus the lane's places.

@@ -1,9 +1,9 @@
 // Two-dimensional convolution of channels-last images, on any device: what ops/conv.h is made of.
 //
 // On the CPU by oneDNN (conv2d_cpu.cc) or, in a build without it, by our own code
-// (conv2d_plain.cc). Forward works image by image, so that the result of one image does not depend,
-// to the last bit, on how many come with it. Sums are f32; a bf16 result is rounded once, after
-// bias and residual.
+// (conv2d_plain.cc); on the GPU by kernels/conv.h. Forward works image by image, so that the result
+// of one image does not depend, to the last bit, on how many come with it. Sums are f32; a bf16
+// result is rounded once, after bias and residual.
 // Thread-safety: any thread; uses threads inside.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

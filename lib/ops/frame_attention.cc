@@ -13,8 +13,8 @@
 namespace vfm::ops {
 namespace {
 
-// f32 scores that exist at one time.
-constexpr std::int64_t kScores = std::int64_t{1} << 22;
+// f32 scores that exist at one time: what stays in a CPU's cache, and what keeps a GPU busy.
+constexpr std::int64_t kScores = std::int64_t{1} << 22, kScoresGpu = std::int64_t{1} << 25;
 
 struct Sizes {
   Device device = Device::cpu;
@@ -26,16 +26,17 @@ struct Sizes {
 Sizes sizes_of(const Tensor& q, const Tensor& k, const Tensor& v) {
   const bool fits = q.dims() >= 2 && k.shape() == v.shape() && k.dims() >= 2 &&
                     q.size(0) == k.size(0) && q.size(-1) == k.size(-1) && q.elements() > 0 &&
-                    k.elements() > 0 && q.dtype() == k.dtype() && q.dtype() == v.dtype();
+                    k.elements() > 0 && q.dtype() == k.dtype() && q.dtype() == v.dtype() &&
+                    q.device() == k.device() && q.device() == v.device();
   if (!fits)
     fail("frame_attention: q {}, k {} and v {} do not fit each other", to_string(q.shape()),
          to_string(k.shape()), to_string(v.shape()));
-  if (q.device() != Device::cpu) fail("frame_attention on {}", device_name(q.device()));
   Sizes s;
   s.device = q.device(), s.dtype = q.dtype();
   s.frames = q.size(0), s.channels = q.size(-1);
   s.n = q.elements() / s.frames / s.channels, s.m = k.elements() / s.frames / s.channels;
-  s.block = std::clamp<std::int64_t>(kScores / s.m, 1, s.n);
+  s.block =
+      std::clamp<std::int64_t>((s.device == Device::cuda ? kScoresGpu : kScores) / s.m, 1, s.n);
   s.scale = 1.f / std::sqrt(static_cast<float>(s.channels));
   return s;
 }
@@ -77,9 +78,9 @@ void probabilities(const Sizes& s, const Block& b, const Tensor& scores, const T
        false);
   const float* from = scores.data<float>();
   if (s.dtype == DType::f32)
-    VFM_CALL(softmax_rows, from, p.data<float>(), b.rows, s.m, s.scale);
+    VFM_RUN(s.device, softmax_rows, from, p.data<float>(), b.rows, s.m, s.scale);
   else
-    VFM_CALL(softmax_rows, from, p.data<std::uint16_t>(), b.rows, s.m, s.scale);
+    VFM_RUN(s.device, softmax_rows, from, p.data<std::uint16_t>(), b.rows, s.m, s.scale);
 }
 
 void backward(Tape& tape, const Sizes& s, const Tensor& q, const Tensor& k, const Tensor& v,
@@ -100,10 +101,11 @@ void backward(Tape& tape, const Sizes& s, const Tensor& q, const Tensor& k, cons
          s.m, false);
     const float* dp = scores.data<float>();
     if (s.dtype == DType::f32)
-      VFM_CALL(softmax_rows_backward, p.data<float>(), dp, ds.data<float>(), b.rows, s.m, s.scale);
+      VFM_RUN(s.device, softmax_rows_backward, p.data<float>(), dp, ds.data<float>(), b.rows, s.m,
+              s.scale);
     else
-      VFM_CALL(softmax_rows_backward, p.data<std::uint16_t>(), dp, ds.data<std::uint16_t>(), b.rows,
-               s.m, s.scale);
+      VFM_RUN(s.device, softmax_rows_backward, p.data<std::uint16_t>(), dp,
+              ds.data<std::uint16_t>(), b.rows, s.m, s.scale);
     gemm(s.device, b.rows, s.channels, s.m, ds_matrix, b.k, const_cast<void*>(offset(dq, b.q_at)),
          s.dtype, s.channels, false);
     gemm(s.device, s.m, s.channels, b.rows, transposed(ds_matrix), b.q, dk.data<float>() + b.k_at,

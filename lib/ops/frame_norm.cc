@@ -12,7 +12,6 @@ FrameNormArgs arguments(const Tensor& x) {
   if (x.dims() != 4 || x.elements() == 0) fail("frame_norm of {}", to_string(x.shape()));
   if (x.dtype() != DType::f32 && x.dtype() != DType::bf16)
     fail("frame_norm of {}", dtype_name(x.dtype()));
-  if (x.device() != Device::cpu) fail("frame_norm on {}", device_name(x.device()));
   FrameNormArgs args;
   args.frames = x.size(0);
   args.pixels = x.size(1) * x.size(2);
@@ -28,7 +27,7 @@ Tensor frame_moments(const Tensor& x) {
   FrameNormArgs args = arguments(x);
   const Tensor moments({x.size(0), 2}, DType::f32, x.device());
   args.moments = moments.data<float>();
-  VFM_CALL(frame_moments, args);
+  VFM_RUN(x.device(), frame_moments, args);
   return moments;
 }
 
@@ -70,20 +69,22 @@ Tensor frame_norm(Tape& tape, const Tensor& x, const Tensor& weight, const Tenso
   args.weight = weight.data<float>();
   args.bias = bias.data<float>();
   args.y = y.raw();
-  VFM_CALL(frame_norm_forward, args);
+  VFM_RUN(x.device(), frame_norm_forward, args);
   tape.record(y, {x, weight, bias}, [args, x, weight, bias, moments, y](Tape& t) {
     const Tensor dy = t.take(y).to(x.dtype());
     const Tensor dx(x.shape(), x.dtype(), x.device());
     const Tensor dweight = Tensor::zeros(weight.shape(), DType::f32, x.device());
     const Tensor dbias = Tensor::zeros(bias.shape(), DType::f32, x.device());
-    const Tensor scratch({kFrameNormChunks, 2 * args.channels + 2}, DType::f32, x.device());
+    // The GPU's version works on all frames at once, and makes its own.
+    Tensor scratch;
+    if (x.device() == Device::cpu) scratch = Tensor({kFrameNormChunks, 2 * args.channels + 2});
     FrameNormArgs back = args;
     back.dy = dy.raw();
     back.dx = dx.raw();
     back.dweight = dweight.data<float>();
     back.dbias = dbias.data<float>();
-    back.scratch = scratch.data<float>();
-    VFM_CALL(frame_norm_backward, back);
+    if (scratch.defined()) back.scratch = scratch.data<float>();
+    VFM_RUN(x.device(), frame_norm_backward, back);
     t.accumulate(weight, dweight);
     t.accumulate(bias, dbias);
     t.accumulate(x, dx);

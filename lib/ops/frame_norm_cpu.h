@@ -22,7 +22,7 @@ struct FrameNormArgs {
   void* dx = nullptr;             // as x
   float* dweight = nullptr;       // [C], added to
   float* dbias = nullptr;         // [C], added to
-  float* scratch = nullptr;       // kFrameNormChunks * (2 C + 2) floats, for backward
+  float* scratch = nullptr;       // kFrameNormChunks * (2 C + 2) floats: backward, CPU
 };
 
 /// Of how many pieces the sums of a frame are made, whatever the number of threads.

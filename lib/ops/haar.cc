@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "ops/haar_cuda.h"
 #include "tensor/device.h"
 
 namespace vfm::ops {
@@ -76,7 +77,7 @@ void merge_level(const float* from, float* to, std::int64_t n, std::int64_t wide
 
 // bands = split(pixels), each level scaled. Of the first p frames, which are one, all count, or the
 // last alone.
-void analyse(const Layout& l, const float* pixels, float* bands, float scale, bool last_only) {
+void analyse_cpu(const Layout& l, const float* pixels, float* bands, float scale, bool last_only) {
   const std::int64_t p = l.patch;
 #pragma omp parallel for schedule(static)
   for (std::int64_t line = 0; line < l.t * l.h; ++line) {
@@ -101,7 +102,8 @@ void analyse(const Layout& l, const float* pixels, float* bands, float scale, bo
 }
 
 // pixels = merge(bands): of the first p frames the last alone, or their sum.
-void synthesise(const Layout& l, const float* bands, float* pixels, float scale, bool last_only) {
+void synthesise_cpu(const Layout& l, const float* bands, float* pixels, float scale,
+                    bool last_only) {
   const std::int64_t p = l.patch;
 #pragma omp parallel for schedule(static)
   for (std::int64_t line = 0; line < l.t * l.h; ++line) {
@@ -128,11 +130,26 @@ void synthesise(const Layout& l, const float* bands, float* pixels, float scale,
   }
 }
 
+void analyse(const Layout& l, const Tensor& pixels, const Tensor& bands, float scale,
+             bool last_only) {
+  if constexpr (kHaveCuda)
+    if (pixels.device() == Device::cuda)
+      return haar_split_cuda(pixels, bands, static_cast<int>(l.patch), l.start, scale, last_only);
+  analyse_cpu(l, pixels.data<float>(), bands.data<float>(), scale, last_only);
+}
+
+void synthesise(const Layout& l, const Tensor& bands, const Tensor& pixels, float scale,
+                bool last_only) {
+  if constexpr (kHaveCuda)
+    if (bands.device() == Device::cuda)
+      return haar_merge_cuda(bands, pixels, static_cast<int>(l.patch), l.start, scale, last_only);
+  synthesise_cpu(l, bands.data<float>(), pixels.data<float>(), scale, last_only);
+}
+
 void check(const char* name, const Tensor& x, int patch) {
   if (x.dims() != 4 || x.elements() == 0) fail("{} of {}", name, to_string(x.shape()));
   if (patch < 2 || patch > 16 || !std::has_single_bit(static_cast<unsigned>(patch)))
     fail("{} in patches of {}", name, patch);
-  if (x.device() != Device::cpu) fail("{} on {}", name, device_name(x.device()));
 }
 
 }  // namespace
@@ -146,12 +163,13 @@ Tensor haar_analysis(Tape& tape, const Tensor& pixels, int patch, bool start, DT
          to_string(pixels.shape()), patch);
   const Layout l{
       frames / patch, pixels.size(1) / patch, pixels.size(2) / patch, pixels.size(3), patch, start};
-  const Tensor bands({l.t, l.h, l.w, l.block()});
-  analyse(l, pixels.data<float>(), bands.data<float>(), 0.125f, false);
+  const Tensor bands({l.t, l.h, l.w, l.block()}, DType::f32, pixels.device());
+  analyse(l, pixels, bands, 0.125f, false);
   const Tensor result = bands.to(out);
   tape.record(result, {pixels}, [=](Tape& t) {
-    const Tensor dy = t.take(result).to(DType::f32), dx(pixels.shape());
-    synthesise(l, dy.data<float>(), dx.data<float>(), 0.125f, false);
+    const Tensor dy = t.take(result).to(DType::f32);
+    const Tensor dx(pixels.shape(), DType::f32, pixels.device());
+    synthesise(l, dy, dx, 0.125f, false);
     t.accumulate(pixels, dx);
   });
   return result;
@@ -163,11 +181,12 @@ Tensor haar_synthesis(Tape& tape, const Tensor& bands, int patch, bool start) {
   if (bands.size(3) % cube)
     fail("haar_synthesis: {} channels in patches of {}", bands.size(3), patch);
   const Layout l{bands.size(0), bands.size(1), bands.size(2), bands.size(3) / cube, patch, start};
-  const Tensor wide = bands.to(DType::f32), pixels({l.frames(), l.h * patch, l.width(), l.colours});
-  synthesise(l, wide.data<float>(), pixels.data<float>(), 1.f, true);
+  const Tensor wide = bands.to(DType::f32);
+  const Tensor pixels({l.frames(), l.h * patch, l.width(), l.colours}, DType::f32, bands.device());
+  synthesise(l, wide, pixels, 1.f, true);
   tape.record(pixels, {bands}, [=](Tape& t) {
-    const Tensor dy = t.take(pixels), dx(bands.shape());
-    analyse(l, dy.data<float>(), dx.data<float>(), 1.f, true);
+    const Tensor dy = t.take(pixels), dx(bands.shape(), DType::f32, bands.device());
+    analyse(l, dy, dx, 1.f, true);
     t.accumulate(bands, dx.to(bands.dtype()));
   });
   return pixels;

@@ -6,11 +6,12 @@
 #include "ops/resample_cpu.h"
 #include "ops/run.h"
 
-// kernel(from, to, ...) in the type of the tensor `from`.
-#define VFM_BY_TYPE(kernel, from, to, ...)                                       \
-  ((from).dtype() == DType::f32                                                  \
-       ? VFM_CALL(kernel, (from).data<float>(), (to).data<float>(), __VA_ARGS__) \
-       : VFM_CALL(kernel, (from).data<std::uint16_t>(), (to).data<std::uint16_t>(), __VA_ARGS__))
+// kernel(from, to, ...) in the type of the tensor `from`, where it is.
+#define VFM_BY_TYPE(kernel, from, to, ...)                                                       \
+  ((from).dtype() == DType::f32                                                                  \
+       ? VFM_RUN((from).device(), kernel, (from).data<float>(), (to).data<float>(), __VA_ARGS__) \
+       : VFM_RUN((from).device(), kernel, (from).data<std::uint16_t>(),                          \
+                 (to).data<std::uint16_t>(), __VA_ARGS__))
 
 namespace vfm::ops {
 namespace {
@@ -18,7 +19,6 @@ namespace {
 void check(const char* name, const Tensor& x) {
   if (x.dims() != 4 || (x.dtype() != DType::f32 && x.dtype() != DType::bf16))
     fail("{} of {} {}", name, dtype_name(x.dtype()), to_string(x.shape()));
-  if (x.device() != Device::cpu) fail("{} on {}", name, device_name(x.device()));
 }
 
 std::int64_t frame_size(const Tensor& x) {

@@ -29,13 +29,21 @@ std::vector<const void*> frames_of(const std::vector<Tensor>& pieces, const Tens
   return frames;
 }
 
+// The CPU's: the GPU's version makes its own.
+Tensor scratch_of(TimeAttentionArgs& args, Device device, bool backward) {
+  if (device != Device::cpu) return {};
+  args.scratch_stride = time_attention_scratch(args, backward);
+  Tensor scratch({omp_get_max_threads(), args.scratch_stride});
+  args.scratch = scratch.data<float>();
+  return scratch;
+}
+
 }  // namespace
 
 Tensor time_attention(Tape& tape, const Tensor& q, const TimeKeys& pieces) {
   if (q.dims() < 2 || q.elements() == 0 || pieces.keys.size() != pieces.values.size() ||
       (q.dtype() != DType::f32 && q.dtype() != DType::bf16))
     fail("time_attention of {} {}", dtype_name(q.dtype()), to_string(q.shape()));
-  if (q.device() != Device::cpu) fail("time_attention on {}", device_name(q.device()));
   const std::vector<const void*> keys = frames_of(pieces.keys, q);
   const std::vector<const void*> values = frames_of(pieces.values, q);
   TimeAttentionArgs args;
@@ -47,11 +55,10 @@ Tensor time_attention(Tape& tape, const Tensor& q, const TimeKeys& pieces) {
     fail("time_attention: {} frames of queries, {} of keys, {} of values", args.queries,
          keys.size(), values.size());
   const Tensor out(q.shape(), q.dtype(), q.device());
-  args.scratch_stride = time_attention_scratch(args, false);
-  const Tensor scratch({omp_get_max_threads(), args.scratch_stride});
+  const Tensor scratch = scratch_of(args, q.device(), false);
   args.q = q.raw(), args.keys = keys.data(), args.values = values.data();
-  args.out = out.raw(), args.scratch = scratch.data<float>();
-  VFM_CALL(time_attention_forward, args);
+  args.out = out.raw();
+  VFM_RUN(q.device(), time_attention_forward, args);
   std::vector<Tensor> inputs{q};
   inputs.insert(inputs.end(), pieces.keys.begin(), pieces.keys.end());
   inputs.insert(inputs.end(), pieces.values.begin(), pieces.values.end());
@@ -64,15 +71,14 @@ Tensor time_attention(Tape& tape, const Tensor& q, const TimeKeys& pieces) {
   tape.record(out, inputs, [=](Tape& t) {
     const Tensor dout = t.take(out).to(q.dtype());
     const Tensor &k = inputs[1], &v = inputs[2];
-    const Tensor dq(q.shape(), q.dtype()), dk(k.shape(), k.dtype()), dv(v.shape(), v.dtype());
+    const Tensor dq(q.shape(), q.dtype(), q.device()), dk(k.shape(), k.dtype(), k.device()),
+        dv(v.shape(), v.dtype(), v.device());
     TimeAttentionArgs back = args;
     const std::vector<const void*> key_frames = frames_of({k}, q), value_frames = frames_of({v}, q);
     back.keys = key_frames.data(), back.values = value_frames.data();
-    back.scratch_stride = time_attention_scratch(args, true);
-    const Tensor room({omp_get_max_threads(), back.scratch_stride});
-    back.scratch = room.data<float>();
+    const Tensor room = scratch_of(back, q.device(), true);
     back.dout = dout.raw(), back.dq = dq.raw(), back.dk = dk.raw(), back.dv = dv.raw();
-    VFM_CALL(time_attention_backward, back);
+    VFM_RUN(q.device(), time_attention_backward, back);
     t.accumulate(q, dq);
     t.accumulate(k, dk);
     t.accumulate(v, dv);

@@ -19,8 +19,8 @@ struct TimeKeys {
 };
 
 /// q [T, ..., C]; the last T frames of the keys are its own: query t sees keys 0 to L - T + t. The
-/// result is as q. f32 or bf16. Gradients flow into keys and values of one piece (L = T) only;
-/// throws Error if a tape would record others.
+/// result is as q. f32 or bf16; on the GPU at most 1,024 channels. Gradients flow into keys and
+/// values of one piece (L = T) only; throws Error if a tape would record others.
 Tensor time_attention(Tape& tape, const Tensor& q, const TimeKeys& pieces);
 
 }  // namespace vfm::ops

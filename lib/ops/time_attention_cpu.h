@@ -20,7 +20,7 @@ struct TimeAttentionArgs {
   // Backward only, where L = T: as q.
   const void* dout = nullptr;
   void *dq = nullptr, *dk = nullptr, *dv = nullptr;
-  float* scratch = nullptr;  // scratch_stride floats for each thread
+  float* scratch = nullptr;  // scratch_stride floats for each thread; CPU only
   std::int64_t scratch_stride = 0;
 };
 

@@ -1,0 +1,64 @@
+// The pixels of a convolution's source, found for a pixel of its result; and what tensor cores
+// take. Device code and launchers' checks.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "conv.h"
+
+namespace vfm::kernels {
+
+/// A pixel of the result, as a place in the source before a tap is added.
+struct ConvPixel {
+  std::int64_t image;  ///< offset of its image in the source
+  int y, x;            ///< before division by the stride, where that is done
+};
+
+/// A tap and a channel.
+struct ConvTap {
+  int y, x, channel;
+};
+
+/// Below every edge, whatever a tap adds.
+inline constexpr int kConvNowhere = -(1 << 30);
+
+__device__ __forceinline__ ConvPixel conv_pixel(const ConvGather& g, std::int64_t image, int y,
+                                                int x) {
+  if (g.back) return {image * g.step, y + g.pad_top, x + g.pad_left};
+  return {image * g.step, y * g.stride_y - g.pad_top, x * g.stride_x - g.pad_left};
+}
+
+/// The pixel of row r of the product; nowhere from the last row on.
+__device__ __forceinline__ ConvPixel conv_pixel(const ConvGather& g, std::int64_t r,
+                                                std::int64_t rows) {
+  if (r >= rows) return {0, kConvNowhere, kConvNowhere};
+  const std::int64_t line = r / g.out_width, image = line / g.out_height;
+  return conv_pixel(g, image, static_cast<int>(line - image * g.out_height),
+                    static_cast<int>(r - line * g.out_width));
+}
+
+__device__ __forceinline__ ConvTap conv_tap(const ConvGather& g, int k) {
+  const unsigned tap = static_cast<unsigned>(k) / static_cast<unsigned>(g.channels);
+  const unsigned y = tap / static_cast<unsigned>(g.kernel_width);
+  return {static_cast<int>(y), static_cast<int>(tap) - static_cast<int>(y) * g.kernel_width,
+          k - static_cast<int>(tap) * g.channels};
+}
+
+/// Offset of the element that the tap sees, or -1 if it is beyond the edges.
+__device__ __forceinline__ std::int64_t conv_element(const ConvGather& g, const ConvPixel& p,
+                                                     const ConvTap& tap) {
+  int y = g.back ? p.y - tap.y : p.y + tap.y, x = g.back ? p.x - tap.x : p.x + tap.x;
+  if (g.back && (g.stride_y > 1 || g.stride_x > 1)) {
+    if (y < 0 || x < 0 || y % g.stride_y != 0 || x % g.stride_x != 0) return -1;
+    y /= g.stride_y, x /= g.stride_x;
+  }
+  if (y < 0 || y >= g.height || x < 0 || x >= g.width) return -1;
+  return p.image + (std::int64_t{y} * g.width + x) * g.channels + tap.channel;
+}
+
+/// conv_tensor.cu: for bf16, channels and columns in eights, all pointers aligned to 16 bytes.
+bool conv_on_tensor_cores(const ConvGather& gather, Type type, int columns, const void* a,
+                          const void* b, const void* c, const void* d);
+int conv_product_tensor(const ConvProduct& call, CUstream_st* stream);
+int conv_weights_tensor(const ConvWeights& call, CUstream_st* stream);
+
+}  // namespace vfm::kernels

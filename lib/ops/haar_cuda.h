@@ -1,0 +1,17 @@
+// The CUDA versions behind haar.h. The arguments have been checked; f32 throughout.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "tensor/tensor.h"
+
+namespace vfm::ops {
+
+/// bands [t, h, w, C p^3] = split(pixels), each level scaled. With `start` the first frame stands
+/// for p; with `last_only` for the last of them alone, the others being zeros.
+void haar_split_cuda(const Tensor& pixels, const Tensor& bands, int patch, bool start, float scale,
+                     bool last_only);
+/// pixels = merge(bands), the transpose: of the first p frames the last alone, or their sum.
+void haar_merge_cuda(const Tensor& bands, const Tensor& pixels, int patch, bool start, float scale,
+                     bool last_only);
+
+}  // namespace vfm::ops
