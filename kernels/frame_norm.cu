@@ -48,6 +48,12 @@ __global__ void __launch_bounds__(kThreads) moments_kernel(const FrameNorm c) {
   __shared__ float shared[kThreads / 32];
   __shared__ double totals[kThreads / 32];
   const unsigned frame = blockIdx.y;
+  const Range range = piece_of(static_cast<unsigned>(c.pixels), blockIdx.x);
+  double* const to = reinterpret_cast<double*>(c.scratch) + 2 * (frame * kPieces + blockIdx.x);
+  if (range.begin == range.end) {  // of a small frame
+    if (threadIdx.x == 0) to[0] = to[1] = 0;
+    return;
+  }
   const std::int64_t n = c.pixels * c.channels;
   const T* const x = static_cast<const T*>(c.x) + frame * n;
   const int seen = n < kThreads ? static_cast<int>(n) : kThreads;
@@ -55,7 +61,6 @@ __global__ void __launch_bounds__(kThreads) moments_kernel(const FrameNorm c) {
   const float shift = block_sum<kThreads>(mine ? static_cast<float>(x[threadIdx.x]) : 0.f, shared) /
                       static_cast<float>(seen);
   const unsigned packs = packs_of<T>(c);
-  const Range range = piece_of(static_cast<unsigned>(c.pixels), blockIdx.x);
   double sum = 0, squares = 0;
   const unsigned first = range.begin * packs, end = range.end * packs;
   for (unsigned i = first + threadIdx.x; i < end; i += kThreads) {
@@ -75,9 +80,8 @@ __global__ void __launch_bounds__(kThreads) moments_kernel(const FrameNorm c) {
   squares = block_sum<kThreads>(squares, totals);
   if (threadIdx.x != 0) return;
   const double count = static_cast<double>(range.end - range.begin) * c.channels;
-  double* const to = reinterpret_cast<double*>(c.scratch) + 2 * (frame * kPieces + blockIdx.x);
-  to[0] = count > 0 ? shift + sum / count : 0;
-  to[1] = count > 0 ? squares - sum * sum / count : 0;
+  to[0] = shift + sum / count;
+  to[1] = squares - sum * sum / count;
 }
 
 // A warp joins the pieces of a frame.
@@ -167,6 +171,11 @@ __global__ void __launch_bounds__(kThreads) sums_kernel(const FrameNorm c) {
   float* const to = c.scratch + std::int64_t{frame * kPieces + blockIdx.x} * (2 * c.channels + 2);
   const float mean = c.moments[2 * frame], rstd = rstd_of(c, frame);
   const Range range = piece_of(static_cast<unsigned>(c.pixels), blockIdx.x);
+  if (range.begin == range.end) {
+    for (int i = static_cast<int>(threadIdx.x); i < 2 * channels + 2; i += kThreads)
+      to[i] = 0;
+    return;
+  }
   float sum = 0, product = 0;
   for (unsigned first = 0; first < packs; first += kThreads) {
     const unsigned wide = min(packs - first, static_cast<unsigned>(kThreads));

@@ -76,6 +76,15 @@ END {
     for (j = 1; j <= 3; ++j)
       plain("product " layer[i] ", " pass[j], "gemm", layer[i] " " pass[j], "vfm", "TFLOP/s", "")
   plain("all twelve products", "gemm", "average", "vfm", "TFLOP/s", 680)
+  convs = split("3x3; 128 channels,3x3; 512 channels,in time; 256 channels", conv, ",")
+  for (i = 1; i <= convs; ++i) {
+    sub(/;/, ",", conv[i])
+    for (j = 1; j <= 3; ++j)
+      plain("convolution " conv[i] ", " pass[j], "video", conv[i] " " pass[j], "vfm", "TFLOP/s", "")
+  }
+  plain("norm of frames and SiLU, forward", "video", "norm and silu forward", "vfm", "GB/s", "")
+  plain("the same, forward and backward", "video", "norm and silu, forward and backward", "vfm", "GB/s", "")
+  plain("attention in a frame, 14,080 pixels of 512", "video", "attention in a frame forward", "vfm", "TFLOP/s", "")
   if (quick == "") {
     best = "train/7b none/vfm"
     if (value["train/7b elementwise/vfm"] + 0 > value[best] + 0) best = "train/7b elementwise/vfm"

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""PyTorch's side of gpu_memory.cc, gpu_attention.cc and gpu_gemm.cc: the same sizes and counts, and
-records of the same form with "impl": "torch".
+"""PyTorch's side of gpu_memory.cc, gpu_attention.cc, gpu_gemm.cc and gpu_video.cc: the same sizes and
+counts, and records of the same form with "impl": "torch".
 
-    gpu_torch.py memory|attention|gemm|version
+    gpu_torch.py memory|attention|gemm|video|version
 
 The element-wise functions are compiled by torch.compile, as one would train with; attention is
 scaled_dot_product_attention as it chooses its own body.
@@ -151,9 +151,46 @@ def gemm():
         record("gemm", "average", value=1e-12 * total[0] / total[1], unit="TFLOP/s")
 
 
+def video():
+    def conv(name, shape, channels, kernel, padding):
+        x = random(shape[0], channels, *shape[1:]).to(memory_format=torch.channels_last)
+        x.requires_grad_()
+        w = (0.02 * random(channels, channels, *kernel)).to(memory_format=torch.channels_last)
+        w.requires_grad_()
+        with torch.no_grad():
+            dy = torch.randn_like(F.conv2d(x, w, padding=padding))
+        flops = 2e-12 * dy.numel() * kernel[0] * kernel[1] * channels
+        with torch.no_grad():
+            report("video", f"{name} forward", flops, "TFLOP/s",
+                   lambda: F.conv2d(x, w, padding=padding))
+        y = F.conv2d(x, w, padding=padding)
+        report("video", f"{name} dgrad", flops, "TFLOP/s", backward_of(y, [x], dy))
+        report("video", f"{name} wgrad", flops, "TFLOP/s", backward_of(y, [w], dy))
+
+    conv("3x3, 128 channels", (8, 176, 320), 128, (3, 3), 1)
+    conv("3x3, 512 channels", (8, 88, 160), 512, (3, 3), 1)
+    conv("in time, 256 channels", (1, 10, 176 * 320), 256, (3, 1), 0)
+
+    x = random(8, 128, 176, 320).to(memory_format=torch.channels_last).requires_grad_()
+    weight, bias = (random(128).requires_grad_() for _ in range(2))
+    fused = torch.compile(lambda x: F.silu(F.group_norm(x, 1, weight, bias, 1e-6)))
+    size = 2e-9 * x.numel()
+    with torch.no_grad():
+        report("video", "norm and silu forward", 2 * size, "GB/s", lambda: fused(x))
+    dy = torch.randn_like(x)
+    report("video", "norm and silu, forward and backward", 5 * size, "GB/s",
+           lambda: torch.autograd.grad(fused(x), [x, weight, bias], dy))
+    del x, dy
+
+    q, k, v = (random(2, 1, 88 * 160, 512) for _ in range(3))
+    report("video", "attention in a frame forward", 4e-12 * 2 * (88 * 160)**2 * 512, "TFLOP/s",
+           lambda: F.scaled_dot_product_attention(q, k, v))
+
+
 def version():
     record("version", "torch", text=torch.__version__, cudnn=torch.backends.cudnn.version())
 
 
 if __name__ == "__main__":
-    {"memory": memory, "attention": attention, "gemm": gemm, "version": version}[sys.argv[1]]()
+    {"memory": memory, "attention": attention, "gemm": gemm, "video": video,
+     "version": version}[sys.argv[1]]()
