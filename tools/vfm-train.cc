@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <optional>
 #include <thread>
 
 #include "base/error.h"
@@ -14,6 +15,7 @@
 #include "dist/world.h"
 #include "ops/gpu_options.h"
 #include "tensor/device.h"
+#include "train/beginning.h"
 #include "train/run.h"
 
 namespace {
@@ -63,6 +65,9 @@ class TrainTool : public cli::Tool {
         ->excludes(data);
     app.add_option("-o,--out,--output", options_.out, "the run: checkpoints and logs")
         ->type_name("DIR");
+    app.add_option("--init", options_.init,
+                   "begin from this model: a diffusers folder, or a run or checkpoint of vfm-train")
+        ->type_name("DIR");
     device_.add(app);
     compute_.add(app);
     app.add_flag("--force", options_.force, "begin again, replacing an earlier run in DIR");
@@ -74,7 +79,10 @@ class TrainTool : public cli::Tool {
   }
 
   void check() override {
-    options_.recipe = train::load_recipe(recipe_, settings_);
+    std::optional<models::DitConfig> initial;
+    if (!options_.init.empty())
+      initial = train::initial_config(options_.init, options_.out, options_.force);
+    options_.recipe = train::load_recipe(recipe_, settings_, initial ? &*initial : nullptr);
     if (!synthetic_.empty()) options_.synthetic = train::Synthetic::parse_sizes(synthetic_);
     if (dry_run_ || print_config_) return;
     if (options_.data.empty() && synthetic_.empty())

@@ -88,6 +88,12 @@ DitConfig dit_config_from_json(const Json& config) {
   c.patch_size = triple(config, "patch_size", c.patch_size);
   c.rope_scale = triple(config, "rope_scale", c.rope_scale);
   c.concat_padding_mask = get_bool(config, "concat_padding_mask").value_or(c.concat_padding_mask);
+  // Parts of Cosmos 2.5.
+  if (get_bool(config, "use_crossattn_projection").value_or(false) ||
+      get_integer(config, "controlnet_block_every_n") || get_integer(config, "img_context_dim_in"))
+    fail_usage(
+        "model configuration: a projection of the text, control blocks and image context are not "
+        "supported");
   // Present and null means none; absent means diffusers' default.
   if (config.contains("extra_pos_embed_type")) {
     const auto type = get_string(config, "extra_pos_embed_type");

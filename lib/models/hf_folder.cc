@@ -119,17 +119,21 @@ const io::TensorSet& HfComponent::weights() const {
 }
 
 std::string HfComponent::hash() const {
+  return hash_model(type_, config_, weights());
+}
+
+std::string hash_model(std::string_view type, const Json& config, const io::TensorSet& weights) {
   Hasher hasher;
-  hasher.update(type_).update(std::string_view("\0", 1));
+  hasher.update(type).update(std::string_view("\0", 1));
   // Keys with "_" are about the writer, not the model.
   nlohmann::json fields = nlohmann::json::object();  // sorted
-  for (const auto& [key, value] : config_.items())
+  for (const auto& [key, value] : config.items())
     if (!key.starts_with('_') && key != "transformers_version") fields[key] = value;
   hasher.update(fields.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 
   std::vector<const io::TensorView*> tensors;
   std::uint64_t total = 0;
-  for (const io::TensorView& tensor : weights().tensors()) {
+  for (const io::TensorView& tensor : weights.tensors()) {
     tensors.push_back(&tensor);
     total += tensor.data.size();
   }

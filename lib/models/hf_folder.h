@@ -11,13 +11,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <initializer_list>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "base/json.h"
 #include "io/tensor_set.h"
 
 namespace vfm::models {
+
+/// 32 hex digits that change with the model: of its type, the configuration, and of each tensor
+/// name, dtype, shape and values. Of sets above 64 MiB not all values are read: of each tensor
+/// three pieces of 4 KiB, the first, the middle and the last. How the weights are spread over
+/// files, and in which format, does not matter.
+std::string hash_model(std::string_view type, const Json& config, const io::TensorSet& weights);
 
 /// One model of a folder: its configuration, read now, and its weights, opened when asked for.
 class HfComponent {
@@ -38,10 +46,7 @@ class HfComponent {
   /// files that are damaged.
   const io::TensorSet& weights() const;
 
-  /// 32 hex digits that change with the model: of its type, the configuration, and of each tensor
-  /// name, dtype, shape and values. Of sets above 64 MiB not all values are read: of each tensor
-  /// three pieces of 4 KiB, the first, the middle and the last. How the weights are spread over
-  /// files, and in which format, does not matter.
+  /// hash_model() of all this.
   std::string hash() const;
 
  private:

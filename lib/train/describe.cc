@@ -101,6 +101,7 @@ std::string describe(const RunOptions& options, int ranks) {
   };
   line("data", load.source);
   line("device", options.device == Device::cuda ? describe_gpu() : "the CPU");
+  if (!options.init.empty()) line("begins from", options.init);
   line("parameters", fmt::format("{} ({})", count, format_count(parameters)));
   line("ranks", fmt::format("{}", ranks));
   line("samples per step", fmt::format("{:.1f}", load.samples_a_step));

@@ -45,8 +45,13 @@ Optimizer::Optimizer(const OptimizerRecipe& optimizer, const EmaRecipe& ema_reci
       recipe_(optimizer),
       ema_recipe_(ema_recipe),
       parameters_(parameters) {
+  restart_ema();
+}
+
+void Optimizer::restart_ema() {
+  ema.clear();
   if (!has_ema()) return;
-  for (const nn::Parameter* parameter : parameters) {
+  for (const nn::Parameter* parameter : parameters_) {
     const Tensor values = parameter->read();
     ema.push_back(ema_on_host()        ? values.to(Device::cpu)
                   : parameter->split() ? values

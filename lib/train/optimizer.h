@@ -38,6 +38,8 @@ class Optimizer {
   void update(double lr, double scale);
 
   bool has_ema() const { return ema_recipe_.mode != "off"; }
+  /// The average begins again with the parameters' values: they were written anew.
+  void restart_ema();
   /// Exchanges the average with the parameters' values; twice is nothing.
   void swap_ema();
 

@@ -266,6 +266,16 @@ void check_together(const Recipe& recipe) {
   dit.validate();
 }
 
+/// The recipe and the model that the run begins from.
+void check_initial(const Recipe& recipe, const models::DitConfig& initial) {
+  Recipe fitting = recipe;
+  fitting.model.dit = initial;
+  const std::vector<std::string> differences = changed_settings(to_json(fitting), recipe);
+  if (!differences.empty())
+    fail_usage("the recipe is not that of the model to begin from: {}; leave these out",
+               fmt::join(differences, "; "));
+}
+
 }  // namespace
 
 DType Recipe::compute() const {
@@ -276,14 +286,21 @@ DType OptimizerRecipe::moment_type() const {
   return moments == "bf16" ? DType::bf16 : DType::f32;
 }
 
-Recipe make_recipe(std::span<const Setting> settings) {
+Recipe make_recipe(std::span<const Setting> settings, const models::DitConfig* initial) {
   Recipe recipe;
   recipe.model.dit.in_channels = recipe.model.dit.out_channels = 0;
   recipe.model.dit.text_embed_dim = 0;
+  if (initial) {
+    recipe.model.dit = *initial;
+    recipe.model.type = models::network_type_name(initial->type);
+  }
   // First the type of the model: it decides which keys there are.
   for (const Setting& setting : settings)
     if (setting.key == "model.type") fields_of(recipe).front().set(setting);
   recipe.model.dit.type = models::parse_network_type(recipe.model.type);
+  if (initial && recipe.model.dit.type != initial->type)
+    fail_usage("'model.type' is {}, but the model to begin from is a {}", recipe.model.type,
+               models::network_type_name(initial->type));
   const std::vector<Field> fields = fields_of(recipe);
   for (const Setting& setting : settings) {
     if (const Field* field = find_field(fields, setting.key)) {
@@ -296,11 +313,13 @@ Recipe make_recipe(std::span<const Setting> settings) {
     fail_usage("unknown key '{}' in {}; did you mean '{}'?", setting.key, setting.where,
                nearest_key(fields, setting.key));
   }
+  if (initial) check_initial(recipe, *initial);
   check_together(recipe);
   return recipe;
 }
 
-Recipe load_recipe(const std::string& path, const std::vector<std::string>& overrides) {
+Recipe load_recipe(const std::string& path, const std::vector<std::string>& overrides,
+                   const models::DitConfig* initial) {
   std::string text;
   try {
     text = io::read_file(path);
@@ -310,7 +329,7 @@ Recipe load_recipe(const std::string& path, const std::vector<std::string>& over
   std::vector<Setting> settings = parse_yaml(text, fmt::format("'{}'", path));
   for (const std::string& argument : overrides)
     settings.push_back(parse_override(argument));
-  return make_recipe(settings);
+  return make_recipe(settings, initial);
 }
 
 Json to_json(const Recipe& recipe) {

@@ -116,10 +116,13 @@ std::vector<Setting> parse_yaml(std::string_view text, std::string_view what);
 /// "key=value" as a setting; value is YAML ("[0.1, 1]" is a list).
 Setting parse_override(std::string_view argument);
 
-/// Applies the settings in order to the defaults, and checks the result.
-Recipe make_recipe(std::span<const Setting> settings);
+/// Applies the settings in order to the defaults, and checks the result. With `initial` the run
+/// begins from a model of that configuration: it takes the defaults' place, and a setting that says
+/// otherwise is an error; all of them are listed.
+Recipe make_recipe(std::span<const Setting> settings, const models::DitConfig* initial = nullptr);
 /// make_recipe of a file and overrides.
-Recipe load_recipe(const std::string& path, const std::vector<std::string>& overrides);
+Recipe load_recipe(const std::string& path, const std::vector<std::string>& overrides,
+                   const models::DitConfig* initial = nullptr);
 
 /// Every field, by section, as YAML that load_recipe reads back to the same recipe.
 std::string to_yaml(const Recipe& recipe);

@@ -15,6 +15,7 @@
 #include "io/atomic_file.h"
 #include "models/checkpoint.h"
 #include "tensor/device.h"
+#include "train/beginning.h"
 #include "train/checkpoint.h"
 #include "train/log_sums.h"
 #include "train/memory.h"
@@ -59,6 +60,8 @@ class Run {
   void open();
   void resume(const std::string& folder, const std::string& train_text);
   void make_trainer();
+  void begin();
+  void share_parameters();
   Tensor broadcast_tensor(const Tensor& tensor);
   void make_validation();
   StepResult next_step();
@@ -83,6 +86,7 @@ class Run {
   std::optional<MetricsLog> metrics_;  // on rank 0
   LogSums sums_;
   TimingSums timing_;
+  Json init_;                                    // what load_initial() remembers, or null
   bool due_ = false;                             // a checkpoint
   std::string newest_;                           // checkpoint
   std::map<std::string, std::string> failures_;  // of all ranks, on rank 0
@@ -150,16 +154,17 @@ void Run::open() {
     refuse_foreign_files(options_.out);
     lock_ = lock_run(options_.out);
     if (!options_.force) newest_ = newest_good_checkpoint(options_.out);
-    if (newest_.empty())
-      clear_run(options_.out);
-    else
-      train_text = io::read_file(io::join_path(newest_, "train.json"));
+    if (!newest_.empty()) train_text = io::read_file(io::join_path(newest_, "train.json"));
   }
   newest_ = dist::broadcast(world_, newest_);
   train_text = dist::broadcast(world_, train_text);
-  if (!newest_.empty()) resume(newest_, train_text);
-  if (!trainer_) make_trainer();
+  if (newest_.empty())
+    begin();
+  else
+    resume(newest_, train_text);
   if (leader()) {
+    if (newest_.empty())
+      clear_run(options_.out);  // now that nothing is wrong with what replaces it
     io::update_file(io::join_path(options_.out, "recipe.yaml"), kRecipeHead + to_yaml(recipe_));
     if (trainer_->state().step < recipe_.train.steps)
       metrics_.emplace(options_.out, world_.host(), trainer_->state().step);
@@ -171,33 +176,40 @@ void Run::resume(const std::string& folder, const std::string& train_text) {
   const Json train = parse_json(train_text, what);
   if (!train.contains("recipe") || !train.contains("state") || !train.contains("log"))
     fail("{} is not what vfm-train writes", what);
-  const std::vector<std::string> changes = changed_settings(train["recipe"], recipe_);
-  if (!changes.empty())
-    fail_usage(
-        "'{}' was begun with another recipe: {}; restore it, choose another --out, or begin "
-        "again with --force",
-        options_.out, fmt::join(changes, "; "));
-  if (need_string(train, "data_fingerprint", what) != data_.fingerprint())
-    fail_usage(
-        "'{}' was begun with other data than '{}'; choose another --out, or begin again with "
-        "--force",
-        options_.out, options_.data);
+  check_continues(train, options_, recipe_, data_.fingerprint());
   make_trainer();
   Optimizer& optimizer = trainer_->optimizer();
   if (leader()) read_checkpoint(folder, optimizer);
   if (world_.size() > 1) {
-    for (const nn::Parameter* parameter : optimizer.parameters())
-      parameter->write(broadcast_tensor(parameter->read()));
+    share_parameters();
     for (const std::vector<Tensor>* tensors : {&optimizer.m, &optimizer.v, &optimizer.ema})
       for (const Tensor& tensor : *tensors)
         copy(broadcast_tensor(tensor), tensor);
   }
   trainer_->restore(RunState::from_json(train["state"], what));
+  init_ = train.value("init", Json());
   sums_ = LogSums::from_json(train["log"]);
   if (leader() && train.contains("errors"))
     for (const Json& error : train["errors"])
       failures_[need_string(error, "input", what)] = need_string(error, "error", what);
   log_info("continuing from '{}'", folder);
+}
+
+/// A new run.
+void Run::begin() {
+  make_trainer();
+  if (options_.init.empty()) return;
+  if (leader()) {
+    init_ = load_initial(options_.init, trainer_->optimizer().parameters());
+    log_info("beginning from '{}'", options_.init);
+  }
+  if (world_.size() > 1) share_parameters();
+  trainer_->optimizer().restart_ema();
+}
+
+void Run::share_parameters() {
+  for (const nn::Parameter* parameter : trainer_->optimizer().parameters())
+    parameter->write(broadcast_tensor(parameter->read()));
 }
 
 /// Says what it does not keep.
@@ -308,6 +320,7 @@ Json Run::train_json() const {
           {"seed", recipe_.train.seed},
           {"state", trainer_->state().to_json()},
           {"recipe", to_json(recipe_)},
+          {"init", init_},
           {"tokenizer", info("tokenizer")},
           {"text_encoder", info("text_encoder")},
           {"latent_scale", data_.scale().to_json()},

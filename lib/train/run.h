@@ -28,6 +28,7 @@ struct RunOptions {
   /// Made-up latents of these sizes instead of `data`; then no checkpoint is written.
   std::vector<std::array<int, 3>> synthetic;
   Device device = Device::cpu;
+  std::string init;    ///< folder of the model to begin from (models/initial_model.h), or ""
   std::string out;     ///< RUN; made if need be
   bool force = false;  ///< forget what is in RUN and begin again
   int threads = 0;     ///< of this rank; 0: as OpenMP decides

@@ -456,6 +456,96 @@ PY
   [[ $output == *"(27G)"* ]]
 }
 
+@test "--init begins from a run, a checkpoint, a diffusers component or a pipeline" {
+  prepare
+  train first train.steps=20 train.checkpoint_every=20 >/dev/null
+  local checkpoint=first/checkpoints/step-00000020
+  mkdir -p component pipeline
+  cp "$checkpoint"/model/* component/
+  cp -r component pipeline/transformer
+  echo '{"_class_name": "CosmosTextToWorldPipeline", "transformer": ["diffusers", "CosmosTransformer3DModel"]}' \
+    >pipeline/model_index.json
+  # Updates too small to change a float: what is there at the end is what it began from.
+  local still=(train.steps=1 optimizer.lr=1e-30 optimizer.weight_decay=0 schedule.warmup=0 validation.every=0)
+  for from in first "$checkpoint" component pipeline; do
+    train "from-${from%%/*}" --force --init "$from" "${still[@]}" >/dev/null
+    local model="from-${from%%/*}/checkpoints/step-00000001/model/diffusion_pytorch_model.safetensors"
+    case $from in first*) cmp "$model" "$checkpoint/state/ema.safetensors" ;; *) cmp "$model" "$checkpoint/model/"*.safetensors ;; esac
+  done
+  python3 - <<'PY'
+import json
+init = json.load(open('from-pipeline/checkpoints/step-00000001/train.json'))['init']
+assert init['path'] == 'pipeline' and len(init['hash']) == 32
+assert json.load(open('from-component/checkpoints/step-00000001/train.json'))['init']['hash'] == init['hash']
+assert json.load(open('first/checkpoints/step-00000020/train.json'))['init'] is None
+PY
+}
+
+@test "--init: going on does not need the folder, which may be gone, and ends with the same bytes" {
+  prepare
+  train first train.steps=10 >/dev/null
+  train whole --init first schedule.shape=constant train.steps=30 >/dev/null
+  train parts --init first schedule.shape=constant train.steps=10 >/dev/null
+  mv first gone
+  train parts --init first schedule.shape=constant train.steps=30 >/dev/null
+  [ "$(run_hash whole)" = "$(run_hash parts)" ]
+  run train parts --init gone schedule.shape=constant train.steps=40
+  [ "$status" -eq 2 ]
+  [[ "$output" == *"was begun from 'first', not from 'gone'"* ]]
+  run train parts model.in_channels=4 model.out_channels=4 model.text_embed_dim=8 schedule.shape=constant train.steps=40
+  [ "$status" -eq 2 ]
+  [[ "$output" == *"was begun from 'first', not from new weights"* ]]
+}
+
+@test "--init: what is no model, of another type, or does not fit, is told before any work" {
+  prepare
+  refused() {  # MESSAGE ARGUMENT...
+    run train run "${@:2}"
+    [ "$status" -eq 2 ]
+    [[ "$output" == *"$1"* ]] || { echo "$output"; false; }
+    [ -z "$(ls run/checkpoints 2>/dev/null)" ]
+  }
+  refused "no such model folder: 'nowhere'" --init nowhere
+  refused "'latents' holds no model: it is neither" --init latents
+  mkdir vae
+  echo '{"_class_name": "AutoencoderKLCosmos"}' >vae/config.json
+  refused "of type AutoencoderKLCosmos; what works here: CosmosTransformer3DModel" --init vae
+  train first train.steps=1 >/dev/null
+  refused "model.num_layers: 2 -> 3; model.rope_scale: [2.0,1.0,1.0] -> [1.0,1.0,1.0]; leave these out" \
+    --init first model.num_layers=3 model.rope_scale='[1,1,1]'
+  refused "'model.type' is stdit, but the model to begin from is a dit" --init first model.type=stdit
+  cp -r first/checkpoints/step-00000001/model other
+  sed -i 's/"num_layers": 2/"num_layers": 1/; s/"adaln_lora_dim": 4/"adaln_lora_dim": 5/' other/config.json
+  sed -i 's/num_layers: 2, adaln_lora_dim: 4, //' tiny.yaml
+  refused "unexpected: 'transformer_blocks.1.attn1.norm_k.weight'" --init other
+  [[ "$output" == *"of another shape: "*" is [4, 24], the model needs [5, 24]"* ]]
+  rm other/*.safetensors
+  refused "'other' has no weights" --init other
+  # Nothing is cleared for what cannot begin.
+  run vfm-train tiny.yaml -j1 --data latents --out first --force --init other
+  [ "$status" -eq 2 ]
+  [ -e first/checkpoints/step-00000001/COMPLETE ]
+}
+
+@test "--init begins from the other networks too" {
+  prepare
+  sed -i 's/adaln_lora_dim: 4, //' tiny.yaml
+  train first model.type=moviegen train.steps=2 >/dev/null
+  # What the model is comes from it.
+  train more --init first train.steps=4 >/dev/null
+  grep -q '^  type: moviegen' more/recipe.yaml
+}
+
+@test "--init --dry-run reads the configuration alone" {
+  mkdir -p model
+  echo '{"_class_name": "CosmosTransformer3DModel"}' >model/config.json
+  echo 'model: {compute: bf16}' >r.yaml
+  run vfm-train r.yaml --init model --dry-run
+  [ "$status" -eq 0 ]
+  [[ "$output" == *"begins from            model"* ]]
+  [[ "$output" == *"parameters             7236192256 (7.24G)"* ]]
+}
+
 @test "--device and --attention are what is asked for, or an error" {
   write_recipe
   run vfm-train tiny.yaml --synthetic 1x4x4 --out run --device tpu

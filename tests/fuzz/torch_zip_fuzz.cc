@@ -32,9 +32,9 @@ std::string file_of(const std::string& pickle, const std::string& data) {
        {std::pair("m/data.pkl"s, pickle), {"m/byteorder"s, "little"s}, {"m/data/0"s, data}}) {
     const std::string sizes = little(0, 4) + little(bytes.size(), 4) + little(bytes.size(), 4) +
                               little(name.size(), 2) + little(0, 2);
-    directory +=
-        "PK\x01\x02" + little(0, 12) + sizes + little(0, 10) + little(file.size(), 4) + name;
-    file += "PK\x03\x04" + little(0, 10) + sizes + name + bytes;
+    directory += "PK\x01\x02" + std::string(12, '\0') + sizes + std::string(10, '\0') +
+                 little(file.size(), 4) + name;
+    file += "PK\x03\x04" + std::string(10, '\0') + sizes + name + bytes;
   }
   return file + directory + "PK\x05\x06" + little(0, 4) + little(3, 2) + little(3, 2) +
          little(directory.size(), 4) + little(file.size(), 4) + little(0, 2);

@@ -149,9 +149,9 @@ std::string zip_of(const std::vector<std::pair<std::string, std::string>>& membe
   for (const auto& [name, data] : members) {
     const std::string sizes = number(0, 4) + number(data.size(), 4) + number(data.size(), 4) +
                               number(name.size(), 2) + number(0, 2);
-    directory +=
-        "PK\x01\x02" + number(0, 12) + sizes + number(0, 10) + number(file.size(), 4) + name;
-    file += "PK\x03\x04" + number(0, 10) + sizes + name + data;
+    directory += "PK\x01\x02" + std::string(12, '\0') + sizes + std::string(10, '\0') +
+                 number(file.size(), 4) + name;
+    file += "PK\x03\x04" + std::string(10, '\0') + sizes + name + data;
   }
   return file + directory + "PK\x05\x06" + number(0, 4) + number(members.size(), 2) +
          number(members.size(), 2) + number(directory.size(), 4) + number(file.size(), 4) +

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/initial_model.h"
+
+#include "base/error.h"
+#include "io/file.h"
+#include "io/safetensors.h"
+#include "models/checkpoint.h"
+
+namespace vfm::models {
+
+InitialModel::InitialModel(const std::string& path) {
+  const auto has = [&](const char* name) { return io::file_exists(io::join_path(path, name)); };
+  std::string folder = path;
+  if (HfPipeline::is_one(path)) {
+    folder = HfPipeline(path).folder_of("transformer");
+  } else if (has("COMPLETE") || has("checkpoints")) {
+    checkpoint_ = find_checkpoint(path);
+    folder = io::join_path(checkpoint_, "model");
+  } else if (io::file_exists(path) && !has("config.json")) {
+    fail_usage(
+        "'{}' holds no model: it is neither a diffusers pipeline (model_index.json), nor one of "
+        "its "
+        "components (config.json), nor what vfm-train writes",
+        path);
+  }
+  component_ = std::make_unique<HfComponent>(folder);
+  component_->need_type(
+      {"CosmosTransformer3DModel", "SpaceTimeTransformer3DModel", "MovieGenTransformer3DModel"});
+}
+
+const io::TensorSet& InitialModel::weights() {
+  if (checkpoint_.empty()) return component_->weights();
+  if (!verified_) verify_checkpoint(checkpoint_);
+  verified_ = true;
+  const std::string state = io::join_path(checkpoint_, "state");
+  if (!average_ && io::SafetensorsSet::exists(state, "ema"))
+    average_ = std::make_unique<io::SafetensorsSet>(state, "ema");
+  return average_ ? *average_ : component_->weights();
+}
+
+std::string InitialModel::hash() {
+  return hash_model(component_->type(), config(), weights());
+}
+
+}  // namespace vfm::models
