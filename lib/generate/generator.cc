@@ -6,10 +6,10 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/one_thread.h"
 #include "base/philox.h"
 #include "generate/denoiser.h"
 #include "generate/prompt_encoder.h"
-#include "ops/one_thread.h"
 #include "tensor/device.h"
 
 namespace vfm::generate {
@@ -221,7 +221,7 @@ double Generator::fp8_error(models::Fp8Parts parts, const ClipRequest& request,
                             const SampleOptions& options) {
   State& s = *state_;
   s.check(request, options);
-  const ops::OneThread one_thread;
+  const OneThread one_thread;
   Denoiser denoiser = s.make_denoiser(request, options);
   const double sigma = noise_levels(options).front();
   const models::DitBatch& batch = denoiser.batch(s.first_state(request, sigma), sigma);
@@ -237,7 +237,7 @@ Latent Generator::denoise(const ClipRequest& request, const SampleOptions& optio
                           SamplerState state, const AfterStep& after_step) const {
   const State& s = *state_;
   s.check(request, options);
-  const ops::OneThread one_thread;
+  const OneThread one_thread;
   Denoiser denoiser = s.make_denoiser(request, options);
   const std::vector<double> sigmas = noise_levels(options);
   if (state.step == 0) state = {0, s.first_state(request, sigmas.front()), {}};

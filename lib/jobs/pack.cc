@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/one_thread.h"
 #include "base/ordered.h"
 #include "base/stop.h"
 #include "io/file.h"
@@ -16,7 +17,6 @@
 #include "jobs/pack_report.h"
 #include "jobs/pack_sample.h"
 #include "models/tokenizer.h"
-#include "ops/one_thread.h"
 #include "shard/writer.h"
 #include "tensor/device.h"
 
@@ -124,7 +124,7 @@ class Run {
     Outcome out;
     if (work.sample) {
       try {
-        const ops::OneThread one_thread;
+        const OneThread one_thread;
         out.latent = make_latent(*work.sample, *tokenizer_, clip_);
       } catch (const Stopped&) {
         throw;

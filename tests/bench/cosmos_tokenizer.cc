@@ -66,14 +66,14 @@ int bench(int argc, char** argv) {
       models::CosmosConfig{}, 0, dtype == "bf16" ? DType::bf16 : DType::f32, Device::cpu, false);
   for (nn::Parameter* p : model.parameters()) {
     const Tensor values(p->shape());
-    Random(0, Purpose::test, 0, random_key(p->name)).fill_normal(values.floats());
+    Random(0, Purpose::test, 0, random_key(p->name)).fill_uniform(values.floats());
     const float scale =
         p->shape().size() > 1
             ? std::sqrt(static_cast<float>(p->shape()[0]) / static_cast<float>(p->elements()))
             : 0.02f;
     const float add = p->name.ends_with("norm.weight") ? 1.f : 0.f;
     for (float& v : values.floats())
-      v = v * scale + add;
+      v = (2 * v - 1) * scale + add;
     p->write(values);
   }
   const Tensor pixels({frames, height, width, 3});

@@ -92,6 +92,50 @@ field() { grep -o "\"$1\":[^,}]*" | cut -d: -f2; }
   [[ "$stderr" == *"tokenizer 'builtin:fsq' has no option 'channels'"* ]]
 }
 
+@test "a tokenizer of a folder: statistics of its own, path and hash, the same bytes with -j1 and -j4" {
+  cp -r "$VFM_ROOT/tests/golden/cosmos_vae" vae
+  make_shard a a1=test.mp4 a2=red.mp4
+  pack --tokenizer vae --report page.html -j1 -o out a.tar >/dev/null
+  # 17 frames of 64 x 64: a quarter of each, the first frame alone.
+  [ "$(npy out/train/a.tar a2.latent.npy)" = "{'descr': '<f2', 'fortran_order': False, 'shape': (3, 5, 16, 16), }" ]
+  [[ "$(tr -d ' \n' <out/latents.json)" == '{"version":1,"tokenizer":{"name":"AutoencoderKLCosmos","path":"'"$PWD"'/vae","hash":"'*'"},"text_encoder":{"name":"builtin:hash","dim":4},"channels":3,"mean":[-0.3,-0.2,-0.1,0.0,0.1,0.2,0.3,0.4,0.5],"std":[0.5,0.6,0.7,0.8,0.9,1.0,1.1,1.2,1.3],"frames":3,"splits":'* ]]
+  grep -q "PSNR" page.html
+  pack --tokenizer vae -j4 -o again a.tar >/dev/null
+  cmp out/train/a.tar again/train/a.tar
+  # A second run finds all there; another configuration is another tokenizer.
+  pack --tokenizer vae -o out a.tar >/dev/null
+  cmp out/train/a.tar again/train/a.tar
+  sed -i 's/"scaling_factor": 1.0/"scaling_factor": 1.5/' vae/config.json
+  run --separate-stderr pack --tokenizer vae -o out a.tar
+  [ "$status" -eq 2 ]
+  [[ "$stderr" == *"holds latents of other options"* ]]
+}
+
+@test "a folder that holds no tokenizer is refused before any work" {
+  make_shard a a1=test.mp4
+  run --separate-stderr pack --tokenizer nowhere -o out a.tar
+  [ "$status" -eq 2 ]
+  [[ "$stderr" == *"nowhere"* ]]
+  mkdir other
+  echo '{"_class_name":"AutoencoderKLWan"}' >other/config.json
+  run --separate-stderr pack --tokenizer other -o out a.tar
+  [ "$status" -eq 2 ]
+  [[ "$stderr" == *"AutoencoderKLWan"*"AutoencoderKLCosmos"* ]]
+  cp -r "$VFM_ROOT/tests/golden/cosmos_vae" vae
+  run --separate-stderr pack --tokenizer vae --channels 3 -o out a.tar
+  [ "$status" -eq 2 ]
+  [[ "$stderr" == *"has no option 'channels'"* ]]
+  [ ! -e out ]
+}
+
+@test "codes of a discrete tokenizer of a folder" {
+  make_shard a a1=test.mp4
+  pack --tokenizer "$VFM_ROOT/tests/golden/cosmos_dv" --compute bf16 -o out a.tar >/dev/null
+  [[ "$(npy out/train/a.tar a1.codes.npy)" == "{'descr': '<u2', 'fortran_order': False, 'shape': (5, "* ]]
+  grep -q '"vocabulary": 64000' out/latents.json
+  grep -q '"compute": "bf16"' out/latents.json
+}
+
 @test "pictures are one frame, short clips the most that fits, rates are exact" {
   make_shard a a1=short.mp4 a2=tiny.mp4 a3=test.mp4
   make_shard p p1=pic.png

@@ -35,7 +35,13 @@ prepare() {
 @test "vfm-caption(1)" { run_page vfm-caption.1; }
 @test "vfm-embed(1)" { run_page vfm-embed.1; }
 @test "vfm-shard(1)" { run_page vfm-shard.1; }
-@test "vfm-pack(1)" { run_page vfm-pack.1; }
+@test "vfm-pack(1)" {
+  mkdir Cosmos-1.0-Diffusion-7B-Text2World
+  cp -r "$VFM_ROOT/tests/golden/cosmos_vae" Cosmos-1.0-Diffusion-7B-Text2World/vae
+  echo '{"_class_name":"CosmosTextToWorldPipeline","vae":["diffusers","AutoencoderKLCosmos"]}' \
+    >Cosmos-1.0-Diffusion-7B-Text2World/model_index.json
+  run_page vfm-pack.1
+}
 @test "vfm-train(1)" { run_page vfm-train.1; }
 @test "vfm-generate(1)" {
   prepare

@@ -9,11 +9,11 @@
 #include <functional>
 
 #include "base/error.h"
+#include "base/one_thread.h"
 #include "cosmos_drawn.h"
 #include "io/atomic_file.h"
 #include "io/file.h"
 #include "io/safetensors.h"
-#include "ops/one_thread.h"
 
 using namespace vfm;
 using namespace vfm::models;
@@ -113,7 +113,7 @@ TEST_CASE("a long video is worked on in chunks, to the same bits on one thread a
   CHECK(shown == frames);
   const CosmosTokenizer at_once(tokenizer_config(kVae));
   CHECK(at_once.encode(pixels, frames, height, width) == latents);
-  const ops::OneThread one;
+  const OneThread one;
   CHECK(tokenizer.encode(pixels, frames, height, width) == latents);
   const std::vector<float> decoded = tokenizer.decode(latents, 5, 4, 8);
   CHECK(at_once.decode(latents, 5, 4, 8) == decoded);

@@ -1,5 +1,5 @@
-// Finite scalar quantisation against the same formulas in PyTorch, and the discrete tokenizer without
-// weights.
+// Finite scalar quantisation against the same formulas in PyTorch, and the discrete tokenizer
+// without weights.
 // SPDX-License-Identifier: Apache-2.0
 #include "models/fsq.h"
 

@@ -4,7 +4,7 @@
 
 #include <omp.h>
 
-namespace vfm::ops {
+namespace vfm {
 
 /// One OpenMP thread for the parallel regions that the calling thread opens, until the end of a
 /// scope. So what is computed does not depend on how many threads there are.
@@ -19,4 +19,4 @@ class OneThread {
   int before_;
 };
 
-}  // namespace vfm::ops
+}  // namespace vfm
