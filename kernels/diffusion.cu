@@ -80,13 +80,10 @@ __device__ __forceinline__ float2 box_muller(unsigned a, unsigned b) {
 __global__ void __launch_bounds__(kThreads) noise_kernel(const DiffusionPack pack, float* noise) {
   const DiffusionSample s = pack.samples[blockIdx.x];
   const Part part = part_of(s);
-  const uint2 key = {low_half(s.seed), high_half(s.seed)};
-  // As vfm::Random: the cipher folds what names the stream into half of the counter.
-  const uint4 folded = philox({s.purpose, s.step, low_half(s.key), high_half(s.key)}, key);
   for (int i = static_cast<int>(threadIdx.x) * 4; i < part.count; i += kThreads * 4) {
     const auto block = static_cast<std::uint64_t>(part.first + i) / 4;
     const uint4 words =
-        philox({low_half(block), high_half(block), folded.x ^ folded.z, folded.y ^ folded.w}, key);
+        philox({low_half(block), high_half(block), s.stream[0], s.stream[1]}, {s.key[0], s.key[1]});
     const float2 a = box_muller(words.x, words.y), b = box_muller(words.z, words.w);
     store_quad(noise + part.begin + i, part.count - i, part.aligned, {a.x, a.y, b.x, b.y});
   }

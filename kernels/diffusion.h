@@ -35,9 +35,8 @@ struct DiffusionSample {
   float in_noise = 0;  ///< c_in sigma
   float of_x0 = 0;     ///< c_in sigma / sigma_data
   float of_noise = 0;  ///< c_in sigma_data
-  // The arguments of vfm::Random: the noise is its normal(0), normal(1), ...
-  std::uint64_t seed = 0, key = 0;
-  std::uint32_t purpose = 0, step = 0;
+  /// vfm::Random's cipher_key() and stream(): the noise is its normal(0), normal(1), ...
+  std::uint32_t key[2] = {}, stream[2] = {};
 };
 
 /// N samples, on the device. The arrays of a pack, all f32, are aligned to 16 bytes; a sample whose

@@ -118,17 +118,16 @@ struct Factors {
   float beta1, beta2, rate, inverse2, epsilon, ema_decay;
   float learning_rate, scale;  // keep is 1 - learning rate * decay of the slot
   const float* device_scale;
-  bool skip;
 };
 
 // The fused operations are written out: the compiler would choose them for each form of a slot
 // anew, and the forms would differ by roundings.
-template <bool kSplit, int N, class G, class M>
+template <bool kSplit, int N, class M>
 __device__ __forceinline__ void update_some(const OptimizerSlot& s, const Factors& f, float keep,
                                             std::int64_t at) {
   M* const first = static_cast<M*>(s.first_moment) + at;
   M* const second = static_cast<M*>(s.second_moment) + at;
-  const Values<N> gradient = load<N>(static_cast<const G*>(s.gradient) + at);
+  const Values<N> gradient = load<N>(s.gradient + at);
   Values<N> m = load<N>(first), v = load<N>(second), w = load_weights<kSplit, N>(s, at);
 #pragma unroll
   for (int i = 0; i < N; ++i) {
@@ -149,29 +148,35 @@ __device__ __forceinline__ void update_some(const OptimizerSlot& s, const Factor
   store(s.ema + at, average);
 }
 
-template <bool kSplit, class G, class M>
+// Whether eight elements may be read at once: parts of a stacked matrix may begin anywhere.
+__device__ __forceinline__ bool in_eights(const OptimizerSlot& s) {
+  std::uintptr_t bits = 0;
+  for (const void* p : {static_cast<const void*>(s.value), static_cast<const void*>(s.high),
+                        static_cast<const void*>(s.low), static_cast<const void*>(s.gradient),
+                        static_cast<const void*>(s.first_moment),
+                        static_cast<const void*>(s.second_moment), static_cast<const void*>(s.ema)})
+    bits |= reinterpret_cast<std::uintptr_t>(p);
+  return bits % 16 == 0;
+}
+
+template <bool kSplit, class M>
 __device__ __forceinline__ void update(const OptimizerSlot& s, const Factors& f, std::int64_t begin,
                                        int count) {
   const float keep = 1.f - f.learning_rate * s.weight_decay;
-  const int eights = count / 8, thread = static_cast<int>(threadIdx.x);
+  const int eights = in_eights(s) ? count / 8 : 0, thread = static_cast<int>(threadIdx.x);
 #pragma unroll 1
   for (int i = thread; i < eights; i += kAdamwThreads)
-    update_some<kSplit, 8, G, M>(s, f, keep, begin + i * 8);
-  if (thread < count % 8) update_some<kSplit, 1, G, M>(s, f, keep, begin + eights * 8 + thread);
-}
-
-template <bool kSplit, class G>
-__device__ __forceinline__ void update(const OptimizerSlot& s, const Factors& f, std::int64_t begin,
-                                       int count) {
-  s.moment_type == Type::bf16 ? update<kSplit, G, __nv_bfloat16>(s, f, begin, count)
-                              : update<kSplit, G, float>(s, f, begin, count);
+    update_some<kSplit, 8, M>(s, f, keep, begin + i * 8);
+#pragma unroll 1
+  for (int i = eights * 8 + thread; i < count; i += kAdamwThreads)
+    update_some<kSplit, 1, M>(s, f, keep, begin + i);
 }
 
 template <bool kSplit>
 __device__ __forceinline__ void update(const OptimizerSlot& s, const Factors& f, std::int64_t begin,
                                        int count) {
-  s.gradient_type == Type::bf16 ? update<kSplit, __nv_bfloat16>(s, f, begin, count)
-                                : update<kSplit, float>(s, f, begin, count);
+  s.moment_type == Type::bf16 ? update<kSplit, __nv_bfloat16>(s, f, begin, count)
+                              : update<kSplit, float>(s, f, begin, count);
 }
 
 __device__ __forceinline__ int chunk_size(std::int64_t count, std::int64_t begin) {
@@ -184,7 +189,7 @@ __global__ void __launch_bounds__(kAdamwThreads, 5)
     adamw_kernel(const OptimizerSlots all, Factors f) {
   if (f.device_scale) {
     const float scale = *f.device_scale;
-    if (f.skip && !std::isfinite(scale)) return;
+    if (!std::isfinite(scale)) return;
     f.scale *= scale;
   }
   const OptimizerChunk chunk = all.chunks[blockIdx.x];
@@ -194,10 +199,10 @@ __global__ void __launch_bounds__(kAdamwThreads, 5)
   slot.value ? update<false>(slot, f, begin, count) : update<true>(slot, f, begin, count);
 }
 
-template <class G>
-__device__ __forceinline__ double chunk_squares(const G* from, int count) {
+__device__ __forceinline__ double chunk_squares(const float* from, int count) {
   double sum = 0;
-  const int eights = count / 8, thread = static_cast<int>(threadIdx.x);
+  const bool aligned = reinterpret_cast<std::uintptr_t>(from) % 16 == 0;
+  const int eights = aligned ? count / 8 : 0, thread = static_cast<int>(threadIdx.x);
 #pragma unroll 4
   for (int i = thread; i < eights; i += kSquaresThreads) {
     const Values<8> r = load<8>(from + i * 8);
@@ -205,9 +210,10 @@ __device__ __forceinline__ double chunk_squares(const G* from, int count) {
     for (int j = 0; j < 8; ++j)
       sum += static_cast<double>(r.v[j]) * r.v[j];
   }
-  if (thread < count % 8) {
-    const double last = load<1>(from + eights * 8 + thread).v[0];
-    sum += last * last;
+#pragma unroll 1
+  for (int i = eights * 8 + thread; i < count; i += kSquaresThreads) {
+    const double one = load<1>(from + i).v[0];
+    sum += one * one;
   }
   return sum;
 }
@@ -220,9 +226,7 @@ __global__ void __launch_bounds__(kSquaresThreads)
     const OptimizerSlot& slot = all.slots[chunk.slot];
     const std::int64_t begin = chunk.part * kOptimizerChunk;
     const int count = chunk_size(slot.count, begin);
-    sum += slot.gradient_type == Type::bf16
-               ? chunk_squares(static_cast<const __nv_bfloat16*>(slot.gradient) + begin, count)
-               : chunk_squares(static_cast<const float*>(slot.gradient) + begin, count);
+    sum += chunk_squares(slot.gradient + begin, count);
   }
   __shared__ double shared[kSquaresThreads / 32];
   sum = block_sum<kSquaresThreads>(sum, shared);
@@ -278,8 +282,7 @@ int adamw(const AdamwCall& call, CUstream_st* stream) {
   const Factors factors = {
       call.beta1,         call.beta2,          call.learning_rate / correction1,
       1.f / correction2,  call.epsilon,        call.ema_decay,
-      call.learning_rate, call.gradient_scale, call.device_scale,
-      call.skip_bad_scale};
+      call.learning_rate, call.gradient_scale, call.device_scale};
   return launch(adamw_kernel, dim3(static_cast<unsigned>(call.all.chunk_count)), kAdamwThreads, 0,
                 stream, call.all, factors);
 }

@@ -29,20 +29,21 @@ inline constexpr std::int64_t kOptimizerChunk = 8192;
 /// Partial sums of gradient_squares: the number is fixed, for the same bits on any GPU.
 inline constexpr int kGradientPartials = 1024;
 
-/// Device pointers of one parameter, `count` elements each, aligned to 16 bytes; they overlap
-/// nothing. Either value, or high and low.
+/// Device pointers of one parameter, `count` elements each; they overlap nothing. Either value, or
+/// high and low. Fast where all are aligned to 16 bytes; right otherwise.
 struct OptimizerSlot {
   float* value = nullptr;         ///< the f32 weight, or null: it is split
   std::uint16_t* high = nullptr;  ///< the bf16 weight
   std::uint16_t* low = nullptr;   ///< what it lacks to the f32
-  const void* gradient = nullptr;
-  Type gradient_type = Type::f32;
+  const float* gradient = nullptr;
   Type moment_type = Type::f32;  ///< of both moments
   void* first_moment = nullptr;
   void* second_moment = nullptr;
   float* ema = nullptr;  ///< null: no average is kept
   std::int64_t count = 0;
   float weight_decay = 0;
+
+  bool operator==(const OptimizerSlot&) const = default;
 };
 
 /// Elements part * kOptimizerChunk and following of a slot.
@@ -73,9 +74,9 @@ struct AdamwCall {
   float learning_rate = 1e-3f;
   float beta1 = 0.9f, beta2 = 0.99f;
   float epsilon = 1e-8f;
-  float gradient_scale = 1;             ///< the gradients' factor,
-  const float* device_scale = nullptr;  ///< times this one on the device, unless null
-  bool skip_bad_scale = false;          ///< write nothing if device_scale is NaN or infinite
+  float gradient_scale = 1;  ///< the gradients' factor,
+  /// times this one on the device, unless null; if it is NaN or infinite, nothing is written
+  const float* device_scale = nullptr;
   float ema_decay = 0.99f;
   std::int64_t step = 1;  ///< counts from 1
 };
@@ -86,8 +87,8 @@ int adamw(const AdamwCall& call, CUstream_st* stream);
 
 /// *sum = the sum of squares of all gradients, in double: NaN or infinite if one of them is, and
 /// for nothing else. Every block adds its chunks in a fixed order, then one block their sums.
-/// `partial` is kGradientPartials doubles, `sum` one, on the device. Uses of a slot only gradient,
-/// gradient_type and count. Writes 0 without chunks.
+/// `partial` is kGradientPartials doubles, `sum` one, on the device. Uses of a slot only gradient
+/// and count. Writes 0 without chunks.
 int gradient_squares(const OptimizerSlots& all, double* partial, double* sum, CUstream_st* stream);
 
 /// With the norm factor * sqrt(*sum), which is that of the gradients times `factor` > 0:
@@ -95,8 +96,8 @@ int gradient_squares(const OptimizerSlots& all, double* partial, double* sum, CU
 ///   *scale = factor * min(1, most / norm)
 ///
 /// so that AdamW sees gradients times `factor`, but at most of norm `most`; factor itself if `most`
-/// is zero or below, or norm is zero. NaN if norm is NaN or infinite: such a step should be skipped
-/// (AdamwCall::skip_bad_scale). All on the device; norm may be null.
+/// is zero or below, or norm is zero. NaN if norm is NaN or infinite: AdamW skips such a step. All
+/// on the device; norm may be null.
 struct ClipScale {
   const double* sum = nullptr;
   double factor = 1;

@@ -233,7 +233,26 @@ int forward(const PositionsForward& c, cudaStream_t stream) {
   return launch(kernel, blocks, kThreads, 0, stream, c);
 }
 
+// A thread for a frequency of a row.
+__global__ void sinusoid_kernel(const float* times, std::int64_t pairs, int half, float* result) {
+  const std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (i >= pairs) return;
+  const std::int64_t row = i / half, at = i % half;
+  const double angle = times[row] * exp(-log(10000.0) * static_cast<double>(at) / half);
+  float* const out = result + 2 * row * half + at;
+  out[0] = static_cast<float>(cos(angle));
+  out[half] = static_cast<float>(sin(angle));
+}
+
 }  // namespace
+
+int sinusoid(const float* times, std::int64_t rows, int width, float* result, CUstream_st* stream) {
+  if (rows < 0 || width < 0 || width % 2 != 0 || rows * width > std::int64_t{1} << 38)
+    return cudaErrorInvalidValue;
+  const std::int64_t pairs = rows * (width / 2);
+  return launch(sinusoid_kernel, dim3(static_cast<unsigned>((pairs + kThreads - 1) / kThreads)),
+                kThreads, 0, stream, times, pairs, width / 2, result);
+}
 
 int positions_forward(const PositionsForward& call, CUstream_st* stream) {
   if (!valid(call)) return cudaErrorInvalidValue;

@@ -1,5 +1,6 @@
-// Learned absolute positions, forward and backward: the CUDA version of learned_positions in
-// lib/ops/positions.h, where the formula is told, for a step of 1.
+// Learned absolute positions, forward and backward, and the sinusoid of the time input: the CUDA
+// versions of learned_positions, for a step of 1, and sinusoid in lib/ops/positions.h, where the
+// formulas are told.
 //
 //   e = t[frame] + h[row] + w[column],   y = e / n,   n = 1e-6 + rms(e)
 //   de = (dy - y mean(dy y) n / rms(e)) / n, with n a constant where e = 0
@@ -51,5 +52,8 @@ struct PositionsBackward : Positions {
 /// below zero, 2^31 tokens or more, a width above 4,194,240, and tokens without samples.
 int positions_forward(const PositionsForward& call, CUstream_st* stream);
 int positions_backward(const PositionsBackward& call, CUstream_st* stream);
+
+/// result [R, D] from times [R]: in double, rounded at the end. D is even. Returns as the others.
+int sinusoid(const float* times, std::int64_t rows, int width, float* result, CUstream_st* stream);
 
 }  // namespace vfm::kernels

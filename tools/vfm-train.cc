@@ -15,6 +15,7 @@
 #include "dist/world.h"
 #include "ops/gpu_options.h"
 #include "tensor/device.h"
+#include "tensor/graph_cache.h"
 #include "train/beginning.h"
 #include "train/run.h"
 
@@ -70,6 +71,11 @@ class TrainTool : public cli::Tool {
         ->type_name("DIR");
     device_.add(app);
     compute_.add(app);
+    app.add_option("--cuda-graph", cuda_graph_,
+                   "on a GPU: steps of shapes that came before as CUDA graphs, or launch by launch")
+        ->type_name("auto|on|off")
+        ->check(CLI::IsMember({"auto", "on", "off"}))
+        ->capture_default_str();
     app.add_flag("--force", options_.force, "begin again, replacing an earlier run in DIR");
     app.add_flag("--dry-run", dry_run_, "print parameters, FLOPs and memory; train nothing");
     app.add_flag("--print-config", print_config_, "print the effective recipe; train nothing");
@@ -102,6 +108,9 @@ class TrainTool : public cli::Tool {
     options_.device = rank_device(context.launch);
     ops::set_gpu_options(options_.device, compute_.deterministic, compute_.attention,
                          context.cache);
+    if (cuda_graph_ == "on" && options_.device == Device::cpu)
+      fail_usage("--cuda-graph on is for a GPU, and this run computes on the CPU");
+    GraphCache::allow(cuda_graph_ != "off");
     const auto world = context.launch.ranks > 1 ? dist::mpi_world() : dist::self_world();
     io::ManifestWriter manifest;
     try {
@@ -126,7 +135,7 @@ class TrainTool : public cli::Tool {
     return choose_device(device_.device);
   }
 
-  std::string recipe_, synthetic_;
+  std::string recipe_, synthetic_, cuda_graph_ = "auto";
   cli::DeviceOptions device_;
   cli::ComputeOptions compute_;
   std::vector<std::string> settings_;

@@ -61,6 +61,11 @@ class Random {
   /// A uniformly random permutation of 0..n-1 (Fisher-Yates on this stream).
   std::vector<std::uint64_t> permutation(std::uint64_t n) const;
 
+  /// What philox4x32 is called with for block i of this stream: key, and counter {low half of i,
+  /// high half of i, stream()[0], stream()[1]}. For who draws the same numbers elsewhere.
+  const std::array<std::uint32_t, 2>& cipher_key() const { return key_; }
+  const std::array<std::uint32_t, 2>& stream() const { return sample_; }
+
  private:
   std::array<std::uint32_t, 4> block(std::uint64_t index) const noexcept;
   std::array<std::uint32_t, 2> key_;     // from the seed

@@ -81,7 +81,7 @@ DitContext Dit::State::context(Tape& tape, const NetworkPack& pack, const Tensor
   if (config.type == NetworkType::stdit)
     result.space_time =
         space_time_packs(grids, config.num_attention_heads, config.attention_head_dim, device);
-  const Tensor wave = ops::sinusoid(pack.times, config.width()).to(device);
+  const Tensor wave = ops::sinusoid(pack.times, config.width());
   const Tensor hidden = ops::silu(tape, ops::linear(tape, wave, time_1->op(tape)));
   result.shared = ops::linear(tape, hidden, time_2->op(tape));
   result.embedding =

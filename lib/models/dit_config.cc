@@ -83,6 +83,17 @@ void DitBatch::check(const DitConfig& config) const {
          latent_values);
   if (text.dtype() != DType::f32 || text.shape() != Shape{text_rows, config.text_embed_dim})
     fail("text {} is not [{}, {}]", to_string(text.shape()), text_rows, config.text_embed_dim);
+  if (c_noise.defined() && (c_noise.dtype() != DType::f32 ||
+                            c_noise.elements() != static_cast<std::int64_t>(samples.size())))
+    fail("noise levels {} are not those of {} samples", to_string(c_noise.shape()), samples.size());
+}
+
+Tensor DitBatch::noise_levels(Device device) const {
+  if (c_noise.defined()) return c_noise.to(device);
+  const Tensor levels({static_cast<std::int64_t>(samples.size())});
+  for (std::size_t i = 0; i < samples.size(); ++i)
+    levels.data<float>()[i] = samples[i].c_noise;
+  return levels.to(device);
 }
 
 std::string_view recompute_name(Recompute recompute) {

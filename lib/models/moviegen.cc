@@ -132,9 +132,9 @@ struct Embedder {
       : first(make.conditioning(name + ".linear_1.weight", width, width, Init::normal)),
         second(make.conditioning(name + ".linear_2.weight", width, width, Init::normal)) {}
 
-  Tensor forward(Tape& tape, std::span<const float> numbers, Device device) const {
+  Tensor forward(Tape& tape, const Tensor& numbers) const {
     const int width = static_cast<int>(first.op(tape).size(1));
-    const Tensor wave = ops::sinusoid(numbers, width).to(device);
+    const Tensor wave = ops::sinusoid(numbers, width);
     return ops::linear(tape, ops::silu(tape, ops::linear(tape, wave, first.op(tape))),
                        second.op(tape));
   }
@@ -190,10 +190,10 @@ Context MovieGen::State::context(Tape& tape, const NetworkPack& pack, const Tens
   Context result;
   result.positions = ops::learned_positions(tape, tables[0]->op(tape), tables[1]->op(tape),
                                             tables[2]->op(tape), pack.grids, false);
-  const Tensor sum = ops::add(tape, time->forward(tape, pack.times, device),
-                              rate->forward(tape, pack.rates, device));
+  const Tensor sum =
+      ops::add(tape, time->forward(tape, pack.times), rate->forward(tape, pack.rates));
   result.embedding = ops::silu(tape, sum);
-  const Tensor ones({static_cast<std::int64_t>(pack.times.size()), config.width()});
+  const Tensor ones({pack.times.elements(), config.width()});
   for (float& one : ones.floats())
     one = 1;
   result.ones = ones.to(device);

@@ -75,7 +75,13 @@ struct DitBatch {
   Tensor latents;  ///< f32, flat: each sample's (C, T, H, W), already scaled by c_in, one after the
                    ///< other
   Tensor text;     ///< f32 (L, E): each sample's text tokens, one after the other
+  /// f32, a number a sample: takes the place of the samples' own c_noise, if it is defined. What
+  /// may differ between two batches of the same sizes and frame rates is in tensors then, and
+  /// nowhere else: forward() can be recorded and repeated (tensor/graph_cache.h).
+  Tensor c_noise;
 
+  /// The samples' c_noise on `device`.
+  Tensor noise_levels(Device device) const;
   /// Throws Error unless samples and tensors fit each other and the configuration.
   void check(const DitConfig& config) const;
 };

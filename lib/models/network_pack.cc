@@ -8,14 +8,16 @@ namespace vfm::models {
 
 NetworkPack::NetworkPack(const DitConfig& config, const DitBatch& batch, Device device) {
   const auto& p = config.patch_size;
+  std::vector<float> of_samples;
   for (const DitSample& s : batch.samples) {
     patches.push_back({s.frames, s.height, s.width});
     grids.push_back({s.frames / p[0], s.height / p[1], s.width / p[2], s.fps, s.position_step});
-    times.push_back(s.c_noise);
-    rates.push_back(s.fps);
+    of_samples.push_back(s.fps);
     self.query_lengths.push_back(s.tokens(config));
     cross.key_lengths.push_back(s.text_tokens);
   }
+  times = batch.noise_levels(device);
+  rates = Tensor::from(of_samples, {static_cast<std::int64_t>(of_samples.size())}).to(device);
   self.key_lengths = cross.query_lengths = self.query_lengths;
   for (ops::AttentionPack* pack : {&self, &cross}) {
     pack->heads = config.num_attention_heads;

@@ -19,7 +19,7 @@ struct NetworkPack {
 
   std::vector<ops::PatchGrid> patches;  ///< latent sizes
   std::vector<ops::TokenGrid> grids;    ///< sizes in tokens
-  std::vector<float> times, rates;      ///< [R]: c_noise, and frames a second
+  Tensor times, rates;                  ///< [R] on the device: c_noise, and frames a second
   ops::AttentionPack self, cross;       ///< ready on the device
   ops::RowMap rows;                     ///< sample of each token
 };

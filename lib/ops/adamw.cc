@@ -7,6 +7,7 @@
 
 #include "ops/elementwise_cpu.h"
 #include "ops/optimizer_cuda.h"
+#include "ops/sum_squares.h"
 #include "tensor/device.h"
 
 namespace vfm::ops {
@@ -34,6 +35,21 @@ void adamw(Device device, std::span<const AdamwSlot> slots, const AdamwStep& ste
     const Chunk& chunk = chunks[static_cast<std::size_t>(i)];
     VFM_CALL(adamw_chunk, *chunk.slot, step, correction1, correction2, chunk.begin, chunk.end);
   }
+}
+
+double clipped_adamw(Device device, std::span<const AdamwSlot> slots, const AdamwStep& step,
+                     double factor, double most) {
+  if constexpr (kHaveCuda)
+    if (device == Device::cuda) return clipped_adamw_cuda(slots, step, factor, most);
+  std::vector<Extent> gradients;
+  for (const AdamwSlot& slot : slots)
+    gradients.push_back({slot.gradient, slot.count});
+  const double norm = std::sqrt(sum_squares(device, gradients)) * factor;
+  if (!std::isfinite(norm)) return norm;
+  AdamwStep scaled = step;
+  scaled.gradient_scale = static_cast<float>(factor * (most > 0 ? std::min(1.0, most / norm) : 1));
+  adamw(device, slots, scaled);
+  return norm;
 }
 
 }  // namespace vfm::ops

@@ -44,4 +44,10 @@ struct AdamwStep {
 
 void adamw(Device device, std::span<const AdamwSlot> slots, const AdamwStep& step);
 
+/// The same with gradients `factor` * gradient, clipped: their norm over all slots is brought down
+/// to `most`, unless that is 0. Returns the norm before clipping; where it is not finite, nothing
+/// is changed. step.gradient_scale is not used. On a GPU the host waits once, at the end.
+double clipped_adamw(Device device, std::span<const AdamwSlot> slots, const AdamwStep& step,
+                     double factor, double most);
+
 }  // namespace vfm::ops

@@ -8,6 +8,8 @@
 namespace vfm::ops {
 
 void adamw_cuda(std::span<const AdamwSlot> slots, const AdamwStep& step);
+double clipped_adamw_cuda(std::span<const AdamwSlot> slots, const AdamwStep& step, double factor,
+                          double most);
 double sum_squares_cuda(std::span<const Extent> arrays);
 
 }  // namespace vfm::ops

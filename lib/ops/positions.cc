@@ -185,6 +185,12 @@ RotaryAngles rotary_angles(const std::vector<TokenGrid>& grids, int head_dim,
   return angles;
 }
 
+Tensor sinusoid(const Tensor& times, int width) {
+  if constexpr (kHaveCuda)
+    if (times.device() == Device::cuda) return sinusoid_cuda(times, width);
+  return sinusoid(times.floats(), width);
+}
+
 Tensor sinusoid(std::span<const float> times, int width) {
   const int half = width / 2;
   Tensor result({static_cast<std::int64_t>(times.size()), width});

@@ -43,5 +43,7 @@ RotaryAngles rotary_angles(const std::vector<TokenGrid>& grids, int head_dim,
 
 /// [R, D]: cos(t f_i), then sin(t f_i), f_i = 10000^(-i / (D / 2)); computed in double.
 Tensor sinusoid(std::span<const float> times, int width);
+/// The same of times [R] f32, on their device.
+Tensor sinusoid(const Tensor& times, int width);
 
 }  // namespace vfm::ops

@@ -56,4 +56,12 @@ Tensor learned_positions_cuda(Tape& tape, const std::array<Tensor, 3>& tables,
   return result;
 }
 
+Tensor sinusoid_cuda(const Tensor& times, int width) {
+  const Tensor result({times.elements(), width}, DType::f32, Device::cuda);
+  check_gpu(kernels::sinusoid(times.data<float>(), times.elements(), width, result.data<float>(),
+                              compute_stream()),
+            "run sinusoid");
+  return result;
+}
+
 }  // namespace vfm::ops

@@ -9,4 +9,6 @@ namespace vfm::ops {
 Tensor learned_positions_cuda(Tape& tape, const std::array<Tensor, 3>& tables,
                               const std::vector<TokenGrid>& grids, std::int64_t tokens, bool unit);
 
+Tensor sinusoid_cuda(const Tensor& times, int width);
+
 }  // namespace vfm::ops

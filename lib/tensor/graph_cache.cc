@@ -15,6 +15,8 @@ constexpr int kTries = 3;                    // attention may have to see number
 constexpr std::int64_t kIdle = 64;           // runs without use after which a graph makes room
 constexpr std::size_t kMostShapes = 10'000;  // remembered
 
+bool allowed = true;
+
 std::set<GraphCache*>& caches() {
   static auto* const all = new std::set<GraphCache*>;
   return *all;
@@ -22,8 +24,12 @@ std::set<GraphCache*>& caches() {
 
 }  // namespace
 
-GraphCache::GraphCache(int most) : most_(most) {
+GraphCache::GraphCache(int most) : most_(allowed ? most : 0) {
   caches().insert(this);
+}
+
+void GraphCache::allow(bool graphs) {
+  allowed = graphs;
 }
 
 GraphCache::~GraphCache() {
@@ -65,11 +71,12 @@ bool GraphCache::record(Entry& entry, const std::vector<Tensor>& inputs, const W
     if (most_ == 0) return false;  // there was no memory for them
     entry.graph = std::make_unique<GpuGraph>([&] { entry.results = work(fixed); });
     entry.inputs = std::move(fixed);
+    if (!std::exchange(told_, true)) log_info("steps of shapes that come again run as CUDA graphs");
     return true;
   } catch (const std::exception& error) {
     entry.clear();
     if (++entry.refused == kTries && !std::exchange(said_, true))
-      log_info("training steps without CUDA graphs: {}", error.what());
+      log_info("some steps run without CUDA graphs: {}", error.what());
     return false;
   }
 }

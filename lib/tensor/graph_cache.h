@@ -30,6 +30,8 @@ class GraphCache {
 
   /// Keeps at most `most` graphs; with 0 all work is done plainly, on any device.
   explicit GraphCache(int most);
+  /// Whether caches that are made from now on record anything; at first they do.
+  static void allow(bool graphs);
   ~GraphCache();
   GraphCache(const GraphCache&) = delete;
   GraphCache& operator=(const GraphCache&) = delete;
@@ -61,7 +63,7 @@ class GraphCache {
 
   int most_;
   std::int64_t runs_ = 0, replays_ = 0;
-  bool said_ = false;
+  bool told_ = false, said_ = false;  // to the log
   std::map<std::string, Entry> entries_;
 };
 

@@ -6,16 +6,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
+
 #include "tensor/tensor.h"
+
+struct CUevent_st;  // cudaEvent_t
 
 namespace vfm {
 
-/// Queues a copy of a tensor of the CPU on the copy stream; the source may be changed at return.
-/// What is computed may read the result after await_uploads(). Thread-safety: any thread.
-Tensor upload_beside(const Tensor& host);
+/// Some copies that are wanted at the same time. Its copies hold the same.
+class Upload {
+ public:
+  Upload();
+  /// Queues a copy of a tensor of the CPU on the copy stream; the source may be changed at return.
+  /// Thread-safety: any thread.
+  Tensor copy(const Tensor& host);
+  /// What is queued on the compute stream from now on waits for the copies, and may read them. The
+  /// host does not wait. For the thread that drives the GPU.
+  void await() const;
 
-/// What is queued on the compute stream from now on waits for the copies that were queued before.
-/// For the thread that drives the GPU; the host does not wait.
-void await_uploads();
+ private:
+  std::shared_ptr<CUevent_st> done_;
+};
 
 }  // namespace vfm

@@ -24,7 +24,6 @@ struct Uploads {
   CachingAllocator memory{gpu_memory_source()};
   // Where the compute stream was when a block was last freed.
   std::unordered_map<void*, cudaEvent_t> freed;
-  cudaEvent_t queued = make_event();
 
   std::shared_ptr<void> allocate(std::size_t bytes);
 };
@@ -50,20 +49,23 @@ std::shared_ptr<void> Uploads::allocate(std::size_t bytes) {
 
 }  // namespace
 
-Tensor upload_beside(const Tensor& host) {
+Upload::Upload() {
+  use_this_gpu();
+  done_ = {make_event(), [](cudaEvent_t event) { cudaEventDestroy(event); }};
+}
+
+Tensor Upload::copy(const Tensor& host) {
   use_this_gpu();
   Uploads& all = uploads();
   std::lock_guard lock(all.mutex);
   std::shared_ptr<void> block = all.allocate(host.bytes());
   all.staging.copy_in(block.get(), host.raw(), host.bytes(), copy_stream());
+  check_gpu(cudaEventRecord(done_.get(), copy_stream()), "record an event");
   return Tensor::borrow(block.get(), host.shape(), host.dtype(), block, Device::cuda);
 }
 
-void await_uploads() {
-  Uploads& all = uploads();
-  std::lock_guard lock(all.mutex);
-  check_gpu(cudaEventRecord(all.queued, copy_stream()), "record an event");
-  check_gpu(cudaStreamWaitEvent(compute_stream(), all.queued, 0), "wait for copies");
+void Upload::await() const {
+  check_gpu(cudaStreamWaitEvent(compute_stream(), done_.get(), 0), "wait for copies");
 }
 
 }  // namespace vfm

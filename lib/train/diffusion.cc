@@ -53,37 +53,36 @@ void BatchBuilder::add(const CleanSample& sample, double sigma, bool without_tex
   }
   samples_.push_back(entry);
 
-  const std::size_t n = sample.x0.size(), begin = latents_.size();
-  elements_.push_back(static_cast<std::int64_t>(n));
-  latents_.resize(begin + n);
-  target_.resize(begin + n);
-  float* latents = latents_.data() + begin;
-  float* target = target_.data() + begin;
-  noise.fill_normal({latents, n});
+  x0_.insert(x0_.end(), sample.x0.begin(), sample.x0.end());
   // With x = x0 + sigma e:  (x0 - c_skip x) / c_out = c_in (sigma / sd x0 - sd e), which has none
   // of the left side's cancellation at small and large sigma.
-  const float in = static_cast<float>(c.in), in_noise = static_cast<float>(c.in * sigma);
-  const float of_x0 = static_cast<float>(c.in * sigma / models::kSigmaData);
-  const float of_noise = static_cast<float>(c.in * models::kSigmaData);
-  for (std::size_t i = 0; i < n; ++i) {
-    const float e = latents[i];
-    latents[i] = in * sample.x0[i] + in_noise * e;
-    target[i] = of_x0 * sample.x0[i] - of_noise * e;
-  }
+  noise_.push_back({static_cast<std::int64_t>(sample.x0.size()), static_cast<float>(c.in),
+                    static_cast<float>(c.in * sigma),
+                    static_cast<float>(c.in * sigma / models::kSigmaData),
+                    static_cast<float>(c.in * models::kSigmaData), noise});
 }
 
-NoisyBatch BatchBuilder::build() const {
-  NoisyBatch batch;
+CleanBatch BatchBuilder::build_clean() const {
+  CleanBatch clean{{}, noise_};
+  NoisyBatch& batch = clean.batch;
   const auto count = [](const std::vector<float>& v) {
     return static_cast<std::int64_t>(v.size());
   };
   batch.input.samples = samples_;
-  batch.input.latents = Tensor::from(latents_, {count(latents_)});
+  batch.input.latents = Tensor::from(x0_, {count(x0_)});
   batch.input.text = Tensor::from(text_, {count(text_) / config_.text_embed_dim,
                                           static_cast<std::int64_t>(config_.text_embed_dim)});
-  batch.target = Tensor::from(target_, {count(target_)});
-  batch.elements = elements_;
-  return batch;
+  for (const ops::NoisySample& sample : noise_)
+    batch.elements.push_back(sample.count);
+  return clean;
+}
+
+NoisyBatch add_noise(const CleanBatch& clean) {
+  NoisyBatch noisy = clean.batch;
+  const ops::NoisyPair pair = ops::noisy_pair(clean.batch.input.latents, clean.noise);
+  noisy.input.latents = pair.latents;
+  noisy.target = pair.target;
+  return noisy;
 }
 
 NoisyBatch NoisyBatch::to(Device device) const {

@@ -15,6 +15,7 @@
 
 #include "base/philox.h"
 #include "models/network.h"
+#include "ops/noisy_pair.h"
 #include "ops/squared_error.h"
 #include "train/loss_sums.h"
 #include "train/recipe.h"
@@ -43,20 +44,29 @@ struct NoisyBatch {
   NoisyBatch to(Device device) const;
 };
 
-/// Packs noisy samples one after the other. Per sample: sigma, whether its text is dropped (as it
+/// The same before the noise comes: input.latents are x0, there is no target.
+struct CleanBatch {
+  NoisyBatch batch;
+  std::vector<ops::NoisySample> noise;  ///< of each sample
+};
+/// Adds the noise where the latents are.
+NoisyBatch add_noise(const CleanBatch& clean);
+
+/// Packs samples one after the other. Per sample: sigma, whether its text is dropped (as it
 /// is when it has none: one zero token stands for it), and the stream its noise comes from.
 class BatchBuilder {
  public:
   BatchBuilder(const models::DitConfig& config) : config_(config) {}
   void add(const CleanSample& sample, double sigma, bool without_text, const Random& noise);
   std::size_t samples() const { return samples_.size(); }
-  NoisyBatch build() const;
+  CleanBatch build_clean() const;
+  NoisyBatch build() const { return add_noise(build_clean()); }
 
  private:
   models::DitConfig config_;
   std::vector<models::DitSample> samples_;
-  std::vector<std::int64_t> elements_;
-  std::vector<float> latents_, target_, text_;
+  std::vector<ops::NoisySample> noise_;
+  std::vector<float> x0_, text_;
 };
 
 /// The loss lambda(sigma) (D - x0)^2 = (F - target)^2 of a batch.

@@ -1,18 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/diffusion_objective.h"
 
+#include <limits>
 #include <utility>
 
 #include "base/error.h"
 #include "models/dit_json.h"
+#include "tensor/upload.h"
 
 namespace vfm::train {
+namespace {
+
+constexpr int kMostGraphs = 8;
+
+/// All that the host's part of a pass depends on.
+std::string shape_of(const std::vector<models::DitSample>& samples) {
+  std::string shape;
+  for (const models::DitSample& s : samples)
+    shape += fmt::format("{}x{}x{} {} fps {} texts {};", s.frames, s.height, s.width, s.fps,
+                         s.text_tokens, fmt::join(s.position_step, ","));
+  return shape;
+}
+
+}  // namespace
 
 DiffusionObjective::DiffusionObjective(const Recipe& recipe, models::Recompute recompute,
                                        Device device)
     : recipe_(recipe),
-      network_(
-          models::make_network(recipe.model.dit, recipe.train.seed, recipe.compute(), device)) {
+      network_(models::make_network(recipe.model.dit, recipe.train.seed, recipe.compute(), device)),
+      graphs_(device == Device::cuda ? kMostGraphs : 0) {
   network_->set_recompute(recompute);
 }
 
@@ -30,13 +46,48 @@ BatchPass DiffusionObjective::build(std::uint32_t step, std::span<const std::str
     builder.add(sample, sample_sigma(diffusion, sigmas[place], sample.frames),
                 drop_text(diffusion, seed, step, sample.key),
                 Random(seed, Purpose::noise, step, random_key(sample.key)));
+  if (device() == Device::cuda) return pass_on_gpu(builder.build_clean());
   return [this, made = builder.build()]() -> LossReader {
-    const NoisyBatch batch = made.to(device());
-    ops::Tape tape;
-    const Tensor output = network_->forward(tape, batch.input);
-    Loss loss = diffusion_loss(output, batch, recipe_.diffusion.loss_scale);
-    tape.backward(output, std::exchange(loss.error.seed, Tensor()));
-    return [loss, made] { return loss.sums(made); };
+    return [loss = pass(made), made] { return loss.sums(made); };
+  };
+}
+
+/// Forward, loss and backward. `batch` is on device().
+Loss DiffusionObjective::pass(const NoisyBatch& batch) const {
+  ops::Tape tape;
+  const Tensor output = network_->forward(tape, batch.input);
+  Loss loss = diffusion_loss(output, batch, recipe_.diffusion.loss_scale);
+  tape.backward(output, std::exchange(loss.error.seed, Tensor()));
+  return loss;
+}
+
+/// The samples go to the GPU now, while that is at the step before; noise comes to them there.
+BatchPass DiffusionObjective::pass_on_gpu(const CleanBatch& made) const {
+  Upload upload;
+  CleanBatch there = made;
+  models::DitBatch& input = there.batch.input;
+  input.latents = upload.copy(input.latents);
+  input.text = upload.copy(input.text);
+  input.c_noise = upload.copy(input.noise_levels(Device::cpu));
+  // Nothing on the host may depend on it, or a graph would keep it.
+  for (models::DitSample& sample : input.samples)
+    sample.c_noise = std::numeric_limits<float>::quiet_NaN();
+  return [this, there, upload]() -> LossReader {
+    upload.await();
+    const NoisyBatch noisy = add_noise(there);
+    const auto work = [&](const std::vector<Tensor>& inputs) -> std::vector<Tensor> {
+      NoisyBatch batch = noisy;
+      batch.input.latents = inputs[0];
+      batch.input.text = inputs[1];
+      batch.input.c_noise = inputs[2];
+      batch.target = inputs[3];
+      return {pass(batch).error.sums};
+    };
+    const auto& [samples, latents, text, c_noise] = noisy.input;
+    Loss loss;
+    loss.error.sums =
+        graphs_.run(shape_of(samples), {latents, text, c_noise, noisy.target}, work)[0];
+    return [loss, batch = there.batch] { return loss.sums(batch); };
   };
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "models/network.h"
+#include "tensor/graph_cache.h"
 #include "train/diffusion.h"
 #include "train/objective.h"
 
@@ -19,6 +20,8 @@ class DiffusionObjective final : public Objective {
   DiffusionObjective(const Recipe& recipe, models::Recompute recompute, Device device);
 
   const models::DiffusionNetwork& network() const { return *network_; }
+  /// On a GPU, passes of batches whose shapes repeat.
+  const GraphCache& graphs() const { return graphs_; }
 
   const nn::ParameterList& parameters() const override { return network_->parameters(); }
   Device device() const override { return network_->device(); }
@@ -31,8 +34,12 @@ class DiffusionObjective final : public Objective {
                              const std::vector<CleanSample>& samples) const override;
 
  private:
+  Loss pass(const NoisyBatch& batch) const;
+  BatchPass pass_on_gpu(const CleanBatch& made) const;
+
   const Recipe& recipe_;
   std::unique_ptr<models::DiffusionNetwork> network_;
+  mutable GraphCache graphs_;  // of the thread that passes batches
 };
 
 }  // namespace vfm::train

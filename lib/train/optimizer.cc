@@ -6,7 +6,6 @@
 
 #include "ops/adamw.h"
 #include "ops/moving_average.h"
-#include "ops/sum_squares.h"
 
 namespace vfm::train {
 namespace {
@@ -59,25 +58,17 @@ void Optimizer::restart_ema() {
   }
 }
 
-double Optimizer::gradient_norm() const {
-  std::vector<ops::Extent> gradients;
-  for (const nn::Parameter* parameter : parameters_)
-    gradients.push_back({parameter->grad.data<float>(), parameter->grad.elements()});
-  return std::sqrt(ops::sum_squares(device(), gradients));
-}
-
-/// Weight of the old average after the updates since it was last changed; none if it is not yet
-/// time.
-double Optimizer::ema_decay() const {
+/// Weight of the old average after the updates up to `last` since it was last changed.
+double Optimizer::ema_decay(std::int64_t last) const {
   double decay = 1;
-  for (std::int64_t n = updates - ema_recipe_.every + 1; n <= updates; ++n)
+  for (std::int64_t n = last - ema_recipe_.every + 1; n <= last; ++n)
     decay *= ema_beta(ema_recipe_, n);
   return decay;
 }
 
-void Optimizer::update(double lr, double scale) {
-  ++updates;
-  const bool averages = has_ema() && updates % ema_recipe_.every == 0;
+double Optimizer::update(double lr, double factor) {
+  const std::int64_t number = updates + 1;
+  const bool averages = has_ema() && number % ema_recipe_.every == 0;
   std::vector<ops::AdamwSlot> slots;
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const nn::Parameter& parameter = *parameters_[i];
@@ -94,13 +85,15 @@ void Optimizer::update(double lr, double scale) {
   step.beta1 = static_cast<float>(recipe_.beta1);
   step.beta2 = static_cast<float>(recipe_.beta2);
   step.epsilon = static_cast<float>(recipe_.eps);
-  step.gradient_scale = static_cast<float>(scale);
-  if (averages) step.ema_decay = static_cast<float>(ema_decay());
-  step.step = updates;
-  ops::adamw(device(), slots, step);
-  if (!averages || !ema_on_host()) return;
-  for (std::size_t i = 0; i < parameters_.size(); ++i)
-    ops::moving_average(ema[i], parameters_[i]->read().to(Device::cpu), step.ema_decay);
+  if (averages) step.ema_decay = static_cast<float>(ema_decay(number));
+  step.step = number;
+  const double norm = ops::clipped_adamw(device(), slots, step, factor, recipe_.clip);
+  if (!std::isfinite(norm)) return norm;
+  updates = number;
+  if (averages && ema_on_host())
+    for (std::size_t i = 0; i < parameters_.size(); ++i)
+      ops::moving_average(ema[i], parameters_[i]->read().to(Device::cpu), step.ema_decay);
+  return norm;
 }
 
 void Optimizer::swap_ema() {

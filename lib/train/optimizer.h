@@ -32,10 +32,9 @@ class Optimizer {
   Optimizer(const OptimizerRecipe& optimizer, const EmaRecipe& ema,
             const nn::ParameterList& parameters);
 
-  /// Global norm of the gradients as they stand. Waits for the device.
-  double gradient_norm() const;
-  /// One update with gradients `scale` * gradients.
-  void update(double lr, double scale);
+  /// One update with gradients `factor` * gradients, clipped as the recipe says. Returns their
+  /// global norm before that; where it is not finite, nothing is changed. Waits for the device.
+  double update(double lr, double factor);
 
   bool has_ema() const { return ema_recipe_.mode != "off"; }
   /// The average begins again with the parameters' values: they were written anew.
@@ -52,7 +51,7 @@ class Optimizer {
  private:
   Device device() const { return parameters_.front()->device(); }
   bool ema_on_host() const { return ema_recipe_.place == "host" && device() != Device::cpu; }
-  double ema_decay() const;
+  double ema_decay(std::int64_t last) const;
 
   OptimizerRecipe recipe_;
   EmaRecipe ema_recipe_;

@@ -111,16 +111,11 @@ StepResult Trainer::train_step() {
   if (result.loss.elements() == 0)
     fail("none of the samples of step {} could be read", state_.step + 1);
 
-  const double per_element = 1 / result.loss.elements();
-  const double clip = recipe_.optimizer.clip;
-  result.gradient_norm = optimizer_.gradient_norm() * per_element;
   result.learning_rate =
       learning_rate(recipe_.optimizer, recipe_.schedule, state_.step, recipe_.train.steps);
-  result.skipped = !std::isfinite(result.gradient_norm) || !std::isfinite(result.loss.mean());
-  if (!result.skipped) {
-    const double shrink = clip > 0 ? std::min(1.0, clip / result.gradient_norm) : 1.0;
-    optimizer_.update(result.learning_rate, per_element * shrink);
-  }
+  // What is not finite in the loss is not finite in the gradient either.
+  result.gradient_norm = optimizer_.update(result.learning_rate, 1 / result.loss.elements());
+  result.skipped = !std::isfinite(result.gradient_norm);
 
   ++state_.step;
   state_.updates = optimizer_.updates;

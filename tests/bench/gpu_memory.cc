@@ -1,6 +1,7 @@
 // What is bound by memory: a copy on the GPU, and the fused element-wise kernels against it. Bytes
 // are those that must be read and written once.
 // SPDX-License-Identifier: Apache-2.0
+#include <chrono>
 #include <cstdint>
 
 #include "gpu.h"
@@ -9,6 +10,7 @@
 #include "kernels/modulate_backward.h"
 #include "kernels/optimizer.h"
 #include "kernels/qk_norm_rope.h"
+#include "tensor/upload.h"
 
 using namespace vfm;
 using namespace vfm::kernels;
@@ -34,6 +36,33 @@ void time_copy() {
   const Tensor from = Tensor::zeros({kBytes}, DType::u8, Device::cuda);
   const Tensor to({kBytes}, DType::u8, Device::cuda);
   report("copy", 2.0 * kBytes, [&] { copy(from, to); });
+}
+
+// Data for the next step go to the GPU while it computes: how much of their time that hides.
+void time_uploads() {
+  const bench::Name alone{"memory", "copy to the GPU"}, beside{"memory", "copy beside kernels"};
+  bench::attempt(beside, [&] {
+    const Tensor host = Tensor::zeros({std::int64_t{256} << 20}, DType::u8);
+    const Tensor x = bench::random_tensor({kTokens, 4 * kWidth}, DType::bf16, 1);
+    const Tensor y(x.shape(), DType::bf16, Device::cuda);
+    const auto seconds = [&](bool copies, int launches) {
+      synchronize_gpu();
+      const auto begin = std::chrono::steady_clock::now();
+      for (int i = 0; i < launches; ++i)
+        need(gelu_forward(Type::bf16, x.raw(), y.raw(), x.elements(), compute_stream()));
+      Upload upload;
+      if (copies) upload.copy(host);
+      upload.await();
+      synchronize_gpu();
+      return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    };
+    seconds(true, 10);
+    const double copy = seconds(true, 0), kernel = seconds(false, 100) / 100;
+    bench::print(alone, 1e-9 * static_cast<double>(host.bytes()) / copy, "GB/s");
+    const int launches = static_cast<int>(1 + 1.5 * copy / kernel);
+    const double compute = seconds(false, launches), both = seconds(true, launches);
+    bench::print(beside, 100 * (copy + compute - both) / copy, "%");
+  });
 }
 
 void time_modulate_forward() {
@@ -147,8 +176,8 @@ void time_adamw(const char* what, bool split, double bytes) {
     } else {
       slot.value = make(DType::f32).data<float>();
     }
-    slot.gradient = make(low).raw();
-    slot.gradient_type = slot.moment_type = split ? Type::bf16 : Type::f32;
+    slot.gradient = make(DType::f32).data<float>();
+    slot.moment_type = split ? Type::bf16 : Type::f32;
     slot.first_moment = make(low).raw();
     kept.push_back(Tensor::zeros({kCount}, low, Device::cuda));  // a negative one has no root
     slot.second_moment = kept.back().raw();
@@ -175,11 +204,12 @@ void time_adamw(const char* what, bool split, double bytes) {
 int main() {
   return bench::run([] {
     time_copy();
+    time_uploads();
     time_modulate_forward();
     time_modulate_backward();
     time_qk_norm_rope();
     time_gelu();
     time_adamw("adamw f32", false, 28);
-    time_adamw("adamw split, bf16 gradient and moments", true, 18);
+    time_adamw("adamw split, bf16 moments", true, 20);
   });
 }

@@ -9,6 +9,7 @@
 //     --warmup N                   steps before those that are timed (2)
 //     --attention auto|own|cudnn   see ops/attention_choice.h (auto)
 //     --gemm-cache FILE            see ops::set_gemm_cache
+//     --graph                      on a GPU: then once more, the same steps as CUDA graphs
 //     --json                       print a record of gpu.h's form
 // Prints one line: model, dtype, parameters, tokens, best and median milliseconds, processor time a
 // step over all threads, tokens/s.
@@ -88,7 +89,7 @@ struct Options {
   DType compute = DType::f32, moments = DType::f32;
   Device device = Device::cpu;
   int steps = 10, warmup = 2;
-  bool ema = true, json = false;
+  bool ema = true, graph = false, json = false;
 };
 
 models::Recompute parse_recompute(const std::string& name) {
@@ -106,6 +107,8 @@ Options parse(int argc, char** argv) {
     const std::string word = argv[i];
     if (word == "--json") {
       o.json = true;
+    } else if (word == "--graph") {
+      o.graph = true;
     } else if (word.starts_with("--")) {
       if (++i == argc) fail_usage("{} needs a value", word);
       named[word] = argv[i];
@@ -159,12 +162,24 @@ struct Result {
   double peak_bytes = 0;
 };
 
-Result measure(const Options& o) {
-  const Case c = find_case(o.model);
-  const test::Pack pack = test::put(test::make_pack(c.config, c.samples), o.device);
-  models::Dit dit(c.config, 1, o.compute, o.device);
-  dit.set_recompute(o.recompute);
-  test::Optimizer optimizer(dit, o.moments, o.ema);
+// What is measured: made once, as the weights of a large model take longer than its steps.
+struct Subject {
+  Case c;
+  test::Pack pack;
+  models::Dit dit;
+  test::Optimizer optimizer;
+
+  explicit Subject(const Options& o)
+      : c(find_case(o.model)),
+        pack(test::put(test::make_pack(c.config, c.samples), o.device)),
+        dit(c.config, 1, o.compute, o.device),
+        optimizer(dit, o.moments, o.ema) {
+    dit.set_recompute(o.recompute);
+  }
+};
+
+Result measure(const Options& o, Subject& subject, GraphCache* graphs) {
+  auto& [c, pack, dit, optimizer] = subject;
   Result result;
   for (const nn::Parameter* p : dit.parameters())
     result.parameters += p->elements();
@@ -173,7 +188,7 @@ Result measure(const Options& o) {
   for (int i = 0; i < o.steps + o.warmup; ++i) {
     const double start = seconds();
     const std::clock_t busy = std::clock();
-    test::compute_gradients(dit, pack);
+    test::compute_gradients(dit, pack, graphs);
     optimizer.step();
     if (o.device == Device::cuda) synchronize_gpu();
     if (i < o.warmup) continue;
@@ -192,23 +207,24 @@ Result measure(const Options& o) {
   return result;
 }
 
-std::string recompute(const Options& o) {
-  return std::string(models::recompute_name(o.recompute));
+// "elementwise", and what is special.
+std::string kind(const Options& o, bool graphs) {
+  return std::string(models::recompute_name(o.recompute)) + (graphs ? " graph" : "");
 }
 
-void print_json(const Options& o, const Result& r) {
+void print_json(const Options& o, const Result& r, bool graphs) {
   std::printf(
       "{\"bench\": \"train\", \"case\": \"%s %s\", \"impl\": \"vfm\", \"value\": %.6g, \"unit\": "
       "\"tokens/s\", \"ms\": %.6g, \"mfu\": %.4g, \"peak_tflops\": %.6g, \"memory_gib\": %.4g}\n",
-      o.model.c_str(), recompute(o).c_str(), static_cast<double>(r.tokens) / r.median,
+      o.model.c_str(), kind(o, graphs).c_str(), static_cast<double>(r.tokens) / r.median,
       1e3 * r.median, r.mfu, r.peak_tflops, r.peak_bytes / (1 << 30));
 }
 
-void print_line(const Options& o, const Result& r) {
+void print_line(const Options& o, const Result& r, bool graphs) {
   std::printf(
-      "vfm %s %s parameters %lld tokens %lld best %.2f ms median %.2f ms cpu %.2f ms tokens/s "
+      "vfm %s %s%s parameters %lld tokens %lld best %.2f ms median %.2f ms cpu %.2f ms tokens/s "
       "%.0f\n",
-      o.model.c_str(), o.compute == DType::bf16 ? "bf16" : "f32",
+      o.model.c_str(), o.compute == DType::bf16 ? "bf16" : "f32", graphs ? " graph" : "",
       static_cast<long long>(r.parameters), static_cast<long long>(r.tokens), 1e3 * r.best,
       1e3 * r.median, 1e3 * r.cpu, static_cast<double>(r.tokens) / r.median);
 }
@@ -224,8 +240,17 @@ int main(int argc, char** argv) {
       return 77;
     }
     ops::set_gemm_cache(options.gemm_cache);
-    const Result result = measure(options);
-    options.json ? print_json(options, result) : print_line(options, result);
+    Subject subject(options);
+    const auto run = [&](GraphCache* graphs) {
+      const Result result = measure(options, subject, graphs);
+      (options.json ? print_json : print_line)(options, result, graphs != nullptr);
+      std::fflush(stdout);
+    };
+    run(nullptr);
+    if (options.graph && options.device == Device::cuda) {
+      GraphCache graphs(1);
+      run(&graphs);
+    }
     return 0;
   } catch (const std::exception& error) {
     std::string why = error.what();
@@ -233,7 +258,7 @@ int main(int argc, char** argv) {
     if (options.json)
       std::printf(
           "{\"bench\": \"train\", \"case\": \"%s %s\", \"impl\": \"vfm\", \"error\": \"%s\"}\n",
-          options.model.c_str(), recompute(options).c_str(), why.c_str());
+          options.model.c_str(), kind(options, false).c_str(), why.c_str());
     std::fprintf(stderr, "train_step: %s\n", error.what());
     return options.json ? 0 : 1;
   }

@@ -33,17 +33,21 @@ Block cipher(Block c, std::uint32_t k0, std::uint32_t k1) {
   return c;
 }
 
+// The stream of vfm::Random(seed, Purpose::noise, step, key).
+void name_stream(DiffusionSample& s, std::uint64_t seed, std::uint32_t step, std::uint64_t key) {
+  s.key[0] = static_cast<std::uint32_t>(seed), s.key[1] = static_cast<std::uint32_t>(seed >> 32);
+  const Block name =
+      cipher({2, step, static_cast<std::uint32_t>(key), static_cast<std::uint32_t>(key >> 32)},
+             s.key[0], s.key[1]);
+  s.stream[0] = name[0] ^ name[2], s.stream[1] = name[1] ^ name[3];
+}
+
 // Normal number i of the stream of a sample, as lib/base/philox.cc.
 float normal(const DiffusionSample& s, std::uint64_t i) {
-  const auto k0 = static_cast<std::uint32_t>(s.seed), k1 = static_cast<std::uint32_t>(s.seed >> 32);
-  const Block name = cipher({s.purpose, s.step, static_cast<std::uint32_t>(s.key),
-                             static_cast<std::uint32_t>(s.key >> 32)},
-                            k0, k1);
   const std::uint64_t index = i / 4;
-  const Block words =
-      cipher({static_cast<std::uint32_t>(index), static_cast<std::uint32_t>(index >> 32),
-              name[0] ^ name[2], name[1] ^ name[3]},
-             k0, k1);
+  const Block words = cipher({static_cast<std::uint32_t>(index),
+                              static_cast<std::uint32_t>(index >> 32), s.stream[0], s.stream[1]},
+                             s.key[0], s.key[1]);
   const auto unit = [](std::uint32_t word) { return (word + 0.5) / 4294967296.0; };
   const int pair = static_cast<int>(i % 4 / 2) * 2;
   const double radius = std::sqrt(-2 * std::log(unit(words[pair])));
@@ -67,7 +71,7 @@ struct Pack {
       s.in = static_cast<float>(in), s.in_noise = static_cast<float>(in * sigma);
       s.of_x0 = static_cast<float>(in * sigma / kSigmaData);
       s.of_noise = static_cast<float>(in * kSigmaData);
-      s.seed = 0x123456789abcdef0 + i / 2, s.key = 77 * i, s.purpose = 2, s.step = 5;
+      name_stream(s, 0x123456789abcdef0 + i / 2, 5, 77 * i);
       samples.push_back(s), sigmas.push_back(sigma);
       size += static_cast<std::size_t>(s.count);
       longest = std::max(longest, s.count);
@@ -117,8 +121,7 @@ void check_noise(Checker& checker, const Pack& pack) {
 // The bits that vfm::Random(0x123456789abcdef, Purpose::noise, 7, 0xfedcba9876543210) gives.
 void check_known_noise(Checker& checker) {
   Pack pack({8});
-  pack.samples[0].seed = 0x123456789abcdef, pack.samples[0].key = 0xfedcba9876543210;
-  pack.samples[0].purpose = 2, pack.samples[0].step = 7;
+  name_stream(pack.samples[0], 0x123456789abcdef, 7, 0xfedcba9876543210);
   const DeviceArray<DiffusionSample> samples(pack.samples);
   const DeviceArray<float> noise(8);
   need(diffusion_noise(pack.on(samples), noise.get(), nullptr), "noise");

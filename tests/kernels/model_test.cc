@@ -11,6 +11,7 @@
 #include "ops/adamw.h"
 #include "ops/attention.h"
 #include "ops/attention_choice.h"
+#include "ops/noisy_pair.h"
 #include "ops/sum_squares.h"
 #include "tensor/device.h"
 #include "training.h"
@@ -174,7 +175,7 @@ void train(Checker& checker, const Course& c) {
 
 void check_optimizer(Checker& checker) {
   std::vector<Tensor> kept[2];
-  double sums[2];
+  double sums[2], norms[2];
   for (const Device device : {Device::cpu, Device::cuda}) {
     const auto at = static_cast<std::size_t>(device == Device::cuda);
     std::vector<ops::AdamwSlot> slots;
@@ -197,10 +198,31 @@ void check_optimizer(Checker& checker) {
     ops::AdamwStep step;
     step.gradient_scale = 0.5f;
     ops::adamw(device, slots, step);
+    ++step.step;
+    norms[at] = ops::clipped_adamw(device, slots, step, 0.1, 1);
+    checker.check("a step whose norm is not finite is left out",
+                  std::isinf(ops::clipped_adamw(device, slots, step, HUGE_VAL, 1)));
   }
   check_apart(checker, "sum of squares", std::abs(sums[1] / sums[0] - 1), 1e-12);
+  checker.check("what is clipped", norms[0] > 1);
+  check_apart(checker, "norm", std::abs(norms[1] / norms[0] - 1), 1e-12);
   for (std::size_t i = 0; i < kept[0].size(); ++i)
     check_apart(checker, "AdamW " + std::to_string(i), apart(kept[1][i], kept[0][i]), 1e-6);
+}
+
+void check_noise(Checker& checker) {
+  std::vector<ops::NoisySample> samples;
+  std::int64_t total = 0;
+  for (const std::int64_t count : {5000, 3, 1, 4096, 77}) {
+    const auto key = static_cast<std::uint64_t>(count);
+    samples.push_back({count, 0.7f, 0.3f, 1.5f, 0.2f, Random(9, Purpose::noise, 4, key)});
+    total += count;
+  }
+  const Tensor x0 = normal({total}, 8);
+  const ops::NoisyPair cpu = ops::noisy_pair(x0, samples);
+  const ops::NoisyPair gpu = ops::noisy_pair(x0.to(Device::cuda), samples);
+  check_apart(checker, "noisy latents", apart(gpu.latents, cpu.latents), 1e-6);
+  check_apart(checker, "targets", apart(gpu.target, cpu.target), 1e-6);
 }
 
 // A build without cuDNN, as the emulation is, says so to who asks for it by name.
@@ -260,6 +282,39 @@ void small_other_networks(Checker& checker) {
   }
 }
 
+// Of what a graph was made from nothing stays in it: batches of the same shape, each with other
+// numbers, pass as they do plainly.
+void check_graphs(Checker& checker) {
+  for (const models::NetworkType type :
+       {models::NetworkType::dit, models::NetworkType::moviegen, models::NetworkType::stdit}) {
+    models::DitConfig config = tiny();
+    config.type = type;
+    config.num_layers = 1;
+    const auto network = models::make_network(config, 3, DType::f32, Device::cuda);
+    stir(*network, true);
+    const std::string name(models::network_type_name(type));
+    GraphCache graphs(1);
+    for (std::uint64_t i = 0; i < 3; ++i) {
+      std::vector<models::DitSample> samples = few_tokens();
+      for (models::DitSample& sample : samples)
+        sample.c_noise += 0.3f * static_cast<float>(i);
+      const Pack pack = test::put(test::make_pack(config, samples, i), Device::cuda);
+      const auto passed = [&](GraphCache* by) {
+        std::vector<Tensor> all = {test::compute_gradients(*network, pack, by).output.clone()};
+        for (const nn::Parameter* parameter : network->parameters())
+          all.push_back(parameter->grad.clone());
+        return all;
+      };
+      const std::vector<Tensor> plain = passed(nullptr), repeated = passed(&graphs);
+      double worst = 0;
+      for (std::size_t j = 0; j < plain.size(); ++j)
+        worst = std::max(worst, apart(repeated[j], plain[j]));
+      checker.check(name + " as a graph", worst == 0);
+    }
+    checker.check(name + " was a graph", graphs.replays() == 2);
+  }
+}
+
 void small_models(Checker& checker) {
   using models::Recompute;
   Comparison c{"tiny f32", tiny(), few_tokens(), DType::f32, Recompute::none, false, 2e-5};
@@ -275,7 +330,9 @@ void small_models(Checker& checker) {
   c.config.num_layers = 1;
   compare(checker, c);
   small_other_networks(checker);
+  check_graphs(checker);
   check_optimizer(checker);
+  check_noise(checker);
   check_fp8(checker);
   if (test::kEmulated) check_no_cudnn(checker);
   train(checker, {"4 steps, tiny f32", tiny(), few_tokens(), DType::f32, DType::f32, 4, 1e-4, 1});

@@ -265,7 +265,29 @@ void time_sizes(const Case& k) {
               [&] { return positions_backward(back, nullptr); });
 }
 
+void compare_sinusoid(Checker& checker, std::int64_t rows, int width) {
+  std::vector<float> times = noise(static_cast<std::size_t>(rows), 5);
+  if (rows > 1) times[1] = 0;
+  const std::size_t half = static_cast<std::size_t>(width) / 2;
+  std::vector<double> expected;
+  for (const float time : times)
+    for (std::size_t i = 0; i < 2 * half; ++i) {
+      const double angle =
+          time * std::exp(-std::log(10000.0) * static_cast<double>(i % half) / half);
+      expected.push_back(i < half ? std::cos(angle) : std::sin(angle));
+    }
+  const DeviceArray<float> in(times), out(expected.size());
+  need(vfm::kernels::sinusoid(in.get(), rows, width, out.get(), nullptr), "sinusoid");
+  checker.close("sinusoid " + std::to_string(rows) + " x " + std::to_string(width), out.host(),
+                expected, 1e-7);
+}
+
 void tests(Checker& checker) {
+  for (const int width : {2, 6, 512, 4096})
+    for (const std::int64_t rows : {0, 1, 7})
+      compare_sinusoid(checker, rows, width);
+  checker.check("an odd width of the sinusoid",
+                vfm::kernels::sinusoid(nullptr, 1, 3, nullptr, nullptr) == cudaErrorInvalidValue);
   for (const int width : {1, 3, 4, 66, 68, 1023, 1028, 2052, 4100, 6145, 6148}) {
     const Case k{{{2, 2, 3}, {0, 4, 4}, {1, 3, 1}}, {3, 4, 5}, width};
     compare(checker, k, numbers(k));

@@ -16,8 +16,8 @@
 #include "models/network.h"
 #include "ops/adamw.h"
 #include "ops/squared_error.h"
-#include "ops/sum_squares.h"
 #include "tensor/device.h"
+#include "tensor/graph_cache.h"
 
 namespace vfm::test {
 
@@ -56,6 +56,7 @@ inline Pack make_pack(const models::DitConfig& config, std::vector<models::DitSa
 inline Pack put(Pack pack, Device device) {
   pack.batch.latents = pack.batch.latents.to(device);
   pack.batch.text = pack.batch.text.to(device);
+  pack.batch.c_noise = pack.batch.noise_levels(device);
   pack.target = pack.target.to(device);
   return pack;
 }
@@ -71,9 +72,7 @@ class Optimizer {
   }
   /// Returns the norm of the gradients before it was clipped.
   double step() {
-    const double norm = std::sqrt(ops::sum_squares(device_, gradients_));
-    settings.gradient_scale = static_cast<float>(1 / std::max(1.0, norm));
-    ops::adamw(device_, slots_, settings);
+    const double norm = ops::clipped_adamw(device_, slots_, settings, 1, 1);
     ++settings.step;
     return norm;
   }
@@ -92,14 +91,12 @@ class Optimizer {
     slot.second_moment = zeros(moments);
     if (ema) slot.ema = static_cast<float*>(zeros(DType::f32));
     slot.weight_decay = p.decay ? 0.01f : 0.f;
-    gradients_.push_back({slot.gradient, slot.count});
     return slot;
   }
 
   Device device_;
   std::vector<Tensor> state_;
   std::vector<ops::AdamwSlot> slots_;
-  std::vector<ops::Extent> gradients_;
 };
 
 /// Forward, loss and backward into the parameters' gradients. `pack` is on the model's device.
@@ -108,17 +105,26 @@ struct Passed {
   Tensor output;
 };
 
-inline Passed compute_gradients(const models::DiffusionNetwork& network, const Pack& pack) {
+/// By `graphs`, if there are any: on a GPU, for packs of one shape, which were put() there.
+inline Passed compute_gradients(const models::DiffusionNetwork& network, const Pack& pack,
+                                GraphCache* graphs = nullptr) {
   nn::zero_gradients(network.parameters());
-  ops::Tape tape;
-  Passed result;
-  result.output = network.forward(tape, pack.batch);
-  const std::int64_t all[] = {result.output.elements()};
-  const double scale = 1 / static_cast<double>(all[0]);
-  const ops::SquaredError error = ops::squared_error(result.output, pack.target, all, scale);
-  tape.backward(result.output, error.seed);
-  result.loss = scale * error.read_sums()[0];
-  return result;
+  const auto work = [&](const std::vector<Tensor>& inputs) -> std::vector<Tensor> {
+    ops::Tape tape;
+    models::DitBatch batch{pack.batch.samples, inputs[0], inputs[1], inputs[2]};
+    const Tensor output = network.forward(tape, batch);
+    const std::int64_t all[] = {output.elements()};
+    const double scale = 1 / static_cast<double>(all[0]);
+    const ops::SquaredError error = ops::squared_error(output, inputs[3], all, scale);
+    tape.backward(output, error.seed);
+    return {output, error.sums};
+  };
+  const std::vector<Tensor> inputs = {pack.batch.latents, pack.batch.text, pack.batch.c_noise,
+                                      pack.target};
+  const std::vector<Tensor> results =
+      graphs != nullptr ? graphs->run("", inputs, work) : work(inputs);
+  const ops::SquaredError error{Tensor(), results[1]};
+  return {error.read_sums()[0] / static_cast<double>(results[0].elements()), results[0]};
 }
 
 }  // namespace vfm::test

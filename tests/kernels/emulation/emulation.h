@@ -3,9 +3,10 @@
 // A kernel's source is compiled as C++ against the headers of this folder instead of CUDA's. The
 // threads of a block are fibers on one thread of the host, which change only where a kernel waits
 // for others: at barriers and in the collectives of a warp. Blocks run one after the other. What
-// cannot be seen here: speed, memory that other blocks write meanwhile, alignment faults. What can:
-// wrong indices (under a sanitizer), wrong arithmetic, and, since each launch may run its threads
-// in either order, a missing barrier. Thread-safety: one launch at a time.
+// cannot be seen here: speed, memory that other blocks write meanwhile. What can: wrong indices
+// (under a sanitizer), wrong arithmetic, vectors that are not aligned (a trap), and, since each
+// launch may run its threads in either order, a missing barrier. Thread-safety: one launch at a
+// time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -7,8 +7,11 @@
 #include <cstring>
 #include <filesystem>
 
+#include "streams.h"
 #include "tensor/device.h"
+#include "tensor/graph_cache.h"
 #include "train/checkpoint.h"
+#include "train/diffusion_objective.h"
 #include "train/trainer.h"
 #include "train/validation.h"
 
@@ -139,4 +142,59 @@ TEST_CASE("a checkpoint of the GPU is the CPU's, and goes on there to the same b
     CHECK(same(first.weights(), second.weights()));
   }
   std::filesystem::remove_all(run);
+}
+
+TEST_CASE("steps as graphs have the bits of plain ones, whichever stream is late") {
+  const auto [compute, recompute, late] = GENERATE(table<std::string, std::string, emulation::Late>(
+      {{"f32", "elementwise", emulation::Late::kernels},
+       {"bf16", "block", emulation::Late::copies}}));
+  const Dataset data = made_up();
+  Recipe recipe = small();
+  recipe.model.compute = compute;
+  recipe.model.recompute = recompute;
+  recipe.data.micro_packs = 1;
+  recipe.diffusion.text_dropout = 0;  // which would make more shapes
+  recipe.optimizer.max_skips = 5;
+  data.fit(recipe);
+  const auto world = dist::self_world();
+  GraphCache::allow(false);
+  Side plain(recipe, data, *world, Device::cuda);
+  GraphCache::allow(true);
+  Side side(recipe, data, *world, Device::cuda);
+  const auto& graphs = dynamic_cast<const DiffusionObjective&>(side.trainer.objective()).graphs();
+  Validation validation(recipe, data, "train");
+  emulation::set_late(late);
+  for (int i = 0; i < 7; ++i) {
+    const nn::Parameter& weight = *side.trainer.objective().parameters()[0];
+    const Tensor good = weight.read().to(Device::cpu).clone();
+    const bool bad = i == 4;  // a weight that makes all infinite, for a while
+    if (bad) {
+      const Tensor broken = good.clone();
+      broken.floats()[0] = HUGE_VALF;
+      for (Side* one : {&plain, &side})
+        one->trainer.objective().parameters()[0]->write(broken);
+    }
+    const StepResult a = plain.trainer.train_step(), b = side.trainer.train_step();
+    CHECK(a.skipped == bad);
+    CHECK(b.skipped == bad);
+    if (bad) {
+      for (Side* one : {&plain, &side})
+        one->trainer.objective().parameters()[0]->write(good);
+    } else {
+      CHECK(a.loss.image_sum == b.loss.image_sum);
+      CHECK(a.loss.video_sum == b.loss.video_sum);
+      CHECK(a.gradient_norm == b.gradient_norm);
+    }
+    if (i == 2)
+      CHECK(validation.run(plain.trainer.objective(), *world) ==
+            validation.run(side.trainer.objective(), *world));
+    REQUIRE(same(plain.weights(), side.weights()));
+  }
+  CHECK(same(plain.trainer.optimizer().m, side.trainer.optimizer().m));
+  CHECK(same(plain.trainer.optimizer().v, side.trainer.optimizer().v));
+  CHECK(same(plain.trainer.optimizer().ema, side.trainer.optimizer().ema));
+  CHECK(side.trainer.state().updates == 6);
+  CHECK(graphs.graphs() > 0);
+  CHECK(graphs.replays() > 4);
+  emulation::set_late(emulation::Late::none);
 }

@@ -39,6 +39,7 @@ TEST_CASE("optimizer: three steps of AdamW as PyTorch computes them") {
   const nn::ParameterList list = {&p, &q};
   OptimizerRecipe recipe;
   recipe.weight_decay = 0.1;
+  recipe.clip = 0;
   EmaRecipe ema;
   ema.mode = "off";
   Optimizer optimizer(recipe, ema, list);
@@ -62,25 +63,36 @@ TEST_CASE("optimizer: three steps of AdamW as PyTorch computes them") {
   CHECK(optimizer.updates == 3);
 }
 
-TEST_CASE("optimizer: the norm is over all gradients, and a scale multiplies them") {
+TEST_CASE("optimizer: gradients are scaled and clipped, or the step is left out") {
   nn::Parameter p = make_parameter("p", {1, 2, 3}, true), q = make_parameter("q", {4}, true);
-  const nn::ParameterList list = {&p, &q};
-  EmaRecipe ema;
-  Optimizer a({}, ema, list);
-  set(p.grad, {3, 0, 0});
-  set(q.grad, {4});
-  CHECK(a.gradient_norm() == 5.0);
-
-  nn::Parameter r = make_parameter("r", {1, 2, 3}, true);
-  const nn::ParameterList other = {&r};
-  Optimizer b({}, ema, other);
-  set(p.grad, {8, -4, 2});
-  set(r.grad, {4, -2, 1});
-  a.update(1e-3, 0.5);
-  b.update(1e-3, 1.0);
-  CHECK(std::equal(p.value.floats().begin(), p.value.floats().end(), r.value.floats().begin()));
-  q.grad.floats()[0] = std::nanf("");
-  CHECK(std::isnan(a.gradient_norm()));
+  nn::Parameter r = make_parameter("r", {1, 2, 3}, true), s = make_parameter("s", {4}, true);
+  const nn::ParameterList list = {&p, &q}, other = {&r, &s};
+  OptimizerRecipe clips, plain;
+  clips.clip = 2.5;
+  plain.clip = 0;
+  Optimizer a(clips, {}, list), b(plain, {}, other);
+  const auto values = [](const nn::Parameter& parameter) {
+    return std::vector<float>(parameter.value.floats().begin(), parameter.value.floats().end());
+  };
+  // A norm of 10 is brought down to 2.5; one of 2 stays.
+  for (const float size : {5.f, 1.f}) {
+    set(p.grad, {3 * size, 0, 0});
+    set(q.grad, {4 * size});
+    set(r.grad, {3, 0, 0});
+    set(s.grad, {4});
+    CHECK(a.update(1e-3, 0.4) == Approx(2 * size).epsilon(1e-12));
+    CHECK(b.update(1e-3, size == 5 ? 0.5 : 0.4) == Approx(size == 5 ? 2.5 : 2).epsilon(1e-12));
+    CHECK(values(p) == values(r));
+    CHECK(values(q) == values(s));
+  }
+  for (const float bad : {std::nanf(""), HUGE_VALF}) {
+    set(q.grad, {bad});
+    const std::vector<float> before = values(p), m(a.m[0].floats().begin(), a.m[0].floats().end());
+    CHECK_FALSE(std::isfinite(a.update(1e-3, 1.0)));
+    CHECK(a.updates == 2);
+    CHECK(values(p) == before);
+    CHECK(std::equal(m.begin(), m.end(), a.m[0].floats().begin()));
+  }
 }
 
 TEST_CASE("optimizer: the average follows the weights") {
