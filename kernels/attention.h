@@ -60,6 +60,11 @@ struct Attention {
   int key_heads = 0;  ///< divides heads: a key head serves heads / key_heads of them (GQA)
   int head_dim = 0;
   float scale = 0;                             ///< above zero; 1 / sqrt(K) as a rule
+  /// Forward only, or null: [H, 2 bias_reach - 1], added to the scores before `scale`, at
+  /// bias_reach - 1 + query - key of a sample that is no longer than bias_reach. On plain
+  /// arithmetic, whatever the type.
+  const float* bias = nullptr;
+  std::int64_t bias_reach = 0;
   std::int64_t queries = 0;                    ///< S
   const AttentionItem* query_items = nullptr;  ///< attention_work's
   std::int64_t query_item_count = 0;

@@ -113,12 +113,15 @@ __global__ void __launch_bounds__(32 * kWarps) attention_simple_kernel(const Att
   float* weights = shared.weights[p.warp];
   keep_row<kQuads>(kept, q, width, p.lane);
   __syncwarp();
+  // Of key 0.
+  const float* bias =
+      c.bias ? c.bias + p.head * (2 * c.bias_reach - 1) + c.bias_reach - 1 + p.row : nullptr;
   float top = kAttentionNoScore, sum = 0;  // sum: this lane's keys'
   float4 out[kParts] = {};
   for (int key = 0; key < seen; key += 32) {
     const bool mine = key + p.lane < seen;
-    const float score =
-        mine ? dot<kQuads>(kept, k + (key + p.lane) * c.kv_stride, width) : -INFINITY;
+    float score = mine ? dot<kQuads>(kept, k + (key + p.lane) * c.kv_stride, width) : -INFINITY;
+    if (bias && mine) score += bias[-key - p.lane];
     const float highest = warp_max(fmaxf(top, score)), by = exp2f((top - highest) * factor);
     const float weight = exp2f((score - highest) * factor);
     top = highest;

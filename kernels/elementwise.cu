@@ -17,6 +17,7 @@ constexpr int kThreads = 256;
 constexpr std::int64_t kMostElements = std::int64_t{1} << 38;  // a grid has under 2^31 blocks
 constexpr float kInvSqrt2 = 0.70710678f;
 constexpr float kInvSqrt2Pi = 0.39894228f;
+constexpr float kTwoSqrt2OverPi = 1.59576912f;
 
 // What a thread works on at a time: one element, or as many as fill 16 bytes of the smallest type.
 template <int kCount>
@@ -92,6 +93,16 @@ struct SiluBack {
   static __device__ __forceinline__ float of(float x, float dy) {
     const float s = 1.f / (1.f + expf(-x));
     return dy * s * (1.f + x * (1.f - s));
+  }
+};
+struct Relu {
+  static __device__ __forceinline__ float of(float x) { return x < 0 ? 0.f : x; }
+};
+struct GatedGelu {
+  static __device__ __forceinline__ float of(float x, float factor) {
+    // (1 + tanh(u)) / 2 = 1 / (1 + e^-2u)
+    const float u2 = kTwoSqrt2OverPi * (x + 0.044715f * x * x * x);
+    return x / (1.f + expf(-u2)) * factor;
   }
 };
 struct Sum {
@@ -265,6 +276,20 @@ int swiglu_backward(Type type, const void* x, const void* dy, void* dx, std::int
                     std::int64_t width, CUstream_st* stream) {
   return type == Type::bf16 ? swiglu<Bf16, true>(x, dy, dx, rows, width, stream)
                             : swiglu<float, true>(x, dy, dx, rows, width, stream);
+}
+
+int relu(Type type, void* x, std::int64_t n, CUstream_st* stream) {
+  if (type == Type::bf16)
+    return each<Relu>(n, stream, static_cast<Bf16*>(x), static_cast<const Bf16*>(x));
+  return each<Relu>(n, stream, static_cast<float*>(x), static_cast<const float*>(x));
+}
+
+int gated_gelu(Type type, void* x, const void* factor, std::int64_t n, CUstream_st* stream) {
+  if (type == Type::bf16)
+    return each<GatedGelu>(n, stream, static_cast<Bf16*>(x), static_cast<const Bf16*>(x),
+                           static_cast<const Bf16*>(factor));
+  return each<GatedGelu>(n, stream, static_cast<float*>(x), static_cast<const float*>(x),
+                         static_cast<const float*>(factor));
 }
 
 int add_into(Type y_type, void* y, Type x_type, const void* x, std::int64_t n,

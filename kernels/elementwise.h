@@ -1,10 +1,11 @@
 // What is computed element by element: activations, sums, conversions. The CUDA versions of
-// lib/ops/gelu.h, silu.h, swiglu.h and add.h, and of the conversions between f32 and bf16.
+// lib/ops/gelu.h, silu.h, swiglu.h, text_activations.h and add.h, and of the conversions between
+// f32 and bf16.
 //
 //   gelu(x) = x Phi(x), Phi(x) = (1 + erf(x / sqrt(2))) / 2      the exact form, not that with tanh
 //   silu(x) = x / (1 + e^-x)
-//   swiglu(a, b) = silu(a) b                                      a and b beside each other in a
-//   row
+//   swiglu(a, b) = silu(a) b                                     a and b beside each other in a row
+//   gelu_tanh(x) = x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))
 //
 // Computed in f32; bf16 is rounded to the nearest, ties to even, and NaN stays NaN. Sources:
 // Hendrycks and Gimpel, "Gaussian error linear units" (2016); Elfwing et al., "Sigmoid-weighted
@@ -45,6 +46,12 @@ int swiglu_forward(Type type, const void* x, void* y, std::int64_t rows, std::in
 /// dx [N, 2 F] from x and dy [N, F]; all of `type`.
 int swiglu_backward(Type type, const void* x, const void* dy, void* dx, std::int64_t rows,
                     std::int64_t width, CUstream_st* stream);
+
+/// x = max(x, 0).
+int relu(Type type, void* x, std::int64_t n, CUstream_st* stream);
+
+/// x = gelu_tanh(x) factor; both of `type`.
+int gated_gelu(Type type, void* x, const void* factor, std::int64_t n, CUstream_st* stream);
 
 /// y += x.
 int add_into(Type y_type, void* y, Type x_type, const void* x, std::int64_t n, CUstream_st* stream);

@@ -7,6 +7,8 @@
 #include "cli/runner.h"
 #include "jobs/embed.h"
 #include "jobs/search.h"
+#include "models/text_encoder.h"
+#include "tensor/device.h"
 
 namespace {
 
@@ -31,12 +33,20 @@ class EmbedTool : public vfm::cli::Tool {
         ->capture_default_str();
     app.add_option("--text", text_,
                    "how captions become vectors; given, a shard without captions is an error")
-        ->type_name("builtin:hash|none")
-        ->check(CLI::IsMember({"builtin:hash", "none"}))
+        ->type_name("builtin:hash|DIR|none")
         ->default_str("builtin:hash where there are captions");
-    app.add_option("--text-dim", text_dim_, "width of a text token's vector")
+    app.add_option("--text-dim", text_dim_, "width of a token's vector of builtin:hash")
         ->type_name("N")
         ->check(CLI::Range(8, 8192))
+        ->capture_default_str();
+    app.add_option("--text-tokens", text_tokens_, "tokens of a caption, at most; the rest is cut")
+        ->type_name("N")
+        ->check(CLI::Range(1, 1 << 20))
+        ->capture_default_str();
+    device_.add(app);
+    app.add_option("--compute", compute_, "of a text encoder in DIR; auto: f32, bf16 on a GPU")
+        ->type_name("DTYPE")
+        ->check(CLI::IsMember({"auto", "f32", "bf16"}))
         ->capture_default_str();
     search_option_ =
         app.add_option("--search", search_.query,
@@ -66,18 +76,31 @@ class EmbedTool : public vfm::cli::Tool {
     embed_.force = output_.force;
     embed_.video = video_ != "none";
     embed_.text = text_ != "none";
-    embed_.need_text = text_ == "builtin:hash";
-    embed_.text_encoder = {{"name", "builtin:hash"}, {"dim", text_dim_}};
+    embed_.need_text = !text_.empty() && text_ != "none";
+    choose_text_encoder();
     return vfm::jobs::embed(embed_, slots, context.progress);
   }
 
  private:
+  void choose_text_encoder() {
+    embed_.text_encoder = {
+        {"name", "builtin:hash"}, {"dim", text_dim_}, {"max_tokens", text_tokens_}};
+    if (text_.empty() || text_ == "none" || text_ == "builtin:hash") return;
+    embed_.device = vfm::choose_device(device_.device);
+    const bool low =
+        compute_ == "bf16" || (compute_ == "auto" && embed_.device == vfm::Device::cuda);
+    embed_.text_encoder = vfm::models::text_encoder_config(
+        text_, text_tokens_, low ? vfm::DType::bf16 : vfm::DType::f32);
+  }
+
   vfm::cli::InputOptions input_;
   vfm::cli::OutputOptions output_;
   vfm::cli::JobOptions jobs_;
   vfm::cli::HwaccelOptions hwaccel_;
   std::string video_ = "builtin:look", text_;
-  int text_dim_ = 64;
+  int text_dim_ = 64, text_tokens_ = 512;
+  vfm::cli::DeviceOptions device_;
+  std::string compute_ = "auto";
   CLI::Option* search_option_ = nullptr;
   vfm::jobs::EmbedOptions embed_;
   vfm::jobs::SearchOptions search_;

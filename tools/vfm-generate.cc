@@ -40,6 +40,9 @@ class GenerateTool : public vfm::cli::Tool {
         ->type_name("NAME")
         ->check(CLI::IsMember({"ema", "model"}))
         ->capture_default_str();
+    app.add_option("--text-encoder", job_.text_encoder,
+                   "folder of the model's text encoder, if it has moved")
+        ->type_name("DIR");
     output_.add(app, true, "folder for the clips, or - for Y4M on standard output");
     add_clip_options(app);
     add_sampling_options(app);

@@ -54,11 +54,18 @@ std::size_t elements(const Latent& latent) {
 }  // namespace
 
 struct Generator::State {
-  State(models::LoadedModel loaded, const std::string& cache)
+  State(models::LoadedModel loaded, const std::string& cache, const std::string& text_encoder)
       : model(std::move(loaded)),
         facts(ModelFacts::from_json(model.train, "'" + model.folder + "/train.json'")),
         tokenizer(models::make_tokenizer(facts.tokenizer)),
-        prompts(facts, cache) {}
+        prompts(facts, cache, text_options(text_encoder)) {}
+
+  /// On the network's device, and in its type where the checkpoint does not say.
+  models::TextEncoderOptions text_options(const std::string& folder) const {
+    models::TextEncoderOptions options{model.network->device(), {}, folder};
+    if (!facts.text_encoder.contains("compute")) options.compute = model.compute;
+    return options;
+  }
 
   models::LoadedModel model;
   ModelFacts facts;
@@ -78,8 +85,9 @@ struct Generator::State {
   std::vector<double> first_state(const ClipRequest& request, double sigma) const;
 };
 
-Generator::Generator(models::LoadedModel model, const std::string& cache)
-    : state_(std::make_unique<State>(std::move(model), cache)) {
+Generator::Generator(models::LoadedModel model, const std::string& cache,
+                     const std::string& text_encoder)
+    : state_(std::make_unique<State>(std::move(model), cache, text_encoder)) {
   State& s = *state_;
   const std::string& folder = s.model.folder;
   const models::DitConfig& config = s.config();

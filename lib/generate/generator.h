@@ -50,9 +50,11 @@ struct TrainedSize {
 
 class Generator {
  public:
-  /// `cache`: where text embeddings are kept (generate/prompt_encoder.h). Throws Error naming what
-  /// the checkpoint lacks or what does not fit together.
-  explicit Generator(models::LoadedModel model, const std::string& cache = {});
+  /// `cache`: where text embeddings are kept (generate/prompt_encoder.h). `text_encoder`: where the
+  /// text encoder's folder is now, if it has moved. Throws Error naming what the checkpoint lacks
+  /// or what does not fit together.
+  explicit Generator(models::LoadedModel model, const std::string& cache = {},
+                     const std::string& text_encoder = {});
   ~Generator();
   Generator(Generator&&) noexcept;
 

@@ -18,7 +18,7 @@ struct Extents {
 };
 
 struct ModelFacts {
-  Json tokenizer, text_encoder;  ///< for make_tokenizer() and make_encoder()
+  Json tokenizer, text_encoder;  ///< for make_tokenizer() and make_text_encoder()
   models::LatentScale scale;
   Extents largest;         ///< latent: of all that the model was trained on
   Extents usual;           ///< latent: what most videos had (stills, if there were no videos)

@@ -34,14 +34,17 @@ std::optional<text::TokenEmbeddings> read_kept(const std::string& path, int dim)
 
 }  // namespace
 
-PromptEncoder::PromptEncoder(const ModelFacts& facts, std::string cache)
-    : encoder_(text::make_encoder(facts.text_encoder)),
+PromptEncoder::PromptEncoder(const ModelFacts& facts, std::string cache,
+                             const models::TextEncoderOptions& options)
+    : encoder_(models::make_text_encoder(facts.text_encoder, options)),
       cache_(std::move(cache)),
       padding_(facts.text_padding),
       encode_empty_(facts.encode_empty) {
   if (encoder_->name().starts_with("builtin:")) cache_.clear();
   if (!cache_.empty()) cache_ = io::join_path(cache_, "text");
-  identity_ = dump_json(encoder_->config());
+  Json identity = encoder_->config();
+  identity.erase("path");  // its hash tells what it is, wherever it lies
+  identity_ = dump_json(identity);
 }
 
 text::TokenEmbeddings PromptEncoder::encode_or_read(const std::string& prompt) const {

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "generate/model_facts.h"
+#include "models/text_encoder.h"
 #include "text/encoder.h"
 
 namespace vfm::generate {
@@ -19,7 +20,8 @@ class PromptEncoder {
  public:
   /// `cache` is the folder; empty: nothing is kept. Throws Error{usage} for an encoder that cannot
   /// be built.
-  PromptEncoder(const ModelFacts& facts, std::string cache);
+  PromptEncoder(const ModelFacts& facts, std::string cache,
+                const models::TextEncoderOptions& options);
 
   int dim() const { return encoder_->dim(); }
   /// At least one token: text that is none is one zero vector, unless the model wants it encoded.

@@ -10,6 +10,7 @@
 #include "io/npy.h"
 #include "jobs/clip_glimpse.h"
 #include "jobs/column_job.h"
+#include "models/text_encoder.h"
 #include "text/encoder.h"
 #include "text/unicode.h"
 
@@ -25,14 +26,17 @@ bool any_caption(const std::vector<std::string>& tars) {
   return false;
 }
 
-/// Embeds the samples of one shard.
+/// Captions that go through the text encoder together.
+constexpr std::size_t kTogether = 256;
+
+/// Embeds the samples of one shard: push() each, then flush().
 class Embedder {
  public:
   Embedder(const EmbedOptions& options, const text::Encoder* encoder, const io::Record& record,
-           ColumnNotes& notes)
-      : options_(options), encoder_(encoder), record_(record), notes_(notes) {}
+           ColumnNotes& notes, shard::Writer& writer)
+      : options_(options), encoder_(encoder), record_(record), notes_(notes), writer_(writer) {}
 
-  shard::Sample embed(const shard::Sample& sample) {
+  void push(const shard::Sample& sample) {
     const std::string* caption = encoder_ ? sample.find("txt") : nullptr;
     if (std::exchange(first_, false))
       with_text_ = caption != nullptr || (encoder_ && any_caption(tars_without(record_, "embed")));
@@ -40,22 +44,36 @@ class Embedder {
       fail("has no captions; run vfm-caption on it first, or leave --text out");
     if (!options_.video && !with_text_) fail("there is nothing to embed: it has no captions");
     shard::Sample out{sample.key, {}};
-    Json encoders = Json::object();
     if (options_.video) {
       const std::vector<float> look = curate::look(glimpse(sample));
       out.members.push_back({"video.npy", io::make_npy_half({curate::kLookDim}, look)});
-      encoders["video_encoder"] = curate::look_config();
     }
-    if (with_text_) {
-      const text::TokenEmbeddings tokens =
-          caption ? encoder_->encode(text::to_utf8(*caption)) : text::TokenEmbeddings{};
-      out.members.push_back(
-          {"text.npy", io::make_npy_half({tokens.tokens, encoder_->dim()}, tokens.values)});
-      encoders["text_encoder"] = encoder_->config();
-      if (!caption) note(sample, "has no caption, unlike other samples of its shard");
+    if (with_text_ && !caption) note(sample, "has no caption, unlike other samples of its shard");
+    if (caption) captions_.push_back(text::to_utf8(*caption));
+    waiting_.push_back({std::move(out), caption != nullptr});
+    if (waiting_.size() == kTogether) flush();
+  }
+
+  /// Writes what waits for its text.
+  void flush() {
+    std::vector<text::TokenEmbeddings> texts;
+    if (encoder_) texts = encoder_->encode_all(captions_);
+    std::size_t next = 0;
+    for (Waiting& sample : waiting_) {
+      Json encoders = Json::object();
+      if (options_.video) encoders["video_encoder"] = curate::look_config();
+      if (with_text_) {
+        const text::TokenEmbeddings tokens =
+            sample.has_caption ? std::move(texts[next++]) : text::TokenEmbeddings{};
+        sample.out.members.push_back(
+            {"text.npy", io::make_npy_half({tokens.tokens, encoder_->dim()}, tokens.values)});
+        encoders["text_encoder"] = encoder_->config();
+      }
+      sample.out.members.push_back({"json", dump_json(encoders)});
+      writer_.add(sample.out);
     }
-    out.members.push_back({"json", dump_json(encoders)});
-    return out;
+    waiting_.clear();
+    captions_.clear();
   }
 
  private:
@@ -84,6 +102,13 @@ class Embedder {
   const text::Encoder* encoder_;
   const io::Record& record_;
   ColumnNotes& notes_;
+  shard::Writer& writer_;
+  struct Waiting {
+    shard::Sample out;
+    bool has_caption;
+  };
+  std::vector<Waiting> waiting_;
+  std::vector<std::string> captions_;  // of those that have one
   bool first_ = true, with_text_ = false;
 };
 
@@ -91,7 +116,10 @@ class Embedder {
 
 long embed(const EmbedOptions& options, Slots& slots, Progress& progress) {
   if (!options.video && !options.text) fail_usage("there is nothing to embed");
-  const auto encoder = options.text ? text::make_encoder(options.text_encoder) : nullptr;
+  models::TextEncoderOptions encoder_options;
+  encoder_options.device = options.device;
+  const auto encoder =
+      options.text ? models::make_text_encoder(options.text_encoder, encoder_options) : nullptr;
   progress.start("samples", 0);
   ColumnJob job;
   job.tool = "vfm-embed";
@@ -107,13 +135,14 @@ long embed(const EmbedOptions& options, Slots& slots, Progress& progress) {
   };
   job.fill = [&](const io::Record& record, JoinedReader& reader, shard::Writer& writer,
                  ColumnNotes& notes) {
-    Embedder embedder(options, encoder.get(), record, notes);
+    Embedder embedder(options, encoder.get(), record, notes, writer);
     shard::Sample sample;
     while (reader.next(sample)) {
       check_stop();
-      writer.add(embedder.embed(sample));
+      embedder.push(sample);
       progress.add();
     }
+    embedder.flush();
     note_repeated(reader, record, notes);
   };
   return run_column_job(job, options.inputs, slots);

@@ -13,6 +13,7 @@
 #include "base/progress.h"
 #include "base/slots.h"
 #include "media/hardware.h"
+#include "tensor/tensor.h"
 
 namespace vfm::jobs {
 
@@ -23,7 +24,8 @@ struct EmbedOptions {
   bool video = true;       ///< builtin:look
   bool text = true;        ///< the encoder of text_encoder, where there are captions
   bool need_text = false;  ///< a shard without captions is an error
-  Json text_encoder = {{"name", "builtin:hash"}, {"dim", 64}};  ///< text::make_encoder
+  Json text_encoder = {{"name", "builtin:hash"}, {"dim", 64}};  ///< models::make_text_encoder
+  Device device = Device::cpu;                                  ///< of the text encoder
   /// Decodes the clips, with the same result; null: software.
   const media::HardwareDecoder* hardware = nullptr;
 };

@@ -36,7 +36,7 @@ generate::Generator load(const GenerateJob& job) {
     if (!job.tokenizer.empty())
       model.train["tokenizer"] =
           models::moved_tokenizer(model.train.value("tokenizer", Json()), job.tokenizer);
-    generate::Generator generator(std::move(model), job.cache);
+    generate::Generator generator(std::move(model), job.cache, job.text_encoder);
     job.defaults.choice.over(generator.facts().sampling).validate();
     if (job.fp8.any()) generator.set_fp8(job.fp8);  // refuses a model that cannot
     return generator;

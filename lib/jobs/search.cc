@@ -19,6 +19,7 @@
 #include "jobs/clip_glimpse.h"
 #include "jobs/column_job.h"
 #include "jobs/columns.h"
+#include "models/text_encoder.h"
 #include "shard/reader.h"
 #include "shard/writer.h"
 #include "text/encoder.h"
@@ -99,7 +100,7 @@ class TextQuery {
   const text::TokenEmbeddings& embedded(const Json& config) {
     const std::lock_guard lock(mutex_);
     const auto [at, is_new] = queries_.try_emplace(dump_json(config));
-    if (is_new) at->second = text::make_encoder(config)->encode(text_);
+    if (is_new) at->second = models::make_text_encoder(config)->encode(text_);
     return at->second;  // map nodes stay where they are
   }
 

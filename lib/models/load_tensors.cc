@@ -37,7 +37,23 @@ bool is_float(std::string_view dtype) {
   return dtype == "F32" || dtype == "F16" || dtype == "BF16";
 }
 
-void check_fit(const io::TensorSet& set, const std::vector<TensorTarget>& targets) {
+}  // namespace
+
+Tensor read_floats(const io::TensorView& from) {
+  if (!is_float(from.dtype))
+    fail("tensor '{}' is {}, a float type is needed", from.name, from.dtype);
+  const DType dtype = from.dtype == "F32"    ? DType::f32
+                      : from.dtype == "BF16" ? DType::bf16
+                                             : DType::f16;
+  // The data of a file that another program wrote may begin anywhere.
+  if (reinterpret_cast<std::uintptr_t>(from.data.data()) % dtype_size(dtype) == 0)
+    return Tensor::borrow(from.data.data(), from.shape, dtype, nullptr).to(DType::f32);
+  const Tensor aligned(from.shape, dtype);
+  std::memcpy(aligned.raw(), from.data.data(), from.data.size());
+  return aligned.to(DType::f32);
+}
+
+void check_tensors(const io::TensorSet& set, const std::vector<TensorTarget>& targets) {
   Mismatch wrong;
   std::set<std::string_view> names;
   for (const TensorTarget& target : targets) {
@@ -57,24 +73,8 @@ void check_fit(const io::TensorSet& set, const std::vector<TensorTarget>& target
     fail("the tensors of '{}' are not those of the model: {}", set.path(), text);
 }
 
-}  // namespace
-
-Tensor read_floats(const io::TensorView& from) {
-  if (!is_float(from.dtype))
-    fail("tensor '{}' is {}, a float type is needed", from.name, from.dtype);
-  const DType dtype = from.dtype == "F32"    ? DType::f32
-                      : from.dtype == "BF16" ? DType::bf16
-                                             : DType::f16;
-  // The data of a file that another program wrote may begin anywhere.
-  if (reinterpret_cast<std::uintptr_t>(from.data.data()) % dtype_size(dtype) == 0)
-    return Tensor::borrow(from.data.data(), from.shape, dtype, nullptr).to(DType::f32);
-  const Tensor aligned(from.shape, dtype);
-  std::memcpy(aligned.raw(), from.data.data(), from.data.size());
-  return aligned.to(DType::f32);
-}
-
 void load_tensors(const io::TensorSet& set, const std::vector<TensorTarget>& targets) {
-  check_fit(set, targets);
+  check_tensors(set, targets);
   for (const TensorTarget& target : targets)
     target.store(read_floats(*set.find(target.name)));
 }

@@ -23,6 +23,9 @@ struct TensorTarget {
 /// one Error that lists the tensors that are missing, left over, of another shape or not floats.
 void load_tensors(const io::TensorSet& set, const std::vector<TensorTarget>& targets);
 
+/// That comparison alone; the targets' `store` may be empty.
+void check_tensors(const io::TensorSet& set, const std::vector<TensorTarget>& targets);
+
 /// A parameter's value as a target.
 TensorTarget value_target(nn::Parameter& parameter);
 

@@ -96,6 +96,7 @@ struct Call {
   AttentionPack pack;
   std::shared_ptr<const Starts> starts;
   Tensor q, kv;  // equal for self-attention
+  Tensor values, bias;  // relative attention only
   std::int64_t k_column = 0, v_column = 0;
   Tensor out, log_sum_exp;
   AttentionBody body = AttentionBody::own;  // that ran forward on a GPU, and ordered log_sum_exp
@@ -108,15 +109,19 @@ AttentionArgs arguments(const Call& c) {
   args.heads = c.pack.heads;
   args.key_heads = c.pack.key_heads;
   args.head_dim = c.pack.head_dim;
-  args.scale = 1.f / std::sqrt(static_cast<float>(c.pack.head_dim));
+  args.scale = c.bias.defined() ? 1.f : 1.f / std::sqrt(static_cast<float>(c.pack.head_dim));
   args.samples = static_cast<std::int64_t>(c.pack.query_lengths.size());
   args.query_starts = c.starts->queries.data();
   args.key_starts = c.starts->keys.data();
   args.q = c.q.raw();
   args.k = column(c.kv, c.k_column);
-  args.v = column(c.kv, c.v_column);
+  args.v = c.values.defined() ? c.values.raw() : column(c.kv, c.v_column);
   args.q_stride = c.q.size(1);
   args.kv_stride = c.kv.size(1);
+  if (c.bias.defined()) {
+    args.bias = c.bias.data<float>();
+    args.bias_reach = (c.bias.size(1) + 1) / 2;
+  }
   args.out = c.out.raw();
   args.log_sum_exp = c.log_sum_exp.data<float>();
   return args;
@@ -215,6 +220,29 @@ Tensor cross_attention(Tape& tape, const Tensor& q, const Tensor& kv, const Atte
   call.q = q;
   call.kv = kv;
   call.v_column = key_width;
+  return attend(tape, std::move(call));
+}
+
+Tensor relative_attention(Tape& tape, const Tensor& q, const Tensor& k, const Tensor& v,
+                          const Tensor& bias, const AttentionPack& pack) {
+  if (tape.recording())
+    fail("relative attention has no gradient: it is for inference, without recording");
+  if (pack.query_lengths != pack.key_lengths || pack.key_heads != pack.heads || pack.causal)
+    fail("relative attention: every head has its keys, every query sees all of them");
+  const std::int64_t width = std::int64_t{pack.heads} * pack.head_dim;
+  Call call;
+  call.pack = pack;
+  check(pack, q, width, v, width);
+  call.starts = std::make_shared<const Starts>(check(pack, q, width, k, width));
+  if (bias.dtype() != DType::f32 || bias.device() != q.device() || bias.dims() != 2 ||
+      bias.size(0) != pack.heads || bias.size(1) < 2 * call.starts->longest_keys - 1)
+    fail("relative attention: a bias {} on {} does not fit {} heads and samples of {}",
+         to_string(bias.shape()), device_name(bias.device()), pack.heads,
+         call.starts->longest_keys);
+  call.q = q;
+  call.kv = k;
+  call.values = v;
+  call.bias = bias;
   return attend(tape, std::move(call));
 }
 

@@ -42,4 +42,12 @@ Tensor self_attention(Tape& tape, const Tensor& qkv, const AttentionPack& pack);
 /// gets zero.
 Tensor cross_attention(Tape& tape, const Tensor& q, const Tensor& kv, const AttentionPack& pack);
 
+/// Attention with a bias for the distance of query and key, and no scale, as T5 has it:
+/// softmax(q k^T + bias) v. q, k and v [S, H K], of one dtype, f32 or bf16; bias [H, 2 R - 1], f32,
+/// of which element R - 1 + query - key is added, both counted from the sample's first; no sample
+/// is longer than R. Key heads are the heads; not causal. Forward only: throws Error if the tape
+/// records.
+Tensor relative_attention(Tape& tape, const Tensor& q, const Tensor& k, const Tensor& v,
+                          const Tensor& bias, const AttentionPack& pack);
+
 }  // namespace vfm::ops

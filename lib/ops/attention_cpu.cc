@@ -5,6 +5,7 @@
 
 #include <omp.h>
 
+#include "ops/attention_bias.h"
 #include "ops/block_gemm.h"
 #include "ops/elementary.h"
 
@@ -83,6 +84,7 @@ struct Problem {
   std::int64_t out_at;
   std::int64_t out_stride;
   float* log_sum_exp;
+  const float* bias;
 };
 
 // `room` takes the keys and values if they must be copied: 2 * padded * keys floats.
@@ -103,6 +105,7 @@ VFM_INLINE Problem<T> problem(const AttentionArgs& a, std::int64_t sample, int h
   p.v = rows_of(static_cast<const T*>(a.v) + p.kv_at, a.kv_stride, p.keys, a.head_dim, copy,
                 room + p.keys * round_up(a.head_dim));
   p.log_sum_exp = a.log_sum_exp + head * total + q0;
+  p.bias = bias_of(a, head);
   return p;
 }
 
@@ -165,6 +168,7 @@ void forward_block(const AttentionArgs& a, const Problem<T>& p, std::int64_t fir
     block_gemm(keys, columns, width, p.k.data + key * p.k.stride, p.k.stride, 1, queries, columns,
                scores, columns, false);
     if (a.causal && key + keys - 1 > first + shift) mask(scores, columns, key, keys, first, shift);
+    if (p.bias) add_bias(p.bias, scores, columns, key, keys, first, count);
     soften(scores, a.scale, keys, columns, top, sum, factor);
     if (key > 0)
       for (std::int64_t i = 0; i < count; ++i)

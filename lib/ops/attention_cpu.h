@@ -21,6 +21,8 @@ struct AttentionArgs {
   bool low = false, causal = false;
   int heads = 0, key_heads = 0, head_dim = 0;
   float scale = 0;
+  const float* bias = nullptr;  // [H, 2 bias_reach - 1], forward only: relative_attention's
+  std::int64_t bias_reach = 0;
   std::int64_t samples = 0;
   const std::int64_t* query_starts = nullptr;  // [samples + 1]: first row of each sample
   const std::int64_t* key_starts = nullptr;    // [samples + 1]

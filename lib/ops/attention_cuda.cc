@@ -45,6 +45,8 @@ kernels::Attention describe(const AttentionArgs& args, const AttentionDeviceWork
   call.key_heads = args.key_heads;
   call.head_dim = args.head_dim;
   call.scale = args.scale;
+  call.bias = args.bias;
+  call.bias_reach = args.bias_reach;
   call.queries = queries_of(args);
   call.query_items = reinterpret_cast<const kernels::AttentionItem*>(work.query_items.raw());
   call.query_item_count = work.query_count;
@@ -244,7 +246,7 @@ std::shared_ptr<const AttentionDeviceWork> attention_work_cuda(const AttentionPa
 }
 
 AttentionBody attention_forward_cuda(const AttentionArgs& args, const AttentionDeviceWork& work) {
-  if (wants_cudnn(args)) {
+  if (!args.bias && wants_cudnn(args)) {
     if (attention_body() == AttentionBody::cudnn) {
       attention_forward_cudnn(args, *work.cudnn);
       return AttentionBody::cudnn;

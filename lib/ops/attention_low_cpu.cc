@@ -7,6 +7,7 @@
 
 #include "ops/attention_cpu.h"
 #include "ops/block_gemm.h"
+#include "ops/attention_bias.h"
 #include "ops/elementary.h"
 #include "ops/low_gemm.h"
 
@@ -29,6 +30,7 @@ struct Head {
   std::int64_t width, width32;
   std::int64_t q_at, kv_at, out_at, out_stride;
   float* log_sum_exp;
+  const float* bias;
 };
 
 Head head_of(const AttentionArgs& a, std::int64_t sample, int head) {
@@ -47,6 +49,7 @@ Head head_of(const AttentionArgs& a, std::int64_t sample, int head) {
   h.k = static_cast<const bf16*>(a.k) + h.kv_at;
   h.v = static_cast<const bf16*>(a.v) + h.kv_at;
   h.log_sum_exp = a.log_sum_exp + head * a.query_starts[a.samples] + q0;
+  h.bias = bias_of(a, head);
   return h;
 }
 
@@ -207,6 +210,7 @@ void forward_block(const AttentionArgs& a, const Head& h, std::int64_t first,
              r.scores, columns, false);
     if (a.causal && key + keys - 1 > first + shift)
       hide_future(r.scores, columns, key, keys, first, shift);
+    if (h.bias) add_bias(h.bias, r.scores, columns, key, keys, first, count);
     soften(r, a.scale, keys, columns);
     if (key > 0)
       for (std::int64_t d = 0; d < h.width32; ++d)

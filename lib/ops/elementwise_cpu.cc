@@ -10,6 +10,7 @@ namespace {
 constexpr std::int64_t kAlone = 16384;
 constexpr float kInvSqrt2 = 0.70710678f;
 constexpr float kInvSqrt2Pi = 0.39894228f;
+constexpr float kTwoSqrt2OverPi = 1.59576912f;
 
 template <class A, class B>
 void add_all(A* y, const B* x, std::int64_t n) {
@@ -65,6 +66,26 @@ void swiglu_back(const T* x, const T* dy, T* dx, std::int64_t rows, std::int64_t
       store(da + i, g * load(b + i) * s * (1.f + v * (1.f - s)));
       store(db + i, g * v * s);
     }
+  }
+}
+
+template <class T>
+void relu_all(T* x, std::int64_t n) {
+#pragma omp parallel for simd schedule(static) if (n > kAlone)
+  for (std::int64_t i = 0; i < n; ++i) {
+    const float v = load(x + i);
+    store(x + i, v < 0 ? 0.f : v);  // a NaN stays
+  }
+}
+
+// (1 + tanh(u)) / 2 = 1 / (1 + e^-2u).
+template <class T>
+void gated_gelu_all(T* x, const T* factor, std::int64_t n) {
+#pragma omp parallel for simd schedule(static) if (n > kAlone)
+  for (std::int64_t i = 0; i < n; ++i) {
+    const float v = load(x + i);
+    const float u2 = kTwoSqrt2OverPi * (v + 0.044715f * v * v * v);
+    store(x + i, v / (1.f + exp_f(-u2)) * load(factor + i));
   }
 }
 
@@ -144,6 +165,19 @@ void gelu_backward(const float* x, const float* dy, float* dx, std::int64_t n) {
 }
 void gelu_backward(const bf16* x, const bf16* dy, bf16* dx, std::int64_t n) {
   gelu_back(x, dy, dx, n);
+}
+
+void relu(float* x, std::int64_t n) {
+  relu_all(x, n);
+}
+void relu(bf16* x, std::int64_t n) {
+  relu_all(x, n);
+}
+void gated_gelu(float* x, const float* factor, std::int64_t n) {
+  gated_gelu_all(x, factor, n);
+}
+void gated_gelu(bf16* x, const bf16* factor, std::int64_t n) {
+  gated_gelu_all(x, factor, n);
 }
 
 void silu_forward(const float* x, float* y, std::int64_t n) {

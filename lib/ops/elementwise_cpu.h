@@ -1,5 +1,5 @@
 // The element-by-element CPU kernels behind add.h, adamw.h, gelu.h, silu.h,
-// split_master.h, sum_squares.h and swiglu.h.
+// split_master.h, sum_squares.h, swiglu.h and text_activations.h.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -37,6 +37,10 @@ VFM_EACH_ISA(
                          std::int64_t width);
     void swiglu_backward(const std::uint16_t* x, const std::uint16_t* dy, std::uint16_t* dx,
                          std::int64_t rows, std::int64_t width);
+    // x = max(x, 0); x = gelu_tanh(x) factor
+    void relu(float* x, std::int64_t n); void relu(std::uint16_t* x, std::int64_t n);
+    void gated_gelu(float* x, const float* factor, std::int64_t n);
+    void gated_gelu(std::uint16_t* x, const std::uint16_t* factor, std::int64_t n);
     // one chunk of a parameter, on the calling thread
     void adamw_chunk(const AdamwSlot& slot, const AdamwStep& step, float correction1,
                      float correction2, std::int64_t begin, std::int64_t end);

@@ -43,6 +43,16 @@ void swiglu_back(const T* x, const T* dy, T* dx, std::int64_t rows, std::int64_t
             "run swiglu backward");
 }
 
+template <class T>
+void relu_all(T* x, std::int64_t n) {
+  check_gpu(kernels::relu(type_of<T>(), x, n, compute_stream()), "run relu");
+}
+
+template <class T>
+void gated_gelu_all(T* x, const T* factor, std::int64_t n) {
+  check_gpu(kernels::gated_gelu(type_of<T>(), x, factor, n, compute_stream()), "run gated gelu");
+}
+
 }  // namespace
 
 void add_into(float* y, const float* x, std::int64_t n) {
@@ -78,6 +88,18 @@ void gelu_backward(const float* x, const float* dy, float* dx, std::int64_t n) {
 void gelu_backward(const std::uint16_t* x, const std::uint16_t* dy, std::uint16_t* dx,
                    std::int64_t n) {
   gelu_back(x, dy, dx, n);
+}
+void relu(float* x, std::int64_t n) {
+  relu_all(x, n);
+}
+void relu(std::uint16_t* x, std::int64_t n) {
+  relu_all(x, n);
+}
+void gated_gelu(float* x, const float* factor, std::int64_t n) {
+  gated_gelu_all(x, factor, n);
+}
+void gated_gelu(std::uint16_t* x, const std::uint16_t* factor, std::int64_t n) {
+  gated_gelu_all(x, factor, n);
 }
 void silu_forward(const float* x, float* y, std::int64_t n) {
   check_gpu(kernels::silu_forward(x, y, n, compute_stream()), "run silu");

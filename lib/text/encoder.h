@@ -12,7 +12,7 @@
 
 namespace vfm::text {
 
-/// `values` is (tokens, dim), row-major. Empty text has no tokens.
+/// `values` is (tokens, dim), row-major. Of builtin:hash an empty text has no tokens.
 struct TokenEmbeddings {
   std::vector<float> values;
   int tokens = 0;
@@ -26,12 +26,15 @@ class Encoder {
   virtual int dim() const = 0;
   /// Any UTF-8; malformed bytes are replaced by U+FFFD. At most max_tokens tokens, the rest is cut.
   virtual TokenEmbeddings encode(std::string_view utf8) const = 0;
+  /// Each of `texts`, in order; faster than one by one where there is a model to run. The last bits
+  /// may depend on which texts come together.
+  virtual std::vector<TokenEmbeddings> encode_all(const std::vector<std::string>& texts) const;
   /// All that is needed to build it again, stored with latents and models.
   virtual Json config() const = 0;
 };
 
-/// Builds what `config` describes, e.g. {"name":"builtin:hash","dim":64}. Throws Error{usage} for
-/// an unknown name or key.
+/// Builds what `config` describes, {"name":"builtin:hash","dim":64}; models/text_encoder.h also has
+/// the encoders with weights. Throws Error{usage} for an unknown name or key.
 std::unique_ptr<Encoder> make_encoder(const Json& config);
 
 }  // namespace vfm::text

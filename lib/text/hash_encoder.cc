@@ -91,6 +91,13 @@ Json HashEncoder::config() const {
   return {{"name", name()}, {"dim", dim_}, {"max_tokens", max_tokens_}, {"version", 1}};
 }
 
+std::vector<TokenEmbeddings> Encoder::encode_all(const std::vector<std::string>& texts) const {
+  std::vector<TokenEmbeddings> all;
+  for (const std::string& utf8 : texts)
+    all.push_back(encode(utf8));
+  return all;
+}
+
 std::unique_ptr<Encoder> make_encoder(const Json& config) {
   if (!config.is_object()) fail_usage("a text encoder's config is not a JSON object");
   const std::string name = get_string(config, "name").value_or("");

@@ -71,6 +71,62 @@ keys() { sed 's/.*"key":"\([^"]*\)".*/\1/' | tr '\n' ' '; }
   [ "$(tar -tf a.embed.tar | tr '\n' ' ')" = "k1.text.npy k1.json k2.text.npy k2.json " ]
 }
 
+@test "T5 from a folder: a pipeline, a model, any -j, resumed" {
+  make_shard a "k1=red=a red fox" "k2=blue=" "k3=test=A red fox crosses a snowy road in the morning light."
+  cp a.tar b.tar
+  cp a.caption.tar b.caption.tar
+  cp -r "$VFM_ROOT/tests/golden/t5" t5
+  run --separate-stderr vfm-embed --text t5/v1_0 --text-tokens 9 --device cpu -j1 a.tar b.tar
+  [ "$status" -eq 0 ]
+  [ -z "$stderr" ]
+  # </s> alone; cut after eight tokens and </s>.
+  [ "$(npy a.embed.tar k2.text.npy)" = "{'descr': '<f2', 'fortran_order': False, 'shape': (1, 16), }" ]
+  [ "$(npy a.embed.tar k3.text.npy)" = "{'descr': '<f2', 'fortran_order': False, 'shape': (9, 16), }" ]
+  [[ "$(tar -xOf a.embed.tar k1.json)" == *'"text_encoder":{"name":"t5","path":"'*'/t5/v1_0","hash":"'*'","dim":16,"max_tokens":9,"compute":"f32"}}' ]]
+  cmp a.embed.tar b.embed.tar
+  first=$(stat -c %i:%Y a.embed.tar)
+  vfm-embed --text t5/v1_0 --text-tokens 9 --device cpu a.tar b.tar
+  [ "$(stat -c %i:%Y a.embed.tar)" = "$first" ]
+  mkdir again
+  vfm-embed --text t5/v1_0 --text-tokens 9 --device cpu -j2 -o again a.tar b.tar
+  cmp a.embed.tar again/a.embed.tar
+  cmp b.embed.tar again/b.embed.tar
+  # Other settings, other columns.
+  vfm-embed --video none --text t5/umt5 --compute bf16 a.tar
+  [[ "$(tar -xOf a.embed.tar k1.json)" == '{"text_encoder":{"name":"umt5","path":"'*'"max_tokens":512,"compute":"bf16"}}' ]]
+  run --separate-stderr vfm-embed --search 'a red fox' --top 1 a.tar
+  [ "$status" -eq 0 ]
+  [[ "$output" == *'"key":"k1"'* ]]
+}
+
+@test "folders that are no text encoder are refused before any work" {
+  three a
+  cp -r "$VFM_ROOT/tests/golden/t5/v1_1" t5
+  mkdir empty
+  refused() {
+    run --separate-stderr vfm-embed --text "$1" a.tar
+    [ "$status" -eq 2 ]
+    [[ "$stderr" == "vfm-embed: "*"$2"* ]]
+    [ ! -e a.embed.tar ]
+  }
+  refused nowhere "no such model folder: 'nowhere'"
+  refused empty "'empty' is no model folder: it has no config.json"
+  sed -i 's/"model_type": "t5"/"model_type": "clip"/' t5/config.json
+  refused t5 "clip"
+  sed -i 's/"model_type": "clip"/"model_type": "t5"/; s/"gated-gelu"/"gated-silu"/' t5/config.json
+  refused t5 "feed_forward_proj 'gated-silu' is not supported"
+  sed -i 's/"gated-silu"/"gated-gelu"/; s/"d_ff": 40/"d_ff": 41/' t5/config.json
+  refused t5 "/t5/model.safetensors' are not those of the model: 6 of another shape"
+  sed -i 's/"d_ff": 41/"d_ff": 40/' t5/config.json
+  printf '{"model":{"type":"Guess"}}' >t5/tokenizer.json
+  refused t5 "/t5/tokenizer.json' has a model of the type 'Guess'"
+  head -c 1000 "$VFM_ROOT/tests/golden/t5/v1_1/spiece.model" >t5/spiece.model
+  rm t5/tokenizer.json
+  refused t5 "/t5/spiece.model' is not a sentencepiece model"
+  rm t5/spiece.model
+  refused t5 "'t5' has no tokenizer"
+}
+
 @test "search by text: words, misspelled words, any script" {
   three a
   make_shard b "b1=test=a red fox crosses a snowy road" "b2=test=рыжая лиса" "b3=blue="

@@ -40,6 +40,28 @@ setup() {
   [ ! -e out/errors.jsonl ]
 }
 
+@test "T5 from a folder, in every stage; a folder that has moved is asked for, another one refused" {
+  cp -r "$VFM_ROOT/tests/golden/t5/v1_1" t5
+  cp -r "$BATS_FILE_TMPDIR/clips" .
+  rm -f clips/*.embed.*
+  vfm-embed --text t5 --device cpu clips/*.tar | vfm-shard --keep-duplicates -o dataset |
+    vfm-pack --size 32 --frames 9 -o latents >latents.jsonl
+  [ "$(jq -c '[.text_encoder.name, .text_encoder.dim]' latents/latents.json)" = '["t5",16]' ]
+  vfm-train "$VFM_ROOT/examples/recipes/quickstart.yaml" train.steps=1 model.num_layers=1 \
+    model.num_attention_heads=2 model.adaln_lora_dim=8 validation.every=0 --data latents --out run >run.jsonl
+  vfm-generate --model run --steps 1 -o first 'a red circle' >manifest
+  mv t5 elsewhere
+  run --separate-stderr vfm-generate --model run --steps 1 -o second 'a red circle'
+  [ "$status" -eq 2 ]
+  [[ "$stderr" == "vfm-generate: the text encoder's folder '"*"/t5' is not there; say with --text-encoder where it is" ]]
+  vfm-generate --model run --text-encoder elsewhere --steps 1 -o second 'a red circle' >again
+  cmp first/a-red-*.mp4 second/a-red-*.mp4
+  run --separate-stderr vfm-generate --model run --text-encoder "$VFM_ROOT/tests/golden/t5/umt5" --steps 1 -o third x
+  [ "$status" -eq 2 ]
+  [[ "$stderr" == *"is not the text encoder that the embeddings were made with" ]]
+  [ ! -e third ]
+}
+
 @test "prompts as lines: any script, blank lines skipped, order kept, repeats get the next seed" {
   printf '%s\n' 'a blue square' '' '赤い丸が動く' 'دائرة حمراء' 'a blue square' | vfm-generate "${fast[@]}" -o out -j4 >manifest
   [ "$(wc -l <manifest)" -eq 4 ]

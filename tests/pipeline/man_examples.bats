@@ -9,6 +9,7 @@ setup() {
   make_video b.mp4 3 "mandelbrot=size=96x64:rate=12"
   echo "a caption" >a.txt
   cp "$VFM_ROOT"/examples/recipes/*.yaml .
+  cp -r "$VFM_ROOT/tests/golden/t5/v1_0" t5-11b
 }
 
 # examples PAGE: the indented lines of its EXAMPLES section, scdoc escapes undone.

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/text_encoder.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <mutex>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "io/file.h"
+#include "models/hf_folder.h"
+#include "models/t5.h"
+#include "tensor/device.h"
+#include "text/tokenizer.h"
+
+namespace vfm::models {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Tokens that go through the model at once. More would share the reading of the weights among
+/// more, but hold more memory.
+constexpr std::size_t kPackTokens = 4096;
+/// T5's, where the tokenizer does not say.
+constexpr int kSentinels = 100;
+
+/// Where the parts of a text encoder lie.
+struct Folders {
+  std::string model, tokenizer;
+};
+
+/// The tokenizer's file in a folder, or nothing.
+std::string find_tokenizer(const std::string& folder) {
+  for (const char* name : {"tokenizer.json", "spiece.model"})
+    if (std::string path = io::join_path(folder, name); io::file_exists(path)) return path;
+  return {};
+}
+
+Folders folders_of(const std::string& folder) {
+  if (!io::file_exists(folder)) fail_usage("no such model folder: '{}'", folder);
+  if (HfPipeline::is_one(folder)) {
+    const HfPipeline pipeline(folder);
+    return {pipeline.folder_of("text_encoder"), pipeline.folder_of("tokenizer")};
+  }
+  const std::string model = io::join_path(folder, "text_encoder");
+  if (io::file_exists(model)) return {model, io::join_path(folder, "tokenizer")};
+  const std::string beside = io::join_path(io::join_path(folder, ".."), "tokenizer");
+  return {folder, find_tokenizer(folder).empty() && io::file_exists(beside) ? beside : folder};
+}
+
+std::string tokenizer_file(const std::string& folder) {
+  if (std::string path = find_tokenizer(folder); !path.empty()) return path;
+  fail_usage("'{}' has no tokenizer: neither tokenizer.json nor spiece.model", folder);
+}
+
+/// "extra_ids" of tokenizer_config.json.
+int sentinels_of(const std::string& folder) {
+  const std::string path = io::join_path(folder, "tokenizer_config.json");
+  if (!io::file_exists(path)) return kSentinels;
+  const Json config = parse_json(io::read_file(path), fmt::format("'{}'", path));
+  return static_cast<int>(
+      std::clamp<std::int64_t>(get_integer(config, "extra_ids").value_or(kSentinels), 0, 10000));
+}
+
+std::unique_ptr<text::Tokenizer> open_tokenizer(const std::string& folder) {
+  const std::string path = tokenizer_file(folder);
+  const io::MappedFile file(path);
+  const std::string what = fmt::format("'{}'", path);
+  return path.ends_with(".json")
+             ? text::make_json_tokenizer(file.text(), what)
+             : text::make_sentencepiece_tokenizer(file.text(), sentinels_of(folder), what);
+}
+
+/// Changes with the model and with the tokenizer.
+std::string hash_of(const HfComponent& component, const std::string& tokenizer_folder) {
+  return hash_hex(component.hash() + io::hash_file(tokenizer_file(tokenizer_folder)));
+}
+
+/// A folder that cannot be used is the caller's choice, whatever is wrong in it.
+template <class Act>
+auto blame_folder(Act act) {
+  try {
+    return act();
+  } catch (const Stopped&) {
+    throw;
+  } catch (const Error& error) {
+    throw Error(error.what(), ErrorKind::usage);
+  }
+}
+
+class T5TextEncoder : public text::Encoder {
+ public:
+  T5TextEncoder(const Folders& folders, std::unique_ptr<HfComponent> component, Json config,
+                int max_tokens, DType compute, Device device)
+      : component_(std::move(component)),
+        config_(std::move(config)),
+        max_tokens_(static_cast<std::size_t>(max_tokens)),
+        tokenizer_(open_tokenizer(folders.tokenizer)),
+        model_(T5Config::from_json(component_->config(), component_->type(),
+                                   fmt::format("'{}/config.json'", folders.model)),
+               component_->weights(), compute, device) {}
+
+  std::string name() const override { return component_->type(); }
+  int dim() const override { return model_.config().width; }
+  Json config() const override { return config_; }
+
+  text::TokenEmbeddings encode(std::string_view utf8) const override {
+    return std::move(encode_all({std::string(utf8)}).front());
+  }
+
+  std::vector<text::TokenEmbeddings> encode_all(
+      const std::vector<std::string>& texts) const override {
+    std::vector<text::TokenEmbeddings> all;
+    std::vector<std::int32_t> ids;
+    std::vector<std::int64_t> lengths;
+    for (const std::string& utf8 : texts) {
+      const std::vector<std::int32_t> found = tokenizer_->encode(utf8, max_tokens_);
+      if (!ids.empty() && ids.size() + found.size() > kPackTokens) flush(ids, lengths, all);
+      ids.insert(ids.end(), found.begin(), found.end());
+      lengths.push_back(static_cast<std::int64_t>(found.size()));
+    }
+    flush(ids, lengths, all);
+    return all;
+  }
+
+ private:
+  /// Encodes what waits, and appends it to `all`.
+  void flush(std::vector<std::int32_t>& ids, std::vector<std::int64_t>& lengths,
+             std::vector<text::TokenEmbeddings>& all) const {
+    Tensor values;
+    {
+      const std::lock_guard one(mutex_);  // of it all threads compute
+      const auto turn = take_turn(model_.device());
+      values = model_.encode(ids, lengths);
+    }
+    const float* from = values.data<float>();
+    for (const std::int64_t length : lengths) {
+      const std::int64_t count = length * dim();
+      all.push_back({{from, from + count}, static_cast<int>(length), dim()});
+      from += count;
+    }
+    ids.clear();
+    lengths.clear();
+  }
+
+  std::unique_ptr<HfComponent> component_;
+  Json config_;
+  std::size_t max_tokens_;
+  std::unique_ptr<text::Tokenizer> tokenizer_;
+  T5 model_;
+  mutable std::mutex mutex_;
+};
+
+DType parse_compute(const std::string& name) {
+  if (name == "f32") return DType::f32;
+  if (name == "bf16") return DType::bf16;
+  fail_usage("a text encoder computes in f32 or bf16, not '{}'", name);
+}
+
+std::unique_ptr<HfComponent> open_model(const std::string& folder) {
+  auto component = std::make_unique<HfComponent>(folder);
+  component->need_type({"t5", "umt5"});
+  return component;
+}
+
+Json describe(const HfComponent& component, const std::string& path, const std::string& hash,
+              int max_tokens, DType compute) {
+  return {{"name", component.type()},
+          {"path", path},
+          {"hash", hash},
+          {"dim", need_integer(component.config(), "d_model", "config.json")},
+          {"max_tokens", max_tokens},
+          {"compute", compute == DType::bf16 ? "bf16" : "f32"}};
+}
+
+std::unique_ptr<text::Encoder> make_t5(const Json& config, const TextEncoderOptions& options) {
+  for (const auto& [key, value] : config.items())
+    if (key != "name" && key != "path" && key != "hash" && key != "dim" && key != "max_tokens" &&
+        key != "compute")
+      fail_usage("text encoder {} has no setting '{}'", need_string(config, "name", ""), key);
+  const std::string path = options.folder.empty()
+                               ? need_string(config, "path", "a text encoder's config")
+                               : options.folder;
+  if (options.folder.empty() && !io::file_exists(path))
+    fail_usage("the text encoder's folder '{}' is not there; say with --text-encoder where it is",
+               path);
+  const Folders folders = folders_of(path);
+  auto component = open_model(folders.model);
+  const std::string hash = hash_of(*component, folders.tokenizer);
+  if (get_string(config, "hash").value_or(hash) != hash)
+    fail_usage("'{}' is not the text encoder that the embeddings were made with", path);
+  const std::int64_t max_tokens = get_integer(config, "max_tokens").value_or(512);
+  if (max_tokens < 1 || max_tokens > (1 << 20))
+    fail_usage("a text encoder of at most {} tokens", max_tokens);
+  const DType compute =
+      options.compute.value_or(parse_compute(get_string(config, "compute").value_or("f32")));
+  const Json own = describe(*component, path, hash, static_cast<int>(max_tokens), compute);
+  return std::make_unique<T5TextEncoder>(folders, std::move(component), own,
+                                         static_cast<int>(max_tokens), compute, options.device);
+}
+
+}  // namespace
+
+Json text_encoder_config(const std::string& folder, int max_tokens, DType compute) {
+  return blame_folder([&] {
+    const Folders folders = folders_of(folder);
+    const auto component = open_model(folders.model);
+    return describe(*component, fs::canonical(folder).string(),
+                    hash_of(*component, folders.tokenizer), max_tokens, compute);
+  });
+}
+
+bool has_folder(const Json& text_encoder_config) {
+  return text_encoder_config.is_object() && text_encoder_config.contains("path");
+}
+
+std::unique_ptr<text::Encoder> make_text_encoder(const Json& config,
+                                                 const TextEncoderOptions& options) {
+  if (!has_folder(config)) return text::make_encoder(config);
+  const std::string name = get_string(config, "name").value_or("");
+  if (name != "t5" && name != "umt5")
+    fail_usage("there is no text encoder '{}'; this program has builtin:hash, t5 and umt5", name);
+  return blame_folder([&] { return make_t5(config, options); });
+}
+
+}  // namespace vfm::models

@@ -1,0 +1,46 @@
+// Text encoders by their configuration, as latents.json and train.json hold it: builtin:hash
+// (text/hash_encoder.h), or T5 from a folder.
+//
+//   {"name": "t5", "path": "/models/t5-11b", "hash": "...", "dim": 1024, "max_tokens": 512,
+//    "compute": "bf16"}
+//
+// Of these "name" and "path" are needed; "max_tokens" is 512 and "compute" f32 if not given.
+//
+// The folder is one of these:
+//   a pipeline   text_encoder/ with config.json and weights, tokenizer/ with the tokenizer's files
+//   a model      config.json, weights and the tokenizer's files beside each other; text_encoder/ of
+//                a pipeline will do, too
+// The tokenizer is tokenizer.json, or spiece.model where there is none.
+// Thread-safety: free functions, any thread; encoders as text/encoder.h says.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/json.h"
+#include "tensor/tensor.h"
+#include "text/encoder.h"
+
+namespace vfm::models {
+
+struct TextEncoderOptions {
+  Device device = Device::cpu;
+  std::optional<DType> compute;  ///< f32 or bf16; else what the configuration says
+  std::string folder;            ///< instead of "path", for a folder that has moved
+};
+
+/// What make_text_encoder builds an encoder of, for a folder. Throws Error{usage} if it is none of
+/// a type that is known, or has no tokenizer.
+Json text_encoder_config(const std::string& folder, int max_tokens, DType compute);
+
+/// Throws Error{usage} for a configuration that is malformed or not known, for a folder that is not
+/// there, and for one that holds another model than the one that the hash stands for.
+std::unique_ptr<text::Encoder> make_text_encoder(const Json& config,
+                                                 const TextEncoderOptions& options = {});
+
+/// Whether the encoder of `config` lies in a folder, and so may have moved.
+bool has_folder(const Json& text_encoder_config);
+
+}  // namespace vfm::models

@@ -1,0 +1,233 @@
+// T5, v1.0 and v1.1, and umT5 against transformers' (scripts/golden/t5.py), from the folders that
+// it writes; text encoders by their configuration.
+// SPDX-License-Identifier: Apache-2.0
+#include "models/t5.h"
+
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+
+#include "base/error.h"
+#include "io/atomic_file.h"
+#include "io/file.h"
+#include "io/safetensors.h"
+#include "models/hf_folder.h"
+#include "models/load_tensors.h"
+#include "models/text_encoder.h"
+
+using namespace vfm;
+using models::HfComponent;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::string kFolder = std::string(VFM_GOLDEN) + "/t5";
+const std::vector<std::string> kModels = {"v1_0", "v1_1", "umt5"};
+
+std::string model_folder(const std::string& name) {
+  return kFolder + "/" + name + (name == "v1_0" ? "/text_encoder" : "");
+}
+
+struct Golden {
+  io::SafetensorsSet set{kFolder, "outputs"};
+  template <class T>
+  std::vector<T> integers(const char* name) const {
+    const io::TensorView& view = *set.find(name);
+    std::vector<std::int32_t> values(view.data.size() / 4);
+    std::memcpy(values.data(), view.data.data(), view.data.size());
+    return {values.begin(), values.end()};
+  }
+  Tensor output(const std::string& name) const {
+    return models::read_floats(*set.find("output." + name)).clone();
+  }
+};
+
+double distance(std::span<const float> a, std::span<const float> b) {
+  REQUIRE(a.size() == b.size());
+  double difference = 0, largest = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    difference = std::max(difference, std::abs(double{a[i]} - b[i]));
+    largest = std::max(largest, std::abs(double{b[i]}));
+  }
+  return difference / largest;
+}
+
+models::T5 open(const HfComponent& component, DType compute) {
+  return {models::T5Config::from_json(component.config(), component.type(), "'config.json'"),
+          component.weights(), compute, Device::cpu};
+}
+
+struct TemporaryFolder {
+  std::string path =
+      (fs::temp_directory_path() / ("vfm-t5-" + std::to_string(::getpid()))).string();
+  TemporaryFolder() { fs::create_directories(path); }
+  ~TemporaryFolder() { fs::remove_all(path); }
+};
+
+template <class Act>
+std::string usage_error(Act act) {
+  try {
+    act();
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::usage);
+    return error.what();
+  }
+  return "no error";
+}
+
+}  // namespace
+
+TEST_CASE("T5 v1.0, v1.1 and umT5 compute what transformers computes") {
+  const Golden golden;
+  const auto ids = golden.integers<std::int32_t>("ids");
+  const auto lengths = golden.integers<std::int64_t>("lengths");
+  REQUIRE(*std::max_element(lengths.begin(), lengths.end()) > 128);
+  for (const std::string& name : kModels) {
+    INFO(name);
+    const HfComponent component(model_folder(name));
+    const Tensor expected = golden.output(name);
+    const models::T5 model = open(component, DType::f32);
+    CHECK(distance(model.encode(ids, lengths).floats(), expected.floats()) < 1e-5);
+    CHECK(distance(open(component, DType::bf16).encode(ids, lengths).floats(), expected.floats()) <
+          0.15);
+    // A text by itself is as in a batch: nothing is padded.
+    const std::span<const std::int32_t> last(ids.data() + ids.size() - 20, 20);
+    const std::int64_t length = 20;
+    const Tensor alone = model.encode(last, {&length, 1});
+    CHECK(distance(alone.floats(), expected.floats().last(20 * 16)) < 1e-5);
+  }
+}
+
+TEST_CASE("the trap of half precision: v1.0's inner values overflow f16, and f16 weights do not") {
+  // Stored in f16, computed in f32 and bf16; transformers in f16 gives infinity for this model.
+  const HfComponent component(model_folder("v1_0"));
+  REQUIRE(component.weights().tensors().front().dtype == "F16");
+  const std::vector<std::int32_t> ids{5, 9, 1};
+  const std::vector<std::int64_t> lengths{3};
+  for (const DType compute : {DType::f32, DType::bf16})
+    for (const float value : open(component, compute).encode(ids, lengths).floats())
+      CHECK(std::isfinite(value));
+}
+
+TEST_CASE("buckets of distances") {
+  // transformers' relative_position_bucket, 32 buckets up to 128.
+  CHECK(models::t5_bucket(0, 32, 128) == 0);
+  CHECK(models::t5_bucket(1, 32, 128) == 17);
+  CHECK(models::t5_bucket(-7, 32, 128) == 7);
+  CHECK(models::t5_bucket(-8, 32, 128) == 8);
+  CHECK(models::t5_bucket(-16, 32, 128) == 10);
+  CHECK(models::t5_bucket(64, 32, 128) == 30);
+  CHECK(models::t5_bucket(-127, 32, 128) == 15);
+  CHECK(models::t5_bucket(128, 32, 128) == 31);
+  CHECK(models::t5_bucket(-100000, 32, 128) == 15);
+}
+
+TEST_CASE("what is no T5 is refused") {
+  const HfComponent component(model_folder("v1_1"));
+  const auto refused = [&](const char* key, const Json& value) {
+    Json config = component.config();
+    config[key] = value;
+    return usage_error([&] { models::T5Config::from_json(config, "t5", "'config.json'"); });
+  };
+  CHECK_THAT(refused("feed_forward_proj", "gated-silu"), Catch::Contains("'gated-silu'"));
+  CHECK_THAT(refused("num_heads", 0), Catch::Contains("\"num_heads\" is 0"));
+  CHECK_THAT(refused("d_model", "wide"), Catch::Contains("d_model"));
+  CHECK_THAT(refused("relative_attention_num_buckets", 3), Catch::Contains("3 buckets"));
+  CHECK_THAT(refused("num_layers", 5000), Catch::Contains("5000 layers"));
+  models::T5Config config = models::T5Config::from_json(component.config(), "t5", "x");
+  config.width = 24;
+  config.gated = false;
+  CHECK_THROWS_WITH(
+      models::T5(config, component.weights(), DType::f32, Device::cpu),
+      Catch::Contains("DenseReluDense.wi.weight") && Catch::Contains("of another shape"));
+  const models::T5 model = open(component, DType::f32);
+  const std::vector<std::int64_t> one{1};
+  for (const std::int32_t id : {-1, 530})
+    CHECK_THROWS_WITH(model.encode({&id, 1}, one), Catch::Contains("not in the vocabulary"));
+}
+
+TEST_CASE("a text encoder from a folder") {
+  for (const std::string& name : kModels) {
+    INFO(name);
+    const Json config = models::text_encoder_config(kFolder + "/" + name, 6, DType::f32);
+    CHECK(config["name"] == (name == "umt5" ? "umt5" : "t5"));
+    CHECK(fs::path(config["path"].get<std::string>()).is_absolute());
+    const auto encoder = models::make_text_encoder(config);
+    CHECK(encoder->config() == config);
+    CHECK(encoder->dim() == 16);
+    CHECK(config["dim"] == 16);
+    // </s> alone; a few tokens and </s>; as many as there may be.
+    const auto all = encoder->encode_all({"", "a fox", "A red fox crosses a snowy road."});
+    CHECK(all[0].tokens == 1);
+    CHECK((all[1].tokens > 1 && all[1].tokens < 6));
+    CHECK(all[2].tokens == 6);
+    CHECK(distance(encoder->encode("a fox").values, all[1].values) < 1e-5);
+    models::TextEncoderOptions options;
+    options.compute = DType::bf16;
+    CHECK(models::make_text_encoder(config, options)->config()["compute"] == "bf16");
+  }
+}
+
+TEST_CASE("text_encoder/ of a pipeline finds the tokenizer beside it") {
+  const std::string pipeline = kFolder + "/v1_0";
+  const Json whole = models::text_encoder_config(pipeline, 512, DType::f32);
+  const Json part = models::text_encoder_config(pipeline + "/text_encoder", 512, DType::f32);
+  CHECK(part["hash"] == whole["hash"]);
+  // As little as a folder of diffusers has it.
+  const auto encoder =
+      models::make_text_encoder({{"name", "t5"}, {"path", pipeline + "/text_encoder"}});
+  CHECK(encoder->encode("a fox").values ==
+        models::make_text_encoder(whole)->encode("a fox").values);
+  CHECK(encoder->config()["hash"] == whole["hash"]);
+}
+
+TEST_CASE("a text encoder's folder that has moved, or holds another model") {
+  const TemporaryFolder folder;
+  const std::string first = folder.path + "/a", second = folder.path + "/b";
+  fs::copy(kFolder + "/v1_1", first, fs::copy_options::recursive);
+  const Json config = models::text_encoder_config(first, 512, DType::f32);
+  fs::rename(first, second);
+  CHECK_THAT(usage_error([&] { models::make_text_encoder(config); }),
+             Catch::Contains("/a' is not there") && Catch::Contains("--text-encoder"));
+  models::TextEncoderOptions moved;
+  moved.folder = second;
+  Json there = config;
+  there["path"] = second;
+  CHECK(models::make_text_encoder(config, moved)->config() == there);
+  moved.folder = kFolder + "/umt5";
+  CHECK_THAT(usage_error([&] { models::make_text_encoder(config, moved); }),
+             Catch::Contains("is not the text encoder"));
+  // Another tokenizer is another encoder.
+  moved.folder = second;
+  fs::copy(kFolder + "/v1_0/tokenizer/tokenizer.json", second);
+  CHECK_THAT(usage_error([&] { models::make_text_encoder(config, moved); }),
+             Catch::Contains("is not the text encoder"));
+  for (const char* name : {"tokenizer.json", "spiece.model"})
+    fs::remove(second + "/" + name);
+  CHECK_THAT(usage_error([&] { models::text_encoder_config(second, 512, DType::f32); }),
+             Catch::Contains("neither tokenizer.json nor spiece.model"));
+}
+
+TEST_CASE("configurations of text encoders that make no sense") {
+  for (const auto& [json, message] : std::vector<std::pair<const char*, const char*>>{
+           {R"({"name":"clip","path":"x"})", "'clip'"},
+           {R"({"name":"t5","path":"/nowhere/at/all"})", "'/nowhere/at/all' is not there"},
+           {R"({"name":"t5","path":"/","shine":1})", "'shine'"},
+           {R"({"name":"nothing"})", "'nothing'"},
+       }) {
+    INFO(json);
+    CHECK_THAT(usage_error([&] { models::make_text_encoder(Json::parse(json)); }),
+               Catch::Contains(message));
+  }
+  Json config = models::text_encoder_config(kFolder + "/umt5", 512, DType::f32);
+  config["compute"] = "f16";
+  CHECK_THAT(usage_error([&] { models::make_text_encoder(config); }), Catch::Contains("'f16'"));
+  config["compute"] = "f32";
+  config["max_tokens"] = 0;
+  CHECK_THAT(usage_error([&] { models::make_text_encoder(config); }), Catch::Contains("0 tokens"));
+  CHECK(models::make_text_encoder({{"name", "builtin:hash"}})->dim() == 64);
+}

@@ -1,0 +1,139 @@
+// What only text encoders need: attention with a relative bias, activations in place.
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <limits>
+
+#include "base/error.h"
+#include "ops/attention.h"
+#include "ops/check.h"
+#include "ops/text_activations.h"
+
+using namespace vfm;
+using namespace vfm::ops;
+
+namespace {
+
+AttentionPack pack_of(std::vector<std::int64_t> lengths, int heads, int head_dim) {
+  AttentionPack pack;
+  pack.query_lengths = pack.key_lengths = std::move(lengths);
+  pack.heads = pack.key_heads = heads;
+  pack.head_dim = head_dim;
+  return pack;
+}
+
+/// The textbook, in double.
+Tensor textbook(const AttentionPack& pack, const Tensor& q, const Tensor& k, const Tensor& v,
+                const Tensor& bias) {
+  const std::int64_t width = q.size(1), reach = (bias.size(1) + 1) / 2;
+  const Tensor a = q.to(DType::f32), b = k.to(DType::f32), c = v.to(DType::f32);
+  Tensor out(q.shape());
+  std::int64_t start = 0;
+  for (const std::int64_t n : pack.query_lengths) {
+    for (int h = 0; h < pack.heads; ++h)
+      for (std::int64_t i = 0; i < n; ++i) {
+        const auto at = [&](const Tensor& t, std::int64_t row, int d) -> float& {
+          return t.data<float>()[(start + row) * width + h * pack.head_dim + d];
+        };
+        std::vector<double> w(static_cast<std::size_t>(n));
+        for (std::int64_t j = 0; j < n; ++j) {
+          double& score = w[static_cast<std::size_t>(j)];
+          score = bias.data<float>()[h * bias.size(1) + reach - 1 + i - j];
+          for (int d = 0; d < pack.head_dim; ++d)
+            score += double{at(a, i, d)} * at(b, j, d);
+        }
+        const double top = *std::max_element(w.begin(), w.end());
+        double sum = 0;
+        for (double& x : w)
+          sum += x = std::exp(x - top);
+        for (int d = 0; d < pack.head_dim; ++d) {
+          double value = 0;
+          for (std::int64_t j = 0; j < n; ++j)
+            value += w[static_cast<std::size_t>(j)] / sum * at(c, j, d);
+          at(out, i, d) = static_cast<float>(value);
+        }
+      }
+    start += n;
+  }
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("relative attention is softmax(q k + bias) v, unscaled") {
+  Tape tape(false);
+  struct Case {
+    std::vector<std::int64_t> lengths;
+    int heads, head_dim;
+    std::int64_t reach;
+  };
+  each_isa([&] {
+    for (const Case& c : {Case{{5, 1, 70, 0, 130}, 3, 8, 130}, Case{{64}, 2, 64, 80},
+                          Case{{33, 65}, 1, 128, 65}, Case{{17}, 2, 5, 17}})
+      for (const DType dtype : {DType::f32, DType::bf16}) {
+        const AttentionPack pack = pack_of(c.lengths, c.heads, c.head_dim);
+        std::int64_t rows = 0;
+        for (const std::int64_t n : c.lengths)
+          rows += n;
+        const Shape shape{rows, std::int64_t{c.heads} * c.head_dim};
+        const Tensor q = noise(shape, 1, dtype), k = noise(shape, 2, dtype);
+        const Tensor v = noise(shape, 3, dtype), bias = noise({c.heads, 2 * c.reach - 1}, 4);
+        const Tensor out = relative_attention(tape, q, k, v, bias, pack);
+        CHECK(out.dtype() == dtype);
+        CHECK(distance(out, textbook(pack, q, k, v, bias)) < (dtype == DType::f32 ? 1e-5 : 8e-3));
+      }
+  });
+}
+
+TEST_CASE("relative attention refuses what does not fit") {
+  Tape tape(false), recording;
+  const Tensor q = noise({6, 8}, 1), bias = noise({2, 11}, 2);
+  const AttentionPack pack = pack_of({6}, 2, 4);
+  CHECK_NOTHROW(relative_attention(tape, q, q, q, bias, pack));
+  CHECK_THROWS_WITH(relative_attention(recording, q, q, q, bias, pack),
+                    Catch::Contains("no gradient"));
+  CHECK_THROWS_AS(relative_attention(tape, q, q, q, noise({2, 9}, 2), pack), Error);
+  CHECK_THROWS_AS(relative_attention(tape, q, q, q, noise({1, 11}, 2), pack), Error);
+  CHECK_THROWS_AS(relative_attention(tape, q, q.rows(0, 5), q, bias, pack), Error);
+  CHECK_THROWS_AS(relative_attention(tape, q, q, q.rows(0, 5), bias, pack), Error);
+  CHECK_THROWS_AS(relative_attention(tape, q, q, q, bias, pack_of({5}, 2, 4)), Error);
+}
+
+TEST_CASE("activations in place") {
+  Tape tape(false), recording;
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  each_isa([&] {
+    for (const DType dtype : {DType::f32, DType::bf16}) {
+      const Tensor x = noise({3, 37}, 5), factor = noise({3, 37}, 6, dtype);
+      std::vector<float> values(x.floats().begin(), x.floats().end());
+      for (const float extreme : {0.f, -0.f, 1e4f, -1e4f, 30.f, -30.f})
+        values.push_back(extreme);
+      const auto n = static_cast<std::int64_t>(values.size());
+      const Tensor start = Tensor::from(values, {n}).to(dtype);
+      const Tensor ones = Tensor::from(std::vector<float>(values.size(), 1.f), {n}).to(dtype);
+      const Tensor by = factor.reshape({3 * 37});
+      Tensor positive = start.clone(), gelu = start.clone();
+      relu_in_place(tape, positive);
+      gated_gelu_in_place(tape, gelu, ones);
+      const Tensor p = positive.to(DType::f32), g = gelu.to(DType::f32), s = start.to(DType::f32);
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        const double v = s.floats()[i];
+        CHECK(p.floats()[i] == std::max(v, 0.));
+        const double u = std::sqrt(2 / M_PI) * (v + 0.044715 * v * v * v);
+        const double expected = 0.5 * v * (1 + std::tanh(u));
+        CHECK(g.floats()[i] ==
+              Approx(expected).epsilon(dtype == DType::f32 ? 2e-6 : 4e-3).margin(1e-6));
+      }
+      const Tensor product = start.rows(0, 3 * 37).clone();
+      gated_gelu_in_place(tape, product, by);
+      for (std::size_t i = 0; i < 3 * 37; ++i)
+        CHECK(product.to(DType::f32).floats()[i] ==
+              Approx(g.floats()[i] * by.to(DType::f32).floats()[i]).epsilon(1e-2).margin(1e-6));
+    }
+  });
+  const Tensor nan = Tensor::from(std::vector<float>(20, kNan), {20}), one = noise({20}, 7);
+  relu_in_place(tape, nan);
+  CHECK(std::isnan(nan.floats()[3]));
+  CHECK_THROWS_AS(relu_in_place(recording, one), Error);
+  CHECK_THROWS_AS(gated_gelu_in_place(recording, one, one.clone()), Error);
+  CHECK_THROWS_AS(gated_gelu_in_place(tape, one, noise({19}, 7)), Error);
+}
