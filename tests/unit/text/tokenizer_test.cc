@@ -171,6 +171,6 @@ TEST_CASE("an expression that backtracks without end is an error, not a hang") {
           golden, "qwen.json", "/pre_tokenizer",
           R"({"type":"Split","behavior":"Isolated","invert":false,"pattern":{"Regex":"(a|a|aa)+b"}})"),
       "'slow.json'");
-  CHECK_FALSE(slow->encode("aab", kAll).empty());
+  CHECK_NOTHROW(slow->encode("aab", kAll));
   CHECK_THROWS_WITH(slow->encode(std::string(60, 'a'), kAll), Catch::Contains("'slow.json'"));
 }
