@@ -9,6 +9,7 @@
 #include "cli/runner.h"
 #include "jobs/decode_latents.h"
 #include "jobs/generate.h"
+#include "jobs/generate_cost.h"
 #include "ops/gpu_options.h"
 #include "tensor/device.h"
 
@@ -43,7 +44,7 @@ class GenerateTool : public vfm::cli::Tool {
     app.add_option("--text-encoder", job_.text_encoder,
                    "folder of the model's text encoder, if it has moved")
         ->type_name("DIR");
-    output_.add(app, true, "folder for the clips, or - for Y4M on standard output");
+    output_.add(app, false, "folder for the clips, or - for Y4M on standard output");
     add_clip_options(app);
     add_sampling_options(app);
     add_computing_options(app);
@@ -67,6 +68,9 @@ class GenerateTool : public vfm::cli::Tool {
       vfm::fail_usage("--model is required: a folder of vfm-train or diffusers");
     if (decode_only_ && (job_.latents_only || !report_.path.empty()))
       vfm::fail_usage("--decode-only goes without --latents-only and --report");
+    if (dry_run_ && decode_only_) vfm::fail_usage("--dry-run tells of sampling, not of decoding");
+    if (dry_run_) return;
+    if (output_.directory.empty()) vfm::fail_usage("--output is required");
     job_.prompts = input_.resolved();
   }
 
@@ -84,6 +88,10 @@ class GenerateTool : public vfm::cli::Tool {
     job_.cache = context.cache;
     job_.defaults.request.seed = seed_.seed;
     job_.device = vfm::choose_device(device_.device);
+    if (dry_run_) {
+      vfm::cli::print(vfm::jobs::describe_generation(job_));
+      return 0;
+    }
     vfm::ops::set_gpu_options(job_.device, compute_.deterministic, compute_.attention,
                               context.cache);
     vfm::Slots slots(jobs_.resolved(), context.makeflags);
@@ -179,6 +187,8 @@ class GenerateTool : public vfm::cli::Tool {
   }
 
   void add_running_options(CLI::App& app) {
+    app.add_flag("--dry-run", dry_run_, "print parameters, FLOPs and memory; make nothing")
+        ->group("Running");
     app.add_flag("--latents-only", job_.latents_only, "write latents, for --decode-only")
         ->group("Running");
     app.add_flag("--decode-only", decode_only_, "read latents instead of prompts, write clips")
@@ -206,7 +216,7 @@ class GenerateTool : public vfm::cli::Tool {
   }
 
   vfm::jobs::GenerateJob job_;
-  bool decode_only_ = false;
+  bool decode_only_ = false, dry_run_ = false;
   vfm::cli::InputOptions input_;
   vfm::cli::OutputOptions output_;
   vfm::cli::SeedOptions seed_;

@@ -20,7 +20,8 @@ struct Latent {
 /// Gets a clip's frames in order: packed RGB, 8 bits, height * width * 3. What it throws passes.
 using FrameSink = std::function<void(std::span<const std::uint8_t> frame)>;
 
-/// Decodes the clip of frames x height x width pixels that `latent` is of: what is larger, being
+/// Decodes the clip of frames x height x width pixels that `latent` is of, frame by frame as the
+/// tokenizer makes them: what is larger, being
 /// made of whole latents, is cut at the edges alike, and at the end in time. Throws Error if the
 /// latent is smaller, of other channels, or holds what is not a number. Thread-safe.
 void decode_frames(const models::Tokenizer& tokenizer, const Latent& latent, int frames, int height,

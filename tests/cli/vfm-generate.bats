@@ -342,6 +342,22 @@ PY
   grep -q 'is not the file that the record was made from' third/errors.jsonl
 }
 
+@test "--dry-run tells what a clip costs, from any folder, without prompts or output" {
+  run --separate-stderr vfm-generate --model "$model" --dry-run --sampler heun --steps 10 </dev/null
+  [ "$status" -eq 0 ]
+  [ -z "$stderr" ]
+  grep -q '^clip  *17 frames of 64x64$' <<<"$output"
+  grep -q '^tokens  *48 ' <<<"$output"
+  grep -q '^passes  *19 of 2 samples$' <<<"$output"
+  # Twice the frames and no guidance: more tokens, half the samples.
+  run vfm-generate --model "$model" --dry-run --frames 33 --guidance 0
+  grep -q '^tokens  *80 ' <<<"$output"
+  grep -q '^passes  *16 of 1 sample$' <<<"$output"
+  run vfm-generate --model nowhere --dry-run
+  [ "$status" -eq 2 ]
+  [ -z "$(ls)" ]
+}
+
 @test "--condition wants a video-to-world model" {
   run vfm-generate "${fast[@]}" --condition "$(find "$BATS_FILE_TMPDIR/raw" -name '*.mp4' | head -n 1)" -o out 'a red circle'
   [ "$status" -eq 1 ]
