@@ -355,7 +355,7 @@ PY
   grep -q '^passes  *16 of 1 sample$' <<<"$output"
   run vfm-generate --model nowhere --dry-run
   [ "$status" -eq 2 ]
-  [ -z "$(ls)" ]
+  [ -z "$(find . -name "*.mp4" -o -name "*.jsonl")" ]
 }
 
 @test "--condition wants a video-to-world model" {
