@@ -1,0 +1,55 @@
+#!/usr/bin/env bats
+# A whole Cosmos-1.0 pipeline folder of diffusers: from a prompt to the frames that diffusers makes.
+# SPDX-License-Identifier: Apache-2.0
+bats_require_minimum_version 1.5.0
+
+setup() {
+  load ../cli/helpers
+  setup_tools
+  local golden=$VFM_ROOT/tests/golden
+  cp -r "$golden/cosmos_pipeline" cosmos
+  cp -r "$golden/cosmos_vae" cosmos/vae
+  cp -r "$golden/t5/v1_0/text_encoder" "$golden/t5/v1_0/tokenizer" cosmos
+  # What scripts/golden/cosmos_pipeline.py asked of diffusers.
+  call=(--model cosmos --negative blurry --size 48x32 --frames 5 --fps 30 --steps 5 --guidance 3
+    --noise cosmos/noise.npy --device cpu)
+  prompt='{"prompt":"a red fox crosses a snowy road","name":"fox"}'
+}
+
+# apart CLIP: the largest difference to diffusers' frames, of 255.
+apart() {
+  ffmpeg -v error -nostdin -i "$1" -f rawvideo -pix_fmt rgb24 -y frames.rgb
+  cmp -l frames.rgb cosmos/frames.rgb | awk '
+    function octal(s,  v, i) { v = 0; for (i = 1; i <= length(s); ++i) v = v * 8 + substr(s, i, 1); return v }
+    { d = octal($2) - octal($3); if (d < 0) d = -d; if (d > most) most = d } END { print most + 0 }'
+}
+
+@test "the frames of diffusers' pipeline, to one level of 255" {
+  vfm-generate "${call[@]}" --encoder ffv1 -o clips <<<"$prompt" >record.json
+  [ "$(jq -r .sampler record.json)" = edm-euler ]
+  # diffusers cuts to 8 bits on the way, vfm rounds.
+  [ "$(apart clips/fox.mp4)" -le 1 ]
+  [ "$(stat -c %s frames.rgb)" -eq "$(stat -c %s cosmos/frames.rgb)" ]
+  # Another prompt makes another clip, so the text is not without effect.
+  vfm-generate "${call[@]}" --encoder ffv1 -o clips <<<'{"prompt":"a blue boat","name":"boat"}' >/dev/null
+  [ "$(apart clips/boat.mp4)" -gt 20 ]
+}
+
+@test "denoising and decoding as two stages of a pipe give the same bytes" {
+  vfm-generate "${call[@]}" -o whole <<<"$prompt" >/dev/null
+  vfm-generate "${call[@]}" --latents-only -o latents <<<"$prompt" |
+    vfm-generate --decode-only --model cosmos --device cpu -o clips >/dev/null
+  cmp whole/fox.mp4 clips/fox.mp4
+}
+
+@test "a folder that lacks a tensor, or is of another pipeline, is refused before any work" {
+  cp -r "$VFM_ROOT/tests/golden/cosmos_vae/diffusion_pytorch_model.safetensors" cosmos/transformer/
+  run --separate-stderr vfm-generate "${call[@]}" -o clips <<<"$prompt"
+  [ "$status" -eq 2 ]
+  [[ "$stderr" == *"patch_embed.proj.weight"* ]]
+  [ ! -e clips ]
+  sed -i 's/CosmosTextToWorldPipeline/WanPipeline/' cosmos/model_index.json
+  run --separate-stderr vfm-generate "${call[@]}" -o clips <<<"$prompt"
+  [ "$status" -eq 2 ]
+  [[ "$stderr" == *"WanPipeline"*"CosmosTextToWorldPipeline"* ]]
+}
