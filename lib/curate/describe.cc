@@ -51,7 +51,7 @@ std::string colour_words(const std::vector<Measured::Colour>& colours) {
     return fmt::format(", {}{}", colours[0].share > 0.97 ? "" : "mostly ", names[0]);
   if (ruled)
     return fmt::format(", mostly {} with some {}{}", names[0], names[1],
-                       names.size() > 2 ? " and " + names[2] : "");
+                       names.size() > 2 ? std::string(" and ").append(names[2]) : "");
   return names.size() > 2 ? fmt::format(", in {}, {} and {}", names[0], names[1], names[2])
                           : fmt::format(", in {} and {}", names[0], names[1]);
 }

@@ -185,17 +185,22 @@ TEST_CASE("bands of rows give the whole picture, to rounding") {
                            end = rows * (exchange.part() + 1) / parts;
         const Tensor own = model.encode_part(exchange, band(pixels, begin * space, end * space));
         const Tensor shown = model.decode_part(exchange, band(latents, begin, end));
-        double worst = 0;
+        double worst = 0;  // of the largest value
         const auto compare = [&](const Tensor& a, const Tensor& b) {
           REQUIRE(a.shape() == b.shape());
-          for (std::size_t i = 0; i < a.floats().size(); ++i)
-            worst = std::max(worst, std::abs(double{a.floats()[i]} - b.floats()[i]));
+          double apart = 0, largest = 0;
+          for (std::size_t i = 0; i < a.floats().size(); ++i) {
+            apart = std::max(apart, std::abs(double{a.floats()[i]} - b.floats()[i]));
+            largest = std::max(largest, std::abs(double{b.floats()[i]}));
+          }
+          worst = std::max(worst, apart / largest);
         };
         compare(own, band(latents, begin, end));
         compare(shown, band(frames, begin * space, end * space));
         off[static_cast<std::size_t>(exchange.part())] = worst;
       });
-      CHECK(*std::ranges::max_element(off) < 2e-5);
+      // Sums over a picture are added in another order; norms divide what is left of them.
+      CHECK(*std::ranges::max_element(off) < 1e-5);
     }
   }
 }
