@@ -47,10 +47,10 @@ Case find_case(const std::string& name) {
 void measure(const std::string& name, DType compute, int runs) {
   const Case c = find_case(name);
   const test::Pack pack = test::make_pack(c.config, {c.sample});
-  const models::Dit dit(c.config, 1, compute, Device::cpu, false);
+  const auto network = models::make_network(c.config, 1, compute, Device::cpu, false);
   std::int64_t parameters = 0;
   std::uint64_t key = 100;
-  for (nn::Parameter* p : dit.parameters()) {
+  for (nn::Parameter* p : network->parameters()) {
     Tensor values = test::normal(p->shape(), ++key);
     for (float& value : values.floats())
       value *= 0.02f;
@@ -61,7 +61,7 @@ void measure(const std::string& name, DType compute, int runs) {
   for (int i = 0; i < runs + 1; ++i) {
     const auto start = std::chrono::steady_clock::now();
     ops::Tape tape(false);
-    dit.forward(tape, pack.batch);
+    network->forward(tape, pack.batch);
     const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
     if (i > 0) times.push_back(taken.count());  // the first one warms up
   }
