@@ -6,8 +6,7 @@
 #include <deque>
 
 #include "base/error.h"
-#include "models/network_pack.h"
-#include "models/weight_maker.h"
+#include "models/network_frame.h"
 #include "ops/add.h"
 #include "ops/cast.h"
 #include "ops/lean_linear.h"
@@ -144,54 +143,29 @@ struct Embedder {
 
 }  // namespace
 
-struct MovieGen::State {
+struct MovieGen::State : NetworkFrame {
   State(const DitConfig& c, std::uint64_t seed, DType compute_dtype, Device where, bool trainable)
-      : config(c), compute(compute_dtype), device(where) {
-    const std::int64_t d = c.width();
-    const std::int64_t patch = std::int64_t{c.patch_size[0]} * c.patch_size[1] * c.patch_size[2];
-    WeightMaker make{weights, {}};
-    make.options.compute = compute;
-    make.options.seed = seed;
-    make.options.device = device;
-    make.options.trainable = trainable;
-    embed = &make.matrix({"patch_embed.proj.weight"}, d,
-                         (c.in_channels + (c.concat_padding_mask ? 1 : 0)) * patch);
-    for (std::size_t i = 0; i < 3; ++i)
-      tables[i] = &make.table(
-          std::string("learnable_pos_embed.pos_emb_") + "thw" [i],
-          { c.max_size[i] / c.patch_size[i], d }, Init::normal);
-    time = std::make_unique<Embedder>(make, "time_embed", d);
-    rate = std::make_unique<Embedder>(make, "fps_embed", d);
+      : NetworkFrame(c, seed, compute_dtype, where, trainable, true),
+        time(make, "time_embed", c.width()),
+        rate(make, "fps_embed", c.width()) {
     for (int i = 0; i < c.num_layers; ++i)
       layers.emplace_back(make, "transformer_blocks." + std::to_string(i) + ".", c);
-    norm_out = &make.conditioning("norm_out.linear.weight", 2 * d, d, Init::zero);
-    project = &make.matrix({"proj_out.weight"}, patch * c.out_channels, d);
-    for (Weight& weight : weights)
-      for (nn::Parameter& parameter : weight.parameters())
-        parameters.push_back(&parameter);
+    norm_out = &make.conditioning("norm_out.linear.weight", 2 * std::int64_t{c.width()}, c.width(),
+                                  Init::zero);
+    finish();
   }
 
   Context context(Tape& tape, const NetworkPack& pack, const Tensor& text) const;
 
-  DitConfig config;
-  DType compute;
-  Device device;
-  Recompute recompute = Recompute::none;
-  std::deque<Weight> weights;  // does not move them
-  nn::ParameterList parameters;
-  const Weight* embed = nullptr;
-  std::array<const Weight*, 3> tables{};
-  std::unique_ptr<Embedder> time, rate;
+  Embedder time, rate;
   std::deque<Layer> layers;
-  const Weight *norm_out = nullptr, *project = nullptr;
+  const Weight* norm_out = nullptr;
 };
 
 Context MovieGen::State::context(Tape& tape, const NetworkPack& pack, const Tensor& text) const {
   Context result;
-  result.positions = ops::learned_positions(tape, tables[0]->op(tape), tables[1]->op(tape),
-                                            tables[2]->op(tape), pack.grids, false);
-  const Tensor sum =
-      ops::add(tape, time->forward(tape, pack.times), rate->forward(tape, pack.rates));
+  result.positions = positions(tape, pack, false);
+  const Tensor sum = ops::add(tape, time.forward(tape, pack.times), rate.forward(tape, pack.rates));
   result.embedding = ops::silu(tape, sum);
   const Tensor ones({pack.times.elements(), config.width()});
   for (float& one : ones.floats())
@@ -206,12 +180,8 @@ Context MovieGen::State::context(Tape& tape, const NetworkPack& pack, const Tens
 }
 
 MovieGen::MovieGen(const DitConfig& config, std::uint64_t seed, DType compute, Device device,
-                   bool trainable) {
-  config.validate();
-  if (compute != DType::f32 && compute != DType::bf16)
-    fail_usage("the model computes in f32 or bf16, not {}", dtype_name(compute));
-  state_ = std::make_unique<State>(config, seed, compute, device, trainable);
-}
+                   bool trainable)
+    : state_(std::make_unique<State>(config, seed, compute, device, trainable)) {}
 MovieGen::~MovieGen() = default;
 MovieGen::MovieGen(MovieGen&&) noexcept = default;
 
@@ -236,15 +206,9 @@ Tensor MovieGen::forward(Tape& tape, const DitBatch& batch) const {
   const DitConfig& c = s.config;
   batch.check(c);
   const NetworkPack pack(c, batch, s.device);
-  // Every parameter is watched before the first layer, so that a recomputed layer finds it.
-  for (const Weight& weight : s.weights)
-    weight.op(tape);
-  const Context context = s.context(tape, pack, batch.text);
-  const Tensor patches =
-      ops::patchify(tape, batch.latents.to(s.device), pack.patches, c.in_channels,
-                    c.concat_padding_mask ? 1 : 0, c.patch_size, s.compute);
   Stream stream;
-  stream.x = ops::linear(tape, patches, s.embed->op(tape), Tensor(), DType::f32);
+  stream.x = s.enter(tape, batch, pack);
+  const Context context = s.context(tape, pack, batch.text);
   for (const Layer& layer : s.layers) {
     if (s.recompute != Recompute::block) {
       stream = layer.forward(tape, stream, context);
@@ -261,8 +225,7 @@ Tensor MovieGen::forward(Tape& tape, const DitBatch& batch) const {
   const Tensor normed =
       ops::gated_residual_layernorm_modulate(tape, pending(stream, context, modulation, s.compute))
           .normed;
-  const Tensor tokens = ops::linear(tape, normed, s.project->op(tape), Tensor(), DType::f32);
-  return ops::unpatchify(tape, tokens, pack.patches, c.out_channels, c.patch_size);
+  return s.leave(tape, normed, pack);
 }
 
 }  // namespace vfm::models

@@ -15,13 +15,7 @@ rounds=${ROUNDS:-2}
 unset OPENBLAS_CORETYPE OPENBLAS_L2_SIZE  # a forced core type would slow PyTorch down
 
 ninja -C "$build" tests/bench/cosmos_tokenizer >&2
-python=${TORCH_PYTHON:-$build/torch-venv/bin/python}
-if ! "$python" -c 'import torch, diffusers' 2>/dev/null; then
-  echo "installing PyTorch and diffusers into $build/torch-venv" >&2
-  python3 -m venv "$build/torch-venv"
-  "$build/torch-venv/bin/pip" install --quiet torch==2.15.0 diffusers==0.42.1 numpy >&2
-  python=$build/torch-venv/bin/python
-fi
+python=$("$here/torch-python.sh" "$build" torch==2.15.0 diffusers==0.42.1)
 
 for size in $sizes; do
   IFS=x read -r frames height width <<<"$size"

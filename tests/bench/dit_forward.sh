@@ -11,13 +11,7 @@ build=${1:-$here/../../build}
 unset OPENBLAS_CORETYPE OPENBLAS_L2_SIZE  # a forced core type would slow PyTorch down
 
 ninja -C "$build" tests/bench/dit_forward >&2
-python=${TORCH_PYTHON:-$build/diffusers-venv/bin/python}
-if ! "$python" -c 'import torch, torchvision, diffusers' 2>/dev/null; then
-  echo "installing PyTorch and diffusers into $build/diffusers-venv" >&2
-  python3 -m venv "$build/diffusers-venv"
-  "$build/diffusers-venv/bin/pip" install --quiet torch==2.15.0 torchvision==0.29.2 diffusers==0.42.1 >&2
-  python=$build/diffusers-venv/bin/python
-fi
+python=$("$here/torch-python.sh" "$build" torch==2.15.0 torchvision==0.29.2 diffusers==0.42.1)
 
 for model in ${MODELS:-100m 7b-slice}; do
   for dtype in ${DTYPES:-f32 bf16}; do

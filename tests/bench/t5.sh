@@ -13,13 +13,7 @@ rounds=${ROUNDS:-2}
 unset OPENBLAS_CORETYPE OPENBLAS_L2_SIZE  # a forced core type would slow PyTorch down
 
 ninja -C "$build" tests/bench/t5 >&2
-python=${TORCH_PYTHON:-$build/torch-venv/bin/python}
-if ! "$python" -c 'import torch, transformers' 2>/dev/null; then
-  echo "installing PyTorch into $build/torch-venv" >&2
-  python3 -m venv "$build/torch-venv"
-  "$build/torch-venv/bin/pip" install --quiet torch==2.15.0 transformers==5.23.0 numpy >&2
-  python=$build/torch-venv/bin/python
-fi
+python=$("$here/torch-python.sh" "$build" torch==2.15.0 transformers==5.23.0)
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 

@@ -14,11 +14,16 @@ setup_file() {
     vfm-shard --keep-duplicates -o dataset | vfm-pack --size 64 --frames 17 -o latents >latents.jsonl
   vfm-train "$root/examples/recipes/quickstart.yaml" train.steps=3 model.num_layers=1 \
     model.num_attention_heads=2 model.adaln_lora_dim=8 validation.every=0 --data latents --out run >run.jsonl
+  # A model that FP8 takes, with weights that matter: a new one's last matrices are nearly zero.
+  vfm-train "$root/examples/recipes/quickstart.yaml" train.steps=8 schedule.warmup=1 model.num_layers=1 \
+    model.num_attention_heads=1 model.attention_head_dim=64 model.adaln_lora_dim=8 validation.every=0 \
+    --data latents --out wide >wide.jsonl
 }
 
 setup() {
   setup_tools
   model=$BATS_FILE_TMPDIR/run
+  wide=$BATS_FILE_TMPDIR/wide
   fast=(--model "$model" --steps 2)
 }
 
@@ -99,16 +104,7 @@ setup() {
   grep -q 'made by another model' third/errors.jsonl
 }
 
-# A model that FP8 takes, with weights that matter: a new one's last matrices are nearly zero.
-wide_model() {
-  wide=$BATS_FILE_TMPDIR/wide
-  [ -d "$wide" ] || vfm-train "$BATS_TEST_DIRNAME/../../examples/recipes/quickstart.yaml" train.steps=8 \
-    schedule.warmup=1 model.num_layers=1 model.num_attention_heads=1 model.attention_head_dim=64 \
-    model.adaln_lora_dim=8 validation.every=0 --data "$BATS_FILE_TMPDIR/latents" --out "$wide" >wide.jsonl
-}
-
 @test "--fp8: clips of their own, the same again, with the parts and the measured error in the record" {
-  wide_model
   small=(--model "$wide" --steps 2 --frames 9 --size 32x32 --weights model)
   vfm-generate "${small[@]}" -o plain 'a red circle' >plain.jsonl
   jq -e 'has("fp8") or has("fp8_error") | not' plain.jsonl
@@ -124,7 +120,6 @@ wide_model() {
 }
 
 @test "--fp8: more error than allowed is refused with the number, before anything is made" {
-  wide_model
   run vfm-generate --model "$wide" --steps 2 --weights model --fp8 all --fp8-tolerance 0 -o out 'a red circle'
   [ "$status" -eq 1 ]
   [[ $output =~ "output by 0."[0-9]{4}" of its size, more than --fp8-tolerance 0 allows" ]]
@@ -148,7 +143,6 @@ wide_model() {
 }
 
 @test "--fp8: a record is refused by another precision, and a model that FP8 does not take by name" {
-  wide_model
   small=(--model "$wide" --steps 2 --frames 9 --size 32x32)
   vfm-generate "${small[@]}" -o plain 'a red circle' >plain.jsonl
   vfm-generate "${small[@]}" --fp8 linear --fp8-tolerance 0.5 -o low 'a red circle' >low.jsonl

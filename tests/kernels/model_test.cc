@@ -5,6 +5,7 @@
 #include <cmath>
 #include <exception>
 
+#include "apart.h"
 #include "base/philox.h"
 #include "kernel_test.h"
 #include "models/network.h"
@@ -66,19 +67,6 @@ std::vector<models::DitSample> few_tokens() {
 }
 std::vector<models::DitSample> hundreds_of_tokens() {
   return {{4, 16, 24, 24.f, 0.3f, 40}, {1, 20, 20, 0.f, -0.5f, 1}, {3, 12, 10, 12.f, 1.f, 128}};
-}
-
-// The largest difference, as a part of the largest value.
-double apart(const Tensor& a, const Tensor& b) {
-  const Tensor x = a.to(Device::cpu), y = b.to(Device::cpu);
-  double worst = 0, largest = 1e-6;
-  for (std::int64_t i = 0; i < x.elements(); ++i) {
-    const double p = x.data<float>()[i], q = y.data<float>()[i];
-    if (!std::isfinite(p) || !std::isfinite(q)) return 1e30;
-    worst = std::max(worst, std::abs(p - q));
-    largest = std::max(largest, std::abs(q));
-  }
-  return worst / largest;
 }
 
 void check_apart(Checker& checker, const std::string& name, double distance, double tolerance) {

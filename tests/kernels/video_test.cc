@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <exception>
 
+#include "apart.h"
 #include "base/philox.h"
 #include "kernel_test.h"
 #include "ops/conv.h"
@@ -24,20 +25,6 @@ Tensor noise(Shape shape, std::uint64_t key) {
   const Tensor tensor(std::move(shape));
   Random(1, Purpose::test, 0, key).fill_normal(tensor.floats());
   return tensor;
-}
-
-// The largest difference, as a part of the largest value.
-double apart(const Tensor& a, const Tensor& b) {
-  const Tensor x = a.to(Device::cpu).to(DType::f32), y = b.to(Device::cpu).to(DType::f32);
-  if (x.shape() != y.shape()) return 1e30;
-  double worst = 0, largest = 1e-6;
-  for (std::int64_t i = 0; i < x.elements(); ++i) {
-    const double p = x.data<float>()[i], q = y.data<float>()[i];
-    if (!std::isfinite(p) || !std::isfinite(q)) return 1e30;
-    worst = std::max(worst, std::abs(p - q));
-    largest = std::max(largest, std::abs(q));
-  }
-  return worst / largest;
 }
 
 using Op = std::function<Tensor(Tape&, const std::vector<Tensor>&)>;

@@ -5,9 +5,11 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <cstring>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "../distance.h"
 #include "base/error.h"
 #include "io/safetensors.h"
 #include "models/edm.h"
@@ -108,12 +110,7 @@ void check_trajectory(const SampleOptions& options, const std::string& name, con
   REQUIRE(expected.size() == n * sigmas.size());
   for (std::size_t step = 0;; ++step) {
     INFO(name << ", state " << step);
-    double largest = 0, difference = 0;
-    for (std::size_t j = 0; j < n; ++j) {
-      largest = std::max(largest, std::abs(expected[step * n + j]));
-      difference = std::max(difference, std::abs(state.x[j] - expected[step * n + j]));
-    }
-    CHECK(difference <= tolerance * largest);
+    CHECK(distance(state.x, std::span(expected).subspan(step * n, n)) <= tolerance);
     if (step + 1 == sigmas.size()) break;
     sample_step(options.sampler, sigmas, denoise, state);
   }

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 
+#include "../distance.h"
 #include "base/error.h"
 #include "cosmos_drawn.h"
 #include "io/safetensors.h"
@@ -39,18 +40,6 @@ CosmosAutoencoder filled(const CosmosConfig& config, DType compute = DType::f32)
   CosmosAutoencoder model(config, 0, compute, Device::cpu, false);
   fill(model);
   return model;
-}
-
-// Relative to the largest element.
-double distance(std::span<const float> a, std::span<const float> b) {
-  REQUIRE(a.size() == b.size());
-  double difference = 0, largest = 1e-30;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    const double d = std::abs(double{a[i]} - b[i]);
-    difference = std::isnan(d) ? 1e30 : std::max(difference, d);
-    largest = std::max(largest, std::abs(double{b[i]}));
-  }
-  return difference / largest;
 }
 
 Tensor video(std::int64_t t, std::int64_t h, std::int64_t w) {
@@ -188,12 +177,7 @@ TEST_CASE("bands of rows give the whole picture, to rounding") {
         double worst = 0;  // of the largest value
         const auto compare = [&](const Tensor& a, const Tensor& b) {
           REQUIRE(a.shape() == b.shape());
-          double apart = 0, largest = 0;
-          for (std::size_t i = 0; i < a.floats().size(); ++i) {
-            apart = std::max(apart, std::abs(double{a.floats()[i]} - b.floats()[i]));
-            largest = std::max(largest, std::abs(double{b.floats()[i]}));
-          }
-          worst = std::max(worst, apart / largest);
+          worst = std::max(worst, distance(a.floats(), b.floats()));
         };
         compare(own, band(latents, begin, end));
         compare(shown, band(frames, begin * space, end * space));

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <functional>
 
+#include "../distance.h"
 #include "base/error.h"
 #include "base/one_thread.h"
 #include "cosmos_drawn.h"
@@ -33,14 +34,6 @@ std::span<const float> golden(const io::SafetensorsSet& set, const std::string& 
   const io::TensorView* view = set.find(name);
   REQUIRE(view != nullptr);
   return {reinterpret_cast<const float*>(view->data.data()), view->data.size() / 4};
-}
-
-double largest(std::span<const float> a, std::span<const float> b) {
-  REQUIRE(a.size() == b.size());
-  double worst = 0;
-  for (std::size_t i = 0; i < a.size(); ++i)
-    worst = std::max(worst, std::abs(double{a[i]} - b[i]));
-  return worst;
 }
 
 std::string usage_error(const std::function<void()>& act) {
@@ -86,12 +79,12 @@ TEST_CASE("a tokenizer of a folder encodes and decodes as diffusers does") {
   CHECK(tokenizer->vocabulary() == 0);
   const io::SafetensorsSet set(VFM_GOLDEN, "cosmos_vae");
   const std::vector<float> latents = tokenizer->encode(video(9, 16, 16), 9, 16, 16);
-  CHECK(largest(latents, golden(set, "folder.9x16x16.latents")) < 2e-5);
+  CHECK(largest_difference(latents, golden(set, "folder.9x16x16.latents")) < 2e-5);
   const std::vector<float> frames = tokenizer->decode(latents, 3, 4, 4);
   std::vector<float> some;
   for (std::size_t i = 0; i < frames.size(); i += 7)
     some.push_back(frames[i]);
-  CHECK(largest(some, golden(set, "folder.9x16x16.frames")) < 2e-5);
+  CHECK(largest_difference(some, golden(set, "folder.9x16x16.frames")) < 2e-5);
   CHECK_THROWS_AS(tokenizer->encode(video(9, 16, 16), 8, 16, 16), Error);
   CHECK_THROWS_AS(tokenizer->encode_codes(video(9, 16, 16), 9, 16, 16), Error);
 }

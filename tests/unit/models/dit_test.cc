@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 #include "base/philox.h"
-#include "io/safetensors.h"
+#include "golden.h"
 #include "models/dit_json.h"
 
 using namespace vfm;
@@ -54,40 +54,6 @@ void randomise(const Dit& dit) {
   }
 }
 
-// Relative to the largest element: what rounding in a sum amounts to.
-double distance(std::span<const float> a, std::span<const float> b) {
-  REQUIRE(a.size() == b.size());
-  double difference = 0, largest = 1e-30;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    difference = std::max(difference, std::abs(double{a[i]} - b[i]));
-    largest = std::max(largest, std::abs(double{b[i]}));
-  }
-  return difference / largest;
-}
-
-Tensor join(const std::vector<Tensor>& parts, Shape shape) {
-  Tensor whole(std::move(shape));
-  std::byte* to = whole.data<std::byte>();
-  for (const Tensor& part : parts) {
-    std::memcpy(to, part.raw(), part.bytes());
-    to += part.bytes();
-  }
-  REQUIRE(to == whole.data<std::byte>() + whole.bytes());
-  return whole;
-}
-
-struct Golden {
-  io::SafetensorsSet set{VFM_GOLDEN, "dit_tiny"};
-  Tensor operator[](const std::string& name) const {
-    const io::TensorView* view = set.find(name);
-    INFO(name);
-    REQUIRE(view != nullptr);
-    Tensor tensor(view->shape);
-    std::memcpy(tensor.raw(), view->data.data(), tensor.bytes());
-    return tensor;
-  }
-};
-
 // Runs forward, and backward from `cotangent`; gradients start at zero.
 Tensor step(const Dit& dit, const DitBatch& batch, const Tensor& cotangent) {
   nn::zero_gradients(dit.parameters());
@@ -116,37 +82,20 @@ DitBatch mixed_pack() {
 }  // namespace
 
 TEST_CASE("traps 6, 8: positions and rotation; output and gradients are those of diffusers") {
-  const Golden golden;
-  const Dit dit(tiny(), 1);
-  std::vector<std::string> names;
-  for (nn::Parameter* p : dit.parameters()) {
-    const Tensor weight = golden["weight." + p->name];
-    REQUIRE(p->value.shape() == weight.shape());
-    std::memcpy(p->value.raw(), weight.raw(), weight.bytes());
-    names.push_back(p->name);
-  }
-  std::size_t theirs = 0;
-  for (const io::TensorView& t : golden.set.tensors())
-    theirs += t.name.starts_with("weight.");
-  CHECK(theirs == names.size());
-
+  const Golden golden("dit_tiny");
   DitBatch batch;
   batch.samples = {{3, 4, 8, 12.f, 0.31f, 4}, {1, 6, 4, 0.f, -0.47f, 1}};
-  batch.latents = join({golden["input.0.latent"], golden["input.1.latent"]}, {3 * (96 + 24)});
-  batch.text = join({golden["input.0.text"], golden["input.1.text"]}, {5, 10});
-  const Tensor expected = join({golden["output.0"], golden["output.1"]}, {2 * (96 + 24)});
-  const Tensor cotangent = join({golden["cotangent.0"], golden["cotangent.1"]}, {2 * (96 + 24)});
+  batch.latents = flat(golden.joined("input", ".latent", 2));
+  batch.text = Tensor::from(golden.joined("input", ".text", 2), {5, 10});
   for (const Recompute recompute : {Recompute::none, Recompute::block}) {
     Dit model(tiny(), 1);
-    for (std::size_t i = 0; i < names.size(); ++i)
-      std::memcpy(model.parameters()[i]->value.raw(), dit.parameters()[i]->value.raw(),
-                  dit.parameters()[i]->value.bytes());
+    golden.load_weights(model.parameters());
     model.set_recompute(recompute);
-    const Tensor output = step(model, batch, cotangent);
-    CHECK(distance(output.floats(), expected.floats()) < 1e-5);
+    const Tensor output = step(model, batch, flat(golden.joined("cotangent", "", 2)));
+    CHECK(distance(output.floats(), golden.joined("output", "", 2)) < 1e-5);
     for (const nn::Parameter* p : model.parameters()) {
       INFO(p->name);
-      CHECK(distance(p->grad.floats(), golden["gradient." + p->name].floats()) < 1e-4);
+      CHECK(distance(p->grad.floats(), golden["gradient." + p->name]) < 1e-4);
     }
   }
 }

@@ -4,12 +4,11 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
-#include <cmath>
 #include <cstring>
-#include <span>
 #include <string>
 #include <vector>
 
+#include "../distance.h"
 #include "io/safetensors.h"
 #include "models/network.h"
 
@@ -57,17 +56,6 @@ class Golden {
  private:
   io::SafetensorsSet set_;
 };
-
-/// Relative to the largest element: what rounding in a sum amounts to.
-inline double distance(std::span<const float> a, std::span<const float> b) {
-  REQUIRE(a.size() == b.size());
-  double difference = 0, largest = 1e-30;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    difference = std::max(difference, std::abs(double{a[i]} - b[i]));
-    largest = std::max(largest, std::abs(double{b[i]}));
-  }
-  return difference / largest;
-}
 
 inline Tensor flat(const std::vector<float>& values) {
   return Tensor::from(values, {static_cast<std::int64_t>(values.size())});

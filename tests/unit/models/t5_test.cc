@@ -10,6 +10,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "../distance.h"
 #include "base/error.h"
 #include "io/atomic_file.h"
 #include "io/file.h"
@@ -45,16 +46,6 @@ struct Golden {
     return models::read_floats(*set.find("output." + name)).clone();
   }
 };
-
-double distance(std::span<const float> a, std::span<const float> b) {
-  REQUIRE(a.size() == b.size());
-  double difference = 0, largest = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    difference = std::max(difference, std::abs(double{a[i]} - b[i]));
-    largest = std::max(largest, std::abs(double{b[i]}));
-  }
-  return difference / largest;
-}
 
 models::T5 open(const HfComponent& component, DType compute) {
   return {models::T5Config::from_json(component.config(), component.type(), "'config.json'"),

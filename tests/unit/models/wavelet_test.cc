@@ -7,6 +7,7 @@
 #include <set>
 #include <tuple>
 
+#include "../distance.h"
 #include "base/error.h"
 #include "base/philox.h"
 #include "models/cdf97.h"
@@ -23,14 +24,6 @@ std::vector<float> noise(std::size_t n, std::uint64_t seed = 1) {
   for (float& v : out)
     v = 2 * v - 1;
   return out;
-}
-
-float largest_difference(const std::vector<float>& a, const std::vector<float>& b) {
-  REQUIRE(a.size() == b.size());
-  float worst = 0;
-  for (std::size_t i = 0; i < a.size(); ++i)
-    worst = std::max(worst, std::abs(a[i] - b[i]));
-  return worst;
 }
 
 /// Frames [0, count) of a (channels, frames, plane) array.

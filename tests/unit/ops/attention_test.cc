@@ -77,16 +77,6 @@ Reference reference(const AttentionPack& p, const std::vector<double>& q,
   return r;
 }
 
-double distance(const std::vector<double>& a, const std::vector<double>& b) {
-  REQUIRE(a.size() == b.size());
-  double difference = 0, largest = 1e-30;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    difference = std::isnan(a[i]) ? 1e30 : std::max(difference, std::abs(a[i] - b[i]));
-    largest = std::max(largest, std::abs(b[i]));
-  }
-  return difference / largest;
-}
-
 void compare(AttentionPack pack, bool self, DType dtype) {
   std::int64_t queries = 0, keys = 0;
   for (std::int64_t n : pack.query_lengths)

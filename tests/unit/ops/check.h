@@ -7,11 +7,14 @@
 #include <functional>
 #include <vector>
 
+#include "../distance.h"
 #include "base/philox.h"
 #include "ops/isa.h"
 #include "ops/tape.h"
 
 namespace vfm::ops {
+
+using vfm::distance;
 
 inline Tensor noise(Shape shape, std::uint64_t key, DType dtype = DType::f32) {
   Tensor tensor(std::move(shape));
@@ -21,15 +24,8 @@ inline Tensor noise(Shape shape, std::uint64_t key, DType dtype = DType::f32) {
 
 // The largest difference, in units of the largest element of b.
 inline double distance(const Tensor& a, const Tensor& b) {
-  REQUIRE(a.elements() == b.elements());
   const Tensor x = a.to(DType::f32), y = b.to(DType::f32);
-  double difference = 0, largest = 1e-30;
-  for (std::size_t i = 0; i < x.floats().size(); ++i) {
-    const double d = std::abs(double{x.floats()[i]} - y.floats()[i]);
-    difference = std::isnan(d) ? 1e30 : std::max(difference, d);
-    largest = std::max(largest, std::abs(double{y.floats()[i]}));
-  }
-  return difference / largest;
+  return vfm::distance(x.floats(), y.floats());
 }
 
 // Runs `forward` and backward from `cotangent`; returns the gradients of `leaves`.

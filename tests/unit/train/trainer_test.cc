@@ -7,6 +7,7 @@
 #include <set>
 #include <thread>
 
+#include "../distance.h"
 #include "base/error.h"
 #include "latents_fixture.h"
 #include "train/diffusion_objective.h"
@@ -84,10 +85,8 @@ void check_alike(const Outcome& a, const Outcome& b) {
     CHECK(a.losses[i] == Approx(b.losses[i]).epsilon(1e-5));
     CHECK(a.norms[i] == Approx(b.norms[i]).epsilon(1e-4));
   }
-  double worst = 0;
-  for (std::size_t i = 0; i < a.weights.size(); ++i)
-    worst = std::max(worst, std::abs(static_cast<double>(a.weights[i]) - b.weights[i]));
-  CHECK(worst < 1e-4);  // Adam turns a rounding of a tiny gradient into a part of lr, 3e-3
+  CHECK(largest_difference(a.weights, b.weights) <
+        1e-4);  // Adam turns a rounding of a tiny gradient into a part of lr, 3e-3
 }
 
 }  // namespace

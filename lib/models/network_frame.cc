@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/network_frame.h"
+
+#include <string>
+
+#include "base/error.h"
+#include "ops/linear.h"
+#include "ops/patchify.h"
+
+namespace vfm::models {
+
+using nn::Init;
+
+NetworkFrame::NetworkFrame(const DitConfig& c, std::uint64_t seed, DType compute_dtype,
+                           Device where, bool trainable, bool tables)
+    : config(c), compute(compute_dtype), device(where), make{weights, {}} {
+  config.validate();
+  if (compute != DType::f32 && compute != DType::bf16)
+    fail_usage("the model computes in f32 or bf16, not {}", dtype_name(compute));
+  make.options.compute = compute;
+  make.options.seed = seed;
+  make.options.device = device;
+  make.options.trainable = trainable;
+  embed_ =
+      &make.matrix({"patch_embed.proj.weight"}, c.width(), (c.in_channels + masks()) * patch());
+  if (!tables) return;
+  const std::array<const char*, 3> names = {"pos_emb_t", "pos_emb_h", "pos_emb_w"};
+  for (std::size_t i = 0; i < 3; ++i)
+    tables_[i] = &make.table(std::string("learnable_pos_embed.") + names[i],
+                             {c.max_size[i] / c.patch_size[i], c.width()}, Init::normal);
+}
+
+std::int64_t NetworkFrame::patch() const {
+  const auto& p = config.patch_size;
+  return std::int64_t{p[0]} * p[1] * p[2];
+}
+
+void NetworkFrame::finish() {
+  project_ = &make.matrix({"proj_out.weight"}, patch() * config.out_channels, config.width());
+  for (nn::Weight& weight : weights)
+    for (nn::Parameter& parameter : weight.parameters())
+      parameters.push_back(&parameter);
+}
+
+Tensor NetworkFrame::enter(ops::Tape& tape, const DitBatch& batch, const NetworkPack& pack) const {
+  for (const nn::Weight& weight : weights)
+    weight.op(tape);
+  const Tensor patches = ops::patchify(tape, batch.latents.to(device), pack.patches,
+                                       config.in_channels, masks(), config.patch_size, compute);
+  return ops::linear(tape, patches, embed_->op(tape), Tensor(), DType::f32);
+}
+
+Tensor NetworkFrame::positions(ops::Tape& tape, const NetworkPack& pack, bool unit) const {
+  return ops::learned_positions(tape, tables_[0]->op(tape), tables_[1]->op(tape),
+                                tables_[2]->op(tape), pack.grids, unit);
+}
+
+Tensor NetworkFrame::leave(ops::Tape& tape, const Tensor& normed, const NetworkPack& pack) const {
+  const Tensor tokens = ops::linear(tape, normed, project_->op(tape), Tensor(), DType::f32);
+  return ops::unpatchify(tape, tokens, pack.patches, config.out_channels, config.patch_size);
+}
+
+}  // namespace vfm::models
