@@ -148,11 +148,19 @@ class GenerateTool : public vfm::cli::Tool {
                    "last noise level above 0 (default: the model's)")
         ->type_name("S")
         ->group("Sampling");
+    app.add_option("--temperature", choice.temperature,
+                   "of autoregressive models: divides the logits (default: 1)")
+        ->type_name("T")
+        ->group("Sampling");
+    app.add_option("--top-p", choice.top_p,
+                   "of autoregressive models: codes are drawn from the likeliest (default: 0.9)")
+        ->type_name("P")
+        ->group("Sampling");
     app.add_option("--noise", job_.defaults.noise, "first noise: .npy or .safetensors")
         ->type_name("FILE")
         ->group("Sampling");
     app.add_option("--condition", job_.defaults.condition,
-                   "image or video that the clip begins with (video-to-world models)")
+                   "image or video that the clip begins with")
         ->type_name("FILE")
         ->group("Video to world");
     app.add_option("--condition-frames", job_.defaults.condition_frames,

@@ -17,6 +17,7 @@
 #include "tensor/device.h"
 #include "tensor/graph_cache.h"
 #include "train/beginning.h"
+#include "train/recipe_file.h"
 #include "train/run.h"
 
 namespace {

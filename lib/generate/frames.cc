@@ -8,14 +8,28 @@
 #include "base/stop.h"
 
 namespace vfm::generate {
+namespace {
+
+std::vector<std::int32_t> whole_numbers(std::span<const float> values) {
+  std::vector<std::int32_t> numbers;
+  for (const float value : values) {
+    if (!(value >= 0 && value < 1 << 24) || value != std::floor(value))
+      fail("{} is no code", value);
+    numbers.push_back(static_cast<std::int32_t>(value));
+  }
+  return numbers;
+}
+
+}  // namespace
 
 void decode_frames(const models::Tokenizer& tokenizer, const Latent& latent, int frames, int height,
                    int width, const FrameSink& sink) {
   const int full_frames = 1 + (latent.frames - 1) * tokenizer.time_factor();
   const int full_height = latent.height * tokenizer.space_factor();
   const int full_width = latent.width * tokenizer.space_factor();
-  if (latent.channels != tokenizer.channels() || full_frames < frames || full_height < height ||
-      full_width < width)
+  const bool codes = tokenizer.vocabulary() > 0;
+  if (latent.channels != (codes ? 1 : tokenizer.channels()) || full_frames < frames ||
+      full_height < height || full_width < width)
     fail("a latent of {} x {} x {} x {} holds no clip of {} frames of {}x{}: tokenizer {}",
          latent.channels, latent.frames, latent.height, latent.width, frames, width, height,
          tokenizer.name());
@@ -38,14 +52,19 @@ void decode_frames(const models::Tokenizer& tokenizer, const Latent& latent, int
   };
   check_stop();
   int done = 0;
-  tokenizer.decode_stream(latent.values, latent.frames, latent.height, latent.width,
-                          [&](std::span<const float> planes, int count) {
-                            for (int t = 0; t < count && done < frames; ++t, ++done) {
-                              check_stop();
-                              convert(planes, count, t);
-                              sink(frame);
-                            }
-                          });
+  const auto hand_over = [&](std::span<const float> planes, int count) {
+    for (int t = 0; t < count && done < frames; ++t, ++done) {
+      check_stop();
+      convert(planes, count, t);
+      sink(frame);
+    }
+  };
+  if (codes)
+    hand_over(tokenizer.decode_codes(whole_numbers(latent.values), latent.frames, latent.height,
+                                     latent.width),
+              full_frames);
+  else
+    tokenizer.decode_stream(latent.values, latent.frames, latent.height, latent.width, hand_over);
 }
 
 }  // namespace vfm::generate

@@ -11,7 +11,8 @@
 
 namespace vfm::generate {
 
-/// What the tokenizer decodes: (C, frames, height, width), in the tokenizer's own units.
+/// What the tokenizer decodes: (C, frames, height, width), in the tokenizer's own units. Of a
+/// discrete tokenizer it is codes, one channel of whole numbers.
 struct Latent {
   int channels = 0, frames = 0, height = 0, width = 0;
   std::vector<float> values;

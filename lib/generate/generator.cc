@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/one_thread.h"
 #include "base/philox.h"
+#include "generate/codes.h"
 #include "generate/denoiser.h"
 #include "generate/prompt_encoder.h"
 #include "tensor/device.h"
@@ -62,7 +63,7 @@ struct Generator::State {
 
   /// On the network's device, and in its type where the checkpoint does not say.
   models::TextEncoderOptions text_options(const std::string& folder) const {
-    models::TextEncoderOptions options{model.network->device(), {}, folder};
+    models::TextEncoderOptions options{model.device(), {}, folder};
     if (!facts.text_encoder.contains("compute")) options.compute = model.compute;
     return options;
   }
@@ -77,29 +78,47 @@ struct Generator::State {
     return {1 + (latent.frames - 1) * tokenizer->time_factor(),
             latent.height * tokenizer->space_factor(), latent.width * tokenizer->space_factor(), 0};
   }
+  bool autoregressive() const { return model.decoder != nullptr; }
   const models::DitConfig& config() const { return model.network->config(); }
-  bool video_to_world() const { return config().in_channels == tokenizer->channels() + 1; }
+  bool video_to_world() const {
+    return autoregressive() || config().in_channels == tokenizer->channels() + 1;
+  }
+  void check_fit() const;
   Latent latent_of(const ClipRequest& request) const;
   void check(const ClipRequest& request, const SampleOptions& options) const;
   Denoiser make_denoiser(const ClipRequest& request, const SampleOptions& options) const;
   std::vector<double> first_state(const ClipRequest& request, double sigma) const;
+  Latent write(const ClipRequest& request, const SampleOptions& options) const;
 };
+
+/// The parts of a checkpoint, of each other.
+void Generator::State::check_fit() const {
+  const std::string& folder = model.folder;
+  const int channels = tokenizer->channels(), vocabulary = tokenizer->vocabulary();
+  const int width =
+      autoregressive() ? model.decoder->config().text_embed_dim : config().text_embed_dim;
+  if (autoregressive() && model.decoder->config().vocabulary != vocabulary)
+    fail("'{}' does not fit together: tokenizer and model have {} and {} codes", folder, vocabulary,
+         model.decoder->config().vocabulary);
+  if (!autoregressive()) {
+    const bool fits = config().in_channels == channels || video_to_world();
+    if (facts.scale.channels() != static_cast<std::size_t>(channels) || !fits ||
+        config().out_channels != channels)
+      fail(
+          "'{}' does not fit together: tokenizer, statistics and model have {}, {} and {} channels",
+          folder, channels, facts.scale.channels(), config().in_channels);
+  }
+  // A decoder without text leaves the prompt aside.
+  if (width != prompts.dim() && !(autoregressive() && width == 0))
+    fail("'{}' does not fit together: text encoder and model have widths {} and {}", folder,
+         prompts.dim(), width);
+}
 
 Generator::Generator(models::LoadedModel model, const std::string& cache,
                      const std::string& text_encoder)
     : state_(std::make_unique<State>(std::move(model), cache, text_encoder)) {
   State& s = *state_;
-  const std::string& folder = s.model.folder;
-  const models::DitConfig& config = s.config();
-  const int channels = s.tokenizer->channels();
-  const bool fits = config.in_channels == channels || s.video_to_world();
-  if (s.facts.scale.channels() != static_cast<std::size_t>(channels) || !fits ||
-      config.out_channels != channels)
-    fail("'{}' does not fit together: tokenizer, statistics and model have {}, {} and {} channels",
-         folder, channels, s.facts.scale.channels(), config.in_channels);
-  if (config.text_embed_dim != s.prompts.dim())
-    fail("'{}' does not fit together: text encoder and model have widths {} and {}", folder,
-         s.prompts.dim(), config.text_embed_dim);
+  s.check_fit();
   s.largest = s.pixels(s.facts.largest);
   s.usual = s.pixels(s.facts.usual);
   s.usual.fps = s.facts.fps;
@@ -123,6 +142,9 @@ const TrainedSize& Generator::usual() const {
 const TrainedSize& Generator::largest() const {
   return state_->largest;
 }
+bool Generator::autoregressive() const {
+  return state_->autoregressive();
+}
 bool Generator::video_to_world() const {
   return state_->video_to_world();
 }
@@ -137,10 +159,11 @@ bool Generator::beyond_training(const ClipRequest& request) const {
 }
 
 Latent Generator::State::latent_of(const ClipRequest& request) const {
-  const auto& patch = config().patch_size;
+  const std::array<int, 3> patch =
+      autoregressive() ? std::array<int, 3>{1, 1, 1} : config().patch_size;
   const int time = tokenizer->time_factor(), space = tokenizer->space_factor();
   const int t = 1 + (request.frames - 1 + time - 1) / time;
-  return {tokenizer->channels(),
+  return {autoregressive() ? 1 : tokenizer->channels(),
           round_up(t, patch[0]),
           round_up(request.height, space * patch[1]) / space,
           round_up(request.width, space * patch[2]) / space,
@@ -161,6 +184,9 @@ void Generator::State::check(const ClipRequest& request, const SampleOptions& op
   if (!(request.fps > 0 && std::isfinite(request.fps)))
     fail_usage("{} frames a second: must be positive", request.fps);
   const Latent size = latent_of(request);
+  if (autoregressive() && (request.noise || !request.negative.empty()))
+    fail_usage("{} for diffusion models, and this one is autoregressive",
+               request.noise ? "a first noise is" : "negative prompts are");
   if (request.noise && request.noise->size() != elements(size))
     fail_usage("the noise has {} values, the clip's latent is {} x {} x {} x {}",
                request.noise->size(), size.channels, size.frames, size.height, size.width);
@@ -228,17 +254,46 @@ std::vector<double> Generator::State::first_state(const ClipRequest& request, do
 double Generator::fp8_error(models::Fp8Parts parts, const ClipRequest& request,
                             const SampleOptions& options) {
   State& s = *state_;
+  if (s.autoregressive()) fail_usage("FP8 is for diffusion models, this one is autoregressive");
   s.check(request, options);
   const OneThread one_thread;
   Denoiser denoiser = s.make_denoiser(request, options);
   const double sigma = noise_levels(options).front();
   const models::DitBatch& batch = denoiser.batch(s.first_state(request, sigma), sigma);
-  const auto turn = take_turn(s.model.network->device());
+  const auto turn = take_turn(s.model.device());
   return models::fp8_error(*s.model.network, batch, parts);
 }
 
 void Generator::set_fp8(models::Fp8Parts parts) {
+  if (state_->autoregressive())
+    fail_usage("FP8 is for diffusion models, this one is autoregressive");
   state_->model.network->set_inference_fp8(parts);
+}
+
+/// The codes of a clip, as whole numbers of one channel.
+Latent Generator::State::write(const ClipRequest& request, const SampleOptions& options) const {
+  Latent latent = latent_of(request);
+  models::CodeSample sample{latent.frames, latent.height, latent.width, 1};
+  Tensor text;
+  if (model.decoder->config().text_embed_dim > 0) {
+    const text::TokenEmbeddings prompt = prompts.encode(request.prompt);
+    sample.text_tokens = prompt.tokens;
+    text = Tensor::from(prompt.values, {prompt.tokens, prompt.dim});
+  }
+  std::vector<std::int32_t> given;
+  if (request.given) {
+    const int height = latent.height * tokenizer->space_factor();
+    const int width = latent.width * tokenizer->space_factor();
+    given = tokenizer->encode_codes(
+        extend(*request.given, request.height, request.width, height, width), request.given->frames,
+        height, width);
+  }
+  const auto turn = take_turn(model.device());
+  const std::vector<std::int32_t> codes =
+      write_codes(*model.decoder, sample, text, given, {options.temperature, options.top_p},
+                  Random(request.seed, Purpose::sampler_noise, 0, random_key(request.prompt)));
+  latent.values.assign(codes.begin(), codes.end());
+  return latent;
 }
 
 Latent Generator::denoise(const ClipRequest& request, const SampleOptions& options,
@@ -246,6 +301,7 @@ Latent Generator::denoise(const ClipRequest& request, const SampleOptions& optio
   const State& s = *state_;
   s.check(request, options);
   const OneThread one_thread;
+  if (s.autoregressive()) return s.write(request, options);
   Denoiser denoiser = s.make_denoiser(request, options);
   const std::vector<double> sigmas = noise_levels(options);
   if (state.step == 0) state = {0, s.first_state(request, sigmas.front()), {}};

@@ -1,5 +1,5 @@
 // From a prompt to a latent, and to frames: text encoder, guided sampling with the network,
-// tokenizer.
+// tokenizer. Or with an autoregressive model: from a prompt to codes, one after the other.
 //
 // A clip depends on its request, the options and the weights, and on nothing else: not on the other
 // clips of a run, not on threads. Therefore a clip is sampled alone (its guided and unguided halves
@@ -70,19 +70,21 @@ class Generator {
   bool beyond_training(const ClipRequest& request) const;
   /// The latent that the request is of; without values.
   Latent latent_of(const ClipRequest& request) const;
-  /// Whether the model takes given frames.
+  /// Whether the model writes codes; else it is a diffusion model.
+  bool autoregressive() const;
+  /// Whether the model takes given frames: video-to-world models, and all autoregressive ones.
   bool video_to_world() const;
   /// How far FP8 takes the network's first output for this clip (models::fp8_error). Leaves FP8
-  /// off. Throws what denoise() throws. Not thread-safe.
+  /// off. Throws what denoise() throws; Error{usage} for an autoregressive model. Not thread-safe.
   double fp8_error(models::Fp8Parts parts, const ClipRequest& request,
                    const SampleOptions& options);
   /// Generates in FP8 from now on, or without. DiffusionNetwork::set_inference_fp8 says what it
   /// throws. Not thread-safe.
   void set_fp8(models::Fp8Parts parts);
 
-  /// The clip's latent. Begins at `state` if it is of a step, else at the first noise. Throws
-  /// Error{usage} for an impossible request, Stopped when asked to stop. Thread-safe; computes with
-  /// as many OpenMP threads as the calling thread may use.
+  /// The clip's latent, or its codes. Begins at `state` if it is of a step, else at the first
+  /// noise. Throws Error{usage} for an impossible request, Stopped when asked to stop. Thread-safe;
+  /// computes with as many OpenMP threads as the calling thread may use.
   Latent denoise(const ClipRequest& request, const SampleOptions& options, SamplerState state = {},
                  const AfterStep& after_step = {}) const;
 

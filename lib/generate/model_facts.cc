@@ -45,7 +45,9 @@ ModelFacts ModelFacts::from_json(const Json& train, const std::string& what) {
   ModelFacts facts;
   facts.tokenizer = need_object(train, "tokenizer", what);
   facts.text_encoder = need_object(train, "text_encoder", what);
-  facts.scale = models::LatentScale::from_json(need_object(train, "latent_scale", what), what);
+  // null: of codes. Left out it is a mistake.
+  if (!train.contains("latent_scale") || !train["latent_scale"].is_null())
+    facts.scale = models::LatentScale::from_json(need_object(train, "latent_scale", what), what);
   const Json& trained = need_object(train, "trained", what);
   facts.largest = read_extents(trained, "'trained' of " + what);
   // A checkpoint of another program may not say what is usual.

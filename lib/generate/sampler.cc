@@ -72,6 +72,9 @@ void SampleOptions::validate() const {
   if (!std::isfinite(guidance)) fail_usage("guidance {}: must be a finite number", guidance);
   if (!(augment_sigma >= 0 && std::isfinite(augment_sigma)))
     fail_usage("noise {} on condition frames: must not be negative", augment_sigma);
+  if (!(temperature >= 0 && std::isfinite(temperature)))
+    fail_usage("temperature {}: must be 0 or more", temperature);
+  if (!(top_p > 0 && top_p <= 1)) fail_usage("top-p {}: must be above 0 and at most 1", top_p);
 }
 
 std::vector<double> karras_sigmas(int n, double sigma_min, double sigma_max, double rho) {

@@ -43,6 +43,8 @@ struct SampleOptions {
   /// no guidance. Many programs write u + w (c - u); their w is guidance + 1.
   double guidance = 1;
   double augment_sigma = 0.001;  ///< noise on the condition frames of video to world
+  /// Of autoregressive models, for which the others are nothing: generate/codes.h.
+  double temperature = 1, top_p = 0.9;
   /// Throws Error{usage} naming what is out of range.
   void validate() const;
 };

@@ -21,13 +21,30 @@ namespace vfm::jobs {
 namespace {
 
 // What decides a latent, in the order in which the address has it.
-constexpr const char* kFacts[] = {
-    "prompt",         "negative_prompt", "seed",       "frames",
-    "width",          "height",          "fps",        "sampler",
-    "steps",          "guidance",        "sigma_min",  "sigma_max",
-    "weights",        "model_hash",      "shift",      "condition_frames",
-    "condition_xxh3", "augment_sigma",   "noise_xxh3", "fp8",
-    "compute",        "device"};
+constexpr const char* kFacts[] = {"prompt",
+                                  "negative_prompt",
+                                  "seed",
+                                  "frames",
+                                  "width",
+                                  "height",
+                                  "fps",
+                                  "sampler",
+                                  "steps",
+                                  "guidance",
+                                  "sigma_min",
+                                  "sigma_max",
+                                  "temperature",
+                                  "top_p",
+                                  "weights",
+                                  "model_hash",
+                                  "shift",
+                                  "condition_frames",
+                                  "condition_xxh3",
+                                  "augment_sigma",
+                                  "noise_xxh3",
+                                  "fp8",
+                                  "compute",
+                                  "device"};
 
 Json latent_facts(const Json& record) {
   Json facts;

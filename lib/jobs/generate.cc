@@ -37,6 +37,7 @@ generate::Generator load(const GenerateJob& job) {
       model.train["tokenizer"] =
           models::moved_tokenizer(model.train.value("tokenizer", Json()), job.tokenizer);
     generate::Generator generator(std::move(model), job.cache, job.text_encoder);
+    job.defaults.choice.check_for(generator.autoregressive());
     job.defaults.choice.over(generator.facts().sampling).validate();
     if (job.fp8.any()) generator.set_fp8(job.fp8);  // refuses a model that cannot
     return generator;
@@ -167,6 +168,7 @@ void Run::note_sizes(const ClipOrder& order) {
 
 void Run::complete(ClipOrder& order) {
   refuse_other_model(order);
+  order.choice.check_for(generator_.autoregressive());
   order.sampling = order.choice.over(generator_.facts().sampling);
   const generate::TrainedSize& trained = generator_.usual();
   generate::ClipRequest& request = order.request;
@@ -197,25 +199,25 @@ Json Run::describe_latent(const ClipOrder& order) const {
   const generate::ClipRequest& request = order.request;
   const generate::SampleOptions& sampling = order.sampling;
   const models::LoadedModel& model = generator_.model();
-  Json record = {{"prompt", request.prompt},
-                 {"negative_prompt", request.negative},
-                 {"seed", request.seed},
-                 {"frames", request.frames},
-                 {"width", request.width},
-                 {"height", request.height},
-                 {"fps", request.fps},
-                 {"sampler", generate::to_string(sampling.sampler)},
-                 {"steps", sampling.steps},
-                 {"guidance", sampling.guidance},
-                 {"sigma_min", sampling.sigma_min},
-                 {"sigma_max", sampling.sigma_max},
-                 {"weights", model.ema ? "ema" : "model"},
-                 {"model_hash", model_hash_}};
+  Json record = {{"prompt", request.prompt}, {"negative_prompt", request.negative},
+                 {"seed", request.seed},     {"frames", request.frames},
+                 {"width", request.width},   {"height", request.height},
+                 {"fps", request.fps}};
+  if (generator_.autoregressive())
+    record.update({{"temperature", sampling.temperature}, {"top_p", sampling.top_p}});
+  else
+    record.update({{"sampler", generate::to_string(sampling.sampler)},
+                   {"steps", sampling.steps},
+                   {"guidance", sampling.guidance},
+                   {"sigma_min", sampling.sigma_min},
+                   {"sigma_max", sampling.sigma_max}});
+  record.update({{"weights", model.ema ? "ema" : "model"}, {"model_hash", model_hash_}});
   if (sampling.sampler == generate::Sampler::flow) record["shift"] = sampling.shift;
-  if (request.given)
-    record.update({{"condition_frames", request.given->frames},
-                   {"condition_xxh3", *order.condition_xxh3},
-                   {"augment_sigma", sampling.augment_sigma}});
+  if (request.given) {
+    record.update(
+        {{"condition_frames", request.given->frames}, {"condition_xxh3", *order.condition_xxh3}});
+    if (!generator_.autoregressive()) record["augment_sigma"] = sampling.augment_sigma;
+  }
   if (request.noise) record["noise_xxh3"] = *order.noise_xxh3;
   if (job_.fp8.any()) record["fp8"] = models::fp8_name(job_.fp8);
   // Where nothing is said of them, it was f32 on the CPU.

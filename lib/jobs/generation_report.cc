@@ -88,16 +88,20 @@ report::Series smooth(const report::Series& series, std::size_t reach) {
   return out;
 }
 
+template <class Config>
+std::string sizes_of(const Config& config) {
+  return fmt::format("{}, {}, {}", config.num_layers, config.width(), config.num_attention_heads);
+}
+
 void add_training(report::Page& page, const models::LoadedModel& model) {
   page.heading("Training");
-  const models::DitConfig& config = model.network->config();
   std::int64_t parameters = 0;
-  for (const auto* parameter : model.network->parameters())
+  for (const auto* parameter : model.parameters())
     parameters += parameter->elements();
   std::vector<std::vector<std::string>> rows = {
       {"parameters", format_count(static_cast<double>(parameters))},
       {"layers, width, heads",
-       fmt::format("{}, {}, {}", config.num_layers, config.width(), config.num_attention_heads)},
+       model.decoder ? sizes_of(model.decoder->config()) : sizes_of(model.network->config())},
       {"weights used", model.ema ? "averaged over the last steps (EMA)" : "of the last step"},
       {"checkpoint", model.folder}};
   for (const char* name : {"step", "seed"})

@@ -49,6 +49,8 @@ void take_sampling(Json& json, SampleChoice& choice, std::string_view where) {
   take(json, "sigma_max", get_number(json, "sigma_max"), choice.sigma_max);
   take(json, "shift", get_number(json, "shift"), choice.shift);
   take(json, "augment_sigma", get_number(json, "augment_sigma"), choice.augment_sigma);
+  take(json, "temperature", get_number(json, "temperature"), choice.temperature);
+  take(json, "top_p", get_number(json, "top_p"), choice.top_p);
   if (const auto sampler = get_string(json, "sampler"))
     choice.sampler = generate::parse_sampler(*sampler);
   json.erase("sampler");
@@ -71,8 +73,27 @@ void take_origin(Json& json, ClipOrder& order, std::string_view where) {
 
 }  // namespace
 
+void SampleChoice::check_for(bool autoregressive) const {
+  const auto refuse = [&](bool said, const char* name) {
+    if (said)
+      fail_usage("'{}' is for {} models, and this one is {}", name,
+                 autoregressive ? "diffusion" : "autoregressive",
+                 autoregressive ? "autoregressive" : "a diffusion model");
+  };
+  if (!autoregressive) {
+    refuse(temperature.has_value(), "temperature");
+    return refuse(top_p.has_value(), "top_p");
+  }
+  refuse(sampler.has_value(), "sampler");
+  refuse(steps.has_value(), "steps");
+  refuse(guidance.has_value(), "guidance");
+  refuse(sigma_min || sigma_max || shift || augment_sigma, "noise levels");
+}
+
 generate::SampleOptions SampleChoice::over(generate::SampleOptions options) const {
   options.sampler = sampler.value_or(options.sampler);
+  options.temperature = temperature.value_or(options.temperature);
+  options.top_p = top_p.value_or(options.top_p);
   options.steps = steps.value_or(options.steps);
   options.sigma_min = sigma_min.value_or(options.sigma_min);
   options.sigma_max = sigma_max.value_or(options.sigma_max);

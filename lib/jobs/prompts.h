@@ -19,7 +19,10 @@ struct SampleChoice {
   std::optional<generate::Sampler> sampler;
   std::optional<int> steps;
   std::optional<double> sigma_min, sigma_max, shift, guidance, augment_sigma;
+  std::optional<double> temperature, top_p;  ///< of autoregressive models
 
+  /// Throws Error{usage} naming what is said that means nothing to such a model.
+  void check_for(bool autoregressive) const;
   generate::SampleOptions over(generate::SampleOptions options) const;
 };
 
@@ -46,10 +49,10 @@ struct ClipOrder {
 
 /// One line: bare text is the prompt; a line that begins with '{' is an object with "prompt" and,
 /// if it differs from `defaults`, any of negative_prompt, seed, name, frames, width, height, fps,
-/// sampler, steps, guidance, sigma_min, sigma_max, shift, condition, condition_frames,
-/// augment_sigma, noise, encoder, quality, weights, model_hash, fp8, compute. So a record of the
-/// manifest, given back, orders the same clip. Other keys are kept in `extra`. Throws Error naming
-/// the key. Pure; malformed UTF-8 becomes U+FFFD.
+/// sampler, steps, guidance, sigma_min, sigma_max, shift, temperature, top_p, condition,
+/// condition_frames, augment_sigma, noise, encoder, quality, weights, model_hash, fp8, compute. So
+/// a record of the manifest, given back, orders the same clip. Other keys are kept in `extra`.
+/// Throws Error naming the key. Pure; malformed UTF-8 becomes U+FFFD.
 ClipOrder parse_prompt(std::string_view line, const ClipOrder& defaults, std::string_view where);
 
 /// Refuses names that are not plain file names ("a/b", ".x", control characters, over 200 bytes).

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "io/file.h"
 #include "io/safetensors.h"
+#include "models/decoder_json.h"
 #include "models/dit_json.h"
 #include "models/load_tensors.h"
 
@@ -87,6 +88,14 @@ std::string find_checkpoint(const std::string& path) {
   return folders.back();
 }
 
+const nn::ParameterList& LoadedModel::parameters() const {
+  return decoder ? decoder->parameters() : network->parameters();
+}
+
+Device LoadedModel::device() const {
+  return decoder ? decoder->device() : network->device();
+}
+
 LoadedModel load_model(const std::string& path, bool ema, std::optional<DType> compute,
                        Device device) {
   const std::string folder = find_checkpoint(path);
@@ -99,11 +108,15 @@ LoadedModel load_model(const std::string& path, bool ema, std::optional<DType> c
   const std::string state = io::join_path(folder, "state");
   ema = ema && io::SafetensorsSet::exists(state, "ema");
   if (!compute) compute = trained_in(train);
-  LoadedModel loaded{
-      make_network(dit_config_from_json(read("model/config.json")), 0, *compute, device, false),
-      std::move(train), folder, ema, *compute};
+  const Json config = read("model/config.json");
+  LoadedModel loaded{nullptr, std::move(train), folder, ema, *compute};
+  if (get_string(config, "_class_name") == kDecoderClass)
+    loaded.decoder =
+        std::make_unique<Decoder>(decoder_config_from_json(config), 0, *compute, device, false);
+  else
+    loaded.network = make_network(dit_config_from_json(config), 0, *compute, device, false);
   std::vector<TensorTarget> targets;
-  for (nn::Parameter* parameter : loaded.network->parameters())
+  for (nn::Parameter* parameter : loaded.parameters())
     targets.push_back(value_target(*parameter));
   const io::SafetensorsSet set =
       ema ? io::SafetensorsSet(state, "ema")

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "models/decoder.h"
 #include "models/network.h"
 
 namespace vfm::models {
@@ -39,11 +40,15 @@ void verify_checkpoint(const std::string& folder);
 std::string find_checkpoint(const std::string& path);
 
 struct LoadedModel {
-  std::unique_ptr<DiffusionNetwork> network;
-  Json train;          ///< train.json
-  std::string folder;  ///< of the checkpoint
-  bool ema = false;    ///< whether the weights are the averaged ones
+  std::unique_ptr<DiffusionNetwork> network;  ///< or null: it is a decoder
+  Json train;                                 ///< train.json
+  std::string folder;                         ///< of the checkpoint
+  bool ema = false;                           ///< whether the weights are the averaged ones
   DType compute = DType::f32;
+  std::unique_ptr<Decoder> decoder = nullptr;
+
+  const nn::ParameterList& parameters() const;
+  Device device() const;
 };
 
 /// The model of a run or checkpoint folder, verified. `ema` asks for the averaged weights, where

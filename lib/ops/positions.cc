@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include "base/error.h"
 #include "ops/positions_cpu.h"
@@ -31,14 +32,31 @@ std::vector<std::int32_t> places(const std::vector<TokenGrid>& grids) {
   return result;
 }
 
-// Cosines and sines of position * theta^(-2 i / dim), for one axis of one sample.
-void axis_angles(int positions, double step, int dim, double theta, std::vector<float>& cosines,
-                 std::vector<float>& sines) {
-  const int half = dim / 2;
+// theta^(-2 i / dim) for i below dim / 2.
+std::vector<double> axis_frequencies(int dim, double theta) {
+  std::vector<double> frequencies;
+  for (int i = 0; i < dim / 2; ++i)
+    frequencies.push_back(std::pow(theta, -2.0 * i / dim));
+  return frequencies;
+}
+
+void stretch(std::vector<double>& frequencies, const RotaryOptions& options) {
+  const auto [fast, slow] = options.yarn_betas;
+  for (double& frequency : frequencies) {
+    const double turns = options.yarn_frames * frequency / (2 * std::numbers::pi);
+    const double kept = std::clamp((turns - slow) / (fast - slow), 0.0, 1.0);
+    frequency *= kept + (1 - kept) / options.yarn_scale;
+  }
+}
+
+// Cosines and sines of position * frequency, for one axis of one sample.
+void axis_angles(int positions, double step, const std::vector<double>& frequencies,
+                 std::vector<float>& cosines, std::vector<float>& sines) {
+  const int half = static_cast<int>(frequencies.size());
   cosines.resize(static_cast<std::size_t>(positions * half));
   sines.resize(cosines.size());
   for (int i = 0; i < half; ++i) {
-    const double frequency = std::pow(theta, -2.0 * i / dim);
+    const double frequency = frequencies[static_cast<std::size_t>(i)];
     for (int p = 0; p < positions; ++p) {
       const double angle = p * step * frequency;
       cosines[static_cast<std::size_t>(p * half + i)] = static_cast<float>(std::cos(angle));
@@ -155,7 +173,7 @@ Tensor learned_positions(Tape& tape, const Tensor& table_t, const Tensor& table_
 }
 
 RotaryAngles rotary_angles(const std::vector<TokenGrid>& grids, int head_dim,
-                           const std::array<double, 3>& scale) {
+                           const std::array<double, 3>& scale, const RotaryOptions& options) {
   const int dim_space = head_dim / 6 * 2, dim_time = head_dim - 2 * dim_space;
   if (head_dim % 2 != 0 || dim_space <= 2)
     fail("rotary positions: a head dimension of {} cannot be split over three axes", head_dim);
@@ -164,13 +182,17 @@ RotaryAngles rotary_angles(const std::vector<TokenGrid>& grids, int head_dim,
   RotaryAngles angles{Tensor({token_count(grids), half}), Tensor({token_count(grids), half})};
   float* cosines = angles.cosines.data<float>();
   float* sines = angles.sines.data<float>();
+  std::array<std::vector<double>, 3> frequencies;
+  for (std::size_t axis = 0; axis < 3; ++axis)
+    frequencies[axis] = axis_frequencies(
+        dims[axis], options.theta * std::pow(scale[axis], dims[axis] / (dims[axis] - 2.0)));
+  if (options.yarn_scale != 1) stretch(frequencies[0], options);
   for (const TokenGrid& g : grids) {
     const std::array<int, 3> sizes{g.frames, g.height, g.width};
     std::array<std::vector<float>, 3> c, s;
     for (std::size_t axis = 0; axis < 3; ++axis) {
-      const double theta = 10000 * std::pow(scale[axis], dims[axis] / (dims[axis] - 2.0));
       const double step = g.step[axis] * (axis == 0 && g.fps > 0 ? 24.0 / g.fps : 1.0);
-      axis_angles(sizes[axis], step, dims[axis], theta, c[axis], s[axis]);
+      axis_angles(sizes[axis], step, frequencies[axis], c[axis], s[axis]);
     }
     std::array<int, 3> at{};
     for (at[0] = 0; at[0] < g.frames; ++at[0])

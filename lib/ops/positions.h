@@ -34,12 +34,24 @@ Tensor learned_positions(Tape& tape, const Tensor& table_t, const Tensor& table_
 struct RotaryAngles {
   Tensor cosines, sines;  ///< [S, K / 2] f32
 };
+/// How positions turn.
+struct RotaryOptions {
+  double theta = 10000;
+  /// YaRN, along time alone: a frequency that turns r = yarn_frames f / (2 pi) times over the
+  /// frames that were trained is kept where r is above the fast beta, divided by yarn_scale below
+  /// the slow one, and in between in proportion. No temperature. 1: off.
+  double yarn_scale = 1;
+  int yarn_frames = 1;
+  std::array<double, 2> yarn_betas = {4, 1};  ///< fast, slow
+};
+
 /// 3D rotary positions. The K / 2 angles of a token are those of time, then height, then width;
-/// height and width have K / 6 each, rounded down, time the rest. Each axis has theta = 10000
-/// scale^(d / (d - 2)), d its part of K. The temporal position is frame * 24 / fps. `scale` is (t,
-/// h, w).
+/// height and width have K / 6 each, rounded down, time the rest. Each axis has frequencies
+/// (theta scale^(d / (d - 2)))^(-2 i / d), d its part of K. The temporal position is frame * 24 /
+/// fps. `scale` is (t, h, w). Source of YaRN: Peng et al., "YaRN: efficient context window
+/// extension" (2023).
 RotaryAngles rotary_angles(const std::vector<TokenGrid>& grids, int head_dim,
-                           const std::array<double, 3>& scale);
+                           const std::array<double, 3>& scale, const RotaryOptions& options = {});
 
 /// [R, D]: cos(t f_i), then sin(t f_i), f_i = 10000^(-i / (D / 2)); computed in double.
 Tensor sinusoid(std::span<const float> times, int width);

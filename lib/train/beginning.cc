@@ -8,6 +8,7 @@
 #include "models/dit_json.h"
 #include "models/initial_model.h"
 #include "models/load_tensors.h"
+#include "train/recipe_file.h"
 
 namespace vfm::train {
 

@@ -44,19 +44,29 @@ void fit_field(int& field, int of_data, const char* name) {
 
 }  // namespace
 
-std::int64_t token_count(const data::Entry& entry, const models::DitConfig& config) {
-  const auto& [t, h, w] = config.patch_size;
-  return data::token_count(entry, {t, h, w});
+std::int64_t token_count(const data::Entry& entry, const ModelRecipe& model) {
+  return data::token_count(entry, model.patch());
 }
 
 Dataset::Dataset(const std::string& directory, const std::string& split, double whitening)
-    : set_(std::in_place, directory, split),
-      scale_(read_scale(set_->info(), directory).whitened(whitening)) {
+    : set_(std::in_place, directory, split) {
+  if (vocabulary() == 0) scale_ = read_scale(set_->info(), directory).whitened(whitening);
   if (entries().empty()) fail_usage("'{}' has no samples in '{}'", directory, split);
 }
 
-void Dataset::fit(Recipe& recipe) const {
-  models::DitConfig& dit = recipe.model.dit;
+void Dataset::fit_decoder(models::DecoderConfig& decoder) const {
+  if (vocabulary() == 0)
+    fail_usage(
+        "'model.type' autoregressive is for discrete latents, and these are continuous: pack them "
+        "with a discrete tokenizer, such as builtin:fsq");
+  fit_field(decoder.vocabulary, vocabulary(), "model.vocabulary");
+  fit_field(decoder.text_embed_dim, text_width(info()), "model.text_embed_dim");
+  decoder.validate();
+}
+
+void Dataset::fit_network(models::DitConfig& dit) const {
+  if (vocabulary() > 0)
+    fail_usage("these latents are discrete: set 'model.type' to autoregressive");
   fit_field(dit.in_channels, static_cast<int>(scale_.channels()), "model.in_channels");
   fit_field(dit.out_channels, dit.in_channels, "model.out_channels");
   if (const int width = text_width(info()); width > 0)
@@ -78,25 +88,35 @@ void Dataset::fit(Recipe& recipe) const {
             "'model.max_size'",
             sample.key, size[0], size[1], size[2]);
     }
-    if (token_count(sample, dit) > recipe.data.tokens)
-      fail_usage("sample '{}' has {} tokens, more than a pack holds: set 'data.tokens' above {}",
-                 sample.key, token_count(sample, dit), recipe.data.tokens);
   }
 }
 
-std::vector<std::int64_t> Dataset::tokens(const models::DitConfig& config) const {
+void Dataset::fit(Recipe& recipe) const {
+  if (recipe.model.autoregressive())
+    fit_decoder(recipe.model.decoder);
+  else
+    fit_network(recipe.model.dit);
+  for (const data::Entry& sample : entries())
+    if (token_count(sample, recipe.model) > recipe.data.tokens)
+      fail_usage("sample '{}' has {} tokens, more than a pack holds: set 'data.tokens' above {}",
+                 sample.key, token_count(sample, recipe.model), recipe.data.tokens);
+}
+
+std::vector<std::int64_t> Dataset::tokens(const ModelRecipe& model) const {
   std::vector<std::int64_t> lengths;
   for (const data::Entry& sample : entries())
-    lengths.push_back(token_count(sample, config));
+    lengths.push_back(token_count(sample, model));
   return lengths;
 }
 
 CleanSample Dataset::read(std::size_t i) const {
   const data::Entry& sample = entry(i);
   data::LatentSample data = set_ ? set_->read(i) : make_up(sample);
-  const std::size_t expected =
-      scale_.channels() * static_cast<std::size_t>(sample.frames * sample.height * sample.width);
-  if (data.latent.size() != expected)
+  const auto places = static_cast<std::size_t>(sample.frames * sample.height * sample.width);
+  const std::size_t expected = scale_.channels() * places;
+  if (vocabulary() > 0 && data.codes.size() != places)
+    fail("sample '{}' has {} codes, its sizes make {}", sample.key, data.codes.size(), places);
+  if (vocabulary() == 0 && data.latent.size() != expected)
     fail("sample '{}' has {} latent values, its sizes make {}", sample.key, data.latent.size(),
          expected);
   if (data.text.size() !=
@@ -107,9 +127,9 @@ CleanSample Dataset::read(std::size_t i) const {
   if (!std::all_of(data.latent.begin(), data.latent.end(), finite) ||
       !std::all_of(data.text.begin(), data.text.end(), finite))
     fail("sample '{}' holds values that are not finite", sample.key);
-  scale_.to_model(data.latent, sample.frames);
-  return {sample.key, sample.frames,          sample.height,       sample.width,
-          sample.fps, std::move(data.latent), std::move(data.text)};
+  if (vocabulary() == 0) scale_.to_model(data.latent, sample.frames);
+  return {sample.key, sample.frames,          sample.height,         sample.width,
+          sample.fps, std::move(data.latent), std::move(data.codes), std::move(data.text)};
 }
 
 std::string Dataset::fingerprint() const {

@@ -36,20 +36,24 @@ class Dataset {
   /// Samples of made-up data; 64 of each size.
   explicit Dataset(const Synthetic& synthetic);
 
-  /// Fills what the recipe leaves to the data (channels, text width), and checks that every sample
-  /// fits: channels, patch size, position tables, capacity of a pack. Throws Error{usage} naming
-  /// the field and the first sample that does not.
+  /// Fills what the recipe leaves to the data (channels or vocabulary, text width), and checks that
+  /// every sample fits: channels, patch size, position tables, capacity of a pack. Throws
+  /// Error{usage} naming the field and the first sample that does not.
   void fit(Recipe& recipe) const;
 
   std::size_t size() const { return entries().size(); }
   const data::Entry& entry(std::size_t i) const { return entries()[i]; }
   const std::vector<data::Entry>& entries() const { return set_ ? set_->entries() : made_up_; }
   const Json& info() const { return set_ ? set_->info() : made_up_info_; }
+  /// Of continuous latents.
   const models::LatentScale& scale() const { return scale_; }
+  /// Of discrete latents the number of codes; 0: they are continuous.
+  int vocabulary() const { return set_ ? set_->vocabulary() : 0; }
 
   /// Visual tokens of each sample.
-  std::vector<std::int64_t> tokens(const models::DitConfig& config) const;
-  /// Latents in model units, and text. Throws Error naming the key: unreadable, or not finite.
+  std::vector<std::int64_t> tokens(const ModelRecipe& model) const;
+  /// Latents in model units, or codes; and text. Throws Error naming the key: unreadable, or not
+  /// finite.
   CleanSample read(std::size_t i) const;
   /// Names the data: a hash of the tokenizer, the statistics and every sample's key and size.
   std::string fingerprint() const;
@@ -57,6 +61,8 @@ class Dataset {
   Json trained_sizes() const;
 
  private:
+  void fit_network(models::DitConfig& dit) const;
+  void fit_decoder(models::DecoderConfig& decoder) const;
   data::LatentSample make_up(const data::Entry& entry) const;
 
   std::optional<data::LatentSet> set_;
@@ -66,6 +72,6 @@ class Dataset {
 };
 
 /// Tokens of a sample of these sizes.
-std::int64_t token_count(const data::Entry& entry, const models::DitConfig& config);
+std::int64_t token_count(const data::Entry& entry, const ModelRecipe& model);
 
 }  // namespace vfm::train

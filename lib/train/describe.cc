@@ -24,17 +24,15 @@ Workload measure(const Recipe& recipe, const Dataset& data) {
   data::PackOptions options;
   options.tokens = recipe.data.tokens;
   options.window = recipe.data.window;
-  const models::DitConfig& dit = recipe.model.dit;
-  const std::vector<std::int64_t> tokens = data.tokens(dit);
+  const std::vector<std::int64_t> tokens = data.tokens(recipe.model);
   const std::vector<data::Pack> packs = data::plan_packs(tokens, options);
   Workload load;
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     const double length = static_cast<double>(tokens[i]);
     load.tokens_a_step += length;
     load.flops_a_step +=
-        length * models::dit_cost(dit, length, std::max(1, data.entry(i).text_tokens),
-                                  static_cast<double>(recipe.data.tokens), recipe.compute(),
-                                  models::Recompute::none)
+        length * model_cost(recipe, length, std::max(1, data.entry(i).text_tokens),
+                            static_cast<double>(recipe.data.tokens), models::Recompute::none)
                      .flops_per_token;
   }
   const double steps = static_cast<double>(packs.size()) / recipe.data.packs;
@@ -53,12 +51,26 @@ Workload assume(const Recipe& recipe) {
   load.samples_a_step = recipe.data.packs;
   load.tokens_a_step = tokens * recipe.data.packs;
   load.flops_a_step =
-      load.tokens_a_step * models::dit_cost(recipe.model.dit, tokens, kUsualText, tokens,
-                                            recipe.compute(), models::Recompute::none)
-                               .flops_per_token;
+      load.tokens_a_step *
+      model_cost(recipe, tokens, kUsualText, tokens, models::Recompute::none).flops_per_token;
   load.source = fmt::format("none given: one sample of {} tokens a pack, {} text tokens",
                             recipe.data.tokens, kUsualText);
   return load;
+}
+
+/// What the data would say must be in the recipe.
+void complete_without_data(ModelRecipe& model) {
+  const auto need = [](int value, const char* field) {
+    if (value == 0) fail_usage("'model.{}' comes from the data: give --data DIR, or set it", field);
+  };
+  if (model.autoregressive()) {
+    need(model.decoder.vocabulary, "vocabulary");
+    return model.decoder.validate();
+  }
+  need(model.dit.in_channels, "in_channels");
+  need(model.dit.text_embed_dim, "text_embed_dim");
+  if (model.dit.out_channels == 0) model.dit.out_channels = model.dit.in_channels;
+  model.dit.validate();
 }
 
 }  // namespace
@@ -66,6 +78,8 @@ Workload assume(const Recipe& recipe) {
 Dataset open_data(const RunOptions& options, const std::string& split) {
   if (options.synthetic.empty())
     return Dataset(options.data, split, options.recipe.diffusion.whitening);
+  if (options.recipe.model.autoregressive())
+    fail_usage("there are no made-up codes: --synthetic is for diffusion models");
   const models::DitConfig& dit = options.recipe.model.dit;
   Synthetic synthetic;
   synthetic.sizes = options.synthetic;
@@ -76,24 +90,19 @@ Dataset open_data(const RunOptions& options, const std::string& split) {
 
 std::string describe(const RunOptions& options, int ranks) {
   Recipe recipe = options.recipe;
-  models::DitConfig& dit = recipe.model.dit;
   Workload load;
   if (!options.data.empty() || !options.synthetic.empty()) {
     const Dataset set = open_data(options, "train");
     set.fit(recipe);
     load = measure(recipe, set);
   } else {
-    if (dit.in_channels == 0 || dit.text_embed_dim == 0)
-      fail_usage("'model.{}' comes from the data: give --data DIR, or set it",
-                 dit.in_channels == 0 ? "in_channels" : "text_embed_dim");
-    if (dit.out_channels == 0) dit.out_channels = dit.in_channels;
-    dit.validate();
+    complete_without_data(recipe.model);
     load = assume(recipe);
   }
   const double usable = usable_memory(options.device, ranks);
   const models::Recompute recompute = choose_recompute(recipe, ranks, options.device, usable);
   const MemoryNeed need = memory_need(recipe, ranks, recompute, options.device);
-  const std::int64_t count = models::dit_cost(dit, 1, 1, 1, recipe.compute(), recompute).parameters;
+  const std::int64_t count = model_cost(recipe, 1, 1, 1, recompute).parameters;
   const double parameters = static_cast<double>(count);
   std::string text;
   const auto line = [&](const char* name, const std::string& value) {

@@ -29,10 +29,8 @@ double sample_sigma(const DiffusionRecipe& recipe, double drawn, int frames) {
   return std::clamp(drawn, recipe.sigma_min, recipe.sigma_max);
 }
 
-bool drop_text(const DiffusionRecipe& recipe, std::uint64_t seed, std::uint32_t step,
-               const std::string& key) {
-  return Random(seed, Purpose::text_dropout, step, random_key(key)).uniform(0) <
-         recipe.text_dropout;
+bool drop_text(double rate, std::uint64_t seed, std::uint32_t step, const std::string& key) {
+  return Random(seed, Purpose::text_dropout, step, random_key(key)).uniform(0) < rate;
 }
 
 void BatchBuilder::add(const CleanSample& sample, double sigma, bool without_text,

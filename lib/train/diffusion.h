@@ -30,9 +30,8 @@ std::vector<double> draw_sigmas(const DiffusionRecipe& recipe, std::uint64_t see
                                 std::uint32_t step, std::span<const std::string> keys);
 /// What the sample is trained at: times sqrt(frames) if videos are noised more, then clamped.
 double sample_sigma(const DiffusionRecipe& recipe, double drawn, int frames);
-/// Whether the sample is trained without its text in this step.
-bool drop_text(const DiffusionRecipe& recipe, std::uint64_t seed, std::uint32_t step,
-               const std::string& key);
+/// Whether the sample is trained without its text in this step; `rate` is how often.
+bool drop_text(double rate, std::uint64_t seed, std::uint32_t step, const std::string& key);
 
 /// Clean samples with noise, ready for the network, and what it should answer.
 struct NoisyBatch {

@@ -44,7 +44,7 @@ BatchPass DiffusionObjective::build(std::uint32_t step, std::span<const std::str
   BatchBuilder builder(network_->config());
   for (const auto& [sample, place] : samples)
     builder.add(sample, sample_sigma(diffusion, sigmas[place], sample.frames),
-                drop_text(diffusion, seed, step, sample.key),
+                drop_text(diffusion.text_dropout, seed, step, sample.key),
                 Random(seed, Purpose::noise, step, random_key(sample.key)));
   if (device() == Device::cuda) return pass_on_gpu(builder.build_clean());
   return [this, made = builder.build()]() -> LossReader {

@@ -12,14 +12,22 @@ namespace vfm::train {
 
 using models::Recompute;
 
+models::DitCost model_cost(const Recipe& recipe, double tokens, double text_tokens,
+                           double pack_tokens, Recompute recompute) {
+  if (recipe.model.autoregressive())
+    return models::decoder_cost(recipe.model.decoder, tokens, text_tokens, pack_tokens,
+                                recipe.compute(), recompute);
+  return models::dit_cost(recipe.model.dit, tokens, text_tokens, pack_tokens, recipe.compute(),
+                          recompute);
+}
+
 MemoryNeed memory_need(const Recipe& recipe, int ranks, Recompute recompute, Device device) {
   // A rank's packs of a step go through the network together, or micro_packs at a time.
   const int share = (recipe.data.packs + ranks - 1) / ranks;
   const int together =
       recipe.data.micro_packs > 0 ? std::min(recipe.data.micro_packs, share) : share;
   const double tokens = static_cast<double>(recipe.data.tokens) * together;
-  const models::DitCost cost =
-      models::dit_cost(recipe.model.dit, 1, 1, tokens, recipe.compute(), recompute);
+  const models::DitCost cost = model_cost(recipe, 1, 1, tokens, recompute);
   const double parameters = static_cast<double>(cost.parameters);
   const bool host = recipe.ema.place == "host" && device != Device::cpu;
   MemoryNeed need;

@@ -20,6 +20,10 @@ struct MemoryNeed {
   double total() const { return weights + gradients + moments + average + activations; }
 };
 
+/// What the recipe's model costs; `tokens` and `text_tokens` are of a sample.
+models::DitCost model_cost(const Recipe& recipe, double tokens, double text_tokens,
+                           double pack_tokens, models::Recompute recompute);
+
 /// `recipe` knows its channels (Dataset::fit).
 MemoryNeed memory_need(const Recipe& recipe, int ranks, models::Recompute recompute, Device device);
 

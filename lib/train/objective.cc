@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/objective.h"
 
+#include "train/code_objective.h"
 #include "train/diffusion_objective.h"
 
 namespace vfm::train {
 
 std::unique_ptr<Objective> make_objective(const Recipe& recipe, models::Recompute recompute,
                                           Device device) {
+  if (recipe.model.autoregressive())
+    return std::make_unique<CodeObjective>(recipe, recompute, device);
   return std::make_unique<DiffusionObjective>(recipe, recompute, device);
 }
 

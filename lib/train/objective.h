@@ -1,7 +1,7 @@
 // What a run trains, and by which loss: a model, how samples become batches, and batches a loss.
 //
 // The step and the loop (train/trainer.h, train/run.h) know no more of a model than this. Of each
-// `model.type` there is one objective: train/diffusion_objective.h.
+// kind of model there is one objective: train/diffusion_objective.h, train/code_objective.h.
 // Thread-safety: build() and what is const from any thread, also while another one passes a batch;
 // passing batches from one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
@@ -50,8 +50,8 @@ class Objective {
   virtual BatchPass build(std::uint32_t step, std::span<const std::string> keys,
                           const std::vector<PlacedSample>& samples) const = 0;
 
-  /// What a validation record calls the conditions under which each sample is measured, such as
-  /// noise levels; at least one.
+  /// The noise levels at which a validation measures each sample; a nameless one where there is no
+  /// noise.
   virtual std::vector<std::string> levels() const = 0;
   /// Samples under condition `level`, without gradients and with fixed random numbers.
   virtual BatchPass build_validation(std::size_t level,

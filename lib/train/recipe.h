@@ -1,30 +1,32 @@
 // The recipe: everything that decides a training run besides the data (vfm-train(1)).
 //
-// A plain struct with documented fields, filled from YAML and from "section.key=value" on the
-// command line, later ones winning. An unknown key, a wrong type or a value out of range is
-// Error{usage}, with the key, where it stands, and the nearest known key or the allowed range.
-// Thread-safety: values and free functions.
+// Plain structs with documented fields; recipe_file.h fills them from YAML and the command line.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "base/json.h"
+#include "data/latents.h"
+#include "models/decoder.h"
 #include "models/network.h"
 
 namespace vfm::train {
 
 struct ModelRecipe {
   /// Which model: a diffusion network, "dit" (models/dit.h), "stdit" (models/stdit.h) or
-  /// "moviegen" (models/moviegen.h).
+  /// "moviegen" (models/moviegen.h); or "autoregressive" (models/decoder.h), of discrete latents.
   std::string type = "dit";
+  bool autoregressive() const { return type == "autoregressive"; }
+  /// The part of a latent that is one token.
+  data::Patch patch() const;
   /// The diffusion transformer. in_channels, out_channels and text_embed_dim are 0 in a recipe that
   /// takes them from the data.
   models::DitConfig dit;
+  /// The autoregressive decoder. vocabulary and text_embed_dim are 0 in a recipe that takes them
+  /// from the data.
+  models::DecoderConfig decoder;
   std::string compute = "f32";  ///< "f32" or "bf16": matrix products and activations
   /// What backward computes again to save memory: "none", "elementwise", "block", or "auto": the
   /// least that fits the device's memory.
@@ -38,6 +40,12 @@ struct DiffusionRecipe {
   double loss_scale = 1.0;    ///< factor on loss and gradients (Cosmos: 10)
   double text_dropout = 0.1;  ///< how often a sample is trained without its text
   bool scale_video_noise = false;  ///< sigma of a video times sqrt(latent frames), as predict2
+};
+
+struct AutoregressiveRecipe {
+  double z_loss = 1e-4;       ///< weight of the square of the logits' log-sum-exp
+  double text_dropout = 0.1;  ///< how often a sample is trained without its text
+  int ignored_frames = 0;     ///< first latent frames of a video that do not count in the loss
 };
 
 struct DataRecipe {
@@ -92,6 +100,7 @@ struct TrainRecipe {
 struct Recipe {
   ModelRecipe model;
   DiffusionRecipe diffusion;
+  AutoregressiveRecipe autoregressive;
   DataRecipe data;
   OptimizerRecipe optimizer;
   ScheduleRecipe schedule;
@@ -101,36 +110,5 @@ struct Recipe {
 
   DType compute() const;
 };
-
-/// One value that somebody set: "optimizer.lr" to "2e-3". A list has several values.
-struct Setting {
-  std::string key;
-  std::vector<std::string> values;
-  bool list = false;
-  std::string where;  ///< for messages: "line 3 of 'a.yaml'", "argument 'optimizer.lr=2e-3'"
-};
-
-/// YAML text as settings, in its order. Throws Error{usage} on what is not YAML, too deep, or a key
-/// twice. `what` names the text in errors. Pure; fuzzed.
-std::vector<Setting> parse_yaml(std::string_view text, std::string_view what);
-/// "key=value" as a setting; value is YAML ("[0.1, 1]" is a list).
-Setting parse_override(std::string_view argument);
-
-/// Applies the settings in order to the defaults, and checks the result. With `initial` the run
-/// begins from a model of that configuration: it takes the defaults' place, and a setting that says
-/// otherwise is an error; all of them are listed.
-Recipe make_recipe(std::span<const Setting> settings, const models::DitConfig* initial = nullptr);
-/// make_recipe of a file and overrides.
-Recipe load_recipe(const std::string& path, const std::vector<std::string>& overrides,
-                   const models::DitConfig* initial = nullptr);
-
-/// Every field, by section, as YAML that load_recipe reads back to the same recipe.
-std::string to_yaml(const Recipe& recipe);
-/// The same as {"section":{"key":value}}.
-Json to_json(const Recipe& recipe);
-
-/// What differs between the recipe of a checkpoint (to_json) and this one, as "key: old -> new",
-/// except fields that may change in the middle of a run (lengths, intervals, how memory is used).
-std::vector<std::string> changed_settings(const Json& old, const Recipe& now);
 
 }  // namespace vfm::train

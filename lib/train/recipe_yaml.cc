@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "base/error.h"
-#include "train/recipe.h"
+#include "train/recipe_file.h"
 
 namespace vfm::train {
 namespace {

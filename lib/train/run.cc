@@ -20,6 +20,7 @@
 #include "train/log_sums.h"
 #include "train/memory.h"
 #include "train/metrics.h"
+#include "train/recipe_file.h"
 #include "train/run_folder.h"
 #include "train/trainer.h"
 #include "train/validation.h"
@@ -314,6 +315,7 @@ Json Run::train_json() const {
   Json errors = Json::array();
   for (const auto& [key, message] : failures_)
     errors.push_back({{"input", key}, {"error", message}});
+  const bool discrete = data_.vocabulary() > 0;
   const auto info = [&](const char* name) { return data_.info().value(name, Json()); };
   return {{"version", 1},
           {"step", trainer_->state().step},
@@ -323,7 +325,7 @@ Json Run::train_json() const {
           {"init", init_},
           {"tokenizer", info("tokenizer")},
           {"text_encoder", info("text_encoder")},
-          {"latent_scale", data_.scale().to_json()},
+          {"latent_scale", discrete ? Json() : data_.scale().to_json()},
           {"trained", data_.trained_sizes()},
           {"data_fingerprint", data_.fingerprint()},
           {"log", sums_.to_json()},

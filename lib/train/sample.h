@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -13,7 +14,8 @@ struct CleanSample {
   std::string key;
   int frames = 1, height = 0, width = 0;  ///< of the latent
   double fps = 0;                         ///< 0 for an image
-  std::vector<float> x0;                  ///< (C, T, H, W)
+  std::vector<float> x0;                  ///< (C, T, H, W); empty if discrete
+  std::vector<std::int32_t> codes;        ///< (T, H, W); empty if continuous
   std::vector<float> text;                ///< (text tokens, E); may be empty
 };
 

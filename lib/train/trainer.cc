@@ -88,7 +88,7 @@ Trainer::Trainer(const Recipe& recipe, const Dataset& data, dist::World& world, 
           choose_recompute(recipe, world.size(), device, usable_memory(device, world.size()))),
       objective_(make_objective(recipe, recompute_, device)),
       optimizer_(recipe.optimizer, recipe.ema, objective_->parameters()),
-      order_(data.tokens(recipe.model.dit), recipe.train.seed, pack_options(recipe.data)) {}
+      order_(data.tokens(recipe.model), recipe.train.seed, pack_options(recipe.data)) {}
 
 Trainer::~Trainer() = default;
 
@@ -156,7 +156,7 @@ Trainer::StepData Trainer::prepare(std::uint32_t step) {
     for (const std::size_t sample : packs.emplace_back(order_.next())) {
       const data::Entry& entry = data_.entry(sample);
       keys.push_back(entry.key);
-      data.tokens += token_count(entry, recipe_.model.dit);
+      data.tokens += token_count(entry, recipe_.model);
       data.flops += sample_flops(entry);
     }
   }
@@ -189,14 +189,13 @@ Trainer::StepData Trainer::prepare(std::uint32_t step) {
 }
 
 double Trainer::sample_flops(const data::Entry& sample) {
-  const std::int64_t tokens = token_count(sample, recipe_.model.dit);
+  const std::int64_t tokens = token_count(sample, recipe_.model);
   const auto [found, fresh] = flops_.try_emplace({tokens, sample.text_tokens}, 0.0);
   if (fresh)
     found->second =
         static_cast<double>(tokens) *
-        models::dit_cost(recipe_.model.dit, static_cast<double>(tokens),
-                         std::max(1, sample.text_tokens), static_cast<double>(recipe_.data.tokens),
-                         recipe_.compute(), recompute_)
+        model_cost(recipe_, static_cast<double>(tokens), std::max(1, sample.text_tokens),
+                   static_cast<double>(recipe_.data.tokens), recompute_)
             .flops_per_token;
   return found->second;
 }

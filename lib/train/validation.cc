@@ -22,7 +22,7 @@ Validation::Validation(const Recipe& recipe, const Dataset& data, std::string sp
   std::vector<std::int64_t> lengths;
   for (std::size_t i = 0; i < count; ++i) {
     chosen.push_back(by_key[i * by_key.size() / count]);
-    lengths.push_back(token_count(data.entry(chosen.back()), recipe.model.dit));
+    lengths.push_back(token_count(data.entry(chosen.back()), recipe.model));
   }
   data::PackOptions options;
   options.tokens = recipe.data.tokens;
@@ -73,10 +73,11 @@ Json Validation::run(const Objective& objective, dist::World& world) {
     by_level[levels[level]] = loss;
     total += loss;
   }
-  return {{"val_loss", total / static_cast<double>(levels.size())},
-          {"val_split", split_},
-          {"val_samples", std::llround(sums.back())},
-          {"val_sigmas", by_level}};
+  Json record = {{"val_loss", total / static_cast<double>(levels.size())},
+                 {"val_split", split_},
+                 {"val_samples", std::llround(sums.back())}};
+  if (!levels.front().empty()) record["val_sigmas"] = by_level;
+  return record;
 }
 
 }  // namespace vfm::train

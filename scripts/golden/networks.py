@@ -222,6 +222,73 @@ def stdit(w, c, latent, text, c_noise, fps):
     return unpatched(y.reshape(t, h, wd, -1), c["out_channels"])
 
 
+# --- the autoregressive decoder
+
+DECODER = dict(vocabulary=11, num_attention_heads=4, attention_head_dim=12, num_key_value_heads=2,
+               num_layers=1, mlp_ratio=0.5, text_embed_dim=6, rope_theta=500000.0, yarn_scale=2.0,
+               yarn_frames=3, yarn_betas=(4.0, 0.05))
+CODES = [dict(size=(3, 2, 3), text=3), dict(size=(1, 3, 2), text=1), dict(size=(2, 1, 1), text=2)]
+
+
+def decoder(w, c, codes, sizes, text):
+    heads, k, groups = c["num_attention_heads"], c["attention_head_dim"], c["num_key_value_heads"]
+    d, hidden, v = heads * k, int(round(c["mlp_ratio"] * heads * k)), c["vocabulary"]
+    dims = axis_dims(k)
+    rates = [frequencies(n, c["rope_theta"]) for n in dims]
+    rotations = c["yarn_frames"] * rates[0] / (2 * math.pi)
+    fast, slow = c["yarn_betas"]
+    kept = ((rotations - slow) / (fast - slow)).clamp(0, 1)
+    rates[0] = rates[0] * kept + rates[0] / c["yarn_scale"] * (1 - kept)
+    angles = angles_of(sizes, k, rates, (1, 1, 1))
+
+    def normed(x, name):
+        return rms_norm(x, 1e-5) * w(name, x.shape[-1], around=1.0)
+
+    def heads_of(x, name, n, width):
+        return (x @ w(name, n * k, width).T).reshape(-1, n, k)
+
+    x = w("embed_tokens.weight", v + 1, d)[torch.cat([torch.tensor([v]), codes[:-1]])]
+    for i in range(c["num_layers"]):
+        n = f"layers.{i}."
+        y = normed(x, n + "input_layernorm.weight")
+        a = n + "self_attn."
+        q = rotate(normed(heads_of(y, a + "q_proj.weight", heads, d), a + "q_norm.weight"), angles)
+        key = rotate(normed(heads_of(y, a + "k_proj.weight", groups, d), a + "k_norm.weight"), angles)
+        value = heads_of(y, a + "v_proj.weight", groups, d)
+        x = x + attention(q, key, value, causal=True) @ w(a + "o_proj.weight", d, d).T
+        y = normed(x, n + "cross_attn_layernorm.weight")
+        a = n + "cross_attn."
+        q = normed(heads_of(y, a + "q_proj.weight", heads, d), a + "q_norm.weight")
+        key = normed(heads_of(text, a + "k_proj.weight", groups, text.shape[1]), a + "k_norm.weight")
+        value = heads_of(text, a + "v_proj.weight", groups, text.shape[1])
+        x = x + attention(q, key, value) @ w(a + "o_proj.weight", d, d).T
+        y = normed(x, n + "post_attention_layernorm.weight")
+        up = F.silu(y @ w(n + "mlp.gate_proj.weight", hidden, d).T) * (
+            y @ w(n + "mlp.up_proj.weight", hidden, d).T)
+        x = x + up @ w(n + "mlp.down_proj.weight", d, hidden).T
+    return normed(x, "norm.weight") @ w("lm_head.weight", v, d).T
+
+
+def code_losses(logits, codes, z_loss):
+    lse = logits.logsumexp(-1)
+    return lse - logits.gather(-1, codes[:, None])[:, 0] + z_loss * lse.square()
+
+
+def autoregressive(seed):
+    weights, tensors, z_loss = Weights(seed), {}, 0.01
+    for i, sample in enumerate(CODES):
+        codes = torch.randint(DECODER["vocabulary"], (math.prod(sample["size"]),),
+                              generator=weights.generator)
+        text = weights.noise(sample["text"], DECODER["text_embed_dim"])
+        logits = decoder(weights, DECODER, codes, sample["size"], text.double())
+        losses = code_losses(logits, codes, z_loss)
+        losses.sum().backward()
+        tensors |= {f"input.{i}.codes": codes.to(torch.int32), f"input.{i}.text": text,
+                    f"output.{i}": logits, f"losses.{i}": losses}
+    write("decoder_tiny", weights, tensors,
+          {"config": DECODER, "samples": CODES, "z_loss": z_loss})
+
+
 def write(name, weights, tensors, metadata):
     for key, value in weights.values.items():
         tensors["weight." + key] = value.detach()
@@ -257,6 +324,7 @@ def main():
     torch.set_num_threads(1)
     diffusion("moviegen_tiny", moviegen, MOVIEGEN, 11)
     diffusion("stdit_tiny", stdit, STDIT, 12)
+    autoregressive(13)
 
 
 if __name__ == "__main__":

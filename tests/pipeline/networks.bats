@@ -14,6 +14,7 @@ setup_file() {
   find raw -name '*.mp4' | sort | vfm-clip --min-length 1s -o clips | vfm-caption | vfm-embed |
     vfm-shard --keep-duplicates -o dataset >shards.jsonl
   vfm-pack --size 32 --frames 9 -o latents <shards.jsonl >latents.jsonl
+  vfm-pack --size 32 --frames 9 --tokenizer builtin:fsq --space-factor 8 -o codes <shards.jsonl >codes.jsonl
 }
 
 setup() {
@@ -73,11 +74,75 @@ fall() {
   [ -s "$(jq -r .path large.jsonl)" ]
 }
 
+@test "an autoregressive decoder learns, and writes a clip, code after code" {
+  cat >decoder.yaml <<'END'
+model:
+  type: autoregressive
+  num_attention_heads: 4
+  attention_head_dim: 16
+  num_key_value_heads: 2
+  num_layers: 2
+  mlp_ratio: 2
+data:
+  tokens: 96
+optimizer:
+  lr: 6e-3
+schedule:
+  warmup: 5
+ema:
+  decay: 0.9
+validation:
+  every: 60
+  samples: 4
+train:
+  steps: 60
+  checkpoint_every: 1000
+  log_every: 10
+END
+  vfm-train decoder.yaml --data "$BATS_FILE_TMPDIR/codes" --out run
+  jq -e '._class_name == "AutoregressiveTransformer3DModel" and .vocabulary == 64000' \
+    run/checkpoints/step-*/model/config.json
+  # From the logarithm of the vocabulary, 11.1.
+  jq -s 'map(.loss | values)' run/metrics.jsonl
+  jq -s -e 'map(.loss | values) | first > 8 and last < 0.7 * first' run/metrics.jsonl
+  jq -s -e 'last | (.val_loss > 0) and (has("val_sigmas") | not)' run/metrics.jsonl
+  vfm-generate --model run --top-p 0.8 -o out 'a red circle moves left' >clips.jsonl
+  jq -e '.frames == 9 and .top_p == 0.8 and .temperature == 1 and (has("steps") | not)' clips.jsonl
+  path=$(jq -r .path clips.jsonl)
+  [ -s "$path" ]
+  # The record makes the same clip; a video goes on.
+  vfm-generate --model run -o again <clips.jsonl >again.jsonl
+  cmp "$path" "$(jq -r .path again.jsonl)"
+  vfm-generate --model run --frames 17 --condition "$path" --condition-frames 9 -o on 'a red circle' >on.jsonl
+  jq -e '.frames == 17 and .condition_frames == 9' on.jsonl
+  run vfm-generate --model run --steps 4 -o out 'a red circle'
+  [ "$status" -eq 2 ]
+  [[ $output == *"'steps' is for diffusion models"* ]]
+}
+
+@test "latents and model must be of one kind" {
+  run vfm-train common.yaml --data "$BATS_FILE_TMPDIR/codes" --out run
+  [ "$status" -eq 2 ]
+  [[ $output == *"these latents are discrete: set 'model.type' to autoregressive"* ]]
+  printf 'model:\n  type: autoregressive\n' >decoder.yaml
+  run vfm-train decoder.yaml --data "$BATS_FILE_TMPDIR/latents" --out run
+  [ "$status" -eq 2 ]
+  [[ $output == *"for discrete latents"* ]]
+  run vfm-train decoder.yaml --synthetic 1x4x4 --out run
+  [ "$status" -eq 2 ]
+  run vfm-train decoder.yaml --dry-run
+  [ "$status" -eq 2 ]
+  [[ $output == *"'model.vocabulary' comes from the data"* ]]
+  run vfm-train decoder.yaml --dry-run model.vocabulary=64000
+  [ "$status" -eq 0 ]
+  [[ $output == *"parameters"* ]]
+}
+
 @test "a key of another type of model is refused, by name" {
   run vfm-train common.yaml model.type=moviegen model.adaln_lora_dim=8 --synthetic 1x4x4 --out run
   [ "$status" -eq 2 ]
   [[ $output == *"'model.adaln_lora_dim' in argument 'model.adaln_lora_dim=8' is not for a 'model.type' of moviegen"* ]]
   run vfm-train common.yaml model.type=unet --synthetic 1x4x4 --out run
   [ "$status" -eq 2 ]
-  [[ $output == *"must be one of dit, stdit, moviegen"* ]]
+  [[ $output == *"must be one of dit, stdit, moviegen, autoregressive"* ]]
 }

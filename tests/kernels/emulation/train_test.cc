@@ -12,6 +12,7 @@
 #include "tensor/graph_cache.h"
 #include "train/checkpoint.h"
 #include "train/diffusion_objective.h"
+#include "train/recipe_file.h"
 #include "train/trainer.h"
 #include "train/validation.h"
 

@@ -1,8 +1,8 @@
 // What the networks with a Llama's layers need beside the others: SwiGLU, casts, rows in another
-// order, positions without a norm.
+// order, positions without a norm, YaRN, embeddings, cross-entropy.
 // SPDX-License-Identifier: Apache-2.0
-#include <omp.h>
-
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <limits>
 
@@ -10,10 +10,13 @@
 #include "ops/add.h"
 #include "ops/cast.h"
 #include "ops/check.h"
+#include "ops/cross_entropy.h"
+#include "ops/embedding.h"
 #include "ops/lean_linear.h"
 #include "ops/linear.h"
 #include "ops/positions.h"
 #include "ops/row_order.h"
+#include "ops/silu.h"
 #include "ops/swiglu.h"
 
 using namespace vfm;
@@ -114,4 +117,97 @@ TEST_CASE("learned positions without a norm are the sum of their rows") {
       CHECK(row(between, 1, i) ==
             Approx(row(t, 0, i) + (row(h, 0, i) + row(h, 1, i)) / 2 + row(w, 0, i)).margin(1e-6));
   });
+}
+
+TEST_CASE("an embedding takes rows, and their gradients add up in order") {
+  const Tensor table = noise({6, 5}, 1);
+  const std::vector<std::int32_t> numbers = {4, 0, 4, 5, 4};
+  Tape silent(false);
+  const Tensor y = embedding(silent, table, numbers);
+  for (std::size_t i = 0; i < 5; ++i)
+    for (std::size_t j = 0; j < 5; ++j)
+      CHECK(y.floats()[5 * i + j] == table.floats()[5 * static_cast<std::size_t>(numbers[i]) + j]);
+  check_gradients({table}, [&](Tape& t) { return embedding(t, table, numbers); });
+  // Also where the table is no leaf.
+  check_gradients({table}, [&](Tape& t) { return embedding(t, silu(t, table), numbers); });
+  const std::vector<std::int32_t> beyond = {6}, below = {-1};
+  CHECK_THROWS_AS(embedding(silent, table, beyond), Error);
+  CHECK_THROWS_AS(embedding(silent, table, below), Error);
+}
+
+TEST_CASE("cross-entropy and z-loss: values, gradients, tokens without a target") {
+  each_isa([] {
+    for (const std::int64_t vocabulary : {1, 7, 33, 160}) {
+      const Tensor logits = noise({5, vocabulary}, 1);
+      std::vector<std::int32_t> targets = {0, -1, static_cast<std::int32_t>(vocabulary - 1),
+                                           static_cast<std::int32_t>(vocabulary / 2), 0};
+      constexpr double kZ = 0.03;
+      std::vector<double> expected, gradient;
+      for (std::int64_t i = 0; i < 5; ++i) {
+        double sum = 0;
+        const float* row = logits.data<float>() + i * vocabulary;
+        for (std::int64_t v = 0; v < vocabulary; ++v)
+          sum += std::exp(double{row[v]});
+        const double lse = std::log(sum);
+        const bool counts = targets[static_cast<std::size_t>(i)] >= 0;
+        expected.push_back(counts ? lse - row[targets[static_cast<std::size_t>(i)]] + kZ * lse * lse
+                                  : 0);
+        for (std::int64_t v = 0; v < vocabulary; ++v)
+          gradient.push_back(counts ? 2 * (std::exp(row[v] - lse) * (1 + 2 * kZ * lse) -
+                                           (v == targets[static_cast<std::size_t>(i)] ? 1 : 0))
+                                    : 0);
+      }
+      const CrossEntropy alone = cross_entropy(logits, targets, kZ, 0);
+      CHECK_FALSE(alone.seed.defined());
+      const CrossEntropy both = cross_entropy(logits.clone(), targets, kZ, 2);
+      for (std::size_t i = 0; i < 5; ++i) {
+        CHECK(alone.losses.floats()[i] == Approx(expected[i]).margin(2e-6));
+        CHECK(both.losses.floats()[i] == alone.losses.floats()[i]);
+      }
+      double worst = 0;
+      for (std::size_t i = 0; i < gradient.size(); ++i)
+        worst = std::max(worst, std::abs(both.seed.floats()[i] - gradient[i]));
+      CHECK(worst < 3e-6);
+      const std::vector<double> sums = alone.read_sums(std::vector<std::int64_t>{2, 3});
+      CHECK(sums[0] == Approx(expected[0]).margin(2e-6));
+      CHECK(sums[1] == Approx(expected[2] + expected[3] + expected[4]).margin(6e-6));
+    }
+    // Far from zero nothing overflows; what is no number stays none.
+    const std::vector<std::int32_t> target = {1};
+    const std::vector<float> far = {-1e4f, 1e4f, 9999.f}, odd = {0, 1, std::nanf("")};
+    CHECK(cross_entropy(Tensor::from(far, {1, 3}), target, 0, 0).losses.floats()[0] ==
+          Approx(0.3132617).epsilon(1e-3));
+    CHECK(std::isnan(cross_entropy(Tensor::from(odd, {1, 3}), target, 0, 0).losses.floats()[0]));
+  });
+  const std::vector<std::int32_t> beyond = {3}, two = {0, 0};
+  CHECK_THROWS_AS(cross_entropy(noise({1, 3}, 1), beyond, 0, 0), Error);
+  CHECK_THROWS_AS(cross_entropy(noise({1, 3}, 1), two, 0, 0), Error);
+}
+
+TEST_CASE("YaRN keeps what turns often over the trained frames, and stretches what turns less") {
+  // Of 24 numbers time has 8 and so 4 frequencies; all else as without.
+  RotaryOptions plain, yarn;
+  plain.theta = yarn.theta = 100;
+  yarn.yarn_scale = 4;
+  yarn.yarn_frames = 16;
+  yarn.yarn_betas = {2, 0.25};
+  const std::vector<TokenGrid> grids = {{3, 2, 2}};
+  const RotaryAngles before = rotary_angles(grids, 24, {1, 1, 1}, plain),
+                     after = rotary_angles(grids, 24, {1, 1, 1}, yarn);
+  const auto angle = [](const RotaryAngles& angles, std::size_t token, std::size_t i) {
+    return std::atan2(angles.sines.floats()[token * 12 + i],
+                      angles.cosines.floats()[token * 12 + i]);
+  };
+  for (std::size_t i = 0; i < 4; ++i) {  // of the first token of frame 1
+    const double frequency = std::pow(100.0, -2.0 * static_cast<double>(i) / 8);
+    const double turns = 16 * frequency / (2 * M_PI);
+    const double kept = std::clamp((turns - 0.25) / 1.75, 0.0, 1.0);
+    CHECK(angle(before, 4, i) == Approx(frequency).epsilon(1e-5));
+    CHECK(angle(after, 4, i) == Approx(frequency * (kept + (1 - kept) / 4)).epsilon(1e-5));
+  }
+  CHECK(angle(after, 4, 0) == Approx(1).epsilon(1e-5));              // 2.5 turns: kept
+  CHECK(angle(after, 4, 3) == Approx(0.0316228 / 4).epsilon(1e-4));  // 0.08: stretched in full
+  for (std::size_t token = 0; token < 12; ++token)
+    for (std::size_t i = 4; i < 12; ++i)
+      CHECK(angle(after, token, i) == angle(before, token, i));
 }

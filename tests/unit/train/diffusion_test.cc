@@ -81,14 +81,14 @@ TEST_CASE("diffusion: text is dropped as often as the recipe says, per sample") 
   recipe.text_dropout = 0.1;
   int dropped = 0, both = 0;
   for (std::uint32_t step = 0; step < 4000; ++step) {
-    const bool a = drop_text(recipe, 1, step, "a"), b = drop_text(recipe, 1, step, "b");
+    const bool a = drop_text(recipe.text_dropout, 1, step, "a"), b = drop_text(recipe.text_dropout, 1, step, "b");
     dropped += a + b;
     both += a && b;
   }
   CHECK(dropped == Approx(800).margin(90));
   CHECK(both == Approx(40).margin(25));  // independent: not one draw for the whole pack
   recipe.text_dropout = 0;
-  CHECK_FALSE(drop_text(recipe, 1, 0, "a"));
+  CHECK_FALSE(drop_text(recipe.text_dropout, 1, 0, "a"));
 }
 
 TEST_CASE("diffusion: the target is the one at which D equals x0, at every noise level") {

@@ -12,7 +12,7 @@
 #include "io/atomic_file.h"
 #include "io/npy.h"
 #include "shard/writer.h"
-#include "train/recipe.h"
+#include "train/recipe_file.h"
 
 namespace vfm {
 

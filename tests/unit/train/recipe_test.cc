@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/recipe.h"
+#include "train/recipe_file.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cuda_runtime.h>
+
+#include "common/launch.cuh"
+#include "common/reduce.cuh"
+#include "cross_entropy.h"
+
+namespace vfm::kernels {
+namespace {
+
+constexpr int kThreads = 512;
+
+// The largest over all threads, in every thread. A NaN may be lost: the sum brings it back.
+__device__ __forceinline__ float block_largest(float value, float* shared) {
+#pragma unroll
+  for (int step = 16; step > 0; step /= 2)
+    value = fmaxf(value, __shfl_xor_sync(0xffffffffu, value, step));
+  if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = value;
+  __syncthreads();
+  float largest = shared[0];
+#pragma unroll
+  for (int warp = 1; warp < kThreads / 32; ++warp)
+    largest = fmaxf(largest, shared[warp]);
+  __syncthreads();
+  return largest;
+}
+
+__global__ void __launch_bounds__(kThreads) loss_kernel(const CrossEntropy c) {
+  __shared__ float shared[kThreads / 32];
+  const std::int64_t token = blockIdx.x;
+  float* const row = c.logits + token * c.vocabulary;
+  const int target = c.targets[token];
+  if (target < 0) {
+    if (threadIdx.x == 0) c.losses[token] = 0;
+    if (c.scale != 0)
+      for (std::int64_t v = threadIdx.x; v < c.vocabulary; v += kThreads)
+        row[v] = 0;
+    return;
+  }
+  float largest = -INFINITY;
+  for (std::int64_t v = threadIdx.x; v < c.vocabulary; v += kThreads)
+    largest = fmaxf(largest, row[v]);
+  largest = block_largest(largest, shared);
+  float sum = 0;
+  for (std::int64_t v = threadIdx.x; v < c.vocabulary; v += kThreads)
+    sum += expf(row[v] - largest);
+  sum = block_sum<kThreads>(sum, shared);
+  const float lse = largest + logf(sum), of_target = row[target];
+  if (threadIdx.x == 0) c.losses[token] = lse - of_target + c.z_loss * lse * lse;
+  if (c.scale == 0) return;
+  __syncthreads();  // all have read the target's logit
+  const float factor = c.scale * (1.f + 2.f * c.z_loss * lse);
+  for (std::int64_t v = threadIdx.x; v < c.vocabulary; v += kThreads)
+    row[v] = factor * expf(row[v] - lse) - (v == target ? c.scale : 0.f);
+}
+
+}  // namespace
+
+int cross_entropy(const CrossEntropy& call, CUstream_st* stream) {
+  if (call.tokens < 0 || call.tokens > 0x7fffffff || call.vocabulary < 0 ||
+      (call.tokens > 0 && call.vocabulary == 0))
+    return cudaErrorInvalidValue;
+  return launch(loss_kernel, dim3(static_cast<unsigned>(call.tokens)), kThreads, 0, stream, call);
+}
+
+}  // namespace vfm::kernels

@@ -1,0 +1,29 @@
+// Cross-entropy with a z-loss, and its gradient: the CUDA version of lib/ops/cross_entropy.h, where
+// the formulas are told.
+//
+// One block a token: two passes over its logits, of which the second finds them in the cache and
+// writes the gradient where they stood. Sums within a block are taken in a fixed order.
+// Thread-safety: launches on the given stream; keeps nothing.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+struct CUstream_st;  // cudaStream_t
+
+namespace vfm::kernels {
+
+/// Device pointers of one call; S tokens, V vocabulary.
+struct CrossEntropy {
+  std::int64_t tokens = 0, vocabulary = 0;
+  float z_loss = 0, scale = 0;
+  float* logits = nullptr;                ///< [S, V]; for scale other than 0 the gradient, out
+  const std::int32_t* targets = nullptr;  ///< [S], below V, or negative: no target
+  float* losses = nullptr;                ///< [S] out; 0 without target
+};
+
+/// Returns a cudaError_t: 0, or what is wrong with the launch; 1 (invalid value) for negative
+/// sizes, 2^31 tokens or more, or tokens without a vocabulary.
+int cross_entropy(const CrossEntropy& call, CUstream_st* stream);
+
+}  // namespace vfm::kernels

@@ -1,0 +1,36 @@
+// Codes of a video, written one after the other by the autoregressive decoder: each drawn from the
+// most likely ones.
+// Thread-safety: free functions, any thread.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/philox.h"
+#include "models/decoder.h"
+
+namespace vfm::generate {
+
+/// How a code is drawn from its probabilities. SampleOptions::validate() tells what can be.
+struct CodeOptions {
+  double temperature = 1;  ///< divides the logits; 0: the most likely code, always
+  double top_p = 0.9;      ///< of the fewest codes that together have this probability; 1: of all
+};
+
+/// The code that `u` in [0, 1) draws: the codes in falling order of probability (equal ones in
+/// rising order of their number) share [0, 1) by their probabilities. Throws Error if the logits
+/// are not numbers.
+std::int32_t draw_code(std::span<const float> logits, const CodeOptions& options, double u);
+
+/// The codes (T, H, W) of a video. Code i is drawn by element i of `random`. `given` are the first
+/// codes of it, which are taken as they are: what a video is to be continued from. `text` is f32
+/// (tokens, E), or undefined for a model without text. Throws Error{usage} for more codes given
+/// than there are, Stopped when asked to stop.
+std::vector<std::int32_t> write_codes(const models::Decoder& decoder,
+                                      const models::CodeSample& sample, const Tensor& text,
+                                      std::span<const std::int32_t> given,
+                                      const CodeOptions& options, const Random& random);
+
+}  // namespace vfm::generate

@@ -1,0 +1,102 @@
+// The configuration of the autoregressive decoder, and what a model of it costs.
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+
+#include "base/error.h"
+#include "models/decoder.h"
+
+namespace vfm::models {
+namespace {
+
+void need(bool condition, const char* field, const char* what) {
+  if (!condition) fail_usage("model configuration: '{}' must be {}", field, what);
+}
+
+bool positive(double value) {
+  return value > 0 && std::isfinite(value);
+}
+
+}  // namespace
+
+std::int64_t DecoderConfig::hidden() const {
+  return std::llround(mlp_ratio * width());
+}
+
+void DecoderConfig::validate() const {
+  need(vocabulary > 0, "vocabulary", "positive");
+  need(num_attention_heads > 0, "num_attention_heads", "positive");
+  need(attention_head_dim >= 12 && attention_head_dim % 2 == 0, "attention_head_dim",
+       "even and at least 12, so that it can be split over three axes");
+  need(num_key_value_heads >= 0 && num_attention_heads % key_value_heads() == 0,
+       "num_key_value_heads", "0 or a divisor of num_attention_heads");
+  need(num_layers > 0, "num_layers", "positive");
+  need(positive(mlp_ratio) && hidden() > 0, "mlp_ratio", "positive");
+  need(text_embed_dim >= 0, "text_embed_dim", "0 or more");
+  need(positive(rope_theta), "rope_theta", "positive");
+  need(yarn_scale >= 1 && std::isfinite(yarn_scale), "yarn_scale", "at least 1");
+  need(yarn_frames > 0, "yarn_frames", "positive");
+  need(yarn_betas[1] > 0 && yarn_betas[0] > yarn_betas[1] && std::isfinite(yarn_betas[0]),
+       "yarn_betas", "two positive numbers, the larger one first");
+}
+
+void CodeBatch::check(const DecoderConfig& config) const {
+  std::int64_t count = 0, text_rows = 0;
+  for (const CodeSample& s : samples) {
+    if (s.frames <= 0 || s.height <= 0 || s.width <= 0)
+      fail("a sample of {}x{}x{} codes", s.frames, s.height, s.width);
+    if (s.text_tokens < 1) fail("a sample has no text token; no text is one zero token");
+    count += s.codes();
+    text_rows += s.text_tokens;
+  }
+  if (samples.empty()) fail("a pack without samples");
+  if (static_cast<std::int64_t>(codes.size()) != count)
+    fail("{} codes do not fit the pack, which has {}", codes.size(), count);
+  for (const std::int32_t code : codes)
+    if (code < 0 || code >= config.vocabulary)
+      fail("code {} of a vocabulary of {}", code, config.vocabulary);
+  if (config.text_embed_dim == 0) {
+    if (text.defined()) fail("text for a model without text");
+  } else if (!text.defined() || text.dtype() != DType::f32 ||
+             text.shape() != Shape{text_rows, config.text_embed_dim}) {
+    fail("text {} is not [{}, {}]", to_string(text.shape()), text_rows, config.text_embed_dim);
+  }
+}
+
+DitCost decoder_cost(const DecoderConfig& config, double tokens, double text_tokens,
+                     double pack_tokens, DType compute, Recompute recompute) {
+  const std::int64_t d = config.width(), k = config.attention_head_dim;
+  const std::int64_t g = config.key_value_heads() * k, e = config.text_embed_dim;
+  const std::int64_t of_tokens =
+      2 * d * d + 2 * d * g + (e > 0 ? 2 * d * d : 0) + 3 * d * config.hidden();
+  const std::int64_t norms = 2 * d + 2 * k + (e > 0 ? d + 2 * k : 0);
+  const double layers = config.num_layers, dd = static_cast<double>(d);
+  DitCost cost;
+  cost.parameters = config.num_layers * (of_tokens + 2 * g * e + norms) + d +
+                    d * (2 * std::int64_t{config.vocabulary} + 1);
+
+  // As of the diffusion networks; a token sees half of its sample on average, and every token is
+  // multiplied with the last matrix.
+  const double matrices = 2 * static_cast<double>(of_tokens);
+  const double scores = 4 * (tokens / 2) * dd + (e > 0 ? 4 * text_tokens * dd : 0);
+  const double text = 4 * static_cast<double>(g * e) * text_tokens / std::max(tokens, 1.0);
+  cost.flops_per_token =
+      3 * (layers * (matrices + scores + text) + 2 * dd * static_cast<double>(config.vocabulary));
+
+  // In a layer, a token's: f32 streams (3) and normed rows (3), which are cast where they are not
+  // f32; q, k, v before and after their norm, attention's output; cross-attention's q twice and its
+  // output; gate and value, and their product. At the end the logits, which become the gradient.
+  const double size = compute == DType::bf16 ? 2 : 4,
+               ratio = static_cast<double>(config.hidden()) / dd;
+  const double qkv = 1 + 2.0 * static_cast<double>(g) / dd, cross = e > 0 ? 1 : 0;
+  const double casts = compute == DType::bf16 ? 2 * size : 0;
+  const double all = (2 + cross) * 8 + casts + size * (2 * qkv + 1 + 3 * cross + 3 * ratio);
+  const double lean = all - (compute == DType::f32 ? size * ratio : 0);
+  const double bytes = recompute == Recompute::none          ? layers * all
+                       : recompute == Recompute::elementwise ? layers * lean
+                                                             : layers * 4 + lean;
+  cost.activation_bytes =
+      pack_tokens * (dd * (bytes + 8) + 4 * static_cast<double>(config.vocabulary));
+  return cost;
+}
+
+}  // namespace vfm::models

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/recipe_file.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "io/file.h"
+#include "train/recipe_field.h"
+
+namespace vfm::train {
+namespace {
+
+const std::vector<std::string> kModelTypes = {"dit", "stdit", "moviegen", "autoregressive"};
+
+void add_decoder_fields(FieldList& list, models::DecoderConfig& decoder) {
+  list.number("vocabulary", decoder.vocabulary, between(0, 1 << 28))
+      .number("text_embed_dim", decoder.text_embed_dim, between(0, 65536))
+      .number("num_attention_heads", decoder.num_attention_heads, between(1, 1024))
+      .number("attention_head_dim", decoder.attention_head_dim, between(2, 1024))
+      .number("num_key_value_heads", decoder.num_key_value_heads, between(0, 1024))
+      .number("num_layers", decoder.num_layers, between(1, 1024))
+      .number("mlp_ratio", decoder.mlp_ratio, between(0.1, 64))
+      .number("rope_theta", decoder.rope_theta, positive)
+      .number("yarn_scale", decoder.yarn_scale, at_least(1))
+      .number("yarn_frames", decoder.yarn_frames, between(1, 65536))
+      .numbers("yarn_betas", decoder.yarn_betas, positive);
+}
+
+void add_network_fields(FieldList& list, ModelRecipe& model) {
+  models::DitConfig& dit = model.dit;
+  list.number("in_channels", dit.in_channels, between(0, 4096))
+      .number("out_channels", dit.out_channels, between(0, 4096))
+      .number("text_embed_dim", dit.text_embed_dim, between(0, 65536))
+      .number("num_attention_heads", dit.num_attention_heads, between(1, 1024))
+      .number("attention_head_dim", dit.attention_head_dim, between(2, 1024))
+      .number("num_layers", dit.num_layers, between(1, 1024))
+      .number("mlp_ratio", dit.mlp_ratio, between(0.1, 64))
+      .numbers("patch_size", dit.patch_size, between(1, 64))
+      .numbers("max_size", dit.max_size, between(1, 65536))
+      .flag("concat_padding_mask", dit.concat_padding_mask);
+  if (model.type == "moviegen")
+    list.number("num_key_value_heads", dit.num_key_value_heads, between(0, 1024));
+  else
+    list.number("adaln_lora_dim", dit.adaln_lora_dim, between(1, 65536))
+        .numbers("rope_scale", dit.rope_scale, positive)
+        .flag("learnable_positions", dit.learnable_positions);
+}
+
+void add_model_fields(FieldList& list, ModelRecipe& model) {
+  list.section("model").choice("type", model.type, kModelTypes);
+  if (model.autoregressive())
+    add_decoder_fields(list, model.decoder);
+  else
+    add_network_fields(list, model);
+  list.choice("compute", model.compute, {"f32", "bf16"})
+      .choice("recompute", model.recompute, {"auto", "none", "elementwise", "block"})
+      .may_change();
+}
+
+/// Those of the recipe's model.type.
+std::vector<Field> fields_of(Recipe& r) {
+  FieldList list;
+  add_model_fields(list, r.model);
+  if (r.model.autoregressive())
+    list.section("autoregressive")
+        .number("z_loss", r.autoregressive.z_loss, at_least(0))
+        .number("text_dropout", r.autoregressive.text_dropout, between(0, 1))
+        .number("ignored_frames", r.autoregressive.ignored_frames, between(0, 65536));
+  else
+    list.section("diffusion")
+        .number("p_mean", r.diffusion.p_mean, between(-20, 20))
+        .number("p_std", r.diffusion.p_std, between(0, 20))
+        .number("sigma_min", r.diffusion.sigma_min, positive)
+        .number("sigma_max", r.diffusion.sigma_max, positive)
+        .number("whitening", r.diffusion.whitening, between(0, 1))
+        .number("loss_scale", r.diffusion.loss_scale, positive)
+        .number("text_dropout", r.diffusion.text_dropout, between(0, 1))
+        .flag("scale_video_noise", r.diffusion.scale_video_noise);
+  list.section("data")
+      .number("tokens", r.data.tokens, at_least(1))
+      .number("packs", r.data.packs, between(1, 1 << 20))
+      .number("window", r.data.window, between(1, 1 << 20))
+      .number("micro_packs", r.data.micro_packs, between(0, 1 << 20))
+      .may_change();
+  list.section("optimizer")
+      .number("lr", r.optimizer.lr, positive)
+      .number("beta1", r.optimizer.beta1, between(0, 0.99999))
+      .number("beta2", r.optimizer.beta2, between(0, 0.99999))
+      .number("eps", r.optimizer.eps, positive)
+      .number("weight_decay", r.optimizer.weight_decay, between(0, 1))
+      .choice("moments", r.optimizer.moments, {"f32", "bf16"})
+      .number("clip", r.optimizer.clip, at_least(0))
+      .number("max_skips", r.optimizer.max_skips, at_least(0))
+      .may_change();
+  list.section("schedule")
+      .number("warmup", r.schedule.warmup, at_least(0))
+      .choice("shape", r.schedule.shape, {"constant", "linear", "cosine"})
+      .number("final", r.schedule.final, between(0, 1));
+  list.section("ema")
+      .choice("mode", r.ema.mode, {"off", "decay", "power"})
+      .number("decay", r.ema.decay, between(0, 0.9999999))
+      .number("length", r.ema.length, between(0.01, 0.28))
+      .number("every", r.ema.every, between(1, 1 << 20))
+      .choice("place", r.ema.place, {"device", "host"})
+      .may_change();
+  list.section("validation").number("every", r.validation.every, at_least(0)).may_change();
+  list.number("samples", r.validation.samples, at_least(1)).may_change();
+  if (!r.model.autoregressive()) list.numbers("sigmas", r.validation.sigmas, positive).may_change();
+  list.section("train").number("steps", r.train.steps, between(1, 4294967295)).may_change();
+  list.number("seed", r.train.seed, at_least(0));
+  list.number("checkpoint_every", r.train.checkpoint_every, at_least(1)).may_change();
+  list.number("keep", r.train.keep, at_least(1)).may_change();
+  list.number("log_every", r.train.log_every, at_least(1)).may_change();
+  list.number("peak_tflops", r.train.peak_tflops, at_least(0)).may_change();
+  return list.fields;
+}
+
+/// Whether there is a type of model that has the key.
+bool is_of_other_type(const std::string& key) {
+  return std::ranges::any_of(kModelTypes, [&](const std::string& type) {
+    Recipe other;
+    other.model.type = type;
+    return find_field(fields_of(other), key) != nullptr;
+  });
+}
+
+/// What no single field can tell.
+void check_together(const Recipe& recipe) {
+  if (recipe.diffusion.sigma_min > recipe.diffusion.sigma_max)
+    fail_usage("'diffusion.sigma_min' is {}, must be at most 'diffusion.sigma_max', {}",
+               recipe.diffusion.sigma_min, recipe.diffusion.sigma_max);
+  if (recipe.model.autoregressive()) {
+    models::DecoderConfig decoder = recipe.model.decoder;
+    if (decoder.vocabulary == 0) decoder.vocabulary = 1;  // 0 is not yet known, not wrong
+    return decoder.validate();
+  }
+  models::DitConfig dit = recipe.model.dit;  // 0 is not yet known, not wrong
+  if (dit.in_channels == 0) dit.in_channels = 1;
+  if (dit.out_channels == 0) dit.out_channels = dit.in_channels;
+  if (dit.text_embed_dim == 0) dit.text_embed_dim = 1;
+  dit.validate();
+}
+
+/// The recipe and the model that the run begins from.
+void check_initial(const Recipe& recipe, const models::DitConfig& initial) {
+  Recipe fitting = recipe;
+  fitting.model.dit = initial;
+  const std::vector<std::string> differences = changed_settings(to_json(fitting), recipe);
+  if (!differences.empty())
+    fail_usage("the recipe is not that of the model to begin from: {}; leave these out",
+               fmt::join(differences, "; "));
+}
+
+}  // namespace
+
+Recipe make_recipe(std::span<const Setting> settings, const models::DitConfig* initial) {
+  Recipe recipe;
+  recipe.model.dit.in_channels = recipe.model.dit.out_channels = 0;
+  recipe.model.dit.text_embed_dim = 0;
+  recipe.model.decoder.vocabulary = recipe.model.decoder.text_embed_dim = 0;
+  if (initial) {
+    recipe.model.dit = *initial;
+    recipe.model.type = models::network_type_name(initial->type);
+  }
+  // First the type of the model: it decides which keys there are.
+  for (const Setting& setting : settings)
+    if (setting.key == "model.type") fields_of(recipe).front().set(setting);
+  if (initial && recipe.model.type != models::network_type_name(initial->type))
+    fail_usage("'model.type' is {}, but the model to begin from is a {}", recipe.model.type,
+               models::network_type_name(initial->type));
+  if (!recipe.model.autoregressive())
+    recipe.model.dit.type = models::parse_network_type(recipe.model.type);
+  const std::vector<Field> fields = fields_of(recipe);
+  for (const Setting& setting : settings) {
+    if (const Field* field = find_field(fields, setting.key)) {
+      field->set(setting);
+      continue;
+    }
+    if (is_of_other_type(setting.key))
+      fail_usage("'{}' in {} is not for a 'model.type' of {}", setting.key, setting.where,
+                 recipe.model.type);
+    fail_usage("unknown key '{}' in {}; did you mean '{}'?", setting.key, setting.where,
+               nearest_key(fields, setting.key));
+  }
+  if (initial) check_initial(recipe, *initial);
+  check_together(recipe);
+  return recipe;
+}
+
+Recipe load_recipe(const std::string& path, const std::vector<std::string>& overrides,
+                   const models::DitConfig* initial) {
+  std::string text;
+  try {
+    text = io::read_file(path);
+  } catch (const Error& error) {
+    throw Error(error.what(), ErrorKind::usage);
+  }
+  std::vector<Setting> settings = parse_yaml(text, fmt::format("'{}'", path));
+  for (const std::string& argument : overrides)
+    settings.push_back(parse_override(argument));
+  return make_recipe(settings, initial);
+}
+
+Json to_json(const Recipe& recipe) {
+  Recipe copy = recipe;
+  Json sections = Json::object();
+  for (const Field& field : fields_of(copy)) {
+    const std::size_t dot = field.key.find('.');
+    sections[field.key.substr(0, dot)][field.key.substr(dot + 1)] = field.get();
+  }
+  return sections;
+}
+
+std::string to_yaml(const Recipe& recipe) {
+  std::string text;
+  const Json sections = to_json(recipe);
+  for (const auto& [section, keys] : sections.items()) {
+    text += section + ":\n";
+    for (const auto& [key, value] : keys.items())
+      text += fmt::format("  {}: {}\n", key,
+                          value.is_string() ? value.get<std::string>() : dump_json(value));
+  }
+  return text;
+}
+
+std::vector<std::string> changed_settings(const Json& old, const Recipe& now) {
+  Recipe copy = now, usual;
+  usual.model.type = now.model.type;  // so that both have the same fields
+  std::vector<std::string> changes;
+  const std::vector<Field> fields = fields_of(copy), defaults = fields_of(usual);
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    const Field& field = fields[i];
+    if (field.may_change) continue;
+    const std::size_t dot = field.key.find('.');
+    const std::string section = field.key.substr(0, dot), key = field.key.substr(dot + 1);
+    Json before = defaults[i].get();  // of a checkpoint from before the setting was there
+    if (old.is_object() && old.contains(section) && old[section].contains(key))
+      before = old[section][key];
+    if (before != field.get())
+      changes.push_back(
+          fmt::format("{}: {} -> {}", field.key, dump_json(before), dump_json(field.get())));
+  }
+  return changes;
+}
+
+}  // namespace vfm::train

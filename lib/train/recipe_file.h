@@ -1,0 +1,49 @@
+// Recipes as text (vfm-train(1)): filled from YAML and from "section.key=value" on the command
+// line, later ones winning, and written as YAML and JSON.
+//
+// An unknown key, a wrong type or a value out of range is Error{usage}, with the key, where it
+// stands, and the nearest known key or the allowed range. Thread-safety: values and free functions.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "train/recipe.h"
+
+namespace vfm::train {
+
+/// One value that somebody set: "optimizer.lr" to "2e-3". A list has several values.
+struct Setting {
+  std::string key;
+  std::vector<std::string> values;
+  bool list = false;
+  std::string where;  ///< for messages: "line 3 of 'a.yaml'", "argument 'optimizer.lr=2e-3'"
+};
+
+/// YAML text as settings, in its order. Throws Error{usage} on what is not YAML, too deep, or a key
+/// twice. `what` names the text in errors. Pure; fuzzed.
+std::vector<Setting> parse_yaml(std::string_view text, std::string_view what);
+/// "key=value" as a setting; value is YAML ("[0.1, 1]" is a list).
+Setting parse_override(std::string_view argument);
+
+/// Applies the settings in order to the defaults, and checks the result. With `initial` the run
+/// begins from a model of that configuration: it takes the defaults' place, and a setting that says
+/// otherwise is an error; all of them are listed.
+Recipe make_recipe(std::span<const Setting> settings, const models::DitConfig* initial = nullptr);
+/// make_recipe of a file and overrides.
+Recipe load_recipe(const std::string& path, const std::vector<std::string>& overrides,
+                   const models::DitConfig* initial = nullptr);
+
+/// Every field, by section, as YAML that load_recipe reads back to the same recipe.
+std::string to_yaml(const Recipe& recipe);
+/// The same as {"section":{"key":value}}.
+Json to_json(const Recipe& recipe);
+
+/// What differs between the recipe of a checkpoint (to_json) and this one, as "key: old -> new",
+/// except fields that may change in the middle of a run (lengths, intervals, how memory is used).
+std::vector<std::string> changed_settings(const Json& old, const Recipe& now);
+
+}  // namespace vfm::train

@@ -1,0 +1,220 @@
+// The autoregressive decoder against a second implementation (scripts/golden/networks.py), and
+// against itself: packs, causality, writing code after code, recomputation.
+// SPDX-License-Identifier: Apache-2.0
+#include "models/decoder.h"
+
+#include <map>
+#include <optional>
+
+#include "base/error.h"
+#include "base/philox.h"
+#include "golden.h"
+#include "models/decoder_json.h"
+#include "ops/cross_entropy.h"
+
+using namespace vfm;
+using models::CodeBatch;
+using models::CodeSample;
+using models::CodeWriter;
+using models::Decoder;
+using models::DecoderConfig;
+using models::Recompute;
+
+namespace {
+
+DecoderConfig tiny() {
+  DecoderConfig c;
+  c.vocabulary = 11;
+  c.num_attention_heads = 4;
+  c.attention_head_dim = 12;
+  c.num_key_value_heads = 2;
+  c.num_layers = 1;
+  c.mlp_ratio = 0.5;
+  c.text_embed_dim = 6;
+  c.yarn_scale = 2;
+  c.yarn_betas = {4, 0.05};
+  return c;
+}
+
+std::vector<CodeSample> samples() {
+  return {{3, 2, 3, 3}, {1, 3, 2, 1}, {2, 1, 1, 2}};
+}
+constexpr std::size_t kCodes = 26;
+
+std::vector<float> noise(std::size_t count, std::uint64_t key) {
+  std::vector<float> values(count);
+  Random(1, Purpose::test, 0, key).fill_normal(values);
+  return values;
+}
+
+CodeBatch noisy_batch(const DecoderConfig& c) {
+  CodeBatch batch;
+  batch.samples = samples();
+  for (std::size_t i = 0; i < kCodes; ++i)
+    batch.codes.push_back(static_cast<std::int32_t>((i * i + 3 * i) % 11));
+  if (c.text_embed_dim > 0) batch.text = Tensor::from(noise(36, 2), {6, 6});
+  return batch;
+}
+
+void randomise(const Decoder& decoder) {
+  for (const nn::Parameter* p : decoder.parameters()) {
+    const Tensor values(p->shape());
+    Random(2, Purpose::test, 0, random_key(p->name)).fill_normal(values.floats());
+    for (float& v : values.floats())
+      v = 0.3f * v + (values.dims() == 1 ? 1.f : 0.f);
+    p->write(values);
+  }
+}
+
+std::vector<float> logits_of(const Decoder& decoder, const CodeBatch& batch) {
+  ops::Tape tape(false);
+  const Tensor logits = decoder.forward(tape, batch);
+  return {logits.floats().begin(), logits.floats().end()};
+}
+
+// Forward, loss and backward; the sums of the samples' losses.
+std::vector<double> step(const Decoder& decoder, const CodeBatch& batch, double z_loss) {
+  nn::zero_gradients(decoder.parameters());
+  ops::Tape tape;
+  const Tensor logits = decoder.forward(tape, batch);
+  const ops::CrossEntropy loss = ops::cross_entropy(logits, batch.codes, z_loss, 1);
+  tape.backward(logits, loss.seed);
+  return loss.read_sums(std::vector<std::int64_t>{18, 6, 2});
+}
+
+}  // namespace
+
+TEST_CASE("decoder: logits, losses and gradients are those of a second implementation") {
+  const Golden golden("decoder_tiny");
+  Decoder decoder(tiny(), 1);
+  golden.load_weights(decoder.parameters());
+  CodeBatch batch;
+  batch.samples = samples();
+  for (int i = 0; i < 3; ++i) {
+    const io::TensorView& codes = golden.view("input." + std::to_string(i) + ".codes");
+    const auto begin = batch.codes.size();
+    batch.codes.resize(begin + static_cast<std::size_t>(codes.elements()));
+    std::memcpy(batch.codes.data() + begin, codes.data.data(), codes.data.size());
+  }
+  batch.text = Tensor::from(golden.joined("input", ".text", 3), {6, 6});
+  CHECK(distance(logits_of(decoder, batch), golden.joined("output", "", 3)) < 1e-5);
+  for (const Recompute recompute : {Recompute::none, Recompute::elementwise, Recompute::block}) {
+    decoder.set_recompute(recompute);
+    const std::vector<double> sums = step(decoder, batch, 0.01);
+    for (std::size_t i = 0; i < 3; ++i) {
+      double expected = 0;
+      for (const float loss : golden["losses." + std::to_string(i)])
+        expected += loss;
+      CHECK(sums[i] == Approx(expected).epsilon(1e-5));
+    }
+    for (const nn::Parameter* p : decoder.parameters()) {
+      INFO(p->name);
+      CHECK(distance(p->grad.floats(), golden["gradient." + p->name]) < 1e-4);
+    }
+  }
+}
+
+TEST_CASE("decoder: a code sees those before it in its own sample, and nothing else") {
+  const Decoder decoder(tiny(), 1);
+  randomise(decoder);
+  CodeBatch batch = noisy_batch(tiny());
+  const std::vector<float> before = logits_of(decoder, batch);
+  constexpr std::size_t kChanged = 7;
+  batch.codes[kChanged] = (batch.codes[kChanged] + 1) % 11;
+  const std::vector<float> after = logits_of(decoder, batch);
+  for (std::size_t i = 0; i < kCodes; ++i) {
+    INFO("code " << i);
+    const bool same = std::memcmp(&before[i * 11], &after[i * 11], 11 * sizeof(float)) == 0;
+    CHECK(same == (i <= kChanged || i >= 18));
+  }
+}
+
+TEST_CASE("decoder: writing code after code, with what was seen kept, is the full forward") {
+  for (const int text_width : {6, 0}) {
+    for (const DType compute : {DType::f32, DType::bf16}) {
+      DecoderConfig c = tiny();
+      c.num_layers = 2;
+      c.text_embed_dim = text_width;
+      const Decoder decoder(c, 1, compute);
+      randomise(decoder);
+      const CodeBatch pack = noisy_batch(c);
+      const std::vector<float> whole = logits_of(decoder, pack);
+      std::int64_t code = 0, text = 0;
+      for (const CodeSample& s : pack.samples) {
+        CodeWriter writer(decoder, s,
+                          text_width > 0 ? pack.text.rows(text, text + s.text_tokens) : Tensor());
+        for (std::int64_t i = 0; i < s.codes(); ++i, ++code) {
+          CHECK(writer.written() == i);
+          CHECK(distance(writer.logits(),
+                         std::span(whole).subspan(static_cast<std::size_t>(code * 11), 11)) <
+                (compute == DType::f32 ? 1e-5 : 0.05));
+          writer.write(pack.codes[static_cast<std::size_t>(code)]);
+        }
+        CHECK_THROWS_AS(writer.logits(), Error);
+        text += s.text_tokens;
+      }
+    }
+  }
+}
+
+TEST_CASE("decoder: every parameter is trained, and counted; recomputation changes no bit") {
+  for (const int text_width : {6, 0}) {
+    DecoderConfig c = tiny();
+    c.text_embed_dim = text_width;
+    Decoder decoder(c, 1);
+    randomise(decoder);
+    step(decoder, noisy_batch(c), 1e-3);
+    std::int64_t count = 0;
+    std::map<std::string, Tensor> kept;
+    for (const nn::Parameter* p : decoder.parameters()) {
+      INFO(p->name);
+      CHECK(std::ranges::any_of(p->grad.floats(), [](float g) { return g != 0; }));
+      kept[p->name] = p->grad.clone();
+      count += p->elements();
+    }
+    CHECK(models::decoder_cost(c, 1, 1, 1, DType::f32, Recompute::none).parameters == count);
+    for (const Recompute recompute : {Recompute::elementwise, Recompute::block}) {
+      decoder.set_recompute(recompute);
+      step(decoder, noisy_batch(c), 1e-3);
+      for (const nn::Parameter* p : decoder.parameters()) {
+        INFO(p->name << " " << models::recompute_name(recompute));
+        CHECK(std::memcmp(p->grad.raw(), kept[p->name].raw(), p->grad.bytes()) == 0);
+      }
+    }
+  }
+}
+
+TEST_CASE("decoder: what does not fit is refused") {
+  const DecoderConfig c = tiny();
+  const Decoder decoder(c, 1);
+  CodeBatch batch = noisy_batch(c);
+  batch.codes[3] = 11;
+  CHECK_THROWS_AS(logits_of(decoder, batch), Error);
+  batch = noisy_batch(c);
+  batch.codes.pop_back();
+  CHECK_THROWS_AS(logits_of(decoder, batch), Error);
+  batch = noisy_batch(c);
+  batch.text = Tensor();
+  CHECK_THROWS_AS(logits_of(decoder, batch), Error);
+  CHECK_THROWS_AS(logits_of(decoder, CodeBatch{}), Error);
+  CHECK_THROWS_AS(CodeWriter(decoder, {1, 1, 1, 1}, Tensor()), Error);
+  for (const auto& spoil : std::initializer_list<void (*)(DecoderConfig&)>{
+           [](DecoderConfig& d) { d.vocabulary = 0; },
+           [](DecoderConfig& d) { d.num_key_value_heads = 3; },
+           [](DecoderConfig& d) { d.yarn_scale = 0.5; },
+           [](DecoderConfig& d) {
+             d.yarn_betas = {1, 4};
+           },
+           [](DecoderConfig& d) { d.attention_head_dim = 13; }}) {
+    DecoderConfig bad = c;
+    spoil(bad);
+    CHECK_THROWS_AS(bad.validate(), Error);
+  }
+}
+
+TEST_CASE("decoder: config.json names its type and comes back") {
+  const Json json = models::decoder_config_to_json(tiny());
+  CHECK(json["_class_name"] == "AutoregressiveTransformer3DModel");
+  CHECK(models::decoder_config_to_json(models::decoder_config_from_json(json)) == json);
+  CHECK_THROWS_AS(models::decoder_config_from_json({{"vocabulary", "many"}}), Error);
+}
