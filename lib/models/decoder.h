@@ -2,13 +2,13 @@
 // writes a video code after code, frame by frame and row by row, like the autoregressive models of
 // Cosmos.
 //
-//   x_0 = start, x_i = table[code i-1]                          what is known when code i is
-//   written a layer:   x += SelfAttention(RMS(x))     causal; G key/value heads for H of queries;
-//   per-head
-//                                             RMS norm of queries and keys, 3D rotary positions
-//              x += CrossAttention(RMS(x), text)                where there is text
-//              x += MLP(RMS(x))               SwiGLU
-//   logits_i = W RMS(x_i)                     of code i
+//   x_0 = start, x_i = table[code i-1]    what is known when code i is written
+//   of each layer:
+//     x += SelfAttention(RMS(x))          causal; G key/value heads for H of queries; per-head RMS
+//                                         norm of queries and keys, 3D rotary positions
+//     x += CrossAttention(RMS(x), text)   where there is text
+//     x += MLP(RMS(x))                    SwiGLU
+//   logits_i = W RMS(x_i)                 of code i
 //
 // RMS norms have weights; eps 1e-5 everywhere; no biases; W is not the table. Token i has the
 // position (frame, row, column) of the code it writes. Theta is 500,000; along time YaRN stretches

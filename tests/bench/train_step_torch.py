@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The training step of train_step.cc in PyTorch: same model, same pack, same optimizer and average.
 
-    train_step_torch.py quick|100m|7b f32|bf16 eager|compile [STEPS] [--device cpu|cuda] [--json]
+    train_step_torch.py quick|100m|7b f32|bf16 eager|compile|diffusers [STEPS] [--device cpu|cuda] [--json]
 
-bf16 is autocast over f32 weights, as one trains; but the 7b model has weights, gradients and moments
-in bf16, and no average: so it fits one GPU, moves least memory, and is the fastest form. The samples
-of the pack have one size, so they are a batch here, which is the faster form too. Attention is
-scaled_dot_product_attention, the norm of the queries and keys F.rms_norm, AdamW the fused one. On a
-GPU each block is compiled by itself, which takes seconds and not minutes. --json prints a record of
+The model is the one below, which is written to be fast; "diffusers" takes diffusers' own module (100m
+only). bf16 is autocast over f32 weights, as one trains; but the 7b model has weights, gradients and
+moments in bf16, and no average: so it fits one GPU, moves least memory, and is the fastest form. The
+samples of the pack have one size, so they are a batch here, which is the faster form too. Attention
+is scaled_dot_product_attention, the norm of the queries and keys F.rms_norm, AdamW the fused one. On
+a GPU each block is compiled by itself, which takes seconds and not minutes. --json prints a record of
 gpu.h's form.
 """
 import json
@@ -129,6 +130,25 @@ class Dit(nn.Module):
         return self.project(self.norm_out(x, embedding, shared)[0])
 
 
+class Diffusers(nn.Module):
+    """CosmosTransformer3DModel, on the latents that the patches are of."""
+
+    def __init__(self, c):
+        from diffusers import CosmosTransformer3DModel
+        super().__init__()
+        self.model = CosmosTransformer3DModel(num_attention_heads=c["heads"], attention_head_dim=c["dim"],
+                                              num_layers=c["layers"])
+        frames, height, width = c["grid"]
+        self.latent = torch.randn(c["batch"], c["channels"], frames, 2 * height, 2 * width)
+        self.mask = torch.zeros(1, 1, 2 * height, 2 * width)
+        self.time = torch.full((c["batch"],), 0.1)
+
+    def forward(self, patches, wave, text):
+        out = self.model(hidden_states=self.latent, timestep=self.time, encoder_hidden_states=text, fps=24,
+                         padding_mask=self.mask, return_dict=False)[0]
+        return out.reshape(patches.shape[0], patches.shape[1], -1)
+
+
 def measure(which, dtype, mode, steps, device):
     """Seconds and processor seconds of each step, the parameters' number, and tokens of a step."""
     c = CASES[which]
@@ -137,13 +157,14 @@ def measure(which, dtype, mode, steps, device):
     if pure:
         torch.set_default_dtype(torch.bfloat16)
     with torch.device(device):
-        model = Dit(c)
+        model = Diffusers(c) if mode == "diffusers" else Dit(c)
         tokens = c["grid"][0] * c["grid"][1] * c["grid"][2]
         patches = torch.randn(c["batch"], tokens, (c["channels"] + c["mask"]) * 4)
         wave = torch.randn(c["batch"], c["heads"] * c["dim"])
         text = torch.randn(c["batch"], c["text_tokens"], c["text"])
         target = torch.randn(c["batch"], tokens, c["channels"] * 4)
-    model.angles = tuple(a.to(device) for a in model.angles)
+    if mode != "diffusers":
+        model.angles = tuple(a.to(device) for a in model.angles)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, betas=(0.9, 0.99), fused=True)
     parameters = list(model.parameters())
     average = [] if pure else [p.detach().clone() for p in parameters]
