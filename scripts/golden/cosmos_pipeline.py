@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes tests/golden/cosmos_pipeline/ from diffusers' CosmosTextToWorldPipeline.
+"""Writes tests/golden/cosmos_pipeline/ from diffusers' CosmosTextToWorldPipeline, and
+tests/golden/cosmos_v2w/ from its CosmosVideoToWorldPipeline, which goes on from the first one's clip.
 
-A whole pipeline, from prompt to frames, with a tiny random transformer; its tokenizer of video and its text
+Whole pipelines, from prompt to frames, with tiny random transformers; their tokenizer of video and their text
 encoder are those of tests/golden/cosmos_vae and tests/golden/t5/v1_0, which cosmos_tokenizer.py and t5.py
 wrote. Kept are the parts that are nowhere else (model_index.json, transformer/, scheduler/), the first noise
-and the 8-bit frames of one clip: tests/pipeline/cosmos_folder.bats puts the folder together again.
+and the 8-bit frames of one clip: tests/pipeline/cosmos_folder.bats puts the folders together again. Given
+frames get no noise of their own, which would have to be kept too.
 The safety checker is a stand-in that lets all pass.
 
     python3 -m venv venv && venv/bin/pip install torch==2.15.0 diffusers==0.42.1 transformers==5.23.0 \
@@ -19,7 +21,8 @@ import tempfile
 import numpy
 import torch
 from diffusers import (AutoencoderKLCosmos, CosmosTextToWorldPipeline, CosmosTransformer3DModel,
-                       EDMEulerScheduler)
+                       CosmosVideoToWorldPipeline, EDMEulerScheduler)
+from PIL import Image
 from transformers import PreTrainedTokenizerFast, T5EncoderModel
 
 GOLDEN = pathlib.Path(__file__).resolve().parents[2] / "tests/golden"
@@ -30,6 +33,10 @@ TRANSFORMER = dict(in_channels=3, out_channels=3, num_attention_heads=2, attenti
 CALL = dict(prompt="a red fox crosses a snowy road", negative_prompt="blurry", height=32, width=48,
             num_frames=5, num_inference_steps=5, guidance_scale=3.0, fps=30, max_sequence_length=512)
 LATENT = (3, 2, 8, 12)
+VIDEO_TRANSFORMER = TRANSFORMER | dict(in_channels=4, num_attention_heads=1, attention_head_dim=12,
+                                       num_layers=1, adaln_lora_dim=4)
+VIDEO_CALL = CALL | dict(num_frames=9, augment_sigma=0.0)
+VIDEO_LATENT = (3, 3, 8, 12)
 
 
 class LetsAllPass:
@@ -45,17 +52,22 @@ class LetsAllPass:
         return video
 
 
-def main() -> None:
-    torch.manual_seed(11)
-    torch.set_num_threads(1)
-    transformer = CosmosTransformer3DModel(**TRANSFORMER)
+def random_transformer(seed: int, **config) -> CosmosTransformer3DModel:
+    torch.manual_seed(seed)
+    transformer = CosmosTransformer3DModel(**config)
     with torch.no_grad():
         for name, parameter in transformer.named_parameters():
             parameter.normal_(0, 0.2)
             if "norm" in name and parameter.ndim == 1:
                 parameter.add_(1)
+    return transformer
+
+
+def make_pipeline(kind: type, transformer: CosmosTransformer3DModel):
     text = GOLDEN / "t5/v1_0"
-    pipeline = CosmosTextToWorldPipeline(
+    # The stand-in is no module, and this property looks at modules only.
+    kind._execution_device = property(lambda _: torch.device("cpu"))
+    return kind(
         text_encoder=T5EncoderModel.from_pretrained(text / "text_encoder", dtype=torch.float32),
         tokenizer=PreTrainedTokenizerFast(tokenizer_file=str(text / "tokenizer/tokenizer.json"),
                                           eos_token="</s>", pad_token="<pad>", unk_token="<unk>"),
@@ -63,12 +75,13 @@ def main() -> None:
         scheduler=EDMEulerScheduler(sigma_min=0.002, sigma_max=80.0, sigma_data=0.5, sigma_schedule="karras",
                                     prediction_type="epsilon", rho=7.0, final_sigmas_type="sigma_min"),
         safety_checker=LetsAllPass())
-    # The stand-in is no module, and this property looks at modules only.
-    CosmosTextToWorldPipeline._execution_device = property(lambda _: torch.device("cpu"))
-    noise = torch.randn(LATENT)
-    frames = pipeline(**CALL, latents=noise[None].clone(), output_type="np").frames[0]
 
-    target = GOLDEN / "cosmos_pipeline"
+
+def to_bytes(frames) -> numpy.ndarray:
+    return numpy.rint(numpy.asarray(frames) * 255).astype(numpy.uint8)
+
+
+def write(target: pathlib.Path, pipeline, noise: torch.Tensor, frames: numpy.ndarray) -> None:
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir()
     pipeline.register_modules(safety_checker=None)
@@ -77,8 +90,22 @@ def main() -> None:
         for part in ("model_index.json", "transformer", "scheduler"):
             shutil.move(pathlib.Path(whole) / part, target / part)
     numpy.save(target / "noise.npy", noise.numpy())
-    (target / "frames.rgb").write_bytes(numpy.rint(numpy.asarray(frames) * 255).astype(numpy.uint8).tobytes())
-    print(frames.shape, frames.mean(), frames.std())
+    (target / "frames.rgb").write_bytes(frames.tobytes())
+    print(target.name, frames.shape, frames.mean(), frames.std())
+
+
+def main() -> None:
+    torch.set_num_threads(1)
+    pipeline = make_pipeline(CosmosTextToWorldPipeline, random_transformer(11, **TRANSFORMER))
+    noise = torch.randn(LATENT)
+    frames = to_bytes(pipeline(**CALL, latents=noise[None].clone(), output_type="np").frames[0])
+    write(GOLDEN / "cosmos_pipeline", pipeline, noise, frames)
+
+    pipeline = make_pipeline(CosmosVideoToWorldPipeline, random_transformer(12, **VIDEO_TRANSFORMER))
+    noise = torch.randn(VIDEO_LATENT)
+    frames = to_bytes(pipeline(**VIDEO_CALL, video=[Image.fromarray(frame) for frame in frames],
+                               latents=noise[None].clone(), output_type="np").frames[0])
+    write(GOLDEN / "cosmos_v2w", pipeline, noise, frames)
 
 
 if __name__ == "__main__":

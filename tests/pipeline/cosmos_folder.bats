@@ -3,13 +3,19 @@
 # SPDX-License-Identifier: Apache-2.0
 bats_require_minimum_version 1.5.0
 
+# assemble NAME: tests/golden/NAME as a whole folder, cosmos.
+assemble() {
+  local golden=$VFM_ROOT/tests/golden
+  rm -rf cosmos
+  cp -r "$golden/$1" cosmos
+  cp -r "$golden/cosmos_vae" cosmos/vae
+  cp -r "$golden/t5/v1_0/text_encoder" "$golden/t5/v1_0/tokenizer" cosmos
+}
+
 setup() {
   load ../cli/helpers
   setup_tools
-  local golden=$VFM_ROOT/tests/golden
-  cp -r "$golden/cosmos_pipeline" cosmos
-  cp -r "$golden/cosmos_vae" cosmos/vae
-  cp -r "$golden/t5/v1_0/text_encoder" "$golden/t5/v1_0/tokenizer" cosmos
+  assemble cosmos_pipeline
   # What scripts/golden/cosmos_pipeline.py asked of diffusers.
   call=(--model cosmos --negative blurry --size 48x32 --frames 5 --fps 30 --steps 5 --guidance 3
     --noise cosmos/noise.npy --device cpu)
@@ -33,6 +39,21 @@ apart() {
   # Another prompt makes another clip, so the text is not without effect.
   vfm-generate "${call[@]}" --encoder ffv1 -o clips <<<'{"prompt":"a blue boat","name":"boat"}' >/dev/null
   [ "$(apart clips/boat.mp4)" -gt 20 ]
+}
+
+@test "video to world: the frames of diffusers' pipeline, which goes on from given ones" {
+  ffmpeg -v error -f rawvideo -pix_fmt rgb24 -s 48x32 -r 30 -i cosmos/frames.rgb -c:v ffv1 -pix_fmt bgr0 given.mkv
+  assemble cosmos_v2w
+  prompt='{"prompt":"a red fox crosses a snowy road","name":"fox","frames":9,"condition":"given.mkv",
+    "condition_frames":5,"augment_sigma":0}'
+  vfm-generate "${call[@]}" --encoder ffv1 -o clips < <(tr -d '\n' <<<"$prompt") >record.json
+  jq -e '.condition_frames == 5 and .sampler == "edm-euler"' record.json
+  [ "$(apart clips/fox.mp4)" -le 1 ]
+  [ "$(stat -c %s frames.rgb)" -eq "$(stat -c %s cosmos/frames.rgb)" ]
+  # Given other frames it goes on otherwise.
+  ffmpeg -v error -i given.mkv -vf negate -c:v ffv1 -pix_fmt bgr0 negative.mkv
+  vfm-generate "${call[@]}" --encoder ffv1 -o other < <(tr -d '\n' <<<"${prompt/given/negative}") >/dev/null
+  [ "$(apart other/fox.mp4)" -gt 20 ]
 }
 
 @test "denoising and decoding as two stages of a pipe give the same bytes" {
