@@ -22,6 +22,22 @@ struct Part {
   bool aligned;
 };
 
+// Elements of the quad at i that are of given frames, a bit each.
+__device__ __forceinline__ unsigned given_bits(const DiffusionSample& s, std::int64_t i) {
+  if (s.given == 0) return 0;
+  const auto channel = static_cast<unsigned>(s.channel), given = static_cast<unsigned>(s.given);
+  unsigned place = static_cast<unsigned>(i) % channel, bits = 0;
+  for (int j = 0; j < 4; ++j) {
+    bits |= (place < given ? 1u : 0u) << j;
+    if (++place == channel) place = 0;
+  }
+  return bits;
+}
+
+__device__ __forceinline__ float4 chosen(unsigned bits, float4 a, float4 b) {
+  return {bits & 1 ? a.x : b.x, bits & 2 ? a.y : b.y, bits & 4 ? a.z : b.z, bits & 8 ? a.w : b.w};
+}
+
 __device__ __forceinline__ Part part_of(const DiffusionSample& s) {
   const std::int64_t first = blockIdx.y * kDiffusionChunk, left = s.count - first;
   const std::int64_t count = left < kDiffusionChunk ? left : kDiffusionChunk;
@@ -103,9 +119,18 @@ __global__ void __launch_bounds__(kThreads)
     const int count = part.count - i;
     const float4 x = load_quad(x0 + at, count, part.aligned);
     const float4 e = load_quad(noise + at, count, part.aligned);
-    store_quad(latents + at, count, part.aligned, combined(s.in, x, s.in_noise, e));
+    float4 mixed = combined(s.in, x, s.in_noise, e);
+    if (const unsigned given = given_bits(s, part.first + i))
+      mixed = chosen(given, combined(s.given_in, x, s.given_noise, e), mixed);
+    store_quad(latents + s.latents + part.first + i, count, part.aligned && s.latents % 4 == 0,
+               mixed);
     store_quad(target + at, count, part.aligned, combined(s.of_x0, x, -s.of_noise, e));
   }
+  float* const mark = latents + s.latents + s.count;
+  const std::int64_t next = part.first + kDiffusionChunk;
+  const std::int64_t end = next < s.channel ? next : s.channel;
+  for (std::int64_t i = part.first + threadIdx.x; i < end; i += kThreads)
+    mark[i] = i < s.given ? 1.f : 0.f;
 }
 
 __device__ __forceinline__ double squares(double sum, float4 v) {
@@ -124,7 +149,8 @@ __global__ void __launch_bounds__(kThreads) loss_kernel(const DiffusionLoss c, c
     const int count = part.count - i;
     const float4 f = load_quad(c.output + at, count, part.aligned);
     const float4 t = load_quad(c.target + at, count, part.aligned);
-    const float4 error = {f.x - t.x, f.y - t.y, f.z - t.z, f.w - t.w};
+    float4 error = {f.x - t.x, f.y - t.y, f.z - t.z, f.w - t.w};
+    if (const unsigned given = given_bits(s, part.first + i)) error = chosen(given, {}, error);
     sum = squares(sum, error);
     if (c.seed)
       store_quad(c.seed + at, count, part.aligned,

@@ -37,6 +37,11 @@ struct DiffusionSample {
   float of_noise = 0;  ///< c_in sigma_data
   /// vfm::Random's cipher_key() and stream(): the noise is its normal(0), normal(1), ...
   std::uint32_t key[2] = {}, stream[2] = {};
+  /// Of a video-to-world model: the elements of a channel, of which the first `given` are of given
+  /// frames. 0: there are none, and no mark.
+  std::int64_t channel = 0, given = 0;
+  std::int64_t latents = 0;             ///< where the sample begins in the noisy latents
+  float given_in = 0, given_noise = 0;  ///< `in` and `in_noise` of given frames
 };
 
 /// N samples, on the device. The arrays of a pack, all f32, are aligned to 16 bytes; a sample whose
@@ -56,7 +61,9 @@ struct DiffusionPack {
 /// place of the f32, and hardly ever.
 int diffusion_noise(const DiffusionPack& pack, float* noise, CUstream_st* stream);
 
-/// latents and target from x0 and noise. latents and target are apart; each may be x0 or noise.
+/// latents and target from x0 and noise. latents and target are apart; each may be x0 or noise, but
+/// latents not where there are marks: after such a sample come `channel` elements more, 1 where the
+/// frames are given and 0 elsewhere.
 int diffusion_mix(const DiffusionPack& pack, const float* x0, const float* noise, float* latents,
                   float* target, CUstream_st* stream);
 
@@ -68,7 +75,8 @@ struct DiffusionLoss {
   float* seed = nullptr;      ///< out: the gradient of scale * the sum of all losses by F, that is
                               ///< 2 scale (F - target); may be output or target; null: not wanted
   double* partial = nullptr;  ///< diffusion_partials(pack) numbers, on the device
-  double* sums = nullptr;     ///< [N] out: the sum of (F - target)^2 over each sample
+  double* sums = nullptr;     ///< [N] out: the sum of (F - target)^2 over each sample; given frames
+                              ///< add nothing, and their gradient is 0
 };
 
 inline std::int64_t diffusion_partials(const DiffusionPack& pack) {

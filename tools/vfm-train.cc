@@ -86,10 +86,12 @@ class TrainTool : public cli::Tool {
   }
 
   void check() override {
-    std::optional<models::DitConfig> initial;
-    if (!options_.init.empty())
-      initial = train::initial_config(options_.init, options_.out, options_.force);
-    options_.recipe = train::load_recipe(recipe_, settings_, initial ? &*initial : nullptr);
+    std::optional<train::Beginning> beginning;
+    if (!options_.init.empty()) {
+      beginning = train::read_beginning(options_.init, options_.out, options_.force);
+      options_.sampling = beginning->sampling;
+    }
+    options_.recipe = train::load_recipe(recipe_, settings_, beginning ? &*beginning : nullptr);
     if (!synthetic_.empty()) options_.synthetic = train::Synthetic::parse_sizes(synthetic_);
     if (dry_run_ || print_config_) return;
     if (options_.data.empty() && synthetic_.empty())

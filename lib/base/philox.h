@@ -36,8 +36,9 @@ enum class Purpose : std::uint32_t {
   crop = 11,          // random crops of vfm-pack
   projection = 12,    // fixed random vectors of the hashing text embedder
   test = 13,
-  synthetic = 14,  // made-up training data: latents (step 0), text (1)
-  condition_noise = 15,  // on condition frames; generation: noise level and prompt, as training
+  synthetic = 14,        // made-up training data: latents (step 0), text (1)
+  condition_noise = 15,  // on condition frames in generation: noise level and prompt
+  condition = 16,        // how many frames are given, and their noise level: step, sample key
 };
 
 /// An indexed, stateless stream of random numbers.

@@ -33,8 +33,9 @@ struct ModelFacts {
   /// Whether the time input is rounded to bf16, as the network saw it in training.
   bool round_time = false;
 
-  /// Throws Error, naming `what`, for what is missing or cannot be. Keys that only folders of
-  /// diffusers have may be absent: "sampling", "text_padding", "encode_empty", "round_time".
+  /// Throws Error, naming `what`, for what is missing or cannot be. Absent may be "sampling",
+  /// "text_padding" and "encode_empty", where a run did not begin from a model that has them, and
+  /// "round_time", which only folders of diffusers have.
   static ModelFacts from_json(const Json& train, const std::string& what);
 };
 

@@ -9,14 +9,15 @@
 #include "io/file.h"
 #include "models/dit_json.h"
 #include "models/hf_folder.h"
+#include "models/hf_sampling.h"
 #include "models/load_tensors.h"
 
 namespace vfm::generate {
 namespace {
 
 // The pipelines' defaults.
-constexpr int kFrames = 121, kHeight = 704, kWidth = 1280, kSteps = 36, kTextTokens = 512;
-constexpr double kFps = 30, kGuidance = 7, kSigmaMin = 0.002, kSigmaMax = 80;
+constexpr int kFrames = 121, kHeight = 704, kWidth = 1280;
+constexpr double kFps = 30;
 
 struct Parts {
   explicit Parts(const std::string& folder)
@@ -72,50 +73,11 @@ models::LatentScale latent_scale(const Json& vae, bool flow, const std::string& 
   return scale;
 }
 
-void need_value(const Json& config, const char* name, const Json& value, const std::string& path) {
-  const auto found = config.find(name);
-  if (found != config.end() && !found->is_null() && *found != value)
-    fail_usage("'{}' has {} {}: there is {}", path, name, found->dump(), value.dump());
-}
-
-Json sampling_of(const std::string& folder) {
-  const std::string path = io::join_path(folder, "scheduler_config.json");
-  if (!io::file_exists(path)) fail_usage("'{}' has no scheduler_config.json", folder);
-  const Json config = read_json(path);
-  const std::string type = need_string(config, "_class_name", "'" + path + "'");
-  Json sampling = {{"steps", kSteps}, {"guidance", kGuidance}};
-  if (type == "FlowMatchEulerDiscreteScheduler") {
-    need_value(config, "num_train_timesteps", 1000, path);
-    for (const char* name : {"use_dynamic_shifting", "invert_sigmas", "use_karras_sigmas",
-                             "use_exponential_sigmas", "use_beta_sigmas", "stochastic_sampling"})
-      need_value(config, name, false, path);
-    if (get_number(config, "shift_terminal").value_or(0) != 0)
-      fail_usage("'{}' has shift_terminal: there is none", path);
-    sampling["sampler"] = "flow";
-    sampling["shift"] = get_number(config, "shift").value_or(1);
-    return sampling;
-  }
-  if (type != "EDMEulerScheduler")
-    fail_usage("'{}' is of a {}: there are EDMEulerScheduler and FlowMatchEulerDiscreteScheduler",
-               path, type);
-  need_value(config, "sigma_data", models::kSigmaData, path);
-  need_value(config, "sigma_schedule", "karras", path);
-  need_value(config, "prediction_type", "epsilon", path);
-  need_value(config, "rho", 7.0, path);
-  const std::string last = get_string(config, "final_sigmas_type").value_or("zero");
-  if (last != "zero" && last != "sigma_min")
-    fail_usage("'{}' has final_sigmas_type '{}': there are zero and sigma_min", path, last);
-  sampling["sampler"] = last == "zero" ? "euler" : "edm-euler";
-  sampling["sigma_min"] = get_number(config, "sigma_min").value_or(kSigmaMin);
-  sampling["sigma_max"] = get_number(config, "sigma_max").value_or(kSigmaMax);
-  return sampling;
-}
-
 Json describe(const Parts& parts, DType compute) {
   const Json& vae = parts.vae.config();
   const std::string what = "'" + io::join_path(parts.vae.folder(), "config.json") + "'";
   const models::DitConfig network = models::dit_config_from_json(parts.transformer.config());
-  const Json sampling = sampling_of(parts.pipeline.folder_of("scheduler"));
+  const Json sampling = models::hf_sampling(parts.pipeline.folder_of("scheduler"));
   const bool flow = sampling["sampler"] == "flow";
   const int time = static_cast<int>(need_integer(vae, "temporal_compression_ratio", what));
   const int space = static_cast<int>(need_integer(vae, "spatial_compression_ratio", what));
@@ -133,7 +95,7 @@ Json describe(const Parts& parts, DType compute) {
           {"latent_scale", latent_scale(vae, flow, what).to_json()},
           {"trained", trained},
           {"sampling", sampling},
-          {"text_padding", kTextTokens},
+          {"text_padding", models::kCosmosTextTokens},
           {"encode_empty", true},
           // The reference hands the time over in the network's own type.
           {"round_time", compute == DType::bf16}};

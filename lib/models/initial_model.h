@@ -21,6 +21,8 @@ class InitialModel {
   /// Throws Error{usage} if `path` is none of them, or no diffusion transformer.
   explicit InitialModel(const std::string& path);
 
+  /// The checkpoint of ours that it is; "" if it is none.
+  const std::string& checkpoint() const { return checkpoint_; }
   /// As dit_config_from_json() reads it.
   const Json& config() const { return component_->config(); }
   /// Those of a checkpoint of ours are verified first. Throws Error if they are damaged.

@@ -53,6 +53,8 @@ struct DitConfig {
   int width() const { return num_attention_heads * attention_head_dim; }
   int key_value_heads() const;
   std::int64_t hidden() const;  ///< width of the MLP
+  /// Whether one more channel goes in than comes out: the last one marks given frames.
+  bool video_to_world() const { return in_channels == out_channels + 1; }
   /// Throws Error{usage} naming the field.
   void validate() const;
 };

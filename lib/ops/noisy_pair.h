@@ -17,15 +17,22 @@ struct NoisySample {
   std::int64_t count = 0;
   float in = 0, in_noise = 0, of_x0 = 0, of_noise = 0;
   Random noise{0, Purpose::noise};  ///< e is its normal(0), normal(1), ...
+  /// For video-to-world models: a channel has so many elements, and one more channel follows, the
+  /// mark; 0: none does. The first `given` elements of each channel are of given frames, which are
+  /// mixed otherwise: there the mark is 1, elsewhere 0.
+  std::int64_t channel = 0, given = 0;
+  float given_in = 0, given_noise = 0;
 };
 
 struct NoisyPair {
-  Tensor latents;  ///< in x0 + in_noise e
-  Tensor target;   ///< of_x0 x0 - of_noise e
+  /// in x0 + in_noise e, of given frames given_in x0 + given_noise e; then the sample's mark.
+  Tensor latents;
+  Tensor target;  ///< of_x0 x0 - of_noise e, also at given frames, where it is of no use
 };
 
-/// x0 [N] f32; both results are like it, and where it is. A GPU's e are those of the CPU but for a
-/// last bit here and there, where its library's logarithm, sine and cosine are.
+/// x0 [N] f32. target is like it, latents longer by the marks; both are where it is. A GPU's e are
+/// those of the CPU but for a last bit here and there, where its library's logarithm, sine and
+/// cosine are.
 NoisyPair noisy_pair(const Tensor& x0, std::span<const NoisySample> samples);
 
 }  // namespace vfm::ops

@@ -12,6 +12,7 @@ namespace vfm::ops {
 void noisy_pair_cuda(const Tensor& x0, std::span<const NoisySample> samples, const NoisyPair& out) {
   std::vector<kernels::DiffusionSample> list;
   kernels::DiffusionPack pack;
+  std::int64_t latents = 0;
   for (std::int64_t begin = 0; const NoisySample& from : samples) {
     kernels::DiffusionSample sample;
     sample.begin = begin;
@@ -20,10 +21,16 @@ void noisy_pair_cuda(const Tensor& x0, std::span<const NoisySample> samples, con
     sample.in_noise = from.in_noise;
     sample.of_x0 = from.of_x0;
     sample.of_noise = from.of_noise;
+    sample.latents = latents;
+    sample.channel = from.channel;
+    sample.given = from.given;
+    sample.given_in = from.given_in;
+    sample.given_noise = from.given_noise;
     std::ranges::copy(from.noise.cipher_key(), sample.key);
     std::ranges::copy(from.noise.stream(), sample.stream);
     list.push_back(sample);
     begin += from.count;
+    latents += from.count + from.channel;
     pack.longest = std::max(pack.longest, from.count);
   }
   const Tensor there = upload(list);

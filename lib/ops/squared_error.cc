@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/squared_error.h"
 
+#include <algorithm>
 #include <cstring>
-#include <numeric>
 
 #include "base/error.h"
 #include "ops/squared_error_cuda.h"
@@ -11,19 +11,24 @@
 namespace vfm::ops {
 namespace {
 
-void on_cpu(const Tensor& output, const Tensor& target, std::span<const std::int64_t> elements,
+void on_cpu(const Tensor& output, const Tensor& target, std::span<const ErrorSample> samples,
             double scale, const SquaredError& out) {
   const float* const f = output.data<float>();
   const float* const t = target.data<float>();
   float* const seed = scale != 0 ? out.seed.data<float>() : nullptr;
   const float twice = static_cast<float>(2 * scale);
   std::int64_t i = 0;
-  for (std::size_t s = 0; s < elements.size(); ++s) {
+  for (std::size_t s = 0; s < samples.size(); ++s) {
+    const auto [count, channel, given] = samples[s];
     double sum = 0;
-    for (const std::int64_t end = i + elements[s]; i < end; ++i) {
-      const float error = f[i] - t[i];
-      sum += static_cast<double>(error) * static_cast<double>(error);
-      if (seed) seed[i] = twice * error;
+    for (const std::int64_t end = i + count; i < end;) {
+      if (seed) std::fill_n(seed + i, given, 0.0f);
+      i += given;
+      for (const std::int64_t rest = given > 0 ? i + channel - given : end; i < rest; ++i) {
+        const float error = f[i] - t[i];
+        sum += static_cast<double>(error) * static_cast<double>(error);
+        if (seed) seed[i] = twice * error;
+      }
     }
     std::memcpy(out.sums.data<double>() + s, &sum, sizeof sum);
   }
@@ -39,24 +44,29 @@ std::vector<double> SquaredError::read_sums() const {
 }
 
 SquaredError squared_error(const Tensor& output, const Tensor& target,
-                           std::span<const std::int64_t> elements, double scale) {
-  const std::int64_t total = std::accumulate(elements.begin(), elements.end(), std::int64_t{0});
+                           std::span<const ErrorSample> samples, double scale) {
+  std::int64_t total = 0;
+  for (const ErrorSample& s : samples) {
+    if (s.given < 0 || s.given > s.channel || (s.given > 0 && s.count % s.channel != 0))
+      fail("{} of {} elements a channel are given, in a sample of {}", s.given, s.channel, s.count);
+    total += s.count;
+  }
   if (output.elements() != target.elements() || output.elements() != total ||
       output.dtype() != DType::f32 || target.dtype() != DType::f32 ||
       output.device() != target.device())
     fail("the squared error of {} {} and {} {} over {} elements", dtype_name(output.dtype()),
          to_string(output.shape()), dtype_name(target.dtype()), to_string(target.shape()), total);
   SquaredError result;
-  const auto bytes = static_cast<std::int64_t>(elements.size() * sizeof(double));
+  const auto bytes = static_cast<std::int64_t>(samples.size() * sizeof(double));
   result.sums = Tensor({bytes}, DType::u8, output.device());
   if (scale != 0) result.seed = Tensor(output.shape(), DType::f32, output.device());
   if constexpr (kHaveCuda) {
     if (output.device() == Device::cuda) {
-      squared_error_cuda(output, target, elements, scale, result);
+      squared_error_cuda(output, target, samples, scale, result);
       return result;
     }
   }
-  on_cpu(output, target, elements, scale, result);
+  on_cpu(output, target, samples, scale, result);
   return result;
 }
 

@@ -11,6 +11,15 @@
 
 namespace vfm::ops {
 
+/// The next `count` elements of a pack. If some are `given`, these are the first so many of each
+/// channel, which has `channel` elements, and their error counts as 0, whatever they are.
+struct ErrorSample {
+  std::int64_t count = 0, channel = 0, given = 0;
+
+  /// Elements whose error counts.
+  std::int64_t counted() const { return given == 0 ? count : count - count / channel * given; }
+};
+
 struct SquaredError {
   Tensor seed;  ///< 2 scale (output - target), of output's shape; undefined for scale 0
   Tensor sums;  ///< R doubles, as bytes, where output is: see read_sums
@@ -20,9 +29,9 @@ struct SquaredError {
   std::vector<double> read_sums() const;
 };
 
-/// output and target [N] f32 on one device; sample i has elements[i] of them, in order. Sums are
-/// taken in double, in a fixed order.
+/// output and target [N] f32 on one device, the samples one after the other. Sums are taken in
+/// double, in a fixed order.
 SquaredError squared_error(const Tensor& output, const Tensor& target,
-                           std::span<const std::int64_t> elements, double scale);
+                           std::span<const ErrorSample> samples, double scale);
 
 }  // namespace vfm::ops

@@ -9,21 +9,23 @@
 namespace vfm::ops {
 
 void squared_error_cuda(const Tensor& output, const Tensor& target,
-                        std::span<const std::int64_t> elements, double scale,
+                        std::span<const ErrorSample> samples, double scale,
                         const SquaredError& out) {
-  std::vector<kernels::DiffusionSample> samples;
+  std::vector<kernels::DiffusionSample> list;
   kernels::DiffusionLoss call;
-  for (std::int64_t begin = 0; const std::int64_t count : elements) {
+  for (std::int64_t begin = 0; const auto& [count, channel, given] : samples) {
     kernels::DiffusionSample sample;
     sample.begin = begin;
     sample.count = count;
-    samples.push_back(sample);
+    sample.channel = channel;
+    sample.given = given;
+    list.push_back(sample);
     begin += count;
     call.pack.longest = std::max(call.pack.longest, count);
   }
-  const Tensor list = upload(samples);
-  call.pack.samples = reinterpret_cast<const kernels::DiffusionSample*>(list.raw());
-  call.pack.sample_count = static_cast<std::int64_t>(samples.size());
+  const Tensor there = upload(list);
+  call.pack.samples = reinterpret_cast<const kernels::DiffusionSample*>(there.raw());
+  call.pack.sample_count = static_cast<std::int64_t>(list.size());
   const Tensor partial(
       {kernels::diffusion_partials(call.pack) * static_cast<std::int64_t>(sizeof(double))},
       DType::u8, Device::cuda);

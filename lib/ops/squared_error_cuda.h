@@ -8,7 +8,7 @@ namespace vfm::ops {
 
 /// Fills out.sums, and out.seed unless scale is 0.
 void squared_error_cuda(const Tensor& output, const Tensor& target,
-                        std::span<const std::int64_t> elements, double scale,
+                        std::span<const ErrorSample> samples, double scale,
                         const SquaredError& out);
 
 }  // namespace vfm::ops

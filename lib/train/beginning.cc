@@ -4,17 +4,68 @@
 #include <vector>
 
 #include "base/error.h"
+#include "io/file.h"
 #include "models/checkpoint.h"
 #include "models/dit_json.h"
+#include "models/hf_folder.h"
+#include "models/hf_sampling.h"
 #include "models/initial_model.h"
 #include "models/load_tensors.h"
 #include "train/recipe_file.h"
 
 namespace vfm::train {
+namespace {
 
-models::DitConfig initial_config(const std::string& init, const std::string& out, bool force) {
+const std::vector<int> kCosmosConditionFrames = {0, 1, 2};
+
+/// A checkpoint of ours. One from before a key was there has its default.
+void read_run(const std::string& checkpoint, Beginning& beginning) {
+  const std::string path = io::join_path(checkpoint, "train.json");
+  const std::string what = fmt::format("'{}'", path);
+  const Json train = parse_json(io::read_file(path), what);
+  const auto member = [](const Json& value, const char* name) {
+    return value.is_object() ? value.value(name, Json()) : Json();
+  };
+  const Json diffusion = member(member(train, "recipe"), "diffusion");
+  std::vector<Setting> settings;
+  for (const char* name : {"text_padding", "condition_frames"}) {
+    const Json value = member(diffusion, name);
+    if (value.is_null()) continue;
+    Setting& setting = settings.emplace_back();
+    setting.key = fmt::format("diffusion.{}", name);
+    setting.where = what;
+    setting.list = value.is_array();
+    for (const Json& item : setting.list ? value : Json::array({value}))
+      setting.values.push_back(dump_json(item));
+  }
+  const DiffusionRecipe read = make_recipe(settings).diffusion;
+  beginning.text_padding = read.text_padding;
+  beginning.condition_frames = read.condition_frames;
+  if (const Json sampling = member(train, "sampling"); sampling.is_object())
+    beginning.sampling = sampling;
+}
+
+}  // namespace
+
+Beginning read_beginning(const std::string& init, const std::string& out, bool force) {
   const bool begun = !force && !out.empty() && !models::list_checkpoints(out).empty();
-  return models::dit_config_from_json(models::InitialModel(begun ? out : init).config());
+  const models::InitialModel model(begun ? out : init);
+  Beginning beginning;
+  beginning.model = models::dit_config_from_json(model.config());
+  if (!model.checkpoint().empty()) {
+    read_run(model.checkpoint(), beginning);
+    return beginning;
+  }
+  if (beginning.model.type != models::NetworkType::dit) return beginning;  // no other's
+  beginning.text_padding = models::kCosmosTextTokens;
+  if (beginning.model.video_to_world()) beginning.condition_frames = kCosmosConditionFrames;
+  if (!models::HfPipeline::is_one(init)) return beginning;
+  const models::HfPipeline pipeline(init);
+  if (!pipeline.has("scheduler")) return beginning;
+  beginning.sampling = models::hf_sampling(pipeline.folder_of("scheduler"));
+  if (beginning.sampling["sampler"] == "flow")
+    fail_usage("'{}' is a model of flow matching, and vfm-train trains by EDM's loss", init);
+  return beginning;
 }
 
 void check_continues(const Json& train, const RunOptions& options, const Recipe& recipe,

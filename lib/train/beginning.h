@@ -5,16 +5,19 @@
 #include <string>
 
 #include "base/json.h"
-#include "models/network.h"
 #include "nn/parameter.h"
+#include "train/recipe_file.h"
 #include "train/run.h"
 
 namespace vfm::train {
 
-/// The configuration of the model `init`, a folder as models/initial_model.h takes it; or, where
-/// the run `out` has checkpoints and goes on at them (not `force`), that of the newest: `init` is
-/// then not looked at, and may be gone. Throws Error{usage}.
-models::DitConfig initial_config(const std::string& init, const std::string& out, bool force);
+/// What the model `init` says, a folder as models/initial_model.h takes it; or, where the run `out`
+/// has checkpoints and goes on at them (not `force`), the newest of these: `init` is then not
+/// looked at, and may be gone. A checkpoint of ours says what its train.json does; a diffusion
+/// transformer of somebody else is taken to be trained as Cosmos-1.0 was: texts filled up to 512
+/// tokens, and, video to world, 0 to 2 latent frames given. Throws Error{usage}, also for a
+/// pipeline of flow matching, which training here is not.
+Beginning read_beginning(const std::string& init, const std::string& out, bool force);
 
 /// Throws Error{usage}, saying what differs, unless `train`, the train.json of the run options.out,
 /// is of this recipe, fitted to the data, of data of this fingerprint, and of the same

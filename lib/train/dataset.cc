@@ -64,11 +64,21 @@ void Dataset::fit_decoder(models::DecoderConfig& decoder) const {
   decoder.validate();
 }
 
-void Dataset::fit_network(models::DitConfig& dit) const {
+void Dataset::fit_network(Recipe& recipe) const {
   if (vocabulary() > 0)
     fail_usage("these latents are discrete: set 'model.type' to autoregressive");
-  fit_field(dit.in_channels, static_cast<int>(scale_.channels()), "model.in_channels");
-  fit_field(dit.out_channels, dit.in_channels, "model.out_channels");
+  models::DitConfig& dit = recipe.model.dit;
+  const int channels = static_cast<int>(scale_.channels());
+  const bool given = recipe.diffusion.video_to_world();
+  if (given && dit.in_channels != 0 && dit.in_channels != channels + 1)
+    fail_usage(
+        "'model.in_channels' is {}, must be {}: those of the data, and one that marks the frames "
+        "of 'diffusion.condition_frames'",
+        dit.in_channels, channels + 1);
+  // A model with a mark may be trained without given frames.
+  const bool marks = given || (dit.video_to_world() && dit.out_channels == channels);
+  fit_field(dit.in_channels, channels + (marks ? 1 : 0), "model.in_channels");
+  fit_field(dit.out_channels, channels, "model.out_channels");
   if (const int width = text_width(info()); width > 0)
     fit_field(dit.text_embed_dim, width, "model.text_embed_dim");
   else if (dit.text_embed_dim == 0)
@@ -95,7 +105,7 @@ void Dataset::fit(Recipe& recipe) const {
   if (recipe.model.autoregressive())
     fit_decoder(recipe.model.decoder);
   else
-    fit_network(recipe.model.dit);
+    fit_network(recipe);
   for (const data::Entry& sample : entries())
     if (token_count(sample, recipe.model) > recipe.data.tokens)
       fail_usage("sample '{}' has {} tokens, more than a pack holds: set 'data.tokens' above {}",

@@ -61,7 +61,7 @@ class Dataset {
   Json trained_sizes() const;
 
  private:
-  void fit_network(models::DitConfig& dit) const;
+  void fit_network(Recipe& recipe) const;
   void fit_decoder(models::DecoderConfig& decoder) const;
   data::LatentSample make_up(const data::Entry& entry) const;
 

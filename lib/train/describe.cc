@@ -31,7 +31,7 @@ Workload measure(const Recipe& recipe, const Dataset& data) {
     const double length = static_cast<double>(tokens[i]);
     load.tokens_a_step += length;
     load.flops_a_step +=
-        length * model_cost(recipe, length, std::max(1, data.entry(i).text_tokens),
+        length * model_cost(recipe, length, recipe.text_tokens(data.entry(i).text_tokens),
                             static_cast<double>(recipe.data.tokens), models::Recompute::none)
                      .flops_per_token;
   }
@@ -47,19 +47,21 @@ Workload measure(const Recipe& recipe, const Dataset& data) {
 
 Workload assume(const Recipe& recipe) {
   const double tokens = static_cast<double>(recipe.data.tokens);
+  const int text = recipe.text_tokens(kUsualText);
   Workload load;
   load.samples_a_step = recipe.data.packs;
   load.tokens_a_step = tokens * recipe.data.packs;
   load.flops_a_step =
       load.tokens_a_step *
-      model_cost(recipe, tokens, kUsualText, tokens, models::Recompute::none).flops_per_token;
+      model_cost(recipe, tokens, text, tokens, models::Recompute::none).flops_per_token;
   load.source = fmt::format("none given: one sample of {} tokens a pack, {} text tokens",
-                            recipe.data.tokens, kUsualText);
+                            recipe.data.tokens, text);
   return load;
 }
 
 /// What the data would say must be in the recipe.
-void complete_without_data(ModelRecipe& model) {
+void complete_without_data(Recipe& recipe) {
+  ModelRecipe& model = recipe.model;
   const auto need = [](int value, const char* field) {
     if (value == 0) fail_usage("'model.{}' comes from the data: give --data DIR, or set it", field);
   };
@@ -69,7 +71,8 @@ void complete_without_data(ModelRecipe& model) {
   }
   need(model.dit.in_channels, "in_channels");
   need(model.dit.text_embed_dim, "text_embed_dim");
-  if (model.dit.out_channels == 0) model.dit.out_channels = model.dit.in_channels;
+  if (model.dit.out_channels == 0)
+    model.dit.out_channels = model.dit.in_channels - (recipe.diffusion.video_to_world() ? 1 : 0);
   model.dit.validate();
 }
 
@@ -83,7 +86,9 @@ Dataset open_data(const RunOptions& options, const std::string& split) {
   const models::DitConfig& dit = options.recipe.model.dit;
   Synthetic synthetic;
   synthetic.sizes = options.synthetic;
-  if (dit.in_channels > 0) synthetic.channels = dit.in_channels;
+  if (dit.in_channels > 0)
+    synthetic.channels = dit.in_channels - (options.recipe.diffusion.video_to_world() ? 1 : 0);
+  if (dit.out_channels > 0) synthetic.channels = dit.out_channels;
   if (dit.text_embed_dim > 0) synthetic.text_width = dit.text_embed_dim;
   return Dataset(synthetic);
 }
@@ -96,7 +101,7 @@ std::string describe(const RunOptions& options, int ranks) {
     set.fit(recipe);
     load = measure(recipe, set);
   } else {
-    complete_without_data(recipe.model);
+    complete_without_data(recipe);
     load = assume(recipe);
   }
   const double usable = usable_memory(options.device, ranks);

@@ -33,8 +33,17 @@ bool drop_text(double rate, std::uint64_t seed, std::uint32_t step, const std::s
   return Random(seed, Purpose::text_dropout, step, random_key(key)).uniform(0) < rate;
 }
 
+Condition draw_condition(const DiffusionRecipe& recipe, const Random& random, int sample_frames) {
+  const std::vector<int>& counts = recipe.condition_frames;
+  const double place = random.uniform(0) * static_cast<double>(counts.size());
+  const double drawn = std::exp(recipe.augment_p_mean +
+                                recipe.augment_p_std * inverse_normal_cdf(random.uniform(1)));
+  return {std::min(counts[static_cast<std::size_t>(place)], sample_frames - 1),
+          std::clamp(drawn, recipe.sigma_min, recipe.sigma_max)};
+}
+
 void BatchBuilder::add(const CleanSample& sample, double sigma, bool without_text,
-                       const Random& noise) {
+                       const Random& noise, Condition given) {
   const models::EdmScaling c = models::edm_scaling(sigma);
   models::DitSample entry;
   entry.frames = sample.frames;
@@ -46,18 +55,31 @@ void BatchBuilder::add(const CleanSample& sample, double sigma, bool without_tex
   if (without_text || sample.text.empty()) {
     text_.resize(text_.size() + width, 0.0f);
   } else {
-    entry.text_tokens = static_cast<int>(sample.text.size() / width);
+    const std::size_t begin = text_.size();
     text_.insert(text_.end(), sample.text.begin(), sample.text.end());
+    entry.text_tokens = std::max(static_cast<int>(sample.text.size() / width), text_padding_);
+    text_.resize(begin + static_cast<std::size_t>(entry.text_tokens) * width, 0.0f);
   }
   samples_.push_back(entry);
 
   x0_.insert(x0_.end(), sample.x0.begin(), sample.x0.end());
   // With x = x0 + sigma e:  (x0 - c_skip x) / c_out = c_in (sigma / sd x0 - sd e), which has none
   // of the left side's cancellation at small and large sigma.
-  noise_.push_back({static_cast<std::int64_t>(sample.x0.size()), static_cast<float>(c.in),
-                    static_cast<float>(c.in * sigma),
-                    static_cast<float>(c.in * sigma / models::kSigmaData),
-                    static_cast<float>(c.in * models::kSigmaData), noise});
+  ops::NoisySample& noisy = noise_.emplace_back();
+  noisy.count = static_cast<std::int64_t>(sample.x0.size());
+  noisy.in = static_cast<float>(c.in);
+  noisy.in_noise = static_cast<float>(c.in * sigma);
+  noisy.of_x0 = static_cast<float>(c.in * sigma / models::kSigmaData);
+  noisy.of_noise = static_cast<float>(c.in * models::kSigmaData);
+  noisy.noise = noise;
+  if (!config_.video_to_world()) return;
+  const std::int64_t plane = std::int64_t{sample.height} * sample.width;
+  noisy.channel = sample.frames * plane;
+  if (given.frames == 0) return;
+  const double given_in = models::edm_scaling(given.sigma).in;
+  noisy.given = given.frames * plane;
+  noisy.given_in = static_cast<float>(given_in);
+  noisy.given_noise = static_cast<float>(given_in * given.sigma);
 }
 
 CleanBatch BatchBuilder::build_clean() const {
@@ -71,7 +93,7 @@ CleanBatch BatchBuilder::build_clean() const {
   batch.input.text = Tensor::from(text_, {count(text_) / config_.text_embed_dim,
                                           static_cast<std::int64_t>(config_.text_embed_dim)});
   for (const ops::NoisySample& sample : noise_)
-    batch.elements.push_back(sample.count);
+    batch.parts.push_back({sample.count, sample.channel, sample.given});
   return clean;
 }
 
@@ -94,9 +116,9 @@ NoisyBatch NoisyBatch::to(Device device) const {
 LossSums Loss::sums(const NoisyBatch& batch) const {
   const std::vector<double> each = error.read_sums();
   LossSums sums;
-  for (std::size_t s = 0; s < batch.elements.size(); ++s) {
+  for (std::size_t s = 0; s < batch.parts.size(); ++s) {
     const bool image = batch.input.samples[s].frames == 1;
-    sums.add(image, each[s], static_cast<double>(batch.elements[s]));
+    sums.add(image, each[s], static_cast<double>(batch.parts[s].counted()));
   }
   return sums;
 }
@@ -104,7 +126,7 @@ LossSums Loss::sums(const NoisyBatch& batch) const {
 Loss diffusion_loss(const Tensor& output, const NoisyBatch& batch, double scale) {
   if (output.elements() != batch.target.elements())
     fail("the model gives {} values for a batch of {}", output.elements(), batch.target.elements());
-  return {ops::squared_error(output, batch.target, batch.elements, scale)};
+  return {ops::squared_error(output, batch.target, batch.parts, scale)};
 }
 
 }  // namespace vfm::train

@@ -33,11 +33,20 @@ double sample_sigma(const DiffusionRecipe& recipe, double drawn, int frames);
 /// Whether the sample is trained without its text in this step; `rate` is how often.
 bool drop_text(double rate, std::uint64_t seed, std::uint32_t step, const std::string& key);
 
+/// What a video-to-world model is given of a sample: its first latent frames, with noise of their
+/// own.
+struct Condition {
+  int frames = 0;    ///< below the sample's; of an image none
+  double sigma = 0;  ///< noise level of the given frames
+};
+/// `random` is (seed, condition, step, sample key). The noise level is clamped as the sample's is.
+Condition draw_condition(const DiffusionRecipe& recipe, const Random& random, int sample_frames);
+
 /// Clean samples with noise, ready for the network, and what it should answer.
 struct NoisyBatch {
   models::DitBatch input;
-  Tensor target;                       ///< like input.latents: (x0 - c_skip x) / c_out
-  std::vector<std::int64_t> elements;  ///< of each sample's latent
+  Tensor target;                        ///< each sample's (C, T, H, W): (x0 - c_skip x) / c_out
+  std::vector<ops::ErrorSample> parts;  ///< of output and target
 
   /// The same with its tensors on `device`.
   NoisyBatch to(Device device) const;
@@ -52,23 +61,30 @@ struct CleanBatch {
 NoisyBatch add_noise(const CleanBatch& clean);
 
 /// Packs samples one after the other. Per sample: sigma, whether its text is dropped (as it
-/// is when it has none: one zero token stands for it), and the stream its noise comes from.
+/// is when it has none), the stream its noise comes from, and what is given of it. Given frames are
+/// c_in(given.sigma) (x0 + given.sigma e) to the network; without them the mark is 0. One zero
+/// token stands for no text, also where texts are filled up with more of them: attention over equal
+/// keys is attention over one.
 class BatchBuilder {
  public:
-  BatchBuilder(const models::DitConfig& config) : config_(config) {}
-  void add(const CleanSample& sample, double sigma, bool without_text, const Random& noise);
+  explicit BatchBuilder(const models::DitConfig& config, int text_padding = 0)
+      : config_(config), text_padding_(text_padding) {}
+  void add(const CleanSample& sample, double sigma, bool without_text, const Random& noise,
+           Condition given = {});
   std::size_t samples() const { return samples_.size(); }
   CleanBatch build_clean() const;
   NoisyBatch build() const { return add_noise(build_clean()); }
 
  private:
   models::DitConfig config_;
+  int text_padding_;
   std::vector<models::DitSample> samples_;
   std::vector<ops::NoisySample> noise_;
   std::vector<float> x0_, text_;
 };
 
-/// The loss lambda(sigma) (D - x0)^2 = (F - target)^2 of a batch.
+/// The loss lambda(sigma) (D - x0)^2 = (F - target)^2 of a batch. Given frames neither add to it
+/// nor count among its elements, so that its mean does not depend on how many there are.
 struct Loss {
   ops::SquaredError error;  ///< its seed: scale * gradient of the *sum* by F; undefined for scale 0
 

@@ -14,11 +14,14 @@ namespace {
 constexpr int kMostGraphs = 8;
 
 /// All that the host's part of a pass depends on.
-std::string shape_of(const std::vector<models::DitSample>& samples) {
+std::string shape_of(const NoisyBatch& batch) {
   std::string shape;
-  for (const models::DitSample& s : samples)
-    shape += fmt::format("{}x{}x{} {} fps {} texts {};", s.frames, s.height, s.width, s.fps,
-                         s.text_tokens, fmt::join(s.position_step, ","));
+  for (std::size_t i = 0; i < batch.parts.size(); ++i) {
+    const models::DitSample& s = batch.input.samples[i];
+    shape +=
+        fmt::format("{}x{}x{} {} fps {} texts {} {} given;", s.frames, s.height, s.width, s.fps,
+                    s.text_tokens, fmt::join(s.position_step, ","), batch.parts[i].given);
+  }
   return shape;
 }
 
@@ -41,11 +44,15 @@ BatchPass DiffusionObjective::build(std::uint32_t step, std::span<const std::str
   const DiffusionRecipe& diffusion = recipe_.diffusion;
   const std::uint64_t seed = recipe_.train.seed;
   const std::vector<double> sigmas = draw_sigmas(diffusion, seed, step, keys);
-  BatchBuilder builder(network_->config());
-  for (const auto& [sample, place] : samples)
-    builder.add(sample, sample_sigma(diffusion, sigmas[place], sample.frames),
-                drop_text(diffusion.text_dropout, seed, step, sample.key),
-                Random(seed, Purpose::noise, step, random_key(sample.key)));
+  BatchBuilder builder(network_->config(), diffusion.text_padding);
+  for (const auto& [sample, place] : samples) {
+    const std::uint64_t key = random_key(sample.key);
+    builder.add(
+        sample, sample_sigma(diffusion, sigmas[place], sample.frames),
+        drop_text(diffusion.text_dropout, seed, step, sample.key),
+        Random(seed, Purpose::noise, step, key),
+        draw_condition(diffusion, Random(seed, Purpose::condition, step, key), sample.frames));
+  }
   if (device() == Device::cuda) return pass_on_gpu(builder.build_clean());
   return [this, made = builder.build()]() -> LossReader {
     return [loss = pass(made), made] { return loss.sums(made); };
@@ -85,8 +92,7 @@ BatchPass DiffusionObjective::pass_on_gpu(const CleanBatch& made) const {
     };
     const auto& [samples, latents, text, c_noise] = noisy.input;
     Loss loss;
-    loss.error.sums =
-        graphs_.run(shape_of(samples), {latents, text, c_noise, noisy.target}, work)[0];
+    loss.error.sums = graphs_.run(shape_of(noisy), {latents, text, c_noise, noisy.target}, work)[0];
     return [loss, batch = there.batch] { return loss.sums(batch); };
   };
 }
@@ -100,12 +106,16 @@ std::vector<std::string> DiffusionObjective::levels() const {
 
 BatchPass DiffusionObjective::build_validation(std::size_t level,
                                                const std::vector<CleanSample>& samples) const {
-  BatchBuilder builder(network_->config());
-  // Seed 0 and the level's number instead of the run's seed and step: the same noise for everyone.
-  for (const CleanSample& sample : samples)
+  BatchBuilder builder(network_->config(), recipe_.diffusion.text_padding);
+  // Seed 0 and the level's number instead of the run's seed and step: the same noise for everyone;
+  // and the same frames are given at all levels.
+  for (const CleanSample& sample : samples) {
+    const std::uint64_t key = random_key(sample.key);
     builder.add(
         sample, recipe_.validation.sigmas[level], false,
-        Random(0, Purpose::validation, static_cast<std::uint32_t>(level), random_key(sample.key)));
+        Random(0, Purpose::validation, static_cast<std::uint32_t>(level), key),
+        draw_condition(recipe_.diffusion, Random(0, Purpose::condition, 0, key), sample.frames));
+  }
   return [this, made = builder.build()]() -> LossReader {
     const NoisyBatch batch = made.to(device());
     ops::Tape tape(false);

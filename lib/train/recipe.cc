@@ -1,7 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/recipe.h"
 
+#include <algorithm>
+
 namespace vfm::train {
+
+bool DiffusionRecipe::video_to_world() const {
+  return std::ranges::any_of(condition_frames, [](int frames) { return frames > 0; });
+}
+
+int Recipe::text_tokens(int of_sample) const {
+  return std::max({1, of_sample, diffusion.text_padding});
+}
 
 DType Recipe::compute() const {
   return model.compute == "bf16" ? DType::bf16 : DType::f32;

@@ -40,6 +40,14 @@ struct DiffusionRecipe {
   double loss_scale = 1.0;    ///< factor on loss and gradients (Cosmos: 10)
   double text_dropout = 0.1;  ///< how often a sample is trained without its text
   bool scale_video_noise = false;  ///< sigma of a video times sqrt(latent frames), as predict2
+  /// How many latent frames a sample is given, each number as often as the others. Any above 0
+  /// makes a video-to-world model.
+  std::vector<int> condition_frames = {0};
+  /// ln of the noise level of given frames ~ N(augment_p_mean, augment_p_std^2).
+  double augment_p_mean = -3.0, augment_p_std = 2.0;
+  int text_padding = 0;  ///< texts are filled up to so many tokens with zero vectors, if not 0
+
+  bool video_to_world() const;
 };
 
 struct AutoregressiveRecipe {
@@ -109,6 +117,8 @@ struct Recipe {
   TrainRecipe train;
 
   DType compute() const;
+  /// Of a text as it goes into the model; that of no text is 1.
+  int text_tokens(int of_sample) const;
 };
 
 }  // namespace vfm::train

@@ -75,7 +75,11 @@ std::vector<Field> fields_of(Recipe& r) {
         .number("whitening", r.diffusion.whitening, between(0, 1))
         .number("loss_scale", r.diffusion.loss_scale, positive)
         .number("text_dropout", r.diffusion.text_dropout, between(0, 1))
-        .flag("scale_video_noise", r.diffusion.scale_video_noise);
+        .flag("scale_video_noise", r.diffusion.scale_video_noise)
+        .numbers("condition_frames", r.diffusion.condition_frames, between(0, 65536))
+        .number("augment_p_mean", r.diffusion.augment_p_mean, between(-20, 20))
+        .number("augment_p_std", r.diffusion.augment_p_std, between(0, 20))
+        .number("text_padding", r.diffusion.text_padding, between(0, 65536));
   list.section("data")
       .number("tokens", r.data.tokens, at_least(1))
       .number("packs", r.data.packs, between(1, 1 << 20))
@@ -153,14 +157,17 @@ void check_initial(const Recipe& recipe, const models::DitConfig& initial) {
 
 }  // namespace
 
-Recipe make_recipe(std::span<const Setting> settings, const models::DitConfig* initial) {
+Recipe make_recipe(std::span<const Setting> settings, const Beginning* beginning) {
   Recipe recipe;
   recipe.model.dit.in_channels = recipe.model.dit.out_channels = 0;
   recipe.model.dit.text_embed_dim = 0;
   recipe.model.decoder.vocabulary = recipe.model.decoder.text_embed_dim = 0;
-  if (initial) {
+  const models::DitConfig* const initial = beginning ? &beginning->model : nullptr;
+  if (beginning) {
     recipe.model.dit = *initial;
     recipe.model.type = models::network_type_name(initial->type);
+    recipe.diffusion.text_padding = beginning->text_padding;
+    recipe.diffusion.condition_frames = beginning->condition_frames;
   }
   // First the type of the model: it decides which keys there are.
   for (const Setting& setting : settings)
@@ -188,7 +195,7 @@ Recipe make_recipe(std::span<const Setting> settings, const models::DitConfig* i
 }
 
 Recipe load_recipe(const std::string& path, const std::vector<std::string>& overrides,
-                   const models::DitConfig* initial) {
+                   const Beginning* beginning) {
   std::string text;
   try {
     text = io::read_file(path);
@@ -198,7 +205,7 @@ Recipe load_recipe(const std::string& path, const std::vector<std::string>& over
   std::vector<Setting> settings = parse_yaml(text, fmt::format("'{}'", path));
   for (const std::string& argument : overrides)
     settings.push_back(parse_override(argument));
-  return make_recipe(settings, initial);
+  return make_recipe(settings, beginning);
 }
 
 Json to_json(const Recipe& recipe) {

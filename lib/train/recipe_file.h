@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/json.h"
 #include "train/recipe.h"
 
 namespace vfm::train {
@@ -29,13 +30,21 @@ std::vector<Setting> parse_yaml(std::string_view text, std::string_view what);
 /// "key=value" as a setting; value is YAML ("[0.1, 1]" is a list).
 Setting parse_override(std::string_view argument);
 
-/// Applies the settings in order to the defaults, and checks the result. With `initial` the run
-/// begins from a model of that configuration: it takes the defaults' place, and a setting that says
-/// otherwise is an error; all of them are listed.
-Recipe make_recipe(std::span<const Setting> settings, const models::DitConfig* initial = nullptr);
+/// What the model that a run begins from says about it (train/beginning.h).
+struct Beginning {
+  models::DitConfig model;  ///< a setting that says otherwise is an error; all of them are listed
+  // These take the place of the defaults of "diffusion".
+  int text_padding = 0;
+  std::vector<int> condition_frames = {0};
+  Json sampling;  ///< how it is sampled, for train.json; null: it does not say
+};
+
+/// Applies the settings in order to the defaults, or to what the run begins from, and checks the
+/// result.
+Recipe make_recipe(std::span<const Setting> settings, const Beginning* beginning = nullptr);
 /// make_recipe of a file and overrides.
 Recipe load_recipe(const std::string& path, const std::vector<std::string>& overrides,
-                   const models::DitConfig* initial = nullptr);
+                   const Beginning* beginning = nullptr);
 
 /// Every field, by section, as YAML that load_recipe reads back to the same recipe.
 std::string to_yaml(const Recipe& recipe);

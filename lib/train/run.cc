@@ -17,6 +17,7 @@
 #include "tensor/device.h"
 #include "train/beginning.h"
 #include "train/checkpoint.h"
+#include "train/generation_facts.h"
 #include "train/log_sums.h"
 #include "train/memory.h"
 #include "train/metrics.h"
@@ -203,6 +204,8 @@ void Run::begin() {
   if (leader()) {
     init_ = load_initial(options_.init, trainer_->optimizer().parameters());
     log_info("beginning from '{}'", options_.init);
+    if (const int tokens = recipe_.diffusion.text_padding; tokens > 0)
+      log_info("texts are filled up to {} tokens ('diffusion.text_padding')", tokens);
   }
   if (world_.size() > 1) share_parameters();
   trainer_->optimizer().restart_ema();
@@ -315,21 +318,16 @@ Json Run::train_json() const {
   Json errors = Json::array();
   for (const auto& [key, message] : failures_)
     errors.push_back({{"input", key}, {"error", message}});
-  const bool discrete = data_.vocabulary() > 0;
-  const auto info = [&](const char* name) { return data_.info().value(name, Json()); };
-  return {{"version", 1},
-          {"step", trainer_->state().step},
-          {"seed", recipe_.train.seed},
-          {"state", trainer_->state().to_json()},
-          {"recipe", to_json(recipe_)},
-          {"init", init_},
-          {"tokenizer", info("tokenizer")},
-          {"text_encoder", info("text_encoder")},
-          {"latent_scale", discrete ? Json() : data_.scale().to_json()},
-          {"trained", data_.trained_sizes()},
-          {"data_fingerprint", data_.fingerprint()},
-          {"log", sums_.to_json()},
-          {"errors", errors}};
+  Json train = {{"version", 1},
+                {"step", trainer_->state().step},
+                {"seed", recipe_.train.seed},
+                {"state", trainer_->state().to_json()},
+                {"recipe", to_json(recipe_)},
+                {"init", init_}};
+  train.update(generation_facts(recipe_, data_, options_.sampling));
+  train.update(
+      {{"data_fingerprint", data_.fingerprint()}, {"log", sums_.to_json()}, {"errors", errors}});
+  return train;
 }
 
 /// Not among steps that were skipped: the weights before them are the last that are known to be

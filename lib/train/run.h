@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "base/json.h"
 #include "base/progress.h"
 #include "dist/world.h"
 #include "io/manifest.h"
@@ -29,6 +30,7 @@ struct RunOptions {
   std::vector<std::array<int, 3>> synthetic;
   Device device = Device::cpu;
   std::string init;    ///< folder of the model to begin from (models/initial_model.h), or ""
+  Json sampling;       ///< how that is sampled (train/recipe_file.h), or null
   std::string out;     ///< RUN; made if need be
   bool force = false;  ///< forget what is in RUN and begin again
   int threads = 0;     ///< of this rank; 0: as OpenMP decides

@@ -190,13 +190,13 @@ Trainer::StepData Trainer::prepare(std::uint32_t step) {
 
 double Trainer::sample_flops(const data::Entry& sample) {
   const std::int64_t tokens = token_count(sample, recipe_.model);
-  const auto [found, fresh] = flops_.try_emplace({tokens, sample.text_tokens}, 0.0);
+  const int text_tokens = recipe_.text_tokens(sample.text_tokens);
+  const auto [found, fresh] = flops_.try_emplace({tokens, text_tokens}, 0.0);
   if (fresh)
-    found->second =
-        static_cast<double>(tokens) *
-        model_cost(recipe_, static_cast<double>(tokens), std::max(1, sample.text_tokens),
-                   static_cast<double>(recipe_.data.tokens), recompute_)
-            .flops_per_token;
+    found->second = static_cast<double>(tokens) *
+                    model_cost(recipe_, static_cast<double>(tokens), text_tokens,
+                               static_cast<double>(recipe_.data.tokens), recompute_)
+                        .flops_per_token;
   return found->second;
 }
 

@@ -497,6 +497,45 @@ PY
   [[ "$output" == *"was begun from 'first', not from new weights"* ]]
 }
 
+@test "--init: a Cosmos model goes on with texts of 512 tokens, and is sampled as it was" {
+  prepare
+  train first train.steps=2 >/dev/null
+  mkdir -p cosmos/scheduler
+  cp -r first/checkpoints/step-00000002/model cosmos/transformer
+  echo '{"_class_name": "CosmosTextToWorldPipeline", "transformer": ["diffusers", "CosmosTransformer3DModel"],
+    "scheduler": ["diffusers", "EDMEulerScheduler"]}' >cosmos/model_index.json
+  echo '{"_class_name": "EDMEulerScheduler", "sigma_max": 70, "final_sigmas_type": "sigma_min"}' \
+    >cosmos/scheduler/scheduler_config.json
+  train tuned --init cosmos train.steps=2 -v 2>log >/dev/null
+  grep -q "texts are filled up to 512 tokens" log
+  jq -e '.text_padding == 512 and .encode_empty == false and .recipe.diffusion.text_padding == 512
+    and .sampling == {steps: 36, guidance: 7, sampler: "edm-euler", sigma_min: 0.002, sigma_max: 70}' \
+    tuned/checkpoints/step-00000002/train.json
+  # So does what begins from that, and what goes on when the folder is gone.
+  train again --init tuned train.steps=2 diffusion.text_dropout=0 >/dev/null
+  mv cosmos gone
+  train tuned --init cosmos train.steps=3 >/dev/null
+  jq -e '.text_padding == 512 and .encode_empty and .sampling.sigma_max == 70' \
+    again/checkpoints/step-00000002/train.json
+  jq -e '.text_padding == 512 and .sampling.sigma_max == 70' tuned/checkpoints/step-00000003/train.json
+  mv gone cosmos
+  train plain --init cosmos train.steps=1 diffusion.text_padding=0 >/dev/null
+  jq -e '(has("text_padding") | not) and has("sampling")' plain/checkpoints/step-00000001/train.json
+  echo '{"_class_name": "FlowMatchEulerDiscreteScheduler"}' >cosmos/scheduler/scheduler_config.json
+  run train flow --init cosmos
+  [ "$status" -eq 2 ]
+  [[ "$output" == *"'cosmos' is a model of flow matching"* ]]
+  # Video to world: with what Cosmos gave.
+  mkdir v2w
+  echo '{"_class_name": "CosmosTransformer3DModel", "in_channels": 17, "num_layers": 1}' >v2w/config.json
+  echo 'train: {steps: 1}' >short.yaml
+  run vfm-train short.yaml --init v2w --print-config
+  [ "$status" -eq 0 ]
+  [[ "$output" == *"condition_frames: [0,1,2]"* ]]
+  run vfm-train short.yaml --init v2w --dry-run --synthetic 2x4x4
+  [ "$status" -eq 0 ]
+}
+
 @test "--init: what is no model, of another type, or does not fit, is told before any work" {
   prepare
   refused() {  # MESSAGE ARGUMENT...

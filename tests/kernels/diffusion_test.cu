@@ -67,7 +67,7 @@ struct Pack {
       const double sigma = std::array{0.002, 0.5, 1.3, 80.0}[i % 4];
       const double in = 1 / std::sqrt(sigma * sigma + kSigmaData * kSigmaData);
       DiffusionSample s;
-      s.begin = static_cast<std::int64_t>(size), s.count = counts[i];
+      s.begin = s.latents = static_cast<std::int64_t>(size), s.count = counts[i];
       s.in = static_cast<float>(in), s.in_noise = static_cast<float>(in * sigma);
       s.of_x0 = static_cast<float>(in * sigma / kSigmaData);
       s.of_noise = static_cast<float>(in * kSigmaData);

@@ -2,6 +2,7 @@
 // images and videos, text of several lengths; and training, step by step. Built twice: with the
 // library for a real GPU, and for the emulation, where only the small models run.
 // SPDX-License-Identifier: Apache-2.0
+#include <array>
 #include <cmath>
 #include <exception>
 
@@ -213,6 +214,36 @@ void check_noise(Checker& checker) {
   check_apart(checker, "targets", apart(gpu.target, cpu.target), 1e-6);
 }
 
+// Samples of a video-to-world model: channels with given frames in front, and a mark behind.
+void check_given(Checker& checker) {
+  std::vector<ops::NoisySample> noisy;
+  std::vector<ops::ErrorSample> lost;
+  std::int64_t total = 0;
+  for (const auto& [channels, channel, given] : std::vector<std::array<std::int64_t, 3>>{
+           {3, 1500, 500}, {2, 7, 3}, {1, 5, 0}, {16, 36, 12}, {2, 5000, 4999}, {3, 1, 0}}) {
+    ops::NoisySample sample{channels * channel, 0.7f, 0.3f, 1.5f, 0.2f};
+    sample.noise = Random(9, Purpose::noise, 5, static_cast<std::uint64_t>(channel));
+    sample.channel = channel, sample.given = given;
+    sample.given_in = 1.9f, sample.given_noise = 0.01f;
+    noisy.push_back(sample);
+    lost.push_back({sample.count, channel, given});
+    total += sample.count;
+  }
+  const Tensor x0 = normal({total}, 8);
+  const ops::NoisyPair cpu = ops::noisy_pair(x0, noisy);
+  const ops::NoisyPair gpu = ops::noisy_pair(x0.to(Device::cuda), noisy);
+  check_apart(checker, "latents with given frames", apart(gpu.latents, cpu.latents), 1e-6);
+  check_apart(checker, "targets beside given frames", apart(gpu.target, cpu.target), 1e-6);
+  const ops::SquaredError here = ops::squared_error(x0, cpu.target, lost, 0.5);
+  const ops::SquaredError there =
+      ops::squared_error(x0.to(Device::cuda), cpu.target.to(Device::cuda), lost, 0.5);
+  check_apart(checker, "gradient beside given frames", apart(there.seed, here.seed), 1e-6);
+  const std::vector<double> a = here.read_sums(), b = there.read_sums();
+  for (std::size_t i = 0; i < a.size(); ++i)
+    checker.check("loss beside given frames " + std::to_string(i),
+                  std::abs(a[i] - b[i]) <= 1e-9 * a[i]);
+}
+
 // A build without cuDNN, as the emulation is, says so to who asks for it by name.
 void check_no_cudnn(Checker& checker) {
   ops::Tape silent(false);
@@ -321,6 +352,7 @@ void small_models(Checker& checker) {
   check_graphs(checker);
   check_optimizer(checker);
   check_noise(checker);
+  check_given(checker);
   check_fp8(checker);
   if (test::kEmulated) check_no_cudnn(checker);
   train(checker, {"4 steps, tiny f32", tiny(), few_tokens(), DType::f32, DType::f32, 4, 1e-4, 1});

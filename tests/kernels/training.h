@@ -113,8 +113,8 @@ inline Passed compute_gradients(const models::DiffusionNetwork& network, const P
     ops::Tape tape;
     models::DitBatch batch{pack.batch.samples, inputs[0], inputs[1], inputs[2]};
     const Tensor output = network.forward(tape, batch);
-    const std::int64_t all[] = {output.elements()};
-    const double scale = 1 / static_cast<double>(all[0]);
+    const ops::ErrorSample all[] = {{output.elements()}};
+    const double scale = 1 / static_cast<double>(output.elements());
     const ops::SquaredError error = ops::squared_error(output, inputs[3], all, scale);
     tape.backward(output, error.seed);
     return {output, error.sums};

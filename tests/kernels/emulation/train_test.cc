@@ -88,6 +88,20 @@ TEST_CASE("steps on the GPU lose what those on the CPU lose") {
   CHECK(there == Approx(here).epsilon(tolerance));
 }
 
+TEST_CASE("frames that are given cost nothing on the GPU either") {
+  const Dataset data = made_up();
+  Recipe recipe = small("diffusion: {condition_frames: [0, 1], text_padding: 3}");
+  data.fit(recipe);
+  const auto world = dist::self_world();
+  Side cpu(recipe, data, *world, Device::cpu), gpu(recipe, data, *world, Device::cuda);
+  for (int i = 0; i < 3; ++i) {
+    const StepResult a = cpu.trainer.train_step(), b = gpu.trainer.train_step();
+    CHECK(b.loss.mean() == Approx(a.loss.mean()).epsilon(1e-5));
+    CHECK(b.gradient_norm == Approx(a.gradient_norm).epsilon(1e-4));
+    CHECK(b.loss.video_elements == a.loss.video_elements);
+  }
+}
+
 TEST_CASE("the average lies on the host or on the GPU, with the same values") {
   const Dataset data = made_up();
   Recipe on_gpu = small("model.compute: bf16"), on_host;

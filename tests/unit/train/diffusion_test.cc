@@ -81,7 +81,8 @@ TEST_CASE("diffusion: text is dropped as often as the recipe says, per sample") 
   recipe.text_dropout = 0.1;
   int dropped = 0, both = 0;
   for (std::uint32_t step = 0; step < 4000; ++step) {
-    const bool a = drop_text(recipe.text_dropout, 1, step, "a"), b = drop_text(recipe.text_dropout, 1, step, "b");
+    const bool a = drop_text(recipe.text_dropout, 1, step, "a"),
+               b = drop_text(recipe.text_dropout, 1, step, "b");
     dropped += a + b;
     both += a && b;
   }
@@ -149,8 +150,8 @@ TEST_CASE("diffusion: the loss is lambda (D - x0)^2, summed; its seed is the der
   CHECK_FALSE(diffusion_loss(output, batch, 0).error.seed.defined());
 }
 
-TEST_CASE("diffusion: samples of one pack have their own noise level, noise, and text") {
-  // The fault: one sigma, one timestep and one text-dropout draw for a whole pack.
+TEST_CASE("fault 7: samples of one pack have their own noise level, noise, and text") {
+  // One sigma, one timestep and one text-dropout draw for a whole pack; and sigma in bf16.
   const models::DitConfig config = tiny_config();
   const CleanSample sample = make_sample("a", 2);
   BatchBuilder pack(config), alone(config);
@@ -162,6 +163,14 @@ TEST_CASE("diffusion: samples of one pack have their own noise level, noise, and
   CHECK(both.input.samples[1].c_noise == one.input.samples[0].c_noise);
   const auto tail = both.input.latents.floats().subspan(16);
   CHECK(std::equal(tail.begin(), tail.end(), one.input.latents.floats().begin()));
+  // Two levels that bf16 could not tell apart.
+  BatchBuilder close(config);
+  close.add(sample, 1.0, true, Random(1, Purpose::noise, 0, 2));
+  close.add(sample, 1.001, true, Random(1, Purpose::noise, 0, 2));
+  const NoisyBatch two = close.build();
+  CHECK(two.input.samples[0].c_noise != two.input.samples[1].c_noise);
+  const auto latents = two.input.latents.floats();
+  CHECK_FALSE(std::equal(latents.begin(), latents.begin() + 32, latents.begin() + 32));
   // Dropped text is one zero token, and takes nothing from its neighbour.
   CHECK(both.input.samples[0].text_tokens == 1);
   CHECK(both.input.samples[1].text_tokens == 2);

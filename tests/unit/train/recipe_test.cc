@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/recipe_file.h"
-
 #include <catch2/catch.hpp>
 
 #include "base/error.h"
+#include "train/recipe_file.h"
 
 using namespace vfm;
 using namespace vfm::train;
@@ -129,4 +128,24 @@ TEST_CASE("recipe: a run may go on with other lengths, not with another model") 
       changed_settings(to_json(before), from_yaml("optimizer: {lr: 1}\nmodel: {num_layers: 3}"));
   CHECK(changes ==
         std::vector<std::string>{"model.num_layers: 28 -> 3", "optimizer.lr: 0.0001 -> 1.0"});
+}
+
+TEST_CASE("recipe: what a run begins from takes the place of defaults, and settings that of both") {
+  Beginning beginning;
+  beginning.model.in_channels = 17;
+  beginning.text_padding = 512;
+  beginning.condition_frames = {0, 1, 2};
+  const Recipe plain = make_recipe({}, &beginning);
+  CHECK(plain.diffusion.text_padding == 512);
+  CHECK(plain.diffusion.condition_frames == std::vector<int>{0, 1, 2});
+  CHECK(plain.text_tokens(3) == 512);
+  CHECK(plain.text_tokens(600) == 600);
+  const auto settings = parse_yaml("diffusion: {text_padding: 0, condition_frames: [1]}", "a test");
+  const Recipe chosen = make_recipe(settings, &beginning);
+  CHECK(chosen.diffusion.text_padding == 0);
+  CHECK(chosen.diffusion.condition_frames == std::vector<int>{1});
+  CHECK(chosen.text_tokens(0) == 1);
+  CHECK(to_yaml(make_recipe(parse_yaml(to_yaml(chosen), "printed"))) == to_yaml(chosen));
+  CHECK_FALSE(make_recipe({}).diffusion.video_to_world());
+  CHECK(error_of("diffusion: {condition_frames: [0, -1]}").find("at least 0") != std::string::npos);
 }

@@ -159,8 +159,8 @@ TEST_CASE("trainer: packing into forwards and dealing to ranks change only the r
   CHECK(outcomes[0].weights == outcomes[1].weights);
 }
 
-TEST_CASE("trainer: gradients reach what all blocks share: time embedding, its norm, positions") {
-  // The faults: the shared AdaLN term and the position tables detached in the blocks (trained by
+TEST_CASE("faults 6, 9: gradients reach what blocks share: time embedding, its norm, positions") {
+  // The shared AdaLN term and the position tables detached in the blocks (trained by
   // the last layer alone, or not at all); a norm of the time embedding that is a parameter nobody
   // uses.
   const TemporaryFolder folder("shared");

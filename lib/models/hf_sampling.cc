@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/hf_sampling.h"
+
+#include "base/error.h"
+#include "io/file.h"
+#include "models/edm.h"
+
+namespace vfm::models {
+namespace {
+
+// The pipelines' defaults.
+constexpr int kSteps = 36;
+constexpr double kGuidance = 7, kSigmaMin = 0.002, kSigmaMax = 80;
+
+void need_value(const Json& config, const char* name, const Json& value, const std::string& path) {
+  const auto found = config.find(name);
+  if (found != config.end() && !found->is_null() && *found != value)
+    fail_usage("'{}' has {} {}: there is {}", path, name, found->dump(), value.dump());
+}
+
+}  // namespace
+
+Json hf_sampling(const std::string& folder) {
+  const std::string path = io::join_path(folder, "scheduler_config.json");
+  if (!io::file_exists(path)) fail_usage("'{}' has no scheduler_config.json", folder);
+  const Json config = parse_json(io::read_file(path), "'" + path + "'");
+  const std::string type = need_string(config, "_class_name", "'" + path + "'");
+  Json sampling = {{"steps", kSteps}, {"guidance", kGuidance}};
+  if (type == "FlowMatchEulerDiscreteScheduler") {
+    need_value(config, "num_train_timesteps", 1000, path);
+    for (const char* name : {"use_dynamic_shifting", "invert_sigmas", "use_karras_sigmas",
+                             "use_exponential_sigmas", "use_beta_sigmas", "stochastic_sampling"})
+      need_value(config, name, false, path);
+    if (get_number(config, "shift_terminal").value_or(0) != 0)
+      fail_usage("'{}' has shift_terminal: there is none", path);
+    sampling["sampler"] = "flow";
+    sampling["shift"] = get_number(config, "shift").value_or(1);
+    return sampling;
+  }
+  if (type != "EDMEulerScheduler")
+    fail_usage("'{}' is of a {}: there are EDMEulerScheduler and FlowMatchEulerDiscreteScheduler",
+               path, type);
+  need_value(config, "sigma_data", kSigmaData, path);
+  need_value(config, "sigma_schedule", "karras", path);
+  need_value(config, "prediction_type", "epsilon", path);
+  need_value(config, "rho", 7.0, path);
+  const std::string last = get_string(config, "final_sigmas_type").value_or("zero");
+  if (last != "zero" && last != "sigma_min")
+    fail_usage("'{}' has final_sigmas_type '{}': there are zero and sigma_min", path, last);
+  sampling["sampler"] = last == "zero" ? "euler" : "edm-euler";
+  sampling["sigma_min"] = get_number(config, "sigma_min").value_or(kSigmaMin);
+  sampling["sigma_max"] = get_number(config, "sigma_max").value_or(kSigmaMax);
+  return sampling;
+}
+
+}  // namespace vfm::models

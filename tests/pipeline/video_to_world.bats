@@ -1,0 +1,105 @@
+#!/usr/bin/env bats
+# Training a video-to-world model, from drawn videos to one that goes on from what it is given.
+# SPDX-License-Identifier: Apache-2.0
+
+load ../cli/helpers
+bats_require_minimum_version 1.5.0
+
+setup_file() {
+  export LC_ALL=C.UTF-8 PATH="${VFM_BIN:?}:$PATH"
+  root=$BATS_TEST_DIRNAME/../..
+  cd "$BATS_FILE_TMPDIR" || return 1
+  "$root/scripts/draw-corpus" raw --shots 24
+  find raw -name '*.mp4' | sort | vfm-clip --min-length 1s -o clips | vfm-caption | vfm-embed |
+    vfm-shard --keep-duplicates -o dataset >shards.jsonl
+  vfm-pack --size 32 --frames 17 -o latents <shards.jsonl >latents.jsonl
+  cat >tiny.yaml <<'END'
+model:
+  num_attention_heads: 4
+  attention_head_dim: 16
+  num_layers: 2
+  mlp_ratio: 2
+  adaln_lora_dim: 8
+  max_size: [8, 16, 16]
+diffusion:
+  condition_frames: [0, 1, 2]
+data:
+  tokens: 256
+optimizer:
+  lr: 4e-3
+schedule:
+  warmup: 10
+ema:
+  decay: 0.9
+validation:
+  every: 60
+  samples: 4
+train:
+  steps: 60
+  checkpoint_every: 1000
+  log_every: 10
+END
+  OMP_NUM_THREADS=1 vfm-train tiny.yaml --data latents --out run
+  # A still picture in two halves, and its mirror image.
+  for side in left right; do
+    test $side = left && colours="red blue" || colours="blue red"
+    set -- $colours
+    ffmpeg -v error -f lavfi -i "color=$1:16x32:d=1" -f lavfi -i "color=$2:16x32:d=1" \
+      -filter_complex hstack -frames:v 1 "$side.png"
+  done
+}
+
+setup() {
+  setup_tools
+  export OMP_NUM_THREADS=1  # small products: more threads are no faster
+  run=$BATS_FILE_TMPDIR/run
+}
+
+# first_frame FILE: its mean colours left and right, as six numbers.
+first_frame() {
+  ffmpeg -v error -nostdin -i "$1" -frames:v 1 -vf scale=2:1:flags=area -f rawvideo -pix_fmt rgb24 - | od -An -tu1
+}
+
+# apart FILE FILE: the largest difference of these numbers.
+apart() {
+  paste -d ' ' <(first_frame "$1") <(first_frame "$2") |
+    awk '{ for (i = 1; i <= 6; ++i) { d = $i - $(i + 6); if (d < 0) d = -d; if (d > most) most = d } } END { print most + 0 }'
+}
+
+@test "a video-to-world model learns, and validates at every noise level" {
+  jq -e '.in_channels == .out_channels + 1' "$run"/checkpoints/step-*/model/config.json
+  jq -s 'map(.loss | values)' "$run/metrics.jsonl"
+  jq -s -e 'map(.loss | values) | last < 0.8 * first' "$run/metrics.jsonl"
+  jq -s -e 'map(.val_sigmas | values) | last | length == 5' "$run/metrics.jsonl"
+}
+
+# But for what the tokenizer makes of an edge between colours.
+@test "what is given comes out as it is, and the clip goes on from it" {
+  for side in left right; do
+    vfm-generate --model "$run" --steps 4 --size 32x32 --frames 17 --encoder ffv1 \
+      --condition "$BATS_FILE_TMPDIR/$side.png" -o $side 'a red circle' >$side.jsonl
+    [ "$(apart "$(jq -r .path $side.jsonl)" "$BATS_FILE_TMPDIR/$side.png")" -le 20 ]
+  done
+  [ "$(apart "$(jq -r .path left.jsonl)" "$BATS_FILE_TMPDIR/right.png")" -gt 100 ]
+  # Nine of its own frames: two latent ones.
+  vfm-generate --model "$run" --steps 2 --size 32x32 --frames 17 --encoder ffv1 --condition-frames 9 \
+    --condition "$(jq -r .path left.jsonl)" -o on 'a red circle' >on.jsonl
+  jq -e '.condition_frames == 9' on.jsonl
+}
+
+@test "text to world: the same model, given nothing" {
+  vfm-generate --model "$run" --steps 2 -o out 'a red circle moves left' >clips.jsonl
+  jq -e '.frames == 17 and (has("condition") | not)' clips.jsonl
+  [ -s "$(jq -r .path clips.jsonl)" ]
+}
+
+@test "a run that begins from it is given as many frames; going on changes nothing of that" {
+  sed '/^diffusion:/,/condition_frames/d; /^model:/,/max_size/d' "$BATS_FILE_TMPDIR/tiny.yaml" >more.yaml
+  vfm-train more.yaml --data "$BATS_FILE_TMPDIR/latents" --init "$run" --out more train.steps=2
+  grep -q 'condition_frames: \[0,1,2\]' more/recipe.yaml
+  vfm-train more.yaml --data "$BATS_FILE_TMPDIR/latents" --init "$run" --out more train.steps=3
+  run vfm-train more.yaml --data "$BATS_FILE_TMPDIR/latents" --init "$run" --out more train.steps=4 \
+    'diffusion.condition_frames=[1]'
+  [ "$status" -eq 2 ]
+  [[ $output == *"diffusion.condition_frames: [0,1,2] -> [1]"* ]]
+}
