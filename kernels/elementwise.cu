@@ -241,6 +241,34 @@ int columns(const Columns& c, std::int64_t rows, cudaStream_t stream) {
   return launch(many ? columns_kernel<4> : columns_kernel<1>, grid, kThreads, 0, stream, c);
 }
 
+template <int kCount, class T>
+__global__ void __launch_bounds__(kThreads)
+    scaled_columns_kernel(T* y, std::int64_t wide, const T* x, std::int64_t narrow, float scale) {
+  const std::int64_t row = blockIdx.x, step = std::int64_t{gridDim.y} * kThreads * kCount;
+  std::int64_t i = (std::int64_t{blockIdx.y} * kThreads + threadIdx.x) * kCount;
+  for (; i < narrow; i += step) {
+    Several<kCount> v = load<kCount>(y + row * wide + i);
+    const Several<kCount> w = load<kCount>(x + row * narrow + i);
+#pragma unroll
+    for (int k = 0; k < kCount; ++k)
+      v.v[k] += scale * w.v[k];
+    store(y + row * wide + i, v);
+  }
+}
+
+template <class T>
+int scaled_columns(T* y, std::int64_t wide, const T* x, std::int64_t narrow, std::int64_t rows,
+                   float scale, cudaStream_t stream) {
+  if (rows < 0 || rows > 0x7fffffff || narrow < 0 || wide < narrow || wide > kMostElements)
+    return cudaErrorInvalidValue;
+  const bool many = aligned(y) && aligned(x) && wide % 8 == 0 && narrow % 8 == 0;
+  const std::int64_t step = kThreads * (many ? 8 : 1), blocks = (narrow + step - 1) / step;
+  const dim3 grid(static_cast<unsigned>(rows),
+                  static_cast<unsigned>(std::min<std::int64_t>(blocks, 65535)));
+  return launch(many ? scaled_columns_kernel<8, T> : scaled_columns_kernel<1, T>, grid, kThreads, 0,
+                stream, y, wide, x, narrow, scale);
+}
+
 }  // namespace
 
 int gelu_forward(Type type, const void* x, void* y, std::int64_t n, CUstream_st* stream) {
@@ -318,6 +346,15 @@ int add_columns_backward(const float* dsum, float* db, std::int64_t rows, std::i
                          std::int64_t wide, CUstream_st* stream) {
   if (wide < narrow) return cudaErrorInvalidValue;
   return columns({dsum, narrow, nullptr, 0, db, wide}, rows, stream);
+}
+
+int add_scaled_columns(Type type, void* y, std::int64_t wide, const void* x, std::int64_t narrow,
+                       std::int64_t rows, float scale, CUstream_st* stream) {
+  if (type == Type::bf16)
+    return scaled_columns(static_cast<Bf16*>(y), wide, static_cast<const Bf16*>(x), narrow, rows,
+                          scale, stream);
+  return scaled_columns(static_cast<float*>(y), wide, static_cast<const float*>(x), narrow, rows,
+                        scale, stream);
 }
 
 }  // namespace vfm::kernels

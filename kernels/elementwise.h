@@ -1,6 +1,6 @@
 // What is computed element by element: activations, sums, conversions. The CUDA versions of
-// lib/ops/gelu.h, silu.h, swiglu.h, text_activations.h and add.h, and of the conversions between
-// f32 and bf16.
+// lib/ops/gelu.h, silu.h, swiglu.h, text_activations.h and add.h, of the sum in low_rank.h, and of
+// the conversions between f32 and bf16.
 //
 //   gelu(x) = x Phi(x), Phi(x) = (1 + erf(x / sqrt(2))) / 2      the exact form, not that with tanh
 //   silu(x) = x / (1 + e^-x)
@@ -68,5 +68,10 @@ int add_columns(const float* a, const float* b, float* sum, std::int64_t rows, s
 /// zeros on the right.
 int add_columns_backward(const float* dsum, float* db, std::int64_t rows, std::int64_t narrow,
                          std::int64_t wide, CUstream_st* stream);
+
+/// The first M columns of y += scale x. y [N, W], x [N, M], both of `type`, W >= M, rows next to
+/// each other; 1 (invalid value) where W < M. y may point into a row of a matrix of W columns.
+int add_scaled_columns(Type type, void* y, std::int64_t wide, const void* x, std::int64_t narrow,
+                       std::int64_t rows, float scale, CUstream_st* stream);
 
 }  // namespace vfm::kernels

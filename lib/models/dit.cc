@@ -9,7 +9,6 @@
 #include "models/dit_block.h"
 #include "models/fp8.h"
 #include "models/network_frame.h"
-#include "ops/linear.h"
 #include "ops/rmsnorm.h"
 #include "ops/silu.h"
 
@@ -54,8 +53,8 @@ DitContext Dit::State::context(Tape& tape, const NetworkPack& pack, const Tensor
     result.space_time =
         space_time_packs(grids, config.num_attention_heads, config.attention_head_dim, device);
   const Tensor wave = ops::sinusoid(pack.times, config.width());
-  const Tensor hidden = ops::silu(tape, ops::linear(tape, wave, time_1->op(tape)));
-  result.shared = ops::linear(tape, hidden, time_2->op(tape));
+  const Tensor hidden = ops::silu(tape, time_1->multiply(tape, wave));
+  result.shared = time_2->multiply(tape, hidden);
   result.embedding =
       ops::silu(tape, ops::rmsnorm(tape, wave, time_norm->op(tape), kDitNormEpsilon));
   result.text = text.to(device).to(compute);
@@ -77,6 +76,12 @@ Device Dit::device() const {
 }
 const nn::ParameterList& Dit::parameters() const {
   return state_->parameters;
+}
+const nn::ParameterList& Dit::adapters() const {
+  return state_->adapters;
+}
+void Dit::attach(const std::vector<AdapterShape>& shapes, bool trainable) {
+  state_->attach(shapes, trainable);
 }
 void Dit::set_recompute(Recompute recompute) {
   state_->recompute = recompute;

@@ -27,6 +27,8 @@ class Dit final : public DiffusionNetwork {
   const DitConfig& config() const override;
   Device device() const override;
   const nn::ParameterList& parameters() const override;
+  const nn::ParameterList& adapters() const override;
+  void attach(const std::vector<AdapterShape>& shapes, bool trainable) override;
   void set_recompute(Recompute recompute) override;
   void set_inference_fp8(Fp8Parts parts) override;
   Tensor forward(ops::Tape& tape, const DitBatch& batch) const override;

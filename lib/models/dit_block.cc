@@ -5,7 +5,6 @@
 #include "ops/attention_fp8.h"
 #include "ops/gelu.h"
 #include "ops/lean_linear.h"
-#include "ops/linear.h"
 #include "ops/qk_norm_rope.h"
 
 namespace vfm::models {
@@ -34,8 +33,8 @@ AdaLn::AdaLn(WeightMaker& make, const std::string& prefix, const DitConfig& c, i
                              c.adaln_lora_dim, Init::zero)) {}
 
 Tensor AdaLn::forward(Tape& tape, const DitContext& context) const {
-  const Tensor low = ops::linear(tape, context.embedding, down_->op(tape));
-  return ops::add(tape, ops::linear(tape, low, up_->op(tape)), context.shared);
+  const Tensor low = down_->multiply(tape, context.embedding);
+  return ops::add(tape, up_->multiply(tape, low), context.shared);
 }
 
 SelfAttention::SelfAttention(WeightMaker& make, const std::string& norm_name,
@@ -117,7 +116,7 @@ DitBlock::Entered DitBlock::enter(Tape& tape, const DitStream& in, const DitCont
   ops::ModulateInput input = pending(in, context, norm.forward(tape, context));
   input.extra = extra;
   if (context.lean) {
-    const ops::ModulatedLinear made = ops::modulate_linear(tape, input, matrix.op(tape));
+    const ops::ModulatedLinear made = ops::modulate_linear(tape, input, matrix.matrix(tape));
     return {made.stream, made.y, input.modulation};
   }
   const auto [stream, normed] = ops::gated_residual_layernorm_modulate(tape, input);
@@ -125,7 +124,7 @@ DitBlock::Entered DitBlock::enter(Tape& tape, const DitStream& in, const DitCont
 }
 
 Tensor DitBlock::activate(Tape& tape, const Tensor& hidden, const DitContext& context) const {
-  return context.lean ? ops::gelu_linear(tape, hidden, down_.op(tape))
+  return context.lean ? ops::gelu_linear(tape, hidden, down_.matrix(tape))
                       : down_.multiply(tape, ops::gelu(tape, hidden));
 }
 

@@ -10,7 +10,6 @@
 #include "ops/add.h"
 #include "ops/cast.h"
 #include "ops/lean_linear.h"
-#include "ops/linear.h"
 #include "ops/modulate.h"
 #include "ops/silu.h"
 #include "ops/swiglu.h"
@@ -78,20 +77,19 @@ class Layer {
         down_(make.matrix({name + "ff.down_proj.weight"}, width_, c.hidden())) {}
 
   Stream forward(Tape& tape, const Stream& in, const Context& context) const {
-    const Tensor modulation1 = ops::linear(tape, context.embedding, norm1_.op(tape));
+    const Tensor modulation1 = norm1_.multiply(tape, context.embedding);
     ops::ModulateInput input = pending(in, context, modulation1, compute_);
     input.extra = context.positions;
     const auto [x1, qkv] = enter(tape, input, context, qkv_);
     const Tensor attended = ops::self_attention(tape, qkv, context.self);
-    const Tensor x2 = merge(
-        tape, {x1, ops::linear(tape, attended, out_.op(tape)), modulation1, 2 * width_}, context);
+    const Tensor x2 =
+        merge(tape, {x1, out_.multiply(tape, attended), modulation1, 2 * width_}, context);
     const Stream after_cross{x2, cross_attention(tape, x2, context), context.ones, 0};
-    const Tensor modulation2 = ops::linear(tape, context.embedding, norm2_.op(tape));
+    const Tensor modulation2 = norm2_.multiply(tape, context.embedding);
     const auto [x3, hidden] =
         enter(tape, pending(after_cross, context, modulation2, compute_), context, up_);
-    const Tensor branch = context.lean
-                              ? ops::swiglu_linear(tape, hidden, down_.op(tape))
-                              : ops::linear(tape, ops::swiglu(tape, hidden), down_.op(tape));
+    const Tensor branch = context.lean ? ops::swiglu_linear(tape, hidden, down_.matrix(tape))
+                                       : down_.multiply(tape, ops::swiglu(tape, hidden));
     return {x3, branch, modulation2, 2 * width_};
   }
 
@@ -109,15 +107,15 @@ class Layer {
   // Adds what is pending, norms and modulates, and goes through the sub-layer's first matrix.
   static ops::ModulatedLinear enter(Tape& tape, const ops::ModulateInput& input,
                                     const Context& context, const Weight& matrix) {
-    if (context.lean) return ops::modulate_linear(tape, input, matrix.op(tape));
+    if (context.lean) return ops::modulate_linear(tape, input, matrix.matrix(tape));
     const auto [stream, normed] = ops::gated_residual_layernorm_modulate(tape, input);
-    return {stream, ops::linear(tape, normed, matrix.op(tape))};
+    return {stream, matrix.multiply(tape, normed)};
   }
 
   Tensor cross_attention(Tape& tape, const Tensor& x, const Context& context) const {
-    const Tensor q = ops::linear(tape, ops::cast(tape, x, compute_), cross_q_.op(tape));
-    const Tensor kv = ops::linear(tape, context.text, cross_kv_.op(tape));
-    return ops::linear(tape, ops::cross_attention(tape, q, kv, context.cross), cross_out_.op(tape));
+    const Tensor q = cross_q_.multiply(tape, ops::cast(tape, x, compute_));
+    const Tensor kv = cross_kv_.multiply(tape, context.text);
+    return cross_out_.multiply(tape, ops::cross_attention(tape, q, kv, context.cross));
   }
 
   DType compute_;
@@ -132,10 +130,9 @@ struct Embedder {
         second(make.conditioning(name + ".linear_2.weight", width, width, Init::normal)) {}
 
   Tensor forward(Tape& tape, const Tensor& numbers) const {
-    const int width = static_cast<int>(first.op(tape).size(1));
+    const int width = static_cast<int>(first.matrix(tape).w.size(1));
     const Tensor wave = ops::sinusoid(numbers, width);
-    return ops::linear(tape, ops::silu(tape, ops::linear(tape, wave, first.op(tape))),
-                       second.op(tape));
+    return second.multiply(tape, ops::silu(tape, first.multiply(tape, wave)));
   }
 
   const Weight &first, &second;
@@ -194,6 +191,12 @@ Device MovieGen::device() const {
 const nn::ParameterList& MovieGen::parameters() const {
   return state_->parameters;
 }
+const nn::ParameterList& MovieGen::adapters() const {
+  return state_->adapters;
+}
+void MovieGen::attach(const std::vector<AdapterShape>& shapes, bool trainable) {
+  state_->attach(shapes, trainable);
+}
 void MovieGen::set_recompute(Recompute recompute) {
   state_->recompute = recompute;
 }
@@ -221,7 +224,7 @@ Tensor MovieGen::forward(Tape& tape, const DitBatch& batch) const {
     };
     stream.x = tape.checkpoint({stream.x, context.positions, context.embedding}, run)[0];
   }
-  const Tensor modulation = ops::linear(tape, context.embedding, s.norm_out->op(tape));
+  const Tensor modulation = s.norm_out->multiply(tape, context.embedding);
   const Tensor normed =
       ops::gated_residual_layernorm_modulate(tape, pending(stream, context, modulation, s.compute))
           .normed;

@@ -35,6 +35,8 @@ class MovieGen final : public DiffusionNetwork {
   const DitConfig& config() const override;
   Device device() const override;
   const nn::ParameterList& parameters() const override;
+  const nn::ParameterList& adapters() const override;
+  void attach(const std::vector<AdapterShape>& shapes, bool trainable) override;
   void set_recompute(Recompute recompute) override;
   /// Takes no parts: throws Error{usage} for any.
   void set_inference_fp8(Fp8Parts parts) override;

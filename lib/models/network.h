@@ -13,6 +13,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -104,6 +105,14 @@ struct Fp8Parts {
   bool any() const { return linear || attention; }
 };
 
+/// An adapter of one of a network's matrices (models/lora.h), named as in its state dict without
+/// ".weight".
+struct AdapterShape {
+  std::string module;  ///< "transformer_blocks.0.attn1.to_q"
+  int rank = 0;
+  float scale = 1;  ///< of B A
+};
+
 /// A network from noisy latents and text to F (models/edm.h).
 class DiffusionNetwork {
  public:
@@ -113,6 +122,14 @@ class DiffusionNetwork {
   virtual Device device() const = 0;
   /// In a fixed order; stable for the life of the network.
   virtual const nn::ParameterList& parameters() const = 0;
+  /// Puts adapters on matrices: each product with W is then one with W + scale B A, which is not
+  /// formed. They begin as nothing: A as PyTorch draws linear layers, B zero. Weights that are
+  /// adapted are not trained themselves, so the network is made with `trainable` false, and what is
+  /// so here is the adapters. Once a network. Throws Error{usage} for what is no matrix of it.
+  virtual void attach(const std::vector<AdapterShape>& shapes, bool trainable) = 0;
+  /// Of each adapter "MODULE.lora_A.weight" [rank, I] and "MODULE.lora_B.weight" [O, rank]; empty
+  /// before attach().
+  virtual const nn::ParameterList& adapters() const = 0;
   /// Whatever is chosen, the results are the same to the last bit.
   virtual void set_recompute(Recompute recompute) = 0;
   /// Inference in FP8, or without (the default). The matrices are rounded now: choose again after

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/network_frame.h"
 
+#include <map>
 #include <string>
 
 #include "base/error.h"
@@ -42,12 +43,41 @@ void NetworkFrame::finish() {
       parameters.push_back(&parameter);
 }
 
+void NetworkFrame::attach(const std::vector<AdapterShape>& shapes, bool trainable) {
+  struct Place {
+    nn::Weight* weight;
+    std::size_t part;
+  };
+  std::map<std::string, Place> places;
+  for (nn::Weight& weight : weights)
+    for (std::size_t i = 0; i < weight.parameters().size(); ++i)
+      places[weight.parameters()[i].name] = {&weight, i};
+  WeightMaker maker{adapter_weights_, make.options};
+  maker.options.trainable = trainable;
+  for (const AdapterShape& shape : shapes) {
+    const auto found = places.find(shape.module + ".weight");
+    if (found == places.end()) fail_usage("the model has no matrix '{}' to adapt", shape.module);
+    nn::Weight& weight = *found->second.weight;
+    const std::size_t part = found->second.part;
+    const Shape& matrix = weight.parameters()[part].shape();
+    if (matrix.size() != 2) fail_usage("'{}' is no matrix: it takes no adapter", shape.module);
+    nn::Weight& a = maker.make({shape.module + ".lora_A.weight"}, {shape.rank, matrix[1]},
+                               Init::fan_in, weight.dtype(), true);
+    nn::Weight& b = maker.make({shape.module + ".lora_B.weight"}, {matrix[0], shape.rank},
+                               Init::zero, weight.dtype(), true);
+    weight.attach(part, a, b, shape.scale);
+    adapters.push_back(&a.parameters().front());
+    adapters.push_back(&b.parameters().front());
+  }
+}
+
 Tensor NetworkFrame::enter(ops::Tape& tape, const DitBatch& batch, const NetworkPack& pack) const {
-  for (const nn::Weight& weight : weights)
-    weight.op(tape);
+  for (const std::deque<nn::Weight>* all : {&weights, &adapter_weights_})
+    for (const nn::Weight& weight : *all)
+      weight.watch(tape);
   const Tensor patches = ops::patchify(tape, batch.latents.to(device), pack.patches,
                                        config.in_channels, masks(), config.patch_size, compute);
-  return ops::linear(tape, patches, embed_->op(tape), Tensor(), DType::f32);
+  return ops::linear(tape, patches, embed_->matrix(tape), Tensor(), DType::f32);
 }
 
 Tensor NetworkFrame::positions(ops::Tape& tape, const NetworkPack& pack, bool unit) const {
@@ -56,7 +86,7 @@ Tensor NetworkFrame::positions(ops::Tape& tape, const NetworkPack& pack, bool un
 }
 
 Tensor NetworkFrame::leave(ops::Tape& tape, const Tensor& normed, const NetworkPack& pack) const {
-  const Tensor tokens = ops::linear(tape, normed, project_->op(tape), Tensor(), DType::f32);
+  const Tensor tokens = ops::linear(tape, normed, project_->matrix(tape), Tensor(), DType::f32);
   return ops::unpatchify(tape, tokens, pack.patches, config.out_channels, config.patch_size);
 }
 

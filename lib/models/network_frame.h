@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <vector>
 
 #include "models/network_pack.h"
 #include "models/weight_maker.h"
@@ -23,6 +24,8 @@ struct NetworkFrame {
 
   /// Makes the last matrix and lists the parameters, when all others were made.
   void finish();
+  /// As DiffusionNetwork::attach() says.
+  void attach(const std::vector<AdapterShape>& shapes, bool trainable);
 
   /// [S, D] f32: the embedded patches. Watches every parameter, so that a layer that is computed
   /// again in backward finds it.
@@ -38,7 +41,7 @@ struct NetworkFrame {
   Recompute recompute = Recompute::none;
   std::deque<nn::Weight> weights;  // does not move them
   WeightMaker make;
-  nn::ParameterList parameters;
+  nn::ParameterList parameters, adapters;
 
  private:
   std::int64_t patch() const;
@@ -46,6 +49,7 @@ struct NetworkFrame {
 
   const nn::Weight *embed_ = nullptr, *project_ = nullptr;
   std::array<const nn::Weight*, 3> tables_{};
+  std::deque<nn::Weight> adapter_weights_;
 };
 
 }  // namespace vfm::models

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "base/error.h"
 #include "base/philox.h"
 #include "ops/linear.h"
 #include "ops/linear_fp8.h"
@@ -99,17 +100,45 @@ void Weight::add(std::string name, const Shape& shape, const WeightOptions& opti
   p.write(initial);
 }
 
-const Tensor& Weight::op(ops::Tape& tape) const {
+void Weight::attach(std::size_t part, const Weight& a, const Weight& b, float scale) {
+  std::int64_t first = 0;
+  for (std::size_t i = 0; i < part; ++i)
+    first += parameters_.at(i).shape().front();
+  const Shape& shape = parameters_.at(part).shape();
+  if (shape.size() != 2 || a.value_.size(1) != shape[1] || b.value_.size(0) != shape[0] ||
+      a.value_.size(0) != b.value_.size(1))
+    fail("adapters {} and {} do not fit '{}', {}", to_string(a.value_.shape()),
+         to_string(b.value_.shape()), parameters_[part].name, to_string(shape));
+  adapters_.push_back({&a, &b, first, scale});
+}
+
+void Weight::watch(ops::Tape& tape) const {
   if (grad_.defined()) tape.watch(value_, grad_);
+}
+
+const Tensor& Weight::op(ops::Tape& tape) const {
+  if (!adapters_.empty()) fail("the adapters of '{}' have no effect", parameters_.front().name);
+  watch(tape);
   return value_;
 }
 
+ops::LinearWeight Weight::matrix(ops::Tape& tape) const {
+  watch(tape);
+  ops::LinearWeight result(value_);
+  for (const Adapter& adapter : adapters_)
+    result.added.push_back(
+        {adapter.a->op(tape), adapter.b->op(tape), adapter.first, adapter.scale});
+  return result;
+}
+
 void Weight::keep_fp8(bool keep) const {
+  if (keep && !adapters_.empty())
+    fail_usage("products in FP8 take no separate adapters: merge them into the weights");
   fp8_ = keep ? ops::quantize(value_) : ops::Quantized();
 }
 
 Tensor Weight::multiply(ops::Tape& tape, const Tensor& x) const {
-  return fp8_.defined() ? ops::linear_fp8(tape, x, fp8_) : ops::linear(tape, x, op(tape));
+  return fp8_.defined() ? ops::linear_fp8(tape, x, fp8_) : ops::linear(tape, x, matrix(tape));
 }
 
 }  // namespace vfm::nn

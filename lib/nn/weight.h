@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "nn/parameter.h"
+#include "ops/low_rank.h"
 #include "ops/quantize.h"
 #include "ops/tape.h"
 
@@ -51,11 +52,23 @@ class Weight {
   Weight& operator=(const Weight&) = delete;
 
   std::deque<Parameter>& parameters() { return parameters_; }
-  /// The tensor to compute with, watched by the tape. Not thread-safe.
-  const Tensor& op(ops::Tape& tape) const;
+  /// What it computes in, and so what its adapters are to be of.
+  DType dtype() const { return value_.dtype(); }
 
-  /// Makes a copy in FP8 of what op() gives now, for inference, or drops it. Who changes the value
-  /// asks for it again. Not thread-safe.
+  /// Puts an adapter on parameters()[part], a matrix [O, I]: products add scale B A to it. `a` is
+  /// [rank, I] and `b` [O, rank], of dtype(), and must outlive this.
+  void attach(std::size_t part, const Weight& a, const Weight& b, float scale);
+
+  /// What a product takes: the matrix and its adapters, watched by the tape. Not thread-safe.
+  ops::LinearWeight matrix(ops::Tape& tape) const;
+  /// The tensor alone, watched by the tape, for what is no product. Throws Error if it has
+  /// adapters, which would have no effect. Not thread-safe.
+  const Tensor& op(ops::Tape& tape) const;
+  /// Watches what is trained, without the adapters.
+  void watch(ops::Tape& tape) const;
+
+  /// Makes a copy in FP8 of the value as it is now, for inference, or drops it. Who changes the
+  /// value asks for it again. Throws Error{usage} if it has adapters. Not thread-safe.
   void keep_fp8(bool keep) const;
   /// x W^T; in FP8, without recording only, while there is that copy.
   Tensor multiply(ops::Tape& tape, const Tensor& x) const;
@@ -68,6 +81,12 @@ class Weight {
   Tensor value_;  // of all, one after the other; what is computed with
   Tensor low_, grad_;
   std::int64_t rows_ = 0;  // that have a parameter
+  struct Adapter {
+    const Weight *a, *b;
+    std::int64_t first;  // row
+    float scale;
+  };
+  std::vector<Adapter> adapters_;
   mutable ops::Quantized fp8_;
 };
 

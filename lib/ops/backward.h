@@ -3,13 +3,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <vector>
+
+#include "ops/low_rank.h"
 #include "ops/modulate.h"
 
 namespace vfm::ops {
 
-/// y = x w^T went forward, and dy came back: adds to the gradient of w, and returns that of x, of
-/// x's dtype, if it is wanted.
-Tensor linear_backward(Tape& tape, const Tensor& dy, const Tensor& x, const Tensor& w,
+/// What a product with `weight` depends on: `others`, its matrix and its adapters'.
+std::vector<Tensor> inputs_with(std::vector<Tensor> others, const LinearWeight& weight);
+
+/// y = x w^T went forward, and dy came back: adds to the gradients of the weight's matrices, and
+/// returns that of x, of x's dtype, if it is wanted.
+Tensor linear_backward(Tape& tape, const Tensor& dy, const Tensor& x, const LinearWeight& weight,
                        bool want_dx);
 
 /// gelu(x); and the gradient of x from that of the result, of the same dtype, which is overwritten

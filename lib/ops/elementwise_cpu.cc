@@ -20,6 +20,19 @@ void add_all(A* y, const B* x, std::int64_t n) {
 }
 
 template <class T>
+void scaled_columns(T* y, std::int64_t wide, const T* x, std::int64_t narrow, std::int64_t rows,
+                    float scale) {
+#pragma omp parallel for schedule(static) if (rows * narrow > kAlone)
+  for (std::int64_t row = 0; row < rows; ++row) {
+    T* to = y + row * wide;
+    const T* from = x + row * narrow;
+#pragma omp simd
+    for (std::int64_t i = 0; i < narrow; ++i)
+      store(to + i, load(to + i) + scale * load(from + i));
+  }
+}
+
+template <class T>
 void gelu_all(const T* x, T* y, std::int64_t n) {
 #pragma omp parallel for simd schedule(static) if (n > kAlone)
   for (std::int64_t i = 0; i < n; ++i) {
@@ -256,6 +269,15 @@ void add_columns_backward(const float* dsum, float* db, std::int64_t rows, std::
   for (std::int64_t i = 0; i < rows; ++i)
     for (std::int64_t j = 0; j < wide; ++j)
       db[i * wide + j] = j < narrow ? dsum[i * narrow + j] : 0;
+}
+
+void add_scaled_columns(float* y, std::int64_t wide, const float* x, std::int64_t narrow,
+                        std::int64_t rows, float scale) {
+  scaled_columns(y, wide, x, narrow, rows, scale);
+}
+void add_scaled_columns(bf16* y, std::int64_t wide, const bf16* x, std::int64_t narrow,
+                        std::int64_t rows, float scale) {
+  scaled_columns(y, wide, x, narrow, rows, scale);
 }
 
 }  // namespace vfm::ops::VFM_ISA

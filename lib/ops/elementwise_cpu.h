@@ -1,5 +1,5 @@
-// The element-by-element CPU kernels behind add.h, adamw.h, gelu.h, silu.h,
-// split_master.h, sum_squares.h, swiglu.h and text_activations.h.
+// The element-by-element CPU kernels behind add.h, adamw.h, gelu.h, low_rank.h,
+// silu.h, split_master.h, sum_squares.h, swiglu.h and text_activations.h.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -21,6 +21,11 @@ VFM_EACH_ISA(
                      std::int64_t narrow, std::int64_t wide);
     void add_columns_backward(const float* dsum, float* db, std::int64_t rows, std::int64_t narrow,
                               std::int64_t wide);
+    // the first columns of y [rows, wide] += scale x [rows, narrow]
+    void add_scaled_columns(float* y, std::int64_t wide, const float* x, std::int64_t narrow,
+                            std::int64_t rows, float scale);
+    void add_scaled_columns(std::uint16_t* y, std::int64_t wide, const std::uint16_t* x,
+                            std::int64_t narrow, std::int64_t rows, float scale);
     // y = f(x), and dx = dy f'(x); dx may be dy
     void gelu_forward(const float* x, float* y, std::int64_t n);
     void gelu_forward(const std::uint16_t* x, std::uint16_t* y, std::int64_t n);

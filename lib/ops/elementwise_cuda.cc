@@ -53,6 +53,14 @@ void gated_gelu_all(T* x, const T* factor, std::int64_t n) {
   check_gpu(kernels::gated_gelu(type_of<T>(), x, factor, n, compute_stream()), "run gated gelu");
 }
 
+template <class T>
+void scaled_columns(T* y, std::int64_t wide, const T* x, std::int64_t narrow, std::int64_t rows,
+                    float scale) {
+  check_gpu(
+      kernels::add_scaled_columns(type_of<T>(), y, wide, x, narrow, rows, scale, compute_stream()),
+      "run add of columns");
+}
+
 }  // namespace
 
 void add_into(float* y, const float* x, std::int64_t n) {
@@ -75,6 +83,14 @@ void add_columns_backward(const float* dsum, float* db, std::int64_t rows, std::
                           std::int64_t wide) {
   check_gpu(kernels::add_columns_backward(dsum, db, rows, narrow, wide, compute_stream()),
             "run add backward");
+}
+void add_scaled_columns(float* y, std::int64_t wide, const float* x, std::int64_t narrow,
+                        std::int64_t rows, float scale) {
+  scaled_columns(y, wide, x, narrow, rows, scale);
+}
+void add_scaled_columns(std::uint16_t* y, std::int64_t wide, const std::uint16_t* x,
+                        std::int64_t narrow, std::int64_t rows, float scale) {
+  scaled_columns(y, wide, x, narrow, rows, scale);
 }
 void gelu_forward(const float* x, float* y, std::int64_t n) {
   gelu(x, y, n);

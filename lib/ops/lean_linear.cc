@@ -6,14 +6,15 @@
 
 namespace vfm::ops {
 
-ModulatedLinear modulate_linear(Tape& tape, const ModulateInput& in, const Tensor& w) {
+ModulatedLinear modulate_linear(Tape& tape, const ModulateInput& in, const LinearWeight& w) {
   Tape silent(false);
   Tensor normed;
   const ModulateSaved saved = modulate_forward(in, normed);
   const Tensor y = linear(silent, normed, w);
   std::vector<Tensor> results{y};
   if (saved.stream.id() != in.x.id()) results.push_back(saved.stream);
-  tape.record(std::move(results), {in.x, in.branch, in.gate, in.extra, in.modulation, w},
+  tape.record(std::move(results),
+              inputs_with({in.x, in.branch, in.gate, in.extra, in.modulation}, w),
               [in, saved, w, y](Tape& t) {
                 Tensor dnormed;
                 if (const Tensor dy = t.take(y); dy.defined())
@@ -25,20 +26,20 @@ ModulatedLinear modulate_linear(Tape& tape, const ModulateInput& in, const Tenso
   return {saved.stream, y};
 }
 
-Tensor gelu_linear(Tape& tape, const Tensor& x, const Tensor& w) {
+Tensor gelu_linear(Tape& tape, const Tensor& x, const LinearWeight& w) {
   Tape silent(false);
   const Tensor y = linear(silent, gelu_forward(x), w);
-  tape.record(y, {x, w}, [x, w, y](Tape& t) {
+  tape.record(y, inputs_with({x}, w), [x, w, y](Tape& t) {
     const Tensor dhidden = linear_backward(t, t.take(y), gelu_forward(x), w, true);
     t.accumulate(x, gelu_backward(x, dhidden));
   });
   return y;
 }
 
-Tensor swiglu_linear(Tape& tape, const Tensor& x, const Tensor& w) {
+Tensor swiglu_linear(Tape& tape, const Tensor& x, const LinearWeight& w) {
   Tape silent(false);
   const Tensor y = linear(silent, swiglu_forward(x), w);
-  tape.record(y, {x, w}, [x, w, y](Tape& t) {
+  tape.record(y, inputs_with({x}, w), [x, w, y](Tape& t) {
     const Tensor dhidden = linear_backward(t, t.take(y), swiglu_forward(x), w, true);
     t.accumulate(x, swiglu_backward(x, dhidden));
   });

@@ -5,6 +5,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "ops/low_rank.h"
 #include "ops/modulate.h"
 #include "ops/tape.h"
 
@@ -16,12 +17,12 @@ struct ModulatedLinear {
 };
 
 /// gated_residual_layernorm_modulate, then linear with w [M, D] of the dtype input.out.
-ModulatedLinear modulate_linear(Tape& tape, const ModulateInput& input, const Tensor& w);
+ModulatedLinear modulate_linear(Tape& tape, const ModulateInput& input, const LinearWeight& w);
 
 /// gelu, then linear: x [S, D] and w [M, D] of one dtype.
-Tensor gelu_linear(Tape& tape, const Tensor& x, const Tensor& w);
+Tensor gelu_linear(Tape& tape, const Tensor& x, const LinearWeight& w);
 
 /// swiglu, then linear: x [S, 2 D] and w [M, D] of one dtype.
-Tensor swiglu_linear(Tape& tape, const Tensor& x, const Tensor& w);
+Tensor swiglu_linear(Tape& tape, const Tensor& x, const LinearWeight& w);
 
 }  // namespace vfm::ops

@@ -36,8 +36,16 @@ Tensor sum_rows(const Tensor& dy) {
 
 }  // namespace
 
-Tensor linear_backward(Tape& tape, const Tensor& dy, const Tensor& x, const Tensor& w,
+std::vector<Tensor> inputs_with(std::vector<Tensor> others, const LinearWeight& weight) {
+  others.push_back(weight.w);
+  for (const LowRank& added : weight.added)
+    others.insert(others.end(), {added.a, added.b});
+  return others;
+}
+
+Tensor linear_backward(Tape& tape, const Tensor& dy, const Tensor& x, const LinearWeight& weight,
                        bool want_dx) {
+  const Tensor& w = weight.w;
   const std::int64_t n = x.size(0), in = x.size(1), out = w.size(0);
   const Tensor dy_low = dy.to(x.dtype());
   const Matrix dy_matrix{dy_low.raw(), dy_low.dtype(), out, false};
@@ -49,29 +57,37 @@ Tensor linear_backward(Tape& tape, const Tensor& dy, const Tensor& x, const Tens
          {x.raw(), x.dtype(), in, false}, dw.raw(), DType::f32, in, add);
     if (!add) tape.accumulate(w, dw);
   }
-  if (!want_dx) return Tensor();
-  Tensor dx({n, in}, x.dtype(), x.device());
-  gemm(dx.device(), n, in, out, dy_matrix, {w.raw(), w.dtype(), in, false}, dx.raw(), dx.dtype(),
-       in, false);
+  Tensor dx;
+  if (want_dx) {
+    dx = Tensor({n, in}, x.dtype(), x.device());
+    gemm(dx.device(), n, in, out, dy_matrix, {w.raw(), w.dtype(), in, false}, dx.raw(), dx.dtype(),
+         in, false);
+  }
+  for (const LowRank& added : weight.added)
+    low_rank_backward(tape, dy_low, x, added, dx);
   return dx;
 }
 
-Tensor linear(Tape& tape, const Tensor& x, const Tensor& w, const Tensor& bias, DType out) {
+Tensor linear(Tape& tape, const Tensor& x, const LinearWeight& weight, const Tensor& bias,
+              DType out) {
+  const Tensor& w = weight.w;
   check(x, w, bias, out);
   const std::int64_t n = x.size(0), in = x.size(1), wide = w.size(0);
   Tensor y({n, wide}, out, x.device());
   gemm(y.device(), n, wide, in, {x.raw(), x.dtype(), in, false}, {w.raw(), w.dtype(), in, true},
        y.raw(), out, wide, false);
+  for (const LowRank& added : weight.added)
+    add_low_rank(y, x, added);
   if (bias.defined()) add_bias(y, bias);
-  tape.record(y, {x, w, bias}, [x, w, bias, y](Tape& t) {
+  tape.record(y, inputs_with({x, bias}, weight), [x, weight, bias, y](Tape& t) {
     const Tensor dy = t.take(y);
     if (t.wants_grad(bias)) t.accumulate(bias, sum_rows(dy));
-    t.accumulate(x, linear_backward(t, dy, x, w, t.wants_grad(x)));
+    t.accumulate(x, linear_backward(t, dy, x, weight, t.wants_grad(x)));
   });
   return y;
 }
 
-Tensor linear(Tape& tape, const Tensor& x, const Tensor& w) {
+Tensor linear(Tape& tape, const Tensor& x, const LinearWeight& w) {
   return linear(tape, x, w, Tensor(), x.dtype());
 }
 
