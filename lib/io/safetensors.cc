@@ -90,9 +90,11 @@ HeaderEntry parse_entry(const std::string& name, const SortedJson& value, std::s
 }
 
 /// The bytes of one file, header and padding included, without the data.
-std::string make_header(std::span<const TensorView> tensors) {
+std::string make_header(std::span<const TensorView> tensors,
+                        const std::map<std::string, std::string>& metadata) {
   Json header = Json::object();
-  header["__metadata__"] = {{"format", "pt"}};
+  header["__metadata__"] = metadata;
+  header["__metadata__"]["format"] = "pt";
   std::uint64_t offset = 0;
   for (const TensorView& tensor : tensors) {
     header[tensor.name] = {{"dtype", tensor.dtype},
@@ -110,9 +112,9 @@ std::string make_header(std::span<const TensorView> tensors) {
 }
 
 void write_one(const std::string& path, std::span<const TensorView> tensors,
-               const FetchTensor& fetch) {
+               const FetchTensor& fetch, const std::map<std::string, std::string>& metadata) {
   AtomicFile file(path);
-  file.write(make_header(tensors));
+  file.write(make_header(tensors, metadata));
   for (const TensorView& tensor : tensors) {
     const std::span<const std::byte> data = fetch ? fetch(tensor) : tensor.data;
     if (safetensors_item_size(tensor.dtype) == 0 || data.size() != tensor.bytes())
@@ -199,8 +201,10 @@ SafetensorsSet::SafetensorsSet(const std::string& folder, const std::string& nam
   for (const std::string& file : files) {
     const MappedFile& map = maps_.emplace_back(join_path(folder, file));
     const std::string what = fmt::format("'{}'", map.path());
-    for (TensorView& tensor : parse_safetensors(map.bytes(), what).tensors)
+    SafetensorsContents contents = parse_safetensors(map.bytes(), what);
+    for (TensorView& tensor : contents.tensors)
       add(std::move(tensor));
+    metadata_.merge(contents.metadata);
   }
   for (const auto& [tensor, file] : expected)
     if (!find(tensor)) fail("'{}' says that '{}' holds '{}', it does not", path(), file, tensor);
@@ -208,7 +212,8 @@ SafetensorsSet::SafetensorsSet(const std::string& folder, const std::string& nam
 
 std::vector<std::string> write_safetensors(const std::string& folder, const std::string& name,
                                            std::vector<TensorView> tensors,
-                                           std::uint64_t max_file_bytes, const FetchTensor& fetch) {
+                                           std::uint64_t max_file_bytes, const FetchTensor& fetch,
+                                           const std::map<std::string, std::string>& metadata) {
   std::sort(tensors.begin(), tensors.end(), [](const TensorView& a, const TensorView& b) {
     const std::size_t item_a = safetensors_item_size(a.dtype);
     const std::size_t item_b = safetensors_item_size(b.dtype);
@@ -224,14 +229,14 @@ std::vector<std::string> write_safetensors(const std::string& folder, const std:
     total += bytes;
   }
   if (groups.size() == 1) {
-    write_one(join_path(folder, name + kSuffix), groups[0], fetch);
+    write_one(join_path(folder, name + kSuffix), groups[0], fetch, metadata);
     return {name + kSuffix};
   }
   std::vector<std::string> files;
   std::map<std::string, std::string> weight_map;
   for (std::size_t i = 0; i < groups.size(); ++i) {
     files.push_back(fmt::format("{}-{:05}-of-{:05}{}", name, i + 1, groups.size(), kSuffix));
-    write_one(join_path(folder, files.back()), groups[i], fetch);
+    write_one(join_path(folder, files.back()), groups[i], fetch, metadata);
     for (const TensorView& tensor : groups[i])
       weight_map[tensor.name] = files.back();
   }

@@ -48,23 +48,28 @@ class SafetensorsSet : public TensorSet {
   /// is not there.
   SafetensorsSet(const std::string& folder, const std::string& name);
 
+  /// What the headers say of themselves; of several files all of it.
+  const std::map<std::string, std::string>& metadata() const { return metadata_; }
+
   /// Whether such a set exists in `folder`.
   static bool exists(const std::string& folder, const std::string& name);
 
  private:
   std::vector<MappedFile> maps_;
+  std::map<std::string, std::string> metadata_;
 };
 
 /// Writes the set `name` into `folder`, each file atomically; returns the names of the files.
 /// Tensors are ordered by descending item size, then by name, as the reference writer does, so the
 /// bytes depend on the contents only. The data begin at a multiple of 64. A new file is begun
 /// before it would exceed `max_file_bytes`. The metadata is {"format":"pt"}, which other readers
-/// ask for. With `fetch` the tensors' `data` may be empty: it gives the bytes when their turn
-/// comes, valid until its next call, so that a set need not lie in memory whole.
+/// ask for, and `metadata`. With `fetch` the tensors' `data` may be empty: it gives the bytes when
+/// their turn comes, valid until its next call, so that a set need not lie in memory whole.
 using FetchTensor = std::function<std::span<const std::byte>(const TensorView&)>;
 std::vector<std::string> write_safetensors(const std::string& folder, const std::string& name,
                                            std::vector<TensorView> tensors,
                                            std::uint64_t max_file_bytes = std::uint64_t{5} << 30,
-                                           const FetchTensor& fetch = {});
+                                           const FetchTensor& fetch = {},
+                                           const std::map<std::string, std::string>& metadata = {});
 
 }  // namespace vfm::io

@@ -85,11 +85,13 @@ bool names_module(std::string_view target, std::string_view module) {
   return module.size() == target.size() || module[module.size() - target.size() - 1] == '.';
 }
 
+std::vector<std::string> lora_target_names(const DitConfig& config, const LoraOptions& options) {
+  if (!options.targets.empty()) return options.targets;
+  return {"to_q", "to_k", "to_v", config.type == NetworkType::moviegen ? "to_out" : "to_out.0"};
+}
+
 std::vector<NetworkMatrix> lora_targets(const DitConfig& config, const LoraOptions& options) {
-  std::vector<std::string> targets = options.targets;
-  if (targets.empty())
-    targets = {"to_q", "to_k", "to_v",
-               config.type == NetworkType::moviegen ? "to_out" : "to_out.0"};
+  const std::vector<std::string> targets = lora_target_names(config, options);
   const std::vector<NetworkMatrix> all = network_matrices(config);
   for (const std::string& target : targets) {
     const auto named = [&](const NetworkMatrix& m) { return names_module(target, m.module); };

@@ -35,6 +35,9 @@ std::vector<NetworkMatrix> network_matrices(const DitConfig& config);
 /// Whether `target` names the module: it is the module, or its last words.
 bool names_module(std::string_view target, std::string_view module);
 
+/// The options' targets, or what they are by default.
+std::vector<std::string> lora_target_names(const DitConfig& config, const LoraOptions& options);
+
 /// The matrices that the options' targets name. Throws Error{usage} for a target that names none,
 /// saying which last words there are.
 std::vector<NetworkMatrix> lora_targets(const DitConfig& config, const LoraOptions& options);

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/lora_file.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include "base/error.h"
+#include "io/file.h"
+#include "io/safetensors.h"
+#include "models/hf_folder.h"
+#include "models/load_tensors.h"
+#include "ops/gemm.h"
+
+namespace vfm::models {
+namespace {
+
+constexpr const char* kMetadataKey = "lora_adapter_metadata";
+constexpr std::string_view kSuffix = ".safetensors";
+constexpr std::string_view kA = ".lora_A.weight", kB = ".lora_B.weight";
+
+/// The tensors of a file under the names of vfm: without the prefix of the program that wrote it.
+class AdapterSet : public io::TensorSet {
+ public:
+  AdapterSet(const std::string& folder, const std::string& name) : file_(folder, name) {
+    set_path(file_.path());
+    constexpr std::array<std::string_view, 3> kPrefixes = {"base_model.model.", kLoraPrefix,
+                                                           "diffusion_model."};
+    for (io::TensorView tensor : file_.tensors()) {
+      for (const std::string_view prefix : kPrefixes)
+        if (tensor.name.starts_with(prefix)) tensor.name.erase(0, prefix.size());
+      // The name of an adapter, as peft has it in a model.
+      if (const auto at = tensor.name.find(".default.weight"); at != std::string::npos)
+        tensor.name.erase(at, std::string_view(".default").size());
+      add(std::move(tensor));
+    }
+  }
+  const std::map<std::string, std::string>& metadata() const { return file_.metadata(); }
+
+ private:
+  io::SafetensorsSet file_;
+};
+
+std::string file_of(const std::string& path) {
+  if (path.ends_with(kSuffix) && io::file_exists(path)) return path;
+  for (const char* name : {kLoraName, "adapter_model"})
+    if (const std::string file = io::join_path(path, std::string(name) + std::string(kSuffix));
+        io::file_exists(file))
+      return file;
+  if (!io::file_exists(path)) fail_usage("no such adapter: '{}'", path);
+  fail_usage(
+      "'{}' holds no adapter: neither is it a .safetensors file, nor a folder with {}{} "
+      "(diffusers) or adapter_model{} (peft)",
+      path, kLoraName, kSuffix, kSuffix);
+}
+
+/// Of diffusers, whose keys have the prefix of the component, or of peft; {} if there are none.
+Json settings_of(const AdapterSet& set, const std::string& file) {
+  const auto found = set.metadata().find(kMetadataKey);
+  const std::string beside = io::join_path(io::dir_name(file), "adapter_config.json");
+  Json settings = Json::object();
+  if (found == set.metadata().end()) {
+    if (io::file_exists(beside)) settings = parse_json(io::read_file(beside), "'" + beside + "'");
+    return settings;
+  }
+  const Json packed = parse_json(found->second, fmt::format("'{}' of '{}'", kMetadataKey, file));
+  if (!packed.is_object()) return packed;
+  for (const auto& [key, value] : packed.items())
+    settings[key.starts_with(kLoraPrefix) ? key.substr(kLoraPrefix.size()) : key] = value;
+  return settings;
+}
+
+std::string module_of(std::string_view name) {
+  return std::string(name.substr(0, name.size() - kA.size()));
+}
+
+void need_off(const Json& settings, const char* name, std::string_view what) {
+  const auto found = settings.find(name);
+  if (found == settings.end() || found->is_null() || *found == false || *found == "none") return;
+  fail_usage("{} has '{}' {}: such adapters are not supported", what, name, found->dump());
+}
+
+}  // namespace
+
+std::map<std::string, std::string> lora_metadata(const DitConfig& config,
+                                                 const LoraOptions& options) {
+  const bool own = options.alpha > 0 && options.alpha != options.rank;
+  const Json settings = {{"peft_type", "LORA"},
+                         {"r", options.rank},
+                         {"lora_alpha", own ? Json(options.alpha) : Json(options.rank)},
+                         {"target_modules", lora_target_names(config, options)}};
+  Json packed = Json::object();
+  for (const auto& [key, value] : settings.items())
+    packed[std::string(kLoraPrefix) + key] = value;
+  return {{kMetadataKey, dump_json(packed)}};
+}
+
+std::map<std::string, double> lora_scales(const Json& settings,
+                                          const std::map<std::string, std::int64_t>& ranks,
+                                          std::string_view what) {
+  if (!settings.is_object()) fail_usage("{} has settings that are no object", what);
+  for (const char* name : {"use_dora", "lora_bias", "bias", "use_qalora", "fan_in_fan_out"})
+    need_off(settings, name, what);
+  if (const auto type = get_string(settings, "peft_type"); type && *type != "LORA")
+    fail_usage("{} is of the type {}: there is LORA", what, *type);
+  const auto alpha = get_number(settings, "lora_alpha");
+  const bool stable = get_bool(settings, "use_rslora").value_or(false);
+  std::map<std::string, double> scales;
+  for (const auto& [module, rank] : ranks) {
+    const double r = static_cast<double>(rank);
+    scales[module] = alpha ? *alpha / (stable ? std::sqrt(r) : r) : 1;
+  }
+  const Json pattern = settings.value("alpha_pattern", Json::object());
+  if (!pattern.is_object() && !pattern.is_null())
+    fail_usage("{} has an 'alpha_pattern' that is no object", what);
+  for (const auto& [key, value] : pattern.items()) {
+    if (!value.is_number()) fail_usage("{} has an alpha for '{}' that is no number", what, key);
+    bool used = false;
+    for (auto& [module, scale] : scales) {
+      const bool whole = key.starts_with('^');  // then the name is from its beginning
+      if (whole ? key.substr(1) != module : !names_module(key, module)) continue;
+      const double r = static_cast<double>(ranks.at(module));
+      scale = value.get<double>() / (stable ? std::sqrt(r) : r);
+      used = true;
+    }
+    // Patterns may be expressions, which nobody writes; to pass over one would change the result.
+    if (!used) fail_usage("{} has an alpha for '{}', which is no adapter of it", what, key);
+  }
+  for (const auto& [module, scale] : scales)
+    if (!std::isfinite(scale)) fail_usage("{} has no finite scale for '{}'", what, module);
+  return scales;
+}
+
+LoraFile::LoraFile(const std::string& path) : path_(file_of(path)) {
+  const std::string base = io::base_name(path_);
+  const std::string what = "'" + path_ + "'";
+  try {
+    auto set = std::make_unique<AdapterSet>(io::dir_name(path_),
+                                            base.substr(0, base.size() - kSuffix.size()));
+    for (const io::TensorView& tensor : set->tensors()) {
+      if (tensor.shape.size() == 2 && tensor.shape[0] > 0 && tensor.name.ends_with(kA))
+        ranks_[module_of(tensor.name)] = tensor.shape[0];
+      else if (!tensor.name.ends_with(kB))
+        fail("{} holds '{}': there are MODULE{} and MODULE{}", what, tensor.name, kA, kB);
+    }
+    if (ranks_.empty()) fail("{} holds no adapters (MODULE{} and MODULE{})", what, kA, kB);
+    scales_ = lora_scales(settings_of(*set, path_), ranks_, what);
+    set_ = std::move(set);
+  } catch (const Stopped&) {
+    throw;
+  } catch (const Error& error) {
+    throw Error(error.what(), ErrorKind::usage);
+  }
+}
+
+void LoraFile::use_values(std::unique_ptr<io::TensorSet> values) {
+  std::vector<TensorTarget> targets;
+  for (const io::TensorView& tensor : set_->tensors())
+    targets.push_back({tensor.name, tensor.shape, {}});
+  check_tensors(*values, targets);
+  values_ = std::move(values);
+}
+
+std::vector<AdapterShape> LoraFile::shapes(double strength) const {
+  std::vector<AdapterShape> shapes;
+  for (const auto& [module, rank] : ranks_)
+    shapes.push_back(
+        {module, static_cast<int>(rank), static_cast<float>(strength * scales_.at(module))});
+  return shapes;
+}
+
+void LoraFile::check(const DitConfig& config) const {
+  std::vector<TensorTarget> targets;
+  for (const NetworkMatrix& m : network_matrices(config))
+    if (const auto found = ranks_.find(m.module); found != ranks_.end()) {
+      targets.push_back({m.module + std::string(kA), {found->second, m.columns}, {}});
+      targets.push_back({m.module + std::string(kB), {m.rows, found->second}, {}});
+    }
+  try {
+    check_tensors(set(), targets);
+  } catch (const Error& error) {
+    throw Error(error.what(), ErrorKind::usage);
+  }
+}
+
+std::string LoraFile::hash() const {
+  return hash_model("lora", Json(scales_), set());
+}
+
+void LoraFile::load(const DiffusionNetwork& network) const {
+  std::vector<TensorTarget> targets;
+  for (nn::Parameter* parameter : network.adapters())
+    targets.push_back(value_target(*parameter));
+  load_tensors(set(), targets);
+}
+
+void LoraFile::merge(std::string_view parameter, double strength, const Tensor& values) const {
+  constexpr std::string_view kWeight = ".weight";
+  if (!parameter.ends_with(kWeight)) return;
+  const std::string module(parameter.substr(0, parameter.size() - kWeight.size()));
+  const auto rank = ranks_.find(module);
+  if (rank == ranks_.end()) return;
+  const Tensor a = read_floats(*set().find(module + std::string(kA)));
+  const Tensor b = read_floats(*set().find(module + std::string(kB))).clone();
+  for (float& value : b.floats())
+    value *= static_cast<float>(strength * scales_.at(module));
+  const std::int64_t columns = values.size(1), inner = rank->second;
+  ops::gemm(Device::cpu, values.size(0), columns, inner, {b.raw(), DType::f32, inner, false},
+            {a.raw(), DType::f32, columns, false}, values.raw(), DType::f32, columns, true);
+}
+
+void load_adapted(DiffusionNetwork& network, const io::TensorSet& set, const LoraFile* adapters,
+                  const LoraUse& use) {
+  if (adapters) adapters->check(network.config());
+  const bool merged = adapters && !use.separate;
+  std::vector<TensorTarget> targets;
+  for (nn::Parameter* parameter : network.parameters()) {
+    targets.push_back(value_target(*parameter));
+    if (!merged) continue;
+    // The file's values may be borrowed, and are not ours to change.
+    targets.back().store = [=, strength = use.strength](const Tensor& values) {
+      const Tensor sum = values.clone();
+      adapters->merge(parameter->name, strength, sum);
+      parameter->write(sum);
+    };
+  }
+  load_tensors(set, targets);
+  if (!adapters || merged) return;
+  network.attach(adapters->shapes(use.strength), false);
+  adapters->load(network);
+}
+
+}  // namespace vfm::models

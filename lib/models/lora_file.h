@@ -1,0 +1,88 @@
+// Files of adapters, as diffusers and peft write them, and vfm-train too:
+//
+//   transformer.MODULE.lora_A.weight   [rank, I]     the prefix may be peft's, or none
+//   transformer.MODULE.lora_B.weight   [O, rank]
+//
+// B A is scaled by alpha / rank (by alpha / sqrt(rank) where "use_rslora" says so): alpha by module
+// or for all, from the metadata "lora_adapter_metadata" of diffusers, or from peft's
+// adapter_config.json beside the file. Where neither is there, by 1. Not here: DoRA, biases,
+// other kinds of adapters.
+// Thread-safety: const members from any thread.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.h"
+#include "io/tensor_set.h"
+#include "models/lora.h"
+#include "models/network.h"
+
+namespace vfm::models {
+
+/// Name of the file of adapters in a folder, as diffusers wants it, and their names' prefix there.
+inline constexpr const char* kLoraName = "pytorch_lora_weights";
+inline constexpr std::string_view kLoraPrefix = "transformer.";
+
+/// The file's metadata for adapters of these options, as diffusers reads it: peft's settings.
+std::map<std::string, std::string> lora_metadata(const DitConfig& config,
+                                                 const LoraOptions& options);
+
+/// The settings of adapters, {"r", "lora_alpha", "alpha_pattern", "use_rslora", ...}, as modules ->
+/// scale of B A; `ranks` is modules -> rank. Throws Error{usage}, naming `what`, for settings that
+/// change what is computed in a way that is not known here. Pure; fuzzed.
+std::map<std::string, double> lora_scales(const Json& settings,
+                                          const std::map<std::string, std::int64_t>& ranks,
+                                          std::string_view what);
+
+/// The adapters of one file.
+class LoraFile {
+ public:
+  /// `path` is a .safetensors file, or a folder with pytorch_lora_weights or adapter_model
+  /// .safetensors. Throws Error{usage}: none of them, or tensors that are no adapters.
+  explicit LoraFile(const std::string& path);
+
+  /// Takes the place of the values: adapters under the same names, without prefix; the averaged
+  /// ones of a run. Throws Error unless the names are the same.
+  void use_values(std::unique_ptr<io::TensorSet> values);
+
+  const std::string& path() const { return path_; }  ///< of the file, for messages
+  /// The adapters, B A times `strength`.
+  std::vector<AdapterShape> shapes(double strength) const;
+  /// Throws Error{usage}, listing them, if there are adapters of matrices that a network of this
+  /// configuration has not, or of other shapes.
+  void check(const DitConfig& config) const;
+  /// 32 hex digits of names, scales and values.
+  std::string hash() const;
+  /// Reads the values into network.adapters(), which are those of shapes().
+  void load(const DiffusionNetwork& network) const;
+  /// values += strength scale B A, if there is an adapter of the parameter of that name; f32, on
+  /// the CPU. The same bits for the same values, on any number of threads.
+  void merge(std::string_view parameter, double strength, const Tensor& values) const;
+
+ private:
+  const io::TensorSet& set() const { return values_ ? *values_ : *set_; }
+
+  std::string path_;
+  std::unique_ptr<io::TensorSet> set_;  // names without prefix
+  std::unique_ptr<io::TensorSet> values_;
+  std::map<std::string, std::int64_t> ranks_;  // by module
+  std::map<std::string, double> scales_;
+};
+
+/// How adapters are used.
+struct LoraUse {
+  double strength = 1;    ///< factor on B A
+  bool separate = false;  ///< beside the weights, not merged into them
+};
+
+/// Reads `set` into the network's parameters and, if there are adapters, merges these into them or
+/// attaches them, as `use` says. Throws Error{usage} listing what does not fit.
+void load_adapted(DiffusionNetwork& network, const io::TensorSet& set, const LoraFile* adapters,
+                  const LoraUse& use);
+
+}  // namespace vfm::models

@@ -1,0 +1,333 @@
+// Adapters of low rank: a file of diffusers and peft gives their output and gradients
+// (scripts/golden/lora.py), every block has its own, and merged is separate.
+// SPDX-License-Identifier: Apache-2.0
+#include <omp.h>
+
+#include <cmath>
+#include <map>
+#include <memory>
+#include <set>
+
+#include "base/error.h"
+#include "base/philox.h"
+#include "golden.h"
+#include "models/lora_file.h"
+
+using namespace vfm;
+using models::AdapterShape;
+using models::DiffusionNetwork;
+using models::DitBatch;
+using models::DitConfig;
+using models::LoraFile;
+using models::LoraOptions;
+using models::NetworkType;
+using models::Recompute;
+
+namespace {
+
+const std::string kFolder = std::string(VFM_GOLDEN) + "/dit_lora";
+
+// That of tests/golden/dit_tiny.safetensors.
+DitConfig tiny() {
+  DitConfig c;
+  c.in_channels = 3;
+  c.out_channels = 2;
+  c.num_attention_heads = 2;
+  c.attention_head_dim = 12;
+  c.num_layers = 2;
+  c.text_embed_dim = 10;
+  c.adaln_lora_dim = 6;
+  c.max_size = {4, 8, 12};
+  c.rope_scale = {2.0, 1.0, 3.0};
+  return c;
+}
+
+DitConfig of_type(NetworkType type, int layers) {
+  DitConfig c = tiny();
+  c.type = type;
+  c.num_layers = layers;
+  if (type == NetworkType::moviegen) c.num_key_value_heads = 1;
+  return c;
+}
+
+constexpr NetworkType kTypes[] = {NetworkType::dit, NetworkType::stdit, NetworkType::moviegen};
+
+DitBatch golden_batch(const Golden& golden) {
+  DitBatch batch;
+  batch.samples = {{3, 4, 8, 12.f, 0.31f, 4}, {1, 6, 4, 0.f, -0.47f, 1}};
+  batch.latents = flat(golden.joined("input", ".latent", 2));
+  batch.text = Tensor::from(golden.joined("input", ".text", 2), {5, 10});
+  return batch;
+}
+
+// Every number random: zeros would hide what stands behind them.
+void randomise(const nn::ParameterList& parameters) {
+  for (const nn::Parameter* p : parameters) {
+    const Tensor values(p->shape());
+    Random(2, Purpose::test, 0, random_key(p->name)).fill_normal(values.floats());
+    for (float& v : values.floats())
+      v = 0.2f * v + (values.dims() == 1 ? 1.f : 0.f);
+    p->write(values);
+  }
+}
+
+std::unique_ptr<DiffusionNetwork> frozen(const DitConfig& c, DType compute = DType::f32) {
+  auto network = models::make_network(c, 1, compute, Device::cpu, false);
+  randomise(network->parameters());
+  return network;
+}
+
+std::vector<float> output_of(const DiffusionNetwork& network, const DitBatch& batch) {
+  ops::Tape tape(false);
+  const Tensor output = network.forward(tape, batch);
+  return {output.floats().begin(), output.floats().end()};
+}
+
+std::vector<float> step(const DiffusionNetwork& network, const DitBatch& batch,
+                        const std::vector<float>& cotangent) {
+  nn::zero_gradients(network.adapters());
+  ops::Tape tape;
+  const Tensor output = network.forward(tape, batch);
+  tape.backward(output, flat(cotangent).reshape(output.shape()));
+  return {output.floats().begin(), output.floats().end()};
+}
+
+DitBatch drawn_batch() {
+  DitBatch batch;
+  batch.samples = {{3, 4, 6, 12.f, 0.4f, 3}, {1, 8, 4, 0.f, -0.3f, 1}};
+  batch.latents = Tensor({3 * 104});
+  batch.text = Tensor({4, 10});
+  Random(1, Purpose::test, 0, 1).fill_normal(batch.latents.floats());
+  Random(1, Purpose::test, 0, 2).fill_normal(batch.text.floats());
+  return batch;
+}
+
+std::vector<float> drawn_cotangent() {
+  std::vector<float> values(2 * 104);
+  Random(1, Purpose::test, 0, 3).fill_normal(values);
+  return values;
+}
+
+std::string usage_of(const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::usage);
+    return error.what();
+  }
+  return "";
+}
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("lora: output and gradients with an adapter of diffusers are those of peft") {
+  const Golden golden("dit_lora"), base("dit_tiny");
+  const LoraFile file(kFolder);
+  const auto network = models::make_network(tiny(), 1, DType::f32, Device::cpu, false);
+  base.load_weights(network->parameters());
+  network->attach(file.shapes(1), true);
+  file.load(*network);
+  const DitBatch batch = golden_batch(golden);
+  std::vector<float> first;
+  for (const Recompute recompute : {Recompute::none, Recompute::elementwise, Recompute::block}) {
+    network->set_recompute(recompute);
+    const auto output = step(*network, batch, golden.joined("cotangent", "", 2));
+    CHECK(distance(output, golden.joined("output", "", 2)) < 1e-5);
+    for (const nn::Parameter* p : network->adapters()) {
+      INFO(p->name);
+      CHECK(distance(p->grad.floats(), golden["gradient." + p->name]) < 1e-4);
+    }
+    if (first.empty()) first = output;
+    CHECK(output == first);
+  }
+}
+
+TEST_CASE("lora: merged into the weights it gives the same, and the same bits on more threads") {
+  const Golden golden("dit_lora");
+  const Golden base("dit_tiny");
+  const LoraFile file(kFolder);
+  file.check(tiny());
+  const DitBatch batch = golden_batch(golden);
+  std::vector<std::vector<float>> outputs;
+  for (const int threads : {1, 3}) {
+    const int before = omp_get_max_threads();
+    omp_set_num_threads(threads);
+    const auto network = models::make_network(tiny(), 1, DType::f32, Device::cpu, false);
+    base.load_weights(network->parameters());
+    for (const nn::Parameter* p : network->parameters())
+      file.merge(p->name, 1, p->value);
+    outputs.push_back(output_of(*network, batch));
+    omp_set_num_threads(before);
+  }
+  CHECK(distance(outputs[0], golden.joined("output", "", 2)) < 1e-5);
+  CHECK(outputs[0] == outputs[1]);
+}
+
+TEST_CASE("lora fault: adapters on 27 of 28 blocks; here every block has all of its own") {
+  const DitBatch batch = drawn_batch();
+  for (const NetworkType type : kTypes)
+    for (int layers = 1; layers <= 3; ++layers) {
+      INFO(models::network_type_name(type) << ", " << layers << " layers");
+      const DitConfig c = of_type(type, layers);
+      const auto network = frozen(c);
+      const std::size_t attentions = type == NetworkType::stdit ? 4 : 2;
+      network->attach(models::lora_shapes(c, {2, 0, {}}), true);
+      CHECK(network->adapters().size() == 2 * 4 * attentions * static_cast<std::size_t>(layers));
+      // B is zero and A is not, so a gradient reaches each B; then each has an effect.
+      step(*network, batch, drawn_cotangent());
+      std::map<std::string, int> of_block;
+      for (const nn::Parameter* p : network->adapters()) {
+        INFO(p->name);
+        const bool reached = std::ranges::any_of(p->grad.floats(), [](float g) { return g != 0; });
+        CHECK(reached == p->name.ends_with("lora_B.weight"));
+        ++of_block[p->name.substr(0, p->name.find('.', p->name.find('.') + 1))];
+      }
+      CHECK(of_block.size() == static_cast<std::size_t>(layers));
+      for (const auto& [block, count] : of_block)
+        CHECK(count == static_cast<int>(8 * attentions));
+    }
+}
+
+TEST_CASE("lora: new adapters change nothing, and only they are trained") {
+  for (const NetworkType type : kTypes) {
+    const DitConfig c = of_type(type, 2);
+    const auto network = frozen(c);
+    const std::vector<float> before = output_of(*network, drawn_batch());
+    CHECK(network->adapters().empty());
+    network->attach(models::lora_shapes(c, {3, 6, {}}), true);
+    CHECK(output_of(*network, drawn_batch()) == before);
+    for (const nn::Parameter* p : network->parameters())
+      CHECK(!p->grad.defined());
+    std::int64_t count = 0;
+    for (const nn::Parameter* p : network->adapters()) {
+      CHECK(p->grad.defined());
+      count += p->elements();
+    }
+    CHECK(count == models::lora_parameters(c, {3, 6, {}}));
+  }
+}
+
+TEST_CASE("lora: A begins as PyTorch draws a linear layer, B as zero, by name and seed") {
+  const DitConfig c = tiny();
+  const auto one = frozen(c), other = frozen(c);
+  one->attach(models::lora_shapes(c, {4, 0, {"to_q"}}), true);
+  other->attach(models::lora_shapes(c, {4, 0, {"attn2.to_q", "ff.net.2"}}), true);
+  std::map<std::string, const nn::Parameter*> seen;
+  for (const nn::Parameter* p : one->adapters()) {
+    seen[p->name] = p;
+    const double bound = p->name.ends_with("A.weight") ? 1 / std::sqrt(24.) : 0;
+    double largest = 0;
+    for (const float v : p->value.floats())
+      largest = std::max(largest, std::abs(double{v}));
+    CHECK(largest <= bound);
+    CHECK(largest >= 0.9 * bound);
+  }
+  int common = 0;
+  for (const nn::Parameter* p : other->adapters())
+    if (const auto found = seen.find(p->name); found != seen.end()) {
+      ++common;
+      CHECK(distance(p->value.floats(), found->second->value.floats()) == 0);
+    }
+  CHECK(common == 4);
+}
+
+TEST_CASE("lora: what is computed again changes no bit, in f32 and bf16, of any network") {
+  for (const NetworkType type : kTypes)
+    for (const DType compute : {DType::f32, DType::bf16}) {
+      const DitConfig c = of_type(type, 2);
+      const auto network = frozen(c, compute);
+      std::vector<std::string> targets;  // all matrices
+      for (const models::NetworkMatrix& m : models::network_matrices(c))
+        targets.push_back(m.module);
+      network->attach(models::lora_shapes(c, {2, 1, targets}), true);
+      randomise(network->adapters());
+      std::vector<std::vector<float>> outputs;
+      std::vector<std::vector<float>> gradients;
+      for (const Recompute r : {Recompute::none, Recompute::elementwise, Recompute::block}) {
+        network->set_recompute(r);
+        outputs.push_back(step(*network, drawn_batch(), drawn_cotangent()));
+        std::vector<float>& all = gradients.emplace_back();
+        for (const nn::Parameter* p : network->adapters())
+          all.insert(all.end(), p->grad.floats().begin(), p->grad.floats().end());
+        CHECK(outputs.back() == outputs.front());
+        CHECK(gradients.back() == gradients.front());
+      }
+    }
+}
+
+TEST_CASE("lora: the list of matrices is that of the networks") {
+  for (const NetworkType type : kTypes) {
+    const DitConfig c = of_type(type, 2);
+    const auto network = models::make_network(c, 1);
+    std::map<std::string, Shape> built, listed;
+    for (const nn::Parameter* p : network->parameters())
+      if (p->shape().size() == 2 && p->name.ends_with(".weight"))
+        built[p->name.substr(0, p->name.size() - 7)] = p->shape();
+    for (const models::NetworkMatrix& m : models::network_matrices(c))
+      listed[m.module] = {m.rows, m.columns};
+    CHECK(built == listed);
+  }
+}
+
+TEST_CASE("lora: a target is a matrix or its last words") {
+  CHECK(models::names_module("to_q", "transformer_blocks.0.attn1.to_q"));
+  CHECK(models::names_module("attn1.to_q", "transformer_blocks.0.attn1.to_q"));
+  CHECK(models::names_module("proj_out", "proj_out"));
+  CHECK(!models::names_module("q", "transformer_blocks.0.attn1.to_q"));
+  CHECK(!models::names_module("", "proj_out"));
+  const std::string message = usage_of([] { models::lora_shapes(tiny(), {2, 0, {"to_x"}}); });
+  CHECK(has(message, "'to_x'; there are "));
+  CHECK(has(message, "to_out.0"));
+  CHECK(models::lora_targets(tiny(), {2, 0, {"attn2.to_k"}}).size() == 2);
+  const auto network = frozen(tiny());
+  CHECK(has(usage_of([&] {
+              network->attach({{"transformer_blocks.0.attn1.norm_q", 1, 1}}, true);
+            }),
+            "is no matrix"));
+  CHECK(has(usage_of([&] { network->attach({{"blocks.0", 1, 1}}, true); }), "has no matrix"));
+}
+
+TEST_CASE("lora: products in FP8 refuse separate adapters") {
+  DitConfig c = tiny();
+  c.attention_head_dim = 16;
+  c.text_embed_dim = 16;
+  const auto network = frozen(c);
+  network->attach(models::lora_shapes(c, {2, 0, {}}), false);
+  CHECK(has(usage_of([&] { network->set_inference_fp8({.linear = true}); }), "merge them"));
+}
+
+TEST_CASE("lora: scales of peft's settings") {
+  const std::map<std::string, std::int64_t> ranks = {{"a.to_q", 4}, {"b.to_q", 2}, {"b.to_k", 2}};
+  const auto scales = [&](const Json& settings) {
+    return models::lora_scales(settings, ranks, "'f'");
+  };
+  CHECK(scales(Json::object()).at("a.to_q") == 1);
+  CHECK(scales({{"lora_alpha", 8}}).at("a.to_q") == 2);
+  CHECK(scales({{"lora_alpha", 8}, {"use_rslora", true}}).at("a.to_q") == 4);
+  const auto some = scales({{"lora_alpha", 2}, {"alpha_pattern", {{"to_q", 8}, {"^b.to_q", 4}}}});
+  CHECK(some.at("a.to_q") == 2);
+  CHECK(some.at("b.to_q") == 2);
+  CHECK(some.at("b.to_k") == 1);
+  CHECK(has(usage_of([&] { scales({{"use_dora", true}}); }), "'use_dora' true"));
+  CHECK(has(usage_of([&] { scales({{"bias", "all"}}); }), "'bias'"));
+  CHECK(has(usage_of([&] { scales({{"peft_type", "LOKR"}}); }), "LOKR"));
+  CHECK(has(usage_of([&] { scales({{"alpha_pattern", {{".*q", 1}}}}); }), "'.*q'"));
+}
+
+TEST_CASE("lora: an adapter of another model is refused, with what does not fit") {
+  DitConfig c = tiny();
+  c.num_layers = 1;
+  const LoraFile file(kFolder + "/pytorch_lora_weights.safetensors");
+  CHECK(has(usage_of([&] { file.check(c); }), "unexpected"));
+  c = tiny();
+  c.mlp_ratio = 2;
+  CHECK(has(usage_of([&] { file.check(c); }), "of another shape"));
+  CHECK(has(usage_of([] { LoraFile("nowhere"); }), "no such adapter: 'nowhere'"));
+  CHECK(has(usage_of([] { LoraFile(std::string(VFM_GOLDEN)); }), "holds no adapter"));
+  CHECK(has(usage_of([] { LoraFile(std::string(VFM_GOLDEN) + "/dit_tiny.safetensors"); }),
+            "there are MODULE.lora_A.weight"));
+}
