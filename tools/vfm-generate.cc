@@ -1,6 +1,8 @@
 // vfm-generate: prompts in, clips out.
 // SPDX-License-Identifier: Apache-2.0
 #include <CLI/CLI.hpp>
+#include <charconv>
+#include <cmath>
 #include <cstdio>
 
 #include "base/error.h"
@@ -41,6 +43,17 @@ class GenerateTool : public vfm::cli::Tool {
         ->type_name("NAME")
         ->check(CLI::IsMember({"ema", "model"}))
         ->capture_default_str();
+    app.add_option("--lora", lora_,
+                   "adapters for the model: a file, a folder, or a run that trained some")
+        ->type_name("PATH[:SCALE]");
+    app.add_option("--lora-mode", lora_mode_,
+                   "merged into the weights, or separate: beside them, at every product")
+        ->type_name("MODE")
+        ->check(CLI::IsMember({"merged", "separate"}))
+        ->capture_default_str();
+    app.add_option("--base", job_.lora.base,
+                   "of a run that trained adapters: the model under them, if it has moved")
+        ->type_name("DIR");
     app.add_option("--text-encoder", job_.text_encoder,
                    "folder of the model's text encoder, if it has moved")
         ->type_name("DIR");
@@ -57,6 +70,7 @@ class GenerateTool : public vfm::cli::Tool {
     job_.fp8 = vfm::models::parse_fp8(fp8_);
     if (dtype_ != "auto") job_.compute = dtype_ == "bf16" ? vfm::DType::bf16 : vfm::DType::f32;
     parse_size();
+    parse_lora();
     if (output_.directory == "-" && vfm::cli::stdout_is_terminal())
       vfm::fail_usage("Y4M is not for a terminal: pipe it, as in '-o - | ffplay -'");
     if (output_.directory == "-" && !report_.path.empty())
@@ -223,6 +237,21 @@ class GenerateTool : public vfm::cli::Tool {
       vfm::fail_usage("--size '{}' is not WIDTHxHEIGHT, as in 64x64", size_);
   }
 
+  /// What stands after the last colon is a factor if it is a number, and else part of the path.
+  void parse_lora() {
+    job_.lora.use.separate = lora_mode_ == "separate";
+    job_.lora.path = lora_;
+    const std::size_t colon = lora_.rfind(':');
+    if (colon == std::string::npos || colon + 1 == lora_.size()) return;
+    const char* end = lora_.data() + lora_.size();
+    double scale = 1;
+    const auto [stop, error] = std::from_chars(lora_.data() + colon + 1, end, scale);
+    if (error != std::errc{} || stop != end) return;
+    if (!std::isfinite(scale)) vfm::fail_usage("--lora '{}': no finite scale", lora_);
+    job_.lora.path.resize(colon);
+    job_.lora.use.strength = scale;
+  }
+
   vfm::jobs::GenerateJob job_;
   bool decode_only_ = false, dry_run_ = false;
   vfm::cli::InputOptions input_;
@@ -233,6 +262,7 @@ class GenerateTool : public vfm::cli::Tool {
   vfm::cli::DeviceOptions device_;
   vfm::cli::ComputeOptions compute_;
   std::string size_, weights_ = "ema", sampler_, fp8_ = "off", dtype_ = "auto";
+  std::string lora_, lora_mode_ = "merged";
 };
 
 }  // namespace

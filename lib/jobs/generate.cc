@@ -30,9 +30,11 @@ generate::Generator load(const GenerateJob& job) {
     std::optional<DType> compute = job.compute;
     if (!compute && job.fp8.any()) compute = DType::bf16;
     if (!compute && job.device == Device::cpu) compute = DType::f32;
-    models::LoadedModel model = generate::is_pipeline(job.model)
-                                    ? generate::load_pipeline(job.model, compute, job.device)
-                                    : models::load_model(job.model, job.ema, compute, job.device);
+    models::LoadedModel model =
+        generate::is_pipeline(job.model)
+            ? generate::load_pipeline(job.model, compute, job.device)
+            : models::load_model(job.model, job.ema, compute, job.device, job.lora);
+    if (!job.lora.path.empty()) models::add_adapters(model, job.lora, job.ema);
     if (!job.tokenizer.empty())
       model.train["tokenizer"] =
           models::moved_tokenizer(model.train.value("tokenizer", Json()), job.tokenizer);
@@ -139,6 +141,9 @@ void Run::refuse_other_model(const ClipOrder& order) const {
   const std::string fp8 = order.fp8.value_or("off");
   if ((order.fp8 || order.model_hash) && fp8 != models::fp8_name(job_.fp8))
     fail("the record was made with FP8 '{}': give --fp8 {}", fp8, fp8);
+  if (order.model_hash && order.lora != generator_.model().lora)
+    fail("the record was made with the adapters {}, these are {}", order.lora.dump(),
+         generator_.model().lora.dump());
   const std::string compute = generator_.model().compute == DType::bf16 ? "bf16" : "f32";
   if (order.model_hash && order.compute.value_or("f32") != compute)
     fail("the record was made in {}: give --compute {}", order.compute.value_or("f32"),
@@ -220,6 +225,7 @@ Json Run::describe_latent(const ClipOrder& order) const {
   }
   if (request.noise) record["noise_xxh3"] = *order.noise_xxh3;
   if (job_.fp8.any()) record["fp8"] = models::fp8_name(job_.fp8);
+  if (!model.lora.is_null()) record["lora"] = model.lora;
   // Where nothing is said of them, it was f32 on the CPU.
   if (model.compute != DType::f32) record["compute"] = "bf16";
   if (job_.device == Device::cuda) record["device"] = "cuda";
@@ -307,6 +313,8 @@ Result Run::make(ClipOrder& order) const {
     if (mine.request.noise) result.record["noise"] = mine.noise;
     result.record["name"] = mine.name;
     result.record["model"] = generator_.model().folder;
+    if (!generator_.model().lora_path.empty())
+      result.record["lora_path"] = generator_.model().lora_path;
     result.record["address"] = hash_hex(dump_json(facts));
     if (fp8_error_) result.record["fp8_error"] = *fp8_error_;
     if (output_.to_stream())

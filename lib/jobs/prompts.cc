@@ -67,6 +67,10 @@ void take_origin(Json& json, ClipOrder& order, std::string_view where) {
   take(json, "model_hash", get_string(json, "model_hash"), order.model_hash);
   take(json, "fp8", get_string(json, "fp8"), order.fp8);
   take(json, "compute", get_string(json, "compute"), order.compute);
+  if (const auto lora = json.find("lora"); lora != json.end()) {
+    order.lora = *lora;
+    json.erase(lora);
+  }
   json.erase("fp8_error");  // measured anew
   json.erase("device");     // this one's
 }

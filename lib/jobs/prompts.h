@@ -41,6 +41,7 @@ struct ClipOrder {
   std::optional<int> quality;  ///< of the mp4; nothing: that of the command line
   /// What a record says of the weights that made it, and of how it computed; nothing: any will do.
   std::optional<std::string> weights, model_hash, fp8, compute;
+  Json lora = nullptr;  ///< what a record says of adapters; null: there were none
   /// What a record says of the files' contents; nothing: any will do.
   std::optional<std::string> condition_xxh3, noise_xxh3;
   std::string where;  ///< for messages: "line 3 of standard input"
@@ -50,9 +51,9 @@ struct ClipOrder {
 /// One line: bare text is the prompt; a line that begins with '{' is an object with "prompt" and,
 /// if it differs from `defaults`, any of negative_prompt, seed, name, frames, width, height, fps,
 /// sampler, steps, guidance, sigma_min, sigma_max, shift, temperature, top_p, condition,
-/// condition_frames, augment_sigma, noise, encoder, quality, weights, model_hash, fp8, compute. So
-/// a record of the manifest, given back, orders the same clip. Other keys are kept in `extra`.
-/// Throws Error naming the key. Pure; malformed UTF-8 becomes U+FFFD.
+/// condition_frames, augment_sigma, noise, encoder, quality, weights, model_hash, fp8, compute,
+/// lora. So a record of the manifest, given back, orders the same clip. Other keys are kept in
+/// `extra`. Throws Error naming the key. Pure; malformed UTF-8 becomes U+FFFD.
 ClipOrder parse_prompt(std::string_view line, const ClipOrder& defaults, std::string_view where);
 
 /// Refuses names that are not plain file names ("a/b", ".x", control characters, over 200 bytes).

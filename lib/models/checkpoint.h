@@ -1,6 +1,7 @@
 // Reading a checkpoint folder (vfm-checkpoint(5)): what training resumes from and generation loads.
 //
 //   model/config.json, model/diffusion_pytorch_model.safetensors   diffusers' layout: raw weights
+//   lora/pytorch_lora_weights.safetensors            of adapters: these instead of the weights
 //   state/ema.safetensors, state/adam_m..., state/adam_v...        the same names as the weights
 //   train.json                                                     step, recipe, tokenizer, ...
 //   COMPLETE                                                       written last: hash and name, a
@@ -17,6 +18,7 @@
 
 #include "base/json.h"
 #include "models/decoder.h"
+#include "models/lora_file.h"
 #include "models/network.h"
 
 namespace vfm::models {
@@ -39,22 +41,41 @@ void verify_checkpoint(const std::string& folder);
 /// Error{usage} if it is neither.
 std::string find_checkpoint(const std::string& path);
 
+/// Where the adapters of a checkpoint are; and whether it has such, and no weights of its own.
+std::string lora_folder(const std::string& checkpoint);
+bool has_adapters(const std::string& checkpoint);
+
 struct LoadedModel {
   std::unique_ptr<DiffusionNetwork> network;  ///< or null: it is a decoder
   Json train;                                 ///< train.json
   std::string folder;                         ///< of the checkpoint
   bool ema = false;                           ///< whether the weights are the averaged ones
   DType compute = DType::f32;
+  /// What adapters change it, {"hash", "scale", "mode"}, and where they are from; or null.
+  Json lora = nullptr;
+  std::string lora_path = {};
   std::unique_ptr<Decoder> decoder = nullptr;
 
   const nn::ParameterList& parameters() const;
   Device device() const;
 };
 
+/// Adapters for a model that is loaded.
+struct AdapterChoice {
+  std::string path;  ///< a file, a folder with one, or a run or checkpoint that has adapters
+  LoraUse use;
+  std::string base;  ///< where the model under the adapters of a run is now; "": where it was
+};
+
+/// Puts the adapters of choice.path on the model; `ema`: the averaged ones of a run. Throws
+/// Error{usage} for what does not fit, or a second time.
+void add_adapters(LoadedModel& model, const AdapterChoice& choice, bool ema);
+
 /// The model of a run or checkpoint folder, verified. `ema` asks for the averaged weights, where
-/// the checkpoint has them. Without `compute` it computes as it was trained. Throws Error{usage} if
-/// `path` is no checkpoint, Error if it is damaged.
+/// the checkpoint has them. Without `compute` it computes as it was trained. One of adapters brings
+/// the model that it adapts, which must be as it was, and its adapters on it. Throws Error{usage}
+/// if `path` is no checkpoint, Error if it is damaged.
 LoadedModel load_model(const std::string& path, bool ema, std::optional<DType> compute = DType::f32,
-                       Device device = Device::cpu);
+                       Device device = Device::cpu, const AdapterChoice& adapters = {});
 
 }  // namespace vfm::models

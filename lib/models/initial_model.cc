@@ -30,6 +30,9 @@ InitialModel::InitialModel(const std::string& path) {
 
 const io::TensorSet& InitialModel::weights() {
   if (checkpoint_.empty()) return component_->weights();
+  if (has_adapters(checkpoint_))
+    fail_usage("'{}' has adapters, not weights: begin from the model that they are of",
+               checkpoint_);
   if (!verified_) verify_checkpoint(checkpoint_);
   verified_ = true;
   const std::string state = io::join_path(checkpoint_, "state");

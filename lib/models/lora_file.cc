@@ -18,7 +18,7 @@ namespace {
 
 constexpr const char* kMetadataKey = "lora_adapter_metadata";
 constexpr std::string_view kSuffix = ".safetensors";
-constexpr std::string_view kA = ".lora_A.weight", kB = ".lora_B.weight";
+constexpr std::string_view kA = ".lora_A.weight", kB = ".lora_B.weight", kWeight = ".weight";
 
 /// The tensors of a file under the names of vfm: without the prefix of the program that wrote it.
 class AdapterSet : public io::TensorSet {
@@ -71,8 +71,9 @@ Json settings_of(const AdapterSet& set, const std::string& file) {
   return settings;
 }
 
-std::string module_of(std::string_view name) {
-  return std::string(name.substr(0, name.size() - kA.size()));
+/// A tensor's name without its end; "" if it ends otherwise.
+std::string module_of(std::string_view name, std::string_view end) {
+  return name.ends_with(end) ? std::string(name.substr(0, name.size() - end.size())) : "";
 }
 
 void need_off(const Json& settings, const char* name, std::string_view what) {
@@ -140,7 +141,7 @@ LoraFile::LoraFile(const std::string& path) : path_(file_of(path)) {
                                             base.substr(0, base.size() - kSuffix.size()));
     for (const io::TensorView& tensor : set->tensors()) {
       if (tensor.shape.size() == 2 && tensor.shape[0] > 0 && tensor.name.ends_with(kA))
-        ranks_[module_of(tensor.name)] = tensor.shape[0];
+        ranks_[module_of(tensor.name, kA)] = tensor.shape[0];
       else if (!tensor.name.ends_with(kB))
         fail("{} holds '{}': there are MODULE{} and MODULE{}", what, tensor.name, kA, kB);
     }
@@ -195,10 +196,12 @@ void LoraFile::load(const DiffusionNetwork& network) const {
   load_tensors(set(), targets);
 }
 
+bool LoraFile::adapts(std::string_view parameter) const {
+  return ranks_.contains(module_of(parameter, kWeight));
+}
+
 void LoraFile::merge(std::string_view parameter, double strength, const Tensor& values) const {
-  constexpr std::string_view kWeight = ".weight";
-  if (!parameter.ends_with(kWeight)) return;
-  const std::string module(parameter.substr(0, parameter.size() - kWeight.size()));
+  const std::string module = module_of(parameter, kWeight);
   const auto rank = ranks_.find(module);
   if (rank == ranks_.end()) return;
   const Tensor a = read_floats(*set().find(module + std::string(kA)));
@@ -210,25 +213,18 @@ void LoraFile::merge(std::string_view parameter, double strength, const Tensor& 
             {a.raw(), DType::f32, columns, false}, values.raw(), DType::f32, columns, true);
 }
 
-void load_adapted(DiffusionNetwork& network, const io::TensorSet& set, const LoraFile* adapters,
-                  const LoraUse& use) {
-  if (adapters) adapters->check(network.config());
-  const bool merged = adapters && !use.separate;
-  std::vector<TensorTarget> targets;
-  for (nn::Parameter* parameter : network.parameters()) {
-    targets.push_back(value_target(*parameter));
-    if (!merged) continue;
-    // The file's values may be borrowed, and are not ours to change.
-    targets.back().store = [=, strength = use.strength](const Tensor& values) {
-      const Tensor sum = values.clone();
-      adapters->merge(parameter->name, strength, sum);
-      parameter->write(sum);
-    };
+void adapt(DiffusionNetwork& network, const LoraFile& adapters, const LoraUse& use) {
+  adapters.check(network.config());
+  if (use.separate) {
+    network.attach(adapters.shapes(use.strength), false);
+    return adapters.load(network);
   }
-  load_tensors(set, targets);
-  if (!adapters || merged) return;
-  network.attach(adapters->shapes(use.strength), false);
-  adapters->load(network);
+  for (const nn::Parameter* parameter : network.parameters()) {
+    if (!adapters.adapts(parameter->name)) continue;
+    const Tensor values = parameter->read().to(Device::cpu).clone();
+    adapters.merge(parameter->name, use.strength, values);
+    parameter->write(values);
+  }
 }
 
 }  // namespace vfm::models

@@ -60,8 +60,10 @@ class LoraFile {
   std::string hash() const;
   /// Reads the values into network.adapters(), which are those of shapes().
   void load(const DiffusionNetwork& network) const;
-  /// values += strength scale B A, if there is an adapter of the parameter of that name; f32, on
-  /// the CPU. The same bits for the same values, on any number of threads.
+  /// Whether there is an adapter of the parameter of that name.
+  bool adapts(std::string_view parameter) const;
+  /// values += strength scale B A, if there is one of the parameter; f32, on the CPU. The same bits
+  /// for the same values, on any number of threads.
   void merge(std::string_view parameter, double strength, const Tensor& values) const;
 
  private:
@@ -80,9 +82,8 @@ struct LoraUse {
   bool separate = false;  ///< beside the weights, not merged into them
 };
 
-/// Reads `set` into the network's parameters and, if there are adapters, merges these into them or
-/// attaches them, as `use` says. Throws Error{usage} listing what does not fit.
-void load_adapted(DiffusionNetwork& network, const io::TensorSet& set, const LoraFile* adapters,
-                  const LoraUse& use);
+/// Puts the adapters on a network that is not trained: merged into its weights as it computes with
+/// them, or attached. Throws Error{usage} listing what does not fit.
+void adapt(DiffusionNetwork& network, const LoraFile& adapters, const LoraUse& use);
 
 }  // namespace vfm::models

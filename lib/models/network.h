@@ -153,6 +153,7 @@ std::unique_ptr<DiffusionNetwork> make_network(const DitConfig& config, std::uin
 struct DitCost {
   std::int64_t parameters = 0;
   double flops_per_token = 0;   ///< forward and backward, per visual token of a sample of `tokens`
+  double weight_flops = 0;      ///< of these, those of the weights' gradients
   double activation_bytes = 0;  ///< kept for backward, per pack of `pack_tokens`
 };
 DitCost dit_cost(const DitConfig& config, double tokens, double text_tokens, double pack_tokens,

@@ -101,6 +101,7 @@ DitCost dit_cost(const DitConfig& config, double tokens, double text_tokens, dou
   const double scores = 4 * tokens * d + 4 * text_tokens * d;
   const double text = 2 * static_cast<double>(m.of_text) * text_tokens / std::max(tokens, 1.0);
   cost.flops_per_token = 3 * layers * (matrices + scores + text);
+  cost.weight_flops = layers * (matrices + text);
 
   // With recomputation of blocks only the stream between them stays, and one block's worth exists
   // at a time.

@@ -82,7 +82,8 @@ void check_continues(const Json& train, const RunOptions& options, const Recipe&
         "--force",
         options.out, options.data);
   const std::string from = get_string(train.value("init", Json()), "path").value_or("");
-  if (options.init != from)
+  // What adapters were begun from is read again, and may have moved.
+  if (recipe.lora.rank > 0 ? options.init.empty() : options.init != from)
     fail_usage(
         "'{}' was begun from {}, not from {}; give the same --init, choose another --out, or "
         "begin again with --force",
@@ -103,6 +104,27 @@ Json load_initial(const std::string& init, const nn::ParameterList& parameters) 
     throw Error(error.what(), ErrorKind::usage);
   }
   return {{"path", init}, {"hash", model.hash()}};
+}
+
+Json load_base(const std::string& init, const Json& known, const nn::ParameterList& parameters) {
+  Json now = load_initial(init, parameters);
+  if (known.value("hash", Json()) != now["hash"])
+    fail_usage(
+        "'{}' is not the model whose adapters this run trains: its hash is {}, it was {}; give the "
+        "same --init, choose another --out, or begin again with --force",
+        init, now["hash"].get<std::string>(), get_string(known, "hash").value_or("none"));
+  return now;
+}
+
+Tensor broadcast_tensor(dist::World& world, const Tensor& tensor) {
+  const Tensor host = tensor.to(Device::cpu);
+  world.broadcast({host.data<std::byte>(), host.bytes()});
+  return host;
+}
+
+void share_parameters(dist::World& world, const nn::ParameterList& parameters) {
+  for (const nn::Parameter* parameter : parameters)
+    parameter->write(broadcast_tensor(world, parameter->read()));
 }
 
 }  // namespace vfm::train

@@ -13,10 +13,10 @@ namespace vfm::train {
 
 /// What the model `init` says, a folder as models/initial_model.h takes it; or, where the run `out`
 /// has checkpoints and goes on at them (not `force`), the newest of these: `init` is then not
-/// looked at, and may be gone. A checkpoint of ours says what its train.json does; a diffusion
-/// transformer of somebody else is taken to be trained as Cosmos-1.0 was: texts filled up to 512
-/// tokens, and, video to world, 0 to 2 latent frames given. Throws Error{usage}, also for a
-/// pipeline of flow matching, which training here is not.
+/// looked at here, and may be gone, but for the weights under adapters. A checkpoint of ours says
+/// what its train.json does; a diffusion transformer of somebody else is taken to be trained as
+/// Cosmos-1.0 was: texts filled up to 512 tokens, and, video to world, 0 to 2 latent frames given.
+/// Throws Error{usage}, also for a pipeline of flow matching, which training here is not.
 Beginning read_beginning(const std::string& init, const std::string& out, bool force);
 
 /// Throws Error{usage}, saying what differs, unless `train`, the train.json of the run options.out,
@@ -29,5 +29,14 @@ void check_continues(const Json& train, const RunOptions& options, const Recipe&
 /// {"path", "hash"}. Throws Error{usage} listing the tensors that do not
 /// fit.
 Json load_initial(const std::string& init, const nn::ParameterList& parameters);
+
+/// The same for the weights under adapters when their run goes on: `known` is what it remembers.
+/// Throws Error{usage} for another model than that.
+Json load_base(const std::string& init, const Json& known, const nn::ParameterList& parameters);
+
+/// The values of rank 0, in the host's memory. A collective.
+Tensor broadcast_tensor(dist::World& world, const Tensor& tensor);
+/// Gives all ranks the parameters of rank 0. A collective.
+void share_parameters(dist::World& world, const nn::ParameterList& parameters);
 
 }  // namespace vfm::train

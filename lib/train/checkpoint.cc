@@ -15,6 +15,7 @@
 #include "io/safetensors.h"
 #include "models/checkpoint.h"
 #include "models/load_tensors.h"
+#include "models/lora_file.h"
 
 namespace vfm::train {
 namespace {
@@ -30,22 +31,30 @@ void remove_tree(const std::string& path) {
 /// Gives the i-th tensor of a set in whatever form it is; on whatever device.
 using Getter = std::function<Tensor(std::size_t)>;
 
+/// What a set says beside the tensors, and before their names.
+struct Head {
+  std::string_view prefix;
+  std::map<std::string, std::string> metadata;
+};
+
 /// Writes a set of as many tensors as there are parameters, under their names. One at a time comes
 /// from the device.
 void write_set(const std::string& folder, const char* name, const nn::ParameterList& parameters,
-               DType dtype, std::uint64_t max_file_bytes, const Getter& get) {
+               DType dtype, std::uint64_t max_file_bytes, const Getter& get,
+               const Head& head = {}) {
   std::vector<io::TensorView> views;
   std::map<std::string, std::size_t, std::less<>> places;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
-    views.push_back(
-        {parameters[i]->name, std::string(dtype_name(dtype)), parameters[i]->shape(), {}});
-    places[parameters[i]->name] = i;
+    const std::string full = std::string(head.prefix) + parameters[i]->name;
+    views.push_back({full, std::string(dtype_name(dtype)), parameters[i]->shape(), {}});
+    places[full] = i;
   }
   Tensor held;
-  io::write_safetensors(folder, name, views, max_file_bytes, [&](const io::TensorView& view) {
+  const auto fetch = [&](const io::TensorView& view) {
     held = get(places.at(view.name)).to(Device::cpu);
     return std::span<const std::byte>(held.data<std::byte>(), held.bytes());
-  });
+  };
+  io::write_safetensors(folder, name, views, max_file_bytes, fetch, head.metadata);
 }
 
 /// Hash and name of every file, sorted by name.
@@ -76,7 +85,8 @@ std::string checkpoint_path(const std::string& run, std::int64_t step) {
 
 std::string write_checkpoint(const std::string& run, std::int64_t step, const Json& config,
                              const Optimizer& optimizer, const Json& train,
-                             std::uint64_t max_file_bytes) {
+                             std::uint64_t max_file_bytes,
+                             const std::map<std::string, std::string>& adapters) {
   const std::string target = checkpoint_path(run, step);
   const std::string parent = io::dir_name(target);
   const std::string temporary = io::join_path(parent, "." + io::base_name(target) + ".tmp");
@@ -88,8 +98,15 @@ std::string write_checkpoint(const std::string& run, std::int64_t step, const Js
 
   const nn::ParameterList& parameters = optimizer.parameters();
   io::write_file(io::join_path(model_folder, "config.json"), dump_json_pretty(config));
-  write_set(model_folder, models::kWeightsName, parameters, DType::f32, max_file_bytes,
-            [&](std::size_t i) { return parameters[i]->read(); });
+  const auto value = [&](std::size_t i) { return parameters[i]->read(); };
+  if (adapters.empty()) {
+    write_set(model_folder, models::kWeightsName, parameters, DType::f32, max_file_bytes, value);
+  } else {
+    const std::string lora_folder = models::lora_folder(temporary);
+    io::make_directories(lora_folder);
+    write_set(lora_folder, models::kLoraName, parameters, DType::f32, ~std::uint64_t{0}, value,
+              {models::kLoraPrefix, adapters});
+  }
   const auto write_state = [&](const char* name, const std::vector<Tensor>& tensors) {
     write_set(state_folder, name, parameters, tensors.front().dtype(), max_file_bytes,
               [&](std::size_t i) { return tensors[i]; });
@@ -110,11 +127,16 @@ std::string write_checkpoint(const std::string& run, std::int64_t step, const Js
 void read_checkpoint(const std::string& folder, const Optimizer& optimizer) {
   const nn::ParameterList& parameters = optimizer.parameters();
   const std::string state = io::join_path(folder, "state");
+  const bool adapters = models::has_adapters(folder);
   std::vector<models::TensorTarget> values;
-  for (nn::Parameter* parameter : parameters)
+  for (nn::Parameter* parameter : parameters) {
     values.push_back(models::value_target(*parameter));
-  models::load_tensors(io::SafetensorsSet(io::join_path(folder, "model"), models::kWeightsName),
-                       values);
+    if (adapters) values.back().name.insert(0, models::kLoraPrefix);
+  }
+  models::load_tensors(
+      adapters ? io::SafetensorsSet(models::lora_folder(folder), models::kLoraName)
+               : io::SafetensorsSet(io::join_path(folder, "model"), models::kWeightsName),
+      values);
   const auto load = [&](const char* set, const std::vector<Tensor>& tensors) {
     std::vector<models::TensorTarget> targets;
     for (std::size_t i = 0; i < parameters.size(); ++i)

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 
 #include "base/json.h"
@@ -14,15 +15,20 @@
 
 namespace vfm::train {
 
+/// What a file of weights holds at most.
+inline constexpr std::uint64_t kMaxFileBytes = std::uint64_t{5} << 30;
+
 /// RUN/checkpoints/step-00000500
 std::string checkpoint_path(const std::string& run, std::int64_t step);
 
 /// Writes weights, moments, average, `config` (model/config.json) and `train` as the checkpoint of
-/// `step`, replacing one of that step. Returns its path when it is durable. Files above
-/// `max_file_bytes` are split.
+/// `step`, replacing one of that step. With `adapters`, the metadata of their file
+/// (models/lora_file.h), what is trained are adapters, and lies in lora/. Returns its path when it
+/// is durable. Files above `max_file_bytes` are split.
 std::string write_checkpoint(const std::string& run, std::int64_t step, const Json& config,
                              const Optimizer& optimizer, const Json& train,
-                             std::uint64_t max_file_bytes = std::uint64_t{5} << 30);
+                             std::uint64_t max_file_bytes = kMaxFileBytes,
+                             const std::map<std::string, std::string>& adapters = {});
 
 /// Reads weights, moments and average into the optimizer's buffers and the parameters' values. Does
 /// not verify hashes.

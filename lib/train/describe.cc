@@ -108,7 +108,8 @@ std::string describe(const RunOptions& options, int ranks) {
   const models::Recompute recompute = choose_recompute(recipe, ranks, options.device, usable);
   const MemoryNeed need = memory_need(recipe, ranks, recompute, options.device);
   const std::int64_t count = model_cost(recipe, 1, 1, 1, recompute).parameters;
-  const double parameters = static_cast<double>(count);
+  const std::int64_t trained = trained_parameters(recipe);
+  const double parameters = static_cast<double>(count), learnt = static_cast<double>(trained);
   std::string text;
   const auto line = [&](const char* name, const std::string& value) {
     text += fmt::format("{:<22} {}\n", name, value);
@@ -117,6 +118,9 @@ std::string describe(const RunOptions& options, int ranks) {
   line("device", options.device == Device::cuda ? describe_gpu() : "the CPU");
   if (!options.init.empty()) line("begins from", options.init);
   line("parameters", fmt::format("{} ({})", count, format_count(parameters)));
+  if (recipe.lora.rank > 0)
+    line("  trained", fmt::format("{} ({}), adapters of rank {}; the others are frozen", trained,
+                                  format_count(learnt), recipe.lora.rank));
   line("ranks", fmt::format("{}", ranks));
   line("samples per step", fmt::format("{:.1f}", load.samples_a_step));
   line("tokens per step", fmt::format("{:.0f}", load.tokens_a_step));
@@ -132,8 +136,8 @@ std::string describe(const RunOptions& options, int ranks) {
   if (need.average > 0) line("  average (ema)", format_bytes(need.average));
   line("  activations", fmt::format("{} (recompute {})", format_bytes(need.activations),
                                     models::recompute_name(recompute)));
-  const double average = recipe.ema.mode == "off" ? 0 : 4 * parameters;
-  line("checkpoint", format_bytes(need.weights + need.moments + average));
+  const double average = recipe.ema.mode == "off" ? 0 : 4 * learnt;
+  line("checkpoint", format_bytes(4 * learnt + need.moments + average));
   return text;
 }
 

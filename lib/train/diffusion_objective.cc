@@ -30,9 +30,20 @@ std::string shape_of(const NoisyBatch& batch) {
 DiffusionObjective::DiffusionObjective(const Recipe& recipe, models::Recompute recompute,
                                        Device device)
     : recipe_(recipe),
-      network_(models::make_network(recipe.model.dit, recipe.train.seed, recipe.compute(), device)),
+      network_(models::make_network(recipe.model.dit, recipe.train.seed, recipe.compute(), device,
+                                    recipe.lora.rank == 0)),
       graphs_(device == Device::cuda ? kMostGraphs : 0) {
   network_->set_recompute(recompute);
+  if (recipe.lora.rank > 0)
+    network_->attach(models::lora_shapes(recipe.model.dit, recipe.lora), true);
+}
+
+const nn::ParameterList& DiffusionObjective::parameters() const {
+  return recipe_.lora.rank > 0 ? network_->adapters() : network_->parameters();
+}
+
+const nn::ParameterList& DiffusionObjective::frozen() const {
+  return recipe_.lora.rank > 0 ? network_->parameters() : Objective::frozen();
 }
 
 Json DiffusionObjective::config() const {

@@ -23,7 +23,8 @@ class DiffusionObjective final : public Objective {
   /// On a GPU, passes of batches whose shapes repeat.
   const GraphCache& graphs() const { return graphs_; }
 
-  const nn::ParameterList& parameters() const override { return network_->parameters(); }
+  const nn::ParameterList& parameters() const override;
+  const nn::ParameterList& frozen() const override;
   Device device() const override { return network_->device(); }
   Json config() const override;
   BatchPass build(std::uint32_t step, std::span<const std::string> keys,

@@ -17,8 +17,15 @@ models::DitCost model_cost(const Recipe& recipe, double tokens, double text_toke
   if (recipe.model.autoregressive())
     return models::decoder_cost(recipe.model.decoder, tokens, text_tokens, pack_tokens,
                                 recipe.compute(), recompute);
-  return models::dit_cost(recipe.model.dit, tokens, text_tokens, pack_tokens, recipe.compute(),
-                          recompute);
+  models::DitCost cost = models::dit_cost(recipe.model.dit, tokens, text_tokens, pack_tokens,
+                                          recipe.compute(), recompute);
+  if (recipe.lora.rank > 0) cost.flops_per_token -= cost.weight_flops;
+  return cost;
+}
+
+std::int64_t trained_parameters(const Recipe& recipe) {
+  if (recipe.lora.rank > 0) return models::lora_parameters(recipe.model.dit, recipe.lora);
+  return model_cost(recipe, 1, 1, 1, Recompute::none).parameters;
 }
 
 MemoryNeed memory_need(const Recipe& recipe, int ranks, Recompute recompute, Device device) {
@@ -28,10 +35,13 @@ MemoryNeed memory_need(const Recipe& recipe, int ranks, Recompute recompute, Dev
       recipe.data.micro_packs > 0 ? std::min(recipe.data.micro_packs, share) : share;
   const double tokens = static_cast<double>(recipe.data.tokens) * together;
   const models::DitCost cost = model_cost(recipe, 1, 1, tokens, recompute);
-  const double parameters = static_cast<double>(cost.parameters);
+  const double parameters = static_cast<double>(trained_parameters(recipe));
   const bool host = recipe.ema.place == "host" && device != Device::cpu;
   MemoryNeed need;
   need.weights = 4 * parameters;
+  if (recipe.lora.rank > 0)
+    need.weights +=
+        static_cast<double>(dtype_size(recipe.compute())) * static_cast<double>(cost.parameters);
   need.gradients = 4 * parameters;
   need.moments = 2 * parameters * static_cast<double>(dtype_size(recipe.optimizer.moment_type()));
   need.average = recipe.ema.mode == "off" || host ? 0 : 4 * parameters;

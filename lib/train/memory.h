@@ -11,7 +11,7 @@ namespace vfm::train {
 
 /// Bytes on one rank's device.
 struct MemoryNeed {
-  double weights = 0;      ///< f32, or split masters: as much
+  double weights = 0;      ///< f32, or split masters: as much; bf16 under adapters of a bf16 model
   double gradients = 0;    ///< f32
   double moments = 0;      ///< both
   double average = 0;      ///< 0 if there is none, or the host keeps it
@@ -20,7 +20,11 @@ struct MemoryNeed {
   double total() const { return weights + gradients + moments + average + activations; }
 };
 
-/// What the recipe's model costs; `tokens` and `text_tokens` are of a sample.
+/// How many numbers are trained: the model's parameters, or those of its adapters.
+std::int64_t trained_parameters(const Recipe& recipe);
+
+/// What the recipe's model costs; `tokens` and `text_tokens` are of a sample. The weights under
+/// adapters have no gradients; the adapters' own products are not counted.
 models::DitCost model_cost(const Recipe& recipe, double tokens, double text_tokens,
                            double pack_tokens, models::Recompute recompute);
 

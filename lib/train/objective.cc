@@ -6,6 +6,11 @@
 
 namespace vfm::train {
 
+const nn::ParameterList& Objective::frozen() const {
+  static const nn::ParameterList none;
+  return none;
+}
+
 std::unique_ptr<Objective> make_objective(const Recipe& recipe, models::Recompute recompute,
                                           Device device) {
   if (recipe.model.autoregressive())

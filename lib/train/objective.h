@@ -40,7 +40,11 @@ class Objective {
  public:
   virtual ~Objective() = default;
 
+  /// What is trained.
   virtual const nn::ParameterList& parameters() const = 0;
+  /// The weights under adapters (recipe.lora): without gradients, and in no checkpoint. A run reads
+  /// them from the model that it begins from. Empty if there are none.
+  virtual const nn::ParameterList& frozen() const;
   virtual Device device() const = 0;
   /// The model's config.json.
   virtual Json config() const = 0;

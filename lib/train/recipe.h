@@ -10,6 +10,7 @@
 
 #include "data/latents.h"
 #include "models/decoder.h"
+#include "models/lora.h"
 #include "models/network.h"
 
 namespace vfm::train {
@@ -107,6 +108,8 @@ struct TrainRecipe {
 
 struct Recipe {
   ModelRecipe model;
+  /// With a rank, only adapters of the model that the run begins from are trained.
+  models::LoraOptions lora;
   DiffusionRecipe diffusion;
   AutoregressiveRecipe autoregressive;
   DataRecipe data;

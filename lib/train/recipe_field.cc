@@ -49,6 +49,16 @@ FieldList& FieldList::flag(const char* name, bool& value) {
       [&value] { return Json(value); });
 }
 
+FieldList& FieldList::names(const char* name, std::vector<std::string>& list) {
+  return add(
+      name,
+      [&list](const Setting& setting) {
+        if (!setting.list) refuse(setting, "a list [a, b, ...]");
+        list = setting.values;
+      },
+      [&list] { return Json(list); });
+}
+
 FieldList& FieldList::choice(const char* name, std::string& value, std::vector<std::string> words) {
   return add(
       name,

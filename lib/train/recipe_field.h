@@ -100,6 +100,8 @@ class FieldList {
         [&list] { return Json(list); });
   }
   FieldList& flag(const char* name, bool& value);
+  /// A list of names, which may be empty.
+  FieldList& names(const char* name, std::vector<std::string>& list);
   FieldList& choice(const char* name, std::string& value, std::vector<std::string> words);
 
  private:

@@ -67,7 +67,11 @@ std::vector<Field> fields_of(Recipe& r) {
         .number("text_dropout", r.autoregressive.text_dropout, between(0, 1))
         .number("ignored_frames", r.autoregressive.ignored_frames, between(0, 65536));
   else
-    list.section("diffusion")
+    list.section("lora")
+        .number("rank", r.lora.rank, between(0, 4096))
+        .number("alpha", r.lora.alpha, at_least(0))
+        .names("targets", r.lora.targets)
+        .section("diffusion")
         .number("p_mean", r.diffusion.p_mean, between(-20, 20))
         .number("p_std", r.diffusion.p_std, between(0, 20))
         .number("sigma_min", r.diffusion.sigma_min, positive)
@@ -143,6 +147,7 @@ void check_together(const Recipe& recipe) {
   if (dit.out_channels == 0) dit.out_channels = dit.in_channels;
   if (dit.text_embed_dim == 0) dit.text_embed_dim = 1;
   dit.validate();
+  if (recipe.lora.rank > 0) models::lora_targets(dit, recipe.lora);  // refuses unknown ones
 }
 
 /// The recipe and the model that the run begins from.
@@ -190,6 +195,9 @@ Recipe make_recipe(std::span<const Setting> settings, const Beginning* beginning
                nearest_key(fields, setting.key));
   }
   if (initial) check_initial(recipe, *initial);
+  if (recipe.lora.rank > 0 && !initial)
+    fail_usage("'lora.rank' is {}: adapters need a model to adapt, give --init DIR",
+               recipe.lora.rank);
   check_together(recipe);
   return recipe;
 }

@@ -14,6 +14,7 @@
 #include "base/units.h"
 #include "io/atomic_file.h"
 #include "models/checkpoint.h"
+#include "models/lora_file.h"
 #include "tensor/device.h"
 #include "train/beginning.h"
 #include "train/checkpoint.h"
@@ -63,8 +64,6 @@ class Run {
   void resume(const std::string& folder, const std::string& train_text);
   void make_trainer();
   void begin();
-  void share_parameters();
-  Tensor broadcast_tensor(const Tensor& tensor);
   void make_validation();
   StepResult next_step();
   void log(const StepResult& result);
@@ -181,15 +180,20 @@ void Run::resume(const std::string& folder, const std::string& train_text) {
   check_continues(train, options_, recipe_, data_.fingerprint());
   make_trainer();
   Optimizer& optimizer = trainer_->optimizer();
-  if (leader()) read_checkpoint(folder, optimizer);
+  const nn::ParameterList& frozen = trainer_->objective().frozen();
+  init_ = train.value("init", Json());
+  if (leader()) {
+    if (!frozen.empty()) init_ = load_base(options_.init, init_, frozen);
+    read_checkpoint(folder, optimizer);
+  }
   if (world_.size() > 1) {
-    share_parameters();
+    share_parameters(world_, frozen);
+    share_parameters(world_, optimizer.parameters());
     for (const std::vector<Tensor>* tensors : {&optimizer.m, &optimizer.v, &optimizer.ema})
       for (const Tensor& tensor : *tensors)
-        copy(broadcast_tensor(tensor), tensor);
+        copy(broadcast_tensor(world_, tensor), tensor);
   }
   trainer_->restore(RunState::from_json(train["state"], what));
-  init_ = train.value("init", Json());
   sums_ = LogSums::from_json(train["log"]);
   if (leader() && train.contains("errors"))
     for (const Json& error : train["errors"])
@@ -201,19 +205,16 @@ void Run::resume(const std::string& folder, const std::string& train_text) {
 void Run::begin() {
   make_trainer();
   if (options_.init.empty()) return;
+  const nn::ParameterList& frozen = trainer_->objective().frozen();
+  const nn::ParameterList& begun = frozen.empty() ? trainer_->optimizer().parameters() : frozen;
   if (leader()) {
-    init_ = load_initial(options_.init, trainer_->optimizer().parameters());
+    init_ = load_initial(options_.init, begun);
     log_info("beginning from '{}'", options_.init);
     if (const int tokens = recipe_.diffusion.text_padding; tokens > 0)
       log_info("texts are filled up to {} tokens ('diffusion.text_padding')", tokens);
   }
-  if (world_.size() > 1) share_parameters();
+  if (world_.size() > 1) share_parameters(world_, begun);
   trainer_->optimizer().restart_ema();
-}
-
-void Run::share_parameters() {
-  for (const nn::Parameter* parameter : trainer_->optimizer().parameters())
-    parameter->write(broadcast_tensor(parameter->read()));
 }
 
 /// Says what it does not keep.
@@ -232,13 +233,6 @@ void Run::make_trainer() {
   else if (device == Device::cuda || trainer_->recompute() != models::Recompute::none)
     log_info("'model.recompute' is {}: about {} of {}", chosen, format_bytes(need),
              format_bytes(usable));
-}
-
-/// The values of rank 0, in the host's memory.
-Tensor Run::broadcast_tensor(const Tensor& tensor) {
-  const Tensor host = tensor.to(Device::cpu);
-  world_.broadcast({host.data<std::byte>(), host.bytes()});
-  return host;
 }
 
 void Run::make_validation() {
@@ -345,8 +339,10 @@ void Run::save() {
   if (leader()) {
     const std::int64_t step = trainer_->state().step;
     metrics_->sync();
+    std::map<std::string, std::string> adapters;
+    if (recipe_.lora.rank > 0) adapters = models::lora_metadata(recipe_.model.dit, recipe_.lora);
     newest_ = write_checkpoint(options_.out, step, trainer_->objective().config(),
-                               trainer_->optimizer(), train_json());
+                               trainer_->optimizer(), train_json(), kMaxFileBytes, adapters);
     prune_checkpoints(options_.out, step, recipe_.train.checkpoint_every, recipe_.train.steps,
                       recipe_.train.keep);
     announce(newest_);

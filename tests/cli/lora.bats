@@ -1,0 +1,204 @@
+#!/usr/bin/env bats
+# Adapters of low rank: vfm-train trains them on a model that stays as it is, vfm-generate uses them.
+# SPDX-License-Identifier: Apache-2.0
+
+load helpers
+bats_require_minimum_version 1.5.0
+
+# A base of two blocks, whose gates are open after a few steps, and a run of adapters on it.
+setup_file() {
+  export LC_ALL=C.UTF-8 PATH="${VFM_BIN:?}:$PATH" OMP_NUM_THREADS=1
+  root=$BATS_TEST_DIRNAME/../..
+  cd "$BATS_FILE_TMPDIR" || return 1
+  "$root/scripts/draw-corpus" raw --shots 6
+  find raw -name '*.mp4' | sort | vfm-clip --min-length 1s -o clips | vfm-caption | vfm-embed |
+    vfm-shard --keep-duplicates -o dataset | vfm-pack --size 32 --frames 9 -o latents >latents.jsonl
+  cat >common.yaml <<'END'
+data: {tokens: 64, packs: 2}
+optimizer: {lr: 0.02}
+schedule: {warmup: 1}
+ema: {decay: 0.5}
+validation: {every: 0}
+train: {steps: 8, checkpoint_every: 4, log_every: 1}
+END
+  vfm-train common.yaml model.num_attention_heads=2 model.attention_head_dim=16 model.num_layers=2 \
+    model.adaln_lora_dim=8 --data latents --out base >base.jsonl
+  vfm-train common.yaml lora.rank=3 lora.alpha=6 --init base --data latents --out run >run.jsonl
+}
+
+setup() {
+  setup_tools
+  export OMP_NUM_THREADS=1
+  shared=$BATS_FILE_TMPDIR
+  TRAIN=(vfm-train "$shared/common.yaml" -j1 --data "$shared/latents")
+  latents=(--steps 2 --latents-only)
+}
+
+# All that does not depend on interruptions.
+run_hash() {
+  (cd "$1" && find . -type f ! -name 'timing.jsonl' ! -name 'events.*' | LC_ALL=C sort |
+    while read -r f; do sha256sum "$f"; done)
+}
+
+latent_of() { sha256sum <"$1"/*.latents.safetensors; }
+
+@test "a run of adapters keeps these alone, under diffusers' names, in every block" {
+  checkpoint=$shared/run/checkpoints/step-00000008
+  (cd "$checkpoint" && find . -type f | sort) >files
+  diff files - <<'END'
+./COMPLETE
+./lora/pytorch_lora_weights.safetensors
+./model/config.json
+./state/adam_m.safetensors
+./state/adam_v.safetensors
+./state/ema.safetensors
+./train.json
+END
+  python3 - "$checkpoint" <<'PY'
+import json, struct, sys
+def header(path):
+    data = open(f"{sys.argv[1]}/{path}.safetensors", "rb").read()
+    return json.loads(data[8:8 + struct.unpack("<Q", data[:8])[0]])
+lora, ema = header("lora/pytorch_lora_weights"), header("state/ema")
+settings = json.loads(lora.pop("__metadata__")["lora_adapter_metadata"])
+assert settings == {"transformer.peft_type": "LORA", "transformer.r": 3, "transformer.lora_alpha": 6,
+                    "transformer.target_modules": ["to_q", "to_k", "to_v", "to_out.0"]}, settings
+expected = {f"transformer.transformer_blocks.{block}.{attention}.{part}.lora_{side}.weight"
+            for block in (0, 1) for attention in ("attn1", "attn2")
+            for part in ("to_q", "to_k", "to_v", "to_out.0") for side in "AB"}
+assert set(lora) == expected, set(lora) ^ expected
+assert {"transformer." + name for name in ema if name != "__metadata__"} == expected
+assert lora["transformer.transformer_blocks.1.attn2.to_k.lora_A.weight"]["shape"] == [3, 64]
+init = json.load(open(f"{sys.argv[1]}/train.json"))["init"]
+assert init["path"] == "base" and len(init["hash"]) == 32
+losses = [json.loads(line)["loss"] for line in open(f"{sys.argv[1]}/../../metrics.jsonl")]
+assert len(losses) == 8 and len(set(losses)) == 8
+PY
+}
+
+@test "killed and run again it ends with the same bytes, and with two ranks like with one" {
+  cp -r "$shared/base" .
+  train() { "${TRAIN[@]}" lora.rank=3 lora.alpha=6 --init base --out "$@"; }
+  train parts train.steps=4 >/dev/null
+  kill_at_random 3 "${TRAIN[@]}" lora.rank=3 lora.alpha=6 --init base --out parts
+  train parts >/dev/null
+  [ "$(run_hash parts)" = "$(run_hash "$shared/run")" ]
+  mpirun -np 2 "${TRAIN[@]}" lora.rank=3 lora.alpha=6 --init base --out two >/dev/null
+  paste -d' ' <(jq .loss two/metrics.jsonl) <(jq .loss parts/metrics.jsonl) |
+    awk '{ d = $1 - $2; if (d * d > 1e-8) { print; exit 1 } }'
+  # The base is read again: it may have moved, not changed.
+  mv base moved
+  run "${TRAIN[@]}" lora.rank=3 lora.alpha=6 --init base --out parts train.steps=9
+  [ "$status" -eq 2 ]
+  "${TRAIN[@]}" lora.rank=3 lora.alpha=6 --init moved --out parts train.steps=9 >/dev/null
+  "${TRAIN[@]}" --init moved --out other train.steps=1 >/dev/null
+  run "${TRAIN[@]}" lora.rank=3 lora.alpha=6 --init other --out parts train.steps=10
+  [ "$status" -eq 2 ]
+  [[ $output == *"'other' is not the model whose adapters this run trains"* ]]
+}
+
+@test "what is computed again changes no bit, in bf16 too" {
+  for mode in none elementwise block; do
+    "${TRAIN[@]}" lora.rank=2 'lora.targets=[attn1.to_v, ff.net.0.proj, ff.net.2, norm3.linear_2]' \
+      model.compute=bf16 model.recompute=$mode --init "$shared/base" --out $mode train.steps=3 >/dev/null
+  done
+  cmp none/metrics.jsonl elementwise/metrics.jsonl
+  cmp none/metrics.jsonl block/metrics.jsonl
+}
+
+@test "recipes that cannot be are refused before any work" {
+  run "${TRAIN[@]}" lora.rank=3 --out none
+  [ "$status" -eq 2 ]
+  [[ $output == *"'lora.rank' is 3: adapters need a model to adapt, give --init DIR"* ]]
+  run "${TRAIN[@]}" lora.rank=3 'lora.targets=[to_x]' --init "$shared/base" --out none
+  [ "$status" -eq 2 ]
+  [[ $output == *"no matrix of the model is called 'to_x'; there are "*"to_q"* ]]
+  run "${TRAIN[@]}" model.type=autoregressive lora.rank=3 --out none
+  [ "$status" -eq 2 ]
+  [[ $output == *"'lora.rank' in argument 'lora.rank=3' is not for a 'model.type' of autoregressive"* ]]
+  run "${TRAIN[@]}" --init "$shared/run" --out none
+  [ "$status" -eq 2 ]
+  [[ $output == *"has adapters, not weights: begin from the model that they are of"* ]]
+  [ ! -e none/checkpoints ]
+}
+
+@test "--dry-run tells what is trained and what is frozen" {
+  mkdir model
+  echo '{"_class_name": "CosmosTransformer3DModel"}' >model/config.json
+  echo 'model: {compute: bf16}' >r.yaml
+  vfm-train r.yaml --init model --dry-run lora.rank=16 >lora
+  vfm-train r.yaml --init model --dry-run >full
+  cat lora
+  # Of each of 28 blocks 16 (4096 + 4096) for six matrices, 16 (4096 + 1024) for keys and values of text.
+  grep -q '  trained  *26607616 (26.6M), adapters of rank 16; the others are frozen' lora
+  grep -q 'parameters  *7236192256 (7.24G)' lora
+  bytes() { awk -v key="$2" '$1 == key { print $2 $3 }' "$1"; }
+  [ "$(bytes lora weights)" = 13.6GiB ]   # 2 bytes each of the base, 4 of the adapters
+  [ "$(bytes lora gradients)" = 101MiB ]
+  [ "$(bytes full gradients)" = 27.0GiB ]
+}
+
+@test "a run of adapters generates by itself, and its base with --lora the same; 0 is the base" {
+  cd "$shared"
+  out=$BATS_TEST_TMPDIR
+  vfm-generate --model run "${latents[@]}" -o "$out/run" 'a red circle' >"$out/run.jsonl"
+  vfm-generate --model base --lora run "${latents[@]}" -o "$out/lora" 'a red circle' >"$out/lora.jsonl"
+  vfm-generate --model base --lora run:0 "${latents[@]}" -o "$out/none" 'a red circle' >/dev/null
+  vfm-generate --model base --lora run:0.5 "${latents[@]}" -o "$out/half" 'a red circle' >"$out/half.jsonl"
+  vfm-generate --model base "${latents[@]}" -o "$out/base" 'a red circle' >/dev/null
+  vfm-generate --model base --lora run --lora-mode separate "${latents[@]}" -o "$out/apart" 'a red circle' >"$out/apart.jsonl"
+  cd "$out"
+  jq -e '.lora.mode == "merged" and .lora.scale == 1 and (.lora.hash | length == 32)' run.jsonl
+  [ "$(jq -c .lora run.jsonl)" = "$(jq -c .lora lora.jsonl)" ]
+  [ "$(jq -c '[.lora.scale, .lora.mode]' half.jsonl)" = '[0.5,"merged"]' ]
+  [ "$(jq -c .lora.mode apart.jsonl)" = '"separate"' ]
+  python3 - <<'PY'
+import glob, json, struct
+def latent(folder):
+    data = open(glob.glob(f"{folder}/*.latents.safetensors")[0], "rb").read()
+    size = struct.unpack("<Q", data[:8])[0]
+    begin, end = json.loads(data[8:8 + size])["latent"]["data_offsets"]
+    return struct.unpack(f"<{(end - begin) // 4}f", data[8 + size + begin:8 + size + end])
+def apart(a, b):
+    a, b = latent(a), latent(b)
+    return max(abs(x - y) for x, y in zip(a, b, strict=True)) / max(abs(y) for y in b)
+assert latent("run") == latent("lora")
+assert latent("none") == latent("base")
+assert 1e-3 < apart("half", "base") < apart("run", "base"), (apart("half", "base"), apart("run", "base"))
+assert apart("apart", "run") < 1e-4, apart("apart", "run")
+PY
+}
+
+@test "a record makes the same clip again, and is refused by other adapters, or none" {
+  vfm-generate --model "$shared/base" --lora "$shared/run/checkpoints/step-00000004/lora" --steps 1 \
+    -o one 'a red circle' >one.jsonl
+  jq -e '.lora_path | endswith("step-00000004/lora/pytorch_lora_weights.safetensors")' one.jsonl
+  vfm-generate --model "$shared/base" --lora "$shared/run/checkpoints/step-00000004/lora" \
+    -o again <one.jsonl >again.jsonl
+  cmp "$(jq -r .path one.jsonl)" "$(jq -r .path again.jsonl)"
+  for other in "--lora $shared/run" "--lora $shared/run/checkpoints/step-00000004/lora:2" ""; do
+    # shellcheck disable=SC2086
+    run vfm-generate --model "$shared/base" $other -o other <one.jsonl
+    [ "$status" -eq 1 ]
+    [[ $output == *"the record was made with the adapters"* ]]
+  done
+}
+
+@test "a base that has moved is asked for, another one refused, as are adapters that do not fit" {
+  refused() {  # MESSAGE ARGUMENT...
+    run vfm-generate "${@:2}" --steps 1 -o out 'a red circle'
+    [ "$status" -eq 2 ]
+    [[ "$output" == *"$1"* ]] || { echo "$output"; false; }
+    [ ! -e out ]
+  }
+  # Where its base is is told as it was given: from here it is not there.
+  refused "has adapters of the model 'base', which is not there: say where it is (--base)" --model "$shared/run"
+  vfm-generate --model "$shared/run" --base "$shared/base" --steps 1 -o there 'a red circle' >/dev/null
+  "${TRAIN[@]}" --init "$shared/base" --out other train.steps=1 >/dev/null
+  refused "is not the model that the adapters of" --model "$shared/run" --base other
+  refused "has weights of its own" --model other --base "$shared/base"
+  refused "has no adapters: it is a model of its own" --model other --lora "$shared/base"
+  refused "has adapters of its own" --model "$shared/run" --base "$shared/base" --lora "$shared/run"
+  refused "no such adapter: 'nowhere'" --model other --lora nowhere
+  refused "are not those of the model" --model other --lora "$VFM_ROOT/tests/golden/dit_lora"
+}
