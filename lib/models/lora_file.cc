@@ -129,7 +129,8 @@ std::map<std::string, double> lora_scales(const Json& settings,
     if (!used) fail_usage("{} has an alpha for '{}', which is no adapter of it", what, key);
   }
   for (const auto& [module, scale] : scales)
-    if (!std::isfinite(scale)) fail_usage("{} has no finite scale for '{}'", what, module);
+    if (!std::isfinite(static_cast<float>(scale)))
+      fail_usage("{} has no finite scale for '{}'", what, module);
   return scales;
 }
 

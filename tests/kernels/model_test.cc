@@ -5,10 +5,13 @@
 #include <array>
 #include <cmath>
 #include <exception>
+#include <memory>
+#include <utility>
 
 #include "apart.h"
 #include "base/philox.h"
 #include "kernel_test.h"
+#include "models/lora.h"
 #include "models/network.h"
 #include "ops/adamw.h"
 #include "ops/attention.h"
@@ -76,9 +79,9 @@ void check_apart(Checker& checker, const std::string& name, double distance, dou
 
 // Weights that begin at zero would hide what stands behind them: all are made anew, or only those
 // that are zero.
-void stir(const models::DiffusionNetwork& network, bool only_zeros) {
+void stir(const nn::ParameterList& parameters, bool only_zeros) {
   std::uint64_t key = 10;
-  for (nn::Parameter* parameter : network.parameters()) {
+  for (nn::Parameter* parameter : parameters) {
     ++key;
     const Tensor values = parameter->read().to(Device::cpu);
     const bool zero = std::ranges::all_of(values.floats(), [](float v) { return v == 0; });
@@ -90,6 +93,22 @@ void stir(const models::DiffusionNetwork& network, bool only_zeros) {
   }
 }
 
+void stir(const models::DiffusionNetwork& network, bool only_zeros) {
+  stir(network.parameters(), only_zeros);
+  stir(network.adapters(), only_zeros);
+}
+
+// With a rank, one whose weights are not trained, and adapters on all matrices that are.
+std::unique_ptr<models::DiffusionNetwork> make(const models::DitConfig& config, DType compute,
+                                               Device device, int rank) {
+  auto network = models::make_network(config, 1, compute, device, rank == 0);
+  models::LoraOptions options{rank, 1, {}};
+  for (const models::NetworkMatrix& matrix : models::network_matrices(config))
+    options.targets.push_back(matrix.module);
+  if (rank > 0) network->attach(models::lora_shapes(config, options), true);
+  return network;
+}
+
 struct Comparison {
   std::string name;
   models::DitConfig config;
@@ -98,11 +117,12 @@ struct Comparison {
   models::Recompute recompute = models::Recompute::none;
   bool only_zeros = false;
   double tolerance = 0;
+  int rank = 0;  ///< of adapters
 };
 
 void compare(Checker& checker, const Comparison& c) {
-  const auto cpu = models::make_network(c.config, 1, c.compute);
-  const auto gpu = models::make_network(c.config, 1, c.compute, Device::cuda);
+  const auto cpu = make(c.config, c.compute, Device::cpu, c.rank);
+  const auto gpu = make(c.config, c.compute, Device::cuda, c.rank);
   const Pack pack = test::make_pack(c.config, c.samples);
   std::vector<test::Passed> passed;
   for (models::DiffusionNetwork* network : {cpu.get(), gpu.get()}) {
@@ -115,9 +135,10 @@ void compare(Checker& checker, const Comparison& c) {
   check_apart(checker, c.name + ": output", apart(passed[1].output, passed[0].output), c.tolerance);
   check_apart(checker, c.name + ": loss", std::abs(passed[1].loss / passed[0].loss - 1),
               c.tolerance);
-  for (std::size_t i = 0; i < cpu->parameters().size(); ++i)
-    check_apart(checker, c.name + ": gradient of " + cpu->parameters()[i]->name,
-                apart(gpu->parameters()[i]->grad, cpu->parameters()[i]->grad), c.tolerance);
+  const nn::ParameterList &there = test::trained(*gpu), &here = test::trained(*cpu);
+  for (std::size_t i = 0; i < here.size(); ++i)
+    check_apart(checker, c.name + ": gradient of " + here[i]->name,
+                apart(there[i]->grad, here[i]->grad), c.tolerance);
 }
 
 struct Course {
@@ -301,17 +322,36 @@ void small_other_networks(Checker& checker) {
   }
 }
 
+void check_adapters(Checker& checker) {
+  for (const models::NetworkType type :
+       {models::NetworkType::dit, models::NetworkType::moviegen, models::NetworkType::stdit}) {
+    Comparison c{"adapters of " + std::string(models::network_type_name(type)), tiny(),
+                 few_tokens()};
+    c.config.type = type;
+    c.config.num_layers = c.config.num_key_value_heads = 1;
+    c.tolerance = 2e-5;
+    c.rank = 3;
+    compare(checker, c);
+    c.name += ", bf16", c.compute = DType::bf16, c.recompute = models::Recompute::elementwise;
+    c.tolerance = 4e-2;
+    compare(checker, c);
+  }
+}
+
 // Of what a graph was made from nothing stays in it: batches of the same shape, each with other
 // numbers, pass as they do plainly.
 void check_graphs(Checker& checker) {
-  for (const models::NetworkType type :
-       {models::NetworkType::dit, models::NetworkType::moviegen, models::NetworkType::stdit}) {
+  for (const auto& [type, rank] : {std::pair{models::NetworkType::dit, 0},
+                                   {models::NetworkType::moviegen, 0},
+                                   {models::NetworkType::stdit, 0},
+                                   {models::NetworkType::dit, 2}}) {
     models::DitConfig config = tiny();
     config.type = type;
     config.num_layers = 1;
-    const auto network = models::make_network(config, 3, DType::f32, Device::cuda);
-    stir(*network, true);
-    const std::string name(models::network_type_name(type));
+    const auto network = make(config, DType::f32, Device::cuda, rank);
+    stir(*network, rank == 0);
+    const std::string name =
+        std::string(models::network_type_name(type)) + (rank > 0 ? " with adapters" : "");
     GraphCache graphs(1);
     for (std::uint64_t i = 0; i < 3; ++i) {
       std::vector<models::DitSample> samples = few_tokens();
@@ -320,7 +360,7 @@ void check_graphs(Checker& checker) {
       const Pack pack = test::put(test::make_pack(config, samples, i), Device::cuda);
       const auto passed = [&](GraphCache* by) {
         std::vector<Tensor> all = {test::compute_gradients(*network, pack, by).output.clone()};
-        for (const nn::Parameter* parameter : network->parameters())
+        for (const nn::Parameter* parameter : test::trained(*network))
           all.push_back(parameter->grad.clone());
         return all;
       };
@@ -349,6 +389,7 @@ void small_models(Checker& checker) {
   c.config.num_layers = 1;
   compare(checker, c);
   small_other_networks(checker);
+  check_adapters(checker);
   check_graphs(checker);
   check_optimizer(checker);
   check_noise(checker);

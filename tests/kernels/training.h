@@ -61,13 +61,18 @@ inline Pack put(Pack pack, Device device) {
   return pack;
 }
 
+/// The parameters, or those of the adapters where there are some.
+inline const nn::ParameterList& trained(const models::DiffusionNetwork& network) {
+  return network.adapters().empty() ? network.parameters() : network.adapters();
+}
+
 /// What training keeps beside the parameters.
 class Optimizer {
  public:
   /// `moments` is f32 or bf16; `ema`: keep the moving average too.
   Optimizer(const models::DiffusionNetwork& network, DType moments, bool ema)
       : device_(network.device()) {
-    for (const nn::Parameter* p : network.parameters())
+    for (const nn::Parameter* p : trained(network))
       slots_.push_back(make_slot(*p, moments, ema));
   }
   /// Returns the norm of the gradients before it was clipped.
@@ -108,7 +113,7 @@ struct Passed {
 /// By `graphs`, if there are any: on a GPU, for packs of one shape, which were put() there.
 inline Passed compute_gradients(const models::DiffusionNetwork& network, const Pack& pack,
                                 GraphCache* graphs = nullptr) {
-  nn::zero_gradients(network.parameters());
+  nn::zero_gradients(trained(network));
   const auto work = [&](const std::vector<Tensor>& inputs) -> std::vector<Tensor> {
     ops::Tape tape;
     models::DitBatch batch{pack.batch.samples, inputs[0], inputs[1], inputs[2]};

@@ -8,12 +8,13 @@ setup() {
   setup_tools
 }
 
-@test "the way back: vfm-generate gives what diffusers gave with the same checkpoint" {
+@test "the way back: vfm-generate gives what diffusers gave with the same checkpoint, and with its adapters" {
   "$BATS_TEST_DIRNAME/way-back" .
-  python3 - "$BATS_TEST_DIRNAME/../golden/way_back.json" latents/*.latents.safetensors <<'PY'
+  for model in run adapters; do
+    python3 - "$BATS_TEST_DIRNAME/../golden/way_back.json" $model latents-$model/*.latents.safetensors <<'PY'
 import json, struct, sys
-golden = json.load(open(sys.argv[1]))
-data = open(sys.argv[2], "rb").read()
+golden = json.load(open(sys.argv[1]))[sys.argv[2]]
+data = open(sys.argv[3], "rb").read()
 size = struct.unpack("<Q", data[:8])[0]
 begin, end = json.loads(data[8:8 + size])["latent"]["data_offsets"]
 values = struct.unpack(f"<{(end - begin) // 4}f", data[8 + size + begin:8 + size + end])
@@ -25,4 +26,5 @@ print("difference", difference)
 assert difference < 1e-3
 assert golden["difference"] < 1e-5
 PY
+  done
 }
