@@ -16,6 +16,13 @@
 
 namespace vfm::models {
 
+/// An adapter of one of a network's matrices, named as in its state dict without ".weight".
+struct AdapterShape {
+  std::string module;  ///< "transformer_blocks.0.attn1.to_q"
+  int rank = 0;
+  float scale = 1;  ///< of B A
+};
+
 struct LoraOptions {
   int rank = 0;      ///< 0: no adapters
   double alpha = 0;  ///< B A is scaled by alpha / rank; 0: by 1

@@ -13,7 +13,6 @@
 #include <array>
 #include <cstdint>
 #include <memory>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -22,6 +21,7 @@
 
 namespace vfm::models {
 
+struct AdapterShape;  // models/lora.h
 /// Which network; a config.json says it by its class name.
 enum class NetworkType {
   dit,       ///< that of Cosmos-1.0: models/dit.h
@@ -105,14 +105,6 @@ struct Fp8Parts {
   bool any() const { return linear || attention; }
 };
 
-/// An adapter of one of a network's matrices (models/lora.h), named as in its state dict without
-/// ".weight".
-struct AdapterShape {
-  std::string module;  ///< "transformer_blocks.0.attn1.to_q"
-  int rank = 0;
-  float scale = 1;  ///< of B A
-};
-
 /// A network from noisy latents and text to F (models/edm.h).
 class DiffusionNetwork {
  public:
@@ -122,13 +114,11 @@ class DiffusionNetwork {
   virtual Device device() const = 0;
   /// In a fixed order; stable for the life of the network.
   virtual const nn::ParameterList& parameters() const = 0;
-  /// Puts adapters on matrices: each product with W is then one with W + scale B A, which is not
-  /// formed. They begin as nothing: A as PyTorch draws linear layers, B zero. Weights that are
-  /// adapted are not trained themselves, so the network is made with `trainable` false, and what is
-  /// so here is the adapters. Once a network. Throws Error{usage} for what is no matrix of it.
+  /// Puts adapters on matrices, once: products with W are then with W + scale B A, A drawn as
+  /// PyTorch's linear layers, B zero; they alone are trained then, or nothing (make_network with
+  /// `trainable` false). Throws Error{usage} for what is no matrix.
   virtual void attach(const std::vector<AdapterShape>& shapes, bool trainable) = 0;
-  /// Of each adapter "MODULE.lora_A.weight" [rank, I] and "MODULE.lora_B.weight" [O, rank]; empty
-  /// before attach().
+  /// Of each "MODULE.lora_A.weight" [rank, I] and "MODULE.lora_B.weight" [O, rank].
   virtual const nn::ParameterList& adapters() const = 0;
   /// Whatever is chosen, the results are the same to the last bit.
   virtual void set_recompute(Recompute recompute) = 0;

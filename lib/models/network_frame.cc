@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "models/lora.h"
 #include "ops/linear.h"
 #include "ops/patchify.h"
 

@@ -40,8 +40,6 @@ run_hash() {
     while read -r f; do sha256sum "$f"; done)
 }
 
-latent_of() { sha256sum <"$1"/*.latents.safetensors; }
-
 @test "a run of adapters keeps these alone, under diffusers' names, in every block" {
   checkpoint=$shared/run/checkpoints/step-00000008
   (cd "$checkpoint" && find . -type f | sort) >files

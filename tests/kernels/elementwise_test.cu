@@ -8,7 +8,6 @@
 using vfm::kernels::add_columns;
 using vfm::kernels::add_columns_backward;
 using vfm::kernels::add_into;
-using vfm::kernels::add_scaled_columns;
 using vfm::kernels::convert;
 using vfm::kernels::gelu_backward;
 using vfm::kernels::gelu_forward;
@@ -217,24 +216,6 @@ void test_add_columns(Checker& checker, std::size_t rows, std::size_t narrow, st
   each_close(checker, "add columns backward", gradient.host(checker), gradients, 0);
 }
 
-// Into columns of a wider matrix, of which the others stay.
-template <class T>
-void test_scaled_columns(Checker& checker, std::size_t rows, std::size_t narrow, std::size_t wide,
-                         std::size_t first) {
-  const auto term = noise(rows * narrow, 1), before = noise(rows * wide, 2);
-  const DeviceArray<T> x(as<T>(term)), y(as<T>(before));
-  need(add_scaled_columns(type_of<T>(), y.get() + first, static_cast<std::int64_t>(wide), x.get(),
-                          static_cast<std::int64_t>(narrow), static_cast<std::int64_t>(rows), 1.5f,
-                          nullptr),
-       "add scaled columns");
-  std::vector<double> sums = doubles<T>(before);
-  const std::vector<double> terms = doubles<T>(term);
-  for (std::size_t i = 0; i < rows; ++i)
-    for (std::size_t j = 0; j < narrow; ++j)
-      sums[i * wide + first + j] += 1.5 * terms[i * narrow + j];
-  each_close(checker, named<T>("add scaled columns"), y.host(), sums, sizeof(T) == 2 ? 4e-3 : 1e-6);
-}
-
 // The nearest bf16 by search: of the two neighbours, the one less far away, or the even one. Above
 // the largest, infinity is one step further.
 std::uint16_t nearest(float v) {
@@ -314,8 +295,7 @@ void test_refusals(Checker& checker) {
                     swiglu_forward(Type::f32, p, p, 0, 4, nullptr) == 0 &&
                     swiglu_backward(Type::bf16, p, p, p, 4, 0, nullptr) == 0 &&
                     add_columns(p, p, p, 4, 0, 4, nullptr) == 0 &&
-                    add_columns_backward(p, p, 4, 0, 0, nullptr) == 0 &&
-                    add_scaled_columns(Type::bf16, p, 4, p, 4, 0, 1, nullptr) == 0);
+                    add_columns_backward(p, p, 4, 0, 0, nullptr) == 0);
   checker.check("a size below zero is refused",
                 gelu_forward(Type::f32, p, p, -1, nullptr) == invalid &&
                     swiglu_forward(Type::f32, p, p, -1, 4, nullptr) == invalid &&
@@ -325,8 +305,7 @@ void test_refusals(Checker& checker) {
                 silu_forward(p, p, (1l << 38) + 1, nullptr) == invalid);
   checker.check("columns that b lacks are refused",
                 add_columns(p, p, p, 2, 8, 4, nullptr) == invalid &&
-                    add_columns_backward(p, p, 2, 8, 4, nullptr) == invalid &&
-                    add_scaled_columns(Type::f32, p, 4, p, 8, 2, 1, nullptr) == invalid);
+                    add_columns_backward(p, p, 2, 8, 4, nullptr) == invalid);
   checker.check("equal types are refused",
                 convert(Type::f32, p, Type::f32, p, 4, nullptr) == invalid);
 }
@@ -393,15 +372,6 @@ void tests(Checker& checker) {
     test_add_columns(checker, 5, 2052, 3076, shift);
     test_add_columns(checker, 4, 2051, 2053, shift);
     test_add_columns(checker, 2, 8, 9, shift);
-  }
-  for (const auto& [rows, narrow, wide, first] : {std::array<std::size_t, 4>{1, 1, 1, 0},
-                                                  {3, 8, 24, 8},
-                                                  {5, 7, 24, 3},
-                                                  {2, 2056, 4112, 2056},
-                                                  {4, 8, 17, 8},
-                                                  {3, 16, 16, 0}}) {
-    test_scaled_columns<float>(checker, rows, narrow, wide, first);
-    test_scaled_columns<Bf16>(checker, rows, narrow, wide, first);
   }
   test_convert(checker);
   test_slopes(checker);
