@@ -21,7 +21,6 @@
 
 namespace vfm::models {
 
-struct AdapterShape;  // models/lora.h
 /// Which network; a config.json says it by its class name.
 enum class NetworkType {
   dit,       ///< that of Cosmos-1.0: models/dit.h
@@ -31,6 +30,7 @@ enum class NetworkType {
 /// "dit", "stdit", "moviegen"; parse throws Error{usage} for anything else.
 std::string_view network_type_name(NetworkType type);
 NetworkType parse_network_type(std::string_view name);
+struct AdapterShape;  // models/lora.h
 
 /// Of all of them; a field that a type does not have is left alone.
 struct DitConfig {
