@@ -30,7 +30,6 @@ enum class NetworkType {
 /// "dit", "stdit", "moviegen"; parse throws Error{usage} for anything else.
 std::string_view network_type_name(NetworkType type);
 NetworkType parse_network_type(std::string_view name);
-struct AdapterShape;  // models/lora.h
 
 /// Of all of them; a field that a type does not have is left alone.
 struct DitConfig {
@@ -83,8 +82,7 @@ struct DitBatch {
   /// nowhere else: forward() can be recorded and repeated (tensor/graph_cache.h).
   Tensor c_noise;
 
-  /// The samples' c_noise on `device`.
-  Tensor noise_levels(Device device) const;
+  Tensor noise_levels(Device device) const;  ///< the samples' c_noise on `device`
   /// Throws Error unless samples and tensors fit each other and the configuration.
   void check(const DitConfig& config) const;
 };
@@ -105,6 +103,7 @@ struct Fp8Parts {
   bool any() const { return linear || attention; }
 };
 
+struct AdapterShape;  // models/lora.h
 /// A network from noisy latents and text to F (models/edm.h).
 class DiffusionNetwork {
  public:
@@ -114,9 +113,8 @@ class DiffusionNetwork {
   virtual Device device() const = 0;
   /// In a fixed order; stable for the life of the network.
   virtual const nn::ParameterList& parameters() const = 0;
-  /// Puts adapters on matrices, once: products with W are then with W + scale B A, A drawn as
-  /// PyTorch's linear layers, B zero; they alone are trained then, or nothing (make_network with
-  /// `trainable` false). Throws Error{usage} for what is no matrix.
+  /// Puts adapters on matrices (models/lora.h), which alone are trained then, or nothing; for one
+  /// made with `trainable` false. Throws Error{usage} for what is no matrix.
   virtual void attach(const std::vector<AdapterShape>& shapes, bool trainable) = 0;
   /// Of each "MODULE.lora_A.weight" [rank, I] and "MODULE.lora_B.weight" [O, rank].
   virtual const nn::ParameterList& adapters() const = 0;

@@ -9,15 +9,11 @@
 #include <utility>
 
 #include "apart.h"
-#include "base/philox.h"
 #include "kernel_test.h"
 #include "models/lora.h"
 #include "models/network.h"
-#include "ops/adamw.h"
 #include "ops/attention.h"
 #include "ops/attention_choice.h"
-#include "ops/noisy_pair.h"
-#include "ops/sum_squares.h"
 #include "tensor/device.h"
 #include "training.h"
 
@@ -183,88 +179,6 @@ void train(Checker& checker, const Course& c) {
                 curves[1].back() < c.ends_below * curves[1].front());
 }
 
-void check_optimizer(Checker& checker) {
-  std::vector<Tensor> kept[2];
-  double sums[2], norms[2];
-  for (const Device device : {Device::cpu, Device::cuda}) {
-    const auto at = static_cast<std::size_t>(device == Device::cuda);
-    std::vector<ops::AdamwSlot> slots;
-    std::vector<ops::Extent> gradients;
-    for (const std::int64_t count : {1, 17, 9000}) {
-      const auto make = [&](std::uint64_t key) {
-        kept[at].push_back(normal({count}, key).to(device));
-        return kept[at].back().data<float>();
-      };
-      float *value = make(1), *gradient = make(2), *m = make(3), *ema = make(4);
-      kept[at].push_back(Tensor::zeros({count}, DType::f32, device));
-      ops::AdamwSlot slot;
-      slot.value = value, slot.gradient = gradient, slot.ema = ema;
-      slot.first_moment = m, slot.second_moment = kept[at].back().raw();
-      slot.count = count, slot.weight_decay = 0.1f;
-      slots.push_back(slot);
-      gradients.push_back({gradient, count});
-    }
-    sums[at] = ops::sum_squares(device, gradients);
-    ops::AdamwStep step;
-    step.gradient_scale = 0.5f;
-    ops::adamw(device, slots, step);
-    ++step.step;
-    norms[at] = ops::clipped_adamw(device, slots, step, 0.1, 1);
-    checker.check("a step whose norm is not finite is left out",
-                  std::isinf(ops::clipped_adamw(device, slots, step, HUGE_VAL, 1)));
-  }
-  check_apart(checker, "sum of squares", std::abs(sums[1] / sums[0] - 1), 1e-12);
-  checker.check("what is clipped", norms[0] > 1);
-  check_apart(checker, "norm", std::abs(norms[1] / norms[0] - 1), 1e-12);
-  for (std::size_t i = 0; i < kept[0].size(); ++i)
-    check_apart(checker, "AdamW " + std::to_string(i), apart(kept[1][i], kept[0][i]), 1e-6);
-}
-
-void check_noise(Checker& checker) {
-  std::vector<ops::NoisySample> samples;
-  std::int64_t total = 0;
-  for (const std::int64_t count : {5000, 3, 1, 4096, 77}) {
-    const auto key = static_cast<std::uint64_t>(count);
-    samples.push_back({count, 0.7f, 0.3f, 1.5f, 0.2f, Random(9, Purpose::noise, 4, key)});
-    total += count;
-  }
-  const Tensor x0 = normal({total}, 8);
-  const ops::NoisyPair cpu = ops::noisy_pair(x0, samples);
-  const ops::NoisyPair gpu = ops::noisy_pair(x0.to(Device::cuda), samples);
-  check_apart(checker, "noisy latents", apart(gpu.latents, cpu.latents), 1e-6);
-  check_apart(checker, "targets", apart(gpu.target, cpu.target), 1e-6);
-}
-
-// Samples of a video-to-world model: channels with given frames in front, and a mark behind.
-void check_given(Checker& checker) {
-  std::vector<ops::NoisySample> noisy;
-  std::vector<ops::ErrorSample> lost;
-  std::int64_t total = 0;
-  for (const auto& [channels, channel, given] : std::vector<std::array<std::int64_t, 3>>{
-           {3, 1500, 500}, {2, 7, 3}, {1, 5, 0}, {16, 36, 12}, {2, 5000, 4999}, {3, 1, 0}}) {
-    ops::NoisySample sample{channels * channel, 0.7f, 0.3f, 1.5f, 0.2f};
-    sample.noise = Random(9, Purpose::noise, 5, static_cast<std::uint64_t>(channel));
-    sample.channel = channel, sample.given = given;
-    sample.given_in = 1.9f, sample.given_noise = 0.01f;
-    noisy.push_back(sample);
-    lost.push_back({sample.count, channel, given});
-    total += sample.count;
-  }
-  const Tensor x0 = normal({total}, 8);
-  const ops::NoisyPair cpu = ops::noisy_pair(x0, noisy);
-  const ops::NoisyPair gpu = ops::noisy_pair(x0.to(Device::cuda), noisy);
-  check_apart(checker, "latents with given frames", apart(gpu.latents, cpu.latents), 1e-6);
-  check_apart(checker, "targets beside given frames", apart(gpu.target, cpu.target), 1e-6);
-  const ops::SquaredError here = ops::squared_error(x0, cpu.target, lost, 0.5);
-  const ops::SquaredError there =
-      ops::squared_error(x0.to(Device::cuda), cpu.target.to(Device::cuda), lost, 0.5);
-  check_apart(checker, "gradient beside given frames", apart(there.seed, here.seed), 1e-6);
-  const std::vector<double> a = here.read_sums(), b = there.read_sums();
-  for (std::size_t i = 0; i < a.size(); ++i)
-    checker.check("loss beside given frames " + std::to_string(i),
-                  std::abs(a[i] - b[i]) <= 1e-9 * a[i]);
-}
-
 // A build without cuDNN, as the emulation is, says so to who asks for it by name.
 void check_no_cudnn(Checker& checker) {
   ops::Tape silent(false);
@@ -377,9 +291,6 @@ void small_models(Checker& checker) {
   compare(checker, c);
   small_other_networks(checker);
   check_graphs(checker);
-  check_optimizer(checker);
-  check_noise(checker);
-  check_given(checker);
   check_fp8(checker);
   if (test::kEmulated) check_no_cudnn(checker);
   train(checker, {"4 steps, tiny f32", tiny(), few_tokens(), DType::f32, DType::f32, 4, 1e-4, 1});
