@@ -17,7 +17,7 @@ setup() {
   setup_tools
   assemble cosmos_pipeline
   # What scripts/golden/cosmos_pipeline.py asked of diffusers.
-  call=(--model cosmos --negative blurry --size 48x32 --frames 5 --fps 30 --steps 5 --guidance 3
+  call=(--negative blurry --size 48x32 --frames 5 --fps 30 --steps 5 --guidance 3
     --noise cosmos/noise.npy --device cpu)
   prompt='{"prompt":"a red fox crosses a snowy road","name":"fox"}'
 }
@@ -31,46 +31,74 @@ apart() {
 }
 
 @test "the frames of diffusers' pipeline, to one level of 255" {
-  vfm-generate "${call[@]}" --encoder ffv1 -o clips <<<"$prompt" >record.json
+  vfm-generate --model cosmos "${call[@]}" --encoder ffv1 -o clips <<<"$prompt" >record.json
   [ "$(jq -r .sampler record.json)" = edm-euler ]
   # diffusers cuts to 8 bits on the way, vfm rounds.
   [ "$(apart clips/fox.mp4)" -le 1 ]
   [ "$(stat -c %s frames.rgb)" -eq "$(stat -c %s cosmos/frames.rgb)" ]
   # Another prompt makes another clip, so the text is not without effect.
-  vfm-generate "${call[@]}" --encoder ffv1 -o clips <<<'{"prompt":"a blue boat","name":"boat"}' >/dev/null
+  vfm-generate --model cosmos "${call[@]}" --encoder ffv1 -o clips <<<'{"prompt":"a blue boat","name":"boat"}' >/dev/null
   [ "$(apart clips/boat.mp4)" -gt 20 ]
 }
 
 @test "video to world: the frames of diffusers' pipeline, which goes on from given ones" {
   ffmpeg -v error -f rawvideo -pix_fmt rgb24 -s 48x32 -r 30 -i cosmos/frames.rgb -c:v ffv1 -pix_fmt bgr0 given.mkv
   assemble cosmos_v2w
-  prompt='{"prompt":"a red fox crosses a snowy road","name":"fox","frames":9,"condition":"given.mkv",
+  local prompt='{"prompt":"a red fox crosses a snowy road","name":"fox","frames":9,"condition":"given.mkv",
     "condition_frames":5,"augment_sigma":0}'
-  vfm-generate "${call[@]}" --encoder ffv1 -o clips < <(tr -d '\n' <<<"$prompt") >record.json
+  vfm-generate --model cosmos "${call[@]}" --encoder ffv1 -o clips < <(tr -d '\n' <<<"$prompt") >record.json
   jq -e '.condition_frames == 5 and .sampler == "edm-euler"' record.json
   [ "$(apart clips/fox.mp4)" -le 1 ]
   [ "$(stat -c %s frames.rgb)" -eq "$(stat -c %s cosmos/frames.rgb)" ]
   # Given other frames it goes on otherwise.
   ffmpeg -v error -i given.mkv -vf negate -c:v ffv1 -pix_fmt bgr0 negative.mkv
-  vfm-generate "${call[@]}" --encoder ffv1 -o other < <(tr -d '\n' <<<"${prompt/given/negative}") >/dev/null
+  vfm-generate --model cosmos "${call[@]}" --encoder ffv1 -o other < <(tr -d '\n' <<<"${prompt/given/negative}") >/dev/null
   [ "$(apart other/fox.mp4)" -gt 20 ]
 }
 
+@test "fine-tuning: a run that has learnt nothing yet makes the clips of what it began from" {
+  ffmpeg -v error -f rawvideo -pix_fmt rgb24 -s 48x32 -r 30 -i cosmos/frames.rgb -c:v ffv1 -pix_fmt bgr0 given.mkv
+  assemble cosmos_v2w
+  ffmpeg -v error -f lavfi -i testsrc=s=96x64:r=30:d=1 -c:v libx264 -pix_fmt yuv420p drawn.mp4
+  vfm-clip drawn.mp4 --min-length 0.3s -o clips | vfm-caption | vfm-embed --text cosmos --device cpu |
+    vfm-shard -o dataset | vfm-pack --size 39 --frames 9 --tokenizer cosmos --device cpu -o latents >latents.jsonl
+  # Updates too small to change a float.
+  cat >still.yaml <<'END'
+optimizer: {lr: 1e-30, weight_decay: 0}
+schedule: {warmup: 0}
+ema: {mode: "off"}
+validation: {every: 0}
+train: {steps: 2}
+END
+  local prompt
+  prompt=$(tr -d '\n' <<<'{"prompt":"a red fox crosses a snowy road","name":"fox","frames":9,"condition":"given.mkv",
+    "condition_frames":5}')
+  vfm-generate --model cosmos "${call[@]}" -o folder <<<"$prompt" >/dev/null
+  vfm-train still.yaml --init cosmos --data latents --out run --device cpu
+  vfm-generate --model run "${call[@]}" -o tuned <<<"$prompt" >/dev/null
+  cmp folder/fox.mp4 tuned/fox.mp4
+  # The zeros after a text are part of that.
+  vfm-train still.yaml --init cosmos --data latents --out bare --device cpu diffusion.text_padding=0
+  vfm-generate --model bare "${call[@]}" -o bare <<<"$prompt" >/dev/null
+  run cmp folder/fox.mp4 bare/fox.mp4
+  [ "$status" -eq 1 ]
+}
+
 @test "denoising and decoding as two stages of a pipe give the same bytes" {
-  vfm-generate "${call[@]}" -o whole <<<"$prompt" >/dev/null
-  vfm-generate "${call[@]}" --latents-only -o latents <<<"$prompt" |
+  vfm-generate --model cosmos "${call[@]}" -o whole <<<"$prompt" >/dev/null
+  vfm-generate --model cosmos "${call[@]}" --latents-only -o latents <<<"$prompt" |
     vfm-generate --decode-only --model cosmos --device cpu -o clips >/dev/null
   cmp whole/fox.mp4 clips/fox.mp4
 }
 
 @test "a folder that lacks a tensor, or is of another pipeline, is refused before any work" {
   cp -r "$VFM_ROOT/tests/golden/cosmos_vae/diffusion_pytorch_model.safetensors" cosmos/transformer/
-  run --separate-stderr vfm-generate "${call[@]}" -o clips <<<"$prompt"
+  run --separate-stderr vfm-generate --model cosmos "${call[@]}" -o clips <<<"$prompt"
   [ "$status" -eq 2 ]
   [[ "$stderr" == *"patch_embed.proj.weight"* ]]
   [ ! -e clips ]
   sed -i 's/CosmosTextToWorldPipeline/WanPipeline/' cosmos/model_index.json
-  run --separate-stderr vfm-generate "${call[@]}" -o clips <<<"$prompt"
+  run --separate-stderr vfm-generate --model cosmos "${call[@]}" -o clips <<<"$prompt"
   [ "$status" -eq 2 ]
   [[ "$stderr" == *"WanPipeline"*"CosmosTextToWorldPipeline"* ]]
 }
