@@ -10,6 +10,8 @@ characters, malformed UTF-8, long words), and the ids that the reference gives f
         safetensors==0.8.0 numpy
     venv/bin/python scripts/golden/text_tokenizers.py
 
+The same bytes at every run.
+
 With --compare COUNT the texts are random and nothing is written: ids of build/tests/unit/text/tokenize
 (ninja -C build tests/unit/text/tokenize) are compared with the reference's, for the same tokenizers
 and for those with sentencepiece's whole NMT-NFKC table. Exit status 1 if any differ. (Of a *.model the
@@ -18,6 +20,8 @@ library itself is compared: where two cuts have the same score, its versions dif
 """
 import argparse
 import base64
+import collections
+import contextlib
 import json
 import pathlib
 import random
@@ -32,7 +36,7 @@ import sentencepiece
 import tokenizers
 from sentencepiece import sentencepiece_model_pb2
 from safetensors.numpy import save_file
-from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
+from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_tokenizers, processors
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SENTINELS = 100
@@ -72,13 +76,14 @@ RULES += [(chr(0xff21 + i), chr(0x41 + i)) for i in range(26)]
 
 def spm(directory, name, **options):
     """A sentencepiece model, as bytes."""
-    corpus, prefix = directory / "corpus.txt", directory / name
-    corpus.write_text("\n".join(SENTENCES * 3))
-    sentencepiece.SentencePieceTrainer.train(
-        input=str(corpus), model_prefix=str(prefix), pad_id=0, eos_id=1, unk_id=2, bos_id=-1,
-        user_defined_symbols=["<mark>", "▁snowy▁road"], character_coverage=0.985, minloglevel=2,
-        num_threads=1, hard_vocab_limit=False, **options)
-    return prefix.with_suffix(".model").read_bytes()
+    (directory / "corpus.txt").write_text("\n".join(SENTENCES * 3))
+    # The model remembers the names that it was made with.
+    with contextlib.chdir(directory):
+        sentencepiece.SentencePieceTrainer.train(
+            input="corpus.txt", model_prefix=name, pad_id=0, eos_id=1, unk_id=2, bos_id=-1,
+            user_defined_symbols=["<mark>", "▁snowy▁road"], character_coverage=0.985, minloglevel=2,
+            num_threads=1, hard_vocab_limit=False, **options)
+    return (directory / f"{name}.model").read_bytes()
 
 
 def unigram(model, added=SENTINELS, **options):
@@ -91,27 +96,75 @@ def unigram(model, added=SENTINELS, **options):
             normalizers.Precompiled(proto.normalizer_spec.precompiled_charsmap))
 
 
+def words_of(tokenizer):
+    """How often each pre-tokenized piece of the sentences occurs."""
+    words = collections.Counter()
+    for sentence in SENTENCES:
+        text = tokenizer.normalizer.normalize_str(sentence) if tokenizer.normalizer else sentence
+        pieces = tokenizer.pre_tokenizer.pre_tokenize_str(text) if tokenizer.pre_tokenizer else [(text, None)]
+        words.update(piece for piece, _ in pieces)
+    return words
+
+
+def train(tokenizer, size, special, alphabet, limit, prefix="", suffix="", longest=12):
+    """Tokens and merges by byte-pair encoding. The library's own trainers break ties by the order of
+    a hash table that differs from run to run; here they go by the names of the tokens."""
+    words = words_of(tokenizer)
+    counts = collections.Counter()
+    for word, count in words.items():
+        counts.update({c: count * word.count(c) for c in set(word)})
+    known = set(alphabet) | {c for c, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:limit]}
+    split = {}
+    for word, count in sorted(words.items()):
+        symbols = [c for c in word if c in known]
+        if symbols:
+            symbols = [symbols[0]] + [prefix + c for c in symbols[1:]]
+            split[word] = (symbols[:-1] + [symbols[-1] + suffix], count)
+    tokens = dict.fromkeys(special) | dict.fromkeys(sorted(known))
+    tokens |= dict.fromkeys(sorted({c for symbols, _ in split.values() for c in symbols}))
+    merges = []
+    while len(tokens) < size:
+        pairs = collections.Counter()
+        for symbols, count in split.values():
+            for pair in zip(symbols, symbols[1:]):
+                if len(pair[0]) + len(pair[1]) - len(prefix) <= longest:
+                    pairs[pair] += count
+        if not pairs:
+            break
+        left, right = min(pairs, key=lambda pair: (-pairs[pair], pair))
+        made = left + right[len(prefix):]
+        for symbols, _ in split.values():
+            for i in range(len(symbols) - 2, -1, -1):
+                if symbols[i:i + 2] == [left, right]:
+                    symbols[i:i + 2] = [made]
+        merges.append((left, right))
+        tokens[made] = None
+    return {token: i for i, token in enumerate(tokens)}, merges
+
+
 def bpe(size, normalizer=None, pre=None, initial=(), **options):
-    tokenizer = Tokenizer(models.BPE(**options))
+    tokenizer = Tokenizer(models.BPE())
     if normalizer:
         tokenizer.normalizer = normalizer
     if pre:
         tokenizer.pre_tokenizer = pre
     special = [options["unk_token"]] if "unk_token" in options else []
-    suffix = {k: v for k, v in options.items() if k == "end_of_word_suffix"}
-    trainer = trainers.BpeTrainer(vocab_size=size, special_tokens=special + list(initial), show_progress=False,
-                                  limit_alphabet=size // 3, max_token_length=12,
-                                  initial_alphabet=[] if initial else pre_tokenizers.ByteLevel.alphabet(), **suffix)
-    tokenizer.train_from_iterator(SENTENCES * 3, trainer)
+    special += initial
+    alphabet = [] if initial else pre_tokenizers.ByteLevel.alphabet()
+    vocab, merges = train(tokenizer, size, special, alphabet, max(0, size // 3 - len(alphabet)),
+                          suffix=options.get("end_of_word_suffix", ""))
+    tokenizer.model = models.BPE(vocab=vocab, merges=merges, **options)
+    tokenizer.add_special_tokens(special)
     return tokenizer
 
 
 def word_piece(normalizer, pre):
-    tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    tokenizer = Tokenizer(models.WordPiece())
     tokenizer.normalizer, tokenizer.pre_tokenizer = normalizer, pre
-    trainer = trainers.WordPieceTrainer(vocab_size=420, show_progress=False, limit_alphabet=150,
-                                        special_tokens=["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"])
-    tokenizer.train_from_iterator(SENTENCES * 3, trainer)
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    vocab, _ = train(tokenizer, 420, special, [], 150, prefix="##", longest=100)
+    tokenizer.model = models.WordPiece(vocab=vocab, unk_token="[UNK]")
+    tokenizer.add_special_tokens(special)
     tokenizer.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)])
     return tokenizer
@@ -180,7 +233,7 @@ def all_files(directory, whole_table):
     tsv = directory / "rules.tsv"
     hexadecimal = lambda s: " ".join(f"{ord(c):X}" for c in s)
     tsv.write_text("".join(f"{hexadecimal(a)}\t{hexadecimal(b)}\n" for a, b in RULES))
-    rules = dict(normalization_rule_tsv=str(tsv))
+    rules = dict(normalization_rule_tsv=tsv.name)
     t5 = spm(directory, "t5", model_type="unigram", vocab_size=420, **rules)
     files = {"t5.model": t5, "bpe.model": spm(directory, "bpe", model_type="bpe", vocab_size=560,
                                               byte_fallback=True, normalization_rule_name="identity")}
