@@ -67,6 +67,13 @@ struct Outcome {
   std::string failure;
 };
 
+/// Wherever their folders were: the hash says what was in them.
+bool same_encoder(Json a, Json b) {
+  a.erase("path");
+  b.erase("path");
+  return a == b;
+}
+
 /// The ordered side: writes shards, notes, records.
 class Run {
  public:
@@ -181,7 +188,7 @@ class Run {
     if (!outcome.latent) return refuse(outcome.failure);
     LatentOutput& latent = *outcome.latent;
     if (!latent.text_encoder.is_null() && !text_encoder_.is_null() &&
-        latent.text_encoder != text_encoder_)
+        !same_encoder(latent.text_encoder, text_encoder_))
       return refuse(fmt::format("its text encoder {} is not that of the samples before, {}",
                                 dump_json(latent.text_encoder), dump_json(text_encoder_)));
     if (keys_.contains(key)) return refuse("its key was there before");
@@ -199,7 +206,7 @@ class Run {
     notes_.sums.add(latent.sums);
     if (latent.text_encoder.is_null())
       ++notes_.without_text;
-    else
+    else if (notes_.text_encoder.is_null())
       notes_.text_encoder = text_encoder_ = latent.text_encoder;
   }
 

@@ -342,6 +342,20 @@ field() { grep -o "\"$1\":[^,}]*" | cut -d: -f2; }
   [[ "$stderr" == *"a2 of 'a.tar': its text encoder"*"is not that of the samples before"* ]]
 }
 
+@test "text of the same encoder in another folder is text of the same encoder" {
+  make_shard a a1=test.mp4 a2=red.mp4
+  sed -i 's/"name" *: *"builtin:hash"/"name":"t5","path":"\/there","hash":"ab"/' a.d/a1.json
+  sed -i 's/"name" *: *"builtin:hash"/"name":"t5","path":"\/elsewhere","hash":"ab"/' a.d/a2.json
+  tar --format=ustar --sort=name -C a.d -cf a.tar .
+  pack -o out a.tar
+  [ "$(jq -c '.text_encoder | [.name, .path, .hash]' out/latents.json)" = '["t5","/there","ab"]' ]
+  sed -i 's/"hash":"ab"/"hash":"cd"/' a.d/a2.json
+  tar --format=ustar --sort=name -C a.d -cf a.tar .
+  run --separate-stderr pack -o other a.tar
+  [ "$status" -eq 1 ]
+  [[ "$stderr" == *"its text encoder"*"is not that of the samples before"* ]]
+}
+
 @test "the plan of the packs, as text" {
   make_shard a a1=test.mp4 a2=red.mp4 a3=short.mp4 a4=tiny.mp4
   make_shard b b1=red.mp4
