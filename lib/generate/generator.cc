@@ -58,7 +58,7 @@ struct Generator::State {
   State(models::LoadedModel loaded, const std::string& cache, const std::string& text_encoder)
       : model(std::move(loaded)),
         facts(ModelFacts::from_json(model.train, "'" + model.folder + "/train.json'")),
-        tokenizer(models::make_tokenizer(facts.tokenizer)),
+        tokenizer(models::make_tokenizer(facts.tokenizer, model.device())),
         prompts(facts, cache, text_options(text_encoder)) {}
 
   /// On the network's device, and in its type where the checkpoint does not say.

@@ -16,6 +16,7 @@
 #include "jobs/clip_output.h"
 #include "jobs/latent_files.h"
 #include "jobs/prompts.h"
+#include "tensor/device.h"
 
 namespace vfm::jobs {
 namespace {
@@ -131,7 +132,7 @@ const models::Tokenizer& Decoding::tokenizer(const std::string& folder) {
     Json config = generate::read_facts(folder).tokenizer;
     if (!job_.tokenizer.empty())
       config = models::moved_tokenizer(std::move(config), job_.tokenizer);
-    known = models::make_tokenizer(config);
+    known = models::make_tokenizer(config, job_.device);
   }
   return *known;
 }
@@ -148,6 +149,9 @@ void Decoding::decode(Result& result) {
     fail("the record's address is not that of its facts: it was changed");
   if (!output_.to_stream())
     facts.update({{"encoder", output_.encoder()}, {"quality", job_.quality}});
+  // Where nothing is said it was decoded where the latent was made.
+  if (device_name(job_.device) != get_string(latents, "device").value_or("cpu"))
+    facts["decoded_on"] = device_name(job_.device);
   Json& record = result.record;
   record = {{"kind", "clip"}, {"path", output_.path_of(result.name, ".mp4")}};
   record.update(facts);

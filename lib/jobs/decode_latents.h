@@ -9,6 +9,7 @@
 
 #include "base/progress.h"
 #include "base/slots.h"
+#include "tensor/tensor.h"
 
 namespace vfm::jobs {
 
@@ -22,6 +23,7 @@ struct DecodeJob {
   bool force = false;
   std::string encoder;  ///< FFmpeg's name; empty: the default one
   int quality = 12;     ///< 0..51
+  Device device = Device::cpu;
 };
 
 /// As generate_clips().

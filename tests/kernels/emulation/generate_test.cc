@@ -1,0 +1,71 @@
+// A clip made on the GPU, as the emulation runs it, against the CPU's: text, sampling and decoding,
+// of a whole pipeline folder.
+// SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <filesystem>
+
+#include "generate/generator.h"
+#include "generate/pipeline.h"
+#include "tensor/device.h"
+
+using namespace vfm;
+namespace fs = std::filesystem;
+
+namespace {
+
+/// The golden parts as one folder.
+class Pipeline {
+ public:
+  Pipeline() {
+    fs::remove_all(path_);
+    const fs::path golden = VFM_GOLDEN;
+    fs::copy(golden / "cosmos_pipeline", path_, fs::copy_options::recursive);
+    fs::copy(golden / "cosmos_vae", path_ / "vae", fs::copy_options::recursive);
+    for (const char* part : {"text_encoder", "tokenizer"})
+      fs::copy(golden / "t5/v1_0" / part, path_ / part, fs::copy_options::recursive);
+  }
+  ~Pipeline() { fs::remove_all(path_); }
+  std::string path() const { return path_.string(); }
+
+ private:
+  fs::path path_ =
+      fs::temp_directory_path() / ("vfm-generate-emulated-" + std::to_string(::getpid()));
+};
+
+std::vector<std::uint8_t> frames_on(const std::string& folder, Device device) {
+  const generate::Generator generator(generate::load_pipeline(folder, DType::f32, device));
+  generate::ClipRequest request;
+  request.prompt = "a red fox";
+  request.frames = 9, request.height = 16, request.width = 16, request.fps = 30;
+  generate::SampleOptions options = generator.facts().sampling;
+  options.steps = 2;
+  const generate::Latent latent = generator.denoise(request, options);
+  std::vector<std::uint8_t> bytes;
+  const std::size_t before = cuda_memory().current;
+  generate::decode_frames(generator.tokenizer(), latent, request.frames, request.height,
+                          request.width, [&](std::span<const std::uint8_t> frame) {
+                            bytes.insert(bytes.end(), frame.begin(), frame.end());
+                            // The tokenizer's own tensors are there while it hands frames over.
+                            CHECK((cuda_memory().current > before) == (device == Device::cuda));
+                          });
+  return bytes;
+}
+
+}  // namespace
+
+TEST_CASE("the frames that the GPU makes and decodes are the CPU's") {
+  const Pipeline folder;
+  const std::vector<std::uint8_t> expected = frames_on(folder.path(), Device::cpu);
+  const std::vector<std::uint8_t> made = frames_on(folder.path(), Device::cuda);
+  REQUIRE(made.size() == std::size_t{9} * 16 * 16 * 3);
+  REQUIRE(made.size() == expected.size());
+  int apart = 0;
+  for (std::size_t i = 0; i < made.size(); ++i)
+    apart = std::max(apart, std::abs(int{made[i]} - int{expected[i]}));
+  CHECK(apart <= 1);
+  CHECK(std::ranges::max(made) > std::ranges::min(made) + 20);
+}
