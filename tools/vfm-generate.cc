@@ -89,10 +89,13 @@ class GenerateTool : public vfm::cli::Tool {
   }
 
   long run(vfm::cli::Context& context) override {
+    job_.device = vfm::choose_device(device_.device);
     if (decode_only_) {
+      vfm::ops::set_gpu_options(job_.device, compute_.deterministic, compute_.attention,
+                                context.cache);
       vfm::Slots slots(jobs_.resolved(), context.makeflags);
       return vfm::jobs::decode_latents({job_.prompts, job_.model, job_.tokenizer, output_.directory,
-                                        output_.force, job_.encoder, job_.quality},
+                                        output_.force, job_.encoder, job_.quality, job_.device},
                                        slots, context.progress);
     }
     job_.ema = weights_ == "ema";
@@ -101,9 +104,10 @@ class GenerateTool : public vfm::cli::Tool {
     job_.report = report_.path;
     job_.cache = context.cache;
     job_.defaults.request.seed = seed_.seed;
-    job_.device = vfm::choose_device(device_.device);
     if (dry_run_) {
-      vfm::cli::print(vfm::jobs::describe_generation(job_));
+      const vfm::Json cost = vfm::jobs::generation_cost(job_);
+      vfm::cli::print(vfm::dump_json(cost) + "\n");
+      vfm::cli::say(vfm::jobs::generation_words(cost));
       return 0;
     }
     vfm::ops::set_gpu_options(job_.device, compute_.deterministic, compute_.attention,

@@ -104,7 +104,11 @@ class TrainTool : public cli::Tool {
       if (context.launch.rank > 0) return 0;
       if (dry_run_) options_.device = rank_device(context.launch);
       if (print_config_) cli::print(train::to_yaml(options_.recipe));
-      if (dry_run_) cli::print(train::describe(options_, context.launch.ranks));
+      if (dry_run_) {
+        const Json cost = train::training_cost(options_, context.launch.ranks);
+        cli::print(dump_json(cost) + "\n");
+        cli::say(train::training_words(cost));
+      }
       return 0;
     }
     options_.threads = threads_per_rank(jobs_, context.launch);

@@ -36,15 +36,18 @@ std::string g_program;     // set once, before threads
 Meter* g_meter = nullptr;  // so that messages do not land in the middle of the progress line
 std::mutex g_print_mutex;
 
-void print_message(LogLevel, std::string_view message) {
+void write_words(std::string line) {
   const std::lock_guard lock(g_print_mutex);
   if (g_meter) g_meter->clear();
-  std::string line = fmt::format("{}: {}\n", g_program, message);
   // A file's name must not be able to steer the terminal.
   for (char& c : line)
     if ((static_cast<unsigned char>(c) < 0x20 && c != '\n') || c == 0x7f) c = '?';
   // One write, so that lines of programs in one pipeline do not mix.
   if (::write(STDERR_FILENO, line.data(), line.size()) < 0) return;
+}
+
+void print_message(LogLevel, std::string_view message) {
+  write_words(fmt::format("{}: {}\n", g_program, message));
 }
 
 void handle_signal(int signal_number) {
@@ -222,6 +225,10 @@ void print(std::string_view text) {
     if (put < 0) fail_errno(errno, "cannot write standard output");
     text.remove_prefix(static_cast<std::size_t>(put));
   }
+}
+
+void say(std::string_view text) {
+  if (log_level() >= LogLevel::warning) write_words(std::string(text));
 }
 
 bool stdout_is_terminal() {

@@ -63,6 +63,8 @@ int run(int argc, char** argv, Tool& tool);
 /// Writes text to standard output now. For tools whose result is text (plans, dry runs). Throws
 /// Error when it cannot be written.
 void print(std::string_view text);
+/// Writes lines for people to standard error, unless -q: words for what print() gives to programs.
+void say(std::string_view text);
 /// Whether standard output (input) is a terminal.
 bool stdout_is_terminal();
 bool stdin_is_terminal();

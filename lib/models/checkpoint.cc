@@ -36,13 +36,6 @@ std::map<std::string, std::string> read_complete(const std::string& folder) {
   return hashes;
 }
 
-/// What the recipe computed in; f32 if there is none.
-DType trained_in(const Json& train) {
-  if (!train.contains("recipe") || !train["recipe"].is_object()) return DType::f32;
-  const Json model = train["recipe"].value("model", Json::object());
-  return model.is_object() && model.value("compute", Json()) == "bf16" ? DType::bf16 : DType::f32;
-}
-
 /// The model that a checkpoint's adapters were trained on, and they on it.
 void load_adapted(LoadedModel& loaded, const AdapterChoice& choice, Device device) {
   const Json init = loaded.train.value("init", Json());
@@ -116,6 +109,12 @@ std::string lora_folder(const std::string& checkpoint) {
 
 bool has_adapters(const std::string& checkpoint) {
   return io::SafetensorsSet::exists(lora_folder(checkpoint), kLoraName);
+}
+
+DType trained_in(const Json& train) {
+  if (!train.contains("recipe") || !train["recipe"].is_object()) return DType::f32;
+  const Json model = train["recipe"].value("model", Json::object());
+  return model.is_object() && model.value("compute", Json()) == "bf16" ? DType::bf16 : DType::f32;
 }
 
 const nn::ParameterList& LoadedModel::parameters() const {

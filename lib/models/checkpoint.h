@@ -45,6 +45,9 @@ std::string find_checkpoint(const std::string& path);
 std::string lora_folder(const std::string& checkpoint);
 bool has_adapters(const std::string& checkpoint);
 
+/// What the recipe of a train.json computed in; f32 if there is none.
+DType trained_in(const Json& train);
+
 struct LoadedModel {
   std::unique_ptr<DiffusionNetwork> network;  ///< or null: it is a decoder
   Json train;                                 ///< train.json

@@ -25,6 +25,33 @@ DType compute_of(const Json& config) {
   return name == "f32" ? DType::f32 : DType::bf16;
 }
 
+std::string existing_folder(const Json& config) {
+  std::string folder = need_string(config, "path", "the tokenizer");
+  if (!std::filesystem::exists(folder))
+    fail_usage("the tokenizer is not in '{}' any more; say with --tokenizer DIR where it is",
+               folder);
+  return folder;
+}
+
+// The folder of a tokenizer's configuration, before its weights are read.
+struct Opened {
+  explicit Opened(const Json& config)
+      : folder(existing_folder(config)),
+        compute(compute_of(config)),
+        component(component_folder(folder)) {
+    const std::string type = need_string(config, "name", "the tokenizer");
+    component.need_type({type});
+    const std::string what = "'" + component.folder() + "/config.json'";
+    network = CosmosConfig::from_json(component.config(), what);
+    if (network.discrete() != (type == kCosmosDiscrete))
+      fail_usage("{}: a {} with {} levels", what, type, network.levels.size());
+  }
+  std::string folder;
+  DType compute;
+  HfComponent component;
+  CosmosConfig network;
+};
+
 // {"mean":[...],"std":[...],"frames":F}, or null.
 Json statistics_of(const HfComponent& component, const CosmosConfig& config) {
   const Json& mean = component.config().value("latents_mean", Json());
@@ -83,23 +110,37 @@ Json cosmos_tokenizer_in(const std::string& folder) {
           {"path", std::filesystem::absolute(folder).lexically_normal().string()}};
 }
 
+std::int64_t cosmos_decode_step(const CosmosConfig& config, std::int64_t height, std::int64_t width,
+                                std::int64_t chunk_pixels) {
+  const std::int64_t time = config.temporal_compression_ratio;
+  const std::int64_t space = config.spatial_compression_ratio;
+  return std::max<std::int64_t>(1, chunk_pixels / (height * width * space * space * time));
+}
+
+CosmosFolder inspect_cosmos(const Json& config) {
+  try {
+    const Opened opened(config);
+    const CosmosAutoencoder model(opened.network, 0, DType::bf16, Device::cpu, false);
+    const io::TensorSet& weights = opened.component.weights();
+    check_tensors(weights, model.parameters());
+    CosmosFolder folder{opened.network, opened.compute};
+    for (const io::TensorView& tensor : weights.tensors())
+      folder.file_bytes += static_cast<double>(tensor.bytes());
+    return folder;
+  } catch (const Error& error) {
+    throw Error(error.what(), ErrorKind::usage);
+  }
+}
+
 CosmosTokenizer::CosmosTokenizer(const Json& config, Device device, std::int64_t chunk_pixels)
     : device_(device), chunk_pixels_(chunk_pixels) {
-  const std::string type = need_string(config, "name", "the tokenizer");
-  folder_ = need_string(config, "path", "the tokenizer");
-  compute_ = compute_of(config);
+  const Opened opened(config);
+  folder_ = opened.folder;
+  compute_ = opened.compute;
+  const CosmosConfig& network = opened.network;
+  statistics_ = statistics_of(opened.component, network);
+  hash_ = opened.component.hash();
   const auto wanted = get_string(config, "hash");
-  if (!std::filesystem::exists(folder_))
-    fail_usage("the tokenizer is not in '{}' any more; say with --tokenizer DIR where it is",
-               folder_);
-  const HfComponent component(component_folder(folder_));
-  component.need_type({type});
-  const std::string what = "'" + component.folder() + "/config.json'";
-  const CosmosConfig network = CosmosConfig::from_json(component.config(), what);
-  if (network.discrete() != (type == kCosmosDiscrete))
-    fail_usage("{}: a {} with {} levels", what, type, network.levels.size());
-  statistics_ = statistics_of(component, network);
-  hash_ = component.hash();
   if (wanted && *wanted != hash_)
     fail_usage(
         "'{}' holds another tokenizer (hash {}) than the latents were made with ({}); say with "
@@ -109,7 +150,7 @@ CosmosTokenizer::CosmosTokenizer(const Json& config, Device device, std::int64_t
   std::vector<TensorTarget> targets;
   for (nn::Parameter* parameter : model_->parameters())
     targets.push_back(value_target(*parameter));
-  load_tensors(component.weights(), targets);
+  load_tensors(opened.component.weights(), targets);
   if (network.discrete()) fsq_.emplace(network.levels);
 }
 
@@ -151,9 +192,7 @@ std::vector<float> CosmosTokenizer::encode(std::span<const float> pixels, int fr
 void CosmosTokenizer::decode_stream(std::span<const float> latents, int frames, int height,
                                     int width, const FrameSink& sink) const {
   check_size(latents.size(), channels(), frames, height, width);
-  const int time = time_factor(), space = space_factor();
-  const std::int64_t step = std::max<std::int64_t>(
-      1, chunk_pixels_ / (std::int64_t{height} * width * space * space * time));
+  const std::int64_t step = cosmos_decode_step(model_->config(), height, width, chunk_pixels_);
   auto stream = model_->decode_stream();
   for (std::int64_t at = 0; at < frames; at += step) {
     check_stop();

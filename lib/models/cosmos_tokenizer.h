@@ -15,14 +15,32 @@
 
 namespace vfm::models {
 
+/// About so many pixels, of all frames together, are worked on at once.
+inline constexpr std::int64_t kCosmosChunkPixels = std::int64_t{1} << 20;
+
+/// What the headers of a folder say.
+struct CosmosFolder {
+  CosmosConfig config;
+  DType compute = DType::f32;
+  double file_bytes = 0;  ///< of the weights
+};
+
+/// Of a configuration as CosmosTokenizer takes it; but the hash, for which values would be read, is
+/// not compared. Throws Error{usage}, also for tensors that do not fit.
+CosmosFolder inspect_cosmos(const Json& config);
+
+/// How many latent frames of this size are decoded at once.
+std::int64_t cosmos_decode_step(const CosmosConfig& config, std::int64_t height, std::int64_t width,
+                                std::int64_t chunk_pixels = kCosmosChunkPixels);
+
 class CosmosTokenizer final : public Tokenizer {
  public:
   /// `config`: {"name":TYPE,"path":FOLDER}, and perhaps "hash", what HfComponent::hash() was when
   /// latents were made, and "compute", f32 or bf16. Throws Error{usage} if the folder is not there,
-  /// is of another type or hash, or its weights do not fit. `chunk_pixels`: about so many pixels,
-  /// of all frames together, are worked on at once, but at least those of one latent frame.
+  /// is of another type or hash, or its weights do not fit. `chunk_pixels`: instead of
+  /// kCosmosChunkPixels; at least those of one latent frame are worked on.
   explicit CosmosTokenizer(const Json& config, Device device = Device::cpu,
-                           std::int64_t chunk_pixels = std::int64_t{1} << 20);
+                           std::int64_t chunk_pixels = kCosmosChunkPixels);
 
   std::string name() const override;
   int channels() const override { return model_->config().latent_channels; }

@@ -27,6 +27,7 @@
 #include <vector>
 
 #include "models/network.h"
+#include "models/part_cost.h"
 
 namespace vfm::models {
 
@@ -110,5 +111,9 @@ class CodeWriter {
 /// What a decoder of this configuration costs; `tokens` and `text_tokens` are of a sample.
 DitCost decoder_cost(const DecoderConfig& config, double tokens, double text_tokens,
                      double pack_tokens, DType compute, Recompute recompute);
+
+/// Writing so many codes one after the other (CodeWriter), with this much text.
+PartCost decoder_writing_cost(const DecoderConfig& config, double codes, double text_tokens,
+                              DType compute);
 
 }  // namespace vfm::models

@@ -12,6 +12,9 @@ void need(bool condition, const char* field, const char* what) {
   if (!condition) fail_usage("model configuration: '{}' must be {}", field, what);
 }
 
+// Far beyond any model: what is counted with more would overflow.
+constexpr int kMostWidth = 1 << 20, kMostLayers = 1 << 12;
+
 bool positive(double value) {
   return value > 0 && std::isfinite(value);
 }
@@ -23,15 +26,18 @@ std::int64_t DecoderConfig::hidden() const {
 }
 
 void DecoderConfig::validate() const {
-  need(vocabulary > 0, "vocabulary", "positive");
-  need(num_attention_heads > 0, "num_attention_heads", "positive");
+  need(vocabulary > 0 && vocabulary <= 1 << 24, "vocabulary", "1 to 16777216");
+  need(num_attention_heads > 0 && num_attention_heads <= kMostWidth &&
+           attention_head_dim <= kMostWidth / num_attention_heads,
+       "num_attention_heads", "positive, and the width with them at most 1048576");
   need(attention_head_dim >= 12 && attention_head_dim % 2 == 0, "attention_head_dim",
        "even and at least 12, so that it can be split over three axes");
   need(num_key_value_heads >= 0 && num_attention_heads % key_value_heads() == 0,
        "num_key_value_heads", "0 or a divisor of num_attention_heads");
-  need(num_layers > 0, "num_layers", "positive");
-  need(positive(mlp_ratio) && hidden() > 0, "mlp_ratio", "positive");
-  need(text_embed_dim >= 0, "text_embed_dim", "0 or more");
+  need(num_layers > 0 && num_layers <= kMostLayers, "num_layers", "1 to 4096");
+  need(positive(mlp_ratio) && mlp_ratio <= 1024 && hidden() > 0, "mlp_ratio",
+       "positive, and at most 1024");
+  need(text_embed_dim >= 0 && text_embed_dim <= kMostWidth, "text_embed_dim", "0 to 1048576");
   need(positive(rope_theta), "rope_theta", "positive");
   need(yarn_scale >= 1 && std::isfinite(yarn_scale), "yarn_scale", "at least 1");
   need(yarn_frames > 0, "yarn_frames", "positive");
@@ -96,6 +102,21 @@ DitCost decoder_cost(const DecoderConfig& config, double tokens, double text_tok
                                                              : layers * 4 + lean;
   cost.activation_bytes =
       pack_tokens * (dd * (bytes + 8) + 4 * static_cast<double>(config.vocabulary));
+  return cost;
+}
+
+PartCost decoder_writing_cost(const DecoderConfig& config, double codes, double text_tokens,
+                              DType compute) {
+  const DitCost whole = decoder_cost(config, codes, text_tokens, codes, compute, Recompute::none);
+  const double size = static_cast<double>(dtype_size(compute));
+  const double keys = 2.0 * config.key_value_heads() * config.attention_head_dim * size;
+  PartCost cost;
+  cost.parameters = whole.parameters;
+  cost.flops = whole.flops_per_token / 3 * codes;  // forward is a third of forward and backward
+  // Keys and values of codes and text; two tables of angles.
+  cost.activation_bytes =
+      config.num_layers * keys * (codes + (config.text_embed_dim > 0 ? text_tokens : 0)) +
+      4.0 * codes * config.attention_head_dim;
   return cost;
 }
 

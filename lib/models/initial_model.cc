@@ -29,12 +29,16 @@ InitialModel::InitialModel(const std::string& path) {
 }
 
 const io::TensorSet& InitialModel::weights() {
+  if (!checkpoint_.empty() && !verified_) verify_checkpoint(checkpoint_);
+  verified_ = true;
+  return tensors();
+}
+
+const io::TensorSet& InitialModel::tensors() {
   if (checkpoint_.empty()) return component_->weights();
   if (has_adapters(checkpoint_))
     fail_usage("'{}' has adapters, not weights: begin from the model that they are of",
                checkpoint_);
-  if (!verified_) verify_checkpoint(checkpoint_);
-  verified_ = true;
   const std::string state = io::join_path(checkpoint_, "state");
   if (!average_ && io::SafetensorsSet::exists(state, "ema"))
     average_ = std::make_unique<io::SafetensorsSet>(state, "ema");

@@ -11,7 +11,8 @@
 
 namespace vfm::models {
 
-/// Made from any of these folders; only configurations are read before weights() or hash():
+/// Made from any of these folders; only configurations are read before tensors(), weights() or
+/// hash():
 ///   - a pipeline of diffusers (model_index.json): its transformer/
 ///   - such a component itself (config.json and weights)
 ///   - a run of vfm-train, or one of its checkpoints: the averaged weights if there are some
@@ -25,6 +26,8 @@ class InitialModel {
   const std::string& checkpoint() const { return checkpoint_; }
   /// As dit_config_from_json() reads it.
   const Json& config() const { return component_->config(); }
+  /// weights() as their headers describe them; nothing is verified.
+  const io::TensorSet& tensors();
   /// Those of a checkpoint of ours are verified first. Throws Error if they are damaged.
   const io::TensorSet& weights();
   /// Of configuration and weights(), as HfComponent::hash().

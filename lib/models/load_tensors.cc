@@ -73,6 +73,13 @@ void check_tensors(const io::TensorSet& set, const std::vector<TensorTarget>& ta
     fail("the tensors of '{}' are not those of the model: {}", set.path(), text);
 }
 
+void check_tensors(const io::TensorSet& set, const nn::ParameterList& parameters) {
+  std::vector<TensorTarget> targets;
+  for (const nn::Parameter* parameter : parameters)
+    targets.push_back({parameter->name, parameter->shape(), {}});
+  check_tensors(set, targets);
+}
+
 void load_tensors(const io::TensorSet& set, const std::vector<TensorTarget>& targets) {
   check_tensors(set, targets);
   for (const TensorTarget& target : targets)

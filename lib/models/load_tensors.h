@@ -26,6 +26,10 @@ void load_tensors(const io::TensorSet& set, const std::vector<TensorTarget>& tar
 /// That comparison alone; the targets' `store` may be empty.
 void check_tensors(const io::TensorSet& set, const std::vector<TensorTarget>& targets);
 
+/// The same with a model's parameters, whose values do not matter: of one that is not to be trained
+/// no memory is touched before they are written.
+void check_tensors(const io::TensorSet& set, const nn::ParameterList& parameters);
+
 /// A parameter's value as a target.
 TensorTarget value_target(nn::Parameter& parameter);
 

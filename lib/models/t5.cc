@@ -109,6 +109,29 @@ std::int64_t T5Config::parameters() const {
   return sum;
 }
 
+PartCost t5_cost(const T5Config& c, std::int64_t tokens, DType stored, DType compute,
+                 Device device) {
+  const double d = c.width, inner = static_cast<double>(c.heads) * c.head_dim, f = c.feed_forward;
+  const double s = static_cast<double>(tokens), layers = c.layers;
+  const double matrices = c.gated ? 3 : 2, size = static_cast<double>(dtype_size(compute));
+  PartCost cost;
+  cost.parameters = c.parameters();
+  cost.flops = layers * (2 * s * (4 * d * inner + matrices * d * f) + 4 * s * s * inner);
+  // The stream and what is added to it, f32, and the norm. Then queries, keys, values and what
+  // comes of them, with one matrix; or the inner rows, with all matrices.
+  const double converted = stored == compute && device == Device::cpu ? 0 : size;
+  const double step =
+      static_cast<double>(std::max<std::int64_t>(64, kInnerElements / c.feed_forward));
+  const double attend = size * s * 4 * inner + converted * d * inner;
+  const double feed = size * (matrices - 1) * std::min(s, step) * f + converted * matrices * d * f;
+  cost.activation_bytes = s * d * (8 + size) + std::max(attend, feed);
+  return cost;
+}
+
+void check_t5(const T5Config& config, const io::TensorSet& weights) {
+  check_tensors(weights, targets_of(config));
+}
+
 /// What goes through the layers.
 struct T5::Pack {
   ops::Tape tape{false};
@@ -120,7 +143,7 @@ struct T5::Pack {
 
 T5::T5(const T5Config& config, const io::TensorSet& weights, DType compute, Device device)
     : config_(config), weights_(weights), compute_(compute), device_(device) {
-  check_tensors(weights, targets_of(config));
+  check_t5(config, weights);
 }
 
 Tensor T5::weight(const std::string& name, DType dtype) const {

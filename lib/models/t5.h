@@ -27,6 +27,7 @@
 
 #include "base/json.h"
 #include "io/tensor_set.h"
+#include "models/part_cost.h"
 #include "tensor/tensor.h"
 
 namespace vfm::models {
@@ -35,7 +36,7 @@ struct T5Config {
   int vocabulary = 0, width = 0, head_dim = 0, feed_forward = 0, layers = 0, heads = 0;
   int buckets = 0, max_distance = 0;
   float epsilon = 0;
-  bool gated = false;              ///< gated gelu instead of relu
+  bool gated = false;               ///< gated gelu instead of relu
   bool bias_in_each_layer = false;  ///< umT5
 
   /// Of the config of an HfComponent of the type "t5" or "umt5". Throws Error{usage} naming `what`
@@ -72,6 +73,14 @@ class T5 {
   DType compute_;
   Device device_;
 };
+
+/// What a text of so many tokens costs. The memory has what is converted (or put on a GPU) of the
+/// weights while they are used; not the file, which is mapped.
+PartCost t5_cost(const T5Config& config, std::int64_t tokens, DType stored, DType compute,
+                 Device device);
+
+/// Throws Error unless these are the tensors of such an encoder. Reads none.
+void check_t5(const T5Config& config, const io::TensorSet& weights);
 
 /// The bucket of a distance, key - query, of which half are for keys ahead: exact ones up to a
 /// quarter of `buckets`, then logarithmic up to `max_distance`.

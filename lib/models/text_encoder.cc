@@ -9,7 +9,6 @@
 #include "base/hash.h"
 #include "io/file.h"
 #include "models/hf_folder.h"
-#include "models/t5.h"
 #include "tensor/device.h"
 #include "text/tokenizer.h"
 
@@ -88,6 +87,11 @@ auto blame_folder(Act act) {
   }
 }
 
+T5Config config_of(const HfComponent& component) {
+  return T5Config::from_json(component.config(), component.type(),
+                             fmt::format("'{}/config.json'", component.folder()));
+}
+
 class T5TextEncoder : public text::Encoder {
  public:
   T5TextEncoder(const Folders& folders, std::unique_ptr<HfComponent> component, Json config,
@@ -96,9 +100,7 @@ class T5TextEncoder : public text::Encoder {
         config_(std::move(config)),
         max_tokens_(static_cast<std::size_t>(max_tokens)),
         tokenizer_(open_tokenizer(folders.tokenizer)),
-        model_(T5Config::from_json(component_->config(), component_->type(),
-                                   fmt::format("'{}/config.json'", folders.model)),
-               component_->weights(), compute, device) {}
+        model_(config_of(*component_), component_->weights(), compute, device) {}
 
   std::string name() const override { return component_->type(); }
   int dim() const override { return model_.config().width; }
@@ -157,6 +159,12 @@ DType parse_compute(const std::string& name) {
   fail_usage("a text encoder computes in f32 or bf16, not '{}'", name);
 }
 
+void need_known(const Json& config) {
+  const std::string name = get_string(config, "name").value_or("");
+  if (name != "t5" && name != "umt5")
+    fail_usage("there is no text encoder '{}'; this program has builtin:hash, t5 and umt5", name);
+}
+
 std::unique_ptr<HfComponent> open_model(const std::string& folder) {
   auto component = std::make_unique<HfComponent>(folder);
   component->need_type({"t5", "umt5"});
@@ -173,30 +181,55 @@ Json describe(const HfComponent& component, const std::string& path, const std::
           {"compute", compute == DType::bf16 ? "bf16" : "f32"}};
 }
 
+/// What a configuration names, checked, but for the weights.
+struct Opened {
+  Opened(const Json& config, const TextEncoderOptions& options) {
+    for (const auto& [key, value] : config.items())
+      if (key != "name" && key != "path" && key != "hash" && key != "dim" && key != "max_tokens" &&
+          key != "compute")
+        fail_usage("text encoder {} has no setting '{}'", need_string(config, "name", ""), key);
+    path = options.folder.empty() ? need_string(config, "path", "a text encoder's config")
+                                  : options.folder;
+    if (options.folder.empty() && !io::file_exists(path))
+      fail_usage("the text encoder's folder '{}' is not there; say with --text-encoder where it is",
+                 path);
+    folders = folders_of(path);
+    component = open_model(folders.model);
+    max_tokens = get_integer(config, "max_tokens").value_or(512);
+    if (max_tokens < 1 || max_tokens > (1 << 20))
+      fail_usage("a text encoder of at most {} tokens", max_tokens);
+    compute =
+        options.compute.value_or(parse_compute(get_string(config, "compute").value_or("f32")));
+  }
+  std::string path;
+  Folders folders;
+  std::unique_ptr<HfComponent> component;
+  std::int64_t max_tokens = 0;
+  DType compute = DType::f32;
+};
+
 std::unique_ptr<text::Encoder> make_t5(const Json& config, const TextEncoderOptions& options) {
-  for (const auto& [key, value] : config.items())
-    if (key != "name" && key != "path" && key != "hash" && key != "dim" && key != "max_tokens" &&
-        key != "compute")
-      fail_usage("text encoder {} has no setting '{}'", need_string(config, "name", ""), key);
-  const std::string path = options.folder.empty()
-                               ? need_string(config, "path", "a text encoder's config")
-                               : options.folder;
-  if (options.folder.empty() && !io::file_exists(path))
-    fail_usage("the text encoder's folder '{}' is not there; say with --text-encoder where it is",
-               path);
-  const Folders folders = folders_of(path);
-  auto component = open_model(folders.model);
-  const std::string hash = hash_of(*component, folders.tokenizer);
+  Opened opened(config, options);
+  const std::string hash = hash_of(*opened.component, opened.folders.tokenizer);
   if (get_string(config, "hash").value_or(hash) != hash)
-    fail_usage("'{}' is not the text encoder that the embeddings were made with", path);
-  const std::int64_t max_tokens = get_integer(config, "max_tokens").value_or(512);
-  if (max_tokens < 1 || max_tokens > (1 << 20))
-    fail_usage("a text encoder of at most {} tokens", max_tokens);
-  const DType compute =
-      options.compute.value_or(parse_compute(get_string(config, "compute").value_or("f32")));
-  const Json own = describe(*component, path, hash, static_cast<int>(max_tokens), compute);
-  return std::make_unique<T5TextEncoder>(folders, std::move(component), own,
-                                         static_cast<int>(max_tokens), compute, options.device);
+    fail_usage("'{}' is not the text encoder that the embeddings were made with", opened.path);
+  const int max_tokens = static_cast<int>(opened.max_tokens);
+  const Json own = describe(*opened.component, opened.path, hash, max_tokens, opened.compute);
+  return std::make_unique<T5TextEncoder>(opened.folders, std::move(opened.component), own,
+                                         max_tokens, opened.compute, options.device);
+}
+
+TextEncoderFolder inspect_t5(const Json& config, const TextEncoderOptions& options) {
+  const Opened opened(config, options);
+  open_tokenizer(opened.folders.tokenizer);
+  const io::TensorSet& weights = opened.component->weights();
+  TextEncoderFolder folder{config_of(*opened.component), DType::f32, opened.compute};
+  check_t5(folder.config, weights);
+  const std::string& dtype = weights.tensors().front().dtype;
+  if (dtype != "F32") folder.stored = dtype == "BF16" ? DType::bf16 : DType::f16;
+  for (const io::TensorView& tensor : weights.tensors())
+    folder.file_bytes += static_cast<double>(tensor.bytes());
+  return folder;
 }
 
 }  // namespace
@@ -217,10 +250,13 @@ bool has_folder(const Json& text_encoder_config) {
 std::unique_ptr<text::Encoder> make_text_encoder(const Json& config,
                                                  const TextEncoderOptions& options) {
   if (!has_folder(config)) return text::make_encoder(config);
-  const std::string name = get_string(config, "name").value_or("");
-  if (name != "t5" && name != "umt5")
-    fail_usage("there is no text encoder '{}'; this program has builtin:hash, t5 and umt5", name);
+  need_known(config);
   return blame_folder([&] { return make_t5(config, options); });
+}
+
+TextEncoderFolder inspect_text_encoder(const Json& config, const TextEncoderOptions& options) {
+  need_known(config);
+  return blame_folder([&] { return inspect_t5(config, options); });
 }
 
 }  // namespace vfm::models

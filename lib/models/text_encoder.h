@@ -20,6 +20,7 @@
 #include <string>
 
 #include "base/json.h"
+#include "models/t5.h"
 #include "tensor/tensor.h"
 #include "text/encoder.h"
 
@@ -39,6 +40,17 @@ Json text_encoder_config(const std::string& folder, int max_tokens, DType comput
 /// there, and for one that holds another model than the one that the hash stands for.
 std::unique_ptr<text::Encoder> make_text_encoder(const Json& config,
                                                  const TextEncoderOptions& options = {});
+
+/// What the headers of an encoder's folder say.
+struct TextEncoderFolder {
+  T5Config config;
+  DType stored = DType::f32, compute = DType::f32;
+  double file_bytes = 0;  ///< of the weights
+};
+
+/// Of a configuration with a folder. Throws what make_text_encoder() throws; but the hash, for
+/// which values would be read, is not compared.
+TextEncoderFolder inspect_text_encoder(const Json& config, const TextEncoderOptions& options);
 
 /// Whether the encoder of `config` lies in a folder, and so may have moved.
 bool has_folder(const Json& text_encoder_config);

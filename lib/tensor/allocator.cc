@@ -47,6 +47,10 @@ void release_cached_memory() noexcept {
   allocator().release();
 }
 
+void reset_memory_peak() {
+  allocator().reset_peak();
+}
+
 MemoryStats cpu_memory() {
   return allocator().stats();
 }

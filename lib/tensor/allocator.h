@@ -21,4 +21,7 @@ std::size_t block_size(std::size_t bytes) noexcept;
 /// Gives what is kept for reuse back to the system.
 void release_cached_memory() noexcept;
 
+/// From now on cpu_memory().peak is what is in use at most.
+void reset_memory_peak();
+
 }  // namespace vfm

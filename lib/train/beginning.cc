@@ -16,6 +16,12 @@
 namespace vfm::train {
 namespace {
 
+/// Where the configuration comes from: the run, if it goes on, else `init`.
+const std::string& source_of(const std::string& init, const std::string& out, bool force) {
+  const bool begun = !force && !out.empty() && !models::list_checkpoints(out).empty();
+  return begun ? out : init;
+}
+
 const std::vector<int> kCosmosConditionFrames = {0, 1, 2};
 
 /// A checkpoint of ours. One from before a key was there has its default.
@@ -48,8 +54,7 @@ void read_run(const std::string& checkpoint, Beginning& beginning) {
 }  // namespace
 
 Beginning read_beginning(const std::string& init, const std::string& out, bool force) {
-  const bool begun = !force && !out.empty() && !models::list_checkpoints(out).empty();
-  const models::InitialModel model(begun ? out : init);
+  const models::InitialModel model(source_of(init, out, force));
   Beginning beginning;
   beginning.model = models::dit_config_from_json(model.config());
   if (!model.checkpoint().empty()) {
@@ -66,6 +71,22 @@ Beginning read_beginning(const std::string& init, const std::string& out, bool f
   if (beginning.sampling["sampler"] == "flow")
     fail_usage("'{}' is a model of flow matching, and vfm-train trains by EDM's loss", init);
   return beginning;
+}
+
+void check_initial(const std::string& init, const std::string& out, bool force) {
+  const std::string& source = source_of(init, out, force);
+  const std::string begun = models::InitialModel(source).checkpoint();
+  // A run of adapters goes on with the weights of what it began from.
+  const bool adapts = source == out && !begun.empty() && models::has_adapters(begun);
+  models::InitialModel model(adapts ? init : source);
+  const models::DitConfig config = models::dit_config_from_json(model.config());
+  try {
+    models::check_tensors(
+        model.tensors(),
+        models::make_network(config, 0, DType::bf16, Device::cpu, false)->parameters());
+  } catch (const Error& error) {
+    throw Error(error.what(), ErrorKind::usage);
+  }
 }
 
 void check_continues(const Json& train, const RunOptions& options, const Recipe& recipe,

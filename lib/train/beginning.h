@@ -19,6 +19,10 @@ namespace vfm::train {
 /// Throws Error{usage}, also for a pipeline of flow matching, which training here is not.
 Beginning read_beginning(const std::string& init, const std::string& out, bool force);
 
+/// Compares the tensors of that model with its configuration, by the headers of its files alone.
+/// Throws Error{usage} listing those that do not fit, and for files that are cut off.
+void check_initial(const std::string& init, const std::string& out, bool force);
+
 /// Throws Error{usage}, saying what differs, unless `train`, the train.json of the run options.out,
 /// is of this recipe, fitted to the data, of data of this fingerprint, and of the same
 /// options.init.

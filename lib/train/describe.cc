@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/units.h"
 #include "tensor/device.h"
+#include "train/beginning.h"
 #include "train/dataset.h"
 #include "train/memory.h"
 #include "train/order.h"
@@ -93,7 +94,8 @@ Dataset open_data(const RunOptions& options, const std::string& split) {
   return Dataset(synthetic);
 }
 
-std::string describe(const RunOptions& options, int ranks) {
+Json training_cost(const RunOptions& options, int ranks) {
+  if (!options.init.empty()) check_initial(options.init, options.out, options.force);
   Recipe recipe = options.recipe;
   Workload load;
   if (!options.data.empty() || !options.synthetic.empty()) {
@@ -107,37 +109,67 @@ std::string describe(const RunOptions& options, int ranks) {
   const double usable = usable_memory(options.device, ranks);
   const models::Recompute recompute = choose_recompute(recipe, ranks, options.device, usable);
   const MemoryNeed need = memory_need(recipe, ranks, recompute, options.device);
-  const std::int64_t count = model_cost(recipe, 1, 1, 1, recompute).parameters;
+  const std::int64_t parameters = model_cost(recipe, 1, 1, 1, recompute).parameters;
   const std::int64_t trained = trained_parameters(recipe);
-  const double parameters = static_cast<double>(count), learnt = static_cast<double>(trained);
+  const double learnt = static_cast<double>(trained);
+  const double average = recipe.ema.mode == "off" ? 0 : 4 * learnt;
+  const auto rounded = [](double value) { return static_cast<std::int64_t>(value); };
+  const Json memory = {{"weights", rounded(need.weights)},
+                       {"gradients", rounded(need.gradients)},
+                       {"moments", rounded(need.moments)},
+                       {"average", rounded(need.average)},
+                       {"activations", rounded(need.activations)},
+                       {"total", rounded(need.total())},
+                       {"usable", rounded(usable)}};
+  Json cost = {{"kind", "cost"},
+               {"data", load.source},
+               {"device", options.device == Device::cuda ? describe_gpu() : "cpu"}};
+  if (!options.init.empty()) cost["init"] = options.init;
+  cost.update({{"parameters", parameters},
+               {"trained", trained},
+               {"lora_rank", recipe.lora.rank},
+               {"ranks", ranks},
+               {"samples_per_step", load.samples_a_step},
+               {"tokens_per_step", load.tokens_a_step},
+               {"steps", recipe.train.steps},
+               {"flops_per_step", load.flops_a_step},
+               {"flops", load.flops_a_step * static_cast<double>(recipe.train.steps)},
+               {"recompute", models::recompute_name(recompute)},
+               {"memory_bytes", memory},
+               {"checkpoint_bytes", rounded(4 * learnt + need.moments + average)}});
+  return cost;
+}
+
+std::string training_words(const Json& cost) {
   std::string text;
   const auto line = [&](const char* name, const std::string& value) {
     text += fmt::format("{:<22} {}\n", name, value);
   };
-  line("data", load.source);
-  line("device", options.device == Device::cuda ? describe_gpu() : "the CPU");
-  if (!options.init.empty()) line("begins from", options.init);
-  line("parameters", fmt::format("{} ({})", count, format_count(parameters)));
-  if (recipe.lora.rank > 0)
-    line("  trained", fmt::format("{} ({}), adapters of rank {}; the others are frozen", trained,
-                                  format_count(learnt), recipe.lora.rank));
-  line("ranks", fmt::format("{}", ranks));
-  line("samples per step", fmt::format("{:.1f}", load.samples_a_step));
-  line("tokens per step", fmt::format("{:.0f}", load.tokens_a_step));
-  line("steps", fmt::format("{}", recipe.train.steps));
-  line("FLOPs per step", format_count(load.flops_a_step));
-  line("FLOPs of the run",
-       format_count(load.flops_a_step * static_cast<double>(recipe.train.steps)));
+  const auto count = [](const Json& value) { return format_count(value.get<double>()); };
+  const auto bytes = [](const Json& value) { return format_bytes(value.get<double>()); };
+  const Json& memory = cost["memory_bytes"];
+  line("data", cost["data"].get<std::string>());
+  line("device", cost["device"] == "cpu" ? "the CPU" : cost["device"].get<std::string>());
+  if (cost.contains("init")) line("begins from", cost["init"].get<std::string>());
+  line("parameters", fmt::format("{} ({})", cost["parameters"].dump(), count(cost["parameters"])));
+  if (cost["lora_rank"] != 0)
+    line("  trained",
+         fmt::format("{} ({}), adapters of rank {}; the others are frozen", cost["trained"].dump(),
+                     count(cost["trained"]), cost["lora_rank"].dump()));
+  line("ranks", cost["ranks"].dump());
+  line("samples per step", fmt::format("{:.1f}", cost["samples_per_step"].get<double>()));
+  line("tokens per step", fmt::format("{:.0f}", cost["tokens_per_step"].get<double>()));
+  line("steps", cost["steps"].dump());
+  line("FLOPs per step", count(cost["flops_per_step"]));
+  line("FLOPs of the run", count(cost["flops"]));
   line("memory per rank",
-       fmt::format("{} ({} usable)", format_bytes(need.total()), format_bytes(usable)));
-  line("  weights", format_bytes(need.weights));
-  line("  gradients", format_bytes(need.gradients));
-  line("  moments", format_bytes(need.moments));
-  if (need.average > 0) line("  average (ema)", format_bytes(need.average));
-  line("  activations", fmt::format("{} (recompute {})", format_bytes(need.activations),
-                                    models::recompute_name(recompute)));
-  const double average = recipe.ema.mode == "off" ? 0 : 4 * learnt;
-  line("checkpoint", format_bytes(4 * learnt + need.moments + average));
+       fmt::format("{} ({} usable)", bytes(memory["total"]), bytes(memory["usable"])));
+  for (const char* kind : {"weights", "gradients", "moments"})
+    line(fmt::format("  {}", kind).c_str(), bytes(memory[kind]));
+  if (memory["average"] != 0) line("  average (ema)", bytes(memory["average"]));
+  line("  activations", fmt::format("{} (recompute {})", bytes(memory["activations"]),
+                                    cost["recompute"].get<std::string>()));
+  line("checkpoint", bytes(cost["checkpoint_bytes"]));
   return text;
 }
 

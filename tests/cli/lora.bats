@@ -121,11 +121,10 @@ PY
 }
 
 @test "--dry-run tells what is trained and what is frozen" {
-  mkdir model
-  echo '{"_class_name": "CosmosTransformer3DModel"}' >model/config.json
+  "$BATS_TEST_DIRNAME/write-hollow-model" model
   echo 'model: {compute: bf16}' >r.yaml
-  vfm-train r.yaml --init model --dry-run lora.rank=16 >lora
-  vfm-train r.yaml --init model --dry-run >full
+  vfm-train r.yaml --init model --dry-run lora.rank=16 2>lora | jq -e '.trained == 26607616 and .lora_rank == 16'
+  vfm-train r.yaml --init model --dry-run 2>full | jq -e '.trained == .parameters and .lora_rank == 0'
   cat lora
   # Of each of 28 blocks 16 (4096 + 4096) for six matrices, 16 (4096 + 1024) for keys and values of text.
   grep -q '  trained  *26607616 (26.6M), adapters of rank 16; the others are frozen' lora

@@ -337,19 +337,43 @@ PY
 }
 
 @test "--dry-run tells what a clip costs, from any folder, without prompts or output" {
-  run --separate-stderr vfm-generate --model "$model" --dry-run --sampler heun --steps 10 </dev/null
+  run --separate-stderr vfm-generate --model "$model" --dry-run --device cpu --sampler heun --steps 10 </dev/null
   [ "$status" -eq 0 ]
-  [ -z "$stderr" ]
-  grep -q '^clip  *17 frames of 64x64$' <<<"$output"
-  grep -q '^tokens  *48 ' <<<"$output"
-  grep -q '^passes  *19 of 2 samples$' <<<"$output"
+  jq -e '.kind == "cost" and .device == "cpu" and .frames == 17 and .width == 64 and .height == 64
+    and .tokens == 48 and .sampling.passes == 19 and .sampling.samples == 2
+    and .tokenizer.type == "builtin:wavelet" and .text_encoder.type == "builtin:hash"
+    and .flops == .network.flops and .memory_bytes.peak == ([.memory_bytes[]] | max)' <<<"$output"
+  grep -q '^clip  *17 frames of 64x64$' <<<"$stderr"
+  grep -q '^passes  *19 of 2 samples$' <<<"$stderr"
+  # The parameters are those of the file, which has 4 bytes for each and a header.
+  bytes=$(stat -c %s "$model"/checkpoints/*/model/diffusion_pytorch_model.safetensors | tail -1)
+  jq -e --argjson bytes "$bytes" '.network | .file_bytes == 4 * .parameters and .file_bytes < $bytes' <<<"$output"
   # Twice the frames and no guidance: more tokens, half the samples.
-  run vfm-generate --model "$model" --dry-run --frames 33 --guidance 0
-  grep -q '^tokens  *80 ' <<<"$output"
-  grep -q '^passes  *16 of 1 sample$' <<<"$output"
+  run --separate-stderr vfm-generate --model "$model" --dry-run -q --device cpu --frames 33 --guidance 0
+  [ -z "$stderr" ]
+  jq -e '.tokens == 80 and .sampling.passes == 16 and .sampling.samples == 1' <<<"$output"
   run vfm-generate --model nowhere --dry-run
   [ "$status" -eq 2 ]
   [ -z "$(find . -name "*.mp4" -o -name "*.jsonl")" ]
+}
+
+# most_memory COMMAND...: kilobytes that it had at once.
+most_memory() {
+  python3 -c 'import resource, subprocess, sys
+subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' "$@"
+}
+
+@test "the memory of --dry-run is what a run takes" {
+  clip=(--model "$wide" --device cpu --frames 33 --steps 1 --guidance 0)
+  told() { vfm-generate "${clip[@]}" --size "$1" --dry-run -q | jq '.memory_bytes.peak / 1024 | floor'; }
+  # What the program is besides does not depend on the size.
+  took=$(($(most_memory vfm-generate "${clip[@]}" --size 1024x512 -o - 'a red circle') -
+    $(most_memory vfm-generate "${clip[@]}" --size 64x64 -o - 'a red circle')))
+  more=$(($(told 1024x512) - $(told 64x64)))
+  echo "told $more, took $took"
+  [ "$((2 * took))" -gt "$more" ]
+  [ "$took" -lt "$((2 * more))" ]
 }
 
 @test "--condition wants a video-to-world model" {

@@ -127,18 +127,20 @@ PY
 @test "--dry-run tells costs and writes nothing" {
   prepare
   vfm-train tiny.yaml --data latents --dry-run >out 2>err
-  [ ! -s err ]
   [ ! -e run ]
-  for word in 'device .*the CPU' parameters 'tokens per step' 'FLOPs per step' 'memory per rank' activations; do grep -q "$word" out; done
+  for word in 'device .*the CPU' parameters 'tokens per step' 'FLOPs per step' 'memory per rank' activations; do grep -q "$word" err; done
+  jq -e '.kind == "cost" and .device == "cpu" and .tokens_per_step > 0 and .flops_per_step > 0
+    and (.memory_bytes | .total == .weights + .gradients + .moments + .average + .activations)' out
+  vfm-train tiny.yaml --data latents --dry-run -q 2>&1 | cmp - out
   train run train.steps=1 >/dev/null
   bytes=$(stat -c %s run/checkpoints/step-00000001/model/diffusion_pytorch_model.safetensors)
-  parameters=$(awk '/^parameters/ { print $2 }' out)
+  parameters=$(jq .parameters out)
   [ "$((bytes / 4))" -ge "$parameters" ]
   [ "$((bytes / 4 - parameters))" -lt 4000 ]
   run vfm-train tiny.yaml --dry-run
   [ "$status" -eq 2 ]
   [[ $output == *"'model.in_channels' comes from the data"* ]]
-  vfm-train tiny.yaml --dry-run model.in_channels=16 model.text_embed_dim=1024 | grep -q '^parameters'
+  vfm-train tiny.yaml --dry-run model.in_channels=16 model.text_embed_dim=1024 | jq -e '.parameters > 0'
 }
 
 @test "killed at random moments and run again, it ends with the bytes of an undisturbed run" {
@@ -526,8 +528,8 @@ PY
   [ "$status" -eq 2 ]
   [[ "$output" == *"'cosmos' is a model of flow matching"* ]]
   # Video to world: with what Cosmos gave.
-  mkdir v2w
-  echo '{"_class_name": "CosmosTransformer3DModel", "in_channels": 17, "num_layers": 1}' >v2w/config.json
+  "$BATS_TEST_DIRNAME/write-hollow-model" v2w 'patch_embed.proj.weight=[4096,72]'
+  echo '{"_class_name": "CosmosTransformer3DModel", "in_channels": 17}' >v2w/config.json
   echo 'train: {steps: 1}' >short.yaml
   run vfm-train short.yaml --init v2w --print-config
   [ "$status" -eq 0 ]
@@ -575,14 +577,27 @@ PY
   grep -q '^  type: moviegen' more/recipe.yaml
 }
 
-@test "--init --dry-run reads the configuration alone" {
-  mkdir -p model
-  echo '{"_class_name": "CosmosTransformer3DModel"}' >model/config.json
+@test "--init --dry-run reads configuration and headers, no weights" {
+  # The published 7B, its values a hole in a file.
+  "$BATS_TEST_DIRNAME/write-hollow-model" model
   echo 'model: {compute: bf16}' >r.yaml
+  vfm-train r.yaml --init model --dry-run >out 2>words
+  grep -q '^begins from  *model$' words
+  grep -q '^parameters  *7236192256 (7.24G)$' words
+  jq -e '.parameters == 7236192256 and .init == "model"' out
+  # One list of all that does not fit.
+  "$BATS_TEST_DIRNAME/write-hollow-model" model proj_out.weight= 'strange.weight=[3]' \
+    'transformer_blocks.5.attn2.to_k.weight=[4096,4096]'
   run vfm-train r.yaml --init model --dry-run
-  [ "$status" -eq 0 ]
-  [[ "$output" == *"begins from            model"* ]]
-  [[ "$output" == *"parameters             7236192256 (7.24G)"* ]]
+  [ "$status" -eq 2 ]
+  [[ $output == *"1 missing: 'proj_out.weight'"* ]]
+  [[ $output == *"1 unexpected: 'strange.weight'"* ]]
+  [[ $output == *"'transformer_blocks.5.attn2.to_k.weight' is [4096, 4096], the model needs [4096, 1024]"* ]]
+  "$BATS_TEST_DIRNAME/write-hollow-model" model
+  truncate -s -1 model/diffusion_pytorch_model.safetensors
+  run vfm-train r.yaml --init model --dry-run
+  [ "$status" -eq 2 ]
+  [[ $output == *"is truncated"* ]]
 }
 
 @test "--device and --attention are what is asked for, or an error" {

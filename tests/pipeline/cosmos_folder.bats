@@ -102,3 +102,22 @@ END
   [ "$status" -eq 2 ]
   [[ "$stderr" == *"WanPipeline"*"CosmosTextToWorldPipeline"* ]]
 }
+
+@test "--dry-run counts every part of the folder, and lists all that does not fit" {
+  run --separate-stderr vfm-generate --model cosmos --device cpu --dry-run --frames 9 --size 48x32
+  [ "$status" -eq 0 ]
+  jq -e '.network.parameters * 4 == .network.file_bytes and .tokenizer.parameters == 14639
+    and .text_encoder.flops > 0 and .tokenizer.flops > 0 and .text_encoder.type == "t5"
+    and ((.network.flops + .text_encoder.flops + .tokenizer.flops - .flops) | fabs) < 1
+    and .latent == [3, 8, 12]' <<<"$output"
+  # Half the frames, less to decode; the network's parameters stay.
+  less=$(vfm-generate --model cosmos --device cpu --dry-run -q --frames 5 --size 48x32 | jq .tokenizer.flops)
+  jq -e --argjson less "$less" '.tokenizer.flops > $less' <<<"$output"
+  # A transformer of other shapes, and a tokenizer that is cut off: one list.
+  sed -i 's/"num_layers": [0-9]*/"num_layers": 9/' cosmos/transformer/config.json
+  truncate -s -1 cosmos/vae/diffusion_pytorch_model.safetensors
+  run --separate-stderr vfm-generate --model cosmos --device cpu --dry-run
+  [ "$status" -eq 2 ]
+  [ -z "$output" ]
+  [[ "$stderr" == *"2 parts of the model do not fit"*"cosmos/transformer"*" missing: "*"and "*" more"*"cosmos/vae"*"truncated"* ]]
+}

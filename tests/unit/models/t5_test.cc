@@ -222,3 +222,18 @@ TEST_CASE("configurations of text encoders that make no sense") {
   CHECK_THAT(usage_error([&] { models::make_text_encoder(config); }), Catch::Contains("0 tokens"));
   CHECK(models::make_text_encoder({{"name", "builtin:hash"}})->dim() == 64);
 }
+
+TEST_CASE("the operations of an encoder are those that PyTorch counts") {
+  // torch.utils.flop_counter.FlopCounterMode over transformers' encoders of these folders, one text
+  // of 11 tokens.
+  const auto flops = [](const std::string& name) {
+    const HfComponent component(model_folder(name));
+    return models::t5_cost(
+               models::T5Config::from_json(component.config(), component.type(), "'config.json'"),
+               11, DType::f32, DType::f32, Device::cpu)
+        .flops;
+  };
+  CHECK(flops("v1_0") == 147136);
+  CHECK(flops("v1_1") == 175296);
+  CHECK(flops("umt5") == 175296);
+}
