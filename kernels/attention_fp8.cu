@@ -181,7 +181,7 @@ int attention_fp8_forward(const AttentionFp8& call, CUstream_st* stream) {
   const Attention& c = call.call;
   if (c.query_item_count == 0) return cudaSuccess;
   if (!attention_is_valid(c) || !attention_on_tensor_cores(c) || call.keys < 0 ||
-      call.samples <= 0 || reinterpret_cast<std::uintptr_t>(call.room) % 16 != 0)
+      call.samples <= 0 || !aligned_to_16(call.room))
     return cudaErrorInvalidValue;
   return c.head_dim == 64 ? launch_forward<64>(call, stream) : launch_forward<128>(call, stream);
 }

@@ -10,6 +10,7 @@
 #include "attention.h"
 #include "common/attention.cuh"
 #include "common/launch.cuh"
+#include "common/reduce.cuh"
 #include "common/vector.cuh"
 
 namespace vfm::kernels {
@@ -80,20 +81,6 @@ __device__ __forceinline__ void write_row(T* to, const float4 (&sum)[kParts], fl
                        {sum[i].x * factor, sum[i].y * factor, sum[i].z * factor, sum[i].w * factor},
                        width - d);
   }
-}
-
-__device__ __forceinline__ float warp_max(float v) {
-#pragma unroll
-  for (int step = 16; step > 0; step /= 2)
-    v = fmaxf(v, __shfl_xor_sync(0xffffffffu, v, step));
-  return v;
-}
-
-__device__ __forceinline__ float warp_sum(float v) {
-#pragma unroll
-  for (int step = 16; step > 0; step /= 2)
-    v += __shfl_xor_sync(0xffffffffu, v, step);
-  return v;
 }
 
 template <bool kQuads, class T>

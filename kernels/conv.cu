@@ -210,7 +210,7 @@ int conv_product(const ConvProduct& call, CUstream_st* stream) {
   if (!valid(call.gather, call.columns)) return cudaErrorInvalidValue;
   if (conv_on_tensor_cores(call.gather, call.type, call.columns, call.source, call.weights,
                            call.residual, call.y) &&
-      reinterpret_cast<std::uintptr_t>(call.bias) % 16 == 0)
+      aligned_to_16(call.bias))
     return conv_product_tensor(call, stream);
   const std::int64_t tiles =
       (call.gather.rows() + kTile - 1) / kTile * ((call.columns + kTile - 1) / kTile);

@@ -57,7 +57,9 @@ int conv_product(const ConvProduct& call, CUstream_st* stream);
 int conv_arrange(Type type, const void* w, void* arranged, int out, int in, int taps, bool back,
                  CUstream_st* stream);
 
-/// Pixels that one sum of conv_weights is over: short enough for f32.
+/// Pixels that one sum of conv_weights is over: short enough for f32, also where tensor cores cut
+/// off what they add 16 pixels at a time. Of up to 512 additions each is then wrong by less than
+/// 1.2e-7 of the sum so far, all to one side: in all by less than 6.2e-5 of the largest.
 inline constexpr std::int64_t kConvChunk = 8192;
 
 /// Sums for the gradient of the weights, each over a chunk of rows: partial[i, n, tap, c] = the sum

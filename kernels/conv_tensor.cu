@@ -1,6 +1,5 @@
-// Convolutions on tensor cores. A block has 8 warps, and a tile of the product of 128 x 128 or 128
-// x
-// 64. While one step of the sum is multiplied, the next two arrive: at most 96 KiB of shared
+// Convolutions on tensor cores. A block has 8 warps, and a tile of the product: 128 rows, 128 or 64
+// columns. While one step of the sum is multiplied, the next two arrive: at most 96 KiB of shared
 // memory, so that a Hopper multiprocessor has room for a second block, which computes where one
 // waits.
 // SPDX-License-Identifier: Apache-2.0
@@ -303,9 +302,8 @@ __global__ void __launch_bounds__(kThreads, 2) weights_kernel(const ConvWeights 
 
 bool conv_on_tensor_cores(const ConvGather& gather, Type type, int columns, const void* a,
                           const void* b, const void* c, const void* d) {
-  const auto aligned = [](const void* p) { return reinterpret_cast<std::uintptr_t>(p) % 16 == 0; };
   return type == Type::bf16 && gather.channels % 8 == 0 && columns % 8 == 0 &&
-         gather.step % 8 == 0 && aligned(a) && aligned(b) && aligned(c) && aligned(d);
+         gather.step % 8 == 0 && aligned_to_16(a, b, c, d);
 }
 
 int conv_product_tensor(const ConvProduct& call, CUstream_st* stream) {

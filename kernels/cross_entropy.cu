@@ -10,21 +10,6 @@ namespace {
 
 constexpr int kThreads = 512;
 
-// The largest over all threads, in every thread. A NaN may be lost: the sum brings it back.
-__device__ __forceinline__ float block_largest(float value, float* shared) {
-#pragma unroll
-  for (int step = 16; step > 0; step /= 2)
-    value = fmaxf(value, __shfl_xor_sync(0xffffffffu, value, step));
-  if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = value;
-  __syncthreads();
-  float largest = shared[0];
-#pragma unroll
-  for (int warp = 1; warp < kThreads / 32; ++warp)
-    largest = fmaxf(largest, shared[warp]);
-  __syncthreads();
-  return largest;
-}
-
 __global__ void __launch_bounds__(kThreads) loss_kernel(const CrossEntropy c) {
   __shared__ float shared[kThreads / 32];
   const std::int64_t token = blockIdx.x;
@@ -40,7 +25,7 @@ __global__ void __launch_bounds__(kThreads) loss_kernel(const CrossEntropy c) {
   float largest = -INFINITY;
   for (std::int64_t v = threadIdx.x; v < c.vocabulary; v += kThreads)
     largest = fmaxf(largest, row[v]);
-  largest = block_largest(largest, shared);
+  largest = block_max<kThreads>(largest, shared);  // a NaN that is lost comes back in the sum
   float sum = 0;
   for (std::int64_t v = threadIdx.x; v < c.vocabulary; v += kThreads)
     sum += expf(row[v] - largest);

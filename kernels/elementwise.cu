@@ -136,15 +136,11 @@ __global__ void __launch_bounds__(kThreads) each_kernel(std::int64_t n, Y* y, co
   }
 }
 
-bool aligned(const void* p) {
-  return reinterpret_cast<std::uintptr_t>(p) % 16 == 0;
-}
-
 template <class F, class Y, class... X>
 int each(std::int64_t n, cudaStream_t stream, Y* y, const X*... x) {
   if (n < 0 || n > kMostElements) return cudaErrorInvalidValue;
   constexpr int kMany = sizeof(Y) == 2 || ((sizeof(X) == 2) || ...) ? 8 : 4;
-  const bool many = (aligned(y) && ... && aligned(x));
+  const bool many = aligned_to_16(y, x...);
   const std::int64_t step = std::int64_t{kThreads} * (many ? kMany : 1);
   const dim3 blocks(static_cast<unsigned>((n + step - 1) / step));
   const auto kernel = many ? each_kernel<kMany, F, Y, X...> : each_kernel<1, F, Y, X...>;
@@ -192,7 +188,7 @@ int swiglu(const void* x, const void* dy, void* out, std::int64_t rows, std::int
   if (rows < 0 || rows > 0x7fffffff || width < 0 || width > kMostElements)
     return cudaErrorInvalidValue;
   constexpr int kMany = sizeof(T) == 2 ? 8 : 4;
-  const bool many = aligned(x) && aligned(dy) && aligned(out) && width % kMany == 0;
+  const bool many = aligned_to_16(x, dy, out) && width % kMany == 0;
   const std::int64_t step = kThreads * (many ? kMany : 1), blocks = (width + step - 1) / step;
   const dim3 grid(static_cast<unsigned>(rows),
                   static_cast<unsigned>(std::min<std::int64_t>(blocks, 65535)));
@@ -233,8 +229,8 @@ int columns(const Columns& c, std::int64_t rows, cudaStream_t stream) {
   if (rows < 0 || rows > 0x7fffffff || c.a_width < 0 || c.width > kMostElements ||
       c.b_width > kMostElements)
     return cudaErrorInvalidValue;
-  const bool many = aligned(c.a) && aligned(c.b) && aligned(c.out) && c.a_width % 4 == 0 &&
-                    c.b_width % 4 == 0 && c.width % 4 == 0;
+  const bool many = aligned_to_16(c.a, c.b, c.out) && c.a_width % 4 == 0 && c.b_width % 4 == 0 &&
+                    c.width % 4 == 0;
   const std::int64_t step = kThreads * (many ? 4 : 1), blocks = (c.width + step - 1) / step;
   const dim3 grid(static_cast<unsigned>(rows),
                   static_cast<unsigned>(std::min<std::int64_t>(blocks, 65535)));
@@ -261,7 +257,7 @@ int scaled_columns(T* y, std::int64_t wide, const T* x, std::int64_t narrow, std
                    float scale, cudaStream_t stream) {
   if (rows < 0 || rows > 0x7fffffff || narrow < 0 || wide < narrow || wide > kMostElements)
     return cudaErrorInvalidValue;
-  const bool many = aligned(y) && aligned(x) && wide % 8 == 0 && narrow % 8 == 0;
+  const bool many = aligned_to_16(y, x) && wide % 8 == 0 && narrow % 8 == 0;
   const std::int64_t step = kThreads * (many ? 8 : 1), blocks = (narrow + step - 1) / step;
   const dim3 grid(static_cast<unsigned>(rows),
                   static_cast<unsigned>(std::min<std::int64_t>(blocks, 65535)));

@@ -13,7 +13,7 @@ namespace {
 using Bf16 = __nv_bfloat16;
 
 constexpr int kThreads = 256;
-constexpr int kPieces = kFrameNormPieces;
+constexpr int kPieces = kFrameNormChunks;
 
 // Packs of a pixel's channels: 16 bytes, or what is left of the pixel.
 template <class T>
@@ -41,8 +41,8 @@ __device__ __forceinline__ Place place_of(const FrameNorm& c, unsigned frame, un
           (frame * c.pixels + pixel) * c.channels + channel};
 }
 
-// Number, mean and sum of squared deviations of a piece go to scratch, as doubles: the number is
-// known.
+// Mean and sum of squared deviations of a piece go to scratch, as doubles; its number of elements
+// is known.
 template <class T, bool kVector>
 __global__ void __launch_bounds__(kThreads) moments_kernel(const FrameNorm c) {
   __shared__ float shared[kThreads / 32];
@@ -270,9 +270,7 @@ bool empty(const FrameNorm& c) {
 
 template <class T>
 bool vector(const FrameNorm& c) {
-  const auto aligned = [](const void* p) { return reinterpret_cast<std::uintptr_t>(p) % 16 == 0; };
-  return c.channels % kPack<T> == 0 && aligned(c.x) && aligned(c.y) && aligned(c.dy) &&
-         aligned(c.dx) && aligned(c.weight) && aligned(c.bias);
+  return c.channels % kPack<T> == 0 && aligned_to_16(c.x, c.y, c.dy, c.dx, c.weight, c.bias);
 }
 
 // A thread for each pack of each frame.

@@ -15,8 +15,8 @@
 
 namespace vfm::kernels {
 
-/// Pieces of a frame.
-inline constexpr int kFrameNormPieces = 64;
+/// Pieces of a frame, as lib/ops/frame_norm_cpu.h has them.
+inline constexpr int kFrameNormChunks = 64;
 
 /// Device pointers of one call. `pixels` are those of a frame. Pointers need no more than the
 /// alignment of an element; pixels of whole 16 bytes, aligned so, are read and written 16 bytes at
@@ -35,8 +35,8 @@ struct FrameNorm {
   void* dx = nullptr;             ///< as x
   float* dweight = nullptr;       ///< [C], added to
   float* dbias = nullptr;         ///< [C], added to
-  /// Of T * kFrameNormPieces * 4 floats, aligned to 8 bytes, for the moments; of T *
-  /// kFrameNormPieces * (2 C + 2) for backward.
+  /// Of T * kFrameNormChunks * 4 floats, aligned to 8 bytes, for the moments; of T *
+  /// kFrameNormChunks * (2 C + 2) for backward.
   float* scratch = nullptr;
 };
 

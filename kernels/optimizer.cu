@@ -150,13 +150,7 @@ __device__ __forceinline__ void update_some(const OptimizerSlot& s, const Factor
 
 // Whether eight elements may be read at once: parts of a stacked matrix may begin anywhere.
 __device__ __forceinline__ bool in_eights(const OptimizerSlot& s) {
-  std::uintptr_t bits = 0;
-  for (const void* p : {static_cast<const void*>(s.value), static_cast<const void*>(s.high),
-                        static_cast<const void*>(s.low), static_cast<const void*>(s.gradient),
-                        static_cast<const void*>(s.first_moment),
-                        static_cast<const void*>(s.second_moment), static_cast<const void*>(s.ema)})
-    bits |= reinterpret_cast<std::uintptr_t>(p);
-  return bits % 16 == 0;
+  return aligned_to_16(s.value, s.high, s.low, s.gradient, s.first_moment, s.second_moment, s.ema);
 }
 
 template <bool kSplit, class M>
@@ -201,8 +195,7 @@ __global__ void __launch_bounds__(kAdamwThreads, 5)
 
 __device__ __forceinline__ double chunk_squares(const float* from, int count) {
   double sum = 0;
-  const bool aligned = reinterpret_cast<std::uintptr_t>(from) % 16 == 0;
-  const int eights = aligned ? count / 8 : 0, thread = static_cast<int>(threadIdx.x);
+  const int eights = aligned_to_16(from) ? count / 8 : 0, thread = static_cast<int>(threadIdx.x);
 #pragma unroll 4
   for (int i = thread; i < eights; i += kSquaresThreads) {
     const Values<8> r = load<8>(from + i * 8);

@@ -215,10 +215,7 @@ bool valid(const Positions& c) {
 }
 
 bool vectors(const Positions& c, const void* a, const void* b, const void* d, const void* e) {
-  std::uintptr_t bits = 0;
-  for (const void* p : {a, b, d, e})
-    bits |= reinterpret_cast<std::uintptr_t>(p);
-  return bits % 16 == 0 && c.width % 4 == 0;
+  return aligned_to_16(a, b, d, e) && c.width % 4 == 0;
 }
 
 template <bool kVector>

@@ -324,13 +324,9 @@ bool valid(const QkNormRope& c) {
 
 // Whether 16 bytes may be read at once everywhere.
 bool vectors(const QkNormRope& c, const void* a, const void* b, const void* d) {
-  std::uintptr_t bits = 0;
-  for (const void* p :
-       {a, b, d, static_cast<const void*>(c.query_weight), static_cast<const void*>(c.key_weight),
-        static_cast<const void*>(c.cosines), static_cast<const void*>(c.sines)})
-    bits |= reinterpret_cast<std::uintptr_t>(p);
   const int pack = c.type == Type::bf16 ? kPack<__nv_bfloat16> : kPack<float>;
-  return bits % 16 == 0 && c.head_dim / 2 % pack == 0;
+  return aligned_to_16(a, b, d, c.query_weight, c.key_weight, c.cosines, c.sines) &&
+         c.head_dim / 2 % pack == 0;
 }
 
 template <class T>

@@ -105,9 +105,8 @@ int launch_both(const Quantize& c, cudaStream_t stream) {
 
 template <class T>
 int launch_type(const Quantize& c, cudaStream_t stream) {
-  const auto aligned = [](const void* p) { return reinterpret_cast<std::uintptr_t>(p) % 16 == 0; };
-  return aligned(c.x) && aligned(c.values) ? launch_both<T, true>(c, stream)
-                                           : launch_both<T, false>(c, stream);
+  return aligned_to_16(c.x, c.values) ? launch_both<T, true>(c, stream)
+                                      : launch_both<T, false>(c, stream);
 }
 
 }  // namespace

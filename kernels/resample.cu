@@ -62,10 +62,6 @@ __global__ void __launch_bounds__(kThreads) fold_kernel(const Fold f) {
   }
 }
 
-bool aligned(const void* p) {
-  return reinterpret_cast<std::uintptr_t>(p) % 16 == 0;
-}
-
 template <class T, int kCopies, bool kPool>
 int fold(Fold f, std::int64_t rows, std::int64_t columns, std::int64_t span, cudaStream_t stream) {
   if (rows < 0 || columns < 0 || span < 0 || (columns > 0 && span > 0x7fffffff / columns))
@@ -76,7 +72,7 @@ int fold(Fold f, std::int64_t rows, std::int64_t columns, std::int64_t span, cud
   if (rows > 0x7fffffff / parts) return cudaErrorInvalidValue;
   f.columns = static_cast<unsigned>(columns), f.span = static_cast<unsigned>(span);
   f.parts = static_cast<unsigned>(parts);
-  const bool vector = aligned(f.x) && aligned(f.y) && span % kPack<T> == 0;
+  const bool vector = aligned_to_16(f.x, f.y) && span % kPack<T> == 0;
   const auto kernel =
       vector ? fold_kernel<T, true, kCopies, kPool> : fold_kernel<T, false, kCopies, kPool>;
   return launch(kernel, dim3(static_cast<unsigned>(rows * parts)), kThreads, 0, stream, f);

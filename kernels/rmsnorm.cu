@@ -2,7 +2,6 @@
 #include <cuda_runtime.h>
 
 #include <cstdint>
-#include <initializer_list>
 
 #include "common/launch.cuh"
 #include "common/reduce.cuh"
@@ -170,16 +169,15 @@ int quads(int width) {
   return width % 4 != 0 || needed > kMostQuads ? 0 : needed;
 }
 
-bool refused(std::int64_t tokens, int width, std::initializer_list<const void*> pointers) {
-  for (const void* p : pointers)
-    if (reinterpret_cast<std::uintptr_t>(p) % 16 != 0) return true;
-  return tokens < 0 || tokens > 0x7fffffff || width < 0;
+bool refused(std::int64_t tokens, int width, bool aligned) {
+  return !aligned || tokens < 0 || tokens > 0x7fffffff || width < 0;
 }
 
 }  // namespace
 
 int rmsnorm_forward(const RmsnormForward& call, CUstream_st* stream) {
-  if (refused(call.tokens, call.width, {call.x, call.weight, call.y})) return cudaErrorInvalidValue;
+  if (refused(call.tokens, call.width, aligned_to_16(call.x, call.weight, call.y)))
+    return cudaErrorInvalidValue;
   if (call.tokens == 0 || call.width == 0) return cudaSuccess;
   const int n = quads(call.width);
   const auto kernel = n == 0   ? plain_forward_kernel
@@ -192,7 +190,7 @@ int rmsnorm_forward(const RmsnormForward& call, CUstream_st* stream) {
 
 int rmsnorm_backward(const RmsnormBackward& call, CUstream_st* stream) {
   if (refused(call.tokens, call.width,
-              {call.x, call.weight, call.dy, call.dx, call.dweight, call.partial}))
+              aligned_to_16(call.x, call.weight, call.dy, call.dx, call.dweight, call.partial)))
     return cudaErrorInvalidValue;
   if (call.width == 0) return cudaSuccess;
   const std::int64_t chunks = (call.tokens + kRmsnormChunk - 1) / kRmsnormChunk;

@@ -53,11 +53,9 @@ int gather(const void* x, const std::int32_t* numbers, void* y, std::int64_t row
 int gather_rows(const void* x, const std::int32_t* numbers, void* y, std::int64_t rows,
                 std::int64_t bytes, CUstream_st* stream) {
   if (rows < 0 || rows > 0x7fffffff || bytes < 0 || bytes % 2 != 0) return cudaErrorInvalidValue;
-  const std::uintptr_t bits = reinterpret_cast<std::uintptr_t>(x) |
-                              reinterpret_cast<std::uintptr_t>(y) |
-                              static_cast<std::uintptr_t>(bytes);
-  return bits % 16 == 0 ? gather<uint4>(x, numbers, y, rows, bytes, stream)
-                        : gather<std::uint16_t>(x, numbers, y, rows, bytes, stream);
+  return aligned_to_16(x, y) && bytes % 16 == 0
+             ? gather<uint4>(x, numbers, y, rows, bytes, stream)
+             : gather<std::uint16_t>(x, numbers, y, rows, bytes, stream);
 }
 
 int add_rows(const RowSums& call, CUstream_st* stream) {

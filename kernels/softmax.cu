@@ -49,21 +49,6 @@ __device__ __forceinline__ float sum4(float4 v) {
   return (v.x + v.y) + (v.z + v.w);
 }
 
-// The largest over all threads, in every thread.
-__device__ __forceinline__ float block_max(float value, float* shared) {
-#pragma unroll
-  for (int step = 16; step > 0; step /= 2)
-    value = fmaxf(value, __shfl_xor_sync(0xffffffffu, value, step));
-  if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = value;
-  __syncthreads();
-  float top = shared[0];
-#pragma unroll
-  for (int warp = 1; warp < kThreads / 32; ++warp)
-    top = fmaxf(top, shared[warp]);
-  __syncthreads();
-  return top;
-}
-
 template <class T, bool kVector>
 __global__ void __launch_bounds__(kThreads)
     forward_kernel(const float* scores, T* out, int columns, float scale) {
@@ -82,7 +67,7 @@ __global__ void __launch_bounds__(kThreads)
     }
     sum += sum4(powers<kVector>(v, top, scale));
   }
-  const float all = block_max(top, shared);
+  const float all = block_max<kThreads>(top, shared);
   // Threads that saw nothing have no maximum to come from.
   const float mine = sum == 0 ? 0.f : sum * expf(scale * (top - all));
   const float inverse = 1.f / block_sum<kThreads>(mine, shared);
@@ -117,8 +102,7 @@ bool refused(std::int64_t rows, std::int64_t columns) {
 
 // Every row is aligned for four elements at a time.
 bool vector(std::int64_t columns, const void* a, const void* b, const void* c) {
-  const auto aligned = [](const void* p) { return reinterpret_cast<std::uintptr_t>(p) % 16 == 0; };
-  return columns % 4 == 0 && aligned(a) && aligned(b) && aligned(c);
+  return columns % 4 == 0 && aligned_to_16(a, b, c);
 }
 
 }  // namespace

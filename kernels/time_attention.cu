@@ -6,6 +6,7 @@
 
 #include "common/launch.cuh"
 #include "common/pack.cuh"
+#include "common/reduce.cuh"
 #include "time_attention.h"
 
 namespace vfm::kernels {
@@ -15,8 +16,8 @@ using Bf16 = __nv_bfloat16;
 
 constexpr int kThreads = 256, kWarps = kThreads / 32;
 
-// A vector of up to 32 kElements channels, spread over a warp: pack i of a lane is pack lane + 32
-// i.
+// A vector of up to 32 kElements channels, spread over a warp: pack i of a lane is the vector's
+// pack number lane + 32 i.
 template <int kElements>
 struct Spread {
   float v[kElements];
@@ -51,13 +52,6 @@ __device__ __forceinline__ void store(T* to, int channels, const Spread<kElement
       v[k] = factor * from.v[i * kSize + k];
     store_pack<T, kVector>(to + first, pack(v), min(channels - first, kSize));
   }
-}
-
-__device__ __forceinline__ float warp_sum(float value) {
-#pragma unroll
-  for (int step = 16; step > 0; step /= 2)
-    value += __shfl_xor_sync(0xffffffffu, value, step);
-  return value;
 }
 
 template <int kElements>

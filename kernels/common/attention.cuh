@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "../attention.h"
+#include "launch.cuh"
 #include "vector.cuh"
 
 namespace vfm::kernels {
@@ -22,11 +23,9 @@ int attention_simple_backward(const Attention& call, cudaStream_t stream);
 
 /// Whether the tensor cores' versions can take this call; host code.
 inline bool attention_on_tensor_cores(const Attention& c) {
-  const auto aligned = [](const void* p) { return reinterpret_cast<std::uintptr_t>(p) % 16 == 0; };
   return c.type == Type::bf16 && !c.bias && (c.head_dim == 64 || c.head_dim == 128) &&
-         c.q_stride % 8 == 0 && c.kv_stride % 8 == 0 && aligned(c.q) && aligned(c.k) &&
-         aligned(c.v) && aligned(c.out) && aligned(c.dout) && aligned(c.dq) && aligned(c.dk) &&
-         aligned(c.dv);
+         c.q_stride % 8 == 0 && c.kv_stride % 8 == 0 &&
+         aligned_to_16(c.q, c.k, c.v, c.out, c.dout, c.dq, c.dk, c.dv);
 }
 
 inline bool attention_is_valid(const Attention& c) {

@@ -1,16 +1,23 @@
-// Launching a kernel on a stream. Host code.
+// Launching a kernel on a stream, and what decides which kernel.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cuda_runtime.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <utility>
 
 namespace vfm::kernels {
 
 /// Dynamic shared memory that a kernel may use without asking for more.
 inline constexpr std::size_t kPlainShared = 48 << 10;
+
+/// Whether 16 bytes may be read at once where all of them point to. Null is aligned.
+template <class... Types>
+__host__ __device__ bool aligned_to_16(const Types*... pointers) {
+  return ((reinterpret_cast<std::uintptr_t>(pointers) % 16 == 0) && ...);
+}
 
 /// Returns the launch's error or cudaSuccess; a grid without blocks is a success.
 template <class... Parameters, class... Arguments>

@@ -7,7 +7,7 @@
 namespace vfm::ops::cuda {
 namespace {
 
-static_assert(kFrameNormChunks == kernels::kFrameNormPieces);
+static_assert(kFrameNormChunks == kernels::kFrameNormChunks);
 
 kernels::FrameNorm describe(const FrameNormArgs& args) {
   kernels::FrameNorm call;
