@@ -94,8 +94,7 @@ void time_modulate_backward() {
   std::vector<ModulateRun> list;
   for (std::int64_t begin = 0; begin < kTokens; begin += 64)
     list.push_back({begin, begin + 64, 0});
-  const auto bytes = static_cast<std::int64_t>(list.size() * sizeof(ModulateRun));
-  const Tensor runs = Tensor::borrow(list.data(), {bytes}, DType::u8, nullptr).to(Device::cuda);
+  const Tensor runs = upload(list);
   const auto count = static_cast<std::int64_t>(list.size());
   const Tensor partial({count, 3 * kWidth}, DType::f32, Device::cuda);
   const Tensor sums({3 * kWidth}, DType::f32, Device::cuda);
@@ -187,14 +186,10 @@ void time_adamw(const char* what, bool split, double bytes) {
   std::vector<OptimizerChunk> chunks(
       static_cast<std::size_t>(optimizer_chunks(counts.data(), kSlots, nullptr)));
   optimizer_chunks(counts.data(), kSlots, chunks.data());
-  const auto upload = [&](const auto& list) {
-    const auto size = static_cast<std::int64_t>(list.size() * sizeof list[0]);
-    kept.push_back(Tensor::borrow(list.data(), {size}, DType::u8, nullptr).to(Device::cuda));
-    return kept.back().raw();
-  };
+  const Tensor slots_there = upload(slots), chunks_there = upload(chunks);
   AdamwCall call;
-  call.all.slots = static_cast<const OptimizerSlot*>(upload(slots));
-  call.all.chunks = static_cast<const OptimizerChunk*>(upload(chunks));
+  call.all.slots = slots_there.data<const OptimizerSlot>();
+  call.all.chunks = chunks_there.data<const OptimizerChunk>();
   call.all.chunk_count = static_cast<std::int64_t>(chunks.size());
   report(what, bytes * kSlots * kCount, [&] { need(adamw(call, compute_stream())); });
 }

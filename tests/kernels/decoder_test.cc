@@ -2,21 +2,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/decoder.h"
 
-#include "apart.h"
+#include <cmath>
+#include <exception>
+
 #include "kernel_test.h"
 #include "ops/cross_entropy.h"
 #include "tensor/device.h"
-#include "training.h"
+#include "tensors.h"
 
 using namespace vfm;
+using test::apart;
 using test::Checker;
 using test::normal;
 
 namespace {
-
-void check_apart(Checker& checker, const std::string& name, double distance, double tolerance) {
-  checker.check(name + ": " + std::to_string(distance) + " apart", distance < tolerance);
-}
 
 // The autoregressive decoder: logits, losses, every gradient, and codes one after the other.
 void compare_decoders(Checker& checker, DType compute, double tolerance) {
@@ -55,18 +54,22 @@ void compare_decoders(Checker& checker, DType compute, double tolerance) {
     for (const nn::Parameter* p : decoder.parameters())
       names.push_back(p->name);
   }
-  check_apart(checker, name + ": logits", apart(logits[1], logits[0]), tolerance);
-  check_apart(checker, name + ": loss", std::abs(losses[1] / losses[0] - 1), tolerance);
+  checker.apart(name + ": logits", apart(logits[1], logits[0]), tolerance);
+  checker.apart(name + ": loss", std::abs(losses[1] / losses[0] - 1), tolerance);
   for (std::size_t i = 0; i < 3; ++i)
-    check_apart(checker, name + ": written", apart(steps[3 + i], steps[i]), tolerance);
+    checker.apart(name + ": written", apart(steps[3 + i], steps[i]), tolerance);
   for (std::size_t i = 0; i < gradients[0].size(); ++i)
-    check_apart(checker, name + ": gradient of " + names[i],
-                apart(gradients[1][i], gradients[0][i]), tolerance);
+    checker.apart(name + ": gradient of " + names[i], apart(gradients[1][i], gradients[0][i]),
+                  tolerance);
 }
 
 void tests(Checker& checker) {
-  compare_decoders(checker, DType::f32, 2e-5);
-  compare_decoders(checker, DType::bf16, 4e-2);
+  try {
+    compare_decoders(checker, DType::f32, 2e-5);
+    compare_decoders(checker, DType::bf16, 4e-2);
+  } catch (const std::exception& error) {
+    checker.check(error.what(), false);
+  }
 }
 
 }  // namespace

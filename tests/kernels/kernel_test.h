@@ -126,6 +126,10 @@ class Checker {
     check(name + " (error " + std::to_string(worst / largest) + ")",
           same_places && worst <= tolerance * largest);
   }
+  /// A distance that was measured, a part of what is measured, must be within `tolerance`.
+  void apart(const std::string& name, double distance, double tolerance) {
+    check(name + ": " + std::to_string(distance) + " apart", distance < tolerance);
+  }
   void check(const std::string& name, bool good) {
     ++checks_;
     if (good) return;

@@ -1,29 +1,30 @@
-// What a step of training does beside the network: the optimizer and the noise, on the GPU against
-// the CPU. Built twice: with the library for a real GPU, and for the emulation.
+// What a step of training does beside the network: the optimizer, the noise and the copies of its
+// data, on the GPU against the CPU. Built twice: with the library for a real GPU, and for the
+// emulation.
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <exception>
 
-#include "apart.h"
 #include "base/philox.h"
 #include "kernel_test.h"
 #include "ops/adamw.h"
+#include "ops/add.h"
+#include "ops/gelu.h"
 #include "ops/noisy_pair.h"
 #include "ops/squared_error.h"
 #include "ops/sum_squares.h"
 #include "tensor/device.h"
-#include "training.h"
+#include "tensor/upload.h"
+#include "tensors.h"
 
 using namespace vfm;
+using vfm::test::apart;
 using vfm::test::Checker;
 using vfm::test::normal;
 
 namespace {
-
-void check_apart(Checker& checker, const std::string& name, double distance, double tolerance) {
-  checker.check(name + ": " + std::to_string(distance) + " apart", distance < tolerance);
-}
 
 void check_optimizer(Checker& checker) {
   std::vector<Tensor> kept[2];
@@ -55,11 +56,11 @@ void check_optimizer(Checker& checker) {
     checker.check("a step whose norm is not finite is left out",
                   std::isinf(ops::clipped_adamw(device, slots, step, HUGE_VAL, 1)));
   }
-  check_apart(checker, "sum of squares", std::abs(sums[1] / sums[0] - 1), 1e-12);
+  checker.apart("sum of squares", std::abs(sums[1] / sums[0] - 1), 1e-12);
   checker.check("what is clipped", norms[0] > 1);
-  check_apart(checker, "norm", std::abs(norms[1] / norms[0] - 1), 1e-12);
+  checker.apart("norm", std::abs(norms[1] / norms[0] - 1), 1e-12);
   for (std::size_t i = 0; i < kept[0].size(); ++i)
-    check_apart(checker, "AdamW " + std::to_string(i), apart(kept[1][i], kept[0][i]), 1e-6);
+    checker.apart("AdamW " + std::to_string(i), apart(kept[1][i], kept[0][i]), 1e-6);
 }
 
 void check_noise(Checker& checker) {
@@ -73,8 +74,8 @@ void check_noise(Checker& checker) {
   const Tensor x0 = normal({total}, 8);
   const ops::NoisyPair cpu = ops::noisy_pair(x0, samples);
   const ops::NoisyPair gpu = ops::noisy_pair(x0.to(Device::cuda), samples);
-  check_apart(checker, "noisy latents", apart(gpu.latents, cpu.latents), 1e-6);
-  check_apart(checker, "targets", apart(gpu.target, cpu.target), 1e-6);
+  checker.apart("noisy latents", apart(gpu.latents, cpu.latents), 1e-6);
+  checker.apart("targets", apart(gpu.target, cpu.target), 1e-6);
 }
 
 // Samples of a video-to-world model: channels with given frames in front, and a mark behind.
@@ -95,16 +96,39 @@ void check_given(Checker& checker) {
   const Tensor x0 = normal({total}, 8);
   const ops::NoisyPair cpu = ops::noisy_pair(x0, noisy);
   const ops::NoisyPair gpu = ops::noisy_pair(x0.to(Device::cuda), noisy);
-  check_apart(checker, "latents with given frames", apart(gpu.latents, cpu.latents), 1e-6);
-  check_apart(checker, "targets beside given frames", apart(gpu.target, cpu.target), 1e-6);
+  checker.apart("latents with given frames", apart(gpu.latents, cpu.latents), 1e-6);
+  checker.apart("targets beside given frames", apart(gpu.target, cpu.target), 1e-6);
   const ops::SquaredError here = ops::squared_error(x0, cpu.target, lost, 0.5);
   const ops::SquaredError there =
       ops::squared_error(x0.to(Device::cuda), cpu.target.to(Device::cuda), lost, 0.5);
-  check_apart(checker, "gradient beside given frames", apart(there.seed, here.seed), 1e-6);
+  checker.apart("gradient beside given frames", apart(there.seed, here.seed), 1e-6);
   const std::vector<double> a = here.read_sums(), b = there.read_sums();
   for (std::size_t i = 0; i < a.size(); ++i)
     checker.check("loss beside given frames " + std::to_string(i),
                   std::abs(a[i] - b[i]) <= 1e-9 * a[i]);
+}
+
+// Copies beside kernels that are queued before and after: what is computed reads what was copied,
+// though the host writes over it at once and the next copy takes the same memory.
+void check_uploads(Checker& checker) {
+  const std::int64_t size = test::small() ? 1000 : std::int64_t{5} << 20;
+  ops::Tape silent(false);
+  Tensor busy = normal({8 * size}, 1).to(Device::cuda);
+  std::vector<Tensor> results, expected;
+  for (std::uint64_t i = 0; i < 12; ++i) {
+    for (int kernels = 0; kernels < (test::small() ? 1 : 20); ++kernels)
+      busy = ops::gelu(silent, busy);
+    const Tensor host = normal({size + static_cast<std::int64_t>(i % 3)}, i + 2);
+    expected.push_back(ops::add(silent, host, host));
+    Upload upload;
+    const Tensor there = upload.copy(host);
+    std::ranges::fill(host.floats(), -1.f);
+    upload.await();
+    results.push_back(ops::add(silent, there, there));
+  }
+  for (std::size_t i = 0; i < results.size(); ++i)
+    checker.check("what was uploaded, number " + std::to_string(i),
+                  apart(results[i], expected[i]) == 0);
 }
 
 void tests(Checker& checker) {
@@ -112,6 +136,7 @@ void tests(Checker& checker) {
     check_optimizer(checker);
     check_noise(checker);
     check_given(checker);
+    check_uploads(checker);
   } catch (const std::exception& error) {
     checker.check(error.what(), false);
   }

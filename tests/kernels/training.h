@@ -12,21 +12,14 @@
 #include <utility>
 #include <vector>
 
-#include "base/philox.h"
 #include "models/network.h"
 #include "ops/adamw.h"
 #include "ops/squared_error.h"
 #include "tensor/device.h"
 #include "tensor/graph_cache.h"
+#include "tensors.h"
 
 namespace vfm::test {
-
-/// Normal numbers, a function of the key, on the CPU.
-inline Tensor normal(Shape shape, std::uint64_t key) {
-  Tensor tensor(std::move(shape));
-  Random(1, Purpose::test, 0, key).fill_normal(tensor.floats());
-  return tensor;
-}
 
 /// What a step learns from.
 struct Pack {

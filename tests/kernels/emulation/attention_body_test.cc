@@ -6,15 +6,16 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "base/philox.h"
 #include "cudnn_emulated.h"
 #include "ops/attention.h"
 #include "ops/attention_choice.h"
 #include "ops/determinism.h"
 #include "tensor/device.h"
+#include "tensors.h"
 
 using namespace vfm;
 using namespace vfm::ops;
+using test::apart;
 
 namespace {
 
@@ -42,21 +43,16 @@ AttentionPack pack_of(std::vector<std::int64_t> lengths, int heads, int key_head
   return pack;
 }
 
-Tensor noise(Shape shape, std::uint64_t key, DType dtype) {
-  const Tensor tensor(std::move(shape));
-  Random(1, Purpose::test, 0, key).fill_normal(tensor.floats());
-  return tensor.to(dtype);
-}
-
 struct Inputs {
   Tensor qkv, dout;
   Inputs(const AttentionPack& pack, Device device, DType dtype = DType::bf16) {
     std::int64_t rows = 0;
     for (const std::int64_t n : pack.query_lengths)
       rows += n;
-    qkv = noise({rows, std::int64_t{pack.heads + 2 * pack.key_heads} * pack.head_dim}, 1, dtype)
+    qkv = test::normal({rows, std::int64_t{pack.heads + 2 * pack.key_heads} * pack.head_dim}, 1,
+                       dtype)
               .to(device);
-    dout = noise({rows, std::int64_t{pack.heads} * pack.head_dim}, 2, dtype).to(device);
+    dout = test::normal({rows, std::int64_t{pack.heads} * pack.head_dim}, 2, dtype).to(device);
   }
 };
 
@@ -76,16 +72,6 @@ std::pair<Tensor, Tensor> run(const AttentionPack& pack, Device device, int laye
     tape.accumulate(outs[i], in.dout.clone());
   tape.backward(outs.back(), in.dout.clone());
   return {kept, gradient.to(Device::cpu)};
-}
-
-double apart(const Tensor& a, const Tensor& b) {
-  double worst = 0, largest = 1e-6;
-  for (std::size_t i = 0; i < a.floats().size(); ++i) {
-    const double x = a.floats()[i], y = b.floats()[i];
-    worst = std::isnan(x) ? 1e30 : std::max(worst, std::abs(x - y));
-    largest = std::max(largest, std::abs(y));
-  }
-  return worst / largest;
 }
 
 void check_right(const AttentionPack& pack, int layers = 1) {

@@ -8,9 +8,11 @@
 #include "../../unit/models/cosmos_drawn.h"
 #include "models/cosmos_autoencoder.h"
 #include "tensor/device.h"
+#include "tensors.h"
 
 using namespace vfm;
 using namespace vfm::models;
+using test::apart;
 
 namespace {
 
@@ -31,19 +33,6 @@ CosmosAutoencoder filled(const CosmosConfig& config, DType compute, Device devic
   return model;
 }
 
-// Relative to the largest element.
-double distance(const Tensor& x, const Tensor& y) {
-  const Tensor a = x.to(Device::cpu), b = y.to(Device::cpu);
-  REQUIRE(a.shape() == b.shape());
-  double difference = 0, largest = 1e-30;
-  for (std::size_t i = 0; i < a.floats().size(); ++i) {
-    const double d = std::abs(double{a.floats()[i]} - b.floats()[i]);
-    difference = std::isnan(d) ? 1e30 : std::max(difference, d);
-    largest = std::max(largest, std::abs(double{b.floats()[i]}));
-  }
-  return difference / largest;
-}
-
 Tensor numbers(const std::string& name, const Shape& shape, float factor = 1) {
   return Tensor::from(drawn(name, element_count(shape), factor), shape);
 }
@@ -61,9 +50,9 @@ TEST_CASE("latents, pixels and gradients of the GPU are the CPU's") {
   const Tensor on_gpu = pixels.to(Device::cuda);
   ops::Tape there, here;
   const Tensor latents = gpu.encode(there, on_gpu), expected = cpu.encode(here, pixels);
-  CHECK(distance(latents, expected) < tolerance);
+  CHECK(apart(latents, expected) < tolerance);
   const Tensor made = gpu.decode(there, latents), shown = cpu.decode(here, expected);
-  CHECK(distance(made, shown) < 2 * tolerance);
+  CHECK(apart(made, shown) < 2 * tolerance);
   const Tensor cotangent = numbers("cotangent", shown.shape());
   there.backward(made, cotangent.to(Device::cuda));
   here.backward(shown, cotangent);
@@ -98,7 +87,7 @@ TEST_CASE("chunks give the same bits on the GPU") {
   auto encoding = model.encode_stream(), decoding = model.decode_stream();
   for (std::int64_t at = 0; at < 2; ++at) {
     const std::int64_t from = at == 0 ? 0 : 8 * at - 7, to = 8 * at + 1;
-    CHECK(distance(encoding.push(pixels.rows(from, to)), latents.rows(at, at + 1)) == 0);
-    CHECK(distance(decoding.push(latents.rows(at, at + 1)), frames.rows(from, to)) == 0);
+    CHECK(apart(encoding.push(pixels.rows(from, to)), latents.rows(at, at + 1)) == 0);
+    CHECK(apart(decoding.push(latents.rows(at, at + 1)), frames.rows(from, to)) == 0);
   }
 }

@@ -3,36 +3,15 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "base/philox.h"
 #include "models/hf_folder.h"
 #include "models/t5.h"
 #include "ops/attention.h"
 #include "ops/text_activations.h"
+#include "tensors.h"
 
 using namespace vfm;
-
-namespace {
-
-Tensor noise(Shape shape, std::uint64_t key, DType dtype) {
-  Tensor tensor(std::move(shape));
-  Random(1, Purpose::test, 0, key).fill_normal(tensor.floats());
-  return tensor.to(dtype);
-}
-
-// The largest difference, in units of the largest element of b.
-double distance(const Tensor& a, const Tensor& b) {
-  REQUIRE(a.shape() == b.shape());
-  const Tensor x = a.to(Device::cpu).to(DType::f32), y = b.to(DType::f32);
-  double difference = 0, largest = 1e-30;
-  for (std::size_t i = 0; i < x.floats().size(); ++i) {
-    const double d = std::abs(double{x.floats()[i]} - y.floats()[i]);
-    difference = std::isnan(d) ? 1e30 : std::max(difference, d);
-    largest = std::max(largest, std::abs(double{y.floats()[i]}));
-  }
-  return difference / largest;
-}
-
-}  // namespace
+using test::apart;
+using test::normal;
 
 TEST_CASE("relative attention on the GPU is the CPU's") {
   ops::Tape tape(false);
@@ -43,27 +22,28 @@ TEST_CASE("relative attention on the GPU is the CPU's") {
   pack.heads = pack.key_heads = 3;
   pack.head_dim = head_dim;
   const Shape shape{109, std::int64_t{3} * head_dim};
-  const Tensor q = noise(shape, 1, dtype), k = noise(shape, 2, dtype), v = noise(shape, 3, dtype);
-  const Tensor bias = noise({3, 2 * 90 - 1}, 4, DType::f32);
+  const Tensor q = normal(shape, 1, dtype), k = normal(shape, 2, dtype),
+               v = normal(shape, 3, dtype);
+  const Tensor bias = normal({3, 2 * 90 - 1}, 4, DType::f32);
   const Tensor expected = ops::relative_attention(tape, q, k, v, bias, pack);
   const auto gpu = [](const Tensor& t) { return t.to(Device::cuda); };
   const Tensor out = ops::relative_attention(tape, gpu(q), gpu(k), gpu(v), gpu(bias), pack);
-  CHECK(distance(out, expected) < (dtype == DType::f32 ? 1e-5 : 1e-2));
+  CHECK(apart(out, expected) < (dtype == DType::f32 ? 1e-5 : 1e-2));
 }
 
 TEST_CASE("the activations of text encoders on the GPU are the CPU's") {
   ops::Tape tape(false);
   const DType dtype = GENERATE(DType::f32, DType::bf16);
   const std::int64_t n = GENERATE(1, 7, 255, 4097);
-  const Tensor x = noise({n}, 1, dtype), factor = noise({n}, 2, dtype);
+  const Tensor x = normal({n}, 1, dtype), factor = normal({n}, 2, dtype);
   const Tensor gelu = x.to(Device::cuda), relu = x.to(Device::cuda);
   ops::gated_gelu_in_place(tape, gelu, factor.to(Device::cuda));
   ops::relu_in_place(tape, relu);
   const Tensor gelu_cpu = x.clone(), relu_cpu = x.clone();
   ops::gated_gelu_in_place(tape, gelu_cpu, factor);
   ops::relu_in_place(tape, relu_cpu);
-  CHECK(distance(gelu, gelu_cpu) < (dtype == DType::f32 ? 1e-6 : 8e-3));
-  CHECK(distance(relu, relu_cpu) == 0);
+  CHECK(apart(gelu, gelu_cpu) < (dtype == DType::f32 ? 1e-6 : 8e-3));
+  CHECK(apart(relu, relu_cpu) == 0);
 }
 
 TEST_CASE("T5 and umT5 on the GPU are the CPU's") {
@@ -80,5 +60,5 @@ TEST_CASE("T5 and umT5 on the GPU are the CPU's") {
   const auto encode = [&](Device device) {
     return models::T5(config, component.weights(), compute, device).encode(ids, lengths);
   };
-  CHECK(distance(encode(Device::cuda), encode(Device::cpu)) < (compute == DType::f32 ? 1e-5 : 0.1));
+  CHECK(apart(encode(Device::cuda), encode(Device::cpu)) < (compute == DType::f32 ? 1e-5 : 0.1));
 }
