@@ -26,7 +26,7 @@ std::shared_ptr<void> Arena::allocate(std::size_t bytes) {
   }
   std::byte* const at = found->first;
   if (found->second.size > size) {
-    parts_[at + size] = {found->second.size - size, true, false};
+    parts_[at + size] = {found->second.size - size};
     found->second.size = size;
   }
   found->second.free = false;
@@ -56,17 +56,23 @@ bool Arena::grow(std::size_t bytes) {
   const std::size_t size = source_.block_size(std::max(bytes, kLeastRegion));
   void* const region = source_.get(size);
   if (region == nullptr) return false;
-  parts_[static_cast<std::byte*>(region)] = {size, true, true};
+  parts_[static_cast<std::byte*>(region)] = {size, true, true, false};
   return true;
 }
 
-void Arena::release() noexcept {
+void Arena::keep() noexcept {
+  std::lock_guard lock(mutex_);
+  for (auto& [at, part] : parts_)
+    part.kept = part.first;
+}
+
+void Arena::release(bool kept) noexcept {
   std::lock_guard lock(mutex_);
   for (auto part = parts_.begin(); part != parts_.end();) {
     const auto next = std::next(part);
     // Joined to one part, it is free as a whole.
     const bool whole = part->second.first && (next == parts_.end() || next->second.first);
-    if (whole && part->second.free) {
+    if (whole && part->second.free && (kept || !part->second.kept)) {
       source_.put(part->first);
       parts_.erase(part);
     }

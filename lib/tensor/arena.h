@@ -29,18 +29,23 @@ class Arena {
   std::shared_ptr<void> allocate(std::size_t bytes);
   /// Makes the regions `bytes` in all, unless they are, or there is no more.
   void reserve(std::size_t bytes);
-  /// Gives regions in which nothing is in use back to the source.
-  void release() noexcept;
+  /// Gives regions in which nothing is in use back to the source: all, or those that came after
+  /// the last keep().
+  void release() noexcept { release(true); }
+  void release_new() noexcept { release(false); }
+  void keep() noexcept;
   std::size_t size() const;
 
  private:
   struct Part {
     std::size_t size = 0;
     bool free = true, first = false;  // of its region
+    bool kept = false;                // the region, said of its first part
   };
   using Parts = std::map<std::byte*, Part>;
 
   bool grow(std::size_t bytes);
+  void release(bool kept) noexcept;
   void give(std::byte* at) noexcept;
 
   MemorySource source_;

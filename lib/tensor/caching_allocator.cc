@@ -28,7 +28,7 @@ void* CachingAllocator::take(std::size_t size) {
     }
     // A full cache without a block of this size: sizes have changed for good (another pack, another
     // model).
-    ballast = stats_.current + size + stats_.cached > most_ + most_ / 4;
+    ballast = !source_.keeps_all && stats_.current + size + stats_.cached > most_ + most_ / 4;
   }
   if (ballast) release();
   void* block = source_.get(size);

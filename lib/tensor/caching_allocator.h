@@ -4,8 +4,9 @@
 // A training step asks for the same sizes every time, so that after the first step no memory is
 // asked of the system: new pages of the host would cost more than the arithmetic of most ops, and
 // cudaFree stops the whole GPU. Used and kept blocks together are at most 5/4 of what was ever in
-// use at once. Reuse is in the order of the calls, which on a GPU is the order of its one compute
-// stream; memory that another stream still reads must be kept by its Tensor until then.
+// use at once, but for a source that wants all kept. Reuse is in the order of the calls, which on a
+// GPU is the order of its one compute stream; memory that another stream still reads must be kept
+// by its Tensor until then.
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -27,6 +28,7 @@ struct MemorySource {
   std::size_t (*block_size)(std::size_t bytes) noexcept = nullptr;  ///< the class of a request
   const char* where = "";                                           ///< for messages: " on the GPU"
   bool (*make_room)() noexcept = nullptr;  ///< asks others to give back; false if nobody did
+  bool keeps_all = false;  ///< no limit to what is kept: it goes back when there is no more
 };
 
 class CachingAllocator {

@@ -98,6 +98,7 @@ GpuMemory gpu_memory() {
 MemoryStats cuda_memory() {
   return {};
 }
+void reset_cuda_peak() {}
 CUstream_st* compute_stream() {
   no_gpu();
 }

@@ -54,8 +54,12 @@ struct GpuMemory {
 };
 GpuMemory gpu_memory();
 
-/// What the allocator of the GPU hands out; zeros in a build without CUDA.
+/// What this process has of it: tensors, uploads (tensor/upload.h), and all that recordings keep
+/// (tensor/gpu_graph.h). The peak counts the most of the uploads as if it were at the same time.
+/// Zeros in a build without CUDA.
 MemoryStats cuda_memory();
+/// Forgets the peak: from now on it is what is in use now.
+void reset_cuda_peak();
 
 /// One thread at a time drives the GPU: where several may, each holds this while it does. For the
 /// CPU the lock holds nothing.

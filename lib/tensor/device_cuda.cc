@@ -3,7 +3,6 @@
 
 #include <cuda_runtime.h>
 
-#include <algorithm>
 #include <atomic>
 #include <string_view>
 #include <utility>
@@ -12,35 +11,10 @@
 #include "base/units.h"
 #include "kernels/elementwise.h"
 #include "tensor/device.h"
-#include "tensor/graph_cache.h"
 #include "tensor/staging_cuda.h"
 
 namespace vfm {
 namespace {
-
-constexpr std::size_t kSmallest = 512, kLarge = std::size_t{32} << 20, kPage = std::size_t{2} << 20;
-
-void* get(std::size_t size) noexcept {
-  void* block = nullptr;
-  if (cudaMalloc(&block, size) == cudaSuccess) return block;
-  cudaGetLastError();  // the allocator says it better
-  return nullptr;
-}
-
-void put(void* block) noexcept {
-  cudaFree(block);
-}
-
-// Eight classes to a power of two for small blocks; large ones in whole pages: an eighth of an
-// activation would be too much to waste.
-std::size_t gpu_block_size(std::size_t bytes) noexcept {
-  if (bytes >= kLarge) return (bytes + kPage - 1) / kPage * kPage;
-  std::size_t power = kSmallest;
-  while (power * 2 <= bytes)
-    power *= 2;
-  const std::size_t step = power == kSmallest ? kSmallest : power / 8;
-  return bytes == 0 ? kSmallest : (bytes + step - 1) / step * step;
-}
 
 std::string probe() {
   int count = 0, driver = 0;
@@ -62,21 +36,6 @@ cudaStream_t make_stream() {
 std::atomic<int> chosen_gpu = 0;
 
 }  // namespace
-
-MemorySource gpu_memory_source() {
-  return {get, put, gpu_block_size, " on the GPU"};
-}
-
-// Never destroyed: tensors in static objects may outlive any order of destruction, and the driver
-// takes everything back at the end of the process.
-CachingAllocator& gpu_allocator() {
-  static CachingAllocator* const instance = [] {
-    MemorySource source = gpu_memory_source();
-    source.make_room = GraphCache::give_up_all;
-    return new CachingAllocator(source);
-  }();
-  return *instance;
-}
 
 void check_gpu(int status, const char* what) {
   if (status != cudaSuccess)
@@ -133,16 +92,6 @@ double gpu_peak_tflops() {
   return 0;
 }
 
-GpuMemory gpu_memory() {
-  GpuMemory memory;
-  check_gpu(cudaMemGetInfo(&memory.free, &memory.total), "ask for the GPU's memory");
-  return memory;
-}
-
-MemoryStats cuda_memory() {
-  return gpu_allocator().stats();
-}
-
 CUstream_st* compute_stream() {
   static const cudaStream_t stream = make_stream();
   return stream;
@@ -196,16 +145,6 @@ void convert_gpu(const Tensor& from, const Tensor& to) {
   check_gpu(kernels::convert(type(from.dtype()), from.raw(), type(to.dtype()), to.raw(),
                              from.elements(), compute_stream()),
             "convert");
-}
-
-std::shared_ptr<void> allocate_gpu(std::size_t bytes) {
-  compute_stream();  // says what is missing, if anything is
-  if (GpuRecording* const recording = gpu_recording()) {
-    std::shared_ptr<void> block = recording->memory.allocate(bytes);
-    if (block == nullptr) throw NotRecordable("there is no memory for it to keep");
-    return block;
-  }
-  return gpu_allocator().allocate(bytes);
 }
 
 }  // namespace vfm

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "tensor/arena.h"
@@ -13,10 +14,17 @@ struct CUstream_st;  // cudaStream_t
 
 namespace vfm {
 
-/// Where all memory of the GPU comes from.
-MemorySource gpu_memory_source();
 /// Memory whose blocks are reused in the order of the compute stream, recording or not.
 CachingAllocator& gpu_allocator();
+/// That of uploads. When there is no more for one of the two, the other gives back what it keeps.
+/// Thread-safety: any thread.
+CachingAllocator& upload_allocator();
+/// That of recordings.
+Arena& gpu_arena();
+/// Before the size of the arena changes: what was in use until now counts for cuda_memory().peak.
+void remember_cuda_peak();
+/// Held while something is recorded: other threads give nothing back to the driver meanwhile.
+std::mutex& recording_mutex();
 
 /// The stream of upload.h.
 CUstream_st* copy_stream();

@@ -8,6 +8,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <stdexcept>
@@ -36,8 +37,9 @@ class GpuGraph {
 
   /// Whether the calling thread is recording.
   static bool recording();
-  /// Gives memory of recordings back that no graph needs: when there is none left.
-  static void release_memory() noexcept;
+  /// Gives memory of recordings back that no graph needs: all when there is none, else what came
+  /// since the last was made. How many bytes.
+  static std::size_t release_memory() noexcept;
 
  private:
   struct State;

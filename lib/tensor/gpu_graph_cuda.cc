@@ -11,11 +11,7 @@
 namespace vfm {
 namespace {
 
-// Never destroyed: tensors in static objects may outlive any order of destruction.
-Arena& arena() {
-  static Arena* const instance = new Arena(gpu_memory_source());
-  return *instance;
-}
+int graphs = 0;  // that there are
 
 void need(cudaError_t status, const char* what) {
   if (status == cudaSuccess) return;
@@ -46,7 +42,8 @@ class Capture {
     return graph;
   }
 
-  GpuRecording recording{arena(), {}};
+  std::lock_guard<std::mutex> lock{recording_mutex()};
+  GpuRecording recording{gpu_arena(), {}};
   cudaError_t status = cudaSuccess;
 };
 
@@ -60,6 +57,7 @@ struct GpuGraph::State {
     if (executable == nullptr) return;
     cudaStreamSynchronize(compute_stream());
     cudaGraphExecDestroy(executable);
+    --graphs;
   }
 };
 
@@ -69,7 +67,8 @@ GpuGraph::GpuGraph(const std::function<void()>& work) : state_(std::make_unique<
   synchronize_gpu();
   const std::size_t kept = gpu_allocator().stats().cached;
   gpu_allocator().release();
-  arena().reserve(kept);
+  remember_cuda_peak();
+  gpu_arena().reserve(kept);
   Capture capture;
   work();
   cudaGraph_t graph = capture.stop();
@@ -78,6 +77,8 @@ GpuGraph::GpuGraph(const std::function<void()>& work) : state_(std::make_unique<
   const cudaError_t status = cudaGraphInstantiateWithFlags(&state_->executable, graph, 0);
   cudaGraphDestroy(graph);
   need(status, "make a graph of what was recorded");
+  ++graphs;
+  gpu_arena().keep();
 }
 
 GpuGraph::~GpuGraph() = default;
@@ -90,9 +91,14 @@ bool GpuGraph::recording() {
   return gpu_recording() != nullptr;
 }
 
-void GpuGraph::release_memory() noexcept {
+std::size_t GpuGraph::release_memory() noexcept {
+  Arena& arena = gpu_arena();
+  const std::size_t before = arena.size();
   cudaStreamSynchronize(compute_stream());
-  arena().release();
+  remember_cuda_peak();
+  // A graph writes to its regions though nothing in them is in use.
+  graphs == 0 ? arena.release() : arena.release_new();
+  return before - arena.size();
 }
 
 GpuRecording*& gpu_recording() {

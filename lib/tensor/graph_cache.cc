@@ -12,6 +12,7 @@ namespace vfm {
 namespace {
 
 constexpr int kTries = 3;                    // attention may have to see numbers other than zero
+constexpr int kGiveUps = 3;                  // a new shape may need the memory of recordings
 constexpr std::int64_t kIdle = 64;           // runs without use after which a graph makes room
 constexpr std::size_t kMostShapes = 10'000;  // remembered
 
@@ -65,16 +66,18 @@ std::vector<Tensor> GraphCache::run(const std::string& shape, const std::vector<
 bool GraphCache::record(Entry& entry, const std::vector<Tensor>& inputs, const Work& work) {
   if (++entry.seen < 2 || entry.refused >= kTries || !make_room()) return false;
   std::vector<Tensor> fixed;
+  const int given_up = given_up_;
   try {
     for (const Tensor& input : inputs)
       fixed.emplace_back(input.shape(), input.dtype(), input.device());
-    if (most_ == 0) return false;  // there was no memory for them
+    if (given_up_ != given_up) return false;  // there was hardly memory for them
     entry.graph = std::make_unique<GpuGraph>([&] { entry.results = work(fixed); });
     entry.inputs = std::move(fixed);
     if (!std::exchange(told_, true)) log_info("steps of shapes that come again run as CUDA graphs");
     return true;
   } catch (const std::exception& error) {
     entry.clear();
+    GpuGraph::release_memory();  // the work is done plainly now, and needs as much
     if (++entry.refused == kTries && !std::exchange(said_, true))
       log_info("some steps run without CUDA graphs: {}", error.what());
     return false;
@@ -97,20 +100,22 @@ int GraphCache::graphs() const {
       entries_, [](const auto& entry) { return entry.second.graph != nullptr; }));
 }
 
+bool GraphCache::give_up() {
+  if (graphs() == 0) return false;
+  for (auto& [shape, entry] : entries_)
+    entry.clear();
+  if (++given_up_ == kGiveUps) most_ = 0;
+  log_info("memory of the GPU is short: {}",
+           most_ == 0 ? "going on without CUDA graphs" : "CUDA graphs are made once more");
+  return true;
+}
+
 bool GraphCache::give_up_all() noexcept {
   if (GpuGraph::recording()) return false;
   bool any = false;
-  for (GraphCache* cache : caches()) {
-    if (cache->graphs() == 0) continue;
-    any = true;
-    cache->most_ = 0;
-    for (auto& [shape, entry] : cache->entries_)
-      entry.clear();
-  }
-  if (!any) return false;
-  GpuGraph::release_memory();
-  log_info("memory of the GPU is short: going on without CUDA graphs");
-  return true;
+  for (GraphCache* cache : caches())
+    any = cache->give_up() || any;
+  return GpuGraph::release_memory() > 0 || any;
 }
 
 }  // namespace vfm

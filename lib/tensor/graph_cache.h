@@ -44,8 +44,9 @@ class GraphCache {
   int graphs() const;                                ///< that it has now
   std::int64_t replays() const { return replays_; }  ///< how often work was repeated so
 
-  /// For the allocator, when there is no more memory: gives up all graphs of this process. False if
-  /// there are none, or one is being recorded.
+  /// For the allocator, when there is no more memory: gives up all graphs of this process, and the
+  /// memory of recordings. Graphs are made again, but not after the third time. False if there was
+  /// nothing to give up, or something is being recorded.
   static bool give_up_all() noexcept;
 
  private:
@@ -58,10 +59,11 @@ class GraphCache {
     void clear();
   };
 
+  bool give_up();
   bool make_room();
   bool record(Entry& entry, const std::vector<Tensor>& inputs, const Work& work);
 
-  int most_;
+  int most_, given_up_ = 0;
   std::int64_t runs_ = 0, replays_ = 0;
   bool told_ = false, said_ = false;  // to the log
   std::map<std::string, Entry> entries_;

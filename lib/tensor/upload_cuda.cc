@@ -21,7 +21,6 @@ cudaEvent_t make_event() {
 struct Uploads {
   std::mutex mutex;
   Staging staging;
-  CachingAllocator memory{gpu_memory_source()};
   // Where the compute stream was when a block was last freed.
   std::unordered_map<void*, cudaEvent_t> freed;
 
@@ -35,7 +34,7 @@ Uploads& uploads() {
 }
 
 std::shared_ptr<void> Uploads::allocate(std::size_t bytes) {
-  std::shared_ptr<void> block = memory.allocate(bytes);
+  std::shared_ptr<void> block = upload_allocator().allocate(bytes);
   void* const at = block.get();
   const auto [known, fresh] = freed.try_emplace(at, nullptr);
   if (fresh)

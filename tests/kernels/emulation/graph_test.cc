@@ -6,24 +6,21 @@
 #include <cstring>
 
 #include "base/log.h"
-#include "base/philox.h"
 #include "ops/add.h"
 #include "ops/gelu.h"
 #include "ops/linear.h"
 #include "streams.h"
 #include "tensor/device.h"
+#include "tensor/device_cuda.h"
+#include "tensor/gpu_graph.h"
 #include "tensor/graph_cache.h"
 #include "tensor/upload.h"
+#include "tensors.h"
 
 using namespace vfm;
+using test::normal;
 
 namespace {
-
-Tensor noise(Shape shape, std::uint64_t key) {
-  const Tensor tensor(std::move(shape));
-  Random(1, Purpose::test, 0, key).fill_normal(tensor.floats());
-  return tensor;
-}
 
 bool same(const Tensor& a, const Tensor& b) {
   const Tensor x = a.to(Device::cpu), y = b.to(Device::cpu);
@@ -32,7 +29,7 @@ bool same(const Tensor& a, const Tensor& b) {
 
 // A network of two layers whose gradient is added to `gradient`, with a table of the host.
 struct Network {
-  Tensor weights = noise({6, 6}, 100).to(Device::cuda);
+  Tensor weights = normal({6, 6}, 100).to(Device::cuda);
   Tensor gradient = Tensor::zeros({6, 6}, DType::f32, Device::cuda);
   int calls = 0;
   bool looks = false;  // at a result, for which the host must wait
@@ -41,7 +38,7 @@ struct Network {
     ++calls;
     ops::Tape tape;
     tape.watch(weights, gradient);
-    const Tensor table = noise(inputs[0].shape(), 101).to(Device::cuda);
+    const Tensor table = normal(inputs[0].shape(), 101).to(Device::cuda);
     const Tensor hidden =
         ops::gelu(tape, ops::linear(tape, ops::add(tape, inputs[0], table), weights));
     const Tensor result = ops::linear(tape, hidden, weights);
@@ -60,14 +57,43 @@ void compare(GraphCache& cache, Network& network, const std::vector<int>& rows) 
   Network plain;
   plain.gradient = network.gradient.clone();
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    const std::vector<Tensor> inputs = {noise({rows[i], 6}, 2 * i).to(Device::cuda),
-                                        noise({rows[i], 6}, 2 * i + 1).to(Device::cuda)};
+    const std::vector<Tensor> inputs = {normal({rows[i], 6}, 2 * i).to(Device::cuda),
+                                        normal({rows[i], 6}, 2 * i + 1).to(Device::cuda)};
     const Tensor expected = plain.run(inputs)[0];
     const Tensor got = cache.run(std::to_string(rows[i]), inputs, network.work())[0];
     CHECK(same(got, expected));
     CHECK(same(network.gradient, plain.gradient));
   }
 }
+
+// Work that needs much memory; and asks, if it is told to, for what cannot be recorded.
+struct Greedy {
+  std::int64_t mebibytes = 0;
+  bool looks = false;
+
+  std::vector<Tensor> run(const std::vector<Tensor>& inputs) const {
+    const Tensor room({mebibytes << 20}, DType::u8, Device::cuda);
+    if (looks) inputs[0].to(Device::cpu);
+    return {inputs[0].clone()};
+  }
+  GraphCache::Work work() const {
+    return [*this](const std::vector<Tensor>& inputs) { return run(inputs); };
+  }
+};
+
+// Nothing is kept for reuse.
+void give_all_back() {
+  GpuGraph::release_memory();
+  gpu_allocator().release();
+}
+
+// The memory that there is, in MiB beyond what is used now; no limit again at the end.
+struct Limit {
+  explicit Limit(std::size_t mebibytes) {
+    emulation::set_memory(emulation::used_memory() + (mebibytes << 20));
+  }
+  ~Limit() { emulation::set_memory(std::size_t{1} << 40); }
+};
 
 std::vector<std::string> lines;  // of the log
 
@@ -84,7 +110,7 @@ TEST_CASE("copies beside what is computed, whoever is late") {
   emulation::set_late(late);
   std::vector<Tensor> results, expected;
   for (std::uint64_t i = 0; i < 6; ++i) {
-    Tensor host = noise({3, 500}, i);
+    Tensor host = normal({3, 500}, i);
     expected.push_back(host.clone());
     for (float& value : expected.back().floats())
       value *= 2;
@@ -115,7 +141,7 @@ TEST_CASE("results stay what they are when the work is repeated") {
   GraphCache cache(8);
   std::vector<Tensor> inputs, results;
   for (std::uint64_t i = 0; i < 4; ++i) {
-    inputs.push_back(noise({3, 6}, i).to(Device::cuda));
+    inputs.push_back(normal({3, 6}, i).to(Device::cuda));
     results.push_back(cache.run("", {inputs[i], inputs[i]}, network.work())[0]);
   }
   for (std::size_t i = 0; i < 4; ++i)
@@ -154,21 +180,95 @@ TEST_CASE("a graph that was not used for long makes room for another") {
   CHECK(cache.replays() > 1);
 }
 
-TEST_CASE("graphs are given up where memory is short") {
+TEST_CASE("a recording that fails gives its memory back to the work itself") {
+  give_all_back();
+  const std::vector<Tensor> inputs = {normal({4}, 1).to(Device::cuda)};
+  GraphCache cache(8);
+  const Limit limit(150);
+  for (int i = 0; i < 6; ++i)
+    CHECK(same(cache.run("", inputs, Greedy{100, true}.work())[0], inputs[0]));
+  CHECK(cache.graphs() == 0);
+}
+
+TEST_CASE("beside a graph a recording that fails gives back only what it took") {
+  give_all_back();
+  const std::vector<Tensor> inputs = {normal({4}, 1).to(Device::cuda)};
+  GraphCache cache(8);
+  for (int i = 0; i < 3; ++i)
+    cache.run("graph", inputs, Greedy{40}.work());
+  const std::size_t kept = gpu_arena().size();
+  {
+    const Limit limit(150);
+    for (int i = 0; i < 6; ++i)
+      CHECK(same(cache.run("greedy", inputs, Greedy{100, true}.work())[0], inputs[0]));
+  }
+  CHECK(cache.graphs() == 1);
+  CHECK(gpu_arena().size() == kept);
+  CHECK(same(cache.run("graph", inputs, Greedy{40}.work())[0], inputs[0]));
+  CHECK(cache.replays() == 3);
+}
+
+TEST_CASE("graphs are given up where memory is short, the third time for good") {
   listen();
   Network network;
   GraphCache cache(8);
+  for (int time = 1; time <= 3; ++time) {
+    compare(cache, network, {4, 4, 4});
+    REQUIRE(cache.graphs() == 1);
+    const Limit limit(1);
+    // Fits only into what the recordings have.
+    const Tensor large({std::int64_t{20} << 20}, DType::u8, Device::cuda);
+    CHECK(cache.graphs() == 0);
+    CHECK_THROWS(Tensor({std::int64_t{200} << 20}, DType::u8, Device::cuda));
+  }
   compare(cache, network, {4, 4, 4});
+  CHECK(cache.graphs() == 0);
+  REQUIRE(lines.size() == 4);
+  CHECK(lines[1].find("made once more") != std::string::npos);
+  CHECK(lines[3].find("going on without CUDA graphs") != std::string::npos);
+}
+
+TEST_CASE("uploads of changing sizes give nothing back to the driver") {
+  std::size_t used = 0;
+  for (const std::int64_t size : {1'000'000, 500'000, 250'000, 1'000'000, 7, 700'000}) {
+    const Tensor there = Upload().copy(Tensor::zeros({size}));
+    CHECK(emulation::used_memory() >= used);
+    used = emulation::used_memory();
+  }
+}
+
+TEST_CASE("tensors and uploads get the memory that the other only keeps") {
+  const Tensor small = normal({64}, 1), large = normal({5 << 20}, 2);  // 20 MiB
+  Tensor({std::int64_t{100} << 20}, DType::u8, Device::cuda);          // kept
+  {
+    const Limit limit(1);
+    Upload upload;
+    const Tensor there = upload.copy(large);
+    upload.await();
+    CHECK(same(there, large));
+  }
+  const Limit limit(1);
+  CHECK_NOTHROW(Tensor({std::int64_t{24} << 20}, DType::u8, Device::cuda));
+}
+
+TEST_CASE("what is counted as memory: tensors, uploads and recordings") {
+  constexpr std::size_t kMiB = std::size_t{1} << 20;
+  give_all_back();
+  reset_cuda_peak();
+  const MemoryStats before = cuda_memory();
+  CHECK(before.peak == before.current);
+  const std::vector<Tensor> inputs = {normal({4}, 1).to(Device::cuda)};
+  GraphCache cache(8);
+  cache.run("", inputs, Greedy{100}.work());
+  CHECK(cuda_memory().current < before.current + kMiB);
+  CHECK(cuda_memory().peak / kMiB == before.peak / kMiB + 100);
+  for (int i = 0; i < 2; ++i)
+    cache.run("", inputs, Greedy{100}.work());
   REQUIRE(cache.graphs() == 1);
-  const std::size_t used = emulation::used_memory();
-  emulation::set_memory(used + (std::size_t{1} << 20));
-  // Fits only into what the recordings have.
-  const Tensor large({std::int64_t{20} << 20}, DType::u8, Device::cuda);
-  CHECK(cache.graphs() == 0);
-  REQUIRE(lines.size() == 2);
-  CHECK(lines[1].find("memory of the GPU is short") != std::string::npos);
-  compare(cache, network, {4, 4, 4});
-  CHECK(cache.graphs() == 0);
-  CHECK_THROWS(Tensor({std::int64_t{200} << 20}, DType::u8, Device::cuda));
-  emulation::set_memory(std::size_t{1} << 40);
+  const std::size_t recorded = gpu_arena().size() / kMiB;
+  CHECK(recorded >= 100);
+  CHECK(cuda_memory().current / kMiB == before.current / kMiB + recorded);
+  CHECK(cuda_memory().peak / kMiB == before.peak / kMiB + recorded);  // not the plain work's too
+  const Tensor there = Upload().copy(Tensor::zeros({2 << 20}));
+  CHECK(cuda_memory().current / kMiB == before.current / kMiB + recorded + 8);
 }

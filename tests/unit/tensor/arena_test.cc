@@ -82,6 +82,27 @@ TEST_CASE("regions go back when nothing in them is in use") {
   CHECK(arena.size() == 0);
 }
 
+TEST_CASE("regions that are to be kept stay when newer ones go back") {
+  Arena arena(source(1024));
+  arena.reserve(40 * kMiB);
+  auto a = arena.allocate(8 * kMiB);
+  arena.keep();
+  auto b = arena.allocate(60 * kMiB), c = arena.allocate(50 * kMiB);
+  a.reset();
+  b.reset();
+  arena.release_new();
+  CHECK(arena.size() == 90 * kMiB);
+  c.reset();
+  arena.release_new();
+  CHECK(arena.size() == 40 * kMiB);
+  a = arena.allocate(1);  // in the region that was kept
+  a.reset();
+  arena.release_new();
+  CHECK(arena.size() == 40 * kMiB);
+  arena.release();
+  CHECK(regions.empty());
+}
+
 TEST_CASE("parts in use never overlap, whatever comes and goes") {
   Arena arena(source(4096));
   const Random random(1, Purpose::test);
