@@ -1,5 +1,5 @@
 # Makes scripts/gpu-report's table from records (gpu.h has their form; a later record replaces an
-# earlier one of the same name). Every row of the list below appears, measured or not.
+# earlier one of the same name, but an error no value). Every row of the list below appears, measured or not.
 # SPDX-License-Identifier: Apache-2.0
 
 function text(key,    at) {
@@ -15,6 +15,8 @@ function number(key,    at) {
 
 {
   name = text("bench") "/" text("case") "/" text("impl")
+  # What was measured is not lost by what failed after it.
+  if (text("error") != "" && value[name] != "") next
   value[name] = number("value")
   error[name] = text("error")
   mfu[name] = number("mfu")

@@ -186,6 +186,7 @@ Result measure(const Options& o, Subject& subject, GraphCache* graphs) {
   result.tokens = pack.tokens;
   std::vector<double> times;
   for (int i = 0; i < o.steps + o.warmup; ++i) {
+    if (i == o.warmup && o.device == Device::cuda) reset_cuda_peak();
     const double start = seconds();
     const std::clock_t busy = std::clock();
     test::compute_gradients(dit, pack, graphs);
@@ -195,6 +196,8 @@ Result measure(const Options& o, Subject& subject, GraphCache* graphs) {
     times.push_back(seconds() - start);
     result.cpu += static_cast<double>(std::clock() - busy) / CLOCKS_PER_SEC / o.steps;
   }
+  if (graphs != nullptr && graphs->replays() < o.steps)
+    fail("of {} steps only {} ran as a graph", o.steps, graphs->replays());
   std::ranges::sort(times);
   result.best = times.front();
   result.median = times[times.size() / 2];
@@ -233,6 +236,7 @@ void print_line(const Options& o, const Result& r, bool graphs) {
 
 int main(int argc, char** argv) {
   Options options;
+  bool as_graph = false;
   try {
     options = parse(argc, argv);
     if (options.device == Device::cuda && !why_no_gpu().empty()) {
@@ -248,6 +252,7 @@ int main(int argc, char** argv) {
     };
     run(nullptr);
     if (options.graph && options.device == Device::cuda) {
+      as_graph = true;
       GraphCache graphs(1);
       run(&graphs);
     }
@@ -258,7 +263,7 @@ int main(int argc, char** argv) {
     if (options.json)
       std::printf(
           "{\"bench\": \"train\", \"case\": \"%s %s\", \"impl\": \"vfm\", \"error\": \"%s\"}\n",
-          options.model.c_str(), kind(options, false).c_str(), why.c_str());
+          options.model.c_str(), kind(options, as_graph).c_str(), why.c_str());
     std::fprintf(stderr, "train_step: %s\n", error.what());
     return options.json ? 0 : 1;
   }

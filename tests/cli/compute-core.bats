@@ -30,6 +30,21 @@ setup() {
   [[ $output == *"there is no model 'none'; there are quick"* ]]
 }
 
+# All but the kernels, which nvcc compiles for long and in every build, and links.
+@test "with CUDA, as gpu-report configures it, the host's code compiles without libraries" {
+  PATH=$PATH:/usr/local/cuda/bin
+  command -v nvcc >/dev/null || skip "there is no nvcc"
+  meson setup core "${VFM_ROOT:?}" -Dtools=disabled -Dcuda=enabled -Dgpu_codes=sm_90a \
+    --buildtype=plain -Doptimization=0 >setup.log
+  mapfile -t objects < <(ninja -C core -t targets all | sed -nE '/emulation/d
+    s/^(lib\/(tensor|ops)\/[^:]*_cuda\.cc\.o|tests\/(bench\/[^:]*|kernels\/(model|step|video|decoder)_test)[^:]*\.o): cpp_COMPILER$/\1/p')
+  [ "${#objects[@]}" -gt 30 ]
+  ninja -C core "${objects[@]}" >build.log || { tail -n 40 build.log; false; }
+  run grep -nE '/(fmt|nlohmann|CLI|yaml-cpp|oneapi|catch2)/|xxhash|dnnl' <(ninja -C core -t deps)
+  echo "$output"
+  [ "$status" -eq 1 ]
+}
+
 @test "what belongs to the programs cannot be asked for without them" {
   run meson setup core "${VFM_ROOT:?}" -Dtools=disabled -Dmedia=enabled
   echo "$output"
@@ -48,6 +63,23 @@ setup() {
   [[ $output == *"unknown option '--fast'"* ]]
 }
 
+@test "gpu-report names the header that is missing" {
+  if [ -e /dev/nvidia0 ]; then skip "there is a GPU"; fi
+  mkdir -p toolkit/bin
+  printf '#!/bin/sh\necho "GPU 0: one that is not there"\n' >toolkit/bin/nvidia-smi
+  for tool in nvcc meson ninja; do printf '#!/bin/sh\nexit 1\n' >toolkit/bin/$tool; done
+  chmod +x toolkit/bin/*
+  # No header is found but those of the toolkit, which has none.
+  printf '#!/bin/sh\nexec /usr/bin/c++ -nostdinc "$@"\n' >cxx
+  chmod +x cxx
+  CXX=$PWD/cxx TORCH_PYTHON=/nonexistent PATH=$PWD/toolkit/bin:$PATH \
+    run "${VFM_ROOT:?}/scripts/gpu-report" --build "$PWD/report"
+  echo "$output"
+  [ "$status" -eq 1 ]
+  [[ $output == *"the header cublasLt.h is neither in '$PWD/toolkit/include' nor in PyTorch's packages"* ]]
+  [ ! -e report ]
+}
+
 @test "the report's table has every target, measured or not" {
   cat >records.jsonl <<'JSON'
 {"bench": "memory", "case": "copy", "impl": "vfm", "value": 4000, "unit": "GB/s"}
@@ -60,6 +92,7 @@ setup() {
 {"bench": "train", "case": "7b none", "impl": "vfm", "error": "no memory"}
 {"bench": "train", "case": "7b elementwise", "impl": "vfm", "value": 12000, "unit": "tokens/s", "ms": 683, "mfu": 0.62, "peak_tflops": 989.5, "memory_gib": 121}
 {"bench": "train", "case": "7b elementwise graph", "impl": "vfm", "value": 12500, "unit": "tokens/s", "ms": 655, "mfu": 0.645, "peak_tflops": 989.5, "memory_gib": 122}
+{"bench": "train", "case": "7b elementwise graph", "impl": "vfm", "error": "no memory for a second time"}
 {"bench": "memory", "case": "copy beside kernels", "impl": "vfm", "value": 93.5, "unit": "%"}
 {"bench": "train", "case": "7b", "impl": "torch", "value": 10000, "unit": "tokens/s", "ms": 820, "memory_gib": 110}
 {"bench": "run", "case": "gpu_gemm x", "impl": "vfm", "error": "not finished in its time"}
