@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <optional>
 
 #include "base/error.h"
 #include "base/slots.h"
@@ -63,6 +64,14 @@ class GenerateTool : public vfm::cli::Tool {
     add_computing_options(app);
     seed_.add(app);
     add_running_options(app);
+    // What the latents are is decided already.
+    for (const char* option :
+         {"--weights",          "--text-encoder",  "--size",     "--frames",   "--fps",
+          "--sampler",          "--steps",         "--guidance", "--negative", "--sigma-max",
+          "--sigma-min",        "--temperature",   "--top-p",    "--noise",    "--condition",
+          "--condition-frames", "--augment-sigma", "--compute",  "--fp8",      "--seed",
+          "--save-every"})
+      app.get_option("--decode-only")->excludes(app.get_option(option));
   }
 
   void check() override {
@@ -94,9 +103,10 @@ class GenerateTool : public vfm::cli::Tool {
       vfm::ops::set_gpu_options(job_.device, compute_.deterministic, compute_.attention,
                                 context.cache);
       vfm::Slots slots(jobs_.resolved(), context.makeflags);
-      return vfm::jobs::decode_latents({job_.prompts, job_.model, job_.tokenizer, output_.directory,
-                                        output_.force, job_.encoder, job_.quality, job_.device},
-                                       slots, context.progress);
+      return vfm::jobs::decode_latents(
+          {job_.prompts, job_.model, job_.tokenizer, output_.directory, output_.force, job_.encoder,
+           quality_->count() > 0 ? std::optional(job_.quality) : std::nullopt, job_.device},
+          slots, context.progress);
     }
     job_.ema = weights_ == "ema";
     job_.output = output_.directory;
@@ -134,11 +144,11 @@ class GenerateTool : public vfm::cli::Tool {
     app.add_option("--encoder", job_.encoder, "encoder of the mp4, by FFmpeg's name")
         ->type_name("NAME")
         ->group("Clip");
-    app.add_option("--quality", job_.quality, "0 (best) to 51 (worst)")
-        ->type_name("Q")
-        ->check(CLI::Range(0, 51))
-        ->capture_default_str()
-        ->group("Clip");
+    quality_ = app.add_option("--quality", job_.quality, "0 (best) to 51 (worst)")
+                   ->type_name("Q")
+                   ->check(CLI::Range(0, 51))
+                   ->capture_default_str()
+                   ->group("Clip");
   }
 
   void add_sampling_options(CLI::App& app) {
@@ -265,6 +275,7 @@ class GenerateTool : public vfm::cli::Tool {
   vfm::cli::ReportOptions report_;
   vfm::cli::DeviceOptions device_;
   vfm::cli::ComputeOptions compute_;
+  CLI::Option* quality_ = nullptr;
   std::string size_, weights_ = "ema", sampler_, fp8_ = "off", dtype_ = "auto";
   std::string lora_, lora_mode_ = "merged";
 };

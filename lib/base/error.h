@@ -46,6 +46,19 @@ template <class... Args>
   throw Error(vfm::format(pattern, std::forward<Args>(args)...), ErrorKind::usage);
 }
 
+/// What `act` returns. An Error that it throws becomes Error{usage}: what it looks at was the
+/// caller's choice, whatever is wrong in it.
+template <class Act>
+auto as_usage(Act act) {
+  try {
+    return act();
+  } catch (const Stopped&) {
+    throw;
+  } catch (const Error& error) {
+    throw Error(error.what(), ErrorKind::usage);
+  }
+}
+
 /// The system's text for an errno value ("No such file or directory"). Thread-safe.
 std::string errno_text(int err);
 

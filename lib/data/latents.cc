@@ -151,7 +151,7 @@ LatentSet::LatentSet(const std::string& directory, const std::string& split)
     fail_usage("'{}' is not a folder of latents: it has no latents.json (vfm-pack writes it last)",
                directory);
   state_->folder = io::join_path(directory, split);
-  try {
+  as_usage([&] {
     state_->info = parse_json(io::read_file(path), "'" + path + "'");
     if (!state_->info.is_object()) fail("'{}' is not a JSON object", path);
     state_->channels = need_integer(state_->info, "channels", "'" + path + "'");
@@ -161,11 +161,7 @@ LatentSet::LatentSet(const std::string& directory, const std::string& split)
     const std::string index = io::join_path(state_->folder, "index.jsonl");
     if (!io::file_exists(index)) fail("'{}' has no split '{}'", directory, split);
     state_->entries = read_index(index);
-  } catch (const Stopped&) {
-    throw;
-  } catch (const Error& error) {
-    throw Error(error.what(), ErrorKind::usage);
-  }
+  });
 }
 
 LatentSet::~LatentSet() = default;

@@ -10,26 +10,34 @@
 namespace vfm::generate {
 namespace {
 
-std::vector<std::int32_t> whole_numbers(std::span<const float> values) {
-  std::vector<std::int32_t> numbers;
-  for (const float value : values) {
-    if (!(value >= 0 && value < 1 << 24) || value != std::floor(value))
-      fail("{} is no code", value);
-    numbers.push_back(static_cast<std::int32_t>(value));
-  }
-  return numbers;
+std::vector<std::int32_t> codes_of(const Latent& latent) {
+  std::vector<std::int32_t> codes;
+  for (const float value : latent.values)
+    codes.push_back(static_cast<std::int32_t>(value));
+  return codes;
 }
 
 }  // namespace
+
+void check_latent(const models::Tokenizer& tokenizer, const Latent& latent) {
+  const int vocabulary = tokenizer.vocabulary();
+  if (latent.channels != (vocabulary > 0 ? 1 : tokenizer.channels()))
+    fail("a latent of {} channels is not for the tokenizer {}", latent.channels, tokenizer.name());
+  for (const float value : latent.values) {
+    if (!std::isfinite(value)) fail("a latent with a value that is no number");
+    if (vocabulary > 0 &&
+        !(value >= 0 && value < static_cast<float>(vocabulary) && value == std::floor(value)))
+      fail("{} is none of {} codes", value, vocabulary);
+  }
+}
 
 void decode_frames(const models::Tokenizer& tokenizer, const Latent& latent, int frames, int height,
                    int width, const FrameSink& sink) {
   const int full_frames = 1 + (latent.frames - 1) * tokenizer.time_factor();
   const int full_height = latent.height * tokenizer.space_factor();
   const int full_width = latent.width * tokenizer.space_factor();
-  const bool codes = tokenizer.vocabulary() > 0;
-  if (latent.channels != (codes ? 1 : tokenizer.channels()) || full_frames < frames ||
-      full_height < height || full_width < width)
+  check_latent(tokenizer, latent);
+  if (full_frames < frames || full_height < height || full_width < width)
     fail("a latent of {} x {} x {} x {} holds no clip of {} frames of {}x{}: tokenizer {}",
          latent.channels, latent.frames, latent.height, latent.width, frames, width, height,
          tokenizer.name());
@@ -59,9 +67,8 @@ void decode_frames(const models::Tokenizer& tokenizer, const Latent& latent, int
       sink(frame);
     }
   };
-  if (codes)
-    hand_over(tokenizer.decode_codes(whole_numbers(latent.values), latent.frames, latent.height,
-                                     latent.width),
+  if (tokenizer.vocabulary() > 0)
+    hand_over(tokenizer.decode_codes(codes_of(latent), latent.frames, latent.height, latent.width),
               full_frames);
   else
     tokenizer.decode_stream(latent.values, latent.frames, latent.height, latent.width, hand_over);

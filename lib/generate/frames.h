@@ -21,10 +21,14 @@ struct Latent {
 /// Gets a clip's frames in order: packed RGB, 8 bits, height * width * 3. What it throws passes.
 using FrameSink = std::function<void(std::span<const std::uint8_t> frame)>;
 
+/// Throws Error if the latent is not the tokenizer's: of other channels, with a value that is no
+/// number, or of codes that it does not know.
+void check_latent(const models::Tokenizer& tokenizer, const Latent& latent);
+
 /// Decodes the clip of frames x height x width pixels that `latent` is of, frame by frame as the
-/// tokenizer makes them: what is larger, being
-/// made of whole latents, is cut at the edges alike, and at the end in time. Throws Error if the
-/// latent is smaller, of other channels, or holds what is not a number. Thread-safe.
+/// tokenizer makes them: what is larger, being made of whole latents, is cut at the edges alike,
+/// and at the end in time. Throws what check_latent() throws, and Error if the latent is smaller.
+/// Thread-safe.
 void decode_frames(const models::Tokenizer& tokenizer, const Latent& latent, int frames, int height,
                    int width, const FrameSink& sink);
 

@@ -19,6 +19,7 @@ namespace {
 
 // Refuses requests whose sizes overflow long before memory runs out.
 constexpr int kLargestSide = 16384, kMostFrames = 100000;
+constexpr std::int64_t kMostTokens = 1 << 28;  // latent pixels of a clip
 
 int round_up(int value, int unit) {
   return (value + unit - 1) / unit * unit;
@@ -63,7 +64,7 @@ struct Generator::State {
 
   /// On the network's device, and in its type where the checkpoint does not say.
   models::TextEncoderOptions text_options(const std::string& folder) const {
-    models::TextEncoderOptions options{model.device(), {}, folder};
+    models::TextEncoderOptions options{model.device(), {}, folder, "--text-encoder"};
     if (!facts.text_encoder.contains("compute")) options.compute = model.compute;
     return options;
   }
@@ -85,6 +86,7 @@ struct Generator::State {
   }
   void check_fit() const;
   Latent latent_of(const ClipRequest& request) const;
+  void check_size(const ClipRequest& request) const;
   void check(const ClipRequest& request, const SampleOptions& options) const;
   Denoiser make_denoiser(const ClipRequest& request, const SampleOptions& options) const;
   std::vector<double> first_state(const ClipRequest& request, double sigma) const;
@@ -151,6 +153,9 @@ bool Generator::video_to_world() const {
 Latent Generator::latent_of(const ClipRequest& request) const {
   return state_->latent_of(request);
 }
+void Generator::check_size(const ClipRequest& request) const {
+  state_->check_size(request);
+}
 
 bool Generator::beyond_training(const ClipRequest& request) const {
   const Latent size = state_->latent_of(request);
@@ -170,12 +175,7 @@ Latent Generator::State::latent_of(const ClipRequest& request) const {
           {}};
 }
 
-void Generator::State::check(const ClipRequest& request, const SampleOptions& options) const {
-  options.validate();
-  const bool flow = facts.sampling.sampler == Sampler::flow;
-  if ((options.sampler == Sampler::flow) != flow)
-    fail_usage("sampler '{}' is {}for models of flow matching, and this is {}",
-               to_string(options.sampler), flow ? "not " : "", flow ? "one" : "none");
+void Generator::State::check_size(const ClipRequest& request) const {
   if (request.frames < 1 || request.frames > kMostFrames || request.height < 1 ||
       request.width < 1 || std::max(request.height, request.width) > kLargestSide)
     fail_usage(
@@ -183,6 +183,20 @@ void Generator::State::check(const ClipRequest& request, const SampleOptions& op
         request.frames, request.width, request.height, kMostFrames, kLargestSide);
   if (!(request.fps > 0 && std::isfinite(request.fps)))
     fail_usage("{} frames a second: must be positive", request.fps);
+  const Latent latent = latent_of(request);
+  if (std::int64_t{latent.frames} * latent.height * latent.width > kMostTokens)
+    fail_usage("a clip of {} frames of {}x{} is {} x {} x {} latents: at most {} in all",
+               request.frames, request.width, request.height, latent.frames, latent.height,
+               latent.width, kMostTokens);
+}
+
+void Generator::State::check(const ClipRequest& request, const SampleOptions& options) const {
+  options.validate();
+  const bool flow = facts.sampling.sampler == Sampler::flow;
+  if ((options.sampler == Sampler::flow) != flow)
+    fail_usage("sampler '{}' is {}for models of flow matching, and this is {}",
+               to_string(options.sampler), flow ? "not " : "", flow ? "one" : "none");
+  check_size(request);
   const Latent size = latent_of(request);
   if (autoregressive() && (request.noise || !request.negative.empty()))
     fail_usage("{} for diffusion models, and this one is autoregressive",

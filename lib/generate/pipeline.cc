@@ -7,10 +7,12 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "io/file.h"
+#include "models/cosmos_config.h"
 #include "models/dit_json.h"
 #include "models/hf_folder.h"
 #include "models/hf_sampling.h"
 #include "models/load_tensors.h"
+#include "models/text_encoder.h"
 
 namespace vfm::generate {
 namespace {
@@ -31,15 +33,7 @@ struct Parts {
                  folder, type);
     transformer.need_type({"CosmosTransformer3DModel"});
     vae.need_type({"AutoencoderKLCosmos"});
-    text_encoder.need_type({"t5"});
-    // Fields of Cosmos-2 and later, whose networks have parts that this one has not.
-    if (get_bool(transformer.config(), "use_crossattn_projection").value_or(false))
-      fail_usage("'{}' has a projection of the text, as Cosmos-2.5 has: there is Cosmos-1.0",
-                 transformer.folder());
-    for (const char* field : {"controlnet_block_every_n", "img_context_dim_in"})
-      if (get_integer(transformer.config(), field))
-        fail_usage("'{}' has '{}': there is Cosmos-1.0, which has not", transformer.folder(),
-                   field);
+    text_encoder.need_type({"t5", "umt5"});
   }
 
   models::HfPipeline pipeline;
@@ -53,20 +47,16 @@ Json read_json(const std::string& path) {
 /// Statistics of the latents; those of flow matching are whitened to unit variance, others to
 /// sigma_data.
 models::LatentScale latent_scale(const Json& vae, bool flow, const std::string& what) {
-  const auto channels = static_cast<std::size_t>(
-      std::clamp<std::int64_t>(need_integer(vae, "latent_channels", what), 1, 1 << 16));
-  Json statistics;
-  const Json mean = vae.value("latents_mean", Json()), std = vae.value("latents_std", Json());
-  if (mean.is_null() || std.is_null()) {
-    statistics["mean"] = std::vector<double>(channels, 0.0);
-    statistics["std"] = std::vector<double>(channels, 1.0);
+  models::LatentScale scale;
+  const Json statistics = models::latent_statistics(vae, what);
+  if (statistics.is_null()) {
+    const auto channels =
+        static_cast<std::size_t>(models::CosmosConfig::from_json(vae, what).latent_channels);
+    scale.mean.assign(channels, 0.0);
+    scale.std.assign(channels, 1.0);
   } else {
-    statistics = {{"mean", mean}, {"std", std}, {"frames", mean.size() / channels}};
+    scale = models::LatentScale::from_json(statistics, what);
   }
-  models::LatentScale scale = models::LatentScale::from_json(statistics, what);
-  if (scale.channels() != channels)
-    fail_usage("{} has statistics of {} channels, and {} latent_channels", what, scale.channels(),
-               channels);
   if (flow)
     for (double& deviation : scale.std)
       deviation *= models::kSigmaData;
@@ -91,7 +81,8 @@ Json describe(const Parts& parts, DType compute) {
   }
   trained["usual"] = most;
   return {{"tokenizer", {{"name", "AutoencoderKLCosmos"}, {"path", parts.vae.folder()}}},
-          {"text_encoder", {{"name", "t5"}, {"path", parts.text_encoder.folder()}}},
+          {"text_encoder",
+           {{"name", parts.text_encoder.type()}, {"path", parts.text_encoder.folder()}}},
           {"latent_scale", latent_scale(vae, flow, what).to_json()},
           {"trained", trained},
           {"sampling", sampling},
@@ -99,6 +90,11 @@ Json describe(const Parts& parts, DType compute) {
           {"encode_empty", true},
           // The reference hands the time over in the network's own type.
           {"round_time", compute == DType::bf16}};
+}
+
+// With its tokenizer's.
+std::string text_encoder_hash(const std::string& folder) {
+  return models::text_encoder_config(folder, models::kCosmosTextTokens, DType::f32)["hash"];
 }
 
 }  // namespace
@@ -122,19 +118,24 @@ models::LoadedModel load_pipeline(const std::string& folder, std::optional<DType
       models::make_network(models::dit_config_from_json(parts.transformer.config()), 0, *compute,
                            device, false),
       describe(parts, *compute), folder, false, *compute};
-  std::vector<models::TensorTarget> targets;
-  for (nn::Parameter* parameter : loaded.network->parameters())
-    targets.push_back(models::value_target(*parameter));
-  models::load_tensors(weights, targets);
+  models::load_parameters(weights, loaded.network->parameters());
   return loaded;
 }
 
-std::string pipeline_hash(const std::string& folder) {
+std::string model_hash(const std::string& folder) {
+  if (!is_pipeline(folder))
+    return io::hash_file(io::join_path(models::find_checkpoint(folder), "COMPLETE"));
   const Parts parts(folder);
   Hasher hasher;
-  for (const models::HfComponent* part : {&parts.transformer, &parts.vae, &parts.text_encoder})
+  for (const models::HfComponent* part : {&parts.transformer, &parts.vae})
     hasher.update(part->hash());
+  hasher.update(text_encoder_hash(parts.text_encoder.folder()));
   return hasher.hex128();
+}
+
+void add_part_hashes(Json& train) {
+  train["tokenizer"]["hash"] = models::HfComponent(train["tokenizer"]["path"]).hash();
+  train["text_encoder"]["hash"] = text_encoder_hash(train["text_encoder"]["path"]);
 }
 
 ModelFacts read_facts(const std::string& path) {

@@ -33,8 +33,13 @@ Json describe_pipeline(const std::string& folder, DType compute);
 models::LoadedModel load_pipeline(const std::string& folder, std::optional<DType> compute,
                                   Device device);
 
-/// 32 hex digits that change with the weights of any part.
-std::string pipeline_hash(const std::string& folder);
+/// 32 hex digits that change with anything that decides what the model of a run, checkpoint or
+/// pipeline folder makes.
+std::string model_hash(const std::string& folder);
+
+/// Adds to the `train` of a pipeline what its tokenizer and its text encoder are known by, so that
+/// other folders can be compared with them. Reads their weights.
+void add_part_hashes(Json& train);
 
 /// The facts of a checkpoint, a run or a pipeline folder, without its weights.
 ModelFacts read_facts(const std::string& path);

@@ -44,6 +44,7 @@ PromptEncoder::PromptEncoder(const ModelFacts& facts, std::string cache,
   if (!cache_.empty()) cache_ = io::join_path(cache_, "text");
   Json identity = encoder_->config();
   identity.erase("path");  // its hash tells what it is, wherever it lies
+  if (options.device == Device::cuda) identity["device"] = "cuda";  // which rounds otherwise
   identity_ = dump_json(identity);
 }
 

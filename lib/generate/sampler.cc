@@ -68,6 +68,7 @@ std::string to_string(Sampler sampler) {
 }
 
 void SampleOptions::validate() const {
+  if (steps > kMostSteps) fail_usage("{} steps: at most {}", steps, kMostSteps);
   noise_levels(*this);
   if (!std::isfinite(guidance)) fail_usage("guidance {}: must be a finite number", guidance);
   if (!(augment_sigma >= 0 && std::isfinite(augment_sigma)))

@@ -33,6 +33,8 @@ enum class Sampler {
 Sampler parse_sampler(std::string_view name);
 std::string to_string(Sampler sampler);
 
+inline constexpr int kMostSteps = 10000;
+
 /// How to sample. Every number is part of the result.
 struct SampleOptions {
   Sampler sampler = Sampler::euler;

@@ -19,13 +19,15 @@ constexpr std::size_t kMaxDepth = 64;  // of nested containers
 class Collector {
  public:
   Collector(const PickleMachine& machine, std::size_t bytes, std::string_view what)
-      : machine_(machine), what_(what), budget_(16 * bytes + 65536) {}
+      : machine_(machine), what_(what), budget_(PickleMachine::most_memory(bytes)) {}
 
   void collect(Id id, const std::string& name, std::size_t depth) {
-    const std::size_t cost = 16 + name.size();
-    if (depth > kMaxDepth || cost > budget_) fail("the pickle in {} is nested too deep", what_);
-    budget_ -= cost;
     const Value& value = machine_.value(id);
+    std::size_t cost = 16 + name.size();
+    if (value.kind == Kind::tensor) cost += PickleMachine::memory_of(machine_.tensor(value));
+    if (depth > kMaxDepth || cost > budget_)
+      fail("the pickle in {} is nested too deep, or holds the same tensors too often", what_);
+    budget_ -= cost;
     const auto below = [&](const std::string& key) {
       return name.empty() ? key : name + "." + key;
     };
@@ -53,7 +55,7 @@ class Collector {
  private:
   const PickleMachine& machine_;
   std::string_view what_;
-  // Containers may be shared, and so be much more to walk through than there are bytes.
+  // Containers and tensors may be shared, and so be much more to walk through than there are bytes.
   std::size_t budget_;
 };
 

@@ -10,6 +10,7 @@ namespace vfm::io {
 namespace {
 
 constexpr std::size_t kMaxDims = 32;
+constexpr std::size_t kLongestKey = 255;  // PyTorch numbers its storages
 
 std::string storage_dtype(std::string_view global) {
   static constexpr std::array<std::pair<std::string_view, const char*>, 10> known = {{
@@ -50,7 +51,7 @@ bool is_allowed(std::string_view global) {
 }  // namespace
 
 PickleMachine::PickleMachine(std::span<const std::byte> bytes, std::string_view what)
-    : bytes_(bytes), what_(what) {
+    : bytes_(bytes), what_(what), budget_(most_memory(bytes.size())) {
   values_.resize(1);  // number 0: what is of no use
 }
 
@@ -176,6 +177,7 @@ void PickleMachine::load_storage() {
   const Value& key = values_[id.items[2]];
   const std::string dtype = type.kind == Kind::global ? storage_dtype(type.text) : "";
   if (values_[id.items[0]].text != "storage" || dtype.empty() || key.kind != Kind::text) damaged();
+  if (key.text.size() > kLongestKey) damaged();  // each of its tensors has it
   storages_.push_back({dtype, key.text, need_integer(id.items[4])});
   push({Kind::storage, static_cast<std::int64_t>(storages_.size()) - 1, {}, {}});
 }
@@ -192,6 +194,10 @@ void PickleMachine::rebuild(const std::vector<Id>& arguments) {
                        integers(arguments[2]),
                        integers(arguments[3])};
   if (tensor.shape.size() != tensor.strides.size()) damaged();
+  // Its name and shape may be shared by many.
+  const std::size_t cost = memory_of(tensor);
+  if (cost > budget_) fail("{} has more tensors than its bytes can hold", what_);
+  budget_ -= cost;
   tensors_.push_back(std::move(tensor));
   push({Kind::tensor, static_cast<std::int64_t>(tensors_.size()) - 1, {}, {}});
 }

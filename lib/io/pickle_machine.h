@@ -43,6 +43,13 @@ class PickleMachine {
   const Value& value(Id id) const { return values_[id]; }
   /// Of a value of that kind; the name is still empty.
   const PickledTensor& tensor(const Value& value) const;
+  /// Bytes that a tensor takes.
+  static std::size_t memory_of(const PickledTensor& tensor) {
+    return sizeof tensor + tensor.storage.size() + 16 * tensor.shape.size();
+  }
+  /// Bytes that the tensors of a pickle of so many bytes may take: more than pickle itself needs
+  /// for each.
+  static std::size_t most_memory(std::size_t bytes) { return 16 * bytes + 65536; }
 
  private:
   struct Storage {
@@ -89,6 +96,7 @@ class PickleMachine {
   std::map<std::uint64_t, Id> memo_;
   std::vector<Storage> storages_;
   std::vector<PickledTensor> tensors_;
+  std::size_t budget_;  // of memory for tensors_
 };
 
 }  // namespace vfm::io

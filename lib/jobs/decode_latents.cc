@@ -14,45 +14,13 @@
 #include "io/file.h"
 #include "io/manifest.h"
 #include "jobs/clip_output.h"
+#include "jobs/latent_facts.h"
 #include "jobs/latent_files.h"
 #include "jobs/prompts.h"
 #include "tensor/device.h"
 
 namespace vfm::jobs {
 namespace {
-
-// What decides a latent, in the order in which the address has it.
-constexpr const char* kFacts[] = {"prompt",
-                                  "negative_prompt",
-                                  "seed",
-                                  "frames",
-                                  "width",
-                                  "height",
-                                  "fps",
-                                  "sampler",
-                                  "steps",
-                                  "guidance",
-                                  "sigma_min",
-                                  "sigma_max",
-                                  "temperature",
-                                  "top_p",
-                                  "weights",
-                                  "model_hash",
-                                  "shift",
-                                  "condition_frames",
-                                  "condition_xxh3",
-                                  "augment_sigma",
-                                  "noise_xxh3",
-                                  "fp8",
-                                  "compute",
-                                  "device"};
-
-Json latent_facts(const Json& record) {
-  Json facts;
-  for (const char* name : kFacts)
-    if (record.contains(name)) facts[name] = record[name];
-  return facts;
-}
 
 /// A line of the input, or why it is none.
 struct Input {
@@ -65,6 +33,13 @@ struct Result {
   std::string error, name, mp4;
   Json record;
   generate::Latent latent;  ///< for the stream
+  const models::Tokenizer* tokenizer = nullptr;
+};
+
+/// Of a model's folder: what decodes its latents, and what they are known by.
+struct Model {
+  std::unique_ptr<models::Tokenizer> tokenizer;
+  std::string hash;
 };
 
 class Decoding {
@@ -75,7 +50,9 @@ class Decoding {
         output_(job.output, job.encoder),
         reader_(job.inputs, [this](const std::string& where, const std::string& message) {
           waiting_.push_back({{}, where, message});
-        }) {}
+        }) {
+    if (!job_.model.empty()) as_usage([&] { return &model(job_.model); });
+  }
 
   long run(Slots& slots) {
     progress_.start("clips", 0);
@@ -90,15 +67,17 @@ class Decoding {
   Result make(Input& input);
   void decode(Result& result);
   void hand_over(Result& result);
-  const models::Tokenizer& tokenizer(const std::string& folder);
+  std::string encoder_of(const Json& latents) const;
+  int quality_of(const Json& latents, const std::string& where) const;
+  const Model& model(const std::string& folder);
 
   const DecodeJob& job_;
   Progress& progress_;
   ClipOutput output_;
   io::ManifestReader reader_;
   std::deque<Input> waiting_;  ///< read, in order
-  std::mutex mutex_;           // guards tokenizers_
-  std::map<std::string, std::unique_ptr<models::Tokenizer>> tokenizers_;
+  std::mutex mutex_;           // guards models_
+  std::map<std::string, Model> models_;
   std::set<std::string> names_;  ///< taken in this run
 };
 
@@ -121,20 +100,31 @@ Json latents_record(const io::Record& input) {
   const std::string stem = path.substr(0, path.size() - std::string(kLatentsExtension).size());
   const std::string side = stem + ".latents.json";
   Json record = parse_json(io::read_file(side), "'" + side + "'");
+  if (!record.is_object()) fail("'{}' is not a JSON object", side);
   record["path"] = path;
   return record;
 }
 
-const models::Tokenizer& Decoding::tokenizer(const std::string& folder) {
+const Model& Decoding::model(const std::string& folder) {
   const std::lock_guard lock(mutex_);
-  std::unique_ptr<models::Tokenizer>& known = tokenizers_[folder];
-  if (!known) {
-    Json config = generate::read_facts(folder).tokenizer;
-    if (!job_.tokenizer.empty())
-      config = models::moved_tokenizer(std::move(config), job_.tokenizer);
-    known = models::make_tokenizer(config, job_.device);
-  }
-  return *known;
+  const auto known = models_.find(folder);
+  if (known != models_.end()) return known->second;  // map nodes stay where they are
+  Json config = generate::read_facts(folder).tokenizer;
+  if (!job_.tokenizer.empty()) config = models::moved_tokenizer(std::move(config), job_.tokenizer);
+  Model made{models::make_tokenizer(config, job_.device), generate::model_hash(folder)};
+  return models_.emplace(folder, std::move(made)).first->second;
+}
+
+std::string Decoding::encoder_of(const Json& latents) const {
+  return job_.encoder.empty() ? get_string(latents, "encoder").value_or(output_.encoder())
+                              : output_.encoder();
+}
+
+int Decoding::quality_of(const Json& latents, const std::string& where) const {
+  if (job_.quality) return *job_.quality;
+  const std::int64_t quality = need_integer(latents, "quality", where);
+  if (quality < 0 || quality > 51) fail("'quality' of {} is {}: must be 0 to 51", where, quality);
+  return static_cast<int>(quality);
 }
 
 void Decoding::decode(Result& result) {
@@ -148,7 +138,7 @@ void Decoding::decode(Result& result) {
   if (hash_hex(dump_json(facts)) != address)
     fail("the record's address is not that of its facts: it was changed");
   if (!output_.to_stream())
-    facts.update({{"encoder", output_.encoder()}, {"quality", job_.quality}});
+    facts.update({{"encoder", encoder_of(latents)}, {"quality", quality_of(latents, where)}});
   // Where nothing is said it was decoded where the latent was made.
   if (device_name(job_.device) != get_string(latents, "device").value_or("cpu"))
     facts["decoded_on"] = device_name(job_.device);
@@ -167,9 +157,14 @@ void Decoding::decode(Result& result) {
   result.latent =
       read_latent(io::dir_name(path),
                   name.substr(0, name.size() - std::string(kLatentsExtension).size()), address);
-  const std::string model = job_.model.empty() ? need_string(latents, "model", where) : job_.model;
-  const models::Tokenizer& with = tokenizer(model);
-  if (!output_.to_stream()) result.mp4 = output_.encode(with, result.latent, record);
+  const std::string folder = job_.model.empty() ? need_string(latents, "model", where) : job_.model;
+  const Model& with = model(folder);
+  if (const std::string made_by = need_string(latents, "model_hash", where); made_by != with.hash)
+    fail("the latents were made by another model than '{}' (model_hash {}, this one's is {})",
+         folder, made_by, with.hash);
+  generate::check_latent(*with.tokenizer, result.latent);
+  result.tokenizer = with.tokenizer.get();
+  if (!output_.to_stream()) result.mp4 = output_.encode(*result.tokenizer, result.latent, record);
 }
 
 Result Decoding::make(Input& input) {
@@ -192,8 +187,7 @@ void Decoding::hand_over(Result& result) {
     result.error = "the name '" + result.name + "' is taken by other latents of this run";
   if (result.error.empty() && output_.to_stream()) {
     if (output_.fits_stream(result.record))
-      output_.stream(tokenizer(job_.model.empty() ? result.record["model"] : Json(job_.model)),
-                     result.latent, result.record);
+      output_.stream(*result.tokenizer, result.latent, result.record);
     else
       result.error = "its size or rate differs from the first clip's: a stream has one";
   }

@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,8 +22,8 @@ struct DecodeJob {
   std::string tokenizer;  ///< folder of that tokenizer; empty: where the model says
   std::string output;     ///< folder, or "-": Y4M on standard output
   bool force = false;
-  std::string encoder;  ///< FFmpeg's name; empty: the default one
-  int quality = 12;     ///< 0..51
+  std::string encoder;         ///< FFmpeg's name; empty: the record's, or the default one
+  std::optional<int> quality;  ///< 0..51; nothing: the record's
   Device device = Device::cpu;
 };
 

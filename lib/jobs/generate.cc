@@ -4,8 +4,10 @@
 #include <chrono>
 #include <filesystem>
 #include <memory>
+#include <new>
 #include <optional>
 #include <set>
+#include <stdexcept>
 
 #include "base/error.h"
 #include "base/hash.h"
@@ -16,6 +18,7 @@
 #include "jobs/clip_output.h"
 #include "jobs/generation_report.h"
 #include "jobs/given_files.h"
+#include "jobs/latent_facts.h"
 #include "jobs/latent_files.h"
 #include "media/encoder.h"
 #include "models/tokenizer.h"
@@ -26,7 +29,7 @@ namespace {
 
 /// A model that cannot be used, and options that do not suit it, are known before any work.
 generate::Generator load(const GenerateJob& job) {
-  try {
+  return as_usage([&] {
     std::optional<DType> compute = job.compute;
     if (!compute && job.fp8.any()) compute = DType::bf16;
     if (!compute && job.device == Device::cpu) compute = DType::f32;
@@ -35,24 +38,17 @@ generate::Generator load(const GenerateJob& job) {
             ? generate::load_pipeline(job.model, compute, job.device)
             : models::load_model(job.model, job.ema, compute, job.device, job.lora);
     if (!job.lora.path.empty()) models::add_adapters(model, job.lora, job.ema);
+    const bool moved = !job.tokenizer.empty() || !job.text_encoder.empty();
+    if (moved && generate::is_pipeline(job.model)) generate::add_part_hashes(model.train);
     if (!job.tokenizer.empty())
       model.train["tokenizer"] =
           models::moved_tokenizer(model.train.value("tokenizer", Json()), job.tokenizer);
     generate::Generator generator(std::move(model), job.cache, job.text_encoder);
-    job.defaults.choice.check_for(generator.autoregressive());
+    job.defaults.choice.check_for(generator);
     job.defaults.choice.over(generator.facts().sampling).validate();
     if (job.fp8.any()) generator.set_fp8(job.fp8);  // refuses a model that cannot
     return generator;
-  } catch (const Stopped&) {
-    throw;
-  } catch (const Error& error) {
-    throw Error(error.what(), ErrorKind::usage);
-  }
-}
-
-std::string hash_of(const std::string& folder) {
-  return generate::is_pipeline(folder) ? generate::pipeline_hash(folder)
-                                       : io::hash_file(io::join_path(folder, "COMPLETE"));
+  });
 }
 
 /// What became of one order.
@@ -97,7 +93,7 @@ Run::Run(const GenerateJob& job, Progress& progress)
     : job_(job),
       progress_(progress),
       generator_(load(job)),
-      model_hash_(hash_of(generator_.model().folder)),
+      model_hash_(generate::model_hash(generator_.model().folder)),
       output_(job.output, job.encoder),
       prompts_(job.prompts, job.defaults) {}
 
@@ -109,6 +105,8 @@ std::optional<ClipOrder> Run::next_order() {
   try {
     complete(*order);
     if (job_.fp8.any() && !fp8_error_) measure_fp8(*order);
+  } catch (const Stopped&) {
+    throw;
   } catch (const Error& error) {
     order->error = error.what();
   }
@@ -156,10 +154,10 @@ void Run::note_sizes(const ClipOrder& order) {
   if (!noted_size_ && generator_.beyond_training(request)) {
     noted_size_ = true;
     log_warning(
-        "{} frames of {}x{} are more than the model was trained on ({} of {}x{}): positions are "
-        "squeezed, the clip may lack detail",
+        "{} frames of {}x{} are more than the model was trained on ({} of {}x{}): {}the clip may "
+        "lack detail",
         request.frames, request.width, request.height, largest.frames, largest.width,
-        largest.height);
+        largest.height, generator_.autoregressive() ? "" : "positions are squeezed, ");
   }
   if (output_.to_stream() || job_.latents_only || noted_odd_) return;
   const auto [width, height] = media::coded_size(order.encoder, request.width, request.height);
@@ -173,7 +171,7 @@ void Run::note_sizes(const ClipOrder& order) {
 
 void Run::complete(ClipOrder& order) {
   refuse_other_model(order);
-  order.choice.check_for(generator_.autoregressive());
+  order.choice.check_for(generator_);
   order.sampling = order.choice.over(generator_.facts().sampling);
   const generate::TrainedSize& trained = generator_.usual();
   generate::ClipRequest& request = order.request;
@@ -181,9 +179,10 @@ void Run::complete(ClipOrder& order) {
   if (request.height == 0) request.height = trained.height;
   if (request.width == 0) request.width = trained.width;
   if (request.fps == 0) request.fps = trained.fps > 0 ? trained.fps : 24;
-  if (order.encoder.empty()) order.encoder = output_.encoder();
-  note_sizes(order);
+  if (order.encoder.empty()) order.encoder = job_.latents_only ? job_.encoder : output_.encoder();
+  generator_.check_size(request);
   clip_rate(request.fps);  // refuses a rate now, not after the clip was made
+  note_sizes(order);
   read_given_files(order, generator_);
   const bool named = !order.name.empty();
   for (;; ++request.seed) {
@@ -213,11 +212,12 @@ Json Run::describe_latent(const ClipOrder& order) const {
   else
     record.update({{"sampler", generate::to_string(sampling.sampler)},
                    {"steps", sampling.steps},
-                   {"guidance", sampling.guidance},
-                   {"sigma_min", sampling.sigma_min},
-                   {"sigma_max", sampling.sigma_max}});
+                   {"guidance", sampling.guidance}});
   record.update({{"weights", model.ema ? "ema" : "model"}, {"model_hash", model_hash_}});
-  if (sampling.sampler == generate::Sampler::flow) record["shift"] = sampling.shift;
+  if (sampling.sampler == generate::Sampler::flow)
+    record["shift"] = sampling.shift;
+  else if (!generator_.autoregressive())
+    record.update({{"sigma_min", sampling.sigma_min}, {"sigma_max", sampling.sigma_max}});
   if (request.given) {
     record.update(
         {{"condition_frames", request.given->frames}, {"condition_xxh3", *order.condition_xxh3}});
@@ -229,7 +229,10 @@ Json Run::describe_latent(const ClipOrder& order) const {
   // Where nothing is said of them, it was f32 on the CPU.
   if (model.compute != DType::f32) record["compute"] = "bf16";
   if (job_.device == Device::cuda) record["device"] = "cuda";
-  return record;
+  Json facts = latent_facts(record);
+  // A fact that the list lacks would not be part of the address.
+  if (facts.size() != record.size()) throw std::logic_error("a fact that latent_facts.cc lacks");
+  return facts;
 }
 
 /// All that decides the bytes of the file: its hash is the address.
@@ -317,6 +320,10 @@ Result Run::make(ClipOrder& order) const {
       result.record["lora_path"] = generator_.model().lora_path;
     result.record["address"] = hash_hex(dump_json(facts));
     if (fp8_error_) result.record["fp8_error"] = *fp8_error_;
+    if (job_.latents_only) {  // no facts of the latent, but what it is to be decoded with
+      if (!mine.encoder.empty()) result.record["encoder"] = mine.encoder;
+      result.record["quality"] = mine.quality.value_or(job_.quality);
+    }
     if (output_.to_stream())
       result.latent = make_latent(mine);
     else
@@ -327,6 +334,8 @@ Result Run::make(ClipOrder& order) const {
     throw;
   } catch (const Error& error) {
     mine.error = error.what();
+  } catch (const std::bad_alloc&) {
+    mine.error = "the clip is too large for this machine's memory";
   }
   return result;
 }

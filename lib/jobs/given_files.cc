@@ -41,6 +41,8 @@ std::shared_ptr<const generate::GivenFrames> read_condition(const ClipOrder& ord
   if (asked < 1 || (asked - 1) % time_factor != 0)
     fail("{} condition frames: must be 1, {}, {}, ...", asked, 1 + time_factor,
          1 + 2 * time_factor);
+  if (asked >= request.frames && order.condition_frames)
+    fail("{} condition frames leave nothing to make of {} frames", asked, request.frames);
   media::Decoder decoder(order.condition);
   std::deque<media::Frame> frames = last_frames(decoder, static_cast<std::size_t>(asked));
   const int there = static_cast<int>(frames.size());

@@ -28,13 +28,17 @@ Json settings_of(const PackOptions& options, const models::Tokenizer& tokenizer)
   const bool random = clip.crop == CropMode::random;
   Json fps;
   if (clip.fps.num > 0) fps = fmt::format("{}/{}", clip.fps.num, clip.fps.den);
-  return {{"version", 1},
-          {"tokenizer", tokenizer.config()},
-          {"size", clip.size},
-          {"frames", clip.frames},
-          {"fps", fps},
-          {"crop", random ? "random" : "centre"},
-          {"seed", random ? Json(clip.seed) : Json()}};
+  Json settings = {{"version", 1},
+                   {"tokenizer", tokenizer.config()},
+                   {"size", clip.size},
+                   {"frames", clip.frames},
+                   {"fps", fps},
+                   {"crop", random ? "random" : "centre"},
+                   {"seed", random ? Json(clip.seed) : Json()}};
+  // Those of the program itself give the same bits on both.
+  if (options.device == Device::cuda && !tokenizer.name().starts_with("builtin:"))
+    settings["device"] = "cuda";
+  return settings;
 }
 
 /// Hashes of a shard's tars. The record's own word for its tar is taken if the size fits; it is

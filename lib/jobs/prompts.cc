@@ -77,7 +77,8 @@ void take_origin(Json& json, ClipOrder& order, std::string_view where) {
 
 }  // namespace
 
-void SampleChoice::check_for(bool autoregressive) const {
+void SampleChoice::check_for(const generate::Generator& generator) const {
+  const bool autoregressive = generator.autoregressive();
   const auto refuse = [&](bool said, const char* name) {
     if (said)
       fail_usage("'{}' is for {} models, and this one is {}", name,
@@ -86,7 +87,15 @@ void SampleChoice::check_for(bool autoregressive) const {
   };
   if (!autoregressive) {
     refuse(temperature.has_value(), "temperature");
-    return refuse(top_p.has_value(), "top_p");
+    refuse(top_p.has_value(), "top_p");
+    const bool flow = generator.facts().sampling.sampler == generate::Sampler::flow;
+    if (sampler && (*sampler == generate::Sampler::flow) != flow)
+      fail_usage("sampler '{}' is {}for models of flow matching, and this is {}",
+                 generate::to_string(*sampler), flow ? "not " : "", flow ? "one" : "none");
+    if (flow && (sigma_min || sigma_max))
+      fail_usage("sigma_min and sigma_max are not for models of flow matching, and this is one");
+    if (!flow && shift) fail_usage("'shift' is for models of flow matching, and this is none");
+    return;
   }
   refuse(sampler.has_value(), "sampler");
   refuse(steps.has_value(), "steps");

@@ -34,6 +34,7 @@ constexpr double kSameWord = 0.6;
 struct Match {
   std::vector<float> scores;  // one per word of the query; one for a look
   double score = 0;
+  std::string encoder;  // of the text: its configuration
   std::string key;
   std::string base;  // the tar with the clip itself, and the sample's row there
   std::int64_t row = 0;
@@ -99,8 +100,10 @@ class TextQuery {
 
   const text::TokenEmbeddings& embedded(const Json& config) {
     const std::lock_guard lock(mutex_);
-    const auto [at, is_new] = queries_.try_emplace(dump_json(config));
-    if (is_new) at->second = models::make_text_encoder(config)->encode(text_);
+    const std::string name = dump_json(config);
+    auto at = queries_.find(name);
+    if (at == queries_.end())
+      at = queries_.emplace(name, models::make_text_encoder(config)->encode(text_)).first;
     return at->second;  // map nodes stay where they are
   }
 
@@ -186,6 +189,7 @@ class Searcher {
       const auto config = facts.find("text_encoder");
       if (config == facts.end()) fail("{} has no 'text_encoder'", where);
       match.scores = text_.scores(*config, io::npy_floats(*tokens, sample.key + ".text.npy"));
+      match.encoder = dump_json(*config);
     }
     match.key = sample.key;
     match.json = {{"key", sample.key}, {"path", path}};
@@ -197,6 +201,23 @@ class Searcher {
   std::vector<float> look_;  // empty: a text is searched for
   TextQuery text_;
 };
+
+/// Scores are of the words as an encoder has them: those of another one cannot be weighed with
+/// them. Takes out what is not of the first match's, with a warning for the shard; how many.
+long drop_other_encoders(std::vector<Match>& found, const std::vector<Match>& before) {
+  if (found.empty()) return 0;
+  const std::string first = before.empty() ? found.front().encoder : before.front().encoder;
+  std::string other, path;
+  const auto others = std::erase_if(found, [&](const Match& match) {
+    if (match.encoder == first) return false;
+    other = match.encoder, path = match.json["path"];
+    return true;
+  });
+  if (others > 0)
+    log_warning("{}: {} samples were embedded by {}, the first ones by {}: search them apart", path,
+                others, other, first);
+  return static_cast<long>(others);
+}
 
 /// Mean of the words' scores, the rarer the word the heavier.
 void weigh(std::vector<Match>& matches) {
@@ -264,6 +285,7 @@ long search(const SearchOptions& options, Slots& slots, Progress& progress) {
         for (const auto& [input, message] : found.errors)
           log_warning("{}: {}", input, message);
         errors += static_cast<long>(found.errors.size());
+        errors += drop_other_encoders(found.matches, matches);
         std::move(found.matches.begin(), found.matches.end(), std::back_inserter(matches));
         progress.add();
       });

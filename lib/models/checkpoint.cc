@@ -176,13 +176,10 @@ LoadedModel load_model(const std::string& path, bool ema, std::optional<DType> c
         std::make_unique<Decoder>(decoder_config_from_json(config), 0, *compute, device, false);
   else
     loaded.network = make_network(dit_config_from_json(config), 0, *compute, device, false);
-  std::vector<TensorTarget> targets;
-  for (nn::Parameter* parameter : loaded.parameters())
-    targets.push_back(value_target(*parameter));
   const io::SafetensorsSet set =
       ema ? io::SafetensorsSet(state, "ema")
           : io::SafetensorsSet(io::join_path(folder, "model"), kWeightsName);
-  load_tensors(set, targets);
+  load_parameters(set, loaded.parameters());
   return loaded;
 }
 

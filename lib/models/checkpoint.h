@@ -4,9 +4,8 @@
 //   lora/pytorch_lora_weights.safetensors            of adapters: these instead of the weights
 //   state/ema.safetensors, state/adam_m..., state/adam_v...        the same names as the weights
 //   train.json                                                     step, recipe, tokenizer, ...
-//   COMPLETE                                                       written last: hash and name, a
-//   line
-//                                                                  a file, sorted by name
+//   COMPLETE                                  written last: hash and name of a file in each line,
+//                                             sorted by name
 // Not here: writing one (train/checkpoint.h). Thread-safety: free functions, any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -148,4 +148,22 @@ void CosmosConfig::validate(std::string_view what) const {
   }
 }
 
+Json latent_statistics(const Json& config, std::string_view what) {
+  const Json mean = config.value("latents_mean", Json()), std = config.value("latents_std", Json());
+  if (mean.is_null() || std.is_null()) return nullptr;
+  const auto channels = static_cast<std::size_t>(
+      std::clamp<std::int64_t>(need_integer(config, "latent_channels", what), 1, 1 << 16));
+  const auto finite = [](const Json& value) {
+    return value.is_number() && std::isfinite(value.get<double>());
+  };
+  const auto positive = [&](const Json& value) { return finite(value) && value.get<double>() > 0; };
+  if (!mean.is_array() || !std.is_array() || mean.empty() || mean.size() != std.size() ||
+      mean.size() % channels != 0 || !std::ranges::all_of(mean, finite) ||
+      !std::ranges::all_of(std, positive))
+    fail_usage("{}: latents_mean and latents_std are no statistics of {} channels", what, channels);
+  Json statistics = {{"mean", mean}, {"std", std}};
+  if (mean.size() > channels) statistics["frames"] = mean.size() / channels;
+  return statistics;
+}
+
 }  // namespace vfm::models

@@ -52,20 +52,6 @@ struct Opened {
   CosmosConfig network;
 };
 
-// {"mean":[...],"std":[...],"frames":F}, or null.
-Json statistics_of(const HfComponent& component, const CosmosConfig& config) {
-  const Json& mean = component.config().value("latents_mean", Json());
-  const Json& deviation = component.config().value("latents_std", Json());
-  if (config.discrete() || !mean.is_array() || !deviation.is_array()) return nullptr;
-  const auto channels = static_cast<std::size_t>(config.latent_channels);
-  if (mean.empty() || mean.size() % channels || mean.size() != deviation.size())
-    fail_usage("'{}': {} and {} statistics of the latents do not fit {} channels",
-               component.folder(), mean.size(), deviation.size(), channels);
-  Json statistics = {{"mean", mean}, {"std", deviation}};
-  if (mean.size() > channels) statistics["frames"] = mean.size() / channels;
-  return statistics;
-}
-
 // Frames [begin, end) of planar values (C, T, H, W) as [end - begin, H, W, C].
 Tensor take_frames(std::span<const float> planar, std::int64_t channels, std::int64_t frames,
                    std::int64_t begin, std::int64_t end, std::int64_t height, std::int64_t width) {
@@ -118,7 +104,7 @@ std::int64_t cosmos_decode_step(const CosmosConfig& config, std::int64_t height,
 }
 
 CosmosFolder inspect_cosmos(const Json& config) {
-  try {
+  return as_usage([&] {
     const Opened opened(config);
     const CosmosAutoencoder model(opened.network, 0, DType::bf16, Device::cpu, false);
     const io::TensorSet& weights = opened.component.weights();
@@ -127,9 +113,7 @@ CosmosFolder inspect_cosmos(const Json& config) {
     for (const io::TensorView& tensor : weights.tensors())
       folder.file_bytes += static_cast<double>(tensor.bytes());
     return folder;
-  } catch (const Error& error) {
-    throw Error(error.what(), ErrorKind::usage);
-  }
+  });
 }
 
 CosmosTokenizer::CosmosTokenizer(const Json& config, Device device, std::int64_t chunk_pixels)
@@ -138,19 +122,18 @@ CosmosTokenizer::CosmosTokenizer(const Json& config, Device device, std::int64_t
   folder_ = opened.folder;
   compute_ = opened.compute;
   const CosmosConfig& network = opened.network;
-  statistics_ = statistics_of(opened.component, network);
-  hash_ = opened.component.hash();
   const auto wanted = get_string(config, "hash");
+  statistics_ = network.discrete()
+                    ? Json()
+                    : latent_statistics(opened.component.config(), "'" + folder_ + "'");
+  hash_ = opened.component.hash();
   if (wanted && *wanted != hash_)
     fail_usage(
         "'{}' holds another tokenizer (hash {}) than the latents were made with ({}); say with "
         "--tokenizer DIR where that one is",
         folder_, hash_, *wanted);
   model_.emplace(network, 0, compute_, device_, false);
-  std::vector<TensorTarget> targets;
-  for (nn::Parameter* parameter : model_->parameters())
-    targets.push_back(value_target(*parameter));
-  load_tensors(opened.component.weights(), targets);
+  load_parameters(opened.component.weights(), model_->parameters());
   if (network.discrete()) fsq_.emplace(network.levels);
 }
 

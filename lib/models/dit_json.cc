@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/dit_json.h"
 
+#include <limits>
 #include <type_traits>
 #include <utility>
 
@@ -14,9 +15,13 @@ std::array<T, N> triple(const Json& config, const char* name, std::array<T, N> f
   const auto found = config.find(name);
   if (found == config.end() || found->is_null()) return fallback;
   bool fits = found->is_array() && found->size() == N;
-  for (std::size_t i = 0; fits && i < N; ++i)
-    fits =
-        (*found)[i].is_number_integer() || ((*found)[i].is_number() && std::is_floating_point_v<T>);
+  for (std::size_t i = 0; fits && i < N; ++i) {
+    const Json& value = (*found)[i];
+    if constexpr (std::is_integral_v<T>)
+      fits = value.is_number_integer() && value >= 0 && value <= std::numeric_limits<T>::max();
+    else
+      fits = value.is_number();
+  }
   if (!fits) fail_usage("model configuration: '{}' must be {} numbers", name, N);
   return found->template get<std::array<T, N>>();
 }

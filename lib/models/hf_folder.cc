@@ -30,13 +30,10 @@ Json read_config(const std::string& folder, const char* name) {
     if (!io::file_exists(folder)) fail_usage("no such model folder: '{}'", folder);
     fail_usage("'{}' is no model folder: it has no {}", folder, name);
   }
-  try {
-    Json config = parse_json(io::read_file(path), fmt::format("'{}'", path));
-    if (config.is_object()) return config;
-  } catch (const Error& error) {
-    throw Error(error.what(), ErrorKind::usage);
-  }
-  fail_usage("'{}' is not a JSON object", path);
+  Json config =
+      as_usage([&] { return parse_json(io::read_file(path), fmt::format("'{}'", path)); });
+  if (!config.is_object()) fail_usage("'{}' is not a JSON object", path);
+  return config;
 }
 
 /// A set under other names.

@@ -91,4 +91,11 @@ TensorTarget value_target(nn::Parameter& parameter) {
           [&parameter](const Tensor& values) { parameter.write(values); }};
 }
 
+void load_parameters(const io::TensorSet& set, const nn::ParameterList& parameters) {
+  std::vector<TensorTarget> targets;
+  for (nn::Parameter* parameter : parameters)
+    targets.push_back(value_target(*parameter));
+  load_tensors(set, targets);
+}
+
 }  // namespace vfm::models

@@ -30,6 +30,9 @@ void check_tensors(const io::TensorSet& set, const std::vector<TensorTarget>& ta
 /// no memory is touched before they are written.
 void check_tensors(const io::TensorSet& set, const nn::ParameterList& parameters);
 
+/// Hands the tensors to the parameters of their names; throws as load_tensors() does.
+void load_parameters(const io::TensorSet& set, const nn::ParameterList& parameters);
+
 /// A parameter's value as a target.
 TensorTarget value_target(nn::Parameter& parameter);
 

@@ -137,7 +137,7 @@ std::map<std::string, double> lora_scales(const Json& settings,
 LoraFile::LoraFile(const std::string& path) : path_(file_of(path)) {
   const std::string base = io::base_name(path_);
   const std::string what = "'" + path_ + "'";
-  try {
+  as_usage([&] {
     auto set = std::make_unique<AdapterSet>(io::dir_name(path_),
                                             base.substr(0, base.size() - kSuffix.size()));
     for (const io::TensorView& tensor : set->tensors()) {
@@ -149,11 +149,7 @@ LoraFile::LoraFile(const std::string& path) : path_(file_of(path)) {
     if (ranks_.empty()) fail("{} holds no adapters (MODULE{} and MODULE{})", what, kA, kB);
     scales_ = lora_scales(settings_of(*set, path_), ranks_, what);
     set_ = std::move(set);
-  } catch (const Stopped&) {
-    throw;
-  } catch (const Error& error) {
-    throw Error(error.what(), ErrorKind::usage);
-  }
+  });
 }
 
 void LoraFile::use_values(std::unique_ptr<io::TensorSet> values) {
@@ -179,11 +175,7 @@ void LoraFile::check(const DitConfig& config) const {
       targets.push_back({m.module + std::string(kA), {found->second, m.columns}, {}});
       targets.push_back({m.module + std::string(kB), {m.rows, found->second}, {}});
     }
-  try {
-    check_tensors(set(), targets);
-  } catch (const Error& error) {
-    throw Error(error.what(), ErrorKind::usage);
-  }
+  as_usage([&] { check_tensors(set(), targets); });
 }
 
 std::string LoraFile::hash() const {

@@ -3,8 +3,7 @@
 // attends to everything. Exact, unlike tiles that overlap and are blended.
 //
 // A part is a band of rows; part 0 is the top one. All parts call the same functions in the same
-// order. Here is the version of one process, in which each part is a thread; ranks of a run have
-// one of their own.
+// order. Each part is a thread of one process.
 // Shape letters: T frames, H rows of this part, W columns, C channels.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

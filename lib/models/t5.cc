@@ -74,7 +74,7 @@ T5Config T5Config::from_json(const Json& config, std::string_view type, std::str
     return static_cast<int>(value);
   };
   T5Config c;
-  try {
+  as_usage([&] {
     c.vocabulary = positive("vocab_size");
     c.width = positive("d_model");
     c.head_dim = positive("d_kv");
@@ -89,9 +89,7 @@ T5Config T5Config::from_json(const Json& config, std::string_view type, std::str
       fail_usage("{}: feed_forward_proj '{}' is not supported: relu and gated-gelu are", what,
                  kind);
     c.gated = kind == "gated-gelu";
-  } catch (const Error& error) {
-    throw Error(error.what(), ErrorKind::usage);
-  }
+  });
   // Four buckets: one exact and one logarithmic, either way. More layers than any model has, or
   // products beyond 2^31, would only overflow what is counted with them.
   if (c.buckets < 4 || c.max_distance <= c.buckets / 4 || !(c.epsilon > 0) || c.layers > 1024 ||

@@ -75,18 +75,6 @@ std::string hash_of(const HfComponent& component, const std::string& tokenizer_f
   return hash_hex(component.hash() + io::hash_file(tokenizer_file(tokenizer_folder)));
 }
 
-/// A folder that cannot be used is the caller's choice, whatever is wrong in it.
-template <class Act>
-auto blame_folder(Act act) {
-  try {
-    return act();
-  } catch (const Stopped&) {
-    throw;
-  } catch (const Error& error) {
-    throw Error(error.what(), ErrorKind::usage);
-  }
-}
-
 T5Config config_of(const HfComponent& component) {
   return T5Config::from_json(component.config(), component.type(),
                              fmt::format("'{}/config.json'", component.folder()));
@@ -191,8 +179,10 @@ struct Opened {
     path = options.folder.empty() ? need_string(config, "path", "a text encoder's config")
                                   : options.folder;
     if (options.folder.empty() && !io::file_exists(path))
-      fail_usage("the text encoder's folder '{}' is not there; say with --text-encoder where it is",
-                 path);
+      fail_usage("the text encoder's folder '{}' is not there{}", path,
+                 options.folder_option.empty()
+                     ? ""
+                     : "; say with " + options.folder_option + " where it is");
     folders = folders_of(path);
     component = open_model(folders.model);
     max_tokens = get_integer(config, "max_tokens").value_or(512);
@@ -235,7 +225,7 @@ TextEncoderFolder inspect_t5(const Json& config, const TextEncoderOptions& optio
 }  // namespace
 
 Json text_encoder_config(const std::string& folder, int max_tokens, DType compute) {
-  return blame_folder([&] {
+  return as_usage([&] {
     const Folders folders = folders_of(folder);
     const auto component = open_model(folders.model);
     return describe(*component, fs::canonical(folder).string(),
@@ -251,12 +241,12 @@ std::unique_ptr<text::Encoder> make_text_encoder(const Json& config,
                                                  const TextEncoderOptions& options) {
   if (!has_folder(config)) return text::make_encoder(config);
   need_known(config);
-  return blame_folder([&] { return make_t5(config, options); });
+  return as_usage([&] { return make_t5(config, options); });
 }
 
 TextEncoderFolder inspect_text_encoder(const Json& config, const TextEncoderOptions& options) {
   need_known(config);
-  return blame_folder([&] { return inspect_t5(config, options); });
+  return as_usage([&] { return inspect_t5(config, options); });
 }
 
 }  // namespace vfm::models

@@ -30,6 +30,7 @@ struct TextEncoderOptions {
   Device device = Device::cpu;
   std::optional<DType> compute;  ///< f32 or bf16; else what the configuration says
   std::string folder;            ///< instead of "path", for a folder that has moved
+  std::string folder_option;     ///< the program's option for that, which messages name; or empty
 };
 
 /// What make_text_encoder builds an encoder of, for a folder. Throws Error{usage} if it is none of

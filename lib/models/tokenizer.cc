@@ -88,11 +88,7 @@ Json moved_tokenizer(Json config, const std::string& folder) {
 
 std::unique_ptr<Tokenizer> make_tokenizer(const Json& config, Device device) {
   if (!config.is_object()) fail_usage("a tokenizer is described by a JSON object");
-  try {
-    return make(config, device);
-  } catch (const Error& error) {
-    throw Error(error.what(), ErrorKind::usage);
-  }
+  return as_usage([&] { return make(config, device); });
 }
 
 }  // namespace vfm::models

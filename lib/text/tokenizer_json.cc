@@ -228,12 +228,8 @@ bool append_bytes(const Vocabulary& vocabulary, std::string_view text,
 }
 
 std::unique_ptr<Tokenizer> make_json_tokenizer(std::string_view json, std::string_view what) {
-  try {
-    return std::make_unique<JsonTokenizer>(parse(json, what), what);
-  } catch (const Error& error) {
-    // Also of a member of the wrong type: the file is at fault in any case.
-    throw Error(error.what(), ErrorKind::usage);
-  }
+  // Also of a member of the wrong type: the file is at fault in any case.
+  return as_usage([&] { return std::make_unique<JsonTokenizer>(parse(json, what), what); });
 }
 
 }  // namespace vfm::text

@@ -80,13 +80,11 @@ void check_initial(const std::string& init, const std::string& out, bool force) 
   const bool adapts = source == out && !begun.empty() && models::has_adapters(begun);
   models::InitialModel model(adapts ? init : source);
   const models::DitConfig config = models::dit_config_from_json(model.config());
-  try {
+  as_usage([&] {
     models::check_tensors(
         model.tensors(),
         models::make_network(config, 0, DType::bf16, Device::cpu, false)->parameters());
-  } catch (const Error& error) {
-    throw Error(error.what(), ErrorKind::usage);
-  }
+  });
 }
 
 void check_continues(const Json& train, const RunOptions& options, const Recipe& recipe,
@@ -114,16 +112,7 @@ void check_continues(const Json& train, const RunOptions& options, const Recipe&
 
 Json load_initial(const std::string& init, const nn::ParameterList& parameters) {
   models::InitialModel model(init);
-  std::vector<models::TensorTarget> targets;
-  for (nn::Parameter* parameter : parameters)
-    targets.push_back(models::value_target(*parameter));
-  try {
-    models::load_tensors(model.weights(), targets);
-  } catch (const Stopped&) {
-    throw;
-  } catch (const Error& error) {
-    throw Error(error.what(), ErrorKind::usage);
-  }
+  as_usage([&] { models::load_parameters(model.weights(), parameters); });
   return {{"path", init}, {"hash", model.hash()}};
 }
 

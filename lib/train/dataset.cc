@@ -22,11 +22,7 @@ models::LatentScale read_scale(const Json& info, const std::string& directory) {
         "'{}' holds discrete latents: set model.type to autoregressive, or pack them with a "
         "continuous tokenizer",
         directory);
-  try {
-    return models::LatentScale::from_json(info, what);
-  } catch (const Error& error) {
-    throw Error(error.what(), ErrorKind::usage);
-  }
+  return as_usage([&] { return models::LatentScale::from_json(info, what); });
 }
 
 /// Text width of the data; 0 if it has no text.

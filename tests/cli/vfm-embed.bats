@@ -142,6 +142,18 @@ keys() { sed 's/.*"key":"\([^"]*\)".*/\1/' | tr '\n' ' '; }
   [ "$(vfm-embed --search 'square' embedded.jsonl | wc -l)" -eq 6 ]
 }
 
+@test "search by text: shards of another encoder are not weighed with the first ones" {
+  three a
+  three b
+  vfm-embed a.tar >embedded.jsonl
+  vfm-embed --text "$VFM_ROOT/tests/golden/t5/v1_1" --device cpu b.tar >>embedded.jsonl
+  run --separate-stderr vfm-embed --search 'red square' embedded.jsonl
+  [ "$status" -eq 1 ]
+  [ "${#lines[@]}" -eq 3 ]
+  [[ "$stderr" == *"b.tar: 3 samples were embedded by"*"search them apart"* ]]
+  vfm-embed --search 'red square' --top 1 b.tar | jq -e '.score > 0'
+}
+
 @test "search by a video finds its copies first" {
   three a
   make_shard b bt=smaller=

@@ -299,14 +299,40 @@ setup() {
   vfm-generate --decode-only -o - <latents.jsonl | sha256sum | cmp one.sum
 }
 
+@test "in two stages: a line's own encoder and quality; another model is refused" {
+  line='{"prompt":"a red circle","encoder":"ffv1","quality":30}'
+  vfm-generate "${fast[@]}" -o one <<<"$line" >one.jsonl
+  vfm-generate "${fast[@]}" --latents-only -o latents <<<"$line" >latents.jsonl
+  vfm-generate --decode-only -o two <latents.jsonl >two.jsonl
+  cmp <(jq -c '[.xxh3, .address, .encoder, .quality]' one.jsonl) <(jq -c '[.xxh3, .address, .encoder, .quality]' two.jsonl)
+  run vfm-generate --decode-only --model "$wide" -o three <latents.jsonl
+  [ "$status" -eq 1 ]
+  grep -q 'the latents were made by another model' three/errors.jsonl
+  run --separate-stderr vfm-generate --decode-only --model nowhere -o four <latents.jsonl
+  [ "$status" -eq 2 ]
+  [ ! -e four/errors.jsonl ]
+}
+
+@test "an order that no machine can make is refused alone" {
+  { for member in '"steps":2000000000' '"width":2147483647' '"frames":2147483647' '"width":16384,"height":16384,"frames":100000'
+    do echo "{\"prompt\":\"a red circle\",$member}"; done
+    echo 'a red circle'; } >lines
+  run --separate-stderr vfm-generate "${fast[@]}" -o out <lines
+  [ "$status" -eq 1 ]
+  [ "${#lines[@]}" -eq 1 ]
+  [ "$(jq -s length out/errors.jsonl)" -eq 4 ]
+}
+
 @test "--decode-only: what is not latents, or was changed, is recorded; the rest is made" {
   vfm-generate "${fast[@]}" --latents-only -o latents 'a red circle' >latents.jsonl
-  { echo nowhere.latents.safetensors; echo '{"kind":'; jq -c '.seed = 5' latents.jsonl
+  cp "$(jq -r .path latents.jsonl)" list.latents.safetensors
+  echo '[]' >list.latents.json
+  { echo list.latents.safetensors; echo nowhere.latents.safetensors; echo '{"kind":'; jq -c '.seed = 5' latents.jsonl
     jq -c '.path = "none.latents.safetensors"' latents.jsonl; echo video.mp4; cat latents.jsonl; } >records
   run --separate-stderr vfm-generate --decode-only -o out <records
   [ "$status" -eq 1 ]
   [ "${#lines[@]}" -eq 1 ]
-  [ "$(jq -s length out/errors.jsonl)" -eq 5 ]
+  [ "$(jq -s length out/errors.jsonl)" -eq 6 ]
   grep -q 'it was changed' out/errors.jsonl
   grep -q "give what --latents-only wrote" out/errors.jsonl
 }
@@ -457,7 +483,7 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' "$@"
 @test "wrong options are status 2" {
   for wrong in '--size 64' '--size 0x0' '--size 64x64x64' '--steps 0' '--sampler magic' '--guidance nan' '--quality 99' \
     '--sigma-min 50' '--frames -1' '--seed -1' '--seed 18446744073709551616' '--seed 1x' '--fps nan' '--dataset d' '--weights best' '--encoder magic' \
-    '--sampler edm-euler --steps 1' '--save-every -1' '--latents-only --report x.html' '--decode-only --latents-only' '--condition-frames 0' '--augment-sigma nan' '--fp8 most' '--fp8-tolerance 1' '--fp8 all --fp8-tolerance -1' '--fp8 all --fp8-tolerance nan'; do
+    '--sampler edm-euler --steps 1' '--save-every -1' '--latents-only --report x.html' '--decode-only --latents-only' '--decode-only --steps 3' '--decode-only --size 64x64' '--decode-only --noise n.npy' '--condition-frames 0' '--augment-sigma nan' '--fp8 most' '--fp8-tolerance 1' '--fp8 all --fp8-tolerance -1' '--fp8 all --fp8-tolerance nan'; do
     # shellcheck disable=SC2086
     run vfm-generate --model "$model" -o out $wrong 'x'
     echo "$wrong: $status $output"

@@ -182,9 +182,10 @@ TEST_CASE("a text encoder's folder that has moved, or holds another model") {
   fs::copy(kFolder + "/v1_1", first, fs::copy_options::recursive);
   const Json config = models::text_encoder_config(first, 512, DType::f32);
   fs::rename(first, second);
-  CHECK_THAT(usage_error([&] { models::make_text_encoder(config); }),
-             Catch::Contains("/a' is not there") && Catch::Contains("--text-encoder"));
   models::TextEncoderOptions moved;
+  moved.folder_option = "--text-encoder";
+  CHECK_THAT(usage_error([&] { models::make_text_encoder(config, moved); }),
+             Catch::Contains("/a' is not there; say with --text-encoder where"));
   moved.folder = second;
   Json there = config;
   there["path"] = second;
