@@ -44,7 +44,7 @@ generate::Generator load(const GenerateJob& job) {
       model.train["tokenizer"] =
           models::moved_tokenizer(model.train.value("tokenizer", Json()), job.tokenizer);
     generate::Generator generator(std::move(model), job.cache, job.text_encoder);
-    job.defaults.choice.check_for(generator);
+    job.defaults.choice.check_for(generator.autoregressive(), generator.facts().sampling.sampler);
     job.defaults.choice.over(generator.facts().sampling).validate();
     if (job.fp8.any()) generator.set_fp8(job.fp8);  // refuses a model that cannot
     return generator;
@@ -171,7 +171,7 @@ void Run::note_sizes(const ClipOrder& order) {
 
 void Run::complete(ClipOrder& order) {
   refuse_other_model(order);
-  order.choice.check_for(generator_);
+  order.choice.check_for(generator_.autoregressive(), generator_.facts().sampling.sampler);
   order.sampling = order.choice.over(generator_.facts().sampling);
   const generate::TrainedSize& trained = generator_.usual();
   generate::ClipRequest& request = order.request;

@@ -210,7 +210,7 @@ Estimate::Estimate(const GenerateJob& job) : job_(job), facts_(generate::read_fa
   faults.look([&] { read_tokenizer(); });
   faults.look([&] { read_text_encoder(); });
   faults.finish();
-  job.defaults.choice.check_for(network_.decoder.has_value());
+  job.defaults.choice.check_for(network_.decoder.has_value(), facts_.sampling.sampler);
   sampling_ = job.defaults.choice.over(facts_.sampling);
   sampling_.validate();
   plan_clip();
@@ -226,7 +226,7 @@ void Estimate::read_tokenizer() {
 }
 
 void Estimate::read_text_encoder() {
-  models::TextEncoderOptions options{job_.device, {}, job_.text_encoder};
+  models::TextEncoderOptions options{job_.device, {}, job_.text_encoder, "--text-encoder"};
   if (!facts_.text_encoder.contains("compute")) options.compute = compute_;
   if (models::has_folder(facts_.text_encoder))
     text_ = models::inspect_text_encoder(facts_.text_encoder, options);

@@ -77,8 +77,7 @@ void take_origin(Json& json, ClipOrder& order, std::string_view where) {
 
 }  // namespace
 
-void SampleChoice::check_for(const generate::Generator& generator) const {
-  const bool autoregressive = generator.autoregressive();
+void SampleChoice::check_for(bool autoregressive, generate::Sampler own) const {
   const auto refuse = [&](bool said, const char* name) {
     if (said)
       fail_usage("'{}' is for {} models, and this one is {}", name,
@@ -88,7 +87,7 @@ void SampleChoice::check_for(const generate::Generator& generator) const {
   if (!autoregressive) {
     refuse(temperature.has_value(), "temperature");
     refuse(top_p.has_value(), "top_p");
-    const bool flow = generator.facts().sampling.sampler == generate::Sampler::flow;
+    const bool flow = own == generate::Sampler::flow;
     if (sampler && (*sampler == generate::Sampler::flow) != flow)
       fail_usage("sampler '{}' is {}for models of flow matching, and this is {}",
                  generate::to_string(*sampler), flow ? "not " : "", flow ? "one" : "none");

@@ -21,8 +21,9 @@ struct SampleChoice {
   std::optional<double> sigma_min, sigma_max, shift, guidance, augment_sigma;
   std::optional<double> temperature, top_p;  ///< of autoregressive models
 
-  /// Throws Error{usage} naming what is said that means nothing to the model.
-  void check_for(const generate::Generator& generator) const;
+  /// Throws Error{usage} naming what is said that means nothing to such a model; `own` is its own
+  /// sampler.
+  void check_for(bool autoregressive, generate::Sampler own) const;
   generate::SampleOptions over(generate::SampleOptions options) const;
 };
 
