@@ -11,6 +11,7 @@
 #include "common/attention.cuh"
 #include "common/attention_tile.cuh"
 #include "common/launch.cuh"
+#include "common/reduce.cuh"
 #include "common/shared.cuh"
 #include "common/vector.cuh"
 
@@ -35,9 +36,7 @@ __global__ void __launch_bounds__(kSumsThreads) attention_sums_kernel(const Atte
     const float4 b = load_part<kQuads>(dout + d, c.head_dim - d);
     sum += dot4(a, b);
   }
-#pragma unroll
-  for (int step = 16; step > 0; step /= 2)
-    sum += __shfl_xor_sync(0xffffffffu, sum, step);
+  sum = warp_sum(sum);
   const std::int64_t at = head * c.queries + row;
   if (lane == 0)
     reinterpret_cast<float2*>(c.row_sums)[at] = {c.log_sum_exp[at] * kAttentionLog2E, sum};

@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include "common/launch.cuh"
+#include "common/reduce.cuh"
 #include "common/vector.cuh"
 #include "modulate_backward.h"
 
@@ -73,12 +74,7 @@ __device__ __forceinline__ float4 one_plus(float4 v) {
 }
 
 __device__ __forceinline__ float2 warp_sums(float2 v) {
-#pragma unroll
-  for (int step = 16; step > 0; step /= 2) {
-    v.x += __shfl_xor_sync(0xffffffffu, v.x, step);
-    v.y += __shfl_xor_sync(0xffffffffu, v.y, step);
-  }
-  return v;
+  return {warp_sum(v.x), warp_sum(v.y)};
 }
 
 // Both sums over the block, in every thread. One barrier only: the next call must be given another
