@@ -62,7 +62,7 @@ void compare(Checker& checker, const Sizes& s, bool silu, float far) {
   const DeviceArray<float> device_weight(weight), device_bias(bias),
       moments(2ul * static_cast<std::size_t>(s.frames)),
       dweight(std::vector<float>(weight.size(), 1)), dbias(std::vector<float>(weight.size(), 2)),
-      scratch(static_cast<std::size_t>(s.frames) * kFrameNormPieces * (2ul * weight.size() + 4));
+      scratch(static_cast<std::size_t>(s.frames) * kFrameNormChunks * (2ul * weight.size() + 4));
   FrameNorm c;
   c.type = sizeof(T) == 2 ? Type::bf16 : Type::f32;
   c.frames = s.frames, c.pixels = s.pixels, c.channels = s.channels;
