@@ -118,7 +118,7 @@ void check_uploads(Checker& checker) {
   for (std::uint64_t i = 0; i < 12; ++i) {
     for (int kernels = 0; kernels < (test::small() ? 1 : 20); ++kernels)
       busy = ops::gelu(silent, busy);
-    const Tensor host = normal({size + static_cast<std::int64_t>(i % 3)}, i + 2);
+    const Tensor host = normal({1, size + static_cast<std::int64_t>(i % 3)}, i + 2);
     expected.push_back(ops::add(silent, host, host));
     Upload upload;
     const Tensor there = upload.copy(host);
