@@ -35,8 +35,8 @@ void DecoderConfig::validate() const {
   need(num_key_value_heads >= 0 && num_attention_heads % key_value_heads() == 0,
        "num_key_value_heads", "0 or a divisor of num_attention_heads");
   need(num_layers > 0 && num_layers <= kMostLayers, "num_layers", "1 to 4096");
-  need(positive(mlp_ratio) && mlp_ratio <= 1024 && hidden() > 0, "mlp_ratio",
-       "positive, and at most 1024");
+  need(positive(mlp_ratio) && mlp_ratio <= 64 && hidden() > 0, "mlp_ratio",
+       "positive, and at most 64");
   need(text_embed_dim >= 0 && text_embed_dim <= kMostWidth, "text_embed_dim", "0 to 1048576");
   need(positive(rope_theta), "rope_theta", "positive");
   need(yarn_scale >= 1 && std::isfinite(yarn_scale), "yarn_scale", "at least 1");

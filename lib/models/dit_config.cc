@@ -37,8 +37,8 @@ void DitConfig::validate() const {
   need(within(num_layers, kMostLayers), "num_layers", "1 to 4096");
   need(num_key_value_heads >= 0 && num_attention_heads % key_value_heads() == 0,
        "num_key_value_heads", "0 or a divisor of num_attention_heads");
-  need(mlp_ratio > 0 && mlp_ratio <= 1024 && mlp_ratio * width() >= 1, "mlp_ratio",
-       "positive, and at most 1024");
+  need(mlp_ratio > 0 && mlp_ratio <= 64 && mlp_ratio * width() >= 1, "mlp_ratio",
+       "positive, and at most 64");
   need(within(text_embed_dim, kMostWidth), "text_embed_dim", "1 to 1048576");
   need(within(adaln_lora_dim, kMostWidth), "adaln_lora_dim", "1 to 1048576");
   for (std::size_t i = 0; i < 3; ++i) {

@@ -67,6 +67,7 @@ fall() {
     run/checkpoints/step-*/model/config.json
   fall run
   [ "$(jq -n "$(fall run) < 0.6")" = true ]
+  vfm-generate --model run --dry-run -q --device cpu | jq -e '.network.file_bytes == 4 * .network.parameters'
   vfm-generate --model run --steps 4 -o out 'a red circle moves left' >clips.jsonl
   [ -s "$(jq -r .path clips.jsonl)" ]
   # Larger than it was trained: positions between two rows of the tables.
@@ -110,6 +111,9 @@ END
   jq -e '.frames == 9 and .top_p == 0.8 and .temperature == 1 and (has("steps") | not)' clips.jsonl
   path=$(jq -r .path clips.jsonl)
   [ -s "$path" ]
+  # A dry run: a pass for each code, and all parameters of the file.
+  vfm-generate --model run --dry-run -q --device cpu | jq -e '(.latent | .[0] * .[1] * .[2]) == .tokens
+    and .sampling.passes == .tokens and .network.file_bytes == 4 * .network.parameters'
   # The record makes the same clip; a video goes on.
   vfm-generate --model run -o again <clips.jsonl >again.jsonl
   cmp "$path" "$(jq -r .path again.jsonl)"
