@@ -33,10 +33,12 @@ generate::Generator load(const GenerateJob& job) {
     std::optional<DType> compute = job.compute;
     if (!compute && job.fp8.any()) compute = DType::bf16;
     if (!compute && job.device == Device::cpu) compute = DType::f32;
+    const bool pipeline = generate::is_pipeline(job.model);
+    if (pipeline && !job.lora.base.empty())
+      fail_usage("'{}' is a pipeline: --base is for runs that train adapters", job.model);
     models::LoadedModel model =
-        generate::is_pipeline(job.model)
-            ? generate::load_pipeline(job.model, compute, job.device)
-            : models::load_model(job.model, job.ema, compute, job.device, job.lora);
+        pipeline ? generate::load_pipeline(job.model, compute, job.device)
+                 : models::load_model(job.model, job.ema, compute, job.device, job.lora);
     if (!job.lora.path.empty()) models::add_adapters(model, job.lora, job.ema);
     const bool moved = !job.tokenizer.empty() || !job.text_encoder.empty();
     if (moved && generate::is_pipeline(job.model)) generate::add_part_hashes(model.train);
