@@ -76,7 +76,7 @@ class PackTool : public vfm::cli::Tool {
       vfm::fail_usage("no output folder; give one with -o DIR, or ask for --plan");
     if (!fps_.empty()) options_.clip.fps = parse_rate(fps_);
     options_.clip.crop =
-        crop_ == "random" ? vfm::jobs::CropMode::random : vfm::jobs::CropMode::centre;
+        crop_ == "random" ? vfm::data::CropMode::random : vfm::data::CropMode::centre;
     options_.tokenizer = vfm::models::tokenizer_config(tokenizer_);
     if (!compute_.empty()) options_.tokenizer["compute"] = compute_;
     if (channels_) options_.tokenizer["channels"] = *channels_;

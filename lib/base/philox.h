@@ -33,7 +33,7 @@ enum class Purpose : std::uint32_t {
   validation = 8,     // fixed noise of the validation loss
   sigma_strata = 9,   // which stratum of the noise level a sample of the step gets
   split = 10,         // train/val split by source
-  crop = 11,          // random crops of vfm-pack
+  crop = 11,          // random crops: step 0 of vfm-pack, else the step of training; sample key
   projection = 12,    // fixed random vectors of the hashing text embedder
   test = 13,
   synthetic = 14,        // made-up training data: latents (step 0), text (1)

@@ -3,23 +3,14 @@
 
 #include <algorithm>
 #include <functional>
-#include <iterator>
 
+#include "data/clips.h"
 #include "io/file.h"
 #include "media/decoder.h"
 #include "media/scaler.h"
 
 namespace vfm::jobs {
 namespace {
-
-constexpr const char* kMediaExtensions[] = {"mp4",  "m4v",  "mov",  "webm", "mkv", "avi", "ts",
-                                            "mpg",  "mpeg", "ogv",  "flv",  "wmv", "gif", "jpg",
-                                            "jpeg", "png",  "webp", "bmp",  "tif", "tiff"};
-
-bool is_media_extension(const std::string& extension) {
-  return std::find(std::begin(kMediaExtensions), std::end(kMediaExtensions), extension) !=
-         std::end(kMediaExtensions);
-}
 
 std::int64_t count_frames(media::Decoder decoder) {
   media::Frame frame;
@@ -75,7 +66,7 @@ curate::Glimpse take_glimpse(const std::function<media::Decoder()>& open) {
 
 const shard::Member* media_member(const shard::Sample& sample) {
   for (const shard::Member& member : sample.members)
-    if (is_media_extension(member.extension)) return &member;
+    if (data::is_media_extension(member.extension)) return &member;
   return nullptr;
 }
 
@@ -90,7 +81,7 @@ curate::Glimpse glimpse_of_file(const std::string& path, const media::HardwareDe
 }
 
 bool is_media_name(const std::string& path) {
-  return is_media_extension(io::extension(path));
+  return data::is_media_extension(io::extension(path));
 }
 
 }  // namespace vfm::jobs

@@ -24,8 +24,8 @@ namespace vfm::jobs {
 namespace {
 
 Json settings_of(const PackOptions& options, const models::Tokenizer& tokenizer) {
-  const PackClipOptions& clip = options.clip;
-  const bool random = clip.crop == CropMode::random;
+  const data::ClipOptions& clip = options.clip;
+  const bool random = clip.crop == data::CropMode::random;
   Json fps;
   if (clip.fps.num > 0) fps = fmt::format("{}/{}", clip.fps.num, clip.fps.den);
   Json settings = {{"version", 1},
@@ -247,7 +247,7 @@ class Run {
   Progress& progress_;
   std::unique_ptr<models::Tokenizer> tokenizer_;
   Json settings_;
-  PackClipOptions clip_;
+  data::ClipOptions clip_;
   std::optional<PackFolder> folder_;
   std::optional<io::ErrorLog> errors_;
   io::ManifestWriter manifest_;

@@ -18,9 +18,9 @@
 #include "base/json.h"
 #include "base/progress.h"
 #include "base/slots.h"
+#include "data/clip_pixels.h"
 #include "data/latents.h"
 #include "data/packing.h"
-#include "jobs/pack_clip.h"
 #include "tensor/tensor.h"
 
 namespace vfm::jobs {
@@ -33,8 +33,10 @@ struct PackOptions {
   Json tokenizer;  ///< models::make_tokenizer
   /// Where the tokenizer computes; the bytes do not depend on it.
   Device device = Device::cpu;
-  PackClipOptions clip;  ///< size, length, crop
-  std::string report;    ///< HTML file; empty: none
+  /// Size, length, crop; time_step and multiple are the tokenizer's time factor, and twice its
+  /// space factor.
+  data::ClipOptions clip;
+  std::string report;  ///< HTML file; empty: none
 };
 
 /// A record a shard on standard output, when it is durable. Returns the number of recorded errors.

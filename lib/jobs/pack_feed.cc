@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "data/clips.h"
 #include "io/file.h"
 
 namespace vfm::jobs {
@@ -31,7 +32,7 @@ PackFeed::PackFeed(const std::vector<std::string>& inputs,
       rest.push_back(input);
       continue;
     }
-    for (io::Record& record : dataset_records(input))
+    for (io::Record& record : data::dataset_records(input))
       listed_.push_back(std::move(record));
   }
   if (!rest.empty() || inputs.empty())
@@ -121,30 +122,6 @@ std::optional<PackWork> PackFeed::next_shard() {
     }
     return work;
   }
-}
-
-std::vector<io::Record> dataset_records(const std::string& directory) {
-  const std::string plan_path = io::join_path(directory, "plan.json");
-  std::vector<io::Record> records;
-  try {
-    if (!io::file_exists(io::join_path(directory, "dataset.json")))
-      fail("it has no dataset.json, which vfm-shard writes last");
-    const Json plan = parse_json(io::read_file(plan_path), "'" + plan_path + "'");
-    for (const Json& shard : plan.at("shards")) {
-      const std::string path = io::join_path(directory, need_string(shard, "path", "the plan"));
-      const std::string notes = path.substr(0, path.size() - 4) + ".json";
-      const Json facts = parse_json(io::read_file(notes), "'" + notes + "'");
-      Json record = {{"kind", "shard"}, {"path", path}};
-      for (const auto& [name, value] : facts.items())
-        if (name != "kind" && name != "path" && name != "plan") record[name] = value;
-      records.push_back({"shard", std::move(record), "'" + plan_path + "'"});
-    }
-  } catch (const Stopped&) {
-    throw;
-  } catch (const std::exception& error) {
-    fail_usage("'{}' is not a finished dataset of vfm-shard: {}", directory, error.what());
-  }
-  return records;
 }
 
 }  // namespace vfm::jobs

@@ -60,8 +60,4 @@ class PackFeed {
   std::unique_ptr<JoinedReader> samples_;     // null if its samples are not wanted
 };
 
-/// The shards of a folder that vfm-shard wrote, as manifest records, in the order of its plan.
-/// Throws Error{usage} if it is none, or not finished.
-std::vector<io::Record> dataset_records(const std::string& directory);
-
 }  // namespace vfm::jobs

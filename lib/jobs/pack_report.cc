@@ -25,26 +25,15 @@ constexpr std::size_t kMeasured = 200, kShown = 16, kStrip = 5;
 
 /// A sample both ways.
 struct Pair {
-  ClipPixels original;
+  data::ClipPixels original;
   std::vector<float> decoded;
   double psnr = 0;
   std::string caption;
 };
 
-double psnr(const std::vector<float>& a, const std::vector<float>& b) {
-  double squares = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    const double d = a[i] - std::clamp(b[i], -1.0f, 1.0f);
-    squares += d * d;
-  }
-  // Pixels span 2. A perfect copy would be infinite: 8 bits do not show more than 60 dB.
-  return std::min(60.0,
-                  10 * std::log10(4 * static_cast<double>(a.size()) / std::max(squares, 1e-12)));
-}
-
 /// A few frames of both, the original above.
 media::RgbImage strip(const Pair& pair) {
-  const ClipPixels& clip = pair.original;
+  const data::ClipPixels& clip = pair.original;
   const std::size_t count = std::min<std::size_t>(kStrip, static_cast<std::size_t>(clip.frames));
   const std::size_t h = static_cast<std::size_t>(clip.height),
                     w = static_cast<std::size_t>(clip.width);
@@ -136,7 +125,8 @@ class Report {
     const shard::Member* media = media_member(sample);
     if (media == nullptr) return;
     Pair pair;
-    pair.original = clip_pixels(media->data, "'" + sample.key + "'", sample.key, options_.clip);
+    pair.original =
+        data::clip_pixels(media->data, "'" + sample.key + "'", sample.key, options_.clip);
     const data::LatentSample latent = set.read(i);
     const data::Entry& entry = set.entries()[i];
     pair.decoded =
@@ -144,7 +134,7 @@ class Report {
             ? tokenizer_.decode_codes(latent.codes, entry.frames, entry.height, entry.width)
             : tokenizer_.decode(latent.latent, entry.frames, entry.height, entry.width);
     if (pair.decoded.size() != pair.original.pixels.size()) return;
-    pair.psnr = psnr(pair.original.pixels, pair.decoded);
+    pair.psnr = models::psnr(pair.original.pixels, pair.decoded);
     psnrs_.push_back(pair.psnr);
     if (figures_.size() == kShown) return;
     const std::string caption = latent.meta.value("caption", Json()).is_string()

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "jobs/pack_clip.h"
+#include "data/clip_pixels.h"
 #include "jobs/pack_feed.h"
 #include "models/tokenizer.h"
 
@@ -14,7 +14,7 @@ namespace vfm::jobs {
 struct PackReportOptions {
   std::string directory;  ///< of the latents
   std::string path;       ///< of the page
-  PackClipOptions clip;
+  data::ClipOptions clip;
 };
 
 /// Original and decoded frames side by side, a histogram of their PSNR over samples spread evenly

@@ -70,7 +70,7 @@ void copy_facts(const Json& meta, const shard::Sample& sample, Json& json) {
 }
 
 /// The member that holds the latent, or the codes that stand for it.
-shard::Member encoded(const ClipPixels& clip, const std::vector<std::int64_t>& thw,
+shard::Member encoded(const data::ClipPixels& clip, const std::vector<std::int64_t>& thw,
                       const models::Tokenizer& tokenizer, ChannelSums& sums) {
   if (tokenizer.vocabulary() > 0) {
     const std::vector<std::int32_t> codes =
@@ -116,13 +116,13 @@ ChannelSums ChannelSums::from_json(const Json& json, int channels) {
 }
 
 LatentOutput make_latent(const shard::Sample& sample, const models::Tokenizer& tokenizer,
-                         const PackClipOptions& options) {
+                         const data::ClipOptions& options) {
   const shard::Member* media = media_member(sample);
   if (media == nullptr) fail("has no video and no picture");
   const Json meta = meta_of(sample);
   LatentOutput out;
   const std::string text = take_text(sample, meta, out);
-  const ClipPixels clip = clip_pixels(
+  const data::ClipPixels clip = data::clip_pixels(
       media->data, fmt::format("'{}.{}'", sample.key, media->extension), sample.key, options);
   const int time = tokenizer.time_factor(), space = tokenizer.space_factor();
   const int t = 1 + (clip.frames - 1) / time, h = clip.height / space, w = clip.width / space;

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/json.h"
+#include "data/clip_pixels.h"
 #include "data/latents.h"
-#include "jobs/pack_clip.h"
 #include "models/tokenizer.h"
 #include "shard/sample.h"
 
@@ -35,6 +35,6 @@ struct LatentOutput {
 
 /// Throws Error, naming the member, if the clip cannot be decoded or its text.npy is malformed.
 LatentOutput make_latent(const shard::Sample& sample, const models::Tokenizer& tokenizer,
-                         const PackClipOptions& options);
+                         const data::ClipOptions& options);
 
 }  // namespace vfm::jobs

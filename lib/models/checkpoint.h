@@ -1,48 +1,19 @@
-// Reading a checkpoint folder (vfm-checkpoint(5)): what training resumes from and generation loads.
-//
-//   model/config.json, model/diffusion_pytorch_model.safetensors   diffusers' layout: raw weights
-//   lora/pytorch_lora_weights.safetensors            of adapters: these instead of the weights
-//   state/ema.safetensors, state/adam_m..., state/adam_v...        the same names as the weights
-//   train.json                                                     step, recipe, tokenizer, ...
-//   COMPLETE                                  written last: hash and name of a file in each line,
-//                                             sorted by name
-// Not here: writing one (train/checkpoint.h). Thread-safety: free functions, any thread.
+// Loading the model of a training run or one of its checkpoints (models/checkpoint_folder.h).
+// Thread-safety: free functions, any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "base/json.h"
+#include "models/checkpoint_folder.h"
 #include "models/decoder.h"
 #include "models/lora_file.h"
 #include "models/network.h"
 
 namespace vfm::models {
-
-/// Name of the set of weights in model/, as diffusers wants it.
-inline constexpr const char* kWeightsName = "diffusion_pytorch_model";
-
-/// Whether a file name is "step-" and digits. Copies that users make under other names are theirs.
-bool is_checkpoint_name(std::string_view name);
-
-/// The complete-looking checkpoints of a run folder, RUN/checkpoints/step-*, oldest first. Empty if
-/// there is none.
-std::vector<std::string> list_checkpoints(const std::string& run);
-
-/// Checks every file against COMPLETE. Throws Error naming the first file that is missing, changed
-/// or unlisted, or that COMPLETE is absent. Reads the whole checkpoint.
-void verify_checkpoint(const std::string& folder);
-
-/// The checkpoint folder that `path` means: itself, or the newest of the run folder `path`. Throws
-/// Error{usage} if it is neither.
-std::string find_checkpoint(const std::string& path);
-
-/// Where the adapters of a checkpoint are; and whether it has such, and no weights of its own.
-std::string lora_folder(const std::string& checkpoint);
-bool has_adapters(const std::string& checkpoint);
 
 /// What the recipe of a train.json computed in; f32 if there is none.
 DType trained_in(const Json& train);

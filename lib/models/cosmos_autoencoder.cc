@@ -156,6 +156,7 @@ struct CosmosAutoencoder::State {
   }
 
   CosmosConfig config;
+  bool recompute = false;
   DType compute;
   Device device;
   std::deque<nn::Weight> weights;
@@ -188,13 +189,17 @@ const nn::ParameterList& CosmosAutoencoder::parameters() const {
   return state_->parameters;
 }
 
+void CosmosAutoencoder::set_recompute(bool recompute) {
+  state_->recompute = recompute;
+}
+
 Tensor CosmosAutoencoder::encode(Tape& tape, const Tensor& pixels) const {
-  Pass pass{tape};
+  Pass pass{.tape = tape, .recompute = state_->recompute};
   return state_->encode(pass, pixels);
 }
 
 Tensor CosmosAutoencoder::decode(Tape& tape, const Tensor& latents) const {
-  Pass pass{tape};
+  Pass pass{.tape = tape, .recompute = state_->recompute};
   return state_->decode(pass, latents);
 }
 

@@ -48,6 +48,16 @@ Tensor convolve_at_points(Pass& pass, const Kernel& kernel, const Tensor& x,
                          residual);
 }
 
+/// What `body` makes of x, of which backward keeps all or x alone.
+template <class Body>
+Tensor as_block(Pass& pass, const Tensor& x, const Body& body) {
+  if (!pass.recompute || !pass.tape.recording()) return body(pass, x);
+  return pass.tape.checkpoint({x}, [x, body](Tape& tape) {
+    Pass again{tape};
+    return std::vector{body(again, x)};
+  })[0];
+}
+
 }  // namespace
 
 LayerState* Pass::next_state() {
@@ -106,6 +116,10 @@ Resnet::Resnet(const Maker& make, const std::string& name, int in, int out)
 }
 
 Tensor Resnet::forward(Pass& pass, const Tensor& x) const {
+  return as_block(pass, x, [this](Pass& p, const Tensor& in) { return run(p, in); });
+}
+
+Tensor Resnet::run(Pass& pass, const Tensor& x) const {
   Tensor h = conv1.forward(pass, norm1.forward(pass, x, true));
   h = norm2.forward(pass, h, true);
   return conv2.forward(pass, std::move(h), shortcut ? convolve_at_points(pass, *shortcut, x) : x);
@@ -119,6 +133,14 @@ Attention::Attention(const Maker& make, const std::string& name, int channels)
       out(make, name + ".to_out.0", channels, channels, 1, 1) {}
 
 Tensor Attention::forward_in_frame(Pass& pass, const Tensor& x) const {
+  return as_block(pass, x, [this](Pass& p, const Tensor& in) { return run_in_frame(p, in); });
+}
+
+Tensor Attention::forward_along_time(Pass& pass, const Tensor& x) const {
+  return as_block(pass, x, [this](Pass& p, const Tensor& in) { return run_along_time(p, in); });
+}
+
+Tensor Attention::run_in_frame(Pass& pass, const Tensor& x) const {
   const Tensor normed = norm.forward(pass, x, false);
   const Tensor queries = convolve_at_points(pass, q, normed);
   Tensor keys = convolve_at_points(pass, k, normed), values = convolve_at_points(pass, v, normed);
@@ -129,7 +151,7 @@ Tensor Attention::forward_in_frame(Pass& pass, const Tensor& x) const {
   return convolve_at_points(pass, out, ops::frame_attention(pass.tape, queries, keys, values), x);
 }
 
-Tensor Attention::forward_along_time(Pass& pass, const Tensor& x) const {
+Tensor Attention::run_along_time(Pass& pass, const Tensor& x) const {
   const Tensor normed = norm.forward(pass, x, false);
   const Tensor queries = convolve_at_points(pass, q, normed);
   ops::TimeKeys own;
@@ -168,7 +190,11 @@ Downsample::Downsample(const Maker& make, const std::string& name, int channels,
                      : std::nullopt),
       point(make, name + ".conv3", channels, channels, 1, 1) {}
 
-Tensor Downsample::forward(Pass& pass, Tensor x) const {
+Tensor Downsample::forward(Pass& pass, const Tensor& x) const {
+  return as_block(pass, x, [this](Pass& p, const Tensor& in) { return run(p, in); });
+}
+
+Tensor Downsample::run(Pass& pass, Tensor x) const {
   ops::SpaceConv how{.stride = 2, .residual = ops::pool_space(pass.tape, x)};
   if (!time) return convolve_at_points(pass, point, convolve_in_space(pass, space, x, how));
   LayerState* const state = pass.next_state();
@@ -186,7 +212,11 @@ Upsample::Upsample(const Maker& make, const std::string& name, int channels, boo
       space(make, name + ".conv2", channels, channels, 1, 3),
       point(make, name + ".conv3", channels, channels, 1, 1) {}
 
-Tensor Upsample::forward(Pass& pass, Tensor x) const {
+Tensor Upsample::forward(Pass& pass, const Tensor& x) const {
+  return as_block(pass, x, [this](Pass& p, const Tensor& in) { return run(p, in); });
+}
+
+Tensor Upsample::run(Pass& pass, Tensor x) const {
   if (time) {
     LayerState* const state = pass.next_state();
     x = ops::repeat_time(pass.tape, x, pass.start, lead_of(state, pass.start));

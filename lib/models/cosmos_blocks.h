@@ -37,6 +37,7 @@ struct Pass {
   StreamState* stream = nullptr;        ///< null: they are the whole video
   SpatialExchange* exchange = nullptr;  ///< null: they are whole
   std::size_t layer = 0;                ///< the next layer that keeps something
+  bool recompute = false;               ///< backward computes a block again, keeping its input
 
   /// What the next such layer has kept; without a stream, null.
   LayerState* next_state();
@@ -74,6 +75,9 @@ struct Norm {
 struct Resnet {
   Resnet(const Maker& make, const std::string& name, int in, int out);
   Tensor forward(Pass& pass, const Tensor& x) const;
+
+ private:
+  Tensor run(Pass& pass, const Tensor& x) const;
   Norm norm1;
   Projection conv1;
   Norm norm2;
@@ -88,6 +92,8 @@ struct Attention {
   Tensor forward_along_time(Pass& pass, const Tensor& x) const;
 
  private:
+  Tensor run_in_frame(Pass& pass, const Tensor& x) const;
+  Tensor run_along_time(Pass& pass, const Tensor& x) const;
   Norm norm;
   Kernel q, k, v, out;
 };
@@ -102,7 +108,10 @@ struct Stage {
 
 struct Downsample {
   Downsample(const Maker& make, const std::string& name, int channels, bool time);
-  Tensor forward(Pass& pass, Tensor x) const;
+  Tensor forward(Pass& pass, const Tensor& x) const;
+
+ private:
+  Tensor run(Pass& pass, Tensor x) const;
   Kernel space;
   std::optional<Kernel> time;
   Kernel point;
@@ -110,7 +119,10 @@ struct Downsample {
 
 struct Upsample {
   Upsample(const Maker& make, const std::string& name, int channels, bool time);
-  Tensor forward(Pass& pass, Tensor x) const;
+  Tensor forward(Pass& pass, const Tensor& x) const;
+
+ private:
+  Tensor run(Pass& pass, Tensor x) const;
   std::optional<Kernel> time;
   Kernel space, point;
 };

@@ -85,12 +85,8 @@ CosmosConfig CosmosConfig::from_json(const Json& json, std::string_view what) {
     const auto take = [&](const char* name, auto& field) { read(json, name, field); };
     for_each_field(c, take, take);
     read(json, "levels", c.levels);
-    c.z_channels = c.latent_channels;
-    if (c.discrete()) {
-      c.z_channels = 16;
-      read(json, "z_channels", c.z_channels);
-      c.latent_channels = static_cast<int>(c.levels.size());
-    }
+    read(json, "z_channels", c.z_channels);
+    c.settle();
     if (get_string(json, "patch_type").value_or("haar") != "haar")
       fail("'patch_type' is '{}', only haar works", *get_string(json, "patch_type"));
   } catch (const Error& error) {
@@ -98,6 +94,13 @@ CosmosConfig CosmosConfig::from_json(const Json& json, std::string_view what) {
   }
   c.validate(what);
   return c;
+}
+
+void CosmosConfig::settle() {
+  if (discrete())
+    latent_channels = static_cast<int>(levels.size());
+  else
+    z_channels = latent_channels;
 }
 
 Json CosmosConfig::to_json() const {
@@ -108,6 +111,11 @@ Json CosmosConfig::to_json() const {
   if (discrete()) {
     json["z_channels"] = z_channels;
     json["levels"] = levels;
+  } else {
+    json["scaling_factor"] = 1.0;
+    // Not known; left out, readers would take those of a published tokenizer.
+    json["latents_mean"] = nullptr;
+    json["latents_std"] = nullptr;
   }
   return json;
 }
@@ -125,6 +133,12 @@ void CosmosConfig::validate(std::string_view what) const {
     fail_usage("{}: the channels of the blocks must be 2 to 8 numbers of 1 to 8192", what);
   if (num_layers < 1 || num_layers > 64 || resolution < 1)
     fail_usage("{}: {} layers at resolution {}", what, num_layers, resolution);
+  if (temporal_compression_ratio == 1)
+    fail_usage(
+        "{}: a tokenizer of pictures (CI, DI), which is another network (one plain convolution a "
+        "layer, norms of several groups) and is not supported; a tokenizer of videos (CV, DV) "
+        "takes a picture as a video of one frame",
+        what);
   if ((patch_size != 2 && patch_size != 4 && patch_size != 8) ||
       !power_of_two(spatial_compression_ratio, 64) || !power_of_two(temporal_compression_ratio, 64))
     fail_usage("{}: patches of {}, compression {} in space and {} in time: no powers of two", what,

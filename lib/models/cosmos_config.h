@@ -31,7 +31,11 @@ struct CosmosConfig {
   /// Error{usage} for a field out of range, and for what no published model has: other patches than
   /// Haar, or more halvings in time than in space.
   static CosmosConfig from_json(const Json& json, std::string_view what);
-  Json to_json() const;  ///< with _class_name
+  /// With _class_name. That of a continuous one has no statistics of latents: they are null.
+  Json to_json() const;
+  /// Makes what follows from the rest follow: a discrete one's latent_channels from its levels, a
+  /// continuous one's z_channels from latent_channels.
+  void settle();
   void validate(std::string_view what) const;
 
   bool discrete() const { return !levels.empty(); }

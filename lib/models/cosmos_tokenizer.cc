@@ -6,16 +6,17 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "base/stop.h"
-#include "models/hf_folder.h"
+#include "models/initial_model.h"
 #include "models/load_tensors.h"
 #include "tensor/device.h"
 
 namespace vfm::models {
 namespace {
 
-std::string component_folder(const std::string& folder) {
-  return HfPipeline::is_one(folder) ? HfPipeline(folder).folder_of("vae") : folder;
+InitialModel open_model(const std::string& folder) {
+  return InitialModel(folder, "vae", {kCosmosContinuous, kCosmosDiscrete});
 }
 
 DType compute_of(const Json& config) {
@@ -33,12 +34,23 @@ std::string existing_folder(const Json& config) {
   return folder;
 }
 
+// latent_statistics(), and a word where they are not the folder's own.
+Json statistics_of(const HfComponent& component) {
+  Json statistics = latent_statistics(component.config(), "'" + component.folder() + "'");
+  if (!statistics.is_null() && !component.says("latents_mean"))
+    log_warning(
+        "'{}/config.json' leaves out latents_mean and latents_std: those of NVIDIA's Cosmos-1.0 "
+        "CV8x8x8 are taken, as diffusers does. If these weights are others, write null for both "
+        "there, and they are measured",
+        component.folder());
+  return statistics;
+}
+
 // The folder of a tokenizer's configuration, before its weights are read.
 struct Opened {
   explicit Opened(const Json& config)
-      : folder(existing_folder(config)),
-        compute(compute_of(config)),
-        component(component_folder(folder)) {
+      : folder(existing_folder(config)), compute(compute_of(config)), model(open_model(folder)) {
+    const HfComponent& component = model.component();
     const std::string type = need_string(config, "name", "the tokenizer");
     component.need_type({type});
     const std::string what = "'" + component.folder() + "/config.json'";
@@ -48,7 +60,7 @@ struct Opened {
   }
   std::string folder;
   DType compute;
-  HfComponent component;
+  InitialModel model;
   CosmosConfig network;
 };
 
@@ -90,10 +102,10 @@ bool is_cosmos_tokenizer(std::string_view name) {
 }
 
 Json cosmos_tokenizer_in(const std::string& folder) {
-  const HfComponent component(component_folder(folder));
-  component.need_type({kCosmosContinuous, kCosmosDiscrete});
-  return {{"name", component.type()},
-          {"path", std::filesystem::absolute(folder).lexically_normal().string()}};
+  const InitialModel model = open_model(folder);
+  const std::string& path = model.checkpoint().empty() ? folder : model.checkpoint();
+  return {{"name", model.component().type()},
+          {"path", std::filesystem::absolute(path).lexically_normal().string()}};
 }
 
 std::int64_t cosmos_decode_step(const CosmosConfig& config, std::int64_t height, std::int64_t width,
@@ -107,7 +119,7 @@ CosmosFolder inspect_cosmos(const Json& config) {
   return as_usage([&] {
     const Opened opened(config);
     const CosmosAutoencoder model(opened.network, 0, DType::bf16, Device::cpu, false);
-    const io::TensorSet& weights = opened.component.weights();
+    const io::TensorSet& weights = opened.model.tensors();
     check_tensors(weights, model.parameters());
     CosmosFolder folder{opened.network, opened.compute};
     for (const io::TensorView& tensor : weights.tensors())
@@ -123,17 +135,15 @@ CosmosTokenizer::CosmosTokenizer(const Json& config, Device device, std::int64_t
   compute_ = opened.compute;
   const CosmosConfig& network = opened.network;
   const auto wanted = get_string(config, "hash");
-  statistics_ = network.discrete()
-                    ? Json()
-                    : latent_statistics(opened.component.config(), "'" + folder_ + "'");
-  hash_ = opened.component.hash();
+  if (!network.discrete()) statistics_ = statistics_of(opened.model.component());
+  hash_ = opened.model.hash();
   if (wanted && *wanted != hash_)
     fail_usage(
         "'{}' holds another tokenizer (hash {}) than the latents were made with ({}); say with "
         "--tokenizer DIR where that one is",
         folder_, hash_, *wanted);
   model_.emplace(network, 0, compute_, device_, false);
-  load_parameters(opened.component.weights(), model_->parameters());
+  load_parameters(opened.model.weights(), model_->parameters());
   if (network.discrete()) fsq_.emplace(network.levels);
 }
 

@@ -1,6 +1,7 @@
 // NVIDIA's Cosmos tokenizers from a folder on disk: diffusers' AutoencoderKLCosmos, or one with
 // codes (CausalDiscreteVideoTokenizer), as config.json and weights, or as the component "vae" of a
-// pipeline's folder.
+// pipeline's folder; or what vfm-train made, a run or one of its checkpoints, of which the averaged
+// weights are taken if there are some.
 //
 // A video is worked on some latent frames at a time, so that memory does not grow with its length
 // (but see models/cosmos_autoencoder.h).
@@ -73,7 +74,7 @@ class CosmosTokenizer final : public Tokenizer {
 };
 
 /// The configuration of the tokenizer in `folder`, for make_tokenizer(): {"name":...,"path":...},
-/// the path absolute. Throws Error{usage} if there is none.
+/// the path absolute; of a run that of its newest checkpoint. Throws Error{usage} if there is none.
 Json cosmos_tokenizer_in(const std::string& folder);
 
 /// Whether `name` is a type of tokenizer that is read from a folder.

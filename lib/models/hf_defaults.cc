@@ -118,10 +118,17 @@ Json defaults_of(std::string_view type) {
   if (type == "t5") return Json::parse(kT5);
   if (type == "umt5") return Json::parse(kUmt5);
   if (type != "AutoencoderKLCosmos") return Json::object();
-  Json defaults = Json::parse(kCosmosVae);
-  defaults["latents_mean"] = kLatentsMean;
-  defaults["latents_std"] = kLatentsStd;
-  return defaults;
+  return Json::parse(kCosmosVae);
+}
+
+/// The statistics are of one tokenizer: another network certainly has others.
+void add_statistics(Json& config) {
+  const Json usual = Json::parse(kCosmosVae);
+  bool same = true;
+  for (const auto& [key, value] : usual.items())
+    same = same && config[key] == value;
+  if (!config.contains("latents_mean")) config["latents_mean"] = same ? Json(kLatentsMean) : Json();
+  if (!config.contains("latents_std")) config["latents_std"] = same ? Json(kLatentsStd) : Json();
 }
 
 }  // namespace
@@ -130,6 +137,7 @@ Json with_defaults(std::string_view type, Json config) {
   const Json defaults = defaults_of(type);
   for (const auto& [key, value] : defaults.items())
     if (!config.contains(key)) config[key] = value;
+  if (type == "AutoencoderKLCosmos") add_statistics(config);
   if (type == "t5" || type == "umt5") {
     // "relu", "gated-gelu", "gated-silu": what the file says of the parts does not count.
     const std::string ff = get_string(config, "feed_forward_proj").value_or("");

@@ -13,6 +13,7 @@
 
 #include <initializer_list>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -38,6 +39,8 @@ class HfComponent {
   const std::string& type() const { return type_; }
   /// config.json; fields that it leaves out have the defaults of the type (models/hf_defaults.h).
   const Json& config() const { return config_; }
+  /// Whether config.json itself has the field.
+  bool says(const std::string& field) const { return said_.contains(field); }
   /// Throws Error{usage} unless type() is one of `known`, of which the message says that they work.
   void need_type(std::initializer_list<std::string_view> known) const;
 
@@ -52,6 +55,7 @@ class HfComponent {
  private:
   std::string folder_, type_;
   Json config_;
+  std::set<std::string> said_;
   mutable std::unique_ptr<io::TensorSet> weights_;
 };
 

@@ -114,7 +114,7 @@ void rename_tokenizer(std::vector<std::string>& names, const Json& config) {
   const auto channels = config.find("decode_block_out_channels");
   const std::int64_t levels = channels != config.end() && channels->is_array()
                                   ? static_cast<std::int64_t>(channels->size()) - 1
-                                  : 0;
+                                  : 3;
   for (std::string& name : names) {
     for (const Renaming& rule : kTokenizer)
       replace_all(name, rule);
@@ -142,7 +142,8 @@ std::vector<std::string> names_today(std::string_view type, const Json& config,
     for (std::string& name : today)
       for (const Renaming& rule : kTransformer)
         replace_all(name, rule);
-  if (type == "AutoencoderKLCosmos") rename_tokenizer(today, config);
+  if (type == "AutoencoderKLCosmos" || type == "CausalDiscreteVideoTokenizer")
+    rename_tokenizer(today, config);
   if (type == "t5" || type == "umt5") rename_text(today);
   return today;
 }

@@ -4,15 +4,21 @@
 #include "base/error.h"
 #include "io/file.h"
 #include "io/safetensors.h"
-#include "models/checkpoint.h"
+#include "models/checkpoint_folder.h"
 
 namespace vfm::models {
 
-InitialModel::InitialModel(const std::string& path) {
+InitialModel::InitialModel(const std::string& path)
+    : InitialModel(path, "transformer",
+                   {"CosmosTransformer3DModel", "SpaceTimeTransformer3DModel",
+                    "MovieGenTransformer3DModel"}) {}
+
+InitialModel::InitialModel(const std::string& path, const std::string& component,
+                           std::initializer_list<std::string_view> known) {
   const auto has = [&](const char* name) { return io::file_exists(io::join_path(path, name)); };
   std::string folder = path;
   if (HfPipeline::is_one(path)) {
-    folder = HfPipeline(path).folder_of("transformer");
+    folder = HfPipeline(path).folder_of(component);
   } else if (has("COMPLETE") || has("checkpoints")) {
     checkpoint_ = find_checkpoint(path);
     folder = io::join_path(checkpoint_, "model");
@@ -24,17 +30,16 @@ InitialModel::InitialModel(const std::string& path) {
         path);
   }
   component_ = std::make_unique<HfComponent>(folder);
-  component_->need_type(
-      {"CosmosTransformer3DModel", "SpaceTimeTransformer3DModel", "MovieGenTransformer3DModel"});
+  component_->need_type(known);
 }
 
-const io::TensorSet& InitialModel::weights() {
+const io::TensorSet& InitialModel::weights() const {
   if (!checkpoint_.empty() && !verified_) verify_checkpoint(checkpoint_);
   verified_ = true;
   return tensors();
 }
 
-const io::TensorSet& InitialModel::tensors() {
+const io::TensorSet& InitialModel::tensors() const {
   if (checkpoint_.empty()) return component_->weights();
   if (has_adapters(checkpoint_))
     fail_usage("'{}' has adapters, not weights: begin from the model that they are of",
@@ -45,7 +50,7 @@ const io::TensorSet& InitialModel::tensors() {
   return average_ ? *average_ : component_->weights();
 }
 
-std::string InitialModel::hash() {
+std::string InitialModel::hash() const {
   return hash_model(component_->type(), config(), weights());
 }
 

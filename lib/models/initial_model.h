@@ -1,9 +1,12 @@
-// The model that a training run begins from: somebody's weights, under our names.
+// A model somebody gives the folder of, to begin a training run from, or to use as a tokenizer:
+// weights, under our names.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <initializer_list>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "base/json.h"
 #include "io/tensor_set.h"
@@ -13,31 +16,36 @@ namespace vfm::models {
 
 /// Made from any of these folders; only configurations are read before tensors(), weights() or
 /// hash():
-///   - a pipeline of diffusers (model_index.json): its transformer/
+///   - a pipeline of diffusers (model_index.json): one of its components
 ///   - such a component itself (config.json and weights)
 ///   - a run of vfm-train, or one of its checkpoints: the averaged weights if there are some
 /// Thread-safety: one thread at a time.
 class InitialModel {
  public:
-  /// Throws Error{usage} if `path` is none of them, or no diffusion transformer.
+  /// A diffusion transformer. Throws Error{usage} if `path` is none of them, or of another type.
   explicit InitialModel(const std::string& path);
+  /// `component` is that of a pipeline. Throws Error{usage} if `path` is none of them, or of no
+  /// type in `known`.
+  InitialModel(const std::string& path, const std::string& component,
+               std::initializer_list<std::string_view> known);
 
-  /// The checkpoint of ours that it is; "" if it is none.
+  const HfComponent& component() const { return *component_; }
+  /// The checkpoint of vfm-train that `path` means; "" if it is none.
   const std::string& checkpoint() const { return checkpoint_; }
-  /// As dit_config_from_json() reads it.
+  /// Its config.json, with what that leaves out.
   const Json& config() const { return component_->config(); }
   /// weights() as their headers describe them; nothing is verified.
-  const io::TensorSet& tensors();
+  const io::TensorSet& tensors() const;
   /// Those of a checkpoint of ours are verified first. Throws Error if they are damaged.
-  const io::TensorSet& weights();
+  const io::TensorSet& weights() const;
   /// Of configuration and weights(), as HfComponent::hash().
-  std::string hash();
+  std::string hash() const;
 
  private:
   std::string checkpoint_;  // "" if it is not ours
   std::unique_ptr<HfComponent> component_;
-  std::unique_ptr<io::TensorSet> average_;
-  bool verified_ = false;
+  mutable std::unique_ptr<io::TensorSet> average_;
+  mutable bool verified_ = false;
 };
 
 }  // namespace vfm::models

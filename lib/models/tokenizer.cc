@@ -2,6 +2,7 @@
 #include "models/tokenizer.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/error.h"
 #include "models/cosmos_tokenizer.h"
@@ -58,6 +59,19 @@ std::unique_ptr<Tokenizer> make(const Json& config, Device device) {
 }
 
 }  // namespace
+
+double psnr(std::span<const float> pixels, std::span<const float> decoded) {
+  if (pixels.size() != decoded.size())
+    fail("the PSNR of {} values and {}", pixels.size(), decoded.size());
+  double squares = 0;
+  for (std::size_t i = 0; i < pixels.size(); ++i) {
+    const double difference = pixels[i] - std::clamp(decoded[i], -1.0f, 1.0f);
+    squares += difference * difference;
+  }
+  const double db =
+      10 * std::log10(4 * static_cast<double>(pixels.size()) / std::max(squares, 1e-12));
+  return db > 60 ? 60 : db;  // and a NaN stays one
+}
 
 void Tokenizer::decode_stream(std::span<const float> latents, int frames, int height, int width,
                               const FrameSink& sink) const {

@@ -56,6 +56,10 @@ class Tokenizer {
   virtual Json config() const = 0;
 };
 
+/// 10 log10(4 / mean square of the difference), in dB, of pixels as above and what became of them,
+/// which is clamped to [-1, 1] first. At most 60: 8 bits do not show more.
+double psnr(std::span<const float> pixels, std::span<const float> decoded);
+
 /// Builds what `config` (from config(), or {"name":"builtin:wavelet", ...}) describes, to compute
 /// on `device`; pixels and latents are on the CPU all the same. Throws Error{usage} for an unknown
 /// name or key, or without the device. Later a GPU that fails throws GpuError (tensor/device.h).

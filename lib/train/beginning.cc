@@ -5,13 +5,14 @@
 
 #include "base/error.h"
 #include "io/file.h"
-#include "models/checkpoint.h"
+#include "models/checkpoint_folder.h"
+#include "models/cosmos_autoencoder.h"
+#include "models/cosmos_tokenizer.h"
 #include "models/dit_json.h"
 #include "models/hf_folder.h"
 #include "models/hf_sampling.h"
 #include "models/initial_model.h"
 #include "models/load_tensors.h"
-#include "train/recipe_file.h"
 
 namespace vfm::train {
 namespace {
@@ -51,11 +52,31 @@ void read_run(const std::string& checkpoint, Beginning& beginning) {
     beginning.sampling = sampling;
 }
 
+models::InitialModel open_initial(const std::string& folder) {
+  return models::InitialModel(
+      folder, "transformer",
+      {"CosmosTransformer3DModel", "SpaceTimeTransformer3DModel", "MovieGenTransformer3DModel",
+       models::kCosmosContinuous, models::kCosmosDiscrete});
+}
+
+bool is_tokenizer(const models::InitialModel& model) {
+  return models::is_cosmos_tokenizer(model.component().type());
+}
+
+models::CosmosConfig autoencoder_of(const models::InitialModel& model) {
+  return models::CosmosConfig::from_json(
+      model.config(), fmt::format("'{}/config.json'", model.component().folder()));
+}
+
 }  // namespace
 
 Beginning read_beginning(const std::string& init, const std::string& out, bool force) {
-  const models::InitialModel model(source_of(init, out, force));
+  const models::InitialModel model = open_initial(source_of(init, out, force));
   Beginning beginning;
+  if (is_tokenizer(model)) {
+    beginning.autoencoder = autoencoder_of(model);
+    return beginning;
+  }
   beginning.model = models::dit_config_from_json(model.config());
   if (!model.checkpoint().empty()) {
     read_run(model.checkpoint(), beginning);
@@ -75,10 +96,15 @@ Beginning read_beginning(const std::string& init, const std::string& out, bool f
 
 void check_initial(const std::string& init, const std::string& out, bool force) {
   const std::string& source = source_of(init, out, force);
-  const std::string begun = models::InitialModel(source).checkpoint();
+  const std::string begun = open_initial(source).checkpoint();
   // A run of adapters goes on with the weights of what it began from.
   const bool adapts = source == out && !begun.empty() && models::has_adapters(begun);
-  models::InitialModel model(adapts ? init : source);
+  const models::InitialModel model = open_initial(adapts ? init : source);
+  if (is_tokenizer(model)) {
+    const models::CosmosAutoencoder network(autoencoder_of(model), 0, DType::bf16, Device::cpu,
+                                            false);
+    return as_usage([&] { models::check_tensors(model.tensors(), network.parameters()); });
+  }
   const models::DitConfig config = models::dit_config_from_json(model.config());
   as_usage([&] {
     models::check_tensors(
@@ -111,7 +137,7 @@ void check_continues(const Json& train, const RunOptions& options, const Recipe&
 }
 
 Json load_initial(const std::string& init, const nn::ParameterList& parameters) {
-  models::InitialModel model(init);
+  const models::InitialModel model = open_initial(init);
   as_usage([&] { models::load_parameters(model.weights(), parameters); });
   return {{"path", init}, {"hash", model.hash()}};
 }

@@ -13,7 +13,7 @@
 #include "io/atomic_file.h"
 #include "io/file.h"
 #include "io/safetensors.h"
-#include "models/checkpoint.h"
+#include "models/checkpoint_folder.h"
 #include "models/load_tensors.h"
 #include "models/lora_file.h"
 

@@ -2,7 +2,7 @@
 //
 // A checkpoint is built in RUN/checkpoints/.step-N.tmp, every file synced, COMPLETE with all hashes
 // last, and renamed: a killed program leaves an old state or the whole new one.
-// Reading: models/checkpoint.h. Thread-safety: one thread, one process at a time.
+// Reading: models/checkpoint_folder.h. Thread-safety: one thread, one process at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

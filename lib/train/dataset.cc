@@ -50,6 +50,21 @@ Dataset::Dataset(const std::string& directory, const std::string& split, double 
   if (entries().empty()) fail_usage("'{}' has no samples in '{}'", directory, split);
 }
 
+Dataset::Dataset(const std::string& directory, const std::string& split, const Recipe& recipe)
+    : clips_(std::in_place, directory, split), clip_options_(recipe.clip()), info_(clips_->info()) {
+  const models::CosmosConfig& autoencoder = recipe.model.autoencoder;
+  const int side = recipe.data.size / autoencoder.spatial_compression_ratio;
+  const int frames = 1 + (recipe.data.frames - 1) / autoencoder.temporal_compression_ratio;
+  for (const data::Clip& clip : clips_->clips()) {
+    data::Entry& entry = entries_.emplace_back();
+    entry.key = clip.key;
+    entry.row = clip.row;
+    entry.frames = clip.still ? 1 : frames;
+    entry.height = entry.width = side;
+  }
+  if (entries_.empty()) fail_usage("'{}' has no clips in '{}'", directory, split);
+}
+
 void Dataset::fit_decoder(models::DecoderConfig& decoder) const {
   if (vocabulary() == 0)
     fail_usage(
@@ -100,7 +115,7 @@ void Dataset::fit_network(Recipe& recipe) const {
 void Dataset::fit(Recipe& recipe) const {
   if (recipe.model.autoregressive())
     fit_decoder(recipe.model.decoder);
-  else
+  else if (!recipe.model.tokenizer())
     fit_network(recipe);
   for (const data::Entry& sample : entries())
     if (token_count(sample, recipe.model) > recipe.data.tokens)
@@ -115,7 +130,17 @@ std::vector<std::int64_t> Dataset::tokens(const ModelRecipe& model) const {
   return lengths;
 }
 
-CleanSample Dataset::read(std::size_t i) const {
+CleanSample Dataset::read_clip(std::size_t i, std::optional<std::uint32_t> step) const {
+  data::ClipOptions options = clip_options_;
+  if (step) options.crop = data::CropMode::random, options.step = *step;
+  data::ClipPixels clip = clips_->read(i, options);
+  CleanSample sample{entry(i).key, clip.frames, clip.height, clip.width, clip.fps, {}, {}, {}};
+  sample.pixels = std::move(clip.pixels);
+  return sample;
+}
+
+CleanSample Dataset::read(std::size_t i, std::optional<std::uint32_t> step) const {
+  if (clips_) return read_clip(i, step);
   const data::Entry& sample = entry(i);
   data::LatentSample data = set_ ? set_->read(i) : make_up(sample);
   const auto places = static_cast<std::size_t>(sample.frames * sample.height * sample.width);
@@ -135,7 +160,8 @@ CleanSample Dataset::read(std::size_t i) const {
     fail("sample '{}' holds values that are not finite", sample.key);
   if (vocabulary() == 0) scale_.to_model(data.latent, sample.frames);
   return {sample.key, sample.frames,          sample.height,         sample.width,
-          sample.fps, std::move(data.latent), std::move(data.codes), std::move(data.text)};
+          sample.fps, std::move(data.latent), std::move(data.codes), std::move(data.text),
+          {}};
 }
 
 std::string Dataset::fingerprint() const {

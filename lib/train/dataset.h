@@ -1,4 +1,5 @@
-// Latents as training sees them: the recipe fitted to the data, lengths, clean samples.
+// Latents, or clips for a tokenizer, as training sees them: the recipe fitted to the data, lengths,
+// clean samples.
 // Thread-safety: read() and the const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "data/clips.h"
 #include "data/latents.h"
 #include "models/edm.h"
 #include "train/recipe.h"
@@ -33,6 +35,10 @@ class Dataset {
   /// Latents are whitened by degree `whitening` (models::LatentScale::whitened).
   Dataset(const std::string& directory, const std::string& split, double whitening = 1);
 
+  /// Opens `split` of the clips in `directory`, a dataset of vfm-shard, for the recipe's tokenizer.
+  /// Throws Error{usage} if there are none.
+  Dataset(const std::string& directory, const std::string& split, const Recipe& recipe);
+
   /// Samples of made-up data; 64 of each size.
   explicit Dataset(const Synthetic& synthetic);
 
@@ -43,8 +49,9 @@ class Dataset {
 
   std::size_t size() const { return entries().size(); }
   const data::Entry& entry(std::size_t i) const { return entries()[i]; }
-  const std::vector<data::Entry>& entries() const { return set_ ? set_->entries() : made_up_; }
-  const Json& info() const { return set_ ? set_->info() : made_up_info_; }
+  /// Of clips the latents' sizes as the recipe has them; a short clip has fewer frames.
+  const std::vector<data::Entry>& entries() const { return set_ ? set_->entries() : entries_; }
+  const Json& info() const { return set_ ? set_->info() : info_; }
   /// Of continuous latents.
   const models::LatentScale& scale() const { return scale_; }
   /// Of discrete latents the number of codes; 0: they are continuous.
@@ -52,9 +59,10 @@ class Dataset {
 
   /// Visual tokens of each sample.
   std::vector<std::int64_t> tokens(const ModelRecipe& model) const;
-  /// Latents in model units, or codes; and text. Throws Error naming the key: unreadable, or not
+  /// Latents in model units, or codes; and text. Or pixels: at a place and time that are random for
+  /// each `step`, or in the middle without one. Throws Error naming the key: unreadable, or not
   /// finite.
-  CleanSample read(std::size_t i) const;
+  CleanSample read(std::size_t i, std::optional<std::uint32_t> step = {}) const;
   /// Names the data: a hash of the tokenizer, the statistics and every sample's key and size.
   std::string fingerprint() const;
   /// {"frames":T,"height":H,"width":W,"fps":[...]}: the largest latent and the frame rates.
@@ -64,10 +72,13 @@ class Dataset {
   void fit_network(Recipe& recipe) const;
   void fit_decoder(models::DecoderConfig& decoder) const;
   data::LatentSample make_up(const data::Entry& entry) const;
+  CleanSample read_clip(std::size_t i, std::optional<std::uint32_t> step) const;
 
   std::optional<data::LatentSet> set_;
-  std::vector<data::Entry> made_up_;  // instead of set_
-  Json made_up_info_;
+  std::optional<data::ClipSet> clips_;
+  data::ClipOptions clip_options_;
+  std::vector<data::Entry> entries_;  // of clips and made-up data
+  Json info_;
   models::LatentScale scale_;
 };
 

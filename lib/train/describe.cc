@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/units.h"
+#include "io/file.h"
 #include "tensor/device.h"
 #include "train/beginning.h"
 #include "train/dataset.h"
@@ -66,6 +67,7 @@ void complete_without_data(Recipe& recipe) {
   const auto need = [](int value, const char* field) {
     if (value == 0) fail_usage("'model.{}' comes from the data: give --data DIR, or set it", field);
   };
+  if (model.tokenizer()) return;
   if (model.autoregressive()) {
     need(model.decoder.vocabulary, "vocabulary");
     return model.decoder.validate();
@@ -79,7 +81,18 @@ void complete_without_data(Recipe& recipe) {
 
 }  // namespace
 
+bool has_split(const RunOptions& options, const std::string& split) {
+  if (!options.recipe.model.tokenizer())
+    return io::file_exists(io::join_path(options.data, split + "/index.jsonl"));
+  return !data::ClipSet(options.data, split).clips().empty();
+}
+
 Dataset open_data(const RunOptions& options, const std::string& split) {
+  if (options.recipe.model.tokenizer()) {
+    if (!options.synthetic.empty())
+      fail_usage("there are no made-up clips: --synthetic is for diffusion models");
+    return Dataset(options.data, split, options.recipe);
+  }
   if (options.synthetic.empty())
     return Dataset(options.data, split, options.recipe.diffusion.whitening);
   if (options.recipe.model.autoregressive())

@@ -28,8 +28,10 @@ Json LogSums::to_json() const {
 LogSums LogSums::from_json(const Json& value) {
   LogSums sums;
   const char* what = "'log' of train.json";
-  sums.loss = {need_number(value, "image_sum", what), need_number(value, "image_elements", what),
-               need_number(value, "video_sum", what), need_number(value, "video_elements", what)};
+  sums.loss.image_sum = need_number(value, "image_sum", what);
+  sums.loss.image_elements = need_number(value, "image_elements", what);
+  sums.loss.video_sum = need_number(value, "video_sum", what);
+  sums.loss.video_elements = need_number(value, "video_elements", what);
   sums.steps = need_integer(value, "steps", what);
   sums.skipped = need_integer(value, "skipped", what);
   sums.gradient_norm = need_number(value, "grad_norm", what);

@@ -8,6 +8,8 @@ namespace vfm::train {
 struct LossSums {
   double image_sum = 0, image_elements = 0;
   double video_sum = 0, video_elements = 0;
+  /// Of a tokenizer in validation: over clips, of the PSNR of each (models/tokenizer.h).
+  double psnr_sum = 0, clips = 0;
 
   double elements() const { return image_elements + video_elements; }
   double mean() const { return (image_sum + video_sum) / elements(); }
@@ -16,6 +18,8 @@ struct LossSums {
     image_elements += other.image_elements;
     video_sum += other.video_sum;
     video_elements += other.video_elements;
+    psnr_sum += other.psnr_sum;
+    clips += other.clips;
     return *this;
   }
   /// A sample's share.

@@ -6,14 +6,40 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "models/cosmos_training_cost.h"
 #include "tensor/device.h"
 
 namespace vfm::train {
 
 using models::Recompute;
 
+namespace {
+
+/// Of a clip of so many latent pixels; activations of one that is as long as clips get, since
+/// clips pass one by one.
+models::DitCost tokenizer_cost(const Recipe& recipe, double tokens, Recompute recompute) {
+  const models::CosmosConfig& config = recipe.model.autoencoder;
+  const int side = recipe.data.size, places = side / config.spatial_compression_ratio;
+  const double frames = std::max(1.0, tokens / (static_cast<double>(places) * places));
+  const auto cost = [&](double latent_frames) {
+    const double pixels = 1 + (latent_frames - 1) * config.temporal_compression_ratio;
+    return models::cosmos_training_cost(config, static_cast<int>(pixels), side, side,
+                                        recipe.compute(), recompute == Recompute::block);
+  };
+  const models::CosmosTrainingCost one = cost(frames);
+  const double longest = 1 + (recipe.data.frames - 1) / config.temporal_compression_ratio;
+  models::DitCost total;
+  total.parameters = one.parameters;
+  total.flops_per_token = 3 * (one.encode_flops + one.decode_flops) / std::max(1.0, tokens);
+  total.activation_bytes = cost(longest).activation_bytes;
+  return total;
+}
+
+}  // namespace
+
 models::DitCost model_cost(const Recipe& recipe, double tokens, double text_tokens,
                            double pack_tokens, Recompute recompute) {
+  if (recipe.model.tokenizer()) return tokenizer_cost(recipe, tokens, recompute);
   if (recipe.model.autoregressive())
     return models::decoder_cost(recipe.model.decoder, tokens, text_tokens, pack_tokens,
                                 recipe.compute(), recompute);
@@ -60,6 +86,7 @@ double usable_memory(Device device, int ranks) {
 Recompute choose_recompute(const Recipe& recipe, int ranks, Device device, double usable) {
   constexpr Recompute kAll[] = {Recompute::none, Recompute::elementwise, Recompute::block};
   for (const Recompute one : kAll) {
+    if (one == Recompute::elementwise && recipe.model.tokenizer()) continue;
     if (recipe.model.recompute == models::recompute_name(one)) return one;
     if (recipe.model.recompute == "auto" &&
         memory_need(recipe, ranks, one, device).total() <= usable)

@@ -3,6 +3,7 @@
 
 #include "train/code_objective.h"
 #include "train/diffusion_objective.h"
+#include "train/tokenizer_objective.h"
 
 namespace vfm::train {
 
@@ -15,6 +16,8 @@ std::unique_ptr<Objective> make_objective(const Recipe& recipe, models::Recomput
                                           Device device) {
   if (recipe.model.autoregressive())
     return std::make_unique<CodeObjective>(recipe, recompute, device);
+  if (recipe.model.tokenizer())
+    return std::make_unique<TokenizerObjective>(recipe, recompute, device);
   return std::make_unique<DiffusionObjective>(recipe, recompute, device);
 }
 

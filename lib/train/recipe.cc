@@ -18,8 +18,18 @@ DType Recipe::compute() const {
 }
 
 data::Patch ModelRecipe::patch() const {
-  if (autoregressive()) return {1, 1, 1};
+  if (autoregressive() || tokenizer()) return {1, 1, 1};
   return {dit.patch_size[0], dit.patch_size[1], dit.patch_size[2]};
+}
+
+data::ClipOptions Recipe::clip() const {
+  data::ClipOptions options;
+  options.frames = data.frames;
+  options.square = data.size;
+  options.shorter_side = data.shorter_side;
+  options.seed = train.seed;
+  options.time_step = model.autoencoder.temporal_compression_ratio;
+  return options;
 }
 
 DType OptimizerRecipe::moment_type() const {

@@ -8,7 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "data/clip_pixels.h"
 #include "data/latents.h"
+#include "models/cosmos_config.h"
 #include "models/decoder.h"
 #include "models/lora.h"
 #include "models/network.h"
@@ -17,9 +19,11 @@ namespace vfm::train {
 
 struct ModelRecipe {
   /// Which model: a diffusion network, "dit" (models/dit.h), "stdit" (models/stdit.h) or
-  /// "moviegen" (models/moviegen.h); or "autoregressive" (models/decoder.h), of discrete latents.
+  /// "moviegen" (models/moviegen.h); "autoregressive" (models/decoder.h), of discrete latents; or
+  /// "tokenizer" (models/cosmos_autoencoder.h), of pixels.
   std::string type = "dit";
   bool autoregressive() const { return type == "autoregressive"; }
+  bool tokenizer() const { return type == "tokenizer"; }
   /// The part of a latent that is one token.
   data::Patch patch() const;
   /// The diffusion transformer. in_channels, out_channels and text_embed_dim are 0 in a recipe that
@@ -28,6 +32,8 @@ struct ModelRecipe {
   /// The autoregressive decoder. vocabulary and text_embed_dim are 0 in a recipe that takes them
   /// from the data.
   models::DecoderConfig decoder;
+  /// The tokenizer. With levels it is discrete.
+  models::CosmosConfig autoencoder;
   std::string compute = "f32";  ///< "f32" or "bf16": matrix products and activations
   /// What backward computes again to save memory: "none", "elementwise", "block", or "auto": the
   /// least that fits the device's memory.
@@ -57,7 +63,15 @@ struct AutoregressiveRecipe {
   int ignored_frames = 0;     ///< first latent frames of a video that do not count in the loss
 };
 
+struct TokenizerRecipe {
+  double l1 = 1;  ///< weight of the absolute error of pixels, which are in [-1, 1]
+  double l2 = 0;  ///< of its square
+};
+
 struct DataRecipe {
+  int frames = 17;             ///< of pixels: of a clip, at most
+  int size = 256;              ///< of pixels: side of the square that is cut out
+  int shorter_side = 0;        ///< of pixels: of the picture before that, at most; 0: as it is
   std::int64_t tokens = 8192;  ///< capacity of a pack
   int packs = 1;               ///< packs a step, over all ranks
   int window = 64;             ///< samples that packing looks at
@@ -112,6 +126,7 @@ struct Recipe {
   models::LoraOptions lora;
   DiffusionRecipe diffusion;
   AutoregressiveRecipe autoregressive;
+  TokenizerRecipe tokenizer;
   DataRecipe data;
   OptimizerRecipe optimizer;
   ScheduleRecipe schedule;
@@ -122,6 +137,9 @@ struct Recipe {
   DType compute() const;
   /// Of a text as it goes into the model; that of no text is 1.
   int text_tokens(int of_sample) const;
+  /// Of a tokenizer: how clips become pixels, at places as random as vfm-pack's; those of the
+  /// middle for validation.
+  data::ClipOptions clip() const;
 };
 
 }  // namespace vfm::train

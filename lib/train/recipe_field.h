@@ -82,14 +82,15 @@ class FieldList {
         },
         [&value] { return Json(value); });
   }
-  /// A list; `count` 0 is any length but none.
+  /// A list; a vector may have any length but none, or also none.
   template <class List>
-  FieldList& numbers(const char* name, List& list, Range range) {
+  FieldList& numbers(const char* name, List& list, Range range, bool or_none = false) {
     return add(
         name,
-        [&list, range](const Setting& setting) {
+        [&list, range, or_none](const Setting& setting) {
           using T = typename List::value_type;
-          if (!setting.list || setting.values.empty()) refuse(setting, "a list [a, b, ...]");
+          if (!setting.list || (setting.values.empty() && !or_none))
+            refuse(setting, "a list [a, b, ...]");
           if constexpr (requires { list.resize(1); })
             list.resize(setting.values.size());
           else if (setting.values.size() != list.size())

@@ -10,7 +10,8 @@
 namespace vfm::train {
 namespace {
 
-const std::vector<std::string> kModelTypes = {"dit", "stdit", "moviegen", "autoregressive"};
+const std::vector<std::string> kModelTypes = {"dit", "stdit", "moviegen", "autoregressive",
+                                              "tokenizer"};
 
 void add_decoder_fields(FieldList& list, models::DecoderConfig& decoder) {
   list.number("vocabulary", decoder.vocabulary, between(0, 1 << 28))
@@ -24,6 +25,21 @@ void add_decoder_fields(FieldList& list, models::DecoderConfig& decoder) {
       .number("yarn_scale", decoder.yarn_scale, at_least(1))
       .number("yarn_frames", decoder.yarn_frames, between(1, 65536))
       .numbers("yarn_betas", decoder.yarn_betas, positive);
+}
+
+void add_autoencoder_fields(FieldList& list, models::CosmosConfig& autoencoder) {
+  list.number("latent_channels", autoencoder.latent_channels, between(1, 1024))
+      .number("z_channels", autoencoder.z_channels, between(1, 1024))
+      .numbers("levels", autoencoder.levels, between(3, 1024), true)
+      .numbers("encoder_block_out_channels", autoencoder.encoder_block_out_channels,
+               between(1, 8192))
+      .numbers("decode_block_out_channels", autoencoder.decode_block_out_channels, between(1, 8192))
+      .numbers("attention_resolutions", autoencoder.attention_resolutions, between(1, 65536), true)
+      .number("resolution", autoencoder.resolution, between(1, 65536))
+      .number("num_layers", autoencoder.num_layers, between(1, 64))
+      .number("patch_size", autoencoder.patch_size, between(2, 8))
+      .number("spatial_compression_ratio", autoencoder.spatial_compression_ratio, between(2, 64))
+      .number("temporal_compression_ratio", autoencoder.temporal_compression_ratio, between(1, 64));
 }
 
 void add_network_fields(FieldList& list, ModelRecipe& model) {
@@ -48,20 +64,26 @@ void add_network_fields(FieldList& list, ModelRecipe& model) {
 
 void add_model_fields(FieldList& list, ModelRecipe& model) {
   list.section("model").choice("type", model.type, kModelTypes);
-  if (model.autoregressive())
+  if (model.tokenizer())
+    add_autoencoder_fields(list, model.autoencoder);
+  else if (model.autoregressive())
     add_decoder_fields(list, model.decoder);
   else
     add_network_fields(list, model);
-  list.choice("compute", model.compute, {"f32", "bf16"})
-      .choice("recompute", model.recompute, {"auto", "none", "elementwise", "block"})
-      .may_change();
+  list.choice("compute", model.compute, {"f32", "bf16"});
+  if (model.tokenizer())
+    list.choice("recompute", model.recompute, {"auto", "none", "block"}).may_change();
+  else
+    list.choice("recompute", model.recompute, {"auto", "none", "elementwise", "block"})
+        .may_change();
 }
 
-/// Those of the recipe's model.type.
-std::vector<Field> fields_of(Recipe& r) {
-  FieldList list;
-  add_model_fields(list, r.model);
-  if (r.model.autoregressive())
+void add_loss_fields(FieldList& list, Recipe& r) {
+  if (r.model.tokenizer())
+    list.section("tokenizer")
+        .number("l1", r.tokenizer.l1, at_least(0))
+        .number("l2", r.tokenizer.l2, at_least(0));
+  else if (r.model.autoregressive())
     list.section("autoregressive")
         .number("z_loss", r.autoregressive.z_loss, at_least(0))
         .number("text_dropout", r.autoregressive.text_dropout, between(0, 1))
@@ -84,8 +106,19 @@ std::vector<Field> fields_of(Recipe& r) {
         .number("augment_p_mean", r.diffusion.augment_p_mean, between(-20, 20))
         .number("augment_p_std", r.diffusion.augment_p_std, between(0, 20))
         .number("text_padding", r.diffusion.text_padding, between(0, 65536));
-  list.section("data")
-      .number("tokens", r.data.tokens, at_least(1))
+}
+
+/// Those of the recipe's model.type.
+std::vector<Field> fields_of(Recipe& r) {
+  FieldList list;
+  add_model_fields(list, r.model);
+  add_loss_fields(list, r);
+  list.section("data");
+  if (r.model.tokenizer())
+    list.number("frames", r.data.frames, between(1, 65536))
+        .number("size", r.data.size, between(1, 65536))
+        .number("shorter_side", r.data.shorter_side, between(0, 65536));
+  list.number("tokens", r.data.tokens, at_least(1))
       .number("packs", r.data.packs, between(1, 1 << 20))
       .number("window", r.data.window, between(1, 1 << 20))
       .number("micro_packs", r.data.micro_packs, between(0, 1 << 20))
@@ -113,7 +146,8 @@ std::vector<Field> fields_of(Recipe& r) {
       .may_change();
   list.section("validation").number("every", r.validation.every, at_least(0)).may_change();
   list.number("samples", r.validation.samples, at_least(1)).may_change();
-  if (!r.model.autoregressive()) list.numbers("sigmas", r.validation.sigmas, positive).may_change();
+  if (!r.model.autoregressive() && !r.model.tokenizer())
+    list.numbers("sigmas", r.validation.sigmas, positive).may_change();
   list.section("train").number("steps", r.train.steps, between(1, 4294967295)).may_change();
   list.number("seed", r.train.seed, at_least(0));
   list.number("checkpoint_every", r.train.checkpoint_every, at_least(1)).may_change();
@@ -132,11 +166,22 @@ bool is_of_other_type(const std::string& key) {
   });
 }
 
+void check_tokenizer(const Recipe& recipe) {
+  const models::CosmosConfig& autoencoder = recipe.model.autoencoder;
+  autoencoder.validate("the recipe's model");
+  if (recipe.data.size % autoencoder.spatial_compression_ratio != 0)
+    fail_usage("'data.size' is {}, must be a multiple of {}, the tokenizer's compression in space",
+               recipe.data.size, autoencoder.spatial_compression_ratio);
+  if (recipe.tokenizer.l1 == 0 && recipe.tokenizer.l2 == 0)
+    fail_usage("'tokenizer.l1' and 'tokenizer.l2' are both 0: nothing is to be learnt");
+}
+
 /// What no single field can tell.
 void check_together(const Recipe& recipe) {
   if (recipe.diffusion.sigma_min > recipe.diffusion.sigma_max)
     fail_usage("'diffusion.sigma_min' is {}, must be at most 'diffusion.sigma_max', {}",
                recipe.diffusion.sigma_min, recipe.diffusion.sigma_max);
+  if (recipe.model.tokenizer()) return check_tokenizer(recipe);
   if (recipe.model.autoregressive()) {
     models::DecoderConfig decoder = recipe.model.decoder;
     if (decoder.vocabulary == 0) decoder.vocabulary = 1;  // 0 is not yet known, not wrong
@@ -150,10 +195,20 @@ void check_together(const Recipe& recipe) {
   if (recipe.lora.rank > 0) models::lora_targets(dit, recipe.lora);  // refuses unknown ones
 }
 
+/// The type of a model to begin from, and its configuration into the recipe.
+std::string take_initial(ModelRecipe& model, const Beginning& beginning) {
+  if (beginning.autoencoder) {
+    model.autoencoder = *beginning.autoencoder;
+    return "tokenizer";
+  }
+  model.dit = beginning.model;
+  return std::string(models::network_type_name(model.dit.type));
+}
+
 /// The recipe and the model that the run begins from.
-void check_initial(const Recipe& recipe, const models::DitConfig& initial) {
+void check_initial(const Recipe& recipe, const Beginning& beginning) {
   Recipe fitting = recipe;
-  fitting.model.dit = initial;
+  take_initial(fitting.model, beginning);
   const std::vector<std::string> differences = changed_settings(to_json(fitting), recipe);
   if (!differences.empty())
     fail_usage("the recipe is not that of the model to begin from: {}; leave these out",
@@ -167,20 +222,19 @@ Recipe make_recipe(std::span<const Setting> settings, const Beginning* beginning
   recipe.model.dit.in_channels = recipe.model.dit.out_channels = 0;
   recipe.model.dit.text_embed_dim = 0;
   recipe.model.decoder.vocabulary = recipe.model.decoder.text_embed_dim = 0;
-  const models::DitConfig* const initial = beginning ? &beginning->model : nullptr;
+  std::string initial_type;
   if (beginning) {
-    recipe.model.dit = *initial;
-    recipe.model.type = models::network_type_name(initial->type);
+    recipe.model.type = initial_type = take_initial(recipe.model, *beginning);
     recipe.diffusion.text_padding = beginning->text_padding;
     recipe.diffusion.condition_frames = beginning->condition_frames;
   }
   // First the type of the model: it decides which keys there are.
   for (const Setting& setting : settings)
     if (setting.key == "model.type") fields_of(recipe).front().set(setting);
-  if (initial && recipe.model.type != models::network_type_name(initial->type))
+  if (beginning && recipe.model.type != initial_type)
     fail_usage("'model.type' is {}, but the model to begin from is a {}", recipe.model.type,
-               models::network_type_name(initial->type));
-  if (!recipe.model.autoregressive())
+               initial_type);
+  if (!recipe.model.autoregressive() && !recipe.model.tokenizer())
     recipe.model.dit.type = models::parse_network_type(recipe.model.type);
   const std::vector<Field> fields = fields_of(recipe);
   for (const Setting& setting : settings) {
@@ -194,8 +248,9 @@ Recipe make_recipe(std::span<const Setting> settings, const Beginning* beginning
     fail_usage("unknown key '{}' in {}; did you mean '{}'?", setting.key, setting.where,
                nearest_key(fields, setting.key));
   }
-  if (initial) check_initial(recipe, *initial);
-  if (recipe.lora.rank > 0 && !initial)
+  recipe.model.autoencoder.settle();
+  if (beginning) check_initial(recipe, *beginning);
+  if (recipe.lora.rank > 0 && !beginning)
     fail_usage("'lora.rank' is {}: adapters need a model to adapt, give --init DIR",
                recipe.lora.rank);
   check_together(recipe);

@@ -6,6 +6,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -32,7 +33,9 @@ Setting parse_override(std::string_view argument);
 
 /// What the model that a run begins from says about it (train/beginning.h).
 struct Beginning {
-  models::DitConfig model;  ///< a setting that says otherwise is an error; all of them are listed
+  /// What it is, of the two; a setting that says otherwise is an error, and all of them are listed.
+  models::DitConfig model;
+  std::optional<models::CosmosConfig> autoencoder;
   // These take the place of the defaults of "diffusion".
   int text_padding = 0;
   std::vector<int> condition_frames = {0};

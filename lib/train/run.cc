@@ -13,7 +13,7 @@
 #include "base/log.h"
 #include "base/units.h"
 #include "io/atomic_file.h"
-#include "models/checkpoint.h"
+#include "models/checkpoint_folder.h"
 #include "models/lora_file.h"
 #include "tensor/device.h"
 #include "train/beginning.h"
@@ -241,7 +241,7 @@ void Run::make_validation() {
     validation_.emplace(recipe_, data_, "train");
     return;
   }
-  const bool split = io::file_exists(io::join_path(options_.data, "val/index.jsonl"));
+  const bool split = has_split(options_, "val");
   if (split) {
     held_out_.emplace(open_data(options_, "val"));
     Recipe fitted = recipe_;

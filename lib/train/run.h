@@ -25,7 +25,7 @@ namespace vfm::train {
 
 struct RunOptions {
   Recipe recipe;     ///< not yet fitted to the data
-  std::string data;  ///< folder of latents (data/latents.h)
+  std::string data;  ///< folder of latents (data/latents.h); for a tokenizer a dataset of clips
   /// Made-up latents of these sizes instead of `data`; then no checkpoint is written.
   std::vector<std::array<int, 3>> synthetic;
   Device device = Device::cpu;
@@ -52,6 +52,9 @@ long run(const RunOptions& options, dist::World& world, io::ManifestWriter& mani
 Json training_cost(const RunOptions& options, int ranks);
 /// The same in words, lines "name   value".
 std::string training_words(const Json& cost);
+
+/// Whether options.data has samples in that split.
+bool has_split(const RunOptions& options, const std::string& split);
 
 /// The data of a run: `split` of options.data, or what options.synthetic asks for.
 Dataset open_data(const RunOptions& options, const std::string& split);

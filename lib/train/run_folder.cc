@@ -9,7 +9,7 @@
 #include <filesystem>
 
 #include "base/error.h"
-#include "models/checkpoint.h"
+#include "models/checkpoint_folder.h"
 
 namespace vfm::train {
 namespace {

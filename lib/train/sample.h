@@ -9,14 +9,15 @@
 
 namespace vfm::train {
 
-/// Latents are in model units (models::LatentScale).
+/// Latents are in model units (models::LatentScale). Of a tokenizer, pixels alone.
 struct CleanSample {
   std::string key;
-  int frames = 1, height = 0, width = 0;  ///< of the latent
+  int frames = 1, height = 0, width = 0;  ///< of the latent, or of the pixels
   double fps = 0;                         ///< 0 for an image
   std::vector<float> x0;                  ///< (C, T, H, W); empty if discrete
   std::vector<std::int32_t> codes;        ///< (T, H, W); empty if continuous
   std::vector<float> text;                ///< (text tokens, E); may be empty
+  std::vector<float> pixels = {};         ///< (3, T, H, W), RGB in [-1, 1]
 };
 
 }  // namespace vfm::train

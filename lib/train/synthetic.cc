@@ -37,8 +37,8 @@ std::vector<std::array<int, 3>> Synthetic::parse_sizes(std::string_view text) {
 Dataset::Dataset(const Synthetic& synthetic) {
   for (int i = 0; i < kEach; ++i) {
     for (const auto& [frames, height, width] : synthetic.sizes) {
-      data::Entry& entry = made_up_.emplace_back();
-      entry.key = fmt::format("synthetic-{:05}", made_up_.size());
+      data::Entry& entry = entries_.emplace_back();
+      entry.key = fmt::format("synthetic-{:05}", entries_.size());
       entry.frames = frames;
       entry.height = height;
       entry.width = width;
@@ -47,20 +47,20 @@ Dataset::Dataset(const Synthetic& synthetic) {
     }
   }
   const auto channels = static_cast<std::size_t>(synthetic.channels);
-  made_up_info_ = {{"version", 1},
-                   {"tokenizer", nullptr},
-                   {"text_encoder", {{"dim", synthetic.text_width}}},
-                   {"channels", channels},
-                   {"mean", std::vector<double>(channels, 0.0)},
-                   {"std", std::vector<double>(channels, 1.0)}};
-  scale_ = models::LatentScale::from_json(made_up_info_, "made-up latents");
+  info_ = {{"version", 1},
+           {"tokenizer", nullptr},
+           {"text_encoder", {{"dim", synthetic.text_width}}},
+           {"channels", channels},
+           {"mean", std::vector<double>(channels, 0.0)},
+           {"std", std::vector<double>(channels, 1.0)}};
+  scale_ = models::LatentScale::from_json(info_, "made-up latents");
 }
 
 data::LatentSample Dataset::make_up(const data::Entry& entry) const {
   const auto values = static_cast<std::size_t>(entry.frames) *
                       static_cast<std::size_t>(entry.height) *
                       static_cast<std::size_t>(entry.width);
-  const auto width = made_up_info_["text_encoder"]["dim"].get<std::size_t>();
+  const auto width = info_["text_encoder"]["dim"].get<std::size_t>();
   data::LatentSample sample;
   sample.latent.resize(scale_.channels() * values);
   sample.text.resize(static_cast<std::size_t>(entry.text_tokens) * width);

@@ -55,7 +55,10 @@ void reduce_result(dist::World& world, StepResult& result) {
                                 result.loss.video_sum,        result.loss.video_elements,
                                 stop_signal() != 0 ? 1.0 : 0, wind_up_requested() ? 1.0 : 0};
   world.all_reduce_sum(std::span<double>(sums));
-  result.loss = {sums[0], sums[1], sums[2], sums[3]};
+  result.loss = {.image_sum = sums[0],
+                 .image_elements = sums[1],
+                 .video_sum = sums[2],
+                 .video_elements = sums[3]};
   result.stop = sums[4] > 0;
   result.wind_up = sums[5] > 0;
 }
@@ -175,7 +178,7 @@ Trainer::StepData Trainer::prepare(std::uint32_t step) {
     if (static_cast<int>(p) % world_.size() != world_.rank()) continue;
     for (std::size_t i = 0; i < packs[p].size(); ++i) {
       try {
-        samples.push_back({data_.read(packs[p][i]), place + i});
+        samples.push_back({data_.read(packs[p][i], step), place + i});
       } catch (const Stopped&) {
         throw;
       } catch (const Error& error) {

@@ -22,7 +22,8 @@ class Validation {
   /// `split` is what the record calls them. Keeps the reference.
   Validation(const Recipe& recipe, const Dataset& data, std::string split);
 
-  /// {"val_loss":…, "val_split":…, "val_samples":…, "val_sigmas":{"0.1":…}}: the mean loss per
+  /// {"val_loss":…, "val_split":…, "val_samples":…, "val_sigmas":{"0.1":…}, "val_psnr":…}: of a
+  /// tokenizer also the mean PSNR of clips, in dB; for the others the mean loss per
   /// noise level, for diffusion that of lambda(sigma) (D - x0)^2, and the mean over levels. A
   /// collective: every rank takes its share. Samples that cannot be read are left out, and kept in
   /// failures().

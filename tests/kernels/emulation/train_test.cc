@@ -3,16 +3,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <unistd.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <cstring>
 #include <filesystem>
 
+#include "base/philox.h"
 #include "streams.h"
 #include "tensor/device.h"
 #include "tensor/graph_cache.h"
 #include "train/checkpoint.h"
 #include "train/diffusion_objective.h"
 #include "train/recipe_file.h"
+#include "train/tokenizer_objective.h"
 #include "train/trainer.h"
 #include "train/validation.h"
 
@@ -100,6 +104,41 @@ TEST_CASE("frames that are given cost nothing on the GPU either") {
     CHECK(b.gradient_norm == Approx(a.gradient_norm).epsilon(1e-4));
     CHECK(b.loss.video_elements == a.loss.video_elements);
   }
+}
+
+TEST_CASE("a tokenizer's gradients on the GPU are the CPU's") {
+  const std::string kind = GENERATE("[]", "[8, 5, 3]");
+  const Recipe recipe = make_recipe(
+      parse_yaml("model: {type: tokenizer, latent_channels: 3, encoder_block_out_channels: [4, 6], "
+                 "decode_block_out_channels: [4, 6], num_layers: 1, patch_size: 2, "
+                 "spatial_compression_ratio: 2, temporal_compression_ratio: 2, levels: " +
+                     kind + "}\ntokenizer: {l1: 1, l2: 0.5}\ndata: {frames: 3, size: 8}\n",
+                 "a test"));
+  PlacedSample placed;
+  placed.sample.key = "noise";
+  placed.sample.frames = 3, placed.sample.height = placed.sample.width = 8;
+  placed.sample.pixels.resize(3 * 3 * 8 * 8);
+  Random(1, Purpose::test).fill_uniform(placed.sample.pixels);
+  const std::string keys[] = {"noise"};
+  const TokenizerObjective cpu(recipe, models::Recompute::none, Device::cpu);
+  const TokenizerObjective gpu(recipe, models::Recompute::block, Device::cuda);
+  nn::zero_gradients(cpu.parameters());
+  nn::zero_gradients(gpu.parameters());
+  const LossSums here = cpu.build(0, keys, {placed})()(), there = gpu.build(0, keys, {placed})()();
+  CHECK(there.mean() == Approx(here.mean()).epsilon(1e-5));
+  for (std::size_t i = 0; i < cpu.parameters().size(); ++i) {
+    INFO(cpu.parameters()[i]->name);
+    const Tensor a = cpu.parameters()[i]->grad;
+    const Tensor b = gpu.parameters()[i]->grad.to(Device::cpu);
+    float largest = 0, apart = 0;
+    for (std::size_t j = 0; j < a.floats().size(); ++j) {
+      largest = std::max(largest, std::abs(a.floats()[j]));
+      apart = std::max(apart, std::abs(a.floats()[j] - b.floats()[j]));
+    }
+    CHECK(apart <= 2e-4f * largest + 1e-4f);
+  }
+  const double seen = cpu.build_validation(0, {placed.sample})()().psnr_sum;
+  CHECK(gpu.build_validation(0, {placed.sample})()().psnr_sum == Approx(seen).epsilon(1e-4));
 }
 
 TEST_CASE("the average lies on the host or on the GPU, with the same values") {

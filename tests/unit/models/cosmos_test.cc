@@ -274,6 +274,10 @@ TEST_CASE("configurations that no tokenizer has are refused") {
   CHECK(refused([](CosmosConfig& c) { c.decode_block_out_channels = {128, 256}; }));
   CHECK(refused([](CosmosConfig& c) { c.levels = {8, 0}; }));
   CHECK_THROWS_AS(CosmosConfig::from_json({{"patch_type", "rearrange"}}, "x"), Error);
+  CHECK_THROWS_WITH(CosmosConfig::from_json({{"temporal_compression_ratio", 1}}, "x"),
+                    Catch::Contains("a tokenizer of pictures (CI, DI)"));
+  // A new one has no statistics, and must not be taken for a published one.
+  CHECK(CosmosConfig().to_json().at("latents_mean") == nullptr);
   const CosmosConfig discrete = config_of("discrete");
   CHECK(CosmosConfig::from_json(discrete.to_json(), "x").to_json() == discrete.to_json());
   const CosmosAutoencoder model = filled(wide());

@@ -11,9 +11,27 @@
 #include "base/error.h"
 #include "base/philox.h"
 #include "models/fsq_wavelet.h"
+#include "ops/fsq.h"
 
 using namespace vfm;
 using namespace vfm::models;
+
+TEST_CASE("training quantises to the values of the codes") {
+  const std::vector<int> levels = {8, 5, 3, 4};
+  const Fsq fsq(levels);
+  const Tensor z({300, 4});
+  Random(1, Purpose::test, 0, 5).fill_normal(z.floats());
+  for (float& value : z.floats())
+    value *= 2;
+  ops::Tape silent(false);
+  const Tensor values = ops::fsq(silent, z, levels);
+  for (std::size_t i = 0; i < 300; ++i) {
+    float expected[4];
+    fsq.values(fsq.encode(z.data<float>() + 4 * i, 1), expected, 1);
+    for (std::size_t d = 0; d < 4; ++d)
+      CHECK(values.floats()[4 * i + d] == expected[d]);
+  }
+}
 
 TEST_CASE("codes of FSQ, as NVIDIA's levels make them") {
   const Fsq fsq(kFsqLevels);

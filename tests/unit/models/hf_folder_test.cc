@@ -69,6 +69,10 @@ TEST_CASE("hf: fields left out of config.json have the defaults of the libraries
       CHECK(ours.value(key, Json("absent")) == value);
     }
   }
+  // The statistics of the latents are of one tokenizer: no other network is given them.
+  for (const Json& other : {Json{{"num_layers", 1}}, Json{{"patch_size", 2}}})
+    for (const char* key : {"latents_mean", "latents_std"})
+      CHECK(models::with_defaults("AutoencoderKLCosmos", other)[key] == nullptr);
   // What is given stays, null too; what follows from other fields is not believed.
   const Json given = models::with_defaults(
       "t5", {{"d_model", 7}, {"feed_forward_proj", "gated-silu"}, {"dense_act_fn", "relu"}});

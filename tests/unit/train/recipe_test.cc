@@ -43,6 +43,44 @@ TEST_CASE("recipe: YAML and overrides fill the struct, later ones win") {
   CHECK(recipe.schedule.shape == "cosine");
 }
 
+TEST_CASE("recipe: a tokenizer has keys of its own, and follows the one that it begins from") {
+  const Recipe recipe = from_yaml(
+      "model: {type: tokenizer, levels: [8, 8, 5], num_layers: 1}\n"
+      "tokenizer: {l2: 0.5}\ndata: {frames: 9, size: 64}\n");
+  CHECK(recipe.model.autoencoder.discrete());
+  CHECK(recipe.model.autoencoder.latent_channels == 3);
+  CHECK(recipe.model.autoencoder.z_channels == 16);
+  CHECK(recipe.tokenizer.l1 == 1);
+  CHECK(recipe.tokenizer.l2 == 0.5);
+  for (const char* kind : {"levels: []", "levels: [5, 5]", "latent_channels: 4"}) {
+    const Recipe one = from_yaml(fmt::format("model: {{type: tokenizer, {}}}", kind));
+    CHECK(to_yaml(from_yaml(to_yaml(one))) == to_yaml(one));
+  }
+  CHECK(error_of("model: {type: tokenizer}\ndiffusion: {p_mean: 1}\n").find("is not for") !=
+        std::string::npos);
+  CHECK(error_of("tokenizer: {l1: 1}\n").find("is not for a 'model.type' of dit") !=
+        std::string::npos);
+  CHECK(error_of("model: {type: tokenizer}\ndata: {size: 60}\n").find("multiple of 8") !=
+        std::string::npos);
+  CHECK(error_of("model: {type: tokenizer}\ntokenizer: {l1: 0}\n").find("both 0") !=
+        std::string::npos);
+  CHECK(error_of("model: {type: tokenizer, patch_size: 3}\n").find("powers of two") !=
+        std::string::npos);
+  // Begun from another one: its shape, unless the recipe says otherwise.
+  models::CosmosConfig other;
+  other.num_layers = 1;
+  Beginning beginning;
+  beginning.autoencoder = other;
+  const auto begun = [&](const std::string& text) {
+    const auto settings = parse_yaml(text, "r");
+    return make_recipe(settings, &beginning);
+  };
+  CHECK(begun("train: {steps: 3}").model.tokenizer());
+  CHECK(begun("model: {num_layers: 1}").model.autoencoder.num_layers == 1);
+  CHECK_THROWS_WITH(begun("model: {num_layers: 2}"), Catch::Contains("model.num_layers: 1 -> 2"));
+  CHECK_THROWS_WITH(begun("model: {type: dit}"), Catch::Contains("is a tokenizer"));
+}
+
 TEST_CASE("recipe: an unknown key is named with its line and the nearest key") {
   CHECK(error_of("train:\n  steps: 5\noptimizer:\n  learning: 1\n  weight_dekay: 0\n") ==
         "unknown key 'optimizer.learning' in line 4 of 'r.yaml'; did you mean 'optimizer.lr'?");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "jobs/pack_clip.h"
+#include "data/clip_pixels.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,16 +9,16 @@
 #include "media/decoder.h"
 #include "media/scaler.h"
 
-namespace vfm::jobs {
+namespace vfm::data {
 namespace {
 
 struct Draw {  // of the place of a crop, each in [0, 1]
   double x = 0.5, y = 0.5, time = 0.5;
 };
 
-Draw draw(const std::string& key, const PackClipOptions& options) {
+Draw draw(const std::string& key, const ClipOptions& options) {
   if (options.crop == CropMode::centre) return {};
-  const Random random(options.seed, Purpose::crop, 0, random_key(key));
+  const Random random(options.seed, Purpose::crop, options.step, random_key(key));
   return {random.uniform(0), random.uniform(1), random.uniform(2)};
 }
 
@@ -35,7 +35,7 @@ std::vector<std::int64_t> all_pts(media::Decoder decoder, std::int64_t& end) {
 
 /// A window of whole groups in `frames`, which stand for the whole clip.
 std::vector<std::int64_t> window(const std::vector<std::int64_t>& frames, double place,
-                                 const PackClipOptions& options) {
+                                 const ClipOptions& options) {
   const auto available = static_cast<std::int64_t>(frames.size());
   const int count = whole_groups(available, options.frames, options.time_step);
   const std::int64_t spare = available - count;
@@ -53,12 +53,23 @@ std::vector<std::int64_t> numbers(std::int64_t n) {
   return out;
 }
 
-/// The crop of the picture's shape to the bucket's, at even places: subsampled chroma has no
-/// others.
-std::array<int, 4> crop_of(int width, int height, const Bucket& bucket, const Draw& place) {
+/// Side of the square in a picture whose shorter side is `shorter`.
+int square_side(int shorter, const ClipOptions& options) {
+  const int resized = std::max(
+      options.square, options.shorter_side > 0 ? std::min(shorter, options.shorter_side) : shorter);
+  const double side = static_cast<double>(options.square) * shorter / resized;
+  return std::clamp(static_cast<int>(std::lround(side)), 1, shorter);
+}
+
+/// The crop of the picture's shape to the bucket's, or of a square, at even places: subsampled
+/// chroma has no others.
+std::array<int, 4> crop_of(int width, int height, const Bucket& bucket, const Draw& place,
+                           const ClipOptions& options) {
   const double target = static_cast<double>(bucket.width) / bucket.height;
   int w = width, h = height;
-  if (width > height * target)
+  if (options.square > 0)
+    w = h = square_side(std::min(width, height), options);
+  else if (width > height * target)
     w = std::max(1, static_cast<int>(std::lround(height * target)));
   else
     h = std::max(1, static_cast<int>(std::lround(width / target)));
@@ -91,7 +102,7 @@ double measured_rate(const media::StreamInfo& info, std::int64_t first, std::int
 class ClipReader {
  public:
   ClipReader(std::string_view bytes, const std::string& where, const std::string& key,
-             const PackClipOptions& options)
+             const ClipOptions& options)
       : bytes_(bytes), where_(where), options_(options), draw_(draw(key, options)) {}
 
   ClipPixels read() {
@@ -130,14 +141,15 @@ class ClipReader {
 
   /// The chosen frames as pixels; no frames at all if the clip ends before the last of them.
   ClipPixels take(media::Decoder decoder, const std::vector<std::int64_t>& chosen) const {
-    const Bucket bucket =
-        bucket_of(info_.display_width, info_.display_height, options_.size, options_.multiple);
+    const Bucket bucket = options_.square > 0 ? Bucket{options_.square, options_.square}
+                                              : bucket_of(info_.display_width, info_.display_height,
+                                                          options_.size, options_.multiple);
     ClipPixels out;
     out.frames = static_cast<int>(chosen.size());
     out.height = bucket.height;
     out.width = bucket.width;
     out.first_frame = chosen.front();
-    out.crop = crop_of(info_.display_width, info_.display_height, bucket, draw_);
+    out.crop = crop_of(info_.display_width, info_.display_height, bucket, draw_, options_);
     out.pixels.resize(std::size_t(3) * out.frames * out.height * out.width);
     const double w = info_.display_width, h = info_.display_height;
     const media::ScaleOptions scale{.rotation = info_.rotation,
@@ -166,7 +178,7 @@ class ClipReader {
 
   std::string_view bytes_;
   std::string where_;
-  const PackClipOptions& options_;
+  const ClipOptions& options_;
   Draw draw_;
   media::StreamInfo info_;
 };
@@ -210,8 +222,8 @@ int whole_groups(std::int64_t available, int most, int step) {
 }
 
 ClipPixels clip_pixels(std::string_view bytes, const std::string& where, const std::string& key,
-                       const PackClipOptions& options) {
+                       const ClipOptions& options) {
   return ClipReader(bytes, where, key, options).read();
 }
 
-}  // namespace vfm::jobs
+}  // namespace vfm::data

@@ -1,5 +1,5 @@
 // Which frames of a clip, and which part of the picture, become pixels for a tokenizer.
-// Thread-safety: any thread.
+// Needs FFmpeg: built without it, clip_pixels() throws. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -12,18 +12,22 @@
 #include "base/rational.h"
 #include "media/hardware.h"
 
-namespace vfm::jobs {
+namespace vfm::data {
 
 enum class CropMode { centre, random };
 
-struct PackClipOptions {
-  int size = 256;      ///< area of the picture: about size * size pixels
+struct ClipOptions {
+  int size = 256;  ///< area of the picture: about size * size pixels
+  /// Not 0: instead of the picture a square of this side, cut out of it. It is shrunk before until
+  /// its shorter side has `shorter_side` pixels (0: not at all), or enlarged to hold the square.
+  int square = 0, shorter_side = 0;
   int frames = 17;     ///< at most
   Rational fps{0, 1};  ///< frames a second to sample at; 0: as the clip has them
   CropMode crop = CropMode::centre;
   std::uint64_t seed = 0;  ///< of random crops
-  int time_step = 8;       ///< 1 + k * time_step frames; run_pack: the tokenizer's time factor
-  int multiple = 16;       ///< of both sides; run_pack: twice the tokenizer's space factor
+  std::uint32_t step = 0;  ///< of training; random crops are others at each
+  int time_step = 8;       ///< 1 + k * time_step frames: the tokenizer's time factor
+  int multiple = 16;       ///< of both sides of the picture
   /// Decodes the clip, with the same result; null: software.
   const media::HardwareDecoder* hardware = nullptr;
 };
@@ -56,6 +60,6 @@ struct ClipPixels {
 /// Decodes the clip in `bytes` and takes what the options say; `key` seeds random crops. Throws
 /// Error, naming `where`, if nothing can be decoded.
 ClipPixels clip_pixels(std::string_view bytes, const std::string& where, const std::string& key,
-                       const PackClipOptions& options);
+                       const ClipOptions& options);
 
-}  // namespace vfm::jobs
+}  // namespace vfm::data

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/clips.h"
+
+#include <algorithm>
+#include <iterator>
+#include <list>
+#include <mutex>
+#include <utility>
+
+#include "base/error.h"
+#include "io/file.h"
+#include "shard/dataset_meta.h"
+#include "shard/reader.h"
+
+namespace vfm::data {
+namespace {
+
+constexpr std::string_view kVideos[] = {"mp4", "m4v",  "mov", "webm", "mkv", "avi", "ts",
+                                        "mpg", "mpeg", "ogv", "flv",  "wmv", "gif"};
+constexpr std::string_view kStills[] = {"jpg", "jpeg", "png", "webp", "bmp", "tif", "tiff"};
+
+}  // namespace
+
+bool is_still_extension(std::string_view extension) {
+  return std::ranges::find(kStills, extension) != std::end(kStills);
+}
+
+bool is_media_extension(std::string_view extension) {
+  return std::ranges::find(kVideos, extension) != std::end(kVideos) ||
+         is_still_extension(extension);
+}
+
+std::vector<io::Record> dataset_records(const std::string& directory) {
+  const std::string plan_path = io::join_path(directory, "plan.json");
+  std::vector<io::Record> records;
+  try {
+    if (!io::file_exists(io::join_path(directory, "dataset.json")))
+      fail("it has no dataset.json, which vfm-shard writes last");
+    const Json plan = parse_json(io::read_file(plan_path), "'" + plan_path + "'");
+    for (const Json& shard : plan.at("shards")) {
+      const std::string path = io::join_path(directory, need_string(shard, "path", "the plan"));
+      const std::string notes = path.substr(0, path.size() - 4) + ".json";
+      const Json facts = parse_json(io::read_file(notes), "'" + notes + "'");
+      Json record = {{"kind", "shard"}, {"path", path}};
+      for (const auto& [name, value] : facts.items())
+        if (name != "kind" && name != "path" && name != "plan") record[name] = value;
+      records.push_back({"shard", std::move(record), "'" + plan_path + "'"});
+    }
+  } catch (const Stopped&) {
+    throw;
+  } catch (const std::exception& error) {
+    fail_usage("'{}' is not a finished dataset of vfm-shard: {}", directory, error.what());
+  }
+  return records;
+}
+
+struct ClipSet::State {
+  using Reader = std::shared_ptr<const shard::IndexedReader>;
+  static constexpr std::size_t kOpenShards = 64;  // more tars are not held open at once
+
+  std::vector<std::string> tars;
+  std::vector<Clip> clips;
+  Json info;
+
+  std::mutex mutex;                                // guards open
+  std::list<std::pair<std::size_t, Reader>> open;  // the last used first
+
+  void add_shard(const std::string& tar) {
+    std::int64_t row = 0;
+    shard::for_each_indexed(tar, [&](const shard::IndexedSample& sample) {
+      Clip clip{sample.key, tars.size(), row++, false};
+      for (const shard::IndexedMember& member : sample.members)
+        if (is_media_extension(member.extension)) {
+          clip.still = is_still_extension(member.extension);
+          break;
+        }
+      clips.push_back(std::move(clip));
+    });
+    tars.push_back(tar);
+  }
+
+  Reader reader_of(std::size_t shard) {
+    const std::lock_guard lock(mutex);
+    for (auto it = open.begin(); it != open.end(); ++it)
+      if (it->first == shard) {
+        open.splice(open.begin(), open, it);
+        return it->second;
+      }
+    open.emplace_front(shard, std::make_shared<const shard::IndexedReader>(tars[shard]));
+    const Reader reader = open.front().second;
+    if (open.size() > kOpenShards) open.pop_back();
+    return reader;
+  }
+};
+
+ClipSet::ClipSet(const std::string& directory, const std::string& split)
+    : state_(std::make_unique<State>()) {
+  Json shards = Json::array();
+  for (const io::Record& record : dataset_records(directory)) {
+    if (get_string(record.json, "split").value_or("train") != split) continue;
+    const std::string path = record.path();
+    shards.push_back({{"path", path.substr(std::min(path.size(), directory.size() + 1))},
+                      {"xxh3", record.json.value("xxh3", Json())}});
+    try {
+      state_->add_shard(path);
+    } catch (const Stopped&) {
+      throw;
+    } catch (const Error& error) {
+      throw Error(error.what(), ErrorKind::usage);
+    }
+  }
+  state_->info = {{"clips", std::move(shards)}};
+}
+
+ClipSet::~ClipSet() = default;
+ClipSet::ClipSet(ClipSet&&) noexcept = default;
+
+const std::vector<Clip>& ClipSet::clips() const {
+  return state_->clips;
+}
+const Json& ClipSet::info() const {
+  return state_->info;
+}
+
+ClipPixels ClipSet::read(std::size_t i, const ClipOptions& options) const {
+  const Clip& clip = state_->clips.at(i);
+  const std::string what = fmt::format("sample '{}' of '{}'", clip.key, state_->tars[clip.shard]);
+  const State::Reader reader = state_->reader_of(clip.shard);
+  if (clip.row >= reader->samples())
+    fail("{}: the shard has only {} samples", what, reader->samples());
+  const shard::Sample sample = reader->read(clip.row);
+  if (sample.key != clip.key) fail("{}: the shard has '{}' there", what, sample.key);
+  for (const shard::Member& member : sample.members)
+    if (is_media_extension(member.extension))
+      return clip_pixels(member.data, what, clip.key, options);
+  fail("{} has no video and no picture", what);
+}
+
+}  // namespace vfm::data

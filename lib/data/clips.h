@@ -1,0 +1,54 @@
+// The clips of a dataset that vfm-shard wrote, as training on pixels reads them.
+//
+// The shards' indexes alone are read to list them: nothing is decoded for that.
+// Thread-safety: read() from any thread; free functions.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.h"
+#include "data/clip_pixels.h"
+#include "io/manifest.h"
+
+namespace vfm::data {
+
+struct Clip {
+  std::string key;
+  std::size_t shard = 0;  ///< of the dataset, in the order of its plan
+  std::int64_t row = 0;   ///< of the sample in its shard
+  bool still = false;     ///< its name says that it is a picture; else it is taken for a video
+};
+
+class ClipSet {
+ public:
+  /// `split` is "train" or "val". Throws Error{usage} if `directory` is not a finished dataset.
+  ClipSet(const std::string& directory, const std::string& split);
+  ~ClipSet();
+  ClipSet(ClipSet&&) noexcept;
+
+  /// In the order of the plan. Empty if the dataset has no such split.
+  const std::vector<Clip>& clips() const;
+  /// {"clips":[{"path":…,"xxh3":…},…]}: the shards, and what is in them.
+  const Json& info() const;
+  /// Throws Error naming key and shard: unreadable, or without video and picture.
+  ClipPixels read(std::size_t i, const ClipOptions& options) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// The shards of a folder that vfm-shard wrote, as manifest records, in the order of its plan.
+/// Throws Error{usage} if it is none, or not finished.
+std::vector<io::Record> dataset_records(const std::string& directory);
+
+/// Whether a member of this extension is a video or a still picture; and the latter.
+bool is_media_extension(std::string_view extension);
+bool is_still_extension(std::string_view extension);
+
+}  // namespace vfm::data

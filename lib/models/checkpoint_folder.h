@@ -1,0 +1,41 @@
+// The folders of a training run (vfm-checkpoint(5)), whatever the model in them is.
+//
+//   model/config.json, model/diffusion_pytorch_model.safetensors   diffusers' layout: raw weights
+//   lora/pytorch_lora_weights.safetensors            of adapters: these instead of the weights
+//   state/ema.safetensors, state/adam_m..., state/adam_v...        the same names as the weights
+//   train.json                                                     step, recipe, tokenizer, ...
+//   COMPLETE                       written last: hash and name, a line a file, sorted by name
+//
+// Not here: writing one (train/checkpoint.h). Thread-safety: free functions, any thread.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace vfm::models {
+
+/// Name of the set of weights in model/, as diffusers wants it.
+inline constexpr const char* kWeightsName = "diffusion_pytorch_model";
+
+/// Whether a file name is "step-" and digits. Copies that users make under other names are theirs.
+bool is_checkpoint_name(std::string_view name);
+
+/// The complete-looking checkpoints of a run folder, RUN/checkpoints/step-*, oldest first. Empty if
+/// there is none.
+std::vector<std::string> list_checkpoints(const std::string& run);
+
+/// Checks every file against COMPLETE. Throws Error naming the first file that is missing, changed
+/// or unlisted, or that COMPLETE is absent. Reads the whole checkpoint.
+void verify_checkpoint(const std::string& folder);
+
+/// The checkpoint folder that `path` means: itself, or the newest of the run folder `path`. Throws
+/// Error{usage} if it is neither.
+std::string find_checkpoint(const std::string& path);
+
+/// Where the adapters of a checkpoint are; and whether it has such, and no weights of its own.
+std::string lora_folder(const std::string& checkpoint);
+bool has_adapters(const std::string& checkpoint);
+
+}  // namespace vfm::models

@@ -1,0 +1,38 @@
+// Training a video tokenizer as an objective: an autoencoder (models/cosmos_autoencoder.h) that is
+// to give back the pixels that it was given, by way of its latents or codes, and the error of
+// pixels (ops/pixel_error.h). Codes pass gradients as if they were not rounded (ops/fsq.h).
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "models/cosmos_autoencoder.h"
+#include "train/objective.h"
+
+namespace vfm::train {
+
+class TokenizerObjective final : public Objective {
+ public:
+  /// As make_objective() says.
+  TokenizerObjective(const Recipe& recipe, models::Recompute recompute, Device device);
+
+  const nn::ParameterList& parameters() const override { return model_.parameters(); }
+  Device device() const override { return model_.device(); }
+  Json config() const override;
+  /// The sums are over values of pixels. Clips pass one by one, so that memory is one clip's.
+  BatchPass build(std::uint32_t step, std::span<const std::string> keys,
+                  const std::vector<PlacedSample>& samples) const override;
+  std::vector<std::string> levels() const override { return {""}; }
+  /// Also the PSNR of each clip.
+  BatchPass build_validation(std::size_t level,
+                             const std::vector<CleanSample>& samples) const override;
+
+ private:
+  Tensor reconstruct(ops::Tape& tape, const Tensor& pixels) const;
+
+  const Recipe& recipe_;
+  models::CosmosAutoencoder model_;
+};
+
+}  // namespace vfm::train

@@ -1,0 +1,120 @@
+#!/usr/bin/env bats
+# A tokenizer of one's own: trained on clips, then latents and pixels through it.
+# SPDX-License-Identifier: Apache-2.0
+
+load ../cli/helpers
+bats_require_minimum_version 1.5.0
+
+setup_file() {
+  export LC_ALL=C.UTF-8 PATH="${VFM_BIN:?}:$PATH"
+  root=$BATS_TEST_DIRNAME/../..
+  cd "$BATS_FILE_TMPDIR" || return 1
+  "$root/scripts/draw-corpus" raw --shots 10
+  find raw -name '*.mp4' | sort | vfm-clip --min-length 1s -o clips | vfm-caption | vfm-embed |
+    vfm-shard --keep-duplicates -o dataset >shards.jsonl
+}
+
+setup() {
+  setup_tools
+  export OMP_NUM_THREADS=1  # small convolutions: more threads are no faster
+  cat >recipe.yaml <<'END'
+model:
+  type: tokenizer
+  latent_channels: 6
+  encoder_block_out_channels: [8, 8, 12, 12]
+  decode_block_out_channels: [8, 8, 12, 12]
+  num_layers: 1
+  patch_size: 2
+  spatial_compression_ratio: 4
+  temporal_compression_ratio: 4
+data: {frames: 5, size: 32, shorter_side: 32, tokens: 256}
+optimizer: {lr: 6e-3, weight_decay: 0}
+schedule: {warmup: 5}
+ema: {decay: 0.9}
+validation: {every: 10, samples: 4}
+train: {steps: 60, checkpoint_every: 30, log_every: 10}
+END
+}
+
+train() { vfm-train recipe.yaml --device cpu --data "$BATS_FILE_TMPDIR/dataset" "$@"; }
+
+# The first and the last PSNR of validation.
+psnr() { jq -s "map(.val_psnr | values) | $2" "$1/metrics.jsonl"; }
+
+@test "a tokenizer learns its clips, packs them, and shows them again" {
+  train --out run
+  psnr run .
+  [ "$(jq -n "$(psnr run last) > $(psnr run first) + 4")" = true ]
+  jq -e '._class_name == "AutoencoderKLCosmos" and .latents_mean == null' run/checkpoints/step-00000060/model/config.json
+  # Its latents have statistics of their own, and the page tells what it keeps.
+  vfm-pack --tokenizer run --size 32 --frames 5 -o latents --report page.html <"$BATS_FILE_TMPDIR/shards.jsonl" >latents.jsonl
+  jq -e '.channels == 6 and (.std | length) == 6 and (.std[0] > 0)
+    and (.tokenizer.path | endswith("checkpoints/step-00000060"))' latents/latents.json
+  [ -s page.html ]
+  # A model of these latents draws with it.
+  cat >dit.yaml <<'END'
+model: {num_layers: 1, num_attention_heads: 2, attention_head_dim: 16, adaln_lora_dim: 8}
+train: {steps: 2}
+data: {tokens: 512}
+END
+  vfm-train dit.yaml --data latents --out dit >/dev/null
+  vfm-generate --model dit --steps 2 -o out hello >clip.jsonl
+  [ -s "$(jq -r .path clip.jsonl)" ]
+}
+
+@test "a discrete one makes codes; and fine-tuning begins from a tokenizer that is there" {
+  train 'model.levels=[8,8,5]' train.steps=20 --out run
+  [ "$(jq -n "$(psnr run last) > $(psnr run first)")" = true ]
+  vfm-pack --tokenizer run --size 32 --frames 5 -o codes <"$BATS_FILE_TMPDIR/shards.jsonl" >codes.jsonl
+  jq -e '.vocabulary == 320' codes/latents.json
+  # Of a folder: diffusers' layout, or a run.
+  printf '%s\n' 'data: {frames: 5, size: 32, tokens: 256}' 'optimizer: {lr: 1e-3}' 'schedule: {warmup: 1}' \
+    'validation: {every: 1, samples: 2}' 'train: {steps: 2}' >tune.yaml
+  vfm-train tune.yaml --init run/checkpoints/step-00000020/model --data "$BATS_FILE_TMPDIR/dataset" --out tuned
+  grep -q '"levels": \[' tuned/checkpoints/step-00000002/model/config.json
+  # It goes on where the other was, not at the beginning.
+  [ "$(jq -n "$(psnr tuned first) > $(psnr run first)")" = true ]
+  vfm-train tune.yaml --init "$VFM_ROOT/tests/golden/cosmos_vae" --data "$BATS_FILE_TMPDIR/dataset" --out vae
+  jq -e '.latent_channels == 3 and .latents_mean == null' vae/checkpoints/step-00000002/model/config.json
+}
+
+@test "killed and started again, and with clips that cannot be read, a tokenizer is the same" {
+  cp -r "$BATS_FILE_TMPDIR/dataset" damaged
+  # One clip is damaged: the bytes of its picture, not the tar.
+  tar=$(find damaged -name '*.tar' | head -1)
+  printf 'no clip no clip no clip' | dd of="$tar" bs=1 seek=1600 conv=notrunc 2>/dev/null
+  run --separate-stderr vfm-train recipe.yaml train.steps=6 train.checkpoint_every=2 train.keep=9 validation.every=3 --data damaged --out whole
+  [ "$status" -le 1 ]
+  part() { vfm-train recipe.yaml "$@" train.checkpoint_every=2 train.keep=9 validation.every=3 --data damaged --out parts || [ $? -eq 1 ]; }
+  part train.steps=4
+  part train.steps=6
+  for file in model/diffusion_pytorch_model.safetensors state/ema.safetensors state/adam_v.safetensors; do
+    cmp "whole/checkpoints/step-00000006/$file" "parts/checkpoints/step-00000006/$file"
+  done
+  cmp <(jq -c 'select(.step > 4)' whole/metrics.jsonl) <(jq -c 'select(.step > 4)' parts/metrics.jsonl)
+}
+
+@test "two processes train the tokenizer that one trains" {
+  command -v mpirun >/dev/null || skip "no mpirun"
+  train train.steps=4 data.packs=2 train.log_every=1 validation.every=0 --out one
+  mpirun -np 2 vfm-train recipe.yaml train.steps=4 data.packs=2 train.log_every=1 validation.every=0 \
+    --device cpu --data "$BATS_FILE_TMPDIR/dataset" --out two
+  jq -s '[.[].loss]' one/metrics.jsonl two/metrics.jsonl
+  jq -es '(length / 2) as $n | [range($n) as $i | (.[$i].loss - .[$i + $n].loss) | fabs] | max < 1e-5' \
+    one/metrics.jsonl two/metrics.jsonl
+}
+
+@test "what a tokenizer costs is told, and what does not fit is refused" {
+  run --separate-stderr vfm-train "$VFM_ROOT/examples/recipes/tokenizer-cv8x8x8.yaml" --dry-run --device cpu
+  [ "$status" -eq 0 ]
+  [[ "$output" == *"parameters"*"(106M)"* ]] || [[ "$output" == *"105"* ]]
+  [[ "$output" == *"activations"* ]]
+  run --separate-stderr vfm-train recipe.yaml --data "$BATS_FILE_TMPDIR/clips" --out run
+  [ "$status" -eq 2 ]
+  [[ "$stderr" == *"is not a finished dataset of vfm-shard"* ]]
+  run --separate-stderr vfm-train recipe.yaml --synthetic 3x4x4 --out run
+  [ "$status" -eq 2 ]
+  run --separate-stderr vfm-train recipe.yaml model.temporal_compression_ratio=1 --dry-run
+  [ "$status" -eq 2 ]
+  [[ "$stderr" == *"a tokenizer of pictures (CI, DI)"* ]]
+}
