@@ -47,7 +47,7 @@ psnr() { jq -s "map(.val_psnr | values) | $2" "$1/metrics.jsonl"; }
   [ "$(jq -n "$(psnr run last) > $(psnr run first) + 4")" = true ]
   jq -e '._class_name == "AutoencoderKLCosmos" and .latents_mean == null' run/checkpoints/step-00000060/model/config.json
   # Its latents have statistics of their own, and the page tells what it keeps.
-  vfm-pack --tokenizer run --size 32 --frames 5 -o latents --report page.html <"$BATS_FILE_TMPDIR/shards.jsonl" >latents.jsonl
+  vfm-pack --tokenizer run --size 32 --frames 5 -o latents --report page.html "$BATS_FILE_TMPDIR/dataset" >latents.jsonl
   jq -e '.channels == 6 and (.std | length) == 6 and (.std[0] > 0)
     and (.tokenizer.path | endswith("checkpoints/step-00000060"))' latents/latents.json
   [ -s page.html ]
@@ -65,7 +65,7 @@ END
 @test "a discrete one makes codes; and fine-tuning begins from a tokenizer that is there" {
   train 'model.levels=[8,8,5]' train.steps=20 --out run
   [ "$(jq -n "$(psnr run last) > $(psnr run first)")" = true ]
-  vfm-pack --tokenizer run --size 32 --frames 5 -o codes <"$BATS_FILE_TMPDIR/shards.jsonl" >codes.jsonl
+  vfm-pack --tokenizer run --size 32 --frames 5 -o codes "$BATS_FILE_TMPDIR/dataset" >codes.jsonl
   jq -e '.vocabulary == 320' codes/latents.json
   # Of a folder: diffusers' layout, or a run.
   printf '%s\n' 'data: {frames: 5, size: 32, tokens: 256}' 'optimizer: {lr: 1e-3}' 'schedule: {warmup: 1}' \
@@ -82,10 +82,11 @@ END
   cp -r "$BATS_FILE_TMPDIR/dataset" damaged
   # One clip is damaged: the bytes of its picture, not the tar.
   tar=$(find damaged -name '*.tar' | head -1)
-  printf 'no clip no clip no clip' | dd of="$tar" bs=1 seek=1600 conv=notrunc 2>/dev/null
-  run --separate-stderr vfm-train recipe.yaml train.steps=6 train.checkpoint_every=2 train.keep=9 validation.every=3 --data damaged --out whole
-  [ "$status" -le 1 ]
-  part() { vfm-train recipe.yaml "$@" train.checkpoint_every=2 train.keep=9 validation.every=3 --data damaged --out parts || [ $? -eq 1 ]; }
+  yes 'no clip' | head -c 1024 | dd of="$tar" bs=512 seek=1 conv=notrunc 2>/dev/null
+  run --separate-stderr vfm-train recipe.yaml train.steps=6 train.checkpoint_every=2 train.keep=9 train.log_every=1 validation.every=3 --data damaged --out whole
+  [ "$status" -eq 1 ]
+  [ "$(wc -l <whole/errors.jsonl)" -eq 1 ]
+  part() { vfm-train recipe.yaml "$@" train.checkpoint_every=2 train.keep=9 train.log_every=1 validation.every=3 --data damaged --out parts || [ $? -eq 1 ]; }
   part train.steps=4
   part train.steps=6
   for file in model/diffusion_pytorch_model.safetensors state/ema.safetensors state/adam_v.safetensors; do
