@@ -10,6 +10,7 @@
 #include "base/half.h"
 #include "generate/generator.h"
 #include "models/edm.h"
+#include "models/lora.h"
 
 using namespace vfm;
 using namespace vfm::generate;
@@ -30,6 +31,8 @@ class Recorder final : public models::DiffusionNetwork {
   const models::DitConfig& config() const override { return config_; }
   Device device() const override { return Device::cpu; }
   const nn::ParameterList& parameters() const override { return parameters_; }
+  void attach(const std::vector<models::AdapterShape>&, bool) override {}
+  const nn::ParameterList& adapters() const override { return parameters_; }
   void set_recompute(models::Recompute) override {}
   void set_inference_fp8(models::Fp8Parts) override {}
   Tensor forward(ops::Tape&, const models::DitBatch& batch) const override {
