@@ -68,8 +68,8 @@ END
   vfm-pack --tokenizer run --size 32 --frames 5 -o codes "$BATS_FILE_TMPDIR/dataset" >codes.jsonl
   jq -e '.vocabulary == 320' codes/latents.json
   # Of a folder: diffusers' layout, or a run.
-  printf '%s\n' 'data: {frames: 5, size: 32, tokens: 256}' 'optimizer: {lr: 1e-3}' 'schedule: {warmup: 1}' \
-    'validation: {every: 1, samples: 2}' 'train: {steps: 2}' >tune.yaml
+  printf '%s\n' 'data: {frames: 5, size: 32, shorter_side: 32, tokens: 256}' 'optimizer: {lr: 1e-4}' \
+    'schedule: {warmup: 1}' 'validation: {every: 1, samples: 4}' 'train: {steps: 2}' >tune.yaml
   vfm-train tune.yaml --init run/checkpoints/step-00000020/model --data "$BATS_FILE_TMPDIR/dataset" --out tuned
   grep -q '"levels": \[' tuned/checkpoints/step-00000002/model/config.json
   # It goes on where the other was, not at the beginning.
