@@ -143,7 +143,9 @@ void GpuGraph::replay() const {
 bool GpuGraph::recording() {
   return false;
 }
-void GpuGraph::release_memory() noexcept {}
+std::size_t GpuGraph::release_memory() noexcept {
+  return 0;
+}
 void check_gpu(int, const char*) {
   no_gpu();
 }

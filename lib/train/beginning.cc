@@ -73,7 +73,7 @@ models::CosmosConfig autoencoder_of(const models::InitialModel& model) {
 Beginning read_beginning(const std::string& init, const std::string& out, bool force) {
   const std::string& source = source_of(init, out, force);
   const models::InitialModel model = open_initial(source);
-  if (source != out) model.tensors();  // refuses what has none, before any work
+  if (source != out) as_usage([&] { model.tensors(); });  // refuses what has none, before any work
   Beginning beginning;
   if (is_tokenizer(model)) {
     beginning.autoencoder = autoencoder_of(model);

@@ -17,11 +17,6 @@ namespace {
 /// A statistics table that does not fit is the fault of the folder: found before any work.
 models::LatentScale read_scale(const Json& info, const std::string& directory) {
   const std::string what = fmt::format("'{}'", io::join_path(directory, "latents.json"));
-  if (info.contains("vocabulary"))
-    fail_usage(
-        "'{}' holds discrete latents: set model.type to autoregressive, or pack them with a "
-        "continuous tokenizer",
-        directory);
   return as_usage([&] { return models::LatentScale::from_json(info, what); });
 }
 
@@ -77,7 +72,9 @@ void Dataset::fit_decoder(models::DecoderConfig& decoder) const {
 
 void Dataset::fit_network(Recipe& recipe) const {
   if (vocabulary() > 0)
-    fail_usage("these latents are discrete: set 'model.type' to autoregressive");
+    fail_usage(
+        "these latents are discrete: set 'model.type' to autoregressive, or pack them with a "
+        "continuous tokenizer");
   models::DitConfig& dit = recipe.model.dit;
   const int channels = static_cast<int>(scale_.channels());
   const bool given = recipe.diffusion.video_to_world();

@@ -86,7 +86,7 @@ field() { grep -o "\"$1\":[^,}]*" | cut -d: -f2; }
   printf 'model: {num_layers: 1}\n' >recipe.yaml
   run --separate-stderr vfm-train recipe.yaml --data out --out run
   [ "$status" -eq 2 ]
-  [[ "$stderr" == *"holds discrete latents"* ]]
+  [[ "$stderr" == *"these latents are discrete: set 'model.type' to autoregressive"* ]]
   run --separate-stderr pack --tokenizer builtin:fsq --channels 6 -o other a.tar
   [ "$status" -eq 2 ]
   [[ "$stderr" == *"tokenizer 'builtin:fsq' has no option 'channels'"* ]]

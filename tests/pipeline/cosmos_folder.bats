@@ -93,11 +93,11 @@ END
 
 @test "a part that has moved is taken, another one in its place refused" {
   cp -r cosmos/vae vae
-  vfm-generate "${call[@]}" --tokenizer vae --text-encoder "$VFM_ROOT/tests/golden/t5/v1_0" -o clips <<<"$prompt"
+  vfm-generate --model cosmos "${call[@]}" --tokenizer vae --text-encoder "$VFM_ROOT/tests/golden/t5/v1_0" -o clips <<<"$prompt"
   printf '\1' | dd of=vae/diffusion_pytorch_model.safetensors bs=1 seek=80000 conv=notrunc status=none
   for other in "--tokenizer vae" "--text-encoder $VFM_ROOT/tests/golden/t5/umt5"; do
     # shellcheck disable=SC2086
-    run --separate-stderr vfm-generate "${call[@]}" $other -o others <<<"$prompt"
+    run --separate-stderr vfm-generate --model cosmos "${call[@]}" $other -o others <<<"$prompt"
     [ "$status" -eq 2 ]
   done
 }
