@@ -4,17 +4,11 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "models/config_limits.h"
 #include "models/network.h"
 
 namespace vfm::models {
 namespace {
-
-// Far beyond any model: what is counted with more would overflow.
-constexpr int kMostWidth = 1 << 20, kMostLayers = 1 << 12;
-
-void need(bool condition, const char* field, const char* what) {
-  if (!condition) fail_usage("model configuration: '{}' must be {}", field, what);
-}
 
 bool within(int value, int most) {
   return value > 0 && value <= most;
@@ -23,28 +17,29 @@ bool within(int value, int most) {
 }  // namespace
 
 void DitConfig::validate() const {
-  need(within(in_channels, 1 << 16), "in_channels", "1 to 65536");
-  need(within(out_channels, 1 << 16), "out_channels", "1 to 65536");
-  need(within(num_attention_heads, kMostWidth) &&
-           attention_head_dim <= kMostWidth / num_attention_heads,
-       "num_attention_heads", "positive, and the width with them at most 1048576");
+  need_field(within(in_channels, 1 << 16), "in_channels", "1 to 65536");
+  need_field(within(out_channels, 1 << 16), "out_channels", "1 to 65536");
+  need_field(within(num_attention_heads, kMostWidth) &&
+                 attention_head_dim <= kMostWidth / num_attention_heads,
+             "num_attention_heads", "positive, and the width with them at most 1048576");
   if (type == NetworkType::moviegen)
-    need(attention_head_dim > 0 && width() % 4 == 0, "attention_head_dim",
-         "positive, and with the heads a multiple of 4");
+    need_field(attention_head_dim > 0 && width() % 4 == 0, "attention_head_dim",
+               "positive, and with the heads a multiple of 4");
   else
-    need(attention_head_dim >= 12 && attention_head_dim % 2 == 0, "attention_head_dim",
-         "even and at least 12, so that it can be split over three axes");
-  need(within(num_layers, kMostLayers), "num_layers", "1 to 4096");
-  need(num_key_value_heads >= 0 && num_attention_heads % key_value_heads() == 0,
-       "num_key_value_heads", "0 or a divisor of num_attention_heads");
-  need(mlp_ratio > 0 && mlp_ratio <= 64 && mlp_ratio * width() >= 1, "mlp_ratio",
-       "positive, and at most 64");
-  need(within(text_embed_dim, kMostWidth), "text_embed_dim", "1 to 1048576");
-  need(within(adaln_lora_dim, kMostWidth), "adaln_lora_dim", "1 to 1048576");
+    need_field(attention_head_dim >= 12 && attention_head_dim % 2 == 0, "attention_head_dim",
+               "even and at least 12, so that it can be split over three axes");
+  need_field(within(num_layers, kMostLayers), "num_layers", "1 to 4096");
+  need_field(num_key_value_heads >= 0 && num_attention_heads % key_value_heads() == 0,
+             "num_key_value_heads", "0 or a divisor of num_attention_heads");
+  need_field(mlp_ratio > 0 && mlp_ratio <= 64 && mlp_ratio * width() >= 1, "mlp_ratio",
+             "positive, and at most 64");
+  need_field(within(text_embed_dim, kMostWidth), "text_embed_dim", "1 to 1048576");
+  need_field(within(adaln_lora_dim, kMostWidth), "adaln_lora_dim", "1 to 1048576");
   for (std::size_t i = 0; i < 3; ++i) {
-    need(within(patch_size[i], 256), "patch_size", "1 to 256");
-    need(max_size[i] >= patch_size[i], "max_size", "at least the patch size");
-    need(rope_scale[i] > 0 && std::isfinite(rope_scale[i]), "rope_scale", "positive");
+    need_field(within(patch_size[i], 256), "patch_size", "1 to 256");
+    need_field(max_size[i] >= patch_size[i] && max_size[i] <= kLongestTable, "max_size",
+               "at least the patch size, at most 65536");
+    need_field(rope_scale[i] > 0 && std::isfinite(rope_scale[i]), "rope_scale", "positive");
   }
 }
 

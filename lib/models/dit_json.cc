@@ -1,37 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/dit_json.h"
 
-#include <limits>
-#include <type_traits>
 #include <utility>
 
 #include "base/error.h"
+#include "models/config_json.h"
 
 namespace vfm::models {
 namespace {
-
-template <class T, std::size_t N>
-std::array<T, N> triple(const Json& config, const char* name, std::array<T, N> fallback) {
-  const auto found = config.find(name);
-  if (found == config.end() || found->is_null()) return fallback;
-  bool fits = found->is_array() && found->size() == N;
-  for (std::size_t i = 0; fits && i < N; ++i) {
-    const Json& value = (*found)[i];
-    if constexpr (std::is_integral_v<T>)
-      fits = value.is_number_integer() && value >= 0 && value <= std::numeric_limits<T>::max();
-    else
-      fits = value.is_number();
-  }
-  if (!fits) fail_usage("model configuration: '{}' must be {} numbers", name, N);
-  return found->template get<std::array<T, N>>();
-}
-
-int integer(const Json& config, const char* name, int fallback) {
-  const auto value = get_integer(config, name);
-  if (value && (*value < 0 || *value > 1 << 24))
-    fail_usage("model configuration: '{}' is out of range", name);
-  return value ? static_cast<int>(*value) : fallback;
-}
 
 constexpr std::pair<NetworkType, const char*> kClassNames[] = {
     {NetworkType::dit, "CosmosTransformer3DModel"},
@@ -80,18 +56,18 @@ DitConfig dit_config_from_json(const Json& config) {
   if (!config.is_object()) fail_usage("model configuration: not a JSON object");
   DitConfig c;
   if (const auto name = get_string(config, "_class_name")) c.type = type_of(*name);
-  c.in_channels = integer(config, "in_channels", c.in_channels);
-  c.out_channels = integer(config, "out_channels", c.out_channels);
-  c.num_attention_heads = integer(config, "num_attention_heads", c.num_attention_heads);
-  c.attention_head_dim = integer(config, "attention_head_dim", c.attention_head_dim);
-  c.num_key_value_heads = integer(config, "num_key_value_heads", c.num_key_value_heads);
-  c.num_layers = integer(config, "num_layers", c.num_layers);
+  c.in_channels = integer_field(config, "in_channels", c.in_channels);
+  c.out_channels = integer_field(config, "out_channels", c.out_channels);
+  c.num_attention_heads = integer_field(config, "num_attention_heads", c.num_attention_heads);
+  c.attention_head_dim = integer_field(config, "attention_head_dim", c.attention_head_dim);
+  c.num_key_value_heads = integer_field(config, "num_key_value_heads", c.num_key_value_heads);
+  c.num_layers = integer_field(config, "num_layers", c.num_layers);
   c.mlp_ratio = get_number(config, "mlp_ratio").value_or(c.mlp_ratio);
-  c.text_embed_dim = integer(config, "text_embed_dim", c.text_embed_dim);
-  c.adaln_lora_dim = integer(config, "adaln_lora_dim", c.adaln_lora_dim);
-  c.max_size = triple(config, "max_size", c.max_size);
-  c.patch_size = triple(config, "patch_size", c.patch_size);
-  c.rope_scale = triple(config, "rope_scale", c.rope_scale);
+  c.text_embed_dim = integer_field(config, "text_embed_dim", c.text_embed_dim);
+  c.adaln_lora_dim = integer_field(config, "adaln_lora_dim", c.adaln_lora_dim);
+  c.max_size = numbers_field(config, "max_size", c.max_size);
+  c.patch_size = numbers_field(config, "patch_size", c.patch_size);
+  c.rope_scale = numbers_field(config, "rope_scale", c.rope_scale);
   c.concat_padding_mask = get_bool(config, "concat_padding_mask").value_or(c.concat_padding_mask);
   // Parts of Cosmos 2.5.
   if (get_bool(config, "use_crossattn_projection").value_or(false) ||

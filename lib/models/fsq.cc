@@ -9,16 +9,12 @@
 
 namespace vfm::models {
 
-Fsq::Fsq(std::vector<int> levels) : levels_(std::move(levels)) {
-  if (levels_.empty() || levels_.size() > 16) fail("FSQ of {} numbers", levels_.size());
+Fsq::Fsq(std::vector<int> levels) : levels_(std::move(levels)), bounds_(ops::fsq_levels(levels_)) {
   std::int64_t codes = 1;
   for (const int level : levels_) {
-    if (level < 3 || level > 1024) fail("FSQ of {} levels: 3 to 1024", level);
+    if (level > 1024) fail("FSQ of {} levels: 3 to 1024", level);
     codes *= level;
     if (codes > std::numeric_limits<std::int32_t>::max()) fail("FSQ of too many codes");
-    half_.push_back(static_cast<float>((level - 1) * (1 + 1e-3) / 2));
-    offset_.push_back(level % 2 == 0 ? 0.5f : 0.f);
-    shift_.push_back(std::atanh(offset_.back() / half_.back()));
   }
   codes_ = static_cast<int>(codes);
 }
@@ -26,7 +22,8 @@ Fsq::Fsq(std::vector<int> levels) : levels_(std::move(levels)) {
 std::int32_t Fsq::encode(const float* z, std::size_t stride) const {
   std::int32_t code = 0, base = 1;
   for (std::size_t i = 0; i < levels_.size(); ++i) {
-    const float bounded = std::tanh(z[i * stride] + shift_[i]) * half_[i] - offset_[i];
+    const float bounded =
+        std::tanh(z[i * stride] + bounds_.shift[i]) * bounds_.half[i] - bounds_.offset[i];
     // A number that is none is in the middle, so that what is made of it is a code.
     const int level =
         (std::isnan(bounded) ? 0 : static_cast<int>(std::nearbyint(bounded))) + levels_[i] / 2;
@@ -64,7 +61,8 @@ float Fsq::unbound(std::size_t i, float value) const {
       std::clamp(static_cast<int>(std::lround(value * static_cast<float>(middle))), -middle, last);
   // Where levels meet. Half a level beyond the last one tanh may already be past its end.
   const auto edge = [&](int below) {
-    return std::atanh((static_cast<float>(below) + 0.5f + offset_[i]) / half_[i]) - shift_[i];
+    return std::atanh((static_cast<float>(below) + 0.5f + bounds_.offset[i]) / bounds_.half[i]) -
+           bounds_.shift[i];
   };
   if (level == last) return edge(last - 1) + (edge(last - 1) - edge(last - 2)) / 2;
   if (level == -middle) return edge(-middle) - (edge(-middle + 1) - edge(-middle)) / 2;

@@ -13,6 +13,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "ops/fsq.h"
+
 namespace vfm::models {
 
 /// 64,000 codes.
@@ -40,7 +42,7 @@ class Fsq {
 
  private:
   std::vector<int> levels_;
-  std::vector<float> half_, offset_, shift_;
+  ops::FsqLevels bounds_;
   int codes_ = 1;
 };
 

@@ -10,22 +10,6 @@
 namespace vfm::ops {
 namespace {
 
-FsqLevels levels_of(std::span<const int> levels) {
-  if (levels.empty() || levels.size() > kMostFsqLevels) fail("fsq of {} numbers", levels.size());
-  FsqLevels made;
-  for (const int level : levels) {
-    if (level < 3) fail("fsq of {} levels", level);
-    const std::size_t d = made.dimensions++;
-    made.half[d] = static_cast<float>((level - 1) * (1 + 1e-3) / 2);
-    made.offset[d] = level % 2 == 0 ? 0.5f : 0.f;
-    made.shift[d] = std::atanh(made.offset[d] / made.half[d]);
-    made.middle[d] = static_cast<float>(level / 2);
-    made.lowest[d] = -made.middle[d];
-    made.highest[d] = static_cast<float>(level - 1 - level / 2);
-  }
-  return made;
-}
-
 void forward_on_cpu(const Tensor& z, const FsqLevels& levels, const Tensor& values) {
   const float* const from = z.data<float>();
   float* const to = values.data<float>();
@@ -58,11 +42,28 @@ void backward_on_cpu(const Tensor& z, const FsqLevels& levels, const Tensor& gra
 
 }  // namespace
 
+FsqLevels fsq_levels(std::span<const int> levels) {
+  if (levels.empty() || levels.size() > kMostFsqLevels)
+    fail("FSQ of {} numbers: 1 to {}", levels.size(), kMostFsqLevels);
+  FsqLevels made;
+  for (const int level : levels) {
+    if (level < 3) fail("FSQ of {} levels: at least 3", level);
+    const std::size_t d = made.dimensions++;
+    made.half[d] = static_cast<float>((level - 1) * (1 + 1e-3) / 2);
+    made.offset[d] = level % 2 == 0 ? 0.5f : 0.f;
+    made.shift[d] = std::atanh(made.offset[d] / made.half[d]);
+    made.middle[d] = static_cast<float>(level / 2);
+    made.lowest[d] = -made.middle[d];
+    made.highest[d] = static_cast<float>(level - 1 - level / 2);
+  }
+  return made;
+}
+
 Tensor fsq(Tape& tape, const Tensor& z, std::span<const int> levels) {
-  const FsqLevels made = levels_of(levels);
+  const FsqLevels made = fsq_levels(levels);
   if (z.dtype() != DType::f32 || z.dims() < 1 ||
       z.size(z.dims() - 1) != static_cast<std::int64_t>(made.dimensions))
-    fail("fsq of {} {} to {} numbers", dtype_name(z.dtype()), to_string(z.shape()),
+    fail("FSQ of {} {} to {} numbers", dtype_name(z.dtype()), to_string(z.shape()),
          made.dimensions);
   Tensor values(z.shape(), DType::f32, z.device());
   if constexpr (kHaveCuda) {

@@ -11,11 +11,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <span>
 
 #include "ops/tape.h"
 
 namespace vfm::ops {
+
+inline constexpr std::size_t kMostFsqLevels = 16;
+
+/// What is called h, o, s and m above of each of the numbers, and the bounds of its levels.
+struct FsqLevels {
+  std::size_t dimensions = 0;
+  std::array<float, kMostFsqLevels> half{}, offset{}, shift{}, middle{}, lowest{}, highest{};
+};
+/// Throws Error unless there are 1 to kMostFsqLevels numbers of at least 3 levels.
+FsqLevels fsq_levels(std::span<const int> levels);
 
 /// z [..., levels.size()] f32, 1 to 16 numbers of at least 3 levels: the values, of its shape.
 Tensor fsq(Tape& tape, const Tensor& z, std::span<const int> levels);

@@ -2,20 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
-#include <cstddef>
-
+#include "ops/fsq.h"
 #include "ops/pixel_error.h"
 
 namespace vfm::ops {
-
-inline constexpr std::size_t kMostFsqLevels = 16;
-
-/// What fsq.h calls h, o, s and m of each of the numbers, and the bounds of its levels.
-struct FsqLevels {
-  std::size_t dimensions = 0;
-  std::array<float, kMostFsqLevels> half{}, offset{}, shift{}, middle{}, lowest{}, highest{};
-};
 
 /// Values of z to `out`; with `gradient`, which is that of the values, the gradient of z.
 void fsq_cuda(const Tensor& z, const FsqLevels& levels, const Tensor& gradient, const Tensor& out);

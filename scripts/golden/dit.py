@@ -41,16 +41,8 @@ MODELS = {
 }
 
 
-def write(name: str, config: dict, samples: list) -> None:
-    torch.manual_seed(7)
-    model = CosmosTransformer3DModel(**config)
-    with torch.no_grad():
-        for parameter_name, parameter in model.named_parameters():
-            parameter.normal_(0, 0.2)
-            if "norm" in parameter_name and parameter.ndim == 1:
-                parameter.add_(1)
-            if name == "dit_v2w" and ("attn1.to_q" in parameter_name or "attn2.to_k" in parameter_name):
-                parameter.mul_(0.01)
+def passes(model: CosmosTransformer3DModel, config: dict, samples: list) -> dict:
+    """Inputs, outputs and cotangents of the samples, drawn one by one; the gradients add up in the model."""
     tensors = {}
     for i, sample in enumerate(samples):
         frames, height, width = sample["size"]
@@ -70,6 +62,20 @@ def write(name: str, config: dict, samples: list) -> None:
         tensors[f"input.{i}.latent"], tensors[f"input.{i}.text"] = latent[0], text[0]
         tensors[f"output.{i}"] = output[0].detach().contiguous()
         tensors[f"cotangent.{i}"] = cotangent[0]
+    return tensors
+
+
+def write(name: str, config: dict, samples: list) -> None:
+    torch.manual_seed(7)
+    model = CosmosTransformer3DModel(**config)
+    with torch.no_grad():
+        for parameter_name, parameter in model.named_parameters():
+            parameter.normal_(0, 0.2)
+            if "norm" in parameter_name and parameter.ndim == 1:
+                parameter.add_(1)
+            if name == "dit_v2w" and ("attn1.to_q" in parameter_name or "attn2.to_k" in parameter_name):
+                parameter.mul_(0.01)
+    tensors = passes(model, config, samples)
     for parameter_name, parameter in model.named_parameters():
         tensors["weight." + parameter_name] = parameter.detach()
         tensors["gradient." + parameter_name] = parameter.grad

@@ -24,6 +24,8 @@ from peft.utils import get_peft_model_state_dict
 from safetensors import safe_open
 from safetensors.torch import save_file
 
+from dit import passes
+
 GOLDEN = pathlib.Path(__file__).resolve().parents[2] / "tests/golden"
 LORA = LoraConfig(
     r=2, lora_alpha=3, rank_pattern={"ff.net.2": 3}, alpha_pattern={"ff.net.2": 1.5},
@@ -48,19 +50,7 @@ def main() -> None:
     with torch.no_grad():
         for parameter in adapted.values():  # B too: zero would hide A
             parameter.normal_(0, 0.3)
-    tensors = {}
-    for i, sample in enumerate(samples):
-        frames, height, width = sample["size"]
-        latent = torch.randn(1, config["in_channels"], frames, height, width)
-        text = torch.randn(1, sample["text"], config["text_embed_dim"])
-        output = model(hidden_states=latent, timestep=torch.tensor([sample["c_noise"]]),
-                       encoder_hidden_states=text, fps=sample["fps"],
-                       padding_mask=torch.zeros(1, 1, height, width), return_dict=False)[0]
-        cotangent = torch.randn_like(output)
-        output.backward(cotangent)
-        tensors[f"input.{i}.latent"], tensors[f"input.{i}.text"] = latent[0], text[0]
-        tensors[f"output.{i}"] = output[0].detach().contiguous()
-        tensors[f"cotangent.{i}"] = cotangent[0]
+    tensors = passes(model, config, samples)
     for name, parameter in adapted.items():
         tensors["gradient." + name.replace(".default.", ".")] = parameter.grad
     metadata = {"config": json.dumps(config), "samples": json.dumps(samples), "peft": peft.__version__,

@@ -13,6 +13,17 @@ setup_tools() {
   cd "$BATS_TEST_TMPDIR" || return 1
 }
 
+# draw_dataset SHOTS: for a setup_file. Drawn videos in raw, their shards in dataset, named in shards.jsonl, all
+# in the file's folder, which is the current one then.
+draw_dataset() {
+  export LC_ALL=C.UTF-8 PATH="${VFM_BIN:?}:$PATH"
+  root=$BATS_TEST_DIRNAME/../..
+  cd "$BATS_FILE_TMPDIR" || return 1
+  "$root/scripts/draw-corpus" raw --shots "$1"
+  find raw -name '*.mp4' | sort | vfm-clip --min-length 1s -o clips | vfm-caption | vfm-embed |
+    vfm-shard --keep-duplicates -o dataset >shards.jsonl
+}
+
 # quiet_ffmpeg ARGS...: ffmpeg that speaks only of errors and asks nothing.
 quiet_ffmpeg() { ffmpeg -nostdin -loglevel error -y "$@"; }
 

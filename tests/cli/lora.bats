@@ -7,12 +7,9 @@ bats_require_minimum_version 1.5.0
 
 # A base of two blocks, whose gates are open after a few steps, and a run of adapters on it.
 setup_file() {
-  export LC_ALL=C.UTF-8 PATH="${VFM_BIN:?}:$PATH" OMP_NUM_THREADS=1
-  root=$BATS_TEST_DIRNAME/../..
-  cd "$BATS_FILE_TMPDIR" || return 1
-  "$root/scripts/draw-corpus" raw --shots 6
-  find raw -name '*.mp4' | sort | vfm-clip --min-length 1s -o clips | vfm-caption | vfm-embed |
-    vfm-shard --keep-duplicates -o dataset | vfm-pack --size 32 --frames 9 -o latents >latents.jsonl
+  export OMP_NUM_THREADS=1
+  draw_dataset 6
+  vfm-pack --size 32 --frames 9 -o latents <shards.jsonl >latents.jsonl
   cat >common.yaml <<'END'
 data: {tokens: 64, packs: 2}
 optimizer: {lr: 0.02}

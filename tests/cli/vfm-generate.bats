@@ -6,12 +6,8 @@ load helpers
 bats_require_minimum_version 1.5.0
 
 setup_file() {
-  export LC_ALL=C.UTF-8 PATH="${VFM_BIN:?}:$PATH"
-  root=$BATS_TEST_DIRNAME/../..
-  cd "$BATS_FILE_TMPDIR" || return 1
-  "$root/scripts/draw-corpus" raw --shots 12
-  find raw -name '*.mp4' | sort | vfm-clip --min-length 1s -o clips | vfm-caption | vfm-embed |
-    vfm-shard --keep-duplicates -o dataset | vfm-pack --size 64 --frames 17 -o latents >latents.jsonl
+  draw_dataset 12
+  vfm-pack --size 64 --frames 17 -o latents <shards.jsonl >latents.jsonl
   vfm-train "$root/examples/recipes/quickstart.yaml" train.steps=3 model.num_layers=1 \
     model.num_attention_heads=2 model.adaln_lora_dim=8 validation.every=0 --data latents --out run >run.jsonl
   # A model that FP8 takes, with weights that matter: a new one's last matrices are nearly zero.

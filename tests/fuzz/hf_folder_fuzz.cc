@@ -1,6 +1,7 @@
 // The JSON files of model folders: config.json of every component, model_index.json,
 // scheduler_config.json. Whatever passes is a configuration that can be counted.
 // SPDX-License-Identifier: Apache-2.0
+#include "../temporary_folder.h"
 #include "base/error.h"
 #include "fuzz.h"
 #include "models/decoder_json.h"
@@ -8,7 +9,6 @@
 #include "models/hf_folder.h"
 #include "models/hf_sampling.h"
 #include "models/t5.h"
-#include "temporary_folder.h"
 
 namespace {
 
@@ -40,7 +40,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   for (const char* name : {"config.json", "model_index.json", "scheduler_config.json"})
     folder.write(name, text);
   attempt([&] {
-    const models::HfComponent component(folder.path());
+    const models::HfComponent component(folder.path);
     const Json& config = component.config();
     attempt([&] { count(models::dit_config_from_json(config)); });
     attempt([&] { count(models::decoder_config_from_json(config)); });
@@ -48,11 +48,11 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     attempt([&] { component.weights(); });  // there are none
   });
   attempt([&] {
-    const models::HfPipeline pipeline(folder.path());
+    const models::HfPipeline pipeline(folder.path);
     for (const char* name : {"transformer", "vae", "text_encoder", "tokenizer"})
       if (pipeline.has(name)) attempt([&] { pipeline.folder_of(name); });
   });
-  attempt([&] { models::hf_sampling(folder.path()); });
+  attempt([&] { models::hf_sampling(folder.path); });
   return 0;
 }
 

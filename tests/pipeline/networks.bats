@@ -7,12 +7,7 @@ load ../cli/helpers
 bats_require_minimum_version 1.5.0
 
 setup_file() {
-  export LC_ALL=C.UTF-8 PATH="${VFM_BIN:?}:$PATH"
-  root=$BATS_TEST_DIRNAME/../..
-  cd "$BATS_FILE_TMPDIR" || return 1
-  "$root/scripts/draw-corpus" raw --shots 24
-  find raw -name '*.mp4' | sort | vfm-clip --min-length 1s -o clips | vfm-caption | vfm-embed |
-    vfm-shard --keep-duplicates -o dataset >shards.jsonl
+  draw_dataset 24
   vfm-pack --size 32 --frames 9 -o latents <shards.jsonl >latents.jsonl
   vfm-pack --size 32 --frames 9 --tokenizer builtin:fsq --space-factor 8 -o codes <shards.jsonl >codes.jsonl
 }

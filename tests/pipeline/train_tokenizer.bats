@@ -6,12 +6,7 @@ load ../cli/helpers
 bats_require_minimum_version 1.5.0
 
 setup_file() {
-  export LC_ALL=C.UTF-8 PATH="${VFM_BIN:?}:$PATH"
-  root=$BATS_TEST_DIRNAME/../..
-  cd "$BATS_FILE_TMPDIR" || return 1
-  "$root/scripts/draw-corpus" raw --shots 10
-  find raw -name '*.mp4' | sort | vfm-clip --min-length 1s -o clips | vfm-caption | vfm-embed |
-    vfm-shard --keep-duplicates -o dataset >shards.jsonl
+  draw_dataset 10
 }
 
 setup() {

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <filesystem>
 
+#include "../../temporary_folder.h"
 #include "base/error.h"
 #include "io/atomic_file.h"
 #include "io/file.h"
@@ -34,11 +35,10 @@ std::string picture() {
 
 /// What vfm-shard leaves: a shard of pictures for training, one for validation.
 struct Dataset {
-  std::string path =
-      (fs::temp_directory_path() / ("vfm-clips-" + std::to_string(::getpid()))).string();
+  TemporaryFolder folder;
+  const std::string& path = folder.path;
 
   Dataset() {
-    fs::remove_all(path);
     Json shards = Json::array();
     for (const std::string split : {"train", "val"}) {
       const std::string stem = split + "/a/a-000000";
@@ -55,7 +55,6 @@ struct Dataset {
     io::write_file(path + "/plan.json", dump_json({{"shards", shards}}));
     io::write_file(path + "/dataset.json", "{}");
   }
-  ~Dataset() { fs::remove_all(path); }
 };
 
 ClipOptions square(int side, int shorter = 0) {

@@ -6,6 +6,8 @@
 #include <functional>
 #include <thread>
 
+#include "../../temporary_folder.h"
+#include "../usage_error.h"
 #include "base/error.h"
 #include "io/atomic_file.h"
 #include "io/file.h"
@@ -21,8 +23,7 @@ namespace {
 /// A folder of two shards, removed at the end: samples a, b of 000000.tar, c of 000001.tar.
 class Folder {
  public:
-  Folder() : path_(std::filesystem::temp_directory_path() / "vfm-latents-test") {
-    std::filesystem::remove_all(path_);
+  Folder() {
     io::make_directories(path("train"));
     io::write_file(path("latents.json"), R"({"version":1,"channels":2,"mean":[0,0],"std":[1,1]})");
     std::string index;
@@ -30,8 +31,7 @@ class Folder {
     write_shard("000001.tar", {"c"}, index);
     io::write_file(path("train/index.jsonl"), index);
   }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  std::string path(const std::string& name = "") const { return (path_ / name).string(); }
+  std::string path(const std::string& name = "") const { return folder_.path + "/" + name; }
 
  private:
   void write_shard(const std::string& name, const std::vector<std::string>& keys,
@@ -49,18 +49,8 @@ class Folder {
     }
     writer.finish();
   }
-  std::filesystem::path path_;
+  TemporaryFolder folder_;
 };
-
-std::string usage_error(const std::function<void()>& act) {
-  try {
-    act();
-  } catch (const Error& error) {
-    CHECK(error.kind() == ErrorKind::usage);
-    return error.what();
-  }
-  return "no error";
-}
 
 }  // namespace
 
@@ -148,22 +138,21 @@ TEST_CASE("visual tokens are patches of the latent") {
 }
 
 TEST_CASE("discrete latents are read as codes, and a code beyond the vocabulary is an error") {
-  const auto path = std::filesystem::temp_directory_path() / "vfm-codes-test";
-  std::filesystem::remove_all(path);
-  io::make_directories((path / "train").string());
+  const TemporaryFolder folder;
+  io::make_directories(folder.path + "/train");
   const std::vector<std::uint16_t> codes = {0, 7, 9, 3};
-  shard::Writer writer((path / "train/a.tar").string());
+  shard::Writer writer(folder.path + "/train/a.tar");
   writer.add(shard::Sample{"a",
                            {{"codes.npy", io::make_npy("<u2", {1, 2, 2}, codes.data(), 8)},
                             {"text.npy", io::make_npy_half({0, 0}, {})},
                             {"json", "{}"}}});
   writer.finish();
-  io::write_file((path / "train/index.jsonl").string(),
-                 dump_json(to_json(Entry{"a", "a.tar", 0, 1, 2, 2, 0, 0})) + "\n");
+  folder.write("train/index.jsonl",
+               dump_json(to_json(Entry{"a", "a.tar", 0, 1, 2, 2, 0, 0})) + "\n");
   const auto read = [&](int vocabulary) {
-    io::write_file((path / "latents.json").string(),
-                   fmt::format(R"({{"version":1,"channels":6,"vocabulary":{}}})", vocabulary));
-    const LatentSet set(path.string(), "train");
+    folder.write("latents.json",
+                 fmt::format(R"({{"version":1,"channels":6,"vocabulary":{}}})", vocabulary));
+    const LatentSet set(folder.path, "train");
     CHECK(set.vocabulary() == vocabulary);
     return set.read(0);
   };
@@ -172,5 +161,4 @@ TEST_CASE("discrete latents are read as codes, and a code beyond the vocabulary 
   CHECK(sample.latent.empty());
   CHECK_THROWS_WITH(read(9), Contains("holds code 9"));
   CHECK(usage_error([&] { read(-1); }).find("vocabulary") != std::string::npos);
-  std::filesystem::remove_all(path);
 }

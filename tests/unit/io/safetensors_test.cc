@@ -7,6 +7,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "../../temporary_folder.h"
 #include "base/error.h"
 #include "base/json.h"
 
@@ -35,13 +36,6 @@ std::string error_of(const std::string& file) {
   }
   return "accepted";
 }
-
-struct TemporaryFolder {
-  std::filesystem::path path =
-      std::filesystem::temp_directory_path() / ("vfm-safetensors-" + std::to_string(::getpid()));
-  TemporaryFolder() { std::filesystem::create_directories(path); }
-  ~TemporaryFolder() { std::filesystem::remove_all(path); }
-};
 
 TensorView view(const std::string& name, const std::vector<float>& values,
                 std::vector<std::int64_t> shape) {
@@ -119,9 +113,9 @@ TEST_CASE("safetensors: round trip, deterministic bytes, aligned data") {
   const std::vector<float> one = {1.5f, -0.f}, two = {2, 3, 4, 5, 6, 7};
   const auto a = view("z.weight", one, {2}), b = view("a.weight", two, {2, 3});
   CHECK(write_safetensors(folder.path, "m", {a, b}) == std::vector<std::string>{"m.safetensors"});
-  const std::string first = read_file(folder.path / "m.safetensors");
+  const std::string first = read_file(folder.path + "/m.safetensors");
   write_safetensors(folder.path, "m", {b, a});
-  CHECK(read_file(folder.path / "m.safetensors") == first);
+  CHECK(read_file(folder.path + "/m.safetensors") == first);
   CHECK((first.size() - 32) % 64 == 0);
 
   const SafetensorsSet set(folder.path, "m");
@@ -143,11 +137,11 @@ TEST_CASE("safetensors: above a size the set is sharded, with an index") {
         std::vector<std::string>{"m-00001-of-00003.safetensors", "m-00002-of-00003.safetensors",
                                  "m-00003-of-00003.safetensors", "m.safetensors.index.json"});
   CHECK(SafetensorsSet(folder.path, "m").tensors().size() == 5);
-  const Json index = parse_json(read_file(folder.path / "m.safetensors.index.json"), "index");
+  const Json index = parse_json(read_file(folder.path + "/m.safetensors.index.json"), "index");
   CHECK(index["metadata"]["total_size"] == 320);
   CHECK(index["weight_map"]["t4"] == "m-00003-of-00003.safetensors");
 
-  std::filesystem::remove(folder.path / "m-00002-of-00003.safetensors");
+  std::filesystem::remove(folder.path + "/m-00002-of-00003.safetensors");
   CHECK_THROWS_AS(SafetensorsSet(folder.path, "m"), Error);
   CHECK_FALSE(SafetensorsSet::exists(folder.path, "n"));
 }

@@ -11,8 +11,8 @@
 
 #include "base/error.h"
 #include "base/philox.h"
-#include "golden.h"
 #include "models/dit_json.h"
+#include "small_networks.h"
 
 using namespace vfm;
 using models::Dit;
@@ -23,35 +23,10 @@ using models::Recompute;
 
 namespace {
 
-DitConfig tiny() {
-  DitConfig c;
-  c.in_channels = 3;
-  c.out_channels = 2;
-  c.num_attention_heads = 2;
-  c.attention_head_dim = 12;
-  c.num_layers = 2;
-  c.text_embed_dim = 10;
-  c.adaln_lora_dim = 6;
-  c.max_size = {4, 8, 12};
-  c.rope_scale = {2.0, 1.0, 3.0};
-  return c;
-}
-
 Tensor noise(Shape shape, std::uint64_t key) {
   Tensor tensor(std::move(shape));
   Random(1, Purpose::test, 0, key).fill_normal(tensor.floats());
   return tensor;
-}
-
-// Every parameter random: the initial zeros of AdaLN would hide half of the network.
-void randomise(const Dit& dit) {
-  for (nn::Parameter* p : dit.parameters()) {
-    const Tensor values(p->shape());
-    Random(2, Purpose::test, 0, random_key(p->name)).fill_normal(values.floats());
-    for (float& v : values.floats())
-      v = 0.2f * v + (values.dims() == 1 ? 1.f : 0.f);
-    p->write(values);
-  }
 }
 
 // Runs forward, and backward from `cotangent`; gradients start at zero.
@@ -88,7 +63,7 @@ TEST_CASE("traps 6, 8: positions and rotation; output and gradients are those of
   batch.latents = flat(golden.joined("input", ".latent", 2));
   batch.text = Tensor::from(golden.joined("input", ".text", 2), {5, 10});
   for (const Recompute recompute : {Recompute::none, Recompute::block}) {
-    Dit model(tiny(), 1);
+    Dit model(tiny_dit(), 1);
     golden.load_weights(model.parameters());
     model.set_recompute(recompute);
     const Tensor output = step(model, batch, flat(golden.joined("cotangent", "", 2)));
@@ -101,8 +76,8 @@ TEST_CASE("traps 6, 8: positions and rotation; output and gradients are those of
 }
 
 TEST_CASE("a pack is its samples one by one") {
-  const Dit dit(tiny(), 3);
-  randomise(dit);
+  const Dit dit(tiny_dit(), 3);
+  randomise(dit.parameters());
   const DitBatch pack = mixed_pack();
   const Tensor cotangent = noise({2 * (72 + 32 + 16)}, 3);
   const Tensor whole = step(dit, pack, cotangent);
@@ -131,8 +106,8 @@ TEST_CASE("a pack is its samples one by one") {
 }
 
 TEST_CASE("fault 7: each sample of a pack has its own noise level, frame rate and text") {
-  const Dit dit(tiny(), 3);
-  randomise(dit);
+  const Dit dit(tiny_dit(), 3);
+  randomise(dit.parameters());
   const DitBatch pack = mixed_pack();
   ops::Tape silent(false);
   const Tensor before = dit.forward(silent, pack);
@@ -163,8 +138,8 @@ TEST_CASE("fault 7: each sample of a pack has its own noise level, frame rate an
 TEST_CASE("recomputing gives the same gradients to the last bit, and keeps less") {
   const DType compute = GENERATE(DType::f32, DType::bf16);
   for (const Recompute recompute : {Recompute::elementwise, Recompute::block}) {
-    Dit dit(tiny(), 4, compute);
-    randomise(dit);
+    Dit dit(tiny_dit(), 4, compute);
+    randomise(dit.parameters());
     const Tensor cotangent = noise({240}, 3);
     const Tensor output = step(dit, mixed_pack(), cotangent);
     const auto kept = gradients(dit);
@@ -179,13 +154,13 @@ TEST_CASE("recomputing gives the same gradients to the last bit, and keeps less"
 }
 
 TEST_CASE("trap 6: learned positions are f32 in a bf16 model too") {
-  const Dit dit(tiny(), 4, DType::bf16);
+  const Dit dit(tiny_dit(), 4, DType::bf16);
   for (const nn::Parameter* p : dit.parameters())
     if (p->name.starts_with("learnable_pos_embed")) CHECK(p->value.dtype() == DType::f32);
 }
 
 TEST_CASE("two runs of a step give the same bits") {
-  const Dit a(tiny(), 4), b(tiny(), 4);
+  const Dit a(tiny_dit(), 4), b(tiny_dit(), 4);
   const Tensor cotangent = noise({240}, 3);
   step(a, mixed_pack(), cotangent);
   step(b, mixed_pack(), cotangent);
@@ -197,8 +172,8 @@ TEST_CASE("two runs of a step give the same bits") {
 TEST_CASE(
     "faults 6, 9: every parameter gets a gradient, also of the shared modulation, the time "
     "embedding's norm and the positions") {
-  const Dit dit(tiny(), 5);
-  randomise(dit);
+  const Dit dit(tiny_dit(), 5);
+  randomise(dit.parameters());
   step(dit, mixed_pack(), noise({240}, 3));
   for (const nn::Parameter* p : dit.parameters()) {
     INFO(p->name);
@@ -210,8 +185,8 @@ TEST_CASE(
 
 // Through all blocks, not only the last one: against the slope of the output itself.
 TEST_CASE("directional derivatives agree with gradients") {
-  const Dit dit(tiny(), 6);
-  randomise(dit);
+  const Dit dit(tiny_dit(), 6);
+  randomise(dit.parameters());
   const DitBatch pack = mixed_pack();
   const Tensor cotangent = noise({240}, 3);
   step(dit, pack, cotangent);
@@ -244,9 +219,9 @@ TEST_CASE("directional derivatives agree with gradients") {
 }
 
 TEST_CASE("bf16 is f32 to its precision") {
-  const Dit full(tiny(), 7), half(tiny(), 7, DType::bf16);
-  randomise(full);
-  randomise(half);
+  const Dit full(tiny_dit(), 7), half(tiny_dit(), 7, DType::bf16);
+  randomise(full.parameters());
+  randomise(half.parameters());
   const Tensor cotangent = noise({240}, 3);
   const Tensor a = step(full, mixed_pack(), cotangent), b = step(half, mixed_pack(), cotangent);
   CHECK(distance(b.floats(), a.floats()) < 0.05);
@@ -258,9 +233,9 @@ TEST_CASE("bf16 is f32 to its precision") {
 }
 
 TEST_CASE("weights depend on seed and name alone") {
-  DitConfig deeper = tiny();
+  DitConfig deeper = tiny_dit();
   deeper.num_layers = 3;
-  const Dit a(tiny(), 9), b(deeper, 9), c(tiny(), 10);
+  const Dit a(tiny_dit(), 9), b(deeper, 9), c(tiny_dit(), 10);
   const auto value = [](const Dit& dit, const std::string& name) {
     for (const nn::Parameter* p : dit.parameters())
       if (p->name == name) return p->value;
@@ -284,7 +259,7 @@ TEST_CASE("weights depend on seed and name alone") {
 }
 
 TEST_CASE("a configuration survives its JSON and refuses nonsense") {
-  const DitConfig c = tiny();
+  const DitConfig c = tiny_dit();
   const Json json = models::dit_config_to_json(c);
   CHECK(json["_class_name"] == "CosmosTransformer3DModel");
   CHECK(models::dit_config_to_json(models::dit_config_from_json(json)) == json);
@@ -303,7 +278,7 @@ TEST_CASE("a configuration survives its JSON and refuses nonsense") {
 }
 
 TEST_CASE("a batch that does not fit is refused") {
-  const Dit dit(tiny(), 1);
+  const Dit dit(tiny_dit(), 1);
   ops::Tape silent(false);
   DitBatch batch = mixed_pack();
   batch.samples[0].height = 5;
@@ -330,8 +305,8 @@ TEST_CASE("costs: Cosmos 7B has 7,236,192,256 parameters") {
   CHECK(longer.flops_per_token == Approx(117.7e9).epsilon(0.01));
   CHECK(longer.activation_bytes < 56320.0 / 10240 * cost.activation_bytes / 3);
   std::int64_t counted = 0;
-  const Dit dit(tiny(), 1);
+  const Dit dit(tiny_dit(), 1);
   for (const nn::Parameter* p : dit.parameters())
     counted += p->value.elements();
-  CHECK(models::dit_cost(tiny(), 10, 2, 10, DType::f32, Recompute::none).parameters == counted);
+  CHECK(models::dit_cost(tiny_dit(), 10, 2, 10, DType::f32, Recompute::none).parameters == counted);
 }

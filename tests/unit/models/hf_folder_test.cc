@@ -7,6 +7,7 @@
 #include <catch2/catch.hpp>
 #include <filesystem>
 
+#include "../../temporary_folder.h"
 #include "base/error.h"
 #include "io/atomic_file.h"
 #include "io/file.h"
@@ -20,19 +21,6 @@ using models::HfComponent;
 using models::HfPipeline;
 
 namespace {
-
-struct Folder {
-  std::string path =
-      (std::filesystem::temp_directory_path() / ("vfm-hf-" + std::to_string(::getpid()))).string();
-  Folder() { std::filesystem::create_directories(path); }
-  ~Folder() { std::filesystem::remove_all(path); }
-
-  void write(const std::string& name, const std::string& text) const {
-    const std::string file = io::join_path(path, name);
-    io::make_directories(io::dir_name(file));
-    io::write_file(file, text);
-  }
-};
 
 io::TensorView view(const std::string& name, const std::vector<float>& values) {
   return {
@@ -149,7 +137,7 @@ TEST_CASE("hf: the embedding of a T5 is found under either name, its decoder is 
 }
 
 TEST_CASE("hf: a component is a configuration and weights under names of today") {
-  const Folder folder;
+  const TemporaryFolder folder;
   CHECK(error_of([&] { HfComponent(folder.path + "/nowhere"); }).find("no such model folder") == 0);
   CHECK(error_of([&] { HfComponent c(folder.path); }).find("has no config.json") !=
         std::string::npos);
@@ -182,7 +170,7 @@ TEST_CASE("hf: a component is a configuration and weights under names of today")
 }
 
 TEST_CASE("hf: weights may be a torch checkpoint") {
-  const Folder folder;
+  const TemporaryFolder folder;
   folder.write("config.json", R"({"model_type":"t5"})");
   const std::string golden = std::string(VFM_GOLDEN) + "/torch/";
   const auto put = [&](const char* from, const char* to) {
@@ -200,7 +188,7 @@ TEST_CASE("hf: weights may be a torch checkpoint") {
 }
 
 TEST_CASE("hf: the hash is of configuration and values, not of how they are stored") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::vector<float> a(40, 2.f);
   std::vector<float> b(40, 3.f);
   const auto hash = [&](const char* config, std::uint64_t max_bytes) {
@@ -219,7 +207,7 @@ TEST_CASE("hf: the hash is of configuration and values, not of how they are stor
 }
 
 TEST_CASE("hf: a pipeline names its components") {
-  const Folder folder;
+  const TemporaryFolder folder;
   CHECK_FALSE(HfPipeline::is_one(folder.path));
   folder.write("model_index.json",
                R"({"_class_name":"CosmosTextToWorldPipeline","vae":["diffusers","X"],)"
@@ -240,7 +228,7 @@ TEST_CASE("hf: a pipeline names its components") {
 }
 
 TEST_CASE("hf: everything that does not fit a model is listed before a value is read") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::vector<float> values(4, 1.f);
   const std::vector<std::int64_t> whole(4, 1);
   std::vector<io::TensorView> tensors = {view("a", values), view("wide", values)};

@@ -8,10 +8,11 @@
 #include <memory>
 #include <set>
 
+#include "../usage_error.h"
 #include "base/error.h"
 #include "base/philox.h"
-#include "golden.h"
 #include "models/lora_file.h"
+#include "small_networks.h"
 
 using namespace vfm;
 using models::AdapterShape;
@@ -27,23 +28,8 @@ namespace {
 
 const std::string kFolder = std::string(VFM_GOLDEN) + "/dit_lora";
 
-// That of tests/golden/dit_tiny.safetensors.
-DitConfig tiny() {
-  DitConfig c;
-  c.in_channels = 3;
-  c.out_channels = 2;
-  c.num_attention_heads = 2;
-  c.attention_head_dim = 12;
-  c.num_layers = 2;
-  c.text_embed_dim = 10;
-  c.adaln_lora_dim = 6;
-  c.max_size = {4, 8, 12};
-  c.rope_scale = {2.0, 1.0, 3.0};
-  return c;
-}
-
 DitConfig of_type(NetworkType type, int layers) {
-  DitConfig c = tiny();
+  DitConfig c = tiny_dit();
   c.type = type;
   c.num_layers = layers;
   if (type == NetworkType::moviegen) c.num_key_value_heads = 1;
@@ -60,36 +46,10 @@ DitBatch golden_batch(const Golden& golden) {
   return batch;
 }
 
-// Every number random: zeros would hide what stands behind them.
-void randomise(const nn::ParameterList& parameters) {
-  for (const nn::Parameter* p : parameters) {
-    const Tensor values(p->shape());
-    Random(2, Purpose::test, 0, random_key(p->name)).fill_normal(values.floats());
-    for (float& v : values.floats())
-      v = 0.2f * v + (values.dims() == 1 ? 1.f : 0.f);
-    p->write(values);
-  }
-}
-
 std::unique_ptr<DiffusionNetwork> frozen(const DitConfig& c, DType compute = DType::f32) {
   auto network = models::make_network(c, 1, compute, Device::cpu, false);
   randomise(network->parameters());
   return network;
-}
-
-std::vector<float> output_of(const DiffusionNetwork& network, const DitBatch& batch) {
-  ops::Tape tape(false);
-  const Tensor output = network.forward(tape, batch);
-  return {output.floats().begin(), output.floats().end()};
-}
-
-std::vector<float> step(const DiffusionNetwork& network, const DitBatch& batch,
-                        const std::vector<float>& cotangent) {
-  nn::zero_gradients(network.adapters());
-  ops::Tape tape;
-  const Tensor output = network.forward(tape, batch);
-  tape.backward(output, flat(cotangent).reshape(output.shape()));
-  return {output.floats().begin(), output.floats().end()};
 }
 
 DitBatch drawn_batch() {
@@ -108,16 +68,6 @@ std::vector<float> drawn_cotangent() {
   return values;
 }
 
-std::string usage_of(const std::function<void()>& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    CHECK(error.kind() == ErrorKind::usage);
-    return error.what();
-  }
-  return "";
-}
-
 bool has(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
@@ -127,7 +77,7 @@ bool has(const std::string& text, const std::string& part) {
 TEST_CASE("lora: output and gradients with an adapter of diffusers are those of peft") {
   const Golden golden("dit_lora"), base("dit_tiny");
   const LoraFile file(kFolder);
-  const auto network = models::make_network(tiny(), 1, DType::f32, Device::cpu, false);
+  const auto network = models::make_network(tiny_dit(), 1, DType::f32, Device::cpu, false);
   base.load_weights(network->parameters());
   network->attach(file.shapes(1), true);
   file.load(*network);
@@ -135,7 +85,8 @@ TEST_CASE("lora: output and gradients with an adapter of diffusers are those of 
   std::vector<float> first;
   for (const Recompute recompute : {Recompute::none, Recompute::elementwise, Recompute::block}) {
     network->set_recompute(recompute);
-    const auto output = step(*network, batch, golden.joined("cotangent", "", 2));
+    const auto output =
+        step(*network, network->adapters(), batch, golden.joined("cotangent", "", 2));
     CHECK(distance(output, golden.joined("output", "", 2)) < 1e-5);
     for (const nn::Parameter* p : network->adapters()) {
       INFO(p->name);
@@ -150,13 +101,13 @@ TEST_CASE("lora: merged into the weights it gives the same, and the same bits on
   const Golden golden("dit_lora");
   const Golden base("dit_tiny");
   const LoraFile file(kFolder);
-  file.check(tiny());
+  file.check(tiny_dit());
   const DitBatch batch = golden_batch(golden);
   std::vector<std::vector<float>> outputs;
   for (const int threads : {1, 3}) {
     const int before = omp_get_max_threads();
     omp_set_num_threads(threads);
-    const auto network = models::make_network(tiny(), 1, DType::f32, Device::cpu, false);
+    const auto network = models::make_network(tiny_dit(), 1, DType::f32, Device::cpu, false);
     base.load_weights(network->parameters());
     for (const nn::Parameter* p : network->parameters())
       file.merge(p->name, 1, p->value);
@@ -178,7 +129,7 @@ TEST_CASE("lora fault: adapters on 27 of 28 blocks; here every block has all of 
       network->attach(models::lora_shapes(c, {2, 0, {}}), true);
       CHECK(network->adapters().size() == 2 * 4 * attentions * static_cast<std::size_t>(layers));
       // B is zero and A is not, so a gradient reaches each B; then each has an effect.
-      step(*network, batch, drawn_cotangent());
+      step(*network, network->adapters(), batch, drawn_cotangent());
       std::map<std::string, int> of_block;
       for (const nn::Parameter* p : network->adapters()) {
         INFO(p->name);
@@ -212,7 +163,7 @@ TEST_CASE("lora: new adapters change nothing, and only they are trained") {
 }
 
 TEST_CASE("lora: A begins as PyTorch draws a linear layer, B as zero, by name and seed") {
-  const DitConfig c = tiny();
+  const DitConfig c = tiny_dit();
   const auto one = frozen(c), other = frozen(c);
   one->attach(models::lora_shapes(c, {4, 0, {"to_q"}}), true);
   other->attach(models::lora_shapes(c, {4, 0, {"attn2.to_q", "ff.net.2"}}), true);
@@ -249,7 +200,7 @@ TEST_CASE("lora: what is computed again changes no bit, in f32 and bf16, of any 
       std::vector<std::vector<float>> gradients;
       for (const Recompute r : {Recompute::none, Recompute::elementwise, Recompute::block}) {
         network->set_recompute(r);
-        outputs.push_back(step(*network, drawn_batch(), drawn_cotangent()));
+        outputs.push_back(step(*network, network->adapters(), drawn_batch(), drawn_cotangent()));
         std::vector<float>& all = gradients.emplace_back();
         for (const nn::Parameter* p : network->adapters())
           all.insert(all.end(), p->grad.floats().begin(), p->grad.floats().end());
@@ -279,25 +230,27 @@ TEST_CASE("lora: a target is a matrix or its last words") {
   CHECK(models::names_module("proj_out", "proj_out"));
   CHECK(!models::names_module("q", "transformer_blocks.0.attn1.to_q"));
   CHECK(!models::names_module("", "proj_out"));
-  const std::string message = usage_of([] { models::lora_shapes(tiny(), {2, 0, {"to_x"}}); });
+  const std::string message = usage_error([] {
+    models::lora_shapes(tiny_dit(), {2, 0, {"to_x"}});
+  });
   CHECK(has(message, "'to_x'; there are "));
   CHECK(has(message, "to_out.0"));
-  CHECK(models::lora_targets(tiny(), {2, 0, {"attn2.to_k"}}).size() == 2);
-  const auto network = frozen(tiny());
-  CHECK(has(usage_of([&] {
+  CHECK(models::lora_targets(tiny_dit(), {2, 0, {"attn2.to_k"}}).size() == 2);
+  const auto network = frozen(tiny_dit());
+  CHECK(has(usage_error([&] {
               network->attach({{"transformer_blocks.0.attn1.norm_q", 1, 1}}, true);
             }),
             "is no matrix"));
-  CHECK(has(usage_of([&] { network->attach({{"blocks.0", 1, 1}}, true); }), "has no matrix"));
+  CHECK(has(usage_error([&] { network->attach({{"blocks.0", 1, 1}}, true); }), "has no matrix"));
 }
 
 TEST_CASE("lora: products in FP8 refuse separate adapters") {
-  DitConfig c = tiny();
+  DitConfig c = tiny_dit();
   c.attention_head_dim = 16;
   c.text_embed_dim = 16;
   const auto network = frozen(c);
   network->attach(models::lora_shapes(c, {2, 0, {}}), false);
-  CHECK(has(usage_of([&] { network->set_inference_fp8({.linear = true}); }), "merge them"));
+  CHECK(has(usage_error([&] { network->set_inference_fp8({.linear = true}); }), "merge them"));
 }
 
 TEST_CASE("lora: scales of peft's settings") {
@@ -312,22 +265,22 @@ TEST_CASE("lora: scales of peft's settings") {
   CHECK(some.at("a.to_q") == 2);
   CHECK(some.at("b.to_q") == 2);
   CHECK(some.at("b.to_k") == 1);
-  CHECK(has(usage_of([&] { scales({{"use_dora", true}}); }), "'use_dora' true"));
-  CHECK(has(usage_of([&] { scales({{"bias", "all"}}); }), "'bias'"));
-  CHECK(has(usage_of([&] { scales({{"peft_type", "LOKR"}}); }), "LOKR"));
-  CHECK(has(usage_of([&] { scales({{"alpha_pattern", {{".*q", 1}}}}); }), "'.*q'"));
+  CHECK(has(usage_error([&] { scales({{"use_dora", true}}); }), "'use_dora' true"));
+  CHECK(has(usage_error([&] { scales({{"bias", "all"}}); }), "'bias'"));
+  CHECK(has(usage_error([&] { scales({{"peft_type", "LOKR"}}); }), "LOKR"));
+  CHECK(has(usage_error([&] { scales({{"alpha_pattern", {{".*q", 1}}}}); }), "'.*q'"));
 }
 
 TEST_CASE("lora: an adapter of another model is refused, with what does not fit") {
-  DitConfig c = tiny();
+  DitConfig c = tiny_dit();
   c.num_layers = 1;
   const LoraFile file(kFolder + "/pytorch_lora_weights.safetensors");
-  CHECK(has(usage_of([&] { file.check(c); }), "unexpected"));
-  c = tiny();
+  CHECK(has(usage_error([&] { file.check(c); }), "unexpected"));
+  c = tiny_dit();
   c.mlp_ratio = 2;
-  CHECK(has(usage_of([&] { file.check(c); }), "of another shape"));
-  CHECK(has(usage_of([] { LoraFile("nowhere"); }), "no such adapter: 'nowhere'"));
-  CHECK(has(usage_of([] { LoraFile(std::string(VFM_GOLDEN)); }), "holds no adapter"));
-  CHECK(has(usage_of([] { LoraFile(std::string(VFM_GOLDEN) + "/dit_tiny.safetensors"); }),
+  CHECK(has(usage_error([&] { file.check(c); }), "of another shape"));
+  CHECK(has(usage_error([] { LoraFile("nowhere"); }), "no such adapter: 'nowhere'"));
+  CHECK(has(usage_error([] { LoraFile(std::string(VFM_GOLDEN)); }), "holds no adapter"));
+  CHECK(has(usage_error([] { LoraFile(std::string(VFM_GOLDEN) + "/dit_tiny.safetensors"); }),
             "there are MODULE.lora_A.weight"));
 }

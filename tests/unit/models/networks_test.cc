@@ -6,9 +6,9 @@
 
 #include "base/error.h"
 #include "base/philox.h"
-#include "golden.h"
 #include "models/dit_json.h"
 #include "models/network.h"
+#include "small_networks.h"
 
 using namespace vfm;
 using models::DiffusionNetwork;
@@ -75,16 +75,9 @@ DitBatch noisy_batch(const DitConfig& c) {
   return make_batch(c, noise(static_cast<std::size_t>(136 * c.in_channels), 1), noise(42, 2));
 }
 
-// Every parameter random: the initial zeros of the modulation would hide half of the network.
 std::unique_ptr<DiffusionNetwork> randomised(const DitConfig& c, DType compute = DType::f32) {
   auto network = models::make_network(c, 1, compute);
-  for (const nn::Parameter* p : network->parameters()) {
-    const Tensor values(p->shape());
-    Random(2, Purpose::test, 0, random_key(p->name)).fill_normal(values.floats());
-    for (float& v : values.floats())
-      v = 0.2f * v + (values.dims() == 1 ? 1.f : 0.f);
-    p->write(values);
-  }
+  randomise(network->parameters());
   return network;
 }
 
@@ -92,22 +85,6 @@ nn::Parameter& parameter(const DiffusionNetwork& network, const std::string& nam
   for (nn::Parameter* p : network.parameters())
     if (p->name == name) return *p;
   throw std::runtime_error(name);
-}
-
-std::vector<float> output_of(const DiffusionNetwork& network, const DitBatch& batch) {
-  ops::Tape tape(false);
-  const Tensor output = network.forward(tape, batch);
-  return {output.floats().begin(), output.floats().end()};
-}
-
-// Runs forward, and backward from `cotangent`; gradients start at zero.
-std::vector<float> step(const DiffusionNetwork& network, const DitBatch& batch,
-                        const std::vector<float>& cotangent) {
-  nn::zero_gradients(network.parameters());
-  ops::Tape tape;
-  const Tensor output = network.forward(tape, batch);
-  tape.backward(output, flat(cotangent).reshape(output.shape()));
-  return {output.floats().begin(), output.floats().end()};
 }
 
 void check_golden(const DitConfig& c, const std::string& name) {
@@ -118,7 +95,8 @@ void check_golden(const DitConfig& c, const std::string& name) {
       make_batch(c, golden.joined("input", ".latent", 3), golden.joined("input", ".text", 3));
   for (const Recompute recompute : {Recompute::none, Recompute::elementwise, Recompute::block}) {
     network->set_recompute(recompute);
-    const auto output = step(*network, batch, golden.joined("cotangent", "", 3));
+    const auto output =
+        step(*network, network->parameters(), batch, golden.joined("cotangent", "", 3));
     CHECK(distance(output, golden.joined("output", "", 3)) < 1e-5);
     for (const nn::Parameter* p : network->parameters()) {
       INFO(p->name);
@@ -155,7 +133,7 @@ TEST_CASE("fault 10: MovieGen's cross-attention has a residual") {
   other = batch;
   other.latents = flat(noise(136 * 3, 4));
   CHECK(distance(output_of(*network, other), before) > 1e-2);
-  step(*network, batch, noise(272, 5));
+  step(*network, network->parameters(), batch, noise(272, 5));
   for (const char* name : {"attn1.to_q", "attn1.to_out", "ff.down_proj"}) {
     INFO(name);
     const auto& p = parameter(*network, std::string("transformer_blocks.0.") + name + ".weight");
@@ -218,7 +196,7 @@ TEST_CASE("networks: every parameter is trained, and counted; recomputation chan
     INFO(models::network_type_name(c.type));
     const auto network = randomised(c);
     const std::vector<float> cotangent = noise(272, 5);
-    step(*network, noisy_batch(c), cotangent);
+    step(*network, network->parameters(), noisy_batch(c), cotangent);
     std::map<std::string, Tensor> kept;
     std::int64_t count = 0;
     for (const nn::Parameter* p : network->parameters()) {
@@ -230,7 +208,7 @@ TEST_CASE("networks: every parameter is trained, and counted; recomputation chan
     CHECK(models::dit_cost(c, 1, 1, 1, DType::f32, Recompute::none).parameters == count);
     for (const Recompute recompute : {Recompute::elementwise, Recompute::block}) {
       network->set_recompute(recompute);
-      step(*network, noisy_batch(c), cotangent);
+      step(*network, network->parameters(), noisy_batch(c), cotangent);
       for (const nn::Parameter* p : network->parameters()) {
         INFO(p->name << " " << models::recompute_name(recompute));
         CHECK(std::memcmp(p->grad.raw(), kept[p->name].raw(), p->grad.bytes()) == 0);

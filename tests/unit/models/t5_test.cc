@@ -10,7 +10,9 @@
 #include <cstring>
 #include <filesystem>
 
+#include "../../temporary_folder.h"
 #include "../distance.h"
+#include "../usage_error.h"
 #include "base/error.h"
 #include "io/atomic_file.h"
 #include "io/file.h"
@@ -50,24 +52,6 @@ struct Golden {
 models::T5 open(const HfComponent& component, DType compute) {
   return {models::T5Config::from_json(component.config(), component.type(), "'config.json'"),
           component.weights(), compute, Device::cpu};
-}
-
-struct TemporaryFolder {
-  std::string path =
-      (fs::temp_directory_path() / ("vfm-t5-" + std::to_string(::getpid()))).string();
-  TemporaryFolder() { fs::create_directories(path); }
-  ~TemporaryFolder() { fs::remove_all(path); }
-};
-
-template <class Act>
-std::string usage_error(Act act) {
-  try {
-    act();
-  } catch (const Error& error) {
-    CHECK(error.kind() == ErrorKind::usage);
-    return error.what();
-  }
-  return "no error";
 }
 
 }  // namespace

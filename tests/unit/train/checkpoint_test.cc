@@ -75,7 +75,7 @@ std::vector<std::string> names(const std::string& run) {
 }  // namespace
 
 TEST_CASE("run: stopped and continued, it ends with the same bytes") {
-  const TemporaryFolder folder("resume");
+  const TemporaryFolder folder;
   write_latents(folder.path + "/data");
   const std::string data = folder.path + "/data";
   const std::string whole = folder.path + "/whole", parts = folder.path + "/parts";
@@ -98,7 +98,7 @@ TEST_CASE("run: stopped and continued, it ends with the same bytes") {
 }
 
 TEST_CASE("run: a damaged checkpoint is named, and the one before it is used") {
-  const TemporaryFolder folder("flipped");
+  const TemporaryFolder folder;
   write_latents(folder.path + "/data");
   const std::string data = folder.path + "/data", out = folder.path + "/run";
   train_run(tiny_recipe(), data, out);
@@ -126,7 +126,7 @@ TEST_CASE("run: a damaged checkpoint is named, and the one before it is used") {
 }
 
 TEST_CASE("run: another recipe or other data are refused, lengths may change") {
-  const TemporaryFolder folder("changed");
+  const TemporaryFolder folder;
   write_latents(folder.path + "/data");
   write_latents(folder.path + "/other", {11, -1});
   const std::string data = folder.path + "/data", out = folder.path + "/run";
@@ -146,7 +146,7 @@ TEST_CASE("run: another recipe or other data are refused, lengths may change") {
 }
 
 TEST_CASE("checkpoint: the raw weights and the average load as models") {
-  const TemporaryFolder folder("load");
+  const TemporaryFolder folder;
   write_latents(folder.path + "/data");
   const std::string out = folder.path + "/run";
   train_run(tiny_recipe(), folder.path + "/data", out);
@@ -167,7 +167,7 @@ TEST_CASE("checkpoint: the raw weights and the average load as models") {
 }
 
 TEST_CASE("checkpoint: which ones stay") {
-  const TemporaryFolder folder("prune");
+  const TemporaryFolder folder;
   const auto make = [&](int step) {
     fs::create_directories(checkpoint_path(folder.path, step));
     io::write_file(checkpoint_path(folder.path, step) + "/COMPLETE", "");

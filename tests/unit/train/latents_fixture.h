@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <string>
 
+#include "../../temporary_folder.h"
 #include "base/hash.h"
 #include "base/philox.h"
 #include "io/atomic_file.h"
@@ -17,17 +18,6 @@
 namespace vfm {
 
 /// A folder that is removed at the end.
-struct TemporaryFolder {
-  std::string path;
-  explicit TemporaryFolder(const std::string& name)
-      : path(std::filesystem::temp_directory_path() /
-             ("vfm-" + name + "-" + std::to_string(::getpid()))) {
-    std::filesystem::remove_all(path);
-    std::filesystem::create_directories(path);
-  }
-  ~TemporaryFolder() { std::filesystem::remove_all(path); }
-};
-
 struct LatentsOptions {
   int samples = 12;
   int broken = -1;  ///< this one holds an infinity

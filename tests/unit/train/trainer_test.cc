@@ -121,7 +121,7 @@ TEST_CASE("order: every epoch takes each sample once, and any position can be re
 }
 
 TEST_CASE("trainer: packing into forwards and dealing to ranks change only the rounding") {
-  const TemporaryFolder folder("trainer");
+  const TemporaryFolder folder;
   write_latents(folder.path);
   const Dataset data(folder.path, "train");
   Recipe recipe = tiny_recipe();
@@ -163,7 +163,7 @@ TEST_CASE("faults 6, 9: gradients reach what blocks share: time embedding, its n
   // The shared AdaLN term and the position tables detached in the blocks (trained by
   // the last layer alone, or not at all); a norm of the time embedding that is a parameter nobody
   // uses.
-  const TemporaryFolder folder("shared");
+  const TemporaryFolder folder;
   write_latents(folder.path);
   const Dataset data(folder.path, "train");
   Recipe recipe = tiny_recipe();
@@ -221,7 +221,7 @@ TEST_CASE("faults 6, 9: gradients reach what blocks share: time embedding, its n
 }
 
 TEST_CASE("trainer: a gradient that is not finite is skipped, counted, and fatal when it stays") {
-  const TemporaryFolder folder("skip");
+  const TemporaryFolder folder;
   write_latents(folder.path);
   const Dataset data(folder.path, "train");
   Recipe recipe = tiny_recipe("optimizer: {max_skips: 2}");
@@ -248,7 +248,7 @@ TEST_CASE("trainer: a gradient that is not finite is skipped, counted, and fatal
 }
 
 TEST_CASE("trainer: a sample that cannot be used is left out and remembered") {
-  const TemporaryFolder folder("broken");
+  const TemporaryFolder folder;
   write_latents(folder.path, {12, 5});
   const Dataset data(folder.path, "train");
   Recipe recipe = tiny_recipe();
@@ -263,7 +263,7 @@ TEST_CASE("trainer: a sample that cannot be used is left out and remembered") {
 }
 
 TEST_CASE("dataset: what does not fit the recipe is a usage error that names the field") {
-  const TemporaryFolder folder("fit");
+  const TemporaryFolder folder;
   write_latents(folder.path);
   const Dataset data(folder.path, "train");
   const auto error_of = [&](const std::string& more) {
@@ -291,7 +291,7 @@ TEST_CASE("dataset: what does not fit the recipe is a usage error that names the
 }
 
 TEST_CASE("validation: the same number for the same weights, never negative, per noise level") {
-  const TemporaryFolder folder("validation");
+  const TemporaryFolder folder;
   write_latents(folder.path);
   const Dataset data(folder.path, "train"), held_out(folder.path, "val");
   Recipe recipe = tiny_recipe();

@@ -167,7 +167,7 @@ TEST_CASE("video to world: how many frames are given, and their noise, is drawn 
 }
 
 TEST_CASE("video to world: a run has one channel more, trains, and validates on given frames") {
-  const TemporaryFolder folder("v2w");
+  const TemporaryFolder folder;
   write_latents(folder.path);
   const Dataset data(folder.path, "train");
   const auto world = dist::self_world();

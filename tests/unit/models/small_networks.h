@@ -1,0 +1,57 @@
+// Networks small enough for tests, and a step of them.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "base/philox.h"
+#include "golden.h"
+#include "models/network.h"
+
+namespace vfm {
+
+/// That of tests/golden/dit_tiny.safetensors.
+inline models::DitConfig tiny_dit() {
+  models::DitConfig c;
+  c.in_channels = 3;
+  c.out_channels = 2;
+  c.num_attention_heads = 2;
+  c.attention_head_dim = 12;
+  c.num_layers = 2;
+  c.text_embed_dim = 10;
+  c.adaln_lora_dim = 6;
+  c.max_size = {4, 8, 12};
+  c.rope_scale = {2.0, 1.0, 3.0};
+  return c;
+}
+
+/// Every number random: the zeros that modulation begins with would hide half of the network.
+inline void randomise(const nn::ParameterList& parameters) {
+  for (nn::Parameter* p : parameters) {
+    const Tensor values(p->shape());
+    Random(2, Purpose::test, 0, random_key(p->name)).fill_normal(values.floats());
+    for (float& v : values.floats())
+      v = 0.2f * v + (values.dims() == 1 ? 1.f : 0.f);
+    p->write(values);
+  }
+}
+
+inline std::vector<float> output_of(const models::DiffusionNetwork& network,
+                                    const models::DitBatch& batch) {
+  ops::Tape tape(false);
+  const Tensor output = network.forward(tape, batch);
+  return {output.floats().begin(), output.floats().end()};
+}
+
+/// Forward, and backward from `cotangent`; the gradients of `trained` start at zero. The output.
+inline std::vector<float> step(const models::DiffusionNetwork& network,
+                               const nn::ParameterList& trained, const models::DitBatch& batch,
+                               const std::vector<float>& cotangent) {
+  nn::zero_gradients(trained);
+  ops::Tape tape;
+  const Tensor output = network.forward(tape, batch);
+  tape.backward(output, flat(cotangent).reshape(output.shape()));
+  return {output.floats().begin(), output.floats().end()};
+}
+
+}  // namespace vfm
