@@ -75,7 +75,7 @@ TEST_CASE("traps 6, 8: positions and rotation; output and gradients are those of
   }
 }
 
-TEST_CASE("a pack is its samples one by one") {
+TEST_CASE("fault 8: a pack is its samples one by one") {
   const Dit dit(tiny_dit(), 3);
   randomise(dit.parameters());
   const DitBatch pack = mixed_pack();
@@ -183,8 +183,11 @@ TEST_CASE(
   }
 }
 
-// Through all blocks, not only the last one: against the slope of the output itself.
-TEST_CASE("directional derivatives agree with gradients") {
+// Against the slope of the output itself, in size too: an optimizer that divides by the gradient's
+// size would hide a factor.
+TEST_CASE(
+    "faults 2 to 5: gradients are whole sums over blocks (time embedding), tokens (modulation), "
+    "heads (norms of queries and keys), and have no factor below the head") {
   const Dit dit(tiny_dit(), 6);
   randomise(dit.parameters());
   const DitBatch pack = mixed_pack();
