@@ -26,10 +26,7 @@ void load_adapted(LoadedModel& loaded, const AdapterChoice& choice, Device devic
                path, loaded.folder, hash, get_string(init, "hash").value_or("known"));
   loaded.network =
       make_network(dit_config_from_json(base.config()), 0, loaded.compute, device, false);
-  std::vector<TensorTarget> targets;
-  for (nn::Parameter* parameter : loaded.parameters())
-    targets.push_back(value_target(*parameter));
-  load_tensors(base.weights(), targets);
+  load_parameters(base.weights(), loaded.parameters());
   add_adapters(loaded, {loaded.folder, choice.use, {}}, loaded.ema);
 }
 

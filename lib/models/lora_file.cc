@@ -183,10 +183,7 @@ std::string LoraFile::hash() const {
 }
 
 void LoraFile::load(const DiffusionNetwork& network) const {
-  std::vector<TensorTarget> targets;
-  for (nn::Parameter* parameter : network.adapters())
-    targets.push_back(value_target(*parameter));
-  load_tensors(set(), targets);
+  load_parameters(set(), network.adapters());
 }
 
 bool LoraFile::adapts(std::string_view parameter) const {
