@@ -192,10 +192,7 @@ void Generator::State::check_size(const ClipRequest& request) const {
 
 void Generator::State::check(const ClipRequest& request, const SampleOptions& options) const {
   options.validate();
-  const bool flow = facts.sampling.sampler == Sampler::flow;
-  if ((options.sampler == Sampler::flow) != flow)
-    fail_usage("sampler '{}' is {}for models of flow matching, and this is {}",
-               to_string(options.sampler), flow ? "not " : "", flow ? "one" : "none");
+  check_sampler(options.sampler, facts.sampling.sampler);
   check_size(request);
   const Latent size = latent_of(request);
   if (autoregressive() && (request.noise || !request.negative.empty()))
@@ -206,7 +203,7 @@ void Generator::State::check(const ClipRequest& request, const SampleOptions& op
                request.noise->size(), size.channels, size.frames, size.height, size.width);
   if (!request.given) return;
   const int frames = request.given->frames;
-  if (!video_to_world() || flow)
+  if (!video_to_world() || facts.sampling.sampler == Sampler::flow)
     fail_usage("the model takes no condition frames: it is no video-to-world model");
   if (frames >= request.frames)
     fail_usage("{} condition frames leave nothing to make of {} frames", frames, request.frames);

@@ -67,6 +67,13 @@ std::string to_string(Sampler sampler) {
   return std::ranges::find(kNames, sampler, &std::pair<Sampler, const char*>::first)->second;
 }
 
+void check_sampler(Sampler asked, Sampler own) {
+  const bool flow = own == Sampler::flow;
+  if ((asked == Sampler::flow) != flow)
+    fail_usage("sampler '{}' is {}for models of flow matching, and this is {}", to_string(asked),
+               flow ? "not " : "", flow ? "one" : "none");
+}
+
 void SampleOptions::validate() const {
   if (steps > kMostSteps) fail_usage("{} steps: at most {}", steps, kMostSteps);
   noise_levels(*this);

@@ -32,6 +32,9 @@ enum class Sampler {
 /// "euler", "edm-euler", "heun", "res", "flow". Throws Error{usage} with the names there are.
 Sampler parse_sampler(std::string_view name);
 std::string to_string(Sampler sampler);
+/// Throws Error{usage} if `asked` is not for a model whose own sampler is `own`: models of flow
+/// matching have one of their own, and no other.
+void check_sampler(Sampler asked, Sampler own);
 
 inline constexpr int kMostSteps = 10000;
 

@@ -47,6 +47,13 @@ const TensorView* TensorSet::find(std::string_view name) const {
   return found == by_name_.end() ? nullptr : &tensors_[found->second];
 }
 
+std::uint64_t TensorSet::bytes() const {
+  std::uint64_t bytes = 0;
+  for (const TensorView& tensor : tensors_)
+    bytes += tensor.bytes();
+  return bytes;
+}
+
 void TensorSet::add(TensorView tensor) {
   if (!by_name_.emplace(tensor.name, tensors_.size()).second)
     fail("'{}' has tensor '{}' twice", path_, tensor.name);

@@ -39,6 +39,7 @@ class TensorSet {
   const std::vector<TensorView>& tensors() const { return tensors_; }
   /// The tensor of that name, or null.
   const TensorView* find(std::string_view name) const;
+  std::uint64_t bytes() const;  ///< of all tensors
 
  protected:
   explicit TensorSet(std::string path = {}) : path_(std::move(path)) {}

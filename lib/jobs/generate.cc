@@ -41,7 +41,7 @@ generate::Generator load(const GenerateJob& job) {
                  : models::load_model(job.model, job.ema, compute, job.device, job.lora);
     if (!job.lora.path.empty()) models::add_adapters(model, job.lora, job.ema);
     const bool moved = !job.tokenizer.empty() || !job.text_encoder.empty();
-    if (moved && generate::is_pipeline(job.model)) generate::add_part_hashes(model.train);
+    if (moved && pipeline) generate::add_part_hashes(model.train);
     if (!job.tokenizer.empty())
       model.train["tokenizer"] =
           models::moved_tokenizer(model.train.value("tokenizer", Json()), job.tokenizer);

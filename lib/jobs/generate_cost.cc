@@ -85,13 +85,6 @@ class Faults {
   std::vector<std::string> found_;
 };
 
-double bytes_of(const io::TensorSet& weights) {
-  double bytes = 0;
-  for (const io::TensorView& tensor : weights.tensors())
-    bytes += static_cast<double>(tensor.bytes());
-  return bytes;
-}
-
 void check(const Network& network, const io::TensorSet& weights) {
   if (network.decoder)
     models::check_tensors(
@@ -111,7 +104,7 @@ Network read_pipeline(const std::string& model, Faults& faults) {
   faults.look([&] {
     const io::TensorSet& weights = component.weights();
     check(network, weights);
-    network.file_bytes = bytes_of(weights);
+    network.file_bytes = static_cast<double>(weights.bytes());
     if (weights.tensors().front().dtype != "F32") network.trained = DType::bf16;
   });
   return network;
@@ -134,7 +127,7 @@ Network read_checkpoint(const GenerateJob& job, Faults& faults) {
     network.dit = models::dit_config_from_json(model.config());
     faults.look([&] {
       check(network, model.tensors());
-      network.file_bytes = bytes_of(model.tensors());
+      network.file_bytes = static_cast<double>(model.tensors().bytes());
     });
     return network;
   }
@@ -152,7 +145,7 @@ Network read_checkpoint(const GenerateJob& job, Faults& faults) {
         ema ? io::SafetensorsSet(state, "ema")
             : io::SafetensorsSet(io::join_path(folder, "model"), models::kWeightsName);
     check(network, weights);
-    network.file_bytes = bytes_of(weights);
+    network.file_bytes = static_cast<double>(weights.bytes());
   });
   return network;
 }

@@ -88,9 +88,7 @@ void SampleChoice::check_for(bool autoregressive, generate::Sampler own) const {
     refuse(temperature.has_value(), "temperature");
     refuse(top_p.has_value(), "top_p");
     const bool flow = own == generate::Sampler::flow;
-    if (sampler && (*sampler == generate::Sampler::flow) != flow)
-      fail_usage("sampler '{}' is {}for models of flow matching, and this is {}",
-                 generate::to_string(*sampler), flow ? "not " : "", flow ? "one" : "none");
+    if (sampler) generate::check_sampler(*sampler, own);
     if (flow && (sigma_min || sigma_max))
       fail_usage("sigma_min and sigma_max are not for models of flow matching, and this is one");
     if (!flow && shift) fail_usage("'shift' is for models of flow matching, and this is none");

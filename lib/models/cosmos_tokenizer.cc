@@ -121,10 +121,7 @@ CosmosFolder inspect_cosmos(const Json& config) {
     const CosmosAutoencoder model(opened.network, 0, DType::bf16, Device::cpu, false);
     const io::TensorSet& weights = opened.model.tensors();
     check_tensors(weights, model.parameters());
-    CosmosFolder folder{opened.network, opened.compute};
-    for (const io::TensorView& tensor : weights.tensors())
-      folder.file_bytes += static_cast<double>(tensor.bytes());
-    return folder;
+    return CosmosFolder{opened.network, opened.compute, static_cast<double>(weights.bytes())};
   });
 }
 
