@@ -42,8 +42,7 @@ PromptEncoder::PromptEncoder(const ModelFacts& facts, std::string cache,
       encode_empty_(facts.encode_empty) {
   if (encoder_->name().starts_with("builtin:")) cache_.clear();
   if (!cache_.empty()) cache_ = io::join_path(cache_, "text");
-  Json identity = encoder_->config();
-  identity.erase("path");  // its hash tells what it is, wherever it lies
+  Json identity = models::encoder_identity(encoder_->config());
   if (options.device == Device::cuda) identity["device"] = "cuda";  // which rounds otherwise
   identity_ = dump_json(identity);
 }

@@ -16,6 +16,7 @@
 #include "jobs/pack_folder.h"
 #include "jobs/pack_report.h"
 #include "jobs/pack_sample.h"
+#include "models/text_encoder.h"
 #include "models/tokenizer.h"
 #include "shard/writer.h"
 #include "tensor/device.h"
@@ -70,13 +71,6 @@ struct Outcome {
   std::optional<LatentOutput> latent;
   std::string failure;
 };
-
-/// Wherever their folders were: the hash says what was in them.
-bool same_encoder(Json a, Json b) {
-  a.erase("path");
-  b.erase("path");
-  return a == b;
-}
 
 /// The ordered side: writes shards, notes, records.
 class Run {
@@ -192,7 +186,7 @@ class Run {
     if (!outcome.latent) return refuse(outcome.failure);
     LatentOutput& latent = *outcome.latent;
     if (!latent.text_encoder.is_null() && !text_encoder_.is_null() &&
-        !same_encoder(latent.text_encoder, text_encoder_))
+        models::encoder_identity(latent.text_encoder) != models::encoder_identity(text_encoder_))
       return refuse(fmt::format("its text encoder {} is not that of the samples before, {}",
                                 dump_json(latent.text_encoder), dump_json(text_encoder_)));
     if (keys_.contains(key)) return refuse("its key was there before");

@@ -34,7 +34,7 @@ constexpr double kSameWord = 0.6;
 struct Match {
   std::vector<float> scores;  // one per word of the query; one for a look
   double score = 0;
-  std::string encoder;  // of the text: its configuration
+  Json encoder;  // of the text: models::encoder_identity()
   std::string key;
   std::string base;  // the tar with the clip itself, and the sample's row there
   std::int64_t row = 0;
@@ -98,6 +98,8 @@ class TextQuery {
     return aa > 0 && bb > 0 ? ab / std::sqrt(aa * bb) : 0;
   }
 
+  /// Once for each folder: were it once for each encoder, whether a shard could be searched whose
+  /// encoder's folder is gone would depend on which shard comes first.
   const text::TokenEmbeddings& embedded(const Json& config) {
     const std::lock_guard lock(mutex_);
     const std::string name = dump_json(config);
@@ -189,7 +191,7 @@ class Searcher {
       const auto config = facts.find("text_encoder");
       if (config == facts.end()) fail("{} has no 'text_encoder'", where);
       match.scores = text_.scores(*config, io::npy_floats(*tokens, sample.key + ".text.npy"));
-      match.encoder = dump_json(*config);
+      match.encoder = models::encoder_identity(*config);
     }
     match.key = sample.key;
     match.json = {{"key", sample.key}, {"path", path}};
@@ -206,8 +208,9 @@ class Searcher {
 /// them. Takes out what is not of the first match's, with a warning for the shard; how many.
 long drop_other_encoders(std::vector<Match>& found, const std::vector<Match>& before) {
   if (found.empty()) return 0;
-  const std::string first = before.empty() ? found.front().encoder : before.front().encoder;
-  std::string other, path;
+  const Json first = before.empty() ? found.front().encoder : before.front().encoder;
+  Json other;
+  std::string path;
   const auto others = std::erase_if(found, [&](const Match& match) {
     if (match.encoder == first) return false;
     other = match.encoder, path = match.json["path"];
@@ -215,7 +218,7 @@ long drop_other_encoders(std::vector<Match>& found, const std::vector<Match>& be
   });
   if (others > 0)
     log_warning("{}: {} samples were embedded by {}, the first ones by {}: search them apart", path,
-                others, other, first);
+                others, dump_json(other), dump_json(first));
   return static_cast<long>(others);
 }
 

@@ -217,8 +217,7 @@ TextEncoderFolder inspect_t5(const Json& config, const TextEncoderOptions& optio
   check_t5(folder.config, weights);
   const std::string& dtype = weights.tensors().front().dtype;
   if (dtype != "F32") folder.stored = dtype == "BF16" ? DType::bf16 : DType::f16;
-  for (const io::TensorView& tensor : weights.tensors())
-    folder.file_bytes += static_cast<double>(tensor.bytes());
+  folder.file_bytes = static_cast<double>(weights.bytes());
   return folder;
 }
 
@@ -235,6 +234,12 @@ Json text_encoder_config(const std::string& folder, int max_tokens, DType comput
 
 bool has_folder(const Json& text_encoder_config) {
   return text_encoder_config.is_object() && text_encoder_config.contains("path");
+}
+
+Json encoder_identity(Json text_encoder_config) {
+  if (has_folder(text_encoder_config) && text_encoder_config.contains("hash"))
+    text_encoder_config.erase("path");
+  return text_encoder_config;
 }
 
 std::unique_ptr<text::Encoder> make_text_encoder(const Json& config,

@@ -56,4 +56,8 @@ TextEncoderFolder inspect_text_encoder(const Json& config, const TextEncoderOpti
 /// Whether the encoder of `config` lies in a folder, and so may have moved.
 bool has_folder(const Json& text_encoder_config);
 
+/// What the encoder of `config` is, wherever its folder lies: equal for two if they make the same
+/// embeddings. Without a hash the folder has to tell. Pure.
+Json encoder_identity(Json text_encoder_config);
+
 }  // namespace vfm::models

@@ -154,6 +154,20 @@ keys() { sed 's/.*"key":"\([^"]*\)".*/\1/' | tr '\n' ' '; }
   vfm-embed --search 'red square' --top 1 b.tar | jq -e '.score > 0'
 }
 
+@test "search by text: one encoder in two folders is one" {
+  three a
+  three b
+  for shard in a b; do
+    cp -r "$VFM_ROOT/tests/golden/t5/v1_1" t5-$shard
+    vfm-embed --text t5-$shard --device cpu $shard.tar >>embedded.jsonl
+  done
+  run --separate-stderr vfm-embed --search 'red square' embedded.jsonl
+  [ "$status" -eq 0 ]
+  [ -z "$stderr" ]
+  [ "${#lines[@]}" -eq 6 ]
+  [ "$(head -n 2 <<<"$output" | keys)" = "ar br " ]
+}
+
 @test "search by a video finds its copies first" {
   three a
   make_shard b bt=smaller=
