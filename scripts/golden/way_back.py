@@ -5,26 +5,31 @@
 Trains a tiny model for a few steps, and adapters for it (on its averaged weights, which vfm-train
 --init takes), lets vfm-generate make a latent with each in one Euler step from a given noise, and
 computes the same with diffusers: CosmosTransformer3DModel.from_pretrained on the checkpoint's model
-folder, and load_lora_adapter on that of the adapters. Prints the differences, and writes what diffusers
-gave to tests/golden/way_back.json, which tests/pipeline/way_back.bats compares with what vfm gives.
+folder, and load_lora_adapter on that of the adapters. Then the same of a tokenizer that vfm-train trained,
+an AutoencoderKLCosmos: the latent that vfm-pack made of a clip, and the frames that vfm-generate
+made of a latent. Prints the differences, and writes what diffusers gave to tests/golden/way_back.json, which
+tests/pipeline/way_back.bats compares with what vfm gives.
 
     python3 -m venv venv && venv/bin/pip install torch==2.15.0 torchvision==0.29.2 diffusers==0.42.1 \
         peft==0.21.2
     PATH=build/tools:$PATH venv/bin/python scripts/golden/way_back.py
 
-Recorded: 2026-11-21, largest difference 1.4e-7 of the largest value, with the adapters 2.7e-7.
+Recorded: 2026-11-21, largest difference 1.4e-7 of the largest value, with the adapters 2.7e-7; the
+tokenizer's latent, which vfm-pack rounds to f16, 3.9e-4, its frames half a level of 255: all of it rounding.
 """
+import io
 import json
 import math
 import pathlib
 import subprocess
+import tarfile
 import tempfile
 
 import diffusers
 import numpy as np
 import peft
 import torch
-from diffusers import CosmosTransformer3DModel
+from diffusers import AutoencoderKLCosmos, CosmosTransformer3DModel
 from safetensors.numpy import load_file
 from safetensors.torch import load_file as load_torch
 
@@ -54,9 +59,38 @@ def compare(run: pathlib.Path, name: str, network, train: dict) -> dict:
     theirs = x0[0].numpy() / SCALE * std + mean
     difference = float(np.abs(ours - theirs).max() / np.abs(theirs).max())
     print(f"{name}: largest difference {difference:.2e} of the largest value")
-    stride = max(1, theirs.size // 64)
-    return {"difference": difference, "stride": stride,
-            "values": [round(float(v), 6) for v in theirs.ravel()[::stride][:64]]}
+    return {"difference": difference, **some(theirs)}
+
+
+def some(values: np.ndarray) -> dict:
+    stride = max(1, values.size // 64)
+    return {"stride": stride, "values": [round(float(v), 6) for v in values.ravel()[::stride][:64]]}
+
+
+def compare_tokenizer(run: pathlib.Path) -> dict:
+    """What diffusers' tokenizer gives for the clip and for the latent, and how far from it vfm is."""
+    checkpoint = next(run.glob("tokenizer/checkpoints/step-*"))
+    vae = AutoencoderKLCosmos.from_pretrained(checkpoint / "model")
+    vae.load_state_dict(load_torch(checkpoint / "state/ema.safetensors"))  # which vfm-pack takes
+    clip = subprocess.run(["ffmpeg", "-v", "error", "-i", run / "clip.mkv", "-f", "rawvideo", "-pix_fmt",
+                           "rgb24", "-"], check=True, capture_output=True).stdout
+    pixels = torch.frombuffer(bytearray(clip), dtype=torch.uint8).reshape(1, 9, 32, 32, 3)
+    pixels = pixels.permute(0, 4, 1, 2, 3) / 127.5 - 1
+    latent = load_file(next(run.glob("latents-drawer/*.latents.safetensors")))["latent"]
+    with torch.no_grad():
+        encoded = vae.encode(pixels).latent_dist.mode()[0].numpy()
+        frames = vae.decode(torch.from_numpy(latent)[None]).sample[0]
+    with tarfile.open(next(run.glob("tokens/*/clip.tar"))) as tar:
+        packed = np.load(io.BytesIO(tar.extractfile("clip.latent.npy").read()))
+    difference = float(np.abs(packed - encoded).max() / np.abs(encoded).max())
+    levels = ((frames.clamp(-1, 1) + 1) * 127.5).permute(1, 2, 3, 0).numpy()
+    decoded = np.frombuffer((run / "decoded.rgb").read_bytes(), np.uint8).reshape(levels.shape)
+    apart = float(np.abs(decoded - levels).max())
+    print(f"tokenizer: largest difference of the latent {difference:.2e} of the largest value, of frames "
+          f"{apart:.2f} of 255; values {levels.min():.0f} to {levels.max():.0f}")
+    assert levels.std() > 10
+    return {"latent": {"difference": difference, **some(encoded)},
+            "frames": {"difference": apart, **some(levels)}}
 
 
 def main() -> None:
@@ -76,6 +110,7 @@ def main() -> None:
         network.disable_lora()
         without = compare(run, "adapters", network, train)["difference"]
         assert without > 1e-3, without  # the adapters do something
+        golden["tokenizer"] = compare_tokenizer(run)
     path = ROOT / "tests/golden/way_back.json"
     path.write_text(json.dumps(golden) + "\n")
     print(path, path.stat().st_size)
