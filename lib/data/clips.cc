@@ -19,6 +19,40 @@ constexpr std::string_view kVideos[] = {"mp4", "m4v",  "mov", "webm", "mkv", "av
                                         "mpg", "mpeg", "ogv", "flv",  "wmv", "gif"};
 constexpr std::string_view kStills[] = {"jpg", "jpeg", "png", "webp", "bmp", "tif", "tiff"};
 
+struct PlannedShard {
+  std::string name;  ///< its path as the plan has it: the same wherever the dataset lies
+  io::Record record;
+};
+
+std::vector<PlannedShard> planned_shards(const std::string& directory) {
+  const std::string plan_path = io::join_path(directory, "plan.json");
+  std::vector<PlannedShard> shards;
+  try {
+    if (!io::file_exists(io::join_path(directory, "dataset.json")))
+      fail("it has no dataset.json, which vfm-shard writes last");
+    const Json plan = parse_json(io::read_file(plan_path), "'" + plan_path + "'");
+    for (const Json& shard : plan.at("shards")) {
+      const std::string name = need_string(shard, "path", "the plan");
+      const std::string path = io::join_path(directory, name);
+      const std::string notes = path.substr(0, path.size() - 4) + ".json";
+      const Json facts = parse_json(io::read_file(notes), "'" + notes + "'");
+      Json record = {{"kind", "shard"}, {"path", path}};
+      for (const auto& [key, value] : facts.items())
+        if (key != "kind" && key != "path" && key != "plan") record[key] = value;
+      shards.push_back({name, {"shard", std::move(record), "'" + plan_path + "'"}});
+    }
+  } catch (const Stopped&) {
+    throw;
+  } catch (const std::exception& error) {
+    fail_usage("'{}' is not a finished dataset of vfm-shard: {}", directory, error.what());
+  }
+  return shards;
+}
+
+bool is_of_split(const io::Record& record, const std::string& split) {
+  return get_string(record.json, "split").value_or("train") == split;
+}
+
 }  // namespace
 
 bool is_still_extension(std::string_view extension) {
@@ -31,26 +65,9 @@ bool is_media_extension(std::string_view extension) {
 }
 
 std::vector<io::Record> dataset_records(const std::string& directory) {
-  const std::string plan_path = io::join_path(directory, "plan.json");
   std::vector<io::Record> records;
-  try {
-    if (!io::file_exists(io::join_path(directory, "dataset.json")))
-      fail("it has no dataset.json, which vfm-shard writes last");
-    const Json plan = parse_json(io::read_file(plan_path), "'" + plan_path + "'");
-    for (const Json& shard : plan.at("shards")) {
-      const std::string path = io::join_path(directory, need_string(shard, "path", "the plan"));
-      const std::string notes = path.substr(0, path.size() - 4) + ".json";
-      const Json facts = parse_json(io::read_file(notes), "'" + notes + "'");
-      Json record = {{"kind", "shard"}, {"path", path}};
-      for (const auto& [name, value] : facts.items())
-        if (name != "kind" && name != "path" && name != "plan") record[name] = value;
-      records.push_back({"shard", std::move(record), "'" + plan_path + "'"});
-    }
-  } catch (const Stopped&) {
-    throw;
-  } catch (const std::exception& error) {
-    fail_usage("'{}' is not a finished dataset of vfm-shard: {}", directory, error.what());
-  }
+  for (PlannedShard& shard : planned_shards(directory))
+    records.push_back(std::move(shard.record));
   return records;
 }
 
@@ -96,13 +113,11 @@ struct ClipSet::State {
 ClipSet::ClipSet(const std::string& directory, const std::string& split)
     : state_(std::make_unique<State>()) {
   Json shards = Json::array();
-  for (const io::Record& record : dataset_records(directory)) {
-    if (get_string(record.json, "split").value_or("train") != split) continue;
-    const std::string path = record.path();
-    shards.push_back({{"path", path.substr(std::min(path.size(), directory.size() + 1))},
-                      {"xxh3", record.json.value("xxh3", Json())}});
+  for (const auto& [name, record] : planned_shards(directory)) {
+    if (!is_of_split(record, split)) continue;
+    shards.push_back({{"path", name}, {"xxh3", record.json.value("xxh3", Json())}});
     try {
-      state_->add_shard(path);
+      state_->add_shard(record.path());
     } catch (const Stopped&) {
       throw;
     } catch (const Error& error) {
@@ -110,6 +125,12 @@ ClipSet::ClipSet(const std::string& directory, const std::string& split)
     }
   }
   state_->info = {{"clips", std::move(shards)}};
+}
+
+bool ClipSet::has_split(const std::string& directory, const std::string& split) {
+  return std::ranges::any_of(dataset_records(directory), [&](const io::Record& record) {
+    return is_of_split(record, split) && get_integer(record.json, "samples").value_or(1) > 0;
+  });
 }
 
 ClipSet::~ClipSet() = default;

@@ -30,10 +30,13 @@ class ClipSet {
   ClipSet(const std::string& directory, const std::string& split);
   ~ClipSet();
   ClipSet(ClipSet&&) noexcept;
+  /// Whether that dataset has clips in `split`, by what vfm-shard noted of its shards alone.
+  static bool has_split(const std::string& directory, const std::string& split);
 
   /// In the order of the plan. Empty if the dataset has no such split.
   const std::vector<Clip>& clips() const;
-  /// {"clips":[{"path":…,"xxh3":…},…]}: the shards, and what is in them.
+  /// {"clips":[{"path":…,"xxh3":…},…]}: the shards, as the plan names them, and what is in them.
+  /// The same however the dataset's folder is spelled, and wherever it lies.
   const Json& info() const;
   /// Throws Error naming key and shard: unreadable, or without video and picture.
   ClipPixels read(std::size_t i, const ClipOptions& options) const;

@@ -84,7 +84,7 @@ void complete_without_data(Recipe& recipe) {
 bool has_split(const RunOptions& options, const std::string& split) {
   if (!options.recipe.model.tokenizer())
     return io::file_exists(io::join_path(options.data, split + "/index.jsonl"));
-  return !data::ClipSet(options.data, split).clips().empty();
+  return data::ClipSet::has_split(options.data, split);
 }
 
 Dataset open_data(const RunOptions& options, const std::string& split) {

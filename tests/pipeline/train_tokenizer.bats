@@ -81,9 +81,12 @@ END
   run --separate-stderr vfm-train recipe.yaml train.steps=6 train.checkpoint_every=2 train.keep=9 train.log_every=1 validation.every=3 --data damaged --out whole
   [ "$status" -eq 1 ]
   [ "$(wc -l <whole/errors.jsonl)" -eq 1 ]
-  part() { vfm-train recipe.yaml "$@" train.checkpoint_every=2 train.keep=9 train.log_every=1 validation.every=3 --data damaged --out parts || [ $? -eq 1 ]; }
-  part train.steps=4
-  part train.steps=6
+  part() { vfm-train recipe.yaml "$@" train.checkpoint_every=2 train.keep=9 train.log_every=1 validation.every=3 --out parts || [ $? -eq 1 ]; }
+  part train.steps=2 --data damaged
+  # The same data by another name.
+  part train.steps=4 --data damaged/
+  ln -s damaged link
+  part train.steps=6 --data ./link
   for file in model/diffusion_pytorch_model.safetensors state/ema.safetensors state/adam_v.safetensors; do
     cmp "whole/checkpoints/step-00000006/$file" "parts/checkpoints/step-00000006/$file"
   done

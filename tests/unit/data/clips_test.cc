@@ -81,6 +81,27 @@ TEST_CASE("the clips of a split are listed without decoding them") {
   CHECK_THROWS_WITH(ClipSet(dataset.path, "train"), Catch::Contains("not a finished dataset"));
 }
 
+TEST_CASE("a dataset is the same under any spelling of its folder") {
+  const Dataset dataset;
+  fs::create_directory_symlink(dataset.path, dataset.path + "/link");
+  const Json info = ClipSet(dataset.path, "train").info();
+  CHECK(info["clips"][0]["path"] == "train/a/a-000000.tar");
+  CHECK(ClipSet(dataset.path + "/", "train").info() == info);
+  CHECK(ClipSet(dataset.path + "//", "train").info() == info);
+  CHECK(ClipSet(dataset.path + "/link", "train").info() == info);
+  const fs::path before = fs::current_path();
+  fs::current_path(dataset.path);
+  const Json from_inside = ClipSet(".", "train").info();
+  fs::current_path(before);
+  CHECK(from_inside == info);
+}
+
+TEST_CASE("a dataset has the splits that its shards are of") {
+  const Dataset dataset;
+  CHECK(ClipSet::has_split(dataset.path, "val"));
+  CHECK_FALSE(ClipSet::has_split(dataset.path, "test"));
+}
+
 TEST_CASE("a square is cut out at a place that step and key decide") {
   const Dataset dataset;
   const ClipSet set(dataset.path, "train");
