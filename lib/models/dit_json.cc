@@ -9,12 +9,12 @@
 namespace vfm::models {
 namespace {
 
-constexpr std::pair<NetworkType, const char*> kClassNames[] = {
+constexpr std::pair<NetworkType, std::string_view> kClassNames[] = {
     {NetworkType::dit, "CosmosTransformer3DModel"},
     {NetworkType::stdit, "SpaceTimeTransformer3DModel"},
     {NetworkType::moviegen, "MovieGenTransformer3DModel"}};
 
-const char* class_name(NetworkType type) {
+std::string_view class_name(NetworkType type) {
   for (const auto& [known, name] : kClassNames)
     if (known == type) return name;
   return "";
@@ -23,11 +23,18 @@ const char* class_name(NetworkType type) {
 NetworkType type_of(const std::string& name) {
   for (const auto& [type, known] : kClassNames)
     if (name == known) return type;
-  fail_usage("model configuration: '_class_name' is '{}'; the diffusion networks are {}, {} and {}",
-             name, kClassNames[0].second, kClassNames[1].second, kClassNames[2].second);
+  fail_usage("model configuration: '_class_name' is '{}'; the diffusion networks are {}", name,
+             fmt::join(network_class_names(), ", "));
 }
 
 }  // namespace
+
+std::vector<std::string_view> network_class_names() {
+  std::vector<std::string_view> names;
+  for (const auto& [type, name] : kClassNames)
+    names.push_back(name);
+  return names;
+}
 
 Json dit_config_to_json(const DitConfig& c) {
   Json config;

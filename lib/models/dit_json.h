@@ -3,10 +3,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string_view>
+#include <vector>
+
 #include "base/json.h"
 #include "models/network.h"
 
 namespace vfm::models {
+
+/// The "_class_name" of each of the networks, in the order of NetworkType.
+std::vector<std::string_view> network_class_names();
 
 /// diffusers' config.json, "_class_name" included.
 Json dit_config_to_json(const DitConfig& config);

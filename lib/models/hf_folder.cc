@@ -104,7 +104,7 @@ HfComponent::HfComponent(std::string folder) : folder_(std::move(folder)) {
   config_ = with_defaults(type_, std::move(config));
 }
 
-void HfComponent::need_type(std::initializer_list<std::string_view> known) const {
+void HfComponent::need_type(const std::vector<std::string_view>& known) const {
   if (std::ranges::find(known, type_) != known.end()) return;
   std::string list;
   for (const std::string_view type : known)

@@ -11,11 +11,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <initializer_list>
 #include <memory>
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/json.h"
 #include "io/tensor_set.h"
@@ -42,7 +42,7 @@ class HfComponent {
   /// Whether config.json itself has the field.
   bool says(const std::string& field) const { return said_.contains(field); }
   /// Throws Error{usage} unless type() is one of `known`, of which the message says that they work.
-  void need_type(std::initializer_list<std::string_view> known) const;
+  void need_type(const std::vector<std::string_view>& known) const;
 
   /// Under the names of diffusers and transformers, whatever names the files have
   /// (models/hf_names.h). Mapped: nothing is read before it is used. Throws Error: no weights, or

@@ -5,16 +5,15 @@
 #include "io/file.h"
 #include "io/safetensors.h"
 #include "models/checkpoint_folder.h"
+#include "models/dit_json.h"
 
 namespace vfm::models {
 
 InitialModel::InitialModel(const std::string& path)
-    : InitialModel(path, "transformer",
-                   {"CosmosTransformer3DModel", "SpaceTimeTransformer3DModel",
-                    "MovieGenTransformer3DModel"}) {}
+    : InitialModel(path, "transformer", network_class_names()) {}
 
 InitialModel::InitialModel(const std::string& path, const std::string& component,
-                           std::initializer_list<std::string_view> known) {
+                           const std::vector<std::string_view>& known) {
   const auto has = [&](const char* name) { return io::file_exists(io::join_path(path, name)); };
   std::string folder = path;
   if (HfPipeline::is_one(path)) {

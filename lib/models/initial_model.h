@@ -3,10 +3,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <initializer_list>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/json.h"
 #include "io/tensor_set.h"
@@ -27,7 +27,7 @@ class InitialModel {
   /// `component` is that of a pipeline. Throws Error{usage} if `path` is none of them, or of no
   /// type in `known`.
   InitialModel(const std::string& path, const std::string& component,
-               std::initializer_list<std::string_view> known);
+               const std::vector<std::string_view>& known);
 
   const HfComponent& component() const { return *component_; }
   /// The checkpoint of vfm-train that `path` means; "" if it is none.

@@ -53,10 +53,9 @@ void read_run(const std::string& checkpoint, Beginning& beginning) {
 }
 
 models::InitialModel open_initial(const std::string& folder) {
-  return models::InitialModel(
-      folder, "transformer",
-      {"CosmosTransformer3DModel", "SpaceTimeTransformer3DModel", "MovieGenTransformer3DModel",
-       models::kCosmosContinuous, models::kCosmosDiscrete});
+  std::vector<std::string_view> known = models::network_class_names();
+  known.insert(known.end(), {models::kCosmosContinuous, models::kCosmosDiscrete});
+  return models::InitialModel(folder, "transformer", known);
 }
 
 bool is_tokenizer(const models::InitialModel& model) {
