@@ -103,9 +103,7 @@ bool is_cosmos_tokenizer(std::string_view name) {
 
 Json cosmos_tokenizer_in(const std::string& folder) {
   const InitialModel model = open_model(folder);
-  const std::string& path = model.checkpoint().empty() ? folder : model.checkpoint();
-  return {{"name", model.component().type()},
-          {"path", std::filesystem::absolute(path).lexically_normal().string()}};
+  return {{"name", model.component().type()}, {"path", model.absolute_path()}};
 }
 
 std::int64_t cosmos_decode_step(const CosmosConfig& config, std::int64_t height, std::int64_t width,

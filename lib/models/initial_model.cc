@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/initial_model.h"
 
+#include <filesystem>
+
 #include "base/error.h"
 #include "io/file.h"
 #include "io/safetensors.h"
@@ -13,7 +15,8 @@ InitialModel::InitialModel(const std::string& path)
     : InitialModel(path, "transformer", network_class_names()) {}
 
 InitialModel::InitialModel(const std::string& path, const std::string& component,
-                           const std::vector<std::string_view>& known) {
+                           const std::vector<std::string_view>& known)
+    : path_(path) {
   const auto has = [&](const char* name) { return io::file_exists(io::join_path(path, name)); };
   std::string folder = path;
   if (HfPipeline::is_one(path)) {
@@ -30,6 +33,13 @@ InitialModel::InitialModel(const std::string& path, const std::string& component
   }
   component_ = std::make_unique<HfComponent>(folder);
   component_->need_type(known);
+}
+
+std::string InitialModel::absolute_path() const {
+  namespace fs = std::filesystem;
+  fs::path path = fs::absolute(checkpoint_.empty() ? path_ : checkpoint_).lexically_normal();
+  if (!path.has_filename()) path = path.parent_path();  // "model/" is "model"
+  return path.string();
 }
 
 const io::TensorSet& InitialModel::weights() const {

@@ -32,6 +32,8 @@ class InitialModel {
   const HfComponent& component() const { return *component_; }
   /// The checkpoint of vfm-train that `path` means; "" if it is none.
   const std::string& checkpoint() const { return checkpoint_; }
+  /// Where it is, in full: the checkpoint() if it is one, else the folder given.
+  std::string absolute_path() const;
   /// Its config.json, with what that leaves out.
   const Json& config() const { return component_->config(); }
   /// weights() as their headers describe them; nothing is verified.
@@ -42,6 +44,7 @@ class InitialModel {
   std::string hash() const;
 
  private:
+  std::string path_;        // as it was given
   std::string checkpoint_;  // "" if it is not ours
   std::unique_ptr<HfComponent> component_;
   mutable std::unique_ptr<io::TensorSet> average_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/beginning.h"
 
+#include <filesystem>
 #include <vector>
 
 #include "base/error.h"
@@ -17,19 +18,24 @@
 namespace vfm::train {
 namespace {
 
-/// Where the configuration comes from: the run, if it goes on, else `init`.
-const std::string& source_of(const std::string& init, const std::string& out, bool force) {
-  const bool begun = !force && !out.empty() && !models::list_checkpoints(out).empty();
-  return begun ? out : init;
+namespace fs = std::filesystem;
+
+/// Whether the run goes on at a checkpoint.
+bool is_begun(const std::string& out, bool force) {
+  return !force && !out.empty() && !models::list_checkpoints(out).empty();
+}
+
+Json read_train(const std::string& checkpoint) {
+  const std::string path = io::join_path(checkpoint, "train.json");
+  return parse_json(io::read_file(path), fmt::format("'{}'", path));
 }
 
 const std::vector<int> kCosmosConditionFrames = {0, 1, 2};
 
 /// A checkpoint of ours. One from before a key was there has its default.
 void read_run(const std::string& checkpoint, Beginning& beginning) {
-  const std::string path = io::join_path(checkpoint, "train.json");
-  const std::string what = fmt::format("'{}'", path);
-  const Json train = parse_json(io::read_file(path), what);
+  const std::string what = fmt::format("'{}'", io::join_path(checkpoint, "train.json"));
+  const Json train = read_train(checkpoint);
   const auto member = [](const Json& value, const char* name) {
     return value.is_object() ? value.value(name, Json()) : Json();
   };
@@ -67,12 +73,33 @@ models::CosmosConfig autoencoder_of(const models::InitialModel& model) {
       model.config(), fmt::format("'{}/config.json'", model.component().folder()));
 }
 
+/// Whether a run that remembers `path` was begun from the folder `init`, or a checkpoint in it.
+bool is_from(const fs::path& path, const std::string& init) {
+  if (path.empty() || init.empty()) return false;
+  const fs::path given = fs::absolute(init).lexically_normal() / "";  // with or without a slash
+  return fs::absolute(path) / "" == given || path.parent_path() / "" == given / "checkpoints" / "";
+}
+
+/// Where the model is that a run remembers as `known`, when `init` is given for it.
+std::string place_of(const Json& known, const std::string& init) {
+  const std::string path = get_string(known, "path").value_or("");
+  return is_from(path, init) && io::file_exists(path) ? path : init;
+}
+
+std::string hash_in(const Json& known) {
+  return get_string(known, "hash").value_or("");
+}
+
+void load(const models::InitialModel& model, const nn::ParameterList& parameters) {
+  as_usage([&] { models::load_parameters(model.weights(), parameters); });
+}
+
 }  // namespace
 
 Beginning read_beginning(const std::string& init, const std::string& out, bool force) {
-  const std::string& source = source_of(init, out, force);
-  const models::InitialModel model = open_initial(source);
-  if (source != out) as_usage([&] { model.tensors(); });  // refuses what has none, before any work
+  const bool begun = is_begun(out, force);
+  const models::InitialModel model = open_initial(begun ? out : init);
+  if (!begun) as_usage([&] { model.tensors(); });  // refuses what has none, before any work
   Beginning beginning;
   if (is_tokenizer(model)) {
     beginning.autoencoder = autoencoder_of(model);
@@ -95,12 +122,15 @@ Beginning read_beginning(const std::string& init, const std::string& out, bool f
   return beginning;
 }
 
-void check_initial(const std::string& init, const std::string& out, bool force) {
-  const std::string& source = source_of(init, out, force);
-  const std::string begun = open_initial(source).checkpoint();
-  // A run of adapters goes on with the weights of what it began from.
-  const bool adapts = source == out && !begun.empty() && models::has_adapters(begun);
-  const models::InitialModel model = open_initial(adapts ? init : source);
+void check_initial(const RunOptions& options) {
+  if (options.init.empty()) return;
+  std::string source = options.init;
+  if (is_begun(options.out, options.force)) {
+    if (options.recipe.lora.rank == 0) return;
+    const Json train = read_train(models::find_checkpoint(options.out));
+    source = place_of(train.value("init", Json()), options.init);
+  }
+  const models::InitialModel model = open_initial(source);
   if (is_tokenizer(model)) {
     const models::CosmosAutoencoder network(autoencoder_of(model), 0, DType::bf16, Device::cpu,
                                             false);
@@ -127,30 +157,39 @@ void check_continues(const Json& train, const RunOptions& options, const Recipe&
         "'{}' was begun with other data than '{}'; choose another --out, or begin again with "
         "--force",
         options.out, options.data);
-  const std::string from = get_string(train.value("init", Json()), "path").value_or("");
-  // What adapters were begun from is read again, and may have moved.
-  if (recipe.lora.rank > 0 ? options.init.empty() : options.init != from)
+  const Json known = train.value("init", Json());
+  const std::string from = get_string(known, "path").value_or(""), &init = options.init;
+  if (init.empty() && from.empty()) return;
+  const auto is_same = [&] {
+    if (is_from(from, init)) return true;
+    if (init.empty() || from.empty() || !io::file_exists(init)) return false;
+    // load_base() compares the hashes of what is under adapters.
+    return recipe.lora.rank > 0 || open_initial(init).hash() == hash_in(known);
+  };
+  if (!is_same())
     fail_usage(
         "'{}' was begun from {}, not from {}; give the same --init, choose another --out, or "
         "begin again with --force",
         options.out, from.empty() ? "new weights" : "'" + from + "'",
-        options.init.empty() ? "new weights" : "'" + options.init + "'");
+        init.empty() ? "new weights" : "'" + init + "'");
 }
 
 Json load_initial(const std::string& init, const nn::ParameterList& parameters) {
   const models::InitialModel model = open_initial(init);
-  as_usage([&] { models::load_parameters(model.weights(), parameters); });
-  return {{"path", init}, {"hash", model.hash()}};
+  load(model, parameters);
+  return {{"path", model.absolute_path()}, {"hash", model.hash()}};
 }
 
 Json load_base(const std::string& init, const Json& known, const nn::ParameterList& parameters) {
-  Json now = load_initial(init, parameters);
-  if (known.value("hash", Json()) != now["hash"])
+  const models::InitialModel model = open_initial(place_of(known, init));
+  const std::string hash = model.hash();
+  if (hash != hash_in(known))
     fail_usage(
-        "'{}' is not the model whose adapters this run trains: its hash is {}, it was {}; give the "
-        "same --init, choose another --out, or begin again with --force",
-        init, now["hash"].get<std::string>(), get_string(known, "hash").value_or("none"));
-  return now;
+        "'{}' is not the model whose adapters this run trains, '{}': its hash is {}, it was {}; "
+        "give the same --init, choose another --out, or begin again with --force",
+        init, get_string(known, "path").value_or(""), hash, hash_in(known));
+  load(model, parameters);
+  return {{"path", model.absolute_path()}, {"hash", hash}};
 }
 
 Tensor broadcast_tensor(dist::World& world, const Tensor& tensor) {

@@ -19,23 +19,25 @@ namespace vfm::train {
 /// Throws Error{usage}, also for a pipeline of flow matching, which training here is not.
 Beginning read_beginning(const std::string& init, const std::string& out, bool force);
 
-/// Compares the tensors of that model with its configuration, by the headers of its files alone.
-/// Throws Error{usage} listing those that do not fit, and for files that are cut off.
-void check_initial(const std::string& init, const std::string& out, bool force);
+/// Compares the tensors that the run would read from options.init with that model's configuration,
+/// by the headers of its files alone. A run that goes on with weights of its own reads none. Throws
+/// Error{usage} listing those that do not fit, and for files that are cut off.
+void check_initial(const RunOptions& options);
 
 /// Throws Error{usage}, saying what differs, unless `train`, the train.json of the run options.out,
-/// is of this recipe, fitted to the data, of data of this fingerprint, and of the same
-/// options.init.
+/// is of this recipe, fitted to the data, of data of this fingerprint, and began from options.init:
+/// from that folder, a checkpoint of that run, or the same model, which has moved.
 void check_continues(const Json& train, const RunOptions& options, const Recipe& recipe,
                      const std::string& data_fingerprint);
 
 /// Reads the weights of `init` into the parameters. Returns what the run remembers of them:
-/// {"path", "hash"}. Throws Error{usage} listing the tensors that do not
-/// fit.
+/// {"path", "hash"}, InitialModel's absolute_path() and hash(). Throws Error{usage} listing the
+/// tensors that do not fit.
 Json load_initial(const std::string& init, const nn::ParameterList& parameters);
 
-/// The same for the weights under adapters when their run goes on: `known` is what it remembers.
-/// Throws Error{usage} for another model than that.
+/// The same for the weights under adapters when their run goes on: `known` is what it remembers. Of
+/// a run that has trained on since, the checkpoint that the adapters were begun from is taken.
+/// Throws Error{usage} for another model than that, before anything is read.
 Json load_base(const std::string& init, const Json& known, const nn::ParameterList& parameters);
 
 /// The values of rank 0, in the host's memory. A collective.

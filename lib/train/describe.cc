@@ -108,7 +108,7 @@ Dataset open_data(const RunOptions& options, const std::string& split) {
 }
 
 Json training_cost(const RunOptions& options, int ranks) {
-  if (!options.init.empty()) check_initial(options.init, options.out, options.force);
+  check_initial(options);
   Recipe recipe = options.recipe;
   Workload load;
   if (!options.data.empty() || !options.synthetic.empty()) {

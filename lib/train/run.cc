@@ -152,6 +152,7 @@ void Run::open() {
   std::string train_text;
   make_validation();  // before anything is cleared: it may find the data wanting
   if (leader()) {
+    check_initial(options_);
     refuse_foreign_files(options_.out);
     lock_ = lock_run(options_.out);
     if (!options_.force) newest_ = newest_good_checkpoint(options_.out);

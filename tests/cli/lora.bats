@@ -65,30 +65,46 @@ assert set(lora) == expected, set(lora) ^ expected
 assert {"transformer." + name for name in ema if name != "__metadata__"} == expected
 assert lora["transformer.transformer_blocks.1.attn2.to_k.lora_A.weight"]["shape"] == [3, 64]
 init = json.load(open(f"{sys.argv[1]}/train.json"))["init"]
-assert init["path"] == "base" and len(init["hash"]) == 32
+assert init["path"].endswith("/base/checkpoints/step-00000008") and len(init["hash"]) == 32, init
 losses = [json.loads(line)["loss"] for line in open(f"{sys.argv[1]}/../../metrics.jsonl")]
 assert len(losses) == 8 and len(set(losses)) == 8
 PY
 }
 
 @test "killed and run again it ends with the same bytes, and with two ranks like with one" {
-  cp -r "$shared/base" .
-  train() { "${TRAIN[@]}" lora.rank=3 lora.alpha=6 --init base --out "$@"; }
-  kill_at_random 3 "${TRAIN[@]}" lora.rank=3 lora.alpha=6 --init base --out parts
+  train() { "${TRAIN[@]}" lora.rank=3 lora.alpha=6 --init "$shared/base" --out "$@"; }
+  kill_at_random 3 "${TRAIN[@]}" lora.rank=3 lora.alpha=6 --init "$shared/base" --out parts
   train parts >/dev/null
   [ "$(run_hash parts)" = "$(run_hash "$shared/run")" ]
-  mpirun -np 2 "${TRAIN[@]}" lora.rank=3 lora.alpha=6 --init base --out two >/dev/null
+  mpirun -np 2 "${TRAIN[@]}" lora.rank=3 lora.alpha=6 --init "$shared/base" --out two >/dev/null
   paste -d' ' <(jq .loss two/metrics.jsonl) <(jq .loss parts/metrics.jsonl) |
     awk '{ d = $1 - $2; if (d * d > 1e-8) { print; exit 1 } }'
   # The base is read again: it may have moved, not changed.
-  mv base moved
-  run "${TRAIN[@]}" lora.rank=3 lora.alpha=6 --init base --out parts train.steps=9
+  cp -r "$shared/base" moved
+  run "${TRAIN[@]}" lora.rank=3 lora.alpha=6 --init gone --out parts train.steps=9
   [ "$status" -eq 2 ]
+  [[ $output == *"no such model folder: 'gone'"* ]]
   "${TRAIN[@]}" lora.rank=3 lora.alpha=6 --init moved --out parts train.steps=9 >/dev/null
   "${TRAIN[@]}" --init moved --out other train.steps=1 >/dev/null
   run "${TRAIN[@]}" lora.rank=3 lora.alpha=6 --init other --out parts train.steps=10
   [ "$status" -eq 2 ]
   [[ $output == *"'other' is not the model whose adapters this run trains"* ]]
+}
+
+@test "a base that trains on stays the base of its adapters, as long as it keeps that checkpoint" {
+  cp -r "$shared/base" .
+  train() { "${TRAIN[@]}" lora.rank=3 --init base --out "$@"; }
+  train whole >/dev/null
+  train parts train.steps=4 >/dev/null
+  "${TRAIN[@]}" model.num_attention_heads=2 model.attention_head_dim=16 model.num_layers=2 \
+    model.adaln_lora_dim=8 --out base train.steps=12 >/dev/null
+  train parts >/dev/null
+  diff -r {whole,parts}/checkpoints/step-00000008
+  vfm-generate --model parts --steps 1 -o out 'a red circle' >/dev/null
+  rm -r base/checkpoints/step-00000008
+  run train parts train.steps=9
+  [ "$status" -eq 2 ]
+  [[ $output == *"'base' is not the model whose adapters this run trains, '$PWD/base/checkpoints/step-00000008'"* ]]
 }
 
 @test "what is computed again changes no bit, in bf16 too" {
@@ -183,9 +199,11 @@ PY
     [[ "$output" == *"$1"* ]] || { echo "$output"; false; }
     [ ! -e out ]
   }
-  # Where its base is is told as it was given: from here it is not there.
-  refused "has adapters of the model 'base', which is not there: say where it is (--base)" --model "$shared/run"
-  vfm-generate --model "$shared/run" --base "$shared/base" --steps 1 -o there 'a red circle' >/dev/null
+  cp -r "$shared/base" base
+  "${TRAIN[@]}" lora.rank=3 --init base --out run train.steps=1 >/dev/null
+  mv base moved
+  refused "has adapters of the model '$PWD/base/checkpoints/step-00000008', which is not there: say where it is (--base)" --model run
+  vfm-generate --model run --base moved --steps 1 -o there 'a red circle' >/dev/null
   "${TRAIN[@]}" --init "$shared/base" --out other train.steps=1 >/dev/null
   refused "is not the model that the adapters of" --model "$shared/run" --base other
   refused "has weights of its own" --model other --base "$shared/base"

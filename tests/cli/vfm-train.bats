@@ -477,7 +477,9 @@ PY
   python3 - <<'PY'
 import json
 init = json.load(open('from-pipeline/checkpoints/step-00000001/train.json'))['init']
-assert init['path'] == 'pipeline' and len(init['hash']) == 32
+assert init['path'].endswith('/pipeline') and len(init['hash']) == 32
+begun = json.load(open('from-first/checkpoints/step-00000001/train.json'))['init']
+assert begun['path'].endswith('/first/checkpoints/step-00000020'), begun
 assert json.load(open('from-component/checkpoints/step-00000001/train.json'))['init']['hash'] == init['hash']
 assert json.load(open('first/checkpoints/step-00000020/train.json'))['init'] is None
 PY
@@ -491,12 +493,16 @@ PY
   mv first gone
   train parts --init first schedule.shape=constant train.steps=30 >/dev/null
   [ "$(run_hash whole)" = "$(run_hash parts)" ]
-  run train parts --init gone schedule.shape=constant train.steps=40
-  [ "$status" -eq 2 ]
-  [[ "$output" == *"was begun from 'first', not from 'gone'"* ]]
+  # Or have moved; another model is refused.
+  train parts --init gone schedule.shape=constant train.steps=31 >/dev/null
+  for other in parts nowhere; do
+    run train parts --init $other schedule.shape=constant train.steps=40
+    [ "$status" -eq 2 ]
+    [[ "$output" == *"was begun from '$PWD/first/checkpoints/step-00000010', not from '$other'"* ]]
+  done
   run train parts model.in_channels=4 model.out_channels=4 model.text_embed_dim=8 schedule.shape=constant train.steps=40
   [ "$status" -eq 2 ]
-  [[ "$output" == *"was begun from 'first', not from new weights"* ]]
+  [[ "$output" == *"was begun from '$PWD/first/checkpoints/step-00000010', not from new weights"* ]]
 }
 
 @test "--init: a Cosmos model goes on with texts of 512 tokens, and is sampled as it was" {
@@ -560,8 +566,16 @@ PY
   sed -i 's/num_layers: 2, adaln_lora_dim: 4, //' tiny.yaml
   refused "unexpected: 'transformer_blocks.1.attn1.norm_k.weight'" --init other
   [[ "$output" == *"of another shape: "*" is [4, 24], the model needs [5, 24]"* ]]
+  # A dry run has the same words.
+  words=$output
+  run train run --init other --dry-run
+  [ "$status" -eq 2 ]
+  [ "$output" = "$words" ]
+  truncate -s -1 other/*.safetensors
+  refused "is truncated" --init other
   rm other/*.safetensors
   refused "'other' has no weights" --init other
+  [ ! -e run ]
   # Nothing is cleared for what cannot begin.
   run vfm-train tiny.yaml -j1 --data latents --out first --force --init other
   [ "$status" -eq 2 ]
