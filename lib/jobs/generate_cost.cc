@@ -121,7 +121,8 @@ Network read_checkpoint(const GenerateJob& job, Faults& faults) {
   if (models::has_adapters(folder)) {
     const std::string& base = job.lora.base;
     const std::string was = get_string(train.value("init", Json()), "path").value_or("");
-    models::InitialModel model(base.empty() ? was : base);
+    models::InitialModel model(base.empty() ? was : base, "transformer",
+                               models::network_class_names());
     network.type = get_string(model.config(), "_class_name").value_or("");
     network.trained = models::trained_in(train);
     network.dit = models::dit_config_from_json(model.config());

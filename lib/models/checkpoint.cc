@@ -20,7 +20,7 @@ void load_adapted(LoadedModel& loaded, const AdapterChoice& choice, Device devic
   if (!io::file_exists(path))
     fail_usage("'{}' has adapters of the model '{}', which is not there: say where it is (--base)",
                loaded.folder, path);
-  InitialModel base(path);
+  InitialModel base(path, "transformer", network_class_names());
   if (const std::string hash = base.hash(); get_string(init, "hash") != hash)
     fail_usage("'{}' is not the model that the adapters of '{}' are of: its hash is {}, not {}",
                path, loaded.folder, hash, get_string(init, "hash").value_or("known"));

@@ -7,12 +7,8 @@
 #include "io/file.h"
 #include "io/safetensors.h"
 #include "models/checkpoint_folder.h"
-#include "models/dit_json.h"
 
 namespace vfm::models {
-
-InitialModel::InitialModel(const std::string& path)
-    : InitialModel(path, "transformer", network_class_names()) {}
 
 InitialModel::InitialModel(const std::string& path, const std::string& component,
                            const std::vector<std::string_view>& known)

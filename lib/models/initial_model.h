@@ -22,9 +22,7 @@ namespace vfm::models {
 /// Thread-safety: one thread at a time.
 class InitialModel {
  public:
-  /// A diffusion transformer. Throws Error{usage} if `path` is none of them, or of another type.
-  explicit InitialModel(const std::string& path);
-  /// `component` is that of a pipeline. Throws Error{usage} if `path` is none of them, or of no
+  /// `component` is that of a pipeline, "transformer" or "vae". Throws Error{usage} if `path` is none of them, or of no
   /// type in `known`.
   InitialModel(const std::string& path, const std::string& component,
                const std::vector<std::string_view>& known);
