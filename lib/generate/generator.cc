@@ -60,7 +60,7 @@ struct Generator::State {
       : model(std::move(loaded)),
         facts(ModelFacts::from_json(model.train, "'" + model.folder + "/train.json'")),
         tokenizer(models::make_tokenizer(facts.tokenizer, model.device())),
-        prompts(facts, cache, text_options(text_encoder)) {}
+        prompts(facts, cache, text_options(text_encoder), text_width()) {}
 
   /// On the network's device, and in its type where the checkpoint does not say.
   models::TextEncoderOptions text_options(const std::string& folder) const {
@@ -80,6 +80,9 @@ struct Generator::State {
             latent.height * tokenizer->space_factor(), latent.width * tokenizer->space_factor(), 0};
   }
   bool autoregressive() const { return model.decoder != nullptr; }
+  int text_width() const {
+    return autoregressive() ? model.decoder->config().text_embed_dim : config().text_embed_dim;
+  }
   const models::DitConfig& config() const { return model.network->config(); }
   bool video_to_world() const {
     return autoregressive() || config().in_channels == tokenizer->channels() + 1;
@@ -97,8 +100,6 @@ struct Generator::State {
 void Generator::State::check_fit() const {
   const std::string& folder = model.folder;
   const int channels = tokenizer->channels(), vocabulary = tokenizer->vocabulary();
-  const int width =
-      autoregressive() ? model.decoder->config().text_embed_dim : config().text_embed_dim;
   if (autoregressive() && model.decoder->config().vocabulary != vocabulary)
     fail("'{}' does not fit together: tokenizer and model have {} and {} codes", folder, vocabulary,
          model.decoder->config().vocabulary);
@@ -110,10 +111,9 @@ void Generator::State::check_fit() const {
           "'{}' does not fit together: tokenizer, statistics and model have {}, {} and {} channels",
           folder, channels, facts.scale.channels(), config().in_channels);
   }
-  // A decoder without text leaves the prompt aside.
-  if (width != prompts.dim() && !(autoregressive() && width == 0))
+  if (prompts.dim() != text_width())
     fail("'{}' does not fit together: text encoder and model have widths {} and {}", folder,
-         prompts.dim(), width);
+         prompts.dim(), text_width());
 }
 
 Generator::Generator(models::LoadedModel model, const std::string& cache,
@@ -198,6 +198,8 @@ void Generator::State::check(const ClipRequest& request, const SampleOptions& op
   if (autoregressive() && (request.noise || !request.negative.empty()))
     fail_usage("{} for diffusion models, and this one is autoregressive",
                request.noise ? "a first noise is" : "negative prompts are");
+  if (!prompts.reads_text() && !(request.prompt.empty() && request.negative.empty()))
+    fail_usage("the model was trained without text and reads none: prompts must be empty");
   if (request.noise && request.noise->size() != elements(size))
     fail_usage("the noise has {} values, the clip's latent is {} x {} x {} x {}",
                request.noise->size(), size.channels, size.frames, size.height, size.width);

@@ -15,6 +15,10 @@ const Json& need_object(const Json& train, const char* name, const std::string& 
   return *found;
 }
 
+bool is_null_field(const Json& object, const char* name) {
+  return object.contains(name) && object[name].is_null();
+}
+
 int small_integer(const Json& object, const char* name, std::int64_t least,
                   const std::string& what) {
   const std::int64_t value = need_integer(object, name, what);
@@ -44,9 +48,11 @@ SampleOptions read_sampling(const Json& object, const std::string& what) {
 ModelFacts ModelFacts::from_json(const Json& train, const std::string& what) {
   ModelFacts facts;
   facts.tokenizer = need_object(train, "tokenizer", what);
-  facts.text_encoder = need_object(train, "text_encoder", what);
-  // null: of codes. Left out it is a mistake.
-  if (!train.contains("latent_scale") || !train["latent_scale"].is_null())
+  // null: trained without text. Left out it is a mistake.
+  if (!is_null_field(train, "text_encoder"))
+    facts.text_encoder = need_object(train, "text_encoder", what);
+  // null: of codes.
+  if (!is_null_field(train, "latent_scale"))
     facts.scale = models::LatentScale::from_json(need_object(train, "latent_scale", what), what);
   const Json& trained = need_object(train, "trained", what);
   facts.largest = read_extents(trained, "'trained' of " + what);

@@ -18,7 +18,8 @@ struct Extents {
 };
 
 struct ModelFacts {
-  Json tokenizer, text_encoder;  ///< for make_tokenizer() and make_text_encoder()
+  Json tokenizer;     ///< for make_tokenizer()
+  Json text_encoder;  ///< for make_text_encoder(); null: trained without text
   models::LatentScale scale;     ///< of continuous latents; of codes none
   Extents largest;               ///< latent: of all that the model was trained on
   Extents usual;                 ///< latent: what most videos had (stills, if there were no videos)

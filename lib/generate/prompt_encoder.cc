@@ -35,11 +35,17 @@ std::optional<text::TokenEmbeddings> read_kept(const std::string& path, int dim)
 }  // namespace
 
 PromptEncoder::PromptEncoder(const ModelFacts& facts, std::string cache,
-                             const models::TextEncoderOptions& options)
-    : encoder_(models::make_text_encoder(facts.text_encoder, options)),
-      cache_(std::move(cache)),
+                             const models::TextEncoderOptions& options, int width)
+    : cache_(std::move(cache)),
+      width_(width),
       padding_(facts.text_padding),
       encode_empty_(facts.encode_empty) {
+  if (facts.text_encoder.is_null() || width == 0) {
+    if (!options.folder.empty())
+      fail_usage("{}: the model was trained without text, and reads none", options.folder_option);
+    return;
+  }
+  encoder_ = models::make_text_encoder(facts.text_encoder, options);
   if (encoder_->name().starts_with("builtin:")) cache_.clear();
   if (!cache_.empty()) cache_ = io::join_path(cache_, "text");
   Json identity = models::encoder_identity(encoder_->config());
@@ -66,7 +72,7 @@ text::TokenEmbeddings PromptEncoder::encode_or_read(const std::string& prompt) c
 text::TokenEmbeddings PromptEncoder::encode(const std::string& prompt) const {
   text::TokenEmbeddings result;
   result.dim = dim();
-  if (!prompt.empty() || encode_empty_) result = encode_or_read(prompt);
+  if (reads_text() && (!prompt.empty() || encode_empty_)) result = encode_or_read(prompt);
   const int tokens = std::max({1, padding_, result.tokens});
   result.values.resize(static_cast<std::size_t>(tokens) * static_cast<std::size_t>(result.dim));
   result.tokens = tokens;

@@ -18,13 +18,17 @@ namespace vfm::generate {
 /// Thread-safety: const members from any thread.
 class PromptEncoder {
  public:
-  /// `cache` is the folder; empty: nothing is kept. Throws Error{usage} for an encoder that cannot
-  /// be built.
+  /// `cache` is the folder; empty: nothing is kept. `width` is that of the network's text, 0 if it
+  /// takes none. Throws Error{usage} for an encoder that cannot be built, or was chosen for a model
+  /// without text.
   PromptEncoder(const ModelFacts& facts, std::string cache,
-                const models::TextEncoderOptions& options);
+                const models::TextEncoderOptions& options, int width);
 
-  int dim() const { return encoder_->dim(); }
-  /// At least one token: text that is none is one zero vector, unless the model wants it encoded.
+  /// Whether the model was trained on text. If not, it has no encoder.
+  bool reads_text() const { return encoder_ != nullptr; }
+  int dim() const { return encoder_ ? encoder_->dim() : width_; }
+  /// At least one token: text that is none, or is not read, is one zero vector, unless the model
+  /// wants it encoded.
   text::TokenEmbeddings encode(const std::string& prompt) const;
 
  private:
@@ -32,7 +36,7 @@ class PromptEncoder {
 
   std::unique_ptr<text::Encoder> encoder_;
   std::string cache_, identity_;
-  int padding_;
+  int width_, padding_;
   bool encode_empty_;
 };
 

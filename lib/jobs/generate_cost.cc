@@ -222,8 +222,12 @@ void Estimate::read_tokenizer() {
 void Estimate::read_text_encoder() {
   models::TextEncoderOptions options{job_.device, {}, job_.text_encoder, "--text-encoder"};
   if (!facts_.text_encoder.contains("compute")) options.compute = compute_;
-  if (models::has_folder(facts_.text_encoder))
+  if (facts_.text_encoder.is_null()) {
+    if (!job_.text_encoder.empty())
+      fail_usage("--text-encoder: the model was trained without text, and reads none");
+  } else if (models::has_folder(facts_.text_encoder)) {
     text_ = models::inspect_text_encoder(facts_.text_encoder, options);
+  }
 }
 
 void Estimate::plan_clip() {
@@ -242,8 +246,9 @@ void Estimate::plan_clip() {
   c.latent_width = whole(c.width, space * patch[2]) * patch[2];
   c.tokens = std::int64_t{c.latent_frames / patch[0]} * (c.latent_height / patch[1]) *
              (c.latent_width / patch[2]);
-  c.text_tokens = facts_.text_padding > 0 ? facts_.text_padding : kUsualText;
-  c.samples = network_.dit && sampling_.guidance != 0 ? 2 : 1;
+  const bool text = !facts_.text_encoder.is_null();
+  c.text_tokens = facts_.text_padding > 0 ? facts_.text_padding : text ? kUsualText : 1;
+  c.samples = network_.dit && text && sampling_.guidance != 0 ? 2 : 1;
 }
 
 Part Estimate::network_part() const {
@@ -288,7 +293,9 @@ Part Estimate::tokenizer_part() const {
 }
 
 Part Estimate::text_part() const {
-  Part part{get_string(facts_.text_encoder, "name").value_or(""), 0, 0, {}};
+  Part part{"none", 0, 0, {}};
+  if (!facts_.text_encoder.is_null())
+    part.type = get_string(facts_.text_encoder, "name").value_or("");
   if (!text_) return part;
   part.file_bytes = text_->file_bytes;
   part.cost =
