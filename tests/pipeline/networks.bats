@@ -33,7 +33,7 @@ ema:
 validation:
   every: 0
 train:
-  steps: 150
+  steps: 240
   checkpoint_every: 1000
   log_every: 20
 END
