@@ -193,7 +193,7 @@ TEST_CASE("trap 5: the time input is rounded to bf16 where the network saw it so
   CHECK(differs);
 }
 
-TEST_CASE("fault 11: the estimate is c + g (c - u)", "[denoiser]") {
+TEST_CASE("fault 11, trap 9: the estimate is c + g (c - u)", "[denoiser]") {
   SampleOptions options = cosmos();
   options.guidance = 3;
   Small small(0, options);

@@ -175,7 +175,7 @@ TEST_CASE("trajectories are those of diffusers' schedulers, and of the RES metho
       const auto estimate = [&](double b) {
         return c.skip * x[i] + c.out * formula(c.in * x[i], c.noise, b);
       };
-      // Trap 9: guidance is c + g (c - u).
+      // Guidance is c + g (c - u).
       const double with = estimate(bias[i]), without = estimate(-bias[i] / 2);
       x0[i] = with + 2 * (with - without);
     }

@@ -99,7 +99,7 @@ TEST_CASE("a long video is worked on in chunks, to the same bits on one thread a
   CHECK(std::equal(first.begin(), first.begin() + height * width, decoded.begin()));
 }
 
-TEST_CASE("trap: the folder's statistics are for each latent frame") {
+TEST_CASE("trap 4: the folder's statistics are for each latent frame") {
   const auto tokenizer = make_tokenizer(tokenizer_config(kVae));
   const Json statistics = tokenizer->statistics();
   CHECK(statistics.at("frames") == 3);

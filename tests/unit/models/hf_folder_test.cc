@@ -44,7 +44,7 @@ std::vector<std::string> today(const char* type, const std::vector<std::string>&
 
 }  // namespace
 
-TEST_CASE("hf: fields left out of config.json have the defaults of the libraries") {
+TEST_CASE("hf: trap 21, fields left out of config.json have the defaults of the libraries") {
   const std::string path = std::string(VFM_GOLDEN) + "/config_defaults.json";
   const Json golden = parse_json(io::read_file(path), path);
   REQUIRE(golden.size() == 4);

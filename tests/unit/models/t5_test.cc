@@ -56,7 +56,7 @@ models::T5 open(const HfComponent& component, DType compute) {
 
 }  // namespace
 
-TEST_CASE("T5 v1.0, v1.1 and umT5 compute what transformers computes") {
+TEST_CASE("trap 13: T5 v1.0, v1.1 and umT5 compute what transformers computes") {
   const Golden golden;
   const auto ids = golden.integers<std::int32_t>("ids");
   const auto lengths = golden.integers<std::int64_t>("lengths");

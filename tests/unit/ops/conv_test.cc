@@ -108,7 +108,7 @@ TEST_CASE("rows of a neighbour stand where else there are zeros") {
                  rows_of(halved, 0, 2)) < 1e-6);
 }
 
-TEST_CASE("trap: before its first frame a video goes on with that frame, not with zeros") {
+TEST_CASE("trap 1: before its first frame a video goes on with that frame, not with zeros") {
   Tape silent(false);
   const Tensor x = noise({5, 3, 4, 6}, 1), w = noise({7, 6, 3, 1, 1}, 2), bias = noise({7}, 3);
   const Tensor point = noise({6, 6, 1, 3, 3}, 5), zero = Tensor::zeros({6});

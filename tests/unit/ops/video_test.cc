@@ -60,7 +60,7 @@ std::span<const float> row(const Tensor& x, std::int64_t i) {
 
 }  // namespace
 
-TEST_CASE("trap: group norm is over each frame alone, not over time") {
+TEST_CASE("trap 2: group norm is over each frame alone, not over time") {
   const Tensor x = noise({3, 5, 7, 19}, 1), weight = noise({19}, 2), bias = noise({19}, 3);
   for (float& v : x.rows(1, 2).floats())
     v = 50 * v + 1000;  // a frame that would drown the others
@@ -128,7 +128,7 @@ TEST_CASE("halving and doubling") {
   CHECK_THROWS_AS(pool_time(silent, noise({4, 2, 2, 2}, 1)), Error);
 }
 
-TEST_CASE("trap: the order and the scale of the Haar bands") {
+TEST_CASE("trap 3: the order and the scale of the Haar bands") {
   Tape silent(false);
   // One patch of 2: pixel (a, b, c) in time, row, column is 2^(4 a + 2 b + c).
   std::vector<float> pixels;
