@@ -19,7 +19,8 @@ std::vector<std::int32_t> codes_of(const Latent& latent) {
 
 }  // namespace
 
-void check_latent(const models::Tokenizer& tokenizer, const Latent& latent) {
+void check_latent(const models::Tokenizer& tokenizer, const Latent& latent, int frames, int height,
+                  int width) {
   const int vocabulary = tokenizer.vocabulary();
   if (latent.channels != (vocabulary > 0 ? 1 : tokenizer.channels()))
     fail("a latent of {} channels is not for the tokenizer {}", latent.channels, tokenizer.name());
@@ -29,18 +30,20 @@ void check_latent(const models::Tokenizer& tokenizer, const Latent& latent) {
         !(value >= 0 && value < static_cast<float>(vocabulary) && value == std::floor(value)))
       fail("{} is none of {} codes", value, vocabulary);
   }
+  const std::int64_t time = tokenizer.time_factor(), space = tokenizer.space_factor();
+  if (1 + (latent.frames - 1) * time < frames || latent.height * space < height ||
+      latent.width * space < width)
+    fail("a latent of {} x {} x {} x {} holds no clip of {} frames of {}x{}: tokenizer {}",
+         latent.channels, latent.frames, latent.height, latent.width, frames, width, height,
+         tokenizer.name());
 }
 
 void decode_frames(const models::Tokenizer& tokenizer, const Latent& latent, int frames, int height,
                    int width, const FrameSink& sink) {
+  check_latent(tokenizer, latent, frames, height, width);
   const int full_frames = 1 + (latent.frames - 1) * tokenizer.time_factor();
   const int full_height = latent.height * tokenizer.space_factor();
   const int full_width = latent.width * tokenizer.space_factor();
-  check_latent(tokenizer, latent);
-  if (full_frames < frames || full_height < height || full_width < width)
-    fail("a latent of {} x {} x {} x {} holds no clip of {} frames of {}x{}: tokenizer {}",
-         latent.channels, latent.frames, latent.height, latent.width, frames, width, height,
-         tokenizer.name());
   const int top = (full_height - height) / 2, left = (full_width - width) / 2;
   std::vector<std::uint8_t> frame(static_cast<std::size_t>(3) * height * width);
   const auto convert = [&](std::span<const float> planes, int count, int t) {

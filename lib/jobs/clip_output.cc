@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "io/atomic_file.h"
 #include "jobs/contact_sheet.h"
+#include "jobs/failure.h"
 #include "media/encoder.h"
 #include "media/png.h"
 
@@ -51,6 +52,12 @@ media::EncodeOptions encode_options(const std::string& encoder, int quality, con
 }
 
 }  // namespace
+
+void check_clip(const models::Tokenizer& tokenizer, const generate::Latent& latent,
+                const Json& record) {
+  const Shape shape(record);
+  generate::check_latent(tokenizer, latent, shape.frames, shape.height, shape.width);
+}
 
 Rational clip_rate(double fps) {
   if (!(fps >= kSlowest && fps <= kFastest))
@@ -128,16 +135,24 @@ bool ClipOutput::fits_stream(const Json& record) {
   return stream_geometry_ == geometry;
 }
 
-void ClipOutput::stream(const models::Tokenizer& tokenizer, const generate::Latent& latent,
-                        const Json& record) {
+std::string ClipOutput::stream(const models::Tokenizer& tokenizer, const generate::Latent& latent,
+                               const Json& record) {
   const Shape shape(record);
-  if (!y4m_)
-    y4m_.emplace([this](std::string_view bytes) { stream_.write_all(bytes.data(), bytes.size()); },
-                 shape.width, shape.height, shape.rate, media::Y4mChroma::yuv444);
-  generate::decode_frames(
-      tokenizer, latent, shape.frames, shape.height, shape.width,
-      [&](std::span<const std::uint8_t> frame) { y4m_->add(shape.image(frame)); });
-  ++made_;
+  bool begun = false;
+  const auto add = [&](std::span<const std::uint8_t> frame) {
+    begun = true;
+    if (!y4m_)
+      y4m_.emplace(
+          [this](std::string_view bytes) { stream_.write_all(bytes.data(), bytes.size()); },
+          shape.width, shape.height, shape.rate, media::Y4mChroma::yuv444);
+    y4m_->add(shape.image(frame));
+  };
+  const std::string failure = failure_of([&] {
+    generate::decode_frames(tokenizer, latent, shape.frames, shape.height, shape.width, add);
+  });
+  if (begun && !failure.empty()) fail("the stream ends in the middle of a clip: {}", failure);
+  made_ += failure.empty() ? 1 : 0;
+  return failure;
 }
 
 void ClipOutput::put(const Json& record, const std::string& name, const std::string& mp4) {

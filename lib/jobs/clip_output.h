@@ -45,9 +45,10 @@ class ClipOutput {
 
   /// Whether size and rate are those of the stream, which are its first clip's.
   bool fits_stream(const Json& record);
-  /// The next clip of the stream. An error leaves it broken.
-  void stream(const models::Tokenizer& tokenizer, const generate::Latent& latent,
-              const Json& record);
+  /// The next clip of the stream. Returns why there is none of it in the stream, which others may
+  /// still follow; empty if it is there. Throws Error if it ends in the middle of the clip.
+  std::string stream(const models::Tokenizer& tokenizer, const generate::Latent& latent,
+                     const Json& record);
   /// A file that was made, or is there if `mp4` is empty: written, then its record, and told on
   /// standard output.
   void put(const Json& record, const std::string& name, const std::string& mp4);
@@ -70,6 +71,10 @@ class ClipOutput {
   std::optional<media::Y4mWriter> y4m_;
   std::tuple<int, int, Rational> stream_geometry_;  ///< width, height, rate of the first clip
 };
+
+/// Throws Error if `latent` does not hold the clip that `record` describes.
+void check_clip(const models::Tokenizer& tokenizer, const generate::Latent& latent,
+                const Json& record);
 
 /// The rate as FFmpeg wants it: the broadcast rates as n/1001, others to a thousandth. Throws Error
 /// for one that no clip has.

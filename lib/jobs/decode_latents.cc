@@ -14,6 +14,7 @@
 #include "io/file.h"
 #include "io/manifest.h"
 #include "jobs/clip_output.h"
+#include "jobs/failure.h"
 #include "jobs/latent_facts.h"
 #include "jobs/latent_files.h"
 #include "jobs/prompts.h"
@@ -162,7 +163,7 @@ void Decoding::decode(Result& result) {
   if (const std::string made_by = need_string(latents, "model_hash", where); made_by != with.hash)
     fail("the latents were made by another model than '{}' (model_hash {}, this one's is {})",
          folder, made_by, with.hash);
-  generate::check_latent(*with.tokenizer, result.latent);
+  check_clip(*with.tokenizer, result.latent, record);
   result.tokenizer = with.tokenizer.get();
   if (!output_.to_stream()) result.mp4 = output_.encode(*result.tokenizer, result.latent, record);
 }
@@ -172,13 +173,7 @@ Result Decoding::make(Input& input) {
   result.input = std::move(input);
   result.error = result.input.error;
   if (!result.error.empty()) return result;
-  try {
-    decode(result);
-  } catch (const Stopped&) {
-    throw;
-  } catch (const Error& error) {
-    result.error = error.what();
-  }
+  result.error = failure_of([&] { decode(result); });
   return result;
 }
 
@@ -187,7 +182,7 @@ void Decoding::hand_over(Result& result) {
     result.error = "the name '" + result.name + "' is taken by other latents of this run";
   if (result.error.empty() && output_.to_stream()) {
     if (output_.fits_stream(result.record))
-      output_.stream(*result.tokenizer, result.latent, result.record);
+      result.error = output_.stream(*result.tokenizer, result.latent, result.record);
     else
       result.error = "its size or rate differs from the first clip's: a stream has one";
   }

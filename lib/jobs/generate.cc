@@ -4,7 +4,6 @@
 #include <chrono>
 #include <filesystem>
 #include <memory>
-#include <new>
 #include <optional>
 #include <set>
 #include <stdexcept>
@@ -16,6 +15,7 @@
 #include "generate/pipeline.h"
 #include "io/file.h"
 #include "jobs/clip_output.h"
+#include "jobs/failure.h"
 #include "jobs/generation_report.h"
 #include "jobs/given_files.h"
 #include "jobs/latent_facts.h"
@@ -74,6 +74,7 @@ class Run {
   void note_sizes(const ClipOrder& order);
   Json describe(const ClipOrder& order) const;
   Json describe_latent(const ClipOrder& order) const;
+  Json record_of(const ClipOrder& order) const;
   Result make(ClipOrder& order) const;
   void make_file(Result& result) const;
   generate::Latent make_latent(const ClipOrder& order) const;
@@ -104,14 +105,10 @@ Run::Run(const GenerateJob& job, Progress& progress)
 std::optional<ClipOrder> Run::next_order() {
   std::optional<ClipOrder> order = prompts_.next();
   if (!order || !order->error.empty()) return order;
-  try {
+  order->error = failure_of([&] {
     complete(*order);
     if (job_.fp8.any() && !fp8_error_) measure_fp8(*order);
-  } catch (const Stopped&) {
-    throw;
-  } catch (const Error& error) {
-    order->error = error.what();
-  }
+  });
   if (fp8_error_ && !(*fp8_error_ <= job_.fp8_tolerance))
     fail(
         "FP8 changes the model's output by {:.4f} of its size, more than --fp8-tolerance {} "
@@ -302,43 +299,42 @@ void Run::make_file(Result& result) const {
   result.mp4 = output_.encode(generator_.tokenizer(), make_latent(order), record);
 }
 
+/// Of the manifest, without what is known when the file is there.
+Json Run::record_of(const ClipOrder& order) const {
+  const Json facts = describe(order);
+  Json record = {
+      {"kind", job_.latents_only ? "latents" : "clip"},
+      {"path", output_.path_of(order.name, job_.latents_only ? kLatentsExtension : ".mp4")}};
+  record.update(facts);
+  if (order.request.given) record["condition"] = order.condition;
+  if (order.request.noise) record["noise"] = order.noise;
+  record["name"] = order.name;
+  record["model"] = generator_.model().folder;
+  if (!generator_.model().lora_path.empty()) record["lora_path"] = generator_.model().lora_path;
+  record["address"] = hash_hex(dump_json(facts));
+  if (fp8_error_) record["fp8_error"] = *fp8_error_;
+  if (job_.latents_only) {  // no facts of the latent, but what it is to be decoded with
+    if (!order.encoder.empty()) record["encoder"] = order.encoder;
+    record["quality"] = order.quality.value_or(job_.quality);
+  }
+  return record;
+}
+
 /// Runs on worker threads.
 Result Run::make(ClipOrder& order) const {
   Result result;
   result.order = std::move(order);
   ClipOrder& mine = result.order;
   if (!mine.error.empty()) return result;
-  try {
-    const Json facts = describe(mine);
-    const char* extension = job_.latents_only ? kLatentsExtension : ".mp4";
-    result.record = {{"kind", job_.latents_only ? "latents" : "clip"},
-                     {"path", output_.path_of(mine.name, extension)}};
-    result.record.update(facts);
-    if (mine.request.given) result.record["condition"] = mine.condition;
-    if (mine.request.noise) result.record["noise"] = mine.noise;
-    result.record["name"] = mine.name;
-    result.record["model"] = generator_.model().folder;
-    if (!generator_.model().lora_path.empty())
-      result.record["lora_path"] = generator_.model().lora_path;
-    result.record["address"] = hash_hex(dump_json(facts));
-    if (fp8_error_) result.record["fp8_error"] = *fp8_error_;
-    if (job_.latents_only) {  // no facts of the latent, but what it is to be decoded with
-      if (!mine.encoder.empty()) result.record["encoder"] = mine.encoder;
-      result.record["quality"] = mine.quality.value_or(job_.quality);
-    }
+  mine.error = failure_of([&] {
+    result.record = record_of(mine);
     if (output_.to_stream())
       result.latent = make_latent(mine);
     else
       make_file(result);
     for (const auto& [key, value] : mine.extra.items())
       if (!result.record.contains(key)) result.record[key] = value;
-  } catch (const Stopped&) {
-    throw;
-  } catch (const Error& error) {
-    mine.error = error.what();
-  } catch (const std::bad_alloc&) {
-    mine.error = "the clip is too large for this machine's memory";
-  }
+  });
   return result;
 }
 
@@ -347,7 +343,7 @@ void Run::hand_over(Result& result) {
   ClipOrder& order = result.order;
   if (order.error.empty() && output_.to_stream()) {
     if (output_.fits_stream(result.record))
-      output_.stream(generator_.tokenizer(), result.latent, result.record);
+      order.error = output_.stream(generator_.tokenizer(), result.latent, result.record);
     else
       order.error = "its size or rate differs from the first clip's: a stream has one";
   }

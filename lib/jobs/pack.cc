@@ -12,6 +12,7 @@
 #include "base/stop.h"
 #include "io/file.h"
 #include "io/manifest.h"
+#include "jobs/failure.h"
 #include "jobs/pack_feed.h"
 #include "jobs/pack_folder.h"
 #include "jobs/pack_report.h"
@@ -19,7 +20,6 @@
 #include "models/text_encoder.h"
 #include "models/tokenizer.h"
 #include "shard/writer.h"
-#include "tensor/device.h"
 
 namespace vfm::jobs {
 namespace {
@@ -128,16 +128,10 @@ class Run {
     check_stop();
     Outcome out;
     if (work.sample) {
-      try {
+      out.failure = failure_of([&] {
         const OneThread one_thread;
         out.latent = make_latent(*work.sample, *tokenizer_, clip_);
-      } catch (const Stopped&) {
-        throw;
-      } catch (const GpuError&) {
-        throw;  // not the sample's fault
-      } catch (const Error& error) {
-        out.failure = error.what();
-      }
+      });
       for (shard::Member& member : work.sample->members)
         member.data = {};  // only the key is needed from here on
     }

@@ -333,6 +333,78 @@ setup() {
   grep -q "give what --latents-only wrote" out/errors.jsonl
 }
 
+# elsewhere NAME: a record of latents, its numbers as they are, with another name and file.
+elsewhere() { sed -E "s/\"(name|path)\":\"[^\"]*\"/\"\1\":\"$1\"/g; s/(\"path\":\"$1)/\1.latents.safetensors/"; }
+
+@test "--decode-only: latents that hold no such clip, or are no numbers in the end, are left out of a stream too" {
+  vfm-generate "${fast[@]}" --latents-only -o latents 'a red circle' >latents.jsonl
+  # The same with fewer frames; and with numbers that overflow in the tokenizer.
+  python3 - "$(jq -r .path latents.jsonl)" <<'PY'
+import json, struct, sys
+data = open(sys.argv[1], "rb").read()
+size = struct.unpack("<Q", data[:8])[0]
+begin, end = json.loads(data[8:8 + size])["address"]["data_offsets"]
+address = data[8 + size + begin:8 + size + end]
+def write(name, shape, value):
+    n = 4 * shape[0] * shape[1] * shape[2] * shape[3]
+    header = json.dumps({"latent": {"dtype": "F32", "shape": shape, "data_offsets": [0, n]},
+                         "address": {"dtype": "U8", "shape": [len(address)], "data_offsets": [n, n + len(address)]}})
+    header += " " * (-len(header) % 8)
+    with open(name + ".latents.safetensors", "wb") as f:
+        f.write(struct.pack("<Q", len(header)) + header.encode() + struct.pack("<f", value) * (n // 4) + address)
+write("short", [24, 2, 8, 8], 0)
+write("overflow", [24, 3, 8, 8], 3e38)
+PY
+  { for bad in short overflow; do elsewhere $bad <latents.jsonl; done
+    cat latents.jsonl; } >records
+  vfm-generate --decode-only -o - <latents.jsonl >good.y4m
+  run bash -c 'vfm-generate --decode-only -o - <records >some.y4m'
+  [ "$status" -eq 1 ]
+  echo "$output"
+  [ "${#lines[@]}" -eq 2 ]
+  [[ "${lines[0]}" == *"a latent of 24 x 2 x 8 x 8 holds no clip of 17 frames of 64x64"* ]]
+  [[ "${lines[1]}" == *"the model made no numbers"* ]]
+  cmp good.y4m some.y4m
+  run vfm-generate --decode-only -o out <records
+  [ "$status" -eq 1 ]
+  [ "$(jq -s length out/errors.jsonl)" -eq 2 ]
+  [ -f "out/$(jq -r .name latents.jsonl).mp4" ]
+}
+
+@test "what memory does not suffice for is recorded, and the next clip is made" {
+  vfm-generate "${fast[@]}" --latents-only -o latents 'a red circle' >latents.jsonl
+  # Files of 512 MiB, nearly all of it a hole.
+  python3 - "$(jq -r .address latents.jsonl)" <<'PY'
+import json, struct, sys
+n = 1 << 29
+header = "{'descr': '<f4', 'fortran_order': False, 'shape': (%d,), }" % (n // 4)
+header += " " * (63 - (10 + len(header)) % 64) + "\n"
+with open("large.npy", "wb") as f:
+    f.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode())
+    f.truncate(10 + len(header) + n)
+address = sys.argv[1].encode()
+header = json.dumps({"address": {"dtype": "U8", "shape": [len(address)], "data_offsets": [0, len(address)]},
+                     "latent": {"dtype": "F32", "shape": [32, 16, 512, 512],
+                                "data_offsets": [len(address), len(address) + n]}})
+header += " " * (-len(header) % 8)
+with open("large.latents.safetensors", "wb") as f:
+    f.write(struct.pack("<Q", len(header)) + header.encode() + address)
+    f.truncate(8 + len(header) + len(address) + n)
+PY
+  small() { (ulimit -v 1100000 && OMP_NUM_THREADS=1 timeout 60 vfm-generate -j1 "$@"); }
+  printf '%s\n' '{"prompt":"a red circle","noise":"large.npy"}' 'a red circle' >lines
+  run --separate-stderr small "${fast[@]}" -o out - <lines
+  [ "$status" -eq 1 ]
+  [ "${#lines[@]}" -eq 1 ]
+  grep -q "line 1 of standard input.*too large for this machine's memory" out/errors.jsonl
+  { elsewhere large <latents.jsonl; cat latents.jsonl; } >records
+  run --separate-stderr small --decode-only -o two - <records
+  [ "$status" -eq 1 ]
+  [ "${#lines[@]}" -eq 1 ]
+  cat two/errors.jsonl
+  grep -q "line 1 of standard input.*too large for this machine's memory" two/errors.jsonl
+}
+
 @test "--noise: the file decides the clip, the record names it, a changed file is refused" {
   python3 - <<'PY'
 import struct
