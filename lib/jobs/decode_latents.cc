@@ -140,8 +140,11 @@ void Decoding::decode(Result& result) {
     fail("the record's address is not that of its facts: it was changed");
   if (!output_.to_stream())
     facts.update({{"encoder", encoder_of(latents)}, {"quality", quality_of(latents, where)}});
-  // Where nothing is said it was decoded where the latent was made.
-  if (device_name(job_.device) != get_string(latents, "device").value_or("cpu"))
+  const std::string folder = job_.model.empty() ? need_string(latents, "model", where) : job_.model;
+  // Where nothing is said it was decoded where the latent was made, or by a tokenizer of the
+  // program itself, which makes the same bits on both.
+  if (device_name(job_.device) != get_string(latents, "device").value_or("cpu") &&
+      !model(folder).tokenizer->name().starts_with("builtin:"))
     facts["decoded_on"] = device_name(job_.device);
   Json& record = result.record;
   record = {{"kind", "clip"}, {"path", output_.path_of(result.name, ".mp4")}};
@@ -158,7 +161,6 @@ void Decoding::decode(Result& result) {
   result.latent =
       read_latent(io::dir_name(path),
                   name.substr(0, name.size() - std::string(kLatentsExtension).size()), address);
-  const std::string folder = job_.model.empty() ? need_string(latents, "model", where) : job_.model;
   const Model& with = model(folder);
   if (const std::string made_by = need_string(latents, "model_hash", where); made_by != with.hash)
     fail("the latents were made by another model than '{}' (model_hash {}, this one's is {})",

@@ -72,7 +72,8 @@ void take_origin(Json& json, ClipOrder& order, std::string_view where) {
     json.erase(lora);
   }
   json.erase("fp8_error");  // measured anew
-  json.erase("device");     // this one's
+  json.erase("device");     // these two are of the run
+  json.erase("decoded_on");
 }
 
 }  // namespace

@@ -69,7 +69,8 @@ TEST_CASE("an object orders what it says and keeps the rest", "[prompts]") {
 TEST_CASE("what a record says of its model is kept apart, what was measured is dropped",
           "[prompts]") {
   const ClipOrder order = parse(
-      R"({"prompt":"p","weights":"ema","model_hash":"0a","fp8":"all","fp8_error":0.01,"x":1})");
+      R"({"prompt":"p","weights":"ema","model_hash":"0a","fp8":"all","fp8_error":0.01,)"
+      R"("device":"cuda","decoded_on":"cpu","x":1})");
   CHECK(order.weights == "ema");
   CHECK(order.model_hash == "0a");
   CHECK(order.fp8 == "all");
