@@ -22,8 +22,8 @@ namespace vfm::models {
 /// Thread-safety: one thread at a time.
 class InitialModel {
  public:
-  /// `component` is that of a pipeline, "transformer" or "vae". Throws Error{usage} if `path` is none of them, or of no
-  /// type in `known`.
+  /// `component` is that of a pipeline, "transformer" or "vae". Throws Error{usage} if `path` is
+  /// none of them, or of no type in `known`.
   InitialModel(const std::string& path, const std::string& component,
                const std::vector<std::string_view>& known);
 
