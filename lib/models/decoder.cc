@@ -77,22 +77,20 @@ class Layer {
   // With a memory x is one token, which is added to it: its row `at`.
   Tensor forward(Tape& tape, Tensor x, const Context& context, const LayerMemory* memory = nullptr,
                  std::int64_t at = 0) const {
-    const Tensor qkv =
-        ops::qk_norm_rope(tape, ops::linear(tape, normed(tape, x, norm1_), qkv_.op(tape)),
-                          self_layout(tape, context));
+    const Tensor qkv = ops::qk_norm_rope(tape, of_normed(tape, x, norm1_, qkv_, context),
+                                         self_layout(tape, context));
     const Tensor attended = memory ? recall(tape, qkv, context, memory->seen, at)
                                    : ops::self_attention(tape, qkv, context.self);
     x = add(tape, x, attended, out_);
     if (has_text_) {
       const Tensor kv = memory ? memory->text : text_keys(tape, context.text);
-      const Tensor q = ops::qk_norm_rope(
-          tape, ops::linear(tape, normed(tape, x, *cross_norm_), cross_q_->op(tape)),
-          layout(heads_, 0, 0, cross_norm_q_->op(tape), Tensor()));
+      const Tensor q = ops::qk_norm_rope(tape, of_normed(tape, x, *cross_norm_, *cross_q_, context),
+                                         layout(heads_, 0, 0, cross_norm_q_->op(tape), Tensor()));
       x = add(tape, x, ops::cross_attention(tape, q, kv, context.cross), *cross_out_);
     }
-    const Tensor hidden = ops::linear(tape, normed(tape, x, *norm2_), up_->op(tape));
-    if (context.lean && compute_ == DType::f32)
-      return ops::add(tape, x, ops::swiglu_linear(tape, hidden, down_->op(tape)));
+    const Tensor hidden = of_normed(tape, x, *norm2_, *up_, context);
+    if (context.lean)
+      return ops::add(tape, x, ops::swiglu_linear(tape, hidden, down_->op(tape), DType::f32));
     return add(tape, x, ops::swiglu(tape, hidden), *down_);
   }
 
@@ -124,8 +122,12 @@ class Layer {
     made.sines = context.angles.sines;
     return made;
   }
-  Tensor normed(Tape& tape, const Tensor& x, const Weight& weight) const {
-    return ops::cast(tape, ops::rmsnorm(tape, x, weight.op(tape), kEpsilon), compute_);
+  // W norm(x).
+  Tensor of_normed(Tape& tape, const Tensor& x, const Weight& norm, const Weight& w,
+                   const Context& context) const {
+    if (context.lean) return ops::rmsnorm_linear(tape, x, norm.op(tape), kEpsilon, w.op(tape));
+    const Tensor normed = ops::rmsnorm(tape, x, norm.op(tape), kEpsilon);
+    return ops::linear(tape, ops::cast(tape, normed, compute_), w.op(tape));
   }
   // x + y W^T, summed in f32.
   static Tensor add(Tape& tape, const Tensor& x, const Tensor& y, const Weight& w) {

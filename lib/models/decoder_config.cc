@@ -1,5 +1,6 @@
 // The configuration of the autoregressive decoder, and what a model of it costs.
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cmath>
 
 #include "base/error.h"
@@ -82,20 +83,27 @@ DitCost decoder_cost(const DecoderConfig& config, double tokens, double text_tok
   cost.flops_per_token =
       3 * (layers * (matrices + scores + text) + 2 * dd * static_cast<double>(config.vocabulary));
 
-  // In a layer, a token's: f32 streams (3) and normed rows (3), which are cast where they are not
-  // f32; q, k, v before and after their norm, attention's output; cross-attention's q twice and its
-  // output; gate and value, and their product. At the end the logits, which become the gradient.
-  const double size = compute == DType::bf16 ? 2 : 4,
-               ratio = static_cast<double>(config.hidden()) / dd;
-  const double qkv = 1 + 2.0 * static_cast<double>(g) / dd, cross = e > 0 ? 1 : 0;
-  const double casts = compute == DType::bf16 ? 2 * size : 0;
-  const double all = (2 + cross) * 8 + casts + size * (2 * qkv + 1 + 3 * cross + 3 * ratio);
-  const double lean = all - (compute == DType::f32 ? size * ratio : 0);
-  const double bytes = recompute == Recompute::none          ? layers * all
-                       : recompute == Recompute::elementwise ? layers * lean
-                                                             : layers * 4 + lean;
-  cost.activation_bytes =
-      pack_tokens * (dd * (bytes + 8) + 4 * static_cast<double>(config.vocabulary));
+  // What is kept of a token in a layer, in bytes a unit of width: of two sub-layers, or three, the
+  // f32 stream and what is added to it; q, k, v before and after their norm, attention's output; of
+  // cross-attention q twice and its output; gate and value. Elementwise recomputation leaves out
+  // the normed rows, f32 and cast, and the product of gate and value. On the way back that
+  // product's gradient and those of gate and value stand beside what is kept.
+  const double size = compute == DType::bf16 ? 2 : 4, cast = compute == DType::bf16 ? size : 0;
+  const double ratio = static_cast<double>(config.hidden()) / dd, cross = e > 0 ? 1 : 0;
+  const double qkv = 1 + 2.0 * static_cast<double>(g) / dd;
+  const double lean = (2 + cross) * 8 + size * (2 * qkv + 1 + 3 * cross + 2 * ratio);
+  const double all = lean + (2 + cross) * (4 + cast) + size * ratio;
+  const double way_back = size * 3 * ratio;
+  // Outside of the layers: the codes' vectors, and the last norm. The logits become their gradient,
+  // which is cast.
+  const double v = config.vocabulary, ends = dd * (8 + 2 * cast) + 4 * v;
+  const double of_logits = cast * v + dd * size;
+  if (recompute == Recompute::block)
+    cost.activation_bytes = layers * dd * 4 + std::max(of_logits, dd * (lean + way_back));
+  else
+    cost.activation_bytes = layers * dd * (recompute == Recompute::none ? all : lean) +
+                            std::max(of_logits, dd * way_back);
+  cost.activation_bytes = pack_tokens * (ends + cost.activation_bytes);
   return cost;
 }
 

@@ -88,8 +88,9 @@ class Layer {
     const Tensor modulation2 = norm2_.multiply(tape, context.embedding);
     const auto [x3, hidden] =
         enter(tape, pending(after_cross, context, modulation2, compute_), context, up_);
-    const Tensor branch = context.lean ? ops::swiglu_linear(tape, hidden, down_.matrix(tape))
-                                       : down_.multiply(tape, ops::swiglu(tape, hidden));
+    const Tensor branch = context.lean
+                              ? ops::swiglu_linear(tape, hidden, down_.matrix(tape), hidden.dtype())
+                              : down_.multiply(tape, ops::swiglu(tape, hidden));
     return {x3, branch, modulation2, 2 * width_};
   }
 

@@ -7,6 +7,7 @@
 
 #include "ops/low_rank.h"
 #include "ops/modulate.h"
+#include "ops/qk_norm_rope.h"
 
 namespace vfm::ops {
 
@@ -26,6 +27,14 @@ Tensor gelu_backward(const Tensor& x, const Tensor& dy);
 /// swiglu(x); and the gradient of x from that of the result, of the same dtype.
 Tensor swiglu_forward(const Tensor& x);
 Tensor swiglu_backward(const Tensor& x, const Tensor& dy);
+
+/// From the gradient of qk_norm_rope's result, of whatever dtype, which is overwritten if nobody
+/// else has it: accumulates those of x and of the weights.
+void qk_norm_rope_gradients(Tape& tape, Tensor dy, const Tensor& x, const QkNormRope& layout);
+
+/// rmsnorm(x) without recording; and as above.
+Tensor rmsnorm_forward(const Tensor& x, const Tensor& weight, float epsilon);
+void rmsnorm_backward(Tape& tape, Tensor dy, const Tensor& x, const Tensor& weight, float epsilon);
 
 /// What modulate_forward made, and keeps for the way back.
 struct ModulateSaved {

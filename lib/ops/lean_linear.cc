@@ -36,12 +36,23 @@ Tensor gelu_linear(Tape& tape, const Tensor& x, const LinearWeight& w) {
   return y;
 }
 
-Tensor swiglu_linear(Tape& tape, const Tensor& x, const LinearWeight& w) {
+Tensor swiglu_linear(Tape& tape, const Tensor& x, const LinearWeight& w, DType out) {
   Tape silent(false);
-  const Tensor y = linear(silent, swiglu_forward(x), w);
+  const Tensor y = linear(silent, swiglu_forward(x), w, Tensor(), out);
   tape.record(y, inputs_with({x}, w), [x, w, y](Tape& t) {
     const Tensor dhidden = linear_backward(t, t.take(y), swiglu_forward(x), w, true);
     t.accumulate(x, swiglu_backward(x, dhidden));
+  });
+  return y;
+}
+
+Tensor rmsnorm_linear(Tape& tape, const Tensor& x, const Tensor& weight, float epsilon,
+                      const LinearWeight& w) {
+  const auto normed = [=] { return rmsnorm_forward(x, weight, epsilon).to(w.w.dtype()); };
+  Tape silent(false);
+  const Tensor y = linear(silent, normed(), w);
+  tape.record(y, inputs_with({x, weight}, w), [=](Tape& t) {
+    rmsnorm_backward(t, linear_backward(t, t.take(y), normed(), w, true), x, weight, epsilon);
   });
   return y;
 }

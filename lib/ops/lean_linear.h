@@ -22,7 +22,11 @@ ModulatedLinear modulate_linear(Tape& tape, const ModulateInput& input, const Li
 /// gelu, then linear: x [S, D] and w [M, D] of one dtype.
 Tensor gelu_linear(Tape& tape, const Tensor& x, const LinearWeight& w);
 
-/// swiglu, then linear: x [S, 2 D] and w [M, D] of one dtype.
-Tensor swiglu_linear(Tape& tape, const Tensor& x, const LinearWeight& w);
+/// swiglu, then linear: x [S, 2 D] and w [M, D] of one dtype, y of dtype `out` as of linear.
+Tensor swiglu_linear(Tape& tape, const Tensor& x, const LinearWeight& w, DType out);
+
+/// rmsnorm, cast to w's dtype, then linear: x [S, D] and weight [D] f32, w [M, D]; y of w's dtype.
+Tensor rmsnorm_linear(Tape& tape, const Tensor& x, const Tensor& weight, float epsilon,
+                      const LinearWeight& w);
 
 }  // namespace vfm::ops

@@ -2,6 +2,7 @@
 #include "ops/qk_norm_rope.h"
 
 #include "base/error.h"
+#include "ops/backward.h"
 #include "ops/qk_norm_rope_cpu.h"
 #include "ops/qk_norm_rope_cuda.h"
 #include "ops/run.h"
@@ -59,7 +60,10 @@ void run_backward(QkNormRopeArgs& args, const Tensor& query, const Tensor& key) 
   }
 }
 
-void backward(Tape& tape, const Tensor& dy, const Tensor& x, const QkNormRope& l) {
+}  // namespace
+
+void qk_norm_rope_gradients(Tape& tape, Tensor dy, const Tensor& x, const QkNormRope& l) {
+  if (dy.dtype() != x.dtype()) dy = dy.to(x.dtype());
   Tensor dx = dy.unique() ? dy : Tensor(x.shape(), x.dtype(), x.device());
   QkNormRopeArgs args = arguments(x, l);
   args.dy = dy.raw();
@@ -80,19 +84,14 @@ void backward(Tape& tape, const Tensor& dy, const Tensor& x, const QkNormRope& l
   tape.accumulate(x, std::move(dx));
 }
 
-}  // namespace
-
 Tensor qk_norm_rope(Tape& tape, const Tensor& x, const QkNormRope& layout) {
   check(x, layout);
   Tensor y(x.shape(), x.dtype(), x.device());
   QkNormRopeArgs args = arguments(x, layout);
   args.y = y.raw();
   VFM_RUN(x.device(), qk_norm_rope_forward, args);
-  tape.record(y, {x, layout.query_weight, layout.key_weight}, [x, y, layout](Tape& t) {
-    Tensor dy = t.take(y);
-    if (dy.dtype() != x.dtype()) dy = dy.to(x.dtype());
-    backward(t, dy, x, layout);
-  });
+  tape.record(y, {x, layout.query_weight, layout.key_weight},
+              [x, y, layout](Tape& t) { qk_norm_rope_gradients(t, t.take(y), x, layout); });
   return y;
 }
 

@@ -6,10 +6,25 @@
 #include "tensor/device.h"
 
 namespace vfm::ops {
-namespace {
 
-void backward(Tape& tape, const Tensor& x, const Tensor& weight, const Tensor& y, float epsilon) {
-  const Tensor dy = tape.take(y).to(DType::f32);
+Tensor rmsnorm_forward_cuda(const Tensor& x, const Tensor& weight, float epsilon) {
+  if (x.dtype() != DType::f32 || weight.dtype() != DType::f32 || weight.shape() != Shape{x.size(1)})
+    fail("rmsnorm: x {} {}, weight {}", dtype_name(x.dtype()), to_string(x.shape()),
+         to_string(weight.shape()));
+  const Tensor y(x.shape(), DType::f32, Device::cuda);
+  kernels::RmsnormForward call;
+  call.tokens = x.size(0);
+  call.width = static_cast<int>(x.size(1));
+  call.epsilon = epsilon;
+  call.x = x.data<float>();
+  call.weight = weight.data<float>();
+  call.y = y.data<float>();
+  check_gpu(kernels::rmsnorm_forward(call, compute_stream()), "run rmsnorm");
+  return y;
+}
+
+void rmsnorm_backward_cuda(Tape& tape, const Tensor& dy, const Tensor& x, const Tensor& weight,
+                           float epsilon) {
   const Tensor dx = dy.unique() ? dy : Tensor(x.shape(), DType::f32, Device::cuda);
   kernels::RmsnormBackward call;
   call.tokens = x.size(0);
@@ -30,25 +45,6 @@ void backward(Tape& tape, const Tensor& x, const Tensor& weight, const Tensor& y
   check_gpu(kernels::rmsnorm_backward(call, compute_stream()), "run rmsnorm backward");
   if (dweight.defined()) tape.accumulate(weight, dweight);
   tape.accumulate(x, dx);
-}
-
-}  // namespace
-
-Tensor rmsnorm_cuda(Tape& tape, const Tensor& x, const Tensor& weight, float epsilon) {
-  if (x.dtype() != DType::f32 || weight.dtype() != DType::f32 || weight.shape() != Shape{x.size(1)})
-    fail("rmsnorm: x {} {}, weight {}", dtype_name(x.dtype()), to_string(x.shape()),
-         to_string(weight.shape()));
-  const Tensor y(x.shape(), DType::f32, Device::cuda);
-  kernels::RmsnormForward call;
-  call.tokens = x.size(0);
-  call.width = static_cast<int>(x.size(1));
-  call.epsilon = epsilon;
-  call.x = x.data<float>();
-  call.weight = weight.data<float>();
-  call.y = y.data<float>();
-  check_gpu(kernels::rmsnorm_forward(call, compute_stream()), "run rmsnorm");
-  tape.record(y, {x, weight}, [=](Tape& inner) { backward(inner, x, weight, y, epsilon); });
-  return y;
 }
 
 }  // namespace vfm::ops

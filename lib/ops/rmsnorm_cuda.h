@@ -6,6 +6,10 @@
 
 namespace vfm::ops {
 
-Tensor rmsnorm_cuda(Tape& tape, const Tensor& x, const Tensor& weight, float epsilon);
+/// Without recording.
+Tensor rmsnorm_forward_cuda(const Tensor& x, const Tensor& weight, float epsilon);
+/// Accumulates the gradients of x and weight. dy, f32, is overwritten if nobody else has it.
+void rmsnorm_backward_cuda(Tape& tape, const Tensor& dy, const Tensor& x, const Tensor& weight,
+                           float epsilon);
 
 }  // namespace vfm::ops

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <limits>
 
 #include "base/error.h"
@@ -15,12 +16,31 @@
 #include "ops/lean_linear.h"
 #include "ops/linear.h"
 #include "ops/positions.h"
+#include "ops/rmsnorm.h"
 #include "ops/row_order.h"
 #include "ops/silu.h"
 #include "ops/swiglu.h"
 
 using namespace vfm;
 using namespace vfm::ops;
+
+namespace {
+
+using Op = std::function<Tensor(Tape&)>;
+
+/// Results and gradients of two ways to compute the same.
+void check_same_bits(const std::vector<Tensor>& inputs, const Tensor& cotangent, const Op& plain,
+                     const Op& lean) {
+  Tape silent(false);
+  const Tensor y = plain(silent), same = lean(silent);
+  CHECK(std::memcmp(y.raw(), same.raw(), y.bytes()) == 0);
+  const auto expected = gradients(inputs, cotangent, plain);
+  const auto found = gradients(inputs, cotangent, lean);
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    CHECK(std::memcmp(expected[i].raw(), found[i].raw(), expected[i].bytes()) == 0);
+}
+
+}  // namespace
 
 TEST_CASE("swiglu is silu of the first half times the second") {
   each_isa([] {
@@ -51,14 +71,23 @@ TEST_CASE("swiglu is silu of the first half times the second") {
 }
 
 TEST_CASE("swiglu_linear is swiglu and linear, to the bit, without keeping what is between") {
-  for (const DType dtype : {DType::f32, DType::bf16}) {
+  for (const auto& [dtype, out] :
+       {std::pair{DType::f32, DType::f32}, {DType::bf16, DType::bf16}, {DType::bf16, DType::f32}}) {
     const Tensor x = noise({9, 40}, 1, dtype), w = noise({7, 20}, 2, dtype);
-    const Tensor cotangent = noise({9, 7}, 3, dtype);
-    const auto plain =
-        gradients({x, w}, cotangent, [&](Tape& t) { return linear(t, swiglu(t, x), w); });
-    const auto lean = gradients({x, w}, cotangent, [&](Tape& t) { return swiglu_linear(t, x, w); });
-    for (std::size_t i = 0; i < 2; ++i)
-      CHECK(std::memcmp(plain[i].raw(), lean[i].raw(), plain[i].bytes()) == 0);
+    const auto plain = [&](Tape& t) { return linear(t, swiglu(t, x), w, Tensor(), out); };
+    const auto lean = [&](Tape& t) { return swiglu_linear(t, x, w, out); };
+    check_same_bits({x, w}, noise({9, 7}, 3, out), plain, lean);
+  }
+}
+
+TEST_CASE("rmsnorm_linear is rmsnorm, cast and linear, to the bit, without what is between") {
+  for (const DType dtype : {DType::f32, DType::bf16}) {
+    const Tensor x = noise({9, 20}, 1), scale = noise({20}, 2), w = noise({7, 20}, 3, dtype);
+    const auto plain = [&](Tape& t) {
+      return linear(t, cast(t, rmsnorm(t, x, scale, 1e-5f), dtype), w);
+    };
+    const auto lean = [&](Tape& t) { return rmsnorm_linear(t, x, scale, 1e-5f, w); };
+    check_same_bits({x, scale, w}, noise({9, 7}, 4, dtype), plain, lean);
   }
 }
 

@@ -81,7 +81,7 @@ TEST_CASE("low rank: what is computed again changes no bit") {
         {[&](Tape& t) { return linear(t, gelu(t, narrow), weight); },
          [&](Tape& t) { return gelu_linear(t, narrow, weight); }},
         {[&](Tape& t) { return linear(t, swiglu(t, wide), weight); },
-         [&](Tape& t) { return swiglu_linear(t, wide, weight); }}};
+         [&](Tape& t) { return swiglu_linear(t, wide, weight, wide.dtype()); }}};
     for (const auto& [plain, lean] : pairs) {
       const auto expected = gradients(leaves, cotangent, plain);
       const auto found = gradients(leaves, cotangent, lean);
