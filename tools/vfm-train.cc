@@ -1,4 +1,4 @@
-// vfm-train: latents in, a trained video model out.
+// vfm-train: latents or clips in, a trained video model or tokenizer out.
 // SPDX-License-Identifier: Apache-2.0
 #include <sched.h>
 #include <unistd.h>
@@ -43,7 +43,8 @@ class TrainTool : public cli::Tool {
  public:
   std::string name() const override { return "vfm-train"; }
   std::string description() const override {
-    return "Train a video diffusion transformer on latents, or go on where it stopped.";
+    return "Train a video model on latents, or a video tokenizer on clips; or go on where it "
+           "stopped.";
   }
   std::string example() const override {
     return "vfm-train recipe.yaml train.steps=2000 --data latents --out run";
@@ -59,8 +60,9 @@ class TrainTool : public cli::Tool {
         ->required();
     app.add_option("settings", settings_, "section.key=value: overrides the recipe")
         ->type_name("KEY=VALUE");
-    auto* data =
-        app.add_option("--data", options_.data, "latents that vfm-pack wrote")->type_name("DIR");
+    auto* data = app.add_option("--data", options_.data,
+                                "latents that vfm-pack wrote; for a tokenizer, what vfm-shard did")
+                     ->type_name("DIR");
     app.add_option("--synthetic", synthetic_,
                    "train on made-up latents of these sizes, to measure a machine")
         ->type_name("FxHxW,...")
@@ -92,10 +94,14 @@ class TrainTool : public cli::Tool {
       options_.sampling = beginning->sampling;
     }
     options_.recipe = train::load_recipe(recipe_, settings_, beginning ? &*beginning : nullptr);
+    const train::ModelRecipe& model = options_.recipe.model;
+    if (cuda_graph_ == "on" && (model.autoregressive() || model.tokenizer()))
+      fail_usage("--cuda-graph on is for diffusion models, and 'model.type' is {}", model.type);
     if (!synthetic_.empty()) options_.synthetic = train::Synthetic::parse_sizes(synthetic_);
     if (dry_run_ || print_config_) return;
     if (options_.data.empty() && synthetic_.empty())
-      fail_usage("--data DIR is needed: the folder that vfm-pack wrote");
+      fail_usage("--data DIR is needed: the folder that {} wrote",
+                 model.tokenizer() ? "vfm-shard" : "vfm-pack");
     if (options_.out.empty()) fail_usage("--out DIR is needed: where the run is kept");
   }
 

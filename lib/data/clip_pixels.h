@@ -39,7 +39,7 @@ struct Bucket {
 };
 Bucket bucket_of(int width, int height, int size, int multiple);
 
-/// Indices of `count` frames to take: by time, exactly, at the rate `fps`. `pts` are all frames'
+/// Indices of the frames to take: by time, exactly, at the rate `fps`. `pts` are all frames'
 /// timestamps in units of `base`, rising, `end` that of the end of the last frame. The k-th is the
 /// one that shows k / fps after the first. Empty if the clip is slower than `fps`: frames are never
 /// repeated to fill up a rate.

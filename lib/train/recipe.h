@@ -44,7 +44,7 @@ struct DiffusionRecipe {
   double p_mean = 0.0, p_std = 1.0;             ///< ln sigma ~ N(p_mean, p_std^2), per sample
   double sigma_min = 0.0002, sigma_max = 80.0;  ///< sigma is clamped to these
   double whitening = 1.0;     ///< 1: every latent channel alike; 0: as the tokenizer scales them
-  double loss_scale = 1.0;    ///< factor on loss and gradients (Cosmos: 10)
+  double loss_scale = 1.0;    ///< factor on the gradients, not on the loss told (Cosmos: 10)
   double text_dropout = 0.1;  ///< how often a sample is trained without its text
   bool scale_video_noise = false;  ///< sigma of a video times sqrt(latent frames), as predict2
   /// How many latent frames a sample is given, each number as often as the others. Any above 0

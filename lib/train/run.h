@@ -46,8 +46,8 @@ long run(const RunOptions& options, dist::World& world, io::ManifestWriter& mani
 
 /// What such a run would cost, with the keys that vfm-train(1) documents: parameters, tokens and
 /// FLOPs a step, memory. Nothing is built or written. Of the options it wants recipe, data or
-/// synthetic, and device. Without data the recipe must name the channels, and one sample is taken
-/// to fill a pack. The headers of the model to begin from are read, and compared: throws
+/// synthetic, and device. Without data the recipe must say what the data would, and one sample
+/// is taken to fill a pack. The headers of the model to begin from are read, and compared: throws
 /// Error{usage} listing the tensors that do not fit.
 Json training_cost(const RunOptions& options, int ranks);
 /// The same in words, lines "name   value".

@@ -621,6 +621,15 @@ PY
   run vfm-train tiny.yaml --synthetic 1x4x4 --out run --device cpu --attention cudnn
   [ "$status" -eq 2 ]
   [[ $output == *"--attention cudnn is for a GPU"* ]]
+  run vfm-train tiny.yaml --synthetic 1x4x4 --out run --device cpu --cuda-graph on
+  [ "$status" -eq 2 ]
+  [[ $output == *"--cuda-graph on is for a GPU"* ]]
+  echo 'train: {steps: 1}' >short.yaml
+  for type in autoregressive tokenizer; do
+    run vfm-train short.yaml model.type=$type --data latents --out run --cuda-graph on
+    [ "$status" -eq 2 ]
+    [[ $output == *"--cuda-graph on is for diffusion models, and 'model.type' is $type"* ]]
+  done
   run vfm-train tiny.yaml --synthetic 1x4x4 --out run --device cuda train.steps=2
   if [ "$status" -ne 0 ]; then
     [ "$status" -eq 2 ]
