@@ -4,6 +4,7 @@
 namespace vfm::train {
 
 Json generation_facts(const Recipe& recipe, const Dataset& data, const Json& sampling) {
+  if (recipe.model.tokenizer()) return Json::object();  // there is nothing to draw with it alone
   const auto info = [&](const char* name) { return data.info().value(name, Json()); };
   const bool discrete = data.vocabulary() > 0;
   Json facts = {{"tokenizer", info("tokenizer")},

@@ -11,7 +11,8 @@
 namespace vfm::train {
 
 /// Of a model that `recipe` trains on `data`: what made latents and texts, the latents' scale and
-/// sizes, and how prompts are filled up. `sampling` is that of the model it began from; null: none.
+/// sizes, and how prompts are filled up; of a tokenizer nothing. `sampling` is that of the model it
+/// began from; null: none.
 Json generation_facts(const Recipe& recipe, const Dataset& data, const Json& sampling);
 
 }  // namespace vfm::train

@@ -41,6 +41,11 @@ psnr() { jq -s "map(.val_psnr | values) | $2" "$1/metrics.jsonl"; }
   psnr run .
   [ "$(jq -n "$(psnr run last) > $(psnr run first) + 4")" = true ]
   jq -e '._class_name == "AutoencoderKLCosmos" and .latents_mean == null' run/checkpoints/step-00000060/model/config.json
+  # Of what vfm-generate would ask there is nothing, and it says why.
+  jq -e '[has("latent_scale", "trained", "tokenizer", "text_encoder")] | any | not' run/checkpoints/step-00000060/train.json
+  run --separate-stderr vfm-generate --model run -o none hello
+  [ "$status" -eq 2 ]
+  [[ "$stderr" == *"'_class_name' is 'AutoencoderKLCosmos'; the diffusion networks are "* ]]
   # Its latents have statistics of their own, and the page tells what it keeps.
   vfm-pack --tokenizer run --size 32 --frames 5 -o latents --report page.html "$BATS_FILE_TMPDIR/dataset" >latents.jsonl
   jq -e '.channels == 6 and (.std | length) == 6 and (.std[0] > 0)
@@ -111,6 +116,9 @@ END
   run --separate-stderr vfm-train recipe.yaml --data "$BATS_FILE_TMPDIR/clips" --out run
   [ "$status" -eq 2 ]
   [[ "$stderr" == *"is not a finished dataset of vfm-shard"* ]]
+  run --separate-stderr vfm-train recipe.yaml --out run
+  [ "$status" -eq 2 ]
+  [[ "$stderr" == *"--data DIR is needed: the folder that vfm-shard wrote"* ]]
   run --separate-stderr vfm-train recipe.yaml --synthetic 3x4x4 --out run
   [ "$status" -eq 2 ]
   run --separate-stderr vfm-train recipe.yaml model.temporal_compression_ratio=1 --dry-run
