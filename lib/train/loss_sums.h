@@ -8,8 +8,10 @@ namespace vfm::train {
 struct LossSums {
   double image_sum = 0, image_elements = 0;
   double video_sum = 0, video_elements = 0;
-  /// Of a tokenizer in validation: over clips, of the PSNR of each (models/tokenizer.h).
+  /// Of a tokenizer in validation: over clips, of the PSNR of each (models/tokenizer.h), and of the
+  /// SSIM (models/ssim.h) of those that are large enough.
   double psnr_sum = 0, clips = 0;
+  double ssim_sum = 0, ssim_clips = 0;
 
   double elements() const { return image_elements + video_elements; }
   double mean() const { return (image_sum + video_sum) / elements(); }
@@ -20,6 +22,8 @@ struct LossSums {
     video_elements += other.video_elements;
     psnr_sum += other.psnr_sum;
     clips += other.clips;
+    ssim_sum += other.ssim_sum;
+    ssim_clips += other.ssim_clips;
     return *this;
   }
   /// A sample's share.

@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/tokenizer_objective.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "models/ssim.h"
 #include "models/tokenizer.h"
 #include "ops/fsq.h"
 #include "ops/pixel_error.h"
@@ -32,6 +34,15 @@ void add(LossSums& sums, const Passed& clip, const TokenizerRecipe& recipe) {
   const ops::PixelError::Sums error = clip.error.read();
   sums.add(clip.frames == 1, recipe.l1 * error.absolute + recipe.l2 * error.squares,
            static_cast<double>(clip.values));
+}
+
+/// How near a clip is to what it was.
+void add_quality(LossSums& sums, const Tensor& clip, const Tensor& frames) {
+  sums.psnr_sum += models::psnr(clip.floats(), frames.floats());
+  ++sums.clips;
+  if (std::min(clip.size(1), clip.size(2)) < models::kSsimWindow) return;
+  sums.ssim_sum += models::ssim(clip, frames);
+  ++sums.ssim_clips;
 }
 
 }  // namespace
@@ -90,8 +101,7 @@ BatchPass TokenizerObjective::build_validation(std::size_t /*level*/,
       const Tensor pixels = clip.to(device()), frames = reconstruct(silent, pixels);
       add(sums, {ops::pixel_error(frames, pixels, {}, 0), pixels.size(0), pixels.elements()},
           recipe_.tokenizer);
-      sums.psnr_sum += models::psnr(clip.floats(), frames.to(Device::cpu).floats());
-      ++sums.clips;
+      add_quality(sums, clip, frames.to(Device::cpu));
     }
     return [sums] { return sums; };
   };

@@ -24,7 +24,7 @@ class TokenizerObjective final : public Objective {
   BatchPass build(std::uint32_t step, std::span<const std::string> keys,
                   const std::vector<PlacedSample>& samples) const override;
   std::vector<std::string> levels() const override { return {""}; }
-  /// Also the PSNR of each clip.
+  /// Also the PSNR and the SSIM of each clip.
   BatchPass build_validation(std::size_t level,
                              const std::vector<CleanSample>& samples) const override;
 

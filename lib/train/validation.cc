@@ -49,8 +49,10 @@ std::vector<CleanSample> Validation::read(const data::Pack& pack) {
 
 Json Validation::run(const Objective& objective, dist::World& world) {
   const std::vector<std::string> levels = objective.levels();
-  // Sum and number of elements of each level; last, of PSNRs, and how many samples could be read.
-  std::vector<double> sums(2 * levels.size() + 3);
+  // Sum and number of elements of each level; then of PSNRs and of SSIMs; and how many samples
+  // could be read.
+  std::vector<double> sums(2 * levels.size() + 5);
+  const std::size_t psnr = 2 * levels.size(), ssim = psnr + 2;
   std::size_t job = 0;
   for (std::size_t level = 0; level < levels.size(); ++level) {
     for (const data::Pack& pack : packs_) {
@@ -61,8 +63,10 @@ Json Validation::run(const Objective& objective, dist::World& world) {
       const LossSums loss = objective.build_validation(level, samples)()();
       sums[2 * level] += loss.image_sum + loss.video_sum;
       sums[2 * level + 1] += loss.elements();
-      sums[2 * levels.size()] += loss.psnr_sum;
-      sums[2 * levels.size() + 1] += loss.clips;
+      sums[psnr] += loss.psnr_sum;
+      sums[psnr + 1] += loss.clips;
+      sums[ssim] += loss.ssim_sum;
+      sums[ssim + 1] += loss.ssim_clips;
       if (level == 0) sums.back() += static_cast<double>(samples.size());
     }
   }
@@ -78,8 +82,8 @@ Json Validation::run(const Objective& objective, dist::World& world) {
   Json record = {{"val_loss", total / static_cast<double>(levels.size())},
                  {"val_split", split_},
                  {"val_samples", std::llround(sums.back())}};
-  const double clips = sums[2 * levels.size() + 1];
-  if (clips > 0) record["val_psnr"] = sums[2 * levels.size()] / clips;
+  if (sums[psnr + 1] > 0) record["val_psnr"] = sums[psnr] / sums[psnr + 1];
+  if (sums[ssim + 1] > 0) record["val_ssim"] = sums[ssim] / sums[ssim + 1];
   if (!levels.front().empty()) record["val_sigmas"] = by_level;
   return record;
 }

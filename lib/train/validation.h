@@ -22,11 +22,11 @@ class Validation {
   /// `split` is what the record calls them. Keeps the reference.
   Validation(const Recipe& recipe, const Dataset& data, std::string split);
 
-  /// {"val_loss":…, "val_split":…, "val_samples":…, "val_sigmas":{"0.1":…}, "val_psnr":…}: of a
-  /// tokenizer also the mean PSNR of clips, in dB; for the others the mean loss per
-  /// noise level, for diffusion that of lambda(sigma) (D - x0)^2, and the mean over levels. A
-  /// collective: every rank takes its share. Samples that cannot be read are left out, and kept in
-  /// failures().
+  /// {"val_loss":…, "val_split":…, "val_samples":…, "val_sigmas":{"0.1":…}, "val_psnr":…,
+  /// "val_ssim":…}: of a tokenizer also the mean PSNR of clips, in dB, and the mean SSIM; for the
+  /// others the mean loss per noise level, for diffusion that of lambda(sigma) (D - x0)^2, and the
+  /// mean over levels. A collective: every rank takes its share. Samples that cannot be read are
+  /// left out, and kept in failures().
   Json run(const Objective& objective, dist::World& world);
   /// Samples of this rank's share that could not be read: key -> why.
   const std::map<std::string, std::string>& failures() const { return failures_; }
