@@ -82,6 +82,7 @@ class TrainTool : public cli::Tool {
     app.add_flag("--force", options_.force, "begin again, replacing an earlier run in DIR");
     app.add_flag("--dry-run", dry_run_, "print parameters, FLOPs and memory; train nothing");
     app.add_flag("--print-config", print_config_, "print the effective recipe; train nothing");
+    report_.add(app, "write a page with the run's curves; of a tokenizer with what it decodes");
     app.add_option("-j,--jobs", jobs_, "threads of each process (default: processors/processes)")
         ->type_name("N")
         ->check(CLI::Range(1, 4096));
@@ -117,6 +118,7 @@ class TrainTool : public cli::Tool {
       }
       return 0;
     }
+    options_.report = report_.path;
     options_.threads = threads_per_rank(jobs_, context.launch);
     options_.device = rank_device(context.launch);
     ops::set_gpu_options(options_.device, compute_.deterministic, compute_.attention,
@@ -149,6 +151,7 @@ class TrainTool : public cli::Tool {
   }
 
   std::string recipe_, synthetic_, cuda_graph_ = "auto";
+  cli::ReportOptions report_;
   cli::DeviceOptions device_;
   cli::ComputeOptions compute_;
   std::vector<std::string> settings_;

@@ -13,8 +13,8 @@
 #include "base/stop.h"
 #include "base/units.h"
 #include "io/file.h"
-#include "io/line_reader.h"
 #include "report/html.h"
+#include "report/training_curves.h"
 #include "shard/reader.h"
 
 namespace vfm::jobs {
@@ -54,40 +54,6 @@ void add_generated(report::Page& page, const std::vector<Json>& clips) {
   page.gallery(figures, 150);
 }
 
-/// Columns of a metrics file: x and y for each name, lines without it left out.
-std::map<std::string, report::Series> read_metrics(const std::string& path) {
-  std::map<std::string, report::Series> columns;
-  io::LineReader lines(io::File::open_read(path), "'" + path + "'");
-  while (const auto line = lines.next()) {
-    if (line->empty()) continue;
-    const Json record = parse_json(*line, lines.where());
-    const auto step = get_number(record, "step");
-    if (!step) continue;
-    for (const auto& [name, value] : record.items()) {
-      if (!value.is_number() || name == "step") continue;
-      report::Series& series = columns[name];
-      series.name = name;
-      series.x.push_back(*step);
-      series.y.push_back(value.get<double>());
-    }
-  }
-  return columns;
-}
-
-/// Each value replaced by the mean of those around it, `reach` to either side.
-report::Series smooth(const report::Series& series, std::size_t reach) {
-  report::Series out{series.name + ", smoothed", series.x, {}};
-  for (std::size_t i = 0; i < series.y.size(); ++i) {
-    const std::size_t begin = i < reach ? 0 : i - reach;
-    const std::size_t end = std::min(series.y.size(), i + reach + 1);
-    double sum = 0;
-    for (std::size_t j = begin; j < end; ++j)
-      sum += series.y[j];
-    out.y.push_back(sum / static_cast<double>(end - begin));
-  }
-  return out;
-}
-
 template <class Config>
 std::string sizes_of(const Config& config) {
   return fmt::format("{}, {}, {}", config.num_layers, config.width(), config.num_attention_heads);
@@ -118,20 +84,7 @@ void add_training(report::Page& page, const models::LoadedModel& model) {
     page.paragraph("There is no metrics.jsonl beside this checkpoint, so no curve.");
     return;
   }
-  const auto columns = read_metrics(metrics);
-  const auto find = [&](const char* name) -> const report::Series* {
-    const auto found = columns.find(name);
-    return found == columns.end() ? nullptr : &found->second;
-  };
-  if (const auto* loss = find("loss")) {
-    std::vector<report::Series> lines = {
-        *loss, smooth(*loss, std::max<std::size_t>(1, loss->y.size() / 60))};
-    if (const auto* validation = find("val_loss")) lines.push_back(*validation);
-    page.svg(report::line_chart(lines, "step", "loss", true), "Loss by step (logarithmic).");
-  }
-  if (const auto* norm = find("grad_norm"))
-    page.svg(report::line_chart({*norm}, "step", "gradient norm", true),
-             "Gradient norm by step, before clipping.");
+  report::add_training_curves(page, metrics);
 }
 
 /// What is kept of a dataset while its samples pass by.

@@ -2,18 +2,17 @@
 #include "jobs/pack_report.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <set>
 
 #include "base/error.h"
 #include "base/log.h"
 #include "base/stop.h"
+#include "data/frame_strip.h"
 #include "data/latents.h"
 #include "data/packing.h"
 #include "io/file.h"
 #include "jobs/clip_glimpse.h"
-#include "media/png.h"
 #include "report/html.h"
 #include "tensor/device.h"
 #include "text/unicode.h"
@@ -21,7 +20,7 @@
 namespace vfm::jobs {
 namespace {
 
-constexpr std::size_t kMeasured = 200, kShown = 16, kStrip = 5;
+constexpr std::size_t kMeasured = 200, kShown = 16;
 
 /// A sample both ways.
 struct Pair {
@@ -30,30 +29,6 @@ struct Pair {
   double psnr = 0;
   std::string caption;
 };
-
-/// A few frames of both, the original above.
-media::RgbImage strip(const Pair& pair) {
-  const data::ClipPixels& clip = pair.original;
-  const std::size_t count = std::min<std::size_t>(kStrip, static_cast<std::size_t>(clip.frames));
-  const std::size_t h = static_cast<std::size_t>(clip.height),
-                    w = static_cast<std::size_t>(clip.width);
-  const std::size_t plane = h * w, frames = static_cast<std::size_t>(clip.frames);
-  media::RgbImage image{static_cast<int>(w * count), static_cast<int>(2 * h), {}};
-  image.pixels.resize(3 * 2 * plane * count);
-  for (std::size_t n = 0; n < count; ++n) {
-    const std::size_t frame = count == 1 ? 0 : n * (frames - 1) / (count - 1);
-    for (std::size_t half = 0; half < 2; ++half)
-      for (std::size_t i = 0; i < plane; ++i)
-        for (std::size_t colour = 0; colour < 3; ++colour) {
-          const std::vector<float>& from = half == 0 ? clip.pixels : pair.decoded;
-          const float value = from[(colour * frames + frame) * plane + i];
-          const std::size_t y = half * h + i / w, x = n * w + i % w;
-          image.pixels[3 * (y * w * count + x) + colour] = static_cast<std::uint8_t>(
-              std::lround(std::clamp((value + 1) * 127.5f, 0.0f, 255.0f)));
-        }
-  }
-  return image;
-}
 
 class Report {
  public:
@@ -141,7 +116,9 @@ class Report {
                                     ? latent.meta["caption"].get<std::string>()
                                     : sample.key;
     figures_.push_back(
-        {report::data_url("image/png", media::encode_png(strip(pair))),
+        {report::data_url("image/png", data::frame_strip(pair.original.pixels, pair.decoded,
+                                                         pair.original.frames, pair.original.height,
+                                                         pair.original.width)),
          fmt::format("{} ({:.1f} dB)", text::first_characters(caption, 200), pair.psnr), false});
   }
 

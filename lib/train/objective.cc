@@ -12,6 +12,10 @@ const nn::ParameterList& Objective::frozen() const {
   return none;
 }
 
+std::vector<float> Objective::reconstruct(const CleanSample& /*sample*/) const {
+  return {};
+}
+
 std::unique_ptr<Objective> make_objective(const Recipe& recipe, models::Recompute recompute,
                                           Device device) {
   if (recipe.model.autoregressive())

@@ -61,6 +61,9 @@ class Objective {
   /// Samples under condition `level`, without gradients and with fixed random numbers.
   virtual BatchPass build_validation(std::size_t level,
                                      const std::vector<CleanSample>& samples) const = 0;
+  /// Of a tokenizer: what becomes of the pixels of a sample, laid out as they are. Of others
+  /// nothing.
+  virtual std::vector<float> reconstruct(const CleanSample& sample) const;
 };
 
 /// The objective of recipe.model.type, with its weights on `device` as the seed says. Keeps the

@@ -5,7 +5,6 @@
 
 #include <chrono>
 #include <cmath>
-#include <filesystem>
 #include <memory>
 #include <optional>
 
@@ -25,12 +24,12 @@
 #include "train/recipe_file.h"
 #include "train/run_folder.h"
 #include "train/trainer.h"
+#include "train/training_report.h"
 #include "train/validation.h"
 
 namespace vfm::train {
 namespace {
 
-namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
 /// What depends on the machine, since the last line of timing.jsonl.
@@ -72,7 +71,6 @@ class Run {
   Json train_json() const;
   void announce(const std::string& folder);
   void collect_failures();
-  void write_errors() const;
 
   const RunOptions& options_;
   Recipe recipe_;
@@ -125,7 +123,11 @@ long Run::train() {
         "the gradient was not finite in the last {} steps: begin again with a lower 'optimizer.lr'",
         trainer_->state().skips_in_row);
   collect_failures();
-  if (leader()) write_errors();
+  if (leader()) {
+    write_errors(options_.out, failures_);
+    if (!options_.report.empty())
+      write_training_report(options_, recipe_, *trainer_, validation_ ? &*validation_ : nullptr);
+  }
   if (trainer_->state().step < steps)
     log_info("asked to end at step {} of {}; the same command continues", trainer_->state().step,
              steps);
@@ -141,7 +143,7 @@ StepResult Run::next_step() {
   } catch (const Error&) {
     if (leader()) {
       failures_.insert(trainer_->failures().begin(), trainer_->failures().end());
-      write_errors();
+      write_errors(options_.out, failures_);
     }
     throw;
   }
@@ -371,17 +373,6 @@ void Run::collect_failures() {
     for (const auto& [key, message] : failures.items())
       failures_.emplace(key, message.get<std::string>());
   }
-}
-
-void Run::write_errors() const {
-  const std::string path = io::join_path(options_.out, "errors.jsonl");
-  std::string text;
-  for (const auto& [key, message] : failures_)
-    text += dump_json({{"tool", "vfm-train"}, {"input", key}, {"error", message}}) + "\n";
-  if (!text.empty())
-    io::update_file(path, text);
-  else
-    fs::remove(path);
 }
 
 }  // namespace

@@ -34,6 +34,7 @@ struct RunOptions {
   std::string out;     ///< RUN; made if need be
   bool force = false;  ///< forget what is in RUN and begin again
   int threads = 0;     ///< of this rank; 0: as OpenMP decides
+  std::string report;  ///< file for a page about the run (train/training_report.h), or ""
 };
 
 /// Trains, or continues where RUN's newest good checkpoint ends, up to recipe.train.steps. Rank 0

@@ -9,6 +9,8 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/json.h"
+#include "io/atomic_file.h"
 #include "models/checkpoint_folder.h"
 
 namespace vfm::train {
@@ -48,6 +50,17 @@ void refuse_foreign_files(const std::string& run) {
       fail_usage("'{}' is not from vfm-train and would be replaced: choose another --out",
                  entry.path().string());
   }
+}
+
+void write_errors(const std::string& run, const std::map<std::string, std::string>& failures) {
+  const std::string path = io::join_path(run, "errors.jsonl");
+  std::string text;
+  for (const auto& [key, message] : failures)
+    text += dump_json({{"tool", "vfm-train"}, {"input", key}, {"error", message}}) + "\n";
+  if (!text.empty())
+    io::update_file(path, text);
+  else
+    fs::remove(path);
 }
 
 void clear_run(const std::string& run) {

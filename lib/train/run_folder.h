@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <map>
 #include <string>
 
 #include "io/file.h"
@@ -17,6 +18,8 @@ inline constexpr const char* kRecipeHead =
 io::File lock_run(const std::string& run);
 /// Throws Error{usage} if `run` holds files that are not ours under the names of ours.
 void refuse_foreign_files(const std::string& run);
+/// errors.jsonl: samples that could not be read, key -> why. None: there is no such file.
+void write_errors(const std::string& run, const std::map<std::string, std::string>& failures);
 /// Removes what an earlier run left, and nothing else that may lie there.
 void clear_run(const std::string& run);
 

@@ -24,6 +24,17 @@ Tensor channels_last(const CleanSample& sample) {
   return out;
 }
 
+/// The other way.
+std::vector<float> planar(const Tensor& frames) {
+  std::vector<float> pixels(frames.floats().size());
+  const float* const from = frames.data<float>();
+  const std::size_t count = pixels.size() / 3;
+  for (std::size_t colour = 0; colour < 3; ++colour)
+    for (std::size_t i = 0; i < count; ++i)
+      pixels[colour * count + i] = from[3 * i + colour];
+  return pixels;
+}
+
 struct Passed {
   ops::PixelError error;
   std::int64_t frames = 0, values = 0;
@@ -58,7 +69,7 @@ Json TokenizerObjective::config() const {
   return model_.config().to_json();
 }
 
-Tensor TokenizerObjective::reconstruct(ops::Tape& tape, const Tensor& pixels) const {
+Tensor TokenizerObjective::pass(ops::Tape& tape, const Tensor& pixels) const {
   Tensor latents = model_.encode(tape, pixels);
   if (model_.config().discrete()) latents = ops::fsq(tape, latents, model_.config().levels);
   return model_.decode(tape, latents);
@@ -75,7 +86,7 @@ BatchPass TokenizerObjective::build(std::uint32_t /*step*/, std::span<const std:
     for (const Tensor& clip : clips) {
       const Tensor pixels = clip.to(device());
       ops::Tape tape;
-      const Tensor frames = reconstruct(tape, pixels);
+      const Tensor frames = pass(tape, pixels);
       ops::PixelError error = ops::pixel_error(frames, pixels, weights, 1);
       tape.backward(frames, std::exchange(error.seed, Tensor()));
       passed.push_back({std::move(error), pixels.size(0), pixels.elements()});
@@ -98,13 +109,18 @@ BatchPass TokenizerObjective::build_validation(std::size_t /*level*/,
     LossSums sums;
     for (const Tensor& clip : clips) {
       ops::Tape silent(false);
-      const Tensor pixels = clip.to(device()), frames = reconstruct(silent, pixels);
+      const Tensor pixels = clip.to(device()), frames = pass(silent, pixels);
       add(sums, {ops::pixel_error(frames, pixels, {}, 0), pixels.size(0), pixels.elements()},
           recipe_.tokenizer);
       add_quality(sums, clip, frames.to(Device::cpu));
     }
     return [sums] { return sums; };
   };
+}
+
+std::vector<float> TokenizerObjective::reconstruct(const CleanSample& sample) const {
+  ops::Tape silent(false);
+  return planar(pass(silent, channels_last(sample).to(device())).to(Device::cpu));
 }
 
 }  // namespace vfm::train

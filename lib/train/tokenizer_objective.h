@@ -27,9 +27,10 @@ class TokenizerObjective final : public Objective {
   /// Also the PSNR and the SSIM of each clip.
   BatchPass build_validation(std::size_t level,
                              const std::vector<CleanSample>& samples) const override;
+  std::vector<float> reconstruct(const CleanSample& sample) const override;
 
  private:
-  Tensor reconstruct(ops::Tape& tape, const Tensor& pixels) const;
+  Tensor pass(ops::Tape& tape, const Tensor& pixels) const;
 
   const Recipe& recipe_;
   models::CosmosAutoencoder model_;

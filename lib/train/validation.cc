@@ -47,6 +47,17 @@ std::vector<CleanSample> Validation::read(const data::Pack& pack) {
   return samples;
 }
 
+std::vector<Reconstruction> Validation::reconstruct(const Objective& objective, std::size_t most) {
+  std::vector<Reconstruction> made;
+  for (const data::Pack& pack : packs_)
+    for (CleanSample& sample : read(pack)) {
+      if (made.size() == most) return made;
+      std::vector<float> decoded = objective.reconstruct(sample);
+      made.push_back({std::move(sample), std::move(decoded)});
+    }
+  return made;
+}
+
 Json Validation::run(const Objective& objective, dist::World& world) {
   const std::vector<std::string> levels = objective.levels();
   // Sum and number of elements of each level; then of PSNRs and of SSIMs; and how many samples

@@ -16,6 +16,12 @@
 
 namespace vfm::train {
 
+/// A clip, and what a tokenizer makes of it.
+struct Reconstruction {
+  CleanSample sample;
+  std::vector<float> decoded;  ///< as sample.pixels
+};
+
 class Validation {
  public:
   /// Takes recipe.validation.samples samples of `data`, evenly over its keys in sorted order;
@@ -28,6 +34,9 @@ class Validation {
   /// mean over levels. A collective: every rank takes its share. Samples that cannot be read are
   /// left out, and kept in failures().
   Json run(const Objective& objective, dist::World& world);
+  /// Up to `most` of the samples through a tokenizer, here alone. No collective.
+  std::vector<Reconstruction> reconstruct(const Objective& objective, std::size_t most);
+  const std::string& split() const { return split_; }
   /// Samples of this rank's share that could not be read: key -> why.
   const std::map<std::string, std::string>& failures() const { return failures_; }
 

@@ -370,6 +370,15 @@ PY
   [ ! -e other ]
 }
 
+@test "--report writes a page with the curves of any run" {
+  prepare
+  train run train.steps=10 --report page.html >/dev/null
+  grep -q 'Loss by step' page.html
+  grep -q 'Gradient norm by step' page.html
+  run grep -cE 'src="http|href="http|data:image' page.html
+  [ "$output" -eq 0 ]
+}
+
 @test "steps without a finite gradient make no checkpoint, and a run that ends among them fails" {
   prepare
   run train run train.steps=8 train.checkpoint_every=1 train.log_every=1 optimizer.lr=1e30 schedule.warmup=0 \

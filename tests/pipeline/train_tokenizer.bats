@@ -37,8 +37,15 @@ train() { vfm-train recipe.yaml --device cpu --data "$BATS_FILE_TMPDIR/dataset" 
 psnr() { jq -s "map(.val_psnr | values) | $2" "$1/metrics.jsonl"; }
 
 @test "a tokenizer learns its clips, packs them, and shows them again" {
-  train --out run
+  train --out run --report run.html
   psnr run .
+  # The page: curves, and clips both ways; written again for a run that is at its end, it is the same.
+  for word in 'PSNR of the clips' 'Structural similarity' 'Original above, decoded below' 'tokenizer.l1'; do
+    grep -q "$word" run.html
+  done
+  [ "$(grep -o 'data:image/png' run.html | wc -l)" -eq 4 ]
+  train --out run --report again.html
+  cmp run.html again.html
   [ "$(jq -n "$(psnr run last) > $(psnr run first) + 4")" = true ]
   jq -es 'map(.val_ssim | values) | last > first and last > 0 and last < 1' run/metrics.jsonl
   jq -e '._class_name == "AutoencoderKLCosmos" and .latents_mean == null' run/checkpoints/step-00000060/model/config.json

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/training_report.h"
+
+#include <fmt/format.h>
+
+#include "base/units.h"
+#include "data/frame_strip.h"
+#include "io/file.h"
+#include "models/tokenizer.h"
+#include "report/html.h"
+#include "report/training_curves.h"
+#include "train/recipe_file.h"
+
+namespace vfm::train {
+namespace {
+
+constexpr std::size_t kShown = 8;  // clips
+
+void add_facts(report::Page& page, const RunOptions& options, const Recipe& recipe,
+               const Trainer& trainer) {
+  std::int64_t parameters = 0;
+  for (const nn::Parameter* parameter : trainer.objective().parameters())
+    parameters += parameter->elements();
+  const RunState& state = trainer.state();
+  page.table({"", ""}, {{"run", options.out},
+                        {"model", recipe.model.type},
+                        {"trained parameters", format_count(static_cast<double>(parameters))},
+                        {"begins from", options.init.empty() ? "new weights" : options.init},
+                        {"data", options.data.empty() ? "made up" : options.data},
+                        {"steps", fmt::format("{} of {}", state.step, recipe.train.steps)},
+                        {"samples seen", fmt::format("{}", state.samples)}});
+}
+
+void add_clips(report::Page& page, const std::vector<Reconstruction>& clips,
+               const std::string& split, bool averaged) {
+  page.heading("Original above, decoded below");
+  page.paragraph(
+      fmt::format("Clips of the '{}' split, as validation takes them, through the model that the "
+                  "run ends with{}.",
+                  split, averaged ? ": its averaged weights" : ""));
+  std::vector<report::Figure> figures;
+  for (const auto& [sample, decoded] : clips)
+    figures.push_back(
+        {report::data_url("image/png", data::frame_strip(sample.pixels, decoded, sample.frames,
+                                                         sample.height, sample.width)),
+         fmt::format("{} ({:.1f} dB)", sample.key, models::psnr(sample.pixels, decoded)), false});
+  page.gallery(figures, 640);
+}
+
+void add_recipe(report::Page& page, const Recipe& recipe) {
+  page.heading("Recipe");
+  std::vector<std::vector<std::string>> rows;
+  const Json sections = to_json(recipe);
+  for (const auto& [section, keys] : sections.items())
+    for (const auto& [key, value] : keys.items())
+      rows.push_back(
+          {section + "." + key, value.is_string() ? value.get<std::string>() : dump_json(value)});
+  page.table({"setting", "value"}, rows);
+}
+
+}  // namespace
+
+void write_training_report(const RunOptions& options, const Recipe& recipe, Trainer& trainer,
+                           Validation* validation) {
+  report::Page page("vfm-train: " + options.out);
+  page.heading("Run");
+  add_facts(page, options, recipe, trainer);
+  const std::string metrics = io::join_path(options.out, "metrics.jsonl");
+  if (io::file_exists(metrics)) report::add_training_curves(page, metrics);
+  if (recipe.model.tokenizer() && validation != nullptr) {
+    trainer.optimizer().swap_ema();
+    add_clips(page, validation->reconstruct(trainer.objective(), kShown), validation->split(),
+              trainer.optimizer().has_ema());
+    trainer.optimizer().swap_ema();
+  }
+  add_recipe(page, recipe);
+  page.write(options.report);
+}
+
+}  // namespace vfm::train
