@@ -17,14 +17,6 @@ namespace vfm::generate {
 
 namespace {
 
-// Refuses requests whose sizes overflow long before memory runs out.
-constexpr int kLargestSide = 16384, kMostFrames = 100000;
-constexpr std::int64_t kMostTokens = 1 << 28;  // latent pixels of a clip
-
-int round_up(int value, int unit) {
-  return (value + unit - 1) / unit * unit;
-}
-
 /// Positions of n places, trained up to `trained` of them: 1 apart within, squeezed beyond.
 double position_step(int n, int trained, int patch) {
   const int places = n / patch, known = trained / patch;
@@ -60,7 +52,18 @@ struct Generator::State {
       : model(std::move(loaded)),
         facts(ModelFacts::from_json(model.train, "'" + model.folder + "/train.json'")),
         tokenizer(models::make_tokenizer(facts.tokenizer, model.device())),
-        prompts(facts, cache, text_options(text_encoder), text_width()) {}
+        prompts(facts, cache, text_options(text_encoder), text_width()) {
+    if (autoregressive())
+      shape.take(model.decoder->config());
+    else
+      shape.take(config());
+    shape.channels = tokenizer->channels();
+    shape.vocabulary = tokenizer->vocabulary();
+    shape.time_factor = tokenizer->time_factor();
+    shape.space_factor = tokenizer->space_factor();
+    shape.flow = facts.sampling.sampler == Sampler::flow;
+    shape.encoder_width = prompts.reads_text() ? prompts.dim() : 0;
+  }
 
   /// On the network's device, and in its type where the checkpoint does not say.
   models::TextEncoderOptions text_options(const std::string& folder) const {
@@ -73,54 +76,30 @@ struct Generator::State {
   ModelFacts facts;
   std::unique_ptr<models::Tokenizer> tokenizer;
   PromptEncoder prompts;
+  ModelShape shape;
   TrainedSize usual, largest;
 
   TrainedSize pixels(const Extents& latent) const {
-    return {1 + (latent.frames - 1) * tokenizer->time_factor(),
-            latent.height * tokenizer->space_factor(), latent.width * tokenizer->space_factor(), 0};
+    const Extents size = shape.pixels_of(latent);
+    return {size.frames, size.height, size.width, 0};
   }
   bool autoregressive() const { return model.decoder != nullptr; }
   int text_width() const {
     return autoregressive() ? model.decoder->config().text_embed_dim : config().text_embed_dim;
   }
   const models::DitConfig& config() const { return model.network->config(); }
-  bool video_to_world() const {
-    return autoregressive() || config().in_channels == tokenizer->channels() + 1;
-  }
-  void check_fit() const;
   Latent latent_of(const ClipRequest& request) const;
-  void check_size(const ClipRequest& request) const;
   void check(const ClipRequest& request, const SampleOptions& options) const;
   Denoiser make_denoiser(const ClipRequest& request, const SampleOptions& options) const;
   std::vector<double> first_state(const ClipRequest& request, double sigma) const;
   Latent write(const ClipRequest& request, const SampleOptions& options) const;
 };
 
-/// The parts of a checkpoint, of each other.
-void Generator::State::check_fit() const {
-  const std::string& folder = model.folder;
-  const int channels = tokenizer->channels(), vocabulary = tokenizer->vocabulary();
-  if (autoregressive() && model.decoder->config().vocabulary != vocabulary)
-    fail("'{}' does not fit together: tokenizer and model have {} and {} codes", folder, vocabulary,
-         model.decoder->config().vocabulary);
-  if (!autoregressive()) {
-    const bool fits = config().in_channels == channels || video_to_world();
-    if (facts.scale.channels() != static_cast<std::size_t>(channels) || !fits ||
-        config().out_channels != channels)
-      fail(
-          "'{}' does not fit together: tokenizer, statistics and model have {}, {} and {} channels",
-          folder, channels, facts.scale.channels(), config().in_channels);
-  }
-  if (prompts.dim() != text_width())
-    fail("'{}' does not fit together: text encoder and model have widths {} and {}", folder,
-         prompts.dim(), text_width());
-}
-
 Generator::Generator(models::LoadedModel model, const std::string& cache,
                      const std::string& text_encoder)
     : state_(std::make_unique<State>(std::move(model), cache, text_encoder)) {
   State& s = *state_;
-  s.check_fit();
+  s.shape.check_parts(s.facts, s.model.folder);
   s.largest = s.pixels(s.facts.largest);
   s.usual = s.pixels(s.facts.usual);
   s.usual.fps = s.facts.fps;
@@ -148,13 +127,13 @@ bool Generator::autoregressive() const {
   return state_->autoregressive();
 }
 bool Generator::video_to_world() const {
-  return state_->video_to_world();
+  return state_->shape.video_to_world();
 }
 Latent Generator::latent_of(const ClipRequest& request) const {
   return state_->latent_of(request);
 }
 void Generator::check_size(const ClipRequest& request) const {
-  state_->check_size(request);
+  state_->shape.check_size(request);
 }
 
 bool Generator::beyond_training(const ClipRequest& request) const {
@@ -164,59 +143,14 @@ bool Generator::beyond_training(const ClipRequest& request) const {
 }
 
 Latent Generator::State::latent_of(const ClipRequest& request) const {
-  const std::array<int, 3> patch =
-      autoregressive() ? std::array<int, 3>{1, 1, 1} : config().patch_size;
-  const int time = tokenizer->time_factor(), space = tokenizer->space_factor();
-  const int t = 1 + (request.frames - 1 + time - 1) / time;
-  return {autoregressive() ? 1 : tokenizer->channels(),
-          round_up(t, patch[0]),
-          round_up(request.height, space * patch[1]) / space,
-          round_up(request.width, space * patch[2]) / space,
-          {}};
-}
-
-void Generator::State::check_size(const ClipRequest& request) const {
-  if (request.frames < 1 || request.frames > kMostFrames || request.height < 1 ||
-      request.width < 1 || std::max(request.height, request.width) > kLargestSide)
-    fail_usage(
-        "a clip of {} frames of {}x{}: at least 1 and at most {} frames and {} pixels a side",
-        request.frames, request.width, request.height, kMostFrames, kLargestSide);
-  if (!(request.fps > 0 && std::isfinite(request.fps)))
-    fail_usage("{} frames a second: must be positive", request.fps);
-  const Latent latent = latent_of(request);
-  if (std::int64_t{latent.frames} * latent.height * latent.width > kMostTokens)
-    fail_usage("a clip of {} frames of {}x{} is {} x {} x {} latents: at most {} in all",
-               request.frames, request.width, request.height, latent.frames, latent.height,
-               latent.width, kMostTokens);
+  const Extents size = shape.latent_of(request);
+  return {autoregressive() ? 1 : shape.channels, size.frames, size.height, size.width, {}};
 }
 
 void Generator::State::check(const ClipRequest& request, const SampleOptions& options) const {
   options.validate();
   check_sampler(options.sampler, facts.sampling.sampler);
-  check_size(request);
-  const Latent size = latent_of(request);
-  if (autoregressive() && (request.noise || !request.negative.empty()))
-    fail_usage("{} for diffusion models, and this one is autoregressive",
-               request.noise ? "a first noise is" : "negative prompts are");
-  if (!prompts.reads_text() && !(request.prompt.empty() && request.negative.empty()))
-    fail_usage("the model was trained without text and reads none: prompts must be empty");
-  if (request.noise && request.noise->size() != elements(size))
-    fail_usage("the noise has {} values, the clip's latent is {} x {} x {} x {}",
-               request.noise->size(), size.channels, size.frames, size.height, size.width);
-  if (!request.given) return;
-  const int frames = request.given->frames;
-  if (!video_to_world() || facts.sampling.sampler == Sampler::flow)
-    fail_usage("the model takes no condition frames: it is no video-to-world model");
-  if (frames >= request.frames)
-    fail_usage("{} condition frames leave nothing to make of {} frames", frames, request.frames);
-  if (frames < 1 || (frames - 1) % tokenizer->time_factor() != 0)
-    fail_usage("{} condition frames: must be 1, {}, {}, ...", frames, 1 + tokenizer->time_factor(),
-               1 + 2 * tokenizer->time_factor());
-  const std::size_t expected =
-      std::size_t{3} * static_cast<std::size_t>(frames) * request.height * request.width;
-  if (request.given->pixels.size() != expected)
-    fail_usage("{} values of condition frames, {} were expected", request.given->pixels.size(),
-               expected);
+  shape.check(request);
 }
 
 Denoiser Generator::State::make_denoiser(const ClipRequest& request,

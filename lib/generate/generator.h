@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "generate/clip_request.h"
 #include "generate/frames.h"
 #include "generate/model_facts.h"
 #include "generate/sampler.h"
@@ -20,27 +21,6 @@
 #include "models/fp8.h"
 
 namespace vfm::generate {
-
-/// Pixels that a clip begins with: float RGB in [-1, 1], planar (3, frames, H, W) of the clip's H
-/// and W. A frame, and then whole groups of the tokenizer's time factor.
-struct GivenFrames {
-  int frames = 0;
-  std::vector<float> pixels;
-};
-
-/// One clip. Size and length are free: what is not a whole number of tokens is generated larger and
-/// cut, at the edges alike, at the end in time.
-struct ClipRequest {
-  std::string prompt;    ///< UTF-8, may be empty
-  std::string negative;  ///< what to keep away from; empty: no text
-  std::uint64_t seed = 0;
-  int frames = 0, height = 0, width = 0;  ///< of the pixels, at least 1
-  double fps = 0;                         ///< > 0; what the motion is timed by
-  /// For video-to-world models: the first frames; null: none.
-  std::shared_ptr<const GivenFrames> given;
-  /// The first noise, of unit variance, (C, t, h, w); null: drawn from seed and prompt.
-  std::shared_ptr<const std::vector<float>> noise;
-};
 
 /// A size that the model was trained on, of the pixels.
 struct TrainedSize {

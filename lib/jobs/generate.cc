@@ -34,8 +34,7 @@ generate::Generator load(const GenerateJob& job) {
     if (!compute && job.fp8.any()) compute = DType::bf16;
     if (!compute && job.device == Device::cpu) compute = DType::f32;
     const bool pipeline = generate::is_pipeline(job.model);
-    if (pipeline && !job.lora.base.empty())
-      fail_usage("'{}' is a pipeline: --base is for runs that train adapters", job.model);
+    if (pipeline) job.lora.check_for(job.model, false, false);
     models::LoadedModel model =
         pipeline ? generate::load_pipeline(job.model, compute, job.device)
                  : models::load_model(job.model, job.ema, compute, job.device, job.lora);
@@ -174,10 +173,7 @@ void Run::complete(ClipOrder& order) {
   order.sampling = order.choice.over(generator_.facts().sampling);
   const generate::TrainedSize& trained = generator_.usual();
   generate::ClipRequest& request = order.request;
-  if (request.frames == 0) request.frames = trained.frames;
-  if (request.height == 0) request.height = trained.height;
-  if (request.width == 0) request.width = trained.width;
-  if (request.fps == 0) request.fps = trained.fps > 0 ? trained.fps : 24;
+  generate::fill_in(request, {trained.frames, trained.height, trained.width}, trained.fps);
   if (order.encoder.empty()) order.encoder = job_.latents_only ? job_.encoder : output_.encoder();
   generator_.check_size(request);
   clip_rate(request.fps);  // refuses a rate now, not after the clip was made

@@ -1,25 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jobs/generate_cost.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <optional>
-#include <vector>
 
 #include "base/error.h"
+#include "generate/clip_request.h"
 #include "generate/pipeline.h"
-#include "io/file.h"
-#include "io/safetensors.h"
-#include "models/checkpoint.h"
+#include "jobs/network_headers.h"
 #include "models/cosmos_cost.h"
 #include "models/cosmos_tokenizer.h"
-#include "models/decoder_json.h"
-#include "models/dit_json.h"
-#include "models/hf_folder.h"
-#include "models/initial_model.h"
-#include "models/load_tensors.h"
+#include "models/fp8.h"
+#include "models/fsq.h"
 #include "models/text_encoder.h"
 #include "tensor/device.h"
 
@@ -52,105 +46,6 @@ struct Part {
   }
 };
 
-/// The network or the decoder, one of them.
-struct Network {
-  std::string type;
-  std::optional<models::DitConfig> dit;
-  std::optional<models::DecoderConfig> decoder;
-  DType trained = DType::f32;
-  double file_bytes = 0;
-};
-
-/// What was found wrong in any part.
-class Faults {
- public:
-  template <class Act>
-  void look(Act act) {
-    try {
-      act();
-    } catch (const Stopped&) {
-      throw;
-    } catch (const Error& error) {
-      found_.push_back(error.what());
-    }
-  }
-  void finish() const {
-    if (found_.size() == 1) throw Error(found_.front(), ErrorKind::usage);
-    if (!found_.empty())
-      fail_usage("{} parts of the model do not fit:\n  {}", found_.size(),
-                 fmt::join(found_, "\n  "));
-  }
-
- private:
-  std::vector<std::string> found_;
-};
-
-void check(const Network& network, const io::TensorSet& weights) {
-  if (network.decoder)
-    models::check_tensors(
-        weights,
-        models::Decoder(*network.decoder, 0, DType::bf16, Device::cpu, false).parameters());
-  else
-    models::check_tensors(
-        weights,
-        models::make_network(*network.dit, 0, DType::bf16, Device::cpu, false)->parameters());
-}
-
-Network read_pipeline(const std::string& model, Faults& faults) {
-  const models::HfComponent component(models::HfPipeline(model).folder_of("transformer"));
-  Network network;
-  network.type = component.type();
-  network.dit = models::dit_config_from_json(component.config());
-  faults.look([&] {
-    const io::TensorSet& weights = component.weights();
-    check(network, weights);
-    network.file_bytes = static_cast<double>(weights.bytes());
-    if (weights.tensors().front().dtype != "F32") network.trained = DType::bf16;
-  });
-  return network;
-}
-
-Network read_checkpoint(const GenerateJob& job, Faults& faults) {
-  const std::string folder = models::find_checkpoint(job.model);
-  const auto read = [&](const char* name) {
-    const std::string file = io::join_path(folder, name);
-    return parse_json(io::read_file(file), "'" + file + "'");
-  };
-  const Json train = read("train.json");
-  Network network;
-  if (models::has_adapters(folder)) {
-    const std::string& base = job.lora.base;
-    const std::string was = get_string(train.value("init", Json()), "path").value_or("");
-    models::InitialModel model(base.empty() ? was : base, "transformer",
-                               models::network_class_names());
-    network.type = get_string(model.config(), "_class_name").value_or("");
-    network.trained = models::trained_in(train);
-    network.dit = models::dit_config_from_json(model.config());
-    faults.look([&] {
-      check(network, model.tensors());
-      network.file_bytes = static_cast<double>(model.tensors().bytes());
-    });
-    return network;
-  }
-  const Json config = read("model/config.json");
-  network.type = get_string(config, "_class_name").value_or("");
-  network.trained = models::trained_in(train);
-  if (network.type == models::kDecoderClass)
-    network.decoder = models::decoder_config_from_json(config);
-  else
-    network.dit = models::dit_config_from_json(config);
-  faults.look([&] {
-    const std::string state = io::join_path(folder, "state");
-    const bool ema = job.ema && io::SafetensorsSet::exists(state, "ema");
-    const io::SafetensorsSet weights =
-        ema ? io::SafetensorsSet(state, "ema")
-            : io::SafetensorsSet(io::join_path(folder, "model"), models::kWeightsName);
-    check(network, weights);
-    network.file_bytes = static_cast<double>(weights.bytes());
-  });
-  return network;
-}
-
 /// What lies in memory while a pack of so many tokens goes through a block: the stream and the
 /// positions in f32, the normed input, and the larger of q, k, v before and after their norm and of
 /// the MLP's hidden row before and after its activation.
@@ -159,14 +54,10 @@ double activation_bytes(const models::DitConfig& config, double tokens, double s
   return tokens * config.width() * (8 + size * (2 + widest));
 }
 
-int whole(int pixels, int unit) {
-  return (pixels + unit - 1) / unit;
-}
-
 /// The clip, and the latent that it is made of.
 struct Clip {
-  int frames = 0, height = 0, width = 0;
-  int latent_frames = 0, latent_height = 0, latent_width = 0;
+  generate::ClipRequest request;
+  generate::Extents latent;
   std::int64_t tokens = 0, text_tokens = 0, samples = 1;
 };
 
@@ -178,6 +69,8 @@ class Estimate {
  private:
   void read_tokenizer();
   void read_text_encoder();
+  generate::ModelShape shape_of_model() const;
+  void check_fp8() const;
   void plan_clip();
   Part network_part() const;
   Part tokenizer_part() const;
@@ -185,10 +78,11 @@ class Estimate {
 
   const GenerateJob& job_;
   generate::ModelFacts facts_;
-  Network network_;
+  NetworkHeaders network_;
   std::optional<models::CosmosFolder> cosmos_;    // or a built-in tokenizer:
   std::unique_ptr<models::Tokenizer> tokenizer_;  // which has no weights
   std::optional<models::TextEncoderFolder> text_;
+  generate::ModelShape shape_;
   generate::SampleOptions sampling_;
   DType compute_ = DType::f32;
   Clip clip_;
@@ -196,18 +90,53 @@ class Estimate {
 
 Estimate::Estimate(const GenerateJob& job) : job_(job), facts_(generate::read_facts(job.model)) {
   Faults faults;
-  network_ = generate::is_pipeline(job.model) ? read_pipeline(job.model, faults)
-                                              : read_checkpoint(job, faults);
+  network_ = read_network(job, faults);
   const bool f32 = job.device == Device::cpu && !job.fp8.any();
   compute_ =
       job.compute.value_or(f32 ? DType::f32 : (job.fp8.any() ? DType::bf16 : network_.trained));
   faults.look([&] { read_tokenizer(); });
   faults.look([&] { read_text_encoder(); });
   faults.finish();
+  shape_ = shape_of_model();
+  as_usage([&] { shape_.check_parts(facts_, job.model); });
+  if (job.fp8.any()) check_fp8();
   job.defaults.choice.check_for(network_.decoder.has_value(), facts_.sampling.sampler);
   sampling_ = job.defaults.choice.over(facts_.sampling);
   sampling_.validate();
   plan_clip();
+}
+
+generate::ModelShape Estimate::shape_of_model() const {
+  generate::ModelShape shape;
+  if (network_.decoder)
+    shape.take(*network_.decoder);
+  else
+    shape.take(*network_.dit);
+  if (cosmos_) {
+    const models::CosmosConfig& config = cosmos_->config;
+    shape.channels = config.latent_channels;
+    shape.vocabulary = config.discrete() ? models::Fsq(config.levels).codes() : 0;
+    shape.time_factor = config.temporal_compression_ratio;
+    shape.space_factor = config.spatial_compression_ratio;
+  } else {
+    shape.channels = tokenizer_->channels();
+    shape.vocabulary = tokenizer_->vocabulary();
+    shape.time_factor = tokenizer_->time_factor();
+    shape.space_factor = tokenizer_->space_factor();
+  }
+  shape.flow = facts_.sampling.sampler == generate::Sampler::flow;
+  if (text_)
+    shape.encoder_width = text_->config.width;
+  else if (!facts_.text_encoder.is_null() && shape.text_width > 0)
+    shape.encoder_width = models::make_text_encoder(facts_.text_encoder)->dim();
+  return shape;
+}
+
+void Estimate::check_fp8() const {
+  if (network_.decoder) fail_usage("FP8 is for diffusion models, this one is autoregressive");
+  models::check_fp8(*network_.dit, compute_, job_.fp8);
+  if (job_.fp8.linear && network_.adapter_parameters > 0)
+    fail_usage("products in FP8 take no separate adapters: merge them into the weights");
 }
 
 void Estimate::read_tokenizer() {
@@ -231,21 +160,15 @@ void Estimate::read_text_encoder() {
 }
 
 void Estimate::plan_clip() {
-  const int time = cosmos_ ? cosmos_->config.temporal_compression_ratio : tokenizer_->time_factor();
-  const int space =
-      cosmos_ ? cosmos_->config.spatial_compression_ratio : tokenizer_->space_factor();
-  const std::array<int, 3> patch =
-      network_.dit ? network_.dit->patch_size : std::array<int, 3>{1, 1, 1};
-  const generate::ClipRequest& asked = job_.defaults.request;
   Clip& c = clip_;
-  c.frames = asked.frames > 0 ? asked.frames : 1 + (facts_.usual.frames - 1) * time;
-  c.height = asked.height > 0 ? asked.height : facts_.usual.height * space;
-  c.width = asked.width > 0 ? asked.width : facts_.usual.width * space;
-  c.latent_frames = whole(1 + whole(c.frames - 1, time), patch[0]) * patch[0];
-  c.latent_height = whole(c.height, space * patch[1]) * patch[1];
-  c.latent_width = whole(c.width, space * patch[2]) * patch[2];
-  c.tokens = std::int64_t{c.latent_frames / patch[0]} * (c.latent_height / patch[1]) *
-             (c.latent_width / patch[2]);
+  c.request = job_.defaults.request;
+  generate::fill_in(c.request, shape_.pixels_of(facts_.usual), facts_.fps);
+  shape_.check(c.request);
+  if (!job_.defaults.condition.empty()) shape_.check_takes_frames();
+  c.latent = shape_.latent_of(c.request);
+  const std::array<int, 3>& patch = shape_.patch;
+  c.tokens = std::int64_t{c.latent.frames / patch[0]} * (c.latent.height / patch[1]) *
+             (c.latent.width / patch[2]);
   const bool text = !facts_.text_encoder.is_null();
   c.text_tokens = facts_.text_padding > 0 ? facts_.text_padding : text ? kUsualText : 1;
   c.samples = network_.dit && text && sampling_.guidance != 0 ? 2 : 1;
@@ -266,6 +189,11 @@ Part Estimate::network_part() const {
     // Forward is a third of forward and backward.
     part.cost.flops =
         cost.flops_per_token / 3 * tokens * samples * generate::evaluations(sampling_);
+    // Each number of an adapter that stays is multiplied with each token, but for those of the
+    // text.
+    part.cost.parameters += network_.adapter_parameters;
+    part.cost.flops += 2 * static_cast<double>(network_.adapter_parameters) * tokens * samples *
+                       generate::evaluations(sampling_);
     part.cost.activation_bytes = activation_bytes(*network_.dit, samples * tokens, size);
   }
   part.weight_bytes = size * static_cast<double>(part.cost.parameters);
@@ -277,17 +205,17 @@ Part Estimate::tokenizer_part() const {
   Part part{get_string(facts_.tokenizer, "name").value_or(""), 0, 0, {}};
   if (cosmos_) {
     const std::int64_t step =
-        models::cosmos_decode_step(cosmos_->config, c.latent_height, c.latent_width);
+        models::cosmos_decode_step(cosmos_->config, c.latent.height, c.latent.width);
     part.file_bytes = cosmos_->file_bytes;
-    part.cost = models::cosmos_decode_cost(cosmos_->config, c.latent_frames, c.latent_height,
-                                           c.latent_width, step, job_.device, cosmos_->compute);
+    part.cost = models::cosmos_decode_cost(cosmos_->config, c.latent.frames, c.latent.height,
+                                           c.latent.width, step, job_.device, cosmos_->compute);
     part.weight_bytes = static_cast<double>(dtype_size(cosmos_->compute)) *
                         static_cast<double>(part.cost.parameters);
   } else {
     // All pixels in planes.
     const double space = tokenizer_->space_factor();
-    const double frames = 1 + (c.latent_frames - 1) * tokenizer_->time_factor();
-    part.cost.host_bytes = 3 * 4 * frames * c.latent_height * c.latent_width * space * space;
+    const double frames = 1 + (c.latent.frames - 1) * tokenizer_->time_factor();
+    part.cost.host_bytes = 3 * 4 * frames * c.latent.height * c.latent.width * space * space;
   }
   return part;
 }
@@ -343,10 +271,10 @@ Json Estimate::json() const {
           {"model", network_.type},
           {"device", job_.device == Device::cuda ? describe_gpu() : "cpu"},
           {"compute", compute_ == DType::bf16 ? "bf16" : "f32"},
-          {"frames", c.frames},
-          {"width", c.width},
-          {"height", c.height},
-          {"latent", {c.latent_frames, c.latent_height, c.latent_width}},
+          {"frames", c.request.frames},
+          {"width", c.request.width},
+          {"height", c.request.height},
+          {"latent", {c.latent.frames, c.latent.height, c.latent.width}},
           {"tokens", c.tokens},
           {"text_tokens", c.text_tokens},
           {"sampling", plan},

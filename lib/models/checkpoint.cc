@@ -12,14 +12,16 @@
 namespace vfm::models {
 namespace {
 
+/// The checkpoint that `path` means; "" if it is neither one nor a run.
+std::string checkpoint_at(const std::string& path) {
+  const auto has = [&](const char* name) { return io::file_exists(io::join_path(path, name)); };
+  return has("COMPLETE") || has("checkpoints") ? find_checkpoint(path) : "";
+}
+
 /// The model that a checkpoint's adapters were trained on, and they on it.
 void load_adapted(LoadedModel& loaded, const AdapterChoice& choice, Device device) {
   const Json init = loaded.train.value("init", Json());
-  const std::string was = get_string(init, "path").value_or("");
-  const std::string path = choice.base.empty() ? was : choice.base;
-  if (!io::file_exists(path))
-    fail_usage("'{}' has adapters of the model '{}', which is not there: say where it is (--base)",
-               loaded.folder, path);
+  const std::string path = adapted_model(loaded.train, loaded.folder, choice.base);
   InitialModel base(path, "transformer", network_class_names());
   if (const std::string hash = base.hash(); get_string(init, "hash") != hash)
     fail_usage("'{}' is not the model that the adapters of '{}' are of: its hash is {}, not {}",
@@ -46,25 +48,39 @@ Device LoadedModel::device() const {
   return decoder ? decoder->device() : network->device();
 }
 
-void add_adapters(LoadedModel& model, const AdapterChoice& choice, bool ema) {
-  if (model.decoder)
+void AdapterChoice::check_for(const std::string& folder, bool autoregressive, bool adapted) const {
+  if (!base.empty() && !adapted)
+    fail_usage("'{}' has weights of its own: a base is for runs that train adapters", folder);
+  if (path.empty()) return;
+  if (autoregressive)
     fail_usage("adapters are for diffusion models, and this one is autoregressive");
-  if (!model.lora.is_null())
-    fail_usage("'{}' has adapters of its own: give the model under them for others", model.folder);
-  const auto has = [&](const char* name) {
-    return io::file_exists(io::join_path(choice.path, name));
-  };
-  std::string path = choice.path, run;
-  if (has("COMPLETE") || has("checkpoints")) {
-    run = find_checkpoint(path);
-    verify_checkpoint(run);
-    if (!has_adapters(run)) fail_usage("'{}' has no adapters: it is a model of its own", run);
-    path = lora_folder(run);
-  }
-  LoraFile file(path);
+  if (adapted)
+    fail_usage("'{}' has adapters of its own: give the model under them for others", folder);
+}
+
+std::string adapted_model(const Json& train, const std::string& folder, const std::string& base) {
+  std::string path = base;
+  if (path.empty()) path = get_string(train.value("init", Json()), "path").value_or("");
+  if (io::file_exists(path)) return path;
+  fail_usage("'{}' has adapters of the model '{}', which is not there: say where it is (--base)",
+             folder, path);
+}
+
+LoraFile open_adapters(const std::string& path, bool ema) {
+  const std::string run = checkpoint_at(path);
+  if (run.empty()) return LoraFile(path);
+  if (!has_adapters(run)) fail_usage("'{}' has no adapters: it is a model of its own", run);
+  LoraFile file(lora_folder(run));
   const std::string state = io::join_path(run, "state");
-  if (ema && !run.empty() && io::SafetensorsSet::exists(state, "ema"))
+  if (ema && io::SafetensorsSet::exists(state, "ema"))
     file.use_values(std::make_unique<io::SafetensorsSet>(state, "ema"));
+  return file;
+}
+
+void add_adapters(LoadedModel& model, const AdapterChoice& choice, bool ema) {
+  choice.check_for(model.folder, model.decoder != nullptr, !model.lora.is_null());
+  if (const std::string run = checkpoint_at(choice.path); !run.empty()) verify_checkpoint(run);
+  const LoraFile file = open_adapters(choice.path, ema);
   adapt(*model.network, file, choice.use);
   model.lora = {{"hash", file.hash()},
                 {"scale", choice.use.strength},
@@ -86,13 +102,13 @@ LoadedModel load_model(const std::string& path, bool ema, std::optional<DType> c
   if (!compute) compute = trained_in(train);
   const Json config = read("model/config.json");
   LoadedModel loaded{nullptr, std::move(train), folder, ema, *compute};
+  const bool decoder = get_string(config, "_class_name") == kDecoderClass;
+  adapters.check_for(folder, decoder, has_adapters(folder));
   if (has_adapters(folder)) {
     load_adapted(loaded, adapters, device);
     return loaded;
   }
-  if (!adapters.base.empty())
-    fail_usage("'{}' has weights of its own: a base is for runs that train adapters", folder);
-  if (get_string(config, "_class_name") == kDecoderClass)
+  if (decoder)
     loaded.decoder =
         std::make_unique<Decoder>(decoder_config_from_json(config), 0, *compute, device, false);
   else

@@ -38,7 +38,19 @@ struct AdapterChoice {
   std::string path;  ///< a file, a folder with one, or a run or checkpoint that has adapters
   LoraUse use;
   std::string base;  ///< where the model under the adapters of a run is now; "": where it was
+
+  /// Throws Error{usage} if this is no choice for the model in `folder`, which may be adapters on
+  /// another one (`adapted`).
+  void check_for(const std::string& folder, bool autoregressive, bool adapted) const;
 };
+
+/// Where the model is that the adapters of the checkpoint `folder` are of: `base`, or if that is
+/// empty where its train.json says. Throws Error{usage} if nothing is there.
+std::string adapted_model(const Json& train, const std::string& folder, const std::string& base);
+
+/// The adapters that AdapterChoice::path means; `ema`: the averaged ones of a run. Headers are
+/// read, no values, and nothing is verified. Throws Error{usage} if there are none.
+LoraFile open_adapters(const std::string& path, bool ema);
 
 /// Puts the adapters of choice.path on the model; `ema`: the averaged ones of a run. Throws
 /// Error{usage} for what does not fit, or a second time.

@@ -40,6 +40,8 @@ void check_fp8(const DitConfig& c, DType compute, Fp8Parts parts) {
   const auto need = [](const std::string& why) {
     if (!why.empty()) fail_usage("this model cannot run in FP8: {}", why);
   };
+  if (parts.any() && c.type == NetworkType::moviegen)
+    fail_usage("FP8 is for models of type dit and stdit, this one is moviegen");
   const std::int64_t width = c.width(), hidden = c.hidden();
   if (parts.linear)
     for (const Shape& matrix :

@@ -178,6 +178,13 @@ void LoraFile::check(const DitConfig& config) const {
   as_usage([&] { check_tensors(set(), targets); });
 }
 
+std::int64_t LoraFile::parameters() const {
+  std::int64_t count = 0;
+  for (const io::TensorView& tensor : set().tensors())
+    count += tensor.elements();
+  return count;
+}
+
 std::string LoraFile::hash() const {
   return hash_model("lora", Json(scales_), set());
 }

@@ -56,6 +56,8 @@ class LoraFile {
   /// Throws Error{usage}, listing them, if there are adapters of matrices that a network of this
   /// configuration has not, or of other shapes.
   void check(const DitConfig& config) const;
+  std::uint64_t bytes() const { return set().bytes(); }  ///< of the values, in the file
+  std::int64_t parameters() const;                       ///< how many numbers
   /// 32 hex digits of names, scales and values.
   std::string hash() const;
   /// Reads the values into network.adapters(), which are those of shapes().

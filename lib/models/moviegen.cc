@@ -6,6 +6,7 @@
 #include <deque>
 
 #include "base/error.h"
+#include "models/fp8.h"
 #include "models/network_frame.h"
 #include "ops/add.h"
 #include "ops/cast.h"
@@ -202,7 +203,7 @@ void MovieGen::set_recompute(Recompute recompute) {
   state_->recompute = recompute;
 }
 void MovieGen::set_inference_fp8(Fp8Parts parts) {
-  if (parts.any()) fail_usage("FP8 is for models of type dit and stdit, this one is moviegen");
+  check_fp8(config(), state_->compute, parts);
 }
 
 Tensor MovieGen::forward(Tape& tape, const DitBatch& batch) const {

@@ -143,7 +143,17 @@ PY
     and .memory_bytes.weights == 4 * (.parameters + 3456)' lora
   # The work is that of the full training without the gradients of the weights.
   jq -s -e '.[0].flops_per_step / .[1].flops_per_step | . > 0.6 and . < 0.8' lora full
-  vfm-generate --model "$shared/run" --base "$shared/base" --dry-run >cost
+}
+
+@test "vfm-generate --dry-run counts the adapters: merged their file, separate their numbers and work too" {
+  for model in "base" "base --lora $shared/run" "run --base $shared/base" "base --lora $shared/run --lora-mode separate"; do
+    # shellcheck disable=SC2086
+    vfm-generate --model "$shared"/$model --dry-run -q --device cpu >>costs
+  done
+  jq -s 'map(.network)' costs
+  jq -s -e '[.[].network.file_bytes - .[0].network.file_bytes] == [0, 13824, 13824, 13824]' costs
+  jq -s -e '[.[].network.parameters - .[0].network.parameters] == [0, 0, 0, 3456]' costs
+  jq -s -e '[.[].flops - .[0].flops] | .[1] == 0 and .[2] == 0 and .[3] > 0' costs
 }
 
 @test "a run of adapters generates by itself, and its base with --lora the same; 0 is the base" {
@@ -193,11 +203,15 @@ PY
 }
 
 @test "a base that has moved is asked for, another one refused, as are adapters that do not fit" {
-  refused() {  # MESSAGE ARGUMENT...
-    run vfm-generate "${@:2}" --steps 1 -o out 'a red circle'
+  refused_once() {  # MESSAGE ARGUMENT...
+    run vfm-generate "${@:2}"
     [ "$status" -eq 2 ]
     [[ "$output" == *"$1"* ]] || { echo "$output"; false; }
     [ ! -e out ]
+  }
+  refused() {
+    refused_once "$@" --steps 1 -o out 'a red circle'
+    refused_once "$@" --dry-run
   }
   cp -r "$shared/base" base
   "${TRAIN[@]}" lora.rank=3 --init base --out run train.steps=1 >/dev/null
@@ -205,10 +219,15 @@ PY
   refused "has adapters of the model '$PWD/base/checkpoints/step-00000008', which is not there: say where it is (--base)" --model run
   vfm-generate --model run --base moved --steps 1 -o there 'a red circle' >/dev/null
   "${TRAIN[@]}" --init "$shared/base" --out other train.steps=1 >/dev/null
-  refused "is not the model that the adapters of" --model "$shared/run" --base other
+  # For which values have to be read.
+  refused_once "is not the model that the adapters of" --model "$shared/run" --base other -o out 'a red circle'
   refused "has weights of its own" --model other --base "$shared/base"
   refused "has no adapters: it is a model of its own" --model other --lora "$shared/base"
   refused "has adapters of its own" --model "$shared/run" --base "$shared/base" --lora "$shared/run"
   refused "no such adapter: 'nowhere'" --model other --lora nowhere
   refused "are not those of the model" --model other --lora "$VFM_ROOT/tests/golden/dit_lora"
+  cp -r "$VFM_ROOT/tests/golden/cosmos_pipeline" cosmos
+  cp -r "$VFM_ROOT/tests/golden/cosmos_vae" cosmos/vae
+  cp -r "$VFM_ROOT"/tests/golden/t5/v1_0/{text_encoder,tokenizer} cosmos
+  refused "'cosmos' has weights of its own" --model cosmos --base "$shared/base"
 }

@@ -451,6 +451,30 @@ PY
   [ -z "$(find . -name "*.mp4" -o -name "*.jsonl")" ]
 }
 
+@test "--dry-run refuses what a run would refuse" {
+  refused() {  # MESSAGE ARGUMENT...
+    run --separate-stderr vfm-generate --dry-run --device cpu "${@:2}"
+    echo "$stderr"
+    [ "$status" -eq 2 ]
+    [ -z "$output" ]
+    [[ "$stderr" == *"$1"* ]]
+  }
+  refused "a clip of 17 frames of 20000x16: at least 1 and at most" --model "$model" --size 20000x16
+  refused "a clip of 100000 frames of 16384x16384 is 12501 x 2048 x 2048 latents" --model "$model" \
+    --size 16384x16384 --frames 100000
+  refused "64 or 128, not 32" --model "$model" --fp8 all
+  refused "is for models that compute in bf16" --model "$wide" --fp8 all --compute f32
+  refused "it is no video-to-world model" --model "$model" --condition nowhere.mp4
+  # A tokenizer of other latents than the network's.
+  cp -r "$model" run
+  for train in run/checkpoints/*/train.json; do
+    jq '.tokenizer.channels = 12' "$train" >changed
+    mv changed "$train"
+  done
+  refused "tokenizer, statistics and model have 12, 24 and 24 channels" --model run
+  vfm-generate --dry-run -q --device cpu --model "$wide" --fp8 all --frames 1 --size 16384x16384
+}
+
 # most_memory COMMAND...: kilobytes that it had at once.
 most_memory() {
   python3 -c 'import resource, subprocess, sys

@@ -109,6 +109,12 @@ END
   # A dry run: a pass for each code, and all parameters of the file.
   vfm-generate --model run --dry-run -q --device cpu | jq -e '(.latent | .[0] * .[1] * .[2]) == .tokens
     and .sampling.passes == .tokens and .network.file_bytes == 4 * .network.parameters'
+  for wrong in '--fp8 linear' '--negative x' '--lora run' '--base run' '--guidance 2'; do
+    # shellcheck disable=SC2086
+    run vfm-generate --model run --dry-run $wrong
+    echo "$wrong: $output"
+    [ "$status" -eq 2 ]
+  done
   # The record makes the same clip; a video goes on.
   vfm-generate --model run -o again <clips.jsonl >again.jsonl
   cmp "$path" "$(jq -r .path again.jsonl)"

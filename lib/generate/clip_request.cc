@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "generate/clip_request.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+
+namespace vfm::generate {
+namespace {
+
+// Refuses requests whose sizes overflow long before memory runs out.
+constexpr int kLargestSide = 16384, kMostFrames = 100000;
+constexpr std::int64_t kMostTokens = 1 << 28;  // latent pixels of a clip
+
+int round_up(int value, int unit) {
+  return (value + unit - 1) / unit * unit;
+}
+
+}  // namespace
+
+void fill_in(ClipRequest& request, const Extents& usual, double fps) {
+  if (request.frames == 0) request.frames = usual.frames;
+  if (request.height == 0) request.height = usual.height;
+  if (request.width == 0) request.width = usual.width;
+  if (request.fps == 0) request.fps = fps > 0 ? fps : 24;
+}
+
+void ModelShape::take(const models::DitConfig& network) {
+  autoregressive = false;
+  in_channels = network.in_channels;
+  out_channels = network.out_channels;
+  patch = network.patch_size;
+  text_width = network.text_embed_dim;
+}
+
+void ModelShape::take(const models::DecoderConfig& decoder) {
+  autoregressive = true;
+  codes = decoder.vocabulary;
+  text_width = decoder.text_embed_dim;
+}
+
+Extents ModelShape::latent_of(const ClipRequest& request) const {
+  const int t = 1 + (request.frames - 1 + time_factor - 1) / time_factor;
+  return {round_up(t, patch[0]), round_up(request.height, space_factor * patch[1]) / space_factor,
+          round_up(request.width, space_factor * patch[2]) / space_factor};
+}
+
+Extents ModelShape::pixels_of(const Extents& latent) const {
+  return {1 + (latent.frames - 1) * time_factor, latent.height * space_factor,
+          latent.width * space_factor};
+}
+
+void ModelShape::check_parts(const ModelFacts& facts, const std::string& folder) const {
+  if (autoregressive && codes != vocabulary)
+    fail("'{}' does not fit together: tokenizer and model have {} and {} codes", folder, vocabulary,
+         codes);
+  if (!autoregressive) {
+    const bool fits = in_channels == channels || video_to_world();
+    if (facts.scale.channels() != static_cast<std::size_t>(channels) || !fits ||
+        out_channels != channels)
+      fail(
+          "'{}' does not fit together: tokenizer, statistics and model have {}, {} and {} channels",
+          folder, channels, facts.scale.channels(), in_channels);
+  }
+  if (reads_text() && encoder_width != text_width)
+    fail("'{}' does not fit together: text encoder and model have widths {} and {}", folder,
+         encoder_width, text_width);
+}
+
+void ModelShape::check_size(const ClipRequest& request) const {
+  if (request.frames < 1 || request.frames > kMostFrames || request.height < 1 ||
+      request.width < 1 || std::max(request.height, request.width) > kLargestSide)
+    fail_usage(
+        "a clip of {} frames of {}x{}: at least 1 and at most {} frames and {} pixels a side",
+        request.frames, request.width, request.height, kMostFrames, kLargestSide);
+  if (!(request.fps > 0 && std::isfinite(request.fps)))
+    fail_usage("{} frames a second: must be positive", request.fps);
+  const Extents latent = latent_of(request);
+  if (std::int64_t{latent.frames} * latent.height * latent.width > kMostTokens)
+    fail_usage("a clip of {} frames of {}x{} is {} x {} x {} latents: at most {} in all",
+               request.frames, request.width, request.height, latent.frames, latent.height,
+               latent.width, kMostTokens);
+}
+
+void ModelShape::check(const ClipRequest& request) const {
+  check_size(request);
+  if (autoregressive && (request.noise || !request.negative.empty()))
+    fail_usage("{} for diffusion models, and this one is autoregressive",
+               request.noise ? "a first noise is" : "negative prompts are");
+  if (!reads_text() && !(request.prompt.empty() && request.negative.empty()))
+    fail_usage("the model was trained without text and reads none: prompts must be empty");
+  const Extents size = latent_of(request);
+  const std::size_t values = static_cast<std::size_t>(channels) * size.frames * size.height *
+                             static_cast<std::size_t>(size.width);
+  if (request.noise && request.noise->size() != values)
+    fail_usage("the noise has {} values, the clip's latent is {} x {} x {} x {}",
+               request.noise->size(), channels, size.frames, size.height, size.width);
+  if (request.given) check_given(request);
+}
+
+void ModelShape::check_takes_frames() const {
+  if (!video_to_world() || flow)
+    fail_usage("the model takes no condition frames: it is no video-to-world model");
+}
+
+void ModelShape::check_given(const ClipRequest& request) const {
+  check_takes_frames();
+  const int frames = request.given->frames;
+  if (frames >= request.frames)
+    fail_usage("{} condition frames leave nothing to make of {} frames", frames, request.frames);
+  if (frames < 1 || (frames - 1) % time_factor != 0)
+    fail_usage("{} condition frames: must be 1, {}, {}, ...", frames, 1 + time_factor,
+               1 + 2 * time_factor);
+  const std::size_t expected =
+      std::size_t{3} * static_cast<std::size_t>(frames) * request.height * request.width;
+  if (request.given->pixels.size() != expected)
+    fail_usage("{} values of condition frames, {} were expected", request.given->pixels.size(),
+               expected);
+}
+
+}  // namespace vfm::generate

@@ -1,0 +1,78 @@
+// One clip that is asked for, and which of them a model can make: what a run refuses, and so does a
+// dry run, which has no weights.
+// Shape letters: C latent channels, t h w latent frames, rows, columns.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "generate/model_facts.h"
+#include "models/decoder.h"
+#include "models/network.h"
+
+namespace vfm::generate {
+
+/// Pixels that a clip begins with: float RGB in [-1, 1], planar (3, frames, H, W) of the clip's H
+/// and W. A frame, and then whole groups of the tokenizer's time factor.
+struct GivenFrames {
+  int frames = 0;
+  std::vector<float> pixels;
+};
+
+/// One clip. Size and length are free: what is not a whole number of tokens is generated larger and
+/// cut, at the edges alike, at the end in time.
+struct ClipRequest {
+  std::string prompt;    ///< UTF-8, may be empty
+  std::string negative;  ///< what to keep away from; empty: no text
+  std::uint64_t seed = 0;
+  int frames = 0, height = 0, width = 0;  ///< of the pixels, at least 1
+  double fps = 0;                         ///< > 0; what the motion is timed by
+  /// For video-to-world models: the first frames; null: none.
+  std::shared_ptr<const GivenFrames> given;
+  /// The first noise, of unit variance, (C, t, h, w); null: drawn from seed and prompt.
+  std::shared_ptr<const std::vector<float>> noise;
+};
+
+/// What the request leaves open: the usual size of the model's clips, and rate (0: not known).
+void fill_in(ClipRequest& request, const Extents& usual, double fps);
+
+/// What of a model's parts decides which clips it can make. Thread-safety: const members.
+struct ModelShape {
+  int channels = 0, vocabulary = 0, time_factor = 1, space_factor = 1;  ///< of the tokenizer
+  bool autoregressive = false;                                          ///< or a diffusion model
+  int codes = 0;                          ///< of an autoregressive model
+  int in_channels = 0, out_channels = 0;  ///< of a diffusion model
+  std::array<int, 3> patch = {1, 1, 1};   ///< latents of a token, (t, h, w)
+  bool flow = false;                      ///< of flow matching
+  int text_width = 0;                     ///< of the text that the network takes; 0: none
+  int encoder_width = 0;                  ///< of the text encoder; 0: there is none
+
+  void take(const models::DitConfig& network);
+  void take(const models::DecoderConfig& decoder);
+
+  /// Whether it takes given frames: video-to-world models, and all autoregressive ones.
+  bool video_to_world() const { return autoregressive || in_channels == channels + 1; }
+  bool reads_text() const { return encoder_width > 0; }
+  /// The latent that a clip is cut from, of a size that check_size() took; and what is decoded of a
+  /// latent.
+  Extents latent_of(const ClipRequest& request) const;
+  Extents pixels_of(const Extents& latent) const;
+
+  /// Throws Error if the parts of the model in `folder` do not fit each other.
+  void check_parts(const ModelFacts& facts, const std::string& folder) const;
+  /// Throws Error{usage} for a size, length or rate that no clip can have.
+  void check_size(const ClipRequest& request) const;
+  /// Throws Error{usage} if the model takes no given frames.
+  void check_takes_frames() const;
+  /// Throws Error{usage} for a clip that the model cannot make.
+  void check(const ClipRequest& request) const;
+
+ private:
+  void check_given(const ClipRequest& request) const;
+};
+
+}  // namespace vfm::generate
