@@ -47,11 +47,11 @@ class GenerateTool : public vfm::cli::Tool {
     app.add_option("--lora", lora_,
                    "adapters for the model: a file, a folder, or a run that trained some")
         ->type_name("PATH[:SCALE]");
-    app.add_option("--lora-mode", lora_mode_,
-                   "merged into the weights, or separate: beside them, at every product")
-        ->type_name("MODE")
-        ->check(CLI::IsMember({"merged", "separate"}))
-        ->capture_default_str();
+    mode_ = app.add_option("--lora-mode", lora_mode_,
+                           "merged into the weights, or separate: beside them, at every product")
+                ->type_name("MODE")
+                ->check(CLI::IsMember({"merged", "separate"}))
+                ->capture_default_str();
     app.add_option("--base", job_.lora.base,
                    "of a run that trained adapters: the model under them, if it has moved")
         ->type_name("DIR");
@@ -66,11 +66,11 @@ class GenerateTool : public vfm::cli::Tool {
     add_running_options(app);
     // What the latents are is decided already.
     for (const char* option :
-         {"--weights",          "--text-encoder",  "--size",     "--frames",   "--fps",
-          "--sampler",          "--steps",         "--guidance", "--negative", "--sigma-max",
-          "--sigma-min",        "--temperature",   "--top-p",    "--noise",    "--condition",
-          "--condition-frames", "--augment-sigma", "--compute",  "--fp8",      "--seed",
-          "--save-every"})
+         {"--weights",          "--text-encoder",  "--size",      "--frames",   "--fps",
+          "--sampler",          "--steps",         "--guidance",  "--negative", "--sigma-max",
+          "--sigma-min",        "--temperature",   "--top-p",     "--noise",    "--condition",
+          "--condition-frames", "--augment-sigma", "--compute",   "--fp8",      "--seed",
+          "--save-every",       "--lora",          "--lora-mode", "--base"})
       app.get_option("--decode-only")->excludes(app.get_option(option));
   }
 
@@ -254,6 +254,7 @@ class GenerateTool : public vfm::cli::Tool {
   /// What stands after the last colon is a factor if it is a number, and else part of the path.
   void parse_lora() {
     job_.lora.use.separate = lora_mode_ == "separate";
+    job_.lora.mode_chosen = mode_->count() > 0;
     job_.lora.path = lora_;
     const std::size_t colon = lora_.rfind(':');
     if (colon == std::string::npos || colon + 1 == lora_.size()) return;
@@ -275,7 +276,7 @@ class GenerateTool : public vfm::cli::Tool {
   vfm::cli::ReportOptions report_;
   vfm::cli::DeviceOptions device_;
   vfm::cli::ComputeOptions compute_;
-  CLI::Option* quality_ = nullptr;
+  CLI::Option *quality_ = nullptr, *mode_ = nullptr;
   std::string size_, weights_ = "ema", sampler_, fp8_ = "off", dtype_ = "auto";
   std::string lora_, lora_mode_ = "merged";
 };

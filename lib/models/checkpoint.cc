@@ -29,7 +29,7 @@ void load_adapted(LoadedModel& loaded, const AdapterChoice& choice, Device devic
   loaded.network =
       make_network(dit_config_from_json(base.config()), 0, loaded.compute, device, false);
   load_parameters(base.weights(), loaded.parameters());
-  add_adapters(loaded, {loaded.folder, choice.use, {}}, loaded.ema);
+  add_adapters(loaded, {loaded.folder, choice.use, false, {}}, loaded.ema);
 }
 
 }  // namespace
@@ -51,6 +51,8 @@ Device LoadedModel::device() const {
 void AdapterChoice::check_for(const std::string& folder, bool autoregressive, bool adapted) const {
   if (!base.empty() && !adapted)
     fail_usage("'{}' has weights of its own: a base is for runs that train adapters", folder);
+  if (mode_chosen && path.empty() && !adapted)
+    fail_usage("'{}' has no adapters that could be merged or separate: give some (--lora)", folder);
   if (path.empty()) return;
   if (autoregressive)
     fail_usage("adapters are for diffusion models, and this one is autoregressive");

@@ -37,6 +37,7 @@ struct LoadedModel {
 struct AdapterChoice {
   std::string path;  ///< a file, a folder with one, or a run or checkpoint that has adapters
   LoraUse use;
+  bool mode_chosen = false;  ///< use.separate was asked for, or not to be so: needs adapters
   std::string base;  ///< where the model under the adapters of a run is now; "": where it was
 
   /// Throws Error{usage} if this is no choice for the model in `folder`, which may be adapters on

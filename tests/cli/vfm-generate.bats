@@ -575,7 +575,8 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' "$@"
 @test "wrong options are status 2" {
   for wrong in '--size 64' '--size 0x0' '--size 64x64x64' '--steps 0' '--sampler magic' '--guidance nan' '--quality 99' \
     '--sigma-min 50' '--frames -1' '--seed -1' '--seed 18446744073709551616' '--seed 1x' '--fps nan' '--dataset d' '--weights best' '--encoder magic' \
-    '--sampler edm-euler --steps 1' '--save-every -1' '--latents-only --report x.html' '--decode-only --latents-only' '--decode-only --steps 3' '--decode-only --size 64x64' '--decode-only --noise n.npy' '--condition-frames 0' '--augment-sigma nan' '--fp8 most' '--fp8-tolerance 1' '--fp8 all --fp8-tolerance -1' '--fp8 all --fp8-tolerance nan'; do
+    '--sampler edm-euler --steps 1' '--save-every -1' '--latents-only --report x.html' '--decode-only --latents-only' '--decode-only --steps 3' '--decode-only --size 64x64' '--decode-only --noise n.npy' \
+    '--decode-only --lora l' '--decode-only --lora-mode merged' '--decode-only --base b' '--lora-mode merged' '--lora-mode separate' '--lora l:inf' '--condition-frames 0' '--augment-sigma nan' '--fp8 most' '--fp8-tolerance 1' '--fp8 all --fp8-tolerance -1' '--fp8 all --fp8-tolerance nan'; do
     # shellcheck disable=SC2086
     run vfm-generate --model "$model" -o out $wrong 'x'
     echo "$wrong: $status $output"
