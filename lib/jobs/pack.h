@@ -31,7 +31,8 @@ struct PackOptions {
   std::string output;
   bool force = false;
   Json tokenizer;  ///< models::make_tokenizer
-  /// Where the tokenizer computes; the bytes do not depend on it.
+  /// Where the tokenizer computes. One from a folder rounds otherwise on a GPU; the bytes of a
+  /// builtin one do not depend on it.
   Device device = Device::cpu;
   /// Size, length, crop; time_step and multiple are the tokenizer's time factor, and twice its
   /// space factor.
