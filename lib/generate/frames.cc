@@ -41,7 +41,6 @@ void check_latent(const models::Tokenizer& tokenizer, const Latent& latent, int 
 void decode_frames(const models::Tokenizer& tokenizer, const Latent& latent, int frames, int height,
                    int width, const FrameSink& sink) {
   check_latent(tokenizer, latent, frames, height, width);
-  const int full_frames = 1 + (latent.frames - 1) * tokenizer.time_factor();
   const int full_height = latent.height * tokenizer.space_factor();
   const int full_width = latent.width * tokenizer.space_factor();
   const int top = (full_height - height) / 2, left = (full_width - width) / 2;
@@ -70,11 +69,10 @@ void decode_frames(const models::Tokenizer& tokenizer, const Latent& latent, int
       sink(frame);
     }
   };
-  if (tokenizer.vocabulary() > 0)
-    hand_over(tokenizer.decode_codes(codes_of(latent), latent.frames, latent.height, latent.width),
-              full_frames);
-  else
-    tokenizer.decode_stream(latent.values, latent.frames, latent.height, latent.width, hand_over);
+  std::vector<float> of_codes;
+  if (tokenizer.vocabulary() > 0) of_codes = tokenizer.latent_of_codes(codes_of(latent));
+  tokenizer.decode_stream(tokenizer.vocabulary() > 0 ? of_codes : latent.values, latent.frames,
+                          latent.height, latent.width, hand_over);
 }
 
 }  // namespace vfm::generate

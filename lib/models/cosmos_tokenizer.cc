@@ -224,13 +224,12 @@ std::vector<std::int32_t> CosmosTokenizer::encode_codes(std::span<const float> p
   return codes;
 }
 
-std::vector<float> CosmosTokenizer::decode_codes(std::span<const std::int32_t> codes, int frames,
-                                                 int height, int width) const {
-  if (!fsq_) return Tokenizer::decode_codes(codes, frames, height, width);
+std::vector<float> CosmosTokenizer::latent_of_codes(std::span<const std::int32_t> codes) const {
+  if (!fsq_) return Tokenizer::latent_of_codes(codes);
   std::vector<float> values(codes.size() * fsq_->dimensions());
   for (std::size_t i = 0; i < codes.size(); ++i)
     fsq_->values(codes[i], values.data() + i, codes.size());
-  return decode(values, frames, height, width);
+  return values;
 }
 
 }  // namespace vfm::models

@@ -57,8 +57,7 @@ class CosmosTokenizer final : public Tokenizer {
                      const FrameSink& sink) const override;
   std::vector<std::int32_t> encode_codes(std::span<const float> pixels, int frames, int height,
                                          int width) const override;
-  std::vector<float> decode_codes(std::span<const std::int32_t> codes, int frames, int height,
-                                  int width) const override;
+  std::vector<float> latent_of_codes(std::span<const std::int32_t> codes) const override;
   /// The folder's own latents_mean and latents_std.
   Json statistics() const override { return statistics_; }
   Json config() const override;

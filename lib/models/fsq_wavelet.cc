@@ -30,11 +30,7 @@ std::vector<std::int32_t> FsqWaveletTokenizer::encode_codes(std::span<const floa
 
 std::vector<float> FsqWaveletTokenizer::encode(std::span<const float> pixels, int frames,
                                                int height, int width) const {
-  const std::vector<std::int32_t> codes = encode_codes(pixels, frames, height, width);
-  std::vector<float> latent(codes.size() * factors_.size());
-  for (std::size_t i = 0; i < codes.size(); ++i)
-    fsq_.values(codes[i], latent.data() + i, codes.size());
-  return latent;
+  return latent_of_codes(encode_codes(pixels, frames, height, width));
 }
 
 std::vector<float> FsqWaveletTokenizer::decode(std::span<const float> latents, int frames,
@@ -48,12 +44,11 @@ std::vector<float> FsqWaveletTokenizer::decode(std::span<const float> latents, i
   return wavelet_.decode(bands, frames, height, width);
 }
 
-std::vector<float> FsqWaveletTokenizer::decode_codes(std::span<const std::int32_t> codes,
-                                                     int frames, int height, int width) const {
+std::vector<float> FsqWaveletTokenizer::latent_of_codes(std::span<const std::int32_t> codes) const {
   std::vector<float> latent(codes.size() * factors_.size());
   for (std::size_t i = 0; i < codes.size(); ++i)
     fsq_.values(codes[i], latent.data() + i, codes.size());
-  return decode(latent, frames, height, width);
+  return latent;
 }
 
 Json FsqWaveletTokenizer::config() const {

@@ -31,8 +31,7 @@ class FsqWaveletTokenizer final : public Tokenizer {
                             int width) const override;
   std::vector<std::int32_t> encode_codes(std::span<const float> pixels, int frames, int height,
                                          int width) const override;
-  std::vector<float> decode_codes(std::span<const std::int32_t> codes, int frames, int height,
-                                  int width) const override;
+  std::vector<float> latent_of_codes(std::span<const std::int32_t> codes) const override;
   Json config() const override;
 
  private:

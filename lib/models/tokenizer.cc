@@ -82,8 +82,13 @@ std::vector<std::int32_t> Tokenizer::encode_codes(std::span<const float>, int, i
   fail("tokenizer '{}' is continuous: it has no codes", name());
 }
 
-std::vector<float> Tokenizer::decode_codes(std::span<const std::int32_t>, int, int, int) const {
+std::vector<float> Tokenizer::latent_of_codes(std::span<const std::int32_t>) const {
   fail("tokenizer '{}' is continuous: it has no codes", name());
+}
+
+std::vector<float> Tokenizer::decode_codes(std::span<const std::int32_t> codes, int frames,
+                                           int height, int width) const {
+  return decode(latent_of_codes(codes), frames, height, width);
 }
 
 Json tokenizer_config(const std::string& named) {

@@ -42,12 +42,13 @@ class Tokenizer {
 
   /// How many codes there are; 0: the tokenizer is continuous, and has none.
   virtual int vocabulary() const { return 0; }
-  /// Codes (t, h, w) of pixels, and pixels of codes. Throw Error if the tokenizer is continuous, or
-  /// for a code that is not below vocabulary().
+  /// Codes (t, h, w) of pixels; the latent (C, t, h, w) that codes stand for; and its pixels. Throw
+  /// Error if the tokenizer is continuous, or for a code that is not below vocabulary().
   virtual std::vector<std::int32_t> encode_codes(std::span<const float> pixels, int frames,
                                                  int height, int width) const;
-  virtual std::vector<float> decode_codes(std::span<const std::int32_t> codes, int frames,
-                                          int height, int width) const;
+  virtual std::vector<float> latent_of_codes(std::span<const std::int32_t> codes) const;
+  std::vector<float> decode_codes(std::span<const std::int32_t> codes, int frames, int height,
+                                  int width) const;
 
   /// Mean and deviation of its latents where it knows them, as LatentScale (models/edm.h) writes
   /// them; null: they are to be measured.

@@ -121,6 +121,10 @@ TEST_CASE("a discrete tokenizer of a folder") {
   REQUIRE(values.size() == 6 * codes.size());
   CHECK(tokenizer->decode(values, 2, 4, 4) == tokenizer->decode_codes(codes, 2, 4, 4));
   CHECK_THROWS_AS(tokenizer->decode_codes(std::vector<std::int32_t>(32, 64000), 2, 4, 4), Error);
+  // In pieces of a latent frame.
+  const CosmosTokenizer pieces(tokenizer_config(kDiscrete), Device::cpu, 1);
+  CHECK(pieces.latent_of_codes(codes) == values);
+  CHECK(pieces.decode_codes(codes, 2, 4, 4) == tokenizer->decode_codes(codes, 2, 4, 4));
 }
 
 TEST_CASE("a tokenizer that was moved, or is another, is refused and says what to do") {
