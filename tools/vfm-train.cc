@@ -64,7 +64,7 @@ class TrainTool : public cli::Tool {
                                 "latents that vfm-pack wrote; for a tokenizer, what vfm-shard did")
                      ->type_name("DIR");
     app.add_option("--synthetic", synthetic_,
-                   "train on made-up latents of these sizes, to measure a machine")
+                   "train on made-up latents or clips of these sizes, to measure a machine")
         ->type_name("FxHxW,...")
         ->excludes(data);
     app.add_option("-o,--out,--output", options_.out, "the run: checkpoints and logs")

@@ -114,6 +114,8 @@ void Dataset::fit(Recipe& recipe) const {
     fit_decoder(recipe.model.decoder);
   else if (!recipe.model.tokenizer())
     fit_network(recipe);
+  else if (space_factor_ > 0)
+    fit_made_up(recipe.data);
   for (const data::Entry& sample : entries())
     if (token_count(sample, recipe.model) > recipe.data.tokens)
       fail_usage("sample '{}' has {} tokens, more than a pack holds: set 'data.tokens' above {}",
@@ -139,6 +141,7 @@ CleanSample Dataset::read_clip(std::size_t i, std::optional<std::uint32_t> step)
 CleanSample Dataset::read(std::size_t i, std::optional<std::uint32_t> step) const {
   if (clips_) return read_clip(i, step);
   const data::Entry& sample = entry(i);
+  if (space_factor_ > 0) return make_up_clip(sample);
   data::LatentSample data = set_ ? set_->read(i) : make_up(sample);
   const auto places = static_cast<std::size_t>(sample.frames * sample.height * sample.width);
   const std::size_t expected = scale_.channels() * places;

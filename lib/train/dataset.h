@@ -20,9 +20,10 @@
 
 namespace vfm::train {
 
-/// Made-up latents, to measure a machine without data: normal numbers, of these sizes in turn.
+/// Made-up latents, or clips, to measure a machine without data: normal numbers, of these sizes in
+/// turn.
 struct Synthetic {
-  std::vector<std::array<int, 3>> sizes;  ///< frames, height, width of the latents
+  std::vector<std::array<int, 3>> sizes;  ///< frames, height, width of the latents, or the pixels
   int channels = 16, text_tokens = 512, text_width = 1024;
 
   /// "16x88x160" or "1x64x64,8x32x32". Throws Error{usage} for anything else.
@@ -41,10 +42,13 @@ class Dataset {
 
   /// Samples of made-up data; 64 of each size.
   explicit Dataset(const Synthetic& synthetic);
+  /// Clips of made-up pixels for this tokenizer. Throws Error{usage} for sizes that are no squares,
+  /// or that it cannot encode.
+  Dataset(const Synthetic& synthetic, const models::CosmosConfig& tokenizer);
 
-  /// Fills what the recipe leaves to the data (channels or vocabulary, text width), and checks that
-  /// every sample fits: channels, patch size, position tables, capacity of a pack. Throws
-  /// Error{usage} naming the field and the first sample that does not.
+  /// Fills what the recipe leaves to the data (channels or vocabulary, text width; of made-up clips
+  /// the largest size), and checks that every sample fits: channels, patch size, position tables,
+  /// capacity of a pack. Throws Error{usage} naming the field and the first sample that does not.
   void fit(Recipe& recipe) const;
 
   std::size_t size() const { return entries().size(); }
@@ -71,13 +75,16 @@ class Dataset {
  private:
   void fit_network(Recipe& recipe) const;
   void fit_decoder(models::DecoderConfig& decoder) const;
+  void fit_made_up(DataRecipe& recipe) const;
   data::LatentSample make_up(const data::Entry& entry) const;
+  CleanSample make_up_clip(const data::Entry& entry) const;
   CleanSample read_clip(std::size_t i, std::optional<std::uint32_t> step) const;
 
   std::optional<data::LatentSet> set_;
   std::optional<data::ClipSet> clips_;
   data::ClipOptions clip_options_;
-  std::vector<data::Entry> entries_;  // of clips and made-up data
+  int time_factor_ = 0, space_factor_ = 0;  // of made-up clips: pixels of a latent pixel
+  std::vector<data::Entry> entries_;        // of clips and made-up data
   Json info_;
   models::LatentScale scale_;
 };

@@ -89,14 +89,13 @@ bool has_split(const RunOptions& options, const std::string& split) {
 
 Dataset open_data(const RunOptions& options, const std::string& split) {
   if (options.recipe.model.tokenizer()) {
-    if (!options.synthetic.empty())
-      fail_usage("there are no made-up clips: --synthetic is for diffusion models");
-    return Dataset(options.data, split, options.recipe);
+    if (options.synthetic.empty()) return Dataset(options.data, split, options.recipe);
+    return Dataset(Synthetic{options.synthetic}, options.recipe.model.autoencoder);
   }
   if (options.synthetic.empty())
     return Dataset(options.data, split, options.recipe.diffusion.whitening);
   if (options.recipe.model.autoregressive())
-    fail_usage("there are no made-up codes: --synthetic is for diffusion models");
+    fail_usage("there are no made-up codes: --synthetic is for diffusion models and tokenizers");
   const models::DitConfig& dit = options.recipe.model.dit;
   Synthetic synthetic;
   synthetic.sizes = options.synthetic;

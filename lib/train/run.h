@@ -26,7 +26,7 @@ namespace vfm::train {
 struct RunOptions {
   Recipe recipe;     ///< not yet fitted to the data
   std::string data;  ///< folder of latents (data/latents.h); for a tokenizer a dataset of clips
-  /// Made-up latents of these sizes instead of `data`; then no checkpoint is written.
+  /// Made-up latents, or clips, of these sizes instead of `data`; then no checkpoint is written.
   std::vector<std::array<int, 3>> synthetic;
   Device device = Device::cpu;
   std::string init;    ///< folder of the model to begin from (models/initial_model.h), or ""

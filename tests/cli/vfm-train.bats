@@ -432,7 +432,7 @@ PY
   grep -q '"tokens_per_second"' run/timing.jsonl
   run vfm-train tiny.yaml --synthetic 2x4 --out run
   [ "$status" -eq 2 ]
-  [[ $output == *"'2x4' is no list of latent sizes"* ]]
+  [[ $output == *"'2x4' is no list of sizes"* ]]
   run vfm-train tiny.yaml --synthetic 1x4x4 --data latents --out run
   [ "$status" -eq 2 ]
 }

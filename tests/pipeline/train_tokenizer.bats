@@ -116,6 +116,18 @@ END
     one/metrics.jsonl two/metrics.jsonl
 }
 
+@test "--synthetic trains a tokenizer on made-up clips, as large as is asked for, and keeps no checkpoint" {
+  vfm-train recipe.yaml --device cpu --synthetic 5x24x24,1x16x16 --out run train.steps=4 train.log_every=1 validation.every=4 -q
+  jq -es 'map(.loss | values) | length == 4' run/metrics.jsonl
+  # A pack holds 2 x 6 x 6 latent pixels of a clip and 4 x 4 of a picture.
+  jq -es 'map(.tokens | values) | first > 150' run/metrics.jsonl
+  jq -es 'map(.tokens_per_second | values) | length == 4' run/timing.jsonl
+  grep -q '^  size: 24' run/recipe.yaml
+  [ -z "$(find run -name '*.safetensors')" ]
+  activations() { vfm-train recipe.yaml --device cpu --dry-run "$@" -q | jq .memory_bytes.activations; }
+  [ "$(activations --synthetic 5x24x24)" -eq "$(activations data.frames=5 data.size=24)" ]
+}
+
 @test "what a tokenizer costs is told, and what does not fit is refused" {
   run --separate-stderr vfm-train "$VFM_ROOT/examples/recipes/tokenizer-cv8x8x8.yaml" --dry-run --device cpu
   [ "$status" -eq 0 ]
@@ -127,8 +139,9 @@ END
   run --separate-stderr vfm-train recipe.yaml --out run
   [ "$status" -eq 2 ]
   [[ "$stderr" == *"--data DIR is needed: the folder that vfm-shard wrote"* ]]
-  run --separate-stderr vfm-train recipe.yaml --synthetic 3x4x4 --out run
+  run --separate-stderr vfm-train recipe.yaml --synthetic 5x32x30 --out run
   [ "$status" -eq 2 ]
+  [[ "$stderr" == *"made-up clips of 5x32x30: this tokenizer trains on 1 + k * 4 frames of squares"*" multiples of 4"* ]]
   run --separate-stderr vfm-train recipe.yaml model.temporal_compression_ratio=1 --dry-run
   [ "$status" -eq 2 ]
   [[ "$stderr" == *"a tokenizer of pictures (CI, DI)"* ]]
