@@ -44,8 +44,11 @@ __device__ __forceinline__ void soften(float (&scores)[kM][kN][4], Softmax& stat
         top = fmaxf(top, fmaxf(scores[m][n][2 * half], scores[m][n][2 * half + 1]));
       top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 1));
       top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 2));
-      // The rounded product is used for all scores and for `by`, so its error cancels.
-      const float base = top * factor, by = fast_exp2(state.top[m][half] * factor - base);
+      // A maximum that stays gives exactly 1, also that of no key yet: both products are rounded.
+      // The compiler would make one instruction of the second one and the difference, which keeps
+      // the rounding error of `base`: for a maximum of -1e30 that is 1e21.
+      const float base = __fmul_rn(top, factor);
+      const float by = fast_exp2(__fmul_rn(state.top[m][half], factor) - base);
       float sum = 0;
 #pragma unroll
       for (int n = 0; n < kN; ++n)

@@ -44,7 +44,9 @@ __device__ __forceinline__ void soften(const float (&scores)[kM][kN][4], Softmax
         top = fmaxf(top, fmaxf(scores[m][n][2 * half], scores[m][n][2 * half + 1]));
       top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 1));
       top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 2));
-      const float base = top * factor, by = fast_exp2(state.top[m][half] * factor - base);
+      // Rounded both, as in attention_forward.cu.
+      const float base = __fmul_rn(top, factor);
+      const float by = fast_exp2(__fmul_rn(state.top[m][half], factor) - base);
       state.top[m][half] = top;
 #pragma unroll
       for (int n = 0; n < kN; ++n) {

@@ -166,19 +166,16 @@ __global__ void __launch_bounds__(kReduceThreads)
     reduce_kernel(const ModulateRun* runs, const std::int64_t run_count, const float* partial,
                   float* sums, const int columns) {
   constexpr int kAhead = 16;  // loads that do not wait for each other
-  __shared__ int wanted[kReduceThreads], any;
+  __shared__ int wanted[kReduceThreads];
   const int row = static_cast<int>(blockIdx.x);
   const int column = static_cast<int>(blockIdx.y * kReduceThreads + threadIdx.x);
   const bool inside = column < columns;
   float total = 0;
   for (std::int64_t base = 0; base < run_count; base += kReduceThreads) {
-    if (threadIdx.x == 0) any = 0;
-    __syncthreads();
     const std::int64_t mine = base + threadIdx.x;
-    wanted[threadIdx.x] = mine < run_count && runs[mine].row == row;
-    if (wanted[threadIdx.x]) any = 1;
-    __syncthreads();
-    if (any && inside) {
+    const bool is_wanted = mine < run_count && runs[mine].row == row;
+    wanted[threadIdx.x] = is_wanted;
+    if (__syncthreads_or(is_wanted) && inside) {
       const float* from = partial + base * columns + column;
       for (int first = 0; first < kReduceThreads; first += kAhead) {
         float values[kAhead];

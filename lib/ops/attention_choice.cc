@@ -40,6 +40,8 @@ std::string why_not_cudnn(const AttentionRequest& request) {
     // What it would write for such a sample is not documented; ours is zero.
     if ((queries == 0) != (keys == 0))
       return vfm::format("sample {} has {} queries and {} keys", i, queries, keys);
+    if (queries == 0 && !request.empty_samples)
+      return vfm::format("sample {} is empty, which it takes from version 9.25 on", i);
     if (request.causal && queries != keys)
       return vfm::format("sample {} has {} causal queries over {} keys", i, queries, keys);
   }

@@ -34,7 +34,8 @@ struct AttentionRequest {
   bool causal = false;
   bool deterministic = false;
   int head_dim = 0;
-  bool aligned = false;  ///< rows and matrices begin at multiples of 16 bytes
+  bool aligned = false;        ///< rows and matrices begin at multiples of 16 bytes
+  bool empty_samples = false;  ///< this version takes samples without queries and keys
   std::span<const std::int64_t> query_starts, key_starts;
 };
 

@@ -84,9 +84,11 @@ struct Part {
   std::int64_t rows, width, stride;
 };
 
-Tensor to_cpu(const Part& part) {
-  const Tensor copied({(part.rows - 1) * part.stride + part.width}, DType::bf16);
-  copy_bytes(copied.raw(), Device::cpu, part.data, Device::cuda, copied.bytes());
+Tensor to_cpu(const Part& part, std::int64_t first, std::int64_t rows) {
+  const Tensor copied({(rows - 1) * part.stride + part.width}, DType::bf16);
+  copy_bytes(copied.raw(), Device::cpu,
+             static_cast<const std::uint16_t*>(part.data) + first * part.stride, Device::cuda,
+             copied.bytes());
   return copied.to(DType::f32);
 }
 
@@ -94,35 +96,50 @@ struct Norms {
   double difference = 0, reference = 0;
 };
 
+// Of long packs pieces, evenly spread, the first and the last rows among them: gigabytes would have
+// to be copied for all.
 Norms compare(const Part& tried, const Part& reference) {
-  const Tensor a = to_cpu(tried), b = to_cpu(reference);
+  constexpr std::int64_t kPieces = 32, kPieceRows = 64;
+  const bool all = tried.rows <= kPieces * kPieceRows;
+  const std::int64_t pieces = all ? 1 : kPieces, rows = all ? tried.rows : kPieceRows;
   Norms sums;
-  for (std::int64_t row = 0; row < tried.rows; ++row)
-    for (std::int64_t i = 0; i < tried.width; ++i) {
-      const double x = a.data<float>()[row * tried.stride + i];
-      const double y = b.data<float>()[row * reference.stride + i];
-      sums.difference += (x - y) * (x - y);
-      sums.reference += y * y;
-    }
+  for (std::int64_t piece = 0; piece < pieces; ++piece) {
+    const std::int64_t first = all ? 0 : piece * (tried.rows - rows) / (pieces - 1);
+    const Tensor a = to_cpu(tried, first, rows), b = to_cpu(reference, first, rows);
+    for (std::int64_t row = 0; row < rows; ++row)
+      for (std::int64_t i = 0; i < tried.width; ++i) {
+        const double x = a.data<float>()[row * tried.stride + i];
+        const double y = b.data<float>()[row * reference.stride + i];
+        sums.difference += (x - y) * (x - y);
+        sums.reference += y * y;
+      }
+  }
   return {std::sqrt(sums.difference), std::sqrt(sums.reference)};
 }
 
-// What is known of cuDNN's kernels for a shape. A direction is checked once its results were
-// compared; zeros prove nothing.
+// What is known of cuDNN's kernels for a shape, and of those for packs of it with empty samples,
+// which may go wrong by themselves. A direction is checked once its results were compared; zeros
+// prove nothing.
 struct Trust {
   bool refused = false, forward_checked = false, backward_checked = false;
 };
 
+// Of what cuDNN is asked.
+AttentionShape shape_of(const AttentionArgs& args) {
+  return attention_shape(args, cudnn_takes_empty_samples());
+}
+
 // Never destroyed, as it needs no destruction.
 Trust& trust_in(const AttentionArgs& args) {
-  static auto* const known = new std::map<AttentionShape, Trust>;
-  return (*known)[attention_shape(args)];
+  static auto* const known = new std::map<std::pair<AttentionShape, bool>, Trust>;
+  const AttentionShape shape = shape_of(args);
+  return (*known)[{shape, has_empty_samples(args, shape)}];
 }
 
 void refuse(Trust& trust, const AttentionArgs& args, const std::string& why) {
   trust.refused = true;
   log_warning("attention of {} runs on our own kernels, not on cuDNN's: {}",
-              to_string(attention_shape(args)), why);
+              to_string(shape_of(args)), why);
 }
 
 // Whether each part is the reference's. Refuses if not; `checked` becomes true unless all are zero.
@@ -153,8 +170,9 @@ std::string why_not(const AttentionArgs& args) {
     request.aligned = request.aligned && reinterpret_cast<std::uintptr_t>(matrix) % 16 == 0;
   request.query_starts = {args.query_starts, samples};
   request.key_starts = {args.key_starts, samples};
-  std::string why = why_not_cudnn(request);
-  return why.empty() ? why_no_cudnn() : why;
+  if (std::string why = why_no_cudnn(); !why.empty()) return why;
+  request.empty_samples = cudnn_takes_empty_samples();
+  return why_not_cudnn(request);
 }
 
 // Whether cuDNN shall try; says once why it does not.

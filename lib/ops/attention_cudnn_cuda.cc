@@ -94,6 +94,10 @@ std::string why_no_cudnn() {
   return why;
 }
 
+bool cudnn_takes_empty_samples() {
+  return cudnn_version_number() >= 92500;
+}
+
 std::string describe_cudnn() {
   const std::string why = why_no_cudnn_library();
   return why.empty() ? cudnn_version() : why;
@@ -104,13 +108,13 @@ std::shared_ptr<CudnnPack> cudnn_pack() {
 }
 
 void attention_forward_cudnn(const AttentionArgs& args, CudnnPack& pack) {
-  const AttentionShape shape = attention_shape(args);
+  const AttentionShape shape = attention_shape(args, cudnn_takes_empty_samples());
   const CudnnPlan& plan = plan_for(shape, false);
   run(plan, memory_of(args, pack, shape));
 }
 
 void attention_backward_cudnn(const AttentionArgs& args, CudnnPack& pack) {
-  const AttentionShape shape = attention_shape(args);
+  const AttentionShape shape = attention_shape(args, cudnn_takes_empty_samples());
   const CudnnPlan& plan = plan_for(shape, true);
   Memory memory = memory_of(args, pack, shape);
   memory[kDout] = const_cast<void*>(args.dout);

@@ -11,6 +11,10 @@ std::string why_no_cudnn() {
   return "vfm was built without cuDNN; build it where cudnn.h is beside CUDA's headers";
 }
 
+bool cudnn_takes_empty_samples() {
+  return false;
+}
+
 std::string describe_cudnn() {
   return why_no_cudnn();
 }

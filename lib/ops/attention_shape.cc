@@ -22,8 +22,8 @@ std::uint64_t at_least_one(std::int64_t n) {
 
 }  // namespace
 
-AttentionShape attention_shape(const AttentionArgs& args) {
-  return {round_up_samples(args.samples),
+AttentionShape attention_shape(const AttentionArgs& args, bool fill_up) {
+  return {fill_up ? round_up_samples(args.samples) : args.samples,
           round_up_rows(longest(args.query_starts, args.samples)),
           round_up_rows(longest(args.key_starts, args.samples)),
           args.heads,
@@ -33,6 +33,14 @@ AttentionShape attention_shape(const AttentionArgs& args) {
           args.kv_stride,
           args.causal,
           args.scale};
+}
+
+bool has_empty_samples(const AttentionArgs& args, const AttentionShape& shape) {
+  for (std::int64_t i = 0; i < args.samples; ++i)
+    if (args.query_starts[i] == args.query_starts[i + 1] ||
+        args.key_starts[i] == args.key_starts[i + 1])
+      return true;
+  return shape.samples > args.samples;
 }
 
 std::string to_string(const AttentionShape& shape) {

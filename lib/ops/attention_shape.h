@@ -1,9 +1,9 @@
 // What a plan of attention on the GPU is built for, and the lists that tell it a pack: host logic
 // that needs no GPU.
 //
-// A plan takes time to build, so packs share one where they can: the number of samples and the
-// longest sample are rounded up, and a pack is filled with samples of length zero. The lengths, and
-// where each sample begins, are arrays that the kernels read.
+// A plan takes time to build, so packs share one where they can: the longest sample is rounded up,
+// and where cuDNN takes samples of length zero, the number of samples too: a pack is filled with
+// them. The lengths, and where each sample begins, are arrays that the kernels read.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -19,7 +19,7 @@ namespace vfm::ops {
 
 /// Packs of equal shapes share a plan.
 struct AttentionShape {
-  std::int64_t samples = 0;                      ///< rounded up
+  std::int64_t samples = 0;                      ///< rounded up, if they are filled up
   std::int64_t most_queries = 0, most_keys = 0;  ///< of a sample, rounded up
   int heads = 0, key_heads = 0, head_dim = 0;
   std::int64_t q_stride = 0, kv_stride = 0;  ///< elements from row to row
@@ -28,7 +28,9 @@ struct AttentionShape {
   auto operator<=>(const AttentionShape&) const = default;
 };
 
-AttentionShape attention_shape(const AttentionArgs& args);
+AttentionShape attention_shape(const AttentionArgs& args, bool fill_up);
+/// Whether there is a sample without queries or keys in the pack, or among those that fill it up.
+bool has_empty_samples(const AttentionArgs& args, const AttentionShape& shape);
 
 /// "4 samples of 8192 queries and 512 keys, 32 heads of 128, 8 key heads, causal", for messages.
 std::string to_string(const AttentionShape& shape);

@@ -304,8 +304,12 @@ std::string why_no_cudnn_library() {
   return opened().missing;
 }
 
+std::size_t cudnn_version_number() {
+  return library().GetVersion();
+}
+
 std::string cudnn_version() {
-  const std::size_t version = library().GetVersion();
+  const std::size_t version = cudnn_version_number();
   return vfm::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
 }
 

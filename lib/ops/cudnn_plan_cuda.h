@@ -20,8 +20,9 @@ namespace vfm::ops {
 
 /// Why there is no libcudnn that we can use, or empty if there is one. The same at each call.
 std::string why_no_cudnn_library();
-/// "9.14.0". Throws Error where there is none.
+/// "9.14.0", and 91400. Throw Error where there is none.
 std::string cudnn_version();
+std::size_t cudnn_version_number();
 
 /// One of cuDNN's objects; destroyed with the last copy.
 using CudnnDescriptor = std::shared_ptr<void>;

@@ -65,7 +65,7 @@ Library& library() {
 }
 
 // Everything an algorithm depends on: sizes, strides, alignments, types.
-using Key = std::array<std::int64_t, 9>;
+using Key = std::array<std::int64_t, 10>;
 
 cudaDataType_t type_of(DType dtype) {
   if (dtype == DType::f8e4m3) return CUDA_R_8F_E4M3;
@@ -290,7 +290,8 @@ void gemm_cuda(std::int64_t m, std::int64_t n, std::int64_t k, const Matrix& a, 
                 b.stride,
                 c_stride,
                 types,
-                std::min(alignment_of(a.data), alignment_of(b.data)),
+                alignment_of(a.data),
+                alignment_of(b.data),
                 alignment_of(c)};
   static std::map<Key, std::unique_ptr<Plan>>* const plans =
       new std::map<Key, std::unique_ptr<Plan>>;

@@ -102,14 +102,14 @@ JSON
   grep -qF '| gelu forward | 90.0 | 75.0 | % of copy | 85 | yes | 3600 GB/s |' table
   grep -qF '| gelu backward | 50.0 | - | % of copy | 85 | **no** | 2000 GB/s |' table
   grep -qF '| attention forward, own kernel, 8192 | 342 | - | TFLOP/s | 330 | yes |  |' table
-  grep -qF '| attention forward, cuDNN, 8192 | - | - | TFLOP/s | 650 | **failed** | this build has none |' table
+  grep -qF '| attention forward, cuDNN, 8192 | - | - | TFLOP/s | 650 | **no figure** | this build has none |' table
   grep -qF '| all twelve products | 701 | - | TFLOP/s | 680 | yes |  |' table
   grep -qF '| training step, 7B, 8,192 tokens, nothing recomputed | - | 10000 | tokens/s | - | - | no memory |' table
   grep -qF '| the same as a CUDA graph | 12500 | - | tokens/s | - | - | 64.5 % MFU, 122.0 GiB |' table
   grep -qF '| the best of these | 12500 | 10000 | tokens/s | 11500 | yes | 64.5 % MFU, 122.0 GiB |' table
   grep -qF '| of it hidden beside kernels | 93.5 | - | % | - | - |  |' table
   grep -qF '| the best of these over PyTorch | 1.25 | 1.00 | ratio | 1.15 | yes | PyTorch: 110.0 GiB |' table
-  grep -qF '| MFU at 73,728 tokens | - | - | % | 45 | **failed** | not measured |' table
+  grep -qF '| MFU at 73,728 tokens | - | - | % | 45 | **no figure** | not measured |' table
   grep -qF 'Not whole: gpu_gemm x: not finished in its time' table
   [ "$(grep -c '^|' table)" -eq 57 ]
 }

@@ -13,9 +13,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <functional>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace vfm::test {
@@ -40,11 +42,11 @@ inline bool timed() {
   return !small() && !asked("untimed");
 }
 
-/// Ends the program if `status` is an error.
+/// Ends the program if `status` is an error; as skipped, if it is that this GPU has no FP8.
 inline void need(int status, const char* what) {
   if (status == cudaSuccess) return;
   std::fprintf(stderr, "%s: %s\n", what, cudaGetErrorString(static_cast<cudaError_t>(status)));
-  std::exit(1);
+  std::exit(status == cudaErrorNotSupported ? 77 : 1);
 }
 
 /// Memory on the device. Without values it is filled with NaN patterns, so that what a kernel
@@ -135,6 +137,15 @@ class Checker {
     if (good) return;
     ++failures_;
     std::printf("FAILED: %s\n", name.c_str());
+  }
+  /// One part of a test: what it throws is a failure, and keeps no other part from running.
+  template <class Part, class... Arguments>
+  void part(Part run, Arguments&&... arguments) {
+    try {
+      run(*this, std::forward<Arguments>(arguments)...);
+    } catch (const std::exception& error) {
+      check(error.what(), false);
+    }
   }
   /// Prints the totals; the exit status.
   int finish() const {

@@ -233,17 +233,9 @@ void test_frames_alone(Checker& checker) {
 }
 
 void tests(Checker& checker) {
-  try {
-    test_space(checker);
-    test_time_and_point(checker);
-    test_norm(checker);
-    test_attention(checker);
-    test_haar(checker);
-    test_resample(checker);
-    test_frames_alone(checker);
-  } catch (const std::exception& error) {
-    checker.check(error.what(), false);
-  }
+  for (const auto& part : {test_space, test_time_and_point, test_norm, test_attention, test_haar,
+                           test_resample, test_frames_alone})
+    checker.part(part);
 }
 
 }  // namespace

@@ -95,6 +95,26 @@ TEST_CASE("cuDNN runs a shape forward and backward once its results were compare
   CHECK(apart(run(same, Device::cuda).first, run(same, Device::cpu).first) > 1);
 }
 
+TEST_CASE("packs that are filled up with empty samples are compared by themselves") {
+  test::EmulatedCudnn& cudnn = fresh();
+  check_right(pack_of({20, 21, 22, 23}, 2, 1));
+  CHECK(warnings.empty());
+  cudnn.out_factor = 3;
+  check_right(pack_of({20, 21, 22}, 2, 1));
+  CHECK(warnings.size() == 1);
+}
+
+TEST_CASE("before cuDNN takes empty samples, no pack is filled up, and one with some is our own") {
+  test::EmulatedCudnn& cudnn = fresh();
+  cudnn.empty_samples = false;
+  check_right(pack_of({20, 21, 22}, 4, 1));
+  check_right(pack_of({20, 21, 22}, 4, 1));
+  CHECK(cudnn.forward_calls == 2);
+  check_right(pack_of({20, 0, 22}, 4, 1));
+  CHECK(cudnn.forward_calls == 2);
+  CHECK(warnings.empty());
+}
+
 TEST_CASE("a wrong output is not used, and cuDNN is not asked again for the shape") {
   test::EmulatedCudnn& cudnn = fresh();
   cudnn.out_factor = 1.05f;
@@ -111,6 +131,18 @@ TEST_CASE("a wrong output is not used, and cuDNN is not asked again for the shap
   // Another shape has its own chance.
   check_right(pack_of({25}, 4));
   CHECK(cudnn.forward_calls == 2);
+  CHECK(warnings.size() == 1);
+}
+
+TEST_CASE("of a long pack pieces are compared") {
+  test::EmulatedCudnn& cudnn = fresh();
+  AttentionPack pack = pack_of(std::vector<std::int64_t>(33, 64), 1);
+  check_right(pack);
+  CHECK(cudnn.backward_calls == 1);
+  CHECK(warnings.empty());
+  cudnn.out_factor = 1.05f;
+  pack.causal = true;
+  check_right(pack);
   CHECK(warnings.size() == 1);
 }
 

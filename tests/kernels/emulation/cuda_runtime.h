@@ -56,6 +56,15 @@ inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) {
 inline void __syncthreads() {
   vfm::emulation::wait_for_block();
 }
+inline int __syncthreads_or(int predicate) {
+  static int any;
+  __syncthreads();
+  any = 0;
+  __syncthreads();
+  any |= predicate != 0;
+  __syncthreads();
+  return any;
+}
 inline void __syncwarp(unsigned = 0xffffffffu) {
   vfm::emulation::wait_for_warp();
 }
@@ -105,18 +114,23 @@ inline unsigned atomicMax(unsigned* at, unsigned value) {
   if (value > before) *at = value;
   return before;
 }
-// Never contracted to a fused multiply-add: emulation_args says -ffp-contract=off.
+// A value that the compiler does not see through, and so joins with nothing.
+inline float opaque(float value) {
+  asm("" : "+m"(value));
+  return value;
+}
+// Never part of a fused multiply-add.
 inline float __fadd_rn(float x, float y) {
-  return x + y;
+  return opaque(opaque(x) + opaque(y));
 }
 inline float __fsub_rn(float x, float y) {
-  return x - y;
+  return opaque(opaque(x) - opaque(y));
 }
 inline float __fmul_rn(float x, float y) {
-  return x * y;
+  return opaque(opaque(x) * opaque(y));
 }
 inline float __fdiv_rn(float x, float y) {
-  return x / y;
+  return opaque(opaque(x) / opaque(y));
 }
 template <class T>
 T __ldg(const T* p) {

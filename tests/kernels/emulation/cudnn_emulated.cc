@@ -59,6 +59,10 @@ std::string why_no_cudnn() {
   return test::emulated_cudnn().missing;
 }
 
+bool cudnn_takes_empty_samples() {
+  return test::emulated_cudnn().empty_samples;
+}
+
 std::string describe_cudnn() {
   return "emulated";
 }

@@ -10,6 +10,7 @@ namespace vfm::test {
 struct EmulatedCudnn {
   std::string missing;                                 ///< why_no_cudnn()
   bool forward_fails = false, backward_fails = false;  ///< throws an Error
+  bool empty_samples = true;                           ///< cudnn_takes_empty_samples()
   float out_factor = 1, dk_factor = 1;                 ///< of its results; 1 is right
   int forward_calls = 0, backward_calls = 0;
 };

@@ -36,6 +36,8 @@ TEST_CASE("cuDNN takes no sample that has only queries or only keys") {
   r.bf16 = r.aligned = true;
   r.head_dim = 64;
   r.query_starts = some, r.key_starts = other;
+  CHECK(why_not_cudnn(r) == "sample 1 is empty, which it takes from version 9.25 on");
+  r.empty_samples = true;
   CHECK(why_not_cudnn(r).empty());
   r.key_starts = missing;
   CHECK(why_not_cudnn(r) == "sample 1 has 0 queries and 1 keys");
@@ -92,10 +94,10 @@ TEST_CASE("packs of about the same size have one shape, others another") {
   args.heads = 6, args.key_heads = 2, args.head_dim = 64;
   args.q_stride = args.kv_stride = 640;
   args.scale = 0.125f;
-  const auto shape = [&](const std::vector<std::int64_t>& starts) {
+  const auto shape = [&](const std::vector<std::int64_t>& starts, bool fill_up = true) {
     args.samples = static_cast<std::int64_t>(starts.size()) - 1;
     args.query_starts = args.key_starts = starts.data();
-    return attention_shape(args);
+    return attention_shape(args, fill_up);
   };
   const AttentionShape first = shape(a);
   CHECK(first.samples == 4);
@@ -103,6 +105,16 @@ TEST_CASE("packs of about the same size have one shape, others another") {
   CHECK(first.most_keys == 256);
   CHECK(first == shape(b));
   CHECK(first != shape(c));
+  CHECK(shape(a, false).samples == 3);
+  const std::vector<std::int64_t> hole{0, 5, 5};
+  const auto has_empty = [&](const std::vector<std::int64_t>& starts, bool fill_up) {
+    const AttentionShape made = shape(starts, fill_up);
+    return has_empty_samples(args, made);
+  };
+  CHECK(has_empty(a, true));
+  CHECK_FALSE(has_empty(a, false));
+  CHECK_FALSE(has_empty(b, true));
+  CHECK(has_empty(hole, false));
   CHECK(to_string(first) == "4 samples of 256 queries and 256 keys, 6 heads of 64, 2 key heads");
   args.causal = true;
   CHECK(first != shape(a));

@@ -227,7 +227,7 @@ void compare(const AttentionPack& pack, bool self) {
   args.samples = static_cast<std::int64_t>(pack.query_lengths.size());
   args.query_starts = query_starts.data(), args.key_starts = key_starts.data();
   args.q_stride = q.size(1), args.kv_stride = kv.size(1);
-  const AttentionShape shape = attention_shape(args);
+  const AttentionShape shape = attention_shape(args, true);
   const auto room = [](std::int64_t n) { return Numbers(static_cast<std::size_t>(n), 7e7); };
   const std::int64_t group = pack.heads / pack.key_heads;
   std::map<std::int64_t, Numbers> memory{
