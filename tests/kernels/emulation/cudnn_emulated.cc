@@ -7,21 +7,18 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/half.h"
 #include "ops/attention_cudnn_cuda.h"
-#include "tensor/tensor.h"
 
 namespace vfm {
 namespace {
 
 float read(const void* matrix, std::int64_t at) {
-  float value = 0;
-  convert_bf16_to_f32(static_cast<const std::uint16_t*>(matrix) + at, &value, 1);
-  return value;
+  return bfloat16_to_float(static_cast<const std::uint16_t*>(matrix)[at]);
 }
 
 void write(void* matrix, std::int64_t at, double value) {
-  const auto narrow = static_cast<float>(value);
-  convert_f32_to_bf16(&narrow, static_cast<std::uint16_t*>(matrix) + at, 1);
+  static_cast<std::uint16_t*>(matrix)[at] = float_to_bfloat16(static_cast<float>(value));
 }
 
 // Calls f(query row, first key row, keys that it sees, head) for each.
