@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstdio>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "base/slots.h"
@@ -44,9 +46,11 @@ class GenerateTool : public vfm::cli::Tool {
         ->type_name("NAME")
         ->check(CLI::IsMember({"ema", "model"}))
         ->capture_default_str();
-    app.add_option("--lora", lora_,
-                   "adapters for the model: a file, a folder, or a run that trained some")
-        ->type_name("PATH[:SCALE]");
+    app.add_option(
+           "--lora", loras_,
+           "adapters for the model: a file, a folder, or a run that trained some; again: more")
+        ->type_name("PATH[:SCALE]")
+        ->allow_extra_args(false);
     mode_ = app.add_option("--lora-mode", lora_mode_,
                            "merged into the weights, or separate: beside them, at every product")
                 ->type_name("MODE")
@@ -79,7 +83,10 @@ class GenerateTool : public vfm::cli::Tool {
     job_.fp8 = vfm::models::parse_fp8(fp8_);
     if (dtype_ != "auto") job_.compute = dtype_ == "bf16" ? vfm::DType::bf16 : vfm::DType::f32;
     parse_size();
-    parse_lora();
+    job_.lora.separate = lora_mode_ == "separate";
+    job_.lora.mode_chosen = mode_->count() > 0;
+    for (const std::string& lora : loras_)
+      job_.lora.sets.push_back(parse_lora(lora));
     if (output_.directory == "-" && vfm::cli::stdout_is_terminal())
       vfm::fail_usage("Y4M is not for a terminal: pipe it, as in '-o - | ffplay -'");
     if (output_.directory == "-" && !report_.path.empty())
@@ -252,19 +259,15 @@ class GenerateTool : public vfm::cli::Tool {
   }
 
   /// What stands after the last colon is a factor if it is a number, and else part of the path.
-  void parse_lora() {
-    job_.lora.use.separate = lora_mode_ == "separate";
-    job_.lora.mode_chosen = mode_->count() > 0;
-    job_.lora.path = lora_;
-    const std::size_t colon = lora_.rfind(':');
-    if (colon == std::string::npos || colon + 1 == lora_.size()) return;
-    const char* end = lora_.data() + lora_.size();
+  static vfm::models::AdapterChoice::Set parse_lora(const std::string& lora) {
+    const std::size_t colon = lora.rfind(':');
+    if (colon == std::string::npos || colon + 1 == lora.size()) return {lora};
+    const char* end = lora.data() + lora.size();
     double scale = 1;
-    const auto [stop, error] = std::from_chars(lora_.data() + colon + 1, end, scale);
-    if (error != std::errc{} || stop != end) return;
-    if (!std::isfinite(scale)) vfm::fail_usage("--lora '{}': no finite scale", lora_);
-    job_.lora.path.resize(colon);
-    job_.lora.use.strength = scale;
+    const auto [stop, error] = std::from_chars(lora.data() + colon + 1, end, scale);
+    if (error != std::errc{} || stop != end) return {lora};
+    if (!std::isfinite(scale)) vfm::fail_usage("--lora '{}': no finite scale", lora);
+    return {lora.substr(0, colon), scale};
   }
 
   vfm::jobs::GenerateJob job_;
@@ -278,7 +281,8 @@ class GenerateTool : public vfm::cli::Tool {
   vfm::cli::ComputeOptions compute_;
   CLI::Option *quality_ = nullptr, *mode_ = nullptr;
   std::string size_, weights_ = "ema", sampler_, fp8_ = "off", dtype_ = "auto";
-  std::string lora_, lora_mode_ = "merged";
+  std::string lora_mode_ = "merged";
+  std::vector<std::string> loras_;
 };
 
 }  // namespace

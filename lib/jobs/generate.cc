@@ -38,7 +38,7 @@ generate::Generator load(const GenerateJob& job) {
     models::LoadedModel model =
         pipeline ? generate::load_pipeline(job.model, compute, job.device)
                  : models::load_model(job.model, job.ema, compute, job.device, job.lora);
-    if (!job.lora.path.empty()) models::add_adapters(model, job.lora, job.ema);
+    if (!job.lora.sets.empty()) models::add_adapters(model, job.lora, job.ema);
     const bool moved = !job.tokenizer.empty() || !job.text_encoder.empty();
     if (moved && pipeline) generate::add_part_hashes(model.train);
     if (!job.tokenizer.empty())
@@ -306,7 +306,7 @@ Json Run::record_of(const ClipOrder& order) const {
   if (order.request.noise) record["noise"] = order.noise;
   record["name"] = order.name;
   record["model"] = generator_.model().folder;
-  if (!generator_.model().lora_path.empty()) record["lora_path"] = generator_.model().lora_path;
+  if (!generator_.model().lora_path.is_null()) record["lora_path"] = generator_.model().lora_path;
   record["address"] = hash_hex(dump_json(facts));
   if (fp8_error_) record["fp8_error"] = *fp8_error_;
   if (job_.latents_only) {  // no facts of the latent, but what it is to be decoded with

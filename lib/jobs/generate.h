@@ -28,7 +28,7 @@ struct GenerateJob {
   bool latents_only = false;   ///< latents as they come from the model, not decoded
   double save_every = 10;      ///< seconds after which a sampling's state is kept
   std::string cache;           ///< for text embeddings; empty: none
-  models::AdapterChoice lora;  ///< no path: none, or those of the model itself
+  models::AdapterChoice lora;  ///< no sets: none, or those of the model itself
   std::string text_encoder;    ///< where its folder is, if not where the model says; or empty
   Device device = Device::cpu;
   /// f32 or bf16; nothing: on the CPU f32, on a GPU as the model was trained. FP8 wants bf16.

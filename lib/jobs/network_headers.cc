@@ -33,7 +33,7 @@ void check_adapters(NetworkHeaders& network, const std::string& path, const Gene
   const models::LoraFile file = models::open_adapters(path, job.ema);
   file.check(*network.dit);
   network.file_bytes += static_cast<double>(file.bytes());
-  if (job.lora.use.separate) network.adapter_parameters = file.parameters();
+  if (job.lora.separate) network.adapter_parameters += file.parameters();
 }
 
 NetworkHeaders read_pipeline(const std::string& model, Faults& faults) {
@@ -107,7 +107,8 @@ NetworkHeaders read_network(const GenerateJob& job, Faults& faults) {
                       : read_weights(folder, config, job, faults);
     network.trained = models::trained_in(train);
   }
-  if (!job.lora.path.empty()) faults.look([&] { check_adapters(network, job.lora.path, job); });
+  for (const models::AdapterChoice::Set& set : job.lora.sets)
+    faults.look([&] { check_adapters(network, set.path, job); });
   return network;
 }
 

@@ -29,7 +29,10 @@ void load_adapted(LoadedModel& loaded, const AdapterChoice& choice, Device devic
   loaded.network =
       make_network(dit_config_from_json(base.config()), 0, loaded.compute, device, false);
   load_parameters(base.weights(), loaded.parameters());
-  add_adapters(loaded, {loaded.folder, choice.use, false, {}}, loaded.ema);
+  AdapterChoice own;
+  own.sets = {{loaded.folder}};
+  own.separate = choice.separate;
+  add_adapters(loaded, own, loaded.ema);
 }
 
 }  // namespace
@@ -51,9 +54,9 @@ Device LoadedModel::device() const {
 void AdapterChoice::check_for(const std::string& folder, bool autoregressive, bool adapted) const {
   if (!base.empty() && !adapted)
     fail_usage("'{}' has weights of its own: a base is for runs that train adapters", folder);
-  if (mode_chosen && path.empty() && !adapted)
+  if (mode_chosen && sets.empty() && !adapted)
     fail_usage("'{}' has no adapters that could be merged or separate: give some (--lora)", folder);
-  if (path.empty()) return;
+  if (sets.empty()) return;
   if (autoregressive)
     fail_usage("adapters are for diffusion models, and this one is autoregressive");
   if (adapted)
@@ -81,13 +84,20 @@ LoraFile open_adapters(const std::string& path, bool ema) {
 
 void add_adapters(LoadedModel& model, const AdapterChoice& choice, bool ema) {
   choice.check_for(model.folder, model.decoder != nullptr, !model.lora.is_null());
-  if (const std::string run = checkpoint_at(choice.path); !run.empty()) verify_checkpoint(run);
-  const LoraFile file = open_adapters(choice.path, ema);
-  adapt(*model.network, file, choice.use);
-  model.lora = {{"hash", file.hash()},
-                {"scale", choice.use.strength},
-                {"mode", choice.use.separate ? "separate" : "merged"}};
-  model.lora_path = file.path();
+  std::vector<CountedAdapters> adapters;
+  Json told = Json::array(), paths = Json::array();
+  for (const AdapterChoice::Set& set : choice.sets) {
+    if (const std::string run = checkpoint_at(set.path); !run.empty()) verify_checkpoint(run);
+    adapters.push_back({open_adapters(set.path, ema), set.scale});
+    const LoraFile& file = adapters.back().file;
+    told.push_back({{"hash", file.hash()},
+                    {"scale", set.scale},
+                    {"mode", choice.separate ? "separate" : "merged"}});
+    paths.push_back(file.path());
+  }
+  adapt(*model.network, adapters, choice.separate);
+  model.lora = told.size() == 1 ? told.front() : told;
+  model.lora_path = paths.size() == 1 ? paths.front() : paths;
 }
 
 LoadedModel load_model(const std::string& path, bool ema, std::optional<DType> compute,

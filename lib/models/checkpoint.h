@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/json.h"
 #include "models/checkpoint_folder.h"
@@ -24,9 +25,9 @@ struct LoadedModel {
   std::string folder;                         ///< of the checkpoint
   bool ema = false;                           ///< whether the weights are the averaged ones
   DType compute = DType::f32;
-  /// What adapters change it, {"hash", "scale", "mode"}, and where they are from; or null.
-  Json lora = nullptr;
-  std::string lora_path = {};
+  /// What adapters change it, {"hash", "scale", "mode"}, and where they are from; of several a list
+  /// of each; or null.
+  Json lora = nullptr, lora_path = nullptr;
   std::unique_ptr<Decoder> decoder = nullptr;
 
   const nn::ParameterList& parameters() const;
@@ -35,9 +36,13 @@ struct LoadedModel {
 
 /// Adapters for a model that is loaded.
 struct AdapterChoice {
-  std::string path;  ///< a file, a folder with one, or a run or checkpoint that has adapters
-  LoraUse use;
-  bool mode_chosen = false;  ///< use.separate was asked for, or not to be so: needs adapters
+  struct Set {
+    std::string path;  ///< a file, a folder with one, or a run or checkpoint that has adapters
+    double scale = 1;  ///< factor on all of them
+  };
+  std::vector<Set> sets;     ///< of a matrix that several adapt, their sum
+  bool separate = false;     ///< beside the weights, not merged into them
+  bool mode_chosen = false;  ///< `separate` was asked for, or not to be so: needs adapters
   std::string base;  ///< where the model under the adapters of a run is now; "": where it was
 
   /// Throws Error{usage} if this is no choice for the model in `folder`, which may be adapters on
@@ -49,11 +54,11 @@ struct AdapterChoice {
 /// empty where its train.json says. Throws Error{usage} if nothing is there.
 std::string adapted_model(const Json& train, const std::string& folder, const std::string& base);
 
-/// The adapters that AdapterChoice::path means; `ema`: the averaged ones of a run. Headers are
+/// The adapters that the path of a set means; `ema`: the averaged ones of a run. Headers are
 /// read, no values, and nothing is verified. Throws Error{usage} if there are none.
 LoraFile open_adapters(const std::string& path, bool ema);
 
-/// Puts the adapters of choice.path on the model; `ema`: the averaged ones of a run. Throws
+/// Puts the adapters of choice.sets on the model; `ema`: the averaged ones of a run. Throws
 /// Error{usage} for what does not fit, or a second time.
 void add_adapters(LoadedModel& model, const AdapterChoice& choice, bool ema);
 

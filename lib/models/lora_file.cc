@@ -189,8 +189,8 @@ std::string LoraFile::hash() const {
   return hash_model("lora", Json(scales_), set());
 }
 
-void LoraFile::load(const DiffusionNetwork& network) const {
-  load_parameters(set(), network.adapters());
+void LoraFile::load(const nn::ParameterList& adapters) const {
+  load_parameters(set(), adapters);
 }
 
 bool LoraFile::adapts(std::string_view parameter) const {
@@ -210,16 +210,25 @@ void LoraFile::merge(std::string_view parameter, double strength, const Tensor& 
             {a.raw(), DType::f32, columns, false}, values.raw(), DType::f32, columns, true);
 }
 
-void adapt(DiffusionNetwork& network, const LoraFile& adapters, const LoraUse& use) {
-  adapters.check(network.config());
-  if (use.separate) {
-    network.attach(adapters.shapes(use.strength), false);
-    return adapters.load(network);
+void adapt(DiffusionNetwork& network, const std::vector<CountedAdapters>& adapters, bool separate) {
+  for (const CountedAdapters& some : adapters)
+    some.file.check(network.config());
+  if (separate) {
+    for (const CountedAdapters& some : adapters) {
+      const auto before = static_cast<std::ptrdiff_t>(network.adapters().size());
+      network.attach(some.file.shapes(some.strength), false);
+      some.file.load({network.adapters().begin() + before, network.adapters().end()});
+    }
+    return;
   }
   for (const nn::Parameter* parameter : network.parameters()) {
-    if (!adapters.adapts(parameter->name)) continue;
+    const auto adapts = [&](const CountedAdapters& some) {
+      return some.file.adapts(parameter->name);
+    };
+    if (std::ranges::none_of(adapters, adapts)) continue;
     const Tensor values = parameter->read().to(Device::cpu).clone();
-    adapters.merge(parameter->name, use.strength, values);
+    for (const CountedAdapters& some : adapters)
+      some.file.merge(parameter->name, some.strength, values);
     parameter->write(values);
   }
 }

@@ -60,8 +60,8 @@ class LoraFile {
   std::int64_t parameters() const;                       ///< how many numbers
   /// 32 hex digits of names, scales and values.
   std::string hash() const;
-  /// Reads the values into network.adapters(), which are those of shapes().
-  void load(const DiffusionNetwork& network) const;
+  /// Reads the values into adapters of a network, which are those of shapes().
+  void load(const nn::ParameterList& adapters) const;
   /// Whether there is an adapter of the parameter of that name.
   bool adapts(std::string_view parameter) const;
   /// values += strength scale B A, if there is one of the parameter; f32, on the CPU. The same bits
@@ -78,14 +78,15 @@ class LoraFile {
   std::map<std::string, double> scales_;
 };
 
-/// How adapters are used.
-struct LoraUse {
-  double strength = 1;    ///< factor on B A
-  bool separate = false;  ///< beside the weights, not merged into them
+/// Adapters, and how often they count: a factor on each B A.
+struct CountedAdapters {
+  LoraFile file;
+  double strength = 1;
 };
 
-/// Puts the adapters on a network that is not trained: merged into its weights as it computes with
-/// them, or attached. Throws Error{usage} listing what does not fit.
-void adapt(DiffusionNetwork& network, const LoraFile& adapters, const LoraUse& use);
+/// Puts adapters on a network that is not trained, of a matrix the sum of all: merged into its
+/// weights as it computes with them, rounded once, or `separate`: attached. Throws Error{usage}
+/// listing what does not fit.
+void adapt(DiffusionNetwork& network, const std::vector<CountedAdapters>& adapters, bool separate);
 
 }  // namespace vfm::models

@@ -146,14 +146,15 @@ PY
 }
 
 @test "vfm-generate --dry-run counts the adapters: merged their file, separate their numbers and work too" {
-  for model in "base" "base --lora $shared/run" "run --base $shared/base" "base --lora $shared/run --lora-mode separate"; do
+  for model in "base" "base --lora $shared/run" "run --base $shared/base" "base --lora $shared/run --lora-mode separate" \
+    "base --lora $shared/run --lora $shared/run:0.5 --lora-mode separate"; do
     # shellcheck disable=SC2086
     vfm-generate --model "$shared"/$model --dry-run -q --device cpu >>costs
   done
   jq -s 'map(.network)' costs
-  jq -s -e '[.[].network.file_bytes - .[0].network.file_bytes] == [0, 13824, 13824, 13824]' costs
-  jq -s -e '[.[].network.parameters - .[0].network.parameters] == [0, 0, 0, 3456]' costs
-  jq -s -e '[.[].flops - .[0].flops] | .[1] == 0 and .[2] == 0 and .[3] > 0' costs
+  jq -s -e '[.[].network.file_bytes - .[0].network.file_bytes] == [0, 13824, 13824, 13824, 27648]' costs
+  jq -s -e '[.[].network.parameters - .[0].network.parameters] == [0, 0, 0, 3456, 6912]' costs
+  jq -s -e '[.[].flops - .[0].flops] | .[1] == 0 and .[2] == 0 and .[3] > 0 and .[4] == 2 * .[3]' costs
 }
 
 @test "a run of adapters generates by itself, and its base with --lora the same; 0 is the base" {
@@ -165,7 +166,20 @@ PY
   vfm-generate --model base --lora run:0.5 "${latents[@]}" -o "$out/half" 'a red circle' >"$out/half.jsonl"
   vfm-generate --model base "${latents[@]}" -o "$out/base" 'a red circle' >/dev/null
   vfm-generate --model base --lora run --lora-mode separate "${latents[@]}" -o "$out/apart" 'a red circle' >"$out/apart.jsonl"
+  # Several are summed.
+  for mode in merged separate; do
+    vfm-generate --model base --lora run:1.5 --lora run:-0.5 --lora-mode $mode "${latents[@]}" -o "$out/sum-$mode" \
+      'a red circle' >"$out/sum-$mode.jsonl"
+  done
+  vfm-generate --model base --lora run:1.5 --lora run:-0.5 "${latents[@]}" -o "$out/again" <"$out/sum-merged.jsonl" \
+    >"$out/again.jsonl"
+  run vfm-generate --model base --lora run:-0.5 --lora run:1.5 "${latents[@]}" -o "$out/other" <"$out/sum-merged.jsonl"
+  [ "$status" -eq 1 ]
+  [[ $output == *"the record was made with the adapters"* ]]
   cd "$out"
+  jq -e '(.lora | map(.scale)) == [1.5, -0.5] and (.lora | map(.mode) | unique) == ["merged"]
+    and (.lora_path | length) == 2 and .lora[0].hash == .lora[1].hash' sum-merged.jsonl
+  [ "$(jq -r .xxh3 again.jsonl)" = "$(jq -r .xxh3 sum-merged.jsonl)" ]
   jq -e '.lora.mode == "merged" and .lora.scale == 1 and (.lora.hash | length == 32)' run.jsonl
   [ "$(jq -c .lora run.jsonl)" = "$(jq -c .lora lora.jsonl)" ]
   [ "$(jq -c '[.lora.scale, .lora.mode]' half.jsonl)" = '[0.5,"merged"]' ]
@@ -183,7 +197,8 @@ def apart(a, b):
 assert latent("run") == latent("lora")
 assert latent("none") == latent("base")
 assert 1e-3 < apart("half", "base") < apart("run", "base"), (apart("half", "base"), apart("run", "base"))
-assert apart("apart", "run") < 1e-4, apart("apart", "run")
+for other in "apart", "sum-merged", "sum-separate":
+    assert apart(other, "run") < 1e-4, (other, apart(other, "run"))
 PY
 }
 
@@ -225,6 +240,7 @@ PY
   refused "has no adapters: it is a model of its own" --model other --lora "$shared/base"
   refused "has adapters of its own" --model "$shared/run" --base "$shared/base" --lora "$shared/run"
   refused "no such adapter: 'nowhere'" --model other --lora nowhere
+  refused "no such adapter: 'nowhere'" --model "$shared/base" --lora "$shared/run" --lora nowhere
   refused "are not those of the model" --model other --lora "$VFM_ROOT/tests/golden/dit_lora"
   cp -r "$VFM_ROOT/tests/golden/cosmos_pipeline" cosmos
   cp -r "$VFM_ROOT/tests/golden/cosmos_vae" cosmos/vae

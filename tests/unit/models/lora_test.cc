@@ -80,7 +80,7 @@ TEST_CASE("lora: output and gradients with an adapter of diffusers are those of 
   const auto network = models::make_network(tiny_dit(), 1, DType::f32, Device::cpu, false);
   base.load_weights(network->parameters());
   network->attach(file.shapes(1), true);
-  file.load(*network);
+  file.load(network->adapters());
   const DitBatch batch = golden_batch(golden);
   std::vector<float> first;
   for (const Recompute recompute : {Recompute::none, Recompute::elementwise, Recompute::block}) {
@@ -116,6 +116,51 @@ TEST_CASE("lora: merged into the weights it gives the same, and the same bits on
   }
   CHECK(distance(outputs[0], golden.joined("output", "", 2)) < 1e-5);
   CHECK(outputs[0] == outputs[1]);
+}
+
+TEST_CASE(
+    "lora: two adapters, weighted, give what peft's set_adapters gives, merged and separate") {
+  const Golden golden("dit_lora"), base("dit_tiny");
+  const DitBatch batch = golden_batch(golden);
+  for (const bool separate : {false, true}) {
+    std::vector<models::CountedAdapters> both;
+    both.push_back({LoraFile(kFolder), 0.75});
+    both.push_back({LoraFile(kFolder + "/second"), -1.5});
+    const auto network = models::make_network(tiny_dit(), 1, DType::f32, Device::cpu, false);
+    base.load_weights(network->parameters());
+    models::adapt(*network, both, separate);
+    CHECK(distance(output_of(*network, batch), golden.joined("together", "", 2)) < 1e-5);
+    CHECK(network->adapters().empty() != separate);
+  }
+}
+
+TEST_CASE("lora: merged in bf16 several are rounded once") {
+  // The weights with `parts` equal parts of an adapter, in so many calls.
+  const auto merged = [](int parts, int calls) {
+    const auto network = models::make_network(tiny_dit(), 1, DType::bf16, Device::cpu, false);
+    Golden("dit_tiny").load_weights(network->parameters());
+    for (int call = 0; call < calls; ++call) {
+      std::vector<models::CountedAdapters> same;
+      for (int i = 0; i < parts / calls; ++i)
+        same.push_back({LoraFile(kFolder), 1.0 / parts});
+      models::adapt(*network, same, false);
+    }
+    std::vector<float> values;
+    for (const nn::Parameter* p : network->parameters()) {
+      const Tensor value = p->read();
+      values.insert(values.end(), value.floats().begin(), value.floats().end());
+    }
+    return values;
+  };
+  const std::vector<float> whole = merged(1, 1);
+  const auto others = [&](const std::vector<float>& values) {
+    std::size_t count = 0;  // by more than the rounding of f32
+    for (std::size_t i = 0; i < whole.size(); ++i)
+      count += std::abs(values[i] - whole[i]) > 1e-3f * std::abs(whole[i]) ? 1 : 0;
+    return count;
+  };
+  CHECK(others(merged(4, 1)) < whole.size() / 1000);
+  CHECK(others(merged(4, 4)) > whole.size() / 20);
 }
 
 TEST_CASE("lora fault: adapters on 27 of 28 blocks; here every block has all of its own") {
