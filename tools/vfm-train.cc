@@ -57,21 +57,25 @@ class TrainTool : public cli::Tool {
   void add_options(CLI::App& app) override {
     app.add_option("recipe", recipe_, "what to train and how, in YAML")
         ->type_name("RECIPE.yaml")
+        ->check(cli::not_empty)
         ->required();
     app.add_option("settings", settings_, "section.key=value: overrides the recipe")
         ->type_name("KEY=VALUE");
     auto* data = app.add_option("--data", options_.data,
                                 "latents that vfm-pack wrote; for a tokenizer, what vfm-shard did")
-                     ->type_name("DIR");
+                     ->type_name("DIR")
+                     ->check(cli::not_empty);
     app.add_option("--synthetic", synthetic_,
                    "train on made-up latents or clips of these sizes, to measure a machine")
         ->type_name("FxHxW,...")
         ->excludes(data);
     app.add_option("-o,--out,--output", options_.out, "the run: checkpoints and logs")
-        ->type_name("DIR");
+        ->type_name("DIR")
+        ->check(cli::not_empty);
     app.add_option("--init", options_.init,
                    "begin from this model: a diffusers folder, or a run or checkpoint of vfm-train")
-        ->type_name("DIR");
+        ->type_name("DIR")
+        ->check(cli::not_empty);
     device_.add(app);
     compute_.add(app);
     app.add_option("--cuda-graph", cuda_graph_,

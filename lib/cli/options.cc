@@ -41,6 +41,10 @@ std::string not_nan(const std::string& text) {
   return std::isnan(std::strtod(text.c_str(), nullptr)) ? "'" + text + "' is not a number" : "";
 }
 
+std::string not_empty(const std::string& name) {
+  return name.empty() ? "the empty string names no file; name one, or leave it out" : "";
+}
+
 void InputOptions::add(CLI::App& app, const std::string& name, const std::string& help) {
   app.add_option(name, inputs, help);
 }
@@ -55,8 +59,8 @@ std::vector<std::string> InputOptions::resolved() const {
 void OutputOptions::add(CLI::App& app, bool required, const std::string& help) {
   auto* option = app.add_option("-o,--output", directory, help)
                      ->type_name("DIR")
+                     ->check(not_empty)
                      ->check([](const std::string& path) -> std::string {
-                       if (path.empty()) return "an empty name is no folder";
                        std::error_code error;
                        const auto kind = std::filesystem::status(path, error).type();
                        return kind == std::filesystem::file_type::regular
@@ -117,6 +121,7 @@ void HwaccelOptions::add(CLI::App& app) {
 
 void ReportOptions::add(CLI::App& app, const std::string& help) {
   app.add_option("--report", path, help)
+      ->check(not_empty)
       ->type_name("FILE.html")
       ->check([](const std::string& file) -> std::string {
         std::error_code error;

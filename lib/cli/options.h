@@ -24,6 +24,10 @@ struct InputOptions {
 /// A CLI11 check: NaN lies in every CLI::Range.
 std::string not_nan(const std::string& text);
 
+/// A CLI11 check of what names a file or a folder: an empty one is mostly a variable that is not
+/// set.
+std::string not_empty(const std::string& name);
+
 /// -o/--output DIR and --force (write again what is already there).
 struct OutputOptions {
   std::string directory;

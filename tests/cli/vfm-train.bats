@@ -108,6 +108,15 @@ PY
   [ "$status" -eq 2 ]
   run vfm-train
   [ "$status" -eq 2 ]
+  # An empty name is mostly a variable that is not set: not as if the option were not there.
+  for option in --init --data --report --out; do
+    run vfm-train tiny.yaml --data latents --out run "$option" ''
+    [ "$status" -eq 2 ]
+    [ "${lines[0]}" = "vfm-train: $option: the empty string names no file; name one, or leave it out" ]
+  done
+  run vfm-train '' --data latents --out run
+  [ "$status" -eq 2 ]
+  [ "${lines[0]}" = "vfm-train: recipe: the empty string names no file; name one, or leave it out" ]
   [ ! -e run ]
 }
 
