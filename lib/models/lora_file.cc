@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include "base/error.h"
@@ -103,6 +105,12 @@ std::map<std::string, double> lora_scales(const Json& settings,
   if (!settings.is_object()) fail_usage("{} has settings that are no object", what);
   for (const char* name : {"use_dora", "lora_bias", "bias", "use_qalora", "fan_in_fan_out"})
     need_off(settings, name, what);
+  // How the adapters began tells nothing of them, but for the ways that change the base as well.
+  const auto begun = settings.find("init_lora_weights");
+  if (begun != settings.end() && begun->is_string() && *begun != "gaussian" && *begun != "eva" &&
+      *begun != "orthogonal")
+    fail_usage("{} has 'init_lora_weights' {}: adapters of changed weights are not supported", what,
+               begun->dump());
   if (const auto type = get_string(settings, "peft_type"); type && *type != "LORA")
     fail_usage("{} is of the type {}: there is LORA", what, *type);
   const auto alpha = get_number(settings, "lora_alpha");
@@ -115,15 +123,17 @@ std::map<std::string, double> lora_scales(const Json& settings,
   const Json pattern = settings.value("alpha_pattern", Json::object());
   if (!pattern.is_object() && !pattern.is_null())
     fail_usage("{} has an 'alpha_pattern' that is no object", what);
+  std::set<std::string_view> taken;  // of a module the first pattern counts, as in peft
   for (const auto& [key, value] : pattern.items()) {
     if (!value.is_number()) fail_usage("{} has an alpha for '{}' that is no number", what, key);
     bool used = false;
     for (auto& [module, scale] : scales) {
       const bool whole = key.starts_with('^');  // then the name is from its beginning
       if (whole ? key.substr(1) != module : !names_module(key, module)) continue;
+      used = true;
+      if (!taken.insert(module).second) continue;
       const double r = static_cast<double>(ranks.at(module));
       scale = value.get<double>() / (stable ? std::sqrt(r) : r);
-      used = true;
     }
     // Patterns may be expressions, which nobody writes; to pass over one would change the result.
     if (!used) fail_usage("{} has an alpha for '{}', which is no adapter of it", what, key);

@@ -308,11 +308,17 @@ TEST_CASE("lora: scales of peft's settings") {
   CHECK(scales({{"lora_alpha", 8}, {"use_rslora", true}}).at("a.to_q") == 4);
   const auto some = scales({{"lora_alpha", 2}, {"alpha_pattern", {{"to_q", 8}, {"^b.to_q", 4}}}});
   CHECK(some.at("a.to_q") == 2);
-  CHECK(some.at("b.to_q") == 2);
+  CHECK(some.at("b.to_q") == 4);  // the first that matches, as peft's get_pattern_key has it
+  const auto other = scales({{"lora_alpha", 2}, {"alpha_pattern", {{"^b.to_q", 4}, {"to_q", 8}}}});
+  CHECK(other.at("a.to_q") == 2);
+  CHECK(other.at("b.to_q") == 2);
   CHECK(some.at("b.to_k") == 1);
   CHECK(has(usage_error([&] { scales({{"use_dora", true}}); }), "'use_dora' true"));
   CHECK(has(usage_error([&] { scales({{"bias", "all"}}); }), "'bias'"));
   CHECK(has(usage_error([&] { scales({{"peft_type", "LOKR"}}); }), "LOKR"));
+  CHECK_NOTHROW(scales({{"init_lora_weights", true}}));
+  CHECK_NOTHROW(scales({{"init_lora_weights", "gaussian"}}));
+  CHECK(has(usage_error([&] { scales({{"init_lora_weights", "pissa"}}); }), "\"pissa\""));
   CHECK(has(usage_error([&] { scales({{"alpha_pattern", {{".*q", 1}}}}); }), "'.*q'"));
 }
 
