@@ -2,6 +2,7 @@
 #include "io/npy.h"
 
 #include <charconv>
+#include <cmath>
 #include <cstring>
 
 #include "base/error.h"
@@ -168,6 +169,14 @@ std::string make_npy_half(const std::vector<std::int64_t>& shape, std::span<cons
   std::vector<std::uint16_t> halves(values.size());
   floats_to_halves(values, halves);
   return make_npy("<f2", shape, halves.data(), halves.size() * 2);
+}
+
+void check_halves(std::span<const float> values, std::string_view what) {
+  for (const float value : values) {
+    if (!std::isfinite(value)) fail("{} has values that are not finite", what);
+    if (!std::isfinite(half_to_float(float_to_half(value))))
+      fail("{} has the value {}, beyond the range of half precision (65504)", what, value);
+  }
 }
 
 std::string make_npy_float(const std::vector<std::int64_t>& shape, std::span<const float> values) {

@@ -31,6 +31,9 @@ std::string make_npy(std::string_view dtype, const std::vector<std::int64_t>& sh
                      const void* data, std::size_t bytes);
 /// float32 -> '<f2' file, rounded to nearest even.
 std::string make_npy_half(const std::vector<std::int64_t>& shape, std::span<const float> values);
+/// Throws Error, saying which, if `values` are not all finite, or not all in the range of halves.
+/// `what` begins the sentence: "its latent".
+void check_halves(std::span<const float> values, std::string_view what);
 std::string make_npy_float(const std::vector<std::int64_t>& shape, std::span<const float> values);
 
 /// Data of a file of an integer type.

@@ -63,8 +63,9 @@ class Embedder {
       Json encoders = Json::object();
       if (options_.video) encoders["video_encoder"] = curate::look_config();
       if (with_text_) {
-        const text::TokenEmbeddings tokens =
-            sample.has_caption ? std::move(texts[next++]) : text::TokenEmbeddings{};
+        const text::TokenEmbeddings tokens = sample.has_caption
+                                                 ? usable(sample.out, std::move(texts[next++]))
+                                                 : text::TokenEmbeddings{};
         sample.out.members.push_back(
             {"text.npy", io::make_npy_half({tokens.tokens, encoder_->dim()}, tokens.values)});
         encoders["text_encoder"] = encoder_->config();
@@ -79,6 +80,17 @@ class Embedder {
  private:
   void note(const shard::Sample& sample, const std::string& message) {
     notes_.errors.emplace_back(fmt::format("{} of '{}'", sample.key, record_.path()), message);
+  }
+
+  /// The embedding, or, noted, none where it is no numbers.
+  text::TokenEmbeddings usable(const shard::Sample& sample, text::TokenEmbeddings tokens) {
+    try {
+      io::check_halves(tokens.values, fmt::format("its text embedding of {}", encoder_->name()));
+      return tokens;
+    } catch (const Error& error) {
+      note(sample, error.what());
+      return {};
+    }
   }
 
   curate::Glimpse glimpse(const shard::Sample& sample) {

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jobs/pack_sample.h"
 
-#include <algorithm>
-#include <cmath>
-
 #include "base/error.h"
 #include "io/npy.h"
 #include "jobs/clip_glimpse.h"
@@ -44,8 +41,7 @@ std::string take_text(const shard::Sample& sample, const Json& meta, LatentOutpu
   if (header.shape.size() != 2 || header.shape[0] > 1'000'000)
     fail("its 'text.npy' is not tokens x width");
   const std::vector<float> values = io::npy_floats(*text, "its 'text.npy'");
-  if (!std::ranges::all_of(values, [](float v) { return std::isfinite(v); }))
-    fail("its 'text.npy' holds values that are not finite");
+  io::check_halves(values, "its 'text.npy'");
   out.entry.text_tokens = static_cast<int>(header.shape[0]);
   const auto encoder = meta.find("text_encoder");
   out.text_encoder = encoder != meta.end() && encoder->is_object()
@@ -80,9 +76,11 @@ shard::Member encoded(const data::ClipPixels& clip, const std::vector<std::int64
     const std::vector<std::uint16_t> small(codes.begin(), codes.end());
     return {"codes.npy", io::make_npy("<u2", thw, small.data(), small.size() * 2)};
   }
+  const std::vector<float> values =
+      tokenizer.encode(clip.pixels, clip.frames, clip.height, clip.width);
+  io::check_halves(values, "its latent");
   const std::string latent =
-      io::make_npy_half({tokenizer.channels(), thw[0], thw[1], thw[2]},
-                        tokenizer.encode(clip.pixels, clip.frames, clip.height, clip.width));
+      io::make_npy_half({tokenizer.channels(), thw[0], thw[1], thw[2]}, values);
   // What was stored counts, not what was computed.
   sums = sums_of(io::npy_floats(latent, "the latent"), tokenizer.channels());
   return {"latent.npy", latent};

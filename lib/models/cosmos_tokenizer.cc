@@ -3,6 +3,7 @@
 #include "models/cosmos_tokenizer.h"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 
 #include "base/error.h"
@@ -170,6 +171,9 @@ std::vector<float> CosmosTokenizer::encode(std::span<const float> pixels, int fr
     const Tensor chunk = take_frames(pixels, 3, frames, from, to, height, width);
     put_frames(stream.push(chunk.to(device_)).to(Device::cpu), latents, total, at);
   }
+  // As codes they would look like any others.
+  if (!std::ranges::all_of(latents, [](float value) { return std::isfinite(value); }))
+    fail("the tokenizer '{}' makes values that are not finite: its weights are damaged", folder_);
   if (!fsq_) return latents;
   const std::size_t places = latents.size() / fsq_->dimensions();
   for (std::size_t i = 0; i < places; ++i)

@@ -99,6 +99,20 @@ keys() { sed 's/.*"key":"\([^"]*\)".*/\1/' | tr '\n' ' '; }
   [[ "$output" == *'"key":"k1"'* ]]
 }
 
+@test "text embeddings that are no numbers, or none of half precision, cost their samples" {
+  make_shard a "k1=red=a red fox" "k2=blue=a blue boat"
+  cp -r "$VFM_ROOT/tests/golden/t5/v1_1" t5
+  damaged() {
+    "$BATS_TEST_DIRNAME/fill-tensor" t5/model.safetensors "$1" encoder.final_layer_norm.weight
+    run --separate-stderr vfm-embed --text t5 --force -o out a.tar
+    [ "$status" -eq 1 ]
+    [[ "$stderr" == *"k1 of 'a.tar': its text embedding of t5 $2"*"k2 of 'a.tar': its text embedding"* ]]
+    [ "$(npy out/a.embed.tar k2.text.npy)" = "{'descr': '<f2', 'fortran_order': False, 'shape': (0, 16), }" ]
+  }
+  damaged nan "has values that are not finite"
+  damaged 1e6 "has the value "
+}
+
 @test "folders that are no text encoder are refused before any work" {
   three a
   cp -r "$VFM_ROOT/tests/golden/t5/v1_1" t5

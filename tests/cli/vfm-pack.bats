@@ -128,6 +128,27 @@ field() { grep -o "\"$1\":[^,}]*" | cut -d: -f2; }
   [ ! -e out ]
 }
 
+@test "latents that are no numbers, or none of half precision, cost their samples" {
+  make_shard a a1=red.mp4 a2=pic.png
+  cp -r "$VFM_ROOT/tests/golden/cosmos_vae" vae
+  "$BATS_TEST_DIRNAME/fill-tensor" vae/diffusion_pytorch_model.safetensors 1e7 quant_conv.bias
+  run --separate-stderr pack --tokenizer vae -o large a.tar
+  [ "$status" -eq 1 ]
+  [[ "$stderr" == *"a1 of 'a.tar': its latent has the value "*", beyond the range of half precision (65504)"* ]]
+  [ "$(wc -l <large/errors.jsonl)" -eq 2 ]
+  [ ! -e large/latents.json ]
+  "$BATS_TEST_DIRNAME/fill-tensor" vae/diffusion_pytorch_model.safetensors nan quant_conv.bias
+  run --separate-stderr pack --tokenizer vae -o nan a.tar
+  [ "$status" -eq 1 ]
+  [[ "$stderr" == *"a2 of 'a.tar': the tokenizer '$PWD/vae' makes values that are not finite"* ]]
+  [ ! -e nan/latents.json ]
+  cp -r "$VFM_ROOT/tests/golden/cosmos_dv" dv
+  "$BATS_TEST_DIRNAME/fill-tensor" dv/diffusion_pytorch_model.safetensors nan quant_conv.bias
+  run --separate-stderr pack --tokenizer dv -o codes a.tar
+  [ "$status" -eq 1 ]
+  [[ "$stderr" == *"the tokenizer '$PWD/dv' makes values that are not finite"* ]]
+}
+
 @test "codes of a discrete tokenizer of a folder" {
   make_shard a a1=test.mp4
   pack --tokenizer "$VFM_ROOT/tests/golden/cosmos_dv" --compute bf16 -o out a.tar >/dev/null
@@ -449,7 +470,7 @@ with tarfile.open("bad.tar", "w", format=tarfile.USTAR_FORMAT) as out:
 EOF
   run vfm-pack bad.tar -o out --size 64
   [ "$status" -eq 1 ]
-  grep -q "'text.npy' holds values that are not finite" out/errors.jsonl
+  grep -q "'text.npy' has values that are not finite" out/errors.jsonl
   [ "$(wc -l <out/train/index.jsonl)" -eq 1 ]
   printf '{"kind":"shard","path":"in.tar","xxh3":"00000000000000000000000000000000"}\n' |
     { run vfm-pack -o other --size 64; [ "$status" -eq 1 ]; }
