@@ -20,8 +20,18 @@
 namespace vfm::io {
 
 namespace {
+
 constexpr int kStopCheckMilliseconds = 100;
+
+std::string read_all(File file) {
+  std::string text;
+  std::vector<char> buffer(1 << 16);
+  while (const std::size_t got = file.read_some(buffer.data(), buffer.size()))
+    text.append(buffer.data(), got);
+  return text;
 }
+
+}  // namespace
 
 File::~File() {
   if (fd_ >= 0) ::close(fd_);
@@ -42,6 +52,15 @@ File File::open_read(const std::string& path) {
   if (::fstat(fd, &info) != 0) fail_errno(errno, "cannot read '{}'", path);
   if (S_ISDIR(info.st_mode)) fail_errno(EISDIR, "cannot open '{}'", path);
   return file;
+}
+
+File File::open_regular(const std::string& path) {
+  struct stat info {};
+  // Before it is opened: what that does to a pipe or a device cannot be undone.
+  if (::stat(path.c_str(), &info) != 0) fail_errno(errno, "cannot open '{}'", path);
+  if (!S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode))
+    fail("'{}' is a pipe or a device, not a regular file: save it as one first", path);
+  return open_read(path);
 }
 
 std::uint64_t File::size() const {
@@ -96,7 +115,7 @@ void File::close() {
 }
 
 MappedFile::MappedFile(const std::string& path) : path_(path) {
-  const File file = File::open_read(path);
+  const File file = File::open_regular(path);
   size_ = file.size();
   if (size_ == 0) return;
   void* map = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file.fd(), 0);
@@ -118,19 +137,11 @@ MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
 }
 
 std::string read_file(const std::string& path) {
-  File file = File::open_read(path);
-  std::string text;
-  std::vector<char> buffer(1 << 16);
-  while (const std::size_t got = file.read_some(buffer.data(), buffer.size()))
-    text.append(buffer.data(), got);
-  return text;
+  return read_all(File::open_regular(path));
 }
 
-void need_regular_file(const std::string& path) {
-  struct stat info {};
-  if (::stat(path.c_str(), &info) != 0) fail_errno(errno, "cannot open '{}'", path);
-  if (S_ISFIFO(info.st_mode) || S_ISSOCK(info.st_mode) || S_ISCHR(info.st_mode))
-    fail("'{}' is a pipe or a device: it is read more than once, so save it as a file first", path);
+std::string read_stream(const std::string& path) {
+  return read_all(File::open_read(path));
 }
 
 bool file_exists(const std::string& path) {
@@ -139,7 +150,7 @@ bool file_exists(const std::string& path) {
 }
 
 std::string hash_file(const std::string& path) {
-  File file = File::open_read(path);
+  File file = File::open_regular(path);
   Hasher hasher;
   std::vector<char> buffer(1 << 20);
   while (const std::size_t got = file.read_some(buffer.data(), buffer.size())) {

@@ -23,6 +23,9 @@ class File {
 
   /// Throws Error "cannot open 'PATH': ..."; a directory is refused ("Is a directory").
   static File open_read(const std::string& path);
+  /// Only a file with contents to come back to: opening a pipe would wait for a writer, and a
+  /// device may never end. Throws Error.
+  static File open_regular(const std::string& path);
 
   int fd() const { return fd_; }
   const std::string& path() const { return path_; }
@@ -42,7 +45,7 @@ class File {
   std::string path_;
 };
 
-/// A read-only memory map. An empty file maps to an empty span.
+/// A read-only memory map of a regular file. An empty file maps to an empty span.
 class MappedFile {
  public:
   MappedFile() = default;
@@ -61,13 +64,13 @@ class MappedFile {
   std::string path_;
 };
 
-/// The whole file. Throws Error.
+/// The whole file, which is a regular one. Throws Error.
 std::string read_file(const std::string& path);
-/// Throws Error unless `path` is a file with contents to come back to: opening a pipe would wait
-/// for a writer. A missing file or a directory is what open_read() says of it.
-void need_regular_file(const std::string& path);
+/// All that comes of a file or a pipe, until it ends. Throws Error.
+std::string read_stream(const std::string& path);
 bool file_exists(const std::string& path);
-/// XXH3-128 of the contents, 32 hex digits. Throws Error; Stopped when asked to stop.
+/// XXH3-128 of the contents of a regular file, 32 hex digits. Throws Error; Stopped when asked to
+/// stop.
 std::string hash_file(const std::string& path);
 /// Makes the directory and its parents. Throws Error.
 void make_directories(const std::string& path);

@@ -56,8 +56,7 @@ ClipItem ClipItems::classify(const io::Record& record) {
     if (io::is_url(path)) {
       source.hash = hash_hex(path);
     } else {
-      io::need_regular_file(path);
-      source.bytes = io::File::open_read(path).size();
+      source.bytes = io::File::open_regular(path).size();
       source.hash = io::hash_file(path);
     }
   } catch (const Stopped&) {

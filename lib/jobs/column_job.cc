@@ -41,7 +41,7 @@ std::string hash_or_empty(const std::string& path) {
 Json source_hashes(const io::Record& record, const std::vector<std::string>& tars) {
   Json sources = Json::array();
   for (const std::string& tar : tars) {
-    const io::File file = io::File::open_read(tar);
+    const io::File file = io::File::open_regular(tar);
     std::string hash;
     if (tar == record.path() &&
         get_integer(record.json, "bytes") == static_cast<std::int64_t>(file.size()))

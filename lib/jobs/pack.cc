@@ -47,7 +47,7 @@ Json settings_of(const PackOptions& options, const models::Tokenizer& tokenizer)
 Json sources_of(const ClipShard& shard) {
   Json sources = Json::array();
   for (const std::string& tar : shard.tars) {
-    const std::uint64_t bytes = io::File::open_read(tar).size();
+    const std::uint64_t bytes = io::File::open_regular(tar).size();
     std::string hash;
     if (tar == shard.path && get_integer(shard.record, "bytes") == static_cast<std::int64_t>(bytes))
       hash = get_string(shard.record, "xxh3").value_or("");

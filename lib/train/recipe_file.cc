@@ -259,7 +259,7 @@ Recipe make_recipe(std::span<const Setting> settings, const Beginning* beginning
 
 Recipe load_recipe(const std::string& path, const std::vector<std::string>& overrides,
                    const Beginning* beginning) {
-  const std::string text = as_usage([&] { return io::read_file(path); });
+  const std::string text = as_usage([&] { return io::read_stream(path); });
   std::vector<Setting> settings = parse_yaml(text, fmt::format("'{}'", path));
   for (const std::string& argument : overrides)
     settings.push_back(parse_override(argument));

@@ -149,6 +149,22 @@ field() { grep -o "\"$1\":[^,}]*" | cut -d: -f2; }
   [[ "$stderr" == *"the tokenizer '$PWD/dv' makes values that are not finite"* ]]
 }
 
+@test "pipes are read where lines are wanted, and refused where a model's file is" {
+  make_shard a a1=pic.png
+  mkfifo list.jsonl
+  record a.tar train >list.jsonl &
+  vfm-pack --size 64 -o out list.jsonl >/dev/null
+  [ -s out/latents.json ]
+  for file in config.json diffusion_pytorch_model.safetensors; do
+    cp -r "$VFM_ROOT/tests/golden/cosmos_vae" "fifo-$file"
+    rm "fifo-$file/$file"
+    mkfifo "fifo-$file/$file"
+    run --separate-stderr timeout 60 vfm-pack --tokenizer "fifo-$file" -o other a.tar
+    [ "$status" -eq 2 ]
+    [[ "$stderr" == *"/$file' is a pipe or a device, not a regular file"* ]]
+  done
+}
+
 @test "codes of a discrete tokenizer of a folder" {
   make_shard a a1=test.mp4
   pack --tokenizer "$VFM_ROOT/tests/golden/cosmos_dv" --compute bf16 -o out a.tar >/dev/null
@@ -447,6 +463,8 @@ field() { grep -o "\"$1\":[^,}]*" | cut -d: -f2; }
     [ -z "$output" ]
     [ ! -e out ]
   done
+  run --separate-stderr vfm-pack -o out --tokenizer '' a.tar
+  [ "$status" -eq 2 ]
   run --separate-stderr vfm-pack a.tar
   [ "$status" -eq 2 ]
   [[ "$stderr" == *"no output folder"* ]]
