@@ -34,6 +34,7 @@ class EmbedTool : public vfm::cli::Tool {
     app.add_option("--text", text_,
                    "how captions become vectors; given, a shard without captions is an error")
         ->type_name("builtin:hash|DIR|none")
+        ->check(vfm::cli::not_empty)
         ->default_str("builtin:hash where there are captions");
     app.add_option("--text-dim", text_dim_, "width of a token's vector of builtin:hash")
         ->type_name("N")

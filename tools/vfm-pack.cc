@@ -128,6 +128,7 @@ class PackTool : public vfm::cli::Tool {
   void add_tokenizer_options(CLI::App& app) {
     app.add_option("--tokenizer", tokenizer_, "what makes latents of pixels")
         ->type_name("builtin:wavelet|builtin:fsq|DIR")
+        ->check(vfm::cli::not_empty)
         ->capture_default_str();
     app.add_option("--compute", compute_, "what a tokenizer of a folder computes in (default f32)")
         ->type_name("f32|bf16")

@@ -301,6 +301,10 @@ keys() { sed 's/.*"key":"\([^"]*\)".*/\1/' | tr '\n' ' '; }
     [ -z "$output" ]
     [ ! -e a.embed.tar ]
   done
+  for option in --text --video; do
+    run --separate-stderr vfm-embed "$option" '' a.tar
+    [ "$status" -eq 2 ]
+  done
 }
 
 @test "one caption anywhere in a shard is enough, and a repeated key costs itself only" {
