@@ -1,6 +1,7 @@
 // vfm-generate: prompts in, clips out.
 // SPDX-License-Identifier: Apache-2.0
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
@@ -38,10 +39,12 @@ class GenerateTool : public vfm::cli::Tool {
         "texts to make clips of; \"-\" (the default): lines of text or JSON on standard input");
     app.add_option("-m,--model", job_.model,
                    "run folder of vfm-train, one of its checkpoints, or a folder of diffusers")
-        ->type_name("DIR");
+        ->type_name("DIR")
+        ->check(vfm::cli::not_empty);
     app.add_option("--tokenizer", job_.tokenizer,
                    "folder of the tokenizer (default: where it was when latents were made)")
-        ->type_name("DIR");
+        ->type_name("DIR")
+        ->check(vfm::cli::not_empty);
     app.add_option("--weights", weights_, "ema: averaged weights; model: those of the last step")
         ->type_name("NAME")
         ->check(CLI::IsMember({"ema", "model"}))
@@ -50,6 +53,7 @@ class GenerateTool : public vfm::cli::Tool {
            "--lora", loras_,
            "adapters for the model: a file, a folder, or a run that trained some; again: more")
         ->type_name("PATH[:SCALE]")
+        ->check(vfm::cli::not_empty)
         ->allow_extra_args(false);
     mode_ = app.add_option("--lora-mode", lora_mode_,
                            "merged into the weights, or separate: beside them, at every product")
@@ -58,10 +62,12 @@ class GenerateTool : public vfm::cli::Tool {
                 ->capture_default_str();
     app.add_option("--base", job_.lora.base,
                    "of a run that trained adapters: the model under them, if it has moved")
-        ->type_name("DIR");
+        ->type_name("DIR")
+        ->check(vfm::cli::not_empty);
     app.add_option("--text-encoder", job_.text_encoder,
                    "folder of the model's text encoder, if it has moved")
-        ->type_name("DIR");
+        ->type_name("DIR")
+        ->check(vfm::cli::not_empty);
     output_.add(app, false, "folder for the clips, or - for Y4M on standard output");
     add_clip_options(app);
     add_sampling_options(app);
@@ -99,6 +105,10 @@ class GenerateTool : public vfm::cli::Tool {
     if (decode_only_ && (job_.latents_only || !report_.path.empty()))
       vfm::fail_usage("--decode-only goes without --latents-only and --report");
     if (dry_run_ && decode_only_) vfm::fail_usage("--dry-run tells of sampling, not of decoding");
+    const bool lines = input_.inputs.empty() || std::ranges::count(input_.inputs, "-") > 0;
+    if (!lines && job_.defaults.condition.empty() &&
+        (job_.defaults.condition_frames || job_.defaults.choice.augment_sigma))
+      vfm::fail_usage("--condition-frames and --augment-sigma need a --condition");
     if (dry_run_) return;
     if (output_.directory.empty()) vfm::fail_usage("--output is required");
     job_.prompts = input_.resolved();
@@ -106,9 +116,9 @@ class GenerateTool : public vfm::cli::Tool {
 
   long run(vfm::cli::Context& context) override {
     job_.device = vfm::choose_device(device_.device);
+    vfm::ops::set_gpu_options(job_.device, compute_.deterministic, compute_.attention,
+                              context.cache);
     if (decode_only_) {
-      vfm::ops::set_gpu_options(job_.device, compute_.deterministic, compute_.attention,
-                                context.cache);
       vfm::Slots slots(jobs_.resolved(), context.makeflags);
       return vfm::jobs::decode_latents(
           {job_.prompts, job_.model, job_.tokenizer, output_.directory, output_.force, job_.encoder,
@@ -127,8 +137,6 @@ class GenerateTool : public vfm::cli::Tool {
       vfm::cli::say(vfm::jobs::generation_words(cost));
       return 0;
     }
-    vfm::ops::set_gpu_options(job_.device, compute_.deterministic, compute_.attention,
-                              context.cache);
     vfm::Slots slots(jobs_.resolved(), context.makeflags);
     return vfm::jobs::generate_clips(job_, slots, context.progress);
   }
@@ -193,10 +201,12 @@ class GenerateTool : public vfm::cli::Tool {
         ->group("Sampling");
     app.add_option("--noise", job_.defaults.noise, "first noise: .npy or .safetensors")
         ->type_name("FILE")
+        ->check(vfm::cli::not_empty)
         ->group("Sampling");
     app.add_option("--condition", job_.defaults.condition,
                    "image or video that the clip begins with")
         ->type_name("FILE")
+        ->check(vfm::cli::not_empty)
         ->group("Video to world");
     app.add_option("--condition-frames", job_.defaults.condition_frames,
                    "how many of its last frames: 1, 9, 17, ... (default: 1 or 9)")
@@ -246,7 +256,8 @@ class GenerateTool : public vfm::cli::Tool {
     jobs_.add(app);
     report_.add(app, "write a page with the clips, the training curve and the dataset");
     app.add_option("--dataset", job_.dataset, "with --report: show samples of these shards too")
-        ->type_name("DIR");
+        ->type_name("DIR")
+        ->check(vfm::cli::not_empty);
   }
 
   void parse_size() {
@@ -267,6 +278,7 @@ class GenerateTool : public vfm::cli::Tool {
     const auto [stop, error] = std::from_chars(lora.data() + colon + 1, end, scale);
     if (error != std::errc{} || stop != end) return {lora};
     if (!std::isfinite(scale)) vfm::fail_usage("--lora '{}': no finite scale", lora);
+    if (colon == 0) vfm::fail_usage("--lora '{}' names no file", lora);
     return {lora.substr(0, colon), scale};
   }
 

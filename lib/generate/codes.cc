@@ -12,7 +12,7 @@ namespace vfm::generate {
 
 std::int32_t draw_code(std::span<const float> logits, const CodeOptions& options, double u) {
   if (!std::ranges::all_of(logits, [](float v) { return std::isfinite(v); }))
-    fail("the model made no numbers: its weights are damaged");
+    fail("the model makes values that are not finite: its weights are damaged");
   std::vector<std::int32_t> heap(logits.size());
   std::iota(heap.begin(), heap.end(), 0);
   const auto logit = [&](std::int32_t code) {

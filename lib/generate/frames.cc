@@ -54,7 +54,10 @@ void decode_frames(const models::Tokenizer& tokenizer, const Latent& latent, int
           const float value =
               planes[(plane * full_height + top + row) * full_width + left + column];
           const float byte = std::clamp((value + 1) * 127.5f, 0.0f, 255.0f);  // NaN stays NaN
-          if (std::isnan(byte)) fail("the model made no numbers: its weights are damaged");
+          if (std::isnan(byte))
+            fail(
+                "the tokenizer '{}' makes values that are not finite: it is damaged, or the latent",
+                tokenizer.config().value("path", tokenizer.name()));
           frame[at++] = static_cast<std::uint8_t>(std::lround(byte));
         }
       }

@@ -132,8 +132,8 @@ bool Generator::video_to_world() const {
 Latent Generator::latent_of(const ClipRequest& request) const {
   return state_->latent_of(request);
 }
-void Generator::check_size(const ClipRequest& request) const {
-  state_->shape.check_size(request);
+const ModelShape& Generator::shape() const {
+  return state_->shape;
 }
 
 bool Generator::beyond_training(const ClipRequest& request) const {
@@ -261,7 +261,8 @@ Latent Generator::denoise(const ClipRequest& request, const SampleOptions& optio
   };
   sample(options.sampler, sigmas, denoise, state, after_step);
   if (!std::ranges::all_of(state.x, [](double value) { return std::isfinite(value); }))
-    fail("the model made no numbers: its weights are damaged");
+    fail("the model '{}' makes values that are not finite: its weights are damaged",
+         s.model.folder);
   Latent latent = s.latent_of(request);
   latent.values.assign(state.x.begin(), state.x.end());
   s.facts.scale.from_model(latent.values, latent.frames);

@@ -48,8 +48,8 @@ class Generator {
   /// Whether the request goes beyond the trained size in space or time. Then positions are squeezed
   /// into the trained range: the picture is drawn larger, or the motion slower, not repeated.
   bool beyond_training(const ClipRequest& request) const;
-  /// Throws Error{usage} for a size, length or rate that no clip can have.
-  void check_size(const ClipRequest& request) const;
+  /// What decides which clips it can make.
+  const ModelShape& shape() const;
   /// The latent that the request is of; without values.
   Latent latent_of(const ClipRequest& request) const;
   /// Whether the model writes codes; else it is a diffusion model.

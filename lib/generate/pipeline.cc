@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "io/file.h"
+#include "models/config_json.h"
 #include "models/cosmos_config.h"
 #include "models/dit_json.h"
 #include "models/hf_folder.h"
@@ -63,10 +64,16 @@ models::LatentScale latent_scale(const Json& vae, bool flow, const std::string& 
   return scale;
 }
 
+models::DitConfig network_config(const Parts& parts) {
+  const std::string path = io::join_path(parts.transformer.folder(), "config.json");
+  return models::in_file(path,
+                         [&] { return models::dit_config_from_json(parts.transformer.config()); });
+}
+
 Json describe(const Parts& parts, DType compute) {
   const Json& vae = parts.vae.config();
   const std::string what = "'" + io::join_path(parts.vae.folder(), "config.json") + "'";
-  const models::DitConfig network = models::dit_config_from_json(parts.transformer.config());
+  const models::DitConfig network = network_config(parts);
   const Json sampling = models::hf_sampling(parts.pipeline.folder_of("scheduler"));
   const bool flow = sampling["sampler"] == "flow";
   const int time = static_cast<int>(need_integer(vae, "temporal_compression_ratio", what));
@@ -115,8 +122,7 @@ models::LoadedModel load_pipeline(const std::string& folder, std::optional<DType
     compute = weights.tensors().empty() || weights.tensors().front().dtype == "F32" ? DType::f32
                                                                                     : DType::bf16;
   models::LoadedModel loaded{
-      models::make_network(models::dit_config_from_json(parts.transformer.config()), 0, *compute,
-                           device, false),
+      models::make_network(network_config(parts), 0, *compute, device, false),
       describe(parts, *compute), folder, false, *compute};
   models::load_parameters(weights, loaded.network->parameters());
   return loaded;

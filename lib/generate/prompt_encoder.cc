@@ -2,7 +2,9 @@
 #include "generate/prompt_encoder.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
+#include <utility>
 
 #include "base/error.h"
 #include "base/hash.h"
@@ -14,6 +16,10 @@
 namespace vfm::generate {
 namespace {
 
+bool are_finite(const std::vector<float>& values) {
+  return std::ranges::all_of(values, [](float value) { return std::isfinite(value); });
+}
+
 /// What was kept; nothing if it is not there or damaged.
 std::optional<text::TokenEmbeddings> read_kept(const std::string& path, int dim) {
   if (!io::file_exists(path)) return std::nullopt;
@@ -22,8 +28,9 @@ std::optional<text::TokenEmbeddings> read_kept(const std::string& path, int dim)
     const io::NpyHeader header = io::parse_npy(bytes, path);
     if (header.shape.size() != 2 || header.shape[1] != dim || header.shape[0] > 1 << 20)
       return std::nullopt;
-    return text::TokenEmbeddings{io::npy_floats(bytes, path), static_cast<int>(header.shape[0]),
-                                 dim};
+    std::vector<float> values = io::npy_floats(bytes, path);
+    if (!are_finite(values)) fail("'{}' has values that are not finite", path);
+    return text::TokenEmbeddings{std::move(values), static_cast<int>(header.shape[0]), dim};
   } catch (const Stopped&) {
     throw;
   } catch (const Error& error) {
@@ -53,11 +60,19 @@ PromptEncoder::PromptEncoder(const ModelFacts& facts, std::string cache,
   identity_ = dump_json(identity);
 }
 
+text::TokenEmbeddings PromptEncoder::encode_now(const std::string& prompt) const {
+  text::TokenEmbeddings made = encoder_->encode(prompt);
+  if (!are_finite(made.values))
+    fail("the text encoder '{}' makes values that are not finite: its weights are damaged",
+         encoder_->config().value("path", encoder_->name()));
+  return made;
+}
+
 text::TokenEmbeddings PromptEncoder::encode_or_read(const std::string& prompt) const {
-  if (cache_.empty()) return encoder_->encode(prompt);
+  if (cache_.empty()) return encode_now(prompt);
   const std::string path = io::join_path(cache_, hash_hex(identity_ + "\n" + prompt) + ".npy");
   if (auto kept = read_kept(path, dim())) return *std::move(kept);
-  text::TokenEmbeddings made = encoder_->encode(prompt);
+  text::TokenEmbeddings made = encode_now(prompt);
   try {
     io::make_directories(cache_);
     io::write_file(path, io::make_npy_float({made.tokens, made.dim}, made.values));

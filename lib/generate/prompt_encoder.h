@@ -28,10 +28,11 @@ class PromptEncoder {
   bool reads_text() const { return encoder_ != nullptr; }
   int dim() const { return encoder_ ? encoder_->dim() : width_; }
   /// At least one token: text that is none, or is not read, is one zero vector, unless the model
-  /// wants it encoded.
+  /// wants it encoded. Throws Error if the encoder makes values that are not finite.
   text::TokenEmbeddings encode(const std::string& prompt) const;
 
  private:
+  text::TokenEmbeddings encode_now(const std::string& prompt) const;
   text::TokenEmbeddings encode_or_read(const std::string& prompt) const;
 
   std::unique_ptr<text::Encoder> encoder_;

@@ -75,6 +75,8 @@ void check_sampler(Sampler asked, Sampler own) {
 }
 
 void SampleOptions::validate() const {
+  if (sigma_max > kLargestSigma)
+    fail_usage("noise levels up to {}: at most {}", sigma_max, kLargestSigma);
   if (steps > kMostSteps) fail_usage("{} steps: at most {}", steps, kMostSteps);
   noise_levels(*this);
   if (!std::isfinite(guidance)) fail_usage("guidance {}: must be a finite number", guidance);

@@ -37,6 +37,7 @@ std::string to_string(Sampler sampler);
 void check_sampler(Sampler asked, Sampler own);
 
 inline constexpr int kMostSteps = 10000;
+inline constexpr double kLargestSigma = 1e6;
 
 /// How to sample. Every number is part of the result.
 struct SampleOptions {

@@ -69,16 +69,21 @@ Rational clip_rate(double fps) {
   return {std::max(1L, std::lround(fps * 1000)), 1000};
 }
 
+std::string usable_encoder(std::string encoder) {
+  if (encoder.empty()) encoder = media::default_encoder();
+  const Shape trial(Json{{"frames", 1}, {"width", 64}, {"height", 64}, {"fps", 1}});
+  media::Encoder refuses_a_wrong_one(encode_options(encoder, 12, trial));
+  refuses_a_wrong_one.add(trial.image(std::vector<std::uint8_t>(3 * 64 * 64)), 0);
+  refuses_a_wrong_one.finish();
+  return encoder;
+}
+
 ClipOutput::ClipOutput(std::string output, std::string encoder) : output_(std::move(output)) {
   if (to_stream()) {
     stream_ = io::File(::dup(STDOUT_FILENO), "standard output");
     return;
   }
-  encoder_ = encoder.empty() ? media::default_encoder() : std::move(encoder);
-  const Shape trial(Json{{"frames", 1}, {"width", 64}, {"height", 64}, {"fps", 1}});
-  media::Encoder refuses_a_wrong_one(encode_options(encoder_, 12, trial));
-  refuses_a_wrong_one.add(trial.image(std::vector<std::uint8_t>(3 * 64 * 64)), 0);
-  refuses_a_wrong_one.finish();
+  encoder_ = usable_encoder(std::move(encoder));
   io::make_directories(output_);
   error_log_.emplace(io::join_path(output_, "errors.jsonl"), "vfm-generate");
 }

@@ -21,11 +21,14 @@
 
 namespace vfm::jobs {
 
+/// `encoder`, or the default one if it is empty, after a frame was encoded with it. Throws
+/// Error{usage} for one that cannot be used.
+std::string usable_encoder(std::string encoder);
+
 /// Thread-safety: encode() and is_there() from any thread; the rest from one.
 class ClipOutput {
  public:
-  /// `output` is a folder, made if need be, or "-". Throws Error{usage} for an encoder that cannot
-  /// be used; empty: the default one.
+  /// `output` is a folder, made if need be, or "-". Throws what usable_encoder() throws.
   ClipOutput(std::string output, std::string encoder);
 
   bool to_stream() const { return output_ == "-"; }

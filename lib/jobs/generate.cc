@@ -175,10 +175,10 @@ void Run::complete(ClipOrder& order) {
   generate::ClipRequest& request = order.request;
   generate::fill_in(request, {trained.frames, trained.height, trained.width}, trained.fps);
   if (order.encoder.empty()) order.encoder = job_.latents_only ? job_.encoder : output_.encoder();
-  generator_.check_size(request);
+  generator_.shape().check_size(request);
   clip_rate(request.fps);  // refuses a rate now, not after the clip was made
   note_sizes(order);
-  read_given_files(order, generator_);
+  read_given_files(order, generator_.shape());
   const bool named = !order.name.empty();
   for (;; ++request.seed) {
     if (!named) {

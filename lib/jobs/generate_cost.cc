@@ -9,6 +9,8 @@
 #include "base/error.h"
 #include "generate/clip_request.h"
 #include "generate/pipeline.h"
+#include "jobs/clip_output.h"
+#include "jobs/given_files.h"
 #include "jobs/network_headers.h"
 #include "models/cosmos_cost.h"
 #include "models/cosmos_tokenizer.h"
@@ -67,6 +69,7 @@ class Estimate {
   Json json() const;
 
  private:
+  void take_part_hashes();
   void read_tokenizer();
   void read_text_encoder();
   generate::ModelShape shape_of_model() const;
@@ -94,16 +97,19 @@ Estimate::Estimate(const GenerateJob& job) : job_(job), facts_(generate::read_fa
   const bool f32 = job.device == Device::cpu && !job.fp8.any();
   compute_ =
       job.compute.value_or(f32 ? DType::f32 : (job.fp8.any() ? DType::bf16 : network_.trained));
+  if (generate::is_pipeline(job.model) && !(job.tokenizer.empty() && job.text_encoder.empty()))
+    faults.look([&] { take_part_hashes(); });
   faults.look([&] { read_tokenizer(); });
   faults.look([&] { read_text_encoder(); });
   faults.finish();
   shape_ = shape_of_model();
-  as_usage([&] { shape_.check_parts(facts_, job.model); });
+  shape_.check_parts(facts_, job.model);
   if (job.fp8.any()) check_fp8();
   job.defaults.choice.check_for(network_.decoder.has_value(), facts_.sampling.sampler);
   sampling_ = job.defaults.choice.over(facts_.sampling);
   sampling_.validate();
   plan_clip();
+  if (job.output != "-") usable_encoder(job.encoder);
 }
 
 generate::ModelShape Estimate::shape_of_model() const {
@@ -139,6 +145,14 @@ void Estimate::check_fp8() const {
     fail_usage("products in FP8 take no separate adapters: merge them into the weights");
 }
 
+/// What a part that has moved is compared with.
+void Estimate::take_part_hashes() {
+  Json parts = {{"tokenizer", facts_.tokenizer}, {"text_encoder", facts_.text_encoder}};
+  generate::add_part_hashes(parts);
+  facts_.tokenizer = parts["tokenizer"];
+  facts_.text_encoder = parts["text_encoder"];
+}
+
 void Estimate::read_tokenizer() {
   if (!job_.tokenizer.empty())
     facts_.tokenizer = models::moved_tokenizer(facts_.tokenizer, job_.tokenizer);
@@ -163,8 +177,10 @@ void Estimate::plan_clip() {
   Clip& c = clip_;
   c.request = job_.defaults.request;
   generate::fill_in(c.request, shape_.pixels_of(facts_.usual), facts_.fps);
-  shape_.check(c.request);
-  if (!job_.defaults.condition.empty()) shape_.check_takes_frames();
+  ClipOrder order = job_.defaults;
+  order.request = c.request;
+  read_given_files(order, shape_);
+  shape_.check(order.request);
   c.latent = shape_.latent_of(c.request);
   const std::array<int, 3>& patch = shape_.patch;
   c.tokens = std::int64_t{c.latent.frames / patch[0]} * (c.latent.height / patch[1]) *
@@ -288,7 +304,7 @@ Json Estimate::json() const {
 }  // namespace
 
 Json generation_cost(const GenerateJob& job) {
-  return Estimate(job).json();
+  return as_usage([&] { return Estimate(job).json(); });
 }
 
 }  // namespace vfm::jobs

@@ -2,7 +2,9 @@
 #include "jobs/given_files.h"
 
 #include <algorithm>
+#include <cmath>
 #include <deque>
+#include <utility>
 
 #include "base/error.h"
 #include "io/file.h"
@@ -37,7 +39,8 @@ std::deque<media::Frame> last_frames(media::Decoder& decoder, std::size_t most) 
 std::shared_ptr<const generate::GivenFrames> read_condition(const ClipOrder& order,
                                                             int time_factor) {
   const generate::ClipRequest& request = order.request;
-  const int asked = order.condition_frames.value_or(1 + time_factor);
+  const bool two = request.frames > 1 + time_factor;  // latent frames, with one left to make
+  const int asked = order.condition_frames.value_or(two ? 1 + time_factor : 1);
   if (asked < 1 || (asked - 1) % time_factor != 0)
     fail("{} condition frames: must be 1, {}, {}, ...", asked, 1 + time_factor,
          1 + 2 * time_factor);
@@ -86,16 +89,18 @@ std::vector<float> read_noise(const std::string& path) {
 
 }  // namespace
 
-void read_given_files(ClipOrder& order, const generate::Generator& generator) {
+void read_given_files(ClipOrder& order, const generate::ModelShape& shape) {
   if (!order.noise.empty()) {
     check_hash(order.noise_xxh3, order.noise);
-    order.request.noise = std::make_shared<const std::vector<float>>(read_noise(order.noise));
+    std::vector<float> noise = read_noise(order.noise);
+    if (!std::ranges::all_of(noise, [](float value) { return std::isfinite(value); }))
+      fail("the noise '{}' has values that are not finite", order.noise);
+    order.request.noise = std::make_shared<const std::vector<float>>(std::move(noise));
   }
   if (order.condition.empty()) return;
-  if (!generator.video_to_world())
-    fail("the model takes no condition frames: it is no video-to-world model");
+  shape.check_takes_frames();
   check_hash(order.condition_xxh3, order.condition);
-  order.request.given = read_condition(order, generator.tokenizer().time_factor());
+  order.request.given = read_condition(order, shape.time_factor);
 }
 
 }  // namespace vfm::jobs

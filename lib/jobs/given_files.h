@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "generate/generator.h"
+#include "generate/clip_request.h"
 #include "jobs/prompts.h"
 
 namespace vfm::jobs {
@@ -10,11 +10,11 @@ namespace vfm::jobs {
 /// Reads the files that the order names into its request, whose size is known, and their hashes
 /// into the order.
 /// Condition: an image, or the last frames of a video: as many as asked for, else as one more
-/// latent frame than an image has, or as there are; always a frame and whole groups of the
-/// tokenizer's. Resized to the clip's size, whatever their shape.
+/// latent frame than an image has, or as there are, or as leave the clip a frame to make; always a
+/// frame and whole groups of the tokenizer's. Resized to the clip's size, whatever their shape.
 /// Noise: a .npy file, or the only tensor of a .safetensors file.
-/// Throws Error: a file that cannot be read, too few frames, or contents that are not those that
-/// the order says.
-void read_given_files(ClipOrder& order, const generate::Generator& generator);
+/// Throws Error: a file that cannot be read, too few frames, noise that is not finite, contents
+/// that are not those that the order says, or a condition for a model that takes none.
+void read_given_files(ClipOrder& order, const generate::ModelShape& shape);
 
 }  // namespace vfm::jobs

@@ -7,6 +7,7 @@
 #include "io/file.h"
 #include "io/safetensors.h"
 #include "models/checkpoint.h"
+#include "models/config_json.h"
 #include "models/decoder_json.h"
 #include "models/dit_json.h"
 #include "models/hf_folder.h"
@@ -71,10 +72,12 @@ NetworkHeaders read_weights(const std::string& folder, const Json& config, const
                             Faults& faults) {
   NetworkHeaders network;
   network.type = get_string(config, "_class_name").value_or("");
-  if (network.type == models::kDecoderClass)
-    network.decoder = models::decoder_config_from_json(config);
-  else
-    network.dit = models::dit_config_from_json(config);
+  models::in_file(io::join_path(folder, "model/config.json"), [&] {
+    if (network.type == models::kDecoderClass)
+      network.decoder = models::decoder_config_from_json(config);
+    else
+      network.dit = models::dit_config_from_json(config);
+  });
   faults.look([&] {
     const std::string state = io::join_path(folder, "state");
     const bool ema = job.ema && io::SafetensorsSet::exists(state, "ema");

@@ -19,9 +19,10 @@ bool is_blank(std::string_view text) {
   return text.find_first_not_of(" \t\r\n") == std::string_view::npos;
 }
 
-std::optional<int> get_int(const Json& line, const char* name, std::string_view where) {
+std::optional<int> get_int(const Json& line, const char* name, std::string_view where,
+                           int least = 0) {
   const auto value = get_integer(line, name);
-  if (value && (*value < 0 || *value > std::numeric_limits<int>::max()))
+  if (value && (*value < least || *value > std::numeric_limits<int>::max()))
     fail("'{}' of {} is {}: out of range", name, where, *value);
   return value ? std::optional<int>(static_cast<int>(*value)) : std::nullopt;
 }
@@ -133,10 +134,16 @@ ClipOrder parse_prompt(std::string_view bytes, const ClipOrder& defaults, std::s
   json.erase("seed");
   take(json, "negative_prompt", get_string(json, "negative_prompt"), request.negative);
   take(json, "name", get_string(json, "name"), order.name);
-  take(json, "frames", get_int(json, "frames", where), request.frames);
-  take(json, "width", get_int(json, "width", where), request.width);
-  take(json, "height", get_int(json, "height", where), request.height);
-  take(json, "fps", get_number(json, "fps"), request.fps);
+  take(json, "frames", get_int(json, "frames", where, 1), request.frames);
+  take(json, "width", get_int(json, "width", where, 1), request.width);
+  take(json, "height", get_int(json, "height", where, 1), request.height);
+  const auto fps = get_number(json, "fps");
+  if (fps && !(*fps > 0)) fail("'fps' of {} is {}: must be positive", where, *fps);
+  take(json, "fps", fps, request.fps);
+  // Those of the command line are for lines that have a condition.
+  const char* of_condition = nullptr;
+  for (const char* name : {"augment_sigma", "condition_frames"})
+    if (!json.value(name, Json()).is_null()) of_condition = name;
   take_sampling(json, order.choice, where);
   take(json, "encoder", get_string(json, "encoder"), order.encoder);
   if (const auto quality = get_int(json, "quality", where)) {
@@ -145,6 +152,8 @@ ClipOrder parse_prompt(std::string_view bytes, const ClipOrder& defaults, std::s
   }
   json.erase("quality");
   take_origin(json, order, where);
+  if (of_condition && order.condition.empty())
+    fail("{} has '{}', which is for a 'condition', and has none", where, of_condition);
   if (!order.name.empty()) check_clip_name(order.name);
   order.extra = std::move(json);
   return order;

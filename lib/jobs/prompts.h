@@ -33,7 +33,7 @@ struct ClipOrder {
   SampleChoice choice;
   generate::SampleOptions sampling;     ///< choice over the model's own, once that is known
   std::string condition;                ///< image or video that the clip begins with; empty: none
-  std::optional<int> condition_frames;  ///< of a video: so many of its last; nothing: as many as 9
+  std::optional<int> condition_frames;  ///< of a video: so many of its last; nothing: 9 or 1
   std::string noise;                    ///< file with the first noise; empty: by the seed
   std::string name;                     ///< without extension; empty: made from prompt and address
   Json extra;                           ///< the line's other keys, passed through to the manifest

@@ -5,12 +5,23 @@
 #include <array>
 #include <cstddef>
 #include <limits>
+#include <string>
 #include <type_traits>
 
 #include "base/error.h"
 #include "base/json.h"
 
 namespace vfm::models {
+
+/// What `read` makes of the JSON of a file. Its errors, which know fields, begin with the file.
+template <class Read>
+auto in_file(const std::string& path, Read read) {
+  try {
+    return read();
+  } catch (const Error& error) {
+    throw Error("'" + path + "': " + error.what(), error.kind());
+  }
+}
 
 /// Throws Error{usage} for a number below 0 or above what any field may be.
 inline int integer_field(const Json& config, const char* name, int fallback) {

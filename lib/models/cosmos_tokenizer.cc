@@ -59,6 +59,16 @@ struct Opened {
     if (network.discrete() != (type == kCosmosDiscrete))
       fail_usage("{}: a {} with {} levels", what, type, network.levels.size());
   }
+  // Its hash, which must be that of `config` if that has one.
+  std::string hash(const Json& config) const {
+    std::string own = model.hash();
+    if (const auto wanted = get_string(config, "hash"); wanted && *wanted != own)
+      fail_usage(
+          "'{}' holds another tokenizer (hash {}) than the latents were made with ({}); say with "
+          "--tokenizer DIR where that one is",
+          folder, own, *wanted);
+    return own;
+  }
   std::string folder;
   DType compute;
   InitialModel model;
@@ -120,6 +130,7 @@ CosmosFolder inspect_cosmos(const Json& config) {
     const CosmosAutoencoder model(opened.network, 0, DType::bf16, Device::cpu, false);
     const io::TensorSet& weights = opened.model.tensors();
     check_tensors(weights, model.parameters());
+    if (config.contains("hash")) opened.hash(config);
     return CosmosFolder{opened.network, opened.compute, static_cast<double>(weights.bytes())};
   });
 }
@@ -130,14 +141,8 @@ CosmosTokenizer::CosmosTokenizer(const Json& config, Device device, std::int64_t
   folder_ = opened.folder;
   compute_ = opened.compute;
   const CosmosConfig& network = opened.network;
-  const auto wanted = get_string(config, "hash");
   if (!network.discrete()) statistics_ = statistics_of(opened.model.component());
-  hash_ = opened.model.hash();
-  if (wanted && *wanted != hash_)
-    fail_usage(
-        "'{}' holds another tokenizer (hash {}) than the latents were made with ({}); say with "
-        "--tokenizer DIR where that one is",
-        folder_, hash_, *wanted);
+  hash_ = opened.hash(config);
   model_.emplace(network, 0, compute_, device_, false);
   load_parameters(opened.model.weights(), model_->parameters());
   if (network.discrete()) fsq_.emplace(network.levels);

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "io/file.h"
+#include "models/config_json.h"
 #include "models/edm.h"
 
 namespace vfm::models {
@@ -25,16 +26,19 @@ Json hf_sampling(const std::string& folder) {
   if (!io::file_exists(path)) fail_usage("'{}' has no scheduler_config.json", folder);
   const Json config = parse_json(io::read_file(path), "'" + path + "'");
   const std::string type = need_string(config, "_class_name", "'" + path + "'");
+  const auto number = [&](const char* name, double otherwise) {
+    return in_file(path, [&] { return get_number(config, name).value_or(otherwise); });
+  };
   Json sampling = {{"steps", kSteps}, {"guidance", kGuidance}};
   if (type == "FlowMatchEulerDiscreteScheduler") {
     need_value(config, "num_train_timesteps", 1000, path);
     for (const char* name : {"use_dynamic_shifting", "invert_sigmas", "use_karras_sigmas",
                              "use_exponential_sigmas", "use_beta_sigmas", "stochastic_sampling"})
       need_value(config, name, false, path);
-    if (get_number(config, "shift_terminal").value_or(0) != 0)
+    if (number("shift_terminal", 0) != 0)
       fail_usage("'{}' has shift_terminal: there is none", path);
     sampling["sampler"] = "flow";
-    sampling["shift"] = get_number(config, "shift").value_or(1);
+    sampling["shift"] = number("shift", 1);
     return sampling;
   }
   if (type != "EDMEulerScheduler")
@@ -48,8 +52,8 @@ Json hf_sampling(const std::string& folder) {
   if (last != "zero" && last != "sigma_min")
     fail_usage("'{}' has final_sigmas_type '{}': there are zero and sigma_min", path, last);
   sampling["sampler"] = last == "zero" ? "euler" : "edm-euler";
-  sampling["sigma_min"] = get_number(config, "sigma_min").value_or(kSigmaMin);
-  sampling["sigma_max"] = get_number(config, "sigma_max").value_or(kSigmaMax);
+  sampling["sigma_min"] = number("sigma_min", kSigmaMin);
+  sampling["sigma_max"] = number("sigma_max", kSigmaMax);
   return sampling;
 }
 

@@ -191,6 +191,13 @@ struct Opened {
     compute =
         options.compute.value_or(parse_compute(get_string(config, "compute").value_or("f32")));
   }
+  /// Of model and tokenizer, which must be that of `config` if that has one.
+  std::string hash(const Json& config) const {
+    std::string own = hash_of(*component, folders.tokenizer);
+    if (get_string(config, "hash").value_or(own) != own)
+      fail_usage("'{}' is not the text encoder that the embeddings were made with", path);
+    return own;
+  }
   std::string path;
   Folders folders;
   std::unique_ptr<HfComponent> component;
@@ -200,9 +207,7 @@ struct Opened {
 
 std::unique_ptr<text::Encoder> make_t5(const Json& config, const TextEncoderOptions& options) {
   Opened opened(config, options);
-  const std::string hash = hash_of(*opened.component, opened.folders.tokenizer);
-  if (get_string(config, "hash").value_or(hash) != hash)
-    fail_usage("'{}' is not the text encoder that the embeddings were made with", opened.path);
+  const std::string hash = opened.hash(config);
   const int max_tokens = static_cast<int>(opened.max_tokens);
   const Json own = describe(*opened.component, opened.path, hash, max_tokens, opened.compute);
   return std::make_unique<T5TextEncoder>(opened.folders, std::move(opened.component), own,
@@ -215,6 +220,7 @@ TextEncoderFolder inspect_t5(const Json& config, const TextEncoderOptions& optio
   const io::TensorSet& weights = opened.component->weights();
   TextEncoderFolder folder{config_of(*opened.component), DType::f32, opened.compute};
   check_t5(folder.config, weights);
+  if (config.contains("hash")) opened.hash(config);
   const std::string& dtype = weights.tensors().front().dtype;
   if (dtype != "F32") folder.stored = dtype == "BF16" ? DType::bf16 : DType::f16;
   folder.file_bytes = static_cast<double>(weights.bytes());

@@ -363,7 +363,7 @@ PY
   echo "$output"
   [ "${#lines[@]}" -eq 2 ]
   [[ "${lines[0]}" == *"a latent of 24 x 2 x 8 x 8 holds no clip of 17 frames of 64x64"* ]]
-  [[ "${lines[1]}" == *"the model made no numbers"* ]]
+  [[ "${lines[1]}" == *"the tokenizer 'builtin:wavelet' makes values that are not finite"* ]]
   cmp good.y4m some.y4m
   run vfm-generate --decode-only -o out <records
   [ "$status" -eq 1 ]
@@ -424,6 +424,12 @@ PY
   run vfm-generate "${fast[@]}" --noise noise.npy --frames 1 -o third 'a red circle'
   [ "$status" -eq 1 ]
   grep -q 'the noise has' third/errors.jsonl
+  # Neither noise that is no numbers, nor what never ends.
+  { head -c 128 noise.npy; printf '\0\0\300\177'; tail -c +133 noise.npy; } >nan.npy
+  mkfifo pipe.npy
+  for bad in nan.npy pipe.npy /dev/zero; do echo "{\"prompt\":\"a\",\"noise\":\"$bad\"}"; done |
+    { run timeout 60 vfm-generate "${fast[@]}" -o bad; [ "$status" -eq 1 ]; }
+  jq -r .error bad/errors.jsonl | paste -sd ' ' | grep "the noise 'nan.npy' has values that are not finite.*'pipe.npy' is a pipe.*'/dev/zero' is a pipe or a device, not a regular file"
   printf '\0\0\0\0' | dd of=noise.npy bs=1 seek=200 conv=notrunc status=none
   run vfm-generate --model "$model" -o third <manifest
   [ "$status" -eq 1 ]
@@ -465,6 +471,12 @@ PY
   refused "64 or 128, not 32" --model "$model" --fp8 all
   refused "is for models that compute in bf16" --model "$wide" --fp8 all --compute f32
   refused "it is no video-to-world model" --model "$model" --condition nowhere.mp4
+  refused "--attention cudnn is for a GPU" --model "$model" --attention cudnn
+  refused "unknown encoder 'magic'" --model "$model" --encoder magic
+  refused "cannot open 'nowhere.npy'" --model "$model" --noise nowhere.npy
+  { printf '\x93NUMPY\x01\x00\x76\x00%-117s\n' "{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }"
+    printf '\0\0\0\0\0\0\0\0'; } >small.npy
+  refused "the noise has 2 values, the clip's latent is 24 x 3 x 8 x 8" --model "$model" --noise small.npy
   # A tokenizer of other latents than the network's.
   cp -r "$model" run
   for train in run/checkpoints/*/train.json; do
@@ -538,6 +550,16 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' "$@"
   [ ! -e out/errors.jsonl ]
 }
 
+@test "a line's sizes are at least 1, and what is for a condition needs one" {
+  for wrong in '"frames":0' '"width":0' '"height":0' '"fps":0' '"condition_frames":1' '"augment_sigma":0'; do
+    echo "{\"prompt\":\"a\",$wrong}"
+  done >lines
+  run vfm-generate "${fast[@]}" -o out <lines
+  [ "$status" -eq 1 ]
+  [ "$(jq -s length out/errors.jsonl)" -eq 6 ]
+  [ "$(grep -c "which is for a 'condition'" out/errors.jsonl)" -eq 2 ]
+}
+
 @test "a caption of 100 kB is a prompt" {
   head -c 100000 /dev/zero | tr '\0' 'x' | vfm-generate "${fast[@]}" -o out >manifest
   [ "$(jq -r '.prompt | length' manifest)" -eq 100000 ]
@@ -576,7 +598,7 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' "$@"
   for wrong in '--size 64' '--size 0x0' '--size 64x64x64' '--steps 0' '--sampler magic' '--guidance nan' '--quality 99' \
     '--sigma-min 50' '--frames -1' '--seed -1' '--seed 18446744073709551616' '--seed 1x' '--fps nan' '--dataset d' '--weights best' '--encoder magic' \
     '--sampler edm-euler --steps 1' '--save-every -1' '--latents-only --report x.html' '--decode-only --latents-only' '--decode-only --steps 3' '--decode-only --size 64x64' '--decode-only --noise n.npy' \
-    '--decode-only --lora l' '--decode-only --lora-mode merged' '--decode-only --base b' '--lora-mode merged' '--lora-mode separate' '--lora l:inf' '--condition-frames 0' '--augment-sigma nan' '--fp8 most' '--fp8-tolerance 1' '--fp8 all --fp8-tolerance -1' '--fp8 all --fp8-tolerance nan'; do
+    '--decode-only --lora l' '--decode-only --lora-mode merged' '--decode-only --base b' '--lora-mode merged' '--lora-mode separate' '--lora l:inf' '--condition-frames 0' '--condition-frames 9' '--augment-sigma 0.1' '--augment-sigma nan' '--sigma-max 2e6' '--fp8 most' '--fp8-tolerance 1' '--fp8 all --fp8-tolerance -1' '--fp8 all --fp8-tolerance nan'; do
     # shellcheck disable=SC2086
     run vfm-generate --model "$model" -o out $wrong 'x'
     echo "$wrong: $status $output"
@@ -586,6 +608,19 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' "$@"
   [ "$status" -eq 2 ]
   run vfm-generate --model "$model" 'x'
   [ "$status" -eq 2 ]
+}
+
+@test "an empty name is not an option left out" {
+  for option in --tokenizer --lora --base --text-encoder --noise --condition --report --dataset; do
+    run --separate-stderr vfm-generate --model "$model" -o out "$option" '' 'x'
+    echo "$option: $status $stderr"
+    [ "$status" -eq 2 ]
+    [[ "$stderr" == *"names no file"* ]]
+  done
+  run --separate-stderr vfm-generate --model "$model" -o out --lora ':0.8' 'x'
+  [ "$status" -eq 2 ]
+  [[ "$stderr" == *"--lora ':0.8' names no file"* ]]
+  [ ! -e out ]
 }
 
 @test "a full disk is an error, and leaves nothing half written" {

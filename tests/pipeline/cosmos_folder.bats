@@ -99,7 +99,44 @@ END
     # shellcheck disable=SC2086
     run --separate-stderr vfm-generate --model cosmos "${call[@]}" $other -o others <<<"$prompt"
     [ "$status" -eq 2 ]
+    told=$stderr
+    # shellcheck disable=SC2086
+    run --separate-stderr vfm-generate --model cosmos "${call[@]}" $other --dry-run
+    [ "$status" -eq 2 ]
+    [ "$stderr" = "$told" ]
   done
+}
+
+@test "a part whose weights are no numbers is named" {
+  damaged() {  # FILE TENSOR MESSAGE
+    cp "$1" whole
+    "$VFM_ROOT/tests/cli/fill-tensor" "$1" nan "$2"
+    run vfm-generate --model cosmos "${call[@]}" -o "$BATS_TEST_TMPDIR/out" --force <<<"$prompt"
+    echo "$output"
+    [ "$status" -eq 1 ]
+    [[ "$output" == *"$3 makes values that are not finite"* ]]
+    cp whole "$1"
+  }
+  damaged cosmos/text_encoder/model.safetensors encoder.final_layer_norm.weight "the text encoder 'cosmos/text_encoder'"
+  damaged cosmos/vae/diffusion_pytorch_model.safetensors post_quant_conv.bias "the tokenizer 'cosmos/vae'"
+  damaged cosmos/transformer/diffusion_pytorch_model.safetensors time_embed.norm.weight "the model 'cosmos'"
+}
+
+@test "a field of the wrong type is told with its file, by a dry run too" {
+  wrong() {  # FILE FIELD
+    jq ".$2 = \"one\"" "cosmos/$1" >changed
+    cp "cosmos/$1" whole
+    cp changed "cosmos/$1"
+    for more in --dry-run "-o clips"; do
+      # shellcheck disable=SC2086
+      run --separate-stderr vfm-generate --model cosmos $more <<<"$prompt"
+      [ "$status" -eq 2 ]
+      [[ "$stderr" == *"'cosmos/$1': '$2' is not "* ]]
+    done
+    cp whole "cosmos/$1"
+  }
+  wrong transformer/config.json num_attention_heads
+  wrong scheduler/scheduler_config.json sigma_max
 }
 
 @test "a folder that lacks a tensor, or is of another pipeline, is refused before any work" {

@@ -80,6 +80,9 @@ apart() {
   vfm-generate --model "$run" --steps 2 --size 32x32 --frames 17 --encoder ffv1 --condition-frames 9 \
     --condition "$(jq -r .path left.jsonl)" -o on 'a red circle' >on.jsonl
   jq -e '.condition_frames == 9' on.jsonl
+  # As many of a video as leave something to make.
+  vfm-generate --model "$run" --steps 2 --size 32x32 --frames 9 --condition "$(jq -r .path left.jsonl)" -o short 'a' >short.jsonl
+  jq -e '.condition_frames == 1' short.jsonl
 }
 
 @test "text to world: the same model, given nothing" {
