@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -166,6 +167,10 @@ int run_tool(Tool& tool, const CommonOptions& common) {
     std::fflush(stdout);  // what came before the error comes out before its message
     log_error("{}", error.what());
     return error.kind() == ErrorKind::usage ? 2 : 1;
+  } catch (const std::filesystem::filesystem_error& error) {
+    end_meter();
+    log_error("cannot use '{}': {}", error.path1().string(), error.code().message());
+    return 1;
   } catch (const std::bad_alloc&) {
     end_meter();
     log_error("out of memory; see MEMORY in vfm(7)");

@@ -173,8 +173,10 @@ bool HfPipeline::has(const std::string& name) const {
 std::string HfPipeline::folder_of(const std::string& name) const {
   if (!has(name)) fail_usage("the pipeline '{}' has no component '{}'", folder_, name);
   const std::string path = io::join_path(folder_, name);
-  if (!fs::is_directory(path))
-    fail_usage("the pipeline '{}' is not complete: its folder '{}' is missing", folder_, name);
+  std::error_code why;
+  if (!fs::is_directory(path, why))
+    fail_usage("the pipeline '{}' is not complete: its folder '{}' is missing{}{}", folder_, name,
+               why ? ": " : "", why ? why.message() : "");
   return path;
 }
 

@@ -169,3 +169,18 @@ END
   [ -z "$output" ]
   [[ "$stderr" == *"2 parts of the model do not fit"*"cosmos/transformer"*" missing: "*"and "*" more"*"cosmos/vae"*"truncated"* ]]
 }
+
+@test "links that lead nowhere, and names that are too long, are errors of whoever gave them" {
+  rm -r cosmos/vae
+  ln -s vae cosmos/vae
+  run --separate-stderr vfm-generate --model cosmos --dry-run fox
+  [ "$status" -eq 2 ]
+  [[ "$stderr" == *"its folder 'vae' is missing: Too many levels of symbolic links"* ]]
+  ln -s loop loop
+  local out
+  for out in loop/run "$(printf 'a%.0s' {1..300})"; do
+    run --separate-stderr vfm-train "$VFM_ROOT/examples/recipes/tiny.yaml" --device cpu --synthetic 1x4x4 --out "$out"
+    [ "$status" -eq 1 ]
+    [[ "$stderr" == "vfm-train: cannot use '$out': "* ]]
+  done
+}
