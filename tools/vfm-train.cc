@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdlib>
 #include <optional>
 #include <thread>
 
@@ -147,10 +148,11 @@ class TrainTool : public cli::Tool {
   }
 
  private:
-  /// Ranks of one machine take a GPU each.
+  /// Ranks of one machine take a GPU each. What starts them may have shown each its own alone.
   Device rank_device(const cli::Launch& launch) const {
+    const bool shown_one = gpu_count() == 1 && std::getenv("CUDA_VISIBLE_DEVICES") != nullptr;
     if (device_.device != "cpu" && launch.local_ranks > 1 && why_no_gpu().empty())
-      use_gpu(launch.local_rank);
+      use_gpu(shown_one ? 0 : launch.local_rank);
     return choose_device(device_.device);
   }
 

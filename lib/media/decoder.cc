@@ -123,7 +123,14 @@ bool Decoder::State::decode_once(Frame& frame) {
       note_damage(marked && !careful);
       const auto* side = av_frame_get_side_data(av.get(), AV_FRAME_DATA_DISPLAYMATRIX);
       if (info.image && side) read_matrix(side->data, side->size);
-      if (on_hardware) av = options.hardware->fetch(std::move(av));
+      // VP9 may change its size between key frames: the next NVDEC decoder has none of the
+      // references of the one before, and does not complain.
+      if (on_hardware && hardware_width == 0)
+        hardware_width = av->width, hardware_height = av->height;
+      if (on_hardware && (av->width != hardware_width || av->height != hardware_height))
+        av.reset();
+      else if (on_hardware)
+        av = options.hardware->fetch(std::move(av));
       if (!av) {
         refused = true;
         return false;

@@ -90,6 +90,7 @@ void Decoder::State::open() {
                                                            : AVDISCARD_DEFAULT;
   open_codec();
   draining = finished = refused = false;
+  hardware_width = hardware_height = 0;
   from_start = true;
   corrupt = 0;
   complaints = 0;

@@ -59,7 +59,8 @@ struct Decoder::State {
   bool from_start = true;                   // no seek since opening
   bool on_hardware = false;                 // the open codec decodes on options.hardware
   bool refused = false;                     // the hardware did not give a picture
-  bool any_frame = false;                   // one was decoded at some time
+  int hardware_width = 0, hardware_height = 0;  // of its pictures since opening
+  bool any_frame = false;                       // one was decoded at some time
   bool irregular = false;  // some pts was made up: times depend on all frames before them
   std::optional<std::int64_t> last_pts;
   std::int64_t last_gap = 0;

@@ -54,6 +54,13 @@ const Gpu& gpu() {
 }
 
 // Whether the standard leaves a decoder no choice.
+// Of an odd height FFmpeg fetches half the rows of chroma, rounded down, where one more is there.
+// Only VP9 can have such.
+template <class Picture>
+bool is_even(const Picture& picture) {
+  return picture.width % 2 == 0 && picture.height % 2 == 0;
+}
+
 bool is_exact(const AVCodecContext& codec) {
   const bool eight = codec.pix_fmt == AV_PIX_FMT_YUV420P || codec.pix_fmt == AV_PIX_FMT_YUVJ420P;
   const bool ten = codec.pix_fmt == AV_PIX_FMT_YUV420P10;
@@ -95,7 +102,8 @@ class Nvdec final : public HardwareDecoder {
   }
 
   AvFramePtr fetch(AvFramePtr picture) const override {
-    if (picture->format != AV_PIX_FMT_CUDA || picture->interlaced_frame) return nullptr;
+    if (picture->format != AV_PIX_FMT_CUDA || picture->interlaced_frame || !is_even(*picture))
+      return nullptr;
     const AvFramePtr copy(not_null(av_frame_alloc()));
     if (av_hwframe_transfer_data(copy.get(), picture.get(), 0) < 0 ||
         av_frame_copy_props(copy.get(), picture.get()) < 0)
@@ -136,8 +144,8 @@ void copy_planes(const AVFrame& from, AVFrame& to, int left, int top) {
 bool nvdec_decodes_exactly(const AVCodecContext& codec) {
   const bool progressive =
       codec.field_order == AV_FIELD_PROGRESSIVE || codec.field_order == AV_FIELD_UNKNOWN;
-  return progressive && std::min(codec.width, codec.height) >= kSmallestSide && is_exact(codec) &&
-         is_supported(codec.codec);
+  return progressive && std::min(codec.width, codec.height) >= kSmallestSide && is_even(codec) &&
+         is_exact(codec) && is_supported(codec.codec);
 }
 
 AvFramePtr to_planar(const AVFrame& picture) {

@@ -95,7 +95,7 @@ std::vector<AttentionItem> items_of(const AttentionPack& pack) {
 struct Call {
   AttentionPack pack;
   std::shared_ptr<const Starts> starts;
-  Tensor q, kv;  // equal for self-attention
+  Tensor q, kv;         // equal for self-attention
   Tensor values, bias;  // relative attention only
   std::int64_t k_column = 0, v_column = 0;
   Tensor out, log_sum_exp;
@@ -172,7 +172,9 @@ Tensor attend(Tape& tape, Call call) {
   const Device device = call.q.device();
   call.out =
       Tensor({rows, std::int64_t{call.pack.heads} * call.pack.head_dim}, call.q.dtype(), device);
-  call.log_sum_exp = Tensor({call.pack.heads, rows}, DType::f32, device);
+  // cuDNN's backward pass may read on to the end of a tile.
+  const std::int64_t read = device == Device::cpu ? rows : rows + kAttentionSpareRows;
+  call.log_sum_exp = Tensor({call.pack.heads, read}, DType::f32, device);
   AttentionArgs args = arguments(call);
   if (device == Device::cpu) {
     args.scratch_stride = padded(forward_scratch(call.pack.head_dim, call.starts->longest_keys));

@@ -15,6 +15,10 @@ struct AttentionItem {
   int head = 0;
 };
 
+/// So many rows more than the pack has scratch and log_sum_exp on a GPU: a kernel of cuDNN may work
+/// on whole tiles at its end.
+inline constexpr std::int64_t kAttentionSpareRows = 128;
+
 /// Plain pointers of one call; rows of q, k and v have strides, so that they may be columns of one
 /// matrix. T is f32 or bf16 by the flag `low`.
 struct AttentionArgs {
@@ -31,7 +35,7 @@ struct AttentionArgs {
   const AttentionItem* items = nullptr;  // forward only; begin is a multiple of kQueryBlock
   std::int64_t item_count = 0;
   void* out = nullptr;                               // [S, H K]
-  float* log_sum_exp = nullptr;                      // [H, S]
+  float* log_sum_exp = nullptr;                      // [H, S], on a GPU with room behind it
   const void* dout = nullptr;                        // backward only, as out
   void *dq = nullptr, *dk = nullptr, *dv = nullptr;  // backward only, as q, k, v
   float* scratch = nullptr;                          // scratch_stride floats for each thread

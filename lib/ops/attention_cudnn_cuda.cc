@@ -24,9 +24,6 @@ namespace {
 using Memory = CudnnPlan::Memory;
 using List = CudnnPack::List;
 
-// Scratch has this many rows more than the pack, should a kernel write whole tiles at its end.
-constexpr std::int64_t kSpareRows = 128;
-
 std::string probe() {
   if (std::string why = why_no_cudnn_library(); !why.empty()) return why;
   if (std::string why = why_no_gpu(); !why.empty()) return why;
@@ -82,9 +79,24 @@ Memory memory_of(const AttentionArgs& args, CudnnPack& pack, const AttentionShap
   };
 }
 
-void run(const CudnnPlan& plan, const Memory& memory) {
+void run(const CudnnPlan& plan, const Memory& memory, bool clear = false) {
   const Tensor workspace({plan.workspace()}, DType::u8, Device::cuda);
+  if (clear) zero_bytes(workspace.raw(), Device::cuda, workspace.bytes());
   plan.run(memory, workspace.raw());
+}
+
+// Before 9.18 the backward pass reads what nobody wrote: rows behind the pack, and its workspace.
+// Source: NVIDIA's answer in TransformerEngine's issue 2186.
+bool reads_unwritten() {
+  return cudnn_version_number() < 91800;
+}
+
+void clear_scratch(const AttentionArgs& args, const Tensor& row_sums, const Tensor& dq_sum) {
+  for (const Tensor& sums : {row_sums, dq_sum})
+    zero_bytes(sums.raw(), Device::cuda, sums.bytes());
+  const std::int64_t rows = args.query_starts[args.samples];
+  zero_bytes(args.log_sum_exp + rows * args.heads, Device::cuda,
+             static_cast<std::size_t>(kAttentionSpareRows * args.heads) * sizeof(float));
 }
 
 }  // namespace
@@ -121,10 +133,11 @@ void attention_backward_cudnn(const AttentionArgs& args, CudnnPack& pack) {
   memory[kDq] = args.dq;
   memory[kDk] = args.dk;
   memory[kDv] = args.dv;
-  const std::int64_t queries = args.query_starts[args.samples] + kSpareRows,
-                     keys = args.key_starts[args.samples] + kSpareRows;
+  const std::int64_t queries = args.query_starts[args.samples] + kAttentionSpareRows,
+                     keys = args.key_starts[args.samples] + kAttentionSpareRows;
   const Tensor row_sums({queries, args.heads}, DType::f32, Device::cuda);
   const Tensor dq_sum({queries, args.q_stride}, DType::f32, Device::cuda);
+  if (reads_unwritten()) clear_scratch(args, row_sums, dq_sum);
   memory[kRowSums] = row_sums.raw();
   memory[kDqSum] = dq_sum.raw();
   Tensor dk_heads, dv_heads;
@@ -135,7 +148,7 @@ void attention_backward_cudnn(const AttentionArgs& args, CudnnPack& pack) {
     memory[kDkHeads] = dk_heads.raw();
     memory[kDvHeads] = dv_heads.raw();
   }
-  run(plan, memory);
+  run(plan, memory, reads_unwritten());
 }
 
 }  // namespace vfm::ops

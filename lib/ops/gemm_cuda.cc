@@ -199,7 +199,7 @@ class Remembered {
     line << name(key) << '|';
     for (std::uint64_t word : algorithm.data)
       line << std::hex << word << ' ';
-    line << '\n';
+    line << "end\n";  // of a line that is cut off by a full disk the last number may be another
     std::ofstream(path_, std::ios::app) << line.str();
   }
 
@@ -223,7 +223,8 @@ class Remembered {
       std::istringstream words(line.substr(bar + 1));
       for (std::uint64_t& word : algorithm.data)
         words >> std::hex >> word;
-      if (words) lines_[line.substr(0, bar)] = algorithm;
+      std::string end;
+      if (words >> end && end == "end") lines_[line.substr(0, bar)] = algorithm;
     }
   }
 
@@ -237,24 +238,25 @@ Remembered& remembered() {
   return *instance;
 }
 
-// Times the candidates on a result of their own, so that C is written once. Where results must not
-// depend on the clock: what the heuristics put first.
-cublasLtMatmulAlgo_t fastest(const Plan& plan, const void* a, const void* b, const void* c,
+// Times the candidates: on C, which the product writes anew anyway, or, if it adds to C, on a
+// result of their own. Where results must not depend on the clock: what the heuristics put first.
+cublasLtMatmulAlgo_t fastest(const Plan& plan, const void* a, const void* b, void* c, bool add,
                              std::int64_t m, DType c_dtype, std::int64_t c_stride) {
   const std::vector<cublasLtMatmulAlgo_t> algorithms = plan.candidates(a, b, c);
   if (algorithms.empty()) fail("cuBLASLt has no algorithm for a product of this shape");
   if (algorithms.size() == 1 || deterministic()) return algorithms[0];
-  const Tensor scratch({m, c_stride}, c_dtype, Device::cuda);
+  const Tensor scratch = add ? Tensor({m, c_stride}, c_dtype, Device::cuda) : Tensor();
+  void* const result = add ? scratch.raw() : c;
   cudaEvent_t begin = nullptr, end = nullptr;
   check_gpu(cudaEventCreate(&begin), "make an event");
   check_gpu(cudaEventCreate(&end), "make an event");
   const cublasLtMatmulAlgo_t* best = nullptr;
   float best_time = 0;
   for (const cublasLtMatmulAlgo_t& algorithm : algorithms) {
-    if (plan.run(algorithm, a, b, scratch.raw(), false) != CUBLAS_STATUS_SUCCESS) continue;
+    if (plan.run(algorithm, a, b, result, false) != CUBLAS_STATUS_SUCCESS) continue;
     check_gpu(cudaEventRecord(begin, compute_stream()), "record an event");
     for (int i = 0; i < kTimedRuns; ++i)
-      plan.run(algorithm, a, b, scratch.raw(), false);
+      plan.run(algorithm, a, b, result, false);
     check_gpu(cudaEventRecord(end, compute_stream()), "record an event");
     check_gpu(cudaEventSynchronize(end), "time a product");
     float time = 0;
@@ -296,17 +298,24 @@ void gemm_cuda(std::int64_t m, std::int64_t n, std::int64_t k, const Matrix& a, 
   static std::map<Key, std::unique_ptr<Plan>>* const plans =
       new std::map<Key, std::unique_ptr<Plan>>;
   std::unique_ptr<Plan>& plan = (*plans)[key];
+  bool untried = false;
   if (!plan) {
     auto made = std::make_unique<Plan>(m, n, k, a, b, c_dtype, c_stride);
     if (a.scale != nullptr) made->set_scales(a.scale, b.scale);
     // What earlier runs found fastest is as good as timed: not for those that must be repeatable.
     const cublasLtMatmulAlgo_t* known = deterministic() ? nullptr : remembered().find(key);
-    made->chosen = known ? *known : fastest(*made, a.data, b.data, c, m, c_dtype, c_stride);
+    made->chosen = known ? *known : fastest(*made, a.data, b.data, c, add, m, c_dtype, c_stride);
     if (known == nullptr && !deterministic()) remembered().add(key, made->chosen);
+    untried = known != nullptr;
     plan = std::move(made);
   }
   if (a.scale != nullptr) plan->set_scales(a.scale, b.scale);
-  check(plan->run(plan->chosen, a.data, b.data, c, add), "multiply");
+  cublasStatus_t status = plan->run(plan->chosen, a.data, b.data, c, add);
+  if (status != CUBLAS_STATUS_SUCCESS && untried) {  // the file is damaged, or from elsewhere
+    plan->chosen = fastest(*plan, a.data, b.data, c, add, m, c_dtype, c_stride);
+    status = plan->run(plan->chosen, a.data, b.data, c, add);
+  }
+  check(status, "multiply");
 }
 
 }  // namespace vfm::ops

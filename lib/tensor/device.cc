@@ -80,6 +80,9 @@ namespace {
 std::string why_no_gpu() {
   return "built without CUDA";
 }
+int gpu_count() {
+  return 0;
+}
 void use_gpu(int) {
   no_gpu();
 }

@@ -37,6 +37,8 @@ Device choose_device(std::string_view name);
 /// Empty if this process can compute on a GPU, else why it cannot ("built without CUDA", "no NVIDIA
 /// driver", ...). Asks the driver once.
 std::string why_no_gpu();
+/// The GPUs that this process sees; 0 where why_no_gpu() has a reason.
+int gpu_count();
 /// Chooses the GPU of this process, before anything was put on it: ranks of one machine take one
 /// each. Throws Error if there are not so many.
 void use_gpu(int index);

@@ -48,10 +48,15 @@ std::string why_no_gpu() {
   return why;
 }
 
-void use_gpu(int index) {
+int gpu_count() {
   int count = 0;
+  if (why_no_gpu().empty()) check_gpu(cudaGetDeviceCount(&count), "count the GPUs");
+  return count;
+}
+
+void use_gpu(int index) {
   if (!why_no_gpu().empty()) fail("cannot use a GPU: {}", why_no_gpu());
-  check_gpu(cudaGetDeviceCount(&count), "count the GPUs");
+  const int count = gpu_count();
   if (index < 0 || index >= count) fail("there is no GPU {}; this machine has {}", index, count);
   chosen_gpu = index;
   use_this_gpu();
@@ -88,7 +93,10 @@ double gpu_peak_tflops() {
       {"L40", 181.05},      {"L4", 121}};
   const std::string name = describe_gpu();
   for (const auto& [part, rate] : kKnown)
-    if (name.find(part) != std::string::npos) return rate;
+    if (const std::size_t at = name.find(part); at != std::string::npos) {
+      const std::size_t end = at + part.size();  // an "A4000" is no A40
+      if (end == name.size() || name[end] < '0' || name[end] > '9') return rate;
+    }
   return 0;
 }
 

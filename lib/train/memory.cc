@@ -76,8 +76,12 @@ MemoryNeed memory_need(const Recipe& recipe, int ranks, Recompute recompute, Dev
 }
 
 double usable_memory(Device device, int ranks) {
-  if (device == Device::cuda)
-    return 0.95 * static_cast<double>(gpu_memory().total) - 2.0 * (1 << 30);
+  if (device == Device::cuda) {
+    // Of what others leave, as it was before this process put anything there.
+    static const GpuMemory memory = gpu_memory();
+    return std::min(0.95 * static_cast<double>(memory.total), static_cast<double>(memory.free)) -
+           2.0 * (1 << 30);
+  }
   const double all =
       static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));
   return 0.8 * all / ranks;

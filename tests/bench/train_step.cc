@@ -145,9 +145,10 @@ Options parse(int argc, char** argv) {
 
 // What a step must compute for a token, forward and backward, without what is computed again.
 double flops_per_token(const models::DitConfig& config, const test::Pack& pack, DType compute) {
-  return models::dit_cost(config, static_cast<double>(pack.tokens),
-                          static_cast<double>(pack.text_tokens), static_cast<double>(pack.tokens),
-                          compute, models::Recompute::none)
+  const auto samples = static_cast<double>(pack.batch.samples.size());  // all of one size
+  return models::dit_cost(config, static_cast<double>(pack.tokens) / samples,
+                          static_cast<double>(pack.text_tokens) / samples,
+                          static_cast<double>(pack.tokens), compute, models::Recompute::none)
       .flops_per_token;
 }
 

@@ -109,6 +109,23 @@ class Actor : public HardwareDecoder {
   mutable int left, attached = 0, fetched = 0;
 };
 
+// Hardware itself, and how many pictures it gave.
+class Counter : public HardwareDecoder {
+ public:
+  explicit Counter(const HardwareDecoder& hardware) : hardware_(hardware) {}
+  bool attach(AVCodecContext& codec) const override { return hardware_.attach(codec); }
+  AvFramePtr fetch(AvFramePtr picture) const override {
+    AvFramePtr fetched = hardware_.fetch(std::move(picture));
+    pictures += fetched != nullptr;
+    return fetched;
+  }
+
+  mutable int pictures = 0;
+
+ private:
+  const HardwareDecoder& hardware_;
+};
+
 // Only looks.
 class Onlooker : public HardwareDecoder {
  public:
@@ -229,6 +246,8 @@ TEST_CASE("NVDEC gets what it decodes exactly") {
        {"hevc_ten.mkv", "libx265 -preset ultrafast -x265-params log-level=none -pix_fmt yuv420p10",
         true},
        {"vp9_eight.webm", "libvpx-vp9 -deadline realtime -cpu-used 8 -pix_fmt yuv420p", true},
+       {"vp9_odd.webm", "libvpx-vp9 -vf crop=175:143:exact=1 -deadline realtime -pix_fmt yuv420p",
+        false},
        {"small.mp4", "libx264 -vf scale=176:128 -pix_fmt yuv420p", false},
        {"fields.mkv", "libx264 -vf interlace -flags +ilme+ildct -pix_fmt yuv420p", false},
        {"h264_ten.mp4", "libx264 -preset ultrafast -pix_fmt yuv420p10", false},
@@ -265,6 +284,21 @@ TEST_CASE("with hardware, seek gives the frames of a decode from the start") {
     }
   }
   CHECK(decoder.corrupt() == 0);
+}
+
+TEST_CASE("with hardware, pictures of another size than the first are software's") {
+  NEED_FFMPEG();
+  std::string bytes;
+  for (const char* size : {"176x144", "192x160"}) {
+    media_files::run(std::string("ffmpeg -v error -nostdin -y -f lavfi -i testsrc2=r=25:d=0.4:s=") +
+                     size + " -c:v libx264 -bf 0 -pix_fmt yuv420p " + path("part.h264"));
+    bytes += media_files::read(path("part.h264"));
+  }
+  const Decoded software = all_of(Decoder(bytes, "sizes"));
+  REQUIRE(software.hashes.size() == 20);
+  const Actor actor;
+  CHECK(all_of(Decoder(bytes, "sizes", {.hardware = &actor})) == software);
+  CHECK(actor.fetched == 10);
 }
 
 TEST_CASE("with hardware, damage is counted and repaired as in software") {
@@ -313,12 +347,15 @@ TEST_CASE("NVDEC's frames are software's") {
        {"nvdec_odd.mp4", "libx264 -vf crop=398:222:6:4 -g 12 -pix_fmt yuvj420p"},
        {"nvdec_hevc.mp4", "libx265 -x265-params log-level=none -pix_fmt yuv420p"},
        {"nvdec_ten.mp4", "libx265 -x265-params log-level=none -pix_fmt yuv420p10le"},
-       {"nvdec.webm", "libvpx-vp9 -vf crop=397:221 -deadline realtime -pix_fmt yuv420p"},
+       {"nvdec.webm", "libvpx-vp9 -vf crop=396:220 -deadline realtime -pix_fmt yuv420p"},
        {"nvdec_ten.webm", "libvpx-vp9 -deadline realtime -pix_fmt yuv420p10le"},
        {"nvdec_lace.mkv", "libx264 -flags +ilme+ildct -pix_fmt yuv420p"}}));
   CAPTURE(name);
   media_files::run(
       std::string("ffmpeg -v error -nostdin -y -f lavfi -i testsrc2=s=416x240:r=25:d=3 ") +
       "-c:v " + codec + " " + path(name));
-  CHECK(decode(path(name), choose_hardware("cuda")) == decode(path(name), nullptr));
+  const Counter counter(*choose_hardware("cuda"));
+  CHECK(decode(path(name), &counter) == decode(path(name), nullptr));
+  // Interlaced pictures are software's; all else must really have come from NVDEC.
+  CHECK((counter.pictures > 0) == (std::string(name) != "nvdec_lace.mkv"));
 }
