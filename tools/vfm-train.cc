@@ -94,12 +94,14 @@ class TrainTool : public cli::Tool {
   }
 
   void check() override {
+    const std::vector<train::Setting> settings = train::read_settings(recipe_, settings_);
     std::optional<train::Beginning> beginning;
     if (!options_.init.empty()) {
-      beginning = train::read_beginning(options_.init, options_.out, options_.force);
-      options_.sampling = beginning->sampling;
+      beginning = train::read_beginning(options_.init, options_.out, options_.force,
+                                        train::is_of_tokenizer(settings));
+      options_.base = beginning->facts;
     }
-    options_.recipe = train::load_recipe(recipe_, settings_, beginning ? &*beginning : nullptr);
+    options_.recipe = train::make_recipe(settings, beginning ? &*beginning : nullptr);
     const train::ModelRecipe& model = options_.recipe.model;
     if (cuda_graph_ == "on" && (model.autoregressive() || model.tokenizer()))
       fail_usage("--cuda-graph on is for diffusion models, and 'model.type' is {}", model.type);

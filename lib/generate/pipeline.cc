@@ -8,7 +8,6 @@
 #include "base/hash.h"
 #include "io/file.h"
 #include "models/config_json.h"
-#include "models/cosmos_config.h"
 #include "models/dit_json.h"
 #include "models/hf_folder.h"
 #include "models/hf_sampling.h"
@@ -45,25 +44,6 @@ Json read_json(const std::string& path) {
   return parse_json(io::read_file(path), "'" + path + "'");
 }
 
-/// Statistics of the latents; those of flow matching are whitened to unit variance, others to
-/// sigma_data.
-models::LatentScale latent_scale(const Json& vae, bool flow, const std::string& what) {
-  models::LatentScale scale;
-  const Json statistics = models::latent_statistics(vae, what);
-  if (statistics.is_null()) {
-    const auto channels =
-        static_cast<std::size_t>(models::CosmosConfig::from_json(vae, what).latent_channels);
-    scale.mean.assign(channels, 0.0);
-    scale.std.assign(channels, 1.0);
-  } else {
-    scale = models::LatentScale::from_json(statistics, what);
-  }
-  if (flow)
-    for (double& deviation : scale.std)
-      deviation *= models::kSigmaData;
-  return scale;
-}
-
 models::DitConfig network_config(const Parts& parts) {
   const std::string path = io::join_path(parts.transformer.folder(), "config.json");
   return models::in_file(path,
@@ -90,7 +70,7 @@ Json describe(const Parts& parts, DType compute) {
   return {{"tokenizer", {{"name", "AutoencoderKLCosmos"}, {"path", parts.vae.folder()}}},
           {"text_encoder",
            {{"name", parts.text_encoder.type()}, {"path", parts.text_encoder.folder()}}},
-          {"latent_scale", latent_scale(vae, flow, what).to_json()},
+          {"latent_scale", models::hf_latent_scale(vae, flow, what).to_json()},
           {"trained", trained},
           {"sampling", sampling},
           {"text_padding", models::kCosmosTextTokens},

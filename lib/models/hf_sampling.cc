@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "io/file.h"
 #include "models/config_json.h"
-#include "models/edm.h"
+#include "models/cosmos_config.h"
 
 namespace vfm::models {
 namespace {
@@ -21,11 +21,29 @@ void need_value(const Json& config, const char* name, const Json& value, const s
 
 }  // namespace
 
+LatentScale hf_latent_scale(const Json& vae, bool flow, std::string_view what) {
+  LatentScale scale;
+  const Json statistics = latent_statistics(vae, what);
+  if (statistics.is_null()) {
+    const auto channels =
+        static_cast<std::size_t>(CosmosConfig::from_json(vae, what).latent_channels);
+    scale.mean.assign(channels, 0.0);
+    scale.std.assign(channels, 1.0);
+  } else {
+    scale = LatentScale::from_json(statistics, what);
+  }
+  if (flow)
+    for (double& deviation : scale.std)
+      deviation *= kSigmaData;
+  return scale;
+}
+
 Json hf_sampling(const std::string& folder) {
   const std::string path = io::join_path(folder, "scheduler_config.json");
   if (!io::file_exists(path)) fail_usage("'{}' has no scheduler_config.json", folder);
-  const Json config = parse_json(io::read_file(path), "'" + path + "'");
-  const std::string type = need_string(config, "_class_name", "'" + path + "'");
+  const Json config = as_usage([&] { return parse_json(io::read_file(path), "'" + path + "'"); });
+  const std::string type =
+      as_usage([&] { return need_string(config, "_class_name", "'" + path + "'"); });
   const auto number = [&](const char* name, double otherwise) {
     return in_file(path, [&] { return get_number(config, name).value_or(otherwise); });
   };
@@ -38,7 +56,9 @@ Json hf_sampling(const std::string& folder) {
     if (number("shift_terminal", 0) != 0)
       fail_usage("'{}' has shift_terminal: there is none", path);
     sampling["sampler"] = "flow";
-    sampling["shift"] = number("shift", 1);
+    const double shift = number("shift", 1);
+    if (!(shift > 0)) fail_usage("'{}' has shift {}: must be positive", path, shift);
+    sampling["shift"] = shift;
     return sampling;
   }
   if (type != "EDMEulerScheduler")
@@ -48,12 +68,17 @@ Json hf_sampling(const std::string& folder) {
   need_value(config, "sigma_schedule", "karras", path);
   need_value(config, "prediction_type", "epsilon", path);
   need_value(config, "rho", 7.0, path);
-  const std::string last = get_string(config, "final_sigmas_type").value_or("zero");
+  const std::string last =
+      in_file(path, [&] { return get_string(config, "final_sigmas_type").value_or("zero"); });
   if (last != "zero" && last != "sigma_min")
     fail_usage("'{}' has final_sigmas_type '{}': there are zero and sigma_min", path, last);
   sampling["sampler"] = last == "zero" ? "euler" : "edm-euler";
-  sampling["sigma_min"] = number("sigma_min", kSigmaMin);
-  sampling["sigma_max"] = number("sigma_max", kSigmaMax);
+  const double least = number("sigma_min", kSigmaMin), most = number("sigma_max", kSigmaMax);
+  if (!(least > 0 && least < most))
+    fail_usage("'{}' has noise levels from {} to {}: must be positive, the second larger", path,
+               least, most);
+  sampling["sigma_min"] = least;
+  sampling["sigma_max"] = most;
   return sampling;
 }
 

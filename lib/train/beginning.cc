@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "io/file.h"
 #include "models/checkpoint_folder.h"
+#include "models/config_json.h"
 #include "models/cosmos_autoencoder.h"
 #include "models/cosmos_tokenizer.h"
 #include "models/dit_json.h"
@@ -41,7 +42,7 @@ void read_run(const std::string& checkpoint, Beginning& beginning) {
   };
   const Json diffusion = member(member(train, "recipe"), "diffusion");
   std::vector<Setting> settings;
-  for (const char* name : {"text_padding", "condition_frames"}) {
+  for (const char* name : {"text_padding", "condition_frames", "whitening"}) {
     const Json value = member(diffusion, name);
     if (value.is_null()) continue;
     Setting& setting = settings.emplace_back();
@@ -54,14 +55,26 @@ void read_run(const std::string& checkpoint, Beginning& beginning) {
   const DiffusionRecipe read = make_recipe(settings).diffusion;
   beginning.text_padding = read.text_padding;
   beginning.condition_frames = read.condition_frames;
-  if (const Json sampling = member(train, "sampling"); sampling.is_object())
-    beginning.sampling = sampling;
+  beginning.whitening = read.whitening;
+  beginning.facts = facts_of_run(train, beginning.model, what);
 }
 
-models::InitialModel open_initial(const std::string& folder) {
+/// Of a pipeline the tokenizer, or else the network.
+models::InitialModel open_initial(const std::string& folder, bool tokenizer = false) {
   std::vector<std::string_view> known = models::network_class_names();
   known.insert(known.end(), {models::kCosmosContinuous, models::kCosmosDiscrete});
-  return models::InitialModel(folder, "transformer", known);
+  return models::InitialModel(folder, tokenizer ? "vae" : "transformer", known);
+}
+
+std::string config_path(const models::InitialModel& model) {
+  return io::join_path(model.component().folder(), "config.json");
+}
+
+models::DitConfig network_of(const models::InitialModel& model) {
+  return as_usage([&] {
+    return models::in_file(config_path(model),
+                           [&] { return models::dit_config_from_json(model.config()); });
+  });
 }
 
 bool is_tokenizer(const models::InitialModel& model) {
@@ -69,15 +82,22 @@ bool is_tokenizer(const models::InitialModel& model) {
 }
 
 models::CosmosConfig autoencoder_of(const models::InitialModel& model) {
-  return models::CosmosConfig::from_json(
-      model.config(), fmt::format("'{}/config.json'", model.component().folder()));
+  return as_usage([&] {
+    return models::CosmosConfig::from_json(model.config(), fmt::format("'{}'", config_path(model)));
+  });
 }
 
 /// Whether a run that remembers `path` was begun from the folder `init`, or a checkpoint in it.
 bool is_from(const fs::path& path, const std::string& init) {
   if (path.empty() || init.empty()) return false;
-  const fs::path given = fs::absolute(init).lexically_normal() / "";  // with or without a slash
-  return fs::absolute(path) / "" == given || path.parent_path() / "" == given / "checkpoints" / "";
+  // With or without a slash at the end; by any links; what is gone as it was written.
+  const auto plain = [](const fs::path& name) {
+    std::error_code error;
+    const fs::path whole = fs::weakly_canonical(fs::absolute(name), error);
+    return (error ? fs::absolute(name).lexically_normal() : whole) / "";
+  };
+  const fs::path given = plain(init);
+  return plain(path) == given || plain(path.parent_path()) == given / "checkpoints" / "";
 }
 
 /// Where the model is that a run remembers as `known`, when `init` is given for it.
@@ -96,16 +116,17 @@ void load(const models::InitialModel& model, const nn::ParameterList& parameters
 
 }  // namespace
 
-Beginning read_beginning(const std::string& init, const std::string& out, bool force) {
+Beginning read_beginning(const std::string& init, const std::string& out, bool force,
+                         bool tokenizer) {
   const bool begun = is_begun(out, force);
-  const models::InitialModel model = open_initial(begun ? out : init);
+  const models::InitialModel model = open_initial(begun ? out : init, tokenizer);
   if (!begun) as_usage([&] { model.tensors(); });  // refuses what has none, before any work
   Beginning beginning;
   if (is_tokenizer(model)) {
     beginning.autoencoder = autoencoder_of(model);
     return beginning;
   }
-  beginning.model = models::dit_config_from_json(model.config());
+  beginning.model = network_of(model);
   if (!model.checkpoint().empty()) {
     read_run(model.checkpoint(), beginning);
     return beginning;
@@ -113,12 +134,8 @@ Beginning read_beginning(const std::string& init, const std::string& out, bool f
   if (beginning.model.type != models::NetworkType::dit) return beginning;  // no other's
   beginning.text_padding = models::kCosmosTextTokens;
   if (beginning.model.video_to_world()) beginning.condition_frames = kCosmosConditionFrames;
-  if (!models::HfPipeline::is_one(init)) return beginning;
-  const models::HfPipeline pipeline(init);
-  if (!pipeline.has("scheduler")) return beginning;
-  beginning.sampling = models::hf_sampling(pipeline.folder_of("scheduler"));
-  if (beginning.sampling["sampler"] == "flow")
-    fail_usage("'{}' is a model of flow matching, and vfm-train trains by EDM's loss", init);
+  beginning.facts.trained = beginning.model.max_size;
+  if (models::HfPipeline::is_one(init)) beginning.facts = facts_of_pipeline(init, beginning.model);
   return beginning;
 }
 
@@ -130,13 +147,13 @@ void check_initial(const RunOptions& options) {
     const Json train = read_train(models::find_checkpoint(options.out));
     source = place_of(train.value("init", Json()), options.init);
   }
-  const models::InitialModel model = open_initial(source);
+  const models::InitialModel model = open_initial(source, options.recipe.model.tokenizer());
   if (is_tokenizer(model)) {
     const models::CosmosAutoencoder network(autoencoder_of(model), 0, DType::bf16, Device::cpu,
                                             false);
     return as_usage([&] { models::check_tensors(model.tensors(), network.parameters()); });
   }
-  const models::DitConfig config = models::dit_config_from_json(model.config());
+  const models::DitConfig config = network_of(model);
   as_usage([&] {
     models::check_tensors(
         model.tensors(),
@@ -164,7 +181,8 @@ void check_continues(const Json& train, const RunOptions& options, const Recipe&
     if (is_from(from, init)) return true;
     if (init.empty() || from.empty() || !io::file_exists(init)) return false;
     // load_base() compares the hashes of what is under adapters.
-    return recipe.lora.rank > 0 || open_initial(init).hash() == hash_in(known);
+    return recipe.lora.rank > 0 ||
+           open_initial(init, recipe.model.tokenizer()).hash() == hash_in(known);
   };
   if (!is_same())
     fail_usage(
@@ -174,8 +192,8 @@ void check_continues(const Json& train, const RunOptions& options, const Recipe&
         init.empty() ? "new weights" : "'" + init + "'");
 }
 
-Json load_initial(const std::string& init, const nn::ParameterList& parameters) {
-  const models::InitialModel model = open_initial(init);
+Json load_initial(const RunOptions& options, const nn::ParameterList& parameters) {
+  const models::InitialModel model = open_initial(options.init, options.recipe.model.tokenizer());
   load(model, parameters);
   return {{"path", model.absolute_path()}, {"hash", model.hash()}};
 }

@@ -16,8 +16,10 @@ namespace vfm::train {
 /// looked at here, and may be gone, but for the weights under adapters. A checkpoint of ours says
 /// what its train.json does; a diffusion transformer of somebody else is taken to be trained as
 /// Cosmos-1.0 was: texts filled up to 512 tokens, and, video to world, 0 to 2 latent frames given.
-/// Throws Error{usage}, also for a pipeline of flow matching, which training here is not.
-Beginning read_beginning(const std::string& init, const std::string& out, bool force);
+/// Of a pipeline it is the tokenizer where `tokenizer` says so. Throws Error{usage}, also for a
+/// pipeline of flow matching, which training here is not.
+Beginning read_beginning(const std::string& init, const std::string& out, bool force,
+                         bool tokenizer);
 
 /// Compares the tensors that the run would read from options.init with that model's configuration,
 /// by the headers of its files alone. A run that goes on with weights of its own reads none. Throws
@@ -30,10 +32,10 @@ void check_initial(const RunOptions& options);
 void check_continues(const Json& train, const RunOptions& options, const Recipe& recipe,
                      const std::string& data_fingerprint);
 
-/// Reads the weights of `init` into the parameters. Returns what the run remembers of them:
+/// Reads the weights of options.init into the parameters. Returns what the run remembers of them:
 /// {"path", "hash"}, InitialModel's absolute_path() and hash(). Throws Error{usage} listing the
 /// tensors that do not fit.
-Json load_initial(const std::string& init, const nn::ParameterList& parameters);
+Json load_initial(const RunOptions& options, const nn::ParameterList& parameters);
 
 /// The same for the weights under adapters when their run goes on: `known` is what it remembers. Of
 /// a run that has trained on since, the checkpoint that the adapters were begun from is taken.

@@ -39,9 +39,11 @@ std::int64_t token_count(const data::Entry& entry, const ModelRecipe& model) {
   return data::token_count(entry, model.patch());
 }
 
-Dataset::Dataset(const std::string& directory, const std::string& split, double whitening)
+Dataset::Dataset(const std::string& directory, const std::string& split, double whitening,
+                 const std::optional<models::LatentScale>& scale)
     : set_(std::in_place, directory, split) {
   if (vocabulary() == 0) scale_ = read_scale(set_->info(), directory).whitened(whitening);
+  if (scale && scale->channels() == scale_.channels()) scale_ = *scale;
   if (entries().empty()) fail_usage("'{}' has no samples in '{}'", directory, split);
 }
 

@@ -33,8 +33,11 @@ struct Synthetic {
 class Dataset {
  public:
   /// Opens `split` of the latents in `directory`. Throws Error{usage} if there are none.
-  /// Latents are whitened by degree `whitening` (models::LatentScale::whitened).
-  Dataset(const std::string& directory, const std::string& split, double whitening = 1);
+  /// Latents are seen in the scale of the model that the run begins from, if there is one and it
+  /// has as many channels (fit() refuses others); else in their own, whitened by degree `whitening`
+  /// (models::LatentScale::whitened).
+  Dataset(const std::string& directory, const std::string& split, double whitening = 1,
+          const std::optional<models::LatentScale>& scale = {});
 
   /// Opens `split` of the clips in `directory`, a dataset of vfm-shard, for the recipe's tokenizer.
   /// Throws Error{usage} if there are none.

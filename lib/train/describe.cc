@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "base/units.h"
 #include "io/file.h"
 #include "tensor/device.h"
@@ -93,7 +94,7 @@ Dataset open_data(const RunOptions& options, const std::string& split) {
     return Dataset(Synthetic{options.synthetic}, options.recipe.model.autoencoder);
   }
   if (options.synthetic.empty())
-    return Dataset(options.data, split, options.recipe.diffusion.whitening);
+    return Dataset(options.data, split, options.recipe.diffusion.whitening, options.base.scale);
   if (options.recipe.model.autoregressive())
     fail_usage("there are no made-up codes: --synthetic is for diffusion models and tokenizers");
   const models::DitConfig& dit = options.recipe.model.dit;
@@ -113,6 +114,8 @@ Json training_cost(const RunOptions& options, int ranks) {
   if (!options.data.empty() || !options.synthetic.empty()) {
     const Dataset set = open_data(options, "train");
     set.fit(recipe);
+    for (const std::string& sentence : other_parts(options.base, set.info(), options.init))
+      log_warning("{}", sentence);
     load = measure(recipe, set);
   } else {
     complete_without_data(recipe);

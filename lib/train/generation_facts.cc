@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/generation_facts.h"
 
+#include <algorithm>
+
 namespace vfm::train {
 
-Json generation_facts(const Recipe& recipe, const Dataset& data, const Json& sampling) {
+Json generation_facts(const Recipe& recipe, const Dataset& data, const BaseFacts& base) {
   if (recipe.model.tokenizer()) return Json::object();  // there is nothing to draw with it alone
   const auto info = [&](const char* name) { return data.info().value(name, Json()); };
   const bool discrete = data.vocabulary() > 0;
@@ -11,12 +13,16 @@ Json generation_facts(const Recipe& recipe, const Dataset& data, const Json& sam
                 {"text_encoder", info("text_encoder")},
                 {"latent_scale", discrete ? Json() : data.scale().to_json()},
                 {"trained", data.trained_sizes()}};
-  if (!sampling.is_null()) facts["sampling"] = sampling;
+  // Positions lie as far apart as in the base: its sizes have not been forgotten.
+  Json& trained = facts["trained"];
+  for (std::size_t i = 0; i < 3; ++i)
+    trained[kExtents[i]] = std::max(trained[kExtents[i]].get<int>(), base.trained[i]);
+  if (!base.sampling.is_null()) facts["sampling"] = base.sampling;
   if (recipe.diffusion.text_padding > 0) {
     facts["text_padding"] = recipe.diffusion.text_padding;
     // Zero vectors alone are what a dropped text was. Where none is dropped, an empty prompt is
     // still what the model began with: the encoder's.
-    facts["encode_empty"] = recipe.diffusion.text_dropout == 0;
+    facts["encode_empty"] = recipe.diffusion.text_dropout == 0 && base.encode_empty;
   }
   return facts;
 }

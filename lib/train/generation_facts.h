@@ -5,14 +5,15 @@
 #pragma once
 
 #include "base/json.h"
+#include "train/base_facts.h"
 #include "train/dataset.h"
 #include "train/recipe.h"
 
 namespace vfm::train {
 
 /// Of a model that `recipe` trains on `data`: what made latents and texts, the latents' scale and
-/// sizes, and how prompts are filled up; of a tokenizer nothing. `sampling` is that of the model it
-/// began from; null: none.
-Json generation_facts(const Recipe& recipe, const Dataset& data, const Json& sampling);
+/// sizes, and how prompts are filled up; of a tokenizer nothing. What it began from, `base`, says
+/// how it is sampled, and of which sizes it was trained too.
+Json generation_facts(const Recipe& recipe, const Dataset& data, const BaseFacts& base);
 
 }  // namespace vfm::train

@@ -91,7 +91,7 @@ void add_loss_fields(FieldList& list, Recipe& r) {
   else
     list.section("lora")
         .number("rank", r.lora.rank, between(0, 4096))
-        .number("alpha", r.lora.alpha, at_least(0))
+        .number("alpha", r.lora.alpha, between(0, 1e30))
         .names("targets", r.lora.targets)
         .section("diffusion")
         .number("p_mean", r.diffusion.p_mean, between(-20, 20))
@@ -209,6 +209,11 @@ std::string take_initial(ModelRecipe& model, const Beginning& beginning) {
 void check_initial(const Recipe& recipe, const Beginning& beginning) {
   Recipe fitting = recipe;
   take_initial(fitting.model, beginning);
+  if (beginning.facts.scale && recipe.diffusion.whitening != beginning.whitening)
+    fail_usage(
+        "'diffusion.whitening' is {}, but the model to begin from sees latents in a scale of its "
+        "own, of {}; leave it out",
+        recipe.diffusion.whitening, beginning.whitening);
   const std::vector<std::string> differences = changed_settings(to_json(fitting), recipe);
   if (!differences.empty())
     fail_usage("the recipe is not that of the model to begin from: {}; leave these out",
@@ -227,6 +232,7 @@ Recipe make_recipe(std::span<const Setting> settings, const Beginning* beginning
     recipe.model.type = initial_type = take_initial(recipe.model, *beginning);
     recipe.diffusion.text_padding = beginning->text_padding;
     recipe.diffusion.condition_frames = beginning->condition_frames;
+    recipe.diffusion.whitening = beginning->whitening;
   }
   // First the type of the model: it decides which keys there are.
   for (const Setting& setting : settings)
@@ -253,17 +259,29 @@ Recipe make_recipe(std::span<const Setting> settings, const Beginning* beginning
   if (recipe.lora.rank > 0 && !beginning)
     fail_usage("'lora.rank' is {}: adapters need a model to adapt, give --init DIR",
                recipe.lora.rank);
+  if (recipe.lora.rank == 0 && (recipe.lora.alpha != 0 || !recipe.lora.targets.empty()))
+    fail_usage("'{}' is set, but not 'lora.rank': without a rank there are no adapters",
+               recipe.lora.alpha != 0 ? "lora.alpha" : "lora.targets");
   check_together(recipe);
   return recipe;
 }
 
-Recipe load_recipe(const std::string& path, const std::vector<std::string>& overrides,
-                   const Beginning* beginning) {
+std::vector<Setting> read_settings(const std::string& path,
+                                   const std::vector<std::string>& overrides) {
   const std::string text = as_usage([&] { return io::read_stream(path); });
   std::vector<Setting> settings = parse_yaml(text, fmt::format("'{}'", path));
   for (const std::string& argument : overrides)
     settings.push_back(parse_override(argument));
-  return make_recipe(settings, beginning);
+  return settings;
+}
+
+bool is_of_tokenizer(std::span<const Setting> settings) {
+  ModelRecipe model;
+  FieldList list;
+  list.section("model").choice("type", model.type, kModelTypes);
+  for (const Setting& setting : settings)
+    if (setting.key == "model.type") list.fields.front().set(setting);
+  return model.tokenizer();
 }
 
 Json to_json(const Recipe& recipe) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "train/base_facts.h"
 #include "train/recipe.h"
 
 namespace vfm::train {
@@ -31,6 +32,12 @@ std::vector<Setting> parse_yaml(std::string_view text, std::string_view what);
 /// "key=value" as a setting; value is YAML ("[0.1, 1]" is a list).
 Setting parse_override(std::string_view argument);
 
+/// The settings of a file, and those of the command line after them.
+std::vector<Setting> read_settings(const std::string& path,
+                                   const std::vector<std::string>& overrides);
+/// Whether these make a recipe of a video tokenizer, which begins from another part of a pipeline.
+bool is_of_tokenizer(std::span<const Setting> settings);
+
 /// What the model that a run begins from says about it (train/beginning.h).
 struct Beginning {
   /// What it is, of the two; a setting that says otherwise is an error, and all of them are listed.
@@ -39,17 +46,14 @@ struct Beginning {
   // These take the place of the defaults of "diffusion".
   int text_padding = 0;
   std::vector<int> condition_frames = {0};
-  Json sampling;  ///< how it is sampled, for train.json; null: it does not say
+  double whitening = 1;  ///< of facts.scale; only where there is none a setting may say otherwise
+  BaseFacts facts;
 };
 
 /// Applies the settings in order to the defaults, or to what the run begins from, and checks the
 /// result.
 Recipe make_recipe(std::span<const Setting> settings, const Beginning* beginning = nullptr);
-/// make_recipe of a file and overrides.
-Recipe load_recipe(const std::string& path, const std::vector<std::string>& overrides,
-                   const Beginning* beginning = nullptr);
-
-/// Every field, by section, as YAML that load_recipe reads back to the same recipe.
+/// Every field, by section, as YAML that make_recipe makes the same recipe.
 std::string to_yaml(const Recipe& recipe);
 /// The same as {"section":{"key":value}}.
 Json to_json(const Recipe& recipe);

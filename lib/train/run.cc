@@ -211,8 +211,10 @@ void Run::begin() {
   const nn::ParameterList& frozen = trainer_->objective().frozen();
   const nn::ParameterList& begun = frozen.empty() ? trainer_->optimizer().parameters() : frozen;
   if (leader()) {
-    init_ = load_initial(options_.init, begun);
+    init_ = load_initial(options_, begun);
     log_info("beginning from '{}'", options_.init);
+    for (const std::string& sentence : other_parts(options_.base, data_.info(), options_.init))
+      log_warning("{}", sentence);
     if (const int tokens = recipe_.diffusion.text_padding; tokens > 0)
       log_info("texts are filled up to {} tokens ('diffusion.text_padding')", tokens);
   }
@@ -321,7 +323,7 @@ Json Run::train_json() const {
                 {"state", trainer_->state().to_json()},
                 {"recipe", to_json(recipe_)},
                 {"init", init_}};
-  train.update(generation_facts(recipe_, data_, options_.sampling));
+  train.update(generation_facts(recipe_, data_, options_.base));
   train.update(
       {{"data_fingerprint", data_.fingerprint()}, {"log", sums_.to_json()}, {"errors", errors}});
   return train;

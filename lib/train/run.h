@@ -18,6 +18,7 @@
 #include "dist/world.h"
 #include "io/manifest.h"
 #include "tensor/tensor.h"
+#include "train/base_facts.h"
 #include "train/dataset.h"
 #include "train/recipe.h"
 
@@ -30,7 +31,7 @@ struct RunOptions {
   std::vector<std::array<int, 3>> synthetic;
   Device device = Device::cpu;
   std::string init;    ///< folder of the model to begin from (models/initial_model.h), or ""
-  Json sampling;       ///< how that is sampled (train/recipe_file.h), or null
+  BaseFacts base;      ///< what that says, of read_beginning()
   std::string out;     ///< RUN; made if need be
   bool force = false;  ///< forget what is in RUN and begin again
   int threads = 0;     ///< of this rank; 0: as OpenMP decides

@@ -123,6 +123,14 @@ PY
   run "${TRAIN[@]}" lora.rank=3 'lora.targets=[to_x]' --init "$shared/base" --out none
   [ "$status" -eq 2 ]
   [[ $output == *"no matrix of the model is called 'to_x'; there are "*"to_q"* ]]
+  for alone in lora.alpha=6 'lora.targets=[to_q]'; do
+    run "${TRAIN[@]}" "$alone" --init "$shared/base" --out none
+    [ "$status" -eq 2 ]
+    [[ $output == *"'${alone%%=*}' is set, but not 'lora.rank': without a rank there are no adapters"* ]]
+  done
+  run "${TRAIN[@]}" lora.rank=3 lora.alpha=1e40 --init "$shared/base" --out none
+  [ "$status" -eq 2 ]
+  [[ $output == *"'lora.alpha' in argument 'lora.alpha=1e40' is '1e40', must be a number"* ]]
   run "${TRAIN[@]}" model.type=autoregressive lora.rank=3 --out none
   [ "$status" -eq 2 ]
   [[ $output == *"'lora.rank' in argument 'lora.rank=3' is not for a 'model.type' of autoregressive"* ]]

@@ -538,10 +538,12 @@ PY
     and .sampling == {steps: 36, guidance: 7, sampler: "edm-euler", sigma_min: 0.002, sigma_max: 70}' \
     tuned/checkpoints/step-00000002/train.json
   # So does what begins from that, and what goes on when the folder is gone.
-  train again --init tuned train.steps=2 diffusion.text_dropout=0 >/dev/null
+  train again --init tuned train.steps=2 >/dev/null
+  train worded --init cosmos train.steps=1 diffusion.text_dropout=0 >/dev/null
+  jq -e .encode_empty worded/checkpoints/step-00000001/train.json
   mv cosmos gone
   train tuned --init cosmos train.steps=3 >/dev/null
-  jq -e '.text_padding == 512 and .encode_empty and .sampling.sigma_max == 70' \
+  jq -e '.text_padding == 512 and .encode_empty == false and .sampling.sigma_max == 70' \
     again/checkpoints/step-00000002/train.json
   jq -e '.text_padding == 512 and .sampling.sigma_max == 70' tuned/checkpoints/step-00000003/train.json
   mv gone cosmos
@@ -551,6 +553,22 @@ PY
   run train flow --init cosmos
   [ "$status" -eq 2 ]
   [[ "$output" == *"'cosmos' is a model of flow matching"* ]]
+  # What a folder says wrongly is told with its file.
+  wrong() {  # FILE TEXT OTHER MESSAGE
+    cp -r gone bad
+    sed -i "s/$2/$3/" "bad/$1"
+    for mode in --dry-run -q; do
+      run train wrong --init bad $mode
+      [ "$status" -eq 2 ]
+      [[ "$output" == *"'bad/$1'"*"$4"* ]] || { echo "$output"; false; }
+    done
+    rm -r bad
+  }
+  cp -r cosmos gone
+  echo '{"_class_name": "EDMEulerScheduler", "sigma_max": 70}' >gone/scheduler/scheduler_config.json
+  wrong transformer/config.json '"num_layers": 2' '"num_layers": "two"' "'num_layers' is not an integer"
+  wrong scheduler/scheduler_config.json 70 '"70"' "'sigma_max' is not a number"
+  wrong scheduler/scheduler_config.json 70 0.001 "noise levels from 0.002 to 0.001: must be positive"
   # Video to world: with what Cosmos gave.
   "$BATS_TEST_DIRNAME/write-hollow-model" v2w 'patch_embed.proj.weight=[4096,72]'
   echo '{"_class_name": "CosmosTransformer3DModel", "in_channels": 17}' >v2w/config.json

@@ -77,11 +77,60 @@ END
   vfm-train still.yaml --init cosmos --data latents --out run --device cpu
   vfm-generate --model run "${call[@]}" -o tuned <<<"$prompt" >/dev/null
   cmp folder/fox.mp4 tuned/fox.mp4
+  # No longer are clips than those of the fine-tuning, for the positions.
+  jq -se '.[0].max_size == (.[1].trained | [.frames, .height, .width])' cosmos/transformer/config.json \
+    run/checkpoints/*/train.json
   # The zeros after a text are part of that.
   vfm-train still.yaml --init cosmos --data latents --out bare --device cpu diffusion.text_padding=0
   vfm-generate --model bare "${call[@]}" -o bare <<<"$prompt" >/dev/null
   run cmp folder/fox.mp4 bare/fox.mp4
   [ "$status" -eq 1 ]
+}
+
+@test "fine-tuning: the same without statistics of latents, without a negative prompt, and of longer clips" {
+  tr -d '\n' <cosmos/vae/config.json | sed 's/"latents_\(mean\|std\)": *\[[^]]*\]/"latents_\1": null/g' >config.json
+  mv config.json cosmos/vae/
+  jq -e '.latents_mean == null and .latents_std == null' cosmos/vae/config.json
+  ffmpeg -v error -f lavfi -i testsrc=s=96x64:r=30:d=1 -c:v libx264 -pix_fmt yuv420p drawn.mp4
+  vfm-clip drawn.mp4 --min-length 0.3s -o clips | vfm-caption | vfm-embed --text cosmos --device cpu |
+    vfm-shard -o dataset | vfm-pack --size 39 --frames 5 --tokenizer cosmos --device cpu -o latents >latents.jsonl
+  cat >still.yaml <<'END'
+optimizer: {lr: 1e-30, weight_decay: 0}
+diffusion: {text_dropout: 0}
+schedule: {warmup: 0}
+ema: {mode: "off"}
+validation: {every: 0}
+train: {steps: 2}
+END
+  local larger=(--size 48x48 --frames 9 --fps 30 --steps 3 --guidance 3 --device cpu)
+  vfm-generate --model cosmos "${larger[@]}" -o folder <<<"$prompt" >/dev/null
+  for how in full lora.rank=2; do
+    vfm-train still.yaml ${how#full} --init cosmos --data latents --out $how --device cpu >/dev/null 2>said
+    [ ! -s said ]
+    vfm-generate --model $how "${larger[@]}" -o tuned-$how <<<"$prompt" >/dev/null 2>said
+    [ ! -s said ]
+    cmp folder/fox.mp4 tuned-$how/fox.mp4
+  done
+  # The scale is the model's, and goes on to what begins from the run.
+  jq -e '.mean[0] != 0' latents/latents.json
+  vfm-train still.yaml --init full --data latents --out again --device cpu >/dev/null
+  jq -e '.latent_scale | (.mean | unique) == [0] and (.std | unique) == [1]' again/checkpoints/*/train.json
+  run --separate-stderr vfm-train still.yaml diffusion.whitening=0.5 --init full --data latents --out white
+  [ "$status" -eq 2 ]
+  [[ "$stderr" == *"'diffusion.whitening' is 0.5, but the model to begin from sees latents in a scale of its own"* ]]
+  # Latents and texts of other parts are told, by the dry run too; of a transformer alone nothing is known.
+  cp -r cosmos other
+  printf '\1' | dd of=other/vae/diffusion_pytorch_model.safetensors bs=1 seek=80000 conv=notrunc status=none
+  vfm-train still.yaml --init other --data latents --out moved --device cpu >/dev/null 2>said
+  grep -q "the latents are of another tokenizer, AutoencoderKLCosmos, than those of 'other'.*'vfm-pack --tokenizer other'" said
+  [ "$(wc -l <said)" -eq 1 ]
+  vfm-train still.yaml --init other --data latents --dry-run --device cpu 2>&1 >/dev/null | grep -qFf said
+  printf '\1' | dd of=cosmos/text_encoder/model.safetensors bs=1 seek=20000 conv=notrunc status=none
+  vfm-train still.yaml --init cosmos --data latents --out worded --device cpu >/dev/null 2>said
+  grep -q "the texts are of another encoder, t5, than those of 'cosmos', t5: .*'vfm-embed --text cosmos'" said
+  [ "$(wc -l <said)" -eq 1 ]
+  vfm-train still.yaml --init cosmos/transformer --data latents --out alone --device cpu >/dev/null 2>said
+  [ ! -s said ]
 }
 
 @test "denoising and decoding as two stages of a pipe give the same bytes" {
