@@ -104,12 +104,17 @@ DitCost dit_cost(const DitConfig& config, double tokens, double text_tokens, dou
   cost.weight_flops = layers * (matrices + text);
 
   // With recomputation of blocks only the stream between them stays, and one block's worth exists
-  // at a time.
+  // at a time. On the way back there are the MLP's hidden rows and their gradients once more, and
+  // the gradients of the stream and of a branch.
   const Kept kept = kept_of_token(config, compute);
+  const double size = static_cast<double>(dtype_size(compute));
+  const double rows = config.type == NetworkType::moviegen ? 3 : 2;
+  const double way_back = size * (rows * static_cast<double>(config.hidden()) / d + 1) + 8;
   const double bytes = recompute == Recompute::none          ? layers * kept.all
                        : recompute == Recompute::elementwise ? layers * kept.lean
                                                              : layers * 4 + kept.lean;
-  cost.activation_bytes = pack_tokens * d * (bytes + 8);  // positions, and the stream that enters
+  // Positions, and the stream that enters.
+  cost.activation_bytes = pack_tokens * d * (bytes + 8 + way_back);
   return cost;
 }
 

@@ -5,10 +5,12 @@
 #include <memory>
 
 #include "base/error.h"
+#include "base/one_thread.h"
 #include "base/philox.h"
 #include "models/dit_json.h"
 #include "models/network.h"
 #include "small_networks.h"
+#include "tensor/allocator.h"
 
 using namespace vfm;
 using models::DiffusionNetwork;
@@ -113,6 +115,39 @@ TEST_CASE("moviegen: output and gradients are those of a second implementation")
 
 TEST_CASE("stdit: output and gradients are those of a second implementation") {
   check_golden(stdit(), "stdit_tiny");
+}
+
+TEST_CASE("networks: the memory of a step is what the allocator hands out") {
+  const OneThread one_thread;
+  for (const NetworkType type : {NetworkType::dit, NetworkType::stdit, NetworkType::moviegen})
+    for (const DType compute : {DType::f32, DType::bf16}) {
+      DitConfig c = tiny_dit();
+      c.type = type;
+      c.num_attention_heads = 4, c.attention_head_dim = 32, c.num_layers = 3;
+      c.max_size = {8, 16, 16};
+      DitBatch batch;
+      batch.samples = {{4, 16, 16, 24.f, 0.2f, 2}};
+      batch.latents = Tensor({3 * 4 * 16 * 16});
+      Random(1, Purpose::test, 0, 1).fill_normal(batch.latents.floats());
+      batch.text = Tensor::zeros({2, 10});
+      const auto network = models::make_network(c, 1, compute);
+      const std::vector<float> cotangent(2 * 4 * 16 * 16, 1.f);
+      step(*network, network->parameters(), batch, cotangent);
+      for (const Recompute recompute :
+           {Recompute::block, Recompute::elementwise, Recompute::none}) {
+        network->set_recompute(recompute);
+        reset_memory_peak();
+        const double before = static_cast<double>(cpu_memory().current);
+        step(*network, network->parameters(), batch, cotangent);
+        const double taken = static_cast<double>(cpu_memory().peak) - before;
+        const double told = models::dit_cost(c, 256, 2, 256, compute, recompute).activation_bytes;
+        INFO(models::network_type_name(type)
+             << " " << models::recompute_name(recompute) << " " << dtype_name(compute) << ": "
+             << told << " of " << taken);
+        CHECK(told > 0.95 * taken);
+        CHECK(told < 1.1 * taken);
+      }
+    }
 }
 
 TEST_CASE("fault 10: MovieGen's cross-attention has a residual") {
