@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "io/pickle_machine.h"
 
 namespace vfm::io {
@@ -76,8 +77,12 @@ Id member(const PickleMachine& machine, Id id, std::string_view name) {
 std::vector<PickledTensor> parse_pickle(std::span<const std::byte> bytes, std::string_view what) {
   PickleMachine machine(bytes, what);
   Id root = machine.run();
-  for (const char* wrapper : {"state_dict", "model_state_dict", "model", "module"})
-    root = member(machine, root, wrapper);
+  for (const char* wrapper : {"state_dict", "model_state_dict", "model", "module"}) {
+    const Id inner = member(machine, root, wrapper);
+    if (inner != root && machine.value(root).items.size() > 2)
+      log_info("of {} only '{}' is read, not what lies beside it", what, wrapper);
+    root = inner;
+  }
   Collector collector(machine, bytes.size(), what);
   collector.collect(root, "", 0);
   if (collector.found.empty()) fail("{} holds no tensors", what);

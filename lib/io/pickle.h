@@ -28,9 +28,9 @@ struct PickledTensor {
 
 /// All tensors, in the pickle's order. A dictionary with one of the members "state_dict", "model",
 /// "model_state_dict" or "module" that is a dictionary is taken for that member, so that what a
-/// training script keeps beside the weights is left out. Throws Error, naming `what`: another
-/// protocol, an instruction, class or function that is not on the list, damage, too deep a nesting,
-/// or no tensor at all. Pure; fuzzed.
+/// training script keeps beside the weights, as their averages, is left out, which is logged.
+/// Throws Error, naming `what`: another protocol, an instruction, class or function that is not on
+/// the list, damage, too deep a nesting, or no tensor at all. Fuzzed. Any thread.
 std::vector<PickledTensor> parse_pickle(std::span<const std::byte> bytes, std::string_view what);
 
 }  // namespace vfm::io

@@ -6,8 +6,10 @@
 #include <cstring>
 #include <filesystem>
 #include <set>
+#include <string>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "io/pickle.h"
 #include "io/safetensors.h"
 #include "io/zip.h"
@@ -77,8 +79,16 @@ TEST_CASE("torch zip: a state dict of every type, with views, is what safetensor
   CHECK(zip.find("shared")->data.data() == zip.find("f32")->data.data() + 6 * sizeof(float));
 }
 
-TEST_CASE("torch zip: of a training checkpoint the model's tensors are read") {
+TEST_CASE("torch zip: of a training checkpoint the model's tensors are read, and that is told") {
+  static std::string told;
+  told.clear();
+  set_log_sink([](LogLevel, std::string_view text) { told += text; }, LogLevel::info);
   check_equal(TorchZip(path_of("training.pt")), SafetensorsSet(kFolder, "net"));
+  CHECK_THAT(told, Catch::Contains("training.pt' only 'model' is read"));
+  told.clear();
+  TorchZip whole(path_of("state_dict.pt"));
+  set_log_sink(nullptr, LogLevel::warning);
+  CHECK(told.empty());
 }
 
 TEST_CASE("torch zip: a scripted module is its parameters and buffers") {
