@@ -211,6 +211,9 @@ Part Estimate::network_part() const {
     part.cost.flops += 2 * static_cast<double>(network_.adapter_parameters) * tokens * samples *
                        generate::evaluations(sampling_);
     part.cost.activation_bytes = activation_bytes(*network_.dit, samples * tokens, size);
+    // The state of the sampling, the estimate, and two more that some samplers have.
+    part.cost.host_bytes = 4.0 * sizeof(double) * shape_.channels * clip_.latent.frames *
+                           clip_.latent.height * clip_.latent.width;
   }
   part.weight_bytes = size * static_cast<double>(part.cost.parameters);
   return part;
@@ -228,9 +231,9 @@ Part Estimate::tokenizer_part() const {
     part.weight_bytes = static_cast<double>(dtype_size(cosmos_->compute)) *
                         static_cast<double>(part.cost.parameters);
   } else {
-    // All pixels in planes.
-    const double space = tokenizer_->space_factor();
-    const double frames = 1 + (c.latent.frames - 1) * tokenizer_->time_factor();
+    // All pixels in planes, and the frames of a latent one once more.
+    const double space = tokenizer_->space_factor(), time = tokenizer_->time_factor();
+    const double frames = 1 + (c.latent.frames - 1) * time + (c.latent.frames > 1 ? time : 1);
     part.cost.host_bytes = 3 * 4 * frames * c.latent.height * c.latent.width * space * space;
   }
   return part;
@@ -258,9 +261,11 @@ Json Estimate::json() const {
   const double weights = network.weight_bytes + tokenizer.weight_bytes;
   const double loading = std::max(network.weight_bytes + host * network.file_bytes,
                                   weights + host * tokenizer.file_bytes);
+  // What one phase had of tensors the next ones have too: in use, or kept.
+  double activations = 0;
   const auto using_it = [&](const models::PartCost& cost) {
-    return weights + host * (text.file_bytes + cost.host_bytes) +
-           (1 + kKept) * cost.activation_bytes;
+    activations = std::max(activations, cost.activation_bytes);
+    return weights + host * (text.file_bytes + cost.host_bytes) + (1 + kKept) * activations;
   };
   const std::pair<const char*, double> phases[] = {{"loading", loading},
                                                    {"encoding_text", using_it(text.cost)},
