@@ -72,7 +72,8 @@ class TrainTool : public cli::Tool {
         ->excludes(data);
     app.add_option("-o,--out,--output", options_.out, "the run: checkpoints and logs")
         ->type_name("DIR")
-        ->check(cli::not_empty);
+        ->check(cli::not_empty)
+        ->check(cli::not_file);
     app.add_option("--init", options_.init,
                    "begin from this model: a diffusers folder, or a run or checkpoint of vfm-train")
         ->type_name("DIR")
@@ -114,24 +115,23 @@ class TrainTool : public cli::Tool {
   }
 
   long run(cli::Context& context) override {
-    if (dry_run_ || print_config_) {
-      if (context.launch.rank > 0) return 0;
-      if (dry_run_) options_.device = rank_device(context.launch);
-      if (print_config_) cli::print(train::to_yaml(options_.recipe));
-      if (dry_run_) {
-        const Json cost = train::training_cost(options_, context.launch.ranks);
-        cli::print(dump_json(cost) + "\n");
-        cli::say(train::training_words(cost));
-      }
-      return 0;
-    }
-    options_.report = report_.path;
-    options_.threads = threads_per_rank(jobs_, context.launch);
+    if ((dry_run_ || print_config_) && context.launch.rank > 0) return 0;
+    if (print_config_) cli::print(train::to_yaml(options_.recipe));
+    if (print_config_ && !dry_run_) return 0;
     options_.device = rank_device(context.launch);
     ops::set_gpu_options(options_.device, compute_.deterministic, compute_.attention,
                          context.cache);
     if (cuda_graph_ == "on" && options_.device == Device::cpu)
       fail_usage("--cuda-graph on is for a GPU, and this run computes on the CPU");
+    if (dry_run_) {
+      const Json cost = train::training_cost(options_, context.launch.ranks);
+      cli::print(dump_json(cost) + "\n");
+      cli::say(train::training_words(cost));
+      return 0;
+    }
+    options_.report = report_.path;
+    options_.threads = threads_per_rank(jobs_, context.launch);
+    options_.local_ranks = std::max(1, context.launch.local_ranks);
     GraphCache::allow(cuda_graph_ != "off");
     const auto world = context.launch.ranks > 1 ? dist::mpi_world() : dist::self_world();
     io::ManifestWriter manifest;

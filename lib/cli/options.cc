@@ -45,6 +45,12 @@ std::string not_empty(const std::string& name) {
   return name.empty() ? "the empty string names no file; name one, or leave it out" : "";
 }
 
+std::string not_file(const std::string& name) {
+  std::error_code error;
+  return std::filesystem::is_regular_file(name, error) ? "'" + name + "' is a file, not a folder"
+                                                       : "";
+}
+
 void InputOptions::add(CLI::App& app, const std::string& name, const std::string& help) {
   app.add_option(name, inputs, help);
 }
@@ -60,13 +66,7 @@ void OutputOptions::add(CLI::App& app, bool required, const std::string& help) {
   auto* option = app.add_option("-o,--output", directory, help)
                      ->type_name("DIR")
                      ->check(not_empty)
-                     ->check([](const std::string& path) -> std::string {
-                       std::error_code error;
-                       const auto kind = std::filesystem::status(path, error).type();
-                       return kind == std::filesystem::file_type::regular
-                                  ? "'" + path + "' is a file, not a folder"
-                                  : "";
-                     });
+                     ->check(not_file);
   if (required) option->required();
   app.add_flag("--force", force, "do the work again, replacing what an earlier run left");
 }

@@ -27,6 +27,8 @@ std::string not_nan(const std::string& text);
 /// A CLI11 check of what names a file or a folder: an empty one is mostly a variable that is not
 /// set.
 std::string not_empty(const std::string& name);
+/// A CLI11 check of a folder to write to, which may not be there yet, but is no file.
+std::string not_file(const std::string& name);
 
 /// -o/--output DIR and --force (write again what is already there).
 struct OutputOptions {

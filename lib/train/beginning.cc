@@ -15,6 +15,7 @@
 #include "models/hf_sampling.h"
 #include "models/initial_model.h"
 #include "models/load_tensors.h"
+#include "train/run_folder.h"
 
 namespace vfm::train {
 namespace {
@@ -190,6 +191,14 @@ void check_continues(const Json& train, const RunOptions& options, const Recipe&
         "begin again with --force",
         options.out, from.empty() ? "new weights" : "'" + from + "'",
         init.empty() ? "new weights" : "'" + init + "'");
+}
+
+void check_run(const RunOptions& options, const Recipe& recipe, int ranks) {
+  if (ranks > recipe.data.packs)
+    fail_usage("{} ranks have no work with {} packs a step: set 'data.packs' to at least {}", ranks,
+               recipe.data.packs, ranks);
+  check_initial(options);
+  if (!options.out.empty()) refuse_foreign_files(options.out);
 }
 
 Json load_initial(const RunOptions& options, const nn::ParameterList& parameters) {

@@ -32,6 +32,10 @@ void check_initial(const RunOptions& options);
 void check_continues(const Json& train, const RunOptions& options, const Recipe& recipe,
                      const std::string& data_fingerprint);
 
+/// What a run refuses before it begins, and its dry run with the same words: check_initial(), more
+/// ranks than packs a step, and a folder with files of others. `recipe` is fitted to the data.
+void check_run(const RunOptions& options, const Recipe& recipe, int ranks);
+
 /// Reads the weights of options.init into the parameters. Returns what the run remembers of them:
 /// {"path", "hash"}, InitialModel's absolute_path() and hash(). Throws Error{usage} listing the
 /// tensors that do not fit.

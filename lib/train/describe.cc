@@ -7,6 +7,7 @@
 #include "io/file.h"
 #include "tensor/device.h"
 #include "train/beginning.h"
+#include "train/checkpoint.h"
 #include "train/dataset.h"
 #include "train/memory.h"
 #include "train/order.h"
@@ -80,6 +81,16 @@ void complete_without_data(Recipe& recipe) {
   model.dit.validate();
 }
 
+/// Refuses what a run would that goes on at a checkpoint.
+void check_begun(const RunOptions& options, const Recipe& recipe, const Dataset& data) {
+  if (options.out.empty() || options.force) return;
+  const std::string newest = newest_good_checkpoint(options.out);
+  if (newest.empty()) return;
+  const std::string path = io::join_path(newest, "train.json");
+  check_continues(parse_json(io::read_file(path), fmt::format("'{}'", path)), options, recipe,
+                  data.fingerprint());
+}
+
 }  // namespace
 
 bool has_split(const RunOptions& options, const std::string& split) {
@@ -108,12 +119,13 @@ Dataset open_data(const RunOptions& options, const std::string& split) {
 }
 
 Json training_cost(const RunOptions& options, int ranks) {
-  check_initial(options);
+  check_run(options, options.recipe, ranks);
   Recipe recipe = options.recipe;
   Workload load;
   if (!options.data.empty() || !options.synthetic.empty()) {
     const Dataset set = open_data(options, "train");
     set.fit(recipe);
+    check_begun(options, recipe, set);
     for (const std::string& sentence : other_parts(options.base, set.info(), options.init))
       log_warning("{}", sentence);
     load = measure(recipe, set);

@@ -4,8 +4,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <fstream>
+#include <limits>
 
 #include "base/error.h"
+#include "base/units.h"
 #include "models/cosmos_training_cost.h"
 #include "tensor/device.h"
 
@@ -33,6 +36,18 @@ models::DitCost tokenizer_cost(const Recipe& recipe, double tokens, Recompute re
   total.flops_per_token = 3 * (one.encode_flops + one.decode_flops) / std::max(1.0, tokens);
   total.activation_bytes = cost(longest).activation_bytes;
   return total;
+}
+
+/// Of this process's control group, which a container has; infinite without one. Version 2, and 1.
+double group_limit() {
+  double limit = std::numeric_limits<double>::infinity();
+  for (const char* path :
+       {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
+    std::ifstream file(path);
+    double bytes = 0;
+    if (file >> bytes && bytes > 0) limit = std::min(limit, bytes);  // version 2 may say "max"
+  }
+  return limit;
 }
 
 }  // namespace
@@ -75,6 +90,20 @@ MemoryNeed memory_need(const Recipe& recipe, int ranks, Recompute recompute, Dev
   return need;
 }
 
+void check_memory(const Recipe& recipe, const MemoryNeed& need, double usable) {
+  const double lasting = need.total() - need.activations;
+  if (lasting <= usable) return;
+  std::string ways = "a smaller model";
+  if (recipe.optimizer.moment_type() == DType::f32) ways += ", 'optimizer.moments' bf16";
+  if (need.average > 0) ways += ", 'ema.mode' off";
+  if (!recipe.model.tokenizer() && !recipe.model.autoregressive() && recipe.lora.rank == 0)
+    ways += ", adapters ('lora.rank')";
+  fail_usage(
+      "weights, gradients and the optimizer's state need about {} of memory on each rank, and {} "
+      "are there: choose {}, or a machine with more memory",
+      format_bytes(lasting), format_bytes(usable), ways);
+}
+
 double usable_memory(Device device, int ranks) {
   if (device == Device::cuda) {
     // Of what others leave, as it was before this process put anything there.
@@ -84,7 +113,7 @@ double usable_memory(Device device, int ranks) {
   }
   const double all =
       static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));
-  return 0.8 * all / ranks;
+  return 0.8 * std::min(all, group_limit()) / ranks;
 }
 
 Recompute choose_recompute(const Recipe& recipe, int ranks, Device device, double usable) {

@@ -31,8 +31,12 @@ models::DitCost model_cost(const Recipe& recipe, double tokens, double text_toke
 /// `recipe` knows its channels (Dataset::fit).
 MemoryNeed memory_need(const Recipe& recipe, int ranks, models::Recompute recompute, Device device);
 
+/// Throws Error{usage}, saying what would make it less, if what lasts from step to step, which is
+/// all but the activations, is more than `usable` bytes: such a run cannot begin.
+void check_memory(const Recipe& recipe, const MemoryNeed& need, double usable);
+
 /// What a rank may use: 95 % of a GPU's memory less 2 GiB for the libraries' workspaces; of this
-/// machine's, its share of four fifths.
+/// machine's, or of what the control group of this process may use of it, its share of four fifths.
 double usable_memory(Device device, int ranks);
 
 /// What the recipe says; for "auto" the least recomputation whose need is within `usable` bytes, or

@@ -50,9 +50,9 @@ class Run {
         progress_(progress),
         data_(open_data(options, "train")) {
     data_.fit(recipe_);
-    if (world.size() > recipe_.data.packs)
-      fail_usage("{} ranks have no work with {} packs a step: set 'data.packs' to at least {}",
-                 world.size(), recipe_.data.packs, world.size());
+    check_memory(recipe_,
+                 memory_need(recipe_, world.size(), models::Recompute::block, options.device),
+                 usable_memory(options.device, options.local_ranks));
   }
 
   long train();
@@ -154,8 +154,7 @@ void Run::open() {
   std::string train_text;
   make_validation();  // before anything is cleared: it may find the data wanting
   if (leader()) {
-    check_initial(options_);
-    refuse_foreign_files(options_.out);
+    check_run(options_, recipe_, world_.size());
     lock_ = lock_run(options_.out);
     if (!options_.force) newest_ = newest_good_checkpoint(options_.out);
     if (!newest_.empty()) train_text = io::read_file(io::join_path(newest_, "train.json"));

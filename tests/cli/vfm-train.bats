@@ -152,6 +152,43 @@ PY
   vfm-train tiny.yaml --dry-run model.in_channels=16 model.text_embed_dim=1024 | jq -e '.parameters > 0'
 }
 
+@test "--dry-run refuses what a run refuses, with the same words" {
+  prepare
+  train begun train.steps=1 >/dev/null
+  mkdir foreign
+  echo mine >foreign/metrics.jsonl
+  touch file
+  refused() {  # MESSAGE ARGUMENT...
+    run vfm-train tiny.yaml -j1 --device cpu --data latents "${@:2}"
+    [ "$status" -eq 2 ]
+    [[ "$output" == *"$1"* ]] || { echo "$output"; false; }
+    words=$output
+    run vfm-train tiny.yaml -j1 --device cpu --data latents "${@:2}" --dry-run
+    [ "$status" -eq 2 ]
+    [ "$output" = "$words" ]
+  }
+  refused "--attention cudnn is for a GPU" --out run --attention cudnn
+  refused "--cuda-graph on is for a GPU" --out run --cuda-graph on
+  refused "'file' is a file, not a folder" --out file
+  refused "'foreign/metrics.jsonl' is not from vfm-train" --out foreign
+  refused "was begun with another recipe: train.seed: 0 -> 1" --out begun train.seed=1
+  for mode in -q --dry-run; do
+    run mpirun -np 2 vfm-train tiny.yaml data.packs=1 --device cpu --data latents --out run $mode
+    [ "$status" -eq 2 ]
+    [[ "$output" == *"2 ranks have no work with 1 packs a step"* ]]
+  done
+  [ ! -e run ]
+}
+
+@test "a model whose weights alone are more than there is memory is refused before anything is made" {
+  prepare
+  run timeout 20 vfm-train tiny.yaml model.num_layers=400 model.num_attention_heads=512 model.attention_head_dim=120 \
+    --device cpu --data latents --out run
+  [ "$status" -eq 2 ]
+  [[ "$output" == *"the optimizer's state need about "*"TiB of memory on each rank, and "*" are there: choose a smaller model, 'optimizer.moments' bf16, "*"adapters ('lora.rank'), or a machine with more memory" ]]
+  [ ! -e run ]
+}
+
 @test "killed at random moments and run again, it ends with the bytes of an undisturbed run" {
   prepare
   train whole >/dev/null
@@ -511,6 +548,13 @@ PY
   mv first gone
   train parts --init first schedule.shape=constant train.steps=30 >/dev/null
   [ "$(run_hash whole)" = "$(run_hash parts)" ]
+  # By another name it is the same, though it trained on.
+  mv gone first
+  train first train.steps=20 >/dev/null
+  ln -s first linked
+  train parts --init ./linked/ schedule.shape=constant train.steps=30 >/dev/null
+  mv first/checkpoints/step-00000020 .
+  mv first gone
   # Or have moved; another model is refused.
   train parts --init gone schedule.shape=constant train.steps=31 >/dev/null
   for other in parts nowhere; do

@@ -200,6 +200,12 @@ END
   [[ "$stderr" == *"WanPipeline"*"CosmosTextToWorldPipeline"* ]]
 }
 
+@test "a tokenizer begins from the folder's own" {
+  echo 'data: {size: 32, frames: 9, tokens: 1000}' >recipe.yaml
+  vfm-train recipe.yaml --init cosmos model.type=tokenizer train.steps=1 --device cpu --dry-run --synthetic 9x32x32 >cost.json
+  jq -e '.parameters == 14639' cost.json
+}
+
 @test "--dry-run counts every part of the folder, and lists all that does not fit" {
   run --separate-stderr vfm-generate --model cosmos --device cpu --dry-run --frames 9 --size 48x32
   [ "$status" -eq 0 ]
