@@ -6,6 +6,8 @@
 #include "io/file.h"
 #include "jobs/latent_files.h"
 
+using namespace vfm;
+
 namespace {
 
 const TemporaryFolder& folder() {
@@ -16,7 +18,6 @@ const TemporaryFolder& folder() {
 }  // namespace
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using namespace vfm;
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
   folder().write("clip.state.safetensors", bytes);
   folder().write("clip.latents.safetensors", bytes);
@@ -35,7 +36,6 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
 }
 
 std::vector<std::string> fuzz_seeds() {
-  using namespace vfm;
   const std::string path = folder().path;
   jobs::write_state(path, "seed", {3, {1, 2, 3}, {4, 5, 6}}, "ab12");
   jobs::write_latent(path, "seed", {1, 2, 1, 2, {1, 2, 3, 4}}, "ab12");
