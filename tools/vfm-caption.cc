@@ -20,10 +20,14 @@ class CaptionTool : public vfm::cli::Tool {
   }
 
   void add_options(CLI::App& app) override {
-    input_.add(app, "SHARD", "shards, manifests, or '-' for lines on standard input (the default)");
+    input_.add(app, "SHARD",
+               "shards, manifests, folders of vfm-shard, or '-' for lines on standard input (the "
+               "default)");
     output_.add(app, false, "put the columns here (default: beside each shard)");
     jobs_.add(app);
+    member_.add(app);
     hwaccel_.add(app);
+    input_limits_.add(app);
     app.add_option("--from", options_.from,
                    "where captions come from; the first that has one gives it: existing, "
                    "existing:member|field|txt|json|srt, field:NAME, builtin:measure")
@@ -31,6 +35,12 @@ class CaptionTool : public vfm::cli::Tool {
         ->delimiter(',')
         ->allow_extra_args(false)
         ->default_str("existing,builtin:measure");
+    app.add_option("--sidecars", options_.sidecars,
+                   "also read captions beside sources below these folders, which only shards name")
+        ->type_name("DIR,...")
+        ->delimiter(',')
+        ->allow_extra_args(false)
+        ->check(CLI::ExistingDirectory);
     app.add_option("--max-characters", options_.max_characters,
                    "cut longer captions at a word (default: never)")
         ->type_name("N")
@@ -46,21 +56,25 @@ class CaptionTool : public vfm::cli::Tool {
   void check() override { vfm::jobs::check_caption_sources(options_.from); }
 
   long run(vfm::cli::Context& context) override {
+    input_limits_.apply();
     options_.inputs = input_.resolved();
     options_.directory = output_.directory;
     options_.force = output_.force;
+    options_.limits.member = member_.bytes;
     options_.keep_empty = empty_ == "keep";
     options_.report = report_.path;
     options_.hardware = vfm::media::choose_hardware(hwaccel_.hwaccel);
     vfm::Slots slots(jobs_.resolved(), context.makeflags);
-    return vfm::jobs::caption(options_, slots, context.progress);
+    return vfm::jobs::caption(options_, slots, context.progress, context.manifest);
   }
 
  private:
   vfm::cli::InputOptions input_;
   vfm::cli::OutputOptions output_;
   vfm::cli::JobOptions jobs_;
+  vfm::cli::MemberOptions member_;
   vfm::cli::HwaccelOptions hwaccel_;
+  vfm::cli::InputLimitOptions input_limits_;
   vfm::cli::ReportOptions report_;
   std::string empty_ = "skip";
   vfm::jobs::CaptionOptions options_;

@@ -23,9 +23,20 @@ class ClipTool : public vfm::cli::Tool {
     output_.add(app, false, "folder for the shards");
     jobs_.add(app);
     hwaccel_.add(app);
+    input_limits_.add(app);
     app.add_flag("--shots-only", shots_only_, "print the changes of shot and write nothing");
     add_shot_options(app);
     add_clip_options(app);
+    add_place_options(app);
+    app.add_option("--format", format_,
+                   "of clips: shards (default) or files; of --shots-only: json (default), csv, edl")
+        ->type_name("NAME")
+        ->check(CLI::IsMember({"shards", "files", "json", "csv", "edl"}));
+    app.add_option("--names", names_, "keys of the clips: a hash, or the source's name and times")
+        ->type_name("hash|readable")
+        ->check(CLI::IsMember({"hash", "readable"}))
+        ->capture_default_str();
+    add_picture_options(app);
     report_.add(app, "write a page with the shots and clips");
   }
 
@@ -33,6 +44,12 @@ class ClipTool : public vfm::cli::Tool {
     vfm::jobs::ClipRecipe& recipe = options_.recipe;
     recipe.shots.detector = vfm::curate::parse_detector(detector_);
     recipe.audio = vfm::media::parse_audio_mode(audio_);
+    recipe.deinterlace = deinterlace_ == "auto";
+    if (!scale_.empty()) recipe.size = vfm::jobs::parse_clip_size(scale_);
+    if (!fps_.empty()) recipe.rate = vfm::jobs::parse_clip_rate(fps_);
+    recipe.crop = crop_ == "auto";
+    check_cutting();
+    check_format();
     if (shots_only_ && !report_.path.empty())
       vfm::fail_usage("--report shows clips, and --shots-only makes none; leave one out");
     if (!shots_only_ && output_.directory.empty())
@@ -42,15 +59,21 @@ class ClipTool : public vfm::cli::Tool {
     if (options_.shard_bytes == 0) vfm::fail_usage("--shard-size must be above 0");
   }
 
+  bool writes_manifest(const vfm::cli::Launch&) const override {
+    return options_.shot_format == vfm::jobs::ShotFormat::json;
+  }
+
   long run(vfm::cli::Context& context) override {
+    input_limits_.apply();
     options_.inputs = input_.resolved();
     options_.directory = output_.directory;
     options_.force = output_.force;
     options_.report = report_.path;
     options_.hardware = vfm::media::choose_hardware(hwaccel_.hwaccel);
     vfm::Slots slots(jobs_.resolved(), context.makeflags);
-    if (shots_only_) return vfm::jobs::list_shots(options_, slots, context.progress);
-    return vfm::jobs::clip(options_, slots, context.progress);
+    if (shots_only_)
+      return vfm::jobs::list_shots(options_, slots, context.progress, context.manifest);
+    return vfm::jobs::clip(options_, slots, context.progress, context.manifest);
   }
 
  private:
@@ -90,10 +113,11 @@ class ClipTool : public vfm::cli::Tool {
         ->check(CLI::Range(0.0, 1.0))
         ->check(vfm::cli::not_nan)
         ->capture_default_str();
-    vfm::cli::add_seconds_option(app, "--min-length", recipe.min_seconds,
-                                 "leave out shorter clips, unless a video has just that one");
-    vfm::cli::add_seconds_option(app, "--max-length", recipe.max_seconds,
-                                 "split longer shots; 0: never");
+    min_length_ =
+        vfm::cli::add_seconds_option(app, "--min-length", recipe.min_seconds,
+                                     "leave out shorter clips, unless a video has just that one");
+    max_length_ = vfm::cli::add_seconds_option(app, "--max-length", recipe.max_seconds,
+                                               "split longer shots; 0: never");
     app.add_option("--encoder", recipe.encoder,
                    "FFmpeg's name of the video encoder (default: libx264 or what there is)")
         ->type_name("NAME");
@@ -107,19 +131,81 @@ class ClipTool : public vfm::cli::Tool {
         ->type_name("drop|copy|aac")
         ->check(CLI::IsMember({"drop", "copy", "aac"}))
         ->capture_default_str();
+    app.add_option("--deinterlace", deinterlace_,
+                   "make whole pictures of frames that the source calls interlaced, or not")
+        ->type_name("auto|off")
+        ->check(CLI::IsMember({"auto", "off"}))
+        ->capture_default_str();
     vfm::cli::add_bytes_option(app, "--shard-size", options_.shard_bytes,
                                "a shard ends before it would grow over this");
     app.add_flag("--verify", options_.verify,
                  "decode each clip again and prove its times, first and last frame");
   }
 
+  /// Where places are given, nothing is detected, joined or left out but on request.
+  void check_cutting() {
+    vfm::jobs::ClipRecipe& recipe = options_.recipe;
+    recipe.given = !options_.spans.empty();
+    if (stride_->count() > 0 && recipe.stride <= 0) vfm::fail_usage("--stride must be above 0");
+    if (!recipe.given && recipe.stride <= 0) return;
+    if (shots_only_)
+      vfm::fail_usage("--shots-only looks for shots; leave out --spans and --stride");
+    recipe.stitch = false;
+    if (max_length_->count() == 0) recipe.max_seconds = 0;
+    if (recipe.given && min_length_->count() == 0) recipe.min_seconds = 0;
+  }
+
+  void check_format() {
+    const bool of_clips = format_ == "shards" || format_ == "files";
+    if (of_clips && shots_only_)
+      vfm::fail_usage("--format {} is of clips; --shots-only has json, csv and edl", format_);
+    if (!of_clips && !shots_only_ && !format_.empty())
+      vfm::fail_usage("--format {} is of --shots-only; clips have shards and files", format_);
+    options_.format =
+        format_ == "files" ? vfm::jobs::ClipFormat::files : vfm::jobs::ClipFormat::shards;
+    options_.readable_names = names_ == "readable";
+    options_.shot_format = format_ == "csv"   ? vfm::jobs::ShotFormat::csv
+                           : format_ == "edl" ? vfm::jobs::ShotFormat::edl
+                                              : vfm::jobs::ShotFormat::json;
+  }
+
+  void add_place_options(CLI::App& app) {
+    vfm::jobs::ClipRecipe& recipe = options_.recipe;
+    auto* spans = app.add_option("--spans", options_.spans,
+                                 "cut these spans instead of shots: lines of JSON, CSV or EDL");
+    spans->type_name("FILE")->check(vfm::cli::not_empty)->allow_extra_args(false);
+    auto* stride = vfm::cli::add_seconds_option(app, "--stride", recipe.stride,
+                                                "cut clips of this length instead of shots");
+    stride->excludes(spans)->excludes(max_length_);
+    stride_ = stride;
+    for (const char* detection : {"--detector", "--threshold", "--gradual", "--strictness",
+                                  "--stitch", "--stitch-threshold"})
+      for (CLI::Option* given : {spans, stride})
+        given->excludes(app.get_option(detection));
+  }
+
+  void add_picture_options(CLI::App& app) {
+    app.add_option("--scale", scale_,
+                   "size of the clips: 640x480, 640x-2 (-2: what keeps the shape), or short:480")
+        ->type_name("SIZE");
+    app.add_option("--fps", fps_, "constant frame rate of the clips: 24, 23.976, 30000/1001")
+        ->type_name("RATE");
+    app.add_option("--crop", crop_, "cut off the black bars that a video has all through")
+        ->type_name("none|auto")
+        ->check(CLI::IsMember({"none", "auto"}))
+        ->capture_default_str();
+  }
+
   vfm::cli::InputOptions input_;
   vfm::cli::OutputOptions output_;
   vfm::cli::JobOptions jobs_;
   vfm::cli::HwaccelOptions hwaccel_;
+  vfm::cli::InputLimitOptions input_limits_;
   vfm::cli::ReportOptions report_;
+  CLI::Option *min_length_ = nullptr, *max_length_ = nullptr, *stride_ = nullptr;
   bool shots_only_ = false;
-  std::string detector_ = "combined", audio_ = "drop";
+  std::string detector_ = "combined", audio_ = "drop", deinterlace_ = "auto";
+  std::string scale_, fps_, crop_ = "none", format_, names_ = "hash";
   vfm::jobs::ClipOptions options_;
 };
 

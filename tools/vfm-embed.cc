@@ -23,10 +23,14 @@ class EmbedTool : public vfm::cli::Tool {
   }
 
   void add_options(CLI::App& app) override {
-    input_.add(app, "SHARD", "shards, manifests, or '-' for lines on standard input (the default)");
+    input_.add(app, "SHARD",
+               "shards, manifests, folders of vfm-shard, or '-' for lines on standard input (the "
+               "default)");
     output_.add(app, false, "put the columns here (default: beside each shard)");
     jobs_.add(app);
+    member_.add(app);
     hwaccel_.add(app);
+    input_limits_.add(app);
     app.add_option("--video", video_, "how clips become vectors")
         ->type_name("builtin:look|none")
         ->check(CLI::IsMember({"builtin:look", "none"}))
@@ -66,11 +70,13 @@ class EmbedTool : public vfm::cli::Tool {
   }
 
   long run(vfm::cli::Context& context) override {
+    input_limits_.apply();
     embed_.hardware = search_.hardware = vfm::media::choose_hardware(hwaccel_.hwaccel);
+    embed_.limits.member = search_.limits.member = member_.bytes;
     vfm::Slots slots(jobs_.resolved(), context.makeflags);
     if (search_option_->count() > 0) {
       search_.inputs = input_.resolved();
-      return vfm::jobs::search(search_, slots, context.progress);
+      return vfm::jobs::search(search_, slots, context.progress, context.manifest);
     }
     embed_.inputs = input_.resolved();
     embed_.directory = output_.directory;
@@ -79,7 +85,7 @@ class EmbedTool : public vfm::cli::Tool {
     embed_.text = text_ != "none";
     embed_.need_text = !text_.empty() && text_ != "none";
     choose_text_encoder();
-    return vfm::jobs::embed(embed_, slots, context.progress);
+    return vfm::jobs::embed(embed_, slots, context.progress, context.manifest);
   }
 
  private:
@@ -97,7 +103,9 @@ class EmbedTool : public vfm::cli::Tool {
   vfm::cli::InputOptions input_;
   vfm::cli::OutputOptions output_;
   vfm::cli::JobOptions jobs_;
+  vfm::cli::MemberOptions member_;
   vfm::cli::HwaccelOptions hwaccel_;
+  vfm::cli::InputLimitOptions input_limits_;
   std::string video_ = "builtin:look", text_;
   int text_dim_ = 64, text_tokens_ = 512;
   vfm::cli::DeviceOptions device_;

@@ -76,11 +76,12 @@ class GenerateTool : public vfm::cli::Tool {
     add_running_options(app);
     // What the latents are is decided already.
     for (const char* option :
-         {"--weights",          "--text-encoder",  "--size",      "--frames",   "--fps",
-          "--sampler",          "--steps",         "--guidance",  "--negative", "--sigma-max",
-          "--sigma-min",        "--temperature",   "--top-p",     "--noise",    "--condition",
-          "--condition-frames", "--augment-sigma", "--compute",   "--fp8",      "--seed",
-          "--save-every",       "--lora",          "--lora-mode", "--base"})
+         {"--weights",           "--text-encoder",  "--size",      "--frames",   "--fps",
+          "--sampler",           "--steps",         "--guidance",  "--negative", "--sigma-max",
+          "--sigma-min",         "--temperature",   "--top-p",     "--noise",    "--condition",
+          "--condition-frames",  "--augment-sigma", "--compute",   "--fp8",      "--seed",
+          "--save-every",        "--lora",          "--lora-mode", "--base",     "--embedding",
+          "--negative-embedding"})
       app.get_option("--decode-only")->excludes(app.get_option(option));
   }
 
@@ -89,6 +90,7 @@ class GenerateTool : public vfm::cli::Tool {
     job_.fp8 = vfm::models::parse_fp8(fp8_);
     if (dtype_ != "auto") job_.compute = dtype_ == "bf16" ? vfm::DType::bf16 : vfm::DType::f32;
     parse_size();
+    job_.defaults.request.negative = vfm::jobs::negative_text(negative_);
     job_.lora.separate = lora_mode_ == "separate";
     job_.lora.mode_chosen = mode_->count() > 0;
     for (const std::string& lora : loras_)
@@ -97,24 +99,34 @@ class GenerateTool : public vfm::cli::Tool {
       vfm::fail_usage("Y4M is not for a terminal: pipe it, as in '-o - | ffplay -'");
     if (output_.directory == "-" && !report_.path.empty())
       vfm::fail_usage("--report needs a folder as --output");
-    if (job_.latents_only && (output_.directory == "-" || !report_.path.empty()))
-      vfm::fail_usage("--latents-only needs a folder as --output, and makes no --report");
+    if (job_.latents_only && output_.directory == "-")
+      vfm::fail_usage("--latents-only needs a folder as --output");
+    if (job_.latents_only && !report_.path.empty())
+      vfm::fail_usage("--latents-only makes no --report: there are no clips to show");
     if (!job_.dataset.empty() && report_.path.empty()) vfm::fail_usage("--dataset needs --report");
     if (job_.model.empty() && !decode_only_)
       vfm::fail_usage("--model is required: a folder of vfm-train or diffusers");
-    if (decode_only_ && (job_.latents_only || !report_.path.empty()))
-      vfm::fail_usage("--decode-only goes without --latents-only and --report");
+    if (decode_only_ && job_.latents_only)
+      vfm::fail_usage("--latents-only and --decode-only are two stages: give one");
+    if (decode_only_ && !report_.path.empty()) vfm::fail_usage("--decode-only makes no --report");
     if (dry_run_ && decode_only_) vfm::fail_usage("--dry-run tells of sampling, not of decoding");
     const bool lines = input_.inputs.empty() || std::ranges::count(input_.inputs, "-") > 0;
-    if (!lines && job_.defaults.condition.empty() &&
-        (job_.defaults.condition_frames || job_.defaults.choice.augment_sigma))
-      vfm::fail_usage("--condition-frames and --augment-sigma need a --condition");
+    const bool frames = job_.defaults.condition_frames.has_value();
+    if (!lines && job_.defaults.condition.empty() && (frames || job_.defaults.choice.augment_sigma))
+      vfm::fail_usage("{} needs a --condition", frames ? "--condition-frames" : "--augment-sigma");
     if (dry_run_) return;
     if (output_.directory.empty()) vfm::fail_usage("--output is required");
     job_.prompts = input_.resolved();
+    // An embedding is an order by itself.
+    if (input_.inputs.empty() && !job_.defaults.embedding.empty()) job_.prompts = {""};
+  }
+
+  bool writes_manifest(const vfm::cli::Launch&) const override {
+    return !dry_run_ && output_.directory != "-";
   }
 
   long run(vfm::cli::Context& context) override {
+    input_limits_.apply();
     job_.device = vfm::choose_device(device_.device);
     vfm::ops::set_gpu_options(job_.device, compute_.deterministic, compute_.attention,
                               context.cache);
@@ -123,7 +135,7 @@ class GenerateTool : public vfm::cli::Tool {
       return vfm::jobs::decode_latents(
           {job_.prompts, job_.model, job_.tokenizer, output_.directory, output_.force, job_.encoder,
            quality_->count() > 0 ? std::optional(job_.quality) : std::nullopt, job_.device},
-          slots, context.progress);
+          slots, context.progress, context.manifest);
     }
     job_.ema = weights_ == "ema";
     job_.output = output_.directory;
@@ -138,7 +150,7 @@ class GenerateTool : public vfm::cli::Tool {
       return 0;
     }
     vfm::Slots slots(jobs_.resolved(), context.makeflags);
-    return vfm::jobs::generate_clips(job_, slots, context.progress);
+    return vfm::jobs::generate_clips(job_, slots, context.progress, context.manifest);
   }
 
  private:
@@ -180,8 +192,18 @@ class GenerateTool : public vfm::cli::Tool {
                    "g in c + g (c - u); 0 is none (default: the model's)")
         ->type_name("G")
         ->group("Sampling");
-    app.add_option("--negative", job_.defaults.request.negative, "text to keep away from")
-        ->type_name("TEXT")
+    app.add_option("--negative", negative_, "text to keep away from; @FILE: it stands in a file")
+        ->type_name("TEXT|@FILE")
+        ->group("Sampling");
+    app.add_option("--embedding", job_.defaults.embedding,
+                   "what the model sees instead of the prompts' text: .npy or .safetensors")
+        ->type_name("FILE")
+        ->check(vfm::cli::not_empty)
+        ->group("Sampling");
+    app.add_option("--negative-embedding", job_.defaults.negative_embedding,
+                   "the same of the negative prompt")
+        ->type_name("FILE")
+        ->check(vfm::cli::not_empty)
         ->group("Sampling");
     app.add_option("--sigma-max", choice.sigma_max,
                    "noise level to begin at (default: the model's)")
@@ -221,6 +243,7 @@ class GenerateTool : public vfm::cli::Tool {
 
   void add_computing_options(CLI::App& app) {
     device_.add(app);
+    input_limits_.add(app);
     compute_.add(app);
     app.add_option("--compute", dtype_, "auto: on the CPU f32, on a GPU as the model was trained")
         ->type_name("DTYPE")
@@ -264,9 +287,13 @@ class GenerateTool : public vfm::cli::Tool {
     if (size_.empty()) return;
     vfm::generate::ClipRequest& request = job_.defaults.request;
     int used = 0;
-    if (std::sscanf(size_.c_str(), "%5dx%5d%n", &request.width, &request.height, &used) != 2 ||
-        used != static_cast<int>(size_.size()) || request.width < 1 || request.height < 1)
+    if (std::sscanf(size_.c_str(), "%9dx%9d%n", &request.width, &request.height, &used) != 2 ||
+        used != static_cast<int>(size_.size()))
       vfm::fail_usage("--size '{}' is not WIDTHxHEIGHT, as in 64x64", size_);
+    const auto [least, most] = std::minmax(request.width, request.height);
+    if (least < 1 || most > vfm::generate::kLargestSide)
+      vfm::fail_usage("--size '{}': width and height must be 1 to {} pixels", size_,
+                      vfm::generate::kLargestSide);
   }
 
   /// What stands after the last colon is a factor if it is a number, and else part of the path.
@@ -290,9 +317,10 @@ class GenerateTool : public vfm::cli::Tool {
   vfm::cli::JobOptions jobs_;
   vfm::cli::ReportOptions report_;
   vfm::cli::DeviceOptions device_;
+  vfm::cli::InputLimitOptions input_limits_;
   vfm::cli::ComputeOptions compute_;
   CLI::Option *quality_ = nullptr, *mode_ = nullptr;
-  std::string size_, weights_ = "ema", sampler_, fp8_ = "off", dtype_ = "auto";
+  std::string size_, negative_, weights_ = "ema", sampler_, fp8_ = "off", dtype_ = "auto";
   std::string lora_mode_ = "merged";
   std::vector<std::string> loras_;
 };

@@ -56,8 +56,10 @@ class PackTool : public vfm::cli::Tool {
                "default); with --plan a folder of latents");
     output_.add(app, false, "folder for the latents");
     jobs_.add(app);
+    member_.add(app);
     device_.add(app);
     hwaccel_.add(app);
+    input_limits_.add(app);
     seed_.add(app);
     add_clip_options(app);
     add_tokenizer_options(app);
@@ -67,8 +69,9 @@ class PackTool : public vfm::cli::Tool {
 
   void check() override {
     if (plan_) {
-      if (!output_.directory.empty() || !report_.path.empty())
-        vfm::fail_usage("--plan writes nothing: leave --output and --report out");
+      for (const auto& [given, name] :
+           {std::pair(!output_.directory.empty(), "--output"), {!report_.path.empty(), "--report"}})
+        if (given) vfm::fail_usage("--plan writes nothing: leave {} out", name);
       plan_options_.patch = parse_patch(patch_);
       return;
     }
@@ -86,7 +89,10 @@ class PackTool : public vfm::cli::Tool {
     if (!options_.tokenizer.contains("path")) vfm::models::make_tokenizer(options_.tokenizer);
   }
 
+  bool writes_manifest(const vfm::cli::Launch&) const override { return !plan_; }
+
   long run(vfm::cli::Context& context) override {
+    input_limits_.apply();
     if (plan_) {
       if (input_.inputs.size() != 1 || input_.inputs[0] == "-")
         vfm::fail_usage("--plan takes one folder of latents");
@@ -100,10 +106,11 @@ class PackTool : public vfm::cli::Tool {
     options_.clip.hardware = vfm::media::choose_hardware(hwaccel_.hwaccel);
     options_.output = output_.directory;
     options_.force = output_.force;
+    options_.limits.member = member_.bytes;
     options_.clip.seed = seed_.seed;
     options_.report = report_.path;
     vfm::Slots slots(jobs_.resolved(), context.makeflags);
-    return vfm::jobs::run_pack(options_, slots, context.progress);
+    return vfm::jobs::run_pack(options_, slots, context.progress, context.manifest);
   }
 
  private:
@@ -172,8 +179,10 @@ class PackTool : public vfm::cli::Tool {
   vfm::cli::InputOptions input_;
   vfm::cli::OutputOptions output_;
   vfm::cli::JobOptions jobs_;
+  vfm::cli::MemberOptions member_;
   vfm::cli::DeviceOptions device_;
   vfm::cli::HwaccelOptions hwaccel_;
+  vfm::cli::InputLimitOptions input_limits_;
   vfm::cli::SeedOptions seed_;
   vfm::cli::ReportOptions report_;
   vfm::jobs::PackOptions options_;

@@ -35,9 +35,12 @@ class ShardTool : public vfm::cli::Tool {
   std::string version_details() const override { return vfm::shard::sql_version(); }
 
   void add_options(CLI::App& app) override {
-    input_.add(app, "SHARD", "shards, manifests, or '-' for lines on standard input (the default)");
+    input_.add(app, "SHARD",
+               "shards, manifests, folders of vfm-shard, or '-' for lines on standard input (the "
+               "default)");
     output_.add(app, true, "the dataset's folder");
     jobs_.add(app);
+    member_.add(app);
     seed_.add(app);
     where_ = app.add_option("--where", options_.where,
                             "keep samples for which this SQL expression over their JSON fields is "
@@ -77,10 +80,11 @@ class ShardTool : public vfm::cli::Tool {
     options_.inputs = input_.resolved();
     options_.output = output_.directory;
     options_.force = output_.force;
+    options_.limits.member = member_.bytes;
     options_.seed = seed_.seed;
     options_.report = report_.path;
     vfm::Slots slots(jobs_.resolved(), context.makeflags);
-    return vfm::jobs::run_shard(options_, slots, context.progress);
+    return vfm::jobs::run_shard(options_, slots, context.progress, context.manifest);
   }
 
  private:
@@ -93,6 +97,7 @@ class ShardTool : public vfm::cli::Tool {
   vfm::cli::InputOptions input_;
   vfm::cli::OutputOptions output_;
   vfm::cli::JobOptions jobs_;
+  vfm::cli::MemberOptions member_;
   vfm::cli::SeedOptions seed_;
   vfm::cli::ReportOptions report_;
   std::string threshold_ = "0.99", split_, resolution_, aspect_, seconds_;

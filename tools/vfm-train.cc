@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <optional>
 #include <thread>
 
@@ -18,6 +19,7 @@
 #include "tensor/device.h"
 #include "tensor/graph_cache.h"
 #include "train/beginning.h"
+#include "train/export.h"
 #include "train/recipe_file.h"
 #include "train/run.h"
 
@@ -53,10 +55,13 @@ class TrainTool : public cli::Tool {
   std::string version_details() const override {
     return (dist::has_mpi() ? "MPI: yes\n" : "MPI: no\n") + ops::gpu_versions();
   }
+  bool writes_manifest(const cli::Launch& launch) const override {
+    return launch.rank == 0 && !dry_run_ && !print_config_;
+  }
   bool long_running() const override { return true; }
 
   void add_options(CLI::App& app) override {
-    app.add_option("recipe", recipe_, "what to train and how, in YAML")
+    app.add_option("recipe", recipe_, "what to train and how, in YAML; with --export a run")
         ->type_name("RECIPE.yaml")
         ->check(cli::not_empty)
         ->required();
@@ -78,7 +83,18 @@ class TrainTool : public cli::Tool {
                    "begin from this model: a diffusers folder, or a run or checkpoint of vfm-train")
         ->type_name("DIR")
         ->check(cli::not_empty);
+    app.add_option("--init-lora", init_lora_,
+                   "--init of a run of adapters: continue them, or merge them into the weights")
+        ->type_name("auto|continue|merge")
+        ->check(CLI::IsMember({"auto", "continue", "merge"}))
+        ->capture_default_str();
+    app.add_option("--base", options_.init_under,
+                   "of a run of adapters: the model under them, if it has moved")
+        ->type_name("DIR")
+        ->check(cli::not_empty);
+    add_export_options(app);
     device_.add(app);
+    input_limits_.add(app);
     compute_.add(app);
     app.add_option("--cuda-graph", cuda_graph_,
                    "on a GPU: steps of shapes that came before as CUDA graphs, or launch by launch")
@@ -95,11 +111,15 @@ class TrainTool : public cli::Tool {
   }
 
   void check() override {
+    if (!export_.folder.empty()) return check_export();
+    if (const std::string option = given_for_export(); !option.empty())
+      fail_usage("{} is for --export", option);
     const std::vector<train::Setting> settings = train::read_settings(recipe_, settings_);
     std::optional<train::Beginning> beginning;
     if (!options_.init.empty()) {
-      beginning = train::read_beginning(options_.init, options_.out, options_.force,
-                                        train::is_of_tokenizer(settings));
+      options_.go_on_adapters =
+          init_lora_ == "continue" || (init_lora_ == "auto" && train::sets_adapters(settings));
+      beginning = train::read_beginning(options_, train::is_of_tokenizer(settings));
       options_.base = beginning->facts;
     }
     options_.recipe = train::make_recipe(settings, beginning ? &*beginning : nullptr);
@@ -115,10 +135,17 @@ class TrainTool : public cli::Tool {
   }
 
   long run(cli::Context& context) override {
+    if (!export_.folder.empty()) {
+      if (context.launch.rank > 0) return 0;
+      context.manifest.write(train::export_model(export_));
+      return 0;
+    }
+    input_limits_.apply();
     if ((dry_run_ || print_config_) && context.launch.rank > 0) return 0;
     if (print_config_) cli::print(train::to_yaml(options_.recipe));
     if (print_config_ && !dry_run_) return 0;
     options_.device = rank_device(context.launch);
+    options_.local_ranks = std::max(1, context.launch.local_ranks);
     ops::set_gpu_options(options_.device, compute_.deterministic, compute_.attention,
                          context.cache);
     if (cuda_graph_ == "on" && options_.device == Device::cpu)
@@ -131,12 +158,10 @@ class TrainTool : public cli::Tool {
     }
     options_.report = report_.path;
     options_.threads = threads_per_rank(jobs_, context.launch);
-    options_.local_ranks = std::max(1, context.launch.local_ranks);
     GraphCache::allow(cuda_graph_ != "off");
     const auto world = context.launch.ranks > 1 ? dist::mpi_world() : dist::self_world();
-    io::ManifestWriter manifest;
     try {
-      return train::run(options_, *world, manifest, context.progress);
+      return train::run(options_, *world, context.manifest, context.progress);
     } catch (const Stopped&) {
       throw;
     } catch (const std::exception& error) {
@@ -150,6 +175,61 @@ class TrainTool : public cli::Tool {
   }
 
  private:
+  void add_export_options(CLI::App& app) {
+    app.add_option("--export", export_.folder,
+                   "write the model of a run, given in place of the recipe, for diffusers or peft")
+        ->type_name("DIR")
+        ->check(cli::not_empty)
+        ->check(cli::not_file);
+    const auto add = [&](const char* name, std::string& value, const char* help) {
+      export_options_.push_back(app.add_option(name, value, help)->type_name("NAME"));
+      return export_options_.back();
+    };
+    add("--weights", weights_, "of --export: ema: averaged weights; model: those of the last step")
+        ->check(CLI::IsMember({"ema", "model"}))
+        ->capture_default_str();
+    add("--lora-mode", lora_mode_, "of --export: adapters merged into the weights, or separate")
+        ->check(CLI::IsMember({"merged", "separate"}))
+        ->capture_default_str();
+    add("--parts", parts_,
+        "of --export: a pipeline's text encoder as links or copies; none: the network alone")
+        ->check(CLI::IsMember({"link", "copy", "none"}))
+        ->capture_default_str();
+    add("--tokenizer", export_.tokenizer, "of --export: the tokenizer's folder, if it has moved")
+        ->check(cli::not_empty)
+        ->type_name("DIR");
+    add("--text-encoder", export_.text_encoder,
+        "of --export: the text encoder's folder, if it has moved")
+        ->check(cli::not_empty)
+        ->type_name("DIR");
+  }
+
+  /// The first option of --export that was given, or "".
+  std::string given_for_export() const {
+    for (const CLI::Option* option : export_options_)
+      if (option->count() > 0) return option->get_name();
+    return {};
+  }
+
+  void check_export() {
+    if (!options_.data.empty() || !options_.out.empty() || !options_.init.empty() ||
+        !settings_.empty() || dry_run_ || print_config_)
+      fail_usage(
+          "--export goes without --data, --out, --init, settings, --dry-run and --print-config: "
+          "vfm-train RUN --export DIR");
+    std::error_code error;
+    if (!std::filesystem::is_directory(recipe_, error))
+      fail_usage("--export wants a run of vfm-train in place of the recipe, and '{}' is none",
+                 recipe_);
+    export_.run = recipe_;
+    export_.average = weights_ == "ema";
+    export_.merge = lora_mode_ == "merged";
+    export_.under = options_.init_under;
+    export_.force = options_.force;
+    using Parts = train::ExportOptions::Parts;
+    export_.parts = parts_ == "link" ? Parts::link : parts_ == "copy" ? Parts::copy : Parts::none;
+  }
+
   /// Ranks of one machine take a GPU each. What starts them may have shown each its own alone.
   Device rank_device(const cli::Launch& launch) const {
     const bool shown_one = gpu_count() == 1 && std::getenv("CUDA_VISIBLE_DEVICES") != nullptr;
@@ -158,11 +238,15 @@ class TrainTool : public cli::Tool {
     return choose_device(device_.device);
   }
 
-  std::string recipe_, synthetic_, cuda_graph_ = "auto";
+  std::string recipe_, synthetic_, cuda_graph_ = "auto", init_lora_ = "auto";
   cli::ReportOptions report_;
   cli::DeviceOptions device_;
+  cli::InputLimitOptions input_limits_;
   cli::ComputeOptions compute_;
   std::vector<std::string> settings_;
+  train::ExportOptions export_;
+  std::string weights_ = "ema", lora_mode_ = "merged", parts_ = "link";
+  std::vector<CLI::Option*> export_options_;
   train::RunOptions options_;
   bool dry_run_ = false, print_config_ = false;
   int jobs_ = 0;

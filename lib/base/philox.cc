@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/philox.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 #include <numeric>
 #include <utility>
 
+#include "base/normals.h"
 #include "base/xxh3.h"
 
 namespace vfm {
@@ -19,13 +21,6 @@ constexpr double kToUnit = 1.0 / 4294967296.0;  // 2^-32
 /// (0, 1) and never the ends: the middle of one of 2^32 cells.
 double to_unit(std::uint32_t word) {
   return (word + 0.5) * kToUnit;
-}
-
-std::pair<float, float> box_muller(std::uint32_t a, std::uint32_t b) {
-  const double radius = std::sqrt(-2.0 * std::log(to_unit(a)));
-  const double angle = 2.0 * std::numbers::pi * to_unit(b);
-  return {static_cast<float>(radius * std::cos(angle)),
-          static_cast<float>(radius * std::sin(angle))};
 }
 
 }  // namespace
@@ -75,14 +70,20 @@ float Random::normal(std::uint64_t i) const noexcept {
 }
 
 void Random::fill_normal(std::span<float> out, std::uint64_t first) const noexcept {
-  for (std::size_t j = 0; j < out.size();) {
-    const std::uint64_t i = first + j;
-    const auto words = block(i / 4);
-    const auto [n0, n1] = box_muller(words[0], words[1]);
-    const auto [n2, n3] = box_muller(words[2], words[3]);
-    const float values[4] = {n0, n1, n2, n3};
-    for (std::uint64_t lane = i % 4; lane < 4 && j < out.size(); ++lane)
-      out[j++] = values[lane];
+  constexpr std::size_t kMany = 4 * kNormalBlocks;
+  NormalBlocks* const make = best_normal_blocks();
+  while (!out.empty()) {
+    const std::size_t skip = first % 4;
+    const std::size_t count = std::min(kMany - skip, out.size());
+    if (count == kMany) {
+      make(first / 4, key_.data(), sample_.data(), out.data());
+    } else {  // begins or ends within a block, or is few
+      std::array<float, kMany> many;
+      make(first / 4, key_.data(), sample_.data(), many.data());
+      std::copy_n(many.begin() + static_cast<std::ptrdiff_t>(skip), count, out.begin());
+    }
+    out = out.subspan(count);
+    first += count;
   }
 }
 

@@ -53,7 +53,7 @@ class Random {
   std::uint32_t bits(std::uint64_t i) const noexcept;
   /// Uniform in the open interval (0, 1), element `i`; 32 random bits, never 0 and never 1.
   double uniform(std::uint64_t i) const noexcept;
-  /// Standard normal, element `i` (Box-Muller over words 2k and 2k+1 of the stream).
+  /// Standard normal, element `i` (Box-Muller over words 2k and 2k+1 of the stream; normals.h).
   float normal(std::uint64_t i) const noexcept;
   /// out[j] = normal(first + j). The fast way to many normals.
   void fill_normal(std::span<float> out, std::uint64_t first = 0) const noexcept;

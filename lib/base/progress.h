@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
+#include <utility>
 
 namespace vfm {
 
@@ -18,6 +20,30 @@ class Progress {
   virtual void add(std::uint64_t /*done*/ = 1) {}
   /// A short remark after the numbers ("loss 0.231").
   virtual void note(std::string_view /*text*/) {}
+  /// Where the work is inside of one long item ("fox: step 12 of 36"); empty: nowhere.
+  virtual void place(std::string_view /*text*/) {}
+  /// How much of an item is done that is not added yet, 0 to 1: counts for the time that is left.
+  /// `item` tells items apart; below 0: forget it.
+  virtual void part(const void* /*item*/, double /*done*/) {}
+};
+
+/// The place inside of one long item: "film.mp4: 12m31s of 1h58m". Thread-safety: one thread; the
+/// Progress may be shared.
+class ItemProgress {
+ public:
+  ItemProgress(Progress& progress, std::string name)
+      : progress_(progress), name_(std::move(name)) {}
+  ~ItemProgress();
+  ItemProgress(const ItemProgress&) = delete;
+  ItemProgress& operator=(const ItemProgress&) = delete;
+
+  /// `seconds` of `all` are done; all 0: unknown. Cheap: most calls do nothing.
+  void at(double seconds, double all);
+
+ private:
+  Progress& progress_;
+  std::string name_;
+  int calls_ = 0;
 };
 
 /// The progress that says nothing.

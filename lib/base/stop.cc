@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "base/error.h"
+#include "base/full_disk.h"
 
 namespace vfm {
 namespace {
@@ -22,7 +23,7 @@ int stop_signal() noexcept {
 }
 
 void check_stop() {
-  if (stop_signal() != 0) throw Stopped();
+  if (stop_signal() != 0 || disk_is_full()) throw Stopped();
 }
 
 void request_wind_up() noexcept {

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/units.h"
+#include "cli/harmless.h"
 
 namespace vfm::cli {
 namespace {
@@ -44,18 +45,36 @@ void Meter::add(std::uint64_t done) {
 
 void Meter::note(std::string_view text) {
   const std::lock_guard lock(mutex_);
-  note_ = text;
+  note_ = harmless(text);
+}
+
+void Meter::place(std::string_view text) {
+  const std::lock_guard lock(mutex_);
+  place_ = text;
+  if (!place_.empty()) draw(false);
+}
+
+void Meter::part(const void* item, double done) {
+  const std::lock_guard lock(mutex_);
+  if (done < 0)
+    parts_.erase(item);
+  else
+    parts_[item] = done;
 }
 
 std::string Meter::text(Clock::time_point now) const {
   const double seconds = std::chrono::duration<double>(now - begin_).count();
-  const double rate = seconds > 0 ? static_cast<double>(done_) / seconds : 0;
+  double done = static_cast<double>(done_);
+  for (const auto& [item, part] : parts_)
+    done += part;
+  const double rate = seconds > 0 ? done / seconds : 0;
   std::string line = program_ + "  " + fmt::format("{}", done_);
   if (total_ > 0) line += fmt::format("/{}", total_);
   line += fmt::format(" {}  {}/s", unit_, format_count(rate));
-  if (total_ > done_ && rate > 0)
-    line += fmt::format("  ETA {}", format_seconds(static_cast<double>(total_ - done_) / rate));
+  if (static_cast<double>(total_) > done && rate > 0)
+    line += fmt::format("  ETA {}", format_seconds((static_cast<double>(total_) - done) / rate));
   if (!note_.empty()) line += "  " + note_;
+  if (!place_.empty()) line += "  " + place_;
   return line;
 }
 

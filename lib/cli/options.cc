@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
@@ -13,26 +14,30 @@
 #include "base/error.h"
 #include "base/units.h"
 #include "cli/runner.h"
+#include "io/manifest.h"
 
 namespace vfm::cli {
 namespace {
 
 /// Turns a base/units.h parser into a CLI11 callback whose failure is a parse error (exit 2).
 template <class Value, class Parse>
-void add_unit_option(CLI::App& app, const std::string& names, Value& value, const std::string& help,
-                     Parse parse, const std::string& type, const std::string& shown) {
-  app.add_option_function<std::string>(
-         names,
-         [&value, parse, names](const std::string& text) {
-           try {
-             value = parse(text);
-           } catch (const Error& error) {
-             throw CLI::ValidationError(names, error.what());
-           }
-         },
-         help)
+CLI::Option* add_unit_option(CLI::App& app, const std::string& names, Value& value,
+                             const std::string& help, Parse parse, const std::string& type,
+                             const std::string& shown, const std::string& group = "Options") {
+  return app
+      .add_option_function<std::string>(
+          names,
+          [&value, parse, names](const std::string& text) {
+            try {
+              value = parse(text);
+            } catch (const Error& error) {
+              throw CLI::ValidationError(names, error.what());
+            }
+          },
+          help)
       ->type_name(type)
-      ->default_str(shown);
+      ->default_str(shown)
+      ->group(group);
 }
 
 }  // namespace
@@ -53,13 +58,20 @@ std::string not_file(const std::string& name) {
 
 void InputOptions::add(CLI::App& app, const std::string& name, const std::string& help) {
   app.add_option(name, inputs, help);
+  app.add_flag(
+      "-0,--null", null,
+      "standard input: each item ends with NUL and is taken as it is, as from find -print0");
 }
 
 std::vector<std::string> InputOptions::resolved() const {
-  if (!inputs.empty()) return inputs;
-  if (stdin_is_terminal())
+  if (inputs.empty() && stdin_is_terminal())
     fail_usage("no input: name files, or pipe a list of them; '-' reads the terminal");
-  return {"-"};
+  std::vector<std::string> all = inputs.empty() ? std::vector<std::string>{"-"} : inputs;
+  if (!null) return all;
+  if (std::find(all.begin(), all.end(), "-") == all.end())
+    fail_usage("-0 is for standard input, and the inputs are named; leave it out, or add '-'");
+  std::replace(all.begin(), all.end(), std::string("-"), io::kNames);
+  return all;
 }
 
 void OutputOptions::add(CLI::App& app, bool required, const std::string& help) {
@@ -119,6 +131,43 @@ void HwaccelOptions::add(CLI::App& app) {
       ->capture_default_str();
 }
 
+void InputLimitOptions::add(CLI::App& app) {
+  const std::string group = "What inputs may do";
+  add_unit_option(app, "--max-pixels", limits.max_pixels, "refuse larger pictures, width x height",
+                  parse_pixels, "N|WxH", "64M", group);
+  add_unit_option(app, "--timeout", limits.timeout,
+                  "give up a server that sends nothing for so long; 0: never", parse_seconds,
+                  "TIME", format_seconds(limits.timeout), group);
+  app.add_option(
+         "--protocols", limits.protocols,
+         "playlists and protocols that may be opened beside the files and http(s) addresses "
+         "given")
+      ->type_name("NAME,...")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check([](const std::string& name) -> std::string {
+        try {
+          check_protocol(name);
+        } catch (const Error& error) {
+          return error.what();
+        }
+        return "";
+      })
+      ->group(group);
+}
+
+void MemberOptions::add(CLI::App& app) {
+  constexpr std::uint64_t kMost = (std::uint64_t{1} << 31) - 1;  // no shard holds a larger member
+  const auto parse = [](const std::string& text) {
+    const std::uint64_t value = parse_bytes(text);
+    if (value < 1 || value > kMost) fail("must be from 1 byte to under 2GiB");
+    return value;
+  };
+  add_unit_option(app, "--max-member", bytes,
+                  "pass over samples with more bytes than this in a tar, also unpacked", parse,
+                  "SIZE", format_bytes(static_cast<double>(bytes)));
+}
+
 void ReportOptions::add(CLI::App& app, const std::string& help) {
   app.add_option("--report", path, help)
       ->check(not_empty)
@@ -142,9 +191,10 @@ void add_bytes_option(CLI::App& app, const std::string& names, std::uint64_t& by
                   format_bytes(static_cast<double>(bytes)));
 }
 
-void add_seconds_option(CLI::App& app, const std::string& names, double& seconds,
-                        const std::string& help) {
-  add_unit_option(app, names, seconds, help, parse_seconds, "TIME", fmt::format("{}s", seconds));
+CLI::Option* add_seconds_option(CLI::App& app, const std::string& names, double& seconds,
+                                const std::string& help) {
+  return add_unit_option(app, names, seconds, help, parse_seconds, "TIME",
+                         fmt::format("{}s", seconds));
 }
 
 }  // namespace vfm::cli

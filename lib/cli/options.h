@@ -6,18 +6,23 @@
 #include <string>
 #include <vector>
 
+#include "base/input_limits.h"
+
 namespace CLI {
 class App;
-}
+class Option;
+}  // namespace CLI
 
 namespace vfm::cli {
 
 /// Positional inputs: paths, URLs, manifest files, or "-" (the default) for lines on standard
-/// input.
+/// input; with -0 for what `find -print0` writes.
 struct InputOptions {
   std::vector<std::string> inputs;
+  bool null = false;
   void add(CLI::App& app, const std::string& name, const std::string& help);
-  /// The inputs, "-" if none. Throws Error{usage} with a hint when that is a terminal.
+  /// The inputs, "-" if none; each "-" is io::kNames with -0. Throws Error{usage} with a hint when
+  /// standard input is a terminal, or with -0 not read.
   std::vector<std::string> resolved() const;
 };
 
@@ -72,6 +77,20 @@ struct HwaccelOptions {
   void add(CLI::App& app);
 };
 
+/// --max-pixels, --timeout, --protocols: what videos and pictures may ask of this machine.
+struct InputLimitOptions {
+  InputLimits limits;
+  void add(CLI::App& app);
+  /// For the whole program (base/input_limits.h), at the start of run().
+  void apply() const { set_input_limits(limits); }
+};
+
+/// --max-member SIZE: the most that is taken into memory of a sample of a tar.
+struct MemberOptions {
+  std::uint64_t bytes = std::uint64_t{1} << 30;
+  void add(CLI::App& app);
+};
+
 /// --report FILE.html
 struct ReportOptions {
   std::string path;
@@ -81,7 +100,7 @@ struct ReportOptions {
 /// An option whose value is written with a unit: "64MiB", "2s". Parsed by base/units.h.
 void add_bytes_option(CLI::App& app, const std::string& names, std::uint64_t& bytes,
                       const std::string& help);
-void add_seconds_option(CLI::App& app, const std::string& names, double& seconds,
-                        const std::string& help);
+CLI::Option* add_seconds_option(CLI::App& app, const std::string& names, double& seconds,
+                                const std::string& help);
 
 }  // namespace vfm::cli

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/runner.h"
 
-#include <signal.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -15,15 +15,24 @@
 #include <optional>
 
 #include "base/error.h"
+#include "base/full_disk.h"
+#include "base/hash.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/progress.h"
 #include "base/stop.h"
 #include "cli/completion.h"
+#include "cli/harmless.h"
 #include "cli/meter.h"
+#include "cli/signals.h"
 #include "cli/version.h"
+#include "cli/waiting.h"
+#include "io/manifest.h"
 
 namespace vfm::cli {
 namespace {
+
+constexpr const char* kCommonGroup = "Common options";
 
 struct CommonOptions {
   int verbose = 0;
@@ -37,43 +46,22 @@ std::string g_program;     // set once, before threads
 Meter* g_meter = nullptr;  // so that messages do not land in the middle of the progress line
 std::mutex g_print_mutex;
 
-void write_words(std::string line) {
+/// Whole lines, harmless already.
+void write_words(std::string_view lines) {
   const std::lock_guard lock(g_print_mutex);
   if (g_meter) g_meter->clear();
-  // A file's name must not be able to steer the terminal.
-  for (char& c : line)
-    if ((static_cast<unsigned char>(c) < 0x20 && c != '\n') || c == 0x7f) c = '?';
   // One write, so that lines of programs in one pipeline do not mix.
-  if (::write(STDERR_FILENO, line.data(), line.size()) < 0) return;
+  if (::write(STDERR_FILENO, lines.data(), lines.size()) < 0) return;
 }
 
 void print_message(LogLevel, std::string_view message) {
-  write_words(fmt::format("{}: {}\n", g_program, message));
+  write_words(fmt::format("{}: {}\n", g_program, harmless(message)));
 }
 
-void handle_signal(int signal_number) {
-  if (signal_number == SIGUSR1)
-    request_wind_up();
-  else
-    request_stop(signal_number);
-}
-
-void install_signals(bool long_running) {
-  struct sigaction action {};
-  action.sa_handler = handle_signal;
-  sigemptyset(&action.sa_mask);
-  action.sa_flags = SA_RESETHAND;  // the second Ctrl-C kills; no SA_RESTART: reads must return
-  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
-    struct sigaction old {};
-    // nohup and background shells ignore some of these on purpose.
-    if (::sigaction(number, nullptr, &old) == 0 && old.sa_handler == SIG_IGN) continue;
-    ::sigaction(number, &action, nullptr);
-  }
-  if (long_running) {
-    action.sa_flags = SA_RESTART;
-    ::sigaction(SIGUSR1, &action, nullptr);
-  }
-  ::signal(SIGPIPE, long_running ? SIG_IGN : SIG_DFL);
+int refuse_arguments(const std::exception& error) {
+  log_error("{}", error.what());
+  write_words(fmt::format("Try '{} --help'.\n", g_program));
+  return 2;
 }
 
 std::string environment(const char* name) {
@@ -106,7 +94,7 @@ Launch read_launch() {
 }
 
 void add_common_options(CLI::App& app, CommonOptions& common) {
-  const std::string group = "Common options";
+  const std::string group = kCommonGroup;
   app.set_help_flag("-h,--help", "show this help and exit")->group(group);
   app.add_flag("--version", common.version, "show version, features and libraries, and exit")
       ->group(group);
@@ -136,7 +124,31 @@ int finish(int status) {
   return status;
 }
 
-int run_tool(Tool& tool, const CommonOptions& common) {
+/// Names the output of a command by the tool and what it was told to do: by all options but those
+/// that change no record.
+std::string stream_id(const Tool& tool, const CLI::App& app) {
+  const auto counts = [](const CLI::Option& option) {
+    return option.count() > 0 && option.get_group() != kCommonGroup &&
+           !option.check_lname("jobs") && !option.check_lname("force") &&
+           !option.check_lname("report");
+  };
+  Json given = Json::array();
+  for (const CLI::Option* option : app.get_options())
+    if (counts(*option)) given.push_back({option->get_name(), option->results()});
+  return hash_hex(dump_json({tool.name(), given})).substr(0, 16);
+}
+
+/// The tool's work between the records that begin and end its output. No end is written where this
+/// throws. Returns the exit status.
+int run_in_stream(Tool& tool, Context& context, const std::string& id) {
+  const bool stream = tool.writes_manifest(context.launch);
+  if (stream) context.manifest.begin(tool.name(), id);
+  const int status = tool.run(context) == 0 ? 0 : 1;
+  if (stream) context.manifest.end(status);
+  return status;
+}
+
+int run_tool(Tool& tool, const CommonOptions& common, const std::string& id) {
   const bool terminal = ::isatty(STDERR_FILENO) != 0;
   const bool draw = !common.no_progress && (common.progress || (terminal && !common.quiet));
   std::optional<Meter> meter;
@@ -144,23 +156,28 @@ int run_tool(Tool& tool, const CommonOptions& common) {
   if ((draw || common.verbose > 0) && launch.rank == 0)
     meter.emplace(g_program, draw ? MeterStyle::line : MeterStyle::log, terminal);
   g_meter = meter ? &*meter : nullptr;
-  Context context{meter ? static_cast<Progress&>(*meter) : no_progress(), tool.name(),
-                  environment("MAKEFLAGS"), cache_folder(), launch};
+  io::ManifestWriter manifest;
+  Context context{meter ? static_cast<Progress&>(*meter) : no_progress(),
+                  tool.name(),
+                  environment("MAKEFLAGS"),
+                  cache_folder(),
+                  launch,
+                  manifest};
   const auto end_meter = [&] {
     if (meter) meter->finish();
     g_meter = nullptr;
   };
   try {
     tool.check();
-    const long failed = tool.run(context);
+    const int status = run_in_stream(tool, context, id);
     end_meter();
-    return finish(failed == 0 ? 0 : 1);
+    return finish(status);
   } catch (const Stopped&) {
     end_meter();
-    if (stop_signal() != 0) {
-      ::signal(stop_signal(), SIG_DFL);
-      ::raise(stop_signal());
-    }
+    if (stop_signal() != 0) end_by_signal(stop_signal());
+    std::fflush(stdout);
+    // Another thread may have seen only that the run ends.
+    log_error("{}", full_disk_message());
     return 1;
   } catch (const Error& error) {
     end_meter();
@@ -202,12 +219,10 @@ int run(int argc, char** argv, Tool& tool) {
   } catch (const CLI::ParseError& error) {
     // --version and --generate-completion need no positionals.
     if (!common.version && common.completion.empty()) {
-      log_error("{}\nTry '{} --help'.", error.what(), g_program);
-      return 2;
+      return refuse_arguments(error);
     }
   } catch (const Error& error) {
-    log_error("{}\nTry '{} --help'.", error.what(), g_program);
-    return 2;
+    return refuse_arguments(error);
   }
   if (common.version) {
     std::fputs(version_text(g_program, tool.version_details()).c_str(), stdout);
@@ -218,8 +233,9 @@ int run(int argc, char** argv, Tool& tool) {
     return finish(0);
   }
   set_log_sink(print_message, level_of(common));
-  install_signals(tool.long_running());
-  return run_tool(tool, common);
+  take_signals(tool.long_running());
+  wait_politely();
+  return run_tool(tool, common, stream_id(tool, app));
 }
 
 void print(std::string_view text) {
@@ -227,13 +243,19 @@ void print(std::string_view text) {
   while (!text.empty()) {
     const ssize_t put = ::write(STDOUT_FILENO, text.data(), text.size());
     if (put < 0 && errno == EINTR) continue;
-    if (put < 0) fail_errno(errno, "cannot write standard output");
+    if (put < 0) fail_output(errno, "cannot write standard output");
     text.remove_prefix(static_cast<std::size_t>(put));
   }
 }
 
 void say(std::string_view text) {
-  if (log_level() >= LogLevel::warning) write_words(std::string(text));
+  if (log_level() < LogLevel::warning) return;
+  std::string lines;
+  for (std::size_t begin = 0, end = 0; begin < text.size(); begin = end + 1) {
+    end = std::min(text.find('\n', begin), text.size());
+    lines += harmless(text.substr(begin, end - begin)) + "\n";
+  }
+  write_words(lines);
 }
 
 bool stdout_is_terminal() {

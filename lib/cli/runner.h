@@ -1,4 +1,4 @@
-// The one place that parses arguments, prints, installs signal handlers, reads the environment and
+// The one place that parses arguments, prints, takes signals (signals.h), reads the environment and
 // chooses the exit status.
 //
 // A tool is a class with options, checks and run(); its main is `return vfm::cli::run(argc, argv,
@@ -17,7 +17,10 @@ class App;
 
 namespace vfm {
 class Progress;
+namespace io {
+class ManifestWriter;
 }
+}  // namespace vfm
 
 namespace vfm::cli {
 
@@ -34,6 +37,9 @@ struct Context {
   std::string makeflags;  ///< MAKEFLAGS, for base/slots.h
   std::string cache;      ///< folder for what may be lost, $XDG_CACHE_HOME/vfm; "": there is none
   Launch launch;
+  /// Standard output for records. The runner writes the record before the first, and, when run()
+  /// has returned, the one after the last.
+  io::ManifestWriter& manifest;
 };
 
 class Tool {
@@ -51,6 +57,8 @@ class Tool {
   virtual void check() {}
   /// Does the work. Returns the number of items that failed and were recorded (0: success).
   virtual long run(Context& context) = 0;
+  /// False: this run prints something else (a plan, a video), or nothing. Asked after check().
+  virtual bool writes_manifest(const Launch&) const { return true; }
   /// True: SIGUSR1 asks to save and end (base/stop.h wind_up_requested), and SIGPIPE is ignored,
   /// since a launcher's sockets must not kill the process. Else SIGPIPE ends the tool, as pipelines
   /// expect.

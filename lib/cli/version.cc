@@ -14,8 +14,9 @@ namespace vfm::cli {
 std::string version_text(const std::string& program, const std::string& details) {
   const auto yes_no = [](int have) { return have ? "yes" : "no"; };
   std::string text = fmt::format("{} {}\n", program, VFM_VERSION);
-  text += fmt::format("features: video {}, MPI {}, CUDA {}\n", yes_no(VFM_HAVE_MEDIA),
-                      yes_no(VFM_HAVE_MPI), yes_no(VFM_HAVE_CUDA));
+  text += fmt::format("features: video {}, MPI {}, CUDA {}, polite waiting {}\n",
+                      yes_no(VFM_HAVE_MEDIA), yes_no(VFM_HAVE_MPI), yes_no(VFM_HAVE_CUDA),
+                      yes_no(VFM_HAVE_OWN_LIBGOMP));
   text += fmt::format("compiler: {}\n", VFM_COMPILER);
   text += fmt::format(
       "libraries: fmt {}.{}.{}, CLI11 {}, nlohmann-json {}.{}.{}, xxHash {}.{}.{}\n",

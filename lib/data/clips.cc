@@ -56,12 +56,13 @@ bool is_of_split(const io::Record& record, const std::string& split) {
 }  // namespace
 
 bool is_still_extension(std::string_view extension) {
-  return std::ranges::find(kStills, extension) != std::end(kStills);
+  const std::string_view last = extension.substr(extension.rfind('.') + 1);
+  return std::ranges::find(kStills, last) != std::end(kStills);
 }
 
 bool is_media_extension(std::string_view extension) {
-  return std::ranges::find(kVideos, extension) != std::end(kVideos) ||
-         is_still_extension(extension);
+  const std::string_view last = extension.substr(extension.rfind('.') + 1);
+  return std::ranges::find(kVideos, last) != std::end(kVideos) || is_still_extension(last);
 }
 
 std::vector<io::Record> dataset_records(const std::string& directory) {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <list>
+#include <map>
 #include <mutex>
 #include <utility>
 
@@ -39,6 +40,7 @@ Entry entry_of(const Json& line) {
   entry.fps = need_number(line, "fps", "the entry");
   if (!std::isfinite(entry.fps) || entry.fps < 0) fail("'fps' is {}", entry.fps);
   entry.text_tokens = need_size(line, "text_tokens", 0);
+  entry.xxh3 = get_string(line, "xxh3").value_or("");
   return entry;
 }
 
@@ -89,10 +91,12 @@ std::vector<std::int32_t> read_codes(const std::string& bytes, const Entry& entr
 }  // namespace
 
 Json to_json(const Entry& entry) {
-  return {{"key", entry.key},       {"shard", entry.shard},
-          {"row", entry.row},       {"frames", entry.frames},
-          {"height", entry.height}, {"width", entry.width},
-          {"fps", entry.fps},       {"text_tokens", entry.text_tokens}};
+  Json json = {{"key", entry.key},       {"shard", entry.shard},
+               {"row", entry.row},       {"frames", entry.frames},
+               {"height", entry.height}, {"width", entry.width},
+               {"fps", entry.fps},       {"text_tokens", entry.text_tokens}};
+  if (!entry.xxh3.empty()) json["xxh3"] = entry.xxh3;
+  return json;
 }
 
 Entry parse_entry(const Json& line, std::string_view what) {
@@ -118,9 +122,40 @@ struct LatentSet::State {
 
   std::mutex mutex;                                // guards open
   std::list<std::pair<std::string, Reader>> open;  // the last used first
+  std::mutex damage_mutex;                         // guards damage
+  std::map<std::string, std::string> damage;       // of shards that were compared; "": none
 
   std::string name_of(const Entry& entry) const {
     return fmt::format("sample '{}' of '{}'", entry.key, io::join_path(folder, entry.shard));
+  }
+
+  /// What is wrong with a whole tar, by its notes; "" if nothing is, or nothing is known.
+  std::string find_damage(const std::string& tar) const {
+    const std::string notes = tar.substr(0, tar.rfind('.')) + ".json";
+    if (!tar.ends_with(".tar") || !io::file_exists(notes)) return {};
+    const Json json = parse_json(io::read_file(notes), "'" + notes + "'");
+    const Json record = json.is_object() ? json.value("record", Json()) : Json();
+    const std::string known = get_string(record, "xxh3").value_or("");
+    if (known.empty()) return {};
+    const std::string found = io::hash_file(tar);
+    return found == known ? "" : fmt::format("its hash is {}, '{}' has {}", found, notes, known);
+  }
+
+  /// Throws Error unless the bytes are those that were packed.
+  void check_bytes(const shard::Sample& sample, const Entry& entry) {
+    const std::string what = name_of(entry);
+    if (!entry.xxh3.empty()) {
+      if (const std::string found = shard::hash_sample(sample); found != entry.xxh3)
+        fail("{}: its bytes are not those that were packed (hash {}, the index has {})", what,
+             found, entry.xxh3);
+      return;
+    }
+    const std::lock_guard lock(damage_mutex);
+    const auto [at, fresh] = damage.try_emplace(entry.shard);
+    if (fresh) at->second = find_damage(io::join_path(folder, entry.shard));
+    if (!at->second.empty())
+      fail("{}: the shard is not as it was packed ({}), so none of its samples is used", what,
+           at->second);
   }
 
   Reader reader_of(const Entry& entry) {
@@ -187,6 +222,7 @@ LatentSample LatentSet::read(std::size_t i) const {
   const std::string what = state_->name_of(entry);
   const shard::Sample sample = state_->reader_with(entry)->read(entry.row);
   if (sample.key != entry.key) fail("{}: the shard has '{}' there", what, sample.key);
+  state_->check_bytes(sample, entry);
   LatentSample out;
   if (state_->vocabulary > 0)
     out.codes = read_codes(member(sample, "codes.npy", what), entry, state_->vocabulary, what);

@@ -31,9 +31,11 @@ struct Entry {
   int frames = 1, height = 0, width = 0;  ///< of the latent
   double fps = 0;                         ///< of the pixels; 0 for an image
   int text_tokens = 0;
+  std::string xxh3;  ///< shard::hash_sample() of it when it was packed; "": not known
 };
 
-/// {"key":…,"shard":…,"row":…,"frames":…,"height":…,"width":…,"fps":…,"text_tokens":…} and back.
+/// {"key":…,"shard":…,"row":…,"frames":…,"height":…,"width":…,"fps":…,"text_tokens":…,"xxh3":…} and
+/// back; the last may be absent.
 /// `what` names the line in errors. Throws Error on absent fields, sizes below 1, a shard that is
 /// not a plain file name.
 Json to_json(const Entry& entry);
@@ -65,7 +67,9 @@ class LatentSet {
   /// Of discrete latents the number of codes; 0: they are continuous.
   int vocabulary() const;
   const std::vector<Entry>& entries() const;
-  /// Checks key and sizes against the index. Throws Error naming key and shard.
+  /// Checks key, sizes and hash against the index. Where that has no hash of the sample, but the
+  /// shard's notes (X.json) have one of the tar, the whole tar is read and compared once, and no
+  /// sample of another one is given. Throws Error naming key and shard.
   LatentSample read(std::size_t i) const;
   /// Where sample `i` begins in its shard's tar. Throws Error as read().
   std::uint64_t offset(std::size_t i) const;

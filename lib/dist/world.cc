@@ -28,6 +28,8 @@ class SelfWorld final : public World {
 
 }  // namespace
 
+void World::section(std::string_view, double) {}
+
 void broadcast(World& world, std::span<float> values) {
   world.broadcast(std::as_writable_bytes(values));
 }

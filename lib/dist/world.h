@@ -11,6 +11,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace vfm::dist {
@@ -21,6 +22,13 @@ class World {
   virtual int rank() const = 0;
   virtual int size() const = 0;
   virtual std::string host() const = 0;
+  /// How many ranks share this one's machine, itself included.
+  virtual int local_size() const { return size(); }
+
+  /// What the ranks do from now on, one of "setup", "step", "checkpoint"; and for how many seconds
+  /// a rank waits for the others, 0: for ever. Who does not come to a collective in that time is
+  /// named with its host, and every process ends with status 1. A world of one waits for nobody.
+  virtual void section(std::string_view what, double limit);
 
   /// In place: afterwards every rank holds the same sums, to the bit. The order of additions
   /// depends on the number of ranks only.

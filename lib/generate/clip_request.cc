@@ -10,7 +10,7 @@ namespace vfm::generate {
 namespace {
 
 // Refuses requests whose sizes overflow long before memory runs out.
-constexpr int kLargestSide = 16384, kMostFrames = 100000;
+constexpr int kMostFrames = 100000;
 constexpr std::int64_t kMostTokens = 1 << 28;  // latent pixels of a clip
 
 int round_up(int value, int unit) {
@@ -85,11 +85,11 @@ void ModelShape::check_size(const ClipRequest& request) const {
 
 void ModelShape::check(const ClipRequest& request) const {
   check_size(request);
-  if (autoregressive && (request.noise || !request.negative.empty()))
+  const bool negative = !request.negative.empty() || request.negative_embedding;
+  if (autoregressive && (request.noise || negative))
     fail_usage("{} for diffusion models, and this one is autoregressive",
                request.noise ? "a first noise is" : "negative prompts are");
-  if (!reads_text() && !(request.prompt.empty() && request.negative.empty()))
-    fail_usage("the model was trained without text and reads none: prompts must be empty");
+  check_text(request);
   const Extents size = latent_of(request);
   const std::size_t values = static_cast<std::size_t>(channels) * size.frames * size.height *
                              static_cast<std::size_t>(size.width);
@@ -97,6 +97,28 @@ void ModelShape::check(const ClipRequest& request) const {
     fail_usage("the noise has {} values, the clip's latent is {} x {} x {} x {}",
                request.noise->size(), channels, size.frames, size.height, size.width);
   if (request.given) check_given(request);
+}
+
+void ModelShape::check_takes_embeddings() const {
+  if (!reads_text()) fail_usage("the model was trained without text and takes no embeddings");
+}
+
+void ModelShape::check_text(const ClipRequest& request) const {
+  if (!reads_text() && !(request.prompt.empty() && request.negative.empty()))
+    fail_usage("the model was trained without text and reads none: prompts must be empty");
+  for (const auto& embedding : {request.embedding, request.negative_embedding}) {
+    if (!embedding) continue;
+    check_takes_embeddings();
+    if (embedding->dim != text_width)
+      fail_usage("an embedding is {} wide, the model's text {}", embedding->dim, text_width);
+  }
+  if (!foreign_text) return;
+  const bool negative = !request.negative_embedding && !request.negative.empty();
+  if (negative || (!request.embedding && !request.prompt.empty()))
+    fail_usage(
+        "the model was trained on text embeddings that vfm-embed did not make: a{} prompt says "
+        "nothing to it, give the embedding of the text ({})",
+        negative ? " negative" : "", negative ? "--negative-embedding" : "--embedding");
 }
 
 void ModelShape::check_takes_frames() const {

@@ -13,8 +13,11 @@
 #include "generate/model_facts.h"
 #include "models/decoder.h"
 #include "models/network.h"
+#include "text/encoder.h"
 
 namespace vfm::generate {
+
+inline constexpr int kLargestSide = 16384;  ///< pixels of a clip's width or height, at most
 
 /// Pixels that a clip begins with: float RGB in [-1, 1], planar (3, frames, H, W) of the clip's H
 /// and W. A frame, and then whole groups of the tokenizer's time factor.
@@ -35,6 +38,9 @@ struct ClipRequest {
   std::shared_ptr<const GivenFrames> given;
   /// The first noise, of unit variance, (C, t, h, w); null: drawn from seed and prompt.
   std::shared_ptr<const std::vector<float>> noise;
+  /// What the network sees of the prompt, and of the negative prompt; null: what the text encoder
+  /// makes of them.
+  std::shared_ptr<const text::TokenEmbeddings> embedding, negative_embedding;
 };
 
 /// What the request leaves open: the usual size of the model's clips, and rate (0: not known).
@@ -50,6 +56,8 @@ struct ModelShape {
   bool flow = false;                      ///< of flow matching
   int text_width = 0;                     ///< of the text that the network takes; 0: none
   int encoder_width = 0;                  ///< of the text encoder; 0: there is none
+  /// The model was trained on embeddings that no encoder here makes: prompts say nothing to it.
+  bool foreign_text = false;
 
   void take(const models::DitConfig& network);
   void take(const models::DecoderConfig& decoder);
@@ -68,11 +76,14 @@ struct ModelShape {
   void check_size(const ClipRequest& request) const;
   /// Throws Error{usage} if the model takes no given frames.
   void check_takes_frames() const;
+  /// Throws Error{usage} if the model reads no text embeddings.
+  void check_takes_embeddings() const;
   /// Throws Error{usage} for a clip that the model cannot make.
   void check(const ClipRequest& request) const;
 
  private:
   void check_given(const ClipRequest& request) const;
+  void check_text(const ClipRequest& request) const;
 };
 
 }  // namespace vfm::generate

@@ -48,7 +48,8 @@ std::int32_t draw_code(std::span<const float> logits, const CodeOptions& options
 std::vector<std::int32_t> write_codes(const models::Decoder& decoder,
                                       const models::CodeSample& sample, const Tensor& text,
                                       std::span<const std::int32_t> given,
-                                      const CodeOptions& options, const Random& random) {
+                                      const CodeOptions& options, const Random& random,
+                                      const HowFar& how_far) {
   if (static_cast<std::int64_t>(given.size()) > sample.codes())
     fail_usage("{} codes are given of {}", given.size(), sample.codes());
   models::CodeWriter writer(decoder, sample, text);
@@ -59,6 +60,7 @@ std::vector<std::int32_t> write_codes(const models::Decoder& decoder,
     if (i >= static_cast<std::int64_t>(given.size()))
       codes.push_back(draw_code(logits, options, random.uniform(static_cast<std::uint64_t>(i))));
     writer.write(codes[static_cast<std::size_t>(i)]);
+    if (how_far) how_far(i + 1, sample.codes());
   }
   return codes;
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/philox.h"
+#include "generate/sampler.h"
 #include "models/decoder.h"
 
 namespace vfm::generate {
@@ -26,11 +27,12 @@ std::int32_t draw_code(std::span<const float> logits, const CodeOptions& options
 
 /// The codes (T, H, W) of a video. Code i is drawn by element i of `random`. `given` are the first
 /// codes of it, which are taken as they are: what a video is to be continued from. `text` is f32
-/// (tokens, E), or undefined for a model without text. Throws Error{usage} for more codes given
-/// than there are, Stopped when asked to stop.
+/// (tokens, E), or undefined for a model without text. `how_far` hears of each code. Throws
+/// Error{usage} for more codes given than there are, Stopped when asked to stop.
 std::vector<std::int32_t> write_codes(const models::Decoder& decoder,
                                       const models::CodeSample& sample, const Tensor& text,
                                       std::span<const std::int32_t> given,
-                                      const CodeOptions& options, const Random& random);
+                                      const CodeOptions& options, const Random& random,
+                                      const HowFar& how_far = {});
 
 }  // namespace vfm::generate

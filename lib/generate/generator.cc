@@ -63,6 +63,7 @@ struct Generator::State {
     shape.space_factor = tokenizer->space_factor();
     shape.flow = facts.sampling.sampler == Sampler::flow;
     shape.encoder_width = prompts.reads_text() ? prompts.dim() : 0;
+    shape.foreign_text = prompts.foreign();
   }
 
   /// On the network's device, and in its type where the checkpoint does not say.
@@ -88,11 +89,19 @@ struct Generator::State {
     return autoregressive() ? model.decoder->config().text_embed_dim : config().text_embed_dim;
   }
   const models::DitConfig& config() const { return model.network->config(); }
+  text::TokenEmbeddings prompt_of(const ClipRequest& request) const {
+    return request.embedding ? prompts.fill_up(*request.embedding) : prompts.encode(request.prompt);
+  }
+  text::TokenEmbeddings negative_of(const ClipRequest& request) const {
+    return request.negative_embedding ? prompts.fill_up(*request.negative_embedding)
+                                      : prompts.encode(request.negative);
+  }
   Latent latent_of(const ClipRequest& request) const;
   void check(const ClipRequest& request, const SampleOptions& options) const;
   Denoiser make_denoiser(const ClipRequest& request, const SampleOptions& options) const;
   std::vector<double> first_state(const ClipRequest& request, double sigma) const;
-  Latent write(const ClipRequest& request, const SampleOptions& options) const;
+  Latent write(const ClipRequest& request, const SampleOptions& options,
+               const HowFar& how_far) const;
 };
 
 Generator::Generator(models::LoadedModel model, const std::string& cache,
@@ -168,9 +177,10 @@ Denoiser Generator::State::make_denoiser(const ClipRequest& request,
   input.sample.position_step = {position_step(size.frames, known.frames, patch[0]),
                                 position_step(size.height, known.height, patch[1]),
                                 position_step(size.width, known.width, patch[2])};
-  input.texts.push_back(prompts.encode(request.prompt));
-  if (options.guidance != 0 && request.prompt != request.negative)
-    input.texts.push_back(prompts.encode(request.negative));
+  input.texts.push_back(prompt_of(request));
+  const bool embedded = request.embedding || request.negative_embedding;
+  if (options.guidance != 0 && (embedded || request.prompt != request.negative))
+    input.texts.push_back(negative_of(request));
   if (request.given) {
     const GivenFrames& given = *request.given;
     const int height = size.height * tokenizer->space_factor();
@@ -218,12 +228,13 @@ void Generator::set_fp8(models::Fp8Parts parts) {
 }
 
 /// The codes of a clip, as whole numbers of one channel.
-Latent Generator::State::write(const ClipRequest& request, const SampleOptions& options) const {
+Latent Generator::State::write(const ClipRequest& request, const SampleOptions& options,
+                               const HowFar& how_far) const {
   Latent latent = latent_of(request);
   models::CodeSample sample{latent.frames, latent.height, latent.width, 1};
   Tensor text;
   if (model.decoder->config().text_embed_dim > 0) {
-    const text::TokenEmbeddings prompt = prompts.encode(request.prompt);
+    const text::TokenEmbeddings prompt = prompt_of(request);
     sample.text_tokens = prompt.tokens;
     text = Tensor::from(prompt.values, {prompt.tokens, prompt.dim});
   }
@@ -236,19 +247,20 @@ Latent Generator::State::write(const ClipRequest& request, const SampleOptions& 
         height, width);
   }
   const auto turn = take_turn(model.device());
-  const std::vector<std::int32_t> codes =
-      write_codes(*model.decoder, sample, text, given, {options.temperature, options.top_p},
-                  Random(request.seed, Purpose::sampler_noise, 0, random_key(request.prompt)));
+  const std::vector<std::int32_t> codes = write_codes(
+      *model.decoder, sample, text, given, {options.temperature, options.top_p},
+      Random(request.seed, Purpose::sampler_noise, 0, random_key(request.prompt)), how_far);
   latent.values.assign(codes.begin(), codes.end());
   return latent;
 }
 
 Latent Generator::denoise(const ClipRequest& request, const SampleOptions& options,
-                          SamplerState state, const AfterStep& after_step) const {
+                          SamplerState state, const AfterStep& after_step,
+                          const HowFar& how_far) const {
   const State& s = *state_;
   s.check(request, options);
   const OneThread one_thread;
-  if (s.autoregressive()) return s.write(request, options);
+  if (s.autoregressive()) return s.write(request, options, how_far);
   Denoiser denoiser = s.make_denoiser(request, options);
   const std::vector<double> sigmas = noise_levels(options);
   if (state.step == 0) state = {0, s.first_state(request, sigmas.front()), {}};
@@ -259,7 +271,12 @@ Latent Generator::denoise(const ClipRequest& request, const SampleOptions& optio
   const Denoise denoise = [&](std::span<const double> x, double sigma, std::span<double> x0) {
     denoiser.estimate(x, sigma, x0);
   };
-  sample(options.sampler, sigmas, denoise, state, after_step);
+  const auto total = static_cast<std::int64_t>(sigmas.size()) - 1;
+  if (how_far) how_far(state.step, total);
+  sample(options.sampler, sigmas, denoise, state, [&](const SamplerState& at) {
+    if (how_far) how_far(at.step, total);
+    if (after_step) after_step(at);
+  });
   if (!std::ranges::all_of(state.x, [](double value) { return std::isfinite(value); }))
     fail("the model '{}' makes values that are not finite: its weights are damaged",
          s.model.folder);

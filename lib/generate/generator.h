@@ -65,10 +65,11 @@ class Generator {
   void set_fp8(models::Fp8Parts parts);
 
   /// The clip's latent, or its codes. Begins at `state` if it is of a step, else at the first
-  /// noise. Throws Error{usage} for an impossible request, Stopped when asked to stop. Thread-safe;
-  /// computes with as many OpenMP threads as the calling thread may use.
+  /// noise. `how_far` hears of each step, or of each code. Throws Error{usage} for an impossible
+  /// request, Stopped when asked to stop. Thread-safe; computes with as many OpenMP threads as the
+  /// calling thread may use.
   Latent denoise(const ClipRequest& request, const SampleOptions& options, SamplerState state = {},
-                 const AfterStep& after_step = {}) const;
+                 const AfterStep& after_step = {}, const HowFar& how_far = {}) const;
 
  private:
   struct State;

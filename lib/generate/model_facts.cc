@@ -39,7 +39,11 @@ SampleOptions read_sampling(const Json& object, const std::string& what) {
   options.sigma_max = get_number(object, "sigma_max").value_or(options.sigma_max);
   options.shift = get_number(object, "shift").value_or(options.shift);
   options.guidance = get_number(object, "guidance").value_or(options.guidance);
-  options.validate();
+  try {
+    options.validate();
+  } catch (const Error& error) {
+    fail("{}: {}", what, error.what());
+  }
   return options;
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/log.h"
 #include "io/file.h"
 #include "models/config_json.h"
 #include "models/dit_json.h"
@@ -20,6 +21,7 @@ namespace {
 // The pipelines' defaults.
 constexpr int kFrames = 121, kHeight = 704, kWidth = 1280;
 constexpr double kFps = 30;
+constexpr double kNoGuidance = 1;  // that much and less is none to them
 
 struct Parts {
   explicit Parts(const std::string& folder)
@@ -122,6 +124,14 @@ std::string model_hash(const std::string& folder) {
 void add_part_hashes(Json& train) {
   train["tokenizer"]["hash"] = models::HfComponent(train["tokenizer"]["path"]).hash();
   train["text_encoder"]["hash"] = text_encoder_hash(train["text_encoder"]["path"]);
+}
+
+void note_guidance(const std::string& folder, double guidance) {
+  if (guidance == 0 || guidance > kNoGuidance || !is_pipeline(folder)) return;
+  log_warning(
+      "guidance {}: diffusers' pipelines guide only above {}, this program at any but 0; give 0 "
+      "for what they make",
+      guidance, kNoGuidance);
 }
 
 ModelFacts read_facts(const std::string& path) {

@@ -41,6 +41,9 @@ std::string model_hash(const std::string& folder);
 /// other folders can be compared with them. Reads their weights.
 void add_part_hashes(Json& train);
 
+/// Warns of a guidance that the pipelines of diffusers take as none, and vfm does not.
+void note_guidance(const std::string& folder, double guidance);
+
 /// The facts of a checkpoint, a run or a pipeline folder, without its weights.
 ModelFacts read_facts(const std::string& path);
 

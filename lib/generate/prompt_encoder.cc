@@ -12,6 +12,7 @@
 #include "io/atomic_file.h"
 #include "io/file.h"
 #include "io/npy.h"
+#include "text/unicode.h"
 
 namespace vfm::generate {
 namespace {
@@ -52,6 +53,13 @@ PromptEncoder::PromptEncoder(const ModelFacts& facts, std::string cache,
       fail_usage("{}: the model was trained without text, and reads none", options.folder_option);
     return;
   }
+  foreign_ = !models::has_text_encoder(facts.text_encoder);
+  if (foreign_) {
+    if (!options.folder.empty())
+      fail_usage("{}: the model was trained on text embeddings that vfm-embed did not make",
+                 options.folder_option);
+    return;
+  }
   encoder_ = models::make_text_encoder(facts.text_encoder, options);
   if (encoder_->name().starts_with("builtin:")) cache_.clear();
   if (!cache_.empty()) cache_ = io::join_path(cache_, "text");
@@ -84,14 +92,31 @@ text::TokenEmbeddings PromptEncoder::encode_or_read(const std::string& prompt) c
   return made;
 }
 
+void PromptEncoder::warn_of_cut(const std::string& prompt) const {
+  const int left_out = encoder_->tokens_left_out(prompt);
+  if (left_out == 0) return;
+  const std::lock_guard lock(mutex_);
+  if (!cut_.insert(prompt).second) return;
+  log_warning(
+      "the prompt '{}...' is longer than the text encoder takes: its last {} tokens are left out",
+      text::first_characters(prompt, 40), left_out);
+}
+
 text::TokenEmbeddings PromptEncoder::encode(const std::string& prompt) const {
   text::TokenEmbeddings result;
   result.dim = dim();
-  if (reads_text() && (!prompt.empty() || encode_empty_)) result = encode_or_read(prompt);
-  const int tokens = std::max({1, padding_, result.tokens});
-  result.values.resize(static_cast<std::size_t>(tokens) * static_cast<std::size_t>(result.dim));
-  result.tokens = tokens;
-  return result;
+  if (encoder_ && (!prompt.empty() || encode_empty_)) {
+    warn_of_cut(prompt);
+    result = encode_or_read(prompt);
+  }
+  return fill_up(std::move(result));
+}
+
+text::TokenEmbeddings PromptEncoder::fill_up(text::TokenEmbeddings given) const {
+  const int tokens = std::max({1, padding_, given.tokens});
+  given.values.resize(static_cast<std::size_t>(tokens) * static_cast<std::size_t>(given.dim));
+  given.tokens = tokens;
+  return given;
 }
 
 }  // namespace vfm::generate

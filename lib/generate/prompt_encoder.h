@@ -7,6 +7,8 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
+#include <set>
 #include <string>
 
 #include "generate/model_facts.h"
@@ -25,20 +27,28 @@ class PromptEncoder {
                 const models::TextEncoderOptions& options, int width);
 
   /// Whether the model was trained on text. If not, it has no encoder.
-  bool reads_text() const { return encoder_ != nullptr; }
+  bool reads_text() const { return foreign_ || encoder_ != nullptr; }
+  /// Whether it was trained on embeddings that no encoder here makes.
+  bool foreign() const { return foreign_; }
   int dim() const { return encoder_ ? encoder_->dim() : width_; }
   /// At least one token: text that is none, or is not read, is one zero vector, unless the model
-  /// wants it encoded. Throws Error if the encoder makes values that are not finite.
+  /// wants it encoded. Warns, once a text, of one that the encoder cuts. Throws Error if the
+  /// encoder makes values that are not finite.
   text::TokenEmbeddings encode(const std::string& prompt) const;
+  /// An embedding that was given, filled up as those of encode() are.
+  text::TokenEmbeddings fill_up(text::TokenEmbeddings given) const;
 
  private:
   text::TokenEmbeddings encode_now(const std::string& prompt) const;
   text::TokenEmbeddings encode_or_read(const std::string& prompt) const;
+  void warn_of_cut(const std::string& prompt) const;
 
   std::unique_ptr<text::Encoder> encoder_;
   std::string cache_, identity_;
   int width_, padding_;
-  bool encode_empty_;
+  bool encode_empty_, foreign_ = false;
+  mutable std::mutex mutex_;           // guards cut_
+  mutable std::set<std::string> cut_;  ///< texts that were warned of
 };
 
 }  // namespace vfm::generate

@@ -12,6 +12,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <span>
 #include <string>
@@ -83,6 +84,9 @@ void sample_step(Sampler sampler, std::span<const double> sigmas, const Denoise&
 
 /// Called with the state after a step.
 using AfterStep = std::function<void(const SamplerState& state)>;
+
+/// Called with how much of a clip is done, and of how much.
+using HowFar = std::function<void(std::int64_t done, std::int64_t total)>;
 
 /// All steps that are left. `after_step` hears of each but the last.
 void sample(Sampler sampler, std::span<const double> sigmas, const Denoise& denoise,

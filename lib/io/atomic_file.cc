@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/full_disk.h"
 
 namespace vfm::io {
 namespace {
@@ -26,14 +27,14 @@ bool names_file(const std::string& path, int fd) {
 File open_locked(const std::string& temporary, const std::string& target) {
   for (;;) {
     const int fd = ::open(temporary.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    if (fd < 0) fail_errno(errno, "cannot create '{}'", target);
+    if (fd < 0) fail_output(errno, "cannot create '{}'", target);
     File file(fd, target);
     if (::flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
       fail("'{}' is being written by another program; wait for it, or choose another output",
            target);
     // Any other failure of flock means a file system without locks: go on without one.
     if (!names_file(temporary, fd)) continue;
-    if (::ftruncate(fd, 0) != 0) fail_errno(errno, "cannot create '{}'", target);
+    if (::ftruncate(fd, 0) != 0) fail_output(errno, "cannot create '{}'", target);
     return file;
   }
 }
@@ -61,9 +62,9 @@ void AtomicFile::write(const void* data, std::size_t size) {
 }
 
 void AtomicFile::commit() {
-  if (::fsync(file_.fd()) != 0) fail_errno(errno, "cannot write '{}'", path_);
+  if (::fsync(file_.fd()) != 0) fail_output(errno, "cannot write '{}'", path_);
   if (std::rename(temporary_.c_str(), path_.c_str()) != 0)
-    fail_errno(errno, "cannot create '{}'", path_);
+    fail_output(errno, "cannot create '{}'", path_);
   temporary_.clear();
   file_.close();
   sync_directory(dir_name(path_));
@@ -88,10 +89,10 @@ void update_file(const std::string& path, std::string_view contents) {
 
 void sync_directory(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) fail_errno(errno, "cannot open directory '{}'", path);
+  if (fd < 0) fail_output(errno, "cannot open directory '{}'", path);
   const File directory(fd, path);
   // Some network file systems cannot sync a directory and say EINVAL; their rename is durable.
-  if (::fsync(fd) != 0 && errno != EINVAL) fail_errno(errno, "cannot write directory '{}'", path);
+  if (::fsync(fd) != 0 && errno != EINVAL) fail_output(errno, "cannot write directory '{}'", path);
 }
 
 }  // namespace vfm::io

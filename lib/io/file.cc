@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/full_disk.h"
 #include "base/hash.h"
 #include "base/stop.h"
 
@@ -22,6 +23,15 @@ namespace vfm::io {
 namespace {
 
 constexpr int kStopCheckMilliseconds = 100;
+
+/// Until there is something to read, or to tell the end by. A signal interrupts no thread that may
+/// read (cli/signals.h), so what may last is not begun before. Files and closed pipes are always
+/// ready.
+void wait_until_readable(int fd) {
+  pollfd ready{fd, POLLIN, 0};
+  while (::poll(&ready, 1, kStopCheckMilliseconds) == 0)
+    check_stop();
+}
 
 std::string read_all(File file) {
   std::string text;
@@ -45,12 +55,15 @@ File& File::operator=(File&& other) noexcept {
 }
 
 File File::open_read(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  // A pipe that nobody writes to yet is opened at once, and waited for where a stop is seen.
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) fail_errno(errno, "cannot open '{}'", path);
   File file(fd, path);
   struct stat info {};
   if (::fstat(fd, &info) != 0) fail_errno(errno, "cannot read '{}'", path);
   if (S_ISDIR(info.st_mode)) fail_errno(EISDIR, "cannot open '{}'", path);
+  if (S_ISFIFO(info.st_mode)) wait_until_readable(fd);
+  ::fcntl(fd, F_SETFL, 0);
   return file;
 }
 
@@ -85,11 +98,7 @@ void File::pread_exact(void* out, std::size_t size, std::uint64_t offset) const 
 
 std::size_t File::read_some(void* out, std::size_t size) {
   for (;;) {
-    // A signal may land on another thread than this one, so a read that may last is not begun
-    // before there is something to read. Files and closed pipes are always ready.
-    pollfd ready{fd_, POLLIN, 0};
-    while (::poll(&ready, 1, kStopCheckMilliseconds) == 0)
-      check_stop();
+    wait_until_readable(fd_);
     const ssize_t got = ::read(fd_, out, size);
     if (got >= 0) return static_cast<std::size_t>(got);
     if (errno != EINTR) fail_errno(errno, "cannot read '{}'", path_);
@@ -102,7 +111,7 @@ void File::write_all(const void* data, std::size_t size) {
   while (size > 0) {
     const ssize_t put = ::write(fd_, from, size);
     if (put < 0 && errno == EINTR) continue;
-    if (put < 0) fail_errno(errno, "cannot write '{}'", path_);
+    if (put < 0) fail_output(errno, "cannot write '{}'", path_);
     from += put;
     size -= static_cast<std::size_t>(put);
   }
@@ -111,7 +120,7 @@ void File::write_all(const void* data, std::size_t size) {
 void File::close() {
   if (fd_ < 0) return;
   const int fd = std::exchange(fd_, -1);
-  if (::close(fd) != 0 && errno != EINTR) fail_errno(errno, "cannot write '{}'", path_);
+  if (::close(fd) != 0 && errno != EINTR) fail_output(errno, "cannot write '{}'", path_);
 }
 
 MappedFile::MappedFile(const std::string& path) : path_(path) {
@@ -163,7 +172,7 @@ std::string hash_file(const std::string& path) {
 void make_directories(const std::string& path) {
   std::error_code error;
   std::filesystem::create_directories(path, error);
-  if (error) fail_errno(error.value(), "cannot create directory '{}'", path);
+  if (error) fail_output(error.value(), "cannot create directory '{}'", path);
 }
 
 std::string base_name(std::string_view path) {

@@ -21,7 +21,8 @@ class File {
   File(File&& other) noexcept;
   File& operator=(File&& other) noexcept;
 
-  /// Throws Error "cannot open 'PATH': ..."; a directory is refused ("Is a directory").
+  /// Throws Error "cannot open 'PATH': ..."; a directory is refused ("Is a directory"). Waits for
+  /// the writer of a pipe, but throws Stopped when a signal asked to stop.
   static File open_read(const std::string& path);
   /// Only a file with contents to come back to: opening a pipe would wait for a writer, and a
   /// device may never end. Throws Error.

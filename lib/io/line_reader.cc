@@ -7,41 +7,62 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "base/error.h"
 #include "base/stop.h"
 
 namespace vfm::io {
 
 constexpr std::size_t kMaxLine = std::size_t{16} << 20;
 
-LineReader LineReader::standard_input() {
+LineReader LineReader::standard_input(char end) {
   const std::string name = "standard input";
   File file(::dup(STDIN_FILENO), name);
   if (!file) fail_errno(errno, "cannot read standard input");
-  return LineReader(std::move(file), name);
+  return LineReader(std::move(file), name, end);
 }
 
 std::optional<std::string> LineReader::next() {
   for (;;) {
-    const std::size_t end = buffer_.find('\n', begin_);
+    const std::size_t end = buffer_.find(end_, begin_);
     if (end != std::string::npos || (ended_ && begin_ < buffer_.size())) {
-      const std::size_t stop = std::min(end, buffer_.size());
-      std::string text = buffer_.substr(begin_, stop - begin_);
+      const std::size_t begin = begin_, stop = std::min(end, buffer_.size());
       begin_ = std::min(stop + 1, buffer_.size());
       ++line_;
-      return text;
+      if (stop - begin > kMaxLine) refuse_line();
+      return buffer_.substr(begin, stop - begin);
     }
     if (ended_) return std::nullopt;
     buffer_.erase(0, begin_);
     begin_ = 0;
-    if (buffer_.size() > kMaxLine) fail("line {} of {} is longer than 16 MiB", line_ + 1, name_);
-    const std::size_t old = buffer_.size();
-    buffer_.resize(old + (1 << 16));
-    check_stop();
-    const std::size_t got = file_.read_some(buffer_.data() + old, 1 << 16);
-    buffer_.resize(old + got);
-    ended_ = got == 0;
+    if (buffer_.size() > kMaxLine) skip_line();
+    read_more();
   }
+}
+
+void LineReader::read_more() {
+  constexpr std::size_t kPiece = 1 << 16;
+  const std::size_t old = buffer_.size();
+  buffer_.resize(old + kPiece);
+  check_stop();
+  const std::size_t got = file_.read_some(buffer_.data() + old, kPiece);
+  buffer_.resize(old + got);
+  ended_ = got == 0;
+}
+
+/// The rest of a line of which so much came.
+void LineReader::skip_line() {
+  std::size_t end = std::string::npos;
+  while (end == std::string::npos && !ended_) {
+    buffer_.clear();
+    read_more();
+    end = buffer_.find(end_);
+  }
+  begin_ = end == std::string::npos ? buffer_.size() : end + 1;
+  ++line_;
+  refuse_line();
+}
+
+void LineReader::refuse_line() const {
+  throw LongLine(where() + " is longer than 16 MiB");
 }
 
 std::string LineReader::where() const {

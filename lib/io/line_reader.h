@@ -1,5 +1,6 @@
 // Lines of a text stream, one at a time, as they come: from a file or from a pipe that is still
-// written. Thread-safety: one thread at a time.
+// written. A line ends with a newline, or with NUL as those of `find -print0`. Thread-safety: one
+// thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -7,26 +8,41 @@
 #include <optional>
 #include <string>
 
+#include "base/error.h"
 #include "io/file.h"
 
 namespace vfm::io {
 
+/// Thrown for a line over 16 MiB.
+class LongLine : public Error {
+ public:
+  using Error::Error;
+};
+
 class LineReader {
  public:
   /// `name` is for messages: "'a.jsonl'".
-  LineReader(File file, std::string name) : file_(std::move(file)), name_(std::move(name)) {}
+  LineReader(File file, std::string name, char end = '\n')
+      : file_(std::move(file)), name_(std::move(name)), end_(end) {}
   /// Standard input, by a descriptor of its own. Throws Error if there is none.
-  static LineReader standard_input();
+  static LineReader standard_input(char end = '\n');
 
   /// The next line without its newline, or nothing at the end. A last line without newline counts.
-  /// Throws Error for a line over 16 MiB, Stopped after a signal.
+  /// Throws LongLine, and the next call goes on behind that line; Error if it cannot be read,
+  /// Stopped after a signal.
   std::optional<std::string> next();
   /// Where the last line was: "line 3 of standard input".
   std::string where() const;
+  const std::string& name() const { return name_; }
 
  private:
+  void read_more();
+  [[noreturn]] void skip_line();
+  [[noreturn]] void refuse_line() const;
+
   File file_;
   std::string name_;
+  char end_;
   std::string buffer_;  // bytes read; those before begin_ are handed out
   std::size_t begin_ = 0;
   std::size_t line_ = 0;

@@ -8,6 +8,7 @@
 #include <cstdio>
 
 #include "base/error.h"
+#include "base/full_disk.h"
 #include "base/log.h"
 #include "io/atomic_file.h"
 #include "io/line_reader.h"
@@ -22,11 +23,11 @@ std::string_view trim(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(blanks) - begin + 1);
 }
 
-/// A tar, compressed or not.
+/// A tar, compressed or not, or a list of files that would make one.
 bool is_tar_name(std::string_view path) {
   const std::string name = base_name(path);
   for (const std::string_view end :
-       {".tar", ".tgz", ".tar.gz", ".tar.zst", ".tar.bz2", ".tar.xz", ".tar.lz4"})
+       {".tar", ".tgz", ".tar.gz", ".tar.zst", ".tar.bz2", ".tar.xz", ".tar.lz4", ".files"})
     if (name.size() > end.size() && name.ends_with(end)) return true;
   return false;
 }
@@ -39,6 +40,23 @@ Record bare_path(std::string_view path, std::string_view where) {
   return record;
 }
 
+/// A brace, and after it what JSON has there, or nothing. So a record that was cut off is no path.
+bool looks_like_object(std::string_view line) {
+  if (line.front() != '{') return false;
+  line = trim(line.substr(1));
+  return line.empty() || line.front() == '"' || line == "}";
+}
+
+bool is_other_json(std::string_view line) {
+  if (line.front() != '[' && line.front() != '"' && line.front() != '{') return false;
+  try {
+    parse_json(line, "the line");
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 bool is_manifest_file(const std::string& argument) {
   const std::string ext = extension(argument);
   return !is_url(argument) && (ext == "jsonl" || ext == "ndjson");
@@ -49,8 +67,8 @@ bool is_manifest_file(const std::string& argument) {
 Record parse_record(std::string_view line, std::string_view where) {
   line = trim(line);
   if (line.empty()) fail("{} is empty", where);
-  if (line.front() != '{') {
-    if (line.front() == '[' || line.front() == '"') fail("{} is JSON but not an object", where);
+  if (!looks_like_object(line)) {
+    if (is_other_json(line)) fail("{} is JSON but not an object", where);
     // A path may hold any character, but in a line these are rather signs of another kind of file.
     for (const char c : line)
       if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
@@ -82,6 +100,7 @@ std::vector<std::string> column_tars(const Record& shard) {
 
 struct ManifestReader::Source {
   LineReader lines;
+  bool names;  // paths, whatever they look like
 };
 
 ManifestReader::ManifestReader(std::vector<std::string> arguments, OnBad on_bad)
@@ -90,12 +109,15 @@ ManifestReader::~ManifestReader() = default;
 
 bool ManifestReader::next_source() {
   const std::string& argument = arguments_[next_argument_];
-  if (argument != "-" && !is_manifest_file(argument)) return false;
+  if (argument != "-" && argument != kNames && !is_manifest_file(argument)) return false;
   ++next_argument_;
   try {
-    source_ = std::make_unique<Source>(Source{
-        argument == "-" ? LineReader::standard_input()
-                        : LineReader(File::open_read(argument), fmt::format("'{}'", argument))});
+    if (argument == "-" || argument == kNames)
+      source_ = std::make_unique<Source>(
+          Source{LineReader::standard_input(argument == kNames ? '\0' : '\n'), argument == kNames});
+    else
+      source_ = std::make_unique<Source>(
+          Source{LineReader(File::open_read(argument), fmt::format("'{}'", argument)), false});
   } catch (const Error& error) {
     on_bad_(argument, error.what());
   }
@@ -112,29 +134,62 @@ std::optional<Record> ManifestReader::next() {
       }
       if (!source_) continue;  // it could not be opened
     }
-    const auto text = source_->lines.next();
-    if (!text) {
-      source_.reset();
-      continue;
-    }
-    const std::string where = source_->lines.where();
-    if (trim(*text).empty()) continue;
-    try {
-      return parse_record(*text, where);
-    } catch (const Error& error) {
-      on_bad_(where, error.what());
-    }
+    if (auto record = next_line()) return record;
   }
 }
 
+/// Nothing: the line is none for the caller, or there is none; then source_ is gone.
+std::optional<Record> ManifestReader::next_line() {
+  LineReader& lines = source_->lines;
+  std::optional<std::string> text;
+  try {
+    text = lines.next();
+  } catch (const LongLine& error) {
+    streams_.take_bad("", lines.name());
+    on_bad_(lines.where(), error.what());
+    return std::nullopt;
+  }
+  if (!text) {
+    source_.reset();
+    return std::nullopt;
+  }
+  const std::string where = lines.where();
+  if (source_->names && !text->empty()) return bare_path(*text, where);
+  if (trim(*text).empty()) return std::nullopt;
+  try {
+    Record record = parse_record(*text, where);
+    if (!streams_.take(record.json, lines.name())) return record;
+  } catch (const Error& error) {
+    streams_.take_bad(*text, lines.name());
+    on_bad_(where, error.what());
+  }
+  return std::nullopt;
+}
+
 void ManifestWriter::write(const Json& record) {
-  const std::string line = dump_json(record) + "\n";
   const std::lock_guard lock(mutex_);
+  write_line(record);
+  ++records_;
+}
+
+void ManifestWriter::begin(std::string_view tool, const std::string& id) {
+  const std::lock_guard lock(mutex_);
+  id_ = id;
+  write_line(begin_record(tool, id));
+}
+
+void ManifestWriter::end(int status) {
+  const std::lock_guard lock(mutex_);
+  write_line(end_record(id_, records_, status));
+}
+
+void ManifestWriter::write_line(const Json& record) {
+  const std::string line = dump_json(record) + "\n";
   std::string_view rest = line;
   while (!rest.empty()) {
     const ssize_t put = ::write(fd_, rest.data(), rest.size());
     if (put < 0 && errno == EINTR) continue;
-    if (put < 0) fail_errno(errno, "cannot write standard output");
+    if (put < 0) fail_output(errno, "cannot write standard output");
     rest.remove_prefix(static_cast<std::size_t>(put));
   }
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -14,11 +15,12 @@
 
 #include "base/json.h"
 #include "io/file.h"
+#include "io/streams.h"
 
 namespace vfm::io {
 
 /// One line of a manifest. A bare path or URL becomes {"kind": K, "path": P}, K by its extension:
-/// "shard" for .tar, .tar.gz and the like, else "video".
+/// "shard" for .tar, .tar.gz and the like and .files (vfm-clip --format files), else "video".
 struct Record {
   std::string kind;   ///< "video", "shard", "checkpoint", "clip", ...
   Json json;          ///< the whole object, unknown keys included, in their order
@@ -31,15 +33,19 @@ struct Record {
 /// without "columns" is its own path.
 std::vector<std::string> column_tars(const Record& shard);
 
-/// Parses one line: JSON object, or bare path. Throws Error on anything else: not an object, no
-/// "kind", wrong types, control characters in a path. Pure; the fuzz target calls it.
+/// Parses one line: JSON object, or bare path. Throws Error on anything else: other JSON, no
+/// "kind", wrong types, control characters in a path. What begins as an object could (a brace and
+/// a quote) is one, or damaged; "[x].mp4" and "{x}.mp4" are paths. Pure; the fuzz target calls it.
 Record parse_record(std::string_view line, std::string_view where);
 
 /// Reads records from command line arguments: each is a video or shard path or URL, or a manifest
-/// file
-/// (".jsonl", ".ndjson"), or "-" for lines on standard input. Blank lines are skipped. Lines over
-/// 16 MiB are refused. A bad line is not fatal: `on_bad` hears of it, and reading goes on.
-/// Thread-safety: one thread at a time.
+/// file (".jsonl", ".ndjson"), or "-" for lines on standard input, or kNames for names there that
+/// end with NUL and are taken as they are. Blank lines are skipped. A bad line, or one over 16 MiB,
+/// is not fatal: `on_bad` hears of it, and reading goes on. Records that begin and end a tool's
+/// output are watched (io/streams.h) and not handed out: when nothing more comes, ask streams()
+/// before anything is called complete. Thread-safety: one thread at a time.
+inline const std::string kNames("-\0", 2);  // no argument of a command line looks like this
+
 class ManifestReader {
  public:
   using OnBad = std::function<void(const std::string& where, const std::string& message)>;
@@ -48,28 +54,40 @@ class ManifestReader {
   /// The next record, or nothing at the end. Throws Error when an argument cannot be opened,
   /// Stopped after a signal.
   std::optional<Record> next();
+  const InputStreams& streams() const { return streams_; }
 
  private:
   struct Source;
+  std::optional<Record> next_line();
   bool next_source();
   std::vector<std::string> arguments_;
   std::size_t next_argument_ = 0;
   std::unique_ptr<Source> source_;
+  InputStreams streams_;
   OnBad on_bad_;
 };
 
 /// Writes records to a descriptor, one line each, at once (a record is a promise that the thing it
-/// names is durable). Thread-safety: any thread, line by line.
+/// names is durable). What a tool writes to standard output stands between begin() and end(), which
+/// cli::run calls: without an end its readers know that it was killed, or failed.
+/// Thread-safety: any thread, line by line.
 class ManifestWriter {
  public:
   /// Standard output by default. Does not own the descriptor.
   explicit ManifestWriter(int fd = 1) : fd_(fd) {}
-  /// Throws Error when the line cannot be written (closed pipe, full disk).
+  /// Throws Error, as the others, when the line cannot be written (closed pipe, full disk).
   void write(const Json& record);
+  void begin(std::string_view tool, const std::string& id);
+  /// `status`: that with which the tool exits, 0 or 1.
+  void end(int status);
 
  private:
+  void write_line(const Json& record);
+
   int fd_;
-  std::mutex mutex_;
+  std::mutex mutex_;  // guards records_
+  std::string id_;
+  std::uint64_t records_ = 0;
 };
 
 /// errors.jsonl: what was skipped, and why. One record an item, in the order of add(). The file

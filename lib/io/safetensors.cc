@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "io/atomic_file.h"
+#include "io/weight_index.h"
 
 namespace vfm::io {
 namespace {
@@ -178,36 +179,27 @@ bool SafetensorsSet::exists(const std::string& folder, const std::string& name) 
          file_exists(join_path(folder, name + kIndexSuffix));
 }
 
-SafetensorsSet::SafetensorsSet(const std::string& folder, const std::string& name) {
-  std::map<std::string, std::string> expected;  // tensor -> file, by the index
-  std::set<std::string> files;
-  set_path(join_path(folder, name + kSuffix));
-  if (file_exists(path()) || !file_exists(join_path(folder, name + kIndexSuffix))) {
-    files.insert(name + kSuffix);
-  } else {
-    set_path(join_path(folder, name + kIndexSuffix));
-    const std::string what = fmt::format("'{}'", path());
-    const Json index = parse_json(read_file(path()), what);
-    if (!index.is_object() || !index.contains("weight_map") || !index["weight_map"].is_object())
-      fail("{} has no 'weight_map'", what);
-    for (const auto& [tensor, file] : index["weight_map"].items()) {
-      // A file name with a directory would read outside the folder.
-      if (!file.is_string() || file.get<std::string>().find('/') != std::string::npos)
-        fail("{} gives no proper file for '{}'", what, tensor);
-      expected[tensor] = file.get<std::string>();
-      files.insert(expected[tensor]);
-    }
-  }
-  for (const std::string& file : files) {
-    const MappedFile& map = maps_.emplace_back(join_path(folder, file));
+SafetensorsSet::SafetensorsSet(const std::string& folder, const std::string& name)
+    : SafetensorsSet(file_exists(join_path(folder, name + kSuffix)) ||
+                             !file_exists(join_path(folder, name + kIndexSuffix))
+                         ? join_path(folder, name + kSuffix)
+                         : join_path(folder, name + kIndexSuffix)) {}
+
+SafetensorsSet::SafetensorsSet(const std::string& file) : TensorSet(file) {
+  WeightIndex index;
+  if (file.ends_with(".json"))
+    index = read_weight_index(file);
+  else
+    index.files.insert(base_name(file));
+  for (const std::string& name : index.files) {
+    const MappedFile& map = maps_.emplace_back(join_path(dir_name(file), name));
     const std::string what = fmt::format("'{}'", map.path());
     SafetensorsContents contents = parse_safetensors(map.bytes(), what);
     for (TensorView& tensor : contents.tensors)
       add(std::move(tensor));
     metadata_.merge(contents.metadata);
   }
-  for (const auto& [tensor, file] : expected)
-    if (!find(tensor)) fail("'{}' says that '{}' holds '{}', it does not", path(), file, tensor);
+  check_weight_index(index, *this);
 }
 
 std::vector<std::string> write_safetensors(const std::string& folder, const std::string& name,

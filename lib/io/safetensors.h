@@ -47,6 +47,8 @@ class SafetensorsSet : public TensorSet {
   /// neither exists, a shard is missing, a name is in two shards, or the index names a tensor that
   /// is not there.
   SafetensorsSet(const std::string& folder, const std::string& name);
+  /// The same of `file`, a .safetensors file, or an index (.json), under whatever name.
+  explicit SafetensorsSet(const std::string& file);
 
   /// What the headers say of themselves; of several files all of it.
   const std::map<std::string, std::string>& metadata() const { return metadata_; }

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "io/pickle.h"
+#include "io/weight_index.h"
 #include "io/zip.h"
 
 namespace vfm::io {
@@ -129,11 +130,21 @@ TorchContents parse_torch_zip(std::span<const std::byte> bytes, std::string_view
   return contents;
 }
 
-TorchZip::TorchZip(const std::string& file) : TensorSet(file), map_(file) {
-  TorchContents contents = parse_torch_zip(map_.bytes(), fmt::format("'{}'", file));
-  gathered_ = std::move(contents.gathered);
-  for (TensorView& tensor : contents.tensors)
-    add(std::move(tensor));
+TorchZip::TorchZip(const std::string& file) : TensorSet(file) {
+  WeightIndex index;
+  if (file.ends_with(".json"))
+    index = read_weight_index(file);
+  else
+    index.files.insert(base_name(file));
+  for (const std::string& name : index.files) {
+    const MappedFile& map = maps_.emplace_back(join_path(dir_name(file), name));
+    TorchContents contents = parse_torch_zip(map.bytes(), fmt::format("'{}'", map.path()));
+    for (std::unique_ptr<std::byte[]>& bytes : contents.gathered)
+      gathered_.push_back(std::move(bytes));
+    for (TensorView& tensor : contents.tensors)
+      add(std::move(tensor));
+  }
+  check_weight_index(index, *this);
 }
 
 }  // namespace vfm::io

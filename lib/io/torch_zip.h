@@ -30,14 +30,15 @@ struct TorchContents {
 /// memory than some times its size. Pure; fuzzed.
 TorchContents parse_torch_zip(std::span<const std::byte> bytes, std::string_view what);
 
-/// The tensors of such a file, mapped.
+/// The tensors of such a file, or of the shards of an index (io/weight_index.h), mapped.
 class TorchZip : public TensorSet {
  public:
-  /// Throws Error: no such file, not such a file, or what parse_torch_zip() refuses.
+  /// `file` is an index if its name ends with ".json". Throws Error: no such file, not such a file,
+  /// what parse_torch_zip() refuses, or a shard that lacks what the index says.
   explicit TorchZip(const std::string& file);
 
  private:
-  MappedFile map_;
+  std::vector<MappedFile> maps_;
   std::vector<std::unique_ptr<std::byte[]>> gathered_;
 };
 

@@ -11,6 +11,7 @@
 #include "jobs/caption_report.h"
 #include "jobs/clip_glimpse.h"
 #include "jobs/column_job.h"
+#include "jobs/input_totals.h"
 #include "jobs/sidecar.h"
 #include "text/captions.h"
 #include "text/unicode.h"
@@ -44,9 +45,38 @@ std::optional<std::string> field_of(const std::string& source) {
   return std::nullopt;
 }
 
+/// A part of a path: a member of an object, or a place in a list, counted from 0.
+const Json* part_of(const Json& value, const std::string& name) {
+  if (value.is_object()) {
+    const auto found = value.find(name);
+    return found == value.end() ? nullptr : &*found;
+  }
+  const bool number = !name.empty() && name.size() < 10 &&
+                      name.find_first_not_of("0123456789") == std::string::npos;
+  if (!value.is_array() || !number) return nullptr;
+  const std::size_t place = std::stoul(name);
+  return place < value.size() ? &value[place] : nullptr;
+}
+
+/// The field `name` of an object, or null. A member of that very name comes first; else its dots
+/// lead into objects and lists: "meta.captions.0".
+const Json* find_field(const Json& object, const std::string& name) {
+  const Json* value = part_of(object, name);
+  if (value == nullptr && name.find('.') != std::string::npos) {
+    value = &object;
+    for (std::size_t begin = 0; value != nullptr && begin <= name.size();) {
+      const std::size_t dot = std::min(name.find('.', begin), name.size());
+      value = part_of(*value, name.substr(begin, dot - begin));
+      begin = dot + 1;
+    }
+  }
+  return value == nullptr || value->is_null() ? nullptr : value;
+}
+
 struct Caption {
   std::string text;
   std::string source;
+  Json facts = Json::object();  ///< measured on the way, where the sample's json lacks them
 };
 
 /// Captions the samples of one shard.
@@ -57,10 +87,12 @@ class Captioner {
         sources_(expand(options.from)),
         record_(record),
         notes_(notes),
-        sidecars_(notes) {}
+        sidecars_(notes, record, options.sidecars) {}
 
   Caption caption(const shard::Sample& sample) {
+    const std::size_t before = notes_.errors.size();
     const Json facts = facts_of(sample);
+    measured_ = Json::object();
     for (const std::string& source : sources_) {
       std::optional<std::string> text;
       try {
@@ -73,11 +105,11 @@ class Captioner {
       if (!text || (text->empty() && !options_.keep_empty)) continue;
       if (options_.max_characters > 0)
         text = text::first_characters(*text, options_.max_characters);
-      return {*text, source};
+      return {*text, source, std::move(measured_)};
     }
-    if (!options_.keep_empty)
+    if (!options_.keep_empty && notes_.errors.size() == before)
       notes_.errors.emplace_back(name_of(sample), "no source has a caption for it");
-    return {"", "none"};
+    return {"", "none", std::move(measured_)};
   }
 
  private:
@@ -111,8 +143,8 @@ class Captioner {
     }
     if (const auto name = field_of(source)) {
       for (const Json* place : {&facts, &record_.json}) {
-        const auto value = place->find(*name);
-        if (value == place->end() || value->is_null()) continue;
+        const Json* value = find_field(*place, *name);
+        if (value == nullptr) continue;
         return text::caption_of_span(text::captions_of_json(*value, "'" + *name + "'"), begin, end);
       }
       return std::nullopt;
@@ -121,19 +153,27 @@ class Captioner {
     return sidecars_.caption(get_string(facts, "source").value_or(""), kind, begin, end);
   }
 
-  std::string measured(const shard::Sample& sample, const Json& facts) {
-    curate::Glimpse glimpse;
-    if (const shard::Member* member = media_member(sample)) {
-      try {
-        glimpse = glimpse_of_member(*member, fmt::format("{}.{}", sample.key, member->extension),
-                                    options_.hardware);
-      } catch (const Stopped&) {
-        throw;
-      } catch (const Error& error) {
-        notes_.errors.emplace_back(name_of(sample), error.what());
-      }
+  /// Nothing, if there is nothing to see and nothing is known: that is no caption.
+  std::optional<std::string> measured(const shard::Sample& sample, const Json& known) {
+    const shard::Member* member = media_member(sample);
+    if (member == nullptr) {
+      notes_.errors.emplace_back(name_of(sample), no_media(sample));
+      return std::nullopt;
     }
-    return curate::describe(facts, glimpse);
+    Json facts = known;
+    Seen seen;
+    try {
+      seen = see_member(*member, fmt::format("{}.{}", sample.key, member->extension), known,
+                        options_.hardware);
+      facts.update(seen.facts);
+      measured_ = std::move(seen.facts);
+    } catch (const Stopped&) {
+      throw;
+    } catch (const Error& error) {
+      notes_.errors.emplace_back(name_of(sample), error.what());
+    }
+    const std::string text = curate::describe(facts, seen.glimpse);
+    return text == curate::describe(Json::object(), {}) ? std::nullopt : std::optional(text);
   }
 
   const CaptionOptions& options_;
@@ -141,6 +181,7 @@ class Captioner {
   const io::Record& record_;
   ColumnNotes& notes_;
   Sidecars sidecars_;
+  Json measured_;  // of the sample in hand
 };
 
 /// What the bytes of a caption column depend on, beside the shard and the files beside its sources.
@@ -150,8 +191,9 @@ Json settings_of(const CaptionOptions& options, const io::Record& record) {
                    {"max_characters", options.max_characters},
                    {"empty", options.keep_empty ? "keep" : "skip"}};
   for (const std::string& source : expand(options.from))
-    if (const auto name = field_of(source); name && record.json.contains(*name))
-      settings["fields"][*name] = record.json[*name];
+    if (const auto name = field_of(source))
+      if (const Json* value = find_field(record.json, *name)) settings["fields"][*name] = *value;
+  settings["beside"] = sidecar_places(record, options.sidecars);
   return settings;
 }
 
@@ -172,15 +214,18 @@ void check_caption_sources(const std::vector<std::string>& from) {
   }
 }
 
-long caption(const CaptionOptions& options, Slots& slots, Progress& progress) {
+long caption(const CaptionOptions& options, Slots& slots, Progress& progress,
+             io::ManifestWriter& manifest) {
   check_caption_sources(options.from);
-  progress.start("samples", 0);
+  progress.start("samples", count_samples(options.inputs));
   CaptionReport report(options.report);
   ColumnJob job;
   job.tool = "vfm-caption";
   job.column = "caption";
   job.directory = options.directory;
   job.force = options.force;
+  job.progress = &progress;
+  job.limits = options.limits;
   job.settings = [&](const io::Record& record) { return settings_of(options, record); };
   job.fill = [&](const io::Record& record, JoinedReader& reader, shard::Writer& writer,
                  ColumnNotes& notes) {
@@ -189,16 +234,15 @@ long caption(const CaptionOptions& options, Slots& slots, Progress& progress) {
     while (reader.next(sample)) {
       check_stop();
       const Caption found = captioner.caption(sample);
-      const Json json = {{"caption", found.text}, {"caption_source", found.source}};
+      Json json = {{"caption", found.text}, {"caption_source", found.source}};
+      json.update(found.facts);
       writer.add(shard::Sample{sample.key, {{"txt", found.text}, {"json", dump_json(json)}}});
       progress.add();
     }
-    note_repeated(reader, record, notes);
   };
   job.done = [&](const io::Record& record) { report.add(record); };
-  const long errors = run_column_job(job, options.inputs, slots);
-  report.write();
-  return errors;
+  job.ended = [&](const std::string& broken_off) { report.write(broken_off); };
+  return run_column_job(job, options.inputs, slots, manifest);
 }
 
 }  // namespace vfm::jobs

@@ -82,9 +82,10 @@ void CaptionReport::add_figures(const io::Record& record) {
   }
 }
 
-void CaptionReport::write() const {
+void CaptionReport::write(const std::string& incomplete) const {
   if (path_.empty()) return;
   report::Page page("Captions");
+  page.not_complete(incomplete);
   page.paragraph(fmt::format("{} samples.", words_.size()));
   std::vector<std::vector<std::string>> rows;
   for (const auto& [source, samples] : sources_)

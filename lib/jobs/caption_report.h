@@ -19,8 +19,8 @@ class CaptionReport {
 
   /// Takes in a shard that has its caption column. Throws Error if that cannot be read.
   void add(const io::Record& record);
-  /// Writes the page.
-  void write() const;
+  /// Writes the page. `incomplete`: why it does not tell of all; empty: it does.
+  void write(const std::string& incomplete) const;
 
  private:
   void add_figures(const io::Record& record);

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/error.h"
@@ -10,14 +11,17 @@
 #include "base/log.h"
 #include "base/ordered.h"
 #include "base/stop.h"
+#include "base/stopwatch.h"
 #include "io/atomic_file.h"
 #include "io/file.h"
 #include "io/manifest.h"
 #include "jobs/clip_cutter.h"
 #include "jobs/clip_images.h"
+#include "jobs/clip_names.h"
 #include "jobs/clip_report.h"
 #include "jobs/clip_source.h"
 #include "jobs/clip_store.h"
+#include "jobs/input_totals.h"
 #include "media/encoder.h"
 
 namespace vfm::jobs {
@@ -28,6 +32,8 @@ struct Outcome {
   std::vector<Json> records;
   std::vector<std::pair<std::string, std::string>> errors;  // input, message
   std::string remark;                                       // a warning that is no error
+  std::string account;                                      // for -v: what became of it
+  std::size_t sources = 0;
   std::int64_t clips = 0;
   std::string json;  // of the finished source, for the report
 };
@@ -40,13 +46,23 @@ void pass_on(const Json& from, Json& to) {
 
 class ClipJob {
  public:
-  ClipJob(const ClipOptions& options, int threads) : options_(options), threads_(threads) {
+  ClipJob(const ClipOptions& options, int threads, Progress& progress)
+      : options_(options), threads_(threads), progress_(progress) {
     settings_ = {{"recipe", options.recipe.json()},
                  {"shard_bytes", options.shard_bytes},
                  {"verify", options.verify}};
+    if (options.readable_names) settings_["names"] = "readable";
   }
 
   Outcome work(ClipItem& item) {
+    Outcome outcome = work_on(item);
+    const bool counts = item.kind != ClipItem::Kind::passed;
+    outcome.sources = counts ? std::max<std::size_t>(1, item.sources.size()) : 0;
+    return outcome;
+  }
+
+ private:
+  Outcome work_on(ClipItem& item) {
     switch (item.kind) {
       case ClipItem::Kind::video:
         return video(item.sources[0]);
@@ -63,14 +79,17 @@ class ClipJob {
     return outcome;
   }
 
- private:
   Outcome video(const ClipSource& source) {
+    const Stopwatch watch;
     Outcome outcome;
     try {
-      ClipStore store(options_.directory, source.hash.substr(0, 16), settings_,
-                      options_.shard_bytes);
+      const auto made =
+          make_clip_store(options_.format, options_.directory, source.hash.substr(0, 16),
+                          settings_of(source), options_.shard_bytes);
+      ClipStore& store = *made;
       std::optional<Json> finished;
       if (!options_.force) finished = store.finished();
+      const bool there = finished.has_value();
       if (!finished) {
         try {
           finished = cut(source, store, !options_.force);
@@ -79,6 +98,12 @@ class ClipJob {
         }
       }
       tell(*finished, source, outcome);
+      const bool shots = !options_.recipe.given && options_.recipe.stride <= 0;
+      outcome.account = fmt::format(
+          "'{}': {}{} clips, {} of video{}", source.path,
+          shots ? fmt::format("{} shots, ", finished->at("cuts").size() + 1) : std::string(),
+          outcome.clips, format_seconds(finished->value("seconds", 0.0)),
+          there ? std::string(", there already") : " in " + watch.text());
     } catch (const Stopped&) {
       throw;
     } catch (const Error& error) {
@@ -88,39 +113,62 @@ class ClipJob {
     return outcome;
   }
 
+  /// Everything but the source that decides its clips' bytes.
+  Json settings_of(const ClipSource& source) const {
+    Json settings = settings_;
+    if (!source.spans) return settings;
+    std::string text;
+    for (const GivenSpan& span : *source.spans)
+      text += span.text();
+    settings["spans"] = hash_hex(text);
+    return settings;
+  }
+
   Json cut(const ClipSource& source, ClipStore& store, bool keep) {
-    ClipCutter cutter(
-        source.path, options_.recipe, options_.verify,
-        {.stream = options_.recipe.stream, .threads = threads_, .hardware = options_.hardware});
+    ClipCutter cutter(source.path, options_.recipe, options_.verify,
+                      {.stream = options_.recipe.stream,
+                       .threads = threads_,
+                       .deinterlace = options_.recipe.deinterlace,
+                       .hardware = options_.hardware},
+                      progress_);
     const Json recipe = options_.recipe.json();
     store.begin(keep);
     cutter.run(
         [&](Clip&& clip) {
-          const Json identity = {{"source", source.hash},
-                                 {"stream", cutter.info().stream},
-                                 {"begin", clip.span.begin},
-                                 {"end", clip.span.end},
-                                 {"base", {clip.span.base.num, clip.span.base.den}},
-                                 {"recipe", recipe}};
-          const std::string key = hash_hex(dump_json(identity));
+          Json identity = {{"source", source.hash},
+                           {"stream", cutter.info().stream},
+                           {"begin", clip.span.begin},
+                           {"end", clip.span.end},
+                           {"base", {clip.span.base.num, clip.span.base.den}},
+                           {"recipe", recipe}};
+          // Named where it changes the picture, so other clips keep their keys.
+          if (cutter.info().is_hdr()) identity["tone_map"] = "bt2390";
+          if (cutter.info().interlaced && options_.recipe.deinterlace)
+            identity["deinterlace"] = "auto";
+          std::string key = hash_hex(dump_json(identity));
+          if (options_.readable_names) key = readable_key(source.path, clip.span, key);
           if (clip.mp4.empty()) return store.add_kept(key);
           Json facts = {{"key", key},
                         {"media", "video"},
                         {"source", source.path},
                         {"source_hash", source.hash}};
           facts.update(clip.facts);
+          if (clip.given) pass_on(clip.given->fields, facts);
           shard::Sample sample{key, {}};
           sample.members.push_back({"mp4", std::move(clip.mp4)});
           sample.members.push_back({"json", dump_json(facts)});
           store.add(sample);
         },
-        [&](std::int64_t pts) { return store.known_end(pts); });
+        [&](std::int64_t pts) { return store.known_end(pts); }, source.spans);
     Json summary = {{"kind", "clips"}, {"source", source.path}, {"source_hash", source.hash}};
     summary.update(cutter.summary());
     summary["errors"] = cutter.errors();
     if (cutter.corrupt() > 0)
       summary["errors"].push_back(fmt::format(
           "{} packets or frames are damaged or missing; the rest is used", cutter.corrupt()));
+    if (cutter.sound_corrupt() > 0)
+      summary["errors"].push_back(fmt::format(
+          "{} packets of the sound are damaged; the rest is used", cutter.sound_corrupt()));
     return store.finish(std::move(summary));
   }
 
@@ -130,8 +178,10 @@ class ClipJob {
     for (const ClipSource& source : item.sources)
       names += source.hash;
     try {
-      ClipStore store(options_.directory, hash_hex(names).substr(0, 16), settings_,
-                      options_.shard_bytes);
+      const auto made =
+          make_clip_store(options_.format, options_.directory, hash_hex(names).substr(0, 16),
+                          settings_, options_.shard_bytes);
+      ClipStore& store = *made;
       std::optional<Json> finished;
       if (!options_.force) finished = store.finished();
       if (!finished) {
@@ -140,7 +190,7 @@ class ClipJob {
         for (const ClipSource& source : item.sources) {
           check_stop();
           try {
-            store.add(image_sample(source.path, source.hash));
+            store.add(image_sample(source.path, source.hash, options_.readable_names));
           } catch (const ImageError& error) {
             errors.push_back({{"input", source.path}, {"error", error.what()}});
           }
@@ -148,6 +198,11 @@ class ClipJob {
         finished = store.finish({{"kind", "images"}, {"errors", errors}});
       }
       tell(*finished, {}, outcome);
+      Json sources = Json::array();
+      for (const ClipSource& source : item.sources)
+        sources.push_back(source.path);
+      for (Json& record : outcome.records)
+        record["sources"] = sources;
     } catch (const Stopped&) {
       throw;
     } catch (const Error& error) {
@@ -179,8 +234,16 @@ class ClipJob {
 
   const ClipOptions& options_;
   int threads_;
+  Progress& progress_;
   Json settings_;
 };
+
+/// The only video of the input, if its arguments say that there is no other.
+std::string single_video(const std::vector<std::string>& inputs) {
+  if (inputs.size() != 1 || inputs[0] == "-" || inputs[0] == io::kNames) return {};
+  const std::string extension = io::extension(inputs[0]);
+  return extension == "jsonl" || extension == "ndjson" ? "" : inputs[0];
+}
 
 }  // namespace
 
@@ -189,22 +252,31 @@ Json ClipRecipe::json() const {
       shots.threshold > 0 ? shots.threshold : curate::default_threshold(shots.detector);
   const char* const detectors[] = {"content", "adaptive", "histogram", "combined"};
   const char* const audios[] = {"drop", "copy", "aac"};
-  return {{"version", 1},
-          {"detector", detectors[static_cast<int>(shots.detector)]},
-          {"threshold", threshold},
-          {"gradual", shots.gradual},
-          {"strictness", shots.strictness},
-          {"stitch", stitch ? Json(stitch_threshold) : Json()},
-          {"min_seconds", min_seconds},
-          {"max_seconds", max_seconds},
-          {"stream", stream},
-          {"encoder", encoder},
-          {"preset", preset},
-          {"quality", quality},
-          {"audio", audios[static_cast<int>(audio)]}};
+  Json j = {{"version", 1},
+            {"detector", detectors[static_cast<int>(shots.detector)]},
+            {"threshold", threshold},
+            {"gradual", shots.gradual},
+            {"strictness", shots.strictness},
+            {"stitch", stitch ? Json(stitch_threshold) : Json()},
+            {"min_seconds", min_seconds},
+            {"max_seconds", max_seconds},
+            {"stream", stream},
+            {"encoder", encoder},
+            {"preset", preset},
+            {"quality", quality},
+            {"audio", audios[static_cast<int>(audio)]}};
+  // What is not set is not named: so clips keep the keys that they had before there was a choice.
+  if (size.any()) j["scale"] = size.text();
+  if (rate.num > 0) j["fps"] = fmt::format("{}/{}", rate.num, rate.den);
+  if (crop) j["crop"] = "auto";
+  if (stride > 0) j["stride"] = stride;
+  if (given) j["spans"] = true;
+  if (!deinterlace) j["deinterlace"] = "off";
+  return j;
 }
 
-long clip(const ClipOptions& given, Slots& slots, Progress& progress) {
+long clip(const ClipOptions& given, Slots& slots, Progress& progress,
+          io::ManifestWriter& manifest) {
   ClipOptions options = given;
   if (options.recipe.encoder.empty()) options.recipe.encoder = media::default_encoder();
   // An encoder that is not there, or takes no such preset, is found before any work.
@@ -215,15 +287,24 @@ long clip(const ClipOptions& given, Slots& slots, Progress& progress) {
                   .height = 64,
                   .time_base = {1, 25},
                   .frame_rate = {25, 1}});
+  std::vector<std::pair<std::string, std::string>> bad_spans;
+  GivenSpans spans(options.spans, single_video(options.inputs),
+                   [&](const std::string& where, const std::string& message) {
+                     bad_spans.emplace_back(where, message);
+                   });
+  if (options.recipe.given && spans.left().empty() && bad_spans.empty())
+    fail_usage("there is no span in the files of --spans");
   io::make_directories(options.directory);
   ClipItems items(options.inputs, options.shard_bytes);
-  ClipJob job(options, decoder_threads(options.inputs, slots.threads()));
-  io::ManifestWriter manifest;
+  if (options.recipe.given) items.use(&spans);
+  ClipJob job(options, decoder_threads(options.inputs, slots.threads()), progress);
   io::ErrorLog errors(io::join_path(options.directory, "errors.jsonl"), "vfm-clip");
   ClipReport report(options.report, options.directory);
+  for (const auto& [where, message] : bad_spans)
+    errors.add(where, message);
   std::int64_t clips = 0;
   bool any = false;
-  progress.start("videos", 0);
+  progress.start("videos", count_videos(options.inputs));
   for_each_ordered<ClipItem, Outcome>(
       slots, [&] { return items.next(); }, [&](ClipItem& item) { return job.work(item); },
       [&](Outcome& outcome) {
@@ -235,10 +316,14 @@ long clip(const ClipOptions& given, Slots& slots, Progress& progress) {
         if (!outcome.remark.empty()) log_warning("{}", outcome.remark);
         if (!outcome.json.empty()) report.add(outcome.json);
         clips += outcome.clips;
-        progress.add();
+        if (!outcome.account.empty()) log_info("{}", outcome.account);
+        progress.add(outcome.sources);
       });
+  for (const std::string& source : spans.left())
+    errors.add(source, "has spans, but is not in the input");
   errors.finish();
-  report.write();
+  report.write(items.streams().broken_off());
+  items.streams().check_whole("what came is cut and kept");
   if (!any) fail("no videos in the input");
   if (clips == 0 && errors.count() > 0) fail("no clips: nothing in the input could be used");
   return static_cast<long>(errors.count());

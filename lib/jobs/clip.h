@@ -22,6 +22,9 @@
 #include "base/slots.h"
 #include "curate/shot_detector.h"
 #include "curate/stitch.h"
+#include "io/manifest.h"
+#include "jobs/clip_shape.h"
+#include "jobs/clip_store.h"
 #include "media/audio.h"
 #include "media/hardware.h"
 
@@ -39,14 +42,27 @@ struct ClipRecipe {
   std::string preset;        ///< empty: the default for the encoder
   int quality = 18;          ///< media::EncodeOptions::quality
   media::AudioMode audio = media::AudioMode::drop;
+  ClipSize size;            ///< none: the source's
+  Rational rate{0, 1};      ///< frames a second; 0: the source's, with all its times
+  bool crop = false;        ///< cut off bars that are black all through the video
+  double stride = 0;        ///< seconds: clips of this length instead of shots; 0: shots
+  bool deinterlace = true;  ///< make whole pictures of interlaced ones
+  bool given = false;       ///< clips are the spans that ClipOptions::spans names
 
   Json json() const;
 };
 
+/// What --shots-only prints (jobs/clip_shots.cc).
+enum class ShotFormat { json, csv, edl };
+
 struct ClipOptions {
   ClipRecipe recipe;
   std::vector<std::string> inputs;  ///< io::ManifestReader's arguments
+  std::vector<std::string> spans;   ///< files of spans (jobs/clip_spans.h), with recipe.given
   std::string directory;
+  ClipFormat format = ClipFormat::shards;
+  bool readable_names = false;                           ///< keys of jobs/clip_names.h
+  ShotFormat shot_format = ShotFormat::json;             ///< of list_shots()
   bool force = false;                                    ///< make again what is there already
   std::uint64_t shard_bytes = std::uint64_t{256} << 20;  ///< a shard ends before it grows over this
   bool verify = false;  ///< prove each clip's times, first and last frame against the source
@@ -59,11 +75,13 @@ struct ClipOptions {
 /// inputs, when it and its video are durable. Records of kinds other than video pass through. What
 /// fails is recorded in DIR/errors.jsonl. Returns how many records that is. Throws Error{usage} for
 /// a recipe that cannot be, Error if not one clip came out, Stopped.
-long clip(const ClipOptions& options, Slots& slots, Progress& progress);
+long clip(const ClipOptions& options, Slots& slots, Progress& progress,
+          io::ManifestWriter& manifest);
 
 /// --shots-only: writes one {"kind":"shots",...} line a video to standard output and no file.
 /// Returns the number of videos that failed, each with a warning. Of the options it uses recipe,
 /// inputs and hardware.
-long list_shots(const ClipOptions& options, Slots& slots, Progress& progress);
+long list_shots(const ClipOptions& options, Slots& slots, Progress& progress,
+                io::ManifestWriter& manifest);
 
 }  // namespace vfm::jobs

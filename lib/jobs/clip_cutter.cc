@@ -3,11 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
 #include "base/error.h"
 #include "base/stop.h"
+#include "io/file.h"
 
 namespace vfm::jobs {
 namespace {
@@ -16,10 +18,12 @@ namespace {
 /// what was away for half a second was no glitch.
 constexpr std::int64_t kLongestBridge = 12;  // frames
 
-double shown_aspect(const media::StreamInfo& info) {
-  // As stored, since motion is measured before rotation.
-  const double width = info.width * info.sample_aspect.value();
-  return width > 0 && info.height > 0 ? width / info.height : 1;
+/// "WIDTHxHEIGHT+X+Y" in the upright picture, as image programs write it; null: no bars.
+Json crop_json(const media::StreamInfo& info, const std::optional<CroppedPicture>& cropped) {
+  if (!cropped) return nullptr;
+  const media::Rectangle r = media::rotate_rectangle(cropped->picture, cropped->width,
+                                                     cropped->height, info.rotation, info.mirror);
+  return fmt::format("{}x{}+{}+{}", r.width, r.height, r.x, r.y);
 }
 
 }  // namespace
@@ -33,29 +37,61 @@ Json change_json(const curate::ShotChange& change, std::int64_t pts, Rational ti
 }
 
 ClipCutter::ClipCutter(const std::string& path, const ClipRecipe& recipe, bool verify,
-                       const media::DecodeOptions& decode)
-    : recipe_(recipe), verify_(verify), decoder_(path, decode), detector_(recipe.shots) {
+                       const media::DecodeOptions& decode, Progress& progress)
+    : path_(path),
+      recipe_(recipe),
+      verify_(verify),
+      decode_(decode),
+      decoder_(path, decode),
+      place_(progress, io::base_name(path)),
+      detector_(recipe.shots),
+      late_(path, decode) {
   if (recipe_.max_seconds > 0)
     max_length_ = std::llround(recipe_.max_seconds / decoder_.info().time_base.value());
-  if (recipe_.audio != media::AudioMode::drop && decoder_.info().has_audio) audio_.emplace(path);
+  if (recipe_.audio != media::AudioMode::drop && decoder_.info().has_audio)
+    audio_.emplace(path, decoder_.info().stream);
+  if (recipe_.crop) picture_ = find_picture(path, decode);
 }
 
 ClipCutter::~ClipCutter() = default;
 
-void ClipCutter::run(const Emit& emit, const Known& known) {
-  const double aspect = shown_aspect(decoder_.info());
-  curate::FrameFeatures features;
+void ClipCutter::tell_place(const media::Frame& frame) {
+  place_.at(static_cast<double>(frame.pts - first_pts_) * decoder_.info().time_base.value(),
+            decoder_.info().duration);
+}
+
+/// As stored, since motion is measured before rotation.
+double ClipCutter::shown_aspect() const {
+  const media::StreamInfo& info = decoder_.info();
+  const int height = picture_ ? picture_->picture.height : info.height;
+  const double width =
+      (picture_ ? picture_->picture.width : info.width) * info.sample_aspect.value();
+  return width > 0 && height > 0 ? width / height : 1;
+}
+
+void ClipCutter::run(const Emit& emit, const Known& known, const std::vector<GivenSpan>* spans) {
+  if (spans) return run_spans(*spans, emit, known);
+  return recipe_.stride > 0 ? run_stride(emit, known) : run_shots(emit, known);
+}
+
+void ClipCutter::run_shots(const Emit& emit, const Known& known) {
+  const double aspect = shown_aspect();
+  curate::FrameFeatures& features = features_;
   media::Frame frame;
   while (decoder_.next(frame)) {
     check_stop();
+    if (picture_) frame = picture_->of(frame);
     curate::compute_features(frame, features);
     detector_.push(features);
     if (frames_ == 0) first_pts_ = frame.pts;
     end_pts_ = frame.pts + frame.duration;
     times_.add(frame.pts);
+    tell_place(frame);
     queue_.push_back(
         {frame, features.picture, curate::measure_frame(features, detector_.motion(), aspect)});
     queue_.back().frame.index = frames_++;
+    late_.spare(queue_.back().frame);
+    frame = {};
     decide(emit, known);
   }
   detector_.finish();
@@ -73,6 +109,11 @@ void ClipCutter::decide(const Emit& emit, const Known& known) {
     changes_.push_back(change);
   }
   while (!queue_.empty() && queue_.front().frame.index < detector_.settled()) {
+    media::Frame& frame = queue_.front().frame;
+    if (LateFrames::is_spared(frame)) {
+      frame = late_.again(frame.index, frame.pts);
+      if (picture_) frame = picture_->of(frame);
+    }
     place(queue_.front(), emit, known);
     last_ = std::move(queue_.front());
     queue_.pop_front();
@@ -118,7 +159,7 @@ void ClipCutter::place(const Waiting& waiting, const Emit& emit, const Known& kn
   if (clip_ && max_length_ > 0 && frame.pts + frame.duration - clip_->begin() > max_length_)
     turn({"split", 0}, frame.index, frame, emit);
   if (!clip_)
-    clip_ = std::make_unique<ClipEncoder>(recipe_, decoder_.info(),
+    clip_ = std::make_unique<ClipEncoder>(recipe_, decoder_.info(), verify_,
                                           known ? known(frame.pts) : std::nullopt);
   clip_->add(frame, last_ ? &last_->frame : nullptr, waiting.picture, waiting.measures);
 }
@@ -151,15 +192,15 @@ void ClipCutter::close(const Boundary& end, const media::Frame* next, const Emit
   const Span span = clip->span();
   const bool whole_video = begin_.type == "start" && end.type == "end";
   if (span.seconds() < recipe_.min_seconds && !whole_video) return leave_out(span, "short");
+  if (given_ && !cut_.emplace(span.begin, span.end).second) return leave_out(span, "repeated");
   if (clip->known_end()) {
     if (*clip->known_end() != span.end) throw StaleClips();
-    return emit({span, "", {}});
+    return emit({span, "", {}, given_});
   }
+  const media::AudioTrack audio = sound_of(span);
   std::string mp4;
-  media::AudioTrack audio;
   try {
-    if (audio_) audio = audio_->read(span, recipe_.audio);
-    mp4 = clip->finish(audio, next, verify_);
+    mp4 = clip->finish(audio, next);
   } catch (const Stopped&) {
     throw;
   } catch (const Error& error) {
@@ -169,11 +210,33 @@ void ClipCutter::close(const Boundary& end, const media::Frame* next, const Emit
     return leave_out(span, "error");
   }
   Json facts = clip->facts(mp4.size(), audio.codec());
+  if (recipe_.crop) facts["crop"] = crop_json(decoder_.info(), picture_);
   facts["start_type"] = begin_.type;
   facts["start_score"] = six_digits(begin_.score);
   facts["end_type"] = end.type;
   facts["end_score"] = six_digits(end.score);
-  emit({span, std::move(mp4), std::move(facts)});
+  emit({span, std::move(mp4), std::move(facts), given_});
+}
+
+/// Sound that cannot be read costs no clip: it is silent, and that is told, once for each reason.
+media::AudioTrack ClipCutter::sound_of(const Span& span) {
+  if (!audio_) return {};
+  try {
+    media::AudioTrack track = audio_->read(span, recipe_.audio);
+    sound_corrupt_ += track.corrupt();
+    return track;
+  } catch (const Stopped&) {
+    throw;
+  } catch (const Error& error) {
+    const std::string message = fmt::format("clips are silent: {}", error.what());
+    if (std::find(errors_.begin(), errors_.end(), message) == errors_.end())
+      errors_.push_back(message);
+    return {};
+  }
+}
+
+std::int64_t ClipCutter::corrupt() const {
+  return std::max(corrupt_before_, decoder_.corrupt());
 }
 
 Json ClipCutter::summary() const {
@@ -182,7 +245,8 @@ Json ClipCutter::summary() const {
   j["stream"] = decoder_.info().stream;
   j["frames"] = frames_;
   j["seconds"] = six_digits(static_cast<double>(end_pts_ - first_pts_) * base);
-  j["corrupt"] = decoder_.corrupt();
+  j["corrupt"] = corrupt();
+  if (audio_) j["sound_corrupt"] = sound_corrupt_;
   j["cuts"] = cuts_;
   j["left_out"] = left_out_;
   return j;

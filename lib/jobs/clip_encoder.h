@@ -12,9 +12,11 @@
 #include "base/rational.h"
 #include "curate/clip_meter.h"
 #include "jobs/clip.h"
+#include "jobs/clip_shape.h"
 #include "media/audio.h"
 #include "media/decoder.h"
 #include "media/encoder.h"
+#include "media/resizer.h"
 
 namespace vfm::jobs {
 
@@ -35,8 +37,9 @@ void verify_clip(const std::string& mp4, const ClipEvidence& evidence);
 
 class ClipEncoder {
  public:
-  /// `known_end`: the clip is there already and ends so; nothing is encoded or measured.
-  ClipEncoder(const ClipRecipe& recipe, const media::StreamInfo& info,
+  /// `verify`: finish() proves the clip; for that some frames are kept. `known_end`: the clip is
+  /// there already and ends so; nothing is encoded or measured.
+  ClipEncoder(const ClipRecipe& recipe, const media::StreamInfo& info, bool verify,
               std::optional<std::int64_t> known_end);
 
   /// `before`: the frame before in the source, if any.
@@ -45,28 +48,35 @@ class ClipEncoder {
   bool empty() const { return frames_ == 0; }
   std::int64_t begin() const { return begin_; }
   std::int64_t end() const { return end_; }
-  std::int64_t frames() const { return frames_; }
   Span span() const { return {begin_, end_, info_.time_base}; }
   std::optional<std::int64_t> known_end() const { return known_end_; }
   void joined() { ++shots_; }  ///< the next shot was stitched to it
 
   /// The mp4. `after`: the frame after in the source, for proof.
-  std::string finish(const media::AudioTrack& audio, const media::Frame* after, bool verify);
+  std::string finish(const media::AudioTrack& audio, const media::Frame* after);
   /// Measured facts, in the order of KEY.json; after finish().
   Json facts(std::size_t bytes, const std::string& audio_codec) const;
 
  private:
-  media::Frame upright(const media::Frame& frame) const;
+  media::Frame shown(const media::Frame& frame);
+  void open(const media::Frame& first, const media::Frame* before);
+  void encode(const media::Frame& frame);
 
   ClipRecipe recipe_;
   media::StreamInfo info_;
   std::optional<std::int64_t> known_end_;
   std::unique_ptr<media::Encoder> encoder_;
+  std::optional<media::Resizer> resizer_;
+  std::optional<FrameClock> clock_;
   curate::ClipMeter meter_;
-  ClipEvidence evidence_;
-  std::int64_t frames_ = 0, begin_ = 0, end_ = 0;
-  int width_ = 0, height_ = 0;  // upright, in square pixels
+  bool verify_;
+  ClipEvidence evidence_;                          // only of a clip to be proved
+  std::int64_t frames_ = 0, begin_ = 0, end_ = 0;  // of the source
+  std::int64_t encoded_ = 0;                       // frames of the clip
+  int width_ = 0, height_ = 0;                     // upright, in square pixels
   Rational sample_aspect_{1, 1};
+  media::Color color_;
+  bool interlaced_ = false;  // at least one frame of the source
   int shots_ = 1;
   bool verified_ = false;
 };

@@ -2,15 +2,38 @@
 #include "jobs/clip_glimpse.h"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 
+#include "base/error.h"
 #include "data/clips.h"
 #include "io/file.h"
+#include "jobs/clip_encoder.h"
 #include "media/decoder.h"
 #include "media/scaler.h"
 
 namespace vfm::jobs {
 namespace {
+
+/// How many frames were decoded, and the time that they fill.
+struct Tally {
+  std::int64_t frames = 0, begin = 0, end = 0;
+  void add(const media::Frame& frame) {
+    if (frames++ == 0) begin = frame.pts;
+    end = frame.pts + frame.duration;
+  }
+};
+
+/// A decoder that is counted.
+struct Counted {
+  media::Decoder decoder;
+  Tally tally{};
+  bool next(media::Frame& frame) {
+    if (!decoder.next(frame)) return false;
+    tally.add(frame);
+    return true;
+  }
+};
 
 std::int64_t count_frames(media::Decoder decoder) {
   media::Frame frame;
@@ -21,8 +44,8 @@ std::int64_t count_frames(media::Decoder decoder) {
 }
 
 /// Takes the planned frames; false if the clip has fewer than the plan needs.
-bool take(media::Decoder& decoder, const curate::GlimpsePlan& plan, curate::Glimpse& glimpse) {
-  const media::StreamInfo& info = decoder.info();
+bool take(Counted& decoder, const curate::GlimpsePlan& plan, curate::Glimpse& glimpse) {
+  const media::StreamInfo& info = decoder.decoder.info();
   const std::size_t count = plan.first.size();
   glimpse.pictures.assign(count, {});
   glimpse.later.assign(plan.step > 0 ? count : 0, {});
@@ -44,10 +67,10 @@ bool take(media::Decoder& decoder, const curate::GlimpsePlan& plan, curate::Glim
   return true;
 }
 
-curate::Glimpse take_glimpse(const std::function<media::Decoder()>& open) {
-  curate::Glimpse glimpse;
-  media::Decoder decoder = open();
-  const media::StreamInfo info = decoder.info();
+/// The glimpse, and the decoder where it ended.
+Counted take_glimpse(const std::function<media::Decoder()>& open, curate::Glimpse& glimpse) {
+  Counted decoder{open()};
+  const media::StreamInfo info = decoder.decoder.info();
   const double fps = info.frame_rate.num > 0 ? info.frame_rate.value() : 25;
   std::int64_t frames = info.image ? 1 : info.frames;
   if (frames < 1) frames = count_frames(open());
@@ -55,29 +78,79 @@ curate::Glimpse take_glimpse(const std::function<media::Decoder()>& open) {
   if (!take(decoder, plan, glimpse)) {
     // The container promised more than decodes: plan again with what there is.
     plan = curate::plan_glimpse(std::max<std::int64_t>(1, count_frames(open())), fps);
-    decoder = open();
-    if (!take(decoder, plan, glimpse)) return {};
+    decoder = Counted{open()};
+    if (!take(decoder, plan, glimpse)) {
+      glimpse = {};
+      return decoder;
+    }
   }
   glimpse.lag = static_cast<double>(plan.step) / fps;
-  return glimpse;
+  return decoder;
+}
+
+/// The facts of `names` that `known` lacks. Decodes what is left, to count it.
+Json missing_facts(Counted& decoder, const Json& known) {
+  const auto lacks = [&](const char* name) {
+    return !known.is_object() || !known.contains(name) || !known[name].is_number();
+  };
+  const media::StreamInfo info = decoder.decoder.info();
+  Json facts = Json::object();
+  if (lacks("width") || lacks("height")) {
+    facts["width"] = info.display_width;
+    facts["height"] = info.display_height;
+  }
+  const bool seconds = lacks("seconds") && lacks("duration");
+  if (info.image || !(seconds || lacks("fps") || lacks("frames"))) return facts;
+  media::Frame frame;
+  while (decoder.next(frame))
+    continue;
+  const Tally& tally = decoder.tally;
+  const double length = static_cast<double>(tally.end - tally.begin) * info.time_base.value();
+  // The nominal rate where the video keeps it, as vfm-clip has it.
+  const double nominal = info.frame_rate.num > 0 ? info.frame_rate.value() : 0,
+               counted = length > 0 ? static_cast<double>(tally.frames) / length : 0;
+  const double fps =
+      nominal > 0 && std::abs(nominal - counted) < 0.02 * nominal ? nominal : counted;
+  if (seconds) facts["seconds"] = six_digits(length);
+  if (lacks("fps")) facts["fps"] = six_digits(fps);
+  if (lacks("frames")) facts["frames"] = tally.frames;
+  return facts;
 }
 
 }  // namespace
 
 const shard::Member* media_member(const shard::Sample& sample) {
-  for (const shard::Member& member : sample.members)
-    if (data::is_media_extension(member.extension)) return &member;
+  for (const bool still : {false, true})
+    for (const bool dotted : {false, true})
+      for (const shard::Member& member : sample.members)
+        if (data::is_media_extension(member.extension) &&
+            data::is_still_extension(member.extension) == still &&
+            (member.extension.find('.') != std::string::npos) == dotted)
+          return &member;
   return nullptr;
 }
 
-curate::Glimpse glimpse_of_member(const shard::Member& member, const std::string& where,
-                                  const media::HardwareDecoder* hardware) {
-  return take_glimpse(
-      [&] { return media::Decoder(std::string_view(member.data), where, {.hardware = hardware}); });
+std::string no_media(const shard::Sample& sample) {
+  std::string members;
+  for (const shard::Member& member : sample.members)
+    members += (members.empty() ? "" : ", ") + member.extension;
+  return fmt::format("has no video and no picture that is known by its name, only {}", members);
+}
+
+Seen see_member(const shard::Member& member, const std::string& where, const Json& known,
+                const media::HardwareDecoder* hardware) {
+  Seen seen;
+  Counted decoder = take_glimpse(
+      [&] { return media::Decoder(std::string_view(member.data), where, {.hardware = hardware}); },
+      seen.glimpse);
+  seen.facts = missing_facts(decoder, known);
+  return seen;
 }
 
 curate::Glimpse glimpse_of_file(const std::string& path, const media::HardwareDecoder* hardware) {
-  return take_glimpse([&] { return media::Decoder(path, {.hardware = hardware}); });
+  curate::Glimpse glimpse;
+  take_glimpse([&] { return media::Decoder(path, {.hardware = hardware}); }, glimpse);
+  return glimpse;
 }
 
 bool is_media_name(const std::string& path) {

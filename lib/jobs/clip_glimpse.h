@@ -5,20 +5,32 @@
 
 #include <string>
 
+#include "base/json.h"
 #include "curate/glimpse.h"
 #include "media/hardware.h"
 #include "shard/sample.h"
 
 namespace vfm::jobs {
 
-/// The member of `sample` that is a video or a still picture, or null.
+/// The member of `sample` that is a video, else a still picture, or null. Of several the first, and
+/// "mp4" before "left.mp4".
 const shard::Member* media_member(const shard::Sample& sample);
 
-/// Throws Error, naming `where` ("KEY.mp4 of 'x.tar'"), if nothing of it can be decoded. `hardware`
-/// decodes it, with the same result; null: software.
-curate::Glimpse glimpse_of_member(const shard::Member& member, const std::string& where,
-                                  const media::HardwareDecoder* hardware = nullptr);
-/// The same of a file or URL.
+/// What is said of a sample that has none: "has no video and no picture ...".
+std::string no_media(const shard::Sample& sample);
+
+/// The glimpse of a sample, and what its json does not know of it: "width" and "height" as shown,
+/// and of a video "seconds", "fps" and "frames", all of them counted.
+struct Seen {
+  curate::Glimpse glimpse;
+  Json facts = Json::object();
+};
+/// Throws Error, naming `where` ("KEY.mp4 of 'x.tar'"), if nothing of it can be decoded. `known` is
+/// the sample's json. `hardware` decodes it, with the same result; null: software.
+Seen see_member(const shard::Member& member, const std::string& where, const Json& known,
+                const media::HardwareDecoder* hardware = nullptr);
+
+/// The glimpse of a file or URL.
 curate::Glimpse glimpse_of_file(const std::string& path,
                                 const media::HardwareDecoder* hardware = nullptr);
 

@@ -8,6 +8,7 @@
 #include "curate/clip_meter.h"
 #include "io/file.h"
 #include "jobs/clip_encoder.h"
+#include "jobs/clip_names.h"
 #include "jobs/clip_source.h"
 #include "media/decoder.h"
 
@@ -55,10 +56,11 @@ Json image_facts(std::string_view bytes, const std::string& path) {
 
 }  // namespace
 
-shard::Sample image_sample(const std::string& path, const std::string& hash) {
+shard::Sample image_sample(const std::string& path, const std::string& hash, bool readable) {
   try {
     std::string bytes = io::read_file(path);
-    const std::string key = hash_hex("image " + hash);
+    std::string key = hash_hex("image " + hash);
+    if (readable) key = readable_key(path, key);
     Json facts = {{"key", key}, {"media", "image"}, {"source", path}, {"source_hash", hash}};
     facts.update(image_facts(bytes, path));
     return {key, {{image_extension(path), std::move(bytes)}, {"json", dump_json(facts)}}};

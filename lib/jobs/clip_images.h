@@ -15,7 +15,8 @@ class ImageError : public Error {
   using Error::Error;
 };
 
-/// Members: the file under image_extension(path), and json. Throws ImageError.
-shard::Sample image_sample(const std::string& path, const std::string& hash);
+/// Members: the file under image_extension(path), and json. `readable`: its key is of
+/// jobs/clip_names.h. Throws ImageError.
+shard::Sample image_sample(const std::string& path, const std::string& hash, bool readable);
 
 }  // namespace vfm::jobs

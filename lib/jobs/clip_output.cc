@@ -9,7 +9,9 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/units.h"
 #include "io/atomic_file.h"
+#include "jobs/clip_progress.h"
 #include "jobs/contact_sheet.h"
 #include "jobs/failure.h"
 #include "media/encoder.h"
@@ -78,7 +80,9 @@ std::string usable_encoder(std::string encoder) {
   return encoder;
 }
 
-ClipOutput::ClipOutput(std::string output, std::string encoder) : output_(std::move(output)) {
+ClipOutput::ClipOutput(std::string output, std::string encoder, Progress& progress,
+                       io::ManifestWriter& manifest)
+    : output_(std::move(output)), progress_(progress), manifest_(manifest) {
   if (to_stream()) {
     stream_ = io::File(::dup(STDOUT_FILENO), "standard output");
     return;
@@ -124,9 +128,12 @@ std::string ClipOutput::encode(const models::Tokenizer& tokenizer, const generat
   media::Encoder encoder(encode_options(need_string(record, "encoder", "the record"),
                                         static_cast<int>(record["quality"]), shape));
   std::int64_t pts = 0;
-  generate::decode_frames(
-      tokenizer, latent, shape.frames, shape.height, shape.width,
-      [&](std::span<const std::uint8_t> frame) { encoder.add(shape.image(frame), pts++); });
+  ClipProgress frames(progress_, record.value("name", ""), "frame");
+  generate::decode_frames(tokenizer, latent, shape.frames, shape.height, shape.width,
+                          [&](std::span<const std::uint8_t> frame) {
+                            encoder.add(shape.image(frame), pts++);
+                            frames.at(pts, shape.frames);
+                          });
   std::string mp4 = encoder.finish();
   record["bytes"] = mp4.size();
   record["xxh3"] = hash_hex(mp4);
@@ -144,8 +151,11 @@ std::string ClipOutput::stream(const models::Tokenizer& tokenizer, const generat
                                const Json& record) {
   const Shape shape(record);
   bool begun = false;
+  std::int64_t done = 0;
+  ClipProgress frames(progress_, record.value("name", ""), "frame");
   const auto add = [&](std::span<const std::uint8_t> frame) {
     begun = true;
+    frames.at(++done, shape.frames);
     if (!y4m_)
       y4m_.emplace(
           [this](std::string_view bytes) { stream_.write_all(bytes.data(), bytes.size()); },
@@ -157,19 +167,27 @@ std::string ClipOutput::stream(const models::Tokenizer& tokenizer, const generat
   });
   if (begun && !failure.empty()) fail("the stream ends in the middle of a clip: {}", failure);
   made_ += failure.empty() ? 1 : 0;
+  if (failure.empty())
+    log_info("'{}': {} frames of {}x{} are in the stream", record.value("name", ""), shape.frames,
+             shape.width, shape.height);
   return failure;
 }
 
-void ClipOutput::put(const Json& record, const std::string& name, const std::string& mp4) {
+void ClipOutput::put(const Json& record, const std::string& name, const std::string& mp4,
+                     double seconds) {
   if (!mp4.empty()) io::write_file(path_of(name, ".mp4"), mp4);
-  put_record(record, name, ".json");
+  put_record(record, name, ".json", mp4.empty() ? std::nullopt : std::optional(seconds));
   records_.push_back(record);
 }
 
-void ClipOutput::put_record(const Json& record, const std::string& name, const char* extension) {
+void ClipOutput::put_record(const Json& record, const std::string& name, const char* extension,
+                            std::optional<double> seconds) {
   io::update_file(path_of(name, extension), dump_json_pretty(record));
   manifest_.write(record);
   ++made_;
+  log_info("'{}': {} frames of {}x{}, {}", record["path"].get<std::string>(),
+           record["frames"].dump(), record["width"].dump(), record["height"].dump(),
+           seconds ? "ready in " + format_seconds(*seconds) : "was there");
 }
 
 void ClipOutput::add_error(const std::string& where, const std::string& message) {
@@ -181,8 +199,9 @@ void ClipOutput::add_error(const std::string& where, const std::string& message)
   }
 }
 
-long ClipOutput::finish() {
+long ClipOutput::finish(const io::InputStreams& input) {
   if (error_log_) error_log_->finish();
+  if (made_ == 0) input.check_whole("no clip was made");
   if (made_ == 0 && errors_ == 0) fail("no prompts: nothing was asked for");
   if (made_ == 0) fail("no clip was made: every prompt failed");
   if (records_.empty()) return errors_;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "base/progress.h"
 #include "base/rational.h"
 #include "generate/frames.h"
 #include "io/file.h"
@@ -28,8 +29,10 @@ std::string usable_encoder(std::string encoder);
 /// Thread-safety: encode() and is_there() from any thread; the rest from one.
 class ClipOutput {
  public:
-  /// `output` is a folder, made if need be, or "-". Throws what usable_encoder() throws.
-  ClipOutput(std::string output, std::string encoder);
+  /// `output` is a folder, made if need be, or "-"; then `manifest` is not written to. `progress`
+  /// hears of each frame. Throws what usable_encoder() throws.
+  ClipOutput(std::string output, std::string encoder, Progress& progress,
+             io::ManifestWriter& manifest);
 
   bool to_stream() const { return output_ == "-"; }
   const std::string& folder() const { return output_; }
@@ -42,7 +45,7 @@ class ClipOutput {
   /// hash are put into the record.
   bool is_there(Json& record, const std::string& name) const;
   /// The mp4 of a clip, frame by frame as they are decoded. Puts "bytes" and "xxh3" into the
-  /// record.
+  /// record, whose "name" it has in progress.
   std::string encode(const models::Tokenizer& tokenizer, const generate::Latent& latent,
                      Json& record) const;
 
@@ -52,22 +55,25 @@ class ClipOutput {
   /// still follow; empty if it is there. Throws Error if it ends in the middle of the clip.
   std::string stream(const models::Tokenizer& tokenizer, const generate::Latent& latent,
                      const Json& record);
-  /// A file that was made, or is there if `mp4` is empty: written, then its record, and told on
-  /// standard output.
-  void put(const Json& record, const std::string& name, const std::string& mp4);
+  /// A file that was made in so many seconds, or is there if `mp4` is empty: written, then its
+  /// record, and told on standard output.
+  void put(const Json& record, const std::string& name, const std::string& mp4, double seconds);
   /// Tells of a file that is not a clip: `record` as NAME.EXTENSION and on standard output.
-  void put_record(const Json& record, const std::string& name, const char* extension);
+  /// `seconds` is what it took; nothing: it was there.
+  void put_record(const Json& record, const std::string& name, const char* extension,
+                  std::optional<double> seconds);
   void add_error(const std::string& where, const std::string& message);
   /// Closes the log of errors and lays out the contact sheet of the clips. Returns the number of
-  /// errors. Throws Error if nothing was made.
-  long finish();
+  /// errors. Throws Error if nothing was made; `input` may be why.
+  long finish(const io::InputStreams& input);
 
   const std::vector<Json>& records() const { return records_; }  ///< of the clips in files
 
  private:
   std::string output_, encoder_;
+  Progress& progress_;
   std::optional<io::ErrorLog> error_log_;
-  io::ManifestWriter manifest_;
+  io::ManifestWriter& manifest_;
   long errors_ = 0, made_ = 0;
   std::vector<Json> records_;
   io::File stream_;

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/units.h"
 #include "io/file.h"
+#include "jobs/clip_store.h"
 #include "media/decoder.h"
 #include "media/scaler.h"
 #include "shard/reader.h"
@@ -111,40 +112,41 @@ void ClipReport::add(const std::string& json) {
 
 void ClipReport::add_clips(const Json& finished) {
   std::size_t shown = 0;
-  for (const Json& entry : finished.at("shards")) {
-    const shard::IndexedReader reader(
-        io::join_path(directory_, entry.at("name").get<std::string>()));
-    for (std::int64_t i = 0; i < reader.samples(); ++i) {
-      const shard::Sample sample = reader.read(i);
-      const Json facts = parse_json(*sample.find("json"), sample.key);
-      ++clips_;
-      seconds_.push_back(facts.value("seconds", 0.0));
-      motion_.push_back(facts.value("motion", 0.0));
-      brightness_.push_back(facts.value("brightness", 0.0));
-      if (shown == kFiguresOfVideo || figures_.size() == kFigures) continue;
-      ++shown;
-      const std::string caption =
-          facts.value("media", "") == "image"
-              ? fmt::format("{} x {}", facts.value("width", 0), facts.value("height", 0))
-              : fmt::format("{:.2f} s to {:.2f} s, {} to {}", facts.value("begin", 0.0),
-                            facts.value("end", 0.0), facts.value("start_type", ""),
-                            facts.value("end_type", ""));
-      try {
-        figures_.push_back({report::data_url("image/bmp", middle_frame(sample.members[0],
-                                                                       facts.value("frames", 1))),
-                            caption});
-      } catch (const Stopped&) {
-        throw;
-      } catch (const Error& error) {
-        log_info("no picture of {}: {}", sample.key, error.what());
-      }
-    }
+  for (const Json& record : ClipStore::records(finished, directory_)) {
+    const std::string path = record.at("path").get<std::string>();
+    shard::for_each_sample(path, [&](const shard::Sample& sample) { add_clip(sample, shown); });
   }
 }
 
-void ClipReport::write() {
+void ClipReport::add_clip(const shard::Sample& sample, std::size_t& shown) {
+  const Json facts = parse_json(*sample.find("json"), sample.key);
+  ++clips_;
+  seconds_.push_back(facts.value("seconds", 0.0));
+  motion_.push_back(facts.value("motion", 0.0));
+  brightness_.push_back(facts.value("brightness", 0.0));
+  if (shown == kFiguresOfVideo || figures_.size() == kFigures) return;
+  ++shown;
+  const std::string caption =
+      facts.value("media", "") == "image"
+          ? fmt::format("{} x {}", facts.value("width", 0), facts.value("height", 0))
+          : fmt::format("{:.2f} s to {:.2f} s, {} to {}", facts.value("begin", 0.0),
+                        facts.value("end", 0.0), facts.value("start_type", ""),
+                        facts.value("end_type", ""));
+  try {
+    figures_.push_back(
+        {report::data_url("image/bmp", middle_frame(sample.members[0], facts.value("frames", 1))),
+         caption});
+  } catch (const Stopped&) {
+    throw;
+  } catch (const Error& error) {
+    log_info("no picture of {}: {}", sample.key, error.what());
+  }
+}
+
+void ClipReport::write(const std::string& incomplete) {
   if (path_.empty()) return;
   report::Page page("Clips");
+  page.not_complete(incomplete);
   page.paragraph(fmt::format("{} clips of {} sources.", clips_, videos_));
   if (!lines_.empty()) page.heading("Shots");
   for (std::size_t i = 0; i < lines_.size(); ++i)

@@ -8,6 +8,7 @@
 
 #include "base/json.h"
 #include "report/html.h"
+#include "shard/sample.h"
 
 namespace vfm::jobs {
 
@@ -19,10 +20,12 @@ class ClipReport {
   ClipReport(std::string path, std::string directory);
   /// A finished source: the text of DIR/NAME.json.
   void add(const std::string& json);
-  void write();
+  /// `incomplete`: why the page does not tell of all; empty: it does.
+  void write(const std::string& incomplete);
 
  private:
   void add_clips(const Json& finished);
+  void add_clip(const shard::Sample& sample, std::size_t& shown);
 
   std::string path_, directory_;
   std::vector<std::string> lines_;  // time lines, SVG

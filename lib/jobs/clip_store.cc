@@ -1,3 +1,4 @@
+// The clips of one source as shards, and what all formats share.
 // SPDX-License-Identifier: Apache-2.0
 #include "jobs/clip_store.h"
 
@@ -11,48 +12,50 @@
 #include "io/atomic_file.h"
 #include "io/file.h"
 #include "jobs/clip_cutter.h"
+#include "jobs/clip_files.h"
 #include "shard/reader.h"
+#include "shard/writer.h"
 
 namespace vfm::jobs {
+namespace {
 
-ClipStore::ClipStore(std::string directory, std::string name, Json settings,
-                     std::uint64_t shard_bytes)
-    : directory_(std::move(directory)),
-      name_(std::move(name)),
-      settings_(std::move(settings)),
-      shard_bytes_(shard_bytes) {}
+class ShardStore : public ClipStore {
+ public:
+  ShardStore(std::string directory, std::string name, Json settings, std::uint64_t shard_bytes)
+      : ClipStore(std::move(directory), std::move(name), std::move(settings)),
+        shard_bytes_(shard_bytes) {}
+  void begin(bool keep) override;
 
-std::string ClipStore::shard_path(std::size_t number) const {
-  return io::join_path(directory_, fmt::format("{}-{:05}.tar", name_, number));
-}
-std::string ClipStore::json_path() const {
-  return io::join_path(directory_, name_ + ".json");
-}
-std::string ClipStore::settings_path() const {
-  return io::join_path(directory_, "." + name_ + ".settings");
-}
+ private:
+  std::string index_path() const override { return io::join_path(directory_, name_ + ".json"); }
+  bool complete(const Json& found) const override;
+  void write(const shard::Sample& sample) override;
+  void end(Json& summary) override;
 
-std::optional<Json> ClipStore::finished() const {
-  if (!io::file_exists(json_path())) return std::nullopt;
-  try {
-    Json found = parse_json(io::read_file(json_path()), json_path());
-    if (found.at("settings") != settings_) return std::nullopt;
-    for (const Json& shard : found.at("shards")) {
-      const io::File file =
-          io::File::open_read(io::join_path(directory_, shard.at("name").get<std::string>()));
-      if (file.size() != shard.at("bytes").get<std::uint64_t>()) return std::nullopt;
-    }
-    return found;
-  } catch (const Stopped&) {
-    throw;
-  } catch (const std::exception& error) {
-    log_info("'{}' is made again: {}", json_path(), error.what());
-    return std::nullopt;
+  std::string shard_path(std::size_t number) const {
+    return io::join_path(directory_, fmt::format("{}-{:05}.tar", name_, number));
   }
+  std::string settings_path() const { return io::join_path(directory_, "." + name_ + ".settings"); }
+  void keep_shards();
+  void remove_from(std::size_t number) const;
+  void end_shard();
+
+  std::uint64_t shard_bytes_;
+  std::vector<Json> shards_;
+  std::optional<shard::Writer> writer_;
+};
+
+bool ShardStore::complete(const Json& found) const {
+  for (const Json& shard : found.at("shards")) {
+    const io::File file =
+        io::File::open_read(io::join_path(directory_, shard.at("name").get<std::string>()));
+    if (file.size() != shard.at("bytes").get<std::uint64_t>()) return false;
+  }
+  return true;
 }
 
 /// Removes the shards from `number` on, and what a killed writer left of the next ones.
-void ClipStore::remove_from(std::size_t number) const {
+void ShardStore::remove_from(std::size_t number) const {
   // One past a gap too: a kill may come between the removals.
   for (int missing = 0; missing < 2; ++number) {
     const std::string tar = shard_path(number);
@@ -67,14 +70,14 @@ void ClipStore::remove_from(std::size_t number) const {
   }
 }
 
-void ClipStore::begin(bool keep) {
+void ShardStore::begin(bool keep) {
   kept_.clear();
   shards_.clear();
   writer_.reset();
   samples_ = 0;
   const std::string text = dump_json(settings_) + "\n";
   const bool same = io::file_exists(settings_path()) && io::read_file(settings_path()) == text;
-  ::unlink(json_path().c_str());
+  ::unlink(index_path().c_str());
   if (keep && same) {
     keep_shards();
   } else {
@@ -83,25 +86,25 @@ void ClipStore::begin(bool keep) {
   }
 }
 
-void ClipStore::keep_shards() {
+void ShardStore::keep_shards() {
   for (std::size_t number = 0;; ++number) {
     const std::string path = shard_path(number);
     if (!io::file_exists(path)) break;
     try {
       const shard::IndexedReader reader(path);
-      std::map<std::int64_t, Kept> clips;
+      std::vector<Kept> clips;
       for (std::int64_t i = 0; i < reader.samples(); ++i) {
         const shard::Sample sample = reader.read(i);
         const Json facts = parse_json(*sample.find("json"), sample.key);
-        clips[need_integer(facts, "pts_begin", sample.key)] = {
-            need_integer(facts, "pts_end", sample.key), sample.key};
+        clips.push_back({need_integer(facts, "pts_begin", sample.key),
+                         need_integer(facts, "pts_end", sample.key), sample.key});
       }
       Json shard;
       shard["name"] = io::base_name(path);
       shard["samples"] = reader.samples();
       shard["bytes"] = io::File::open_read(path).size();
       shard["xxh3"] = io::hash_file(path);
-      kept_.merge(clips);
+      kept_.insert(kept_.end(), clips.begin(), clips.end());
       shards_.push_back(std::move(shard));
     } catch (const Stopped&) {
       throw;
@@ -113,31 +116,16 @@ void ClipStore::keep_shards() {
   remove_from(shards_.size());
 }
 
-std::optional<std::int64_t> ClipStore::known_end(std::int64_t pts) const {
-  const auto found = kept_.find(pts);
-  if (found == kept_.end()) return std::nullopt;
-  return found->second.end;
-}
-
-void ClipStore::add_kept(const std::string& key) {
-  const auto next = kept_.begin();
-  if (next == kept_.end() || next->second.key != key) throw StaleClips();
-  kept_.erase(next);
-  ++samples_;
-}
-
-void ClipStore::add(const shard::Sample& sample) {
-  if (!kept_.empty()) throw StaleClips();
+void ShardStore::write(const shard::Sample& sample) {
   shard::SampleView view{sample.key, {}};
   for (const shard::Member& m : sample.members)
     view.members.push_back({m.extension, m.data});
   if (writer_ && writer_->bytes() + shard::sample_bytes(view) > shard_bytes_) end_shard();
   if (!writer_) writer_.emplace(shard_path(shards_.size()));
   writer_->add(sample);
-  ++samples_;
 }
 
-void ClipStore::end_shard() {
+void ShardStore::end_shard() {
   if (!writer_) return;
   Json shard = writer_->finish();
   writer_.reset();
@@ -147,19 +135,71 @@ void ClipStore::end_shard() {
                      {"xxh3", shard.at("xxh3")}});
 }
 
-Json ClipStore::finish(Json summary) {
-  if (!kept_.empty()) throw StaleClips();
+void ShardStore::end(Json& summary) {
   end_shard();
   summary["settings"] = settings_;
   summary["clips"] = samples_;
   summary["shards"] = shards_;
-  io::write_file(json_path(), dump_json_pretty(summary));
+  io::write_file(index_path(), dump_json_pretty(summary));
   ::unlink(settings_path().c_str());
+}
+
+}  // namespace
+
+ClipStore::ClipStore(std::string directory, std::string name, Json settings)
+    : directory_(std::move(directory)), name_(std::move(name)), settings_(std::move(settings)) {}
+
+std::optional<Json> ClipStore::finished() const {
+  const std::string path = index_path();
+  if (!io::file_exists(path)) return std::nullopt;
+  try {
+    Json found = parse_json(io::read_file(path), path);
+    if (found.at("settings") != settings_ || !complete(found)) return std::nullopt;
+    return found;
+  } catch (const Stopped&) {
+    throw;
+  } catch (const std::exception& error) {
+    log_info("'{}' is made again: {}", path, error.what());
+    return std::nullopt;
+  }
+}
+
+std::optional<std::int64_t> ClipStore::known_end(std::int64_t pts) const {
+  if (kept_.empty() || kept_.front().begin != pts) return std::nullopt;
+  return kept_.front().end;
+}
+
+void ClipStore::add_kept(const std::string& key) {
+  if (kept_.empty() || kept_.front().key != key) throw StaleClips();
+  kept_.pop_front();
+  keep(key);
+  ++samples_;
+}
+
+void ClipStore::add(const shard::Sample& sample) {
+  if (!kept_.empty()) throw StaleClips();
+  write(sample);
+  ++samples_;
+}
+
+Json ClipStore::finish(Json summary) {
+  if (!kept_.empty()) throw StaleClips();
+  end(summary);
   return summary;
 }
 
 std::vector<Json> ClipStore::records(const Json& finished, const std::string& directory) {
   std::vector<Json> records;
+  if (const auto list = get_string(finished, "list")) {
+    if (finished.at("samples").empty()) return records;
+    const std::string path = io::join_path(directory, *list);
+    records.push_back({{"kind", "shard"},
+                       {"path", path},
+                       {"samples", finished.at("clips")},
+                       {"bytes", io::File::open_read(path).size()},
+                       {"xxh3", io::hash_file(path)}});
+    return records;
+  }
   for (const Json& shard : finished.at("shards")) {
     const std::string path = io::join_path(directory, shard.at("name").get<std::string>());
     records.push_back({{"kind", "shard"},
@@ -169,6 +209,15 @@ std::vector<Json> ClipStore::records(const Json& finished, const std::string& di
                        {"xxh3", shard.at("xxh3")}});
   }
   return records;
+}
+
+std::unique_ptr<ClipStore> make_clip_store(ClipFormat format, std::string directory,
+                                           std::string name, Json settings,
+                                           std::uint64_t shard_bytes) {
+  if (format == ClipFormat::files)
+    return std::make_unique<ClipFiles>(std::move(directory), std::move(name), std::move(settings));
+  return std::make_unique<ShardStore>(std::move(directory), std::move(name), std::move(settings),
+                                      shard_bytes);
 }
 
 }  // namespace vfm::jobs

@@ -9,8 +9,10 @@
 #include "base/log.h"
 #include "base/ordered.h"
 #include "base/stop.h"
+#include "base/stopwatch.h"
 #include "io/atomic_file.h"
 #include "io/file.h"
+#include "jobs/shard_input.h"
 
 namespace vfm::jobs {
 namespace {
@@ -41,7 +43,7 @@ std::string hash_or_empty(const std::string& path) {
 Json source_hashes(const io::Record& record, const std::vector<std::string>& tars) {
   Json sources = Json::array();
   for (const std::string& tar : tars) {
-    const io::File file = io::File::open_regular(tar);
+    const io::File file = shard::open_tar(tar);
     std::string hash;
     if (tar == record.path() &&
         get_integer(record.json, "bytes") == static_cast<std::int64_t>(file.size()))
@@ -53,12 +55,15 @@ Json source_hashes(const io::Record& record, const std::vector<std::string>& tar
 }
 
 /// The notes of a finished column if it still fits, else null.
-Json reusable(const std::string& notes_path, const std::string& column_path,
+Json reusable(const ColumnJob& job, const std::string& notes_path, const std::string& column_path,
               const Json& made_from) {
   if (!io::file_exists(notes_path) || !io::file_exists(column_path)) return nullptr;
   try {
     Json notes = parse_json(io::read_file(notes_path), notes_path);
     if (notes.at("made_from") != made_from) return nullptr;
+    if (const auto limit = get_integer(notes, "max_member");
+        limit && *limit != static_cast<std::int64_t>(job.limits.member))
+      return nullptr;
     const Json& record = notes.at("record");
     if (io::File::open_read(column_path).size() != record.at("bytes").get<std::uint64_t>())
       return nullptr;
@@ -82,22 +87,32 @@ Json make_column(const ColumnJob& job, const Item& item, const std::vector<std::
       io::base_name(item.column_path).substr(0, io::base_name(item.column_path).size() - 4) +
           ".json");
   if (!job.force)
-    if (Json notes = reusable(notes_path, item.column_path, made_from); !notes.is_null()) {
+    if (Json notes = reusable(job, notes_path, item.column_path, made_from); !notes.is_null()) {
       log_info("'{}' is there already", item.column_path);
+      const auto samples = get_integer(notes.at("record"), "samples").value_or(0);
+      if (job.progress) job.progress->add(static_cast<std::uint64_t>(samples));
       return notes;
     }
+  const Stopwatch watch;
   io::make_directories(io::dir_name(item.column_path));
   ColumnNotes found;
   check_shard_bytes(*item.record);
-  JoinedReader reader(tars);
+  JoinedReader reader(tars, job.limits);
   shard::Writer writer(item.column_path, {.energon_index = true, .dali_index = false});
   job.fill(*item.record, reader, writer, found);
+  for (const Fault& fault : reader.faults())
+    found.errors.emplace_back(fault.input, fault.message);
+  if (writer.samples() == 0 && !found.errors.empty())
+    fail("has no sample that can be used: {}", found.errors.back().second);
   Json notes = {{"tool", job.tool}, {"made_from", made_from}, {"record", writer.finish()}};
+  if (reader.any_refused()) notes["max_member"] = job.limits.member;
   notes["inputs"] = found.inputs;
   notes["errors"] = Json::array();
   for (const auto& [input, message] : found.errors)
     notes["errors"].push_back({{"input", input}, {"error", message}});
   io::write_file(notes_path, dump_json_pretty(notes));
+  log_info("'{}': {} samples, {} errors, in {}", item.record->path(), writer.samples(),
+           found.errors.size(), watch.text());
   return notes;
 }
 
@@ -159,28 +174,21 @@ class Items {
 
   std::optional<Item> next() {
     if (ended_) return std::nullopt;
-    for (;;) {
-      Item item;
-      item.record = reader_.next();
-      if (item.record && item.record->kind == "shard" && is_stray_column(*item.record)) continue;
-      item.before = std::exchange(bad_, {});
-      if (!item.record) {
-        ended_ = true;
-        if (item.before.empty()) return std::nullopt;
-      } else if (item.record->kind == "shard") {
-        place(item);
-      }
-      return item;
+    Item item;
+    item.record = reader_.next();
+    item.before = std::exchange(bad_, {});
+    if (!item.record) {
+      ended_ = true;
+      if (item.before.empty()) return std::nullopt;
+    } else if (item.record->kind == "shard") {
+      place(item);
     }
+    return item;
   }
+
+  const io::InputStreams& streams() const { return reader_.streams(); }
 
  private:
-  /// `tool clips/*.tar` also names the columns of an earlier run.
-  bool is_stray_column(const io::Record& record) const {
-    const auto path = get_string(record.json, "path");
-    return path && !record.json.contains("columns") && is_column_tar(*path);
-  }
-
   void place(Item& item) {
     const auto path = get_string(item.record->json, "path");
     if (!path) {
@@ -198,7 +206,7 @@ class Items {
 
   const ColumnJob& job_;
   Errors bad_;
-  io::ManifestReader reader_;
+  ShardInput reader_;
   std::map<std::string, std::string> taken_;  // column path -> shard
   bool ended_ = false;
 };
@@ -214,13 +222,8 @@ std::vector<std::string> tars_without(const io::Record& record, const std::strin
   return tars;
 }
 
-void note_repeated(const JoinedReader& reader, const io::Record& record, ColumnNotes& notes) {
-  for (const std::string& key : reader.repeated())
-    notes.errors.emplace_back(fmt::format("{} of '{}'", key, record.path()), kRepeated);
-}
-
-long run_column_job(const ColumnJob& job, const std::vector<std::string>& inputs, Slots& slots) {
-  io::ManifestWriter manifest;
+long run_column_job(const ColumnJob& job, const std::vector<std::string>& inputs, Slots& slots,
+                    io::ManifestWriter& manifest) {
   Items items(job, inputs);
   std::optional<io::ErrorLog> errors;
   Errors early;  // before it is known where the columns go
@@ -249,6 +252,8 @@ long run_column_job(const ColumnJob& job, const std::vector<std::string>& inputs
       });
   if (!errors) open_log(".");
   errors->finish();
+  if (job.ended) job.ended(items.streams().broken_off());
+  items.streams().check_whole("the columns of what came are made and kept");
   if (!any && errors->count() == 0)
     fail("there is no shard in the input; vfm-clip makes shards of videos");
   return static_cast<long>(errors->count());

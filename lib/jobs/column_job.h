@@ -28,29 +28,33 @@ struct ColumnNotes {
   Json inputs = Json::object();
 };
 
-/// Adds the samples that the reader passed over as repeated to the errors.
-void note_repeated(const JoinedReader& reader, const io::Record& record, ColumnNotes& notes);
-
 struct ColumnJob {
-  std::string tool;       ///< "vfm-caption"
-  std::string column;     ///< "caption"
-  std::string directory;  ///< where columns go; empty: beside their shards
-  bool force = false;     ///< make columns again that are there already
+  std::string tool;              ///< "vfm-caption"
+  std::string column;            ///< "caption"
+  std::string directory;         ///< where columns go; empty: beside their shards
+  bool force = false;            ///< make columns again that are there already
+  Progress* progress = nullptr;  ///< hears of the samples of columns that are there; may be null
+  shard::ReadLimits limits;
   /// All that decides the column's bytes, beside the shard and the files read: options, versions,
   /// what is used of the record.
   std::function<Json(const io::Record&)> settings;
-  /// Reads all samples and adds one for each. Throws Error if the shard gets no column.
+  /// Reads all samples and adds one for each. Throws Error if the shard gets no column. The
+  /// reader's faults are noted after it.
   std::function<void(const io::Record&, JoinedReader&, shard::Writer&, ColumnNotes&)> fill;
   /// Hears of each shard that has its column now, in order, before its record is written. May be
   /// empty.
   std::function<void(const io::Record&)> done;
+  /// Hears when all shards are done: whose output broke off in the input, empty if it came whole.
+  /// May be empty.
+  std::function<void(const std::string&)> ended;
 };
 
-/// Runs `job` over the shards of `inputs` (io::ManifestReader's arguments); records of other kinds
-/// pass unchanged. Records go to standard output in the order of the input; errors to
+/// Runs `job` over the shards of `inputs` (as jobs/shard_input.h takes them); records of other
+/// kinds pass unchanged. Records go to standard output in the order of the input; errors to
 /// COLUMN-errors.jsonl in the directory of the columns. Returns the number of errors. Throws Error
-/// if there is no shard at all; Stopped.
-long run_column_job(const ColumnJob& job, const std::vector<std::string>& inputs, Slots& slots);
+/// if the input broke off, or there is no shard at all; Stopped.
+long run_column_job(const ColumnJob& job, const std::vector<std::string>& inputs, Slots& slots,
+                    io::ManifestWriter& manifest);
 
 /// The tars of `record` that `column` is made from: all but its own.
 std::vector<std::string> tars_without(const io::Record& record, const std::string& column);

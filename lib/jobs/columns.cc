@@ -2,12 +2,15 @@
 #include "jobs/columns.h"
 
 #include <algorithm>
+#include <atomic>
 #include <optional>
 #include <unordered_set>
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/log.h"
 #include "base/stop.h"
+#include "data/clips.h"
 #include "io/file.h"
 #include "shard/reader.h"
 #include "shard/writer.h"
@@ -20,10 +23,10 @@ constexpr const char* kColumns[] = {"caption", "embed"};
 /// One tar, by its index where a fitting one is beside it, else by scanning.
 class Cursor {
  public:
-  explicit Cursor(const std::string& path) : path_(path) {
+  Cursor(const std::string& path, const shard::ReadLimits& limits) : path_(path) {
     if (io::file_exists(shard::energon_index_path(path))) {
       try {
-        indexed_.emplace(path);
+        indexed_.emplace(path, limits);
         return;
       } catch (const Stopped&) {
         throw;
@@ -31,22 +34,35 @@ class Cursor {
         // An index that does not fit: the tar itself says what is in it.
       }
     }
-    stream_.emplace(path);
+    stream_.emplace(path, limits);
   }
 
+  /// False at the end. Throws Error on damage after which nothing can be found.
   bool next(shard::Sample& sample) {
     if (stream_) return stream_->next(sample);
-    if (row_ == indexed_->samples()) return false;
-    sample = indexed_->read(row_++);
-    return true;
+    while (row_ < indexed_->samples()) {
+      try {
+        sample = indexed_->read(row_++);
+        return true;
+      } catch (const Stopped&) {
+        throw;
+      } catch (const Error& error) {
+        refused_.push_back({indexed_->key(row_ - 1), error.what()});
+      }
+    }
+    return false;
   }
   const std::string& path() const { return path_; }
+  const std::vector<shard::Refused>& refused() const {
+    return stream_ ? stream_->refused() : refused_;
+  }
 
  private:
   std::string path_;
   std::optional<shard::IndexedReader> indexed_;
   std::optional<shard::StreamReader> stream_;
   std::int64_t row_ = 0;
+  std::vector<shard::Refused> refused_;  // by index
 };
 
 void merge_json(std::string& into, const std::string& more, const std::string& where) {
@@ -76,7 +92,8 @@ void add_member(shard::Sample& sample, shard::Member&& member) {
 }
 
 std::string shard_stem(const std::string& path) {
-  for (const std::string_view end : {".tar", ".tar.gz", ".tgz", ".tar.zst", ".tar.bz2", ".tar.xz"})
+  for (const std::string_view end :
+       {".tar", ".tar.gz", ".tgz", ".tar.zst", ".tar.bz2", ".tar.xz", ".files"})
     if (path.ends_with(end)) return path.substr(0, path.size() - end.size());
   return path;
 }
@@ -93,8 +110,9 @@ std::string column_tar_path(const std::string& shard, const std::string& column,
 bool is_column_tar(const std::string& path) {
   for (const char* column : kColumns) {
     const std::string end = fmt::format(".{}.tar", column);
-    if (path.ends_with(end) && io::file_exists(path.substr(0, path.size() - end.size()) + ".tar"))
-      return true;
+    if (!path.ends_with(end)) continue;
+    const std::string stem = path.substr(0, path.size() - end.size());
+    if (io::file_exists(stem + ".tar") || io::file_exists(stem + ".files")) return true;
   }
   return false;
 }
@@ -128,7 +146,7 @@ void check_bytes(const std::string& tar, const Json& said) {
   if (!said.is_object()) return;
   const auto bytes = get_integer(said, "bytes");
   const auto hash = get_string(said, "xxh3");
-  const auto size = static_cast<std::int64_t>(io::File::open_read(tar).size());
+  const auto size = static_cast<std::int64_t>(shard::open_tar(tar).size());
   if (bytes && *bytes != size)
     fail("'{}' is not as it was written: it has {} bytes, its record says {}", tar, size, *bytes);
   if (hash && io::hash_file(tar) != *hash)
@@ -147,46 +165,107 @@ std::string column_key(const std::string& key) {
   return shard::valid_key(key) ? key : hash_hex(key);
 }
 
+void say_dotted_media(const std::string& tar, std::string_view key, std::string_view extension) {
+  static std::atomic<bool> said{false};
+  if (extension.find('.') == std::string_view::npos || !data::is_media_extension(extension)) return;
+  if (said.exchange(true)) return;
+  log_warning(
+      "'{0}.{1}' of '{2}' is member '{1}' of sample '{0}': names are cut at the first dot, as "
+      "WebDataset cuts them; if it is a sample of its own, rename it",
+      key, extension, tar);
+}
+
 struct JoinedReader::State {
   std::vector<Cursor> cursors;
-  std::unordered_set<std::string> keys;
-  std::vector<std::string> repeated;
+  std::vector<std::size_t> told;          // of each cursor's refused samples: how many are faults
+  std::unordered_set<std::string> keys;   // given
+  std::unordered_set<std::string> lacks;  // refused in the first tar: its columns may have them
+  std::vector<Fault> faults;
+  bool ended = false;  // by damage
 
-  bool next_first(shard::Sample& sample) {
-    while (cursors.front().next(sample)) {
-      sample.key = column_key(sample.key);
+  /// The next sample of a tar under its column_key(); `original` is its own name where that is
+  /// another one.
+  bool read(std::size_t i, shard::Sample& sample, std::string& original) {
+    bool more = false;
+    try {
+      more = cursors[i].next(sample);
+    } catch (const Stopped&) {
+      throw;
+    } catch (const Error& error) {
+      faults.push_back({cursors[i].path(), error.what()});
+      ended = true;
+    }
+    for (std::size_t& n = told[i]; n < cursors[i].refused().size(); ++n) {
+      const shard::Refused& refused = cursors[i].refused()[n];
+      faults.push_back({cursors[i].path(), refused.why});
+      if (i == 0 && !refused.key.empty()) lacks.insert(column_key(refused.key));
+    }
+    if (!more) return false;
+    for (const shard::Member& member : sample.members)
+      say_dotted_media(cursors[i].path(), sample.key, member.extension);
+    original.clear();
+    if (shard::valid_key(sample.key)) return true;
+    original = sample.key;
+    sample.key = column_key(original);
+    return true;
+  }
+
+  bool next_first(shard::Sample& sample, std::string& original) {
+    while (read(0, sample, original)) {
       if (keys.insert(sample.key).second) return true;
-      repeated.push_back(sample.key);
+      faults.push_back({fmt::format("{} of '{}'", sample.key, cursors[0].path()),
+                        "the key comes twice in its shard; the first sample is kept"});
     }
     return false;
   }
+
+  bool next_column(std::size_t i, shard::Sample& part) {
+    std::string original;
+    bool more = read(i, part, original);
+    while (more && lacks.contains(part.key))
+      more = read(i, part, original);
+    return more;
+  }
+
+  bool next(shard::Sample& sample) {
+    std::string original;
+    const bool more = next_first(sample, original);
+    if (ended) return false;
+    if (more && !original.empty())
+      add_member(sample, {"json", dump_json({{"original_key", original}})});
+    for (std::size_t i = 1; i < cursors.size(); ++i) {
+      shard::Sample part;
+      const bool has = next_column(i, part);
+      if (ended) return false;
+      if (has != more || (more && part.key != sample.key))
+        fail("'{}' does not have the samples of '{}' in the same order; make it again",
+             cursors[i].path(), cursors.front().path());
+      for (shard::Member& member : part.members)
+        add_member(sample, std::move(member));
+    }
+    return more;
+  }
 };
 
-JoinedReader::JoinedReader(const std::vector<std::string>& tars)
+JoinedReader::JoinedReader(const std::vector<std::string>& tars, const shard::ReadLimits& limits)
     : state_(std::make_unique<State>()) {
   for (const std::string& tar : tars)
-    state_->cursors.emplace_back(tar);
+    state_->cursors.emplace_back(tar, limits);
+  state_->told.resize(tars.size());
 }
 JoinedReader::~JoinedReader() = default;
 JoinedReader::JoinedReader(JoinedReader&&) noexcept = default;
 
-const std::vector<std::string>& JoinedReader::repeated() const {
-  return state_->repeated;
+const std::vector<Fault>& JoinedReader::faults() const {
+  return state_->faults;
+}
+
+bool JoinedReader::any_refused() const {
+  return std::ranges::any_of(state_->told, [](std::size_t count) { return count > 0; });
 }
 
 bool JoinedReader::next(shard::Sample& sample) {
-  std::vector<Cursor>& cursors = state_->cursors;
-  const bool more = state_->next_first(sample);
-  for (std::size_t i = 1; i < cursors.size(); ++i) {
-    shard::Sample part;
-    const bool has = cursors[i].next(part);
-    if (has != more || (more && column_key(part.key) != sample.key))
-      fail("'{}' does not have the samples of '{}' in the same order; make it again",
-           cursors[i].path(), cursors.front().path());
-    for (shard::Member& member : part.members)
-      add_member(sample, std::move(member));
-  }
-  return more;
+  return !state_->ended && state_->next(sample);
 }
 
 }  // namespace vfm::jobs

@@ -2,16 +2,19 @@
 //
 // X.caption.tar and X.embed.tar hold what vfm-caption and vfm-embed add to the samples of X.tar, in
 // the same order of keys, so video is never copied. A shard record's "columns" names the tars.
-// Foreign keys that a Writer refuses ("train/0001") stand in columns as their hash.
+// Foreign keys that a Writer refuses ("train/0001") stand in columns as their hash, and in the JSON
+// of their sample as "original_key".
 // Thread-safety: functions any thread; JoinedReader one thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "io/manifest.h"
+#include "shard/reader.h"
 #include "shard/sample.h"
 
 namespace vfm::jobs {
@@ -38,24 +41,34 @@ void check_shard_bytes(const io::Record& record);
 /// valid_key().
 std::string column_key(const std::string& key);
 
-/// What is said of a sample that JoinedReader::repeated() names.
-inline constexpr const char* kRepeated =
-    "the key comes twice in its shard; the first sample is kept";
+/// Says, once in a run, that the member `extension` of `tar` is a video or picture whose name has
+/// more than one dot: "clip0.v1.mp4" is "v1.mp4" of sample "clip0", whoever reads it.
+void say_dotted_media(const std::string& tar, std::string_view key, std::string_view extension);
+
+/// What was wrong with a shard or one of its samples, which cost no other sample.
+struct Fault {
+  std::string input;  ///< "KEY of 'X.tar'", or the tar
+  std::string message;
+};
 
 /// Reads the samples of several tars as one: members of all, the first tar's first. An extension
 /// that an earlier tar has too replaces it. Of samples with one key only the first is given.
 class JoinedReader {
  public:
   /// Throws Error if a tar cannot be opened.
-  explicit JoinedReader(const std::vector<std::string>& tars);
+  explicit JoinedReader(const std::vector<std::string>& tars, const shard::ReadLimits& limits = {});
   ~JoinedReader();
   JoinedReader(JoinedReader&&) noexcept;
   /// The next sample, its key a column_key(). "json" members are merged, later ones winning; into
-  /// one that is no object nothing is merged. False at the end. Throws Error when a tar is damaged,
-  /// or the tars do not have the same keys in one order.
+  /// one that is no object nothing is merged. The foreign name of a key that is a hash stands there
+  /// as "original_key". False at the end, and where a tar is damaged: the samples before that are
+  /// whole. Throws Error when the tars do not have the same keys in one order.
   bool next(shard::Sample& sample);
-  /// Keys of the samples that were passed over because the key was there before.
-  const std::vector<std::string>& repeated() const;
+  /// What was passed over so far: samples that are too large or damaged, or whose key came before,
+  /// and what follows damage.
+  const std::vector<Fault>& faults() const;
+  /// Whether a sample was passed over, perhaps for its size: with another limit it may not be.
+  bool any_refused() const;
 
  private:
   struct State;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jobs/decode_latents.h"
 
+#include <chrono>
 #include <deque>
 #include <map>
 #include <mutex>
@@ -35,6 +36,7 @@ struct Result {
   Json record;
   generate::Latent latent;  ///< for the stream
   const models::Tokenizer* tokenizer = nullptr;
+  double seconds = 0;  ///< that it took
 };
 
 /// Of a model's folder: what decodes its latents, and what they are known by.
@@ -45,10 +47,10 @@ struct Model {
 
 class Decoding {
  public:
-  Decoding(const DecodeJob& job, Progress& progress)
+  Decoding(const DecodeJob& job, Progress& progress, io::ManifestWriter& manifest)
       : job_(job),
         progress_(progress),
-        output_(job.output, job.encoder),
+        output_(job.output, job.encoder, progress, manifest),
         reader_(job.inputs, [this](const std::string& where, const std::string& message) {
           waiting_.push_back({{}, where, message});
         }) {
@@ -60,7 +62,9 @@ class Decoding {
     for_each_ordered<Input, Result>(
         slots, [this] { return next(); }, [this](Input& input) { return make(input); },
         [this](Result& result) { hand_over(result); });
-    return output_.finish();
+    const long errors = output_.finish(reader_.streams());
+    reader_.streams().check_whole("the clips of what came are made and kept");
+    return errors;
   }
 
  private:
@@ -94,12 +98,14 @@ std::optional<Input> Decoding::next() {
 /// The record of the latents: the input itself, or what lies beside a file.
 Json latents_record(const io::Record& input) {
   if (input.kind == "latents") return input.json;
-  const std::string path = input.path();
-  if (!path.ends_with(kLatentsExtension))
-    fail("'{}' holds no latents: give what --latents-only wrote, files ending in {}", path,
-         kLatentsExtension);
-  const std::string stem = path.substr(0, path.size() - std::string(kLatentsExtension).size());
-  const std::string side = stem + ".latents.json";
+  const std::string given = input.path();
+  std::optional<std::string> stem;
+  for (const std::string extension : {kLatentsExtension, kLatentsRecordExtension})
+    if (given.ends_with(extension)) stem = given.substr(0, given.size() - extension.size());
+  if (!stem)
+    fail("'{}' holds no latents: give what --latents-only wrote, files ending in {} or {}", given,
+         kLatentsExtension, kLatentsRecordExtension);
+  const std::string path = *stem + kLatentsExtension, side = *stem + kLatentsRecordExtension;
   Json record = parse_json(io::read_file(side), "'" + side + "'");
   if (!record.is_object()) fail("'{}' is not a JSON object", side);
   record["path"] = path;
@@ -175,7 +181,9 @@ Result Decoding::make(Input& input) {
   result.input = std::move(input);
   result.error = result.input.error;
   if (!result.error.empty()) return result;
+  const auto begin = std::chrono::steady_clock::now();
   result.error = failure_of([&] { decode(result); });
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return result;
 }
 
@@ -192,14 +200,15 @@ void Decoding::hand_over(Result& result) {
     output_.add_error(result.input.where, result.error);
     return;
   }
-  if (!output_.to_stream()) output_.put(result.record, result.name, result.mp4);
+  if (!output_.to_stream()) output_.put(result.record, result.name, result.mp4, result.seconds);
   progress_.add();
 }
 
 }  // namespace
 
-long decode_latents(const DecodeJob& job, Slots& slots, Progress& progress) {
-  return Decoding(job, progress).run(slots);
+long decode_latents(const DecodeJob& job, Slots& slots, Progress& progress,
+                    io::ManifestWriter& manifest) {
+  return Decoding(job, progress, manifest).run(slots);
 }
 
 }  // namespace vfm::jobs

@@ -10,13 +10,14 @@
 
 #include "base/progress.h"
 #include "base/slots.h"
+#include "io/manifest.h"
 #include "tensor/tensor.h"
 
 namespace vfm::jobs {
 
 struct DecodeJob {
   /// Manifest records of kind "latents", or .latents.safetensors files, whose records lie beside
-  /// them; "-": lines on standard input.
+  /// them, or these .latents.json; "-": lines on standard input.
   std::vector<std::string> inputs;
   std::string model;  ///< folder of the model, of which the tokenizer is used; empty: the record's
   std::string tokenizer;  ///< folder of that tokenizer; empty: where the model says
@@ -28,6 +29,7 @@ struct DecodeJob {
 };
 
 /// As generate_clips().
-long decode_latents(const DecodeJob& job, Slots& slots, Progress& progress);
+long decode_latents(const DecodeJob& job, Slots& slots, Progress& progress,
+                    io::ManifestWriter& manifest);
 
 }  // namespace vfm::jobs

@@ -10,6 +10,7 @@
 #include "io/npy.h"
 #include "jobs/clip_glimpse.h"
 #include "jobs/column_job.h"
+#include "jobs/input_totals.h"
 #include "models/text_encoder.h"
 #include "text/encoder.h"
 #include "text/unicode.h"
@@ -19,11 +20,22 @@ namespace {
 
 /// Whether any sample of the shard has a caption: samples of a column have the same members, so if
 /// one has, all get a text embedding.
-bool any_caption(const std::vector<std::string>& tars) {
-  JoinedReader reader(tars);
+bool any_caption(const std::vector<std::string>& tars, const shard::ReadLimits& limits) {
+  JoinedReader reader(tars, limits);
   for (shard::Sample sample; reader.next(sample); check_stop())
     if (sample.find("txt") != nullptr) return true;
   return false;
+}
+
+/// The sample's json; null, if it has none that can be read.
+Json known_facts(const shard::Sample& sample) {
+  const std::string* json = sample.find("json");
+  if (json == nullptr) return nullptr;
+  try {
+    return parse_json(*json, sample.key);
+  } catch (const Error&) {
+    return nullptr;
+  }
 }
 
 /// Captions that go through the text encoder together.
@@ -39,18 +51,21 @@ class Embedder {
   void push(const shard::Sample& sample) {
     const std::string* caption = encoder_ ? sample.find("txt") : nullptr;
     if (std::exchange(first_, false))
-      with_text_ = caption != nullptr || (encoder_ && any_caption(tars_without(record_, "embed")));
+      with_text_ = caption != nullptr ||
+                   (encoder_ && any_caption(tars_without(record_, "embed"), options_.limits));
     if (options_.need_text && !with_text_)
       fail("has no captions; run vfm-caption on it first, or leave --text out");
     if (!options_.video && !with_text_) fail("there is nothing to embed: it has no captions");
     shard::Sample out{sample.key, {}};
+    Seen seen;
     if (options_.video) {
-      const std::vector<float> look = curate::look(glimpse(sample));
+      seen = see(sample);
+      const std::vector<float> look = curate::look(seen.glimpse);
       out.members.push_back({"video.npy", io::make_npy_half({curate::kLookDim}, look)});
     }
     if (with_text_ && !caption) note(sample, "has no caption, unlike other samples of its shard");
     if (caption) captions_.push_back(text::to_utf8(*caption));
-    waiting_.push_back({std::move(out), caption != nullptr});
+    waiting_.push_back({std::move(out), caption != nullptr, std::move(seen.facts)});
     if (waiting_.size() == kTogether) flush();
   }
 
@@ -70,6 +85,7 @@ class Embedder {
             {"text.npy", io::make_npy_half({tokens.tokens, encoder_->dim()}, tokens.values)});
         encoders["text_encoder"] = encoder_->config();
       }
+      encoders.update(sample.facts);
       sample.out.members.push_back({"json", dump_json(encoders)});
       writer_.add(sample.out);
     }
@@ -93,15 +109,15 @@ class Embedder {
     }
   }
 
-  curate::Glimpse glimpse(const shard::Sample& sample) {
+  Seen see(const shard::Sample& sample) {
     const shard::Member* member = media_member(sample);
     if (member == nullptr) {
-      note(sample, "has no video and no picture");
+      note(sample, no_media(sample));
       return {};
     }
     try {
-      return glimpse_of_member(*member, fmt::format("{}.{}", sample.key, member->extension),
-                               options_.hardware);
+      return see_member(*member, fmt::format("{}.{}", sample.key, member->extension),
+                        known_facts(sample), options_.hardware);
     } catch (const Stopped&) {
       throw;
     } catch (const Error& error) {
@@ -118,6 +134,7 @@ class Embedder {
   struct Waiting {
     shard::Sample out;
     bool has_caption;
+    Json facts;  // measured, where the sample's json lacks them
   };
   std::vector<Waiting> waiting_;
   std::vector<std::string> captions_;  // of those that have one
@@ -126,18 +143,21 @@ class Embedder {
 
 }  // namespace
 
-long embed(const EmbedOptions& options, Slots& slots, Progress& progress) {
+long embed(const EmbedOptions& options, Slots& slots, Progress& progress,
+           io::ManifestWriter& manifest) {
   if (!options.video && !options.text) fail_usage("there is nothing to embed");
   models::TextEncoderOptions encoder_options;
   encoder_options.device = options.device;
   const auto encoder =
       options.text ? models::make_text_encoder(options.text_encoder, encoder_options) : nullptr;
-  progress.start("samples", 0);
+  progress.start("samples", count_samples(options.inputs));
   ColumnJob job;
   job.tool = "vfm-embed";
   job.column = "embed";
   job.directory = options.directory;
   job.force = options.force;
+  job.progress = &progress;
+  job.limits = options.limits;
   job.settings = [&](const io::Record&) {
     Json settings = {{"version", 1}};
     settings["video_encoder"] = options.video ? curate::look_config() : Json();
@@ -155,9 +175,8 @@ long embed(const EmbedOptions& options, Slots& slots, Progress& progress) {
       progress.add();
     }
     embedder.flush();
-    note_repeated(reader, record, notes);
   };
-  return run_column_job(job, options.inputs, slots);
+  return run_column_job(job, options.inputs, slots, manifest);
 }
 
 }  // namespace vfm::jobs

@@ -12,7 +12,9 @@
 #include "base/json.h"
 #include "base/progress.h"
 #include "base/slots.h"
+#include "io/manifest.h"
 #include "media/hardware.h"
+#include "shard/reader.h"
 #include "tensor/tensor.h"
 
 namespace vfm::jobs {
@@ -21,6 +23,7 @@ struct EmbedOptions {
   std::vector<std::string> inputs;
   std::string directory;  ///< of the columns; empty: beside their shards
   bool force = false;
+  shard::ReadLimits limits;
   bool video = true;       ///< builtin:look
   bool text = true;        ///< the encoder of text_encoder, where there are captions
   bool need_text = false;  ///< a shard without captions is an error
@@ -32,6 +35,7 @@ struct EmbedOptions {
 
 /// Returns the number of errors recorded. A sample whose video cannot be decoded is one, and gets a
 /// vector of zeros. Throws Error; Stopped.
-long embed(const EmbedOptions& options, Slots& slots, Progress& progress);
+long embed(const EmbedOptions& options, Slots& slots, Progress& progress,
+           io::ManifestWriter& manifest);
 
 }  // namespace vfm::jobs

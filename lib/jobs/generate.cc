@@ -6,19 +6,21 @@
 #include <memory>
 #include <optional>
 #include <set>
-#include <stdexcept>
+#include <utility>
 
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/ordered.h"
+#include "base/units.h"
 #include "generate/pipeline.h"
 #include "io/file.h"
 #include "jobs/clip_output.h"
+#include "jobs/clip_progress.h"
+#include "jobs/clip_record.h"
 #include "jobs/failure.h"
 #include "jobs/generation_report.h"
 #include "jobs/given_files.h"
-#include "jobs/latent_facts.h"
 #include "jobs/latent_files.h"
 #include "media/encoder.h"
 #include "models/tokenizer.h"
@@ -26,6 +28,11 @@
 namespace vfm::jobs {
 
 namespace {
+
+/// Of a run it was taken when the model was read: the checkpoint may be gone by now.
+std::string hash_of(const models::LoadedModel& model) {
+  return model.complete.empty() ? generate::model_hash(model.folder) : model.complete;
+}
 
 /// A model that cannot be used, and options that do not suit it, are known before any work.
 generate::Generator load(const GenerateJob& job) {
@@ -58,21 +65,21 @@ struct Result {
   Json record;              ///< of the manifest
   std::string mp4;          ///< to be written; empty if the clip is there
   generate::Latent latent;  ///< for the stream
+  double seconds = 0;       ///< that it took
 };
 
 class Run {
  public:
-  Run(const GenerateJob& job, Progress& progress);
+  Run(const GenerateJob& job, Progress& progress, io::ManifestWriter& manifest);
   long run(Slots& slots);
 
  private:
   std::optional<ClipOrder> next_order();
   void measure_fp8(const ClipOrder& order);
-  void refuse_other_model(const ClipOrder& order) const;
   void complete(ClipOrder& order);
   void note_sizes(const ClipOrder& order);
   Json describe(const ClipOrder& order) const;
-  Json describe_latent(const ClipOrder& order) const;
+  Json describe_clip(const ClipOrder& order) const;
   Json record_of(const ClipOrder& order) const;
   Result make(ClipOrder& order) const;
   void make_file(Result& result) const;
@@ -83,20 +90,20 @@ class Run {
   const GenerateJob& job_;
   Progress& progress_;
   generate::Generator generator_;
-  std::string model_hash_;
+  ModelInUse in_use_;
   ClipOutput output_;
   PromptReader prompts_;
   std::set<std::string> names_;      ///< taken in this run
   std::optional<double> fp8_error_;  ///< measured on the first order
-  bool noted_size_ = false, noted_odd_ = false;
+  bool noted_size_ = false, noted_odd_ = false, noted_guidance_ = false;
 };
 
-Run::Run(const GenerateJob& job, Progress& progress)
+Run::Run(const GenerateJob& job, Progress& progress, io::ManifestWriter& manifest)
     : job_(job),
       progress_(progress),
       generator_(load(job)),
-      model_hash_(generate::model_hash(generator_.model().folder)),
-      output_(job.output, job.encoder),
+      in_use_{generator_, hash_of(generator_.model()), job.fp8, job.device},
+      output_(job.output, job.encoder, progress, manifest),
       prompts_(job.prompts, job.defaults) {}
 
 /// The next prompt as an order that lacks nothing, or with an error. One caller at a time, in
@@ -123,29 +130,6 @@ void Run::measure_fp8(const ClipOrder& order) {
   generator_.set_fp8(job_.fp8);
 }
 
-/// A record of the manifest orders the clip that it describes: with other weights it would be
-/// another one.
-void Run::refuse_other_model(const ClipOrder& order) const {
-  if (order.model_hash && *order.model_hash != model_hash_)
-    fail("the record was made by another model (model_hash {}, this one's is {})",
-         *order.model_hash, model_hash_);
-  const char* weights = generator_.model().ema ? "ema" : "model";
-  if (order.weights && *order.weights != weights)
-    fail("the record was made with the weights '{}': give --weights {}", *order.weights,
-         *order.weights);
-  // A record without a word about it was made without FP8.
-  const std::string fp8 = order.fp8.value_or("off");
-  if ((order.fp8 || order.model_hash) && fp8 != models::fp8_name(job_.fp8))
-    fail("the record was made with FP8 '{}': give --fp8 {}", fp8, fp8);
-  if (order.model_hash && order.lora != generator_.model().lora)
-    fail("the record was made with the adapters {}, these are {}", order.lora.dump(),
-         generator_.model().lora.dump());
-  const std::string compute = generator_.model().compute == DType::bf16 ? "bf16" : "f32";
-  if (order.model_hash && order.compute.value_or("f32") != compute)
-    fail("the record was made in {}: give --compute {}", order.compute.value_or("f32"),
-         order.compute.value_or("f32"));
-}
-
 void Run::note_sizes(const ClipOrder& order) {
   const generate::TrainedSize& largest = generator_.largest();
   const generate::ClipRequest& request = order.request;
@@ -168,7 +152,7 @@ void Run::note_sizes(const ClipOrder& order) {
 }
 
 void Run::complete(ClipOrder& order) {
-  refuse_other_model(order);
+  refuse_other_model(in_use_, order);
   order.choice.check_for(generator_.autoregressive(), generator_.facts().sampling.sampler);
   order.sampling = order.choice.over(generator_.facts().sampling);
   const generate::TrainedSize& trained = generator_.usual();
@@ -176,6 +160,8 @@ void Run::complete(ClipOrder& order) {
   generate::fill_in(request, {trained.frames, trained.height, trained.width}, trained.fps);
   if (order.encoder.empty()) order.encoder = job_.latents_only ? job_.encoder : output_.encoder();
   generator_.shape().check_size(request);
+  if (!std::exchange(noted_guidance_, true))
+    generate::note_guidance(job_.model, order.sampling.guidance);
   clip_rate(request.fps);  // refuses a rate now, not after the clip was made
   note_sizes(order);
   read_given_files(order, generator_.shape());
@@ -183,8 +169,8 @@ void Run::complete(ClipOrder& order) {
   for (;; ++request.seed) {
     if (!named) {
       const std::string words = slug(request.prompt);
-      order.name =
-          words + (words.empty() ? "" : "-") + hash_hex(dump_json(describe(order))).substr(0, 16);
+      order.name = words + (words.empty() ? "" : "-") +
+                   hash_hex(dump_json(describe_clip(order))).substr(0, 16);
     }
     if (names_.insert(order.name).second) return;
     // A bare prompt that comes again means another clip; a name or a seed of its own says which.
@@ -193,48 +179,17 @@ void Run::complete(ClipOrder& order) {
   }
 }
 
-/// All that decides the latent.
-Json Run::describe_latent(const ClipOrder& order) const {
-  const generate::ClipRequest& request = order.request;
-  const generate::SampleOptions& sampling = order.sampling;
-  const models::LoadedModel& model = generator_.model();
-  Json record = {{"prompt", request.prompt}, {"negative_prompt", request.negative},
-                 {"seed", request.seed},     {"frames", request.frames},
-                 {"width", request.width},   {"height", request.height},
-                 {"fps", request.fps}};
-  if (generator_.autoregressive())
-    record.update({{"temperature", sampling.temperature}, {"top_p", sampling.top_p}});
-  else
-    record.update({{"sampler", generate::to_string(sampling.sampler)},
-                   {"steps", sampling.steps},
-                   {"guidance", sampling.guidance}});
-  record.update({{"weights", model.ema ? "ema" : "model"}, {"model_hash", model_hash_}});
-  if (sampling.sampler == generate::Sampler::flow)
-    record["shift"] = sampling.shift;
-  else if (!generator_.autoregressive())
-    record.update({{"sigma_min", sampling.sigma_min}, {"sigma_max", sampling.sigma_max}});
-  if (request.given) {
-    record.update(
-        {{"condition_frames", request.given->frames}, {"condition_xxh3", *order.condition_xxh3}});
-    if (!generator_.autoregressive()) record["augment_sigma"] = sampling.augment_sigma;
-  }
-  if (request.noise) record["noise_xxh3"] = *order.noise_xxh3;
-  if (job_.fp8.any()) record["fp8"] = models::fp8_name(job_.fp8);
-  if (!model.lora.is_null()) record["lora"] = model.lora;
-  // Where nothing is said of them, it was f32 on the CPU.
-  if (model.compute != DType::f32) record["compute"] = "bf16";
-  if (job_.device == Device::cuda) record["device"] = "cuda";
-  Json facts = latent_facts(record);
-  // A fact that the list lacks would not be part of the address.
-  if (facts.size() != record.size()) throw std::logic_error("a fact that latent_facts.cc lacks");
-  return facts;
-}
-
 /// All that decides the bytes of the file: its hash is the address.
 Json Run::describe(const ClipOrder& order) const {
-  Json record = describe_latent(order);
-  if (!output_.to_stream() && !job_.latents_only)
-    record.update({{"encoder", order.encoder}, {"quality", order.quality.value_or(job_.quality)}});
+  return job_.latents_only ? describe_latent(in_use_, order) : describe_clip(order);
+}
+
+/// The same of the clip: latents are named as the clip that will be made of them.
+Json Run::describe_clip(const ClipOrder& order) const {
+  Json record = describe_latent(in_use_, order);
+  const std::string& encoder = order.encoder.empty() ? output_.encoder() : order.encoder;
+  if (!output_.to_stream())
+    record.update({{"encoder", encoder}, {"quality", order.quality.value_or(job_.quality)}});
   return record;
 }
 
@@ -254,8 +209,11 @@ generate::SamplerState Run::kept_state(const ClipOrder& order, const std::string
 
 /// Made, or read if it was made before; in a folder it is kept until the clip is there.
 generate::Latent Run::make_latent(const ClipOrder& order) const {
-  const std::string address = hash_hex(dump_json(describe_latent(order)));
-  if (output_.to_stream()) return generator_.denoise(order.request, order.sampling);
+  const std::string address = hash_hex(dump_json(describe_latent(in_use_, order)));
+  ClipProgress steps(progress_, order.name, generator_.autoregressive() ? "code" : "step");
+  const auto how_far = [&](std::int64_t done, std::int64_t total) { steps.at(done, total); };
+  if (output_.to_stream())
+    return generator_.denoise(order.request, order.sampling, {}, {}, how_far);
   if (!job_.force && has_latent(job_.output, order.name)) {
     try {
       return read_latent(job_.output, order.name, address);
@@ -273,7 +231,7 @@ generate::Latent Run::make_latent(const ClipOrder& order) const {
     saved = std::chrono::steady_clock::now();
   };
   generate::Latent latent =
-      generator_.denoise(order.request, order.sampling, kept_state(order, address), keep);
+      generator_.denoise(order.request, order.sampling, kept_state(order, address), keep, how_far);
   write_latent(job_.output, order.name, latent, address);
   remove_state(job_.output, order.name);
   return latent;
@@ -304,6 +262,8 @@ Json Run::record_of(const ClipOrder& order) const {
   record.update(facts);
   if (order.request.given) record["condition"] = order.condition;
   if (order.request.noise) record["noise"] = order.noise;
+  if (order.request.embedding) record["embedding"] = order.embedding;
+  if (order.request.negative_embedding) record["negative_embedding"] = order.negative_embedding;
   record["name"] = order.name;
   record["model"] = generator_.model().folder;
   if (!generator_.model().lora_path.is_null()) record["lora_path"] = generator_.model().lora_path;
@@ -322,6 +282,7 @@ Result Run::make(ClipOrder& order) const {
   result.order = std::move(order);
   ClipOrder& mine = result.order;
   if (!mine.error.empty()) return result;
+  const auto begin = std::chrono::steady_clock::now();
   mine.error = failure_of([&] {
     result.record = record_of(mine);
     if (output_.to_stream())
@@ -331,6 +292,7 @@ Result Run::make(ClipOrder& order) const {
     for (const auto& [key, value] : mine.extra.items())
       if (!result.record.contains(key)) result.record[key] = value;
   });
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return result;
 }
 
@@ -348,31 +310,36 @@ void Run::hand_over(Result& result) {
     return;
   }
   if (job_.latents_only) {
-    output_.put_record(result.record, order.name, ".latents.json");
+    output_.put_record(result.record, order.name, kLatentsRecordExtension, result.seconds);
   } else if (!output_.to_stream()) {
-    output_.put(result.record, order.name, result.mp4);
+    output_.put(result.record, order.name, result.mp4, result.seconds);
     // One that was asked for has a record of its own.
-    if (!io::file_exists(output_.path_of(order.name, ".latents.json")))
+    if (!io::file_exists(output_.path_of(order.name, kLatentsRecordExtension)))
       remove_latent(job_.output, order.name);
   }
   progress_.add();
 }
 
 long Run::run(Slots& slots) {
-  progress_.start("clips", 0);
+  progress_.start("clips", prompts_.total());
   for_each_ordered<ClipOrder, Result>(
       slots, [this] { return next_order(); }, [this](ClipOrder& order) { return make(order); },
       [this](Result& result) { hand_over(result); });
-  const long errors = output_.finish();
+  const io::InputStreams& input = prompts_.streams();
+  const long errors = output_.finish(input);
+  log_info("tensors had {} of the host's memory, at most", format_bytes(cpu_memory().peak));
   if (!job_.report.empty())
-    write_generation_report(job_.report, output_.records(), generator_.model(), job_.dataset);
+    write_generation_report(job_.report, output_.records(), generator_.model(), job_.dataset,
+                            input.broken_off());
+  input.check_whole("the clips of what came are made and kept");
   return errors;
 }
 
 }  // namespace
 
-long generate_clips(const GenerateJob& job, Slots& slots, Progress& progress) {
-  return Run(job, progress).run(slots);
+long generate_clips(const GenerateJob& job, Slots& slots, Progress& progress,
+                    io::ManifestWriter& manifest) {
+  return Run(job, progress, manifest).run(slots);
 }
 
 }  // namespace vfm::jobs

@@ -13,6 +13,7 @@
 
 #include "base/progress.h"
 #include "base/slots.h"
+#include "io/manifest.h"
 #include "jobs/prompts.h"
 
 namespace vfm::jobs {
@@ -45,6 +46,7 @@ struct GenerateJob {
 /// Returns how many orders failed and were recorded. Manifest records go to standard output in the
 /// order of the prompts (not with "-" as output). Throws Error when nothing was asked for or
 /// nothing could be made, or when FP8 changes the network's first output by more than allowed.
-long generate_clips(const GenerateJob& job, Slots& slots, Progress& progress);
+long generate_clips(const GenerateJob& job, Slots& slots, Progress& progress,
+                    io::ManifestWriter& manifest);
 
 }  // namespace vfm::jobs

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jobs/generate_cost.h"
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <memory>
 #include <optional>
 
@@ -35,7 +38,9 @@ struct Part {
   std::string type;
   double file_bytes = 0;    ///< of its weights
   double weight_bytes = 0;  ///< of memory for them while it is there; 0: they stay mapped
+  double mapped_bytes = 0;  ///< of the file, while it is used from there
   models::PartCost cost;    ///< flops of the clip
+  double held_bytes = 0;    ///< what the allocator holds for the activations, with what it keeps
 
   Json json() const {
     return {{"type", type},
@@ -46,14 +51,49 @@ struct Part {
             {"host_bytes", rounded(cost.host_bytes)},
             {"flops", cost.flops}};
   }
+  void hold() { held_bytes = (1 + kKept) * cost.activation_bytes; }
 };
 
-/// What lies in memory while a pack of so many tokens goes through a block: the stream and the
-/// positions in f32, the normed input, and the larger of q, k, v before and after their norm and of
-/// the MLP's hidden row before and after its activation.
-double activation_bytes(const models::DitConfig& config, double tokens, double size) {
-  const double widest = std::max(6.0, 2 * config.mlp_ratio);
-  return tokens * config.width() * (8 + size * (2 + widest));
+/// A pack of so many tokens in a block, where it needs most: in the MLP, or around attention.
+struct BlockMemory {
+  double in_use = 0;
+  /// Blocks of every size that are in use anywhere in the block: the allocator keeps them apart.
+  double of_all_sizes = 0;
+};
+
+/// f32 are the positions and the streams that the caller and each sub-layer hold (diffusers' order
+/// has one less); of `size` bytes the branches that wait to be added and what a sub-layer makes of
+/// the normed stream: q, k, v before and after their norm, the MLP's hidden row before and after
+/// its activation. Counted in models/dit_block.cc and models/moviegen.cc.
+BlockMemory block_memory(const models::DitConfig& c, double tokens, double size) {
+  const double hidden = static_cast<double>(c.hidden()) / c.width();
+  const double angles = 4.0 * c.attention_head_dim * tokens, unit = tokens * c.width();
+  if (c.type == models::NetworkType::moviegen) {
+    const double keys_values = 2.0 * c.key_value_heads() / c.num_attention_heads;
+    const double bytes = 20 + size * (5 + keys_values + 3 * hidden);
+    return {angles + unit * bytes, angles + unit * bytes};
+  }
+  const bool stdit = c.type == models::NetworkType::stdit;
+  const double streams = stdit ? 20 : 16;
+  const double attention = stdit ? 16 + 12 * size : 12 + 9 * size;
+  const double mlp = streams + size * (4 + 2 * hidden);
+  return {angles + unit * std::max(attention, mlp),
+          angles + unit * (streams + size * (4 + 2 * 3 + 2 * hidden))};
+}
+
+/// What the program and its libraries need for themselves: about as much as this one has now, and
+/// the code that a dry run does not come to.
+double program_bytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  constexpr double kMebi = 1 << 20;
+  return kMebi * (6 + std::ceil(static_cast<double>(usage.ru_maxrss) / 1024));
+}
+
+/// An encoder of the kind of x264: its tables, and the frames it looks ahead, each with the
+/// half-pixel planes that it is searched in.
+double encoder_bytes(double frames, double pixels) {
+  return 12.0 * (1 << 20) + 5.5 * pixels * std::min(frames, 50.0);
 }
 
 /// The clip, and the latent that it is made of.
@@ -72,6 +112,9 @@ class Estimate {
   void take_part_hashes();
   void read_tokenizer();
   void read_text_encoder();
+  bool foreign_text() const {
+    return !facts_.text_encoder.is_null() && !models::has_text_encoder(facts_.text_encoder);
+  }
   generate::ModelShape shape_of_model() const;
   void check_fp8() const;
   void plan_clip();
@@ -108,6 +151,7 @@ Estimate::Estimate(const GenerateJob& job) : job_(job), facts_(generate::read_fa
   job.defaults.choice.check_for(network_.decoder.has_value(), facts_.sampling.sampler);
   sampling_ = job.defaults.choice.over(facts_.sampling);
   sampling_.validate();
+  generate::note_guidance(job.model, sampling_.guidance);
   plan_clip();
   if (job.output != "-") usable_encoder(job.encoder);
 }
@@ -133,6 +177,8 @@ generate::ModelShape Estimate::shape_of_model() const {
   shape.flow = facts_.sampling.sampler == generate::Sampler::flow;
   if (text_)
     shape.encoder_width = text_->config.width;
+  else if (shape.foreign_text = foreign_text(); shape.foreign_text)
+    shape.encoder_width = shape.text_width;
   else if (!facts_.text_encoder.is_null() && shape.text_width > 0)
     shape.encoder_width = models::make_text_encoder(facts_.text_encoder)->dim();
   return shape;
@@ -168,6 +214,10 @@ void Estimate::read_text_encoder() {
   if (facts_.text_encoder.is_null()) {
     if (!job_.text_encoder.empty())
       fail_usage("--text-encoder: the model was trained without text, and reads none");
+  } else if (foreign_text()) {
+    if (!job_.text_encoder.empty())
+      fail_usage(
+          "--text-encoder: the model was trained on text embeddings that vfm-embed did not make");
   } else if (models::has_folder(facts_.text_encoder)) {
     text_ = models::inspect_text_encoder(facts_.text_encoder, options);
   }
@@ -187,6 +237,10 @@ void Estimate::plan_clip() {
              (c.latent.width / patch[2]);
   const bool text = !facts_.text_encoder.is_null();
   c.text_tokens = facts_.text_padding > 0 ? facts_.text_padding : text ? kUsualText : 1;
+  if (order.request.embedding)
+    c.text_tokens = std::max(facts_.text_padding, order.request.embedding->tokens);
+  if (order.request.negative_embedding)
+    c.text_tokens = std::max<std::int64_t>(c.text_tokens, order.request.negative_embedding->tokens);
   c.samples = network_.dit && text && sampling_.guidance != 0 ? 2 : 1;
 }
 
@@ -195,7 +249,7 @@ Part Estimate::network_part() const {
   const double tokens = static_cast<double>(clip_.tokens);
   const double text = static_cast<double>(clip_.text_tokens);
   const double samples = static_cast<double>(clip_.samples);
-  Part part{network_.type, network_.file_bytes, 0, {}};
+  Part part{network_.type, network_.file_bytes};
   if (network_.decoder) {
     part.cost = models::decoder_writing_cost(*network_.decoder, tokens, text, compute_);
   } else {
@@ -210,18 +264,27 @@ Part Estimate::network_part() const {
     part.cost.parameters += network_.adapter_parameters;
     part.cost.flops += 2 * static_cast<double>(network_.adapter_parameters) * tokens * samples *
                        generate::evaluations(sampling_);
-    part.cost.activation_bytes = activation_bytes(*network_.dit, samples * tokens, size);
+    const BlockMemory block = block_memory(*network_.dit, samples * tokens, size);
+    part.cost.activation_bytes = block.in_use;
+    part.held_bytes = block.of_all_sizes;
     // The state of the sampling, the estimate, and two more that some samplers have.
     part.cost.host_bytes = 4.0 * sizeof(double) * shape_.channels * clip_.latent.frames *
                            clip_.latent.height * clip_.latent.width;
   }
   part.weight_bytes = size * static_cast<double>(part.cost.parameters);
+  if (network_.decoder) {
+    part.hold();
+  } else {
+    // Weights are in use too, and a part of all that is in use may be kept.
+    const double most = (1 + kKept) * part.cost.activation_bytes + kKept * part.weight_bytes;
+    part.held_bytes = std::min(part.held_bytes, most);
+  }
   return part;
 }
 
 Part Estimate::tokenizer_part() const {
   const Clip& c = clip_;
-  Part part{get_string(facts_.tokenizer, "name").value_or(""), 0, 0, {}};
+  Part part{get_string(facts_.tokenizer, "name").value_or("")};
   if (cosmos_) {
     const std::int64_t step =
         models::cosmos_decode_step(cosmos_->config, c.latent.height, c.latent.width);
@@ -231,25 +294,35 @@ Part Estimate::tokenizer_part() const {
     part.weight_bytes = static_cast<double>(dtype_size(cosmos_->compute)) *
                         static_cast<double>(part.cost.parameters);
   } else {
-    // All pixels in planes, and the frames of a latent one once more.
+    // All pixels in planes, and the frames of a latent one once more, with a plane to work in.
     const double space = tokenizer_->space_factor(), time = tokenizer_->time_factor();
-    const double frames = 1 + (c.latent.frames - 1) * time + (c.latent.frames > 1 ? time : 1);
-    part.cost.host_bytes = 3 * 4 * frames * c.latent.height * c.latent.width * space * space;
+    const double frames = 1 + (c.latent.frames - 1) * time, group = c.latent.frames > 1 ? time : 1;
+    part.cost.host_bytes =
+        4 * (3 * frames + 3 * group + 1) * c.latent.height * c.latent.width * space * space;
   }
+  part.hold();
+  // Its many sizes come one after the other: what the allocator gives back of them the C library
+  // keeps, in part.
+  if (cosmos_ && job_.device == Device::cpu) part.held_bytes += kKept * part.cost.activation_bytes;
   return part;
 }
 
 Part Estimate::text_part() const {
-  Part part{"none", 0, 0, {}};
+  Part part{"none"};
   if (!facts_.text_encoder.is_null())
     part.type = get_string(facts_.text_encoder, "name").value_or("");
   if (!text_) return part;
   part.file_bytes = text_->file_bytes;
+  // Of the embedding only the rows of the text are touched.
+  part.mapped_bytes =
+      std::max(0.0, part.file_bytes - static_cast<double>(dtype_size(text_->stored)) *
+                                          text_->config.vocabulary * text_->config.width);
   part.cost =
       models::t5_cost(text_->config, clip_.text_tokens, text_->stored, text_->compute, job_.device);
   const bool second =
       clip_.samples > 1 && (facts_.encode_empty || !job_.defaults.request.negative.empty());
   part.cost.flops *= second ? 2 : 1;
+  part.hold();
   return part;
 }
 
@@ -258,25 +331,32 @@ Json Estimate::json() const {
   const Part network = network_part(), tokenizer = tokenizer_part(), text = text_part();
   // On the CPU what is outside of tensors counts, and files that are mapped, while they are.
   const double host = job_.device == Device::cpu ? 1 : 0;
+  const double program = host * program_bytes();
   const double weights = network.weight_bytes + tokenizer.weight_bytes;
   const double loading = std::max(network.weight_bytes + host * network.file_bytes,
                                   weights + host * tokenizer.file_bytes);
   // What one phase had of tensors the next ones have too: in use, or kept.
-  double activations = 0;
-  const auto using_it = [&](const models::PartCost& cost) {
-    activations = std::max(activations, cost.activation_bytes);
-    return weights + host * (text.file_bytes + cost.host_bytes) + (1 + kKept) * activations;
+  double held = 0;
+  const auto using_it = [&](const Part& part) {
+    held = std::max(held, part.held_bytes);
+    return weights + host * (text.mapped_bytes + part.cost.host_bytes) + held;
   };
-  const std::pair<const char*, double> phases[] = {{"loading", loading},
-                                                   {"encoding_text", using_it(text.cost)},
-                                                   {"sampling", using_it(network.cost)},
-                                                   {"decoding", using_it(tokenizer.cost)}};
+  const double encoder =
+      job_.output == "-" ? 0
+                         : encoder_bytes(c.request.frames,
+                                         static_cast<double>(c.request.width) * c.request.height);
+  const std::pair<const char*, double> phases[] = {
+      {"loading", loading},
+      {"encoding_text", using_it(text)},
+      {"sampling", using_it(network)},
+      {"decoding", using_it(tokenizer) + host * encoder}};
   Json memory;
   double peak = 0;
   for (const auto& [phase, bytes] : phases) {
-    memory[phase] = rounded(bytes);
-    peak = std::max(peak, bytes);
+    memory[phase] = rounded(program + bytes);
+    peak = std::max(peak, program + bytes);
   }
+  memory["program"] = rounded(program);
   memory["peak"] = rounded(peak);
   Json plan = {{"sampler", generate::to_string(sampling_.sampler)},
                {"steps", sampling_.steps},

@@ -42,6 +42,7 @@ std::string generation_words(const Json& cost) {
                                     {"sampling", "  sampling"},
                                     {"decoding", "  decoding"}})
     line(name, "about " + bytes(memory[phase]));
+  line("  (the program", "about " + bytes(memory["program"]) + " of each)");
   line("memory, at most", "about " + bytes(memory["peak"]));
   return out;
 }

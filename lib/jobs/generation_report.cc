@@ -191,8 +191,10 @@ void attempt(report::Page& page, const Part& part) {
 }  // namespace
 
 void write_generation_report(const std::string& path, const std::vector<Json>& clips,
-                             const models::LoadedModel& model, const std::string& dataset) {
+                             const models::LoadedModel& model, const std::string& dataset,
+                             const std::string& incomplete) {
   report::Page page("From raw video to generated video");
+  page.not_complete(incomplete);
   attempt(page, [&] { add_generated(page, clips); });
   attempt(page, [&] { add_training(page, model); });
   if (!dataset.empty()) attempt(page, [&] { add_dataset(page, dataset); });

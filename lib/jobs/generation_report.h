@@ -12,9 +12,11 @@ namespace vfm::jobs {
 
 /// Writes `path`. `clips` are manifest records of vfm-generate; the curve is read from
 /// metrics.jsonl of the checkpoint's run folder, where there is one; `dataset` is a folder of
-/// shards (of vfm-shard or vfm-clip), or empty. What cannot be read is left out with a word on the
-/// page. Throws Error when the page cannot be written.
+/// shards (of vfm-shard or vfm-clip), or empty. `incomplete`: why not all clips are there, or
+/// empty. What cannot be read is left out with a word on the page. Throws Error when the page
+/// cannot be written.
 void write_generation_report(const std::string& path, const std::vector<Json>& clips,
-                             const models::LoadedModel& model, const std::string& dataset);
+                             const models::LoadedModel& model, const std::string& dataset,
+                             const std::string& incomplete);
 
 }  // namespace vfm::jobs

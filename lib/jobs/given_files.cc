@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jobs/given_files.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cmath>
 #include <deque>
+#include <tuple>
 #include <utility>
 
 #include "base/error.h"
@@ -16,6 +19,8 @@
 
 namespace vfm::jobs {
 namespace {
+
+constexpr std::int64_t kMostTokens = 100000;  // of an embedding
 
 void check_hash(std::optional<std::string>& expected, const std::string& path) {
   const std::string hash = io::hash_file(path);
@@ -75,32 +80,73 @@ std::shared_ptr<const generate::GivenFrames> read_condition(const ClipOrder& ord
   return given;
 }
 
-std::vector<float> read_noise(const std::string& path) {
-  if (path.ends_with(".npy")) return io::npy_floats(io::read_file(path), path);
+/// A tensor of a file.
+struct Values {
+  std::vector<std::int64_t> shape;
+  std::vector<float> values;
+};
+
+/// A .npy file, or the only tensor of a .safetensors file. `what` is it: "noise".
+Values read_values(const std::string& path, const char* what) {
+  Values out;
   constexpr std::string_view kExtension = ".safetensors";
-  if (!path.ends_with(kExtension)) fail("'{}': the noise must be a .npy or .safetensors", path);
-  const std::string name = io::base_name(path);
-  const io::SafetensorsSet set(io::dir_name(path), name.substr(0, name.size() - kExtension.size()));
-  if (set.tensors().size() != 1)
-    fail("'{}' has {} tensors: the noise must be the only one", path, set.tensors().size());
-  const std::span<const float> values = models::read_floats(set.tensors().front()).floats();
-  return {values.begin(), values.end()};
+  if (path.ends_with(".npy")) {
+    const std::string bytes = io::read_file(path);
+    out.shape = io::parse_npy(bytes, path).shape;
+    out.values = io::npy_floats(bytes, path);
+  } else if (path.ends_with(kExtension)) {
+    const std::string name = io::base_name(path);
+    const io::SafetensorsSet set(io::dir_name(path),
+                                 name.substr(0, name.size() - kExtension.size()));
+    if (set.tensors().size() != 1)
+      fail("'{}' has {} tensors: the {} must be the only one", path, set.tensors().size(), what);
+    const Tensor tensor = models::read_floats(set.tensors().front());
+    out.shape = set.tensors().front().shape;
+    out.values.assign(tensor.floats().begin(), tensor.floats().end());
+  } else {
+    fail("'{}': the {} must be a .npy or .safetensors", path, what);
+  }
+  if (!std::ranges::all_of(out.values, [](float value) { return std::isfinite(value); }))
+    fail("the {} '{}' has values that are not finite", what, path);
+  return out;
+}
+
+/// As wide as the model's text is; diffusers has a leading 1, for the batch.
+std::shared_ptr<const text::TokenEmbeddings> read_embedding(const std::string& path,
+                                                            const generate::ModelShape& shape) {
+  Values read = read_values(path, "embedding");
+  if (read.shape.size() == 3 && read.shape.front() == 1) read.shape.erase(read.shape.begin());
+  if (read.shape.size() != 2 || read.shape[0] < 1 || read.shape[1] != shape.text_width)
+    fail("the embedding '{}' is {}: must be tokens x {}, the width of the model's text", path,
+         fmt::join(read.shape, " x "), shape.text_width);
+  if (read.shape[0] > kMostTokens)
+    fail("the embedding '{}' has {} tokens: at most {}", path, read.shape[0], kMostTokens);
+  return std::make_shared<const text::TokenEmbeddings>(text::TokenEmbeddings{
+      std::move(read.values), static_cast<int>(read.shape[0]), shape.text_width});
 }
 
 }  // namespace
 
 void read_given_files(ClipOrder& order, const generate::ModelShape& shape) {
+  generate::ClipRequest& request = order.request;
   if (!order.noise.empty()) {
     check_hash(order.noise_xxh3, order.noise);
-    std::vector<float> noise = read_noise(order.noise);
-    if (!std::ranges::all_of(noise, [](float value) { return std::isfinite(value); }))
-      fail("the noise '{}' has values that are not finite", order.noise);
-    order.request.noise = std::make_shared<const std::vector<float>>(std::move(noise));
+    request.noise = std::make_shared<const std::vector<float>>(
+        std::move(read_values(order.noise, "noise").values));
+  }
+  for (const auto& [path, hash, embedding] :
+       {std::tie(order.embedding, order.embedding_xxh3, request.embedding),
+        std::tie(order.negative_embedding, order.negative_embedding_xxh3,
+                 request.negative_embedding)}) {
+    if (path.empty()) continue;
+    shape.check_takes_embeddings();
+    check_hash(hash, path);
+    embedding = read_embedding(path, shape);
   }
   if (order.condition.empty()) return;
   shape.check_takes_frames();
   check_hash(order.condition_xxh3, order.condition);
-  order.request.given = read_condition(order, shape.time_factor);
+  request.given = read_condition(order, shape.time_factor);
 }
 
 }  // namespace vfm::jobs

@@ -18,6 +18,7 @@
 namespace vfm::jobs {
 
 inline constexpr const char* kLatentsExtension = ".latents.safetensors";
+inline constexpr const char* kLatentsRecordExtension = ".latents.json";  ///< beside it
 
 void write_latent(const std::string& folder, const std::string& name,
                   const generate::Latent& latent, const std::string& address);

@@ -6,12 +6,12 @@
 #include "generate/pipeline.h"
 #include "io/file.h"
 #include "io/safetensors.h"
+#include "models/adapted_model.h"
 #include "models/checkpoint.h"
 #include "models/config_json.h"
 #include "models/decoder_json.h"
 #include "models/dit_json.h"
 #include "models/hf_folder.h"
-#include "models/initial_model.h"
 #include "models/load_tensors.h"
 
 namespace vfm::jobs {
@@ -58,8 +58,9 @@ Json read_json(const std::string& folder, const char* name) {
 /// Of a checkpoint of adapters: the model under them, and these.
 NetworkHeaders read_adapted(const std::string& folder, const Json& train, const GenerateJob& job,
                             Faults& faults) {
-  const models::InitialModel model(models::adapted_model(train, folder, job.lora.base),
-                                   "transformer", models::network_class_names());
+  const models::InitialModel model =
+      models::open_adapted(models::adapted_model(train, folder, job.lora.base), "transformer",
+                           models::network_class_names());
   NetworkHeaders network;
   network.type = get_string(model.config(), "_class_name").value_or("");
   network.dit = models::dit_config_from_json(model.config());
@@ -87,15 +88,7 @@ NetworkHeaders read_weights(const std::string& folder, const Json& config, const
   return network;
 }
 
-}  // namespace
-
-void Faults::finish() const {
-  if (found_.size() == 1) throw Error(found_.front(), ErrorKind::usage);
-  if (!found_.empty())
-    fail_usage("{} parts of the model do not fit:\n  {}", found_.size(), fmt::join(found_, "\n  "));
-}
-
-NetworkHeaders read_network(const GenerateJob& job, Faults& faults) {
+NetworkHeaders read_once(const GenerateJob& job, Faults& faults) {
   NetworkHeaders network;
   if (generate::is_pipeline(job.model)) {
     job.lora.check_for(job.model, false, false);
@@ -113,6 +106,18 @@ NetworkHeaders read_network(const GenerateJob& job, Faults& faults) {
   for (const models::AdapterChoice::Set& set : job.lora.sets)
     faults.look([&] { check_adapters(network, set.path, job); });
   return network;
+}
+
+}  // namespace
+
+void Faults::finish() const {
+  if (found_.size() == 1) throw Error(found_.front(), ErrorKind::usage);
+  if (!found_.empty())
+    fail_usage("{} parts of the model do not fit: {}", found_.size(), fmt::join(found_, "; "));
+}
+
+NetworkHeaders read_network(const GenerateJob& job, Faults& faults) {
+  return models::again_if_gone(job.model, [&] { return read_once(job, faults); });
 }
 
 }  // namespace vfm::jobs

@@ -1,7 +1,8 @@
 // vfm-pack without argv: clips to latents, and the packs that training would make of them.
 //
-// One shard of latents for each shard of clips, in DIR/SPLIT/ (data/latents.h). Samples are worked
-// on in parallel, shards written one after the other, in the order of the input.
+// One shard of latents for each shard of clips and split of its samples, DIR/SPLIT/X.tar
+// (data/latents.h). Samples are worked on in parallel, shards written one after the other, in the
+// order of the input.
 //
 // Resume: beside each shard stands X.json, written last: what the shard was made from (options,
 // hashes of the tars), its index, sums for the statistics, its errors. Where that still holds, the
@@ -21,15 +22,18 @@
 #include "data/clip_pixels.h"
 #include "data/latents.h"
 #include "data/packing.h"
+#include "io/manifest.h"
+#include "shard/reader.h"
 #include "tensor/tensor.h"
 
 namespace vfm::jobs {
 
 struct PackOptions {
-  /// As io::ManifestReader takes them, or folders that vfm-shard wrote.
+  /// As jobs/shard_input.h takes them.
   std::vector<std::string> inputs;
   std::string output;
   bool force = false;
+  shard::ReadLimits limits;
   Json tokenizer;  ///< models::make_tokenizer
   /// Where the tokenizer computes. One from a folder rounds otherwise on a GPU; the bytes of a
   /// builtin one do not depend on it.
@@ -43,7 +47,8 @@ struct PackOptions {
 /// A record a shard on standard output, when it is durable. Returns the number of recorded errors.
 /// Throws Error when nothing could be packed; Error{usage} for bad options and a folder of others;
 /// Stopped.
-long run_pack(const PackOptions& options, Slots& slots, Progress& progress);
+long run_pack(const PackOptions& options, Slots& slots, Progress& progress,
+              io::ManifestWriter& manifest);
 
 struct PlanOptions {
   std::string directory;  ///< of latents

@@ -1,46 +1,53 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jobs/pack_feed.h"
 
-#include <filesystem>
-#include <set>
-
 #include "base/error.h"
-#include "data/clips.h"
 #include "io/file.h"
 
 namespace vfm::jobs {
 namespace {
-
-bool is_directory(const std::string& path) {
-  std::error_code error;
-  return std::filesystem::is_directory(path, error);
-}
 
 /// A split names a folder.
 bool is_folder_name(const std::string& name) {
   return shard::valid_key(name);
 }
 
+/// "split" of the sample's json, or nothing. A json that is malformed is found where the sample is
+/// worked on.
+std::optional<std::string> own_split(const shard::Sample& sample) {
+  const std::string* text = sample.find("json");
+  if (text == nullptr || text->find("split") == std::string::npos) return std::nullopt;
+  Json json;
+  try {
+    json = parse_json(*text, "its 'json'");
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+  const auto found = json.find("split");
+  if (!json.is_object() || found == json.end() || found->is_null()) return std::nullopt;
+  if (!found->is_string()) fail("the split in its json is no text: {}", dump_json(*found));
+  return found->get<std::string>();
+}
+
 }  // namespace
 
-PackFeed::PackFeed(const std::vector<std::string>& inputs,
-                   std::function<bool(const ClipShard&)> wanted)
-    : wanted_(std::move(wanted)) {
-  std::vector<std::string> rest;
-  for (const std::string& input : inputs) {
-    if (!is_directory(input)) {
-      rest.push_back(input);
-      continue;
-    }
-    for (io::Record& record : data::dataset_records(input))
-      listed_.push_back(std::move(record));
-  }
-  if (!rest.empty() || inputs.empty())
-    reader_ = std::make_unique<io::ManifestReader>(
-        rest, [this](const std::string& where, const std::string& message) {
-          bad_.emplace_back(where, message);
-        });
+std::string split_of(const shard::Sample& sample, const ClipShard& shard) {
+  const auto own = own_split(sample);
+  if (!own) return shard.split;
+  if (shard.split_given && *own != shard.split)
+    fail("its json says split '{}', the record of its shard '{}': make them agree", *own,
+         shard.split);
+  if (!is_folder_name(*own)) fail("its split '{}' cannot name a folder", *own);
+  return *own;
 }
+
+PackFeed::PackFeed(const std::vector<std::string>& inputs, const shard::ReadLimits& limits,
+                   Finished finished)
+    : limits_(limits),
+      finished_(std::move(finished)),
+      input_(inputs, [this](const std::string& where, const std::string& message) {
+        bad_.emplace_back(where, message);
+      }) {}
 
 PackFeed::~PackFeed() = default;
 
@@ -48,31 +55,34 @@ std::optional<PackWork> PackFeed::next() {
   if (!shard_) return next_shard();
   PackWork work;
   work.shard = shard_;
-  if (samples_) {
-    shard::Sample sample;
-    try {
-      if (samples_->next(sample)) {
-        work.sample = std::move(sample);
-        return work;
-      }
-    } catch (const Stopped&) {
-      throw;
-    } catch (const Error& error) {
-      work.damage = error.what();  // what came before it is whole
-    }
+  try {
+    if (samples_ && next_sample(work)) return work;
+  } catch (const Stopped&) {
+    throw;
+  } catch (const Error& error) {  // nothing after it can be used
+    work.errors.emplace_back(shard_->path, error.what());
   }
   work.end = true;
-  if (samples_)
-    for (const std::string& key : samples_->repeated())
-      work.errors.emplace_back(fmt::format("{} of '{}'", key, shard_->path), kRepeated);
+  if (samples_) {
+    work.faults = samples_->faults();
+    work.any_refused = samples_->any_refused();
+  }
   samples_.reset();
   shard_.reset();
   return work;
 }
 
-std::optional<io::Record> PackFeed::next_record() {
-  if (next_listed_ < listed_.size()) return std::move(listed_[next_listed_++]);
-  return reader_ ? reader_->next() : std::nullopt;
+bool PackFeed::next_sample(PackWork& work) {
+  shard::Sample sample;
+  if (!samples_->next(sample)) return false;
+  try {
+    work.split = split_of(sample, *shard_);
+  } catch (const Error& error) {
+    work.refusal = error.what();
+  }
+  if (work.refusal.empty()) take_name(*shard_, work.split);
+  work.sample = std::move(sample);
+  return true;
 }
 
 ClipShard PackFeed::parse(io::Record& record) {
@@ -80,48 +90,49 @@ ClipShard PackFeed::parse(io::Record& record) {
     fail("is a {}, not a shard; vfm-clip makes shards of videos", record.kind);
   ClipShard shard;
   shard.path = record.path();
-  shard.split = get_string(record.json, "split").value_or("train");
+  const auto split = get_string(record.json, "split");
+  shard.split = split.value_or("train");
+  shard.split_given = split.has_value();
   if (!is_folder_name(shard.split)) fail("its split '{}' cannot name a folder", shard.split);
   shard.name = io::stem(shard.path) + ".tar";
   complete_shard(record);
   shard.tars = io::column_tars(record);
   shard.record = std::move(record.json);
-  const auto [other, is_new] = taken_.emplace(shard.split + "/" + shard.name, shard.path);
-  if (!is_new && other->second == shard.path) fail("is in the input twice");
-  if (!is_new) fail("its latents would replace those of '{}': rename one", other->second);
+  if (!paths_.insert(shard.path).second) fail("is in the input twice");
   return shard;
 }
 
+/// Two shards must not write the same tar.
+void PackFeed::take_name(const ClipShard& shard, const std::string& split) {
+  const auto [owner, is_new] = taken_.emplace(split + "/" + shard.name, shard.path);
+  if (owner->second != shard.path)
+    fail("its latents would replace those of '{}': rename one", owner->second);
+}
+
 std::optional<PackWork> PackFeed::next_shard() {
-  for (;;) {
-    std::optional<io::Record> record = next_record();
-    PackWork work;
-    if (!record) {
-      if (bad_.empty()) return std::nullopt;
-      work.errors = std::exchange(bad_, {});
-      return work;
+  std::optional<io::Record> record = input_.next();
+  PackWork work;
+  work.errors = std::exchange(bad_, {});
+  if (!record) return work.errors.empty() ? std::nullopt : std::optional(std::move(work));
+  const std::string path = get_string(record->json, "path").value_or(record->where);
+  try {
+    shard_ = std::make_shared<const ClipShard>(parse(*record));
+    const std::vector<std::string> splits = finished_(*shard_);
+    for (const std::string& split : splits)
+      take_name(*shard_, split);
+    if (splits.empty()) {
+      check_shard_bytes({"shard", shard_->record, path});
+      samples_ = std::make_unique<JoinedReader>(shard_->tars, limits_);
     }
-    const std::string path = get_string(record->json, "path").value_or(record->where);
-    // `vfm-pack clips/*.tar` also names the columns beside the shards.
-    if (record->kind == "shard" && !record->json.contains("columns") && is_column_tar(path))
-      continue;
-    work.errors = std::exchange(bad_, {});
-    try {
-      shard_ = std::make_shared<const ClipShard>(parse(*record));
-      if (wanted_(*shard_)) {
-        check_shard_bytes({"shard", shard_->record, path});
-        samples_ = std::make_unique<JoinedReader>(shard_->tars);
-      }
-      work.shard = shard_;
-      work.begin = true;
-    } catch (const Stopped&) {
-      throw;
-    } catch (const Error& error) {
-      shard_.reset();
-      work.errors.emplace_back(path, error.what());
-    }
-    return work;
+    work.shard = shard_;
+    work.begin = true;
+  } catch (const Stopped&) {
+    throw;
+  } catch (const Error& error) {
+    shard_.reset();
+    work.errors.emplace_back(path, error.what());
   }
+  return work;
 }
 
 }  // namespace vfm::jobs

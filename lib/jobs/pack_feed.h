@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,14 +15,17 @@
 #include "base/json.h"
 #include "io/manifest.h"
 #include "jobs/columns.h"
+#include "jobs/shard_input.h"
 #include "shard/sample.h"
 
 namespace vfm::jobs {
 
-/// A shard of clips, and where its latents go.
+/// A shard of clips, and where its latents go: DIR/SPLIT/name, a tar for each split of its samples.
 struct ClipShard {
   std::string path;               ///< as the manifest names it
-  std::string split, name;        ///< of the output: DIR/split/name
+  std::string split;              ///< of the record; of samples that name none themselves
+  bool split_given = false;       ///< else it is "train" because nobody said otherwise
+  std::string name;               ///< of the outputs
   std::vector<std::string> tars;  ///< its columns
   Json record;                    ///< of the manifest
 };
@@ -32,32 +36,45 @@ struct PackWork {
   std::shared_ptr<const ClipShard> shard;                   ///< null: only errors
   bool begin = false;                                       ///< the shard begins
   std::optional<shard::Sample> sample;
-  bool end = false;    ///< the shard ends
-  std::string damage;  ///< why it ends early; empty: it does not
+  std::string split;          ///< of the sample
+  std::string refusal;        ///< why the sample cannot be taken; empty: it can
+  bool end = false;           ///< the shard ends
+  std::vector<Fault> faults;  ///< at the end: what was passed over
+  bool any_refused = false;   ///< at the end: a sample was, perhaps for its size
 };
 
 class PackFeed {
  public:
-  /// `wanted` is asked for each shard, before its samples are read, whether they are needed; its
-  /// begin and end come anyway.
-  PackFeed(const std::vector<std::string>& inputs, std::function<bool(const ClipShard&)> wanted);
+  /// The splits that a shard of an earlier run has; none: its samples are to be read.
+  using Finished = std::function<std::vector<std::string>(const ClipShard&)>;
+  /// `finished` is asked about each shard; its begin and end come anyway.
+  PackFeed(const std::vector<std::string>& inputs, const shard::ReadLimits& limits,
+           Finished finished);
   ~PackFeed();
   std::optional<PackWork> next();
+  const io::InputStreams& streams() const { return input_.streams(); }
 
  private:
   std::optional<PackWork> next_shard();
-  std::optional<io::Record> next_record();
   /// Throws Error, without a path, for what cannot be worked on.
   ClipShard parse(io::Record& record);
+  void take_name(const ClipShard& shard, const std::string& split);
+  /// Reads the next sample into `work`, with its split. False at the end.
+  bool next_sample(PackWork& work);
 
-  std::function<bool(const ClipShard&)> wanted_;
-  std::vector<io::Record> listed_;  // of dataset folders
-  std::size_t next_listed_ = 0;
+  shard::ReadLimits limits_;
+  Finished finished_;
   std::vector<std::pair<std::string, std::string>> bad_;  // lines since the last record
-  std::unique_ptr<io::ManifestReader> reader_;
+  ShardInput input_;
+  std::set<std::string> paths_;               // of all shards so far
   std::map<std::string, std::string> taken_;  // "split/name" -> path of the shard
   std::shared_ptr<const ClipShard> shard_;    // the one being read
   std::unique_ptr<JoinedReader> samples_;     // null if its samples are not wanted
 };
+
+/// The split of a sample: what its own json says, as vfm-shard wrote it, else its shard's record,
+/// else "train". Throws Error if json and record differ, or it cannot name a folder: a sample of
+/// one split must not slip into another.
+std::string split_of(const shard::Sample& sample, const ClipShard& shard);
 
 }  // namespace vfm::jobs

@@ -9,6 +9,9 @@
 #include "base/log.h"
 #include "io/atomic_file.h"
 #include "io/file.h"
+#include "io/folder_lock.h"
+#include "shard/dataset_card.h"
+#include "shard/dataset_meta.h"
 #include "shard/writer.h"
 
 namespace vfm::jobs {
@@ -41,6 +44,8 @@ Json to_json(const ShardNotes& notes) {
     errors.push_back({{"input", input}, {"error", message}});
   return {{"tool", "vfm-pack"},
           {"made_from", notes.made_from},
+          {"splits", notes.splits},
+          {"max_member", notes.max_member ? Json(*notes.max_member) : Json()},
           {"record", notes.record},
           {"text_encoder", notes.text_encoder},
           {"without_text", notes.without_text},
@@ -52,6 +57,9 @@ Json to_json(const ShardNotes& notes) {
 ShardNotes parse_notes(const Json& json, const std::string& path, int channels) {
   ShardNotes notes;
   notes.made_from = json.at("made_from");
+  notes.splits = json.at("splits").get<std::vector<std::string>>();
+  if (const Json& limit = json.at("max_member"); !limit.is_null())
+    notes.max_member = limit.get<std::uint64_t>();
   notes.record = json.at("record");
   notes.text_encoder = json.at("text_encoder");
   notes.without_text = json.at("without_text").get<std::int64_t>();
@@ -87,26 +95,40 @@ std::vector<std::string> shards_in(const std::string& directory) {
   return tars;
 }
 
+/// What of the options differs: "size is 64 there, and now 32".
+std::string difference(const Json& there, const Json& now) {
+  std::string out;
+  for (const auto& [name, value] : now.items()) {
+    const Json other = there.is_object() ? there.value(name, Json()) : Json();
+    if (other != value)
+      out += fmt::format("{}{} is {} there, and now {}", out.empty() ? "" : "; ", name,
+                         dump_json(other), dump_json(value));
+  }
+  return out.empty() ? "pack.json there tells them" : out;
+}
+
 }  // namespace
 
 PackFolder::PackFolder(const std::string& directory, const Json& settings, int channels, bool force)
-    : directory_(directory), settings_(settings), channels_(channels) {
+    : directory_(directory),
+      lock_(io::lock_folder(directory)),
+      settings_(settings),
+      channels_(channels) {
   const std::string path = io::join_path(directory, "pack.json");
   if (io::file_exists(path)) {
-    bool same = false;
+    Json there;
     try {
-      same = parse_json(io::read_file(path), path) == settings;
+      there = parse_json(io::read_file(path), path);
     } catch (const Error&) {
       // Not options of ours: others.
     }
-    if (!same && !force)
+    if (there != settings && !force)
       fail_usage(
-          "'{}' holds latents of other options (pack.json there tells them); choose another "
-          "folder, or --force to replace them",
-          directory);
+          "'{}' holds latents of other options ({}); choose another folder, or --force to replace "
+          "them",
+          directory, difference(there, settings));
     if (force) remove_all();
   }
-  io::make_directories(directory);
   io::update_file(path, dump_json_pretty(settings));
 }
 
@@ -122,26 +144,53 @@ std::string PackFolder::tar_path(const std::string& split, const std::string& na
   return io::join_path(io::join_path(directory_, split), name);
 }
 
-bool PackFolder::find_finished(const std::string& tar, const Json& made_from,
-                               ShardNotes& notes) const {
+namespace {
+
+/// The notes of one part, if they are those of the tar that stands beside them.
+std::optional<ShardNotes> whole_part(const std::string& tar, int channels) {
   const std::string path = notes_path(tar);
-  if (!io::file_exists(path)) return false;
+  if (!io::file_exists(path)) return std::nullopt;
   try {
-    ShardNotes found = parse_notes(parse_json(io::read_file(path), path), path, channels_);
-    if (found.made_from != made_from) return false;
+    ShardNotes found = parse_notes(parse_json(io::read_file(path), path), path, channels);
     if (!found.record.is_null()) {
       if (!io::file_exists(shard::energon_index_path(tar)) ||
           !io::file_exists(shard::dali_index_path(tar)) ||
           io::File::open_read(tar).size() != found.record.at("bytes").get<std::uint64_t>())
-        return false;
+        return std::nullopt;
     }
-    notes = std::move(found);
-    return true;
+    return found;
   } catch (const Stopped&) {
     throw;
   } catch (const std::exception&) {
-    return false;  // damaged, so not finished
+    return std::nullopt;  // damaged, so not finished
   }
+}
+
+}  // namespace
+
+std::map<std::string, ShardNotes> PackFolder::find_finished(const std::string& name,
+                                                            const Json& made_from,
+                                                            std::uint64_t max_member) const {
+  std::map<std::string, ShardNotes> parts;
+  std::vector<std::string> splits;
+  std::error_code error;
+  for (const auto& folder : fs::directory_iterator(directory_, error)) {
+    if (!folder.is_directory(error)) continue;
+    const std::string split = folder.path().filename().string();
+    auto found = whole_part(tar_path(split, name), channels_);
+    if (!found || found->made_from != made_from) continue;
+    if (found->max_member && *found->max_member != max_member) continue;
+    splits = found->splits;
+    parts[split] = std::move(*found);
+  }
+  const auto is_part = [&](const std::string& split) { return parts.contains(split); };
+  if (parts.size() != splits.size() || !std::ranges::all_of(splits, is_part)) parts.clear();
+  return parts;
+}
+
+bool PackFolder::has(const std::string& split, const std::string& name) const {
+  const auto found = shards_.find(split);
+  return found != shards_.end() && found->second.contains(name);
 }
 
 void PackFolder::begin_shard(const std::string& tar) {
@@ -166,7 +215,31 @@ std::int64_t PackFolder::without_text() const {
   return count;
 }
 
-void PackFolder::leave_out_strangers() const {
+/// What other programs read: Energon's .nv-meta and the card for load_dataset(). Shards are listed
+/// one by one where others stand beside them.
+void PackFolder::write_for_others(bool alone, bool discrete) const {
+  std::vector<shard::DatasetShard> all;
+  shard::CardConfig card{
+      "default", {discrete ? "codes.npy" : "latent.npy", "text.npy", "json"}, {}};
+  for (const auto& [split, shards] : shards_)
+    for (const auto& [name, notes] : shards) {
+      if (notes.entries.empty()) continue;
+      const std::string path = io::join_path(split, name);
+      all.push_back({path, split, notes.record.at("samples"), notes.record.at("bytes"),
+                     notes.record.at("xxh3")});
+      std::vector<std::string>& files = card.files[split];
+      if (!alone || files.empty()) files.push_back(alone ? split + "/*.tar" : path);
+    }
+  shard::write_energon_meta(directory_, all, [](auto&&...) { return shard::MediaMetadata{}; });
+  shard::write_dataset_card(
+      directory_, "vfm-pack",
+      "# Latents of videos\n\nWebDataset shards that vfm-pack wrote, with the "
+      "tokenizer and the statistics in latents.json.\nThe format is described in "
+      "vfm-latents(5).",
+      {card});
+}
+
+bool PackFolder::leave_out_strangers() const {
   std::size_t strangers = 0;
   for (const std::string& tar : shards_in(directory_)) {
     const auto split = shards_.find(io::base_name(io::dir_name(tar)));
@@ -177,6 +250,7 @@ void PackFolder::leave_out_strangers() const {
   if (strangers > 0)
     log_warning("'{}' also holds {} shards that are not of this input; they are not in the index",
                 directory_, strangers);
+  return strangers > 0;
 }
 
 void PackFolder::write_index(const std::string& split) const {
@@ -214,7 +288,8 @@ void PackFolder::finish(const models::Tokenizer& tokenizer) {
     splits[split] = {{"samples", samples}, {"shards", count}, {"tokens", tokens}};
   }
   if (total == 0) fail("no sample could be packed");
-  leave_out_strangers();
+  const bool strangers = leave_out_strangers();
+  write_for_others(!strangers, tokenizer.vocabulary() > 0);
   Json json = {{"version", 1},
                {"tokenizer", tokenizer.config()},
                {"text_encoder", text_encoder},

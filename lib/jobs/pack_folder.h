@@ -3,22 +3,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/json.h"
 #include "data/latents.h"
+#include "io/file.h"
 #include "jobs/pack.h"
 #include "jobs/pack_sample.h"
 #include "models/tokenizer.h"
 
 namespace vfm::jobs {
 
-/// What is known of a finished shard: the contents of X.json.
+/// What is known of a finished shard, or of its part of one split: the contents of SPLIT/X.json.
 struct ShardNotes {
-  Json made_from;                    ///< settings and hashes of the tars it was made from
+  Json made_from;                   ///< settings, split, hashes of the tars it was made from
+  std::vector<std::string> splits;  ///< of all its parts, in order; its errors are in the first
+  std::optional<std::uint64_t> max_member;  ///< the limit, if samples were refused, else nothing
   Json record;                       ///< of the tar; null if none of its samples could be packed
   std::vector<data::Entry> entries;  ///< in the order of the tar
   ChannelSums sums;
@@ -29,33 +34,40 @@ struct ShardNotes {
 
 class PackFolder {
  public:
-  /// Opens or makes the folder. Throws Error{usage} if it holds latents of other options and
+  /// Opens or makes the folder, for this program alone. Throws Error if another one writes it,
+  /// Error{usage} if it holds latents of other options and
   /// `force` is not given; with `force` removes what vfm-pack wrote there.
   PackFolder(const std::string& directory, const Json& settings, int channels, bool force);
 
   const std::string& directory() const { return directory_; }
   /// DIR/SPLIT/NAME.tar.
   std::string tar_path(const std::string& split, const std::string& name) const;
-  /// The notes of a shard that is finished and made from just this, or nothing known (no record).
-  bool find_finished(const std::string& tar, const Json& made_from, ShardNotes& notes) const;
+  /// The notes of a shard that is finished and made from just this, by split; empty if it is not.
+  std::map<std::string, ShardNotes> find_finished(const std::string& name, const Json& made_from,
+                                                  std::uint64_t max_member) const;
   /// To be called before a shard is written: from here on the files over all shards do not hold.
   void begin_shard(const std::string& tar);
+  /// Whether a shard of this run has that name.
+  bool has(const std::string& split, const std::string& name) const;
   /// The shard at `tar` is durable.
   void write_notes(const std::string& tar, const ShardNotes& notes) const;
 
   /// Adds a shard of this run.
   void add(const std::string& split, const std::string& name, ShardNotes notes);
-  /// Writes index.jsonl of each split, then latents.json. Throws Error if there is no sample.
+  /// Writes index.jsonl of each split, .nv-meta/ and README.md, then latents.json. Throws Error if
+  /// there is no sample.
   void finish(const models::Tokenizer& tokenizer);
   /// Samples of this run that have no text.
   std::int64_t without_text() const;
 
  private:
   void remove_all() const;
-  void leave_out_strangers() const;
+  bool leave_out_strangers() const;
+  void write_for_others(bool alone, bool discrete) const;
   void write_index(const std::string& split) const;
 
   std::string directory_;
+  io::File lock_;
   Json settings_;
   int channels_;
   /// split -> name -> notes: the order of the index.

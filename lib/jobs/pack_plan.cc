@@ -5,6 +5,7 @@
 #include <cerrno>
 
 #include "base/error.h"
+#include "base/full_disk.h"
 #include "base/stop.h"
 #include "data/order.h"
 #include "io/file.h"
@@ -17,7 +18,7 @@ namespace {
 class Lines {
  public:
   Lines() : file_(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3), "standard output") {
-    if (!file_) fail_errno(errno, "cannot write to standard output");
+    if (!file_) fail_output(errno, "cannot write to standard output");
   }
   void add(const std::string& line) {
     text_ += line;
@@ -41,9 +42,11 @@ void print_pack_plan(const PlanOptions& options) {
   std::vector<std::int64_t> tokens;
   for (const data::Entry& entry : set.entries()) {
     tokens.push_back(data::token_count(entry, options.patch));
-    if (tokens.back() < 1 || tokens.back() > options.packs.tokens)
-      fail_usage("sample '{}' has {} tokens; a pack of {} takes 1 to {}", entry.key, tokens.back(),
-                 options.packs.tokens, options.packs.tokens);
+    if (tokens.back() < 1)
+      fail_usage("sample '{}' is smaller than one token: give a smaller --patch", entry.key);
+    if (tokens.back() > options.packs.tokens)
+      fail_usage("sample '{}' has {} tokens, more than a pack's {}: give more --tokens", entry.key,
+                 tokens.back(), options.packs.tokens);
   }
   const std::vector<data::Pack> packs =
       data::epoch_packs(tokens, options.packs, options.seed, options.epoch);

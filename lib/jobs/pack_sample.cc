@@ -60,8 +60,8 @@ void copy_facts(const Json& meta, const shard::Sample& sample, Json& json) {
     json["caption"] = meta["caption"];
   else if (caption != nullptr)
     json["caption"] = *caption;
-  for (const char* name : {"caption_source", "source", "source_hash", "stream", "time_base",
-                           "pts_begin", "pts_end", "bin", "split"})
+  for (const char* name : {"caption_source", "original_key", "source", "source_hash", "stream",
+                           "time_base", "pts_begin", "pts_end", "bin", "split"})
     if (meta.contains(name)) json[name] = meta[name];
 }
 
@@ -116,7 +116,7 @@ ChannelSums ChannelSums::from_json(const Json& json, int channels) {
 LatentOutput make_latent(const shard::Sample& sample, const models::Tokenizer& tokenizer,
                          const data::ClipOptions& options) {
   const shard::Member* media = media_member(sample);
-  if (media == nullptr) fail("has no video and no picture");
+  if (media == nullptr) fail("{}", no_media(sample));
   const Json meta = meta_of(sample);
   LatentOutput out;
   const std::string text = take_text(sample, meta, out);
@@ -140,6 +140,7 @@ LatentOutput make_latent(const shard::Sample& sample, const models::Tokenizer& t
                {"first_frame", clip.first_frame}};
   copy_facts(meta, sample, json);
   out.sample = {sample.key, {latent, {"text.npy", text}, {"json", dump_json(json)}}};
+  out.entry.xxh3 = shard::hash_sample(out.sample);
   return out;
 }
 

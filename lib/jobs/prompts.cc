@@ -3,20 +3,26 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "base/error.h"
+#include "io/file.h"
+#include "io/manifest.h"
 #include "text/unicode.h"
 
 namespace vfm::jobs {
 
 namespace {
 
+constexpr std::size_t kLongestNegative = 1 << 20;
 constexpr std::size_t kLongestName = 200;  // leaves room for extensions below the usual 255
 
+constexpr const char* kBlank = " \t\r\n";
+
 bool is_blank(std::string_view text) {
-  return text.find_first_not_of(" \t\r\n") == std::string_view::npos;
+  return text.find_first_not_of(kBlank) == std::string_view::npos;
 }
 
 std::optional<int> get_int(const Json& line, const char* name, std::string_view where,
@@ -64,6 +70,12 @@ void take_origin(Json& json, ClipOrder& order, std::string_view where) {
   take(json, "condition_xxh3", get_string(json, "condition_xxh3"), order.condition_xxh3);
   take(json, "noise", get_string(json, "noise"), order.noise);
   take(json, "noise_xxh3", get_string(json, "noise_xxh3"), order.noise_xxh3);
+  take(json, "embedding", get_string(json, "embedding"), order.embedding);
+  take(json, "embedding_xxh3", get_string(json, "embedding_xxh3"), order.embedding_xxh3);
+  take(json, "negative_embedding", get_string(json, "negative_embedding"),
+       order.negative_embedding);
+  take(json, "negative_embedding_xxh3", get_string(json, "negative_embedding_xxh3"),
+       order.negative_embedding_xxh3);
   take(json, "weights", get_string(json, "weights"), order.weights);
   take(json, "model_hash", get_string(json, "model_hash"), order.model_hash);
   take(json, "fp8", get_string(json, "fp8"), order.fp8);
@@ -103,6 +115,15 @@ void SampleChoice::check_for(bool autoregressive, generate::Sampler own) const {
 }
 
 generate::SampleOptions SampleChoice::over(generate::SampleOptions options) const {
+  // Of two levels that do not go together one may be the model's, of which nobody has spoken.
+  const auto refuse = [](const char* given, double value, const char* other, double own) {
+    fail_usage("{} {} does not go with the model's own {} {}: give that too", given, value, other,
+               own);
+  };
+  if (sigma_max && !sigma_min && *sigma_max > 0 && *sigma_max <= options.sigma_min)
+    refuse("sigma_max", *sigma_max, "sigma_min", options.sigma_min);
+  if (sigma_min && !sigma_max && *sigma_min >= options.sigma_max)
+    refuse("sigma_min", *sigma_min, "sigma_max", options.sigma_max);
   options.sampler = sampler.value_or(options.sampler);
   options.temperature = temperature.value_or(options.temperature);
   options.top_p = top_p.value_or(options.top_p);
@@ -127,7 +148,9 @@ ClipOrder parse_prompt(std::string_view bytes, const ClipOrder& defaults, std::s
     return order;
   }
   Json json = parse_json(line, where);
-  order.request.prompt = need_string(json, "prompt", where);
+  const bool embedded = !get_string(json, "embedding").value_or(defaults.embedding).empty();
+  order.request.prompt =
+      embedded ? get_string(json, "prompt").value_or("") : need_string(json, "prompt", where);
   json.erase("prompt");
   generate::ClipRequest& request = order.request;
   if (const auto seed = get_seed(json, where)) request.seed = *seed, order.own_seed = true;
@@ -157,6 +180,19 @@ ClipOrder parse_prompt(std::string_view bytes, const ClipOrder& defaults, std::s
   if (!order.name.empty()) check_clip_name(order.name);
   order.extra = std::move(json);
   return order;
+}
+
+std::string negative_text(const std::string& argument) {
+  if (!argument.starts_with('@')) return text::valid_utf8(argument);
+  const std::string path = argument.substr(1);
+  const std::string bytes = as_usage([&] { return io::read_file(path); });
+  if (bytes.size() > kLongestNegative)
+    fail_usage("the negative prompt '{}' has {} bytes: at most {}", path, bytes.size(),
+               kLongestNegative);
+  const std::string text = text::to_utf8(bytes);
+  if (is_blank(text)) fail_usage("the file of the negative prompt, '{}', is empty", path);
+  const std::size_t begin = text.find_first_not_of(kBlank);
+  return text.substr(begin, text.find_last_not_of(kBlank) + 1 - begin);
 }
 
 void check_clip_name(const std::string& name) {
@@ -191,34 +227,66 @@ std::string slug(std::string_view prompt) {
 PromptReader::PromptReader(std::vector<std::string> arguments, ClipOrder defaults)
     : arguments_(std::move(arguments)), defaults_(std::move(defaults)) {}
 
+std::size_t PromptReader::total() const {
+  const auto lines = [](const std::string& argument) {
+    return argument == "-" || argument == io::kNames;
+  };
+  return std::ranges::any_of(arguments_, lines) ? 0 : arguments_.size();
+}
+
+ClipOrder PromptReader::given(const std::string& prompt, std::string where) const {
+  ClipOrder order = defaults_;
+  order.request.prompt = text::valid_utf8(prompt);
+  order.where = std::move(where);
+  return order;
+}
+
 std::optional<ClipOrder> PromptReader::next() {
   for (;;) {
     if (!lines_) {
       if (next_argument_ == arguments_.size()) return std::nullopt;
       const std::string& argument = arguments_[next_argument_++];
-      if (argument != "-") {
-        ClipOrder order = defaults_;
-        order.request.prompt = text::valid_utf8(argument);
-        order.where = fmt::format("argument '{}'", argument);
-        return order;
-      }
-      lines_.emplace(io::LineReader::standard_input());
+      texts_ = argument == io::kNames;
+      if (argument != "-" && !texts_)
+        return given(argument, fmt::format("argument '{}'", argument));
+      lines_.emplace(io::LineReader::standard_input(texts_ ? '\0' : '\n'));
     }
-    const auto text = lines_->next();
-    if (!text) {
-      lines_.reset();
-      continue;
-    }
-    if (is_blank(*text)) continue;
-    try {
-      return parse_prompt(*text, defaults_, lines_->where());
-    } catch (const Error& error) {
-      ClipOrder bad;
-      bad.where = lines_->where();
-      bad.error = error.what();
-      return bad;
-    }
+    if (auto order = next_line()) return order;
   }
+}
+
+/// Nothing: the line is no order, or there is none; then lines_ is gone.
+std::optional<ClipOrder> PromptReader::next_line() {
+  const auto bad = [this](const Error& error) {
+    ClipOrder order;
+    order.where = lines_->where();
+    order.error = error.what();
+    return order;
+  };
+  std::optional<std::string> text;
+  try {
+    text = lines_->next();
+  } catch (const io::LongLine& error) {
+    return bad(error);
+  }
+  if (!text) {
+    lines_.reset();
+    return std::nullopt;
+  }
+  if (is_blank(*text)) return std::nullopt;
+  if (texts_) return given(*text, lines_->where());
+  try {
+    if (text->find("\"kind\"") != std::string::npos && is_of_streams(*text)) return std::nullopt;
+    return parse_prompt(*text, defaults_, lines_->where());
+  } catch (const Error& error) {
+    streams_.take_bad(*text, lines_->name());
+    return bad(error);
+  }
+}
+
+bool PromptReader::is_of_streams(const std::string& line) {
+  if (line[line.find_first_not_of(" \t\r")] != '{') return false;
+  return streams_.take(parse_json(text::valid_utf8(line), lines_->where()), lines_->name());
 }
 
 }  // namespace vfm::jobs

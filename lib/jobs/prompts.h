@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "generate/generator.h"
 #include "io/line_reader.h"
+#include "io/streams.h"
 
 namespace vfm::jobs {
 
@@ -35,8 +36,10 @@ struct ClipOrder {
   std::string condition;                ///< image or video that the clip begins with; empty: none
   std::optional<int> condition_frames;  ///< of a video: so many of its last; nothing: 9 or 1
   std::string noise;                    ///< file with the first noise; empty: by the seed
-  std::string name;                     ///< without extension; empty: made from prompt and address
-  Json extra;                           ///< the line's other keys, passed through to the manifest
+  /// Files with embeddings of the prompt and the negative prompt; empty: the text is encoded.
+  std::string embedding, negative_embedding;
+  std::string name;  ///< without extension; empty: made from prompt and address
+  Json extra;        ///< the line's other keys, passed through to the manifest
   bool own_seed = false;
   std::string encoder;         ///< FFmpeg's name; empty: that of the command line
   std::optional<int> quality;  ///< of the mp4; nothing: that of the command line
@@ -44,7 +47,7 @@ struct ClipOrder {
   std::optional<std::string> weights, model_hash, fp8, compute;
   Json lora = nullptr;  ///< what a record says of adapters; null: there were none
   /// What a record says of the files' contents; nothing: any will do.
-  std::optional<std::string> condition_xxh3, noise_xxh3;
+  std::optional<std::string> condition_xxh3, noise_xxh3, embedding_xxh3, negative_embedding_xxh3;
   std::string where;  ///< for messages: "line 3 of standard input"
   std::string error;  ///< why the line is no order; empty if it is one
 };
@@ -52,10 +55,16 @@ struct ClipOrder {
 /// One line: bare text is the prompt; a line that begins with '{' is an object with "prompt" and,
 /// if it differs from `defaults`, any of negative_prompt, seed, name, frames, width, height, fps,
 /// sampler, steps, guidance, sigma_min, sigma_max, shift, temperature, top_p, condition,
-/// condition_frames, augment_sigma, noise, encoder, quality, weights, model_hash, fp8, compute,
-/// lora. So a record of the manifest, given back, orders the same clip. Other keys are kept in
+/// condition_frames, augment_sigma, noise, embedding, negative_embedding, encoder, quality,
+/// weights, model_hash, fp8, compute, lora. So a record of the manifest, given back, orders the
+/// same clip. Without a prompt it is empty if there is an embedding. Other keys are kept in
 /// `extra`. Throws Error naming the key. Pure; malformed UTF-8 becomes U+FFFD.
 ClipOrder parse_prompt(std::string_view line, const ClipOrder& defaults, std::string_view where);
+
+/// A negative prompt as the command line gives it: "@FILE" is what stands in FILE (UTF-8, without
+/// white space at its ends), anything else the text itself. Throws Error{usage} for a file that
+/// cannot be read, is empty or beyond 1 MiB.
+std::string negative_text(const std::string& argument);
 
 /// Refuses names that are not plain file names ("a/b", ".x", control characters, over 200 bytes).
 void check_clip_name(const std::string& name);
@@ -65,19 +74,29 @@ void check_clip_name(const std::string& name);
 std::string slug(std::string_view prompt);
 
 /// The orders of the command line. Each argument is a prompt; "-" stands for lines on standard
-/// input, where blank lines are skipped. Thread-safety: one thread at a time.
+/// input, where blank lines are skipped; io::kNames for texts there that end with NUL and are taken
+/// as they are. Records that begin and end a tool's output are watched, as by io::ManifestReader.
+/// Thread-safety: one thread at a time.
 class PromptReader {
  public:
   PromptReader(std::vector<std::string> arguments, ClipOrder defaults);
-  /// The next order, or nothing at the end. A bad line goes to on_bad and is skipped. Throws
-  /// Stopped.
+  /// The next order, with an error if it is none, or nothing at the end. Throws Stopped.
   std::optional<ClipOrder> next();
+  /// How many orders there are; 0: not known, for there are lines.
+  std::size_t total() const;
+  const io::InputStreams& streams() const { return streams_; }
 
  private:
+  ClipOrder given(const std::string& prompt, std::string where) const;
+  std::optional<ClipOrder> next_line();
+  bool is_of_streams(const std::string& line);
+
   std::vector<std::string> arguments_;
   std::size_t next_argument_ = 0;
   ClipOrder defaults_;
   std::optional<io::LineReader> lines_;
+  bool texts_ = false;  // what lines_ gives is no JSON
+  io::InputStreams streams_;
 };
 
 }  // namespace vfm::jobs

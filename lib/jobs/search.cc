@@ -19,6 +19,8 @@
 #include "jobs/clip_glimpse.h"
 #include "jobs/column_job.h"
 #include "jobs/columns.h"
+#include "jobs/input_totals.h"
+#include "jobs/shard_input.h"
 #include "models/text_encoder.h"
 #include "shard/reader.h"
 #include "shard/writer.h"
@@ -116,9 +118,10 @@ class TextQuery {
 
 class Searcher {
  public:
-  Searcher(const std::string& query, const media::HardwareDecoder* hardware) : text_(query) {
+  explicit Searcher(const SearchOptions& options) : limits_(options.limits), text_(options.query) {
+    const std::string& query = options.query;
     if (io::file_exists(query) && is_media_name(query)) {
-      look_ = curate::look(glimpse_of_file(query, hardware));
+      look_ = curate::look(glimpse_of_file(query, options.hardware));
     } else if (is_media_name(query) && query.find(' ') == std::string::npos) {
       fail_usage("cannot open '{}': there is no such video or picture", query);
     } else if (text::make_encoder({{"name", "builtin:hash"}})->encode(query).tokens == 0) {
@@ -131,7 +134,7 @@ class Searcher {
     const std::string path = get_string(record.json, "path").value_or(record.where);
     try {
       complete_shard(record);
-      JoinedReader reader(searched_tars(record));
+      JoinedReader reader(searched_tars(record), limits_);
       shard::Sample sample;
       std::size_t without = 0;
       const auto& columns = record.json.at("columns");
@@ -146,6 +149,8 @@ class Searcher {
           ++without;
         }
       }
+      for (const Fault& fault : reader.faults())
+        found.errors.emplace_back(fault.input, fault.message);
       if (without > 0 && found.matches.empty())
         fail("has no {}", look_.empty()
                               ? "text embeddings; run vfm-caption, then vfm-embed on it first"
@@ -200,6 +205,7 @@ class Searcher {
     return match;
   }
 
+  shard::ReadLimits limits_;
   std::vector<float> look_;  // empty: a text is searched for
   TextQuery text_;
 };
@@ -243,30 +249,30 @@ void weigh(std::vector<Match>& matches) {
   }
 }
 
-void print(std::vector<Match>& matches, std::size_t top) {
+void print(std::vector<Match>& matches, std::size_t top, io::ManifestWriter& manifest) {
   const auto better = [](const Match& a, const Match& b) {
     return a.score != b.score ? a.score > b.score : a.key < b.key;
   };
   const auto count = static_cast<std::ptrdiff_t>(std::min(top, matches.size()));
   std::partial_sort(matches.begin(), matches.begin() + count, matches.end(), better);
-  io::ManifestWriter out;
   for (std::ptrdiff_t i = 0; i < count; ++i) {
     Match& match = matches[static_cast<std::size_t>(i)];
     add_clip_facts(match);
     Json line = {
         {"kind", "match"}, {"rank", i + 1}, {"score", std::round(match.score * 1e4) / 1e4}};
     line.update(match.json);
-    out.write(line);
+    manifest.write(line);
   }
 }
 
 }  // namespace
 
-long search(const SearchOptions& options, Slots& slots, Progress& progress) {
-  Searcher searcher(options.query, options.hardware);
-  progress.start("shards", 0);
+long search(const SearchOptions& options, Slots& slots, Progress& progress,
+            io::ManifestWriter& manifest) {
+  Searcher searcher(options);
+  progress.start("shards", count_shards(options.inputs));
   std::vector<std::pair<std::string, std::string>> bad;
-  io::ManifestReader reader(options.inputs, [&](const std::string& where, const std::string& why) {
+  ShardInput reader(options.inputs, [&](const std::string& where, const std::string& why) {
     bad.emplace_back(where, why);
   });
   std::vector<Match> matches;
@@ -275,10 +281,7 @@ long search(const SearchOptions& options, Slots& slots, Progress& progress) {
   const auto next = [&]() -> std::optional<io::Record> {
     for (;;) {
       auto record = reader.next();
-      if (!record) return std::nullopt;
-      const bool bare = !record->json.contains("columns");
-      if (record->kind != "shard" || (bare && is_column_tar(record->path()))) continue;
-      return record;
+      if (!record || record->kind == "shard") return record;
     }
   };
   for_each_ordered<io::Record, Found>(
@@ -295,9 +298,13 @@ long search(const SearchOptions& options, Slots& slots, Progress& progress) {
   for (const auto& [input, message] : bad)
     log_warning("{}: {}", input, message);
   errors += static_cast<long>(bad.size());
-  if (!any && errors == 0) fail("there is no shard to search; name shards that vfm-embed has done");
+  if (!any && errors == 0) {
+    reader.streams().check_whole("nothing came that could be searched");
+    fail("there is no shard to search; name shards that vfm-embed has done");
+  }
   weigh(matches);
-  print(matches, options.top);
+  print(matches, options.top, manifest);
+  reader.streams().check_whole("only what came is searched");
   return errors;
 }
 

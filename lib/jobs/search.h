@@ -14,13 +14,16 @@
 
 #include "base/progress.h"
 #include "base/slots.h"
+#include "io/manifest.h"
 #include "media/hardware.h"
+#include "shard/reader.h"
 
 namespace vfm::jobs {
 
 struct SearchOptions {
-  std::vector<std::string> inputs;  ///< shard records or tars, columns found beside them
-  std::string query;                ///< an existing media file, else text
+  std::vector<std::string> inputs;  ///< as jobs/shard_input.h takes them; columns found beside
+  shard::ReadLimits limits;
+  std::string query;  ///< an existing media file, else text
   std::size_t top = 10;
   /// Decodes a video to search for, with the same result; null: software.
   const media::HardwareDecoder* hardware = nullptr;
@@ -31,6 +34,7 @@ struct SearchOptions {
 /// "end":…}, what is not known left out.
 /// Shards that cannot be searched are warned of and counted; returns their number. Throws
 /// Error{usage} for a query without words or a media file that is not there.
-long search(const SearchOptions& options, Slots& slots, Progress& progress);
+long search(const SearchOptions& options, Slots& slots, Progress& progress,
+            io::ManifestWriter& manifest);
 
 }  // namespace vfm::jobs

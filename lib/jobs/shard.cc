@@ -8,12 +8,14 @@
 #include "base/log.h"
 #include "base/ordered.h"
 #include "io/file.h"
+#include "io/folder_lock.h"
 #include "io/manifest.h"
 #include "jobs/shard_dataset.h"
 #include "jobs/shard_plan.h"
 #include "jobs/shard_report.h"
 #include "jobs/shard_scan.h"
 #include "jobs/shard_write.h"
+#include "report/html.h"
 #include "shard/where.h"
 
 namespace vfm::jobs {
@@ -35,10 +37,19 @@ void check_fields(const std::string& where, const Scan& scan) {
   }
 }
 
+/// What is planned of a part of the samples would stand in the way of the whole.
+void check_whole(const ShardOptions& options, const io::InputStreams& input, io::ErrorLog& errors) {
+  const std::string why = input.broken_off();
+  if (!why.empty()) {
+    errors.finish();
+    report::write_not_complete(options.report, "vfm-shard: " + options.output, why);
+  }
+  input.check_whole("no dataset is written");
+}
+
 std::vector<Json> write_shards(const Scan& scan, const ShardPlan& plan, const ShardOptions& options,
-                               Slots& slots, Progress& progress) {
+                               Slots& slots, Progress& progress, io::ManifestWriter& manifest) {
   const ShardWriter writer(scan, options);
-  io::ManifestWriter manifest;
   std::vector<Json> records;
   std::size_t next = 0;
   progress.start("shards", plan.shards.size());
@@ -59,11 +70,13 @@ std::vector<Json> write_shards(const Scan& scan, const ShardPlan& plan, const Sh
 
 }  // namespace
 
-long run_shard(const ShardOptions& options, Slots& slots, Progress& progress) {
+long run_shard(const ShardOptions& options, Slots& slots, Progress& progress,
+               io::ManifestWriter& manifest) {
   if (!options.where.empty()) shard::Where{options.where};  // throws before the folder is made
-  io::make_directories(options.output);
+  const io::File lock = io::lock_folder(options.output);
   io::ErrorLog errors(io::join_path(options.output, "errors.jsonl"), "vfm-shard");
   Scan scan = scan_shards(options, slots, progress, errors);
+  check_whole(options, scan.streams, errors);
   check_fields(options.where, scan);
   if (scan.items.empty()) {
     errors.finish();
@@ -73,7 +86,7 @@ long run_shard(const ShardOptions& options, Slots& slots, Progress& progress) {
   const ShardPlan plan = plan_shards(scan, options, slots);
   prepare_dataset(options, plan);
   write_duplicates(options, plan);
-  const std::vector<Json> records = write_shards(scan, plan, options, slots, progress);
+  const std::vector<Json> records = write_shards(scan, plan, options, slots, progress, manifest);
   const Json summary = write_dataset_files(options, scan, plan, records);
   std::filesystem::remove_all(unpack_folder(options.output));
   if (!options.report.empty()) write_shard_report(options.report, scan, plan, summary);

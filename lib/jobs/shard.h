@@ -22,13 +22,16 @@
 #include "base/slots.h"
 #include "curate/binning.h"
 #include "curate/split.h"
+#include "io/manifest.h"
+#include "shard/reader.h"
 
 namespace vfm::jobs {
 
 struct ShardOptions {
-  std::vector<std::string> inputs;  ///< as io::ManifestReader takes them
+  std::vector<std::string> inputs;  ///< as jobs/shard_input.h takes them
   std::string output;               ///< folder of the dataset
   bool force = false;
+  shard::ReadLimits limits;
   std::string where;             ///< shard/where.h; empty: keep all
   bool keep_duplicates = false;  ///< drop none
   /// Near duplicates have at least this cosine; nothing: only exact duplicates are dropped.
@@ -44,6 +47,7 @@ struct ShardOptions {
 /// Writes the dataset; a record a shard on standard output, in order, each when it is durable.
 /// Returns the number of recorded errors. Throws Error when no sample is left; Error{usage} for a
 /// bad filter, a field that no sample has, and a folder with another plan; Stopped.
-long run_shard(const ShardOptions& options, Slots& slots, Progress& progress);
+long run_shard(const ShardOptions& options, Slots& slots, Progress& progress,
+               io::ManifestWriter& manifest);
 
 }  // namespace vfm::jobs

@@ -4,12 +4,15 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <map>
+#include <sstream>
 #include <utility>
 
 #include "base/error.h"
 #include "io/atomic_file.h"
 #include "io/file.h"
 #include "jobs/shard_write.h"
+#include "shard/dataset_card.h"
 #include "shard/dataset_meta.h"
 #include "shard/writer.h"
 
@@ -151,6 +154,35 @@ Json summary(const ShardOptions& options, const Scan& scan, const ShardPlan& pla
   return json;
 }
 
+/// For load_dataset(): videos and each kind of pictures apart, the most samples first.
+std::vector<shard::CardConfig> card_configs(const Scan& scan, const ShardPlan& plan) {
+  std::map<std::string, shard::CardConfig> by_media;
+  std::map<std::string, std::size_t> samples;
+  const auto add_once = [](std::vector<std::string>& list, const std::string& word) {
+    if (std::find(list.begin(), list.end(), word) == list.end()) list.push_back(word);
+  };
+  for (const PlannedShard& planned : plan.shards) {
+    // Samples of a shard have the same members.
+    const Item& item = scan.items[planned.items.front()];
+    const std::string name = item.media.empty() ? "json" : item.media;
+    shard::CardConfig& config = by_media[name];
+    config.name = name;
+    samples[name] += planned.items.size();
+    if (!item.media.empty()) add_once(config.members, item.media);
+    add_once(config.members, "json");
+    std::istringstream words(item.extras);
+    for (std::string extra; words >> extra;)
+      add_once(config.members, extra);
+    add_once(config.files[planned.split], shard::numbered_glob(planned.path));
+  }
+  std::vector<shard::CardConfig> configs;
+  for (auto& [name, config] : by_media)
+    configs.push_back(std::move(config));
+  std::ranges::stable_sort(
+      configs, [&](const auto& a, const auto& b) { return samples[a.name] > samples[b.name]; });
+  return configs;
+}
+
 }  // namespace
 
 void prepare_dataset(const ShardOptions& options, const ShardPlan& plan) {
@@ -208,6 +240,12 @@ Json write_dataset_files(const ShardOptions& options, const Scan& scan, const Sh
                         extension);
       });
   shard::write_wids(options.output, "vfm", shards);
+  shard::write_dataset_card(
+      options.output, "vfm-shard",
+      "# A dataset of videos\n\nWebDataset shards that vfm-shard wrote: "
+      "DIR/SPLIT/BIN/BIN-000000.tar. dataset.json counts them.\nThe format is "
+      "described in vfm-shard(5).",
+      card_configs(scan, plan));
   Json json = summary(options, scan, plan, records);
   io::update_file(in(options, "dataset.json"), dump_json_pretty(json));
   return json;

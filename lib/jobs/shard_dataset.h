@@ -17,9 +17,9 @@ void prepare_dataset(const ShardOptions& options, const ShardPlan& plan);
 /// duplicates.jsonl: a line a dropped sample; no file if there is none.
 void write_duplicates(const ShardOptions& options, const ShardPlan& plan);
 
-/// .nv-meta/, wids.json and, last, dataset.json, whose contents it returns: counts by split and
-/// bin, what was left out, and the options. `records` are those of the shards, in the order of the
-/// plan.
+/// .nv-meta/, wids.json, README.md and, last, dataset.json, whose contents it returns: counts by
+/// split and bin, what was left out, and the options. `records` are those of the shards, in the
+/// order of the plan.
 Json write_dataset_files(const ShardOptions& options, const Scan& scan, const ShardPlan& plan,
                          const std::vector<Json>& records);
 

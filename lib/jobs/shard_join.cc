@@ -13,8 +13,8 @@
 namespace vfm::jobs {
 namespace {
 
-constexpr std::array kVideo = {"mp4", "mkv", "webm", "mov", "avi",
-                               "m4v", "mpg", "mpeg", "ts",  "ogv"};
+constexpr std::array kVideo = {"mp4", "mkv",  "webm", "mov", "avi", "m4v",
+                               "mpg", "mpeg", "ts",   "ogv", "flv", "wmv"};
 constexpr std::array kImage = {"jpg", "jpeg", "png", "webp", "gif", "bmp", "tif", "tiff", "avif"};
 // After the media member; others follow by name.
 constexpr std::array<std::string_view, 3> kOrder = {"txt", "text.npy", "video.npy"};
@@ -40,8 +40,11 @@ void merge(Json& meta, std::string_view text, const std::string& key, bool first
 
 std::string choose_media(const std::vector<shard::MemberView>& members) {
   for (const MediaKind wanted : {MediaKind::video, MediaKind::image})
-    for (const shard::MemberView& member : members)
-      if (media_kind(member.extension) == wanted) return std::string(member.extension);
+    for (const bool dotted : {false, true})
+      for (const shard::MemberView& member : members)
+        if (media_kind(member.extension) == wanted &&
+            (member.extension.find('.') != std::string_view::npos) == dotted)
+          return std::string(member.extension);
   for (const shard::MemberView& member : members)
     if (!contains(kOrder, member.extension)) return std::string(member.extension);
   return {};
@@ -111,6 +114,7 @@ JoinedSample join_sample(const std::vector<const shard::SampleView*>& parts) {
   });
 
   Json& meta = joined.meta;
+  if (parts.front()->key != joined.key) meta["original_key"] = parts.front()->key;
   meta.erase("split");
   meta.erase("bin");
   meta["key"] = joined.key;

@@ -27,13 +27,15 @@ struct JoinedSample {
   std::string_view find(std::string_view extension) const;
 };
 
-/// Joins the parts of one sample, the first column first. What a later column has replaces what the
+/// Joins the parts of one sample, the first column first. A key that is no valid_key() becomes its
+/// hash, and "original_key" what it was. What a later column has replaces what the
 /// first one has under the same name: a caption column its "txt" and "caption". "split" and "bin"
 /// of an earlier vfm-shard are left out. Throws Error if two later columns have different values of
 /// one member or JSON field, or a "json" is no object.
 JoinedSample join_sample(const std::vector<const shard::SampleView*>& parts);
 
-/// Gives the sample a new key, the hash of its media and its old key, which "original_key" keeps.
+/// Gives the sample a new key, the hash of its media and its old key, which "original_key" keeps
+/// unless it already names an older one.
 void rekey(JoinedSample& sample);
 
 }  // namespace vfm::jobs

@@ -15,6 +15,8 @@
 #include "io/file.h"
 #include "io/npy.h"
 #include "jobs/columns.h"
+#include "jobs/input_totals.h"
+#include "jobs/shard_input.h"
 #include "shard/image_header.h"
 #include "shard/reader.h"
 #include "shard/where.h"
@@ -23,46 +25,63 @@
 namespace vfm::jobs {
 namespace {
 
-/// Opens a tar for reading out of order: by its index, by one that is made by walking over it, or
-/// unpacked to `scratch` first.
-shard::IndexedReader open_tar(const std::string& path, const std::string& scratch) {
+/// A tar that can be read out of order, and what is missing in it.
+struct OpenedTar {
+  shard::IndexedReader reader;
+  std::vector<std::string> faults;
+};
+
+/// Opens a tar by its index, by one that is made by walking over it, or unpacked to `scratch`
+/// first.
+OpenedTar open_tar(const std::string& path, const std::string& scratch,
+                   const shard::ReadLimits& limits) {
   if (io::file_exists(shard::energon_index_path(path))) {
     try {
-      return shard::IndexedReader(path);
+      return {shard::IndexedReader(path, limits), {}};
     } catch (const Stopped&) {
       throw;
     } catch (const Error& error) {
       log_warning("{}; reading the tar without it", error.what());
     }
   }
+  std::vector<std::string> faults;
+  std::string tar = path;
   if (io::extension(path) != "tar") {
     io::make_directories(io::dir_name(scratch));
-    if (shard::unpack(path, scratch)) return {scratch, shard::scan_offsets(scratch)};
+    const shard::Unpacked unpacked = shard::unpack(path, scratch, limits);
+    for (const shard::Refused& refused : unpacked.refused)
+      faults.push_back(refused.why);
+    if (!unpacked.damage.empty()) faults.push_back(unpacked.damage);
+    if (unpacked.compressed) tar = scratch;
   }
-  return {path, shard::scan_offsets(path)};
+  shard::TarOffsets index = shard::TarOffsets::scan(tar, path);
+  if (!index.damage.empty()) faults.push_back(index.damage);
+  return {shard::IndexedReader(tar, std::move(index), limits), std::move(faults)};
 }
 
 /// One column of a shard, asked for keys in the order of the first column. As long as its own order
 /// is that, one read a sample does; else a table of its keys is made.
 class Column {
  public:
-  Column(const std::string& path, const std::string& scratch) : reader_(open_tar(path, scratch)) {}
+  Column(const std::string& path, const std::string& scratch, const shard::ReadLimits& limits)
+      : tar_(open_tar(path, scratch, limits)) {}
 
-  const shard::IndexedReader& reader() const { return reader_; }
+  const shard::IndexedReader& reader() const { return tar_.reader; }
+  const std::vector<std::string>& faults() const { return tar_.faults; }
   std::uint32_t row() const { return row_; }
   /// The sample at `row`.
   const shard::SampleView& at(std::int64_t row) {
     row_ = static_cast<std::uint32_t>(row);
-    return reader_.view(row, buffer_);
+    return reader().view(row, buffer_);
   }
   /// The sample of this column_key(), or null.
   const shard::SampleView* find(const std::string& key) {
     if (rows_.empty()) {
-      if (next_ < reader_.samples() && key_at(next_) == key) {
+      if (next_ < reader().samples() && key_at(next_) == key) {
         row_ = static_cast<std::uint32_t>(next_++);
         return &buffer_.sample();
       }
-      for (std::int64_t row = 0; row < reader_.samples(); ++row)
+      for (std::int64_t row = 0; row < reader().samples(); ++row)
         rows_.emplace(key_at(row), row);
     }
     const auto found = rows_.find(key);
@@ -70,11 +89,19 @@ class Column {
   }
 
  private:
+  /// Empty, if the sample there cannot be read: then it is missing.
   std::string key_at(std::int64_t row) {
-    return column_key(std::string(reader_.view(row, buffer_).key));
+    try {
+      return column_key(std::string(reader().view(row, buffer_).key));
+    } catch (const Stopped&) {
+      throw;
+    } catch (const Error& error) {
+      log_info("{}", error.what());
+      return {};
+    }
   }
 
-  shard::IndexedReader reader_;
+  OpenedTar tar_;
   shard::ReadBuffer buffer_;
   std::int64_t next_ = 0;
   std::uint32_t row_ = 0;
@@ -165,7 +192,8 @@ class ShardScanner {
     for (const std::string& tar : io::column_tars(record)) {
       // One name for each line of the input and tar: two lines may name the same.
       const std::string name = hash_hex(record.where + "\n" + tar) + ".tar";
-      columns_.emplace_back(tar, io::join_path(unpack_folder(options.output), name));
+      columns_.emplace_back(tar, io::join_path(unpack_folder(options.output), name),
+                            options.limits);
       scanned_.input.tars.push_back(columns_.back().reader().path());
     }
   }
@@ -182,8 +210,11 @@ class ShardScanner {
         scanned_.errors.emplace_back(scanned_.input.name, error.what());
       }
     }
-    for (const Column& column : columns_)
-      scanned_.input.offsets.push_back(column.reader().offsets());
+    for (const Column& column : columns_) {
+      for (const std::string& fault : column.faults())
+        scanned_.errors.emplace_back(scanned_.input.name, fault);
+      scanned_.input.indexes.push_back(column.reader().index());
+    }
     return std::move(scanned_);
   }
 
@@ -196,6 +227,7 @@ class ShardScanner {
       if (!parts.back()) fail("'{}' has no sample '{}'", scanned_.input.tars[c], key);
     }
     JoinedSample sample = join_sample(parts);
+    say_dotted_media(scanned_.input.name, parts.front()->key, sample.media);
     if (options_.rekey) rekey(sample);
     for (const auto& field : sample.meta.items())
       scanned_.fields.insert(field.key());
@@ -274,10 +306,6 @@ Scanned scan_line(const ShardOptions& options, Line& line) {
     if (!line.error.empty()) throw Error(line.error);
     if (line.record.kind != "shard")
       fail("{} is a '{}', not a shard", line.record.where, line.record.kind);
-    if (is_column_tar(line.record.path()) && !line.record.json.contains("columns")) {
-      log_info("'{}' is a column of another shard, and read with it", name);
-      return scanned;
-    }
     complete_shard(line.record);
     check_shard_bytes(line.record);
     scanned = ShardScanner(options, line.record).run();
@@ -301,13 +329,12 @@ Scan scan_shards(const ShardOptions& options, Slots& slots, Progress& progress,
   Scan scan;
   Gatherer gatherer(scan, progress, errors);
   std::deque<Line> bad;
-  io::ManifestReader reader(options.inputs,
-                            [&](const std::string& where, const std::string& message) {
-                              Line line;
-                              line.record.where = where;
-                              line.error = message;
-                              bad.push_back(std::move(line));
-                            });
+  ShardInput reader(options.inputs, [&](const std::string& where, const std::string& message) {
+    Line line;
+    line.record.where = where;
+    line.error = message;
+    bad.push_back(std::move(line));
+  });
   std::optional<Line> held;  // the record that came after bad lines
   const auto next = [&]() -> std::optional<Line> {
     if (bad.empty() && !held)
@@ -319,10 +346,11 @@ Scan scan_shards(const ShardOptions& options, Slots& slots, Progress& progress,
     }
     return std::exchange(held, std::nullopt);
   };
-  progress.start("samples", 0);
+  progress.start("samples", count_samples(options.inputs));
   for_each_ordered<Line, Scanned>(
       slots, next, [&](Line& line) { return scan_line(options, line); },
       [&](Scanned& scanned) { gatherer.add(scanned); });
+  scan.streams = reader.streams();
   return scan;
 }
 

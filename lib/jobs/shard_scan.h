@@ -12,6 +12,7 @@
 #include "io/manifest.h"
 #include "jobs/shard.h"
 #include "jobs/shard_join.h"
+#include "shard/reader.h"
 
 namespace vfm::jobs {
 
@@ -19,7 +20,7 @@ namespace vfm::jobs {
 struct InputShard {
   std::string name;               ///< for messages
   std::vector<std::string> tars;  ///< plain ones: unpacked where they were compressed
-  std::vector<std::vector<std::uint64_t>> offsets;
+  std::vector<shard::TarOffsets> indexes;
 };
 
 struct Item {
@@ -46,6 +47,7 @@ struct Scan {
   std::vector<Item> repeated;    ///< the same samples a second time
   std::set<std::string> fields;  ///< of all samples' JSON, filtered ones too
   std::uint64_t read = 0, filtered = 0;
+  io::InputStreams streams;  ///< whether the input came whole
 };
 
 /// Where compressed tars are unpacked, so that samples can be read out of order.

@@ -19,7 +19,7 @@ namespace vfm::jobs {
 /// few.
 class ShardWriter::Readers {
  public:
-  explicit Readers(const Scan& scan) : scan_(scan) {}
+  Readers(const Scan& scan, const shard::ReadLimits& limits) : scan_(scan), limits_(limits) {}
 
   std::shared_ptr<const shard::IndexedReader> get(std::uint32_t shard, std::size_t column) {
     const Key key{shard, column};
@@ -29,8 +29,8 @@ class ShardWriter::Readers {
       return found->second->second;
     }
     const InputShard& input = scan_.shards[shard];
-    used_.emplace_front(key, std::make_shared<const shard::IndexedReader>(input.tars[column],
-                                                                          input.offsets[column]));
+    used_.emplace_front(key, std::make_shared<const shard::IndexedReader>(
+                                 input.tars[column], input.indexes[column], limits_));
     by_key_[key] = used_.begin();
     constexpr std::size_t kOpen = 256;
     if (used_.size() > kOpen) {
@@ -44,6 +44,7 @@ class ShardWriter::Readers {
   using Key = std::pair<std::uint32_t, std::size_t>;
   using Entry = std::pair<Key, std::shared_ptr<const shard::IndexedReader>>;
   const Scan& scan_;
+  shard::ReadLimits limits_;
   std::mutex mutex_;
   std::list<Entry> used_;  // the last used first
   std::map<Key, std::list<Entry>::iterator> by_key_;
@@ -75,7 +76,7 @@ std::string shard_record_path(const std::string& tar) {
 }
 
 ShardWriter::ShardWriter(const Scan& scan, const ShardOptions& options)
-    : scan_(scan), options_(options), readers_(std::make_unique<Readers>(scan)) {}
+    : scan_(scan), options_(options), readers_(std::make_unique<Readers>(scan, options.limits)) {}
 ShardWriter::~ShardWriter() = default;
 
 Json ShardWriter::write(const PlannedShard& planned) const {

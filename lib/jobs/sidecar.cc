@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jobs/sidecar.h"
 
+#include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/log.h"
 #include "io/file.h"
 #include "text/unicode.h"
 
@@ -36,6 +39,45 @@ std::string sidecar_path(const std::string& source, const std::string& kind) {
   return (has_extension ? source.substr(0, dot) : source) + "." + kind;
 }
 
+Json sidecar_places(const io::Record& record, const std::vector<std::string>& folders) {
+  Json places = {{"folders", folders}};
+  for (const char* name : {"source", "sources"})
+    if (const auto found = record.json.find(name); found != record.json.end())
+      places[name] = *found;
+  return places;
+}
+
+Sidecars::Sidecars(ColumnNotes& notes, const io::Record& record,
+                   const std::vector<std::string>& folders)
+    : notes_(notes), shard_(record.path()) {
+  if (const auto source = get_string(record.json, "source")) named_.insert(*source);
+  if (const auto sources = record.json.find("sources");
+      sources != record.json.end() && sources->is_array())
+    for (const Json& source : *sources)
+      if (source.is_string()) named_.insert(source.get<std::string>());
+  std::error_code error;
+  for (const std::string& folder : folders)
+    folders_.push_back(std::filesystem::canonical(folder, error));
+}
+
+bool Sidecars::may_read(const std::string& source, const std::string& path) {
+  if (named_.contains(source)) return true;
+  std::error_code error;
+  const std::filesystem::path file =
+      std::filesystem::weakly_canonical(std::filesystem::absolute(path, error), error);
+  for (const std::filesystem::path& folder : folders_) {
+    const auto [end, ignored] =
+        std::mismatch(folder.begin(), folder.end(), file.begin(), file.end());
+    if (!folder.empty() && end == folder.end()) return true;
+  }
+  if (io::file_exists(path) && !std::exchange(said_, true))
+    log_warning(
+        "'{}' is not read: only the samples of '{}' name its video, and no record does; --sidecars "
+        "DIR allows what lies below DIR",
+        path, shard_);
+  return false;
+}
+
 const std::vector<text::Cue>& Sidecars::cues(const std::string& path, const std::string& kind) {
   const auto [at, is_new] = files_.try_emplace(path);
   if (!is_new) return at->second;
@@ -57,7 +99,7 @@ std::optional<std::string> Sidecars::caption(const std::string& source, const st
                                              double begin, double end) {
   if (source.empty() || io::is_url(source)) return std::nullopt;
   const std::string path = sidecar_path(source, kind);
-  if (path == source) return std::nullopt;
+  if (path == source || !may_read(source, path)) return std::nullopt;
   return text::caption_of_span(cues(path, kind), begin, end);
 }
 

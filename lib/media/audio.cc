@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/stop.h"
 #include "media/audio_encoder.h"
-#include "media/input.h"
+#include "media/audio_packets.h"
 #include "media/mux.h"
 
 namespace vfm::media {
@@ -30,63 +30,37 @@ AudioMode parse_audio_mode(std::string_view name) {
 }
 
 struct AudioReader::State {
-  explicit State(const std::string& path) : input(Source{path, {}}) {
-    const int chosen = input.best_stream(AVMEDIA_TYPE_AUDIO);
-    AVFormatContext* format = input.format();
-    for (int i = 0; i < static_cast<int>(format->nb_streams); ++i)
-      format->streams[i]->discard = i == chosen ? AVDISCARD_DEFAULT : AVDISCARD_ALL;
-    if (chosen >= 0) stream = format->streams[chosen];
-  }
+  State(const std::string& path, int video) : packets(path, video) {}
 
-  void seek(std::int64_t time);
-  bool read(AVPacket* packet, std::int64_t& corrupt);
   std::shared_ptr<AudioTrack::Data> copy(const Span& span, std::int64_t& corrupt);
   std::shared_ptr<AudioTrack::Data> encode(const Span& span, std::int64_t& corrupt);
   CodecPtr open_decoder() const;
 
-  Input input;
-  AVStream* stream = nullptr;  // null: the source has no sound
+  AudioPackets packets;
+  /// Null: the source has no sound. Not to be kept: start() may open the source again.
+  const AVStream* stream() const { return packets.stream(); }
 };
-
-// To a packet not after `time`, in the stream's time base. Where seeking fails reading goes on from
-// the start, which gives the same packets later.
-void AudioReader::State::seek(std::int64_t time) {
-  AVFormatContext* format = input.format();
-  if (av_seek_frame(format, stream->index, time, AVSEEK_FLAG_BACKWARD) >= 0) return;
-  const std::int64_t start = stream->start_time == AV_NOPTS_VALUE ? 0 : stream->start_time;
-  if (av_seek_frame(format, stream->index, start, AVSEEK_FLAG_BACKWARD) >= 0) return;
-  if (avformat_seek_file(format, -1, INT64_MIN, 0, INT64_MAX, AVSEEK_FLAG_BYTE) < 0)
-    fail("cannot seek in the sound of '{}'", input.name());
-}
-
-bool AudioReader::State::read(AVPacket* packet, std::int64_t& corrupt) {
-  while (input.read(packet, corrupt)) {
-    if (packet->stream_index == stream->index) return true;
-    av_packet_unref(packet);
-  }
-  return false;
-}
 
 std::shared_ptr<AudioTrack::Data> AudioReader::State::copy(const Span& span,
                                                            std::int64_t& corrupt) {
-  const AVRational base = stream->time_base;
+  const AVRational base = stream()->time_base;
   const std::int64_t begin = av_rescale_q(span.begin, to_av(span.base), base);
   const std::int64_t end = av_rescale_q(span.end, to_av(span.base), base);
   const std::int64_t lead = begin - av_rescale_q(1, kPreRoll, base);
   auto data = std::make_shared<AudioTrack::Data>();
   data->time_base = base;
   data->parameters.reset(not_null(avcodec_parameters_alloc()));
-  avcodec_parameters_copy(data->parameters.get(), stream->codecpar);
-  seek(lead);
+  avcodec_parameters_copy(data->parameters.get(), stream()->codecpar);
+  packets.start(lead, corrupt);
   bool heard = false;  // a packet of the span itself, not only of its lead
   std::int64_t last = AV_NOPTS_VALUE;
   for (;;) {
     PacketPtr packet(not_null(av_packet_alloc()));
-    if (!read(packet.get(), corrupt)) break;
-    const std::int64_t time = packet->pts != AV_NOPTS_VALUE ? packet->pts : packet->dts;
+    if (!packets.next(packet.get(), corrupt)) break;
+    const std::int64_t time = time_of(*packet);
     if (time == AV_NOPTS_VALUE || (packet->flags & AV_PKT_FLAG_DISCARD)) continue;
     if (time >= end) break;
-    const std::int64_t until = time + std::max<std::int64_t>(packet->duration, 1);
+    const std::int64_t until = end_of(*packet, *stream());
     if (until <= lead || (last != AV_NOPTS_VALUE && time <= last)) continue;
     heard = heard || until > begin;
     last = time;
@@ -98,17 +72,17 @@ std::shared_ptr<AudioTrack::Data> AudioReader::State::copy(const Span& span,
 }
 
 CodecPtr AudioReader::State::open_decoder() const {
-  const AVCodec* decoder = avcodec_find_decoder(stream->codecpar->codec_id);
+  const AVCodec* decoder = avcodec_find_decoder(stream()->codecpar->codec_id);
   if (!decoder)
-    fail("cannot decode the sound of '{}': this FFmpeg has no decoder for {}", input.name(),
-         avcodec_get_name(stream->codecpar->codec_id));
+    fail("cannot decode the sound of '{}': this FFmpeg has no decoder for {}", packets.name(),
+         avcodec_get_name(stream()->codecpar->codec_id));
   CodecPtr codec(not_null(avcodec_alloc_context3(decoder)));
-  if (avcodec_parameters_to_context(codec.get(), stream->codecpar) < 0) throw std::bad_alloc();
-  codec->pkt_timebase = stream->time_base;
+  if (avcodec_parameters_to_context(codec.get(), stream()->codecpar) < 0) throw std::bad_alloc();
+  codec->pkt_timebase = stream()->time_base;
   codec->flags |= AV_CODEC_FLAG_BITEXACT;
   clear_libav_message();
   if (const int error = avcodec_open2(codec.get(), decoder, nullptr); error < 0)
-    fail("cannot decode the sound of '{}': {}", input.name(), libav_error_text(error));
+    fail("cannot decode the sound of '{}': {}", packets.name(), libav_error_text(error));
   return codec;
 }
 
@@ -116,22 +90,23 @@ std::shared_ptr<AudioTrack::Data> AudioReader::State::encode(const Span& span,
                                                              std::int64_t& corrupt) {
   const CodecPtr decoder = open_decoder();
   const double begin = span.begin_seconds();
-  const std::int64_t lead = av_rescale_q(span.begin, to_av(span.base), stream->time_base) -
-                            av_rescale_q(1, kPreRoll, stream->time_base);
-  seek(lead);
+  const std::int64_t lead = av_rescale_q(span.begin, to_av(span.base), stream()->time_base) -
+                            av_rescale_q(1, kPreRoll, stream()->time_base);
+  packets.start(lead, corrupt);
   std::unique_ptr<AudioCanvas> canvas;  // made when the first frame tells rate and channels
   PacketPtr packet(not_null(av_packet_alloc()));
   AvFramePtr frame(not_null(av_frame_alloc()));
   bool open = true;
   while (open) {
-    open = read(packet.get(), corrupt);
+    open = packets.next(packet.get(), corrupt);
     if (avcodec_send_packet(decoder.get(), open ? packet.get() : nullptr) < 0 && open) ++corrupt;
     av_packet_unref(packet.get());
     while (avcodec_receive_frame(decoder.get(), frame.get()) >= 0) {
       check_stop();
       std::optional<double> at;  // seconds after the beginning of the span
       if (frame->best_effort_timestamp != AV_NOPTS_VALUE)
-        at = static_cast<double>(frame->best_effort_timestamp) * av_q2d(stream->time_base) - begin;
+        at =
+            static_cast<double>(frame->best_effort_timestamp) * av_q2d(stream()->time_base) - begin;
       if (!canvas) canvas = std::make_unique<AudioCanvas>(*frame, span.seconds(), kTolerance);
       canvas->put(*frame, at);
       if (canvas->full()) open = false;
@@ -142,17 +117,22 @@ std::shared_ptr<AudioTrack::Data> AudioReader::State::encode(const Span& span,
   return canvas->encode();
 }
 
-AudioReader::AudioReader(const std::string& path) : state_(std::make_unique<State>(path)) {}
+AudioReader::AudioReader(const std::string& path, int video)
+    : state_(std::make_unique<State>(path, video)) {}
 AudioReader::~AudioReader() = default;
 AudioReader::AudioReader(AudioReader&&) noexcept = default;
 
 AudioTrack AudioReader::read(const Span& span, AudioMode mode) {
   AudioTrack track;
   State& s = *state_;
-  if (mode == AudioMode::drop || !s.stream || span.end <= span.begin) return track;
-  if (mode == AudioMode::copy && mp4_can_hold(s.stream->codecpar->codec_id)) {
+  if (mode == AudioMode::drop || !s.stream() || span.end <= span.begin) return track;
+  bool copied = false;
+  if (mode == AudioMode::copy && mp4_can_hold(s.stream()->codecpar->codec_id)) {
     track.data_ = s.copy(span, track.corrupt_);
-  } else {
+    copied = !track.data_ || mp4_takes(*track.data_);
+  }
+  if (!copied) {
+    track.corrupt_ = 0;
     track.data_ = s.encode(span, track.corrupt_);
     track.encoded_ = track.data_ != nullptr;
   }

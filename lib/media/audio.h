@@ -13,7 +13,7 @@ namespace vfm::media {
 
 enum class AudioMode {
   drop,  ///< no sound
-  copy,  ///< the source's packets, untouched; aac where mp4 cannot hold the codec
+  copy,  ///< the source's packets, untouched; aac where mp4 does not take them
   aac,   ///< decoded, cut to the sample, encoded
 };
 
@@ -40,8 +40,9 @@ class AudioTrack {
   std::shared_ptr<const Data> data_;
 };
 
-/// Reads sound from the audio stream that a player would choose. Every read() seeks: what it
-/// returns depends on its arguments alone. Thread-safety: one thread at a time.
+/// Reads sound from the audio stream that a player would choose. What read() returns depends on its
+/// arguments alone; where the container does not seek exactly, spans in order of time are quicker.
+/// Thread-safety: one thread at a time.
 ///
 /// copy takes all packets that overlap the span, and those of the 80 ms before it, which the
 /// decoder of a player needs to start cleanly; the mp4's edit list hides what lies before the span,
@@ -53,7 +54,9 @@ class AudioTrack {
 class AudioReader {
  public:
   /// Opens a path or URL as Decoder does. A source without sound is no error: every read is empty.
-  explicit AudioReader(const std::string& path);
+  /// `video`: the decoder's StreamInfo::stream, whose time the sound keeps where the source's time
+  /// starts again; -1: that of the stream a player would show.
+  explicit AudioReader(const std::string& path, int video = -1);
   ~AudioReader();
   AudioReader(AudioReader&&) noexcept;
 

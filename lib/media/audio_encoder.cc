@@ -72,6 +72,11 @@ AudioCanvas::~AudioCanvas() {
 }
 
 void AudioCanvas::open_converter(const AVFrame& from) {
+  // Filters of any rate that a file can claim would take gigabytes.
+  constexpr int kMostRate = 1'000'000, kMostChannels = 64;
+  if (from.sample_rate > kMostRate || from.ch_layout.nb_channels > kMostChannels)
+    fail("sound of {} Hz in {} channels is more than is read here ({} Hz, {} channels)",
+         from.sample_rate, from.ch_layout.nb_channels, kMostRate, kMostChannels);
   SwrContext* raw = nullptr;
   AVChannelLayout layout{};
   // swresample cannot mix channels of which nobody says where they are.

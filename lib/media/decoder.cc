@@ -4,9 +4,12 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/input_limits.h"
 #include "base/log.h"
 #include "base/stop.h"
 #include "media/decoder_state.h"
+#include "media/deinterlace.h"
+#include "media/orientation.h"
 
 namespace vfm::media {
 
@@ -18,8 +21,16 @@ bool Decoder::State::feed() {
       av_packet_unref(packet.get());
       continue;
     }
+    if (!has_one_time(*input->format())) timeline.lead(*packet);
+    irregular = irregular || timeline.restarted();
+    if (info.image &&
+        split_orientation(exif_orientation({reinterpret_cast<const char*>(packet->data),
+                                            static_cast<std::size_t>(packet->size)}),
+                          info.rotation, info.mirror))
+      log_debug("'{}' is turned as its EXIF data say", source.name);
     if (packet->dts != AV_NOPTS_VALUE) last_dts = packet->dts;
     const int result = avcodec_send_packet(codec.get(), packet.get());
+    pictures.packet(*packet, result < 0);
     av_packet_unref(packet.get());
     note_damage(result < 0);
     if (result >= 0) return true;
@@ -34,9 +45,13 @@ bool Decoder::State::feed() {
   return true;
 }
 
-// Counts a failed call or one in which the codec complained.
+// Counts a failed call or one in which the codec complained. A picture that became too large is no
+// damage: there is no going on.
 void Decoder::State::note_damage(bool failed) {
-  if (complaints.exchange(0) > 0 || failed) ++corrupt;
+  if (watch.errors.exchange(0) > 0 || failed) ++corrupt;
+  if (const std::uint64_t size = watch.oversize)
+    check_pixels(source.name, static_cast<std::int64_t>(size >> 32),
+                 static_cast<std::int64_t>(size & 0xffffffff));
 }
 
 // With an index that holds every sample, by decoding time.
@@ -58,7 +73,10 @@ std::int64_t Decoder::State::final_duration(const Frame& last) const {
   if (is_mp4() && entries > 0 && stream->duration > 0 &&
       avformat_index_get_entry(stream, entries - 1)->timestamp <= last_dts) {
     const std::int64_t start = stream->start_time == AV_NOPTS_VALUE ? 0 : stream->start_time;
-    if (const std::int64_t left = start + stream->duration - last.pts; left > 0) return left;
+    const std::int64_t left = start + stream->duration - last.pts;
+    // The header of a fragmented file is written before its samples, often with a guess.
+    if (info.frames == 0 && left > 10 * nominal_duration()) return nominal_duration();
+    if (left > 0) return left;
   }
   return last.duration > 0 ? last.duration : nominal_duration();
 }
@@ -118,6 +136,8 @@ bool Decoder::State::decode_once(Frame& frame) {
     AvFramePtr av(not_null(av_frame_alloc()));
     const int result = avcodec_receive_frame(codec.get(), av.get());
     if (result == 0) {
+      check_pixels(source.name, av->width, av->height);
+      pictures.picture(*av);
       // In the careful pass the packet has been counted when it came.
       const bool marked = av->decode_error_flags != 0 || (av->flags & AV_FRAME_FLAG_CORRUPT);
       note_damage(marked && !careful);
@@ -137,6 +157,8 @@ bool Decoder::State::decode_once(Frame& frame) {
       }
       frame = importer.import(std::move(av));
       stamp(frame);
+      // A picture that is made with the help of the one before cannot be had by seeking to it.
+      irregular = irregular || (frame.interlaced && options.deinterlace);
       any_frame = true;
       return true;
     }
@@ -146,12 +168,19 @@ bool Decoder::State::decode_once(Frame& frame) {
       if (!feed()) break;
       continue;
     }
+    pictures.failure();
     // At the end of the stream each error uses up a picture; a codec that does not must not hang
     // us.
     if (draining && ++errors > 1000) break;
   }
   finished = true;
   return false;
+}
+
+// Known only at the end of the whole stream. Some decoders drop what lacks its references: at the
+// beginning of a recording, after a damaged key frame.
+std::int64_t Decoder::State::lost() const {
+  return finished && from_start && !options.keyframes_only && !info.image ? pictures.lost() : 0;
 }
 
 bool Decoder::State::fetch(Frame& frame) {
@@ -163,13 +192,16 @@ bool Decoder::State::fetch(Frame& frame) {
   Frame after;
   const bool more = decode(after);
   frame = std::move(*pending);
-  if (more) {
-    frame.duration = after.pts - frame.pts;
-    pending = std::move(after);
+  frame.duration = more ? after.pts - frame.pts : final_duration(frame);
+  if (frame.interlaced && options.deinterlace && !options.keyframes_only) {
+    const Frame stored = frame;
+    frame = deinterlace(earlier ? &*earlier : nullptr, stored, more ? &after : nullptr);
+    earlier = stored;
   } else {
-    frame.duration = final_duration(frame);
-    pending.reset();
+    earlier.reset();
   }
+  pending.reset();
+  if (more) pending = std::move(after);
   frame.index = index++;
   return true;
 }
@@ -217,6 +249,8 @@ void Decoder::State::seek(std::int64_t target) {
   }
   Frame frame;
   while (!pending || pending->pts < target) {
+    earlier.reset();
+    if (pending && pending->interlaced && options.deinterlace) earlier = *pending;
     pending.reset();
     if (!decode(frame)) break;
     pending = std::move(frame);
@@ -236,7 +270,7 @@ const StreamInfo& Decoder::info() const {
   return state_->info;
 }
 std::int64_t Decoder::corrupt() const {
-  return state_->corrupt;
+  return state_->corrupt + state_->lost();
 }
 
 void Decoder::seek(std::int64_t pts) {

@@ -33,6 +33,10 @@ struct StreamInfo {
   double duration = 0;      ///< seconds by the container; 0 if unknown
   std::int64_t frames = 0;  ///< by the container; 0 if unknown
   bool image = false;       ///< a still picture file: one frame
+  bool interlaced = false;  ///< by the container; a frame says of itself what it is
+  /// H.273's numbers and the bits of a sample, as coded: HDR is 16 or 18, frames of it are SDR.
+  int transfer = 2, primaries = 2, bit_depth = 8;
+  bool is_hdr() const { return transfer == 16 || transfer == 18; }
   bool has_audio = false;
   std::string audio_codec;  ///< of the audio stream a player would choose
 };
@@ -41,6 +45,7 @@ struct DecodeOptions {
   int stream = -1;  ///< container index; -1: the one a player would choose (never cover art)
   int threads = 1;  ///< decoder threads; the frames do not depend on it
   bool keyframes_only = false;
+  bool deinterlace = true;  ///< of interlaced frames one whole picture is made
   /// Decoders may drop to this for scaled-down analysis; never changes frame count or timing.
   bool skip_loop_filter = false;
   /// Of choose_hardware() (hardware.h): decodes what it decodes exactly, and never changes a frame,
@@ -49,8 +54,8 @@ struct DecodeOptions {
 };
 
 /// Frames carry their stored size, so a stream that changes resolution is no error. Samples that
-/// are not 8 bits or not of a PixelLayout are converted to the nearest layout, bit-exactly; alpha
-/// is dropped.
+/// are not 8 bits or not of a PixelLayout are converted to the nearest layout, bit-exactly;
+/// transparent pixels are laid over black. HDR (PQ, HLG) is tone-mapped to BT.709.
 ///
 /// Time: pts is the container's, edit lists honoured. A frame without one, or not after the frame
 /// before it, follows that frame by its duration. duration is the gap to the next frame; for the
@@ -79,7 +84,8 @@ class Decoder {
   /// 0.
   void seek(std::int64_t pts);
   /// Packets that could not be decoded, frames decoded with damage, and packets missing from a
-  /// truncated file, so far.
+  /// truncated file, so far. At the end also pictures that the codec dropped without a word, such
+  /// as those before the first key frame of a recording.
   std::int64_t corrupt() const;
 
  private:

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/input_limits.h"
 #include "base/log.h"
 #include "media/decoder_state.h"
 
@@ -35,7 +36,7 @@ void set_display_size(StreamInfo& info) {
 
 bool is_picture_format(const char* name) {
   const std::size_t length = std::strlen(name);
-  return std::strcmp(name, "image2") == 0 ||
+  return std::strcmp(name, "image2pipe") == 0 ||
          (length > 5 && std::strcmp(name + length - 5, "_pipe") == 0);
 }
 
@@ -55,6 +56,15 @@ bool repairs_at_random(AVCodecID codec) {
   for (const AVCodecID id :
        {AV_CODEC_ID_MPEG4, AV_CODEC_ID_H263, AV_CODEC_ID_FLV1, AV_CODEC_ID_MSMPEG4V1,
         AV_CODEC_ID_MSMPEG4V2, AV_CODEC_ID_MSMPEG4V3, AV_CODEC_ID_WMV1, AV_CODEC_ID_WMV2})
+    if (codec == id) return true;
+  return false;
+}
+
+// The frame threads of VP3's decoder (Theora's too) race: other pictures from run to run. Those of
+// VP7 and VP8 hand on references before they know that a picture is damaged.
+bool threads_change_pictures(AVCodecID codec) {
+  for (const AVCodecID id :
+       {AV_CODEC_ID_THEORA, AV_CODEC_ID_VP3, AV_CODEC_ID_VP4, AV_CODEC_ID_VP7, AV_CODEC_ID_VP8})
     if (codec == id) return true;
   return false;
 }
@@ -88,15 +98,19 @@ void Decoder::State::open() {
     format->streams[i]->discard = i != chosen              ? AVDISCARD_ALL
                                   : options.keyframes_only ? AVDISCARD_NONKEY
                                                            : AVDISCARD_DEFAULT;
+  timeline = Timeline(stream->time_base);
+  pictures = PictureCount(*stream->codecpar);
   open_codec();
   draining = finished = refused = false;
   hardware_width = hardware_height = 0;
   from_start = true;
   corrupt = 0;
-  complaints = 0;
+  watch.errors = 0;
+  watch.oversize = 0;
   index = last_gap = last_dts = 0;
   last_pts.reset();
   pending.reset();
+  earlier.reset();
 }
 
 void Decoder::State::choose_stream() {
@@ -123,6 +137,9 @@ void Decoder::State::choose_stream() {
                                     : "no stream at all";
     fail("'{}' has no video stream ({})", source.name, what);
   }
+  input->check_inside(chosen);
+  const AVCodecParameters* size = format->streams[chosen]->codecpar;
+  check_pixels(source.name, size->width, size->height);
   info.stream = chosen;
 }
 
@@ -134,14 +151,13 @@ void Decoder::State::open_codec() {
   codec.reset(not_null(avcodec_alloc_context3(decoder)));
   if (avcodec_parameters_to_context(codec.get(), stream->codecpar) < 0) throw std::bad_alloc();
   codec->pkt_timebase = stream->time_base;
+  codec->max_pixels = codec_max_pixels();
   // The same bits on every processor, and left cropping by any number of pixels.
   codec->flags |= AV_CODEC_FLAG_BITEXACT | AV_CODEC_FLAG_UNALIGNED;
-  // The frame threads of VP3's decoder (Theora's too) race: other pictures from run to run.
-  const bool races = codec->codec_id == AV_CODEC_ID_THEORA || codec->codec_id == AV_CODEC_ID_VP3 ||
-                     codec->codec_id == AV_CODEC_ID_VP4;
-  codec->thread_count = careful || races ? 1 : std::max(1, options.threads);
+  const bool alone = careful || threads_change_pictures(codec->codec_id);
+  codec->thread_count = alone ? 1 : std::max(1, options.threads);
   codec->thread_type = FF_THREAD_FRAME | FF_THREAD_SLICE;
-  watch_errors(codec.get(), &complaints);
+  watch_codec(codec.get(), &watch);
   if (careful && repairs_at_random(codec->codec_id)) codec->error_concealment = 0;
   // HEVC's decoder does not notice when a slice ends too early.
   if (careful || codec->codec_id == AV_CODEC_ID_HEVC) set_clean_buffers(codec.get());
@@ -181,6 +197,11 @@ void Decoder::State::describe() {
   info.codec = avcodec_get_name(parameters->codec_id);
   const char* pixel_format = av_get_pix_fmt_name(static_cast<AVPixelFormat>(parameters->format));
   info.pixel_format = pixel_format ? pixel_format : "unknown";
+  const auto* kind = av_pix_fmt_desc_get(static_cast<AVPixelFormat>(parameters->format));
+  info.bit_depth = kind ? kind->comp[0].depth : 8;
+  info.transfer = parameters->color_trc;
+  info.primaries = parameters->color_primaries;
+  info.interlaced = parameters->field_order > AV_FIELD_PROGRESSIVE;
   info.width = parameters->width;
   info.height = parameters->height;
   const AVRational aspect = av_guess_sample_aspect_ratio(input->format(), stream, nullptr);

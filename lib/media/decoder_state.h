@@ -11,6 +11,8 @@
 #include "media/hardware_decoder.h"
 #include "media/input.h"
 #include "media/libav.h"
+#include "media/pictures.h"
+#include "media/timeline.h"
 
 namespace vfm::media {
 
@@ -37,6 +39,7 @@ struct Decoder::State {
   bool try_seek(std::int64_t target, std::int64_t aim);
   void seek(std::int64_t target);
   void note_damage(bool failed);
+  std::int64_t lost() const;
   bool is_mp4() const;
   std::int64_t nominal_duration() const;
   std::int64_t final_duration(const Frame& last) const;
@@ -46,24 +49,27 @@ struct Decoder::State {
   StreamInfo info;
   std::unique_ptr<Input> input;
   AVStream* stream = nullptr;
+  CodecWatch watch;  // what the codec's threads log into
   CodecPtr codec;
   PacketPtr packet{not_null(av_packet_alloc())};
   FrameImporter importer;
+  Timeline timeline;
+  PictureCount pictures;
 
   bool draining = false;
   bool finished = false;
   std::int64_t last_dts = 0;
   std::int64_t corrupt = 0;
-  std::atomic<std::int64_t> complaints{0};  // errors that the decoder has logged, from any thread
-  bool careful = false;                     // damage was found: see decode()
-  bool from_start = true;                   // no seek since opening
-  bool on_hardware = false;                 // the open codec decodes on options.hardware
-  bool refused = false;                     // the hardware did not give a picture
+  bool careful = false;                         // damage was found: see decode()
+  bool from_start = true;                       // no seek since opening
+  bool on_hardware = false;                     // the open codec decodes on options.hardware
+  bool refused = false;                         // the hardware did not give a picture
   int hardware_width = 0, hardware_height = 0;  // of its pictures since opening
   bool any_frame = false;                       // one was decoded at some time
   bool irregular = false;  // some pts was made up: times depend on all frames before them
   std::optional<std::int64_t> last_pts;
   std::int64_t last_gap = 0;
+  std::optional<Frame> earlier;  // the frame given last, as stored, if it was interlaced
   std::optional<Frame> pending;  // decoded, waits for its successor to know its duration
   std::int64_t index = 0;
 };

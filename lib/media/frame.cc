@@ -83,6 +83,8 @@ void copy_facts(const Frame& from, Frame& to) {
   to.duration = from.duration;
   to.index = from.index;
   to.key = from.key;
+  to.interlaced = from.interlaced;
+  to.top_first = from.top_first;
 }
 
 }  // namespace
@@ -156,6 +158,9 @@ Frame rotate_frame(const Frame& frame, int degrees, bool mirror) {
                       out.stride[p]);
   }
   copy_facts(frame, out);
+  // Which matrix is meant where none is named depends on the size as stored.
+  if (turned && frame.layout != PixelLayout::rgb24)
+    out.color.matrix = static_cast<std::uint8_t>(resolve_matrix(frame));
   return out;
 }
 

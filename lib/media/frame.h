@@ -27,6 +27,10 @@ struct Color {
   friend bool operator==(const Color&, const Color&) = default;
 };
 
+/// FFmpeg's names of H.273's numbers: "bt709", "smpte2084"; "unknown" for 2 and what has none.
+std::string transfer_name(int transfer);
+std::string primaries_name(int primaries);
+
 /// Planes are borrowed from whatever `owner` keeps alive (a decoder's reference-counted buffer), so
 /// a Frame is cheap to copy and safe to keep.
 ///
@@ -44,6 +48,8 @@ struct Frame {
   std::int64_t duration = 0;  ///< to the next frame, in the time base; 0 if unknown
   std::int64_t index = 0;     ///< 0, 1, 2... in presentation order
   bool key = false;
+  bool interlaced = false;  ///< the source says that it was taken in two fields
+  bool top_first = false;   ///< of the fields, the one with the first line came first
   std::shared_ptr<const void> owner;
 };
 

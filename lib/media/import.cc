@@ -1,9 +1,12 @@
 // AVFrame to Frame: what decoders give.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cstdlib>
+#include <cstring>
 
 #include "base/error.h"
 #include "media/libav.h"
+#include "media/tone_map.h"
 
 namespace vfm::media {
 namespace {
@@ -68,7 +71,54 @@ AVPixelFormat without_range(int format) {
   }
 }
 
+// The same with alpha, 8 bits a sample.
+AVPixelFormat with_alpha(PixelLayout layout) {
+  switch (layout) {
+    case PixelLayout::yuv420:
+      return AV_PIX_FMT_YUVA420P;
+    case PixelLayout::yuv422:
+      return AV_PIX_FMT_YUVA422P;
+    case PixelLayout::yuv444:
+      return AV_PIX_FMT_YUVA444P;
+    case PixelLayout::gray:
+      return AV_PIX_FMT_YA8;
+    case PixelLayout::rgb24:
+      break;
+  }
+  return AV_PIX_FMT_RGBA;
+}
+
+// One row of plane `p` of a picture in with_alpha()'s format, as it looks before black.
+void lay_over_black(const AVFrame& from, const Frame& to, int p, int y, std::uint8_t* row) {
+  const auto line = [&](int plane, int at) {
+    return from.data[plane] + static_cast<std::ptrdiff_t>(at) * from.linesize[plane];
+  };
+  const bool rgb = to.layout == PixelLayout::rgb24, packed = rgb || to.layout == PixelLayout::gray;
+  const int colors = rgb ? 3 : 1, step = packed ? colors + 1 : 1;
+  const bool half_x = p > 0 && to.layout != PixelLayout::yuv444;
+  const bool half_y = p > 0 && to.layout == PixelLayout::yuv420;
+  const int black = p > 0 ? 128 : rgb || to.full_range ? 0 : 16;
+  const std::uint8_t* alpha = line(packed ? 0 : 3, half_y ? 2 * y : y) + (packed ? colors : 0);
+  const std::uint8_t* in = line(p, y);
+  for (int x = 0; x < plane_row_bytes(to, p) / colors; ++x)
+    for (int c = 0; c < colors; ++c) {
+      const int a = alpha[(half_x ? 2 * x : x) * step], sample = in[x * step + c] - black;
+      const int scaled = (std::abs(sample) * a + 127) / 255;
+      row[x * colors + c] = static_cast<std::uint8_t>(black + (sample < 0 ? -scaled : scaled));
+    }
+}
+
 }  // namespace
+
+std::string transfer_name(int transfer) {
+  const char* name = av_color_transfer_name(static_cast<AVColorTransferCharacteristic>(transfer));
+  return name ? name : "unknown";
+}
+
+std::string primaries_name(int primaries) {
+  const char* name = av_color_primaries_name(static_cast<AVColorPrimaries>(primaries));
+  return name ? name : "unknown";
+}
 
 AVPixelFormat to_av(PixelLayout layout) {
   switch (layout) {
@@ -91,29 +141,53 @@ const int* sws_matrix(int matrix) {
   return sws_getCoefficients(matrix == 10 ? SWS_CS_BT2020 : matrix);
 }
 
-Frame FrameImporter::convert(const AVFrame& av, PixelLayout layout, bool full_range) {
-  Frame frame = make_frame(layout, av.width, av.height);
-  frame.full_range = full_range;
+// The picture in another format, in the same range and matrix: from YUV to YUV and RGB to RGB.
+AvFramePtr FrameImporter::rescale(const AVFrame& av, AVPixelFormat format, bool full_range) {
   if (!sws_ || av.width != width_ || av.height != height_ || av.format != format_ ||
-      full_range != full_range_) {
+      format != to_ || full_range != full_range_) {
     sws_.reset(sws_getContext(av.width, av.height, without_range(av.format), av.width, av.height,
-                              to_av(layout), SWS_BICUBIC | kSwsExact, nullptr, nullptr, nullptr));
+                              format, SWS_BICUBIC | kSwsExact, nullptr, nullptr, nullptr));
     if (!sws_)
       fail("cannot convert pixel format {}",
            av_get_pix_fmt_name(static_cast<AVPixelFormat>(av.format)));
-    // From YUV to YUV (and RGB to RGB) range and matrix stay as they are.
     const int* table = sws_getCoefficients(SWS_CS_DEFAULT);
     sws_setColorspaceDetails(sws_.get(), table, full_range, table, full_range, 0, 1 << 16, 1 << 16);
-    width_ = av.width, height_ = av.height, format_ = av.format, full_range_ = full_range;
+    width_ = av.width, height_ = av.height, format_ = av.format, to_ = format;
+    full_range_ = full_range;
   }
-  std::uint8_t* planes[4] = {};
-  int strides[4] = {};
-  for (int p = 0; p < plane_count(layout); ++p) {
-    planes[p] = writable(frame, p);
-    strides[p] = frame.stride[p];
-  }
-  sws_scale(sws_.get(), av.data, av.linesize, 0, av.height, planes, strides);
+  AvFramePtr to(not_null(av_frame_alloc()));
+  to->format = format;
+  to->width = av.width;
+  to->height = av.height;
+  if (av_frame_get_buffer(to.get(), 64) < 0) throw std::bad_alloc();
+  sws_scale(sws_.get(), av.data, av.linesize, 0, av.height, to->data, to->linesize);
+  return to;
+}
+
+Frame FrameImporter::convert(const AVFrame& av, PixelLayout layout, bool full_range) {
+  const auto* descriptor = av_pix_fmt_desc_get(static_cast<AVPixelFormat>(av.format));
+  const bool alpha = (descriptor->flags & (AV_PIX_FMT_FLAG_ALPHA | AV_PIX_FMT_FLAG_PAL)) != 0;
+  const AvFramePtr from = rescale(av, alpha ? with_alpha(layout) : to_av(layout), full_range);
+  Frame frame = make_frame(layout, av.width, av.height);
+  frame.full_range = full_range;
+  for (int p = 0; p < plane_count(layout); ++p)
+    for (int y = 0; y < plane_rows(frame, p); ++y) {
+      std::uint8_t* row = writable(frame, p) + static_cast<std::ptrdiff_t>(y) * frame.stride[p];
+      if (alpha)
+        lay_over_black(*from, frame, p, y, row);
+      else
+        std::memcpy(row, from->data[p] + static_cast<std::ptrdiff_t>(y) * from->linesize[p],
+                    static_cast<std::size_t>(plane_row_bytes(frame, p)));
+    }
   return frame;
+}
+
+Frame FrameImporter::tone_map(const AVFrame& av) {
+  const bool full = is_full_range(av, PixelLayout::yuv420);
+  const ToneMap::Kind kind = ToneMap::kind_of(av, full);
+  if (!map_ || map_->kind() != kind) map_ = std::make_shared<const ToneMap>(kind);
+  if (av.format == AV_PIX_FMT_YUV420P10) return map_->map(av);
+  return map_->map(*rescale(av, AV_PIX_FMT_YUV420P10, full));
 }
 
 Frame FrameImporter::import(AvFramePtr av) {
@@ -126,9 +200,16 @@ Frame FrameImporter::import(AvFramePtr av) {
   const std::int64_t pts = av->best_effort_timestamp, duration = av->pkt_duration;
   Color color{static_cast<std::uint8_t>(av->color_primaries),
               static_cast<std::uint8_t>(av->color_trc), static_cast<std::uint8_t>(av->colorspace)};
+  const bool interlaced = av->interlaced_frame != 0, top_first = av->top_field_first != 0;
+  const bool hdr = is_hdr(color.transfer) && descriptor->nb_components >= 3 &&
+                   !(descriptor->flags & (AV_PIX_FMT_FLAG_RGB | AV_PIX_FMT_FLAG_PAL));
   PixelLayout layout;
+  if (hdr) {
+    frame = tone_map(*av);
+    color = frame.color;
+  }
   // A bottom-up picture (negative stride) is converted too: no reader of Frame expects one.
-  if (is_plain(av->format, layout) && av->linesize[0] > 0) {
+  if (!hdr && is_plain(av->format, layout) && av->linesize[0] > 0) {
     frame.layout = layout;
     frame.width = av->width;
     frame.height = av->height;
@@ -143,12 +224,14 @@ Frame FrameImporter::import(AvFramePtr av) {
     });
   } else {
     layout = nearest_layout(*descriptor);
-    frame = convert(*av, layout, is_full_range(*av, layout));
+    if (!hdr) frame = convert(*av, layout, is_full_range(*av, layout));
   }
   // RGB carries no matrix; 0 (RGB) in a YUV frame is a mistake of the file.
   if (layout == PixelLayout::rgb24 || color.matrix == 0) color.matrix = 2;
   frame.color = color;
   frame.key = key;
+  frame.interlaced = interlaced;
+  frame.top_first = top_first;
   frame.pts = pts;
   frame.duration = std::max<std::int64_t>(0, duration);
   return frame;

@@ -5,28 +5,41 @@
 #include <cstring>
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 #include "base/error.h"
+#include "base/full_disk.h"
+#include "base/input_limits.h"
 #include "base/stop.h"
+#include "base/units.h"
+#include "media/container.h"
 
 namespace vfm::media {
 namespace {
 
-int on_interrupt(void*) {
-  return stop_signal() != 0;
-}
-constexpr AVIOInterruptCB kInterrupt{on_interrupt, nullptr};
-
-[[noreturn]] void fail_open(const std::string& name, int error) {
-  check_stop();
-  fail("cannot open '{}': {}", name, libav_error_text(error));
+// FFmpeg opens these by their address, without bytes to look at first.
+bool is_session(const std::string& scheme) {
+  return scheme == "rtsp" || scheme == "rtp" || scheme == "sap";
 }
 
-// FFmpeg plays any text file as a terminal recording; nobody means that.
-bool is_text_art(const char* demuxer) {
-  for (const char* name : {"tty", "bin", "xbin", "adf", "idf"})
-    if (std::strcmp(demuxer, name) == 0) return true;
-  return false;
+// One that is whole: of a picture in tiles each stream is a tile.
+bool has_picture(const AVFormatContext& format) {
+#if LIBAVFORMAT_VERSION_INT >= AV_VERSION_INT(61, 1, 100)
+  for (unsigned i = 0; i < format.nb_stream_groups; ++i)
+    if (format.stream_groups[i]->type == AV_STREAM_GROUP_PARAMS_TILE_GRID) return false;
+#endif
+  return format.nb_streams > 0;
+}
+
+// FLV and MPEG program streams tell a stream by its first packet; a transport stream has a table.
+bool meets_streams_late(const AVFormatContext& format) {
+  return (format.ctx_flags & AVFMTCTX_NOHEADER) != 0 &&
+         std::strcmp(format.iformat->name, "mpegts") != 0;
+}
+
+// What an extension is looked for in: "a.mp4" of "http://host/a.mp4?key=1".
+std::string hint_of(const std::string& name, const std::string& scheme) {
+  return scheme.empty() ? name : name.substr(0, name.find_first_of("?#"));
 }
 
 }  // namespace
@@ -35,27 +48,92 @@ Input::Input(const Source& source) : source_(source) {
   init_libav();
   clear_libav_message();
   try {
-    format_ = not_null(avformat_alloc_context());
-    format_->interrupt_callback = kInterrupt;
-    std::string url = source_.name;
-    if (source_.bytes.data()) {
-      open_memory();
-    } else if (source_.name.find("://") == std::string::npos) {
-      open_file();
-      // Playlists resolve their entries against this; a bare name may look like a protocol.
-      url = "file:" + url;
+    open();
+    if (!remote_ && meets_streams_late(*format_)) {
+      // Streams that come with the first packets would be decoded without limits: look at those of
+      // a first time, and begin again.
+      meet_streams();
+      find_streams();
+      close();
+      open();
     }
-    // Frees format_ and sets it to null when it fails.
-    if (const int error = avformat_open_input(&format_, url.c_str(), nullptr, nullptr); error < 0)
-      fail_open(source_.name, error);
-    if (is_text_art(format_->iformat->name))
-      fail("cannot open '{}': it is text, not a video", source_.name);
-    if (const int error = avformat_find_stream_info(format_, nullptr); error < 0)
-      fail_open(source_.name, error);
+    find_streams();
   } catch (...) {
     close();
     throw;
   }
+}
+
+void Input::open() {
+  format_ = not_null(avformat_alloc_context());
+  const std::string scheme = source_.bytes.data() ? "" : url_scheme(source_.name);
+  format_->interrupt_callback = {on_interrupt, this};
+  // A Timeline tells time that starts again better than FFmpeg, which takes it for a clock of 33
+  // bits that ran over, and shifts it by a day.
+  format_->correct_ts_overflow = 0;
+  format_->protocol_whitelist = not_null(av_strdup(allowed_protocols(scheme).c_str()));
+  format_->format_whitelist = not_null(av_strdup(allowed_formats().c_str()));
+  // What playlists resolve their entries against, where they are allowed; a bare name may look like
+  // a protocol.
+  std::string url = source_.name;
+  if (source_.bytes.data()) {
+    open_memory();
+    url = "memory";
+  } else if (scheme.empty() || scheme == "file") {
+    const std::string path = scheme.empty() ? url : url.substr(std::strlen("file://"));
+    open_file(path);
+    // With a folder: QuickTime's references are resolved against it.
+    url = (path.find('/') == std::string::npos ? "file:./" : "file:") + path;
+  } else {
+    open_url(scheme);
+  }
+  const AVInputFormat* known = nullptr;
+  std::string head;
+  if (io_) {
+    format_->flags |= AVFMT_FLAG_CUSTOM_IO;  // closed by us, whatever fails
+    head = read_head(io_);
+    if (timed_out_) fail_input("read", AVERROR_EXIT);
+    known = recognise_container(io_, head, source_.name, hint_of(source_.name, scheme));
+  }
+  AVDictionary* options = nullptr;
+  if (input_limits().allows("dref")) av_dict_set(&options, "enable_drefs", "1", 0);
+  take_outside_streams();
+  start_clock();
+  // Frees format_ and sets it to null when it fails.
+  const int error = avformat_open_input(&format_, url.c_str(), known, &options);
+  av_dict_free(&options);
+  if (is_heif(head) && (error == AVERROR_INVALIDDATA || (error >= 0 && !has_picture(*format_))))
+    fail(
+        "'{}' is a picture (HEIC or AVIF) of a kind that this FFmpeg does not read; make a JPEG or "
+        "PNG of it",
+        source_.name);
+  if (error < 0) fail_input("open", error);
+  outside_ = take_outside_streams();
+}
+
+void Input::meet_streams() {
+  constexpr int kPackets = 100;
+  const PacketPtr packet(not_null(av_packet_alloc()));
+  for (int i = 0; i < kPackets && av_read_frame(format_, packet.get()) >= 0; ++i)
+    av_packet_unref(packet.get());
+  // Back to the beginning, so that they are decoded; where that fails only later ones are.
+  if (avformat_seek_file(format_, -1, INT64_MIN, 0, INT64_MAX, AVSEEK_FLAG_BYTE) < 0)
+    av_seek_frame(format_, -1, 0, AVSEEK_FLAG_BACKWARD);
+}
+
+// FFmpeg decodes some frames to learn what a stream is: within the same limits.
+void Input::find_streams() {
+  std::vector<AVDictionary*> options(std::max(1U, format_->nb_streams), nullptr);
+  for (AVDictionary*& stream : options)
+    av_dict_set_int(&stream, "max_pixels", codec_max_pixels(), 0);
+  start_clock();
+  take_oversize();
+  const int error = avformat_find_stream_info(format_, options.data());
+  for (AVDictionary*& stream : options)
+    av_dict_free(&stream);
+  if (const PictureSize size = take_oversize(); size.width > 0)
+    check_pixels(source_.name, size.width, size.height);
+  if (error < 0) fail_input("open", error);
 }
 
 Input::~Input() {
@@ -71,20 +149,79 @@ void Input::close() noexcept {
   } else {
     avio_closep(&io_);
   }
+  position_ = 0;
 }
 
-void Input::open_file() {
+void Input::open_file(const std::string& path) {
   std::error_code error;
-  const auto status = std::filesystem::status(source_.name, error);
-  if (std::filesystem::is_directory(status)) fail("'{}' is a directory, not a video", source_.name);
-  if (std::filesystem::is_regular_file(status) &&
-      std::filesystem::file_size(source_.name, error) == 0 && !error)
-    fail("'{}' is empty", source_.name);
+  const auto status = std::filesystem::status(path, error);
+  if (std::filesystem::is_directory(status)) fail("'{}' is a directory, not a video", path);
+  if (std::filesystem::is_regular_file(status) && std::filesystem::file_size(path, error) == 0 &&
+      !error)
+    fail("'{}' is empty", path);
   // Opened here rather than by avformat_open_input, which would take "shot%02d.jpg" as a pattern.
+  const AVIOInterruptCB interrupt{on_interrupt, this};
   const int result =
-      avio_open2(&io_, ("file:" + source_.name).c_str(), AVIO_FLAG_READ, &kInterrupt, nullptr);
-  if (result < 0) fail_open(source_.name, result);
+      avio_open2(&io_, ("file:" + path).c_str(), AVIO_FLAG_READ, &interrupt, nullptr);
+  if (result < 0) fail_input("open", result);
   format_->pb = io_;
+}
+
+void Input::open_url(const std::string& scheme) {
+  remote_ = true;
+  if (scheme != "http" && scheme != "https" && !input_limits().allows(scheme)) {
+    try {
+      check_protocol(scheme);
+    } catch (const Error&) {
+      fail("cannot open '{}': '{}' is no protocol that is read here", source_.name, scheme);
+    }
+    fail(
+        "cannot open '{}': only files, http and https are opened; allow others with --protocols {}",
+        source_.name, scheme);
+  }
+  if (is_session(scheme)) return;
+  AVDictionary* options = nullptr;
+  av_dict_set(&options, "protocol_whitelist", format_->protocol_whitelist, 0);
+  start_clock();
+  const AVIOInterruptCB interrupt{on_interrupt, this};
+  const int result = avio_open2(&io_, source_.name.c_str(), AVIO_FLAG_READ, &interrupt, &options);
+  av_dict_free(&options);
+  if (result < 0) fail_input("open", result);
+  format_->pb = io_;
+}
+
+void Input::start_clock() {
+  silent_since_ = Clock::now();
+  timed_out_ = false;
+}
+
+// FFmpeg asks every tenth of a second while it waits.
+int Input::on_interrupt(void* opaque) {
+  auto* self = static_cast<Input*>(opaque);
+  if (stop_signal() != 0 || disk_is_full()) return 1;
+  const double limit = input_limits().timeout;
+  if (!self->remote_ || limit <= 0) return 0;
+  const std::int64_t heard = self->io_ ? self->io_->bytes_read : 0;
+  if (heard != std::exchange(self->heard_, heard)) self->silent_since_ = Clock::now();
+  const std::chrono::duration<double> silence = Clock::now() - self->silent_since_;
+  if (silence.count() > limit) self->timed_out_ = true;
+  return self->timed_out_;
+}
+
+void Input::fail_input(const char* verb, int error) {
+  check_stop();
+  if (timed_out_)
+    fail("cannot {} '{}': nothing came for {}; --timeout waits longer", verb, source_.name,
+         format_seconds(input_limits().timeout));
+  fail("cannot {} '{}': {}", verb, source_.name, libav_error_text(error));
+}
+
+void Input::check_inside(int stream) const {
+  if (std::find(outside_.begin(), outside_.end(), stream) != outside_.end())
+    fail(
+        "cannot read '{}': the data of stream {} lies in another file, which is not opened; make "
+        "one file of both, or allow it with --protocols dref,file",
+        source_.name, stream);
 }
 
 void Input::open_memory() {
@@ -135,20 +272,19 @@ bool Input::read(AVPacket* packet, std::int64_t& corrupt) {
   for (int errors = 0; errors < kGiveUp;) {
     check_stop();
     clear_libav_message();
+    start_clock();
     const int result = av_read_frame(format_, packet);
     // A demuxer that steps over damage (Matroska looks for the next cluster) says so only in its
     // log.
     if (result >= 0 && (has_libav_message() || (packet->flags & AV_PKT_FLAG_CORRUPT))) ++corrupt;
     if (result >= 0) return true;
+    if (timed_out_) fail_input("read", result);
     if (result == AVERROR_EOF) {
       if (has_libav_message()) ++corrupt;  // the file ends before it should
       return false;
     }
     if (result == AVERROR(EAGAIN)) continue;
-    if (result != AVERROR_INVALIDDATA) {
-      check_stop();
-      fail("cannot read '{}': {}", source_.name, libav_error_text(result));
-    }
+    if (result != AVERROR_INVALIDDATA) fail_input("read", result);
     ++errors;
     ++corrupt;
   }

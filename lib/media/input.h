@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "media/libav.h"
 
@@ -15,6 +17,8 @@ struct Source {
   std::string_view bytes;  ///< borrowed; data() is null for a path or URL
 };
 
+/// Opens containers alone (media/container.h), and nothing but the Source, unless --protocols names
+/// more. A server that sends nothing for input_limits().timeout is an Error.
 class Input {
  public:
   /// Throws Error as Decoder's constructor says, except about streams.
@@ -31,12 +35,22 @@ class Input {
   bool read(AVPacket* packet, std::int64_t& corrupt);
   /// Index of the stream a player would choose, or -1. Cover art and thumbnails never are.
   int best_stream(AVMediaType type) const;
+  /// Throws Error when the data of this stream lies in another file (a QuickTime data reference).
+  void check_inside(int stream) const;
   /// "0 video h264 320x180, 1 audio aac": for messages.
   std::string describe_streams() const;
 
  private:
-  void open_file();
+  using Clock = std::chrono::steady_clock;
+  void open();
+  void open_file(const std::string& path);
+  void open_url(const std::string& scheme);
   void open_memory();
+  void meet_streams();
+  void find_streams();
+  void start_clock();
+  [[noreturn]] void fail_input(const char* verb, int error);
+  static int on_interrupt(void* opaque);
   static int read_memory(void* opaque, std::uint8_t* buffer, int size);
   static std::int64_t seek_memory(void* opaque, std::int64_t offset, int whence);
   void close() noexcept;
@@ -45,6 +59,11 @@ class Input {
   AVFormatContext* format_ = nullptr;
   AVIOContext* io_ = nullptr;  // ours for files and memory; FFmpeg's own for URLs
   std::int64_t position_ = 0;  // in source_.bytes
+  std::vector<int> outside_;   // streams whose data lies in other files
+  // Since when nothing has come, and how much had come by then. Only with a URL.
+  Clock::time_point silent_since_;
+  std::int64_t heard_ = 0;
+  bool remote_ = false, timed_out_ = false;
 };
 
 }  // namespace vfm::media

@@ -1,32 +1,75 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "media/libav.h"
 
+#include <algorithm>
 #include <cstdarg>
 #include <cstring>
 #include <limits>
 #include <mutex>
+#include <string_view>
+#include <utility>
 
 #include "base/error.h"
+#include "base/input_limits.h"
 #include "base/log.h"
 
 namespace vfm::media {
 namespace {
 
 thread_local std::string t_last_error;
+thread_local std::vector<int> t_outside;
+thread_local PictureSize t_oversize;
 
-// A codec's threads log with copies of its context, which keep `opaque`: our counter, or null.
+// A codec's threads log with copies of its context, which keep `opaque`: our watch, or null. What
+// checks sizes logs for itself, with the codec as its parent.
+CodecWatch* watch_of(void* source) {
+  for (int i = 0; i < 2 && source; ++i) {
+    const AVClass* type = *static_cast<AVClass**>(source);
+    if (!type) return nullptr;
+    if (type == avcodec_get_class())
+      return static_cast<CodecWatch*>(static_cast<AVCodecContext*>(source)->opaque);
+    if (!type->parent_log_context_offset) return nullptr;
+    source =
+        *reinterpret_cast<void**>(static_cast<char*>(source) + type->parent_log_context_offset);
+  }
+  return nullptr;
+}
+
 void count_error(void* source) {
   const AVClass* type = source ? *static_cast<AVClass**>(source) : nullptr;
   if (!type || type != avcodec_get_class()) return;
-  auto* count =
-      static_cast<std::atomic<std::int64_t>*>(static_cast<AVCodecContext*>(source)->opaque);
-  if (count) ++*count;
+  if (CodecWatch* watch = watch_of(source)) ++watch->errors;
+}
+
+void note_oversize(void* source, const char* format, va_list arguments) {
+  constexpr std::string_view kTooLarge = "Picture size %ux%u exceeds specified max pixel count";
+  if (!std::string_view(format).starts_with(kTooLarge)) return;
+  va_list copy;
+  va_copy(copy, arguments);
+  const std::uint64_t width = va_arg(copy, unsigned), height = va_arg(copy, unsigned);
+  va_end(copy);
+  if (CodecWatch* watch = watch_of(source))
+    watch->oversize = width << 32 | height;
+  else
+    t_oversize = {static_cast<std::int64_t>(width), static_cast<std::int64_t>(height)};
+}
+
+// QuickTime's data references: FFmpeg tells of one that it did not follow in its log alone.
+void note_outside_stream(const char* format, va_list arguments) {
+  constexpr std::string_view kSkipped = "Skipped opening external track: stream %d";
+  if (!std::string_view(format).starts_with(kSkipped)) return;
+  va_list copy;
+  va_copy(copy, arguments);
+  t_outside.push_back(va_arg(copy, int));
+  va_end(copy);
 }
 
 // FFmpeg logs a line in pieces; a piece without '\n' is continued by the next on the same thread.
 void on_log(void* source, int level, const char* format, va_list arguments) {
   // Repaired pictures are announced only as information.
   if (level <= AV_LOG_ERROR || std::strncmp(format, "concealing", 10) == 0) count_error(source);
+  note_outside_stream(format, arguments);
+  note_oversize(source, format, arguments);
   const bool wanted = log_level() >= LogLevel::debug && level <= AV_LOG_INFO;
   if (level > AV_LOG_ERROR && !wanted) return;
   thread_local int print_prefix = 1;
@@ -50,11 +93,30 @@ void on_log(void* source, int level, const char* format, va_list arguments) {
 
 void init_libav() {
   static std::once_flag once;
-  std::call_once(once, [] { av_log_set_callback(on_log); });
+  std::call_once(once, [] {
+    av_log_set_callback(on_log);
+    // No single piece of memory need be larger than the largest picture, at most 8 bytes a pixel; a
+    // hostile header may ask for more (an mp4 that says it has a thousand million frames).
+    constexpr std::uint64_t kLeast = std::uint64_t{96} << 20;
+    constexpr std::uint64_t kMost = std::numeric_limits<int>::max();  // FFmpeg's own
+    av_max_alloc(std::clamp(8 * input_limits().max_pixels + (kLeast >> 2), kLeast, kMost));
+  });
 }
 
-void watch_errors(AVCodecContext* codec, std::atomic<std::int64_t>* count) {
-  codec->opaque = count;
+void watch_codec(AVCodecContext* codec, CodecWatch* watch) {
+  codec->opaque = watch;
+}
+
+PictureSize take_oversize() {
+  return std::exchange(t_oversize, {});
+}
+
+std::vector<int> take_outside_streams() {
+  return std::exchange(t_outside, {});
+}
+
+std::int64_t codec_max_pixels() {
+  return static_cast<std::int64_t>(2 * input_limits().max_pixels + (1 << 20));
 }
 
 void clear_libav_message() {

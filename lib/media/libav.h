@@ -20,6 +20,7 @@ extern "C" {
 #include <memory>
 #include <new>
 #include <string>
+#include <vector>
 
 #include "base/rational.h"
 #include "media/frame.h"
@@ -51,8 +52,27 @@ void init_libav();
 std::string libav_error_text(int error);
 void clear_libav_message();
 bool has_libav_message();
-/// From now on each error that this codec logs, in any of its threads, adds one to `count`.
-void watch_errors(AVCodecContext* codec, std::atomic<std::int64_t>* count);
+/// The streams of which the container said on this thread, since this was last called, that their
+/// data lies in another file, which was not opened.
+std::vector<int> take_outside_streams();
+struct PictureSize {
+  std::int64_t width = 0, height = 0;
+};
+/// The last picture above max_pixels that a codec without a CodecWatch refused on this thread since
+/// this was last called; 0 x 0 for none.
+PictureSize take_oversize();
+/// What a codec says in its log alone, from any of its threads.
+struct CodecWatch {
+  std::atomic<std::int64_t> errors{0};
+  std::atomic<std::uint64_t> oversize{0};  ///< width << 32 | height of a picture above max_pixels
+};
+/// From now on what this codec logs is noted in `watch`, which must outlive it.
+void watch_codec(AVCodecContext* codec, CodecWatch* watch);
+
+/// For a codec's max_pixels, so that it refuses to begin with what is far above --max-pixels:
+/// codecs round sizes up, so who takes their pictures asks check_pixels() (base/input_limits.h)
+/// too.
+std::int64_t codec_max_pixels();
 
 /// Throws std::bad_alloc for null: FFmpeg's allocators return it when memory is out.
 template <class T>
@@ -75,16 +95,21 @@ constexpr int kSwsExact = SWS_ACCURATE_RND | SWS_BITEXACT | SWS_FULL_CHR_H_INT |
 const int* sws_matrix(int matrix);
 
 /// Turns decoded AVFrames into Frames: by reference where the format is a PixelLayout, else by
-/// conversion. pts is FFmpeg's best-effort one and may be AV_NOPTS_VALUE; duration the packet's.
+/// conversion: HDR becomes SDR (tone_map.h), transparent pixels are laid over black. pts is
+/// FFmpeg's best-effort one and may be AV_NOPTS_VALUE; duration the packet's.
+class ToneMap;  // tone_map.h
 class FrameImporter {
  public:
   Frame import(AvFramePtr av);
 
  private:
   Frame convert(const AVFrame& av, PixelLayout layout, bool full_range);
+  Frame tone_map(const AVFrame& av);
+  AvFramePtr rescale(const AVFrame& av, AVPixelFormat format, bool full_range);
   SwsPtr sws_;
-  int width_ = 0, height_ = 0, format_ = -1;
+  int width_ = 0, height_ = 0, format_ = -1, to_ = -1;
   bool full_range_ = false;
+  std::shared_ptr<const ToneMap> map_;  // made at the first HDR picture
 };
 
 /// Where subsampled chroma lies between the columns of luma: on the left one (video) or in the

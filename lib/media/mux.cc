@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "base/log.h"
 
 namespace vfm::media {
 namespace {
@@ -127,26 +128,26 @@ AVStream* add_stream(AVFormatContext* muxer, const MuxStream& from) {
   return stream;
 }
 
-// Writes both streams' packets in order of decoding time.
-void write_packets(AVFormatContext* muxer, const MuxStream& video, const MuxStream* audio) {
+// Writes the streams' packets in order of decoding time; of equals, the first stream's.
+void write_packets(AVFormatContext* muxer, const std::vector<const MuxStream*>& streams) {
   PacketPtr copy(not_null(av_packet_alloc()));
-  const auto write = [&](const MuxStream& from, std::size_t i, int index) {
-    check(av_packet_ref(copy.get(), from.packets[i].get()));
-    copy->stream_index = index;
-    av_packet_rescale_ts(copy.get(), from.time_base, muxer->streams[index]->time_base);
-    check(av_interleaved_write_frame(muxer, copy.get()));
+  std::vector<std::size_t> next(streams.size());
+  const auto is_earlier = [&](std::size_t a, std::size_t b) {
+    return av_compare_ts(streams[a]->packets[next[a]]->dts, streams[a]->time_base,
+                         streams[b]->packets[next[b]]->dts, streams[b]->time_base) < 0;
   };
-  std::size_t v = 0, a = 0;
-  const std::size_t audio_packets = audio ? audio->packets.size() : 0;
-  while (v < video.packets.size() || a < audio_packets) {
-    const bool take_video =
-        a == audio_packets ||
-        (v < video.packets.size() && av_compare_ts(video.packets[v]->dts, video.time_base,
-                                                   audio->packets[a]->dts, audio->time_base) <= 0);
-    if (take_video)
-      write(video, v++, 0);
-    else
-      write(*audio, a++, 1);
+  for (;;) {
+    std::size_t first = streams.size();
+    for (std::size_t i = 0; i < streams.size(); ++i) {
+      if (next[i] == streams[i]->packets.size()) continue;
+      if (first == streams.size() || is_earlier(i, first)) first = i;
+    }
+    if (first == streams.size()) return;
+    const MuxStream& from = *streams[first];
+    check(av_packet_ref(copy.get(), from.packets[next[first]++].get()));
+    copy->stream_index = static_cast<int>(first);
+    av_packet_rescale_ts(copy.get(), from.time_base, muxer->streams[first]->time_base);
+    check(av_interleaved_write_frame(muxer, copy.get()));
   }
 }
 
@@ -158,20 +159,13 @@ std::int64_t track_clock(AVRational time_base) {
   return clock;
 }
 
-}  // namespace
-
-bool mp4_can_hold(AVCodecID codec) {
-  const AVOutputFormat* mp4 = av_guess_format("mp4", nullptr, nullptr);
-  return mp4 && avformat_query_codec(mp4, codec, FF_COMPLIANCE_NORMAL) == 1;
-}
-
-std::string mux_mp4(const MuxStream& video, const MuxStream* audio) {
+// The first stream's clock is the file's.
+std::string mux(const char* format, const std::vector<const MuxStream*>& streams) {
   init_libav();
   clear_libav_message();
   std::string file;
   AVFormatContext* raw = nullptr;
-  check(avformat_alloc_output_context2(
-      &raw, nullptr, mp4_can_hold(video.parameters->codec_id) ? "mp4" : "mov", nullptr));
+  check(avformat_alloc_output_context2(&raw, nullptr, format, nullptr));
   Muxer muxer(raw);
   raw->opaque = &file;
   raw->io_open = on_open;
@@ -179,22 +173,45 @@ std::string mux_mp4(const MuxStream& video, const MuxStream* audio) {
   raw->pb = not_null(open_cursor(&file, true));
   raw->flags |= AVFMT_FLAG_BITEXACT;
   raw->avoid_negative_ts = AVFMT_AVOID_NEG_TS_DISABLED;
-  add_stream(raw, video);
-  if (audio) add_stream(raw, *audio);
+  for (const MuxStream* stream : streams)
+    add_stream(raw, *stream);
 
   AVDictionary* options = nullptr;
   av_dict_set(&options, "movflags", "+faststart+write_colr", 0);
   // Edit lists count in the movie's clock: with the default of 1 ms the last frame would be cut
   // short.
-  av_dict_set_int(&options, "movie_timescale", track_clock(video.time_base), 0);
+  av_dict_set_int(&options, "movie_timescale", track_clock(streams[0]->time_base), 0);
   const int result = avformat_write_header(raw, &options);
   av_dict_free(&options);
   check(result);
-  write_packets(raw, video, audio);
+  write_packets(raw, streams);
   check(av_write_trailer(raw));
   close_cursor(raw->pb);
   raw->pb = nullptr;
   return file;
+}
+
+}  // namespace
+
+bool mp4_can_hold(AVCodecID codec) {
+  const AVOutputFormat* mp4 = av_guess_format("mp4", nullptr, nullptr);
+  return mp4 && avformat_query_codec(mp4, codec, FF_COMPLIANCE_NORMAL) == 1;
+}
+
+bool mp4_takes(const MuxStream& sound) {
+  try {
+    mux("mp4", {&sound});
+    return true;
+  } catch (const Error& error) {
+    log_debug("{}: encoding it instead", error.what());
+    return false;
+  }
+}
+
+std::string mux_mp4(const MuxStream& video, const MuxStream* audio) {
+  std::vector<const MuxStream*> streams{&video};
+  if (audio) streams.push_back(audio);
+  return mux(mp4_can_hold(video.parameters->codec_id) ? "mp4" : "mov", streams);
 }
 
 }  // namespace vfm::media

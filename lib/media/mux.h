@@ -27,7 +27,10 @@ struct AudioTrack::Data : MuxStream {};
 /// Deterministic; negative times are hidden by edit lists. Throws Error.
 std::string mux_mp4(const MuxStream& video, const MuxStream* audio);
 
-/// Whether mux_mp4 can put the codec in an mp4.
+/// Whether mp4 has a name for the codec at all.
 bool mp4_can_hold(AVCodecID codec);
+/// Whether these packets can be written into an mp4. FFmpeg says no to some codecs that it has a
+/// name for (FLAC, TrueHD) and to some kinds of others, and not before it sees header or packets.
+bool mp4_takes(const MuxStream& sound);
 
 }  // namespace vfm::media

@@ -7,14 +7,10 @@
 
 #include "base/error.h"
 #include "media/libav.h"
+#include "media/resizer.h"
 
 namespace vfm::media {
 namespace {
-
-// A rectangle of whole pixels of the stored picture.
-struct Rectangle {
-  int x = 0, y = 0, width = 0, height = 0;
-};
 
 // Turns the span [begin, begin + extent) of `size` into whole pixels; `even` keeps chroma aligned.
 void to_pixels(double begin, double extent, int size, bool even, int& first, int& count) {
@@ -50,20 +46,6 @@ Rectangle stored_crop(const Frame& frame, const ScaleOptions& o) {
   to_pixels(x, w, frame.width, even_x, r.x, r.width);
   to_pixels(y, h, frame.height, frame.layout == PixelLayout::yuv420, r.y, r.height);
   return r;
-}
-
-Frame crop_frame(const Frame& frame, const Rectangle& r) {
-  Frame part = frame;
-  part.width = r.width;
-  part.height = r.height;
-  for (int p = 0; p < plane_count(frame.layout); ++p) {
-    const bool half_x = p > 0 && frame.layout != PixelLayout::yuv444;
-    const bool half_y = p > 0 && frame.layout == PixelLayout::yuv420;
-    const int x = half_x ? r.x / 2 : r.x, y = half_y ? r.y / 2 : r.y;
-    part.plane[p] = frame.plane[p] + static_cast<std::ptrdiff_t>(y) * frame.stride[p] +
-                    (frame.layout == PixelLayout::rgb24 ? 3 * x : x);
-  }
-  return part;
 }
 
 // What a conversion is built for.

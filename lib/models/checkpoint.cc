@@ -4,9 +4,9 @@
 #include "base/error.h"
 #include "io/file.h"
 #include "io/safetensors.h"
+#include "models/adapted_model.h"
 #include "models/decoder_json.h"
 #include "models/dit_json.h"
-#include "models/initial_model.h"
 #include "models/load_tensors.h"
 
 namespace vfm::models {
@@ -22,7 +22,7 @@ std::string checkpoint_at(const std::string& path) {
 void load_adapted(LoadedModel& loaded, const AdapterChoice& choice, Device device) {
   const Json init = loaded.train.value("init", Json());
   const std::string path = adapted_model(loaded.train, loaded.folder, choice.base);
-  InitialModel base(path, "transformer", network_class_names());
+  const InitialModel base = open_adapted(path, "transformer", network_class_names());
   if (const std::string hash = base.hash(); get_string(init, "hash") != hash)
     fail_usage("'{}' is not the model that the adapters of '{}' are of: its hash is {}, not {}",
                path, loaded.folder, hash, get_string(init, "hash").value_or("known"));
@@ -63,14 +63,6 @@ void AdapterChoice::check_for(const std::string& folder, bool autoregressive, bo
     fail_usage("'{}' has adapters of its own: give the model under them for others", folder);
 }
 
-std::string adapted_model(const Json& train, const std::string& folder, const std::string& base) {
-  std::string path = base;
-  if (path.empty()) path = get_string(train.value("init", Json()), "path").value_or("");
-  if (io::file_exists(path)) return path;
-  fail_usage("'{}' has adapters of the model '{}', which is not there: say where it is (--base)",
-             folder, path);
-}
-
 LoraFile open_adapters(const std::string& path, bool ema) {
   const std::string run = checkpoint_at(path);
   if (run.empty()) return LoraFile(path);
@@ -100,8 +92,10 @@ void add_adapters(LoadedModel& model, const AdapterChoice& choice, bool ema) {
   model.lora_path = paths.size() == 1 ? paths.front() : paths;
 }
 
-LoadedModel load_model(const std::string& path, bool ema, std::optional<DType> compute,
-                       Device device, const AdapterChoice& adapters) {
+namespace {
+
+LoadedModel load_once(const std::string& path, bool ema, std::optional<DType> compute,
+                      Device device, const AdapterChoice& adapters) {
   const std::string folder = find_checkpoint(path);
   verify_checkpoint(folder);
   const auto read = [&](const char* name) {
@@ -114,6 +108,7 @@ LoadedModel load_model(const std::string& path, bool ema, std::optional<DType> c
   if (!compute) compute = trained_in(train);
   const Json config = read("model/config.json");
   LoadedModel loaded{nullptr, std::move(train), folder, ema, *compute};
+  loaded.complete = io::hash_file(io::join_path(folder, "COMPLETE"));
   const bool decoder = get_string(config, "_class_name") == kDecoderClass;
   adapters.check_for(folder, decoder, has_adapters(folder));
   if (has_adapters(folder)) {
@@ -130,6 +125,13 @@ LoadedModel load_model(const std::string& path, bool ema, std::optional<DType> c
           : io::SafetensorsSet(io::join_path(folder, "model"), kWeightsName);
   load_parameters(set, loaded.parameters());
   return loaded;
+}
+
+}  // namespace
+
+LoadedModel load_model(const std::string& path, bool ema, std::optional<DType> compute,
+                       Device device, const AdapterChoice& adapters) {
+  return again_if_gone(path, [&] { return load_once(path, ema, compute, device, adapters); });
 }
 
 }  // namespace vfm::models

@@ -29,6 +29,7 @@ struct LoadedModel {
   /// of each; or null.
   Json lora = nullptr, lora_path = nullptr;
   std::unique_ptr<Decoder> decoder = nullptr;
+  std::string complete = {};  ///< hash of the checkpoint's COMPLETE
 
   const nn::ParameterList& parameters() const;
   Device device() const;
@@ -50,10 +51,6 @@ struct AdapterChoice {
   void check_for(const std::string& folder, bool autoregressive, bool adapted) const;
 };
 
-/// Where the model is that the adapters of the checkpoint `folder` are of: `base`, or if that is
-/// empty where its train.json says. Throws Error{usage} if nothing is there.
-std::string adapted_model(const Json& train, const std::string& folder, const std::string& base);
-
 /// The adapters that the path of a set means; `ema`: the averaged ones of a run. Headers are
 /// read, no values, and nothing is verified. Throws Error{usage} if there are none.
 LoraFile open_adapters(const std::string& path, bool ema);
@@ -65,7 +62,8 @@ void add_adapters(LoadedModel& model, const AdapterChoice& choice, bool ema);
 /// The model of a run or checkpoint folder, verified. `ema` asks for the averaged weights, where
 /// the checkpoint has them. Without `compute` it computes as it was trained. One of adapters brings
 /// the model that it adapts, which must be as it was, and its adapters on it. Throws Error{usage}
-/// if `path` is no checkpoint, Error if it is damaged.
+/// if `path` is no checkpoint, Error if it is damaged. A run may train on meanwhile: if it removes
+/// the checkpoint that is being read, its newest one is taken.
 LoadedModel load_model(const std::string& path, bool ema, std::optional<DType> compute = DType::f32,
                        Device device = Device::cpu, const AdapterChoice& adapters = {});
 

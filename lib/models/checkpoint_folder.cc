@@ -79,6 +79,12 @@ std::string find_checkpoint(const std::string& path) {
   return folders.back();
 }
 
+std::string newest_of_run(const std::string& path) {
+  if (io::file_exists(io::join_path(path, "COMPLETE"))) return {};
+  const std::vector<std::string> folders = list_checkpoints(path);
+  return folders.empty() ? "" : folders.back();
+}
+
 std::string lora_folder(const std::string& checkpoint) {
   return io::join_path(checkpoint, "lora");
 }

@@ -14,6 +14,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/error.h"
+#include "base/log.h"
+
 namespace vfm::models {
 
 /// Name of the set of weights in model/, as diffusers wants it.
@@ -33,6 +36,27 @@ void verify_checkpoint(const std::string& folder);
 /// The checkpoint folder that `path` means: itself, or the newest of the run folder `path`. Throws
 /// Error{usage} if it is neither.
 std::string find_checkpoint(const std::string& path);
+
+/// The newest checkpoint of the run folder `path`; "" if it is no run, or has none.
+std::string newest_of_run(const std::string& path);
+
+/// Calls `use`, which finds the checkpoint that `path` means and reads it; and again, a few times,
+/// if it fails while `path` is a run that has removed that one meanwhile, as a run does that trains
+/// on: then there is a newer one.
+template <class Use>
+auto again_if_gone(const std::string& path, const Use& use) {
+  for (int tries = 5;; --tries) {
+    const std::string before = newest_of_run(path);
+    try {
+      return use();
+    } catch (const Stopped&) {
+      throw;
+    } catch (const Error& error) {
+      if (tries == 1 || before.empty() || newest_of_run(path) == before) throw;
+      log_info("{}: the run has gone on, and its newest checkpoint is taken", error.what());
+    }
+  }
+}
 
 /// Where the adapters of a checkpoint are; and whether it has such, and no weights of its own.
 std::string lora_folder(const std::string& checkpoint);

@@ -3,6 +3,8 @@
 #include "models/cosmos_cost.h"
 
 #include <algorithm>
+#include <array>
+#include <set>
 
 #include "models/cosmos_autoencoder.h"
 #include "ops/frame_attention.h"
@@ -27,6 +29,7 @@ class Walk {
   double peak = 0;               ///< bytes, besides what streams keep
   double planes = 0;             ///< of the pixels that it makes
   double history = 0, keys = 0;  ///< bytes that convolutions keep, and that keys and values grow by
+  double compiled = 0;  ///< bytes of the host's convolutions: kernels, and tables of their places
 
  private:
   double bytes(double channels, double lead = 0) const {
@@ -36,6 +39,11 @@ class Walk {
   void matrix(double in, double out, double taps) {
     flops += 2 * frames_ * plane_ * in * out * taps;
     reordered_ = std::max(reordered_, size_ * in * out * taps);
+    // oneDNN keeps each convolution that it has met: so much of its code, and of each place a list
+    // of what it is summed from and room. As measured with 2.6, on one thread; it is little beside
+    // the activations of a tokenizer of the usual widths.
+    if (taps > 1 && device_ == Device::cpu && met_.insert({in, out, taps, plane_}).second)
+      compiled += 0.4 * (1 << 20) + (taps > 3 ? 256 : 128) * plane_;
   }
   void projection(double in, double out, double held);
   void resnet(double in, double out);
@@ -51,6 +59,7 @@ class Walk {
   double frames_ = 0, plane_ = 0;  // of what goes through
   double past_ = 0;                // frames of earlier chunks at this resolution
   double reordered_ = 0;           // weights as a convolution wants them: of the largest
+  std::set<std::array<double, 4>> met_;
 };
 
 // The input goes when the first convolution is done; its result has two more frames.
@@ -165,7 +174,7 @@ PartCost cosmos_decode_cost(const CosmosConfig& config, std::int64_t frames, std
     keys += walk.keys;
     cost.flops += walk.flops;
     cost.activation_bytes = std::max(cost.activation_bytes, walk.peak + walk.history + keys);
-    cost.host_bytes = std::max(cost.host_bytes, walk.planes);
+    cost.host_bytes = std::max(cost.host_bytes, 2 * walk.planes + walk.compiled);
   }
   return cost;
 }

@@ -10,10 +10,9 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "io/file.h"
-#include "io/safetensors.h"
-#include "io/torch_zip.h"
 #include "models/hf_defaults.h"
 #include "models/hf_names.h"
+#include "models/weight_files.h"
 
 namespace vfm::models {
 namespace {
@@ -57,38 +56,6 @@ class Renamed final : public io::TensorSet {
   std::unique_ptr<io::TensorSet> source_;  // owns what the views point to
 };
 
-/// The torch checkpoint of a folder: of several the one with a name that releases use. "" if there
-/// is none.
-std::string find_torch_file(const std::string& folder) {
-  std::set<std::string> files;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(folder, error)) {
-    const std::string extension = io::extension(entry.path().string());
-    if (extension == "pt" || extension == "pth" || extension == "bin" || extension == "jit")
-      files.insert(entry.path().filename().string());
-  }
-  for (const char* usual :
-       {"diffusion_pytorch_model.bin", "pytorch_model.bin", "model.pt", "autoencoder.jit"})
-    if (files.count(usual)) return io::join_path(folder, usual);
-  if (files.size() > 1)
-    fail("'{}' has several torch checkpoints, '{}' and '{}' are two of them: leave one", folder,
-         *files.begin(), *files.rbegin());
-  return files.empty() ? "" : io::join_path(folder, *files.begin());
-}
-
-std::unique_ptr<io::TensorSet> open_weights(const std::string& folder) {
-  for (const char* stem : {"diffusion_pytorch_model", "model"})
-    if (io::SafetensorsSet::exists(folder, stem))
-      return std::make_unique<io::SafetensorsSet>(folder, stem);
-  if (const std::string file = find_torch_file(folder); !file.empty())
-    return std::make_unique<io::TorchZip>(file);
-  fail(
-      "'{}' has no weights: neither diffusion_pytorch_model.safetensors, nor model.safetensors, "
-      "nor "
-      "a torch checkpoint",
-      folder);
-}
-
 }  // namespace
 
 HfComponent::HfComponent(std::string folder) : folder_(std::move(folder)) {
@@ -113,7 +80,7 @@ void HfComponent::need_type(const std::vector<std::string_view>& known) const {
 }
 
 const io::TensorSet& HfComponent::weights() const {
-  if (!weights_) weights_ = std::make_unique<Renamed>(open_weights(folder_), type_, config_);
+  if (!weights_) weights_ = std::make_unique<Renamed>(open_model_weights(folder_), type_, config_);
   return *weights_;
 }
 

@@ -2,10 +2,7 @@
 // name of each component to [library, class], and a folder of that name for each, with config.json
 // and weights.
 //
-// The weights of a component, whichever is found first: diffusion_pytorch_model.safetensors or
-// model.safetensors, one file or shards with an index; else a torch checkpoint (io/torch_zip.h):
-// the only *.pt, *.pth, *.bin or *.jit file, or the one of them that is called
-// diffusion_pytorch_model.bin, pytorch_model.bin, model.pt or autoencoder.jit.
+// The weights of a component are found as models/weight_files.h says.
 // Not here: what a component computes. Thread-safety: free functions and other objects, any thread;
 // weights() of one object, one thread at first.
 // SPDX-License-Identifier: Apache-2.0

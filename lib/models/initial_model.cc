@@ -11,8 +11,8 @@
 namespace vfm::models {
 
 InitialModel::InitialModel(const std::string& path, const std::string& component,
-                           const std::vector<std::string_view>& known)
-    : path_(path) {
+                           const std::vector<std::string_view>& known, bool average)
+    : path_(path), want_average_(average) {
   const auto has = [&](const char* name) { return io::file_exists(io::join_path(path, name)); };
   std::string folder = path;
   if (HfPipeline::is_one(path)) {
@@ -41,22 +41,27 @@ std::string InitialModel::absolute_path() const {
 const io::TensorSet& InitialModel::weights() const {
   if (!checkpoint_.empty() && !verified_) verify_checkpoint(checkpoint_);
   verified_ = true;
-  return tensors();
+  return stand_ ? stand_->weights() : tensors();
+}
+
+bool InitialModel::averaged() const {
+  return want_average_ && !checkpoint_.empty() &&
+         io::SafetensorsSet::exists(io::join_path(checkpoint_, "state"), "ema");
 }
 
 const io::TensorSet& InitialModel::tensors() const {
+  if (stand_) return stand_->tensors();
   if (checkpoint_.empty()) return component_->weights();
   if (has_adapters(checkpoint_))
     fail_usage("'{}' has adapters, not weights: begin from the model that they are of",
                checkpoint_);
-  const std::string state = io::join_path(checkpoint_, "state");
-  if (!average_ && io::SafetensorsSet::exists(state, "ema"))
-    average_ = std::make_unique<io::SafetensorsSet>(state, "ema");
+  if (!average_ && averaged())
+    average_ = std::make_unique<io::SafetensorsSet>(io::join_path(checkpoint_, "state"), "ema");
   return average_ ? *average_ : component_->weights();
 }
 
 std::string InitialModel::hash() const {
-  return hash_model(component_->type(), config(), weights());
+  return stand_ ? stand_->hash() : hash_model(component_->type(), config(), weights());
 }
 
 }  // namespace vfm::models

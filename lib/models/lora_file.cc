@@ -2,17 +2,21 @@
 #include "models/lora_file.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
+#include <filesystem>
 #include <set>
 #include <string_view>
 #include <utility>
 
 #include "base/error.h"
+#include "io/atomic_file.h"
 #include "io/file.h"
 #include "io/safetensors.h"
+#include "io/torch_zip.h"
 #include "models/hf_folder.h"
 #include "models/load_tensors.h"
+#include "models/lora_names.h"
+#include "models/weight_files.h"
 #include "ops/gemm.h"
 
 namespace vfm::models {
@@ -22,55 +26,65 @@ constexpr const char* kMetadataKey = "lora_adapter_metadata";
 constexpr std::string_view kSuffix = ".safetensors";
 constexpr std::string_view kA = ".lora_A.weight", kB = ".lora_B.weight", kWeight = ".weight";
 
-/// The tensors of a file under the names of vfm: without the prefix of the program that wrote it.
+/// The tensors of a file under the names of peft, without prefix, whatever program wrote it.
 class AdapterSet : public io::TensorSet {
  public:
-  AdapterSet(const std::string& folder, const std::string& name) : file_(folder, name) {
-    set_path(file_.path());
-    constexpr std::array<std::string_view, 3> kPrefixes = {"base_model.model.", kLoraPrefix,
-                                                           "diffusion_model."};
-    for (io::TensorView tensor : file_.tensors()) {
-      for (const std::string_view prefix : kPrefixes)
-        if (tensor.name.starts_with(prefix)) tensor.name.erase(0, prefix.size());
-      // The name of an adapter, as peft has it in a model.
-      if (const auto at = tensor.name.find(".default.weight"); at != std::string::npos)
-        tensor.name.erase(at, std::string_view(".default").size());
+  explicit AdapterSet(const std::string& file) {
+    set_path(file);
+    if (io::base_name(file).find(kSuffix) != std::string::npos) {
+      auto set = std::make_unique<io::SafetensorsSet>(file);
+      metadata_ = set->metadata();
+      file_ = std::move(set);
+    } else {
+      file_ = std::make_unique<io::TorchZip>(file);
+    }
+    for (io::TensorView tensor : file_->tensors()) {
+      const AdapterName name = parse_adapter_name(tensor.name);
+      tensor.name = name.module;
+      if (name.part == AdapterPart::alpha) {
+        if (tensor.elements() != 1)
+          fail("'{}' has an alpha of {} numbers", file, tensor.elements());
+        alphas_[name.module] = double{read_floats(tensor).floats()[0]};
+        continue;
+      }
+      if (name.part == AdapterPart::a) tensor.name += kA;
+      if (name.part == AdapterPart::b) tensor.name += kB;
       add(std::move(tensor));
     }
   }
-  const std::map<std::string, std::string>& metadata() const { return file_.metadata(); }
+  const std::map<std::string, std::string>& metadata() const { return metadata_; }
+  const std::map<std::string, double>& alphas() const { return alphas_; }
 
  private:
-  io::SafetensorsSet file_;
+  std::unique_ptr<io::TensorSet> file_;
+  std::map<std::string, std::string> metadata_;
+  std::map<std::string, double> alphas_;  // by module
 };
 
-std::string file_of(const std::string& path) {
-  if (path.ends_with(kSuffix) && io::file_exists(path)) return path;
-  for (const char* name : {kLoraName, "adapter_model"})
-    if (const std::string file = io::join_path(path, std::string(name) + std::string(kSuffix));
-        io::file_exists(file))
-      return file;
-  if (!io::file_exists(path)) fail_usage("no such adapter: '{}'", path);
-  fail_usage(
-      "'{}' holds no adapter: neither is it a .safetensors file, nor a folder with {}{} "
-      "(diffusers) or adapter_model{} (peft)",
-      path, kLoraName, kSuffix, kSuffix);
+bool is_adapter_file(std::string_view name) {
+  return name.ends_with(kSuffix) || name.ends_with(".bin") || name.ends_with(".pt") ||
+         name.ends_with(".pth");
 }
 
-/// Of diffusers, whose keys have the prefix of the component, or of peft; {} if there are none.
+std::string file_of(const std::string& path) {
+  std::error_code error;
+  const bool folder = std::filesystem::is_directory(path, error);
+  if (!folder && is_adapter_file(path) && io::file_exists(path)) return path;
+  if (const std::string file = find_weight_file(path, {kLoraName, "adapter_model"}); !file.empty())
+    return file;
+  if (!io::file_exists(path)) fail_usage("no such adapter: '{}'", path);
+  fail_usage(
+      "'{}' holds no adapter: neither is it a .safetensors or .bin file, nor a folder with {} "
+      "(diffusers) or adapter_model (peft) in one of these formats",
+      path, kLoraName);
+}
+
+/// Of diffusers, or of peft; {} if there are none.
 Json settings_of(const AdapterSet& set, const std::string& file) {
-  const auto found = set.metadata().find(kMetadataKey);
+  if (set.metadata().contains(kMetadataKey)) return lora_settings(set.metadata());
   const std::string beside = io::join_path(io::dir_name(file), "adapter_config.json");
-  Json settings = Json::object();
-  if (found == set.metadata().end()) {
-    if (io::file_exists(beside)) settings = parse_json(io::read_file(beside), "'" + beside + "'");
-    return settings;
-  }
-  const Json packed = parse_json(found->second, fmt::format("'{}' of '{}'", kMetadataKey, file));
-  if (!packed.is_object()) return packed;
-  for (const auto& [key, value] : packed.items())
-    settings[key.starts_with(kLoraPrefix) ? key.substr(kLoraPrefix.size()) : key] = value;
-  return settings;
+  if (!io::file_exists(beside)) return Json::object();
+  return parse_json(io::read_file(beside), "'" + beside + "'");
 }
 
 /// A tensor's name without its end; "" if it ends otherwise.
@@ -97,6 +111,17 @@ std::map<std::string, std::string> lora_metadata(const DitConfig& config,
   for (const auto& [key, value] : settings.items())
     packed[std::string(kLoraPrefix) + key] = value;
   return {{kMetadataKey, dump_json(packed)}};
+}
+
+Json lora_settings(const std::map<std::string, std::string>& metadata) {
+  const auto found = metadata.find(kMetadataKey);
+  if (found == metadata.end()) return Json::object();
+  const Json packed = parse_json(found->second, fmt::format("'{}' of adapters", kMetadataKey));
+  if (!packed.is_object()) return packed;
+  Json settings = Json::object();
+  for (const auto& [key, value] : packed.items())
+    settings[key.starts_with(kLoraPrefix) ? key.substr(kLoraPrefix.size()) : key] = value;
+  return settings;
 }
 
 std::map<std::string, double> lora_scales(const Json& settings,
@@ -145,19 +170,25 @@ std::map<std::string, double> lora_scales(const Json& settings,
 }
 
 LoraFile::LoraFile(const std::string& path) : path_(file_of(path)) {
-  const std::string base = io::base_name(path_);
   const std::string what = "'" + path_ + "'";
   as_usage([&] {
-    auto set = std::make_unique<AdapterSet>(io::dir_name(path_),
-                                            base.substr(0, base.size() - kSuffix.size()));
+    auto set = std::make_unique<AdapterSet>(path_);
     for (const io::TensorView& tensor : set->tensors()) {
       if (tensor.shape.size() == 2 && tensor.shape[0] > 0 && tensor.name.ends_with(kA))
         ranks_[module_of(tensor.name, kA)] = tensor.shape[0];
       else if (!tensor.name.ends_with(kB))
-        fail("{} holds '{}': there are MODULE{} and MODULE{}", what, tensor.name, kA, kB);
+        fail("{} holds '{}': there are MODULE{} and MODULE{}, or the same as lora_down and lora_up",
+             what, tensor.name, kA, kB);
     }
     if (ranks_.empty()) fail("{} holds no adapters (MODULE{} and MODULE{})", what, kA, kB);
-    scales_ = lora_scales(settings_of(*set, path_), ranks_, what);
+    settings_ = settings_of(*set, path_);
+    scales_ = lora_scales(settings_, ranks_, what);
+    for (const auto& [module, alpha] : set->alphas()) {
+      const auto rank = ranks_.find(module);
+      if (rank == ranks_.end())
+        fail("{} has an alpha of '{}', which is no adapter of it", what, module);
+      scales_[module] = alpha / static_cast<double>(rank->second);
+    }
     set_ = std::move(set);
   });
 }
@@ -218,6 +249,33 @@ void LoraFile::merge(std::string_view parameter, double strength, const Tensor& 
   const std::int64_t columns = values.size(1), inner = rank->second;
   ops::gemm(Device::cpu, values.size(0), columns, inner, {b.raw(), DType::f32, inner, false},
             {a.raw(), DType::f32, columns, false}, values.raw(), DType::f32, columns, true);
+}
+
+Json peft_config(Json settings, const std::string& base) {
+  settings["peft_type"] = "LORA";
+  settings["task_type"] = nullptr;
+  settings["base_model_name_or_path"] = base.empty() ? Json() : Json(base);
+  settings["inference_mode"] = true;
+  settings["bias"] = "none";
+  return settings;
+}
+
+void write_adapters(const LoraFile& file, const std::string& base, const std::string& folder) {
+  Json packed = Json::object();
+  for (const auto& [key, value] : file.settings().items())
+    packed[std::string(kLoraPrefix) + key] = value;
+  const std::map<std::string, std::string> metadata = {{kMetadataKey, dump_json(packed)}};
+  const std::pair<const char*, std::string_view> forms[] = {{kLoraName, kLoraPrefix},
+                                                            {kPeftName, kPeftPrefix}};
+  for (const auto& [name, prefix] : forms) {
+    std::vector<io::TensorView> views = file.tensors().tensors();
+    for (io::TensorView& view : views)
+      view.name.insert(0, prefix);
+    io::write_safetensors(folder, name, std::move(views), ~std::uint64_t{0}, {},
+                          name == kLoraName ? metadata : std::map<std::string, std::string>());
+  }
+  io::write_file(io::join_path(folder, "adapter_config.json"),
+                 dump_json_pretty(peft_config(file.settings(), base)));
 }
 
 void adapt(DiffusionNetwork& network, const std::vector<CountedAdapters>& adapters, bool separate) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 #include <mutex>
 
 #include "base/error.h"
@@ -23,28 +24,13 @@ constexpr std::size_t kPackTokens = 4096;
 /// T5's, where the tokenizer does not say.
 constexpr int kSentinels = 100;
 
-/// Where the parts of a text encoder lie.
-struct Folders {
-  std::string model, tokenizer;
-};
+using Folders = TextFolders;
 
 /// The tokenizer's file in a folder, or nothing.
 std::string find_tokenizer(const std::string& folder) {
   for (const char* name : {"tokenizer.json", "spiece.model"})
     if (std::string path = io::join_path(folder, name); io::file_exists(path)) return path;
   return {};
-}
-
-Folders folders_of(const std::string& folder) {
-  if (!io::file_exists(folder)) fail_usage("no such model folder: '{}'", folder);
-  if (HfPipeline::is_one(folder)) {
-    const HfPipeline pipeline(folder);
-    return {pipeline.folder_of("text_encoder"), pipeline.folder_of("tokenizer")};
-  }
-  const std::string model = io::join_path(folder, "text_encoder");
-  if (io::file_exists(model)) return {model, io::join_path(folder, "tokenizer")};
-  const std::string beside = io::join_path(io::join_path(folder, ".."), "tokenizer");
-  return {folder, find_tokenizer(folder).empty() && io::file_exists(beside) ? beside : folder};
 }
 
 std::string tokenizer_file(const std::string& folder) {
@@ -96,6 +82,12 @@ class T5TextEncoder : public text::Encoder {
 
   text::TokenEmbeddings encode(std::string_view utf8) const override {
     return std::move(encode_all({std::string(utf8)}).front());
+  }
+
+  int tokens_left_out(std::string_view utf8) const override {
+    const std::size_t all =
+        tokenizer_->encode(utf8, std::numeric_limits<std::size_t>::max()).size();
+    return static_cast<int>(all - std::min(all, max_tokens_));
   }
 
   std::vector<text::TokenEmbeddings> encode_all(
@@ -183,7 +175,7 @@ struct Opened {
                  options.folder_option.empty()
                      ? ""
                      : "; say with " + options.folder_option + " where it is");
-    folders = folders_of(path);
+    folders = text_encoder_folders(path);
     component = open_model(folders.model);
     max_tokens = get_integer(config, "max_tokens").value_or(512);
     if (max_tokens < 1 || max_tokens > (1 << 20))
@@ -229,13 +221,30 @@ TextEncoderFolder inspect_t5(const Json& config, const TextEncoderOptions& optio
 
 }  // namespace
 
+TextFolders text_encoder_folders(const std::string& folder) {
+  if (!io::file_exists(folder)) fail_usage("no such model folder: '{}'", folder);
+  if (HfPipeline::is_one(folder)) {
+    const HfPipeline pipeline(folder);
+    return {pipeline.folder_of("text_encoder"), pipeline.folder_of("tokenizer")};
+  }
+  const std::string model = io::join_path(folder, "text_encoder");
+  if (io::file_exists(model)) return {model, io::join_path(folder, "tokenizer")};
+  const std::string beside = io::join_path(io::join_path(folder, ".."), "tokenizer");
+  return {folder, find_tokenizer(folder).empty() && io::file_exists(beside) ? beside : folder};
+}
+
 Json text_encoder_config(const std::string& folder, int max_tokens, DType compute) {
   return as_usage([&] {
-    const Folders folders = folders_of(folder);
+    const Folders folders = text_encoder_folders(folder);
     const auto component = open_model(folders.model);
     return describe(*component, fs::canonical(folder).string(),
                     hash_of(*component, folders.tokenizer), max_tokens, compute);
   });
+}
+
+bool has_text_encoder(const Json& text_encoder_config) {
+  const std::string name = get_string(text_encoder_config, "name").value_or("");
+  return name == "t5" || name == "umt5" || name.starts_with("builtin:");
 }
 
 bool has_folder(const Json& text_encoder_config) {

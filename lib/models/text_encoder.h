@@ -33,6 +33,12 @@ struct TextEncoderOptions {
   std::string folder_option;     ///< the program's option for that, which messages name; or empty
 };
 
+/// Where the parts of a text encoder's folder lie. Throws Error{usage} if it is not there.
+struct TextFolders {
+  std::string model, tokenizer;
+};
+TextFolders text_encoder_folders(const std::string& folder);
+
 /// What make_text_encoder builds an encoder of, for a folder. Throws Error{usage} if it is none of
 /// a type that is known, or has no tokenizer.
 Json text_encoder_config(const std::string& folder, int max_tokens, DType compute);
@@ -52,6 +58,10 @@ struct TextEncoderFolder {
 /// Of a configuration with a folder. Throws what make_text_encoder() throws; but the hash, for
 /// which values would be read, is not compared.
 TextEncoderFolder inspect_text_encoder(const Json& config, const TextEncoderOptions& options);
+
+/// Whether make_text_encoder() has the encoder of `config`. Others are of embeddings that another
+/// program made, which are trained on as they are.
+bool has_text_encoder(const Json& text_encoder_config);
 
 /// Whether the encoder of `config` lies in a folder, and so may have moved.
 bool has_folder(const Json& text_encoder_config);

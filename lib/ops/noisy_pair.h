@@ -31,8 +31,8 @@ struct NoisyPair {
 };
 
 /// x0 [N] f32. target is like it, latents longer by the marks; both are where it is. A GPU's e are
-/// those of the CPU but for a last bit here and there, where its library's logarithm, sine and
-/// cosine are.
+/// those of the CPU to 4 units in the last place: it draws the same words and takes logarithm, sine
+/// and cosine from its own library.
 NoisyPair noisy_pair(const Tensor& x0, std::span<const NoisySample> samples);
 
 }  // namespace vfm::ops

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "base/log.h"
 #include "io/atomic_file.h"
 
 namespace vfm::report {
@@ -115,6 +116,10 @@ void Page::paragraph(const std::string& text) {
   body_ += fmt::format("<p dir=\"auto\">{}</p>\n", escape_html(text));
 }
 
+void Page::not_complete(const std::string& why) {
+  if (!why.empty()) paragraph("Not complete: " + why + ".");
+}
+
 void Page::table(const std::vector<std::string>& header,
                  const std::vector<std::vector<std::string>>& rows) {
   body_ += "<div class=\"scroll\"><table>\n<thead><tr>";
@@ -153,8 +158,18 @@ std::string Page::html() const {
 }
 
 void Page::write(const std::string& path) const {
-  io::make_directories(io::dir_name(path));
+  if (const std::string folder = io::dir_name(path); !io::file_exists(folder)) {
+    io::make_directories(folder);
+    log_warning("made the folder '{}' for the report", folder);
+  }
   io::write_file(path, html());
+}
+
+void write_not_complete(const std::string& path, const std::string& title, const std::string& why) {
+  if (path.empty()) return;
+  Page page(title);
+  page.not_complete(why);
+  page.write(path);
 }
 
 }  // namespace vfm::report

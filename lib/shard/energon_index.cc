@@ -3,11 +3,13 @@
 
 #include <sqlite3.h>
 
+#include <cerrno>
 #include <cstdint>
 #include <memory>
 #include <string_view>
 
 #include "base/error.h"
+#include "base/full_disk.h"
 #include "base/stop.h"
 #include "io/atomic_file.h"
 
@@ -49,6 +51,8 @@ class Database {
   }
   sqlite3* get() const { return db_.get(); }
   [[noreturn]] void failed() const {
+    if (db_ && sqlite3_errcode(db_.get()) == SQLITE_FULL)
+      fail_output(ENOSPC, "cannot write '{}'", name_);
     fail("cannot write '{}': {}", name_, sqlite3_errmsg(db_.get()));
   }
 

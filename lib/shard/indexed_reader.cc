@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/units.h"
 #include "io/file.h"
 #include "shard/reader.h"
 #include "shard/writer.h"
@@ -17,6 +18,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "index files are little-endian");
 
 constexpr std::size_t kBlock = 512;
+constexpr std::uint64_t kHeaders = 64 << 10;  // and padding, of a sample: room beside its members
 
 // Fields of a ustar header, POSIX.1-1988: offset and width.
 constexpr std::size_t kSizeAt = 124, kSizeWidth = 12, kChecksumAt = 148, kChecksumWidth = 8;
@@ -91,10 +93,12 @@ bool parse_plain(std::string_view range, std::uint64_t offset, SampleView& view)
 }  // namespace
 
 struct IndexedReader::State {
-  explicit State(const std::string& path) : file(io::File::open_read(path)) {}
+  State(const std::string& path, const ReadLimits& read_limits)
+      : file(open_tar(path)), limits(read_limits) {}
 
   void load_index();
   void check_index();
+  void check_size(std::uint64_t bytes, std::int64_t i, const std::string& key) const;
   [[noreturn]] void misfit(std::int64_t i) const {
     fail(
         "'{}' does not fit '{}' at sample {}: one of them is damaged, or the index is of another "
@@ -103,7 +107,8 @@ struct IndexedReader::State {
   }
 
   io::File file;
-  std::vector<std::uint64_t> offsets;  // one more than samples
+  ReadLimits limits;
+  TarOffsets index;
 };
 
 void IndexedReader::State::load_index() {
@@ -112,16 +117,19 @@ void IndexedReader::State::load_index() {
   constexpr std::size_t kEntry = sizeof(std::uint64_t);
   if (bytes.size() % kEntry != 0 || bytes.size() < 2 * kEntry)
     fail("'{}' is not a shard index: {} bytes", index_path, bytes.size());
+  std::vector<std::uint64_t>& offsets = index.at;
   offsets.resize(bytes.size() / kEntry);
   std::memcpy(offsets.data(), bytes.data(), bytes.size());
   offsets[0] = 0;  // Energon's readers take the first for 0, whatever is stored
 }
 
 void IndexedReader::State::check_index() {
+  const std::vector<std::uint64_t>& offsets = index.at;
   if (offsets.size() < 2) fail("'{}' has no samples", file.path());
   for (std::size_t i = 1; i < offsets.size(); ++i)
     if (offsets[i] <= offsets[i - 1] || offsets[i] % kBlock != 0)
       misfit(static_cast<std::int64_t>(i) - 1);
+  if (!index.damage.empty()) return;  // what follows is known to be no end
   // The end block: zeros prove that the index covers the whole tar. Some programs leave it out.
   const std::int64_t last = static_cast<std::int64_t>(offsets.size()) - 2;
   const std::uint64_t size = file.size();
@@ -133,13 +141,23 @@ void IndexedReader::State::check_index() {
     if (byte != 0) misfit(last);
 }
 
-IndexedReader::IndexedReader(const std::string& path) : state_(std::make_unique<State>(path)) {
+/// Throws Error if a sample with `bytes` of members must not be taken into memory.
+void IndexedReader::State::check_size(std::uint64_t bytes, std::int64_t i,
+                                      const std::string& key) const {
+  if (bytes <= limits.member) return;
+  fail("sample {} of '{}' is too large: {} bytes, the limit is {} (--max-member)",
+       key.empty() ? fmt::format("number {}", i) : fmt::format("'{}'", key), file.path(), bytes,
+       format_bytes(static_cast<double>(limits.member)));
+}
+
+IndexedReader::IndexedReader(const std::string& path, const ReadLimits& limits)
+    : state_(std::make_unique<State>(path, limits)) {
   state_->load_index();
   state_->check_index();
 }
-IndexedReader::IndexedReader(const std::string& path, std::vector<std::uint64_t> offsets)
-    : state_(std::make_unique<State>(path)) {
-  state_->offsets = std::move(offsets);
+IndexedReader::IndexedReader(const std::string& path, TarOffsets index, const ReadLimits& limits)
+    : state_(std::make_unique<State>(path, limits)) {
+  state_->index = std::move(index);
   state_->check_index();
 }
 IndexedReader::~IndexedReader() = default;
@@ -150,27 +168,40 @@ const std::string& IndexedReader::path() const {
 }
 
 std::int64_t IndexedReader::samples() const {
-  return static_cast<std::int64_t>(state_->offsets.size()) - 1;
+  return static_cast<std::int64_t>(state_->index.at.size()) - 1;
 }
 
 std::uint64_t IndexedReader::offset(std::int64_t i) const {
   if (i < 0 || i >= samples())
     fail("'{}' has {} samples, there is no number {}", path(), samples(), i);
-  return state_->offsets[static_cast<std::size_t>(i)];
+  return state_->index.at[static_cast<std::size_t>(i)];
 }
 
 std::uint64_t IndexedReader::size(std::int64_t i) const {
   const std::uint64_t begin = offset(i);
-  return state_->offsets[static_cast<std::size_t>(i) + 1] - begin;
+  return state_->index.at[static_cast<std::size_t>(i) + 1] - begin;
 }
 
-const std::vector<std::uint64_t>& IndexedReader::offsets() const {
-  return state_->offsets;
+const TarOffsets& IndexedReader::index() const {
+  return state_->index;
+}
+
+std::string IndexedReader::key(std::int64_t i) const {
+  char header[kBlock];
+  if (size(i) < kBlock) return {};
+  state_->file.pread_exact(header, kBlock, offset(i));
+  std::string key, extension;
+  if (!is_plain(header) || !checksum_fits(header) ||
+      !split_member_name({header, ::strnlen(header, kMaxName)}, key, extension))
+    return {};
+  return key;
 }
 
 const SampleView& IndexedReader::view(std::int64_t i, ReadBuffer& buffer) const {
   const std::uint64_t begin = offset(i);
   const std::size_t bytes = size(i);
+  // Headers and padding make a range larger than its members: looked at closer below.
+  if (bytes > state_->limits.member + kHeaders) state_->check_size(bytes, i, key(i));
   if (buffer.capacity_ < bytes) {
     buffer.capacity_ = 0;
     // Not zero-filled: the read overwrites it.
@@ -180,20 +211,32 @@ const SampleView& IndexedReader::view(std::int64_t i, ReadBuffer& buffer) const 
   state_->file.pread_exact(buffer.bytes_.get(), bytes, begin);
   const std::string_view range(buffer.bytes_.get(), bytes);
   SampleView& view = buffer.view_;
-  if (parse_plain(range, begin, view)) return view;
+  if (parse_plain(range, begin, view)) {
+    std::uint64_t sum = 0;
+    for (const MemberView& member : view.members)
+      sum += member.data.size();
+    state_->check_size(sum, i, std::string(view.key));
+    return view;
+  }
 
   // A foreign tar (PAX or GNU names, directories, odd keys): the range is an archive without end
   // blocks.
   view.members.clear();
+  std::string refused;
   try {
-    StreamReader slow(range, path());
+    StreamReader slow(range, path(), state_->limits);
     Sample extra;
-    if (!slow.next(buffer.owned_) || slow.next(extra)) state_->misfit(i);
+    const bool found = slow.next(buffer.owned_);
+    if (!slow.refused().empty())
+      refused = slow.refused().front().why;
+    else if (!found || slow.next(extra))
+      state_->misfit(i);
   } catch (const Stopped&) {
     throw;
   } catch (const Error&) {
     state_->misfit(i);
   }
+  if (!refused.empty()) fail("{}", refused);
   view.key = buffer.owned_.key;
   for (const Member& member : buffer.owned_.members)
     view.members.push_back({member.extension, member.data, 0});

@@ -4,6 +4,9 @@
 // names), one pass. IndexedReader: an uncompressed tar with X.tar.idx beside it, random access.
 // Members that belong to no sample (directories, links, "__meta__" names, names without a dot) are
 // passed over, as every WebDataset reader does.
+// Damage: the whole samples before it are given, whoever reads. Of a tar that breaks off in the
+// middle of a sample nothing is known of that sample.
+// Memory: a sample; what is larger than ReadLimits is refused before it is taken into memory.
 // Thread-safety: StreamReader one thread; IndexedReader::read and view from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -15,25 +18,45 @@
 #include <string_view>
 #include <vector>
 
+#include "io/file.h"
 #include "shard/sample.h"
+#include "shard/writer.h"
 
 namespace vfm::shard {
 
+/// Opens a tar: a regular file. Throws Error for a URL, a pipe, a device, a folder.
+io::File open_tar(const std::string& path);
+
+/// What a reader takes into memory.
+struct ReadLimits {
+  std::uint64_t member = kMaxMember - 1;  ///< most bytes of a member, and of a sample's together
+};
+
+/// A sample that was passed over.
+struct Refused {
+  std::string key;  ///< empty, if it cannot be told
+  std::string why;  ///< naming member and tar
+};
+
 class StreamReader {
  public:
-  explicit StreamReader(const std::string& path);
+  explicit StreamReader(const std::string& path, const ReadLimits& limits = {});
   /// Reads an archive in memory, which must live as long as the reader; `name` stands in messages.
-  StreamReader(std::string_view archive, const std::string& name);
+  StreamReader(std::string_view archive, const std::string& name, const ReadLimits& limits = {});
   ~StreamReader();
   StreamReader(StreamReader&&) noexcept;
   /// The next sample: consecutive members with one key, lower-cased extensions, split at the first
   /// dot of the base name; a second member of one extension begins the next sample. False at the
   /// end. Throws Error on a damaged or truncated archive, naming the path: what came before it is
-  /// whole.
+  /// whole. Samples that are too large by their headers, or while they are unpacked, and those with
+  /// sparse members are passed over: refused().
   bool next(Sample& sample);
+  const std::vector<Refused>& refused() const;
+  /// Whether its samples can only be read in order: a compressed tar, or a list of files.
+  bool compressed() const;
 
  private:
-  friend std::vector<std::uint64_t> scan_offsets(const std::string& path);
+  friend struct TarOffsets;
   struct State;
   std::unique_ptr<State> state_;
 };
@@ -52,40 +75,53 @@ class ReadBuffer {
   SampleView view_;
 };
 
+/// Where the samples of an uncompressed tar are.
+struct TarOffsets {
+  std::vector<std::uint64_t> at;  ///< of each sample, and of what follows the last whole one
+  std::string damage;             ///< why the tar ends there; empty: it is whole
+
+  /// Walks over the headers of a tar; `name` stands in messages. Throws Error where no sample is
+  /// whole, and on a compressed tar, whose samples can only be read in order.
+  static TarOffsets scan(const std::string& path, const std::string& name);
+};
+
 class IndexedReader {
  public:
   /// Throws Error if there is no index or it does not fit the tar.
-  explicit IndexedReader(const std::string& path);
-  /// With an index that the caller has, from offsets() or scan_offsets().
-  IndexedReader(const std::string& path, std::vector<std::uint64_t> offsets);
+  explicit IndexedReader(const std::string& path, const ReadLimits& limits = {});
+  /// With an index that the caller has.
+  IndexedReader(const std::string& path, TarOffsets index, const ReadLimits& limits = {});
   ~IndexedReader();
   IndexedReader(IndexedReader&&) noexcept;
 
   const std::string& path() const;
   std::int64_t samples() const;
   /// Sample `i`, 0 <= i < samples(), in one positioned read. Throws Error if the bytes there are no
-  /// sample (a damaged tar, or the index of another one).
+  /// sample (a damaged tar, or the index of another one), or too many.
   Sample read(std::int64_t i) const;
   /// The same without copies: the view is into `buffer`, and valid until its next use.
   const SampleView& view(std::int64_t i, ReadBuffer& buffer) const;
+  /// Of sample `i`, by its first header alone; empty if it cannot be told.
+  std::string key(std::int64_t i) const;
   /// Where sample `i` begins in the tar, and how many bytes it takes with headers and padding.
   std::uint64_t offset(std::int64_t i) const;
   std::uint64_t size(std::int64_t i) const;
-  /// The index: the offset of each sample, and that of the end blocks.
-  const std::vector<std::uint64_t>& offsets() const;
+  const TarOffsets& index() const;
 
  private:
   struct State;
   std::unique_ptr<State> state_;
 };
 
-/// The index of a tar that has none, found by walking over its headers. Throws Error on a damaged
-/// archive, and on a compressed one, whose samples can only be read in order.
-std::vector<std::uint64_t> scan_offsets(const std::string& path);
-
-/// Writes what is in the compressed tar at `path` to `out`, atomically. False, and nothing written,
-/// if it is not compressed. Throws Error.
-bool unpack(const std::string& path, const std::string& out);
+/// What unpack() did.
+struct Unpacked {
+  bool compressed = false;       ///< else nothing was written
+  std::string damage;            ///< why not all of it could be unpacked
+  std::vector<Refused> refused;  ///< samples that are too large
+};
+/// Writes the whole samples of a compressed tar to `out`, atomically, with plain names. Throws
+/// Error where there is none.
+Unpacked unpack(const std::string& path, const std::string& out, const ReadLimits& limits);
 
 /// Every sample of the tar at `path`, by index where a fitting one is beside it, else by scanning.
 /// Throws Error as the readers do, and whatever `use` throws.

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "shard/sample.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+
+#include "base/hash.h"
 
 namespace vfm::shard {
 namespace {
@@ -25,6 +29,13 @@ std::string_view SampleView::find(std::string_view extension) const {
   for (const MemberView& member : members)
     if (member.extension == extension) return member.data;
   return {};
+}
+
+std::string hash_sample(const Sample& sample) {
+  Hasher hasher;
+  for (const Member& member : sample.members)
+    hasher.update(fmt::format("{} {}\n", member.extension, member.data.size())).update(member.data);
+  return hasher.hex64();
 }
 
 bool valid_key(std::string_view key) {

@@ -43,6 +43,9 @@ struct SampleView {
   std::string_view find(std::string_view extension) const;
 };
 
+/// XXH3-64 of the members, 16 hex digits: of each "EXTENSION SIZE\n" and its bytes, in their order.
+std::string hash_sample(const Sample& sample);
+
 /// ASCII letters, digits, '_' and '-', at least one, not beginning with "__" (readers take those
 /// names for metadata). What the Writer demands of a key.
 bool valid_key(std::string_view key);

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <archive.h>
 #include <archive_entry.h>
-#include <sys/stat.h>
 #include <zlib.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <optional>
 #include <utility>
 
 #include "base/error.h"
 #include "base/stop.h"
-#include "io/atomic_file.h"
+#include "base/units.h"
 #include "io/file.h"
+#include "shard/file_list.h"
 #include "shard/reader.h"
-#include "shard/writer.h"
 
 namespace vfm::shard {
 namespace {
@@ -27,14 +27,13 @@ struct FreeArchive {
 using Archive = std::unique_ptr<archive, FreeArchive>;
 
 /// libarchive does not compare the check sums of gzip, so a gzip file is read once more by zlib,
-/// which does. Throws Error if they differ.
-void check_gzip(const std::string& path) {
+/// which does. Throws Error if they differ: nobody can tell where the damage is. A file that only
+/// breaks off is whole up to there, and left to libarchive.
+void check_gzip(const io::File& tar) {
+  const std::string& path = tar.path();
   std::array<unsigned char, 2> magic{};
-  {
-    io::File file = io::File::open_read(path);
-    if (file.size() < magic.size()) return;
-    file.pread_exact(magic.data(), magic.size(), 0);
-  }
+  if (tar.size() < magic.size()) return;
+  tar.pread_exact(magic.data(), magic.size(), 0);
   if (magic[0] != 0x1f || magic[1] != 0x8b) return;
   const std::unique_ptr<gzFile_s, int (*)(gzFile)> file(gzopen(path.c_str(), "rbe"), gzclose);
   if (!file) fail("cannot read '{}': out of memory", path);
@@ -45,6 +44,7 @@ void check_gzip(const std::string& path) {
     const int got = gzread(file.get(), buffer.data(), static_cast<unsigned>(buffer.size()));
     int status = Z_OK;
     const char* why = gzerror(file.get(), &status);
+    if (status == Z_BUF_ERROR) return;
     if (got < 0 || (status != Z_OK && status != Z_STREAM_END))
       fail("'{}' is damaged: gzip says '{}'", path, why);
     if (got == 0) return;
@@ -63,10 +63,29 @@ Archive new_archive(const std::string& name) {
   return made;
 }
 
+/// A list of files as libarchive reads it.
+struct ListSource {
+  explicit ListSource(const std::string& path) : tar(path) {}
+  FileListTar tar;
+  std::vector<char> chunk = std::vector<char>(kChunk);
+};
+
+la_ssize_t read_list(archive* reader, void* data, const void** chunk) {
+  auto& source = *static_cast<ListSource*>(data);
+  *chunk = source.chunk.data();
+  try {
+    return static_cast<la_ssize_t>(source.tar.read(source.chunk.data(), source.chunk.size()));
+  } catch (const Error& error) {
+    archive_set_error(reader, EIO, "%s", error.what());
+    return -1;
+  }
+}
+
 }  // namespace
 
 struct StreamReader::State {
-  explicit State(std::string file_name) : name(std::move(file_name)), tar(new_archive(name)) {
+  State(std::string file_name, const ReadLimits& read_limits)
+      : name(std::move(file_name)), limits(read_limits), tar(new_archive(name)) {
     archive_read_support_format_tar(tar.get());
   }
 
@@ -75,16 +94,32 @@ struct StreamReader::State {
     fail("'{}' is not a readable tar: {}", name, why ? why : "unknown error");
   }
 
-  void open_file() {
-    file = io::File::open_read(name);
+  void open_file(io::File opened) {
+    file = std::move(opened);
     if (archive_read_open_fd(tar.get(), file.fd(), kChunk) != ARCHIVE_OK) damaged();
   }
+  void open_list() {
+    if (archive_read_open(tar.get(), &list.emplace(name), nullptr, read_list, nullptr) !=
+        ARCHIVE_OK)
+      damaged();
+  }
+  /// Whether its samples can only be read in order.
+  bool compressed() const {
+    return list || archive_filter_code(tar.get(), 0) != ARCHIVE_FILTER_NONE;
+  }
   bool next_entry();
-  std::string read_data();
+  std::string refusal(std::uint64_t bytes) const;
+  std::string read_data(std::string& data, std::uint64_t room);
+  void pass_over();
+  bool read_sample(Sample& sample, std::string& why_not);
 
   std::string name;
+  ReadLimits limits;
+  std::optional<ListSource> list;
   io::File file;
   Archive tar;
+  archive_entry* entry = nullptr;  // of the last next_entry()
+  std::vector<Refused> refused;
   // The member after the last one of the sample that was handed out.
   std::string key, extension;
   bool pending = false, ended = false;
@@ -94,7 +129,6 @@ struct StreamReader::State {
 bool StreamReader::State::next_entry() {
   for (;;) {
     check_stop();
-    archive_entry* entry = nullptr;
     const int status = archive_read_next_header(tar.get(), &entry);
     if (status == ARCHIVE_EOF) return false;
     if (status != ARCHIVE_OK && status != ARCHIVE_WARN) damaged();
@@ -106,32 +140,99 @@ bool StreamReader::State::next_entry() {
   }
 }
 
-/// Grows with what is really there: a size in a hostile header allocates nothing.
-std::string StreamReader::State::read_data() {
-  std::string data;
+std::string StreamReader::State::refusal(std::uint64_t bytes) const {
+  return fmt::format(
+      "member '{}.{}' of '{}' is too large: {} bytes or more make its sample larger than the limit "
+      "of {} (--max-member)",
+      key, extension, name, bytes, format_bytes(static_cast<double>(limits.member)));
+}
+
+/// Fills `data`, which grows with what is really there: a size in a hostile header allocates
+/// nothing. Returns why the member must not be taken, or nothing.
+std::string StreamReader::State::read_data(std::string& data, std::uint64_t room) {
+  if (archive_entry_sparse_count(entry) > 0)
+    return fmt::format("member '{}.{}' of '{}' is a sparse file", key, extension, name);
+  if (archive_entry_size_is_set(entry) &&
+      static_cast<std::uint64_t>(archive_entry_size(entry)) > room)
+    return refusal(static_cast<std::uint64_t>(archive_entry_size(entry)));
   for (;;) {
     const void* block = nullptr;
     std::size_t size = 0;
     la_int64_t offset = 0;
     const int status = archive_read_data_block(tar.get(), &block, &size, &offset);
-    if (status == ARCHIVE_EOF) return data;
+    if (status == ARCHIVE_EOF) return {};
     if (status != ARCHIVE_OK && status != ARCHIVE_WARN) damaged();
     // A hole of a sparse file could stand for any number of zeros.
     if (static_cast<std::uint64_t>(offset) != data.size())
-      fail("member '{}.{}' of '{}' is a sparse file", key, extension, name);
-    if (data.size() + size >= kMaxMember)
-      fail("member '{}.{}' of '{}' is 2 GiB or more", key, extension, name);
+      return fmt::format("member '{}.{}' of '{}' is a sparse file", key, extension, name);
+    if (data.size() + size > room) return refusal(data.size() + size);
     data.append(static_cast<const char*>(block), size);
   }
 }
 
-StreamReader::StreamReader(const std::string& path) : state_(std::make_unique<State>(path)) {
-  check_gzip(path);
-  state_->open_file();
+/// Goes over what is left of a member. libarchive would do so by itself, but in one go, which for a
+/// compressed one may last: a signal ends this one.
+void StreamReader::State::pass_over() {
+  if (!compressed()) return;
+  const void* block = nullptr;
+  std::size_t size = 0;
+  la_int64_t offset = 0;
+  int status = ARCHIVE_OK;
+  while ((status = archive_read_data_block(tar.get(), &block, &size, &offset)) != ARCHIVE_EOF) {
+    check_stop();
+    if (status != ARCHIVE_OK && status != ARCHIVE_WARN) damaged();
+  }
 }
 
-StreamReader::StreamReader(std::string_view bytes, const std::string& name)
-    : state_(std::make_unique<State>(name)) {
+/// The sample whose first member is the current one. `why_not` says why it must not be taken.
+bool StreamReader::State::read_sample(Sample& sample, std::string& why_not) {
+  sample.members.clear();
+  why_not.clear();
+  if (ended) return false;
+  if (!std::exchange(pending, false) && !next_entry()) {
+    ended = true;
+    return false;
+  }
+  sample.key = key;
+  std::uint64_t bytes = 0;
+  do {
+    sample.members.push_back({extension, {}});
+    if (why_not.empty()) why_not = read_data(sample.members.back().data, limits.member - bytes);
+    if (!why_not.empty()) {
+      for (Member& member : sample.members)
+        member.data = {};
+      pass_over();
+    }
+    bytes += sample.members.back().data.size();
+    if (!next_entry()) {
+      ended = true;
+      return true;
+    }
+  } while (key == sample.key && !sample.find(extension));
+  pending = true;
+  return true;
+}
+
+io::File open_tar(const std::string& path) {
+  if (io::is_url(path))
+    fail("'{}' is a URL, and shards are only read from files: download it first", path);
+  return io::File::open_regular(path);
+}
+
+StreamReader::StreamReader(const std::string& path, const ReadLimits& limits)
+    : state_(std::make_unique<State>(path, limits)) {
+  io::File file = open_tar(path);
+  if (is_file_list(path)) {
+    state_->open_list();
+  } else {
+    check_gzip(file);
+    state_->open_file(std::move(file));
+  }
+}
+
+StreamReader::StreamReader(std::string_view bytes, const std::string& name,
+                           const ReadLimits& limits)
+    : state_(std::make_unique<State>(name, limits)) {
   if (archive_read_open_memory(state_->tar.get(), bytes.data(), bytes.size()) != ARCHIVE_OK)
     state_->damaged();
 }
@@ -139,76 +240,58 @@ StreamReader::StreamReader(std::string_view bytes, const std::string& name)
 StreamReader::~StreamReader() = default;
 StreamReader::StreamReader(StreamReader&&) noexcept = default;
 
+const std::vector<Refused>& StreamReader::refused() const {
+  return state_->refused;
+}
+
+bool StreamReader::compressed() const {
+  return state_->compressed();
+}
+
 bool StreamReader::next(Sample& sample) {
-  State& s = *state_;
-  sample.members.clear();
-  if (s.ended) return false;
-  if (!std::exchange(s.pending, false) && !s.next_entry()) {
-    s.ended = true;
-    return false;
+  for (std::string why_not; state_->read_sample(sample, why_not);) {
+    if (why_not.empty()) return true;
+    state_->refused.push_back({sample.key, why_not});
   }
-  sample.key = s.key;
-  do {
-    sample.members.push_back({s.extension, s.read_data()});
-    if (!s.next_entry()) {
-      s.ended = true;
-      return true;
-    }
-  } while (s.key == sample.key && !sample.find(s.extension));
-  s.pending = true;
-  return true;
+  return false;
 }
 
-bool unpack(const std::string& path, const std::string& out) {
-  check_gzip(path);
-  const io::File file = io::File::open_read(path);
-  const Archive in = new_archive(path);
-  archive_read_support_format_raw(in.get());
-  archive_read_support_format_empty(in.get());
-  const auto damaged = [&] {
-    fail("'{}' cannot be unpacked: {}", path, archive_error_string(in.get()));
-  };
-  if (archive_read_open_fd(in.get(), file.fd(), kChunk) != ARCHIVE_OK) damaged();
-  archive_entry* entry = nullptr;
-  const int found = archive_read_next_header(in.get(), &entry);
-  if (found != ARCHIVE_EOF && found != ARCHIVE_OK && found != ARCHIVE_WARN) damaged();
-  if (archive_filter_code(in.get(), 0) == ARCHIVE_FILTER_NONE) return false;
-  io::AtomicFile target(out);
-  std::vector<char> buffer(std::size_t{1} << 20);
-  while (found != ARCHIVE_EOF) {
-    check_stop();
-    const la_ssize_t got = archive_read_data(in.get(), buffer.data(), buffer.size());
-    if (got < 0) damaged();
-    if (got == 0) break;
-    target.write(buffer.data(), static_cast<std::size_t>(got));
-  }
-  target.commit();
-  return true;
-}
-
-std::vector<std::uint64_t> scan_offsets(const std::string& path) {
-  StreamReader::State s(path);
-  s.open_file();
-  std::vector<std::uint64_t> offsets;
+TarOffsets TarOffsets::scan(const std::string& path, const std::string& name) {
+  StreamReader::State s(name, {});
+  s.open_file(open_tar(path));
+  TarOffsets index;
   std::string key;
   std::vector<std::string> extensions;
-  while (s.next_entry()) {
-    if (archive_filter_code(s.tar.get(), 0) != ARCHIVE_FILTER_NONE)
-      fail("'{}' is compressed, and its samples can only be read in order; unpack it first ({})",
-           path, archive_filter_name(s.tar.get(), 0));
-    const bool repeated =
-        std::find(extensions.begin(), extensions.end(), s.extension) != extensions.end();
-    if (offsets.empty() || s.key != key || repeated) {
-      offsets.push_back(static_cast<std::uint64_t>(archive_read_header_position(s.tar.get())));
-      key = s.key;
-      extensions.clear();
+  const auto position = [&] {
+    return static_cast<std::uint64_t>(archive_read_header_position(s.tar.get()));
+  };
+  try {
+    while (s.next_entry()) {
+      if (s.compressed())
+        fail("'{}' is compressed, and its samples can only be read in order; unpack it first ({})",
+             name, archive_filter_name(s.tar.get(), 0));
+      const bool repeated =
+          std::find(extensions.begin(), extensions.end(), s.extension) != extensions.end();
+      if (index.at.empty() || s.key != key || repeated) {
+        index.at.push_back(position());
+        key = s.key;
+        extensions.clear();
+      }
+      extensions.push_back(s.extension);
     }
-    extensions.push_back(s.extension);
+    // libarchive seeks over data, also past the end of the file.
+    if (position() > s.file.size()) fail("'{}' is not a readable tar: Truncated tar archive", name);
+  } catch (const Stopped&) {
+    throw;
+  } catch (const Error& error) {
+    // Of the sample in which the tar broke nothing is known: it begins what is not whole.
+    if (index.at.size() < 2 || s.compressed()) throw;
+    index.damage = error.what();
   }
-  if (offsets.empty()) fail("'{}' has no samples", path);
-  offsets.front() = 0;  // what stands before the first sample belongs to no other
-  offsets.push_back(static_cast<std::uint64_t>(archive_read_header_position(s.tar.get())));
-  return offsets;
+  if (index.at.empty()) fail("'{}' has no samples", name);
+  index.at.front() = 0;  // what stands before the first sample belongs to no other
+  if (index.damage.empty()) index.at.push_back(position());
+  return index;
 }
 
 }  // namespace vfm::shard

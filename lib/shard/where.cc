@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/stop.h"
 
 namespace vfm::shard {
 namespace {
@@ -24,17 +25,51 @@ struct FinalizeStatement {
 };
 using Statement = std::unique_ptr<sqlite3_stmt, FinalizeStatement>;
 
-/// Lets an expression read the sample and call functions that give the same answer every time.
-int authorize(void*, int action, const char* first, const char* second, const char*, const char*) {
-  if (action == SQLITE_SELECT) return SQLITE_OK;  // SQLITE_RECURSIVE is not: it may never end
+/// Functions that give the same answer every time, reach nothing beyond their arguments, and need
+/// no more memory than these. Not among them: what asks for the time or the connection, or can hide
+/// that it does (the date functions), and what extensions bring.
+constexpr std::string_view kFunctions[] = {
+    // text
+    "char", "concat", "concat_ws", "format", "glob", "hex", "instr", "length", "like", "lower",
+    "ltrim", "octet_length", "printf", "quote", "replace", "rtrim", "soundex", "substr",
+    "substring", "trim", "unhex", "unicode", "upper",
+    // numbers
+    "abs", "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "ceil", "ceiling", "cos",
+    "cosh", "degrees", "exp", "floor", "ln", "log", "log10", "log2", "mod", "pi", "pow", "power",
+    "radians", "round", "sign", "sin", "sinh", "sqrt", "tan", "tanh", "trunc",
+    // choice
+    "coalesce", "iif", "ifnull", "likelihood", "likely", "max", "min", "nullif", "typeof",
+    "unlikely",
+    // over rows
+    "avg", "count", "group_concat", "string_agg", "sum", "total",
+    // JSON
+    "->", "->>", "json", "json_array", "json_array_length", "json_error_position", "json_extract",
+    "json_group_array", "json_group_object", "json_insert", "json_object", "json_patch",
+    "json_quote", "json_remove", "json_replace", "json_set", "json_type", "json_valid"};
+
+/// What an expression may read: the sample.
+constexpr std::string_view kTables[] = {"", "sample"};
+
+/// SQLite asks about everything that an expression does. SQLITE_RECURSIVE is not allowed.
+int authorize(void* denied, int action, const char* first, const char* second, const char*,
+              const char*) {
+  const auto is = [](const char* name) {
+    return [name](std::string_view allowed) {
+      return allowed.size() == std::strlen(name) &&
+             sqlite3_strnicmp(allowed.data(), name, static_cast<int>(allowed.size())) == 0;
+    };
+  };
+  if (action == SQLITE_SELECT) return SQLITE_OK;
   if (action == SQLITE_READ)
-    return first && std::strncmp(first, "sqlite_", 7) == 0 ? SQLITE_DENY : SQLITE_OK;
+    return std::ranges::any_of(kTables, is(first ? first : "")) ? SQLITE_OK : SQLITE_DENY;
   if (action != SQLITE_FUNCTION || !second) return SQLITE_DENY;
-  for (const char* refused : {"random", "randomblob", "load_extension", "current_timestamp",
-                              "current_date", "current_time"})
-    if (sqlite3_stricmp(second, refused) == 0) return SQLITE_DENY;
-  return SQLITE_OK;
+  if (std::ranges::any_of(kFunctions, is(second))) return SQLITE_OK;
+  *static_cast<std::string*>(denied) = second;
+  return SQLITE_DENY;
 }
+
+constexpr int kStepsAtOnce = 10'000;         // of SQLite's virtual machine, between two looks
+constexpr std::int64_t kSteps = 50'000'000;  // for one sample: about a second
 
 std::string quoted(const std::string& name) {
   std::string text = "\"";
@@ -109,6 +144,22 @@ struct Where::State {
   std::vector<std::string> fields;
   std::unique_ptr<sqlite3, CloseDatabase> db;
   Statement statement;
+  std::string denied;      // the last function that was
+  std::int64_t steps = 0;  // of the evaluation that runs
+
+  /// SQLite's progress handler: not 0 ends the evaluation.
+  static int look_up(void* self) {
+    auto* state = static_cast<State*>(self);
+    state->steps += kStepsAtOnce;
+    return stop_signal() != 0 || state->steps > kSteps;
+  }
+  /// SQLite's word for what was wrong, or ours.
+  std::string error_text() const {
+    if (!denied.empty())
+      return fmt::format("there is no function '{}' here (vfm-shard(1) lists those that there are)",
+                         denied);
+    return sqlite3_errmsg(db.get());
+  }
 
   void open();
   /// Null, and the message in `error`, if it cannot be.
@@ -124,7 +175,9 @@ void Where::State::open() {
   sqlite3_db_config(handle, SQLITE_DBCONFIG_DQS_DML, 0, nullptr);
   sqlite3_db_config(handle, SQLITE_DBCONFIG_DQS_DDL, 0, nullptr);
   sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, 64 << 20);
-  sqlite3_set_authorizer(handle, authorize, nullptr);
+  sqlite3_limit(handle, SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 1000);
+  sqlite3_set_authorizer(handle, authorize, &denied);
+  sqlite3_progress_handler(handle, kStepsAtOnce, look_up, this);
 }
 
 Statement Where::State::prepare(std::string& error) {
@@ -134,7 +187,7 @@ Statement Where::State::prepare(std::string& error) {
   const std::string alone = bare_text(fields, expression);
   if (sqlite3_prepare_v2(db.get(), alone.c_str(), static_cast<int>(alone.size() + 1), &bare,
                          nullptr) != SQLITE_OK) {
-    error = sqlite3_errmsg(db.get());
+    error = error_text();
     return nullptr;
   }
   const Statement owner(bare);
@@ -169,6 +222,7 @@ Where::Where(const std::string& expression) : state_(std::make_unique<State>()) 
   // SQLite tells the fields one by one, as the columns that it misses.
   constexpr std::string_view kMissing = "no such column: ";
   for (std::string error; !(s.statement = s.prepare(error));) {
+    check_stop();
     const std::string field = error.starts_with(kMissing) ? error.substr(kMissing.size()) : "";
     if (field.empty() || s.fields.size() >= 500 ||
         std::find(s.fields.begin(), s.fields.end(), field) != s.fields.end())
@@ -193,7 +247,13 @@ bool Where::keep(const Json& meta) {
     else
       bind(s.statement.get(), index, *found);
   }
+  s.steps = 0;
   const int status = sqlite3_step(s.statement.get());
+  check_stop();  // else an evaluation that it ended would look like a fault
+  if (s.steps > kSteps) {
+    sqlite3_reset(s.statement.get());
+    fail("the --where expression does not come to an end: given up after {} steps", kSteps);
+  }
   const std::string error =
       status == SQLITE_ROW || status == SQLITE_DONE ? "" : sqlite3_errmsg(s.db.get());
   sqlite3_reset(s.statement.get());

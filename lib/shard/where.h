@@ -2,10 +2,10 @@
 //
 // "motion > 0.002 AND seconds >= 2". Names are fields of the sample's JSON; a field that a sample
 // does not have is NULL; booleans are 1 and 0; objects and arrays are JSON text, for the operators
-// -> and
-// ->> . Whatever SQLite offers inside an expression works (LIKE, IN, BETWEEN, CASE, functions), but
-// what would not give the same answer twice (random()) and what reaches beyond the sample is
-// refused. Thread-safety: one Where a thread.
+// -> and ->>. What SQLite offers inside an expression works (LIKE, IN,
+// BETWEEN, CASE, subqueries), and of its functions those that are known to give the same answer
+// twice and to reach nothing but their arguments: a list of allowed ones, not of forbidden ones. An
+// evaluation ends after about a second, or at a signal. Thread-safety: one Where a thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -27,7 +27,7 @@ class Where {
   /// Fields that the expression names, in the order in which SQLite met them.
   const std::vector<std::string>& fields() const;
   /// Whether the expression is true (not false, not NULL) for the sample. Throws Error if it cannot
-  /// be evaluated on its values.
+  /// be evaluated on its values, or does not come to an end; Stopped.
   bool keep(const Json& meta);
 
  private:

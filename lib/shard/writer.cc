@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/full_disk.h"
 #include "base/hash.h"
 #include "base/philox.h"
 #include "io/atomic_file.h"
@@ -116,7 +117,7 @@ struct Writer::State {
   State(const std::string& path, const WriterOptions& opts) : options(opts), file(path) {
     TAR* handle = nullptr;
     if (tar_fdopen(&handle, -1, path.c_str(), &g_memory_type, O_WRONLY, 0, 0) != 0)
-      fail_errno(errno, "cannot create '{}'", path);
+      fail_output(errno, "cannot create '{}'", path);
     tar.reset(handle);
     buffer.reserve(kBuffer + kBlock);
     prepare_header();
@@ -286,7 +287,7 @@ Json Writer::finish() {
   const std::string path = s.file.path();
   if (s.offsets.empty()) fail("shard '{}' would be empty", path);
   t_sink = &s.buffer;
-  if (tar_append_eof(s.tar.get()) != 0) fail_errno(errno, "cannot write '{}'", path);
+  if (tar_append_eof(s.tar.get()) != 0) fail_output(errno, "cannot write '{}'", path);
   s.flush();
   if (::unlink(path.c_str()) != 0 && errno != ENOENT)
     fail_errno(errno, "cannot replace '{}'", path);

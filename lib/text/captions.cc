@@ -122,6 +122,16 @@ bool has_arrow(std::string_view line) {
   return !line.empty() && is_digit(line.front()) && line.find("-->") != std::string_view::npos;
 }
 
+/// Of a list of texts the first that is not empty.
+std::string first_text(const Json& list, std::string_view what) {
+  std::string first;
+  for (const Json& entry : list) {
+    if (!entry.is_string()) fail("{} is a list of texts and of other things", what);
+    if (first.empty()) first = clean_line(entry.get<std::string>());
+  }
+  return first;
+}
+
 }  // namespace
 
 SubRip parse_srt(std::string_view utf8) {
@@ -169,6 +179,7 @@ std::vector<Cue> captions_of_json(const Json& value, std::string_view what) {
     }
   }
   if (!list->is_array()) fail("{} is no caption, and no list of captions", what);
+  if (!list->empty() && list->front().is_string()) return {{0, kForever, first_text(*list, what)}};
   std::vector<Cue> cues;
   for (const Json& entry : *list) {
     const std::string where = fmt::format("caption {} of {}", cues.size() + 1, what);

@@ -33,8 +33,8 @@ SubRip parse_srt(std::string_view utf8);
 
 /// Captions of a .json file, or of a field of a record: "text", {"caption": "text"} (the whole
 /// video: one cue without end), or [{"start": s, "end": s, "caption": "text"}, ...] in seconds,
-/// also as
-/// {"captions": [...]}. Throws Error naming `what`.
+/// also as {"captions": [...]}. A list of texts is several captions of the whole video: the first
+/// that is not empty is taken. Throws Error naming `what`.
 std::vector<Cue> captions_of_json(const Json& value, std::string_view what);
 
 /// The caption of the span [begin, end): the cues that belong to it, in order, joined by a space. A

@@ -29,6 +29,8 @@ class Encoder {
   /// Each of `texts`, in order; faster than one by one where there is a model to run. The last bits
   /// may depend on which texts come together.
   virtual std::vector<TokenEmbeddings> encode_all(const std::vector<std::string>& texts) const;
+  /// How many tokens encode() cuts from the end of a text.
+  virtual int tokens_left_out(std::string_view utf8) const = 0;
   /// All that is needed to build it again, stored with latents and models.
   virtual Json config() const = 0;
 };

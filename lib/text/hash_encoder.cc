@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "text/hash_encoder.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -85,6 +87,11 @@ TokenEmbeddings HashEncoder::encode(std::string_view utf8) const {
     scale_to_unit_variance(vector);
   }
   return out;
+}
+
+int HashEncoder::tokens_left_out(std::string_view utf8) const {
+  const std::size_t found = words(utf8, std::numeric_limits<std::size_t>::max()).size();
+  return std::max(0, static_cast<int>(found) - max_tokens_);
 }
 
 Json HashEncoder::config() const {

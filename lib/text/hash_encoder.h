@@ -29,6 +29,7 @@ class HashEncoder : public Encoder {
   std::string name() const override { return "builtin:hash"; }
   int dim() const override { return dim_; }
   TokenEmbeddings encode(std::string_view utf8) const override;
+  int tokens_left_out(std::string_view utf8) const override;
   Json config() const override;
 
  private:

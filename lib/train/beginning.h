@@ -11,15 +11,15 @@
 
 namespace vfm::train {
 
-/// What the model `init` says, a folder as models/initial_model.h takes it; or, where the run `out`
-/// has checkpoints and goes on at them (not `force`), the newest of these: `init` is then not
-/// looked at here, and may be gone, but for the weights under adapters. A checkpoint of ours says
-/// what its train.json does; a diffusion transformer of somebody else is taken to be trained as
-/// Cosmos-1.0 was: texts filled up to 512 tokens, and, video to world, 0 to 2 latent frames given.
-/// Of a pipeline it is the tokenizer where `tokenizer` says so. Throws Error{usage}, also for a
-/// pipeline of flow matching, which training here is not.
-Beginning read_beginning(const std::string& init, const std::string& out, bool force,
-                         bool tokenizer);
+/// What the model options.init says, a folder as models/initial_model.h takes it; or, where the run
+/// options.out has checkpoints and goes on at them (not `force`), the newest of these: `init` is
+/// then not looked at here, and may be gone, but for the weights under adapters. Of a run of
+/// adapters it is these, if options.go_on_adapters, and the model under them. A checkpoint of ours
+/// says what its train.json does; a diffusion transformer of somebody else is taken to be trained
+/// as Cosmos-1.0 was: texts filled up to 512 tokens, and, video to world, 0 to 2 latent frames
+/// given. Of a pipeline it is the tokenizer where `tokenizer` says so. Throws Error{usage}, also
+/// for a pipeline of flow matching, which training here is not.
+Beginning read_beginning(const RunOptions& options, bool tokenizer);
 
 /// Compares the tensors that the run would read from options.init with that model's configuration,
 /// by the headers of its files alone. A run that goes on with weights of its own reads none. Throws
@@ -33,18 +33,23 @@ void check_continues(const Json& train, const RunOptions& options, const Recipe&
                      const std::string& data_fingerprint);
 
 /// What a run refuses before it begins, and its dry run with the same words: check_initial(), more
-/// ranks than packs a step, and a folder with files of others. `recipe` is fitted to the data.
+/// ranks than packs a step, and a folder with files of others. Warns of a run that ends in its
+/// warm-up. `recipe` is fitted to the data.
 void check_run(const RunOptions& options, const Recipe& recipe, int ranks);
 
 /// Reads the weights of options.init into the parameters. Returns what the run remembers of them:
-/// {"path", "hash"}, InitialModel's absolute_path() and hash(). Throws Error{usage} listing the
+/// {"path", "hash"}, InitialModel's absolute_path() and hash(). Where adapters go on, these are of
+/// the model under them, and "adapters" has the same of theirs. Throws Error{usage} listing the
 /// tensors that do not fit.
 Json load_initial(const RunOptions& options, const nn::ParameterList& parameters);
+
+/// Reads the adapters that go on, averaged if they have an average.
+void load_adapters(const RunOptions& options, const nn::ParameterList& adapters);
 
 /// The same for the weights under adapters when their run goes on: `known` is what it remembers. Of
 /// a run that has trained on since, the checkpoint that the adapters were begun from is taken.
 /// Throws Error{usage} for another model than that, before anything is read.
-Json load_base(const std::string& init, const Json& known, const nn::ParameterList& parameters);
+Json load_base(const RunOptions& options, const Json& known, const nn::ParameterList& parameters);
 
 /// The values of rank 0, in the host's memory. A collective.
 Tensor broadcast_tensor(dist::World& world, const Tensor& tensor);

@@ -9,6 +9,7 @@
 #include <map>
 
 #include "base/error.h"
+#include "base/full_disk.h"
 #include "base/log.h"
 #include "io/atomic_file.h"
 #include "io/file.h"
@@ -106,6 +107,11 @@ std::string write_checkpoint(const std::string& run, std::int64_t step, const Js
     io::make_directories(lora_folder);
     write_set(lora_folder, models::kLoraName, parameters, DType::f32, ~std::uint64_t{0}, value,
               {models::kLoraPrefix, adapters});
+    write_set(lora_folder, models::kPeftName, parameters, DType::f32, ~std::uint64_t{0}, value,
+              {models::kPeftPrefix, {}});
+    const std::string base = get_string(train.value("init", Json()), "path").value_or("");
+    io::write_file(io::join_path(lora_folder, "adapter_config.json"),
+                   dump_json_pretty(models::peft_config(models::lora_settings(adapters), base)));
   }
   const auto write_state = [&](const char* name, const std::vector<Tensor>& tensors) {
     write_set(state_folder, name, parameters, tensors.front().dtype(), max_file_bytes,
@@ -119,7 +125,7 @@ std::string write_checkpoint(const std::string& run, std::int64_t step, const Js
 
   remove_tree(target);  // only a damaged one, or one of a run that went another way
   if (std::rename(temporary.c_str(), target.c_str()) != 0)
-    fail_errno(errno, "cannot create '{}'", target);
+    fail_output(errno, "cannot create '{}'", target);
   io::sync_directory(parent);
   return target;
 }

@@ -29,8 +29,10 @@ int text_width(const Json& info) {
 void fit_field(int& field, int of_data, const char* name) {
   if (field == 0) field = of_data;
   if (field != of_data)
-    fail_usage("'{}' is {}, but the data have {}; leave it out to follow the data", name, field,
-               of_data);
+    fail_usage(
+        "'{}' is {}, but the data have {}; leave it out to follow the data, or, where it is the "
+        "model's to begin from (--init), take data of its tokenizer and text encoder",
+        name, field, of_data);
 }
 
 }  // namespace

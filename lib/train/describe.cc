@@ -21,6 +21,7 @@ constexpr int kUsualText = 512;  // tokens of a T5 caption in Cosmos, where no d
 /// Means over one epoch, or what stands for them.
 struct Workload {
   double samples_a_step = 0, tokens_a_step = 0, flops_a_step = 0, fill = 1;
+  PackLoad pack;
   std::string source;
 };
 
@@ -40,6 +41,7 @@ Workload measure(const Recipe& recipe, const Dataset& data) {
                      .flops_per_token;
   }
   const double steps = static_cast<double>(packs.size()) / recipe.data.packs;
+  load.pack = pack_load(recipe, data);
   load.fill = data::pack_stats(tokens, packs, options).fill;
   load.samples_a_step = static_cast<double>(tokens.size()) / steps;
   load.tokens_a_step /= steps;
@@ -54,6 +56,7 @@ Workload assume(const Recipe& recipe) {
   const int text = recipe.text_tokens(kUsualText);
   Workload load;
   load.samples_a_step = recipe.data.packs;
+  load.pack.text_rows = text;
   load.tokens_a_step = tokens * recipe.data.packs;
   load.flops_a_step =
       load.tokens_a_step *
@@ -133,9 +136,10 @@ Json training_cost(const RunOptions& options, int ranks) {
     complete_without_data(recipe);
     load = assume(recipe);
   }
-  const double usable = usable_memory(options.device, ranks);
-  const models::Recompute recompute = choose_recompute(recipe, ranks, options.device, usable);
-  const MemoryNeed need = memory_need(recipe, ranks, recompute, options.device);
+  const double usable = usable_memory(options.device, options.local_ranks);
+  const models::Recompute recompute =
+      choose_recompute(recipe, ranks, options.device, usable, load.pack);
+  const MemoryNeed need = memory_need(recipe, ranks, recompute, options.device, load.pack);
   const std::int64_t parameters = model_cost(recipe, 1, 1, 1, recompute).parameters;
   const std::int64_t trained = trained_parameters(recipe);
   const double learnt = static_cast<double>(trained);

@@ -8,7 +8,9 @@
 #include <limits>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "base/units.h"
+#include "data/packing.h"
 #include "models/cosmos_training_cost.h"
 #include "tensor/device.h"
 
@@ -36,6 +38,45 @@ models::DitCost tokenizer_cost(const Recipe& recipe, double tokens, Recompute re
   total.flops_per_token = 3 * (one.encode_flops + one.decode_flops) / std::max(1.0, tokens);
   total.activation_bytes = cost(longest).activation_bytes;
   return total;
+}
+
+/// More samples than this say nothing new about packs.
+constexpr std::size_t kLookedAt = 65536;
+
+/// Of texts, conditioning, and what goes in and out of the network: little of a large model, and
+/// half of a tiny one. The texts, and what goes in, are there twice: the next step's too.
+double beside_tokens(const Recipe& recipe, double tokens, int packs, const PackLoad& load,
+                     Recompute recompute) {
+  const bool codes = recipe.model.autoregressive();
+  const models::DitConfig& dit = recipe.model.dit;
+  const models::DecoderConfig& decoder = recipe.model.decoder;
+  const double size = static_cast<double>(dtype_size(recipe.compute()));
+  const double cast = recipe.compute() == DType::bf16 ? size : 0;
+  const double layers = codes ? decoder.num_layers : dit.num_layers;
+  const double at_once = recompute == Recompute::block ? 1 : layers;
+  const double keys = codes ? 1.0 * decoder.key_value_heads() * decoder.attention_head_dim
+                            : 1.0 * dit.key_value_heads() * dit.attention_head_dim;
+  const double embed = codes ? decoder.text_embed_dim : dit.text_embed_dim;
+  // Keys and values of a text, as projected and normed, of each layer; on the way back once more.
+  const double text_row = embed * (2 * 4 + cast) + 4 * keys * size * (at_once + 1);
+  const double texts = packs * load.text_rows * text_row;
+  if (codes) return embed > 0 ? texts : 0;
+  // x0 twice, the noisy latent and what is to come out, what does and its gradient, and patches.
+  const auto& p = dit.patch_size;
+  const double values = 1.0 * p[0] * p[1] * p[2] * dit.out_channels;
+  const double ends = tokens * values * (6 * 4 + 2 * size + 4);
+  // Of each norm shift, scale and gate, before and after the shared ones are added; their
+  // gradients.
+  const double norms = dit.type == models::NetworkType::stdit ? 5 : 3;
+  const double conditioning =
+      packs * load.samples * dit.width() * 4 * 3 * (2 * norms * (at_once + 1) + 4);
+  return texts + ends + conditioning;
+}
+
+/// Pixels of the clips of a step, and of the next one, which is prepared meanwhile.
+double clips_of_steps(const Recipe& recipe, int packs, const PackLoad& load) {
+  const double pixels = 3.0 * recipe.data.frames * recipe.data.size * recipe.data.size;
+  return 2 * 4 * pixels * packs * load.samples;
 }
 
 /// Of this process's control group, which a container has; infinite without one. Version 2, and 1.
@@ -69,7 +110,25 @@ std::int64_t trained_parameters(const Recipe& recipe) {
   return model_cost(recipe, 1, 1, 1, Recompute::none).parameters;
 }
 
-MemoryNeed memory_need(const Recipe& recipe, int ranks, Recompute recompute, Device device) {
+PackLoad pack_load(const Recipe& recipe, const Dataset& data) {
+  std::vector<std::int64_t> tokens = data.tokens(recipe.model);
+  tokens.resize(std::min(tokens.size(), kLookedAt));
+  data::PackOptions options;
+  options.tokens = recipe.data.tokens;
+  options.window = recipe.data.window;
+  PackLoad load;
+  for (const data::Pack& pack : data::plan_packs(tokens, options)) {
+    double rows = 0;
+    for (const std::size_t i : pack)
+      rows += recipe.text_tokens(data.entry(i).text_tokens);
+    load.text_rows = std::max(load.text_rows, rows);
+    load.samples = std::max(load.samples, static_cast<double>(pack.size()));
+  }
+  return load;
+}
+
+MemoryNeed memory_need(const Recipe& recipe, int ranks, Recompute recompute, Device device,
+                       const PackLoad& load) {
   // A rank's packs of a step go through the network together, or micro_packs at a time.
   const int share = (recipe.data.packs + ranks - 1) / ranks;
   const int together =
@@ -87,6 +146,10 @@ MemoryNeed memory_need(const Recipe& recipe, int ranks, Recompute recompute, Dev
   need.moments = 2 * parameters * static_cast<double>(dtype_size(recipe.optimizer.moment_type()));
   need.average = recipe.ema.mode == "off" || host ? 0 : 4 * parameters;
   need.activations = cost.activation_bytes;
+  if (recipe.model.tokenizer() && device == Device::cpu)
+    need.activations += clips_of_steps(recipe, share, load);
+  else if (!recipe.model.tokenizer())
+    need.activations += beside_tokens(recipe, tokens, together, load, recompute);
   return need;
 }
 
@@ -104,7 +167,7 @@ void check_memory(const Recipe& recipe, const MemoryNeed& need, double usable) {
       format_bytes(lasting), format_bytes(usable), ways);
 }
 
-double usable_memory(Device device, int ranks) {
+double usable_memory(Device device, int local_ranks) {
   if (device == Device::cuda) {
     // Of what others leave, as it was before this process put anything there.
     static const GpuMemory memory = gpu_memory();
@@ -113,19 +176,32 @@ double usable_memory(Device device, int ranks) {
   }
   const double all =
       static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));
-  return 0.8 * std::min(all, group_limit()) / ranks;
+  return 0.8 * std::min(all, group_limit()) / local_ranks;
 }
 
-Recompute choose_recompute(const Recipe& recipe, int ranks, Device device, double usable) {
+Recompute choose_recompute(const Recipe& recipe, int ranks, Device device, double usable,
+                           const PackLoad& load) {
   constexpr Recompute kAll[] = {Recompute::none, Recompute::elementwise, Recompute::block};
   for (const Recompute one : kAll) {
     if (one == Recompute::elementwise && recipe.model.tokenizer()) continue;
     if (recipe.model.recompute == models::recompute_name(one)) return one;
     if (recipe.model.recompute == "auto" &&
-        memory_need(recipe, ranks, one, device).total() <= usable)
+        memory_need(recipe, ranks, one, device, load).total() <= usable)
       return one;
   }
   return Recompute::block;
+}
+
+void tell_memory(const MemoryNeed& need, Recompute recompute, Device device, double usable) {
+  const std::string chosen(models::recompute_name(recompute));
+  if (need.total() > usable)
+    log_warning(
+        "about {} of memory are needed even with 'model.recompute' {}, {} are there: lower "
+        "'data.tokens', or choose 'optimizer.moments' bf16",
+        format_bytes(need.total()), chosen, format_bytes(usable));
+  else if (device == Device::cuda || recompute != Recompute::none)
+    log_info("'model.recompute' is {}: about {} of {}", chosen, format_bytes(need.total()),
+             format_bytes(usable));
 }
 
 }  // namespace vfm::train

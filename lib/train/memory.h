@@ -5,9 +5,20 @@
 #pragma once
 
 #include "models/network.h"
+#include "train/dataset.h"
 #include "train/recipe.h"
 
 namespace vfm::train {
+
+/// What a pack carries beside its visual tokens, which a small model feels: the fullest pack's.
+struct PackLoad {
+  double samples = 1;
+  double text_rows = 1;  ///< tokens of their texts
+};
+
+/// Of the packs of the first epoch that the recipe makes of the data; of the first ones, if there
+/// are many.
+PackLoad pack_load(const Recipe& recipe, const Dataset& data);
 
 /// Bytes on one rank's device.
 struct MemoryNeed {
@@ -29,18 +40,24 @@ models::DitCost model_cost(const Recipe& recipe, double tokens, double text_toke
                            double pack_tokens, models::Recompute recompute);
 
 /// `recipe` knows its channels (Dataset::fit).
-MemoryNeed memory_need(const Recipe& recipe, int ranks, models::Recompute recompute, Device device);
+MemoryNeed memory_need(const Recipe& recipe, int ranks, models::Recompute recompute, Device device,
+                       const PackLoad& load);
 
 /// Throws Error{usage}, saying what would make it less, if what lasts from step to step, which is
 /// all but the activations, is more than `usable` bytes: such a run cannot begin.
 void check_memory(const Recipe& recipe, const MemoryNeed& need, double usable);
 
 /// What a rank may use: 95 % of a GPU's memory less 2 GiB for the libraries' workspaces; of this
-/// machine's, or of what the control group of this process may use of it, its share of four fifths.
-double usable_memory(Device device, int ranks);
+/// machine's, or of what the control group of this process may use of it, its share of four fifths
+/// among `local_ranks`, those on this machine.
+double usable_memory(Device device, int local_ranks);
 
 /// What the recipe says; for "auto" the least recomputation whose need is within `usable` bytes, or
 /// that of blocks if none is.
-models::Recompute choose_recompute(const Recipe& recipe, int ranks, Device device, double usable);
+models::Recompute choose_recompute(const Recipe& recipe, int ranks, Device device, double usable,
+                                   const PackLoad& load);
+
+/// Says what recomputation was chosen for `need`, or that even so it is more than `usable`.
+void tell_memory(const MemoryNeed& need, models::Recompute recompute, Device device, double usable);
 
 }  // namespace vfm::train

@@ -8,13 +8,14 @@
 #include <cerrno>
 
 #include "base/error.h"
+#include "base/full_disk.h"
 
 namespace vfm::train {
 namespace {
 
 io::File open_append(const std::string& path) {
   const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-  if (fd < 0) fail_errno(errno, "cannot create '{}'", path);
+  if (fd < 0) fail_output(errno, "cannot create '{}'", path);
   return io::File(fd, path);
 }
 
@@ -41,7 +42,7 @@ void truncate_log(const std::string& path, std::int64_t step) {
       break;
   }
   if (keep < text.size() && ::truncate(path.c_str(), static_cast<off_t>(keep)) != 0)
-    fail_errno(errno, "cannot write '{}'", path);
+    fail_output(errno, "cannot write '{}'", path);
 }
 
 MetricsLog::MetricsLog(const std::string& run, const std::string& host, std::int64_t step)
@@ -60,15 +61,18 @@ void MetricsLog::timing(const Json& record) {
 }
 
 void MetricsLog::sync() {
-  if (::fsync(metrics_.fd()) != 0) fail_errno(errno, "cannot write '{}'", metrics_.path());
+  if (::fsync(metrics_.fd()) != 0) fail_output(errno, "cannot write '{}'", metrics_.path());
 }
 
 void MetricsLog::events(const Json& record, const std::string& group) {
   std::vector<std::pair<std::string, double>> scalars;
   for (const auto& [key, value] : record.items()) {
-    if (key == "step" || !value.is_number()) continue;
-    const bool validation = key.starts_with("val_");
-    scalars.emplace_back(validation ? "val/" + key.substr(4) : group + key, value.get<double>());
+    if (key == "step") continue;
+    const std::string tag = key.starts_with("val_") ? "val/" + key.substr(4) : group + key;
+    if (value.is_number()) scalars.emplace_back(tag, value.get<double>());
+    if (!value.is_object()) continue;
+    for (const auto& [part, number] : value.items())
+      if (number.is_number()) scalars.emplace_back(tag + "/" + part, number.get<double>());
   }
   if (!scalars.empty()) events_.scalars(record["step"].get<std::int64_t>(), scalars);
 }

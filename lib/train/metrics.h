@@ -26,7 +26,8 @@ class MetricsLog {
   MetricsLog(const std::string& run, const std::string& host, std::int64_t step);
 
   /// One line each, flushed to the system at once. Both have "step". Numbers become scalars named
-  /// after their key: train/KEY, val/KEY (for keys that begin with "val_") and timing/KEY.
+  /// after their key: train/KEY, val/KEY (for keys that begin with "val_") and timing/KEY; those in
+  /// an object val/KEY/NAME, as val/sigmas/0.1.
   void metrics(const Json& record);
   void timing(const Json& record);
   /// Makes metrics.jsonl durable: before the checkpoint that it must not lag behind.

@@ -116,6 +116,9 @@ struct TrainRecipe {
   std::int64_t checkpoint_every = 500;
   int keep = 2;  ///< checkpoints that stay
   std::int64_t log_every = 10;
+  /// Seconds that a rank waits for the others before the run ends, by what they do (dist/world.h);
+  /// 0: for ever.
+  double setup_limit = 1800, step_limit = 600, checkpoint_limit = 1800;
   /// Of the hardware of one rank, for MFU in timing.jsonl. 0: a known GPU's, else no MFU.
   double peak_tflops = 0;
 };

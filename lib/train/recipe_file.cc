@@ -123,9 +123,8 @@ std::vector<Field> fields_of(Recipe& r) {
       .number("window", r.data.window, between(1, 1 << 20))
       .number("micro_packs", r.data.micro_packs, between(0, 1 << 20))
       .may_change();
-  list.section("optimizer")
-      .number("lr", r.optimizer.lr, positive)
-      .number("beta1", r.optimizer.beta1, between(0, 0.99999))
+  list.section("optimizer").number("lr", r.optimizer.lr, positive).may_change();
+  list.number("beta1", r.optimizer.beta1, between(0, 0.99999))
       .number("beta2", r.optimizer.beta2, between(0, 0.99999))
       .number("eps", r.optimizer.eps, positive)
       .number("weight_decay", r.optimizer.weight_decay, between(0, 1))
@@ -133,10 +132,9 @@ std::vector<Field> fields_of(Recipe& r) {
       .number("clip", r.optimizer.clip, at_least(0))
       .number("max_skips", r.optimizer.max_skips, at_least(0))
       .may_change();
-  list.section("schedule")
-      .number("warmup", r.schedule.warmup, at_least(0))
-      .choice("shape", r.schedule.shape, {"constant", "linear", "cosine"})
-      .number("final", r.schedule.final, between(0, 1));
+  list.section("schedule").number("warmup", r.schedule.warmup, at_least(0)).may_change();
+  list.choice("shape", r.schedule.shape, {"constant", "linear", "cosine"}).may_change();
+  list.number("final", r.schedule.final, between(0, 1)).may_change();
   list.section("ema")
       .choice("mode", r.ema.mode, {"off", "decay", "power"})
       .number("decay", r.ema.decay, between(0, 0.9999999))
@@ -153,6 +151,9 @@ std::vector<Field> fields_of(Recipe& r) {
   list.number("checkpoint_every", r.train.checkpoint_every, at_least(1)).may_change();
   list.number("keep", r.train.keep, at_least(1)).may_change();
   list.number("log_every", r.train.log_every, at_least(1)).may_change();
+  list.number("setup_limit", r.train.setup_limit, at_least(0)).may_change();
+  list.number("step_limit", r.train.step_limit, at_least(0)).may_change();
+  list.number("checkpoint_limit", r.train.checkpoint_limit, at_least(0)).may_change();
   list.number("peak_tflops", r.train.peak_tflops, at_least(0)).may_change();
   return list.fields;
 }
@@ -195,8 +196,30 @@ void check_together(const Recipe& recipe) {
   if (recipe.lora.rank > 0) models::lora_targets(dit, recipe.lora);  // refuses unknown ones
 }
 
+/// Throws Error{usage} listing all settings that are of other types of model than the recipe's.
+void refuse_other_types(std::span<const Setting> settings, const std::vector<Field>& fields,
+                        const std::string& type) {
+  std::vector<std::string> others;
+  bool said = false;
+  for (const Setting& setting : settings) {
+    said = said || setting.key == "model.type";
+    if (!find_field(fields, setting.key) && is_of_other_type(setting.key))
+      others.push_back(fmt::format("'{}' in {}", setting.key, setting.where));
+  }
+  if (others.empty()) return;
+  fail_usage(
+      "{} {} not for {}: leave {} out", fmt::join(others, ", "), others.size() == 1 ? "is" : "are",
+      said ? fmt::format("a 'model.type' of {}", type)
+           : fmt::format("a model of type {}, which it is where 'model.type' is not set", type),
+      others.size() == 1 ? "it" : "them");
+}
+
 /// The type of a model to begin from, and its configuration into the recipe.
 std::string take_initial(ModelRecipe& model, const Beginning& beginning) {
+  if (beginning.decoder) {
+    model.decoder = *beginning.decoder;
+    return "autoregressive";
+  }
   if (beginning.autoencoder) {
     model.autoencoder = *beginning.autoencoder;
     return "tokenizer";
@@ -218,6 +241,14 @@ void check_initial(const Recipe& recipe, const Beginning& beginning) {
   if (!differences.empty())
     fail_usage("the recipe is not that of the model to begin from: {}; leave these out",
                fmt::join(differences, "; "));
+  const models::LoraOptions &theirs = beginning.adapters, &ours = recipe.lora;
+  if (theirs.rank > 0 &&
+      (ours.rank != theirs.rank || ours.alpha != theirs.alpha || ours.targets != theirs.targets))
+    fail_usage(
+        "the adapters to go on with have rank {}, alpha {} and targets [{}], the recipe's have {}, "
+        "{} and [{}]; leave 'lora' out, or begin new ones with --init-lora merge",
+        theirs.rank, theirs.alpha, fmt::join(theirs.targets, ", "), ours.rank, ours.alpha,
+        fmt::join(ours.targets, ", "));
 }
 
 }  // namespace
@@ -233,6 +264,7 @@ Recipe make_recipe(std::span<const Setting> settings, const Beginning* beginning
     recipe.diffusion.text_padding = beginning->text_padding;
     recipe.diffusion.condition_frames = beginning->condition_frames;
     recipe.diffusion.whitening = beginning->whitening;
+    recipe.lora = beginning->adapters;
   }
   // First the type of the model: it decides which keys there are.
   for (const Setting& setting : settings)
@@ -243,14 +275,12 @@ Recipe make_recipe(std::span<const Setting> settings, const Beginning* beginning
   if (!recipe.model.autoregressive() && !recipe.model.tokenizer())
     recipe.model.dit.type = models::parse_network_type(recipe.model.type);
   const std::vector<Field> fields = fields_of(recipe);
+  refuse_other_types(settings, fields, recipe.model.type);
   for (const Setting& setting : settings) {
     if (const Field* field = find_field(fields, setting.key)) {
       field->set(setting);
       continue;
     }
-    if (is_of_other_type(setting.key))
-      fail_usage("'{}' in {} is not for a 'model.type' of {}", setting.key, setting.where,
-                 recipe.model.type);
     fail_usage("unknown key '{}' in {}; did you mean '{}'?", setting.key, setting.where,
                nearest_key(fields, setting.key));
   }
@@ -273,6 +303,13 @@ std::vector<Setting> read_settings(const std::string& path,
   for (const std::string& argument : overrides)
     settings.push_back(parse_override(argument));
   return settings;
+}
+
+bool sets_adapters(std::span<const Setting> settings) {
+  std::string rank = "0";
+  for (const Setting& setting : settings)
+    if (setting.key == "lora.rank" && !setting.list) rank = setting.values[0];
+  return rank != "0";
 }
 
 bool is_of_tokenizer(std::span<const Setting> settings) {
@@ -306,14 +343,14 @@ std::string to_yaml(const Recipe& recipe) {
   return text;
 }
 
-std::vector<std::string> changed_settings(const Json& old, const Recipe& now) {
+std::vector<std::string> changed_settings(const Json& old, const Recipe& now, bool allowed) {
   Recipe copy = now, usual;
   usual.model.type = now.model.type;  // so that both have the same fields
   std::vector<std::string> changes;
   const std::vector<Field> fields = fields_of(copy), defaults = fields_of(usual);
   for (std::size_t i = 0; i < fields.size(); ++i) {
     const Field& field = fields[i];
-    if (field.may_change) continue;
+    if (field.may_change != allowed) continue;
     const std::size_t dot = field.key.find('.');
     const std::string section = field.key.substr(0, dot), key = field.key.substr(dot + 1);
     Json before = defaults[i].get();  // of a checkpoint from before the setting was there

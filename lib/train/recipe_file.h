@@ -37,12 +37,17 @@ std::vector<Setting> read_settings(const std::string& path,
                                    const std::vector<std::string>& overrides);
 /// Whether these make a recipe of a video tokenizer, which begins from another part of a pipeline.
 bool is_of_tokenizer(std::span<const Setting> settings);
+/// Whether these ask for adapters, by a 'lora.rank' other than 0.
+bool sets_adapters(std::span<const Setting> settings);
 
 /// What the model that a run begins from says about it (train/beginning.h).
 struct Beginning {
-  /// What it is, of the two; a setting that says otherwise is an error, and all of them are listed.
+  /// What it is, of the three; a setting that says otherwise is an error, and all of them are
+  /// listed.
   models::DitConfig model;
   std::optional<models::CosmosConfig> autoencoder;
+  std::optional<models::DecoderConfig> decoder;
+  models::LoraOptions adapters;  ///< that the run goes on with; of rank 0: none
   // These take the place of the defaults of "diffusion".
   int text_padding = 0;
   std::vector<int> condition_frames = {0};
@@ -59,7 +64,8 @@ std::string to_yaml(const Recipe& recipe);
 Json to_json(const Recipe& recipe);
 
 /// What differs between the recipe of a checkpoint (to_json) and this one, as "key: old -> new",
-/// except fields that may change in the middle of a run (lengths, intervals, how memory is used).
-std::vector<std::string> changed_settings(const Json& old, const Recipe& now);
+/// except fields that may change in the middle of a run (learning rate, lengths, intervals, how
+/// memory is used); or, if `allowed`, of those alone.
+std::vector<std::string> changed_settings(const Json& old, const Recipe& now, bool allowed = false);
 
 }  // namespace vfm::train

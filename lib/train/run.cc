@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/units.h"
 #include "io/atomic_file.h"
+#include "io/folder_lock.h"
 #include "models/checkpoint_folder.h"
 #include "models/lora_file.h"
 #include "tensor/device.h"
@@ -51,8 +52,8 @@ class Run {
         data_(open_data(options, "train")) {
     data_.fit(recipe_);
     check_memory(recipe_,
-                 memory_need(recipe_, world.size(), models::Recompute::block, options.device),
-                 usable_memory(options.device, options.local_ranks));
+                 memory_need(recipe_, world.size(), models::Recompute::block, options.device, {}),
+                 usable_memory(options.device, world.local_size()));
   }
 
   long train();
@@ -101,6 +102,7 @@ long Run::train() {
   if (trainer_->state().step >= steps && options_.synthetic.empty()) announce(newest_);
   bool ended = false;
   while (!ended && trainer_->state().step < steps) {
+    world_.section("step", recipe_.train.step_limit);
     const StepResult result = next_step();
     const std::int64_t step = trainer_->state().step;
     ended = result.wind_up || step == steps;
@@ -113,11 +115,13 @@ long Run::train() {
         log_warning("step {}: the validation loss is not a number", step);
       trainer_->optimizer().swap_ema();
       if (leader()) metrics_->metrics(record);
+      if (leader()) log_info("{}", validation_words(record));
     }
     if (result.stop) throw Stopped();
     due_ = due_ || ended || step % recipe_.train.checkpoint_every == 0;
     if (due_) save();
   }
+  world_.section("checkpoint", recipe_.train.checkpoint_limit);  // rank 0 may write a report
   if (trainer_->state().skips_in_row > 0 && trainer_->state().step >= steps)
     fail(
         "the gradient was not finite in the last {} steps: begin again with a lower 'optimizer.lr'",
@@ -155,7 +159,8 @@ void Run::open() {
   make_validation();  // before anything is cleared: it may find the data wanting
   if (leader()) {
     check_run(options_, recipe_, world_.size());
-    lock_ = lock_run(options_.out);
+    lock_ = io::lock_folder(options_.out);
+    io::make_directories(io::join_path(options_.out, "checkpoints"));
     if (!options_.force) newest_ = newest_good_checkpoint(options_.out);
     if (!newest_.empty()) train_text = io::read_file(io::join_path(newest_, "train.json"));
   }
@@ -185,7 +190,7 @@ void Run::resume(const std::string& folder, const std::string& train_text) {
   const nn::ParameterList& frozen = trainer_->objective().frozen();
   init_ = train.value("init", Json());
   if (leader()) {
-    if (!frozen.empty()) init_ = load_base(options_.init, init_, frozen);
+    if (!frozen.empty()) init_ = load_base(options_, init_, frozen);
     read_checkpoint(folder, optimizer);
   }
   if (world_.size() > 1) {
@@ -201,6 +206,8 @@ void Run::resume(const std::string& folder, const std::string& train_text) {
     for (const Json& error : train["errors"])
       failures_[need_string(error, "input", what)] = need_string(error, "error", what);
   log_info("continuing from '{}'", folder);
+  if (const auto changed = changed_settings(train["recipe"], recipe_, true); !changed.empty())
+    log_info("with {}", fmt::join(changed, "; "));
 }
 
 /// A new run.
@@ -210,7 +217,8 @@ void Run::begin() {
   const nn::ParameterList& frozen = trainer_->objective().frozen();
   const nn::ParameterList& begun = frozen.empty() ? trainer_->optimizer().parameters() : frozen;
   if (leader()) {
-    init_ = load_initial(options_, begun);
+    init_ = models::again_if_gone(options_.init, [&] { return load_initial(options_, begun); });
+    if (init_.contains("adapters")) load_adapters(options_, trainer_->optimizer().parameters());
     log_info("beginning from '{}'", options_.init);
     for (const std::string& sentence : other_parts(options_.base, data_.info(), options_.init))
       log_warning("{}", sentence);
@@ -218,6 +226,8 @@ void Run::begin() {
       log_info("texts are filled up to {} tokens ('diffusion.text_padding')", tokens);
   }
   if (world_.size() > 1) share_parameters(world_, begun);
+  if (world_.size() > 1 && options_.go_on_adapters)
+    share_parameters(world_, trainer_->optimizer().parameters());
   trainer_->optimizer().restart_ema();
 }
 
@@ -225,18 +235,10 @@ void Run::begin() {
 void Run::make_trainer() {
   const Device device = options_.device;
   trainer_.emplace(recipe_, data_, world_, device);
-  if (!leader() || recipe_.model.recompute != "auto") return;
-  const double need = memory_need(recipe_, world_.size(), trainer_->recompute(), device).total();
-  const double usable = usable_memory(device, world_.size());
-  const std::string chosen(models::recompute_name(trainer_->recompute()));
-  if (need > usable)
-    log_warning(
-        "about {} of memory are needed even with 'model.recompute' {}, {} are there: lower "
-        "'data.tokens', or choose 'optimizer.moments' bf16",
-        format_bytes(need), chosen, format_bytes(usable));
-  else if (device == Device::cuda || trainer_->recompute() != models::Recompute::none)
-    log_info("'model.recompute' is {}: about {} of {}", chosen, format_bytes(need),
-             format_bytes(usable));
+  if (leader() && recipe_.model.recompute == "auto")
+    tell_memory(memory_need(recipe_, world_.size(), trainer_->recompute(), device,
+                            pack_load(recipe_, data_)),
+                trainer_->recompute(), device, usable_memory(device, world_.local_size()));
 }
 
 void Run::make_validation() {
@@ -339,6 +341,7 @@ void Run::save() {
   }
   due_ = false;
   if (!options_.synthetic.empty()) return;
+  world_.section("checkpoint", recipe_.train.checkpoint_limit);
   collect_failures();
   if (leader()) {
     const std::int64_t step = trainer_->state().step;
@@ -381,6 +384,7 @@ void Run::collect_failures() {
 long run(const RunOptions& options, dist::World& world, io::ManifestWriter& manifest,
          Progress& progress) {
   if (options.threads > 0) omp_set_num_threads(options.threads);
+  world.section("setup", options.recipe.train.setup_limit);
   return Run(options, world, manifest, progress).train();
 }
 

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/run_folder.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <unistd.h>
-
-#include <cerrno>
 #include <filesystem>
 
 #include "base/error.h"
@@ -31,16 +26,6 @@ bool is_our_run(const std::string& run) {
 }
 
 }  // namespace
-
-io::File lock_run(const std::string& run) {
-  io::make_directories(io::join_path(run, "checkpoints"));
-  const int fd = ::open(run.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) fail_errno(errno, "cannot open directory '{}'", run);
-  io::File lock(fd, run);
-  if (::flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-    fail("'{}' is in use by another vfm-train; wait for it, or choose another --out", run);
-  return lock;
-}
 
 void refuse_foreign_files(const std::string& run) {
   if (!fs::is_directory(run) || is_our_run(run)) return;

@@ -1,11 +1,10 @@
-// The folder of a run: who may write it, and which files in it are vfm-train's.
+// The folder of a run: which files in it are vfm-train's. One program at a time writes it
+// (io/folder_lock.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <map>
 #include <string>
-
-#include "io/file.h"
 
 namespace vfm::train {
 
@@ -13,9 +12,6 @@ namespace vfm::train {
 inline constexpr const char* kRecipeHead =
     "# The recipe of this run, as vfm-train understood it.\n";
 
-/// A lock on the folder itself, made if need be: two programs that write one run would spoil both.
-/// Throws Error if another has it.
-io::File lock_run(const std::string& run);
 /// Throws Error{usage} if `run` holds files that are not ours under the names of ours.
 void refuse_foreign_files(const std::string& run);
 /// errors.jsonl: samples that could not be read, key -> why. None: there is no such file.

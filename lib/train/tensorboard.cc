@@ -10,6 +10,7 @@
 #include <ctime>
 
 #include "base/error.h"
+#include "base/full_disk.h"
 
 namespace vfm::train {
 namespace {
@@ -83,7 +84,7 @@ io::File create_file(const std::string& directory, const std::string& host) {
         directory, fmt::format("events.out.tfevents.{}.{}.{}", std::time(nullptr), host, n));
     const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
     if (fd >= 0) return io::File(fd, path);
-    if (errno != EEXIST) fail_errno(errno, "cannot create '{}'", path);
+    if (errno != EEXIST) fail_output(errno, "cannot create '{}'", path);
   }
 }
 

@@ -87,8 +87,9 @@ Trainer::Trainer(const Recipe& recipe, const Dataset& data, dist::World& world, 
     : recipe_(recipe),
       data_(data),
       world_(world),
-      recompute_(
-          choose_recompute(recipe, world.size(), device, usable_memory(device, world.size()))),
+      recompute_(choose_recompute(recipe, world.size(), device,
+                                  usable_memory(device, world.local_size()),
+                                  pack_load(recipe, data))),
       objective_(make_objective(recipe, recompute_, device)),
       optimizer_(recipe.optimizer, recipe.ema, objective_->parameters()),
       order_(data.tokens(recipe.model), recipe.train.seed, pack_options(recipe.data)) {}

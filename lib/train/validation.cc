@@ -99,4 +99,15 @@ Json Validation::run(const Objective& objective, dist::World& world) {
   return record;
 }
 
+std::string validation_words(const Json& record) {
+  std::string quality;
+  for (const char* name : {"val_psnr", "val_ssim"})
+    if (record.contains(name))
+      quality += fmt::format("  {} {:.3f}", name + 4, record[name].get<double>());
+  return fmt::format("step {}  validation loss {:.4f}{} ({} samples of '{}')",
+                     record["step"].get<std::int64_t>(), record["val_loss"].get<double>(), quality,
+                     record["val_samples"].get<std::int64_t>(),
+                     record["val_split"].get<std::string>());
+}
+
 }  // namespace vfm::train

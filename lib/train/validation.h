@@ -49,4 +49,7 @@ class Validation {
   std::map<std::string, std::string> failures_;
 };
 
+/// Of a record that run() made, with its "step": a line for a log.
+std::string validation_words(const Json& record);
+
 }  // namespace vfm::train

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/philox.h"
+#include "cli/waiting.h"
 #include "models/cosmos_autoencoder.h"
 
 using namespace vfm;
@@ -53,6 +54,7 @@ Times run(const models::CosmosAutoencoder& model, const Tensor& pixels, std::int
 }
 
 int bench(int argc, char** argv) {
+  cli::wait_politely();  // as the programs do
   if (argc < 4) {
     std::fprintf(stderr, "usage: %s FRAMES HEIGHT WIDTH [f32|bf16 [ROUNDS [CHUNK]]]\n", argv[0]);
     return 2;

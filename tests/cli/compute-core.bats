@@ -5,7 +5,7 @@
 setup() {
   cd "$BATS_TEST_TMPDIR" || return 1
   # Nothing is found by pkg-config; what is found otherwise shows in Meson's log.
-  export PKG_CONFIG_LIBDIR=/nonexistent
+  export PKG_CONFIG_LIBDIR=$PWD/missing
 }
 
 @test "with -Dtools=disabled a C++ compiler is enough" {
@@ -72,7 +72,7 @@ setup() {
   # No header is found but those of the toolkit, which has none.
   printf '#!/bin/sh\nexec /usr/bin/c++ -nostdinc "$@"\n' >cxx
   chmod +x cxx
-  CXX=$PWD/cxx TORCH_PYTHON=/nonexistent PATH=$PWD/toolkit/bin:$PATH \
+  CXX=$PWD/cxx TORCH_PYTHON=$PWD/missing PATH=$PWD/toolkit/bin:$PATH \
     run "${VFM_ROOT:?}/scripts/gpu-report" --build "$PWD/report"
   echo "$output"
   [ "$status" -eq 1 ]

@@ -17,7 +17,7 @@ setup_tools() {
 # in the file's folder, which is the current one then.
 draw_dataset() {
   export LC_ALL=C.UTF-8 PATH="${VFM_BIN:?}:$PATH"
-  root=$BATS_TEST_DIRNAME/../..
+  root=${VFM_ROOT:-$BATS_TEST_DIRNAME/../..}
   cd "$BATS_FILE_TMPDIR" || return 1
   "$root/scripts/draw-corpus" raw --shots "$1"
   find raw -name '*.mp4' | sort | vfm-clip --min-length 1s -o clips | vfm-caption | vfm-embed |
@@ -41,6 +41,16 @@ make_shots() {
     -filter_complex "[0][1][2]concat=n=3:v=1" -c:v libx264 -preset ultrafast -pix_fmt yuv420p "$1"
 }
 
+# records FILE...: what tools wrote to standard output, without the lines that begin and end it.
+records() { sed -E '/^\{"kind":"(begin|end)",/d' "$@"; }
+
+# only_records: the same with what `run` kept, in $output and $lines.
+only_records() {
+  output=$(records <<<"$output")
+  lines=()
+  [ -z "$output" ] || mapfile -t lines <<<"$output"
+}
+
 # tree_hash DIR: one hash over names and contents of all files below DIR, in a fixed order.
 tree_hash() {
   (cd "$1" && find . -type f | LC_ALL=C sort | while read -r f; do sha256sum "$f"; done) | sha256sum
@@ -56,5 +66,25 @@ kill_at_random() {
     sleep "0.$((RANDOM % 8 + 1))"
     kill -KILL -- "-$pid" 2>/dev/null || true
     wait "$pid" 2>/dev/null || true
+  done
+}
+
+# most_memory COMMAND...: kilobytes that it had at once.
+most_memory() {
+  python3 -c 'import resource, subprocess, sys
+subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' "$@"
+}
+
+# tells_its_memory OPTION...: vfm-generate's dry run tells 0.8 to 1.3 of what the clip of the options takes, as a
+# stream, and as a file in the folder "taken".
+tells_its_memory() {
+  local told took output
+  for output in - taken; do
+    told=$(vfm-generate --device cpu "$@" -o $output --dry-run -q | jq '.memory_bytes.peak / 1024 | floor')
+    took=$(most_memory vfm-generate --device cpu "$@" -o $output --force -j1 'a red circle moves left')
+    echo "$* -o $output: told $told KiB, took $took"
+    [ $((10 * told)) -ge $((8 * took)) ] || return 1
+    [ $((10 * told)) -le $((13 * took)) ] || return 1
   done
 }

@@ -42,6 +42,8 @@ run_hash() {
   (cd "$checkpoint" && find . -type f | sort) >files
   diff files - <<'END'
 ./COMPLETE
+./lora/adapter_config.json
+./lora/adapter_model.safetensors
 ./lora/pytorch_lora_weights.safetensors
 ./model/config.json
 ./state/adam_m.safetensors
@@ -134,9 +136,6 @@ PY
   run "${TRAIN[@]}" model.type=autoregressive lora.rank=3 --out none
   [ "$status" -eq 2 ]
   [[ $output == *"'lora.rank' in argument 'lora.rank=3' is not for a 'model.type' of autoregressive"* ]]
-  run "${TRAIN[@]}" --init "$shared/run" --out none
-  [ "$status" -eq 2 ]
-  [[ $output == *"has adapters, not weights: begin from the model that they are of"* ]]
   [ ! -e none/checkpoints ]
 }
 
@@ -186,12 +185,12 @@ PY
   [[ $output == *"the record was made with the adapters"* ]]
   cd "$out"
   jq -e '(.lora | map(.scale)) == [1.5, -0.5] and (.lora | map(.mode) | unique) == ["merged"]
-    and (.lora_path | length) == 2 and .lora[0].hash == .lora[1].hash' sum-merged.jsonl
-  [ "$(jq -r .xxh3 again.jsonl)" = "$(jq -r .xxh3 sum-merged.jsonl)" ]
-  jq -e '.lora.mode == "merged" and .lora.scale == 1 and (.lora.hash | length == 32)' run.jsonl
-  [ "$(jq -c .lora run.jsonl)" = "$(jq -c .lora lora.jsonl)" ]
-  [ "$(jq -c '[.lora.scale, .lora.mode]' half.jsonl)" = '[0.5,"merged"]' ]
-  [ "$(jq -c .lora.mode apart.jsonl)" = '"separate"' ]
+    and (.lora_path | length) == 2 and .lora[0].hash == .lora[1].hash' <(records sum-merged.jsonl)
+  [ "$(jq -r .xxh3 <(records again.jsonl))" = "$(jq -r .xxh3 <(records sum-merged.jsonl))" ]
+  jq -e '.lora.mode == "merged" and .lora.scale == 1 and (.lora.hash | length == 32)' <(records run.jsonl)
+  [ "$(jq -c .lora <(records run.jsonl))" = "$(jq -c .lora <(records lora.jsonl))" ]
+  [ "$(jq -c '[.lora.scale, .lora.mode]' <(records half.jsonl))" = '[0.5,"merged"]' ]
+  [ "$(jq -c .lora.mode <(records apart.jsonl))" = '"separate"' ]
   python3 - <<'PY'
 import glob, json, struct
 def latent(folder):
@@ -213,10 +212,10 @@ PY
 @test "a record makes the same clip again, and is refused by other adapters, or none" {
   vfm-generate --model "$shared/base" --lora "$shared/run/checkpoints/step-00000004/lora" --steps 1 \
     -o one 'a red circle' >one.jsonl
-  jq -e '.lora_path | endswith("step-00000004/lora/pytorch_lora_weights.safetensors")' one.jsonl
+  jq -e '.lora_path | endswith("step-00000004/lora/pytorch_lora_weights.safetensors")' <(records one.jsonl)
   vfm-generate --model "$shared/base" --lora "$shared/run/checkpoints/step-00000004/lora" \
     -o again <one.jsonl >again.jsonl
-  cmp "$(jq -r .path one.jsonl)" "$(jq -r .path again.jsonl)"
+  cmp "$(jq -r .path <(records one.jsonl))" "$(jq -r .path <(records again.jsonl))"
   for other in "--lora $shared/run" "--lora $shared/run/checkpoints/step-00000004/lora:2" ""; do
     # shellcheck disable=SC2086
     run vfm-generate --model "$shared/base" $other -o other <one.jsonl
@@ -254,4 +253,108 @@ PY
   cp -r "$VFM_ROOT/tests/golden/cosmos_vae" cosmos/vae
   cp -r "$VFM_ROOT"/tests/golden/t5/v1_0/{text_encoder,tokenizer} cosmos
   refused "'cosmos' has weights of its own" --model cosmos --base "$shared/base"
+}
+
+# values FILE [PREFIX]: tensors as JSON, without the prefix, sorted.
+values() {
+  python3 - "$@" <<'PY'
+import json, struct, sys
+data = open(sys.argv[1], "rb").read()
+size = struct.unpack("<Q", data[:8])[0]
+header = json.loads(data[8:8 + size])
+header.pop("__metadata__", None)
+prefix = sys.argv[2] if len(sys.argv) > 2 else ""
+out = {}
+for name, tensor in header.items():
+    begin, end = tensor["data_offsets"]
+    assert name.startswith(prefix), name
+    out[name[len(prefix):]] = [tensor["shape"], data[8 + size + begin:8 + size + end].hex()]
+print(json.dumps(out, sort_keys=True))
+PY
+}
+
+@test "--export of a run of adapters: merged it is a model, separate what diffusers and peft open" {
+  cd "$BATS_TEST_TMPDIR"
+  run=$shared/run
+  vfm-train "$run" --export merged 2>words >record
+  [ "$(jq -r '[.kind, .path, .weights, .adapters, .class, .step] | @tsv' <(records record))" = \
+    "$(printf 'model\tmerged\tema\tmerged\tCosmosTransformer3DModel\t8')" ]
+  grep -q "is the network alone, no pipeline of diffusers: it has no class for the tokenizer builtin:wavelet" words
+  [ ! -e merged/model_index.json ]
+  # W + 6/3 B A, of the averaged numbers of both.
+  python3 - merged "$shared/base/checkpoints/step-00000008" "$run/checkpoints/step-00000008" <<'PY'
+import json, struct, sys
+def tensors(path):
+    data = open(path + ".safetensors", "rb").read()
+    size = struct.unpack("<Q", data[:8])[0]
+    header = json.loads(data[8:8 + size])
+    header.pop("__metadata__", None)
+    return {name: (t["shape"], struct.unpack(f"<{(t['data_offsets'][1] - t['data_offsets'][0]) // 4}f",
+                   data[8 + size + t["data_offsets"][0]:8 + size + t["data_offsets"][1]]))
+            for name, t in header.items()}
+merged, base, lora = (tensors(sys.argv[i] + "/" + name) for i, name in
+                      ((1, "diffusion_pytorch_model"), (2, "state/ema"), (3, "state/ema")))
+assert merged.keys() == base.keys()
+moved = 0
+for name, (shape, values) in base.items():
+    module = name.removesuffix(".weight")
+    if module + ".lora_A.weight" not in lora:
+        assert merged[name] == (shape, values), name
+        continue
+    (rows, columns), (rank, _) = shape, lora[module + ".lora_A.weight"][0]
+    a, b = lora[module + ".lora_A.weight"][1], lora[module + ".lora_B.weight"][1]
+    for i in range(0, rows, 7):
+        for j in range(0, columns, 5):
+            want = values[i * columns + j] + 2 * sum(b[i * rank + r] * a[r * columns + j] for r in range(rank))
+            assert abs(merged[name][1][i * columns + j] - want) < 1e-5, name
+            moved = max(moved, abs(want - values[i * columns + j]))
+assert moved > 1e-4, moved
+PY
+  vfm-train "$run" --export separate --lora-mode separate --weights model 2>words >record
+  [ ! -s words ]
+  [ "$(jq -r '.weights + " " + .adapters' <(records record))" = "model separate" ]
+  # The same numbers for both; and what a checkpoint of adapters has is the same.
+  values separate/pytorch_lora_weights.safetensors transformer. >a
+  values separate/adapter_model.safetensors base_model.model. >b
+  values "$run/checkpoints/step-00000008/lora/adapter_model.safetensors" base_model.model. >c
+  cmp a b
+  cmp a c
+  for config in separate "$run/checkpoints/step-00000008/lora"; do
+    jq -e '.peft_type == "LORA" and .r == 3 and .lora_alpha == 6 and .target_modules == ["to_q", "to_k", "to_v", "to_out.0"]
+      and (.base_model_name_or_path | endswith("/base/checkpoints/step-00000008"))' "$config/adapter_config.json"
+  done
+  run vfm-train "$shared/base" --export other --lora-mode separate
+  [ "$status" -eq 2 ]
+  [[ $output == *"has no adapters that could be kept separate"* ]]
+}
+
+@test "--init of a run of adapters: merged into the weights, or gone on with" {
+  cd "$BATS_TEST_TMPDIR"
+  # Updates too small to change a float: what is there at the end is what it began from.
+  still=(train.steps=1 train.checkpoint_every=1 optimizer.lr=1e-30 optimizer.weight_decay=0 schedule.warmup=0)
+  vfm-train "$shared/run" --export merged >/dev/null 2>&1
+  "${TRAIN[@]}" --init "$shared/run" "${still[@]}" --out full >/dev/null
+  cmp full/checkpoints/step-00000001/model/diffusion_pytorch_model.safetensors merged/diffusion_pytorch_model.safetensors
+  # With a rank the adapters go on: on the model that they are of, with the numbers that they had.
+  "${TRAIN[@]}" --init "$shared/run" lora.rank=3 lora.alpha=6 "${still[@]}" --out more >/dev/null
+  values more/checkpoints/step-00000001/lora/pytorch_lora_weights.safetensors transformer. >ours
+  values "$shared/run/checkpoints/step-00000008/state/ema.safetensors" >theirs
+  cmp ours theirs
+  jq -e '.init | (.path | endswith("/base/checkpoints/step-00000008")) and (.adapters.path | endswith("/run/checkpoints/step-00000008"))' \
+    more/checkpoints/step-00000001/train.json
+  # The same command goes on, also where nothing of the settings is said again but how to begin.
+  "${TRAIN[@]}" --init "$shared/run" --init-lora continue "${still[@]}" train.steps=2 --out more >second
+  jq -e '.step == 2' <(records second)
+  values more/checkpoints/step-00000002/lora/pytorch_lora_weights.safetensors transformer. >ours
+  cmp ours theirs
+  vfm-generate --model more --device cpu --steps 1 --latents-only -o made '' >/dev/null
+  # New ones on the merged weights; they generate by themselves.
+  "${TRAIN[@]}" --init "$shared/run" --init-lora merge lora.rank=2 "${still[@]}" --out upon >/dev/null
+  jq -e '.init.adapters == null and (.init.path | endswith("/run/checkpoints/step-00000008"))' upon/checkpoints/*/train.json
+  vfm-generate --model upon --device cpu --steps 1 --seed 3 --latents-only -o made '' >/dev/null
+  vfm-train upon --export upon-merged >/dev/null 2>&1
+  cmp upon-merged/diffusion_pytorch_model.safetensors merged/diffusion_pytorch_model.safetensors
+  run "${TRAIN[@]}" --init "$shared/run" lora.rank=4 --out never
+  [ "$status" -eq 2 ]
+  [[ $output == *"the adapters to go on with have rank 3, alpha 6 and targets [], the recipe's have 4, 6 and []"* ]]
 }

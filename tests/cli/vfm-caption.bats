@@ -36,7 +36,7 @@ source_of() { member "$1" "$2.json" | sed 's/.*"caption_source":"\([^"]*\)".*/\1
 @test "captions come from an srt beside the source, by span, else from measurements" {
   make_shard a
   printf '1\r\n00:00:00,000 --> 00:00:01,000\r\n<i>a red</i> square\r\n\r\n2\r\n00:00:01,100 --> 00:00:01,900\r\ntest\r\n' >v.srt
-  run --separate-stderr vfm-caption a.tar
+  run --separate-stderr vfm-caption --sidecars . a.tar
   [ "$status" -eq 0 ]
   [ -z "$stderr" ]
   [ "$(member a.caption.tar ac1.txt)" = "a red square" ]
@@ -52,11 +52,13 @@ source_of() { member "$1" "$2.json" | sed 's/.*"caption_source":"\([^"]*\)".*/\1
   make_shard a
   local bytes hash
   bytes=$(stat -c %s a.tar)
-  hash=$(vfm-caption a.tar | sed 's/.*"xxh3":"\([0-9a-f]*\)".*/\1/')
+  hash=$(vfm-caption a.tar | records | sed 's/.*"xxh3":"\([0-9a-f]*\)".*/\1/')
   [ "${#hash}" -eq 32 ]
   run --separate-stderr vfm-caption a.tar
+  only_records
   [ "$output" = '{"kind":"shard","path":"a.tar","samples":3,"bytes":'"$bytes"',"xxh3":"'"$hash"'","columns":{"clip":"a.tar","caption":"a.caption.tar"}}' ]
   run --separate-stderr vfm-caption - <<<'{"kind":"shard","path":"a.tar","mine":[1,2],"columns":{"clip":"a.tar"}}'
+  only_records
   [ "$output" = '{"kind":"shard","path":"a.tar","mine":[1,2],"samples":3,"bytes":'"$bytes"',"xxh3":"'"$hash"'","columns":{"clip":"a.tar","caption":"a.caption.tar"}}' ]
 }
 
@@ -65,6 +67,7 @@ source_of() { member "$1" "$2.json" | sed 's/.*"caption_source":"\([^"]*\)".*/\1
   make_shard b
   printf '%s\n' '{"kind":"note","text":"x","n":1.50}' a.tar '{"kind":"video","path":"q.mp4"}' b.tar >list.jsonl
   run --separate-stderr vfm-caption -j4 list.jsonl
+  only_records
   [ "$status" -eq 0 ]
   [ "${lines[0]}" = '{"kind":"note","text":"x","n":1.5}' ]
   [[ "${lines[1]}" == *'"path":"a.tar"'* ]]
@@ -77,10 +80,10 @@ source_of() { member "$1" "$2.json" | sed 's/.*"caption_source":"\([^"]*\)".*/\1
   echo "whole video" >v.txt
   echo '[{"start":0,"end":1,"caption":"first"},{"start":1,"end":2,"caption":"second"}]' >v.json
   printf '1\n00:00:00,000 --> 00:00:03,000\nsub\n' >v.srt
-  vfm-caption a.tar
+  vfm-caption --sidecars . a.tar
   [ "$(member a.caption.tar ac2.txt)" = "whole video" ]
   [ "$(source_of a.caption.tar ac2)" = "existing:txt" ]
-  vfm-caption --from existing:json,existing:srt a.tar
+  vfm-caption --sidecars . --from existing:json,existing:srt a.tar
   [ "$(member a.caption.tar ac2.txt)" = "second" ]
   [ "$(member a.caption.tar ac3.txt)" = "sub" ]
   vfm-caption --from builtin:measure a.tar
@@ -100,6 +103,28 @@ source_of() { member "$1" "$2.json" | sed 's/.*"caption_source":"\([^"]*\)".*/\1
   [ "$(member a.caption.tar ac2.txt)" = "v.mp4" ]
 }
 
+@test "a field inside of others: names with dots, places in lists, lists of texts" {
+  make_shard a
+  record='{"kind":"shard","path":"a.tar","meta":{"caption":"nested","all":["","first","second"]},
+    "meta.caption":"of that very name","deep":[{"say":["one","two"]}]}'
+  from() { tr -d '\n' <<<"$record" | vfm-caption --force --from "$1,builtin:measure" >out.jsonl; member a.caption.tar ac2.txt; }
+  [ "$(from field:meta.caption)" = "of that very name" ]
+  record=${record/meta.caption/other}
+  [ "$(from field:meta.caption)" = "nested" ]
+  [ "$(source_of a.caption.tar ac2)" = "field:meta.caption" ]
+  [ "$(from field:deep.0.say.1)" = "two" ]
+  [ "$(from field:deep.0.say)" = "one" ]
+  [ "$(from field:meta.all)" = "first" ]
+  for none in field:deep.1.say field:deep.say field:meta.caption.x field:meta. field:deep.0.say.9; do
+    from "$none" >none
+    [ "$(source_of a.caption.tar ac2)" = "builtin:measure" ]
+  done
+  # What a field inside says decides the column: another one is made anew.
+  tr -d '\n' <<<"$record" | vfm-caption --from field:meta.caption >out.jsonl
+  tr -d '\n' <<<"${record/nested/changed}" | vfm-caption --from field:meta.caption >out.jsonl
+  [ "$(member a.caption.tar ac2.txt)" = "changed" ]
+}
+
 @test "a foreign WebDataset: gzip, directories in keys, txt members, no json" {
   mkdir -p f/train
   cp "$CLIPS/c1.mp4" f/train/0001.mp4
@@ -108,6 +133,7 @@ source_of() { member "$1" "$2.json" | sed 's/.*"caption_source":"\([^"]*\)".*/\1
   printf ' \n' >f/train/0002.txt
   tar --format=pax --sort=name -C f -czf x.tar.gz train/0001.mp4 train/0001.txt train/0002.mp4 train/0002.txt
   run --separate-stderr vfm-caption - <<<'{"kind":"shard","path":"x.tar.gz"}'
+  only_records
   [ "$status" -eq 0 ]
   [[ "$output" == *'"caption":"x.caption.tar"'* ]]
   first=$(tar -tf x.caption.tar | head -1)
@@ -133,34 +159,34 @@ source_of() { member "$1" "$2.json" | sed 's/.*"caption_source":"\([^"]*\)".*/\1
   cp "$CLIPS/c3.mp4" s/m2.mp4 && echo '{"source":"m2.mp4"}' >s/m2.json
   printf 'bad \377\300 bytes' >m2.txt && echo 'bad �� bytes' >>expected
   cp "$CLIPS/c3.mp4" s/m3.mp4 && echo '{"source":"m3.mp4"}' >s/m3.json
-  : >m3.txt && echo 'A very dark black-and-white video, without motion.' >>expected
+  : >m3.txt && echo 'A very dark black-and-white 1-second video, without motion.' >>expected
   cp "$CLIPS/c3.mp4" s/m4.mp4 && echo '{"source":"m4.mp4"}' >s/m4.json
   long=$(printf 'wörter %.0s' {1..14000})
   printf '%s' "$long" >m4.txt && printf '%s\n' "${long% }" >>expected
   tar --format=ustar --sort=name -C s -cf a.tar .
-  run --separate-stderr vfm-caption a.tar
+  run --separate-stderr vfm-caption --sidecars . a.tar
   [ "$status" -eq 0 ]
   [ -z "$stderr" ]
   for key in $(tar -tf a.caption.tar | grep txt); do member a.caption.tar "$key" && echo; done >got
   diff expected got
-  vfm-caption --max-characters 19 a.tar
+  vfm-caption --sidecars . --max-characters 19 a.tar
   [ "$(member a.caption.tar m4.txt)" = "wörter wörter" ]
 }
 
 @test "--empty: an empty caption is passed over, or kept" {
   make_shard a
   : >v.txt
-  vfm-caption a.tar
+  vfm-caption --sidecars . a.tar
   [ "$(source_of a.caption.tar ac1)" = "builtin:measure" ]
-  run --separate-stderr vfm-caption --empty keep a.tar
+  run --separate-stderr vfm-caption --sidecars . --empty keep a.tar
   [ "$status" -eq 0 ]
   [ -z "$(member a.caption.tar ac1.txt)" ]
   [ "$(source_of a.caption.tar ac1)" = "existing:txt" ]
   rm v.txt
-  run --separate-stderr vfm-caption --from existing --empty keep a.tar
+  run --separate-stderr vfm-caption --sidecars . --from existing --empty keep a.tar
   [ "$status" -eq 0 ]
   [ "$(source_of a.caption.tar ac1)" = "none" ]
-  run --separate-stderr vfm-caption --from existing a.tar
+  run --separate-stderr vfm-caption --sidecars . --from existing a.tar
   [ "$status" -eq 1 ]
   [ "$(wc -l <caption-errors.jsonl)" -eq 3 ]
   [[ "$(head -1 caption-errors.jsonl)" == '{"tool":"vfm-caption","input":"ac1 of '"'a.tar'"'","error":"no source has a caption for it"}' ]]
@@ -168,27 +194,27 @@ source_of() { member "$1" "$2.json" | sed 's/.*"caption_source":"\([^"]*\)".*/\1
 
 @test "the same command again does nothing; what changed is made again" {
   make_shard a
-  vfm-caption a.tar >one
+  vfm-caption --sidecars . a.tar >one
   touch -d '2001-01-01' a.caption.tar
-  vfm-caption a.tar >two
+  vfm-caption --sidecars . a.tar >two
   cmp one two
   [ "$(stat -c %Y a.caption.tar)" = "$(date -d 2001-01-01 +%s)" ]
   printf '1\n00:00:00,000 --> 00:00:03,000\nnow there is one\n' >v.srt
-  vfm-caption a.tar
+  vfm-caption --sidecars . a.tar
   [ "$(member a.caption.tar ac1.txt)" = "now there is one" ]
   touch -d '2001-01-01' a.caption.tar
-  vfm-caption --max-characters 3 a.tar
+  vfm-caption --sidecars . --max-characters 3 a.tar
   [ "$(member a.caption.tar ac1.txt)" = "now" ]
-  vfm-caption a.tar
+  vfm-caption --sidecars . a.tar
   touch -d '2001-01-01' a.caption.tar
-  vfm-caption --force a.tar
+  vfm-caption --sidecars . --force a.tar
   [ "$(stat -c %Y a.caption.tar)" != "$(date -d 2001-01-01 +%s)" ]
 }
 
 @test "bytes do not depend on -j" {
   for n in a b c d e; do make_shard "$n"; done
-  vfm-caption -j1 -o one {a,b,c,d,e}.tar | sed 's/one/DIR/g' >one.jsonl
-  vfm-caption -j4 -o four {a,b,c,d,e}.tar | sed 's/four/DIR/g' >four.jsonl
+  vfm-caption -j1 -o one {a,b,c,d,e}.tar | records | sed 's/one/DIR/g' >one.jsonl
+  vfm-caption -j4 -o four {a,b,c,d,e}.tar | records | sed 's/four/DIR/g' >four.jsonl
   cmp one.jsonl four.jsonl
   for f in one/*.tar; do cmp "$f" "four/${f#one/}"; done
 }
@@ -208,9 +234,9 @@ source_of() { member "$1" "$2.json" | sed 's/.*"caption_source":"\([^"]*\)".*/\1
     echo '{"source":"v.mp4"}' >"s/k$n.json"
   done
   for n in 1 2 3; do tar --format=ustar --sort=name -C s -cf "$n.tar" .; done
-  vfm-caption -o whole ./1.tar ./2.tar ./3.tar | sed 's/whole/DIR/g' >whole.jsonl
+  vfm-caption -o whole ./1.tar ./2.tar ./3.tar | records | sed 's/whole/DIR/g' >whole.jsonl
   kill_at_random 4 vfm-caption -o killed ./1.tar ./2.tar ./3.tar
-  vfm-caption -o killed ./1.tar ./2.tar ./3.tar | sed 's/killed/DIR/g' >killed.jsonl
+  vfm-caption -o killed ./1.tar ./2.tar ./3.tar | records | sed 's/killed/DIR/g' >killed.jsonl
   cmp whole.jsonl killed.jsonl
   [ "$(tree_hash whole)" = "$(sed -i s/killed/whole/ killed/*.json && tree_hash killed)" ]
 }
@@ -218,9 +244,10 @@ source_of() { member "$1" "$2.json" | sed 's/.*"caption_source":"\([^"]*\)".*/\1
 @test "bad shards and bad lines cost themselves only" {
   make_shard a
   make_shard t
-  head -c 5000 t.tar >truncated.tar
+  head -c 500 t.tar >truncated.tar
   printf '%s\n' 'not.tar' '{"kind":' a.tar '[1]' '{"nokind":1}' truncated.tar '{"kind":"shard"}' a.tar >in
   run --separate-stderr vfm-caption - <in
+  only_records
   [ "$status" -eq 1 ]
   [ "${#lines[@]}" -eq 1 ]
   [[ "${lines[0]}" == *'"path":"a.tar"'* ]]
@@ -254,7 +281,7 @@ source_of() { member "$1" "$2.json" | sed 's/.*"caption_source":"\([^"]*\)".*/\1
   make_shard a
   echo '{"caption":' >v.json
   printf '1\n00:00:00,000 --> never\nlost\n' >v.srt
-  run --separate-stderr vfm-caption a.tar
+  run --separate-stderr vfm-caption --sidecars . a.tar
   [ "$status" -eq 1 ]
   [ "$(wc -l <caption-errors.jsonl)" -eq 2 ]
   grep -q '"input":"v.srt","error":"the times of 1 of 1 cues cannot be read"' caption-errors.jsonl
@@ -266,6 +293,7 @@ source_of() { member "$1" "$2.json" | sed 's/.*"caption_source":"\([^"]*\)".*/\1
   mkdir other
   cp a.tar other/a.tar
   run --separate-stderr vfm-caption -o out a.tar other/a.tar
+  only_records
   [ "$status" -eq 1 ]
   [ "${#lines[@]}" -eq 1 ]
   grep -q 'would replace' out/caption-errors.jsonl
@@ -276,6 +304,7 @@ source_of() { member "$1" "$2.json" | sed 's/.*"caption_source":"\([^"]*\)".*/\1
   make_shard b
   vfm-caption ./*.tar >/dev/null
   run --separate-stderr vfm-caption ./*.tar
+  only_records
   [ "$status" -eq 0 ]
   [ "${#lines[@]}" -eq 2 ]
 }
@@ -287,6 +316,7 @@ source_of() { member "$1" "$2.json" | sed 's/.*"caption_source":"\([^"]*\)".*/\1
     # shellcheck disable=SC2086
     run --separate-stderr vfm-caption $bad a.tar
     [ "$status" -eq 2 ]
+    only_records
     [ -z "$output" ]
     [ ! -e a.caption.tar ]
   done
@@ -295,8 +325,8 @@ source_of() { member "$1" "$2.json" | sed 's/.*"caption_source":"\([^"]*\)".*/\1
   [[ "$stderr" == *"there is no shard in the input"* ]]
   mkdir d.tar
   run --separate-stderr vfm-caption d.tar
-  [ "$status" -eq 1 ]
-  [[ "$stderr" == *"Is a directory"* ]]
+  [ "$status" -eq 2 ]
+  [[ "$stderr" == *"'d.tar' is not a finished dataset"* ]]
   run vfm-caption --version
   [ "$status" -eq 0 ]
 }
@@ -319,10 +349,10 @@ source_of() { member "$1" "$2.json" | sed 's/.*"caption_source":"\([^"]*\)".*/\1
 @test "--report shows clips and captions" {
   make_shard a
   printf '1\n00:00:00,000 --> 00:00:01,000\nx < y & z\n' >v.srt
-  vfm-caption --report r.html a.tar
+  vfm-caption --sidecars . --report r.html a.tar
   grep -q 'x &lt; y &amp; z' r.html
   grep -q 'data:video/mp4;base64,' r.html
   grep -q 'builtin:measure' r.html
-  vfm-caption --report again.html a.tar
+  vfm-caption --sidecars . --report again.html a.tar
   cmp r.html again.html
 }

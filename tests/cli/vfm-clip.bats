@@ -64,10 +64,12 @@ frames_of() {
 
 @test "--shots-only prints the cuts and writes nothing" {
   run --separate-stderr vfm-clip --shots-only shots.mp4
+  only_records
   [ "$status" -eq 0 ]
   [ -z "$stderr" ]
   [[ "$output" =~ ^'{"kind":"shots","path":"shots.mp4","frames":54,"cuts":[{"frame":18,"pts":18432,"time":1.5,"type":"cut","score":'[0-9.]+'},{"frame":36,"pts":36864,"time":3.0,"type":"cut","score":'[0-9.]+'}]}'$ ]]
   run --separate-stderr vfm-clip --shots-only plain.mp4 one.mp4 -j2
+  only_records
   [ "$output" = '{"kind":"shots","path":"plain.mp4","frames":24,"cuts":[]}
 {"kind":"shots","path":"one.mp4","frames":1,"cuts":[]}' ]
   [ "$(find . -type f ! -name 'separate-stderr-*' | wc -l)" -eq 0 ]
@@ -80,6 +82,7 @@ frames_of() {
     [ "$(grep -o '"frame":[0-9]*' <<<"$output" | tr '\n' ' ')" = '"frame":18 "frame":36 ' ]
   done
   run --separate-stderr vfm-clip --shots-only --detector content --threshold 250 shots.mp4
+  only_records
   [[ "$output" = *'"cuts":[]}' ]]
 }
 
@@ -97,11 +100,13 @@ frames_of() {
   frame=$(sed -n 's/.*"frame":\([0-9]*\),.*"fade".*/\1/p' <<<"$output")
   [ "$frame" -ge 47 ] && [ "$frame" -le 52 ]
   run --separate-stderr vfm-clip --shots-only --no-gradual dissolve.mp4
+  only_records
   [[ "$output" = *'"cuts":[]}' ]]
 }
 
 @test "clips have exactly their frames, and stdout names the shard" {
   run --separate-stderr vfm-clip shots.mp4 -o out --verify
+  only_records
   [ "$status" -eq 0 ]
   [ -z "$stderr" ]
   [ "${#lines[@]}" -eq 1 ]
@@ -135,7 +140,7 @@ frames_of() {
     [ "$(facts "out-$file" frames)" = "18 18 18 " ]
     [ "$(facts "out-$file" verified)" = "true true true " ]
   done
-  [ "$(facts out-odd.mp4 width)" = "97 97 97 " ]
+  [ "$(facts out-odd.mp4 width)" = "98 98 98 " ]
   [ "$(facts out-wide.mp4 width)" = "128 128 128 " ]
   [ "$(facts out-wide.mp4 sample_aspect)" = "4/3 4/3 4/3 " ]
   vfm-clip one.mp4 -o one --verify
@@ -187,6 +192,7 @@ frames_of() {
 
 @test "pictures pass unchanged, one format a shard" {
   run --separate-stderr vfm-clip b.png c.png a.jpg -o out
+  only_records
   [ "$status" -eq 0 ]
   [ "${#lines[@]}" -eq 2 ]
   [[ "${lines[0]}" = *'"samples":2,'* ]]
@@ -199,6 +205,7 @@ frames_of() {
 @test "each bad input is told and the good ones are used" {
   mkdir folder.mp4
   run --separate-stderr vfm-clip truncated.mp4 empty.mp4 shots.mp4 audio.mp4 folder.mp4 missing.mp4 corrupt.ts -o out
+  only_records
   [ "$status" -eq 1 ]
   [ "${#lines[@]}" -eq 2 ]
   [[ "${lines[0]}" = *'"source":"shots.mp4"'* ]]
@@ -221,12 +228,14 @@ frames_of() {
 @test "not one clip is an error" {
   run --separate-stderr vfm-clip audio.mp4 -o out
   [ "$status" -eq 1 ]
+  only_records
   [ -z "$output" ]
   [[ "$stderr" = *"no clips"* ]]
   run --separate-stderr vfm-clip -o out - </dev/null
   [ "$status" -eq 1 ]
   run --separate-stderr vfm-clip --shots-only audio.mp4
   [ "$status" -eq 1 ]
+  only_records
   [ -z "$output" ]
 }
 
@@ -239,6 +248,7 @@ frames_of() {
 
 one.mp4
 END
+  only_records
   [ "$status" -eq 1 ]
   [ "${#lines[@]}" -eq 3 ]
   [[ "${lines[0]}" = *'"source":"plain.mp4"'*'"licence":"CC0"}' ]]
@@ -250,6 +260,7 @@ END
 @test "the same contents twice are used once" {
   cp shots.mp4 copy.mp4
   run --separate-stderr vfm-clip shots.mp4 copy.mp4 -o out -j2
+  only_records
   [ "$status" -eq 0 ]
   [ "${#lines[@]}" -eq 1 ]
   [[ "$output" = *'"source":"shots.mp4"'* ]]
@@ -265,6 +276,7 @@ END
     # shellcheck disable=SC2086
     run --separate-stderr vfm-clip $args
     [ "$status" -eq 2 ]
+    only_records
     [ -z "$output" ]
     [ -n "$stderr" ]
     [ ! -e out ]
@@ -295,6 +307,7 @@ END
 @test "shards end before they grow over --shard-size" {
   vfm-clip shots.mp4 -o one >one.jsonl
   run --separate-stderr vfm-clip shots.mp4 -o many --shard-size 9000
+  only_records
   [ "${#lines[@]}" -gt 1 ]
   [ "$(facts many key)" = "$(facts one key)" ]
 }
@@ -325,6 +338,7 @@ END
     # shellcheck disable=SC2086
     run --separate-stderr $tool --hwaccel cuda shots.mp4
     [ "$status" -eq 2 ]
+    only_records
     [ -z "$output" ]
     [[ "$stderr" == "vfm-clip: --hwaccel cuda: this machine cannot decode video on a GPU: "* ]]
     [ ! -e out ]
@@ -372,7 +386,7 @@ END
   done
   vfm-clip "${inputs[@]}" -o out --shard-size 9000 -j1 >out.jsonl
   [ "$(tree_hash out)" = "$(tree_hash whole)" ]
-  diff <(sed 's/out\///g' out.jsonl) <(sed 's/whole\///g' whole.jsonl)
+  diff <(records out.jsonl | sed 's/out\///g') <(records whole.jsonl | sed 's/whole\///g')
 }
 
 @test "whole shards of a killed run are kept" {
@@ -412,7 +426,7 @@ END
   [ "$status" -ne 0 ]
   # What was being written when the pipe closed is taken up by the next run.
   vfm-clip shots.mp4 vfr.mkv odd.mp4 -o out -j1 >m.jsonl
-  [ "$(wc -l <m.jsonl)" -eq 3 ]
+  [ "$(records m.jsonl | wc -l)" -eq 3 ]
   [ -z "$(find out -name '.*.tmp')" ]
 }
 
@@ -482,7 +496,7 @@ END
     -filter_complex '[0][1]vstack' -frames:v 1 wall.png
   quiet_ffmpeg -loop 1 -framerate 25 -i wall.png -vf "crop=640:360:x=0:y='500*abs(cos(n*PI/150))'" -frames:v 150 \
     -c:v libx264 -pix_fmt yuv420p tilt.mp4
-  [ "$(vfm-clip --shots-only tilt.mp4 | jq -c .cuts)" = '[]' ]
+  [ "$(vfm-clip --shots-only tilt.mp4 | records | jq -c .cuts)" = '[]' ]
 }
 
 @test "what cannot be is known before any work" {

@@ -26,15 +26,15 @@ setup() {
 @test "a prompt becomes a clip, its record, and a contact sheet; nothing on stderr" {
   vfm-generate "${fast[@]}" -o out 'a red circle moves left' >manifest 2>errors
   [ ! -s errors ]
-  [ "$(wc -l <manifest)" -eq 1 ]
-  path=$(jq -r .path manifest)
+  [ "$(records manifest | wc -l)" -eq 1 ]
+  path=$(jq -r .path <(records manifest))
   [[ $path == out/a-red-circle-moves-left-????????????????.mp4 ]]
   run ffprobe -v error -select_streams v -count_frames -show_entries stream=width,height,r_frame_rate,nb_read_frames -of csv=p=0 "$path"
   [ "$output" = "64,64,12/1,17" ]
   jq -e '.kind == "clip" and .prompt == "a red circle moves left" and .seed == 0 and .sampler == "euler"
     and .steps == 2 and .frames == 17 and .width == 64 and .height == 64 and .fps == 12
-    and .weights == "ema" and (.model_hash | length == 32)' manifest
-  [ "$(jq .bytes manifest)" -eq "$(stat -c %s "$path")" ]
+    and .weights == "ema" and (.model_hash | length == 32)' <(records manifest)
+  [ "$(jq .bytes <(records manifest))" -eq "$(stat -c %s "$path")" ]
   [ "$(file -b --mime-type out/contact-sheet.png 2>/dev/null || head -c 4 out/contact-sheet.png | tail -c 3)" != "" ]
   run ffprobe -v error -show_entries stream=codec_name -of csv=p=0 out/contact-sheet.png
   [ "$output" = png ]
@@ -65,16 +65,16 @@ setup() {
 
 @test "prompts as lines: any script, blank lines skipped, order kept, repeats get the next seed" {
   printf '%s\n' 'a blue square' '' '赤い丸が動く' 'دائرة حمراء' 'a blue square' | vfm-generate "${fast[@]}" -o out -j4 >manifest
-  [ "$(wc -l <manifest)" -eq 4 ]
-  [ "$(jq -r '.prompt' manifest | sed -n 2p)" = '赤い丸が動く' ]
-  [ "$(jq -c '[.prompt, .seed]' manifest | sed -n '1p;4p' | tr '\n' ' ')" = '["a blue square",0] ["a blue square",1] ' ]
-  [ "$(jq -r .path manifest | sort -u | wc -l)" -eq 4 ]
+  [ "$(records manifest | wc -l)" -eq 4 ]
+  [ "$(jq -r '.prompt' <(records manifest) | sed -n 2p)" = '赤い丸が動く' ]
+  [ "$(jq -c '[.prompt, .seed]' <(records manifest) | sed -n '1p;4p' | tr '\n' ' ')" = '["a blue square",0] ["a blue square",1] ' ]
+  [ "$(jq -r .path <(records manifest) | sort -u | wc -l)" -eq 4 ]
 }
 
 @test "JSON lines choose name, seed, size and more; other keys pass through" {
   echo '{"prompt":"","name":"empty","seed":7,"width":48,"height":40,"frames":5,"fps":24,"guidance":0,"id":"x"}' |
     vfm-generate "${fast[@]}" -o out >manifest
-  jq -e '.path == "out/empty.mp4" and .seed == 7 and .id == "x" and .guidance == 0' manifest
+  jq -e '.path == "out/empty.mp4" and .seed == 7 and .id == "x" and .guidance == 0' <(records manifest)
   run ffprobe -v error -select_streams v -count_frames -show_entries stream=width,height,r_frame_rate,nb_read_frames -of csv=p=0 out/empty.mp4
   [ "$output" = "48,40,24/1,5" ]
 }
@@ -82,19 +82,19 @@ setup() {
 @test "a manifest record, given back, makes the same bytes" {
   vfm-generate "${fast[@]}" -o first --seed 3 --sampler heun --guidance 1.5 --negative 'a square' 'a red circle' >manifest
   vfm-generate --model "$model" -o second <manifest >again
-  cmp "$(jq -r .path manifest)" "$(jq -r .path again)"
-  [ "$(jq -r .address manifest)" = "$(jq -r .address again)" ]
+  cmp "$(jq -r .path <(records manifest))" "$(jq -r .path <(records again))"
+  [ "$(jq -r .address <(records manifest))" = "$(jq -r .address <(records again))" ]
 }
 
 @test "a record carries encoder, quality and weights, and is refused by other weights or another model" {
   vfm-generate "${fast[@]}" -o first --quality 30 --weights model 'a red circle' >manifest
   vfm-generate --model "$model" --weights model -o second <manifest >again
-  cmp "$(jq -r .path manifest)" "$(jq -r .path again)"
+  cmp "$(jq -r .path <(records manifest))" "$(jq -r .path <(records again))"
   run vfm-generate --model "$model" -o first <manifest
   [ "$status" -eq 1 ]
   grep -q 'give --weights model' first/errors.jsonl
-  cmp "$(jq -r .path manifest)" "$(jq -r .path again)"
-  jq -c '.model_hash = "0"' manifest >other
+  cmp "$(jq -r .path <(records manifest))" "$(jq -r .path <(records again))"
+  jq -c '.model_hash = "0"' <(records manifest) >other
   run vfm-generate --model "$model" --weights model -o third <other
   [ "$status" -eq 1 ]
   grep -q 'made by another model' third/errors.jsonl
@@ -103,15 +103,15 @@ setup() {
 @test "--fp8: clips of their own, the same again, with the parts and the measured error in the record" {
   small=(--model "$wide" --steps 2 --frames 9 --size 32x32 --weights model)
   vfm-generate "${small[@]}" -o plain 'a red circle' >plain.jsonl
-  jq -e 'has("fp8") or has("fp8_error") | not' plain.jsonl
+  jq -e 'has("fp8") or has("fp8_error") | not' <(records plain.jsonl)
   for parts in linear all; do
     vfm-generate "${small[@]}" --fp8 $parts --fp8-tolerance 0.5 -o $parts 'a red circle' 'a blue square' >$parts.jsonl
-    jq -e --arg parts $parts '.fp8 == $parts and .fp8_error > 0 and .fp8_error < 0.5' $parts.jsonl
-    [ "$(jq -r .fp8_error $parts.jsonl | sort -u | wc -l)" -eq 1 ]
+    jq -e --arg parts $parts '.fp8 == $parts and .fp8_error > 0 and .fp8_error < 0.5' <(records $parts.jsonl)
+    [ "$(jq -r .fp8_error <(records $parts.jsonl) | sort -u | wc -l)" -eq 1 ]
     vfm-generate "${small[@]}" --fp8 $parts --fp8-tolerance 0.5 -j1 -o again - <$parts.jsonl >again.jsonl
-    cmp <(jq -r .xxh3 $parts.jsonl) <(jq -r .xxh3 again.jsonl)
+    cmp <(jq -r .xxh3 <(records $parts.jsonl)) <(jq -r .xxh3 <(records again.jsonl))
   done
-  [ "$(jq -r .address plain.jsonl linear.jsonl all.jsonl | sort -u | wc -l)" -eq 5 ]
+  [ "$(jq -r .address <(records plain.jsonl linear.jsonl all.jsonl) | sort -u | wc -l)" -eq 5 ]
   run ! cmp plain/*.mp4 linear/a-red-circle-*.mp4
 }
 
@@ -124,12 +124,12 @@ setup() {
 
 @test "--compute bf16 makes clips of its own, told in the record, which another --compute refuses" {
   vfm-generate "${fast[@]}" -o plain 'a red circle' >plain.jsonl
-  jq -e 'has("compute") or has("device") | not' plain.jsonl
+  jq -e 'has("compute") or has("device") | not' <(records plain.jsonl)
   vfm-generate "${fast[@]}" --compute bf16 -o low 'a red circle' >low.jsonl
-  jq -e '.compute == "bf16"' low.jsonl
-  [ "$(jq -r .xxh3 plain.jsonl)" != "$(jq -r .xxh3 low.jsonl)" ]
+  jq -e '.compute == "bf16"' <(records low.jsonl)
+  [ "$(jq -r .xxh3 <(records plain.jsonl))" != "$(jq -r .xxh3 <(records low.jsonl))" ]
   vfm-generate "${fast[@]}" --compute bf16 -o again - <low.jsonl >again.jsonl
-  [ "$(jq -r .xxh3 again.jsonl)" = "$(jq -r .xxh3 low.jsonl)" ]
+  [ "$(jq -r .xxh3 <(records again.jsonl))" = "$(jq -r .xxh3 <(records low.jsonl))" ]
   run vfm-generate "${fast[@]}" -o other - <low.jsonl
   [ "$status" -eq 1 ]
   grep -q 'give --compute bf16' other/errors.jsonl
@@ -156,6 +156,7 @@ setup() {
 
 @test "an odd size is told to be padded in the mp4, and exact on the stream" {
   run --separate-stderr vfm-generate "${fast[@]}" --size 63x65 --frames 2 -o out 'a red circle'
+  only_records
   [ "$status" -eq 0 ]
   [[ $stderr == *"cannot hold 63x65"*"the mp4 is 64x66"* ]]
   jq -e '.width == 63 and .height == 65 and .coded_width == 64 and .coded_height == 66' <<<"$output"
@@ -167,7 +168,7 @@ setup() {
 @test "a prompt that is not UTF-8 is cleaned, and its record makes the same clip" {
   vfm-generate "${fast[@]}" -o first $'bad \xff' >manifest
   vfm-generate --model "$model" -o second <manifest >again
-  cmp "$(jq -r .path manifest)" "$(jq -r .path again)"
+  cmp "$(jq -r .path <(records manifest))" "$(jq -r .path <(records again))"
 }
 
 @test "a frame rate that cannot be is refused for its line alone" {
@@ -203,7 +204,7 @@ setup() {
 
 @test "a still image is one frame" {
   vfm-generate "${fast[@]}" --frames 1 -o out 'a red circle' >manifest
-  run ffprobe -v error -select_streams v -count_frames -show_entries stream=nb_read_frames -of csv=p=0 "$(jq -r .path manifest)"
+  run ffprobe -v error -select_streams v -count_frames -show_entries stream=nb_read_frames -of csv=p=0 "$(jq -r .path <(records manifest))"
   [ "$output" = 1 ]
 }
 
@@ -212,7 +213,7 @@ setup() {
   vfm-generate "${fast[@]}" -o one -j1 - <prompts >one.jsonl
   vfm-generate "${fast[@]}" -o four -j4 - <prompts >four.jsonl
   [ "$(cd one && sha256sum ./*.mp4 ./*.png)" = "$(cd four && sha256sum ./*.mp4 ./*.png)" ]
-  cmp <(sed 's/one\///' one.jsonl) <(sed 's/four\///' four.jsonl)
+  cmp <(records one.jsonl | sed 's/one\///') <(records four.jsonl | sed 's/four\///')
   vfm-generate "${fast[@]}" -o alone 'a red circle 5' >/dev/null
   cmp alone/*.mp4 one/a-red-circle-5-*.mp4
 }
@@ -224,8 +225,8 @@ setup() {
   vfm-generate "${fast[@]}" -o out 'a red circle' 'a blue square' >second
   cmp first second
   cmp stamps <(stat -c '%n %Y %i' out/*.mp4)
-  printf x >>"$(jq -r .path first | head -n 1)"
-  rm "$(jq -r .path first | tail -n 1)"
+  printf x >>"$(jq -r .path <(records first) | head -n 1)"
+  rm "$(jq -r .path <(records first) | tail -n 1)"
   vfm-generate "${fast[@]}" -o out 'a red circle' 'a blue square' >third
   cmp first third
   [ "$(tree_hash out)" = "$before" ]
@@ -243,7 +244,7 @@ setup() {
   kill_at_random 3 bash -c "vfm-generate --model '$model' --steps 150 -o broken - <prompts"
   vfm-generate "${slow[@]}" -o broken - <prompts >broken.jsonl
   [ "$(cd whole && sha256sum ./*.mp4 ./*.png)" = "$(cd broken && sha256sum ./*.mp4 ./*.png)" ]
-  cmp <(sed 's/whole\///' whole.jsonl) <(sed 's/broken\///' broken.jsonl)
+  cmp <(records whole.jsonl | sed 's/whole\///') <(records broken.jsonl | sed 's/broken\///')
   [ -z "$(find broken -name '.*.tmp')" ]
 }
 
@@ -261,7 +262,7 @@ setup() {
     vfm-generate "${long[@]}" -v -o broken-$sampler 'a red circle' >broken.jsonl 2>log
     grep -q 'goes on after step [1-9]' log
     cmp whole-$sampler/*.mp4 broken-$sampler/*.mp4
-    cmp <(sed 's/whole-//' whole.jsonl) <(sed 's/broken-//' broken.jsonl)
+    cmp <(records whole.jsonl | sed 's/whole-//') <(records broken.jsonl | sed 's/broken-//')
     [ -z "$(find broken-$sampler -name '*.safetensors')" ]
   done
 }
@@ -270,7 +271,7 @@ setup() {
   vfm-generate "${fast[@]}" -o whole 'a red circle' >/dev/null
   vfm-generate "${fast[@]}" --latents-only -o other 'a blue square' >latents.jsonl
   mkdir out
-  cp "$(jq -r .path latents.jsonl)" out/one.latents.safetensors
+  cp "$(jq -r .path <(records latents.jsonl))" out/one.latents.safetensors
   printf damaged >out/two.state.safetensors
   for name in one two; do
     echo "{\"prompt\":\"a red circle\",\"name\":\"$name\"}" | vfm-generate "${fast[@]}" -o out >/dev/null
@@ -282,14 +283,16 @@ setup() {
   vfm-generate "${fast[@]}" -o one 'a red circle' '{"prompt' >one.jsonl
   vfm-generate "${fast[@]}" --latents-only -o latents 'a red circle' '{"prompt' | tee latents.jsonl |
     vfm-generate --decode-only -o two >two.jsonl
-  jq -e -s 'length == 2 and all(.kind == "latents" and (.path | endswith(".latents.safetensors")))' latents.jsonl
-  cmp <(jq -c '[.xxh3, .address, .prompt, .bytes]' one.jsonl) <(jq -c '[.xxh3, .address, .prompt, .bytes]' two.jsonl)
+  jq -e -s 'length == 2 and all(.kind == "latents" and (.path | endswith(".latents.safetensors")))' <(records latents.jsonl)
+  cmp <(jq -c '[.xxh3, .address, .prompt, .bytes, .name]' <(records one.jsonl)) <(jq -c '[.xxh3, .address, .prompt, .bytes, .name]' <(records two.jsonl))
   [ -f two/contact-sheet.png ]
+  vfm-generate --decode-only -o three latents/*.latents.json >three.jsonl
+  cmp <(jq -c '[.xxh3, .name]' <(records one.jsonl)) <(jq -c '[.xxh3, .name]' <(records three.jsonl))
   # Run again, both keep what is there; the files alone do too, and a stream has the same frames.
   find latents two -type f -exec stat -c '%n %Y %i' {} + >stamps
   vfm-generate "${fast[@]}" --latents-only -o latents 'a red circle' '{"prompt' >again.jsonl
   cmp latents.jsonl again.jsonl
-  vfm-generate --decode-only -o two $(jq -r .path latents.jsonl) >/dev/null
+  vfm-generate --decode-only -o two $(jq -r .path <(records latents.jsonl)) >/dev/null
   cmp stamps <(find latents two -type f -exec stat -c '%n %Y %i' {} +)
   vfm-generate "${fast[@]}" -o - 'a red circle' '{"prompt' | sha256sum >one.sum
   vfm-generate --decode-only -o - <latents.jsonl | sha256sum | cmp one.sum
@@ -300,7 +303,7 @@ setup() {
   vfm-generate "${fast[@]}" -o one <<<"$line" >one.jsonl
   vfm-generate "${fast[@]}" --latents-only -o latents <<<"$line" >latents.jsonl
   vfm-generate --decode-only -o two <latents.jsonl >two.jsonl
-  cmp <(jq -c '[.xxh3, .address, .encoder, .quality]' one.jsonl) <(jq -c '[.xxh3, .address, .encoder, .quality]' two.jsonl)
+  cmp <(jq -c '[.xxh3, .address, .encoder, .quality]' <(records one.jsonl)) <(jq -c '[.xxh3, .address, .encoder, .quality]' <(records two.jsonl))
   run vfm-generate --decode-only --model "$wide" -o three <latents.jsonl
   [ "$status" -eq 1 ]
   grep -q 'the latents were made by another model' three/errors.jsonl
@@ -314,6 +317,7 @@ setup() {
     do echo "{\"prompt\":\"a red circle\",$member}"; done
     echo 'a red circle'; } >lines
   run --separate-stderr vfm-generate "${fast[@]}" -o out <lines
+  only_records
   [ "$status" -eq 1 ]
   [ "${#lines[@]}" -eq 1 ]
   [ "$(jq -s length out/errors.jsonl)" -eq 4 ]
@@ -321,11 +325,12 @@ setup() {
 
 @test "--decode-only: what is not latents, or was changed, is recorded; the rest is made" {
   vfm-generate "${fast[@]}" --latents-only -o latents 'a red circle' >latents.jsonl
-  cp "$(jq -r .path latents.jsonl)" list.latents.safetensors
+  cp "$(jq -r .path <(records latents.jsonl))" list.latents.safetensors
   echo '[]' >list.latents.json
-  { echo list.latents.safetensors; echo nowhere.latents.safetensors; echo '{"kind":'; jq -c '.seed = 5' latents.jsonl
-    jq -c '.path = "none.latents.safetensors"' latents.jsonl; echo video.mp4; cat latents.jsonl; } >records
+  { echo list.latents.safetensors; echo nowhere.latents.safetensors; echo '{"kind":'; jq -c '.seed = 5' <(records latents.jsonl)
+    jq -c '.path = "none.latents.safetensors"' <(records latents.jsonl); echo video.mp4; cat latents.jsonl; } >records
   run --separate-stderr vfm-generate --decode-only -o out <records
+  only_records
   [ "$status" -eq 1 ]
   [ "${#lines[@]}" -eq 1 ]
   [ "$(jq -s length out/errors.jsonl)" -eq 6 ]
@@ -334,12 +339,12 @@ setup() {
 }
 
 # elsewhere NAME: a record of latents, its numbers as they are, with another name and file.
-elsewhere() { sed -E "s/\"(name|path)\":\"[^\"]*\"/\"\1\":\"$1\"/g; s/(\"path\":\"$1)/\1.latents.safetensors/"; }
+elsewhere() { records | sed -E "s/\"(name|path)\":\"[^\"]*\"/\"\1\":\"$1\"/g; s/(\"path\":\"$1)/\1.latents.safetensors/"; }
 
 @test "--decode-only: latents that hold no such clip, or are no numbers in the end, are left out of a stream too" {
   vfm-generate "${fast[@]}" --latents-only -o latents 'a red circle' >latents.jsonl
   # The same with fewer frames; and with numbers that overflow in the tokenizer.
-  python3 - "$(jq -r .path latents.jsonl)" <<'PY'
+  python3 - "$(jq -r .path <(records latents.jsonl))" <<'PY'
 import json, struct, sys
 data = open(sys.argv[1], "rb").read()
 size = struct.unpack("<Q", data[:8])[0]
@@ -368,13 +373,13 @@ PY
   run vfm-generate --decode-only -o out <records
   [ "$status" -eq 1 ]
   [ "$(jq -s length out/errors.jsonl)" -eq 2 ]
-  [ -f "out/$(jq -r .name latents.jsonl).mp4" ]
+  [ -f "out/$(jq -r .name <(records latents.jsonl)).mp4" ]
 }
 
 @test "what memory does not suffice for is recorded, and the next clip is made" {
   vfm-generate "${fast[@]}" --latents-only -o latents 'a red circle' >latents.jsonl
   # Files of 512 MiB, nearly all of it a hole.
-  python3 - "$(jq -r .address latents.jsonl)" <<'PY'
+  python3 - "$(jq -r .address <(records latents.jsonl))" <<'PY'
 import json, struct, sys
 n = 1 << 29
 header = "{'descr': '<f4', 'fortran_order': False, 'shape': (%d,), }" % (n // 4)
@@ -394,11 +399,13 @@ PY
   small() { (ulimit -v 1100000 && OMP_NUM_THREADS=1 timeout 60 vfm-generate -j1 "$@"); }
   printf '%s\n' '{"prompt":"a red circle","noise":"large.npy"}' 'a red circle' >lines
   run --separate-stderr small "${fast[@]}" -o out - <lines
+  only_records
   [ "$status" -eq 1 ]
   [ "${#lines[@]}" -eq 1 ]
   grep -q "line 1 of standard input.*too large for this machine's memory" out/errors.jsonl
   { elsewhere large <latents.jsonl; cat latents.jsonl; } >records
   run --separate-stderr small --decode-only -o two - <records
+  only_records
   [ "$status" -eq 1 ]
   [ "${#lines[@]}" -eq 1 ]
   cat two/errors.jsonl
@@ -416,7 +423,7 @@ with open("noise.npy", "wb") as f:
     f.write(struct.pack("<%df" % n, *[((i * 7919) % 1001) / 300 - 1.6 for i in range(n)]))
 PY
   vfm-generate "${fast[@]}" --noise noise.npy -o out 'a red circle' >manifest
-  jq -e '.noise == "noise.npy" and (.noise_xxh3 | length == 32)' manifest
+  jq -e '.noise == "noise.npy" and (.noise_xxh3 | length == 32)' <(records manifest)
   vfm-generate --model "$model" -o again <manifest >again.jsonl
   cmp out/*.mp4 again/*.mp4
   vfm-generate "${fast[@]}" --noise noise.npy --seed 9 -o seed 'a red circle' >/dev/null
@@ -434,6 +441,157 @@ PY
   run vfm-generate --model "$model" -o third <manifest
   [ "$status" -eq 1 ]
   grep -q 'is not the file that the record was made from' third/errors.jsonl
+}
+
+# make_npy FILE SHAPE SEED: floats that depend on SEED.
+make_npy() {
+  python3 - "$@" <<'PY'
+import struct, sys
+shape, seed, n = tuple(map(int, sys.argv[2].split(","))), int(sys.argv[3]), 1
+for size in shape:
+    n *= size
+header = "{'descr': '<f4', 'fortran_order': False, 'shape': %s, }" % (shape,)
+header += " " * (63 - (10 + len(header)) % 64) + "\n"
+with open(sys.argv[1], "wb") as f:
+    f.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode())
+    f.write(struct.pack("<%df" % n, *[(((i + 131 * seed) * 7919) % 1001) / 300 - 1.6 for i in range(n)]))
+PY
+}
+
+@test "--embedding: the file takes the place of the prompt, the record names it, a changed file is refused" {
+  make_npy one.npy 5,64 1
+  make_npy batch.npy 1,5,64 1
+  make_npy two.npy 3,64 2
+  vfm-generate "${fast[@]}" --embedding one.npy -o out >one.jsonl
+  jq -e '.embedding == "one.npy" and (.embedding_xxh3 | length == 32) and .prompt == ""' <(records one.jsonl)
+  vfm-generate --model "$model" -o again - <one.jsonl >again.jsonl
+  [ "$(jq -r .xxh3 <(records again.jsonl))" = "$(jq -r .xxh3 <(records one.jsonl))" ]
+  # Each of the others is a clip of its own; a leading 1 is the same embedding.
+  printf '%s\n' '{"embedding":"batch.npy"}' '{"embedding":"two.npy"}' '{"embedding":"one.npy","negative_embedding":"two.npy"}' |
+    vfm-generate "${fast[@]}" -o lines >lines.jsonl
+  [ "$(records lines.jsonl | head -1 | jq -r .xxh3)" = "$(jq -r .xxh3 <(records one.jsonl))" ]
+  [ "$(jq -r .xxh3 <(records lines.jsonl) | sort -u | wc -l)" -eq 3 ]
+  jq -e -s '.[2].negative_embedding == "two.npy" and (.[2].negative_embedding_xxh3 | length == 32)' <(records lines.jsonl)
+  # With a prompt that names the clip and chooses the noise; in two stages too.
+  vfm-generate "${fast[@]}" --embedding one.npy --latents-only -o latents 'a red circle' | vfm-generate --decode-only -o named >named.jsonl
+  jq -e '.prompt == "a red circle" and .embedding == "one.npy"' <(records named.jsonl)
+  vfm-generate "${fast[@]}" -o text 'a red circle' >text.jsonl
+  [ "$(jq -r .xxh3 <(records text.jsonl))" != "$(jq -r .xxh3 <(records named.jsonl))" ]
+  printf '\0\0\0\0' | dd of=one.npy bs=1 seek=200 conv=notrunc status=none
+  run vfm-generate --model "$model" -o third - <one.jsonl
+  [ "$status" -eq 1 ]
+  grep -q "'one.npy' is not the file that the record was made from" third/errors.jsonl
+}
+
+@test "--embedding: the prompt's own embedding, given as a file, makes the prompt's clip" {
+  cp -r "$BATS_FILE_TMPDIR/latents" .
+  tar=$(ls latents/train/*.tar | head -1)
+  key=$(tar -tf "$tar" | sed -n 's/[.]text[.]npy$//p' | head -1)
+  tar -xf "$tar" "$key.text.npy" "$key.json"
+  caption=$(jq -r .caption "$key.json")
+  vfm-generate "${fast[@]}" -o text "$caption" >text.jsonl
+  vfm-generate "${fast[@]}" --embedding "$key.text.npy" -o given "$caption" >given.jsonl
+  for side in text given; do ffmpeg -v error -nostdin -i "$(jq -r .path <(records $side.jsonl))" -f rawvideo -pix_fmt gray $side.gray; done
+  # Halves against floats: a level here and there.
+  python3 -c 'import sys
+a, b = (open(name, "rb").read() for name in ("text.gray", "given.gray"))
+sys.exit(not (len(a) == len(b) > 0 and max(abs(x - y) for x, y in zip(a, b)) <= 3))'
+}
+
+@test "a model trained on embeddings of another program takes embeddings, and no prompt alone" {
+  cp -r "$BATS_FILE_TMPDIR/latents" .
+  jq '.text_encoder = {"name": "unknown", "dim": 64}' latents/latents.json >changed
+  mv changed latents/latents.json
+  vfm-train "$VFM_ROOT/examples/recipes/quickstart.yaml" train.steps=1 model.num_layers=1 model.num_attention_heads=2 \
+    model.adaln_lora_dim=8 validation.every=0 --data latents --out own >own.jsonl
+  make_npy one.npy 5,64 1
+  vfm-generate --model own --steps 1 --embedding one.npy -o out >out.jsonl
+  vfm-generate --model own --steps 1 -o out '' >none.jsonl
+  [ "$(jq -r .xxh3 <(records out.jsonl))" != "$(jq -r .xxh3 <(records none.jsonl))" ]
+  run vfm-generate --model own --steps 1 -o bad 'a red circle'
+  [ "$status" -eq 1 ]
+  grep -q 'give the embedding of the text (--embedding)' bad/errors.jsonl
+  run vfm-generate --model own --steps 1 --embedding one.npy --negative rain -o worse
+  [ "$status" -eq 1 ]
+  grep -q 'give the embedding of the text (--negative-embedding)' worse/errors.jsonl
+  vfm-generate --model own --embedding one.npy --dry-run -q | jq -e '.text_tokens == 5'
+  vfm-generate --model own --dry-run -q >/dev/null
+  run --separate-stderr vfm-generate --model own --dry-run --text-encoder "$VFM_ROOT/tests/golden/t5/v1_0"
+  [ "$status" -eq 2 ]
+  [[ "$stderr" == *"--text-encoder: the model was trained on text embeddings that vfm-embed did not make"* ]]
+}
+
+@test "--embedding: what is none, or does not fit, is refused by name, by the dry run too" {
+  make_npy wide.npy 5,63 1
+  make_npy flat.npy 64 1
+  make_npy none.npy 0,64 1
+  make_npy nan.npy 5,64 1
+  printf '\0\0\300\177' | dd of=nan.npy bs=1 seek=200 conv=notrunc status=none
+  cp wide.npy wide.txt
+  for file in wide.npy flat.npy none.npy nan.npy wide.txt nowhere.npy; do
+    run --separate-stderr vfm-generate --model "$model" --dry-run --embedding $file
+    [ "$status" -eq 2 ]
+    [[ "$stderr" == *"'$file'"* ]]
+    echo "{\"negative_embedding\":\"$file\",\"prompt\":\"a\"}"
+  done >lines
+  run vfm-generate "${fast[@]}" -o out <lines
+  [ "$status" -eq 1 ]
+  jq -r .error out/errors.jsonl >errors
+  [ "$(wc -l <errors)" -eq 6 ]
+  grep -q "the embedding 'wide.npy' is 5 x 63: must be tokens x 64" errors
+  grep -q "the embedding 'nan.npy' has values that are not finite" errors
+}
+
+@test "--negative @FILE: the text stands in a file" {
+  printf '\xef\xbb\xbf  ugly scenes, flicker\n\n' >words.txt
+  vfm-generate "${fast[@]}" --negative @words.txt -o file 'a red circle' >file.jsonl
+  vfm-generate "${fast[@]}" --negative 'ugly scenes, flicker' -o text 'a red circle' >text.jsonl
+  jq -e '.negative_prompt == "ugly scenes, flicker"' <(records file.jsonl)
+  cmp <(jq -r .xxh3 <(records file.jsonl)) <(jq -r .xxh3 <(records text.jsonl))
+  : >empty.txt
+  for file in empty.txt nowhere.txt; do
+    run --separate-stderr vfm-generate "${fast[@]}" --negative "@$file" -o bad 'a red circle'
+    [ "$status" -eq 2 ]
+    [[ "$stderr" == *"'$file'"* ]]
+  done
+  [ ! -e bad ]
+}
+
+@test "a prompt that the text encoder cuts is told, once" {
+  words=$(printf 'word%.0s ' $(seq 600))
+  run --separate-stderr vfm-generate "${fast[@]}" -o out "$words" "$words" 'a red circle'
+  [ "$status" -eq 0 ]
+  [ "$(grep -c 'longer than the text encoder takes: its last 88 tokens are left out' <<<"$stderr")" -eq 1 ]
+}
+
+@test "-v says a line a clip; progress shows the place inside of one" {
+  run --separate-stderr vfm-generate "${fast[@]}" -v -o out 'a red circle'
+  grep -q "'out/a-red-circle-[0-9a-f]*.mp4': 17 frames of 64x64, ready in " <<<"$stderr"
+  run --separate-stderr vfm-generate "${fast[@]}" -v -o out 'a red circle'
+  grep -q "'out/a-red-circle-[0-9a-f]*.mp4': 17 frames of 64x64, was there" <<<"$stderr"
+  vfm-generate --model "$model" --steps 10000 --sampler heun --progress -o long --guidance 3 prompt >/dev/null 2>said &
+  pid=$!
+  for _ in $(seq 100); do grep -q 'step [0-9]* of 10000' said && break; sleep 0.1; done
+  kill "$pid"
+  grep -q "0/1 clips .*'prompt-[0-9a-f]*': step [0-9]* of 10000, [0-9.ms]* left" said
+}
+
+@test "--size names its limit; an option is named that was given, no other" {
+  refused() {  # MESSAGE OPTION...
+    run --separate-stderr vfm-generate "${fast[@]}" -o out "${@:2}" x
+    echo "$stderr"
+    [ "$status" -eq 2 ]
+    [[ "$stderr" == "vfm-generate: $1"* ]]
+  }
+  refused "--size '1000000x16': width and height must be 1 to 16384 pixels" --size 1000000x16
+  refused "--size '64x0': width and height must be 1 to 16384 pixels" --size 64x0
+  refused "--augment-sigma needs a --condition" --augment-sigma 0.1
+  refused "--condition-frames needs a --condition" --condition-frames 9
+  run --separate-stderr vfm-generate --decode-only --report x.html -o out x
+  [[ "$stderr" == "vfm-generate: --decode-only makes no --report"* ]]
+  run --separate-stderr vfm-generate "${fast[@]}" --sigma-max 0.01 -o out x
+  [ "$status" -eq 2 ]
+  [[ "$stderr" == *"sigma_max 0.01 does not go with the model's own sigma_min 0.02: give that too"* ]]
 }
 
 @test "--dry-run tells what a clip costs, from any folder, without prompts or output" {
@@ -465,7 +623,7 @@ PY
     [ -z "$output" ]
     [[ "$stderr" == *"$1"* ]]
   }
-  refused "a clip of 17 frames of 20000x16: at least 1 and at most" --model "$model" --size 20000x16
+  refused "--size '20000x16': width and height must be 1 to 16384 pixels" --model "$model" --size 20000x16
   refused "a clip of 100000 frames of 16384x16384 is 12501 x 2048 x 2048 latents" --model "$model" \
     --size 16384x16384 --frames 100000
   refused "64 or 128, not 32" --model "$model" --fp8 all
@@ -487,13 +645,6 @@ PY
   vfm-generate --dry-run -q --device cpu --model "$wide" --fp8 all --frames 1 --size 16384x16384
 }
 
-# most_memory COMMAND...: kilobytes that it had at once.
-most_memory() {
-  python3 -c 'import resource, subprocess, sys
-subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' "$@"
-}
-
 @test "the memory of --dry-run is what a run takes" {
   clip=(--model "$wide" --device cpu --frames 33 --steps 1 --guidance 0)
   told() { vfm-generate "${clip[@]}" --size "$1" --dry-run -q | jq '.memory_bytes.peak / 1024 | floor'; }
@@ -504,6 +655,14 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' "$@"
   echo "told $more, took $took"
   [ "$((2 * took))" -gt "$more" ]
   [ "$((2 * took))" -lt "$((3 * more))" ]
+}
+
+@test "the memory that --dry-run tells is 0.8 to 1.3 of the program's, of tiny models and of long clips" {
+  tells_its_memory --model "$model" --steps 1
+  tells_its_memory --model "$model" --steps 1 --size 256x256 --frames 33
+  tells_its_memory --model "$wide" --steps 1 --size 256x256 --frames 33
+  # The program is a part of it, and told apart.
+  vfm-generate --model "$model" --device cpu --dry-run -q | jq -e '.memory_bytes | .program > 20e6 and .peak > .program'
 }
 
 @test "--condition wants a video-to-world model" {
@@ -541,6 +700,7 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' "$@"
   printf '%s\n' 'a red circle' '{"prompt":' '{"seed":1}' '{"prompt":"p","name":"a/b"}' '{"prompt":"p","steps":0}' \
     '{"prompt":"p","name":"n"}' '{"prompt":"q","name":"n"}' '{"prompt":"r","width":1000000}' >lines
   run --separate-stderr vfm-generate "${fast[@]}" -o out - <lines
+  only_records
   [ "$status" -eq 1 ]
   [ "${#lines[@]}" -eq 2 ]
   [ "$(jq -s length out/errors.jsonl)" -eq 6 ]
@@ -562,7 +722,7 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' "$@"
 
 @test "a caption of 100 kB is a prompt" {
   head -c 100000 /dev/zero | tr '\0' 'x' | vfm-generate "${fast[@]}" -o out >manifest
-  [ "$(jq -r '.prompt | length' manifest)" -eq 100000 ]
+  [ "$(jq -r '.prompt | length' <(records manifest))" -eq 100000 ]
 }
 
 @test "no prompts at all is an error" {

@@ -47,6 +47,7 @@ field() { grep -o "\"$1\":[^,}]*" | cut -d: -f2; }
   make_shard b b1=test.mp4
   { record a.tar train; record b.tar val; } >in.jsonl
   run --separate-stderr pack -o out - <in.jsonl
+  only_records
   [ "$status" -eq 0 ]
   [ -z "$stderr" ]
   [ "${#lines[@]}" -eq 2 ]
@@ -58,7 +59,8 @@ field() { grep -o "\"$1\":[^,}]*" | cut -d: -f2; }
   [ "$(npy out/train/a.tar a2.latent.npy)" = "{'descr': '<f2', 'fortran_order': False, 'shape': (24, 3, 8, 8), }" ]
   tar -xOf out/train/a.tar a1.text.npy | cmp - "$CLIPS/text.npy"
   [ "$(tar -xOf out/train/a.tar a2.json)" = '{"key":"a2","media":"video","frames":3,"height":8,"width":8,"fps":12.0,"text_tokens":2,"pixels":[17,64,64],"crop":[0,0,64,64],"first_frame":3,"caption":"the clip red.mp4","source":"red.mp4"}' ]
-  [ "$(cat out/train/index.jsonl)" = '{"key":"a1","shard":"a.tar","row":0,"frames":3,"height":6,"width":10,"fps":12.0,"text_tokens":2}
+  grep -qE '"xxh3":"[0-9a-f]{16}"}$' out/train/index.jsonl
+  [ "$(sed -E 's/,"xxh3":"[0-9a-f]+"//' out/train/index.jsonl)" = '{"key":"a1","shard":"a.tar","row":0,"frames":3,"height":6,"width":10,"fps":12.0,"text_tokens":2}
 {"key":"a2","shard":"a.tar","row":1,"frames":3,"height":8,"width":8,"fps":12.0,"text_tokens":2}' ]
   [ "$(wc -l <out/val/index.jsonl)" -eq 1 ]
   [ "$(tr -d ' \n' <out/latents.json | field samples | tr '\n' ' ')" = "2 1 " ]
@@ -179,7 +181,7 @@ field() { grep -o "\"$1\":[^,}]*" | cut -d: -f2; }
   pack -o out a.tar p.tar >/dev/null
   [ "$(field frames <out/train/index.jsonl | tr '\n' ' ')" = "2 1 3 1 " ]
   [ "$(field fps <out/train/index.jsonl | tr '\n' ' ')" = "12.0 0.0 12.0 0.0 " ]
-  [ "$(tail -1 out/train/index.jsonl)" = '{"key":"p1","shard":"p.tar","row":0,"frames":1,"height":6,"width":12,"fps":0.0,"text_tokens":2}' ]
+  [[ "$(tail -1 out/train/index.jsonl)" == '{"key":"p1","shard":"p.tar","row":0,"frames":1,"height":6,"width":12,"fps":0.0,"text_tokens":2,'* ]]
   pack -o slow --fps 6 --frames 9 a.tar >/dev/null
   [ "$(field frames <slow/train/index.jsonl | tr '\n' ' ')" = "1 1 2 " ]
   [ "$(field fps <slow/train/index.jsonl | tr '\n' ' ')" = "0.0 0.0 6.0 " ]
@@ -205,10 +207,11 @@ field() { grep -o "\"$1\":[^,}]*" | cut -d: -f2; }
   make_video a.mp4
   make_shots b.mp4
   vfm-clip -o clips a.mp4 b.mp4 | vfm-caption --from builtin:measure | vfm-embed | vfm-shard -o dataset >dataset.jsonl
-  pack -o one - <dataset.jsonl | sed 's/one/DIR/' >one.jsonl
+  pack -o one - <dataset.jsonl | records | sed 's/one/DIR/' >one.jsonl
   run --separate-stderr pack -o two dataset
   [ "$status" -eq 0 ]
   [ -z "$stderr" ]
+  only_records
   [ "${output//two/DIR}" = "$(cat one.jsonl)" ]
   [ "$(tree_hash one)" = "$(tree_hash two)" ]
   rm dataset/dataset.json
@@ -221,8 +224,8 @@ field() { grep -o "\"$1\":[^,}]*" | cut -d: -f2; }
   make_shard a a1=test.mp4 a2=red.mp4 a3=short.mp4 a4=tiny.mp4
   make_shard b b1=test.mp4 b2=pic.png
   make_shard c c1=short.mp4
-  pack -j1 -o one ./a.tar ./b.tar ./c.tar | sed 's/one/DIR/' >one.jsonl
-  pack -j4 -o four ./a.tar ./b.tar ./c.tar | sed 's/four/DIR/' >four.jsonl
+  pack -j1 -o one ./a.tar ./b.tar ./c.tar | records | sed 's/one/DIR/' >one.jsonl
+  pack -j4 -o four ./a.tar ./b.tar ./c.tar | records | sed 's/four/DIR/' >four.jsonl
   cmp one.jsonl four.jsonl
   pack -j3 -o turned ./c.tar ./a.tar ./b.tar >/dev/null
   [ "$(tree_hash one)" = "$(tree_hash four)" ]
@@ -235,6 +238,7 @@ field() { grep -o "\"$1\":[^,}]*" | cut -d: -f2; }
   export CUDA_VISIBLE_DEVICES=
   run --separate-stderr pack --device cuda -o out a.tar
   [ "$status" -eq 2 ]
+  only_records
   [ -z "$output" ]
   [ ! -e out ]
   [[ "$stderr" == *"--device cuda: there is no usable GPU: "* ]]
@@ -271,9 +275,9 @@ field() { grep -o "\"$1\":[^,}]*" | cut -d: -f2; }
   make_shard 1 "${specs[@]}"
   make_shard 2 "${specs[@]//k/m}"
   make_shard 3 "${specs[@]//k/n}"
-  pack -o whole ./1.tar ./2.tar ./3.tar | sed 's/whole/DIR/' >whole.jsonl
+  pack -o whole ./1.tar ./2.tar ./3.tar | records | sed 's/whole/DIR/' >whole.jsonl
   kill_at_random 5 vfm-pack --size 64 -o killed ./1.tar ./2.tar ./3.tar
-  pack -o killed ./1.tar ./2.tar ./3.tar | sed 's/killed/DIR/' >killed.jsonl
+  pack -o killed ./1.tar ./2.tar ./3.tar | records | sed 's/killed/DIR/' >killed.jsonl
   cmp whole.jsonl killed.jsonl
   [ "$(tree_hash whole)" = "$(tree_hash killed)" ]
 }
@@ -297,6 +301,20 @@ field() { grep -o "\"$1\":[^,}]*" | cut -d: -f2; }
   [ "$(wc -l <out/train/index.jsonl)" -eq 1 ]
 }
 
+@test "-v says a line a shard; other options are named, and none that was not given" {
+  make_shard a a1=test.mp4 a2=red.mp4
+  run --separate-stderr pack -v -o out a.tar
+  [ "$status" -eq 0 ]
+  grep -q "'out/train/a.tar': 2 samples, 0 errors" <<<"$stderr"
+  run --separate-stderr vfm-pack --size 32 -o out a.tar
+  [ "$status" -eq 2 ]
+  [[ "$stderr" == *"'out' holds latents of other options (size is 64 there, and now 32)"* ]]
+  run --separate-stderr vfm-pack --plan --report x.html out
+  [[ "$stderr" == "vfm-pack: --plan writes nothing: leave --report out"* ]]
+  run --separate-stderr vfm-pack --plan --patch 1,99,99 out
+  [[ "$stderr" == *"is smaller than one token: give a smaller --patch"* ]]
+}
+
 @test "a folder of other options is refused, --force replaces it" {
   make_shard a a1=test.mp4
   make_shard b b1=test.mp4
@@ -304,8 +322,9 @@ field() { grep -o "\"$1\":[^,}]*" | cut -d: -f2; }
   before=$(tree_hash out)
   run --separate-stderr pack -o out --channels 12 a.tar
   [ "$status" -eq 2 ]
+  only_records
   [ -z "$output" ]
-  [[ "$stderr" == *"'out' holds latents of other options"*"--force"* ]]
+  [[ "$stderr" == *"'out' holds latents of other options ("*" there, and now "*"--force"* ]]
   [ "$(tree_hash out)" = "$before" ]
   pack -o out --channels 12 --force a.tar >/dev/null
   pack -o fresh --channels 12 a.tar >/dev/null
@@ -349,6 +368,7 @@ field() { grep -o "\"$1\":[^,}]*" | cut -d: -f2; }
   tar --format=ustar --sort=name -C a.d -cf a.tar .
   run --separate-stderr pack -o out a.tar
   [ "$status" -eq 1 ]
+  only_records
   [ -z "$output" ]
   [[ "$stderr" == *"no sample could be packed"* ]]
   [ ! -e out/train/a.tar ]
@@ -418,7 +438,7 @@ field() { grep -o "\"$1\":[^,}]*" | cut -d: -f2; }
   run --separate-stderr vfm-pack --plan --tokens 40 out
   [ "$status" -eq 2 ]
   [ -z "$output" ]
-  [[ "$stderr" == *"a pack of 40 takes 1 to 40"* ]]
+  [[ "$stderr" == *"more than a pack's 40: give more --tokens"* ]]
   run --separate-stderr vfm-pack --plan --split val out
   [ "$status" -eq 2 ]
   run --separate-stderr vfm-pack --plan .
@@ -493,4 +513,57 @@ EOF
   printf '{"kind":"shard","path":"in.tar","xxh3":"00000000000000000000000000000000"}\n' |
     { run vfm-pack -o other --size 64; [ "$status" -eq 1 ]; }
   grep -q 'not as it was written' other/errors.jsonl
+}
+
+@test "each sample's own split counts: a validation sample cannot slip into train" {
+  make_video a.mp4 2
+  make_video b.mp4 2 "mandelbrot=size=96x64:rate=12"
+  make_video c.mp4 2 "color=red:size=96x64:rate=12"
+  vfm-clip a.mp4 b.mp4 c.mp4 -o clips | vfm-shard -o dataset --keep-duplicates --split train=0.5,val=0.5 >set.jsonl
+  splits_of() { for tar in $(jq -r "select(.split == \"$1\") | .path" "$2"); do tar -tf "$tar" | sed 's/\..*//'; done | sort -u; }
+  splits_of val set.jsonl >val
+  splits_of train set.jsonl >train
+  [ -s val ] && [ -s train ]
+  # By their paths alone, and embedded again: the record says nothing, the samples do.
+  pack -o bare $(jq -r '.path // empty' set.jsonl) >bare.jsonl
+  # The same again does nothing.
+  touch -d '2001-01-01' bare/latents.json
+  pack -o bare $(jq -r '.path // empty' set.jsonl) >twice.jsonl
+  cmp <(jq .path bare.jsonl) <(jq .path twice.jsonl)
+  [ "$(stat -c %Y bare/latents.json)" = "$(date -d 2001-01-01 +%s)" ]
+  jq -r '.path // empty' set.jsonl | vfm-embed 2>/dev/null | jq -c 'select(.kind == "shard") | del(.split)' | pack -o again - >again.jsonl
+  for out in bare again; do
+    cmp <(splits_of val $out.jsonl) val
+    cmp <(splits_of train $out.jsonl) train
+    [ "$(jq .splits.val.samples $out/latents.json)" = "$(wc -l <val)" ]
+  done
+}
+
+@test "one tar with samples of several splits becomes a tar of each; record and sample must agree" {
+  make_shard a a1=test.mp4 a2=red.mp4 a3=short.mp4 a4=tiny.mp4
+  sed -i 's/}}$/},"split":"val"}/' a.d/a2.json
+  sed -i 's/}}$/},"split":"test"}/' a.d/a3.json
+  sed -i 's/}}$/},"split":"..\/up"}/' a.d/a4.json
+  tar --format=ustar --sort=name -C a.d -cf a.tar .
+  for jobs in 1 4; do
+    run --separate-stderr pack -j$jobs -o out$jobs a.tar
+    [ "$status" -eq 1 ]
+    [ "$(jq -r '.path // empty' <<<"$output" | sed "s/out$jobs/out/" | tr '\n' ' ')" = "out/test/a.tar out/train/a.tar out/val/a.tar " ]
+  done
+  [ "$(tree_hash out1)" = "$(tree_hash out4)" ]
+  [ "$(jq -r .key out1/*/index.jsonl | tr '\n' ' ')" = "a3 a1 a2 " ]
+  [ "$(jq -r .error out1/errors.jsonl)" = "its split '../up' cannot name a folder" ]
+  before=$(tree_hash out1)
+  run --separate-stderr pack -o out1 a.tar
+  [ "$status" -eq 1 ]
+  [ "$(tree_hash out1)" = "$before" ]
+  # A part that is gone is made again, and with it the others.
+  rm out1/val/a.tar
+  run --separate-stderr pack -o out1 a.tar
+  [ "$(tree_hash out1)" = "$before" ]
+  # The record says train: what says val itself is neither.
+  record a.tar train | { run --separate-stderr pack -o strict -; [ "$status" -eq 1 ]; }
+  grep -q "its json says split 'val', the record of its shard 'train'" strict/errors.jsonl
+  [ ! -e strict/val ]
+  [ "$(jq -r .key strict/train/index.jsonl)" = a1 ]
 }

@@ -44,13 +44,13 @@ fails() {
   vfm-shard -o d <m.jsonl >manifest 2>err
   [ ! -s err ]
   [ "$(keys d | wc -l)" = 60 ]
-  [ "$(jq -s 'map(.samples) | add' manifest)" = 60 ]
-  jq -e '.kind == "shard" and .split == "train" and (.bin | length > 3)' manifest >/dev/null
+  [ "$(jq -s 'map(.samples) | add' <(records manifest))" = 60 ]
+  jq -e '.kind == "shard" and .split == "train" and (.bin | length > 3)' <(records manifest) >/dev/null
   # What stdout says is what lies there.
-  jq -r '[.bytes, .path] | join(" ")' manifest >sizes
+  jq -r '[.bytes, .path] | join(" ")' <(records manifest) >sizes
   cut -d' ' -f2 sizes | xargs stat -c '%s %n' | diff sizes -
   # Members of a sample: fixed order, all columns there.
-  tar=$(jq -r .path manifest | head -1)
+  tar=$(jq -r .path <(records manifest) | head -1)
   [ "$(tar tf "$tar" | head -4 | sed 's/^[^.]*//' | paste -sd' ')" = ".mp4 .json .txt .video.npy" ]
   key=$(tar tf "$tar" | head -1 | cut -d. -f1)
   [ "$(tar xOf "$tar" "$key.txt")" = "caption $((10#${key#k}))" ]
@@ -82,11 +82,11 @@ fails() {
 @test "shards keep to their size" {
   corpus
   vfm-shard --shard-size 20KB -o d <m.jsonl >manifest
-  jq -e '.bytes <= 20000' manifest >/dev/null
-  [ "$(wc -l <manifest)" -gt 15 ]
+  jq -e '.bytes <= 20000' <(records manifest) >/dev/null
+  [ "$(records manifest | wc -l)" -gt 15 ]
   [ "$(keys d | uniq -d)" = "" ]
   # One sample a shard where none is small enough.
-  vfm-shard --shard-size 1KB -o e <m.jsonl | jq -e '.samples == 1' >/dev/null
+  vfm-shard --shard-size 1KB -o e <m.jsonl | records | jq -e '.samples == 1' >/dev/null
 }
 
 @test "no source stands in both splits, and both get their share" {
@@ -234,7 +234,7 @@ EOF
 {"shard":"b","key":"k2","json":{}}
 EOF
   make_shards in <s.jsonl >m.jsonl
-  vfm-shard -o d <m.jsonl | jq -r .bin | sort >bins
+  vfm-shard -o d <m.jsonl | records | jq -r .bin | sort >bins
   [ "$(paste -sd' ' bins)" = "unsized_untimed unsized_untimed_without_txt" ]
 }
 
@@ -318,7 +318,7 @@ EOF
   [ "$(keys d | wc -l)" = 3 ]
   [ "$(keys d | grep -cE '^[0-9a-f]{32}$')" = 3 ]
   [ "$(members d '*.png' | wc -c)" -gt 100 ]
-  jq -se 'any(.bin | startswith("under256p_16x9_png"))' manifest >/dev/null
+  jq -se 'any(.bin | startswith("under256p_16x9_png"))' <(records manifest) >/dev/null
   for packer in gzip zstd; do
     command -v $packer >/dev/null || continue
     $packer -kq foreign.tar
@@ -365,7 +365,7 @@ EOF
     find bad -name '*[0-9].json' -printf '%p %i\n' 2>/dev/null | sort >finished
     vfm-shard --shard-size 1MB --split train=0.8,val=0.2 -o bad m.jsonl >bad.jsonl
     [ "$(tree_hash bad)" = "$(tree_hash good)" ]
-    sed 's/bad/good/' bad.jsonl | cmp - good.jsonl
+    records bad.jsonl | sed 's/bad/good/' | cmp - <(records good.jsonl)
     find bad -name '*[0-9].json' -printf '%p %i\n' | sort | comm -23 finished - | diff - /dev/null
   done
 }
@@ -374,9 +374,9 @@ EOF
   corpus
   vfm-shard -o d <m.jsonl >manifest
   want=$(tree_hash d)
-  tar=$(jq -r .path manifest | head -1)
+  tar=$(jq -r .path <(records manifest) | head -1)
   truncate -s 1000 "$tar"
-  rm "$(jq -r .path manifest | sed -n 2p)"
+  rm "$(jq -r .path <(records manifest) | sed -n 2p)"
   vfm-shard -o d <m.jsonl >/dev/null
   [ "$(tree_hash d)" = "$want" ]
 }
@@ -430,7 +430,7 @@ EOF
   tar_of in.tar a.mp4=x a.txt=t b.txt=u c.mp4=v c.cap-en=w d.mp4=y d.cap.en=z
   vfm-shard in.tar -o out >manifest
   [ "$(keys out | tr '\n' ' ')" = "a b c d " ]
-  [ "$(jq -s 'map(.bin) | unique | length' manifest)" -eq 4 ]
+  [ "$(jq -s 'map(.bin) | unique | length' <(records manifest))" -eq 4 ]
 }
 
 @test "many different members make no name too long for a folder" {
@@ -438,12 +438,12 @@ EOF
   for i in $(seq 60); do words+=("k$i.mp4=$i" "k$i.member$i=x"); done
   tar_of in.tar "${words[@]}"
   vfm-shard in.tar -o out >manifest
-  [ "$(jq -s 'map(.samples) | add' manifest)" -eq 60 ]
+  [ "$(jq -s 'map(.samples) | add' <(records manifest))" -eq 60 ]
 }
 
 @test "a shard that is not what its record says is an error, and so is a changed column" {
   corpus
-  printf 'UUUUUUUU' | dd of="$(jq -r .path m.jsonl | head -n 1)" bs=1 seek=1600 conv=notrunc status=none
+  printf 'UUUUUUUU' | dd of="$(records m.jsonl | jq -r .path | head -n 1)" bs=1 seek=1600 conv=notrunc status=none
   jq -c --arg hash "$(printf '0%.0s' $(seq 32))" '.xxh3 = $hash' m.jsonl | head -n 1 >vouched.jsonl
   sed -n '2,$p' m.jsonl >>vouched.jsonl
   fails 1 vfm-shard vouched.jsonl -o out

@@ -35,8 +35,8 @@ run_hash() {
   prepare
   train run train.steps=200 train.checkpoint_every=100 >out 2>err
   [ ! -s err ]
-  [ "$(wc -l <out)" -eq 2 ]
-  [ "$(sed -n 2p out)" = '{"kind":"checkpoint","path":"run/checkpoints/step-00000200","step":200,"steps":200,"final":true}' ]
+  [ "$(records out | wc -l)" -eq 2 ]
+  [ "$(records out | sed -n 2p)" = '{"kind":"checkpoint","path":"run/checkpoints/step-00000200","step":200,"steps":200,"final":true}' ]
   python3 - <<'PY'
 import json
 lines = [json.loads(line) for line in open("run/metrics.jsonl")]
@@ -162,6 +162,7 @@ PY
     run vfm-train tiny.yaml -j1 --device cpu --data latents "${@:2}"
     [ "$status" -eq 2 ]
     [[ "$output" == *"$1"* ]] || { echo "$output"; false; }
+    only_records  # a run has begun its stream when it finds this, a dry run has none
     words=$output
     run vfm-train tiny.yaml -j1 --device cpu --data latents "${@:2}" --dry-run
     [ "$status" -eq 2 ]
@@ -203,7 +204,7 @@ PY
   [ "$(run_hash whole)" = "$(run_hash parts)" ]
   # Once more: there is nothing to do, and the last checkpoint is told again.
   before=$(tree_hash parts)
-  [ "$(train parts)" = '{"kind":"checkpoint","path":"parts/checkpoints/step-00000040","step":40,"steps":40,"final":true}' ]
+  [ "$(train parts | records)" = '{"kind":"checkpoint","path":"parts/checkpoints/step-00000040","step":40,"steps":40,"final":true}' ]
   [ "$(tree_hash parts)" = "$before" ]
 }
 
@@ -229,7 +230,7 @@ PY
   kill -USR1 "$pid"
   wait "$pid"
   [ ! -s err ]
-  [[ $(tail -n 1 out) == *'"final":false}' ]]
+  [[ $(records out | tail -n 1) == *'"final":false}' ]]
   "${TRAIN[@]}" parts train.steps=300 >out 3>&- &
   pid=$!
   sleep 0.4
@@ -254,7 +255,7 @@ PY
   train one >/dev/null
   mpirun -np 2 vfm-train tiny.yaml -j1 --data latents --out two >out 2>err
   [ ! -s err ]
-  [ "$(wc -l <out)" -eq 4 ]
+  [ "$(records out | wc -l)" -eq 4 ]
   python3 - <<'PY'
 import json
 one, two = ([json.loads(line) for line in open(f"{run}/metrics.jsonl")] for run in ("one", "two"))
@@ -299,9 +300,9 @@ PY
 @test "another recipe or other data are refused, with what differs" {
   prepare
   train run train.steps=10 >/dev/null
-  run train run train.steps=10 optimizer.lr=0.1 model.num_layers=1
+  run train run train.steps=10 optimizer.lr=0.1 optimizer.beta1=0.5 model.num_layers=1
   [ "$status" -eq 2 ]
-  [[ $output == *"model.num_layers: 2 -> 1; optimizer.lr: 0.003 -> 0.1"* ]]
+  [[ $output == *"model.num_layers: 2 -> 1; optimizer.beta1: 0.9 -> 0.5; restore it"* ]]
   mv latents old && "$BATS_TEST_DIRNAME/make-latents" latents 23
   run train run train.steps=20
   [ "$status" -eq 2 ]
@@ -333,12 +334,12 @@ PY
   kill -KILL "$pid"
   wait "$pid" || true
   [ "$status" -eq 1 ]
-  [[ $output == *"'run' is in use by another vfm-train"* ]]
+  [[ $output == *"'run' is in use by another program that writes it"* ]]
 }
 
 @test "a closed standard output is an error, and the checkpoint is there" {
   prepare
-  { sleep 0.3; train run train.steps=10 2>err || echo $? >status; } | true
+  { train run train.steps=10 2>err || echo $? >status; } | head -n 1 >/dev/null
   [ "$(cat status)" -eq 1 ]
   grep -q 'cannot write standard output' err
   [ -f run/checkpoints/step-00000010/COMPLETE ]
@@ -373,10 +374,12 @@ metrics = [json.loads(line) for line in open("run/metrics.jsonl")]
 for events, steps in ((first, range(1, 11)), (second, range(11, 21))):
     for line in metrics:
         if line["step"] in steps:
-            for key, tag in (("loss", "train/loss"), ("lr", "train/lr"), ("val_loss", "val/loss")):
-                if key in line:
+            flat = dict(line, **{"val_sigmas/" + k: v for k, v in line.get("val_sigmas", {}).items()})
+            for key, tag in (("loss", "train/loss"), ("lr", "train/lr"), ("val_loss", "val/loss"),
+                             ("val_sigmas/0.1", "val/sigmas/0.1"), ("val_sigmas/10", "val/sigmas/10")):
+                if key in flat:
                     found = [e["value"] for e in events if e.get("tag") == tag and e["step"] == line["step"]]
-                    assert len(found) == 1 and abs(found[0] - line[key]) < 1e-6 * max(1, line[key])
+                    assert len(found) == 1 and abs(found[0] - flat[key]) < 1e-6 * max(1, flat[key])
 assert second[0] == {"step": 11, "session": 1}, second[0]
 assert any(e.get("tag") == "timing/tokens_per_second" for e in first)
 PY
@@ -647,6 +650,7 @@ PY
   refused "unexpected: 'transformer_blocks.1.attn1.norm_k.weight'" --init other
   [[ "$output" == *"of another shape: "*" is [4, 24], the model needs [5, 24]"* ]]
   # A dry run has the same words.
+  only_records
   words=$output
   run train run --init other --dry-run
   [ "$status" -eq 2 ]
@@ -716,4 +720,182 @@ PY
     [[ $output == *"there is no usable GPU: "* ]]
     [ ! -e run/metrics.jsonl ]
   fi
+}
+
+@test "--export writes the weights that are sampled with, as diffusers loads them" {
+  prepare
+  train run train.steps=10 >/dev/null
+  local checkpoint=run/checkpoints/step-00000010
+  vfm-train run --export out >record 2>words
+  cmp out/diffusion_pytorch_model.safetensors "$checkpoint/state/ema.safetensors"
+  jq -e '._class_name == "CosmosTransformer3DModel"' out/config.json
+  jq -e '.kind == "model" and .path == "out" and .weights == "ema" and .step == 10 and .pipeline == null' <(records record)
+  grep -q "'out' is the network alone, no pipeline of diffusers: it has no class for the tokenizer builtin:wavelet, and it has no class for the text encoder builtin:hash" words
+  # The same again stays; something else is refused, or replaces it.
+  touch -d 2001-01-01 out/config.json
+  vfm-train run --export out >again 2>words
+  cmp <(records record) <(records again)
+  [ "$(stat -c %Y out/config.json)" -eq "$(date -d 2001-01-01 +%s)" ]
+  run vfm-train run --export out --weights model
+  [ "$status" -eq 2 ]
+  [[ $output == *"'out' is an export of something else"* ]]
+  vfm-train run --export out --weights model --force --parts none >record 2>words
+  [ ! -s words ]
+  cmp out/diffusion_pytorch_model.safetensors "$checkpoint/model/diffusion_pytorch_model.safetensors"
+  [ "$(jq -r .weights <(records record))" = model ]
+  # It is a model to begin from.
+  train more --init out train.steps=1 >/dev/null
+  # What is not ours is not touched; what is no run, and options that do not go together, are told.
+  mkdir mine
+  touch mine/file
+  run vfm-train run --export mine --force
+  [ "$status" -eq 2 ]
+  [ -e mine/file ]
+  run vfm-train tiny.yaml --export other
+  [ "$status" -eq 2 ]
+  [[ $output == *"--export wants a run of vfm-train in place of the recipe, and 'tiny.yaml' is none"* ]]
+  run vfm-train run --export other --data latents
+  [ "$status" -eq 2 ]
+  run vfm-train tiny.yaml --data latents --out run --weights model
+  [ "$status" -eq 2 ]
+  [[ $output == *"--weights is for --export"* ]]
+  [ ! -e other ]
+}
+
+@test "changed bytes inside a tar of latents are found, told, recorded, and cost only their sample" {
+  ffmpeg -v error -f lavfi -i testsrc=s=64x64:r=12:d=2 -c:v libx264 -pix_fmt yuv420p drawn.mp4
+  vfm-clip drawn.mp4 --min-length 0.3s --max-length 0.5s -o clips | vfm-caption | vfm-embed | vfm-shard --keep-duplicates -o dataset |
+    vfm-pack --size 32 --frames 5 --device cpu -o latents >packed.jsonl
+  local tar
+  tar=$(ls latents/train/*.tar)
+  write_recipe
+  local train=(vfm-train tiny.yaml model.adaln_lora_dim=4 model.max_size='[4,8,8]' data.tokens=64 validation.every=0 -j1 --device cpu --data latents)
+  "${train[@]}" train.steps=4 --out whole >/dev/null
+  [ ! -e whole/errors.jsonl ]
+  # A number in the middle of a latent: the tar, its headers and sizes are as they were.
+  python3 - "$tar" <<'PY'
+import sys, tarfile
+with tarfile.open(sys.argv[1]) as tar:
+    member = [m for m in tar if m.name.endswith(".latent.npy")][1]
+with open(sys.argv[1], "r+b") as file:
+    file.seek(member.offset_data + member.size - 8)
+    old = file.read(1)
+    file.seek(-1, 1)
+    file.write(bytes([old[0] ^ 1]))
+open("key", "w").write(member.name.split(".")[0])
+PY
+  for ranks in 1 2; do
+    run mpirun -np $ranks "${train[@]}" data.packs=2 train.steps=6 --out run$ranks
+    [ "$status" -eq 1 ]
+    [[ $output == *"left out: sample '$(cat key)' of "*": its bytes are not those that were packed"* ]]
+    jq -se --arg key "$(cat key)" 'length == 1 and .[0].input == $key' run$ranks/errors.jsonl
+  done
+  # An index from before it had hashes: the tar's own is compared, and all of the shard left out.
+  sed -i 's/,"xxh3":"[0-9a-f]*"//' latents/train/index.jsonl
+  run "${train[@]}" train.steps=4 --out old
+  [ "$status" -eq 1 ]
+  [[ $output == *"the shard is not as it was packed (its hash is "* ]]
+  [[ $output == *"none of the samples of step 1 could be read"* ]]
+}
+
+@test "--init begins from an autoregressive run" {
+  ffmpeg -v error -f lavfi -i testsrc=s=64x64:r=12:d=2 -c:v libx264 -pix_fmt yuv420p drawn.mp4
+  vfm-clip drawn.mp4 --min-length 0.3s -o clips | vfm-caption | vfm-embed | vfm-shard -o dataset |
+    vfm-pack --tokenizer builtin:fsq --size 32 --frames 5 --device cpu -o codes >packed.jsonl
+  cat >ar.yaml <<'END'
+model: {type: autoregressive, num_attention_heads: 2, num_key_value_heads: 1, attention_head_dim: 16, num_layers: 1}
+data: {tokens: 512}
+schedule: {warmup: 1}
+validation: {every: 0}
+train: {steps: 2}
+END
+  vfm-train ar.yaml --device cpu --data codes --out first >/dev/null
+  # Nothing of the model need be said; updates too small to change a float leave what it began from.
+  printf 'data: {tokens: 512}\noptimizer: {lr: 1e-30, weight_decay: 0}\nschedule: {warmup: 0}\nvalidation: {every: 0}\ntrain: {steps: 1}\n' >still.yaml
+  vfm-train still.yaml --init first --device cpu --data codes --out second >/dev/null
+  cmp first/checkpoints/*/state/ema.safetensors second/checkpoints/*/model/diffusion_pytorch_model.safetensors
+  run vfm-train ar.yaml model.num_layers=2 --init first --device cpu --data codes --out third
+  [ "$status" -eq 2 ]
+  [[ $output == *"the recipe is not that of the model to begin from: model.num_layers: 1 -> 2; leave these out"* ]]
+  run vfm-train still.yaml model.type=dit --init first --device cpu --data codes --out third
+  [ "$status" -eq 2 ]
+  [[ $output == *"'model.type' is dit, but the model to begin from is a autoregressive"* ]]
+  vfm-train first --export out 2>words >/dev/null
+  grep -q "diffusers has no class AutoregressiveTransformer3DModel: 'out' is the network alone" words
+}
+
+@test "the learning rate may change when a run goes on" {
+  prepare
+  train run train.steps=10 schedule.shape=constant >/dev/null
+  train run train.steps=20 schedule.shape=linear optimizer.lr=0.001 schedule.warmup=2 -v >/dev/null 2>words
+  grep -q 'with optimizer.lr: 0.003 -> 0.001; schedule.warmup: 5 -> 2; schedule.shape: "constant" -> "linear"' words
+  jq -se 'map(select(.step > 10 and .lr)) | .[0].lr < 0.001 and length > 0' run/metrics.jsonl
+}
+
+@test "keys of another type of model are told all at once; each shipped recipe names its type's own" {
+  write_recipe
+  run vfm-train tiny.yaml model.type=autoregressive model.learnable_positions=false --synthetic 1x4x4 --out run
+  [ "$status" -eq 2 ]
+  [[ $output == *"'model.adaln_lora_dim' in line 1 of 'tiny.yaml', 'model.max_size' in line 1 of 'tiny.yaml', 'model.learnable_positions' in argument 'model.learnable_positions=false' are not for a 'model.type' of autoregressive: leave them out"* ]]
+  printf 'model: {levels: [8, 8]}\n' >t.yaml
+  run vfm-train t.yaml --synthetic 1x4x4 --out run
+  [ "$status" -eq 2 ]
+  [[ $output == *"'model.levels' in line 1 of 't.yaml' is not for a model of type dit, which it is where 'model.type' is not set: leave it out"* ]]
+  vfm-train "$VFM_ROOT/examples/recipes/tiny.yaml" model.type=stdit --dry-run --synthetic 1x4x4 >/dev/null 2>&1
+}
+
+@test "-v tells validations, and a run that ends in its warm-up is warned of" {
+  prepare
+  train run train.steps=10 -v >/dev/null 2>words
+  grep -Eq "step 10  validation loss [0-9.]+ \(3 samples of 'val'\)" words
+  train short train.steps=3 >/dev/null 2>words
+  [ "$(cat words)" = "vfm-train: the run ends in the warm-up: 'schedule.warmup' is 5 steps and 'train.steps' 3, so the learning rate reaches 0.0018 of its 0.003" ]
+}
+
+@test "a checkpoint that a run removes while it is read is no error: the newest one is taken" {
+  ffmpeg -v error -f lavfi -i testsrc=s=64x64:r=12:d=2 -c:v libx264 -pix_fmt yuv420p drawn.mp4
+  vfm-clip drawn.mp4 --min-length 0.3s -o clips | vfm-caption | vfm-embed | vfm-shard -o dataset |
+    vfm-pack --size 32 --frames 5 --device cpu -o latents >packed.jsonl
+  write_recipe
+  "${TRAIN[@]}" run data.tokens=64 train.steps=4000 train.checkpoint_every=1 train.keep=1 validation.every=0 >/dev/null 2>&1 3>&- &
+  local pid=$!
+  until [ -e run/checkpoints ] && [ -n "$(ls run/checkpoints)" ]; do sleep 0.05; done
+  for _ in 1 2 3 4 5 6; do
+    run vfm-generate --model run --device cpu --steps 1 --latents-only -o made --force ''
+    [ "$status" -eq 0 ] || { echo "$output"; kill -KILL $pid; false; }
+  done
+  kill -KILL "$pid"
+  wait "$pid" || true
+}
+
+@test "two programs that write one folder: the second is told" {
+  prepare
+  mkdir latents2 dataset
+  for command in "vfm-pack -o latents2" "vfm-shard -o dataset"; do
+    run flock "${command##* }" $command absent.tar
+    [ "$status" -eq 1 ]
+    [[ $output == *"is in use by another program that writes it"* ]] || { echo "$output"; false; }
+  done
+}
+
+@test "--dry-run tells the memory of tiny models too, of every type" {
+  write_recipe
+  local recipes=$VFM_ROOT/examples/recipes args
+  sed '/adaln_lora_dim/d' "$recipes/tiny.yaml" >moviegen.yaml
+  while read -r -a args; do
+    rm -rf run
+    vfm-train "${args[@]}" --device cpu --dry-run >cost 2>/dev/null
+    vfm-train "${args[@]}" --device cpu -j1 train.steps=3 train.log_every=1 validation.every=0 schedule.warmup=0 --out run >/dev/null
+    jq -se --argjson told "$(jq .memory_bytes.total cost)" \
+      'map(.memory_peak) | max as $taken | $told / $taken | . > 0.8 and . < 1.25' run/timing.jsonl ||
+      { echo "${args[*]}: $(jq .memory_bytes.total cost) told"; tail -n 1 run/timing.jsonl; false; }
+  done <<END
+$recipes/tiny.yaml --synthetic 4x16x16 model.recompute=none
+$recipes/tiny.yaml --synthetic 4x16x16 model.recompute=block model.compute=bf16
+$recipes/tiny.yaml --synthetic 4x16x16 model.type=stdit
+moviegen.yaml --synthetic 4x16x16 model.type=moviegen
+$recipes/tiny.yaml --synthetic 4x16x16 model.attention_head_dim=64 model.num_layers=4 data.tokens=1024
+$recipes/tokenizer-tiny.yaml --synthetic 9x32x32
+$recipes/tokenizer-tiny.yaml --synthetic 17x64x64 data.tokens=384 model.recompute=block
+END
 }

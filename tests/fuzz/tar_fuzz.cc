@@ -67,7 +67,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   });
   const std::string tar = folder() + "/in.tar";
   put(tar, bytes);
-  try_to([&] { read_all({tar, vfm::shard::scan_offsets(tar)}); });
+  try_to([&] { read_all({tar, vfm::shard::TarOffsets::scan(tar, tar)}); });
   // The same bytes as tar and, from the last 32 on, as its index.
   put(tar + ".idx", bytes.substr(size - std::min<std::size_t>(size, 32)));
   try_to([&] { read_all(vfm::shard::IndexedReader(tar)); });

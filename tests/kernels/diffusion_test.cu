@@ -42,7 +42,7 @@ void name_stream(DiffusionSample& s, std::uint64_t seed, std::uint32_t step, std
   s.stream[0] = name[0] ^ name[2], s.stream[1] = name[1] ^ name[3];
 }
 
-// Normal number i of the stream of a sample, as lib/base/philox.cc.
+// Normal number i of the stream of a sample, in doubles; lib/base/normals.h comes near to the same.
 float normal(const DiffusionSample& s, std::uint64_t i) {
   const std::uint64_t index = i / 4;
   const Block words = cipher({static_cast<std::uint32_t>(index),
@@ -118,7 +118,7 @@ void check_noise(Checker& checker, const Pack& pack) {
                 differ <= static_cast<long>(pack.size / 1000));
 }
 
-// The bits that vfm::Random(0x123456789abcdef, Purpose::noise, 7, 0xfedcba9876543210) gives.
+// What vfm::Random(0x123456789abcdef, Purpose::noise, 7, 0xfedcba9876543210) gives in doubles.
 void check_known_noise(Checker& checker) {
   Pack pack({8});
   name_stream(pack.samples[0], 0x123456789abcdef, 7, 0xfedcba9876543210);

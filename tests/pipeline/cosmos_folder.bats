@@ -30,9 +30,16 @@ apart() {
     { d = octal($2) - octal($3); if (d < 0) d = -d; if (d > most) most = d } END { print most + 0 }'
 }
 
+@test "the library's products and ours share two threads" {
+  # Products of the tokenizer's attention that oneDNN splits over threads, with barriers between.
+  vfm-generate --model cosmos --device cpu --size 192x128 --frames 9 --steps 2 -j1 -q -o - a >one.mp4
+  vfm-generate --model cosmos --device cpu --size 192x128 --frames 9 --steps 2 -j2 -q -o - a >two.mp4
+  cmp one.mp4 two.mp4
+}
+
 @test "the frames of diffusers' pipeline, to one level of 255" {
   vfm-generate --model cosmos "${call[@]}" --encoder ffv1 -o clips <<<"$prompt" >record.json
-  [ "$(jq -r .sampler record.json)" = edm-euler ]
+  [ "$(jq -r .sampler <(records record.json))" = edm-euler ]
   # diffusers cuts to 8 bits on the way, vfm rounds.
   [ "$(apart clips/fox.mp4)" -le 1 ]
   [ "$(stat -c %s frames.rgb)" -eq "$(stat -c %s cosmos/frames.rgb)" ]
@@ -47,7 +54,7 @@ apart() {
   local prompt='{"prompt":"a red fox crosses a snowy road","name":"fox","frames":9,"condition":"given.mkv",
     "condition_frames":5,"augment_sigma":0}'
   vfm-generate --model cosmos "${call[@]}" --encoder ffv1 -o clips < <(tr -d '\n' <<<"$prompt") >record.json
-  jq -e '.condition_frames == 5 and .sampler == "edm-euler"' record.json
+  jq -e '.condition_frames == 5 and .sampler == "edm-euler"' <(records record.json)
   [ "$(apart clips/fox.mp4)" -le 1 ]
   [ "$(stat -c %s frames.rgb)" -eq "$(stat -c %s cosmos/frames.rgb)" ]
   # Given other frames it goes on otherwise.
@@ -133,11 +140,58 @@ END
   [ ! -s said ]
 }
 
+@test "a run's export is a pipeline that makes the clips of the run" {
+  ffmpeg -v error -f lavfi -i testsrc=s=96x64:r=30:d=1 -c:v libx264 -pix_fmt yuv420p drawn.mp4
+  vfm-clip drawn.mp4 --min-length 0.3s -o clips | vfm-caption | vfm-embed --text cosmos --device cpu |
+    vfm-shard -o dataset | vfm-pack --size 39 --frames 5 --tokenizer cosmos --device cpu -o latents >latents.jsonl
+  printf 'optimizer: {lr: 0.001}\nschedule: {warmup: 1}\nvalidation: {every: 0}\ntrain: {steps: 4}\n' >tune.yaml
+  vfm-train tune.yaml --init cosmos --data latents --out run --device cpu >/dev/null
+  vfm-generate --model run "${call[@]}" -o of-run <<<"$prompt" >/dev/null
+  for parts in link copy; do
+    vfm-train run --export $parts --parts $parts >record 2>words
+    [ ! -s words ]
+    [ "$(jq -r .pipeline <(records record))" = CosmosTextToWorldPipeline ]
+    vfm-generate --model $parts "${call[@]}" -o of-$parts <<<"$prompt" >/dev/null
+    cmp of-run/fox.mp4 of-$parts/fox.mp4
+  done
+  [ "$(find link -type l | wc -l)" -gt 0 ]
+  [ "$(find copy -type l | wc -l)" -eq 0 ]
+  jq -e 'del(._diffusers_version) == input' cosmos/scheduler/scheduler_config.json copy/scheduler/scheduler_config.json
+  # The parts are those of the run, wherever they are now.
+  mv cosmos moved
+  run vfm-train run --export lost
+  [ "$status" -eq 2 ]
+  [[ "$output" == *"say with --tokenizer DIR where it is, or take the network alone with --parts none"* ]]
+  vfm-train run --export found --tokenizer moved --text-encoder moved >/dev/null
+  printf '\1' | dd of=moved/vae/diffusion_pytorch_model.safetensors bs=1 seek=80000 conv=notrunc status=none
+  run vfm-train run --export other --tokenizer moved --text-encoder moved
+  [ "$status" -eq 2 ]
+  [[ "$output" == *"holds another tokenizer"* ]]
+  [ ! -e lost ]
+  [ ! -e other ]
+}
+
 @test "denoising and decoding as two stages of a pipe give the same bytes" {
   vfm-generate --model cosmos "${call[@]}" -o whole <<<"$prompt" >/dev/null
   vfm-generate --model cosmos "${call[@]}" --latents-only -o latents <<<"$prompt" |
     vfm-generate --decode-only --model cosmos --device cpu -o clips >/dev/null
   cmp whole/fox.mp4 clips/fox.mp4
+}
+
+@test "a dry run tells the memory of text encoder, network and tokenizer" {
+  tells_its_memory --model cosmos --size 48x32 --frames 5 --steps 2
+  tells_its_memory --model cosmos --size 96x64 --frames 9 --steps 2
+}
+
+@test "a guidance that diffusers takes as none is told, others are not" {
+  run --separate-stderr vfm-generate --model cosmos "${call[@]}" -o one <<<"${prompt/'{'/'{"guidance":1,'}"
+  [ "$status" -eq 0 ]
+  [[ "$stderr" == *"guidance 1: diffusers' pipelines guide only above 1, this program at any but 0"* ]]
+  for guidance in 0 1.5; do
+    run --separate-stderr vfm-generate --model cosmos "${call[@]}" -o other <<<"${prompt/'{'/"{\"guidance\":$guidance,"}"
+    [ "$status" -eq 0 ]
+    [ -z "$stderr" ]
+  done
 }
 
 @test "a part that has moved is taken, another one in its place refused" {

@@ -51,8 +51,9 @@ fall() {
   fall run
   [ "$(jq -n "$(fall run) < 0.6")" = true ]
   vfm-generate --model run --steps 4 -o out 'a red circle moves left' >clips.jsonl
-  [ "$(jq '.frames' clips.jsonl)" -eq 9 ]
-  [ -s "$(jq -r .path clips.jsonl)" ]
+  [ "$(jq '.frames' <(records clips.jsonl))" -eq 9 ]
+  [ -s "$(jq -r .path <(records clips.jsonl))" ]
+  tells_its_memory --model run --steps 1 --size 256x256
 }
 
 @test "MovieGen-Llama learns, and draws a clip" {
@@ -64,10 +65,11 @@ fall() {
   [ "$(jq -n "$(fall run) < 0.6")" = true ]
   vfm-generate --model run --dry-run -q --device cpu | jq -e '.network.file_bytes == 4 * .network.parameters'
   vfm-generate --model run --steps 4 -o out 'a red circle moves left' >clips.jsonl
-  [ -s "$(jq -r .path clips.jsonl)" ]
+  [ -s "$(jq -r .path <(records clips.jsonl))" ]
   # Larger than it was trained: positions between two rows of the tables.
   vfm-generate --model run --steps 1 --size 48x48 --frames 17 -o large 'a red circle' >large.jsonl
-  [ -s "$(jq -r .path large.jsonl)" ]
+  [ -s "$(jq -r .path <(records large.jsonl))" ]
+  tells_its_memory --model run --steps 1 --size 256x256
 }
 
 @test "an autoregressive decoder learns, and writes a clip, code after code" {
@@ -103,12 +105,13 @@ END
   jq -s -e 'map(.loss | values) | first > 8 and last < 0.7 * first' run/metrics.jsonl
   jq -s -e 'last | (.val_loss > 0) and (has("val_sigmas") | not)' run/metrics.jsonl
   vfm-generate --model run --top-p 0.8 -o out 'a red circle moves left' >clips.jsonl
-  jq -e '.frames == 9 and .top_p == 0.8 and .temperature == 1 and (has("steps") | not)' clips.jsonl
-  path=$(jq -r .path clips.jsonl)
+  jq -e '.frames == 9 and .top_p == 0.8 and .temperature == 1 and (has("steps") | not)' <(records clips.jsonl)
+  path=$(jq -r .path <(records clips.jsonl))
   [ -s "$path" ]
   # A dry run: a pass for each code, and all parameters of the file.
   vfm-generate --model run --dry-run -q --device cpu | jq -e '(.latent | .[0] * .[1] * .[2]) == .tokens
     and .sampling.passes == .tokens and .network.file_bytes == 4 * .network.parameters'
+  tells_its_memory --model run
   for wrong in '--fp8 linear' '--negative x' '--lora run' '--base run' '--guidance 2'; do
     # shellcheck disable=SC2086
     run vfm-generate --model run --dry-run $wrong
@@ -117,9 +120,9 @@ END
   done
   # The record makes the same clip; a video goes on.
   vfm-generate --model run -o again <clips.jsonl >again.jsonl
-  cmp "$path" "$(jq -r .path again.jsonl)"
+  cmp "$path" "$(jq -r .path <(records again.jsonl))"
   vfm-generate --model run --frames 17 --condition "$path" --condition-frames 9 -o on 'a red circle' >on.jsonl
-  jq -e '.frames == 17 and .condition_frames == 9' on.jsonl
+  jq -e '.frames == 17 and .condition_frames == 9' <(records on.jsonl)
   run vfm-generate --model run --steps 4 -o out 'a red circle'
   [ "$status" -eq 2 ]
   [[ $output == *"'steps' is for diffusion models"* ]]

@@ -34,7 +34,7 @@ curate() {
   curate raw out 2>stderr >latents.jsonl
   [ ! -s stderr ]
   [ -s latents.jsonl ]
-  jq -e '.kind == "shard"' latents.jsonl >/dev/null
+  jq -e '.kind == "shard"' <(records latents.jsonl) >/dev/null
   [ -s out/latents/latents.json ]
 }
 
@@ -95,6 +95,7 @@ curate() {
   vfm-train /dev/null --device cpu --data latents --out run model.num_layers=1 model.num_attention_heads=2 \
     model.attention_head_dim=16 model.adaln_lora_dim=8 train.steps=2 data.tokens=512 >run.jsonl
   run --separate-stderr vfm-generate --model run --steps 2 -o videos '' 'a red fox'
+  only_records
   [ "$status" -eq 1 ]
   [ "$(jq -s 'length' <<<"$output")" -eq 1 ]
   [ -s "$(jq -r .path <<<"$output")" ]

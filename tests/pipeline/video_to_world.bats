@@ -73,22 +73,33 @@ apart() {
   for side in left right; do
     vfm-generate --model "$run" --steps 4 --size 32x32 --frames 17 --encoder ffv1 \
       --condition "$BATS_FILE_TMPDIR/$side.png" -o $side 'a red circle' >$side.jsonl
-    [ "$(apart "$(jq -r .path $side.jsonl)" "$BATS_FILE_TMPDIR/$side.png")" -le 20 ]
+    [ "$(apart "$(jq -r .path <(records $side.jsonl))" "$BATS_FILE_TMPDIR/$side.png")" -le 20 ]
   done
-  [ "$(apart "$(jq -r .path left.jsonl)" "$BATS_FILE_TMPDIR/right.png")" -gt 100 ]
+  [ "$(apart "$(jq -r .path <(records left.jsonl))" "$BATS_FILE_TMPDIR/right.png")" -gt 100 ]
   # Nine of its own frames: two latent ones.
   vfm-generate --model "$run" --steps 2 --size 32x32 --frames 17 --encoder ffv1 --condition-frames 9 \
-    --condition "$(jq -r .path left.jsonl)" -o on 'a red circle' >on.jsonl
-  jq -e '.condition_frames == 9' on.jsonl
+    --condition "$(jq -r .path <(records left.jsonl))" -o on 'a red circle' >on.jsonl
+  jq -e '.condition_frames == 9' <(records on.jsonl)
   # As many of a video as leave something to make.
-  vfm-generate --model "$run" --steps 2 --size 32x32 --frames 9 --condition "$(jq -r .path left.jsonl)" -o short 'a' >short.jsonl
-  jq -e '.condition_frames == 1' short.jsonl
+  vfm-generate --model "$run" --steps 2 --size 32x32 --frames 9 --condition "$(jq -r .path <(records left.jsonl))" -o short 'a' >short.jsonl
+  jq -e '.condition_frames == 1' <(records short.jsonl)
+}
+
+@test "a playlist is no condition" {
+  printf '#EXTM3U\n#EXT-X-TARGETDURATION:5\n#EXTINF:5,\n%s/left.png\n#EXT-X-ENDLIST\n' "$BATS_FILE_TMPDIR" >given.mp4
+  run vfm-generate --model "$run" --steps 2 --size 32x32 --frames 17 --condition given.mp4 -o out 'a red circle'
+  [ "$status" -eq 1 ]
+  [[ $output == *"cannot open 'given.mp4': it is an HLS playlist"* ]]
+  run vfm-generate --model "$run" --steps 2 --size 32x32 --frames 17 --max-pixels 16x16 \
+    --condition "$BATS_FILE_TMPDIR/left.png" -o out 'a red circle'
+  [ "$status" -eq 1 ]
+  [[ $output == *"has pictures of 32x32, more pixels than --max-pixels allows (256)"* ]]
 }
 
 @test "text to world: the same model, given nothing" {
   vfm-generate --model "$run" --steps 2 -o out 'a red circle moves left' >clips.jsonl
-  jq -e '.frames == 17 and (has("condition") | not)' clips.jsonl
-  [ -s "$(jq -r .path clips.jsonl)" ]
+  jq -e '.frames == 17 and (has("condition") | not)' <(records clips.jsonl)
+  [ -s "$(jq -r .path <(records clips.jsonl))" ]
 }
 
 @test "a run that begins from it is given as many frames; going on changes nothing of that" {

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <thread>
 
+#include "../../temporary_folder.h"
 #include "base/error.h"
 #include "base/ordered.h"
 
@@ -111,5 +112,6 @@ TEST_CASE("slots beyond the first are tokens of the jobserver, and go back") {
 TEST_CASE("a jobserver that is not there means plain slots") {
   CHECK_FALSE(Slots(2, "").has_jobserver());
   CHECK_FALSE(Slots(2, "-j4 --jobserver-auth=997,998").has_jobserver());
-  CHECK_FALSE(Slots(2, "--jobserver-auth=fifo:/nonexistent/fifo").has_jobserver());
+  const TemporaryFolder folder;
+  CHECK_FALSE(Slots(2, "--jobserver-auth=fifo:" + folder.path + "/fifo").has_jobserver());
 }

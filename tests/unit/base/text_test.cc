@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/input_limits.h"
 #include "base/json.h"
 #include "base/units.h"
 
@@ -17,6 +18,14 @@ TEST_CASE("parse_bytes knows binary and decimal units") {
   CHECK(parse_bytes("2G") == 2147483648);
   for (const char* bad : {"", "x", "-1", "1 GB", "1XB", "nan", "inf", "1e40"})
     CHECK_THROWS_AS(parse_bytes(bad), Error);
+}
+
+TEST_CASE("parse_pixels knows numbers, millions and sizes") {
+  CHECK(parse_pixels("67108864") == 67108864);
+  CHECK(parse_pixels("64M") == 67108864);
+  CHECK(parse_pixels("1920x1080") == 2073600);
+  for (const char* bad : {"", "0", "x", "5x", "x5", "-1", "1.5", "64m", "0x5", "99999x99999"})
+    CHECK_THROWS_AS(parse_pixels(bad), Error);
 }
 
 TEST_CASE("parse_seconds") {

@@ -8,7 +8,9 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/full_disk.h"
 #include "base/hash.h"
+#include "base/stop.h"
 #include "io/atomic_file.h"
 #include "io/file.h"
 
@@ -84,11 +86,11 @@ TEST_CASE("update_file leaves equal contents alone") {
 
 TEST_CASE("errors name the path and the reason") {
   const Folder folder;
-  CHECK_THROWS_WITH(read_file("/nonexistent/a"),
-                    "cannot open '/nonexistent/a': No such file or directory");
+  const std::string missing = folder.path + "/missing/a";
+  CHECK_THROWS_WITH(read_file(missing),
+                    "cannot open '" + missing + "': No such file or directory");
   CHECK_THROWS_WITH(read_file(folder.path), Catch::EndsWith("Is a directory"));
-  CHECK_THROWS_WITH(AtomicFile("/nonexistent/a"),
-                    Catch::Contains("cannot create '/nonexistent/a'"));
+  CHECK_THROWS_WITH(AtomicFile(missing), Catch::Contains("cannot create '" + missing + "'"));
   write_file(folder.path + "/short", "abc");
   char bytes[8];
   CHECK_THROWS_WITH(File::open_read(folder.path + "/short").pread_exact(bytes, 8, 0),
@@ -100,7 +102,13 @@ TEST_CASE("a full disk is an error at the write or the commit") {
   const int fd = ::open("/dev/full", O_WRONLY);
   REQUIRE(fd >= 0);
   File file(fd, "x");
-  CHECK_THROWS_WITH(file.write_all("abc", 3), "cannot write 'x': No space left on device");
+  const auto message = Catch::Contains("cannot write 'x': No space left on device; make room");
+  CHECK_THROWS_WITH(file.write_all("abc", 3), message);
+  // It is the fault of no item: everything else ends too.
+  CHECK_THROWS_AS(file.write_all("abc", 3), Stopped);
+  CHECK_THROWS_AS(check_stop(), Stopped);
+  forget_full_disk();
+  check_stop();
 }
 
 TEST_CASE("a map holds the bytes; an empty file maps to nothing") {

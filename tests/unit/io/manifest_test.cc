@@ -47,11 +47,12 @@ TEST_CASE("arguments may be paths and manifest files; bad lines are told and pas
   std::string folder = "/tmp/vfm-manifest-XXXXXX";
   REQUIRE(::mkdtemp(folder.data()) != nullptr);
   const std::string file = folder + "/m.jsonl";
-  write_file(file, "{\"kind\":\"video\",\"path\":\"1.mp4\"}\n\n{oops\n2.mp4");
+  write_file(file, "{\"kind\":\"video\",\"path\":\"1.mp4\"}\n\n{\"oops\n2.mp4");
   std::vector<std::string> bad;
   ManifestReader reader(
       {"0.mp4", file, "3.tar"},
-      [&](const std::string& where, const std::string&) { bad.push_back(where); });
+      [&](const std::string& where, const std::string&) {
+    bad.push_back(where); });
   std::vector<std::string> paths;
   while (const auto record = reader.next())
     paths.push_back(record->path());
@@ -60,11 +61,131 @@ TEST_CASE("arguments may be paths and manifest files; bad lines are told and pas
   std::vector<std::string> missing;
   ManifestReader other(
       {folder + "/none.jsonl", "a\nb.mp4"},
-      [&](const std::string& where, const std::string&) { missing.push_back(where); });
+      [&](const std::string& where, const std::string&) {
+    missing.push_back(where); });
   CHECK(other.next()->path() == "a\nb.mp4");
   CHECK_FALSE(other.next());
   CHECK(missing == std::vector{folder + "/none.jsonl"});
   std::filesystem::remove_all(folder);
+}
+
+TEST_CASE("what cannot be JSON is a path, also if it begins like JSON") {
+  for (const char* path : {"[x].mp4", "[1] a.mp4", "{x}.mp4", "\"a\".mp4", "[[[[", "{1}"})
+    CHECK(parse_record(path, "x").path() == path);
+  for (const char* bad : {"[\"x\"]", "{\"kind\":\"sha", "{ \"a\"", "{}"})
+    CHECK_THROWS_AS(parse_record(bad, "x"), Error);
+}
+
+namespace {
+
+/// What a reader gives for `files`: paths, or "!" for a line that is refused.
+struct Outcome {
+  std::string records;
+  std::string broken;
+};
+
+Outcome read_all(const std::vector<std::string>& texts) {
+  std::string folder = "/tmp/vfm-streams-XXXXXX";
+  REQUIRE(::mkdtemp(folder.data()) != nullptr);
+  std::vector<std::string> files;
+  for (const std::string& text : texts) {
+    files.push_back(folder + "/" + std::to_string(files.size()) + ".jsonl");
+    write_file(files.back(), text);
+  }
+  Outcome outcome;
+  ManifestReader reader(files,
+                        [&](const std::string&, const std::string&) { outcome.records += "! "; });
+  while (const auto record = reader.next())
+    outcome.records += record->path() + " ";
+  outcome.broken = reader.streams().broken_off();
+  for (std::size_t at; (at = outcome.broken.find(folder + "/")) != std::string::npos;)
+    outcome.broken.erase(at, folder.size() + 1);
+  std::filesystem::remove_all(folder);
+  return outcome;
+}
+
+const std::string kBeginA = R"({"kind":"begin","tool":"vfm-a","id":"1"})"
+                            "\n";
+const std::string kBeginB = R"({"kind":"begin","tool":"vfm-b","id":"2"})"
+                            "\n";
+const std::string kEndA = R"({"kind":"end","id":"1","records":1,"status":0})"
+                          "\n";
+const std::string kEndB = R"({"kind":"end","id":"2","records":1,"status":1})"
+                          "\n";
+
+}  // namespace
+
+TEST_CASE("begin and end are not handed out, and each begin needs its end") {
+  const auto whole = [](const std::vector<std::string>& texts) {
+    const Outcome outcome = read_all(texts);
+    INFO(outcome.records);
+    CHECK(outcome.broken == "");
+    return outcome.records;
+  };
+  CHECK(whole({kBeginA + "x\n" + kEndA}) == "x ");
+  CHECK(whole({kBeginA + kEndA}) == "");                 // a filter took the record
+  CHECK(whole({kBeginA + "x\ny\n" + kEndA}) == "x y ");  // or one was added
+  CHECK(whole({"x\n" + kEndA}) == "x ");                 // or the begin taken
+  CHECK(whole({"x\n"}) == "x ");
+  CHECK(whole({kBeginA + "x\n" + kEndA + kBeginB + "y\n" + kEndB + kBeginA + "z\n" + kEndA}) ==
+        "x y z ");
+  CHECK(whole({kBeginA + kBeginB + "x\ny\n" + kEndA + kEndB}) == "x y ");  // two writers, one pipe
+  CHECK(whole({kBeginA + "x\n", "y\n" + kEndA}) == "x y ");                // as split(1) leaves it
+}
+
+TEST_CASE("an output without its end is named, with the place where it began") {
+  const auto broken = [](const std::vector<std::string>& texts) { return read_all(texts).broken; };
+  const std::string one = "the output of vfm-a broke off in '0.jsonl' (no end record)";
+  CHECK(broken({kBeginA}) == one);
+  CHECK(broken({kBeginA + "x\n" + kBeginB + "y\n" + kEndB}) == one);
+  CHECK(broken({kBeginA + "x\n" + kBeginA + "x\n" + kEndA}) == one);  // the same command again
+  CHECK(broken({kBeginA, kBeginA + "x\n" + kEndA}) == one);
+  CHECK(broken({kBeginA + "x\n", "y\n" + kEndB}) == one);
+  CHECK(broken({kBeginA, kBeginB}) ==
+        "the outputs of vfm-a in '0.jsonl', of vfm-b in '1.jsonl' broke off (no end records)");
+  // A line that was cut off, and what cat puts behind it.
+  const Outcome glued = read_all({kBeginA + R"({"kind":"shard","pa)" + kBeginB + "y\n" + kEndB});
+  CHECK(glued.records == "! y ");
+  CHECK(glued.broken == one);
+  const Outcome cut = read_all({kBeginA + "x\n" + R"({"kind":"end","id":"1","rec)"});
+  CHECK(cut.records == "x ! ");
+  CHECK(cut.broken == one);
+}
+
+TEST_CASE("begins and ends that are none are bad lines, and how many may be open has a limit") {
+  for (const char* bad :
+       {R"({"kind":"begin"})", R"({"kind":"begin","tool":"a","id":7})",
+        R"({"kind":"begin","tool":"a\nb","id":"1"})", R"({"kind":"begin","tool":"","id":"1"})",
+        R"({"kind":"end","id":"1"})", R"({"kind":"end","id":"1","records":"1","status":0})"})
+    CHECK(read_all({std::string(bad) + "\nx\n"}).records == "! x ");
+  std::string many;
+  for (std::size_t i = 0; i <= InputStreams::kMostOpen; ++i)
+    many += kBeginA;
+  const Outcome outcome = read_all({many});
+  CHECK(outcome.records == "! ");
+  CHECK(outcome.broken.ends_with("and 997 more broke off (no end records)"));
+}
+
+TEST_CASE("a line over 16 MiB is refused alone") {
+  const std::string longest(std::size_t{16} << 20, 'x');
+  CHECK(read_all({"a\n" + longest + "xxxxxxxxxxxxxxxxx\nb\n"}).records == "a ! b ");
+  CHECK(read_all({"a\n" + longest + longest}).records == "a ! ");
+}
+
+TEST_CASE("a writer counts what stands between begin and end") {
+  std::string path = "/tmp/vfm-writer-XXXXXX";
+  const int fd = ::mkstemp(path.data());
+  REQUIRE(fd >= 0);
+  ManifestWriter writer(fd);
+  writer.begin("vfm-a", "1");
+  writer.write({{"kind", "video"}, {"path", "x"}});
+  writer.end(0);
+  ::close(fd);
+  CHECK(read_file(path) == kBeginA +
+                               R"({"kind":"video","path":"x"})"
+                               "\n" +
+                               kEndA);
+  std::filesystem::remove(path);
 }
 
 TEST_CASE("errors.jsonl tells what was skipped, and goes when nothing was") {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jobs/decode_latents.h"
 
+#include <fcntl.h>
+
 #include <catch2/catch.hpp>
 #include <string>
 
@@ -9,6 +11,7 @@
 #include "base/json.h"
 #include "io/atomic_file.h"
 #include "io/file.h"
+#include "io/manifest.h"
 #include "jobs/latent_facts.h"
 #include "jobs/latent_files.h"
 
@@ -42,8 +45,10 @@ Json decoded(const Json& tokenizer, int channels, const char* device) {
   record["model"] = model;
   io::write_file(scratch / "fox.latents.json", dump_json(record));
   Slots slots(1);
+  const io::File lines(::open("/dev/null", O_WRONLY | O_CLOEXEC), "/dev/null");
+  io::ManifestWriter manifest(lines.fd());
   CHECK(decode_latents({{path}, "", "", scratch / "clips", false, "ffv1", {}, Device::cpu}, slots,
-                       no_progress()) == 0);
+                       no_progress(), manifest) == 0);
   return parse_json(io::read_file(scratch / "clips/fox.json"), "the clip's record");
 }
 

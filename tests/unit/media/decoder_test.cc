@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/input_limits.h"
 #include "media_files.h"
 
 namespace {
@@ -170,6 +171,30 @@ TEST_CASE("files without video are named with the reason") {
   media_files::write(path("garbage.mp4"), std::string(5000, '\x5a'));
   CHECK_THAT(error_of(path("garbage.mp4")), Contains("cannot open"));
   CHECK_THAT(error_of("no-such-protocol://x"), Contains("cannot open 'no-such-protocol://x'"));
+}
+
+TEST_CASE("what names other files is refused, on disk and in memory") {
+  const auto [text, words] = GENERATE(table<const char*, const char*>(
+      {{"#EXTM3U\n#EXTINF:5,\nplain.mp4\n#EXT-X-ENDLIST\n", "an HLS playlist"},
+       {"<?xml version=\"1.0\"?>\n<MPD profiles=\"x\"></MPD>", "a DASH manifest"},
+       {"ffconcat version 1.0\nfile 'plain.mp4'\n", "a concat script"},
+       {"v=0\r\nc=IN IP4 127.0.0.1\r\nm=video 9 RTP/AVP 96\r\n", "an SDP session"}}));
+  for (const char* name : {"script.mp4", "script.mkv", "script.jpg", "script.m3u8"}) {
+    media_files::write(path(name), text);
+    CHECK_THAT(error_of(path(name)), Contains(words));
+    CHECK_THROWS_WITH(Decoder(std::string_view(text), name), Contains(words));
+  }
+}
+
+TEST_CASE("what has more pixels than may be is refused before it is decoded") {
+  NEED_FFMPEG();
+  vfm::set_input_limits({.max_pixels = 96 * 64});
+  CHECK(error_of(path("plain.mp4")) == "no error");
+  CHECK(error_of(path("still.png")) == "no error");
+  vfm::set_input_limits({.max_pixels = 96 * 64 - 1});
+  CHECK_THAT(error_of(path("plain.mp4")), Contains("has pictures of 96x64, more pixels than"));
+  CHECK_THAT(error_of(path("still.png")), Contains("has pictures of 96x64, more pixels than"));
+  vfm::set_input_limits({});
 }
 
 TEST_CASE("still pictures are videos of one frame") {

@@ -15,6 +15,7 @@
 #include "models/hf_defaults.h"
 #include "models/hf_names.h"
 #include "models/load_tensors.h"
+#include "models/weight_files.h"
 
 using namespace vfm;
 using models::HfComponent;
@@ -275,4 +276,36 @@ TEST_CASE("hf: f32, f16 and bf16 are read, wherever they begin") {
   CHECK(read("F16", 4, {0, 0x3e}) == 1.5f);
   CHECK(read("F16", 5, {0, 0x3e}) == 1.5f);
   CHECK_THROWS_AS(models::read_floats({"x", "I64", {1}, std::span(bytes).first(8)}), Error);
+}
+
+TEST_CASE("hf: weights in shards of .bin, and in a variant, as save_pretrained writes them") {
+  const std::string golden = std::string(VFM_GOLDEN);
+  const io::SafetensorsSet plain(golden + "/torch/net.safetensors");
+  for (const char* form : {"shards", "variant", "variant_shards"}) {
+    INFO(form);
+    const auto set = models::open_model_weights(golden + "/forms/" + form);
+    REQUIRE(set->tensors().size() == plain.tensors().size());
+    for (const io::TensorView& tensor : plain.tensors()) {
+      REQUIRE(set->find(tensor.name) != nullptr);
+      if (tensor.dtype != "F32") continue;  // a counter
+      const auto wanted = models::read_floats(tensor);
+      const auto found = models::read_floats(*set->find(tensor.name));
+      REQUIRE(found.elements() == wanted.elements());
+      for (std::int64_t i = 0; i < wanted.elements(); ++i)
+        CHECK(std::abs(found.floats()[i] - wanted.floats()[i]) < 1e-3f);
+    }
+  }
+  const TemporaryFolder folder;
+  const auto put = [&](const char* to) {
+    std::filesystem::copy_file(golden + "/forms/variant/diffusion_pytorch_model.fp16.safetensors",
+                               folder.path + "/" + to);
+  };
+  const auto file = [&] {
+    return models::find_weight_file(folder.path, {"diffusion_pytorch_model", "model"});
+  };
+  put("diffusion_pytorch_model.fp16.safetensors");
+  put("diffusion_pytorch_model.bf16.safetensors");
+  CHECK(error_of(file, ErrorKind::runtime).find("in several variants") != std::string::npos);
+  put("diffusion_pytorch_model.safetensors");  // that of no variant counts
+  CHECK(file().ends_with("/diffusion_pytorch_model.safetensors"));
 }

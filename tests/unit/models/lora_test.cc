@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/philox.h"
 #include "models/lora_file.h"
+#include "models/lora_names.h"
 #include "small_networks.h"
 
 using namespace vfm;
@@ -334,4 +335,40 @@ TEST_CASE("lora: an adapter of another model is refused, with what does not fit"
   CHECK(has(usage_error([] { LoraFile(std::string(VFM_GOLDEN)); }), "holds no adapter"));
   CHECK(has(usage_error([] { LoraFile(std::string(VFM_GOLDEN) + "/dit_tiny.safetensors"); }),
             "there are MODULE.lora_A.weight"));
+}
+
+TEST_CASE("lora: adapters as a pickle of peft, and under kohya's names, are those of diffusers") {
+  const LoraFile file(kFolder + "/second");
+  const std::string forms = std::string(VFM_GOLDEN) + "/forms/";
+  for (const std::string& form :
+       {forms + "peft", forms + "peft/adapter_model.bin", forms + "kohya.safetensors"})
+    CHECK(LoraFile(form).hash() == file.hash());
+}
+
+TEST_CASE("lora: the names that adapters had in the course of time") {
+  using models::AdapterPart;
+  const auto is = [](std::string_view name, std::string_view module, AdapterPart part) {
+    const models::AdapterName parsed = models::parse_adapter_name(name);
+    return parsed.module == module && parsed.part == part;
+  };
+  const std::string to_q = "transformer_blocks.3.attn1.to_q";
+  for (const char* prefix : {"", "transformer.", "base_model.model.", "diffusion_model."}) {
+    CHECK(is(prefix + to_q + ".lora_A.weight", to_q, AdapterPart::a));
+    CHECK(is(prefix + to_q + ".lora_B.default.weight", to_q, AdapterPart::b));
+    CHECK(is(prefix + to_q + ".lora_down.weight", to_q, AdapterPart::a));
+    CHECK(is(prefix + to_q + ".lora_up.weight", to_q, AdapterPart::b));
+    CHECK(is(prefix + to_q + ".lora.up.weight", to_q, AdapterPart::b));
+    CHECK(is(prefix + to_q + ".alpha", to_q, AdapterPart::alpha));
+  }
+  CHECK(is("transformer_blocks.3.attn1.processor.to_q_lora.down.weight", to_q, AdapterPart::a));
+  CHECK(is("transformer_blocks.0.attn2.processor.to_out_lora.up.weight",
+           "transformer_blocks.0.attn2.to_out.0", AdapterPart::b));
+  CHECK(is("lora_transformer_transformer_blocks_12_ff_net_0_proj.lora_up.weight",
+           "transformer_blocks.12.ff.net.0.proj", AdapterPart::b));
+  CHECK(is("lora_unet_proj_out.alpha", "proj_out", AdapterPart::alpha));
+  CHECK(is("lora_unet_transformer_blocks_1_attn1_to_out_0.lora_down.weight",
+           "transformer_blocks.1.attn1.to_out.0", AdapterPart::a));
+  CHECK(is("lora_transformer_nothing_known.alpha", "lora_transformer_nothing_known",
+           AdapterPart::alpha));
+  CHECK(is("a.weight", "a.weight", AdapterPart::other));
 }

@@ -146,7 +146,7 @@ TEST_CASE("a tar without an index is walked over once, then read by sample") {
       "[('d/x',''),('d/a.x','1'),('d/a.Y','2'),('b.x','3'),('b.x','4'),('\xc3\xa4.x','5')]";
   for (const char* format : {"PAX_FORMAT", "GNU_FORMAT"}) {
     const std::string tar = python_tar(dir, format, entries);
-    const IndexedReader reader(tar, scan_offsets(tar));
+    const IndexedReader reader(tar, TarOffsets::scan(tar, tar));
     REQUIRE(reader.samples() == 4);
     CHECK(*reader.read(0).find("y") == "2");
     CHECK(*reader.read(1).find("x") == "3");
@@ -154,11 +154,12 @@ TEST_CASE("a tar without an index is walked over once, then read by sample") {
     CHECK(reader.read(3).key == "\xc3\xa4");
   }
   write_shard(dir / "a.tar", 30);
-  CHECK(scan_offsets(dir / "a.tar") == IndexedReader(dir / "a.tar").offsets());
+  const auto scan = [](const std::string& path) { return TarOffsets::scan(path, path); };
+  CHECK(scan(dir / "a.tar").at == IndexedReader(dir / "a.tar").index().at);
   output_of("gzip -c " + (dir / "a.tar") + " >" + (dir / "a.tar.gz"));
-  CHECK_THROWS_WITH(scan_offsets(dir / "a.tar.gz"), Contains("compressed"));
+  CHECK_THROWS_WITH(scan(dir / "a.tar.gz"), Contains("compressed"));
   io::write_file(dir / "empty.tar", std::string(1024, '\0'));
-  CHECK_THROWS_WITH(scan_offsets(dir / "empty.tar"), Contains("no samples"));
+  CHECK_THROWS_WITH(scan(dir / "empty.tar"), Contains("no samples"));
 }
 
 TEST_CASE("damage is an error that names the file") {
@@ -175,6 +176,11 @@ TEST_CASE("damage is an error that names the file") {
     std::size_t seen = 0;
     CHECK_THROWS_AS(for_each_sample(path, [&](Sample&) { ++seen; }), Error);
     CHECK(seen > 10);
+    // By an index that is made, the same samples, and why there are no more.
+    const TarOffsets found = TarOffsets::scan(path, "name");
+    CHECK(found.at.size() == seen + 1);
+    CHECK_THAT(found.damage, Contains("name"));
+    CHECK(IndexedReader(path, found).samples() == static_cast<std::int64_t>(seen));
   }
   SECTION("a flipped byte in a header") {
     std::string bad = whole;
@@ -210,6 +216,64 @@ TEST_CASE("damage is an error that names the file") {
     io::write_file(path, std::string(1024, '\0'));
     CHECK(list(StreamReader(path)).empty());
   }
+}
+
+TEST_CASE(
+    "samples above the limit are passed over, by their headers, and while they are unpacked") {
+  const Scratch dir;
+  const std::string entries =
+      "[('a.x','1'*900),('b.x','2'*600),('b.y','3'*600),('c.x','4'),('d.x','5'*1001),('e.x','6')]";
+  const std::string tar = python_tar(dir, "GNU_FORMAT", entries);
+  const ReadLimits limits{.member = 1000};
+  output_of("gzip -c " + tar + " >" + tar + ".gz");
+  for (const std::string& path : {tar, tar + ".gz"}) {
+    StreamReader reader(path, limits);
+    std::string keys;
+    for (Sample sample; reader.next(sample);)
+      keys += sample.key;
+    CHECK(keys == "ace");
+    REQUIRE(reader.refused().size() == 2);
+    CHECK(reader.refused()[0].key == "b");
+    CHECK_THAT(reader.refused()[1].why, Contains("'d.x'") && Contains("1001 bytes"));
+  }
+  const IndexedReader reader(tar, TarOffsets::scan(tar, tar), limits);
+  CHECK(reader.read(0).key == "a");
+  CHECK_THROWS_WITH(reader.read(1), Contains("too large"));
+  CHECK(reader.read(2).key == "c");
+  CHECK_THROWS_WITH(reader.read(3), Contains("too large"));
+
+  const Unpacked unpacked = unpack(tar + ".gz", dir / "out.tar", limits);
+  CHECK(unpacked.compressed);
+  CHECK(unpacked.damage.empty());
+  CHECK(unpacked.refused.size() == 2);
+  CHECK(list(StreamReader(dir / "out.tar")).size() == 3);
+  CHECK_FALSE(unpack(tar, dir / "none.tar", limits).compressed);
+}
+
+TEST_CASE("a hole of many bytes in a file of few is refused by its size") {
+  const Scratch dir;
+  // A member that is a hole, and a tar that is one after its first header.
+  output_of(
+      "cd " + (dir / ".") +
+      " && truncate -s 3G h.x && tar -Scf sparse.tar h.x && "
+      "tar -cf - h.x 2>/dev/null | head -c 512 >plain.tar && truncate -s 3221227008 plain.tar");
+  for (const char* name : {"sparse.tar", "plain.tar"}) {
+    StreamReader reader(dir / name);
+    Sample sample;
+    CHECK_FALSE(reader.next(sample));
+    REQUIRE(reader.refused().size() == 1);
+    CHECK_THAT(reader.refused()[0].why, Contains("'h.x'"));
+    CHECK_THROWS_AS(IndexedReader(dir / name, TarOffsets::scan(dir / name, name)).read(0), Error);
+  }
+}
+
+TEST_CASE("what is no regular file is not waited for") {
+  const Scratch dir;
+  output_of("mkfifo " + (dir / "f.tar"));
+  CHECK_THROWS_WITH(StreamReader(dir / "f.tar"), Contains("pipe or a device"));
+  CHECK_THROWS_WITH(IndexedReader(dir / "f.tar"), Contains("pipe or a device"));
+  CHECK_THROWS_WITH(TarOffsets::scan(dir / "f.tar", "f"), Contains("pipe or a device"));
+  CHECK_THROWS_WITH(StreamReader("http://127.0.0.1:9/x.tar"), Contains("is a URL"));
 }
 
 TEST_CASE("a size that the archive does not have allocates nothing and is an error") {

@@ -91,8 +91,11 @@ TEST_CASE("captions of JSON") {
       R"([{"start":2,"end":4,"caption":"b"},{"start":0,"end":2,"caption":"a"},{"caption":"all"}])");
   CHECK(caption_of_span(captions_of_json(list, "x"), 2, 4) == "all b");
   CHECK(caption_of_span(captions_of_json({{"captions", list}}, "x"), 0, 2) == "a all");
-  for (const char* bad : {"3", "null", "{}", R"({"caption":3})", R"([1])", R"([{"start":0}])",
-                          R"([{"start":2,"end":1,"caption":"x"}])", R"({"captions":"x"})",
-                          R"([{"start":"0","caption":"x"}])"})
+  // Texts alone are captions of one video: the first that says something.
+  CHECK(caption_of_span(captions_of_json(Json::parse(R"(["", " a ", "b"])"), "x"), 3, 4) == "a");
+  CHECK(caption_of_span(captions_of_json(Json::parse(R"({"captions":["a"]})"), "x"), 0, 1) == "a");
+  for (const char* bad : {"3", "null", "{}", R"({"caption":3})", R"([1])", R"(["a",1])",
+                          R"([{"start":0}])", R"([{"start":2,"end":1,"caption":"x"}])",
+                          R"({"captions":"x"})", R"([{"start":"0","caption":"x"}])"})
     CHECK_THROWS_AS(captions_of_json(Json::parse(bad), "x"), vfm::Error);
 }

@@ -132,11 +132,11 @@ TEST_CASE("run: another recipe or other data are refused, lengths may change") {
   const std::string data = folder.path + "/data", out = folder.path + "/run";
   train_run(tiny_recipe("train: {steps: 2}"), data, out);
   try {
-    train_run(tiny_recipe("optimizer: {lr: 1}\nema: {decay: 0.5}"), data, out);
+    train_run(tiny_recipe("optimizer: {beta1: 0.5}\nema: {decay: 0.5}"), data, out);
     FAIL("accepted");
   } catch (const Error& error) {
     CHECK(error.kind() == ErrorKind::usage);
-    CHECK(std::string(error.what()).find("optimizer.lr: 0.003 -> 1.0; ema.decay: 0.999 -> 0.5") !=
+    CHECK(std::string(error.what()).find("optimizer.beta1: 0.9 -> 0.5; ema.decay: 0.999 -> 0.5") !=
           std::string::npos);
   }
   CHECK_THROWS_WITH(train_run(tiny_recipe(), folder.path + "/other", out),

@@ -58,8 +58,9 @@ TEST_CASE("recipe: a tokenizer has keys of its own, and follows the one that it 
   }
   CHECK(error_of("model: {type: tokenizer}\ndiffusion: {p_mean: 1}\n").find("is not for") !=
         std::string::npos);
-  CHECK(error_of("tokenizer: {l1: 1}\n").find("is not for a 'model.type' of dit") !=
-        std::string::npos);
+  CHECK(
+      error_of("tokenizer: {l1: 1}\n").find("is not for a model of type dit, which it is where") !=
+      std::string::npos);
   CHECK(error_of("model: {type: tokenizer}\ndata: {size: 60}\n").find("multiple of 8") !=
         std::string::npos);
   CHECK(error_of("model: {type: tokenizer}\ntokenizer: {l1: 0}\n").find("both 0") !=
@@ -160,12 +161,15 @@ TEST_CASE("recipe: printed and read back it is the same") {
 TEST_CASE("recipe: a run may go on with other lengths, not with another model") {
   const Recipe before = from_yaml("train: {steps: 100}");
   CHECK(changed_settings(to_json(before), from_yaml("train: {steps: 200, log_every: 7, keep: 5}\n"
-                                                    "model: {recompute: block}"))
+                                                    "model: {recompute: block}\n"
+                                                    "optimizer: {lr: 1}\nschedule: {warmup: 3}"))
             .empty());
+  CHECK(changed_settings(to_json(before), from_yaml("train: {steps: 100}\noptimizer: {lr: 1}"),
+                         true) == std::vector<std::string>{"optimizer.lr: 0.0001 -> 1.0"});
   const auto changes =
-      changed_settings(to_json(before), from_yaml("optimizer: {lr: 1}\nmodel: {num_layers: 3}"));
+      changed_settings(to_json(before), from_yaml("optimizer: {beta1: 0}\nmodel: {num_layers: 3}"));
   CHECK(changes ==
-        std::vector<std::string>{"model.num_layers: 28 -> 3", "optimizer.lr: 0.0001 -> 1.0"});
+        std::vector<std::string>{"model.num_layers: 28 -> 3", "optimizer.beta1: 0.9 -> 0.0"});
 }
 
 TEST_CASE("recipe: what a run begins from takes the place of defaults, and settings that of both") {

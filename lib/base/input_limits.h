@@ -1,0 +1,38 @@
+// What a file from outside may ask of this machine: how large its pictures may be, how long its
+// server may be silent, and what else it may have opened.
+//
+// One set for the whole program: whoever decodes asks for it, however deep. The tool sets it from
+// its options before it starts threads; programs that set nothing have the defaults.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace vfm {
+
+struct InputLimits {
+  /// Width times height of a picture, or of a frame of a video: 8192 x 8192.
+  std::uint64_t max_pixels = std::uint64_t{1} << 26;
+  /// Seconds that a server may send nothing before it is given up; 0: for ever.
+  double timeout = 60;
+  /// Playlists, scripts and protocols that are allowed, by FFmpeg's names ("hls", "https"). None:
+  /// a file gives what is in it, a URL what stands at that address.
+  std::vector<std::string> protocols;
+
+  bool allows(const std::string& protocol) const;
+};
+
+/// Before threads start.
+void set_input_limits(const InputLimits& limits);
+const InputLimits& input_limits();
+
+/// "67108864", "64M" or "8192x8192". Throws Error{usage}.
+std::uint64_t parse_pixels(const std::string& text);
+/// Throws Error{usage} for a name that is none of the known ones.
+void check_protocol(const std::string& name);
+/// Throws Error unless a picture of this size may be decoded. `name`: the file, for the message.
+void check_pixels(const std::string& name, std::int64_t width, std::int64_t height);
+
+}  // namespace vfm

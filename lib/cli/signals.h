@@ -1,0 +1,23 @@
+// Who takes the signals of this process: one thread that does nothing else.
+//
+// SIGINT, SIGTERM, SIGHUP and SIGUSR1 are blocked in every thread that computes, the main one too:
+// oneDNN's AVX-512 matrix products use the stack pointer as an ordinary register, and the frame of
+// a signal would land wherever it points. A thread inherits what its maker blocks, so this holds
+// for the threads of OpenMP, FFmpeg, MPI and CUDA. What blocks in a read or an open looks at
+// base/stop.h itself (io/file.h does), since no signal interrupts it.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+namespace vfm::cli {
+
+/// Call once, before the first thread is made. From then on the first SIGINT, SIGTERM or SIGHUP
+/// asks to stop (base/stop.h), and a second one of its kind kills the process; those that were
+/// ignored, as by nohup, stay ignored. `long_running`: SIGUSR1 asks to wind up, and SIGPIPE is
+/// ignored; else both end the process. Children of this process begin with the mask it began with.
+/// Throws std::system_error when no thread can be made.
+void take_signals(bool long_running);
+
+/// Ends the process by this signal, as if nobody had taken it, so that the shell sees 128+n.
+void end_by_signal(int signal_number);
+
+}  // namespace vfm::cli

@@ -1,0 +1,19 @@
+// One program at a time for a folder whose files belong together: two that write a training run, a
+// dataset or latents at once would each skip or replace what the other makes.
+//
+// The lock is on the folder itself (flock): no file is left behind, and one whose program has died
+// is free. Thread-safety: free function.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "io/file.h"
+
+namespace vfm::io {
+
+/// Makes the folder if need be, and locks it until the result is gone. Throws Error, naming it, if
+/// another program has it.
+File lock_folder(const std::string& folder);
+
+}  // namespace vfm::io

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/streams.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/log.h"
+
+namespace vfm::io {
+namespace {
+
+constexpr std::string_view kBegin = R"({"kind":"begin",)";
+
+/// A name as the tools write it: it stands in messages.
+std::string need_name(const Json& record, const char* key) {
+  constexpr std::size_t kLongest = 100;
+  std::string name = need_string(record, key, "the record");
+  const auto plain = [](char c) { return c > ' ' && c < 0x7f; };
+  if (name.empty() || name.size() > kLongest || !std::all_of(name.begin(), name.end(), plain))
+    fail("'{}' of a begin or end record is not a plain name of up to {} characters", key, kLongest);
+  return name;
+}
+
+}  // namespace
+
+Json begin_record(std::string_view tool, std::string_view id) {
+  return {{"kind", "begin"}, {"tool", tool}, {"id", id}};
+}
+
+Json end_record(std::string_view id, std::uint64_t records, int status) {
+  return {{"kind", "end"}, {"id", id}, {"records", records}, {"status", status}};
+}
+
+bool InputStreams::take(const Json& record, const std::string& source) {
+  const Json kind = record.value("kind", Json());
+  if (kind == "begin") {
+    begin(record, source);
+  } else if (kind == "end") {
+    end(record);
+  } else {
+    // Where tools write into one pipe at once this may count a line in the wrong stream. It is only
+    // told, with -v.
+    if (!open_.empty()) ++open_.back().records;
+    return false;
+  }
+  return true;
+}
+
+bool InputStreams::take_bad(std::string_view line, const std::string& source) {
+  if (!open_.empty()) ++open_.back().records;
+  const std::size_t at = line.rfind(kBegin);
+  if (at == std::string_view::npos || at == 0) return false;
+  try {
+    begin(parse_json(line.substr(at), "the line"), source);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+void InputStreams::begin(const Json& record, const std::string& source) {
+  Stream stream{need_name(record, "tool"), need_name(record, "id"), source};
+  if (open_.size() == kMostOpen) fail("{} streams have begun and none has ended", kMostOpen);
+  open_.push_back(std::move(stream));
+}
+
+void InputStreams::end(const Json& record) {
+  const std::string id = need_name(record, "id");
+  const std::int64_t told = need_integer(record, "records", "the end record");
+  const std::int64_t status = need_integer(record, "status", "the end record");
+  const auto found = std::find_if(open_.rbegin(), open_.rend(),
+                                  [&](const Stream& stream) { return stream.id == id; });
+  if (found == open_.rend()) {
+    remark("an end record has no begin before it: a filter took it, or it was cut off");
+    return;
+  }
+  const auto came = static_cast<std::int64_t>(found->records);
+  if (came < told)
+    remark(fmt::format("{} of the {} records of {} in {} did not come: a filter took them",
+                       told - came, told, found->tool, found->source));
+  if (came > told)
+    remark(fmt::format("{} records more than {} wrote came in {}", came - told, found->tool,
+                       found->source));
+  if (status != 0)
+    remark(fmt::format("{} ended with status {} in {}: it passed over a part of its input",
+                       found->tool, status, found->source));
+  open_.erase(std::next(found).base());
+}
+
+void InputStreams::remark(std::string text) {
+  constexpr std::size_t kMost = 100;
+  if (remarks_.size() < kMost) remarks_.push_back(std::move(text));
+}
+
+std::string InputStreams::broken_off() const {
+  constexpr std::size_t kMostTold = 3;
+  if (open_.empty()) return "";
+  if (open_.size() == 1)
+    return fmt::format("the output of {} broke off in {} (no end record)", open_[0].tool,
+                       open_[0].source);
+  std::string text;
+  for (std::size_t i = 0; i < std::min(open_.size(), kMostTold); ++i)
+    text += fmt::format("{}of {} in {}", i == 0 ? "" : ", ", open_[i].tool, open_[i].source);
+  if (open_.size() > kMostTold) text += fmt::format(" and {} more", open_.size() - kMostTold);
+  return fmt::format("the outputs {} broke off (no end records)", text);
+}
+
+void InputStreams::check_whole(std::string_view outcome) const {
+  for (const std::string& text : remarks_)
+    log_info("{}", text);
+  if (!open_.empty()) fail("{}: {}; run the same command again", broken_off(), outcome);
+}
+
+}  // namespace vfm::io

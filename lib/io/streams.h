@@ -1,0 +1,60 @@
+// Where the output of a tool begins and ends (vfm-manifest(5)), so that a tool that was killed does
+// not look like one that is done.
+//
+//   {"kind":"begin","tool":"vfm-clip","id":"5f0c..."}
+//   ...records...
+//   {"kind":"end","id":"5f0c...","records":2,"status":0}
+//
+// Each begin needs its end, with the same id. Streams may follow one another (`cat part-*.jsonl`),
+// also with the same id, and go over from one input to the next. Lines outside of a stream need
+// nothing: bare paths, and what a filter left of a stream whose begin it took.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.h"
+
+namespace vfm::io {
+
+Json begin_record(std::string_view tool, std::string_view id);
+Json end_record(std::string_view id, std::uint64_t records, int status);
+
+/// Watches what one reader reads. Holds the streams that are open, at most kMostOpen.
+/// Thread-safety: one thread at a time.
+class InputStreams {
+ public:
+  static constexpr std::size_t kMostOpen = 1000;
+
+  /// To be shown each record, in order. True: it begins or ends a stream, and is nothing for the
+  /// tool. `source` is where it came from: "standard input", "'a.jsonl'". Throws Error for a begin
+  /// or end that is none, and for one begin too many.
+  bool take(const Json& record, const std::string& source);
+  /// A line that is no record: it counts in its stream. True if a stream begins in the middle of
+  /// it: `cat` glues that to a line that was cut off.
+  bool take_bad(std::string_view line, const std::string& source);
+
+  /// Once all is read: whose output broke off and where, as a clause; empty if none did.
+  std::string broken_off() const;
+  /// Once all is read: says with -v what filters took, and throws Error if an output broke off.
+  /// `outcome` says what that means for this run: "no dataset is written".
+  void check_whole(std::string_view outcome) const;
+
+ private:
+  struct Stream {
+    std::string tool, id, source;
+    std::uint64_t records = 0;
+  };
+  void begin(const Json& record, const std::string& source);
+  void end(const Json& record);
+  void remark(std::string text);
+
+  std::vector<Stream> open_;          // the latest last
+  std::vector<std::string> remarks_;  // for -v; the first ones
+};
+
+}  // namespace vfm::io

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/weight_index.h"
+
+#include "base/error.h"
+#include "base/json.h"
+#include "io/file.h"
+
+namespace vfm::io {
+
+WeightIndex read_weight_index(const std::string& path) {
+  const std::string what = fmt::format("'{}'", path);
+  const Json json = parse_json(read_file(path), what);
+  if (!json.is_object() || !json.contains("weight_map") || !json["weight_map"].is_object())
+    fail("{} has no 'weight_map'", what);
+  WeightIndex index;
+  for (const auto& [tensor, file] : json["weight_map"].items()) {
+    // A file name with a directory would read outside the folder.
+    if (!file.is_string() || file.get<std::string>().find('/') != std::string::npos)
+      fail("{} gives no proper file for '{}'", what, tensor);
+    index.file_of[tensor] = file.get<std::string>();
+    index.files.insert(index.file_of[tensor]);
+  }
+  return index;
+}
+
+void check_weight_index(const WeightIndex& index, const TensorSet& set) {
+  for (const auto& [tensor, file] : index.file_of)
+    if (!set.find(tensor))
+      fail("'{}' says that '{}' holds '{}', it does not", set.path(), file, tensor);
+}
+
+}  // namespace vfm::io

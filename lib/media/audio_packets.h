@@ -1,0 +1,66 @@
+// Inside lib/media only: the packets of a source's sound, from any time on.
+//
+// Where the container seeks exactly (mp4, Matroska) each start() seeks. In other containers time
+// after a seek is a guess, or starts again in the middle: there the file is read once from its
+// beginning, and the packets of the span that is worked on are kept, with times that a Timeline
+// has made one with the video's. Going back in time reads from the beginning again.
+// Thread-safety: one thread at a time.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+
+#include "media/input.h"
+#include "media/libav.h"
+#include "media/timeline.h"
+
+namespace vfm::media {
+
+class AudioPackets {
+ public:
+  /// Opens the source. `video`: index of the stream that leads in time; -1: the one a player shows.
+  AudioPackets(const std::string& path, int video);
+
+  const std::string& name() const { return source_.name; }
+  /// The stream a player would choose; null if there is none.
+  const AVStream* stream() const { return stream_; }
+
+  /// next() begins with the packet that is heard at `time`, in the stream's time base, or with one
+  /// before it. Adds what cannot be read to `corrupt`. Throws Error.
+  void start(std::int64_t time, std::int64_t& corrupt);
+  /// The next packet; false at the end.
+  bool next(AVPacket* packet, std::int64_t& corrupt);
+
+ private:
+  void open();
+  bool seek(std::int64_t time);
+  void start_by_seeking(std::int64_t time, std::int64_t& corrupt);
+  bool read(AVPacket* packet, std::int64_t& corrupt);
+  bool read_more(std::int64_t& corrupt);
+  void keep(PacketPtr packet);
+  void check_clock(std::int64_t& corrupt);
+
+  Source source_;
+  int video_;
+  std::unique_ptr<Input> input_;
+  AVStream* stream_ = nullptr;
+  bool seeks_ = true;
+  PacketPtr first_;  // read to see where a seek has led
+
+  Timeline timeline_;
+  std::deque<PacketPtr> kept_, waiting_;  // waiting_: for the video to tell their time
+  std::size_t place_ = 0;                 // in kept_
+  std::int64_t floor_ = INT64_MIN;        // what was heard before is gone
+  bool counted_ = false;                  // time is counted: the file's is wrong
+  std::int64_t counted_end_ = 0;
+  std::int64_t damage_ = 0;  // found when the source was opened, to be told
+};
+
+/// When the packet is heard, and until when, in its stream's time base; AV_NOPTS_VALUE if unknown.
+std::int64_t time_of(const AVPacket& packet);
+std::int64_t end_of(const AVPacket& packet, const AVStream& stream);
+
+}  // namespace vfm::media

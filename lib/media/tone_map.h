@@ -1,0 +1,52 @@
+// Inside lib/media only: HDR pictures (PQ, HLG) to what an SDR screen shows.
+//
+// Light is taken as the source means it (SMPTE ST 2084, or ARIB STD-B67 on a screen of 1000 cd/m2),
+// the largest of R, G and B is compressed by the EETF of ITU-R BT.2390 section 5.4.1 from the
+// source's peak to 203 cd/m2 (the white of BT.2408), the other two with it, so hues stay; then
+// BT.2020's primaries become BT.709's, what is outside is clipped, and a screen's gamma of 2.4 is
+// taken back. All of this is computed once, for a grid of 65 x 33 x 33 of (Y, U, V), between whose
+// points pictures are interpolated in whole numbers: the same bits everywhere.
+// Thread-safety: a ToneMap is constant once made.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "media/libav.h"
+
+namespace vfm::media {
+
+/// Whether H.273's transfer function is that of HDR: 16 (PQ) or 18 (HLG).
+inline bool is_hdr(int transfer) {
+  return transfer == 16 || transfer == 18;
+}
+
+class ToneMap {
+ public:
+  /// What the map depends on. `peak` in cd/m2 is that of a PQ source.
+  struct Kind {
+    int transfer = 16, primaries = 9, matrix = 9;
+    bool full_range = false;
+    int peak = 1000;
+    friend bool operator==(const Kind&, const Kind&) = default;
+  };
+  explicit ToneMap(const Kind& kind);
+  /// The kind of a picture: its peak is the brightest that its metadata tell (MaxCLL, else the
+  /// mastering screen's), else 1000.
+  static Kind kind_of(const AVFrame& picture, bool full_range);
+
+  const Kind& kind() const { return kind_; }
+  /// `from` is yuv420p10; the result is 4:2:0 of 8 bits, limited range, BT.709 in all respects.
+  Frame map(const AVFrame& from) const;
+
+ private:
+  struct Point {
+    std::uint16_t y, u, v;  // in 1/64
+  };
+  Point at(int y, int u, int v) const;
+  Kind kind_;
+  std::vector<Point> grid_;
+};
+
+}  // namespace vfm::media

@@ -1,0 +1,43 @@
+// Samples that lie as plain files in a folder, KEY.mp4 beside KEY.json, read as if they were a tar.
+//
+// The list, NAME.files, is a JSON object whose "samples" is an array of {"key":K, "files":
+// [{"extension":E, "bytes":N, "xxh3":H}, ...]}; the files are K.E in the list's folder, so a list
+// can name nothing outside of it. Who writes the list does so when all files are there.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.h"
+
+namespace vfm::shard {
+
+/// Whether a path is that of a list, by its extension.
+bool is_file_list(std::string_view path);
+
+/// The bytes of the tar that these files would make (vfm-shard(5)). Memory holds one file.
+/// Thread-safety: one thread at a time.
+class FileListTar {
+ public:
+  /// Throws Error if the list cannot be read or is none.
+  explicit FileListTar(const std::string& path);
+  /// The next bytes, up to `size`; 0 at the end. Throws Error if a file is not as it was written.
+  std::size_t read(char* out, std::size_t size);
+
+ private:
+  struct Entry {
+    std::string name, hash;
+    std::size_t bytes = 0;
+  };
+  void load(const Entry& entry);
+
+  std::string folder_;
+  std::vector<Entry> entries_;
+  std::size_t next_ = 0, at_ = 0;
+  std::string block_;  // of the tar: a member with its header, or the end
+};
+
+}  // namespace vfm::shard

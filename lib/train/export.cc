@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/export.h"
+
+#include <cstdio>
+#include <filesystem>
+#include <vector>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "io/atomic_file.h"
+#include "io/file.h"
+#include "io/safetensors.h"
+#include "models/adapted_model.h"
+#include "models/checkpoint.h"
+#include "models/checkpoint_folder.h"
+#include "models/cosmos_tokenizer.h"
+#include "models/decoder_json.h"
+#include "models/dit_json.h"
+#include "models/hf_sampling.h"
+#include "models/load_tensors.h"
+#include "models/lora_file.h"
+#include "train/export_pipeline.h"
+
+namespace vfm::train {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kMark = "vfm-export.json";
+
+std::vector<std::string_view> known_types() {
+  std::vector<std::string_view> known = models::network_class_names();
+  known.insert(known.end(),
+               {models::kDecoderClass, models::kCosmosContinuous, models::kCosmosDiscrete});
+  return known;
+}
+
+/// f32, in the layout of diffusers: that loads a network whole in one type.
+void write_network(const models::InitialModel& model, const std::string& folder) {
+  io::make_directories(folder);
+  io::write_file(io::join_path(folder, "config.json"), dump_json_pretty(model.config()));
+  std::vector<io::TensorView> views = model.weights().tensors();
+  for (io::TensorView& view : views) {
+    view.dtype = "F32";
+    view.data = {};
+  }
+  Tensor held;
+  io::write_safetensors(folder, models::kWeightsName, std::move(views), std::uint64_t{5} << 30,
+                        [&](const io::TensorView& view) {
+                          held = models::read_floats(*model.weights().find(view.name));
+                          return std::span<const std::byte>(held.data<std::byte>(), held.bytes());
+                        });
+}
+
+/// For diffusers and for peft, which want other names in other files.
+void write_adapters(const std::string& checkpoint, const Json& train, bool average,
+                    const std::string& folder) {
+  const models::LoraFile file = models::open_adapters(checkpoint, average);
+  io::make_directories(folder);
+  const Json base = train.value("init", Json());
+  models::write_adapters(file, get_string(base, "path").value_or(""), folder);
+}
+
+/// Throws unless DIR is not there, empty, or ours to replace. Whether it is this very export.
+bool is_there(const ExportOptions& options, const Json& mark) {
+  if (!io::file_exists(options.folder)) return false;
+  const std::string path = io::join_path(options.folder, kMark);
+  if (io::file_exists(path)) {
+    const Json found = parse_json(io::read_file(path), fmt::format("'{}'", path));
+    if (found == mark) return true;
+    if (options.force) return false;
+    fail_usage("'{}' is an export of something else: choose another folder, or --force replaces it",
+               options.folder);
+  }
+  if (!fs::is_empty(options.folder))
+    fail_usage("'{}' is there already, and no export of vfm-train: choose another folder",
+               options.folder);
+  return false;
+}
+
+/// What a user of diffusers would not expect.
+void warn_of_differences(const Json& train) {
+  const std::int64_t padding = get_integer(train, "text_padding").value_or(0);
+  if (padding != models::kCosmosTextTokens)
+    log_warning(
+        "diffusers' pipeline fills texts up to {} tokens with zero vectors, and this model was "
+        "trained {}: its clips will not be those of vfm-generate",
+        models::kCosmosTextTokens,
+        padding == 0 ? std::string("without such") : fmt::format("with {}", padding));
+}
+
+/// All but the mark, in the temporary folder.
+void write_all(const ExportOptions& options, const models::InitialModel& model, const Json& train,
+               const PipelineParts& parts, bool adapters, const std::string& folder) {
+  if (adapters) return write_adapters(model.checkpoint(), train, options.average, folder);
+  const bool pipeline = !parts.type.empty();
+  write_network(model, pipeline ? io::join_path(folder, "transformer") : folder);
+  if (!pipeline) return;
+  write_parts(parts, models::dit_config_from_json(model.config()), folder,
+              options.parts == ExportOptions::Parts::copy);
+  warn_of_differences(train);
+}
+
+}  // namespace
+
+Json export_model(const ExportOptions& options) {
+  const std::string checkpoint = models::find_checkpoint(options.run);
+  const models::InitialModel model = models::open_adapted(checkpoint, "transformer", known_types(),
+                                                          options.average, options.under);
+  const std::string file = io::join_path(checkpoint, "train.json");
+  const Json train = parse_json(io::read_file(file), fmt::format("'{}'", file));
+  const std::string type = model.component().type();
+  const bool adapted = models::has_adapters(checkpoint), adapters = adapted && !options.merge;
+  if (!options.merge && !adapted)
+    fail_usage("'{}' has no adapters that could be kept separate", checkpoint);
+  PipelineParts parts;
+  const bool diffusion = type != models::kDecoderClass && !models::is_cosmos_tokenizer(type);
+  if (diffusion && !adapters)
+    parts = find_parts(train, models::dit_config_from_json(model.config()), options);
+  const bool known = type == "CosmosTransformer3DModel" || type == models::kCosmosContinuous;
+
+  const Json part_names = {"link", "copy", "none"};
+  Json record = {{"kind", "model"},
+                 {"path", options.folder},
+                 {"class", adapters ? Json("LoRA") : Json(type)},
+                 {"pipeline", parts.type.empty() ? Json() : Json(parts.type)},
+                 {"weights", model.averaged() ? "ema" : "model"},
+                 {"from", model.absolute_path()},
+                 {"step", train.value("step", Json())}};
+  if (adapted) record["adapters"] = adapters ? "separate" : "merged";
+  Json mark = record;
+  mark.erase("path");
+  mark["complete"] = io::hash_file(io::join_path(checkpoint, "COMPLETE"));
+  mark["parts"] = part_names[static_cast<std::size_t>(options.parts)];
+  if (is_there(options, mark)) return record;
+
+  const fs::path target = fs::absolute(options.folder).lexically_normal();
+  const std::string name = (target.has_filename() ? target : target.parent_path()).string();
+  const std::string temporary =
+      io::join_path(io::dir_name(name), "." + io::base_name(name) + ".tmp");
+  fs::remove_all(temporary);
+  io::make_directories(temporary);
+  models::verify_checkpoint(checkpoint);
+  write_all(options, model, train, parts, adapters, temporary);
+  io::write_file(io::join_path(temporary, kMark), dump_json_pretty(mark));
+  fs::remove_all(name);  // empty, or an export
+  if (std::rename(temporary.c_str(), name.c_str()) != 0)
+    fail_errno(errno, "cannot create '{}'", options.folder);
+  io::sync_directory(io::dir_name(name));
+  if (!known && !adapters)
+    log_warning("diffusers has no class {}: '{}' is the network alone, for programs that know it",
+                type, options.folder);
+  else if (parts.type.empty() && diffusion && !adapters &&
+           options.parts != ExportOptions::Parts::none)
+    log_warning("'{}' is the network alone, no pipeline of diffusers: {}", options.folder,
+                parts.why_not);
+  return record;
+}
+
+}  // namespace vfm::train

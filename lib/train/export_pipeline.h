@@ -1,0 +1,34 @@
+// The parts of a diffusers pipeline around a network that vfm-train trained.
+// Thread-safety: free functions.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/json.h"
+#include "models/dit.h"
+#include "train/export.h"
+
+namespace vfm::train {
+
+/// What of a run makes a pipeline of diffusers.
+struct PipelineParts {
+  std::string why_not;                ///< there is none, for this reason; the rest is empty then
+  std::string type;                   ///< "CosmosTextToWorldPipeline"
+  std::string vae;                    ///< folder or run, as models/initial_model.h takes it
+  std::string text_model, tokenizer;  ///< folders
+  Json scale;                         ///< latent_scale of train.json
+  Json scheduler;                     ///< scheduler_config.json
+};
+
+/// By `train`, the train.json of a run whose network is `config`. Throws Error{usage} for a folder
+/// that is not there any more, or holds another model than the one that the run used.
+PipelineParts find_parts(const Json& train, const models::DitConfig& config,
+                         const ExportOptions& options);
+
+/// Writes all but transformer/ into `folder`.
+void write_parts(const PipelineParts& parts, const models::DitConfig& config,
+                 const std::string& folder, bool copy);
+
+}  // namespace vfm::train

@@ -1,0 +1,76 @@
+#!/usr/bin/env bats
+# Signals while a program computes: they reach one thread alone, and break nothing.
+# SPDX-License-Identifier: Apache-2.0
+
+load helpers
+load programs_at_work
+bats_require_minimum_version 1.5.0
+
+setup_file() { prepare_work; }
+
+# Each program while it computes, on two threads: who has signals unblocked.
+one_thread_takes_signals() {
+  work_of "$1" 2
+  run "$BATS_TEST_DIRNAME/signal-at-random" threads "$BATS_FILE_TMPDIR/work" "${command[@]}"
+  echo "$output"
+  [ "$status" -eq 0 ]
+}
+
+@test "one thread alone takes signals: vfm-clip, vfm-caption, vfm-embed" {
+  for program in clip caption embed; do one_thread_takes_signals "$program"; done
+}
+@test "one thread alone takes signals: vfm-shard, vfm-pack" {
+  for program in shard pack; do one_thread_takes_signals "$program"; done
+}
+@test "one thread alone takes signals: vfm-train, vfm-generate" {
+  for program in train generate; do one_thread_takes_signals "$program"; done
+}
+
+@test "ten signals at random moments: every program ends by them, or well" {
+  for program in clip caption embed shard pack train generate; do
+    work_of "$program" 1
+    run "$BATS_TEST_DIRNAME/signal-at-random" 10 "$BATS_FILE_TMPDIR/work" "${command[@]}"
+    echo "$program: $output"
+    [ "$status" -eq 0 ]
+  done
+}
+
+@test "a signal ends a program that waits for its input: standard input, or a pipe that nobody opened" {
+  mkfifo input list.jsonl
+  sleep 30 >input 3>&- &
+  writer=$!
+  for signal in INT TERM HUP; do
+    # A shell's background jobs ignore SIGINT; env puts that right.
+    env --default-signal=INT vfm-clip -o a - <input >/dev/null 2>err 3>&- &
+    stdin=$!
+    env --default-signal=INT vfm-clip -o b list.jsonl >/dev/null 2>>err 3>&- &
+    fifo=$!
+    sleep 0.5
+    kill "-$signal" "$stdin" "$fifo"
+    for pid in "$stdin" "$fifo"; do
+      status=0
+      wait "$pid" || status=$?
+      [ "$status" -eq $((128 + $(kill -l "$signal"))) ]
+    done
+    [ ! -s err ]
+  done
+  kill -0 "$writer"  # nobody waited for the end of the input
+  kill "$writer"
+}
+
+@test "a second signal kills at once; one that was ignored stays ignored" {
+  cp -r "$BATS_FILE_TMPDIR/work" work
+  cd work
+  work_of train 1
+  (trap '' HUP && exec "${command[@]}" train.steps=100000 >/dev/null 3>&-) &
+  pid=$!
+  sleep 1
+  kill -HUP "$pid"
+  sleep 0.3
+  kill -0 "$pid"
+  kill -TERM "$pid"
+  kill -TERM "$pid" || true
+  status=0
+  wait "$pid" || status=$?
+  [ "$status" -eq 143 ]
+}
