@@ -79,7 +79,7 @@ void ClipFiles::begin(bool keep) {
   found_.clear();
   listed_ = Json::array();
   samples_ = 0;
-  std::vector<Json> lines = read_journal(journal_path());
+  std::vector<Json> lines = read_journal(notes_path());
   const bool same = keep && !lines.empty() && lines[0] == Json{{"settings", settings_}};
   bool unbroken = true;
   for (const Json& line : lines) {
@@ -115,10 +115,10 @@ void ClipFiles::begin(bool keep) {
   std::string text = dump_json(Json{{"settings", settings_}}) + "\n";
   for (const Json& sample : found_)
     text += dump_json(sample) + "\n";
-  io::write_file(journal_path(), text);
-  const int fd = ::open(journal_path().c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
-  if (fd < 0) fail_errno(errno, "cannot open '{}'", journal_path());
-  journal_ = io::File(fd, journal_path());
+  io::write_file(notes_path(), text);
+  const int fd = ::open(notes_path().c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+  if (fd < 0) fail_errno(errno, "cannot open '{}'", notes_path());
+  journal_ = io::File(fd, notes_path());
 }
 
 void ClipFiles::keep(const std::string& /*key*/) {
@@ -150,7 +150,7 @@ void ClipFiles::end(Json& summary) {
   summary["samples"] = listed_;
   io::write_file(index_path(), dump_json_pretty(summary));
   journal_.close();
-  ::unlink(journal_path().c_str());
+  ::unlink(notes_path().c_str());
 }
 
 }  // namespace vfm::jobs

@@ -22,13 +22,15 @@ class ClipFiles : public ClipStore {
 
  private:
   std::string index_path() const override { return io::join_path(directory_, list_name()); }
+  std::string notes_path() const override {
+    return io::join_path(directory_, "." + name_ + ".journal");
+  }
   bool complete(const Json& found) const override;
   void write(const shard::Sample& sample) override;
   void keep(const std::string& key) override;
   void end(Json& summary) override;
 
   std::string list_name() const { return name_ + ".files"; }
-  std::string journal_path() const { return io::join_path(directory_, "." + name_ + ".journal"); }
   std::string path_of(const Json& sample, const Json& file) const;
   bool whole(const Json& sample, bool by_hash) const;
   void remove(const Json& sample) const;

@@ -35,7 +35,9 @@ class ShardStore : public ClipStore {
   std::string shard_path(std::size_t number) const {
     return io::join_path(directory_, fmt::format("{}-{:05}.tar", name_, number));
   }
-  std::string settings_path() const { return io::join_path(directory_, "." + name_ + ".settings"); }
+  std::string notes_path() const override {
+    return io::join_path(directory_, "." + name_ + ".settings");
+  }
   void keep_shards();
   void remove_from(std::size_t number) const;
   void end_shard();
@@ -76,13 +78,13 @@ void ShardStore::begin(bool keep) {
   writer_.reset();
   samples_ = 0;
   const std::string text = dump_json(settings_) + "\n";
-  const bool same = io::file_exists(settings_path()) && io::read_file(settings_path()) == text;
+  const bool same = io::file_exists(notes_path()) && io::read_file(notes_path()) == text;
   ::unlink(index_path().c_str());
   if (keep && same) {
     keep_shards();
   } else {
     remove_from(0);
-    io::write_file(settings_path(), text);
+    io::write_file(notes_path(), text);
   }
 }
 
@@ -141,7 +143,7 @@ void ShardStore::end(Json& summary) {
   summary["clips"] = samples_;
   summary["shards"] = shards_;
   io::write_file(index_path(), dump_json_pretty(summary));
-  ::unlink(settings_path().c_str());
+  ::unlink(notes_path().c_str());
 }
 
 }  // namespace
@@ -155,6 +157,7 @@ std::optional<Json> ClipStore::finished() const {
   try {
     Json found = parse_json(io::read_file(path), path);
     if (found.at("settings") != settings_ || !complete(found)) return std::nullopt;
+    ::unlink(notes_path().c_str());
     return found;
   } catch (const Stopped&) {
     throw;

@@ -27,6 +27,7 @@ class ClipStore {
   virtual ~ClipStore() = default;
 
   /// DIR/NAME.json or .files, if it stands there with these settings and all that it names too.
+  /// Removes what a run that was killed right after that left.
   std::optional<Json> finished() const;
   /// Begins to write. `keep`: whole clips of a killed run with these settings stay; else what is
   /// there is removed.
@@ -47,6 +48,8 @@ class ClipStore {
  protected:
   ClipStore(std::string directory, std::string name, Json settings);
   virtual std::string index_path() const = 0;
+  /// What the next run needs of one that is killed; it is gone when the index stands.
+  virtual std::string notes_path() const = 0;
   /// Whether the files that `found` lists are there.
   virtual bool complete(const Json& found) const = 0;
   virtual void write(const shard::Sample& sample) = 0;

@@ -389,6 +389,22 @@ END
   diff <(records out.jsonl | sed 's/out\///g') <(records whole.jsonl | sed 's/whole\///g')
 }
 
+@test "what a run leaves that is killed as it ends is removed by the next one" {
+  local name
+  vfm-clip shots.mp4 -o shards
+  vfm-clip shots.mp4 -o files --format files
+  name=$(basename shards/*.json .json)
+  cp -r shards whole-shards
+  cp -r files whole-files
+  # The last thing that a run does is to remove these.
+  echo '{}' >"shards/.$name.settings"
+  echo '{}' >"files/.$name.journal"
+  vfm-clip shots.mp4 -o shards
+  vfm-clip shots.mp4 -o files --format files
+  [ "$(tree_hash shards)" = "$(tree_hash whole-shards)" ]
+  [ "$(tree_hash files)" = "$(tree_hash whole-files)" ]
+}
+
 @test "whole shards of a killed run are kept" {
   vfm-clip shots.mp4 -o whole --shard-size 9000 >/dev/null
   cp -r whole out
