@@ -48,6 +48,7 @@ class ClipTool : public vfm::cli::Tool {
     if (!scale_.empty()) recipe.size = vfm::jobs::parse_clip_size(scale_);
     if (!fps_.empty()) recipe.rate = vfm::jobs::parse_clip_rate(fps_);
     recipe.crop = crop_ == "auto";
+    recipe.keep_hdr = hdr_ == "keep";
     check_cutting();
     check_format();
     if (shots_only_ && !report_.path.empty())
@@ -194,6 +195,10 @@ class ClipTool : public vfm::cli::Tool {
         ->type_name("none|auto")
         ->check(CLI::IsMember({"none", "auto"}))
         ->capture_default_str();
+    app.add_option("--hdr", hdr_, "HDR becomes SDR, or stays in clips of 10 bits")
+        ->type_name("tone-map|keep")
+        ->check(CLI::IsMember({"tone-map", "keep"}))
+        ->capture_default_str();
   }
 
   vfm::cli::InputOptions input_;
@@ -205,7 +210,7 @@ class ClipTool : public vfm::cli::Tool {
   CLI::Option *min_length_ = nullptr, *max_length_ = nullptr, *stride_ = nullptr;
   bool shots_only_ = false;
   std::string detector_ = "combined", audio_ = "drop", deinterlace_ = "auto";
-  std::string scale_, fps_, crop_ = "none", format_, names_ = "hash";
+  std::string scale_, fps_, crop_ = "none", hdr_ = "tone-map", format_, names_ = "hash";
   vfm::jobs::ClipOptions options_;
 };
 

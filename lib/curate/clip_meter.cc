@@ -13,7 +13,6 @@ namespace {
 
 constexpr float kBlackMean = 20, kBlackShare = 0.98f;  // grey levels; share of dark cells
 constexpr float kFrozenDifference = 0.06f;             // mean grey levels a cell
-constexpr int kSparse = 8;  // colours and sharpness change slowly: every eighth frame tells
 
 std::string hex_color(double y, double u, double v) {
   u -= 128, v -= 128;
@@ -65,7 +64,7 @@ float row_sharpness(const media::Frame& frame) {
 
 void ClipMeter::add(const FrameMeasures& m, const SmallPicture& picture,
                     const media::Frame& frame) {
-  if (frames_ % kSparse == 0) {
+  if (looks()) {
     sharpness_ += row_sharpness(frame);
     ++sharp_frames_;
     std::array<std::uint8_t, kChromaCells> luma;

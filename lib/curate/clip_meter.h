@@ -54,10 +54,13 @@ class ClipMeter {
   /// Frames of one clip in order. The motion into its first frame is not the clip's and is left
   /// out.
   void add(const FrameMeasures& measures, const SmallPicture& picture, const media::Frame& frame);
+  /// Whether add() will look at the samples of the next frame.
+  bool looks() const { return frames_ % kSparse == 0; }
   /// `seconds`: the clip's length. All zero without frames.
   ClipMeasures result(double seconds) const;
 
  private:
+  static constexpr int kSparse = 8;  // colours and sharpness change slowly: every eighth frame
   static constexpr int kBins = 4 * 16 * 16;  // luma, u, v
   struct Bin {
     std::uint64_t count = 0, y = 0, u = 0, v = 0;

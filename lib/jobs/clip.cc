@@ -129,20 +129,25 @@ class ClipJob {
                       {.stream = options_.recipe.stream,
                        .threads = threads_,
                        .deinterlace = options_.recipe.deinterlace,
+                       .keep_hdr = options_.recipe.keep_hdr,
                        .hardware = options_.hardware},
                       progress_);
-    const Json recipe = options_.recipe.json();
+    const Json hdr_recipe = options_.recipe.json();
+    ClipRecipe for_sdr = options_.recipe;
+    for_sdr.keep_hdr = false;
+    const Json recipe = for_sdr.json();
     store.begin(keep);
     cutter.run(
         [&](Clip&& clip) {
+          // What does not touch this clip is not named, so it keeps the key that it had.
           Json identity = {{"source", source.hash},
                            {"stream", cutter.info().stream},
                            {"begin", clip.span.begin},
                            {"end", clip.span.end},
                            {"base", {clip.span.base.num, clip.span.base.den}},
-                           {"recipe", recipe}};
-          // Named where it changes the picture, so other clips keep their keys.
-          if (cutter.info().is_hdr()) identity["tone_map"] = "bt2390";
+                           {"recipe", clip.hdr ? hdr_recipe : recipe}};
+          if (cutter.info().is_hdr() && !clip.hdr) identity["tone_map"] = "bt2390";
+          if (cutter.info().is_wide_sdr()) identity["gamut"] = "bt709";
           if (cutter.info().interlaced && options_.recipe.deinterlace)
             identity["deinterlace"] = "auto";
           std::string key = hash_hex(dump_json(identity));
@@ -272,21 +277,38 @@ Json ClipRecipe::json() const {
   if (stride > 0) j["stride"] = stride;
   if (given) j["spans"] = true;
   if (!deinterlace) j["deinterlace"] = "off";
+  if (keep_hdr) j.update({{"hdr", "keep"}, {"hdr_encoder", hdr_encoder}});
   return j;
 }
+
+namespace {
+
+/// Chooses the encoders that were not named. One that is not there, or takes no such preset or
+/// depth, is found here, before any work.
+void choose_encoders(ClipRecipe& recipe) {
+  if (recipe.keep_hdr)
+    recipe.hdr_encoder = recipe.encoder.empty() ? media::default_ten_bit_encoder() : recipe.encoder;
+  if (recipe.encoder.empty()) recipe.encoder = media::default_encoder();
+  media::EncodeOptions trial{.encoder = recipe.encoder,
+                             .quality = recipe.quality,
+                             .preset = recipe.preset,
+                             .width = 64,
+                             .height = 64,
+                             .time_base = {1, 25},
+                             .frame_rate = {25, 1}};
+  media::Encoder{trial};
+  if (!recipe.keep_hdr) return;
+  trial.encoder = recipe.hdr_encoder;
+  trial.bit_depth = 10;
+  media::Encoder{trial};
+}
+
+}  // namespace
 
 long clip(const ClipOptions& given, Slots& slots, Progress& progress,
           io::ManifestWriter& manifest) {
   ClipOptions options = given;
-  if (options.recipe.encoder.empty()) options.recipe.encoder = media::default_encoder();
-  // An encoder that is not there, or takes no such preset, is found before any work.
-  media::Encoder({.encoder = options.recipe.encoder,
-                  .quality = options.recipe.quality,
-                  .preset = options.recipe.preset,
-                  .width = 64,
-                  .height = 64,
-                  .time_base = {1, 25},
-                  .frame_rate = {25, 1}});
+  choose_encoders(options.recipe);
   std::vector<std::pair<std::string, std::string>> bad_spans;
   GivenSpans spans(options.spans, single_video(options.inputs),
                    [&](const std::string& where, const std::string& message) {

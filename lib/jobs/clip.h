@@ -47,6 +47,8 @@ struct ClipRecipe {
   bool crop = false;        ///< cut off bars that are black all through the video
   double stride = 0;        ///< seconds: clips of this length instead of shots; 0: shots
   bool deinterlace = true;  ///< make whole pictures of interlaced ones
+  bool keep_hdr = false;    ///< HDR sources give clips of 10 bits in their own colours
+  std::string hdr_encoder;  ///< of these; empty: `encoder`, else media::default_ten_bit_encoder()
   bool given = false;       ///< clips are the spans that ClipOptions::spans names
 
   Json json() const;

@@ -30,12 +30,14 @@ media::Frame CroppedPicture::of(const media::Frame& frame) const {
 
 std::optional<CroppedPicture> find_picture(const std::string& path,
                                            const media::DecodeOptions& decode) {
-  media::DecodeOptions keys = decode;
+  media::DecodeOptions all = decode;
+  all.keep_hdr = false;  // black is told in SDR
+  media::DecodeOptions keys = all;
   keys.keyframes_only = true;
   curate::BarFinder finder;
   if (look(path, keys, finder) < kFew) {
     finder = {};
-    look(path, decode, finder);
+    look(path, all, finder);
   }
   const auto picture = finder.picture();
   if (!picture) return std::nullopt;

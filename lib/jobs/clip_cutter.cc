@@ -81,7 +81,7 @@ void ClipCutter::run_shots(const Emit& emit, const Known& known) {
   while (decoder_.next(frame)) {
     check_stop();
     if (picture_) frame = picture_->of(frame);
-    curate::compute_features(frame, features);
+    curate::compute_features(tone_mapper_.map(frame), features);
     detector_.push(features);
     if (frames_ == 0) first_pts_ = frame.pts;
     end_pts_ = frame.pts + frame.duration;
@@ -156,12 +156,18 @@ void ClipCutter::place(const Waiting& waiting, const Emit& emit, const Known& kn
     return;
   }
   end_gap(frame.pts);
-  if (clip_ && max_length_ > 0 && frame.pts + frame.duration - clip_->begin() > max_length_)
-    turn({"split", 0}, frame.index, frame, emit);
+  if (must_split(frame)) turn({"split", 0}, frame.index, frame, emit);
   if (!clip_)
     clip_ = std::make_unique<ClipEncoder>(recipe_, decoder_.info(), verify_,
                                           known ? known(frame.pts) : std::nullopt);
   clip_->add(frame, last_ ? &last_->frame : nullptr, waiting.picture, waiting.measures);
+}
+
+/// A clip has its greatest length, and is HDR or is not.
+bool ClipCutter::must_split(const media::Frame& frame) const {
+  if (!clip_) return false;
+  if (ClipEncoder::keeps(frame) != clip_->hdr()) return true;
+  return max_length_ > 0 && frame.pts + frame.duration - clip_->begin() > max_length_;
 }
 
 /// Ends the open clip before `frame`; the next one begins at frame number `begin`.
@@ -195,7 +201,7 @@ void ClipCutter::close(const Boundary& end, const media::Frame* next, const Emit
   if (given_ && !cut_.emplace(span.begin, span.end).second) return leave_out(span, "repeated");
   if (clip->known_end()) {
     if (*clip->known_end() != span.end) throw StaleClips();
-    return emit({span, "", {}, given_});
+    return emit({span, "", {}, given_, clip->hdr()});
   }
   const media::AudioTrack audio = sound_of(span);
   std::string mp4;
@@ -215,7 +221,7 @@ void ClipCutter::close(const Boundary& end, const media::Frame* next, const Emit
   facts["start_score"] = six_digits(begin_.score);
   facts["end_type"] = end.type;
   facts["end_score"] = six_digits(end.score);
-  emit({span, std::move(mp4), std::move(facts), given_});
+  emit({span, std::move(mp4), std::move(facts), given_, clip->hdr()});
 }
 
 /// Sound that cannot be read costs no clip: it is silent, and that is told, once for each reason.

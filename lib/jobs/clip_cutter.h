@@ -23,27 +23,15 @@
 #include "jobs/clip_encoder.h"
 #include "jobs/clip_spans.h"
 #include "jobs/late_frames.h"
+#include "jobs/recent_times.h"
 #include "media/audio.h"
 #include "media/decoder.h"
+#include "media/tone_map.h"
 
 namespace vfm::jobs {
 
 /// {"frame":F,"pts":P,"time":S,"type":"cut","score":X}: one change of shot, as shots are listed.
 Json change_json(const curate::ShotChange& change, std::int64_t pts, Rational time_base);
-
-/// The timestamps of the frames that a change can still name.
-class RecentTimes {
- public:
-  void add(std::int64_t pts) { pts_[static_cast<std::size_t>(count_++ % kSize)] = pts; }
-  std::int64_t of(std::int64_t frame) const {
-    return pts_[static_cast<std::size_t>(frame % kSize)];
-  }
-
- private:
-  static constexpr std::int64_t kSize = 2 * curate::kShotLag;
-  std::vector<std::int64_t> pts_ = std::vector<std::int64_t>(kSize);
-  std::int64_t count_ = 0;
-};
 
 /// A finished clip. `mp4` is empty where the caller has it already (ClipCutter::Known).
 struct Clip {
@@ -51,6 +39,7 @@ struct Clip {
   std::string mp4;
   Json facts;                        ///< KEY.json from "stream" on: no key, no source
   const GivenSpan* given = nullptr;  ///< that it was cut by
+  bool hdr = false;                  ///< 10 bits, in the source's colours
 };
 
 class ClipCutter {
@@ -96,6 +85,7 @@ class ClipCutter {
   void add_given(Waiting& waiting, const Emit& emit, const Known& known);
   double shown_aspect() const;
   void tell_place(const media::Frame& frame);
+  bool must_split(const media::Frame& frame) const;
   void decide(const Emit& emit, const Known& known);
   void place(const Waiting& waiting, const Emit& emit, const Known& known);
   bool stitches(const curate::ShotChange& change) const;
@@ -127,6 +117,7 @@ class ClipCutter {
   std::optional<Waiting> last_;  // the frame placed last
 
   curate::FrameFeatures features_;
+  media::ToneMapper tone_mapper_;                        // for features of HDR that is kept
   curate::MotionEstimator estimator_;                    // where no shots are looked for
   const GivenSpan* given_ = nullptr;                     // of the clip that is open
   std::set<std::pair<std::int64_t, std::int64_t>> cut_;  // of given spans

@@ -43,15 +43,14 @@ struct ClipCutter::Piece {
 /// Into the open clip, or into a new one.
 void ClipCutter::add_given(Waiting& waiting, const Emit& emit, const Known& known) {
   const media::Frame& frame = waiting.frame;
-  curate::compute_features(frame, features_);
+  curate::compute_features(tone_mapper_.map(frame), features_);
   waiting.picture = features_.picture;
   const curate::MotionField still;
   // The motion into a clip's first frame is not the clip's.
   const curate::MotionField& motion =
       clip_ ? estimator_.estimate(last_->picture, waiting.picture) : still;
   waiting.measures = curate::measure_frame(features_, motion, shown_aspect());
-  if (clip_ && max_length_ > 0 && frame.pts + frame.duration - clip_->begin() > max_length_)
-    turn({"split", 0}, frame.index, frame, emit);
+  if (must_split(frame)) turn({"split", 0}, frame.index, frame, emit);
   if (!clip_)
     clip_ = std::make_unique<ClipEncoder>(recipe_, decoder_.info(), verify_,
                                           known ? known(frame.pts) : std::nullopt);

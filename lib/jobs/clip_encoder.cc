@@ -26,13 +26,13 @@ media::Frame ClipEncoder::shown(const media::Frame& frame) {
 
 void ClipEncoder::add(const media::Frame& frame, const media::Frame* before,
                       const curate::SmallPicture& picture, const curate::FrameMeasures& measures) {
-  if (frames_ == 0) begin_ = frame.pts;
+  if (frames_ == 0) begin_ = frame.pts, hdr_ = keeps(frame);
   ++frames_;
   interlaced_ = interlaced_ || frame.interlaced;
   end_ = frame.pts + frame.duration;
   if (known_end_) return;
   if (!encoder_) open(frame, before);
-  meter_.add(measures, picture, frame);
+  meter_.add(measures, picture, meter_.looks() ? tone_mapper_.map(frame) : frame);
   if (!clock_) return encode(shown(frame));
   for (const media::Frame& next : clock_->push(shown(frame)))
     encode(next);
@@ -56,8 +56,9 @@ void ClipEncoder::open(const media::Frame& first, const media::Frame* before) {
   if (recipe_.rate.num > 0) clock_.emplace(recipe_.rate, info_.time_base);
   evidence_.time_base = clock_ ? clock_->time_base() : info_.time_base;
   encoder_ = std::make_unique<media::Encoder>(
-      media::EncodeOptions{.encoder = recipe_.encoder,
+      media::EncodeOptions{.encoder = hdr_ ? recipe_.hdr_encoder : recipe_.encoder,
                            .quality = recipe_.quality,
+                           .bit_depth = hdr_ ? 10 : 8,
                            .preset = recipe_.preset,
                            .width = width,
                            .height = height,
@@ -122,7 +123,7 @@ Json ClipEncoder::facts(std::size_t bytes, const std::string& audio_codec) const
   j["sample_aspect"] = fmt::format("{}/{}", sample_aspect_.num, sample_aspect_.den);
   j["transfer"] = media::transfer_name(color_.transfer);
   j["primaries"] = media::primaries_name(color_.primaries);
-  j["bit_depth"] = 8;
+  j["bit_depth"] = hdr_ ? 10 : 8;
   j["source_codec"] = info_.codec;
   j["source_width"] = info_.display_width;
   j["source_height"] = info_.display_height;

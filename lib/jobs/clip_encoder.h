@@ -17,6 +17,7 @@
 #include "media/decoder.h"
 #include "media/encoder.h"
 #include "media/resizer.h"
+#include "media/tone_map.h"
 
 namespace vfm::jobs {
 
@@ -46,6 +47,11 @@ class ClipEncoder {
   void add(const media::Frame& frame, const media::Frame* before,
            const curate::SmallPicture& picture, const curate::FrameMeasures& measures);
   bool empty() const { return frames_ == 0; }
+  /// Whether a frame is HDR that is kept; whether the clip's are.
+  static bool keeps(const media::Frame& frame) {
+    return frame.layout == media::PixelLayout::yuv420p10;
+  }
+  bool hdr() const { return hdr_; }
   std::int64_t begin() const { return begin_; }
   std::int64_t end() const { return end_; }
   Span span() const { return {begin_, end_, info_.time_base}; }
@@ -69,6 +75,7 @@ class ClipEncoder {
   std::optional<media::Resizer> resizer_;
   std::optional<FrameClock> clock_;
   curate::ClipMeter meter_;
+  media::ToneMapper tone_mapper_;  // for what the meter looks at
   bool verify_;
   ClipEvidence evidence_;                          // only of a clip to be proved
   std::int64_t frames_ = 0, begin_ = 0, end_ = 0;  // of the source
@@ -76,6 +83,7 @@ class ClipEncoder {
   int width_ = 0, height_ = 0;                     // upright, in square pixels
   Rational sample_aspect_{1, 1};
   media::Color color_;
+  bool hdr_ = false;
   bool interlaced_ = false;  // at least one frame of the source
   int shots_ = 1;
   bool verified_ = false;

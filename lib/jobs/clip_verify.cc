@@ -16,6 +16,8 @@ constexpr double kClearly =
 constexpr double kApart =
     38;  // dB; frames more alike than this show the same, no order can be told
 
+constexpr double kPeak = 255, kDeepPeak = 1023;
+
 /// Every byte of luma in full range: limited range is 16..235.
 std::array<std::uint8_t, 256> to_full_range(bool is_full) {
   std::array<std::uint8_t, 256> table{};
@@ -25,9 +27,33 @@ std::array<std::uint8_t, 256> to_full_range(bool is_full) {
   return table;
 }
 
+double decibels(double mse, double peak) {
+  return mse > 0 ? std::min(99.0, 10 * std::log10(peak * peak / mse)) : 99;
+}
+
+/// psnr() of two HDR frames, which have the same range.
+double deep_psnr(const media::Frame& a, const media::Frame& b) {
+  const int width = std::min(a.width, b.width), height = std::min(a.height, b.height);
+  double sum = 0;
+  for (int y = 0; y < height; ++y) {
+    const auto* p =
+        reinterpret_cast<const std::uint16_t*>(a.plane[0] + std::ptrdiff_t{y} * a.stride[0]);
+    const auto* q =
+        reinterpret_cast<const std::uint16_t*>(b.plane[0] + std::ptrdiff_t{y} * b.stride[0]);
+    std::uint64_t row = 0;
+    for (int x = 0; x < width; ++x) {
+      const int d = int{p[x]} - int{q[x]};
+      row += static_cast<std::uint32_t>(d * d);
+    }
+    sum += static_cast<double>(row);
+  }
+  return decibels(sum / (static_cast<double>(width) * height), kDeepPeak);
+}
+
 /// Peak signal to noise ratio of luma over the pixels that both have; 99 for no difference. An
 /// encoder that cannot say "full range" was given limited range.
 double psnr(const media::Frame& a, const media::Frame& b) {
+  if (ClipEncoder::keeps(a) && ClipEncoder::keeps(b)) return deep_psnr(a, b);
   const bool alike = a.full_range == b.full_range;
   const auto of_a = to_full_range(alike || a.full_range);
   const auto of_b = to_full_range(alike || b.full_range);
@@ -43,8 +69,7 @@ double psnr(const media::Frame& a, const media::Frame& b) {
     }
     sum += row;
   }
-  const double mse = static_cast<double>(sum) / (static_cast<double>(width) * height);
-  return mse > 0 ? std::min(99.0, 10 * std::log10(255.0 * 255.0 / mse)) : 99;
+  return decibels(static_cast<double>(sum) / (static_cast<double>(width) * height), kPeak);
 }
 
 /// Throws unless `decoded` is like `source`, and no neighbour is clearly more like it.
@@ -72,7 +97,8 @@ bool same_time(std::int64_t a, Rational x, std::int64_t b, Rational y) {
 }  // namespace
 
 void verify_clip(const std::string& mp4, const ClipEvidence& e) {
-  media::Decoder decoder(std::string_view(mp4), "the clip");
+  media::Decoder decoder(std::string_view(mp4), "the clip",
+                         {.keep_hdr = ClipEncoder::keeps(e.first)});
   const Rational base = decoder.info().time_base;
   media::Frame frame, last;
   std::size_t n = 0;

@@ -34,9 +34,11 @@ struct StreamInfo {
   std::int64_t frames = 0;  ///< by the container; 0 if unknown
   bool image = false;       ///< a still picture file: one frame
   bool interlaced = false;  ///< by the container; a frame says of itself what it is
-  /// H.273's numbers and the bits of a sample, as coded: HDR is 16 or 18, frames of it are SDR.
+  /// H.273's numbers and the bits of a sample, as coded: HDR is 16 or 18, frames of it are SDR but
+  /// with DecodeOptions::keep_hdr.
   int transfer = 2, primaries = 2, bit_depth = 8;
-  bool is_hdr() const { return transfer == 16 || transfer == 18; }
+  bool is_hdr() const { return media::is_hdr(transfer); }
+  bool is_wide_sdr() const { return media::is_wide_sdr(transfer, primaries); }
   bool has_audio = false;
   std::string audio_codec;  ///< of the audio stream a player would choose
 };
@@ -46,6 +48,7 @@ struct DecodeOptions {
   int threads = 1;  ///< decoder threads; the frames do not depend on it
   bool keyframes_only = false;
   bool deinterlace = true;  ///< of interlaced frames one whole picture is made
+  bool keep_hdr = false;    ///< HDR frames are yuv420p10, in their own colours
   /// Decoders may drop to this for scaled-down analysis; never changes frame count or timing.
   bool skip_loop_filter = false;
   /// Of choose_hardware() (hardware.h): decodes what it decodes exactly, and never changes a frame,
@@ -55,7 +58,8 @@ struct DecodeOptions {
 
 /// Frames carry their stored size, so a stream that changes resolution is no error. Samples that
 /// are not 8 bits or not of a PixelLayout are converted to the nearest layout, bit-exactly;
-/// transparent pixels are laid over black. HDR (PQ, HLG) is tone-mapped to BT.709.
+/// transparent pixels are laid over black. HDR (PQ, HLG) is tone-mapped to BT.709, and BT.2020's
+/// colours in SDR become BT.709's.
 ///
 /// Time: pts is the container's, edit lists honoured. A frame without one, or not after the frame
 /// before it, follows that frame by its duration. duration is the gap to the next frame; for the

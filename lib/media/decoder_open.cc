@@ -8,6 +8,7 @@
 #include "base/input_limits.h"
 #include "base/log.h"
 #include "media/decoder_state.h"
+#include "media/hdr_metadata.h"
 
 namespace vfm::media {
 namespace {
@@ -100,6 +101,8 @@ void Decoder::State::open() {
                                                            : AVDISCARD_DEFAULT;
   timeline = Timeline(stream->time_base);
   pictures = PictureCount(*stream->codecpar);
+  importer.keep_hdr(options.keep_hdr);
+  importer.set_hdr(hdr_of(*stream));
   open_codec();
   draining = finished = refused = false;
   hardware_width = hardware_height = 0;

@@ -2,12 +2,41 @@
 #include "media/encoder.h"
 
 #include <algorithm>
+#include <string_view>
 
 #include "base/error.h"
 #include "media/encoder_settings.h"
 #include "media/mux.h"
 
 namespace vfm::media {
+namespace {
+
+// The same H.264 (with start codes) without SEI of user data, where x264 tells its settings and
+// build: not the picture's business. What SEI says of the light stays.
+PacketPtr without_user_data(const AVPacket& packet) {
+  constexpr std::string_view kStart("\0\0\1", 3);
+  constexpr char kSei = 6, kUserData = 5;
+  const std::string_view in(reinterpret_cast<const char*>(packet.data),
+                            static_cast<std::size_t>(packet.size));
+  std::string out;
+  for (std::size_t begin = in.find(kStart); begin != in.npos;) {
+    const std::size_t end = in.find(kStart, begin + 3);
+    const std::string_view unit = in.substr(begin, end == in.npos ? in.npos : end - begin);
+    const bool drop = unit.size() > 4 && (unit[3] & 31) == kSei && unit[4] == kUserData;
+    // The first start code has four bytes.
+    if (!drop) out.append(out.empty() ? 1 : 0, '\0').append(unit);
+    begin = end;
+  }
+  PacketPtr copy(not_null(av_packet_alloc()));
+  if (av_new_packet(copy.get(), static_cast<int>(out.size())) < 0 ||
+      av_packet_copy_props(copy.get(), &packet) < 0)
+    throw std::bad_alloc();
+  std::copy(out.begin(), out.end(), copy->data);
+  return copy;
+}
+
+}  // namespace
+
 struct Encoder::State {
   ~State() {
     // An abandoned encoder complains on stderr (SVT-AV1) when it was not told of the end.
@@ -49,7 +78,9 @@ Encoder::Encoder(const EncodeOptions& options) : state_(std::make_unique<State>(
   if (options.gop < 0) fail_usage("cannot encode with a key frame every {} frames", options.gop);
   s.name = options.encoder.empty() ? default_encoder() : options.encoder;
   s.kind = &encoder_kind(s.name);
-  check_encoder(*s.kind, options.preset);
+  if (options.bit_depth != 8 && options.bit_depth != 10)
+    fail_usage("cannot encode with {} bits a sample, only with 8 or 10", options.bit_depth);
+  check_encoder(*s.kind, options.preset, options.bit_depth);
   s.codec_name = avcodec_get_name(avcodec_find_encoder_by_name(s.kind->name)->id);
   std::tie(s.coded_width, s.coded_height) = coded_size(s.name, options.width, options.height);
 }
@@ -80,10 +111,13 @@ AvFramePtr Encoder::State::open(const Frame& first) {
   Frame like;  // what every frame is brought to; no planes
   // A mov cannot say whether the gray of ffv1 is full range, and readers disagree.
   const bool keep = kind->any_layout && first.layout != PixelLayout::gray;
-  like.layout = keep ? first.layout : PixelLayout::yuv420;
+  const bool deep = options.bit_depth == 10;
+  like.layout = deep ? PixelLayout::yuv420p10 : keep ? first.layout : PixelLayout::yuv420;
   like.width = options.width;
   like.height = options.height;
   like.color = first.color;
+  like.hdr = first.hdr;
+  like.chroma_location = first.chroma_location;
   like.full_range = first.full_range && kind->full_range;
   const bool rgb = like.layout == PixelLayout::rgb24;
   if (first.layout == PixelLayout::rgb24 && !rgb) {
@@ -98,6 +132,7 @@ AvFramePtr Encoder::State::open(const Frame& first) {
                            like.full_range ? Siting::center : Siting::left);
   AvFramePtr av = exporter.fit(first);
   codec = open_encoder(*kind, options, coded_width, coded_height, format, like);
+  video.hdr = like.hdr;
   open_container();
   return av;
 }
@@ -109,7 +144,7 @@ void Encoder::State::open_container() {
   video.rotation = options.rotation;
   video.parameters.reset(not_null(avcodec_parameters_alloc()));
   avcodec_parameters_from_context(video.parameters.get(), codec.get());
-  if (codec->codec_id != AV_CODEC_ID_H264) return;
+  if (codec->codec_id != AV_CODEC_ID_H264 || options.bit_depth == 10) return;
   // x264 writes its settings and build into each stream (SEI): not the picture's business.
   AVBSFContext* raw = nullptr;
   if (av_bsf_list_parse_str("filter_units=remove_types=6", &raw) < 0) return;
@@ -137,6 +172,7 @@ void Encoder::State::send(const AVFrame* frame) {
 // Through the filter, if there is one; null is the end.
 void Encoder::State::pass(PacketPtr packet) {
   if (!filter) {
+    if (packet && codec->codec_id == AV_CODEC_ID_H264) packet = without_user_data(*packet);
     if (packet) keep(std::move(packet));
     return;
   }
@@ -164,6 +200,9 @@ void Encoder::add(const Frame& frame) {
   State& s = *state_;
   if (s.finished) fail("a finished clip takes no more frames");
   if (!s.codec) s.first_pts = frame.pts;
+  const bool deep = frame.layout == PixelLayout::yuv420p10;
+  if (deep != (s.options.bit_depth == 10))
+    fail("the frame at pts {} is {}, the clip is not", frame.pts, deep ? "HDR" : "SDR");
   const std::int64_t time = frame.pts - s.first_pts;
   if (!s.times.empty() && time <= s.times.back())
     fail("frame at pts {} does not come after the one before it", frame.pts);

@@ -25,6 +25,7 @@ namespace vfm::media {
 struct EncodeOptions {
   std::string encoder;  ///< FFmpeg's name; empty: default_encoder()
   int quality = 18;     ///< 0..51, see above
+  int bit_depth = 8;    ///< or 10: frames are yuv420p10 (HDR), in ten_bit_encoders() only
   std::string preset;   ///< encoder's own; empty: veryfast (x264, x265), p5 (nvenc), 8 (svtav1)
   int gop = 0;          ///< frames between key frames at most; 0: two seconds; GOPs are closed
   int threads = 1;      ///< part of the bytes: keep fixed
@@ -43,12 +44,19 @@ std::vector<std::string> available_encoders();
 /// Error{usage} if there is none.
 std::string default_encoder();
 
+/// Those of available_encoders() that take 10 bits, in the order of default_ten_bit_encoder().
+std::vector<std::string> ten_bit_encoders();
+/// The first of libx265, libx264, libsvtav1, libvpx-vp9 that can be opened here with 10 bits: HDR10
+/// is HEVC to most players. Throws Error{usage} if there is none.
+std::string default_ten_bit_encoder();
+
 /// The picture is 8-bit 4:2:0 (ffv1: the layout of the first frame), in the first frame's matrix
-/// and range, tagged so. H.264 and HEVC cannot code an odd width or height in 4:2:0, nor crop to
-/// one: the last column or row is repeated once, and coded_width() says so. Without B-frames:
-/// decoding order is display order, so that any reader finds any frame, and the mp4 needs no edit
-/// list for video.
-/// What Encoder::coded_width() and coded_height() will be. Throws Error for an unknown encoder.
+/// and range, tagged so; or 10-bit 4:2:0 with the first frame's HDR metadata, in the container and,
+/// where the encoder can (libx265, libx264, libsvtav1), in the stream. H.264 and HEVC cannot code
+/// an odd width or height in 4:2:0, nor crop to one: the last column or row is repeated once, and
+/// coded_width() says so. Without B-frames: decoding order is display order, so that any reader
+/// finds any frame, and the mp4 needs no edit list for video. What Encoder::coded_width() and
+/// coded_height() will be. Throws Error for an unknown encoder.
 std::pair<int, int> coded_size(const std::string& encoder, int width, int height);
 
 class Encoder {
@@ -60,7 +68,8 @@ class Encoder {
   Encoder(Encoder&&) noexcept;
 
   /// Frames in order of pts. The first pts becomes time zero; the gaps are kept exactly, and so is
-  /// the duration of the last frame. Throws Error for a pts not after the one before.
+  /// the duration of the last frame. Throws Error for a pts not after the one before, and for HDR
+  /// among SDR or the other way round.
   void add(const Frame& frame);
   /// RGB convenience: one frame at `pts`.
   void add(const RgbImage& image, std::int64_t pts);

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "media/hdr_metadata.h"
 
 namespace vfm::media {
 namespace {
@@ -27,11 +28,22 @@ constexpr EncoderKind kKinds[] = {
     {"ffv1", nullptr, nullptr, false, false, true, false, false},
 };
 
-std::string list_available() {
+std::string listed(const std::vector<std::string>& names) {
   std::string text;
-  for (const std::string& name : available_encoders())
+  for (const std::string& name : names)
     text += (text.empty() ? "" : ", ") + name;
   return text.empty() ? "none" : text;
+}
+
+std::string list_available() {
+  return listed(available_encoders());
+}
+
+bool takes_ten_bits(const AVCodec* encoder) {
+  for (const AVPixelFormat* format = encoder ? encoder->pix_fmts : nullptr;
+       format && *format != AV_PIX_FMT_NONE; ++format)
+    if (*format == AV_PIX_FMT_YUV420P10) return true;
+  return false;
 }
 
 // x264 and x265 answer an unknown preset on stderr: it must not reach them.
@@ -50,6 +62,27 @@ void silence_svt() {
 
 int scaled(int quality, double factor, int most) {
   return std::clamp(static_cast<int>(std::lround(quality * factor)), 0, most);
+}
+
+// Adds ":NAME=VALUE" to an encoder's list of parameters.
+void add_parameter(AVDictionary** d, const char* list, const char* name, const std::string& value) {
+  av_dict_set(d, list, fmt::format(":{}={}", name, value).c_str(), AV_DICT_APPEND);
+}
+
+// What those encoders that can shall say of HDR's light (SEI, metadata OBU).
+void set_hdr_metadata(const EncoderKind& kind, const HdrMetadata& hdr, AVDictionary** d) {
+  const auto is = [&](const char* name) { return std::strcmp(kind.name, name) == 0; };
+  if (is("libx264")) {
+    if (hdr.has_screen()) add_parameter(d, "x264-params", "mastering-display", screen_text(hdr));
+    if (hdr.has_light()) add_parameter(d, "x264-params", "cll", light_text(hdr));
+  } else if (is("libx265")) {
+    if (hdr.has_screen()) add_parameter(d, "x265-params", "master-display", screen_text(hdr));
+    if (hdr.has_light()) add_parameter(d, "x265-params", "max-cll", light_text(hdr));
+  } else if (is("libsvtav1")) {
+    if (hdr.has_screen())
+      add_parameter(d, "svtav1-params", "mastering-display", screen_text_svt(hdr));
+    if (hdr.has_light()) add_parameter(d, "svtav1-params", "content-light", light_text(hdr));
+  }
 }
 
 // The options that carry quality and exactness.
@@ -134,9 +167,11 @@ CodecPtr open_encoder(const EncoderKind& kind, const EncodeOptions& o, int width
   codec->color_primaries = static_cast<AVColorPrimaries>(like.color.primaries);
   codec->color_trc = static_cast<AVColorTransferCharacteristic>(like.color.transfer);
   codec->colorspace = static_cast<AVColorSpace>(like.color.matrix);
+  codec->chroma_sample_location = static_cast<AVChromaLocation>(like.chroma_location);
 
   AVDictionary* dictionary = nullptr;
   set_quality(kind, o, codec.get(), &dictionary);
+  set_hdr_metadata(kind, like.hdr, &dictionary);
   if (kind.preset_option)
     av_dict_set(&dictionary, kind.preset_option,
                 o.preset.empty() ? kind.default_preset : o.preset.c_str(), 0);
@@ -149,10 +184,13 @@ CodecPtr open_encoder(const EncoderKind& kind, const EncodeOptions& o, int width
   return codec;
 }
 
-void check_encoder(const EncoderKind& kind, const std::string& preset) {
+void check_encoder(const EncoderKind& kind, const std::string& preset, int bit_depth) {
   static std::mutex mutex;
   static std::map<std::string, std::string> answers;  // empty: opens
-  const std::string key = std::string(kind.name) + "\n" + preset;
+  if (bit_depth == 10 && !takes_ten_bits(avcodec_find_encoder_by_name(kind.name)))
+    fail_usage("encoder '{}' does not take the 10 bits of HDR (those that do: {})", kind.name,
+               listed(ten_bit_encoders()));
+  const std::string key = fmt::format("{}\n{}\n{}", kind.name, preset, bit_depth);
   const std::lock_guard lock(mutex);
   auto found = answers.find(key);
   if (found == answers.end()) {
@@ -169,7 +207,8 @@ void check_encoder(const EncoderKind& kind, const std::string& preset) {
       options.time_base = {1, 25};
       Frame like;
       try {
-        open_encoder(kind, options, 256, 256, AV_PIX_FMT_YUV420P, like);
+        open_encoder(kind, options, 256, 256,
+                     bit_depth == 10 ? AV_PIX_FMT_YUV420P10 : AV_PIX_FMT_YUV420P, like);
       } catch (const Error& error) {
         answer = error.what();
       }
@@ -179,20 +218,38 @@ void check_encoder(const EncoderKind& kind, const std::string& preset) {
   if (!found->second.empty()) fail_usage("{} (encoders: {})", found->second, list_available());
 }
 
-std::string default_encoder() {
-  for (const EncoderKind& kind : kKinds) {
-    if (kind.any_layout || !avcodec_find_encoder_by_name(kind.name)) continue;
+// The first of `names` that opens.
+static std::string first_that_opens(const std::vector<std::string>& names, int bit_depth) {
+  for (const std::string& name : names) {
+    const EncoderKind& kind = encoder_kind(name);
+    if (kind.any_layout) continue;
     try {
-      check_encoder(kind, "");
-      return kind.name;
+      check_encoder(kind, "", bit_depth);
+      return name;
     } catch (const Error& error) {
       static std::map<std::string, bool> told;
       static std::mutex mutex;
       const std::lock_guard lock(mutex);
-      if (!std::exchange(told[kind.name], true)) log_info("{}; trying the next one", error.what());
+      if (!std::exchange(told[name], true)) log_info("{}; trying the next one", error.what());
     }
   }
-  fail_usage("this FFmpeg has no encoder that works here (known: {})", list_available());
+  fail_usage("this FFmpeg has no encoder{} that works here (known: {})",
+             bit_depth == 10 ? " of 10 bits" : "", listed(names));
+}
+
+std::string default_encoder() {
+  return first_that_opens(available_encoders(), 8);
+}
+
+std::vector<std::string> ten_bit_encoders() {
+  std::vector<std::string> names;
+  for (const char* name : {"libx265", "libx264", "libsvtav1", "libvpx-vp9", "ffv1"})
+    if (takes_ten_bits(avcodec_find_encoder_by_name(name))) names.emplace_back(name);
+  return names;
+}
+
+std::string default_ten_bit_encoder() {
+  return first_that_opens(ten_bit_encoders(), 10);
 }
 
 }  // namespace vfm::media

@@ -28,7 +28,8 @@ const EncoderKind& encoder_kind(const std::string& name);
 CodecPtr open_encoder(const EncoderKind& kind, const EncodeOptions& options, int width, int height,
                       AVPixelFormat format, const Frame& like);
 
-/// Throws Error{usage} unless the encoder opens with this preset. Remembers the answer.
-void check_encoder(const EncoderKind& kind, const std::string& preset);
+/// Throws Error{usage} unless the encoder takes samples of so many bits, and opens with this
+/// preset. Remembers the answer.
+void check_encoder(const EncoderKind& kind, const std::string& preset, int bit_depth);
 
 }  // namespace vfm::media

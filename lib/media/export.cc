@@ -67,13 +67,11 @@ void FrameExporter::build(const Frame& frame) {
   set("sws_flags", SWS_BICUBIC | kSwsExact);
   set("src_range", frame.full_range), set("dst_range", like_.full_range);
   // Where chroma lies matters when its resolution changes.
-  const auto half = [](PixelLayout l) {
-    return l == PixelLayout::yuv420 || l == PixelLayout::yuv422;
-  };
-  if (half(frame.layout) && !frame.full_range) set("src_h_chr_pos", 0);
-  if (half(like_.layout) && siting_ == Siting::left) set("dst_h_chr_pos", 0);
-  if (frame.layout == PixelLayout::yuv420) set("src_v_chr_pos", 128);
-  if (like_.layout == PixelLayout::yuv420) set("dst_v_chr_pos", 128);
+  if (half_columns(frame.layout) && !frame.full_range) set("src_h_chr_pos", 0);
+  if (half_columns(like_.layout) && siting_ == Siting::left) set("dst_h_chr_pos", 0);
+  const int below = like_.chroma_location == AVCHROMA_LOC_TOPLEFT ? 0 : 128;
+  if (half_rows(frame.layout)) set("src_v_chr_pos", below);
+  if (half_rows(like_.layout)) set("dst_v_chr_pos", below);
   sws_setColorspaceDetails(sws_.get(), sws_matrix(resolve_matrix(frame)), frame.full_range,
                            sws_matrix(resolve_matrix(like_)), like_.full_range, 0, 1 << 16,
                            1 << 16);
@@ -98,6 +96,7 @@ AvFramePtr FrameExporter::fit(const Frame& frame) {
   av->color_primaries = static_cast<AVColorPrimaries>(like_.color.primaries);
   av->color_trc = static_cast<AVColorTransferCharacteristic>(like_.color.transfer);
   av->colorspace = static_cast<AVColorSpace>(like_.color.matrix);
+  av->chroma_location = static_cast<AVChromaLocation>(like_.chroma_location);
 
   Frame scaled;
   const Frame* source = &frame;
@@ -122,10 +121,13 @@ AvFramePtr FrameExporter::fit(const Frame& frame) {
   room.layout = like_.layout;
   room.width = width_;
   room.height = height_;
+  const int sample_bytes = room.layout == PixelLayout::rgb24       ? 3
+                           : room.layout == PixelLayout::yuv420p10 ? 2
+                                                                   : 1;
   for (int p = 0; p < plane_count(room.layout); ++p)
     copy_padded(source->plane[p], source->stride[p], plane_row_bytes(*source, p),
-                plane_rows(*source, p), room.layout == PixelLayout::rgb24 ? 3 : 1, av->data[p],
-                av->linesize[p], plane_row_bytes(room, p), plane_rows(room, p));
+                plane_rows(*source, p), sample_bytes, av->data[p], av->linesize[p],
+                plane_row_bytes(room, p), plane_rows(room, p));
   return av;
 }
 

@@ -13,13 +13,6 @@ namespace {
 
 constexpr int kPadding = 64;  // bytes behind each plane; also the alignment of rows
 
-int chroma_width(PixelLayout layout, int width) {
-  return layout == PixelLayout::yuv444 ? width : (width + 1) / 2;
-}
-int chroma_height(PixelLayout layout, int height) {
-  return layout == PixelLayout::yuv420 ? (height + 1) / 2 : height;
-}
-
 // Moves samples of `size` bytes: out (x, y) = in (ox + x * xx + y * xy bytes..., see the caller).
 template <int size>
 void move_samples(const std::uint8_t* from, std::ptrdiff_t step_x, std::ptrdiff_t step_y,
@@ -76,30 +69,40 @@ Frame widen_chroma(const Frame& frame) {
   return wide;
 }
 
-void copy_facts(const Frame& from, Frame& to) {
-  to.full_range = from.full_range;
-  to.color = from.color;
-  to.pts = from.pts;
-  to.duration = from.duration;
-  to.index = from.index;
-  to.key = from.key;
-  to.interlaced = from.interlaced;
-  to.top_first = from.top_first;
-}
-
 }  // namespace
 
 int plane_count(PixelLayout layout) {
   return layout == PixelLayout::gray || layout == PixelLayout::rgb24 ? 1 : 3;
 }
 
+bool half_columns(PixelLayout layout) {
+  return half_rows(layout) || layout == PixelLayout::yuv422;
+}
+bool half_rows(PixelLayout layout) {
+  return layout == PixelLayout::yuv420 || layout == PixelLayout::yuv420p10;
+}
+
 int plane_row_bytes(const Frame& frame, int p) {
   if (frame.layout == PixelLayout::rgb24) return 3 * frame.width;
-  return p == 0 ? frame.width : chroma_width(frame.layout, frame.width);
+  const int samples = p > 0 && half_columns(frame.layout) ? (frame.width + 1) / 2 : frame.width;
+  return frame.layout == PixelLayout::yuv420p10 ? 2 * samples : samples;
 }
 
 int plane_rows(const Frame& frame, int p) {
-  return p == 0 ? frame.height : chroma_height(frame.layout, frame.height);
+  return p > 0 && half_rows(frame.layout) ? (frame.height + 1) / 2 : frame.height;
+}
+
+void copy_facts(const Frame& from, Frame& to) {
+  to.full_range = from.full_range;
+  to.color = from.color;
+  to.hdr = from.hdr;
+  to.chroma_location = from.chroma_location;
+  to.pts = from.pts;
+  to.duration = from.duration;
+  to.index = from.index;
+  to.key = from.key;
+  to.interlaced = from.interlaced;
+  to.top_first = from.top_first;
 }
 
 Frame make_frame(PixelLayout layout, int width, int height) {
@@ -153,11 +156,15 @@ Frame rotate_frame(const Frame& frame, int degrees, bool mirror) {
     if (in.layout == PixelLayout::rgb24)
       rotate_plane<3>(in.plane[p], in.stride[p], in.width, rows, degrees, mirror, writable(out, p),
                       out.stride[p]);
+    else if (in.layout == PixelLayout::yuv420p10)
+      rotate_plane<2>(in.plane[p], in.stride[p], bytes / 2, rows, degrees, mirror, writable(out, p),
+                      out.stride[p]);
     else
       rotate_plane<1>(in.plane[p], in.stride[p], bytes, rows, degrees, mirror, writable(out, p),
                       out.stride[p]);
   }
   copy_facts(frame, out);
+  out.chroma_location = 0;  // turned, it has no name
   // Which matrix is meant where none is named depends on the size as stored.
   if (turned && frame.layout != PixelLayout::rgb24)
     out.color.matrix = static_cast<std::uint8_t>(resolve_matrix(frame));
@@ -193,6 +200,8 @@ int resolve_matrix(const Frame& frame) {
       return 9;
     case 10:
       return 10;
+    case 14:
+      return 14;
     default:
       break;
   }

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -11,11 +12,12 @@ namespace vfm::media {
 
 /// How the planes hold the picture. Everything else is converted on decode.
 enum class PixelLayout {
-  yuv420,  ///< planes Y (w x h), U and V (ceil(w/2) x ceil(h/2)), 8 bits
-  yuv422,  ///< U and V (ceil(w/2) x h)
-  yuv444,  ///< U and V (w x h)
-  gray,    ///< Y only
-  rgb24,   ///< one packed plane, R G B
+  yuv420,     ///< planes Y (w x h), U and V (ceil(w/2) x ceil(h/2)), 8 bits
+  yuv422,     ///< U and V (ceil(w/2) x h)
+  yuv444,     ///< U and V (w x h)
+  gray,       ///< Y only
+  rgb24,      ///< one packed plane, R G B
+  yuv420p10,  ///< as yuv420, 10 bits in two bytes: HDR, only where DecodeOptions::keep_hdr asks
 };
 
 /// What the numbers mean as colour: code points of ITU-T H.273, which H.264, HEVC, AV1, mp4 and
@@ -25,6 +27,30 @@ struct Color {
   std::uint8_t transfer = 2;
   std::uint8_t matrix = 2;  ///< 1 BT.709, 5 and 6 BT.601, 9 BT.2020
   friend bool operator==(const Color&, const Color&) = default;
+};
+
+/// Whether H.273's transfer function is that of HDR: 16 (PQ) or 18 (HLG).
+inline bool is_hdr(int transfer) {
+  return transfer == 16 || transfer == 18;
+}
+/// Whether these are SDR in BT.2020's wide colours.
+inline bool is_wide_sdr(int transfer, int primaries) {
+  return primaries == 9 && (transfer == 1 || transfer == 6 || transfer == 14 || transfer == 15);
+}
+
+/// What a source says of the light of its pictures, in the units of HEVC and mp4; all zero where
+/// it says nothing.
+struct HdrMetadata {
+  /// The mastering screen (SMPTE ST 2086): x and y of red, green, blue and white in 0.00002, and
+  /// its luminance in 0.0001 cd/m2.
+  std::array<std::uint16_t, 8> screen{};
+  std::uint32_t max_luminance = 0, min_luminance = 0;
+  /// The brightest pixel (MaxCLL), and the brightest frame's mean (MaxFALL), in cd/m2 (CTA-861.3).
+  std::uint16_t max_light = 0, max_frame_light = 0;
+
+  bool has_screen() const { return screen[6] > 0 && max_luminance > 0; }
+  bool has_light() const { return max_light > 0 || max_frame_light > 0; }
+  friend bool operator==(const HdrMetadata&, const HdrMetadata&) = default;
 };
 
 /// FFmpeg's names of H.273's numbers: "bt709", "smpte2084"; "unknown" for 2 and what has none.
@@ -44,9 +70,11 @@ struct Frame {
   int stride[3] = {};                 ///< bytes from row to row, may exceed the width
   bool full_range = false;            ///< luma 0..255 rather than 16..235
   Color color;
-  std::int64_t pts = 0;       ///< presentation time in the stream's time base
-  std::int64_t duration = 0;  ///< to the next frame, in the time base; 0 if unknown
-  std::int64_t index = 0;     ///< 0, 1, 2... in presentation order
+  HdrMetadata hdr;                   ///< yuv420p10: the frame's, else the container's
+  std::uint8_t chroma_location = 0;  ///< yuv420p10: AVChromaLocation; 0 if not said
+  std::int64_t pts = 0;              ///< presentation time in the stream's time base
+  std::int64_t duration = 0;         ///< to the next frame, in the time base; 0 if unknown
+  std::int64_t index = 0;            ///< 0, 1, 2... in presentation order
   bool key = false;
   bool interlaced = false;  ///< the source says that it was taken in two fields
   bool top_first = false;   ///< of the fields, the one with the first line came first
@@ -55,6 +83,9 @@ struct Frame {
 
 /// Planes of a layout: 3, or 1 for gray and rgb24.
 int plane_count(PixelLayout layout);
+/// Whether chroma has half the columns, and half the rows, of luma.
+bool half_columns(PixelLayout layout);
+bool half_rows(PixelLayout layout);
 /// Bytes in a row of plane `p` that carry the picture, and the number of its rows.
 int plane_row_bytes(const Frame& frame, int p);
 int plane_rows(const Frame& frame, int p);
@@ -65,6 +96,9 @@ Frame make_frame(PixelLayout layout, int width, int height);
 inline std::uint8_t* writable(Frame& frame, int p) {
   return const_cast<std::uint8_t*>(frame.plane[p]);
 }
+
+/// Gives `to` all that `from` says of itself but layout, size and planes.
+void copy_facts(const Frame& from, Frame& to);
 
 /// A copy of `frame`'s data in an owner of its own: what to keep when a decoder's buffers are
 /// scarce.
@@ -81,7 +115,7 @@ Frame rotate_frame(const Frame& frame, int degrees, bool mirror = false);
 std::string frame_hash(const Frame& frame);
 
 /// The matrix to decode YUV with: color.matrix if said, else BT.601 for full range (JPEG) and small
-/// pictures and BT.709 from 1280 wide or 577 high on. Returns 1, 5, 6, 9 or 10.
+/// pictures and BT.709 from 1280 wide or 577 high on. Returns 1, 5, 6, 9, 10 or 14 (ICtCp).
 int resolve_matrix(const Frame& frame);
 
 }  // namespace vfm::media

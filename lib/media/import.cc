@@ -5,8 +5,8 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "media/hdr_metadata.h"
 #include "media/libav.h"
-#include "media/tone_map.h"
 
 namespace vfm::media {
 namespace {
@@ -82,6 +82,8 @@ AVPixelFormat with_alpha(PixelLayout layout) {
       return AV_PIX_FMT_YUVA444P;
     case PixelLayout::gray:
       return AV_PIX_FMT_YA8;
+    case PixelLayout::yuv420p10:
+      return AV_PIX_FMT_YUVA420P10;
     case PixelLayout::rgb24:
       break;
   }
@@ -130,6 +132,8 @@ AVPixelFormat to_av(PixelLayout layout) {
       return AV_PIX_FMT_YUV444P;
     case PixelLayout::gray:
       return AV_PIX_FMT_GRAY8;
+    case PixelLayout::yuv420p10:
+      return AV_PIX_FMT_YUV420P10;
     case PixelLayout::rgb24:
       break;
   }
@@ -141,7 +145,8 @@ const int* sws_matrix(int matrix) {
   return sws_getCoefficients(matrix == 10 ? SWS_CS_BT2020 : matrix);
 }
 
-// The picture in another format, in the same range and matrix: from YUV to YUV and RGB to RGB.
+// The picture in another format, in the same range and matrix: from YUV to YUV and RGB to RGB; and
+// from RGB to YUV in BT.2020's matrix.
 AvFramePtr FrameImporter::rescale(const AVFrame& av, AVPixelFormat format, bool full_range) {
   if (!sws_ || av.width != width_ || av.height != height_ || av.format != format_ ||
       format != to_ || full_range != full_range_) {
@@ -150,7 +155,8 @@ AvFramePtr FrameImporter::rescale(const AVFrame& av, AVPixelFormat format, bool 
     if (!sws_)
       fail("cannot convert pixel format {}",
            av_get_pix_fmt_name(static_cast<AVPixelFormat>(av.format)));
-    const int* table = sws_getCoefficients(SWS_CS_DEFAULT);
+    const int* table =
+        sws_getCoefficients(format == AV_PIX_FMT_YUV420P10 ? SWS_CS_BT2020 : SWS_CS_DEFAULT);
     sws_setColorspaceDetails(sws_.get(), table, full_range, table, full_range, 0, 1 << 16, 1 << 16);
     width_ = av.width, height_ = av.height, format_ = av.format, to_ = format;
     full_range_ = full_range;
@@ -182,12 +188,44 @@ Frame FrameImporter::convert(const AVFrame& av, PixelLayout layout, bool full_ra
   return frame;
 }
 
-Frame FrameImporter::tone_map(const AVFrame& av) {
-  const bool full = is_full_range(av, PixelLayout::yuv420);
-  const ToneMap::Kind kind = ToneMap::kind_of(av, full);
-  if (!map_ || map_->kind() != kind) map_ = std::make_shared<const ToneMap>(kind);
-  if (av.format == AV_PIX_FMT_YUV420P10) return map_->map(av);
-  return map_->map(*rescale(av, AV_PIX_FMT_YUV420P10, full));
+// The planes as they lie in memory.
+Frame FrameImporter::refer(AvFramePtr av, PixelLayout layout, bool full_range) {
+  Frame frame;
+  frame.layout = layout;
+  frame.width = av->width;
+  frame.height = av->height;
+  frame.full_range = full_range;
+  for (int p = 0; p < plane_count(layout); ++p) {
+    frame.plane[p] = av->data[p];
+    frame.stride[p] = av->linesize[p];
+  }
+  frame.owner = std::shared_ptr<const AVFrame>(av.release(), [](const AVFrame* f) {
+    auto* mutable_frame = const_cast<AVFrame*>(f);
+    av_frame_free(&mutable_frame);
+  });
+  return frame;
+}
+
+// As yuv420p10, in its own colours. What it does not say of them is BT.2020.
+Frame FrameImporter::deepen(AvFramePtr av) {
+  const auto* descriptor = av_pix_fmt_desc_get(static_cast<AVPixelFormat>(av->format));
+  const bool rgb = (descriptor->flags & AV_PIX_FMT_FLAG_RGB) != 0;
+  const bool full = !rgb && is_full_range(*av, PixelLayout::yuv420);
+  const auto or_bt2020 = [](int number) {
+    return static_cast<std::uint8_t>(number == 0 || number == 2 ? 9 : number);
+  };
+  const Color color{or_bt2020(av->color_primaries), static_cast<std::uint8_t>(av->color_trc),
+                    rgb ? std::uint8_t{9} : or_bt2020(av->colorspace)};
+  const HdrMetadata hdr = hdr_of(*av, hdr_);
+  const bool same_chroma = descriptor->log2_chroma_w == 1 && descriptor->log2_chroma_h == 1;
+  const auto location = static_cast<std::uint8_t>(same_chroma ? av->chroma_location : 0);
+  if (av->format != AV_PIX_FMT_YUV420P10 || av->linesize[0] < 0)
+    av = rescale(*av, AV_PIX_FMT_YUV420P10, full);
+  Frame frame = refer(std::move(av), PixelLayout::yuv420p10, full);
+  frame.color = color;
+  frame.hdr = hdr;
+  frame.chroma_location = location;
+  return frame;
 }
 
 Frame FrameImporter::import(AvFramePtr av) {
@@ -201,33 +239,23 @@ Frame FrameImporter::import(AvFramePtr av) {
   Color color{static_cast<std::uint8_t>(av->color_primaries),
               static_cast<std::uint8_t>(av->color_trc), static_cast<std::uint8_t>(av->colorspace)};
   const bool interlaced = av->interlaced_frame != 0, top_first = av->top_field_first != 0;
-  const bool hdr = is_hdr(color.transfer) && descriptor->nb_components >= 3 &&
-                   !(descriptor->flags & (AV_PIX_FMT_FLAG_RGB | AV_PIX_FMT_FLAG_PAL));
+  const bool hdr = is_hdr(color.transfer);
+  const bool colored = descriptor->nb_components >= 3 && !(descriptor->flags & AV_PIX_FMT_FLAG_PAL);
   PixelLayout layout;
-  if (hdr) {
-    frame = tone_map(*av);
+  if ((hdr || is_wide_sdr(color.transfer, color.primaries)) && colored) {
+    frame = deepen(std::move(av));
+    if (!hdr || !keep_hdr_) frame = mapper_.map(frame);
     color = frame.color;
-  }
-  // A bottom-up picture (negative stride) is converted too: no reader of Frame expects one.
-  if (!hdr && is_plain(av->format, layout) && av->linesize[0] > 0) {
-    frame.layout = layout;
-    frame.width = av->width;
-    frame.height = av->height;
-    frame.full_range = is_full_range(*av, layout);
-    for (int p = 0; p < plane_count(layout); ++p) {
-      frame.plane[p] = av->data[p];
-      frame.stride[p] = av->linesize[p];
-    }
-    frame.owner = std::shared_ptr<const AVFrame>(av.release(), [](const AVFrame* f) {
-      auto* mutable_frame = const_cast<AVFrame*>(f);
-      av_frame_free(&mutable_frame);
-    });
+    // A bottom-up picture (negative stride) is converted too: no reader of Frame expects one.
+  } else if (is_plain(av->format, layout) && av->linesize[0] > 0) {
+    const bool full = is_full_range(*av, layout);
+    frame = refer(std::move(av), layout, full);
   } else {
     layout = nearest_layout(*descriptor);
-    if (!hdr) frame = convert(*av, layout, is_full_range(*av, layout));
+    frame = convert(*av, layout, is_full_range(*av, layout));
   }
   // RGB carries no matrix; 0 (RGB) in a YUV frame is a mistake of the file.
-  if (layout == PixelLayout::rgb24 || color.matrix == 0) color.matrix = 2;
+  if (frame.layout == PixelLayout::rgb24 || color.matrix == 0) color.matrix = 2;
   frame.color = color;
   frame.key = key;
   frame.interlaced = interlaced;

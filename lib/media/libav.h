@@ -24,6 +24,7 @@ extern "C" {
 
 #include "base/rational.h"
 #include "media/frame.h"
+#include "media/tone_map.h"
 
 namespace vfm::media {
 
@@ -95,21 +96,27 @@ constexpr int kSwsExact = SWS_ACCURATE_RND | SWS_BITEXACT | SWS_FULL_CHR_H_INT |
 const int* sws_matrix(int matrix);
 
 /// Turns decoded AVFrames into Frames: by reference where the format is a PixelLayout, else by
-/// conversion: HDR becomes SDR (tone_map.h), transparent pixels are laid over black. pts is
-/// FFmpeg's best-effort one and may be AV_NOPTS_VALUE; duration the packet's.
-class ToneMap;  // tone_map.h
+/// conversion: HDR and wide colours become SDR (tone_map.h), transparent pixels are laid over
+/// black. pts is FFmpeg's best-effort one and may be AV_NOPTS_VALUE; duration the packet's.
 class FrameImporter {
  public:
+  /// HDR stays as it is, in the layout yuv420p10.
+  void keep_hdr(bool keep) { keep_hdr_ = keep; }
+  /// What the container says; frames may know better.
+  void set_hdr(const HdrMetadata& hdr) { hdr_ = hdr; }
   Frame import(AvFramePtr av);
 
  private:
+  Frame refer(AvFramePtr av, PixelLayout layout, bool full_range);
   Frame convert(const AVFrame& av, PixelLayout layout, bool full_range);
-  Frame tone_map(const AVFrame& av);
+  Frame deepen(AvFramePtr av);
   AvFramePtr rescale(const AVFrame& av, AVPixelFormat format, bool full_range);
   SwsPtr sws_;
   int width_ = 0, height_ = 0, format_ = -1, to_ = -1;
   bool full_range_ = false;
-  std::shared_ptr<const ToneMap> map_;  // made at the first HDR picture
+  bool keep_hdr_ = false;
+  HdrMetadata hdr_;
+  ToneMapper mapper_;
 };
 
 /// Where subsampled chroma lies between the columns of luma: on the left one (video) or in the

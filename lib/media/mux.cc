@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "media/hdr_metadata.h"
 
 namespace vfm::media {
 namespace {
@@ -125,6 +126,7 @@ AVStream* add_stream(AVFormatContext* muxer, const MuxStream& from) {
     auto* matrix = not_null(av_stream_new_side_data(stream, AV_PKT_DATA_DISPLAYMATRIX, kBytes));
     av_display_rotation_set(reinterpret_cast<std::int32_t*>(matrix), from.rotation);
   }
+  set_hdr(*stream, from.hdr);
   return stream;
 }
 

@@ -17,6 +17,7 @@ struct MuxStream {
   AVRational sample_aspect{0, 1};
   AVRational frame_rate{0, 1};
   int rotation = 0;
+  HdrMetadata hdr;
   std::vector<PacketPtr> packets;
 };
 

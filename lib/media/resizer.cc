@@ -25,10 +25,11 @@ SwsPtr make_converter(const Frame& from, int width, int height) {
   set("sws_flags", SWS_BICUBIC | kSwsExact);
   set("src_range", from.full_range), set("dst_range", from.full_range);
   // Where chroma lies matters when its resolution changes: on the left luma sample in video, in the
-  // middle in JPEG; vertically in the middle in both.
-  const bool half_x = from.layout == PixelLayout::yuv420 || from.layout == PixelLayout::yuv422;
-  if (half_x && !from.full_range) set("src_h_chr_pos", 0), set("dst_h_chr_pos", 0);
-  if (from.layout == PixelLayout::yuv420) set("src_v_chr_pos", 128), set("dst_v_chr_pos", 128);
+  // middle in JPEG; vertically in the middle in both, but on the upper one in HDR that says so.
+  if (half_columns(from.layout) && !from.full_range)
+    set("src_h_chr_pos", 0), set("dst_h_chr_pos", 0);
+  const int below = from.chroma_location == AVCHROMA_LOC_TOPLEFT ? 0 : 128;
+  if (half_rows(from.layout)) set("src_v_chr_pos", below), set("dst_v_chr_pos", below);
   const int* matrix = sws_matrix(resolve_matrix(from));
   sws_setColorspaceDetails(sws.get(), matrix, from.full_range, matrix, from.full_range, 0, 1 << 16,
                            1 << 16);
@@ -44,8 +45,8 @@ Frame crop_frame(const Frame& frame, const Rectangle& r) {
   part.width = r.width;
   part.height = r.height;
   for (int p = 0; p < plane_count(frame.layout); ++p) {
-    const bool half_x = p > 0 && frame.layout != PixelLayout::yuv444;
-    const bool half_y = p > 0 && frame.layout == PixelLayout::yuv420;
+    const bool half_x = p > 0 && half_columns(frame.layout);
+    const bool half_y = p > 0 && half_rows(frame.layout);
     const int x = half_x ? r.x / 2 : r.x, y = half_y ? r.y / 2 : r.y;
     const int sample_bytes = plane_row_bytes(frame, 0) / frame.width;
     part.plane[p] = frame.plane[p] + static_cast<std::ptrdiff_t>(y) * frame.stride[p] +
@@ -89,7 +90,8 @@ Frame Resizer::resize(const Frame& frame) {
   if (frame.width == s.width && frame.height == s.height) return frame;
   const Frame& b = s.built_for;
   if (!s.sws || b.layout != frame.layout || b.width != frame.width || b.height != frame.height ||
-      b.full_range != frame.full_range || b.color != frame.color) {
+      b.full_range != frame.full_range || b.color != frame.color ||
+      b.chroma_location != frame.chroma_location) {
     s.sws = make_converter(frame, s.width, s.height);
     s.built_for = frame;
     s.built_for.owner.reset();
@@ -105,12 +107,7 @@ Frame Resizer::resize(const Frame& frame) {
     to_stride[p] = out.stride[p];
   }
   sws_scale(s.sws.get(), from, from_stride, 0, frame.height, to, to_stride);
-  out.full_range = frame.full_range;
-  out.color = frame.color;
-  out.pts = frame.pts;
-  out.duration = frame.duration;
-  out.index = frame.index;
-  out.key = frame.key;
+  copy_facts(frame, out);
   keep_matrix(frame, out);
   return out;
 }

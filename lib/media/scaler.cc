@@ -42,9 +42,8 @@ Rectangle stored_crop(const Frame& frame, const ScaleOptions& o) {
   }
   if (o.mirror) x = 1 - x - w;
   Rectangle r;
-  const bool even_x = frame.layout == PixelLayout::yuv420 || frame.layout == PixelLayout::yuv422;
-  to_pixels(x, w, frame.width, even_x, r.x, r.width);
-  to_pixels(y, h, frame.height, frame.layout == PixelLayout::yuv420, r.y, r.height);
+  to_pixels(x, w, frame.width, half_columns(frame.layout), r.x, r.width);
+  to_pixels(y, h, frame.height, half_rows(frame.layout), r.y, r.height);
   return r;
 }
 
@@ -68,9 +67,8 @@ SwsPtr make_converter(const Geometry& g) {
   set("src_range", g.full_range), set("dst_range", 1);
   // Chroma lies between the luma samples in JPEG, on the left ones in video; vertically between the
   // rows in both.
-  if (!g.full_range && (g.layout == PixelLayout::yuv420 || g.layout == PixelLayout::yuv422))
-    set("src_h_chr_pos", 0);
-  if (g.layout == PixelLayout::yuv420) set("src_v_chr_pos", 128);
+  if (!g.full_range && half_columns(g.layout)) set("src_h_chr_pos", 0);
+  if (half_rows(g.layout)) set("src_v_chr_pos", 128);
   const int* from = sws_matrix(g.matrix);
   sws_setColorspaceDetails(sws.get(), from, g.full_range, sws_getCoefficients(SWS_CS_DEFAULT), 1, 0,
                            1 << 16, 1 << 16);

@@ -5,10 +5,6 @@
 #include <array>
 #include <cmath>
 
-extern "C" {
-#include <libavutil/mastering_display_metadata.h>
-}
-
 namespace vfm::media {
 namespace {
 
@@ -40,6 +36,11 @@ Rgb light_of(const Rgb& signal, int transfer) {
   if (transfer == 16) {
     for (std::size_t i = 0; i < 3; ++i)
       light[i] = pq_to_light(signal[i]);
+    return light;
+  }
+  if (transfer != 18) {
+    for (std::size_t i = 0; i < 3; ++i)
+      light[i] = kWhite * std::pow(std::clamp(signal[i], 0.0, 1.0), 2.4);
     return light;
   }
   for (std::size_t i = 0; i < 3; ++i)
@@ -76,25 +77,21 @@ std::uint16_t fixed(double value) {
 
 }  // namespace
 
-ToneMap::Kind ToneMap::kind_of(const AVFrame& picture, bool full_range) {
+ToneMap::Kind ToneMap::kind_of(const Frame& picture) {
   Kind kind;
-  kind.transfer = picture.color_trc;
-  kind.primaries = picture.color_primaries;
-  kind.matrix = picture.colorspace;
-  kind.full_range = full_range;
-  const auto* side = av_frame_get_side_data(&picture, AV_FRAME_DATA_MASTERING_DISPLAY_METADATA);
-  if (side) {
-    const auto* screen = reinterpret_cast<const AVMasteringDisplayMetadata*>(side->data);
-    if (screen->has_luminance && screen->max_luminance.den > 0)
-      kind.peak = static_cast<int>(std::lround(av_q2d(screen->max_luminance)));
-  }
-  side = av_frame_get_side_data(&picture, AV_FRAME_DATA_CONTENT_LIGHT_LEVEL);
-  if (side) {
-    const auto* light = reinterpret_cast<const AVContentLightMetadata*>(side->data);
-    if (light->MaxCLL > 0) kind.peak = static_cast<int>(std::min(light->MaxCLL, 10000U));
-  }
-  if (kind.transfer != 16 || kind.peak <= 0) kind.peak = 1000;
-  kind.peak = std::clamp(kind.peak, static_cast<int>(kWhite), 10000);
+  kind.transfer = picture.color.transfer;
+  kind.primaries = picture.color.primaries;
+  kind.matrix = picture.color.matrix;
+  kind.full_range = picture.full_range;
+  const HdrMetadata& hdr = picture.hdr;
+  constexpr double kUnit = 10000;  // of max_luminance
+  if (kind.transfer == 16 && hdr.max_light > 0)
+    kind.peak = hdr.max_light;
+  else if (kind.transfer == 16 && hdr.max_luminance > 0)
+    kind.peak = static_cast<int>(std::lround(hdr.max_luminance / kUnit));
+  if (kind.peak <= 0) kind.peak = 1000;
+  kind.peak = is_hdr(kind.transfer) ? std::clamp(kind.peak, static_cast<int>(kWhite), 10000)
+                                    : static_cast<int>(kWhite);
   return kind;
 }
 
@@ -143,12 +140,16 @@ ToneMap::Point ToneMap::at(int y, int u, int v) const {
           static_cast<std::uint16_t>((sum[2] + kHalf) >> kBits)};
 }
 
-Frame ToneMap::map(const AVFrame& from) const {
+Frame ToneMap::map(const Frame& from) const {
   Frame to = make_frame(PixelLayout::yuv420, from.width, from.height);
+  copy_facts(from, to);
   to.color = {1, 1, 1};
+  to.full_range = false;
+  to.hdr = {};
+  to.chroma_location = 0;
   const auto row = [&](int p, int y) {
-    return reinterpret_cast<const std::uint16_t*>(from.data[p] + static_cast<std::ptrdiff_t>(y) *
-                                                                     from.linesize[p]);
+    return reinterpret_cast<const std::uint16_t*>(from.plane[p] +
+                                                  static_cast<std::ptrdiff_t>(y) * from.stride[p]);
   };
   const auto out = [&](int p, int y) {
     return writable(to, p) + static_cast<std::ptrdiff_t>(y) * to.stride[p];
@@ -176,6 +177,13 @@ Frame ToneMap::map(const AVFrame& from) const {
     }
   }
   return to;
+}
+
+Frame ToneMapper::map(const Frame& frame) {
+  if (frame.layout != PixelLayout::yuv420p10) return frame;
+  const ToneMap::Kind kind = ToneMap::kind_of(frame);
+  if (!map_ || map_->kind() != kind) map_ = std::make_shared<const ToneMap>(kind);
+  return map_->map(frame);
 }
 
 }  // namespace vfm::media

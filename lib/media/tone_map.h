@@ -1,27 +1,24 @@
-// Inside lib/media only: HDR pictures (PQ, HLG) to what an SDR screen shows.
+// HDR pictures (PQ, HLG), and SDR in BT.2020's colours, to what an SDR screen shows.
 //
 // Light is taken as the source means it (SMPTE ST 2084, or ARIB STD-B67 on a screen of 1000 cd/m2),
 // the largest of R, G and B is compressed by the EETF of ITU-R BT.2390 section 5.4.1 from the
 // source's peak to 203 cd/m2 (the white of BT.2408), the other two with it, so hues stay; then
 // BT.2020's primaries become BT.709's, what is outside is clipped, and a screen's gamma of 2.4 is
-// taken back. All of this is computed once, for a grid of 65 x 33 x 33 of (Y, U, V), between whose
-// points pictures are interpolated in whole numbers: the same bits everywhere.
-// Thread-safety: a ToneMap is constant once made.
+// taken back. SDR has that gamma already, and nothing is compressed. All of this is computed once,
+// for a grid of 65 x 33 x 33 of (Y, U, V), between whose points pictures are interpolated in whole
+// numbers: the same bits everywhere.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
-#include "media/libav.h"
+#include "media/frame.h"
 
 namespace vfm::media {
 
-/// Whether H.273's transfer function is that of HDR: 16 (PQ) or 18 (HLG).
-inline bool is_hdr(int transfer) {
-  return transfer == 16 || transfer == 18;
-}
-
+/// Thread-safety: constant once made.
 class ToneMap {
  public:
   /// What the map depends on. `peak` in cd/m2 is that of a PQ source.
@@ -34,11 +31,11 @@ class ToneMap {
   explicit ToneMap(const Kind& kind);
   /// The kind of a picture: its peak is the brightest that its metadata tell (MaxCLL, else the
   /// mastering screen's), else 1000.
-  static Kind kind_of(const AVFrame& picture, bool full_range);
+  static Kind kind_of(const Frame& picture);
 
   const Kind& kind() const { return kind_; }
   /// `from` is yuv420p10; the result is 4:2:0 of 8 bits, limited range, BT.709 in all respects.
-  Frame map(const AVFrame& from) const;
+  Frame map(const Frame& from) const;
 
  private:
   struct Point {
@@ -47,6 +44,16 @@ class ToneMap {
   Point at(int y, int u, int v) const;
   Kind kind_;
   std::vector<Point> grid_;
+};
+
+/// The maps of a video's frames: keeps the last one. Thread-safety: one thread at a time.
+class ToneMapper {
+ public:
+  /// The frame in SDR; `frame` itself unless it is yuv420p10.
+  Frame map(const Frame& frame);
+
+ private:
+  std::shared_ptr<const ToneMap> map_;  // made at the first picture that needs one
 };
 
 }  // namespace vfm::media
