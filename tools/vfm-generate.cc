@@ -180,56 +180,37 @@ class GenerateTool : public vfm::cli::Tool {
 
   void add_sampling_options(CLI::App& app) {
     vfm::jobs::SampleChoice& choice = job_.defaults.choice;
+    // FILE of the group "Sampling" or "Video to world"; and a number of "Sampling".
+    const auto file = [&](const char* name, auto& path, const char* help, const char* group) {
+      app.add_option(name, path, help)->type_name("FILE")->check(vfm::cli::not_empty)->group(group);
+    };
+    const auto number = [&](const char* name, auto& value, const char* type, const char* help) {
+      return app.add_option(name, value, help)->type_name(type)->group("Sampling");
+    };
     app.add_option("--sampler", sampler_, "euler, edm-euler, heun or res (default: the model's)")
         ->type_name("NAME")
         ->check(CLI::IsMember({"euler", "edm-euler", "heun", "res"}))
         ->group("Sampling");
-    app.add_option("--steps", choice.steps, "steps from noise to clip (default: the model's)")
-        ->type_name("N")
-        ->check(CLI::Range(1, 10000))
-        ->group("Sampling");
-    app.add_option("--guidance", choice.guidance,
-                   "g in c + g (c - u); 0 is none (default: the model's)")
-        ->type_name("G")
-        ->group("Sampling");
+    number("--steps", choice.steps, "N", "steps from noise to clip (default: the model's)")
+        ->check(CLI::Range(1, 10000));
+    number("--guidance", choice.guidance, "G",
+           "g in c + g (c - u); 0 is none (default: the model's)");
     app.add_option("--negative", negative_, "text to keep away from; @FILE: it stands in a file")
         ->type_name("TEXT|@FILE")
         ->group("Sampling");
-    app.add_option("--embedding", job_.defaults.embedding,
-                   "what the model sees instead of the prompts' text: .npy or .safetensors")
-        ->type_name("FILE")
-        ->check(vfm::cli::not_empty)
-        ->group("Sampling");
-    app.add_option("--negative-embedding", job_.defaults.negative_embedding,
-                   "the same of the negative prompt")
-        ->type_name("FILE")
-        ->check(vfm::cli::not_empty)
-        ->group("Sampling");
-    app.add_option("--sigma-max", choice.sigma_max,
-                   "noise level to begin at (default: the model's)")
-        ->type_name("S")
-        ->group("Sampling");
-    app.add_option("--sigma-min", choice.sigma_min,
-                   "last noise level above 0 (default: the model's)")
-        ->type_name("S")
-        ->group("Sampling");
-    app.add_option("--temperature", choice.temperature,
-                   "of autoregressive models: divides the logits (default: 1)")
-        ->type_name("T")
-        ->group("Sampling");
-    app.add_option("--top-p", choice.top_p,
-                   "of autoregressive models: codes are drawn from the likeliest (default: 0.9)")
-        ->type_name("P")
-        ->group("Sampling");
-    app.add_option("--noise", job_.defaults.noise, "first noise: .npy or .safetensors")
-        ->type_name("FILE")
-        ->check(vfm::cli::not_empty)
-        ->group("Sampling");
-    app.add_option("--condition", job_.defaults.condition,
-                   "image or video that the clip begins with")
-        ->type_name("FILE")
-        ->check(vfm::cli::not_empty)
-        ->group("Video to world");
+    file("--embedding", job_.defaults.embedding,
+         "what the model sees instead of the prompts' text: .npy or .safetensors", "Sampling");
+    file("--negative-embedding", job_.defaults.negative_embedding,
+         "the same of the negative prompt", "Sampling");
+    number("--sigma-max", choice.sigma_max, "S", "noise level to begin at (default: the model's)");
+    number("--sigma-min", choice.sigma_min, "S", "last noise level above 0 (default: the model's)");
+    number("--temperature", choice.temperature, "T",
+           "of autoregressive models: divides the logits (default: 1)");
+    number("--top-p", choice.top_p, "P",
+           "of autoregressive models: codes are drawn from the likeliest (default: 0.9)");
+    file("--noise", job_.defaults.noise, "first noise: .npy or .safetensors", "Sampling");
+    file("--condition", job_.defaults.condition, "image or video that the clip begins with",
+         "Video to world");
     app.add_option("--condition-frames", job_.defaults.condition_frames,
                    "how many of its last frames: 1, 9, 17, ... (default: 1 or 9)")
         ->type_name("N")

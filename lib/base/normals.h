@@ -1,9 +1,10 @@
 // Normal numbers from the words of a Philox stream, many at a time: what Random::fill_normal calls.
 //
 // Box-Muller in f32, by polynomials, in additions, products, quotients and roots alone: these are
-// rounded correctly everywhere, and normals.cc is compiled without fused ones. So every instruction
-// set gives the same bits, and an element does not depend on which others are drawn with it.
-// They stand within 4 units in the last place of Box-Muller in exact arithmetic, tails included.
+// rounded correctly everywhere, and normals_cpu.cc is compiled without fused ones. So every
+// instruction set gives the same bits, and an element does not depend on which others are drawn
+// with it. They stand within 4 units in the last place of Box-Muller in exact arithmetic, tails
+// included.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -19,7 +20,7 @@ inline constexpr int kNormalBlocks = 32;
 using NormalBlocks = void(std::uint64_t first, const std::uint32_t key[2],
                           const std::uint32_t stream[2], float* out);
 
-/// normals.cc, compiled once for each of these instruction sets; x86-64-v2, v3, v4.
+/// normals_cpu.cc, compiled once for each of these instruction sets; x86-64-v2, v3, v4.
 namespace base {
 NormalBlocks normal_blocks;
 }

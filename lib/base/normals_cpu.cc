@@ -1,6 +1,7 @@
 // Compiled once per instruction set (lib/base/meson.build), into a namespace of that name: so it
 // includes nothing with inline functions of external linkage.
 // SPDX-License-Identifier: Apache-2.0
+#include "base/float_bits.h"
 #include "base/normals.h"
 
 namespace vfm::VFM_ISA {
@@ -9,17 +10,6 @@ namespace {
 constexpr int kLanes = kNormalBlocks;
 using Words = std::uint32_t[kLanes];
 using Floats = float[kLanes];
-
-inline float float_of(std::uint32_t bits) {
-  float value;
-  __builtin_memcpy(&value, &bits, sizeof value);
-  return value;
-}
-inline std::uint32_t bits_of(float value) {
-  std::uint32_t bits;
-  __builtin_memcpy(&bits, &value, sizeof bits);
-  return bits;
-}
 
 /// Philox4x32-10, see philox.cc, of a block a lane.
 inline void cipher(Words& c0, Words& c1, Words& c2, Words& c3, std::uint32_t k0, std::uint32_t k1) {
@@ -42,9 +32,9 @@ inline float radius(std::uint32_t word) {
   const auto smaller = static_cast<std::int32_t>(low ? word : ~word);
   const float cell = static_cast<float>(smaller) + 0.5f;
   // Below 1/2: u = y / 2^k, 1/2 <= y < 1. Above: y = u, and 1 - y is known exactly.
-  const std::uint32_t bits = bits_of(cell);
+  const std::uint32_t bits = float_to_bits(cell);
   const int exponent = static_cast<int>(bits >> 23) - 126;
-  const float mantissa = float_of((bits & 0x7fffff) | 0x3f000000);
+  const float mantissa = bits_to_float((bits & 0x7fffff) | 0x3f000000);
   const float k = low ? static_cast<float>(32 - exponent) : 0.f;
   const float rest = low ? 1.f - mantissa : cell * 2.3283064365386963e-10f;  // 1 - y
   const float s = rest / (low ? 1.f + mantissa : 2.f - rest);
@@ -72,8 +62,8 @@ inline void turn(std::uint32_t word, float& cosine, float& sine) {
       ((2.443315711809948e-5f * z - 1.388731625493765e-3f) * z + 4.166664568298827e-2f) * z * z -
       0.5f * z + 1.f;
   const bool odd = quarter & 1;
-  cosine = float_of(bits_of(odd ? s : c) ^ ((quarter + 1) & 2) << 30);
-  sine = float_of(bits_of(odd ? c : s) ^ (quarter & 2) << 30);
+  cosine = bits_to_float(float_to_bits(odd ? s : c) ^ ((quarter + 1) & 2) << 30);
+  sine = bits_to_float(float_to_bits(odd ? c : s) ^ (quarter & 2) << 30);
 }
 
 inline void box_muller(const Words& a, const Words& b, Floats& first, Floats& second) {

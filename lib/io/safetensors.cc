@@ -186,11 +186,7 @@ SafetensorsSet::SafetensorsSet(const std::string& folder, const std::string& nam
                          : join_path(folder, name + kIndexSuffix)) {}
 
 SafetensorsSet::SafetensorsSet(const std::string& file) : TensorSet(file) {
-  WeightIndex index;
-  if (file.ends_with(".json"))
-    index = read_weight_index(file);
-  else
-    index.files.insert(base_name(file));
+  const WeightIndex index = read_weight_index(file);
   for (const std::string& name : index.files) {
     const MappedFile& map = maps_.emplace_back(join_path(dir_name(file), name));
     const std::string what = fmt::format("'{}'", map.path());

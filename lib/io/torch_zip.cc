@@ -131,11 +131,7 @@ TorchContents parse_torch_zip(std::span<const std::byte> bytes, std::string_view
 }
 
 TorchZip::TorchZip(const std::string& file) : TensorSet(file) {
-  WeightIndex index;
-  if (file.ends_with(".json"))
-    index = read_weight_index(file);
-  else
-    index.files.insert(base_name(file));
+  const WeightIndex index = read_weight_index(file);
   for (const std::string& name : index.files) {
     const MappedFile& map = maps_.emplace_back(join_path(dir_name(file), name));
     TorchContents contents = parse_torch_zip(map.bytes(), fmt::format("'{}'", map.path()));

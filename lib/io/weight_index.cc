@@ -8,11 +8,15 @@
 namespace vfm::io {
 
 WeightIndex read_weight_index(const std::string& path) {
+  WeightIndex index;
+  if (!path.ends_with(".json")) {
+    index.files.insert(base_name(path));
+    return index;
+  }
   const std::string what = fmt::format("'{}'", path);
   const Json json = parse_json(read_file(path), what);
   if (!json.is_object() || !json.contains("weight_map") || !json["weight_map"].is_object())
     fail("{} has no 'weight_map'", what);
-  WeightIndex index;
   for (const auto& [tensor, file] : json["weight_map"].items()) {
     // A file name with a directory would read outside the folder.
     if (!file.is_string() || file.get<std::string>().find('/') != std::string::npos)

@@ -71,26 +71,29 @@ AVPixelFormat without_range(int format) {
   }
 }
 
-// The same with alpha, 8 bits a sample.
-AVPixelFormat with_alpha(PixelLayout layout) {
+// FFmpeg's formats of a layout.
+struct AvFormats {
+  AVPixelFormat plain, with_alpha;
+};
+AvFormats av_formats(PixelLayout layout) {
   switch (layout) {
     case PixelLayout::yuv420:
-      return AV_PIX_FMT_YUVA420P;
+      return {AV_PIX_FMT_YUV420P, AV_PIX_FMT_YUVA420P};
     case PixelLayout::yuv422:
-      return AV_PIX_FMT_YUVA422P;
+      return {AV_PIX_FMT_YUV422P, AV_PIX_FMT_YUVA422P};
     case PixelLayout::yuv444:
-      return AV_PIX_FMT_YUVA444P;
+      return {AV_PIX_FMT_YUV444P, AV_PIX_FMT_YUVA444P};
     case PixelLayout::gray:
-      return AV_PIX_FMT_YA8;
+      return {AV_PIX_FMT_GRAY8, AV_PIX_FMT_YA8};
     case PixelLayout::yuv420p10:
-      return AV_PIX_FMT_YUVA420P10;
+      return {AV_PIX_FMT_YUV420P10, AV_PIX_FMT_YUVA420P10};
     case PixelLayout::rgb24:
       break;
   }
-  return AV_PIX_FMT_RGBA;
+  return {AV_PIX_FMT_RGB24, AV_PIX_FMT_RGBA};
 }
 
-// One row of plane `p` of a picture in with_alpha()'s format, as it looks before black.
+// One row of plane `p` of a picture in the layout's format with alpha, as it looks before black.
 void lay_over_black(const AVFrame& from, const Frame& to, int p, int y, std::uint8_t* row) {
   const auto line = [&](int plane, int at) {
     return from.data[plane] + static_cast<std::ptrdiff_t>(at) * from.linesize[plane];
@@ -123,21 +126,7 @@ std::string primaries_name(int primaries) {
 }
 
 AVPixelFormat to_av(PixelLayout layout) {
-  switch (layout) {
-    case PixelLayout::yuv420:
-      return AV_PIX_FMT_YUV420P;
-    case PixelLayout::yuv422:
-      return AV_PIX_FMT_YUV422P;
-    case PixelLayout::yuv444:
-      return AV_PIX_FMT_YUV444P;
-    case PixelLayout::gray:
-      return AV_PIX_FMT_GRAY8;
-    case PixelLayout::yuv420p10:
-      return AV_PIX_FMT_YUV420P10;
-    case PixelLayout::rgb24:
-      break;
-  }
-  return AV_PIX_FMT_RGB24;
+  return av_formats(layout).plain;
 }
 
 const int* sws_matrix(int matrix) {
@@ -173,7 +162,8 @@ AvFramePtr FrameImporter::rescale(const AVFrame& av, AVPixelFormat format, bool 
 Frame FrameImporter::convert(const AVFrame& av, PixelLayout layout, bool full_range) {
   const auto* descriptor = av_pix_fmt_desc_get(static_cast<AVPixelFormat>(av.format));
   const bool alpha = (descriptor->flags & (AV_PIX_FMT_FLAG_ALPHA | AV_PIX_FMT_FLAG_PAL)) != 0;
-  const AvFramePtr from = rescale(av, alpha ? with_alpha(layout) : to_av(layout), full_range);
+  const AvFormats formats = av_formats(layout);
+  const AvFramePtr from = rescale(av, alpha ? formats.with_alpha : formats.plain, full_range);
   Frame frame = make_frame(layout, av.width, av.height);
   frame.full_range = full_range;
   for (int p = 0; p < plane_count(layout); ++p)

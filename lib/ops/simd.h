@@ -5,6 +5,8 @@
 
 #include <cstdint>
 
+#include "base/float_bits.h"
+
 // Lanes are only passed between functions that are inlined, so how they would be passed is no
 // matter.
 #pragma GCC diagnostic ignored "-Wpsabi"
@@ -18,17 +20,6 @@ namespace vfm::ops::VFM_ISA {
 using bf16 = std::uint16_t;  // the upper half of an f32
 
 #define VFM_INLINE static inline __attribute__((always_inline, unused))
-
-VFM_INLINE float bits_to_float(std::uint32_t bits) {
-  float value;
-  __builtin_memcpy(&value, &bits, sizeof value);
-  return value;
-}
-VFM_INLINE std::uint32_t float_to_bits(float value) {
-  std::uint32_t bits;
-  __builtin_memcpy(&bits, &value, sizeof bits);
-  return bits;
-}
 
 VFM_INLINE float load(const float* p) {
   return *p;
