@@ -128,21 +128,30 @@ void CosmosConfig::validate(std::string_view what) const {
   if (in_channels != 3 || out_channels != 3)
     fail_usage("{}: {} and {} colours, must be 3", what, in_channels, out_channels);
   if (latent_channels < 1 || latent_channels > 1024 || z_channels < 1 || z_channels > 1024)
-    fail_usage("{}: {} latent channels", what, latent_channels);
+    fail_usage("{}: 'latent_channels' is {} and 'z_channels' {}, must be 1 to 1024", what,
+               latent_channels, z_channels);
   if (!all_of_width(encoder_block_out_channels) || !all_of_width(decode_block_out_channels))
-    fail_usage("{}: the channels of the blocks must be 2 to 8 numbers of 1 to 8192", what);
+    fail_usage(
+        "{}: 'encoder_block_out_channels' is [{}] and 'decode_block_out_channels' [{}], must be 2 "
+        "to 8 numbers of 1 to 8192",
+        what, fmt::join(encoder_block_out_channels, ", "),
+        fmt::join(decode_block_out_channels, ", "));
   if (num_layers < 1 || num_layers > 64 || resolution < 1)
-    fail_usage("{}: {} layers at resolution {}", what, num_layers, resolution);
+    fail_usage("{}: 'num_layers' is {} and 'resolution' {}, must be 1 to 64, and positive", what,
+               num_layers, resolution);
   if (temporal_compression_ratio == 1)
     fail_usage(
-        "{}: a tokenizer of pictures (CI, DI), which is another network (one plain convolution a "
+        "{}: 'temporal_compression_ratio' is 1: a tokenizer of pictures (CI, DI), which is another "
+        "network (one plain convolution a "
         "layer, norms of several groups) and is not supported; a tokenizer of videos (CV, DV) "
         "takes a picture as a video of one frame",
         what);
   if ((patch_size != 2 && patch_size != 4 && patch_size != 8) ||
       !power_of_two(spatial_compression_ratio, 64) || !power_of_two(temporal_compression_ratio, 64))
-    fail_usage("{}: patches of {}, compression {} in space and {} in time: no powers of two", what,
-               patch_size, spatial_compression_ratio, temporal_compression_ratio);
+    fail_usage(
+        "{}: 'patch_size' is {}, 'spatial_compression_ratio' {} and 'temporal_compression_ratio' "
+        "{}, must be powers of two",
+        what, patch_size, spatial_compression_ratio, temporal_compression_ratio);
   int balance_space = 0, balance_time = 0;
   for (int i = 0; i < 8; ++i) {
     balance_space += (halves_space(i) ? 1 : 0) - (doubles_space(i) ? 1 : 0);
@@ -151,8 +160,12 @@ void CosmosConfig::validate(std::string_view what) const {
   const int space = space_halvings(), time = time_halvings();
   if (time < 0 || space < time || space > encoder_blocks() - 1 || balance_space != 0 ||
       balance_time != 0)
-    fail_usage("{}: {} halvings in space and {} in time do not fit {} blocks and {}", what, space,
-               time, encoder_blocks(), decoder_blocks());
+    fail_usage(
+        "{}: with a 'patch_size' of {} the 'spatial_compression_ratio' {} and the "
+        "'temporal_compression_ratio' {} are {} halvings in space and {} in time, which do not fit "
+        "{} 'encoder_block_out_channels' and {} 'decode_block_out_channels'",
+        what, patch_size, spatial_compression_ratio, temporal_compression_ratio, space, time,
+        encoder_block_out_channels.size(), decode_block_out_channels.size());
   if (discrete()) {
     try {
       const Fsq fsq(levels);

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/format.h"
 #include "models/config_limits.h"
 #include "models/decoder.h"
 
@@ -21,23 +22,28 @@ std::int64_t DecoderConfig::hidden() const {
 }
 
 void DecoderConfig::validate() const {
-  need_field(vocabulary > 0 && vocabulary <= 1 << 24, "vocabulary", "1 to 16777216");
-  need_field(num_attention_heads > 0 && num_attention_heads <= kMostWidth &&
-                 attention_head_dim <= kMostWidth / num_attention_heads,
-             "num_attention_heads", "positive, and the width with them at most 1048576");
+  need_field(vocabulary > 0 && vocabulary <= 1 << 24, "vocabulary", vocabulary, "1 to 16777216");
+  need_field(
+      num_attention_heads > 0 && num_attention_heads <= kMostWidth &&
+          attention_head_dim <= kMostWidth / num_attention_heads,
+      "num_attention_heads", num_attention_heads,
+      format("positive, and times 'attention_head_dim', {}, at most 1048576", attention_head_dim));
   need_field(attention_head_dim >= 12 && attention_head_dim % 2 == 0, "attention_head_dim",
-             "even and at least 12, so that it can be split over three axes");
+             attention_head_dim, "even and at least 12, so that it can be split over three axes");
   need_field(num_key_value_heads >= 0 && num_attention_heads % key_value_heads() == 0,
-             "num_key_value_heads", "0 or a divisor of num_attention_heads");
-  need_field(num_layers > 0 && num_layers <= kMostLayers, "num_layers", "1 to 4096");
-  need_field(positive(mlp_ratio) && mlp_ratio <= 64 && hidden() > 0, "mlp_ratio",
+             "num_key_value_heads", num_key_value_heads,
+             format("0 or a divisor of 'num_attention_heads', {}", num_attention_heads));
+  need_field(num_layers > 0 && num_layers <= kMostLayers, "num_layers", num_layers, "1 to 4096");
+  need_field(positive(mlp_ratio) && mlp_ratio <= 64 && hidden() > 0, "mlp_ratio", mlp_ratio,
              "positive, and at most 64");
-  need_field(text_embed_dim >= 0 && text_embed_dim <= kMostWidth, "text_embed_dim", "0 to 1048576");
-  need_field(positive(rope_theta), "rope_theta", "positive");
-  need_field(yarn_scale >= 1 && std::isfinite(yarn_scale), "yarn_scale", "at least 1");
-  need_field(yarn_frames > 0, "yarn_frames", "positive");
+  need_field(text_embed_dim >= 0 && text_embed_dim <= kMostWidth, "text_embed_dim", text_embed_dim,
+             "0 to 1048576");
+  need_field(positive(rope_theta), "rope_theta", rope_theta, "positive");
+  need_field(yarn_scale >= 1 && std::isfinite(yarn_scale), "yarn_scale", yarn_scale, "at least 1");
+  need_field(yarn_frames > 0, "yarn_frames", yarn_frames, "positive");
   need_field(yarn_betas[1] > 0 && yarn_betas[0] > yarn_betas[1] && std::isfinite(yarn_betas[0]),
-             "yarn_betas", "two positive numbers, the larger one first");
+             "yarn_betas", format("[{}, {}]", yarn_betas[0], yarn_betas[1]),
+             "two positive numbers, the larger one first");
 }
 
 void CodeBatch::check(const DecoderConfig& config) const {

@@ -198,9 +198,7 @@ void load(const models::InitialModel& model, const nn::ParameterList& parameters
   as_usage([&] { models::load_parameters(model.weights(), parameters); });
 }
 
-}  // namespace
-
-Beginning read_beginning(const RunOptions& options, bool tokenizer) {
+Beginning read_once(const RunOptions& options, bool tokenizer) {
   const std::string& init = options.init;
   const bool begun = is_begun(options.out, options.force);
   const models::InitialModel model =
@@ -231,8 +229,7 @@ Beginning read_beginning(const RunOptions& options, bool tokenizer) {
   return beginning;
 }
 
-void check_initial(const RunOptions& options) {
-  if (options.init.empty()) return;
+void check_once(const RunOptions& options) {
   const bool begun = is_begun(options.out, options.force);
   if (begun && options.recipe.lora.rank == 0) return;
   const models::InitialModel model =
@@ -254,6 +251,16 @@ void check_initial(const RunOptions& options) {
         model.tensors(),
         models::make_network(config, 0, DType::bf16, Device::cpu, false)->parameters());
   });
+}
+
+}  // namespace
+
+Beginning read_beginning(const RunOptions& options, bool tokenizer) {
+  return models::again_if_gone(options.init, [&] { return read_once(options, tokenizer); });
+}
+
+void check_initial(const RunOptions& options) {
+  if (!options.init.empty()) models::again_if_gone(options.init, [&] { check_once(options); });
 }
 
 void check_continues(const Json& train, const RunOptions& options, const Recipe& recipe,
@@ -290,13 +297,12 @@ void check_continues(const Json& train, const RunOptions& options, const Recipe&
 
 void check_run(const RunOptions& options, const Recipe& recipe, int ranks) {
   if (ranks > recipe.data.packs)
-    fail_usage("{} ranks have no work with {} packs a step: set 'data.packs' to at least {}", ranks,
-               recipe.data.packs, ranks);
+    fail_usage("{} ranks have no work with {} packs a step: {}, must be at least {}", ranks,
+               recipe.data.packs, told(recipe, "data.packs"), ranks);
   if (recipe.schedule.warmup > recipe.train.steps)
     log_warning(
-        "the run ends in the warm-up: 'schedule.warmup' is {} steps and 'train.steps' {}, so the "
-        "learning rate reaches {:.3g} of its {:.3g}",
-        recipe.schedule.warmup, recipe.train.steps,
+        "the run ends in the warm-up: {} and {}, so the learning rate reaches {:.3g} of its {:.3g}",
+        told(recipe, "schedule.warmup"), told(recipe, "train.steps"),
         recipe.optimizer.lr * static_cast<double>(recipe.train.steps) /
             static_cast<double>(recipe.schedule.warmup),
         recipe.optimizer.lr);
@@ -320,9 +326,11 @@ Json load_initial(const RunOptions& options, const nn::ParameterList& parameters
 }
 
 void load_adapters(const RunOptions& options, const nn::ParameterList& adapters) {
-  const std::string checkpoint = adapters_at(options.init);
-  models::verify_checkpoint(checkpoint);
-  as_usage([&] { models::open_adapters(checkpoint, true).load(adapters); });
+  models::again_if_gone(options.init, [&] {
+    const std::string checkpoint = adapters_at(options.init);
+    models::verify_checkpoint(checkpoint);
+    as_usage([&] { models::open_adapters(checkpoint, true).load(adapters); });
+  });
 }
 
 Json load_base(const RunOptions& options, const Json& known, const nn::ParameterList& parameters) {

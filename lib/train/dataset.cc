@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "io/file.h"
+#include "train/recipe_file.h"
 
 namespace vfm::train {
 namespace {
@@ -101,14 +102,12 @@ void Dataset::fit_network(Recipe& recipe) const {
     for (std::size_t axis = 0; axis < 3; ++axis) {
       if (size[axis] % dit.patch_size[axis] != 0)
         fail_usage(
-            "sample '{}' is {} x {} x {} (frames, height, width of the latent), no multiple of "
-            "'model.patch_size'",
-            sample.key, size[0], size[1], size[2]);
+            "sample '{}' is {} x {} x {} (frames, height, width of the latent), no multiple: {}",
+            sample.key, size[0], size[1], size[2], told(recipe, "model.patch_size"));
       if (size[axis] > dit.max_size[axis])
         fail_usage(
-            "sample '{}' is {} x {} x {} (frames, height, width of the latent), larger than "
-            "'model.max_size'",
-            sample.key, size[0], size[1], size[2]);
+            "sample '{}' is {} x {} x {} (frames, height, width of the latent), too large: {}",
+            sample.key, size[0], size[1], size[2], told(recipe, "model.max_size"));
     }
   }
 }
@@ -122,8 +121,8 @@ void Dataset::fit(Recipe& recipe) const {
     fit_made_up(recipe.data);
   for (const data::Entry& sample : entries())
     if (token_count(sample, recipe.model) > recipe.data.tokens)
-      fail_usage("sample '{}' has {} tokens, more than a pack holds: set 'data.tokens' above {}",
-                 sample.key, token_count(sample, recipe.model), recipe.data.tokens);
+      fail_usage("sample '{}' has {} tokens, more than a pack holds: {}, must be at least that",
+                 sample.key, token_count(sample, recipe.model), told(recipe, "data.tokens"));
 }
 
 std::vector<std::int64_t> Dataset::tokens(const ModelRecipe& model) const {

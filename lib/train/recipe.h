@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -136,6 +137,7 @@ struct Recipe {
   EmaRecipe ema;
   ValidationRecipe validation;
   TrainRecipe train;
+  std::set<std::string> given;  ///< keys that somebody set, for messages (recipe_file.h, told())
 
   DType compute() const;
   /// Of a text as it goes into the model; that of no text is 1.

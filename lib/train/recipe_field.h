@@ -111,6 +111,10 @@ class FieldList {
   std::string prefix_;
 };
 
+/// What 'model.type' may be.
+const std::vector<std::string>& model_types();
+/// All fields of a recipe, as its model.type has them. They point into `recipe`.
+std::vector<Field> fields_of(Recipe& recipe);
 /// The field of that key, or nullptr.
 const Field* find_field(const std::vector<Field>& fields, const std::string& key);
 /// The key that somebody who wrote `key` may have meant. A key whose last word is exactly the one

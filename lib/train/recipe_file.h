@@ -63,6 +63,11 @@ std::string to_yaml(const Recipe& recipe);
 /// The same as {"section":{"key":value}}.
 Json to_json(const Recipe& recipe);
 
+/// "'data.tokens' is 256"; of a default that nobody set "'data.tokens' is 8192 (default)", so that
+/// no message blames its reader for what he did not write. Throws std::logic_error for a key that
+/// recipes of the type do not have.
+std::string told(const Recipe& recipe, const std::string& key);
+
 /// What differs between the recipe of a checkpoint (to_json) and this one, as "key: old -> new",
 /// except fields that may change in the middle of a run (learning rate, lengths, intervals, how
 /// memory is used); or, if `allowed`, of those alone.

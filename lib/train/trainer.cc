@@ -11,6 +11,7 @@
 #include "base/stop.h"
 #include "tensor/device.h"
 #include "train/memory.h"
+#include "train/recipe_file.h"
 #include "train/schedule.h"
 
 namespace vfm::train {
@@ -129,9 +130,9 @@ StepResult Trainer::train_step() {
   state_.data = data.after;
   if (state_.skips_in_row > recipe_.optimizer.max_skips)
     fail(
-        "the gradient was not finite in {} steps in a row, up to step {}: begin again with a lower "
-        "'optimizer.lr'; the last checkpoint is of before these steps",
-        state_.skips_in_row, state_.step);
+        "the gradient was not finite in {} steps in a row, up to step {}: {}, begin again with a "
+        "lower one; the last checkpoint is of before these steps",
+        state_.skips_in_row, state_.step, told(recipe_, "optimizer.lr"));
   return result;
 }
 

@@ -61,10 +61,11 @@ TEST_CASE("recipe: a tokenizer has keys of its own, and follows the one that it 
   CHECK(
       error_of("tokenizer: {l1: 1}\n").find("is not for a model of type dit, which it is where") !=
       std::string::npos);
-  CHECK(error_of("model: {type: tokenizer}\ndata: {size: 60}\n").find("multiple of 8") !=
+  CHECK(error_of("model: {type: tokenizer}\ndata: {size: 60}\n")
+            .find("'data.size' is 60 and 'model.spatial_compression_ratio' is 8 (default)") !=
         std::string::npos);
-  CHECK(error_of("model: {type: tokenizer}\ntokenizer: {l1: 0}\n").find("both 0") !=
-        std::string::npos);
+  CHECK(error_of("model: {type: tokenizer}\ntokenizer: {l1: 0}\n")
+            .find("'tokenizer.l2' is 0.0 (default): nothing is to be learnt") != std::string::npos);
   CHECK(error_of("model: {type: tokenizer, patch_size: 3}\n").find("powers of two") !=
         std::string::npos);
   // Begun from another one: its shape, unless the recipe says otherwise.
@@ -113,7 +114,7 @@ TEST_CASE("recipe: a value out of range names the field and what is allowed") {
         std::string::npos);
   CHECK(error_of("model: {patch_size: [1, 2]}").find("a list of 3 numbers") != std::string::npos);
   CHECK(error_of("validation: {sigmas: []}").find("a list") != std::string::npos);
-  CHECK(error_of("diffusion: {sigma_min: 90}").find("at most 'diffusion.sigma_max'") !=
+  CHECK(error_of("diffusion: {sigma_min: 90}").find("'diffusion.sigma_max' is 80.0 (default)") !=
         std::string::npos);
 }
 
