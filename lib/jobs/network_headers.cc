@@ -31,7 +31,8 @@ void check(NetworkHeaders& network, const io::TensorSet& weights) {
 
 /// Of a file, a folder with one, or a run.
 void check_adapters(NetworkHeaders& network, const std::string& path, const GenerateJob& job) {
-  const models::LoraFile file = models::open_adapters(path, job.ema);
+  const models::LoraFile file =
+      models::again_if_gone(path, [&] { return models::open_adapters(path, job.ema); });
   file.check(*network.dit);
   network.file_bytes += static_cast<double>(file.bytes());
   if (job.lora.separate) network.adapter_parameters += file.parameters();
@@ -117,7 +118,25 @@ void Faults::finish() const {
 }
 
 NetworkHeaders read_network(const GenerateJob& job, Faults& faults) {
-  return models::again_if_gone(job.model, [&] { return read_once(job, faults); });
+  NetworkHeaders network;
+  Faults found;
+  bool read = false;
+  const auto try_to_read = [&] {
+    read = false;
+    found = {};
+    network = read_once(job, found);
+    read = true;
+    found.finish();  // for again_if_gone() to see: it may be all for a checkpoint that has gone
+  };
+  try {
+    models::again_if_gone(job.model, try_to_read);
+  } catch (const Stopped&) {
+    throw;
+  } catch (const Error&) {
+    if (!read) throw;
+  }
+  faults.add(found);
+  return network;
 }
 
 }  // namespace vfm::jobs

@@ -38,6 +38,9 @@ class Faults {
       found_.push_back(error.what());
     }
   }
+  void add(const Faults& more) {
+    found_.insert(found_.end(), more.found_.begin(), more.found_.end());
+  }
   /// Throws Error{usage} with all that was found, if anything was.
   void finish() const;
 

@@ -79,8 +79,10 @@ void add_adapters(LoadedModel& model, const AdapterChoice& choice, bool ema) {
   std::vector<CountedAdapters> adapters;
   Json told = Json::array(), paths = Json::array();
   for (const AdapterChoice::Set& set : choice.sets) {
-    if (const std::string run = checkpoint_at(set.path); !run.empty()) verify_checkpoint(run);
-    adapters.push_back({open_adapters(set.path, ema), set.scale});
+    adapters.push_back(again_if_gone(set.path, [&]() -> CountedAdapters {
+      if (const std::string run = checkpoint_at(set.path); !run.empty()) verify_checkpoint(run);
+      return {open_adapters(set.path, ema), set.scale};
+    }));
     const LoraFile& file = adapters.back().file;
     told.push_back({{"hash", file.hash()},
                     {"scale", set.scale},

@@ -101,9 +101,7 @@ void write_all(const ExportOptions& options, const models::InitialModel& model, 
   warn_of_differences(train);
 }
 
-}  // namespace
-
-Json export_model(const ExportOptions& options) {
+Json export_once(const ExportOptions& options) {
   const std::string checkpoint = models::find_checkpoint(options.run);
   const models::InitialModel model = models::open_adapted(checkpoint, "transformer", known_types(),
                                                           options.average, options.under);
@@ -155,6 +153,12 @@ Json export_model(const ExportOptions& options) {
     log_warning("'{}' is the network alone, no pipeline of diffusers: {}", options.folder,
                 parts.why_not);
   return record;
+}
+
+}  // namespace
+
+Json export_model(const ExportOptions& options) {
+  return models::again_if_gone(options.run, [&] { return export_once(options); });
 }
 
 }  // namespace vfm::train
