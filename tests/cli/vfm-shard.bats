@@ -119,6 +119,44 @@ fails() {
   grep -q "split 'b' is empty" err
 }
 
+# A condition that no machine computes to its end: a join of eight tables of 100 rows.
+endless() {
+  local numbers tables
+  numbers="(VALUES $(seq -s, -f '(%g)' 100))"
+  tables=$numbers$(printf ",$numbers%.0s" 1 2 3 4 5 6 7)
+  echo "(SELECT count(*) FROM $tables) > 0"
+}
+
+@test "--where: an endless join ends at the first signal" {
+  corpus
+  where=$(endless)
+  # A shell's background jobs ignore SIGINT; env puts that right.
+  env --default-signal=INT vfm-shard --where "$where" -o d m.jsonl >out.txt 2>err 3>&- &
+  pid=$!
+  # In hundredths of a second: it needs three of them to begin, and a hundred for each sample.
+  until [ "$(awk '{ print $14 + $15 }' "/proc/$pid/stat")" -ge 30 ]; do sleep 0.02; done
+  kill -INT "$pid"
+  (sleep 60 && kill -KILL "$pid") 3>&- &  # so that no fault makes this endless too
+  watcher=$!
+  status=0
+  wait "$pid" || status=$?
+  pkill -P "$watcher" || true
+  cat err
+  [ "$status" -eq 130 ]
+  # Of the 60 samples next to none was looked at, none is called bad for the signal, and nothing was made.
+  [ "$(wc -l <err)" -le 30 ]
+  ! grep -v 'does not come to an end' err
+  [ ! -e d/dataset.json ]
+  [ -z "$(records out.txt)" ]
+}
+
+@test "--where: an endless join ends at a limit, and the sample is left out and recorded" {
+  make_shards in >m.jsonl <<<'{"shard":"s","key":"k","bytes":100,"json":{"width":64,"height":64,"seconds":1}}'
+  fails 1 vfm-shard --where "$(endless)" -o d m.jsonl
+  cat err
+  grep -q 'the --where expression does not come to an end: given up after 50000000 steps' err
+}
+
 @test "--where keeps what it says" {
   corpus
   vfm-shard --where 'motion > 0.002 AND seconds >= 2' -o d <m.jsonl >/dev/null
