@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "io/file.h"
 #include "shard/dataset_meta.h"
 #include "shard/reader.h"
@@ -51,6 +52,18 @@ std::vector<PlannedShard> planned_shards(const std::string& directory) {
 
 bool is_of_split(const io::Record& record, const std::string& split) {
   return get_string(record.json, "split").value_or("train") == split;
+}
+
+/// Throws Error unless the bytes are those that the sample's JSON has the hash of, if it has one.
+void check_media(const shard::Sample& sample, const shard::Member& media, const std::string& what) {
+  const std::string* text = sample.find("json");
+  if (text == nullptr) return;
+  const Json meta = parse_json(*text, "the JSON of " + what);
+  const std::string known = get_string(meta, "media_xxh3").value_or("");
+  if (known.empty()) return;
+  if (const std::string found = hash_hex(media.data); found != known)
+    fail("{}: its bytes are not those that vfm-shard wrote (hash {}, its JSON has {})", what, found,
+         known);
 }
 
 }  // namespace
@@ -153,8 +166,10 @@ ClipPixels ClipSet::read(std::size_t i, const ClipOptions& options) const {
   const shard::Sample sample = reader->read(clip.row);
   if (sample.key != clip.key) fail("{}: the shard has '{}' there", what, sample.key);
   for (const shard::Member& member : sample.members)
-    if (is_media_extension(member.extension))
+    if (is_media_extension(member.extension)) {
+      check_media(sample, member, what);
       return clip_pixels(member.data, what, clip.key, options);
+    }
   fail("{} has no video and no picture", what);
 }
 

@@ -38,7 +38,8 @@ class ClipSet {
   /// {"clips":[{"path":…,"xxh3":…},…]}: the shards, as the plan names them, and what is in them.
   /// The same however the dataset's folder is spelled, and wherever it lies.
   const Json& info() const;
-  /// Throws Error naming key and shard: unreadable, or without video and picture.
+  /// Throws Error naming key and shard: unreadable, without video and picture, or one that is not
+  /// what vfm-shard hashed ("media_xxh3" of its JSON; a dataset from before that is not compared).
   ClipPixels read(std::size_t i, const ClipOptions& options) const;
 
  private:

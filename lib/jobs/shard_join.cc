@@ -120,6 +120,7 @@ JoinedSample join_sample(const std::vector<const shard::SampleView*>& parts) {
   meta["key"] = joined.key;
   if (!meta.contains("media")) meta["media"] = media_name(joined.media);
   if (!meta.contains("bytes")) meta["bytes"] = joined.find(joined.media).size();
+  if (!joined.media.empty()) meta["media_xxh3"] = hash_hex(joined.find(joined.media));
   return joined;
 }
 

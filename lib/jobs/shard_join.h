@@ -18,7 +18,8 @@ MediaKind media_kind(std::string_view extension);
 
 struct JoinedSample {
   std::string key;
-  Json meta;  ///< the "json" members, merged; has "key", "media" and "bytes"
+  /// The "json" members, merged; has "key", "media" and "bytes", and of media "media_xxh3".
+  Json meta;
   std::string
       media;  ///< extension of the member the sample is about: a video, else an image, else any
   /// All members but "json", media first, in the order of vfm-shard(5). Views into the columns.

@@ -136,7 +136,7 @@ void measure(Item& item, const JoinedSample& sample) {
 
 void hash(Item& item, const JoinedSample& sample, const std::string& json) {
   const std::string_view media = sample.find(item.media);
-  if (media.data()) item.content = hash_hex(media);
+  if (media.data()) item.content = need_string(sample.meta, "media_xxh3", sample.key);
   Hasher all;
   all.update(json).update(item.content);
   for (const shard::MemberView& member : sample.members) {

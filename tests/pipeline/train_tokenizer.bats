@@ -149,3 +149,24 @@ END
   [ "$status" -eq 2 ]
   [[ "$stderr" == *"a tokenizer of pictures (CI, DI)"* ]]
 }
+
+@test "a clip whose bytes were changed since vfm-shard is named, recorded and left out" {
+  cp -r "$BATS_FILE_TMPDIR/dataset" dataset
+  # A byte in the middle of a video: it decodes as before, to other pixels.
+  python3 - dataset/train/*/*.tar >key <<'PY'
+import sys, tarfile
+with tarfile.open(sys.argv[1]) as tar:
+    member = next(m for m in tar if m.name.endswith(".mp4"))
+with open(sys.argv[1], "r+b") as file:
+    file.seek(member.offset_data + member.size // 2)
+    old = file.read(1)
+    file.seek(-1, 1)
+    file.write(bytes([old[0] ^ 1]))
+print(member.name.split(".")[0])
+PY
+  run vfm-train recipe.yaml --device cpu --data dataset --out run train.steps=8 validation.every=0
+  echo "$output"
+  [ "$status" -eq 1 ]
+  [[ $output == *"left out: sample '$(cat key)' of "*": its bytes are not those that vfm-shard wrote"* ]]
+  jq -se --arg key "$(cat key)" 'length == 1 and .[0].input == $key' run/errors.jsonl
+}
