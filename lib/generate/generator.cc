@@ -11,6 +11,7 @@
 #include "generate/codes.h"
 #include "generate/denoiser.h"
 #include "generate/prompt_encoder.h"
+#include "tensor/allocator.h"
 #include "tensor/device.h"
 
 namespace vfm::generate {
@@ -102,6 +103,8 @@ struct Generator::State {
   std::vector<double> first_state(const ClipRequest& request, double sigma) const;
   Latent write(const ClipRequest& request, const SampleOptions& options,
                const HowFar& how_far) const;
+  Latent draw(const ClipRequest& request, const SampleOptions& options, SamplerState state,
+              const AfterStep& after_step, const HowFar& how_far) const;
 };
 
 Generator::Generator(models::LoadedModel model, const std::string& cache,
@@ -254,17 +257,13 @@ Latent Generator::State::write(const ClipRequest& request, const SampleOptions& 
   return latent;
 }
 
-Latent Generator::denoise(const ClipRequest& request, const SampleOptions& options,
-                          SamplerState state, const AfterStep& after_step,
-                          const HowFar& how_far) const {
-  const State& s = *state_;
-  s.check(request, options);
-  const OneThread one_thread;
-  if (s.autoregressive()) return s.write(request, options, how_far);
-  Denoiser denoiser = s.make_denoiser(request, options);
+Latent Generator::State::draw(const ClipRequest& request, const SampleOptions& options,
+                              SamplerState state, const AfterStep& after_step,
+                              const HowFar& how_far) const {
+  Denoiser denoiser = make_denoiser(request, options);
   const std::vector<double> sigmas = noise_levels(options);
-  if (state.step == 0) state = {0, s.first_state(request, sigmas.front()), {}};
-  const std::size_t values = elements(s.latent_of(request));
+  if (state.step == 0) state = {0, first_state(request, sigmas.front()), {}};
+  const std::size_t values = elements(latent_of(request));
   if (state.x.size() != values || (!state.previous.empty() && state.previous.size() != values) ||
       state.step >= static_cast<int>(sigmas.size()))
     fail("a state after step {} with {} values is not of this clip", state.step, state.x.size());
@@ -278,11 +277,24 @@ Latent Generator::denoise(const ClipRequest& request, const SampleOptions& optio
     if (after_step) after_step(at);
   });
   if (!std::ranges::all_of(state.x, [](double value) { return std::isfinite(value); }))
-    fail("the model '{}' makes values that are not finite: its weights are damaged",
-         s.model.folder);
-  Latent latent = s.latent_of(request);
+    fail("the model '{}' makes values that are not finite: its weights are damaged", model.folder);
+  Latent latent = latent_of(request);
   latent.values.assign(state.x.begin(), state.x.end());
-  s.facts.scale.from_model(latent.values, latent.frames);
+  facts.scale.from_model(latent.values, latent.frames);
+  return latent;
+}
+
+Latent Generator::denoise(const ClipRequest& request, const SampleOptions& options,
+                          SamplerState state, const AfterStep& after_step,
+                          const HowFar& how_far) const {
+  const State& s = *state_;
+  s.check(request, options);
+  const OneThread one_thread;
+  Latent latent = s.autoregressive()
+                      ? s.write(request, options, how_far)
+                      : s.draw(request, options, std::move(state), after_step, how_far);
+  // What this had of tensors has other sizes than what decodes the clip next.
+  if (s.model.device() == Device::cpu) release_cached_memory();
   return latent;
 }
 

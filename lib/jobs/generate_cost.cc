@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jobs/generate_cost.h"
 
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -21,6 +19,7 @@
 #include "models/fsq.h"
 #include "models/text_encoder.h"
 #include "tensor/device.h"
+#include "tensor/program_memory.h"
 
 namespace vfm::jobs {
 namespace {
@@ -81,19 +80,11 @@ BlockMemory block_memory(const models::DitConfig& c, double tokens, double size)
           angles + unit * (streams + size * (4 + 2 * 3 + 2 * hidden))};
 }
 
-/// What the program and its libraries need for themselves: about as much as this one has now, and
-/// the code that a dry run does not come to.
-double program_bytes() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  constexpr double kMebi = 1 << 20;
-  return kMebi * (6 + std::ceil(static_cast<double>(usage.ru_maxrss) / 1024));
-}
-
-/// An encoder of the kind of x264: its tables, and the frames it looks ahead, each with the
-/// half-pixel planes that it is searched in.
+/// An encoder of the kind of x264 with the preset that clips have: its tables, and the frames that
+/// it looks ahead and refers to, each with the half-pixel planes that it is searched in.
 double encoder_bytes(double frames, double pixels) {
-  return 12.0 * (1 << 20) + 5.5 * pixels * std::min(frames, 50.0);
+  constexpr double kAhead = 14, kOthers = 4;
+  return 3.0 * (1 << 20) + 5.5 * pixels * (std::min(frames, kAhead) + kOthers);
 }
 
 /// The clip, and the latent that it is made of.
@@ -331,25 +322,27 @@ Json Estimate::json() const {
   const Part network = network_part(), tokenizer = tokenizer_part(), text = text_part();
   // On the CPU what is outside of tensors counts, and files that are mapped, while they are.
   const double host = job_.device == Device::cpu ? 1 : 0;
-  const double program = host * program_bytes();
+  const double program = host * program_memory();
   const double weights = network.weight_bytes + tokenizer.weight_bytes;
   const double loading = std::max(network.weight_bytes + host * network.file_bytes,
                                   weights + host * tokenizer.file_bytes);
-  // What one phase had of tensors the next ones have too: in use, or kept.
-  double held = 0;
-  const auto using_it = [&](const Part& part) {
-    held = std::max(held, part.held_bytes);
+  const auto using_it = [&](const Part& part, double held) {
     return weights + host * (text.mapped_bytes + part.cost.host_bytes) + held;
   };
+  // What reading the text had of tensors sampling has too: in use, or kept. On the CPU it is given
+  // back before the clip is decoded (Generator::denoise).
+  const double sampling = std::max(text.held_bytes, network.held_bytes);
+  const double decoding =
+      host > 0 ? tokenizer.held_bytes : std::max(sampling, tokenizer.held_bytes);
   const double encoder =
       job_.output == "-" ? 0
                          : encoder_bytes(c.request.frames,
                                          static_cast<double>(c.request.width) * c.request.height);
   const std::pair<const char*, double> phases[] = {
       {"loading", loading},
-      {"encoding_text", using_it(text)},
-      {"sampling", using_it(network)},
-      {"decoding", using_it(tokenizer) + host * encoder}};
+      {"encoding_text", using_it(text, text.held_bytes)},
+      {"sampling", using_it(network, sampling)},
+      {"decoding", using_it(tokenizer, decoding) + host * encoder}};
   Json memory;
   double peak = 0;
   for (const auto& [phase, bytes] : phases) {

@@ -12,6 +12,8 @@
 namespace vfm::models {
 namespace {
 
+constexpr double kFew = 64;  ///< channels: more, and oneDNN convolves a row at a time
+
 /// The decoder's run over one chunk. Functions are named after the layers; `held` are bytes that
 /// their callers keep alive meanwhile.
 class Walk {
@@ -36,16 +38,19 @@ class Walk {
     return size_ * (frames_ + lead) * plane_ * channels;
   }
   void alive(double bytes) { peak = std::max(peak, bytes); }
-  void matrix(double in, double out, double taps) {
+  /// `adds`: what it makes is added to a residual.
+  void matrix(double in, double out, double taps, bool adds = false) {
     flops += 2 * frames_ * plane_ * in * out * taps;
     reordered_ = std::max(reordered_, size_ * in * out * taps);
-    // oneDNN keeps each convolution that it has met: so much of its code, and of each place a list
-    // of what it is summed from and room. As measured with 2.6, on one thread; it is little beside
-    // the activations of a tokenizer of the usual widths.
-    if (taps > 1 && device_ == Device::cpu && met_.insert({in, out, taps, plane_}).second)
-      compiled += 0.4 * (1 << 20) + (taps > 3 ? 256 : 128) * plane_;
+    // oneDNN keeps each convolution that it has met: so much of its code, and tables with a kernel
+    // for every number of places that one may be asked for at once. In 2.6 that is up to a row, but
+    // where it makes few channels of nine places up to the whole plane: vectors of 256, 64, 64, 32
+    // and 16 bytes a place. It is little beside the activations of a tokenizer of usual widths.
+    if (taps > 1 && device_ == Device::cpu &&
+        met_.insert({in, out, taps, plane_, adds ? 1.0 : 0.0}).second)
+      compiled += 0.4 * (1 << 20) + (taps > 3 && out <= kFew ? 432 * plane_ : 0);
   }
-  void projection(double in, double out, double held);
+  void projection(double in, double out, double held, bool adds = false);
   void resnet(double in, double out);
   void attention(double channels, bool along_time);
   void middle(double channels);
@@ -59,25 +64,25 @@ class Walk {
   double frames_ = 0, plane_ = 0;  // of what goes through
   double past_ = 0;                // frames of earlier chunks at this resolution
   double reordered_ = 0;           // weights as a convolution wants them: of the largest
-  std::set<std::array<double, 4>> met_;
+  std::set<std::array<double, 5>> met_;
 };
 
 // The input goes when the first convolution is done; its result has two more frames.
-void Walk::projection(double in, double out, double held) {
+void Walk::projection(double in, double out, double held, bool adds) {
   alive(held + bytes(in) + bytes(out, 2));
   matrix(in, out, 9);
   history += 2 * size_ * plane_ * out;
   alive(held + bytes(out, 2) + bytes(out));
-  matrix(out, out, 3);
+  matrix(out, out, 3, adds);
 }
 
 void Walk::resnet(double in, double out) {
   const double x = bytes(in);
   projection(in, out, x);
   alive(x + 2 * bytes(out));  // the norm of what it made
-  if (in == out) return projection(out, out, x);
+  if (in == out) return projection(out, out, x, true);
   matrix(in, out, 1);
-  projection(out, out, x + bytes(out));
+  projection(out, out, x + bytes(out), true);
 }
 
 // The input, its norm, queries, keys, values and the result; keys and values of a stream stay.
@@ -119,7 +124,7 @@ void Walk::upsample(double channels, bool time) {
   const double small = bytes(channels);
   plane_ *= 4;
   alive(small + bytes(channels));
-  matrix(channels, channels, 9);
+  matrix(channels, channels, 9, true);
   alive(2 * bytes(channels));
   matrix(channels, channels, 1);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tensor/allocator.h"
 
+#include <malloc.h>
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -45,6 +46,7 @@ std::shared_ptr<void> allocate_cpu(std::size_t bytes) {
 
 void release_cached_memory() noexcept {
   allocator().release();
+  malloc_trim(0);  // the C library would keep what lies between blocks in use
 }
 
 void reset_memory_peak() {

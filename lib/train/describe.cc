@@ -145,13 +145,11 @@ Json training_cost(const RunOptions& options, int ranks) {
   const double learnt = static_cast<double>(trained);
   const double average = recipe.ema.mode == "off" ? 0 : 4 * learnt;
   const auto rounded = [](double value) { return static_cast<std::int64_t>(value); };
-  const Json memory = {{"weights", rounded(need.weights)},
-                       {"gradients", rounded(need.gradients)},
-                       {"moments", rounded(need.moments)},
-                       {"average", rounded(need.average)},
-                       {"activations", rounded(need.activations)},
-                       {"total", rounded(need.total())},
-                       {"usable", rounded(usable)}};
+  const Json memory = {
+      {"weights", rounded(need.weights)},         {"gradients", rounded(need.gradients)},
+      {"moments", rounded(need.moments)},         {"average", rounded(need.average)},
+      {"activations", rounded(need.activations)}, {"host", rounded(need.host)},
+      {"total", rounded(need.total())},           {"usable", rounded(usable)}};
   Json cost = {{"kind", "cost"},
                {"data", load.source},
                {"device", options.device == Device::cuda ? describe_gpu() : "cpu"}};
@@ -200,6 +198,7 @@ std::string training_words(const Json& cost) {
   if (memory["average"] != 0) line("  average (ema)", bytes(memory["average"]));
   line("  activations", fmt::format("{} (recompute {})", bytes(memory["activations"]),
                                     cost["recompute"].get<std::string>()));
+  if (memory["host"] != 0) line("  program and data", bytes(memory["host"]));
   line("checkpoint", bytes(cost["checkpoint_bytes"]));
   return text;
 }

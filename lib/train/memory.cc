@@ -13,6 +13,7 @@
 #include "data/packing.h"
 #include "models/cosmos_training_cost.h"
 #include "tensor/device.h"
+#include "tensor/program_memory.h"
 
 namespace vfm::train {
 
@@ -43,9 +44,26 @@ models::DitCost tokenizer_cost(const Recipe& recipe, double tokens, Recompute re
 /// More samples than this say nothing new about packs.
 constexpr std::size_t kLookedAt = 65536;
 
+/// A rank's packs of a step, and how many of them go through the network together.
+struct Share {
+  int packs = 1, together = 1;
+};
+
+/// Latents of so many tokens, in numbers.
+double latent_values(const Recipe& recipe, double tokens) {
+  const auto& p = recipe.model.dit.patch_size;
+  return tokens * p[0] * p[1] * p[2] * recipe.model.dit.out_channels;
+}
+
+double text_width(const Recipe& recipe) {
+  return recipe.model.autoregressive() ? recipe.model.decoder.text_embed_dim
+                                       : recipe.model.dit.text_embed_dim;
+}
+
 /// Of texts, conditioning, and what goes in and out of the network: little of a large model, and
-/// half of a tiny one. The texts, and what goes in, are there twice: the next step's too.
-double beside_tokens(const Recipe& recipe, double tokens, int packs, const PackLoad& load,
+/// half of a tiny one. The batches of all packs of a step are made before the first one passes, and
+/// those of the next step meanwhile.
+double beside_tokens(const Recipe& recipe, const Share& share, const PackLoad& load,
                      Recompute recompute) {
   const bool codes = recipe.model.autoregressive();
   const models::DitConfig& dit = recipe.model.dit;
@@ -56,15 +74,14 @@ double beside_tokens(const Recipe& recipe, double tokens, int packs, const PackL
   const double at_once = recompute == Recompute::block ? 1 : layers;
   const double keys = codes ? 1.0 * decoder.key_value_heads() * decoder.attention_head_dim
                             : 1.0 * dit.key_value_heads() * dit.attention_head_dim;
-  const double embed = codes ? decoder.text_embed_dim : dit.text_embed_dim;
+  const double embed = text_width(recipe), packs = share.together;
   // Keys and values of a text, as projected and normed, of each layer; on the way back once more.
-  const double text_row = embed * (2 * 4 + cast) + 4 * keys * size * (at_once + 1);
-  const double texts = packs * load.text_rows * text_row;
+  const double texts = load.text_rows * (share.packs * embed * 2 * 4 +
+                                         packs * (embed * cast + 4 * keys * size * (at_once + 1)));
   if (codes) return embed > 0 ? texts : 0;
-  // x0 twice, the noisy latent and what is to come out, what does and its gradient, and patches.
-  const auto& p = dit.patch_size;
-  const double values = 1.0 * p[0] * p[1] * p[2] * dit.out_channels;
-  const double ends = tokens * values * (6 * 4 + 2 * size + 4);
+  // Of both steps the noisy latents and what is to come out; what does, its gradient, and patches.
+  const double values = latent_values(recipe, static_cast<double>(recipe.data.tokens));
+  const double ends = values * (share.packs * 4 * 4 + packs * (2 * 4 + 2 * size + 4));
   // Of each norm shift, scale and gate, before and after the shared ones are added; their
   // gradients.
   const double norms = dit.type == models::NetworkType::stdit ? 5 : 3;
@@ -73,10 +90,18 @@ double beside_tokens(const Recipe& recipe, double tokens, int packs, const PackL
   return texts + ends + conditioning;
 }
 
-/// Pixels of the clips of a step, and of the next one, which is prepared meanwhile.
-double clips_of_steps(const Recipe& recipe, int packs, const PackLoad& load) {
-  const double pixels = 3.0 * recipe.data.frames * recipe.data.size * recipe.data.size;
-  return 2 * 4 * pixels * packs * load.samples;
+/// Pixels of the clips of a pack.
+double clips_of_pack(const Recipe& recipe, const PackLoad& load) {
+  return 3.0 * recipe.data.frames * recipe.data.size * recipe.data.size * load.samples;
+}
+
+/// What the host has of the samples that go into the next batch: as they were read, and, of what is
+/// no clip, put one after the other.
+double samples_on_their_way(const Recipe& recipe, int packs, const PackLoad& load) {
+  if (recipe.model.tokenizer()) return 4 * packs * clips_of_pack(recipe, load);
+  const double text = load.text_rows * text_width(recipe);
+  if (recipe.model.autoregressive()) return 3 * 4 * packs * text;  // two steps' batches are vectors
+  return 2 * 4 * packs * (text + latent_values(recipe, static_cast<double>(recipe.data.tokens)));
 }
 
 /// Of this process's control group, which a container has; infinite without one. Version 2, and 1.
@@ -130,10 +155,10 @@ PackLoad pack_load(const Recipe& recipe, const Dataset& data) {
 MemoryNeed memory_need(const Recipe& recipe, int ranks, Recompute recompute, Device device,
                        const PackLoad& load) {
   // A rank's packs of a step go through the network together, or micro_packs at a time.
-  const int share = (recipe.data.packs + ranks - 1) / ranks;
-  const int together =
-      recipe.data.micro_packs > 0 ? std::min(recipe.data.micro_packs, share) : share;
-  const double tokens = static_cast<double>(recipe.data.tokens) * together;
+  Share share{(recipe.data.packs + ranks - 1) / ranks, 0};
+  share.together =
+      recipe.data.micro_packs > 0 ? std::min(recipe.data.micro_packs, share.packs) : share.packs;
+  const double tokens = static_cast<double>(recipe.data.tokens) * share.together;
   const models::DitCost cost = model_cost(recipe, 1, 1, tokens, recompute);
   const double parameters = static_cast<double>(trained_parameters(recipe));
   const bool host = recipe.ema.place == "host" && device != Device::cpu;
@@ -146,15 +171,20 @@ MemoryNeed memory_need(const Recipe& recipe, int ranks, Recompute recompute, Dev
   need.moments = 2 * parameters * static_cast<double>(dtype_size(recipe.optimizer.moment_type()));
   need.average = recipe.ema.mode == "off" || host ? 0 : 4 * parameters;
   need.activations = cost.activation_bytes;
-  if (recipe.model.tokenizer() && device == Device::cpu)
-    need.activations += clips_of_steps(recipe, share, load);
-  else if (!recipe.model.tokenizer())
-    need.activations += beside_tokens(recipe, tokens, together, load, recompute);
+  if (!recipe.model.tokenizer())
+    need.activations += beside_tokens(recipe, share, load, recompute);
+  else if (device == Device::cpu)  // clips of this step, and of the next one
+    need.activations += 2 * 4 * share.packs * clips_of_pack(recipe, load);
+  if (device == Device::cpu)
+    need.host = program_memory() + samples_on_their_way(recipe, share.together, load);
+  // The sizes of a tokenizer's activations come one after the other: so much of what is not in use
+  // the allocator keeps (tensor/caching_allocator.h).
+  if (device == Device::cpu && recipe.model.tokenizer()) need.host += 0.25 * need.activations;
   return need;
 }
 
 void check_memory(const Recipe& recipe, const MemoryNeed& need, double usable) {
-  const double lasting = need.total() - need.activations;
+  const double lasting = need.total() - need.activations - need.host;
   if (lasting <= usable) return;
   std::string ways = "a smaller model";
   if (recipe.optimizer.moment_type() == DType::f32) ways += ", 'optimizer.moments' bf16";

@@ -27,8 +27,9 @@ struct MemoryNeed {
   double moments = 0;      ///< both
   double average = 0;      ///< 0 if there is none, or the host keeps it
   double activations = 0;  ///< of the packs that go through the network together
+  double host = 0;         ///< 0 on a GPU: the program, samples on their way, what is kept
 
-  double total() const { return weights + gradients + moments + average + activations; }
+  double total() const { return weights + gradients + moments + average + activations + host; }
 };
 
 /// How many numbers are trained: the model's parameters, or those of its adapters.
@@ -44,7 +45,7 @@ MemoryNeed memory_need(const Recipe& recipe, int ranks, models::Recompute recomp
                        const PackLoad& load);
 
 /// Throws Error{usage}, saying what would make it less, if what lasts from step to step, which is
-/// all but the activations, is more than `usable` bytes: such a run cannot begin.
+/// all but the activations and the host's, is more than `usable` bytes: such a run cannot begin.
 void check_memory(const Recipe& recipe, const MemoryNeed& need, double usable);
 
 /// What a rank may use: 95 % of a GPU's memory less 2 GiB for the libraries' workspaces; of this

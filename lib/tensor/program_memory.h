@@ -1,0 +1,12 @@
+// What this program has of the host's memory for itself, for estimates of what it will need.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+namespace vfm {
+
+/// Bytes that a program of this kind needs besides its tensors and buffers: as many as this one has
+/// had resident so far, and the code of libraries that only computing comes to. Meant for a dry
+/// run, which has computed nothing. 0 where the system does not tell. Thread-safety: any thread.
+double program_memory();
+
+}  // namespace vfm
