@@ -6,12 +6,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
+#include <thread>
 #include <utility>
 
 #include "base/error.h"
 #include "base/full_disk.h"
+#include "base/log.h"
+#include "base/stop.h"
 
 namespace vfm::io {
 namespace {
@@ -24,14 +29,29 @@ bool names_file(const std::string& path, int fd) {
          by_name.st_ino == by_fd.st_ino && by_name.st_dev == by_fd.st_dev;
 }
 
-File open_locked(const std::string& temporary, const std::string& target) {
-  for (;;) {
+/// Another program makes what this one wants: said once, then only with -v.
+void wait_for_other(const std::string& target) {
+  static std::atomic_flag said;
+  if (!said.test_and_set())
+    log_warning("another program is writing '{}'; waiting for it", target);
+  else
+    log_info("another program is writing '{}'; waiting for it", target);
+}
+
+File open_locked(const std::string& temporary, const std::string& target, bool wait) {
+  for (bool waiting = false;;) {
     const int fd = ::open(temporary.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (fd < 0) fail_output(errno, "cannot create '{}'", target);
     File file(fd, target);
-    if (::flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-      fail("'{}' is being written by another program; wait for it, or choose another output",
-           target);
+    if (::flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+      if (!wait)
+        fail("'{}' is being written by another program; wait for it, or choose another output",
+             target);
+      if (!std::exchange(waiting, true)) wait_for_other(target);
+      check_stop();
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      continue;
+    }
     // Any other failure of flock means a file system without locks: go on without one.
     if (!names_file(temporary, fd)) continue;
     if (::ftruncate(fd, 0) != 0) fail_output(errno, "cannot create '{}'", target);
@@ -41,10 +61,16 @@ File open_locked(const std::string& temporary, const std::string& target) {
 
 }  // namespace
 
-AtomicFile::AtomicFile(std::string path)
+AtomicFile::AtomicFile(std::string path, bool wait)
     : path_(std::move(path)),
       temporary_(join_path(dir_name(path_), "." + base_name(path_) + ".tmp")),
-      file_(open_locked(temporary_, path_)) {}
+      file_(open_locked(temporary_, path_, wait)) {}
+
+AtomicFile::AtomicFile(std::string path) : AtomicFile(std::move(path), false) {}
+
+AtomicFile AtomicFile::await(std::string path) {
+  return AtomicFile(std::move(path), true);
+}
 
 AtomicFile::AtomicFile(AtomicFile&& other) noexcept
     : path_(std::move(other.path_)),
@@ -77,7 +103,7 @@ void AtomicFile::abandon() noexcept {
 }
 
 void write_file(const std::string& path, std::string_view contents) {
-  AtomicFile file(path);
+  AtomicFile file = AtomicFile::await(path);
   file.write(contents);
   file.commit();
 }

@@ -3,7 +3,9 @@
 // An AtomicFile writes ".NAME.tmp" beside its target and renames it at commit, after fsync of the
 // file; then it syncs the directory. Killed at any moment, the target is absent, old or complete.
 // The temporary name is fixed, so that a second run overwrites what a killed one left; a lock on it
-// keeps two living writers of one target apart. Thread-safety: one thread at a time.
+// keeps two living writers of one target apart. So who holds the AtomicFile of what is written last
+// of several files, a record beside a tar, makes them alone: await() it, look whether they are
+// there now, and make them if not. Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -20,6 +22,8 @@ class AtomicFile {
   /// Creates the temporary file (the directory must exist). Throws Error; "... is being written by
   /// another program" when a living writer holds the target.
   explicit AtomicFile(std::string path);
+  /// The same, but waits as long as a living writer holds the target. Throws Stopped.
+  static AtomicFile await(std::string path);
   /// Abandons, unless committed: the temporary file is removed.
   ~AtomicFile();
   AtomicFile(AtomicFile&& other) noexcept;
@@ -38,12 +42,14 @@ class AtomicFile {
   void abandon() noexcept;
 
  private:
+  AtomicFile(std::string path, bool wait);
+
   std::string path_, temporary_;
   File file_;
   std::uint64_t written_ = 0;
 };
 
-/// AtomicFile in one call.
+/// AtomicFile in one call. Waits for another program that writes the same file.
 void write_file(const std::string& path, std::string_view contents);
 /// write_file, but an existing file with the same bytes is left untouched (its time stamp stays, so
 /// make sees no change).

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/manifest.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,7 +12,6 @@
 #include "base/full_disk.h"
 #include "base/log.h"
 #include "io/atomic_file.h"
-#include "io/line_reader.h"
 
 namespace vfm::io {
 namespace {
@@ -98,70 +98,18 @@ std::vector<std::string> column_tars(const Record& shard) {
   return tars;
 }
 
-struct ManifestReader::Source {
-  LineReader lines;
-  bool names;  // paths, whatever they look like
-};
-
 ManifestReader::ManifestReader(std::vector<std::string> arguments, OnBad on_bad)
-    : arguments_(std::move(arguments)), on_bad_(std::move(on_bad)) {}
-ManifestReader::~ManifestReader() = default;
-
-bool ManifestReader::next_source() {
-  const std::string& argument = arguments_[next_argument_];
-  if (argument != "-" && argument != kNames && !is_manifest_file(argument)) return false;
-  ++next_argument_;
-  try {
-    if (argument == "-" || argument == kNames)
-      source_ = std::make_unique<Source>(
-          Source{LineReader::standard_input(argument == kNames ? '\0' : '\n'), argument == kNames});
-    else
-      source_ = std::make_unique<Source>(
-          Source{LineReader(File::open_read(argument), fmt::format("'{}'", argument)), false});
-  } catch (const Error& error) {
-    on_bad_(argument, error.what());
-  }
-  return true;
-}
+    : lines_(std::move(arguments), is_manifest_file), on_bad_(std::move(on_bad)) {}
 
 std::optional<Record> ManifestReader::next() {
-  for (;;) {
-    if (!source_) {
-      if (next_argument_ == arguments_.size()) return std::nullopt;
-      if (!next_source()) {
-        const std::string& path = arguments_[next_argument_++];
-        return bare_path(path, fmt::format("argument '{}'", path));
-      }
-      if (!source_) continue;  // it could not be opened
+  while (const auto line = lines_.next()) {
+    if (line->as_is) return bare_path(line->text, line->where);
+    try {
+      if (line->error.empty()) return parse_record(line->text, line->where);
+      on_bad_(line->where, line->error);
+    } catch (const Error& error) {
+      on_bad_(line->where, error.what());
     }
-    if (auto record = next_line()) return record;
-  }
-}
-
-/// Nothing: the line is none for the caller, or there is none; then source_ is gone.
-std::optional<Record> ManifestReader::next_line() {
-  LineReader& lines = source_->lines;
-  std::optional<std::string> text;
-  try {
-    text = lines.next();
-  } catch (const LongLine& error) {
-    streams_.take_bad("", lines.name());
-    on_bad_(lines.where(), error.what());
-    return std::nullopt;
-  }
-  if (!text) {
-    source_.reset();
-    return std::nullopt;
-  }
-  const std::string where = lines.where();
-  if (source_->names && !text->empty()) return bare_path(*text, where);
-  if (trim(*text).empty()) return std::nullopt;
-  try {
-    Record record = parse_record(*text, where);
-    if (!streams_.take(record.json, lines.name())) return record;
-  } catch (const Error& error) {
-    streams_.take_bad(*text, lines.name());
-    on_bad_(where, error.what());
   }
   return std::nullopt;
 }
@@ -194,8 +142,20 @@ void ManifestWriter::write_line(const Json& record) {
   }
 }
 
+namespace {
+
+/// Names what stands at a path, not by its contents: written again it has another name. Empty if
+/// there is nothing.
+std::string state_of(const std::string& path) {
+  struct stat s {};
+  if (::stat(path.c_str(), &s) != 0) return "";
+  return fmt::format("{} {} {} {}", s.st_dev, s.st_ino, s.st_mtim.tv_sec, s.st_mtim.tv_nsec);
+}
+
+}  // namespace
+
 ErrorLog::ErrorLog(std::string path, std::string tool)
-    : path_(std::move(path)), tool_(std::move(tool)) {}
+    : path_(std::move(path)), tool_(std::move(tool)), before_(state_of(path_)) {}
 ErrorLog::~ErrorLog() = default;
 
 void ErrorLog::add(const std::string& input, const std::string& message, const Json& extra) {
@@ -218,17 +178,29 @@ std::size_t ErrorLog::count() const {
   return lines_.size();
 }
 
+/// What a program wrote since this run began.
+std::string ErrorLog::others_lines() const {
+  const std::string now = state_of(path_);
+  return now.empty() || now == before_ ? "" : read_file(path_);
+}
+
 void ErrorLog::finish() {
   const std::lock_guard lock(mutex_);
-  if (lines_.empty()) {
+  if (lines_.empty() && state_of(path_).empty()) return;
+  AtomicFile file = AtomicFile::await(path_);
+  std::string text = others_lines();
+  if (lines_.empty() && !text.empty()) return;
+  for (const std::string& line : lines_)
+    if (text.find(line) == std::string::npos) text += line;
+  if (text.empty()) {
     if (::unlink(path_.c_str()) != 0 && errno != ENOENT)
       fail_errno(errno, "cannot remove '{}'", path_);
     return;
   }
-  std::string text;
-  for (const std::string& line : lines_)
-    text += line;
-  update_file(path_, text);
+  // Also where the same stands there: who works beside this run is to see that it was written.
+  file.write(text);
+  file.commit();
+  before_ = state_of(path_);
 }
 
 }  // namespace vfm::io

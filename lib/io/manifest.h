@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -15,7 +14,7 @@
 
 #include "base/json.h"
 #include "io/file.h"
-#include "io/streams.h"
+#include "io/input_lines.h"
 
 namespace vfm::io {
 
@@ -38,32 +37,21 @@ std::vector<std::string> column_tars(const Record& shard);
 /// a quote) is one, or damaged; "[x].mp4" and "{x}.mp4" are paths. Pure; the fuzz target calls it.
 Record parse_record(std::string_view line, std::string_view where);
 
-/// Reads records from command line arguments: each is a video or shard path or URL, or a manifest
-/// file (".jsonl", ".ndjson"), or "-" for lines on standard input, or kNames for names there that
-/// end with NUL and are taken as they are. Blank lines are skipped. A bad line, or one over 16 MiB,
-/// is not fatal: `on_bad` hears of it, and reading goes on. Records that begin and end a tool's
-/// output are watched (io/streams.h) and not handed out: when nothing more comes, ask streams()
-/// before anything is called complete. Thread-safety: one thread at a time.
-inline const std::string kNames("-\0", 2);  // no argument of a command line looks like this
-
+/// Reads records from command line arguments (io/input_lines.h): each is a video or shard path or
+/// URL, or a manifest file (".jsonl", ".ndjson"), or "-" for lines on standard input, or kNames. A
+/// bad line, or one over 16 MiB, is not fatal: `on_bad` hears of it, and reading goes on.
+/// Thread-safety: one thread at a time.
 class ManifestReader {
  public:
   using OnBad = std::function<void(const std::string& where, const std::string& message)>;
   ManifestReader(std::vector<std::string> arguments, OnBad on_bad);
-  ~ManifestReader();
-  /// The next record, or nothing at the end. Throws Error when an argument cannot be opened,
+  /// The next record, or nothing at the end. Throws Error when standard input cannot be read,
   /// Stopped after a signal.
   std::optional<Record> next();
-  const InputStreams& streams() const { return streams_; }
+  const InputStreams& streams() const { return lines_.streams(); }
 
  private:
-  struct Source;
-  std::optional<Record> next_line();
-  bool next_source();
-  std::vector<std::string> arguments_;
-  std::size_t next_argument_ = 0;
-  std::unique_ptr<Source> source_;
-  InputStreams streams_;
+  InputLines lines_;
   OnBad on_bad_;
 };
 
@@ -91,7 +79,8 @@ class ManifestWriter {
 };
 
 /// errors.jsonl: what was skipped, and why. One record an item, in the order of add(). The file
-/// appears at finish() and only if there was an error; an old one is removed if there was none.
+/// appears at finish() and only if there was an error; that of an earlier run is replaced, or
+/// removed if there was none. What a program writes there that works beside this one stays.
 /// Each is also one warning line, at once. Thread-safety: any thread; call add() from the ordered
 /// side of for_each_ordered, so that the file does not depend on -j.
 class ErrorLog {
@@ -106,7 +95,10 @@ class ErrorLog {
   void finish();
 
  private:
+  std::string others_lines() const;
+
   std::string path_, tool_;
+  std::string before_;  // what stood at path_ when this run began
   mutable std::mutex mutex_;
   std::vector<std::string> lines_;
 };

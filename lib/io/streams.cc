@@ -21,6 +21,21 @@ std::string need_name(const Json& record, const char* key) {
   return name;
 }
 
+/// The record that begins or ends a stream, if the line is one; else null. Few lines are parsed.
+Json mark_in(std::string_view line) {
+  const auto has = [&](std::string_view text) { return line.find(text) != std::string_view::npos; };
+  const std::size_t start = line.find_first_not_of(" \t");
+  if (start == std::string_view::npos || line[start] != '{' || !has("\"kind\"")) return nullptr;
+  if (!has("\"begin\"") && !has("\"end\"")) return nullptr;
+  try {
+    Json record = parse_json(line, "the line");
+    const Json kind = record.value("kind", Json());
+    return kind == "begin" || kind == "end" ? record : Json();
+  } catch (const Error&) {
+    return nullptr;  // whoever reads the line says what is wrong with it
+  }
+}
+
 }  // namespace
 
 Json begin_record(std::string_view tool, std::string_view id) {
@@ -31,30 +46,29 @@ Json end_record(std::string_view id, std::uint64_t records, int status) {
   return {{"kind", "end"}, {"id", id}, {"records", records}, {"status", status}};
 }
 
-bool InputStreams::take(const Json& record, const std::string& source) {
-  const Json kind = record.value("kind", Json());
-  if (kind == "begin") {
-    begin(record, source);
-  } else if (kind == "end") {
-    end(record);
-  } else {
+bool InputStreams::take(std::string_view line, const std::string& source) {
+  const Json record = mark_in(line);
+  if (record.is_null()) {
     // Where tools write into one pipe at once this may count a line in the wrong stream. It is only
     // told, with -v.
     if (!open_.empty()) ++open_.back().records;
+    begin_inside(line, source);
     return false;
   }
+  if (record.at("kind") == "begin")
+    begin(record, source);
+  else
+    end(record);
   return true;
 }
 
-bool InputStreams::take_bad(std::string_view line, const std::string& source) {
-  if (!open_.empty()) ++open_.back().records;
+void InputStreams::begin_inside(std::string_view line, const std::string& source) {
   const std::size_t at = line.rfind(kBegin);
-  if (at == std::string_view::npos || at == 0) return false;
+  if (at == std::string_view::npos || at == 0) return;
   try {
     begin(parse_json(line.substr(at), "the line"), source);
-    return true;
   } catch (const Error&) {
-    return false;
+    return;  // it was something else
   }
 }
 

@@ -30,13 +30,11 @@ class InputStreams {
  public:
   static constexpr std::size_t kMostOpen = 1000;
 
-  /// To be shown each record, in order. True: it begins or ends a stream, and is nothing for the
-  /// tool. `source` is where it came from: "standard input", "'a.jsonl'". Throws Error for a begin
-  /// or end that is none, and for one begin too many.
-  bool take(const Json& record, const std::string& source);
-  /// A line that is no record: it counts in its stream. True if a stream begins in the middle of
-  /// it: `cat` glues that to a line that was cut off.
-  bool take_bad(std::string_view line, const std::string& source);
+  /// To be shown each line that is not blank, in order. True: it begins or ends a stream, and is
+  /// nothing for the tool. `source` is where it came from: "standard input", "'a.jsonl'". A stream
+  /// may begin in the middle of a line, which then is the tool's: `cat` glues it to a line that was
+  /// cut off. Throws Error for a begin or end that is none, and for one begin too many.
+  bool take(std::string_view line, const std::string& source);
 
   /// Once all is read: whose output broke off and where, as a clause; empty if none did.
   std::string broken_off() const;
@@ -50,6 +48,7 @@ class InputStreams {
     std::uint64_t records = 0;
   };
   void begin(const Json& record, const std::string& source);
+  void begin_inside(std::string_view line, const std::string& source);
   void end(const Json& record);
   void remark(std::string text);
 

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "io/file.h"
 #include "io/line_reader.h"
+#include "io/streams.h"
 #include "jobs/clip_spans.h"
 
 namespace vfm::jobs {
@@ -85,7 +86,7 @@ class SpanFile {
   std::optional<GivenSpan> event_;  // of an EDL
   std::string event_source_;
   bool event_has_path_ = false, drop_ = false;
-  std::optional<std::string> broken_off_;  // whose output has begun and not ended
+  io::InputStreams streams_;
 };
 
 void SpanFile::add(const std::string& source, GivenSpan&& span) {
@@ -119,8 +120,8 @@ void SpanFile::read() {
   } catch (const Error& error) {
     on_bad_(lines_.where(), error.what());
   }
-  if (broken_off_)
-    on_bad_(path_, fmt::format("the output of {} breaks off: spans may be missing", *broken_off_));
+  if (const std::string why = streams_.broken_off(); !why.empty())
+    on_bad_(path_, fmt::format("{}: spans may be missing", why));
 }
 
 const Json* find_any(const Json& record, Names names) {
@@ -149,15 +150,13 @@ SpanTime json_time(const Json* value, const Json& record, const char* frame_name
 }
 
 void SpanFile::json_line(const std::string& line) {
+  if (streams_.take(line, lines_.name())) return;
   const Json record = parse_json(line, lines_.where());
   if (!record.is_object()) fail("not a JSON object");
   const std::string kind = get_string(record, "kind").value_or("");
   if (kind == "shots") return shots(record);
   const Json* source = find_any(record, kSources);
   const Json *begin = find_any(record, kBegins), *end = find_any(record, kEnds);
-  // Marks of where a program's output begins and ends.
-  if (kind == "begin") broken_off_ = get_string(record, "tool").value_or("a program");
-  if (kind == "end") broken_off_.reset();
   if (!kind.empty() && !begin && !record.contains("begin_frame")) return;
   if (source && !source->is_string()) fail("the source is not text");
   GivenSpan span;

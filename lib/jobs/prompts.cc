@@ -9,7 +9,6 @@
 
 #include "base/error.h"
 #include "io/file.h"
-#include "io/manifest.h"
 #include "text/unicode.h"
 
 namespace vfm::jobs {
@@ -224,69 +223,33 @@ std::string slug(std::string_view prompt) {
   return out;
 }
 
-PromptReader::PromptReader(std::vector<std::string> arguments, ClipOrder defaults)
-    : arguments_(std::move(arguments)), defaults_(std::move(defaults)) {}
-
-std::size_t PromptReader::total() const {
+/// 0: not known, for some stand for lines.
+static std::size_t count_prompts(const std::vector<std::string>& arguments) {
   const auto lines = [](const std::string& argument) {
     return argument == "-" || argument == io::kNames;
   };
-  return std::ranges::any_of(arguments_, lines) ? 0 : arguments_.size();
+  return std::ranges::any_of(arguments, lines) ? 0 : arguments.size();
 }
 
-ClipOrder PromptReader::given(const std::string& prompt, std::string where) const {
-  ClipOrder order = defaults_;
-  order.request.prompt = text::valid_utf8(prompt);
-  order.where = std::move(where);
-  return order;
-}
+PromptReader::PromptReader(std::vector<std::string> arguments, ClipOrder defaults)
+    : total_(count_prompts(arguments)),
+      defaults_(std::move(defaults)),
+      lines_(std::move(arguments)) {}
 
 std::optional<ClipOrder> PromptReader::next() {
-  for (;;) {
-    if (!lines_) {
-      if (next_argument_ == arguments_.size()) return std::nullopt;
-      const std::string& argument = arguments_[next_argument_++];
-      texts_ = argument == io::kNames;
-      if (argument != "-" && !texts_)
-        return given(argument, fmt::format("argument '{}'", argument));
-      lines_.emplace(io::LineReader::standard_input(texts_ ? '\0' : '\n'));
-    }
-    if (auto order = next_line()) return order;
-  }
-}
-
-/// Nothing: the line is no order, or there is none; then lines_ is gone.
-std::optional<ClipOrder> PromptReader::next_line() {
-  const auto bad = [this](const Error& error) {
-    ClipOrder order;
-    order.where = lines_->where();
-    order.error = error.what();
-    return order;
-  };
-  std::optional<std::string> text;
+  const auto line = lines_.next();
+  if (!line) return std::nullopt;
+  ClipOrder order;
   try {
-    text = lines_->next();
-  } catch (const io::LongLine& error) {
-    return bad(error);
-  }
-  if (!text) {
-    lines_.reset();
-    return std::nullopt;
-  }
-  if (is_blank(*text)) return std::nullopt;
-  if (texts_) return given(*text, lines_->where());
-  try {
-    if (text->find("\"kind\"") != std::string::npos && is_of_streams(*text)) return std::nullopt;
-    return parse_prompt(*text, defaults_, lines_->where());
+    if (!line->error.empty()) throw Error(line->error);
+    if (!line->as_is) return parse_prompt(line->text, defaults_, line->where);
+    order = defaults_;
+    order.request.prompt = text::valid_utf8(line->text);
   } catch (const Error& error) {
-    streams_.take_bad(*text, lines_->name());
-    return bad(error);
+    order.error = error.what();
   }
-}
-
-bool PromptReader::is_of_streams(const std::string& line) {
-  if (line[line.find_first_not_of(" \t\r")] != '{') return false;
-  return streams_.take(parse_json(text::valid_utf8(line), lines_->where()), lines_->name());
+  order.where = line->where;
+  return order;
 }
 
 }  // namespace vfm::jobs

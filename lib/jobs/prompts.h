@@ -10,8 +10,7 @@
 
 #include "base/json.h"
 #include "generate/generator.h"
-#include "io/line_reader.h"
-#include "io/streams.h"
+#include "io/input_lines.h"
 
 namespace vfm::jobs {
 
@@ -73,30 +72,21 @@ void check_clip_name(const std::string& name);
 /// empty.
 std::string slug(std::string_view prompt);
 
-/// The orders of the command line. Each argument is a prompt; "-" stands for lines on standard
-/// input, where blank lines are skipped; io::kNames for texts there that end with NUL and are taken
-/// as they are. Records that begin and end a tool's output are watched, as by io::ManifestReader.
-/// Thread-safety: one thread at a time.
+/// The orders of the command line (io/input_lines.h): each argument is a prompt, or stands for
+/// lines on standard input. Thread-safety: one thread at a time.
 class PromptReader {
  public:
   PromptReader(std::vector<std::string> arguments, ClipOrder defaults);
   /// The next order, with an error if it is none, or nothing at the end. Throws Stopped.
   std::optional<ClipOrder> next();
   /// How many orders there are; 0: not known, for there are lines.
-  std::size_t total() const;
-  const io::InputStreams& streams() const { return streams_; }
+  std::size_t total() const { return total_; }
+  const io::InputStreams& streams() const { return lines_.streams(); }
 
  private:
-  ClipOrder given(const std::string& prompt, std::string where) const;
-  std::optional<ClipOrder> next_line();
-  bool is_of_streams(const std::string& line);
-
-  std::vector<std::string> arguments_;
-  std::size_t next_argument_ = 0;
+  std::size_t total_;
   ClipOrder defaults_;
-  std::optional<io::LineReader> lines_;
-  bool texts_ = false;  // what lines_ gives is no JSON
-  io::InputStreams streams_;
+  io::InputLines lines_;
 };
 
 }  // namespace vfm::jobs

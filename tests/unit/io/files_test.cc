@@ -6,6 +6,7 @@
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <filesystem>
+#include <thread>
 
 #include "base/error.h"
 #include "base/full_disk.h"
@@ -69,6 +70,28 @@ TEST_CASE("what a killed writer left is overwritten, a living writer is respecte
     first.commit();
   }
   CHECK(read_file(path) == "x");
+  CHECK(folder.count() == 1);
+}
+
+TEST_CASE("who waits for a living writer sees what that one wrote, or that it gave up") {
+  const Folder folder;
+  const std::string path = folder.path + "/a.txt";
+  const auto add = [&] {
+    AtomicFile file = AtomicFile::await(path);
+    file.write((file_exists(path) ? read_file(path) : "") + "y");
+    file.commit();
+  };
+  AtomicFile first(path);
+  std::thread other(add);
+  first.write("x");
+  first.commit();
+  other.join();
+  CHECK(read_file(path) == "xy");
+  AtomicFile second(path);
+  std::thread another(add);
+  second.abandon();
+  another.join();
+  CHECK(read_file(path) == "xyy");
   CHECK(folder.count() == 1);
 }
 

@@ -51,8 +51,7 @@ TEST_CASE("arguments may be paths and manifest files; bad lines are told and pas
   std::vector<std::string> bad;
   ManifestReader reader(
       {"0.mp4", file, "3.tar"},
-      [&](const std::string& where, const std::string&) {
-    bad.push_back(where); });
+      [&](const std::string& where, const std::string&) { bad.push_back(where); });
   std::vector<std::string> paths;
   while (const auto record = reader.next())
     paths.push_back(record->path());
@@ -61,8 +60,7 @@ TEST_CASE("arguments may be paths and manifest files; bad lines are told and pas
   std::vector<std::string> missing;
   ManifestReader other(
       {folder + "/none.jsonl", "a\nb.mp4"},
-      [&](const std::string& where, const std::string&) {
-    missing.push_back(where); });
+      [&](const std::string& where, const std::string&) { missing.push_back(where); });
   CHECK(other.next()->path() == "a\nb.mp4");
   CHECK_FALSE(other.next());
   CHECK(missing == std::vector{folder + "/none.jsonl"});
@@ -199,6 +197,21 @@ TEST_CASE("errors.jsonl tells what was skipped, and goes when nothing was") {
   CHECK(
       read_file(path) ==
       "{\"tool\":\"vfm-test\",\"input\":\"a.mp4\",\"error\":\"cannot open 'a.mp4'\",\"line\":3}\n");
+  ErrorLog(path, "vfm-test").finish();
+  CHECK_FALSE(file_exists(path));
+  // Two at once: what one tells stays, whether or not the other has something to tell.
+  ErrorLog clean(path, "vfm-test");
+  log.finish();
+  clean.finish();
+  CHECK(read_file(path).find("a.mp4") != std::string::npos);
+  clean.add("b.mp4", "cannot open 'b.mp4'");
+  ErrorLog again(path, "vfm-test");
+  log.finish();
+  clean.finish();
+  CHECK(read_file(path).find("a.mp4") != std::string::npos);
+  CHECK(read_file(path).find("b.mp4") != std::string::npos);
+  again.finish();  // those came while it ran
+  CHECK(file_exists(path));
   ErrorLog(path, "vfm-test").finish();
   CHECK_FALSE(file_exists(path));
   std::filesystem::remove_all(folder);

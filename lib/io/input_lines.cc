@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/input_lines.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "base/error.h"
+
+namespace vfm::io {
+
+InputLines::InputLines(std::vector<std::string> arguments, HoldsLines holds_lines)
+    : arguments_(std::move(arguments)), holds_lines_(std::move(holds_lines)) {}
+
+std::optional<InputLines::Line> InputLines::next() {
+  while (lines_ || next_argument_ < arguments_.size())
+    if (auto line = lines_ ? next_line() : next_argument()) return line;
+  return std::nullopt;
+}
+
+/// Nothing: it stands for lines, which come now.
+std::optional<InputLines::Line> InputLines::next_argument() {
+  const std::string& argument = arguments_[next_argument_++];
+  names_ = argument == kNames;
+  if (argument == "-" || names_) {
+    lines_.emplace(LineReader::standard_input(names_ ? '\0' : '\n'));
+    return std::nullopt;
+  }
+  if (!holds_lines_ || !holds_lines_(argument))
+    return Line{argument, fmt::format("argument '{}'", argument), true, {}};
+  try {
+    lines_.emplace(File::open_read(argument), fmt::format("'{}'", argument));
+  } catch (const Stopped&) {
+    throw;
+  } catch (const Error& error) {
+    return Line{{}, argument, false, error.what()};
+  }
+  return std::nullopt;
+}
+
+/// Nothing: the line is none for the caller, or there is none; then lines_ is gone.
+std::optional<InputLines::Line> InputLines::next_line() {
+  std::optional<std::string> text;
+  try {
+    text = lines_->next();
+  } catch (const LongLine& error) {
+    streams_.take("", lines_->name());  // it is one of its stream
+    return Line{{}, lines_->where(), false, error.what()};
+  }
+  if (!text) {
+    lines_.reset();
+    return std::nullopt;
+  }
+  if (names_ && !text->empty()) return Line{*std::move(text), lines_->where(), true, {}};
+  if (text->find_first_not_of(" \t\r\n") == std::string::npos) return std::nullopt;
+  try {
+    if (streams_.take(*text, lines_->name())) return std::nullopt;
+  } catch (const Error& error) {
+    return Line{{}, lines_->where(), false, error.what()};
+  }
+  return Line{*std::move(text), lines_->where(), false, {}};
+}
+
+}  // namespace vfm::io

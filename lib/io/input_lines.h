@@ -1,0 +1,53 @@
+// What a tool is given to work on: the arguments of its command line, and the lines of those that
+// stand for some.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "io/line_reader.h"
+#include "io/streams.h"
+
+namespace vfm::io {
+
+/// The argument that stands for names on standard input that end with NUL and are taken as they
+/// are; no argument of a command line looks like this.
+inline const std::string kNames("-\0", 2);
+
+/// "-" stands for the lines on standard input, kNames for names there, and a path of a file that
+/// `holds_lines` for its lines. Blank lines are skipped. Lines that begin and end a tool's output
+/// are watched (io/streams.h) and not handed out: when nothing more comes, ask streams() before
+/// anything is called complete. Thread-safety: one thread at a time.
+class InputLines {
+ public:
+  struct Line {
+    std::string text;
+    std::string where;   ///< for messages: "line 3 of standard input", "argument 'a.mp4'"
+    bool as_is = false;  ///< an argument or a name: no JSON, whatever it looks like
+    std::string error;   ///< why there is no text: over 16 MiB, or a file that cannot be opened
+  };
+  using HoldsLines = std::function<bool(const std::string& argument)>;
+
+  explicit InputLines(std::vector<std::string> arguments, HoldsLines holds_lines = {});
+  /// The next line, or nothing at the end. Throws Error if standard input cannot be read, Stopped
+  /// after a signal.
+  std::optional<Line> next();
+  const InputStreams& streams() const { return streams_; }
+
+ private:
+  std::optional<Line> next_argument();
+  std::optional<Line> next_line();
+
+  std::vector<std::string> arguments_;
+  HoldsLines holds_lines_;
+  std::size_t next_argument_ = 0;
+  std::optional<LineReader> lines_;
+  bool names_ = false;  // what lines_ gives ends with NUL
+  InputStreams streams_;
+};
+
+}  // namespace vfm::io
