@@ -79,6 +79,15 @@ class ClipJob {
     return outcome;
   }
 
+  /// Else the store is held.
+  std::optional<Json> there_already(ClipStore& store) const {
+    std::optional<Json> finished;
+    if (!options_.force) finished = store.finished();
+    if (finished) return finished;
+    store.hold();
+    return options_.force ? std::nullopt : store.finished();
+  }
+
   Outcome video(const ClipSource& source) {
     const Stopwatch watch;
     Outcome outcome;
@@ -87,8 +96,7 @@ class ClipJob {
           make_clip_store(options_.format, options_.directory, source.hash.substr(0, 16),
                           settings_of(source), options_.shard_bytes);
       ClipStore& store = *made;
-      std::optional<Json> finished;
-      if (!options_.force) finished = store.finished();
+      std::optional<Json> finished = there_already(store);
       const bool there = finished.has_value();
       if (!finished) {
         try {
@@ -187,8 +195,7 @@ class ClipJob {
           make_clip_store(options_.format, options_.directory, hash_hex(names).substr(0, 16),
                           settings_, options_.shard_bytes);
       ClipStore& store = *made;
-      std::optional<Json> finished;
-      if (!options_.force) finished = store.finished();
+      std::optional<Json> finished = there_already(store);
       if (!finished) {
         store.begin(false);
         Json errors = Json::array();

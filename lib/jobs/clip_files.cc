@@ -148,9 +148,8 @@ void ClipFiles::end(Json& summary) {
   summary["clips"] = samples_;
   summary["list"] = list_name();
   summary["samples"] = listed_;
-  io::write_file(index_path(), dump_json_pretty(summary));
   journal_.close();
-  ::unlink(notes_path().c_str());
+  write_index(summary);
 }
 
 }  // namespace vfm::jobs

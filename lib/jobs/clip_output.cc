@@ -61,6 +61,11 @@ void check_clip(const models::Tokenizer& tokenizer, const generate::Latent& late
   generate::check_latent(tokenizer, latent, shape.frames, shape.height, shape.width);
 }
 
+void add_extra(Json& record, const Json& extra) {
+  for (const auto& [key, value] : extra.items())
+    if (!record.contains(key)) record[key] = value;
+}
+
 Rational clip_rate(double fps) {
   if (!(fps >= kSlowest && fps <= kFastest))
     fail("{} frames a second: must be between {} and {}", fps, kSlowest, kFastest);
@@ -173,18 +178,38 @@ std::string ClipOutput::stream(const models::Tokenizer& tokenizer, const generat
   return failure;
 }
 
-void ClipOutput::put(const Json& record, const std::string& name, const std::string& mp4,
-                     double seconds) {
-  if (!mp4.empty()) io::write_file(path_of(name, ".mp4"), mp4);
-  put_record(record, name, ".json", mp4.empty() ? std::nullopt : std::optional(seconds));
-  records_.push_back(record);
+io::AtomicFile ClipOutput::hold(const std::string& name) const {
+  return io::AtomicFile::await(path_of(name, ".json"));
 }
 
-void ClipOutput::put_record(const Json& record, const std::string& name, const char* extension,
-                            std::optional<double> seconds) {
-  io::update_file(path_of(name, extension), dump_json_pretty(record));
+bool ClipOutput::provide(Json& record, const std::string& name, bool force, const Json& extra,
+                         const std::function<std::string()>& make) const {
+  const std::string side = path_of(name, ".json");
+  const auto there = [&] {
+    if (force || !is_there(record, name)) return false;
+    add_extra(record, extra);
+    return true;
+  };
+  bool made = false;
+  if (!there()) {
+    io::AtomicFile held = hold(name);
+    made = !there();
+    if (made) {
+      io::write_file(path_of(name, ".mp4"), make());
+      add_extra(record, extra);
+      held.write(dump_json_pretty(record));
+      held.commit();
+    }
+  }
+  // It may have been asked for in other words.
+  if (!made) io::update_file(side, dump_json_pretty(record));
+  return made;
+}
+
+void ClipOutput::tell(const Json& record, std::optional<double> seconds) {
   manifest_.write(record);
   ++made_;
+  if (record["kind"] == "clip") records_.push_back(record);
   log_info("'{}': {} frames of {}x{}, {}", record["path"].get<std::string>(),
            record["frames"].dump(), record["width"].dump(), record["height"].dump(),
            seconds ? "ready in " + format_seconds(*seconds) : "was there");

@@ -7,6 +7,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -16,6 +17,7 @@
 #include "base/progress.h"
 #include "base/rational.h"
 #include "generate/frames.h"
+#include "io/atomic_file.h"
 #include "io/file.h"
 #include "io/manifest.h"
 #include "media/y4m.h"
@@ -26,7 +28,7 @@ namespace vfm::jobs {
 /// Error{usage} for one that cannot be used.
 std::string usable_encoder(std::string encoder);
 
-/// Thread-safety: encode() and is_there() from any thread; the rest from one.
+/// Thread-safety: encode(), is_there(), hold() and provide() from any thread; the rest from one.
 class ClipOutput {
  public:
   /// `output` is a folder, made if need be, or "-"; then `manifest` is not written to. `progress`
@@ -55,13 +57,16 @@ class ClipOutput {
   /// still follow; empty if it is there. Throws Error if it ends in the middle of the clip.
   std::string stream(const models::Tokenizer& tokenizer, const generate::Latent& latent,
                      const Json& record);
-  /// A file that was made in so many seconds, or is there if `mp4` is empty: written, then its
-  /// record, and told on standard output.
-  void put(const Json& record, const std::string& name, const std::string& mp4, double seconds);
-  /// Tells of a file that is not a clip: `record` as NAME.EXTENSION and on standard output.
-  /// `seconds` is what it took; nothing: it was there.
-  void put_record(const Json& record, const std::string& name, const char* extension,
-                  std::optional<double> seconds);
+  /// Keeps other programs from making NAME until the result is gone; waits for one that does now.
+  io::AtomicFile hold(const std::string& name) const;
+  /// The clip NAME in a file, with its record beside it: taken if it is_there(), unless `force`,
+  /// else `make` gives the mp4. One program makes it, others wait. `extra` is put into the record
+  /// where that does not say it. Returns whether it was made.
+  bool provide(Json& record, const std::string& name, bool force, const Json& extra,
+               const std::function<std::string()>& make) const;
+  /// Tells on standard output of a file that is there now. `seconds` is what it took; nothing: it
+  /// was there.
+  void tell(const Json& record, std::optional<double> seconds);
   void add_error(const std::string& where, const std::string& message);
   /// Closes the log of errors and lays out the contact sheet of the clips. Returns the number of
   /// errors. Throws Error if nothing was made; `input` may be why.
@@ -80,6 +85,9 @@ class ClipOutput {
   std::optional<media::Y4mWriter> y4m_;
   std::tuple<int, int, Rational> stream_geometry_;  ///< width, height, rate of the first clip
 };
+
+/// Puts what `record` does not say of `extra` into it.
+void add_extra(Json& record, const Json& extra);
 
 /// Throws Error if `latent` does not hold the clip that `record` describes.
 void check_clip(const models::Tokenizer& tokenizer, const generate::Latent& latent,

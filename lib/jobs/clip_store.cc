@@ -142,8 +142,7 @@ void ShardStore::end(Json& summary) {
   summary["settings"] = settings_;
   summary["clips"] = samples_;
   summary["shards"] = shards_;
-  io::write_file(index_path(), dump_json_pretty(summary));
-  ::unlink(notes_path().c_str());
+  write_index(summary);
 }
 
 }  // namespace
@@ -165,6 +164,17 @@ std::optional<Json> ClipStore::finished() const {
     log_info("'{}' is made again: {}", path, error.what());
     return std::nullopt;
   }
+}
+
+void ClipStore::hold() {
+  index_.emplace(io::AtomicFile::await(index_path()));
+}
+
+void ClipStore::write_index(const Json& summary) {
+  index_->write(dump_json_pretty(summary));
+  index_->commit();
+  index_.reset();
+  ::unlink(notes_path().c_str());
 }
 
 std::optional<std::int64_t> ClipStore::known_end(std::int64_t pts) const {

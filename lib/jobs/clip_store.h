@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "io/atomic_file.h"
 #include "shard/sample.h"
 
 namespace vfm::jobs {
@@ -29,8 +30,11 @@ class ClipStore {
   /// DIR/NAME.json or .files, if it stands there with these settings and all that it names too.
   /// Removes what a run that was killed right after that left.
   std::optional<Json> finished() const;
-  /// Begins to write. `keep`: whole clips of a killed run with these settings stay; else what is
-  /// there is removed.
+  /// Keeps other programs from these clips until finish() or the store's end; waits for one that
+  /// makes them now, so look again whether they are finished().
+  void hold();
+  /// Begins to write, when it is held. `keep`: whole clips of a killed run with these settings
+  /// stay; else what is there is removed.
   virtual void begin(bool keep) = 0;
   /// The end of the next kept clip, if it begins at `pts`.
   std::optional<std::int64_t> known_end(std::int64_t pts) const;
@@ -38,8 +42,9 @@ class ClipStore {
   /// has another key.
   void add(const shard::Sample& sample);
   void add_kept(const std::string& key);
-  /// Writes DIR/NAME.json or .files: `summary` with the settings, the number of samples and what
-  /// was written. Nothing is written if there is no sample and no error in the summary.
+  /// Writes DIR/NAME.json or .files, and lets go: `summary` with the settings, the number of
+  /// samples and what was written. Nothing is written if there is no sample and no error in the
+  /// summary.
   Json finish(Json summary);
 
   /// The manifest records of what `finished` lists.
@@ -55,6 +60,7 @@ class ClipStore {
   virtual void write(const shard::Sample& sample) = 0;
   virtual void keep(const std::string& /*key*/) {}
   virtual void end(Json& summary) = 0;
+  void write_index(const Json& summary);
 
   struct Kept {
     std::int64_t begin = 0, end = 0;  // pts
@@ -64,6 +70,9 @@ class ClipStore {
   Json settings_;
   std::deque<Kept> kept_;  // in the order that they were written in
   std::int64_t samples_ = 0;
+
+ private:
+  std::optional<io::AtomicFile> index_;  // while it is held
 };
 
 /// `settings`: everything that decides the files' bytes, beside the source. `shard_bytes`: of a

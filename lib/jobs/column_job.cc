@@ -86,15 +86,20 @@ Json make_column(const ColumnJob& job, const Item& item, const std::vector<std::
       io::dir_name(item.column_path),
       io::base_name(item.column_path).substr(0, io::base_name(item.column_path).size() - 4) +
           ".json");
-  if (!job.force)
-    if (Json notes = reusable(job, notes_path, item.column_path, made_from); !notes.is_null()) {
-      log_info("'{}' is there already", item.column_path);
-      const auto samples = get_integer(notes.at("record"), "samples").value_or(0);
-      if (job.progress) job.progress->add(static_cast<std::uint64_t>(samples));
-      return notes;
-    }
-  const Stopwatch watch;
+  const auto there = [&] {
+    Json notes = job.force ? Json() : reusable(job, notes_path, item.column_path, made_from);
+    if (notes.is_null()) return notes;
+    log_info("'{}' is there already", item.column_path);
+    const auto samples = get_integer(notes.at("record"), "samples").value_or(0);
+    if (job.progress) job.progress->add(static_cast<std::uint64_t>(samples));
+    return notes;
+  };
+  if (Json notes = there(); !notes.is_null()) return notes;
   io::make_directories(io::dir_name(item.column_path));
+  // Who holds the notes makes the column. Another program may just have done so.
+  io::AtomicFile notes_file = io::AtomicFile::await(notes_path);
+  if (Json notes = there(); !notes.is_null()) return notes;
+  const Stopwatch watch;
   ColumnNotes found;
   check_shard_bytes(*item.record);
   JoinedReader reader(tars, job.limits);
@@ -110,7 +115,8 @@ Json make_column(const ColumnJob& job, const Item& item, const std::vector<std::
   notes["errors"] = Json::array();
   for (const auto& [input, message] : found.errors)
     notes["errors"].push_back({{"input", input}, {"error", message}});
-  io::write_file(notes_path, dump_json_pretty(notes));
+  notes_file.write(dump_json_pretty(notes));
+  notes_file.commit();
   log_info("'{}': {} samples, {} errors, in {}", item.record->path(), writer.samples(),
            found.errors.size(), watch.text());
   return notes;

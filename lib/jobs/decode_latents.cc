@@ -32,7 +32,7 @@ struct Input {
 
 struct Result {
   Input input;
-  std::string error, name, mp4;
+  std::string error, name, mp4;  ///< mp4: empty if the clip was there
   Json record;
   generate::Latent latent;  ///< for the stream
   const models::Tokenizer* tokenizer = nullptr;
@@ -200,7 +200,15 @@ void Decoding::hand_over(Result& result) {
     output_.add_error(result.input.where, result.error);
     return;
   }
-  if (!output_.to_stream()) output_.put(result.record, result.name, result.mp4, result.seconds);
+  if (!output_.to_stream()) {
+    // Only here is it known that no latents before these made a clip of the name.
+    const bool made = !result.mp4.empty();
+    output_.provide(result.record, result.name, made && job_.force, Json::object(), [&] {
+      if (!made) fail("'{}' was changed; run the command again", result.name);
+      return std::move(result.mp4);
+    });
+    output_.tell(result.record, made ? std::optional(result.seconds) : std::nullopt);
+  }
   progress_.add();
 }
 

@@ -63,7 +63,7 @@ generate::Generator load(const GenerateJob& job) {
 struct Result {
   ClipOrder order;
   Json record;              ///< of the manifest
-  std::string mp4;          ///< to be written; empty if the clip is there
+  bool made = true;         ///< else it was there
   generate::Latent latent;  ///< for the stream
   double seconds = 0;       ///< that it took
 };
@@ -237,20 +237,27 @@ generate::Latent Run::make_latent(const ClipOrder& order) const {
   return latent;
 }
 
-/// The mp4, or with --latents-only the latent's file.
+/// The clip's file and record, or with --latents-only the latent's.
 void Run::make_file(Result& result) const {
   const ClipOrder& order = result.order;
   Json& record = result.record;
   if (job_.latents_only) {
+    const io::AtomicFile held = output_.hold(order.name);
     const std::string path = output_.path_of(order.name, kLatentsExtension);
     make_latent(order);
     record["bytes"] = std::filesystem::file_size(path);
     record["xxh3"] = io::hash_file(path);
+    add_extra(record, order.extra);
+    io::update_file(output_.path_of(order.name, kLatentsRecordExtension), dump_json_pretty(record));
     return;
   }
   output_.add_coded_size(record);
-  if (!job_.force && output_.is_there(record, order.name)) return;
-  result.mp4 = output_.encode(generator_.tokenizer(), make_latent(order), record);
+  result.made = output_.provide(record, order.name, job_.force, order.extra, [&] {
+    return output_.encode(generator_.tokenizer(), make_latent(order), record);
+  });
+  // One that was asked for has a record of its own.
+  if (!io::file_exists(output_.path_of(order.name, kLatentsRecordExtension)))
+    remove_latent(job_.output, order.name);
 }
 
 /// Of the manifest, without what is known when the file is there.
@@ -289,8 +296,6 @@ Result Run::make(ClipOrder& order) const {
       result.latent = make_latent(mine);
     else
       make_file(result);
-    for (const auto& [key, value] : mine.extra.items())
-      if (!result.record.contains(key)) result.record[key] = value;
   });
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return result;
@@ -309,14 +314,8 @@ void Run::hand_over(Result& result) {
     output_.add_error(order.where, order.error);
     return;
   }
-  if (job_.latents_only) {
-    output_.put_record(result.record, order.name, kLatentsRecordExtension, result.seconds);
-  } else if (!output_.to_stream()) {
-    output_.put(result.record, order.name, result.mp4, result.seconds);
-    // One that was asked for has a record of its own.
-    if (!io::file_exists(output_.path_of(order.name, kLatentsRecordExtension)))
-      remove_latent(job_.output, order.name);
-  }
+  if (!output_.to_stream())
+    output_.tell(result.record, result.made ? std::optional(result.seconds) : std::nullopt);
   progress_.add();
 }
 

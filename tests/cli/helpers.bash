@@ -41,6 +41,21 @@ make_shots() {
     -filter_complex "[0][1][2]concat=n=3:v=1" -c:v libx264 -preset ultrafast -pix_fmt yuv420p "$1"
 }
 
+# media_folder: for a setup_file. $MEDIA, a folder with shots.mp4 (make_shots), is made and is the current one then.
+media_folder() {
+  export MEDIA="$BATS_FILE_TMPDIR/media"
+  mkdir "$MEDIA"
+  cd "$MEDIA" || return 1
+  make_shots shots.mp4
+  x264=(-c:v libx264 -preset ultrafast -pix_fmt yuv420p)
+}
+
+# setup_media: for a setup(). The files of $MEDIA by links in the test's folder.
+setup_media() {
+  setup_tools
+  ln -s "$MEDIA"/* .
+}
+
 # records FILE...: what tools wrote to standard output, without the lines that begin and end it.
 records() { sed -E '/^\{"kind":"(begin|end)",/d' "$@"; }
 
@@ -74,6 +89,29 @@ most_memory() {
   python3 -c 'import resource, subprocess, sys
 subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' "$@"
+}
+
+# other_program FILE: one that writes FILE and does not come to an end; let_go, and it has died.
+other_program() {
+  mkdir -p "$(dirname "$1")"
+  exec 9>"$(dirname "$1")/.$(basename "$1").tmp"
+  flock 9
+}
+let_go() { exec 9>&-; }
+
+# waits_for FILE COMMAND...: the command waits for the other program that writes FILE, and says so. It runs on;
+# wait for $waiting.
+waits_for() {
+  local file=$1
+  shift
+  "$@" >waiting.out 2>waiting.err 3>&- 9>&- &
+  waiting=$!
+  for _ in $(seq 600); do
+    ! grep -qF "another program is writing '$file'; waiting for it" waiting.err || return 0
+    sleep 0.05
+  done
+  cat waiting.err
+  return 1
 }
 
 # tells_its_memory OPTION...: vfm-generate's dry run tells 0.8 to 1.3 of what the clip of the options takes, as a

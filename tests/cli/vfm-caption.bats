@@ -356,3 +356,35 @@ source_of() { member "$1" "$2.json" | sed 's/.*"caption_source":"\([^"]*\)".*/\1
   vfm-caption --sidecars . --report again.html a.tar
   cmp r.html again.html
 }
+
+# tars DIR: hashes of the columns; the notes beside them name the folder.
+tars() { (cd "$1" && sha256sum ./*.tar*); }
+
+@test "a column that another program makes is waited for and taken, or made if that one dies" {
+  make_shard a
+  make_shard b
+  vfm-caption -o whole a.tar b.tar >whole.out
+  other_program dies/a.caption.json
+  waits_for dies/a.caption.json vfm-caption -o dies a.tar b.tar
+  [ ! -e dies/a.caption.tar ]
+  let_go
+  wait $waiting
+  [ "$(tars dies)" = "$(tars whole)" ]
+  other_program done/a.caption.json
+  waits_for done/a.caption.json vfm-caption -o done a.tar b.tar
+  cp whole/a.* done
+  stat -c %i done/a.caption.tar >before
+  let_go
+  wait $waiting
+  stat -c %i done/a.caption.tar | cmp - before
+  [ "$(tars done)" = "$(tars whole)" ]
+  diff <(records waiting.out | sed 's/done/whole/g') <(records whole.out)
+  # Two at once.
+  for _ in 1 2 3; do
+    rm -rf both
+    vfm-caption -o both a.tar b.tar >/dev/null 2>&1 3>&- &
+    vfm-caption -o both b.tar a.tar 2>/dev/null >/dev/null
+    wait $!
+    [ "$(tars both)" = "$(tars whole)" ]
+  done
+}

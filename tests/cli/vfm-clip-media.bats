@@ -29,8 +29,8 @@ beeps() {
   done | sort -n | awk '{ printf "%s ", $2 }'
 }
 
-# records DIR: the errors of a run, one line each.
-records() { [ ! -e "$1/errors.jsonl" ] || jq -r .error "$1/errors.jsonl"; }
+# errors_of DIR: the errors of a run, one line each.
+errors_of() { [ ! -e "$1/errors.jsonl" ] || jq -r .error "$1/errors.jsonl"; }
 
 @test "every codec's sound is in the clips, copied or encoded, in time" {
   local made codec
@@ -50,8 +50,8 @@ records() { [ ! -e "$1/errors.jsonl" ] || jq -r .error "$1/errors.jsonl"; }
   run --separate-stderr vfm-clip -q --audio aac wma.mov -o out
   [ "$status" -eq 1 ]
   [ "$(beeps out)" = "- - " ]
-  [ "$(records out | wc -l)" -eq 1 ]
-  [[ "$(records out)" = "clips are silent: cannot decode the sound of 'wma.mov'"* ]]
+  [ "$(errors_of out | wc -l)" -eq 1 ]
+  [[ "$(errors_of out)" = "clips are silent: cannot decode the sound of 'wma.mov'"* ]]
 }
 
 @test "where time starts again, picture and sound go on together" {
@@ -75,7 +75,7 @@ records() { [ ! -e "$1/errors.jsonl" ] || jq -r .error "$1/errors.jsonl"; }
   run --separate-stderr vfm-clip -q late.ts -o late
   [ "$status" -eq 1 ]
   [ "$(jq .corrupt late/*.json)" -ge 10 ]
-  [[ "$(records late)" = *" packets or frames are damaged or missing; the rest is used" ]]
+  [[ "$(errors_of late)" = *" packets or frames are damaged or missing; the rest is used" ]]
 }
 
 @test "a damaged VP8 gives the same clips with any number of threads" {

@@ -6,11 +6,7 @@ bats_require_minimum_version 1.5.0
 
 # shots.mp4: red, test picture, blue, cut at frames 18 and 36 of 54, 12 frames a second, 96x64.
 setup_file() {
-  export MEDIA="$BATS_FILE_TMPDIR/media"
-  mkdir "$MEDIA"
-  cd "$MEDIA" || return 1
-  make_shots shots.mp4
-  local x264=(-c:v libx264 -preset ultrafast -pix_fmt yuv420p)
+  media_folder
   quiet_ffmpeg -i shots.mp4 -vf "select='not(eq(mod(n,5),2))'" -fps_mode vfr "${x264[@]}" vfr.mkv
   quiet_ffmpeg -i shots.mp4 -f lavfi -i sine=duration=4.5 -map 0 -map 1 -c:v copy -c:a aac sound.mp4
   quiet_ffmpeg -i shots.mp4 -c copy -metadata:s:v rotate=90 rotated.mp4
@@ -21,10 +17,7 @@ setup_file() {
   quiet_ffmpeg -f lavfi -i "testsrc2=size=96x40:rate=12:duration=2" -vf "pad=128:64:16:12" "${x264[@]}" bars.mp4
   quiet_ffmpeg -f lavfi -i testsrc2=size=50x70 -frames:v 1 b.png
 }
-setup() {
-  setup_tools
-  ln -s "$MEDIA"/* .
-}
+setup() { setup_media; }
 
 # facts DIR FIELD: the field of each clip's json, in order, one line.
 facts() {
@@ -158,7 +151,13 @@ END
   printf '{"kind":"begin","tool":"vfm-clip","id":"1"}\n{"source":"shots.mp4","begin":0,"end":1}\n' >broken.jsonl
   run vfm-clip shots.mp4 -o broken --spans broken.jsonl
   [ "$status" -eq 1 ]
-  grep -q 'the output of vfm-clip breaks off' broken/errors.jsonl
+  grep -q "the output of vfm-clip broke off in 'broken.jsonl' (no end record): spans may be missing" broken/errors.jsonl
+  # A line that was cut off, and the begin that cat glued to it: that one has its end.
+  printf '{"kind":"begin","tool":"vfm-clip","id":"1"}\n{"source":"shots.mp4","be{"kind":"begin","tool":"mine","id":"2"}\n{"source":"shots.mp4","begin":0,"end":1}\n{"kind":"end","id":"2","records":1,"status":0}\n' >glued.jsonl
+  run vfm-clip shots.mp4 -o glued --spans glued.jsonl
+  [ "$status" -eq 1 ]
+  [ "$(wc -l <glued/errors.jsonl)" -eq 2 ]
+  grep -q "the output of vfm-clip broke off in 'glued.jsonl'" glued/errors.jsonl
   printf '{"kind":"end","id":"1","records":1,"status":0}\n' >>broken.jsonl
   vfm-clip shots.mp4 -o whole --spans broken.jsonl
 }

@@ -6,15 +6,12 @@ bats_require_minimum_version 1.5.0
 
 # Media are made once. shots.mp4: red, test picture, blue, cut at frames 18 and 36 of 54.
 setup_file() {
-  export MEDIA="$BATS_FILE_TMPDIR/media"
-  mkdir "$MEDIA"
-  cd "$MEDIA" || return 1
-  make_shots shots.mp4
+  media_folder
   make_video plain.mp4 2
   local three=(-f lavfi -i "color=red:size=96x64:rate=12:duration=1.5"
     -f lavfi -i "testsrc2=size=96x64:rate=12:duration=1.5"
     -f lavfi -i "color=blue:size=96x64:rate=12:duration=1.5")
-  local joined="[0][1][2]concat=n=3:v=1" x264=(-c:v libx264 -preset ultrafast -pix_fmt yuv420p)
+  local joined="[0][1][2]concat=n=3:v=1"
   quiet_ffmpeg "${three[@]}" -filter_complex "$joined" "${x264[@]}" -g 96 gop.mp4
   quiet_ffmpeg "${three[@]}" -filter_complex "$joined" "${x264[@]}" -g 6 short-gop.ts
   quiet_ffmpeg "${three[@]}" -filter_complex "${joined}[a];[a]select='not(eq(mod(n,5),2))'[o]" -map '[o]' \
@@ -40,10 +37,7 @@ setup_file() {
   cp short-gop.ts corrupt.ts
   head -c 2000 /dev/urandom | dd of=corrupt.ts bs=1 seek=$half conv=notrunc status=none
 }
-setup() {
-  setup_tools
-  ln -s "$MEDIA"/* .
-}
+setup() { setup_media; }
 
 # facts DIR FIELD: the field of each clip's json, in order, one line.
 facts() {
@@ -524,4 +518,65 @@ END
     [ "$status" -eq 2 ]
     [ ! -e out ]
   done
+}
+
+@test "two at once in one folder: each source is cut by one, both tell of all, and nothing is torn" {
+  vfm-clip shots.mp4 gop.mp4 ten.mkv a.jpg -o whole >whole.out
+  for _ in 1 2 3; do
+    rm -rf both
+    vfm-clip shots.mp4 gop.mp4 ten.mkv a.jpg -o both -j2 >one 2>one.err 3>&- &
+    vfm-clip ten.mkv gop.mp4 shots.mp4 a.jpg -o both -j2 >two 2>two.err
+    wait $!
+    [ "$(tree_hash both)" = "$(tree_hash whole)" ]
+    for said in one two; do
+      diff <(records $said | sed 's/both/whole/g' | sort) <(records whole.out | sort)
+      run ! grep -v "another program is writing .*; waiting for it" $said.err
+    done
+  done
+}
+
+@test "what another program makes is waited for and taken, or made if that one dies" {
+  local format name
+  for format in shards files; do
+    vfm-clip --format $format shots.mp4 -o whole-$format >whole.out
+    case $format in
+      shards) name=$(basename whole-shards/*.json) ;;
+      files) name=$(basename whole-files/*.files) ;;
+    esac
+    # It dies.
+    other_program dies-$format/$name
+    waits_for dies-$format/$name vfm-clip --format $format shots.mp4 -o dies-$format
+    [ -z "$(find dies-$format -name '*.tar' -o -name '*.mp4')" ]
+    let_go
+    wait $waiting
+    [ "$(tree_hash dies-$format)" = "$(tree_hash whole-$format)" ]
+    # It comes to its end.
+    other_program done-$format/$name
+    waits_for done-$format/$name vfm-clip --format $format shots.mp4 -o done-$format
+    cp -p whole-$format/* done-$format
+    find done-$format -type f ! -name '.*' -printf '%p %i\n' | sort >before
+    let_go
+    wait $waiting
+    find done-$format -type f -printf '%p %i\n' | sort | diff before -
+    [ "$(tree_hash done-$format)" = "$(tree_hash whole-$format)" ]
+    diff <(records waiting.out | sed "s/done-/whole-/g") <(records whole.out)
+  done
+}
+
+@test "errors of a run that ends while another one works in the folder are not lost" {
+  mkfifo names
+  vfm-clip - -o out <names >first 2>/dev/null 3>&- &
+  local first=$!
+  exec 7>names
+  echo one.mp4 >&7
+  until [ -n "$(records first)" ]; do sleep 0.02; done
+  run vfm-clip plain.mp4 missing.mp4 -o out
+  [ "$status" -eq 1 ]
+  echo gone.mp4 >&7
+  exec 7>&-
+  wait $first && false
+  [ "$(jq -r .input out/errors.jsonl | sort | xargs)" = "gone.mp4 missing.mp4" ]
+  # A run that begins later tells its own.
+  vfm-clip one.mp4 -o out >/dev/null
+  [ ! -e out/errors.jsonl ]
 }

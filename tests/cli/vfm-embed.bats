@@ -352,3 +352,20 @@ EOF
   [ "$(vfm-embed --search "$CLIPS/red.mp4" m | records | jq .score)" != 1.0001 ]
   vfm-embed --search "$CLIPS/red.mp4" m | records | jq -e '.score <= 1 and .score > 0.999'
 }
+
+# tars DIR: hashes of the columns; the notes beside them name the folder.
+tars() { (cd "$1" && sha256sum ./*.tar*); }
+
+@test "two at once: a column is made by one and taken by the other" {
+  three a
+  three b
+  vfm-embed -o whole a.tar b.tar >whole.out
+  other_program both/a.embed.json
+  waits_for both/a.embed.json vfm-embed -o both a.tar b.tar
+  [ ! -e both/a.embed.tar ]
+  let_go
+  vfm-embed -o both b.tar a.tar >two 2>/dev/null
+  wait $waiting
+  [ "$(tars both)" = "$(tars whole)" ]
+  diff <(records waiting.out | sed 's/both/whole/g') <(records whole.out)
+}

@@ -807,3 +807,34 @@ sys.exit(not (len(a) == len(b) > 0 and max(abs(x - y) for x, y in zip(a, b)) <= 
   run grep -cE 'src="http|href="http|This part is missing' out/report.html
   [ "$output" = 0 ]
 }
+
+# made DIR: hashes of the clips, and what else lies there by name; records name the folder, the sheet has an order.
+made() { (cd "$1" && sha256sum ./*.mp4 && ls -A); }
+
+@test "a clip that another program makes is waited for and taken, or made if that one dies" {
+  vfm-generate "${fast[@]}" -o whole 'a red circle' 'a blue square' >whole.out
+  name=$(basename whole/a-red-*.json)
+  other_program dies/$name
+  waits_for dies/$name vfm-generate "${fast[@]}" -o dies 'a red circle' 'a blue square'
+  [ -z "$(find dies -name 'a-red-*.mp4')" ]
+  let_go
+  wait $waiting
+  [ "$(made dies)" = "$(made whole)" ]
+  other_program done/$name
+  waits_for done/$name vfm-generate "${fast[@]}" -o done 'a red circle' 'a blue square'
+  cp whole/a-red-* done
+  stat -c %i done/a-red-*.mp4 >before
+  let_go
+  wait $waiting
+  stat -c %i done/a-red-*.mp4 | cmp - before
+  [ "$(made done)" = "$(made whole)" ]
+  diff <(records waiting.out | sed 's/done/whole/g') <(records whole.out)
+  # Two at once.
+  for _ in 1 2; do
+    rm -rf both
+    vfm-generate "${fast[@]}" -o both 'a red circle' 'a blue square' >/dev/null 2>&1 3>&- &
+    vfm-generate "${fast[@]}" -o both 'a blue square' 'a red circle' 2>/dev/null >/dev/null
+    wait $!
+    [ "$(made both)" = "$(made whole)" ]
+  done
+}
