@@ -19,24 +19,26 @@ bool valid_name(std::string_view name) {
   });
 }
 
-/// Gives each empty part the smallest source of the fullest part that can spare one.
+/// Gives each empty part the smallest new source of the fullest part that can spare one.
 void fill_empty_parts(const std::vector<SplitSource>& sources,
                       const std::vector<std::size_t>& order, std::vector<std::size_t>& part_of,
                       std::size_t parts) {
   for (std::size_t empty = 0; empty < parts; ++empty) {
-    std::vector<std::uint64_t> count(parts), samples(parts);
+    std::vector<std::uint64_t> count(parts), movable(parts), samples(parts);
     for (std::size_t i = 0; i < sources.size(); ++i) {
       ++count[part_of[i]];
+      movable[part_of[i]] += sources[i].part ? 0 : 1;
       samples[part_of[i]] += sources[i].samples;
     }
     if (count[empty] > 0) continue;
     std::size_t giver = parts;
     for (std::size_t p = 0; p < parts; ++p)
-      if (count[p] > 1 && (giver == parts || samples[p] > samples[giver])) giver = p;
+      if (count[p] > 1 && movable[p] > 0 && (giver == parts || samples[p] > samples[giver]))
+        giver = p;
     if (giver == parts) return;
     std::size_t given = sources.size();
     for (const std::size_t i : order)
-      if (part_of[i] == giver &&
+      if (part_of[i] == giver && !sources[i].part &&
           (given == sources.size() || sources[i].samples < sources[given].samples))
         given = i;
     part_of[given] = empty;
@@ -90,7 +92,13 @@ std::vector<std::size_t> assign_split(const std::vector<SplitSource>& sources,
   for (const SplitPart& part : parts)
     wanted.push_back(part.share * total);
   std::vector<std::size_t> part_of(sources.size());
+  for (std::size_t i = 0; i < sources.size(); ++i)
+    if (sources[i].part) {
+      part_of[i] = *sources[i].part;
+      wanted[part_of[i]] -= static_cast<double>(sources[i].samples);
+    }
   for (const std::size_t i : order) {
+    if (sources[i].part) continue;
     const auto most = std::max_element(wanted.begin(), wanted.end());
     part_of[i] = static_cast<std::size_t>(most - wanted.begin());
     *most -= static_cast<double>(sources[i].samples);

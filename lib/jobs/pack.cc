@@ -179,6 +179,7 @@ class Run {
       shard_ = std::move(found->second);
       begun_.erase(found);
     }
+    if (!shard_.finished.empty()) folder_->goes_on();
     for (const auto& [split, notes] : shard_.finished) {
       log_info("'{}' is there already", tar_of(split, shard));
       for (const data::Entry& entry : notes.entries)
@@ -219,7 +220,7 @@ class Run {
     Part& part = parts_[split];
     ShardNotes& notes = part.notes;
     if (!part.writer) {
-      folder_->begin_shard(tar_of(split, shard));
+      folder_->begin_shard(tar_of(split, shard), shard.path);
       part.writer.emplace(tar_of(split, shard));
     }
     part.writer->add(latent.sample);
@@ -262,7 +263,7 @@ class Run {
     std::map<std::string, ShardNotes> finished;
     if (parts_.empty()) {
       if (folder_->has(shard.split, shard.name)) return finished;  // the name is another's
-      folder_->begin_shard(tar_of(shard.split, shard));
+      folder_->begin_shard(tar_of(shard.split, shard), shard.path);
       parts_[shard.split];
     }
     std::vector<std::string> splits;
@@ -270,6 +271,7 @@ class Run {
       splits.push_back(split);
     for (auto& [split, part] : parts_) {
       ShardNotes& notes = part.notes;
+      notes.input = shard.path;
       notes.made_from = shard_.made_from;
       notes.splits = splits;
       if (any_refused) notes.max_member = options_.limits.member;

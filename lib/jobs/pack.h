@@ -6,9 +6,11 @@
 //
 // Resume: beside each shard stands X.json, written last: what the shard was made from (options,
 // hashes of the tars), its index, sums for the statistics, its errors. Where that still holds, the
-// shard is taken as it is and its errors are told again. DIR/pack.json holds the options; a folder
-// of other options is refused, or with `force` emptied. index.jsonl and latents.json are written at
-// the end, shards sorted by name, so they do not depend on the order of the input.
+// shard is taken as it is and its errors are told again; else it is made again, and what the input
+// has no more is removed. DIR/pack.json holds the options; a folder of other options, or with a
+// shard of that name from elsewhere, is refused, or with `force` emptied. index.jsonl and
+// latents.json are written at the end, shards sorted by name, so they do not depend on the order of
+// the input.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

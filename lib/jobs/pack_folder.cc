@@ -43,6 +43,7 @@ Json to_json(const ShardNotes& notes) {
   for (const auto& [input, message] : notes.errors)
     errors.push_back({{"input", input}, {"error", message}});
   return {{"tool", "vfm-pack"},
+          {"input", notes.input},
           {"made_from", notes.made_from},
           {"splits", notes.splits},
           {"max_member", notes.max_member ? Json(*notes.max_member) : Json()},
@@ -56,6 +57,7 @@ Json to_json(const ShardNotes& notes) {
 
 ShardNotes parse_notes(const Json& json, const std::string& path, int channels) {
   ShardNotes notes;
+  notes.input = json.value("input", "");
   notes.made_from = json.at("made_from");
   notes.splits = json.at("splits").get<std::vector<std::string>>();
   if (const Json& limit = json.at("max_member"); !limit.is_null())
@@ -105,6 +107,19 @@ std::string difference(const Json& there, const Json& now) {
                          dump_json(other), dump_json(value));
   }
   return out.empty() ? "pack.json there tells them" : out;
+}
+
+/// Of which shard the latents at `tar` were made; empty if there are none, or nobody knows.
+std::string input_of(const std::string& tar) {
+  if (!io::file_exists(notes_path(tar))) return "";
+  try {
+    const std::string path = notes_path(tar);
+    return get_string(parse_json(io::read_file(path), path), "input").value_or("");
+  } catch (const Stopped&) {
+    throw;
+  } catch (const std::exception&) {
+    return "";  // damaged, and made again
+  }
 }
 
 }  // namespace
@@ -193,7 +208,15 @@ bool PackFolder::has(const std::string& split, const std::string& name) const {
   return found != shards_.end() && found->second.contains(name);
 }
 
-void PackFolder::begin_shard(const std::string& tar) {
+void PackFolder::begin_shard(const std::string& tar, const std::string& input) {
+  if (const std::string there = input_of(tar); !there.empty()) {
+    if (fs::path(there).lexically_normal() != fs::path(input).lexically_normal())
+      fail_usage(
+          "'{}' was made of '{}', and now would be of '{}'; choose another folder, or --force to "
+          "replace all latents in this one",
+          tar, there, input);
+    goes_on();
+  }
   remove_file(io::join_path(directory_, "latents.json"));
   io::make_directories(io::dir_name(tar));
   remove_shard(tar);
@@ -239,18 +262,29 @@ void PackFolder::write_for_others(bool alone, bool discrete) const {
       {card});
 }
 
-bool PackFolder::leave_out_strangers() const {
-  std::size_t strangers = 0;
+/// Shards that are not of this run: those of the same set are stale, and a reader of all tars would
+/// train on them. Those of another set stay. Whether any does.
+bool PackFolder::settle_strangers() const {
+  std::vector<std::string> strangers;
   for (const std::string& tar : shards_in(directory_)) {
     const auto split = shards_.find(io::base_name(io::dir_name(tar)));
-    if (split != shards_.end() && split->second.contains(io::base_name(tar))) continue;
-    ++strangers;
-    if (split == shards_.end()) remove_file(io::join_path(io::dir_name(tar), "index.jsonl"));
+    if (split == shards_.end() || !split->second.contains(io::base_name(tar)))
+      strangers.push_back(tar);
   }
-  if (strangers > 0)
-    log_warning("'{}' also holds {} shards that are not of this input; they are not in the index",
-                directory_, strangers);
-  return strangers > 0;
+  if (strangers.empty()) return false;
+  log_warning("'{}' {} {} shards that are not of this input{}", directory_,
+              goes_on_ ? "held" : "also holds", strangers.size(),
+              goes_on_ ? "; they are removed" : "; they are not in the index");
+  if (goes_on_) remove_file(io::join_path(directory_, "latents.json"));
+  for (const std::string& tar : strangers) {
+    const std::string folder = io::dir_name(tar);
+    if (!shards_.contains(io::base_name(folder))) remove_file(io::join_path(folder, "index.jsonl"));
+    if (!goes_on_) continue;
+    remove_shard(tar);
+    std::error_code ignored;
+    fs::remove(folder, ignored);  // where it is empty now
+  }
+  return !goes_on_;
 }
 
 void PackFolder::write_index(const std::string& split) const {
@@ -283,12 +317,13 @@ void PackFolder::finish(const models::Tokenizer& tokenizer) {
       if (text_encoder.is_null()) text_encoder = notes.text_encoder;
     }
     total += samples;
-    write_index(split);
     if (samples == 0) continue;
     splits[split] = {{"samples", samples}, {"shards", count}, {"tokens", tokens}};
   }
   if (total == 0) fail("no sample could be packed");
-  const bool strangers = leave_out_strangers();
+  const bool strangers = settle_strangers();
+  for (const auto& [split, shards] : shards_)
+    write_index(split);
   write_for_others(!strangers, tokenizer.vocabulary() > 0);
   Json json = {{"version", 1},
                {"tokenizer", tokenizer.config()},

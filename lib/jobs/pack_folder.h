@@ -21,6 +21,7 @@ namespace vfm::jobs {
 
 /// What is known of a finished shard, or of its part of one split: the contents of SPLIT/X.json.
 struct ShardNotes {
+  std::string input;                ///< the shard that it was made of, as the manifest named it
   Json made_from;                   ///< settings, split, hashes of the tars it was made from
   std::vector<std::string> splits;  ///< of all its parts, in order; its errors are in the first
   std::optional<std::uint64_t> max_member;  ///< the limit, if samples were refused, else nothing
@@ -45,8 +46,11 @@ class PackFolder {
   /// The notes of a shard that is finished and made from just this, by split; empty if it is not.
   std::map<std::string, ShardNotes> find_finished(const std::string& name, const Json& made_from,
                                                   std::uint64_t max_member) const;
-  /// To be called before a shard is written: from here on the files over all shards do not hold.
-  void begin_shard(const std::string& tar);
+  /// To be called before the latents of `input` are written: from here on the files over all shards
+  /// do not hold. Throws Error{usage} where those of another input stand.
+  void begin_shard(const std::string& tar, const std::string& input);
+  /// A shard of an earlier run is one of this run too: they pack the same set.
+  void goes_on() { goes_on_ = true; }
   /// Whether a shard of this run has that name.
   bool has(const std::string& split, const std::string& name) const;
   /// The shard at `tar` is durable.
@@ -54,15 +58,15 @@ class PackFolder {
 
   /// Adds a shard of this run.
   void add(const std::string& split, const std::string& name, ShardNotes notes);
-  /// Writes index.jsonl of each split, .nv-meta/ and README.md, then latents.json. Throws Error if
-  /// there is no sample.
+  /// Removes shards of the same set that are not of this run. Writes index.jsonl of each split,
+  /// .nv-meta/ and README.md, then latents.json. Throws Error if there is no sample.
   void finish(const models::Tokenizer& tokenizer);
   /// Samples of this run that have no text.
   std::int64_t without_text() const;
 
  private:
   void remove_all() const;
-  bool leave_out_strangers() const;
+  bool settle_strangers() const;
   void write_for_others(bool alone, bool discrete) const;
   void write_index(const std::string& split) const;
 
@@ -70,6 +74,7 @@ class PackFolder {
   io::File lock_;
   Json settings_;
   int channels_;
+  bool goes_on_ = false;
   /// split -> name -> notes: the order of the index.
   std::map<std::string, std::map<std::string, ShardNotes>> shards_;
 };

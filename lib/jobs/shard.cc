@@ -11,6 +11,7 @@
 #include "io/folder_lock.h"
 #include "io/manifest.h"
 #include "jobs/shard_dataset.h"
+#include "jobs/shard_folder.h"
 #include "jobs/shard_plan.h"
 #include "jobs/shard_report.h"
 #include "jobs/shard_scan.h"
@@ -47,6 +48,15 @@ void check_whole(const ShardOptions& options, const io::InputStreams& input, io:
   input.check_whole("no dataset is written");
 }
 
+/// A folder that is gone at the end, whatever comes.
+struct Scratch {
+  std::string path;
+  ~Scratch() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path, ignored);
+  }
+};
+
 std::vector<Json> write_shards(const Scan& scan, const ShardPlan& plan, const ShardOptions& options,
                                Slots& slots, Progress& progress, io::ManifestWriter& manifest) {
   const ShardWriter writer(scan, options);
@@ -74,6 +84,8 @@ long run_shard(const ShardOptions& options, Slots& slots, Progress& progress,
                io::ManifestWriter& manifest) {
   if (!options.where.empty()) shard::Where{options.where};  // throws before the folder is made
   const io::File lock = io::lock_folder(options.output);
+  const EarlierDataset earlier = read_earlier(options);
+  const Scratch scratch{unpack_folder(options.output)};
   io::ErrorLog errors(io::join_path(options.output, "errors.jsonl"), "vfm-shard");
   Scan scan = scan_shards(options, slots, progress, errors);
   check_whole(options, scan.streams, errors);
@@ -83,12 +95,11 @@ long run_shard(const ShardOptions& options, Slots& slots, Progress& progress,
     fail("no sample is left: {} read, {} of them filtered out, {} errors", scan.read, scan.filtered,
          errors.count());
   }
-  const ShardPlan plan = plan_shards(scan, options, slots);
-  prepare_dataset(options, plan);
+  const ShardPlan plan = plan_shards(scan, options, earlier.sources, slots);
+  prepare_folder(options, earlier, scan, plan);
   write_duplicates(options, plan);
   const std::vector<Json> records = write_shards(scan, plan, options, slots, progress, manifest);
   const Json summary = write_dataset_files(options, scan, plan, records);
-  std::filesystem::remove_all(unpack_folder(options.output));
   if (!options.report.empty()) write_shard_report(options.report, scan, plan, summary);
   errors.finish();
   log_info("{} samples in {} shards; {} filtered out, {} duplicates, {} errors",

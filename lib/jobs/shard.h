@@ -7,9 +7,9 @@
 // under 1 kB a sample and 4 bytes a number of the embedding.
 //
 // Resume: DIR/plan.json names the plan, the hash of all that decides the shards. Beside each shard
-// stands X.json with its record, written last. Run again, the first pass gives the plan again;
-// shards that have their record are not written again. A folder that holds another plan is refused,
-// or with `force` emptied of its shards.
+// stands X.json with its record, written last. Run again, the first pass gives the plan again, or
+// another one if the input changed; shards that have the record that is planned are not written
+// again, others of the plan before are removed (jobs/shard_folder.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -46,7 +46,8 @@ struct ShardOptions {
 
 /// Writes the dataset; a record a shard on standard output, in order, each when it is durable.
 /// Returns the number of recorded errors. Throws Error when no sample is left; Error{usage} for a
-/// bad filter, a field that no sample has, and a folder with another plan; Stopped.
+/// bad filter, a field that no sample has, and a folder with a dataset of other options or sources;
+/// Stopped.
 long run_shard(const ShardOptions& options, Slots& slots, Progress& progress,
                io::ManifestWriter& manifest);
 

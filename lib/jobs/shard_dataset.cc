@@ -23,48 +23,6 @@ std::string in(const ShardOptions& options, const std::string& name) {
   return io::join_path(options.output, name);
 }
 
-void remove_file(const std::string& path) {
-  std::error_code error;
-  std::filesystem::remove(path, error);
-  if (error) fail_errno(error.value(), "cannot remove '{}'", path);
-}
-
-/// Paths of the shards of an earlier run: those that its plan names. A path that would lead out of
-/// the folder is none of ours.
-std::vector<std::string> earlier_shards(const ShardOptions& options) {
-  std::vector<std::string> paths;
-  const Json plan = parse_json(io::read_file(in(options, "plan.json")), "'plan.json'");
-  const auto shards = plan.find("shards");
-  if (!plan.is_object() || shards == plan.end() || !shards->is_array()) return paths;
-  for (const Json& shard : *shards) {
-    const auto path = shard.is_object() ? get_string(shard, "path") : std::nullopt;
-    if (path && !path->starts_with('/') && path->find("..") == std::string::npos &&
-        path->ends_with(".tar"))
-      paths.push_back(*path);
-  }
-  return paths;
-}
-
-void remove_shards(const ShardOptions& options) {
-  for (const std::string& path : earlier_shards(options)) {
-    const std::string tar = in(options, path);
-    // The record first: a shard without it counts as unfinished.
-    for (const std::string& file : {shard_record_path(tar), tar, shard::energon_index_path(tar),
-                                    shard::dali_index_path(tar)}) {
-      remove_file(file);
-      remove_file(io::join_path(io::dir_name(file), "." + io::base_name(file) + ".tmp"));
-    }
-    const std::filesystem::path bin = std::filesystem::path(tar).parent_path();
-    std::error_code ignored;
-    for (const auto& directory : {bin, bin.parent_path()}) {
-      if (directory != bin) std::filesystem::remove(directory / "wids.json", ignored);
-      std::filesystem::remove(directory, ignored);  // where it is empty now
-    }
-  }
-  for (const char* name : {"dataset.json", "wids.json", ".nv-meta/index.uuid", "plan.json"})
-    remove_file(in(options, name));
-}
-
 shard::MediaMetadata media_of(const Item& item, std::string_view extension) {
   if (extension != item.media) return {};
   Json json = Json::object();
@@ -109,24 +67,6 @@ void add(Json& object, const std::string& name, const Json& record, double secon
   entry["shards"] = entry["shards"].get<std::uint64_t>() + 1;
   entry["bytes"] = entry["bytes"].get<std::uint64_t>() + record["bytes"].get<std::uint64_t>();
   entry["seconds"] = entry["seconds"].get<double>() + seconds;
-}
-
-Json options_json(const ShardOptions& options) {
-  Json split = Json::object();
-  for (const curate::SplitPart& part : options.split)
-    split[part.name] = part.share;
-  Json json = {{"where", options.where.empty() ? Json() : Json(options.where)},
-               {"keep_duplicates", options.keep_duplicates},
-               {"duplicate_threshold", nullptr},
-               {"rekey", options.rekey},
-               {"resolution_edges", options.edges.resolution},
-               {"aspect_edges", options.edges.aspect},
-               {"duration_edges", options.edges.seconds},
-               {"split", std::move(split)},
-               {"shard_bytes", options.shard_bytes},
-               {"seed", options.seed}};
-  if (options.duplicate_threshold) json["duplicate_threshold"] = *options.duplicate_threshold;
-  return json;
 }
 
 Json summary(const ShardOptions& options, const Scan& scan, const ShardPlan& plan,
@@ -185,32 +125,6 @@ std::vector<shard::CardConfig> card_configs(const Scan& scan, const ShardPlan& p
 
 }  // namespace
 
-void prepare_dataset(const ShardOptions& options, const ShardPlan& plan) {
-  const std::string path = in(options, "plan.json");
-  bool same = false;
-  if (io::file_exists(path)) {
-    try {
-      same = get_string(parse_json(io::read_file(path), path), "plan") == plan.hash;
-    } catch (const Error&) {
-      // Not a plan of ours: another one.
-    }
-    if (!same && !options.force)
-      fail_usage(
-          "'{}' holds a dataset of other samples or options; choose another folder, or --force "
-          "to replace it",
-          options.output);
-    if (options.force) remove_shards(options);
-  } else {
-    for (const PlannedShard& shard : plan.shards)
-      if (io::file_exists(in(options, shard.path)) && !options.force)
-        fail_usage(
-            "'{}' stands where a shard would be written; choose another folder, or --force to "
-            "replace it",
-            in(options, shard.path));
-  }
-  io::update_file(path, dump_json_pretty(plan_json(plan)));
-}
-
 void write_duplicates(const ShardOptions& options, const ShardPlan& plan) {
   const std::string path = in(options, "duplicates.jsonl");
   std::string lines;
@@ -222,7 +136,7 @@ void write_duplicates(const ShardOptions& options, const ShardPlan& plan) {
                         {"reason", d.reason}}) +
              "\n";
   if (lines.empty())
-    remove_file(path);
+    std::filesystem::remove(path);
   else
     io::update_file(path, lines);
 }

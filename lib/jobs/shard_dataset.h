@@ -10,10 +10,6 @@
 
 namespace vfm::jobs {
 
-/// Makes the folder ready for the plan, and writes plan.json. Throws Error{usage} if it holds
-/// shards of another plan, unless options.force, which removes them.
-void prepare_dataset(const ShardOptions& options, const ShardPlan& plan);
-
 /// duplicates.jsonl: a line a dropped sample; no file if there is none.
 void write_duplicates(const ShardOptions& options, const ShardPlan& plan);
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
@@ -24,50 +25,106 @@ constexpr std::uint64_t kEndBlocks = 1024;
 class Sources {
  public:
   explicit Sources(const std::vector<Item>& items) {
-    for (const Item& item : items) {
-      const auto [at, added] = number_.emplace(item.source, names_.size());
-      if (added) names_.push_back(item.source);
+    std::unordered_map<std::string, std::size_t> number;
+    for (std::uint32_t i = 0; i < items.size(); ++i) {
+      const auto [at, added] = number.emplace(items[i].source, first_.size());
+      if (added) first_.push_back(i);
+      // One of several paths, whatever the order of the input.
+      if (std::uint32_t& first = first_[at->second]; items[i].path < items[first].path) first = i;
       of_item_.push_back(at->second);
     }
+    for (const std::uint32_t first : first_)
+      names_.push_back(items[first].source);
     parent_.resize(names_.size());
     std::iota(parent_.begin(), parent_.end(), std::size_t{0});
   }
-  std::size_t root_of_item(std::uint32_t item) { return root(of_item_[item]); }
   /// The smallest name becomes the root, so that the order of joining does not matter.
   void join(std::uint32_t a, std::uint32_t b) {
-    std::size_t x = root_of_item(a), y = root_of_item(b);
+    std::size_t x = root(of_item_[a]), y = root(of_item_[b]);
     if (names_[y] < names_[x]) std::swap(x, y);
     parent_[y] = x;
   }
   std::size_t count() const { return names_.size(); }
+  std::size_t of_item(std::uint32_t item) const { return of_item_[item]; }
+  /// An item of the source.
+  std::uint32_t item_of(std::size_t source) const { return first_[source]; }
   const std::string& name(std::size_t source) const { return names_[source]; }
-
- private:
   std::size_t root(std::size_t i) {
     while (parent_[i] != i)
       i = parent_[i] = parent_[parent_[i]];
     return i;
   }
-  std::unordered_map<std::string, std::size_t> number_;
+
+ private:
+  std::vector<std::uint32_t> first_;
   std::vector<std::string> names_;
   std::vector<std::size_t> of_item_, parent_;
 };
 
-/// The split of each item that is kept: an index into options.split.
+using Parts = std::vector<std::optional<std::size_t>>;
+
+/// The part in which an earlier run put each source.
+Parts known_parts(const std::vector<Item>& items, const Sources& sources,
+                  const ShardOptions& options, const KnownSources& known) {
+  Parts parts(sources.count());
+  for (std::size_t s = 0; s < parts.size(); ++s) {
+    const auto split = known.split_of(items[sources.item_of(s)]);
+    for (std::size_t p = 0; split && p < options.split.size(); ++p)
+      if (options.split[p].name == *split) parts[s] = p;
+  }
+  return parts;
+}
+
+/// Gives the parts of known sources to the new ones that belong to them. Where these are of two
+/// parts the last one takes the new: train mostly stands first, and learns nothing of the others.
+void spread_parts(const std::vector<Item>& items, Sources& sources, const ShardOptions& options,
+                  Parts& parts) {
+  Parts of_root(parts.size());
+  std::size_t torn = 0;
+  std::string example;
+  for (std::size_t s = 0; s < parts.size(); ++s) {
+    if (!parts[s]) continue;
+    std::optional<std::size_t>& of = of_root[sources.root(s)];
+    if (of && *of != *parts[s]) {
+      ++torn;
+      const Item& item = items[sources.item_of(s)];
+      if (example.empty()) example = item.path.empty() ? item.source : item.path;
+    }
+    of = std::max(of.value_or(0), *parts[s]);
+  }
+  if (torn > 0)
+    log_warning(
+        "{} sources hold what sources of another split hold too, '{}' is one; the earlier run "
+        "shared them out, so they stay, and new ones beside them go to '{}'; --force shares all "
+        "out again",
+        torn + 1, example, options.split.back().name);
+  for (std::size_t s = 0; s < parts.size(); ++s)
+    if (!parts[s]) parts[s] = of_root[sources.root(s)];
+}
+
+/// The split of each item that is kept: an index into options.split. Notes in `plan` where the
+/// sources are.
 std::vector<std::size_t> split_items(const std::vector<Item>& items, const FoundDuplicates& found,
-                                     const ShardOptions& options) {
+                                     const ShardOptions& options, const KnownSources& known,
+                                     ShardPlan& plan) {
   Sources sources(items);
   for (const auto& [a, b] : found.pairs)
     sources.join(a, b);
+  Parts parts = known_parts(items, sources, options, known);
+  spread_parts(items, sources, options, parts);
+  // Sources that have their part stand alone, the others with what belongs to them.
+  const auto place = [&](std::size_t source) {
+    return parts[source] ? source : sources.root(source);
+  };
   std::vector<std::uint64_t> samples(sources.count());
   for (std::uint32_t i = 0; i < items.size(); ++i)
-    if (!found.dropped[i]) ++samples[sources.root_of_item(i)];
+    if (!found.dropped[i]) ++samples[place(sources.of_item(i))];
   std::vector<curate::SplitSource> groups;
   std::vector<std::size_t> group_of(sources.count());
   for (std::size_t s = 0; s < samples.size(); ++s) {
     if (samples[s] == 0) continue;
     group_of[s] = groups.size();
-    groups.push_back({random_key(sources.name(s)), samples[s]});
+    groups.push_back({random_key(sources.name(s)), samples[s], parts[s]});
   }
   const auto part_of = curate::assign_split(groups, options.split, options.seed);
   for (std::size_t p = 0; p < options.split.size(); ++p)
@@ -75,9 +132,15 @@ std::vector<std::size_t> split_items(const std::vector<Item>& items, const Found
       log_warning("split '{}' is empty: there {} only {} source{} to share out",
                   options.split[p].name, groups.size() == 1 ? "is" : "are", groups.size(),
                   groups.size() == 1 ? "" : "s");
+  // A source that is missing today may come again: it is remembered, where that matters.
+  if (options.split.size() > 1) plan.sources = known;
+  for (std::size_t s = 0; s < parts.size(); ++s) {
+    const std::size_t part = parts[s] ? *parts[s] : part_of[group_of[sources.root(s)]];
+    plan.sources.put(items[sources.item_of(s)], options.split[part].name);
+  }
   std::vector<std::size_t> split(items.size());
   for (std::uint32_t i = 0; i < items.size(); ++i)
-    if (!found.dropped[i]) split[i] = part_of[group_of[sources.root_of_item(i)]];
+    if (!found.dropped[i]) split[i] = part_of[group_of[place(sources.of_item(i))]];
   return split;
 }
 
@@ -221,7 +284,8 @@ void add_place(Json& meta, const PlannedShard& shard) {
   meta["bin"] = shard.bin;
 }
 
-ShardPlan plan_shards(Scan& scan, const ShardOptions& options, Slots& slots) {
+ShardPlan plan_shards(Scan& scan, const ShardOptions& options, const KnownSources& known,
+                      Slots& slots) {
   const std::vector<Item>& items = scan.items;
   FoundDuplicates found = find_duplicates(scan.items, options, slots);
   ShardPlan plan;
@@ -231,7 +295,7 @@ ShardPlan plan_shards(Scan& scan, const ShardOptions& options, Slots& slots) {
   std::sort(plan.duplicates.begin(), plan.duplicates.end(),
             [](const Duplicate& a, const Duplicate& b) { return a.key < b.key; });
 
-  const auto split = split_items(items, found, options);
+  const auto split = split_items(items, found, options, known, plan);
   const auto bins = bin_items(items, found.dropped, options.edges);
   std::map<std::pair<std::size_t, std::string>, std::vector<std::uint32_t>> groups;
   for (const std::uint32_t i : shuffle(items, found.dropped, options.seed))
@@ -246,11 +310,29 @@ ShardPlan plan_shards(Scan& scan, const ShardOptions& options, Slots& slots) {
   return plan;
 }
 
-Json plan_json(const ShardPlan& plan) {
+Json options_json(const ShardOptions& options) {
+  Json split = Json::object();
+  for (const curate::SplitPart& part : options.split)
+    split[part.name] = part.share;
+  Json json = {{"where", options.where.empty() ? Json() : Json(options.where)},
+               {"keep_duplicates", options.keep_duplicates},
+               {"duplicate_threshold", nullptr},
+               {"rekey", options.rekey},
+               {"resolution_edges", options.edges.resolution},
+               {"aspect_edges", options.edges.aspect},
+               {"duration_edges", options.edges.seconds},
+               {"split", std::move(split)},
+               {"shard_bytes", options.shard_bytes},
+               {"seed", options.seed}};
+  if (options.duplicate_threshold) json["duplicate_threshold"] = *options.duplicate_threshold;
+  return json;
+}
+
+Json plan_json(const ShardPlan& plan, const ShardOptions& options) {
   Json shards = Json::array();
   for (const PlannedShard& shard : plan.shards)
     shards.push_back({{"path", shard.path}, {"samples", shard.items.size()}, {"plan", shard.plan}});
-  return {{"plan", plan.hash}, {"shards", std::move(shards)}};
+  return {{"plan", plan.hash}, {"options", options_json(options)}, {"shards", std::move(shards)}};
 }
 
 }  // namespace vfm::jobs

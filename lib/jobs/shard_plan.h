@@ -1,6 +1,7 @@
 // What vfm-shard decides between its two passes: duplicates, splits, bins, order, shards.
 //
-// A pure function of the scanned samples and the options: the order of the input does not matter.
+// A pure function of the scanned samples, the options, and the splits in which an earlier run put
+// sources: the order of the input does not matter.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "jobs/known_sources.h"
 #include "jobs/shard_scan.h"
 
 namespace vfm::jobs {
@@ -32,14 +34,18 @@ struct ShardPlan {
   std::vector<Duplicate> duplicates;  ///< by key
   std::vector<PlannedShard> shards;   ///< by split as given, bin and number
   std::string hash;                   ///< of all shards' plans
+  KnownSources sources;               ///< in which split each is
 };
 
 /// Consumes the items' embeddings. The better of two duplicates has more pixels, else more bytes,
-/// else the smaller key. Throws Stopped.
-ShardPlan plan_shards(Scan& scan, const ShardOptions& options, Slots& slots);
+/// else the smaller key. `known` sources keep their split. Throws Stopped.
+ShardPlan plan_shards(Scan& scan, const ShardOptions& options, const KnownSources& known,
+                      Slots& slots);
 
-/// {"plan", "shards": [...]}: what DIR/plan.json holds.
-Json plan_json(const ShardPlan& plan);
+/// All that decides a dataset beside its samples.
+Json options_json(const ShardOptions& options);
+/// {"plan", "options", "shards": [...]}: what DIR/plan.json holds.
+Json plan_json(const ShardPlan& plan, const ShardOptions& options);
 
 /// What the JSON of a sample gets in its shard: "split" and "bin", in this order.
 void add_place(Json& meta, const PlannedShard& shard);

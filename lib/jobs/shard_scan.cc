@@ -162,7 +162,8 @@ Item make_item(const JoinedSample& sample) {
   item.json_bytes = json.size();
   hash(item, sample, json);
   item.source = text(sample.meta, "source_hash");
-  if (item.source.empty()) item.source = text(sample.meta, "source");
+  item.path = text(sample.meta, "source");
+  if (item.source.empty()) item.source = std::exchange(item.path, {});
   if (item.source.empty()) item.source = item.key;
   if (const std::string_view npy = sample.find("video.npy"); npy.data()) {
     item.embedding = io::npy_floats(npy, fmt::format("'{}.video.npy'", item.key));

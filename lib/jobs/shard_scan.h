@@ -37,6 +37,7 @@ struct Item {
   std::string content;           ///< XXH3-128 of the media member
   std::string identity;          ///< XXH3-128 of everything
   std::string source;            ///< source_hash, else source, else the key
+  std::string path;              ///< source, where source_hash is there too
   std::uint64_t encoder = 0;     ///< of the embedding: equal for embeddings that compare
   std::vector<float> embedding;  ///< empty if there is none
 };

@@ -297,8 +297,36 @@ field() { grep -o "\"$1\":[^,}]*" | cut -d: -f2; }
   [ "$(wc -l <out/train/index.jsonl)" -eq 3 ]
   run --separate-stderr pack -o out a.tar
   [ "$status" -eq 0 ]
-  [[ "$stderr" == *"also holds 1 shards that are not of this input"* ]]
+  [[ "$stderr" == *"'out' held 1 shards that are not of this input; they are removed"* ]]
   [ "$(wc -l <out/train/index.jsonl)" -eq 1 ]
+  [ -z "$(find out -name 'b.*')" ]
+  [ "$(stat -c %Y out/train/a.tar)" = "$(date -d 2001-01-01 +%s)" ]
+  pack -o fresh a.tar >/dev/null
+  [ "$(tree_hash out)" = "$(tree_hash fresh)" ]
+}
+
+@test "a folder of another set is not taken for the set before the input changed" {
+  make_shard a a1=test.mp4
+  pack -o out a.tar >/dev/null
+  before=$(tree_hash out)
+  mkdir elsewhere
+  make_shard elsewhere/a b1=red.mp4
+  run --separate-stderr pack -o out elsewhere/a.tar
+  [ "$status" -eq 2 ]
+  [ "$stderr" = "vfm-pack: 'out/train/a.tar' was made of 'a.tar', and now would be of 'elsewhere/a.tar'; choose another folder, or --force to replace all latents in this one" ]
+  [ "$(tree_hash out)" = "$before" ]
+  # The same contents from elsewhere are the same set.
+  cp a.tar elsewhere/a.tar
+  pack -o out elsewhere/a.tar >/dev/null
+  [ "$(tree_hash out)" = "$before" ]
+  # Latents of another set under other names are no part of this one, and stay.
+  make_shard c c1=red.mp4
+  run --separate-stderr pack -o out c.tar
+  [ "$status" -eq 0 ]
+  [[ "$stderr" == *"'out' also holds 1 shards that are not of this input; they are not in the index"* ]]
+  [ -e out/train/a.tar ]
+  pack --force -o out c.tar >/dev/null
+  [ ! -e out/train/a.tar ]
 }
 
 @test "-v says a line a shard; other options are named, and none that was not given" {
@@ -566,4 +594,16 @@ EOF
   grep -q "its json says split 'val', the record of its shard 'train'" strict/errors.jsonl
   [ ! -e strict/val ]
   [ "$(jq -r .key strict/train/index.jsonl)" = a1 ]
+}
+
+@test "one program at a time for latents: the second is refused, and disturbs nothing" {
+  make_shard a a1=test.mp4
+  pack -o out a.tar >/dev/null
+  before=$(tree_hash out)
+  exec 9<out
+  flock 9
+  run --separate-stderr pack -o out a.tar 9>&-
+  [ "$status" -eq 1 ]
+  [ "$stderr" = "vfm-pack: 'out' is in use by another program that writes it; wait for it, or choose another folder" ]
+  [ "$(tree_hash out)" = "$before" ]
 }

@@ -393,6 +393,106 @@ EOF
   [ "$(tree_hash d)" = "$(tree_hash fresh)" ]
 }
 
+@test "the input was repaired or changed: the same command goes on, and nothing stale stays" {
+  corpus 20000
+  shard() { vfm-shard --shard-size 100KB "$@" -o d m.jsonl; }
+  mv in/s1.tar whole.tar
+  head -c 150000 whole.tar >in/s1.tar
+  fails 1 shard
+  [ "$(keys d | wc -l)" -lt 60 ]
+  cp m.jsonl all.jsonl
+  # Repaired: as a fresh one, and what was right was not written again.
+  cp whole.tar in/s1.tar
+  find d -name '*.tar' -printf '%i\n' | sort >before
+  shard >/dev/null
+  vfm-shard --shard-size 100KB -o good m.jsonl >good.jsonl
+  [ "$(tree_hash d)" = "$(tree_hash good)" ]
+  find d -name '*.tar' -printf '%i\n' | sort | comm -12 before - | grep -q .
+  # Less of it, whatever a kill leaves on the way.
+  head -n 2 all.jsonl >m.jsonl
+  for delay in 0.02 0.05 0.08; do timeout -s KILL $delay vfm-shard --shard-size 100KB -o d m.jsonl >/dev/null || true; done
+  shard >/dev/null
+  vfm-shard --shard-size 100KB -o less m.jsonl >/dev/null
+  [ "$(tree_hash d)" = "$(tree_hash less)" ]
+  # All filtered out or unreadable: the dataset there stays.
+  echo missing.tar >m.jsonl
+  fails 1 shard
+  rm d/errors.jsonl
+  [ "$(tree_hash d)" = "$(tree_hash less)" ]
+}
+
+# splits DIR: each source with its split.
+splits() { members "$1" '*.json' | jq -r '[.source, .split] | join(" ")' | sort -u; }
+
+@test "the input changed: no source moves from one split to another" {
+  corpus
+  jq -c '.json.source = "raw/" + .json.source_hash' samples.jsonl >s.jsonl
+  share() { vfm-shard --split train=0.6,val=0.4 -o d "$@" >/dev/null; }
+  jq -c 'select(.json.source_hash < "src5")' s.jsonl | make_shards some >some.jsonl
+  share some.jsonl
+  splits d >before
+  [ "$(wc -l <before)" -eq 5 ]
+  # More of them. Shared out again some of these would move.
+  make_shards in <s.jsonl >m.jsonl
+  vfm-shard --split train=0.6,val=0.4 -o fresh m.jsonl >/dev/null
+  [ -n "$(splits fresh | comm -23 before -)" ]
+  share m.jsonl
+  [ "$(splits d | wc -l)" -eq 9 ]
+  [ -z "$(splits d | comm -23 before -)" ]
+  [ "$(keys d/val | wc -l)" -ge 12 ]
+  splits d >all
+  # A video that was repaired has another hash, and one that is missing comes again.
+  jq -c '.json.source_hash += "repaired"' s.jsonl | make_shards repaired >repaired.jsonl
+  share repaired.jsonl
+  splits d | cmp - all
+  share some.jsonl
+  splits d | cmp - before
+  share m.jsonl
+  splits d | cmp - all
+  jq -e '.source and .path and .split' d/sources.jsonl >/dev/null
+  # Without it nobody knows.
+  rm d/sources.jsonl
+  fails 2 vfm-shard --split train=0.6,val=0.4 -o d some.jsonl
+  grep -q "sources.jsonl.*it says in which split each source is" err
+  share --force some.jsonl
+}
+
+@test "a new source with clips of train and of val: those stay, it is told, and train gets nothing of val" {
+  for i in 0 1; do echo '{"shard":"a","key":"k'$i'","bytes":"b'$i'","json":{"source":"v'$i'"}}'; done >s.jsonl
+  make_shards in <s.jsonl >m.jsonl
+  share() { vfm-shard --split train=0.5,val=0.5 -o d m.jsonl; }
+  share >/dev/null
+  splits d >before
+  for i in 0 1; do echo '{"shard":"b","key":"n'$i'","bytes":"b'$i'","json":{"source":"new"}}'; done >>s.jsonl
+  echo '{"shard":"b","key":"n2","bytes":"b2","json":{"source":"new"}}' >>s.jsonl
+  make_shards in <s.jsonl >m.jsonl
+  share >/dev/null 2>err
+  grep -q "vfm-shard: 2 sources hold what sources of another split hold too, 'v[01]' is one;.*new ones beside them go to 'val'; --force" err
+  [ "$(splits d)" = "$({ cat before; echo new val; } | sort)" ]
+}
+
+@test "another dataset by mistake: other options and other sources are refused, and nothing is touched" {
+  corpus
+  vfm-shard -o d m.jsonl >/dev/null
+  before=$(tree_hash d)
+  fails 2 vfm-shard --split train=0.5,val=0.5 --rekey -o d m.jsonl
+  grep -qF "vfm-shard: 'd' holds a dataset of other options (rekey is false there, and now true; split is {\"train\":1.0} there, and now {\"train\":0.5,\"val\":0.5}); choose another folder, or --force to replace it" err
+  jq -c '.json.source_hash += "x"' samples.jsonl | make_shards other >other.jsonl
+  fails 2 vfm-shard -o d other.jsonl
+  grep -qF "vfm-shard: 'd' holds a dataset of which no source is in this input; choose another folder, or --force to replace it" err
+  # Keys that count from 0 say nothing.
+  for name in one two; do echo '{"shard":"'$name'","key":"000000","bytes":"'$name'","json":{}}' | make_shards foreign; done >foreign.jsonl
+  vfm-shard -o f foreign/one.tar >/dev/null
+  fails 2 vfm-shard -o f foreign/two.tar
+  vfm-shard --force -o f foreign/two.tar >/dev/null
+  # What is read is not removed.
+  tar=$(find d -name '*.tar' | head -n 1)
+  fails 2 vfm-shard -o d "$tar"
+  grep -qF "vfm-shard: '$tar' is a part of the dataset that would be replaced by what is made of it; choose another folder" err
+  fails 2 vfm-shard --force -o d "$tar"
+  [ "$(tree_hash d)" = "$before" ]
+}
+
 @test "killed at random and run again: the same bytes, finished shards untouched" {
   corpus 200000
   vfm-shard --shard-size 1MB --split train=0.8,val=0.2 -o good <m.jsonl >good.jsonl
@@ -510,4 +610,17 @@ EOF
   [ "$(keys out | wc -l)" -eq 16 ]
   val=$(find out/val -name '*.tar' -exec tar tf {} \; | grep -c '^a.*mp4$' || true)
   [ "$val" -eq 0 ] || [ "$val" -eq 8 ]
+}
+
+@test "one program at a time for a dataset: the second is refused, and disturbs nothing" {
+  corpus
+  vfm-shard -o d m.jsonl >/dev/null
+  before=$(tree_hash d)
+  exec 9<d
+  flock 9
+  fails 1 vfm-shard -o d m.jsonl 9>&-
+  [ "$(cat err)" = "vfm-shard: 'd' is in use by another program that writes it; wait for it, or choose another folder" ]
+  [ "$(tree_hash d)" = "$before" ]
+  exec 9<&-
+  vfm-shard -o d m.jsonl >/dev/null
 }

@@ -59,6 +59,27 @@ TEST_CASE("tiny sets leave no part empty where that is possible") {
   CHECK(assign_split({}, kParts, 0).empty());
 }
 
+TEST_CASE("sources that have their part keep it, and the others make up the shares") {
+  std::vector<SplitSource> sources;
+  for (std::uint64_t i = 0; i < 200; ++i)
+    sources.push_back({i * 977 + 1, 1 + i % 9});
+  const auto before = assign_split(sources, kParts, 0);
+  for (std::size_t i = 0; i < before.size(); ++i)
+    sources[i].part = before[i];
+  CHECK(assign_split(sources, kParts, 0) == before);
+  for (std::uint64_t i = 200; i < 400; ++i)
+    sources.push_back({i * 977 + 1, 1 + i % 9});
+  const auto after = assign_split(sources, kParts, 0);
+  CHECK(std::equal(before.begin(), before.end(), after.begin()));
+  const auto samples = counts(sources, kParts, 0);
+  CHECK(static_cast<double>(samples[1]) / static_cast<double>(samples[0] + samples[1]) ==
+        Approx(0.05).margin(0.005));
+  // An empty part takes a new one, however small, and none that has its part.
+  CHECK(assign_split({{1, 50, 0}, {2, 60, 0}, {3, 1}}, kParts, 0) ==
+        std::vector<std::size_t>{0, 0, 1});
+  CHECK(assign_split({{1, 50, 0}, {2, 60, 0}}, kParts, 0) == std::vector<std::size_t>{0, 0});
+}
+
 TEST_CASE("a split is read, or refused with what is wrong") {
   const auto parts = parse_split("train=0.9,val=0.05,test=0.05");
   REQUIRE(parts.size() == 3);
