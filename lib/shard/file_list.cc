@@ -6,8 +6,6 @@
 #include <cstring>
 
 #include "base/error.h"
-#include "base/hash.h"
-#include "io/file.h"
 #include "shard/sample.h"
 #include "shard/writer.h"
 
@@ -70,27 +68,45 @@ FileListTar::FileListTar(const std::string& path) : folder_(io::dir_name(path)) 
   }
 }
 
-void FileListTar::load(const Entry& entry) {
-  const std::string path = io::join_path(folder_, entry.name);
-  const std::size_t size = io::File::open_regular(path).size();
-  if (size != entry.bytes)
-    fail("'{}' is not as it was written: it has {} bytes, its list says {}", path, size,
+void FileListTar::begin_file() {
+  const Entry& entry = entries_[next_++];
+  file_ = io::File::open_regular(io::join_path(folder_, entry.name));
+  if (const std::size_t size = file_.size(); size != entry.bytes)
+    fail("'{}' is not as it was written: it has {} bytes, its list says {}", file_.path(), size,
          entry.bytes);
-  const std::string data = io::read_file(path);
-  if (hash_hex(data) != entry.hash)
-    fail("'{}' is not as it was written: its xxh3 is not {}", path, entry.hash);
-  block_ = header_of(entry.name, data.size()) + data;
-  block_.resize((block_.size() + kBlock - 1) / kBlock * kBlock);
+  block_ = header_of(entry.name, entry.bytes);
+  left_ = entry.bytes;
+  hasher_ = Hasher();
+  if (left_ == 0) check_file();
+}
+
+void FileListTar::check_file() {
+  if (const std::string& hash = entries_[next_ - 1].hash; hasher_.hex128() != hash)
+    fail("'{}' is not as it was written: its xxh3 is not {}", file_.path(), hash);
+  file_.close();
 }
 
 std::size_t FileListTar::read(char* out, std::size_t size) {
+  if (at_ == block_.size() && left_ > 0) {
+    const std::size_t got = file_.read_some(out, std::min(size, left_));
+    if (got == 0) fail("'{}' is not as it was written: it became shorter", file_.path());
+    hasher_.update(out, got);
+    left_ -= got;
+    if (left_ > 0) return got;
+    check_file();
+    const std::size_t rest = entries_[next_ - 1].bytes % kBlock;
+    block_.assign(rest == 0 ? 0 : kBlock - rest, '\0');
+    at_ = 0;
+    return got;
+  }
   if (at_ == block_.size()) {
     at_ = 0;
-    if (next_ < entries_.size())
-      load(entries_[next_]);
-    else
+    if (next_ < entries_.size()) {
+      begin_file();
+    } else {
       block_.assign(next_ == entries_.size() ? 2 * kBlock : 0, '\0');
-    ++next_;
+      ++next_;
+    }
   }
   const std::size_t part = std::min(size, block_.size() - at_);
   std::memcpy(out, block_.data() + at_, part);

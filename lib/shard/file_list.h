@@ -11,20 +11,24 @@
 #include <string_view>
 #include <vector>
 
+#include "base/hash.h"
 #include "base/json.h"
+#include "io/file.h"
 
 namespace vfm::shard {
 
 /// Whether a path is that of a list, by its extension.
 bool is_file_list(std::string_view path);
 
-/// The bytes of the tar that these files would make (vfm-shard(5)). Memory holds one file.
+/// The bytes of the tar that these files would make (vfm-shard(5)), read from the files piece by
+/// piece: a file may be of any size.
 /// Thread-safety: one thread at a time.
 class FileListTar {
  public:
   /// Throws Error if the list cannot be read or is none.
   explicit FileListTar(const std::string& path);
-  /// The next bytes, up to `size`; 0 at the end. Throws Error if a file is not as it was written.
+  /// The next bytes, up to `size`; 0 at the end. Throws Error if a file is not as it was written:
+  /// by its size before it is read, by its hash before its last bytes are given.
   std::size_t read(char* out, std::size_t size);
 
  private:
@@ -32,12 +36,17 @@ class FileListTar {
     std::string name, hash;
     std::size_t bytes = 0;
   };
-  void load(const Entry& entry);
+  void begin_file();
+  void check_file();
 
   std::string folder_;
   std::vector<Entry> entries_;
-  std::size_t next_ = 0, at_ = 0;
-  std::string block_;  // of the tar: a member with its header, or the end
+  std::size_t next_ = 0;  // the file after the one being read
+  std::string block_;   // of the tar: a header, what fills up the last block of a file, or the end
+  std::size_t at_ = 0;  // in it
+  io::File file_;
+  std::size_t left_ = 0;  // bytes of the file to come
+  Hasher hasher_;
 };
 
 }  // namespace vfm::shard

@@ -97,6 +97,20 @@ statuses() { echo "$status_caption $status_embed $status_shard $status_pack"; }
   [ "$(keys lat/train/hole.tar)" = "a z " ]
 }
 
+@test "a list of files: a member of 1.1 GiB is not taken into memory before its size is looked at" {
+  vfm-clip --format files -o files "$MEDIA/clips/k1.mp4" >files.jsonl
+  list=$(jq -r '.path // empty' files.jsonl)
+  key=$(jq -r '.samples[0].key' "$list")
+  truncate -s 1100M files/$key.zeros.bin
+  jq '.samples[0].files += [{extension: "zeros.bin", bytes: 1153433600, xxh3: "0"}]' "$list" >files/x.files
+  run peak_memory vfm-shard --max-member 1MB -o set files/x.files
+  [ "$status" -eq 1 ]
+  [ "$(cat peak)" -lt 500 ]
+  run peak_memory vfm-caption -o col files/x.files
+  [ "$status" -eq 1 ]
+  [ "$(cat peak)" -lt 500 ]
+}
+
 @test "--max-member: what is larger is passed over; with a larger limit the column is made again" {
   large=$(stat -c %s "$MEDIA/clips/k5.mp4")
   cp "$MEDIA/foreign.tar" f.tar
@@ -112,7 +126,7 @@ statuses() { echo "$status_caption $status_embed $status_shard $status_pack"; }
   done
   [[ "$(keys col/f.caption.tar)" != *k5* ]]
   [[ "$(keys lat/train/f.tar)" != *k5* ]]
-  for tool in "vfm-caption -o col" "vfm-embed -o col" "vfm-shard --force -o set" "vfm-pack --size 32 -o lat"; do
+  for tool in "vfm-caption -o col" "vfm-embed -o col" "vfm-shard -o set" "vfm-pack --size 32 -o lat"; do
     run $tool f.tar
     [ "$status" -eq 0 ]
   done
