@@ -90,7 +90,6 @@ class GenerateTool : public vfm::cli::Tool {
     job_.fp8 = vfm::models::parse_fp8(fp8_);
     if (dtype_ != "auto") job_.compute = dtype_ == "bf16" ? vfm::DType::bf16 : vfm::DType::f32;
     parse_size();
-    job_.defaults.request.negative = vfm::jobs::negative_text(negative_);
     job_.lora.separate = lora_mode_ == "separate";
     job_.lora.mode_chosen = mode_->count() > 0;
     for (const std::string& lora : loras_)
@@ -127,6 +126,7 @@ class GenerateTool : public vfm::cli::Tool {
 
   long run(vfm::cli::Context& context) override {
     input_limits_.apply();
+    job_.defaults.request.negative = vfm::jobs::negative_text(negative_);
     job_.device = vfm::choose_device(device_.device);
     vfm::ops::set_gpu_options(job_.device, compute_.deterministic, compute_.attention,
                               context.cache);

@@ -114,23 +114,8 @@ class TrainTool : public cli::Tool {
     if (!export_.folder.empty()) return check_export();
     if (const std::string option = given_for_export(); !option.empty())
       fail_usage("{} is for --export", option);
-    const std::vector<train::Setting> settings = train::read_settings(recipe_, settings_);
-    std::optional<train::Beginning> beginning;
-    if (!options_.init.empty()) {
-      options_.go_on_adapters =
-          init_lora_ == "continue" || (init_lora_ == "auto" && train::sets_adapters(settings));
-      beginning = train::read_beginning(options_, train::is_of_tokenizer(settings));
-      options_.base = beginning->facts;
-    }
-    options_.recipe = train::make_recipe(settings, beginning ? &*beginning : nullptr);
-    const train::ModelRecipe& model = options_.recipe.model;
-    if (cuda_graph_ == "on" && (model.autoregressive() || model.tokenizer()))
-      fail_usage("--cuda-graph on is for diffusion models, and 'model.type' is {}", model.type);
     if (!synthetic_.empty()) options_.synthetic = train::Synthetic::parse_sizes(synthetic_);
     if (dry_run_ || print_config_) return;
-    if (options_.data.empty() && synthetic_.empty())
-      fail_usage("--data DIR is needed: the folder that {} wrote",
-                 model.tokenizer() ? "vfm-shard" : "vfm-pack");
     if (options_.out.empty()) fail_usage("--out DIR is needed: where the run is kept");
   }
 
@@ -140,6 +125,7 @@ class TrainTool : public cli::Tool {
       context.manifest.write(train::export_model(export_));
       return 0;
     }
+    read_recipe();
     input_limits_.apply();
     if ((dry_run_ || print_config_) && context.launch.rank > 0) return 0;
     if (print_config_) cli::print(train::to_yaml(options_.recipe));
@@ -202,6 +188,25 @@ class TrainTool : public cli::Tool {
         "of --export: the text encoder's folder, if it has moved")
         ->check(cli::not_empty)
         ->type_name("DIR");
+  }
+
+  /// The recipe, and what stands there that does not go with the options.
+  void read_recipe() {
+    const std::vector<train::Setting> settings = train::read_settings(recipe_, settings_);
+    std::optional<train::Beginning> beginning;
+    if (!options_.init.empty()) {
+      options_.go_on_adapters =
+          init_lora_ == "continue" || (init_lora_ == "auto" && train::sets_adapters(settings));
+      beginning = train::read_beginning(options_, train::is_of_tokenizer(settings));
+      options_.base = beginning->facts;
+    }
+    options_.recipe = train::make_recipe(settings, beginning ? &*beginning : nullptr);
+    const train::ModelRecipe& model = options_.recipe.model;
+    if (cuda_graph_ == "on" && (model.autoregressive() || model.tokenizer()))
+      fail_usage("--cuda-graph on is for diffusion models, and 'model.type' is {}", model.type);
+    if (!dry_run_ && !print_config_ && options_.data.empty() && synthetic_.empty())
+      fail_usage("--data DIR is needed: the folder that {} wrote",
+                 model.tokenizer() ? "vfm-shard" : "vfm-pack");
   }
 
   /// The first option of --export that was given, or "".

@@ -89,9 +89,11 @@ PY
   printf 'train:\n  steps: 5\n  sead: 1\n' >wrong.yaml
   run vfm-train wrong.yaml --data latents --out run
   [ "$status" -eq 2 ]
+  only_records
   [ "$output" = "vfm-train: unknown key 'train.sead' in line 3 of 'wrong.yaml'; did you mean 'train.seed'?" ]
   run vfm-train tiny.yaml optimizer.lr=fast --data latents --out run
   [ "$status" -eq 2 ]
+  only_records
   [ "$output" = "vfm-train: 'optimizer.lr' in argument 'optimizer.lr=fast' is 'fast', must be a number above 0" ]
   run vfm-train tiny.yaml data.tokens=7 --data latents --out run
   [ "$status" -eq 2 ]

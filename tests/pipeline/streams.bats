@@ -81,6 +81,87 @@ kill_clip() {
   done
 }
 
+@test "a run with a damaged video, and the same command when it is repaired: as if it had never been" {
+  corpus raw
+  mkdir whole repaired
+  ln -s ../raw whole/raw
+  curate() {
+    vfm-clip raw/v0.mp4 raw/v1.mp4 raw/v2.mp4 -o clips 2>clip.err | behind >manifest
+  }
+  cd whole
+  curate
+  cd ../repaired
+  cp -r ../raw .
+  head -c 3000 ../raw/v1.mp4 >raw/v1.mp4
+  make_video raw/v2.mp4 1 color=red:size=64x64:rate=12
+  curate
+  [ "$(<statuses)" = "0 0 0 0" ]
+  [ -e clips/errors.jsonl ]
+  [ -e latents/latents.json ]
+  cp ../raw/* raw
+  curate
+  cat ./*.err
+  [ "$(cat ./*.err)" = "vfm-pack: 'latents' held 1 shards that are not of this input; they are removed" ]
+  [ "$(<statuses)" = "0 0 0 0" ]
+  cmp manifest ../whole/manifest
+  [ "$(tree_hash dataset)" = "$(tree_hash ../whole/dataset)" ]
+  [ "$(tree_hash latents)" = "$(tree_hash ../whole/latents)" ]
+}
+
+@test "no input is an error in every tool: status 1, no end, and nothing that looks complete" {
+  corpus raw
+  vfm-clip raw/v0.mp4 -o clips | vfm-caption | vfm-embed | vfm-shard -o dataset |
+    vfm-pack --size 64 --frames 17 --channels 16 -o latents >all.jsonl
+  before=$(tree_hash dataset)$(tree_hash latents)
+  cat >tiny.yaml <<'YAML'
+model: {num_attention_heads: 2, attention_head_dim: 12, num_layers: 1, adaln_lora_dim: 4}
+data: {tokens: 256}
+train: {steps: 1}
+YAML
+  vfm-train tiny.yaml --device cpu --data latents --out run >/dev/null
+  for new in new ""; do
+    for tool in "vfm-clip -o ${new}clips" vfm-caption vfm-embed "vfm-embed --search x" "vfm-shard -o ${new}dataset" \
+      "vfm-pack --size 64 --frames 17 --channels 16 -o ${new}latents" \
+      "vfm-generate --model run --device cpu -o ${new}videos" \
+      "vfm-generate --decode-only --device cpu -o ${new}videos"; do
+      # Nothing at all; and a tool that had nothing to say, or died right after its begin.
+      for said in "" '{"kind":"begin","tool":"vfm-x","id":"1"}' \
+        $'{"kind":"begin","tool":"vfm-x","id":"1"}\n{"kind":"end","id":"1","records":0,"status":1}'; do
+        echo "$tool: $said"
+        # shellcheck disable=SC2086
+        run --separate-stderr $tool - < <(printf %s "${said:+$said$'\n'}")
+        [ "$status" -eq 1 ]
+        [ "$(grep -c "^${tool%% *}: " <<<"$stderr")" -eq 1 ]
+        [[ "$output" != *'"kind":"end"'* ]]
+      done
+    done
+  done
+  [ ! -e newdataset/dataset.json ]
+  [ ! -e newlatents/latents.json ]
+  [ -z "$(find new* -name '*.tar' -o -name '*.mp4')" ]
+  [ "$(tree_hash dataset)$(tree_hash latents)" = "$before" ]
+}
+
+@test "the begin is written before anything is opened or waited for" {
+  mkfifo fifo
+  exec 8<>fifo
+  for tool in "vfm-clip -o out -" "vfm-clip --shots-only -" vfm-caption vfm-embed "vfm-shard -o out" "vfm-pack -o out" \
+    "vfm-train fifo --data nowhere --out out" "vfm-train nowhere.yaml --data nowhere --out out" \
+    "vfm-generate --model nowhere -o out --negative @nowhere"; do
+    : >begun
+    # shellcheck disable=SC2086
+    $tool >begun 2>err 3>&- 8>&- <fifo &
+    for _ in $(seq 300); do
+      [ ! -s begun ] || break
+      sleep 0.05
+    done
+    echo "$tool: $(<err)"
+    [[ "$(head -n 1 begun)" == '{"kind":"begin","tool":"'"${tool%% *}"'"'* ]]
+    kill $! 2>/dev/null || true
+    wait $! || true
+  done
+}
+
 @test "vfm-clip killed before vfm-pack: shards that came are packed and kept, the set is not called complete" {
   corpus raw
   mkdir whole broken
