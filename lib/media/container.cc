@@ -213,13 +213,14 @@ bool is_heif(std::string_view head) {
   return false;
 }
 
-const AVInputFormat* recognise_container(AVIOContext* io, std::string_view head,
-                                         const std::string& name, const std::string& hint) {
+int recognise_container(AVIOContext* io, std::string_view head, const std::string& name,
+                        const std::string& hint, const AVInputFormat** found) {
   const char* script = script_by_text(head);
   const AVInputFormat* format = script ? av_find_input_format(script) : nullptr;
   if (!format) {
     const int error = av_probe_input_buffer2(io, &format, plain_name(hint).c_str(), nullptr, 0, 0);
-    if (error < 0) fail("cannot open '{}': {}", name, libav_error_text(error));
+    if (error < 0) return error;
+    if (io->error == AVERROR_EXIT) return io->error;  // it saw a part of the bytes
   }
   if (std::strcmp(format->name, "image2") == 0)
     if (const AVInputFormat* pipe = av_find_input_format("image2pipe")) format = pipe;
@@ -227,7 +228,8 @@ const AVInputFormat* recognise_container(AVIOContext* io, std::string_view head,
   if (is_animated_webp(head) && std::strcmp(format->name, "webp_pipe") == 0)
     fail("'{}' is an animated WebP, which this FFmpeg does not decode; make a GIF or an mp4 of it",
          name);
-  return format;
+  *found = format;
+  return 0;
 }
 
 }  // namespace vfm::media

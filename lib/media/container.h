@@ -27,9 +27,10 @@ std::string allowed_formats();
 std::string read_head(AVIOContext* io);
 /// Which demuxer reads what `io` holds, from its bytes, `head` being the first of them, and from
 /// `hint`, a name of which only the extension counts. `io` stays at its beginning. Throws Error
-/// that names what `name` is when that is not allowed or not known.
-const AVInputFormat* recognise_container(AVIOContext* io, std::string_view head,
-                                         const std::string& name, const std::string& hint);
+/// that names what `name` is when that is not allowed. Returns 0, or FFmpeg's error where it was
+/// interrupted or could not read or recognise it.
+int recognise_container(AVIOContext* io, std::string_view head, const std::string& name,
+                        const std::string& hint, const AVInputFormat** found);
 
 /// HEIC, AVIF and their relatives, by their first bytes.
 bool is_heif(std::string_view head);

@@ -93,7 +93,9 @@ void Input::open() {
     format_->flags |= AVFMT_FLAG_CUSTOM_IO;  // closed by us, whatever fails
     head = read_head(io_);
     if (timed_out_) fail_input("read", AVERROR_EXIT);
-    known = recognise_container(io_, head, source_.name, hint_of(source_.name, scheme));
+    const int unread =
+        recognise_container(io_, head, source_.name, hint_of(source_.name, scheme), &known);
+    if (unread < 0) fail_input("open", unread);
   }
   AVDictionary* options = nullptr;
   if (input_limits().allows("dref")) av_dict_set(&options, "enable_drefs", "1", 0);

@@ -2,11 +2,13 @@
 #include "media/decoder.h"
 
 #include <catch2/catch.hpp>
+#include <cerrno>
 #include <csignal>
 #include <filesystem>
 #include <vector>
 
 #include "base/error.h"
+#include "base/full_disk.h"
 #include "base/input_limits.h"
 #include "media_files.h"
 
@@ -171,6 +173,15 @@ TEST_CASE("files without video are named with the reason") {
   media_files::write(path("garbage.mp4"), std::string(5000, '\x5a'));
   CHECK_THAT(error_of(path("garbage.mp4")), Contains("cannot open"));
   CHECK_THAT(error_of("no-such-protocol://x"), Contains("cannot open 'no-such-protocol://x'"));
+}
+
+TEST_CASE("a stop while a file is opened is no fault of the file") {
+  NEED_FFMPEG();
+  // A full disk stops a program as a signal does, and can be taken back.
+  CHECK_THROWS_AS(vfm::throw_output_error(ENOSPC, "cannot write 'x'"), vfm::Stopped);
+  CHECK_THROWS_AS(Decoder(path("plain.mp4"), DecodeOptions{}), vfm::Stopped);
+  vfm::forget_full_disk();
+  CHECK_FALSE(decode(path("plain.mp4")).empty());
 }
 
 TEST_CASE("what names other files is refused, on disk and in memory") {
