@@ -71,6 +71,9 @@ tree_hash() {
   (cd "$1" && find . -type f | LC_ALL=C sort | while read -r f; do sha256sum "$f"; done) | sha256sum
 }
 
+# column_hashes DIR: of the columns in it; the notes beside them name the folder.
+column_hashes() { (cd "$1" && sha256sum ./*.tar*); }
+
 # kill_at_random TIMES COMMAND...: starts the command and kills it with SIGKILL after a short random time, TIMES times.
 kill_at_random() {
   local times=$1 pid

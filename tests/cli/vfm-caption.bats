@@ -357,9 +357,6 @@ source_of() { member "$1" "$2.json" | sed 's/.*"caption_source":"\([^"]*\)".*/\1
   cmp r.html again.html
 }
 
-# tars DIR: hashes of the columns; the notes beside them name the folder.
-tars() { (cd "$1" && sha256sum ./*.tar*); }
-
 @test "a column that another program makes is waited for and taken, or made if that one dies" {
   make_shard a
   make_shard b
@@ -369,7 +366,7 @@ tars() { (cd "$1" && sha256sum ./*.tar*); }
   [ ! -e dies/a.caption.tar ]
   let_go
   wait $waiting
-  [ "$(tars dies)" = "$(tars whole)" ]
+  [ "$(column_hashes dies)" = "$(column_hashes whole)" ]
   other_program done/a.caption.json
   waits_for done/a.caption.json vfm-caption -o done a.tar b.tar
   cp whole/a.* done
@@ -377,7 +374,7 @@ tars() { (cd "$1" && sha256sum ./*.tar*); }
   let_go
   wait $waiting
   stat -c %i done/a.caption.tar | cmp - before
-  [ "$(tars done)" = "$(tars whole)" ]
+  [ "$(column_hashes done)" = "$(column_hashes whole)" ]
   diff <(records waiting.out | sed 's/done/whole/g') <(records whole.out)
   # Two at once.
   for _ in 1 2 3; do
@@ -385,6 +382,6 @@ tars() { (cd "$1" && sha256sum ./*.tar*); }
     vfm-caption -o both a.tar b.tar >/dev/null 2>&1 3>&- &
     vfm-caption -o both b.tar a.tar 2>/dev/null >/dev/null
     wait $!
-    [ "$(tars both)" = "$(tars whole)" ]
+    [ "$(column_hashes both)" = "$(column_hashes whole)" ]
   done
 }

@@ -353,9 +353,6 @@ EOF
   vfm-embed --search "$CLIPS/red.mp4" m | records | jq -e '.score <= 1 and .score > 0.999'
 }
 
-# tars DIR: hashes of the columns; the notes beside them name the folder.
-tars() { (cd "$1" && sha256sum ./*.tar*); }
-
 @test "two at once: a column is made by one and taken by the other" {
   three a
   three b
@@ -366,6 +363,6 @@ tars() { (cd "$1" && sha256sum ./*.tar*); }
   let_go
   vfm-embed -o both b.tar a.tar >two 2>/dev/null
   wait $waiting
-  [ "$(tars both)" = "$(tars whole)" ]
+  [ "$(column_hashes both)" = "$(column_hashes whole)" ]
   diff <(records waiting.out | sed 's/both/whole/g') <(records whole.out)
 }
