@@ -30,6 +30,15 @@ std::string number(double value) {
   return fmt::format("{:.4g}", value);
 }
 
+// Of a record: how its latents were drawn, by a sampler or code after code.
+std::string describe_sampling(const Json& clip) {
+  if (clip.contains("sampler"))
+    return fmt::format("{} sampler, {} steps, guidance {}", clip["sampler"].get<std::string>(),
+                       clip["steps"].dump(), clip["guidance"].dump());
+  return fmt::format("codes drawn at temperature {} from the likeliest {}",
+                     clip["temperature"].dump(), clip["top_p"].dump());
+}
+
 void add_generated(report::Page& page, const std::vector<Json>& clips) {
   page.heading("Generated clips");
   std::vector<report::Figure> figures;
@@ -43,14 +52,12 @@ void add_generated(report::Page& page, const std::vector<Json>& clips) {
   }
   const Json& first = clips.front();
   page.paragraph(fmt::format(
-      "{} clips{}. The first: {} frames of {}x{} at {} a second, {} sampler, {} steps, guidance "
-      "{}, "
-      "seed {}. The manifest has these facts for every clip.",
+      "{} clips{}. The first: {} frames of {}x{} at {} a second, {}, seed {}. The manifest has these "
+      "facts for every clip.",
       clips.size(),
       figures.size() < clips.size() ? fmt::format(", {} of them shown", figures.size()) : "",
       first["frames"].dump(), first["width"].dump(), first["height"].dump(), first["fps"].dump(),
-      first["sampler"].get<std::string>(), first["steps"].dump(), first["guidance"].dump(),
-      first["seed"].dump()));
+      describe_sampling(first), first["seed"].dump()));
   page.gallery(figures, 150);
 }
 
