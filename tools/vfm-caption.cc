@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "cli/options.h"
 #include "cli/runner.h"
-#include "jobs/caption.h"
+#include "columns/caption.h"
 
 namespace {
 
@@ -53,7 +53,7 @@ class CaptionTool : public vfm::cli::Tool {
     report_.add(app, "write a page with clips and their captions");
   }
 
-  void check() override { vfm::jobs::check_caption_sources(options_.from); }
+  void check() override { vfm::columns::check_caption_sources(options_.from); }
 
   long run(vfm::cli::Context& context) override {
     input_limits_.apply();
@@ -65,7 +65,7 @@ class CaptionTool : public vfm::cli::Tool {
     options_.report = report_.path;
     options_.hardware = vfm::media::choose_hardware(hwaccel_.hwaccel);
     vfm::Slots slots(jobs_.resolved(), context.makeflags);
-    return vfm::jobs::caption(options_, slots, context.progress, context.manifest);
+    return vfm::columns::caption(options_, slots, context.progress, context.manifest);
   }
 
  private:
@@ -77,7 +77,7 @@ class CaptionTool : public vfm::cli::Tool {
   vfm::cli::InputLimitOptions input_limits_;
   vfm::cli::ReportOptions report_;
   std::string empty_ = "skip";
-  vfm::jobs::CaptionOptions options_;
+  vfm::columns::CaptionOptions options_;
 };
 
 }  // namespace

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "cli/options.h"
 #include "cli/runner.h"
-#include "jobs/clip.h"
+#include "clip/clip.h"
 
 namespace {
 
@@ -41,12 +41,12 @@ class ClipTool : public vfm::cli::Tool {
   }
 
   void check() override {
-    vfm::jobs::ClipRecipe& recipe = options_.recipe;
+    vfm::clip::ClipRecipe& recipe = options_.recipe;
     recipe.shots.detector = vfm::curate::parse_detector(detector_);
     recipe.audio = vfm::media::parse_audio_mode(audio_);
     recipe.deinterlace = deinterlace_ == "auto";
-    if (!scale_.empty()) recipe.size = vfm::jobs::parse_clip_size(scale_);
-    if (!fps_.empty()) recipe.rate = vfm::jobs::parse_clip_rate(fps_);
+    if (!scale_.empty()) recipe.size = vfm::clip::parse_clip_size(scale_);
+    if (!fps_.empty()) recipe.rate = vfm::clip::parse_clip_rate(fps_);
     recipe.crop = crop_ == "auto";
     recipe.keep_hdr = hdr_ == "keep";
     check_cutting();
@@ -61,7 +61,7 @@ class ClipTool : public vfm::cli::Tool {
   }
 
   bool writes_manifest(const vfm::cli::Launch&) const override {
-    return options_.shot_format == vfm::jobs::ShotFormat::json;
+    return options_.shot_format == vfm::clip::ShotFormat::json;
   }
 
   long run(vfm::cli::Context& context) override {
@@ -73,13 +73,13 @@ class ClipTool : public vfm::cli::Tool {
     options_.hardware = vfm::media::choose_hardware(hwaccel_.hwaccel);
     vfm::Slots slots(jobs_.resolved(), context.makeflags);
     if (shots_only_)
-      return vfm::jobs::list_shots(options_, slots, context.progress, context.manifest);
-    return vfm::jobs::clip(options_, slots, context.progress, context.manifest);
+      return vfm::clip::list_shots(options_, slots, context.progress, context.manifest);
+    return vfm::clip::run(options_, slots, context.progress, context.manifest);
   }
 
  private:
   void add_shot_options(CLI::App& app) {
-    vfm::jobs::ClipRecipe& recipe = options_.recipe;
+    vfm::clip::ClipRecipe& recipe = options_.recipe;
     app.add_option("--detector", detector_, "how hard cuts are found")
         ->type_name("content|adaptive|histogram|combined")
         ->check(CLI::IsMember({"content", "adaptive", "histogram", "combined"}))
@@ -105,7 +105,7 @@ class ClipTool : public vfm::cli::Tool {
   }
 
   void add_clip_options(CLI::App& app) {
-    vfm::jobs::ClipRecipe& recipe = options_.recipe;
+    vfm::clip::ClipRecipe& recipe = options_.recipe;
     app.add_flag("--stitch,!--no-stitch", recipe.stitch,
                  "join neighbouring shots whose end and start look the same (default), or not");
     app.add_option("--stitch-threshold", recipe.stitch_threshold,
@@ -145,7 +145,7 @@ class ClipTool : public vfm::cli::Tool {
 
   /// Where places are given, nothing is detected, joined or left out but on request.
   void check_cutting() {
-    vfm::jobs::ClipRecipe& recipe = options_.recipe;
+    vfm::clip::ClipRecipe& recipe = options_.recipe;
     recipe.given = !options_.spans.empty();
     if (stride_->count() > 0 && recipe.stride <= 0) vfm::fail_usage("--stride must be above 0");
     if (!recipe.given && recipe.stride <= 0) return;
@@ -163,15 +163,15 @@ class ClipTool : public vfm::cli::Tool {
     if (!of_clips && !shots_only_ && !format_.empty())
       vfm::fail_usage("--format {} is of --shots-only; clips have shards and files", format_);
     options_.format =
-        format_ == "files" ? vfm::jobs::ClipFormat::files : vfm::jobs::ClipFormat::shards;
+        format_ == "files" ? vfm::clip::ClipFormat::files : vfm::clip::ClipFormat::shards;
     options_.readable_names = names_ == "readable";
-    options_.shot_format = format_ == "csv"   ? vfm::jobs::ShotFormat::csv
-                           : format_ == "edl" ? vfm::jobs::ShotFormat::edl
-                                              : vfm::jobs::ShotFormat::json;
+    options_.shot_format = format_ == "csv"   ? vfm::clip::ShotFormat::csv
+                           : format_ == "edl" ? vfm::clip::ShotFormat::edl
+                                              : vfm::clip::ShotFormat::json;
   }
 
   void add_place_options(CLI::App& app) {
-    vfm::jobs::ClipRecipe& recipe = options_.recipe;
+    vfm::clip::ClipRecipe& recipe = options_.recipe;
     auto* spans = app.add_option("--spans", options_.spans,
                                  "cut these spans instead of shots: lines of JSON, CSV or EDL");
     spans->type_name("FILE")->check(vfm::cli::not_empty)->allow_extra_args(false);
@@ -211,7 +211,7 @@ class ClipTool : public vfm::cli::Tool {
   bool shots_only_ = false;
   std::string detector_ = "combined", audio_ = "drop", deinterlace_ = "auto";
   std::string scale_, fps_, crop_ = "none", hdr_ = "tone-map", format_, names_ = "hash";
-  vfm::jobs::ClipOptions options_;
+  vfm::clip::ClipOptions options_;
 };
 
 }  // namespace

@@ -5,8 +5,8 @@
 #include "base/error.h"
 #include "cli/options.h"
 #include "cli/runner.h"
-#include "jobs/embed.h"
-#include "jobs/search.h"
+#include "columns/embed.h"
+#include "columns/search.h"
 #include "models/text_encoder.h"
 #include "tensor/device.h"
 
@@ -76,7 +76,7 @@ class EmbedTool : public vfm::cli::Tool {
     vfm::Slots slots(jobs_.resolved(), context.makeflags);
     if (search_option_->count() > 0) {
       search_.inputs = input_.resolved();
-      return vfm::jobs::search(search_, slots, context.progress, context.manifest);
+      return vfm::columns::search(search_, slots, context.progress, context.manifest);
     }
     embed_.inputs = input_.resolved();
     embed_.directory = output_.directory;
@@ -85,7 +85,7 @@ class EmbedTool : public vfm::cli::Tool {
     embed_.text = text_ != "none";
     embed_.need_text = !text_.empty() && text_ != "none";
     choose_text_encoder();
-    return vfm::jobs::embed(embed_, slots, context.progress, context.manifest);
+    return vfm::columns::embed(embed_, slots, context.progress, context.manifest);
   }
 
  private:
@@ -111,8 +111,8 @@ class EmbedTool : public vfm::cli::Tool {
   vfm::cli::DeviceOptions device_;
   std::string compute_ = "auto";
   CLI::Option* search_option_ = nullptr;
-  vfm::jobs::EmbedOptions embed_;
-  vfm::jobs::SearchOptions search_;
+  vfm::columns::EmbedOptions embed_;
+  vfm::columns::SearchOptions search_;
 };
 
 }  // namespace

@@ -13,9 +13,9 @@
 #include "base/slots.h"
 #include "cli/options.h"
 #include "cli/runner.h"
-#include "jobs/decode_latents.h"
-#include "jobs/generate.h"
-#include "jobs/generate_cost.h"
+#include "generate/decode_latents.h"
+#include "generate/generate.h"
+#include "generate/generate_cost.h"
 #include "ops/gpu_options.h"
 #include "tensor/device.h"
 
@@ -126,13 +126,13 @@ class GenerateTool : public vfm::cli::Tool {
 
   long run(vfm::cli::Context& context) override {
     input_limits_.apply();
-    job_.defaults.request.negative = vfm::jobs::negative_text(negative_);
+    job_.defaults.request.negative = vfm::generate::negative_text(negative_);
     job_.device = vfm::choose_device(device_.device);
     vfm::ops::set_gpu_options(job_.device, compute_.deterministic, compute_.attention,
                               context.cache);
     if (decode_only_) {
       vfm::Slots slots(jobs_.resolved(), context.makeflags);
-      return vfm::jobs::decode_latents(
+      return vfm::generate::decode_latents(
           {job_.prompts, job_.model, job_.tokenizer, output_.directory, output_.force, job_.encoder,
            quality_->count() > 0 ? std::optional(job_.quality) : std::nullopt, job_.device},
           slots, context.progress, context.manifest);
@@ -144,13 +144,13 @@ class GenerateTool : public vfm::cli::Tool {
     job_.cache = context.cache;
     job_.defaults.request.seed = seed_.seed;
     if (dry_run_) {
-      const vfm::Json cost = vfm::jobs::generation_cost(job_);
+      const vfm::Json cost = vfm::generate::generation_cost(job_);
       vfm::cli::print(vfm::dump_json(cost) + "\n");
-      vfm::cli::say(vfm::jobs::generation_words(cost));
+      vfm::cli::say(vfm::generate::generation_words(cost));
       return 0;
     }
     vfm::Slots slots(jobs_.resolved(), context.makeflags);
-    return vfm::jobs::generate_clips(job_, slots, context.progress, context.manifest);
+    return vfm::generate::generate_clips(job_, slots, context.progress, context.manifest);
   }
 
  private:
@@ -179,7 +179,7 @@ class GenerateTool : public vfm::cli::Tool {
   }
 
   void add_sampling_options(CLI::App& app) {
-    vfm::jobs::SampleChoice& choice = job_.defaults.choice;
+    vfm::generate::SampleChoice& choice = job_.defaults.choice;
     // FILE of the group "Sampling" or "Video to world"; and a number of "Sampling".
     const auto file = [&](const char* name, auto& path, const char* help, const char* group) {
       app.add_option(name, path, help)->type_name("FILE")->check(vfm::cli::not_empty)->group(group);
@@ -290,7 +290,7 @@ class GenerateTool : public vfm::cli::Tool {
     return {lora.substr(0, colon), scale};
   }
 
-  vfm::jobs::GenerateJob job_;
+  vfm::generate::GenerateJob job_;
   bool decode_only_ = false, dry_run_ = false;
   vfm::cli::InputOptions input_;
   vfm::cli::OutputOptions output_;

@@ -8,9 +8,9 @@
 #include "base/error.h"
 #include "cli/options.h"
 #include "cli/runner.h"
-#include "jobs/pack.h"
 #include "models/tokenizer.h"
 #include "ops/gpu_options.h"
+#include "pack/pack.h"
 #include "tensor/device.h"
 
 namespace {
@@ -98,7 +98,7 @@ class PackTool : public vfm::cli::Tool {
         vfm::fail_usage("--plan takes one folder of latents");
       plan_options_.directory = input_.inputs[0];
       plan_options_.seed = seed_.seed;
-      vfm::jobs::print_pack_plan(plan_options_);
+      vfm::pack::print_plan(plan_options_);
       return 0;
     }
     options_.inputs = input_.resolved();
@@ -110,7 +110,7 @@ class PackTool : public vfm::cli::Tool {
     options_.clip.seed = seed_.seed;
     options_.report = report_.path;
     vfm::Slots slots(jobs_.resolved(), context.makeflags);
-    return vfm::jobs::run_pack(options_, slots, context.progress, context.manifest);
+    return vfm::pack::run(options_, slots, context.progress, context.manifest);
   }
 
  private:
@@ -185,8 +185,8 @@ class PackTool : public vfm::cli::Tool {
   vfm::cli::InputLimitOptions input_limits_;
   vfm::cli::SeedOptions seed_;
   vfm::cli::ReportOptions report_;
-  vfm::jobs::PackOptions options_;
-  vfm::jobs::PlanOptions plan_options_;
+  vfm::pack::PackOptions options_;
+  vfm::pack::PlanOptions plan_options_;
   std::string fps_, crop_ = "centre", tokenizer_ = "builtin:wavelet", patch_ = "1,2,2", compute_;
   std::optional<int> channels_, time_factor_, space_factor_;
   bool plan_ = false;

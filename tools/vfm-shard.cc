@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "cli/options.h"
 #include "cli/runner.h"
-#include "jobs/shard.h"
+#include "dataset/dataset.h"
 #include "shard/where.h"
 
 namespace {
@@ -84,7 +84,7 @@ class ShardTool : public vfm::cli::Tool {
     options_.seed = seed_.seed;
     options_.report = report_.path;
     vfm::Slots slots(jobs_.resolved(), context.makeflags);
-    return vfm::jobs::run_shard(options_, slots, context.progress, context.manifest);
+    return vfm::dataset::run(options_, slots, context.progress, context.manifest);
   }
 
  private:
@@ -102,7 +102,7 @@ class ShardTool : public vfm::cli::Tool {
   vfm::cli::ReportOptions report_;
   std::string threshold_ = "0.99", split_, resolution_, aspect_, seconds_;
   CLI::Option* where_ = nullptr;
-  vfm::jobs::ShardOptions options_;
+  vfm::dataset::ShardOptions options_;
 };
 
 }  // namespace

@@ -47,13 +47,4 @@ class ClipSet {
   std::unique_ptr<State> state_;
 };
 
-/// The shards of a folder that vfm-shard wrote, as manifest records, in the order of its plan.
-/// Throws Error{usage} if it is none, or not finished.
-std::vector<io::Record> dataset_records(const std::string& directory);
-
-/// Whether a member of this extension is a video or a still picture, by its last part ("mp4",
-/// "left.mp4"); and the latter.
-bool is_media_extension(std::string_view extension);
-bool is_still_extension(std::string_view extension);
-
 }  // namespace vfm::data

@@ -18,13 +18,13 @@ struct Extents {
 };
 
 struct ModelFacts {
-  Json tokenizer;     ///< for make_tokenizer()
-  Json text_encoder;  ///< for make_text_encoder(); null: trained without text
-  models::LatentScale scale;     ///< of continuous latents; of codes none
-  Extents largest;               ///< latent: of all that the model was trained on
-  Extents usual;                 ///< latent: what most videos had (stills, if there were no videos)
-  double fps = 0;                ///< the rate that most videos had; 0: not known
-  SampleOptions sampling;        ///< how clips are sampled if nobody says otherwise
+  Json tokenizer;             ///< for make_tokenizer()
+  Json text_encoder;          ///< for make_text_encoder(); null: trained without text
+  models::LatentScale scale;  ///< of continuous latents; of codes none
+  Extents largest;            ///< latent: of all that the model was trained on
+  Extents usual;              ///< latent: what most videos had (stills, if there were no videos)
+  double fps = 0;             ///< the rate that most videos had; 0: not known
+  SampleOptions sampling;     ///< how clips are sampled if nobody says otherwise
   /// Prompts are filled up to so many tokens with zero vectors, all of which are attended to, as
   /// Cosmos was trained; 0: they are not.
   int text_padding = 0;

@@ -1,6 +1,6 @@
 // A sample of a WebDataset shard: a key and its members, in order.
 //
-// Not here: what the members mean (jobs/), how they stand in a tar (shard/writer.h,
+// Not here: what the members mean (columns/, pack/), how they stand in a tar (shard/writer.h,
 // shard/reader.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

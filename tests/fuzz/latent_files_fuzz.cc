@@ -3,8 +3,8 @@
 #include "../temporary_folder.h"
 #include "base/error.h"
 #include "fuzz.h"
+#include "generate/latent_files.h"
 #include "io/file.h"
-#include "jobs/latent_files.h"
 
 using namespace vfm;
 
@@ -22,11 +22,11 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   folder().write("clip.state.safetensors", bytes);
   folder().write("clip.latents.safetensors", bytes);
   try {
-    jobs::read_state(folder().path, "clip", "ab12");
+    generate::read_state(folder().path, "clip", "ab12");
   } catch (const Error&) {
   }
   try {
-    const generate::Latent latent = jobs::read_latent(folder().path, "clip", "ab12");
+    const generate::Latent latent = generate::read_latent(folder().path, "clip", "ab12");
     if (latent.values.size() !=
         static_cast<std::size_t>(latent.channels) * latent.frames * latent.height * latent.width)
       std::abort();
@@ -37,8 +37,8 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
 
 std::vector<std::string> fuzz_seeds() {
   const std::string path = folder().path;
-  jobs::write_state(path, "seed", {3, {1, 2, 3}, {4, 5, 6}}, "ab12");
-  jobs::write_latent(path, "seed", {1, 2, 1, 2, {1, 2, 3, 4}}, "ab12");
+  generate::write_state(path, "seed", {3, {1, 2, 3}, {4, 5, 6}}, "ab12");
+  generate::write_latent(path, "seed", {1, 2, 1, 2, {1, 2, 3, 4}}, "ab12");
   return {io::read_file(path + "/seed.state.safetensors"),
           io::read_file(path + "/seed.latents.safetensors")};
 }

@@ -1,0 +1,27 @@
+// --crop auto: the picture of a video without the black bars around it.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "media/decoder.h"
+#include "media/resizer.h"
+
+namespace vfm::clip {
+
+struct CroppedPicture {
+  media::Rectangle picture;   ///< of frames as they are stored
+  int width = 0, height = 0;  ///< of the frames that have these bars
+
+  /// The frame without bars; a frame of another size as it is.
+  media::Frame of(const media::Frame& frame) const;
+};
+
+/// Looks at the key frames of the whole video, at all its frames where key frames are few. Nothing
+/// if there are no bars. The answer depends on the video alone. Throws Error if nothing decodes;
+/// Stopped.
+std::optional<CroppedPicture> find_picture(const std::string& path,
+                                           const media::DecodeOptions& decode);
+
+}  // namespace vfm::clip

@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "clip/clip.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/ordered.h"
+#include "base/stop.h"
+#include "base/stopwatch.h"
+#include "clip/clip_report.h"
+#include "clip/cutter.h"
+#include "clip/images.h"
+#include "clip/names.h"
+#include "clip/source.h"
+#include "clip/store.h"
+#include "io/atomic_file.h"
+#include "io/file.h"
+#include "io/manifest.h"
+#include "media/encoder.h"
+#include "shard/input_totals.h"
+
+namespace vfm::clip {
+namespace {
+
+/// What one item gave, to be told in the order of the items.
+struct Outcome {
+  std::vector<Json> records;
+  std::vector<std::pair<std::string, std::string>> errors;  // input, message
+  std::string remark;                                       // a warning that is no error
+  std::string account;                                      // for -v: what became of it
+  std::size_t sources = 0;
+  std::int64_t clips = 0;
+  std::string json;  // of the finished source, for the report
+};
+
+/// Fields of the input record that are not ours go on with each of its shards.
+void pass_on(const Json& from, Json& to) {
+  for (const auto& [name, value] : from.items())
+    if (!to.contains(name)) to[name] = value;
+}
+
+class ClipJob {
+ public:
+  ClipJob(const ClipOptions& options, int threads, Progress& progress)
+      : options_(options), threads_(threads), progress_(progress) {
+    settings_ = {{"recipe", options.recipe.json()},
+                 {"shard_bytes", options.shard_bytes},
+                 {"verify", options.verify}};
+    if (options.readable_names) settings_["names"] = "readable";
+  }
+
+  Outcome work(ClipItem& item) {
+    Outcome outcome = work_on(item);
+    const bool counts = item.kind != ClipItem::Kind::passed;
+    outcome.sources = counts ? std::max<std::size_t>(1, item.sources.size()) : 0;
+    return outcome;
+  }
+
+ private:
+  Outcome work_on(ClipItem& item) {
+    switch (item.kind) {
+      case ClipItem::Kind::video:
+        return video(item.sources[0]);
+      case ClipItem::Kind::images:
+        return images(item);
+      default:
+        break;
+    }
+    Outcome outcome;
+    if (item.kind == ClipItem::Kind::passed) outcome.records = {item.sources[0].record};
+    if (item.kind == ClipItem::Kind::bad) outcome.errors = {{item.input, item.message}};
+    if (item.kind == ClipItem::Kind::duplicate)
+      outcome.remark = fmt::format("'{}' {}; skipped", item.input, item.message);
+    return outcome;
+  }
+
+  /// Else the store is held.
+  std::optional<Json> there_already(ClipStore& store) const {
+    std::optional<Json> finished;
+    if (!options_.force) finished = store.finished();
+    if (finished) return finished;
+    store.hold();
+    return options_.force ? std::nullopt : store.finished();
+  }
+
+  Outcome video(const ClipSource& source) {
+    const Stopwatch watch;
+    Outcome outcome;
+    try {
+      const auto made =
+          make_clip_store(options_.format, options_.directory, source.hash.substr(0, 16),
+                          settings_of(source), options_.shard_bytes);
+      ClipStore& store = *made;
+      std::optional<Json> finished = there_already(store);
+      const bool there = finished.has_value();
+      if (!finished) {
+        try {
+          finished = cut(source, store, !options_.force);
+        } catch (const StaleClips&) {
+          finished = cut(source, store, false);
+        }
+      }
+      tell(*finished, source, outcome);
+      const bool shots = !options_.recipe.given && options_.recipe.stride <= 0;
+      outcome.account = fmt::format(
+          "'{}': {}{} clips, {} of video{}", source.path,
+          shots ? fmt::format("{} shots, ", finished->at("cuts").size() + 1) : std::string(),
+          outcome.clips, format_seconds(finished->value("seconds", 0.0)),
+          there ? std::string(", there already") : " in " + watch.text());
+    } catch (const Stopped&) {
+      throw;
+    } catch (const Error& error) {
+      if (error.kind() == ErrorKind::usage) throw;
+      outcome.errors.emplace_back(source.path, error.what());
+    }
+    return outcome;
+  }
+
+  /// Everything but the source that decides its clips' bytes.
+  Json settings_of(const ClipSource& source) const {
+    Json settings = settings_;
+    if (!source.spans) return settings;
+    std::string text;
+    for (const GivenSpan& span : *source.spans)
+      text += span.text();
+    settings["spans"] = hash_hex(text);
+    return settings;
+  }
+
+  Json cut(const ClipSource& source, ClipStore& store, bool keep) {
+    ClipCutter cutter(source.path, options_.recipe, options_.verify,
+                      {.stream = options_.recipe.stream,
+                       .threads = threads_,
+                       .deinterlace = options_.recipe.deinterlace,
+                       .keep_hdr = options_.recipe.keep_hdr,
+                       .hardware = options_.hardware},
+                      progress_);
+    const Json hdr_recipe = options_.recipe.json();
+    ClipRecipe for_sdr = options_.recipe;
+    for_sdr.keep_hdr = false;
+    const Json recipe = for_sdr.json();
+    store.begin(keep);
+    cutter.run(
+        [&](Clip&& clip) {
+          // What does not touch this clip is not named, so it keeps the key that it had.
+          Json identity = {{"source", source.hash},
+                           {"stream", cutter.info().stream},
+                           {"begin", clip.span.begin},
+                           {"end", clip.span.end},
+                           {"base", {clip.span.base.num, clip.span.base.den}},
+                           {"recipe", clip.hdr ? hdr_recipe : recipe}};
+          if (cutter.info().is_hdr() && !clip.hdr) identity["tone_map"] = "bt2390";
+          if (cutter.info().is_wide_sdr()) identity["gamut"] = "bt709";
+          if (cutter.info().interlaced && options_.recipe.deinterlace)
+            identity["deinterlace"] = "auto";
+          std::string key = hash_hex(dump_json(identity));
+          if (options_.readable_names) key = readable_key(source.path, clip.span, key);
+          if (clip.mp4.empty()) return store.add_kept(key);
+          Json facts = {{"key", key},
+                        {"media", "video"},
+                        {"source", source.path},
+                        {"source_hash", source.hash}};
+          facts.update(clip.facts);
+          if (clip.given) pass_on(clip.given->fields, facts);
+          shard::Sample sample{key, {}};
+          sample.members.push_back({"mp4", std::move(clip.mp4)});
+          sample.members.push_back({"json", dump_json(facts)});
+          store.add(sample);
+        },
+        [&](std::int64_t pts) { return store.known_end(pts); }, source.spans);
+    Json summary = {{"kind", "clips"}, {"source", source.path}, {"source_hash", source.hash}};
+    summary.update(cutter.summary());
+    summary["errors"] = cutter.errors();
+    if (cutter.corrupt() > 0)
+      summary["errors"].push_back(fmt::format(
+          "{} packets or frames are damaged or missing; the rest is used", cutter.corrupt()));
+    if (cutter.sound_corrupt() > 0)
+      summary["errors"].push_back(fmt::format(
+          "{} packets of the sound are damaged; the rest is used", cutter.sound_corrupt()));
+    return store.finish(std::move(summary));
+  }
+
+  Outcome images(const ClipItem& item) {
+    Outcome outcome;
+    std::string names;
+    for (const ClipSource& source : item.sources)
+      names += source.hash;
+    try {
+      const auto made =
+          make_clip_store(options_.format, options_.directory, hash_hex(names).substr(0, 16),
+                          settings_, options_.shard_bytes);
+      ClipStore& store = *made;
+      std::optional<Json> finished = there_already(store);
+      if (!finished) {
+        store.begin(false);
+        Json errors = Json::array();
+        for (const ClipSource& source : item.sources) {
+          check_stop();
+          try {
+            store.add(image_sample(source.path, source.hash, options_.readable_names));
+          } catch (const ImageError& error) {
+            errors.push_back({{"input", source.path}, {"error", error.what()}});
+          }
+        }
+        finished = store.finish({{"kind", "images"}, {"errors", errors}});
+      }
+      tell(*finished, {}, outcome);
+      Json sources = Json::array();
+      for (const ClipSource& source : item.sources)
+        sources.push_back(source.path);
+      for (Json& record : outcome.records)
+        record["sources"] = sources;
+    } catch (const Stopped&) {
+      throw;
+    } catch (const Error& error) {
+      outcome.errors.emplace_back(item.sources[0].path, error.what());
+    }
+    return outcome;
+  }
+
+  /// Says again what a finished source gave, also where it was finished in an earlier run.
+  void tell(const Json& finished, const ClipSource& source, Outcome& outcome) const {
+    outcome.clips = need_integer(finished, "clips", "the clip index");
+    outcome.records = ClipStore::records(finished, options_.directory);
+    for (Json& record : outcome.records) {
+      if (!source.path.empty()) record["source"] = source.path;
+      record["columns"] = {{"clip", record.at("path")}};
+      if (source.record.is_object()) pass_on(source.record, record);
+    }
+    for (const Json& error : finished.at("errors")) {
+      if (error.is_object())
+        outcome.errors.emplace_back(error.at("input").get<std::string>(),
+                                    error.at("error").get<std::string>());
+      else
+        outcome.errors.emplace_back(source.path, error.get<std::string>());
+    }
+    if (outcome.clips == 0 && outcome.errors.empty())
+      outcome.errors.emplace_back(source.path, "no clip: every shot is too short");
+    outcome.json = dump_json(finished);
+  }
+
+  const ClipOptions& options_;
+  int threads_;
+  Progress& progress_;
+  Json settings_;
+};
+
+/// The only video of the input, if its arguments say that there is no other.
+std::string single_video(const std::vector<std::string>& inputs) {
+  if (inputs.size() != 1 || inputs[0] == "-" || inputs[0] == io::kNames) return {};
+  const std::string extension = io::extension(inputs[0]);
+  return extension == "jsonl" || extension == "ndjson" ? "" : inputs[0];
+}
+
+}  // namespace
+
+Json ClipRecipe::json() const {
+  const double threshold =
+      shots.threshold > 0 ? shots.threshold : curate::default_threshold(shots.detector);
+  const char* const detectors[] = {"content", "adaptive", "histogram", "combined"};
+  const char* const audios[] = {"drop", "copy", "aac"};
+  Json j = {{"version", 1},
+            {"detector", detectors[static_cast<int>(shots.detector)]},
+            {"threshold", threshold},
+            {"gradual", shots.gradual},
+            {"strictness", shots.strictness},
+            {"stitch", stitch ? Json(stitch_threshold) : Json()},
+            {"min_seconds", min_seconds},
+            {"max_seconds", max_seconds},
+            {"stream", stream},
+            {"encoder", encoder},
+            {"preset", preset},
+            {"quality", quality},
+            {"audio", audios[static_cast<int>(audio)]}};
+  // What is not set is not named: so clips keep the keys that they had before there was a choice.
+  if (size.any()) j["scale"] = size.text();
+  if (rate.num > 0) j["fps"] = fmt::format("{}/{}", rate.num, rate.den);
+  if (crop) j["crop"] = "auto";
+  if (stride > 0) j["stride"] = stride;
+  if (given) j["spans"] = true;
+  if (!deinterlace) j["deinterlace"] = "off";
+  if (keep_hdr) j.update({{"hdr", "keep"}, {"hdr_encoder", hdr_encoder}});
+  return j;
+}
+
+namespace {
+
+/// Chooses the encoders that were not named. One that is not there, or takes no such preset or
+/// depth, is found here, before any work.
+void choose_encoders(ClipRecipe& recipe) {
+  if (recipe.keep_hdr)
+    recipe.hdr_encoder = recipe.encoder.empty() ? media::default_ten_bit_encoder() : recipe.encoder;
+  if (recipe.encoder.empty()) recipe.encoder = media::default_encoder();
+  media::EncodeOptions trial{.encoder = recipe.encoder,
+                             .quality = recipe.quality,
+                             .preset = recipe.preset,
+                             .width = 64,
+                             .height = 64,
+                             .time_base = {1, 25},
+                             .frame_rate = {25, 1}};
+  media::Encoder{trial};
+  if (!recipe.keep_hdr) return;
+  trial.encoder = recipe.hdr_encoder;
+  trial.bit_depth = 10;
+  media::Encoder{trial};
+}
+
+}  // namespace
+
+long run(const ClipOptions& given, Slots& slots, Progress& progress,
+          io::ManifestWriter& manifest) {
+  ClipOptions options = given;
+  choose_encoders(options.recipe);
+  std::vector<std::pair<std::string, std::string>> bad_spans;
+  GivenSpans spans(options.spans, single_video(options.inputs),
+                   [&](const std::string& where, const std::string& message) {
+                     bad_spans.emplace_back(where, message);
+                   });
+  if (options.recipe.given && spans.left().empty() && bad_spans.empty())
+    fail_usage("there is no span in the files of --spans");
+  io::make_directories(options.directory);
+  ClipItems items(options.inputs, options.shard_bytes);
+  if (options.recipe.given) items.use(&spans);
+  ClipJob job(options, decoder_threads(options.inputs, slots.threads()), progress);
+  io::ErrorLog errors(io::join_path(options.directory, "errors.jsonl"), "vfm-clip");
+  ClipReport report(options.report, options.directory);
+  for (const auto& [where, message] : bad_spans)
+    errors.add(where, message);
+  std::int64_t clips = 0;
+  bool any = false;
+  progress.start("videos", shard::count_videos(options.inputs));
+  for_each_ordered<ClipItem, Outcome>(
+      slots, [&] { return items.next(); }, [&](ClipItem& item) { return job.work(item); },
+      [&](Outcome& outcome) {
+        any = true;
+        for (const Json& record : outcome.records)
+          manifest.write(record);
+        for (const auto& [input, message] : outcome.errors)
+          errors.add(input, message);
+        if (!outcome.remark.empty()) log_warning("{}", outcome.remark);
+        if (!outcome.json.empty()) report.add(outcome.json);
+        clips += outcome.clips;
+        if (!outcome.account.empty()) log_info("{}", outcome.account);
+        progress.add(outcome.sources);
+      });
+  for (const std::string& source : spans.left())
+    errors.add(source, "has spans, but is not in the input");
+  errors.finish();
+  report.write(items.streams().broken_off());
+  items.streams().check_whole("what came is cut and kept");
+  if (!any) fail("no videos in the input");
+  if (clips == 0 && errors.count() > 0) fail("no clips: nothing in the input could be used");
+  return static_cast<long>(errors.count());
+}
+
+}  // namespace vfm::clip

@@ -1,0 +1,89 @@
+// vfm-clip without its command line: videos in, shards of clips out.
+//
+// Each video is decoded once. While its frames stream by, shots are found, clips are measured and
+// encoded, and shards of clips are written; memory holds the frames that wait for a decision (about
+// a hundred) and one clip, whatever the video's length. Videos run in parallel, each on its own:
+// bytes do not depend on how many.
+//
+// A video's outputs are DIR/<h>-00000.tar, ... and DIR/<h>.json, <h> being 16 hex digits of its
+// contents' hash. The json is written last: a video is finished when it stands there with the same
+// settings, and is then not read again. Of an unfinished video, shards that are whole are kept and
+// their clips not encoded again. Pictures are gathered, in input order, into shards of their own,
+// DIR/<h>.json likewise.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "base/progress.h"
+#include "base/slots.h"
+#include "clip/shape.h"
+#include "clip/store.h"
+#include "curate/shot_detector.h"
+#include "curate/stitch.h"
+#include "io/manifest.h"
+#include "media/audio.h"
+#include "media/hardware.h"
+
+namespace vfm::clip {
+
+/// Everything that decides which clips a video gives and their bytes. Part of each clip's key.
+struct ClipRecipe {
+  curate::ShotOptions shots;
+  bool stitch = true;
+  double stitch_threshold = curate::kStitchThreshold;
+  double min_seconds = 0.5;  ///< shorter clips are left out, unless a video is one single shot
+  double max_seconds = 60;   ///< longer shots are split; 0: never
+  int stream = -1;           ///< container index; -1: the one a player would choose
+  std::string encoder;       ///< FFmpeg's name; empty: media::default_encoder()
+  std::string preset;        ///< empty: the default for the encoder
+  int quality = 18;          ///< media::EncodeOptions::quality
+  media::AudioMode audio = media::AudioMode::drop;
+  ClipSize size;            ///< none: the source's
+  Rational rate{0, 1};      ///< frames a second; 0: the source's, with all its times
+  bool crop = false;        ///< cut off bars that are black all through the video
+  double stride = 0;        ///< seconds: clips of this length instead of shots; 0: shots
+  bool deinterlace = true;  ///< make whole pictures of interlaced ones
+  bool keep_hdr = false;    ///< HDR sources give clips of 10 bits in their own colours
+  std::string hdr_encoder;  ///< of these; empty: `encoder`, else media::default_ten_bit_encoder()
+  bool given = false;       ///< clips are the spans that ClipOptions::spans names
+
+  Json json() const;
+};
+
+/// What --shots-only prints (clip/list_shots.cc).
+enum class ShotFormat { json, csv, edl };
+
+struct ClipOptions {
+  ClipRecipe recipe;
+  std::vector<std::string> inputs;  ///< io::ManifestReader's arguments
+  std::vector<std::string> spans;   ///< files of spans (clip/spans.h), with recipe.given
+  std::string directory;
+  ClipFormat format = ClipFormat::shards;
+  bool readable_names = false;                           ///< keys of clip/names.h
+  ShotFormat shot_format = ShotFormat::json;             ///< of list_shots()
+  bool force = false;                                    ///< make again what is there already
+  std::uint64_t shard_bytes = std::uint64_t{256} << 20;  ///< a shard ends before it grows over this
+  bool verify = false;  ///< prove each clip's times, first and last frame against the source
+  std::string report;   ///< HTML file; empty: none
+  /// Decodes the videos, with the same result; null: software.
+  const media::HardwareDecoder* hardware = nullptr;
+};
+
+/// Writes a {"kind":"shard",...} record to standard output for each shard, in the order of the
+/// inputs, when it and its video are durable. Records of kinds other than video pass through. What
+/// fails is recorded in DIR/errors.jsonl. Returns how many records that is. Throws Error{usage} for
+/// a recipe that cannot be, Error if not one clip came out, Stopped.
+long run(const ClipOptions& options, Slots& slots, Progress& progress,
+          io::ManifestWriter& manifest);
+
+/// --shots-only: writes one {"kind":"shots",...} line a video to standard output and no file.
+/// Returns the number of videos that failed, each with a warning. Of the options it uses recipe,
+/// inputs and hardware.
+long list_shots(const ClipOptions& options, Slots& slots, Progress& progress,
+                io::ManifestWriter& manifest);
+
+}  // namespace vfm::clip

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "clip/clip_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/units.h"
+#include "clip/store.h"
+#include "io/file.h"
+#include "media/decoder.h"
+#include "media/scaler.h"
+#include "shard/reader.h"
+
+namespace vfm::clip {
+namespace {
+
+constexpr std::size_t kLines = 100, kFigures = 120, kFiguresOfVideo = 24;
+constexpr int kWidth = 160;  // pixels of a picture
+
+/// A Windows bitmap: every browser shows it, and it needs no codec.
+std::string bitmap(const media::RgbImage& image) {
+  const std::size_t row = (3 * static_cast<std::size_t>(image.width) + 3) / 4 * 4;
+  const std::size_t size = 54 + row * static_cast<std::size_t>(image.height);
+  std::string out(size, '\0');
+  const auto put = [&](std::size_t at, std::size_t value) {
+    for (int i = 0; i < 4; ++i)
+      out[at + i] = static_cast<char>(value >> (8 * i) & 255);
+  };
+  out[0] = 'B', out[1] = 'M', out[26] = 1, out[28] = 24;
+  put(2, size), put(10, 54), put(14, 40);
+  put(18, static_cast<std::size_t>(image.width)), put(22, static_cast<std::size_t>(image.height));
+  for (int y = 0; y < image.height; ++y) {
+    const std::uint8_t* from = image.pixels.data() + static_cast<std::size_t>(3 * y) * image.width;
+    char* to = out.data() + 54 + row * static_cast<std::size_t>(image.height - 1 - y);
+    for (int x = 0; x < image.width; ++x)
+      for (int c = 0; c < 3; ++c)
+        to[3 * x + c] = static_cast<char>(from[3 * x + 2 - c]);
+  }
+  return out;
+}
+
+/// The clip's middle frame as a picture that browsers show.
+std::string middle_frame(const shard::Member& member, std::int64_t frames) {
+  media::Decoder decoder(std::string_view(member.data), member.extension);
+  const media::StreamInfo& info = decoder.info();
+  media::Frame frame, shown;
+  for (std::int64_t i = 0; i <= frames / 2 && decoder.next(frame); ++i)
+    shown = frame;
+  const int height = std::max(1, kWidth * info.display_height / std::max(1, info.display_width));
+  media::RgbImage image;
+  media::Scaler().to_rgb(
+      shown, {.rotation = info.rotation, .mirror = info.mirror, .width = kWidth, .height = height},
+      image);
+  return bitmap(image);
+}
+
+/// The video as a bar: cuts are dark strokes, fades and dissolves coloured ones, what is left out
+/// is pale.
+std::string time_line(const Json& finished) {
+  const double seconds = std::max(1e-9, finished.value("seconds", 0.0));
+  constexpr double kLength = 1000;
+  const Json& cuts = finished.at("cuts");
+  const double start = [&] {
+    double first = 0;
+    for (const Json& gap : finished.at("left_out"))
+      first = std::min(first, gap.value("begin", 0.0));
+    return first;
+  }();
+  const auto x = [&](double time) {
+    return std::clamp((time - start) / seconds, 0.0, 1.0) * kLength;
+  };
+  std::string svg =
+      "<svg viewBox='0 0 1000 24' width='100%' height='24' preserveAspectRatio='none'>"
+      "<rect width='1000' height='24' fill='#7fa8c9'/>";
+  for (const Json& gap : finished.at("left_out"))
+    svg += fmt::format("<rect x='{:.1f}' width='{:.1f}' height='24' fill='#e4e4e4'/>",
+                       x(gap.value("begin", 0.0)),
+                       std::max(0.5, x(gap.value("end", 0.0)) - x(gap.value("begin", 0.0))));
+  for (const Json& cut : cuts) {
+    const std::string type = cut.value("type", "cut");
+    svg +=
+        fmt::format("<rect x='{:.1f}' width='2' height='24' fill='{}'/>", x(cut.value("time", 0.0)),
+                    type == "cut"    ? "#222"
+                    : type == "fade" ? "#8a2be2"
+                                     : "#d2691e");
+  }
+  return svg + "</svg>";
+}
+
+}  // namespace
+
+ClipReport::ClipReport(std::string path, std::string directory)
+    : path_(std::move(path)), directory_(std::move(directory)) {}
+
+void ClipReport::add(const std::string& json) {
+  if (path_.empty()) return;
+  const Json finished = parse_json(json, "the clip index");
+  ++videos_;
+  if (finished.contains("cuts") && lines_.size() < kLines) {
+    lines_.push_back(time_line(finished));
+    line_captions_.push_back(fmt::format("{}: {}, {} changes of shot, {} clips",
+                                         finished.value("source", ""),
+                                         format_seconds(finished.value("seconds", 0.0)),
+                                         finished.at("cuts").size(), finished.value("clips", 0)));
+  }
+  add_clips(finished);
+}
+
+void ClipReport::add_clips(const Json& finished) {
+  std::size_t shown = 0;
+  for (const Json& record : ClipStore::records(finished, directory_)) {
+    const std::string path = record.at("path").get<std::string>();
+    shard::for_each_sample(path, [&](const shard::Sample& sample) { add_clip(sample, shown); });
+  }
+}
+
+void ClipReport::add_clip(const shard::Sample& sample, std::size_t& shown) {
+  const Json facts = parse_json(*sample.find("json"), sample.key);
+  ++clips_;
+  seconds_.push_back(facts.value("seconds", 0.0));
+  motion_.push_back(facts.value("motion", 0.0));
+  brightness_.push_back(facts.value("brightness", 0.0));
+  if (shown == kFiguresOfVideo || figures_.size() == kFigures) return;
+  ++shown;
+  const std::string caption =
+      facts.value("media", "") == "image"
+          ? fmt::format("{} x {}", facts.value("width", 0), facts.value("height", 0))
+          : fmt::format("{:.2f} s to {:.2f} s, {} to {}", facts.value("begin", 0.0),
+                        facts.value("end", 0.0), facts.value("start_type", ""),
+                        facts.value("end_type", ""));
+  try {
+    figures_.push_back(
+        {report::data_url("image/bmp", middle_frame(sample.members[0], facts.value("frames", 1))),
+         caption});
+  } catch (const Stopped&) {
+    throw;
+  } catch (const Error& error) {
+    log_info("no picture of {}: {}", sample.key, error.what());
+  }
+}
+
+void ClipReport::write(const std::string& incomplete) {
+  if (path_.empty()) return;
+  report::Page page("Clips");
+  page.not_complete(incomplete);
+  page.paragraph(fmt::format("{} clips of {} sources.", clips_, videos_));
+  if (!lines_.empty()) page.heading("Shots");
+  for (std::size_t i = 0; i < lines_.size(); ++i)
+    page.svg(lines_[i], line_captions_[i]);
+  if (!figures_.empty()) page.heading("Clips");
+  page.gallery(figures_, kWidth);
+  if (clips_ > 1) {
+    page.heading("Measures");
+    page.svg(report::histogram(seconds_, 30, "seconds"), "Length of clips");
+    page.svg(report::histogram(motion_, 30, "diagonals a frame"), "Motion");
+    page.svg(report::histogram(brightness_, 30, "0 to 1"), "Brightness");
+  }
+  page.write(path_);
+}
+
+}  // namespace vfm::clip

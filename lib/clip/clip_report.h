@@ -1,0 +1,38 @@
+// vfm-clip --report: each video's shots on a time line, and the middle frame of each clip.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "report/html.h"
+#include "shard/sample.h"
+
+namespace vfm::clip {
+
+/// Made from the finished files alone, so that a resumed run gives the same page. Thread-safety:
+/// one thread at a time.
+class ClipReport {
+ public:
+  /// `path` empty: everything does nothing.
+  ClipReport(std::string path, std::string directory);
+  /// A finished source: the text of DIR/NAME.json.
+  void add(const std::string& json);
+  /// `incomplete`: why the page does not tell of all; empty: it does.
+  void write(const std::string& incomplete);
+
+ private:
+  void add_clips(const Json& finished);
+  void add_clip(const shard::Sample& sample, std::size_t& shown);
+
+  std::string path_, directory_;
+  std::vector<std::string> lines_;  // time lines, SVG
+  std::vector<std::string> line_captions_;
+  std::vector<report::Figure> figures_;
+  std::vector<double> seconds_, motion_, brightness_;
+  std::size_t videos_ = 0, clips_ = 0;
+};
+
+}  // namespace vfm::clip

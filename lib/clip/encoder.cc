@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "clip/encoder.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <tuple>
+#include <utility>
+
+#include "base/rounding.h"
+
+namespace vfm::clip {
+
+ClipEncoder::ClipEncoder(const ClipRecipe& recipe, const media::StreamInfo& info, bool verify,
+                         std::optional<std::int64_t> known_end)
+    : recipe_(recipe), info_(info), known_end_(known_end), verify_(verify) {}
+
+/// As the clip shows it: upright, in the clip's size.
+media::Frame ClipEncoder::shown(const media::Frame& frame) {
+  media::Frame upright = media::rotate_frame(frame, info_.rotation, info_.mirror);
+  return resizer_ ? resizer_->resize(upright) : upright;
+}
+
+void ClipEncoder::add(const media::Frame& frame, const media::Frame* before,
+                      const curate::SmallPicture& picture, const curate::FrameMeasures& measures) {
+  if (frames_ == 0) begin_ = frame.pts, hdr_ = keeps(frame);
+  ++frames_;
+  interlaced_ = interlaced_ || frame.interlaced;
+  end_ = frame.pts + frame.duration;
+  if (known_end_) return;
+  if (!encoder_) open(frame, before);
+  meter_.add(measures, picture, meter_.looks() ? tone_mapper_.map(frame) : frame);
+  if (!clock_) return encode(shown(frame));
+  for (const media::Frame& next : clock_->push(shown(frame)))
+    encode(next);
+}
+
+/// Fixes the clip's size and rate by its first frame.
+void ClipEncoder::open(const media::Frame& first, const media::Frame* before) {
+  const bool turned = info_.rotation % 180 != 0;
+  int width = turned ? first.height : first.width, height = turned ? first.width : first.height;
+  sample_aspect_ = info_.sample_aspect;
+  if (turned) std::swap(sample_aspect_.num, sample_aspect_.den);
+  width_ = static_cast<int>(std::lround(width * sample_aspect_.value()));
+  height_ = height;
+  if (recipe_.size.any()) {
+    std::tie(width, height) = recipe_.size.of(width_, height_);
+    resizer_.emplace(width, height);
+    width_ = width, height_ = height;
+    sample_aspect_ = {1, 1};
+  }
+  color_ = first.layout == media::PixelLayout::rgb24 ? media::Color{} : first.color;
+  if (recipe_.rate.num > 0) clock_.emplace(recipe_.rate, info_.time_base);
+  evidence_.time_base = clock_ ? clock_->time_base() : info_.time_base;
+  encoder_ = std::make_unique<media::Encoder>(
+      media::EncodeOptions{.encoder = hdr_ ? recipe_.hdr_encoder : recipe_.encoder,
+                           .quality = recipe_.quality,
+                           .bit_depth = hdr_ ? 10 : 8,
+                           .preset = recipe_.preset,
+                           .width = width,
+                           .height = height,
+                           .time_base = evidence_.time_base,
+                           .frame_rate = clock_ ? recipe_.rate : info_.frame_rate,
+                           .sample_aspect = sample_aspect_});
+  // An encoder that takes even sizes only repeats the last column or row.
+  width_ = static_cast<int>(std::lround(encoder_->coded_width() * sample_aspect_.value()));
+  height_ = encoder_->coded_height();
+  if (before && verify_) evidence_.before = shown(*before);
+}
+
+void ClipEncoder::encode(const media::Frame& frame) {
+  ++encoded_;
+  encoder_->add(frame);
+  if (!verify_) return;
+  if (encoded_ == 1) evidence_.first = frame;
+  if (encoded_ == 2) evidence_.second = frame;
+  evidence_.second_last = std::exchange(evidence_.last, frame);
+  evidence_.pts.push_back(frame.pts);
+  evidence_.end = frame.pts + frame.duration;
+}
+
+std::string ClipEncoder::finish(const media::AudioTrack& audio, const media::Frame* after) {
+  encoder_->add_audio(audio);
+  std::string mp4 = encoder_->finish();
+  if (verify_) {
+    if (after) evidence_.after = shown(*after);
+    verify_clip(mp4, evidence_);
+    verified_ = true;
+  }
+  return mp4;
+}
+
+Json ClipEncoder::facts(std::size_t bytes, const std::string& audio_codec) const {
+  const Span s = span();
+  const double seconds = s.seconds();
+  const curate::ClipMeasures m = meter_.result(seconds);
+  // The nominal rate where the clip keeps it; times in milliseconds would make 23.98 of 24.
+  const double nominal = info_.frame_rate.value(),
+               counted = seconds > 0 ? static_cast<double>(frames_) / seconds : 0;
+  const double kept =
+      nominal > 0 && std::abs(nominal - counted) < 0.02 * nominal ? nominal : counted;
+  const double fps = clock_ ? recipe_.rate.value() : kept;
+  Json j;
+  j["stream"] = info_.stream;
+  j["time_base"] = fmt::format("{}/{}", info_.time_base.num, info_.time_base.den);
+  j["pts_begin"] = s.begin;
+  j["pts_end"] = s.end;
+  j["begin"] = six_digits(s.begin_seconds());
+  j["end"] = six_digits(s.end_seconds());
+  j["seconds"] = six_digits(seconds);
+  j["width"] = width_;
+  j["height"] = height_;
+  j["fps"] = six_digits(fps);
+  j["frames"] = encoded_;
+  j["codec"] = encoder_->codec_name();
+  j["encoder"] = encoder_->encoder_name();
+  j["quality"] = recipe_.quality;
+  j["bytes"] = bytes;
+  j["audio"] = audio_codec.empty() ? Json() : Json(audio_codec);
+  j["sample_aspect"] = fmt::format("{}/{}", sample_aspect_.num, sample_aspect_.den);
+  j["transfer"] = media::transfer_name(color_.transfer);
+  j["primaries"] = media::primaries_name(color_.primaries);
+  j["bit_depth"] = hdr_ ? 10 : 8;
+  j["source_codec"] = info_.codec;
+  j["source_width"] = info_.display_width;
+  j["source_height"] = info_.display_height;
+  j["source_transfer"] = media::transfer_name(info_.transfer);
+  j["source_primaries"] = media::primaries_name(info_.primaries);
+  j["source_bit_depth"] = info_.bit_depth;
+  j["source_interlaced"] = interlaced_;
+  j["deinterlaced"] = interlaced_ && recipe_.deinterlace;
+  j["motion"] = six_digits(m.motion);
+  j["motion_per_second"] = six_digits(m.motion_per_second);
+  j["brightness"] = six_digits(m.brightness);
+  j["contrast"] = six_digits(m.contrast);
+  j["saturation"] = six_digits(m.saturation);
+  j["sharpness"] = six_digits(m.sharpness);
+  j["black"] = six_digits(m.black);
+  j["frozen"] = six_digits(m.frozen);
+  for (std::size_t i = 0; i < m.colors.size(); ++i) {
+    j[fmt::format("color_{}", i + 1)] = m.colors[i].rgb;
+    j[fmt::format("color_{}_share", i + 1)] = six_digits(m.colors[i].share);
+  }
+  j["shots"] = shots_;
+  if (verified_) j["verified"] = true;
+  return j;
+}
+
+}  // namespace vfm::clip

@@ -1,0 +1,92 @@
+// One clip on its way: its frames are measured, encoded, and remembered as far as proof needs it.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "base/rational.h"
+#include "clip/clip.h"
+#include "clip/shape.h"
+#include "curate/clip_meter.h"
+#include "media/audio.h"
+#include "media/decoder.h"
+#include "media/encoder.h"
+#include "media/resizer.h"
+#include "media/tone_map.h"
+
+namespace vfm::clip {
+
+/// The source's frames around the ends of a clip, upright, and the times of all its frames: what a
+/// clip is held against. Frames that do not exist have no planes.
+struct ClipEvidence {
+  media::Frame before, first, second;
+  media::Frame second_last, last, after;
+  std::vector<std::int64_t> pts;
+  std::int64_t end = 0;
+  Rational time_base;
+};
+
+/// Decodes `mp4` and compares: the number and times of frames exactly; its first and last frame
+/// must be like the source's (PSNR of luma at least 20 dB), and no neighbouring frame of the source
+/// that differs from it may fit better. Throws Error that says what differs.
+void verify_clip(const std::string& mp4, const ClipEvidence& evidence);
+
+class ClipEncoder {
+ public:
+  /// `verify`: finish() proves the clip; for that some frames are kept. `known_end`: the clip is
+  /// there already and ends so; nothing is encoded or measured.
+  ClipEncoder(const ClipRecipe& recipe, const media::StreamInfo& info, bool verify,
+              std::optional<std::int64_t> known_end);
+
+  /// `before`: the frame before in the source, if any.
+  void add(const media::Frame& frame, const media::Frame* before,
+           const curate::SmallPicture& picture, const curate::FrameMeasures& measures);
+  bool empty() const { return frames_ == 0; }
+  /// Whether a frame is HDR that is kept; whether the clip's are.
+  static bool keeps(const media::Frame& frame) {
+    return frame.layout == media::PixelLayout::yuv420p10;
+  }
+  bool hdr() const { return hdr_; }
+  std::int64_t begin() const { return begin_; }
+  std::int64_t end() const { return end_; }
+  Span span() const { return {begin_, end_, info_.time_base}; }
+  std::optional<std::int64_t> known_end() const { return known_end_; }
+  void joined() { ++shots_; }  ///< the next shot was stitched to it
+
+  /// The mp4. `after`: the frame after in the source, for proof.
+  std::string finish(const media::AudioTrack& audio, const media::Frame* after);
+  /// Measured facts, in the order of KEY.json; after finish().
+  Json facts(std::size_t bytes, const std::string& audio_codec) const;
+
+ private:
+  media::Frame shown(const media::Frame& frame);
+  void open(const media::Frame& first, const media::Frame* before);
+  void encode(const media::Frame& frame);
+
+  ClipRecipe recipe_;
+  media::StreamInfo info_;
+  std::optional<std::int64_t> known_end_;
+  std::unique_ptr<media::Encoder> encoder_;
+  std::optional<media::Resizer> resizer_;
+  std::optional<FrameClock> clock_;
+  curate::ClipMeter meter_;
+  media::ToneMapper tone_mapper_;  // for what the meter looks at
+  bool verify_;
+  ClipEvidence evidence_;                          // only of a clip to be proved
+  std::int64_t frames_ = 0, begin_ = 0, end_ = 0;  // of the source
+  std::int64_t encoded_ = 0;                       // frames of the clip
+  int width_ = 0, height_ = 0;                     // upright, in square pixels
+  Rational sample_aspect_{1, 1};
+  media::Color color_;
+  bool hdr_ = false;
+  bool interlaced_ = false;  // at least one frame of the source
+  int shots_ = 1;
+  bool verified_ = false;
+};
+
+}  // namespace vfm::clip

@@ -1,0 +1,44 @@
+// The clips of one source as plain files: DIR/KEY.mp4 with DIR/KEY.json beside it.
+//
+// DIR/NAME.files lists them (shard/file_list.h) and is written when all are there. Until then
+// DIR/.NAME.journal says, a line each, the settings, the files that are about to be written, and
+// the clips whose files are: so a killed run leaves nothing that the next one does not know.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "clip/store.h"
+#include "io/file.h"
+
+namespace vfm::clip {
+
+class ClipFiles : public ClipStore {
+ public:
+  ClipFiles(std::string directory, std::string name, Json settings);
+  void begin(bool keep) override;
+
+ private:
+  std::string index_path() const override { return io::join_path(directory_, list_name()); }
+  std::string notes_path() const override {
+    return io::join_path(directory_, "." + name_ + ".journal");
+  }
+  bool complete(const Json& found) const override;
+  void write(const shard::Sample& sample) override;
+  void keep(const std::string& key) override;
+  void end(Json& summary) override;
+
+  std::string list_name() const { return name_ + ".files"; }
+  std::string path_of(const Json& sample, const Json& file) const;
+  bool whole(const Json& sample, bool by_hash) const;
+  void remove(const Json& sample) const;
+  void note(const Json& line);
+
+  io::File journal_;
+  Json listed_ = Json::array();  // samples that are finished, in order
+  std::deque<Json> found_;       // of the kept ones, as the journal has them
+};
+
+}  // namespace vfm::clip

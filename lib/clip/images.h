@@ -1,0 +1,22 @@
+// Picture files as samples: their bytes unchanged, with measured facts.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "base/error.h"
+#include "shard/sample.h"
+
+namespace vfm::clip {
+
+/// A picture that cannot be used; the others of its batch can.
+class ImageError : public Error {
+ public:
+  using Error::Error;
+};
+
+/// Members: the file under image_extension(path), and json. `readable`: its key is of
+/// clip/names.h. Throws ImageError.
+shard::Sample image_sample(const std::string& path, const std::string& hash, bool readable);
+
+}  // namespace vfm::clip

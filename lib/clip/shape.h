@@ -1,0 +1,55 @@
+// Size and rate of clips, where they are not the source's: --scale and --fps.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/rational.h"
+#include "media/frame.h"
+
+namespace vfm::clip {
+
+/// The size that clips are scaled to. All zero: none, they keep the source's.
+struct ClipSize {
+  int width = 0, height = 0;  ///< one may be -2: as the shape of the picture wants it, even
+  int short_side = 0;         ///< instead of both: of the shorter side; the other one is even
+
+  bool any() const { return width != 0 || short_side != 0; }
+  std::string text() const;  ///< "640x-2", "short:480"
+  /// Width and height for a picture that is shown as `width` x `height` square pixels.
+  std::pair<int, int> of(int width, int height) const;
+};
+
+/// Parses "640x480", "640x-2", "-2x480" or "short:480". Throws Error{usage}.
+ClipSize parse_clip_size(std::string_view text);
+
+/// Parses "24", "12.5", "23.976" or "30000/1001"; a decimal that is a broadcast rate becomes
+/// n/1001. Throws Error{usage} for what no clip has.
+Rational parse_clip_rate(std::string_view text);
+
+/// Makes a constant frame rate of any: frame k of the result shows what is on screen k / rate
+/// after the first frame, and lasts 1 / rate. There are as many as the clip is long, rounded, at
+/// least one. So frames are left out or shown again, and none is mixed.
+class FrameClock {
+ public:
+  /// `base`: of the frames that come. The result's is 1 / rate, and its first pts is 0.
+  FrameClock(Rational rate, Rational base) : rate_(rate), base_(base) {}
+  Rational time_base() const { return {rate_.den, rate_.num}; }
+  /// The frames of the result that are certain now, in order. `frame.duration` is right.
+  std::vector<media::Frame> push(const media::Frame& frame);
+
+ private:
+  int compare(std::int64_t ticks, std::int64_t half_frames) const;
+
+  Rational rate_, base_;
+  std::optional<std::int64_t> first_;    // pts
+  std::int64_t next_ = 0;                // number of the result's frame that comes next
+  std::optional<media::Frame> waiting_;  // frame next_ - 1: in the clip if that is long enough
+};
+
+}  // namespace vfm::clip

@@ -1,0 +1,71 @@
+// What vfm-clip works on: the videos and batches of pictures that its inputs name, in order.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "clip/spans.h"
+#include "io/manifest.h"
+
+namespace vfm::clip {
+
+/// A source file and its identity.
+struct ClipSource {
+  std::string path;
+  std::string hash;  ///< XXH3-128 of its contents; of its name for a URL
+  Json record;       ///< as it came
+  std::uint64_t bytes = 0;
+  const std::vector<GivenSpan>* spans = nullptr;  ///< where spans are given
+};
+
+/// One piece of work.
+struct ClipItem {
+  enum class Kind { video, images, passed, duplicate, bad };
+  Kind kind = Kind::video;
+  std::vector<ClipSource> sources;  ///< one; many for images
+  std::string input, message;       ///< duplicate, bad: what to say of what
+};
+
+/// "jpg", "png", ... as the member is named, or "" if the path is not that of a picture.
+std::string image_extension(const std::string& path);
+
+/// Whether the bytes at the beginning of a picture file say that it moves: WebP and PNG can.
+bool is_animation(std::string_view head);
+
+/// Threads for one decoder: what `slots` leave when there are fewer inputs than slots.
+int decoder_threads(const std::vector<std::string>& inputs, int slots);
+
+/// Reads inputs and forms items. Sources are hashed here, one after the other, so that of two files
+/// with the same contents the first in the input is the one that counts, whatever -j. Neighbouring
+/// pictures of one format are gathered up to `batch_bytes`. Thread-safety: one thread at a time.
+class ClipItems {
+ public:
+  /// `identify` false: nothing is read or hashed, nothing is a duplicate, a picture is a video too.
+  ClipItems(std::vector<std::string> inputs, std::uint64_t batch_bytes, bool identify = true);
+  /// Gives each video its spans; one that has none is bad, and not read. To be called before
+  /// next().
+  void use(GivenSpans* spans) { spans_ = spans; }
+  std::optional<ClipItem> next();
+  const io::InputStreams& streams() const { return reader_.streams(); }
+
+ private:
+  bool read_more();
+  bool take_spans(ClipSource& source);
+  ClipItem classify(const io::Record& record);
+
+  std::deque<ClipItem> ready_;
+  io::ManifestReader reader_;
+  std::uint64_t batch_bytes_;
+  bool identify_;
+  GivenSpans* spans_ = nullptr;
+  std::map<std::string, std::string> seen_;  // hash -> path
+};
+
+}  // namespace vfm::clip

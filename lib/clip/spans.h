@@ -1,0 +1,93 @@
+// --spans: which parts of which videos become clips, from a file instead of from detection.
+//
+// Accepted are, told apart by their first line:
+//   JSON Lines  {"source":"a.mp4","begin":1.5,"end":"00:00:03.000"}, the json of clips, and what
+//               vfm-clip --shots-only prints; other fields go on into the clip's json
+//   CSV         with a header (source, begin, end) or without one in this order; PySceneDetect's
+//               list of scenes, and --shots-only --format csv
+//   EDL         CMX 3600: the source's times and "* FROM CLIP NAME:"
+// Thread-safety: one thread at a time; what take() gave, from any.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.h"
+#include "base/rational.h"
+
+namespace vfm::clip {
+
+/// One end of a span, as it is written.
+struct SpanTime {
+  enum class Unit {
+    container,  ///< seconds of the container's clock, as "begin" and "end" of clips
+    video,      ///< seconds after the video's first frame, as PySceneDetect and players count
+    frame,      ///< frames after the first one
+    timecode,   ///< whole seconds and frames at the rounded rate, as edit lists count
+    open        ///< the end of the video
+  };
+  Unit unit = Unit::container;
+  double seconds = 0;
+  std::int64_t frames = 0;  ///< of unit timecode: beside `seconds`
+  bool drop = false;        ///< a drop-frame timecode: skips numbers to keep up with the clock
+
+  /// In frames (by_frame()) or in seconds of the container's clock. `first`: the first frame's
+  /// time.
+  double place(double first, Rational frame_rate) const;
+  bool by_frame() const { return unit == Unit::frame || unit == Unit::timecode; }
+};
+
+struct GivenSpan {
+  SpanTime begin, end;
+  Json fields = Json::object();  ///< of the record, beside source and times
+  std::string where;             ///< "line 3 of 'spans.csv'"
+  std::string text() const;      ///< everything that decides the clip, for comparison
+};
+
+/// "1.5", "90.25", "00:01:30.250", "01:30" are seconds; "00:01:30:06" is a timecode with frames,
+/// and "00:01:30;06" one of the drop-frame kind. Throws Error.
+SpanTime parse_span_time(std::string_view text);
+
+class GivenSpans {
+ public:
+  using OnBad = std::function<void(const std::string& where, const std::string& message)>;
+  /// Reads the files. Spans that name no source are of `only_input`, or, if that is empty, of the
+  /// video that the file is named after (VIDEO.csv and VIDEO-Scenes.csv are of VIDEO.mp4). Throws
+  /// Error{usage} if a file cannot be read. `on_bad` hears of lines that are no span.
+  GivenSpans(const std::vector<std::string>& files, const std::string& only_input,
+             const OnBad& on_bad);
+
+  /// The spans of the next video of the input, as the files order them; null if there are none.
+  /// Two paths are one source if they lead to one place. Throws Error if the files tell only a name
+  /// that an earlier video had too.
+  const std::vector<GivenSpan>* take(const std::string& path);
+  /// Sources that were not taken, as the files write them.
+  std::vector<std::string> left() const;
+
+  /// For the readers of single formats: a span was read. `source` empty: not told; `by_name`: it is
+  /// a file's name without its folder, or a stem.
+  void add(const std::string& source, bool by_name, GivenSpan&& span);
+
+ private:
+  struct Source {
+    std::string name;
+    std::vector<GivenSpan> spans;
+    std::string taken_by;
+  };
+
+  std::string only_input_;
+  std::vector<Source> sources_;                 // in the order of the files
+  std::map<std::string, std::size_t> by_path_;  // of absolute, plain paths
+  std::map<std::string, std::size_t> by_name_;
+};
+
+/// Reads one file into `spans`. Throws Error if it cannot be read.
+void read_span_file(const std::string& path, GivenSpans& spans, const GivenSpans::OnBad& on_bad);
+
+}  // namespace vfm::clip

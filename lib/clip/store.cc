@@ -1,0 +1,236 @@
+// The clips of one source as shards, and what all formats share.
+// SPDX-License-Identifier: Apache-2.0
+#include "clip/store.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <utility>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "clip/cutter.h"
+#include "clip/files.h"
+#include "io/atomic_file.h"
+#include "io/file.h"
+#include "shard/reader.h"
+#include "shard/writer.h"
+
+namespace vfm::clip {
+namespace {
+
+class ShardStore : public ClipStore {
+ public:
+  ShardStore(std::string directory, std::string name, Json settings, std::uint64_t shard_bytes)
+      : ClipStore(std::move(directory), std::move(name), std::move(settings)),
+        shard_bytes_(shard_bytes) {}
+  void begin(bool keep) override;
+
+ private:
+  std::string index_path() const override { return io::join_path(directory_, name_ + ".json"); }
+  bool complete(const Json& found) const override;
+  void write(const shard::Sample& sample) override;
+  void end(Json& summary) override;
+
+  std::string shard_path(std::size_t number) const {
+    return io::join_path(directory_, fmt::format("{}-{:05}.tar", name_, number));
+  }
+  std::string notes_path() const override {
+    return io::join_path(directory_, "." + name_ + ".settings");
+  }
+  void keep_shards();
+  void remove_from(std::size_t number) const;
+  void end_shard();
+
+  std::uint64_t shard_bytes_;
+  std::vector<Json> shards_;
+  std::optional<shard::Writer> writer_;
+};
+
+bool ShardStore::complete(const Json& found) const {
+  for (const Json& shard : found.at("shards")) {
+    const io::File file =
+        io::File::open_read(io::join_path(directory_, shard.at("name").get<std::string>()));
+    if (file.size() != shard.at("bytes").get<std::uint64_t>()) return false;
+  }
+  return true;
+}
+
+/// Removes the shards from `number` on, and what a killed writer left of the next ones.
+void ShardStore::remove_from(std::size_t number) const {
+  // One past a gap too: a kill may come between the removals.
+  for (int missing = 0; missing < 2; ++number) {
+    const std::string tar = shard_path(number);
+    bool any = false;
+    for (const std::string& path :
+         {tar, shard::energon_index_path(tar), shard::dali_index_path(tar)}) {
+      any = ::unlink(path.c_str()) == 0 || any;
+      const std::string left = io::join_path(directory_, "." + io::base_name(path) + ".tmp");
+      any = ::unlink(left.c_str()) == 0 || any;
+    }
+    missing = any ? 0 : missing + 1;
+  }
+}
+
+void ShardStore::begin(bool keep) {
+  kept_.clear();
+  shards_.clear();
+  writer_.reset();
+  samples_ = 0;
+  const std::string text = dump_json(settings_) + "\n";
+  const bool same = io::file_exists(notes_path()) && io::read_file(notes_path()) == text;
+  ::unlink(index_path().c_str());
+  if (keep && same) {
+    keep_shards();
+  } else {
+    remove_from(0);
+    io::write_file(notes_path(), text);
+  }
+}
+
+void ShardStore::keep_shards() {
+  for (std::size_t number = 0;; ++number) {
+    const std::string path = shard_path(number);
+    if (!io::file_exists(path)) break;
+    try {
+      const shard::IndexedReader reader(path);
+      std::vector<Kept> clips;
+      for (std::int64_t i = 0; i < reader.samples(); ++i) {
+        const shard::Sample sample = reader.read(i);
+        const Json facts = parse_json(*sample.find("json"), sample.key);
+        clips.push_back({need_integer(facts, "pts_begin", sample.key),
+                         need_integer(facts, "pts_end", sample.key), sample.key});
+      }
+      Json shard;
+      shard["name"] = io::base_name(path);
+      shard["samples"] = reader.samples();
+      shard["bytes"] = io::File::open_read(path).size();
+      shard["xxh3"] = io::hash_file(path);
+      kept_.insert(kept_.end(), clips.begin(), clips.end());
+      shards_.push_back(std::move(shard));
+    } catch (const Stopped&) {
+      throw;
+    } catch (const Error& error) {
+      log_info("'{}' is made again: {}", path, error.what());
+      break;
+    }
+  }
+  remove_from(shards_.size());
+}
+
+void ShardStore::write(const shard::Sample& sample) {
+  shard::SampleView view{sample.key, {}};
+  for (const shard::Member& m : sample.members)
+    view.members.push_back({m.extension, m.data});
+  if (writer_ && writer_->bytes() + shard::sample_bytes(view) > shard_bytes_) end_shard();
+  if (!writer_) writer_.emplace(shard_path(shards_.size()));
+  writer_->add(sample);
+}
+
+void ShardStore::end_shard() {
+  if (!writer_) return;
+  Json shard = writer_->finish();
+  writer_.reset();
+  shards_.push_back({{"name", io::base_name(shard.at("path").get<std::string>())},
+                     {"samples", shard.at("samples")},
+                     {"bytes", shard.at("bytes")},
+                     {"xxh3", shard.at("xxh3")}});
+}
+
+void ShardStore::end(Json& summary) {
+  end_shard();
+  summary["settings"] = settings_;
+  summary["clips"] = samples_;
+  summary["shards"] = shards_;
+  write_index(summary);
+}
+
+}  // namespace
+
+ClipStore::ClipStore(std::string directory, std::string name, Json settings)
+    : directory_(std::move(directory)), name_(std::move(name)), settings_(std::move(settings)) {}
+
+std::optional<Json> ClipStore::finished() const {
+  const std::string path = index_path();
+  if (!io::file_exists(path)) return std::nullopt;
+  try {
+    Json found = parse_json(io::read_file(path), path);
+    if (found.at("settings") != settings_ || !complete(found)) return std::nullopt;
+    ::unlink(notes_path().c_str());
+    return found;
+  } catch (const Stopped&) {
+    throw;
+  } catch (const std::exception& error) {
+    log_info("'{}' is made again: {}", path, error.what());
+    return std::nullopt;
+  }
+}
+
+void ClipStore::hold() {
+  index_.emplace(io::AtomicFile::await(index_path()));
+}
+
+void ClipStore::write_index(const Json& summary) {
+  index_->write(dump_json_pretty(summary));
+  index_->commit();
+  index_.reset();
+  ::unlink(notes_path().c_str());
+}
+
+std::optional<std::int64_t> ClipStore::known_end(std::int64_t pts) const {
+  if (kept_.empty() || kept_.front().begin != pts) return std::nullopt;
+  return kept_.front().end;
+}
+
+void ClipStore::add_kept(const std::string& key) {
+  if (kept_.empty() || kept_.front().key != key) throw StaleClips();
+  kept_.pop_front();
+  keep(key);
+  ++samples_;
+}
+
+void ClipStore::add(const shard::Sample& sample) {
+  if (!kept_.empty()) throw StaleClips();
+  write(sample);
+  ++samples_;
+}
+
+Json ClipStore::finish(Json summary) {
+  if (!kept_.empty()) throw StaleClips();
+  end(summary);
+  return summary;
+}
+
+std::vector<Json> ClipStore::records(const Json& finished, const std::string& directory) {
+  std::vector<Json> records;
+  if (const auto list = get_string(finished, "list")) {
+    if (finished.at("samples").empty()) return records;
+    const std::string path = io::join_path(directory, *list);
+    records.push_back({{"kind", "shard"},
+                       {"path", path},
+                       {"samples", finished.at("clips")},
+                       {"bytes", io::File::open_read(path).size()},
+                       {"xxh3", io::hash_file(path)}});
+    return records;
+  }
+  for (const Json& shard : finished.at("shards")) {
+    const std::string path = io::join_path(directory, shard.at("name").get<std::string>());
+    records.push_back({{"kind", "shard"},
+                       {"path", path},
+                       {"samples", shard.at("samples")},
+                       {"bytes", shard.at("bytes")},
+                       {"xxh3", shard.at("xxh3")}});
+  }
+  return records;
+}
+
+std::unique_ptr<ClipStore> make_clip_store(ClipFormat format, std::string directory,
+                                           std::string name, Json settings,
+                                           std::uint64_t shard_bytes) {
+  if (format == ClipFormat::files)
+    return std::make_unique<ClipFiles>(std::move(directory), std::move(name), std::move(settings));
+  return std::make_unique<ShardStore>(std::move(directory), std::move(name), std::move(settings),
+                                      shard_bytes);
+}
+
+}  // namespace vfm::clip

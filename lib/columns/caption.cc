@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "columns/caption.h"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+#include "base/error.h"
+#include "base/stop.h"
+#include "columns/caption_report.h"
+#include "columns/column_job.h"
+#include "columns/glimpse.h"
+#include "columns/sidecar.h"
+#include "curate/describe.h"
+#include "shard/input_totals.h"
+#include "shard/media_members.h"
+#include "text/captions.h"
+#include "text/unicode.h"
+
+namespace vfm::columns {
+namespace {
+
+constexpr const char* kExisting[] = {"existing:member", "existing:field", "existing:txt",
+                                     "existing:json", "existing:srt"};
+
+bool is_field(const std::string& source) {
+  return source.starts_with("field:") && source.size() > 6;
+}
+
+/// "existing" as the sources it stands for.
+std::vector<std::string> expand(const std::vector<std::string>& from) {
+  std::vector<std::string> sources;
+  for (const std::string& source : from) {
+    if (source == "existing")
+      sources.insert(sources.end(), std::begin(kExisting), std::end(kExisting));
+    else
+      sources.push_back(source);
+  }
+  return sources;
+}
+
+/// The name in KEY.json or the record that a source reads, or nothing.
+std::optional<std::string> field_of(const std::string& source) {
+  if (source == "existing:field") return "caption";
+  if (is_field(source)) return source.substr(6);
+  return std::nullopt;
+}
+
+/// A part of a path: a member of an object, or a place in a list, counted from 0.
+const Json* part_of(const Json& value, const std::string& name) {
+  if (value.is_object()) {
+    const auto found = value.find(name);
+    return found == value.end() ? nullptr : &*found;
+  }
+  const bool number = !name.empty() && name.size() < 10 &&
+                      name.find_first_not_of("0123456789") == std::string::npos;
+  if (!value.is_array() || !number) return nullptr;
+  const std::size_t place = std::stoul(name);
+  return place < value.size() ? &value[place] : nullptr;
+}
+
+/// The field `name` of an object, or null. A member of that very name comes first; else its dots
+/// lead into objects and lists: "meta.captions.0".
+const Json* find_field(const Json& object, const std::string& name) {
+  const Json* value = part_of(object, name);
+  if (value == nullptr && name.find('.') != std::string::npos) {
+    value = &object;
+    for (std::size_t begin = 0; value != nullptr && begin <= name.size();) {
+      const std::size_t dot = std::min(name.find('.', begin), name.size());
+      value = part_of(*value, name.substr(begin, dot - begin));
+      begin = dot + 1;
+    }
+  }
+  return value == nullptr || value->is_null() ? nullptr : value;
+}
+
+struct Caption {
+  std::string text;
+  std::string source;
+  Json facts = Json::object();  ///< measured on the way, where the sample's json lacks them
+};
+
+/// Captions the samples of one shard.
+class Captioner {
+ public:
+  Captioner(const CaptionOptions& options, const io::Record& record, ColumnNotes& notes)
+      : options_(options),
+        sources_(expand(options.from)),
+        record_(record),
+        notes_(notes),
+        sidecars_(notes, record, options.sidecars) {}
+
+  Caption caption(const shard::Sample& sample) {
+    const std::size_t before = notes_.errors.size();
+    const Json facts = facts_of(sample);
+    measured_ = Json::object();
+    for (const std::string& source : sources_) {
+      std::optional<std::string> text;
+      try {
+        text = ask(source, sample, facts);
+      } catch (const Stopped&) {
+        throw;
+      } catch (const Error& error) {
+        notes_.errors.emplace_back(name_of(sample), error.what());
+      }
+      if (!text || (text->empty() && !options_.keep_empty)) continue;
+      if (options_.max_characters > 0)
+        text = text::first_characters(*text, options_.max_characters);
+      return {*text, source, std::move(measured_)};
+    }
+    if (!options_.keep_empty && notes_.errors.size() == before)
+      notes_.errors.emplace_back(name_of(sample), "no source has a caption for it");
+    return {"", "none", std::move(measured_)};
+  }
+
+ private:
+  std::string name_of(const shard::Sample& sample) const {
+    return fmt::format("{} of '{}'", sample.key, record_.path());
+  }
+
+  Json facts_of(const shard::Sample& sample) {
+    const std::string* json = sample.find("json");
+    if (json == nullptr) return Json::object();
+    try {
+      Json facts = parse_json(*json, sample.key + ".json");
+      if (facts.is_object()) return facts;
+      notes_.errors.emplace_back(name_of(sample), "its json member is not an object");
+    } catch (const Error& error) {
+      notes_.errors.emplace_back(name_of(sample), error.what());
+    }
+    return Json::object();
+  }
+
+  std::optional<std::string> ask(const std::string& source, const shard::Sample& sample,
+                                 const Json& facts) {
+    if (source == "builtin:measure") return measured(sample, facts);
+    // A sample that names no span is its whole source.
+    const double begin = get_number(facts, "begin").value_or(0);
+    const double end = get_number(facts, "end").value_or(std::numeric_limits<double>::infinity());
+    if (source == "existing:member") {
+      const std::string* txt = sample.find("txt");
+      if (txt == nullptr) return std::nullopt;
+      return text::clean_line(text::to_utf8(*txt));
+    }
+    if (const auto name = field_of(source)) {
+      for (const Json* place : {&facts, &record_.json}) {
+        const Json* value = find_field(*place, *name);
+        if (value == nullptr) continue;
+        return text::caption_of_span(text::captions_of_json(*value, "'" + *name + "'"), begin, end);
+      }
+      return std::nullopt;
+    }
+    const std::string kind = source.substr(source.find(':') + 1);
+    return sidecars_.caption(get_string(facts, "source").value_or(""), kind, begin, end);
+  }
+
+  /// Nothing, if there is nothing to see and nothing is known: that is no caption.
+  std::optional<std::string> measured(const shard::Sample& sample, const Json& known) {
+    const shard::Member* member = shard::media_member(sample);
+    if (member == nullptr) {
+      notes_.errors.emplace_back(name_of(sample), shard::no_media(sample));
+      return std::nullopt;
+    }
+    Json facts = known;
+    Seen seen;
+    try {
+      seen = see_member(*member, fmt::format("{}.{}", sample.key, member->extension), known,
+                        options_.hardware);
+      facts.update(seen.facts);
+      measured_ = std::move(seen.facts);
+    } catch (const Stopped&) {
+      throw;
+    } catch (const Error& error) {
+      notes_.errors.emplace_back(name_of(sample), error.what());
+    }
+    const std::string text = curate::describe(facts, seen.glimpse);
+    return text == curate::describe(Json::object(), {}) ? std::nullopt : std::optional(text);
+  }
+
+  const CaptionOptions& options_;
+  std::vector<std::string> sources_;
+  const io::Record& record_;
+  ColumnNotes& notes_;
+  Sidecars sidecars_;
+  Json measured_;  // of the sample in hand
+};
+
+/// What the bytes of a caption column depend on, beside the shard and the files beside its sources.
+Json settings_of(const CaptionOptions& options, const io::Record& record) {
+  Json settings = {{"version", 1},
+                   {"from", options.from},
+                   {"max_characters", options.max_characters},
+                   {"empty", options.keep_empty ? "keep" : "skip"}};
+  for (const std::string& source : expand(options.from))
+    if (const auto name = field_of(source))
+      if (const Json* value = find_field(record.json, *name)) settings["fields"][*name] = *value;
+  settings["beside"] = sidecar_places(record, options.sidecars);
+  return settings;
+}
+
+}  // namespace
+
+void check_caption_sources(const std::vector<std::string>& from) {
+  if (from.empty()) fail_usage("--from needs at least one source");
+  for (const std::string& source : from) {
+    const bool known =
+        source == "existing" || source == "builtin:measure" || is_field(source) ||
+        std::find(std::begin(kExisting), std::end(kExisting), source) != std::end(kExisting);
+    if (!known)
+      fail_usage(
+          "there is no caption source '{}'; there are existing, existing:member, "
+          "existing:field, existing:txt, existing:json, existing:srt, field:NAME, "
+          "builtin:measure",
+          source);
+  }
+}
+
+long caption(const CaptionOptions& options, Slots& slots, Progress& progress,
+             io::ManifestWriter& manifest) {
+  check_caption_sources(options.from);
+  progress.start("samples", shard::count_samples(options.inputs));
+  CaptionReport report(options.report);
+  ColumnJob job;
+  job.tool = "vfm-caption";
+  job.column = "caption";
+  job.directory = options.directory;
+  job.force = options.force;
+  job.progress = &progress;
+  job.limits = options.limits;
+  job.settings = [&](const io::Record& record) { return settings_of(options, record); };
+  job.fill = [&](const io::Record& record, shard::JoinedReader& reader, shard::Writer& writer,
+                 ColumnNotes& notes) {
+    Captioner captioner(options, record, notes);
+    shard::Sample sample;
+    while (reader.next(sample)) {
+      check_stop();
+      const Caption found = captioner.caption(sample);
+      Json json = {{"caption", found.text}, {"caption_source", found.source}};
+      json.update(found.facts);
+      writer.add(shard::Sample{sample.key, {{"txt", found.text}, {"json", dump_json(json)}}});
+      progress.add();
+    }
+  };
+  job.done = [&](const io::Record& record) { report.add(record); };
+  job.ended = [&](const std::string& broken_off) { report.write(broken_off); };
+  return run_column_job(job, options.inputs, slots, manifest);
+}
+
+}  // namespace vfm::columns

@@ -1,0 +1,54 @@
+// vfm-caption: a caption for every sample of every shard, as the column X.caption.tar.
+//
+// KEY.txt is the caption, KEY.json {"caption":…, "caption_source":…}. Sources are asked in order,
+// and the first that has a caption gives it:
+//   existing          all of the following, in this order
+//   existing:member   the sample's own txt member (foreign shards)
+//   existing:field    "caption" of KEY.json or of the shard's record: text, or a list with times
+//   existing:txt      x.txt beside the source video x.mp4: the whole video's caption
+//   existing:json     x.json: {"caption": "…"} or [{"start": s, "end": s, "caption": "…"}, …]
+//   existing:srt      x.srt: the cues that belong to the clip's span, joined
+//   field:NAME        any other member of KEY.json or of the record, "a.b.0" one inside of others
+//   builtin:measure   a sentence of measurements (curate/describe.h); always has one
+// Files beside a source are read if the shard's record names the source too, as vfm-clip's does, or
+// they lie below a folder that the user names: what stands in a tar opens no file.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "base/progress.h"
+#include "base/slots.h"
+#include "io/manifest.h"
+#include "media/hardware.h"
+#include "shard/reader.h"
+
+namespace vfm::columns {
+
+struct CaptionOptions {
+  std::vector<std::string> inputs;
+  std::string directory;  ///< of the columns; empty: beside their shards
+  bool force = false;
+  shard::ReadLimits limits;
+  std::vector<std::string> from = {"existing", "builtin:measure"};
+  /// Folders below which files beside sources are read that nobody named but the shards.
+  std::vector<std::string> sidecars;
+  std::size_t max_characters = 0;  ///< longer captions are cut at a word; 0: never
+  /// An empty caption is a caption like another, and a sample may go without. Otherwise the next
+  /// source is asked, and a sample that no source has words for is an error (it gets an empty one).
+  bool keep_empty = false;
+  std::string report;  ///< HTML file; empty: none
+  /// Decodes clips to measure, with the same result; null: software.
+  const media::HardwareDecoder* hardware = nullptr;
+};
+
+/// Throws Error{usage} for a source that does not exist.
+void check_caption_sources(const std::vector<std::string>& from);
+
+/// Returns the number of errors recorded. Throws Error; Stopped.
+long caption(const CaptionOptions& options, Slots& slots, Progress& progress,
+             io::ManifestWriter& manifest);
+
+}  // namespace vfm::columns

@@ -1,0 +1,34 @@
+// vfm-caption --report: a page with the first clips of the shards, playing, and their captions;
+// where the captions came from, and how long they are. Thread-safety: one thread at a time.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "io/manifest.h"
+#include "report/html.h"
+
+namespace vfm::columns {
+
+class CaptionReport {
+ public:
+  /// An empty path makes a report that does nothing.
+  explicit CaptionReport(std::string path) : path_(std::move(path)) {}
+
+  /// Takes in a shard that has its caption column. Throws Error if that cannot be read.
+  void add(const io::Record& record);
+  /// Writes the page. `incomplete`: why it does not tell of all; empty: it does.
+  void write(const std::string& incomplete) const;
+
+ private:
+  void add_figures(const io::Record& record);
+
+  std::string path_;
+  std::map<std::string, long> sources_;  // caption_source -> samples
+  std::vector<double> words_;            // in each caption
+  std::vector<report::Figure> figures_;
+};
+
+}  // namespace vfm::columns

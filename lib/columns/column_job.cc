@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "columns/column_job.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/ordered.h"
+#include "base/stop.h"
+#include "base/stopwatch.h"
+#include "io/atomic_file.h"
+#include "io/file.h"
+#include "shard/shard_input.h"
+
+namespace vfm::columns {
+namespace {
+
+using Errors = std::vector<std::pair<std::string, std::string>>;
+
+struct Item {
+  Errors before;                     // bad lines between the last record and this one
+  std::optional<io::Record> record;  // none: only the errors, at the end of the input
+  std::string column_path;           // empty: pass the record on
+  std::string refused;               // why the shard cannot be done
+};
+
+struct Outcome {
+  Errors errors;
+  std::optional<io::Record> record;  // to write on
+  bool shard = false;
+  std::string directory;  // of the column
+};
+
+std::string hash_or_empty(const std::string& path) {
+  return io::file_exists(path) ? io::hash_file(path) : std::string();
+}
+
+/// What the column is made from: each tar's hash. A record's own word for its tar is taken if the
+/// size fits: whether it is true is checked before the column is made (check_shard_bytes), and not
+/// again for one that is there.
+Json source_hashes(const io::Record& record, const std::vector<std::string>& tars) {
+  Json sources = Json::array();
+  for (const std::string& tar : tars) {
+    const io::File file = shard::open_tar(tar);
+    std::string hash;
+    if (tar == record.path() &&
+        get_integer(record.json, "bytes") == static_cast<std::int64_t>(file.size()))
+      hash = get_string(record.json, "xxh3").value_or("");
+    if (hash.empty()) hash = io::hash_file(tar);
+    sources.push_back({{"path", tar}, {"bytes", file.size()}, {"xxh3", hash}});
+  }
+  return sources;
+}
+
+/// The notes of a finished column if it still fits, else null.
+Json reusable(const ColumnJob& job, const std::string& notes_path, const std::string& column_path,
+              const Json& made_from) {
+  if (!io::file_exists(notes_path) || !io::file_exists(column_path)) return nullptr;
+  try {
+    Json notes = parse_json(io::read_file(notes_path), notes_path);
+    if (notes.at("made_from") != made_from) return nullptr;
+    if (const auto limit = get_integer(notes, "max_member");
+        limit && *limit != static_cast<std::int64_t>(job.limits.member))
+      return nullptr;
+    const Json& record = notes.at("record");
+    if (io::File::open_read(column_path).size() != record.at("bytes").get<std::uint64_t>())
+      return nullptr;
+    for (const auto& [path, hash] : notes.at("inputs").items())
+      if (hash_or_empty(path) != (hash.is_null() ? "" : hash.get<std::string>())) return nullptr;
+    for (const Json& error : notes.at("errors"))
+      if (!error.at("input").is_string() || !error.at("error").is_string()) return nullptr;
+    return notes;
+  } catch (const Stopped&) {
+    throw;
+  } catch (const std::exception&) {
+    return nullptr;  // not our file, or a damaged one: make the column again
+  }
+}
+
+/// Makes the column, and returns its notes.
+Json make_column(const ColumnJob& job, const Item& item, const std::vector<std::string>& tars,
+                 const Json& made_from) {
+  const std::string notes_path = io::join_path(
+      io::dir_name(item.column_path),
+      io::base_name(item.column_path).substr(0, io::base_name(item.column_path).size() - 4) +
+          ".json");
+  const auto there = [&] {
+    Json notes = job.force ? Json() : reusable(job, notes_path, item.column_path, made_from);
+    if (notes.is_null()) return notes;
+    log_info("'{}' is there already", item.column_path);
+    const auto samples = get_integer(notes.at("record"), "samples").value_or(0);
+    if (job.progress) job.progress->add(static_cast<std::uint64_t>(samples));
+    return notes;
+  };
+  if (Json notes = there(); !notes.is_null()) return notes;
+  io::make_directories(io::dir_name(item.column_path));
+  // Who holds the notes makes the column. Another program may just have done so.
+  io::AtomicFile notes_file = io::AtomicFile::await(notes_path);
+  if (Json notes = there(); !notes.is_null()) return notes;
+  const Stopwatch watch;
+  ColumnNotes found;
+  shard::check_shard_bytes(*item.record);
+  shard::JoinedReader reader(tars, job.limits);
+  shard::Writer writer(item.column_path, {.energon_index = true, .dali_index = false});
+  job.fill(*item.record, reader, writer, found);
+  for (const shard::Fault& fault : reader.faults())
+    found.errors.emplace_back(fault.input, fault.message);
+  if (writer.samples() == 0 && !found.errors.empty())
+    fail("has no sample that can be used: {}", found.errors.back().second);
+  Json notes = {{"tool", job.tool}, {"made_from", made_from}, {"record", writer.finish()}};
+  if (reader.any_refused()) notes["max_member"] = job.limits.member;
+  notes["inputs"] = found.inputs;
+  notes["errors"] = Json::array();
+  for (const auto& [input, message] : found.errors)
+    notes["errors"].push_back({{"input", input}, {"error", message}});
+  notes_file.write(dump_json_pretty(notes));
+  notes_file.commit();
+  log_info("'{}': {} samples, {} errors, in {}", item.record->path(), writer.samples(),
+           found.errors.size(), watch.text());
+  return notes;
+}
+
+Outcome work_on(const ColumnJob& job, Item& item) {
+  Outcome out;
+  out.errors = std::move(item.before);
+  if (!item.record) return out;
+  io::Record& record = *item.record;
+  if (item.column_path.empty() && item.refused.empty()) {
+    out.record = std::move(record);
+    return out;
+  }
+  out.shard = true;
+  const std::string path = get_string(record.json, "path").value_or(record.where);
+  if (!item.refused.empty()) {
+    out.errors.emplace_back(path, item.refused);
+    return out;
+  }
+  // A directory that a mistyped path names is not made for the sake of the error log.
+  if (const std::string directory = io::dir_name(item.column_path); io::file_exists(directory))
+    out.directory = directory;
+  try {
+    shard::complete_shard(record);
+    const auto tars = tars_without(record, job.column);
+    const Json sources = source_hashes(record, tars);
+    const Json made_from = {{"settings", job.settings(record)}, {"sources", sources}};
+    const Json notes = make_column(job, item, tars, made_from);
+    for (const Json& error : notes.at("errors"))
+      out.errors.emplace_back(error.at("input").get<std::string>(),
+                              error.at("error").get<std::string>());
+    Json columns = std::move(record.json["columns"]);
+    record.json.erase("columns");
+    columns[job.column] = item.column_path;
+    const auto add = [&](const char* name, const Json& value) {
+      if (!record.json.contains(name)) record.json[name] = value;
+    };
+    add("samples", notes.at("record").at("samples"));
+    if (sources[0].at("path") == path) {
+      add("bytes", sources[0].at("bytes"));
+      add("xxh3", sources[0].at("xxh3"));
+    }
+    record.json["columns"] = std::move(columns);
+    out.record = std::move(record);
+  } catch (const Stopped&) {
+    throw;
+  } catch (const Error& error) {
+    out.errors.emplace_back(path, error.what());
+  }
+  return out;
+}
+
+/// Reads the manifest and decides, in its order, what is to be done with each record.
+class Items {
+ public:
+  Items(const ColumnJob& job, const std::vector<std::string>& inputs)
+      : job_(job), reader_(inputs, [this](const std::string& where, const std::string& message) {
+          bad_.emplace_back(where, message);
+        }) {}
+
+  std::optional<Item> next() {
+    if (ended_) return std::nullopt;
+    Item item;
+    item.record = reader_.next();
+    item.before = std::exchange(bad_, {});
+    if (!item.record) {
+      ended_ = true;
+      if (item.before.empty()) return std::nullopt;
+    } else if (item.record->kind == "shard") {
+      place(item);
+    }
+    return item;
+  }
+
+  const io::InputStreams& streams() const { return reader_.streams(); }
+
+ private:
+  void place(Item& item) {
+    const auto path = get_string(item.record->json, "path");
+    if (!path) {
+      item.refused = "the shard record has no 'path'";
+      return;
+    }
+    item.column_path = shard::column_tar_path(*path, job_.column, job_.directory);
+    const auto [other, is_new] = taken_.emplace(item.column_path, *path);
+    if (is_new) return;
+    item.refused = other->second == *path
+                       ? std::string("is in the input twice")
+                       : fmt::format("its column would replace that of '{}': both are '{}'",
+                                     other->second, item.column_path);
+  }
+
+  const ColumnJob& job_;
+  Errors bad_;
+  shard::ShardInput reader_;
+  std::map<std::string, std::string> taken_;  // column path -> shard
+  bool ended_ = false;
+};
+
+}  // namespace
+
+std::vector<std::string> tars_without(const io::Record& record, const std::string& column) {
+  std::vector<std::string> tars;
+  for (const auto& [name, path] : record.json.at("columns").items())
+    if (name != column && std::find(tars.begin(), tars.end(), path) == tars.end())
+      tars.push_back(path.get<std::string>());
+  if (tars.empty()) tars.push_back(record.path());
+  return tars;
+}
+
+long run_column_job(const ColumnJob& job, const std::vector<std::string>& inputs, Slots& slots,
+                    io::ManifestWriter& manifest) {
+  Items items(job, inputs);
+  std::optional<io::ErrorLog> errors;
+  Errors early;  // before it is known where the columns go
+  bool any = false;
+  const auto open_log = [&](const std::string& directory) {
+    io::make_directories(directory);
+    errors.emplace(io::join_path(directory, job.column + "-errors.jsonl"), job.tool);
+    for (const auto& [input, message] : std::exchange(early, {}))
+      errors->add(input, message);
+  };
+  if (!job.directory.empty()) open_log(job.directory);
+  for_each_ordered<Item, Outcome>(
+      slots, [&] { return items.next(); }, [&](Item& item) { return work_on(job, item); },
+      [&](Outcome& outcome) {
+        any = any || outcome.shard;
+        if (!errors && !outcome.directory.empty()) open_log(outcome.directory);
+        for (const auto& [input, message] : outcome.errors) {
+          if (errors)
+            errors->add(input, message);
+          else
+            early.emplace_back(input, message);
+        }
+        if (!outcome.record) return;
+        if (outcome.shard && job.done) job.done(*outcome.record);
+        manifest.write(outcome.record->json);
+      });
+  if (!errors) open_log(".");
+  errors->finish();
+  if (job.ended) job.ended(items.streams().broken_off());
+  items.streams().check_whole("the columns of what came are made and kept");
+  if (!any && errors->count() == 0)
+    fail("there is no shard in the input; vfm-clip makes shards of videos");
+  return static_cast<long>(errors->count());
+}
+
+}  // namespace vfm::columns

@@ -1,0 +1,62 @@
+// The common course of the tools that add a column to shards: manifest in, manifest out, one column
+// tar a shard, results in the order of the input, resumed by content.
+//
+// Beside X.NAME.tar stands X.NAME.json: the options, the hashes of everything the column was made
+// from, the errors on the way, the column's record. Where all of that still holds the column is
+// taken as it is, and its errors are told again, so that a resumed run ends as an undisturbed one.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/json.h"
+#include "base/progress.h"
+#include "base/slots.h"
+#include "io/manifest.h"
+#include "shard/columns.h"
+#include "shard/writer.h"
+
+namespace vfm::columns {
+
+/// What filling a column found out beside the samples it wrote.
+struct ColumnNotes {
+  std::vector<std::pair<std::string, std::string>> errors;  ///< input, message
+  /// Files read that are no tars of the shard: path -> XXH3-128, or null if there was none.
+  Json inputs = Json::object();
+};
+
+struct ColumnJob {
+  std::string tool;              ///< "vfm-caption"
+  std::string column;            ///< "caption"
+  std::string directory;         ///< where columns go; empty: beside their shards
+  bool force = false;            ///< make columns again that are there already
+  Progress* progress = nullptr;  ///< hears of the samples of columns that are there; may be null
+  shard::ReadLimits limits;
+  /// All that decides the column's bytes, beside the shard and the files read: options, versions,
+  /// what is used of the record.
+  std::function<Json(const io::Record&)> settings;
+  /// Reads all samples and adds one for each. Throws Error if the shard gets no column. The
+  /// reader's faults are noted after it.
+  std::function<void(const io::Record&, shard::JoinedReader&, shard::Writer&, ColumnNotes&)> fill;
+  /// Hears of each shard that has its column now, in order, before its record is written. May be
+  /// empty.
+  std::function<void(const io::Record&)> done;
+  /// Hears when all shards are done: whose output broke off in the input, empty if it came whole.
+  /// May be empty.
+  std::function<void(const std::string&)> ended;
+};
+
+/// Runs `job` over the shards of `inputs` (as shard/shard_input.h takes them); records of other
+/// kinds pass unchanged. Records go to standard output in the order of the input; errors to
+/// COLUMN-errors.jsonl in the directory of the columns. Returns the number of errors. Throws Error
+/// if the input broke off, or there is no shard at all; Stopped.
+long run_column_job(const ColumnJob& job, const std::vector<std::string>& inputs, Slots& slots,
+                    io::ManifestWriter& manifest);
+
+/// The tars of `record` that `column` is made from: all but its own.
+std::vector<std::string> tars_without(const io::Record& record, const std::string& column);
+
+}  // namespace vfm::columns

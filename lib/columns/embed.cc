@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "columns/embed.h"
+
+#include <memory>
+#include <utility>
+
+#include "base/error.h"
+#include "base/stop.h"
+#include "columns/column_job.h"
+#include "columns/glimpse.h"
+#include "curate/look.h"
+#include "io/npy.h"
+#include "models/text_encoder.h"
+#include "shard/input_totals.h"
+#include "shard/media_members.h"
+#include "text/encoder.h"
+#include "text/unicode.h"
+
+namespace vfm::columns {
+namespace {
+
+/// Whether any sample of the shard has a caption: samples of a column have the same members, so if
+/// one has, all get a text embedding.
+bool any_caption(const std::vector<std::string>& tars, const shard::ReadLimits& limits) {
+  shard::JoinedReader reader(tars, limits);
+  for (shard::Sample sample; reader.next(sample); check_stop())
+    if (sample.find("txt") != nullptr) return true;
+  return false;
+}
+
+/// The sample's json; null, if it has none that can be read.
+Json known_facts(const shard::Sample& sample) {
+  const std::string* json = sample.find("json");
+  if (json == nullptr) return nullptr;
+  try {
+    return parse_json(*json, sample.key);
+  } catch (const Error&) {
+    return nullptr;
+  }
+}
+
+/// Captions that go through the text encoder together.
+constexpr std::size_t kTogether = 256;
+
+/// Embeds the samples of one shard: push() each, then flush().
+class Embedder {
+ public:
+  Embedder(const EmbedOptions& options, const text::Encoder* encoder, const io::Record& record,
+           ColumnNotes& notes, shard::Writer& writer)
+      : options_(options), encoder_(encoder), record_(record), notes_(notes), writer_(writer) {}
+
+  void push(const shard::Sample& sample) {
+    const std::string* caption = encoder_ ? sample.find("txt") : nullptr;
+    if (std::exchange(first_, false))
+      with_text_ = caption != nullptr ||
+                   (encoder_ && any_caption(tars_without(record_, "embed"), options_.limits));
+    if (options_.need_text && !with_text_)
+      fail("has no captions; run vfm-caption on it first, or leave --text out");
+    if (!options_.video && !with_text_) fail("there is nothing to embed: it has no captions");
+    shard::Sample out{sample.key, {}};
+    Seen seen;
+    if (options_.video) {
+      seen = see(sample);
+      const std::vector<float> look = curate::look(seen.glimpse);
+      out.members.push_back({"video.npy", io::make_npy_half({curate::kLookDim}, look)});
+    }
+    if (with_text_ && !caption) note(sample, "has no caption, unlike other samples of its shard");
+    if (caption) captions_.push_back(text::to_utf8(*caption));
+    waiting_.push_back({std::move(out), caption != nullptr, std::move(seen.facts)});
+    if (waiting_.size() == kTogether) flush();
+  }
+
+  /// Writes what waits for its text.
+  void flush() {
+    std::vector<text::TokenEmbeddings> texts;
+    if (encoder_) texts = encoder_->encode_all(captions_);
+    std::size_t next = 0;
+    for (Waiting& sample : waiting_) {
+      Json encoders = Json::object();
+      if (options_.video) encoders["video_encoder"] = curate::look_config();
+      if (with_text_) {
+        const text::TokenEmbeddings tokens = sample.has_caption
+                                                 ? usable(sample.out, std::move(texts[next++]))
+                                                 : text::TokenEmbeddings{};
+        sample.out.members.push_back(
+            {"text.npy", io::make_npy_half({tokens.tokens, encoder_->dim()}, tokens.values)});
+        encoders["text_encoder"] = encoder_->config();
+      }
+      encoders.update(sample.facts);
+      sample.out.members.push_back({"json", dump_json(encoders)});
+      writer_.add(sample.out);
+    }
+    waiting_.clear();
+    captions_.clear();
+  }
+
+ private:
+  void note(const shard::Sample& sample, const std::string& message) {
+    notes_.errors.emplace_back(fmt::format("{} of '{}'", sample.key, record_.path()), message);
+  }
+
+  /// The embedding, or, noted, none where it is no numbers.
+  text::TokenEmbeddings usable(const shard::Sample& sample, text::TokenEmbeddings tokens) {
+    try {
+      io::check_halves(tokens.values, fmt::format("its text embedding of {}", encoder_->name()));
+      return tokens;
+    } catch (const Error& error) {
+      note(sample, error.what());
+      return {};
+    }
+  }
+
+  Seen see(const shard::Sample& sample) {
+    const shard::Member* member = shard::media_member(sample);
+    if (member == nullptr) {
+      note(sample, shard::no_media(sample));
+      return {};
+    }
+    try {
+      return see_member(*member, fmt::format("{}.{}", sample.key, member->extension),
+                        known_facts(sample), options_.hardware);
+    } catch (const Stopped&) {
+      throw;
+    } catch (const Error& error) {
+      note(sample, error.what());
+      return {};
+    }
+  }
+
+  const EmbedOptions& options_;
+  const text::Encoder* encoder_;
+  const io::Record& record_;
+  ColumnNotes& notes_;
+  shard::Writer& writer_;
+  struct Waiting {
+    shard::Sample out;
+    bool has_caption;
+    Json facts;  // measured, where the sample's json lacks them
+  };
+  std::vector<Waiting> waiting_;
+  std::vector<std::string> captions_;  // of those that have one
+  bool first_ = true, with_text_ = false;
+};
+
+}  // namespace
+
+long embed(const EmbedOptions& options, Slots& slots, Progress& progress,
+           io::ManifestWriter& manifest) {
+  if (!options.video && !options.text) fail_usage("there is nothing to embed");
+  models::TextEncoderOptions encoder_options;
+  encoder_options.device = options.device;
+  const auto encoder =
+      options.text ? models::make_text_encoder(options.text_encoder, encoder_options) : nullptr;
+  progress.start("samples", shard::count_samples(options.inputs));
+  ColumnJob job;
+  job.tool = "vfm-embed";
+  job.column = "embed";
+  job.directory = options.directory;
+  job.force = options.force;
+  job.progress = &progress;
+  job.limits = options.limits;
+  job.settings = [&](const io::Record&) {
+    Json settings = {{"version", 1}};
+    settings["video_encoder"] = options.video ? curate::look_config() : Json();
+    settings["text_encoder"] = encoder ? encoder->config() : Json();
+    settings["need_text"] = options.need_text;
+    return settings;
+  };
+  job.fill = [&](const io::Record& record, shard::JoinedReader& reader, shard::Writer& writer,
+                 ColumnNotes& notes) {
+    Embedder embedder(options, encoder.get(), record, notes, writer);
+    shard::Sample sample;
+    while (reader.next(sample)) {
+      check_stop();
+      embedder.push(sample);
+      progress.add();
+    }
+    embedder.flush();
+  };
+  return run_column_job(job, options.inputs, slots, manifest);
+}
+
+}  // namespace vfm::columns

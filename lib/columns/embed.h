@@ -1,0 +1,41 @@
+// vfm-embed: vectors for every sample of every shard, as the column X.embed.tar.
+//
+// KEY.video.npy is the look of the clip (fp16, one vector of length 1); KEY.text.npy the tokens of
+// its caption (fp16, tokens x dim, unpadded, absent if the shard has no captions); KEY.json the
+// encoders' configs: {"video_encoder":{…},"text_encoder":{…}}.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "base/progress.h"
+#include "base/slots.h"
+#include "io/manifest.h"
+#include "media/hardware.h"
+#include "shard/reader.h"
+#include "tensor/tensor.h"
+
+namespace vfm::columns {
+
+struct EmbedOptions {
+  std::vector<std::string> inputs;
+  std::string directory;  ///< of the columns; empty: beside their shards
+  bool force = false;
+  shard::ReadLimits limits;
+  bool video = true;       ///< builtin:look
+  bool text = true;        ///< the encoder of text_encoder, where there are captions
+  bool need_text = false;  ///< a shard without captions is an error
+  Json text_encoder = {{"name", "builtin:hash"}, {"dim", 64}};  ///< models::make_text_encoder
+  Device device = Device::cpu;                                  ///< of the text encoder
+  /// Decodes the clips, with the same result; null: software.
+  const media::HardwareDecoder* hardware = nullptr;
+};
+
+/// Returns the number of errors recorded. A sample whose video cannot be decoded is one, and gets a
+/// vector of zeros. Throws Error; Stopped.
+long embed(const EmbedOptions& options, Slots& slots, Progress& progress,
+           io::ManifestWriter& manifest);
+
+}  // namespace vfm::columns

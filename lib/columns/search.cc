@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "columns/search.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/ordered.h"
+#include "base/stop.h"
+#include "columns/column_job.h"
+#include "columns/glimpse.h"
+#include "curate/look.h"
+#include "io/file.h"
+#include "io/manifest.h"
+#include "io/npy.h"
+#include "models/text_encoder.h"
+#include "shard/columns.h"
+#include "shard/input_totals.h"
+#include "shard/media_members.h"
+#include "shard/reader.h"
+#include "shard/shard_input.h"
+#include "shard/writer.h"
+#include "text/encoder.h"
+
+namespace vfm::columns {
+namespace {
+
+/// From here on a word of a caption counts as the word of the query: the same word in other company
+/// has 0.85.
+constexpr double kSameWord = 0.6;
+
+struct Match {
+  std::vector<float> scores;  // one per word of the query; one for a look
+  double score = 0;
+  Json encoder;  // of the text: models::encoder_identity()
+  std::string key;
+  std::string base;  // the tar with the clip itself, and the sample's row there
+  std::int64_t row = 0;
+  Json json;  // what is printed beside rank and score
+};
+
+struct Found {
+  std::vector<Match> matches;
+  std::vector<std::pair<std::string, std::string>> errors;
+};
+
+void add_facts(Json& line, const Json& facts) {
+  for (const char* name : {"caption", "source", "begin", "end"})
+    if (const auto value = facts.find(name); value != facts.end() && !line.contains(name))
+      line[name] = *value;
+}
+
+/// Adds what only the clip's own json knows. Without an index it is not worth a scan of the tar.
+void add_clip_facts(Match& match) {
+  if (match.json.contains("source") || !io::file_exists(shard::energon_index_path(match.base)))
+    return;
+  try {
+    const shard::Sample sample = shard::IndexedReader(match.base).read(match.row);
+    const std::string* json = sample.find("json");
+    if (json && shard::column_key(sample.key) == match.key)
+      add_facts(match.json, parse_json(*json, match.key));
+  } catch (const Stopped&) {
+    throw;
+  } catch (const Error& error) {
+    log_info("{}: {}", match.base, error.what());
+  }
+}
+
+/// The query in the terms of whatever encoder a sample names.
+class TextQuery {
+ public:
+  explicit TextQuery(std::string text) : text_(std::move(text)) {}
+
+  /// Cosine of each query word with the nearest of the sample's words.
+  std::vector<float> scores(const Json& config, const std::vector<float>& tokens) {
+    const text::TokenEmbeddings& query = embedded(config);
+    const auto dim = static_cast<std::size_t>(query.dim);
+    std::vector<float> out;
+    for (std::size_t q = 0; q < static_cast<std::size_t>(query.tokens); ++q) {
+      double best = -1;
+      for (std::size_t t = 0; t + dim <= tokens.size(); t += dim)
+        best = std::max(best, cosine(&query.values[q * dim], &tokens[t], dim));
+      out.push_back(static_cast<float>(best));
+    }
+    return out;
+  }
+
+ private:
+  static double cosine(const float* a, const float* b, std::size_t n) {
+    double ab = 0, aa = 0, bb = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      ab += double{a[i]} * b[i];
+      aa += double{a[i]} * a[i];
+      bb += double{b[i]} * b[i];
+    }
+    return aa > 0 && bb > 0 ? ab / std::sqrt(aa * bb) : 0;
+  }
+
+  /// Once for each folder: were it once for each encoder, whether a shard could be searched whose
+  /// encoder's folder is gone would depend on which shard comes first.
+  const text::TokenEmbeddings& embedded(const Json& config) {
+    const std::lock_guard lock(mutex_);
+    const std::string name = dump_json(config);
+    auto at = queries_.find(name);
+    if (at == queries_.end())
+      at = queries_.emplace(name, models::make_text_encoder(config)->encode(text_)).first;
+    return at->second;  // map nodes stay where they are
+  }
+
+  std::string text_;
+  std::mutex mutex_;
+  std::map<std::string, text::TokenEmbeddings> queries_;
+};
+
+class Searcher {
+ public:
+  explicit Searcher(const SearchOptions& options) : limits_(options.limits), text_(options.query) {
+    const std::string& query = options.query;
+    if (io::file_exists(query) && shard::is_media_name(query)) {
+      look_ = curate::look(glimpse_of_file(query, options.hardware));
+    } else if (shard::is_media_name(query) && query.find(' ') == std::string::npos) {
+      fail_usage("cannot open '{}': there is no such video or picture", query);
+    } else if (text::make_encoder({{"name", "builtin:hash"}})->encode(query).tokens == 0) {
+      fail_usage("the text to search for has no words");
+    }
+  }
+
+  Found search(io::Record& record) {
+    Found found;
+    const std::string path = get_string(record.json, "path").value_or(record.where);
+    try {
+      shard::complete_shard(record);
+      shard::JoinedReader reader(searched_tars(record), limits_);
+      shard::Sample sample;
+      std::size_t without = 0;
+      const auto& columns = record.json.at("columns");
+      const std::string base = get_string(columns, "clip").value_or(path);
+      for (std::int64_t row = 0; reader.next(sample); ++row) {
+        check_stop();
+        if (auto match = compare(sample, record.path())) {
+          match->row = row;
+          match->base = base;
+          found.matches.push_back(std::move(*match));
+        } else {
+          ++without;
+        }
+      }
+      for (const shard::Fault& fault : reader.faults())
+        found.errors.emplace_back(fault.input, fault.message);
+      if (without > 0 && found.matches.empty())
+        fail("has no {}", look_.empty()
+                              ? "text embeddings; run vfm-caption, then vfm-embed on it first"
+                              : "video embeddings; run vfm-embed on it first");
+      log_debug("{}: {} of {} samples searched", path, found.matches.size(),
+                found.matches.size() + without);
+    } catch (const Stopped&) {
+      throw;
+    } catch (const Error& error) {
+      found = {};
+      found.errors.emplace_back(path, error.what());
+    }
+    return found;
+  }
+
+ private:
+  /// The small columns hold what is compared, where there are any: the video need not be read.
+  static std::vector<std::string> searched_tars(const io::Record& record) {
+    const Json& columns = record.json.at("columns");
+    return columns.contains("embed") ? tars_without(record, "clip") : io::column_tars(record);
+  }
+
+  std::optional<Match> compare(const shard::Sample& sample, const std::string& path) {
+    const std::string where = fmt::format("{}.json of '{}'", sample.key, path);
+    const std::string* json = sample.find("json");
+    const Json facts = json ? parse_json(*json, where) : Json::object();
+    Match match;
+    if (!look_.empty()) {
+      const std::string* vector = sample.find("video.npy");
+      if (vector == nullptr) return std::nullopt;
+      const auto config = facts.find("video_encoder");
+      if (config != facts.end() && *config != curate::look_config())
+        fail("{} was embedded by {}, not by {}", sample.key, dump_json(*config),
+             dump_json(curate::look_config()));
+      const std::vector<float> other = io::npy_floats(*vector, sample.key + ".video.npy");
+      // Stored in half precision, it is of length 1 only nearly.
+      const double length = std::sqrt(curate::dot(other, other));
+      match.scores = {
+          static_cast<float>(length > 0 ? std::min(1.0, curate::dot(look_, other) / length) : 0)};
+    } else {
+      const std::string* tokens = sample.find("text.npy");
+      if (tokens == nullptr) return std::nullopt;
+      const auto config = facts.find("text_encoder");
+      if (config == facts.end()) fail("{} has no 'text_encoder'", where);
+      match.scores = text_.scores(*config, io::npy_floats(*tokens, sample.key + ".text.npy"));
+      match.encoder = models::encoder_identity(*config);
+    }
+    match.key = sample.key;
+    match.json = {{"key", sample.key}, {"path", path}};
+    if (const std::string* txt = sample.find("txt")) match.json["caption"] = *txt;
+    add_facts(match.json, facts);
+    return match;
+  }
+
+  shard::ReadLimits limits_;
+  std::vector<float> look_;  // empty: a text is searched for
+  TextQuery text_;
+};
+
+/// Scores are of the words as an encoder has them: those of another one cannot be weighed with
+/// them. Takes out what is not of the first match's, with a warning for the shard; how many.
+long drop_other_encoders(std::vector<Match>& found, const std::vector<Match>& before) {
+  if (found.empty()) return 0;
+  const Json first = before.empty() ? found.front().encoder : before.front().encoder;
+  Json other;
+  std::string path;
+  const auto others = std::erase_if(found, [&](const Match& match) {
+    if (match.encoder == first) return false;
+    other = match.encoder, path = match.json["path"];
+    return true;
+  });
+  if (others > 0)
+    log_warning("{}: {} samples were embedded by {}, the first ones by {}: search them apart", path,
+                others, dump_json(other), dump_json(first));
+  return static_cast<long>(others);
+}
+
+/// Mean of the words' scores, the rarer the word the heavier.
+void weigh(std::vector<Match>& matches) {
+  if (matches.empty()) return;
+  const std::size_t words = matches.front().scores.size();
+  std::vector<double> weights(words, 1.0);
+  double total = 0;
+  for (std::size_t w = 0; w < words; ++w) {
+    const auto with = std::count_if(matches.begin(), matches.end(), [&](const Match& match) {
+      return match.scores[w] >= kSameWord;
+    });
+    weights[w] =
+        std::log(1 + static_cast<double>(matches.size()) / (static_cast<double>(with) + 0.5));
+    total += weights[w];
+  }
+  for (Match& match : matches) {
+    for (std::size_t w = 0; w < words; ++w)
+      match.score += weights[w] * double{match.scores[w]};
+    match.score /= total;
+  }
+}
+
+void print(std::vector<Match>& matches, std::size_t top, io::ManifestWriter& manifest) {
+  const auto better = [](const Match& a, const Match& b) {
+    return a.score != b.score ? a.score > b.score : a.key < b.key;
+  };
+  const auto count = static_cast<std::ptrdiff_t>(std::min(top, matches.size()));
+  std::partial_sort(matches.begin(), matches.begin() + count, matches.end(), better);
+  for (std::ptrdiff_t i = 0; i < count; ++i) {
+    Match& match = matches[static_cast<std::size_t>(i)];
+    add_clip_facts(match);
+    Json line = {
+        {"kind", "match"}, {"rank", i + 1}, {"score", std::round(match.score * 1e4) / 1e4}};
+    line.update(match.json);
+    manifest.write(line);
+  }
+}
+
+}  // namespace
+
+long search(const SearchOptions& options, Slots& slots, Progress& progress,
+            io::ManifestWriter& manifest) {
+  Searcher searcher(options);
+  progress.start("shards", shard::count_shards(options.inputs));
+  std::vector<std::pair<std::string, std::string>> bad;
+  shard::ShardInput reader(options.inputs, [&](const std::string& where, const std::string& why) {
+    bad.emplace_back(where, why);
+  });
+  std::vector<Match> matches;
+  long errors = 0;
+  bool any = false;
+  const auto next = [&]() -> std::optional<io::Record> {
+    for (;;) {
+      auto record = reader.next();
+      if (!record || record->kind == "shard") return record;
+    }
+  };
+  for_each_ordered<io::Record, Found>(
+      slots, next, [&](io::Record& record) { return searcher.search(record); },
+      [&](Found& found) {
+        any = true;
+        for (const auto& [input, message] : found.errors)
+          log_warning("{}: {}", input, message);
+        errors += static_cast<long>(found.errors.size());
+        errors += drop_other_encoders(found.matches, matches);
+        std::move(found.matches.begin(), found.matches.end(), std::back_inserter(matches));
+        progress.add();
+      });
+  for (const auto& [input, message] : bad)
+    log_warning("{}: {}", input, message);
+  errors += static_cast<long>(bad.size());
+  if (!any && errors == 0) {
+    reader.streams().check_whole("nothing came that could be searched");
+    fail("there is no shard to search; name shards that vfm-embed has done");
+  }
+  weigh(matches);
+  print(matches, options.top, manifest);
+  reader.streams().check_whole("only what came is searched");
+  return errors;
+}
+
+}  // namespace vfm::columns

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "columns/sidecar.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "io/file.h"
+#include "text/unicode.h"
+
+namespace vfm::columns {
+namespace {
+
+std::vector<text::Cue> parse_sidecar(const std::string& bytes, const std::string& kind,
+                                     const std::string& path, ColumnNotes& notes) {
+  const std::string utf8 = text::to_utf8(bytes);
+  if (kind == "json")
+    return text::captions_of_json(parse_json(utf8, "'" + path + "'"), "'" + path + "'");
+  if (kind == "txt") return {{0, std::numeric_limits<double>::infinity(), text::clean_line(utf8)}};
+  text::SubRip srt = text::parse_srt(utf8);
+  if (srt.malformed > 0)
+    notes.errors.emplace_back(
+        path, fmt::format("the times of {} of {} cues cannot be read", srt.malformed,
+                          srt.cues.size() + static_cast<std::size_t>(srt.malformed)));
+  else if (srt.cues.empty() && !text::clean_line(utf8).empty())
+    notes.errors.emplace_back(path, "has no cue: it is not SubRip");
+  return std::move(srt.cues);
+}
+
+}  // namespace
+
+std::string sidecar_path(const std::string& source, const std::string& kind) {
+  const std::size_t slash = source.rfind('/'), dot = source.rfind('.');
+  const std::size_t name = slash == std::string::npos ? 0 : slash + 1;
+  const bool has_extension = dot != std::string::npos && dot > name;
+  return (has_extension ? source.substr(0, dot) : source) + "." + kind;
+}
+
+Json sidecar_places(const io::Record& record, const std::vector<std::string>& folders) {
+  Json places = {{"folders", folders}};
+  for (const char* name : {"source", "sources"})
+    if (const auto found = record.json.find(name); found != record.json.end())
+      places[name] = *found;
+  return places;
+}
+
+Sidecars::Sidecars(ColumnNotes& notes, const io::Record& record,
+                   const std::vector<std::string>& folders)
+    : notes_(notes), shard_(record.path()) {
+  if (const auto source = get_string(record.json, "source")) named_.insert(*source);
+  if (const auto sources = record.json.find("sources");
+      sources != record.json.end() && sources->is_array())
+    for (const Json& source : *sources)
+      if (source.is_string()) named_.insert(source.get<std::string>());
+  std::error_code error;
+  for (const std::string& folder : folders)
+    folders_.push_back(std::filesystem::canonical(folder, error));
+}
+
+bool Sidecars::may_read(const std::string& source, const std::string& path) {
+  if (named_.contains(source)) return true;
+  std::error_code error;
+  const std::filesystem::path file =
+      std::filesystem::weakly_canonical(std::filesystem::absolute(path, error), error);
+  for (const std::filesystem::path& folder : folders_) {
+    const auto [end, ignored] =
+        std::mismatch(folder.begin(), folder.end(), file.begin(), file.end());
+    if (!folder.empty() && end == folder.end()) return true;
+  }
+  if (io::file_exists(path) && !std::exchange(said_, true))
+    log_warning(
+        "'{}' is not read: only the samples of '{}' name its video, and no record does; --sidecars "
+        "DIR allows what lies below DIR",
+        path, shard_);
+  return false;
+}
+
+const std::vector<text::Cue>& Sidecars::cues(const std::string& path, const std::string& kind) {
+  const auto [at, is_new] = files_.try_emplace(path);
+  if (!is_new) return at->second;
+  notes_.inputs[path] = nullptr;
+  if (!io::file_exists(path)) return at->second;
+  try {
+    const std::string bytes = io::read_file(path);
+    notes_.inputs[path] = hash_hex(bytes);
+    at->second = parse_sidecar(bytes, kind, path, notes_);
+  } catch (const Stopped&) {
+    throw;
+  } catch (const Error& error) {
+    notes_.errors.emplace_back(path, error.what());
+  }
+  return at->second;
+}
+
+std::optional<std::string> Sidecars::caption(const std::string& source, const std::string& kind,
+                                             double begin, double end) {
+  if (source.empty() || io::is_url(source)) return std::nullopt;
+  const std::string path = sidecar_path(source, kind);
+  if (path == source || !may_read(source, path)) return std::nullopt;
+  return text::caption_of_span(cues(path, kind), begin, end);
+}
+
+}  // namespace vfm::columns

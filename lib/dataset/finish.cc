@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataset/finish.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <map>
+#include <sstream>
+#include <utility>
+
+#include "base/error.h"
+#include "dataset/write.h"
+#include "io/atomic_file.h"
+#include "io/file.h"
+#include "shard/dataset_card.h"
+#include "shard/dataset_meta.h"
+#include "shard/writer.h"
+
+namespace vfm::dataset {
+namespace {
+
+std::string in(const ShardOptions& options, const std::string& name) {
+  return io::join_path(options.output, name);
+}
+
+shard::MediaMetadata media_of(const Item& item, std::string_view extension) {
+  if (extension != item.media) return {};
+  Json json = Json::object();
+  const auto set = [&](const char* name, double value) {
+    if (value <= 0) return;
+    if (value == static_cast<double>(static_cast<std::int64_t>(value)) &&
+        std::string_view(name).find("duration") == std::string_view::npos &&
+        std::string_view(name).find("fps") == std::string_view::npos)
+      json[name] = static_cast<std::int64_t>(value);
+    else
+      json[name] = value;
+  };
+  switch (media_kind(item.media)) {
+    case MediaKind::video:
+      set("video_duration", item.seconds);
+      set("video_num_frames", item.frames);
+      set("video_fps", item.fps);
+      set("video_width", item.width);
+      set("video_height", item.height);
+      return {"av", std::move(json)};
+    case MediaKind::image:
+      if (item.image_format.empty()) return {};
+      set("width", item.width);
+      set("height", item.height);
+      json["format"] = item.image_format;
+      json["mode"] = item.image_mode;
+      return {"image", std::move(json)};
+    case MediaKind::other:
+      break;
+  }
+  return {};
+}
+
+void add(Json& object, const std::string& name, const Json& record, double seconds) {
+  Json& entry = object[name];
+  if (entry.is_null())
+    entry = {{"samples", std::uint64_t{0}},
+             {"shards", std::uint64_t{0}},
+             {"bytes", std::uint64_t{0}},
+             {"seconds", 0.0}};
+  entry["samples"] = entry["samples"].get<std::uint64_t>() + record["samples"].get<std::uint64_t>();
+  entry["shards"] = entry["shards"].get<std::uint64_t>() + 1;
+  entry["bytes"] = entry["bytes"].get<std::uint64_t>() + record["bytes"].get<std::uint64_t>();
+  entry["seconds"] = entry["seconds"].get<double>() + seconds;
+}
+
+Json summary(const ShardOptions& options, const Scan& scan, const ShardPlan& plan,
+             const std::vector<Json>& records) {
+  Json total, splits = Json::object(), bins = Json::object(), duplicates = Json::object();
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    double seconds = 0;
+    for (const std::uint32_t item : plan.shards[i].items)
+      seconds += scan.items[item].seconds;
+    add(total, "all", records[i], seconds);
+    add(splits, plan.shards[i].split, records[i], seconds);
+    add(bins, plan.shards[i].bin, records[i], seconds);
+  }
+  for (const char* kind : {"exact", "near", "repeated"})
+    duplicates[kind] = std::count_if(plan.duplicates.begin(), plan.duplicates.end(),
+                                     [&](const Duplicate& d) { return d.kind == kind; });
+  Json json = {{"kind", "dataset"}, {"version", 1}, {"plan", plan.hash}};
+  json.update(total["all"]);
+  json["splits"] = std::move(splits);
+  json["bins"] = std::move(bins);
+  json["read"] = scan.read;
+  json["filtered"] = scan.filtered;
+  json["duplicates"] = std::move(duplicates);
+  json["options"] = options_json(options);
+  return json;
+}
+
+/// For load_dataset(): videos and each kind of pictures apart, the most samples first.
+std::vector<shard::CardConfig> card_configs(const Scan& scan, const ShardPlan& plan) {
+  std::map<std::string, shard::CardConfig> by_media;
+  std::map<std::string, std::size_t> samples;
+  const auto add_once = [](std::vector<std::string>& list, const std::string& word) {
+    if (std::find(list.begin(), list.end(), word) == list.end()) list.push_back(word);
+  };
+  for (const PlannedShard& planned : plan.shards) {
+    // Samples of a shard have the same members.
+    const Item& item = scan.items[planned.items.front()];
+    const std::string name = item.media.empty() ? "json" : item.media;
+    shard::CardConfig& config = by_media[name];
+    config.name = name;
+    samples[name] += planned.items.size();
+    if (!item.media.empty()) add_once(config.members, item.media);
+    add_once(config.members, "json");
+    std::istringstream words(item.extras);
+    for (std::string extra; words >> extra;)
+      add_once(config.members, extra);
+    add_once(config.files[planned.split], shard::numbered_glob(planned.path));
+  }
+  std::vector<shard::CardConfig> configs;
+  for (auto& [name, config] : by_media)
+    configs.push_back(std::move(config));
+  std::ranges::stable_sort(
+      configs, [&](const auto& a, const auto& b) { return samples[a.name] > samples[b.name]; });
+  return configs;
+}
+
+}  // namespace
+
+void write_duplicates(const ShardOptions& options, const ShardPlan& plan) {
+  const std::string path = in(options, "duplicates.jsonl");
+  std::string lines;
+  for (const Duplicate& d : plan.duplicates)
+    lines += dump_json({{"key", d.key},
+                        {"duplicate_of", d.keeper},
+                        {"kind", d.kind},
+                        {"cosine", d.cosine},
+                        {"reason", d.reason}}) +
+             "\n";
+  if (lines.empty())
+    std::filesystem::remove(path);
+  else
+    io::update_file(path, lines);
+}
+
+Json write_dataset_files(const ShardOptions& options, const Scan& scan, const ShardPlan& plan,
+                         const std::vector<Json>& records) {
+  std::vector<shard::DatasetShard> shards;
+  for (std::size_t i = 0; i < records.size(); ++i)
+    shards.push_back({plan.shards[i].path, plan.shards[i].split, records[i]["samples"],
+                      records[i]["bytes"], records[i]["xxh3"]});
+  shard::write_energon_meta(
+      options.output, shards,
+      [&](std::size_t shard, std::int64_t row, std::string_view, std::string_view extension) {
+        return media_of(scan.items[plan.shards[shard].items[static_cast<std::size_t>(row)]],
+                        extension);
+      });
+  shard::write_wids(options.output, "vfm", shards);
+  shard::write_dataset_card(
+      options.output, "vfm-shard",
+      "# A dataset of videos\n\nWebDataset shards that vfm-shard wrote: "
+      "DIR/SPLIT/BIN/BIN-000000.tar. dataset.json counts them.\nThe format is "
+      "described in vfm-shard(5).",
+      card_configs(scan, plan));
+  Json json = summary(options, scan, plan, records);
+  io::update_file(in(options, "dataset.json"), dump_json_pretty(json));
+  return json;
+}
+
+}  // namespace vfm::dataset

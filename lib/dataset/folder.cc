@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataset/folder.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "dataset/write.h"
+#include "io/atomic_file.h"
+#include "io/file.h"
+#include "shard/writer.h"
+
+namespace vfm::dataset {
+namespace {
+
+constexpr const char* kWayOut = "choose another folder, or --force to replace it";
+
+std::string in(const ShardOptions& options, const std::string& name) {
+  return io::join_path(options.output, name);
+}
+
+void remove_file(const std::string& path) {
+  std::error_code error;
+  std::filesystem::remove(path, error);
+  if (error) fail_errno(error.value(), "cannot remove '{}'", path);
+}
+
+/// What of the options differs: "seed is 0 there, and now 1". Empty if nothing does.
+std::string difference(const Json& there, const Json& now) {
+  std::string out;
+  for (const auto& [name, value] : now.items())
+    if (const Json other = there.value(name, Json()); other != value)
+      out += fmt::format("{}{} is {} there, and now {}", out.empty() ? "" : "; ", name,
+                         dump_json(other), dump_json(value));
+  return out;
+}
+
+/// A path that would lead out of the folder is none of ours.
+bool is_ours(const std::string& path) {
+  return !path.starts_with('/') && path.find("..") == std::string::npos && path.ends_with(".tar");
+}
+
+/// Throws Error if it is no plan of vfm-shard.
+void take_plan(const Json& plan, const std::string& where, EarlierDataset& earlier) {
+  earlier.hash = need_string(plan, "plan", where);
+  const auto shards = plan.find("shards");
+  if (shards == plan.end() || !shards->is_array()) fail("{} has no shards", where);
+  for (const Json& shard : *shards)
+    if (const std::string path = need_string(shard, "path", where); is_ours(path))
+      earlier.shards.emplace_back(path, get_string(shard, "plan").value_or(""));
+}
+
+void check_options(const ShardOptions& options, const Json& plan) {
+  const auto there = plan.find("options");
+  if (there == plan.end() || !there->is_object())
+    fail_usage("'{}' holds a dataset whose plan.json does not tell its options; {}", options.output,
+               kWayOut);
+  if (const std::string what = difference(*there, options_json(options)); !what.empty())
+    fail_usage("'{}' holds a dataset of other options ({}); {}", options.output, what, kWayOut);
+}
+
+/// The shard and all that stands beside it. Its record first: without it it counts as unfinished.
+void remove_shard(const ShardOptions& options, const std::string& path) {
+  const std::string tar = in(options, path);
+  for (const std::string& file :
+       {shard_record_path(tar), tar, shard::energon_index_path(tar), shard::dali_index_path(tar)}) {
+    remove_file(file);
+    remove_file(io::join_path(io::dir_name(file), "." + io::base_name(file) + ".tmp"));
+  }
+  const std::filesystem::path bin = std::filesystem::path(tar).parent_path();
+  std::error_code ignored;
+  for (const auto& directory : {bin, bin.parent_path()})
+    std::filesystem::remove(directory, ignored);  // where it is empty now
+}
+
+/// From here on nothing calls the dataset complete.
+void remove_dataset_files(const ShardOptions& options, const EarlierDataset& earlier) {
+  std::set<std::string> names = {"dataset.json", "wids.json", ".nv-meta/index.uuid"};
+  for (const auto& [path, plan] : earlier.shards)
+    names.insert(path.substr(0, path.find('/')) + "/wids.json");  // of the split
+  for (const std::string& name : names)
+    remove_file(in(options, name));
+}
+
+std::vector<std::string> stale_shards(const ShardOptions& options, const EarlierDataset& earlier,
+                                      const ShardPlan& plan) {
+  std::set<std::pair<std::string, std::string>> wanted;
+  if (!options.force)
+    for (const PlannedShard& shard : plan.shards)
+      wanted.emplace(shard.path, shard.plan);
+  std::vector<std::string> stale;
+  for (const auto& shard : earlier.shards)
+    if (!wanted.contains(shard)) stale.push_back(shard.first);
+  return stale;
+}
+
+/// What is made from itself would be lost on the way.
+void check_input(const ShardOptions& options, const EarlierDataset& earlier, const Scan& scan) {
+  std::set<std::filesystem::path> there;
+  for (const auto& [path, plan] : earlier.shards)
+    there.insert(std::filesystem::weakly_canonical(in(options, path)));
+  for (const InputShard& shard : scan.shards)
+    for (const std::string& tar : shard.tars)
+      if (there.contains(std::filesystem::weakly_canonical(tar)))
+        fail_usage(
+            "'{}' is a part of the dataset that would be replaced by what is made of it; choose "
+            "another folder",
+            tar);
+}
+
+}  // namespace
+
+EarlierDataset read_earlier(const ShardOptions& options) {
+  EarlierDataset earlier;
+  const std::string path = in(options, "plan.json"), sources = in(options, "sources.jsonl");
+  earlier.there = io::file_exists(path);
+  if (!earlier.there) return earlier;
+  Json plan;
+  try {
+    plan = parse_json(io::read_file(path), "'" + path + "'");
+    take_plan(plan, "'" + path + "'", earlier);
+  } catch (const Stopped&) {
+    throw;
+  } catch (const Error& error) {
+    if (!options.force) fail_usage("{}; {}", error.what(), kWayOut);
+  }
+  if (options.force) return earlier;
+  check_options(options, plan);
+  try {
+    earlier.sources = KnownSources::read(sources);
+  } catch (const Stopped&) {
+    throw;
+  } catch (const Error& error) {
+    fail_usage(
+        "{}: it says in which split each source is; put it back, or --force to share out all "
+        "sources again",
+        error.what());
+  }
+  return earlier;
+}
+
+void prepare_folder(const ShardOptions& options, const EarlierDataset& earlier, const Scan& scan,
+                    const ShardPlan& plan) {
+  if (!earlier.there && !options.force)
+    for (const PlannedShard& shard : plan.shards)
+      if (io::file_exists(in(options, shard.path)))
+        fail_usage("'{}' stands where a shard would be written; {}", in(options, shard.path),
+                   kWayOut);
+  const auto known = [&](const Item& item) { return earlier.sources.knows(item); };
+  if (!earlier.sources.empty() && std::ranges::none_of(scan.items, known))
+    fail_usage("'{}' holds a dataset of which no source is in this input; {}", options.output,
+               kWayOut);
+  if (earlier.there && (options.force || earlier.hash != plan.hash)) {
+    check_input(options, earlier, scan);
+    const std::vector<std::string> stale = stale_shards(options, earlier, plan);
+    log_info("'{}' is there: {} of its {} shards stay", options.output,
+             earlier.shards.size() - stale.size(), earlier.shards.size());
+    remove_dataset_files(options, earlier);
+    for (const std::string& path : stale)
+      remove_shard(options, path);
+  }
+  // The plan last: until it stands, the one there still names what is to be removed.
+  io::update_file(in(options, "sources.jsonl"), plan.sources.lines());
+  io::update_file(in(options, "plan.json"), dump_json_pretty(plan_json(plan, options)));
+}
+
+}  // namespace vfm::dataset

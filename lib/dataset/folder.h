@@ -1,0 +1,36 @@
+// What an earlier run of vfm-shard left in its folder, and what of it the next one keeps.
+//
+// The same options and the same sources, or some of them: the dataset goes on. Shards that are
+// still right stay, the others go before the new plan stands, and sources stay in their splits.
+// Other options, or no source in common: the user may have meant another folder, and is told.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/json.h"
+#include "dataset/plan.h"
+
+namespace vfm::dataset {
+
+struct EarlierDataset {
+  bool there = false;                                       ///< it has a plan.json
+  std::string hash;                                         ///< of its plan
+  std::vector<std::pair<std::string, std::string>> shards;  ///< path below the folder, plan
+  KnownSources sources;  ///< empty with options.force: all are shared out again
+};
+
+/// Reads it, before any work. Throws Error{usage} where a dataset of other options stands, or what
+/// is none, unless options.force.
+EarlierDataset read_earlier(const ShardOptions& options);
+
+/// Makes the folder ready for the plan: removes the earlier shards that are not in it, all with
+/// options.force, and writes sources.jsonl and plan.json. Throws Error{usage}, and has done
+/// nothing, for a dataset of other sources, unless options.force, for tars that nobody planned,
+/// and where the input itself would be removed.
+void prepare_folder(const ShardOptions& options, const EarlierDataset& earlier, const Scan& scan,
+                    const ShardPlan& plan);
+
+}  // namespace vfm::dataset

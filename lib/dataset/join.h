@@ -1,0 +1,42 @@
+// One sample put together from its columns.
+// Thread-safety: any thread.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.h"
+#include "shard/sample.h"
+
+namespace vfm::dataset {
+
+enum class MediaKind { video, image, other };
+/// By the last component of an extension: "mp4", "left.mp4" -> video; "jpg" -> image.
+MediaKind media_kind(std::string_view extension);
+
+struct JoinedSample {
+  std::string key;
+  /// The "json" members, merged; has "key", "media" and "bytes", and of media "media_xxh3".
+  Json meta;
+  std::string
+      media;  ///< extension of the member the sample is about: a video, else an image, else any
+  /// All members but "json", media first, in the order of vfm-shard(5). Views into the columns.
+  std::vector<shard::MemberView> members;
+
+  std::string_view find(std::string_view extension) const;
+};
+
+/// Joins the parts of one sample, the first column first. A key that is no valid_key() becomes its
+/// hash, and "original_key" what it was. What a later column has replaces what the
+/// first one has under the same name: a caption column its "txt" and "caption". "split" and "bin"
+/// of an earlier vfm-shard are left out. Throws Error if two later columns have different values of
+/// one member or JSON field, or a "json" is no object.
+JoinedSample join_sample(const std::vector<const shard::SampleView*>& parts);
+
+/// Gives the sample a new key, the hash of its media and its old key, which "original_key" keeps
+/// unless it already names an older one.
+void rekey(JoinedSample& sample);
+
+}  // namespace vfm::dataset

@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataset/scan.h"
+
+#include <deque>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/ordered.h"
+#include "base/philox.h"
+#include "base/stop.h"
+#include "io/file.h"
+#include "io/npy.h"
+#include "shard/columns.h"
+#include "shard/image_header.h"
+#include "shard/input_totals.h"
+#include "shard/reader.h"
+#include "shard/shard_input.h"
+#include "shard/where.h"
+#include "shard/writer.h"
+
+namespace vfm::dataset {
+namespace {
+
+/// A tar that can be read out of order, and what is missing in it.
+struct OpenedTar {
+  shard::IndexedReader reader;
+  std::vector<std::string> faults;
+};
+
+/// Opens a tar by its index, by one that is made by walking over it, or unpacked to `scratch`
+/// first.
+OpenedTar open_tar(const std::string& path, const std::string& scratch,
+                   const shard::ReadLimits& limits) {
+  if (io::file_exists(shard::energon_index_path(path))) {
+    try {
+      return {shard::IndexedReader(path, limits), {}};
+    } catch (const Stopped&) {
+      throw;
+    } catch (const Error& error) {
+      log_warning("{}; reading the tar without it", error.what());
+    }
+  }
+  std::vector<std::string> faults;
+  std::string tar = path;
+  if (io::extension(path) != "tar") {
+    io::make_directories(io::dir_name(scratch));
+    const shard::Unpacked unpacked = shard::unpack(path, scratch, limits);
+    for (const shard::Refused& refused : unpacked.refused)
+      faults.push_back(refused.why);
+    if (!unpacked.damage.empty()) faults.push_back(unpacked.damage);
+    if (unpacked.compressed) tar = scratch;
+  }
+  shard::TarOffsets index = shard::TarOffsets::scan(tar, path);
+  if (!index.damage.empty()) faults.push_back(index.damage);
+  return {shard::IndexedReader(tar, std::move(index), limits), std::move(faults)};
+}
+
+/// One column of a shard, asked for keys in the order of the first column. As long as its own order
+/// is that, one read a sample does; else a table of its keys is made.
+class Column {
+ public:
+  Column(const std::string& path, const std::string& scratch, const shard::ReadLimits& limits)
+      : tar_(open_tar(path, scratch, limits)) {}
+
+  const shard::IndexedReader& reader() const { return tar_.reader; }
+  const std::vector<std::string>& faults() const { return tar_.faults; }
+  std::uint32_t row() const { return row_; }
+  /// The sample at `row`.
+  const shard::SampleView& at(std::int64_t row) {
+    row_ = static_cast<std::uint32_t>(row);
+    return reader().view(row, buffer_);
+  }
+  /// The sample of this column_key(), or null.
+  const shard::SampleView* find(const std::string& key) {
+    if (rows_.empty()) {
+      if (next_ < reader().samples() && key_at(next_) == key) {
+        row_ = static_cast<std::uint32_t>(next_++);
+        return &buffer_.sample();
+      }
+      for (std::int64_t row = 0; row < reader().samples(); ++row)
+        rows_.emplace(key_at(row), row);
+    }
+    const auto found = rows_.find(key);
+    return found == rows_.end() ? nullptr : &at(found->second);
+  }
+
+ private:
+  /// Empty, if the sample there cannot be read: then it is missing.
+  std::string key_at(std::int64_t row) {
+    try {
+      return shard::column_key(std::string(reader().view(row, buffer_).key));
+    } catch (const Stopped&) {
+      throw;
+    } catch (const Error& error) {
+      log_info("{}", error.what());
+      return {};
+    }
+  }
+
+  OpenedTar tar_;
+  shard::ReadBuffer buffer_;
+  std::int64_t next_ = 0;
+  std::uint32_t row_ = 0;
+  std::unordered_map<std::string, std::int64_t> rows_;
+};
+
+double number(const Json& meta, const char* name) {
+  const auto found = meta.find(name);
+  return found != meta.end() && found->is_number() ? found->get<double>() : 0;
+}
+
+std::string text(const Json& meta, const char* name) {
+  const auto found = meta.find(name);
+  return found != meta.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+void measure(Item& item, const JoinedSample& sample) {
+  const Json& meta = sample.meta;
+  item.width = number(meta, "width");
+  item.height = number(meta, "height");
+  item.seconds = meta.contains("seconds") ? number(meta, "seconds") : number(meta, "duration");
+  item.fps = number(meta, "fps");
+  item.frames = number(meta, "frames");
+  if (media_kind(item.media) != MediaKind::image) return;
+  if (const auto header = shard::read_image_header(sample.find(item.media))) {
+    item.image_format = header->format;
+    item.image_mode = header->mode;
+    if (item.width <= 0 || item.height <= 0)
+      item.width = header->width, item.height = header->height;
+  }
+}
+
+void hash(Item& item, const JoinedSample& sample, const std::string& json) {
+  const std::string_view media = sample.find(item.media);
+  if (media.data()) item.content = need_string(sample.meta, "media_xxh3", sample.key);
+  Hasher all;
+  all.update(json).update(item.content);
+  for (const shard::MemberView& member : sample.members) {
+    all.update(fmt::format("\n{} {}\n", member.extension, member.data.size()));
+    if (member.extension != item.media) all.update(member.data);
+  }
+  item.identity = all.hex128();
+  if (item.content.empty()) item.content = item.identity;
+}
+
+Item make_item(const JoinedSample& sample) {
+  Item item;
+  item.key = sample.key;
+  item.media = sample.media;
+  measure(item, sample);
+  for (const shard::MemberView& member : sample.members)
+    if (member.extension != item.media) item.extras.append(" ").append(member.extension);
+  item.media_bytes = sample.find(item.media).size();
+  const shard::SampleView view{sample.key, sample.members};
+  shard::check_sample(view);
+  item.tar_bytes = shard::sample_bytes(view);
+  const std::string json = dump_json(sample.meta);
+  item.json_bytes = json.size();
+  hash(item, sample, json);
+  item.source = text(sample.meta, "source_hash");
+  item.path = text(sample.meta, "source");
+  if (item.source.empty()) item.source = std::exchange(item.path, {});
+  if (item.source.empty()) item.source = item.key;
+  if (const std::string_view npy = sample.find("video.npy"); npy.data()) {
+    item.embedding = io::npy_floats(npy, fmt::format("'{}.video.npy'", item.key));
+    const auto encoder = sample.meta.find("video_encoder");
+    item.encoder = random_key(fmt::format("{} {}", item.embedding.size(),
+                                          encoder == sample.meta.end() ? "" : dump_json(*encoder)));
+  }
+  return item;
+}
+
+/// What one line of the input gave.
+struct Scanned {
+  bool shard = false;
+  InputShard input;
+  std::vector<Item> items;
+  std::set<std::string> fields;
+  std::uint64_t read = 0, filtered = 0;
+  std::vector<std::pair<std::string, std::string>> errors;
+};
+
+class ShardScanner {
+ public:
+  ShardScanner(const ShardOptions& options, const io::Record& record) : options_(options) {
+    if (!options.where.empty()) where_.emplace(options.where);
+    scanned_.shard = true;
+    scanned_.input.name = record.path();
+    for (const std::string& tar : io::column_tars(record)) {
+      // One name for each line of the input and tar: two lines may name the same.
+      const std::string name = hash_hex(record.where + "\n" + tar) + ".tar";
+      columns_.emplace_back(tar, io::join_path(unpack_folder(options.output), name),
+                            options.limits);
+      scanned_.input.tars.push_back(columns_.back().reader().path());
+    }
+  }
+
+  Scanned run() {
+    for (std::int64_t row = 0; row < columns_.front().reader().samples(); ++row) {
+      check_stop();
+      ++scanned_.read;
+      try {
+        scan_sample(row);
+      } catch (const Stopped&) {
+        throw;
+      } catch (const Error& error) {
+        scanned_.errors.emplace_back(scanned_.input.name, error.what());
+      }
+    }
+    for (const Column& column : columns_) {
+      for (const std::string& fault : column.faults())
+        scanned_.errors.emplace_back(scanned_.input.name, fault);
+      scanned_.input.indexes.push_back(column.reader().index());
+    }
+    return std::move(scanned_);
+  }
+
+ private:
+  void scan_sample(std::int64_t row) {
+    std::vector<const shard::SampleView*> parts = {&columns_.front().at(row)};
+    const std::string key = shard::column_key(std::string(parts.front()->key));
+    for (std::size_t c = 1; c < columns_.size(); ++c) {
+      parts.push_back(columns_[c].find(key));
+      if (!parts.back()) fail("'{}' has no sample '{}'", scanned_.input.tars[c], key);
+    }
+    JoinedSample sample = join_sample(parts);
+    shard::say_dotted_media(scanned_.input.name, parts.front()->key, sample.media);
+    if (options_.rekey) rekey(sample);
+    for (const auto& field : sample.meta.items())
+      scanned_.fields.insert(field.key());
+    if (where_ && !where_->keep(sample.meta)) {
+      ++scanned_.filtered;
+      return;
+    }
+    Item item = make_item(sample);
+    for (const Column& column : columns_)
+      item.rows.push_back(column.row());
+    scanned_.items.push_back(std::move(item));
+  }
+
+  const ShardOptions& options_;
+  std::optional<shard::Where> where_;
+  std::deque<Column> columns_;
+  Scanned scanned_;
+};
+
+/// Puts the results of the shards together, in order.
+class Gatherer {
+ public:
+  Gatherer(Scan& scan, Progress& progress, io::ErrorLog& errors)
+      : scan_(scan), progress_(progress), errors_(errors) {}
+
+  void add(Scanned& scanned) {
+    for (const auto& [input, message] : scanned.errors)
+      errors_.add(input, message);
+    if (!scanned.shard) return;
+    const auto number = static_cast<std::uint32_t>(scan_.shards.size());
+    scan_.shards.push_back(std::move(scanned.input));
+    scan_.fields.merge(scanned.fields);
+    scan_.read += scanned.read;
+    scan_.filtered += scanned.filtered;
+    progress_.add(scanned.read);
+    for (Item& item : scanned.items) {
+      item.shard = number;
+      const auto [first, added] = by_key_.emplace(item.key, scan_.items.size());
+      if (added)
+        scan_.items.push_back(std::move(item));
+      else
+        add_again(item, scan_.items[first->second]);
+    }
+  }
+
+ private:
+  void add_again(Item& item, const Item& first) {
+    if (item.identity == first.identity) {
+      scan_.repeated.push_back(std::move(item));
+      return;
+    }
+    errors_.add(
+        scan_.shards[item.shard].tars.front(),
+        fmt::format("key '{}' comes twice with different contents, first in '{}'; keep one, or "
+                    "give new keys with --rekey",
+                    item.key, scan_.shards[first.shard].name));
+  }
+
+  Scan& scan_;
+  Progress& progress_;
+  io::ErrorLog& errors_;
+  std::unordered_map<std::string, std::size_t> by_key_;
+};
+
+struct Line {
+  io::Record record;
+  std::string error;  // instead of a record
+};
+
+Scanned scan_line(const ShardOptions& options, Line& line) {
+  Scanned scanned;
+  const std::string name = line.error.empty() && line.record.json.contains("path")
+                               ? line.record.path()
+                               : line.record.where;
+  try {
+    if (!line.error.empty()) throw Error(line.error);
+    if (line.record.kind != "shard")
+      fail("{} is a '{}', not a shard", line.record.where, line.record.kind);
+    shard::complete_shard(line.record);
+    shard::check_shard_bytes(line.record);
+    scanned = ShardScanner(options, line.record).run();
+  } catch (const Stopped&) {
+    throw;
+  } catch (const Error& error) {
+    scanned.errors.emplace_back(name, error.what());
+  }
+  return scanned;
+}
+
+}  // namespace
+
+std::string unpack_folder(const std::string& output) {
+  return io::join_path(output, ".unpacked");
+}
+
+Scan scan_shards(const ShardOptions& options, Slots& slots, Progress& progress,
+                 io::ErrorLog& errors) {
+  if (!options.where.empty()) shard::Where{options.where};  // throws before anything is read
+  Scan scan;
+  Gatherer gatherer(scan, progress, errors);
+  std::deque<Line> bad;
+  shard::ShardInput reader(options.inputs,
+                           [&](const std::string& where, const std::string& message) {
+                             Line line;
+                             line.record.where = where;
+                             line.error = message;
+                             bad.push_back(std::move(line));
+                           });
+  std::optional<Line> held;  // the record that came after bad lines
+  const auto next = [&]() -> std::optional<Line> {
+    if (bad.empty() && !held)
+      if (auto record = reader.next()) held = Line{*std::move(record), {}};
+    if (!bad.empty()) {
+      Line line = std::move(bad.front());
+      bad.pop_front();
+      return line;
+    }
+    return std::exchange(held, std::nullopt);
+  };
+  progress.start("samples", shard::count_samples(options.inputs));
+  for_each_ordered<Line, Scanned>(
+      slots, next, [&](Line& line) { return scan_line(options, line); },
+      [&](Scanned& scanned) { gatherer.add(scanned); });
+  scan.streams = reader.streams();
+  return scan;
+}
+
+}  // namespace vfm::dataset

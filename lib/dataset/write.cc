@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataset/write.h"
+
+#include <list>
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "base/error.h"
+#include "base/stop.h"
+#include "io/atomic_file.h"
+#include "io/file.h"
+#include "shard/reader.h"
+#include "shard/writer.h"
+
+namespace vfm::dataset {
+
+/// Open tars, the last used ones: a shuffled dataset jumps between all inputs, and descriptors are
+/// few.
+class ShardWriter::Readers {
+ public:
+  Readers(const Scan& scan, const shard::ReadLimits& limits) : scan_(scan), limits_(limits) {}
+
+  std::shared_ptr<const shard::IndexedReader> get(std::uint32_t shard, std::size_t column) {
+    const Key key{shard, column};
+    const std::lock_guard lock(mutex_);
+    if (const auto found = by_key_.find(key); found != by_key_.end()) {
+      used_.splice(used_.begin(), used_, found->second);
+      return found->second->second;
+    }
+    const InputShard& input = scan_.shards[shard];
+    used_.emplace_front(key, std::make_shared<const shard::IndexedReader>(
+                                 input.tars[column], input.indexes[column], limits_));
+    by_key_[key] = used_.begin();
+    constexpr std::size_t kOpen = 256;
+    if (used_.size() > kOpen) {
+      by_key_.erase(used_.back().first);
+      used_.pop_back();
+    }
+    return used_.front().second;
+  }
+
+ private:
+  using Key = std::pair<std::uint32_t, std::size_t>;
+  using Entry = std::pair<Key, std::shared_ptr<const shard::IndexedReader>>;
+  const Scan& scan_;
+  shard::ReadLimits limits_;
+  std::mutex mutex_;
+  std::list<Entry> used_;  // the last used first
+  std::map<Key, std::list<Entry>::iterator> by_key_;
+};
+
+namespace {
+
+/// The record of a shard that an earlier run finished, or null.
+Json finished_record(const std::string& tar, const PlannedShard& shard) {
+  const std::string path = shard_record_path(tar);
+  if (!io::file_exists(path) || !io::file_exists(tar)) return nullptr;
+  for (const std::string& index : {shard::energon_index_path(tar), shard::dali_index_path(tar)})
+    if (!io::file_exists(index)) return nullptr;
+  try {
+    Json record = parse_json(io::read_file(path), fmt::format("'{}'", path));
+    if (need_string(record, "plan", path) != shard.plan) return nullptr;
+    const auto bytes = static_cast<std::uint64_t>(need_integer(record, "bytes", path));
+    if (io::File::open_read(tar).size() != bytes) return nullptr;
+    return record;
+  } catch (const Error&) {
+    return nullptr;  // damaged, so not finished
+  }
+}
+
+}  // namespace
+
+std::string shard_record_path(const std::string& tar) {
+  return tar.substr(0, tar.size() - std::string_view(".tar").size()) + ".json";
+}
+
+ShardWriter::ShardWriter(const Scan& scan, const ShardOptions& options)
+    : scan_(scan), options_(options), readers_(std::make_unique<Readers>(scan, options.limits)) {}
+ShardWriter::~ShardWriter() = default;
+
+Json ShardWriter::write(const PlannedShard& planned) const {
+  const std::string tar = io::join_path(options_.output, planned.path);
+  Json record = finished_record(tar, planned);
+  if (record.is_null()) {
+    io::make_directories(io::dir_name(tar));
+    shard::Writer writer(tar);
+    std::vector<shard::ReadBuffer> buffers;
+    for (const std::uint32_t number : planned.items) {
+      check_stop();
+      const Item& item = scan_.items[number];
+      buffers.resize(std::max(buffers.size(), item.rows.size()));
+      std::vector<const shard::SampleView*> parts;
+      for (std::size_t c = 0; c < item.rows.size(); ++c)
+        parts.push_back(&readers_->get(item.shard, c)->view(item.rows[c], buffers[c]));
+      JoinedSample sample = join_sample(parts);
+      if (options_.rekey) rekey(sample);
+      if (sample.key != item.key)
+        fail("'{}' changed while it was read; run the command again",
+             scan_.shards[item.shard].name);
+      add_place(sample.meta, planned);
+      const std::string json = dump_json(sample.meta);
+      shard::SampleView view{sample.key, sample.members};
+      view.members.insert(view.members.begin() + (sample.media.empty() ? 0 : 1), {"json", json});
+      writer.add(view);
+    }
+    record = writer.finish();
+    record["split"] = planned.split;
+    record["bin"] = planned.bin;
+    record["plan"] = planned.plan;
+    record.erase("path");  // the folder may be moved
+    io::write_file(shard_record_path(tar), dump_json(record) + "\n");
+  }
+  Json result = {{"kind", "shard"}, {"path", tar}};
+  for (const auto& [name, value] : record.items())
+    if (name != "kind" && name != "plan") result[name] = value;
+  return result;
+}
+
+}  // namespace vfm::dataset

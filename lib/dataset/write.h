@@ -1,0 +1,34 @@
+// The second pass of vfm-shard: samples read again in shuffled order, shards written.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/json.h"
+#include "dataset/plan.h"
+
+namespace vfm::dataset {
+
+/// Thread-safety: write() from any thread.
+class ShardWriter {
+ public:
+  /// All are used until the end.
+  ShardWriter(const Scan& scan, const ShardOptions& options);
+  ~ShardWriter();
+
+  /// Writes the shard and its record X.json, in this order, unless both are there; returns its
+  /// manifest record. Throws Error, also if an input changed since it was scanned; Stopped.
+  Json write(const PlannedShard& shard) const;
+
+ private:
+  class Readers;
+  const Scan& scan_;
+  const ShardOptions& options_;
+  std::unique_ptr<Readers> readers_;
+};
+
+/// "DIR/train/b/b-000000.tar" -> "DIR/train/b/b-000000.json".
+std::string shard_record_path(const std::string& tar);
+
+}  // namespace vfm::dataset

@@ -1,0 +1,96 @@
+// Where clips go: files with their records beside them, or one Y4M stream on standard output.
+//
+// A clip's record (vfm-manifest(5), kind "clip") says what its bytes are made from: "frames",
+// "width", "height", "fps", "encoder", "quality" are read from it here. Its "address" is a hash of
+// all that decides its bytes: DIR/NAME.json holds it and is written after DIR/NAME.mp4, so a clip
+// that is there with the right address and hash is kept, and anything else is made again.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "base/json.h"
+#include "base/progress.h"
+#include "base/rational.h"
+#include "generate/frames.h"
+#include "io/atomic_file.h"
+#include "io/file.h"
+#include "io/manifest.h"
+#include "media/y4m.h"
+
+namespace vfm::generate {
+
+/// `encoder`, or the default one if it is empty, after a frame was encoded with it. Throws
+/// Error{usage} for one that cannot be used.
+std::string usable_encoder(std::string encoder);
+
+/// Thread-safety: encode(), is_there(), hold() and provide() from any thread; the rest from one.
+class ClipOutput {
+ public:
+  /// `output` is a folder, made if need be, or "-"; then `manifest` is not written to. `progress`
+  /// hears of each frame. Throws what usable_encoder() throws.
+  ClipOutput(std::string output, std::string encoder, Progress& progress,
+             io::ManifestWriter& manifest);
+
+  bool to_stream() const { return output_ == "-"; }
+  const std::string& folder() const { return output_; }
+  const std::string& encoder() const { return encoder_; }  ///< empty for a stream
+  std::string path_of(const std::string& name, const char* extension) const;
+
+  /// Puts the size that the encoder makes of the clip's into the record, where it is another one.
+  void add_coded_size(Json& record) const;
+  /// Whether the clip that `record` describes was written before and is unharmed; then its size and
+  /// hash are put into the record.
+  bool is_there(Json& record, const std::string& name) const;
+  /// The mp4 of a clip, frame by frame as they are decoded. Puts "bytes" and "xxh3" into the
+  /// record, whose "name" it has in progress.
+  std::string encode(const models::Tokenizer& tokenizer, const generate::Latent& latent,
+                     Json& record) const;
+
+  /// Whether size and rate are those of the stream, which are its first clip's.
+  bool fits_stream(const Json& record);
+  /// The next clip of the stream. Returns why there is none of it in the stream, which others may
+  /// still follow; empty if it is there. Throws Error if it ends in the middle of the clip.
+  std::string stream(const models::Tokenizer& tokenizer, const generate::Latent& latent,
+                     const Json& record);
+  /// Keeps other programs from making NAME until the result is gone; waits for one that does now.
+  io::AtomicFile hold(const std::string& name) const;
+  /// The clip NAME in a file, with its record beside it: taken if it is_there(), unless `force`,
+  /// else `make` gives the mp4. One program makes it, others wait. `extra` is put into the record
+  /// where that does not say it. Returns whether it was made.
+  bool provide(Json& record, const std::string& name, bool force, const Json& extra,
+               const std::function<std::string()>& make) const;
+  /// Tells on standard output of a file that is there now. `seconds` is what it took; nothing: it
+  /// was there.
+  void tell(const Json& record, std::optional<double> seconds);
+  void add_error(const std::string& where, const std::string& message);
+  /// Closes the log of errors and lays out the contact sheet of the clips. Returns the number of
+  /// errors. Throws Error if nothing was made; `input` may be why.
+  long finish(const io::InputStreams& input);
+
+  const std::vector<Json>& records() const { return records_; }  ///< of the clips in files
+
+ private:
+  std::string output_, encoder_;
+  Progress& progress_;
+  std::optional<io::ErrorLog> error_log_;
+  io::ManifestWriter& manifest_;
+  long errors_ = 0, made_ = 0;
+  std::vector<Json> records_;
+  io::File stream_;
+  std::optional<media::Y4mWriter> y4m_;
+  std::tuple<int, int, Rational> stream_geometry_;  ///< width, height, rate of the first clip
+};
+
+/// Puts what `record` does not say of `extra` into it.
+void add_extra(Json& record, const Json& extra);
+
+/// Throws Error if `latent` does not hold the clip that `record` describes.
+void check_clip(const models::Tokenizer& tokenizer, const generate::Latent& latent,
+                const Json& record);
+
+}  // namespace vfm::generate

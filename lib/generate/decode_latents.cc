@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "generate/decode_latents.h"
+
+#include <chrono>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <set>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/ordered.h"
+#include "generate/clip_output.h"
+#include "generate/latent_facts.h"
+#include "generate/latent_files.h"
+#include "generate/pipeline.h"
+#include "generate/prompts.h"
+#include "io/file.h"
+#include "io/manifest.h"
+#include "tensor/device.h"
+#include "tensor/failure.h"
+
+namespace vfm::generate {
+namespace {
+
+/// A line of the input, or why it is none.
+struct Input {
+  io::Record record;
+  std::string where, error;
+};
+
+struct Result {
+  Input input;
+  std::string error, name, mp4;  ///< mp4: empty if the clip was there
+  Json record;
+  generate::Latent latent;  ///< for the stream
+  const models::Tokenizer* tokenizer = nullptr;
+  double seconds = 0;  ///< that it took
+};
+
+/// Of a model's folder: what decodes its latents, and what they are known by.
+struct Model {
+  std::unique_ptr<models::Tokenizer> tokenizer;
+  std::string hash;
+};
+
+class Decoding {
+ public:
+  Decoding(const DecodeJob& job, Progress& progress, io::ManifestWriter& manifest)
+      : job_(job),
+        progress_(progress),
+        output_(job.output, job.encoder, progress, manifest),
+        reader_(job.inputs, [this](const std::string& where, const std::string& message) {
+          waiting_.push_back({{}, where, message});
+        }) {
+    if (!job_.model.empty()) as_usage([&] { return &model(job_.model); });
+  }
+
+  long run(Slots& slots) {
+    progress_.start("clips", 0);
+    for_each_ordered<Input, Result>(
+        slots, [this] { return next(); }, [this](Input& input) { return make(input); },
+        [this](Result& result) { hand_over(result); });
+    const long errors = output_.finish(reader_.streams());
+    reader_.streams().check_whole("the clips of what came are made and kept");
+    return errors;
+  }
+
+ private:
+  std::optional<Input> next();
+  Result make(Input& input);
+  void decode(Result& result);
+  void hand_over(Result& result);
+  std::string encoder_of(const Json& latents) const;
+  int quality_of(const Json& latents, const std::string& where) const;
+  const Model& model(const std::string& folder);
+
+  const DecodeJob& job_;
+  Progress& progress_;
+  ClipOutput output_;
+  io::ManifestReader reader_;
+  std::deque<Input> waiting_;  ///< read, in order
+  std::mutex mutex_;           // guards models_
+  std::map<std::string, Model> models_;
+  std::set<std::string> names_;  ///< taken in this run
+};
+
+std::optional<Input> Decoding::next() {
+  if (waiting_.empty())
+    if (auto record = reader_.next()) waiting_.push_back({*record, record->where, {}});
+  if (waiting_.empty()) return std::nullopt;
+  Input input = std::move(waiting_.front());
+  waiting_.pop_front();
+  return input;
+}
+
+/// The record of the latents: the input itself, or what lies beside a file.
+Json latents_record(const io::Record& input) {
+  if (input.kind == "latents") return input.json;
+  const std::string given = input.path();
+  std::optional<std::string> stem;
+  for (const std::string extension : {kLatentsExtension, kLatentsRecordExtension})
+    if (given.ends_with(extension)) stem = given.substr(0, given.size() - extension.size());
+  if (!stem)
+    fail("'{}' holds no latents: give what --latents-only wrote, files ending in {} or {}", given,
+         kLatentsExtension, kLatentsRecordExtension);
+  const std::string path = *stem + kLatentsExtension, side = *stem + kLatentsRecordExtension;
+  Json record = parse_json(io::read_file(side), "'" + side + "'");
+  if (!record.is_object()) fail("'{}' is not a JSON object", side);
+  record["path"] = path;
+  return record;
+}
+
+const Model& Decoding::model(const std::string& folder) {
+  const std::lock_guard lock(mutex_);
+  const auto known = models_.find(folder);
+  if (known != models_.end()) return known->second;  // map nodes stay where they are
+  Json config = generate::read_facts(folder).tokenizer;
+  if (!job_.tokenizer.empty()) config = models::moved_tokenizer(std::move(config), job_.tokenizer);
+  Model made{models::make_tokenizer(config, job_.device), generate::model_hash(folder)};
+  return models_.emplace(folder, std::move(made)).first->second;
+}
+
+std::string Decoding::encoder_of(const Json& latents) const {
+  return job_.encoder.empty() ? get_string(latents, "encoder").value_or(output_.encoder())
+                              : output_.encoder();
+}
+
+int Decoding::quality_of(const Json& latents, const std::string& where) const {
+  if (job_.quality) return *job_.quality;
+  const std::int64_t quality = need_integer(latents, "quality", where);
+  if (quality < 0 || quality > 51) fail("'quality' of {} is {}: must be 0 to 51", where, quality);
+  return static_cast<int>(quality);
+}
+
+void Decoding::decode(Result& result) {
+  const Json latents = latents_record(result.input.record);
+  const std::string& where = result.input.where;
+  const std::string path = need_string(latents, "path", where);
+  const std::string address = need_string(latents, "address", where);
+  result.name = need_string(latents, "name", where);
+  check_clip_name(result.name);
+  Json facts = latent_facts(latents);
+  if (hash_hex(dump_json(facts)) != address)
+    fail("the record's address is not that of its facts: it was changed");
+  if (!output_.to_stream())
+    facts.update({{"encoder", encoder_of(latents)}, {"quality", quality_of(latents, where)}});
+  const std::string folder = job_.model.empty() ? need_string(latents, "model", where) : job_.model;
+  // Where nothing is said it was decoded where the latent was made, or by a tokenizer of the
+  // program itself, which makes the same bits on both.
+  if (device_name(job_.device) != get_string(latents, "device").value_or("cpu") &&
+      !model(folder).tokenizer->name().starts_with("builtin:"))
+    facts["decoded_on"] = device_name(job_.device);
+  Json& record = result.record;
+  record = {{"kind", "clip"}, {"path", output_.path_of(result.name, ".mp4")}};
+  record.update(facts);
+  for (const auto& [key, value] : latents.items())
+    if (!record.contains(key) && key != "bytes" && key != "xxh3") record[key] = value;
+  record["address"] = hash_hex(dump_json(facts));
+  if (!output_.to_stream()) {
+    output_.add_coded_size(record);
+    if (!job_.force && output_.is_there(record, result.name)) return;
+  }
+  const std::string name = io::base_name(path);
+  if (!name.ends_with(kLatentsExtension)) fail("'{}' does not end in {}", path, kLatentsExtension);
+  result.latent =
+      read_latent(io::dir_name(path),
+                  name.substr(0, name.size() - std::string(kLatentsExtension).size()), address);
+  const Model& with = model(folder);
+  if (const std::string made_by = need_string(latents, "model_hash", where); made_by != with.hash)
+    fail("the latents were made by another model than '{}' (model_hash {}, this one's is {})",
+         folder, made_by, with.hash);
+  check_clip(*with.tokenizer, result.latent, record);
+  result.tokenizer = with.tokenizer.get();
+  if (!output_.to_stream()) result.mp4 = output_.encode(*result.tokenizer, result.latent, record);
+}
+
+Result Decoding::make(Input& input) {
+  Result result;
+  result.input = std::move(input);
+  result.error = result.input.error;
+  if (!result.error.empty()) return result;
+  const auto begin = std::chrono::steady_clock::now();
+  result.error = failure_of([&] { decode(result); });
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return result;
+}
+
+void Decoding::hand_over(Result& result) {
+  if (result.error.empty() && !names_.insert(result.name).second)
+    result.error = "the name '" + result.name + "' is taken by other latents of this run";
+  if (result.error.empty() && output_.to_stream()) {
+    if (output_.fits_stream(result.record))
+      result.error = output_.stream(*result.tokenizer, result.latent, result.record);
+    else
+      result.error = "its size or rate differs from the first clip's: a stream has one";
+  }
+  if (!result.error.empty()) {
+    output_.add_error(result.input.where, result.error);
+    return;
+  }
+  if (!output_.to_stream()) {
+    // Only here is it known that no latents before these made a clip of the name.
+    const bool made = !result.mp4.empty();
+    output_.provide(result.record, result.name, made && job_.force, Json::object(), [&] {
+      if (!made) fail("'{}' was changed; run the command again", result.name);
+      return std::move(result.mp4);
+    });
+    output_.tell(result.record, made ? std::optional(result.seconds) : std::nullopt);
+  }
+  progress_.add();
+}
+
+}  // namespace
+
+long decode_latents(const DecodeJob& job, Slots& slots, Progress& progress,
+                    io::ManifestWriter& manifest) {
+  return Decoding(job, progress, manifest).run(slots);
+}
+
+}  // namespace vfm::generate

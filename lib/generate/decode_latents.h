@@ -1,0 +1,35 @@
+// What vfm-generate --decode-only does: latents that --latents-only wrote, in, clips out.
+//
+// A clip that is made in two stages has the bytes and the address of one that is made in one.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/progress.h"
+#include "base/slots.h"
+#include "io/manifest.h"
+#include "tensor/tensor.h"
+
+namespace vfm::generate {
+
+struct DecodeJob {
+  /// Manifest records of kind "latents", or .latents.safetensors files, whose records lie beside
+  /// them, or these .latents.json; "-": lines on standard input.
+  std::vector<std::string> inputs;
+  std::string model;  ///< folder of the model, of which the tokenizer is used; empty: the record's
+  std::string tokenizer;  ///< folder of that tokenizer; empty: where the model says
+  std::string output;     ///< folder, or "-": Y4M on standard output
+  bool force = false;
+  std::string encoder;         ///< FFmpeg's name; empty: the record's, or the default one
+  std::optional<int> quality;  ///< 0..51; nothing: the record's
+  Device device = Device::cpu;
+};
+
+/// As generate_clips().
+long decode_latents(const DecodeJob& job, Slots& slots, Progress& progress,
+                    io::ManifestWriter& manifest);
+
+}  // namespace vfm::generate

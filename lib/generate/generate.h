@@ -1,0 +1,52 @@
+// What vfm-generate does: orders in, clips out, each whole or not at all.
+//
+// A clip's address is a hash of all that decides its bytes: weights, prompts, seed, sampling, size,
+// files, encoder (generate/clip_output.h). While a clip is made in a folder, what was done of it
+// lies beside it (generate/latent_files.h): the state of the sampling, and then the latent. The
+// same command goes on from there, and ends with the same bytes.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/progress.h"
+#include "base/slots.h"
+#include "generate/prompts.h"
+#include "io/manifest.h"
+
+namespace vfm::generate {
+
+struct GenerateJob {
+  std::string model;                 ///< run, checkpoint or diffusers folder
+  std::string tokenizer;             ///< folder of its tokenizer; empty: where the model says
+  bool ema = true;                   ///< averaged weights, where the checkpoint has them
+  std::vector<std::string> prompts;  ///< "-": lines on standard input
+  ClipOrder defaults;                ///< sizes or fps of 0: as trained
+  std::string output;                ///< folder, or "-": Y4M on standard output
+  bool force = false;
+  bool latents_only = false;   ///< latents as they come from the model, not decoded
+  double save_every = 10;      ///< seconds after which a sampling's state is kept
+  std::string cache;           ///< for text embeddings; empty: none
+  models::AdapterChoice lora;  ///< no sets: none, or those of the model itself
+  std::string text_encoder;    ///< where its folder is, if not where the model says; or empty
+  Device device = Device::cpu;
+  /// f32 or bf16; nothing: on the CPU f32, on a GPU as the model was trained. FP8 wants bf16.
+  std::optional<DType> compute;
+  models::Fp8Parts fp8;  ///< what is computed in FP8
+  /// The most that FP8 may change the network's first output, in parts of its size.
+  double fp8_tolerance = 0.15;
+  std::string encoder;  ///< FFmpeg's name; empty: the default one
+  int quality = 12;     ///< 0..51
+  std::string report;   ///< HTML file, or empty
+  std::string dataset;  ///< for the report: a folder of shards to show beside the clips, or empty
+};
+
+/// Returns how many orders failed and were recorded. Manifest records go to standard output in the
+/// order of the prompts (not with "-" as output). Throws Error when nothing was asked for or
+/// nothing could be made, or when FP8 changes the network's first output by more than allowed.
+long generate_clips(const GenerateJob& job, Slots& slots, Progress& progress,
+                    io::ManifestWriter& manifest);
+
+}  // namespace vfm::generate

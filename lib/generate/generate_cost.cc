@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "generate/generate_cost.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <memory>
+#include <optional>
+
+#include "base/error.h"
+#include "generate/clip_output.h"
+#include "generate/clip_request.h"
+#include "generate/given_files.h"
+#include "generate/network_headers.h"
+#include "generate/pipeline.h"
+#include "models/cosmos_cost.h"
+#include "models/cosmos_tokenizer.h"
+#include "models/fp8.h"
+#include "models/fsq.h"
+#include "models/text_encoder.h"
+#include "tensor/device.h"
+#include "tensor/program_memory.h"
+
+namespace vfm::generate {
+namespace {
+
+constexpr int kUsualText = 512;  // tokens of a prompt, at most
+/// Of the memory of tensors that is not in use the allocator keeps so much (caching_allocator.h).
+constexpr double kKept = 0.25;
+
+std::int64_t rounded(double bytes) {
+  return static_cast<std::int64_t>(bytes);
+}
+
+/// A part of the model: what its headers say, and its cost for the clip.
+struct Part {
+  std::string type;
+  double file_bytes = 0;    ///< of its weights
+  double weight_bytes = 0;  ///< of memory for them while it is there; 0: they stay mapped
+  double mapped_bytes = 0;  ///< of the file, while it is used from there
+  models::PartCost cost;    ///< flops of the clip
+  double held_bytes = 0;    ///< what the allocator holds for the activations, with what it keeps
+
+  Json json() const {
+    return {{"type", type},
+            {"parameters", cost.parameters},
+            {"file_bytes", rounded(file_bytes)},
+            {"weight_bytes", rounded(weight_bytes)},
+            {"activation_bytes", rounded(cost.activation_bytes)},
+            {"host_bytes", rounded(cost.host_bytes)},
+            {"flops", cost.flops}};
+  }
+  void hold() { held_bytes = (1 + kKept) * cost.activation_bytes; }
+};
+
+/// A pack of so many tokens in a block, where it needs most: in the MLP, or around attention.
+struct BlockMemory {
+  double in_use = 0;
+  /// Blocks of every size that are in use anywhere in the block: the allocator keeps them apart.
+  double of_all_sizes = 0;
+};
+
+/// f32 are the positions and the streams that the caller and each sub-layer hold (diffusers' order
+/// has one less); of `size` bytes the branches that wait to be added and what a sub-layer makes of
+/// the normed stream: q, k, v before and after their norm, the MLP's hidden row before and after
+/// its activation. Counted in models/dit_block.cc and models/moviegen.cc.
+BlockMemory block_memory(const models::DitConfig& c, double tokens, double size) {
+  const double hidden = static_cast<double>(c.hidden()) / c.width();
+  const double angles = 4.0 * c.attention_head_dim * tokens, unit = tokens * c.width();
+  if (c.type == models::NetworkType::moviegen) {
+    const double keys_values = 2.0 * c.key_value_heads() / c.num_attention_heads;
+    const double bytes = 20 + size * (5 + keys_values + 3 * hidden);
+    return {angles + unit * bytes, angles + unit * bytes};
+  }
+  const bool stdit = c.type == models::NetworkType::stdit;
+  const double streams = stdit ? 20 : 16;
+  const double attention = stdit ? 16 + 12 * size : 12 + 9 * size;
+  const double mlp = streams + size * (4 + 2 * hidden);
+  return {angles + unit * std::max(attention, mlp),
+          angles + unit * (streams + size * (4 + 2 * 3 + 2 * hidden))};
+}
+
+/// An encoder of the kind of x264 with the preset that clips have: its tables, and the frames that
+/// it looks ahead and refers to, each with the half-pixel planes that it is searched in.
+double encoder_bytes(double frames, double pixels) {
+  constexpr double kAhead = 14, kOthers = 4;
+  return 3.0 * (1 << 20) + 5.5 * pixels * (std::min(frames, kAhead) + kOthers);
+}
+
+/// The clip, and the latent that it is made of.
+struct Clip {
+  generate::ClipRequest request;
+  generate::Extents latent;
+  std::int64_t tokens = 0, text_tokens = 0, samples = 1;
+};
+
+class Estimate {
+ public:
+  explicit Estimate(const GenerateJob& job);
+  Json json() const;
+
+ private:
+  void take_part_hashes();
+  void read_tokenizer();
+  void read_text_encoder();
+  bool foreign_text() const {
+    return !facts_.text_encoder.is_null() && !models::has_text_encoder(facts_.text_encoder);
+  }
+  generate::ModelShape shape_of_model() const;
+  void check_fp8() const;
+  void plan_clip();
+  Part network_part() const;
+  Part tokenizer_part() const;
+  Part text_part() const;
+
+  const GenerateJob& job_;
+  generate::ModelFacts facts_;
+  NetworkHeaders network_;
+  std::optional<models::CosmosFolder> cosmos_;    // or a built-in tokenizer:
+  std::unique_ptr<models::Tokenizer> tokenizer_;  // which has no weights
+  std::optional<models::TextEncoderFolder> text_;
+  generate::ModelShape shape_;
+  generate::SampleOptions sampling_;
+  DType compute_ = DType::f32;
+  Clip clip_;
+};
+
+Estimate::Estimate(const GenerateJob& job) : job_(job), facts_(generate::read_facts(job.model)) {
+  Faults faults;
+  network_ = read_network(job, faults);
+  const bool f32 = job.device == Device::cpu && !job.fp8.any();
+  compute_ =
+      job.compute.value_or(f32 ? DType::f32 : (job.fp8.any() ? DType::bf16 : network_.trained));
+  if (generate::is_pipeline(job.model) && !(job.tokenizer.empty() && job.text_encoder.empty()))
+    faults.look([&] { take_part_hashes(); });
+  faults.look([&] { read_tokenizer(); });
+  faults.look([&] { read_text_encoder(); });
+  faults.finish();
+  shape_ = shape_of_model();
+  shape_.check_parts(facts_, job.model);
+  if (job.fp8.any()) check_fp8();
+  job.defaults.choice.check_for(network_.decoder.has_value(), facts_.sampling.sampler);
+  sampling_ = job.defaults.choice.over(facts_.sampling);
+  sampling_.validate();
+  generate::note_guidance(job.model, sampling_.guidance);
+  plan_clip();
+  if (job.output != "-") usable_encoder(job.encoder);
+}
+
+generate::ModelShape Estimate::shape_of_model() const {
+  generate::ModelShape shape;
+  if (network_.decoder)
+    shape.take(*network_.decoder);
+  else
+    shape.take(*network_.dit);
+  if (cosmos_) {
+    const models::CosmosConfig& config = cosmos_->config;
+    shape.channels = config.latent_channels;
+    shape.vocabulary = config.discrete() ? models::Fsq(config.levels).codes() : 0;
+    shape.time_factor = config.temporal_compression_ratio;
+    shape.space_factor = config.spatial_compression_ratio;
+  } else {
+    shape.channels = tokenizer_->channels();
+    shape.vocabulary = tokenizer_->vocabulary();
+    shape.time_factor = tokenizer_->time_factor();
+    shape.space_factor = tokenizer_->space_factor();
+  }
+  shape.flow = facts_.sampling.sampler == generate::Sampler::flow;
+  if (text_)
+    shape.encoder_width = text_->config.width;
+  else if (shape.foreign_text = foreign_text(); shape.foreign_text)
+    shape.encoder_width = shape.text_width;
+  else if (!facts_.text_encoder.is_null() && shape.text_width > 0)
+    shape.encoder_width = models::make_text_encoder(facts_.text_encoder)->dim();
+  return shape;
+}
+
+void Estimate::check_fp8() const {
+  if (network_.decoder) fail_usage("FP8 is for diffusion models, this one is autoregressive");
+  models::check_fp8(*network_.dit, compute_, job_.fp8);
+  if (job_.fp8.linear && network_.adapter_parameters > 0)
+    fail_usage("products in FP8 take no separate adapters: merge them into the weights");
+}
+
+/// What a part that has moved is compared with.
+void Estimate::take_part_hashes() {
+  Json parts = {{"tokenizer", facts_.tokenizer}, {"text_encoder", facts_.text_encoder}};
+  generate::add_part_hashes(parts);
+  facts_.tokenizer = parts["tokenizer"];
+  facts_.text_encoder = parts["text_encoder"];
+}
+
+void Estimate::read_tokenizer() {
+  if (!job_.tokenizer.empty())
+    facts_.tokenizer = models::moved_tokenizer(facts_.tokenizer, job_.tokenizer);
+  if (models::is_cosmos_tokenizer(get_string(facts_.tokenizer, "name").value_or("")))
+    cosmos_ = models::inspect_cosmos(facts_.tokenizer);
+  else
+    tokenizer_ = models::make_tokenizer(facts_.tokenizer);
+}
+
+void Estimate::read_text_encoder() {
+  models::TextEncoderOptions options{job_.device, {}, job_.text_encoder, "--text-encoder"};
+  if (!facts_.text_encoder.contains("compute")) options.compute = compute_;
+  if (facts_.text_encoder.is_null()) {
+    if (!job_.text_encoder.empty())
+      fail_usage("--text-encoder: the model was trained without text, and reads none");
+  } else if (foreign_text()) {
+    if (!job_.text_encoder.empty())
+      fail_usage(
+          "--text-encoder: the model was trained on text embeddings that vfm-embed did not make");
+  } else if (models::has_folder(facts_.text_encoder)) {
+    text_ = models::inspect_text_encoder(facts_.text_encoder, options);
+  }
+}
+
+void Estimate::plan_clip() {
+  Clip& c = clip_;
+  c.request = job_.defaults.request;
+  generate::fill_in(c.request, shape_.pixels_of(facts_.usual), facts_.fps);
+  ClipOrder order = job_.defaults;
+  order.request = c.request;
+  read_given_files(order, shape_);
+  shape_.check(order.request);
+  c.latent = shape_.latent_of(c.request);
+  const std::array<int, 3>& patch = shape_.patch;
+  c.tokens = std::int64_t{c.latent.frames / patch[0]} * (c.latent.height / patch[1]) *
+             (c.latent.width / patch[2]);
+  const bool text = !facts_.text_encoder.is_null();
+  c.text_tokens = facts_.text_padding > 0 ? facts_.text_padding : text ? kUsualText : 1;
+  if (order.request.embedding)
+    c.text_tokens = std::max(facts_.text_padding, order.request.embedding->tokens);
+  if (order.request.negative_embedding)
+    c.text_tokens = std::max<std::int64_t>(c.text_tokens, order.request.negative_embedding->tokens);
+  c.samples = network_.dit && text && sampling_.guidance != 0 ? 2 : 1;
+}
+
+Part Estimate::network_part() const {
+  const double size = static_cast<double>(dtype_size(compute_));
+  const double tokens = static_cast<double>(clip_.tokens);
+  const double text = static_cast<double>(clip_.text_tokens);
+  const double samples = static_cast<double>(clip_.samples);
+  Part part{network_.type, network_.file_bytes};
+  if (network_.decoder) {
+    part.cost = models::decoder_writing_cost(*network_.decoder, tokens, text, compute_);
+  } else {
+    const models::DitCost cost = models::dit_cost(*network_.dit, tokens, text, samples * tokens,
+                                                  compute_, models::Recompute::none);
+    part.cost.parameters = cost.parameters;
+    // Forward is a third of forward and backward.
+    part.cost.flops =
+        cost.flops_per_token / 3 * tokens * samples * generate::evaluations(sampling_);
+    // Each number of an adapter that stays is multiplied with each token, but for those of the
+    // text.
+    part.cost.parameters += network_.adapter_parameters;
+    part.cost.flops += 2 * static_cast<double>(network_.adapter_parameters) * tokens * samples *
+                       generate::evaluations(sampling_);
+    const BlockMemory block = block_memory(*network_.dit, samples * tokens, size);
+    part.cost.activation_bytes = block.in_use;
+    part.held_bytes = block.of_all_sizes;
+    // The state of the sampling, the estimate, and two more that some samplers have.
+    part.cost.host_bytes = 4.0 * sizeof(double) * shape_.channels * clip_.latent.frames *
+                           clip_.latent.height * clip_.latent.width;
+  }
+  part.weight_bytes = size * static_cast<double>(part.cost.parameters);
+  if (network_.decoder) {
+    part.hold();
+  } else {
+    // Weights are in use too, and a part of all that is in use may be kept.
+    const double most = (1 + kKept) * part.cost.activation_bytes + kKept * part.weight_bytes;
+    part.held_bytes = std::min(part.held_bytes, most);
+  }
+  return part;
+}
+
+Part Estimate::tokenizer_part() const {
+  const Clip& c = clip_;
+  Part part{get_string(facts_.tokenizer, "name").value_or("")};
+  if (cosmos_) {
+    const std::int64_t step =
+        models::cosmos_decode_step(cosmos_->config, c.latent.height, c.latent.width);
+    part.file_bytes = cosmos_->file_bytes;
+    part.cost = models::cosmos_decode_cost(cosmos_->config, c.latent.frames, c.latent.height,
+                                           c.latent.width, step, job_.device, cosmos_->compute);
+    part.weight_bytes = static_cast<double>(dtype_size(cosmos_->compute)) *
+                        static_cast<double>(part.cost.parameters);
+  } else {
+    // All pixels in planes, and the frames of a latent one once more, with a plane to work in.
+    const double space = tokenizer_->space_factor(), time = tokenizer_->time_factor();
+    const double frames = 1 + (c.latent.frames - 1) * time, group = c.latent.frames > 1 ? time : 1;
+    part.cost.host_bytes =
+        4 * (3 * frames + 3 * group + 1) * c.latent.height * c.latent.width * space * space;
+  }
+  part.hold();
+  // Its many sizes come one after the other: what the allocator gives back of them the C library
+  // keeps, in part.
+  if (cosmos_ && job_.device == Device::cpu) part.held_bytes += kKept * part.cost.activation_bytes;
+  return part;
+}
+
+Part Estimate::text_part() const {
+  Part part{"none"};
+  if (!facts_.text_encoder.is_null())
+    part.type = get_string(facts_.text_encoder, "name").value_or("");
+  if (!text_) return part;
+  part.file_bytes = text_->file_bytes;
+  // Of the embedding only the rows of the text are touched.
+  part.mapped_bytes =
+      std::max(0.0, part.file_bytes - static_cast<double>(dtype_size(text_->stored)) *
+                                          text_->config.vocabulary * text_->config.width);
+  part.cost =
+      models::t5_cost(text_->config, clip_.text_tokens, text_->stored, text_->compute, job_.device);
+  const bool second =
+      clip_.samples > 1 && (facts_.encode_empty || !job_.defaults.request.negative.empty());
+  part.cost.flops *= second ? 2 : 1;
+  part.hold();
+  return part;
+}
+
+Json Estimate::json() const {
+  const Clip& c = clip_;
+  const Part network = network_part(), tokenizer = tokenizer_part(), text = text_part();
+  // On the CPU what is outside of tensors counts, and files that are mapped, while they are.
+  const double host = job_.device == Device::cpu ? 1 : 0;
+  const double program = host * program_memory();
+  const double weights = network.weight_bytes + tokenizer.weight_bytes;
+  const double loading = std::max(network.weight_bytes + host * network.file_bytes,
+                                  weights + host * tokenizer.file_bytes);
+  const auto using_it = [&](const Part& part, double held) {
+    return weights + host * (text.mapped_bytes + part.cost.host_bytes) + held;
+  };
+  // What reading the text had of tensors sampling has too: in use, or kept. On the CPU it is given
+  // back before the clip is decoded (Generator::denoise).
+  const double sampling = std::max(text.held_bytes, network.held_bytes);
+  const double decoding =
+      host > 0 ? tokenizer.held_bytes : std::max(sampling, tokenizer.held_bytes);
+  const double encoder =
+      job_.output == "-" ? 0
+                         : encoder_bytes(c.request.frames,
+                                         static_cast<double>(c.request.width) * c.request.height);
+  const std::pair<const char*, double> phases[] = {
+      {"loading", loading},
+      {"encoding_text", using_it(text, text.held_bytes)},
+      {"sampling", using_it(network, sampling)},
+      {"decoding", using_it(tokenizer, decoding) + host * encoder}};
+  Json memory;
+  double peak = 0;
+  for (const auto& [phase, bytes] : phases) {
+    memory[phase] = rounded(program + bytes);
+    peak = std::max(peak, program + bytes);
+  }
+  memory["program"] = rounded(program);
+  memory["peak"] = rounded(peak);
+  Json plan = {{"sampler", generate::to_string(sampling_.sampler)},
+               {"steps", sampling_.steps},
+               {"guidance", sampling_.guidance},
+               {"passes", generate::evaluations(sampling_)},
+               {"samples", c.samples}};
+  if (network_.decoder)
+    plan = {{"temperature", sampling_.temperature},
+            {"top_p", sampling_.top_p},
+            {"passes", c.tokens},
+            {"samples", 1}};
+  return {{"kind", "cost"},
+          {"model", network_.type},
+          {"device", job_.device == Device::cuda ? describe_gpu() : "cpu"},
+          {"compute", compute_ == DType::bf16 ? "bf16" : "f32"},
+          {"frames", c.request.frames},
+          {"width", c.request.width},
+          {"height", c.request.height},
+          {"latent", {c.latent.frames, c.latent.height, c.latent.width}},
+          {"tokens", c.tokens},
+          {"text_tokens", c.text_tokens},
+          {"sampling", plan},
+          {"network", network.json()},
+          {"text_encoder", text.json()},
+          {"tokenizer", tokenizer.json()},
+          {"flops", network.cost.flops + text.cost.flops + tokenizer.cost.flops},
+          {"memory_bytes", memory}};
+}
+
+}  // namespace
+
+Json generation_cost(const GenerateJob& job) {
+  return as_usage([&] { return Estimate(job).json(); });
+}
+
+}  // namespace vfm::generate

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include "base/units.h"
+#include "generate/generate_cost.h"
+
+namespace vfm::generate {
+
+std::string generation_words(const Json& cost) {
+  std::string out;
+  const auto line = [&](const char* name, const std::string& value) {
+    out += fmt::format("{:<22} {}\n", name, value);
+  };
+  const auto bytes = [](const Json& value) { return format_bytes(value.get<double>()); };
+  const auto count = [](const Json& value) { return format_count(value.get<double>()); };
+  const Json &sampling = cost["sampling"], &memory = cost["memory_bytes"];
+  line("model", fmt::format("{}, in {}", cost["model"].get<std::string>(),
+                            cost["compute"].get<std::string>()));
+  line("device", cost["device"] == "cpu" ? "the CPU" : cost["device"].get<std::string>());
+  line("clip", fmt::format("{} frames of {}x{}", cost["frames"].dump(), cost["width"].dump(),
+                           cost["height"].dump()));
+  line("tokens",
+       fmt::format("{} (and {} of text)", cost["tokens"].dump(), cost["text_tokens"].dump()));
+  if (sampling.contains("sampler"))
+    line("sampling",
+         fmt::format("{}, {} steps, guidance {}", sampling["sampler"].get<std::string>(),
+                     sampling["steps"].dump(), sampling["guidance"].dump()));
+  line("passes", fmt::format("{} of {} sample{}", sampling["passes"].dump(),
+                             sampling["samples"].dump(), sampling["samples"] == 1 ? "" : "s"));
+  for (const auto& [part, name] : {std::pair{"text_encoder", "text encoder"},
+                                   {"network", "network"},
+                                   {"tokenizer", "tokenizer"}}) {
+    const Json& p = cost[part];
+    line(name,
+         fmt::format("{}: {} parameters, {} on disk, {}FLOPs, {} besides the weights",
+                     p["type"].get<std::string>(), count(p["parameters"]), bytes(p["file_bytes"]),
+                     count(p["flops"]), bytes(p["activation_bytes"])));
+  }
+  line("FLOPs", count(cost["flops"]));
+  for (const auto& [phase, name] : {std::pair{"loading", "memory, loading"},
+                                    {"encoding_text", "  encoding text"},
+                                    {"sampling", "  sampling"},
+                                    {"decoding", "  decoding"}})
+    line(name, "about " + bytes(memory[phase]));
+  line("  (the program", "about " + bytes(memory["program"]) + " of each)");
+  line("memory, at most", "about " + bytes(memory["peak"]));
+  return out;
+}
+
+}  // namespace vfm::generate

@@ -1,0 +1,22 @@
+// The page about a model: what it made, how it was trained, what it was trained on.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "models/checkpoint.h"
+
+namespace vfm::generate {
+
+/// Writes `path`. `clips` are manifest records of vfm-generate; the curve is read from
+/// metrics.jsonl of the checkpoint's run folder, where there is one; `dataset` is a folder of
+/// shards (of vfm-shard or vfm-clip), or empty. `incomplete`: why not all clips are there, or
+/// empty. What cannot be read is left out with a word on the page. Throws Error when the page
+/// cannot be written.
+void write_generation_report(const std::string& path, const std::vector<Json>& clips,
+                             const models::LoadedModel& model, const std::string& dataset,
+                             const std::string& incomplete);
+
+}  // namespace vfm::generate

@@ -1,0 +1,56 @@
+// The network of a model's folder, and the adapters on it, as configurations and the headers of
+// files describe them. No weights are read, and no hashes compared.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "generate/generate.h"
+#include "models/decoder.h"
+#include "models/network.h"
+
+namespace vfm::generate {
+
+/// A diffusion network or a decoder, one of them.
+struct NetworkHeaders {
+  std::string type;
+  std::optional<models::DitConfig> dit;
+  std::optional<models::DecoderConfig> decoder;
+  DType trained = DType::f32;
+  double file_bytes = 0;                ///< of the weights, and of adapters
+  std::int64_t adapter_parameters = 0;  ///< of adapters that stay beside the weights
+};
+
+/// What was found wrong in any part of a model, to be told together.
+class Faults {
+ public:
+  template <class Act>
+  void look(Act act) {
+    try {
+      act();
+    } catch (const Stopped&) {
+      throw;
+    } catch (const Error& error) {
+      found_.push_back(error.what());
+    }
+  }
+  void add(const Faults& more) {
+    found_.insert(found_.end(), more.found_.begin(), more.found_.end());
+  }
+  /// Throws Error{usage} with all that was found, if anything was.
+  void finish() const;
+
+ private:
+  std::vector<std::string> found_;
+};
+
+/// The network that `job` generates with. Tensors and adapters that do not fit it are `faults`.
+/// Throws Error{usage} for choices of adapters and of their base that are not for this model, and
+/// Error for a folder or a configuration that cannot be read.
+NetworkHeaders read_network(const GenerateJob& job, Faults& faults);
+
+}  // namespace vfm::generate

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "generate/prompts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/error.h"
+#include "io/file.h"
+#include "text/unicode.h"
+
+namespace vfm::generate {
+
+namespace {
+
+constexpr std::size_t kLongestNegative = 1 << 20;
+constexpr std::size_t kLongestName = 200;  // leaves room for extensions below the usual 255
+
+constexpr const char* kBlank = " \t\r\n";
+
+bool is_blank(std::string_view text) {
+  return text.find_first_not_of(kBlank) == std::string_view::npos;
+}
+
+std::optional<int> get_int(const Json& line, const char* name, std::string_view where,
+                           int least = 0) {
+  const auto value = get_integer(line, name);
+  if (value && (*value < least || *value > std::numeric_limits<int>::max()))
+    fail("'{}' of {} is {}: out of range", name, where, *value);
+  return value ? std::optional<int>(static_cast<int>(*value)) : std::nullopt;
+}
+
+/// A seed may be any number of 64 bits, so beyond what get_integer holds.
+std::optional<std::uint64_t> get_seed(const Json& line, std::string_view where) {
+  const auto found = line.find("seed");
+  if (found == line.end() || found->is_null()) return std::nullopt;
+  if (!found->is_number_integer() || (!found->is_number_unsigned() && found->get<long>() < 0))
+    fail("'seed' of {} is not a whole number from 0 on", where);
+  return found->get<std::uint64_t>();
+}
+
+/// Takes `name` out of `line` into `field`, if it is there.
+template <class T, class Field>
+void take(Json& line, const char* name, const std::optional<T>& value, Field& field) {
+  if (value) field = *value;
+  line.erase(name);
+}
+
+void take_sampling(Json& json, SampleChoice& choice, std::string_view where) {
+  take(json, "steps", get_int(json, "steps", where), choice.steps);
+  take(json, "guidance", get_number(json, "guidance"), choice.guidance);
+  take(json, "sigma_min", get_number(json, "sigma_min"), choice.sigma_min);
+  take(json, "sigma_max", get_number(json, "sigma_max"), choice.sigma_max);
+  take(json, "shift", get_number(json, "shift"), choice.shift);
+  take(json, "augment_sigma", get_number(json, "augment_sigma"), choice.augment_sigma);
+  take(json, "temperature", get_number(json, "temperature"), choice.temperature);
+  take(json, "top_p", get_number(json, "top_p"), choice.top_p);
+  if (const auto sampler = get_string(json, "sampler"))
+    choice.sampler = generate::parse_sampler(*sampler);
+  json.erase("sampler");
+}
+
+// What a record says of the model that made it and of the files it was made from.
+void take_origin(Json& json, ClipOrder& order, std::string_view where) {
+  take(json, "condition", get_string(json, "condition"), order.condition);
+  take(json, "condition_frames", get_int(json, "condition_frames", where), order.condition_frames);
+  take(json, "condition_xxh3", get_string(json, "condition_xxh3"), order.condition_xxh3);
+  take(json, "noise", get_string(json, "noise"), order.noise);
+  take(json, "noise_xxh3", get_string(json, "noise_xxh3"), order.noise_xxh3);
+  take(json, "embedding", get_string(json, "embedding"), order.embedding);
+  take(json, "embedding_xxh3", get_string(json, "embedding_xxh3"), order.embedding_xxh3);
+  take(json, "negative_embedding", get_string(json, "negative_embedding"),
+       order.negative_embedding);
+  take(json, "negative_embedding_xxh3", get_string(json, "negative_embedding_xxh3"),
+       order.negative_embedding_xxh3);
+  take(json, "weights", get_string(json, "weights"), order.weights);
+  take(json, "model_hash", get_string(json, "model_hash"), order.model_hash);
+  take(json, "fp8", get_string(json, "fp8"), order.fp8);
+  take(json, "compute", get_string(json, "compute"), order.compute);
+  if (const auto lora = json.find("lora"); lora != json.end()) {
+    order.lora = *lora;
+    json.erase(lora);
+  }
+  json.erase("fp8_error");  // measured anew
+  json.erase("device");     // these two are of the run
+  json.erase("decoded_on");
+}
+
+}  // namespace
+
+void SampleChoice::check_for(bool autoregressive, generate::Sampler own) const {
+  const auto refuse = [&](bool said, const char* name) {
+    if (said)
+      fail_usage("'{}' is for {} models, and this one is {}", name,
+                 autoregressive ? "diffusion" : "autoregressive",
+                 autoregressive ? "autoregressive" : "a diffusion model");
+  };
+  if (!autoregressive) {
+    refuse(temperature.has_value(), "temperature");
+    refuse(top_p.has_value(), "top_p");
+    const bool flow = own == generate::Sampler::flow;
+    if (sampler) generate::check_sampler(*sampler, own);
+    if (flow && (sigma_min || sigma_max))
+      fail_usage("sigma_min and sigma_max are not for models of flow matching, and this is one");
+    if (!flow && shift) fail_usage("'shift' is for models of flow matching, and this is none");
+    return;
+  }
+  refuse(sampler.has_value(), "sampler");
+  refuse(steps.has_value(), "steps");
+  refuse(guidance.has_value(), "guidance");
+  refuse(sigma_min || sigma_max || shift || augment_sigma, "noise levels");
+}
+
+generate::SampleOptions SampleChoice::over(generate::SampleOptions options) const {
+  // Of two levels that do not go together one may be the model's, of which nobody has spoken.
+  const auto refuse = [](const char* given, double value, const char* other, double own) {
+    fail_usage("{} {} does not go with the model's own {} {}: give that too", given, value, other,
+               own);
+  };
+  if (sigma_max && !sigma_min && *sigma_max > 0 && *sigma_max <= options.sigma_min)
+    refuse("sigma_max", *sigma_max, "sigma_min", options.sigma_min);
+  if (sigma_min && !sigma_max && *sigma_min >= options.sigma_max)
+    refuse("sigma_min", *sigma_min, "sigma_max", options.sigma_max);
+  options.sampler = sampler.value_or(options.sampler);
+  options.temperature = temperature.value_or(options.temperature);
+  options.top_p = top_p.value_or(options.top_p);
+  options.steps = steps.value_or(options.steps);
+  options.sigma_min = sigma_min.value_or(options.sigma_min);
+  options.sigma_max = sigma_max.value_or(options.sigma_max);
+  options.shift = shift.value_or(options.shift);
+  options.guidance = guidance.value_or(options.guidance);
+  options.augment_sigma = augment_sigma.value_or(options.augment_sigma);
+  return options;
+}
+
+ClipOrder parse_prompt(std::string_view bytes, const ClipOrder& defaults, std::string_view where) {
+  ClipOrder order = defaults;
+  // What is written into the record is what the noise is made from.
+  const std::string line = text::valid_utf8(bytes);
+  order.where = where;
+  const std::size_t start = line.find_first_not_of(" \t\r");
+  if (start == std::string::npos || line[start] != '{') {
+    const std::size_t end = line.find_last_not_of(" \t\r\n");
+    order.request.prompt = start == std::string::npos ? "" : line.substr(start, end - start + 1);
+    return order;
+  }
+  Json json = parse_json(line, where);
+  const bool embedded = !get_string(json, "embedding").value_or(defaults.embedding).empty();
+  order.request.prompt =
+      embedded ? get_string(json, "prompt").value_or("") : need_string(json, "prompt", where);
+  json.erase("prompt");
+  generate::ClipRequest& request = order.request;
+  if (const auto seed = get_seed(json, where)) request.seed = *seed, order.own_seed = true;
+  json.erase("seed");
+  take(json, "negative_prompt", get_string(json, "negative_prompt"), request.negative);
+  take(json, "name", get_string(json, "name"), order.name);
+  take(json, "frames", get_int(json, "frames", where, 1), request.frames);
+  take(json, "width", get_int(json, "width", where, 1), request.width);
+  take(json, "height", get_int(json, "height", where, 1), request.height);
+  const auto fps = get_number(json, "fps");
+  if (fps && !(*fps > 0)) fail("'fps' of {} is {}: must be positive", where, *fps);
+  take(json, "fps", fps, request.fps);
+  // Those of the command line are for lines that have a condition.
+  const char* of_condition = nullptr;
+  for (const char* name : {"augment_sigma", "condition_frames"})
+    if (!json.value(name, Json()).is_null()) of_condition = name;
+  take_sampling(json, order.choice, where);
+  take(json, "encoder", get_string(json, "encoder"), order.encoder);
+  if (const auto quality = get_int(json, "quality", where)) {
+    if (*quality > 51) fail("'quality' of {} is {}: must be 0 to 51", where, *quality);
+    order.quality = *quality;
+  }
+  json.erase("quality");
+  take_origin(json, order, where);
+  if (of_condition && order.condition.empty())
+    fail("{} has '{}', which is for a 'condition', and has none", where, of_condition);
+  if (!order.name.empty()) check_clip_name(order.name);
+  order.extra = std::move(json);
+  return order;
+}
+
+std::string negative_text(const std::string& argument) {
+  if (!argument.starts_with('@')) return text::valid_utf8(argument);
+  const std::string path = argument.substr(1);
+  const std::string bytes = as_usage([&] { return io::read_file(path); });
+  if (bytes.size() > kLongestNegative)
+    fail_usage("the negative prompt '{}' has {} bytes: at most {}", path, bytes.size(),
+               kLongestNegative);
+  const std::string text = text::to_utf8(bytes);
+  if (is_blank(text)) fail_usage("the file of the negative prompt, '{}', is empty", path);
+  const std::size_t begin = text.find_first_not_of(kBlank);
+  return text.substr(begin, text.find_last_not_of(kBlank) + 1 - begin);
+}
+
+void check_clip_name(const std::string& name) {
+  bool plain = !name.empty() && name.size() <= kLongestName && name.front() != '.';
+  for (const char c : name)
+    if (c == '/' || static_cast<unsigned char>(c) < 0x20 || c == 0x7f) plain = false;
+  if (!plain)
+    fail(
+        "'{}' cannot name a clip: must be a file name of at most {} bytes, without '/' and not "
+        "hidden",
+        name, kLongestName);
+}
+
+std::string slug(std::string_view prompt) {
+  std::string out;
+  bool gap = false;
+  for (const char c : prompt) {
+    const bool lower = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+    const bool upper = c >= 'A' && c <= 'Z';
+    if (!lower && !upper) {
+      gap = !out.empty();
+      continue;
+    }
+    if (out.size() + gap >= 48) break;
+    if (gap) out += '-';
+    gap = false;
+    out += upper ? static_cast<char>(c - 'A' + 'a') : c;
+  }
+  return out;
+}
+
+/// 0: not known, for some stand for lines.
+static std::size_t count_prompts(const std::vector<std::string>& arguments) {
+  const auto lines = [](const std::string& argument) {
+    return argument == "-" || argument == io::kNames;
+  };
+  return std::ranges::any_of(arguments, lines) ? 0 : arguments.size();
+}
+
+PromptReader::PromptReader(std::vector<std::string> arguments, ClipOrder defaults)
+    : total_(count_prompts(arguments)),
+      defaults_(std::move(defaults)),
+      lines_(std::move(arguments)) {}
+
+std::optional<ClipOrder> PromptReader::next() {
+  const auto line = lines_.next();
+  if (!line) return std::nullopt;
+  ClipOrder order;
+  try {
+    if (!line->error.empty()) throw Error(line->error);
+    if (!line->as_is) return parse_prompt(line->text, defaults_, line->where);
+    order = defaults_;
+    order.request.prompt = text::valid_utf8(line->text);
+  } catch (const Error& error) {
+    order.error = error.what();
+  }
+  order.where = line->where;
+  return order;
+}
+
+}  // namespace vfm::generate

@@ -1,0 +1,13 @@
+// Frame rates as video files have them.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/rational.h"
+
+namespace vfm::media {
+
+/// `fps` as FFmpeg wants it: the broadcast rates as n/1001, others to a thousandth. Throws Error
+/// for one that no clip has.
+Rational frame_rate(double fps);
+
+}  // namespace vfm::media

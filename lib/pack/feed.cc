@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pack/feed.h"
+
+#include "base/error.h"
+#include "io/file.h"
+
+namespace vfm::pack {
+namespace {
+
+/// A split names a folder.
+bool is_folder_name(const std::string& name) {
+  return shard::valid_key(name);
+}
+
+/// "split" of the sample's json, or nothing. A json that is malformed is found where the sample is
+/// worked on.
+std::optional<std::string> own_split(const shard::Sample& sample) {
+  const std::string* text = sample.find("json");
+  if (text == nullptr || text->find("split") == std::string::npos) return std::nullopt;
+  Json json;
+  try {
+    json = parse_json(*text, "its 'json'");
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+  const auto found = json.find("split");
+  if (!json.is_object() || found == json.end() || found->is_null()) return std::nullopt;
+  if (!found->is_string()) fail("the split in its json is no text: {}", dump_json(*found));
+  return found->get<std::string>();
+}
+
+}  // namespace
+
+std::string split_of(const shard::Sample& sample, const ClipShard& shard) {
+  const auto own = own_split(sample);
+  if (!own) return shard.split;
+  if (shard.split_given && *own != shard.split)
+    fail("its json says split '{}', the record of its shard '{}': make them agree", *own,
+         shard.split);
+  if (!is_folder_name(*own)) fail("its split '{}' cannot name a folder", *own);
+  return *own;
+}
+
+PackFeed::PackFeed(const std::vector<std::string>& inputs, const shard::ReadLimits& limits,
+                   Finished finished)
+    : limits_(limits),
+      finished_(std::move(finished)),
+      input_(inputs, [this](const std::string& where, const std::string& message) {
+        bad_.emplace_back(where, message);
+      }) {}
+
+PackFeed::~PackFeed() = default;
+
+std::optional<PackWork> PackFeed::next() {
+  if (!shard_) return next_shard();
+  PackWork work;
+  work.shard = shard_;
+  try {
+    if (samples_ && next_sample(work)) return work;
+  } catch (const Stopped&) {
+    throw;
+  } catch (const Error& error) {  // nothing after it can be used
+    work.errors.emplace_back(shard_->path, error.what());
+  }
+  work.end = true;
+  if (samples_) {
+    work.faults = samples_->faults();
+    work.any_refused = samples_->any_refused();
+  }
+  samples_.reset();
+  shard_.reset();
+  return work;
+}
+
+bool PackFeed::next_sample(PackWork& work) {
+  shard::Sample sample;
+  if (!samples_->next(sample)) return false;
+  try {
+    work.split = split_of(sample, *shard_);
+  } catch (const Error& error) {
+    work.refusal = error.what();
+  }
+  if (work.refusal.empty()) take_name(*shard_, work.split);
+  work.sample = std::move(sample);
+  return true;
+}
+
+ClipShard PackFeed::parse(io::Record& record) {
+  if (record.kind != "shard")
+    fail("is a {}, not a shard; vfm-clip makes shards of videos", record.kind);
+  ClipShard shard;
+  shard.path = record.path();
+  const auto split = get_string(record.json, "split");
+  shard.split = split.value_or("train");
+  shard.split_given = split.has_value();
+  if (!is_folder_name(shard.split)) fail("its split '{}' cannot name a folder", shard.split);
+  shard.name = io::stem(shard.path) + ".tar";
+  shard::complete_shard(record);
+  shard.tars = io::column_tars(record);
+  shard.record = std::move(record.json);
+  if (!paths_.insert(shard.path).second) fail("is in the input twice");
+  return shard;
+}
+
+/// Two shards must not write the same tar.
+void PackFeed::take_name(const ClipShard& shard, const std::string& split) {
+  const auto [owner, is_new] = taken_.emplace(split + "/" + shard.name, shard.path);
+  if (owner->second != shard.path)
+    fail("its latents would replace those of '{}': rename one", owner->second);
+}
+
+std::optional<PackWork> PackFeed::next_shard() {
+  std::optional<io::Record> record = input_.next();
+  PackWork work;
+  work.errors = std::exchange(bad_, {});
+  if (!record) return work.errors.empty() ? std::nullopt : std::optional(std::move(work));
+  const std::string path = get_string(record->json, "path").value_or(record->where);
+  try {
+    shard_ = std::make_shared<const ClipShard>(parse(*record));
+    const std::vector<std::string> splits = finished_(*shard_);
+    for (const std::string& split : splits)
+      take_name(*shard_, split);
+    if (splits.empty()) {
+      shard::check_shard_bytes({"shard", shard_->record, path});
+      samples_ = std::make_unique<shard::JoinedReader>(shard_->tars, limits_);
+    }
+    work.shard = shard_;
+    work.begin = true;
+  } catch (const Stopped&) {
+    throw;
+  } catch (const Error& error) {
+    shard_.reset();
+    work.errors.emplace_back(path, error.what());
+  }
+  return work;
+}
+
+}  // namespace vfm::pack

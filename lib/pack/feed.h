@@ -1,0 +1,80 @@
+// What vfm-pack works on, in the order of the input: the shards of the manifest, sample by sample.
+// Thread-safety: one thread at a time.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/json.h"
+#include "io/manifest.h"
+#include "shard/columns.h"
+#include "shard/sample.h"
+#include "shard/shard_input.h"
+
+namespace vfm::pack {
+
+/// A shard of clips, and where its latents go: DIR/SPLIT/name, a tar for each split of its samples.
+struct ClipShard {
+  std::string path;               ///< as the manifest names it
+  std::string split;              ///< of the record; of samples that name none themselves
+  bool split_given = false;       ///< else it is "train" because nobody said otherwise
+  std::string name;               ///< of the outputs
+  std::vector<std::string> tars;  ///< its columns
+  Json record;                    ///< of the manifest
+};
+
+/// One thing to do. Of the members that say what, one is set.
+struct PackWork {
+  std::vector<std::pair<std::string, std::string>> errors;  ///< met on the way here: input, message
+  std::shared_ptr<const ClipShard> shard;                   ///< null: only errors
+  bool begin = false;                                       ///< the shard begins
+  std::optional<shard::Sample> sample;
+  std::string split;                 ///< of the sample
+  std::string refusal;               ///< why the sample cannot be taken; empty: it can
+  bool end = false;                  ///< the shard ends
+  std::vector<shard::Fault> faults;  ///< at the end: what was passed over
+  bool any_refused = false;          ///< at the end: a sample was, perhaps for its size
+};
+
+class PackFeed {
+ public:
+  /// The splits that a shard of an earlier run has; none: its samples are to be read.
+  using Finished = std::function<std::vector<std::string>(const ClipShard&)>;
+  /// `finished` is asked about each shard; its begin and end come anyway.
+  PackFeed(const std::vector<std::string>& inputs, const shard::ReadLimits& limits,
+           Finished finished);
+  ~PackFeed();
+  std::optional<PackWork> next();
+  const io::InputStreams& streams() const { return input_.streams(); }
+
+ private:
+  std::optional<PackWork> next_shard();
+  /// Throws Error, without a path, for what cannot be worked on.
+  ClipShard parse(io::Record& record);
+  void take_name(const ClipShard& shard, const std::string& split);
+  /// Reads the next sample into `work`, with its split. False at the end.
+  bool next_sample(PackWork& work);
+
+  shard::ReadLimits limits_;
+  Finished finished_;
+  std::vector<std::pair<std::string, std::string>> bad_;  // lines since the last record
+  shard::ShardInput input_;
+  std::set<std::string> paths_;                   // of all shards so far
+  std::map<std::string, std::string> taken_;      // "split/name" -> path of the shard
+  std::shared_ptr<const ClipShard> shard_;        // the one being read
+  std::unique_ptr<shard::JoinedReader> samples_;  // null if its samples are not wanted
+};
+
+/// The split of a sample: what its own json says, as vfm-shard wrote it, else its shard's record,
+/// else "train". Throws Error if json and record differ, or it cannot name a folder: a sample of
+/// one split must not slip into another.
+std::string split_of(const shard::Sample& sample, const ClipShard& shard);
+
+}  // namespace vfm::pack

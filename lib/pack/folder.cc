@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pack/folder.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "io/atomic_file.h"
+#include "io/file.h"
+#include "io/folder_lock.h"
+#include "shard/dataset_card.h"
+#include "shard/dataset_meta.h"
+#include "shard/writer.h"
+
+namespace vfm::pack {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string notes_path(const std::string& tar) {
+  return tar.substr(0, tar.size() - 4) + ".json";
+}
+
+void remove_file(const std::string& path) {
+  std::error_code error;
+  fs::remove(path, error);
+  if (error) fail_errno(error.value(), "cannot remove '{}'", path);
+}
+
+/// A finished shard and all that stands beside it; the notes first, without them it is unfinished.
+void remove_shard(const std::string& tar) {
+  for (const std::string& file :
+       {notes_path(tar), tar, shard::energon_index_path(tar), shard::dali_index_path(tar)})
+    remove_file(file);
+}
+
+Json to_json(const ShardNotes& notes) {
+  Json entries = Json::array(), errors = Json::array();
+  for (const data::Entry& entry : notes.entries)
+    entries.push_back(data::to_json(entry));
+  for (const auto& [input, message] : notes.errors)
+    errors.push_back({{"input", input}, {"error", message}});
+  return {{"tool", "vfm-pack"},
+          {"input", notes.input},
+          {"made_from", notes.made_from},
+          {"splits", notes.splits},
+          {"max_member", notes.max_member ? Json(*notes.max_member) : Json()},
+          {"record", notes.record},
+          {"text_encoder", notes.text_encoder},
+          {"without_text", notes.without_text},
+          {"sums", notes.sums.to_json()},
+          {"errors", std::move(errors)},
+          {"entries", std::move(entries)}};
+}
+
+ShardNotes parse_notes(const Json& json, const std::string& path, int channels) {
+  ShardNotes notes;
+  notes.input = json.value("input", "");
+  notes.made_from = json.at("made_from");
+  notes.splits = json.at("splits").get<std::vector<std::string>>();
+  if (const Json& limit = json.at("max_member"); !limit.is_null())
+    notes.max_member = limit.get<std::uint64_t>();
+  notes.record = json.at("record");
+  notes.text_encoder = json.at("text_encoder");
+  notes.without_text = json.at("without_text").get<std::int64_t>();
+  notes.sums = ChannelSums::from_json(json.at("sums"), channels);
+  for (const Json& error : json.at("errors"))
+    notes.errors.emplace_back(error.at("input").get<std::string>(),
+                              error.at("error").get<std::string>());
+  for (const Json& entry : json.at("entries"))
+    notes.entries.push_back(data::parse_entry(entry, path));
+  return notes;
+}
+
+/// The notes of vfm-pack in the folders of `directory`, as paths of their tars.
+std::vector<std::string> shards_in(const std::string& directory) {
+  std::vector<std::string> tars;
+  std::error_code error;
+  for (const auto& split : fs::directory_iterator(directory, error)) {
+    if (!split.is_directory(error)) continue;
+    for (const auto& file : fs::directory_iterator(split.path(), error)) {
+      if (file.path().extension() != ".json") continue;
+      try {
+        const Json json = parse_json(io::read_file(file.path().string()), "notes");
+        if (json.is_object() && json.value("tool", "") == "vfm-pack")
+          tars.push_back(fs::path(file.path()).replace_extension(".tar").string());
+      } catch (const Stopped&) {
+        throw;
+      } catch (const std::exception&) {
+        continue;  // not ours
+      }
+    }
+  }
+  std::sort(tars.begin(), tars.end());
+  return tars;
+}
+
+/// What of the options differs: "size is 64 there, and now 32".
+std::string difference(const Json& there, const Json& now) {
+  std::string out;
+  for (const auto& [name, value] : now.items()) {
+    const Json other = there.is_object() ? there.value(name, Json()) : Json();
+    if (other != value)
+      out += fmt::format("{}{} is {} there, and now {}", out.empty() ? "" : "; ", name,
+                         dump_json(other), dump_json(value));
+  }
+  return out.empty() ? "pack.json there tells them" : out;
+}
+
+/// Of which shard the latents at `tar` were made; empty if there are none, or nobody knows.
+std::string input_of(const std::string& tar) {
+  if (!io::file_exists(notes_path(tar))) return "";
+  try {
+    const std::string path = notes_path(tar);
+    return get_string(parse_json(io::read_file(path), path), "input").value_or("");
+  } catch (const Stopped&) {
+    throw;
+  } catch (const std::exception&) {
+    return "";  // damaged, and made again
+  }
+}
+
+}  // namespace
+
+PackFolder::PackFolder(const std::string& directory, const Json& settings, int channels, bool force)
+    : directory_(directory),
+      lock_(io::lock_folder(directory)),
+      settings_(settings),
+      channels_(channels) {
+  const std::string path = io::join_path(directory, "pack.json");
+  if (io::file_exists(path)) {
+    Json there;
+    try {
+      there = parse_json(io::read_file(path), path);
+    } catch (const Error&) {
+      // Not options of ours: others.
+    }
+    if (there != settings && !force)
+      fail_usage(
+          "'{}' holds latents of other options ({}); choose another folder, or --force to replace "
+          "them",
+          directory, difference(there, settings));
+    if (force) remove_all();
+  }
+  io::update_file(path, dump_json_pretty(settings));
+}
+
+void PackFolder::remove_all() const {
+  remove_file(io::join_path(directory_, "latents.json"));
+  for (const std::string& tar : shards_in(directory_)) {
+    remove_shard(tar);
+    remove_file(io::join_path(io::dir_name(tar), "index.jsonl"));
+  }
+}
+
+std::string PackFolder::tar_path(const std::string& split, const std::string& name) const {
+  return io::join_path(io::join_path(directory_, split), name);
+}
+
+namespace {
+
+/// The notes of one part, if they are those of the tar that stands beside them.
+std::optional<ShardNotes> whole_part(const std::string& tar, int channels) {
+  const std::string path = notes_path(tar);
+  if (!io::file_exists(path)) return std::nullopt;
+  try {
+    ShardNotes found = parse_notes(parse_json(io::read_file(path), path), path, channels);
+    if (!found.record.is_null()) {
+      if (!io::file_exists(shard::energon_index_path(tar)) ||
+          !io::file_exists(shard::dali_index_path(tar)) ||
+          io::File::open_read(tar).size() != found.record.at("bytes").get<std::uint64_t>())
+        return std::nullopt;
+    }
+    return found;
+  } catch (const Stopped&) {
+    throw;
+  } catch (const std::exception&) {
+    return std::nullopt;  // damaged, so not finished
+  }
+}
+
+}  // namespace
+
+std::map<std::string, ShardNotes> PackFolder::find_finished(const std::string& name,
+                                                            const Json& made_from,
+                                                            std::uint64_t max_member) const {
+  std::map<std::string, ShardNotes> parts;
+  std::vector<std::string> splits;
+  std::error_code error;
+  for (const auto& folder : fs::directory_iterator(directory_, error)) {
+    if (!folder.is_directory(error)) continue;
+    const std::string split = folder.path().filename().string();
+    auto found = whole_part(tar_path(split, name), channels_);
+    if (!found || found->made_from != made_from) continue;
+    if (found->max_member && *found->max_member != max_member) continue;
+    splits = found->splits;
+    parts[split] = std::move(*found);
+  }
+  const auto is_part = [&](const std::string& split) { return parts.contains(split); };
+  if (parts.size() != splits.size() || !std::ranges::all_of(splits, is_part)) parts.clear();
+  return parts;
+}
+
+bool PackFolder::has(const std::string& split, const std::string& name) const {
+  const auto found = shards_.find(split);
+  return found != shards_.end() && found->second.contains(name);
+}
+
+void PackFolder::begin_shard(const std::string& tar, const std::string& input) {
+  if (const std::string there = input_of(tar); !there.empty()) {
+    if (fs::path(there).lexically_normal() != fs::path(input).lexically_normal())
+      fail_usage(
+          "'{}' was made of '{}', and now would be of '{}'; choose another folder, or --force to "
+          "replace all latents in this one",
+          tar, there, input);
+    goes_on();
+  }
+  remove_file(io::join_path(directory_, "latents.json"));
+  io::make_directories(io::dir_name(tar));
+  remove_shard(tar);
+}
+
+void PackFolder::write_notes(const std::string& tar, const ShardNotes& notes) const {
+  io::write_file(notes_path(tar), dump_json(to_json(notes)) + "\n");
+}
+
+void PackFolder::add(const std::string& split, const std::string& name, ShardNotes notes) {
+  shards_[split][name] = std::move(notes);
+}
+
+std::int64_t PackFolder::without_text() const {
+  std::int64_t count = 0;
+  for (const auto& [split, shards] : shards_)
+    for (const auto& [name, notes] : shards)
+      count += notes.without_text;
+  return count;
+}
+
+/// What other programs read: Energon's .nv-meta and the card for load_dataset(). Shards are listed
+/// one by one where others stand beside them.
+void PackFolder::write_for_others(bool alone, bool discrete) const {
+  std::vector<shard::DatasetShard> all;
+  shard::CardConfig card{
+      "default", {discrete ? "codes.npy" : "latent.npy", "text.npy", "json"}, {}};
+  for (const auto& [split, shards] : shards_)
+    for (const auto& [name, notes] : shards) {
+      if (notes.entries.empty()) continue;
+      const std::string path = io::join_path(split, name);
+      all.push_back({path, split, notes.record.at("samples"), notes.record.at("bytes"),
+                     notes.record.at("xxh3")});
+      std::vector<std::string>& files = card.files[split];
+      if (!alone || files.empty()) files.push_back(alone ? split + "/*.tar" : path);
+    }
+  shard::write_energon_meta(directory_, all, [](auto&&...) { return shard::MediaMetadata{}; });
+  shard::write_dataset_card(
+      directory_, "vfm-pack",
+      "# Latents of videos\n\nWebDataset shards that vfm-pack wrote, with the "
+      "tokenizer and the statistics in latents.json.\nThe format is described in "
+      "vfm-latents(5).",
+      {card});
+}
+
+/// Shards that are not of this run: those of the same set are stale, and a reader of all tars would
+/// train on them. Those of another set stay. Whether any does.
+bool PackFolder::settle_strangers() const {
+  std::vector<std::string> strangers;
+  for (const std::string& tar : shards_in(directory_)) {
+    const auto split = shards_.find(io::base_name(io::dir_name(tar)));
+    if (split == shards_.end() || !split->second.contains(io::base_name(tar)))
+      strangers.push_back(tar);
+  }
+  if (strangers.empty()) return false;
+  log_warning("'{}' {} {} shards that are not of this input{}", directory_,
+              goes_on_ ? "held" : "also holds", strangers.size(),
+              goes_on_ ? "; they are removed" : "; they are not in the index");
+  if (goes_on_) remove_file(io::join_path(directory_, "latents.json"));
+  for (const std::string& tar : strangers) {
+    const std::string folder = io::dir_name(tar);
+    if (!shards_.contains(io::base_name(folder))) remove_file(io::join_path(folder, "index.jsonl"));
+    if (!goes_on_) continue;
+    remove_shard(tar);
+    std::error_code ignored;
+    fs::remove(folder, ignored);  // where it is empty now
+  }
+  return !goes_on_;
+}
+
+void PackFolder::write_index(const std::string& split) const {
+  std::string lines;
+  for (const auto& [name, notes] : shards_.at(split))
+    for (const data::Entry& entry : notes.entries)
+      lines += dump_json(data::to_json(entry)) + "\n";
+  const std::string path = io::join_path(io::join_path(directory_, split), "index.jsonl");
+  if (lines.empty())
+    remove_file(path);
+  else
+    io::update_file(path, lines);
+}
+
+void PackFolder::finish(const models::Tokenizer& tokenizer) {
+  Json splits = Json::object(), text_encoder;
+  ChannelSums train, all;
+  std::size_t total = 0;
+  for (const auto& [split, shards] : shards_) {
+    std::size_t samples = 0, count = 0;
+    std::int64_t tokens = 0;
+    for (const auto& [name, notes] : shards) {
+      if (notes.entries.empty()) continue;
+      samples += notes.entries.size();
+      ++count;
+      for (const data::Entry& entry : notes.entries)
+        tokens += data::token_count(entry);
+      all.add(notes.sums);
+      if (split == "train") train.add(notes.sums);
+      if (text_encoder.is_null()) text_encoder = notes.text_encoder;
+    }
+    total += samples;
+    if (samples == 0) continue;
+    splits[split] = {{"samples", samples}, {"shards", count}, {"tokens", tokens}};
+  }
+  if (total == 0) fail("no sample could be packed");
+  const bool strangers = settle_strangers();
+  for (const auto& [split, shards] : shards_)
+    write_index(split);
+  write_for_others(!strangers, tokenizer.vocabulary() > 0);
+  Json json = {{"version", 1},
+               {"tokenizer", tokenizer.config()},
+               {"text_encoder", text_encoder},
+               {"channels", channels_}};
+  if (tokenizer.vocabulary() > 0) {
+    json["vocabulary"] = tokenizer.vocabulary();
+  } else if (const Json own = tokenizer.statistics(); !own.is_null()) {
+    json.update(own);
+  } else {
+    if (train.count == 0)
+      log_warning("there is no 'train' split: the channel statistics are of all samples");
+    json.update(channel_statistics(train.count > 0 ? train : all));
+  }
+  json["splits"] = std::move(splits);
+  json["settings"] = settings_;
+  io::update_file(io::join_path(directory_, "latents.json"), dump_json_pretty(json));
+}
+
+Json channel_statistics(const ChannelSums& sums) {
+  constexpr double kFlat = 1e-10;  // a variance below this is fp16 rounding
+  std::vector<double> mean, deviation;
+  for (std::size_t c = 0; c < sums.sum.size(); ++c) {
+    const double m = sums.sum[c] / sums.count;
+    const double variance = sums.squares[c] / sums.count - m * m;
+    mean.push_back(m);
+    deviation.push_back(variance > kFlat ? std::sqrt(variance) : 1.0);
+  }
+  return {{"mean", mean}, {"std", deviation}};
+}
+
+}  // namespace vfm::pack

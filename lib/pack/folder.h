@@ -1,0 +1,86 @@
+// The folder that vfm-pack writes: options, finished shards, and the files over all of them.
+// Thread-safety: one thread at a time.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/json.h"
+#include "data/latents.h"
+#include "io/file.h"
+#include "models/tokenizer.h"
+#include "pack/pack.h"
+#include "pack/sample.h"
+
+namespace vfm::pack {
+
+/// What is known of a finished shard, or of its part of one split: the contents of SPLIT/X.json.
+struct ShardNotes {
+  std::string input;                ///< the shard that it was made of, as the manifest named it
+  Json made_from;                   ///< settings, split, hashes of the tars it was made from
+  std::vector<std::string> splits;  ///< of all its parts, in order; its errors are in the first
+  std::optional<std::uint64_t> max_member;  ///< the limit, if samples were refused, else nothing
+  Json record;                       ///< of the tar; null if none of its samples could be packed
+  std::vector<data::Entry> entries;  ///< in the order of the tar
+  ChannelSums sums;
+  Json text_encoder;                                        ///< null if no sample has text
+  std::int64_t without_text = 0;                            ///< samples
+  std::vector<std::pair<std::string, std::string>> errors;  ///< input, message
+};
+
+class PackFolder {
+ public:
+  /// Opens or makes the folder, for this program alone. Throws Error if another one writes it,
+  /// Error{usage} if it holds latents of other options and
+  /// `force` is not given; with `force` removes what vfm-pack wrote there.
+  PackFolder(const std::string& directory, const Json& settings, int channels, bool force);
+
+  const std::string& directory() const { return directory_; }
+  /// DIR/SPLIT/NAME.tar.
+  std::string tar_path(const std::string& split, const std::string& name) const;
+  /// The notes of a shard that is finished and made from just this, by split; empty if it is not.
+  std::map<std::string, ShardNotes> find_finished(const std::string& name, const Json& made_from,
+                                                  std::uint64_t max_member) const;
+  /// To be called before the latents of `input` are written: from here on the files over all shards
+  /// do not hold. Throws Error{usage} where those of another input stand.
+  void begin_shard(const std::string& tar, const std::string& input);
+  /// A shard of an earlier run is one of this run too: they pack the same set.
+  void goes_on() { goes_on_ = true; }
+  /// Whether a shard of this run has that name.
+  bool has(const std::string& split, const std::string& name) const;
+  /// The shard at `tar` is durable.
+  void write_notes(const std::string& tar, const ShardNotes& notes) const;
+
+  /// Adds a shard of this run.
+  void add(const std::string& split, const std::string& name, ShardNotes notes);
+  /// Removes shards of the same set that are not of this run. Writes index.jsonl of each split,
+  /// .nv-meta/ and README.md, then latents.json. Throws Error if there is no sample.
+  void finish(const models::Tokenizer& tokenizer);
+  /// Samples of this run that have no text.
+  std::int64_t without_text() const;
+
+ private:
+  void remove_all() const;
+  bool settle_strangers() const;
+  void write_for_others(bool alone, bool discrete) const;
+  void write_index(const std::string& split) const;
+
+  std::string directory_;
+  io::File lock_;
+  Json settings_;
+  int channels_;
+  bool goes_on_ = false;
+  /// split -> name -> notes: the order of the index.
+  std::map<std::string, std::map<std::string, ShardNotes>> shards_;
+};
+
+/// Mean and standard deviation of each channel: {"mean":[...],"std":[...]}. A channel that does not
+/// vary (time details, if all are images) has standard deviation 1.
+Json channel_statistics(const ChannelSums& sums);
+
+}  // namespace vfm::pack

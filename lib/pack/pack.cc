@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pack/pack.h"
+
+#include <map>
+#include <unordered_set>
+#include <utility>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/one_thread.h"
+#include "base/ordered.h"
+#include "base/stop.h"
+#include "io/file.h"
+#include "io/manifest.h"
+#include "models/text_encoder.h"
+#include "models/tokenizer.h"
+#include "pack/feed.h"
+#include "pack/folder.h"
+#include "pack/report.h"
+#include "pack/sample.h"
+#include "report/html.h"
+#include "shard/writer.h"
+#include "tensor/failure.h"
+
+namespace vfm::pack {
+namespace {
+
+Json settings_of(const PackOptions& options, const models::Tokenizer& tokenizer) {
+  const data::ClipOptions& clip = options.clip;
+  const bool random = clip.crop == data::CropMode::random;
+  Json fps;
+  if (clip.fps.num > 0) fps = fmt::format("{}/{}", clip.fps.num, clip.fps.den);
+  Json settings = {{"version", 1},
+                   {"tokenizer", tokenizer.config()},
+                   {"size", clip.size},
+                   {"frames", clip.frames},
+                   {"fps", fps},
+                   {"crop", random ? "random" : "centre"},
+                   {"seed", random ? Json(clip.seed) : Json()}};
+  // Those of the program itself give the same bits on both.
+  if (options.device == Device::cuda && !tokenizer.name().starts_with("builtin:"))
+    settings["device"] = "cuda";
+  return settings;
+}
+
+/// Hashes of a shard's tars. The record's own word for its tar is taken if the size fits; it is
+/// checked before the shard is read (check_shard_bytes).
+Json sources_of(const ClipShard& shard) {
+  Json sources = Json::array();
+  for (const std::string& tar : shard.tars) {
+    const std::uint64_t bytes = shard::open_tar(tar).size();
+    std::string hash;
+    if (tar == shard.path && get_integer(shard.record, "bytes") == static_cast<std::int64_t>(bytes))
+      hash = get_string(shard.record, "xxh3").value_or("");
+    if (hash.empty()) hash = io::hash_file(tar);
+    sources.push_back({{"bytes", bytes}, {"xxh3", hash}});
+  }
+  return sources;
+}
+
+/// Throws Error if no shard can hold the sample.
+void check(const shard::Sample& sample) {
+  shard::SampleView view{sample.key, {}};
+  for (const shard::Member& member : sample.members)
+    view.members.push_back({member.extension, member.data});
+  shard::check_sample(view);
+}
+
+/// A sample after the work on it: its latent, or why there is none.
+struct Outcome {
+  PackWork work;
+  std::optional<LatentOutput> latent;
+  std::string failure;
+};
+
+/// The ordered side: writes shards, notes, records.
+class Run {
+ public:
+  Run(const PackOptions& options, Slots& slots, Progress& progress, io::ManifestWriter& manifest)
+      : options_(options),
+        slots_(slots),
+        progress_(progress),
+        tokenizer_(models::make_tokenizer(options.tokenizer, options.device)),
+        settings_(settings_of(options, *tokenizer_)),
+        clip_(options.clip),
+        manifest_(manifest) {
+    clip_.time_step = tokenizer_->time_factor();
+    clip_.multiple = 2 * tokenizer_->space_factor();  // patches of 2 x 2 latent pixels
+  }
+
+  long run() {
+    const auto finished = [this](const ClipShard& shard) { return find_finished(shard); };
+    PackFeed feed(options_.inputs, options_.limits, finished);
+    folder_.emplace(options_.output, settings_, tokenizer_->channels(), options_.force);
+    errors_.emplace(io::join_path(options_.output, "errors.jsonl"), "vfm-pack");
+    progress_.start("samples", 0);
+    for_each_ordered<PackWork, Outcome>(
+        slots_, [&] { return feed.next(); }, [this](PackWork& work) { return work_on(work); },
+        [this](Outcome& outcome) { take(outcome); });
+    errors_->finish();
+    check_whole(feed.streams());
+    if (shards_.empty() && errors_->count() == 0)
+      fail("there is no shard in the input; vfm-shard makes shards of clips");
+    folder_->finish(*tokenizer_);
+    if (const auto count = folder_->without_text(); count > 0)
+      log_warning("{} samples have no text embedding and train without text; vfm-embed makes them",
+                  count);
+    if (!options_.report.empty())
+      write_pack_report({options_.output, options_.report, clip_}, *tokenizer_, shards_);
+    return static_cast<long>(errors_->count());
+  }
+
+ private:
+  /// What makes the folder a set that can be trained on is not written if the input broke off.
+  void check_whole(const io::InputStreams& input) const {
+    const std::string why = input.broken_off();
+    if (!why.empty())
+      report::write_not_complete(options_.report, "vfm-pack: " + options_.output, why);
+    input.check_whole("latents.json is not written; the shards that are made are kept");
+  }
+
+  /// One split of the shard that is being made.
+  struct Part {
+    ShardNotes notes;
+    std::optional<shard::Writer> writer;
+  };
+
+  /// What is there of the shard already. On the thread that reads; kept for take().
+  std::vector<std::string> find_finished(const ClipShard& shard) {
+    Begun begun;
+    begun.made_from = {{"settings", settings_},
+                       {"split", shard.split_given ? Json(shard.split) : Json()},
+                       {"sources", sources_of(shard)}};
+    begun.finished = folder_->find_finished(shard.name, begun.made_from, options_.limits.member);
+    std::vector<std::string> splits;
+    for (const auto& [split, notes] : begun.finished)
+      splits.push_back(split);
+    const std::lock_guard lock(mutex_);
+    begun_[&shard] = std::move(begun);
+    total_ += static_cast<std::uint64_t>(get_integer(shard.record, "samples").value_or(0));
+    progress_.set_total(total_);
+    return splits;
+  }
+
+  Outcome work_on(PackWork& work) const {
+    check_stop();
+    Outcome out;
+    out.failure = work.refusal;
+    if (work.sample) {
+      if (out.failure.empty())
+        out.failure = failure_of([&] {
+          const OneThread one_thread;
+          out.latent = make_latent(*work.sample, *tokenizer_, clip_);
+        });
+      for (shard::Member& member : work.sample->members)
+        member.data = {};  // only the key is needed from here on
+    }
+    out.work = std::move(work);
+    return out;
+  }
+
+  void take(Outcome& outcome) {
+    const PackWork& work = outcome.work;
+    for (const auto& [input, message] : work.errors)
+      errors_->add(input, message);
+    if (!work.shard) return;
+    if (work.begin) start(*work.shard);
+    if (work.sample) {
+      add(*work.shard, work.sample->key, outcome);
+      progress_.add();
+    }
+    if (work.end) finish(*work.shard, work);
+  }
+
+  void start(const ClipShard& shard) {
+    {
+      const std::lock_guard lock(mutex_);
+      auto found = begun_.find(&shard);
+      shard_ = std::move(found->second);
+      begun_.erase(found);
+    }
+    if (!shard_.finished.empty()) folder_->goes_on();
+    for (const auto& [split, notes] : shard_.finished) {
+      log_info("'{}' is there already", tar_of(split, shard));
+      for (const data::Entry& entry : notes.entries)
+        keys_.insert(entry.key);
+      if (text_encoder_.is_null()) text_encoder_ = notes.text_encoder;
+      for (const auto& [input, message] : notes.errors)
+        errors_->add(input, message);
+      progress_.add(notes.entries.size() + notes.errors.size());
+    }
+  }
+
+  void note_error(const std::string& input, const std::string& message) {
+    shard_.errors.emplace_back(input, message);
+    errors_->add(input, message);
+  }
+
+  void add(const ClipShard& shard, const std::string& key, Outcome& outcome) {
+    const auto refuse = [&](const std::string& message) {
+      note_error(fmt::format("{} of '{}'", key, shard.path), message);
+    };
+    if (!outcome.latent) return refuse(outcome.failure);
+    LatentOutput& latent = *outcome.latent;
+    if (!latent.text_encoder.is_null() && !text_encoder_.is_null() &&
+        models::encoder_identity(latent.text_encoder) != models::encoder_identity(text_encoder_))
+      return refuse(fmt::format("its text encoder {} is not that of the samples before, {}",
+                                dump_json(latent.text_encoder), dump_json(text_encoder_)));
+    if (keys_.contains(key)) return refuse("its key was there before");
+    try {
+      check(latent.sample);
+    } catch (const Error& error) {
+      return refuse(error.what());
+    }
+    keys_.insert(key);
+    put(shard, outcome.work.split, latent);
+  }
+
+  void put(const ClipShard& shard, const std::string& split, LatentOutput& latent) {
+    Part& part = parts_[split];
+    ShardNotes& notes = part.notes;
+    if (!part.writer) {
+      folder_->begin_shard(tar_of(split, shard), shard.path);
+      part.writer.emplace(tar_of(split, shard));
+    }
+    part.writer->add(latent.sample);
+    latent.entry.shard = shard.name;
+    latent.entry.row = part.writer->samples() - 1;
+    notes.entries.push_back(latent.entry);
+    notes.sums.add(latent.sums);
+    if (latent.text_encoder.is_null()) {
+      ++notes.without_text;
+    } else if (notes.text_encoder.is_null()) {
+      notes.text_encoder = latent.text_encoder;
+      if (text_encoder_.is_null()) text_encoder_ = latent.text_encoder;
+    }
+  }
+
+  void finish(const ClipShard& shard, const PackWork& work) {
+    const bool made = shard_.finished.empty();
+    for (const shard::Fault& fault : work.faults)
+      note_error(fault.input, fault.message);
+    std::map<std::string, ShardNotes> finished =
+        made ? write_parts(shard, work.any_refused) : std::move(shard_.finished);
+    for (auto& [split, notes] : finished) {
+      if (!notes.record.is_null()) {
+        Json record = {{"kind", "shard"}, {"path", tar_of(split, shard)}, {"split", split}};
+        for (const auto& [name, value] : notes.record.items())
+          if (name != "kind") record[name] = value;
+        manifest_.write(record);
+      }
+      shards_.push_back(shard);
+      shards_.back().split = split;
+      folder_->add(split, shard.name, std::move(notes));
+    }
+    shard_ = {};
+    parts_.clear();
+  }
+
+  /// Makes the parts durable, each with its notes. A shard without a sample has one, of notes
+  /// alone.
+  std::map<std::string, ShardNotes> write_parts(const ClipShard& shard, bool any_refused) {
+    std::map<std::string, ShardNotes> finished;
+    if (parts_.empty()) {
+      if (folder_->has(shard.split, shard.name)) return finished;  // the name is another's
+      folder_->begin_shard(tar_of(shard.split, shard), shard.path);
+      parts_[shard.split];
+    }
+    std::vector<std::string> splits;
+    for (const auto& [split, part] : parts_)
+      splits.push_back(split);
+    for (auto& [split, part] : parts_) {
+      ShardNotes& notes = part.notes;
+      notes.input = shard.path;
+      notes.made_from = shard_.made_from;
+      notes.splits = splits;
+      if (any_refused) notes.max_member = options_.limits.member;
+      if (split == splits.front()) notes.errors = std::move(shard_.errors);
+      if (part.writer) {
+        notes.record = part.writer->finish();
+        notes.record.erase("path");  // the folder may be moved
+      }
+      folder_->write_notes(tar_of(split, shard), notes);
+      log_info("'{}': {} samples, {} errors", tar_of(split, shard), notes.entries.size(),
+               notes.errors.size());
+      finished[split] = std::move(notes);
+    }
+    return finished;
+  }
+
+  std::string tar_of(const std::string& split, const ClipShard& shard) const {
+    return folder_->tar_path(split, shard.name);
+  }
+
+  /// A shard that has begun.
+  struct Begun {
+    Json made_from;
+    std::map<std::string, ShardNotes> finished;               // by an earlier run
+    std::vector<std::pair<std::string, std::string>> errors;  // of this one
+  };
+
+  const PackOptions& options_;
+  Slots& slots_;
+  Progress& progress_;
+  std::unique_ptr<models::Tokenizer> tokenizer_;
+  Json settings_;
+  data::ClipOptions clip_;
+  std::optional<PackFolder> folder_;
+  std::optional<io::ErrorLog> errors_;
+  io::ManifestWriter& manifest_;
+
+  std::mutex mutex_;  // guards begun_ and total_
+  std::map<const ClipShard*, Begun> begun_;
+  std::uint64_t total_ = 0;
+
+  // The shard being written, and what all before it had.
+  Begun shard_;
+  std::map<std::string, Part> parts_;  // by split
+  std::unordered_set<std::string> keys_;
+  Json text_encoder_;
+  std::vector<ClipShard> shards_;
+};
+
+}  // namespace
+
+long run(const PackOptions& options, Slots& slots, Progress& progress,
+              io::ManifestWriter& manifest) {
+  return Run(options, slots, progress, manifest).run();
+}
+
+}  // namespace vfm::pack

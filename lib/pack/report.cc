@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pack/report.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/stop.h"
+#include "data/frame_strip.h"
+#include "data/latents.h"
+#include "data/packing.h"
+#include "io/file.h"
+#include "report/html.h"
+#include "shard/media_members.h"
+#include "tensor/device.h"
+#include "text/unicode.h"
+
+namespace vfm::pack {
+namespace {
+
+constexpr std::size_t kMeasured = 200, kShown = 16;
+
+/// A sample both ways.
+struct Pair {
+  data::ClipPixels original;
+  std::vector<float> decoded;
+  double psnr = 0;
+  std::string caption;
+};
+
+class Report {
+ public:
+  Report(const PackReportOptions& options, const models::Tokenizer& tokenizer,
+         const std::vector<ClipShard>& shards)
+      : options_(options), tokenizer_(tokenizer), page_("vfm-pack: " + options.directory) {
+    for (const ClipShard& shard : shards)
+      shards_[shard.split + "/" + shard.name] = &shard;
+  }
+
+  void write() {
+    const Json info = parse_json(io::read_file(io::join_path(options_.directory, "latents.json")),
+                                 "latents.json");
+    for (const auto& [split, facts] : info.at("splits").items())
+      add_split(split, facts);
+    page_.heading("Tokenizer");
+    page_.paragraph(dump_json(tokenizer_.config()));
+    page_.heading("Original above, decoded latent below");
+    page_.gallery(figures_, 640);
+    page_.svg(report::histogram(psnrs_, 20, "PSNR, dB"),
+              fmt::format("what the tokenizer keeps: {} samples", psnrs_.size()));
+    page_.svg(report::histogram(tokens_, 20, "tokens (patches of 1 x 2 x 2)"),
+              "lengths of all samples");
+    if (info.contains("mean")) add_channels(info);
+    page_.write(options_.path);
+  }
+
+ private:
+  void add_split(const std::string& split, const Json& facts) {
+    const data::LatentSet set(options_.directory, split);
+    page_.heading("Split " + split);
+    page_.paragraph(fmt::format("{} samples in {} shards, {} tokens", facts.at("samples").dump(),
+                                facts.at("shards").dump(), facts.at("tokens").dump()));
+    // Samples spread evenly, by the shard that holds them.
+    std::map<std::string, std::map<std::string, std::size_t>> wanted;
+    const std::size_t n = set.entries().size(), count = std::min(n, kMeasured);
+    for (std::size_t k = 0; k < count; ++k) {
+      const std::size_t i = k * n / count;
+      wanted[set.entries()[i].shard][set.entries()[i].key] = i;
+    }
+    for (const data::Entry& entry : set.entries())
+      tokens_.push_back(static_cast<double>(data::token_count(entry)));
+    for (const auto& [name, keys] : wanted)
+      add_shard(set, *shards_.at(split + "/" + name), keys);
+  }
+
+  void add_shard(const data::LatentSet& set, const ClipShard& shard,
+                 const std::map<std::string, std::size_t>& keys) {
+    shard::JoinedReader reader(shard.tars);
+    shard::Sample sample;
+    for (std::size_t left = keys.size(); left > 0 && reader.next(sample);) {
+      check_stop();
+      const auto found = keys.find(sample.key);
+      if (found == keys.end()) continue;
+      --left;
+      try {
+        add_sample(set, sample, found->second);
+      } catch (const Stopped&) {
+        throw;
+      } catch (const GpuError&) {
+        throw;
+      } catch (const Error& error) {
+        log_info("'{}' is not in the report: {}", sample.key, error.what());
+      }
+    }
+  }
+
+  void add_sample(const data::LatentSet& set, const shard::Sample& sample, std::size_t i) {
+    const shard::Member* media = shard::media_member(sample);
+    if (media == nullptr) return;
+    Pair pair;
+    pair.original =
+        data::clip_pixels(media->data, "'" + sample.key + "'", sample.key, options_.clip);
+    const data::LatentSample latent = set.read(i);
+    const data::Entry& entry = set.entries()[i];
+    pair.decoded =
+        tokenizer_.vocabulary() > 0
+            ? tokenizer_.decode_codes(latent.codes, entry.frames, entry.height, entry.width)
+            : tokenizer_.decode(latent.latent, entry.frames, entry.height, entry.width);
+    if (pair.decoded.size() != pair.original.pixels.size()) return;
+    pair.psnr = models::psnr(pair.original.pixels, pair.decoded);
+    psnrs_.push_back(pair.psnr);
+    if (figures_.size() == kShown) return;
+    const std::string caption = latent.meta.value("caption", Json()).is_string()
+                                    ? latent.meta["caption"].get<std::string>()
+                                    : sample.key;
+    figures_.push_back(
+        {report::data_url("image/png", data::frame_strip(pair.original.pixels, pair.decoded,
+                                                         pair.original.frames, pair.original.height,
+                                                         pair.original.width)),
+         fmt::format("{} ({:.1f} dB)", text::first_characters(caption, 200), pair.psnr), false});
+  }
+
+  void add_channels(const Json& info) {
+    page_.heading("Channels");
+    std::vector<std::vector<std::string>> rows;
+    const auto frames = static_cast<std::size_t>(info.value("frames", 1));
+    for (std::size_t c = 0; c < info.at("mean").size(); ++c)
+      rows.push_back(
+          {frames > 1 ? fmt::format("{}, frame {}", c / frames, c % frames) : fmt::format("{}", c),
+           fmt::format("{:.4f}", info["mean"][c].get<double>()),
+           fmt::format("{:.4f}", info["std"][c].get<double>())});
+    page_.table({"channel", "mean", "standard deviation"}, rows);
+  }
+
+  const PackReportOptions& options_;
+  const models::Tokenizer& tokenizer_;
+  std::map<std::string, const ClipShard*> shards_;
+  report::Page page_;
+  std::vector<report::Figure> figures_;
+  std::vector<double> psnrs_, tokens_;
+};
+
+}  // namespace
+
+void write_pack_report(const PackReportOptions& options, const models::Tokenizer& tokenizer,
+                       const std::vector<ClipShard>& shards) {
+  Report(options, tokenizer, shards).write();
+}
+
+}  // namespace vfm::pack

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "shard/columns.h"
+
+#include <algorithm>
+#include <atomic>
+#include <optional>
+#include <unordered_set>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/stop.h"
+#include "io/file.h"
+#include "shard/media_members.h"
+#include "shard/reader.h"
+#include "shard/writer.h"
+
+namespace vfm::shard {
+namespace {
+
+constexpr const char* kColumns[] = {"caption", "embed"};
+
+/// One tar, by its index where a fitting one is beside it, else by scanning.
+class Cursor {
+ public:
+  Cursor(const std::string& path, const ReadLimits& limits) : path_(path) {
+    if (io::file_exists(energon_index_path(path))) {
+      try {
+        indexed_.emplace(path, limits);
+        return;
+      } catch (const Stopped&) {
+        throw;
+      } catch (const Error&) {
+        // An index that does not fit: the tar itself says what is in it.
+      }
+    }
+    stream_.emplace(path, limits);
+  }
+
+  /// False at the end. Throws Error on damage after which nothing can be found.
+  bool next(Sample& sample) {
+    if (stream_) return stream_->next(sample);
+    while (row_ < indexed_->samples()) {
+      try {
+        sample = indexed_->read(row_++);
+        return true;
+      } catch (const Stopped&) {
+        throw;
+      } catch (const Error& error) {
+        refused_.push_back({indexed_->key(row_ - 1), error.what()});
+      }
+    }
+    return false;
+  }
+  const std::string& path() const { return path_; }
+  const std::vector<Refused>& refused() const { return stream_ ? stream_->refused() : refused_; }
+
+ private:
+  std::string path_;
+  std::optional<IndexedReader> indexed_;
+  std::optional<StreamReader> stream_;
+  std::int64_t row_ = 0;
+  std::vector<Refused> refused_;  // by index
+};
+
+void merge_json(std::string& into, const std::string& more, const std::string& where) {
+  const Json b = parse_json(more, where);
+  if (!b.is_object()) fail("{} is not an object", where);
+  Json a;
+  try {
+    a = parse_json(into, where);
+  } catch (const Error&) {
+  }
+  if (!a.is_object()) return;  // one sample's own fault: left for whoever reads it to see
+  for (const auto& [name, value] : b.items())
+    a[name] = value;
+  into = dump_json(a);
+}
+
+void add_member(Sample& sample, Member&& member) {
+  for (Member& present : sample.members) {
+    if (present.extension != member.extension) continue;
+    if (member.extension == "json")
+      merge_json(present.data, member.data, "'" + sample.key + ".json'");
+    else
+      present.data = std::move(member.data);
+    return;
+  }
+  sample.members.push_back(std::move(member));
+}
+
+std::string shard_stem(const std::string& path) {
+  for (const std::string_view end :
+       {".tar", ".tar.gz", ".tgz", ".tar.zst", ".tar.bz2", ".tar.xz", ".files"})
+    if (path.ends_with(end)) return path.substr(0, path.size() - end.size());
+  return path;
+}
+
+}  // namespace
+
+std::string column_tar_path(const std::string& shard, const std::string& column,
+                            const std::string& directory) {
+  const std::string stem = shard_stem(shard);
+  const std::string base = directory.empty() ? stem : io::join_path(directory, io::base_name(stem));
+  return fmt::format("{}.{}.tar", base, column);
+}
+
+bool is_column_tar(const std::string& path) {
+  for (const char* column : kColumns) {
+    const std::string end = fmt::format(".{}.tar", column);
+    if (!path.ends_with(end)) continue;
+    const std::string stem = path.substr(0, path.size() - end.size());
+    if (io::file_exists(stem + ".tar") || io::file_exists(stem + ".files")) return true;
+  }
+  return false;
+}
+
+void complete_shard(io::Record& record) {
+  if (record.json.contains("columns")) return;
+  const std::string path = record.path();
+  Json columns = {{"clip", path}};
+  for (const char* column : kColumns)
+    if (const std::string tar = column_tar_path(path, column); io::file_exists(tar))
+      columns[column] = tar;
+  record.json["columns"] = std::move(columns);
+}
+
+namespace {
+
+/// The record that was written with a column, or null.
+Json column_record(const std::string& tar) {
+  const std::string notes = tar.substr(0, tar.size() - 4) + ".json";
+  if (!tar.ends_with(".tar") || !io::file_exists(notes)) return nullptr;
+  try {
+    return parse_json(io::read_file(notes), notes).at("record");
+  } catch (const Stopped&) {
+    throw;
+  } catch (const std::exception&) {
+    return nullptr;  // not one of ours
+  }
+}
+
+void check_bytes(const std::string& tar, const Json& said) {
+  if (!said.is_object()) return;
+  const auto bytes = get_integer(said, "bytes");
+  const auto hash = get_string(said, "xxh3");
+  const auto size = static_cast<std::int64_t>(open_tar(tar).size());
+  if (bytes && *bytes != size)
+    fail("'{}' is not as it was written: it has {} bytes, its record says {}", tar, size, *bytes);
+  if (hash && io::hash_file(tar) != *hash)
+    fail("'{}' is not as it was written: its xxh3 is not {}", tar, *hash);
+}
+
+}  // namespace
+
+void check_shard_bytes(const io::Record& record) {
+  check_bytes(record.path(), record.json);
+  for (const std::string& tar : io::column_tars(record))
+    if (tar != record.path()) check_bytes(tar, column_record(tar));
+}
+
+std::string column_key(const std::string& key) {
+  return valid_key(key) ? key : hash_hex(key);
+}
+
+void say_dotted_media(const std::string& tar, std::string_view key, std::string_view extension) {
+  static std::atomic<bool> said{false};
+  if (extension.find('.') == std::string_view::npos || !is_media_extension(extension)) return;
+  if (said.exchange(true)) return;
+  log_warning(
+      "'{0}.{1}' of '{2}' is member '{1}' of sample '{0}': names are cut at the first dot, as "
+      "WebDataset cuts them; if it is a sample of its own, rename it",
+      key, extension, tar);
+}
+
+struct JoinedReader::State {
+  std::vector<Cursor> cursors;
+  std::vector<std::size_t> told;          // of each cursor's refused samples: how many are faults
+  std::unordered_set<std::string> keys;   // given
+  std::unordered_set<std::string> lacks;  // refused in the first tar: its columns may have them
+  std::vector<Fault> faults;
+  bool ended = false;  // by damage
+
+  /// The next sample of a tar under its column_key(); `original` is its own name where that is
+  /// another one.
+  bool read(std::size_t i, Sample& sample, std::string& original) {
+    bool more = false;
+    try {
+      more = cursors[i].next(sample);
+    } catch (const Stopped&) {
+      throw;
+    } catch (const Error& error) {
+      faults.push_back({cursors[i].path(), error.what()});
+      ended = true;
+    }
+    for (std::size_t& n = told[i]; n < cursors[i].refused().size(); ++n) {
+      const Refused& refused = cursors[i].refused()[n];
+      faults.push_back({cursors[i].path(), refused.why});
+      if (i == 0 && !refused.key.empty()) lacks.insert(column_key(refused.key));
+    }
+    if (!more) return false;
+    for (const Member& member : sample.members)
+      say_dotted_media(cursors[i].path(), sample.key, member.extension);
+    original.clear();
+    if (valid_key(sample.key)) return true;
+    original = sample.key;
+    sample.key = column_key(original);
+    return true;
+  }
+
+  bool next_first(Sample& sample, std::string& original) {
+    while (read(0, sample, original)) {
+      if (keys.insert(sample.key).second) return true;
+      faults.push_back({fmt::format("{} of '{}'", sample.key, cursors[0].path()),
+                        "the key comes twice in its shard; the first sample is kept"});
+    }
+    return false;
+  }
+
+  bool next_column(std::size_t i, Sample& part) {
+    std::string original;
+    bool more = read(i, part, original);
+    while (more && lacks.contains(part.key))
+      more = read(i, part, original);
+    return more;
+  }
+
+  bool next(Sample& sample) {
+    std::string original;
+    const bool more = next_first(sample, original);
+    if (ended) return false;
+    if (more && !original.empty())
+      add_member(sample, {"json", dump_json({{"original_key", original}})});
+    for (std::size_t i = 1; i < cursors.size(); ++i) {
+      Sample part;
+      const bool has = next_column(i, part);
+      if (ended) return false;
+      if (has != more || (more && part.key != sample.key))
+        fail("'{}' does not have the samples of '{}' in the same order; make it again",
+             cursors[i].path(), cursors.front().path());
+      for (Member& member : part.members)
+        add_member(sample, std::move(member));
+    }
+    return more;
+  }
+};
+
+JoinedReader::JoinedReader(const std::vector<std::string>& tars, const ReadLimits& limits)
+    : state_(std::make_unique<State>()) {
+  for (const std::string& tar : tars)
+    state_->cursors.emplace_back(tar, limits);
+  state_->told.resize(tars.size());
+}
+JoinedReader::~JoinedReader() = default;
+JoinedReader::JoinedReader(JoinedReader&&) noexcept = default;
+
+const std::vector<Fault>& JoinedReader::faults() const {
+  return state_->faults;
+}
+
+bool JoinedReader::any_refused() const {
+  return std::ranges::any_of(state_->told, [](std::size_t count) { return count > 0; });
+}
+
+bool JoinedReader::next(Sample& sample) {
+  return !state_->ended && state_->next(sample);
+}
+
+}  // namespace vfm::shard

@@ -1,0 +1,78 @@
+// Columns of a shard: more members for its samples, kept in tars of their own beside it.
+//
+// X.caption.tar and X.embed.tar hold what vfm-caption and vfm-embed add to the samples of X.tar, in
+// the same order of keys, so video is never copied. A shard record's "columns" names the tars.
+// Foreign keys that a Writer refuses ("train/0001") stand in columns as their hash, and in the JSON
+// of their sample as "original_key".
+// Thread-safety: functions any thread; JoinedReader one thread.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "io/manifest.h"
+#include "shard/reader.h"
+#include "shard/sample.h"
+
+namespace vfm::shard {
+
+/// "a/X.tar", "caption" -> "a/X.caption.tar", or "DIR/X.caption.tar" if a directory is given.
+/// Endings of compressed tars (.tar.gz, .tgz, .tar.zst) are taken off too.
+std::string column_tar_path(const std::string& shard, const std::string& column,
+                            const std::string& directory = {});
+
+/// Whether `path` is a column of a shard that exists beside it: "a/X.embed.tar" where "a/X.tar" is.
+/// So `vfm-embed a/*.tar` can pass over them.
+bool is_column_tar(const std::string& path);
+
+/// Gives a shard record that has none its "columns": the tar itself as "clip" and the known columns
+/// that exist beside it.
+void complete_shard(io::Record& record);
+
+/// Compares the bytes of the tars of a record with the hashes that vouch for them: the record's
+/// "xxh3" and "bytes" for its "path", and what was noted when a column was made. Tars that nobody
+/// vouches for are not read. Throws Error naming the tar that is not as it was written.
+void check_shard_bytes(const io::Record& record);
+
+/// The key of a sample in a column, and in what vfm writes: itself, or its hash where it is not a
+/// valid_key().
+std::string column_key(const std::string& key);
+
+/// Says, once in a run, that the member `extension` of `tar` is a video or picture whose name has
+/// more than one dot: "clip0.v1.mp4" is "v1.mp4" of sample "clip0", whoever reads it.
+void say_dotted_media(const std::string& tar, std::string_view key, std::string_view extension);
+
+/// What was wrong with a shard or one of its samples, which cost no other sample.
+struct Fault {
+  std::string input;  ///< "KEY of 'X.tar'", or the tar
+  std::string message;
+};
+
+/// Reads the samples of several tars as one: members of all, the first tar's first. An extension
+/// that an earlier tar has too replaces it. Of samples with one key only the first is given.
+class JoinedReader {
+ public:
+  /// Throws Error if a tar cannot be opened.
+  explicit JoinedReader(const std::vector<std::string>& tars, const ReadLimits& limits = {});
+  ~JoinedReader();
+  JoinedReader(JoinedReader&&) noexcept;
+  /// The next sample, its key a column_key(). "json" members are merged, later ones winning; into
+  /// one that is no object nothing is merged. The foreign name of a key that is a hash stands there
+  /// as "original_key". False at the end, and where a tar is damaged: the samples before that are
+  /// whole. Throws Error when the tars do not have the same keys in one order.
+  bool next(Sample& sample);
+  /// What was passed over so far: samples that are too large or damaged, or whose key came before,
+  /// and what follows damage.
+  const std::vector<Fault>& faults() const;
+  /// Whether a sample was passed over, perhaps for its size: with another limit it may not be.
+  bool any_refused() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace vfm::shard

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "shard/input_totals.h"
+
+#include <filesystem>
+#include <functional>
+
+#include "base/error.h"
+#include "io/file.h"
+#include "io/manifest.h"
+#include "shard/columns.h"
+#include "shard/writer.h"
+
+namespace vfm::shard {
+namespace {
+
+/// Calls `use` for each record; false if the input can be read only once, or not at all.
+bool for_each_record(const std::vector<std::string>& inputs,
+                     const std::function<void(const io::Record&)>& use) {
+  for (const std::string& input : inputs) {
+    const std::string extension = io::extension(input);
+    std::error_code error;
+    if (input == "-" || input == io::kNames || std::filesystem::is_directory(input, error))
+      return false;
+    if ((extension == "jsonl" || extension == "ndjson") &&
+        !std::filesystem::is_regular_file(input, error))
+      return false;
+  }
+  try {
+    io::ManifestReader reader(inputs, [](const std::string&, const std::string&) {});
+    while (const auto record = reader.next())
+      use(*record);
+  } catch (const Stopped&) {
+    throw;
+  } catch (const Error&) {
+    return false;  // who works on it will tell
+  }
+  return true;
+}
+
+/// `tool clips/*.tar` also names columns, which are read with their shards.
+bool is_own_shard(const io::Record& record) {
+  const auto path = get_string(record.json, "path");
+  return record.kind == "shard" && path &&
+         (record.json.contains("columns") || !is_column_tar(*path));
+}
+
+}  // namespace
+
+std::uint64_t count_videos(const std::vector<std::string>& inputs) {
+  std::uint64_t videos = 0;
+  const bool known = for_each_record(
+      inputs, [&](const io::Record& record) { videos += record.kind == "video" ? 1 : 0; });
+  return known ? videos : 0;
+}
+
+std::uint64_t count_samples(const std::vector<std::string>& inputs) {
+  std::uint64_t samples = 0;
+  bool said = true;
+  const bool known = for_each_record(inputs, [&](const io::Record& record) {
+    if (!is_own_shard(record)) return;
+    std::error_code error;
+    const auto path = get_string(record.json, "path").value_or("");
+    const auto index = std::filesystem::file_size(energon_index_path(path), error);
+    if (const auto count = get_integer(record.json, "samples"); count && *count > 0)
+      samples += static_cast<std::uint64_t>(*count);
+    else if (!error && index >= 8)
+      samples += index / 8 - 1;
+    else
+      said = false;
+  });
+  return known && said ? samples : 0;
+}
+
+std::uint64_t count_shards(const std::vector<std::string>& inputs) {
+  std::uint64_t shards = 0;
+  const bool known = for_each_record(
+      inputs, [&](const io::Record& record) { shards += is_own_shard(record) ? 1 : 0; });
+  return known ? shards : 0;
+}
+
+}  // namespace vfm::shard

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "shard/shard_input.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "base/log.h"
+#include "shard/columns.h"
+#include "shard/finished_dataset.h"
+
+namespace vfm::shard {
+namespace {
+
+bool is_directory(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::is_directory(path, error);
+}
+
+std::vector<std::string> without_folders(std::vector<std::string> arguments) {
+  std::erase_if(arguments, is_directory);
+  return arguments;
+}
+
+}  // namespace
+
+ShardInput::ShardInput(const std::vector<std::string>& arguments, io::ManifestReader::OnBad on_bad)
+    : lines_(without_folders(arguments), std::move(on_bad)) {
+  for (const std::string& argument : arguments)
+    if (is_directory(argument))
+      for (io::Record& record : dataset_records(argument))
+        listed_.push_back(std::move(record));
+}
+
+std::optional<io::Record> ShardInput::next() {
+  for (;;) {
+    std::optional<io::Record> record;
+    if (next_listed_ < listed_.size())
+      record = std::move(listed_[next_listed_++]);
+    else
+      record = lines_.next();
+    if (!record || record->kind != "shard" || record->json.contains("columns")) return record;
+    const auto path = get_string(record->json, "path");
+    if (!path || !is_column_tar(*path)) return record;
+    log_info("'{}' is a column of another shard, and read with it", *path);
+  }
+}
+
+}  // namespace vfm::shard

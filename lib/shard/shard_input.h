@@ -1,0 +1,33 @@
+// The shards that a tool is given: manifests, bare paths, and folders that vfm-shard wrote.
+// Thread-safety: one thread at a time.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "io/manifest.h"
+
+namespace vfm::shard {
+
+class ShardInput {
+ public:
+  /// `arguments` as io::ManifestReader takes them; a folder among them stands for the shards of the
+  /// dataset in it, which come first. Throws Error{usage} for a folder that holds no finished one.
+  ShardInput(const std::vector<std::string>& arguments, io::ManifestReader::OnBad on_bad);
+
+  /// The next record of any kind, or nothing at the end. Shards that are columns of others, as
+  /// `tool clips/*.tar` names them, are passed over.
+  std::optional<io::Record> next();
+  /// What began and ended in the manifests.
+  const io::InputStreams& streams() const { return lines_.streams(); }
+
+ private:
+  std::vector<io::Record> listed_;  // of the folders
+  std::size_t next_listed_ = 0;
+  io::ManifestReader lines_;
+};
+
+}  // namespace vfm::shard

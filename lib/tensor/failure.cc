@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tensor/failure.h"
+
+#include <new>
+
+#include "base/error.h"
+#include "tensor/device.h"
+
+namespace vfm {
+
+std::string failure_of(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const Stopped&) {
+    throw;
+  } catch (const GpuError&) {
+    throw;
+  } catch (const Error& error) {
+    return error.what();
+  } catch (const std::bad_alloc&) {
+    return "the clip is too large for this machine's memory";
+  }
+  return {};
+}
+
+}  // namespace vfm

@@ -1,0 +1,15 @@
+// What is one clip's own fault: it is recorded, and the others are made.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <string>
+
+namespace vfm {
+
+/// Does `work` for one clip. Returns why it could not be done: the text of its Error, or that
+/// memory did not suffice; empty if it was done. What is not the clip's fault ends the run and
+/// passes: Stopped, GpuError (tensor/device.h), and what is no Error. Thread-safe.
+std::string failure_of(const std::function<void()>& work);
+
+}  // namespace vfm
