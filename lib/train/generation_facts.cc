@@ -4,6 +4,18 @@
 #include <algorithm>
 
 namespace vfm::train {
+namespace {
+
+/// What the recipe says goes before what the model began with; null where neither says anything.
+Json sampling_of(const SamplingRecipe& recipe, Json sampling) {
+  if (recipe.steps > 0) sampling["steps"] = recipe.steps;
+  if (recipe.guidance >= 0) sampling["guidance"] = recipe.guidance;
+  if (recipe.sigma_min > 0) sampling["sigma_min"] = recipe.sigma_min;
+  if (recipe.sigma_max > 0) sampling["sigma_max"] = recipe.sigma_max;
+  return sampling;
+}
+
+}  // namespace
 
 Json generation_facts(const Recipe& recipe, const Dataset& data, const BaseFacts& base) {
   if (recipe.model.tokenizer()) return Json::object();  // there is nothing to draw with it alone
@@ -17,7 +29,8 @@ Json generation_facts(const Recipe& recipe, const Dataset& data, const BaseFacts
   Json& trained = facts["trained"];
   for (std::size_t i = 0; i < 3; ++i)
     trained[kExtents[i]] = std::max(trained[kExtents[i]].get<int>(), base.trained[i]);
-  if (!base.sampling.is_null()) facts["sampling"] = base.sampling;
+  if (const Json sampling = sampling_of(recipe.sampling, base.sampling); !sampling.is_null())
+    facts["sampling"] = sampling;
   if (recipe.diffusion.text_padding > 0) {
     facts["text_padding"] = recipe.diffusion.text_padding;
     // Zero vectors alone are what a dropped text was. Where none is dropped, an empty prompt is

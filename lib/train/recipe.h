@@ -58,6 +58,13 @@ struct DiffusionRecipe {
   bool video_to_world() const;
 };
 
+/// How vfm-generate samples the model where its user does not say.
+struct SamplingRecipe {
+  int steps = 0;                        ///< 0: not said
+  double guidance = -1;                 ///< -1: not said
+  double sigma_min = 0, sigma_max = 0;  ///< 0: not said
+};
+
 struct AutoregressiveRecipe {
   double z_loss = 1e-4;       ///< weight of the square of the logits' log-sum-exp
   double text_dropout = 0.1;  ///< how often a sample is trained without its text
@@ -129,6 +136,7 @@ struct Recipe {
   /// With a rank, only adapters of the model that the run begins from are trained.
   models::LoraOptions lora;
   DiffusionRecipe diffusion;
+  SamplingRecipe sampling;
   AutoregressiveRecipe autoregressive;
   TokenizerRecipe tokenizer;
   DataRecipe data;

@@ -80,7 +80,7 @@ void add_loss_fields(FieldList& list, Recipe& r) {
         .number("z_loss", r.autoregressive.z_loss, at_least(0))
         .number("text_dropout", r.autoregressive.text_dropout, between(0, 1))
         .number("ignored_frames", r.autoregressive.ignored_frames, between(0, 65536));
-  else
+  else {
     list.section("lora")
         .number("rank", r.lora.rank, between(0, 4096))
         .number("alpha", r.lora.alpha, between(0, 1e30))
@@ -98,6 +98,11 @@ void add_loss_fields(FieldList& list, Recipe& r) {
         .number("augment_p_mean", r.diffusion.augment_p_mean, between(-20, 20))
         .number("augment_p_std", r.diffusion.augment_p_std, between(0, 20))
         .number("text_padding", r.diffusion.text_padding, between(0, 65536));
+    list.section("sampling").number("steps", r.sampling.steps, between(0, 10000)).may_change();
+    list.number("guidance", r.sampling.guidance, between(-1, 1000)).may_change();
+    list.number("sigma_min", r.sampling.sigma_min, at_least(0)).may_change();
+    list.number("sigma_max", r.sampling.sigma_max, at_least(0)).may_change();
+  }
 }
 
 }  // namespace

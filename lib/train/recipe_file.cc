@@ -74,6 +74,9 @@ void check_together(const Recipe& recipe) {
   if (recipe.diffusion.sigma_min > recipe.diffusion.sigma_max)
     fail_usage("{} and {}: the first must be at most the second",
                told(recipe, "diffusion.sigma_min"), told(recipe, "diffusion.sigma_max"));
+  if (recipe.sampling.sigma_max > 0 && recipe.sampling.sigma_min >= recipe.sampling.sigma_max)
+    fail_usage("{} and {}: the first must be below the second",
+               told(recipe, "sampling.sigma_min"), told(recipe, "sampling.sigma_max"));
   if (recipe.model.tokenizer()) return check_tokenizer(recipe);
   if (recipe.model.autoregressive()) {
     models::DecoderConfig decoder = recipe.model.decoder;

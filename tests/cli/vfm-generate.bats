@@ -41,6 +41,24 @@ setup() {
   [ ! -e out/errors.jsonl ]
 }
 
+@test "a recipe says how its model is sampled; the command line goes before it" {
+  local small=(train.steps=1 model.num_layers=1 model.num_attention_heads=2 model.adaln_lora_dim=8 validation.every=0)
+  vfm-train "$VFM_ROOT/examples/recipes/quickstart.yaml" "${small[@]}" sampling.steps=3 sampling.guidance=0.5 \
+    sampling.sigma_min=0.4 sampling.sigma_max=20 --data "$BATS_FILE_TMPDIR/latents" --out run >run.jsonl
+  jq -e '.sampling == {"steps": 3, "guidance": 0.5, "sigma_min": 0.4, "sigma_max": 20}' run/checkpoints/*/train.json
+  vfm-generate --model run -o out 'a red circle' >manifest
+  jq -e '.steps == 3 and .guidance == 0.5 and .sigma_min == 0.4 and .sigma_max == 20' <(records manifest)
+  vfm-generate --model run --steps 2 --guidance 0 -o out 'a red circle' >manifest
+  jq -e '.steps == 2 and .guidance == 0 and .sigma_min == 0.4' <(records manifest)
+  # A run that goes on from another one is sampled alike, and the recipe goes before that too.
+  vfm-train "$VFM_ROOT/examples/recipes/quickstart.yaml" --init run "${small[@]}" \
+    sampling.steps=5 sampling.guidance=-1 sampling.sigma_min=0 --data "$BATS_FILE_TMPDIR/latents" --out tuned >tuned.jsonl
+  jq -e '.sampling == {"steps": 5, "guidance": 0.5, "sigma_min": 0.4, "sigma_max": 20}' tuned/checkpoints/*/train.json
+  run vfm-train "$VFM_ROOT/examples/recipes/quickstart.yaml" sampling.sigma_min=2 sampling.sigma_max=1 --dry-run --synthetic 3x8x8
+  [ "$status" -eq 2 ]
+  [[ "$output" == *"'sampling.sigma_min' is 2.0 and 'sampling.sigma_max' is 1.0: the first must be below the second" ]]
+}
+
 @test "T5 from a folder, in every stage; a folder that has moved is asked for, another one refused" {
   cp -r "$VFM_ROOT/tests/golden/t5/v1_1" t5
   cp -r "$BATS_FILE_TMPDIR/clips" .
