@@ -89,8 +89,10 @@ TEST_CASE("readable names are keys") {
   CHECK(readable_key("raw/My film.mp4", span, hash) ==
         "My_film-00h00m01s500-00h00m03s000-1a2b3c4d");
   CHECK(readable_key("https://a.b/c.mp4?x=/d.y", hash) == "c-1a2b3c4d");
-  for (const std::string path :
-       {"__.mp4", "\xE6\x98\xA0.mkv", ".mp4", "..mp4", "_ _.mp4", std::string(200, 'x').c_str()}) {
+  const std::string long_name(200, 'x');
+  for (const std::string& path :
+       {std::string("__.mp4"), std::string("\xE6\x98\xA0.mkv"), std::string(".mp4"),
+        std::string("..mp4"), std::string("_ _.mp4"), long_name}) {
     const std::string key = readable_key(path, span, hash);
     CHECK(shard::valid_key(key));
     CHECK(key.size() <= 80);
