@@ -15,6 +15,7 @@
 #include "models/decoder.h"
 #include "models/lora.h"
 #include "models/network.h"
+#include "train/objective_recipe.h"
 
 namespace vfm::train {
 
@@ -39,41 +40,6 @@ struct ModelRecipe {
   /// What backward computes again to save memory: "none", "elementwise", "block", or "auto": the
   /// least that fits the device's memory.
   std::string recompute = "auto";
-};
-
-struct DiffusionRecipe {
-  double p_mean = 0.0, p_std = 1.0;             ///< ln sigma ~ N(p_mean, p_std^2), per sample
-  double sigma_min = 0.0002, sigma_max = 80.0;  ///< sigma is clamped to these
-  double whitening = 1.0;     ///< 1: every latent channel alike; 0: as the tokenizer scales them
-  double loss_scale = 1.0;    ///< factor on the gradients, not on the loss told (Cosmos: 10)
-  double text_dropout = 0.1;  ///< how often a sample is trained without its text
-  bool scale_video_noise = false;  ///< sigma of a video times sqrt(latent frames), as predict2
-  /// How many latent frames a sample is given, each number as often as the others. Any above 0
-  /// makes a video-to-world model.
-  std::vector<int> condition_frames = {0};
-  /// ln of the noise level of given frames ~ N(augment_p_mean, augment_p_std^2).
-  double augment_p_mean = -3.0, augment_p_std = 2.0;
-  int text_padding = 0;  ///< texts are filled up to so many tokens with zero vectors, if not 0
-
-  bool video_to_world() const;
-};
-
-/// How vfm-generate samples the model where its user does not say.
-struct SamplingRecipe {
-  int steps = 0;                        ///< 0: not said
-  double guidance = -1;                 ///< -1: not said
-  double sigma_min = 0, sigma_max = 0;  ///< 0: not said
-};
-
-struct AutoregressiveRecipe {
-  double z_loss = 1e-4;       ///< weight of the square of the logits' log-sum-exp
-  double text_dropout = 0.1;  ///< how often a sample is trained without its text
-  int ignored_frames = 0;     ///< first latent frames of a video that do not count in the loss
-};
-
-struct TokenizerRecipe {
-  double l1 = 1;  ///< weight of the absolute error of pixels, which are in [-1, 1]
-  double l2 = 0;  ///< of its square
 };
 
 struct DataRecipe {
