@@ -1,5 +1,6 @@
-// Scaled dot-product attention over a pack: the CUDA version of lib/ops/attention.h, where the
-// formula is told. softmax(scale q k^T) v, each sample of the pack by itself, forward and back.
+// Scaled dot-product attention over a pack: the CUDA version of lib/ops/attention/attention.h,
+// where the formula is told. softmax(scale q k^T) v, each sample of the pack by itself, forward and
+// back.
 //
 // bf16 with head dims of 64 and 128 runs on tensor cores (attention_forward.cu,
 // attention_backward.cu); f32, other head dims up to 256 and rows that are not aligned run on plain
@@ -59,7 +60,7 @@ struct Attention {
   int heads = 0;
   int key_heads = 0;  ///< divides heads: a key head serves heads / key_heads of them (GQA)
   int head_dim = 0;
-  float scale = 0;                             ///< above zero; 1 / sqrt(K) as a rule
+  float scale = 0;  ///< above zero; 1 / sqrt(K) as a rule
   /// Forward only, or null: [H, 2 bias_reach - 1], added to the scores before `scale`, at
   /// bias_reach - 1 + query - key of a sample that is no longer than bias_reach. On plain
   /// arithmetic, whatever the type.

@@ -1,5 +1,5 @@
 // Convolutions of channels-last images as matrix products whose left side is gathered while it is
-// multiplied: the CUDA version of lib/ops/conv2d.h. Forward, the gradient of x, that of the
+// multiplied: the CUDA version of lib/ops/conv/conv2d.h. Forward, the gradient of x, that of the
 // weights.
 //
 // A product's row is a pixel of the result, its column an output channel; what is summed over is

@@ -1,6 +1,6 @@
 // What is computed element by element: activations, sums, conversions. The CUDA versions of
-// lib/ops/gelu.h, silu.h, swiglu.h, text_activations.h and add.h, of the sum in low_rank.h, and of
-// the conversions between f32 and bf16.
+// lib/ops/pointwise/gelu.h, silu.h, swiglu.h, text_activations.h and add.h, of the sum in
+// low_rank.h, and of the conversions between f32 and bf16.
 //
 //   gelu(x) = x Phi(x), Phi(x) = (1 + erf(x / sqrt(2))) / 2      the exact form, not that with tanh
 //   silu(x) = x / (1 + e^-x)

@@ -1,5 +1,5 @@
-// Group norm of each frame of a video, and SiLU after it: the CUDA version of lib/ops/frame_norm.h,
-// where the formulas are told.
+// Group norm of each frame of a video, and SiLU after it: the CUDA version of
+// lib/ops/norm/frame_norm.h, where the formulas are told.
 //
 // Sums over a frame, which may have a hundred million elements, are made of kFrameNormChunks
 // pieces, each by one block. Moments: around a mean of some of the frame's elements, eight in f32,
@@ -15,7 +15,7 @@
 
 namespace vfm::kernels {
 
-/// Pieces of a frame, as lib/ops/frame_norm_cpu.h has them.
+/// Pieces of a frame, as lib/ops/norm/frame_norm_cpu.h has them.
 inline constexpr int kFrameNormChunks = 64;
 
 /// Device pointers of one call. `pixels` are those of a frame. Pointers need no more than the

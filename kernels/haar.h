@@ -1,5 +1,5 @@
-// One level of the Haar wavelet in three directions: the CUDA version of what lib/ops/haar.h does
-// to each block of pixels, here to the whole video. The same arithmetic as there, to the bit.
+// One level of the Haar wavelet in three directions: the CUDA version of what lib/ops/conv/haar.h
+// does to each block of pixels, here to the whole video. The same arithmetic as there, to the bit.
 //
 // Eight neighbours, two along each of time, rows and columns, become eight bands of one place:
 // fine [F, H, W, C] <-> coarse [F / 2, H / 2, W / 2, 8 C], band slowest. Of the fine video the

@@ -1,4 +1,5 @@
-// Backward of kernels/modulate.h, the CUDA version of what lib/ops/modulate.cc does in backward:
+// Backward of kernels/modulate.h, the CUDA version of what lib/ops/norm/modulate.cc does in
+// backward:
 //
 //   n = (stream - mean) rstd,  g = dnormed (1 + scale[row])
 //   dx = dstream + rstd (g - mean(g) - n mean(g n)),  dbranch = gate[row] dx

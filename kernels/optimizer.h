@@ -1,6 +1,6 @@
 // One step of AdamW over all parameters in one launch, and the norm of their gradients with the
-// scale that clips it: the CUDA version of lib/ops/adamw.h, where the formula is told, and of
-// lib/ops/sum_squares.h. Nothing here waits for the host.
+// scale that clips it: the CUDA version of lib/ops/optim/adamw.h, where the formula is told, and of
+// lib/ops/optim/sum_squares.h. Nothing here waits for the host.
 //
 // A parameter is a slot; a slot is worked on in chunks of kOptimizerChunk elements, one block each,
 // which find their slot in an array on the device. So a model's hundreds of small parameters cost

@@ -1,4 +1,5 @@
-// Latents to tokens and back, and the gradients of both: the CUDA version of lib/ops/patchify.h.
+// Latents to tokens and back, and the gradients of both: the CUDA version of
+// lib/ops/conv/patchify.h.
 //
 // The orders of a token's elements differ, and both are Cosmos': one that goes in holds its patch
 // as (c, pt, ph, pw), channel slowest; one that comes out holds (ph, pw, pt, c), channel fastest.

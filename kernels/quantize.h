@@ -1,5 +1,5 @@
 // A tensor as E4M3, the 8-bit float of lib/base/float8.h, and one scale: the CUDA version of
-// lib/ops/quantize.h.
+// lib/ops/matmul/quantize.h.
 //
 //   scale = max(largest |x|, 2^-40) / 448, value = x / scale rounded to nearest, ties to even
 //

@@ -1,4 +1,5 @@
-// Halving and doubling in space and time, channels last: the CUDA versions of lib/ops/resample.h.
+// Halving and doubling in space and time, channels last: the CUDA versions of
+// lib/ops/conv/resample.h.
 //
 // Each is the way back of another, but for the factor. Computed in f32; x and y are of `type`.
 // Pointers need no more than the alignment of an element; where rows of channels are whole 16 bytes

@@ -1,5 +1,5 @@
 // Root-mean-square norm over the last dimension and its gradients: the CUDA version of
-// lib/ops/rmsnorm.h.
+// lib/ops/norm/rmsnorm.h.
 //
 //   forward   n = x r, r = 1 / sqrt(mean(x^2) + epsilon), y = n weight
 //   backward  g = dy weight, dx = r (g - n mean(g n)), dweight = sum over the tokens of dy n

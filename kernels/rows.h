@@ -1,5 +1,5 @@
 // Rows taken from a matrix by their numbers, and added back to it: the CUDA version of
-// lib/ops/rows.h.
+// lib/ops/pointwise/rows.h.
 //
 // Added rows are taken in the order in which they are listed, one block a row of the sum and part
 // of its width: no atomics, and the bits are the same on every GPU. Thread-safety: launches on the

@@ -1,5 +1,6 @@
-// Softmax over rows of scores and its gradient: the CUDA versions of what lib/ops/frame_attention.h
-// has between its matrix products. A block has a row, of any length.
+// Softmax over rows of scores and its gradient: the CUDA versions of what
+// lib/ops/attention/frame_attention.h has between its matrix products. A block has a row, of any
+// length.
 //
 // All return a cudaError_t: 0, or what is wrong with the launch; 1 (invalid value) for a negative
 // size or 2^31 or more rows or columns. Pointers need no more than the alignment of an element;

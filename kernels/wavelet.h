@@ -1,5 +1,6 @@
-// The transforms of the tokenizer builtin:wavelet (lib/models/wavelet.h has the formulas): colour
-// and groups of frames to planes, CDF 9/7 in space, coefficients to latents; and all of it back.
+// The transforms of the tokenizer builtin:wavelet (lib/models/wavelet/wavelet.h has the formulas):
+// colour and groups of frames to planes, CDF 9/7 in space, coefficients to latents; and all of it
+// back.
 //
 // Bit for bit what the CPU computes: the same operations in the same order on each number, every
 // one rounded to f32, none fused. So a latent does not tell where it was made.

@@ -63,7 +63,7 @@ struct DeviceOptions {
 };
 
 /// --deterministic and --attention auto|own|cudnn: how a GPU computes (ops/determinism.h,
-/// ops/attention_choice.h).
+/// ops/attention/attention_choice.h).
 struct ComputeOptions {
   bool deterministic = false;
   std::string attention = "auto";

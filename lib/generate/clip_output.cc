@@ -54,7 +54,7 @@ media::EncodeOptions encode_options(const std::string& encoder, int quality, con
 
 }  // namespace
 
-void check_clip(const models::Tokenizer& tokenizer, const generate::Latent& latent,
+void check_clip(const models::VideoTokenizer& tokenizer, const generate::Latent& latent,
                 const Json& record) {
   const Shape shape(record);
   generate::check_latent(tokenizer, latent, shape.frames, shape.height, shape.width);
@@ -116,8 +116,8 @@ bool ClipOutput::is_there(Json& record, const std::string& name) const {
   }
 }
 
-std::string ClipOutput::encode(const models::Tokenizer& tokenizer, const generate::Latent& latent,
-                               Json& record) const {
+std::string ClipOutput::encode(const models::VideoTokenizer& tokenizer,
+                               const generate::Latent& latent, Json& record) const {
   const Shape shape(record);
   media::Encoder encoder(encode_options(need_string(record, "encoder", "the record"),
                                         static_cast<int>(record["quality"]), shape));
@@ -141,8 +141,8 @@ bool ClipOutput::fits_stream(const Json& record) {
   return stream_geometry_ == geometry;
 }
 
-std::string ClipOutput::stream(const models::Tokenizer& tokenizer, const generate::Latent& latent,
-                               const Json& record) {
+std::string ClipOutput::stream(const models::VideoTokenizer& tokenizer,
+                               const generate::Latent& latent, const Json& record) {
   const Shape shape(record);
   bool begun = false;
   std::int64_t done = 0;

@@ -48,14 +48,14 @@ class ClipOutput {
   bool is_there(Json& record, const std::string& name) const;
   /// The mp4 of a clip, frame by frame as they are decoded. Puts "bytes" and "xxh3" into the
   /// record, whose "name" it has in progress.
-  std::string encode(const models::Tokenizer& tokenizer, const generate::Latent& latent,
+  std::string encode(const models::VideoTokenizer& tokenizer, const generate::Latent& latent,
                      Json& record) const;
 
   /// Whether size and rate are those of the stream, which are its first clip's.
   bool fits_stream(const Json& record);
   /// The next clip of the stream. Returns why there is none of it in the stream, which others may
   /// still follow; empty if it is there. Throws Error if it ends in the middle of the clip.
-  std::string stream(const models::Tokenizer& tokenizer, const generate::Latent& latent,
+  std::string stream(const models::VideoTokenizer& tokenizer, const generate::Latent& latent,
                      const Json& record);
   /// Keeps other programs from making NAME until the result is gone; waits for one that does now.
   io::AtomicFile hold(const std::string& name) const;
@@ -90,7 +90,7 @@ class ClipOutput {
 void add_extra(Json& record, const Json& extra);
 
 /// Throws Error if `latent` does not hold the clip that `record` describes.
-void check_clip(const models::Tokenizer& tokenizer, const generate::Latent& latent,
+void check_clip(const models::VideoTokenizer& tokenizer, const generate::Latent& latent,
                 const Json& record);
 
 }  // namespace vfm::generate

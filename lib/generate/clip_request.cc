@@ -26,7 +26,7 @@ void fill_in(ClipRequest& request, const Extents& usual, double fps) {
   if (request.fps == 0) request.fps = fps > 0 ? fps : 24;
 }
 
-void ModelShape::take(const models::DitConfig& network) {
+void ModelShape::take(const models::NetworkConfig& network) {
   autoregressive = false;
   in_channels = network.in_channels;
   out_channels = network.out_channels;

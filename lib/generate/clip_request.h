@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "generate/model_facts.h"
-#include "models/decoder.h"
-#include "models/network.h"
+#include "models/decoder/decoder.h"
+#include "models/dit/network.h"
 #include "text/encoder.h"
 
 namespace vfm::generate {
@@ -59,7 +59,7 @@ struct ModelShape {
   /// The model was trained on embeddings that no encoder here makes: prompts say nothing to it.
   bool foreign_text = false;
 
-  void take(const models::DitConfig& network);
+  void take(const models::NetworkConfig& network);
   void take(const models::DecoderConfig& decoder);
 
   /// Whether it takes given frames: video-to-world models, and all autoregressive ones.

@@ -45,7 +45,7 @@ std::int32_t draw_code(std::span<const float> logits, const CodeOptions& options
   return kept.back();
 }
 
-std::vector<std::int32_t> write_codes(const models::Decoder& decoder,
+std::vector<std::int32_t> write_codes(const models::CausalDecoder& decoder,
                                       const models::CodeSample& sample, const Tensor& text,
                                       std::span<const std::int32_t> given,
                                       const CodeOptions& options, const Random& random,

@@ -10,7 +10,7 @@
 
 #include "base/philox.h"
 #include "generate/sampler.h"
-#include "models/decoder.h"
+#include "models/decoder/decoder.h"
 
 namespace vfm::generate {
 
@@ -29,7 +29,7 @@ std::int32_t draw_code(std::span<const float> logits, const CodeOptions& options
 /// codes of it, which are taken as they are: what a video is to be continued from. `text` is f32
 /// (tokens, E), or undefined for a model without text. `how_far` hears of each code. Throws
 /// Error{usage} for more codes given than there are, Stopped when asked to stop.
-std::vector<std::int32_t> write_codes(const models::Decoder& decoder,
+std::vector<std::int32_t> write_codes(const models::CausalDecoder& decoder,
                                       const models::CodeSample& sample, const Tensor& text,
                                       std::span<const std::int32_t> given,
                                       const CodeOptions& options, const Random& random,

@@ -35,13 +35,13 @@ struct Result {
   std::string error, name, mp4;  ///< mp4: empty if the clip was there
   Json record;
   generate::Latent latent;  ///< for the stream
-  const models::Tokenizer* tokenizer = nullptr;
+  const models::VideoTokenizer* tokenizer = nullptr;
   double seconds = 0;  ///< that it took
 };
 
 /// Of a model's folder: what decodes its latents, and what they are known by.
 struct Model {
-  std::unique_ptr<models::Tokenizer> tokenizer;
+  std::unique_ptr<models::VideoTokenizer> tokenizer;
   std::string hash;
 };
 

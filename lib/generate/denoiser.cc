@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/half.h"
 #include "base/stop.h"
-#include "models/edm.h"
+#include "models/dit/edm.h"
 #include "tensor/device.h"
 
 namespace vfm::generate {
@@ -17,11 +17,11 @@ namespace {
 constexpr double kFlowTimesteps = 1000;  // what flow matching's time input counts to
 
 // How the network's output F becomes the estimate: x0 = skip x + out F, of an input `in` x.
-struct Frame {
+struct Scaling {
   double in, skip, out, time;
 };
 
-Frame frame_at(const SampleOptions& options, double sigma) {
+Scaling scaling_at(const SampleOptions& options, double sigma) {
   if (options.sampler == Sampler::flow) return {1, 1, -sigma, sigma * kFlowTimesteps};
   const models::EdmScaling c = models::edm_scaling(sigma);
   return {c.in, c.skip, c.out, c.noise};
@@ -41,7 +41,7 @@ Denoiser::Denoiser(const models::DiffusionNetwork& network, DenoiseInput input,
   const auto width = static_cast<std::int64_t>(network.config().text_embed_dim);
   std::vector<float> rows;
   for (const text::TokenEmbeddings& text : input_.texts) {
-    models::DitSample sample = input_.sample;
+    models::NetworkSample sample = input_.sample;
     sample.text_tokens = text.tokens;
     batch_.samples.push_back(sample);
     rows.insert(rows.end(), text.values.begin(), text.values.end());
@@ -51,7 +51,7 @@ Denoiser::Denoiser(const models::DiffusionNetwork& network, DenoiseInput input,
 
 // Writes the given frames of one sample's input, channel by channel.
 void Denoiser::put_given(std::span<float> input, std::size_t half, std::size_t level) const {
-  const models::DitSample& s = input_.sample;
+  const models::NetworkSample& s = input_.sample;
   const std::size_t plane = static_cast<std::size_t>(s.height) * static_cast<std::size_t>(s.width);
   const std::size_t given = static_cast<std::size_t>(input_.given_frames) * plane;
   const std::size_t channel = static_cast<std::size_t>(s.frames) * plane;
@@ -68,25 +68,25 @@ void Denoiser::put_given(std::span<float> input, std::size_t half, std::size_t l
   }
 }
 
-const models::DitBatch& Denoiser::batch(std::span<const double> x, double sigma) {
-  const Frame frame = frame_at(options_, sigma);
+const models::NetworkBatch& Denoiser::batch(std::span<const double> x, double sigma) {
+  const Scaling scale = scaling_at(options_, sigma);
   const auto found = std::ranges::find(levels_, sigma);
   if (found == levels_.end()) fail("an estimate at noise level {}, which is not on the way", sigma);
   const auto level = static_cast<std::size_t>(found - levels_.begin());
-  const models::DitSample& s = input_.sample;
+  const models::NetworkSample& s = input_.sample;
   const std::size_t plane = static_cast<std::size_t>(s.height) * static_cast<std::size_t>(s.width);
   const std::size_t channel = static_cast<std::size_t>(s.frames) * plane;
   const std::size_t n = x.size(), halves = batch_.samples.size();
   const bool marks = network_.config().in_channels > input_.channels;
   const std::size_t stride = n + (marks ? channel : 0);
   batch_.latents = Tensor::zeros({static_cast<std::int64_t>(stride * halves)});
-  float time = static_cast<float>(frame.time);
+  float time = static_cast<float>(scale.time);
   if (input_.round_time) time = bfloat16_to_float(float_to_bfloat16(time));
   for (std::size_t half = 0; half < halves; ++half) {
     batch_.samples[half].c_noise = time;
     const std::span<float> input = batch_.latents.floats().subspan(half * stride, stride);
     for (std::size_t i = 0; i < n; ++i)
-      input[i] = static_cast<float>(frame.in * x[i]);
+      input[i] = static_cast<float>(scale.in * x[i]);
     if (input_.given_frames == 0) continue;
     if (options_.augment_sigma < sigma) put_given(input, half, level);
     const std::span<float> mark = input.subspan(n);
@@ -97,7 +97,7 @@ const models::DitBatch& Denoiser::batch(std::span<const double> x, double sigma)
 
 void Denoiser::estimate(std::span<const double> x, double sigma, std::span<double> x0) {
   check_stop();
-  const Frame frame = frame_at(options_, sigma);
+  const Scaling scale = scaling_at(options_, sigma);
   const std::size_t n = x.size();
   ops::Tape tape(false);
   Tensor output;
@@ -108,8 +108,8 @@ void Denoiser::estimate(std::span<const double> x, double sigma, std::span<doubl
   const std::span<const float> f = output.floats();
   const bool guided = input_.texts.size() == 2;
   for (std::size_t i = 0; i < n; ++i) {
-    const double with_prompt = frame.skip * x[i] + frame.out * f[i];
-    const double without = guided ? frame.skip * x[i] + frame.out * f[n + i] : with_prompt;
+    const double with_prompt = scale.skip * x[i] + scale.out * f[i];
+    const double without = guided ? scale.skip * x[i] + scale.out * f[n + i] : with_prompt;
     x0[i] = with_prompt + options_.guidance * (with_prompt - without);
   }
   if (input_.given_frames == 0 || options_.augment_sigma >= sigma) return;

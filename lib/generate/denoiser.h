@@ -19,15 +19,15 @@
 
 #include "base/philox.h"
 #include "generate/sampler.h"
-#include "models/network.h"
+#include "models/dit/network.h"
 #include "text/encoder.h"
 
 namespace vfm::generate {
 
 /// One clip as the network sees it.
 struct DenoiseInput {
-  models::DitSample sample;  ///< sizes, rate and positions; text and noise level are filled in
-  int channels = 0;          ///< C
+  models::NetworkSample sample;  ///< sizes, rate and positions; text and noise level are filled in
+  int channels = 0;              ///< C
   /// Of the prompt and, to guide, of the negative prompt; at least one token each.
   std::vector<text::TokenEmbeddings> texts;
   int given_frames = 0;      ///< latent frames that are given, below T
@@ -46,7 +46,7 @@ class Denoiser {
   void estimate(std::span<const double> x, double sigma, std::span<double> x0);
 
   /// The batch that the network is asked for `x` at `sigma`. Valid until the next call.
-  const models::DitBatch& batch(std::span<const double> x, double sigma);
+  const models::NetworkBatch& batch(std::span<const double> x, double sigma);
 
  private:
   void put_given(std::span<float> input, std::size_t half, std::size_t level) const;
@@ -56,7 +56,7 @@ class Denoiser {
   SampleOptions options_;
   std::vector<double> levels_;
   std::uint64_t seed_, key_;
-  models::DitBatch batch_;
+  models::NetworkBatch batch_;
 };
 
 }  // namespace vfm::generate

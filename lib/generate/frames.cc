@@ -19,8 +19,8 @@ std::vector<std::int32_t> codes_of(const Latent& latent) {
 
 }  // namespace
 
-void check_latent(const models::Tokenizer& tokenizer, const Latent& latent, int frames, int height,
-                  int width) {
+void check_latent(const models::VideoTokenizer& tokenizer, const Latent& latent, int frames,
+                  int height, int width) {
   const int vocabulary = tokenizer.vocabulary();
   if (latent.channels != (vocabulary > 0 ? 1 : tokenizer.channels()))
     fail("a latent of {} channels is not for the tokenizer {}", latent.channels, tokenizer.name());
@@ -38,8 +38,8 @@ void check_latent(const models::Tokenizer& tokenizer, const Latent& latent, int 
          tokenizer.name());
 }
 
-void decode_frames(const models::Tokenizer& tokenizer, const Latent& latent, int frames, int height,
-                   int width, const FrameSink& sink) {
+void decode_frames(const models::VideoTokenizer& tokenizer, const Latent& latent, int frames,
+                   int height, int width, const FrameSink& sink) {
   check_latent(tokenizer, latent, frames, height, width);
   const int full_height = latent.height * tokenizer.space_factor();
   const int full_width = latent.width * tokenizer.space_factor();

@@ -24,14 +24,14 @@ using FrameSink = std::function<void(std::span<const std::uint8_t> frame)>;
 /// Throws Error if the latent holds no clip of frames x height x width pixels, or is not the
 /// tokenizer's: of other channels, with a value that is no number, or of codes that it does not
 /// know.
-void check_latent(const models::Tokenizer& tokenizer, const Latent& latent, int frames, int height,
-                  int width);
+void check_latent(const models::VideoTokenizer& tokenizer, const Latent& latent, int frames,
+                  int height, int width);
 
 /// Decodes the clip of frames x height x width pixels that `latent` is of, frame by frame as the
 /// tokenizer makes them: what is larger, being made of whole latents, is cut at the edges alike,
 /// and at the end in time. Throws what check_latent() throws, and Error if what the tokenizer makes
 /// of it are no numbers. Thread-safe.
-void decode_frames(const models::Tokenizer& tokenizer, const Latent& latent, int frames, int height,
-                   int width, const FrameSink& sink);
+void decode_frames(const models::VideoTokenizer& tokenizer, const Latent& latent, int frames,
+                   int height, int width, const FrameSink& sink);
 
 }  // namespace vfm::generate

@@ -13,9 +13,9 @@
 #include "generate/given_files.h"
 #include "generate/network_headers.h"
 #include "generate/pipeline.h"
-#include "models/cosmos_cost.h"
-#include "models/cosmos_tokenizer.h"
-#include "models/fp8.h"
+#include "models/cosmos/cost.h"
+#include "models/cosmos/tokenizer.h"
+#include "models/dit/fp8.h"
 #include "models/fsq.h"
 #include "models/text_encoder.h"
 #include "tensor/device.h"
@@ -63,8 +63,8 @@ struct BlockMemory {
 /// f32 are the positions and the streams that the caller and each sub-layer hold (diffusers' order
 /// has one less); of `size` bytes the branches that wait to be added and what a sub-layer makes of
 /// the normed stream: q, k, v before and after their norm, the MLP's hidden row before and after
-/// its activation. Counted in models/dit_block.cc and models/moviegen.cc.
-BlockMemory block_memory(const models::DitConfig& c, double tokens, double size) {
+/// its activation. Counted in models/dit/dit_block.cc and models/dit/moviegen.cc.
+BlockMemory block_memory(const models::NetworkConfig& c, double tokens, double size) {
   const double hidden = static_cast<double>(c.hidden()) / c.width();
   const double angles = 4.0 * c.attention_head_dim * tokens, unit = tokens * c.width();
   if (c.type == models::NetworkType::moviegen) {
@@ -116,8 +116,8 @@ class Estimate {
   const GenerateJob& job_;
   generate::ModelFacts facts_;
   NetworkHeaders network_;
-  std::optional<models::CosmosFolder> cosmos_;    // or a built-in tokenizer:
-  std::unique_ptr<models::Tokenizer> tokenizer_;  // which has no weights
+  std::optional<models::CosmosFolder> cosmos_;         // or a built-in tokenizer:
+  std::unique_ptr<models::VideoTokenizer> tokenizer_;  // which has no weights
   std::optional<models::TextEncoderFolder> text_;
   generate::ModelShape shape_;
   generate::SampleOptions sampling_;
@@ -244,8 +244,8 @@ Part Estimate::network_part() const {
   if (network_.decoder) {
     part.cost = models::decoder_writing_cost(*network_.decoder, tokens, text, compute_);
   } else {
-    const models::DitCost cost = models::dit_cost(*network_.dit, tokens, text, samples * tokens,
-                                                  compute_, models::Recompute::none);
+    const models::NetworkCost cost = models::network_cost(
+        *network_.dit, tokens, text, samples * tokens, compute_, models::Recompute::none);
     part.cost.parameters = cost.parameters;
     // Forward is a third of forward and backward.
     part.cost.flops =

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/json.h"
-#include "models/checkpoint.h"
+#include "models/folder/checkpoint.h"
 
 namespace vfm::generate {
 

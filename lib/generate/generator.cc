@@ -76,7 +76,7 @@ struct Generator::State {
 
   models::LoadedModel model;
   ModelFacts facts;
-  std::unique_ptr<models::Tokenizer> tokenizer;
+  std::unique_ptr<models::VideoTokenizer> tokenizer;
   PromptEncoder prompts;
   ModelShape shape;
   TrainedSize usual, largest;
@@ -89,7 +89,7 @@ struct Generator::State {
   int text_width() const {
     return autoregressive() ? model.decoder->config().text_embed_dim : config().text_embed_dim;
   }
-  const models::DitConfig& config() const { return model.network->config(); }
+  const models::NetworkConfig& config() const { return model.network->config(); }
   text::TokenEmbeddings prompt_of(const ClipRequest& request) const {
     return request.embedding ? prompts.fill_up(*request.embedding) : prompts.encode(request.prompt);
   }
@@ -126,7 +126,7 @@ const models::LoadedModel& Generator::model() const {
 const ModelFacts& Generator::facts() const {
   return state_->facts;
 }
-const models::Tokenizer& Generator::tokenizer() const {
+const models::VideoTokenizer& Generator::tokenizer() const {
   return *state_->tokenizer;
 }
 const TrainedSize& Generator::usual() const {
@@ -219,7 +219,7 @@ double Generator::fp8_error(models::Fp8Parts parts, const ClipRequest& request,
   const OneThread one_thread;
   Denoiser denoiser = s.make_denoiser(request, options);
   const double sigma = noise_levels(options).front();
-  const models::DitBatch& batch = denoiser.batch(s.first_state(request, sigma), sigma);
+  const models::NetworkBatch& batch = denoiser.batch(s.first_state(request, sigma), sigma);
   const auto turn = take_turn(s.model.device());
   return models::fp8_error(*s.model.network, batch, parts);
 }

@@ -17,8 +17,8 @@
 #include "generate/frames.h"
 #include "generate/model_facts.h"
 #include "generate/sampler.h"
-#include "models/checkpoint.h"
-#include "models/fp8.h"
+#include "models/dit/fp8.h"
+#include "models/folder/checkpoint.h"
 
 namespace vfm::generate {
 
@@ -40,7 +40,7 @@ class Generator {
 
   const models::LoadedModel& model() const;
   const ModelFacts& facts() const;
-  const models::Tokenizer& tokenizer() const;
+  const models::VideoTokenizer& tokenizer() const;
   /// The size and rate that most videos of the training set had (stills, if it had no videos).
   const TrainedSize& usual() const;
   /// The largest of each extent in the training set; its rate is not set.

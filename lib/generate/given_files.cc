@@ -15,7 +15,7 @@
 #include "io/safetensors.h"
 #include "media/decoder.h"
 #include "media/scaler.h"
-#include "models/load_tensors.h"
+#include "models/folder/load_tensors.h"
 
 namespace vfm::generate {
 namespace {

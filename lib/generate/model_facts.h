@@ -8,7 +8,7 @@
 
 #include "base/json.h"
 #include "generate/sampler.h"
-#include "models/edm.h"
+#include "models/dit/edm.h"
 
 namespace vfm::generate {
 

@@ -6,13 +6,13 @@
 #include "generate/pipeline.h"
 #include "io/file.h"
 #include "io/safetensors.h"
-#include "models/adapted_model.h"
-#include "models/checkpoint.h"
-#include "models/config_json.h"
-#include "models/decoder_json.h"
-#include "models/dit_json.h"
-#include "models/hf_folder.h"
-#include "models/load_tensors.h"
+#include "models/decoder/decoder_json.h"
+#include "models/dit/network_json.h"
+#include "models/folder/adapted_model.h"
+#include "models/folder/checkpoint.h"
+#include "models/folder/config_json.h"
+#include "models/folder/hf_folder.h"
+#include "models/folder/load_tensors.h"
 
 namespace vfm::generate {
 namespace {
@@ -21,7 +21,7 @@ void check(NetworkHeaders& network, const io::TensorSet& weights) {
   if (network.decoder)
     models::check_tensors(
         weights,
-        models::Decoder(*network.decoder, 0, DType::bf16, Device::cpu, false).parameters());
+        models::CausalDecoder(*network.decoder, 0, DType::bf16, Device::cpu, false).parameters());
   else
     models::check_tensors(
         weights,
@@ -42,7 +42,7 @@ NetworkHeaders read_pipeline(const std::string& model, Faults& faults) {
   const models::HfComponent component(models::HfPipeline(model).folder_of("transformer"));
   NetworkHeaders network;
   network.type = component.type();
-  network.dit = models::dit_config_from_json(component.config());
+  network.dit = models::network_config_from_json(component.config());
   faults.look([&] {
     const io::TensorSet& weights = component.weights();
     check(network, weights);
@@ -64,7 +64,7 @@ NetworkHeaders read_adapted(const std::string& folder, const Json& train, const 
                            models::network_class_names());
   NetworkHeaders network;
   network.type = get_string(model.config(), "_class_name").value_or("");
-  network.dit = models::dit_config_from_json(model.config());
+  network.dit = models::network_config_from_json(model.config());
   faults.look([&] { check(network, model.tensors()); });
   faults.look([&] { check_adapters(network, folder, job); });
   return network;
@@ -78,7 +78,7 @@ NetworkHeaders read_weights(const std::string& folder, const Json& config, const
     if (network.type == models::kDecoderClass)
       network.decoder = models::decoder_config_from_json(config);
     else
-      network.dit = models::dit_config_from_json(config);
+      network.dit = models::network_config_from_json(config);
   });
   faults.look([&] {
     const std::string state = io::join_path(folder, "state");

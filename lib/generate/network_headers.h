@@ -10,15 +10,15 @@
 
 #include "base/error.h"
 #include "generate/generate.h"
-#include "models/decoder.h"
-#include "models/network.h"
+#include "models/decoder/decoder.h"
+#include "models/dit/network.h"
 
 namespace vfm::generate {
 
 /// A diffusion network or a decoder, one of them.
 struct NetworkHeaders {
   std::string type;
-  std::optional<models::DitConfig> dit;
+  std::optional<models::NetworkConfig> dit;
   std::optional<models::DecoderConfig> decoder;
   DType trained = DType::f32;
   double file_bytes = 0;                ///< of the weights, and of adapters

@@ -8,11 +8,11 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "io/file.h"
-#include "models/config_json.h"
-#include "models/dit_json.h"
-#include "models/hf_folder.h"
-#include "models/hf_sampling.h"
-#include "models/load_tensors.h"
+#include "models/dit/network_json.h"
+#include "models/folder/config_json.h"
+#include "models/folder/hf_folder.h"
+#include "models/folder/hf_sampling.h"
+#include "models/folder/load_tensors.h"
 #include "models/text_encoder.h"
 
 namespace vfm::generate {
@@ -46,16 +46,16 @@ Json read_json(const std::string& path) {
   return parse_json(io::read_file(path), "'" + path + "'");
 }
 
-models::DitConfig network_config(const Parts& parts) {
+models::NetworkConfig network_config(const Parts& parts) {
   const std::string path = io::join_path(parts.transformer.folder(), "config.json");
-  return models::in_file(path,
-                         [&] { return models::dit_config_from_json(parts.transformer.config()); });
+  return models::in_file(
+      path, [&] { return models::network_config_from_json(parts.transformer.config()); });
 }
 
 Json describe(const Parts& parts, DType compute) {
   const Json& vae = parts.vae.config();
   const std::string what = "'" + io::join_path(parts.vae.folder(), "config.json") + "'";
-  const models::DitConfig network = network_config(parts);
+  const models::NetworkConfig network = network_config(parts);
   const Json sampling = models::hf_sampling(parts.pipeline.folder_of("scheduler"));
   const bool flow = sampling["sampler"] == "flow";
   const int time = static_cast<int>(need_integer(vae, "temporal_compression_ratio", what));

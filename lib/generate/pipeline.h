@@ -17,7 +17,7 @@
 #include <string>
 
 #include "generate/model_facts.h"
-#include "models/checkpoint.h"
+#include "models/folder/checkpoint.h"
 
 namespace vfm::generate {
 

@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "ops/fsq.h"
+#include "ops/pointwise/fsq.h"
 
 namespace vfm::models {
 

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "io/file.h"
-#include "models/hf_folder.h"
+#include "models/folder/hf_folder.h"
 #include "tensor/device.h"
 #include "text/tokenizer.h"
 

@@ -20,7 +20,7 @@
 #include <string>
 
 #include "base/json.h"
-#include "models/t5.h"
+#include "models/t5/t5.h"
 #include "tensor/tensor.h"
 #include "text/encoder.h"
 

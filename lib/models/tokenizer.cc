@@ -5,9 +5,9 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "models/cosmos_tokenizer.h"
-#include "models/fsq_wavelet.h"
-#include "models/wavelet.h"
+#include "models/cosmos/tokenizer.h"
+#include "models/wavelet/fsq_wavelet.h"
+#include "models/wavelet/wavelet.h"
 
 namespace vfm::models {
 namespace {
@@ -38,7 +38,7 @@ std::vector<int> levels_of(const Json& config) {
   return levels;
 }
 
-std::unique_ptr<Tokenizer> make(const Json& config, Device device) {
+std::unique_ptr<VideoTokenizer> make(const Json& config, Device device) {
   const std::string name = need_string(config, "name", "the tokenizer");
   if (name == "builtin:wavelet") {
     check_keys(config, {"channels", "time_factor", "space_factor"});
@@ -73,21 +73,22 @@ double psnr(std::span<const float> pixels, std::span<const float> decoded) {
   return db > 60 ? 60 : db;  // and a NaN stays one
 }
 
-void Tokenizer::decode_stream(std::span<const float> latents, int frames, int height, int width,
-                              const FrameSink& sink) const {
+void VideoTokenizer::decode_stream(std::span<const float> latents, int frames, int height,
+                                   int width, const FrameSink& sink) const {
   sink(decode(latents, frames, height, width), 1 + (frames - 1) * time_factor());
 }
 
-std::vector<std::int32_t> Tokenizer::encode_codes(std::span<const float>, int, int, int) const {
+std::vector<std::int32_t> VideoTokenizer::encode_codes(std::span<const float>, int, int,
+                                                       int) const {
   fail("tokenizer '{}' is continuous: it has no codes", name());
 }
 
-std::vector<float> Tokenizer::latent_of_codes(std::span<const std::int32_t>) const {
+std::vector<float> VideoTokenizer::latent_of_codes(std::span<const std::int32_t>) const {
   fail("tokenizer '{}' is continuous: it has no codes", name());
 }
 
-std::vector<float> Tokenizer::decode_codes(std::span<const std::int32_t> codes, int frames,
-                                           int height, int width) const {
+std::vector<float> VideoTokenizer::decode_codes(std::span<const std::int32_t> codes, int frames,
+                                                int height, int width) const {
   return decode(latent_of_codes(codes), frames, height, width);
 }
 
@@ -105,7 +106,7 @@ Json moved_tokenizer(Json config, const std::string& folder) {
   return config;
 }
 
-std::unique_ptr<Tokenizer> make_tokenizer(const Json& config, Device device) {
+std::unique_ptr<VideoTokenizer> make_tokenizer(const Json& config, Device device) {
   if (!config.is_object()) fail_usage("a tokenizer is described by a JSON object");
   return as_usage([&] { return make(config, device); });
 }

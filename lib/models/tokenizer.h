@@ -21,12 +21,12 @@ namespace vfm::models {
 /// Pixels: float RGB in [-1, 1], planar (3, T, H, W), T = 1 + k*time_factor, H and W multiples of
 /// space_factor. Latents: float (C, t, h, w). A discrete tokenizer also makes codes: one of
 /// vocabulary() numbers for each of (t, h, w), which stands for C values of a latent.
-class Tokenizer {
+class VideoTokenizer {
  public:
   /// Takes the next `frames` frames, planar (3, frames, H, W).
   using FrameSink = std::function<void(std::span<const float> pixels, int frames)>;
 
-  virtual ~Tokenizer() = default;
+  virtual ~VideoTokenizer() = default;
   virtual std::string name() const = 0;  ///< "builtin:wavelet"
   virtual int channels() const = 0;
   virtual int time_factor() const = 0;
@@ -50,8 +50,8 @@ class Tokenizer {
   std::vector<float> decode_codes(std::span<const std::int32_t> codes, int frames, int height,
                                   int width) const;
 
-  /// Mean and deviation of its latents where it knows them, as LatentScale (models/edm.h) writes
-  /// them; null: they are to be measured.
+  /// Mean and deviation of its latents where it knows them, as LatentScale (models/dit/edm.h)
+  /// writes them; null: they are to be measured.
   virtual Json statistics() const { return nullptr; }
   /// All that is needed to build it again, on any device.
   virtual Json config() const = 0;
@@ -64,10 +64,10 @@ double psnr(std::span<const float> pixels, std::span<const float> decoded);
 /// Builds what `config` (from config(), or {"name":"builtin:wavelet", ...}) describes, to compute
 /// on `device`; pixels and latents are on the CPU all the same. Throws Error{usage} for an unknown
 /// name or key, or without the device. Later a GPU that fails throws GpuError (tensor/device.h).
-std::unique_ptr<Tokenizer> make_tokenizer(const Json& config, Device device = Device::cpu);
+std::unique_ptr<VideoTokenizer> make_tokenizer(const Json& config, Device device = Device::cpu);
 
 /// The configuration of what a user names: builtin:wavelet, builtin:fsq, or the folder of a Cosmos
-/// tokenizer (models/cosmos_tokenizer.h). Throws Error{usage}: no such folder, or of another type.
+/// tokenizer (models/cosmos/tokenizer.h). Throws Error{usage}: no such folder, or of another type.
 Json tokenizer_config(const std::string& named);
 
 /// `config`, of a tokenizer from a folder, with that folder now at `folder`; its hash stays, so

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/parameter.h"
 
-#include "ops/split_master.h"
+#include "ops/optim/split_master.h"
 #include "tensor/device.h"
 
 namespace vfm::nn {

@@ -10,13 +10,13 @@
 #include <string>
 #include <vector>
 
-#include "ops/adamw.h"
+#include "ops/optim/adamw.h"
 #include "tensor/tensor.h"
 
 namespace vfm::nn {
 
 /// The value is one f32 tensor; or, where the network computes in bf16, a split master
-/// (ops/split_master.h), of which it computes with the high half.
+/// (ops/optim/split_master.h), of which it computes with the high half.
 struct Parameter {
   std::string name;
   Tensor value;       ///< f32, or undefined: it is split

@@ -7,8 +7,8 @@
 
 #include "base/error.h"
 #include "base/philox.h"
-#include "ops/linear.h"
-#include "ops/linear_fp8.h"
+#include "ops/matmul/linear.h"
+#include "ops/matmul/linear_fp8.h"
 
 namespace vfm::nn {
 namespace {

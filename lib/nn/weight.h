@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "nn/parameter.h"
-#include "ops/low_rank.h"
-#include "ops/quantize.h"
+#include "ops/matmul/low_rank.h"
+#include "ops/matmul/quantize.h"
 #include "ops/tape.h"
 
 namespace vfm::nn {

@@ -5,9 +5,9 @@
 
 #include <vector>
 
-#include "ops/low_rank.h"
-#include "ops/modulate.h"
-#include "ops/qk_norm_rope.h"
+#include "ops/matmul/low_rank.h"
+#include "ops/norm/modulate.h"
+#include "ops/position/qk_norm_rope.h"
 
 namespace vfm::ops {
 

@@ -2,10 +2,10 @@
 #include "ops/gpu_options.h"
 
 #include "base/error.h"
-#include "ops/attention_choice.h"
-#include "ops/attention_cudnn_cuda.h"
+#include "ops/attention/attention_choice.h"
+#include "ops/attention/attention_cudnn_cuda.h"
 #include "ops/determinism.h"
-#include "ops/gemm.h"
+#include "ops/matmul/gemm.h"
 #include "tensor/device.h"
 
 namespace vfm::ops {

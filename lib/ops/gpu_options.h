@@ -10,9 +10,9 @@
 
 namespace vfm::ops {
 
-/// ops/determinism.h; ops/attention_choice.h ("auto", "own" or "cudnn"); and the folder where what
-/// was timed is kept for the next run, if any. Throws Error{usage} for another attention, and for
-/// one that is asked for by name where `device` is the CPU.
+/// ops/determinism.h; ops/attention/attention_choice.h ("auto", "own" or "cudnn"); and the folder
+/// where what was timed is kept for the next run, if any. Throws Error{usage} for another
+/// attention, and for one that is asked for by name where `device` is the CPU.
 void set_gpu_options(Device device, bool deterministic, std::string_view attention,
                      const std::string& cache_folder);
 

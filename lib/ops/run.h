@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "ops/isa.h"
+#include "ops/cpu/isa.h"
 #include "tensor/device.h"
 
 /// Calls function(...) of x_cpu.h, in the best version for the CPU, or cuda::function(...), which

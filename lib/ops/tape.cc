@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "ops/add.h"
+#include "ops/pointwise/add.h"
 
 namespace vfm::ops {
 

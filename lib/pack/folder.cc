@@ -299,7 +299,7 @@ void PackFolder::write_index(const std::string& split) const {
     io::update_file(path, lines);
 }
 
-void PackFolder::finish(const models::Tokenizer& tokenizer) {
+void PackFolder::finish(const models::VideoTokenizer& tokenizer) {
   Json splits = Json::object(), text_encoder;
   ChannelSums train, all;
   std::size_t total = 0;

@@ -60,7 +60,7 @@ class PackFolder {
   void add(const std::string& split, const std::string& name, ShardNotes notes);
   /// Removes shards of the same set that are not of this run. Writes index.jsonl of each split,
   /// .nv-meta/ and README.md, then latents.json. Throws Error if there is no sample.
-  void finish(const models::Tokenizer& tokenizer);
+  void finish(const models::VideoTokenizer& tokenizer);
   /// Samples of this run that have no text.
   std::int64_t without_text() const;
 

@@ -25,7 +25,7 @@
 namespace vfm::pack {
 namespace {
 
-Json settings_of(const PackOptions& options, const models::Tokenizer& tokenizer) {
+Json settings_of(const PackOptions& options, const models::VideoTokenizer& tokenizer) {
   const data::ClipOptions& clip = options.clip;
   const bool random = clip.crop == data::CropMode::random;
   Json fps;
@@ -302,7 +302,7 @@ class Run {
   const PackOptions& options_;
   Slots& slots_;
   Progress& progress_;
-  std::unique_ptr<models::Tokenizer> tokenizer_;
+  std::unique_ptr<models::VideoTokenizer> tokenizer_;
   Json settings_;
   data::ClipOptions clip_;
   std::optional<PackFolder> folder_;
@@ -324,7 +324,7 @@ class Run {
 }  // namespace
 
 long run(const PackOptions& options, Slots& slots, Progress& progress,
-              io::ManifestWriter& manifest) {
+         io::ManifestWriter& manifest) {
   return Run(options, slots, progress, manifest).run();
 }
 

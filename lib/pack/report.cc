@@ -32,7 +32,7 @@ struct Pair {
 
 class Report {
  public:
-  Report(const PackReportOptions& options, const models::Tokenizer& tokenizer,
+  Report(const PackReportOptions& options, const models::VideoTokenizer& tokenizer,
          const std::vector<ClipShard>& shards)
       : options_(options), tokenizer_(tokenizer), page_("vfm-pack: " + options.directory) {
     for (const ClipShard& shard : shards)
@@ -135,7 +135,7 @@ class Report {
   }
 
   const PackReportOptions& options_;
-  const models::Tokenizer& tokenizer_;
+  const models::VideoTokenizer& tokenizer_;
   std::map<std::string, const ClipShard*> shards_;
   report::Page page_;
   std::vector<report::Figure> figures_;
@@ -144,7 +144,7 @@ class Report {
 
 }  // namespace
 
-void write_pack_report(const PackReportOptions& options, const models::Tokenizer& tokenizer,
+void write_pack_report(const PackReportOptions& options, const models::VideoTokenizer& tokenizer,
                        const std::vector<ClipShard>& shards) {
   Report(options, tokenizer, shards).write();
 }

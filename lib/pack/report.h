@@ -19,7 +19,7 @@ struct PackReportOptions {
 
 /// Original and decoded frames side by side, a histogram of their PSNR over samples spread evenly
 /// over the folder, a histogram of token counts, the channel statistics. Throws Error.
-void write_pack_report(const PackReportOptions& options, const models::Tokenizer& tokenizer,
+void write_pack_report(const PackReportOptions& options, const models::VideoTokenizer& tokenizer,
                        const std::vector<ClipShard>& shards);
 
 }  // namespace vfm::pack

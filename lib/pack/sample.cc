@@ -67,7 +67,7 @@ void copy_facts(const Json& meta, const shard::Sample& sample, Json& json) {
 
 /// The member that holds the latent, or the codes that stand for it.
 shard::Member encoded(const data::ClipPixels& clip, const std::vector<std::int64_t>& thw,
-                      const models::Tokenizer& tokenizer, ChannelSums& sums) {
+                      const models::VideoTokenizer& tokenizer, ChannelSums& sums) {
   if (tokenizer.vocabulary() > 0) {
     const std::vector<std::int32_t> codes =
         tokenizer.encode_codes(clip.pixels, clip.frames, clip.height, clip.width);
@@ -113,7 +113,7 @@ ChannelSums ChannelSums::from_json(const Json& json, int channels) {
   return sums;
 }
 
-LatentOutput make_latent(const shard::Sample& sample, const models::Tokenizer& tokenizer,
+LatentOutput make_latent(const shard::Sample& sample, const models::VideoTokenizer& tokenizer,
                          const data::ClipOptions& options) {
   const shard::Member* media = shard::media_member(sample);
   if (media == nullptr) fail("{}", shard::no_media(sample));

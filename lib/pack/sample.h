@@ -34,7 +34,7 @@ struct LatentOutput {
 };
 
 /// Throws Error, naming the member, if the clip cannot be decoded or its text.npy is malformed.
-LatentOutput make_latent(const shard::Sample& sample, const models::Tokenizer& tokenizer,
+LatentOutput make_latent(const shard::Sample& sample, const models::VideoTokenizer& tokenizer,
                          const data::ClipOptions& options);
 
 }  // namespace vfm::pack

@@ -59,8 +59,8 @@ class Tensor {
   Tensor reshape(Shape shape) const;                        ///< no copy; same element count
   Tensor rows(std::int64_t begin, std::int64_t end) const;  ///< no copy; slice of dim 0
   Tensor clone() const;
-  /// A converted copy, or itself. Between f32, bf16 and f16 (ops/quantize.h has f8e4m3, which needs
-  /// a scale).
+  /// A converted copy, or itself. Between f32, bf16 and f16 (ops/matmul/quantize.h has f8e4m3,
+  /// which needs a scale).
   Tensor to(DType dtype) const;
   /// A copy on `device`, or itself.
   Tensor to(Device device) const;

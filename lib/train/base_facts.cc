@@ -3,8 +3,8 @@
 
 #include "base/error.h"
 #include "io/file.h"
-#include "models/hf_folder.h"
-#include "models/hf_sampling.h"
+#include "models/folder/hf_folder.h"
+#include "models/folder/hf_sampling.h"
 #include "models/text_encoder.h"
 
 namespace vfm::train {
@@ -17,7 +17,7 @@ Json object_in(const Json& object, const char* name) {
   return value.is_object() ? value : Json();
 }
 
-void take_scale(BaseFacts& facts, models::LatentScale scale, const models::DitConfig& model,
+void take_scale(BaseFacts& facts, models::LatentScale scale, const models::NetworkConfig& model,
                 const std::string& what) {
   if (scale.channels() != static_cast<std::size_t>(model.out_channels))
     fail_usage("{} has a scale of {} channels, and the network makes {}", what, scale.channels(),
@@ -63,7 +63,8 @@ std::string name_of(const Json& part) {
 
 }  // namespace
 
-BaseFacts facts_of_run(const Json& train, const models::DitConfig& model, const std::string& what) {
+BaseFacts facts_of_run(const Json& train, const models::NetworkConfig& model,
+                       const std::string& what) {
   return as_usage([&] {
     BaseFacts facts;
     if (const Json scale = object_in(train, "latent_scale"); scale.is_object())
@@ -82,7 +83,7 @@ BaseFacts facts_of_run(const Json& train, const models::DitConfig& model, const 
   });
 }
 
-BaseFacts facts_of_pipeline(const std::string& folder, const models::DitConfig& model) {
+BaseFacts facts_of_pipeline(const std::string& folder, const models::NetworkConfig& model) {
   const models::HfPipeline pipeline(folder);
   BaseFacts facts;
   facts.trained = model.max_size;

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "base/json.h"
-#include "models/dit.h"
-#include "models/edm.h"
+#include "models/dit/dit.h"
+#include "models/dit/edm.h"
 
 namespace vfm::train {
 
@@ -30,11 +30,12 @@ struct BaseFacts {
 
 /// Of `train`, the train.json `what` of a run of ours whose network is `model`. Throws Error{usage}
 /// for what cannot be.
-BaseFacts facts_of_run(const Json& train, const models::DitConfig& model, const std::string& what);
+BaseFacts facts_of_run(const Json& train, const models::NetworkConfig& model,
+                       const std::string& what);
 
 /// Of the pipeline `folder` whose transformer is `model`; parts of it that are not there are not
 /// known. Throws Error{usage}, also for a pipeline of flow matching, which training here is not.
-BaseFacts facts_of_pipeline(const std::string& folder, const models::DitConfig& model);
+BaseFacts facts_of_pipeline(const std::string& folder, const models::NetworkConfig& model);
 
 /// Sentences for a user about what made these latents and texts, `data` (latents.json), and is
 /// another than what made those of the model `init`. Of a pipeline's parts the weights are looked

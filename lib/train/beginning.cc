@@ -7,18 +7,18 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "io/file.h"
-#include "models/adapted_model.h"
-#include "models/checkpoint.h"
-#include "models/checkpoint_folder.h"
-#include "models/config_json.h"
-#include "models/cosmos_autoencoder.h"
-#include "models/cosmos_tokenizer.h"
-#include "models/decoder_json.h"
-#include "models/dit_json.h"
-#include "models/hf_folder.h"
-#include "models/hf_sampling.h"
-#include "models/initial_model.h"
-#include "models/load_tensors.h"
+#include "models/cosmos/autoencoder.h"
+#include "models/cosmos/tokenizer.h"
+#include "models/decoder/decoder_json.h"
+#include "models/dit/network_json.h"
+#include "models/folder/adapted_model.h"
+#include "models/folder/checkpoint.h"
+#include "models/folder/checkpoint_folder.h"
+#include "models/folder/config_json.h"
+#include "models/folder/hf_folder.h"
+#include "models/folder/hf_sampling.h"
+#include "models/folder/initial_model.h"
+#include "models/folder/load_tensors.h"
 #include "train/run_folder.h"
 
 namespace vfm::train {
@@ -128,10 +128,10 @@ std::string config_path(const models::InitialModel& model) {
   return io::join_path(model.component().folder(), "config.json");
 }
 
-models::DitConfig network_of(const models::InitialModel& model) {
+models::NetworkConfig network_of(const models::InitialModel& model) {
   return as_usage([&] {
     return models::in_file(config_path(model),
-                           [&] { return models::dit_config_from_json(model.config()); });
+                           [&] { return models::network_config_from_json(model.config()); });
   });
 }
 
@@ -242,10 +242,10 @@ void check_once(const RunOptions& options) {
     return as_usage([&] { models::check_tensors(model.tensors(), network.parameters()); });
   }
   if (is_decoder(model)) {
-    const models::Decoder decoder(decoder_of(model), 0, DType::bf16, Device::cpu, false);
+    const models::CausalDecoder decoder(decoder_of(model), 0, DType::bf16, Device::cpu, false);
     return as_usage([&] { models::check_tensors(model.tensors(), decoder.parameters()); });
   }
-  const models::DitConfig config = network_of(model);
+  const models::NetworkConfig config = network_of(model);
   as_usage([&] {
     models::check_tensors(
         model.tensors(),

@@ -11,14 +11,14 @@
 
 namespace vfm::train {
 
-/// What the model options.init says, a folder as models/initial_model.h takes it; or, where the run
-/// options.out has checkpoints and goes on at them (not `force`), the newest of these: `init` is
-/// then not looked at here, and may be gone, but for the weights under adapters. Of a run of
-/// adapters it is these, if options.go_on_adapters, and the model under them. A checkpoint of ours
-/// says what its train.json does; a diffusion transformer of somebody else is taken to be trained
-/// as Cosmos-1.0 was: texts filled up to 512 tokens, and, video to world, 0 to 2 latent frames
-/// given. Of a pipeline it is the tokenizer where `tokenizer` says so. Throws Error{usage}, also
-/// for a pipeline of flow matching, which training here is not.
+/// What the model options.init says, a folder as models/folder/initial_model.h takes it; or, where
+/// the run options.out has checkpoints and goes on at them (not `force`), the newest of these:
+/// `init` is then not looked at here, and may be gone, but for the weights under adapters. Of a run
+/// of adapters it is these, if options.go_on_adapters, and the model under them. A checkpoint of
+/// ours says what its train.json does; a diffusion transformer of somebody else is taken to be
+/// trained as Cosmos-1.0 was: texts filled up to 512 tokens, and, video to world, 0 to 2 latent
+/// frames given. Of a pipeline it is the tokenizer where `tokenizer` says so. Throws Error{usage},
+/// also for a pipeline of flow matching, which training here is not.
 Beginning read_beginning(const RunOptions& options, bool tokenizer);
 
 /// Compares the tensors that the run would read from options.init with that model's configuration,

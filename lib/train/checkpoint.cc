@@ -14,9 +14,9 @@
 #include "io/atomic_file.h"
 #include "io/file.h"
 #include "io/safetensors.h"
-#include "models/checkpoint_folder.h"
-#include "models/load_tensors.h"
-#include "models/lora_file.h"
+#include "models/folder/checkpoint_folder.h"
+#include "models/folder/load_tensors.h"
+#include "models/folder/lora_file.h"
 
 namespace vfm::train {
 namespace {

@@ -2,7 +2,7 @@
 //
 // A checkpoint is built in RUN/checkpoints/.step-N.tmp, every file synced, COMPLETE with all hashes
 // last, and renamed: a killed program leaves an old state or the whole new one.
-// Reading: models/checkpoint_folder.h. Thread-safety: one thread, one process at a time.
+// Reading: models/folder/checkpoint_folder.h. Thread-safety: one thread, one process at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -23,8 +23,9 @@ std::string checkpoint_path(const std::string& run, std::int64_t step);
 
 /// Writes weights, moments, average, `config` (model/config.json) and `train` as the checkpoint of
 /// `step`, replacing one of that step. With `adapters`, the metadata of their file
-/// (models/lora_file.h), what is trained are adapters, and lies in lora/, in the forms of diffusers
-/// and of peft. Returns its path when it is durable. Files above `max_file_bytes` are split.
+/// (models/folder/lora_file.h), what is trained are adapters, and lies in lora/, in the forms of
+/// diffusers and of peft. Returns its path when it is durable. Files above `max_file_bytes` are
+/// split.
 std::string write_checkpoint(const std::string& run, std::int64_t step, const Json& config,
                              const Optimizer& optimizer, const Json& train,
                              std::uint64_t max_file_bytes = kMaxFileBytes,

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "models/decoder_json.h"
-#include "ops/cross_entropy.h"
+#include "models/decoder/decoder_json.h"
+#include "ops/loss/cross_entropy.h"
 #include "train/diffusion.h"
 
 namespace vfm::train {

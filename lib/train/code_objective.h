@@ -1,12 +1,13 @@
-// Autoregressive training as an objective: a decoder of discrete latents (models/decoder.h), which
-// predicts every code from those before it, and the cross-entropy with a z-loss.
+// Autoregressive training as an objective: a decoder of discrete latents
+// (models/decoder/decoder.h), which predicts every code from those before it, and the cross-entropy
+// with a z-loss.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "models/decoder.h"
+#include "models/decoder/decoder.h"
 #include "train/objective.h"
 
 namespace vfm::train {
@@ -32,7 +33,7 @@ class CodeObjective final : public Objective {
   LossReader pass(const Batch& batch, double scale) const;
 
   const Recipe& recipe_;
-  models::Decoder decoder_;
+  models::CausalDecoder decoder_;
 };
 
 }  // namespace vfm::train

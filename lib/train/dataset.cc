@@ -80,7 +80,7 @@ void Dataset::fit_network(Recipe& recipe) const {
     fail_usage(
         "these latents are discrete: set 'model.type' to autoregressive, or pack them with a "
         "continuous tokenizer");
-  models::DitConfig& dit = recipe.model.dit;
+  models::NetworkConfig& dit = recipe.model.dit;
   const int channels = static_cast<int>(scale_.channels());
   const bool given = recipe.diffusion.video_to_world();
   if (given && dit.in_channels != 0 && dit.in_channels != channels + 1)

@@ -14,7 +14,7 @@
 #include "base/json.h"
 #include "data/clips.h"
 #include "data/latents.h"
-#include "models/edm.h"
+#include "models/dit/edm.h"
 #include "train/recipe.h"
 #include "train/sample.h"
 

@@ -111,7 +111,7 @@ Dataset open_data(const RunOptions& options, const std::string& split) {
     return Dataset(options.data, split, options.recipe.diffusion.whitening, options.base.scale);
   if (options.recipe.model.autoregressive())
     fail_usage("there are no made-up codes: --synthetic is for diffusion models and tokenizers");
-  const models::DitConfig& dit = options.recipe.model.dit;
+  const models::NetworkConfig& dit = options.recipe.model.dit;
   Synthetic synthetic;
   synthetic.sizes = options.synthetic;
   if (dit.in_channels > 0)

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "models/edm.h"
+#include "models/dit/edm.h"
 
 namespace vfm::train {
 
@@ -45,7 +45,7 @@ Condition draw_condition(const DiffusionRecipe& recipe, const Random& random, in
 void BatchBuilder::add(const CleanSample& sample, double sigma, bool without_text,
                        const Random& noise, Condition given) {
   const models::EdmScaling c = models::edm_scaling(sigma);
-  models::DitSample entry;
+  models::NetworkSample entry;
   entry.frames = sample.frames;
   entry.height = sample.height;
   entry.width = sample.width;

@@ -2,7 +2,7 @@
 //
 // Every sample of a pack has its own noise level, noise and text dropout, each a pure function of
 // (seed, step, sample key), or for the noise level also of the sample's place in the whole step,
-// which is the same on any number of ranks. The frame (c_in, c_out, ...) is models/edm.h. Shape
+// which is the same on any number of ranks. The frame (c_in, c_out, ...) is models/dit/edm.h. Shape
 // letters: C latent channels, T frames, H, W, L text tokens of the batch, E text width.
 // Thread-safety: free functions, any thread.
 // SPDX-License-Identifier: Apache-2.0
@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "base/philox.h"
-#include "models/network.h"
-#include "ops/noisy_pair.h"
-#include "ops/squared_error.h"
+#include "models/dit/network.h"
+#include "ops/loss/noisy_pair.h"
+#include "ops/loss/squared_error.h"
 #include "train/loss_sums.h"
 #include "train/recipe.h"
 #include "train/sample.h"
@@ -44,7 +44,7 @@ Condition draw_condition(const DiffusionRecipe& recipe, const Random& random, in
 
 /// Clean samples with noise, ready for the network, and what it should answer.
 struct NoisyBatch {
-  models::DitBatch input;
+  models::NetworkBatch input;
   Tensor target;                        ///< each sample's (C, T, H, W): (x0 - c_skip x) / c_out
   std::vector<ops::ErrorSample> parts;  ///< of output and target
 
@@ -67,7 +67,7 @@ NoisyBatch add_noise(const CleanBatch& clean);
 /// keys is attention over one.
 class BatchBuilder {
  public:
-  explicit BatchBuilder(const models::DitConfig& config, int text_padding = 0)
+  explicit BatchBuilder(const models::NetworkConfig& config, int text_padding = 0)
       : config_(config), text_padding_(text_padding) {}
   void add(const CleanSample& sample, double sigma, bool without_text, const Random& noise,
            Condition given = {});
@@ -76,9 +76,9 @@ class BatchBuilder {
   NoisyBatch build() const { return add_noise(build_clean()); }
 
  private:
-  models::DitConfig config_;
+  models::NetworkConfig config_;
   int text_padding_;
-  std::vector<models::DitSample> samples_;
+  std::vector<models::NetworkSample> samples_;
   std::vector<ops::NoisySample> noise_;
   std::vector<float> x0_, text_;
 };

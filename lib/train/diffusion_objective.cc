@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "models/dit_json.h"
+#include "models/dit/network_json.h"
 #include "tensor/upload.h"
 
 namespace vfm::train {
@@ -17,7 +17,7 @@ constexpr int kMostGraphs = 8;
 std::string shape_of(const NoisyBatch& batch) {
   std::string shape;
   for (std::size_t i = 0; i < batch.parts.size(); ++i) {
-    const models::DitSample& s = batch.input.samples[i];
+    const models::NetworkSample& s = batch.input.samples[i];
     shape +=
         fmt::format("{}x{}x{} {} fps {} texts {} {} given;", s.frames, s.height, s.width, s.fps,
                     s.text_tokens, fmt::join(s.position_step, ","), batch.parts[i].given);
@@ -47,7 +47,7 @@ const nn::ParameterList& DiffusionObjective::frozen() const {
 }
 
 Json DiffusionObjective::config() const {
-  return models::dit_config_to_json(network_->config());
+  return models::network_config_to_json(network_->config());
 }
 
 BatchPass DiffusionObjective::build(std::uint32_t step, std::span<const std::string> keys,
@@ -83,12 +83,12 @@ Loss DiffusionObjective::pass(const NoisyBatch& batch) const {
 BatchPass DiffusionObjective::pass_on_gpu(const CleanBatch& made) const {
   Upload upload;
   CleanBatch there = made;
-  models::DitBatch& input = there.batch.input;
+  models::NetworkBatch& input = there.batch.input;
   input.latents = upload.copy(input.latents);
   input.text = upload.copy(input.text);
   input.c_noise = upload.copy(input.noise_levels(Device::cpu));
   // Nothing on the host may depend on it, or a graph would keep it.
-  for (models::DitSample& sample : input.samples)
+  for (models::NetworkSample& sample : input.samples)
     sample.c_noise = std::numeric_limits<float>::quiet_NaN();
   return [this, there, upload]() -> LossReader {
     upload.await();

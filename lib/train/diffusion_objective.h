@@ -1,4 +1,4 @@
-// Diffusion training as an objective: a network (models/network.h) and the loss of
+// Diffusion training as an objective: a network (models/dit/network.h) and the loss of
 // train/diffusion.h.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "models/network.h"
+#include "models/dit/network.h"
 #include "tensor/graph_cache.h"
 #include "train/diffusion.h"
 #include "train/objective.h"

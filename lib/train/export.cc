@@ -10,15 +10,15 @@
 #include "io/atomic_file.h"
 #include "io/file.h"
 #include "io/safetensors.h"
-#include "models/adapted_model.h"
-#include "models/checkpoint.h"
-#include "models/checkpoint_folder.h"
-#include "models/cosmos_tokenizer.h"
-#include "models/decoder_json.h"
-#include "models/dit_json.h"
-#include "models/hf_sampling.h"
-#include "models/load_tensors.h"
-#include "models/lora_file.h"
+#include "models/cosmos/tokenizer.h"
+#include "models/decoder/decoder_json.h"
+#include "models/dit/network_json.h"
+#include "models/folder/adapted_model.h"
+#include "models/folder/checkpoint.h"
+#include "models/folder/checkpoint_folder.h"
+#include "models/folder/hf_sampling.h"
+#include "models/folder/load_tensors.h"
+#include "models/folder/lora_file.h"
 #include "train/export_pipeline.h"
 
 namespace vfm::train {
@@ -96,7 +96,7 @@ void write_all(const ExportOptions& options, const models::InitialModel& model, 
   const bool pipeline = !parts.type.empty();
   write_network(model, pipeline ? io::join_path(folder, "transformer") : folder);
   if (!pipeline) return;
-  write_parts(parts, models::dit_config_from_json(model.config()), folder,
+  write_parts(parts, models::network_config_from_json(model.config()), folder,
               options.parts == ExportOptions::Parts::copy);
   warn_of_differences(train);
 }
@@ -114,7 +114,7 @@ Json export_once(const ExportOptions& options) {
   PipelineParts parts;
   const bool diffusion = type != models::kDecoderClass && !models::is_cosmos_tokenizer(type);
   if (diffusion && !adapters)
-    parts = find_parts(train, models::dit_config_from_json(model.config()), options);
+    parts = find_parts(train, models::network_config_from_json(model.config()), options);
   const bool known = type == "CosmosTransformer3DModel" || type == models::kCosmosContinuous;
 
   const Json part_names = {"link", "copy", "none"};

@@ -10,14 +10,14 @@
 #include "io/atomic_file.h"
 #include "io/file.h"
 #include "io/safetensors.h"
-#include "models/checkpoint_folder.h"
-#include "models/cosmos_autoencoder.h"
-#include "models/cosmos_tokenizer.h"
-#include "models/dit_json.h"
-#include "models/edm.h"
-#include "models/hf_folder.h"
-#include "models/hf_sampling.h"
-#include "models/initial_model.h"
+#include "models/cosmos/autoencoder.h"
+#include "models/cosmos/tokenizer.h"
+#include "models/dit/edm.h"
+#include "models/dit/network_json.h"
+#include "models/folder/checkpoint_folder.h"
+#include "models/folder/hf_folder.h"
+#include "models/folder/hf_sampling.h"
+#include "models/folder/initial_model.h"
 #include "models/text_encoder.h"
 
 namespace vfm::train {
@@ -38,7 +38,7 @@ std::string name_of(const Json& part) {
 }
 
 /// Why there is no pipeline; "" if there is one.
-std::string why_not(const Json& train, const models::DitConfig& config,
+std::string why_not(const Json& train, const models::NetworkConfig& config,
                     const ExportOptions& options) {
   if (options.parts == ExportOptions::Parts::none) return "only the network was asked for";
   std::vector<std::string> reasons;
@@ -133,7 +133,7 @@ std::string tokenizer_class(const std::string& folder) {
 
 }  // namespace
 
-PipelineParts find_parts(const Json& train, const models::DitConfig& config,
+PipelineParts find_parts(const Json& train, const models::NetworkConfig& config,
                          const ExportOptions& options) {
   PipelineParts parts;
   parts.why_not = why_not(train, config, options);
@@ -157,7 +157,7 @@ PipelineParts find_parts(const Json& train, const models::DitConfig& config,
   return parts;
 }
 
-void write_parts(const PipelineParts& parts, const models::DitConfig& config,
+void write_parts(const PipelineParts& parts, const models::NetworkConfig& config,
                  const std::string& folder, bool copy) {
   write_vae(parts, config.max_size[0], io::join_path(folder, "vae"));
   write_json(io::join_path(folder, "scheduler"), "scheduler_config.json", parts.scheduler);

@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "base/units.h"
 #include "data/packing.h"
-#include "models/cosmos_training_cost.h"
+#include "models/cosmos/training_cost.h"
 #include "tensor/device.h"
 #include "tensor/program_memory.h"
 
@@ -23,7 +23,7 @@ namespace {
 
 /// Of a clip of so many latent pixels; activations of one that is as long as clips get, since
 /// clips pass one by one.
-models::DitCost tokenizer_cost(const Recipe& recipe, double tokens, Recompute recompute) {
+models::NetworkCost tokenizer_cost(const Recipe& recipe, double tokens, Recompute recompute) {
   const models::CosmosConfig& config = recipe.model.autoencoder;
   const int side = recipe.data.size, places = side / config.spatial_compression_ratio;
   const double frames = std::max(1.0, tokens / (static_cast<double>(places) * places));
@@ -34,7 +34,7 @@ models::DitCost tokenizer_cost(const Recipe& recipe, double tokens, Recompute re
   };
   const models::CosmosTrainingCost one = cost(frames);
   const double longest = 1 + (recipe.data.frames - 1) / config.temporal_compression_ratio;
-  models::DitCost total;
+  models::NetworkCost total;
   total.parameters = one.parameters;
   total.flops_per_token = 3 * (one.encode_flops + one.decode_flops) / std::max(1.0, tokens);
   total.activation_bytes = cost(longest).activation_bytes;
@@ -66,7 +66,7 @@ double text_width(const Recipe& recipe) {
 double beside_tokens(const Recipe& recipe, const Share& share, const PackLoad& load,
                      Recompute recompute) {
   const bool codes = recipe.model.autoregressive();
-  const models::DitConfig& dit = recipe.model.dit;
+  const models::NetworkConfig& dit = recipe.model.dit;
   const models::DecoderConfig& decoder = recipe.model.decoder;
   const double size = static_cast<double>(dtype_size(recipe.compute()));
   const double cast = recipe.compute() == DType::bf16 ? size : 0;
@@ -118,14 +118,14 @@ double group_limit() {
 
 }  // namespace
 
-models::DitCost model_cost(const Recipe& recipe, double tokens, double text_tokens,
-                           double pack_tokens, Recompute recompute) {
+models::NetworkCost model_cost(const Recipe& recipe, double tokens, double text_tokens,
+                               double pack_tokens, Recompute recompute) {
   if (recipe.model.tokenizer()) return tokenizer_cost(recipe, tokens, recompute);
   if (recipe.model.autoregressive())
     return models::decoder_cost(recipe.model.decoder, tokens, text_tokens, pack_tokens,
                                 recipe.compute(), recompute);
-  models::DitCost cost = models::dit_cost(recipe.model.dit, tokens, text_tokens, pack_tokens,
-                                          recipe.compute(), recompute);
+  models::NetworkCost cost = models::network_cost(recipe.model.dit, tokens, text_tokens,
+                                                  pack_tokens, recipe.compute(), recompute);
   if (recipe.lora.rank > 0) cost.flops_per_token -= cost.weight_flops;
   return cost;
 }
@@ -159,7 +159,7 @@ MemoryNeed memory_need(const Recipe& recipe, int ranks, Recompute recompute, Dev
   share.together =
       recipe.data.micro_packs > 0 ? std::min(recipe.data.micro_packs, share.packs) : share.packs;
   const double tokens = static_cast<double>(recipe.data.tokens) * share.together;
-  const models::DitCost cost = model_cost(recipe, 1, 1, tokens, recompute);
+  const models::NetworkCost cost = model_cost(recipe, 1, 1, tokens, recompute);
   const double parameters = static_cast<double>(trained_parameters(recipe));
   const bool host = recipe.ema.place == "host" && device != Device::cpu;
   MemoryNeed need;

@@ -4,7 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "models/network.h"
+#include "models/dit/network.h"
 #include "train/dataset.h"
 #include "train/recipe.h"
 
@@ -37,8 +37,8 @@ std::int64_t trained_parameters(const Recipe& recipe);
 
 /// What the recipe's model costs; `tokens` and `text_tokens` are of a sample. The weights under
 /// adapters have no gradients; the adapters' own products are not counted.
-models::DitCost model_cost(const Recipe& recipe, double tokens, double text_tokens,
-                           double pack_tokens, models::Recompute recompute);
+models::NetworkCost model_cost(const Recipe& recipe, double tokens, double text_tokens,
+                               double pack_tokens, models::Recompute recompute);
 
 /// `recipe` knows its channels (Dataset::fit).
 MemoryNeed memory_need(const Recipe& recipe, int ranks, models::Recompute recompute, Device device,

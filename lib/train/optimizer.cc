@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ops/adamw.h"
-#include "ops/moving_average.h"
+#include "ops/optim/adamw.h"
+#include "ops/optim/moving_average.h"
 
 namespace vfm::train {
 namespace {

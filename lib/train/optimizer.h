@@ -1,7 +1,7 @@
 // The optimizer: AdamW over all parameters of a model, with a running average of the weights.
 //
 // Moments lie where the parameters do, the average too or in the host's memory. The arithmetic is
-// ops/adamw.h.
+// ops/optim/adamw.h.
 // Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

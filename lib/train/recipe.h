@@ -11,18 +11,18 @@
 
 #include "data/clip_pixels.h"
 #include "data/latents.h"
-#include "models/cosmos_config.h"
-#include "models/decoder.h"
-#include "models/lora.h"
-#include "models/network.h"
+#include "models/cosmos/config.h"
+#include "models/decoder/decoder.h"
+#include "models/dit/lora.h"
+#include "models/dit/network.h"
 #include "train/objective_recipe.h"
 
 namespace vfm::train {
 
 struct ModelRecipe {
-  /// Which model: a diffusion network, "dit" (models/dit.h), "stdit" (models/stdit.h) or
-  /// "moviegen" (models/moviegen.h); "autoregressive" (models/decoder.h), of discrete latents; or
-  /// "tokenizer" (models/cosmos_autoencoder.h), of pixels.
+  /// Which model: a diffusion network, "dit" (models/dit/dit.h), "stdit" (models/dit/stdit.h) or
+  /// "moviegen" (models/dit/moviegen.h); "autoregressive" (models/decoder/decoder.h), of discrete
+  /// latents; or "tokenizer" (models/cosmos/autoencoder.h), of pixels.
   std::string type = "dit";
   bool autoregressive() const { return type == "autoregressive"; }
   bool tokenizer() const { return type == "tokenizer"; }
@@ -30,7 +30,7 @@ struct ModelRecipe {
   data::Patch patch() const;
   /// The diffusion transformer. in_channels, out_channels and text_embed_dim are 0 in a recipe that
   /// takes them from the data.
-  models::DitConfig dit;
+  models::NetworkConfig dit;
   /// The autoregressive decoder. vocabulary and text_embed_dim are 0 in a recipe that takes them
   /// from the data.
   models::DecoderConfig decoder;

@@ -35,7 +35,7 @@ void add_autoencoder_fields(FieldList& list, models::CosmosConfig& autoencoder) 
 }
 
 void add_network_fields(FieldList& list, ModelRecipe& model) {
-  models::DitConfig& dit = model.dit;
+  models::NetworkConfig& dit = model.dit;
   list.number("in_channels", dit.in_channels, between(0, 4096))
       .number("out_channels", dit.out_channels, between(0, 4096))
       .number("text_embed_dim", dit.text_embed_dim, between(0, 65536))

@@ -75,15 +75,15 @@ void check_together(const Recipe& recipe) {
     fail_usage("{} and {}: the first must be at most the second",
                told(recipe, "diffusion.sigma_min"), told(recipe, "diffusion.sigma_max"));
   if (recipe.sampling.sigma_max > 0 && recipe.sampling.sigma_min >= recipe.sampling.sigma_max)
-    fail_usage("{} and {}: the first must be below the second",
-               told(recipe, "sampling.sigma_min"), told(recipe, "sampling.sigma_max"));
+    fail_usage("{} and {}: the first must be below the second", told(recipe, "sampling.sigma_min"),
+               told(recipe, "sampling.sigma_max"));
   if (recipe.model.tokenizer()) return check_tokenizer(recipe);
   if (recipe.model.autoregressive()) {
     models::DecoderConfig decoder = recipe.model.decoder;
     if (decoder.vocabulary == 0) decoder.vocabulary = 1;  // 0 is not yet known, not wrong
     return of_recipe(recipe, [&] { decoder.validate(); });
   }
-  models::DitConfig dit = recipe.model.dit;  // 0 is not yet known, not wrong
+  models::NetworkConfig dit = recipe.model.dit;  // 0 is not yet known, not wrong
   if (dit.in_channels == 0) dit.in_channels = 1;
   if (dit.out_channels == 0) dit.out_channels = dit.in_channels;
   if (dit.text_embed_dim == 0) dit.text_embed_dim = 1;

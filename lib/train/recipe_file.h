@@ -44,7 +44,7 @@ bool sets_adapters(std::span<const Setting> settings);
 struct Beginning {
   /// What it is, of the three; a setting that says otherwise is an error, and all of them are
   /// listed.
-  models::DitConfig model;
+  models::NetworkConfig model;
   std::optional<models::CosmosConfig> autoencoder;
   std::optional<models::DecoderConfig> decoder;
   models::LoraOptions adapters;  ///< that the run goes on with; of rank 0: none

@@ -30,7 +30,7 @@ struct RunOptions {
   /// Made-up latents, or clips, of these sizes instead of `data`; then no checkpoint is written.
   std::vector<std::array<int, 3>> synthetic;
   Device device = Device::cpu;
-  std::string init;  ///< folder of the model to begin from (models/initial_model.h), or ""
+  std::string init;  ///< folder of the model to begin from (models/folder/initial_model.h), or ""
   /// Of `init` that is a run of adapters: these go on, on the model that they are of; else they are
   /// merged into it.
   bool go_on_adapters = false;

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "io/atomic_file.h"
-#include "models/checkpoint_folder.h"
+#include "models/folder/checkpoint_folder.h"
 
 namespace vfm::train {
 namespace {

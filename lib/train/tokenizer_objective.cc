@@ -7,8 +7,8 @@
 
 #include "models/ssim.h"
 #include "models/tokenizer.h"
-#include "ops/fsq.h"
-#include "ops/pixel_error.h"
+#include "ops/loss/pixel_error.h"
+#include "ops/pointwise/fsq.h"
 
 namespace vfm::train {
 namespace {

@@ -1,13 +1,14 @@
-// Training a video tokenizer as an objective: an autoencoder (models/cosmos_autoencoder.h) that is
+// Training a video tokenizer as an objective: an autoencoder (models/cosmos/autoencoder.h) that is
 // to give back the pixels that it was given, by way of its latents or codes, and the error of
-// pixels (ops/pixel_error.h). Codes pass gradients as if they were not rounded (ops/fsq.h).
+// pixels (ops/loss/pixel_error.h). Codes pass gradients as if they were not rounded
+// (ops/pointwise/fsq.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "models/cosmos_autoencoder.h"
+#include "models/cosmos/autoencoder.h"
 #include "train/objective.h"
 
 namespace vfm::train {

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes tests/golden/{moviegen,stdit,decoder}_tiny.safetensors: networks that no library has.
 
-Each is written here a second time, from its description (the head of lib/models/moviegen.h, stdit.h
+Each is written here a second time, from its description (the head of lib/models/dit/moviegen.h, stdit.h
 and decoder.h), with PyTorch's plain operations and one sample at a time, in double. A tiny model with
 random weights is run on samples of different size; the file holds weights, inputs, outputs, a
 fixed cotangent for each output, and the gradient of every parameter summed over the samples.

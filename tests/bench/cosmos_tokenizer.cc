@@ -19,7 +19,7 @@
 
 #include "base/philox.h"
 #include "cli/waiting.h"
-#include "models/cosmos_autoencoder.h"
+#include "models/cosmos/autoencoder.h"
 
 using namespace vfm;
 

@@ -22,8 +22,8 @@ using namespace vfm;
 namespace {
 
 struct Case {
-  models::DitConfig config;
-  models::DitSample sample;
+  models::NetworkConfig config;
+  models::NetworkSample sample;
 };
 
 // A hundred million parameters on 2,048 tokens; two layers of the 7B model on 2,048, so wide that

@@ -5,8 +5,8 @@
 #include <cstdlib>
 
 #include "gpu.h"
-#include "ops/attention.h"
-#include "ops/attention_choice.h"
+#include "ops/attention/attention.h"
+#include "ops/attention/attention_choice.h"
 
 using namespace vfm;
 

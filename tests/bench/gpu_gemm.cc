@@ -1,10 +1,11 @@
 // The matrix products of a layer of the 7B diffusion transformer at 8,192 tokens, forward and both
-// of backward, as ops/linear.h makes them, on random numbers: TFLOP/s of each, and of all together.
-// (PyTorch's weight gradients beside them are bf16 and overwrite; ours are f32 and added.)
+// of backward, as ops/matmul/linear.h makes them, on random numbers: TFLOP/s of each, and of all
+// together. (PyTorch's weight gradients beside them are bf16 and overwrite; ours are f32 and
+// added.)
 //   gpu_gemm [CACHE]      CACHE: the file of ops::set_gemm_cache
 // SPDX-License-Identifier: Apache-2.0
 #include "gpu.h"
-#include "ops/gemm.h"
+#include "ops/matmul/gemm.h"
 
 using namespace vfm;
 

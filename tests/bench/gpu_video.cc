@@ -3,9 +3,9 @@
 // array read and written once; the norm reads its input twice, which is not counted).
 // SPDX-License-Identifier: Apache-2.0
 #include "gpu.h"
-#include "ops/conv2d.h"
-#include "ops/frame_attention.h"
-#include "ops/frame_norm.h"
+#include "ops/attention/frame_attention.h"
+#include "ops/conv/conv2d.h"
+#include "ops/norm/frame_norm.h"
 
 using namespace vfm;
 

@@ -30,7 +30,7 @@ int main(int argc, char** argv) {
   const double limit = std::strtod(argv[3], nullptr);
   const bool noise = std::string(argv[4]) == "noise";
   train::Recipe recipe;
-  models::DitConfig& model = recipe.model.dit;
+  models::NetworkConfig& model = recipe.model.dit;
   model.in_channels = model.out_channels = model.text_embed_dim = 0;  // those of the data
   data.fit(recipe);
   long done = 0;

@@ -5,7 +5,7 @@
 // Prints one line: dtype, lengths, the first call's milliseconds (with loading), best and median
 // of the others, peak memory in MiB, tokens/s.
 // SPDX-License-Identifier: Apache-2.0
-#include "models/t5.h"
+#include "models/t5/t5.h"
 
 #include <sys/resource.h>
 
@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "models/hf_folder.h"
+#include "models/folder/hf_folder.h"
 
 using namespace vfm;
 

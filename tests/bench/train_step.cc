@@ -7,7 +7,7 @@
 //     --moments f32|bf16           (f32; bf16 for the 7b models)
 //     --ema 0|1                    keep the moving average too (1; 0 for the 7b models)
 //     --warmup N                   steps before those that are timed (2)
-//     --attention auto|own|cudnn   see ops/attention_choice.h (auto)
+//     --attention auto|own|cudnn   see ops/attention/attention_choice.h (auto)
 //     --gemm-cache FILE            see ops::set_gemm_cache
 //     --graph                      on a GPU: then once more, the same steps as CUDA graphs
 //     --json                       print a record of gpu.h's form
@@ -25,9 +25,9 @@
 #include <vector>
 
 #include "base/error.h"
-#include "models/dit.h"
-#include "ops/attention_choice.h"
-#include "ops/gemm.h"
+#include "models/dit/dit.h"
+#include "ops/attention/attention_choice.h"
+#include "ops/matmul/gemm.h"
 #include "training.h"
 
 using namespace vfm;
@@ -35,8 +35,8 @@ using namespace vfm;
 namespace {
 
 struct Case {
-  models::DitConfig config;
-  std::vector<models::DitSample> samples;
+  models::NetworkConfig config;
+  std::vector<models::NetworkSample> samples;
 };
 
 // The model of scripts/quickstart: sixteen samples of 48 tokens, five text tokens each.
@@ -67,7 +67,7 @@ Case hundred() {
 }
 
 // Seven thousand million parameters: 28 layers, 4,096 wide, 32 heads, AdaLN-LoRA of 256, which are
-// DitConfig's defaults. One sample, 512 text tokens.
+// NetworkConfig's defaults. One sample, 512 text tokens.
 Case seven(int frames, int size) {
   Case c;
   c.samples = {{frames, size, size, 24.f, 0.1f, 512}};
@@ -144,11 +144,11 @@ Options parse(int argc, char** argv) {
 }
 
 // What a step must compute for a token, forward and backward, without what is computed again.
-double flops_per_token(const models::DitConfig& config, const test::Pack& pack, DType compute) {
+double flops_per_token(const models::NetworkConfig& config, const test::Pack& pack, DType compute) {
   const auto samples = static_cast<double>(pack.batch.samples.size());  // all of one size
-  return models::dit_cost(config, static_cast<double>(pack.tokens) / samples,
-                          static_cast<double>(pack.text_tokens) / samples,
-                          static_cast<double>(pack.tokens), compute, models::Recompute::none)
+  return models::network_cost(config, static_cast<double>(pack.tokens) / samples,
+                              static_cast<double>(pack.text_tokens) / samples,
+                              static_cast<double>(pack.tokens), compute, models::Recompute::none)
       .flops_per_token;
 }
 

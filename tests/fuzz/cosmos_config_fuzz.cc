@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/error.h"
 #include "fuzz.h"
-#include "models/cosmos_config.h"
+#include "models/cosmos/config.h"
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace vfm;

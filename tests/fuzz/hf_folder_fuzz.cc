@@ -4,11 +4,11 @@
 #include "../temporary_folder.h"
 #include "base/error.h"
 #include "fuzz.h"
-#include "models/decoder_json.h"
-#include "models/dit_json.h"
-#include "models/hf_folder.h"
-#include "models/hf_sampling.h"
-#include "models/t5.h"
+#include "models/decoder/decoder_json.h"
+#include "models/dit/network_json.h"
+#include "models/folder/hf_folder.h"
+#include "models/folder/hf_sampling.h"
+#include "models/t5/t5.h"
 
 namespace {
 
@@ -22,9 +22,9 @@ void attempt(Act act) {
   }
 }
 
-void count(const models::DitConfig& config) {
-  models::dit_config_from_json(models::dit_config_to_json(config));
-  models::dit_cost(config, 100, 10, 100, DType::f32, models::Recompute::none);
+void count(const models::NetworkConfig& config) {
+  models::network_config_from_json(models::network_config_to_json(config));
+  models::network_cost(config, 100, 10, 100, DType::f32, models::Recompute::none);
 }
 
 void count(const models::DecoderConfig& config) {
@@ -42,7 +42,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   attempt([&] {
     const models::HfComponent component(folder.path);
     const Json& config = component.config();
-    attempt([&] { count(models::dit_config_from_json(config)); });
+    attempt([&] { count(models::network_config_from_json(config)); });
     attempt([&] { count(models::decoder_config_from_json(config)); });
     attempt([&] { models::T5Config::from_json(config, component.type(), "input"); });
     attempt([&] { component.weights(); });  // there are none
@@ -57,7 +57,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
 }
 
 std::vector<std::string> fuzz_seeds() {
-  return {dump_json(models::dit_config_to_json({})),
+  return {dump_json(models::network_config_to_json({})),
           dump_json(models::decoder_config_to_json({})),
           R"({"_class_name":"AutoencoderKLCosmos","latents_mean":[0.5],"latents_std":[2]})",
           R"({"model_type":"t5","d_model":16,"d_kv":8,"num_heads":3,"d_ff":40,"num_layers":2,

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "fuzz.h"
-#include "models/lora_file.h"
+#include "models/folder/lora_file.h"
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace vfm;

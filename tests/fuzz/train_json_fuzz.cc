@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "fuzz.h"
 #include "generate/model_facts.h"
-#include "models/checkpoint.h"
+#include "models/folder/checkpoint.h"
 #include "models/tokenizer.h"
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -1,12 +1,12 @@
 // The autoregressive decoder on the GPU against the CPU.
 // SPDX-License-Identifier: Apache-2.0
-#include "models/decoder.h"
+#include "models/decoder/decoder.h"
 
 #include <cmath>
 #include <exception>
 
 #include "kernel_test.h"
-#include "ops/cross_entropy.h"
+#include "ops/loss/cross_entropy.h"
 #include "tensor/device.h"
 #include "tensors.h"
 
@@ -33,7 +33,7 @@ void compare_decoders(Checker& checker, DType compute, double tolerance) {
   std::vector<double> losses;
   std::vector<std::string> names;
   for (const Device device : {Device::cpu, Device::cuda}) {
-    models::Decoder decoder(config, 1, compute, device);
+    models::CausalDecoder decoder(config, 1, compute, device);
     decoder.set_recompute(models::Recompute::elementwise);
     nn::zero_gradients(decoder.parameters());
     ops::Tape tape;

@@ -1,4 +1,4 @@
-// Against bit patterns and the transpose; that two levels are what lib/ops/haar.h says is
+// Against bit patterns and the transpose; that two levels are what lib/ops/conv/haar.h says is
 // video_test's to show.
 // SPDX-License-Identifier: Apache-2.0
 #include "haar.h"

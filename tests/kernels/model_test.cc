@@ -13,12 +13,12 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "kernel_test.h"
-#include "models/lora.h"
-#include "models/network.h"
-#include "ops/attention.h"
-#include "ops/attention_choice.h"
-#include "ops/attention_cudnn_cuda.h"
-#include "ops/quantize.h"
+#include "models/dit/lora.h"
+#include "models/dit/network.h"
+#include "ops/attention/attention.h"
+#include "ops/attention/attention_choice.h"
+#include "ops/attention/attention_cudnn_cuda.h"
+#include "ops/matmul/quantize.h"
 #include "tensor/device.h"
 #include "tensors.h"
 #include "training.h"
@@ -31,8 +31,8 @@ using vfm::test::Pack;
 
 namespace {
 
-models::DitConfig tiny() {
-  models::DitConfig config;
+models::NetworkConfig tiny() {
+  models::NetworkConfig config;
   config.in_channels = config.out_channels = 4;
   config.num_attention_heads = 2;
   config.attention_head_dim = 16;
@@ -45,8 +45,8 @@ models::DitConfig tiny() {
 }
 
 // The model of examples/recipes/quickstart.yaml.
-models::DitConfig quickstart() {
-  models::DitConfig config;
+models::NetworkConfig quickstart() {
+  models::NetworkConfig config;
   config.in_channels = config.out_channels = 24;
   config.num_attention_heads = 6;
   config.attention_head_dim = 32;
@@ -59,8 +59,8 @@ models::DitConfig quickstart() {
 }
 
 // That of examples/recipes/100m.yaml.
-models::DitConfig hundred_million() {
-  models::DitConfig config;
+models::NetworkConfig hundred_million() {
+  models::NetworkConfig config;
   config.num_attention_heads = 12;
   config.attention_head_dim = 64;
   config.num_layers = 8;
@@ -69,10 +69,10 @@ models::DitConfig hundred_million() {
 }
 
 // A video, an image and another video.
-std::vector<models::DitSample> few_tokens() {
+std::vector<models::NetworkSample> few_tokens() {
   return {{2, 4, 6, 8.f, 0.3f, 3}, {1, 8, 4, 0.f, -0.5f, 1}, {3, 2, 2, 12.f, 1.f, 5}};
 }
-std::vector<models::DitSample> hundreds_of_tokens() {
+std::vector<models::NetworkSample> hundreds_of_tokens() {
   return {{4, 16, 24, 24.f, 0.3f, 40}, {1, 20, 20, 0.f, -0.5f, 1}, {3, 12, 10, 12.f, 1.f, 128}};
 }
 
@@ -98,7 +98,7 @@ void stir(const models::DiffusionNetwork& network, bool only_zeros) {
 }
 
 // With a rank, one whose weights are not trained, and adapters on all matrices that are.
-std::unique_ptr<models::DiffusionNetwork> make(const models::DitConfig& config, DType compute,
+std::unique_ptr<models::DiffusionNetwork> make(const models::NetworkConfig& config, DType compute,
                                                Device device, int rank) {
   auto network = models::make_network(config, 1, compute, device, rank == 0);
   models::LoraOptions options{rank, 1, {}};
@@ -110,8 +110,8 @@ std::unique_ptr<models::DiffusionNetwork> make(const models::DitConfig& config, 
 
 struct Comparison {
   std::string name;
-  models::DitConfig config;
-  std::vector<models::DitSample> samples;
+  models::NetworkConfig config;
+  std::vector<models::NetworkSample> samples;
   DType compute = DType::f32;
   models::Recompute recompute = models::Recompute::none;
   bool only_zeros = false;
@@ -141,8 +141,8 @@ void compare(Checker& checker, const Comparison& c) {
 
 struct Course {
   std::string name;
-  models::DitConfig config;
-  std::vector<models::DitSample> samples;
+  models::NetworkConfig config;
+  std::vector<models::NetworkSample> samples;
   DType compute = DType::f32, moments = DType::f32;
   int steps = 0;
   double tolerance = 0;   ///< of each step's loss, as a part of the CPU's
@@ -254,7 +254,7 @@ double mean_apart(const Tensor& a, const Tensor& reference) {
 // Where rounding differs, a number of 8 bits near a border falls to the other side: a few of all.
 void check_fp8(Checker& checker) {
   if (!has_fp8()) return;
-  models::DitConfig config = tiny();
+  models::NetworkConfig config = tiny();
   config.num_attention_heads = 1;
   config.attention_head_dim = 64;
   config.text_embed_dim = 16;
@@ -265,7 +265,7 @@ void check_fp8(Checker& checker) {
     const auto network = models::make_network(config, 1, DType::bf16, device);
     stir(*network, false);
     ops::Tape tape(false);
-    const models::DitBatch batch = test::put(pack, device).batch;
+    const models::NetworkBatch batch = test::put(pack, device).batch;
     plain.push_back(network->forward(tape, batch));
     network->set_inference_fp8({.linear = true, .attention = true});
     low.push_back(network->forward(tape, batch));
@@ -303,7 +303,7 @@ void check_graphs(Checker& checker, DType compute) {
                                    {models::NetworkType::moviegen, 0},
                                    {models::NetworkType::stdit, 0},
                                    {models::NetworkType::dit, 2}}) {
-    models::DitConfig config = tiny();
+    models::NetworkConfig config = tiny();
     config.type = type;
     config.num_layers = 1;
     if (compute == DType::bf16) config.num_attention_heads = 1, config.attention_head_dim = 64;
@@ -314,8 +314,8 @@ void check_graphs(Checker& checker, DType compute) {
                              (compute == DType::f32 ? " f32" : " bf16");
     GraphCache graphs(1);
     for (std::uint64_t i = 0; i < 3; ++i) {
-      std::vector<models::DitSample> samples = few_tokens();
-      for (models::DitSample& sample : samples)
+      std::vector<models::NetworkSample> samples = few_tokens();
+      for (models::NetworkSample& sample : samples)
         sample.c_noise += 0.3f * static_cast<float>(i);
       const Pack pack = test::put(test::make_pack(config, samples, i), Device::cuda);
       const auto passed = [&](GraphCache* by) {
@@ -372,7 +372,7 @@ void large_models(Checker& checker) {
 }
 
 void two_hundred_steps(Checker& checker) {
-  std::vector<models::DitSample> clips;
+  std::vector<models::NetworkSample> clips;
   for (int i = 0; i < 8; ++i)
     clips.push_back({3, 8, 8, 8.f, 0.05f * static_cast<float>(i), 5});
   Course course{"200 steps f32", quickstart(), clips, DType::f32, DType::f32, 200, 2e-3, 0.2};

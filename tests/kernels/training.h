@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "models/network.h"
-#include "ops/adamw.h"
-#include "ops/squared_error.h"
+#include "models/dit/network.h"
+#include "ops/loss/squared_error.h"
+#include "ops/optim/adamw.h"
 #include "tensor/device.h"
 #include "tensor/graph_cache.h"
 #include "tensors.h"
@@ -23,17 +23,17 @@ namespace vfm::test {
 
 /// What a step learns from.
 struct Pack {
-  models::DitBatch batch;
+  models::NetworkBatch batch;
   Tensor target;  ///< f32
   std::int64_t tokens = 0, text_tokens = 0;
 };
 
 /// All normal numbers, functions of `key`.
-inline Pack make_pack(const models::DitConfig& config, std::vector<models::DitSample> samples,
-                      std::uint64_t key = 0) {
+inline Pack make_pack(const models::NetworkConfig& config,
+                      std::vector<models::NetworkSample> samples, std::uint64_t key = 0) {
   Pack pack;
   std::int64_t positions = 0;
-  for (const models::DitSample& s : samples) {
+  for (const models::NetworkSample& s : samples) {
     positions += std::int64_t{s.frames} * s.height * s.width;
     pack.text_tokens += s.text_tokens;
     pack.tokens += s.tokens(config);
@@ -109,7 +109,7 @@ inline Passed compute_gradients(const models::DiffusionNetwork& network, const P
   nn::zero_gradients(trained(network));
   const auto work = [&](const std::vector<Tensor>& inputs) -> std::vector<Tensor> {
     ops::Tape tape;
-    models::DitBatch batch{pack.batch.samples, inputs[0], inputs[1], inputs[2]};
+    models::NetworkBatch batch{pack.batch.samples, inputs[0], inputs[1], inputs[2]};
     const Tensor output = network.forward(tape, batch);
     const ops::ErrorSample all[] = {{output.elements()}};
     const double scale = 1 / static_cast<double>(output.elements());

@@ -5,12 +5,12 @@
 #include <exception>
 
 #include "kernel_test.h"
-#include "ops/conv.h"
-#include "ops/frame_attention.h"
-#include "ops/frame_norm.h"
-#include "ops/haar.h"
-#include "ops/resample.h"
-#include "ops/time_attention.h"
+#include "ops/attention/frame_attention.h"
+#include "ops/attention/time_attention.h"
+#include "ops/conv/conv.h"
+#include "ops/conv/haar.h"
+#include "ops/conv/resample.h"
+#include "ops/norm/frame_norm.h"
 #include "tensor/device.h"
 #include "tensors.h"
 

@@ -86,5 +86,5 @@ setup() {
   grep -q 'class Writer' lib/shard/writer.h
   grep -qE '\brun\(' lib/train/run.h
   grep -q 'diffusion_loss' lib/train/diffusion.h
-  grep -q 'Tensor forward' lib/models/dit.h
+  grep -q 'Tensor forward' lib/models/dit/dit.h
 }

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "../../unit/models/cosmos_drawn.h"
-#include "models/cosmos_autoencoder.h"
+#include "models/cosmos/autoencoder.h"
 #include "tensor/device.h"
 #include "tensors.h"
 

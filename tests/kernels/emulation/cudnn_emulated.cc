@@ -1,5 +1,5 @@
-// In place of lib/ops/attention_cudnn_cuda.cc: attention in plain double, in the memory that the
-// emulation has for that of the GPU. log_sum_exp is [S, H], as cuDNN's.
+// In place of lib/ops/attention/attention_cudnn_cuda.cc: attention in plain double, in the memory
+// that the emulation has for that of the GPU. log_sum_exp is [S, H], as cuDNN's.
 // SPDX-License-Identifier: Apache-2.0
 #include "cudnn_emulated.h"
 
@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/half.h"
-#include "ops/attention_cudnn_cuda.h"
+#include "ops/attention/attention_cudnn_cuda.h"
 
 namespace vfm {
 namespace {

@@ -5,9 +5,9 @@
 #include <catch2/catch.hpp>
 
 #include "driver.h"
-#include "ops/attention_graph.h"
-#include "ops/attention_shape.h"
-#include "ops/cudnn_plan_cuda.h"
+#include "ops/attention/attention_graph.h"
+#include "ops/attention/attention_shape.h"
+#include "ops/attention/cudnn_plan_cuda.h"
 
 using namespace vfm;
 using namespace vfm::ops;

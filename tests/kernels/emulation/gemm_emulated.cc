@@ -1,9 +1,9 @@
-// Stands in for lib/ops/gemm_cuda.cc, as cuBLASLt needs a GPU: the CPU's product on the same
+// Stands in for lib/ops/matmul/gemm_cuda.cc, as cuBLASLt needs a GPU: the CPU's product on the same
 // memory.
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/gemm_cpu.h"
-#include "ops/gemm_cuda.h"
-#include "ops/gemm_fp8_cpu.h"
+#include "ops/matmul/gemm_cpu.h"
+#include "ops/matmul/gemm_cuda.h"
+#include "ops/matmul/gemm_fp8_cpu.h"
 #include "streams.h"
 #include "tensor/device.h"
 

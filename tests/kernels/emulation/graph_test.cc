@@ -6,9 +6,9 @@
 #include <cstring>
 
 #include "base/log.h"
-#include "ops/add.h"
-#include "ops/gelu.h"
-#include "ops/linear.h"
+#include "ops/matmul/linear.h"
+#include "ops/pointwise/add.h"
+#include "ops/pointwise/gelu.h"
 #include "streams.h"
 #include "tensor/device.h"
 #include "tensor/device_cuda.h"

@@ -3,10 +3,10 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "models/hf_folder.h"
-#include "models/t5.h"
-#include "ops/attention.h"
-#include "ops/text_activations.h"
+#include "models/folder/hf_folder.h"
+#include "models/t5/t5.h"
+#include "ops/attention/attention.h"
+#include "ops/pointwise/text_activations.h"
 #include "tensors.h"
 
 using namespace vfm;

@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "base/philox.h"
-#include "models/wavelet.h"
+#include "models/wavelet/wavelet.h"
 
 using namespace vfm;
 using models::WaveletTokenizer;

@@ -61,7 +61,7 @@ TEST_CASE("codes are drawn by their probabilities, the likeliest first") {
 }
 
 TEST_CASE("a video's codes depend on the seed, and begin with those that are given") {
-  const models::Decoder decoder(tiny(), 1);
+  const models::CausalDecoder decoder(tiny(), 1);
   const models::CodeSample sample{2, 2, 3, 1};
   const auto write = [&](std::uint64_t seed, std::span<const std::int32_t> given) {
     return generate::write_codes(decoder, sample, Tensor(), given, {1, 1},

@@ -9,8 +9,8 @@
 #include "base/error.h"
 #include "base/half.h"
 #include "generate/generator.h"
-#include "models/edm.h"
-#include "models/lora.h"
+#include "models/dit/edm.h"
+#include "models/dit/lora.h"
 
 using namespace vfm;
 using namespace vfm::generate;
@@ -28,18 +28,18 @@ class Recorder final : public models::DiffusionNetwork {
     config_.text_embed_dim = kWidth;
     config_.max_size = {8, 16, 16};
   }
-  const models::DitConfig& config() const override { return config_; }
+  const models::NetworkConfig& config() const override { return config_; }
   Device device() const override { return Device::cpu; }
   const nn::ParameterList& parameters() const override { return parameters_; }
   void attach(const std::vector<models::AdapterShape>&, bool) override {}
   const nn::ParameterList& adapters() const override { return parameters_; }
   void set_recompute(models::Recompute) override {}
   void set_inference_fp8(models::Fp8Parts) override {}
-  Tensor forward(ops::Tape&, const models::DitBatch& batch) const override {
+  Tensor forward(ops::Tape&, const models::NetworkBatch& batch) const override {
     asked.push_back(batch);
     std::vector<float> answer;
     for (std::size_t i = 0; i < batch.samples.size(); ++i) {
-      const models::DitSample& s = batch.samples[i];
+      const models::NetworkSample& s = batch.samples[i];
       answer.insert(answer.end(),
                     static_cast<std::size_t>(config_.out_channels) * s.frames * s.height * s.width,
                     static_cast<float>(i + 1));
@@ -47,10 +47,10 @@ class Recorder final : public models::DiffusionNetwork {
     return Tensor::from(answer, {static_cast<std::int64_t>(answer.size())});
   }
 
-  mutable std::vector<models::DitBatch> asked;
+  mutable std::vector<models::NetworkBatch> asked;
 
  private:
-  models::DitConfig config_;
+  models::NetworkConfig config_;
   nn::ParameterList parameters_;
 };
 
@@ -146,7 +146,7 @@ TEST_CASE("trap 12: prompts are filled with zero vectors that are attended to", 
   train["text_padding"] = 12;
   auto [network, generator] = setup(6, 6, train);
   generator.denoise(small(), cosmos());
-  const models::DitBatch& batch = network->asked.front();
+  const models::NetworkBatch& batch = network->asked.front();
   REQUIRE(batch.samples.size() == 2);
   CHECK(batch.samples[0].text_tokens == 12);
   CHECK(batch.samples[1].text_tokens == 12);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/edm.h"
+#include "models/dit/edm.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>

@@ -12,7 +12,7 @@ using namespace vfm::generate;
 namespace {
 
 /// Four codes, each a grey of 2 x 2 pixels, of which a frame at a time is decoded.
-class Greys final : public models::Tokenizer {
+class Greys final : public models::VideoTokenizer {
  public:
   std::string name() const override { return "greys"; }
   int channels() const override { return 1; }

@@ -30,7 +30,7 @@ Json train_json() {
 
 models::LoadedModel tiny_model(Json train = train_json(), int head_dim = 12,
                                DType compute = DType::f32) {
-  models::DitConfig config;
+  models::NetworkConfig config;
   config.in_channels = config.out_channels = kChannels;
   config.num_attention_heads = 2;
   config.attention_head_dim = head_dim;

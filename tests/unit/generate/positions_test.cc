@@ -1,6 +1,6 @@
 // Positions of clips larger than the trained ones.
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/positions.h"
+#include "ops/position/positions.h"
 
 #include <catch2/catch.hpp>
 #include <vector>

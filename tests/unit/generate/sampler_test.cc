@@ -12,7 +12,7 @@
 #include "../distance.h"
 #include "base/error.h"
 #include "io/safetensors.h"
-#include "models/edm.h"
+#include "models/dit/edm.h"
 
 using namespace vfm;
 using namespace vfm::generate;

@@ -1,12 +1,11 @@
 // What decoding costs: the operations that PyTorch counts, and the memory that a run takes.
 // SPDX-License-Identifier: Apache-2.0
-#include "models/cosmos_cost.h"
-
 #include <catch2/catch.hpp>
 
 #include "base/one_thread.h"
 #include "cosmos_drawn.h"
 #include "io/file.h"
+#include "models/cosmos/cost.h"
 #include "tensor/allocator.h"
 
 using namespace vfm;

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "models/cosmos_autoencoder.h"
+#include "models/cosmos/autoencoder.h"
 
 namespace vfm::models {
 

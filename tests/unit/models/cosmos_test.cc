@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "cosmos_drawn.h"
 #include "io/safetensors.h"
-#include "models/cosmos_autoencoder.h"
+#include "models/cosmos/autoencoder.h"
 #include "models/fsq.h"
 #include "tensor/tensor.h"
 

@@ -1,7 +1,5 @@
 // Tokenizers of a folder: the numbers of diffusers, statistics, and folders that are not right.
 // SPDX-License-Identifier: Apache-2.0
-#include "models/cosmos_tokenizer.h"
-
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -17,6 +15,7 @@
 #include "io/atomic_file.h"
 #include "io/file.h"
 #include "io/safetensors.h"
+#include "models/cosmos/tokenizer.h"
 
 using namespace vfm;
 using namespace vfm::models;

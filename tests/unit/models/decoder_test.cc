@@ -1,7 +1,7 @@
 // The autoregressive decoder against a second implementation (scripts/golden/networks.py), and
 // against itself: packs, causality, writing code after code, recomputation.
 // SPDX-License-Identifier: Apache-2.0
-#include "models/decoder.h"
+#include "models/decoder/decoder.h"
 
 #include <map>
 #include <optional>
@@ -10,15 +10,15 @@
 #include "base/one_thread.h"
 #include "base/philox.h"
 #include "golden.h"
-#include "models/decoder_json.h"
-#include "ops/cross_entropy.h"
+#include "models/decoder/decoder_json.h"
+#include "ops/loss/cross_entropy.h"
 #include "tensor/allocator.h"
 
 using namespace vfm;
+using models::CausalDecoder;
 using models::CodeBatch;
 using models::CodeSample;
 using models::CodeWriter;
-using models::Decoder;
 using models::DecoderConfig;
 using models::Recompute;
 
@@ -58,7 +58,7 @@ CodeBatch noisy_batch(const DecoderConfig& c) {
   return batch;
 }
 
-void randomise(const Decoder& decoder) {
+void randomise(const CausalDecoder& decoder) {
   for (const nn::Parameter* p : decoder.parameters()) {
     const Tensor values(p->shape());
     Random(2, Purpose::test, 0, random_key(p->name)).fill_normal(values.floats());
@@ -68,14 +68,14 @@ void randomise(const Decoder& decoder) {
   }
 }
 
-std::vector<float> logits_of(const Decoder& decoder, const CodeBatch& batch) {
+std::vector<float> logits_of(const CausalDecoder& decoder, const CodeBatch& batch) {
   ops::Tape tape(false);
   const Tensor logits = decoder.forward(tape, batch);
   return {logits.floats().begin(), logits.floats().end()};
 }
 
 // Forward, loss and backward; the sums of the samples' losses.
-std::vector<double> step(const Decoder& decoder, const CodeBatch& batch, double z_loss) {
+std::vector<double> step(const CausalDecoder& decoder, const CodeBatch& batch, double z_loss) {
   nn::zero_gradients(decoder.parameters());
   ops::Tape tape;
   const Tensor logits = decoder.forward(tape, batch);
@@ -85,7 +85,7 @@ std::vector<double> step(const Decoder& decoder, const CodeBatch& batch, double 
 }
 
 // What forward, loss and backward took at most, beside the decoder and its gradients.
-double bytes_of_step(const Decoder& decoder, const CodeBatch& batch) {
+double bytes_of_step(const CausalDecoder& decoder, const CodeBatch& batch) {
   reset_memory_peak();
   const double before = static_cast<double>(cpu_memory().current);
   ops::Tape tape;
@@ -99,7 +99,7 @@ double bytes_of_step(const Decoder& decoder, const CodeBatch& batch) {
 
 TEST_CASE("decoder: logits, losses and gradients are those of a second implementation") {
   const Golden golden("decoder_tiny");
-  Decoder decoder(tiny(), 1);
+  CausalDecoder decoder(tiny(), 1);
   golden.load_weights(decoder.parameters());
   CodeBatch batch;
   batch.samples = samples();
@@ -128,7 +128,7 @@ TEST_CASE("decoder: logits, losses and gradients are those of a second implement
 }
 
 TEST_CASE("decoder: a code sees those before it in its own sample, and nothing else") {
-  const Decoder decoder(tiny(), 1);
+  const CausalDecoder decoder(tiny(), 1);
   randomise(decoder);
   CodeBatch batch = noisy_batch(tiny());
   const std::vector<float> before = logits_of(decoder, batch);
@@ -148,7 +148,7 @@ TEST_CASE("decoder: writing code after code, with what was seen kept, is the ful
       DecoderConfig c = tiny();
       c.num_layers = 2;
       c.text_embed_dim = text_width;
-      const Decoder decoder(c, 1, compute);
+      const CausalDecoder decoder(c, 1, compute);
       randomise(decoder);
       const CodeBatch pack = noisy_batch(c);
       const std::vector<float> whole = logits_of(decoder, pack);
@@ -175,7 +175,7 @@ TEST_CASE("decoder: every parameter is trained, and counted; recomputation chang
        {std::pair{6, DType::f32}, {0, DType::f32}, {6, DType::bf16}}) {
     DecoderConfig c = tiny();
     c.text_embed_dim = text_width;
-    Decoder decoder(c, 1, compute);
+    CausalDecoder decoder(c, 1, compute);
     randomise(decoder);
     step(decoder, noisy_batch(c), 1e-3);
     std::int64_t count = 0;
@@ -211,7 +211,7 @@ TEST_CASE("decoder: the memory of a step is what the allocator hands out") {
       batch.samples = {{4, 8, 8, 2}};
       batch.codes.assign(256, 5);
       if (text_width > 0) batch.text = Tensor::from(noise(32, 2), {2, 16});
-      Decoder decoder(c, 1, compute);
+      CausalDecoder decoder(c, 1, compute);
       bytes_of_step(decoder, batch);  // what is made once
       double before = 0;
       for (const Recompute recompute :
@@ -232,7 +232,7 @@ TEST_CASE("decoder: the memory of a step is what the allocator hands out") {
 
 TEST_CASE("decoder: what does not fit is refused") {
   const DecoderConfig c = tiny();
-  const Decoder decoder(c, 1);
+  const CausalDecoder decoder(c, 1);
   CodeBatch batch = noisy_batch(c);
   batch.codes[3] = 11;
   CHECK_THROWS_AS(logits_of(decoder, batch), Error);

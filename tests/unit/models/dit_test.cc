@@ -1,7 +1,7 @@
 // The diffusion transformer against diffusers' (scripts/golden/dit.py), and against itself: packs,
 // recomputation, bf16, gradients that reach everything.
 // SPDX-License-Identifier: Apache-2.0
-#include "models/dit.h"
+#include "models/dit/dit.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -11,14 +11,14 @@
 
 #include "base/error.h"
 #include "base/philox.h"
-#include "models/dit_json.h"
+#include "models/dit/network_json.h"
 #include "small_networks.h"
 
 using namespace vfm;
 using models::Dit;
-using models::DitBatch;
-using models::DitConfig;
-using models::DitSample;
+using models::NetworkBatch;
+using models::NetworkConfig;
+using models::NetworkSample;
 using models::Recompute;
 
 namespace {
@@ -30,7 +30,7 @@ Tensor noise(Shape shape, std::uint64_t key) {
 }
 
 // Runs forward, and backward from `cotangent`; gradients start at zero.
-Tensor step(const Dit& dit, const DitBatch& batch, const Tensor& cotangent) {
+Tensor step(const Dit& dit, const NetworkBatch& batch, const Tensor& cotangent) {
   nn::zero_gradients(dit.parameters());
   ops::Tape tape;
   const Tensor output = dit.forward(tape, batch);
@@ -46,8 +46,8 @@ std::map<std::string, Tensor> gradients(const Dit& dit) {
 }
 
 // Three samples that differ in everything.
-DitBatch mixed_pack() {
-  DitBatch batch;
+NetworkBatch mixed_pack() {
+  NetworkBatch batch;
   batch.samples = {{3, 4, 6, 12.f, 0.4f, 3}, {1, 8, 4, 0.f, -0.3f, 1}, {2, 2, 4, 30.f, 0.1f, 5}};
   batch.latents = noise({3 * (72 + 32 + 16)}, 1);
   batch.text = noise({9, 10}, 2);
@@ -58,7 +58,7 @@ DitBatch mixed_pack() {
 
 TEST_CASE("traps 6, 8: positions and rotation; output and gradients are those of diffusers") {
   const Golden golden("dit_tiny");
-  DitBatch batch;
+  NetworkBatch batch;
   batch.samples = {{3, 4, 8, 12.f, 0.31f, 4}, {1, 6, 4, 0.f, -0.47f, 1}};
   batch.latents = flat(golden.joined("input", ".latent", 2));
   batch.text = Tensor::from(golden.joined("input", ".text", 2), {5, 10});
@@ -78,16 +78,16 @@ TEST_CASE("traps 6, 8: positions and rotation; output and gradients are those of
 TEST_CASE("fault 8: a pack is its samples one by one") {
   const Dit dit(tiny_dit(), 3);
   randomise(dit.parameters());
-  const DitBatch pack = mixed_pack();
+  const NetworkBatch pack = mixed_pack();
   const Tensor cotangent = noise({2 * (72 + 32 + 16)}, 3);
   const Tensor whole = step(dit, pack, cotangent);
   const auto packed = gradients(dit);
 
   nn::zero_gradients(dit.parameters());
   std::int64_t position = 0, text = 0;
-  for (const DitSample& s : pack.samples) {
+  for (const NetworkSample& s : pack.samples) {
     const std::int64_t positions = std::int64_t{s.frames} * s.height * s.width;
-    DitBatch one;
+    NetworkBatch one;
     one.samples = {s};
     one.latents = pack.latents.rows(3 * position, 3 * (position + positions)).clone();
     one.text = pack.text.rows(text, text + s.text_tokens).clone();
@@ -108,10 +108,10 @@ TEST_CASE("fault 8: a pack is its samples one by one") {
 TEST_CASE("fault 7: each sample of a pack has its own noise level, frame rate and text") {
   const Dit dit(tiny_dit(), 3);
   randomise(dit.parameters());
-  const DitBatch pack = mixed_pack();
+  const NetworkBatch pack = mixed_pack();
   ops::Tape silent(false);
   const Tensor before = dit.forward(silent, pack);
-  const auto changed = [&](const DitBatch& other) {
+  const auto changed = [&](const NetworkBatch& other) {
     const Tensor after = dit.forward(silent, other);
     std::vector<bool> differs;
     for (const auto& [begin, end] : {std::pair{0, 144}, {144, 208}, {208, 240}})
@@ -119,7 +119,7 @@ TEST_CASE("fault 7: each sample of a pack has its own noise level, frame rate an
           distance(after.rows(begin, end).floats(), before.rows(begin, end).floats()) > 1e-4);
     return differs;
   };
-  DitBatch other = pack;
+  NetworkBatch other = pack;
   other.samples[1].c_noise += 0.5f;
   CHECK(changed(other) == std::vector<bool>{false, true, false});
   other = pack;
@@ -190,7 +190,7 @@ TEST_CASE(
     "heads (norms of queries and keys), and have no factor below the head") {
   const Dit dit(tiny_dit(), 6);
   randomise(dit.parameters());
-  const DitBatch pack = mixed_pack();
+  const NetworkBatch pack = mixed_pack();
   const Tensor cotangent = noise({240}, 3);
   step(dit, pack, cotangent);
   ops::Tape silent(false);
@@ -236,7 +236,7 @@ TEST_CASE("bf16 is f32 to its precision") {
 }
 
 TEST_CASE("weights depend on seed and name alone") {
-  DitConfig deeper = tiny_dit();
+  NetworkConfig deeper = tiny_dit();
   deeper.num_layers = 3;
   const Dit a(tiny_dit(), 9), b(deeper, 9), c(tiny_dit(), 10);
   const auto value = [](const Dit& dit, const std::string& name) {
@@ -262,28 +262,28 @@ TEST_CASE("weights depend on seed and name alone") {
 }
 
 TEST_CASE("a configuration survives its JSON and refuses nonsense") {
-  const DitConfig c = tiny_dit();
-  const Json json = models::dit_config_to_json(c);
+  const NetworkConfig c = tiny_dit();
+  const Json json = models::network_config_to_json(c);
   CHECK(json["_class_name"] == "CosmosTransformer3DModel");
-  CHECK(models::dit_config_to_json(models::dit_config_from_json(json)) == json);
+  CHECK(models::network_config_to_json(models::network_config_from_json(json)) == json);
   Json null_positions = json;
   null_positions["extra_pos_embed_type"] = nullptr;
-  CHECK_FALSE(models::dit_config_from_json(null_positions).learnable_positions);
-  CHECK(models::dit_config_from_json(Json::object()).num_layers == 28);
+  CHECK_FALSE(models::network_config_from_json(null_positions).learnable_positions);
+  CHECK(models::network_config_from_json(Json::object()).num_layers == 28);
   for (const char* bad :
        {R"({"num_layers":0})", R"({"attention_head_dim":25})", R"({"attention_head_dim":10})",
         R"({"max_size":[1,2]})", R"({"patch_size":[0,2,2]})", R"({"rope_scale":[1,-1,1]})",
         R"({"extra_pos_embed_type":"sincos"})", R"({"num_layers":"many"})", R"([])",
         R"({"num_layers":100000000000})", R"({"mlp_ratio":0})"}) {
     INFO(bad);
-    CHECK_THROWS_AS(models::dit_config_from_json(parse_json(bad, "test")), Error);
+    CHECK_THROWS_AS(models::network_config_from_json(parse_json(bad, "test")), Error);
   }
 }
 
 TEST_CASE("a batch that does not fit is refused") {
   const Dit dit(tiny_dit(), 1);
   ops::Tape silent(false);
-  DitBatch batch = mixed_pack();
+  NetworkBatch batch = mixed_pack();
   batch.samples[0].height = 5;
   CHECK_THROWS_AS(dit.forward(silent, batch), Error);
   batch = mixed_pack();
@@ -295,21 +295,22 @@ TEST_CASE("a batch that does not fit is refused") {
   batch = mixed_pack();
   batch.samples[0] = {6, 4, 3, 12.f, 0.4f, 3};  // longer than the position table
   CHECK_THROWS_AS(dit.forward(silent, batch), Error);
-  CHECK_THROWS_AS(dit.forward(silent, DitBatch{}), Error);
+  CHECK_THROWS_AS(dit.forward(silent, NetworkBatch{}), Error);
 }
 
 TEST_CASE("costs: Cosmos 7B has 7,236,192,256 parameters") {
-  const models::DitCost cost =
-      models::dit_cost(DitConfig{}, 10240, 512, 10240, DType::bf16, Recompute::none);
+  const models::NetworkCost cost =
+      models::network_cost(NetworkConfig{}, 10240, 512, 10240, DType::bf16, Recompute::none);
   CHECK(cost.parameters == 7236192256);
   CHECK(cost.flops_per_token == Approx(54.3e9).epsilon(0.01));
-  const models::DitCost longer =
-      models::dit_cost(DitConfig{}, 56320, 512, 56320, DType::bf16, Recompute::block);
+  const models::NetworkCost longer =
+      models::network_cost(NetworkConfig{}, 56320, 512, 56320, DType::bf16, Recompute::block);
   CHECK(longer.flops_per_token == Approx(117.7e9).epsilon(0.01));
   CHECK(longer.activation_bytes < 56320.0 / 10240 * cost.activation_bytes / 3);
   std::int64_t counted = 0;
   const Dit dit(tiny_dit(), 1);
   for (const nn::Parameter* p : dit.parameters())
     counted += p->value.elements();
-  CHECK(models::dit_cost(tiny_dit(), 10, 2, 10, DType::f32, Recompute::none).parameters == counted);
+  CHECK(models::network_cost(tiny_dit(), 10, 2, 10, DType::f32, Recompute::none).parameters ==
+        counted);
 }

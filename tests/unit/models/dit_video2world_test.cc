@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "golden.h"
-#include "models/dit.h"
+#include "models/dit/dit.h"
 
 using namespace vfm;
 
@@ -16,8 +16,8 @@ void append(std::vector<float>& to, const std::vector<float>& from) {
   to.insert(to.end(), from.begin(), from.end());
 }
 
-models::DitConfig config() {
-  models::DitConfig c;
+models::NetworkConfig config() {
+  models::NetworkConfig c;
   c.in_channels = 3;  // two of the latent and the mask
   c.out_channels = 2;
   c.num_attention_heads = 2;
@@ -39,12 +39,12 @@ TEST_CASE("trap 7: the small epsilon of queries and keys; video-to-world with it
   const Golden golden("dit_v2w");
   golden.load_weights(dit.parameters());
 
-  models::DitBatch batch;
+  models::NetworkBatch batch;
   batch.samples = {{3, 4, 6, 30.f, 1.02f, 3}, {4, 2, 4, 24.f, -0.9f, 2}};
   const std::vector<int> conditions = {1, 2};
   std::vector<float> latents;
   for (std::size_t i = 0; i < 2; ++i) {
-    const models::DitSample& s = batch.samples[i];
+    const models::NetworkSample& s = batch.samples[i];
     append(latents, golden["input." + std::to_string(i) + ".latent"]);
     const auto plane = static_cast<std::size_t>(s.height * s.width);
     latents.insert(latents.end(), conditions[i] * plane, 1.0f);

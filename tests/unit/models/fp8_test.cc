@@ -1,6 +1,6 @@
 // Inference in FP8 on the CPU: what it changes and by how much, and what it refuses.
 // SPDX-License-Identifier: Apache-2.0
-#include "models/fp8.h"
+#include "models/dit/fp8.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -8,15 +8,15 @@
 
 #include "base/error.h"
 #include "base/philox.h"
-#include "models/dit.h"
+#include "models/dit/dit.h"
 
 using namespace vfm;
 using namespace vfm::models;
 
 namespace {
 
-DitConfig small(int heads, int head_dim) {
-  DitConfig c;
+NetworkConfig small(int heads, int head_dim) {
+  NetworkConfig c;
   c.in_channels = c.out_channels = 4;
   c.num_attention_heads = heads;
   c.attention_head_dim = head_dim;
@@ -34,7 +34,7 @@ Tensor noise(Shape shape, std::uint64_t key) {
 }
 
 // Matrices of which each keeps the size of what goes through, and none is zero.
-Dit randomised(const DitConfig& config, DType compute) {
+Dit randomised(const NetworkConfig& config, DType compute) {
   Dit dit(config, 1, compute);
   for (nn::Parameter* p : dit.parameters()) {
     Tensor values(p->shape());
@@ -48,8 +48,8 @@ Dit randomised(const DitConfig& config, DType compute) {
   return dit;
 }
 
-DitBatch pack() {
-  DitBatch batch;
+NetworkBatch pack() {
+  NetworkBatch batch;
   batch.samples = {{3, 4, 6, 12.f, 0.4f, 3}, {1, 8, 4, 0.f, -0.3f, 1}};
   batch.latents = noise({4 * (72 + 32)}, 1);
   batch.text = noise({4, 16}, 2);
@@ -117,7 +117,7 @@ TEST_CASE("FP8 is refused for training, and for sizes that it does not take") {
   dit.set_inference_fp8({});
   CHECK_NOTHROW(dit.forward(recording, pack()));
 
-  const auto kind_of = [](const DitConfig& config, Fp8Parts parts) {
+  const auto kind_of = [](const NetworkConfig& config, Fp8Parts parts) {
     try {
       check_fp8(config, DType::bf16, parts);
     } catch (const Error& error) {
@@ -130,7 +130,7 @@ TEST_CASE("FP8 is refused for training, and for sizes that it does not take") {
   CHECK(kind_of(small(4, 32), {true, false}).empty());
   CHECK(kind_of(small(4, 32), {true, true}).find("64 or 128") != std::string::npos);
   CHECK(kind_of(small(2, 12), {true, false}).find("multiples of 16") != std::string::npos);
-  DitConfig narrow = small(2, 64);
+  NetworkConfig narrow = small(2, 64);
   narrow.text_embed_dim = 10;
   CHECK(kind_of(narrow, {true, false}).find("multiples of 16") != std::string::npos);
   CHECK(kind_of(narrow, {false, true}).empty());

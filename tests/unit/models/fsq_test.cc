@@ -10,8 +10,8 @@
 
 #include "base/error.h"
 #include "base/philox.h"
-#include "models/fsq_wavelet.h"
-#include "ops/fsq.h"
+#include "models/wavelet/fsq_wavelet.h"
+#include "ops/pointwise/fsq.h"
 
 using namespace vfm;
 using namespace vfm::models;

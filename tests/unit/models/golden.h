@@ -10,7 +10,7 @@
 
 #include "../distance.h"
 #include "io/safetensors.h"
-#include "models/network.h"
+#include "models/dit/network.h"
 
 namespace vfm {
 

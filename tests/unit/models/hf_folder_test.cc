@@ -1,6 +1,6 @@
 // Folders of diffusers and transformers: configurations, names, weights, hashes.
 // SPDX-License-Identifier: Apache-2.0
-#include "models/hf_folder.h"
+#include "models/folder/hf_folder.h"
 
 #include <unistd.h>
 
@@ -12,10 +12,10 @@
 #include "io/atomic_file.h"
 #include "io/file.h"
 #include "io/safetensors.h"
-#include "models/hf_defaults.h"
-#include "models/hf_names.h"
-#include "models/load_tensors.h"
-#include "models/weight_files.h"
+#include "models/folder/hf_defaults.h"
+#include "models/folder/hf_names.h"
+#include "models/folder/load_tensors.h"
+#include "models/folder/weight_files.h"
 
 using namespace vfm;
 using models::HfComponent;

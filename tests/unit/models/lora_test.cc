@@ -11,17 +11,17 @@
 #include "../usage_error.h"
 #include "base/error.h"
 #include "base/philox.h"
-#include "models/lora_file.h"
-#include "models/lora_names.h"
+#include "models/folder/lora_file.h"
+#include "models/folder/lora_names.h"
 #include "small_networks.h"
 
 using namespace vfm;
 using models::AdapterShape;
 using models::DiffusionNetwork;
-using models::DitBatch;
-using models::DitConfig;
 using models::LoraFile;
 using models::LoraOptions;
+using models::NetworkBatch;
+using models::NetworkConfig;
 using models::NetworkType;
 using models::Recompute;
 
@@ -29,8 +29,8 @@ namespace {
 
 const std::string kFolder = std::string(VFM_GOLDEN) + "/dit_lora";
 
-DitConfig of_type(NetworkType type, int layers) {
-  DitConfig c = tiny_dit();
+NetworkConfig of_type(NetworkType type, int layers) {
+  NetworkConfig c = tiny_dit();
   c.type = type;
   c.num_layers = layers;
   if (type == NetworkType::moviegen) c.num_key_value_heads = 1;
@@ -39,22 +39,22 @@ DitConfig of_type(NetworkType type, int layers) {
 
 constexpr NetworkType kTypes[] = {NetworkType::dit, NetworkType::stdit, NetworkType::moviegen};
 
-DitBatch golden_batch(const Golden& golden) {
-  DitBatch batch;
+NetworkBatch golden_batch(const Golden& golden) {
+  NetworkBatch batch;
   batch.samples = {{3, 4, 8, 12.f, 0.31f, 4}, {1, 6, 4, 0.f, -0.47f, 1}};
   batch.latents = flat(golden.joined("input", ".latent", 2));
   batch.text = Tensor::from(golden.joined("input", ".text", 2), {5, 10});
   return batch;
 }
 
-std::unique_ptr<DiffusionNetwork> frozen(const DitConfig& c, DType compute = DType::f32) {
+std::unique_ptr<DiffusionNetwork> frozen(const NetworkConfig& c, DType compute = DType::f32) {
   auto network = models::make_network(c, 1, compute, Device::cpu, false);
   randomise(network->parameters());
   return network;
 }
 
-DitBatch drawn_batch() {
-  DitBatch batch;
+NetworkBatch drawn_batch() {
+  NetworkBatch batch;
   batch.samples = {{3, 4, 6, 12.f, 0.4f, 3}, {1, 8, 4, 0.f, -0.3f, 1}};
   batch.latents = Tensor({3 * 104});
   batch.text = Tensor({4, 10});
@@ -82,7 +82,7 @@ TEST_CASE("lora: output and gradients with an adapter of diffusers are those of 
   base.load_weights(network->parameters());
   network->attach(file.shapes(1), true);
   file.load(network->adapters());
-  const DitBatch batch = golden_batch(golden);
+  const NetworkBatch batch = golden_batch(golden);
   std::vector<float> first;
   for (const Recompute recompute : {Recompute::none, Recompute::elementwise, Recompute::block}) {
     network->set_recompute(recompute);
@@ -103,7 +103,7 @@ TEST_CASE("lora: merged into the weights it gives the same, and the same bits on
   const Golden base("dit_tiny");
   const LoraFile file(kFolder);
   file.check(tiny_dit());
-  const DitBatch batch = golden_batch(golden);
+  const NetworkBatch batch = golden_batch(golden);
   std::vector<std::vector<float>> outputs;
   for (const int threads : {1, 3}) {
     const int before = omp_get_max_threads();
@@ -122,7 +122,7 @@ TEST_CASE("lora: merged into the weights it gives the same, and the same bits on
 TEST_CASE(
     "lora: two adapters, weighted, give what peft's set_adapters gives, merged and separate") {
   const Golden golden("dit_lora"), base("dit_tiny");
-  const DitBatch batch = golden_batch(golden);
+  const NetworkBatch batch = golden_batch(golden);
   for (const bool separate : {false, true}) {
     std::vector<models::CountedAdapters> both;
     both.push_back({LoraFile(kFolder), 0.75});
@@ -165,11 +165,11 @@ TEST_CASE("lora: merged in bf16 several are rounded once") {
 }
 
 TEST_CASE("lora fault: adapters on 27 of 28 blocks; here every block has all of its own") {
-  const DitBatch batch = drawn_batch();
+  const NetworkBatch batch = drawn_batch();
   for (const NetworkType type : kTypes)
     for (int layers = 1; layers <= 3; ++layers) {
       INFO(models::network_type_name(type) << ", " << layers << " layers");
-      const DitConfig c = of_type(type, layers);
+      const NetworkConfig c = of_type(type, layers);
       const auto network = frozen(c);
       const std::size_t attentions = type == NetworkType::stdit ? 4 : 2;
       network->attach(models::lora_shapes(c, {2, 0, {}}), true);
@@ -191,7 +191,7 @@ TEST_CASE("lora fault: adapters on 27 of 28 blocks; here every block has all of 
 
 TEST_CASE("lora: new adapters change nothing, and only they are trained") {
   for (const NetworkType type : kTypes) {
-    const DitConfig c = of_type(type, 2);
+    const NetworkConfig c = of_type(type, 2);
     const auto network = frozen(c);
     const std::vector<float> before = output_of(*network, drawn_batch());
     CHECK(network->adapters().empty());
@@ -209,7 +209,7 @@ TEST_CASE("lora: new adapters change nothing, and only they are trained") {
 }
 
 TEST_CASE("lora: A begins as PyTorch draws a linear layer, B as zero, by name and seed") {
-  const DitConfig c = tiny_dit();
+  const NetworkConfig c = tiny_dit();
   const auto one = frozen(c), other = frozen(c);
   one->attach(models::lora_shapes(c, {4, 0, {"to_q"}}), true);
   other->attach(models::lora_shapes(c, {4, 0, {"attn2.to_q", "ff.net.2"}}), true);
@@ -235,7 +235,7 @@ TEST_CASE("lora: A begins as PyTorch draws a linear layer, B as zero, by name an
 TEST_CASE("lora: what is computed again changes no bit, in f32 and bf16, of any network") {
   for (const NetworkType type : kTypes)
     for (const DType compute : {DType::f32, DType::bf16}) {
-      const DitConfig c = of_type(type, 2);
+      const NetworkConfig c = of_type(type, 2);
       const auto network = frozen(c, compute);
       std::vector<std::string> targets;  // all matrices
       for (const models::NetworkMatrix& m : models::network_matrices(c))
@@ -258,7 +258,7 @@ TEST_CASE("lora: what is computed again changes no bit, in f32 and bf16, of any 
 
 TEST_CASE("lora: the list of matrices is that of the networks") {
   for (const NetworkType type : kTypes) {
-    const DitConfig c = of_type(type, 2);
+    const NetworkConfig c = of_type(type, 2);
     const auto network = models::make_network(c, 1);
     std::map<std::string, Shape> built, listed;
     for (const nn::Parameter* p : network->parameters())
@@ -291,7 +291,7 @@ TEST_CASE("lora: a target is a matrix or its last words") {
 }
 
 TEST_CASE("lora: products in FP8 refuse separate adapters") {
-  DitConfig c = tiny_dit();
+  NetworkConfig c = tiny_dit();
   c.attention_head_dim = 16;
   c.text_embed_dim = 16;
   const auto network = frozen(c);
@@ -324,7 +324,7 @@ TEST_CASE("lora: scales of peft's settings") {
 }
 
 TEST_CASE("lora: an adapter of another model is refused, with what does not fit") {
-  DitConfig c = tiny_dit();
+  NetworkConfig c = tiny_dit();
   c.num_layers = 1;
   const LoraFile file(kFolder + "/pytorch_lora_weights.safetensors");
   CHECK(has(usage_error([&] { file.check(c); }), "unexpected"));

@@ -7,23 +7,23 @@
 #include "base/error.h"
 #include "base/one_thread.h"
 #include "base/philox.h"
-#include "models/dit_json.h"
-#include "models/network.h"
+#include "models/dit/network.h"
+#include "models/dit/network_json.h"
 #include "small_networks.h"
 #include "tensor/allocator.h"
 
 using namespace vfm;
 using models::DiffusionNetwork;
-using models::DitBatch;
-using models::DitConfig;
-using models::DitSample;
+using models::NetworkBatch;
+using models::NetworkConfig;
+using models::NetworkSample;
 using models::NetworkType;
 using models::Recompute;
 
 namespace {
 
-DitConfig moviegen() {
-  DitConfig c;
+NetworkConfig moviegen() {
+  NetworkConfig c;
   c.type = NetworkType::moviegen;
   c.in_channels = 3;
   c.out_channels = 2;
@@ -37,8 +37,8 @@ DitConfig moviegen() {
   return c;
 }
 
-DitConfig stdit() {
-  DitConfig c;
+NetworkConfig stdit() {
+  NetworkConfig c;
   c.type = NetworkType::stdit;
   c.in_channels = c.out_channels = 2;
   c.num_attention_heads = 2;
@@ -54,13 +54,13 @@ DitConfig stdit() {
 }
 
 // A video, an image and another video.
-std::vector<DitSample> samples() {
+std::vector<NetworkSample> samples() {
   return {{3, 4, 8, 12.f, 0.31f, 4}, {1, 6, 4, 0.f, -0.47f, 1}, {2, 2, 4, 30.f, 0.9f, 2}};
 }
 
-DitBatch make_batch(const DitConfig& c, const std::vector<float>& latents,
-                    const std::vector<float>& text) {
-  DitBatch batch;
+NetworkBatch make_batch(const NetworkConfig& c, const std::vector<float>& latents,
+                        const std::vector<float>& text) {
+  NetworkBatch batch;
   batch.samples = samples();
   batch.latents = flat(latents);
   batch.text = Tensor::from(text, {7, c.text_embed_dim});
@@ -73,11 +73,11 @@ std::vector<float> noise(std::size_t count, std::uint64_t key) {
   return values;
 }
 
-DitBatch noisy_batch(const DitConfig& c) {
+NetworkBatch noisy_batch(const NetworkConfig& c) {
   return make_batch(c, noise(static_cast<std::size_t>(136 * c.in_channels), 1), noise(42, 2));
 }
 
-std::unique_ptr<DiffusionNetwork> randomised(const DitConfig& c, DType compute = DType::f32) {
+std::unique_ptr<DiffusionNetwork> randomised(const NetworkConfig& c, DType compute = DType::f32) {
   auto network = models::make_network(c, 1, compute);
   randomise(network->parameters());
   return network;
@@ -89,11 +89,11 @@ nn::Parameter& parameter(const DiffusionNetwork& network, const std::string& nam
   throw std::runtime_error(name);
 }
 
-void check_golden(const DitConfig& c, const std::string& name) {
+void check_golden(const NetworkConfig& c, const std::string& name) {
   const Golden golden(name);
   const auto network = models::make_network(c, 1);
   golden.load_weights(network->parameters());
-  const DitBatch batch =
+  const NetworkBatch batch =
       make_batch(c, golden.joined("input", ".latent", 3), golden.joined("input", ".text", 3));
   for (const Recompute recompute : {Recompute::none, Recompute::elementwise, Recompute::block}) {
     network->set_recompute(recompute);
@@ -121,11 +121,11 @@ TEST_CASE("networks: the memory of a step is what the allocator hands out") {
   const OneThread one_thread;
   for (const NetworkType type : {NetworkType::dit, NetworkType::stdit, NetworkType::moviegen})
     for (const DType compute : {DType::f32, DType::bf16}) {
-      DitConfig c = tiny_dit();
+      NetworkConfig c = tiny_dit();
       c.type = type;
       c.num_attention_heads = 4, c.attention_head_dim = 32, c.num_layers = 3;
       c.max_size = {8, 16, 16};
-      DitBatch batch;
+      NetworkBatch batch;
       batch.samples = {{4, 16, 16, 24.f, 0.2f, 2}};
       batch.latents = Tensor({3 * 4 * 16 * 16});
       Random(1, Purpose::test, 0, 1).fill_normal(batch.latents.floats());
@@ -140,7 +140,8 @@ TEST_CASE("networks: the memory of a step is what the allocator hands out") {
         const double before = static_cast<double>(cpu_memory().current);
         step(*network, network->parameters(), batch, cotangent);
         const double taken = static_cast<double>(cpu_memory().peak) - before;
-        const double told = models::dit_cost(c, 256, 2, 256, compute, recompute).activation_bytes;
+        const double told =
+            models::network_cost(c, 256, 2, 256, compute, recompute).activation_bytes;
         INFO(models::network_type_name(type)
              << " " << models::recompute_name(recompute) << " " << dtype_name(compute) << ": "
              << told << " of " << taken);
@@ -153,16 +154,16 @@ TEST_CASE("networks: the memory of a step is what the allocator hands out") {
 TEST_CASE("fault 10: MovieGen's cross-attention has a residual") {
   // Without it, what cross-attention gives would take the place of the stream: with a zero output
   // matrix nothing of the latents, and of what self-attention found, would reach the end.
-  const DitConfig c = moviegen();
+  const NetworkConfig c = moviegen();
   const auto network = randomised(c);
   for (const char* layer : {"0", "1"}) {
     const nn::Parameter& out =
         parameter(*network, std::string("transformer_blocks.") + layer + ".attn2.to_out.weight");
     std::ranges::fill(out.value.floats(), 0.f);
   }
-  const DitBatch batch = noisy_batch(c);
+  const NetworkBatch batch = noisy_batch(c);
   const std::vector<float> before = output_of(*network, batch);
-  DitBatch other = batch;
+  NetworkBatch other = batch;
   other.text = Tensor::from(noise(42, 3), {7, 6});
   CHECK(output_of(*network, other) == before);
   other = batch;
@@ -179,7 +180,7 @@ TEST_CASE("fault 10: MovieGen's cross-attention has a residual") {
 TEST_CASE("stdit: who sees whom in space and in time") {
   // With the full attention and the other one shut off, a change in one token of a video must reach
   // its frame alone, or its pixel alone.
-  const DitConfig c = stdit();
+  const NetworkConfig c = stdit();
   for (const bool spatial : {true, false}) {
     const auto network = randomised(c);
     for (const char* name : {"attn1", spatial ? "attn_temporal" : "attn_spatial"}) {
@@ -187,7 +188,7 @@ TEST_CASE("stdit: who sees whom in space and in time") {
           parameter(*network, std::string("transformer_blocks.0.") + name + ".to_out.0.weight");
       std::ranges::fill(out.value.floats(), 0.f);
     }
-    DitBatch batch = noisy_batch(c);
+    NetworkBatch batch = noisy_batch(c);
     const std::vector<float> before = output_of(*network, batch);
     // Channel 0, frame 1, row 2, column 5 of the first sample, 3 x 4 x 8.
     batch.latents.floats()[(1 * 4 + 2) * 8 + 5] += 1;
@@ -203,15 +204,15 @@ TEST_CASE("stdit: who sees whom in space and in time") {
 }
 
 TEST_CASE("networks: a pack is its samples one by one, and is the same again in bf16") {
-  for (const DitConfig& c : {moviegen(), stdit()}) {
+  for (const NetworkConfig& c : {moviegen(), stdit()}) {
     INFO(models::network_type_name(c.type));
     const auto network = randomised(c);
-    const DitBatch pack = noisy_batch(c);
+    const NetworkBatch pack = noisy_batch(c);
     const std::vector<float> whole = output_of(*network, pack);
     std::int64_t latent = 0, text = 0, out = 0;
-    for (const DitSample& s : pack.samples) {
+    for (const NetworkSample& s : pack.samples) {
       const std::int64_t places = std::int64_t{s.frames} * s.height * s.width;
-      DitBatch one;
+      NetworkBatch one;
       one.samples = {s};
       one.latents = pack.latents.rows(latent, latent + places * c.in_channels).clone();
       one.text = pack.text.rows(text, text + s.text_tokens).clone();
@@ -227,7 +228,7 @@ TEST_CASE("networks: a pack is its samples one by one, and is the same again in 
 }
 
 TEST_CASE("networks: every parameter is trained, and counted; recomputation changes no bit") {
-  for (const DitConfig& c : {moviegen(), stdit()}) {
+  for (const NetworkConfig& c : {moviegen(), stdit()}) {
     INFO(models::network_type_name(c.type));
     const auto network = randomised(c);
     const std::vector<float> cotangent = noise(272, 5);
@@ -240,7 +241,7 @@ TEST_CASE("networks: every parameter is trained, and counted; recomputation chan
       kept[p->name] = p->grad.clone();
       count += p->elements();
     }
-    CHECK(models::dit_cost(c, 1, 1, 1, DType::f32, Recompute::none).parameters == count);
+    CHECK(models::network_cost(c, 1, 1, 1, DType::f32, Recompute::none).parameters == count);
     for (const Recompute recompute : {Recompute::elementwise, Recompute::block}) {
       network->set_recompute(recompute);
       step(*network, network->parameters(), noisy_batch(c), cotangent);
@@ -253,16 +254,16 @@ TEST_CASE("networks: every parameter is trained, and counted; recomputation chan
 }
 
 TEST_CASE("networks: a config.json names its type and comes back") {
-  for (const DitConfig& c : {moviegen(), stdit()}) {
-    const Json json = models::dit_config_to_json(c);
-    const DitConfig back = models::dit_config_from_json(json);
+  for (const NetworkConfig& c : {moviegen(), stdit()}) {
+    const Json json = models::network_config_to_json(c);
+    const NetworkConfig back = models::network_config_from_json(json);
     CHECK(back.type == c.type);
-    CHECK(models::dit_config_to_json(back) == json);
+    CHECK(models::network_config_to_json(back) == json);
     CHECK(back.key_value_heads() == c.key_value_heads());
     CHECK(back.hidden() == c.hidden());
   }
-  CHECK_THROWS_AS(models::dit_config_from_json({{"_class_name", "UNet2DModel"}}), Error);
-  DitConfig odd = moviegen();
+  CHECK_THROWS_AS(models::network_config_from_json({{"_class_name", "UNet2DModel"}}), Error);
+  NetworkConfig odd = moviegen();
   odd.num_key_value_heads = 3;
   CHECK_THROWS_AS(odd.validate(), Error);
   CHECK_THROWS_AS(models::parse_network_type("unet"), Error);

@@ -6,13 +6,13 @@
 
 #include "base/philox.h"
 #include "golden.h"
-#include "models/network.h"
+#include "models/dit/network.h"
 
 namespace vfm {
 
 /// That of tests/golden/dit_tiny.safetensors.
-inline models::DitConfig tiny_dit() {
-  models::DitConfig c;
+inline models::NetworkConfig tiny_dit() {
+  models::NetworkConfig c;
   c.in_channels = 3;
   c.out_channels = 2;
   c.num_attention_heads = 2;
@@ -37,7 +37,7 @@ inline void randomise(const nn::ParameterList& parameters) {
 }
 
 inline std::vector<float> output_of(const models::DiffusionNetwork& network,
-                                    const models::DitBatch& batch) {
+                                    const models::NetworkBatch& batch) {
   ops::Tape tape(false);
   const Tensor output = network.forward(tape, batch);
   return {output.floats().begin(), output.floats().end()};
@@ -45,7 +45,7 @@ inline std::vector<float> output_of(const models::DiffusionNetwork& network,
 
 /// Forward, and backward from `cotangent`; the gradients of `trained` start at zero. The output.
 inline std::vector<float> step(const models::DiffusionNetwork& network,
-                               const nn::ParameterList& trained, const models::DitBatch& batch,
+                               const nn::ParameterList& trained, const models::NetworkBatch& batch,
                                const std::vector<float>& cotangent) {
   nn::zero_gradients(trained);
   ops::Tape tape;

@@ -1,7 +1,7 @@
 // T5, v1.0 and v1.1, and umT5 against transformers' (scripts/golden/t5.py), from the folders that
 // it writes; text encoders by their configuration.
 // SPDX-License-Identifier: Apache-2.0
-#include "models/t5.h"
+#include "models/t5/t5.h"
 
 #include <unistd.h>
 
@@ -17,8 +17,8 @@
 #include "io/atomic_file.h"
 #include "io/file.h"
 #include "io/safetensors.h"
-#include "models/hf_folder.h"
-#include "models/load_tensors.h"
+#include "models/folder/hf_folder.h"
+#include "models/folder/load_tensors.h"
 #include "models/text_encoder.h"
 
 using namespace vfm;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/wavelet.h"
+#include "models/wavelet/wavelet.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -10,7 +10,7 @@
 #include "../distance.h"
 #include "base/error.h"
 #include "base/philox.h"
-#include "models/cdf97.h"
+#include "models/wavelet/cdf97.h"
 #include "tensor/device.h"
 
 using namespace vfm;

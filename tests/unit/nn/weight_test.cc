@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/philox.h"
-#include "ops/linear_fp8.h"
+#include "ops/matmul/linear_fp8.h"
 
 using namespace vfm;
 using nn::Init;

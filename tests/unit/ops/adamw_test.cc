@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/adamw.h"
+#include "ops/optim/adamw.h"
 
 #include <omp.h>
 
@@ -7,8 +7,8 @@
 #include <limits>
 
 #include "ops/check.h"
-#include "ops/split_master.h"
-#include "ops/sum_squares.h"
+#include "ops/optim/split_master.h"
+#include "ops/optim/sum_squares.h"
 
 using namespace vfm;
 using namespace vfm::ops;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/attention_choice.h"
+#include "ops/attention/attention_choice.h"
 
 #include <catch2/catch.hpp>
 #include <vector>
 
-#include "ops/attention_shape.h"
+#include "ops/attention/attention_shape.h"
 #include "ops/determinism.h"
 
 using namespace vfm::ops;

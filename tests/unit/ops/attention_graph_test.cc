@@ -1,13 +1,13 @@
 // The graphs that cuDNN gets, computed here operation by operation in double, against attention on
 // the CPU: rounded-up shapes, ragged memory, masks and gradients are right, whoever runs them.
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/attention_graph.h"
+#include "ops/attention/attention_graph.h"
 
 #include <algorithm>
 #include <cmath>
 #include <map>
 
-#include "ops/attention.h"
+#include "ops/attention/attention.h"
 #include "ops/check.h"
 
 using namespace vfm;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/attention.h"
+#include "ops/attention/attention.h"
 
 #include <omp.h>
 

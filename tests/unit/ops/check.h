@@ -9,7 +9,7 @@
 
 #include "../distance.h"
 #include "base/philox.h"
-#include "ops/isa.h"
+#include "ops/cpu/isa.h"
 #include "ops/tape.h"
 
 namespace vfm::ops {

@@ -1,11 +1,11 @@
 // The convolutions of a video network against sums in double, and their gradients against slopes.
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/conv.h"
+#include "ops/conv/conv.h"
 
 #include "base/error.h"
 #include "ops/check.h"
-#include "ops/conv2d.h"
-#include "ops/conv2d_plain.h"
+#include "ops/conv/conv2d.h"
+#include "ops/conv/conv2d_plain.h"
 
 using namespace vfm;
 using namespace vfm::ops;

@@ -6,12 +6,12 @@
 
 #include "base/error.h"
 #include "base/float8.h"
-#include "ops/attention_fp8.h"
+#include "ops/attention/attention_fp8.h"
 #include "ops/check.h"
-#include "ops/gemm.h"
-#include "ops/linear.h"
-#include "ops/linear_fp8.h"
-#include "ops/quantize.h"
+#include "ops/matmul/gemm.h"
+#include "ops/matmul/linear.h"
+#include "ops/matmul/linear_fp8.h"
+#include "ops/matmul/quantize.h"
 
 using namespace vfm;
 using namespace vfm::ops;

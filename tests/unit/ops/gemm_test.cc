@@ -6,8 +6,8 @@
 #include <limits>
 
 #include "ops/check.h"
-#include "ops/gemm_cpu.h"
-#include "ops/gemm_plain.h"
+#include "ops/matmul/gemm_cpu.h"
+#include "ops/matmul/gemm_plain.h"
 
 using namespace vfm;
 using namespace vfm::ops;

@@ -8,18 +8,18 @@
 #include <limits>
 
 #include "base/error.h"
-#include "ops/add.h"
-#include "ops/cast.h"
 #include "ops/check.h"
-#include "ops/cross_entropy.h"
-#include "ops/embedding.h"
-#include "ops/lean_linear.h"
-#include "ops/linear.h"
-#include "ops/positions.h"
-#include "ops/rmsnorm.h"
-#include "ops/row_order.h"
-#include "ops/silu.h"
-#include "ops/swiglu.h"
+#include "ops/loss/cross_entropy.h"
+#include "ops/matmul/lean_linear.h"
+#include "ops/matmul/linear.h"
+#include "ops/norm/rmsnorm.h"
+#include "ops/pointwise/add.h"
+#include "ops/pointwise/cast.h"
+#include "ops/pointwise/embedding.h"
+#include "ops/pointwise/row_order.h"
+#include "ops/pointwise/silu.h"
+#include "ops/pointwise/swiglu.h"
+#include "ops/position/positions.h"
 
 using namespace vfm;
 using namespace vfm::ops;

@@ -1,15 +1,15 @@
 // Adapters: a product with W and A, B is one with W + scale B A, in values and gradients.
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/low_rank.h"
+#include "ops/matmul/low_rank.h"
 
 #include <cstring>
 
 #include "base/error.h"
 #include "check.h"
-#include "ops/gelu.h"
-#include "ops/lean_linear.h"
-#include "ops/linear.h"
-#include "ops/swiglu.h"
+#include "ops/matmul/lean_linear.h"
+#include "ops/matmul/linear.h"
+#include "ops/pointwise/gelu.h"
+#include "ops/pointwise/swiglu.h"
 
 using namespace vfm;
 using namespace vfm::ops;

@@ -8,16 +8,16 @@
 #include <limits>
 
 #include "base/error.h"
-#include "ops/add.h"
 #include "ops/check.h"
-#include "ops/gelu.h"
-#include "ops/linear.h"
-#include "ops/modulate.h"
-#include "ops/patchify.h"
-#include "ops/positions.h"
-#include "ops/qk_norm_rope.h"
-#include "ops/rmsnorm.h"
-#include "ops/silu.h"
+#include "ops/conv/patchify.h"
+#include "ops/matmul/linear.h"
+#include "ops/norm/modulate.h"
+#include "ops/norm/rmsnorm.h"
+#include "ops/pointwise/add.h"
+#include "ops/pointwise/gelu.h"
+#include "ops/pointwise/silu.h"
+#include "ops/position/positions.h"
+#include "ops/position/qk_norm_rope.h"
 
 using namespace vfm;
 using namespace vfm::ops;

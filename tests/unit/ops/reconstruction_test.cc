@@ -5,8 +5,8 @@
 
 #include "base/error.h"
 #include "ops/check.h"
-#include "ops/fsq.h"
-#include "ops/pixel_error.h"
+#include "ops/loss/pixel_error.h"
+#include "ops/pointwise/fsq.h"
 
 using namespace vfm;
 using namespace vfm::ops;

@@ -5,11 +5,11 @@
 #include <cstring>
 
 #include "base/error.h"
-#include "ops/add.h"
 #include "ops/check.h"
-#include "ops/gelu.h"
-#include "ops/linear.h"
-#include "ops/silu.h"
+#include "ops/matmul/linear.h"
+#include "ops/pointwise/add.h"
+#include "ops/pointwise/gelu.h"
+#include "ops/pointwise/silu.h"
 
 using namespace vfm;
 using namespace vfm::ops;

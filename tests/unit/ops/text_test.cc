@@ -4,9 +4,9 @@
 #include <limits>
 
 #include "base/error.h"
-#include "ops/attention.h"
+#include "ops/attention/attention.h"
 #include "ops/check.h"
-#include "ops/text_activations.h"
+#include "ops/pointwise/text_activations.h"
 
 using namespace vfm;
 using namespace vfm::ops;

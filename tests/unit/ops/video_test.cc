@@ -4,12 +4,12 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "ops/attention/frame_attention.h"
+#include "ops/attention/time_attention.h"
 #include "ops/check.h"
-#include "ops/frame_attention.h"
-#include "ops/frame_norm.h"
-#include "ops/haar.h"
-#include "ops/resample.h"
-#include "ops/time_attention.h"
+#include "ops/conv/haar.h"
+#include "ops/conv/resample.h"
+#include "ops/norm/frame_norm.h"
 
 using namespace vfm;
 using namespace vfm::ops;

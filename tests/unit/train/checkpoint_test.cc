@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "latents_fixture.h"
-#include "models/checkpoint.h"
+#include "models/folder/checkpoint.h"
 #include "train/run.h"
 #include "train/trainer.h"
 

@@ -5,7 +5,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "models/edm.h"
+#include "models/dit/edm.h"
 
 using namespace vfm;
 using namespace vfm::train;
@@ -19,8 +19,8 @@ std::vector<std::string> make_keys(int n) {
   return keys;
 }
 
-models::DitConfig tiny_config() {
-  models::DitConfig config;
+models::NetworkConfig tiny_config() {
+  models::NetworkConfig config;
   config.in_channels = config.out_channels = 2;
   config.text_embed_dim = 3;
   return config;
@@ -93,7 +93,7 @@ TEST_CASE("diffusion: text is dropped as often as the recipe says, per sample") 
 }
 
 TEST_CASE("diffusion: the target is the one at which D equals x0, at every noise level") {
-  const models::DitConfig config = tiny_config();
+  const models::NetworkConfig config = tiny_config();
   const CleanSample sample = make_sample("a", 3);
   for (const double sigma : {0.0002, 0.03, 0.5, 7.0, 80.0}) {
     BatchBuilder builder(config);
@@ -115,7 +115,7 @@ TEST_CASE("diffusion: the target is the one at which D equals x0, at every noise
 }
 
 TEST_CASE("diffusion: the loss is lambda (D - x0)^2, summed; its seed is the derivative") {
-  const models::DitConfig config = tiny_config();
+  const models::NetworkConfig config = tiny_config();
   const CleanSample image = make_sample("a", 1), video = make_sample("b", 2);
   BatchBuilder builder(config);
   const double sigmas[] = {0.4, 9.0};
@@ -152,7 +152,7 @@ TEST_CASE("diffusion: the loss is lambda (D - x0)^2, summed; its seed is the der
 
 TEST_CASE("fault 7: samples of one pack have their own noise level, noise, and text") {
   // One sigma, one timestep and one text-dropout draw for a whole pack; and sigma in bf16.
-  const models::DitConfig config = tiny_config();
+  const models::NetworkConfig config = tiny_config();
   const CleanSample sample = make_sample("a", 2);
   BatchBuilder pack(config), alone(config);
   pack.add(make_sample("z", 1), 30.0, true, Random(1, Purpose::noise, 0, 9));

@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "models/cosmos_training_cost.h"
+#include "models/cosmos/training_cost.h"
 #include "train/optimizer.h"
 #include "train/recipe_file.h"
 #include "train/tokenizer_objective.h"

@@ -9,7 +9,7 @@
 #include "../models/golden.h"
 #include "base/error.h"
 #include "latents_fixture.h"
-#include "models/edm.h"
+#include "models/dit/edm.h"
 #include "train/dataset.h"
 #include "train/diffusion.h"
 #include "train/trainer.h"
@@ -20,8 +20,8 @@ using namespace vfm::train;
 
 namespace {
 
-models::DitConfig config_of(int channels) {
-  models::DitConfig config;
+models::NetworkConfig config_of(int channels) {
+  models::NetworkConfig config;
   config.in_channels = channels + 1;
   config.out_channels = channels;
   config.num_attention_heads = 2;
@@ -94,7 +94,7 @@ TEST_CASE("video to world: input, loss and gradient are those of the published d
 }
 
 TEST_CASE("video to world: whatever the model says of given frames, the loss is the same") {
-  const models::DitConfig config = config_of(2);
+  const models::NetworkConfig config = config_of(2);
   BatchBuilder builder(config);
   builder.add(make_sample("a", 3), 0.7, false, Random(1, Purpose::noise, 0, 1), {2, 0.1});
   const NoisyBatch batch = builder.build();
@@ -195,7 +195,7 @@ TEST_CASE("video to world: a run has one channel more, trains, and validates on 
 }
 
 TEST_CASE("texts are filled up with zero vectors, which a text that is dropped needs only one of") {
-  const models::DitConfig config = config_of(2);
+  const models::NetworkConfig config = config_of(2);
   const CleanSample sample = make_sample("a", 2);
   const Random noise(1, Purpose::noise, 0, 1);
   BatchBuilder padded(config, 5), plain(config);

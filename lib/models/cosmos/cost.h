@@ -1,0 +1,21 @@
+// What it costs to decode with a Cosmos tokenizer (models/cosmos/tokenizer.h), without one.
+//
+// The layers are walked as the network runs them (models/cosmos/blocks.cc), chunk by chunk, with
+// sizes in place of tensors. Thread-safety: pure.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "models/cosmos/config.h"
+#include "models/part_cost.h"
+#include "tensor/tensor.h"
+
+namespace vfm::models {
+
+/// A latent of frames x height x width, `step` latent frames at a time. Parameters are
+/// those of encoder and decoder.
+PartCost cosmos_decode_cost(const CosmosConfig& config, std::int64_t frames, std::int64_t height,
+                            std::int64_t width, std::int64_t step, Device device, DType compute);
+
+}  // namespace vfm::models

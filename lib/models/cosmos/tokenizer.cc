@@ -1,0 +1,244 @@
+// Shape letters: T H W pixels, t h w latent, C latent channels.
+// SPDX-License-Identifier: Apache-2.0
+#include "models/cosmos/tokenizer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/stop.h"
+#include "models/folder/initial_model.h"
+#include "models/folder/load_tensors.h"
+#include "tensor/device.h"
+
+namespace vfm::models {
+namespace {
+
+InitialModel open_model(const std::string& folder) {
+  return InitialModel(folder, "vae", {kCosmosContinuous, kCosmosDiscrete});
+}
+
+DType compute_of(const Json& config) {
+  const std::string name = get_string(config, "compute").value_or("f32");
+  if (name != "f32" && name != "bf16")
+    fail_usage("'compute' is '{}': there are f32 and bf16", name);
+  return name == "f32" ? DType::f32 : DType::bf16;
+}
+
+std::string existing_folder(const Json& config) {
+  std::string folder = need_string(config, "path", "the tokenizer");
+  if (!std::filesystem::exists(folder))
+    fail_usage("the tokenizer is not in '{}' any more; say with --tokenizer DIR where it is",
+               folder);
+  return folder;
+}
+
+// latent_statistics(), and a word where they are not the folder's own.
+Json statistics_of(const HfComponent& component) {
+  Json statistics = latent_statistics(component.config(), "'" + component.folder() + "'");
+  if (!statistics.is_null() && !component.says("latents_mean"))
+    log_warning(
+        "'{}/config.json' leaves out latents_mean and latents_std: those of NVIDIA's Cosmos-1.0 "
+        "CV8x8x8 are taken, as diffusers does. If these weights are others, write null for both "
+        "there, and they are measured",
+        component.folder());
+  return statistics;
+}
+
+// The folder of a tokenizer's configuration, before its weights are read.
+struct Opened {
+  explicit Opened(const Json& config)
+      : folder(existing_folder(config)), compute(compute_of(config)), model(open_model(folder)) {
+    const HfComponent& component = model.component();
+    const std::string type = need_string(config, "name", "the tokenizer");
+    component.need_type({type});
+    const std::string what = "'" + component.folder() + "/config.json'";
+    network = CosmosConfig::from_json(component.config(), what);
+    if (network.discrete() != (type == kCosmosDiscrete))
+      fail_usage("{}: a {} with {} levels", what, type, network.levels.size());
+  }
+  // Its hash, which must be that of `config` if that has one.
+  std::string hash(const Json& config) const {
+    std::string own = model.hash();
+    if (const auto wanted = get_string(config, "hash"); wanted && *wanted != own)
+      fail_usage(
+          "'{}' holds another tokenizer (hash {}) than the latents were made with ({}); say with "
+          "--tokenizer DIR where that one is",
+          folder, own, *wanted);
+    return own;
+  }
+  std::string folder;
+  DType compute;
+  InitialModel model;
+  CosmosConfig network;
+};
+
+// Frames [begin, end) of planar values (C, T, H, W) as [end - begin, H, W, C].
+Tensor take_frames(std::span<const float> planar, std::int64_t channels, std::int64_t frames,
+                   std::int64_t begin, std::int64_t end, std::int64_t height, std::int64_t width) {
+  const Tensor out({end - begin, height, width, channels});
+  const std::int64_t plane = height * width, count = (end - begin) * plane;
+  float* const to = out.data<float>();
+#pragma omp parallel for schedule(static) if (count > 16384)
+  for (std::int64_t i = 0; i < count; ++i)
+    for (std::int64_t c = 0; c < channels; ++c)
+      to[i * channels + c] = planar[static_cast<std::size_t>((c * frames + begin) * plane + i)];
+  return out;
+}
+
+// The other way: frames [t, H, W, C] to their place in planar values.
+void put_frames(const Tensor& from, std::span<float> planar, std::int64_t frames,
+                std::int64_t begin) {
+  const std::int64_t channels = from.size(3), plane = from.size(1) * from.size(2);
+  const std::int64_t count = from.size(0) * plane;
+  const float* const at = from.data<float>();
+#pragma omp parallel for schedule(static) if (count > 16384)
+  for (std::int64_t i = 0; i < count; ++i)
+    for (std::int64_t c = 0; c < channels; ++c)
+      planar[static_cast<std::size_t>((c * frames + begin) * plane + i)] = at[i * channels + c];
+}
+
+void check_size(std::size_t have, std::int64_t channels, int frames, int height, int width) {
+  if (frames < 1 || height < 1 || width < 1 ||
+      have != static_cast<std::size_t>(channels) * frames * height * width)
+    fail("{} values are not {} x {} x {} x {}", have, channels, frames, height, width);
+}
+
+}  // namespace
+
+bool is_cosmos_tokenizer(std::string_view name) {
+  return name == kCosmosContinuous || name == kCosmosDiscrete;
+}
+
+Json cosmos_tokenizer_in(const std::string& folder) {
+  const InitialModel model = open_model(folder);
+  return {{"name", model.component().type()}, {"path", model.absolute_path()}};
+}
+
+std::int64_t cosmos_decode_step(const CosmosConfig& config, std::int64_t height, std::int64_t width,
+                                std::int64_t chunk_pixels) {
+  const std::int64_t time = config.temporal_compression_ratio;
+  const std::int64_t space = config.spatial_compression_ratio;
+  return std::max<std::int64_t>(1, chunk_pixels / (height * width * space * space * time));
+}
+
+CosmosFolder inspect_cosmos(const Json& config) {
+  return as_usage([&] {
+    const Opened opened(config);
+    const CosmosAutoencoder model(opened.network, 0, DType::bf16, Device::cpu, false);
+    const io::TensorSet& weights = opened.model.tensors();
+    check_tensors(weights, model.parameters());
+    if (config.contains("hash")) opened.hash(config);
+    return CosmosFolder{opened.network, opened.compute, static_cast<double>(weights.bytes())};
+  });
+}
+
+CosmosTokenizer::CosmosTokenizer(const Json& config, Device device, std::int64_t chunk_pixels)
+    : device_(device), chunk_pixels_(chunk_pixels) {
+  const Opened opened(config);
+  folder_ = opened.folder;
+  compute_ = opened.compute;
+  const CosmosConfig& network = opened.network;
+  if (!network.discrete()) statistics_ = statistics_of(opened.model.component());
+  hash_ = opened.hash(config);
+  model_.emplace(network, 0, compute_, device_, false);
+  load_parameters(opened.model.weights(), model_->parameters());
+  if (network.discrete()) fsq_.emplace(network.levels);
+}
+
+std::string CosmosTokenizer::name() const {
+  return fsq_ ? kCosmosDiscrete : kCosmosContinuous;
+}
+
+Json CosmosTokenizer::config() const {
+  Json json = {{"name", name()}, {"path", folder_}, {"hash", hash_}};
+  if (compute_ == DType::bf16) json["compute"] = "bf16";
+  return json;
+}
+
+std::vector<float> CosmosTokenizer::encode(std::span<const float> pixels, int frames, int height,
+                                           int width) const {
+  check_size(pixels.size(), 3, frames, height, width);
+  const int time = time_factor(), space = space_factor(), total = 1 + (frames - 1) / time;
+  const std::int64_t step =
+      std::max<std::int64_t>(1, chunk_pixels_ / (std::int64_t{height} * width * time));
+  std::vector<float> latents(static_cast<std::size_t>(channels()) * total * (height / space) *
+                             (width / space));
+  const auto turn = take_turn(device_);
+  auto stream = model_->encode_stream();
+  for (std::int64_t at = 0; at < total; at += step) {
+    check_stop();
+    const std::int64_t end = std::min<std::int64_t>(total, at + step);
+    const std::int64_t from = at == 0 ? 0 : 1 + (at - 1) * time;
+    const std::int64_t to = end == total ? frames : 1 + (end - 1) * time;
+    const Tensor chunk = take_frames(pixels, 3, frames, from, to, height, width);
+    put_frames(stream.push(chunk.to(device_)).to(Device::cpu), latents, total, at);
+  }
+  // As codes they would look like any others.
+  if (!std::ranges::all_of(latents, [](float value) { return std::isfinite(value); }))
+    fail("the tokenizer '{}' makes values that are not finite: its weights are damaged", folder_);
+  if (!fsq_) return latents;
+  const std::size_t places = latents.size() / fsq_->dimensions();
+  for (std::size_t i = 0; i < places; ++i)
+    fsq_->values(fsq_->encode(latents.data() + i, places), latents.data() + i, places);
+  return latents;
+}
+
+void CosmosTokenizer::decode_stream(std::span<const float> latents, int frames, int height,
+                                    int width, const FrameSink& sink) const {
+  check_size(latents.size(), channels(), frames, height, width);
+  const std::int64_t step = cosmos_decode_step(model_->config(), height, width, chunk_pixels_);
+  auto stream = model_->decode_stream();
+  for (std::int64_t at = 0; at < frames; at += step) {
+    check_stop();
+    const std::int64_t end = std::min<std::int64_t>(frames, at + step);
+    const Tensor chunk = take_frames(latents, channels(), frames, at, end, height, width);
+    Tensor pixels;
+    {
+      const auto turn = take_turn(device_);
+      pixels = stream.push(chunk.to(device_)).to(Device::cpu);
+    }
+    std::vector<float> planar(pixels.floats().size());
+    put_frames(pixels, planar, pixels.size(0), 0);
+    sink(planar, static_cast<int>(pixels.size(0)));
+  }
+}
+
+std::vector<float> CosmosTokenizer::decode(std::span<const float> latents, int frames, int height,
+                                           int width) const {
+  const int space = space_factor(), total = 1 + (frames - 1) * time_factor();
+  const std::size_t plane = static_cast<std::size_t>(height * space) * (width * space);
+  std::vector<float> pixels;
+  std::size_t done = 0;
+  decode_stream(latents, frames, height, width, [&](std::span<const float> some, int count) {
+    pixels.resize(3 * plane * total);
+    const std::size_t piece = plane * static_cast<std::size_t>(count);
+    for (std::size_t c = 0; c < 3; ++c)
+      std::copy_n(some.begin() + static_cast<std::ptrdiff_t>(c * piece), piece,
+                  pixels.begin() + static_cast<std::ptrdiff_t>((c * total + done) * plane));
+    done += static_cast<std::size_t>(count);
+  });
+  return pixels;
+}
+
+std::vector<std::int32_t> CosmosTokenizer::encode_codes(std::span<const float> pixels, int frames,
+                                                        int height, int width) const {
+  if (!fsq_) return VideoTokenizer::encode_codes(pixels, frames, height, width);
+  const std::vector<float> values = encode(pixels, frames, height, width);
+  std::vector<std::int32_t> codes(values.size() / fsq_->dimensions());
+  for (std::size_t i = 0; i < codes.size(); ++i)
+    codes[i] = fsq_->code(values.data() + i, codes.size());
+  return codes;
+}
+
+std::vector<float> CosmosTokenizer::latent_of_codes(std::span<const std::int32_t> codes) const {
+  if (!fsq_) return VideoTokenizer::latent_of_codes(codes);
+  std::vector<float> values(codes.size() * fsq_->dimensions());
+  for (std::size_t i = 0; i < codes.size(); ++i)
+    fsq_->values(codes[i], values.data() + i, codes.size());
+  return values;
+}
+
+}  // namespace vfm::models

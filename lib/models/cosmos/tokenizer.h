@@ -1,0 +1,82 @@
+// NVIDIA's Cosmos tokenizers from a folder on disk: diffusers' AutoencoderKLCosmos, or one with
+// codes (CausalDiscreteVideoTokenizer), as config.json and weights, or as the component "vae" of a
+// pipeline's folder; or what vfm-train made, a run or one of its checkpoints, of which the averaged
+// weights are taken if there are some.
+//
+// A video is worked on some latent frames at a time, so that memory does not grow with its length
+// (but see models/cosmos/autoencoder.h).
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+
+#include "models/cosmos/autoencoder.h"
+#include "models/fsq.h"
+#include "models/tokenizer.h"
+
+namespace vfm::models {
+
+/// About so many pixels, of all frames together, are worked on at once.
+inline constexpr std::int64_t kCosmosChunkPixels = std::int64_t{1} << 20;
+
+/// What the headers of a folder say.
+struct CosmosFolder {
+  CosmosConfig config;
+  DType compute = DType::f32;
+  double file_bytes = 0;  ///< of the weights
+};
+
+/// Of a configuration as CosmosTokenizer takes it; but the hash, for which values would be read, is
+/// not compared. Throws Error{usage}, also for tensors that do not fit.
+CosmosFolder inspect_cosmos(const Json& config);
+
+/// How many latent frames of this size are decoded at once.
+std::int64_t cosmos_decode_step(const CosmosConfig& config, std::int64_t height, std::int64_t width,
+                                std::int64_t chunk_pixels = kCosmosChunkPixels);
+
+class CosmosTokenizer final : public VideoTokenizer {
+ public:
+  /// `config`: {"name":TYPE,"path":FOLDER}, and perhaps "hash", what HfComponent::hash() was when
+  /// latents were made, and "compute", f32 or bf16. Throws Error{usage} if the folder is not there,
+  /// is of another type or hash, or its weights do not fit. `chunk_pixels`: instead of
+  /// kCosmosChunkPixels; at least those of one latent frame are worked on.
+  explicit CosmosTokenizer(const Json& config, Device device = Device::cpu,
+                           std::int64_t chunk_pixels = kCosmosChunkPixels);
+
+  std::string name() const override;
+  int channels() const override { return model_->config().latent_channels; }
+  int time_factor() const override { return model_->config().temporal_compression_ratio; }
+  int space_factor() const override { return model_->config().spatial_compression_ratio; }
+  int vocabulary() const override { return fsq_ ? fsq_->codes() : 0; }
+  /// Latents of a discrete one are the codes' values.
+  std::vector<float> encode(std::span<const float> pixels, int frames, int height,
+                            int width) const override;
+  std::vector<float> decode(std::span<const float> latents, int frames, int height,
+                            int width) const override;
+  void decode_stream(std::span<const float> latents, int frames, int height, int width,
+                     const FrameSink& sink) const override;
+  std::vector<std::int32_t> encode_codes(std::span<const float> pixels, int frames, int height,
+                                         int width) const override;
+  std::vector<float> latent_of_codes(std::span<const std::int32_t> codes) const override;
+  /// The folder's own latents_mean and latents_std.
+  Json statistics() const override { return statistics_; }
+  Json config() const override;
+
+ private:
+  std::string folder_, hash_;
+  DType compute_ = DType::f32;
+  Device device_;
+  std::int64_t chunk_pixels_;
+  Json statistics_;
+  std::optional<CosmosAutoencoder> model_;
+  std::optional<Fsq> fsq_;
+};
+
+/// The configuration of the tokenizer in `folder`, for make_tokenizer(): {"name":...,"path":...},
+/// the path absolute; of a run that of its newest checkpoint. Throws Error{usage} if there is none.
+Json cosmos_tokenizer_in(const std::string& folder);
+
+/// Whether `name` is a type of tokenizer that is read from a folder.
+bool is_cosmos_tokenizer(std::string_view name);
+
+}  // namespace vfm::models

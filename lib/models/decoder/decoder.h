@@ -1,0 +1,119 @@
+// The autoregressive decoder over discrete latents (`model.type: autoregressive`): a Llama that
+// writes a video code after code, frame by frame and row by row, like the autoregressive models of
+// Cosmos.
+//
+//   x_0 = start, x_i = table[code i-1]    what is known when code i is written
+//   of each layer:
+//     x += SelfAttention(RMS(x))          causal; G key/value heads for H of queries; per-head RMS
+//                                         norm of queries and keys, 3D rotary positions
+//     x += CrossAttention(RMS(x), text)   where there is text
+//     x += MLP(RMS(x))                    SwiGLU
+//   logits_i = W RMS(x_i)                 of code i
+//
+// RMS norms have weights; eps 1e-5 everywhere; no biases; W is not the table. Token i has the
+// position (frame, row, column) of the code it writes. Theta is 500,000; along time YaRN stretches
+// the slow frequencies (ops/position/positions.h). Sources: NVIDIA, "Cosmos World Foundation Model
+// Platform" (2025), section 5.2; Grattafiori et al., "The Llama 3 herd of models" (2024); Peng et
+// al., "YaRN" (2023). Shape letters: S tokens of the pack, V vocabulary, L text tokens of the pack,
+// E text width. Thread-safety: several threads may ask forward(), each with its own tape, and step
+// writers of their own; all else from one thread.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "models/dit/network.h"
+#include "models/part_cost.h"
+
+namespace vfm::models {
+
+struct DecoderConfig {
+  int vocabulary = 64000;
+  int num_attention_heads = 32, attention_head_dim = 128;
+  int num_key_value_heads = 8;  ///< divides the heads; 0: as many
+  int num_layers = 16;
+  double mlp_ratio = 3.5;  ///< of the MLP's hidden width to the width; rounded
+  int text_embed_dim = 0;  ///< 0: no text, and no cross-attention
+  double rope_theta = 500000;
+  double yarn_scale = 1;  ///< how many times longer than yarn_frames videos may be; 1: no YaRN
+  int yarn_frames = 3;    ///< latent frames that rotations are counted in
+  std::array<double, 2> yarn_betas = {4, 1};  ///< fast, slow: rotations kept, and stretched
+
+  int width() const { return num_attention_heads * attention_head_dim; }
+  int key_value_heads() const {
+    return num_key_value_heads > 0 ? num_key_value_heads : num_attention_heads;
+  }
+  std::int64_t hidden() const;
+  /// Throws Error{usage} naming the field.
+  void validate() const;
+};
+
+/// One video, or image, of a pack.
+struct CodeSample {
+  int frames = 1, height = 0, width = 0;  ///< of the latent
+  int text_tokens = 1;                    ///< >= 1 where the model has text: "no text" is one zero
+  std::int64_t codes() const { return std::int64_t{frames} * height * width; }
+};
+
+struct CodeBatch {
+  std::vector<CodeSample> samples;
+  std::vector<std::int32_t> codes;  ///< each sample's (T, H, W), one after the other
+  Tensor text;                      ///< f32 (L, E), or undefined for a model without text
+
+  /// Throws Error unless samples, codes and text fit each other and the configuration.
+  void check(const DecoderConfig& config) const;
+};
+
+class CausalDecoder {
+ public:
+  /// As make_network() says. Matrices begin xavier uniform, tables normal 0.02, norms one.
+  CausalDecoder(const DecoderConfig& config, std::uint64_t seed, DType compute = DType::f32,
+                Device device = Device::cpu, bool trainable = true);
+  ~CausalDecoder();
+  CausalDecoder(CausalDecoder&&) noexcept;
+
+  const DecoderConfig& config() const;
+  Device device() const;
+  const nn::ParameterList& parameters() const;
+  void set_recompute(Recompute recompute);
+  /// Teacher-forced: the logits of every code given those before it, [S, V] f32, on device().
+  Tensor forward(ops::Tape& tape, const CodeBatch& batch) const;
+
+ private:
+  friend class CodeWriter;
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// Writes one video code after code, keeping the keys and values of those that are written: each
+/// costs as much as one token. The logits are those of CausalDecoder::forward(), but for rounding.
+class CodeWriter {
+ public:
+  /// `text` is f32 (tokens, E), or undefined for a model without text. Keeps the reference.
+  CodeWriter(const CausalDecoder& decoder, const CodeSample& sample, const Tensor& text);
+  ~CodeWriter();
+
+  std::int64_t written() const;
+  /// Of the next code: V numbers on the CPU. Once for each code, and not when all are written.
+  std::vector<float> logits();
+  /// The next code is this one.
+  void write(std::int32_t code);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// What a decoder of this configuration costs; `tokens` and `text_tokens` are of a sample.
+NetworkCost decoder_cost(const DecoderConfig& config, double tokens, double text_tokens,
+                         double pack_tokens, DType compute, Recompute recompute);
+
+/// Writing so many codes one after the other (CodeWriter), with this much text.
+PartCost decoder_writing_cost(const DecoderConfig& config, double codes, double text_tokens,
+                              DType compute);
+
+}  // namespace vfm::models

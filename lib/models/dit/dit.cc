@@ -1,0 +1,132 @@
+// Shape letters: S tokens of the pack, D width, H heads, K head dim, L text tokens of the pack, E
+// text width, R samples of the pack.
+// SPDX-License-Identifier: Apache-2.0
+#include "models/dit/dit.h"
+
+#include <deque>
+
+#include "base/error.h"
+#include "models/dit/dit_block.h"
+#include "models/dit/fp8.h"
+#include "models/dit/network_frame.h"
+#include "ops/norm/rmsnorm.h"
+#include "ops/pointwise/silu.h"
+
+namespace vfm::models {
+
+using nn::Init;
+using nn::Weight;
+using ops::Tape;
+
+struct Dit::State : NetworkFrame {
+  State(const NetworkConfig& c, std::uint64_t seed, DType compute_dtype, Device where,
+        bool trainable)
+      : NetworkFrame(c, seed, compute_dtype, where, trainable, c.learnable_positions) {
+    const std::int64_t d = c.width();
+    time_1 = &make.conditioning("time_embed.t_embedder.linear_1.weight", d, d, Init::normal);
+    time_2 = &make.conditioning("time_embed.t_embedder.linear_2.weight", 3 * d, d, Init::normal);
+    time_norm = &make.table("time_embed.norm.weight", {d}, Init::one);
+    for (int i = 0; i < c.num_layers; ++i)
+      blocks.emplace_back(make, "transformer_blocks." + std::to_string(i) + ".", c);
+    norm_out = std::make_unique<AdaLn>(make, "norm_out", c, 2);
+    finish();
+  }
+
+  DitContext context(Tape& tape, const NetworkPack& pack, const Tensor& text) const;
+
+  Fp8Parts fp8;
+  const Weight *time_1 = nullptr, *time_2 = nullptr, *time_norm = nullptr;
+  std::deque<DitBlock> blocks;
+  std::unique_ptr<AdaLn> norm_out;
+};
+
+DitContext Dit::State::context(Tape& tape, const NetworkPack& pack, const Tensor& text) const {
+  DitContext result;
+  const std::vector<ops::TokenGrid>& grids = pack.grids;
+  result.self = pack.self;
+  result.cross = pack.cross;
+  result.rows = pack.rows;
+  if (config.learnable_positions) result.positions = positions(tape, pack, true);
+  result.angles = ops::rotary_angles(grids, config.attention_head_dim, config.rope_scale);
+  result.angles.cosines = result.angles.cosines.to(device);
+  result.angles.sines = result.angles.sines.to(device);
+  if (config.type == NetworkType::stdit)
+    result.space_time =
+        space_time_packs(grids, config.num_attention_heads, config.attention_head_dim, device);
+  const Tensor wave = ops::sinusoid(pack.times, config.width());
+  const Tensor hidden = ops::silu(tape, time_1->multiply(tape, wave));
+  result.shared = time_2->multiply(tape, hidden);
+  result.embedding =
+      ops::silu(tape, ops::rmsnorm(tape, wave, time_norm->op(tape), kDitNormEpsilon));
+  result.text = text.to(device).to(compute);
+  result.lean = recompute != Recompute::none && tape.recording();
+  result.fp8_attention = fp8.attention;
+  return result;
+}
+
+Dit::Dit(const NetworkConfig& config, std::uint64_t seed, DType compute, Device device,
+         bool trainable)
+    : state_(std::make_unique<State>(config, seed, compute, device, trainable)) {}
+Dit::~Dit() = default;
+Dit::Dit(Dit&&) noexcept = default;
+
+const NetworkConfig& Dit::config() const {
+  return state_->config;
+}
+Device Dit::device() const {
+  return state_->device;
+}
+const nn::ParameterList& Dit::parameters() const {
+  return state_->parameters;
+}
+const nn::ParameterList& Dit::adapters() const {
+  return state_->adapters;
+}
+void Dit::attach(const std::vector<AdapterShape>& shapes, bool trainable) {
+  state_->attach(shapes, trainable);
+}
+void Dit::set_recompute(Recompute recompute) {
+  state_->recompute = recompute;
+}
+void Dit::set_inference_fp8(Fp8Parts parts) {
+  check_fp8(config(), state_->compute, parts);
+  for (const DitBlock& block : state_->blocks)
+    block.keep_fp8(parts.linear);
+  state_->fp8 = parts;
+}
+
+Tensor Dit::forward(Tape& tape, const NetworkBatch& batch) const {
+  const State& s = *state_;
+  const NetworkConfig& c = s.config;
+  batch.check(c);
+  if (s.fp8.any() && tape.recording()) fail("FP8 is for inference: a tape must not record");
+  const NetworkPack pack(c, batch, s.device);
+  DitStream stream;
+  stream.x = s.enter(tape, batch, pack);
+  const DitContext context = s.context(tape, pack, batch.text);
+  for (const DitBlock& block : s.blocks) {
+    if (s.recompute != Recompute::block) {
+      stream = block.forward(tape, stream, context);
+      continue;
+    }
+    // What is kept between blocks is the sum alone.
+    const auto run = [&block, x = stream.x, context](Tape& inner) {
+      const DitStream result = block.forward(inner, {x, Tensor(), Tensor()}, context);
+      return std::vector<Tensor>{block.merge(inner, result, context)};
+    };
+    stream.x =
+        tape.checkpoint({stream.x, context.positions, context.embedding, context.shared}, run)[0];
+  }
+  ops::ModulateInput last;
+  last.x = stream.x;
+  last.branch = stream.branch;
+  last.gate = stream.gates;
+  last.gate_column = 2 * c.width();
+  last.modulation = s.norm_out->forward(tape, context);
+  last.rows = context.rows;
+  last.epsilon = kDitNormEpsilon;
+  last.out = s.compute;
+  return s.leave(tape, ops::gated_residual_layernorm_modulate(tape, last).normed, pack);
+}
+
+}  // namespace vfm::models

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/dit/dit_block.h"
+
+#include "ops/attention/attention_fp8.h"
+#include "ops/matmul/lean_linear.h"
+#include "ops/pointwise/add.h"
+#include "ops/pointwise/gelu.h"
+#include "ops/position/qk_norm_rope.h"
+
+namespace vfm::models {
+
+using nn::Init;
+using nn::Weight;
+using ops::Tape;
+
+namespace {
+
+constexpr float kQkNormEpsilon = 1e-5f;  // diffusers'; NVIDIA's own code has 1e-6
+
+std::optional<SelfAttention> only_stdit(WeightMaker& make, const std::string& name,
+                                        const char* reach, const NetworkConfig& c) {
+  if (c.type != NetworkType::stdit) return std::nullopt;
+  return std::optional<SelfAttention>(std::in_place, make, name + "norm_" + reach,
+                                      name + "attn_" + reach, c);
+}
+
+}  // namespace
+
+AdaLn::AdaLn(WeightMaker& make, const std::string& prefix, const NetworkConfig& c, int parts)
+    : down_(&make.conditioning(prefix + ".linear_1.weight", c.adaln_lora_dim, c.width(),
+                               Init::xavier)),
+      up_(&make.conditioning(prefix + ".linear_2.weight", std::int64_t{parts} * c.width(),
+                             c.adaln_lora_dim, Init::zero)) {}
+
+Tensor AdaLn::forward(Tape& tape, const DitContext& context) const {
+  const Tensor low = down_->multiply(tape, context.embedding);
+  return ops::add(tape, up_->multiply(tape, low), context.shared);
+}
+
+SelfAttention::SelfAttention(WeightMaker& make, const std::string& norm_name,
+                             const std::string& name, const NetworkConfig& c)
+    : norm(make, norm_name, c, 3),
+      qkv(make.matrix({name + ".to_q.weight", name + ".to_k.weight", name + ".to_v.weight"},
+                      c.width(), c.width())),
+      norm_q(make.table(name + ".norm_q.weight", {c.attention_head_dim}, Init::one)),
+      norm_k(make.table(name + ".norm_k.weight", {c.attention_head_dim}, Init::one)),
+      out(make.matrix({name + ".to_out.0.weight"}, c.width(), c.width())) {}
+
+DitBlock::DitBlock(WeightMaker& make, const std::string& name, const NetworkConfig& c)
+    : heads_(c.num_attention_heads),
+      head_dim_(c.attention_head_dim),
+      compute_(make.options.compute),
+      spatial_(only_stdit(make, name, "spatial", c)),
+      full_(make, name + "norm1", name + "attn1", c),
+      norm2_(make, name + "norm2", c, 3),
+      cross_q_(make.matrix({name + "attn2.to_q.weight"}, c.width(), c.width())),
+      cross_kv_(make.matrix({name + "attn2.to_k.weight", name + "attn2.to_v.weight"}, c.width(),
+                            c.text_embed_dim)),
+      cross_norm_q_(make.table(name + "attn2.norm_q.weight", {head_dim_}, Init::one)),
+      cross_norm_k_(make.table(name + "attn2.norm_k.weight", {head_dim_}, Init::one)),
+      cross_out_(make.matrix({name + "attn2.to_out.0.weight"}, c.width(), c.width())),
+      temporal_(only_stdit(make, name, "temporal", c)),
+      norm3_(make, name + "norm3", c, 3),
+      up_(make.matrix({name + "ff.net.0.proj.weight"}, c.hidden(), c.width())),
+      down_(make.matrix({name + "ff.net.2.weight"}, c.width(), c.hidden())) {}
+
+DitStream DitBlock::forward(Tape& tape, const DitStream& in, const DitContext& context) const {
+  DitStream stream = in;
+  Tensor positions = context.positions;
+  if (spatial_) {
+    stream = self_attention(tape, stream, context, *spatial_, Reach::frame, positions);
+    positions = Tensor();  // they are added once
+  }
+  stream = self_attention(tape, stream, context, full_, Reach::sample, positions);
+  const auto [x2, q, gates2] = enter(tape, stream, context, norm2_, Tensor(), cross_q_);
+  stream = {x2, cross_attention(tape, q, context), gates2};
+  if (temporal_) stream = self_attention(tape, stream, context, *temporal_, Reach::pixel, Tensor());
+  const auto [x3, hidden, gates3] = enter(tape, stream, context, norm3_, Tensor(), up_);
+  return {x3, activate(tape, hidden, context), gates3};
+}
+
+// The norm that comes with it is not used.
+Tensor DitBlock::merge(Tape& tape, const DitStream& in, const DitContext& context) const {
+  return ops::gated_residual_layernorm_modulate(tape, pending(in, context, in.gates)).stream;
+}
+
+void DitBlock::keep_fp8(bool keep) const {
+  for (const Weight* w : {&full_.qkv, &full_.out, &cross_q_, &cross_kv_, &cross_out_, &up_, &down_})
+    w->keep_fp8(keep);
+  for (const std::optional<SelfAttention>* layer : {&spatial_, &temporal_})
+    if (*layer) {
+      (*layer)->qkv.keep_fp8(keep);
+      (*layer)->out.keep_fp8(keep);
+    }
+}
+
+ops::ModulateInput DitBlock::pending(const DitStream& in, const DitContext& context,
+                                     const Tensor& modulation) const {
+  ops::ModulateInput input;
+  input.x = in.x;
+  input.branch = in.branch;
+  input.gate = in.gates;
+  input.gate_column = 2 * in.x.size(1);
+  input.modulation = modulation;
+  input.rows = context.rows;
+  input.epsilon = kDitNormEpsilon;
+  input.out = compute_;
+  return input;
+}
+
+// Adds what is pending, norms and modulates for the next sub-layer, and goes through its first
+// matrix.
+DitBlock::Entered DitBlock::enter(Tape& tape, const DitStream& in, const DitContext& context,
+                                  const AdaLn& norm, const Tensor& extra,
+                                  const Weight& matrix) const {
+  ops::ModulateInput input = pending(in, context, norm.forward(tape, context));
+  input.extra = extra;
+  if (context.lean) {
+    const ops::ModulatedLinear made = ops::modulate_linear(tape, input, matrix.matrix(tape));
+    return {made.stream, made.y, input.modulation};
+  }
+  const auto [stream, normed] = ops::gated_residual_layernorm_modulate(tape, input);
+  return {stream, matrix.multiply(tape, normed), input.modulation};
+}
+
+Tensor DitBlock::activate(Tape& tape, const Tensor& hidden, const DitContext& context) const {
+  return context.lean ? ops::gelu_linear(tape, hidden, down_.matrix(tape))
+                      : down_.multiply(tape, ops::gelu(tape, hidden));
+}
+
+DitStream DitBlock::self_attention(Tape& tape, const DitStream& in, const DitContext& context,
+                                   const SelfAttention& layer, Reach reach,
+                                   const Tensor& extra) const {
+  const auto [x, projected, gates] = enter(tape, in, context, layer.norm, extra, layer.qkv);
+  ops::QkNormRope layout;
+  layout.query_heads = layout.key_heads = layout.value_heads = heads_;
+  layout.head_dim = head_dim_;
+  layout.query_weight = layer.norm_q.op(tape);
+  layout.key_weight = layer.norm_k.op(tape);
+  layout.cosines = context.angles.cosines;
+  layout.sines = context.angles.sines;
+  layout.epsilon = kQkNormEpsilon;
+  Tensor rotated = ops::qk_norm_rope(tape, projected, layout);
+  const SpaceTimePacks& packs = context.space_time;
+  const ops::AttentionPack& pack = reach == Reach::sample  ? context.self
+                                   : reach == Reach::frame ? packs.frames
+                                                           : packs.pixels;
+  if (reach == Reach::pixel) rotated = ops::reorder_rows(tape, rotated, packs.pixel_order);
+  Tensor attended = context.fp8_attention ? ops::self_attention_fp8(tape, rotated, pack)
+                                          : ops::self_attention(tape, rotated, pack);
+  if (reach == Reach::pixel) attended = ops::restore_rows(tape, attended, packs.pixel_order);
+  return {x, layer.out.multiply(tape, attended), gates};
+}
+
+// Text has no positions, and all its tokens are seen.
+Tensor DitBlock::cross_attention(Tape& tape, const Tensor& projected,
+                                 const DitContext& context) const {
+  ops::QkNormRope queries, keys;
+  queries.query_heads = keys.key_heads = keys.value_heads = heads_;
+  queries.head_dim = keys.head_dim = head_dim_;
+  queries.query_weight = cross_norm_q_.op(tape);
+  keys.key_weight = cross_norm_k_.op(tape);
+  queries.epsilon = keys.epsilon = kQkNormEpsilon;
+  const Tensor q = ops::qk_norm_rope(tape, projected, queries);
+  const Tensor kv = ops::qk_norm_rope(tape, cross_kv_.multiply(tape, context.text), keys);
+  return cross_out_.multiply(tape, ops::cross_attention(tape, q, kv, context.cross));
+}
+
+}  // namespace vfm::models

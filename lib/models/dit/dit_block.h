@@ -1,0 +1,97 @@
+// The block of the diffusion transformers with AdaLN-LoRA: models/dit/dit.h, whose self-attention
+// sees the whole sample, and models/dit/stdit.h, which has two more. For these alone. Shape
+// letters: S tokens of the pack, D width, H heads, K head dim, L text tokens of the pack, E text
+// width, R samples of the pack.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "models/dit/network.h"
+#include "models/dit/stdit.h"
+#include "models/weight_maker.h"
+#include "ops/attention/attention.h"
+#include "ops/norm/modulate.h"
+#include "ops/position/positions.h"
+
+namespace vfm::models {
+
+/// Of layer norms and the time embedding's norm.
+inline constexpr float kDitNormEpsilon = 1e-6f;
+
+/// What all blocks read.
+struct DitContext {
+  Tensor positions;          ///< [S, D], or undefined
+  Tensor embedding;          ///< [R, D]: SiLU of the normed sinusoid
+  Tensor shared;             ///< [R, 3 D]: the modulation that all sub-layers share
+  ops::RowMap rows;          ///< sample of each token
+  Tensor text;               ///< [L, E]
+  ops::RotaryAngles angles;  ///< [S, K / 2]
+  ops::AttentionPack self, cross;
+  SpaceTimePacks space_time;   ///< of the ST-DiT
+  bool lean = false;           ///< elementwise recompute
+  bool fp8_attention = false;  ///< self-attention in FP8
+};
+
+/// Between sub-layers the residual stream is x + gate * branch, not yet added: the next sub-layer's
+/// norm does it in passing. The gate is the last third of `gates`.
+struct DitStream {
+  Tensor x, branch, gates;
+};
+
+/// SiLU(embedding) -> linear_1 -> linear_2, plus the shared vector: shift, scale and, in blocks,
+/// gate.
+class AdaLn {
+ public:
+  AdaLn(WeightMaker& make, const std::string& prefix, const NetworkConfig& config, int parts);
+  Tensor forward(ops::Tape& tape, const DitContext& context) const;
+
+ private:
+  const nn::Weight *down_, *up_;
+};
+
+/// Queries, keys and values of one projection; per-head norms, and the way out.
+struct SelfAttention {
+  SelfAttention(WeightMaker& make, const std::string& norm_name, const std::string& name,
+                const NetworkConfig& config);
+  AdaLn norm;
+  const nn::Weight &qkv, &norm_q, &norm_k, &out;
+};
+
+class DitBlock {
+ public:
+  /// Parameters under `name`, which ends with a dot.
+  DitBlock(WeightMaker& make, const std::string& name, const NetworkConfig& config);
+
+  DitStream forward(ops::Tape& tape, const DitStream& in, const DitContext& context) const;
+  /// The stream with its branch added.
+  Tensor merge(ops::Tape& tape, const DitStream& in, const DitContext& context) const;
+  /// Keeps copies in FP8 of the block's matrices, which are nearly all of a model's products.
+  void keep_fp8(bool keep) const;
+
+ private:
+  struct Entered {
+    Tensor x, projected, gates;
+  };
+  ops::ModulateInput pending(const DitStream& in, const DitContext& context,
+                             const Tensor& modulation) const;
+  Entered enter(ops::Tape& tape, const DitStream& in, const DitContext& context, const AdaLn& norm,
+                const Tensor& extra, const nn::Weight& matrix) const;
+  Tensor activate(ops::Tape& tape, const Tensor& hidden, const DitContext& context) const;
+  DitStream self_attention(ops::Tape& tape, const DitStream& in, const DitContext& context,
+                           const SelfAttention& layer, Reach reach, const Tensor& extra) const;
+  Tensor cross_attention(ops::Tape& tape, const Tensor& projected, const DitContext& context) const;
+
+  int heads_, head_dim_;
+  DType compute_;
+  std::optional<SelfAttention> spatial_;
+  SelfAttention full_;
+  AdaLn norm2_;
+  const nn::Weight &cross_q_, &cross_kv_, &cross_norm_q_, &cross_norm_k_, &cross_out_;
+  std::optional<SelfAttention> temporal_;
+  AdaLn norm3_;
+  const nn::Weight &up_, &down_;
+};
+
+}  // namespace vfm::models

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/dit/fp8.h"
+
+#include <cmath>
+#include <limits>
+
+#include "base/error.h"
+#include "ops/attention/attention_fp8.h"
+#include "ops/matmul/linear_fp8.h"
+
+namespace vfm::models {
+namespace {
+
+// Switches FP8 off, whatever happens.
+struct OffAtEnd {
+  DiffusionNetwork& network;
+  ~OffAtEnd() { network.set_inference_fp8({}); }
+};
+
+Tensor output(const DiffusionNetwork& network, const NetworkBatch& batch) {
+  ops::Tape tape(false);
+  return network.forward(tape, batch).to(Device::cpu);
+}
+
+}  // namespace
+
+Fp8Parts parse_fp8(std::string_view name) {
+  if (name == "off") return {};
+  if (name == "linear") return {.linear = true};
+  if (name == "all") return {.linear = true, .attention = true};
+  fail_usage("unknown FP8 '{}': there are off, linear and all", name);
+}
+
+std::string_view fp8_name(Fp8Parts parts) {
+  if (parts.linear) return parts.attention ? "all" : "linear";
+  return parts.attention ? "attention" : "off";
+}
+
+void check_fp8(const NetworkConfig& c, DType compute, Fp8Parts parts) {
+  const auto need = [](const std::string& why) {
+    if (!why.empty()) fail_usage("this model cannot run in FP8: {}", why);
+  };
+  if (parts.any() && c.type == NetworkType::moviegen)
+    fail_usage("FP8 is for models of type dit and stdit, this one is moviegen");
+  const std::int64_t width = c.width(), hidden = c.hidden();
+  if (parts.linear)
+    for (const Shape& matrix :
+         {Shape{width, width}, Shape{2 * width, c.text_embed_dim}, Shape{hidden, width}})
+      need(ops::why_no_fp8_product(matrix));
+  if (!parts.attention) return;
+  need(ops::why_no_fp8_attention(c.attention_head_dim));
+  if (compute != DType::bf16) fail_usage("attention in FP8 is for models that compute in bf16");
+}
+
+double fp8_error(DiffusionNetwork& network, const NetworkBatch& batch, Fp8Parts parts) {
+  network.set_inference_fp8({});
+  const Tensor without = output(network, batch);
+  const OffAtEnd off{network};
+  network.set_inference_fp8(parts);
+  const Tensor with = output(network, batch);
+  double difference = 0, size = 0;
+  for (std::size_t i = 0; i < without.floats().size(); ++i) {
+    const double v = without.floats()[i], d = with.floats()[i] - v;
+    difference += d * d;
+    size += v * v;
+  }
+  if (difference == 0) return 0;
+  return size == 0 ? std::numeric_limits<double>::infinity() : std::sqrt(difference / size);
+}
+
+}  // namespace vfm::models

@@ -1,0 +1,31 @@
+// Inference of the diffusion transformer in FP8 (E4M3): what can be, and how far it takes the
+// output from that of the model's own type.
+//
+// In FP8 are the products with the blocks' matrices and self-attention: nearly all of the
+// arithmetic. The first and the last matrix, conditioning, norms, attention to the text and the
+// residual stream stay what they are. Off unless asked for: the error depends on the weights, so
+// whoever switches FP8 on measures it first.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string_view>
+
+#include "models/dit/network.h"
+
+namespace vfm::models {
+
+/// "off", "linear", or "all" with attention; throws Error{usage} for anything else.
+Fp8Parts parse_fp8(std::string_view name);
+/// The name of parts; "attention" for attention alone.
+std::string_view fp8_name(Fp8Parts parts);
+
+/// Throws Error{usage} naming what FP8 does not take: matrices whose sizes are no multiples of 16;
+/// for attention heads other than 64 or 128, or a model that does not compute in bf16.
+void check_fp8(const NetworkConfig& config, DType compute, Fp8Parts parts);
+
+/// Runs the batch without and with FP8: root mean square of the difference of the outputs, as a
+/// part of that of the output without. NaN if an output has one, infinity if only the output
+/// without is zero. Leaves FP8 off. Throws what set_inference_fp8() throws. Not thread-safe.
+double fp8_error(DiffusionNetwork& network, const NetworkBatch& batch, Fp8Parts parts);
+
+}  // namespace vfm::models

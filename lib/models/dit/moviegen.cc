@@ -1,0 +1,237 @@
+// Shape letters: S tokens of the pack, D width, H heads, G key/value heads, K head dim, L text
+// tokens of the pack, E text width, R samples of the pack.
+// SPDX-License-Identifier: Apache-2.0
+#include "models/dit/moviegen.h"
+
+#include <deque>
+
+#include "base/error.h"
+#include "models/dit/fp8.h"
+#include "models/dit/network_frame.h"
+#include "ops/matmul/lean_linear.h"
+#include "ops/norm/modulate.h"
+#include "ops/pointwise/add.h"
+#include "ops/pointwise/cast.h"
+#include "ops/pointwise/silu.h"
+#include "ops/pointwise/swiglu.h"
+
+namespace vfm::models {
+namespace {
+
+using nn::Init;
+using nn::Weight;
+using ops::Tape;
+
+constexpr float kNormEpsilon = 1e-5f;
+
+// What all layers read.
+struct Context {
+  Tensor positions;  // [S, D]
+  Tensor embedding;  // [R, D]: e
+  Tensor ones;       // [R, D]: the gate of what has none
+  Tensor text;       // [L, E]
+  ops::RowMap rows;
+  ops::AttentionPack self, cross;
+  bool lean = false;  // elementwise recompute
+};
+
+// x + gate * branch, not yet added: the next norm does it in passing.
+struct Stream {
+  Tensor x, branch, gates;
+  std::int64_t gate_column = 0;
+};
+
+// A norm's input: of the stream, with what is pending, and (shift, scale, ...) by sample.
+ops::ModulateInput pending(const Stream& in, const Context& context, const Tensor& modulation,
+                           DType compute) {
+  ops::ModulateInput input;
+  input.x = in.x;
+  input.branch = in.branch;
+  input.gate = in.gates;
+  input.gate_column = in.gate_column;
+  input.modulation = modulation;
+  input.rows = context.rows;
+  input.epsilon = kNormEpsilon;
+  input.centred = false;
+  input.out = compute;
+  return input;
+}
+
+class Layer {
+ public:
+  Layer(WeightMaker& make, const std::string& name, const NetworkConfig& c)
+      : compute_(make.options.compute),
+        width_(c.width()),
+        norm1_(make.conditioning(name + "norm1.linear.weight", 3 * width_, width_, Init::zero)),
+        qkv_(make.stacked({{name + "attn1.to_q.weight", width_},
+                           {name + "attn1.to_k.weight", keys_width(c)},
+                           {name + "attn1.to_v.weight", keys_width(c)}},
+                          width_)),
+        out_(make.matrix({name + "attn1.to_out.weight"}, width_, width_)),
+        cross_q_(make.matrix({name + "attn2.to_q.weight"}, width_, width_)),
+        cross_kv_(make.matrix({name + "attn2.to_k.weight", name + "attn2.to_v.weight"},
+                              keys_width(c), c.text_embed_dim)),
+        cross_out_(make.matrix({name + "attn2.to_out.weight"}, width_, width_)),
+        norm2_(make.conditioning(name + "norm2.linear.weight", 3 * width_, width_, Init::zero)),
+        up_(make.matrix({name + "ff.gate_proj.weight", name + "ff.up_proj.weight"}, c.hidden(),
+                        width_)),
+        down_(make.matrix({name + "ff.down_proj.weight"}, width_, c.hidden())) {}
+
+  Stream forward(Tape& tape, const Stream& in, const Context& context) const {
+    const Tensor modulation1 = norm1_.multiply(tape, context.embedding);
+    ops::ModulateInput input = pending(in, context, modulation1, compute_);
+    input.extra = context.positions;
+    const auto [x1, qkv] = enter(tape, input, context, qkv_);
+    const Tensor attended = ops::self_attention(tape, qkv, context.self);
+    const Tensor x2 =
+        merge(tape, {x1, out_.multiply(tape, attended), modulation1, 2 * width_}, context);
+    const Stream after_cross{x2, cross_attention(tape, x2, context), context.ones, 0};
+    const Tensor modulation2 = norm2_.multiply(tape, context.embedding);
+    const auto [x3, hidden] =
+        enter(tape, pending(after_cross, context, modulation2, compute_), context, up_);
+    const Tensor branch = context.lean
+                              ? ops::swiglu_linear(tape, hidden, down_.matrix(tape), hidden.dtype())
+                              : down_.multiply(tape, ops::swiglu(tape, hidden));
+    return {x3, branch, modulation2, 2 * width_};
+  }
+
+  // The stream with its branch added. The norm that comes with it is not used.
+  Tensor merge(Tape& tape, const Stream& in, const Context& context) const {
+    const ops::ModulateInput input = pending(in, context, in.gates, compute_);
+    return ops::gated_residual_layernorm_modulate(tape, input).stream;
+  }
+
+ private:
+  static std::int64_t keys_width(const NetworkConfig& c) {
+    return std::int64_t{c.key_value_heads()} * c.attention_head_dim;
+  }
+
+  // Adds what is pending, norms and modulates, and goes through the sub-layer's first matrix.
+  static ops::ModulatedLinear enter(Tape& tape, const ops::ModulateInput& input,
+                                    const Context& context, const Weight& matrix) {
+    if (context.lean) return ops::modulate_linear(tape, input, matrix.matrix(tape));
+    const auto [stream, normed] = ops::gated_residual_layernorm_modulate(tape, input);
+    return {stream, matrix.multiply(tape, normed)};
+  }
+
+  Tensor cross_attention(Tape& tape, const Tensor& x, const Context& context) const {
+    const Tensor q = cross_q_.multiply(tape, ops::cast(tape, x, compute_));
+    const Tensor kv = cross_kv_.multiply(tape, context.text);
+    return cross_out_.multiply(tape, ops::cross_attention(tape, q, kv, context.cross));
+  }
+
+  DType compute_;
+  std::int64_t width_;
+  const Weight &norm1_, &qkv_, &out_, &cross_q_, &cross_kv_, &cross_out_, &norm2_, &up_, &down_;
+};
+
+// Two matrices over the sinusoid of a number.
+struct Embedder {
+  Embedder(WeightMaker& make, const std::string& name, std::int64_t width)
+      : first(make.conditioning(name + ".linear_1.weight", width, width, Init::normal)),
+        second(make.conditioning(name + ".linear_2.weight", width, width, Init::normal)) {}
+
+  Tensor forward(Tape& tape, const Tensor& numbers) const {
+    const int width = static_cast<int>(first.matrix(tape).w.size(1));
+    const Tensor wave = ops::sinusoid(numbers, width);
+    return second.multiply(tape, ops::silu(tape, first.multiply(tape, wave)));
+  }
+
+  const Weight &first, &second;
+};
+
+}  // namespace
+
+struct MovieGen::State : NetworkFrame {
+  State(const NetworkConfig& c, std::uint64_t seed, DType compute_dtype, Device where,
+        bool trainable)
+      : NetworkFrame(c, seed, compute_dtype, where, trainable, true),
+        time(make, "time_embed", c.width()),
+        rate(make, "fps_embed", c.width()) {
+    for (int i = 0; i < c.num_layers; ++i)
+      layers.emplace_back(make, "transformer_blocks." + std::to_string(i) + ".", c);
+    norm_out = &make.conditioning("norm_out.linear.weight", 2 * std::int64_t{c.width()}, c.width(),
+                                  Init::zero);
+    finish();
+  }
+
+  Context context(Tape& tape, const NetworkPack& pack, const Tensor& text) const;
+
+  Embedder time, rate;
+  std::deque<Layer> layers;
+  const Weight* norm_out = nullptr;
+};
+
+Context MovieGen::State::context(Tape& tape, const NetworkPack& pack, const Tensor& text) const {
+  Context result;
+  result.positions = positions(tape, pack, false);
+  const Tensor sum = ops::add(tape, time.forward(tape, pack.times), rate.forward(tape, pack.rates));
+  result.embedding = ops::silu(tape, sum);
+  const Tensor ones({pack.times.elements(), config.width()});
+  for (float& one : ones.floats())
+    one = 1;
+  result.ones = ones.to(device);
+  result.text = text.to(device).to(compute);
+  result.rows = pack.rows;
+  result.self = pack.self;
+  result.cross = pack.cross;
+  result.lean = recompute != Recompute::none && tape.recording();
+  return result;
+}
+
+MovieGen::MovieGen(const NetworkConfig& config, std::uint64_t seed, DType compute, Device device,
+                   bool trainable)
+    : state_(std::make_unique<State>(config, seed, compute, device, trainable)) {}
+MovieGen::~MovieGen() = default;
+MovieGen::MovieGen(MovieGen&&) noexcept = default;
+
+const NetworkConfig& MovieGen::config() const {
+  return state_->config;
+}
+Device MovieGen::device() const {
+  return state_->device;
+}
+const nn::ParameterList& MovieGen::parameters() const {
+  return state_->parameters;
+}
+const nn::ParameterList& MovieGen::adapters() const {
+  return state_->adapters;
+}
+void MovieGen::attach(const std::vector<AdapterShape>& shapes, bool trainable) {
+  state_->attach(shapes, trainable);
+}
+void MovieGen::set_recompute(Recompute recompute) {
+  state_->recompute = recompute;
+}
+void MovieGen::set_inference_fp8(Fp8Parts parts) {
+  check_fp8(config(), state_->compute, parts);
+}
+
+Tensor MovieGen::forward(Tape& tape, const NetworkBatch& batch) const {
+  const State& s = *state_;
+  const NetworkConfig& c = s.config;
+  batch.check(c);
+  const NetworkPack pack(c, batch, s.device);
+  Stream stream;
+  stream.x = s.enter(tape, batch, pack);
+  const Context context = s.context(tape, pack, batch.text);
+  for (const Layer& layer : s.layers) {
+    if (s.recompute != Recompute::block) {
+      stream = layer.forward(tape, stream, context);
+      continue;
+    }
+    // What is kept between layers is the sum alone.
+    const auto run = [&layer, x = stream.x, context](Tape& inner) {
+      const Stream result = layer.forward(inner, {x, Tensor(), Tensor(), 0}, context);
+      return std::vector<Tensor>{layer.merge(inner, result, context)};
+    };
+    stream.x = tape.checkpoint({stream.x, context.positions, context.embedding}, run)[0];
+  }
+  const Tensor modulation = s.norm_out->multiply(tape, context.embedding);
+  const Tensor normed =
+      ops::gated_residual_layernorm_modulate(tape, pending(stream, context, modulation, s.compute))
+          .normed;
+  return s.leave(tape, normed, pack);
+}
+
+}  // namespace vfm::models

@@ -1,0 +1,50 @@
+// MovieGen-Llama, the diffusion transformer with a Llama's layers (`model.type: moviegen`).
+//
+//   time = W2 SiLU(W1 wave(c_noise)) + V2 SiLU(V1 wave(fps)),   e = SiLU(time)
+//   a layer:   x += t[frame] + h[row] + w[column]                learned, one table an axis
+//              x += gate_1 * SelfAttention(modulate_1(RMS(x)))   G key/value heads for H of queries
+//              x += CrossAttention(x, text)                      neither norm nor gate
+//              x += gate_2 * MLP(modulate_2(RMS(x)))             SwiGLU
+//   at the end modulate(RMS(x)), and a matrix
+//
+// modulate(n) = n (1 + scale) + shift, with (shift, scale, gate) = W e: six times the width a
+// layer, in two matrices; they begin at zero. RMS has no weights of its own, eps 1e-5. No biases,
+// no rotation, no norm of queries and keys. wave() is the sinusoid of ops/position/positions.h, of
+// a frame rate of 0 for an image. NeMo's layer has no residual around the cross-attention: there
+// its output replaces the stream. Here it is added. Sources: Polyak et al., "Movie Gen" (2024),
+// section 3; NVIDIA, "Training video foundation models with NeMo" (2025).
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "models/dit/network.h"
+
+namespace vfm::models {
+
+class MovieGen final : public DiffusionNetwork {
+ public:
+  /// As make_network() says. Matrices begin xavier uniform, tables and the embedders' matrices
+  /// normal 0.02, modulation zero.
+  MovieGen(const NetworkConfig& config, std::uint64_t seed, DType compute = DType::f32,
+           Device device = Device::cpu, bool trainable = true);
+  ~MovieGen() override;
+  MovieGen(MovieGen&&) noexcept;
+
+  const NetworkConfig& config() const override;
+  Device device() const override;
+  const nn::ParameterList& parameters() const override;
+  const nn::ParameterList& adapters() const override;
+  void attach(const std::vector<AdapterShape>& shapes, bool trainable) override;
+  void set_recompute(Recompute recompute) override;
+  /// Takes no parts: throws Error{usage} for any.
+  void set_inference_fp8(Fp8Parts parts) override;
+  Tensor forward(ops::Tape& tape, const NetworkBatch& batch) const override;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace vfm::models

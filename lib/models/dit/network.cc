@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/dit/network.h"
+
+#include "models/dit/dit.h"
+#include "models/dit/moviegen.h"
+
+namespace vfm::models {
+
+std::unique_ptr<DiffusionNetwork> make_network(const NetworkConfig& config, std::uint64_t seed,
+                                               DType compute, Device device, bool trainable) {
+  if (config.type == NetworkType::moviegen)
+    return std::make_unique<MovieGen>(config, seed, compute, device, trainable);
+  return std::make_unique<Dit>(config, seed, compute, device, trainable);
+}
+
+}  // namespace vfm::models

@@ -1,0 +1,116 @@
+// The configuration of the diffusion transformer, and what a model of it costs.
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "base/format.h"
+#include "models/config_limits.h"
+#include "models/dit/network.h"
+
+namespace vfm::models {
+namespace {
+
+bool within(int value, int most) {
+  return value > 0 && value <= most;
+}
+
+}  // namespace
+
+void NetworkConfig::validate() const {
+  need_field(within(in_channels, 1 << 16), "in_channels", in_channels, "1 to 65536");
+  need_field(within(out_channels, 1 << 16), "out_channels", out_channels, "1 to 65536");
+  need_field(
+      within(num_attention_heads, kMostWidth) &&
+          attention_head_dim <= kMostWidth / num_attention_heads,
+      "num_attention_heads", num_attention_heads,
+      format("positive, and times 'attention_head_dim', {}, at most 1048576", attention_head_dim));
+  if (type == NetworkType::moviegen)
+    need_field(attention_head_dim > 0 && width() % 4 == 0, "attention_head_dim", attention_head_dim,
+               format("positive, and times 'num_attention_heads', {}, a multiple of 4",
+                      num_attention_heads));
+  else
+    need_field(attention_head_dim >= 12 && attention_head_dim % 2 == 0, "attention_head_dim",
+               attention_head_dim, "even and at least 12, so that it can be split over three axes");
+  need_field(within(num_layers, kMostLayers), "num_layers", num_layers, "1 to 4096");
+  need_field(num_key_value_heads >= 0 && num_attention_heads % key_value_heads() == 0,
+             "num_key_value_heads", num_key_value_heads,
+             format("0 or a divisor of 'num_attention_heads', {}", num_attention_heads));
+  need_field(mlp_ratio > 0 && mlp_ratio <= 64 && mlp_ratio * width() >= 1, "mlp_ratio", mlp_ratio,
+             "positive, and at most 64");
+  need_field(within(text_embed_dim, kMostWidth), "text_embed_dim", text_embed_dim, "1 to 1048576");
+  need_field(within(adaln_lora_dim, kMostWidth), "adaln_lora_dim", adaln_lora_dim, "1 to 1048576");
+  for (std::size_t i = 0; i < 3; ++i) {
+    need_field(within(patch_size[i], 256), "patch_size", patch_size[i], "1 to 256");
+    need_field(max_size[i] >= patch_size[i] && max_size[i] <= kLongestTable, "max_size",
+               max_size[i],
+               format("at least the {} of 'patch_size', at most 65536", patch_size[i]));
+    need_field(rope_scale[i] > 0 && std::isfinite(rope_scale[i]), "rope_scale", rope_scale[i],
+               "positive");
+  }
+}
+
+int NetworkConfig::key_value_heads() const {
+  return type == NetworkType::moviegen && num_key_value_heads > 0 ? num_key_value_heads
+                                                                  : num_attention_heads;
+}
+
+std::int64_t NetworkConfig::hidden() const {
+  const double hidden = mlp_ratio * width();
+  // As diffusers rounds; but 16,384 of 6,144 is no ratio that a recipe could write exactly.
+  return type == NetworkType::moviegen ? std::llround(hidden) : static_cast<std::int64_t>(hidden);
+}
+
+std::string_view network_type_name(NetworkType type) {
+  return type == NetworkType::dit ? "dit" : type == NetworkType::stdit ? "stdit" : "moviegen";
+}
+
+NetworkType parse_network_type(std::string_view name) {
+  for (const NetworkType type : {NetworkType::dit, NetworkType::stdit, NetworkType::moviegen})
+    if (name == network_type_name(type)) return type;
+  fail_usage("unknown model type '{}': there are dit, stdit and moviegen", name);
+}
+
+std::int64_t NetworkSample::tokens(const NetworkConfig& config) const {
+  const auto& p = config.patch_size;
+  return std::int64_t{frames / p[0]} * (height / p[1]) * (width / p[2]);
+}
+
+void NetworkBatch::check(const NetworkConfig& config) const {
+  std::int64_t latent_values = 0, text_rows = 0;
+  const auto& p = config.patch_size;
+  for (const NetworkSample& s : samples) {
+    if (s.frames <= 0 || s.height <= 0 || s.width <= 0 || s.frames % p[0] || s.height % p[1] ||
+        s.width % p[2])
+      fail("a latent of {}x{}x{} is not made of patches of {}x{}x{}", s.frames, s.height, s.width,
+           p[0], p[1], p[2]);
+    if (s.text_tokens < 1) fail("a sample has no text token; no text is one zero token");
+    latent_values += std::int64_t{s.frames} * s.height * s.width * config.in_channels;
+    text_rows += s.text_tokens;
+  }
+  if (samples.empty()) fail("a pack without samples");
+  if (latents.dtype() != DType::f32 || latents.elements() != latent_values)
+    fail("latents {} do not fit the pack, which has {} values", to_string(latents.shape()),
+         latent_values);
+  if (text.dtype() != DType::f32 || text.shape() != Shape{text_rows, config.text_embed_dim})
+    fail("text {} is not [{}, {}]", to_string(text.shape()), text_rows, config.text_embed_dim);
+  if (c_noise.defined() && (c_noise.dtype() != DType::f32 ||
+                            c_noise.elements() != static_cast<std::int64_t>(samples.size())))
+    fail("noise levels {} are not those of {} samples", to_string(c_noise.shape()), samples.size());
+}
+
+Tensor NetworkBatch::noise_levels(Device device) const {
+  if (c_noise.defined()) return c_noise.to(device);
+  const Tensor levels({static_cast<std::int64_t>(samples.size())});
+  for (std::size_t i = 0; i < samples.size(); ++i)
+    levels.data<float>()[i] = samples[i].c_noise;
+  return levels.to(device);
+}
+
+std::string_view recompute_name(Recompute recompute) {
+  return recompute == Recompute::none          ? "none"
+         : recompute == Recompute::elementwise ? "elementwise"
+                                               : "block";
+}
+
+}  // namespace vfm::models

@@ -1,0 +1,55 @@
+// What the diffusion networks have around their layers: the state of a network, its patch embedding
+// and position tables, and the matrix at the end. For the networks of this folder.
+// Shape letters: S tokens of the pack, D width.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "models/dit/network_pack.h"
+#include "models/weight_maker.h"
+
+namespace vfm::models {
+
+struct NetworkFrame {
+  /// Makes the patch embedding and, if `tables` are wanted, the position tables. Throws
+  /// Error{usage} for a configuration or a `compute` that is not possible.
+  NetworkFrame(const NetworkConfig& config, std::uint64_t seed, DType compute, Device device,
+               bool trainable, bool tables);
+  NetworkFrame(const NetworkFrame&) = delete;
+  NetworkFrame& operator=(const NetworkFrame&) = delete;
+
+  /// Makes the last matrix and lists the parameters, when all others were made.
+  void finish();
+  /// As DiffusionNetwork::attach() says.
+  void attach(const std::vector<AdapterShape>& shapes, bool trainable);
+
+  /// [S, D] f32: the embedded patches. Watches every parameter, so that a layer that is computed
+  /// again in backward finds it.
+  Tensor enter(ops::Tape& tape, const NetworkBatch& batch, const NetworkPack& pack) const;
+  /// [S, D] of the tables, as ops::learned_positions() has it.
+  Tensor positions(ops::Tape& tape, const NetworkPack& pack, bool unit) const;
+  /// The network's output, of the last norm's [S, D].
+  Tensor leave(ops::Tape& tape, const Tensor& normed, const NetworkPack& pack) const;
+
+  NetworkConfig config;
+  DType compute;
+  Device device;
+  Recompute recompute = Recompute::none;
+  std::deque<nn::Weight> weights;  // does not move them
+  WeightMaker make;
+  nn::ParameterList parameters, adapters;
+
+ private:
+  std::int64_t patch() const;
+  int masks() const { return config.concat_padding_mask ? 1 : 0; }
+
+  const nn::Weight *embed_ = nullptr, *project_ = nullptr;
+  std::array<const nn::Weight*, 3> tables_{};
+  std::deque<nn::Weight> adapter_weights_;
+};
+
+}  // namespace vfm::models

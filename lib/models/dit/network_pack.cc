@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/dit/network_pack.h"
+
+#include <algorithm>
+#include <cstdint>
+
+namespace vfm::models {
+
+NetworkPack::NetworkPack(const NetworkConfig& config, const NetworkBatch& batch, Device device) {
+  const auto& p = config.patch_size;
+  std::vector<float> of_samples;
+  for (const NetworkSample& s : batch.samples) {
+    patches.push_back({s.frames, s.height, s.width});
+    grids.push_back({s.frames / p[0], s.height / p[1], s.width / p[2], s.fps, s.position_step});
+    of_samples.push_back(s.fps);
+    self.query_lengths.push_back(s.tokens(config));
+    cross.key_lengths.push_back(s.text_tokens);
+  }
+  times = batch.noise_levels(device);
+  rates = Tensor::from(of_samples, {static_cast<std::int64_t>(of_samples.size())}).to(device);
+  self.key_lengths = cross.query_lengths = self.query_lengths;
+  for (ops::AttentionPack* pack : {&self, &cross}) {
+    pack->heads = config.num_attention_heads;
+    pack->key_heads = config.key_value_heads();
+    pack->head_dim = config.attention_head_dim;
+    ops::prepare(*pack, device);
+  }
+  std::vector<std::int32_t> of_tokens;
+  for (std::size_t r = 0; r < batch.samples.size(); ++r)
+    of_tokens.insert(of_tokens.end(), static_cast<std::size_t>(self.query_lengths[r]),
+                     static_cast<std::int32_t>(r));
+  // A block of the GPU works on one run: narrow rows take fewer tokens, so that there are enough.
+  const std::int64_t longest =
+      device == Device::cpu ? 64 : std::clamp<std::int64_t>(64 * config.width() / 4096, 8, 64);
+  rows = ops::RowMap(of_tokens, device, longest);
+}
+
+}  // namespace vfm::models

@@ -1,0 +1,27 @@
+// A pack of samples as a diffusion network's layers read it: token grids, who attends to whom,
+// which token belongs to which sample. For the networks of this folder. Shape letters: S tokens of
+// the pack, R samples.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "models/dit/network.h"
+#include "ops/attention/attention.h"
+#include "ops/conv/patchify.h"
+#include "ops/norm/row_map.h"
+#include "ops/position/positions.h"
+
+namespace vfm::models {
+
+struct NetworkPack {
+  NetworkPack(const NetworkConfig& config, const NetworkBatch& batch, Device device);
+
+  std::vector<ops::PatchGrid> patches;  ///< latent sizes
+  std::vector<ops::TokenGrid> grids;    ///< sizes in tokens
+  Tensor times, rates;                  ///< [R] on the device: c_noise, and frames a second
+  ops::AttentionPack self, cross;       ///< ready on the device
+  ops::RowMap rows;                     ///< sample of each token
+};
+
+}  // namespace vfm::models

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/dit/stdit.h"
+
+#include <cstdint>
+
+namespace vfm::models {
+
+SpaceTimePacks space_time_packs(const std::vector<ops::TokenGrid>& grids, int heads, int head_dim,
+                                Device device) {
+  SpaceTimePacks packs;
+  std::vector<std::int32_t> order;
+  std::int32_t first = 0;  // token of the sample
+  for (const ops::TokenGrid& g : grids) {
+    const int places = g.height * g.width;
+    packs.frames.query_lengths.insert(packs.frames.query_lengths.end(),
+                                      static_cast<std::size_t>(g.frames), places);
+    packs.pixels.query_lengths.insert(packs.pixels.query_lengths.end(),
+                                      static_cast<std::size_t>(places), g.frames);
+    for (int place = 0; place < places; ++place)
+      for (int frame = 0; frame < g.frames; ++frame)
+        order.push_back(first + frame * places + place);
+    first += g.frames * places;
+  }
+  for (ops::AttentionPack* pack : {&packs.frames, &packs.pixels}) {
+    pack->key_lengths = pack->query_lengths;
+    pack->heads = pack->key_heads = heads;
+    pack->head_dim = head_dim;
+    ops::prepare(*pack, device);
+  }
+  packs.pixel_order = ops::RowOrder(order, device);
+  return packs;
+}
+
+}  // namespace vfm::models

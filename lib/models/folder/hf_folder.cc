@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/folder/hf_folder.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "io/file.h"
+#include "models/folder/hf_defaults.h"
+#include "models/folder/hf_names.h"
+#include "models/folder/weight_files.h"
+
+namespace vfm::models {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uint64_t kHashedWhole = std::uint64_t{64} << 20;
+constexpr std::size_t kPiece = 4096;
+
+/// A JSON object that a user gave the folder of.
+Json read_config(const std::string& folder, const char* name) {
+  const std::string path = io::join_path(folder, name);
+  if (!io::file_exists(path)) {
+    if (!io::file_exists(folder)) fail_usage("no such model folder: '{}'", folder);
+    fail_usage("'{}' is no model folder: it has no {}", folder, name);
+  }
+  Json config =
+      as_usage([&] { return parse_json(io::read_file(path), fmt::format("'{}'", path)); });
+  if (!config.is_object()) fail_usage("'{}' is not a JSON object", path);
+  return config;
+}
+
+/// A set under other names.
+class Renamed final : public io::TensorSet {
+ public:
+  Renamed(std::unique_ptr<io::TensorSet> source, std::string_view type, const Json& config)
+      : TensorSet(source->path()), source_(std::move(source)) {
+    std::vector<std::string> names;
+    for (const io::TensorView& tensor : source_->tensors())
+      names.push_back(tensor.name);
+    names = names_today(type, config, names);
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      if (names[i].empty()) continue;
+      io::TensorView tensor = source_->tensors()[i];
+      tensor.name = names[i];
+      add(std::move(tensor));
+    }
+  }
+
+ private:
+  std::unique_ptr<io::TensorSet> source_;  // owns what the views point to
+};
+
+}  // namespace
+
+HfComponent::HfComponent(std::string folder) : folder_(std::move(folder)) {
+  const std::string what = fmt::format("'{}'", io::join_path(folder_, "config.json"));
+  Json config = read_config(folder_, "config.json");
+  for (const char* key : {"_class_name", "model_type"})
+    if (type_.empty() && config.contains(key) && config[key].is_string())
+      type_ = config[key].get<std::string>();
+  if (type_.empty())
+    fail_usage("{} names no model type: it has neither '_class_name' nor 'model_type'", what);
+  for (const auto& [field, value] : config.items())
+    said_.insert(field);
+  config_ = with_defaults(type_, std::move(config));
+}
+
+void HfComponent::need_type(const std::vector<std::string_view>& known) const {
+  if (std::ranges::find(known, type_) != known.end()) return;
+  std::string list;
+  for (const std::string_view type : known)
+    list += fmt::format("{}{}", list.empty() ? "" : ", ", type);
+  fail_usage("'{}' holds a model of type {}; what works here: {}", folder_, type_, list);
+}
+
+const io::TensorSet& HfComponent::weights() const {
+  if (!weights_) weights_ = std::make_unique<Renamed>(open_model_weights(folder_), type_, config_);
+  return *weights_;
+}
+
+std::string HfComponent::hash() const {
+  return hash_model(type_, config_, weights());
+}
+
+std::string hash_model(std::string_view type, const Json& config, const io::TensorSet& weights) {
+  Hasher hasher;
+  hasher.update(type).update(std::string_view("\0", 1));
+  // Keys with "_" are about the writer, not the model.
+  nlohmann::json fields = nlohmann::json::object();  // sorted
+  for (const auto& [key, value] : config.items())
+    if (!key.starts_with('_') && key != "transformers_version") fields[key] = value;
+  hasher.update(fields.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+
+  std::vector<const io::TensorView*> tensors;
+  std::uint64_t total = 0;
+  for (const io::TensorView& tensor : weights.tensors()) {
+    tensors.push_back(&tensor);
+    total += tensor.data.size();
+  }
+  std::ranges::sort(tensors, {}, &io::TensorView::name);
+  for (const io::TensorView* tensor : tensors) {
+    hasher.update(fmt::format("\n{} {}", tensor->name, tensor->dtype));
+    for (const std::int64_t size : tensor->shape)
+      hasher.update(fmt::format(" {}", size));
+    hasher.update("\n");
+    const std::span<const std::byte> data = tensor->data;
+    if (total <= kHashedWhole || data.size() <= 3 * kPiece) {
+      hasher.update(data.data(), data.size());
+      continue;
+    }
+    for (const std::size_t at : {std::size_t{0}, (data.size() - kPiece) / 2, data.size() - kPiece})
+      hasher.update(data.data() + at, kPiece);
+  }
+  return hasher.hex128();
+}
+
+HfPipeline::HfPipeline(std::string folder)
+    : folder_(std::move(folder)), index_(read_config(folder_, "model_index.json")) {
+  if (index_.contains("_class_name") && index_["_class_name"].is_string())
+    type_ = index_["_class_name"].get<std::string>();
+}
+
+bool HfPipeline::is_one(const std::string& folder) {
+  return io::file_exists(io::join_path(folder, "model_index.json"));
+}
+
+bool HfPipeline::has(const std::string& name) const {
+  const auto found = index_.find(name);
+  // [library, class]; a component that was left out is [null, null].
+  return found != index_.end() && found->is_array() && found->size() == 2 &&
+         (*found)[1].is_string();
+}
+
+std::string HfPipeline::folder_of(const std::string& name) const {
+  if (!has(name)) fail_usage("the pipeline '{}' has no component '{}'", folder_, name);
+  const std::string path = io::join_path(folder_, name);
+  std::error_code why;
+  if (!fs::is_directory(path, why))
+    fail_usage("the pipeline '{}' is not complete: its folder '{}' is missing{}{}", folder_, name,
+               why ? ": " : "", why ? why.message() : "");
+  return path;
+}
+
+}  // namespace vfm::models

@@ -1,0 +1,80 @@
+// Model folders as Hugging Face's libraries write them: a pipeline, whose model_index.json maps the
+// name of each component to [library, class], and a folder of that name for each, with config.json
+// and weights.
+//
+// The weights of a component are found as models/folder/weight_files.h says.
+// Not here: what a component computes. Thread-safety: free functions and other objects, any thread;
+// weights() of one object, one thread at first.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.h"
+#include "io/tensor_set.h"
+
+namespace vfm::models {
+
+/// 32 hex digits that change with the model: of its type, the configuration, and of each tensor
+/// name, dtype, shape and values. Of sets above 64 MiB not all values are read: of each tensor
+/// three pieces of 4 KiB, the first, the middle and the last. How the weights are spread over
+/// files, and in which format, does not matter.
+std::string hash_model(std::string_view type, const Json& config, const io::TensorSet& weights);
+
+/// One model of a folder: its configuration, read now, and its weights, opened when asked for.
+class HfComponent {
+ public:
+  /// Throws Error{usage} if `folder` has no config.json, or one that names no type.
+  explicit HfComponent(std::string folder);
+
+  const std::string& folder() const { return folder_; }
+  /// diffusers' _class_name ("AutoencoderKLCosmos"), or transformers' model_type ("t5").
+  const std::string& type() const { return type_; }
+  /// config.json; fields that it leaves out have the defaults of the type
+  /// (models/folder/hf_defaults.h).
+  const Json& config() const { return config_; }
+  /// Whether config.json itself has the field.
+  bool says(const std::string& field) const { return said_.contains(field); }
+  /// Throws Error{usage} unless type() is one of `known`, of which the message says that they work.
+  void need_type(const std::vector<std::string_view>& known) const;
+
+  /// Under the names of diffusers and transformers, whatever names the files have
+  /// (models/folder/hf_names.h). Mapped: nothing is read before it is used. Throws Error: no
+  /// weights, or files that are damaged.
+  const io::TensorSet& weights() const;
+
+  /// hash_model() of all this.
+  std::string hash() const;
+
+ private:
+  std::string folder_, type_;
+  Json config_;
+  std::set<std::string> said_;
+  mutable std::unique_ptr<io::TensorSet> weights_;
+};
+
+/// A folder of components.
+class HfPipeline {
+ public:
+  /// Throws Error{usage} if `folder` has no model_index.json that can be read.
+  explicit HfPipeline(std::string folder);
+  /// Whether `folder` has a model_index.json.
+  static bool is_one(const std::string& folder);
+
+  const std::string& folder() const { return folder_; }
+  const std::string& type() const { return type_; }  ///< "CosmosTextToWorldPipeline"
+  /// Whether the index names such a component, and not null.
+  bool has(const std::string& name) const;
+  /// The folder of a component. Throws Error{usage} if there is none.
+  std::string folder_of(const std::string& name) const;
+
+ private:
+  std::string folder_, type_;
+  Json index_;
+};
+
+}  // namespace vfm::models

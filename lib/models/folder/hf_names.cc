@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/folder/hf_names.h"
+
+#include <algorithm>
+#include <array>
+#include <span>
+
+#include "base/format.h"
+
+namespace vfm::models {
+namespace {
+
+using Renaming = std::pair<std::string_view, std::string_view>;
+
+// Applied in this order, wherever they occur.
+constexpr std::array<Renaming, 20> kTransformer = {{
+    {"t_embedder.1.", "time_embed.t_embedder."},
+    {"affline_norm.", "time_embed.norm."},  // sic
+    {".blocks.0.block.attn.", ".attn1."},
+    {".blocks.1.block.attn.", ".attn2."},
+    {".blocks.2.block.", ".ff."},
+    {".blocks.0.adaLN_modulation.", ".norm1.linear_"},
+    {".blocks.1.adaLN_modulation.", ".norm2.linear_"},
+    {".blocks.2.adaLN_modulation.", ".norm3.linear_"},
+    {".to_q.0.", ".to_q."},
+    {".to_q.1.", ".norm_q."},
+    {".to_k.0.", ".to_k."},
+    {".to_k.1.", ".norm_k."},
+    {".to_v.0.", ".to_v."},
+    {".layer1.", ".net.0.proj."},
+    {".layer2.", ".net.2."},
+    {"x_embedder.proj.1.", "patch_embed.proj."},
+    {"extra_pos_embedder.", "learnable_pos_embed."},
+    {"final_layer.adaLN_modulation.", "norm_out.linear_"},
+    {"final_layer.linear.", "proj_out."},
+    {"blocks.block", "transformer_blocks."},
+}};
+
+constexpr std::array<Renaming, 20> kTokenizer = {{
+    {".mid.block_1.", ".mid_block.resnets.0."},
+    {".mid.block_2.", ".mid_block.resnets.1."},
+    {".mid.attn_1.0.", ".mid_block.attentions.0."},
+    {".mid.attn_1.1.", ".mid_block.temp_attentions.0."},
+    {".block.", ".resnets."},
+    {".downsample.", ".downsamplers.0."},
+    {".upsample.", ".upsamplers.0."},
+    {".q.conv3d.", ".to_q."},
+    {".k.conv3d.", ".to_k."},
+    {".v.conv3d.", ".to_v."},
+    {".proj_out.conv3d.", ".to_out.0."},
+    {".0.conv3d.", ".conv_s."},
+    {".1.conv3d.", ".conv_t."},
+    {".nin_shortcut.conv3d.", ".conv_shortcut."},
+    {"conv1.conv3d.", "conv1."},
+    {"conv2.conv3d.", "conv2."},
+    {"conv3.conv3d.", "conv3."},
+    {"quant_conv.conv3d.", "quant_conv."},
+    {"encoder.down.", "encoder.down_blocks."},
+    {"decoder.up.", "decoder.up_blocks."},
+}};
+
+// Buffers and counters that training leaves in a state dict.
+constexpr std::array<std::string_view, 7> kNoWeights = {"_extra_state",     "accum_",    "logvar.",
+                                                        "pos_embedder.seq", ".wavelets", "._arange",
+                                                        "patch_size_buffer"};
+
+void replace_all(std::string& name, const Renaming& rule) {
+  for (std::size_t at = 0; (at = name.find(rule.first, at)) != std::string::npos;
+       at += rule.second.size())
+    name.replace(at, rule.first.size(), rule.second);
+}
+
+// Up-sampling levels are counted from the finest by NVIDIA, from the coarsest by diffusers.
+void turn_levels(std::string& name, std::int64_t levels) {
+  constexpr std::string_view kUp = "decoder.up_blocks.";
+  if (!name.starts_with(kUp)) return;
+  const char digit = kUp.size() < name.size() ? name[kUp.size()] : ' ';
+  if (digit >= '0' && digit - '0' < levels)
+    name[kUp.size()] = static_cast<char>('0' + levels - 1 - (digit - '0'));
+}
+
+bool any_has(const std::vector<std::string>& names, std::string_view part) {
+  return std::ranges::any_of(
+      names, [&](const std::string& name) { return name.find(part) != std::string::npos; });
+}
+
+// A prefix that all weights share is a wrapper's, not the model's.
+void drop_wrappers(std::vector<std::string>& names) {
+  constexpr std::array<std::string_view, 5> kWrappers = {"module.", "_orig_mod.", "model.", "net.",
+                                                         "transformer."};
+  for (bool again = true; again;) {
+    again = false;
+    for (const std::string_view wrapper : kWrappers) {
+      bool some = false, all = true;
+      for (const std::string& name : names) {
+        some = some || !name.empty();
+        all = all && (name.empty() || name.starts_with(wrapper));
+      }
+      if (!some || !all) continue;
+      for (std::string& name : names)
+        name.erase(0, wrapper.size());
+      again = true;
+    }
+  }
+}
+
+bool is_weight(std::string_view name) {
+  return std::ranges::none_of(
+      kNoWeights, [&](std::string_view part) { return name.find(part) != std::string_view::npos; });
+}
+
+void rename_tokenizer(std::vector<std::string>& names, const Json& config) {
+  if (!any_has(names, ".conv3d.")) return;
+  const auto channels = config.find("decode_block_out_channels");
+  const std::int64_t levels = channels != config.end() && channels->is_array()
+                                  ? static_cast<std::int64_t>(channels->size()) - 1
+                                  : 3;
+  for (std::string& name : names) {
+    for (const Renaming& rule : kTokenizer)
+      replace_all(name, rule);
+    turn_levels(name, levels);
+  }
+}
+
+void rename_text(std::vector<std::string>& names) {
+  const bool shared = std::ranges::find(names, "shared.weight") != names.end();
+  for (std::string& name : names) {
+    if (name == "encoder.embed_tokens.weight") name = shared ? "" : "shared.weight";
+    if (name.starts_with("decoder.") || name == "lm_head.weight") name.clear();
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> names_today(std::string_view type, const Json& config,
+                                     const std::vector<std::string>& names) {
+  std::vector<std::string> today = names;
+  for (std::string& name : today)
+    if (!is_weight(name)) name.clear();
+  drop_wrappers(today);
+  if (type == "CosmosTransformer3DModel" && any_has(today, "blocks.block"))
+    for (std::string& name : today)
+      for (const Renaming& rule : kTransformer)
+        replace_all(name, rule);
+  if (type == "AutoencoderKLCosmos" || type == "CausalDiscreteVideoTokenizer")
+    rename_tokenizer(today, config);
+  if (type == "t5" || type == "umt5") rename_text(today);
+  return today;
+}
+
+}  // namespace vfm::models

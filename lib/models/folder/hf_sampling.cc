@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/folder/hf_sampling.h"
+
+#include "base/error.h"
+#include "io/file.h"
+#include "models/cosmos/config.h"
+#include "models/folder/config_json.h"
+
+namespace vfm::models {
+namespace {
+
+// The pipelines' defaults.
+constexpr int kSteps = 36;
+constexpr double kGuidance = 7, kSigmaMin = 0.002, kSigmaMax = 80;
+
+void need_value(const Json& config, const char* name, const Json& value, const std::string& path) {
+  const auto found = config.find(name);
+  if (found != config.end() && !found->is_null() && *found != value)
+    fail_usage("'{}' has {} {}: there is {}", path, name, found->dump(), value.dump());
+}
+
+}  // namespace
+
+LatentScale hf_latent_scale(const Json& vae, bool flow, std::string_view what) {
+  LatentScale scale;
+  const Json statistics = latent_statistics(vae, what);
+  if (statistics.is_null()) {
+    const auto channels =
+        static_cast<std::size_t>(CosmosConfig::from_json(vae, what).latent_channels);
+    scale.mean.assign(channels, 0.0);
+    scale.std.assign(channels, 1.0);
+  } else {
+    scale = LatentScale::from_json(statistics, what);
+  }
+  if (flow)
+    for (double& deviation : scale.std)
+      deviation *= kSigmaData;
+  return scale;
+}
+
+Json hf_sampling(const std::string& folder) {
+  const std::string path = io::join_path(folder, "scheduler_config.json");
+  if (!io::file_exists(path)) fail_usage("'{}' has no scheduler_config.json", folder);
+  const Json config = as_usage([&] { return parse_json(io::read_file(path), "'" + path + "'"); });
+  const std::string type =
+      as_usage([&] { return need_string(config, "_class_name", "'" + path + "'"); });
+  const auto number = [&](const char* name, double otherwise) {
+    return in_file(path, [&] { return get_number(config, name).value_or(otherwise); });
+  };
+  Json sampling = {{"steps", kSteps}, {"guidance", kGuidance}};
+  if (type == "FlowMatchEulerDiscreteScheduler") {
+    need_value(config, "num_train_timesteps", 1000, path);
+    for (const char* name : {"use_dynamic_shifting", "invert_sigmas", "use_karras_sigmas",
+                             "use_exponential_sigmas", "use_beta_sigmas", "stochastic_sampling"})
+      need_value(config, name, false, path);
+    if (number("shift_terminal", 0) != 0)
+      fail_usage("'{}' has shift_terminal: there is none", path);
+    sampling["sampler"] = "flow";
+    const double shift = number("shift", 1);
+    if (!(shift > 0)) fail_usage("'{}' has shift {}: must be positive", path, shift);
+    sampling["shift"] = shift;
+    return sampling;
+  }
+  if (type != "EDMEulerScheduler")
+    fail_usage("'{}' is of a {}: there are EDMEulerScheduler and FlowMatchEulerDiscreteScheduler",
+               path, type);
+  need_value(config, "sigma_data", kSigmaData, path);
+  need_value(config, "sigma_schedule", "karras", path);
+  need_value(config, "prediction_type", "epsilon", path);
+  need_value(config, "rho", 7.0, path);
+  const std::string last =
+      in_file(path, [&] { return get_string(config, "final_sigmas_type").value_or("zero"); });
+  if (last != "zero" && last != "sigma_min")
+    fail_usage("'{}' has final_sigmas_type '{}': there are zero and sigma_min", path, last);
+  sampling["sampler"] = last == "zero" ? "euler" : "edm-euler";
+  const double least = number("sigma_min", kSigmaMin), most = number("sigma_max", kSigmaMax);
+  if (!(least > 0 && least < most))
+    fail_usage("'{}' has noise levels from {} to {}: must be positive, the second larger", path,
+               least, most);
+  sampling["sigma_min"] = least;
+  sampling["sigma_max"] = most;
+  return sampling;
+}
+
+}  // namespace vfm::models

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/folder/load_tensors.h"
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+#include <string_view>
+
+#include "base/error.h"
+
+namespace vfm::models {
+namespace {
+
+constexpr std::size_t kNamed = 8;  // how many of a kind a message names
+
+struct Mismatch {
+  std::vector<std::string> missing, unexpected, misshapen, mistyped;
+
+  void describe(std::string& text, const char* kind, const std::vector<std::string>& list) const {
+    if (list.empty()) return;
+    text += fmt::format("{}{} {}: ", text.empty() ? "" : "; ", list.size(), kind);
+    for (std::size_t i = 0; i < std::min(list.size(), kNamed); ++i)
+      text += (i ? ", " : "") + list[i];
+    if (list.size() > kNamed) text += fmt::format(" and {} more", list.size() - kNamed);
+  }
+  std::string text() const {
+    std::string text;
+    describe(text, "missing", missing);
+    describe(text, "unexpected", unexpected);
+    describe(text, "of another shape", misshapen);
+    describe(text, "not of a float type", mistyped);
+    return text;
+  }
+};
+
+bool is_float(std::string_view dtype) {
+  return dtype == "F32" || dtype == "F16" || dtype == "BF16";
+}
+
+}  // namespace
+
+Tensor read_floats(const io::TensorView& from) {
+  if (!is_float(from.dtype))
+    fail("tensor '{}' is {}, a float type is needed", from.name, from.dtype);
+  const DType dtype = from.dtype == "F32"    ? DType::f32
+                      : from.dtype == "BF16" ? DType::bf16
+                                             : DType::f16;
+  // The data of a file that another program wrote may begin anywhere.
+  if (reinterpret_cast<std::uintptr_t>(from.data.data()) % dtype_size(dtype) == 0)
+    return Tensor::borrow(from.data.data(), from.shape, dtype, nullptr).to(DType::f32);
+  const Tensor aligned(from.shape, dtype);
+  std::memcpy(aligned.raw(), from.data.data(), from.data.size());
+  return aligned.to(DType::f32);
+}
+
+void check_tensors(const io::TensorSet& set, const std::vector<TensorTarget>& targets) {
+  Mismatch wrong;
+  std::set<std::string_view> names;
+  for (const TensorTarget& target : targets) {
+    names.insert(target.name);
+    const io::TensorView* found = set.find(target.name);
+    if (!found)
+      wrong.missing.push_back(fmt::format("'{}'", target.name));
+    else if (found->shape != target.shape)
+      wrong.misshapen.push_back(fmt::format("'{}' is {}, the model needs {}", target.name,
+                                            to_string(found->shape), to_string(target.shape)));
+    else if (!is_float(found->dtype))
+      wrong.mistyped.push_back(fmt::format("'{}' is {}", target.name, found->dtype));
+  }
+  for (const io::TensorView& tensor : set.tensors())
+    if (!names.count(tensor.name)) wrong.unexpected.push_back(fmt::format("'{}'", tensor.name));
+  if (const std::string text = wrong.text(); !text.empty())
+    fail("the tensors of '{}' are not those of the model: {}", set.path(), text);
+}
+
+void check_tensors(const io::TensorSet& set, const nn::ParameterList& parameters) {
+  std::vector<TensorTarget> targets;
+  for (const nn::Parameter* parameter : parameters)
+    targets.push_back({parameter->name, parameter->shape(), {}});
+  check_tensors(set, targets);
+}
+
+void load_tensors(const io::TensorSet& set, const std::vector<TensorTarget>& targets) {
+  check_tensors(set, targets);
+  for (const TensorTarget& target : targets)
+    target.store(read_floats(*set.find(target.name)));
+}
+
+TensorTarget value_target(nn::Parameter& parameter) {
+  return {parameter.name, parameter.shape(),
+          [&parameter](const Tensor& values) { parameter.write(values); }};
+}
+
+void load_parameters(const io::TensorSet& set, const nn::ParameterList& parameters) {
+  std::vector<TensorTarget> targets;
+  for (nn::Parameter* parameter : parameters)
+    targets.push_back(value_target(*parameter));
+  load_tensors(set, targets);
+}
+
+}  // namespace vfm::models

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/attention/attention.h"
+
+#include <omp.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <numeric>
+
+#include "base/error.h"
+#include "ops/attention/attention_cpu.h"
+#include "ops/attention/attention_cuda.h"
+#include "tensor/device.h"
+
+namespace vfm::ops {
+namespace {
+
+std::int64_t padded(std::int64_t n) {
+  return (n + 31) / 32 * 32;
+}
+
+// Floats of scratch that a thread needs: the sums of what forward_block, backward_block and their
+// bf16 counterparts lay out, and room to round each part up to a cache line.
+std::int64_t forward_scratch(std::int64_t head_dim, std::int64_t longest_keys) {
+  const std::int64_t k = padded(head_dim), queries = kQueryBlock, keys = kKeyBlock;
+  return 2 * k * padded(longest_keys) + 3 * k * queries + 2 * keys * queries + 3 * queries + 512;
+}
+
+std::int64_t backward_scratch(std::int64_t head_dim, std::int64_t longest_keys) {
+  const std::int64_t k = padded(head_dim), queries = kQueryBlock, keys = kKeyBlock;
+  return 4 * k * padded(longest_keys) + 6 * k * queries + 4 * keys * queries + 2 * queries + 512;
+}
+
+// First rows of the samples, and the longest.
+struct Starts {
+  std::vector<std::int64_t> queries, keys;
+  std::int64_t longest_keys = 0;
+};
+
+std::vector<std::int64_t> starts_of(const std::vector<std::int64_t>& lengths) {
+  std::vector<std::int64_t> starts(lengths.size() + 1, 0);
+  std::partial_sum(lengths.begin(), lengths.end(), starts.begin() + 1);
+  return starts;
+}
+
+Starts check(const AttentionPack& pack, const Tensor& q, std::int64_t q_width, const Tensor& kv,
+             std::int64_t kv_width) {
+  if (pack.heads <= 0 || pack.key_heads <= 0 || pack.head_dim <= 0 || pack.heads % pack.key_heads)
+    fail("attention: {} heads cannot share {} key heads", pack.heads, pack.key_heads);
+  if (pack.query_lengths.size() != pack.key_lengths.size() ||
+      std::ranges::any_of(pack.query_lengths, [](auto n) { return n < 0; }) ||
+      std::ranges::any_of(pack.key_lengths, [](auto n) { return n < 0; }))
+    fail("attention: {} query lengths, {} key lengths", pack.query_lengths.size(),
+         pack.key_lengths.size());
+  Starts starts{starts_of(pack.query_lengths), starts_of(pack.key_lengths), 0};
+  for (std::int64_t n : pack.key_lengths)
+    starts.longest_keys = std::max(starts.longest_keys, n);
+  if (q.device() != kv.device())
+    fail("attention: queries are on {}, keys on {}", device_name(q.device()),
+         device_name(kv.device()));
+  if (q.shape() != Shape{starts.queries.back(), q_width} ||
+      kv.shape() != Shape{starts.keys.back(), kv_width} || q.dtype() != kv.dtype() ||
+      (q.dtype() != DType::f32 && q.dtype() != DType::bf16))
+    fail("attention: {} {} and {} {} do not fit a pack of {} queries and {} keys",
+         dtype_name(q.dtype()), to_string(q.shape()), dtype_name(kv.dtype()), to_string(kv.shape()),
+         starts.queries.back(), starts.keys.back());
+  for (std::size_t i = 0; pack.causal && i < pack.key_lengths.size(); ++i)
+    if (pack.key_lengths[i] < pack.query_lengths[i])
+      fail("attention: {} causal queries over {} keys", pack.query_lengths[i], pack.key_lengths[i]);
+  return starts;
+}
+
+const void* column(const Tensor& t, std::int64_t at) {
+  return t.data<std::byte>() + static_cast<std::size_t>(at) * dtype_size(t.dtype());
+}
+
+// Enough items for the threads to share evenly, each with as many queries as that allows: an item
+// may copy its keys and values. What an item computes does not depend on the cut.
+std::vector<AttentionItem> items_of(const AttentionPack& pack) {
+  std::int64_t blocks = 0;
+  for (std::int64_t n : pack.query_lengths)
+    blocks += (n + kQueryBlock - 1) / kQueryBlock;
+  const std::int64_t share = blocks * pack.heads / (6 * omp_get_max_threads());
+  const std::int64_t step = std::clamp<std::int64_t>(share, 1, 64) * kQueryBlock;
+  std::vector<AttentionItem> items;
+  for (std::size_t s = 0; s < pack.query_lengths.size(); ++s)
+    for (int head = 0; head < pack.heads; ++head)
+      for (std::int64_t begin = 0; begin < pack.query_lengths[s]; begin += step)
+        items.push_back({static_cast<std::int64_t>(s), begin,
+                         std::min(pack.query_lengths[s], begin + step), head});
+  return items;
+}
+
+struct Call {
+  AttentionPack pack;
+  std::shared_ptr<const Starts> starts;
+  Tensor q, kv;         // equal for self-attention
+  Tensor values, bias;  // relative attention only
+  std::int64_t k_column = 0, v_column = 0;
+  Tensor out, log_sum_exp;
+  AttentionBody body = AttentionBody::own;  // that ran forward on a GPU, and ordered log_sum_exp
+};
+
+AttentionArgs arguments(const Call& c) {
+  AttentionArgs args;
+  args.low = c.q.dtype() == DType::bf16;
+  args.causal = c.pack.causal;
+  args.heads = c.pack.heads;
+  args.key_heads = c.pack.key_heads;
+  args.head_dim = c.pack.head_dim;
+  args.scale = c.bias.defined() ? 1.f : 1.f / std::sqrt(static_cast<float>(c.pack.head_dim));
+  args.samples = static_cast<std::int64_t>(c.pack.query_lengths.size());
+  args.query_starts = c.starts->queries.data();
+  args.key_starts = c.starts->keys.data();
+  args.q = c.q.raw();
+  args.k = column(c.kv, c.k_column);
+  args.v = c.values.defined() ? c.values.raw() : column(c.kv, c.v_column);
+  args.q_stride = c.q.size(1);
+  args.kv_stride = c.kv.size(1);
+  if (c.bias.defined()) {
+    args.bias = c.bias.data<float>();
+    args.bias_reach = (c.bias.size(1) + 1) / 2;
+  }
+  args.out = c.out.raw();
+  args.log_sum_exp = c.log_sum_exp.data<float>();
+  return args;
+}
+
+void run_forward(const AttentionArgs& args) {
+#if defined(VFM_HAVE_X86_LEVELS)
+  if (args.low && isa() == Isa::amx) return amx::attention_low_forward(args);
+  if (args.low && isa() == Isa::avx512_bf16) return avx512_bf16::attention_low_forward(args);
+#endif
+  VFM_CALL(attention_forward, args);
+}
+
+void run_backward(const AttentionArgs& args) {
+#if defined(VFM_HAVE_X86_LEVELS)
+  if (args.low && isa() == Isa::amx) return amx::attention_low_backward(args);
+  if (args.low && isa() == Isa::avx512_bf16) return avx512_bf16::attention_low_backward(args);
+#endif
+  VFM_CALL(attention_backward, args);
+}
+
+void backward(Tape& tape, const Call& c) {
+  const Tensor dout = tape.take(c.out).to(c.q.dtype());
+  const bool self = c.q.id() == c.kv.id();
+  const Device device = c.q.device();
+  Tensor dq(c.q.shape(), c.q.dtype(), device);
+  Tensor dkv = self ? dq : Tensor(c.kv.shape(), c.kv.dtype(), device);
+  AttentionArgs args = arguments(c);
+  args.dout = dout.raw();
+  args.dq = dq.raw();
+  args.dk = const_cast<void*>(column(dkv, c.k_column));
+  args.dv = const_cast<void*>(column(dkv, c.v_column));
+  if (device == Device::cpu) {
+    args.scratch_stride = padded(backward_scratch(c.pack.head_dim, c.starts->longest_keys));
+    const Tensor scratch({omp_get_max_threads() * args.scratch_stride});
+    args.scratch = scratch.data<float>();
+    run_backward(args);
+  } else if constexpr (kHaveCuda) {
+    attention_backward_cuda(args, *c.pack.work, c.body);
+  }
+  if (!self) tape.accumulate(c.kv, std::move(dkv));
+  dkv = Tensor();
+  tape.accumulate(c.q, std::move(dq));
+}
+
+Tensor attend(Tape& tape, Call call) {
+  const std::int64_t rows = call.q.size(0);
+  const Device device = call.q.device();
+  call.out =
+      Tensor({rows, std::int64_t{call.pack.heads} * call.pack.head_dim}, call.q.dtype(), device);
+  // cuDNN's backward pass may read on to the end of a tile.
+  const std::int64_t read = device == Device::cpu ? rows : rows + kAttentionSpareRows;
+  call.log_sum_exp = Tensor({call.pack.heads, read}, DType::f32, device);
+  AttentionArgs args = arguments(call);
+  if (device == Device::cpu) {
+    args.scratch_stride = padded(forward_scratch(call.pack.head_dim, call.starts->longest_keys));
+    const std::vector<AttentionItem> items = items_of(call.pack);
+    args.items = items.data();
+    args.item_count = static_cast<std::int64_t>(items.size());
+    const Tensor scratch({omp_get_max_threads() * args.scratch_stride});
+    args.scratch = scratch.data<float>();
+    run_forward(args);
+  } else if constexpr (kHaveCuda) {
+    if (!call.pack.work) prepare(call.pack, device);
+    call.body = attention_forward_cuda(args, *call.pack.work);
+  }
+  tape.record(call.out, {call.q, call.kv}, [call](Tape& t) { backward(t, call); });
+  return call.out;
+}
+
+}  // namespace
+
+void prepare(AttentionPack& pack, Device device) {
+  if constexpr (kHaveCuda)
+    if (device == Device::cuda) pack.work = attention_work_cuda(pack);
+}
+
+Tensor self_attention(Tape& tape, const Tensor& qkv, const AttentionPack& pack) {
+  const std::int64_t heads = pack.heads, key_heads = pack.key_heads;
+  const std::int64_t width = (heads + 2 * key_heads) * pack.head_dim;
+  if (pack.query_lengths != pack.key_lengths)
+    fail("self-attention: queries and keys have different lengths");
+  Call call;
+  call.pack = pack;
+  call.starts = std::make_shared<const Starts>(check(pack, qkv, width, qkv, width));
+  call.q = call.kv = qkv;
+  call.k_column = heads * pack.head_dim;
+  call.v_column = (heads + key_heads) * pack.head_dim;
+  return attend(tape, std::move(call));
+}
+
+Tensor cross_attention(Tape& tape, const Tensor& q, const Tensor& kv, const AttentionPack& pack) {
+  const std::int64_t key_width = std::int64_t{pack.key_heads} * pack.head_dim;
+  Call call;
+  call.pack = pack;
+  call.starts = std::make_shared<const Starts>(
+      check(pack, q, std::int64_t{pack.heads} * pack.head_dim, kv, 2 * key_width));
+  call.q = q;
+  call.kv = kv;
+  call.v_column = key_width;
+  return attend(tape, std::move(call));
+}
+
+Tensor relative_attention(Tape& tape, const Tensor& q, const Tensor& k, const Tensor& v,
+                          const Tensor& bias, const AttentionPack& pack) {
+  if (tape.recording())
+    fail("relative attention has no gradient: it is for inference, without recording");
+  if (pack.query_lengths != pack.key_lengths || pack.key_heads != pack.heads || pack.causal)
+    fail("relative attention: every head has its keys, every query sees all of them");
+  const std::int64_t width = std::int64_t{pack.heads} * pack.head_dim;
+  Call call;
+  call.pack = pack;
+  check(pack, q, width, v, width);
+  call.starts = std::make_shared<const Starts>(check(pack, q, width, k, width));
+  if (bias.dtype() != DType::f32 || bias.device() != q.device() || bias.dims() != 2 ||
+      bias.size(0) != pack.heads || bias.size(1) < 2 * call.starts->longest_keys - 1)
+    fail("relative attention: a bias {} on {} does not fit {} heads and samples of {}",
+         to_string(bias.shape()), device_name(bias.device()), pack.heads,
+         call.starts->longest_keys);
+  call.q = q;
+  call.kv = k;
+  call.values = v;
+  call.bias = bias;
+  return attend(tape, std::move(call));
+}
+
+}  // namespace vfm::ops

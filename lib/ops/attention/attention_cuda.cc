@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/attention/attention_cuda.h"
+
+#include <cmath>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "kernels/attention.h"
+#include "kernels/attention_fp8.h"
+#include "ops/attention/attention_cudnn_cuda.h"
+#include "ops/attention/attention_shape.h"
+#include "ops/determinism.h"
+#include "ops/matmul/quantize_cuda.h"
+#include "tensor/device.h"
+#include "tensor/gpu_graph.h"
+
+namespace vfm::ops {
+
+struct AttentionDeviceWork {
+  Tensor query_items, key_items;  // as bytes
+  std::int64_t query_count = 0, key_count = 0;
+  std::shared_ptr<CudnnPack> cudnn = cudnn_pack();
+};
+
+namespace {
+
+constexpr double kTolerance = 2e-2;
+
+std::int64_t queries_of(const AttentionArgs& args) {
+  return args.query_starts[args.samples];
+}
+
+std::int64_t keys_of(const AttentionArgs& args) {
+  return args.key_starts[args.samples];
+}
+
+kernels::Attention describe(const AttentionArgs& args, const AttentionDeviceWork& work) {
+  kernels::Attention call;
+  call.type = args.low ? kernels::Type::bf16 : kernels::Type::f32;
+  call.causal = args.causal;
+  call.heads = args.heads;
+  call.key_heads = args.key_heads;
+  call.head_dim = args.head_dim;
+  call.scale = args.scale;
+  call.bias = args.bias;
+  call.bias_reach = args.bias_reach;
+  call.queries = queries_of(args);
+  call.query_items = reinterpret_cast<const kernels::AttentionItem*>(work.query_items.raw());
+  call.query_item_count = work.query_count;
+  call.key_items = reinterpret_cast<const kernels::AttentionItem*>(work.key_items.raw());
+  call.key_item_count = work.key_count;
+  call.q = args.q;
+  call.q_stride = args.q_stride;
+  call.k = args.k;
+  call.v = args.v;
+  call.kv_stride = args.kv_stride;
+  call.out = args.out;
+  call.log_sum_exp = args.log_sum_exp;
+  call.dout = args.dout;
+  call.dq = args.dq;
+  call.dk = args.dk;
+  call.dv = args.dv;
+  return call;
+}
+
+void forward_own(const AttentionArgs& args, const AttentionDeviceWork& work) {
+  check_gpu(kernels::attention_forward(describe(args, work), compute_stream()), "run attention");
+}
+
+void backward_own(const AttentionArgs& args, const AttentionDeviceWork& work) {
+  const Tensor sums({args.heads, queries_of(args), 2}, DType::f32, Device::cuda);
+  kernels::Attention call = describe(args, work);
+  call.row_sums = sums.data<float>();
+  check_gpu(kernels::attention_backward(call, compute_stream()), "run attention backward");
+}
+
+// Columns of a matrix of bf16 on the GPU.
+struct Part {
+  const char* name;
+  const void* data;
+  std::int64_t rows, width, stride;
+};
+
+Tensor to_cpu(const Part& part, std::int64_t first, std::int64_t rows) {
+  const Tensor copied({(rows - 1) * part.stride + part.width}, DType::bf16);
+  copy_bytes(copied.raw(), Device::cpu,
+             static_cast<const std::uint16_t*>(part.data) + first * part.stride, Device::cuda,
+             copied.bytes());
+  return copied.to(DType::f32);
+}
+
+struct Norms {
+  double difference = 0, reference = 0;
+};
+
+// Of long packs pieces, evenly spread, the first and the last rows among them: gigabytes would have
+// to be copied for all.
+Norms compare(const Part& tried, const Part& reference) {
+  constexpr std::int64_t kPieces = 32, kPieceRows = 64;
+  const bool all = tried.rows <= kPieces * kPieceRows;
+  const std::int64_t pieces = all ? 1 : kPieces, rows = all ? tried.rows : kPieceRows;
+  Norms sums;
+  for (std::int64_t piece = 0; piece < pieces; ++piece) {
+    const std::int64_t first = all ? 0 : piece * (tried.rows - rows) / (pieces - 1);
+    const Tensor a = to_cpu(tried, first, rows), b = to_cpu(reference, first, rows);
+    for (std::int64_t row = 0; row < rows; ++row)
+      for (std::int64_t i = 0; i < tried.width; ++i) {
+        const double x = a.data<float>()[row * tried.stride + i];
+        const double y = b.data<float>()[row * reference.stride + i];
+        sums.difference += (x - y) * (x - y);
+        sums.reference += y * y;
+      }
+  }
+  return {std::sqrt(sums.difference), std::sqrt(sums.reference)};
+}
+
+// What is known of cuDNN's kernels for a shape, and of those for packs of it with empty samples,
+// which may go wrong by themselves. A direction is checked once its results were compared; zeros
+// prove nothing.
+struct Trust {
+  bool refused = false, forward_checked = false, backward_checked = false;
+};
+
+// Of what cuDNN is asked.
+AttentionShape shape_of(const AttentionArgs& args) {
+  return attention_shape(args, cudnn_takes_empty_samples());
+}
+
+// Never destroyed, as it needs no destruction.
+Trust& trust_in(const AttentionArgs& args) {
+  static auto* const known = new std::map<std::pair<AttentionShape, bool>, Trust>;
+  const AttentionShape shape = shape_of(args);
+  return (*known)[{shape, has_empty_samples(args, shape)}];
+}
+
+void refuse(Trust& trust, const AttentionArgs& args, const std::string& why) {
+  trust.refused = true;
+  log_warning("attention of {} runs on our own kernels, not on cuDNN's: {}",
+              to_string(shape_of(args)), why);
+}
+
+// Whether each part is the reference's. Refuses if not; `checked` becomes true unless all are zero.
+bool agree(Trust& trust, bool& checked, const AttentionArgs& args,
+           const std::vector<std::pair<Part, Part>>& pairs) {
+  for (const auto& [tried, reference] : pairs) {
+    const Norms norms = compare(tried, reference);
+    if (!(norms.difference <= kTolerance * norms.reference)) {
+      refuse(trust, args,
+             vfm::format("its {} differs by {:.2g} of {:.2g}", tried.name, norms.difference,
+                         norms.reference));
+      return false;
+    }
+    if (norms.reference > 0) checked = true;
+  }
+  return true;
+}
+
+std::string why_not(const AttentionArgs& args) {
+  const auto samples = static_cast<std::size_t>(args.samples) + 1;
+  AttentionRequest request;
+  request.bf16 = args.low;
+  request.causal = args.causal;
+  request.deterministic = deterministic();
+  request.head_dim = args.head_dim;
+  request.aligned = args.q_stride % 8 == 0 && args.kv_stride % 8 == 0;
+  for (const void* matrix : {args.q, args.k, args.v, static_cast<const void*>(args.out)})
+    request.aligned = request.aligned && reinterpret_cast<std::uintptr_t>(matrix) % 16 == 0;
+  request.query_starts = {args.query_starts, samples};
+  request.key_starts = {args.key_starts, samples};
+  if (std::string why = why_no_cudnn(); !why.empty()) return why;
+  request.empty_samples = cudnn_takes_empty_samples();
+  return why_not_cudnn(request);
+}
+
+// Whether cuDNN shall try; says once why it does not.
+bool wants_cudnn(const AttentionArgs& args) {
+  if (attention_body() == AttentionBody::own) return false;
+  const std::string why = why_not(args);
+  if (why.empty()) return true;
+  if (attention_body() == AttentionBody::cudnn)
+    fail("cuDNN cannot run this attention: {}; choose the body 'automatic' or 'own'", why);
+  static auto* const said = new std::set<std::string>;
+  if (said->insert(why).second) log_info("attention runs on our own kernels, not cuDNN's: {}", why);
+  return false;
+}
+
+// cuDNN's forward, compared with our own if that was not done. False if it is not to be used.
+bool try_forward(Trust& trust, const AttentionArgs& args, const AttentionDeviceWork& work) {
+  try {
+    attention_forward_cudnn(args, *work.cudnn);
+  } catch (const Error& error) {
+    if (GpuGraph::recording()) throw;  // plainly, it runs perhaps
+    refuse(trust, args, error.what());
+    return false;
+  }
+  if (trust.forward_checked) return true;
+  const std::int64_t rows = queries_of(args), width = std::int64_t{args.heads} * args.head_dim;
+  const Tensor out({rows, width}, DType::bf16, Device::cuda);
+  const Tensor sums({args.heads, rows}, DType::f32, Device::cuda);
+  AttentionArgs own = args;
+  own.out = out.raw();
+  own.log_sum_exp = sums.data<float>();
+  forward_own(own, work);
+  return agree(trust, trust.forward_checked, args,
+               {{{"output", args.out, rows, width, width}, {"", own.out, rows, width, width}}});
+}
+
+// Backward by our own kernels after forward by cuDNN: forward again, for our order of log_sum_exp.
+void backward_own_again(AttentionArgs args, const AttentionDeviceWork& work) {
+  const std::int64_t rows = queries_of(args), width = std::int64_t{args.heads} * args.head_dim;
+  const Tensor out({rows, width}, args.low ? DType::bf16 : DType::f32, Device::cuda);
+  const Tensor sums({args.heads, rows}, DType::f32, Device::cuda);
+  args.out = out.raw();
+  args.log_sum_exp = sums.data<float>();
+  forward_own(args, work);
+  backward_own(args, work);
+}
+
+bool try_backward(Trust& trust, const AttentionArgs& args, const AttentionDeviceWork& work) {
+  if (trust.refused) return false;
+  try {
+    attention_backward_cudnn(args, *work.cudnn);
+  } catch (const Error& error) {
+    if (GpuGraph::recording()) throw;  // plainly, it runs perhaps
+    refuse(trust, args, error.what());
+    return false;
+  }
+  if (trust.backward_checked) return true;
+  const std::int64_t queries = queries_of(args), keys = keys_of(args);
+  const std::int64_t q_width = std::int64_t{args.heads} * args.head_dim;
+  const std::int64_t kv_width = std::int64_t{args.key_heads} * args.head_dim;
+  const Tensor dq({queries, args.q_stride}, DType::bf16, Device::cuda);
+  const Tensor dk({keys, args.kv_stride}, DType::bf16, Device::cuda);
+  const Tensor dv({keys, args.kv_stride}, DType::bf16, Device::cuda);
+  AttentionArgs own = args;
+  own.dq = dq.raw(), own.dk = dk.raw(), own.dv = dv.raw();
+  backward_own_again(own, work);
+  const auto query_part = [&](const char* name, const void* at) {
+    return Part{name, at, queries, q_width, args.q_stride};
+  };
+  const auto key_part = [&](const char* name, const void* at) {
+    return Part{name, at, keys, kv_width, args.kv_stride};
+  };
+  return agree(trust, trust.backward_checked, args,
+               {{query_part("dq", args.dq), query_part("", own.dq)},
+                {key_part("dk", args.dk), key_part("", own.dk)},
+                {key_part("dv", args.dv), key_part("", own.dv)}});
+}
+
+}  // namespace
+
+std::shared_ptr<const AttentionDeviceWork> attention_work_cuda(const AttentionPack& pack) {
+  const kernels::AttentionWork lists =
+      kernels::attention_work(pack.query_lengths, pack.key_lengths, pack.causal);
+  auto work = std::make_shared<AttentionDeviceWork>();
+  work->query_items = upload(lists.query_items);
+  work->key_items = upload(lists.key_items);
+  work->query_count = static_cast<std::int64_t>(lists.query_items.size());
+  work->key_count = static_cast<std::int64_t>(lists.key_items.size());
+  return work;
+}
+
+AttentionBody attention_forward_cuda(const AttentionArgs& args, const AttentionDeviceWork& work) {
+  if (!args.bias && wants_cudnn(args)) {
+    if (attention_body() == AttentionBody::cudnn) {
+      attention_forward_cudnn(args, *work.cudnn);
+      return AttentionBody::cudnn;
+    }
+    Trust& trust = trust_in(args);
+    if (!trust.refused && try_forward(trust, args, work)) return AttentionBody::cudnn;
+  }
+  forward_own(args, work);
+  return AttentionBody::own;
+}
+
+void attention_backward_cuda(const AttentionArgs& args, const AttentionDeviceWork& work,
+                             AttentionBody forward) {
+  if (forward == AttentionBody::own) return backward_own(args, work);
+  if (attention_body() == AttentionBody::cudnn) return attention_backward_cudnn(args, *work.cudnn);
+  if (!try_backward(trust_in(args), args, work)) backward_own_again(args, work);
+}
+
+void attention_fp8_forward_cuda(const AttentionArgs& args, const AttentionDeviceWork& work) {
+  kernels::AttentionFp8 call;
+  call.call = describe(args, work);
+  call.keys = keys_of(args);
+  call.samples = args.samples;
+  const Tensor room({kernels::attention_fp8_room(call)}, DType::u8, Device::cuda);
+  call.room = room.raw();
+  check_fp8_gpu(kernels::attention_fp8_forward(call, compute_stream()), "run attention in FP8");
+}
+
+}  // namespace vfm::ops

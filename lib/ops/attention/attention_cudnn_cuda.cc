@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/attention/attention_cudnn_cuda.h"
+
+#include <cuda_runtime.h>
+
+#include <map>
+#include <utility>
+
+#include "base/log.h"
+#include "ops/attention/attention_graph.h"
+#include "ops/attention/attention_shape.h"
+#include "ops/attention/cudnn_plan_cuda.h"
+#include "tensor/device.h"
+
+namespace vfm::ops {
+
+struct CudnnPack {
+  enum class List { query_lengths, key_lengths, query_offsets, key_offsets };
+  std::map<std::pair<List, std::int64_t>, Tensor> lists;  // by what it is, and stride
+};
+
+namespace {
+
+using Memory = CudnnPlan::Memory;
+using List = CudnnPack::List;
+
+std::string probe() {
+  if (std::string why = why_no_cudnn_library(); !why.empty()) return why;
+  if (std::string why = why_no_gpu(); !why.empty()) return why;
+  int device = 0, major = 0;
+  check_gpu(cudaGetDevice(&device), "name the GPU");
+  check_gpu(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device),
+            "describe the GPU");
+  return major >= 9 ? "" : "this GPU is older than Hopper (compute capability 9.0)";
+}
+
+void* list(CudnnPack& pack, List what, const AttentionArgs& args, const AttentionShape& shape,
+           std::int64_t stride = 0) {
+  Tensor& made = pack.lists[{what, stride}];
+  if (!made.defined()) {
+    const bool queries = what == List::query_lengths || what == List::query_offsets;
+    const std::span<const std::int64_t> starts(queries ? args.query_starts : args.key_starts,
+                                               static_cast<std::size_t>(args.samples) + 1);
+    made = stride == 0 ? upload(padded_lengths(starts, shape.samples))
+                       : upload(ragged_offsets(starts, shape.samples, stride));
+  }
+  return made.raw();
+}
+
+// Never destroyed: the driver may be gone before static objects are.
+const CudnnPlan& plan_for(const AttentionShape& shape, bool backward) {
+  static auto* const plans =
+      new std::map<std::pair<AttentionShape, bool>, std::unique_ptr<CudnnPlan>>;
+  std::unique_ptr<CudnnPlan>& plan = (*plans)[{shape, backward}];
+  if (!plan) {
+    plan = std::make_unique<CudnnPlan>(backward ? attention_backward_graph(shape)
+                                                : attention_forward_graph(shape));
+    log_debug("cuDNN plan for attention{} of {}: {} bytes of scratch", backward ? " backward" : "",
+              to_string(shape), plan->workspace());
+  }
+  return *plan;
+}
+
+// What forward and backward have in common.
+Memory memory_of(const AttentionArgs& args, CudnnPack& pack, const AttentionShape& shape) {
+  return {
+      {kQ, const_cast<void*>(args.q)},
+      {kK, const_cast<void*>(args.k)},
+      {kV, const_cast<void*>(args.v)},
+      {kOut, args.out},
+      {kStatistics, args.log_sum_exp},
+      {kQueryLengths, list(pack, List::query_lengths, args, shape)},
+      {kKeyLengths, list(pack, List::key_lengths, args, shape)},
+      {kQOffsets, list(pack, List::query_offsets, args, shape, args.q_stride)},
+      {kKvOffsets, list(pack, List::key_offsets, args, shape, args.kv_stride)},
+      {kOutOffsets,
+       list(pack, List::query_offsets, args, shape, std::int64_t{args.heads} * args.head_dim)},
+      {kRowOffsets, list(pack, List::query_offsets, args, shape, args.heads)},
+  };
+}
+
+void run(const CudnnPlan& plan, const Memory& memory, bool clear = false) {
+  const Tensor workspace({plan.workspace()}, DType::u8, Device::cuda);
+  if (clear) zero_bytes(workspace.raw(), Device::cuda, workspace.bytes());
+  plan.run(memory, workspace.raw());
+}
+
+// Before 9.18 the backward pass reads what nobody wrote: rows behind the pack, and its workspace.
+// Source: NVIDIA's answer in TransformerEngine's issue 2186.
+bool reads_unwritten() {
+  return cudnn_version_number() < 91800;
+}
+
+void clear_scratch(const AttentionArgs& args, const Tensor& row_sums, const Tensor& dq_sum) {
+  for (const Tensor& sums : {row_sums, dq_sum})
+    zero_bytes(sums.raw(), Device::cuda, sums.bytes());
+  const std::int64_t rows = args.query_starts[args.samples];
+  zero_bytes(args.log_sum_exp + rows * args.heads, Device::cuda,
+             static_cast<std::size_t>(kAttentionSpareRows * args.heads) * sizeof(float));
+}
+
+}  // namespace
+
+std::string why_no_cudnn() {
+  static const std::string why = probe();
+  return why;
+}
+
+bool cudnn_takes_empty_samples() {
+  return cudnn_version_number() >= 92500;
+}
+
+std::string describe_cudnn() {
+  const std::string why = why_no_cudnn_library();
+  return why.empty() ? cudnn_version() : why;
+}
+
+std::shared_ptr<CudnnPack> cudnn_pack() {
+  return std::make_shared<CudnnPack>();
+}
+
+void attention_forward_cudnn(const AttentionArgs& args, CudnnPack& pack) {
+  const AttentionShape shape = attention_shape(args, cudnn_takes_empty_samples());
+  const CudnnPlan& plan = plan_for(shape, false);
+  run(plan, memory_of(args, pack, shape));
+}
+
+void attention_backward_cudnn(const AttentionArgs& args, CudnnPack& pack) {
+  const AttentionShape shape = attention_shape(args, cudnn_takes_empty_samples());
+  const CudnnPlan& plan = plan_for(shape, true);
+  Memory memory = memory_of(args, pack, shape);
+  memory[kDout] = const_cast<void*>(args.dout);
+  memory[kDq] = args.dq;
+  memory[kDk] = args.dk;
+  memory[kDv] = args.dv;
+  const std::int64_t queries = args.query_starts[args.samples] + kAttentionSpareRows,
+                     keys = args.key_starts[args.samples] + kAttentionSpareRows;
+  const Tensor row_sums({queries, args.heads}, DType::f32, Device::cuda);
+  const Tensor dq_sum({queries, args.q_stride}, DType::f32, Device::cuda);
+  if (reads_unwritten()) clear_scratch(args, row_sums, dq_sum);
+  memory[kRowSums] = row_sums.raw();
+  memory[kDqSum] = dq_sum.raw();
+  Tensor dk_heads, dv_heads;
+  if (args.heads != args.key_heads) {
+    const std::int64_t width = args.kv_stride * (args.heads / args.key_heads);
+    dk_heads = Tensor({keys, width}, DType::bf16, Device::cuda);
+    dv_heads = Tensor({keys, width}, DType::bf16, Device::cuda);
+    memory[kDkHeads] = dk_heads.raw();
+    memory[kDvHeads] = dv_heads.raw();
+  }
+  run(plan, memory, reads_unwritten());
+}
+
+}  // namespace vfm::ops

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/attention/attention_shape.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "base/format.h"
+
+namespace vfm::ops {
+namespace {
+
+std::int64_t longest(const std::int64_t* starts, std::int64_t samples) {
+  std::int64_t most = 0;
+  for (std::int64_t i = 0; i < samples; ++i)
+    most = std::max(most, starts[i + 1] - starts[i]);
+  return most;
+}
+
+std::uint64_t at_least_one(std::int64_t n) {
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(n, 1));
+}
+
+}  // namespace
+
+AttentionShape attention_shape(const AttentionArgs& args, bool fill_up) {
+  return {fill_up ? round_up_samples(args.samples) : args.samples,
+          round_up_rows(longest(args.query_starts, args.samples)),
+          round_up_rows(longest(args.key_starts, args.samples)),
+          args.heads,
+          args.key_heads,
+          args.head_dim,
+          args.q_stride,
+          args.kv_stride,
+          args.causal,
+          args.scale};
+}
+
+bool has_empty_samples(const AttentionArgs& args, const AttentionShape& shape) {
+  for (std::int64_t i = 0; i < args.samples; ++i)
+    if (args.query_starts[i] == args.query_starts[i + 1] ||
+        args.key_starts[i] == args.key_starts[i + 1])
+      return true;
+  return shape.samples > args.samples;
+}
+
+std::string to_string(const AttentionShape& shape) {
+  std::string text =
+      vfm::format("{} samples of {} queries and {} keys, {} heads of {}", shape.samples,
+                  shape.most_queries, shape.most_keys, shape.heads, shape.head_dim);
+  if (shape.key_heads != shape.heads) text += vfm::format(", {} key heads", shape.key_heads);
+  return shape.causal ? text + ", causal" : text;
+}
+
+std::int64_t round_up_samples(std::int64_t samples) {
+  return static_cast<std::int64_t>(std::bit_ceil(at_least_one(samples)));
+}
+
+std::int64_t round_up_rows(std::int64_t rows) {
+  const auto below = static_cast<std::int64_t>(std::bit_floor(at_least_one(rows)));
+  const std::int64_t step = std::max<std::int64_t>(128, below / 8);
+  return std::max<std::int64_t>(1, (rows + step - 1) / step) * step;
+}
+
+std::vector<std::int32_t> padded_lengths(std::span<const std::int64_t> starts,
+                                         std::int64_t samples) {
+  std::vector<std::int32_t> lengths(static_cast<std::size_t>(samples), 0);
+  for (std::size_t i = 0; i + 1 < starts.size(); ++i)
+    lengths[i] = static_cast<std::int32_t>(starts[i + 1] - starts[i]);
+  return lengths;
+}
+
+std::vector<std::int64_t> ragged_offsets(std::span<const std::int64_t> starts, std::int64_t samples,
+                                         std::int64_t stride) {
+  std::vector<std::int64_t> offsets(static_cast<std::size_t>(samples) + 1, starts.back() * stride);
+  for (std::size_t i = 0; i < starts.size(); ++i)
+    offsets[i] = starts[i] * stride;
+  return offsets;
+}
+
+}  // namespace vfm::ops

@@ -1,0 +1,145 @@
+// Shape letters: T frames, N pixels of the queries, M of the keys, C channels, R rows of a block.
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/attention/frame_attention.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "ops/attention/softmax_cpu.h"
+#include "ops/matmul/gemm.h"
+#include "ops/run.h"
+
+namespace vfm::ops {
+namespace {
+
+// f32 scores that exist at one time: what stays in a CPU's cache, and what keeps a GPU busy.
+constexpr std::int64_t kScores = std::int64_t{1} << 22, kScoresGpu = std::int64_t{1} << 25;
+
+// Rows whose scores exist at one time.
+std::int64_t block_of(Device device, std::int64_t n, std::int64_t m) {
+  return std::clamp<std::int64_t>((device == Device::cuda ? kScoresGpu : kScores) / m, 1, n);
+}
+
+struct Sizes {
+  Device device = Device::cpu;
+  DType dtype = DType::f32;
+  std::int64_t frames = 0, n = 0, m = 0, channels = 0, block = 0;
+  float scale = 0;
+};
+
+Sizes sizes_of(const Tensor& q, const Tensor& k, const Tensor& v) {
+  const bool fits = q.dims() >= 2 && k.shape() == v.shape() && k.dims() >= 2 &&
+                    q.size(0) == k.size(0) && q.size(-1) == k.size(-1) && q.elements() > 0 &&
+                    k.elements() > 0 && q.dtype() == k.dtype() && q.dtype() == v.dtype() &&
+                    q.device() == k.device() && q.device() == v.device();
+  if (!fits)
+    fail("frame_attention: q {}, k {} and v {} do not fit each other", to_string(q.shape()),
+         to_string(k.shape()), to_string(v.shape()));
+  Sizes s;
+  s.device = q.device(), s.dtype = q.dtype();
+  s.frames = q.size(0), s.channels = q.size(-1);
+  s.n = q.elements() / s.frames / s.channels, s.m = k.elements() / s.frames / s.channels;
+  s.block = block_of(s.device, s.n, s.m);
+  s.scale = 1.f / std::sqrt(static_cast<float>(s.channels));
+  return s;
+}
+
+// Some rows of one frame.
+struct Block {
+  std::int64_t rows = 0;
+  Matrix q, k, v;                   // [R, C], [M, C], [M, C]
+  std::int64_t q_at = 0, k_at = 0;  // offsets of the first elements
+};
+
+const void* offset(const Tensor& t, std::int64_t elements) {
+  return static_cast<const std::byte*>(t.raw()) +
+         static_cast<std::size_t>(elements) * dtype_size(t.dtype());
+}
+
+template <class Body>
+void for_each_block(const Sizes& s, const Tensor& q, const Tensor& k, const Tensor& v, Body body) {
+  for (std::int64_t t = 0; t < s.frames; ++t)
+    for (std::int64_t first = 0; first < s.n; first += s.block) {
+      Block b;
+      b.rows = std::min(s.block, s.n - first);
+      b.q_at = (t * s.n + first) * s.channels, b.k_at = t * s.m * s.channels;
+      b.q = {offset(q, b.q_at), s.dtype, s.channels, false};
+      b.k = {offset(k, b.k_at), s.dtype, s.channels, false};
+      b.v = {offset(v, b.k_at), s.dtype, s.channels, false};
+      body(b);
+    }
+}
+
+Matrix transposed(Matrix matrix) {
+  matrix.transposed = true;
+  return matrix;
+}
+
+// The probabilities of a block, in s.dtype; `scores` is room.
+void probabilities(const Sizes& s, const Block& b, const Tensor& scores, const Tensor& p) {
+  gemm(s.device, b.rows, s.m, s.channels, b.q, transposed(b.k), scores.raw(), DType::f32, s.m,
+       false);
+  const float* from = scores.data<float>();
+  if (s.dtype == DType::f32)
+    VFM_RUN(s.device, softmax_rows, from, p.data<float>(), b.rows, s.m, s.scale);
+  else
+    VFM_RUN(s.device, softmax_rows, from, p.data<std::uint16_t>(), b.rows, s.m, s.scale);
+}
+
+void backward(Tape& tape, const Sizes& s, const Tensor& q, const Tensor& k, const Tensor& v,
+              const Tensor& given) {
+  const Tensor dout = given.to(s.dtype);
+  const Tensor dq(q.shape(), s.dtype, s.device);
+  const Tensor dk = Tensor::zeros(k.shape(), DType::f32, s.device);
+  const Tensor dv = Tensor::zeros(v.shape(), DType::f32, s.device);
+  const Tensor scores({s.block, s.m}, DType::f32, s.device), p({s.block, s.m}, s.dtype, s.device),
+      ds({s.block, s.m}, s.dtype, s.device);
+  const Matrix p_matrix{p.raw(), s.dtype, s.m, false}, ds_matrix{ds.raw(), s.dtype, s.m, false};
+  for_each_block(s, q, k, v, [&](const Block& b) {
+    probabilities(s, b, scores, p);
+    const Matrix dout_matrix{offset(dout, b.q_at), s.dtype, s.channels, false};
+    gemm(s.device, s.m, s.channels, b.rows, transposed(p_matrix), dout_matrix,
+         dv.data<float>() + b.k_at, DType::f32, s.channels, true);
+    gemm(s.device, b.rows, s.m, s.channels, dout_matrix, transposed(b.v), scores.raw(), DType::f32,
+         s.m, false);
+    const float* dp = scores.data<float>();
+    if (s.dtype == DType::f32)
+      VFM_RUN(s.device, softmax_rows_backward, p.data<float>(), dp, ds.data<float>(), b.rows, s.m,
+              s.scale);
+    else
+      VFM_RUN(s.device, softmax_rows_backward, p.data<std::uint16_t>(), dp,
+              ds.data<std::uint16_t>(), b.rows, s.m, s.scale);
+    gemm(s.device, b.rows, s.channels, s.m, ds_matrix, b.k, const_cast<void*>(offset(dq, b.q_at)),
+         s.dtype, s.channels, false);
+    gemm(s.device, s.m, s.channels, b.rows, transposed(ds_matrix), b.q, dk.data<float>() + b.k_at,
+         DType::f32, s.channels, true);
+  });
+  tape.accumulate(q, dq);
+  tape.accumulate(k, dk.to(s.dtype));
+  tape.accumulate(v, dv.to(s.dtype));
+}
+
+}  // namespace
+
+double frame_attention_room(Device device, DType dtype, std::int64_t n, std::int64_t m) {
+  const double scores = static_cast<double>(block_of(device, n, m)) * static_cast<double>(m);
+  return scores * (dtype == DType::f32 ? 4 : 6);
+}
+
+Tensor frame_attention(Tape& tape, const Tensor& q, const Tensor& k, const Tensor& v) {
+  const Sizes s = sizes_of(q, k, v);
+  const Tensor out(q.shape(), s.dtype, s.device);
+  const Tensor scores({s.block, s.m}, DType::f32, s.device);
+  // In f32 the probabilities take the place of the scores.
+  const Tensor p = s.dtype == DType::f32 ? scores : Tensor({s.block, s.m}, s.dtype, s.device);
+  for_each_block(s, q, k, v, [&](const Block& b) {
+    probabilities(s, b, scores, p);
+    gemm(s.device, b.rows, s.channels, s.m, {p.raw(), s.dtype, s.m, false}, b.v,
+         const_cast<void*>(offset(out, b.q_at)), s.dtype, s.channels, false);
+  });
+  tape.record(out, {q, k, v}, [=](Tape& t) { backward(t, s, q, k, v, t.take(out)); });
+  return out;
+}
+
+}  // namespace vfm::ops

@@ -1,0 +1,22 @@
+// Attention with one wide head, as autoencoders have it in the middle: every pixel of a frame to
+// every pixel of the same frame, softmax(q k^T / sqrt(C)) v.
+//
+// For heads of any width; ops/attention/attention.h, for narrow heads and long sequences, never
+// stores scores. Here some rows of the scores of one frame are stored at a time, in f32, and the
+// rest is matrix products; backward computes them again. Shape letters: T frames, N pixels of the
+// queries, M of the keys (of a part of the picture the queries, of all of it the keys), C channels.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ops/tape.h"
+
+namespace vfm::ops {
+
+/// q [T, ..., C] of N pixels a frame, k and v [T, ..., C] of M: the result is as q. f32 or bf16.
+/// Deterministic; a frame's result does not depend on how many come with it.
+Tensor frame_attention(Tape& tape, const Tensor& q, const Tensor& k, const Tensor& v);
+
+/// Bytes that it takes besides its result, for frames of N and M pixels.
+double frame_attention_room(Device device, DType dtype, std::int64_t n, std::int64_t m);
+
+}  // namespace vfm::ops

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/conv/resample.h"
+
+#include "base/error.h"
+#include "ops/conv/resample_cpu.h"
+#include "ops/pointwise/add.h"
+#include "ops/run.h"
+
+// kernel(from, to, ...) in the type of the tensor `from`, where it is.
+#define VFM_BY_TYPE(kernel, from, to, ...)                                                       \
+  ((from).dtype() == DType::f32                                                                  \
+       ? VFM_RUN((from).device(), kernel, (from).data<float>(), (to).data<float>(), __VA_ARGS__) \
+       : VFM_RUN((from).device(), kernel, (from).data<std::uint16_t>(),                          \
+                 (to).data<std::uint16_t>(), __VA_ARGS__))
+
+namespace vfm::ops {
+namespace {
+
+void check(const char* name, const Tensor& x) {
+  if (x.dims() != 4 || (x.dtype() != DType::f32 && x.dtype() != DType::bf16))
+    fail("{} of {} {}", name, dtype_name(x.dtype()), to_string(x.shape()));
+}
+
+std::int64_t frame_size(const Tensor& x) {
+  return x.size(1) * x.size(2) * x.size(3);
+}
+
+}  // namespace
+
+Tensor pool_space(Tape& tape, const Tensor& x) {
+  check("pool_space", x);
+  if (x.size(1) % 2 || x.size(2) % 2) fail("pool_space of {}", to_string(x.shape()));
+  const Tensor y({x.size(0), x.size(1) / 2, x.size(2) / 2, x.size(3)}, x.dtype(), x.device());
+  const std::int64_t rows = y.size(0) * y.size(1), columns = y.size(2), channels = y.size(3);
+  VFM_BY_TYPE(pool_pixels, x, y, rows, columns, channels, 0.25f);
+  tape.record(y, {x}, [=](Tape& t) {
+    const Tensor dy = t.take(y).to(x.dtype()), dx(x.shape(), x.dtype(), x.device());
+    VFM_BY_TYPE(repeat_pixels, dy, dx, rows, columns, channels, 0.25f);
+    t.accumulate(x, dx);
+  });
+  return y;
+}
+
+Tensor repeat_space(Tape& tape, const Tensor& x) {
+  check("repeat_space", x);
+  const Tensor y({x.size(0), 2 * x.size(1), 2 * x.size(2), x.size(3)}, x.dtype(), x.device());
+  const std::int64_t rows = x.size(0) * x.size(1), columns = x.size(2), channels = x.size(3);
+  VFM_BY_TYPE(repeat_pixels, x, y, rows, columns, channels, 1.f);
+  tape.record(y, {x}, [=](Tape& t) {
+    const Tensor dy = t.take(y).to(x.dtype()), dx(x.shape(), x.dtype(), x.device());
+    VFM_BY_TYPE(pool_pixels, dy, dx, rows, columns, channels, 1.f);
+    t.accumulate(x, dx);
+  });
+  return y;
+}
+
+Tensor pool_time(Tape& tape, const Tensor& x) {
+  check("pool_time", x);
+  if (x.size(0) < 3 || x.size(0) % 2 == 0) fail("pool_time of {}", to_string(x.shape()));
+  const Tensor seen = x.rows(1, x.size(0));
+  const Tensor y({seen.size(0) / 2, x.size(1), x.size(2), x.size(3)}, x.dtype(), x.device());
+  const std::int64_t size = frame_size(x);
+  VFM_BY_TYPE(pool_frames, seen, y, y.size(0), size, 0.5f);
+  tape.record(y, {x}, [=](Tape& t) {
+    const Tensor dy = t.take(y).to(x.dtype());
+    const Tensor dx = Tensor::zeros(x.shape(), x.dtype(), x.device());
+    const Tensor part = dx.rows(1, x.size(0));
+    VFM_BY_TYPE(repeat_frames, dy, part, y.size(0), size, 0.5f);
+    t.accumulate(x, dx);
+  });
+  return y;
+}
+
+Tensor repeat_time(Tape& tape, const Tensor& x, bool start, const Lead& lead) {
+  check("repeat_time", x);
+  const std::int64_t once = start ? 1 : 0, size = frame_size(x), frames = x.size(0);
+  Shape shape = x.shape();
+  shape[0] = lead.frames + 2 * frames - once;
+  const Tensor y(shape, x.dtype(), x.device());
+  if (start) copy(x.rows(0, 1), y.rows(lead.frames, lead.frames + 1));
+  const Tensor rest = x.rows(once, frames), pairs = y.rows(lead.frames + once, y.size(0));
+  VFM_BY_TYPE(repeat_frames, rest, pairs, frames - once, size, 1.f);
+  fill_lead(y, lead);
+  tape.record(y, {x}, [=](Tape& t) {
+    const Tensor dy = fold_lead(t.take(y).to(x.dtype()), lead);
+    const Tensor dx(x.shape(), x.dtype(), x.device());
+    if (start) copy(dy.rows(0, 1), dx.rows(0, 1));
+    const Tensor from = dy.rows(once, dy.size(0)), to = dx.rows(once, frames);
+    VFM_BY_TYPE(pool_frames, from, to, frames - once, size, 1.f);
+    t.accumulate(x, dx);
+  });
+  return y;
+}
+
+}  // namespace vfm::ops

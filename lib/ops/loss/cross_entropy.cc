@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/loss/cross_entropy.h"
+
+#include <numeric>
+
+#include "base/error.h"
+#include "ops/loss/cross_entropy_cpu.h"
+#include "ops/run.h"
+
+namespace vfm::ops {
+
+std::vector<double> CrossEntropy::read_sums(std::span<const std::int64_t> lengths) const {
+  const Tensor host = losses.to(Device::cpu);
+  const std::span<const float> each = host.floats();
+  std::vector<double> sums;
+  std::size_t at = 0;
+  for (const std::int64_t length : lengths) {
+    double sum = 0;
+    for (std::int64_t i = 0; i < length; ++i)
+      sum += each[at++];
+    sums.push_back(sum);
+  }
+  if (at != each.size()) fail("sums over {} of {} tokens", at, each.size());
+  return sums;
+}
+
+CrossEntropy cross_entropy(const Tensor& logits, std::span<const std::int32_t> targets,
+                           double z_loss, double scale) {
+  if (logits.dims() != 2 || logits.dtype() != DType::f32 ||
+      logits.size(0) != static_cast<std::int64_t>(targets.size()))
+    fail("cross-entropy: logits {} {} for {} targets", dtype_name(logits.dtype()),
+         to_string(logits.shape()), targets.size());
+  for (const std::int32_t target : targets)
+    if (target < -1 || target >= logits.size(1))
+      fail("cross-entropy: target {} of {}", target, logits.size(1));
+  const Tensor list = Tensor::borrow(targets.data(), {logits.size(0)}, DType::i32, nullptr)
+                          .clone()
+                          .to(logits.device());
+  CrossEntropy result;
+  result.losses = Tensor({logits.size(0)}, DType::f32, logits.device());
+  if (scale != 0) result.seed = logits;
+  CrossEntropyArgs args;
+  args.tokens = logits.size(0);
+  args.vocabulary = logits.size(1);
+  args.z_loss = static_cast<float>(z_loss);
+  args.scale = static_cast<float>(scale);
+  args.logits = logits.data<float>();
+  args.targets = list.data<std::int32_t>();
+  args.losses = result.losses.data<float>();
+  VFM_RUN(logits.device(), cross_entropy, args);
+  return result;
+}
+
+}  // namespace vfm::ops

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/matmul/gemm.h"
+
+#include "base/error.h"
+#include "ops/matmul/gemm_cpu.h"
+#include "ops/matmul/gemm_cuda.h"
+#include "ops/matmul/gemm_fp8_cpu.h"
+#include "tensor/device.h"
+
+namespace vfm::ops {
+namespace {
+
+void check_fp8(std::int64_t n, std::int64_t k, const Matrix& a, const Matrix& b, const void* c,
+               std::int64_t c_stride, bool add) {
+  const auto fits = [](const Matrix& x) {
+    return x.scale != nullptr && x.stride % kFp8Multiple == 0 &&
+           reinterpret_cast<std::uintptr_t>(x.data) % kFp8Multiple == 0;
+  };
+  if (add || a.transposed || !b.transposed || n % kFp8Multiple || k % kFp8Multiple || !fits(a) ||
+      !fits(b) || c_stride % kFp8Multiple || reinterpret_cast<std::uintptr_t>(c) % kFp8Multiple)
+    fail(
+        "no product of F8_E4M3 with n {}, k {}, strides {}, {} and {}: they must be multiples of "
+        "{}, only B transposed, nothing added, both operands scaled",
+        n, k, a.stride, b.stride, c_stride, kFp8Multiple);
+}
+
+}  // namespace
+
+void gemm(Device device, std::int64_t m, std::int64_t n, std::int64_t k, const Matrix& a,
+          const Matrix& b, void* c, DType c_dtype, std::int64_t c_stride, bool add) {
+  if (m == 0 || n == 0) return;
+  const bool fp8 = a.dtype == DType::f8e4m3;
+  if (a.dtype != b.dtype || (c_dtype == DType::bf16 && (add || (a.dtype != DType::bf16 && !fp8))))
+    fail("no matrix product of {} and {} into {}", dtype_name(a.dtype), dtype_name(b.dtype),
+         dtype_name(c_dtype));
+  if (fp8) check_fp8(n, k, a, b, c, c_stride, add);
+  if constexpr (kHaveCuda)
+    if (device == Device::cuda) return gemm_cuda(m, n, k, a, b, c, c_dtype, c_stride, add);
+  if (device != Device::cpu) fail("no matrix product on {}", device_name(device));
+  if (fp8) return gemm_fp8_cpu(m, n, k, a, b, c, c_dtype, c_stride);
+  gemm_cpu(m, n, k, a, b, c, c_dtype, c_stride, add);
+}
+
+void set_gemm_cache(std::string path) {
+  if constexpr (kHaveCuda) set_gemm_cache_cuda(std::move(path));
+}
+
+}  // namespace vfm::ops

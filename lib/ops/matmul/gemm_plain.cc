@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/matmul/gemm_plain.h"
+
+#include <omp.h>
+
+#include <algorithm>
+
+#include "ops/matmul/gemm_cpu.h"
+#include "ops/matmul/gemm_plain_cpu.h"
+
+namespace vfm::ops {
+namespace {
+
+GemmOperand operand(const Matrix& matrix) {
+  return {matrix.data, matrix.dtype == DType::bf16, matrix.transposed ? 1 : matrix.stride,
+          matrix.transposed ? matrix.stride : 1};
+}
+
+GemmOperand shifted(GemmOperand from, std::int64_t row, std::int64_t column) {
+  const std::int64_t elements = row * from.row_stride + column * from.column_stride;
+  from.data = static_cast<const std::byte*>(from.data) + elements * (from.low ? 2 : 4);
+  return from;
+}
+
+}  // namespace
+
+void gemm_plain(std::int64_t m, std::int64_t n, std::int64_t k, const Matrix& a, const Matrix& b,
+                void* c, DType c_dtype, std::int64_t c_stride, bool add) {
+  const GemmOperand left = operand(a), right = operand(b);
+  const std::int64_t down = (m + kGemmTileRows - 1) / kGemmTileRows;
+  const std::int64_t across = (n + kGemmTileColumns - 1) / kGemmTileColumns;
+  const int threads =
+      static_cast<int>(std::clamp<std::int64_t>(down * across, 1, omp_get_max_threads()));
+  const Tensor room({threads, kGemmTileRoom});
+#pragma omp parallel for schedule(dynamic) num_threads(threads)
+  for (std::int64_t tile = 0; tile < down * across; ++tile) {
+    // Neighbours in time share columns: their part of B is in a cache.
+    const std::int64_t i = tile % down * kGemmTileRows, j = tile / down * kGemmTileColumns;
+    GemmTile job;
+    job.rows = std::min(kGemmTileRows, m - i);
+    job.columns = std::min(kGemmTileColumns, n - j);
+    job.depth = k;
+    job.a = shifted(left, i, 0);
+    job.b = shifted(right, 0, j);
+    job.c = static_cast<std::byte*>(c) +
+            static_cast<std::size_t>(i * c_stride + j) * dtype_size(c_dtype);
+    job.c_low = c_dtype == DType::bf16;
+    job.c_stride = c_stride;
+    job.add = add;
+    job.room = room.data<float>() + omp_get_thread_num() * kGemmTileRoom;
+    VFM_CALL(gemm_tile, job);
+  }
+}
+
+#if !VFM_HAVE_ONEDNN
+void gemm_cpu(std::int64_t m, std::int64_t n, std::int64_t k, const Matrix& a, const Matrix& b,
+              void* c, DType c_dtype, std::int64_t c_stride, bool add) {
+  gemm_plain(m, n, k, a, b, c, c_dtype, c_stride, add);
+}
+#endif
+
+}  // namespace vfm::ops

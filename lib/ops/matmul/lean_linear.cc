@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/matmul/lean_linear.h"
+
+#include "ops/backward.h"
+#include "ops/matmul/linear.h"
+
+namespace vfm::ops {
+
+ModulatedLinear modulate_linear(Tape& tape, const ModulateInput& in, const LinearWeight& w) {
+  Tape silent(false);
+  Tensor normed;
+  const ModulateSaved saved = modulate_forward(in, normed);
+  const Tensor y = linear(silent, normed, w);
+  std::vector<Tensor> results{y};
+  if (saved.stream.id() != in.x.id()) results.push_back(saved.stream);
+  tape.record(std::move(results),
+              inputs_with({in.x, in.branch, in.gate, in.extra, in.modulation}, w),
+              [in, saved, w, y](Tape& t) {
+                Tensor dnormed;
+                if (const Tensor dy = t.take(y); dy.defined())
+                  dnormed = linear_backward(t, dy, modulate_again(in, saved), w, true);
+                else
+                  dnormed = Tensor::zeros(in.x.shape(), in.out, in.x.device());
+                modulate_backward(t, in, saved, dnormed);
+              });
+  return {saved.stream, y};
+}
+
+Tensor gelu_linear(Tape& tape, const Tensor& x, const LinearWeight& w) {
+  Tape silent(false);
+  const Tensor y = linear(silent, gelu_forward(x), w);
+  tape.record(y, inputs_with({x}, w), [x, w, y](Tape& t) {
+    const Tensor dhidden = linear_backward(t, t.take(y), gelu_forward(x), w, true);
+    t.accumulate(x, gelu_backward(x, dhidden));
+  });
+  return y;
+}
+
+Tensor swiglu_linear(Tape& tape, const Tensor& x, const LinearWeight& w, DType out) {
+  Tape silent(false);
+  const Tensor y = linear(silent, swiglu_forward(x), w, Tensor(), out);
+  tape.record(y, inputs_with({x}, w), [x, w, y](Tape& t) {
+    const Tensor dhidden = linear_backward(t, t.take(y), swiglu_forward(x), w, true);
+    t.accumulate(x, swiglu_backward(x, dhidden));
+  });
+  return y;
+}
+
+Tensor rmsnorm_linear(Tape& tape, const Tensor& x, const Tensor& weight, float epsilon,
+                      const LinearWeight& w) {
+  const auto normed = [=] { return rmsnorm_forward(x, weight, epsilon).to(w.w.dtype()); };
+  Tape silent(false);
+  const Tensor y = linear(silent, normed(), w);
+  tape.record(y, inputs_with({x, weight}, w), [=](Tape& t) {
+    rmsnorm_backward(t, linear_backward(t, t.take(y), normed(), w, true), x, weight, epsilon);
+  });
+  return y;
+}
+
+}  // namespace vfm::ops

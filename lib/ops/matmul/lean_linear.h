@@ -1,0 +1,32 @@
+// Linear layers whose input is not kept for the way back, but made again there, element by element:
+// "elementwise" recompute. Values and gradients are those of the two ops one after the other, to
+// the last bit; what is saved is the memory of the input, [S, D] of a norm or [S, 4 D] of an MLP.
+// Shape letters: S tokens, D width, M outputs.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ops/matmul/low_rank.h"
+#include "ops/norm/modulate.h"
+#include "ops/tape.h"
+
+namespace vfm::ops {
+
+struct ModulatedLinear {
+  Tensor stream;  ///< [S, D] f32, as of gated_residual_layernorm_modulate
+  Tensor y;       ///< [S, M]: linear(normed, w), of the dtype input.out
+};
+
+/// gated_residual_layernorm_modulate, then linear with w [M, D] of the dtype input.out.
+ModulatedLinear modulate_linear(Tape& tape, const ModulateInput& input, const LinearWeight& w);
+
+/// gelu, then linear: x [S, D] and w [M, D] of one dtype.
+Tensor gelu_linear(Tape& tape, const Tensor& x, const LinearWeight& w);
+
+/// swiglu, then linear: x [S, 2 D] and w [M, D] of one dtype, y of dtype `out` as of linear.
+Tensor swiglu_linear(Tape& tape, const Tensor& x, const LinearWeight& w, DType out);
+
+/// rmsnorm, cast to w's dtype, then linear: x [S, D] and weight [D] f32, w [M, D]; y of w's dtype.
+Tensor rmsnorm_linear(Tape& tape, const Tensor& x, const Tensor& weight, float epsilon,
+                      const LinearWeight& w);
+
+}  // namespace vfm::ops

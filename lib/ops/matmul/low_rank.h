@@ -1,0 +1,46 @@
+// What an adapter adds to a weight: a product of two small matrices, W + scale B A, which is never
+// formed. Its gradients are of the size of A and B, and W needs none.
+// Source: Hu et al., "LoRA: low-rank adaptation of large language models" (2021).
+// Shape letters: N rows of a batch, I inputs, O outputs of the weight, P of them with this
+// addition, R rank.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "ops/tape.h"
+
+namespace vfm::ops {
+
+/// To P rows of a weight [O, I], from row `first` on.
+struct LowRank {
+  Tensor a;  ///< [R, I], of the weight's dtype
+  Tensor b;  ///< [P, R]
+  std::int64_t first = 0;
+  float scale = 1;
+};
+
+/// What a linear layer multiplies by (ops/matmul/linear.h): a matrix, and what adapters add to its
+/// rows.
+struct LinearWeight {
+  LinearWeight(Tensor matrix) : w(std::move(matrix)) {}  // NOLINT: a matrix is the usual case
+
+  Tensor w;  ///< [O, I]
+  std::vector<LowRank> added;
+};
+
+/// target[:, first : first + P] += scale term. target [N, O] and term [N, P] of one dtype, f32 or
+/// bf16. Not recorded.
+void add_scaled_columns(const Tensor& target, std::int64_t first, const Tensor& term, float scale);
+
+/// y[:, first : first + P] += scale x A^T B^T: y [N, O], f32 or x's dtype; x [N, I]. Not recorded.
+void add_low_rank(const Tensor& y, const Tensor& x, const LowRank& added);
+
+/// dy [N, O] came back to y, of x's dtype: adds to the gradients of A and B, where they are wanted,
+/// and to dx [N, I], of x's dtype, if it is defined.
+void low_rank_backward(Tape& tape, const Tensor& dy, const Tensor& x, const LowRank& added,
+                       const Tensor& dx);
+
+}  // namespace vfm::ops

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/matmul/quantize_cpu.h"
+
+namespace vfm::ops {
+namespace {
+
+constexpr std::int64_t kAlone = 32768;  // fewer elements wake no other thread
+
+template <class T>
+void quantize_as(const T* x, std::int64_t n, std::uint8_t* values, float* scale) {
+  std::uint32_t largest = 0;
+#pragma omp parallel for reduction(max : largest) schedule(static) if (n > kAlone)
+  for (std::int64_t i = 0; i < n; ++i)
+    largest = std::max(largest, magnitude_bits(widened(x[i])));
+  const Fp8Scale by = fp8_scale(largest);
+  *scale = by.scale;
+#pragma omp parallel for schedule(static) if (n > kAlone)
+  for (std::int64_t i = 0; i < n; ++i)
+    values[i] = float_to_f8e4m3(widened(x[i]) * by.inverse);
+}
+
+}  // namespace
+
+void quantize_cpu(const Tensor& x, const Quantized& result) {
+  auto* values = result.values.data<std::uint8_t>();
+  float* scale = result.scale.data<float>();
+  if (x.dtype() == DType::f32)
+    quantize_as(x.data<float>(), x.elements(), values, scale);
+  else
+    quantize_as(x.data<std::uint16_t>(), x.elements(), values, scale);
+}
+
+}  // namespace vfm::ops

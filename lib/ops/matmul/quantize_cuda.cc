@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/matmul/quantize_cuda.h"
+
+#include <cuda_runtime.h>
+
+#include "base/error.h"
+#include "kernels/quantize.h"
+#include "tensor/device.h"
+
+namespace vfm::ops {
+
+void check_fp8_gpu(int status, const char* what) {
+  if (status == cudaErrorNotSupported)
+    fail(
+        "cannot {}: FP8 needs a GPU of compute capability 9.0 or later, and this one is {}; "
+        "compute "
+        "in bf16 instead",
+        what, describe_gpu());
+  check_gpu(status, what);
+}
+
+void quantize_cuda(const Tensor& x, const Quantized& result) {
+  const Tensor largest({kernels::kQuantizeParts}, DType::i32, Device::cuda);
+  kernels::Quantize call;
+  call.type = x.dtype() == DType::f32 ? kernels::Type::f32 : kernels::Type::bf16;
+  call.x = x.raw();
+  call.count = x.elements();
+  call.values = result.values.data<std::uint8_t>();
+  call.scale = result.scale.data<float>();
+  call.largest = largest.data<std::uint32_t>();
+  check_fp8_gpu(kernels::quantize(call, compute_stream()), "round a tensor to FP8");
+}
+
+}  // namespace vfm::ops

@@ -1,0 +1,51 @@
+// The CUDA versions of the kernels of frame_norm_cpu.h.
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/frame_norm.h"
+#include "ops/norm/frame_norm_cpu.h"
+#include "tensor/device.h"
+
+namespace vfm::ops::cuda {
+namespace {
+
+static_assert(kFrameNormChunks == kernels::kFrameNormChunks);
+
+kernels::FrameNorm describe(const FrameNormArgs& args) {
+  kernels::FrameNorm call;
+  call.type = args.low ? kernels::Type::bf16 : kernels::Type::f32;
+  call.frames = args.frames, call.pixels = args.pixels, call.channels = args.channels;
+  call.silu = args.silu;
+  call.epsilon = args.epsilon;
+  call.x = args.x;
+  call.moments = args.moments;
+  call.weight = args.weight;
+  call.bias = args.bias;
+  call.y = args.y;
+  call.dy = args.dy;
+  call.dx = args.dx;
+  call.dweight = args.dweight;
+  call.dbias = args.dbias;
+  return call;
+}
+
+}  // namespace
+
+void frame_moments(const FrameNormArgs& args) {
+  const Tensor scratch({args.frames, kFrameNormChunks, 4}, DType::f32, Device::cuda);
+  kernels::FrameNorm call = describe(args);
+  call.scratch = scratch.data<float>();
+  check_gpu(kernels::frame_moments(call, compute_stream()), "take moments of frames");
+}
+
+void frame_norm_forward(const FrameNormArgs& args) {
+  check_gpu(kernels::frame_norm_forward(describe(args), compute_stream()), "run frame norm");
+}
+
+void frame_norm_backward(const FrameNormArgs& args) {
+  const Tensor scratch({args.frames, kFrameNormChunks, 2 * args.channels + 2}, DType::f32,
+                       Device::cuda);
+  kernels::FrameNorm call = describe(args);
+  call.scratch = scratch.data<float>();
+  check_gpu(kernels::frame_norm_backward(call, compute_stream()), "run frame norm backward");
+}
+
+}  // namespace vfm::ops::cuda

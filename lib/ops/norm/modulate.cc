@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/norm/modulate.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "ops/backward.h"
+#include "ops/norm/modulate_cpu.h"
+#include "ops/run.h"
+
+namespace vfm::ops {
+namespace {
+
+void check(const ModulateInput& in) {
+  const Shape shape = in.x.shape();
+  if (in.x.dims() != 2 || in.x.dtype() != DType::f32)
+    fail("modulate: the stream is {} {}", dtype_name(in.x.dtype()), to_string(shape));
+  if (in.out != DType::f32 && in.out != DType::bf16)
+    fail("modulate: no output in {}", dtype_name(in.out));
+  const auto width = in.x.size(1);
+  if (in.branch.defined() != in.gate.defined() ||
+      (in.branch.defined() &&
+       (in.branch.shape() != shape || in.branch.dtype() != in.out || in.gate.dims() != 2 ||
+        in.gate.dtype() != DType::f32 || in.gate.size(1) < in.gate_column + width)))
+    fail("modulate: branch and gate do not fit a stream {}", to_string(shape));
+  if (in.extra.defined() && (in.extra.shape() != shape || in.extra.dtype() != DType::f32))
+    fail("modulate: extra {} does not fit a stream {}", to_string(in.extra.shape()),
+         to_string(shape));
+  if (in.modulation.dims() != 2 || in.modulation.size(1) < 2 * width ||
+      in.modulation.dtype() != DType::f32)
+    fail("modulate: modulation {} is not [R, >= 2 * {}]", to_string(in.modulation.shape()), width);
+  if (in.rows.tokens() != in.x.size(0) || in.rows.device() != in.x.device())
+    fail("modulate: {} rows on {} for {} tokens on {}", in.rows.tokens(),
+         device_name(in.rows.device()), in.x.size(0), device_name(in.x.device()));
+  std::int64_t rows = in.modulation.size(0);
+  if (in.gate.defined()) rows = std::min(rows, in.gate.size(0));
+  if (in.rows.limit() > rows) fail("modulate: a token has row {} of {}", in.rows.limit() - 1, rows);
+}
+
+ModulateArgs arguments(const ModulateInput& in, const ModulateSaved& saved) {
+  ModulateArgs args;
+  args.tokens = in.x.size(0);
+  args.width = in.x.size(1);
+  args.low = in.out == DType::bf16;
+  args.epsilon = in.epsilon;
+  args.centred = in.centred;
+  args.x = in.x.data<float>();
+  if (in.branch.defined()) {
+    args.branch = in.branch.raw();
+    args.gate = in.gate.data<float>() + in.gate_column;
+    args.gate_stride = in.gate.size(1);
+  }
+  if (in.extra.defined()) args.extra = in.extra.data<float>();
+  args.modulation = in.modulation.data<float>();
+  args.modulation_stride = in.modulation.size(1);
+  args.rows = in.rows.rows();
+  args.stream = saved.stream.data<float>();
+  args.moments = saved.moments.data<float>();
+  return args;
+}
+
+// Columns of the summed [R, 3 D] as the gradient of a [R, M] tensor whose other columns get zero.
+Tensor spread(const Tensor& sums, std::int64_t from, std::int64_t count, const Tensor& like,
+              std::int64_t to) {
+  Tensor gradient = Tensor::zeros(like.shape(), DType::f32, like.device());
+  copy_rows(gradient.data<float>() + to, static_cast<std::size_t>(like.size(1)) * sizeof(float),
+            sums.data<float>() + from, static_cast<std::size_t>(sums.size(1)) * sizeof(float),
+            static_cast<std::size_t>(count) * sizeof(float), std::min(sums.size(0), like.size(0)),
+            like.device());
+  return gradient;
+}
+
+// Whether the stream is a tensor of its own: when nothing is added it is x.
+bool adds(const ModulateInput& in) {
+  return in.branch.defined() || in.extra.defined();
+}
+
+}  // namespace
+
+ModulateSaved modulate_forward(const ModulateInput& in, Tensor& normed) {
+  check(in);
+  const Device device = in.x.device();
+  normed = Tensor(in.x.shape(), in.out, device);
+  const ModulateSaved saved{adds(in) ? Tensor(in.x.shape(), DType::f32, device) : in.x,
+                            Tensor({in.x.size(0), 2}, DType::f32, device)};
+  ModulateArgs args = arguments(in, saved);
+  args.normed = normed.raw();
+  VFM_RUN(device, modulate_forward, args);
+  return saved;
+}
+
+Tensor modulate_again(const ModulateInput& in, const ModulateSaved& saved) {
+  ModulateInput plain;
+  plain.x = saved.stream;
+  plain.modulation = in.modulation;
+  plain.rows = in.rows;
+  plain.epsilon = in.epsilon;
+  plain.centred = in.centred;
+  plain.out = in.out;
+  Tensor normed;
+  modulate_forward(plain, normed);
+  return normed;
+}
+
+void modulate_backward(Tape& tape, const ModulateInput& in, const ModulateSaved& saved,
+                       const Tensor& dnormed) {
+  // When nothing is added the stream is x, whose gradient is not ours to take.
+  Tensor dstream = adds(in) ? tape.take(saved.stream) : Tensor();
+  const Device device = in.x.device();
+  if (dstream.defined()) dstream = dstream.to(DType::f32);
+  const std::int64_t width = in.x.size(1);
+  const Tensor partial({in.rows.run_count(), 3 * width}, DType::f32, device);
+  Tensor dx =
+      dstream.defined() && dstream.unique() ? dstream : Tensor(in.x.shape(), DType::f32, device);
+  Tensor dbranch;
+  ModulateBackwardArgs args;
+  args.forward = arguments(in, saved);
+  args.dnormed = dnormed.raw();
+  if (dstream.defined()) args.dstream = dstream.data<float>();
+  args.dx = dx.data<float>();
+  if (in.branch.defined()) {
+    dbranch = Tensor(in.branch.shape(), in.out, device);
+    args.dbranch = dbranch.raw();
+  }
+  args.runs = in.rows.runs();
+  args.run_count = in.rows.run_count();
+  args.partial = partial.data<float>();
+  VFM_RUN(device, modulate_backward, args);
+  dstream = Tensor();  // dx must be unique again for whoever overwrites it next
+
+  const std::int64_t rows =
+      std::max(in.modulation.size(0), in.gate.defined() ? in.gate.size(0) : 0);
+  const Tensor sums = Tensor::zeros({rows, 3 * width}, DType::f32, device);
+  VFM_RUN(device, modulate_reduce, args, rows, sums.data<float>());
+  if (tape.wants_grad(in.modulation))
+    tape.accumulate(in.modulation, spread(sums, 0, 2 * width, in.modulation, 0));
+  if (in.branch.defined()) {
+    if (tape.wants_grad(in.gate))
+      tape.accumulate(in.gate, spread(sums, 2 * width, width, in.gate, in.gate_column));
+    tape.accumulate(in.branch, std::move(dbranch));
+  }
+  if (in.extra.defined() && tape.wants_grad(in.extra)) tape.accumulate(in.extra, dx);
+  tape.accumulate(in.x, std::move(dx));
+}
+
+Modulated gated_residual_layernorm_modulate(Tape& tape, const ModulateInput& in) {
+  Tensor normed;
+  const ModulateSaved saved = modulate_forward(in, normed);
+  std::vector<Tensor> results{normed};
+  if (adds(in)) results.push_back(saved.stream);
+  tape.record(std::move(results), {in.x, in.branch, in.gate, in.extra, in.modulation},
+              [in, saved, normed](Tape& t) {
+                Tensor dnormed = t.take(normed);
+                if (!dnormed.defined())
+                  dnormed = Tensor::zeros(normed.shape(), in.out, normed.device());
+                modulate_backward(t, in, saved, dnormed.to(in.out));
+              });
+  return {saved.stream, normed};
+}
+
+}  // namespace vfm::ops

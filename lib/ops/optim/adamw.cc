@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/optim/adamw.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "ops/optim/optimizer_cuda.h"
+#include "ops/optim/sum_squares.h"
+#include "ops/pointwise/elementwise_cpu.h"
+#include "tensor/device.h"
+
+namespace vfm::ops {
+
+void adamw(Device device, std::span<const AdamwSlot> slots, const AdamwStep& step) {
+  if constexpr (kHaveCuda)
+    if (device == Device::cuda) return adamw_cuda(slots, step);
+  const double steps = static_cast<double>(step.step);
+  const float correction1 = static_cast<float>(1 - std::pow(double{step.beta1}, steps));
+  const float correction2 = static_cast<float>(1 - std::pow(double{step.beta2}, steps));
+  // Chunks of all parameters in one parallel region: a model has hundreds of small ones. The chunk
+  // stays in the first-level caches between the two loops of adamw_chunk.
+  struct Chunk {
+    const AdamwSlot* slot;
+    std::int64_t begin, end;
+  };
+  constexpr std::int64_t kChunk = 4096;
+  std::vector<Chunk> chunks;
+  for (const AdamwSlot& slot : slots)
+    for (std::int64_t begin = 0; begin < slot.count; begin += kChunk)
+      chunks.push_back({&slot, begin, std::min(slot.count, begin + kChunk)});
+  const auto count = static_cast<std::int64_t>(chunks.size());
+#pragma omp parallel for schedule(static)
+  for (std::int64_t i = 0; i < count; ++i) {
+    const Chunk& chunk = chunks[static_cast<std::size_t>(i)];
+    VFM_CALL(adamw_chunk, *chunk.slot, step, correction1, correction2, chunk.begin, chunk.end);
+  }
+}
+
+double clipped_adamw(Device device, std::span<const AdamwSlot> slots, const AdamwStep& step,
+                     double factor, double most) {
+  if constexpr (kHaveCuda)
+    if (device == Device::cuda) return clipped_adamw_cuda(slots, step, factor, most);
+  std::vector<Extent> gradients;
+  for (const AdamwSlot& slot : slots)
+    gradients.push_back({slot.gradient, slot.count});
+  const double norm = std::sqrt(sum_squares(device, gradients)) * factor;
+  if (!std::isfinite(norm)) return norm;
+  AdamwStep scaled = step;
+  scaled.gradient_scale = static_cast<float>(factor * (most > 0 ? std::min(1.0, most / norm) : 1));
+  adamw(device, slots, scaled);
+  return norm;
+}
+
+}  // namespace vfm::ops

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/pointwise/add.h"
+
+#include "base/error.h"
+#include "ops/pointwise/elementwise_cpu.h"
+#include "ops/run.h"
+
+namespace vfm::ops {
+
+void add_in_place(const Tensor& target, const Tensor& term) {
+  if (target.elements() != term.elements())
+    fail("cannot add shape {} to shape {}", to_string(term.shape()), to_string(target.shape()));
+  if (target.device() != term.device())
+    fail("cannot add a tensor on {} to one on {}", device_name(term.device()),
+         device_name(target.device()));
+  const bool to_f32 = target.dtype() == DType::f32, from_f32 = term.dtype() == DType::f32;
+  if ((!to_f32 && target.dtype() != DType::bf16) || (!from_f32 && term.dtype() != DType::bf16))
+    fail("cannot add {} to {}", dtype_name(term.dtype()), dtype_name(target.dtype()));
+  const std::int64_t n = target.elements();
+  if (to_f32 && from_f32) {
+    VFM_RUN(target.device(), add_into, target.data<float>(), term.data<float>(), n);
+  } else if (to_f32) {
+    VFM_RUN(target.device(), add_into, target.data<float>(), term.data<std::uint16_t>(), n);
+  } else if (from_f32) {
+    VFM_RUN(target.device(), add_into, target.data<std::uint16_t>(), term.data<float>(), n);
+  } else {
+    VFM_RUN(target.device(), add_into, target.data<std::uint16_t>(), term.data<std::uint16_t>(), n);
+  }
+}
+
+Tensor add(Tape& tape, const Tensor& a, const Tensor& b) {
+  if (a.dims() != 2 || b.dims() != 2 || a.size(0) != b.size(0) || a.size(1) > b.size(1) ||
+      a.dtype() != DType::f32 || b.dtype() != DType::f32)
+    fail("cannot add {} {} and {} {}", dtype_name(a.dtype()), to_string(a.shape()),
+         dtype_name(b.dtype()), to_string(b.shape()));
+  const std::int64_t rows = a.size(0), narrow = a.size(1), wide = b.size(1);
+  Tensor sum(a.shape(), DType::f32, a.device());
+  VFM_RUN(a.device(), add_columns, a.data<float>(), b.data<float>(), sum.data<float>(), rows,
+          narrow, wide);
+  tape.record(sum, {a, b}, [a, b, sum, rows, narrow, wide](Tape& t) {
+    const Tensor gradient = t.take(sum).to(DType::f32);
+    t.accumulate(a, gradient);
+    if (narrow == wide) return t.accumulate(b, gradient);
+    const Tensor db(b.shape(), DType::f32, b.device());
+    VFM_RUN(b.device(), add_columns_backward, gradient.data<float>(), db.data<float>(), rows,
+            narrow, wide);
+    t.accumulate(b, db);
+  });
+  return sum;
+}
+
+}  // namespace vfm::ops

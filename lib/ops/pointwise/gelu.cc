@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/pointwise/gelu.h"
+
+#include "base/error.h"
+#include "ops/backward.h"
+#include "ops/pointwise/elementwise_cpu.h"
+#include "ops/run.h"
+
+namespace vfm::ops {
+
+Tensor gelu_forward(const Tensor& x) {
+  if (x.dtype() != DType::f32 && x.dtype() != DType::bf16)
+    fail("gelu of {}", dtype_name(x.dtype()));
+  Tensor y(x.shape(), x.dtype(), x.device());
+  if (x.dtype() == DType::f32) {
+    VFM_RUN(x.device(), gelu_forward, x.data<float>(), y.data<float>(), x.elements());
+  } else {
+    VFM_RUN(x.device(), gelu_forward, x.data<std::uint16_t>(), y.data<std::uint16_t>(),
+            x.elements());
+  }
+  return y;
+}
+
+Tensor gelu_backward(const Tensor& x, const Tensor& dy) {
+  const Tensor dx = dy.unique() ? dy : Tensor(x.shape(), x.dtype(), x.device());
+  if (x.dtype() == DType::f32) {
+    VFM_RUN(x.device(), gelu_backward, x.data<float>(), dy.data<float>(), dx.data<float>(),
+            x.elements());
+  } else {
+    VFM_RUN(x.device(), gelu_backward, x.data<std::uint16_t>(), dy.data<std::uint16_t>(),
+            dx.data<std::uint16_t>(), x.elements());
+  }
+  return dx;
+}
+
+Tensor gelu(Tape& tape, const Tensor& x) {
+  const Tensor y = gelu_forward(x);
+  tape.record(y, {x}, [x, y](Tape& t) {
+    const Tensor dy = t.take(y).to(x.dtype());
+    t.accumulate(x, gelu_backward(x, dy));
+  });
+  return y;
+}
+
+}  // namespace vfm::ops

@@ -1,0 +1,33 @@
+// The CPU kernels behind qk_norm_rope.h.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "ops/cpu/isa.h"
+
+namespace vfm::ops {
+
+struct QkNormRopeArgs {
+  std::int64_t tokens = 0;
+  int query_heads = 0, key_heads = 0, value_heads = 0, head_dim = 0;
+  bool low = false;  // bf16
+  float epsilon = 0;
+  const float* query_weight = nullptr;
+  const float* key_weight = nullptr;
+  const float* cosines = nullptr;  // null: no rotation
+  const float* sines = nullptr;
+  const void* x = nullptr;
+  void* y = nullptr;         // backward: dx, which may be dy
+  const void* dy = nullptr;  // backward only
+  float* partial =
+      nullptr;  // backward only: [chunks, 3 K]: sums for the two weights, room for a head
+};
+
+/// Tokens whose weight gradients are summed together in backward.
+inline constexpr std::int64_t kNormChunk = 64;
+
+VFM_EACH_ISA(void qk_norm_rope_forward(const QkNormRopeArgs& args);
+             void qk_norm_rope_backward(const QkNormRopeArgs& args);)
+
+}  // namespace vfm::ops
