@@ -3,6 +3,8 @@
 
 #include "base/error.h"
 
+template class nlohmann::basic_json<nlohmann::ordered_map>;
+
 namespace vfm {
 namespace {
 

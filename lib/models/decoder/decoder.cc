@@ -222,15 +222,15 @@ struct CausalDecoder::State {
   const Weight *norm = nullptr, *head = nullptr;
 };
 
-CausalDecoder::Decoder(const DecoderConfig& config, std::uint64_t seed, DType compute,
-                       Device device, bool trainable) {
+CausalDecoder::CausalDecoder(const DecoderConfig& config, std::uint64_t seed, DType compute,
+                             Device device, bool trainable) {
   config.validate();
   if (compute != DType::f32 && compute != DType::bf16)
     fail_usage("the model computes in f32 or bf16, not {}", dtype_name(compute));
   state_ = std::make_unique<State>(config, seed, compute, device, trainable);
 }
 CausalDecoder::~CausalDecoder() = default;
-CausalDecoder::Decoder(CausalDecoder&&) noexcept = default;
+CausalDecoder::CausalDecoder(CausalDecoder&&) noexcept = default;
 
 const DecoderConfig& CausalDecoder::config() const {
   return state_->config;
