@@ -148,8 +148,6 @@ class TrainTool : public cli::Tool {
     const auto world = context.launch.ranks > 1 ? dist::mpi_world() : dist::self_world();
     try {
       return train::run(options_, *world, context.manifest, context.progress);
-    } catch (const Stopped&) {
-      throw;
     } catch (const std::exception& error) {
       if (world->size() == 1) throw;
       // The other ranks would wait for this one for ever.

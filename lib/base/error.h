@@ -1,4 +1,4 @@
-// The one exception type of the library, and the functions that throw it.
+// The exception types of the library, Error and Stopped, and the functions that throw an Error.
 //
 // A message names what is wrong, with what, and what to do next: no capital, no full stop, the
 // subject in single quotes ("cannot open 'a.mp4': No such file or directory"). Only cli/ prints it.
@@ -27,12 +27,11 @@ class Error : public std::runtime_error {
   ErrorKind kind_;
 };
 
-/// Thrown at a safe point after SIGINT or SIGTERM (base/stop.h). Not an error of the input: never
-/// recorded, never skipped over.
-class Stopped : public Error {
- public:
-  Stopped() : Error("interrupted") {}
-};
+/// Thrown at a safe point after SIGINT or SIGTERM (base/stop.h), or where the disk is full
+/// (base/full_disk.h). Not an error of the input, nor of anything else: no Error and no
+/// std::exception, so that who records errors, or makes others of them, lets it pass unseen. Only
+/// cli/, and callbacks of C libraries, which no exception may leave, catch it.
+class Stopped {};
 
 /// Throws Error{runtime} with a formatted message.
 template <class... Args>
@@ -52,8 +51,6 @@ template <class Act>
 auto as_usage(Act act) {
   try {
     return act();
-  } catch (const Stopped&) {
-    throw;
   } catch (const Error& error) {
     throw Error(error.what(), ErrorKind::usage);
   }

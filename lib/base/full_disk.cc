@@ -12,15 +12,6 @@ std::atomic<bool> g_full{false};
 std::mutex g_mutex;
 std::string g_message;  // guarded by g_mutex
 
-class FullDisk : public Stopped {
- public:
-  explicit FullDisk(std::string message) : message_(std::move(message)) {}
-  const char* what() const noexcept override { return message_.c_str(); }
-
- private:
-  std::string message_;
-};
-
 }  // namespace
 
 bool disk_is_full() noexcept {
@@ -48,7 +39,7 @@ void throw_output_error(int err, const std::string& message) {
     if (!g_full) g_message = text;
     g_full = true;
   }
-  throw FullDisk(text);
+  throw Stopped();
 }
 
 }  // namespace vfm

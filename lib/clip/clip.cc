@@ -112,8 +112,6 @@ class ClipJob {
           shots ? fmt::format("{} shots, ", finished->at("cuts").size() + 1) : std::string(),
           outcome.clips, format_seconds(finished->value("seconds", 0.0)),
           there ? std::string(", there already") : " in " + watch.text());
-    } catch (const Stopped&) {
-      throw;
     } catch (const Error& error) {
       if (error.kind() == ErrorKind::usage) throw;
       outcome.errors.emplace_back(source.path, error.what());
@@ -215,8 +213,6 @@ class ClipJob {
         sources.push_back(source.path);
       for (Json& record : outcome.records)
         record["sources"] = sources;
-    } catch (const Stopped&) {
-      throw;
     } catch (const Error& error) {
       outcome.errors.emplace_back(item.sources[0].path, error.what());
     }
@@ -312,8 +308,7 @@ void choose_encoders(ClipRecipe& recipe) {
 
 }  // namespace
 
-long run(const ClipOptions& given, Slots& slots, Progress& progress,
-          io::ManifestWriter& manifest) {
+long run(const ClipOptions& given, Slots& slots, Progress& progress, io::ManifestWriter& manifest) {
   ClipOptions options = given;
   choose_encoders(options.recipe);
   std::vector<std::pair<std::string, std::string>> bad_spans;

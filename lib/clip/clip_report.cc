@@ -136,8 +136,6 @@ void ClipReport::add_clip(const shard::Sample& sample, std::size_t& shown) {
     figures_.push_back(
         {report::data_url("image/bmp", middle_frame(sample.members[0], facts.value("frames", 1))),
          caption});
-  } catch (const Stopped&) {
-    throw;
   } catch (const Error& error) {
     log_info("no picture of {}: {}", sample.key, error.what());
   }

@@ -208,8 +208,6 @@ void ClipCutter::close(const Boundary& end, const media::Frame* next, const Emit
   std::string mp4;
   try {
     mp4 = clip->finish(audio, next);
-  } catch (const Stopped&) {
-    throw;
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::usage) throw;
     errors_.push_back(fmt::format("the clip from {:.3f} s to {:.3f} s is left out: {}",
@@ -232,8 +230,6 @@ media::AudioTrack ClipCutter::sound_of(const Span& span) {
     media::AudioTrack track = audio_->read(span, recipe_.audio);
     sound_corrupt_ += track.corrupt();
     return track;
-  } catch (const Stopped&) {
-    throw;
   } catch (const Error& error) {
     const std::string message = fmt::format("clips are silent: {}", error.what());
     if (std::find(errors_.begin(), errors_.end(), message) == errors_.end())

@@ -66,8 +66,6 @@ static std::vector<Json> read_journal(const std::string& path) {
   try {
     while (const auto line = reader.next())
       lines.push_back(parse_json(*line, reader.where()));
-  } catch (const Stopped&) {
-    throw;
   } catch (const Error& error) {
     log_info("{}", error.what());
   }
@@ -104,8 +102,6 @@ void ClipFiles::begin(bool keep) {
       const Json old = parse_json(io::read_file(path), path);
       for (const Json& sample : old.at("samples"))
         remove(sample);
-    } catch (const Stopped&) {
-      throw;
     } catch (const std::exception& error) {
       log_info("'{}' is made again: {}", path, error.what());
     }

@@ -65,8 +65,6 @@ shard::Sample image_sample(const std::string& path, const std::string& hash, boo
     Json facts = {{"key", key}, {"media", "image"}, {"source", path}, {"source_hash", hash}};
     facts.update(image_facts(bytes, path));
     return {key, {{image_extension(path), std::move(bytes)}, {"json", dump_json(facts)}}};
-  } catch (const Stopped&) {
-    throw;
   } catch (const Error& error) {
     throw ImageError(error.what());
   }

@@ -125,8 +125,6 @@ long list_shots(const ClipOptions& options, Slots& slots, Progress& progress,
       return {{}, {fmt::format("{}: {}", item.input, item.message)}, {}, {}};
     try {
       return shots_of(item.sources[0].path, options, threads, progress);
-    } catch (const Stopped&) {
-      throw;
     } catch (const Error& error) {
       return {{}, {error.what()}, {}, {}};
     }

@@ -87,8 +87,6 @@ ClipItem ClipItems::classify(const io::Record& record) {
       if (spans_ && !video && moves && !take_spans(source)) return without_spans(path);
       source.hash = io::hash_file(path);
     }
-  } catch (const Stopped&) {
-    throw;
   } catch (const Error& error) {
     return {Kind::bad, {}, path.empty() ? record.where : path, error.what()};
   }

@@ -109,8 +109,6 @@ void SpanFile::read() {
                                                    : &SpanFile::csv_line;
     try {
       (this->*reader)(text);
-    } catch (const Stopped&) {
-      throw;
     } catch (const Error& error) {
       on_bad_(lines_.where(), error.what());
     }

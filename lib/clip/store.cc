@@ -108,8 +108,6 @@ void ShardStore::keep_shards() {
       shard["xxh3"] = io::hash_file(path);
       kept_.insert(kept_.end(), clips.begin(), clips.end());
       shards_.push_back(std::move(shard));
-    } catch (const Stopped&) {
-      throw;
     } catch (const Error& error) {
       log_info("'{}' is made again: {}", path, error.what());
       break;
@@ -158,8 +156,6 @@ std::optional<Json> ClipStore::finished() const {
     if (found.at("settings") != settings_ || !complete(found)) return std::nullopt;
     ::unlink(notes_path().c_str());
     return found;
-  } catch (const Stopped&) {
-    throw;
   } catch (const std::exception& error) {
     log_info("'{}' is made again: {}", path, error.what());
     return std::nullopt;

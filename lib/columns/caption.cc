@@ -98,8 +98,6 @@ class Captioner {
       std::optional<std::string> text;
       try {
         text = ask(source, sample, facts);
-      } catch (const Stopped&) {
-        throw;
       } catch (const Error& error) {
         notes_.errors.emplace_back(name_of(sample), error.what());
       }
@@ -168,8 +166,6 @@ class Captioner {
                         options_.hardware);
       facts.update(seen.facts);
       measured_ = std::move(seen.facts);
-    } catch (const Stopped&) {
-      throw;
     } catch (const Error& error) {
       notes_.errors.emplace_back(name_of(sample), error.what());
     }

@@ -75,8 +75,6 @@ void CaptionReport::add_figures(const io::Record& record) {
     try {
       figures_.push_back({report::data_url("video/mp4", preview(*member)),
                           text::first_characters(*caption, kLongestCaption), true});
-    } catch (const Stopped&) {
-      throw;
     } catch (const Error& error) {
       log_info("no preview of {}: {}", sample.key, error.what());
     }

@@ -72,8 +72,6 @@ Json reusable(const ColumnJob& job, const std::string& notes_path, const std::st
     for (const Json& error : notes.at("errors"))
       if (!error.at("input").is_string() || !error.at("error").is_string()) return nullptr;
     return notes;
-  } catch (const Stopped&) {
-    throw;
   } catch (const std::exception&) {
     return nullptr;  // not our file, or a damaged one: make the column again
   }
@@ -162,8 +160,6 @@ Outcome work_on(const ColumnJob& job, Item& item) {
     }
     record.json["columns"] = std::move(columns);
     out.record = std::move(record);
-  } catch (const Stopped&) {
-    throw;
   } catch (const Error& error) {
     out.errors.emplace_back(path, error.what());
   }

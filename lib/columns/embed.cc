@@ -119,8 +119,6 @@ class Embedder {
     try {
       return see_member(*member, fmt::format("{}.{}", sample.key, member->extension),
                         known_facts(sample), options_.hardware);
-    } catch (const Stopped&) {
-      throw;
     } catch (const Error& error) {
       note(sample, error.what());
       return {};

@@ -64,8 +64,6 @@ void add_clip_facts(Match& match) {
     const std::string* json = sample.find("json");
     if (json && shard::column_key(sample.key) == match.key)
       add_facts(match.json, parse_json(*json, match.key));
-  } catch (const Stopped&) {
-    throw;
   } catch (const Error& error) {
     log_info("{}: {}", match.base, error.what());
   }
@@ -158,8 +156,6 @@ class Searcher {
                               : "video embeddings; run vfm-embed on it first");
       log_debug("{}: {} of {} samples searched", path, found.matches.size(),
                 found.matches.size() + without);
-    } catch (const Stopped&) {
-      throw;
     } catch (const Error& error) {
       found = {};
       found.errors.emplace_back(path, error.what());

@@ -87,8 +87,6 @@ const std::vector<text::Cue>& Sidecars::cues(const std::string& path, const std:
     const std::string bytes = io::read_file(path);
     notes_.inputs[path] = hash_hex(bytes);
     at->second = parse_sidecar(bytes, kind, path, notes_);
-  } catch (const Stopped&) {
-    throw;
   } catch (const Error& error) {
     notes_.errors.emplace_back(path, error.what());
   }

@@ -83,8 +83,6 @@ ClipSet::ClipSet(const std::string& directory, const std::string& split)
     shards.push_back({{"path", name}, {"xxh3", record.json.value("xxh3", Json())}});
     try {
       state_->add_shard(record.path());
-    } catch (const Stopped&) {
-      throw;
     } catch (const Error& error) {
       throw Error(error.what(), ErrorKind::usage);
     }

@@ -121,8 +121,6 @@ EarlierDataset read_earlier(const ShardOptions& options) {
   try {
     plan = parse_json(io::read_file(path), "'" + path + "'");
     take_plan(plan, "'" + path + "'", earlier);
-  } catch (const Stopped&) {
-    throw;
   } catch (const Error& error) {
     if (!options.force) fail_usage("{}; {}", error.what(), kWayOut);
   }
@@ -130,8 +128,6 @@ EarlierDataset read_earlier(const ShardOptions& options) {
   check_options(options, plan);
   try {
     earlier.sources = KnownSources::read(sources);
-  } catch (const Stopped&) {
-    throw;
   } catch (const Error& error) {
     fail_usage(
         "{}: it says in which split each source is; put it back, or --force to share out all "

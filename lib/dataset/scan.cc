@@ -38,8 +38,6 @@ OpenedTar open_tar(const std::string& path, const std::string& scratch,
   if (io::file_exists(shard::energon_index_path(path))) {
     try {
       return {shard::IndexedReader(path, limits), {}};
-    } catch (const Stopped&) {
-      throw;
     } catch (const Error& error) {
       log_warning("{}; reading the tar without it", error.what());
     }
@@ -93,8 +91,6 @@ class Column {
   std::string key_at(std::int64_t row) {
     try {
       return shard::column_key(std::string(reader().view(row, buffer_).key));
-    } catch (const Stopped&) {
-      throw;
     } catch (const Error& error) {
       log_info("{}", error.what());
       return {};
@@ -205,8 +201,6 @@ class ShardScanner {
       ++scanned_.read;
       try {
         scan_sample(row);
-      } catch (const Stopped&) {
-        throw;
       } catch (const Error& error) {
         scanned_.errors.emplace_back(scanned_.input.name, error.what());
       }
@@ -310,8 +304,6 @@ Scanned scan_line(const ShardOptions& options, Line& line) {
     shard::complete_shard(line.record);
     shard::check_shard_bytes(line.record);
     scanned = ShardScanner(options, line.record).run();
-  } catch (const Stopped&) {
-    throw;
   } catch (const Error& error) {
     scanned.errors.emplace_back(name, error.what());
   }

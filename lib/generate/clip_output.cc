@@ -109,8 +109,6 @@ bool ClipOutput::is_there(Json& record, const std::string& name) const {
     record["bytes"] = need_integer(known, "bytes", side);
     record["xxh3"] = *hash;
     return true;
-  } catch (const Stopped&) {
-    throw;
   } catch (const Error&) {
     return false;  // damaged: made again
   }

@@ -58,8 +58,6 @@ media::RgbImage contact_sheet(const std::vector<std::string>& clips, std::size_t
     auto& strip = strips.emplace_back();
     try {
       strip = sample_frames(clips[i]);
-    } catch (const Stopped&) {
-      throw;
     } catch (const Error& error) {
       log_warning("'{}' is left out of the contact sheet: {}", clips[i], error.what());
     }

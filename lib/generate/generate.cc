@@ -200,8 +200,6 @@ generate::SamplerState Run::kept_state(const ClipOrder& order, const std::string
     generate::SamplerState state = read_state(job_.output, order.name, address);
     log_info("'{}' goes on after step {}", order.name, state.step);
     return state;
-  } catch (const Stopped&) {
-    throw;
   } catch (const Error& error) {
     log_info("'{}' begins anew: {}", order.name, error.what());
     return {};
@@ -218,8 +216,6 @@ generate::Latent Run::make_latent(const ClipOrder& order) const {
   if (!job_.force && has_latent(job_.output, order.name)) {
     try {
       return read_latent(job_.output, order.name, address);
-    } catch (const Stopped&) {
-      throw;
     } catch (const Error& error) {
       log_info("{}: it is made again", error.what());
     }

@@ -188,8 +188,6 @@ template <class Part>
 void attempt(report::Page& page, const Part& part) {
   try {
     part();
-  } catch (const Stopped&) {
-    throw;
   } catch (const std::exception& error) {
     log_warning("a part of the report is missing: {}", error.what());
     page.paragraph(fmt::format("This part is missing: {}.", error.what()));

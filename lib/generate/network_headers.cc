@@ -130,8 +130,6 @@ NetworkHeaders read_network(const GenerateJob& job, Faults& faults) {
   };
   try {
     models::again_if_gone(job.model, try_to_read);
-  } catch (const Stopped&) {
-    throw;
   } catch (const Error&) {
     if (!read) throw;
   }

@@ -32,8 +32,6 @@ class Faults {
   void look(Act act) {
     try {
       act();
-    } catch (const Stopped&) {
-      throw;
     } catch (const Error& error) {
       found_.push_back(error.what());
     }

@@ -32,8 +32,6 @@ std::optional<text::TokenEmbeddings> read_kept(const std::string& path, int dim)
     std::vector<float> values = io::npy_floats(bytes, path);
     if (!are_finite(values)) fail("'{}' has values that are not finite", path);
     return text::TokenEmbeddings{std::move(values), static_cast<int>(header.shape[0]), dim};
-  } catch (const Stopped&) {
-    throw;
   } catch (const Error& error) {
     log_info("{}; the text is encoded again", error.what());
     return std::nullopt;
@@ -84,8 +82,6 @@ text::TokenEmbeddings PromptEncoder::encode_or_read(const std::string& prompt) c
   try {
     io::make_directories(cache_);
     io::write_file(path, io::make_npy_float({made.tokens, made.dim}, made.values));
-  } catch (const Stopped&) {
-    throw;
   } catch (const Error& error) {
     log_info("a text embedding is not kept: {}", error.what());
   }

@@ -30,8 +30,6 @@ std::optional<InputLines::Line> InputLines::next_argument() {
     return Line{argument, fmt::format("argument '{}'", argument), true, {}};
   try {
     lines_.emplace(File::open_read(argument), fmt::format("'{}'", argument));
-  } catch (const Stopped&) {
-    throw;
   } catch (const Error& error) {
     return Line{{}, argument, false, error.what()};
   }

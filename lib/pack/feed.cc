@@ -57,8 +57,6 @@ std::optional<PackWork> PackFeed::next() {
   work.shard = shard_;
   try {
     if (samples_ && next_sample(work)) return work;
-  } catch (const Stopped&) {
-    throw;
   } catch (const Error& error) {  // nothing after it can be used
     work.errors.emplace_back(shard_->path, error.what());
   }
@@ -126,8 +124,6 @@ std::optional<PackWork> PackFeed::next_shard() {
     }
     work.shard = shard_;
     work.begin = true;
-  } catch (const Stopped&) {
-    throw;
   } catch (const Error& error) {
     shard_.reset();
     work.errors.emplace_back(path, error.what());

@@ -86,8 +86,6 @@ std::vector<std::string> shards_in(const std::string& directory) {
         const Json json = parse_json(io::read_file(file.path().string()), "notes");
         if (json.is_object() && json.value("tool", "") == "vfm-pack")
           tars.push_back(fs::path(file.path()).replace_extension(".tar").string());
-      } catch (const Stopped&) {
-        throw;
       } catch (const std::exception&) {
         continue;  // not ours
       }
@@ -115,8 +113,6 @@ std::string input_of(const std::string& tar) {
   try {
     const std::string path = notes_path(tar);
     return get_string(parse_json(io::read_file(path), path), "input").value_or("");
-  } catch (const Stopped&) {
-    throw;
   } catch (const std::exception&) {
     return "";  // damaged, and made again
   }
@@ -174,8 +170,6 @@ std::optional<ShardNotes> whole_part(const std::string& tar, int channels) {
         return std::nullopt;
     }
     return found;
-  } catch (const Stopped&) {
-    throw;
   } catch (const std::exception&) {
     return std::nullopt;  // damaged, so not finished
   }

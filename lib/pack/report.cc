@@ -86,8 +86,6 @@ class Report {
       --left;
       try {
         add_sample(set, sample, found->second);
-      } catch (const Stopped&) {
-        throw;
       } catch (const GpuError&) {
         throw;
       } catch (const Error& error) {

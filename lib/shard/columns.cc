@@ -28,8 +28,6 @@ class Cursor {
       try {
         indexed_.emplace(path, limits);
         return;
-      } catch (const Stopped&) {
-        throw;
       } catch (const Error&) {
         // An index that does not fit: the tar itself says what is in it.
       }
@@ -44,8 +42,6 @@ class Cursor {
       try {
         sample = indexed_->read(row_++);
         return true;
-      } catch (const Stopped&) {
-        throw;
       } catch (const Error& error) {
         refused_.push_back({indexed_->key(row_ - 1), error.what()});
       }
@@ -133,8 +129,6 @@ Json column_record(const std::string& tar) {
   if (!tar.ends_with(".tar") || !io::file_exists(notes)) return nullptr;
   try {
     return parse_json(io::read_file(notes), notes).at("record");
-  } catch (const Stopped&) {
-    throw;
   } catch (const std::exception&) {
     return nullptr;  // not one of ours
   }
@@ -187,8 +181,6 @@ struct JoinedReader::State {
     bool more = false;
     try {
       more = cursors[i].next(sample);
-    } catch (const Stopped&) {
-      throw;
     } catch (const Error& error) {
       faults.push_back({cursors[i].path(), error.what()});
       ended = true;

@@ -25,8 +25,6 @@ std::vector<PlannedShard> planned_shards(const std::string& directory) {
         if (key != "kind" && key != "path" && key != "plan") record[key] = value;
       shards.push_back({name, {"shard", std::move(record), "'" + plan_path + "'"}});
     }
-  } catch (const Stopped&) {
-    throw;
   } catch (const std::exception& error) {
     fail_usage("'{}' is not a finished dataset of vfm-shard: {}", directory, error.what());
   }

@@ -231,8 +231,6 @@ const SampleView& IndexedReader::view(std::int64_t i, ReadBuffer& buffer) const 
       refused = slow.refused().front().why;
     else if (!found || slow.next(extra))
       state_->misfit(i);
-  } catch (const Stopped&) {
-    throw;
   } catch (const Error&) {
     state_->misfit(i);
   }

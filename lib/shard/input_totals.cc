@@ -29,8 +29,6 @@ bool for_each_record(const std::vector<std::string>& inputs,
     io::ManifestReader reader(inputs, [](const std::string&, const std::string&) {});
     while (const auto record = reader.next())
       use(*record);
-  } catch (const Stopped&) {
-    throw;
   } catch (const Error&) {
     return false;  // who works on it will tell
   }

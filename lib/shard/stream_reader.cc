@@ -77,8 +77,10 @@ la_ssize_t read_list(archive* reader, void* data, const void** chunk) {
     return static_cast<la_ssize_t>(source.tar.read(source.chunk.data(), source.chunk.size()));
   } catch (const Error& error) {
     archive_set_error(reader, EIO, "%s", error.what());
-    return -1;
+  } catch (const Stopped&) {  // damaged() throws it again
+    archive_set_error(reader, EINTR, "interrupted");
   }
+  return -1;
 }
 
 }  // namespace
@@ -90,6 +92,7 @@ struct StreamReader::State {
   }
 
   [[noreturn]] void damaged() {
+    check_stop();
     const char* why = archive_error_string(tar.get());
     fail("'{}' is not a readable tar: {}", name, why ? why : "unknown error");
   }
@@ -281,8 +284,6 @@ TarOffsets TarOffsets::scan(const std::string& path, const std::string& name) {
     }
     // libarchive seeks over data, also past the end of the file.
     if (position() > s.file.size()) fail("'{}' is not a readable tar: Truncated tar archive", name);
-  } catch (const Stopped&) {
-    throw;
   } catch (const Error& error) {
     // Of the sample in which the tar broke nothing is known: it begins what is not whole.
     if (index.at.size() < 2 || s.compressed()) throw;

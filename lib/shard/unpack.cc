@@ -3,6 +3,7 @@
 #include <archive_entry.h>
 
 #include <cerrno>
+#include <exception>
 
 #include "base/error.h"
 #include "base/stop.h"
@@ -53,21 +54,21 @@ class PlainTar {
     try {
       tar->file_.write(data, size);
       return static_cast<la_ssize_t>(size);
-    } catch (const Error& error) {
-      tar->error_ = error.what();
-      archive_set_error(a, EIO, "%s", error.what());
+    } catch (...) {
+      tar->error_ = std::current_exception();
+      archive_set_error(a, EIO, "cannot write");
       return -1;
     }
   }
 
   [[noreturn]] void failed() {
-    if (!error_.empty()) fail("{}", error_);
+    if (error_) std::rethrow_exception(error_);
     const char* why = archive_error_string(tar_.get());
     fail("cannot unpack a shard: {}", why ? why : "unknown error");
   }
 
   io::AtomicFile file_;
-  std::string error_;
+  std::exception_ptr error_;                   // of write()
   std::unique_ptr<archive, FreeArchive> tar_;  // closed, at the latest, while file_ is there
 };
 
@@ -85,8 +86,6 @@ Unpacked unpack(const std::string& path, const std::string& out, const ReadLimit
     check_stop();
     try {
       if (!reader.next(sample)) break;
-    } catch (const Stopped&) {
-      throw;
     } catch (const Error& error) {
       if (!any) throw;
       done.damage = error.what();

@@ -11,8 +11,6 @@ namespace vfm {
 std::string failure_of(const std::function<void()>& work) {
   try {
     work();
-  } catch (const Stopped&) {
-    throw;
   } catch (const GpuError&) {
     throw;
   } catch (const Error& error) {

@@ -40,8 +40,6 @@ std::string hash_of(const Json& part, bool is_text) {
   try {
     if (!is_text) return models::HfComponent(*path).hash();
     return models::text_encoder_config(*path, models::kCosmosTextTokens, DType::f32)["hash"];
-  } catch (const Stopped&) {
-    throw;
   } catch (const Error&) {
     return "";  // not all of a pipeline need be there to train its transformer
   }

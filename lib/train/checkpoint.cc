@@ -184,8 +184,6 @@ std::string newest_good_checkpoint(const std::string& run) {
     try {
       models::verify_checkpoint(folders.back());
       return folders.back();
-    } catch (const Stopped&) {
-      throw;
     } catch (const Error& error) {
       log_warning("{}; going back to the checkpoint before it", error.what());
     }

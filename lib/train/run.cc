@@ -141,8 +141,6 @@ long Run::train() {
 StepResult Run::next_step() {
   try {
     return trainer_->train_step();
-  } catch (const Stopped&) {
-    throw;
   } catch (const Error&) {
     if (leader()) {
       failures_.insert(trainer_->failures().begin(), trainer_->failures().end());

@@ -181,8 +181,6 @@ Trainer::StepData Trainer::prepare(std::uint32_t step) {
     for (std::size_t i = 0; i < packs[p].size(); ++i) {
       try {
         samples.push_back({data_.read(packs[p][i], step), place + i});
-      } catch (const Stopped&) {
-        throw;
       } catch (const Error& error) {
         data.failures.emplace_back(keys[place + i], error.what());
       }

@@ -37,8 +37,6 @@ std::vector<CleanSample> Validation::read(const data::Pack& pack) {
   for (const std::size_t i : pack) {
     try {
       samples.push_back(data_.read(i));
-    } catch (const Stopped&) {
-      throw;
     } catch (const Error& error) {
       if (failures_.emplace(data_.entry(i).key, error.what()).second)
         log_warning("left out of validation: {}", error.what());

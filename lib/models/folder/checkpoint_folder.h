@@ -49,8 +49,6 @@ auto again_if_gone(const std::string& path, const Use& use) {
     const std::string before = newest_of_run(path);
     try {
       return use();
-    } catch (const Stopped&) {
-      throw;
     } catch (const Error& error) {
       if (tries == 1 || before.empty() || newest_of_run(path) == before) throw;
       log_info("{}: the run has gone on, and its newest checkpoint is taken", error.what());

@@ -18,8 +18,6 @@ std::vector<float> on_gpu(Work work) {
   const auto turn = take_turn(Device::cuda);
   try {
     return work();
-  } catch (const Stopped&) {
-    throw;
   } catch (const Error& error) {
     throw GpuError(error.what());
   }

@@ -5,13 +5,17 @@
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
+#include <cerrno>
 #include <filesystem>
 
 #include "../../temporary_folder.h"
 #include "base/error.h"
+#include "base/full_disk.h"
+#include "base/stop.h"
 #include "io/atomic_file.h"
 #include "io/file.h"
 #include "io/safetensors.h"
+#include "models/folder/config_json.h"
 #include "models/folder/hf_defaults.h"
 #include "models/folder/hf_names.h"
 #include "models/folder/load_tensors.h"
@@ -44,6 +48,14 @@ std::vector<std::string> today(const char* type, const std::vector<std::string>&
 }
 
 }  // namespace
+
+TEST_CASE("a stop while a configuration is read is not one that is wrong") {
+  CHECK(error_of([] { models::in_file("x/config.json", [] { fail_usage("'dim' is 0"); }); }) ==
+        "'x/config.json': 'dim' is 0");
+  CHECK_THROWS_AS(throw_output_error(ENOSPC, "cannot write 'x'"), Stopped);  // stops as signals do
+  CHECK_THROWS_AS(models::in_file("x/config.json", [] { check_stop(); }), Stopped);
+  forget_full_disk();
+}
 
 TEST_CASE("hf: trap 21, fields left out of config.json have the defaults of the libraries") {
   const std::string path = std::string(VFM_GOLDEN) + "/config_defaults.json";

@@ -1,0 +1,55 @@
+// A stop is no error: what records errors, or makes others of them, lets it pass.
+// SPDX-License-Identifier: Apache-2.0
+#include "base/stop.h"
+
+#include <catch2/catch.hpp>
+#include <cerrno>
+#include <exception>
+#include <type_traits>
+
+#include "base/error.h"
+#include "base/full_disk.h"
+#include "base/ordered.h"
+
+using namespace vfm;
+
+static_assert(!std::is_base_of_v<std::exception, Stopped>);
+
+namespace {
+/// A full disk stops a program as a signal does, and can be taken back.
+struct FullDisk {
+  FullDisk() { CHECK_THROWS_AS(throw_output_error(ENOSPC, "cannot write 'x'"), Stopped); }
+  ~FullDisk() { forget_full_disk(); }
+};
+}  // namespace
+
+TEST_CASE("a stop is not made a wrong use; an error is") {
+  CHECK_THROWS_AS(as_usage([] { fail("it is damaged"); }), Error);
+  const FullDisk stop;
+  CHECK_THROWS_AS(as_usage([] { check_stop(); }), Stopped);
+}
+
+TEST_CASE("a stop in any part of ordered work comes out as one") {
+  const FullDisk stop;
+  Slots slots(3);
+  for (int where = 0; where < 3; ++where) {
+    int i = 0;
+    const auto stop_in = [&](int part) {
+      if (part == where) check_stop();
+    };
+    const auto run = [&] {
+      for_each_ordered<int, int>(
+          slots,
+          [&] {
+            stop_in(0);
+            return i < 9 ? std::optional(i++) : std::nullopt;
+          },
+          [&](int& n) {
+            stop_in(1);
+            return n;
+          },
+          [&](int&) { stop_in(2); });
+    };
+    CHECK_THROWS_AS(run(), Stopped);
+  }
+}
