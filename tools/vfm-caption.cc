@@ -6,6 +6,7 @@
 #include "cli/options.h"
 #include "cli/runner.h"
 #include "columns/caption.h"
+#include "media/version.h"
 
 namespace {
 
@@ -18,6 +19,8 @@ class CaptionTool : public vfm::cli::Tool {
   std::string example() const override {
     return "vfm-clip raw/*.mp4 -o clips | vfm-caption > captioned.jsonl";
   }
+
+  std::string version_details() const override { return vfm::media::ffmpeg_version(); }
 
   void add_options(CLI::App& app) override {
     input_.add(app, "SHARD",

@@ -6,6 +6,7 @@
 #include "cli/options.h"
 #include "cli/runner.h"
 #include "clip/clip.h"
+#include "media/version.h"
 
 namespace {
 
@@ -16,6 +17,8 @@ class ClipTool : public vfm::cli::Tool {
     return "Cuts videos at their changes of shot into shards of clips.";
   }
   std::string example() const override { return "find raw -name '*.mp4' | vfm-clip -o clips"; }
+
+  std::string version_details() const override { return vfm::media::ffmpeg_version(); }
 
   void add_options(CLI::App& app) override {
     input_.add(app, "VIDEO",

@@ -7,6 +7,7 @@
 #include "cli/runner.h"
 #include "columns/embed.h"
 #include "columns/search.h"
+#include "media/version.h"
 #include "models/text_encoder.h"
 #include "tensor/device.h"
 
@@ -21,6 +22,8 @@ class EmbedTool : public vfm::cli::Tool {
   std::string example() const override {
     return "vfm-embed --search 'a red circle' --top 5 clips/*.tar";
   }
+
+  std::string version_details() const override { return vfm::media::ffmpeg_version(); }
 
   void add_options(CLI::App& app) override {
     input_.add(app, "SHARD",

@@ -16,6 +16,7 @@
 #include "generate/decode_latents.h"
 #include "generate/generate.h"
 #include "generate/generate_cost.h"
+#include "media/version.h"
 #include "ops/gpu_options.h"
 #include "tensor/device.h"
 
@@ -31,7 +32,9 @@ class GenerateTool : public vfm::cli::Tool {
     return "echo 'a red circle moves left' | vfm-generate --model run -o videos";
   }
 
-  std::string version_details() const override { return vfm::ops::gpu_versions(); }
+  std::string version_details() const override {
+    return vfm::media::ffmpeg_version() + vfm::ops::gpu_versions();
+  }
 
   void add_options(CLI::App& app) override {
     input_.add(

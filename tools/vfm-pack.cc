@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "cli/options.h"
 #include "cli/runner.h"
+#include "media/version.h"
 #include "models/tokenizer.h"
 #include "ops/gpu_options.h"
 #include "pack/pack.h"
@@ -48,7 +49,9 @@ class PackTool : public vfm::cli::Tool {
     return "Encodes the clips of shards as latents for training, and plans packs of them.";
   }
   std::string example() const override { return "vfm-shard -o dataset | vfm-pack -o latents"; }
-  std::string version_details() const override { return vfm::ops::gpu_versions(); }
+  std::string version_details() const override {
+    return vfm::media::ffmpeg_version() + vfm::ops::gpu_versions();
+  }
 
   void add_options(CLI::App& app) override {
     input_.add(app, "SHARD",

@@ -171,19 +171,6 @@ Frame rotate_frame(const Frame& frame, int degrees, bool mirror) {
   return out;
 }
 
-std::string frame_hash(const Frame& frame) {
-  Hasher hasher;
-  const std::int32_t facts[4] = {static_cast<std::int32_t>(frame.layout), frame.width, frame.height,
-                                 frame.full_range};
-  hasher.update(facts, sizeof facts);
-  for (int p = 0; p < plane_count(frame.layout); ++p) {
-    const auto bytes = static_cast<std::size_t>(plane_row_bytes(frame, p));
-    for (int y = 0; y < plane_rows(frame, p); ++y)
-      hasher.update(frame.plane[p] + static_cast<std::ptrdiff_t>(y) * frame.stride[p], bytes);
-  }
-  return hasher.hex128();
-}
-
 int resolve_matrix(const Frame& frame) {
   switch (frame.color.matrix) {
     case 1:

@@ -110,10 +110,6 @@ Frame copy_frame(const Frame& frame);
 /// itself. Throws Error for another angle.
 Frame rotate_frame(const Frame& frame, int degrees, bool mirror = false);
 
-/// XXH3-128, in hex, of layout, size, range and the visible samples; strides and padding do not
-/// count.
-std::string frame_hash(const Frame& frame);
-
 /// The matrix to decode YUV with: color.matrix if said, else BT.601 for full range (JPEG) and small
 /// pictures and BT.709 from 1280 wide or 577 high on. Returns 1, 5, 6, 9, 10 or 14 (ICtCp).
 int resolve_matrix(const Frame& frame);

@@ -1,4 +1,4 @@
-// Still pictures as bytes: for reports and contact sheets. Reading them is Decoder's job.
+// A still picture as bytes: for reports and contact sheets. Reading them is Decoder's job.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,9 +10,5 @@ namespace vfm::media {
 
 /// A PNG file, lossless. The same bytes for the same image. Throws Error for an empty image.
 std::string encode_png(const RgbImage& image);
-
-/// A JPEG file, 4:2:0. `quality` is 1 (worst) to 100; 85 suits reports. Throws Error for an empty
-/// image.
-std::string encode_jpeg(const RgbImage& image, int quality = 85);
 
 }  // namespace vfm::media

@@ -12,7 +12,7 @@ std::string ffmpeg_version() {
     return fmt::format("{} {}.{}.{}", name, AV_VERSION_MAJOR(v), AV_VERSION_MINOR(v),
                        AV_VERSION_MICRO(v));
   };
-  return fmt::format("FFmpeg {} ({}, {}, {}, {}, {}; {})", av_version_info(),
+  return fmt::format("FFmpeg {} ({}, {}, {}, {}, {}; {})\n", av_version_info(),
                      text("libavformat", avformat_version()), text("libavcodec", avcodec_version()),
                      text("libavutil", avutil_version()), text("libswscale", swscale_version()),
                      text("libswresample", swresample_version()), avcodec_license());

@@ -329,6 +329,7 @@ source_of() { member "$1" "$2.json" | sed 's/.*"caption_source":"\([^"]*\)".*/\1
   [[ "$stderr" == *"'d.tar' is not a finished dataset"* ]]
   run vfm-caption --version
   [ "$status" -eq 0 ]
+  [[ "$output" = *"FFmpeg "*"libavcodec "* ]]
 }
 
 @test "a closed pipe and a full disk" {

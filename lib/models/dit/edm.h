@@ -44,13 +44,6 @@ inline EdmScaling edm_scaling(double sigma, double sigma_data = kSigmaData) {
           0.25 * std::log(sigma)};
 }
 
-/// lambda(sigma) = (sigma^2 + sigma_data^2) / (sigma sigma_data)^2 = 1 / c_out^2: the weight of
-/// (D - x0)^2 in the loss.
-inline double edm_loss_weight(double sigma, double sigma_data = kSigmaData) {
-  const double product = sigma * sigma_data;
-  return (sigma * sigma + sigma_data * sigma_data) / (product * product);
-}
-
 /// Tokenizer latents to model units and back:
 /// model = (latent - mean) / std * sigma_data, with statistics for each channel, or for each
 /// channel and latent frame: a causal tokenizer's first frame stands alone and differs from those

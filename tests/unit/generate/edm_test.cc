@@ -34,7 +34,8 @@ TEST_CASE("the network's input and target have unit variance at every noise leve
     const double target =
         ((1 - c.skip) * (1 - c.skip) * data + c.skip * c.skip * sigma * sigma) / (c.out * c.out);
     CHECK(target == Approx(1));
-    CHECK(edm_loss_weight(sigma) * c.out * c.out == Approx(1));
+    // lambda, the weight of (D - x0)^2 in the loss, is 1 / c_out^2.
+    CHECK((sigma * sigma + data) / (sigma * sigma * data) * c.out * c.out == Approx(1));
   }
 }
 

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/full_disk.h"
 #include "base/input_limits.h"
+#include "frame_hash.h"
 #include "media_files.h"
 
 namespace {

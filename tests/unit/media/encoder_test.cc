@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "frame_hash.h"
 #include "media/decoder.h"
 #include "media_files.h"
 #include "test_picture.h"

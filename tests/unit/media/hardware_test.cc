@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "frame_hash.h"
 #include "media/decoder.h"
 #include "media/hardware_decoder.h"
 #include "media_files.h"

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "frame_hash.h"
 #include "media/decoder.h"
 #include "media/deinterlace.h"
 #include "media/encoder.h"

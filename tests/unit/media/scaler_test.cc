@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "frame_hash.h"
 #include "test_picture.h"
 
 namespace {

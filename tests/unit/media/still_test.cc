@@ -38,18 +38,6 @@ TEST_CASE("PNG is lossless") {
   CHECK_THROWS_AS(encode_png(RgbImage{}), vfm::Error);
 }
 
-TEST_CASE("JPEG gets better and larger with quality") {
-  const RgbImage image = test_picture(97, 61);
-  const std::string low = encode_jpeg(image, 30), good = encode_jpeg(image),
-                    best = encode_jpeg(image, 100);
-  CHECK(low.size() < good.size());
-  CHECK(good.size() < best.size());
-  CHECK(psnr(read_back(low), image) > 25);
-  CHECK(psnr(read_back(good), image) > 32);
-  CHECK(psnr(read_back(best), image) > psnr(read_back(good), image));
-  CHECK(encode_jpeg(image, 100) == best);
-}
-
 TEST_CASE("Y4M is what ffmpeg reads") {
   NEED_FFMPEG();
   const auto chroma = GENERATE(Y4mChroma::yuv444, Y4mChroma::yuv420);
