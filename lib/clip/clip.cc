@@ -30,9 +30,9 @@ namespace {
 /// What one item gave, to be told in the order of the items.
 struct Outcome {
   std::vector<Json> records;
-  std::vector<std::pair<std::string, std::string>> errors;  // input, message
-  std::string remark;                                       // a warning that is no error
-  std::string account;                                      // for -v: what became of it
+  std::vector<io::Fault> errors;
+  std::string remark;   // a warning that is no error
+  std::string account;  // for -v: what became of it
   std::size_t sources = 0;
   std::int64_t clips = 0;
   std::string json;  // of the finished source, for the report
@@ -79,15 +79,6 @@ class ClipJob {
     return outcome;
   }
 
-  /// Else the store is held.
-  std::optional<Json> there_already(ClipStore& store) const {
-    std::optional<Json> finished;
-    if (!options_.force) finished = store.finished();
-    if (finished) return finished;
-    store.hold();
-    return options_.force ? std::nullopt : store.finished();
-  }
-
   Outcome video(const ClipSource& source) {
     const Stopwatch watch;
     Outcome outcome;
@@ -96,25 +87,25 @@ class ClipJob {
           make_clip_store(options_.format, options_.directory, source.hash.substr(0, 16),
                           settings_of(source), options_.shard_bytes);
       ClipStore& store = *made;
-      std::optional<Json> finished = there_already(store);
-      const bool there = finished.has_value();
-      if (!finished) {
+      Json finished = store.find_or_hold(options_.force);
+      const bool there = !finished.is_null();
+      if (!there) {
         try {
           finished = cut(source, store, !options_.force);
         } catch (const StaleClips&) {
           finished = cut(source, store, false);
         }
       }
-      tell(*finished, source, outcome);
+      tell(finished, source, outcome);
       const bool shots = !options_.recipe.given && options_.recipe.stride <= 0;
       outcome.account = fmt::format(
           "'{}': {}{} clips, {} of video{}", source.path,
-          shots ? fmt::format("{} shots, ", finished->at("cuts").size() + 1) : std::string(),
-          outcome.clips, format_seconds(finished->value("seconds", 0.0)),
+          shots ? fmt::format("{} shots, ", finished.at("cuts").size() + 1) : std::string(),
+          outcome.clips, format_seconds(finished.value("seconds", 0.0)),
           there ? std::string(", there already") : " in " + watch.text());
     } catch (const Error& error) {
       if (error.kind() == ErrorKind::usage) throw;
-      outcome.errors.emplace_back(source.path, error.what());
+      outcome.errors.push_back({source.path, error.what()});
     }
     return outcome;
   }
@@ -193,28 +184,28 @@ class ClipJob {
           make_clip_store(options_.format, options_.directory, hash_hex(names).substr(0, 16),
                           settings_, options_.shard_bytes);
       ClipStore& store = *made;
-      std::optional<Json> finished = there_already(store);
-      if (!finished) {
+      Json finished = store.find_or_hold(options_.force);
+      if (finished.is_null()) {
         store.begin(false);
-        Json errors = Json::array();
+        std::vector<io::Fault> errors;
         for (const ClipSource& source : item.sources) {
           check_stop();
           try {
             store.add(image_sample(source.path, source.hash, options_.readable_names));
           } catch (const ImageError& error) {
-            errors.push_back({{"input", source.path}, {"error", error.what()}});
+            errors.push_back({source.path, error.what()});
           }
         }
-        finished = store.finish({{"kind", "images"}, {"errors", errors}});
+        finished = store.finish({{"kind", "images"}, {"errors", io::to_json(errors)}});
       }
-      tell(*finished, {}, outcome);
+      tell(finished, {}, outcome);
       Json sources = Json::array();
       for (const ClipSource& source : item.sources)
         sources.push_back(source.path);
       for (Json& record : outcome.records)
         record["sources"] = sources;
     } catch (const Error& error) {
-      outcome.errors.emplace_back(item.sources[0].path, error.what());
+      outcome.errors.push_back({item.sources[0].path, error.what()});
     }
     return outcome;
   }
@@ -228,15 +219,9 @@ class ClipJob {
       record["columns"] = {{"clip", record.at("path")}};
       if (source.record.is_object()) pass_on(source.record, record);
     }
-    for (const Json& error : finished.at("errors")) {
-      if (error.is_object())
-        outcome.errors.emplace_back(error.at("input").get<std::string>(),
-                                    error.at("error").get<std::string>());
-      else
-        outcome.errors.emplace_back(source.path, error.get<std::string>());
-    }
+    outcome.errors = ClipStore::faults(finished, source.path);
     if (outcome.clips == 0 && outcome.errors.empty())
-      outcome.errors.emplace_back(source.path, "no clip: every shot is too short");
+      outcome.errors.push_back({source.path, "no clip: every shot is too short"});
     outcome.json = dump_json(finished);
   }
 
@@ -311,11 +296,9 @@ void choose_encoders(ClipRecipe& recipe) {
 long run(const ClipOptions& given, Slots& slots, Progress& progress, io::ManifestWriter& manifest) {
   ClipOptions options = given;
   choose_encoders(options.recipe);
-  std::vector<std::pair<std::string, std::string>> bad_spans;
+  std::vector<io::Fault> bad_spans;
   GivenSpans spans(options.spans, single_video(options.inputs),
-                   [&](const std::string& where, const std::string& message) {
-                     bad_spans.emplace_back(where, message);
-                   });
+                   [&](io::Fault fault) { bad_spans.push_back(std::move(fault)); });
   if (options.recipe.given && spans.left().empty() && bad_spans.empty())
     fail_usage("there is no span in the files of --spans");
   io::make_directories(options.directory);
@@ -324,8 +307,8 @@ long run(const ClipOptions& given, Slots& slots, Progress& progress, io::Manifes
   ClipJob job(options, decoder_threads(options.inputs, slots.threads()), progress);
   io::ErrorLog errors(io::join_path(options.directory, "errors.jsonl"), "vfm-clip");
   ClipReport report(options.report, options.directory);
-  for (const auto& [where, message] : bad_spans)
-    errors.add(where, message);
+  for (const io::Fault& fault : bad_spans)
+    errors.add(fault);
   std::int64_t clips = 0;
   bool any = false;
   progress.start("videos", shard::count_videos(options.inputs));
@@ -335,8 +318,8 @@ long run(const ClipOptions& given, Slots& slots, Progress& progress, io::Manifes
         any = true;
         for (const Json& record : outcome.records)
           manifest.write(record);
-        for (const auto& [input, message] : outcome.errors)
-          errors.add(input, message);
+        for (const io::Fault& fault : outcome.errors)
+          errors.add(fault);
         if (!outcome.remark.empty()) log_warning("{}", outcome.remark);
         if (!outcome.json.empty()) report.add(outcome.json);
         clips += outcome.clips;
@@ -344,7 +327,7 @@ long run(const ClipOptions& given, Slots& slots, Progress& progress, io::Manifes
         progress.add(outcome.sources);
       });
   for (const std::string& source : spans.left())
-    errors.add(source, "has spans, but is not in the input");
+    errors.add({source, "has spans, but is not in the input"});
   errors.finish();
   report.write(items.streams().broken_off());
   items.streams().check_whole("what came is cut and kept");

@@ -7,9 +7,9 @@
 //
 // A video's outputs are DIR/<h>-00000.tar, ... and DIR/<h>.json, <h> being 16 hex digits of its
 // contents' hash. The json is written last: a video is finished when it stands there with the same
-// settings, and is then not read again. Of an unfinished video, shards that are whole are kept and
-// their clips not encoded again. Pictures are gathered, in input order, into shards of their own,
-// DIR/<h>.json likewise.
+// settings and all shards (shard/receipt.h), and is then not read again. Of an unfinished video,
+// shards that are whole are kept and their clips not encoded again. Pictures are gathered, in input
+// order, into shards of their own, DIR/<h>.json likewise.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

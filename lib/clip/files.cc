@@ -16,8 +16,8 @@
 
 namespace vfm::clip {
 
-ClipFiles::ClipFiles(std::string directory, std::string name, Json settings)
-    : ClipStore(std::move(directory), std::move(name), std::move(settings)) {}
+ClipFiles::ClipFiles(std::string directory, const std::string& name, Json settings)
+    : ClipStore(std::move(directory), name, name + ".files", std::move(settings)) {}
 
 std::string ClipFiles::path_of(const Json& sample, const Json& file) const {
   const std::string name =
@@ -38,10 +38,10 @@ bool ClipFiles::whole(const Json& sample, bool by_hash) const {
   return true;
 }
 
-bool ClipFiles::complete(const Json& found) const {
+void ClipFiles::check_files(const Json& found) const {
   for (const Json& sample : found.at("samples"))
-    if (!whole(sample, false)) return false;
-  return true;
+    if (!whole(sample, false))
+      fail("the files of '{}' are not as they were written", need_string(sample, "key", "a clip"));
 }
 
 /// Its files, and what a killed writer left of them.
@@ -142,10 +142,9 @@ void ClipFiles::write(const shard::Sample& sample) {
 void ClipFiles::end(Json& summary) {
   summary["settings"] = settings_;
   summary["clips"] = samples_;
-  summary["list"] = list_name();
+  summary["list"] = io::base_name(index_path());
   summary["samples"] = listed_;
   journal_.close();
-  write_index(summary);
 }
 
 }  // namespace vfm::clip

@@ -17,20 +17,18 @@ namespace vfm::clip {
 
 class ClipFiles : public ClipStore {
  public:
-  ClipFiles(std::string directory, std::string name, Json settings);
+  ClipFiles(std::string directory, const std::string& name, Json settings);
   void begin(bool keep) override;
 
  private:
-  std::string index_path() const override { return io::join_path(directory_, list_name()); }
   std::string notes_path() const override {
     return io::join_path(directory_, "." + name_ + ".journal");
   }
-  bool complete(const Json& found) const override;
+  void check_files(const Json& found) const override;
   void write(const shard::Sample& sample) override;
   void keep(const std::string& key) override;
   void end(Json& summary) override;
 
-  std::string list_name() const { return name_ + ".files"; }
   std::string path_of(const Json& sample, const Json& file) const;
   bool whole(const Json& sample, bool by_hash) const;
   void remove(const Json& sample) const;

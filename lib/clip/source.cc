@@ -47,8 +47,8 @@ int decoder_threads(const std::vector<std::string>& inputs, int slots) {
 
 ClipItems::ClipItems(std::vector<std::string> inputs, std::uint64_t batch_bytes, bool identify)
     : reader_(std::move(inputs),
-              [this](const std::string& where, const std::string& message) {
-                ready_.push_back({ClipItem::Kind::bad, {}, where, message});
+              [this](const io::Fault& fault) {
+                ready_.push_back({ClipItem::Kind::bad, {}, fault.input, fault.message});
               }),
       batch_bytes_(batch_bytes),
       identify_(identify) {}

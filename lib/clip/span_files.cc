@@ -55,7 +55,7 @@ std::string video_of(const std::string& path) {
 /// One file on its way.
 class SpanFile {
  public:
-  SpanFile(const std::string& path, GivenSpans& spans, const GivenSpans::OnBad& on_bad)
+  SpanFile(const std::string& path, GivenSpans& spans, const io::OnFault& on_bad)
       : path_(path),
         lines_(io::File::open_read(path), "'" + path + "'"),
         spans_(spans),
@@ -77,7 +77,7 @@ class SpanFile {
   std::string path_;
   io::LineReader lines_;
   GivenSpans& spans_;
-  const GivenSpans::OnBad& on_bad_;
+  const io::OnFault& on_bad_;
 
   std::vector<std::string> header_;  // of a CSV, in lower case
   int source_ = -1, begin_ = -1, end_ = -1;
@@ -110,16 +110,16 @@ void SpanFile::read() {
     try {
       (this->*reader)(text);
     } catch (const Error& error) {
-      on_bad_(lines_.where(), error.what());
+      on_bad_({lines_.where(), error.what()});
     }
   }
   try {
     end_event();
   } catch (const Error& error) {
-    on_bad_(lines_.where(), error.what());
+    on_bad_({lines_.where(), error.what()});
   }
   if (const std::string why = streams_.broken_off(); !why.empty())
-    on_bad_(path_, fmt::format("{}: spans may be missing", why));
+    on_bad_({path_, fmt::format("{}: spans may be missing", why)});
 }
 
 const Json* find_any(const Json& record, Names names) {
@@ -335,7 +335,7 @@ void SpanFile::end_event() {
 
 }  // namespace
 
-void read_span_file(const std::string& path, GivenSpans& spans, const GivenSpans::OnBad& on_bad) {
+void read_span_file(const std::string& path, GivenSpans& spans, const io::OnFault& on_bad) {
   SpanFile(path, spans, on_bad).read();
 }
 

@@ -101,7 +101,7 @@ std::string GivenSpan::text() const {
 }
 
 GivenSpans::GivenSpans(const std::vector<std::string>& files, const std::string& only_input,
-                       const OnBad& on_bad)
+                       const io::OnFault& on_bad)
     : only_input_(only_input) {
   for (const std::string& file : files)
     as_usage([&] { read_span_file(file, *this, on_bad); });

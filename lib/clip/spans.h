@@ -12,7 +12,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -20,6 +19,7 @@
 
 #include "base/json.h"
 #include "base/rational.h"
+#include "io/error_log.h"
 
 namespace vfm::clip {
 
@@ -56,12 +56,11 @@ SpanTime parse_span_time(std::string_view text);
 
 class GivenSpans {
  public:
-  using OnBad = std::function<void(const std::string& where, const std::string& message)>;
   /// Reads the files. Spans that name no source are of `only_input`, or, if that is empty, of the
   /// video that the file is named after (VIDEO.csv and VIDEO-Scenes.csv are of VIDEO.mp4). Throws
   /// Error{usage} if a file cannot be read. `on_bad` hears of lines that are no span.
   GivenSpans(const std::vector<std::string>& files, const std::string& only_input,
-             const OnBad& on_bad);
+             const io::OnFault& on_bad);
 
   /// The spans of the next video of the input, as the files order them; null if there are none.
   /// Two paths are one source if they lead to one place. Throws Error if the files tell only a name
@@ -88,6 +87,6 @@ class GivenSpans {
 };
 
 /// Reads one file into `spans`. Throws Error if it cannot be read.
-void read_span_file(const std::string& path, GivenSpans& spans, const GivenSpans::OnBad& on_bad);
+void read_span_file(const std::string& path, GivenSpans& spans, const io::OnFault& on_bad);
 
 }  // namespace vfm::clip

@@ -21,14 +21,14 @@ namespace {
 
 class ShardStore : public ClipStore {
  public:
-  ShardStore(std::string directory, std::string name, Json settings, std::uint64_t shard_bytes)
-      : ClipStore(std::move(directory), std::move(name), std::move(settings)),
+  ShardStore(std::string directory, const std::string& name, Json settings,
+             std::uint64_t shard_bytes)
+      : ClipStore(std::move(directory), name, name + ".json", std::move(settings)),
         shard_bytes_(shard_bytes) {}
   void begin(bool keep) override;
 
  private:
-  std::string index_path() const override { return io::join_path(directory_, name_ + ".json"); }
-  bool complete(const Json& found) const override;
+  void check_files(const Json& found) const override;
   void write(const shard::Sample& sample) override;
   void end(Json& summary) override;
 
@@ -47,13 +47,9 @@ class ShardStore : public ClipStore {
   std::optional<shard::Writer> writer_;
 };
 
-bool ShardStore::complete(const Json& found) const {
-  for (const Json& shard : found.at("shards")) {
-    const io::File file =
-        io::File::open_read(io::join_path(directory_, shard.at("name").get<std::string>()));
-    if (file.size() != shard.at("bytes").get<std::uint64_t>()) return false;
-  }
-  return true;
+void ShardStore::check_files(const Json& found) const {
+  for (const Json& shard : found.at("shards"))
+    shard::check_written(io::join_path(directory_, shard.at("name").get<std::string>()), shard);
 }
 
 /// Removes the shards from `number` on, and what a killed writer left of the next ones.
@@ -140,37 +136,26 @@ void ShardStore::end(Json& summary) {
   summary["settings"] = settings_;
   summary["clips"] = samples_;
   summary["shards"] = shards_;
-  write_index(summary);
 }
 
 }  // namespace
 
-ClipStore::ClipStore(std::string directory, std::string name, Json settings)
-    : directory_(std::move(directory)), name_(std::move(name)), settings_(std::move(settings)) {}
+ClipStore::ClipStore(std::string directory, std::string name, const std::string& index,
+                     Json settings)
+    : directory_(std::move(directory)),
+      name_(std::move(name)),
+      settings_(std::move(settings)),
+      receipt_(io::join_path(directory_, index), "settings", settings_) {}
 
-std::optional<Json> ClipStore::finished() const {
-  const std::string path = index_path();
-  if (!io::file_exists(path)) return std::nullopt;
-  try {
-    Json found = parse_json(io::read_file(path), path);
-    if (found.at("settings") != settings_ || !complete(found)) return std::nullopt;
-    ::unlink(notes_path().c_str());
-    return found;
-  } catch (const std::exception& error) {
-    log_info("'{}' is made again: {}", path, error.what());
-    return std::nullopt;
-  }
-}
-
-void ClipStore::hold() {
-  index_.emplace(io::AtomicFile::await(index_path()));
-}
-
-void ClipStore::write_index(const Json& summary) {
-  index_->write(dump_json_pretty(summary));
-  index_->commit();
-  index_.reset();
-  ::unlink(notes_path().c_str());
+Json ClipStore::find_or_hold(bool again) {
+  const auto check = [&](const Json& found) {
+    need_integer(found, "clips", "it");
+    faults(found, "");
+    check_files(found);
+  };
+  Json found = receipt_.find_or_hold(check, again);
+  if (!found.is_null()) ::unlink(notes_path().c_str());
+  return found;
 }
 
 std::optional<std::int64_t> ClipStore::known_end(std::int64_t pts) const {
@@ -194,7 +179,18 @@ void ClipStore::add(const shard::Sample& sample) {
 Json ClipStore::finish(Json summary) {
   if (!kept_.empty()) throw StaleClips();
   end(summary);
+  receipt_.write(dump_json_pretty(summary));
+  ::unlink(notes_path().c_str());
   return summary;
+}
+
+std::vector<io::Fault> ClipStore::faults(const Json& finished, const std::string& source) {
+  const Json& errors = finished.at("errors");
+  if (!errors.empty() && errors[0].is_object()) return io::parse_faults(errors);
+  std::vector<io::Fault> faults;
+  for (const Json& message : errors)
+    faults.push_back({source, message.get<std::string>()});
+  return faults;
 }
 
 std::vector<Json> ClipStore::records(const Json& finished, const std::string& directory) {
@@ -221,12 +217,11 @@ std::vector<Json> ClipStore::records(const Json& finished, const std::string& di
 }
 
 std::unique_ptr<ClipStore> make_clip_store(ClipFormat format, std::string directory,
-                                           std::string name, Json settings,
+                                           const std::string& name, Json settings,
                                            std::uint64_t shard_bytes) {
   if (format == ClipFormat::files)
-    return std::make_unique<ClipFiles>(std::move(directory), std::move(name), std::move(settings));
-  return std::make_unique<ShardStore>(std::move(directory), std::move(name), std::move(settings),
-                                      shard_bytes);
+    return std::make_unique<ClipFiles>(std::move(directory), name, std::move(settings));
+  return std::make_unique<ShardStore>(std::move(directory), name, std::move(settings), shard_bytes);
 }
 
 }  // namespace vfm::clip

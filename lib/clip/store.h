@@ -13,7 +13,8 @@
 #include <vector>
 
 #include "base/json.h"
-#include "io/atomic_file.h"
+#include "io/error_log.h"
+#include "shard/receipt.h"
 #include "shard/sample.h"
 
 namespace vfm::clip {
@@ -27,14 +28,13 @@ class ClipStore {
  public:
   virtual ~ClipStore() = default;
 
-  /// DIR/NAME.json or .files, if it stands there with these settings and all that it names too.
-  /// Removes what a run that was killed right after that left.
-  std::optional<Json> finished() const;
-  /// Keeps other programs from these clips until finish() or the store's end; waits for one that
-  /// makes them now, so look again whether they are finished().
-  void hold();
-  /// Begins to write, when it is held. `keep`: whole clips of a killed run with these settings
-  /// stay; else what is there is removed.
+  /// DIR/NAME.json or .files, if it stands there with these settings and all that it names too, and
+  /// not `again`. Else null, and other programs are kept from these clips until finish() or the
+  /// store's end; waits for one that makes them now. Removes what a run that was killed right after
+  /// it had finished left.
+  Json find_or_hold(bool again);
+  /// Begins to write. `keep`: whole clips of a killed run with these settings stay; else what is
+  /// there is removed.
   virtual void begin(bool keep) = 0;
   /// The end of the next kept clip, if it begins at `pts`.
   std::optional<std::int64_t> known_end(std::int64_t pts) const;
@@ -47,20 +47,23 @@ class ClipStore {
   /// summary.
   Json finish(Json summary);
 
+  /// What `finished` says was wrong with `source`, or with the pictures that it names.
+  static std::vector<io::Fault> faults(const Json& finished, const std::string& source);
   /// The manifest records of what `finished` lists.
   static std::vector<Json> records(const Json& finished, const std::string& directory);
 
  protected:
-  ClipStore(std::string directory, std::string name, Json settings);
-  virtual std::string index_path() const = 0;
+  /// `index`: the name of the json in DIR.
+  ClipStore(std::string directory, std::string name, const std::string& index, Json settings);
+  const std::string& index_path() const { return receipt_.path(); }
   /// What the next run needs of one that is killed; it is gone when the index stands.
   virtual std::string notes_path() const = 0;
-  /// Whether the files that `found` lists are there.
-  virtual bool complete(const Json& found) const = 0;
+  /// Throws Error if a file that `found` lists is not there as it was written.
+  virtual void check_files(const Json& found) const = 0;
   virtual void write(const shard::Sample& sample) = 0;
   virtual void keep(const std::string& /*key*/) {}
+  /// Ends the files, and tells of them.
   virtual void end(Json& summary) = 0;
-  void write_index(const Json& summary);
 
   struct Kept {
     std::int64_t begin = 0, end = 0;  // pts
@@ -72,13 +75,13 @@ class ClipStore {
   std::int64_t samples_ = 0;
 
  private:
-  std::optional<io::AtomicFile> index_;  // while it is held
+  shard::Receipt receipt_;
 };
 
 /// `settings`: everything that decides the files' bytes, beside the source. `shard_bytes`: of a
 /// shard.
 std::unique_ptr<ClipStore> make_clip_store(ClipFormat format, std::string directory,
-                                           std::string name, Json settings,
+                                           const std::string& name, Json settings,
                                            std::uint64_t shard_bytes);
 
 }  // namespace vfm::clip

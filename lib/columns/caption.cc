@@ -99,7 +99,7 @@ class Captioner {
       try {
         text = ask(source, sample, facts);
       } catch (const Error& error) {
-        notes_.errors.emplace_back(name_of(sample), error.what());
+        notes_.errors.push_back({name_of(sample), error.what()});
       }
       if (!text || (text->empty() && !options_.keep_empty)) continue;
       if (options_.max_characters > 0)
@@ -107,7 +107,7 @@ class Captioner {
       return {*text, source, std::move(measured_)};
     }
     if (!options_.keep_empty && notes_.errors.size() == before)
-      notes_.errors.emplace_back(name_of(sample), "no source has a caption for it");
+      notes_.errors.push_back({name_of(sample), "no source has a caption for it"});
     return {"", "none", std::move(measured_)};
   }
 
@@ -122,9 +122,9 @@ class Captioner {
     try {
       Json facts = parse_json(*json, sample.key + ".json");
       if (facts.is_object()) return facts;
-      notes_.errors.emplace_back(name_of(sample), "its json member is not an object");
+      notes_.errors.push_back({name_of(sample), "its json member is not an object"});
     } catch (const Error& error) {
-      notes_.errors.emplace_back(name_of(sample), error.what());
+      notes_.errors.push_back({name_of(sample), error.what()});
     }
     return Json::object();
   }
@@ -156,7 +156,7 @@ class Captioner {
   std::optional<std::string> measured(const shard::Sample& sample, const Json& known) {
     const shard::Member* member = shard::media_member(sample);
     if (member == nullptr) {
-      notes_.errors.emplace_back(name_of(sample), shard::no_media(sample));
+      notes_.errors.push_back({name_of(sample), shard::no_media(sample)});
       return std::nullopt;
     }
     Json facts = known;
@@ -167,7 +167,7 @@ class Captioner {
       facts.update(seen.facts);
       measured_ = std::move(seen.facts);
     } catch (const Error& error) {
-      notes_.errors.emplace_back(name_of(sample), error.what());
+      notes_.errors.push_back({name_of(sample), error.what()});
     }
     const std::string text = curate::describe(facts, seen.glimpse);
     return text == curate::describe(Json::object(), {}) ? std::nullopt : std::optional(text);

@@ -10,14 +10,16 @@
 #include "base/ordered.h"
 #include "base/stop.h"
 #include "base/stopwatch.h"
-#include "io/atomic_file.h"
 #include "io/file.h"
+#include "shard/receipt.h"
 #include "shard/shard_input.h"
 
 namespace vfm::columns {
 namespace {
 
-using Errors = std::vector<std::pair<std::string, std::string>>;
+constexpr shard::WriterOptions kIndexes = {.energon_index = true, .dali_index = false};
+
+using Errors = std::vector<io::Fault>;
 
 struct Item {
   Errors before;                     // bad lines between the last record and this one
@@ -54,67 +56,41 @@ Json source_hashes(const io::Record& record, const std::vector<std::string>& tar
   return sources;
 }
 
-/// The notes of a finished column if it still fits, else null.
-Json reusable(const ColumnJob& job, const std::string& notes_path, const std::string& column_path,
-              const Json& made_from) {
-  if (!io::file_exists(notes_path) || !io::file_exists(column_path)) return nullptr;
-  try {
-    Json notes = parse_json(io::read_file(notes_path), notes_path);
-    if (notes.at("made_from") != made_from) return nullptr;
-    if (const auto limit = get_integer(notes, "max_member");
-        limit && *limit != static_cast<std::int64_t>(job.limits.member))
-      return nullptr;
-    const Json& record = notes.at("record");
-    if (io::File::open_read(column_path).size() != record.at("bytes").get<std::uint64_t>())
-      return nullptr;
-    for (const auto& [path, hash] : notes.at("inputs").items())
-      if (hash_or_empty(path) != (hash.is_null() ? "" : hash.get<std::string>())) return nullptr;
-    for (const Json& error : notes.at("errors"))
-      if (!error.at("input").is_string() || !error.at("error").is_string()) return nullptr;
-    return notes;
-  } catch (const std::exception&) {
-    return nullptr;  // not our file, or a damaged one: make the column again
-  }
+/// Throws Error if the column or what it was made from is not as its notes say.
+void check_notes(const ColumnJob& job, const std::string& column_path, const Json& notes) {
+  shard::check_limit(notes, job.limits);
+  shard::check_written(column_path, notes.at("record"), kIndexes);
+  for (const auto& [path, hash] : notes.at("inputs").items())
+    if (hash_or_empty(path) != (hash.is_null() ? "" : hash.get<std::string>()))
+      fail("'{}' has changed", path);
+  io::parse_faults(notes.at("errors"));
 }
 
-/// Makes the column, and returns its notes.
+/// Makes the column, unless it is there, and returns its notes.
 Json make_column(const ColumnJob& job, const Item& item, const std::vector<std::string>& tars,
                  const Json& made_from) {
-  const std::string notes_path = io::join_path(
-      io::dir_name(item.column_path),
-      io::base_name(item.column_path).substr(0, io::base_name(item.column_path).size() - 4) +
-          ".json");
-  const auto there = [&] {
-    Json notes = job.force ? Json() : reusable(job, notes_path, item.column_path, made_from);
-    if (notes.is_null()) return notes;
+  shard::Receipt receipt(shard::receipt_path(item.column_path), "made_from", made_from);
+  const auto check = [&](const Json& notes) { check_notes(job, item.column_path, notes); };
+  if (Json notes = receipt.find_or_hold(check, job.force); !notes.is_null()) {
     log_info("'{}' is there already", item.column_path);
     const auto samples = get_integer(notes.at("record"), "samples").value_or(0);
     if (job.progress) job.progress->add(static_cast<std::uint64_t>(samples));
     return notes;
-  };
-  if (Json notes = there(); !notes.is_null()) return notes;
-  io::make_directories(io::dir_name(item.column_path));
-  // Who holds the notes makes the column. Another program may just have done so.
-  io::AtomicFile notes_file = io::AtomicFile::await(notes_path);
-  if (Json notes = there(); !notes.is_null()) return notes;
+  }
   const Stopwatch watch;
   ColumnNotes found;
   shard::check_shard_bytes(*item.record);
   shard::JoinedReader reader(tars, job.limits);
-  shard::Writer writer(item.column_path, {.energon_index = true, .dali_index = false});
+  shard::Writer writer(item.column_path, kIndexes);
   job.fill(*item.record, reader, writer, found);
-  for (const shard::Fault& fault : reader.faults())
-    found.errors.emplace_back(fault.input, fault.message);
+  found.errors.insert(found.errors.end(), reader.faults().begin(), reader.faults().end());
   if (writer.samples() == 0 && !found.errors.empty())
-    fail("has no sample that can be used: {}", found.errors.back().second);
+    fail("has no sample that can be used: {}", found.errors.back().message);
   Json notes = {{"tool", job.tool}, {"made_from", made_from}, {"record", writer.finish()}};
   if (reader.any_refused()) notes["max_member"] = job.limits.member;
   notes["inputs"] = found.inputs;
-  notes["errors"] = Json::array();
-  for (const auto& [input, message] : found.errors)
-    notes["errors"].push_back({{"input", input}, {"error", message}});
-  notes_file.write(dump_json_pretty(notes));
-  notes_file.commit();
+  notes["errors"] = io::to_json(found.errors);
+  receipt.write(dump_json_pretty(notes));
   log_info("'{}': {} samples, {} errors, in {}", item.record->path(), writer.samples(),
            found.errors.size(), watch.text());
   return notes;
@@ -132,7 +108,7 @@ Outcome work_on(const ColumnJob& job, Item& item) {
   out.shard = true;
   const std::string path = get_string(record.json, "path").value_or(record.where);
   if (!item.refused.empty()) {
-    out.errors.emplace_back(path, item.refused);
+    out.errors.push_back({path, item.refused});
     return out;
   }
   // A directory that a mistyped path names is not made for the sake of the error log.
@@ -144,9 +120,8 @@ Outcome work_on(const ColumnJob& job, Item& item) {
     const Json sources = source_hashes(record, tars);
     const Json made_from = {{"settings", job.settings(record)}, {"sources", sources}};
     const Json notes = make_column(job, item, tars, made_from);
-    for (const Json& error : notes.at("errors"))
-      out.errors.emplace_back(error.at("input").get<std::string>(),
-                              error.at("error").get<std::string>());
+    for (io::Fault& fault : io::parse_faults(notes.at("errors")))
+      out.errors.push_back(std::move(fault));
     Json columns = std::move(record.json["columns"]);
     record.json.erase("columns");
     columns[job.column] = item.column_path;
@@ -161,7 +136,7 @@ Outcome work_on(const ColumnJob& job, Item& item) {
     record.json["columns"] = std::move(columns);
     out.record = std::move(record);
   } catch (const Error& error) {
-    out.errors.emplace_back(path, error.what());
+    out.errors.push_back({path, error.what()});
   }
   return out;
 }
@@ -170,9 +145,7 @@ Outcome work_on(const ColumnJob& job, Item& item) {
 class Items {
  public:
   Items(const ColumnJob& job, const std::vector<std::string>& inputs)
-      : job_(job), reader_(inputs, [this](const std::string& where, const std::string& message) {
-          bad_.emplace_back(where, message);
-        }) {}
+      : job_(job), reader_(inputs, [this](io::Fault fault) { bad_.push_back(std::move(fault)); }) {}
 
   std::optional<Item> next() {
     if (ended_) return std::nullopt;
@@ -233,8 +206,8 @@ long run_column_job(const ColumnJob& job, const std::vector<std::string>& inputs
   const auto open_log = [&](const std::string& directory) {
     io::make_directories(directory);
     errors.emplace(io::join_path(directory, job.column + "-errors.jsonl"), job.tool);
-    for (const auto& [input, message] : std::exchange(early, {}))
-      errors->add(input, message);
+    for (const io::Fault& fault : std::exchange(early, {}))
+      errors->add(fault);
   };
   if (!job.directory.empty()) open_log(job.directory);
   for_each_ordered<Item, Outcome>(
@@ -242,11 +215,11 @@ long run_column_job(const ColumnJob& job, const std::vector<std::string>& inputs
       [&](Outcome& outcome) {
         any = any || outcome.shard;
         if (!errors && !outcome.directory.empty()) open_log(outcome.directory);
-        for (const auto& [input, message] : outcome.errors) {
+        for (const io::Fault& fault : outcome.errors) {
           if (errors)
-            errors->add(input, message);
+            errors->add(fault);
           else
-            early.emplace_back(input, message);
+            early.push_back(fault);
         }
         if (!outcome.record) return;
         if (outcome.shard && job.done) job.done(*outcome.record);

@@ -9,12 +9,12 @@
 
 #include <functional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "base/json.h"
 #include "base/progress.h"
 #include "base/slots.h"
+#include "io/error_log.h"
 #include "io/manifest.h"
 #include "shard/columns.h"
 #include "shard/writer.h"
@@ -23,7 +23,7 @@ namespace vfm::columns {
 
 /// What filling a column found out beside the samples it wrote.
 struct ColumnNotes {
-  std::vector<std::pair<std::string, std::string>> errors;  ///< input, message
+  std::vector<io::Fault> errors;
   /// Files read that are no tars of the shard: path -> XXH3-128, or null if there was none.
   Json inputs = Json::object();
 };

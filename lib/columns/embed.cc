@@ -96,7 +96,7 @@ class Embedder {
 
  private:
   void note(const shard::Sample& sample, const std::string& message) {
-    notes_.errors.emplace_back(fmt::format("{} of '{}'", sample.key, record_.path()), message);
+    notes_.errors.push_back({fmt::format("{} of '{}'", sample.key, record_.path()), message});
   }
 
   /// The embedding, or, noted, none where it is no numbers.

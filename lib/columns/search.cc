@@ -46,7 +46,7 @@ struct Match {
 
 struct Found {
   std::vector<Match> matches;
-  std::vector<std::pair<std::string, std::string>> errors;
+  std::vector<io::Fault> errors;
 };
 
 void add_facts(Json& line, const Json& facts) {
@@ -148,8 +148,7 @@ class Searcher {
           ++without;
         }
       }
-      for (const shard::Fault& fault : reader.faults())
-        found.errors.emplace_back(fault.input, fault.message);
+      found.errors = reader.faults();
       if (without > 0 && found.matches.empty())
         fail("has no {}", look_.empty()
                               ? "text embeddings; run vfm-caption, then vfm-embed on it first"
@@ -158,7 +157,7 @@ class Searcher {
                 found.matches.size() + without);
     } catch (const Error& error) {
       found = {};
-      found.errors.emplace_back(path, error.what());
+      found.errors.push_back({path, error.what()});
     }
     return found;
   }
@@ -268,10 +267,9 @@ long search(const SearchOptions& options, Slots& slots, Progress& progress,
             io::ManifestWriter& manifest) {
   Searcher searcher(options);
   progress.start("shards", shard::count_shards(options.inputs));
-  std::vector<std::pair<std::string, std::string>> bad;
-  shard::ShardInput reader(options.inputs, [&](const std::string& where, const std::string& why) {
-    bad.emplace_back(where, why);
-  });
+  std::vector<io::Fault> bad;
+  shard::ShardInput reader(options.inputs,
+                           [&](io::Fault fault) { bad.push_back(std::move(fault)); });
   std::vector<Match> matches;
   long errors = 0;
   bool any = false;
@@ -285,15 +283,15 @@ long search(const SearchOptions& options, Slots& slots, Progress& progress,
       slots, next, [&](io::Record& record) { return searcher.search(record); },
       [&](Found& found) {
         any = true;
-        for (const auto& [input, message] : found.errors)
-          log_warning("{}: {}", input, message);
+        for (const io::Fault& fault : found.errors)
+          log_warning("{}: {}", fault.input, fault.message);
         errors += static_cast<long>(found.errors.size());
         errors += drop_other_encoders(found.matches, matches);
         std::move(found.matches.begin(), found.matches.end(), std::back_inserter(matches));
         progress.add();
       });
-  for (const auto& [input, message] : bad)
-    log_warning("{}: {}", input, message);
+  for (const io::Fault& fault : bad)
+    log_warning("{}: {}", fault.input, fault.message);
   errors += static_cast<long>(bad.size());
   if (!any && errors == 0) {
     reader.streams().check_whole("nothing came that could be searched");

@@ -22,11 +22,11 @@ std::vector<text::Cue> parse_sidecar(const std::string& bytes, const std::string
   if (kind == "txt") return {{0, std::numeric_limits<double>::infinity(), text::clean_line(utf8)}};
   text::SubRip srt = text::parse_srt(utf8);
   if (srt.malformed > 0)
-    notes.errors.emplace_back(
-        path, fmt::format("the times of {} of {} cues cannot be read", srt.malformed,
-                          srt.cues.size() + static_cast<std::size_t>(srt.malformed)));
+    notes.errors.push_back(
+        {path, fmt::format("the times of {} of {} cues cannot be read", srt.malformed,
+                           srt.cues.size() + static_cast<std::size_t>(srt.malformed))});
   else if (srt.cues.empty() && !text::clean_line(utf8).empty())
-    notes.errors.emplace_back(path, "has no cue: it is not SubRip");
+    notes.errors.push_back({path, "has no cue: it is not SubRip"});
   return std::move(srt.cues);
 }
 
@@ -88,7 +88,7 @@ const std::vector<text::Cue>& Sidecars::cues(const std::string& path, const std:
     notes_.inputs[path] = hash_hex(bytes);
     at->second = parse_sidecar(bytes, kind, path, notes_);
   } catch (const Error& error) {
-    notes_.errors.emplace_back(path, error.what());
+    notes_.errors.push_back({path, error.what()});
   }
   return at->second;
 }

@@ -7,10 +7,9 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "dataset/write.h"
 #include "io/atomic_file.h"
 #include "io/file.h"
-#include "shard/writer.h"
+#include "shard/receipt.h"
 
 namespace vfm::dataset {
 namespace {
@@ -61,11 +60,10 @@ void check_options(const ShardOptions& options, const Json& plan) {
     fail_usage("'{}' holds a dataset of other options ({}); {}", options.output, what, kWayOut);
 }
 
-/// The shard and all that stands beside it. Its record first: without it it counts as unfinished.
+/// The shard and all that stands beside it.
 void remove_shard(const ShardOptions& options, const std::string& path) {
   const std::string tar = in(options, path);
-  for (const std::string& file :
-       {shard_record_path(tar), tar, shard::energon_index_path(tar), shard::dali_index_path(tar)}) {
+  for (const std::string& file : shard::shard_files(tar)) {
     remove_file(file);
     remove_file(io::join_path(io::dir_name(file), "." + io::base_name(file) + ".tmp"));
   }

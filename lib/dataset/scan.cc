@@ -177,7 +177,7 @@ struct Scanned {
   std::vector<Item> items;
   std::set<std::string> fields;
   std::uint64_t read = 0, filtered = 0;
-  std::vector<std::pair<std::string, std::string>> errors;
+  std::vector<io::Fault> errors;
 };
 
 class ShardScanner {
@@ -202,12 +202,12 @@ class ShardScanner {
       try {
         scan_sample(row);
       } catch (const Error& error) {
-        scanned_.errors.emplace_back(scanned_.input.name, error.what());
+        scanned_.errors.push_back({scanned_.input.name, error.what()});
       }
     }
     for (const Column& column : columns_) {
       for (const std::string& fault : column.faults())
-        scanned_.errors.emplace_back(scanned_.input.name, fault);
+        scanned_.errors.push_back({scanned_.input.name, fault});
       scanned_.input.indexes.push_back(column.reader().index());
     }
     return std::move(scanned_);
@@ -249,8 +249,8 @@ class Gatherer {
       : scan_(scan), progress_(progress), errors_(errors) {}
 
   void add(Scanned& scanned) {
-    for (const auto& [input, message] : scanned.errors)
-      errors_.add(input, message);
+    for (const io::Fault& fault : scanned.errors)
+      errors_.add(fault);
     if (!scanned.shard) return;
     const auto number = static_cast<std::uint32_t>(scan_.shards.size());
     scan_.shards.push_back(std::move(scanned.input));
@@ -275,10 +275,10 @@ class Gatherer {
       return;
     }
     errors_.add(
-        scan_.shards[item.shard].tars.front(),
-        fmt::format("key '{}' comes twice with different contents, first in '{}'; keep one, or "
-                    "give new keys with --rekey",
-                    item.key, scan_.shards[first.shard].name));
+        {scan_.shards[item.shard].tars.front(),
+         fmt::format("key '{}' comes twice with different contents, first in '{}'; keep one, or "
+                     "give new keys with --rekey",
+                     item.key, scan_.shards[first.shard].name)});
   }
 
   Scan& scan_;
@@ -305,7 +305,7 @@ Scanned scan_line(const ShardOptions& options, Line& line) {
     shard::check_shard_bytes(line.record);
     scanned = ShardScanner(options, line.record).run();
   } catch (const Error& error) {
-    scanned.errors.emplace_back(name, error.what());
+    scanned.errors.push_back({name, error.what()});
   }
   return scanned;
 }
@@ -322,13 +322,12 @@ Scan scan_shards(const ShardOptions& options, Slots& slots, Progress& progress,
   Scan scan;
   Gatherer gatherer(scan, progress, errors);
   std::deque<Line> bad;
-  shard::ShardInput reader(options.inputs,
-                           [&](const std::string& where, const std::string& message) {
-                             Line line;
-                             line.record.where = where;
-                             line.error = message;
-                             bad.push_back(std::move(line));
-                           });
+  shard::ShardInput reader(options.inputs, [&](const io::Fault& fault) {
+    Line line;
+    line.record.where = fault.input;
+    line.error = fault.message;
+    bad.push_back(std::move(line));
+  });
   std::optional<Line> held;  // the record that came after bad lines
   const auto next = [&]() -> std::optional<Line> {
     if (bad.empty() && !held)

@@ -11,6 +11,7 @@
 #include "base/slots.h"
 #include "dataset/dataset.h"
 #include "dataset/join.h"
+#include "io/error_log.h"
 #include "io/manifest.h"
 #include "shard/reader.h"
 

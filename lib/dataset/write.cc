@@ -8,9 +8,9 @@
 
 #include "base/error.h"
 #include "base/stop.h"
-#include "io/atomic_file.h"
 #include "io/file.h"
 #include "shard/reader.h"
+#include "shard/receipt.h"
 #include "shard/writer.h"
 
 namespace vfm::dataset {
@@ -50,38 +50,14 @@ class ShardWriter::Readers {
   std::map<Key, std::list<Entry>::iterator> by_key_;
 };
 
-namespace {
-
-/// The record of a shard that an earlier run finished, or null.
-Json finished_record(const std::string& tar, const PlannedShard& shard) {
-  const std::string path = shard_record_path(tar);
-  if (!io::file_exists(path) || !io::file_exists(tar)) return nullptr;
-  for (const std::string& index : {shard::energon_index_path(tar), shard::dali_index_path(tar)})
-    if (!io::file_exists(index)) return nullptr;
-  try {
-    Json record = parse_json(io::read_file(path), fmt::format("'{}'", path));
-    if (need_string(record, "plan", path) != shard.plan) return nullptr;
-    const auto bytes = static_cast<std::uint64_t>(need_integer(record, "bytes", path));
-    if (io::File::open_read(tar).size() != bytes) return nullptr;
-    return record;
-  } catch (const Error&) {
-    return nullptr;  // damaged, so not finished
-  }
-}
-
-}  // namespace
-
-std::string shard_record_path(const std::string& tar) {
-  return tar.substr(0, tar.size() - std::string_view(".tar").size()) + ".json";
-}
-
 ShardWriter::ShardWriter(const Scan& scan, const ShardOptions& options)
     : scan_(scan), options_(options), readers_(std::make_unique<Readers>(scan, options.limits)) {}
 ShardWriter::~ShardWriter() = default;
 
 Json ShardWriter::write(const PlannedShard& planned) const {
   const std::string tar = io::join_path(options_.output, planned.path);
-  Json record = finished_record(tar, planned);
+  shard::Receipt receipt(shard::receipt_path(tar), "plan", planned.plan);
+  Json record = receipt.find([&](const Json& found) { shard::check_written(tar, found); });
   if (record.is_null()) {
     io::make_directories(io::dir_name(tar));
     shard::Writer writer(tar);
@@ -109,7 +85,7 @@ Json ShardWriter::write(const PlannedShard& planned) const {
     record["bin"] = planned.bin;
     record["plan"] = planned.plan;
     record.erase("path");  // the folder may be moved
-    io::write_file(shard_record_path(tar), dump_json(record) + "\n");
+    receipt.write(dump_json(record) + "\n");
   }
   Json result = {{"kind", "shard"}, {"path", tar}};
   for (const auto& [name, value] : record.items())

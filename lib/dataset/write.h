@@ -28,7 +28,4 @@ class ShardWriter {
   std::unique_ptr<Readers> readers_;
 };
 
-/// "DIR/train/b/b-000000.tar" -> "DIR/train/b/b-000000.json".
-std::string shard_record_path(const std::string& tar);
-
 }  // namespace vfm::dataset

@@ -202,13 +202,12 @@ void ClipOutput::tell(const Json& record, std::optional<double> seconds) {
            seconds ? "ready in " + format_seconds(*seconds) : "was there");
 }
 
-void ClipOutput::add_error(const std::string& where, const std::string& message) {
+void ClipOutput::add_error(const io::Fault& fault) {
   ++errors_;
-  if (error_log_) {
-    error_log_->add(where, message);
-  } else {
-    log_warning("{}: {}", where, message);
-  }
+  if (error_log_)
+    error_log_->add(fault);
+  else
+    log_warning("{}: {}", fault.input, fault.message);
 }
 
 long ClipOutput::finish(const io::InputStreams& input) {

@@ -67,7 +67,7 @@ class ClipOutput {
   /// Tells on standard output of a file that is there now. `seconds` is what it took; nothing: it
   /// was there.
   void tell(const Json& record, std::optional<double> seconds);
-  void add_error(const std::string& where, const std::string& message);
+  void add_error(const io::Fault& fault);
   /// Closes the log of errors and lays out the contact sheet of the clips. Returns the number of
   /// errors. Throws Error if nothing was made; `input` may be why.
   long finish(const io::InputStreams& input);

@@ -51,8 +51,8 @@ class Decoding {
       : job_(job),
         progress_(progress),
         output_(job.output, job.encoder, progress, manifest),
-        reader_(job.inputs, [this](const std::string& where, const std::string& message) {
-          waiting_.push_back({{}, where, message});
+        reader_(job.inputs, [this](const io::Fault& fault) {
+          waiting_.push_back({{}, fault.input, fault.message});
         }) {
     if (!job_.model.empty()) as_usage([&] { return &model(job_.model); });
   }
@@ -197,7 +197,7 @@ void Decoding::hand_over(Result& result) {
       result.error = "its size or rate differs from the first clip's: a stream has one";
   }
   if (!result.error.empty()) {
-    output_.add_error(result.input.where, result.error);
+    output_.add_error({result.input.where, result.error});
     return;
   }
   if (!output_.to_stream()) {

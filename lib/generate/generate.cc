@@ -308,7 +308,7 @@ void Run::hand_over(Result& result) {
       order.error = "its size or rate differs from the first clip's: a stream has one";
   }
   if (!order.error.empty()) {
-    output_.add_error(order.where, order.error);
+    output_.add_error({order.where, order.error});
     return;
   }
   if (!output_.to_stream())

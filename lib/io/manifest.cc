@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/manifest.h"
 
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 
 #include "base/error.h"
 #include "base/full_disk.h"
-#include "base/log.h"
-#include "io/atomic_file.h"
+#include "io/file.h"
 
 namespace vfm::io {
 namespace {
@@ -98,7 +95,7 @@ std::vector<std::string> column_tars(const Record& shard) {
   return tars;
 }
 
-ManifestReader::ManifestReader(std::vector<std::string> arguments, OnBad on_bad)
+ManifestReader::ManifestReader(std::vector<std::string> arguments, OnFault on_bad)
     : lines_(std::move(arguments), is_manifest_file), on_bad_(std::move(on_bad)) {}
 
 std::optional<Record> ManifestReader::next() {
@@ -106,9 +103,9 @@ std::optional<Record> ManifestReader::next() {
     if (line->as_is) return bare_path(line->text, line->where);
     try {
       if (line->error.empty()) return parse_record(line->text, line->where);
-      on_bad_(line->where, line->error);
+      on_bad_({line->where, line->error});
     } catch (const Error& error) {
-      on_bad_(line->where, error.what());
+      on_bad_({line->where, error.what()});
     }
   }
   return std::nullopt;
@@ -140,67 +137,6 @@ void ManifestWriter::write_line(const Json& record) {
     if (put < 0) fail_output(errno, "cannot write standard output");
     rest.remove_prefix(static_cast<std::size_t>(put));
   }
-}
-
-namespace {
-
-/// Names what stands at a path, not by its contents: written again it has another name. Empty if
-/// there is nothing.
-std::string state_of(const std::string& path) {
-  struct stat s {};
-  if (::stat(path.c_str(), &s) != 0) return "";
-  return fmt::format("{} {} {} {}", s.st_dev, s.st_ino, s.st_mtim.tv_sec, s.st_mtim.tv_nsec);
-}
-
-}  // namespace
-
-ErrorLog::ErrorLog(std::string path, std::string tool)
-    : path_(std::move(path)), tool_(std::move(tool)), before_(state_of(path_)) {}
-ErrorLog::~ErrorLog() = default;
-
-void ErrorLog::add(const std::string& input, const std::string& message, const Json& extra) {
-  Json record = {{"tool", tool_}, {"input", input}, {"error", message}};
-  for (const auto& [name, value] : extra.items())
-    record[name] = value;
-  {
-    const std::lock_guard lock(mutex_);
-    lines_.push_back(dump_json(record) + "\n");
-  }
-  // Most messages quote the input already.
-  if (message.find(input) != std::string::npos)
-    log_warning("{}", message);
-  else
-    log_warning("{}: {}", input, message);
-}
-
-std::size_t ErrorLog::count() const {
-  const std::lock_guard lock(mutex_);
-  return lines_.size();
-}
-
-/// What a program wrote since this run began.
-std::string ErrorLog::others_lines() const {
-  const std::string now = state_of(path_);
-  return now.empty() || now == before_ ? "" : read_file(path_);
-}
-
-void ErrorLog::finish() {
-  const std::lock_guard lock(mutex_);
-  if (lines_.empty() && state_of(path_).empty()) return;
-  AtomicFile file = AtomicFile::await(path_);
-  std::string text = others_lines();
-  if (lines_.empty() && !text.empty()) return;
-  for (const std::string& line : lines_)
-    if (text.find(line) == std::string::npos) text += line;
-  if (text.empty()) {
-    if (::unlink(path_.c_str()) != 0 && errno != ENOENT)
-      fail_errno(errno, "cannot remove '{}'", path_);
-    return;
-  }
-  // Also where the same stands there: who works beside this run is to see that it was written.
-  file.write(text);
-  file.commit();
-  before_ = state_of(path_);
 }
 
 }  // namespace vfm::io

@@ -2,10 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <functional>
-#include <map>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -13,7 +10,7 @@
 #include <vector>
 
 #include "base/json.h"
-#include "io/file.h"
+#include "io/error_log.h"
 #include "io/input_lines.h"
 
 namespace vfm::io {
@@ -43,8 +40,7 @@ Record parse_record(std::string_view line, std::string_view where);
 /// Thread-safety: one thread at a time.
 class ManifestReader {
  public:
-  using OnBad = std::function<void(const std::string& where, const std::string& message)>;
-  ManifestReader(std::vector<std::string> arguments, OnBad on_bad);
+  ManifestReader(std::vector<std::string> arguments, OnFault on_bad);
   /// The next record, or nothing at the end. Throws Error when standard input cannot be read,
   /// Stopped after a signal.
   std::optional<Record> next();
@@ -52,7 +48,7 @@ class ManifestReader {
 
  private:
   InputLines lines_;
-  OnBad on_bad_;
+  OnFault on_bad_;
 };
 
 /// Writes records to a descriptor, one line each, at once (a record is a promise that the thing it
@@ -76,31 +72,6 @@ class ManifestWriter {
   std::mutex mutex_;  // guards records_
   std::string id_;
   std::uint64_t records_ = 0;
-};
-
-/// errors.jsonl: what was skipped, and why. One record an item, in the order of add(). The file
-/// appears at finish() and only if there was an error; that of an earlier run is replaced, or
-/// removed if there was none. What a program writes there that works beside this one stays.
-/// Each is also one warning line, at once. Thread-safety: any thread; call add() from the ordered
-/// side of for_each_ordered, so that the file does not depend on -j.
-class ErrorLog {
- public:
-  /// `tool` is the program's name, stored in each record.
-  ErrorLog(std::string path, std::string tool);
-  ~ErrorLog();
-  /// Records {"tool":…, "input":…, "error":…} plus `extra`'s members, and warns "INPUT: MESSAGE".
-  void add(const std::string& input, const std::string& message,
-           const Json& extra = Json::object());
-  std::size_t count() const;
-  void finish();
-
- private:
-  std::string others_lines() const;
-
-  std::string path_, tool_;
-  std::string before_;  // what stood at path_ when this run began
-  mutable std::mutex mutex_;
-  std::vector<std::string> lines_;
 };
 
 }  // namespace vfm::io

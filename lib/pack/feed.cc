@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pack/feed.h"
 
+#include <utility>
+
 #include "base/error.h"
 #include "io/file.h"
 
@@ -45,9 +47,7 @@ PackFeed::PackFeed(const std::vector<std::string>& inputs, const shard::ReadLimi
                    Finished finished)
     : limits_(limits),
       finished_(std::move(finished)),
-      input_(inputs, [this](const std::string& where, const std::string& message) {
-        bad_.emplace_back(where, message);
-      }) {}
+      input_(inputs, [this](io::Fault fault) { bad_.push_back(std::move(fault)); }) {}
 
 PackFeed::~PackFeed() = default;
 
@@ -58,7 +58,7 @@ std::optional<PackWork> PackFeed::next() {
   try {
     if (samples_ && next_sample(work)) return work;
   } catch (const Error& error) {  // nothing after it can be used
-    work.errors.emplace_back(shard_->path, error.what());
+    work.errors.push_back({shard_->path, error.what()});
   }
   work.end = true;
   if (samples_) {
@@ -126,7 +126,7 @@ std::optional<PackWork> PackFeed::next_shard() {
     work.begin = true;
   } catch (const Error& error) {
     shard_.reset();
-    work.errors.emplace_back(path, error.what());
+    work.errors.push_back({path, error.what()});
   }
   return work;
 }

@@ -9,10 +9,10 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "base/json.h"
+#include "io/error_log.h"
 #include "io/manifest.h"
 #include "shard/columns.h"
 #include "shard/sample.h"
@@ -32,15 +32,15 @@ struct ClipShard {
 
 /// One thing to do. Of the members that say what, one is set.
 struct PackWork {
-  std::vector<std::pair<std::string, std::string>> errors;  ///< met on the way here: input, message
-  std::shared_ptr<const ClipShard> shard;                   ///< null: only errors
-  bool begin = false;                                       ///< the shard begins
+  std::vector<io::Fault> errors;           ///< met on the way here
+  std::shared_ptr<const ClipShard> shard;  ///< null: only errors
+  bool begin = false;                      ///< the shard begins
   std::optional<shard::Sample> sample;
-  std::string split;                 ///< of the sample
-  std::string refusal;               ///< why the sample cannot be taken; empty: it can
-  bool end = false;                  ///< the shard ends
-  std::vector<shard::Fault> faults;  ///< at the end: what was passed over
-  bool any_refused = false;          ///< at the end: a sample was, perhaps for its size
+  std::string split;              ///< of the sample
+  std::string refusal;            ///< why the sample cannot be taken; empty: it can
+  bool end = false;               ///< the shard ends
+  std::vector<io::Fault> faults;  ///< at the end: what was passed over
+  bool any_refused = false;       ///< at the end: a sample was, perhaps for its size
 };
 
 class PackFeed {
@@ -64,7 +64,7 @@ class PackFeed {
 
   shard::ReadLimits limits_;
   Finished finished_;
-  std::vector<std::pair<std::string, std::string>> bad_;  // lines since the last record
+  std::vector<io::Fault> bad_;  // lines since the last record
   shard::ShardInput input_;
   std::set<std::string> paths_;                   // of all shards so far
   std::map<std::string, std::string> taken_;      // "split/name" -> path of the shard

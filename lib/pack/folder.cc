@@ -12,16 +12,12 @@
 #include "io/folder_lock.h"
 #include "shard/dataset_card.h"
 #include "shard/dataset_meta.h"
-#include "shard/writer.h"
+#include "shard/receipt.h"
 
 namespace vfm::pack {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string notes_path(const std::string& tar) {
-  return tar.substr(0, tar.size() - 4) + ".json";
-}
 
 void remove_file(const std::string& path) {
   std::error_code error;
@@ -29,19 +25,16 @@ void remove_file(const std::string& path) {
   if (error) fail_errno(error.value(), "cannot remove '{}'", path);
 }
 
-/// A finished shard and all that stands beside it; the notes first, without them it is unfinished.
+/// A finished shard and all that stands beside it.
 void remove_shard(const std::string& tar) {
-  for (const std::string& file :
-       {notes_path(tar), tar, shard::energon_index_path(tar), shard::dali_index_path(tar)})
+  for (const std::string& file : shard::shard_files(tar))
     remove_file(file);
 }
 
 Json to_json(const ShardNotes& notes) {
-  Json entries = Json::array(), errors = Json::array();
+  Json entries = Json::array();
   for (const data::Entry& entry : notes.entries)
     entries.push_back(data::to_json(entry));
-  for (const auto& [input, message] : notes.errors)
-    errors.push_back({{"input", input}, {"error", message}});
   return {{"tool", "vfm-pack"},
           {"input", notes.input},
           {"made_from", notes.made_from},
@@ -51,7 +44,7 @@ Json to_json(const ShardNotes& notes) {
           {"text_encoder", notes.text_encoder},
           {"without_text", notes.without_text},
           {"sums", notes.sums.to_json()},
-          {"errors", std::move(errors)},
+          {"errors", io::to_json(notes.errors)},
           {"entries", std::move(entries)}};
 }
 
@@ -66,9 +59,7 @@ ShardNotes parse_notes(const Json& json, const std::string& path, int channels) 
   notes.text_encoder = json.at("text_encoder");
   notes.without_text = json.at("without_text").get<std::int64_t>();
   notes.sums = ChannelSums::from_json(json.at("sums"), channels);
-  for (const Json& error : json.at("errors"))
-    notes.errors.emplace_back(error.at("input").get<std::string>(),
-                              error.at("error").get<std::string>());
+  notes.errors = io::parse_faults(json.at("errors"));
   for (const Json& entry : json.at("entries"))
     notes.entries.push_back(data::parse_entry(entry, path));
   return notes;
@@ -109,9 +100,9 @@ std::string difference(const Json& there, const Json& now) {
 
 /// Of which shard the latents at `tar` were made; empty if there are none, or nobody knows.
 std::string input_of(const std::string& tar) {
-  if (!io::file_exists(notes_path(tar))) return "";
+  const std::string path = shard::receipt_path(tar);
+  if (!io::file_exists(path)) return "";
   try {
-    const std::string path = notes_path(tar);
     return get_string(parse_json(io::read_file(path), path), "input").value_or("");
   } catch (const std::exception&) {
     return "";  // damaged, and made again
@@ -155,40 +146,30 @@ std::string PackFolder::tar_path(const std::string& split, const std::string& na
   return io::join_path(io::join_path(directory_, split), name);
 }
 
-namespace {
-
 /// The notes of one part, if they are those of the tar that stands beside them.
-std::optional<ShardNotes> whole_part(const std::string& tar, int channels) {
-  const std::string path = notes_path(tar);
-  if (!io::file_exists(path)) return std::nullopt;
-  try {
-    ShardNotes found = parse_notes(parse_json(io::read_file(path), path), path, channels);
-    if (!found.record.is_null()) {
-      if (!io::file_exists(shard::energon_index_path(tar)) ||
-          !io::file_exists(shard::dali_index_path(tar)) ||
-          io::File::open_read(tar).size() != found.record.at("bytes").get<std::uint64_t>())
-        return std::nullopt;
-    }
-    return found;
-  } catch (const std::exception&) {
-    return std::nullopt;  // damaged, so not finished
-  }
+std::optional<ShardNotes> PackFolder::find_part(const std::string& tar, const Json& made_from,
+                                                const shard::ReadLimits& limits) const {
+  const shard::Receipt receipt(shard::receipt_path(tar), "made_from", made_from);
+  ShardNotes notes;
+  const Json found = receipt.find([&](const Json& json) {
+    shard::check_limit(json, limits);
+    notes = parse_notes(json, receipt.path(), channels_);
+    if (!notes.record.is_null()) shard::check_written(tar, notes.record);
+  });
+  return found.is_null() ? std::nullopt : std::optional(std::move(notes));
 }
-
-}  // namespace
 
 std::map<std::string, ShardNotes> PackFolder::find_finished(const std::string& name,
                                                             const Json& made_from,
-                                                            std::uint64_t max_member) const {
+                                                            const shard::ReadLimits& limits) const {
   std::map<std::string, ShardNotes> parts;
   std::vector<std::string> splits;
   std::error_code error;
   for (const auto& folder : fs::directory_iterator(directory_, error)) {
     if (!folder.is_directory(error)) continue;
     const std::string split = folder.path().filename().string();
-    auto found = whole_part(tar_path(split, name), channels_);
-    if (!found || found->made_from != made_from) continue;
-    if (found->max_member && *found->max_member != max_member) continue;
+    auto found = find_part(tar_path(split, name), made_from, limits);
+    if (!found) continue;
     splits = found->splits;
     parts[split] = std::move(*found);
   }
@@ -217,7 +198,8 @@ void PackFolder::begin_shard(const std::string& tar, const std::string& input) {
 }
 
 void PackFolder::write_notes(const std::string& tar, const ShardNotes& notes) const {
-  io::write_file(notes_path(tar), dump_json(to_json(notes)) + "\n");
+  shard::Receipt(shard::receipt_path(tar), "made_from", notes.made_from)
+      .write(dump_json(to_json(notes)) + "\n");
 }
 
 void PackFolder::add(const std::string& split, const std::string& name, ShardNotes notes) {

@@ -7,11 +7,11 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "base/json.h"
 #include "data/latents.h"
+#include "io/error_log.h"
 #include "io/file.h"
 #include "models/tokenizer.h"
 #include "pack/pack.h"
@@ -28,9 +28,9 @@ struct ShardNotes {
   Json record;                       ///< of the tar; null if none of its samples could be packed
   std::vector<data::Entry> entries;  ///< in the order of the tar
   ChannelSums sums;
-  Json text_encoder;                                        ///< null if no sample has text
-  std::int64_t without_text = 0;                            ///< samples
-  std::vector<std::pair<std::string, std::string>> errors;  ///< input, message
+  Json text_encoder;              ///< null if no sample has text
+  std::int64_t without_text = 0;  ///< samples
+  std::vector<io::Fault> errors;
 };
 
 class PackFolder {
@@ -45,7 +45,7 @@ class PackFolder {
   std::string tar_path(const std::string& split, const std::string& name) const;
   /// The notes of a shard that is finished and made from just this, by split; empty if it is not.
   std::map<std::string, ShardNotes> find_finished(const std::string& name, const Json& made_from,
-                                                  std::uint64_t max_member) const;
+                                                  const shard::ReadLimits& limits) const;
   /// To be called before the latents of `input` are written: from here on the files over all shards
   /// do not hold. Throws Error{usage} where those of another input stand.
   void begin_shard(const std::string& tar, const std::string& input);
@@ -65,6 +65,8 @@ class PackFolder {
   std::int64_t without_text() const;
 
  private:
+  std::optional<ShardNotes> find_part(const std::string& tar, const Json& made_from,
+                                      const shard::ReadLimits& limits) const;
   void remove_all() const;
   bool settle_strangers() const;
   void write_for_others(bool alone, bool discrete) const;

@@ -131,7 +131,7 @@ class Run {
     begun.made_from = {{"settings", settings_},
                        {"split", shard.split_given ? Json(shard.split) : Json()},
                        {"sources", sources_of(shard)}};
-    begun.finished = folder_->find_finished(shard.name, begun.made_from, options_.limits.member);
+    begun.finished = folder_->find_finished(shard.name, begun.made_from, options_.limits);
     std::vector<std::string> splits;
     for (const auto& [split, notes] : begun.finished)
       splits.push_back(split);
@@ -161,8 +161,8 @@ class Run {
 
   void take(Outcome& outcome) {
     const PackWork& work = outcome.work;
-    for (const auto& [input, message] : work.errors)
-      errors_->add(input, message);
+    for (const io::Fault& fault : work.errors)
+      errors_->add(fault);
     if (!work.shard) return;
     if (work.begin) start(*work.shard);
     if (work.sample) {
@@ -185,20 +185,20 @@ class Run {
       for (const data::Entry& entry : notes.entries)
         keys_.insert(entry.key);
       if (text_encoder_.is_null()) text_encoder_ = notes.text_encoder;
-      for (const auto& [input, message] : notes.errors)
-        errors_->add(input, message);
+      for (const io::Fault& fault : notes.errors)
+        errors_->add(fault);
       progress_.add(notes.entries.size() + notes.errors.size());
     }
   }
 
-  void note_error(const std::string& input, const std::string& message) {
-    shard_.errors.emplace_back(input, message);
-    errors_->add(input, message);
+  void note_error(const io::Fault& fault) {
+    shard_.errors.push_back(fault);
+    errors_->add(fault);
   }
 
   void add(const ClipShard& shard, const std::string& key, Outcome& outcome) {
     const auto refuse = [&](const std::string& message) {
-      note_error(fmt::format("{} of '{}'", key, shard.path), message);
+      note_error({fmt::format("{} of '{}'", key, shard.path), message});
     };
     if (!outcome.latent) return refuse(outcome.failure);
     LatentOutput& latent = *outcome.latent;
@@ -238,8 +238,8 @@ class Run {
 
   void finish(const ClipShard& shard, const PackWork& work) {
     const bool made = shard_.finished.empty();
-    for (const shard::Fault& fault : work.faults)
-      note_error(fault.input, fault.message);
+    for (const io::Fault& fault : work.faults)
+      note_error(fault);
     std::map<std::string, ShardNotes> finished =
         made ? write_parts(shard, work.any_refused) : std::move(shard_.finished);
     for (auto& [split, notes] : finished) {
@@ -295,8 +295,8 @@ class Run {
   /// A shard that has begun.
   struct Begun {
     Json made_from;
-    std::map<std::string, ShardNotes> finished;               // by an earlier run
-    std::vector<std::pair<std::string, std::string>> errors;  // of this one
+    std::map<std::string, ShardNotes> finished;  // by an earlier run
+    std::vector<io::Fault> errors;               // of this one
   };
 
   const PackOptions& options_;

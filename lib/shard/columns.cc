@@ -13,6 +13,7 @@
 #include "io/file.h"
 #include "shard/media_members.h"
 #include "shard/reader.h"
+#include "shard/receipt.h"
 #include "shard/writer.h"
 
 namespace vfm::shard {
@@ -125,7 +126,7 @@ namespace {
 
 /// The record that was written with a column, or null.
 Json column_record(const std::string& tar) {
-  const std::string notes = tar.substr(0, tar.size() - 4) + ".json";
+  const std::string notes = receipt_path(tar);
   if (!tar.ends_with(".tar") || !io::file_exists(notes)) return nullptr;
   try {
     return parse_json(io::read_file(notes), notes).at("record");
@@ -172,7 +173,7 @@ struct JoinedReader::State {
   std::vector<std::size_t> told;          // of each cursor's refused samples: how many are faults
   std::unordered_set<std::string> keys;   // given
   std::unordered_set<std::string> lacks;  // refused in the first tar: its columns may have them
-  std::vector<Fault> faults;
+  std::vector<io::Fault> faults;
   bool ended = false;  // by damage
 
   /// The next sample of a tar under its column_key(); `original` is its own name where that is
@@ -246,7 +247,7 @@ JoinedReader::JoinedReader(const std::vector<std::string>& tars, const ReadLimit
 JoinedReader::~JoinedReader() = default;
 JoinedReader::JoinedReader(JoinedReader&&) noexcept = default;
 
-const std::vector<Fault>& JoinedReader::faults() const {
+const std::vector<io::Fault>& JoinedReader::faults() const {
   return state_->faults;
 }
 

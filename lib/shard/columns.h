@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "io/error_log.h"
 #include "io/manifest.h"
 #include "shard/reader.h"
 #include "shard/sample.h"
@@ -45,12 +46,6 @@ std::string column_key(const std::string& key);
 /// more than one dot: "clip0.v1.mp4" is "v1.mp4" of sample "clip0", whoever reads it.
 void say_dotted_media(const std::string& tar, std::string_view key, std::string_view extension);
 
-/// What was wrong with a shard or one of its samples, which cost no other sample.
-struct Fault {
-  std::string input;  ///< "KEY of 'X.tar'", or the tar
-  std::string message;
-};
-
 /// Reads the samples of several tars as one: members of all, the first tar's first. An extension
 /// that an earlier tar has too replaces it. Of samples with one key only the first is given.
 class JoinedReader {
@@ -65,8 +60,8 @@ class JoinedReader {
   /// whole. Throws Error when the tars do not have the same keys in one order.
   bool next(Sample& sample);
   /// What was passed over so far: samples that are too large or damaged, or whose key came before,
-  /// and what follows damage.
-  const std::vector<Fault>& faults() const;
+  /// and what follows damage; each of its tar.
+  const std::vector<io::Fault>& faults() const;
   /// Whether a sample was passed over, perhaps for its size: with another limit it may not be.
   bool any_refused() const;
 

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "io/file.h"
+#include "shard/receipt.h"
 
 namespace vfm::shard {
 
@@ -18,7 +19,7 @@ std::vector<PlannedShard> planned_shards(const std::string& directory) {
     for (const Json& shard : plan.at("shards")) {
       const std::string name = need_string(shard, "path", "the plan");
       const std::string path = io::join_path(directory, name);
-      const std::string notes = path.substr(0, path.size() - 4) + ".json";
+      const std::string notes = receipt_path(path);
       const Json facts = parse_json(io::read_file(notes), "'" + notes + "'");
       Json record = {{"kind", "shard"}, {"path", path}};
       for (const auto& [key, value] : facts.items())

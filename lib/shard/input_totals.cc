@@ -26,7 +26,7 @@ bool for_each_record(const std::vector<std::string>& inputs,
       return false;
   }
   try {
-    io::ManifestReader reader(inputs, [](const std::string&, const std::string&) {});
+    io::ManifestReader reader(inputs, [](const io::Fault&) {});
     while (const auto record = reader.next())
       use(*record);
   } catch (const Error&) {

@@ -24,7 +24,7 @@ std::vector<std::string> without_folders(std::vector<std::string> arguments) {
 
 }  // namespace
 
-ShardInput::ShardInput(const std::vector<std::string>& arguments, io::ManifestReader::OnBad on_bad)
+ShardInput::ShardInput(const std::vector<std::string>& arguments, io::OnFault on_bad)
     : lines_(without_folders(arguments), std::move(on_bad)) {
   for (const std::string& argument : arguments)
     if (is_directory(argument))

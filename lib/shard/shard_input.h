@@ -16,7 +16,7 @@ class ShardInput {
  public:
   /// `arguments` as io::ManifestReader takes them; a folder among them stands for the shards of the
   /// dataset in it, which come first. Throws Error{usage} for a folder that holds no finished one.
-  ShardInput(const std::vector<std::string>& arguments, io::ManifestReader::OnBad on_bad);
+  ShardInput(const std::vector<std::string>& arguments, io::OnFault on_bad);
 
   /// The next record of any kind, or nothing at the end. Shards that are columns of others, as
   /// `tool clips/*.tar` names them, are passed over.

@@ -399,6 +399,14 @@ END
   [ "$(tree_hash files)" = "$(tree_hash whole-files)" ]
 }
 
+@test "a video whose shard has lost an index is done again" {
+  vfm-clip shots.mp4 -o whole >/dev/null
+  cp -r whole out
+  rm out/*-00000.tar.idx
+  vfm-clip shots.mp4 -o out >/dev/null
+  [ "$(tree_hash out)" = "$(tree_hash whole)" ]
+}
+
 @test "whole shards of a killed run are kept" {
   vfm-clip shots.mp4 -o whole --shard-size 9000 >/dev/null
   cp -r whole out

@@ -49,18 +49,16 @@ TEST_CASE("arguments may be paths and manifest files; bad lines are told and pas
   const std::string file = folder + "/m.jsonl";
   write_file(file, "{\"kind\":\"video\",\"path\":\"1.mp4\"}\n\n{\"oops\n2.mp4");
   std::vector<std::string> bad;
-  ManifestReader reader(
-      {"0.mp4", file, "3.tar"},
-      [&](const std::string& where, const std::string&) { bad.push_back(where); });
+  ManifestReader reader({"0.mp4", file, "3.tar"},
+                        [&](const Fault& fault) { bad.push_back(fault.input); });
   std::vector<std::string> paths;
   while (const auto record = reader.next())
     paths.push_back(record->path());
   CHECK(paths == std::vector<std::string>{"0.mp4", "1.mp4", "2.mp4", "3.tar"});
   CHECK(bad == std::vector<std::string>{fmt::format("line 3 of '{}'", file)});
   std::vector<std::string> missing;
-  ManifestReader other(
-      {folder + "/none.jsonl", "a\nb.mp4"},
-      [&](const std::string& where, const std::string&) { missing.push_back(where); });
+  ManifestReader other({folder + "/none.jsonl", "a\nb.mp4"},
+                       [&](const Fault& fault) { missing.push_back(fault.input); });
   CHECK(other.next()->path() == "a\nb.mp4");
   CHECK_FALSE(other.next());
   CHECK(missing == std::vector{folder + "/none.jsonl"});
@@ -91,8 +89,7 @@ Outcome read_all(const std::vector<std::string>& texts) {
     write_file(files.back(), text);
   }
   Outcome outcome;
-  ManifestReader reader(files,
-                        [&](const std::string&, const std::string&) { outcome.records += "! "; });
+  ManifestReader reader(files, [&](const Fault&) { outcome.records += "! "; });
   while (const auto record = reader.next())
     outcome.records += record->path() + " ";
   outcome.broken = reader.streams().broken_off();
@@ -191,12 +188,11 @@ TEST_CASE("errors.jsonl tells what was skipped, and goes when nothing was") {
   REQUIRE(::mkdtemp(folder.data()) != nullptr);
   const std::string path = folder + "/errors.jsonl";
   ErrorLog log(path, "vfm-test");
-  log.add("a.mp4", "cannot open 'a.mp4'", {{"line", 3}});
+  log.add({"a.mp4", "cannot open 'a.mp4'"});
   CHECK_FALSE(file_exists(path));
   log.finish();
-  CHECK(
-      read_file(path) ==
-      "{\"tool\":\"vfm-test\",\"input\":\"a.mp4\",\"error\":\"cannot open 'a.mp4'\",\"line\":3}\n");
+  CHECK(read_file(path) ==
+        "{\"tool\":\"vfm-test\",\"input\":\"a.mp4\",\"error\":\"cannot open 'a.mp4'\"}\n");
   ErrorLog(path, "vfm-test").finish();
   CHECK_FALSE(file_exists(path));
   // Two at once: what one tells stays, whether or not the other has something to tell.
@@ -204,7 +200,7 @@ TEST_CASE("errors.jsonl tells what was skipped, and goes when nothing was") {
   log.finish();
   clean.finish();
   CHECK(read_file(path).find("a.mp4") != std::string::npos);
-  clean.add("b.mp4", "cannot open 'b.mp4'");
+  clean.add({"b.mp4", "cannot open 'b.mp4'"});
   ErrorLog again(path, "vfm-test");
   log.finish();
   clean.finish();

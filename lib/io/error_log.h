@@ -1,0 +1,53 @@
+// What was wrong with one item of a tool's input, and errors.jsonl, which tells it.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+
+namespace vfm::io {
+
+/// What is wrong with one item, and costs no other one.
+struct Fault {
+  std::string input;  ///< "a.mp4", "KEY of 'X.tar'", "line 3 of 'list.jsonl'"
+  std::string message;
+};
+
+/// Hears of each line of an input that is wrong, and where it stands.
+using OnFault = std::function<void(Fault)>;
+
+/// [{"input":…,"error":…},…], as outputs keep their faults to tell them again, and back. Throws
+/// Error for anything else.
+Json to_json(const std::vector<Fault>& faults);
+std::vector<Fault> parse_faults(const Json& list);
+
+/// errors.jsonl: what was skipped, and why. One record an item, in the order of add(). The file
+/// appears at finish() and only if there was an error; that of an earlier run is replaced, or
+/// removed if there was none. What a program writes there that works beside this one stays.
+/// Each is also one warning line, at once. Thread-safety: any thread; call add() from the ordered
+/// side of for_each_ordered, so that the file does not depend on -j.
+class ErrorLog {
+ public:
+  /// `tool` is the program's name, stored in each record.
+  ErrorLog(std::string path, std::string tool);
+  ~ErrorLog();
+  /// Records {"tool":…, "input":…, "error":…}, and warns "INPUT: MESSAGE".
+  void add(const Fault& fault);
+  std::size_t count() const;
+  void finish();
+
+ private:
+  std::string others_lines() const;
+
+  std::string path_, tool_;
+  std::string before_;  // what stood at path_ when this run began
+  mutable std::mutex mutex_;
+  std::vector<std::string> lines_;
+};
+
+}  // namespace vfm::io

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "shard/receipt.h"
+
+#include <utility>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "io/file.h"
+
+namespace vfm::shard {
+
+Receipt::Receipt(std::string path, std::string member, Json made_from)
+    : path_(std::move(path)), member_(std::move(member)), made_from_(std::move(made_from)) {}
+
+Json Receipt::find(const Check& check) const {
+  if (!io::file_exists(path_)) return nullptr;
+  try {
+    Json receipt = parse_json(io::read_file(path_), path_);
+    if (receipt.at(member_) != made_from_) return nullptr;
+    check(receipt);
+    return receipt;
+  } catch (const std::exception& error) {
+    log_info("'{}' is made again: {}", path_, error.what());
+    return nullptr;
+  }
+}
+
+Json Receipt::find_or_hold(const Check& check, bool again) {
+  if (!again)
+    if (Json receipt = find(check); !receipt.is_null()) return receipt;
+  io::make_directories(io::dir_name(path_));
+  held_.emplace(io::AtomicFile::await(path_));
+  Json receipt = again ? Json() : find(check);
+  if (!receipt.is_null()) held_.reset();
+  return receipt;
+}
+
+void Receipt::write(std::string_view json) {
+  if (!held_) held_.emplace(io::AtomicFile::await(path_));
+  held_->write(json);
+  held_->commit();
+  held_.reset();
+}
+
+std::string receipt_path(const std::string& tar) {
+  return tar.substr(0, tar.size() - std::string_view(".tar").size()) + ".json";
+}
+
+std::vector<std::string> shard_files(const std::string& tar) {
+  return {receipt_path(tar), tar, energon_index_path(tar), dali_index_path(tar)};
+}
+
+void check_written(const std::string& tar, const Json& record, const WriterOptions& indexes) {
+  const auto said = static_cast<std::uint64_t>(need_integer(record, "bytes", "the record"));
+  if (const std::uint64_t bytes = io::File::open_read(tar).size(); bytes != said)
+    fail("'{}' has {} bytes, its record says {}", tar, bytes, said);
+  const auto need = [](const std::string& index) {
+    if (!io::file_exists(index)) fail("'{}' is missing", index);
+  };
+  if (indexes.energon_index) need(energon_index_path(tar));
+  if (indexes.dali_index) need(dali_index_path(tar));
+}
+
+void check_limit(const Json& receipt, const ReadLimits& limits) {
+  const auto limit = get_integer(receipt, "max_member");
+  if (limit && *limit != static_cast<std::int64_t>(limits.member))
+    fail("samples were refused under another --max-member");
+}
+
+}  // namespace vfm::shard

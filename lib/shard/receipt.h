@@ -1,0 +1,65 @@
+// What proves that an output made earlier is complete, and was made from this input with these
+// settings: a JSON file that is written when all else stands.
+//
+// One protocol for all tools that go on where an earlier run ended: look for the receipt, and if it
+// vouches for nothing, hold it, so that other programs wait, look again, make the output, write it.
+// What else it tells, and in which order, is each tool's own.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.h"
+#include "io/atomic_file.h"
+#include "shard/reader.h"
+#include "shard/writer.h"
+
+namespace vfm::shard {
+
+/// Thread-safety: one thread at a time; receipts of different paths are independent.
+class Receipt {
+ public:
+  /// Throws Error if what a receipt vouches for does not stand as it says.
+  using Check = std::function<void(const Json& receipt)>;
+
+  /// At `path`. Its `member` says from what, and with which settings, the output was made:
+  /// `made_from`, if it is to be taken.
+  Receipt(std::string path, std::string member, Json made_from);
+
+  const std::string& path() const { return path_; }
+  /// The receipt, if `made_from` and `check` say that it holds; else null. So does one that is
+  /// damaged, or no file of ours: the output is made again.
+  Json find(const Check& check) const;
+  /// find(); where there is nothing, or `again`, keeps other programs from the output until write()
+  /// or the end of this object. Waits for one that makes it now, and takes what that one made,
+  /// unless `again`. Makes the folder. Throws Error; Stopped.
+  Json find_or_hold(const Check& check, bool again);
+  /// Writes the receipt, durably, and lets go. All that it vouches for is durable. Throws Error.
+  void write(std::string_view json);
+
+ private:
+  std::string path_, member_;
+  Json made_from_;
+  std::optional<io::AtomicFile> held_;
+};
+
+/// "a/X.tar" -> "a/X.json".
+std::string receipt_path(const std::string& tar);
+
+/// All files of a shard that has a receipt. The receipt is the first: without it the others count
+/// as unfinished, so it is to be removed first.
+std::vector<std::string> shard_files(const std::string& tar);
+
+/// For Receipt::Check: throws Error unless `tar` has the size that its `record`, {"bytes":…}, says,
+/// and stands there with the indexes that it was written with. No contents are read.
+void check_written(const std::string& tar, const Json& record, const WriterOptions& indexes = {});
+
+/// For Receipt::Check: throws Error if samples were refused under another limit: "max_member" of
+/// the receipt, null or absent where none was.
+void check_limit(const Json& receipt, const ReadLimits& limits);
+
+}  // namespace vfm::shard
