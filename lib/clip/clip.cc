@@ -52,6 +52,9 @@ class ClipJob {
                  {"shard_bytes", options.shard_bytes},
                  {"verify", options.verify}};
     if (options.readable_names) settings_["names"] = "readable";
+    ClipRecipe for_sdr = options.recipe;
+    for_sdr.keep_hdr = false;
+    sdr_recipe_ = for_sdr.json();
   }
 
   Outcome work(ClipItem& item) {
@@ -90,11 +93,9 @@ class ClipJob {
       Json finished = store.find_or_hold(options_.force);
       const bool there = !finished.is_null();
       if (!there) {
-        try {
-          finished = cut(source, store, !options_.force);
-        } catch (const StaleClips&) {
-          finished = cut(source, store, false);
-        }
+        std::optional<Json> summary = cut(source, store, !options_.force);
+        if (!summary) summary = cut(source, store, false);
+        finished = *std::move(summary);
       }
       tell(finished, source, outcome);
       const bool shots = !options_.recipe.given && options_.recipe.stride <= 0;
@@ -121,47 +122,55 @@ class ClipJob {
     return settings;
   }
 
-  Json cut(const ClipSource& source, ClipStore& store, bool keep) {
+  /// What decides the clip. What does not touch it is not named, so it keeps the key that it had.
+  std::string key_of(const ClipSource& source, const media::StreamInfo& info,
+                     const Clip& clip) const {
+    Json identity = {{"source", source.hash},
+                     {"stream", info.stream},
+                     {"begin", clip.span.begin},
+                     {"end", clip.span.end},
+                     {"base", {clip.span.base.num, clip.span.base.den}},
+                     {"recipe", clip.hdr ? settings_.at("recipe") : sdr_recipe_}};
+    if (info.is_hdr() && !clip.hdr) identity["tone_map"] = "bt2390";
+    if (info.is_wide_sdr()) identity["gamut"] = "bt709";
+    if (info.interlaced && options_.recipe.deinterlace) identity["deinterlace"] = "auto";
+    const std::string key = hash_hex(dump_json(identity));
+    return options_.readable_names ? readable_key(source.path, clip.span, key) : key;
+  }
+
+  static shard::Sample sample_of(const ClipSource& source, const std::string& key, Clip&& clip) {
+    Json facts = {
+        {"key", key}, {"media", "video"}, {"source", source.path}, {"source_hash", source.hash}};
+    facts.update(clip.facts);
+    if (clip.given) pass_on(clip.given->fields, facts);
+    shard::Sample sample{key, {}};
+    sample.members.push_back({"mp4", std::move(clip.mp4)});
+    sample.members.push_back({"json", dump_json(facts)});
+    return sample;
+  }
+
+  /// Nothing if clips that the store kept are not those that the video gives.
+  std::optional<Json> cut(const ClipSource& source, ClipStore& store, bool keep) {
     ClipCutter cutter(source.path, options_.recipe, options_.verify,
                       {.stream = options_.recipe.stream,
                        .threads = threads_,
                        .deinterlace = options_.recipe.deinterlace,
                        .keep_hdr = options_.recipe.keep_hdr,
                        .hardware = options_.hardware},
-                      progress_);
-    const Json hdr_recipe = options_.recipe.json();
-    ClipRecipe for_sdr = options_.recipe;
-    for_sdr.keep_hdr = false;
-    const Json recipe = for_sdr.json();
-    store.begin(keep);
-    cutter.run(
-        [&](Clip&& clip) {
-          // What does not touch this clip is not named, so it keeps the key that it had.
-          Json identity = {{"source", source.hash},
-                           {"stream", cutter.info().stream},
-                           {"begin", clip.span.begin},
-                           {"end", clip.span.end},
-                           {"base", {clip.span.base.num, clip.span.base.den}},
-                           {"recipe", clip.hdr ? hdr_recipe : recipe}};
-          if (cutter.info().is_hdr() && !clip.hdr) identity["tone_map"] = "bt2390";
-          if (cutter.info().is_wide_sdr()) identity["gamut"] = "bt709";
-          if (cutter.info().interlaced && options_.recipe.deinterlace)
-            identity["deinterlace"] = "auto";
-          std::string key = hash_hex(dump_json(identity));
-          if (options_.readable_names) key = readable_key(source.path, clip.span, key);
-          if (clip.mp4.empty()) return store.add_kept(key);
-          Json facts = {{"key", key},
-                        {"media", "video"},
-                        {"source", source.path},
-                        {"source_hash", source.hash}};
-          facts.update(clip.facts);
-          if (clip.given) pass_on(clip.given->fields, facts);
-          shard::Sample sample{key, {}};
-          sample.members.push_back({"mp4", std::move(clip.mp4)});
-          sample.members.push_back({"json", dump_json(facts)});
-          store.add(sample);
-        },
-        [&](std::int64_t pts) { return store.known_end(pts); }, source.spans);
+                      progress_, source.spans);
+    cutter.keep(store.begin(keep));
+    while (std::optional<Clip> clip = cutter.next()) {
+      const std::string key = key_of(source, cutter.info(), *clip);
+      const std::optional<KeptClip>& kept = clip->kept;
+      const bool fits =
+          kept ? kept->key == key && kept->end == clip->span.end : cutter.kept().empty();
+      if (!fits) return std::nullopt;
+      if (kept)
+        store.add_kept();
+      else
+        store.add(sample_of(source, key, std::move(*clip)));
+    }
+    if (!cutter.kept().empty()) return std::nullopt;
     Json summary = {{"kind", "clips"}, {"source", source.path}, {"source_hash", source.hash}};
     summary.update(cutter.summary());
     summary["errors"] = cutter.errors();
@@ -228,7 +237,7 @@ class ClipJob {
   const ClipOptions& options_;
   int threads_;
   Progress& progress_;
-  Json settings_;
+  Json settings_, sdr_recipe_;
 };
 
 /// The only video of the input, if its arguments say that there is no other.

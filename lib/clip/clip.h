@@ -78,7 +78,7 @@ struct ClipOptions {
 /// fails is recorded in DIR/errors.jsonl. Returns how many records that is. Throws Error{usage} for
 /// a recipe that cannot be, Error if not one clip came out, Stopped.
 long run(const ClipOptions& options, Slots& slots, Progress& progress,
-          io::ManifestWriter& manifest);
+         io::ManifestWriter& manifest);
 
 /// --shots-only: writes one {"kind":"shots",...} line a video to standard output and no file.
 /// Returns the number of videos that failed, each with a warning. Of the options it uses recipe,

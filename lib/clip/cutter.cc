@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/rounding.h"
 #include "base/stop.h"
+#include "clip/shot_lists.h"
 #include "io/file.h"
 
 namespace vfm::clip {
@@ -29,16 +30,9 @@ Json crop_json(const media::StreamInfo& info, const std::optional<CroppedPicture
 
 }  // namespace
 
-Json change_json(const curate::ShotChange& change, std::int64_t pts, Rational time_base) {
-  return {{"frame", change.frame},
-          {"pts", pts},
-          {"time", six_digits(static_cast<double>(pts) * time_base.value())},
-          {"type", curate::name_of(change.type)},
-          {"score", six_digits(change.score)}};
-}
-
 ClipCutter::ClipCutter(const std::string& path, const ClipRecipe& recipe, bool verify,
-                       const media::DecodeOptions& decode, Progress& progress)
+                       const media::DecodeOptions& decode, Progress& progress,
+                       const std::vector<GivenSpan>* spans)
     : path_(path),
       recipe_(recipe),
       verify_(verify),
@@ -46,7 +40,8 @@ ClipCutter::ClipCutter(const std::string& path, const ClipRecipe& recipe, bool v
       decoder_(path, decode),
       place_(progress, io::base_name(path)),
       detector_(recipe.shots),
-      late_(path, decode) {
+      late_(path, decode),
+      spans_(spans) {
   if (recipe_.max_seconds > 0)
     max_length_ = std::llround(recipe_.max_seconds / decoder_.info().time_base.value());
   if (recipe_.audio != media::AudioMode::drop && decoder_.info().has_audio)
@@ -70,55 +65,65 @@ double ClipCutter::shown_aspect() const {
   return width > 0 && height > 0 ? width / height : 1;
 }
 
-void ClipCutter::run(const Emit& emit, const Known& known, const std::vector<GivenSpan>* spans) {
-  if (spans) return run_spans(*spans, emit, known);
-  return recipe_.stride > 0 ? run_stride(emit, known) : run_shots(emit, known);
+std::optional<Clip> ClipCutter::next() {
+  // No step ends more than one clip.
+  while (!ready_ && !ended_)
+    ended_ = !(spans_ ? step_spans() : recipe_.stride > 0 ? step_stride() : step_shots());
+  return std::exchange(ready_, std::nullopt);
 }
 
-void ClipCutter::run_shots(const Emit& emit, const Known& known) {
-  const double aspect = shown_aspect();
-  curate::FrameFeatures& features = features_;
+/// Gives one frame its place, or takes in one more. False at the end.
+bool ClipCutter::step_shots() {
+  if (place_next()) return true;
+  if (decoded_) {
+    if (clip_) close({"end", 0}, nullptr);
+    end_gap(end_pts_);
+    return false;
+  }
   media::Frame frame;
-  while (decoder_.next(frame)) {
+  if (decoder_.next(frame)) {
     check_stop();
     if (picture_) frame = picture_->of(frame);
-    curate::compute_features(tone_mapper_.map(frame), features);
-    detector_.push(features);
+    curate::compute_features(tone_mapper_.map(frame), features_);
+    detector_.push(features_);
     if (frames_ == 0) first_pts_ = frame.pts;
     end_pts_ = frame.pts + frame.duration;
     times_.add(frame.pts);
     tell_place(frame);
-    queue_.push_back(
-        {frame, features.picture, curate::measure_frame(features, detector_.motion(), aspect)});
+    queue_.push_back({std::move(frame), features_.picture,
+                      curate::measure_frame(features_, detector_.motion(), shown_aspect())});
     queue_.back().frame.index = frames_++;
     late_.spare(queue_.back().frame);
-    frame = {};
-    decide(emit, known);
+  } else {
+    detector_.finish();
+    decoded_ = true;
   }
-  detector_.finish();
-  decide(emit, known);
-  if (clip_) close({"end", 0}, nullptr, emit);
-  end_gap(end_pts_);
+  take_changes();
+  return true;
 }
 
-/// Takes what the detector is certain of, and gives the frames that are settled their place.
-void ClipCutter::decide(const Emit& emit, const Known& known) {
+/// What the detector is certain of.
+void ClipCutter::take_changes() {
   for (const curate::ShotChange& change : detector_.take()) {
     // A fade-in at the very start parts no shots.
     if (change.end > 0)
       cuts_.push_back(change_json(change, times_.of(change.frame), decoder_.info().time_base));
     changes_.push_back(change);
   }
-  while (!queue_.empty() && queue_.front().frame.index < detector_.settled()) {
-    media::Frame& frame = queue_.front().frame;
-    if (LateFrames::is_spared(frame)) {
-      frame = late_.again(frame.index, frame.pts);
-      if (picture_) frame = picture_->of(frame);
-    }
-    place(queue_.front(), emit, known);
-    last_ = std::move(queue_.front());
-    queue_.pop_front();
+}
+
+/// Gives the next frame that is settled its place; false if there is none.
+bool ClipCutter::place_next() {
+  if (queue_.empty() || queue_.front().frame.index >= detector_.settled()) return false;
+  media::Frame& frame = queue_.front().frame;
+  if (LateFrames::is_spared(frame)) {
+    frame = late_.again(frame.index, frame.pts);
+    if (picture_) frame = picture_->of(frame);
   }
+  place(queue_.front());
+  last_ = std::move(queue_.front());
+  queue_.pop_front();
+  return true;
 }
 
 const curate::SmallPicture* ClipCutter::picture_of(std::int64_t index) const {
@@ -138,7 +143,7 @@ bool ClipCutter::stitches(const curate::ShotChange& change) const {
 }
 
 /// Into the open clip, into a new one, or into the gap between two shots.
-void ClipCutter::place(const Waiting& waiting, const Emit& emit, const Known& known) {
+void ClipCutter::place(const Waiting& waiting) {
   const media::Frame& frame = waiting.frame;
   while (!changes_.empty() && frame.index >= changes_.front().end) {
     const curate::ShotChange change = changes_.front();
@@ -146,22 +151,27 @@ void ClipCutter::place(const Waiting& waiting, const Emit& emit, const Known& kn
     if (stitches(change))
       clip_->joined();
     else
-      turn({curate::name_of(change.type), change.score}, change.begin, frame, emit);
+      turn({curate::name_of(change.type), change.score}, change.begin, frame);
   }
   // The change that ends a long fade is not known yet, but its frames are in nobody's shot.
   const std::optional<std::int64_t> fade = detector_.open_fade();
-  if (fade && frame.index >= *fade && frame.index >= gap_end_)
-    turn({"fade", 1}, INT64_MAX, frame, emit);
+  if (fade && frame.index >= *fade && frame.index >= gap_end_) turn({"fade", 1}, INT64_MAX, frame);
   if (frame.index < gap_end_) {
     if (!gap_begin_) gap_begin_ = frame.pts;
     return;
   }
   end_gap(frame.pts);
-  if (must_split(frame)) turn({"split", 0}, frame.index, frame, emit);
-  if (!clip_)
-    clip_ = std::make_unique<ClipEncoder>(recipe_, decoder_.info(), verify_,
-                                          known ? known(frame.pts) : std::nullopt);
-  clip_->add(frame, last_ ? &last_->frame : nullptr, waiting.picture, waiting.measures);
+  if (must_split(frame)) turn({"split", 0}, frame.index, frame);
+  add_to_clip(waiting);
+}
+
+/// Into the open clip, or into a new one.
+void ClipCutter::add_to_clip(const Waiting& waiting) {
+  if (!clip_) {
+    const bool known = !kept_.empty() && kept_.front().begin == waiting.frame.pts;
+    clip_ = std::make_unique<ClipEncoder>(recipe_, decoder_.info(), verify_, known);
+  }
+  clip_->add(waiting.frame, last_ ? &last_->frame : nullptr, waiting.picture, waiting.measures);
 }
 
 /// A clip has its greatest length, and is HDR or is not.
@@ -172,9 +182,8 @@ bool ClipCutter::must_split(const media::Frame& frame) const {
 }
 
 /// Ends the open clip before `frame`; the next one begins at frame number `begin`.
-void ClipCutter::turn(const Boundary& boundary, std::int64_t begin, const media::Frame& frame,
-                      const Emit& emit) {
-  if (clip_) close(boundary, &frame, emit);
+void ClipCutter::turn(const Boundary& boundary, std::int64_t begin, const media::Frame& frame) {
+  if (clip_) close(boundary, &frame);
   begin_ = boundary;
   gap_end_ = begin;
   gap_type_ = boundary.type;
@@ -193,16 +202,16 @@ void ClipCutter::leave_out(const Span& span, const std::string& reason) {
                        {"reason", reason}});
 }
 
-/// Ends the open clip: it is given out, or left out if it is too short. `next`: the frame after it.
-void ClipCutter::close(const Boundary& end, const media::Frame* next, const Emit& emit) {
+/// Ends the open clip: it is ready, or left out if it is too short. `next`: the frame after it.
+void ClipCutter::close(const Boundary& end, const media::Frame* next) {
   const std::unique_ptr<ClipEncoder> clip = std::move(clip_);
   const Span span = clip->span();
   const bool whole_video = begin_.type == "start" && end.type == "end";
   if (span.seconds() < recipe_.min_seconds && !whole_video) return leave_out(span, "short");
   if (given_ && !cut_.emplace(span.begin, span.end).second) return leave_out(span, "repeated");
-  if (clip->known_end()) {
-    if (*clip->known_end() != span.end) throw StaleClips();
-    return emit({span, "", {}, given_, clip->hdr()});
+  if (clip->known()) {
+    ready_ = Clip{span, kept_.front(), "", {}, given_, clip->hdr()};
+    return kept_.pop_front();
   }
   const media::AudioTrack audio = sound_of(span);
   std::string mp4;
@@ -220,7 +229,7 @@ void ClipCutter::close(const Boundary& end, const media::Frame* next, const Emit
   facts["start_score"] = six_digits(begin_.score);
   facts["end_type"] = end.type;
   facts["end_score"] = six_digits(end.score);
-  emit({span, std::move(mp4), std::move(facts), given_, clip->hdr()});
+  ready_ = Clip{span, {}, std::move(mp4), std::move(facts), given_, clip->hdr()};
 }
 
 /// Sound that cannot be read costs no clip: it is silent, and that is told, once for each reason.

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -12,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/error.h"
 #include "base/json.h"
 #include "base/progress.h"
 #include "base/rational.h"
@@ -22,6 +20,7 @@
 #include "clip/late_frames.h"
 #include "clip/recent_times.h"
 #include "clip/spans.h"
+#include "clip/store.h"
 #include "curate/clip_meter.h"
 #include "curate/shot_detector.h"
 #include "media/audio.h"
@@ -30,12 +29,10 @@
 
 namespace vfm::clip {
 
-/// {"frame":F,"pts":P,"time":S,"type":"cut","score":X}: one change of shot, as shots are listed.
-Json change_json(const curate::ShotChange& change, std::int64_t pts, Rational time_base);
-
-/// A finished clip. `mp4` is empty where the caller has it already (ClipCutter::Known).
+/// A finished clip, or one that was kept: of that there is only where it lies.
 struct Clip {
   Span span;
+  std::optional<KeptClip> kept;
   std::string mp4;
   Json facts;                        ///< KEY.json from "stream" on: no key, no source
   const GivenSpan* given = nullptr;  ///< that it was cut by
@@ -44,22 +41,26 @@ struct Clip {
 
 class ClipCutter {
  public:
-  /// Opens the video. `progress` hears of the place in it. Throws Error.
+  /// Opens the video. `progress` hears of the place in it. With `spans`, which are used until the
+  /// end, clips are these, in order but where they overlap: those that overlap an earlier one come
+  /// after. Throws Error.
   ClipCutter(const std::string& path, const ClipRecipe& recipe, bool verify,
-             const media::DecodeOptions& decode, Progress& progress);
+             const media::DecodeOptions& decode, Progress& progress,
+             const std::vector<GivenSpan>* spans = nullptr);
   ~ClipCutter();
 
-  using Emit = std::function<void(Clip&&)>;
-  /// The end of a clip that begins at `pts_begin` and need not be encoded again, if there is one.
-  using Known = std::function<std::optional<std::int64_t>(std::int64_t pts_begin)>;
-  /// Decodes to the end; `emit` gets the clips in order. Throws Error when nothing decodes, and
-  /// StaleClips when a known clip does not end where it did; Stopped.
-  /// With `spans`, clips are these, in order but where they overlap: those that overlap an earlier
-  /// one come after. Spans that have no frames, or end after the video, are told in errors().
-  void run(const Emit& emit, const Known& known, const std::vector<GivenSpan>* spans = nullptr);
+  /// Clips that are there: one that begins where the next of these does is not encoded. To be
+  /// called before next(). kept(): those that have not come.
+  void keep(KeptClips clips) { kept_ = std::move(clips); }
+  const KeptClips& kept() const { return kept_; }
+
+  /// Decodes to the end of the next clip; nothing at the end of the video. Throws Error when
+  /// nothing decodes; Stopped. Spans that have no frames, or end after the video, are told in
+  /// errors().
+  std::optional<Clip> next();
 
   const media::StreamInfo& info() const { return decoder_.info(); }
-  /// After run: frames, corrupt, seconds, cuts, left_out, errors of single clips.
+  /// At the end: frames, corrupt, seconds, cuts, left_out, errors of single clips.
   Json summary() const;
   std::int64_t corrupt() const;
   std::int64_t sound_corrupt() const { return sound_corrupt_; }  ///< packets of sound
@@ -75,24 +76,32 @@ class ClipCutter {
     std::string type = "start";
     double score = 0;
   };
-  struct Piece;
-  void run_shots(const Emit& emit, const Known& known);
-  void run_stride(const Emit& emit, const Known& known);
-  void run_spans(const std::vector<GivenSpan>& spans, const Emit& emit, const Known& known);
-  std::vector<Piece> pieces_of(const std::vector<GivenSpan>& spans);
-  void run_pass(const std::vector<Piece>& pieces, std::size_t at, std::size_t end, const Emit& emit,
-                const Known& known);
-  void add_given(Waiting& waiting, const Emit& emit, const Known& known);
+  /// Of spans: a pass over the video, which cuts pieces [at, end).
+  struct Pass {
+    std::size_t at = 0, end = 0;
+    bool found = false;           // frames of the piece at `at`
+    double length = 0, here = 0;  // of and at the last frame, as pieces count
+    std::int64_t number = 0;      // of the next frame
+  };
+  bool step_shots();
+  bool step_stride();
+  bool step_spans();
+  void plan_spans();
+  bool begin_pass();
+  void cut_pieces(Waiting&& waiting);
+  void end_pass();
+  void add_given(Waiting& waiting);
   double shown_aspect() const;
   void tell_place(const media::Frame& frame);
   bool must_split(const media::Frame& frame) const;
-  void decide(const Emit& emit, const Known& known);
-  void place(const Waiting& waiting, const Emit& emit, const Known& known);
+  void take_changes();
+  bool place_next();
+  void place(const Waiting& waiting);
+  void add_to_clip(const Waiting& waiting);
   bool stitches(const curate::ShotChange& change) const;
   const curate::SmallPicture* picture_of(std::int64_t index) const;
-  void turn(const Boundary& boundary, std::int64_t begin, const media::Frame& frame,
-            const Emit& emit);
-  void close(const Boundary& end, const media::Frame* next, const Emit& emit);
+  void turn(const Boundary& boundary, std::int64_t begin, const media::Frame& frame);
+  void close(const Boundary& end, const media::Frame* next);
   media::AudioTrack sound_of(const Span& span);
   void end_gap(std::int64_t pts);
   void leave_out(const Span& span, const std::string& reason);
@@ -117,8 +126,12 @@ class ClipCutter {
   std::optional<Waiting> last_;  // the frame placed last
 
   curate::FrameFeatures features_;
-  media::ToneMapper tone_mapper_;                        // for features of HDR that is kept
-  curate::MotionEstimator estimator_;                    // where no shots are looked for
+  media::ToneMapper tone_mapper_;      // for features of HDR that is kept
+  curate::MotionEstimator estimator_;  // where no shots are looked for
+  std::int64_t stride_ = 0;            // number of the last frame's
+  const std::vector<GivenSpan>* spans_;
+  std::optional<std::vector<SpanPiece>> pieces_;  // of spans_, once they are planned
+  Pass pass_;
   const GivenSpan* given_ = nullptr;                     // of the clip that is open
   std::set<std::pair<std::int64_t, std::int64_t>> cut_;  // of given spans
 
@@ -129,13 +142,9 @@ class ClipCutter {
   std::string gap_type_;
   Json cuts_ = Json::array(), left_out_ = Json::array();
   std::vector<std::string> errors_;
-};
-
-/// Thrown by ClipCutter::run: the shards of an earlier, killed run are not what this one would
-/// write.
-class StaleClips : public Error {
- public:
-  StaleClips() : Error("the shards of an earlier run do not fit") {}
+  KeptClips kept_;
+  std::optional<Clip> ready_;             // to be handed out
+  bool decoded_ = false, ended_ = false;  // all frames; and all of them have their place
 };
 
 }  // namespace vfm::clip

@@ -12,8 +12,8 @@
 namespace vfm::clip {
 
 ClipEncoder::ClipEncoder(const ClipRecipe& recipe, const media::StreamInfo& info, bool verify,
-                         std::optional<std::int64_t> known_end)
-    : recipe_(recipe), info_(info), known_end_(known_end), verify_(verify) {}
+                         bool known)
+    : recipe_(recipe), info_(info), known_(known), verify_(verify) {}
 
 /// As the clip shows it: upright, in the clip's size.
 media::Frame ClipEncoder::shown(const media::Frame& frame) {
@@ -27,7 +27,7 @@ void ClipEncoder::add(const media::Frame& frame, const media::Frame* before,
   ++frames_;
   interlaced_ = interlaced_ || frame.interlaced;
   end_ = frame.pts + frame.duration;
-  if (known_end_) return;
+  if (known_) return;
   if (!encoder_) open(frame, before);
   meter_.add(measures, picture, meter_.looks() ? tone_mapper_.map(frame) : frame);
   if (!clock_) return encode(shown(frame));

@@ -38,10 +38,9 @@ void verify_clip(const std::string& mp4, const ClipEvidence& evidence);
 
 class ClipEncoder {
  public:
-  /// `verify`: finish() proves the clip; for that some frames are kept. `known_end`: the clip is
-  /// there already and ends so; nothing is encoded or measured.
-  ClipEncoder(const ClipRecipe& recipe, const media::StreamInfo& info, bool verify,
-              std::optional<std::int64_t> known_end);
+  /// `verify`: finish() proves the clip; for that some frames are kept. `known`: the clip is there
+  /// already; nothing is encoded or measured.
+  ClipEncoder(const ClipRecipe& recipe, const media::StreamInfo& info, bool verify, bool known);
 
   /// `before`: the frame before in the source, if any.
   void add(const media::Frame& frame, const media::Frame* before,
@@ -55,7 +54,7 @@ class ClipEncoder {
   std::int64_t begin() const { return begin_; }
   std::int64_t end() const { return end_; }
   Span span() const { return {begin_, end_, info_.time_base}; }
-  std::optional<std::int64_t> known_end() const { return known_end_; }
+  bool known() const { return known_; }
   void joined() { ++shots_; }  ///< the next shot was stitched to it
 
   /// The mp4. `after`: the frame after in the source, for proof.
@@ -70,7 +69,7 @@ class ClipEncoder {
 
   ClipRecipe recipe_;
   media::StreamInfo info_;
-  std::optional<std::int64_t> known_end_;
+  bool known_;
   std::unique_ptr<media::Encoder> encoder_;
   std::optional<media::Resizer> resizer_;
   std::optional<FrameClock> clock_;

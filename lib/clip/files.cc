@@ -10,7 +10,6 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/log.h"
-#include "clip/cutter.h"
 #include "io/atomic_file.h"
 #include "io/line_reader.h"
 
@@ -72,8 +71,8 @@ static std::vector<Json> read_journal(const std::string& path) {
   return lines;
 }
 
-void ClipFiles::begin(bool keep) {
-  kept_.clear();
+KeptClips ClipFiles::begin(bool keep) {
+  KeptClips kept;
   found_.clear();
   listed_ = Json::array();
   samples_ = 0;
@@ -85,8 +84,8 @@ void ClipFiles::begin(bool keep) {
     if (line.contains("end")) {
       unbroken = unbroken && same && whole(line, true);
       if (unbroken) {
-        kept_.push_back({need_integer(line, "begin", "the journal"),
-                         need_integer(line, "end", "the journal"), line.at("key")});
+        kept.push_back({need_integer(line, "begin", "the journal"),
+                        need_integer(line, "end", "the journal"), line.at("key")});
         found_.push_back(line);
         continue;
       }
@@ -115,9 +114,10 @@ void ClipFiles::begin(bool keep) {
   const int fd = ::open(notes_path().c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
   if (fd < 0) fail_errno(errno, "cannot open '{}'", notes_path());
   journal_ = io::File(fd, notes_path());
+  return kept;
 }
 
-void ClipFiles::keep(const std::string& /*key*/) {
+void ClipFiles::write_kept() {
   Json sample = std::move(found_.front());
   found_.pop_front();
   listed_.push_back({{"key", sample.at("key")}, {"files", sample.at("files")}});

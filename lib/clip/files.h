@@ -18,7 +18,7 @@ namespace vfm::clip {
 class ClipFiles : public ClipStore {
  public:
   ClipFiles(std::string directory, const std::string& name, Json settings);
-  void begin(bool keep) override;
+  KeptClips begin(bool keep) override;
 
  private:
   std::string notes_path() const override {
@@ -26,7 +26,7 @@ class ClipFiles : public ClipStore {
   }
   void check_files(const Json& found) const override;
   void write(const shard::Sample& sample) override;
-  void keep(const std::string& key) override;
+  void write_kept() override;
   void end(Json& summary) override;
 
   std::string path_of(const Json& sample, const Json& file) const;

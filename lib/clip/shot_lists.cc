@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/rounding.h"
 #include "io/file.h"
 
 namespace vfm::clip {
@@ -41,6 +42,14 @@ std::string one_line(std::string text) {
 }
 
 }  // namespace
+
+Json change_json(const curate::ShotChange& change, std::int64_t pts, Rational time_base) {
+  return {{"frame", change.frame},
+          {"pts", pts},
+          {"time", six_digits(static_cast<double>(pts) * time_base.value())},
+          {"type", curate::name_of(change.type)},
+          {"score", six_digits(change.score)}};
+}
 
 std::string shots_csv_header() {
   return "Scene Number,Start Frame,Start Timecode,Start Time (seconds),End Frame,End Timecode,"

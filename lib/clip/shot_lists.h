@@ -1,4 +1,5 @@
-// Lists of shots that other programs read: PySceneDetect's CSV, and edit decision lists.
+// Lists of shots: our JSON, and what other programs read: PySceneDetect's CSV, and edit decision
+// lists.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -6,9 +7,14 @@
 #include <string>
 #include <vector>
 
+#include "base/json.h"
 #include "base/rational.h"
+#include "curate/shot_detector.h"
 
 namespace vfm::clip {
+
+/// {"frame":F,"pts":P,"time":S,"type":"cut","score":X}: one change of shot.
+Json change_json(const curate::ShotChange& change, std::int64_t pts, Rational time_base);
 
 /// From one change of shot to the next. Frames are counted from 0, seconds from the first frame.
 struct Shot {

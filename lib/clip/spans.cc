@@ -3,11 +3,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cctype>
 #include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <limits>
+#include <tuple>
+#include <utility>
 
 #include "base/error.h"
 #include "io/file.h"
@@ -98,6 +101,55 @@ std::string GivenSpan::text() const {
     return fmt::format("{}:{}:{}:{}", static_cast<int>(t.unit), t.seconds, t.frames, t.drop);
   };
   return fmt::format("{} {} {}\n", of(begin), of(end), dump_json(fields));
+}
+
+std::string SpanPiece::text() const {
+  const auto of = [&](double place) {
+    return std::isinf(place) ? std::string("the end")
+           : by_frame        ? fmt::format("frame {:.0f}", place)
+                             : fmt::format("{:.3f} s", place);
+  };
+  return fmt::format("{}: the span from {} to {}", given->where, of(begin), of(end));
+}
+
+std::vector<SpanPiece> plan_pieces(const std::vector<GivenSpan>& spans, double first,
+                                   Rational frame_rate, std::vector<std::string>& errors) {
+  std::vector<SpanPiece> pieces;
+  for (const GivenSpan& span : spans) {
+    SpanPiece piece{0, 0, span.begin.by_frame() || span.end.by_frame(), &span};
+    if (span.begin.by_frame() != span.end.by_frame() && span.end.unit != SpanTime::Unit::open) {
+      errors.push_back(fmt::format("{}: one end is a time, the other one a frame", span.where));
+      continue;
+    }
+    piece.begin = span.begin.place(first, frame_rate);
+    piece.end = span.end.place(first, frame_rate);
+    if (!(piece.begin < piece.end))
+      errors.push_back(piece.text() + " is empty");
+    else
+      pieces.push_back(piece);
+  }
+  std::stable_sort(pieces.begin(), pieces.end(), [](const SpanPiece& a, const SpanPiece& b) {
+    return std::tie(a.by_frame, a.begin, a.end) < std::tie(b.by_frame, b.begin, b.end);
+  });
+  const auto same = [](const SpanPiece& a, const SpanPiece& b) {
+    return a.by_frame == b.by_frame && a.begin == b.begin && a.end == b.end;
+  };
+  pieces.erase(std::unique(pieces.begin(), pieces.end(), same), pieces.end());
+  std::vector<std::pair<bool, double>> ends;  // of the passes: by_frame, end
+  for (SpanPiece& piece : pieces) {
+    const auto fits = [&](const auto& end) {
+      return end.first == piece.by_frame && end.second <= piece.begin;
+    };
+    const auto found = std::find_if(ends.begin(), ends.end(), fits);
+    piece.pass = static_cast<int>(found - ends.begin());
+    if (found == ends.end())
+      ends.emplace_back(piece.by_frame, piece.end);
+    else
+      found->second = piece.end;
+  }
+  std::stable_sort(pieces.begin(), pieces.end(),
+                   [](const SpanPiece& a, const SpanPiece& b) { return a.pass < b.pass; });
+  return pieces;
 }
 
 GivenSpans::GivenSpans(const std::vector<std::string>& files, const std::string& only_input,

@@ -54,6 +54,23 @@ struct GivenSpan {
 /// and "00:01:30;06" one of the drop-frame kind. Throws Error.
 SpanTime parse_span_time(std::string_view text);
 
+/// A span in frames, or in seconds of the container's clock.
+struct SpanPiece {
+  double begin = 0, end = 0;
+  bool by_frame = false;
+  const GivenSpan* given = nullptr;
+  int pass = 0;  ///< over the video, that cuts it
+
+  std::string text() const;  ///< "line 3 of 'spans.csv': the span from 1.500 s to 3.000 s"
+};
+
+/// The pieces that `spans` are of a video whose first frame is at `first` seconds, pass by pass, in
+/// order: spans that overlap are cut in different passes, so that memory holds one clip. Of two
+/// that are the same one is left. `errors` hears of spans that cannot be. Keeps pointers to
+/// `spans`.
+std::vector<SpanPiece> plan_pieces(const std::vector<GivenSpan>& spans, double first,
+                                   Rational frame_rate, std::vector<std::string>& errors);
+
 class GivenSpans {
  public:
   /// Reads the files. Spans that name no source are of `only_input`, or, if that is empty, of the

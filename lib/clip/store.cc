@@ -5,11 +5,11 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <optional>
 #include <utility>
 
 #include "base/error.h"
 #include "base/log.h"
-#include "clip/cutter.h"
 #include "clip/files.h"
 #include "io/atomic_file.h"
 #include "io/file.h"
@@ -25,7 +25,7 @@ class ShardStore : public ClipStore {
              std::uint64_t shard_bytes)
       : ClipStore(std::move(directory), name, name + ".json", std::move(settings)),
         shard_bytes_(shard_bytes) {}
-  void begin(bool keep) override;
+  KeptClips begin(bool keep) override;
 
  private:
   void check_files(const Json& found) const override;
@@ -38,7 +38,7 @@ class ShardStore : public ClipStore {
   std::string notes_path() const override {
     return io::join_path(directory_, "." + name_ + ".settings");
   }
-  void keep_shards();
+  KeptClips keep_shards();
   void remove_from(std::size_t number) const;
   void end_shard();
 
@@ -68,29 +68,27 @@ void ShardStore::remove_from(std::size_t number) const {
   }
 }
 
-void ShardStore::begin(bool keep) {
-  kept_.clear();
+KeptClips ShardStore::begin(bool keep) {
   shards_.clear();
   writer_.reset();
   samples_ = 0;
   const std::string text = dump_json(settings_) + "\n";
   const bool same = io::file_exists(notes_path()) && io::read_file(notes_path()) == text;
   ::unlink(index_path().c_str());
-  if (keep && same) {
-    keep_shards();
-  } else {
-    remove_from(0);
-    io::write_file(notes_path(), text);
-  }
+  if (keep && same) return keep_shards();
+  remove_from(0);
+  io::write_file(notes_path(), text);
+  return {};
 }
 
-void ShardStore::keep_shards() {
+KeptClips ShardStore::keep_shards() {
+  KeptClips kept;
   for (std::size_t number = 0;; ++number) {
     const std::string path = shard_path(number);
     if (!io::file_exists(path)) break;
     try {
       const shard::IndexedReader reader(path);
-      std::vector<Kept> clips;
+      KeptClips clips;
       for (std::int64_t i = 0; i < reader.samples(); ++i) {
         const shard::Sample sample = reader.read(i);
         const Json facts = parse_json(*sample.find("json"), sample.key);
@@ -102,7 +100,7 @@ void ShardStore::keep_shards() {
       shard["samples"] = reader.samples();
       shard["bytes"] = io::File::open_read(path).size();
       shard["xxh3"] = io::hash_file(path);
-      kept_.insert(kept_.end(), clips.begin(), clips.end());
+      kept.insert(kept.end(), clips.begin(), clips.end());
       shards_.push_back(std::move(shard));
     } catch (const Error& error) {
       log_info("'{}' is made again: {}", path, error.what());
@@ -110,6 +108,7 @@ void ShardStore::keep_shards() {
     }
   }
   remove_from(shards_.size());
+  return kept;
 }
 
 void ShardStore::write(const shard::Sample& sample) {
@@ -158,26 +157,17 @@ Json ClipStore::find_or_hold(bool again) {
   return found;
 }
 
-std::optional<std::int64_t> ClipStore::known_end(std::int64_t pts) const {
-  if (kept_.empty() || kept_.front().begin != pts) return std::nullopt;
-  return kept_.front().end;
-}
-
-void ClipStore::add_kept(const std::string& key) {
-  if (kept_.empty() || kept_.front().key != key) throw StaleClips();
-  kept_.pop_front();
-  keep(key);
+void ClipStore::add_kept() {
+  write_kept();
   ++samples_;
 }
 
 void ClipStore::add(const shard::Sample& sample) {
-  if (!kept_.empty()) throw StaleClips();
   write(sample);
   ++samples_;
 }
 
 Json ClipStore::finish(Json summary) {
-  if (!kept_.empty()) throw StaleClips();
   end(summary);
   receipt_.write(dump_json_pretty(summary));
   ::unlink(notes_path().c_str());

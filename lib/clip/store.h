@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +22,13 @@ namespace vfm::clip {
 /// files: DIR/KEY.mp4 and DIR/KEY.json, and DIR/NAME.files (shard/file_list.h) when all are there.
 enum class ClipFormat { shards, files };
 
+/// A clip that a killed run finished.
+struct KeptClip {
+  std::int64_t begin = 0, end = 0;  ///< pts
+  std::string key;
+};
+using KeptClips = std::deque<KeptClip>;  ///< in the order that they were written in
+
 /// Thread-safety: one thread at a time; stores of different names are independent.
 class ClipStore {
  public:
@@ -33,15 +39,13 @@ class ClipStore {
   /// store's end; waits for one that makes them now. Removes what a run that was killed right after
   /// it had finished left.
   Json find_or_hold(bool again);
-  /// Begins to write. `keep`: whole clips of a killed run with these settings stay; else what is
-  /// there is removed.
-  virtual void begin(bool keep) = 0;
-  /// The end of the next kept clip, if it begins at `pts`.
-  std::optional<std::int64_t> known_end(std::int64_t pts) const;
-  /// The next sample, or, for a kept one, only its key. Throws Error; StaleClips when the kept one
-  /// has another key.
+  /// Begins to write. `keep`: whole clips of a killed run with these settings stay, and are given;
+  /// else what is there is removed. May begin again, if what was kept is not what comes now.
+  virtual KeptClips begin(bool keep) = 0;
+  /// The next of the clips that were kept: all of them come first.
+  void add_kept();
+  /// The next sample. Throws Error.
   void add(const shard::Sample& sample);
-  void add_kept(const std::string& key);
   /// Writes DIR/NAME.json or .files, and lets go: `summary` with the settings, the number of
   /// samples and what was written. Nothing is written if there is no sample and no error in the
   /// summary.
@@ -61,17 +65,12 @@ class ClipStore {
   /// Throws Error if a file that `found` lists is not there as it was written.
   virtual void check_files(const Json& found) const = 0;
   virtual void write(const shard::Sample& sample) = 0;
-  virtual void keep(const std::string& /*key*/) {}
+  virtual void write_kept() {}
   /// Ends the files, and tells of them.
   virtual void end(Json& summary) = 0;
 
-  struct Kept {
-    std::int64_t begin = 0, end = 0;  // pts
-    std::string key;
-  };
   std::string directory_, name_;
   Json settings_;
-  std::deque<Kept> kept_;  // in the order that they were written in
   std::int64_t samples_ = 0;
 
  private:

@@ -407,23 +407,42 @@ END
   [ "$(tree_hash out)" = "$(tree_hash whole)" ]
 }
 
+# note_settings DIR NAME: what a run with the settings of whole/NAME.json notes in DIR until it is done.
+note_settings() {
+  python3 - "whole/$2.json" "$1/.$2.settings" <<'END' || skip "no python3"
+import json, sys
+settings = json.load(open(sys.argv[1]))["settings"]
+open(sys.argv[2], "w").write(json.dumps(settings, separators=(",", ":")) + "\n")
+END
+}
+
 @test "whole shards of a killed run are kept" {
   vfm-clip shots.mp4 -o whole --shard-size 9000 >/dev/null
   cp -r whole out
   # As a kill after the second shard leaves it.
   local name
   name=$(basename out/*.json .json)
-  python3 - "out/$name.json" "out/.$name.settings" <<'END' || skip "no python3"
-import json, sys
-settings = json.load(open(sys.argv[1]))["settings"]
-open(sys.argv[2], "w").write(json.dumps(settings, separators=(",", ":")) + "\n")
-END
+  note_settings out "$name"
   rm "out/$name.json" out/"$name"-00002*
   local before
   before=$(stat -c %i out/"$name"-00000.tar)
   vfm-clip shots.mp4 -o out --shard-size 9000 >/dev/null
   [ "$(stat -c %i out/"$name"-00000.tar)" = "$before" ]
   [ "$(tree_hash out)" = "$(tree_hash whole)" ]
+}
+
+@test "whole shards of a killed run that hold other clips are not kept" {
+  vfm-clip shots.mp4 -o whole --shard-size 9000 >/dev/null
+  local name stride
+  name=$(basename whole/*.json .json)
+  for stride in 0.6s 0.9s; do
+    rm -rf out
+    vfm-clip shots.mp4 -o out --shard-size 9000 --stride "$stride" >/dev/null
+    note_settings out "$name"
+    rm "out/$name.json"
+    vfm-clip shots.mp4 -o out --shard-size 9000 >/dev/null
+    [ "$(tree_hash out)" = "$(tree_hash whole)" ]
+  done
 }
 
 @test "a full disk ends with an error and nothing half written" {
