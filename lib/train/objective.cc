@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/objective.h"
 
-#include "train/code_objective.h"
-#include "train/diffusion_objective.h"
-#include "train/tokenizer_objective.h"
+#include "train/codes/objective.h"
+#include "train/diffusion/objective.h"
+#include "train/tokenizer/objective.h"
 
 namespace vfm::train {
 

@@ -1,8 +1,8 @@
 // What a run trains, and by which loss: a model, how samples become batches, and batches a loss.
 //
 // The step and the loop (train/trainer.h, train/run.h) know no more of a model than this. Of each
-// kind of model there is one objective: train/diffusion_objective.h, train/code_objective.h,
-// train/tokenizer_objective.h.
+// kind of model there is one objective: train/diffusion/objective.h, train/codes/objective.h,
+// train/tokenizer/objective.h.
 // Thread-safety: build() and what is const from any thread, also while another one passes a batch;
 // passing batches from one thread at a time.
 // SPDX-License-Identifier: Apache-2.0

@@ -15,7 +15,9 @@
 #include "models/decoder/decoder.h"
 #include "models/dit/lora.h"
 #include "models/dit/network.h"
-#include "train/objective_recipe.h"
+#include "train/codes/recipe.h"
+#include "train/diffusion/recipe.h"
+#include "train/tokenizer/recipe.h"
 
 namespace vfm::train {
 

@@ -11,7 +11,7 @@
 
 #include "base/philox.h"
 #include "train/dataset.h"
-#include "train/diffusion.h"
+#include "train/diffusion/batch.h"
 
 using namespace vfm;
 

@@ -14,9 +14,9 @@
 #include "tensor/device.h"
 #include "tensor/graph_cache.h"
 #include "train/checkpoint.h"
-#include "train/diffusion_objective.h"
+#include "train/diffusion/objective.h"
 #include "train/recipe_file.h"
-#include "train/tokenizer_objective.h"
+#include "train/tokenizer/objective.h"
 #include "train/trainer.h"
 #include "train/validation.h"
 

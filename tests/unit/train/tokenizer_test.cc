@@ -7,7 +7,7 @@
 #include "models/cosmos/training_cost.h"
 #include "train/optimizer.h"
 #include "train/recipe_file.h"
-#include "train/tokenizer_objective.h"
+#include "train/tokenizer/objective.h"
 
 using namespace vfm;
 using namespace vfm::train;

@@ -10,7 +10,7 @@
 #include "../distance.h"
 #include "base/error.h"
 #include "latents_fixture.h"
-#include "train/diffusion_objective.h"
+#include "train/diffusion/objective.h"
 #include "train/validation.h"
 
 using namespace vfm;

@@ -11,7 +11,7 @@
 #include "latents_fixture.h"
 #include "models/dit/edm.h"
 #include "train/dataset.h"
-#include "train/diffusion.h"
+#include "train/diffusion/loss.h"
 #include "train/trainer.h"
 #include "train/validation.h"
 

@@ -1,6 +1,6 @@
 // Shape letters: T frames, H rows, W columns of pixels.
 // SPDX-License-Identifier: Apache-2.0
-#include "train/tokenizer_objective.h"
+#include "train/tokenizer/objective.h"
 
 #include <algorithm>
 #include <utility>

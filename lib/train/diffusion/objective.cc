@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/diffusion_objective.h"
+#include "train/diffusion/objective.h"
 
 #include <limits>
 #include <utility>
@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "models/dit/network_json.h"
 #include "tensor/upload.h"
+#include "train/text_dropout.h"
 
 namespace vfm::train {
 namespace {

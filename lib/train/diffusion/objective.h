@@ -1,5 +1,5 @@
 // Diffusion training as an objective: a network (models/dit/network.h) and the loss of
-// train/diffusion.h.
+// train/diffusion/loss.h.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -9,7 +9,7 @@
 
 #include "models/dit/network.h"
 #include "tensor/graph_cache.h"
-#include "train/diffusion.h"
+#include "train/diffusion/loss.h"
 #include "train/objective.h"
 
 namespace vfm::train {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/code_objective.h"
+#include "train/codes/objective.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "models/decoder/decoder_json.h"
 #include "ops/loss/cross_entropy.h"
-#include "train/diffusion.h"
+#include "train/text_dropout.h"
 
 namespace vfm::train {
 
