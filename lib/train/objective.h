@@ -9,7 +9,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -23,12 +22,11 @@
 
 namespace vfm::train {
 
-/// Gives the sums of a batch that has passed. On a GPU it waits for the batch, so call it after
-/// what follows is queued.
-using LossReader = std::function<LossSums()>;
-/// A batch that is ready to pass through the model: forward, loss and, in training, backward, which
-/// adds the gradient of the *sum* of the loss to the parameters' gradients. To be called once.
-using BatchPass = std::function<LossReader()>;
+/// Samples that are ready for a model, as its objective laid them out: it alone knows what is in
+/// its batches. When one has passed, its loss is in it too.
+struct Batch {
+  virtual ~Batch() = default;
+};
 
 /// A sample, and where it stands in the order of the whole step, which is the same on any number of
 /// ranks.
@@ -52,15 +50,20 @@ class Objective {
 
   /// Some samples of step `step` as one batch. `keys` are those of all samples of the step, in its
   /// order. What is random is a pure function of the recipe's seed, the step, key and place.
-  virtual BatchPass build(std::uint32_t step, std::span<const std::string> keys,
-                          const std::vector<PlacedSample>& samples) const = 0;
+  virtual std::unique_ptr<Batch> build(std::uint32_t step, std::span<const std::string> keys,
+                                       const std::vector<PlacedSample>& samples) const = 0;
+  /// Forward, loss and backward, which adds the gradient of the *sum* of the loss to the
+  /// parameters' gradients. Once a batch, one that build() made. On a GPU it is queued.
+  virtual void pass(Batch& batch) const = 0;
+  /// The loss of a batch that has passed. On a GPU it waits for the batch, so call it after what
+  /// follows is queued.
+  virtual LossSums loss(const Batch& batch) const = 0;
 
   /// The noise levels at which a validation measures each sample; a nameless one where there is no
   /// noise.
   virtual std::vector<std::string> levels() const = 0;
-  /// Samples under condition `level`, without gradients and with fixed random numbers.
-  virtual BatchPass build_validation(std::size_t level,
-                                     const std::vector<CleanSample>& samples) const = 0;
+  /// The loss of samples under condition `level`, without gradients and with fixed random numbers.
+  virtual LossSums validate(std::size_t level, const std::vector<CleanSample>& samples) const = 0;
   /// Of a tokenizer: what becomes of the pixels of a sample, laid out as they are. Of others
   /// nothing.
   virtual std::vector<float> reconstruct(const CleanSample& sample) const;

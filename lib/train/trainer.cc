@@ -106,11 +106,10 @@ StepResult Trainer::train_step() {
   result.flops = data.flops;
 
   nn::zero_gradients(objective_->parameters());
-  std::vector<LossReader> losses;
-  for (const BatchPass& pass : data.batches)
-    losses.push_back(pass());
-  for (const LossReader& sums : losses)
-    result.loss += sums();
+  for (const std::unique_ptr<Batch>& batch : data.batches)
+    objective_->pass(*batch);
+  for (const std::unique_ptr<Batch>& batch : data.batches)
+    result.loss += objective_->loss(*batch);
   reduce_gradients(world_, objective_->parameters());
   reduce_result(world_, result);
   if (result.loss.elements() == 0)

@@ -35,16 +35,12 @@ std::vector<float> planar(const Tensor& frames) {
   return pixels;
 }
 
-struct Passed {
-  ops::PixelError error;
-  std::int64_t frames = 0, values = 0;
-};
-
 /// A clip's part of the sums.
-void add(LossSums& sums, const Passed& clip, const TokenizerRecipe& recipe) {
-  const ops::PixelError::Sums error = clip.error.read();
-  sums.add(clip.frames == 1, recipe.l1 * error.absolute + recipe.l2 * error.squares,
-           static_cast<double>(clip.values));
+void add(LossSums& sums, const ops::PixelError& clip_error, const Tensor& clip,
+         const TokenizerRecipe& recipe) {
+  const ops::PixelError::Sums error = clip_error.read();
+  sums.add(clip.size(0) == 1, recipe.l1 * error.absolute + recipe.l2 * error.squares,
+           static_cast<double>(clip.elements()));
 }
 
 /// How near a clip is to what it was.
@@ -58,6 +54,11 @@ void add_quality(LossSums& sums, const Tensor& clip, const Tensor& frames) {
 
 }  // namespace
 
+struct TokenizerObjective::Clips final : Batch {
+  std::vector<Tensor> pixels;           // [T, H, W, 3], in the host's memory
+  std::vector<ops::PixelError> errors;  // of each that has passed
+};
+
 TokenizerObjective::TokenizerObjective(const Recipe& recipe, models::Recompute recompute,
                                        Device device)
     : recipe_(recipe),
@@ -69,58 +70,58 @@ Json TokenizerObjective::config() const {
   return model_.config().to_json();
 }
 
-Tensor TokenizerObjective::pass(ops::Tape& tape, const Tensor& pixels) const {
+Tensor TokenizerObjective::decoded(ops::Tape& tape, const Tensor& pixels) const {
   Tensor latents = model_.encode(tape, pixels);
   if (model_.config().discrete()) latents = ops::fsq(tape, latents, model_.config().levels);
   return model_.decode(tape, latents);
 }
 
-BatchPass TokenizerObjective::build(std::uint32_t /*step*/, std::span<const std::string> /*keys*/,
-                                    const std::vector<PlacedSample>& samples) const {
-  std::vector<Tensor> clips;
+std::unique_ptr<Batch> TokenizerObjective::build(std::uint32_t /*step*/,
+                                                 std::span<const std::string> /*keys*/,
+                                                 const std::vector<PlacedSample>& samples) const {
+  auto clips = std::make_unique<Clips>();
   for (const auto& [sample, place] : samples)
-    clips.push_back(channels_last(sample));
-  return [this, clips = std::move(clips)]() -> LossReader {
-    const ops::PixelWeights weights{recipe_.tokenizer.l1, recipe_.tokenizer.l2};
-    std::vector<Passed> passed;
-    for (const Tensor& clip : clips) {
-      const Tensor pixels = clip.to(device());
-      ops::Tape tape;
-      const Tensor frames = pass(tape, pixels);
-      ops::PixelError error = ops::pixel_error(frames, pixels, weights, 1);
-      tape.backward(frames, std::exchange(error.seed, Tensor()));
-      passed.push_back({std::move(error), pixels.size(0), pixels.elements()});
-    }
-    return [this, passed = std::move(passed)] {
-      LossSums sums;
-      for (const Passed& clip : passed)
-        add(sums, clip, recipe_.tokenizer);
-      return sums;
-    };
-  };
+    clips->pixels.push_back(channels_last(sample));
+  return clips;
 }
 
-BatchPass TokenizerObjective::build_validation(std::size_t /*level*/,
-                                               const std::vector<CleanSample>& samples) const {
-  std::vector<Tensor> clips;
-  for (const CleanSample& sample : samples)
-    clips.push_back(channels_last(sample));
-  return [this, clips = std::move(clips)]() -> LossReader {
-    LossSums sums;
-    for (const Tensor& clip : clips) {
-      ops::Tape silent(false);
-      const Tensor pixels = clip.to(device()), frames = pass(silent, pixels);
-      add(sums, {ops::pixel_error(frames, pixels, {}, 0), pixels.size(0), pixels.elements()},
-          recipe_.tokenizer);
-      add_quality(sums, clip, frames.to(Device::cpu));
-    }
-    return [sums] { return sums; };
-  };
+void TokenizerObjective::pass(Batch& batch) const {
+  auto& clips = dynamic_cast<Clips&>(batch);
+  const ops::PixelWeights weights{recipe_.tokenizer.l1, recipe_.tokenizer.l2};
+  for (const Tensor& clip : clips.pixels) {
+    const Tensor pixels = clip.to(device());
+    ops::Tape tape;
+    const Tensor frames = decoded(tape, pixels);
+    ops::PixelError error = ops::pixel_error(frames, pixels, weights, 1);
+    tape.backward(frames, std::exchange(error.seed, Tensor()));
+    clips.errors.push_back(std::move(error));
+  }
+}
+
+LossSums TokenizerObjective::loss(const Batch& batch) const {
+  const auto& clips = dynamic_cast<const Clips&>(batch);
+  LossSums sums;
+  for (std::size_t i = 0; i < clips.errors.size(); ++i)
+    add(sums, clips.errors[i], clips.pixels[i], recipe_.tokenizer);
+  return sums;
+}
+
+LossSums TokenizerObjective::validate(std::size_t /*level*/,
+                                      const std::vector<CleanSample>& samples) const {
+  LossSums sums;
+  for (const CleanSample& sample : samples) {
+    const Tensor clip = channels_last(sample), pixels = clip.to(device());
+    ops::Tape silent(false);
+    const Tensor frames = decoded(silent, pixels);
+    add(sums, ops::pixel_error(frames, pixels, {}, 0), clip, recipe_.tokenizer);
+    add_quality(sums, clip, frames.to(Device::cpu));
+  }
+  return sums;
 }
 
 std::vector<float> TokenizerObjective::reconstruct(const CleanSample& sample) const {
   ops::Tape silent(false);
-  return planar(pass(silent, channels_last(sample).to(device())).to(Device::cpu));
+  return planar(decoded(silent, channels_last(sample).to(device())).to(Device::cpu));
 }
 
 }  // namespace vfm::train
