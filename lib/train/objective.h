@@ -1,7 +1,7 @@
 // What a run trains, and by which loss: a model, how samples become batches, and batches a loss.
 //
-// The step and the loop (train/trainer.h, train/run.h) know no more of a model than this. Of each
-// kind of model there is one objective: train/diffusion/objective.h, train/codes/objective.h,
+// The step and the loop (train/trainer.h, train/run.h) know no more of a model than this. Each kind
+// of training (train/kind.h) has one: train/diffusion/objective.h, train/codes/objective.h,
 // train/tokenizer/objective.h.
 // Thread-safety: build() and what is const from any thread, also while another one passes a batch;
 // passing batches from one thread at a time.
@@ -64,14 +64,13 @@ class Objective {
   virtual std::vector<std::string> levels() const = 0;
   /// The loss of samples under condition `level`, without gradients and with fixed random numbers.
   virtual LossSums validate(std::size_t level, const std::vector<CleanSample>& samples) const = 0;
-  /// Of a tokenizer: what becomes of the pixels of a sample, laid out as they are. Of others
-  /// nothing.
+  /// Whether reconstruct() gives something: that of a tokenizer does.
+  virtual bool reconstructs() const { return false; }
+  /// What becomes of the pixels of a sample, laid out as they are.
   virtual std::vector<float> reconstruct(const CleanSample& sample) const;
 };
 
-/// The objective of recipe.model.type, with its weights on `device` as the seed says. Keeps the
-/// reference. `recipe` is fitted to the data (Dataset::fit).
-std::unique_ptr<Objective> make_objective(const Recipe& recipe, models::Recompute recompute,
-                                          Device device);
+/// Whether the sample is trained without its text in this step; `rate` is how often.
+bool drop_text(double rate, std::uint64_t seed, std::uint32_t step, const std::string& key);
 
 }  // namespace vfm::train

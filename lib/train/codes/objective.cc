@@ -6,7 +6,6 @@
 
 #include "models/decoder/decoder_json.h"
 #include "ops/loss/cross_entropy.h"
-#include "train/text_dropout.h"
 
 namespace vfm::train {
 

@@ -14,7 +14,7 @@ namespace vfm::train {
 
 class CodeObjective final : public Objective {
  public:
-  /// As make_objective() says.
+  /// As Kind::make_objective() says.
   CodeObjective(const Recipe& recipe, models::Recompute recompute, Device device);
 
   const nn::ParameterList& parameters() const override { return decoder_.parameters(); }

@@ -8,7 +8,6 @@
 #include "base/error.h"
 #include "models/dit/network_json.h"
 #include "tensor/upload.h"
-#include "train/text_dropout.h"
 
 namespace vfm::train {
 namespace {

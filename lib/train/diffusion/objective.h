@@ -16,7 +16,7 @@ namespace vfm::train {
 
 class DiffusionObjective final : public Objective {
  public:
-  /// As make_objective() says.
+  /// As Kind::make_objective() says.
   DiffusionObjective(const Recipe& recipe, models::Recompute recompute, Device device);
 
   const models::DiffusionNetwork& network() const { return *network_; }

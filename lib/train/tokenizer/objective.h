@@ -15,7 +15,7 @@ namespace vfm::train {
 
 class TokenizerObjective final : public Objective {
  public:
-  /// As make_objective() says.
+  /// As Kind::make_objective() says.
   TokenizerObjective(const Recipe& recipe, models::Recompute recompute, Device device);
 
   const nn::ParameterList& parameters() const override { return model_.parameters(); }
@@ -29,6 +29,7 @@ class TokenizerObjective final : public Objective {
   std::vector<std::string> levels() const override { return {""}; }
   /// Also the PSNR and the SSIM of each clip.
   LossSums validate(std::size_t level, const std::vector<CleanSample>& samples) const override;
+  bool reconstructs() const override { return true; }
   std::vector<float> reconstruct(const CleanSample& sample) const override;
 
  private:

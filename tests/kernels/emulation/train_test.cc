@@ -14,6 +14,7 @@
 #include "tensor/device.h"
 #include "tensor/graph_cache.h"
 #include "train/checkpoint.h"
+#include "train/diffusion/latents.h"
 #include "train/diffusion/objective.h"
 #include "train/recipe_file.h"
 #include "train/tokenizer/objective.h"
@@ -38,13 +39,13 @@ Recipe small(const std::string& more = "") {
   return make_recipe(settings);
 }
 
-Dataset made_up() {
-  Synthetic synthetic;
+std::unique_ptr<Dataset> made_up() {
+  MadeUpLatents synthetic;
   synthetic.sizes = {{1, 4, 4}, {2, 4, 4}};
   synthetic.channels = 3;
   synthetic.text_tokens = 2;
   synthetic.text_width = 5;
-  return Dataset(synthetic);
+  return make_up_latents(synthetic);
 }
 
 struct Side {
@@ -73,7 +74,8 @@ bool same(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
 
 TEST_CASE("steps on the GPU lose what those on the CPU lose") {
   const std::string dtype = GENERATE("f32", "bf16");
-  const Dataset data = made_up();
+  const auto set = made_up();
+  const Dataset& data = *set;
   Recipe recipe = small();
   recipe.model.compute = recipe.optimizer.moments = dtype;
   data.fit(recipe);
@@ -93,7 +95,8 @@ TEST_CASE("steps on the GPU lose what those on the CPU lose") {
 }
 
 TEST_CASE("frames that are given cost nothing on the GPU either") {
-  const Dataset data = made_up();
+  const auto set = made_up();
+  const Dataset& data = *set;
   Recipe recipe = small("diffusion: {condition_frames: [0, 1], text_padding: 3}");
   data.fit(recipe);
   const auto world = dist::self_world();
@@ -147,7 +150,8 @@ TEST_CASE("a tokenizer's gradients on the GPU are the CPU's") {
 }
 
 TEST_CASE("the average lies on the host or on the GPU, with the same values") {
-  const Dataset data = made_up();
+  const auto set = made_up();
+  const Dataset& data = *set;
   Recipe on_gpu = small("model.compute: bf16"), on_host;
   data.fit(on_gpu);
   on_host = on_gpu;
@@ -177,7 +181,8 @@ TEST_CASE("a checkpoint of the GPU is the CPU's, and goes on there to the same b
   const std::string run =
       (std::filesystem::temp_directory_path() / ("vfm-emulated-" + std::to_string(::getpid())))
           .string();
-  const Dataset data = made_up();
+  const auto set = made_up();
+  const Dataset& data = *set;
   Recipe recipe = small("optimizer: {moments: bf16}");
   recipe.model.compute = "bf16";
   data.fit(recipe);
@@ -207,7 +212,8 @@ TEST_CASE("steps as graphs have the bits of plain ones, whichever stream is late
   const auto [compute, recompute, late] = GENERATE(table<std::string, std::string, emulation::Late>(
       {{"f32", "elementwise", emulation::Late::kernels},
        {"bf16", "block", emulation::Late::copies}}));
-  const Dataset data = made_up();
+  const auto set = made_up();
+  const Dataset& data = *set;
   Recipe recipe = small();
   recipe.model.compute = compute;
   recipe.model.recompute = recompute;

@@ -5,7 +5,7 @@
 
 #include "models/dit/edm.h"
 #include "train/diffusion/loss.h"
-#include "train/text_dropout.h"
+#include "train/objective.h"
 
 using namespace vfm;
 using namespace vfm::train;
