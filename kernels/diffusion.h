@@ -1,6 +1,6 @@
 // The diffusion process of training on the GPU: noise, noisy samples and targets, the loss. The
-// CUDA versions of what lib/train/diffusion.cc does element by element, and of the normal numbers
-// of lib/base/philox.h.
+// CUDA versions of what lib/train/diffusion/batch.cc does element by element, and of the normal
+// numbers of lib/base/philox.h.
 //
 // A pack holds samples one after the other, each with its own noise level sigma. With the clean
 // sample x0, its noise e, x = x0 + sigma e, and the network's answer F to c_in x:

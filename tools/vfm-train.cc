@@ -20,6 +20,7 @@
 #include "tensor/graph_cache.h"
 #include "train/beginning.h"
 #include "train/export.h"
+#include "train/kind.h"
 #include "train/recipe_file.h"
 #include "train/run.h"
 
@@ -114,7 +115,7 @@ class TrainTool : public cli::Tool {
     if (!export_.folder.empty()) return check_export();
     if (const std::string option = given_for_export(); !option.empty())
       fail_usage("{} is for --export", option);
-    if (!synthetic_.empty()) options_.synthetic = train::Synthetic::parse_sizes(synthetic_);
+    if (!synthetic_.empty()) options_.synthetic = train::parse_sizes(synthetic_);
     if (dry_run_ || print_config_) return;
     if (options_.out.empty()) fail_usage("--out DIR is needed: where the run is kept");
   }
@@ -195,16 +196,16 @@ class TrainTool : public cli::Tool {
     if (!options_.init.empty()) {
       options_.go_on_adapters =
           init_lora_ == "continue" || (init_lora_ == "auto" && train::sets_adapters(settings));
-      beginning = train::read_beginning(options_, train::is_of_tokenizer(settings));
+      beginning = train::read_beginning(options_, train::kind_of(settings).pipeline_part());
       options_.base = beginning->facts;
     }
     options_.recipe = train::make_recipe(settings, beginning ? &*beginning : nullptr);
-    const train::ModelRecipe& model = options_.recipe.model;
-    if (cuda_graph_ == "on" && (model.autoregressive() || model.tokenizer()))
-      fail_usage("--cuda-graph on is for diffusion models, and 'model.type' is {}", model.type);
+    const std::string& type = options_.recipe.model.type;
+    const train::Kind& kind = train::kind_of(type);
+    if (cuda_graph_ == "on" && !kind.has_graphs())
+      fail_usage("--cuda-graph on is for diffusion models, and 'model.type' is {}", type);
     if (!dry_run_ && !print_config_ && options_.data.empty() && synthetic_.empty())
-      fail_usage("--data DIR is needed: the folder that {} wrote",
-                 model.tokenizer() ? "vfm-shard" : "vfm-pack");
+      fail_usage("--data DIR is needed: the folder that {} wrote", kind.data_tool());
   }
 
   /// The first option of --export that was given, or "".

@@ -19,6 +19,7 @@
 #include "models/folder/hf_sampling.h"
 #include "models/folder/initial_model.h"
 #include "models/folder/load_tensors.h"
+#include "train/kind.h"
 #include "train/run_folder.h"
 
 namespace vfm::train {
@@ -79,11 +80,14 @@ std::vector<std::string_view> known_types() {
   return known;
 }
 
-/// Of a pipeline the tokenizer, or else the network.
-models::InitialModel open_initial(const std::string& folder, bool tokenizer = false,
+/// Of a pipeline `part`.
+models::InitialModel open_initial(const std::string& folder, std::string_view part,
                                   const std::string& under = {}) {
-  return models::open_adapted(folder, tokenizer ? "vae" : "transformer", known_types(), true,
-                              under);
+  return models::open_adapted(folder, std::string(part), known_types(), true, under);
+}
+
+std::string_view part_of(const Recipe& recipe) {
+  return kind_of(recipe.model.type).pipeline_part();
 }
 
 /// The checkpoint of adapters that `path` means; "" if it is none.
@@ -173,21 +177,21 @@ bool is_from(const fs::path& path, const std::string& init) {
 models::InitialModel open_known(const Json& known, const RunOptions& options) {
   const std::string path = get_string(known, "path").value_or("");
   const std::string& init = options.init;
-  const bool tokenizer = options.recipe.model.tokenizer();
+  const std::string_view part = part_of(options.recipe);
   if (const std::string adapters = adapters_in(known);
       !adapters.empty() && (is_from(adapters, init) || !adapters_at(init).empty()))
-    return open_initial(options.init_under.empty() ? path : options.init_under, tokenizer);
-  return open_initial(is_from(path, init) && io::file_exists(path) ? path : init, tokenizer,
+    return open_initial(options.init_under.empty() ? path : options.init_under, part);
+  return open_initial(is_from(path, init) && io::file_exists(path) ? path : init, part,
                       options.init_under);
 }
 
 /// Opens what the weights of a new run are read from; where adapters go on, it is under them.
 models::InitialModel open_beginning(const RunOptions& options) {
-  const bool tokenizer = options.recipe.model.tokenizer();
+  const std::string_view part = part_of(options.recipe);
   const std::string adapters = options.go_on_adapters ? adapters_at(options.init) : "";
-  if (adapters.empty()) return open_initial(options.init, tokenizer, options.init_under);
+  if (adapters.empty()) return open_initial(options.init, part, options.init_under);
   return open_initial(models::adapted_model(read_train(adapters), adapters, options.init_under),
-                      tokenizer);
+                      part);
 }
 
 std::string hash_in(const Json& known) {
@@ -198,12 +202,12 @@ void load(const models::InitialModel& model, const nn::ParameterList& parameters
   as_usage([&] { models::load_parameters(model.weights(), parameters); });
 }
 
-Beginning read_once(const RunOptions& options, bool tokenizer) {
+Beginning read_once(const RunOptions& options, std::string_view part) {
   const std::string& init = options.init;
   const bool begun = is_begun(options.out, options.force);
   const models::InitialModel model =
-      begun ? models::InitialModel(options.out, tokenizer ? "vae" : "transformer", known_types())
-            : open_initial(init, tokenizer, options.init_under);
+      begun ? models::InitialModel(options.out, std::string(part), known_types())
+            : open_initial(init, part, options.init_under);
   if (!begun) as_usage([&] { model.tensors(); });  // refuses what has none, before any work
   Beginning beginning;
   if (is_tokenizer(model)) {
@@ -255,8 +259,8 @@ void check_once(const RunOptions& options) {
 
 }  // namespace
 
-Beginning read_beginning(const RunOptions& options, bool tokenizer) {
-  return models::again_if_gone(options.init, [&] { return read_once(options, tokenizer); });
+Beginning read_beginning(const RunOptions& options, std::string_view part) {
+  return models::again_if_gone(options.init, [&] { return read_once(options, part); });
 }
 
 void check_initial(const RunOptions& options) {
@@ -284,8 +288,7 @@ void check_continues(const Json& train, const RunOptions& options, const Recipe&
     if (init.empty() || from.empty() || !io::file_exists(init)) return false;
     // load_base() compares the hashes of what is under adapters.
     return recipe.lora.rank > 0 ||
-           open_initial(init, recipe.model.tokenizer(), options.init_under).hash() ==
-               hash_in(known);
+           open_initial(init, part_of(recipe), options.init_under).hash() == hash_in(known);
   };
   if (!is_same())
     fail_usage(

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "base/json.h"
 #include "nn/parameter.h"
@@ -17,9 +18,9 @@ namespace vfm::train {
 /// of adapters it is these, if options.go_on_adapters, and the model under them. A checkpoint of
 /// ours says what its train.json does; a diffusion transformer of somebody else is taken to be
 /// trained as Cosmos-1.0 was: texts filled up to 512 tokens, and, video to world, 0 to 2 latent
-/// frames given. Of a pipeline it is the tokenizer where `tokenizer` says so. Throws Error{usage},
+/// frames given. Of a pipeline it is `part` (Kind::pipeline_part). Throws Error{usage},
 /// also for a pipeline of flow matching, which training here is not.
-Beginning read_beginning(const RunOptions& options, bool tokenizer);
+Beginning read_beginning(const RunOptions& options, std::string_view part);
 
 /// Compares the tensors that the run would read from options.init with that model's configuration,
 /// by the headers of its files alone. A run that goes on with weights of its own reads none. Throws

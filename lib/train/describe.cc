@@ -9,6 +9,7 @@
 #include "train/beginning.h"
 #include "train/checkpoint.h"
 #include "train/dataset.h"
+#include "train/kind.h"
 #include "train/memory.h"
 #include "train/order.h"
 #include "train/run.h"
@@ -26,9 +27,7 @@ struct Workload {
 };
 
 Workload measure(const Recipe& recipe, const Dataset& data) {
-  data::PackOptions options;
-  options.tokens = recipe.data.tokens;
-  options.window = recipe.data.window;
+  const data::PackOptions options = recipe.data.pack_options();
   const std::vector<std::int64_t> tokens = data.tokens(recipe.model);
   const std::vector<data::Pack> packs = data::plan_packs(tokens, options);
   Workload load;
@@ -66,24 +65,6 @@ Workload assume(const Recipe& recipe) {
   return load;
 }
 
-/// What the data would say must be in the recipe.
-void complete_without_data(Recipe& recipe) {
-  ModelRecipe& model = recipe.model;
-  const auto need = [](int value, const char* field) {
-    if (value == 0) fail_usage("'model.{}' comes from the data: give --data DIR, or set it", field);
-  };
-  if (model.tokenizer()) return;
-  if (model.autoregressive()) {
-    need(model.decoder.vocabulary, "vocabulary");
-    return model.decoder.validate();
-  }
-  need(model.dit.in_channels, "in_channels");
-  need(model.dit.text_embed_dim, "text_embed_dim");
-  if (model.dit.out_channels == 0)
-    model.dit.out_channels = model.dit.in_channels - (recipe.diffusion.video_to_world() ? 1 : 0);
-  model.dit.validate();
-}
-
 /// Refuses what a run would that goes on at a checkpoint.
 void check_begun(const RunOptions& options, const Recipe& recipe, const Dataset& data) {
   if (options.out.empty() || options.force) return;
@@ -96,44 +77,20 @@ void check_begun(const RunOptions& options, const Recipe& recipe, const Dataset&
 
 }  // namespace
 
-bool has_split(const RunOptions& options, const std::string& split) {
-  if (!options.recipe.model.tokenizer())
-    return io::file_exists(io::join_path(options.data, split + "/index.jsonl"));
-  return data::ClipSet::has_split(options.data, split);
-}
-
-Dataset open_data(const RunOptions& options, const std::string& split) {
-  if (options.recipe.model.tokenizer()) {
-    if (options.synthetic.empty()) return Dataset(options.data, split, options.recipe);
-    return Dataset(Synthetic{options.synthetic}, options.recipe.model.autoencoder);
-  }
-  if (options.synthetic.empty())
-    return Dataset(options.data, split, options.recipe.diffusion.whitening, options.base.scale);
-  if (options.recipe.model.autoregressive())
-    fail_usage("there are no made-up codes: --synthetic is for diffusion models and tokenizers");
-  const models::NetworkConfig& dit = options.recipe.model.dit;
-  Synthetic synthetic;
-  synthetic.sizes = options.synthetic;
-  if (dit.in_channels > 0)
-    synthetic.channels = dit.in_channels - (options.recipe.diffusion.video_to_world() ? 1 : 0);
-  if (dit.out_channels > 0) synthetic.channels = dit.out_channels;
-  if (dit.text_embed_dim > 0) synthetic.text_width = dit.text_embed_dim;
-  return Dataset(synthetic);
-}
-
 Json training_cost(const RunOptions& options, int ranks) {
   check_run(options, options.recipe, ranks);
   Recipe recipe = options.recipe;
+  const Kind& kind = kind_of(recipe.model.type);
   Workload load;
   if (!options.data.empty() || !options.synthetic.empty()) {
-    const Dataset set = open_data(options, "train");
-    set.fit(recipe);
-    check_begun(options, recipe, set);
-    for (const std::string& sentence : other_parts(options.base, set.info(), options.init))
+    const std::unique_ptr<Dataset> set = kind.open(options, "train");
+    set->fit(recipe);
+    check_begun(options, recipe, *set);
+    for (const std::string& sentence : other_parts(options.base, set->info(), options.init))
       log_warning("{}", sentence);
-    load = measure(recipe, set);
+    load = measure(recipe, *set);
   } else {
-    complete_without_data(recipe);
+    kind.fit_without_data(recipe);
     load = assume(recipe);
   }
   const double usable = usable_memory(options.device, options.local_ranks);

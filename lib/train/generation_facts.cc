@@ -18,13 +18,8 @@ Json sampling_of(const SamplingRecipe& recipe, Json sampling) {
 }  // namespace
 
 Json generation_facts(const Recipe& recipe, const Dataset& data, const BaseFacts& base) {
-  if (recipe.model.tokenizer()) return Json::object();  // there is nothing to draw with it alone
-  const auto info = [&](const char* name) { return data.info().value(name, Json()); };
-  const bool discrete = data.vocabulary() > 0;
-  Json facts = {{"tokenizer", info("tokenizer")},
-                {"text_encoder", info("text_encoder")},
-                {"latent_scale", discrete ? Json() : data.scale().to_json()},
-                {"trained", data.trained_sizes()}};
+  Json facts = data.facts();
+  if (facts.empty()) return facts;
   // Positions lie as far apart as in the base: its sizes have not been forgotten.
   Json& trained = facts["trained"];
   for (std::size_t i = 0; i < 3; ++i)

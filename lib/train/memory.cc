@@ -11,9 +11,10 @@
 #include "base/log.h"
 #include "base/units.h"
 #include "data/packing.h"
-#include "models/cosmos/training_cost.h"
 #include "tensor/device.h"
 #include "tensor/program_memory.h"
+#include "train/kind.h"
+#include "train/recipe_file.h"
 
 namespace vfm::train {
 
@@ -21,88 +22,8 @@ using models::Recompute;
 
 namespace {
 
-/// Of a clip of so many latent pixels; activations of one that is as long as clips get, since
-/// clips pass one by one.
-models::NetworkCost tokenizer_cost(const Recipe& recipe, double tokens, Recompute recompute) {
-  const models::CosmosConfig& config = recipe.model.autoencoder;
-  const int side = recipe.data.size, places = side / config.spatial_compression_ratio;
-  const double frames = std::max(1.0, tokens / (static_cast<double>(places) * places));
-  const auto cost = [&](double latent_frames) {
-    const double pixels = 1 + (latent_frames - 1) * config.temporal_compression_ratio;
-    return models::cosmos_training_cost(config, static_cast<int>(pixels), side, side,
-                                        recipe.compute(), recompute == Recompute::block);
-  };
-  const models::CosmosTrainingCost one = cost(frames);
-  const double longest = 1 + (recipe.data.frames - 1) / config.temporal_compression_ratio;
-  models::NetworkCost total;
-  total.parameters = one.parameters;
-  total.flops_per_token = 3 * (one.encode_flops + one.decode_flops) / std::max(1.0, tokens);
-  total.activation_bytes = cost(longest).activation_bytes;
-  return total;
-}
-
 /// More samples than this say nothing new about packs.
 constexpr std::size_t kLookedAt = 65536;
-
-/// A rank's packs of a step, and how many of them go through the network together.
-struct Share {
-  int packs = 1, together = 1;
-};
-
-/// Latents of so many tokens, in numbers.
-double latent_values(const Recipe& recipe, double tokens) {
-  const auto& p = recipe.model.dit.patch_size;
-  return tokens * p[0] * p[1] * p[2] * recipe.model.dit.out_channels;
-}
-
-double text_width(const Recipe& recipe) {
-  return recipe.model.autoregressive() ? recipe.model.decoder.text_embed_dim
-                                       : recipe.model.dit.text_embed_dim;
-}
-
-/// Of texts, conditioning, and what goes in and out of the network: little of a large model, and
-/// half of a tiny one. The batches of all packs of a step are made before the first one passes, and
-/// those of the next step meanwhile.
-double beside_tokens(const Recipe& recipe, const Share& share, const PackLoad& load,
-                     Recompute recompute) {
-  const bool codes = recipe.model.autoregressive();
-  const models::NetworkConfig& dit = recipe.model.dit;
-  const models::DecoderConfig& decoder = recipe.model.decoder;
-  const double size = static_cast<double>(dtype_size(recipe.compute()));
-  const double cast = recipe.compute() == DType::bf16 ? size : 0;
-  const double layers = codes ? decoder.num_layers : dit.num_layers;
-  const double at_once = recompute == Recompute::block ? 1 : layers;
-  const double keys = codes ? 1.0 * decoder.key_value_heads() * decoder.attention_head_dim
-                            : 1.0 * dit.key_value_heads() * dit.attention_head_dim;
-  const double embed = text_width(recipe), packs = share.together;
-  // Keys and values of a text, as projected and normed, of each layer; on the way back once more.
-  const double texts = load.text_rows * (share.packs * embed * 2 * 4 +
-                                         packs * (embed * cast + 4 * keys * size * (at_once + 1)));
-  if (codes) return embed > 0 ? texts : 0;
-  // Of both steps the noisy latents and what is to come out; what does, its gradient, and patches.
-  const double values = latent_values(recipe, static_cast<double>(recipe.data.tokens));
-  const double ends = values * (share.packs * 4 * 4 + packs * (2 * 4 + 2 * size + 4));
-  // Of each norm shift, scale and gate, before and after the shared ones are added; their
-  // gradients.
-  const double norms = dit.type == models::NetworkType::stdit ? 5 : 3;
-  const double conditioning =
-      packs * load.samples * dit.width() * 4 * 3 * (2 * norms * (at_once + 1) + 4);
-  return texts + ends + conditioning;
-}
-
-/// Pixels of the clips of a pack.
-double clips_of_pack(const Recipe& recipe, const PackLoad& load) {
-  return 3.0 * recipe.data.frames * recipe.data.size * recipe.data.size * load.samples;
-}
-
-/// What the host has of the samples that go into the next batch: as they were read, and, of what is
-/// no clip, put one after the other.
-double samples_on_their_way(const Recipe& recipe, int packs, const PackLoad& load) {
-  if (recipe.model.tokenizer()) return 4 * packs * clips_of_pack(recipe, load);
-  const double text = load.text_rows * text_width(recipe);
-  if (recipe.model.autoregressive()) return 3 * 4 * packs * text;  // two steps' batches are vectors
-  return 2 * 4 * packs * (text + latent_values(recipe, static_cast<double>(recipe.data.tokens)));
-}
 
 /// Of this process's control group, which a container has; infinite without one. Version 2, and 1.
 double group_limit() {
@@ -118,16 +39,18 @@ double group_limit() {
 
 }  // namespace
 
+double text_memory(const Recipe& recipe, const PackShare& share, const PackLoad& load,
+                   double text_width, double keys, double layers) {
+  const double size = static_cast<double>(dtype_size(recipe.compute())), packs = share.together;
+  const double cast = recipe.compute() == DType::bf16 ? size : 0;
+  // Keys and values of a text, as projected and normed, of each layer; on the way back once more.
+  return load.text_rows * (share.packs * text_width * 2 * 4 +
+                           packs * (text_width * cast + 4 * keys * size * (layers + 1)));
+}
+
 models::NetworkCost model_cost(const Recipe& recipe, double tokens, double text_tokens,
                                double pack_tokens, Recompute recompute) {
-  if (recipe.model.tokenizer()) return tokenizer_cost(recipe, tokens, recompute);
-  if (recipe.model.autoregressive())
-    return models::decoder_cost(recipe.model.decoder, tokens, text_tokens, pack_tokens,
-                                recipe.compute(), recompute);
-  models::NetworkCost cost = models::network_cost(recipe.model.dit, tokens, text_tokens,
-                                                  pack_tokens, recipe.compute(), recompute);
-  if (recipe.lora.rank > 0) cost.flops_per_token -= cost.weight_flops;
-  return cost;
+  return kind_of(recipe.model.type).cost(recipe, tokens, text_tokens, pack_tokens, recompute);
 }
 
 std::int64_t trained_parameters(const Recipe& recipe) {
@@ -138,11 +61,8 @@ std::int64_t trained_parameters(const Recipe& recipe) {
 PackLoad pack_load(const Recipe& recipe, const Dataset& data) {
   std::vector<std::int64_t> tokens = data.tokens(recipe.model);
   tokens.resize(std::min(tokens.size(), kLookedAt));
-  data::PackOptions options;
-  options.tokens = recipe.data.tokens;
-  options.window = recipe.data.window;
   PackLoad load;
-  for (const data::Pack& pack : data::plan_packs(tokens, options)) {
+  for (const data::Pack& pack : data::plan_packs(tokens, recipe.data.pack_options())) {
     double rows = 0;
     for (const std::size_t i : pack)
       rows += recipe.text_tokens(data.entry(i).text_tokens);
@@ -155,31 +75,23 @@ PackLoad pack_load(const Recipe& recipe, const Dataset& data) {
 MemoryNeed memory_need(const Recipe& recipe, int ranks, Recompute recompute, Device device,
                        const PackLoad& load) {
   // A rank's packs of a step go through the network together, or micro_packs at a time.
-  Share share{(recipe.data.packs + ranks - 1) / ranks, 0};
+  PackShare share{(recipe.data.packs + ranks - 1) / ranks, 0};
   share.together =
       recipe.data.micro_packs > 0 ? std::min(recipe.data.micro_packs, share.packs) : share.packs;
-  const double tokens = static_cast<double>(recipe.data.tokens) * share.together;
-  const models::NetworkCost cost = model_cost(recipe, 1, 1, tokens, recompute);
   const double parameters = static_cast<double>(trained_parameters(recipe));
   const bool host = recipe.ema.place == "host" && device != Device::cpu;
   MemoryNeed need;
   need.weights = 4 * parameters;
   if (recipe.lora.rank > 0)
-    need.weights +=
-        static_cast<double>(dtype_size(recipe.compute())) * static_cast<double>(cost.parameters);
+    need.weights += static_cast<double>(dtype_size(recipe.compute())) *
+                    static_cast<double>(model_cost(recipe, 1, 1, 1, recompute).parameters);
   need.gradients = 4 * parameters;
   need.moments = 2 * parameters * static_cast<double>(dtype_size(recipe.optimizer.moment_type()));
   need.average = recipe.ema.mode == "off" || host ? 0 : 4 * parameters;
-  need.activations = cost.activation_bytes;
-  if (!recipe.model.tokenizer())
-    need.activations += beside_tokens(recipe, share, load, recompute);
-  else if (device == Device::cpu)  // clips of this step, and of the next one
-    need.activations += 2 * 4 * share.packs * clips_of_pack(recipe, load);
-  if (device == Device::cpu)
-    need.host = program_memory() + samples_on_their_way(recipe, share.together, load);
-  // The sizes of a tokenizer's activations come one after the other: so much of what is not in use
-  // the allocator keeps (tensor/caching_allocator.h).
-  if (device == Device::cpu && recipe.model.tokenizer()) need.host += 0.25 * need.activations;
+  const PassMemory pass =
+      kind_of(recipe.model.type).pass_memory(recipe, share, load, recompute, device);
+  need.activations = pass.activations;
+  if (device == Device::cpu) need.host = program_memory() + pass.host;
   return need;
 }
 
@@ -189,8 +101,7 @@ void check_memory(const Recipe& recipe, const MemoryNeed& need, double usable) {
   std::string ways = "a smaller model";
   if (recipe.optimizer.moment_type() == DType::f32) ways += ", 'optimizer.moments' bf16";
   if (need.average > 0) ways += ", 'ema.mode' off";
-  if (!recipe.model.tokenizer() && !recipe.model.autoregressive() && recipe.lora.rank == 0)
-    ways += ", adapters ('lora.rank')";
+  if (recipe.lora.rank == 0 && has_key(recipe, "lora.rank")) ways += ", adapters ('lora.rank')";
   fail_usage(
       "weights, gradients and the optimizer's state need about {} of memory on each rank, and {} "
       "are there: choose {}, or a machine with more memory",
@@ -211,9 +122,7 @@ double usable_memory(Device device, int local_ranks) {
 
 Recompute choose_recompute(const Recipe& recipe, int ranks, Device device, double usable,
                            const PackLoad& load) {
-  constexpr Recompute kAll[] = {Recompute::none, Recompute::elementwise, Recompute::block};
-  for (const Recompute one : kAll) {
-    if (one == Recompute::elementwise && recipe.model.tokenizer()) continue;
+  for (const Recompute one : kind_of(recipe.model.type).recomputes()) {
     if (recipe.model.recompute == models::recompute_name(one)) return one;
     if (recipe.model.recompute == "auto" &&
         memory_need(recipe, ranks, one, device, load).total() <= usable)

@@ -16,6 +16,24 @@ struct PackLoad {
   double text_rows = 1;  ///< tokens of their texts
 };
 
+/// A rank's packs of a step, and how many of them go through the network together.
+struct PackShare {
+  int packs = 1, together = 1;
+};
+
+/// Bytes that packs take while they go through the network together.
+struct PassMemory {
+  double activations = 0;  ///< on the device
+  double host = 0;         ///< of samples on their way, and what is kept; on the CPU
+};
+
+/// Bytes of the texts that the layers of a network attend to: little of a large model, and much of
+/// a tiny one. The batches of all packs of a step are made before the first one passes, and those
+/// of the next step meanwhile. `keys` is the width of keys and values, `layers` how many have
+/// theirs at once.
+double text_memory(const Recipe& recipe, const PackShare& share, const PackLoad& load,
+                   double text_width, double keys, double layers);
+
 /// Of the packs of the first epoch that the recipe makes of the data; of the first ones, if there
 /// are many.
 PackLoad pack_load(const Recipe& recipe, const Dataset& data);

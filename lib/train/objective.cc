@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/objective.h"
 
-#include "train/code_objective.h"
-#include "train/diffusion_objective.h"
-#include "train/tokenizer_objective.h"
+#include "base/philox.h"
 
 namespace vfm::train {
 
@@ -16,13 +14,8 @@ std::vector<float> Objective::reconstruct(const CleanSample& /*sample*/) const {
   return {};
 }
 
-std::unique_ptr<Objective> make_objective(const Recipe& recipe, models::Recompute recompute,
-                                          Device device) {
-  if (recipe.model.autoregressive())
-    return std::make_unique<CodeObjective>(recipe, recompute, device);
-  if (recipe.model.tokenizer())
-    return std::make_unique<TokenizerObjective>(recipe, recompute, device);
-  return std::make_unique<DiffusionObjective>(recipe, recompute, device);
+bool drop_text(double rate, std::uint64_t seed, std::uint32_t step, const std::string& key) {
+  return Random(seed, Purpose::text_dropout, step, random_key(key)).uniform(0) < rate;
 }
 
 }  // namespace vfm::train

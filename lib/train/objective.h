@@ -1,15 +1,14 @@
 // What a run trains, and by which loss: a model, how samples become batches, and batches a loss.
 //
-// The step and the loop (train/trainer.h, train/run.h) know no more of a model than this. Of each
-// kind of model there is one objective: train/diffusion_objective.h, train/code_objective.h,
-// train/tokenizer_objective.h.
+// The step and the loop (train/trainer.h, train/run.h) know no more of a model than this. Each kind
+// of training (train/kind.h) has one: train/diffusion/objective.h, train/codes/objective.h,
+// train/tokenizer/objective.h.
 // Thread-safety: build() and what is const from any thread, also while another one passes a batch;
 // passing batches from one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -23,12 +22,11 @@
 
 namespace vfm::train {
 
-/// Gives the sums of a batch that has passed. On a GPU it waits for the batch, so call it after
-/// what follows is queued.
-using LossReader = std::function<LossSums()>;
-/// A batch that is ready to pass through the model: forward, loss and, in training, backward, which
-/// adds the gradient of the *sum* of the loss to the parameters' gradients. To be called once.
-using BatchPass = std::function<LossReader()>;
+/// Samples that are ready for a model, as its objective laid them out: it alone knows what is in
+/// its batches. When one has passed, its loss is in it too.
+struct Batch {
+  virtual ~Batch() = default;
+};
 
 /// A sample, and where it stands in the order of the whole step, which is the same on any number of
 /// ranks.
@@ -52,23 +50,27 @@ class Objective {
 
   /// Some samples of step `step` as one batch. `keys` are those of all samples of the step, in its
   /// order. What is random is a pure function of the recipe's seed, the step, key and place.
-  virtual BatchPass build(std::uint32_t step, std::span<const std::string> keys,
-                          const std::vector<PlacedSample>& samples) const = 0;
+  virtual std::unique_ptr<Batch> build(std::uint32_t step, std::span<const std::string> keys,
+                                       const std::vector<PlacedSample>& samples) const = 0;
+  /// Forward, loss and backward, which adds the gradient of the *sum* of the loss to the
+  /// parameters' gradients. Once a batch, one that build() made. On a GPU it is queued.
+  virtual void pass(Batch& batch) const = 0;
+  /// The loss of a batch that has passed. On a GPU it waits for the batch, so call it after what
+  /// follows is queued.
+  virtual LossSums loss(const Batch& batch) const = 0;
 
   /// The noise levels at which a validation measures each sample; a nameless one where there is no
   /// noise.
   virtual std::vector<std::string> levels() const = 0;
-  /// Samples under condition `level`, without gradients and with fixed random numbers.
-  virtual BatchPass build_validation(std::size_t level,
-                                     const std::vector<CleanSample>& samples) const = 0;
-  /// Of a tokenizer: what becomes of the pixels of a sample, laid out as they are. Of others
-  /// nothing.
+  /// The loss of samples under condition `level`, without gradients and with fixed random numbers.
+  virtual LossSums validate(std::size_t level, const std::vector<CleanSample>& samples) const = 0;
+  /// Whether reconstruct() gives something: that of a tokenizer does.
+  virtual bool reconstructs() const { return false; }
+  /// What becomes of the pixels of a sample, laid out as they are.
   virtual std::vector<float> reconstruct(const CleanSample& sample) const;
 };
 
-/// The objective of recipe.model.type, with its weights on `device` as the seed says. Keeps the
-/// reference. `recipe` is fitted to the data (Dataset::fit).
-std::unique_ptr<Objective> make_objective(const Recipe& recipe, models::Recompute recompute,
-                                          Device device);
+/// Whether the sample is trained without its text in this step; `rate` is how often.
+bool drop_text(double rate, std::uint64_t seed, std::uint32_t step, const std::string& key);
 
 }  // namespace vfm::train

@@ -9,13 +9,14 @@
 #include <string>
 #include <vector>
 
-#include "data/clip_pixels.h"
-#include "data/latents.h"
+#include "data/packing.h"
 #include "models/cosmos/config.h"
 #include "models/decoder/decoder.h"
 #include "models/dit/lora.h"
 #include "models/dit/network.h"
-#include "train/objective_recipe.h"
+#include "train/codes/recipe.h"
+#include "train/diffusion/recipe.h"
+#include "train/tokenizer/recipe.h"
 
 namespace vfm::train {
 
@@ -24,16 +25,10 @@ struct ModelRecipe {
   /// "moviegen" (models/dit/moviegen.h); "autoregressive" (models/decoder/decoder.h), of discrete
   /// latents; or "tokenizer" (models/cosmos/autoencoder.h), of pixels.
   std::string type = "dit";
-  bool autoregressive() const { return type == "autoregressive"; }
-  bool tokenizer() const { return type == "tokenizer"; }
-  /// The part of a latent that is one token.
-  data::Patch patch() const;
-  /// The diffusion transformer. in_channels, out_channels and text_embed_dim are 0 in a recipe that
-  /// takes them from the data.
-  models::NetworkConfig dit;
-  /// The autoregressive decoder. vocabulary and text_embed_dim are 0 in a recipe that takes them
-  /// from the data.
-  models::DecoderConfig decoder;
+  /// The diffusion network. What is 0 here comes from the data.
+  models::NetworkConfig dit = {.in_channels = 0, .out_channels = 0, .text_embed_dim = 0};
+  /// The autoregressive decoder. What is 0 here comes from the data.
+  models::DecoderConfig decoder = {.vocabulary = 0};
   /// The tokenizer. With levels it is discrete.
   models::CosmosConfig autoencoder;
   std::string compute = "f32";  ///< "f32" or "bf16": matrix products and activations
@@ -50,6 +45,8 @@ struct DataRecipe {
   int packs = 1;               ///< packs a step, over all ranks
   int window = 64;             ///< samples that packing looks at
   int micro_packs = 0;         ///< packs that a rank puts into one forward; 0: all of its step
+
+  data::PackOptions pack_options() const;
 };
 
 struct OptimizerRecipe {
@@ -116,9 +113,6 @@ struct Recipe {
   DType compute() const;
   /// Of a text as it goes into the model; that of no text is 1.
   int text_tokens(int of_sample) const;
-  /// Of a tokenizer: how clips become pixels, at places as random as vfm-pack's; those of the
-  /// middle for validation.
-  data::ClipOptions clip() const;
 };
 
 }  // namespace vfm::train

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "io/file.h"
+#include "train/kind.h"
 #include "train/recipe_field.h"
 
 namespace vfm::train {
@@ -20,75 +21,14 @@ bool is_of_other_type(const std::string& key) {
   });
 }
 
-/// 0 is what the data will say.
-Recipe nothing_set() {
-  Recipe recipe;
-  recipe.model.dit.in_channels = recipe.model.dit.out_channels = 0;
-  recipe.model.dit.text_embed_dim = 0;
-  recipe.model.decoder.vocabulary = recipe.model.decoder.text_embed_dim = 0;
-  return recipe;
-}
-
 /// Whether the field of that value is a default that nobody set.
 bool is_default(const Recipe& recipe, const std::string& key, const Json& value) {
   if (recipe.given.contains(key)) return false;
-  Recipe usual = nothing_set();
+  Recipe usual;
   usual.model.type = recipe.model.type;  // so that both have the same fields
   const std::vector<Field> defaults = fields_of(usual);
   const Field* field = find_field(defaults, key);
   return field != nullptr && field->get() == value;
-}
-
-/// Checks a model's configuration, which does not know of recipes: of the fields that its message
-/// names, the message tells which are defaults.
-template <class Check>
-void of_recipe(const Recipe& recipe, const Check& check) {
-  try {
-    check();
-  } catch (const Error& error) {
-    std::string text = error.what(), defaults;
-    Recipe copy = recipe;
-    for (const Field& field : fields_of(copy)) {
-      const std::size_t dot = field.key.find('.');
-      const bool named = text.find("'" + field.key.substr(dot + 1) + "'") != std::string::npos;
-      if (field.key.starts_with("model.") && named && is_default(recipe, field.key, field.get()))
-        defaults += (defaults.empty() ? "" : ", ") + told(recipe, field.key);
-    }
-    fail_usage("{}{}{}", text, defaults.empty() ? "" : "; not set in the recipe: ", defaults);
-  }
-}
-
-void check_tokenizer(const Recipe& recipe) {
-  const models::CosmosConfig& autoencoder = recipe.model.autoencoder;
-  of_recipe(recipe, [&] { autoencoder.validate("the recipe's model"); });
-  if (recipe.data.size % autoencoder.spatial_compression_ratio != 0)
-    fail_usage("{} and {}: the first must be a multiple of the second", told(recipe, "data.size"),
-               told(recipe, "model.spatial_compression_ratio"));
-  if (recipe.tokenizer.l1 == 0 && recipe.tokenizer.l2 == 0)
-    fail_usage("{} and {}: nothing is to be learnt", told(recipe, "tokenizer.l1"),
-               told(recipe, "tokenizer.l2"));
-}
-
-/// What no single field can tell.
-void check_together(const Recipe& recipe) {
-  if (recipe.diffusion.sigma_min > recipe.diffusion.sigma_max)
-    fail_usage("{} and {}: the first must be at most the second",
-               told(recipe, "diffusion.sigma_min"), told(recipe, "diffusion.sigma_max"));
-  if (recipe.sampling.sigma_max > 0 && recipe.sampling.sigma_min >= recipe.sampling.sigma_max)
-    fail_usage("{} and {}: the first must be below the second", told(recipe, "sampling.sigma_min"),
-               told(recipe, "sampling.sigma_max"));
-  if (recipe.model.tokenizer()) return check_tokenizer(recipe);
-  if (recipe.model.autoregressive()) {
-    models::DecoderConfig decoder = recipe.model.decoder;
-    if (decoder.vocabulary == 0) decoder.vocabulary = 1;  // 0 is not yet known, not wrong
-    return of_recipe(recipe, [&] { decoder.validate(); });
-  }
-  models::NetworkConfig dit = recipe.model.dit;  // 0 is not yet known, not wrong
-  if (dit.in_channels == 0) dit.in_channels = 1;
-  if (dit.out_channels == 0) dit.out_channels = dit.in_channels;
-  if (dit.text_embed_dim == 0) dit.text_embed_dim = 1;
-  of_recipe(recipe, [&] { dit.validate(); });
-  if (recipe.lora.rank > 0) models::lora_targets(dit, recipe.lora);  // refuses unknown ones
 }
 
 /// Throws Error{usage} listing all settings that are of other types of model than the recipe's.
@@ -149,7 +89,7 @@ void check_initial(const Recipe& recipe, const Beginning& beginning) {
 }  // namespace
 
 Recipe make_recipe(std::span<const Setting> settings, const Beginning* beginning) {
-  Recipe recipe = nothing_set();
+  Recipe recipe;
   std::string initial_type;
   if (beginning) {
     recipe.model.type = initial_type = take_initial(recipe.model, *beginning);
@@ -164,8 +104,7 @@ Recipe make_recipe(std::span<const Setting> settings, const Beginning* beginning
   if (beginning && recipe.model.type != initial_type)
     fail_usage("'model.type' is {}, but the model to begin from is a {}", recipe.model.type,
                initial_type);
-  if (!recipe.model.autoregressive() && !recipe.model.tokenizer())
-    recipe.model.dit.type = models::parse_network_type(recipe.model.type);
+  const Kind& kind = kind_of(recipe.model.type);
   const std::vector<Field> fields = fields_of(recipe);
   refuse_other_types(settings, fields, recipe.model.type);
   for (const Setting& setting : settings) {
@@ -177,7 +116,7 @@ Recipe make_recipe(std::span<const Setting> settings, const Beginning* beginning
     fail_usage("unknown key '{}' in {}; did you mean '{}'?", setting.key, setting.where,
                nearest_key(fields, setting.key));
   }
-  recipe.model.autoencoder.settle();
+  kind.settle(recipe);
   if (beginning) check_initial(recipe, *beginning);
   if (recipe.lora.rank > 0 && !beginning)
     fail_usage("'lora.rank' is {}: adapters need a model to adapt, give --init DIR",
@@ -185,7 +124,7 @@ Recipe make_recipe(std::span<const Setting> settings, const Beginning* beginning
   if (recipe.lora.rank == 0 && (recipe.lora.alpha != 0 || !recipe.lora.targets.empty()))
     fail_usage("'{}' is set, but not 'lora.rank': without a rank there are no adapters",
                recipe.lora.alpha != 0 ? "lora.alpha" : "lora.targets");
-  check_together(recipe);
+  kind.check(recipe);
   return recipe;
 }
 
@@ -205,13 +144,13 @@ bool sets_adapters(std::span<const Setting> settings) {
   return rank != "0";
 }
 
-bool is_of_tokenizer(std::span<const Setting> settings) {
+const Kind& kind_of(std::span<const Setting> settings) {
   ModelRecipe model;
   FieldList list;
   list.section("model").choice("type", model.type, model_types());
   for (const Setting& setting : settings)
     if (setting.key == "model.type") list.fields.front().set(setting);
-  return model.tokenizer();
+  return kind_of(model.type);
 }
 
 Json to_json(const Recipe& recipe) {
@@ -245,6 +184,27 @@ std::string told(const Recipe& recipe, const std::string& key) {
   return fmt::format("'{}' is {}{}", key,
                      value.is_string() ? value.get<std::string>() : dump_json(value),
                      is_default(recipe, key, value) ? " (default)" : "");
+}
+
+bool has_key(const Recipe& recipe, const std::string& key) {
+  Recipe copy = recipe;
+  return find_field(fields_of(copy), key) != nullptr;
+}
+
+void check_model(const Recipe& recipe, const std::function<void()>& check) {
+  try {
+    check();
+  } catch (const Error& error) {
+    std::string text = error.what(), defaults;
+    Recipe copy = recipe;
+    for (const Field& field : fields_of(copy)) {
+      const std::size_t dot = field.key.find('.');
+      const bool named = text.find("'" + field.key.substr(dot + 1) + "'") != std::string::npos;
+      if (field.key.starts_with("model.") && named && is_default(recipe, field.key, field.get()))
+        defaults += (defaults.empty() ? "" : ", ") + told(recipe, field.key);
+    }
+    fail_usage("{}{}{}", text, defaults.empty() ? "" : "; not set in the recipe: ", defaults);
+  }
 }
 
 std::vector<std::string> changed_settings(const Json& old, const Recipe& now, bool allowed) {

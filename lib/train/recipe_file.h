@@ -6,6 +6,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -17,6 +18,8 @@
 #include "train/recipe.h"
 
 namespace vfm::train {
+
+class Kind;
 
 /// One value that somebody set: "optimizer.lr" to "2e-3". A list has several values.
 struct Setting {
@@ -35,8 +38,8 @@ Setting parse_override(std::string_view argument);
 /// The settings of a file, and those of the command line after them.
 std::vector<Setting> read_settings(const std::string& path,
                                    const std::vector<std::string>& overrides);
-/// Whether these make a recipe of a video tokenizer, which begins from another part of a pipeline.
-bool is_of_tokenizer(std::span<const Setting> settings);
+/// The kind of training that these ask for (train/kind.h).
+const Kind& kind_of(std::span<const Setting> settings);
 /// Whether these ask for adapters, by a 'lora.rank' other than 0.
 bool sets_adapters(std::span<const Setting> settings);
 
@@ -67,6 +70,12 @@ Json to_json(const Recipe& recipe);
 /// no message blames its reader for what he did not write. Throws std::logic_error for a key that
 /// recipes of the type do not have.
 std::string told(const Recipe& recipe, const std::string& key);
+
+/// Whether recipes of the type have that key.
+bool has_key(const Recipe& recipe, const std::string& key);
+/// Calls `check`, with which a model checks its configuration. To what it throws it adds, of the
+/// fields that are named there, which are defaults: models know nothing of recipes.
+void check_model(const Recipe& recipe, const std::function<void()>& check);
 
 /// What differs between the recipe of a checkpoint (to_json) and this one, as "key: old -> new",
 /// except fields that may change in the middle of a run (learning rate, lengths, intervals, how

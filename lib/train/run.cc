@@ -19,6 +19,7 @@
 #include "train/beginning.h"
 #include "train/checkpoint.h"
 #include "train/generation_facts.h"
+#include "train/kind.h"
 #include "train/log_sums.h"
 #include "train/memory.h"
 #include "train/metrics.h"
@@ -49,8 +50,8 @@ class Run {
         world_(world),
         manifest_(manifest),
         progress_(progress),
-        data_(open_data(options, "train")) {
-    data_.fit(recipe_);
+        data_(kind_of(recipe_.model.type).open(options, "train")) {
+    data_->fit(recipe_);
     check_memory(recipe_,
                  memory_need(recipe_, world.size(), models::Recompute::block, options.device, {}),
                  usable_memory(options.device, world.local_size()));
@@ -78,8 +79,7 @@ class Run {
   dist::World& world_;
   io::ManifestWriter& manifest_;
   Progress& progress_;
-  Dataset data_;
-  std::optional<Dataset> held_out_;
+  std::unique_ptr<Dataset> data_, held_out_;
   std::optional<Validation> validation_;
   io::File lock_;
   std::optional<Trainer> trainer_;
@@ -181,7 +181,7 @@ void Run::resume(const std::string& folder, const std::string& train_text) {
   const Json train = parse_json(train_text, what);
   if (!train.contains("recipe") || !train.contains("state") || !train.contains("log"))
     fail("{} is not what vfm-train writes", what);
-  check_continues(train, options_, recipe_, data_.fingerprint());
+  check_continues(train, options_, recipe_, data_->fingerprint());
   make_trainer();
   Optimizer& optimizer = trainer_->optimizer();
   const nn::ParameterList& frozen = trainer_->objective().frozen();
@@ -217,7 +217,7 @@ void Run::begin() {
     init_ = models::again_if_gone(options_.init, [&] { return load_initial(options_, begun); });
     if (init_.contains("adapters")) load_adapters(options_, trainer_->optimizer().parameters());
     log_info("beginning from '{}'", options_.init);
-    for (const std::string& sentence : other_parts(options_.base, data_.info(), options_.init))
+    for (const std::string& sentence : other_parts(options_.base, data_->info(), options_.init))
       log_warning("{}", sentence);
     if (const int tokens = recipe_.diffusion.text_padding; tokens > 0)
       log_info("texts are filled up to {} tokens ('diffusion.text_padding')", tokens);
@@ -231,28 +231,29 @@ void Run::begin() {
 /// Says what it does not keep.
 void Run::make_trainer() {
   const Device device = options_.device;
-  trainer_.emplace(recipe_, data_, world_, device);
+  trainer_.emplace(recipe_, *data_, world_, device);
   if (leader() && recipe_.model.recompute == "auto")
     tell_memory(memory_need(recipe_, world_.size(), trainer_->recompute(), device,
-                            pack_load(recipe_, data_)),
+                            pack_load(recipe_, *data_)),
                 trainer_->recompute(), device, usable_memory(device, world_.local_size()));
 }
 
 void Run::make_validation() {
   if (recipe_.validation.every == 0) return;
   if (!options_.synthetic.empty()) {
-    validation_.emplace(recipe_, data_, "train");
+    validation_.emplace(recipe_, *data_, "train");
     return;
   }
-  const bool split = has_split(options_, "val");
+  const Kind& kind = kind_of(recipe_.model.type);
+  const bool split = kind.has_split(options_.data, "val");
   if (split) {
-    held_out_.emplace(open_data(options_, "val"));
+    held_out_ = kind.open(options_, "val");
     Recipe fitted = recipe_;
     held_out_->fit(fitted);
   } else if (leader()) {
     log_info("'{}' has no validation split: validating on training samples", options_.data);
   }
-  validation_.emplace(recipe_, split ? *held_out_ : data_, split ? "val" : "train");
+  validation_.emplace(recipe_, split ? *held_out_ : *data_, split ? "val" : "train");
 }
 
 void Run::log(const StepResult& result) {
@@ -321,9 +322,9 @@ Json Run::train_json() const {
                 {"state", trainer_->state().to_json()},
                 {"recipe", to_json(recipe_)},
                 {"init", init_}};
-  train.update(generation_facts(recipe_, data_, options_.base));
+  train.update(generation_facts(recipe_, *data_, options_.base));
   train.update(
-      {{"data_fingerprint", data_.fingerprint()}, {"log", sums_.to_json()}, {"errors", errors}});
+      {{"data_fingerprint", data_->fingerprint()}, {"log", sums_.to_json()}, {"errors", errors}});
   return train;
 }
 

@@ -9,9 +9,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
 #include <string>
-#include <vector>
 
 #include "base/json.h"
 #include "base/progress.h"
@@ -19,8 +17,8 @@
 #include "io/manifest.h"
 #include "tensor/tensor.h"
 #include "train/base_facts.h"
-#include "train/dataset.h"
 #include "train/recipe.h"
+#include "train/synthetic.h"
 
 namespace vfm::train {
 
@@ -28,7 +26,7 @@ struct RunOptions {
   Recipe recipe;     ///< not yet fitted to the data
   std::string data;  ///< folder of latents (data/latents.h); for a tokenizer a dataset of clips
   /// Made-up latents, or clips, of these sizes instead of `data`; then no checkpoint is written.
-  std::vector<std::array<int, 3>> synthetic;
+  SampleSizes synthetic;
   Device device = Device::cpu;
   std::string init;  ///< folder of the model to begin from (models/folder/initial_model.h), or ""
   /// Of `init` that is a run of adapters: these go on, on the model that they are of; else they are
@@ -59,11 +57,5 @@ long run(const RunOptions& options, dist::World& world, io::ManifestWriter& mani
 Json training_cost(const RunOptions& options, int ranks);
 /// The same in words, lines "name   value".
 std::string training_words(const Json& cost);
-
-/// Whether options.data has samples in that split.
-bool has_split(const RunOptions& options, const std::string& split);
-
-/// The data of a run: `split` of options.data, or what options.synthetic asks for.
-Dataset open_data(const RunOptions& options, const std::string& split);
 
 }  // namespace vfm::train

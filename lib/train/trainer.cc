@@ -10,19 +10,13 @@
 #include "base/log.h"
 #include "base/stop.h"
 #include "tensor/device.h"
+#include "train/kind.h"
 #include "train/memory.h"
 #include "train/recipe_file.h"
 #include "train/schedule.h"
 
 namespace vfm::train {
 namespace {
-
-data::PackOptions pack_options(const DataRecipe& recipe) {
-  data::PackOptions options;
-  options.tokens = recipe.tokens;
-  options.window = recipe.window;
-  return options;
-}
 
 /// Sums gradients over ranks, many small ones in one message, by way of the host's memory.
 void reduce_gradients(dist::World& world, const nn::ParameterList& parameters) {
@@ -91,9 +85,9 @@ Trainer::Trainer(const Recipe& recipe, const Dataset& data, dist::World& world, 
       recompute_(choose_recompute(recipe, world.size(), device,
                                   usable_memory(device, world.local_size()),
                                   pack_load(recipe, data))),
-      objective_(make_objective(recipe, recompute_, device)),
+      objective_(kind_of(recipe.model.type).make_objective(recipe, recompute_, device)),
       optimizer_(recipe.optimizer, recipe.ema, objective_->parameters()),
-      order_(data.tokens(recipe.model), recipe.train.seed, pack_options(recipe.data)) {}
+      order_(data.tokens(recipe.model), recipe.train.seed, recipe.data.pack_options()) {}
 
 Trainer::~Trainer() = default;
 
@@ -106,11 +100,10 @@ StepResult Trainer::train_step() {
   result.flops = data.flops;
 
   nn::zero_gradients(objective_->parameters());
-  std::vector<LossReader> losses;
-  for (const BatchPass& pass : data.batches)
-    losses.push_back(pass());
-  for (const LossReader& sums : losses)
-    result.loss += sums();
+  for (const std::unique_ptr<Batch>& batch : data.batches)
+    objective_->pass(*batch);
+  for (const std::unique_ptr<Batch>& batch : data.batches)
+    result.loss += objective_->loss(*batch);
   reduce_gradients(world_, objective_->parameters());
   reduce_result(world_, result);
   if (result.loss.elements() == 0)

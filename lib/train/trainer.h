@@ -74,7 +74,7 @@ class Trainer {
  private:
   /// A step's data: planned for all ranks, built for this one.
   struct StepData {
-    std::vector<BatchPass> batches;
+    std::vector<std::unique_ptr<Batch>> batches;
     std::vector<std::pair<std::string, std::string>> failures;
     std::int64_t tokens = 0, samples = 0;
     double flops = 0;

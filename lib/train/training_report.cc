@@ -67,7 +67,7 @@ void write_training_report(const RunOptions& options, const Recipe& recipe, Trai
   add_facts(page, options, recipe, trainer);
   const std::string metrics = io::join_path(options.out, "metrics.jsonl");
   if (io::file_exists(metrics)) report::add_training_curves(page, metrics);
-  if (recipe.model.tokenizer() && validation != nullptr) {
+  if (trainer.objective().reconstructs() && validation != nullptr) {
     trainer.optimizer().swap_ema();
     add_clips(page, validation->reconstruct(trainer.objective(), kShown), validation->split(),
               trainer.optimizer().has_ema());

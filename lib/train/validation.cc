@@ -69,7 +69,7 @@ Json Validation::run(const Objective& objective, dist::World& world) {
         continue;
       const std::vector<CleanSample> samples = read(pack);
       if (samples.empty()) continue;
-      const LossSums loss = objective.build_validation(level, samples)()();
+      const LossSums loss = objective.validate(level, samples);
       sums[2 * level] += loss.image_sum + loss.video_sum;
       sums[2 * level + 1] += loss.elements();
       sums[psnr] += loss.psnr_sum;

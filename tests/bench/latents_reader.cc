@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/philox.h"
-#include "train/dataset.h"
-#include "train/diffusion.h"
+#include "train/diffusion/batch.h"
+#include "train/diffusion/latents.h"
 
 using namespace vfm;
 
@@ -25,13 +25,12 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
 
 int main(int argc, char** argv) {
   if (argc != 5) return 2;
-  const train::Dataset data(argv[1], "train");
+  const auto set = train::open_latents(argv[1], "train");
+  const train::Dataset& data = *set;
   const std::size_t batch = std::strtoul(argv[2], nullptr, 10);
   const double limit = std::strtod(argv[3], nullptr);
   const bool noise = std::string(argv[4]) == "noise";
   train::Recipe recipe;
-  models::NetworkConfig& model = recipe.model.dit;
-  model.in_channels = model.out_channels = model.text_embed_dim = 0;  // those of the data
   data.fit(recipe);
   long done = 0;
   double sum = 0;

@@ -85,6 +85,6 @@ setup() {
   grep -q 'class ShotDetector' lib/curate/shot_detector.h
   grep -q 'class Writer' lib/shard/writer.h
   grep -qE '\brun\(' lib/train/run.h
-  grep -q 'diffusion_loss' lib/train/diffusion.h
+  grep -q 'diffusion_loss' lib/train/diffusion/loss.h
   grep -q 'Tensor forward' lib/models/dit/dit.h
 }

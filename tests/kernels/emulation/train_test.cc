@@ -14,9 +14,10 @@
 #include "tensor/device.h"
 #include "tensor/graph_cache.h"
 #include "train/checkpoint.h"
-#include "train/diffusion_objective.h"
+#include "train/diffusion/latents.h"
+#include "train/diffusion/objective.h"
 #include "train/recipe_file.h"
-#include "train/tokenizer_objective.h"
+#include "train/tokenizer/objective.h"
 #include "train/trainer.h"
 #include "train/validation.h"
 
@@ -38,13 +39,13 @@ Recipe small(const std::string& more = "") {
   return make_recipe(settings);
 }
 
-Dataset made_up() {
-  Synthetic synthetic;
+std::unique_ptr<Dataset> made_up() {
+  MadeUpLatents synthetic;
   synthetic.sizes = {{1, 4, 4}, {2, 4, 4}};
   synthetic.channels = 3;
   synthetic.text_tokens = 2;
   synthetic.text_width = 5;
-  return Dataset(synthetic);
+  return make_up_latents(synthetic);
 }
 
 struct Side {
@@ -73,7 +74,8 @@ bool same(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
 
 TEST_CASE("steps on the GPU lose what those on the CPU lose") {
   const std::string dtype = GENERATE("f32", "bf16");
-  const Dataset data = made_up();
+  const auto set = made_up();
+  const Dataset& data = *set;
   Recipe recipe = small();
   recipe.model.compute = recipe.optimizer.moments = dtype;
   data.fit(recipe);
@@ -93,7 +95,8 @@ TEST_CASE("steps on the GPU lose what those on the CPU lose") {
 }
 
 TEST_CASE("frames that are given cost nothing on the GPU either") {
-  const Dataset data = made_up();
+  const auto set = made_up();
+  const Dataset& data = *set;
   Recipe recipe = small("diffusion: {condition_frames: [0, 1], text_padding: 3}");
   data.fit(recipe);
   const auto world = dist::self_world();
@@ -124,7 +127,12 @@ TEST_CASE("a tokenizer's gradients on the GPU are the CPU's") {
   const TokenizerObjective gpu(recipe, models::Recompute::block, Device::cuda);
   nn::zero_gradients(cpu.parameters());
   nn::zero_gradients(gpu.parameters());
-  const LossSums here = cpu.build(0, keys, {placed})()(), there = gpu.build(0, keys, {placed})()();
+  const auto passed = [&](const TokenizerObjective& objective) {
+    const auto batch = objective.build(0, keys, {placed});
+    objective.pass(*batch);
+    return objective.loss(*batch);
+  };
+  const LossSums here = passed(cpu), there = passed(gpu);
   CHECK(there.mean() == Approx(here.mean()).epsilon(1e-5));
   for (std::size_t i = 0; i < cpu.parameters().size(); ++i) {
     INFO(cpu.parameters()[i]->name);
@@ -137,12 +145,13 @@ TEST_CASE("a tokenizer's gradients on the GPU are the CPU's") {
     }
     CHECK(apart <= 2e-4f * largest + 1e-4f);
   }
-  const double seen = cpu.build_validation(0, {placed.sample})()().psnr_sum;
-  CHECK(gpu.build_validation(0, {placed.sample})()().psnr_sum == Approx(seen).epsilon(1e-4));
+  const double seen = cpu.validate(0, {placed.sample}).psnr_sum;
+  CHECK(gpu.validate(0, {placed.sample}).psnr_sum == Approx(seen).epsilon(1e-4));
 }
 
 TEST_CASE("the average lies on the host or on the GPU, with the same values") {
-  const Dataset data = made_up();
+  const auto set = made_up();
+  const Dataset& data = *set;
   Recipe on_gpu = small("model.compute: bf16"), on_host;
   data.fit(on_gpu);
   on_host = on_gpu;
@@ -172,7 +181,8 @@ TEST_CASE("a checkpoint of the GPU is the CPU's, and goes on there to the same b
   const std::string run =
       (std::filesystem::temp_directory_path() / ("vfm-emulated-" + std::to_string(::getpid())))
           .string();
-  const Dataset data = made_up();
+  const auto set = made_up();
+  const Dataset& data = *set;
   Recipe recipe = small("optimizer: {moments: bf16}");
   recipe.model.compute = "bf16";
   data.fit(recipe);
@@ -202,7 +212,8 @@ TEST_CASE("steps as graphs have the bits of plain ones, whichever stream is late
   const auto [compute, recompute, late] = GENERATE(table<std::string, std::string, emulation::Late>(
       {{"f32", "elementwise", emulation::Late::kernels},
        {"bf16", "block", emulation::Late::copies}}));
-  const Dataset data = made_up();
+  const auto set = made_up();
+  const Dataset& data = *set;
   Recipe recipe = small();
   recipe.model.compute = compute;
   recipe.model.recompute = recompute;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/diffusion.h"
-
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 
 #include "models/dit/edm.h"
+#include "train/diffusion/loss.h"
+#include "train/objective.h"
 
 using namespace vfm;
 using namespace vfm::train;

@@ -7,7 +7,7 @@
 #include "models/cosmos/training_cost.h"
 #include "train/optimizer.h"
 #include "train/recipe_file.h"
-#include "train/tokenizer_objective.h"
+#include "train/tokenizer/objective.h"
 
 using namespace vfm;
 using namespace vfm::train;
@@ -46,10 +46,16 @@ PlacedSample clip(int frames = 5, int side = 16) {
   return placed;
 }
 
+LossSums pass(const TokenizerObjective& objective, const std::vector<PlacedSample>& clips) {
+  const std::vector<std::string> keys(clips.size(), "disc");
+  const auto batch = objective.build(0, keys, clips);
+  objective.pass(*batch);
+  return objective.loss(*batch);
+}
+
 double step(const TokenizerObjective& objective, Optimizer& optimizer, double rate) {
   nn::zero_gradients(objective.parameters());
-  const std::string keys[] = {"disc"};
-  const LossSums loss = objective.build(0, keys, {clip()})()();
+  const LossSums loss = pass(objective, {clip()});
   optimizer.update(rate, 1 / loss.elements());
   return loss.mean();
 }
@@ -57,8 +63,7 @@ double step(const TokenizerObjective& objective, Optimizer& optimizer, double ra
 std::vector<float> gradients(const Recipe& recipe, models::Recompute recompute) {
   const TokenizerObjective objective(recipe, recompute, Device::cpu);
   nn::zero_gradients(objective.parameters());
-  const std::string keys[] = {"disc", "disc"};
-  objective.build(0, keys, {clip(), clip(1)})()();
+  pass(objective, {clip(), clip(1)});
   std::vector<float> all;
   for (const nn::Parameter* parameter : objective.parameters())
     all.insert(all.end(), parameter->grad.floats().begin(), parameter->grad.floats().end());
@@ -75,7 +80,7 @@ TEST_CASE("a tokenizer learns to give back the one clip that it is shown") {
   TokenizerObjective objective(recipe, models::Recompute::none, Device::cpu);
   Optimizer optimizer(recipe.optimizer, recipe.ema, objective.parameters());
   const auto psnr = [&] {
-    const LossSums sums = objective.build_validation(0, {clip().sample})()();
+    const LossSums sums = objective.validate(0, {clip().sample});
     CHECK(sums.clips == 1);
     return sums.psnr_sum;
   };
@@ -89,11 +94,8 @@ TEST_CASE("a tokenizer's loss is the weighted error of its pixels, stills apart"
   const Recipe l1 = tiny(), l2 = tiny("tokenizer: {l1: 0.5, l2: 2}");
   const auto loss = [](const Recipe& recipe) {
     const TokenizerObjective objective(recipe, models::Recompute::none, Device::cpu);
-    const LossSums training = [&] {
-      const std::string keys[] = {"disc", "disc"};
-      return objective.build(0, keys, {clip(), clip(1)})()();
-    }();
-    const LossSums checked = objective.build_validation(0, {clip().sample, clip(1).sample})()();
+    const LossSums training = pass(objective, {clip(), clip(1)});
+    const LossSums checked = objective.validate(0, {clip().sample, clip(1).sample});
     CHECK(checked.mean() == training.mean());
     CHECK(checked.clips == 2);
     CHECK(training.image_elements == 3 * 16 * 16);
@@ -120,8 +122,7 @@ TEST_CASE("a code's gradient passes by the rounding") {
   const Recipe recipe = tiny("model.levels: [8, 8, 8]");
   const TokenizerObjective objective(recipe, models::Recompute::none, Device::cpu);
   nn::zero_gradients(objective.parameters());
-  const std::string keys[] = {"disc"};
-  objective.build(0, keys, {clip()})()();
+  pass(objective, {clip()});
   double encoder = 0;
   for (const nn::Parameter* parameter : objective.parameters())
     if (parameter->name.starts_with("encoder.conv_in"))

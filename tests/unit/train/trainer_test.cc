@@ -10,7 +10,8 @@
 #include "../distance.h"
 #include "base/error.h"
 #include "latents_fixture.h"
-#include "train/diffusion_objective.h"
+#include "train/diffusion/latents.h"
+#include "train/diffusion/objective.h"
 #include "train/validation.h"
 
 using namespace vfm;
@@ -123,7 +124,8 @@ TEST_CASE("order: every epoch takes each sample once, and any position can be re
 TEST_CASE("trainer: packing into forwards and dealing to ranks change only the rounding") {
   const TemporaryFolder folder;
   write_latents(folder.path);
-  const Dataset data(folder.path, "train");
+  const auto set = open_latents(folder.path, "train");
+  const Dataset& data = *set;
   Recipe recipe = tiny_recipe();
   data.fit(recipe);
   CHECK(recipe.model.dit.in_channels == 4);
@@ -165,7 +167,8 @@ TEST_CASE("faults 6, 9: gradients reach what blocks share: time embedding, its n
   // uses.
   const TemporaryFolder folder;
   write_latents(folder.path);
-  const Dataset data(folder.path, "train");
+  const auto set = open_latents(folder.path, "train");
+  const Dataset& data = *set;
   Recipe recipe = tiny_recipe();
   data.fit(recipe);
   const auto world = dist::self_world();
@@ -223,7 +226,8 @@ TEST_CASE("faults 6, 9: gradients reach what blocks share: time embedding, its n
 TEST_CASE("trainer: a gradient that is not finite is skipped, counted, and fatal when it stays") {
   const TemporaryFolder folder;
   write_latents(folder.path);
-  const Dataset data(folder.path, "train");
+  const auto set = open_latents(folder.path, "train");
+  const Dataset& data = *set;
   Recipe recipe = tiny_recipe("optimizer: {max_skips: 2}");
   data.fit(recipe);
   const auto world = dist::self_world();
@@ -250,7 +254,8 @@ TEST_CASE("trainer: a gradient that is not finite is skipped, counted, and fatal
 TEST_CASE("trainer: a sample that cannot be used is left out and remembered") {
   const TemporaryFolder folder;
   write_latents(folder.path, {12, 5});
-  const Dataset data(folder.path, "train");
+  const auto set = open_latents(folder.path, "train");
+  const Dataset& data = *set;
   Recipe recipe = tiny_recipe();
   data.fit(recipe);
   const auto world = dist::self_world();
@@ -265,7 +270,8 @@ TEST_CASE("trainer: a sample that cannot be used is left out and remembered") {
 TEST_CASE("dataset: what does not fit the recipe is a usage error that names the field") {
   const TemporaryFolder folder;
   write_latents(folder.path);
-  const Dataset data(folder.path, "train");
+  const auto set = open_latents(folder.path, "train");
+  const Dataset& data = *set;
   const auto error_of = [&](const std::string& more) {
     try {
       Recipe recipe = tiny_recipe(more);
@@ -282,18 +288,20 @@ TEST_CASE("dataset: what does not fit the recipe is a usage error that names the
   CHECK(error_of("model: {text_embed_dim: 9}").find("text_embed_dim") != std::string::npos);
   CHECK(error_of("model: {patch_size: [1, 3, 2]}").find("patch_size") != std::string::npos);
   CHECK(error_of("model: {max_size: [4, 2, 8]}").find("max_size") != std::string::npos);
-  CHECK(error_of("data: {tokens: 7}").find("'data.tokens' is 7, must be at least that") != std::string::npos);
-  CHECK(data.trained_sizes() == Json{{"frames", 2},
-                                     {"height", 4},
-                                     {"width", 4},
-                                     {"fps", {8.0}},
-                                     {"usual", {{"frames", 2}, {"height", 4}, {"width", 4}}}});
+  CHECK(error_of("data: {tokens: 7}").find("'data.tokens' is 7, must be at least that") !=
+        std::string::npos);
+  CHECK(data.facts()["trained"] == Json{{"frames", 2},
+                                        {"height", 4},
+                                        {"width", 4},
+                                        {"fps", {8.0}},
+                                        {"usual", {{"frames", 2}, {"height", 4}, {"width", 4}}}});
 }
 
 TEST_CASE("validation: the same number for the same weights, never negative, per noise level") {
   const TemporaryFolder folder;
   write_latents(folder.path);
-  const Dataset data(folder.path, "train"), held_out(folder.path, "val");
+  const auto set = open_latents(folder.path, "train"), other = open_latents(folder.path, "val");
+  const Dataset &data = *set, &held_out = *other;
   Recipe recipe = tiny_recipe();
   data.fit(recipe);
   const auto world = dist::self_world();

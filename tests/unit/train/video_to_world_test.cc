@@ -10,8 +10,8 @@
 #include "base/error.h"
 #include "latents_fixture.h"
 #include "models/dit/edm.h"
-#include "train/dataset.h"
-#include "train/diffusion.h"
+#include "train/diffusion/latents.h"
+#include "train/diffusion/loss.h"
 #include "train/trainer.h"
 #include "train/validation.h"
 
@@ -169,7 +169,8 @@ TEST_CASE("video to world: how many frames are given, and their noise, is drawn 
 TEST_CASE("video to world: a run has one channel more, trains, and validates on given frames") {
   const TemporaryFolder folder;
   write_latents(folder.path);
-  const Dataset data(folder.path, "train");
+  const auto set = open_latents(folder.path, "train");
+  const Dataset& data = *set;
   const auto world = dist::self_world();
   Recipe recipe = tiny_recipe("diffusion: {condition_frames: [1]}");
   data.fit(recipe);

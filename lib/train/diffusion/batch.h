@@ -1,9 +1,9 @@
-// The diffusion process of training: noise levels, noisy batches, the loss.
+// The diffusion process of training: noise levels, and noisy batches.
 //
-// Every sample of a pack has its own noise level, noise and text dropout, each a pure function of
-// (seed, step, sample key), or for the noise level also of the sample's place in the whole step,
-// which is the same on any number of ranks. The frame (c_in, c_out, ...) is models/dit/edm.h. Shape
-// letters: C latent channels, T frames, H, W, L text tokens of the batch, E text width.
+// Every sample of a pack has its own noise level and noise, each a pure function of (seed, step,
+// sample key), or for the noise level also of the sample's place in the whole step, which is the
+// same on any number of ranks. The frame (c_in, c_out, ...) is models/dit/edm.h. Shape letters: C
+// latent channels, T frames, H, W, L text tokens of the batch, E text width.
 // Thread-safety: free functions, any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -17,8 +17,7 @@
 #include "models/dit/network.h"
 #include "ops/loss/noisy_pair.h"
 #include "ops/loss/squared_error.h"
-#include "train/loss_sums.h"
-#include "train/recipe.h"
+#include "train/diffusion/recipe.h"
 #include "train/sample.h"
 
 namespace vfm::train {
@@ -30,8 +29,6 @@ std::vector<double> draw_sigmas(const DiffusionRecipe& recipe, std::uint64_t see
                                 std::uint32_t step, std::span<const std::string> keys);
 /// What the sample is trained at: times sqrt(frames) if videos are noised more, then clamped.
 double sample_sigma(const DiffusionRecipe& recipe, double drawn, int frames);
-/// Whether the sample is trained without its text in this step; `rate` is how often.
-bool drop_text(double rate, std::uint64_t seed, std::uint32_t step, const std::string& key);
 
 /// What a video-to-world model is given of a sample: its first latent frames, with noise of their
 /// own.
@@ -82,19 +79,5 @@ class BatchBuilder {
   std::vector<ops::NoisySample> noise_;
   std::vector<float> x0_, text_;
 };
-
-/// The loss lambda(sigma) (D - x0)^2 = (F - target)^2 of a batch. Given frames neither add to it
-/// nor count among its elements, so that its mean does not depend on how many there are.
-struct Loss {
-  ops::SquaredError error;  ///< its seed: scale * gradient of the *sum* by F; undefined for scale 0
-
-  /// On a GPU it waits for the batch, so do it after what follows is queued. `batch` is the same.
-  LossSums sums(const NoisyBatch& batch) const;
-};
-
-/// `output` is the network's F, on the batch's device. Divide by the step's number of elements
-/// after all ranks have added theirs: then every element of the step weighs the same, however
-/// samples are packed and dealt.
-Loss diffusion_loss(const Tensor& output, const NoisyBatch& batch, double scale);
 
 }  // namespace vfm::train

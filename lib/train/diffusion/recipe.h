@@ -1,5 +1,4 @@
-// The sections of a recipe that say what a model of one kind learns, and how it is sampled
-// (vfm-train(1)): `diffusion`, `sampling`, `autoregressive`, `tokenizer`.
+// What a recipe says of diffusion alone (vfm-train(1)): `diffusion` and `sampling`.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -29,17 +28,6 @@ struct SamplingRecipe {
   int steps = 0;                        ///< 0: not said
   double guidance = -1;                 ///< -1: not said
   double sigma_min = 0, sigma_max = 0;  ///< 0: not said
-};
-
-struct AutoregressiveRecipe {
-  double z_loss = 1e-4;       ///< weight of the square of the logits' log-sum-exp
-  double text_dropout = 0.1;  ///< how often a sample is trained without its text
-  int ignored_frames = 0;     ///< first latent frames of a video that do not count in the loss
-};
-
-struct TokenizerRecipe {
-  double l1 = 1;  ///< weight of the absolute error of pixels, which are in [-1, 1]
-  double l2 = 0;  ///< of its square
 };
 
 }  // namespace vfm::train

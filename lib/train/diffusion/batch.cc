@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/diffusion.h"
+#include "train/diffusion/batch.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "base/error.h"
 #include "models/dit/edm.h"
 
 namespace vfm::train {
@@ -27,10 +26,6 @@ double sample_sigma(const DiffusionRecipe& recipe, double drawn, int frames) {
   // Neighbouring frames of a video are alike, so the same noise hides less of it than of an image.
   if (recipe.scale_video_noise) drawn *= std::sqrt(static_cast<double>(frames));
   return std::clamp(drawn, recipe.sigma_min, recipe.sigma_max);
-}
-
-bool drop_text(double rate, std::uint64_t seed, std::uint32_t step, const std::string& key) {
-  return Random(seed, Purpose::text_dropout, step, random_key(key)).uniform(0) < rate;
 }
 
 Condition draw_condition(const DiffusionRecipe& recipe, const Random& random, int sample_frames) {
@@ -111,22 +106,6 @@ NoisyBatch NoisyBatch::to(Device device) const {
   moved.input.text = input.text.to(device);
   moved.target = target.to(device);
   return moved;
-}
-
-LossSums Loss::sums(const NoisyBatch& batch) const {
-  const std::vector<double> each = error.read_sums();
-  LossSums sums;
-  for (std::size_t s = 0; s < batch.parts.size(); ++s) {
-    const bool image = batch.input.samples[s].frames == 1;
-    sums.add(image, each[s], static_cast<double>(batch.parts[s].counted()));
-  }
-  return sums;
-}
-
-Loss diffusion_loss(const Tensor& output, const NoisyBatch& batch, double scale) {
-  if (output.elements() != batch.target.elements())
-    fail("the model gives {} values for a batch of {}", output.elements(), batch.target.elements());
-  return {ops::squared_error(output, batch.target, batch.parts, scale)};
 }
 
 }  // namespace vfm::train

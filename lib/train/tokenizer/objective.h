@@ -15,23 +15,26 @@ namespace vfm::train {
 
 class TokenizerObjective final : public Objective {
  public:
-  /// As make_objective() says.
+  /// As Kind::make_objective() says.
   TokenizerObjective(const Recipe& recipe, models::Recompute recompute, Device device);
 
   const nn::ParameterList& parameters() const override { return model_.parameters(); }
   Device device() const override { return model_.device(); }
   Json config() const override;
   /// The sums are over values of pixels. Clips pass one by one, so that memory is one clip's.
-  BatchPass build(std::uint32_t step, std::span<const std::string> keys,
-                  const std::vector<PlacedSample>& samples) const override;
+  std::unique_ptr<Batch> build(std::uint32_t step, std::span<const std::string> keys,
+                               const std::vector<PlacedSample>& samples) const override;
+  void pass(Batch& batch) const override;
+  LossSums loss(const Batch& batch) const override;
   std::vector<std::string> levels() const override { return {""}; }
   /// Also the PSNR and the SSIM of each clip.
-  BatchPass build_validation(std::size_t level,
-                             const std::vector<CleanSample>& samples) const override;
+  LossSums validate(std::size_t level, const std::vector<CleanSample>& samples) const override;
+  bool reconstructs() const override { return true; }
   std::vector<float> reconstruct(const CleanSample& sample) const override;
 
  private:
-  Tensor pass(ops::Tape& tape, const Tensor& pixels) const;
+  struct Clips;
+  Tensor decoded(ops::Tape& tape, const Tensor& pixels) const;
 
   const Recipe& recipe_;
   models::CosmosAutoencoder model_;

@@ -1,5 +1,5 @@
 // Diffusion training as an objective: a network (models/dit/network.h) and the loss of
-// train/diffusion.h.
+// train/diffusion/loss.h.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -9,14 +9,14 @@
 
 #include "models/dit/network.h"
 #include "tensor/graph_cache.h"
-#include "train/diffusion.h"
+#include "train/diffusion/loss.h"
 #include "train/objective.h"
 
 namespace vfm::train {
 
 class DiffusionObjective final : public Objective {
  public:
-  /// As make_objective() says.
+  /// As Kind::make_objective() says.
   DiffusionObjective(const Recipe& recipe, models::Recompute recompute, Device device);
 
   const models::DiffusionNetwork& network() const { return *network_; }
@@ -27,16 +27,19 @@ class DiffusionObjective final : public Objective {
   const nn::ParameterList& frozen() const override;
   Device device() const override { return network_->device(); }
   Json config() const override;
-  BatchPass build(std::uint32_t step, std::span<const std::string> keys,
-                  const std::vector<PlacedSample>& samples) const override;
+  std::unique_ptr<Batch> build(std::uint32_t step, std::span<const std::string> keys,
+                               const std::vector<PlacedSample>& samples) const override;
+  void pass(Batch& batch) const override;
+  LossSums loss(const Batch& batch) const override;
   /// The recipe's validation.sigmas.
   std::vector<std::string> levels() const override;
-  BatchPass build_validation(std::size_t level,
-                             const std::vector<CleanSample>& samples) const override;
+  LossSums validate(std::size_t level, const std::vector<CleanSample>& samples) const override;
 
  private:
-  Loss pass(const NoisyBatch& batch) const;
-  BatchPass pass_on_gpu(const CleanBatch& made) const;
+  struct Pack;
+  static void send(const CleanBatch& made, Pack& pack);
+  Loss learn(const NoisyBatch& batch) const;
+  Loss learn_on_gpu(const Pack& pack) const;
 
   const Recipe& recipe_;
   std::unique_ptr<models::DiffusionNetwork> network_;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/diffusion_objective.h"
+#include "train/diffusion/objective.h"
 
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include "base/error.h"
@@ -27,6 +28,14 @@ std::string shape_of(const NoisyBatch& batch) {
 
 }  // namespace
 
+/// On the CPU noisy already; on a GPU the clean samples, on their way there.
+struct DiffusionObjective::Pack final : Batch {
+  NoisyBatch noisy;
+  CleanBatch clean;
+  std::optional<Upload> upload;
+  Loss loss;
+};
+
 DiffusionObjective::DiffusionObjective(const Recipe& recipe, models::Recompute recompute,
                                        Device device)
     : recipe_(recipe),
@@ -50,8 +59,9 @@ Json DiffusionObjective::config() const {
   return models::network_config_to_json(network_->config());
 }
 
-BatchPass DiffusionObjective::build(std::uint32_t step, std::span<const std::string> keys,
-                                    const std::vector<PlacedSample>& samples) const {
+std::unique_ptr<Batch> DiffusionObjective::build(std::uint32_t step,
+                                                 std::span<const std::string> keys,
+                                                 const std::vector<PlacedSample>& samples) const {
   const DiffusionRecipe& diffusion = recipe_.diffusion;
   const std::uint64_t seed = recipe_.train.seed;
   const std::vector<double> sigmas = draw_sigmas(diffusion, seed, step, keys);
@@ -64,14 +74,39 @@ BatchPass DiffusionObjective::build(std::uint32_t step, std::span<const std::str
         Random(seed, Purpose::noise, step, key),
         draw_condition(diffusion, Random(seed, Purpose::condition, step, key), sample.frames));
   }
-  if (device() == Device::cuda) return pass_on_gpu(builder.build_clean());
-  return [this, made = builder.build()]() -> LossReader {
-    return [loss = pass(made), made] { return loss.sums(made); };
-  };
+  auto pack = std::make_unique<Pack>();
+  if (device() == Device::cuda)
+    send(builder.build_clean(), *pack);
+  else
+    pack->noisy = builder.build();
+  return pack;
+}
+
+/// The samples go to the GPU now, while that is at the step before; noise comes to them there.
+void DiffusionObjective::send(const CleanBatch& made, Pack& pack) {
+  Upload& upload = pack.upload.emplace();
+  pack.clean = made;
+  models::NetworkBatch& input = pack.clean.batch.input;
+  input.latents = upload.copy(input.latents);
+  input.text = upload.copy(input.text);
+  input.c_noise = upload.copy(input.noise_levels(Device::cpu));
+  // Nothing on the host may depend on it, or a graph would keep it.
+  for (models::NetworkSample& sample : input.samples)
+    sample.c_noise = std::numeric_limits<float>::quiet_NaN();
+}
+
+void DiffusionObjective::pass(Batch& batch) const {
+  auto& pack = dynamic_cast<Pack&>(batch);
+  pack.loss = pack.upload ? learn_on_gpu(pack) : learn(pack.noisy);
+}
+
+LossSums DiffusionObjective::loss(const Batch& batch) const {
+  const auto& pack = dynamic_cast<const Pack&>(batch);
+  return pack.loss.sums(pack.upload ? pack.clean.batch : pack.noisy);
 }
 
 /// Forward, loss and backward. `batch` is on device().
-Loss DiffusionObjective::pass(const NoisyBatch& batch) const {
+Loss DiffusionObjective::learn(const NoisyBatch& batch) const {
   ops::Tape tape;
   const Tensor output = network_->forward(tape, batch.input);
   Loss loss = diffusion_loss(output, batch, recipe_.diffusion.loss_scale);
@@ -79,33 +114,21 @@ Loss DiffusionObjective::pass(const NoisyBatch& batch) const {
   return loss;
 }
 
-/// The samples go to the GPU now, while that is at the step before; noise comes to them there.
-BatchPass DiffusionObjective::pass_on_gpu(const CleanBatch& made) const {
-  Upload upload;
-  CleanBatch there = made;
-  models::NetworkBatch& input = there.batch.input;
-  input.latents = upload.copy(input.latents);
-  input.text = upload.copy(input.text);
-  input.c_noise = upload.copy(input.noise_levels(Device::cpu));
-  // Nothing on the host may depend on it, or a graph would keep it.
-  for (models::NetworkSample& sample : input.samples)
-    sample.c_noise = std::numeric_limits<float>::quiet_NaN();
-  return [this, there, upload]() -> LossReader {
-    upload.await();
-    const NoisyBatch noisy = add_noise(there);
-    const auto work = [&](const std::vector<Tensor>& inputs) -> std::vector<Tensor> {
-      NoisyBatch batch = noisy;
-      batch.input.latents = inputs[0];
-      batch.input.text = inputs[1];
-      batch.input.c_noise = inputs[2];
-      batch.target = inputs[3];
-      return {pass(batch).error.sums};
-    };
-    const auto& [samples, latents, text, c_noise] = noisy.input;
-    Loss loss;
-    loss.error.sums = graphs_.run(shape_of(noisy), {latents, text, c_noise, noisy.target}, work)[0];
-    return [loss, batch = there.batch] { return loss.sums(batch); };
+Loss DiffusionObjective::learn_on_gpu(const Pack& pack) const {
+  pack.upload->await();
+  const NoisyBatch noisy = add_noise(pack.clean);
+  const auto work = [&](const std::vector<Tensor>& inputs) -> std::vector<Tensor> {
+    NoisyBatch batch = noisy;
+    batch.input.latents = inputs[0];
+    batch.input.text = inputs[1];
+    batch.input.c_noise = inputs[2];
+    batch.target = inputs[3];
+    return {learn(batch).error.sums};
   };
+  const auto& [samples, latents, text, c_noise] = noisy.input;
+  Loss loss;
+  loss.error.sums = graphs_.run(shape_of(noisy), {latents, text, c_noise, noisy.target}, work)[0];
+  return loss;
 }
 
 std::vector<std::string> DiffusionObjective::levels() const {
@@ -115,8 +138,8 @@ std::vector<std::string> DiffusionObjective::levels() const {
   return names;
 }
 
-BatchPass DiffusionObjective::build_validation(std::size_t level,
-                                               const std::vector<CleanSample>& samples) const {
+LossSums DiffusionObjective::validate(std::size_t level,
+                                      const std::vector<CleanSample>& samples) const {
   BatchBuilder builder(network_->config(), recipe_.diffusion.text_padding);
   // Seed 0 and the level's number instead of the run's seed and step: the same noise for everyone;
   // and the same frames are given at all levels.
@@ -127,12 +150,9 @@ BatchPass DiffusionObjective::build_validation(std::size_t level,
         Random(0, Purpose::validation, static_cast<std::uint32_t>(level), key),
         draw_condition(recipe_.diffusion, Random(0, Purpose::condition, 0, key), sample.frames));
   }
-  return [this, made = builder.build()]() -> LossReader {
-    const NoisyBatch batch = made.to(device());
-    ops::Tape tape(false);
-    const Loss loss = diffusion_loss(network_->forward(tape, batch.input), batch, 0);
-    return [loss, made] { return loss.sums(made); };
-  };
+  const NoisyBatch batch = builder.build().to(device());
+  ops::Tape tape(false);
+  return diffusion_loss(network_->forward(tape, batch.input), batch, 0).sums(batch);
 }
 
 }  // namespace vfm::train

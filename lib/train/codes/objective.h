@@ -14,23 +14,24 @@ namespace vfm::train {
 
 class CodeObjective final : public Objective {
  public:
-  /// As make_objective() says.
+  /// As Kind::make_objective() says.
   CodeObjective(const Recipe& recipe, models::Recompute recompute, Device device);
 
   const nn::ParameterList& parameters() const override { return decoder_.parameters(); }
   Device device() const override { return decoder_.device(); }
   Json config() const override;
   /// The sums are over codes: divided by their number they are nats a code.
-  BatchPass build(std::uint32_t step, std::span<const std::string> keys,
-                  const std::vector<PlacedSample>& samples) const override;
+  std::unique_ptr<Batch> build(std::uint32_t step, std::span<const std::string> keys,
+                               const std::vector<PlacedSample>& samples) const override;
+  void pass(Batch& batch) const override;
+  LossSums loss(const Batch& batch) const override;
   std::vector<std::string> levels() const override { return {""}; }
-  BatchPass build_validation(std::size_t level,
-                             const std::vector<CleanSample>& samples) const override;
+  LossSums validate(std::size_t level, const std::vector<CleanSample>& samples) const override;
 
  private:
-  struct Batch;
-  void add(Batch& batch, const CleanSample& sample, bool without_text) const;
-  LossReader pass(const Batch& batch, double scale) const;
+  struct Pack;
+  void add(Pack& pack, const CleanSample& sample, bool without_text) const;
+  void compute(Pack& pack, double scale) const;
 
   const Recipe& recipe_;
   models::CausalDecoder decoder_;

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/kind.h"
+
+#include "base/error.h"
+#include "data/latents.h"
+#include "train/codes/objective.h"
+#include "train/latents.h"
+#include "train/recipe_field.h"
+#include "train/run.h"
+
+namespace vfm::train {
+namespace {
+
+using models::Recompute;
+
+/// Discrete latents, as vfm-pack wrote them.
+class CodeData final : public Dataset {
+ public:
+  CodeData(const std::string& directory, const std::string& split) : set_(directory, split) {
+    if (entries().empty()) fail_usage("'{}' has no samples in '{}'", directory, split);
+  }
+  const std::vector<data::Entry>& entries() const override { return set_.entries(); }
+  const Json& info() const override { return set_.info(); }
+  Json facts() const override { return latent_facts(*this, {}); }
+
+ private:
+  void fit_model(Recipe& recipe) const override {
+    if (set_.vocabulary() == 0)
+      fail_usage(
+          "'model.type' autoregressive is for discrete latents, and these are continuous: pack "
+          "them with a discrete tokenizer, such as builtin:fsq");
+    models::DecoderConfig& decoder = recipe.model.decoder;
+    fit_field(decoder.vocabulary, set_.vocabulary(), "model.vocabulary");
+    fit_field(decoder.text_embed_dim, text_width(info()), "model.text_embed_dim");
+    decoder.validate();
+  }
+
+  CleanSample read_sample(std::size_t i, std::optional<std::uint32_t> /*step*/) const override {
+    const data::Entry& sample = entry(i);
+    data::LatentSample data = set_.read(i);
+    const auto places = static_cast<std::size_t>(sample.frames * sample.height * sample.width);
+    if (data.codes.size() != places)
+      fail("sample '{}' has {} codes, its sizes make {}", sample.key, data.codes.size(), places);
+    return take_sample(sample, std::move(data), text_width(info()));
+  }
+
+  data::LatentSet set_;
+};
+
+class CodeKind final : public Kind {
+ public:
+  std::span<const std::string_view> types() const override {
+    static constexpr std::string_view names[] = {"autoregressive"};
+    return names;
+  }
+
+  void add_model_fields(FieldList& list, ModelRecipe& model) const override {
+    models::DecoderConfig& decoder = model.decoder;
+    list.number("vocabulary", decoder.vocabulary, between(0, 1 << 28))
+        .number("text_embed_dim", decoder.text_embed_dim, between(0, 65536))
+        .number("num_attention_heads", decoder.num_attention_heads, between(1, 1024))
+        .number("attention_head_dim", decoder.attention_head_dim, between(2, 1024))
+        .number("num_key_value_heads", decoder.num_key_value_heads, between(0, 1024))
+        .number("num_layers", decoder.num_layers, between(1, 1024))
+        .number("mlp_ratio", decoder.mlp_ratio, between(0.1, 64))
+        .number("rope_theta", decoder.rope_theta, positive)
+        .number("yarn_scale", decoder.yarn_scale, at_least(1))
+        .number("yarn_frames", decoder.yarn_frames, between(1, 65536))
+        .numbers("yarn_betas", decoder.yarn_betas, positive);
+  }
+
+  void add_sections(FieldList& list, Recipe& r) const override {
+    list.section("autoregressive")
+        .number("z_loss", r.autoregressive.z_loss, at_least(0))
+        .number("text_dropout", r.autoregressive.text_dropout, between(0, 1))
+        .number("ignored_frames", r.autoregressive.ignored_frames, between(0, 65536));
+  }
+
+  void check(const Recipe& recipe) const override {
+    models::DecoderConfig decoder = recipe.model.decoder;
+    if (decoder.vocabulary == 0) decoder.vocabulary = 1;
+    check_model(recipe, [&] { decoder.validate(); });
+  }
+
+  std::unique_ptr<Dataset> open(const RunOptions& options,
+                                const std::string& split) const override {
+    if (!options.synthetic.empty())
+      fail_usage("there are no made-up codes: --synthetic is for diffusion models and tokenizers");
+    return std::make_unique<CodeData>(options.data, split);
+  }
+
+  void fit_without_data(Recipe& recipe) const override {
+    need_without_data(recipe.model.decoder.vocabulary, "vocabulary");
+    recipe.model.decoder.validate();
+  }
+
+  models::NetworkCost cost(const Recipe& recipe, double tokens, double text_tokens,
+                           double pack_tokens, Recompute recompute) const override {
+    return models::decoder_cost(recipe.model.decoder, tokens, text_tokens, pack_tokens,
+                                recipe.compute(), recompute);
+  }
+
+  /// Beside the codes their texts alone.
+  PassMemory pass_memory(const Recipe& recipe, const PackShare& share, const PackLoad& load,
+                         Recompute recompute, Device /*device*/) const override {
+    const models::DecoderConfig& decoder = recipe.model.decoder;
+    const double packs = share.together, tokens = static_cast<double>(recipe.data.tokens);
+    PassMemory memory;
+    memory.activations = cost(recipe, 1, 1, tokens * packs, recompute).activation_bytes;
+    if (decoder.text_embed_dim > 0)
+      memory.activations +=
+          text_memory(recipe, share, load, decoder.text_embed_dim,
+                      1.0 * decoder.key_value_heads() * decoder.attention_head_dim,
+                      recompute == Recompute::block ? 1 : decoder.num_layers);
+    // As they were read, and two steps' batches, which are vectors.
+    memory.host = 3 * 4 * packs * (load.text_rows * decoder.text_embed_dim);
+    return memory;
+  }
+
+  std::unique_ptr<Objective> make_objective(const Recipe& recipe, Recompute recompute,
+                                            Device device) const override {
+    return std::make_unique<CodeObjective>(recipe, recompute, device);
+  }
+};
+
+}  // namespace
+
+const Kind& code_kind() {
+  static const CodeKind kind;
+  return kind;
+}
+
+}  // namespace vfm::train

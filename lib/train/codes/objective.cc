@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/codes/objective.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "models/decoder/decoder_json.h"
+#include "ops/loss/cross_entropy.h"
+
+namespace vfm::train {
+
+/// Of each sample also how many of its codes count.
+struct CodeObjective::Pack final : Batch {
+  models::CodeBatch input;  // without its text
+  std::vector<float> text;
+  std::vector<std::int32_t> targets;
+  std::vector<std::int64_t> lengths, counted;
+  ops::CrossEntropy result;
+};
+
+CodeObjective::CodeObjective(const Recipe& recipe, models::Recompute recompute, Device device)
+    : recipe_(recipe), decoder_(recipe.model.decoder, recipe.train.seed, recipe.compute(), device) {
+  decoder_.set_recompute(recompute);
+}
+
+Json CodeObjective::config() const {
+  return models::decoder_config_to_json(decoder_.config());
+}
+
+/// Of a video the first frames may not count: those that a video is to be continued from.
+void CodeObjective::add(Pack& pack, const CleanSample& sample, bool without_text) const {
+  const auto width = static_cast<std::size_t>(decoder_.config().text_embed_dim);
+  models::CodeSample entry{sample.frames, sample.height, sample.width, 1};
+  if (without_text || sample.text.empty()) {
+    pack.text.resize(pack.text.size() + width, 0.0f);
+  } else {
+    entry.text_tokens = static_cast<int>(sample.text.size() / width);
+    pack.text.insert(pack.text.end(), sample.text.begin(), sample.text.end());
+  }
+  const std::int64_t codes = entry.codes();
+  const std::int64_t given =
+      sample.frames == 1 ? 0
+                         : std::min(sample.frames - 1, recipe_.autoregressive.ignored_frames) *
+                               std::int64_t{sample.height} * sample.width;
+  pack.input.codes.insert(pack.input.codes.end(), sample.codes.begin(), sample.codes.end());
+  pack.targets.insert(pack.targets.end(), static_cast<std::size_t>(given), -1);
+  pack.targets.insert(pack.targets.end(), sample.codes.begin() + given, sample.codes.end());
+  pack.lengths.push_back(codes);
+  pack.counted.push_back(codes - given);
+  pack.input.samples.push_back(entry);
+}
+
+/// Forward and loss; with a scale other than 0 backward too.
+void CodeObjective::compute(Pack& pack, double scale) const {
+  models::CodeBatch input = pack.input;
+  if (const std::int64_t width = decoder_.config().text_embed_dim; width > 0)
+    input.text =
+        Tensor::from(pack.text, {static_cast<std::int64_t>(pack.text.size()) / width, width});
+  ops::Tape tape(scale != 0);
+  const Tensor logits = decoder_.forward(tape, input);
+  pack.result = ops::cross_entropy(logits, pack.targets, recipe_.autoregressive.z_loss, scale);
+  if (scale != 0) tape.backward(logits, std::exchange(pack.result.seed, Tensor()));
+}
+
+void CodeObjective::pass(Batch& batch) const {
+  compute(dynamic_cast<Pack&>(batch), 1);
+}
+
+LossSums CodeObjective::loss(const Batch& batch) const {
+  const auto& pack = dynamic_cast<const Pack&>(batch);
+  const std::vector<double> sums = pack.result.read_sums(pack.lengths);
+  LossSums total;
+  for (std::size_t i = 0; i < sums.size(); ++i)
+    total.add(pack.input.samples[i].frames == 1, sums[i], static_cast<double>(pack.counted[i]));
+  return total;
+}
+
+std::unique_ptr<Batch> CodeObjective::build(std::uint32_t step,
+                                            std::span<const std::string> /*keys*/,
+                                            const std::vector<PlacedSample>& samples) const {
+  auto pack = std::make_unique<Pack>();
+  for (const auto& [sample, place] : samples)
+    add(*pack, sample,
+        drop_text(recipe_.autoregressive.text_dropout, recipe_.train.seed, step, sample.key));
+  return pack;
+}
+
+LossSums CodeObjective::validate(std::size_t /*level*/,
+                                 const std::vector<CleanSample>& samples) const {
+  Pack pack;
+  for (const CleanSample& sample : samples)
+    add(pack, sample, false);
+  compute(pack, 0);
+  return loss(pack);
+}
+
+}  // namespace vfm::train

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/diffusion/latents.h"
+
+#include "base/error.h"
+#include "base/philox.h"
+#include "data/latents.h"
+#include "io/file.h"
+#include "train/latents.h"
+#include "train/recipe_file.h"
+
+namespace vfm::train {
+namespace {
+
+/// A statistics table that does not fit is the fault of the folder: found before any work.
+models::LatentScale read_scale(const Json& info, const std::string& directory) {
+  const std::string what = fmt::format("'{}'", io::join_path(directory, "latents.json"));
+  return as_usage([&] { return models::LatentScale::from_json(info, what); });
+}
+
+/// Of `data`, which have so many channels.
+void fit_network(Recipe& recipe, const Dataset& data, int channels) {
+  models::NetworkConfig& dit = recipe.model.dit;
+  const bool given = recipe.diffusion.video_to_world();
+  if (given && dit.in_channels != 0 && dit.in_channels != channels + 1)
+    fail_usage(
+        "'model.in_channels' is {}, must be {}: those of the data, and one that marks the frames "
+        "of 'diffusion.condition_frames'",
+        dit.in_channels, channels + 1);
+  // A model with a mark may be trained without given frames.
+  const bool marks = given || (dit.video_to_world() && dit.out_channels == channels);
+  fit_field(dit.in_channels, channels + (marks ? 1 : 0), "model.in_channels");
+  fit_field(dit.out_channels, channels, "model.out_channels");
+  if (const int width = text_width(data.info()); width > 0)
+    fit_field(dit.text_embed_dim, width, "model.text_embed_dim");
+  else if (dit.text_embed_dim == 0)
+    dit.text_embed_dim = 1;  // no text anywhere: every sample gets one zero token
+  dit.validate();
+  for (const data::Entry& sample : data.entries()) {
+    const int size[3] = {sample.frames, sample.height, sample.width};
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+      if (size[axis] % dit.patch_size[axis] != 0)
+        fail_usage(
+            "sample '{}' is {} x {} x {} (frames, height, width of the latent), no multiple: {}",
+            sample.key, size[0], size[1], size[2], told(recipe, "model.patch_size"));
+      if (size[axis] > dit.max_size[axis])
+        fail_usage(
+            "sample '{}' is {} x {} x {} (frames, height, width of the latent), too large: {}",
+            sample.key, size[0], size[1], size[2], told(recipe, "model.max_size"));
+    }
+  }
+}
+
+class LatentData final : public Dataset {
+ public:
+  LatentData(const std::string& directory, const std::string& split, double whitening,
+             const std::optional<models::LatentScale>& scale)
+      : set_(directory, split) {
+    if (set_.vocabulary() == 0) scale_ = read_scale(set_.info(), directory).whitened(whitening);
+    if (scale && scale->channels() == scale_.channels()) scale_ = *scale;
+    if (entries().empty()) fail_usage("'{}' has no samples in '{}'", directory, split);
+  }
+  const std::vector<data::Entry>& entries() const override { return set_.entries(); }
+  const Json& info() const override { return set_.info(); }
+  Json facts() const override { return latent_facts(*this, scale_.to_json()); }
+
+ private:
+  void fit_model(Recipe& recipe) const override {
+    if (set_.vocabulary() > 0)
+      fail_usage(
+          "these latents are discrete: set 'model.type' to autoregressive, or pack them with a "
+          "continuous tokenizer");
+    fit_network(recipe, *this, static_cast<int>(scale_.channels()));
+  }
+
+  CleanSample read_sample(std::size_t i, std::optional<std::uint32_t> /*step*/) const override {
+    const data::Entry& sample = entry(i);
+    data::LatentSample data = set_.read(i);
+    const std::size_t expected =
+        scale_.channels() * static_cast<std::size_t>(sample.frames * sample.height * sample.width);
+    if (data.latent.size() != expected)
+      fail("sample '{}' has {} latent values, its sizes make {}", sample.key, data.latent.size(),
+           expected);
+    CleanSample clean = take_sample(sample, std::move(data), text_width(info()));
+    scale_.to_model(clean.x0, sample.frames);
+    return clean;
+  }
+
+  data::LatentSet set_;
+  models::LatentScale scale_;
+};
+
+class MadeUpData final : public Dataset {
+ public:
+  explicit MadeUpData(const MadeUpLatents& options) : entries_(synthetic_entries(options.sizes)) {
+    for (data::Entry& entry : entries_)
+      entry.text_tokens = options.text_tokens;
+    const auto channels = static_cast<std::size_t>(options.channels);
+    info_ = {{"version", 1},
+             {"tokenizer", nullptr},
+             {"text_encoder", {{"dim", options.text_width}}},
+             {"channels", channels},
+             {"mean", std::vector<double>(channels, 0.0)},
+             {"std", std::vector<double>(channels, 1.0)}};
+    scale_ = models::LatentScale::from_json(info_, "made-up latents");
+  }
+  const std::vector<data::Entry>& entries() const override { return entries_; }
+  const Json& info() const override { return info_; }
+
+ private:
+  void fit_model(Recipe& recipe) const override {
+    fit_network(recipe, *this, static_cast<int>(scale_.channels()));
+  }
+
+  CleanSample read_sample(std::size_t i, std::optional<std::uint32_t> /*step*/) const override {
+    const data::Entry& entry = entries_[i];
+    CleanSample sample{entry.key, entry.frames, entry.height, entry.width, entry.fps, {}, {}, {}};
+    const auto values = static_cast<std::size_t>(entry.frames) *
+                        static_cast<std::size_t>(entry.height) *
+                        static_cast<std::size_t>(entry.width);
+    sample.x0.resize(scale_.channels() * values);
+    sample.text.resize(static_cast<std::size_t>(entry.text_tokens) *
+                       static_cast<std::size_t>(text_width(info_)));
+    Random(0, Purpose::synthetic, 0, random_key(entry.key)).fill_normal(sample.x0);
+    Random(0, Purpose::synthetic, 1, random_key(entry.key)).fill_normal(sample.text);
+    scale_.to_model(sample.x0, entry.frames);
+    return sample;
+  }
+
+  std::vector<data::Entry> entries_;
+  Json info_;
+  models::LatentScale scale_;
+};
+
+}  // namespace
+
+std::unique_ptr<Dataset> open_latents(const std::string& directory, const std::string& split,
+                                      double whitening,
+                                      const std::optional<models::LatentScale>& scale) {
+  return std::make_unique<LatentData>(directory, split, whitening, scale);
+}
+
+std::unique_ptr<Dataset> make_up_latents(const MadeUpLatents& options) {
+  return std::make_unique<MadeUpData>(options);
+}
+
+}  // namespace vfm::train

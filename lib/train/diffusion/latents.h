@@ -1,0 +1,30 @@
+// Continuous latents for a diffusion network: those that vfm-pack wrote, and made-up ones.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "models/dit/edm.h"
+#include "train/dataset.h"
+#include "train/synthetic.h"
+
+namespace vfm::train {
+
+/// `split` of the latents in `directory`. Throws Error{usage} if there are none. They are seen in
+/// the scale of the model that the run begins from, if there is one and it has as many channels
+/// (fit() refuses others); else in their own, whitened by degree `whitening`
+/// (models::LatentScale::whitened).
+std::unique_ptr<Dataset> open_latents(const std::string& directory, const std::string& split,
+                                      double whitening = 1,
+                                      const std::optional<models::LatentScale>& scale = {});
+
+/// Normal numbers, and texts of them.
+struct MadeUpLatents {
+  SampleSizes sizes;
+  int channels = 16, text_tokens = 512, text_width = 1024;
+};
+std::unique_ptr<Dataset> make_up_latents(const MadeUpLatents& options);
+
+}  // namespace vfm::train

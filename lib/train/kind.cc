@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/kind.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "base/error.h"
+#include "io/file.h"
+
+namespace vfm::train {
+
+std::span<const Kind* const> kinds() {
+  static const Kind* const all[] = {&diffusion_kind(), &code_kind(), &tokenizer_kind()};
+  return all;
+}
+
+const Kind& kind_of(std::string_view type) {
+  for (const Kind* kind : kinds())
+    if (std::ranges::find(kind->types(), type) != kind->types().end()) return *kind;
+  throw std::logic_error("there is no model.type '" + std::string(type) + "'");
+}
+
+std::span<const models::Recompute> Kind::recomputes() const {
+  static constexpr models::Recompute all[] = {
+      models::Recompute::none, models::Recompute::elementwise, models::Recompute::block};
+  return all;
+}
+
+bool Kind::has_split(const std::string& folder, const std::string& split) const {
+  return io::file_exists(io::join_path(folder, split + "/index.jsonl"));
+}
+
+void need_without_data(int value, std::string_view field) {
+  if (value == 0) fail_usage("'model.{}' comes from the data: give --data DIR, or set it", field);
+}
+
+}  // namespace vfm::train

@@ -1,0 +1,91 @@
+// A kind of training: what a run must know of it before there is a model, and how the model is
+// made.
+//
+// Of each there is a folder, which has all that is of that kind alone: its part of the recipe, its
+// data and how it fits them, its cost, its batches and its loss. diffusion/, codes/
+// (autoregressive, of discrete latents), tokenizer/. kind_of() is the only place that chooses; what
+// steps a model is train/objective.h. Thread-safety: kinds have no state.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "train/dataset.h"
+#include "train/memory.h"
+#include "train/objective.h"
+#include "train/recipe.h"
+
+namespace vfm::train {
+
+class FieldList;
+struct RunOptions;
+
+class Kind {
+ public:
+  virtual ~Kind() = default;
+
+  /// The values of 'model.type' that are of this kind.
+  virtual std::span<const std::string_view> types() const = 0;
+  /// The model's keys, which stand between 'model.type' and 'model.compute'.
+  virtual void add_model_fields(FieldList& list, ModelRecipe& model) const = 0;
+  /// The sections that this kind alone has.
+  virtual void add_sections(FieldList& list, Recipe& recipe) const = 0;
+  /// Keys of its own in 'data', before the others; and in 'validation', after them.
+  virtual void add_data_fields(FieldList& /*list*/, DataRecipe& /*data*/) const {}
+  virtual void add_validation_fields(FieldList& /*list*/, ValidationRecipe& /*validation*/) const {}
+  /// What 'model.recompute' may be besides "auto", from the least on.
+  virtual std::span<const models::Recompute> recomputes() const;
+  /// Makes what follows from the settings follow.
+  virtual void settle(Recipe& /*recipe*/) const {}
+  /// What no single field can tell. What is 0 and comes from the data is not yet known, not wrong.
+  /// Throws Error{usage}.
+  virtual void check(const Recipe& recipe) const = 0;
+
+  /// The program that writes its data.
+  virtual std::string_view data_tool() const { return "vfm-pack"; }
+  /// Whether the folder has samples in that split.
+  virtual bool has_split(const std::string& folder, const std::string& split) const;
+  /// `split` of options.data, or what options.synthetic asks for. Throws Error{usage}.
+  virtual std::unique_ptr<Dataset> open(const RunOptions& options,
+                                        const std::string& split) const = 0;
+  /// What Dataset::fit does, where there are no data: throws Error{usage} naming what the recipe
+  /// must say then.
+  virtual void fit_without_data(Recipe& recipe) const = 0;
+  /// The part of a latent that is one token.
+  virtual data::Patch patch(const ModelRecipe& /*model*/) const { return {1, 1, 1}; }
+
+  /// Of the model; `tokens` and `text_tokens` are of a sample.
+  virtual models::NetworkCost cost(const Recipe& recipe, double tokens, double text_tokens,
+                                   double pack_tokens, models::Recompute recompute) const = 0;
+  /// Of the packs that go through the model together.
+  virtual PassMemory pass_memory(const Recipe& recipe, const PackShare& share, const PackLoad& load,
+                                 models::Recompute recompute, Device device) const = 0;
+
+  /// The part of a pipeline that such a model begins from.
+  virtual std::string_view pipeline_part() const { return "transformer"; }
+  /// Whether its steps can be CUDA graphs.
+  virtual bool has_graphs() const { return false; }
+  /// With its weights on `device` as the seed says. Keeps the reference. `recipe` is fitted to the
+  /// data (Dataset::fit).
+  virtual std::unique_ptr<Objective> make_objective(const Recipe& recipe,
+                                                    models::Recompute recompute,
+                                                    Device device) const = 0;
+};
+
+/// Each in the kind.cc of its folder.
+const Kind& diffusion_kind();
+const Kind& code_kind();
+const Kind& tokenizer_kind();
+
+/// All of them.
+std::span<const Kind* const> kinds();
+/// That of a 'model.type', which has been checked.
+const Kind& kind_of(std::string_view type);
+
+/// For fit_without_data(): throws Error{usage} if the model's field is not set.
+void need_without_data(int value, std::string_view field);
+
+}  // namespace vfm::train

@@ -1,0 +1,23 @@
+// Sizes of made-up latents and clips, with which a machine is measured without data.
+// Thread-safety: pure.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <string_view>
+#include <vector>
+
+#include "data/latents.h"
+
+namespace vfm::train {
+
+/// Frames, height, width of the latents, or the pixels.
+using SampleSizes = std::vector<std::array<int, 3>>;
+
+/// "16x88x160" or "1x64x64,8x32x32". Throws Error{usage} for anything else.
+SampleSizes parse_sizes(std::string_view text);
+
+/// Samples of these sizes in turn, 64 of each.
+std::vector<data::Entry> synthetic_entries(const SampleSizes& sizes);
+
+}  // namespace vfm::train

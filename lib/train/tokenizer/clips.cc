@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/tokenizer/clips.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/philox.h"
+#include "data/clips.h"
+
+namespace vfm::train {
+namespace {
+
+data::ClipOptions clip_options(const Recipe& recipe) {
+  data::ClipOptions options;
+  options.frames = recipe.data.frames;
+  options.square = recipe.data.size;
+  options.shorter_side = recipe.data.shorter_side;
+  options.seed = recipe.train.seed;
+  options.time_step = recipe.model.autoencoder.temporal_compression_ratio;
+  return options;
+}
+
+class ClipData final : public Dataset {
+ public:
+  ClipData(const std::string& directory, const std::string& split, const Recipe& recipe)
+      : clips_(directory, split), options_(clip_options(recipe)) {
+    const models::CosmosConfig& autoencoder = recipe.model.autoencoder;
+    const int side = recipe.data.size / autoencoder.spatial_compression_ratio;
+    const int frames = 1 + (recipe.data.frames - 1) / autoencoder.temporal_compression_ratio;
+    for (const data::Clip& clip : clips_.clips()) {
+      data::Entry& entry = entries_.emplace_back();
+      entry.key = clip.key;
+      entry.row = clip.row;
+      entry.frames = clip.still ? 1 : frames;
+      entry.height = entry.width = side;
+    }
+    if (entries_.empty()) fail_usage("'{}' has no clips in '{}'", directory, split);
+  }
+  const std::vector<data::Entry>& entries() const override { return entries_; }
+  const Json& info() const override { return clips_.info(); }
+
+ private:
+  void fit_model(Recipe& /*recipe*/) const override {}
+
+  CleanSample read_sample(std::size_t i, std::optional<std::uint32_t> step) const override {
+    data::ClipOptions options = options_;
+    if (step) options.crop = data::CropMode::random, options.step = *step;
+    data::ClipPixels clip = clips_.read(i, options);
+    CleanSample sample{entry(i).key, clip.frames, clip.height, clip.width, clip.fps, {}, {}, {}};
+    sample.pixels = std::move(clip.pixels);
+    return sample;
+  }
+
+  data::ClipSet clips_;
+  data::ClipOptions options_;
+  std::vector<data::Entry> entries_;
+};
+
+class MadeUpClips final : public Dataset {
+ public:
+  MadeUpClips(const SampleSizes& sizes, const models::CosmosConfig& tokenizer)
+      : time_factor_(tokenizer.temporal_compression_ratio),
+        space_factor_(tokenizer.spatial_compression_ratio),
+        entries_(synthetic_entries(sizes)),
+        info_({{"clips", nullptr}}) {
+    for (data::Entry& entry : entries_) {
+      if (entry.height != entry.width || entry.height % space_factor_ != 0 ||
+          (entry.frames - 1) % time_factor_ != 0)
+        fail_usage(
+            "made-up clips of {}x{}x{}: this tokenizer trains on 1 + k * {} frames of squares with "
+            "sides that are multiples of {}",
+            entry.frames, entry.height, entry.width, time_factor_, space_factor_);
+      entry.frames = 1 + (entry.frames - 1) / time_factor_;
+      entry.height = entry.width = entry.height / space_factor_;
+    }
+  }
+  const std::vector<data::Entry>& entries() const override { return entries_; }
+  const Json& info() const override { return info_; }
+
+ private:
+  void fit_model(Recipe& recipe) const override {
+    recipe.data.frames = recipe.data.size = 1;
+    for (const data::Entry& entry : entries_) {
+      recipe.data.frames = std::max(recipe.data.frames, 1 + (entry.frames - 1) * time_factor_);
+      recipe.data.size = std::max(recipe.data.size, entry.height * space_factor_);
+    }
+  }
+
+  CleanSample read_sample(std::size_t i, std::optional<std::uint32_t> /*step*/) const override {
+    const data::Entry& entry = entries_[i];
+    CleanSample sample;
+    sample.key = entry.key;
+    sample.frames = 1 + (entry.frames - 1) * time_factor_;
+    sample.height = sample.width = entry.height * space_factor_;
+    sample.fps = entry.fps;
+    sample.pixels.resize(std::size_t{3} * sample.frames * sample.height * sample.width);
+    Random(0, Purpose::synthetic, 0, random_key(entry.key)).fill_normal(sample.pixels);
+    for (float& pixel : sample.pixels)
+      pixel = std::clamp(pixel / 2, -1.0f, 1.0f);
+    return sample;
+  }
+
+  int time_factor_, space_factor_;  // pixels of a latent pixel
+  std::vector<data::Entry> entries_;
+  Json info_;
+};
+
+}  // namespace
+
+std::unique_ptr<Dataset> open_clips(const std::string& directory, const std::string& split,
+                                    const Recipe& recipe) {
+  return std::make_unique<ClipData>(directory, split, recipe);
+}
+
+std::unique_ptr<Dataset> make_up_clips(const SampleSizes& sizes,
+                                       const models::CosmosConfig& tokenizer) {
+  return std::make_unique<MadeUpClips>(sizes, tokenizer);
+}
+
+}  // namespace vfm::train

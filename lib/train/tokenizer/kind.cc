@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/kind.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "data/clips.h"
+#include "models/cosmos/training_cost.h"
+#include "train/recipe_field.h"
+#include "train/run.h"
+#include "train/tokenizer/clips.h"
+#include "train/tokenizer/objective.h"
+
+namespace vfm::train {
+namespace {
+
+using models::Recompute;
+
+/// Pixels of the clips of a pack.
+double clips_of_pack(const Recipe& recipe, const PackLoad& load) {
+  return 3.0 * recipe.data.frames * recipe.data.size * recipe.data.size * load.samples;
+}
+
+class TokenizerKind final : public Kind {
+ public:
+  std::span<const std::string_view> types() const override {
+    static constexpr std::string_view names[] = {"tokenizer"};
+    return names;
+  }
+
+  void add_model_fields(FieldList& list, ModelRecipe& model) const override {
+    models::CosmosConfig& autoencoder = model.autoencoder;
+    list.number("latent_channels", autoencoder.latent_channels, between(1, 1024))
+        .number("z_channels", autoencoder.z_channels, between(1, 1024))
+        .numbers("levels", autoencoder.levels, between(3, 1024), true)
+        .numbers("encoder_block_out_channels", autoencoder.encoder_block_out_channels,
+                 between(1, 8192))
+        .numbers("decode_block_out_channels", autoencoder.decode_block_out_channels,
+                 between(1, 8192))
+        .numbers("attention_resolutions", autoencoder.attention_resolutions, between(1, 65536),
+                 true)
+        .number("resolution", autoencoder.resolution, between(1, 65536))
+        .number("num_layers", autoencoder.num_layers, between(1, 64))
+        .number("patch_size", autoencoder.patch_size, between(2, 8))
+        .number("spatial_compression_ratio", autoencoder.spatial_compression_ratio, between(2, 64))
+        .number("temporal_compression_ratio", autoencoder.temporal_compression_ratio,
+                between(1, 64));
+  }
+
+  void add_sections(FieldList& list, Recipe& r) const override {
+    list.section("tokenizer")
+        .number("l1", r.tokenizer.l1, at_least(0))
+        .number("l2", r.tokenizer.l2, at_least(0));
+  }
+
+  void add_data_fields(FieldList& list, DataRecipe& data) const override {
+    list.number("frames", data.frames, between(1, 65536))
+        .number("size", data.size, between(1, 65536))
+        .number("shorter_side", data.shorter_side, between(0, 65536));
+  }
+
+  std::span<const Recompute> recomputes() const override {
+    static constexpr Recompute some[] = {Recompute::none, Recompute::block};
+    return some;
+  }
+  void settle(Recipe& recipe) const override { recipe.model.autoencoder.settle(); }
+
+  void check(const Recipe& recipe) const override {
+    const models::CosmosConfig& autoencoder = recipe.model.autoencoder;
+    check_model(recipe, [&] { autoencoder.validate("the recipe's model"); });
+    if (recipe.data.size % autoencoder.spatial_compression_ratio != 0)
+      fail_usage("{} and {}: the first must be a multiple of the second", told(recipe, "data.size"),
+                 told(recipe, "model.spatial_compression_ratio"));
+    if (recipe.tokenizer.l1 == 0 && recipe.tokenizer.l2 == 0)
+      fail_usage("{} and {}: nothing is to be learnt", told(recipe, "tokenizer.l1"),
+                 told(recipe, "tokenizer.l2"));
+  }
+
+  std::string_view data_tool() const override { return "vfm-shard"; }
+  bool has_split(const std::string& folder, const std::string& split) const override {
+    return data::ClipSet::has_split(folder, split);
+  }
+
+  std::unique_ptr<Dataset> open(const RunOptions& options,
+                                const std::string& split) const override {
+    if (options.synthetic.empty()) return open_clips(options.data, split, options.recipe);
+    return make_up_clips(options.synthetic, options.recipe.model.autoencoder);
+  }
+
+  void fit_without_data(Recipe& /*recipe*/) const override {}
+
+  /// Of a clip of so many latent pixels; activations of one that is as long as clips get, since
+  /// clips pass one by one.
+  models::NetworkCost cost(const Recipe& recipe, double tokens, double /*text_tokens*/,
+                           double /*pack_tokens*/, Recompute recompute) const override {
+    const models::CosmosConfig& config = recipe.model.autoencoder;
+    const int side = recipe.data.size, places = side / config.spatial_compression_ratio;
+    const double frames = std::max(1.0, tokens / (static_cast<double>(places) * places));
+    const auto cost = [&](double latent_frames) {
+      const double pixels = 1 + (latent_frames - 1) * config.temporal_compression_ratio;
+      return models::cosmos_training_cost(config, static_cast<int>(pixels), side, side,
+                                          recipe.compute(), recompute == Recompute::block);
+    };
+    const models::CosmosTrainingCost one = cost(frames);
+    const double longest = 1 + (recipe.data.frames - 1) / config.temporal_compression_ratio;
+    models::NetworkCost total;
+    total.parameters = one.parameters;
+    total.flops_per_token = 3 * (one.encode_flops + one.decode_flops) / std::max(1.0, tokens);
+    total.activation_bytes = cost(longest).activation_bytes;
+    return total;
+  }
+
+  PassMemory pass_memory(const Recipe& recipe, const PackShare& share, const PackLoad& load,
+                         Recompute recompute, Device device) const override {
+    PassMemory memory;
+    memory.activations = cost(recipe, 1, 1, 1, recompute).activation_bytes;
+    if (device == Device::cpu)  // clips of this step, and of the next one
+      memory.activations += 2 * 4 * share.packs * clips_of_pack(recipe, load);
+    // The samples as they were read. And since the sizes of a tokenizer's activations come one
+    // after the other, so much of what is not in use the allocator keeps
+    // (tensor/caching_allocator.h).
+    memory.host = 4 * share.together * clips_of_pack(recipe, load) + 0.25 * memory.activations;
+    return memory;
+  }
+
+  std::string_view pipeline_part() const override { return "vae"; }
+  std::unique_ptr<Objective> make_objective(const Recipe& recipe, Recompute recompute,
+                                            Device device) const override {
+    return std::make_unique<TokenizerObjective>(recipe, recompute, device);
+  }
+};
+
+}  // namespace
+
+const Kind& tokenizer_kind() {
+  static const TokenizerKind kind;
+  return kind;
+}
+
+}  // namespace vfm::train
