@@ -24,7 +24,9 @@
 #include <span>
 #include <vector>
 
-#include "modulate.h"
+#include "type.h"
+
+struct CUstream_st;  // cudaStream_t
 
 namespace vfm::kernels {
 

@@ -11,7 +11,9 @@
 
 #include <cstdint>
 
-#include "modulate.h"  // Type
+#include "type.h"
+
+struct CUstream_st;  // cudaStream_t
 
 namespace vfm::kernels {
 

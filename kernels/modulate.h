@@ -9,11 +9,11 @@
 
 #include <cstdint>
 
+#include "type.h"
+
 struct CUstream_st;  // cudaStream_t
 
 namespace vfm::kernels {
-
-enum class Type { f32, bf16 };
 
 /// Device pointers of one call; S tokens, D width, R modulation rows. Rows are D elements apart
 /// unless a stride says otherwise; strides count floats. Every pointer is aligned to 16 bytes, D

@@ -20,7 +20,9 @@
 
 #include <cstdint>
 
-#include "modulate.h"
+#include "type.h"
+
+struct CUstream_st;  // cudaStream_t
 
 namespace vfm::kernels {
 

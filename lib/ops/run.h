@@ -1,13 +1,12 @@
-// Running a kernel on a device: the CPU version for this machine's instruction set, or the CUDA
-// one.
+// Running the kernels of an op (ops/kernel.h) on a device: the one place that chooses.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "ops/cpu/isa.h"
+#include "ops/kernel.h"
 #include "tensor/device.h"
 
-/// Calls function(...) of x_cpu.h, in the best version for the CPU, or cuda::function(...), which
-/// has the same arguments with pointers into the GPU's memory.
-#define VFM_RUN(device, function, ...)                                                           \
-  (::vfm::kHaveCuda && (device) == ::vfm::Device::cuda ? ::vfm::ops::cuda::function(__VA_ARGS__) \
-                                                       : VFM_CALL(function, __VA_ARGS__))
+/// Calls function(...) of the namespace of `device`: cuda:: or cpu::. In a build without CUDA there
+/// are no tensors on a GPU, and nothing of cuda:: is needed.
+#define VFM_RUN(device, function, ...)                                               \
+  (::vfm::kHaveCuda && (device) == ::vfm::Device::cuda ? cuda::function(__VA_ARGS__) \
+                                                       : cpu::function(__VA_ARGS__))

@@ -11,6 +11,7 @@
 #include "base/units.h"
 #include "kernels/elementwise.h"
 #include "tensor/device.h"
+#include "tensor/kernel_type.h"
 #include "tensor/staging_cuda.h"
 
 namespace vfm {
@@ -144,14 +145,15 @@ void copy_rows_gpu(void* to, std::size_t to_stride, const void* from, std::size_
       "copy rows on the GPU");
 }
 
+kernels::Type kernel_type(DType dtype) {
+  if (dtype == DType::f32) return kernels::Type::f32;
+  if (dtype == DType::bf16) return kernels::Type::bf16;
+  fail("no kernel for {} on the GPU", dtype_name(dtype));
+}
+
 void convert_gpu(const Tensor& from, const Tensor& to) {
-  const auto type = [](DType dtype) {
-    if (dtype == DType::f32) return kernels::Type::f32;
-    if (dtype == DType::bf16) return kernels::Type::bf16;
-    fail("no conversion of {} on the GPU", dtype_name(dtype));
-  };
-  check_gpu(kernels::convert(type(from.dtype()), from.raw(), type(to.dtype()), to.raw(),
-                             from.elements(), compute_stream()),
+  check_gpu(kernels::convert(kernel_type(from.dtype()), from.raw(), kernel_type(to.dtype()),
+                             to.raw(), from.elements(), compute_stream()),
             "convert");
 }
 

@@ -183,7 +183,7 @@ void convert(const Tensor& from, const Tensor& to) {
   } else if (!(low(source) && target == DType::f32) && !(source == DType::f32 && low(target))) {
     fail("no conversion from {} to {}", dtype_name(source), dtype_name(target));
   } else if (from.device() != Device::cpu) {
-    if constexpr (kHaveCuda) convert_gpu(from, to);
+    convert_gpu(from, to);
   } else if (target == DType::bf16) {
     convert_f32_to_bf16(from.data<float>(), to.data<std::uint16_t>(), from.elements());
   } else if (source == DType::bf16) {

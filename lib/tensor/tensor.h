@@ -12,16 +12,13 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
+
+#include "tensor/dtype.h"
 
 namespace vfm {
 
-enum class DType { f32, bf16, f16, i16, i32, i64, u8, f8e4m3 };
 enum class Device { cpu, cuda };
-
-std::size_t dtype_size(DType dtype);
-std::string_view dtype_name(DType dtype);  ///< "F32", "F8_E4M3", ... as in safetensors
 
 using Shape = std::vector<std::int64_t>;
 std::string to_string(const Shape& shape);  ///< "[2, 3, 64]"

@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "models/wavelet/cdf97.h"
-#include "tensor/device.h"
+#include "ops/run.h"
 
 namespace vfm::models {
 namespace {
@@ -201,31 +201,35 @@ std::vector<float> WaveletTokenizer::encode(std::span<const float> pixels, int f
   if ((frames - 1) % time_ != 0 || height % space_ != 0 || width % space_ != 0)
     fail("{} frames of {} x {}: the tokenizer takes 1 + k * {} frames, sizes in multiples of {}",
          frames, width, height, time_, space_);
-  if constexpr (kHaveCuda)
-    if (device_ == Device::cuda) return encode_cuda(pixels, frames, height, width);
-  const std::size_t plane = std::size_t(height) * width, area = plane / (space_ * space_);
-  const int t = 1 + (frames - 1) / time_;
-  std::vector<float> latents(bands_.size() * t * area);  // zero: the time details of frame 0
-  std::vector<float> ycbcr(3 * time_ * plane), row(plane);
-  PlaneTransform transform(height, width, levels_);
-  for (int k = 0; k < t; ++k) {
-    const auto [first, count] = frames_of(k, time_);
+  return VFM_RUN(device_, encode, *this, pixels, frames, height, width);
+}
+
+std::vector<float> WaveletTokenizer::cpu::encode(const WaveletTokenizer& t,
+                                                 std::span<const float> pixels, int frames,
+                                                 int height, int width) {
+  const std::size_t plane = std::size_t(height) * width, area = plane / (t.space_ * t.space_);
+  const int steps = 1 + (frames - 1) / t.time_;
+  std::vector<float> latents(t.bands_.size() * steps * area);  // zero: the time details of frame 0
+  std::vector<float> ycbcr(3 * t.time_ * plane), row(plane);
+  PlaneTransform transform(height, width, t.levels_);
+  for (int k = 0; k < steps; ++k) {
+    const auto [first, count] = frames_of(k, t.time_);
     const float* const group = pixels.data() + first * plane;
     const std::size_t n = count * plane, colour_stride = frames * plane;
     to_ycbcr(group, group + colour_stride, group + 2 * colour_stride, n, ycbcr.data(),
              ycbcr.data() + n, ycbcr.data() + 2 * n);
     for (int colour = 0; colour < 3; ++colour)
       for (int r = 0; r < count; ++r) {
-        if (!row_used_[colour * time_ + r]) continue;
+        if (!t.row_used_[colour * t.time_ + r]) continue;
         std::fill(row.begin(), row.end(), 0.0f);
         for (int f = 0; f < count; ++f) {
-          const float weight = count == 1 ? 1 : time_analysis_[r * time_ + f];
+          const float weight = count == 1 ? 1 : t.time_analysis_[r * t.time_ + f];
           const float* const frame = ycbcr.data() + colour * n + f * plane;
           for (std::size_t i = 0; i < plane; ++i)
             row[i] += weight * frame[i];
         }
         transform.analyse(row.data());
-        gather(row.data(), height, width, colour, r, latents.data() + k * area, t * area);
+        t.gather(row.data(), height, width, colour, r, latents.data() + k * area, steps * area);
       }
   }
   return latents;
@@ -234,26 +238,30 @@ std::vector<float> WaveletTokenizer::encode(std::span<const float> pixels, int f
 std::vector<float> WaveletTokenizer::decode(std::span<const float> latents, int frames, int height,
                                             int width) const {
   check_sizes(latents.size(), channels(), frames, height, width, "latents");
-  if constexpr (kHaveCuda)
-    if (device_ == Device::cuda) return decode_cuda(latents, frames, height, width);
-  const int full_height = height * space_, full_width = width * space_;
-  const std::size_t area = std::size_t(height) * width, plane = area * space_ * space_;
-  const int full_frames = 1 + (frames - 1) * time_;
+  return VFM_RUN(device_, decode, *this, latents, frames, height, width);
+}
+
+std::vector<float> WaveletTokenizer::cpu::decode(const WaveletTokenizer& t,
+                                                 std::span<const float> latents, int frames,
+                                                 int height, int width) {
+  const int full_height = height * t.space_, full_width = width * t.space_;
+  const std::size_t area = std::size_t(height) * width, plane = area * t.space_ * t.space_;
+  const int full_frames = 1 + (frames - 1) * t.time_;
   std::vector<float> pixels(3 * full_frames * plane), ycbcr, row(plane);
-  PlaneTransform transform(full_height, full_width, levels_);
+  PlaneTransform transform(full_height, full_width, t.levels_);
   for (int k = 0; k < frames; ++k) {
-    const auto [first, count] = frames_of(k, time_);
+    const auto [first, count] = frames_of(k, t.time_);
     const std::size_t n = count * plane;
     ycbcr.assign(3 * n, 0.0f);
     for (int colour = 0; colour < 3; ++colour)
       for (int r = 0; r < count; ++r) {
-        if (!row_used_[colour * time_ + r]) continue;
+        if (!t.row_used_[colour * t.time_ + r]) continue;
         std::fill(row.begin(), row.end(), 0.0f);
-        scatter(latents.data() + k * area, frames * area, full_height, full_width, colour, r,
-                row.data());
+        t.scatter(latents.data() + k * area, frames * area, full_height, full_width, colour, r,
+                  row.data());
         transform.synthesise(row.data());
         for (int f = 0; f < count; ++f) {
-          const float weight = count == 1 ? 1 : time_synthesis_[f * time_ + r];
+          const float weight = count == 1 ? 1 : t.time_synthesis_[f * t.time_ + r];
           float* const frame = ycbcr.data() + colour * n + f * plane;
           for (std::size_t i = 0; i < plane; ++i)
             frame[i] += weight * row[i];

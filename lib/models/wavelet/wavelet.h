@@ -92,12 +92,21 @@ class WaveletTokenizer final : public VideoTokenizer {
   };
   Place place_of(const Band& band, int height, int width) const;
 
-  // wavelet_cuda.cc; the sizes have been checked.
-  struct Gpu;
-  std::vector<float> encode_cuda(std::span<const float> pixels, int frames, int height,
-                                 int width) const;
-  std::vector<float> decode_cuda(std::span<const float> latents, int frames, int height,
-                                 int width) const;
+  /// The versions for each device, as VFM_RUN (ops/run.h) wants them: wavelet.cc, wavelet_cuda.cc.
+  /// The sizes have been checked.
+  struct cpu {
+    static std::vector<float> encode(const WaveletTokenizer& t, std::span<const float> pixels,
+                                     int frames, int height, int width);
+    static std::vector<float> decode(const WaveletTokenizer& t, std::span<const float> latents,
+                                     int frames, int height, int width);
+  };
+  struct cuda {
+    static std::vector<float> encode(const WaveletTokenizer& t, std::span<const float> pixels,
+                                     int frames, int height, int width);
+    static std::vector<float> decode(const WaveletTokenizer& t, std::span<const float> latents,
+                                     int frames, int height, int width);
+  };
+  struct Gpu;  ///< wavelet_cuda.cc
 
   int time_, space_, levels_;
   Device device_;

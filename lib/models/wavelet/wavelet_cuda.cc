@@ -109,14 +109,15 @@ struct WaveletTokenizer::Gpu {
   kernels::WaveletChannels channels;
 };
 
-std::vector<float> WaveletTokenizer::encode_cuda(std::span<const float> pixels, int frames,
-                                                 int height, int width) const {
+std::vector<float> WaveletTokenizer::cuda::encode(const WaveletTokenizer& t,
+                                                  std::span<const float> pixels, int frames,
+                                                  int height, int width) {
   return on_gpu([&] {
-    Gpu gpu(*this, 1 + (frames - 1) / time_, height, width, time_analysis_);
-    const std::int64_t area = gpu.area(), latent_area = area / (space_ * space_);
-    const Tensor video = floats(3 * std::min<std::int64_t>(frames, gpu.most * time_) * area);
+    Gpu gpu(t, 1 + (frames - 1) / t.time_, height, width, t.time_analysis_);
+    const std::int64_t area = gpu.area(), latent_area = area / (t.space_ * t.space_);
+    const Tensor video = floats(3 * std::min<std::int64_t>(frames, gpu.most * t.time_) * area);
     const Planes planes(gpu.most * gpu.planes, area);
-    const Tensor latents = floats(channels() * gpu.channels.all * latent_area);
+    const Tensor latents = floats(t.channels() * gpu.channels.all * latent_area);
     for (std::int64_t k = 0; k < gpu.channels.all; k += gpu.most) {
       check_stop();
       gpu.choose(k);
@@ -126,7 +127,7 @@ std::vector<float> WaveletTokenizer::encode_cuda(std::span<const float> pixels, 
       check_gpu(
           kernels::wavelet_split(gpu.batch, video.data<float>(), planes.of(0), compute_stream()),
           "split frames");
-      for (int level = 1; level <= levels_; ++level)
+      for (int level = 1; level <= t.levels_; ++level)
         check_gpu(kernels::wavelet_analyse(gpu.level(level), planes.of(level - 1), planes.of(level),
                                            compute_stream()),
                   "run the wavelet");
@@ -140,12 +141,13 @@ std::vector<float> WaveletTokenizer::encode_cuda(std::span<const float> pixels, 
   });
 }
 
-std::vector<float> WaveletTokenizer::decode_cuda(std::span<const float> latents, int frames,
-                                                 int height, int width) const {
+std::vector<float> WaveletTokenizer::cuda::decode(const WaveletTokenizer& t,
+                                                  std::span<const float> latents, int frames,
+                                                  int height, int width) {
   return on_gpu([&] {
-    Gpu gpu(*this, frames, height * space_, width * space_, time_synthesis_);
-    const std::int64_t area = gpu.area(), full_frames = 1 + std::int64_t{frames - 1} * time_;
-    const Tensor video = floats(3 * std::min(full_frames, gpu.most * time_) * area);
+    Gpu gpu(t, frames, height * t.space_, width * t.space_, t.time_synthesis_);
+    const std::int64_t area = gpu.area(), full_frames = 1 + std::int64_t{frames - 1} * t.time_;
+    const Tensor video = floats(3 * std::min(full_frames, gpu.most * t.time_) * area);
     const Planes planes(gpu.most * gpu.planes, area);
     const Tensor source = floats(static_cast<std::int64_t>(latents.size()));
     copy_bytes(source.raw(), Device::cuda, latents.data(), Device::cpu, latents.size_bytes());
@@ -159,7 +161,7 @@ std::vector<float> WaveletTokenizer::decode_cuda(std::span<const float> latents,
       check_gpu(kernels::wavelet_scatter(gpu.channels, source.data<float>(), planes.of(0),
                                          planes.of(1), compute_stream()),
                 "scatter latents");
-      for (int level = levels_; level >= 1; --level)
+      for (int level = t.levels_; level >= 1; --level)
         check_gpu(kernels::wavelet_synthesise(gpu.level(level), planes.of(level),
                                               planes.of(level - 1), compute_stream()),
                   "undo the wavelet");

@@ -1,36 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/attention/attention.h"
 
-#include <omp.h>
-
 #include <algorithm>
 #include <cmath>
 #include <memory>
 #include <numeric>
 
 #include "base/error.h"
-#include "ops/attention/attention_cpu.h"
-#include "ops/attention/attention_cuda.h"
-#include "tensor/device.h"
+#include "ops/attention/attention_kernels.h"
+#include "ops/run.h"
 
 namespace vfm::ops {
 namespace {
-
-std::int64_t padded(std::int64_t n) {
-  return (n + 31) / 32 * 32;
-}
-
-// Floats of scratch that a thread needs: the sums of what forward_block, backward_block and their
-// bf16 counterparts lay out, and room to round each part up to a cache line.
-std::int64_t forward_scratch(std::int64_t head_dim, std::int64_t longest_keys) {
-  const std::int64_t k = padded(head_dim), queries = kQueryBlock, keys = kKeyBlock;
-  return 2 * k * padded(longest_keys) + 3 * k * queries + 2 * keys * queries + 3 * queries + 512;
-}
-
-std::int64_t backward_scratch(std::int64_t head_dim, std::int64_t longest_keys) {
-  const std::int64_t k = padded(head_dim), queries = kQueryBlock, keys = kKeyBlock;
-  return 4 * k * padded(longest_keys) + 6 * k * queries + 4 * keys * queries + 2 * queries + 512;
-}
 
 // First rows of the samples, and the longest.
 struct Starts {
@@ -75,23 +56,6 @@ const void* column(const Tensor& t, std::int64_t at) {
   return t.data<std::byte>() + static_cast<std::size_t>(at) * dtype_size(t.dtype());
 }
 
-// Enough items for the threads to share evenly, each with as many queries as that allows: an item
-// may copy its keys and values. What an item computes does not depend on the cut.
-std::vector<AttentionItem> items_of(const AttentionPack& pack) {
-  std::int64_t blocks = 0;
-  for (std::int64_t n : pack.query_lengths)
-    blocks += (n + kQueryBlock - 1) / kQueryBlock;
-  const std::int64_t share = blocks * pack.heads / (6 * omp_get_max_threads());
-  const std::int64_t step = std::clamp<std::int64_t>(share, 1, 64) * kQueryBlock;
-  std::vector<AttentionItem> items;
-  for (std::size_t s = 0; s < pack.query_lengths.size(); ++s)
-    for (int head = 0; head < pack.heads; ++head)
-      for (std::int64_t begin = 0; begin < pack.query_lengths[s]; begin += step)
-        items.push_back({static_cast<std::int64_t>(s), begin,
-                         std::min(pack.query_lengths[s], begin + step), head});
-  return items;
-}
-
 struct Call {
   AttentionPack pack;
   std::shared_ptr<const Starts> starts;
@@ -104,7 +68,7 @@ struct Call {
 
 AttentionArgs arguments(const Call& c) {
   AttentionArgs args;
-  args.low = c.q.dtype() == DType::bf16;
+  args.type = c.q.dtype();
   args.causal = c.pack.causal;
   args.heads = c.pack.heads;
   args.key_heads = c.pack.key_heads;
@@ -127,22 +91,6 @@ AttentionArgs arguments(const Call& c) {
   return args;
 }
 
-void run_forward(const AttentionArgs& args) {
-#if defined(VFM_HAVE_X86_LEVELS)
-  if (args.low && isa() == Isa::amx) return amx::attention_low_forward(args);
-  if (args.low && isa() == Isa::avx512_bf16) return avx512_bf16::attention_low_forward(args);
-#endif
-  VFM_CALL(attention_forward, args);
-}
-
-void run_backward(const AttentionArgs& args) {
-#if defined(VFM_HAVE_X86_LEVELS)
-  if (args.low && isa() == Isa::amx) return amx::attention_low_backward(args);
-  if (args.low && isa() == Isa::avx512_bf16) return avx512_bf16::attention_low_backward(args);
-#endif
-  VFM_CALL(attention_backward, args);
-}
-
 void backward(Tape& tape, const Call& c) {
   const Tensor dout = tape.take(c.out).to(c.q.dtype());
   const bool self = c.q.id() == c.kv.id();
@@ -154,14 +102,7 @@ void backward(Tape& tape, const Call& c) {
   args.dq = dq.raw();
   args.dk = const_cast<void*>(column(dkv, c.k_column));
   args.dv = const_cast<void*>(column(dkv, c.v_column));
-  if (device == Device::cpu) {
-    args.scratch_stride = padded(backward_scratch(c.pack.head_dim, c.starts->longest_keys));
-    const Tensor scratch({omp_get_max_threads() * args.scratch_stride});
-    args.scratch = scratch.data<float>();
-    run_backward(args);
-  } else if constexpr (kHaveCuda) {
-    attention_backward_cuda(args, *c.pack.work, c.body);
-  }
+  VFM_RUN(device, attend_backward, args, c.pack, c.body);
   if (!self) tape.accumulate(c.kv, std::move(dkv));
   dkv = Tensor();
   tape.accumulate(c.q, std::move(dq));
@@ -175,19 +116,8 @@ Tensor attend(Tape& tape, Call call) {
   // cuDNN's backward pass may read on to the end of a tile.
   const std::int64_t read = device == Device::cpu ? rows : rows + kAttentionSpareRows;
   call.log_sum_exp = Tensor({call.pack.heads, read}, DType::f32, device);
-  AttentionArgs args = arguments(call);
-  if (device == Device::cpu) {
-    args.scratch_stride = padded(forward_scratch(call.pack.head_dim, call.starts->longest_keys));
-    const std::vector<AttentionItem> items = items_of(call.pack);
-    args.items = items.data();
-    args.item_count = static_cast<std::int64_t>(items.size());
-    const Tensor scratch({omp_get_max_threads() * args.scratch_stride});
-    args.scratch = scratch.data<float>();
-    run_forward(args);
-  } else if constexpr (kHaveCuda) {
-    if (!call.pack.work) prepare(call.pack, device);
-    call.body = attention_forward_cuda(args, *call.pack.work);
-  }
+  if (!call.pack.work) prepare(call.pack, device);
+  call.body = VFM_RUN(device, attend, arguments(call), call.pack);
   tape.record(call.out, {call.q, call.kv}, [call](Tape& t) { backward(t, call); });
   return call.out;
 }
@@ -195,8 +125,7 @@ Tensor attend(Tape& tape, Call call) {
 }  // namespace
 
 void prepare(AttentionPack& pack, Device device) {
-  if constexpr (kHaveCuda)
-    if (device == Device::cuda) pack.work = attention_work_cuda(pack);
+  pack.work = VFM_RUN(device, attention_work, pack);
 }
 
 Tensor self_attention(Tape& tape, const Tensor& qkv, const AttentionPack& pack) {

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "ops/attention/attention_cpu.h"
+#include "ops/attention/attention_kernels.h"
 #include "ops/cpu/simd.h"
 
 namespace vfm::ops::VFM_ISA {

@@ -1,11 +1,10 @@
 // Scores are kept transposed, keys down and queries across: the softmax then works on sixteen
 // queries at a time with no sum across a register, and keys and values are read where they lie.
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/attention/attention_cpu.h"
-
 #include <omp.h>
 
 #include "ops/attention/attention_bias.h"
+#include "ops/attention/attention_kernels.h"
 #include "ops/attention/block_gemm.h"
 #include "ops/cpu/elementary.h"
 
@@ -328,11 +327,11 @@ void attended_back(const AttentionArgs& a) {
 }  // namespace
 
 void attention_forward(const AttentionArgs& args) {
-  args.low ? attended<bf16>(args) : attended<float>(args);
+  by_type(args.type, [&](auto type) { attended<decltype(type)>(args); });
 }
 
 void attention_backward(const AttentionArgs& args) {
-  args.low ? attended_back<bf16>(args) : attended_back<float>(args);
+  by_type(args.type, [&](auto type) { attended_back<decltype(type)>(args); });
 }
 
 }  // namespace vfm::ops::VFM_ISA

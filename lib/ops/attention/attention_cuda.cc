@@ -1,3 +1,10 @@
+// Attention on a GPU: our own kernels, or cuDNN's (attention_choice.h).
+//
+// With AttentionBody::automatic a shape's first call runs both, and cuDNN's stays only if the two
+// differ by no more than rounding: |cudnn - own| <= 2 % of |own|, Euclidean norms, for the output
+// and for each gradient. If they differ by more, or cuDNN cannot build the shape, a warning says so
+// once and our own kernels run that shape from then on.
+// Thread-safety: one thread drives the GPU.
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/attention/attention_cuda.h"
 
@@ -8,22 +15,14 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "kernels/attention.h"
-#include "kernels/attention_fp8.h"
-#include "ops/attention/attention_cudnn_cuda.h"
+#include "ops/attention/attention.h"
 #include "ops/attention/attention_shape.h"
 #include "ops/determinism.h"
-#include "ops/matmul/quantize_cuda.h"
 #include "tensor/device.h"
 #include "tensor/gpu_graph.h"
+#include "tensor/kernel_type.h"
 
 namespace vfm::ops {
-
-struct AttentionDeviceWork {
-  Tensor query_items, key_items;  // as bytes
-  std::int64_t query_count = 0, key_count = 0;
-  std::shared_ptr<CudnnPack> cudnn = cudnn_pack();
-};
 
 namespace {
 
@@ -37,42 +36,14 @@ std::int64_t keys_of(const AttentionArgs& args) {
   return args.key_starts[args.samples];
 }
 
-kernels::Attention describe(const AttentionArgs& args, const AttentionDeviceWork& work) {
-  kernels::Attention call;
-  call.type = args.low ? kernels::Type::bf16 : kernels::Type::f32;
-  call.causal = args.causal;
-  call.heads = args.heads;
-  call.key_heads = args.key_heads;
-  call.head_dim = args.head_dim;
-  call.scale = args.scale;
-  call.bias = args.bias;
-  call.bias_reach = args.bias_reach;
-  call.queries = queries_of(args);
-  call.query_items = reinterpret_cast<const kernels::AttentionItem*>(work.query_items.raw());
-  call.query_item_count = work.query_count;
-  call.key_items = reinterpret_cast<const kernels::AttentionItem*>(work.key_items.raw());
-  call.key_item_count = work.key_count;
-  call.q = args.q;
-  call.q_stride = args.q_stride;
-  call.k = args.k;
-  call.v = args.v;
-  call.kv_stride = args.kv_stride;
-  call.out = args.out;
-  call.log_sum_exp = args.log_sum_exp;
-  call.dout = args.dout;
-  call.dq = args.dq;
-  call.dk = args.dk;
-  call.dv = args.dv;
-  return call;
-}
-
 void forward_own(const AttentionArgs& args, const AttentionDeviceWork& work) {
-  check_gpu(kernels::attention_forward(describe(args, work), compute_stream()), "run attention");
+  check_gpu(kernels::attention_forward(describe_attention(args, work), compute_stream()),
+            "run attention");
 }
 
 void backward_own(const AttentionArgs& args, const AttentionDeviceWork& work) {
   const Tensor sums({args.heads, queries_of(args), 2}, DType::f32, Device::cuda);
-  kernels::Attention call = describe(args, work);
+  kernels::Attention call = describe_attention(args, work);
   call.row_sums = sums.data<float>();
   check_gpu(kernels::attention_backward(call, compute_stream()), "run attention backward");
 }
@@ -161,7 +132,7 @@ bool agree(Trust& trust, bool& checked, const AttentionArgs& args,
 std::string why_not(const AttentionArgs& args) {
   const auto samples = static_cast<std::size_t>(args.samples) + 1;
   AttentionRequest request;
-  request.bf16 = args.low;
+  request.bf16 = args.type == DType::bf16;
   request.causal = args.causal;
   request.deterministic = deterministic();
   request.head_dim = args.head_dim;
@@ -211,7 +182,7 @@ bool try_forward(Trust& trust, const AttentionArgs& args, const AttentionDeviceW
 // Backward by our own kernels after forward by cuDNN: forward again, for our order of log_sum_exp.
 void backward_own_again(AttentionArgs args, const AttentionDeviceWork& work) {
   const std::int64_t rows = queries_of(args), width = std::int64_t{args.heads} * args.head_dim;
-  const Tensor out({rows, width}, args.low ? DType::bf16 : DType::f32, Device::cuda);
+  const Tensor out({rows, width}, args.type, Device::cuda);
   const Tensor sums({args.heads, rows}, DType::f32, Device::cuda);
   args.out = out.raw();
   args.log_sum_exp = sums.data<float>();
@@ -252,7 +223,36 @@ bool try_backward(Trust& trust, const AttentionArgs& args, const AttentionDevice
 
 }  // namespace
 
-std::shared_ptr<const AttentionDeviceWork> attention_work_cuda(const AttentionPack& pack) {
+kernels::Attention describe_attention(const AttentionArgs& args, const AttentionDeviceWork& work) {
+  kernels::Attention call;
+  call.type = kernel_type(args.type);
+  call.causal = args.causal;
+  call.heads = args.heads;
+  call.key_heads = args.key_heads;
+  call.head_dim = args.head_dim;
+  call.scale = args.scale;
+  call.bias = args.bias;
+  call.bias_reach = args.bias_reach;
+  call.queries = queries_of(args);
+  call.query_items = reinterpret_cast<const kernels::AttentionItem*>(work.query_items.raw());
+  call.query_item_count = work.query_count;
+  call.key_items = reinterpret_cast<const kernels::AttentionItem*>(work.key_items.raw());
+  call.key_item_count = work.key_count;
+  call.q = args.q;
+  call.q_stride = args.q_stride;
+  call.k = args.k;
+  call.v = args.v;
+  call.kv_stride = args.kv_stride;
+  call.out = args.out;
+  call.log_sum_exp = args.log_sum_exp;
+  call.dout = args.dout;
+  call.dq = args.dq;
+  call.dk = args.dk;
+  call.dv = args.dv;
+  return call;
+}
+
+std::shared_ptr<const AttentionDeviceWork> cuda::attention_work(const AttentionPack& pack) {
   const kernels::AttentionWork lists =
       kernels::attention_work(pack.query_lengths, pack.key_lengths, pack.causal);
   auto work = std::make_shared<AttentionDeviceWork>();
@@ -263,7 +263,8 @@ std::shared_ptr<const AttentionDeviceWork> attention_work_cuda(const AttentionPa
   return work;
 }
 
-AttentionBody attention_forward_cuda(const AttentionArgs& args, const AttentionDeviceWork& work) {
+AttentionBody cuda::attend(const AttentionArgs& args, const AttentionPack& pack) {
+  const AttentionDeviceWork& work = *pack.work;
   if (!args.bias && wants_cudnn(args)) {
     if (attention_body() == AttentionBody::cudnn) {
       attention_forward_cudnn(args, *work.cudnn);
@@ -276,21 +277,12 @@ AttentionBody attention_forward_cuda(const AttentionArgs& args, const AttentionD
   return AttentionBody::own;
 }
 
-void attention_backward_cuda(const AttentionArgs& args, const AttentionDeviceWork& work,
-                             AttentionBody forward) {
+void cuda::attend_backward(const AttentionArgs& args, const AttentionPack& pack,
+                           AttentionBody forward) {
+  const AttentionDeviceWork& work = *pack.work;
   if (forward == AttentionBody::own) return backward_own(args, work);
   if (attention_body() == AttentionBody::cudnn) return attention_backward_cudnn(args, *work.cudnn);
   if (!try_backward(trust_in(args), args, work)) backward_own_again(args, work);
-}
-
-void attention_fp8_forward_cuda(const AttentionArgs& args, const AttentionDeviceWork& work) {
-  kernels::AttentionFp8 call;
-  call.call = describe(args, work);
-  call.keys = keys_of(args);
-  call.samples = args.samples;
-  const Tensor room({kernels::attention_fp8_room(call)}, DType::u8, Device::cuda);
-  call.room = room.raw();
-  check_fp8_gpu(kernels::attention_fp8_forward(call, compute_stream()), "run attention in FP8");
 }
 
 }  // namespace vfm::ops

@@ -11,7 +11,7 @@
 #include <memory>
 #include <string>
 
-#include "ops/attention/attention_cpu.h"
+#include "ops/attention/attention_kernels.h"
 
 namespace vfm::ops {
 

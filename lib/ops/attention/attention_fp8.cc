@@ -6,9 +6,8 @@
 
 #include "base/error.h"
 #include "base/format.h"
-#include "ops/attention/attention_cuda.h"
-#include "ops/attention/attention_fp8_cpu.h"
-#include "tensor/device.h"
+#include "ops/attention/attention_fp8_kernels.h"
+#include "ops/run.h"
 
 namespace vfm::ops {
 namespace {
@@ -48,7 +47,7 @@ Tensor self_attention_fp8(const Tape& tape, const Tensor& qkv, const AttentionPa
   for (const std::int64_t n : pack.query_lengths)
     starts.push_back(starts.back() + n);
   AttentionArgs args;
-  args.low = true;
+  args.type = DType::bf16;
   args.causal = pack.causal;
   args.heads = pack.heads;
   args.key_heads = pack.key_heads;
@@ -61,12 +60,7 @@ Tensor self_attention_fp8(const Tape& tape, const Tensor& qkv, const AttentionPa
   args.v = qkv.data<std::uint16_t>() + width + key_width;
   args.q_stride = args.kv_stride = qkv.size(1);
   args.out = out.raw();
-  if (qkv.device() == Device::cpu) {
-    attention_fp8_forward_cpu(args);
-  } else if constexpr (kHaveCuda) {
-    const auto work = pack.work ? pack.work : attention_work_cuda(pack);
-    attention_fp8_forward_cuda(args, *work);
-  }
+  VFM_RUN(qkv.device(), attention_fp8_forward, args, pack);
   return out;
 }
 

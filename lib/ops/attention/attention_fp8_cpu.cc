@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/attention/attention_fp8_cpu.h"
-
 #include <cmath>
 #include <vector>
 
-#include "ops/matmul/quantize_cpu.h"
+#include "ops/attention/attention_fp8_kernels.h"
+#include "ops/matmul/fp8_scale.h"
 
 namespace vfm::ops {
 namespace {
@@ -81,7 +80,7 @@ void attend_head(const AttentionArgs& a, std::int64_t sample, std::int64_t head)
 
 }  // namespace
 
-void attention_fp8_forward_cpu(const AttentionArgs& args) {
+void cpu::attention_fp8_forward(const AttentionArgs& args, const AttentionPack&) {
 #pragma omp parallel for schedule(dynamic, 1)
   for (std::int64_t item = 0; item < args.samples * args.heads; ++item)
     attend_head(args, item / args.heads, item % args.heads);

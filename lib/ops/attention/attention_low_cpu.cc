@@ -6,7 +6,7 @@
 #include <omp.h>
 
 #include "ops/attention/attention_bias.h"
-#include "ops/attention/attention_cpu.h"
+#include "ops/attention/attention_kernels.h"
 #include "ops/attention/block_gemm.h"
 #include "ops/attention/low_gemm.h"
 #include "ops/cpu/elementary.h"

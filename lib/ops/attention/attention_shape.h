@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "ops/attention/attention_cpu.h"
+#include "ops/attention/attention_kernels.h"
 
 namespace vfm::ops {
 

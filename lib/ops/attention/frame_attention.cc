@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "ops/attention/softmax_cpu.h"
+#include "ops/attention/frame_attention_kernels.h"
 #include "ops/matmul/gemm.h"
 #include "ops/run.h"
 
@@ -80,11 +80,7 @@ Matrix transposed(Matrix matrix) {
 void probabilities(const Sizes& s, const Block& b, const Tensor& scores, const Tensor& p) {
   gemm(s.device, b.rows, s.m, s.channels, b.q, transposed(b.k), scores.raw(), DType::f32, s.m,
        false);
-  const float* from = scores.data<float>();
-  if (s.dtype == DType::f32)
-    VFM_RUN(s.device, softmax_rows, from, p.data<float>(), b.rows, s.m, s.scale);
-  else
-    VFM_RUN(s.device, softmax_rows, from, p.data<std::uint16_t>(), b.rows, s.m, s.scale);
+  VFM_RUN(s.device, softmax_rows, scores.data<float>(), s.dtype, p.raw(), b.rows, s.m, s.scale);
 }
 
 void backward(Tape& tape, const Sizes& s, const Tensor& q, const Tensor& k, const Tensor& v,
@@ -103,13 +99,8 @@ void backward(Tape& tape, const Sizes& s, const Tensor& q, const Tensor& k, cons
          dv.data<float>() + b.k_at, DType::f32, s.channels, true);
     gemm(s.device, b.rows, s.m, s.channels, dout_matrix, transposed(b.v), scores.raw(), DType::f32,
          s.m, false);
-    const float* dp = scores.data<float>();
-    if (s.dtype == DType::f32)
-      VFM_RUN(s.device, softmax_rows_backward, p.data<float>(), dp, ds.data<float>(), b.rows, s.m,
-              s.scale);
-    else
-      VFM_RUN(s.device, softmax_rows_backward, p.data<std::uint16_t>(), dp,
-              ds.data<std::uint16_t>(), b.rows, s.m, s.scale);
+    VFM_RUN(s.device, softmax_rows_backward, s.dtype, p.raw(), scores.data<float>(), ds.raw(),
+            b.rows, s.m, s.scale);
     gemm(s.device, b.rows, s.channels, s.m, ds_matrix, b.k, const_cast<void*>(offset(dq, b.q_at)),
          s.dtype, s.channels, false);
     gemm(s.device, s.m, s.channels, b.rows, transposed(ds_matrix), b.q, dk.data<float>() + b.k_at,

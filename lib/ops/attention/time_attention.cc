@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "ops/attention/time_attention_cpu.h"
+#include "ops/attention/time_attention_kernels.h"
 #include "ops/run.h"
 
 namespace vfm::ops {
@@ -47,7 +47,7 @@ Tensor time_attention(Tape& tape, const Tensor& q, const TimeKeys& pieces) {
   const std::vector<const void*> keys = frames_of(pieces.keys, q);
   const std::vector<const void*> values = frames_of(pieces.values, q);
   TimeAttentionArgs args;
-  args.low = q.dtype() == DType::bf16;
+  args.type = q.dtype();
   args.queries = q.size(0), args.frames = static_cast<std::int64_t>(keys.size());
   args.channels = q.size(-1), args.pixels = q.elements() / args.queries / args.channels;
   args.scale = 1.f / std::sqrt(static_cast<float>(args.channels));

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/attention/time_attention_cpu.h"
-
 #include <omp.h>
 
+#include "ops/attention/time_attention_kernels.h"
 #include "ops/cpu/elementary.h"
 
 namespace vfm::ops::VFM_ISA {
@@ -120,11 +119,11 @@ void backward(const TimeAttentionArgs& a) {
 }  // namespace
 
 void time_attention_forward(const TimeAttentionArgs& args) {
-  args.low ? forward<bf16>(args) : forward<float>(args);
+  by_type(args.type, [&](auto type) { forward<decltype(type)>(args); });
 }
 
 void time_attention_backward(const TimeAttentionArgs& args) {
-  args.low ? backward<bf16>(args) : backward<float>(args);
+  by_type(args.type, [&](auto type) { backward<decltype(type)>(args); });
 }
 
 }  // namespace vfm::ops::VFM_ISA

@@ -5,8 +5,9 @@
 
 #include "base/error.h"
 #include "kernels/time_attention.h"
-#include "ops/attention/time_attention_cpu.h"
+#include "ops/attention/time_attention_kernels.h"
 #include "tensor/device.h"
+#include "tensor/kernel_type.h"
 
 namespace vfm::ops::cuda {
 namespace {
@@ -26,13 +27,14 @@ Described describe(const TimeAttentionArgs& a) {
          a.channels);
   Described d;
   kernels::TimeAttention& call = d.call;
-  call.type = a.low ? kernels::Type::bf16 : kernels::Type::f32;
+  call.type = kernel_type(a.type);
   call.queries = a.queries, call.frames = a.frames, call.pixels = a.pixels;
   call.channels = static_cast<int>(a.channels);
   call.scale = a.scale;
   const auto aligned = [](const void* p) { return reinterpret_cast<std::uintptr_t>(p) % 16 == 0; };
-  call.vector = a.channels % (a.low ? 8 : 4) == 0 && aligned(a.q) && aligned(a.out) &&
-                aligned(a.dout) && aligned(a.dq) && aligned(a.dk) && aligned(a.dv);
+  call.vector = a.channels % (a.type == DType::bf16 ? 8 : 4) == 0 && aligned(a.q) &&
+                aligned(a.out) && aligned(a.dout) && aligned(a.dq) && aligned(a.dk) &&
+                aligned(a.dv);
   const auto list = [&](const void* const* frames) {
     const std::vector<const void*> pointers(frames, frames + a.frames);
     call.vector = call.vector && std::all_of(pointers.begin(), pointers.end(), aligned);

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/conv/conv2d_cpu.h"
-
 #include <dnnl.hpp>
 #include <unordered_map>
 
 #include "base/error.h"
+#include "ops/conv/conv2d_kernels.h"
 #include "ops/conv/conv2d_plain.h"
 #include "ops/pointwise/add.h"
 #include "tensor/device.h"
@@ -112,8 +111,8 @@ bool attempt(const Conv2d& c, Body body) {
 
 }  // namespace
 
-void conv2d_cpu(const Conv2d& conv, DType dtype, const void* x, const void* w, const float* bias,
-                const void* residual, void* y) {
+void cpu::conv2d(const Conv2d& conv, DType dtype, const void* x, const void* w, const float* bias,
+                 const void* residual, void* y) {
   const auto run = [&] {
     const Convolution c(conv, dtype, 1);
     const auto desc =
@@ -144,8 +143,8 @@ void conv2d_cpu(const Conv2d& conv, DType dtype, const void* x, const void* w, c
   if (!attempt(conv, run)) conv2d_plain(conv, dtype, x, w, bias, residual, y);
 }
 
-void conv2d_backward_data_cpu(const Conv2d& conv, DType dtype, const void* dy, const void* w,
-                              void* dx) {
+void cpu::conv2d_backward_data(const Conv2d& conv, DType dtype, const void* dy, const void* w,
+                               void* dx) {
   const auto run = [&] {
     const Convolution c(conv, dtype, conv.images);
     const auto desc = c.backward_data();
@@ -160,8 +159,8 @@ void conv2d_backward_data_cpu(const Conv2d& conv, DType dtype, const void* dy, c
   if (!attempt(conv, run)) conv2d_backward_data_plain(conv, dtype, dy, w, dx);
 }
 
-void conv2d_backward_weights_cpu(const Conv2d& conv, DType dtype, const void* x, const void* dy,
-                                 float* dw, float* dbias) {
+void cpu::conv2d_backward_weights(const Conv2d& conv, DType dtype, const void* x, const void* dy,
+                                  float* dw, float* dbias) {
   const auto run = [&] {
     const Convolution c(conv, dtype, conv.images);
     const auto desc = c.backward_weights();

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/conv/conv2d_cuda.h"
-
 #include <algorithm>
 #include <limits>
 
 #include "base/error.h"
 #include "kernels/conv.h"
+#include "ops/conv/conv2d_kernels.h"
 #include "tensor/device.h"
 
 namespace vfm::ops {
@@ -52,8 +51,8 @@ Tensor arranged(const Conv2d& c, DType dtype, const void* w, bool back) {
 
 }  // namespace
 
-void conv2d_cuda(const Conv2d& conv, DType dtype, const void* x, const void* w, const float* bias,
-                 const void* residual, void* y) {
+void cuda::conv2d(const Conv2d& conv, DType dtype, const void* x, const void* w, const float* bias,
+                  const void* residual, void* y) {
   const Tensor weights = arranged(conv, dtype, w, false);
   kernels::ConvProduct call;
   call.gather = gather_of(conv);
@@ -67,8 +66,8 @@ void conv2d_cuda(const Conv2d& conv, DType dtype, const void* x, const void* w, 
   check_gpu(kernels::conv_product(call, compute_stream()), "run a convolution");
 }
 
-void conv2d_backward_data_cuda(const Conv2d& conv, DType dtype, const void* dy, const void* w,
-                               void* dx) {
+void cuda::conv2d_backward_data(const Conv2d& conv, DType dtype, const void* dy, const void* w,
+                                void* dx) {
   if (conv.images > 1 && conv.x_step != conv.height * conv.width * conv.in)
     fail("no gradient of a convolution of images that are apart");
   const Tensor weights = arranged(conv, dtype, w, true);
@@ -87,8 +86,8 @@ void conv2d_backward_data_cuda(const Conv2d& conv, DType dtype, const void* dy, 
   check_gpu(kernels::conv_product(call, compute_stream()), "run a convolution backward");
 }
 
-void conv2d_backward_weights_cuda(const Conv2d& conv, DType dtype, const void* x, const void* dy,
-                                  float* dw, float* dbias) {
+void cuda::conv2d_backward_weights(const Conv2d& conv, DType dtype, const void* x, const void* dy,
+                                   float* dw, float* dbias) {
   const int out = narrow(conv.out), taps = narrow(conv.kernel_height * conv.kernel_width);
   kernels::ConvWeights call;
   call.gather = gather_of(conv);

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "base/half.h"
-#include "ops/conv/conv2d_cpu.h"
+#include "ops/conv/conv2d_kernels.h"
 #include "ops/matmul/gemm.h"
 
 namespace vfm::ops {
@@ -167,16 +167,16 @@ void conv2d_backward_weights_plain(const Conv2d& conv, DType dtype, const void* 
 }
 
 #if !VFM_HAVE_ONEDNN
-void conv2d_cpu(const Conv2d& conv, DType dtype, const void* x, const void* w, const float* bias,
-                const void* residual, void* y) {
+void cpu::conv2d(const Conv2d& conv, DType dtype, const void* x, const void* w, const float* bias,
+                 const void* residual, void* y) {
   conv2d_plain(conv, dtype, x, w, bias, residual, y);
 }
-void conv2d_backward_data_cpu(const Conv2d& conv, DType dtype, const void* dy, const void* w,
-                              void* dx) {
+void cpu::conv2d_backward_data(const Conv2d& conv, DType dtype, const void* dy, const void* w,
+                               void* dx) {
   conv2d_backward_data_plain(conv, dtype, dy, w, dx);
 }
-void conv2d_backward_weights_cpu(const Conv2d& conv, DType dtype, const void* x, const void* dy,
-                                 float* dw, float* dbias) {
+void cpu::conv2d_backward_weights(const Conv2d& conv, DType dtype, const void* x, const void* dy,
+                                  float* dw, float* dbias) {
   conv2d_backward_weights_plain(conv, dtype, x, dy, dw, dbias);
 }
 #endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/conv/haar_cuda.h"
-
 #include "kernels/haar.h"
+#include "ops/conv/haar_kernels.h"
 #include "tensor/device.h"
 
 namespace vfm::ops {
@@ -30,8 +29,8 @@ Tensor room_like(const Tensor& bands) {
 
 }  // namespace
 
-void haar_split_cuda(const Tensor& pixels, const Tensor& bands, int patch, bool start, float scale,
-                     bool last_only) {
+void cuda::haar_split(const Tensor& pixels, const Tensor& bands, int patch, bool start, float scale,
+                      bool last_only) {
   Tensor from = pixels;
   for (int size = patch; size > 1; size /= 2) {
     const Tensor to = size == 2 ? bands : room_like(bands);
@@ -42,8 +41,8 @@ void haar_split_cuda(const Tensor& pixels, const Tensor& bands, int patch, bool 
   }
 }
 
-void haar_merge_cuda(const Tensor& bands, const Tensor& pixels, int patch, bool start, float scale,
-                     bool last_only) {
+void cuda::haar_merge(const Tensor& bands, const Tensor& pixels, int patch, bool start, float scale,
+                      bool last_only) {
   Tensor from = bands;
   for (int size = 2; size <= patch; size *= 2) {
     const Tensor to = size == patch ? pixels : room_like(bands);

@@ -2,16 +2,9 @@
 #include "ops/conv/resample.h"
 
 #include "base/error.h"
-#include "ops/conv/resample_cpu.h"
+#include "ops/conv/resample_kernels.h"
 #include "ops/pointwise/add.h"
 #include "ops/run.h"
-
-// kernel(from, to, ...) in the type of the tensor `from`, where it is.
-#define VFM_BY_TYPE(kernel, from, to, ...)                                                       \
-  ((from).dtype() == DType::f32                                                                  \
-       ? VFM_RUN((from).device(), kernel, (from).data<float>(), (to).data<float>(), __VA_ARGS__) \
-       : VFM_RUN((from).device(), kernel, (from).data<std::uint16_t>(),                          \
-                 (to).data<std::uint16_t>(), __VA_ARGS__))
 
 namespace vfm::ops {
 namespace {
@@ -32,10 +25,11 @@ Tensor pool_space(Tape& tape, const Tensor& x) {
   if (x.size(1) % 2 || x.size(2) % 2) fail("pool_space of {}", to_string(x.shape()));
   const Tensor y({x.size(0), x.size(1) / 2, x.size(2) / 2, x.size(3)}, x.dtype(), x.device());
   const std::int64_t rows = y.size(0) * y.size(1), columns = y.size(2), channels = y.size(3);
-  VFM_BY_TYPE(pool_pixels, x, y, rows, columns, channels, 0.25f);
+  VFM_RUN(x.device(), pool_pixels, x.dtype(), x.raw(), y.raw(), rows, columns, channels, 0.25f);
   tape.record(y, {x}, [=](Tape& t) {
     const Tensor dy = t.take(y).to(x.dtype()), dx(x.shape(), x.dtype(), x.device());
-    VFM_BY_TYPE(repeat_pixels, dy, dx, rows, columns, channels, 0.25f);
+    VFM_RUN(dy.device(), repeat_pixels, dy.dtype(), dy.raw(), dx.raw(), rows, columns, channels,
+            0.25f);
     t.accumulate(x, dx);
   });
   return y;
@@ -45,10 +39,10 @@ Tensor repeat_space(Tape& tape, const Tensor& x) {
   check("repeat_space", x);
   const Tensor y({x.size(0), 2 * x.size(1), 2 * x.size(2), x.size(3)}, x.dtype(), x.device());
   const std::int64_t rows = x.size(0) * x.size(1), columns = x.size(2), channels = x.size(3);
-  VFM_BY_TYPE(repeat_pixels, x, y, rows, columns, channels, 1.f);
+  VFM_RUN(x.device(), repeat_pixels, x.dtype(), x.raw(), y.raw(), rows, columns, channels, 1.f);
   tape.record(y, {x}, [=](Tape& t) {
     const Tensor dy = t.take(y).to(x.dtype()), dx(x.shape(), x.dtype(), x.device());
-    VFM_BY_TYPE(pool_pixels, dy, dx, rows, columns, channels, 1.f);
+    VFM_RUN(dy.device(), pool_pixels, dy.dtype(), dy.raw(), dx.raw(), rows, columns, channels, 1.f);
     t.accumulate(x, dx);
   });
   return y;
@@ -60,12 +54,12 @@ Tensor pool_time(Tape& tape, const Tensor& x) {
   const Tensor seen = x.rows(1, x.size(0));
   const Tensor y({seen.size(0) / 2, x.size(1), x.size(2), x.size(3)}, x.dtype(), x.device());
   const std::int64_t size = frame_size(x);
-  VFM_BY_TYPE(pool_frames, seen, y, y.size(0), size, 0.5f);
+  VFM_RUN(seen.device(), pool_frames, seen.dtype(), seen.raw(), y.raw(), y.size(0), size, 0.5f);
   tape.record(y, {x}, [=](Tape& t) {
     const Tensor dy = t.take(y).to(x.dtype());
     const Tensor dx = Tensor::zeros(x.shape(), x.dtype(), x.device());
     const Tensor part = dx.rows(1, x.size(0));
-    VFM_BY_TYPE(repeat_frames, dy, part, y.size(0), size, 0.5f);
+    VFM_RUN(dy.device(), repeat_frames, dy.dtype(), dy.raw(), part.raw(), y.size(0), size, 0.5f);
     t.accumulate(x, dx);
   });
   return y;
@@ -79,14 +73,16 @@ Tensor repeat_time(Tape& tape, const Tensor& x, bool start, const Lead& lead) {
   const Tensor y(shape, x.dtype(), x.device());
   if (start) copy(x.rows(0, 1), y.rows(lead.frames, lead.frames + 1));
   const Tensor rest = x.rows(once, frames), pairs = y.rows(lead.frames + once, y.size(0));
-  VFM_BY_TYPE(repeat_frames, rest, pairs, frames - once, size, 1.f);
+  VFM_RUN(rest.device(), repeat_frames, rest.dtype(), rest.raw(), pairs.raw(), frames - once, size,
+          1.f);
   fill_lead(y, lead);
   tape.record(y, {x}, [=](Tape& t) {
     const Tensor dy = fold_lead(t.take(y).to(x.dtype()), lead);
     const Tensor dx(x.shape(), x.dtype(), x.device());
     if (start) copy(dy.rows(0, 1), dx.rows(0, 1));
     const Tensor from = dy.rows(once, dy.size(0)), to = dx.rows(once, frames);
-    VFM_BY_TYPE(pool_frames, from, to, frames - once, size, 1.f);
+    VFM_RUN(from.device(), pool_frames, from.dtype(), from.raw(), to.raw(), frames - once, size,
+            1.f);
     t.accumulate(x, dx);
   });
   return y;

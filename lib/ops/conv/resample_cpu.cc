@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/conv/resample_cpu.h"
-
+#include "ops/conv/resample_kernels.h"
 #include "ops/cpu/simd.h"
 
 namespace vfm::ops::VFM_ISA {
 namespace {
-
-// Below this many elements, waking the other threads costs more than they save.
-constexpr std::int64_t kAlone = 16384;
 
 template <class T>
 void pool_rows(const T* x, T* y, std::int64_t rows, std::int64_t columns, std::int64_t channels,
@@ -76,36 +72,36 @@ void repeat_pairs(const T* x, T* y, std::int64_t frames, std::int64_t size, floa
 
 }  // namespace
 
-void pool_pixels(const float* x, float* y, std::int64_t rows, std::int64_t columns,
+void pool_pixels(DType type, const void* x, void* y, std::int64_t rows, std::int64_t columns,
                  std::int64_t channels, float scale) {
-  pool_rows(x, y, rows, columns, channels, scale);
-}
-void pool_pixels(const bf16* x, bf16* y, std::int64_t rows, std::int64_t columns,
-                 std::int64_t channels, float scale) {
-  pool_rows(x, y, rows, columns, channels, scale);
+  by_type(type, [&](auto t) {
+    using T = decltype(t);
+    pool_rows(static_cast<const T*>(x), static_cast<T*>(y), rows, columns, channels, scale);
+  });
 }
 
-void repeat_pixels(const float* x, float* y, std::int64_t rows, std::int64_t columns,
+void repeat_pixels(DType type, const void* x, void* y, std::int64_t rows, std::int64_t columns,
                    std::int64_t channels, float scale) {
-  repeat_rows(x, y, rows, columns, channels, scale);
-}
-void repeat_pixels(const bf16* x, bf16* y, std::int64_t rows, std::int64_t columns,
-                   std::int64_t channels, float scale) {
-  repeat_rows(x, y, rows, columns, channels, scale);
-}
-
-void pool_frames(const float* x, float* y, std::int64_t frames, std::int64_t size, float scale) {
-  pool_pairs(x, y, frames, size, scale);
-}
-void pool_frames(const bf16* x, bf16* y, std::int64_t frames, std::int64_t size, float scale) {
-  pool_pairs(x, y, frames, size, scale);
+  by_type(type, [&](auto t) {
+    using T = decltype(t);
+    repeat_rows(static_cast<const T*>(x), static_cast<T*>(y), rows, columns, channels, scale);
+  });
 }
 
-void repeat_frames(const float* x, float* y, std::int64_t frames, std::int64_t size, float scale) {
-  repeat_pairs(x, y, frames, size, scale);
+void pool_frames(DType type, const void* x, void* y, std::int64_t frames, std::int64_t size,
+                 float scale) {
+  by_type(type, [&](auto t) {
+    using T = decltype(t);
+    pool_pairs(static_cast<const T*>(x), static_cast<T*>(y), frames, size, scale);
+  });
 }
-void repeat_frames(const bf16* x, bf16* y, std::int64_t frames, std::int64_t size, float scale) {
-  repeat_pairs(x, y, frames, size, scale);
+
+void repeat_frames(DType type, const void* x, void* y, std::int64_t frames, std::int64_t size,
+                   float scale) {
+  by_type(type, [&](auto t) {
+    using T = decltype(t);
+    repeat_pairs(static_cast<const T*>(x), static_cast<T*>(y), frames, size, scale);
+  });
 }
 
 }  // namespace vfm::ops::VFM_ISA

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "base/float_bits.h"
+#include "tensor/dtype.h"
 
 // Lanes are only passed between functions that are inlined, so how they would be passed is no
 // matter.
@@ -18,6 +19,9 @@
 namespace vfm::ops::VFM_ISA {
 
 using bf16 = std::uint16_t;  // the upper half of an f32
+
+/// Below this many elements, waking the other threads costs more than they save.
+constexpr std::int64_t kAlone = 16384;
 
 #define VFM_INLINE static inline __attribute__((always_inline, unused))
 
@@ -35,6 +39,12 @@ VFM_INLINE void store(float* p, float value) {
 VFM_INLINE void store(bf16* p, float value) {
   const std::uint32_t bits = float_to_bits(value);
   *p = static_cast<bf16>((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
+}
+
+/// Calls body(T{}), T being the C++ type of `type`: float or bf16.
+template <class Body>
+VFM_INLINE void by_type(DType type, Body body) {
+  type == DType::bf16 ? body(bf16{}) : body(float{});
 }
 
 /// Sixteen floats: one AVX-512 register, two of AVX2. Unaligned in memory.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/loss/cross_entropy_cpu.h"
-
 #include "ops/cpu/elementary.h"
+#include "ops/loss/cross_entropy_kernels.h"
 
 namespace vfm::ops::VFM_ISA {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/cross_entropy.h"
-#include "ops/loss/cross_entropy_cpu.h"
+#include "ops/loss/cross_entropy_kernels.h"
 #include "tensor/device.h"
 
 namespace vfm::ops::cuda {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/loss/noisy_pair_cuda.h"
-
 #include <algorithm>
 #include <vector>
 
 #include "kernels/diffusion.h"
+#include "ops/loss/noisy_pair_kernels.h"
 #include "tensor/device.h"
 
 namespace vfm::ops {
 
-void noisy_pair_cuda(const Tensor& x0, std::span<const NoisySample> samples, const NoisyPair& out) {
+void cuda::noisy_pair(const Tensor& x0, std::span<const NoisySample> samples,
+                      const NoisyPair& out) {
   std::vector<kernels::DiffusionSample> list;
   kernels::DiffusionPack pack;
   std::int64_t latents = 0;

@@ -2,36 +2,13 @@
 #include "ops/loss/pixel_error.h"
 
 #include <array>
-#include <cmath>
 #include <cstring>
 
 #include "base/error.h"
-#include "ops/loss/reconstruction_cuda.h"
-#include "tensor/device.h"
+#include "ops/loss/pixel_error_kernels.h"
+#include "ops/run.h"
 
 namespace vfm::ops {
-namespace {
-
-void on_cpu(const Tensor& output, const Tensor& target, const PixelWeights& weights, double scale,
-            const PixelError& out) {
-  const float* const made = output.data<float>();
-  const float* const wanted = target.data<float>();
-  float* const seed = scale != 0 ? out.seed.data<float>() : nullptr;
-  const float l1 = static_cast<float>(weights.l1), l2 = static_cast<float>(weights.l2);
-  const float factor = static_cast<float>(scale);
-  std::array<double, 2> sums{};
-  for (std::int64_t i = 0; i < output.elements(); ++i) {
-    const float error = made[i] - wanted[i];
-    sums[0] += std::abs(error);
-    sums[1] += static_cast<double>(error) * error;
-    if (seed == nullptr) continue;
-    const float sign = error > 0 ? 1.f : error < 0 ? -1.f : 0.f;
-    seed[i] = factor * (l1 * sign + 2 * l2 * error);
-  }
-  std::memcpy(out.sums.raw(), sums.data(), sizeof sums);
-}
-
-}  // namespace
 
 PixelError::Sums PixelError::read() const {
   const Tensor host = sums.to(Device::cpu);
@@ -49,13 +26,7 @@ PixelError pixel_error(const Tensor& output, const Tensor& target, const PixelWe
   PixelError result;
   result.sums = Tensor({2 * static_cast<std::int64_t>(sizeof(double))}, DType::u8, output.device());
   if (scale != 0) result.seed = Tensor(output.shape(), DType::f32, output.device());
-  if constexpr (kHaveCuda) {
-    if (output.device() == Device::cuda) {
-      pixel_error_cuda(output, target, weights, scale, result);
-      return result;
-    }
-  }
-  on_cpu(output, target, weights, scale, result);
+  VFM_RUN(output.device(), pixel_error, output, target, weights, scale, result);
   return result;
 }
 

@@ -1,40 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/loss/squared_error.h"
 
-#include <algorithm>
 #include <cstring>
 
 #include "base/error.h"
-#include "ops/loss/squared_error_cuda.h"
-#include "tensor/device.h"
+#include "ops/loss/squared_error_kernels.h"
+#include "ops/run.h"
 
 namespace vfm::ops {
-namespace {
-
-void on_cpu(const Tensor& output, const Tensor& target, std::span<const ErrorSample> samples,
-            double scale, const SquaredError& out) {
-  const float* const f = output.data<float>();
-  const float* const t = target.data<float>();
-  float* const seed = scale != 0 ? out.seed.data<float>() : nullptr;
-  const float twice = static_cast<float>(2 * scale);
-  std::int64_t i = 0;
-  for (std::size_t s = 0; s < samples.size(); ++s) {
-    const auto [count, channel, given] = samples[s];
-    double sum = 0;
-    for (const std::int64_t end = i + count; i < end;) {
-      if (seed) std::fill_n(seed + i, given, 0.0f);
-      i += given;
-      for (const std::int64_t rest = given > 0 ? i + channel - given : end; i < rest; ++i) {
-        const float error = f[i] - t[i];
-        sum += static_cast<double>(error) * static_cast<double>(error);
-        if (seed) seed[i] = twice * error;
-      }
-    }
-    std::memcpy(out.sums.data<double>() + s, &sum, sizeof sum);
-  }
-}
-
-}  // namespace
 
 std::vector<double> SquaredError::read_sums() const {
   const Tensor host = sums.to(Device::cpu);
@@ -60,13 +33,7 @@ SquaredError squared_error(const Tensor& output, const Tensor& target,
   const auto bytes = static_cast<std::int64_t>(samples.size() * sizeof(double));
   result.sums = Tensor({bytes}, DType::u8, output.device());
   if (scale != 0) result.seed = Tensor(output.shape(), DType::f32, output.device());
-  if constexpr (kHaveCuda) {
-    if (output.device() == Device::cuda) {
-      squared_error_cuda(output, target, samples, scale, result);
-      return result;
-    }
-  }
-  on_cpu(output, target, samples, scale, result);
+  VFM_RUN(output.device(), squared_error, output, target, samples, scale, result);
   return result;
 }
 

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/loss/squared_error_cuda.h"
-
 #include <algorithm>
 
 #include "kernels/diffusion.h"
+#include "ops/loss/squared_error_kernels.h"
 #include "tensor/device.h"
 
 namespace vfm::ops {
 
-void squared_error_cuda(const Tensor& output, const Tensor& target,
-                        std::span<const ErrorSample> samples, double scale,
-                        const SquaredError& out) {
+void cuda::squared_error(const Tensor& output, const Tensor& target,
+                         std::span<const ErrorSample> samples, double scale,
+                         const SquaredError& out) {
   std::vector<kernels::DiffusionSample> list;
   kernels::DiffusionLoss call;
   for (std::int64_t begin = 0; const auto& [count, channel, given] : samples) {

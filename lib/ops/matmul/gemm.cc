@@ -3,9 +3,9 @@
 
 #include "base/error.h"
 #include "ops/matmul/gemm_cpu.h"
-#include "ops/matmul/gemm_cuda.h"
 #include "ops/matmul/gemm_fp8_cpu.h"
-#include "tensor/device.h"
+#include "ops/matmul/gemm_kernels.h"
+#include "ops/run.h"
 
 namespace vfm::ops {
 namespace {
@@ -34,15 +34,17 @@ void gemm(Device device, std::int64_t m, std::int64_t n, std::int64_t k, const M
     fail("no matrix product of {} and {} into {}", dtype_name(a.dtype), dtype_name(b.dtype),
          dtype_name(c_dtype));
   if (fp8) check_fp8(n, k, a, b, c, c_stride, add);
-  if constexpr (kHaveCuda)
-    if (device == Device::cuda) return gemm_cuda(m, n, k, a, b, c, c_dtype, c_stride, add);
-  if (device != Device::cpu) fail("no matrix product on {}", device_name(device));
-  if (fp8) return gemm_fp8_cpu(m, n, k, a, b, c, c_dtype, c_stride);
+  VFM_RUN(device, gemm, m, n, k, a, b, c, c_dtype, c_stride, add);
+}
+
+void cpu::gemm(std::int64_t m, std::int64_t n, std::int64_t k, const Matrix& a, const Matrix& b,
+               void* c, DType c_dtype, std::int64_t c_stride, bool add) {
+  if (a.dtype == DType::f8e4m3) return gemm_fp8_cpu(m, n, k, a, b, c, c_dtype, c_stride);
   gemm_cpu(m, n, k, a, b, c, c_dtype, c_stride, add);
 }
 
 void set_gemm_cache(std::string path) {
-  if constexpr (kHaveCuda) set_gemm_cache_cuda(std::move(path));
+  if constexpr (kHaveCuda) cuda::set_gemm_cache(std::move(path));
 }
 
 }  // namespace vfm::ops

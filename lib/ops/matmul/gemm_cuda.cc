@@ -1,7 +1,11 @@
-// cuBLASLt is column-major: a row-major C = A B is its C' = B' A', with the same bytes.
+// Matrix products on the GPU, by cuBLASLt.
+//
+// The library is opened when it is first needed, so that programs start as fast, and on machines
+// without it. For a new shape the algorithms that its heuristics propose are timed once, on scratch
+// memory, and the fastest is kept; with set_deterministic (determinism.h) nothing is timed, and the
+// heuristics' first is taken. f32 products are f32 throughout (no TF32); sums are f32. cuBLASLt is
+// column-major: a row-major C = A B is its C' = B' A', with the same bytes.
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/matmul/gemm_cuda.h"
-
 #include <cublasLt.h>
 #include <cuda_runtime.h>
 
@@ -17,6 +21,7 @@
 #include "base/error.h"
 #include "base/shared_library.h"
 #include "ops/determinism.h"
+#include "ops/matmul/gemm_kernels.h"
 #include "tensor/device.h"
 
 namespace vfm::ops {
@@ -271,12 +276,12 @@ cublasLtMatmulAlgo_t fastest(const Plan& plan, const void* a, const void* b, voi
 
 }  // namespace
 
-void set_gemm_cache_cuda(std::string path) {
+void cuda::set_gemm_cache(std::string path) {
   remembered().open(std::move(path));
 }
 
-void gemm_cuda(std::int64_t m, std::int64_t n, std::int64_t k, const Matrix& a, const Matrix& b,
-               void* c, DType c_dtype, std::int64_t c_stride, bool add) {
+void cuda::gemm(std::int64_t m, std::int64_t n, std::int64_t k, const Matrix& a, const Matrix& b,
+                void* c, DType c_dtype, std::int64_t c_stride, bool add) {
   if (k == 0) {
     if (!add)
       zero_bytes(c, Device::cuda, static_cast<std::size_t>(m * c_stride) * dtype_size(c_dtype));

@@ -6,19 +6,19 @@
 #include <algorithm>
 
 #include "ops/matmul/gemm_cpu.h"
-#include "ops/matmul/gemm_plain_cpu.h"
+#include "ops/matmul/gemm_plain_kernels.h"
 
 namespace vfm::ops {
 namespace {
 
 GemmOperand operand(const Matrix& matrix) {
-  return {matrix.data, matrix.dtype == DType::bf16, matrix.transposed ? 1 : matrix.stride,
+  return {matrix.data, matrix.dtype, matrix.transposed ? 1 : matrix.stride,
           matrix.transposed ? matrix.stride : 1};
 }
 
 GemmOperand shifted(GemmOperand from, std::int64_t row, std::int64_t column) {
   const std::int64_t elements = row * from.row_stride + column * from.column_stride;
-  from.data = static_cast<const std::byte*>(from.data) + elements * (from.low ? 2 : 4);
+  from.data = static_cast<const std::byte*>(from.data) + elements * dtype_size(from.type);
   return from;
 }
 
@@ -44,11 +44,11 @@ void gemm_plain(std::int64_t m, std::int64_t n, std::int64_t k, const Matrix& a,
     job.b = shifted(right, 0, j);
     job.c = static_cast<std::byte*>(c) +
             static_cast<std::size_t>(i * c_stride + j) * dtype_size(c_dtype);
-    job.c_low = c_dtype == DType::bf16;
+    job.c_type = c_dtype;
     job.c_stride = c_stride;
     job.add = add;
     job.room = room.data<float>() + omp_get_thread_num() * kGemmTileRoom;
-    VFM_CALL(gemm_tile, job);
+    cpu::gemm_tile(job);
   }
 }
 

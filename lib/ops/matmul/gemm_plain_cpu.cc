@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/matmul/gemm_plain_cpu.h"
-
 #include "ops/attention/block_gemm.h"
+#include "ops/matmul/gemm_plain_kernels.h"
 
 namespace vfm::ops::VFM_ISA {
 namespace {
@@ -79,25 +78,16 @@ void gemm_tile(const GemmTile& t) {
       sums[i] = 0;
   for (std::int64_t first = 0; first < t.depth; first += kGemmTileDepth) {
     const std::int64_t depth = t.depth - first < kGemmTileDepth ? t.depth - first : kGemmTileDepth;
-    if (t.a.low) {
-      pack_left<bf16>(t.a, first, depth, t.rows, left);
-    } else {
-      pack_left<float>(t.a, first, depth, t.rows, left);
-    }
-    if (t.b.low) {
-      pack_right<bf16>(t.b, first, depth, t.columns, width, right);
-    } else {
-      pack_right<float>(t.b, first, depth, t.columns, width, right);
-    }
+    by_type(t.a.type,
+            [&](auto type) { pack_left<decltype(type)>(t.a, first, depth, t.rows, left); });
+    by_type(t.b.type, [&](auto type) {
+      pack_right<decltype(type)>(t.b, first, depth, t.columns, width, right);
+    });
     const bool by_rows = t.a.column_stride == 1;
     block_gemm(t.rows, width, depth, left, by_rows ? depth : 1, by_rows ? 1 : t.rows, right, width,
                sums, width, first > 0);
   }
-  if (t.c_low) {
-    write<bf16>(t, sums, width);
-  } else {
-    write<float>(t, sums, width);
-  }
+  by_type(t.c_type, [&](auto type) { write<decltype(type)>(t, sums, width); });
 }
 
 }  // namespace vfm::ops::VFM_ISA

@@ -3,8 +3,8 @@
 
 #include "base/error.h"
 #include "ops/matmul/gemm.h"
+#include "ops/matmul/low_rank_kernels.h"
 #include "ops/pointwise/add.h"
-#include "ops/pointwise/elementwise_cpu.h"
 #include "ops/run.h"
 
 namespace vfm::ops {
@@ -62,19 +62,16 @@ void check(const Tensor& y, const Tensor& x, const LowRank& l) {
 void add_scaled_columns(const Tensor& target, std::int64_t first, const Tensor& term, float scale) {
   const bool fits = target.dims() == 2 && term.dims() == 2 && target.size(0) == term.size(0) &&
                     first >= 0 && first + term.size(1) <= target.size(1);
-  const bool low = target.dtype() == DType::bf16;
-  if (!fits || target.dtype() != term.dtype() || (!low && target.dtype() != DType::f32) ||
+  if (!fits || target.dtype() != term.dtype() ||
+      (target.dtype() != DType::f32 && target.dtype() != DType::bf16) ||
       target.device() != term.device())
     fail("cannot add {} {} to columns {} and on of {} {}", dtype_name(term.dtype()),
          to_string(term.shape()), first, dtype_name(target.dtype()), to_string(target.shape()));
   const std::int64_t rows = term.size(0), narrow = term.size(1), wide = target.size(1);
-  if (low) {
-    VFM_RUN(target.device(), add_scaled_columns, target.data<std::uint16_t>() + first, wide,
-            term.data<std::uint16_t>(), narrow, rows, scale);
-  } else {
-    VFM_RUN(target.device(), add_scaled_columns, target.data<float>() + first, wide,
-            term.data<float>(), narrow, rows, scale);
-  }
+  std::byte* const to =
+      target.data<std::byte>() + static_cast<std::size_t>(first) * dtype_size(target.dtype());
+  VFM_RUN(target.device(), add_scaled_columns, target.dtype(), to, wide, term.raw(), narrow, rows,
+          scale);
 }
 
 void add_low_rank(const Tensor& y, const Tensor& x, const LowRank& l) {

@@ -2,9 +2,8 @@
 #include "ops/matmul/quantize.h"
 
 #include "base/error.h"
-#include "ops/matmul/quantize_cpu.h"
-#include "ops/matmul/quantize_cuda.h"
-#include "tensor/device.h"
+#include "ops/matmul/quantize_kernels.h"
+#include "ops/run.h"
 
 namespace vfm::ops {
 
@@ -13,11 +12,7 @@ Quantized quantize(const Tensor& x) {
     fail("quantize: {} is neither f32 nor bf16", dtype_name(x.dtype()));
   const Quantized result{Tensor(x.shape(), DType::f8e4m3, x.device()),
                          Tensor({1}, DType::f32, x.device())};
-  if (x.device() == Device::cpu) {
-    quantize_cpu(x, result);
-  } else if constexpr (kHaveCuda) {
-    quantize_cuda(x, result);
-  }
+  VFM_RUN(x.device(), quantize, x, result);
   return result;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/matmul/quantize_cpu.h"
+#include "ops/matmul/fp8_scale.h"
+#include "ops/matmul/quantize_kernels.h"
 
 namespace vfm::ops {
 namespace {
@@ -21,7 +22,7 @@ void quantize_as(const T* x, std::int64_t n, std::uint8_t* values, float* scale)
 
 }  // namespace
 
-void quantize_cpu(const Tensor& x, const Quantized& result) {
+void cpu::quantize(const Tensor& x, const Quantized& result) {
   auto* values = result.values.data<std::uint8_t>();
   float* scale = result.scale.data<float>();
   if (x.dtype() == DType::f32)

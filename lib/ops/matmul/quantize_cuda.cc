@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/matmul/quantize_cuda.h"
-
 #include <cuda_runtime.h>
 
 #include "base/error.h"
 #include "kernels/quantize.h"
+#include "ops/matmul/check_fp8_cuda.h"
+#include "ops/matmul/quantize_kernels.h"
 #include "tensor/device.h"
+#include "tensor/kernel_type.h"
 
 namespace vfm::ops {
 
@@ -19,10 +20,10 @@ void check_fp8_gpu(int status, const char* what) {
   check_gpu(status, what);
 }
 
-void quantize_cuda(const Tensor& x, const Quantized& result) {
+void cuda::quantize(const Tensor& x, const Quantized& result) {
   const Tensor largest({kernels::kQuantizeParts}, DType::i32, Device::cuda);
   kernels::Quantize call;
-  call.type = x.dtype() == DType::f32 ? kernels::Type::f32 : kernels::Type::bf16;
+  call.type = kernel_type(x.dtype());
   call.x = x.raw();
   call.count = x.elements();
   call.values = result.values.data<std::uint8_t>();

@@ -2,7 +2,7 @@
 #include "ops/norm/frame_norm.h"
 
 #include "base/error.h"
-#include "ops/norm/frame_norm_cpu.h"
+#include "ops/norm/frame_norm_kernels.h"
 #include "ops/run.h"
 
 namespace vfm::ops {
@@ -16,7 +16,7 @@ FrameNormArgs arguments(const Tensor& x) {
   args.frames = x.size(0);
   args.pixels = x.size(1) * x.size(2);
   args.channels = x.size(3);
-  args.low = x.dtype() == DType::bf16;
+  args.type = x.dtype();
   args.x = x.raw();
   return args;
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/norm/frame_norm_cpu.h"
-
 #include "ops/cpu/elementary.h"
+#include "ops/norm/frame_norm_kernels.h"
 
 namespace vfm::ops::VFM_ISA {
 namespace {
@@ -171,16 +170,16 @@ void backward_frame(const FrameNormArgs& a, std::int64_t t) {
 }  // namespace
 
 void frame_moments(const FrameNormArgs& args) {
-  args.low ? moments_of<bf16>(args) : moments_of<float>(args);
+  by_type(args.type, [&](auto type) { moments_of<decltype(type)>(args); });
 }
 
 void frame_norm_forward(const FrameNormArgs& args) {
-  args.low ? forward<bf16>(args) : forward<float>(args);
+  by_type(args.type, [&](auto type) { forward<decltype(type)>(args); });
 }
 
 void frame_norm_backward(const FrameNormArgs& args) {
   for (std::int64_t t = 0; t < args.frames; ++t)
-    args.low ? backward_frame<bf16>(args, t) : backward_frame<float>(args, t);
+    by_type(args.type, [&](auto type) { backward_frame<decltype(type)>(args, t); });
 }
 
 }  // namespace vfm::ops::VFM_ISA

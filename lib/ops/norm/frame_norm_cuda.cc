@@ -1,8 +1,9 @@
 // The CUDA versions of the kernels of frame_norm_cpu.h.
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/frame_norm.h"
-#include "ops/norm/frame_norm_cpu.h"
+#include "ops/norm/frame_norm_kernels.h"
 #include "tensor/device.h"
+#include "tensor/kernel_type.h"
 
 namespace vfm::ops::cuda {
 namespace {
@@ -11,7 +12,7 @@ static_assert(kFrameNormChunks == kernels::kFrameNormChunks);
 
 kernels::FrameNorm describe(const FrameNormArgs& args) {
   kernels::FrameNorm call;
-  call.type = args.low ? kernels::Type::bf16 : kernels::Type::f32;
+  call.type = kernel_type(args.type);
   call.frames = args.frames, call.pixels = args.pixels, call.channels = args.channels;
   call.silu = args.silu;
   call.epsilon = args.epsilon;

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "ops/backward.h"
-#include "ops/norm/modulate_cpu.h"
+#include "ops/norm/modulate_kernels.h"
 #include "ops/run.h"
 
 namespace vfm::ops {
@@ -41,7 +41,7 @@ ModulateArgs arguments(const ModulateInput& in, const ModulateSaved& saved) {
   ModulateArgs args;
   args.tokens = in.x.size(0);
   args.width = in.x.size(1);
-  args.low = in.out == DType::bf16;
+  args.type = in.out;
   args.epsilon = in.epsilon;
   args.centred = in.centred;
   args.x = in.x.data<float>();

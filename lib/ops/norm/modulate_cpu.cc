@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/norm/modulate_cpu.h"
-
 #include "ops/cpu/simd.h"
+#include "ops/norm/modulate_kernels.h"
 
 namespace vfm::ops::VFM_ISA {
 namespace {
@@ -125,11 +124,11 @@ void modulated_tokens_back(const ModulateBackwardArgs& b) {
 }  // namespace
 
 void modulate_forward(const ModulateArgs& args) {
-  args.low ? modulated_tokens<bf16>(args) : modulated_tokens<float>(args);
+  by_type(args.type, [&](auto type) { modulated_tokens<decltype(type)>(args); });
 }
 
 void modulate_backward(const ModulateBackwardArgs& args) {
-  args.forward.low ? modulated_tokens_back<bf16>(args) : modulated_tokens_back<float>(args);
+  by_type(args.forward.type, [&](auto type) { modulated_tokens_back<decltype(type)>(args); });
 }
 
 void modulate_reduce(const ModulateBackwardArgs& args, std::int64_t /*rows*/, float* sums) {

@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/modulate.h"
 #include "kernels/modulate_backward.h"
-#include "ops/norm/modulate_cpu.h"
+#include "ops/norm/modulate_kernels.h"
 #include "tensor/device.h"
+#include "tensor/kernel_type.h"
 
 namespace vfm::ops::cuda {
 namespace {
@@ -15,7 +16,7 @@ kernels::ModulateBackward describe(const ModulateBackwardArgs& args) {
   const ModulateArgs& forward = args.forward;
   kernels::ModulateBackward call;
   call.width = static_cast<int>(forward.width);
-  call.type = forward.low ? kernels::Type::bf16 : kernels::Type::f32;
+  call.type = kernel_type(forward.type);
   call.centred = forward.centred;
   call.stream = forward.stream;
   call.moments = forward.moments;
@@ -40,7 +41,7 @@ void modulate_forward(const ModulateArgs& args) {
   kernels::ModulateForward call;
   call.tokens = args.tokens;
   call.width = static_cast<int>(args.width);
-  call.type = args.low ? kernels::Type::bf16 : kernels::Type::f32;
+  call.type = kernel_type(args.type);
   call.epsilon = args.epsilon;
   call.centred = args.centred;
   call.x = args.x;

@@ -1,4 +1,3 @@
-// On the CPU a norm with one head as wide as the row, which is what qk_norm_rope computes.
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/norm/rmsnorm.h"
 
@@ -6,39 +5,29 @@
 
 #include "base/error.h"
 #include "ops/backward.h"
-#include "ops/norm/rmsnorm_cuda.h"
-#include "ops/position/qk_norm_rope.h"
-#include "tensor/device.h"
+#include "ops/norm/rmsnorm_kernels.h"
+#include "ops/run.h"
 
 namespace vfm::ops {
-namespace {
-
-QkNormRope one_head(const Tensor& x, const Tensor& weight, float epsilon) {
-  QkNormRope layout;
-  layout.query_heads = 1;
-  layout.head_dim = static_cast<int>(x.size(1));
-  layout.query_weight = weight;
-  layout.epsilon = epsilon;
-  return layout;
-}
-
-}  // namespace
 
 Tensor rmsnorm_forward(const Tensor& x, const Tensor& weight, float epsilon) {
   if (x.dims() != 2) fail("rmsnorm: x {} is not a matrix", to_string(x.shape()));
-  if constexpr (kHaveCuda)
-    if (x.device() == Device::cuda) return rmsnorm_forward_cuda(x, weight, epsilon);
-  Tape silent(false);
-  return qk_norm_rope(silent, x, one_head(x, weight, epsilon));
+  if (x.dtype() != DType::f32 || weight.dtype() != DType::f32 || weight.shape() != Shape{x.size(1)})
+    fail("rmsnorm: x {} {}, weight {}", dtype_name(x.dtype()), to_string(x.shape()),
+         to_string(weight.shape()));
+  const Tensor y(x.shape(), DType::f32, x.device());
+  VFM_RUN(x.device(), rmsnorm_forward, x, weight, epsilon, y);
+  return y;
 }
 
 void rmsnorm_backward(Tape& tape, Tensor dy, const Tensor& x, const Tensor& weight, float epsilon) {
-  if constexpr (kHaveCuda)
-    if (x.device() == Device::cuda) {
-      dy = dy.to(DType::f32);
-      return rmsnorm_backward_cuda(tape, dy, x, weight, epsilon);
-    }
-  qk_norm_rope_gradients(tape, std::move(dy), x, one_head(x, weight, epsilon));
+  if (dy.dtype() != DType::f32) dy = dy.to(DType::f32);
+  Tensor dx = dy.unique() ? dy : Tensor(x.shape(), DType::f32, x.device());
+  const Tensor dweight =
+      tape.wants_grad(weight) ? Tensor::zeros(weight.shape(), DType::f32, x.device()) : Tensor();
+  VFM_RUN(x.device(), rmsnorm_backward, x, weight, epsilon, dy, dx, dweight);
+  if (dweight.defined()) tape.accumulate(weight, dweight);
+  tape.accumulate(x, std::move(dx));
 }
 
 Tensor rmsnorm(Tape& tape, const Tensor& x, const Tensor& weight, float epsilon) {

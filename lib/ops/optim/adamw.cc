@@ -5,16 +5,22 @@
 #include <cmath>
 #include <vector>
 
-#include "ops/optim/optimizer_cuda.h"
+#include "ops/optim/adamw_kernels.h"
 #include "ops/optim/sum_squares.h"
-#include "ops/pointwise/elementwise_cpu.h"
-#include "tensor/device.h"
+#include "ops/run.h"
 
 namespace vfm::ops {
 
 void adamw(Device device, std::span<const AdamwSlot> slots, const AdamwStep& step) {
-  if constexpr (kHaveCuda)
-    if (device == Device::cuda) return adamw_cuda(slots, step);
+  VFM_RUN(device, adamw, slots, step);
+}
+
+double clipped_adamw(Device device, std::span<const AdamwSlot> slots, const AdamwStep& step,
+                     double factor, double most) {
+  return VFM_RUN(device, clipped_adamw, slots, step, factor, most);
+}
+
+void cpu::adamw(std::span<const AdamwSlot> slots, const AdamwStep& step) {
   const double steps = static_cast<double>(step.step);
   const float correction1 = static_cast<float>(1 - std::pow(double{step.beta1}, steps));
   const float correction2 = static_cast<float>(1 - std::pow(double{step.beta2}, steps));
@@ -33,22 +39,20 @@ void adamw(Device device, std::span<const AdamwSlot> slots, const AdamwStep& ste
 #pragma omp parallel for schedule(static)
   for (std::int64_t i = 0; i < count; ++i) {
     const Chunk& chunk = chunks[static_cast<std::size_t>(i)];
-    VFM_CALL(adamw_chunk, *chunk.slot, step, correction1, correction2, chunk.begin, chunk.end);
+    adamw_chunk(*chunk.slot, step, correction1, correction2, chunk.begin, chunk.end);
   }
 }
 
-double clipped_adamw(Device device, std::span<const AdamwSlot> slots, const AdamwStep& step,
-                     double factor, double most) {
-  if constexpr (kHaveCuda)
-    if (device == Device::cuda) return clipped_adamw_cuda(slots, step, factor, most);
+double cpu::clipped_adamw(std::span<const AdamwSlot> slots, const AdamwStep& step, double factor,
+                          double most) {
   std::vector<Extent> gradients;
   for (const AdamwSlot& slot : slots)
     gradients.push_back({slot.gradient, slot.count});
-  const double norm = std::sqrt(sum_squares(device, gradients)) * factor;
+  const double norm = std::sqrt(sum_squares(Device::cpu, gradients)) * factor;
   if (!std::isfinite(norm)) return norm;
   AdamwStep scaled = step;
   scaled.gradient_scale = static_cast<float>(factor * (most > 0 ? std::min(1.0, most / norm) : 1));
-  adamw(device, slots, scaled);
+  adamw(slots, scaled);
   return norm;
 }
 

@@ -4,15 +4,16 @@
 #include <algorithm>
 #include <vector>
 
-#include "ops/optim/optimizer_cuda.h"
-#include "ops/pointwise/elementwise_cpu.h"
-#include "tensor/device.h"
+#include "ops/optim/sum_squares_kernels.h"
+#include "ops/run.h"
 
 namespace vfm::ops {
 
 double sum_squares(Device device, std::span<const Extent> arrays) {
-  if constexpr (kHaveCuda)
-    if (device == Device::cuda) return sum_squares_cuda(arrays);
+  return VFM_RUN(device, sum_squares, arrays);
+}
+
+double cpu::sum_squares(std::span<const Extent> arrays) {
   constexpr std::int64_t kChunk = 16384;
   std::vector<Extent> chunks;
   for (const Extent& array : arrays)
@@ -23,7 +24,7 @@ double sum_squares(Device device, std::span<const Extent> arrays) {
 #pragma omp parallel for schedule(static)
   for (std::int64_t i = 0; i < count; ++i) {
     const auto index = static_cast<std::size_t>(i);
-    sums[index] = VFM_CALL(sum_squares_chunk, chunks[index].data, chunks[index].count);
+    sums[index] = sum_squares_chunk(chunks[index].data, chunks[index].count);
   }
   double total = 0;
   for (double sum : sums)

@@ -2,7 +2,7 @@
 #include "ops/pointwise/add.h"
 
 #include "base/error.h"
-#include "ops/pointwise/elementwise_cpu.h"
+#include "ops/pointwise/add_kernels.h"
 #include "ops/run.h"
 
 namespace vfm::ops {
@@ -13,19 +13,11 @@ void add_in_place(const Tensor& target, const Tensor& term) {
   if (target.device() != term.device())
     fail("cannot add a tensor on {} to one on {}", device_name(term.device()),
          device_name(target.device()));
-  const bool to_f32 = target.dtype() == DType::f32, from_f32 = term.dtype() == DType::f32;
-  if ((!to_f32 && target.dtype() != DType::bf16) || (!from_f32 && term.dtype() != DType::bf16))
+  const auto known = [](DType dtype) { return dtype == DType::f32 || dtype == DType::bf16; };
+  if (!known(target.dtype()) || !known(term.dtype()))
     fail("cannot add {} to {}", dtype_name(term.dtype()), dtype_name(target.dtype()));
-  const std::int64_t n = target.elements();
-  if (to_f32 && from_f32) {
-    VFM_RUN(target.device(), add_into, target.data<float>(), term.data<float>(), n);
-  } else if (to_f32) {
-    VFM_RUN(target.device(), add_into, target.data<float>(), term.data<std::uint16_t>(), n);
-  } else if (from_f32) {
-    VFM_RUN(target.device(), add_into, target.data<std::uint16_t>(), term.data<float>(), n);
-  } else {
-    VFM_RUN(target.device(), add_into, target.data<std::uint16_t>(), term.data<std::uint16_t>(), n);
-  }
+  VFM_RUN(target.device(), add_into, target.dtype(), target.raw(), term.dtype(), term.raw(),
+          target.elements());
 }
 
 Tensor add(Tape& tape, const Tensor& a, const Tensor& b) {

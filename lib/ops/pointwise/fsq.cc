@@ -4,44 +4,10 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "ops/loss/reconstruction_cuda.h"
-#include "tensor/device.h"
+#include "ops/pointwise/fsq_kernels.h"
+#include "ops/run.h"
 
 namespace vfm::ops {
-namespace {
-
-void forward_on_cpu(const Tensor& z, const FsqLevels& levels, const Tensor& values) {
-  const float* const from = z.data<float>();
-  float* const to = values.data<float>();
-  const auto places = z.elements() / static_cast<std::int64_t>(levels.dimensions);
-#pragma omp parallel for schedule(static) if (places > 4096)
-  for (std::int64_t i = 0; i < places; ++i)
-    for (std::size_t d = 0; d < levels.dimensions; ++d) {
-      const auto at = i * static_cast<std::int64_t>(levels.dimensions) + static_cast<int>(d);
-      const float level =
-          std::nearbyint(std::tanh(from[at] + levels.shift[d]) * levels.half[d] - levels.offset[d]);
-      const float above = level < levels.lowest[d] ? levels.lowest[d] : level;
-      to[at] = (above > levels.highest[d] ? levels.highest[d] : above) / levels.middle[d];
-    }
-}
-
-void backward_on_cpu(const Tensor& z, const FsqLevels& levels, const Tensor& gradient,
-                     const Tensor& out) {
-  const float* const from = z.data<float>();
-  const float* const above = gradient.data<float>();
-  float* const to = out.data<float>();
-  const auto places = z.elements() / static_cast<std::int64_t>(levels.dimensions);
-#pragma omp parallel for schedule(static) if (places > 4096)
-  for (std::int64_t i = 0; i < places; ++i)
-    for (std::size_t d = 0; d < levels.dimensions; ++d) {
-      const auto at = i * static_cast<std::int64_t>(levels.dimensions) + static_cast<int>(d);
-      const float bent = std::tanh(from[at] + levels.shift[d]);
-      to[at] = above[at] * (1.f - bent * bent) * levels.half[d] / levels.middle[d];
-    }
-}
-
-}  // namespace
-
 FsqLevels fsq_levels(std::span<const int> levels) {
   if (levels.empty() || levels.size() > kMostFsqLevels)
     fail("FSQ of {} numbers: 1 to {}", levels.size(), kMostFsqLevels);
@@ -66,17 +32,11 @@ Tensor fsq(Tape& tape, const Tensor& z, std::span<const int> levels) {
     fail("FSQ of {} {} to {} numbers", dtype_name(z.dtype()), to_string(z.shape()),
          made.dimensions);
   Tensor values(z.shape(), DType::f32, z.device());
-  if constexpr (kHaveCuda) {
-    if (z.device() == Device::cuda) fsq_cuda(z, made, {}, values);
-  }
-  if (z.device() == Device::cpu) forward_on_cpu(z, made, values);
+  VFM_RUN(z.device(), fsq_forward, z, made, values);
   tape.record(values, {z}, [z, values, made](Tape& t) {
     const Tensor above = t.take(values);
     Tensor gradient(z.shape(), DType::f32, z.device());
-    if constexpr (kHaveCuda) {
-      if (z.device() == Device::cuda) fsq_cuda(z, made, above, gradient);
-    }
-    if (z.device() == Device::cpu) backward_on_cpu(z, made, above, gradient);
+    VFM_RUN(z.device(), fsq_backward, z, made, above, gradient);
     t.accumulate(z, gradient);
   });
   return values;

@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "ops/backward.h"
-#include "ops/pointwise/elementwise_cpu.h"
+#include "ops/pointwise/gelu_kernels.h"
 #include "ops/run.h"
 
 namespace vfm::ops {
@@ -12,24 +12,13 @@ Tensor gelu_forward(const Tensor& x) {
   if (x.dtype() != DType::f32 && x.dtype() != DType::bf16)
     fail("gelu of {}", dtype_name(x.dtype()));
   Tensor y(x.shape(), x.dtype(), x.device());
-  if (x.dtype() == DType::f32) {
-    VFM_RUN(x.device(), gelu_forward, x.data<float>(), y.data<float>(), x.elements());
-  } else {
-    VFM_RUN(x.device(), gelu_forward, x.data<std::uint16_t>(), y.data<std::uint16_t>(),
-            x.elements());
-  }
+  VFM_RUN(x.device(), gelu_forward, x.dtype(), x.raw(), y.raw(), x.elements());
   return y;
 }
 
 Tensor gelu_backward(const Tensor& x, const Tensor& dy) {
   const Tensor dx = dy.unique() ? dy : Tensor(x.shape(), x.dtype(), x.device());
-  if (x.dtype() == DType::f32) {
-    VFM_RUN(x.device(), gelu_backward, x.data<float>(), dy.data<float>(), dx.data<float>(),
-            x.elements());
-  } else {
-    VFM_RUN(x.device(), gelu_backward, x.data<std::uint16_t>(), dy.data<std::uint16_t>(),
-            dx.data<std::uint16_t>(), x.elements());
-  }
+  VFM_RUN(x.device(), gelu_backward, x.dtype(), x.raw(), dy.raw(), dx.raw(), x.elements());
   return dx;
 }
 

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/pointwise/rows.h"
 
-#include <cstring>
 #include <numeric>
 
 #include "base/error.h"
-#include "ops/pointwise/rows_cuda.h"
-#include "tensor/device.h"
+#include "ops/pointwise/rows_kernels.h"
+#include "ops/run.h"
 
 namespace vfm::ops {
 
@@ -15,20 +14,8 @@ Tensor gather_rows(const Tensor& x, const Tensor& numbers) {
       x.device() != numbers.device())
     fail("cannot take {} {} of {}", dtype_name(numbers.dtype()), to_string(numbers.shape()),
          to_string(x.shape()));
-  const std::int64_t rows = numbers.elements();
-  const Tensor y({rows, x.size(1)}, x.dtype(), x.device());
-  const std::size_t bytes = static_cast<std::size_t>(x.size(1)) * dtype_size(x.dtype());
-  if constexpr (kHaveCuda) {
-    if (x.device() == Device::cuda) {
-      gather_rows_cuda(x, numbers, y);
-      return y;
-    }
-  }
-  const std::int32_t* const from = numbers.data<std::int32_t>();
-#pragma omp parallel for schedule(static) if (rows * x.size(1) > 16384)
-  for (std::int64_t i = 0; i < rows; ++i)
-    std::memcpy(y.data<std::byte>() + static_cast<std::size_t>(i) * bytes,
-                x.data<std::byte>() + static_cast<std::size_t>(from[i]) * bytes, bytes);
+  const Tensor y({numbers.elements(), x.size(1)}, x.dtype(), x.device());
+  VFM_RUN(x.device(), gather_rows, x, numbers, y);
   return y;
 }
 
@@ -62,20 +49,7 @@ void add_rows(const Tensor& x, const RowTakers& takers, const Tensor& to) {
   if (x.dims() != 2 || to.dims() != 2 || x.size(1) != to.size(1) || x.dtype() != DType::f32 ||
       to.dtype() != DType::f32 || x.device() != to.device())
     fail("cannot add rows of {} to {}", to_string(x.shape()), to_string(to.shape()));
-  if constexpr (kHaveCuda)
-    if (x.device() == Device::cuda) return add_rows_cuda(x, takers, to);
-  const std::int64_t width = x.size(1), rows = static_cast<std::int64_t>(takers.rows.size());
-#pragma omp parallel for schedule(dynamic, 8) if (x.elements() > 16384)
-  for (std::int64_t r = 0; r < rows; ++r) {
-    const auto at = static_cast<std::size_t>(r);
-    float* const sum = to.data<float>() + takers.rows[at] * width;
-    for (std::int32_t k = takers.begin[at]; k < takers.begin[at + 1]; ++k) {
-      const float* const row = x.data<float>() + takers.takers[static_cast<std::size_t>(k)] * width;
-#pragma omp simd
-      for (std::int64_t i = 0; i < width; ++i)
-        sum[i] += row[i];
-    }
-  }
+  VFM_RUN(x.device(), add_rows, x, takers, to);
 }
 
 }  // namespace vfm::ops

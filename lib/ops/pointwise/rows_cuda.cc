@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/pointwise/rows_cuda.h"
-
 #include "kernels/rows.h"
+#include "ops/pointwise/rows_kernels.h"
 #include "tensor/device.h"
 
 namespace vfm::ops {
 
-void gather_rows_cuda(const Tensor& x, const Tensor& numbers, const Tensor& y) {
+void cuda::gather_rows(const Tensor& x, const Tensor& numbers, const Tensor& y) {
   const auto bytes = x.size(1) * static_cast<std::int64_t>(dtype_size(x.dtype()));
   check_gpu(kernels::gather_rows(x.raw(), numbers.data<std::int32_t>(), y.raw(), numbers.elements(),
                                  bytes, compute_stream()),
             "take rows");
 }
 
-void add_rows_cuda(const Tensor& x, const RowTakers& takers, const Tensor& to) {
+void cuda::add_rows(const Tensor& x, const RowTakers& takers, const Tensor& to) {
   const Tensor rows = upload(takers.rows), begin = upload(takers.begin);
   const Tensor list = upload(takers.takers);
   kernels::RowSums call;

@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "ops/backward.h"
-#include "ops/pointwise/elementwise_cpu.h"
+#include "ops/pointwise/swiglu_kernels.h"
 #include "ops/run.h"
 
 namespace vfm::ops {
@@ -13,25 +13,14 @@ Tensor swiglu_forward(const Tensor& x) {
     fail("swiglu of {} {}", dtype_name(x.dtype()), to_string(x.shape()));
   const std::int64_t rows = x.size(0), width = x.size(1) / 2;
   Tensor y({rows, width}, x.dtype(), x.device());
-  if (x.dtype() == DType::f32) {
-    VFM_RUN(x.device(), swiglu_forward, x.data<float>(), y.data<float>(), rows, width);
-  } else {
-    VFM_RUN(x.device(), swiglu_forward, x.data<std::uint16_t>(), y.data<std::uint16_t>(), rows,
-            width);
-  }
+  VFM_RUN(x.device(), swiglu_forward, x.dtype(), x.raw(), y.raw(), rows, width);
   return y;
 }
 
 Tensor swiglu_backward(const Tensor& x, const Tensor& dy) {
   const std::int64_t rows = x.size(0), width = x.size(1) / 2;
   Tensor dx(x.shape(), x.dtype(), x.device());
-  if (x.dtype() == DType::f32) {
-    VFM_RUN(x.device(), swiglu_backward, x.data<float>(), dy.data<float>(), dx.data<float>(), rows,
-            width);
-  } else {
-    VFM_RUN(x.device(), swiglu_backward, x.data<std::uint16_t>(), dy.data<std::uint16_t>(),
-            dx.data<std::uint16_t>(), rows, width);
-  }
+  VFM_RUN(x.device(), swiglu_backward, x.dtype(), x.raw(), dy.raw(), dx.raw(), rows, width);
   return dx;
 }
 

@@ -2,7 +2,7 @@
 #include "ops/pointwise/text_activations.h"
 
 #include "base/error.h"
-#include "ops/pointwise/elementwise_cpu.h"
+#include "ops/pointwise/text_activations_kernels.h"
 #include "ops/run.h"
 
 namespace vfm::ops {
@@ -18,11 +18,7 @@ void check(const Tape& tape, const Tensor& x, const char* name) {
 
 void relu_in_place(Tape& tape, const Tensor& x) {
   check(tape, x, "relu in place");
-  if (x.dtype() == DType::f32) {
-    VFM_RUN(x.device(), relu, x.data<float>(), x.elements());
-  } else {
-    VFM_RUN(x.device(), relu, x.data<std::uint16_t>(), x.elements());
-  }
+  VFM_RUN(x.device(), relu, x.dtype(), x.raw(), x.elements());
 }
 
 void gated_gelu_in_place(Tape& tape, const Tensor& x, const Tensor& factor) {
@@ -31,12 +27,7 @@ void gated_gelu_in_place(Tape& tape, const Tensor& x, const Tensor& factor) {
       factor.elements() != x.elements())
     fail("gated gelu: {} {} does not fit {} {}", dtype_name(factor.dtype()),
          to_string(factor.shape()), dtype_name(x.dtype()), to_string(x.shape()));
-  if (x.dtype() == DType::f32) {
-    VFM_RUN(x.device(), gated_gelu, x.data<float>(), factor.data<float>(), x.elements());
-  } else {
-    VFM_RUN(x.device(), gated_gelu, x.data<std::uint16_t>(), factor.data<std::uint16_t>(),
-            x.elements());
-  }
+  VFM_RUN(x.device(), gated_gelu, x.dtype(), x.raw(), factor.raw(), x.elements());
 }
 
 }  // namespace vfm::ops

@@ -6,9 +6,8 @@
 #include <numbers>
 
 #include "base/error.h"
-#include "ops/position/positions_cpu.h"
-#include "ops/position/positions_cuda.h"
-#include "tensor/device.h"
+#include "ops/position/positions_kernels.h"
+#include "ops/run.h"
 
 namespace vfm::ops {
 namespace {
@@ -136,40 +135,47 @@ Tensor learned_positions(Tape& tape, const Tensor& table_t, const Tensor& table_
     return stepped_positions({here(table_t), here(table_h), here(table_w)}, grids, unit)
         .to(table_t.device());
   }
-  if constexpr (kHaveCuda)
-    if (table_t.device() == Device::cuda)
-      return learned_positions_cuda(tape, {table_t, table_h, table_w}, grids, tokens, unit);
-  const auto place = std::make_shared<const std::vector<std::int32_t>>(places(grids));
+  const Device device = table_t.device();
   PositionArgs args;
   args.tokens = tokens;
   args.width = width;
   args.unit = unit;
-  args.places = place->data();
-  args.tables[0] = table_t.data<float>();
-  args.tables[1] = table_h.data<float>();
-  args.tables[2] = table_w.data<float>();
-  const Tensor result({tokens, width}), norms({tokens});
+  const std::array<Tensor, 3> tables{table_t, table_h, table_w};
+  for (std::size_t i = 0; i < 3; ++i) {
+    args.tables[i] = tables[i].data<float>();
+    args.table_rows[i] = tables[i].size(0);
+  }
+  const Tensor result({tokens, width}, DType::f32, device), norms({tokens}, DType::f32, device);
   args.result = result.data<float>();
   args.norms = norms.data<float>();
-  VFM_CALL(positions_forward, args);
+  VFM_RUN(device, learned_positions_forward, args, grids);
   tape.record(result, {table_t, table_h, table_w}, [=](Tape& t) {
     const Tensor dy = t.take(result).to(DType::f32);
-    const std::array<Tensor, 3> tables{table_t, table_h, table_w};
     std::array<Tensor, 3> gradients;
-    const Tensor scratch({tokens});
     PositionArgs back = args;
-    back.scratch = scratch.data<float>();
     back.dy = dy.data<float>();
     for (std::size_t i = 0; i < 3; ++i) {
-      gradients[i] = Tensor::zeros(tables[i].shape());
+      gradients[i] = Tensor::zeros(tables[i].shape(), DType::f32, device);
       back.gradients[i] = gradients[i].data<float>();
     }
-    VFM_CALL(positions_backward, back);
+    VFM_RUN(device, learned_positions_backward, back, grids);
     for (std::size_t i = 0; i < 3; ++i)
       if (t.wants_grad(tables[i])) t.accumulate(tables[i], gradients[i]);
-    (void)place, (void)norms;  // `args` points into them
+    (void)norms;  // `args` points into it
   });
   return result;
+}
+
+void cpu::learned_positions_forward(const PositionArgs& args, const std::vector<TokenGrid>& grids) {
+  const std::vector<std::int32_t> rows = places(grids);
+  positions_forward(args, rows.data());
+}
+
+void cpu::learned_positions_backward(const PositionArgs& args,
+                                     const std::vector<TokenGrid>& grids) {
+  const std::vector<std::int32_t> rows = places(grids);
+  const Tensor scratch({args.tokens});
+  positions_backward(args, rows.data(), scratch.data<float>());
 }
 
 RotaryAngles rotary_angles(const std::vector<TokenGrid>& grids, int head_dim,
@@ -208,16 +214,19 @@ RotaryAngles rotary_angles(const std::vector<TokenGrid>& grids, int head_dim,
 }
 
 Tensor sinusoid(const Tensor& times, int width) {
-  if constexpr (kHaveCuda)
-    if (times.device() == Device::cuda) return sinusoid_cuda(times, width);
-  return sinusoid(times.floats(), width);
+  const Tensor result({times.elements(), width}, DType::f32, times.device());
+  VFM_RUN(times.device(), sinusoid, times, result);
+  return result;
 }
 
 Tensor sinusoid(std::span<const float> times, int width) {
-  const int half = width / 2;
-  Tensor result({static_cast<std::int64_t>(times.size()), width});
+  return sinusoid(Tensor::from(times, {static_cast<std::int64_t>(times.size())}), width);
+}
+
+void cpu::sinusoid(const Tensor& times, const Tensor& result) {
+  const int width = static_cast<int>(result.size(1)), half = width / 2;
   float* out = result.data<float>();
-  for (float time : times) {
+  for (float time : times.floats()) {
     for (int i = 0; i < half; ++i) {
       const double angle = time * std::exp(-std::log(10000.0) * i / half);
       out[i] = static_cast<float>(std::cos(angle));
@@ -225,7 +234,6 @@ Tensor sinusoid(std::span<const float> times, int width) {
     }
     out += width;
   }
-  return result;
 }
 
 }  // namespace vfm::ops

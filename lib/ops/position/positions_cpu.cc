@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/position/positions_cpu.h"
-
 #include "ops/cpu/simd.h"
+#include "ops/position/positions_kernels.h"
 
 namespace vfm::ops::VFM_ISA {
 
@@ -9,13 +8,13 @@ namespace {
 constexpr float kEpsilon = 1e-6f;
 }
 
-void positions_forward(const PositionArgs& a) {
+void positions_forward(const PositionArgs& a, const std::int32_t* places) {
   const std::int64_t width = a.width;
 #pragma omp parallel for schedule(static) if (a.tokens * width > 8192)
   for (std::int64_t token = 0; token < a.tokens; ++token) {
-    const float* t = a.tables[0] + a.places[3 * token] * width;
-    const float* h = a.tables[1] + a.places[3 * token + 1] * width;
-    const float* w = a.tables[2] + a.places[3 * token + 2] * width;
+    const float* t = a.tables[0] + places[3 * token] * width;
+    const float* h = a.tables[1] + places[3 * token + 1] * width;
+    const float* w = a.tables[2] + places[3 * token + 2] * width;
     float* result = a.result + token * width;
     const float squares = sum_lanes(width, [&](auto v, std::int64_t i) {
       using V = decltype(v);
@@ -35,7 +34,7 @@ void positions_forward(const PositionArgs& a) {
 
 // With y = e / n and n = eps + rms(e): de = (dy - y mean(dy y) n / rms(e)) / n. Tokens are taken in
 // order, and the threads share the columns, so the sums do not depend on their number.
-void positions_backward(const PositionArgs& a) {
+void positions_backward(const PositionArgs& a, const std::int32_t* places, float* scratch) {
   const std::int64_t width = a.width;
   constexpr std::int64_t kColumns = 64;
   const std::int64_t blocks = (width + kColumns - 1) / kColumns;
@@ -51,7 +50,7 @@ void positions_backward(const PositionArgs& a) {
     // e = 0 has no direction: its norm counts as a constant there.
     const float along =
         a.unit && rms > 0 ? product / static_cast<float>(width) * (norm / rms) : 0.f;
-    a.scratch[token] = along;
+    scratch[token] = along;
   }
 #pragma omp parallel for schedule(static) if (a.tokens * width > 8192)
   for (std::int64_t block = 0; block < blocks; ++block) {
@@ -60,10 +59,10 @@ void positions_backward(const PositionArgs& a) {
     for (std::int64_t token = 0; token < a.tokens; ++token) {
       const float* y = a.result + token * width;
       const float* dy = a.dy + token * width;
-      float* t = a.gradients[0] + a.places[3 * token] * width;
-      float* h = a.gradients[1] + a.places[3 * token + 1] * width;
-      float* w = a.gradients[2] + a.places[3 * token + 2] * width;
-      const float along = a.scratch[token], inverse = 1.f / a.norms[token];
+      float* t = a.gradients[0] + places[3 * token] * width;
+      float* h = a.gradients[1] + places[3 * token + 1] * width;
+      float* w = a.gradients[2] + places[3 * token + 2] * width;
+      const float along = scratch[token], inverse = 1.f / a.norms[token];
 #pragma omp simd
       for (std::int64_t i = begin; i < end; ++i) {
         const float d = (dy[i] - y[i] * along) * inverse;

@@ -1,67 +1,67 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/position/positions_cuda.h"
-
 #include "kernels/positions.h"
+#include "ops/position/positions.h"
+#include "ops/position/positions_kernels.h"
 #include "tensor/device.h"
 
 namespace vfm::ops {
+namespace {
 
-Tensor learned_positions_cuda(Tape& tape, const std::array<Tensor, 3>& tables,
-                              const std::vector<TokenGrid>& grids, std::int64_t tokens, bool unit) {
+Tensor list_of(const std::vector<TokenGrid>& grids) {
   std::vector<std::int32_t> list;
   std::int32_t first = 0;
   for (const TokenGrid& g : grids) {
     list.insert(list.end(), {first, g.frames, g.height, g.width});
     first += g.frames * g.height * g.width;
   }
-  const auto length = static_cast<std::int64_t>(list.size());
-  const Tensor grid = upload(list);
-  const std::int64_t width = tables[0].size(1);
-  const Tensor result({tokens, width}, DType::f32, Device::cuda);
-  const Tensor norms({tokens}, DType::f32, Device::cuda);
-  const auto describe = [=](kernels::Positions& call) {
-    call.tokens = tokens;
-    call.width = static_cast<int>(width);
-    call.unit = unit;
-    call.samples = static_cast<int>(length / 4);
-    call.grids = grid.data<std::int32_t>();
-  };
-  kernels::PositionsForward call;
-  describe(call);
-  for (std::size_t i = 0; i < 3; ++i)
-    call.tables[i] = tables[i].data<float>();
-  call.result = result.data<float>();
-  call.norms = norms.data<float>();
-  check_gpu(kernels::positions_forward(call, compute_stream()), "run positions");
-  tape.record(result, {tables[0], tables[1], tables[2]}, [=](Tape& t) {
-    const Tensor dy = t.take(result).to(DType::f32);
-    const Tensor scratch({2 * tokens}, DType::f32, Device::cuda);
-    std::array<Tensor, 3> gradients;
-    kernels::PositionsBackward back;
-    describe(back);
-    back.result = result.data<float>();
-    back.norms = norms.data<float>();
-    back.dy = dy.data<float>();
-    back.scratch = scratch.data<float>();
-    for (std::size_t i = 0; i < 3; ++i) {
-      back.rows[i] = static_cast<int>(tables[i].size(0));
-      if (!t.wants_grad(tables[i])) continue;
-      gradients[i] = Tensor(tables[i].shape(), DType::f32, Device::cuda);
-      back.gradients[i] = gradients[i].data<float>();
-    }
-    check_gpu(kernels::positions_backward(back, compute_stream()), "run positions backward");
-    for (std::size_t i = 0; i < 3; ++i)
-      if (gradients[i].defined()) t.accumulate(tables[i], gradients[i]);
-  });
-  return result;
+  return upload(list);
 }
 
-Tensor sinusoid_cuda(const Tensor& times, int width) {
-  const Tensor result({times.elements(), width}, DType::f32, Device::cuda);
-  check_gpu(kernels::sinusoid(times.data<float>(), times.elements(), width, result.data<float>(),
-                              compute_stream()),
-            "run sinusoid");
-  return result;
+void describe(const PositionArgs& args, const std::vector<TokenGrid>& grids, const Tensor& list,
+              kernels::Positions& call) {
+  call.tokens = args.tokens;
+  call.width = static_cast<int>(args.width);
+  call.unit = args.unit;
+  call.samples = static_cast<int>(grids.size());
+  call.grids = list.data<std::int32_t>();
+}
+
+}  // namespace
+
+void cuda::learned_positions_forward(const PositionArgs& args,
+                                     const std::vector<TokenGrid>& grids) {
+  const Tensor list = list_of(grids);
+  kernels::PositionsForward call;
+  describe(args, grids, list, call);
+  for (std::size_t i = 0; i < 3; ++i)
+    call.tables[i] = args.tables[i];
+  call.result = args.result;
+  call.norms = args.norms;
+  check_gpu(kernels::positions_forward(call, compute_stream()), "run positions");
+}
+
+void cuda::learned_positions_backward(const PositionArgs& args,
+                                      const std::vector<TokenGrid>& grids) {
+  const Tensor list = list_of(grids);
+  const Tensor scratch({2 * args.tokens}, DType::f32, Device::cuda);
+  kernels::PositionsBackward call;
+  describe(args, grids, list, call);
+  call.result = args.result;
+  call.norms = args.norms;
+  call.dy = args.dy;
+  call.scratch = scratch.data<float>();
+  for (std::size_t i = 0; i < 3; ++i) {
+    call.rows[i] = static_cast<int>(args.table_rows[i]);
+    call.gradients[i] = args.gradients[i];
+  }
+  check_gpu(kernels::positions_backward(call, compute_stream()), "run positions backward");
+}
+
+void cuda::sinusoid(const Tensor& times, const Tensor& result) {
+  check_gpu(
+      kernels::sinusoid(times.data<float>(), times.elements(), static_cast<int>(result.size(1)),
+                        result.data<float>(), compute_stream()),
+      "run sinusoid");
 }
 
 }  // namespace vfm::ops

@@ -3,8 +3,7 @@
 
 #include "base/error.h"
 #include "ops/backward.h"
-#include "ops/position/qk_norm_rope_cpu.h"
-#include "ops/position/qk_norm_rope_cuda.h"
+#include "ops/position/qk_norm_rope_kernels.h"
 #include "ops/run.h"
 
 namespace vfm::ops {
@@ -33,7 +32,7 @@ QkNormRopeArgs arguments(const Tensor& x, const QkNormRope& l) {
   args.key_heads = l.key_heads;
   args.value_heads = l.value_heads;
   args.head_dim = l.head_dim;
-  args.low = x.dtype() == DType::bf16;
+  args.type = x.dtype();
   args.epsilon = l.epsilon;
   if (l.query_heads > 0) args.query_weight = l.query_weight.data<float>();
   if (l.key_heads > 0) args.key_weight = l.key_weight.data<float>();
@@ -45,12 +44,15 @@ QkNormRopeArgs arguments(const Tensor& x, const QkNormRope& l) {
   return args;
 }
 
-// dx, and the weights' gradients where a tensor (of zeros) is given for them.
-void run_backward(QkNormRopeArgs& args, const Tensor& query, const Tensor& key) {
+}  // namespace
+
+void cpu::qk_norm_rope_gradients(const QkNormRopeArgs& given, const Tensor& query,
+                                 const Tensor& key) {
+  QkNormRopeArgs args = given;
   const std::int64_t chunks = (args.tokens + kNormChunk - 1) / kNormChunk, width = args.head_dim;
   const Tensor partial({chunks, 3, width});
   args.partial = partial.data<float>();
-  VFM_CALL(qk_norm_rope_backward, args);
+  qk_norm_rope_backward(args);
   for (int which = 0; which < 2; ++which) {
     const Tensor& sum = which == 0 ? query : key;
     if (!sum.defined()) continue;
@@ -59,8 +61,6 @@ void run_backward(QkNormRopeArgs& args, const Tensor& query, const Tensor& key) 
         sum.data<float>()[i] += partial.data<float>()[(c * 3 + which) * width + i];
   }
 }
-
-}  // namespace
 
 void qk_norm_rope_gradients(Tape& tape, Tensor dy, const Tensor& x, const QkNormRope& l) {
   if (dy.dtype() != x.dtype()) dy = dy.to(x.dtype());
@@ -74,11 +74,7 @@ void qk_norm_rope_gradients(Tape& tape, Tensor dy, const Tensor& x, const QkNorm
                : Tensor();
   };
   const Tensor query = wanted(l.query_weight), key = wanted(l.key_weight);
-  if (x.device() == Device::cpu) {
-    run_backward(args, query, key);
-  } else if constexpr (kHaveCuda) {
-    qk_norm_rope_backward_cuda(args, query, key);
-  }
+  VFM_RUN(x.device(), qk_norm_rope_gradients, args, query, key);
   if (query.defined()) tape.accumulate(l.query_weight, query);
   if (key.defined()) tape.accumulate(l.key_weight, key);
   tape.accumulate(x, std::move(dx));

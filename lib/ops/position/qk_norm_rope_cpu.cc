@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/position/qk_norm_rope_cpu.h"
-
 #include "ops/cpu/simd.h"
+#include "ops/position/qk_norm_rope_kernels.h"
 
 namespace vfm::ops::VFM_ISA {
 namespace {
@@ -160,11 +159,11 @@ void backward(const QkNormRopeArgs& a) {
 }  // namespace
 
 void qk_norm_rope_forward(const QkNormRopeArgs& args) {
-  args.low ? forward<bf16>(args) : forward<float>(args);
+  by_type(args.type, [&](auto type) { forward<decltype(type)>(args); });
 }
 
 void qk_norm_rope_backward(const QkNormRopeArgs& args) {
-  args.low ? backward<bf16>(args) : backward<float>(args);
+  by_type(args.type, [&](auto type) { backward<decltype(type)>(args); });
 }
 
 }  // namespace vfm::ops::VFM_ISA

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/position/qk_norm_rope_cuda.h"
-
 #include "kernels/qk_norm_rope.h"
+#include "ops/position/qk_norm_rope_kernels.h"
 #include "tensor/device.h"
+#include "tensor/kernel_type.h"
 
 namespace vfm::ops {
 namespace {
@@ -13,7 +13,7 @@ void describe(const QkNormRopeArgs& args, kernels::QkNormRope& call) {
   call.key_heads = args.key_heads;
   call.value_heads = args.value_heads;
   call.head_dim = args.head_dim;
-  call.type = args.low ? kernels::Type::bf16 : kernels::Type::f32;
+  call.type = kernel_type(args.type);
   call.epsilon = args.epsilon;
   call.query_weight = args.query_weight;
   call.key_weight = args.key_weight;
@@ -31,15 +31,15 @@ void cuda::qk_norm_rope_forward(const QkNormRopeArgs& args) {
   check_gpu(kernels::qk_norm_rope_forward(call, compute_stream()), "run qk_norm_rope");
 }
 
-void qk_norm_rope_backward_cuda(const QkNormRopeArgs& args, const Tensor& query_gradient,
-                                const Tensor& key_gradient) {
+void cuda::qk_norm_rope_gradients(const QkNormRopeArgs& args, const Tensor& query,
+                                  const Tensor& key) {
   kernels::QkNormRopeBackward call;
   describe(args, call);
   call.x = args.x;
   call.dy = args.dy;
   call.dx = args.y;
-  if (query_gradient.defined()) call.query_dweight = query_gradient.data<float>();
-  if (key_gradient.defined()) call.key_dweight = key_gradient.data<float>();
+  if (query.defined()) call.query_dweight = query.data<float>();
+  if (key.defined()) call.key_dweight = key.data<float>();
   const Tensor partial({kernels::qk_norm_rope_partials(call)}, DType::f32, Device::cuda);
   call.partial = partial.data<float>();
   check_gpu(kernels::qk_norm_rope_backward(call, compute_stream()), "run qk_norm_rope backward");

@@ -1,26 +1,17 @@
 // Stands in for lib/ops/matmul/gemm_cuda.cc, as cuBLASLt needs a GPU: the CPU's product on the same
 // memory.
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/matmul/gemm_cpu.h"
-#include "ops/matmul/gemm_cuda.h"
-#include "ops/matmul/gemm_fp8_cpu.h"
+#include "ops/matmul/gemm_kernels.h"
 #include "streams.h"
 #include "tensor/device.h"
 
 namespace vfm::ops {
 
-void gemm_cuda(std::int64_t m, std::int64_t n, std::int64_t k, const Matrix& a, const Matrix& b,
-               void* c, DType c_dtype, std::int64_t c_stride, bool add) {
+void cuda::gemm(std::int64_t m, std::int64_t n, std::int64_t k, const Matrix& a, const Matrix& b,
+                void* c, DType c_dtype, std::int64_t c_stride, bool add) {
   emulation::submit(
-      compute_stream(),
-      [=] {
-        if (a.dtype == DType::f8e4m3)
-          gemm_fp8_cpu(m, n, k, a, b, c, c_dtype, c_stride);
-        else
-          gemm_cpu(m, n, k, a, b, c, c_dtype, c_stride, add);
-      },
-      true);
+      compute_stream(), [=] { cpu::gemm(m, n, k, a, b, c, c_dtype, c_stride, add); }, true);
 }
-void set_gemm_cache_cuda(std::string) {}
+void cuda::set_gemm_cache(std::string) {}
 
 }  // namespace vfm::ops

@@ -1,0 +1,35 @@
+// The kernels behind time_attention.h.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "ops/kernel.h"
+
+namespace vfm::ops {
+
+/// Plain pointers of one call. T is the type `type`.
+struct TimeAttentionArgs {
+  DType type = DType::f32;
+  std::int64_t queries = 0, frames = 0, pixels = 0, channels = 0;  // T, L, N, C
+  float scale = 0;
+  const void* q = nullptr;              // [T, N, C] T
+  const void* const* keys = nullptr;    // [L]: where each frame's [N, C] begins
+  const void* const* values = nullptr;  // [L]
+  void* out = nullptr;                  // as q
+  // Backward only, where L = T: as q.
+  const void* dout = nullptr;
+  void *dq = nullptr, *dk = nullptr, *dv = nullptr;
+  float* scratch = nullptr;  // scratch_stride floats for each thread; CPU only
+  std::int64_t scratch_stride = 0;
+};
+
+/// Floats of scratch for each thread.
+inline std::int64_t time_attention_scratch(const TimeAttentionArgs& a, bool backward) {
+  return backward ? 2 * a.frames + 2 * a.frames * a.channels : a.frames + a.channels;
+}
+
+VFM_ISA_KERNEL(void, time_attention_forward, const TimeAttentionArgs& args)
+VFM_ISA_KERNEL(void, time_attention_backward, const TimeAttentionArgs& args)
+
+}  // namespace vfm::ops

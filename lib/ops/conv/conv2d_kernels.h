@@ -1,0 +1,18 @@
+// The kernels behind conv2d.h; on the CPU by oneDNN or conv2d_plain.h.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ops/conv/conv2d.h"
+#include "ops/kernel.h"
+
+namespace vfm::ops {
+
+VFM_KERNEL(void, conv2d, const Conv2d& conv, DType dtype, const void* x, const void* w,
+           const float* bias, const void* residual, void* y)
+// On a GPU images of x must lie one behind the other.
+VFM_KERNEL(void, conv2d_backward_data, const Conv2d& conv, DType dtype, const void* dy,
+           const void* w, void* dx)
+VFM_KERNEL(void, conv2d_backward_weights, const Conv2d& conv, DType dtype, const void* x,
+           const void* dy, float* dw, float* dbias)
+
+}  // namespace vfm::ops

@@ -1,0 +1,10 @@
+// What a GPU without FP8 is answered with.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+namespace vfm::ops {
+
+/// As check_gpu(), for the launchers that answer "not supported" on a GPU without FP8: says so.
+void check_fp8_gpu(int status, const char* what);
+
+}  // namespace vfm::ops

@@ -1,0 +1,17 @@
+// The kernel behind gemm.h, which has the meaning of the arguments.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ops/kernel.h"
+#include "ops/matmul/gemm.h"
+
+namespace vfm::ops {
+
+VFM_KERNEL(void, gemm, std::int64_t m, std::int64_t n, std::int64_t k, const Matrix& a,
+           const Matrix& b, void* c, DType c_dtype, std::int64_t c_stride, bool add)
+
+namespace cuda {
+void set_gemm_cache(std::string path);
+}
+
+}  // namespace vfm::ops

@@ -1,0 +1,12 @@
+// The kernel behind quantize.h.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ops/kernel.h"
+#include "ops/matmul/quantize.h"
+
+namespace vfm::ops {
+
+VFM_KERNEL(void, quantize, const Tensor& x, const Quantized& result)
+
+}  // namespace vfm::ops

@@ -1,0 +1,36 @@
+// The kernels behind frame_norm.h.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "ops/kernel.h"
+
+namespace vfm::ops {
+
+/// Plain pointers of one call. T is the type `type`.
+struct FrameNormArgs {
+  std::int64_t frames = 0, pixels = 0, channels = 0;  // pixels: of a frame
+  DType type = DType::f32;
+  bool silu = false;
+  float epsilon = 0;
+  const void* x = nullptr;        // [T, pixels, C] T
+  float* moments = nullptr;       // [T, 2]
+  const float* weight = nullptr;  // [C]
+  const float* bias = nullptr;    // [C]
+  void* y = nullptr;              // as x
+  const void* dy = nullptr;       // backward only, as x
+  void* dx = nullptr;             // as x
+  float* dweight = nullptr;       // [C], added to
+  float* dbias = nullptr;         // [C], added to
+  float* scratch = nullptr;       // kFrameNormChunks * (2 C + 2) floats: backward, CPU
+};
+
+/// Of how many pieces the sums of a frame are made, whatever the number of threads.
+inline constexpr std::int64_t kFrameNormChunks = 64;
+
+VFM_ISA_KERNEL(void, frame_moments, const FrameNormArgs& args)
+VFM_ISA_KERNEL(void, frame_norm_forward, const FrameNormArgs& args)
+VFM_ISA_KERNEL(void, frame_norm_backward, const FrameNormArgs& args)
+
+}  // namespace vfm::ops

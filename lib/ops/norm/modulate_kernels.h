@@ -1,0 +1,48 @@
+// The kernels behind modulate.h.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "ops/kernel.h"
+#include "ops/norm/row_map.h"
+
+namespace vfm::ops {
+
+/// Plain pointers of one call. T is the type `type`.
+struct ModulateArgs {
+  std::int64_t tokens = 0, width = 0;
+  DType type = DType::f32;
+  float epsilon = 0;
+  bool centred = true;
+  const float* x = nullptr;           // [S, D]
+  const void* branch = nullptr;       // [S, D] T, or null
+  const float* gate = nullptr;        // first gate of row 0
+  std::int64_t gate_stride = 0;       // floats between rows
+  const float* extra = nullptr;       // [S, D] or null
+  const float* modulation = nullptr;  // shift, then scale
+  std::int64_t modulation_stride = 0;
+  const std::int32_t* rows = nullptr;
+  float* stream = nullptr;   // [S, D]; may be x itself when nothing is added
+  void* normed = nullptr;    // [S, D] T
+  float* moments = nullptr;  // [S, 2]: mean (0: not centred) and 1 / deviation
+};
+
+struct ModulateBackwardArgs {
+  ModulateArgs forward;            // as it was
+  const void* dnormed = nullptr;   // [S, D] T
+  const float* dstream = nullptr;  // [S, D], or null for zero
+  float* dx = nullptr;             // [S, D]; may be dstream
+  void* dbranch = nullptr;         // [S, D] T, or null
+  const RowRun* runs = nullptr;
+  std::int64_t run_count = 0;
+  float* partial = nullptr;  // [run_count, 3 D]: sums of dshift, dscale, dgate
+};
+
+VFM_ISA_KERNEL(void, modulate_forward, const ModulateArgs& args)
+VFM_ISA_KERNEL(void, modulate_backward, const ModulateBackwardArgs& args)
+// sums [rows, 3 D], zeros before: sums[row] = partial sums, in the order of the runs
+VFM_ISA_KERNEL(void, modulate_reduce, const ModulateBackwardArgs& args, std::int64_t rows,
+               float* sums)
+
+}  // namespace vfm::ops

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/cpu/simd.h"
+#include "ops/pointwise/add_kernels.h"
+
+namespace vfm::ops::VFM_ISA {
+namespace {
+
+template <class A, class B>
+void add_all(A* y, const B* x, std::int64_t n) {
+#pragma omp parallel for simd schedule(static) if (n > kAlone)
+  for (std::int64_t i = 0; i < n; ++i)
+    store(y + i, load(y + i) + load(x + i));
+}
+
+}  // namespace
+
+void add_into(DType y_type, void* y, DType x_type, const void* x, std::int64_t n) {
+  by_type(y_type, [&](auto to) {
+    by_type(x_type, [&](auto from) {
+      add_all(static_cast<decltype(to)*>(y), static_cast<const decltype(from)*>(x), n);
+    });
+  });
+}
+
+void add_columns(const float* a, const float* b, float* sum, std::int64_t rows, std::int64_t narrow,
+                 std::int64_t wide) {
+  for (std::int64_t i = 0; i < rows; ++i)
+    for (std::int64_t j = 0; j < narrow; ++j)
+      sum[i * narrow + j] = a[i * narrow + j] + b[i * wide + j];
+}
+
+void add_columns_backward(const float* dsum, float* db, std::int64_t rows, std::int64_t narrow,
+                          std::int64_t wide) {
+  for (std::int64_t i = 0; i < rows; ++i)
+    for (std::int64_t j = 0; j < wide; ++j)
+      db[i * wide + j] = j < narrow ? dsum[i * narrow + j] : 0;
+}
+
+}  // namespace vfm::ops::VFM_ISA

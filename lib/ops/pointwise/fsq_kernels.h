@@ -1,0 +1,15 @@
+// The kernels behind fsq.h.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ops/kernel.h"
+#include "ops/pointwise/fsq.h"
+
+namespace vfm::ops {
+
+VFM_KERNEL(void, fsq_forward, const Tensor& z, const FsqLevels& levels, const Tensor& values)
+/// The gradient of z from that of the values.
+VFM_KERNEL(void, fsq_backward, const Tensor& z, const FsqLevels& levels, const Tensor& dvalues,
+           const Tensor& dz)
+
+}  // namespace vfm::ops

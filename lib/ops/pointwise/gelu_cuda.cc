@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/elementwise.h"
+#include "ops/pointwise/gelu_kernels.h"
+#include "tensor/device.h"
+#include "tensor/kernel_type.h"
+
+namespace vfm::ops::cuda {
+
+void gelu_forward(DType type, const void* x, void* y, std::int64_t n) {
+  check_gpu(kernels::gelu_forward(kernel_type(type), x, y, n, compute_stream()), "run gelu");
+}
+
+void gelu_backward(DType type, const void* x, const void* dy, void* dx, std::int64_t n) {
+  check_gpu(kernels::gelu_backward(kernel_type(type), x, dy, dx, n, compute_stream()),
+            "run gelu backward");
+}
+
+}  // namespace vfm::ops::cuda

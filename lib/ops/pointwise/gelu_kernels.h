@@ -1,0 +1,16 @@
+// The kernels behind gelu.h.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "ops/kernel.h"
+
+namespace vfm::ops {
+
+// y = gelu(x), and dx = dy gelu'(x); dx may be dy. All of `type`.
+VFM_ISA_KERNEL(void, gelu_forward, DType type, const void* x, void* y, std::int64_t n)
+VFM_ISA_KERNEL(void, gelu_backward, DType type, const void* x, const void* dy, void* dx,
+               std::int64_t n)
+
+}  // namespace vfm::ops

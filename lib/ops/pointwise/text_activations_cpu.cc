@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/cpu/elementary.h"
+#include "ops/pointwise/text_activations_kernels.h"
+
+namespace vfm::ops::VFM_ISA {
+namespace {
+
+constexpr float kTwoSqrt2OverPi = 1.59576912f;
+
+template <class T>
+void relu_all(T* x, std::int64_t n) {
+#pragma omp parallel for simd schedule(static) if (n > kAlone)
+  for (std::int64_t i = 0; i < n; ++i) {
+    const float v = load(x + i);
+    store(x + i, v < 0 ? 0.f : v);  // a NaN stays
+  }
+}
+
+// (1 + tanh(u)) / 2 = 1 / (1 + e^-2u).
+template <class T>
+void gated_gelu_all(T* x, const T* factor, std::int64_t n) {
+#pragma omp parallel for simd schedule(static) if (n > kAlone)
+  for (std::int64_t i = 0; i < n; ++i) {
+    const float v = load(x + i);
+    const float u2 = kTwoSqrt2OverPi * (v + 0.044715f * v * v * v);
+    store(x + i, v / (1.f + exp_f(-u2)) * load(factor + i));
+  }
+}
+
+}  // namespace
+
+void relu(DType type, void* x, std::int64_t n) {
+  by_type(type, [&](auto t) { relu_all(static_cast<decltype(t)*>(x), n); });
+}
+
+void gated_gelu(DType type, void* x, const void* factor, std::int64_t n) {
+  by_type(type, [&](auto t) {
+    using T = decltype(t);
+    gated_gelu_all(static_cast<T*>(x), static_cast<const T*>(factor), n);
+  });
+}
+
+}  // namespace vfm::ops::VFM_ISA
