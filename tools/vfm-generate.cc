@@ -91,14 +91,15 @@ class GenerateTool : public vfm::cli::Tool {
     if (decode_only_ && !report_.path.empty()) vfm::fail_usage("--decode-only makes no --report");
     if (dry_run_ && decode_only_) vfm::fail_usage("--dry-run tells of sampling, not of decoding");
     const bool lines = input_.inputs.empty() || std::ranges::count(input_.inputs, "-") > 0;
-    const bool frames = job_.defaults.condition_frames.has_value();
-    if (!lines && job_.defaults.condition.empty() && (frames || job_.defaults.choice.augment_sigma))
+    const bool frames = job_.defaults.files.condition_frames.has_value();
+    if (!lines && job_.defaults.files.condition.path.empty() &&
+        (frames || job_.defaults.choice.augment_sigma))
       vfm::fail_usage("{} needs a --condition", frames ? "--condition-frames" : "--augment-sigma");
     if (dry_run_) return;
     if (output_.directory.empty()) vfm::fail_usage("--output is required");
     job_.prompts = input_.resolved();
-    // An embedding is an order by itself.
-    if (input_.inputs.empty() && !job_.defaults.embedding.empty()) job_.prompts = {""};
+    // An embedding asks for a clip by itself.
+    if (input_.inputs.empty() && !job_.defaults.files.embedding.path.empty()) job_.prompts = {""};
   }
 
   bool writes_manifest(const vfm::cli::Launch&) const override {
@@ -107,7 +108,7 @@ class GenerateTool : public vfm::cli::Tool {
 
   long run(vfm::cli::Context& context) override {
     input_limits_.apply();
-    job_.defaults.request.negative = vfm::generate::negative_text(negative_);
+    job_.defaults.negative = vfm::generate::negative_text(negative_);
     job_.device = vfm::choose_device(device_.device);
     vfm::ops::set_gpu_options(job_.device, compute_.deterministic, compute_.attention,
                               context.cache);
@@ -123,7 +124,7 @@ class GenerateTool : public vfm::cli::Tool {
     job_.force = output_.force;
     job_.report = report_.path;
     job_.cache = context.cache;
-    job_.defaults.request.seed = seed_.seed;
+    job_.defaults.seed = seed_.seed;
     if (dry_run_) {
       const vfm::Json cost = vfm::generate::generation_cost(job_);
       vfm::cli::print(vfm::dump_json(cost) + "\n");
@@ -165,9 +166,9 @@ class GenerateTool : public vfm::cli::Tool {
                    "folder of the model's text encoder, if it has moved");
     group.add("--negative", negative_, "TEXT|@FILE",
               "text to keep away from; @FILE: it stands in a file");
-    group.add_path("--embedding", job_.defaults.embedding, "FILE",
+    group.add_path("--embedding", job_.defaults.files.embedding.path, "FILE",
                    "what the model sees instead of the prompts' text: .npy or .safetensors");
-    group.add_path("--negative-embedding", job_.defaults.negative_embedding, "FILE",
+    group.add_path("--negative-embedding", job_.defaults.files.negative_embedding.path, "FILE",
                    "the same of the negative prompt");
   }
 
@@ -205,11 +206,11 @@ class GenerateTool : public vfm::cli::Tool {
   }
 
   void add_size_options(const Group& group) {
-    vfm::generate::ClipRequest& request = job_.defaults.request;
+    vfm::generate::Prompt& prompt = job_.defaults;
     group.add("--size", size_, "WxH", "WIDTHxHEIGHT in pixels (default: as trained)");
-    group.add("--frames", request.frames, "N", "number of frames (default: as trained)")
+    group.add("--frames", prompt.frames, "N", "number of frames (default: as trained)")
         ->check(CLI::Range(1, 100000));
-    group.add("--fps", request.fps, "RATE", "frames a second (default: as trained)")
+    group.add("--fps", prompt.fps, "RATE", "frames a second (default: as trained)")
         ->check(CLI::Range(0.1, 1000.0))
         ->check(vfm::cli::not_nan);
   }
@@ -232,7 +233,8 @@ class GenerateTool : public vfm::cli::Tool {
               "of autoregressive models: divides the logits (default: 1)");
     group.add("--top-p", choice.top_p, "P",
               "of autoregressive models: codes are drawn from the likeliest (default: 0.9)");
-    group.add_path("--noise", job_.defaults.noise, "FILE", "first noise: .npy or .safetensors");
+    group.add_path("--noise", job_.defaults.files.noise.path, "FILE",
+                   "first noise: .npy or .safetensors");
     group
         .add("--save-every", job_.save_every, "S",
              "seconds after which a clip's unfinished sampling is kept")
@@ -242,10 +244,10 @@ class GenerateTool : public vfm::cli::Tool {
   }
 
   void add_condition_options(const Group& group) {
-    group.add_path("--condition", job_.defaults.condition, "FILE",
+    group.add_path("--condition", job_.defaults.files.condition.path, "FILE",
                    "image or video that the clip begins with");
     group
-        .add("--condition-frames", job_.defaults.condition_frames, "N",
+        .add("--condition-frames", job_.defaults.files.condition_frames, "N",
              "how many of its last frames: 1, 9, 17, ... (default: 1 or 9)")
         ->check(CLI::Range(1, 100000));
     group.add("--augment-sigma", job_.defaults.choice.augment_sigma, "S",
@@ -282,12 +284,12 @@ class GenerateTool : public vfm::cli::Tool {
 
   void parse_size() {
     if (size_.empty()) return;
-    vfm::generate::ClipRequest& request = job_.defaults.request;
+    vfm::generate::Prompt& prompt = job_.defaults;
     int used = 0;
-    if (std::sscanf(size_.c_str(), "%9dx%9d%n", &request.width, &request.height, &used) != 2 ||
+    if (std::sscanf(size_.c_str(), "%9dx%9d%n", &prompt.width, &prompt.height, &used) != 2 ||
         used != static_cast<int>(size_.size()))
       vfm::fail_usage("--size '{}' is not WIDTHxHEIGHT, as in 64x64", size_);
-    const auto [least, most] = std::minmax(request.width, request.height);
+    const auto [least, most] = std::minmax(prompt.width, prompt.height);
     if (least < 1 || most > vfm::generate::kLargestSide)
       vfm::fail_usage("--size '{}': width and height must be 1 to {} pixels", size_,
                       vfm::generate::kLargestSide);
