@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdio>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -44,51 +45,28 @@ class GenerateTool : public vfm::cli::Tool {
                    "run folder of vfm-train, one of its checkpoints, or a folder of diffusers")
         ->type_name("DIR")
         ->check(vfm::cli::not_empty);
-    app.add_option("--tokenizer", job_.tokenizer,
-                   "folder of the tokenizer (default: where it was when latents were made)")
-        ->type_name("DIR")
-        ->check(vfm::cli::not_empty);
-    app.add_option("--weights", weights_, "ema: averaged weights; model: those of the last step")
-        ->type_name("NAME")
-        ->check(CLI::IsMember({"ema", "model"}))
-        ->capture_default_str();
-    app.add_option(
-           "--lora", loras_,
-           "adapters for the model: a file, a folder, or a run that trained some; again: more")
-        ->type_name("PATH[:SCALE]")
-        ->check(vfm::cli::not_empty)
-        ->allow_extra_args(false);
-    mode_ = app.add_option("--lora-mode", lora_mode_,
-                           "merged into the weights, or separate: beside them, at every product")
-                ->type_name("MODE")
-                ->check(CLI::IsMember({"merged", "separate"}))
-                ->capture_default_str();
-    app.add_option("--base", job_.lora.base,
-                   "of a run that trained adapters: the model under them, if it has moved")
-        ->type_name("DIR")
-        ->check(vfm::cli::not_empty);
-    app.add_option("--text-encoder", job_.text_encoder,
-                   "folder of the model's text encoder, if it has moved")
-        ->type_name("DIR")
-        ->check(vfm::cli::not_empty);
     output_.add(app, false, "folder for the clips, or - for Y4M on standard output");
-    add_clip_options(app);
-    add_sampling_options(app);
-    add_computing_options(app);
-    seed_.add(app);
-    add_running_options(app);
-    // What the latents are is decided already.
-    for (const char* option :
-         {"--weights",           "--text-encoder",  "--size",      "--frames",   "--fps",
-          "--sampler",           "--steps",         "--guidance",  "--negative", "--sigma-max",
-          "--sigma-min",         "--temperature",   "--top-p",     "--noise",    "--condition",
-          "--condition-frames",  "--augment-sigma", "--compute",   "--fp8",      "--seed",
-          "--save-every",        "--lora",          "--lora-mode", "--base",     "--embedding",
-          "--negative-embedding"})
-      app.get_option("--decode-only")->excludes(app.get_option(option));
+    device_.add(app);
+    input_limits_.add(app);
+    compute_.add(app);
+    jobs_.add(app);
+    report_.add(app, "write a page with the clips, the training curve and the dataset");
+    app.add_option("--dataset", job_.dataset, "with --report: show samples of these shards too")
+        ->type_name("DIR")
+        ->check(vfm::cli::not_empty);
+    add_prompt_options({app, "Prompts"});
+    add_network_options({app, "Network"});
+    add_size_options({app, "Size"});
+    add_sampling_options({app, "Sampling"});
+    add_condition_options({app, "Video to world"});
+    for (const CLI::Option* option : app.get_options())
+      if (kOfLatents.contains(option->get_group())) of_latents_.push_back(option);
+    add_decoding_options({app, "Decoding"});
+    add_running_options({app, "Running"});
   }
 
   void check() override {
+    if (decode_only_) refuse_options_of_latents();
     if (!sampler_.empty()) job_.defaults.choice.sampler = vfm::generate::parse_sampler(sampler_);
     job_.fp8 = vfm::models::parse_fp8(fp8_);
     if (dtype_ != "auto") job_.compute = dtype_ == "bf16" ? vfm::DType::bf16 : vfm::DType::f32;
@@ -113,14 +91,15 @@ class GenerateTool : public vfm::cli::Tool {
     if (decode_only_ && !report_.path.empty()) vfm::fail_usage("--decode-only makes no --report");
     if (dry_run_ && decode_only_) vfm::fail_usage("--dry-run tells of sampling, not of decoding");
     const bool lines = input_.inputs.empty() || std::ranges::count(input_.inputs, "-") > 0;
-    const bool frames = job_.defaults.condition_frames.has_value();
-    if (!lines && job_.defaults.condition.empty() && (frames || job_.defaults.choice.augment_sigma))
+    const bool frames = job_.defaults.files.condition_frames.has_value();
+    if (!lines && job_.defaults.files.condition.path.empty() &&
+        (frames || job_.defaults.choice.augment_sigma))
       vfm::fail_usage("{} needs a --condition", frames ? "--condition-frames" : "--augment-sigma");
     if (dry_run_) return;
     if (output_.directory.empty()) vfm::fail_usage("--output is required");
     job_.prompts = input_.resolved();
-    // An embedding is an order by itself.
-    if (input_.inputs.empty() && !job_.defaults.embedding.empty()) job_.prompts = {""};
+    // An embedding asks for a clip by itself.
+    if (input_.inputs.empty() && !job_.defaults.files.embedding.path.empty()) job_.prompts = {""};
   }
 
   bool writes_manifest(const vfm::cli::Launch&) const override {
@@ -129,7 +108,7 @@ class GenerateTool : public vfm::cli::Tool {
 
   long run(vfm::cli::Context& context) override {
     input_limits_.apply();
-    job_.defaults.request.negative = vfm::generate::negative_text(negative_);
+    job_.defaults.negative = vfm::generate::negative_text(negative_);
     job_.device = vfm::choose_device(device_.device);
     vfm::ops::set_gpu_options(job_.device, compute_.deterministic, compute_.attention,
                               context.cache);
@@ -145,7 +124,7 @@ class GenerateTool : public vfm::cli::Tool {
     job_.force = output_.force;
     job_.report = report_.path;
     job_.cache = context.cache;
-    job_.defaults.request.seed = seed_.seed;
+    job_.defaults.seed = seed_.seed;
     if (dry_run_) {
       const vfm::Json cost = vfm::generate::generation_cost(job_);
       vfm::cli::print(vfm::dump_json(cost) + "\n");
@@ -157,124 +136,160 @@ class GenerateTool : public vfm::cli::Tool {
   }
 
  private:
-  void add_clip_options(CLI::App& app) {
-    vfm::generate::ClipRequest& request = job_.defaults.request;
-    app.add_option("--size", size_, "WIDTHxHEIGHT in pixels (default: as trained)")
-        ->type_name("WxH")
-        ->group("Clip");
-    app.add_option("--frames", request.frames, "number of frames (default: as trained)")
-        ->type_name("N")
-        ->check(CLI::Range(1, 100000))
-        ->group("Clip");
-    app.add_option("--fps", request.fps, "frames a second (default: as trained)")
-        ->type_name("RATE")
-        ->check(CLI::Range(0.1, 1000.0))
-        ->check(vfm::cli::not_nan)
-        ->group("Clip");
-    app.add_option("--encoder", job_.encoder, "encoder of the mp4, by FFmpeg's name")
-        ->type_name("NAME")
-        ->group("Clip");
-    quality_ = app.add_option("--quality", job_.quality, "0 (best) to 51 (worst)")
-                   ->type_name("Q")
-                   ->check(CLI::Range(0, 51))
-                   ->capture_default_str()
-                   ->group("Clip");
+  /// Options of one owner: what they decide, which is their heading in --help.
+  struct Group {
+    CLI::App& app;
+    const char* owner;
+
+    template <class Value>
+    CLI::Option* add(const char* name, Value& value, const char* type, const char* help) const {
+      return app.add_option(name, value, help)->type_name(type)->group(owner);
+    }
+    template <class Value>
+    void add_path(const char* name, Value& value, const char* type, const char* help) const {
+      add(name, value, type, help)->check(vfm::cli::not_empty);
+    }
+    CLI::Option* add_choice(const char* name, std::string& value, const char* type,
+                            const std::vector<std::string>& choices, const char* help) const {
+      return add(name, value, type, help)->check(CLI::IsMember(choices));
+    }
+    void add_flag(const char* name, bool& value, const char* help) const {
+      app.add_flag(name, value, help)->group(owner);
+    }
+  };
+  /// The owners whose options decide a latent. Of one that is made --decode-only takes none.
+  inline static const std::set<std::string> kOfLatents = {"Prompts", "Network", "Size", "Sampling",
+                                                          "Video to world"};
+
+  void add_prompt_options(const Group& group) {
+    group.add_path("--text-encoder", job_.text_encoder, "DIR",
+                   "folder of the model's text encoder, if it has moved");
+    group.add("--negative", negative_, "TEXT|@FILE",
+              "text to keep away from; @FILE: it stands in a file");
+    group.add_path("--embedding", job_.defaults.files.embedding.path, "FILE",
+                   "what the model sees instead of the prompts' text: .npy or .safetensors");
+    group.add_path("--negative-embedding", job_.defaults.files.negative_embedding.path, "FILE",
+                   "the same of the negative prompt");
   }
 
-  void add_sampling_options(CLI::App& app) {
-    vfm::generate::SampleChoice& choice = job_.defaults.choice;
-    // FILE of the group "Sampling" or "Video to world"; and a number of "Sampling".
-    const auto file = [&](const char* name, auto& path, const char* help, const char* group) {
-      app.add_option(name, path, help)->type_name("FILE")->check(vfm::cli::not_empty)->group(group);
-    };
-    const auto number = [&](const char* name, auto& value, const char* type, const char* help) {
-      return app.add_option(name, value, help)->type_name(type)->group("Sampling");
-    };
-    app.add_option("--sampler", sampler_, "euler, edm-euler, heun or res (default: the model's)")
-        ->type_name("NAME")
-        ->check(CLI::IsMember({"euler", "edm-euler", "heun", "res"}))
-        ->group("Sampling");
-    number("--steps", choice.steps, "N", "steps from noise to clip (default: the model's)")
-        ->check(CLI::Range(1, 10000));
-    number("--guidance", choice.guidance, "G",
-           "g in c + g (c - u); 0 is none (default: the model's)");
-    app.add_option("--negative", negative_, "text to keep away from; @FILE: it stands in a file")
-        ->type_name("TEXT|@FILE")
-        ->group("Sampling");
-    file("--embedding", job_.defaults.embedding,
-         "what the model sees instead of the prompts' text: .npy or .safetensors", "Sampling");
-    file("--negative-embedding", job_.defaults.negative_embedding,
-         "the same of the negative prompt", "Sampling");
-    number("--sigma-max", choice.sigma_max, "S", "noise level to begin at (default: the model's)");
-    number("--sigma-min", choice.sigma_min, "S", "last noise level above 0 (default: the model's)");
-    number("--temperature", choice.temperature, "T",
-           "of autoregressive models: divides the logits (default: 1)");
-    number("--top-p", choice.top_p, "P",
-           "of autoregressive models: codes are drawn from the likeliest (default: 0.9)");
-    file("--noise", job_.defaults.noise, "first noise: .npy or .safetensors", "Sampling");
-    file("--condition", job_.defaults.condition, "image or video that the clip begins with",
-         "Video to world");
-    app.add_option("--condition-frames", job_.defaults.condition_frames,
-                   "how many of its last frames: 1, 9, 17, ... (default: 1 or 9)")
-        ->type_name("N")
-        ->check(CLI::Range(1, 100000))
-        ->group("Video to world");
-    app.add_option("--augment-sigma", choice.augment_sigma,
-                   "noise on these frames (default: 0.001)")
-        ->type_name("S")
-        ->group("Video to world");
-  }
-
-  void add_computing_options(CLI::App& app) {
-    device_.add(app);
-    input_limits_.add(app);
-    compute_.add(app);
-    app.add_option("--compute", dtype_, "auto: on the CPU f32, on a GPU as the model was trained")
-        ->type_name("DTYPE")
-        ->check(CLI::IsMember({"auto", "f32", "bf16"}))
+  void add_network_options(const Group& group) {
+    group
+        .add_choice("--weights", weights_, "NAME", {"ema", "model"},
+                    "ema: averaged weights; model: those of the last step")
         ->capture_default_str();
-    CLI::Option* fp8 = app.add_option("--fp8", fp8_, "off, linear, or all: compute in FP8")
-                           ->type_name("PARTS")
-                           ->check(CLI::IsMember({"off", "linear", "all"}))
-                           ->capture_default_str();
-    app.add_option("--fp8-tolerance", job_.fp8_tolerance,
-                   "the most that FP8 may change the model's output, in parts of its size")
-        ->type_name("PART")
+    group
+        .add("--lora", loras_, "PATH[:SCALE]",
+             "adapters for the model: a file, a folder, or a run that trained some; again: more")
+        ->check(vfm::cli::not_empty)
+        ->allow_extra_args(false);
+    mode_ = group
+                .add_choice("--lora-mode", lora_mode_, "MODE", {"merged", "separate"},
+                            "merged into the weights, or separate: beside them, at every product")
+                ->capture_default_str();
+    group.add_path("--base", job_.lora.base, "DIR",
+                   "of a run that trained adapters: the model under them, if it has moved");
+    group
+        .add_choice("--compute", dtype_, "DTYPE", {"auto", "f32", "bf16"},
+                    "auto: on the CPU f32, on a GPU as the model was trained")
+        ->capture_default_str();
+    CLI::Option* const fp8 = group
+                                 .add_choice("--fp8", fp8_, "PARTS", {"off", "linear", "all"},
+                                             "off, linear, or all: compute in FP8")
+                                 ->capture_default_str();
+    group
+        .add("--fp8-tolerance", job_.fp8_tolerance, "PART",
+             "the most that FP8 may change the model's output, in parts of its size")
         ->check(CLI::Range(0.0, 1000.0))
         ->check(vfm::cli::not_nan)
         ->needs(fp8)
         ->capture_default_str();
   }
 
-  void add_running_options(CLI::App& app) {
-    app.add_flag("--dry-run", dry_run_, "print parameters, FLOPs and memory; make nothing")
-        ->group("Running");
-    app.add_flag("--latents-only", job_.latents_only, "write latents, for --decode-only")
-        ->group("Running");
-    app.add_flag("--decode-only", decode_only_, "read latents instead of prompts, write clips")
-        ->group("Running");
-    app.add_option("--save-every", job_.save_every,
-                   "seconds after which a clip's unfinished sampling is kept")
-        ->type_name("S")
+  void add_size_options(const Group& group) {
+    vfm::generate::Prompt& prompt = job_.defaults;
+    group.add("--size", size_, "WxH", "WIDTHxHEIGHT in pixels (default: as trained)");
+    group.add("--frames", prompt.frames, "N", "number of frames (default: as trained)")
+        ->check(CLI::Range(1, 100000));
+    group.add("--fps", prompt.fps, "RATE", "frames a second (default: as trained)")
+        ->check(CLI::Range(0.1, 1000.0))
+        ->check(vfm::cli::not_nan);
+  }
+
+  void add_sampling_options(const Group& group) {
+    vfm::generate::SampleChoice& choice = job_.defaults.choice;
+    seed_.add(group.app);
+    group.app.get_option("--seed")->group(group.owner);
+    group.add_choice("--sampler", sampler_, "NAME", {"euler", "edm-euler", "heun", "res"},
+                     "euler, edm-euler, heun or res (default: the model's)");
+    group.add("--steps", choice.steps, "N", "steps from noise to clip (default: the model's)")
+        ->check(CLI::Range(1, 10000));
+    group.add("--guidance", choice.guidance, "G",
+              "g in c + g (c - u); 0 is none (default: the model's)");
+    group.add("--sigma-max", choice.sigma_max, "S",
+              "noise level to begin at (default: the model's)");
+    group.add("--sigma-min", choice.sigma_min, "S",
+              "last noise level above 0 (default: the model's)");
+    group.add("--temperature", choice.temperature, "T",
+              "of autoregressive models: divides the logits (default: 1)");
+    group.add("--top-p", choice.top_p, "P",
+              "of autoregressive models: codes are drawn from the likeliest (default: 0.9)");
+    group.add_path("--noise", job_.defaults.files.noise.path, "FILE",
+                   "first noise: .npy or .safetensors");
+    group
+        .add("--save-every", job_.save_every, "S",
+             "seconds after which a clip's unfinished sampling is kept")
         ->check(CLI::Range(0.0, 1e9))
         ->check(vfm::cli::not_nan)
-        ->capture_default_str()
-        ->group("Running");
-    jobs_.add(app);
-    report_.add(app, "write a page with the clips, the training curve and the dataset");
-    app.add_option("--dataset", job_.dataset, "with --report: show samples of these shards too")
-        ->type_name("DIR")
-        ->check(vfm::cli::not_empty);
+        ->capture_default_str();
+  }
+
+  void add_condition_options(const Group& group) {
+    group.add_path("--condition", job_.defaults.files.condition.path, "FILE",
+                   "image or video that the clip begins with");
+    group
+        .add("--condition-frames", job_.defaults.files.condition_frames, "N",
+             "how many of its last frames: 1, 9, 17, ... (default: 1 or 9)")
+        ->check(CLI::Range(1, 100000));
+    group.add("--augment-sigma", job_.defaults.choice.augment_sigma, "S",
+              "noise on these frames (default: 0.001)");
+  }
+
+  void add_decoding_options(const Group& group) {
+    group.add_path("--tokenizer", job_.tokenizer, "DIR",
+                   "folder of the tokenizer (default: where it was when latents were made)");
+    group.add("--encoder", job_.encoder, "NAME", "encoder of the mp4, by FFmpeg's name");
+    quality_ = group.add("--quality", job_.quality, "Q", "0 (best) to 51 (worst)")
+                   ->check(CLI::Range(0, 51))
+                   ->capture_default_str();
+  }
+
+  void add_running_options(const Group& group) {
+    group.add_flag("--dry-run", dry_run_, "print parameters, FLOPs and memory; make nothing");
+    group.add_flag("--latents-only", job_.latents_only, "write latents, for --decode-only");
+    group.add_flag("--decode-only", decode_only_,
+                   "read latents instead of prompts, write clips; takes no option that decides "
+                   "latents");
+  }
+
+  void refuse_options_of_latents() const {
+    std::string given;
+    for (const CLI::Option* option : of_latents_)
+      if (option->count() > 0)
+        given +=
+            (given.empty() ? "" : ", ") + option->get_name() + " (" + option->get_group() + ")";
+    if (!given.empty())
+      vfm::fail_usage("--decode-only reads latents, which are decided already: leave out {}",
+                      given);
   }
 
   void parse_size() {
     if (size_.empty()) return;
-    vfm::generate::ClipRequest& request = job_.defaults.request;
+    vfm::generate::Prompt& prompt = job_.defaults;
     int used = 0;
-    if (std::sscanf(size_.c_str(), "%9dx%9d%n", &request.width, &request.height, &used) != 2 ||
+    if (std::sscanf(size_.c_str(), "%9dx%9d%n", &prompt.width, &prompt.height, &used) != 2 ||
         used != static_cast<int>(size_.size()))
       vfm::fail_usage("--size '{}' is not WIDTHxHEIGHT, as in 64x64", size_);
-    const auto [least, most] = std::minmax(request.width, request.height);
+    const auto [least, most] = std::minmax(prompt.width, prompt.height);
     if (least < 1 || most > vfm::generate::kLargestSide)
       vfm::fail_usage("--size '{}': width and height must be 1 to {} pixels", size_,
                       vfm::generate::kLargestSide);
@@ -303,6 +318,7 @@ class GenerateTool : public vfm::cli::Tool {
   vfm::cli::DeviceOptions device_;
   vfm::cli::InputLimitOptions input_limits_;
   vfm::cli::ComputeOptions compute_;
+  std::vector<const CLI::Option*> of_latents_;
   CLI::Option *quality_ = nullptr, *mode_ = nullptr;
   std::string size_, negative_, weights_ = "ema", sampler_, fp8_ = "off", dtype_ = "auto";
   std::string lora_mode_ = "merged";

@@ -19,13 +19,6 @@ int round_up(int value, int unit) {
 
 }  // namespace
 
-void fill_in(ClipRequest& request, const Extents& usual, double fps) {
-  if (request.frames == 0) request.frames = usual.frames;
-  if (request.height == 0) request.height = usual.height;
-  if (request.width == 0) request.width = usual.width;
-  if (request.fps == 0) request.fps = fps > 0 ? fps : 24;
-}
-
 void ModelShape::take(const models::NetworkConfig& network) {
   autoregressive = false;
   in_channels = network.in_channels;

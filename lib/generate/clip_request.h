@@ -1,5 +1,5 @@
-// One clip that is asked for, and which of them a model can make: what a run refuses, and so does a
-// dry run, which has no weights.
+// What is asked of a model for one clip, and what of it a model can make: what a run refuses, and
+// so does a dry run, which has no weights. Prompts become requests in generate/prompts.h.
 // Shape letters: C latent channels, t h w latent frames, rows, columns.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -42,9 +42,6 @@ struct ClipRequest {
   /// makes of them.
   std::shared_ptr<const text::TokenEmbeddings> embedding, negative_embedding;
 };
-
-/// What the request leaves open: the usual size of the model's clips, and rate (0: not known).
-void fill_in(ClipRequest& request, const Extents& usual, double fps);
 
 /// What of a model's parts decides which clips it can make. Thread-safety: const members.
 struct ModelShape {

@@ -1,4 +1,4 @@
-// What vfm-generate does: orders in, clips out, each whole or not at all.
+// What vfm-generate does: prompts in, clips out, each whole or not at all.
 //
 // A clip's address is a hash of all that decides its bytes: weights, prompts, seed, sampling, size,
 // files, encoder (generate/clip_output.h). While a clip is made in a folder, what was done of it
@@ -15,6 +15,8 @@
 #include "base/slots.h"
 #include "generate/prompts.h"
 #include "io/manifest.h"
+#include "models/dit/fp8.h"
+#include "models/folder/checkpoint.h"
 
 namespace vfm::generate {
 
@@ -23,7 +25,7 @@ struct GenerateJob {
   std::string tokenizer;             ///< folder of its tokenizer; empty: where the model says
   bool ema = true;                   ///< averaged weights, where the checkpoint has them
   std::vector<std::string> prompts;  ///< "-": lines on standard input
-  ClipOrder defaults;                ///< sizes or fps of 0: as trained
+  Prompt defaults;                   ///< what holds for all of them
   std::string output;                ///< folder, or "-": Y4M on standard output
   bool force = false;
   bool latents_only = false;   ///< latents as they come from the model, not decoded
@@ -43,7 +45,7 @@ struct GenerateJob {
   std::string dataset;  ///< for the report: a folder of shards to show beside the clips, or empty
 };
 
-/// Returns how many orders failed and were recorded. Manifest records go to standard output in the
+/// Returns how many prompts failed and were recorded. Manifest records go to standard output in the
 /// order of the prompts (not with "-" as output). Throws Error when nothing was asked for or
 /// nothing could be made, or when FP8 changes the network's first output by more than allowed.
 long generate_clips(const GenerateJob& job, Slots& slots, Progress& progress,

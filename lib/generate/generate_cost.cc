@@ -216,22 +216,20 @@ void Estimate::read_text_encoder() {
 
 void Estimate::plan_clip() {
   Clip& c = clip_;
-  c.request = job_.defaults.request;
-  generate::fill_in(c.request, shape_.pixels_of(facts_.usual), facts_.fps);
-  ClipOrder order = job_.defaults;
-  order.request = c.request;
-  read_given_files(order, shape_);
-  shape_.check(order.request);
+  c.request = request_of(job_.defaults, shape_.pixels_of(facts_.usual), facts_.fps);
+  generate::ClipRequest request = c.request;
+  generate::GivenFiles files = job_.defaults.files;
+  read_given_files(files, shape_, request);
+  shape_.check(request);
   c.latent = shape_.latent_of(c.request);
   const std::array<int, 3>& patch = shape_.patch;
   c.tokens = std::int64_t{c.latent.frames / patch[0]} * (c.latent.height / patch[1]) *
              (c.latent.width / patch[2]);
   const bool text = !facts_.text_encoder.is_null();
   c.text_tokens = facts_.text_padding > 0 ? facts_.text_padding : text ? kUsualText : 1;
-  if (order.request.embedding)
-    c.text_tokens = std::max(facts_.text_padding, order.request.embedding->tokens);
-  if (order.request.negative_embedding)
-    c.text_tokens = std::max<std::int64_t>(c.text_tokens, order.request.negative_embedding->tokens);
+  if (request.embedding) c.text_tokens = std::max(facts_.text_padding, request.embedding->tokens);
+  if (request.negative_embedding)
+    c.text_tokens = std::max<std::int64_t>(c.text_tokens, request.negative_embedding->tokens);
   c.samples = network_.dit && text && sampling_.guidance != 0 ? 2 : 1;
 }
 
@@ -310,8 +308,7 @@ Part Estimate::text_part() const {
                                           text_->config.vocabulary * text_->config.width);
   part.cost =
       models::t5_cost(text_->config, clip_.text_tokens, text_->stored, text_->compute, job_.device);
-  const bool second =
-      clip_.samples > 1 && (facts_.encode_empty || !job_.defaults.request.negative.empty());
+  const bool second = clip_.samples > 1 && (facts_.encode_empty || !job_.defaults.negative.empty());
   part.cost.flops *= second ? 2 : 1;
   part.hold();
   return part;

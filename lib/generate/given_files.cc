@@ -22,12 +22,12 @@ namespace {
 
 constexpr std::int64_t kMostTokens = 100000;  // of an embedding
 
-void check_hash(std::optional<std::string>& expected, const std::string& path) {
-  const std::string hash = io::hash_file(path);
-  if (expected && *expected != hash)
-    fail("'{}' is not the file that the record was made from (xxh3 {}, not {})", path, hash,
-         *expected);
-  expected = hash;
+void check_hash(GivenFile& file) {
+  std::string hash = io::hash_file(file.path);
+  if (file.xxh3 && *file.xxh3 != hash)
+    fail("'{}' is not the file that the record was made from (xxh3 {}, not {})", file.path, hash,
+         *file.xxh3);
+  file.xxh3 = std::move(hash);
 }
 
 /// The last frames of a video, at most `most`.
@@ -41,21 +41,21 @@ std::deque<media::Frame> last_frames(media::Decoder& decoder, std::size_t most) 
   return frames;
 }
 
-std::shared_ptr<const generate::GivenFrames> read_condition(const ClipOrder& order,
-                                                            int time_factor) {
-  const generate::ClipRequest& request = order.request;
+std::shared_ptr<const GivenFrames> read_condition(const GivenFiles& files, int time_factor,
+                                                  const ClipRequest& request) {
   const bool two = request.frames > 1 + time_factor;  // latent frames, with one left to make
-  const int asked = order.condition_frames.value_or(two ? 1 + time_factor : 1);
+  const int asked = files.condition_frames.value_or(two ? 1 + time_factor : 1);
   if (asked < 1 || (asked - 1) % time_factor != 0)
     fail("{} condition frames: must be 1, {}, {}, ...", asked, 1 + time_factor,
          1 + 2 * time_factor);
-  if (asked >= request.frames && order.condition_frames)
+  if (asked >= request.frames && files.condition_frames)
     fail("{} condition frames leave nothing to make of {} frames", asked, request.frames);
-  media::Decoder decoder(order.condition);
+  media::Decoder decoder(files.condition.path);
   std::deque<media::Frame> frames = last_frames(decoder, static_cast<std::size_t>(asked));
   const int there = static_cast<int>(frames.size());
-  if (order.condition_frames && there < asked)
-    fail("'{}' has {} frames, fewer than the {} condition frames", order.condition, there, asked);
+  if (files.condition_frames && there < asked)
+    fail("'{}' has {} frames, fewer than the {} condition frames", files.condition.path, there,
+         asked);
   const int used = 1 + (there - 1) / time_factor * time_factor;
   frames.erase(frames.begin(), frames.end() - used);
 
@@ -64,7 +64,7 @@ std::shared_ptr<const generate::GivenFrames> read_condition(const ClipOrder& ord
   scale.mirror = decoder.info().mirror;
   scale.width = request.width;
   scale.height = request.height;
-  auto given = std::make_shared<generate::GivenFrames>();
+  auto given = std::make_shared<GivenFrames>();
   given->frames = used;
   const std::size_t plane = static_cast<std::size_t>(request.width) * request.height;
   given->pixels.resize(3 * plane * frames.size());
@@ -113,7 +113,7 @@ Values read_values(const std::string& path, const char* what) {
 
 /// As wide as the model's text is; diffusers has a leading 1, for the batch.
 std::shared_ptr<const text::TokenEmbeddings> read_embedding(const std::string& path,
-                                                            const generate::ModelShape& shape) {
+                                                            const ModelShape& shape) {
   Values read = read_values(path, "embedding");
   if (read.shape.size() == 3 && read.shape.front() == 1) read.shape.erase(read.shape.begin());
   if (read.shape.size() != 2 || read.shape[0] < 1 || read.shape[1] != shape.text_width)
@@ -127,26 +127,24 @@ std::shared_ptr<const text::TokenEmbeddings> read_embedding(const std::string& p
 
 }  // namespace
 
-void read_given_files(ClipOrder& order, const generate::ModelShape& shape) {
-  generate::ClipRequest& request = order.request;
-  if (!order.noise.empty()) {
-    check_hash(order.noise_xxh3, order.noise);
+void read_given_files(GivenFiles& files, const ModelShape& shape, ClipRequest& request) {
+  if (!files.noise.path.empty()) {
+    check_hash(files.noise);
     request.noise = std::make_shared<const std::vector<float>>(
-        std::move(read_values(order.noise, "noise").values));
+        std::move(read_values(files.noise.path, "noise").values));
   }
-  for (const auto& [path, hash, embedding] :
-       {std::tie(order.embedding, order.embedding_xxh3, request.embedding),
-        std::tie(order.negative_embedding, order.negative_embedding_xxh3,
-                 request.negative_embedding)}) {
-    if (path.empty()) continue;
+  for (const auto& [file, embedding] :
+       {std::tie(files.embedding, request.embedding),
+        std::tie(files.negative_embedding, request.negative_embedding)}) {
+    if (file.path.empty()) continue;
     shape.check_takes_embeddings();
-    check_hash(hash, path);
-    embedding = read_embedding(path, shape);
+    check_hash(file);
+    embedding = read_embedding(file.path, shape);
   }
-  if (order.condition.empty()) return;
+  if (files.condition.path.empty()) return;
   shape.check_takes_frames();
-  check_hash(order.condition_xxh3, order.condition);
-  request.given = read_condition(order, shape.time_factor);
+  check_hash(files.condition);
+  request.given = read_condition(files, shape.time_factor, request);
 }
 
 }  // namespace vfm::generate

@@ -57,30 +57,31 @@ void take_sampling(Json& json, SampleChoice& choice, std::string_view where) {
   take(json, "augment_sigma", get_number(json, "augment_sigma"), choice.augment_sigma);
   take(json, "temperature", get_number(json, "temperature"), choice.temperature);
   take(json, "top_p", get_number(json, "top_p"), choice.top_p);
-  if (const auto sampler = get_string(json, "sampler"))
-    choice.sampler = generate::parse_sampler(*sampler);
+  if (const auto sampler = get_string(json, "sampler")) choice.sampler = parse_sampler(*sampler);
   json.erase("sampler");
 }
 
-// What a record says of the model that made it and of the files it was made from.
-void take_origin(Json& json, ClipOrder& order, std::string_view where) {
-  take(json, "condition", get_string(json, "condition"), order.condition);
-  take(json, "condition_frames", get_int(json, "condition_frames", where), order.condition_frames);
-  take(json, "condition_xxh3", get_string(json, "condition_xxh3"), order.condition_xxh3);
-  take(json, "noise", get_string(json, "noise"), order.noise);
-  take(json, "noise_xxh3", get_string(json, "noise_xxh3"), order.noise_xxh3);
-  take(json, "embedding", get_string(json, "embedding"), order.embedding);
-  take(json, "embedding_xxh3", get_string(json, "embedding_xxh3"), order.embedding_xxh3);
-  take(json, "negative_embedding", get_string(json, "negative_embedding"),
-       order.negative_embedding);
-  take(json, "negative_embedding_xxh3", get_string(json, "negative_embedding_xxh3"),
-       order.negative_embedding_xxh3);
-  take(json, "weights", get_string(json, "weights"), order.weights);
-  take(json, "model_hash", get_string(json, "model_hash"), order.model_hash);
-  take(json, "fp8", get_string(json, "fp8"), order.fp8);
-  take(json, "compute", get_string(json, "compute"), order.compute);
+void take_file(Json& json, const std::string& name, GivenFile& file) {
+  take(json, name.c_str(), get_string(json, name.c_str()), file.path);
+  const std::string hash = name + "_xxh3";
+  take(json, hash.c_str(), get_string(json, hash.c_str()), file.xxh3);
+}
+
+// What a record says of the files that the clip was made from, and of the model that made it.
+void take_origin(Json& json, Prompt& prompt, std::string_view where) {
+  GivenFiles& files = prompt.files;
+  take_file(json, "condition", files.condition);
+  take(json, "condition_frames", get_int(json, "condition_frames", where), files.condition_frames);
+  take_file(json, "noise", files.noise);
+  take_file(json, "embedding", files.embedding);
+  take_file(json, "negative_embedding", files.negative_embedding);
+  MadeBy& by = prompt.made_by;
+  take(json, "weights", get_string(json, "weights"), by.weights);
+  take(json, "model_hash", get_string(json, "model_hash"), by.model_hash);
+  take(json, "fp8", get_string(json, "fp8"), by.fp8);
+  take(json, "compute", get_string(json, "compute"), by.compute);
   if (const auto lora = json.find("lora"); lora != json.end()) {
-    order.lora = *lora;
+    by.lora = *lora;
     json.erase(lora);
   }
   json.erase("fp8_error");  // measured anew
@@ -90,7 +91,7 @@ void take_origin(Json& json, ClipOrder& order, std::string_view where) {
 
 }  // namespace
 
-void SampleChoice::check_for(bool autoregressive, generate::Sampler own) const {
+void SampleChoice::check_for(bool autoregressive, Sampler own) const {
   const auto refuse = [&](bool said, const char* name) {
     if (said)
       fail_usage("'{}' is for {} models, and this one is {}", name,
@@ -100,8 +101,8 @@ void SampleChoice::check_for(bool autoregressive, generate::Sampler own) const {
   if (!autoregressive) {
     refuse(temperature.has_value(), "temperature");
     refuse(top_p.has_value(), "top_p");
-    const bool flow = own == generate::Sampler::flow;
-    if (sampler) generate::check_sampler(*sampler, own);
+    const bool flow = own == Sampler::flow;
+    if (sampler) check_sampler(*sampler, own);
     if (flow && (sigma_min || sigma_max))
       fail_usage("sigma_min and sigma_max are not for models of flow matching, and this is one");
     if (!flow && shift) fail_usage("'shift' is for models of flow matching, and this is none");
@@ -113,7 +114,7 @@ void SampleChoice::check_for(bool autoregressive, generate::Sampler own) const {
   refuse(sigma_min || sigma_max || shift || augment_sigma, "noise levels");
 }
 
-generate::SampleOptions SampleChoice::over(generate::SampleOptions options) const {
+SampleOptions SampleChoice::over(SampleOptions options) const {
   // Of two levels that do not go together one may be the model's, of which nobody has spoken.
   const auto refuse = [](const char* given, double value, const char* other, double own) {
     fail_usage("{} {} does not go with the model's own {} {}: give that too", given, value, other,
@@ -135,50 +136,59 @@ generate::SampleOptions SampleChoice::over(generate::SampleOptions options) cons
   return options;
 }
 
-ClipOrder parse_prompt(std::string_view bytes, const ClipOrder& defaults, std::string_view where) {
-  ClipOrder order = defaults;
+ClipRequest request_of(const Prompt& prompt, const Extents& usual, double fps) {
+  ClipRequest request;
+  request.prompt = prompt.text;
+  request.negative = prompt.negative;
+  request.seed = prompt.seed;
+  request.frames = prompt.frames == 0 ? usual.frames : prompt.frames;
+  request.height = prompt.height == 0 ? usual.height : prompt.height;
+  request.width = prompt.width == 0 ? usual.width : prompt.width;
+  request.fps = prompt.fps != 0 ? prompt.fps : fps > 0 ? fps : 24;
+  return request;
+}
+
+Prompt parse_prompt(std::string_view bytes, const Prompt& defaults, std::string_view where) {
+  Prompt prompt = defaults;
   // What is written into the record is what the noise is made from.
   const std::string line = text::valid_utf8(bytes);
-  order.where = where;
   const std::size_t start = line.find_first_not_of(" \t\r");
   if (start == std::string::npos || line[start] != '{') {
     const std::size_t end = line.find_last_not_of(" \t\r\n");
-    order.request.prompt = start == std::string::npos ? "" : line.substr(start, end - start + 1);
-    return order;
+    prompt.text = start == std::string::npos ? "" : line.substr(start, end - start + 1);
+    return prompt;
   }
   Json json = parse_json(line, where);
-  const bool embedded = !get_string(json, "embedding").value_or(defaults.embedding).empty();
-  order.request.prompt =
+  const bool embedded =
+      !get_string(json, "embedding").value_or(defaults.files.embedding.path).empty();
+  prompt.text =
       embedded ? get_string(json, "prompt").value_or("") : need_string(json, "prompt", where);
   json.erase("prompt");
-  generate::ClipRequest& request = order.request;
-  if (const auto seed = get_seed(json, where)) request.seed = *seed, order.own_seed = true;
+  if (const auto seed = get_seed(json, where)) prompt.seed = *seed, prompt.own_seed = true;
   json.erase("seed");
-  take(json, "negative_prompt", get_string(json, "negative_prompt"), request.negative);
-  take(json, "name", get_string(json, "name"), order.name);
-  take(json, "frames", get_int(json, "frames", where, 1), request.frames);
-  take(json, "width", get_int(json, "width", where, 1), request.width);
-  take(json, "height", get_int(json, "height", where, 1), request.height);
+  take(json, "negative_prompt", get_string(json, "negative_prompt"), prompt.negative);
+  take(json, "name", get_string(json, "name"), prompt.name);
+  take(json, "frames", get_int(json, "frames", where, 1), prompt.frames);
+  take(json, "width", get_int(json, "width", where, 1), prompt.width);
+  take(json, "height", get_int(json, "height", where, 1), prompt.height);
   const auto fps = get_number(json, "fps");
   if (fps && !(*fps > 0)) fail("'fps' of {} is {}: must be positive", where, *fps);
-  take(json, "fps", fps, request.fps);
+  take(json, "fps", fps, prompt.fps);
   // Those of the command line are for lines that have a condition.
   const char* of_condition = nullptr;
   for (const char* name : {"augment_sigma", "condition_frames"})
     if (!json.value(name, Json()).is_null()) of_condition = name;
-  take_sampling(json, order.choice, where);
-  take(json, "encoder", get_string(json, "encoder"), order.encoder);
-  if (const auto quality = get_int(json, "quality", where)) {
-    if (*quality > 51) fail("'quality' of {} is {}: must be 0 to 51", where, *quality);
-    order.quality = *quality;
-  }
-  json.erase("quality");
-  take_origin(json, order, where);
-  if (of_condition && order.condition.empty())
+  take_sampling(json, prompt.choice, where);
+  take(json, "encoder", get_string(json, "encoder"), prompt.encoder);
+  const auto quality = get_int(json, "quality", where);
+  if (quality && *quality > 51) fail("'quality' of {} is {}: must be 0 to 51", where, *quality);
+  take(json, "quality", quality, prompt.quality);
+  take_origin(json, prompt, where);
+  if (of_condition && prompt.files.condition.path.empty())
     fail("{} has '{}', which is for a 'condition', and has none", where, of_condition);
-  if (!order.name.empty()) check_clip_name(order.name);
-  order.extra = std::move(json);
-  return order;
+  if (!prompt.name.empty()) check_clip_name(prompt.name);
+  prompt.extra = std::move(json);
+  return prompt;
 }
 
 std::string negative_text(const std::string& argument) {
@@ -231,25 +241,25 @@ static std::size_t count_prompts(const std::vector<std::string>& arguments) {
   return std::ranges::any_of(arguments, lines) ? 0 : arguments.size();
 }
 
-PromptReader::PromptReader(std::vector<std::string> arguments, ClipOrder defaults)
+PromptReader::PromptReader(std::vector<std::string> arguments, Prompt defaults)
     : total_(count_prompts(arguments)),
       defaults_(std::move(defaults)),
       lines_(std::move(arguments)) {}
 
-std::optional<ClipOrder> PromptReader::next() {
+std::optional<PromptLine> PromptReader::next() {
   const auto line = lines_.next();
   if (!line) return std::nullopt;
-  ClipOrder order;
+  PromptLine out{defaults_, line->where, line->error};
+  if (!out.error.empty()) return out;
   try {
-    if (!line->error.empty()) throw Error(line->error);
-    if (!line->as_is) return parse_prompt(line->text, defaults_, line->where);
-    order = defaults_;
-    order.request.prompt = text::valid_utf8(line->text);
+    if (line->as_is)
+      out.prompt.text = text::valid_utf8(line->text);
+    else
+      out.prompt = parse_prompt(line->text, defaults_, line->where);
   } catch (const Error& error) {
-    order.error = error.what();
+    out.error = error.what();
   }
-  order.where = line->where;
-  return order;
+  return out;
 }
 
 }  // namespace vfm::generate

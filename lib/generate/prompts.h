@@ -1,64 +1,69 @@
-// What vfm-generate is asked for: prompts from arguments and lines, each a whole order for one
-// clip.
+// What vfm-generate is asked for: prompts from arguments and lines, each a request for one clip.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/json.h"
-#include "generate/generator.h"
+#include "generate/clip_request.h"
+#include "generate/given_files.h"
+#include "generate/sampler.h"
 #include "io/input_lines.h"
 
 namespace vfm::generate {
 
 /// What is chosen of the way to sample; the rest is the model's own.
 struct SampleChoice {
-  std::optional<generate::Sampler> sampler;
+  std::optional<Sampler> sampler;
   std::optional<int> steps;
   std::optional<double> sigma_min, sigma_max, shift, guidance, augment_sigma;
   std::optional<double> temperature, top_p;  ///< of autoregressive models
 
   /// Throws Error{usage} naming what is said that means nothing to such a model; `own` is its own
   /// sampler.
-  void check_for(bool autoregressive, generate::Sampler own) const;
-  generate::SampleOptions over(generate::SampleOptions options) const;
+  void check_for(bool autoregressive, Sampler own) const;
+  SampleOptions over(SampleOptions options) const;
 };
 
-/// One clip to make: all that decides its pixels, and its name.
-struct ClipOrder {
-  generate::ClipRequest request;
+/// What a record says of the model that made its clip, and of how that computed; nothing: any will
+/// do.
+struct MadeBy {
+  std::optional<std::string> weights, model_hash, fp8, compute;
+  Json lora = nullptr;  ///< null: there were no adapters
+};
+
+/// What a line or an argument says of one clip, over what the command line says of all.
+struct Prompt {
+  std::string text, negative;  ///< UTF-8, may be empty
+  std::uint64_t seed = 0;
+  bool own_seed = false;                  ///< the line says it
+  int frames = 0, height = 0, width = 0;  ///< 0: as trained
+  double fps = 0;                         ///< 0: as trained
   SampleChoice choice;
-  generate::SampleOptions sampling;     ///< choice over the model's own, once that is known
-  std::string condition;                ///< image or video that the clip begins with; empty: none
-  std::optional<int> condition_frames;  ///< of a video: so many of its last; nothing: 9 or 1
-  std::string noise;                    ///< file with the first noise; empty: by the seed
-  /// Files with embeddings of the prompt and the negative prompt; empty: the text is encoded.
-  std::string embedding, negative_embedding;
-  std::string name;  ///< without extension; empty: made from prompt and address
-  Json extra;        ///< the line's other keys, passed through to the manifest
-  bool own_seed = false;
+  GivenFiles files;
+  std::string name;            ///< without extension; empty: made from text and address
   std::string encoder;         ///< FFmpeg's name; empty: that of the command line
   std::optional<int> quality;  ///< of the mp4; nothing: that of the command line
-  /// What a record says of the weights that made it, and of how it computed; nothing: any will do.
-  std::optional<std::string> weights, model_hash, fp8, compute;
-  Json lora = nullptr;  ///< what a record says of adapters; null: there were none
-  /// What a record says of the files' contents; nothing: any will do.
-  std::optional<std::string> condition_xxh3, noise_xxh3, embedding_xxh3, negative_embedding_xxh3;
-  std::string where;  ///< for messages: "line 3 of standard input"
-  std::string error;  ///< why the line is no order; empty if it is one
+  MadeBy made_by;
+  Json extra;  ///< the line's other keys, passed through to the manifest
 };
+
+/// What it asks of a model whose clips usually have this size and rate (0: not known), but for what
+/// stands in its files.
+ClipRequest request_of(const Prompt& prompt, const Extents& usual, double fps);
 
 /// One line: bare text is the prompt; a line that begins with '{' is an object with "prompt" and,
 /// if it differs from `defaults`, any of negative_prompt, seed, name, frames, width, height, fps,
 /// sampler, steps, guidance, sigma_min, sigma_max, shift, temperature, top_p, condition,
 /// condition_frames, augment_sigma, noise, embedding, negative_embedding, encoder, quality,
-/// weights, model_hash, fp8, compute, lora. So a record of the manifest, given back, orders the
-/// same clip. Without a prompt it is empty if there is an embedding. Other keys are kept in
+/// weights, model_hash, fp8, compute, lora. So a record of the manifest, given back, asks for
+/// the same clip. Without a prompt it is empty if there is an embedding. Other keys are kept in
 /// `extra`. Throws Error naming the key. Pure; malformed UTF-8 becomes U+FFFD.
-ClipOrder parse_prompt(std::string_view line, const ClipOrder& defaults, std::string_view where);
+Prompt parse_prompt(std::string_view line, const Prompt& defaults, std::string_view where);
 
 /// A negative prompt as the command line gives it: "@FILE" is what stands in FILE (UTF-8, without
 /// white space at its ends), anything else the text itself. Throws Error{usage} for a file that
@@ -72,20 +77,27 @@ void check_clip_name(const std::string& name);
 /// empty.
 std::string slug(std::string_view prompt);
 
-/// The orders of the command line (io/input_lines.h): each argument is a prompt, or stands for
-/// lines on standard input. Thread-safety: one thread at a time.
+/// A prompt of the input, or why there is none.
+struct PromptLine {
+  Prompt prompt;
+  std::string where;  ///< for messages: "line 3 of standard input"
+  std::string error;  ///< empty: there is one
+};
+
+/// The prompts of the command line (io/input_lines.h): each argument is one, or stands for lines on
+/// standard input. Thread-safety: one thread at a time.
 class PromptReader {
  public:
-  PromptReader(std::vector<std::string> arguments, ClipOrder defaults);
-  /// The next order, with an error if it is none, or nothing at the end. Throws Stopped.
-  std::optional<ClipOrder> next();
-  /// How many orders there are; 0: not known, for there are lines.
+  PromptReader(std::vector<std::string> arguments, Prompt defaults);
+  /// Nothing at the end. Throws Stopped.
+  std::optional<PromptLine> next();
+  /// How many prompts there are; 0: not known, for there are lines.
   std::size_t total() const { return total_; }
   const io::InputStreams& streams() const { return lines_.streams(); }
 
  private:
   std::size_t total_;
-  ClipOrder defaults_;
+  Prompt defaults_;
   io::InputLines lines_;
 };
 

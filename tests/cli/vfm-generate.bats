@@ -330,7 +330,7 @@ setup() {
   [ ! -e four/errors.jsonl ]
 }
 
-@test "an order that no machine can make is refused alone" {
+@test "a request that no machine can meet is refused alone" {
   { for member in '"steps":2000000000' '"width":2147483647' '"frames":2147483647' '"width":16384,"height":16384,"frames":100000'
     do echo "{\"prompt\":\"a red circle\",$member}"; done
     echo 'a red circle'; } >lines
@@ -786,6 +786,31 @@ sys.exit(not (len(a) == len(b) > 0 and max(abs(x - y) for x, y in zip(a, b)) <= 
   [ "$status" -eq 2 ]
   run vfm-generate --model "$model" 'x'
   [ "$status" -eq 2 ]
+}
+
+@test "--decode-only names every option that decides latents, and whose it is" {
+  run --separate-stderr vfm-generate --decode-only -o out --size 64x64 --steps 3 --lora l x
+  [ "$status" -eq 2 ]
+  [[ "$stderr" == *"--decode-only reads latents, which are decided already: leave out --lora (Network), --size (Size), --steps (Sampling)"* ]]
+  local option
+  # All that --help shows under these headings.
+  for option in $(vfm-generate --help | awk '/^[A-Z].*:$/ { of = $0 ~ /^(Prompts|Network|Size|Sampling|Video to world):$/ }
+    of && /^  --/ { split($1, name, ","); print name[1] }'); do
+    [ "$option" != --fp8-tolerance ] || continue # wants --fp8
+    case $option in
+      --size) value=64x64 ;;
+      --weights) value=ema ;;
+      --lora-mode) value=merged ;;
+      --compute) value=f32 ;;
+      --fp8) value=all ;;
+      --sampler) value=euler ;;
+      *) value=1 ;;
+    esac
+    run --separate-stderr vfm-generate --decode-only -o out "$option" "$value" x
+    echo "$option: $status $stderr"
+    [ "$status" -eq 2 ]
+    [[ "$stderr" == *"leave out $option ("* ]]
+  done
 }
 
 @test "an empty name is not an option left out" {

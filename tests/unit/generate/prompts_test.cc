@@ -11,10 +11,10 @@ using namespace vfm::generate;
 
 namespace {
 
-ClipOrder parse(const std::string& line) {
-  ClipOrder defaults;
-  defaults.request.seed = 7;
-  defaults.request.negative = "rain";
+Prompt parse(const std::string& line) {
+  Prompt defaults;
+  defaults.seed = 7;
+  defaults.negative = "rain";
   defaults.choice.steps = 9;
   return parse_prompt(line, defaults, "line 1 of standard input");
 }
@@ -31,54 +31,54 @@ std::string error_of(const std::string& line) {
 }  // namespace
 
 TEST_CASE("a line of text is the prompt", "[prompts]") {
-  const ClipOrder order = parse("  a red fox, \"crossing\" \r");
-  CHECK(order.request.prompt == "a red fox, \"crossing\"");
-  CHECK(order.request.seed == 7);
-  CHECK(order.request.negative == "rain");
-  CHECK(order.choice.steps == 9);
-  CHECK_FALSE(order.own_seed);
-  CHECK(parse("赤い狐が道を渡る").request.prompt == "赤い狐が道を渡る");
-  CHECK(parse("ثعلب أحمر").request.prompt == "ثعلب أحمر");
-  CHECK(parse(std::string(100000, 'x')).request.prompt.size() == 100000);
-  CHECK(parse("").request.prompt.empty());
+  const Prompt prompt = parse("  a red fox, \"crossing\" \r");
+  CHECK(prompt.text == "a red fox, \"crossing\"");
+  CHECK(prompt.seed == 7);
+  CHECK(prompt.negative == "rain");
+  CHECK(prompt.choice.steps == 9);
+  CHECK_FALSE(prompt.own_seed);
+  CHECK(parse("赤い狐が道を渡る").text == "赤い狐が道を渡る");
+  CHECK(parse("ثعلب أحمر").text == "ثعلب أحمر");
+  CHECK(parse(std::string(100000, 'x')).text.size() == 100000);
+  CHECK(parse("").text.empty());
 }
 
-TEST_CASE("an object orders what it says and keeps the rest", "[prompts]") {
-  const ClipOrder order = parse(
+TEST_CASE("an object asks for what it says and keeps the rest", "[prompts]") {
+  const Prompt prompt = parse(
       R"({"prompt":"p","seed":18446744073709551615,"negative_prompt":"","name":"clip 1","frames":9,)"
       R"("width":32,"height":48,"fps":23.976,"sampler":"heun","steps":3,"guidance":1.5,)"
       R"("sigma_min":0.1,"sigma_max":10,"id":[1,2],"note":null})");
-  CHECK(order.request.prompt == "p");
-  CHECK(order.request.seed == 18446744073709551615u);
-  CHECK(order.own_seed);
-  CHECK(order.request.negative.empty());
-  CHECK(order.name == "clip 1");
-  CHECK(order.request.frames == 9);
-  CHECK(order.request.width == 32);
-  CHECK(order.request.height == 48);
-  CHECK(order.request.fps == 23.976);
-  CHECK(order.choice.sampler == generate::Sampler::heun);
-  CHECK(order.choice.steps == 3);
-  CHECK(order.choice.guidance == 1.5);
-  CHECK(order.choice.sigma_min == 0.1);
-  CHECK(order.choice.sigma_max == 10);
-  CHECK(dump_json(order.extra) == R"({"id":[1,2],"note":null})");
-  CHECK(parse(R"({"prompt":""})").request.prompt.empty());
+  CHECK(prompt.text == "p");
+  CHECK(prompt.seed == 18446744073709551615u);
+  CHECK(prompt.own_seed);
+  CHECK(prompt.negative.empty());
+  CHECK(prompt.name == "clip 1");
+  CHECK(prompt.frames == 9);
+  CHECK(prompt.width == 32);
+  CHECK(prompt.height == 48);
+  CHECK(prompt.fps == 23.976);
+  CHECK(prompt.choice.sampler == generate::Sampler::heun);
+  CHECK(prompt.choice.steps == 3);
+  CHECK(prompt.choice.guidance == 1.5);
+  CHECK(prompt.choice.sigma_min == 0.1);
+  CHECK(prompt.choice.sigma_max == 10);
+  CHECK(dump_json(prompt.extra) == R"({"id":[1,2],"note":null})");
+  CHECK(parse(R"({"prompt":""})").text.empty());
 }
 
 TEST_CASE("what a record says of its model is kept apart, what was measured is dropped",
           "[prompts]") {
-  const ClipOrder order =
+  const Prompt prompt =
       parse(R"({"prompt":"p","weights":"ema","model_hash":"0a","fp8":"all","fp8_error":0.01,)"
             R"("device":"cuda","decoded_on":"cpu","x":1})");
-  CHECK(order.weights == "ema");
-  CHECK(order.model_hash == "0a");
-  CHECK(order.fp8 == "all");
-  CHECK(dump_json(order.extra) == R"({"x":1})");
-  CHECK_FALSE(parse(R"({"prompt":"p"})").fp8);
+  CHECK(prompt.made_by.weights == "ema");
+  CHECK(prompt.made_by.model_hash == "0a");
+  CHECK(prompt.made_by.fp8 == "all");
+  CHECK(dump_json(prompt.extra) == R"({"x":1})");
+  CHECK_FALSE(parse(R"({"prompt":"p"})").made_by.fp8);
 }
 
-TEST_CASE("what is not an order is refused by name", "[prompts]") {
+TEST_CASE("what is no request is refused by name", "[prompts]") {
   CHECK(error_of("{").find("line 1 of standard input") != std::string::npos);
   CHECK(error_of("{}").find("'prompt'") != std::string::npos);
   CHECK(error_of(R"({"prompt":1})").find("prompt") != std::string::npos);

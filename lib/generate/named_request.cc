@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "generate/named_request.h"
+
+#include <utility>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "generate/clip_record.h"
+#include "generate/pipeline.h"
+#include "media/encoder.h"
+#include "media/frame_rate.h"
+
+namespace vfm::generate {
+
+void RequestMaker::note_sizes(const NamedRequest& request) {
+  const Generator& generator = in_use_.generator;
+  const TrainedSize& largest = generator.largest();
+  const ClipRequest& clip = request.clip;
+  if (!noted_size_ && generator.beyond_training(clip)) {
+    noted_size_ = true;
+    log_warning(
+        "{} frames of {}x{} are more than the model was trained on ({} of {}x{}): {}the clip may "
+        "lack detail",
+        clip.frames, clip.width, clip.height, largest.frames, largest.width, largest.height,
+        generator.autoregressive() ? "" : "positions are squeezed, ");
+  }
+  if (output_.to_stream() || job_.latents_only || noted_odd_) return;
+  const auto [width, height] = media::coded_size(request.encoder, clip.width, clip.height);
+  noted_odd_ = width != clip.width || height != clip.height;
+  if (noted_odd_)
+    log_warning(
+        "{} cannot hold {}x{}: the last column or row is repeated, the mp4 is {}x{}; with -o - or "
+        "--encoder ffv1 nothing is added",
+        request.encoder, clip.width, clip.height, width, height);
+}
+
+void RequestMaker::take_name(NamedRequest& request, bool own_seed) {
+  const bool named = !request.name.empty();
+  for (;; ++request.clip.seed) {
+    if (!named) {
+      const std::string words = slug(request.clip.prompt);
+      request.name = words + (words.empty() ? "" : "-") +
+                     hash_hex(dump_json(describe_clip(in_use_, request, output_))).substr(0, 16);
+    }
+    if (names_.insert(request.name).second) return;
+    // A bare prompt that comes again means another clip; a name or a seed of its own says which.
+    if (named) fail("the name '{}' is taken by another prompt of this run", request.name);
+    if (own_seed) fail("the same clip was asked for before");
+  }
+}
+
+std::shared_ptr<const NamedRequest> RequestMaker::make(Prompt prompt) {
+  const Generator& generator = in_use_.generator;
+  refuse_other_model(in_use_, prompt.made_by);
+  prompt.choice.check_for(generator.autoregressive(), generator.facts().sampling.sampler);
+  const auto request = std::make_shared<NamedRequest>();
+  request->sampling = prompt.choice.over(generator.facts().sampling);
+  const TrainedSize& usual = generator.usual();
+  request->clip = request_of(prompt, {usual.frames, usual.height, usual.width}, usual.fps);
+  request->name = std::move(prompt.name);
+  request->encoder = std::move(prompt.encoder);
+  if (request->encoder.empty())
+    request->encoder = job_.latents_only ? job_.encoder : output_.encoder();
+  request->quality = prompt.quality.value_or(job_.quality);
+  request->extra = std::move(prompt.extra);
+  generator.shape().check_size(request->clip);
+  if (!std::exchange(noted_guidance_, true)) note_guidance(job_.model, request->sampling.guidance);
+  media::frame_rate(request->clip.fps);  // refuses a rate now, not after the clip was made
+  note_sizes(*request);
+  request->files = std::move(prompt.files);
+  read_given_files(request->files, generator.shape(), request->clip);
+  take_name(*request, prompt.own_seed);
+  return request;
+}
+
+}  // namespace vfm::generate

@@ -1,0 +1,61 @@
+// A request for one clip that lacks nothing: what a prompt asks for, made whole with what the model
+// and the command line say.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <set>
+#include <string>
+
+#include "base/json.h"
+#include "generate/clip_output.h"
+#include "generate/generate.h"
+#include "generate/generator.h"
+#include "generate/prompts.h"
+
+namespace vfm::generate {
+
+/// All that decides a clip's bytes, and its name. Once it is made nobody changes it.
+struct NamedRequest {
+  ClipRequest clip;
+  SampleOptions sampling;
+  GivenFiles files;     ///< with their hashes
+  std::string name;     ///< of the files, without extension
+  std::string encoder;  ///< FFmpeg's name; empty: the default one, or none is used
+  int quality = 0;
+  Json extra;  ///< the prompt's other keys
+};
+
+/// What clips are made with, apart from their requests.
+struct ModelInUse {
+  const Generator& generator;
+  std::string hash;
+  models::Fp8Parts fp8;
+  Device device = Device::cpu;
+};
+
+/// Thread-safety: one thread, prompt after prompt in their order, which decides names and seeds.
+class RequestMaker {
+ public:
+  /// All three must outlive it.
+  RequestMaker(const GenerateJob& job, const ModelInUse& in_use, const ClipOutput& output)
+      : job_(job), in_use_(in_use), output_(output) {}
+
+  /// Reads the files that the prompt names. A text that comes again without a name or a seed of its
+  /// own gets the next seed. Warns, once a run, of sizes beyond training, of sizes that the encoder
+  /// cannot hold, and of a guidance that other programs take as none. Throws Error for what the
+  /// model cannot make, another model than made the record, and a name that is taken.
+  std::shared_ptr<const NamedRequest> make(Prompt prompt);
+
+ private:
+  void note_sizes(const NamedRequest& request);
+  void take_name(NamedRequest& request, bool own_seed);
+
+  const GenerateJob& job_;
+  const ModelInUse& in_use_;
+  const ClipOutput& output_;
+  std::set<std::string> names_;  ///< taken in this run
+  bool noted_size_ = false, noted_odd_ = false, noted_guidance_ = false;
+};
+
+}  // namespace vfm::generate
