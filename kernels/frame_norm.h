@@ -17,7 +17,7 @@ struct CUstream_st;  // cudaStream_t
 
 namespace vfm::kernels {
 
-/// Pieces of a frame, as lib/ops/norm/frame_norm_cpu.h has them.
+/// Pieces of a frame, as lib/ops/norm/frame_norm_kernels.h has them.
 inline constexpr int kFrameNormChunks = 64;
 
 /// Device pointers of one call. `pixels` are those of a frame. Pointers need no more than the

@@ -1,4 +1,4 @@
-// The layers of a Cosmos tokenizer, on videos channels last. For cosmos_autoencoder.cc alone.
+// The layers of a Cosmos tokenizer, on videos channels last. For autoencoder.cc alone.
 //
 // Each layer runs on a whole video, on the next frames of one (a stream: what it needs of the
 // frames before is kept), and on a band of its rows (models/cosmos/spatial_exchange.h), to the same

@@ -1,4 +1,4 @@
-// The walk is that of cosmos_autoencoder.cc and cosmos_blocks.cc, with counts for tensors.
+// The walk is that of autoencoder.cc and blocks.cc, with counts for tensors.
 // SPDX-License-Identifier: Apache-2.0
 #include "models/cosmos/training_cost.h"
 

@@ -1,4 +1,4 @@
-// The CUDA versions of the kernels of time_attention_cpu.h.
+// The CUDA versions of the kernels of time_attention_kernels.h.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <vector>

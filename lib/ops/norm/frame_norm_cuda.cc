@@ -1,4 +1,4 @@
-// The CUDA versions of the kernels of frame_norm_cpu.h.
+// The CUDA versions of the kernels of frame_norm_kernels.h.
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/frame_norm.h"
 #include "ops/norm/frame_norm_kernels.h"

@@ -1,4 +1,4 @@
-// The CUDA versions of the kernels of modulate_cpu.h.
+// The CUDA versions of the kernels of modulate_kernels.h.
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/modulate.h"
 #include "kernels/modulate_backward.h"
