@@ -1,7 +1,6 @@
 // The JSON files of model folders: config.json of every component, model_index.json,
 // scheduler_config.json. Whatever passes is a configuration that can be counted.
 // SPDX-License-Identifier: Apache-2.0
-#include "../temporary_folder.h"
 #include "base/error.h"
 #include "fuzz.h"
 #include "models/decoder/decoder_json.h"
@@ -9,6 +8,7 @@
 #include "models/folder/hf_folder.h"
 #include "models/folder/hf_sampling.h"
 #include "models/t5/t5.h"
+#include "support/temporary_folder.h"
 
 namespace {
 

@@ -1,10 +1,10 @@
 // What vfm-generate keeps of an unfinished clip, and latents for --decode-only.
 // SPDX-License-Identifier: Apache-2.0
-#include "../temporary_folder.h"
 #include "base/error.h"
 #include "fuzz.h"
 #include "generate/latent_files.h"
 #include "io/file.h"
+#include "support/temporary_folder.h"
 
 using namespace vfm;
 

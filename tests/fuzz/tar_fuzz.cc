@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <string>
 
 #include "base/error.h"
@@ -13,23 +10,14 @@
 #include "shard/image_header.h"
 #include "shard/reader.h"
 #include "shard/writer.h"
+#include "support/temporary_folder.h"
 
 namespace {
 
 /// A folder for the readers that need files; the fuzzer's process has one.
 const std::string& folder() {
-  static const std::string path = [] {
-    std::string pattern = "/tmp/vfm-fuzz-XXXXXX";
-    if (!::mkdtemp(pattern.data())) vfm::fail("cannot create '{}'", pattern);
-    static std::string made = pattern;
-    std::atexit([] {
-      for (const char* name : {"/in.tar", "/in.tar.idx"})
-        ::unlink((made + name).c_str());
-      ::rmdir(made.c_str());
-    });
-    return pattern;
-  }();
-  return path;
+  static const vfm::TemporaryFolder one;
+  return one.path;
 }
 
 void put(const std::string& path, std::string_view bytes) {

@@ -13,7 +13,6 @@
 using namespace vfm;
 using test::apart;
 using test::Checker;
-using test::normal;
 
 namespace {
 
@@ -27,7 +26,7 @@ void compare_decoders(Checker& checker, DType compute, double tolerance) {
   batch.samples = {{2, 2, 3, 3}, {1, 3, 3, 1}};
   for (int i = 0; i < 21; ++i)
     batch.codes.push_back(i * i % 37);
-  batch.text = normal({4, 8}, 3);
+  batch.text = noise_tensor({4, 8}, 3);
   const std::string name = std::string("decoder ") + (compute == DType::f32 ? "f32" : "bf16");
   std::vector<Tensor> logits, steps, gradients[2];
   std::vector<double> losses;

@@ -26,7 +26,6 @@
 using namespace vfm;
 using vfm::test::apart;
 using vfm::test::Checker;
-using vfm::test::normal;
 using vfm::test::Pack;
 
 namespace {
@@ -85,7 +84,7 @@ void stir(const nn::ParameterList& parameters, bool only_zeros) {
     const Tensor values = parameter->read().to(Device::cpu);
     const bool zero = std::ranges::all_of(values.floats(), [](float v) { return v == 0; });
     if (only_zeros && !zero) continue;
-    const Tensor fresh = normal(values.shape(), key);
+    const Tensor fresh = noise_tensor(values.shape(), key);
     for (float& v : fresh.floats())
       v *= only_zeros ? 0.02f : 0.2f;
     parameter->write(fresh);
@@ -184,7 +183,7 @@ void train(Checker& checker, const Course& c) {
 // A build without cuDNN, as the emulation is, says so to who asks for it by name.
 void check_no_cudnn(Checker& checker) {
   ops::Tape silent(false);
-  const Tensor qkv = normal({5, 192}, 1).to(DType::bf16).to(Device::cuda);
+  const Tensor qkv = noise_tensor({5, 192}, 1).to(DType::bf16).to(Device::cuda);
   ops::set_attention_body(ops::AttentionBody::cudnn);
   std::string why;
   try {
@@ -214,8 +213,8 @@ void check_cudnn(Checker& checker) {
              {std::vector<std::int64_t>{200, 7, 130}, {64, 1, 300, 129}}) {
           const std::int64_t rows =
               std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
-          const Tensor qkv = normal({rows, (4 + 2 * key_heads) * dim}, 1).to(DType::bf16);
-          const Tensor dout = normal({rows, 4 * dim}, 2).to(DType::bf16).to(Device::cuda);
+          const Tensor qkv = noise_tensor({rows, (4 + 2 * key_heads) * dim}, 1).to(DType::bf16);
+          const Tensor dout = noise_tensor({rows, 4 * dim}, 2).to(DType::bf16).to(Device::cuda);
           ops::Tape tape;
           const Tensor there = qkv.to(Device::cuda);
           tape.watch(there, Tensor::zeros(qkv.shape(), DType::f32, Device::cuda));
@@ -231,7 +230,7 @@ void check_cudnn(Checker& checker) {
 // Whether this GPU has FP8; one without says so at the first op.
 bool has_fp8() {
   try {
-    ops::quantize(normal({16}, 1).to(Device::cuda));
+    ops::quantize(noise_tensor({16}, 1).to(Device::cuda));
     return true;
   } catch (const Error& error) {
     if (std::string_view(error.what()).find("FP8 needs a GPU") == std::string_view::npos) throw;

@@ -22,7 +22,6 @@
 using namespace vfm;
 using vfm::test::apart;
 using vfm::test::Checker;
-using vfm::test::normal;
 
 namespace {
 
@@ -35,7 +34,7 @@ void check_optimizer(Checker& checker) {
     std::vector<ops::Extent> gradients;
     for (const std::int64_t count : {1, 17, 9000}) {
       const auto make = [&](std::uint64_t key) {
-        kept[at].push_back(normal({count}, key).to(device));
+        kept[at].push_back(noise_tensor({count}, key).to(device));
         return kept[at].back().data<float>();
       };
       float *value = make(1), *gradient = make(2), *m = make(3), *ema = make(4);
@@ -71,7 +70,7 @@ void check_noise(Checker& checker) {
     samples.push_back({count, 0.7f, 0.3f, 1.5f, 0.2f, Random(9, Purpose::noise, 4, key)});
     total += count;
   }
-  const Tensor x0 = normal({total}, 8);
+  const Tensor x0 = noise_tensor({total}, 8);
   const ops::NoisyPair cpu = ops::noisy_pair(x0, samples);
   const ops::NoisyPair gpu = ops::noisy_pair(x0.to(Device::cuda), samples);
   checker.apart("noisy latents", apart(gpu.latents, cpu.latents), 1e-6);
@@ -93,7 +92,7 @@ void check_given(Checker& checker) {
     lost.push_back({sample.count, channel, given});
     total += sample.count;
   }
-  const Tensor x0 = normal({total}, 8);
+  const Tensor x0 = noise_tensor({total}, 8);
   const ops::NoisyPair cpu = ops::noisy_pair(x0, noisy);
   const ops::NoisyPair gpu = ops::noisy_pair(x0.to(Device::cuda), noisy);
   checker.apart("latents with given frames", apart(gpu.latents, cpu.latents), 1e-6);
@@ -113,12 +112,12 @@ void check_given(Checker& checker) {
 void check_uploads(Checker& checker) {
   const std::int64_t size = test::small() ? 1000 : std::int64_t{5} << 20;
   ops::Tape silent(false);
-  Tensor busy = normal({8 * size}, 1).to(Device::cuda);
+  Tensor busy = noise_tensor({8 * size}, 1).to(Device::cuda);
   std::vector<Tensor> results, expected;
   for (std::uint64_t i = 0; i < 12; ++i) {
     for (int kernels = 0; kernels < (test::small() ? 1 : 20); ++kernels)
       busy = ops::gelu(silent, busy);
-    const Tensor host = normal({1, size + static_cast<std::int64_t>(i % 3)}, i + 2);
+    const Tensor host = noise_tensor({1, size + static_cast<std::int64_t>(i % 3)}, i + 2);
     expected.push_back(ops::add(silent, host, host));
     Upload upload;
     const Tensor there = upload.copy(host);

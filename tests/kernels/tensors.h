@@ -1,24 +1,15 @@
-// Tensors in the tests of whole parts on the GPU: made-up ones, and how far one is from another.
+// In the tests of whole parts on the GPU: how far one tensor is from another.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
 #include <limits>
-#include <utility>
 
-#include "base/philox.h"
+#include "support/noise.h"
 #include "tensor/tensor.h"
 
 namespace vfm::test {
-
-/// Normal numbers, a function of the key, on the CPU.
-inline Tensor normal(Shape shape, std::uint64_t key, DType dtype = DType::f32) {
-  const Tensor tensor(std::move(shape));
-  Random(1, Purpose::test, 0, key).fill_normal(tensor.floats());
-  return tensor.to(dtype);
-}
 
 /// The largest difference, as a part of the largest value of `b`. Infinite if the shapes differ or
 /// a value is not finite.

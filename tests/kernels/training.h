@@ -39,9 +39,9 @@ inline Pack make_pack(const models::NetworkConfig& config,
     pack.tokens += s.tokens(config);
   }
   pack.batch.samples = std::move(samples);
-  pack.batch.latents = normal({positions * config.in_channels}, 4 * key + 1);
-  pack.batch.text = normal({pack.text_tokens, config.text_embed_dim}, 4 * key + 2);
-  pack.target = normal({positions * config.out_channels}, 4 * key + 3);
+  pack.batch.latents = noise_tensor({positions * config.in_channels}, 4 * key + 1);
+  pack.batch.text = noise_tensor({pack.text_tokens, config.text_embed_dim}, 4 * key + 2);
+  pack.target = noise_tensor({positions * config.out_channels}, 4 * key + 3);
   return pack;
 }
 

@@ -18,7 +18,6 @@ using namespace vfm;
 using namespace vfm::ops;
 using test::apart;
 using test::Checker;
-using test::normal;
 
 namespace {
 
@@ -41,7 +40,7 @@ std::vector<Tensor> run(Device device, DType dtype, const std::vector<Tensor>& i
   }
   const Tensor result = op(tape, leaves);
   outcome[0] = result.clone();
-  tape.backward(result, normal(result.shape(), 99).to(device).to(result.dtype()));
+  tape.backward(result, noise_tensor(result.shape(), 99).to(device).to(result.dtype()));
   return outcome;
 }
 
@@ -70,9 +69,9 @@ std::string text(const Sizes& s) {
 void test_space(Checker& checker) {
   for (const Sizes& s : {Sizes{2, 5, 7, 3, 5}, Sizes{1, 6, 4, 8, 200}, Sizes{3, 7, 11, 72, 64},
                          Sizes{2, 9, 3, 24, 72}, Sizes{1, 1, 1, 16, 8}}) {
-    const std::vector<Tensor> in{normal({s.frames, s.height, s.width, s.in}, 1),
-                                 normal({s.out, s.in, 1, 3, 3}, 2), normal({s.out}, 3),
-                                 normal({s.frames, s.height, s.width, s.out}, 4)};
+    const std::vector<Tensor> in{noise_tensor({s.frames, s.height, s.width, s.in}, 1),
+                                 noise_tensor({s.out, s.in, 1, 3, 3}, 2), noise_tensor({s.out}, 3),
+                                 noise_tensor({s.frames, s.height, s.width, s.out}, 4)};
     compare(checker, "space " + text(s), in, [](Tape& t, const std::vector<Tensor>& i) {
       SpaceConv how;
       how.residual = i[3];
@@ -81,8 +80,8 @@ void test_space(Checker& checker) {
     });
   }
   for (const Sizes& s : {Sizes{2, 4, 6, 3, 5}, Sizes{3, 10, 6, 16, 24}, Sizes{1, 2, 2, 8, 8}}) {
-    const std::vector<Tensor> in{normal({s.frames, s.height, s.width, s.in}, 1),
-                                 normal({s.out, s.in, 1, 3, 3}, 2), normal({s.out}, 3)};
+    const std::vector<Tensor> in{noise_tensor({s.frames, s.height, s.width, s.in}, 1),
+                                 noise_tensor({s.out, s.in, 1, 3, 3}, 2), noise_tensor({s.out}, 3)};
     compare(checker, "space, halved " + text(s), in, [](Tape& t, const std::vector<Tensor>& i) {
       SpaceConv how;
       how.stride = 2;
@@ -98,8 +97,8 @@ void test_space(Checker& checker) {
 
 void test_time_and_point(Checker& checker) {
   for (const Sizes& s : {Sizes{5, 3, 5, 3, 3}, Sizes{7, 9, 15, 24, 24}, Sizes{3, 1, 1, 8, 8}}) {
-    const std::vector<Tensor> in{normal({s.frames, s.height, s.width, s.in}, 1),
-                                 normal({s.out, s.in, 3, 1, 1}, 2), normal({s.out}, 3)};
+    const std::vector<Tensor> in{noise_tensor({s.frames, s.height, s.width, s.in}, 1),
+                                 noise_tensor({s.out, s.in, 3, 1, 1}, 2), noise_tensor({s.out}, 3)};
     compare(checker, "time " + text(s), in, [](Tape& t, const std::vector<Tensor>& i) {
       TimeConv how;
       how.add_last = true;
@@ -112,9 +111,9 @@ void test_time_and_point(Checker& checker) {
     });
   }
   for (const Sizes& s : {Sizes{2, 3, 5, 5, 7}, Sizes{1, 13, 11, 136, 16}}) {
-    const std::vector<Tensor> in{normal({s.frames, s.height, s.width, s.in}, 1),
-                                 normal({s.out, s.in, 1, 1, 1}, 2), normal({s.out}, 3),
-                                 normal({s.frames, s.height, s.width, s.out}, 4)};
+    const std::vector<Tensor> in{noise_tensor({s.frames, s.height, s.width, s.in}, 1),
+                                 noise_tensor({s.out, s.in, 1, 1, 1}, 2), noise_tensor({s.out}, 3),
+                                 noise_tensor({s.frames, s.height, s.width, s.out}, 4)};
     compare(checker, "point " + text(s), in, [](Tape& t, const std::vector<Tensor>& i) {
       return conv_point(t, i[0], i[1], i[2], i[3]);
     });
@@ -124,13 +123,13 @@ void test_time_and_point(Checker& checker) {
 void test_norm(Checker& checker) {
   for (const Shape& shape : {Shape{3, 5, 7, 19}, Shape{2, 9, 13, 24}, Shape{1, 1, 1, 40},
                              Shape{1, 3, 1, 520}, Shape{2, 2, 1, 2100}}) {
-    const Tensor x = normal(shape, 1);
+    const Tensor x = noise_tensor(shape, 1);
     for (float& v : x.floats())
       v = 2 * v + 7;
     const Tensor first = x.rows(0, 1);
     for (float& v : first.floats())
       v = 20 * v + 300;  // a frame that would drown the others
-    const std::vector<Tensor> in{x, normal({shape[3]}, 2), normal({shape[3]}, 3)};
+    const std::vector<Tensor> in{x, noise_tensor({shape[3]}, 2), noise_tensor({shape[3]}, 3)};
     for (const bool silu : {false, true})
       compare(
           checker, "norm " + to_string(shape) + (silu ? " and silu" : ""), in,
@@ -145,13 +144,15 @@ void test_norm(Checker& checker) {
 
 void test_attention(Checker& checker) {
   for (const std::int64_t channels : {24, 21, 264}) {
-    const std::vector<Tensor> in{normal({2, 3, 5, channels}, 1), normal({2, 7, 5, channels}, 2),
-                                 normal({2, 7, 5, channels}, 3)};
+    const std::vector<Tensor> in{noise_tensor({2, 3, 5, channels}, 1),
+                                 noise_tensor({2, 7, 5, channels}, 2),
+                                 noise_tensor({2, 7, 5, channels}, 3)};
     compare(
         checker, "frame attention " + std::to_string(channels), in,
         [](Tape& t, const std::vector<Tensor>& i) { return frame_attention(t, i[0], i[1], i[2]); });
     const Shape shape{5, 3, 3, channels};
-    const std::vector<Tensor> one{normal(shape, 1), normal(shape, 2), normal(shape, 3)};
+    const std::vector<Tensor> one{noise_tensor(shape, 1), noise_tensor(shape, 2),
+                                  noise_tensor(shape, 3)};
     compare(checker, "time attention " + std::to_string(channels), one,
             [](Tape& t, const std::vector<Tensor>& i) {
               return time_attention(t, i[0], {{i[1]}, {i[2]}});
@@ -171,7 +172,7 @@ void test_haar(Checker& checker) {
     for (const bool start : {false, true}) {
       const std::int64_t t = start ? 1 + patch : 2 * patch;
       const std::string name = std::to_string(patch) + (start ? " from the start" : "");
-      const Tensor x = normal({t, 2 * patch, 3 * patch, 3}, 1);
+      const Tensor x = noise_tensor({t, 2 * patch, 3 * patch, 3}, 1);
       const Op split = [=](Tape& tape, const std::vector<Tensor>& i) {
         return haar_analysis(tape, i[0].to(DType::f32), patch, start, i[0].dtype());
       };
@@ -188,7 +189,7 @@ void test_haar(Checker& checker) {
                  gpu = run(Device::cuda, DType::f32, {x}, split);
       checker.check("the gradient of Haar bands, " + name, apart(gpu[1], cpu[1]) == 0);
       compare(
-          checker, "pixels of Haar bands, " + name, {normal(bands.shape(), 2)},
+          checker, "pixels of Haar bands, " + name, {noise_tensor(bands.shape(), 2)},
           [=](Tape& tape, const std::vector<Tensor>& i) {
             return haar_synthesis(tape, i[0], patch, start);
           },
@@ -198,7 +199,7 @@ void test_haar(Checker& checker) {
 
 void test_resample(Checker& checker) {
   for (const std::int64_t channels : {17, 24}) {
-    const std::vector<Tensor> in{normal({5, 4, 6, channels}, 1)};
+    const std::vector<Tensor> in{noise_tensor({5, 4, 6, channels}, 1)};
     const std::string name = " of " + std::to_string(channels);
     const auto with = [&](const std::string& what, const auto& op) {
       compare(
@@ -218,10 +219,11 @@ void test_resample(Checker& checker) {
 
 // What does not come from the op's own sum: a frame's result must not depend on its neighbours.
 void test_frames_alone(Checker& checker) {
-  const Tensor x = normal({4, 11, 13, 16}, 1).to(DType::bf16).to(Device::cuda);
-  const Tensor w = normal({24, 16, 1, 3, 3}, 2).to(DType::bf16).to(Device::cuda);
-  const Tensor bias = normal({24}, 3).to(Device::cuda), weight = normal({16}, 4).to(Device::cuda);
-  const Tensor shift = normal({16}, 5).to(Device::cuda);
+  const Tensor x = noise_tensor({4, 11, 13, 16}, 1).to(DType::bf16).to(Device::cuda);
+  const Tensor w = noise_tensor({24, 16, 1, 3, 3}, 2).to(DType::bf16).to(Device::cuda);
+  const Tensor bias = noise_tensor({24}, 3).to(Device::cuda),
+               weight = noise_tensor({16}, 4).to(Device::cuda);
+  const Tensor shift = noise_tensor({16}, 5).to(Device::cuda);
   Tape silent(false);
   const Tensor some = x.rows(2, 4);
   checker.check(

@@ -49,10 +49,10 @@ struct Inputs {
     std::int64_t rows = 0;
     for (const std::int64_t n : pack.query_lengths)
       rows += n;
-    qkv = test::normal({rows, std::int64_t{pack.heads + 2 * pack.key_heads} * pack.head_dim}, 1,
+    qkv = noise_tensor({rows, std::int64_t{pack.heads + 2 * pack.key_heads} * pack.head_dim}, 1,
                        dtype)
               .to(device);
-    dout = test::normal({rows, std::int64_t{pack.heads} * pack.head_dim}, 2, dtype).to(device);
+    dout = noise_tensor({rows, std::int64_t{pack.heads} * pack.head_dim}, 2, dtype).to(device);
   }
 };
 

@@ -5,8 +5,8 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "../../unit/models/cosmos_drawn.h"
 #include "models/cosmos/autoencoder.h"
+#include "support/cosmos_drawn.h"
 #include "tensor/device.h"
 #include "tensors.h"
 

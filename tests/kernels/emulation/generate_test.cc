@@ -1,8 +1,6 @@
 // A clip made on the GPU, as the emulation runs it, against the CPU's: text, sampling and decoding,
 // of a whole pipeline folder.
 // SPDX-License-Identifier: Apache-2.0
-#include <unistd.h>
-
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdlib>
@@ -10,6 +8,7 @@
 
 #include "generate/generator.h"
 #include "generate/pipeline.h"
+#include "support/temporary_folder.h"
 #include "tensor/device.h"
 
 using namespace vfm;
@@ -21,19 +20,16 @@ namespace {
 class Pipeline {
  public:
   Pipeline() {
-    fs::remove_all(path_);
     const fs::path golden = VFM_GOLDEN;
-    fs::copy(golden / "cosmos_pipeline", path_, fs::copy_options::recursive);
-    fs::copy(golden / "cosmos_vae", path_ / "vae", fs::copy_options::recursive);
+    fs::copy(golden / "cosmos_pipeline", path(), fs::copy_options::recursive);
+    fs::copy(golden / "cosmos_vae", folder_ / "vae", fs::copy_options::recursive);
     for (const char* part : {"text_encoder", "tokenizer"})
-      fs::copy(golden / "t5/v1_0" / part, path_ / part, fs::copy_options::recursive);
+      fs::copy(golden / "t5/v1_0" / part, folder_ / part, fs::copy_options::recursive);
   }
-  ~Pipeline() { fs::remove_all(path_); }
-  std::string path() const { return path_.string(); }
+  const std::string& path() const { return folder_.path; }
 
  private:
-  fs::path path_ =
-      fs::temp_directory_path() / ("vfm-generate-emulated-" + std::to_string(::getpid()));
+  const TemporaryFolder folder_;
 };
 
 std::vector<std::uint8_t> frames_on(const std::string& folder, Device device) {

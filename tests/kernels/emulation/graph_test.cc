@@ -18,7 +18,6 @@
 #include "tensors.h"
 
 using namespace vfm;
-using test::normal;
 
 namespace {
 
@@ -29,7 +28,7 @@ bool same(const Tensor& a, const Tensor& b) {
 
 // A network of two layers whose gradient is added to `gradient`, with a table of the host.
 struct Network {
-  Tensor weights = normal({6, 6}, 100).to(Device::cuda);
+  Tensor weights = noise_tensor({6, 6}, 100).to(Device::cuda);
   Tensor gradient = Tensor::zeros({6, 6}, DType::f32, Device::cuda);
   int calls = 0;
   bool looks = false;  // at a result, for which the host must wait
@@ -38,7 +37,7 @@ struct Network {
     ++calls;
     ops::Tape tape;
     tape.watch(weights, gradient);
-    const Tensor table = normal(inputs[0].shape(), 101).to(Device::cuda);
+    const Tensor table = noise_tensor(inputs[0].shape(), 101).to(Device::cuda);
     const Tensor hidden =
         ops::gelu(tape, ops::linear(tape, ops::add(tape, inputs[0], table), weights));
     const Tensor result = ops::linear(tape, hidden, weights);
@@ -57,8 +56,8 @@ void compare(GraphCache& cache, Network& network, const std::vector<int>& rows) 
   Network plain;
   plain.gradient = network.gradient.clone();
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    const std::vector<Tensor> inputs = {normal({rows[i], 6}, 2 * i).to(Device::cuda),
-                                        normal({rows[i], 6}, 2 * i + 1).to(Device::cuda)};
+    const std::vector<Tensor> inputs = {noise_tensor({rows[i], 6}, 2 * i).to(Device::cuda),
+                                        noise_tensor({rows[i], 6}, 2 * i + 1).to(Device::cuda)};
     const Tensor expected = plain.run(inputs)[0];
     const Tensor got = cache.run(std::to_string(rows[i]), inputs, network.work())[0];
     CHECK(same(got, expected));
@@ -110,7 +109,7 @@ TEST_CASE("copies beside what is computed, whoever is late") {
   emulation::set_late(late);
   std::vector<Tensor> results, expected;
   for (std::uint64_t i = 0; i < 6; ++i) {
-    Tensor host = normal({3, 500}, i);
+    Tensor host = noise_tensor({3, 500}, i);
     expected.push_back(host.clone());
     for (float& value : expected.back().floats())
       value *= 2;
@@ -141,7 +140,7 @@ TEST_CASE("results stay what they are when the work is repeated") {
   GraphCache cache(8);
   std::vector<Tensor> inputs, results;
   for (std::uint64_t i = 0; i < 4; ++i) {
-    inputs.push_back(normal({3, 6}, i).to(Device::cuda));
+    inputs.push_back(noise_tensor({3, 6}, i).to(Device::cuda));
     results.push_back(cache.run("", {inputs[i], inputs[i]}, network.work())[0]);
   }
   for (std::size_t i = 0; i < 4; ++i)
@@ -182,7 +181,7 @@ TEST_CASE("a graph that was not used for long makes room for another") {
 
 TEST_CASE("a recording that fails gives its memory back to the work itself") {
   give_all_back();
-  const std::vector<Tensor> inputs = {normal({4}, 1).to(Device::cuda)};
+  const std::vector<Tensor> inputs = {noise_tensor({4}, 1).to(Device::cuda)};
   GraphCache cache(8);
   const Limit limit(150);
   for (int i = 0; i < 6; ++i)
@@ -192,7 +191,7 @@ TEST_CASE("a recording that fails gives its memory back to the work itself") {
 
 TEST_CASE("beside a graph a recording that fails gives back only what it took") {
   give_all_back();
-  const std::vector<Tensor> inputs = {normal({4}, 1).to(Device::cuda)};
+  const std::vector<Tensor> inputs = {noise_tensor({4}, 1).to(Device::cuda)};
   GraphCache cache(8);
   for (int i = 0; i < 3; ++i)
     cache.run("graph", inputs, Greedy{40}.work());
@@ -238,8 +237,8 @@ TEST_CASE("uploads of changing sizes give nothing back to the driver") {
 }
 
 TEST_CASE("tensors and uploads get the memory that the other only keeps") {
-  const Tensor small = normal({64}, 1), large = normal({5 << 20}, 2);  // 20 MiB
-  Tensor({std::int64_t{100} << 20}, DType::u8, Device::cuda);          // kept
+  const Tensor small = noise_tensor({64}, 1), large = noise_tensor({5 << 20}, 2);  // 20 MiB
+  Tensor({std::int64_t{100} << 20}, DType::u8, Device::cuda);                      // kept
   {
     const Limit limit(1);
     Upload upload;
@@ -257,7 +256,7 @@ TEST_CASE("what is counted as memory: tensors, uploads and recordings") {
   reset_cuda_peak();
   const MemoryStats before = cuda_memory();
   CHECK(before.peak == before.current);
-  const std::vector<Tensor> inputs = {normal({4}, 1).to(Device::cuda)};
+  const std::vector<Tensor> inputs = {noise_tensor({4}, 1).to(Device::cuda)};
   GraphCache cache(8);
   cache.run("", inputs, Greedy{100}.work());
   CHECK(cuda_memory().current < before.current + kMiB);

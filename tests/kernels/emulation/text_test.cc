@@ -11,7 +11,6 @@
 
 using namespace vfm;
 using test::apart;
-using test::normal;
 
 TEST_CASE("relative attention on the GPU is the CPU's") {
   ops::Tape tape(false);
@@ -22,9 +21,9 @@ TEST_CASE("relative attention on the GPU is the CPU's") {
   pack.heads = pack.key_heads = 3;
   pack.head_dim = head_dim;
   const Shape shape{109, std::int64_t{3} * head_dim};
-  const Tensor q = normal(shape, 1, dtype), k = normal(shape, 2, dtype),
-               v = normal(shape, 3, dtype);
-  const Tensor bias = normal({3, 2 * 90 - 1}, 4, DType::f32);
+  const Tensor q = noise_tensor(shape, 1, dtype), k = noise_tensor(shape, 2, dtype),
+               v = noise_tensor(shape, 3, dtype);
+  const Tensor bias = noise_tensor({3, 2 * 90 - 1}, 4, DType::f32);
   const Tensor expected = ops::relative_attention(tape, q, k, v, bias, pack);
   const auto gpu = [](const Tensor& t) { return t.to(Device::cuda); };
   const Tensor out = ops::relative_attention(tape, gpu(q), gpu(k), gpu(v), gpu(bias), pack);
@@ -35,7 +34,7 @@ TEST_CASE("the activations of text encoders on the GPU are the CPU's") {
   ops::Tape tape(false);
   const DType dtype = GENERATE(DType::f32, DType::bf16);
   const std::int64_t n = GENERATE(1, 7, 255, 4097);
-  const Tensor x = normal({n}, 1, dtype), factor = normal({n}, 2, dtype);
+  const Tensor x = noise_tensor({n}, 1, dtype), factor = noise_tensor({n}, 2, dtype);
   const Tensor gelu = x.to(Device::cuda), relu = x.to(Device::cuda);
   ops::gated_gelu_in_place(tape, gelu, factor.to(Device::cuda));
   ops::relu_in_place(tape, relu);

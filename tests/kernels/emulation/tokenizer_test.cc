@@ -7,19 +7,12 @@
 
 #include "base/philox.h"
 #include "models/wavelet/wavelet.h"
+#include "support/noise.h"
 
 using namespace vfm;
 using models::WaveletTokenizer;
 
 namespace {
-
-std::vector<float> noise(std::size_t n, std::uint64_t key) {
-  std::vector<float> out(n);
-  Random(1, Purpose::test, 0, key).fill_uniform(out);
-  for (float& v : out)
-    v = 2 * v - 1;
-  return out;
-}
 
 bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
@@ -44,11 +37,11 @@ TEST_CASE("latents and pixels of the GPU are those of the CPU, bit for bit") {
   CAPTURE(c.channels, c.time, c.space, c.frames, c.height, c.width, c.gpu_pixels);
   const WaveletTokenizer cpu(c.channels, c.time, c.space);
   const WaveletTokenizer gpu(c.channels, c.time, c.space, Device::cuda, c.gpu_pixels);
-  const auto pixels = noise(std::size_t(3) * c.frames * c.height * c.width, 1);
+  const auto pixels = uniform_noise(std::size_t(3) * c.frames * c.height * c.width, 1);
   const auto latents = gpu.encode(pixels, c.frames, c.height, c.width);
   CHECK(same_bits(latents, cpu.encode(pixels, c.frames, c.height, c.width)));
   const int t = 1 + (c.frames - 1) / c.time, h = c.height / c.space, w = c.width / c.space;
-  const auto other = noise(latents.size(), 2);
+  const auto other = uniform_noise(latents.size(), 2);
   CHECK(same_bits(gpu.decode(other, t, h, w), cpu.decode(other, t, h, w)));
   CHECK(same_bits(gpu.decode(latents, t, h, w), cpu.decode(latents, t, h, w)));
 }
@@ -62,7 +55,7 @@ TEST_CASE("threads take turns on the GPU") {
   const WaveletTokenizer cpu(24, 4, 4), gpu(24, 4, 4, Device::cuda);
   std::vector<std::vector<float>> pixels, latents(4);
   for (std::uint64_t i = 0; i < 4; ++i)
-    pixels.push_back(noise(3 * 9 * 16 * 16, i));
+    pixels.push_back(uniform_noise(3 * 9 * 16 * 16, i));
   {
     std::vector<std::thread> threads;
     for (std::size_t i = 0; i < 4; ++i)

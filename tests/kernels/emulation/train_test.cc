@@ -1,16 +1,14 @@
 // Training on the GPU, as the emulation runs it, against the CPU: steps, the average on the host,
 // validation, and checkpoints that go from one device to the other.
 // SPDX-License-Identifier: Apache-2.0
-#include <unistd.h>
-
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <cstring>
-#include <filesystem>
 
 #include "base/philox.h"
 #include "streams.h"
+#include "support/temporary_folder.h"
 #include "tensor/device.h"
 #include "tensor/graph_cache.h"
 #include "train/checkpoint.h"
@@ -178,9 +176,7 @@ TEST_CASE("the average lies on the host or on the GPU, with the same values") {
 }
 
 TEST_CASE("a checkpoint of the GPU is the CPU's, and goes on there to the same bits") {
-  const std::string run =
-      (std::filesystem::temp_directory_path() / ("vfm-emulated-" + std::to_string(::getpid())))
-          .string();
+  const TemporaryFolder run;
   const auto set = made_up();
   const Dataset& data = *set;
   Recipe recipe = small("optimizer: {moments: bf16}");
@@ -190,7 +186,7 @@ TEST_CASE("a checkpoint of the GPU is the CPU's, and goes on there to the same b
   Side first(recipe, data, *world, Device::cuda);
   first.trainer.train_step();
   first.trainer.train_step();
-  const std::string folder = write_checkpoint(run, 2, first.trainer.objective().config(),
+  const std::string folder = write_checkpoint(run.path, 2, first.trainer.objective().config(),
                                               first.trainer.optimizer(), Json::object());
   for (const Device device : {Device::cpu, Device::cuda}) {
     Side second(recipe, data, *world, device);
@@ -205,7 +201,6 @@ TEST_CASE("a checkpoint of the GPU is the CPU's, and goes on there to the same b
     first.trainer.train_step();
     CHECK(same(first.weights(), second.weights()));
   }
-  std::filesystem::remove_all(run);
 }
 
 TEST_CASE("steps as graphs have the bits of plain ones, whichever stream is late") {

@@ -11,9 +11,9 @@
 #include <chrono>
 #include <thread>
 
-#include "../../temporary_folder.h"
 #include "base/error.h"
 #include "base/ordered.h"
+#include "support/temporary_folder.h"
 
 using namespace vfm;
 

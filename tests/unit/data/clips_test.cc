@@ -8,12 +8,12 @@
 #include <cmath>
 #include <filesystem>
 
-#include "../../temporary_folder.h"
 #include "base/error.h"
 #include "io/atomic_file.h"
 #include "io/file.h"
 #include "media/png.h"
 #include "shard/writer.h"
+#include "support/temporary_folder.h"
 
 using namespace vfm;
 using namespace vfm::data;

@@ -6,13 +6,13 @@
 #include <functional>
 #include <thread>
 
-#include "../../temporary_folder.h"
-#include "../usage_error.h"
 #include "base/error.h"
 #include "io/atomic_file.h"
 #include "io/file.h"
 #include "io/npy.h"
 #include "shard/writer.h"
+#include "support/temporary_folder.h"
+#include "support/usage_error.h"
 
 using namespace vfm;
 using namespace vfm::data;

@@ -6,7 +6,6 @@
 #include <catch2/catch.hpp>
 #include <string>
 
-#include "../shard/scratch.h"
 #include "base/hash.h"
 #include "base/json.h"
 #include "generate/latent_facts.h"
@@ -14,6 +13,7 @@
 #include "io/atomic_file.h"
 #include "io/file.h"
 #include "io/manifest.h"
+#include "support/samples.h"
 
 using namespace vfm;
 using namespace vfm::generate;
@@ -23,7 +23,7 @@ namespace {
 /// The record of the clip that is decoded on the CPU from a latent of one frame of 16x16, made on
 /// `device` with the model of a checkpoint that says as much as decoding needs.
 Json decoded(const Json& tokenizer, int channels, const char* device) {
-  const shard::Scratch scratch;
+  const TemporaryFolder scratch;
   const std::string model = scratch / "model";
   io::make_directories(model);
   const Json train = {{"tokenizer", tokenizer},

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/philox.h"
+#include "support/noise.h"
 
 using namespace vfm;
 using namespace vfm::ops;
@@ -14,9 +15,7 @@ using namespace vfm::ops;
 namespace {
 
 Tensor table(std::int64_t rows, std::uint64_t key) {
-  Tensor result({rows, 12});
-  Random(1, Purpose::test, 0, key).fill_normal(result.floats());
-  return result;
+  return noise_tensor({rows, 12}, key);
 }
 
 }  // namespace

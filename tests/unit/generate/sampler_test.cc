@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "../distance.h"
 #include "base/error.h"
 #include "io/safetensors.h"
 #include "models/dit/edm.h"
+#include "support/distance.h"
 
 using namespace vfm;
 using namespace vfm::generate;

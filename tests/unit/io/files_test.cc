@@ -14,15 +14,13 @@
 #include "base/stop.h"
 #include "io/atomic_file.h"
 #include "io/file.h"
+#include "support/temporary_folder.h"
 
 using namespace vfm;
 using namespace vfm::io;
 
 namespace {
-struct Folder {
-  std::string path = "/tmp/vfm-files-XXXXXX";
-  Folder() { REQUIRE(::mkdtemp(path.data()) != nullptr); }
-  ~Folder() { std::filesystem::remove_all(path); }
+struct Folder : TemporaryFolder {
   std::size_t count() const {
     std::size_t n = 0;
     for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(path))

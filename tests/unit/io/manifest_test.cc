@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/manifest.h"
 
-#include <unistd.h>
-
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <filesystem>
 
 #include "base/error.h"
 #include "io/atomic_file.h"
+#include "support/temporary_folder.h"
 
 using namespace vfm;
 using namespace vfm::io;
@@ -44,9 +43,8 @@ TEST_CASE("column_tars names each tar once, in order") {
 }
 
 TEST_CASE("arguments may be paths and manifest files; bad lines are told and passed over") {
-  std::string folder = "/tmp/vfm-manifest-XXXXXX";
-  REQUIRE(::mkdtemp(folder.data()) != nullptr);
-  const std::string file = folder + "/m.jsonl";
+  const TemporaryFolder folder;
+  const std::string file = folder / "m.jsonl";
   write_file(file, "{\"kind\":\"video\",\"path\":\"1.mp4\"}\n\n{\"oops\n2.mp4");
   std::vector<std::string> bad;
   ManifestReader reader({"0.mp4", file, "3.tar"},
@@ -57,12 +55,11 @@ TEST_CASE("arguments may be paths and manifest files; bad lines are told and pas
   CHECK(paths == std::vector<std::string>{"0.mp4", "1.mp4", "2.mp4", "3.tar"});
   CHECK(bad == std::vector<std::string>{fmt::format("line 3 of '{}'", file)});
   std::vector<std::string> missing;
-  ManifestReader other({folder + "/none.jsonl", "a\nb.mp4"},
+  ManifestReader other({folder / "none.jsonl", "a\nb.mp4"},
                        [&](const Fault& fault) { missing.push_back(fault.input); });
   CHECK(other.next()->path() == "a\nb.mp4");
   CHECK_FALSE(other.next());
-  CHECK(missing == std::vector{folder + "/none.jsonl"});
-  std::filesystem::remove_all(folder);
+  CHECK(missing == std::vector{folder / "none.jsonl"});
 }
 
 TEST_CASE("what cannot be JSON is a path, also if it begins like JSON") {
@@ -81,11 +78,10 @@ struct Outcome {
 };
 
 Outcome read_all(const std::vector<std::string>& texts) {
-  std::string folder = "/tmp/vfm-streams-XXXXXX";
-  REQUIRE(::mkdtemp(folder.data()) != nullptr);
+  const TemporaryFolder folder;
   std::vector<std::string> files;
   for (const std::string& text : texts) {
-    files.push_back(folder + "/" + std::to_string(files.size()) + ".jsonl");
+    files.push_back(folder / (std::to_string(files.size()) + ".jsonl"));
     write_file(files.back(), text);
   }
   Outcome outcome;
@@ -93,9 +89,8 @@ Outcome read_all(const std::vector<std::string>& texts) {
   while (const auto record = reader.next())
     outcome.records += record->path() + " ";
   outcome.broken = reader.streams().broken_off();
-  for (std::size_t at; (at = outcome.broken.find(folder + "/")) != std::string::npos;)
-    outcome.broken.erase(at, folder.size() + 1);
-  std::filesystem::remove_all(folder);
+  for (std::size_t at; (at = outcome.broken.find(folder.path + "/")) != std::string::npos;)
+    outcome.broken.erase(at, folder.path.size() + 1);
   return outcome;
 }
 
@@ -184,9 +179,8 @@ TEST_CASE("a writer counts what stands between begin and end") {
 }
 
 TEST_CASE("errors.jsonl tells what was skipped, and goes when nothing was") {
-  std::string folder = "/tmp/vfm-errors-XXXXXX";
-  REQUIRE(::mkdtemp(folder.data()) != nullptr);
-  const std::string path = folder + "/errors.jsonl";
+  const TemporaryFolder folder;
+  const std::string path = folder / "errors.jsonl";
   ErrorLog log(path, "vfm-test");
   log.add({"a.mp4", "cannot open 'a.mp4'"});
   CHECK_FALSE(file_exists(path));
@@ -210,5 +204,4 @@ TEST_CASE("errors.jsonl tells what was skipped, and goes when nothing was") {
   CHECK(file_exists(path));
   ErrorLog(path, "vfm-test").finish();
   CHECK_FALSE(file_exists(path));
-  std::filesystem::remove_all(folder);
 }

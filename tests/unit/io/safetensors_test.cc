@@ -7,9 +7,9 @@
 #include <cstring>
 #include <filesystem>
 
-#include "../../temporary_folder.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "support/temporary_folder.h"
 
 using namespace vfm;
 using namespace vfm::io;

@@ -9,6 +9,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "support/temporary_folder.h"
+
 // x265 itself loses some memory at each opening; the leak sanitizer asks here what to pass over.
 extern "C" const char* __lsan_default_suppressions() {
   return "leak:libx265";
@@ -66,19 +68,7 @@ seq 1 300 | sed 's/.*/plain text &/' > notes.txt
 )sh";
 
 const std::string& folder() {
-  struct Folder {
-    std::string path;
-    Folder() {
-      std::string name = (fs::temp_directory_path() / "vfm-media-XXXXXX").string();
-      if (!mkdtemp(name.data())) std::abort();
-      path = name;
-    }
-    ~Folder() {
-      std::error_code error;
-      fs::remove_all(path, error);
-    }
-  };
-  static const Folder folder;
+  static const vfm::TemporaryFolder folder;
   return folder.path;
 }
 

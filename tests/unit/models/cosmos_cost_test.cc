@@ -3,9 +3,9 @@
 #include <catch2/catch.hpp>
 
 #include "base/one_thread.h"
-#include "cosmos_drawn.h"
 #include "io/file.h"
 #include "models/cosmos/cost.h"
+#include "support/cosmos_drawn.h"
 #include "tensor/allocator.h"
 
 using namespace vfm;

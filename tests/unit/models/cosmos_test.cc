@@ -6,12 +6,12 @@
 #include <cmath>
 #include <map>
 
-#include "../distance.h"
 #include "base/error.h"
-#include "cosmos_drawn.h"
 #include "io/safetensors.h"
 #include "models/cosmos/autoencoder.h"
 #include "models/fsq.h"
+#include "support/cosmos_drawn.h"
+#include "support/distance.h"
 #include "tensor/tensor.h"
 
 using namespace vfm;

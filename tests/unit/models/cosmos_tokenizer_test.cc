@@ -6,16 +6,16 @@
 #include <filesystem>
 #include <functional>
 
-#include "../../temporary_folder.h"
-#include "../distance.h"
-#include "../usage_error.h"
 #include "base/error.h"
 #include "base/one_thread.h"
-#include "cosmos_drawn.h"
 #include "io/atomic_file.h"
 #include "io/file.h"
 #include "io/safetensors.h"
 #include "models/cosmos/tokenizer.h"
+#include "support/cosmos_drawn.h"
+#include "support/distance.h"
+#include "support/temporary_folder.h"
+#include "support/usage_error.h"
 
 using namespace vfm;
 using namespace vfm::models;

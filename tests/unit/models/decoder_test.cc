@@ -9,9 +9,10 @@
 #include "base/error.h"
 #include "base/one_thread.h"
 #include "base/philox.h"
-#include "golden.h"
 #include "models/decoder/decoder_json.h"
 #include "ops/loss/cross_entropy.h"
+#include "support/noise.h"
+#include "support/small_networks.h"
 #include "tensor/allocator.h"
 
 using namespace vfm;
@@ -43,12 +44,6 @@ std::vector<CodeSample> samples() {
 }
 constexpr std::size_t kCodes = 26;
 
-std::vector<float> noise(std::size_t count, std::uint64_t key) {
-  std::vector<float> values(count);
-  Random(1, Purpose::test, 0, key).fill_normal(values);
-  return values;
-}
-
 CodeBatch noisy_batch(const DecoderConfig& c) {
   CodeBatch batch;
   batch.samples = samples();
@@ -56,16 +51,6 @@ CodeBatch noisy_batch(const DecoderConfig& c) {
     batch.codes.push_back(static_cast<std::int32_t>((i * i + 3 * i) % 11));
   if (c.text_embed_dim > 0) batch.text = Tensor::from(noise(36, 2), {6, 6});
   return batch;
-}
-
-void randomise(const CausalDecoder& decoder) {
-  for (const nn::Parameter* p : decoder.parameters()) {
-    const Tensor values(p->shape());
-    Random(2, Purpose::test, 0, random_key(p->name)).fill_normal(values.floats());
-    for (float& v : values.floats())
-      v = 0.3f * v + (values.dims() == 1 ? 1.f : 0.f);
-    p->write(values);
-  }
 }
 
 std::vector<float> logits_of(const CausalDecoder& decoder, const CodeBatch& batch) {
@@ -129,7 +114,7 @@ TEST_CASE("decoder: logits, losses and gradients are those of a second implement
 
 TEST_CASE("decoder: a code sees those before it in its own sample, and nothing else") {
   const CausalDecoder decoder(tiny(), 1);
-  randomise(decoder);
+  randomise(decoder.parameters(), 0.3f);
   CodeBatch batch = noisy_batch(tiny());
   const std::vector<float> before = logits_of(decoder, batch);
   constexpr std::size_t kChanged = 7;
@@ -149,7 +134,7 @@ TEST_CASE("decoder: writing code after code, with what was seen kept, is the ful
       c.num_layers = 2;
       c.text_embed_dim = text_width;
       const CausalDecoder decoder(c, 1, compute);
-      randomise(decoder);
+      randomise(decoder.parameters(), 0.3f);
       const CodeBatch pack = noisy_batch(c);
       const std::vector<float> whole = logits_of(decoder, pack);
       std::int64_t code = 0, text = 0;
@@ -176,7 +161,7 @@ TEST_CASE("decoder: every parameter is trained, and counted; recomputation chang
     DecoderConfig c = tiny();
     c.text_embed_dim = text_width;
     CausalDecoder decoder(c, 1, compute);
-    randomise(decoder);
+    randomise(decoder.parameters(), 0.3f);
     step(decoder, noisy_batch(c), 1e-3);
     std::int64_t count = 0;
     std::map<std::string, Tensor> kept;

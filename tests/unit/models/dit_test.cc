@@ -12,7 +12,8 @@
 #include "base/error.h"
 #include "base/philox.h"
 #include "models/dit/network_json.h"
-#include "small_networks.h"
+#include "support/noise.h"
+#include "support/small_networks.h"
 
 using namespace vfm;
 using models::Dit;
@@ -22,12 +23,6 @@ using models::NetworkSample;
 using models::Recompute;
 
 namespace {
-
-Tensor noise(Shape shape, std::uint64_t key) {
-  Tensor tensor(std::move(shape));
-  Random(1, Purpose::test, 0, key).fill_normal(tensor.floats());
-  return tensor;
-}
 
 // Runs forward, and backward from `cotangent`; gradients start at zero.
 Tensor step(const Dit& dit, const NetworkBatch& batch, const Tensor& cotangent) {
@@ -49,8 +44,8 @@ std::map<std::string, Tensor> gradients(const Dit& dit) {
 NetworkBatch mixed_pack() {
   NetworkBatch batch;
   batch.samples = {{3, 4, 6, 12.f, 0.4f, 3}, {1, 8, 4, 0.f, -0.3f, 1}, {2, 2, 4, 30.f, 0.1f, 5}};
-  batch.latents = noise({3 * (72 + 32 + 16)}, 1);
-  batch.text = noise({9, 10}, 2);
+  batch.latents = noise_tensor({3 * (72 + 32 + 16)}, 1);
+  batch.text = noise_tensor({9, 10}, 2);
   return batch;
 }
 
@@ -79,7 +74,7 @@ TEST_CASE("fault 8: a pack is its samples one by one") {
   const Dit dit(tiny_dit(), 3);
   randomise(dit.parameters());
   const NetworkBatch pack = mixed_pack();
-  const Tensor cotangent = noise({2 * (72 + 32 + 16)}, 3);
+  const Tensor cotangent = noise_tensor({2 * (72 + 32 + 16)}, 3);
   const Tensor whole = step(dit, pack, cotangent);
   const auto packed = gradients(dit);
 
@@ -140,7 +135,7 @@ TEST_CASE("recomputing gives the same gradients to the last bit, and keeps less"
   for (const Recompute recompute : {Recompute::elementwise, Recompute::block}) {
     Dit dit(tiny_dit(), 4, compute);
     randomise(dit.parameters());
-    const Tensor cotangent = noise({240}, 3);
+    const Tensor cotangent = noise_tensor({240}, 3);
     const Tensor output = step(dit, mixed_pack(), cotangent);
     const auto kept = gradients(dit);
     dit.set_recompute(recompute);
@@ -161,7 +156,7 @@ TEST_CASE("trap 6: learned positions are f32 in a bf16 model too") {
 
 TEST_CASE("two runs of a step give the same bits") {
   const Dit a(tiny_dit(), 4), b(tiny_dit(), 4);
-  const Tensor cotangent = noise({240}, 3);
+  const Tensor cotangent = noise_tensor({240}, 3);
   step(a, mixed_pack(), cotangent);
   step(b, mixed_pack(), cotangent);
   const auto first = gradients(a), second = gradients(b);
@@ -174,7 +169,7 @@ TEST_CASE(
     "embedding's norm and the positions") {
   const Dit dit(tiny_dit(), 5);
   randomise(dit.parameters());
-  step(dit, mixed_pack(), noise({240}, 3));
+  step(dit, mixed_pack(), noise_tensor({240}, 3));
   for (const nn::Parameter* p : dit.parameters()) {
     INFO(p->name);
     const auto values = p->grad.floats();
@@ -191,7 +186,7 @@ TEST_CASE(
   const Dit dit(tiny_dit(), 6);
   randomise(dit.parameters());
   const NetworkBatch pack = mixed_pack();
-  const Tensor cotangent = noise({240}, 3);
+  const Tensor cotangent = noise_tensor({240}, 3);
   step(dit, pack, cotangent);
   ops::Tape silent(false);
   const auto objective = [&] {
@@ -203,7 +198,7 @@ TEST_CASE(
   };
   for (nn::Parameter* p : dit.parameters()) {
     INFO(p->name);
-    const Tensor direction = noise(p->value.shape(), random_key(p->name));
+    const Tensor direction = noise_tensor(p->value.shape(), random_key(p->name));
     double expected = 0;
     for (std::size_t i = 0; i < direction.floats().size(); ++i)
       expected += double{direction.floats()[i]} * p->grad.floats()[i];
@@ -225,7 +220,7 @@ TEST_CASE("bf16 is f32 to its precision") {
   const Dit full(tiny_dit(), 7), half(tiny_dit(), 7, DType::bf16);
   randomise(full.parameters());
   randomise(half.parameters());
-  const Tensor cotangent = noise({240}, 3);
+  const Tensor cotangent = noise_tensor({240}, 3);
   const Tensor a = step(full, mixed_pack(), cotangent), b = step(half, mixed_pack(), cotangent);
   CHECK(distance(b.floats(), a.floats()) < 0.05);
   const auto expected = gradients(full), got = gradients(half);
@@ -290,7 +285,7 @@ TEST_CASE("a batch that does not fit is refused") {
   batch.samples[0].text_tokens = 0;
   CHECK_THROWS_AS(dit.forward(silent, batch), Error);
   batch = mixed_pack();
-  batch.latents = noise({7}, 1);
+  batch.latents = noise_tensor({7}, 1);
   CHECK_THROWS_AS(dit.forward(silent, batch), Error);
   batch = mixed_pack();
   batch.samples[0] = {6, 4, 3, 12.f, 0.4f, 3};  // longer than the position table

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "golden.h"
 #include "models/dit/dit.h"
+#include "support/small_networks.h"
 
 using namespace vfm;
 
@@ -17,17 +17,11 @@ void append(std::vector<float>& to, const std::vector<float>& from) {
 }
 
 models::NetworkConfig config() {
-  models::NetworkConfig c;
+  models::NetworkConfig c = tiny_stdit();
+  c.type = models::NetworkType::dit;
   c.in_channels = 3;  // two of the latent and the mask
-  c.out_channels = 2;
-  c.num_attention_heads = 2;
-  c.attention_head_dim = 12;
-  c.num_layers = 1;
-  c.mlp_ratio = 2;
-  c.text_embed_dim = 6;
-  c.adaln_lora_dim = 4;
-  c.max_size = {4, 8, 8};
   c.rope_scale = {2, 2, 2};
+  c.concat_padding_mask = true;
   c.learnable_positions = false;
   return c;
 }

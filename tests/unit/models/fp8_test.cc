@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/philox.h"
 #include "models/dit/dit.h"
+#include "support/noise.h"
 
 using namespace vfm;
 using namespace vfm::models;
@@ -25,12 +26,6 @@ NetworkConfig small(int heads, int head_dim) {
   c.adaln_lora_dim = 8;
   c.max_size = {4, 8, 8};
   return c;
-}
-
-Tensor noise(Shape shape, std::uint64_t key) {
-  Tensor tensor(std::move(shape));
-  Random(1, Purpose::test, 0, key).fill_normal(tensor.floats());
-  return tensor;
 }
 
 // Matrices of which each keeps the size of what goes through, and none is zero.
@@ -51,8 +46,8 @@ Dit randomised(const NetworkConfig& config, DType compute) {
 NetworkBatch pack() {
   NetworkBatch batch;
   batch.samples = {{3, 4, 6, 12.f, 0.4f, 3}, {1, 8, 4, 0.f, -0.3f, 1}};
-  batch.latents = noise({4 * (72 + 32)}, 1);
-  batch.text = noise({4, 16}, 2);
+  batch.latents = noise_tensor({4 * (72 + 32)}, 1);
+  batch.text = noise_tensor({4, 16}, 2);
   return batch;
 }
 

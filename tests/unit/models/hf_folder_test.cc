@@ -8,7 +8,6 @@
 #include <cerrno>
 #include <filesystem>
 
-#include "../../temporary_folder.h"
 #include "base/error.h"
 #include "base/full_disk.h"
 #include "base/stop.h"
@@ -20,6 +19,7 @@
 #include "models/folder/hf_names.h"
 #include "models/folder/load_tensors.h"
 #include "models/folder/weight_files.h"
+#include "support/temporary_folder.h"
 
 using namespace vfm;
 using models::HfComponent;

@@ -8,12 +8,13 @@
 #include <memory>
 #include <set>
 
-#include "../usage_error.h"
 #include "base/error.h"
 #include "base/philox.h"
 #include "models/folder/lora_file.h"
 #include "models/folder/lora_names.h"
-#include "small_networks.h"
+#include "support/noise.h"
+#include "support/small_networks.h"
+#include "support/usage_error.h"
 
 using namespace vfm;
 using models::AdapterShape;
@@ -56,17 +57,13 @@ std::unique_ptr<DiffusionNetwork> frozen(const NetworkConfig& c, DType compute =
 NetworkBatch drawn_batch() {
   NetworkBatch batch;
   batch.samples = {{3, 4, 6, 12.f, 0.4f, 3}, {1, 8, 4, 0.f, -0.3f, 1}};
-  batch.latents = Tensor({3 * 104});
-  batch.text = Tensor({4, 10});
-  Random(1, Purpose::test, 0, 1).fill_normal(batch.latents.floats());
-  Random(1, Purpose::test, 0, 2).fill_normal(batch.text.floats());
+  batch.latents = noise_tensor({3 * 104}, 1);
+  batch.text = noise_tensor({4, 10}, 2);
   return batch;
 }
 
 std::vector<float> drawn_cotangent() {
-  std::vector<float> values(2 * 104);
-  Random(1, Purpose::test, 0, 3).fill_normal(values);
-  return values;
+  return noise(2 * 104, 3);
 }
 
 bool has(const std::string& text, const std::string& part) {

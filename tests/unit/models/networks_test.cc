@@ -9,7 +9,8 @@
 #include "base/philox.h"
 #include "models/dit/network.h"
 #include "models/dit/network_json.h"
-#include "small_networks.h"
+#include "support/noise.h"
+#include "support/small_networks.h"
 #include "tensor/allocator.h"
 
 using namespace vfm;
@@ -37,22 +38,6 @@ NetworkConfig moviegen() {
   return c;
 }
 
-NetworkConfig stdit() {
-  NetworkConfig c;
-  c.type = NetworkType::stdit;
-  c.in_channels = c.out_channels = 2;
-  c.num_attention_heads = 2;
-  c.attention_head_dim = 12;
-  c.num_layers = 1;
-  c.mlp_ratio = 2;
-  c.text_embed_dim = 6;
-  c.adaln_lora_dim = 4;
-  c.max_size = {4, 8, 8};
-  c.rope_scale = {2, 1, 3};
-  c.concat_padding_mask = false;
-  return c;
-}
-
 // A video, an image and another video.
 std::vector<NetworkSample> samples() {
   return {{3, 4, 8, 12.f, 0.31f, 4}, {1, 6, 4, 0.f, -0.47f, 1}, {2, 2, 4, 30.f, 0.9f, 2}};
@@ -65,12 +50,6 @@ NetworkBatch make_batch(const NetworkConfig& c, const std::vector<float>& latent
   batch.latents = flat(latents);
   batch.text = Tensor::from(text, {7, c.text_embed_dim});
   return batch;
-}
-
-std::vector<float> noise(std::size_t count, std::uint64_t key) {
-  std::vector<float> values(count);
-  Random(1, Purpose::test, 0, key).fill_normal(values);
-  return values;
 }
 
 NetworkBatch noisy_batch(const NetworkConfig& c) {
@@ -114,7 +93,7 @@ TEST_CASE("moviegen: output and gradients are those of a second implementation")
 }
 
 TEST_CASE("stdit: output and gradients are those of a second implementation") {
-  check_golden(stdit(), "stdit_tiny");
+  check_golden(tiny_stdit(), "stdit_tiny");
 }
 
 TEST_CASE("networks: the memory of a step is what the allocator hands out") {
@@ -127,8 +106,7 @@ TEST_CASE("networks: the memory of a step is what the allocator hands out") {
       c.max_size = {8, 16, 16};
       NetworkBatch batch;
       batch.samples = {{4, 16, 16, 24.f, 0.2f, 2}};
-      batch.latents = Tensor({3 * 4 * 16 * 16});
-      Random(1, Purpose::test, 0, 1).fill_normal(batch.latents.floats());
+      batch.latents = noise_tensor({3 * 4 * 16 * 16}, 1);
       batch.text = Tensor::zeros({2, 10});
       const auto network = models::make_network(c, 1, compute);
       const std::vector<float> cotangent(2 * 4 * 16 * 16, 1.f);
@@ -180,7 +158,7 @@ TEST_CASE("fault 10: MovieGen's cross-attention has a residual") {
 TEST_CASE("stdit: who sees whom in space and in time") {
   // With the full attention and the other one shut off, a change in one token of a video must reach
   // its frame alone, or its pixel alone.
-  const NetworkConfig c = stdit();
+  const NetworkConfig c = tiny_stdit();
   for (const bool spatial : {true, false}) {
     const auto network = randomised(c);
     for (const char* name : {"attn1", spatial ? "attn_temporal" : "attn_spatial"}) {
@@ -204,7 +182,7 @@ TEST_CASE("stdit: who sees whom in space and in time") {
 }
 
 TEST_CASE("networks: a pack is its samples one by one, and is the same again in bf16") {
-  for (const NetworkConfig& c : {moviegen(), stdit()}) {
+  for (const NetworkConfig& c : {moviegen(), tiny_stdit()}) {
     INFO(models::network_type_name(c.type));
     const auto network = randomised(c);
     const NetworkBatch pack = noisy_batch(c);
@@ -228,7 +206,7 @@ TEST_CASE("networks: a pack is its samples one by one, and is the same again in 
 }
 
 TEST_CASE("networks: every parameter is trained, and counted; recomputation changes no bit") {
-  for (const NetworkConfig& c : {moviegen(), stdit()}) {
+  for (const NetworkConfig& c : {moviegen(), tiny_stdit()}) {
     INFO(models::network_type_name(c.type));
     const auto network = randomised(c);
     const std::vector<float> cotangent = noise(272, 5);
@@ -254,7 +232,7 @@ TEST_CASE("networks: every parameter is trained, and counted; recomputation chan
 }
 
 TEST_CASE("networks: a config.json names its type and comes back") {
-  for (const NetworkConfig& c : {moviegen(), stdit()}) {
+  for (const NetworkConfig& c : {moviegen(), tiny_stdit()}) {
     const Json json = models::network_config_to_json(c);
     const NetworkConfig back = models::network_config_from_json(json);
     CHECK(back.type == c.type);

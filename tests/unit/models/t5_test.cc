@@ -10,9 +10,6 @@
 #include <cstring>
 #include <filesystem>
 
-#include "../../temporary_folder.h"
-#include "../distance.h"
-#include "../usage_error.h"
 #include "base/error.h"
 #include "io/atomic_file.h"
 #include "io/file.h"
@@ -20,6 +17,9 @@
 #include "models/folder/hf_folder.h"
 #include "models/folder/load_tensors.h"
 #include "models/text_encoder.h"
+#include "support/distance.h"
+#include "support/temporary_folder.h"
+#include "support/usage_error.h"
 
 using namespace vfm;
 using models::HfComponent;

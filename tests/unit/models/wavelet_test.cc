@@ -7,24 +7,17 @@
 #include <set>
 #include <tuple>
 
-#include "../distance.h"
 #include "base/error.h"
 #include "base/philox.h"
 #include "models/wavelet/cdf97.h"
+#include "support/distance.h"
+#include "support/noise.h"
 #include "tensor/device.h"
 
 using namespace vfm;
 using namespace vfm::models;
 
 namespace {
-
-std::vector<float> noise(std::size_t n, std::uint64_t seed = 1) {
-  std::vector<float> out(n);
-  Random(seed, Purpose::test).fill_uniform(out);
-  for (float& v : out)
-    v = 2 * v - 1;
-  return out;
-}
 
 /// Frames [0, count) of a (channels, frames, plane) array.
 std::vector<float> prefix(const std::vector<float>& all, int channels, int frames, int count,
@@ -104,7 +97,7 @@ TEST_CASE("all bands together are the video") {
                                                {2, 16, 5, 32, 16},
                                                {8, 8, 1, 64, 8}}));
   const WaveletTokenizer tokenizer(3 * time * space * space, time, space);
-  const auto pixels = noise(std::size_t(3) * frames * height * width);
+  const auto pixels = uniform_noise(std::size_t(3) * frames * height * width, 1);
   const auto latent = tokenizer.encode(pixels, frames, height, width);
   const auto back =
       tokenizer.decode(latent, 1 + (frames - 1) / time, height / space, width / space);
@@ -113,7 +106,7 @@ TEST_CASE("all bands together are the video") {
 
 TEST_CASE("encoding is causal: a prefix of the video gives a prefix of the latent") {
   const WaveletTokenizer tokenizer(24, 8, 8);
-  const auto pixels = noise(3 * 25 * 16 * 16);
+  const auto pixels = uniform_noise(3 * 25 * 16 * 16, 1);
   const auto whole = tokenizer.encode(pixels, 25, 16, 16);
   for (const int frames : {1, 9, 17}) {
     const int t = 1 + (frames - 1) / 8;
@@ -126,7 +119,7 @@ TEST_CASE("encoding is causal: a prefix of the video gives a prefix of the laten
 
 TEST_CASE("a still image is the low band of a still video") {
   const WaveletTokenizer tokenizer(48, 4, 8);
-  const auto image = noise(3 * 32 * 32);
+  const auto image = uniform_noise(3 * 32 * 32, 1);
   std::vector<float> still;
   for (int colour = 0; colour < 3; ++colour)
     for (int t = 0; t < 5; ++t)
@@ -160,7 +153,7 @@ TEST_CASE("few channels are the first of many, and every band comes once") {
     const auto& b = all.bands()[c];
     CHECK(seen.emplace(b.colour, b.time, b.level, b.high_x, b.high_y, b.row, b.column).second);
   }
-  const auto pixels = noise(3 * 9 * 16 * 8);
+  const auto pixels = uniform_noise(3 * 9 * 16 * 8, 1);
   const auto many = all.encode(pixels, 9, 16, 8), some = few.encode(pixels, 9, 16, 8);
   CHECK(std::equal(some.begin(), some.end(), many.begin()));
   // The 24 that the header names.
@@ -222,10 +215,10 @@ TEST_CASE("a tokenizer is built from its configuration, and misspelt ones are re
   CHECK(refused(R"({"name":"builtin:wavelet","channels":1537})"));
   CHECK(refused(R"({"name":"builtin:wavelet","time_factor":3})"));
   CHECK(refused(R"({"name":"builtin:wavelet","space_factor":-8})"));
-  CHECK_THROWS_AS(made->encode(noise(3 * 8 * 8 * 8), 8, 8, 8), Error);
-  CHECK_THROWS_AS(made->encode(noise(3 * 8 * 12), 1, 8, 12), Error);
-  CHECK_THROWS_AS(made->encode(noise(5), 1, 8, 8), Error);
-  CHECK_THROWS_AS(made->decode(noise(5), 1, 1, 1), Error);
+  CHECK_THROWS_AS(made->encode(uniform_noise(3 * 8 * 8 * 8, 1), 8, 8, 8), Error);
+  CHECK_THROWS_AS(made->encode(uniform_noise(3 * 8 * 12, 1), 1, 8, 12), Error);
+  CHECK_THROWS_AS(made->encode(uniform_noise(5, 1), 1, 8, 8), Error);
+  CHECK_THROWS_AS(made->decode(uniform_noise(5, 1), 1, 1, 1), Error);
 }
 
 TEST_CASE("a GPU that is not there is no CPU") {

@@ -7,20 +7,14 @@
 #include <functional>
 #include <vector>
 
-#include "../distance.h"
-#include "base/philox.h"
 #include "ops/cpu/isa.h"
 #include "ops/tape.h"
+#include "support/distance.h"
+#include "support/noise.h"
 
 namespace vfm::ops {
 
 using vfm::distance;
-
-inline Tensor noise(Shape shape, std::uint64_t key, DType dtype = DType::f32) {
-  Tensor tensor(std::move(shape));
-  Random(1, Purpose::test, 0, key).fill_normal(tensor.floats());
-  return tensor.to(dtype);
-}
 
 // The largest difference, in units of the largest element of b.
 inline double distance(const Tensor& a, const Tensor& b) {
@@ -47,7 +41,7 @@ inline void check_gradients(const std::vector<Tensor>& leaves,
                             const std::function<Tensor(Tape&)>& forward, double tolerance = 2e-2,
                             float h = 1e-2f) {
   Tape silent(false);
-  const Tensor cotangent = noise(forward(silent).shape(), 99);
+  const Tensor cotangent = noise_tensor(forward(silent).shape(), 99);
   const std::vector<Tensor> analytic = gradients(leaves, cotangent, forward);
   const auto objective = [&] {
     const Tensor y = forward(silent);
@@ -59,7 +53,7 @@ inline void check_gradients(const std::vector<Tensor>& leaves,
   for (std::size_t leaf = 0; leaf < leaves.size(); ++leaf)
     for (std::uint64_t trial = 0; trial < 2; ++trial) {
       INFO("leaf " << leaf << " trial " << trial);
-      const Tensor direction = noise(leaves[leaf].shape(), 1000 + 10 * leaf + trial);
+      const Tensor direction = noise_tensor(leaves[leaf].shape(), 1000 + 10 * leaf + trial);
       const Tensor start = leaves[leaf].clone();
       double expected = 0, size = 0;
       for (std::size_t i = 0; i < direction.floats().size(); ++i) {

@@ -36,9 +36,9 @@ Tensor formed(const Tensor& w, const std::vector<LowRank>& added) {
 
 // A weight [11, 7] of three parts, two of which are adapted, with different ranks and scales.
 LinearWeight adapted(DType dtype) {
-  LinearWeight weight(noise({11, 7}, 1, dtype));
-  weight.added.push_back({noise({3, 7}, 2, dtype), noise({4, 3}, 3, dtype), 0, 0.5f});
-  weight.added.push_back({noise({1, 7}, 4, dtype), noise({5, 1}, 5, dtype), 6, 1.f});
+  LinearWeight weight(noise_tensor({11, 7}, 1, dtype));
+  weight.added.push_back({noise_tensor({3, 7}, 2, dtype), noise_tensor({4, 3}, 3, dtype), 0, 0.5f});
+  weight.added.push_back({noise_tensor({1, 7}, 4, dtype), noise_tensor({5, 1}, 5, dtype), 6, 1.f});
   return weight;
 }
 
@@ -47,7 +47,7 @@ LinearWeight adapted(DType dtype) {
 TEST_CASE("low rank: the product is that of the formed weight") {
   each_isa([&] {
     Tape silent(false);
-    const Tensor x = noise({13, 7}, 6);
+    const Tensor x = noise_tensor({13, 7}, 6);
     const LinearWeight weight = adapted(DType::f32);
     CHECK(distance(linear(silent, x, weight), linear(silent, x, formed(weight.w, weight.added))) <
           1e-6);
@@ -60,7 +60,7 @@ TEST_CASE("low rank: the product is that of the formed weight") {
 }
 
 TEST_CASE("low rank: gradients of A, B and the input are their slopes; the matrix needs none") {
-  const Tensor x = noise({6, 7}, 6);
+  const Tensor x = noise_tensor({6, 7}, 6);
   const LinearWeight weight = adapted(DType::f32);
   const LowRank &first = weight.added[0], &second = weight.added[1];
   check_gradients({x, first.a, first.b, second.a, second.b},
@@ -74,8 +74,8 @@ TEST_CASE("low rank: what is computed again changes no bit") {
     const LinearWeight weight = adapted(dtype);
     const std::vector<Tensor> leaves = {weight.added[0].a, weight.added[0].b, weight.added[1].a,
                                         weight.added[1].b};
-    const Tensor narrow = noise({9, 7}, 8, dtype), wide = noise({9, 14}, 9, dtype);
-    const Tensor cotangent = noise({9, 11}, 10);
+    const Tensor narrow = noise_tensor({9, 7}, 8, dtype), wide = noise_tensor({9, 14}, 9, dtype);
+    const Tensor cotangent = noise_tensor({9, 11}, 10);
     using Forward = std::function<Tensor(Tape&)>;
     const std::pair<Forward, Forward> pairs[] = {
         {[&](Tape& t) { return linear(t, gelu(t, narrow), weight); },
@@ -93,12 +93,13 @@ TEST_CASE("low rank: what is computed again changes no bit") {
 
 TEST_CASE("low rank: parts that do not fit are refused") {
   Tape silent(false);
-  const Tensor x = noise({2, 7}, 1);
-  LinearWeight weight(noise({4, 7}, 2));
-  weight.added = {{noise({2, 7}, 3), noise({4, 2}, 4), 1, 1.f}};  // beyond the last row
+  const Tensor x = noise_tensor({2, 7}, 1);
+  LinearWeight weight(noise_tensor({4, 7}, 2));
+  weight.added = {
+      {noise_tensor({2, 7}, 3), noise_tensor({4, 2}, 4), 1, 1.f}};  // beyond the last row
   CHECK_THROWS_AS(linear(silent, x, weight), Error);
-  weight.added = {{noise({2, 6}, 3), noise({4, 2}, 4), 0, 1.f}};
+  weight.added = {{noise_tensor({2, 6}, 3), noise_tensor({4, 2}, 4), 0, 1.f}};
   CHECK_THROWS_AS(linear(silent, x, weight), Error);
-  weight.added = {{noise({2, 7}, 3, DType::bf16), noise({4, 2}, 4), 0, 1.f}};
+  weight.added = {{noise_tensor({2, 7}, 3, DType::bf16), noise_tensor({4, 2}, 4), 0, 1.f}};
   CHECK_THROWS_AS(linear(silent, x, weight), Error);
 }

@@ -7,9 +7,9 @@
 
 #include "io/atomic_file.h"
 #include "io/file.h"
-#include "scratch.h"
 #include "shard/image_header.h"
 #include "shard/writer.h"
+#include "support/samples.h"
 
 using namespace vfm;
 using namespace vfm::shard;
@@ -17,8 +17,8 @@ using Catch::Contains;
 
 namespace {
 
-DatasetShard write_one(const Scratch& dir, const std::string& path, const std::string& split,
-                       const std::vector<std::string>& keys) {
+DatasetShard write_one(const TemporaryFolder& dir, const std::string& path,
+                       const std::string& split, const std::vector<std::string>& keys) {
   io::make_directories(io::dir_name(dir / path));
   Writer writer(dir / path);
   for (const std::string& key : keys)
@@ -31,7 +31,7 @@ const MediaOf kNoMedia = [](std::size_t, std::int64_t, std::string_view, std::st
   return MediaMetadata{};
 };
 
-std::string sql(const Scratch& dir, const std::string& query) {
+std::string sql(const TemporaryFolder& dir, const std::string& query) {
   return output_of(
       "python3 -c \"import sqlite3,sys; [print(*r, sep='|') for r in "
       "sqlite3.connect(sys.argv[1]).execute(sys.argv[2])]\" " +
@@ -41,7 +41,7 @@ std::string sql(const Scratch& dir, const std::string& query) {
 }  // namespace
 
 TEST_CASE("Energon's metadata says where everything is") {
-  const Scratch dir;
+  const TemporaryFolder dir;
   const std::vector<DatasetShard> shards = {
       write_one(dir, "train/b/b-000000.tar", "train", {"k1", "k2"}),
       write_one(dir, "train/b/b-000001.tar", "train", {"k3"}),
@@ -85,7 +85,7 @@ TEST_CASE("Energon's metadata says where everything is") {
 }
 
 TEST_CASE("a key in two shards is refused, a damaged index too") {
-  const Scratch dir;
+  const TemporaryFolder dir;
   const std::vector<DatasetShard> shards = {write_one(dir, "a-000000.tar", "train", {"k"}),
                                             write_one(dir, "a-000001.tar", "train", {"k"})};
   CHECK_THROWS_WITH(write_energon_meta(dir / ".", shards, kNoMedia), Contains("'k' comes twice"));
@@ -100,7 +100,7 @@ TEST_CASE("a key in two shards is refused, a damaged index too") {
 }
 
 TEST_CASE("wids.json, for all and for each split") {
-  const Scratch dir;
+  const TemporaryFolder dir;
   write_wids(dir / ".", "set", {write_one(dir, "train/b/b-000000.tar", "train", {"k1", "k2"})});
   const Json index = parse_json(io::read_file(dir / "wids.json"), "wids");
   CHECK(index["__kind__"] == "wids-shard-index-v1");
@@ -121,7 +121,7 @@ TEST_CASE("runs of numbers collapse to braces") {
 }
 
 TEST_CASE("headers of images that ffmpeg made") {
-  const Scratch dir;
+  const TemporaryFolder dir;
   output_of("cd " + (dir / ".") +
             " && ffmpeg -nostdin -loglevel quiet -f lavfi -i color=red:size=322x200 "
             "-frames:v 1 a.jpg -frames:v 1 -pix_fmt rgba b.png -frames:v 1 c.webp");

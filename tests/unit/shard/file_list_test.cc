@@ -4,13 +4,13 @@
 
 #include <catch2/catch.hpp>
 
-#include "../../temporary_folder.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "io/atomic_file.h"
 #include "io/file.h"
 #include "shard/reader.h"
 #include "shard/writer.h"
+#include "support/temporary_folder.h"
 
 using namespace vfm;
 using namespace vfm::shard;

@@ -4,7 +4,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "../../temporary_folder.h"
+#include "support/temporary_folder.h"
 
 using namespace vfm;
 using namespace vfm::shard;

@@ -7,8 +7,8 @@
 
 #include "io/atomic_file.h"
 #include "io/file.h"
-#include "scratch.h"
 #include "shard/writer.h"
+#include "support/samples.h"
 
 using namespace vfm;
 using namespace vfm::shard;
@@ -30,7 +30,8 @@ std::vector<std::string> list(StreamReader reader) {
 
 /// A tar made by Python's tarfile: `format` is one of its constants, `entries` a Python list of
 /// pairs of name and contents.
-std::string python_tar(const Scratch& dir, const std::string& format, const std::string& entries) {
+std::string python_tar(const TemporaryFolder& dir, const std::string& format,
+                       const std::string& entries) {
   const std::string path = dir / "py.tar";
   io::write_file(dir / "make.py",
                  "import tarfile, io, sys\n"
@@ -75,7 +76,7 @@ TEST_CASE("names split at the first dot of the base name") {
 }
 
 TEST_CASE("what the Writer wrote comes back, by index and by scanning") {
-  const Scratch dir;
+  const TemporaryFolder dir;
   write_shard(dir / "a.tar", 1200);
   const IndexedReader reader(dir / "a.tar");
   StreamReader stream(dir / "a.tar");
@@ -102,7 +103,7 @@ TEST_CASE("what the Writer wrote comes back, by index and by scanning") {
 }
 
 TEST_CASE("tars of other programs are read") {
-  const Scratch dir;
+  const TemporaryFolder dir;
   const std::string name(120, 'n');
   const std::string entries = "[('a.JPG','1'),('a.txt','2'),('__meta__/x.json','0'),('" + name +
                               ".txt','3'),('dir/\xc3\xa4 b..mp4','4'),('noext','5')]";
@@ -120,14 +121,14 @@ TEST_CASE("tars of other programs are read") {
 }
 
 TEST_CASE("a repeated extension begins the next sample") {
-  const Scratch dir;
+  const TemporaryFolder dir;
   CHECK(list(StreamReader(
             python_tar(dir, "USTAR_FORMAT", "[('a.x','1'),('a.y','2'),('a.X','3')]"))) ==
         std::vector<std::string>{"a: x=1 y=2", "a: x=3"});
 }
 
 TEST_CASE("an index beside a foreign tar works, PAX headers and all") {
-  const Scratch dir;
+  const TemporaryFolder dir;
   const std::string tar =
       python_tar(dir, "PAX_FORMAT", "[('d/a.x','1'),('d/a.Y','2'),('b.x','3')]");
   // Every member takes a PAX header, its data, a header and a block of data: 2048 bytes.
@@ -141,7 +142,7 @@ TEST_CASE("an index beside a foreign tar works, PAX headers and all") {
 }
 
 TEST_CASE("a tar without an index is walked over once, then read by sample") {
-  const Scratch dir;
+  const TemporaryFolder dir;
   const std::string entries =
       "[('d/x',''),('d/a.x','1'),('d/a.Y','2'),('b.x','3'),('b.x','4'),('\xc3\xa4.x','5')]";
   for (const char* format : {"PAX_FORMAT", "GNU_FORMAT"}) {
@@ -163,7 +164,7 @@ TEST_CASE("a tar without an index is walked over once, then read by sample") {
 }
 
 TEST_CASE("damage is an error that names the file") {
-  const Scratch dir;
+  const TemporaryFolder dir;
   const std::string path = dir / "a.tar";
   write_shard(path, 50);
   const std::string whole = io::read_file(path);
@@ -220,7 +221,7 @@ TEST_CASE("damage is an error that names the file") {
 
 TEST_CASE(
     "samples above the limit are passed over, by their headers, and while they are unpacked") {
-  const Scratch dir;
+  const TemporaryFolder dir;
   const std::string entries =
       "[('a.x','1'*900),('b.x','2'*600),('b.y','3'*600),('c.x','4'),('d.x','5'*1001),('e.x','6')]";
   const std::string tar = python_tar(dir, "GNU_FORMAT", entries);
@@ -251,7 +252,7 @@ TEST_CASE(
 }
 
 TEST_CASE("a hole of many bytes in a file of few is refused by its size") {
-  const Scratch dir;
+  const TemporaryFolder dir;
   // A member that is a hole, and a tar that is one after its first header.
   output_of(
       "cd " + (dir / ".") +
@@ -268,7 +269,7 @@ TEST_CASE("a hole of many bytes in a file of few is refused by its size") {
 }
 
 TEST_CASE("what is no regular file is not waited for") {
-  const Scratch dir;
+  const TemporaryFolder dir;
   output_of("mkfifo " + (dir / "f.tar"));
   CHECK_THROWS_WITH(StreamReader(dir / "f.tar"), Contains("pipe or a device"));
   CHECK_THROWS_WITH(IndexedReader(dir / "f.tar"), Contains("pipe or a device"));
@@ -277,7 +278,7 @@ TEST_CASE("what is no regular file is not waited for") {
 }
 
 TEST_CASE("a size that the archive does not have allocates nothing and is an error") {
-  const Scratch dir;
+  const TemporaryFolder dir;
   write_shard(dir / "a.tar", 2);
   std::string tar = io::read_file(dir / "a.tar");
   tar.replace(124, 11, "77777777777");  // 8 GiB

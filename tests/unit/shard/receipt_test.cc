@@ -7,7 +7,7 @@
 #include "base/full_disk.h"
 #include "base/stop.h"
 #include "io/file.h"
-#include "scratch.h"
+#include "support/samples.h"
 
 using namespace vfm;
 using namespace vfm::shard;
@@ -17,7 +17,7 @@ const auto kNoCheck = [](const Json&) {};
 }
 
 TEST_CASE("a receipt holds for what it was made from, and while its check passes") {
-  const Scratch dir;
+  const TemporaryFolder dir;
   const std::string path = dir / "new/a.json";
   const Json made_from = {{"size", 64}};
   Receipt receipt(path, "made_from", made_from);
@@ -38,7 +38,7 @@ TEST_CASE("a receipt holds for what it was made from, and while its check passes
 }
 
 TEST_CASE("a stop while a receipt is looked at does not make it worthless") {
-  const Scratch dir;
+  const TemporaryFolder dir;
   Receipt receipt(dir / "a.json", "plan", "x");
   receipt.write(R"({"plan":"x"})");
   CHECK_THROWS_AS(throw_output_error(ENOSPC, "cannot write 'x'"), Stopped);  // stops as signals do
@@ -47,7 +47,7 @@ TEST_CASE("a stop while a receipt is looked at does not make it worthless") {
 }
 
 TEST_CASE("a shard is as it was written if its size and its indexes are") {
-  const Scratch dir;
+  const TemporaryFolder dir;
   const std::string tar = dir / "a.tar";
   const auto write = [&] {
     Writer writer(tar);

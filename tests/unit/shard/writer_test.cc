@@ -9,7 +9,7 @@
 
 #include "base/hash.h"
 #include "io/file.h"
-#include "scratch.h"
+#include "support/samples.h"
 
 using namespace vfm;
 using namespace vfm::shard;
@@ -26,7 +26,7 @@ std::vector<std::uint64_t> numbers(const std::string& bytes) {
 }  // namespace
 
 TEST_CASE("the tar is plain ustar, byte for byte as POSIX draws it") {
-  const Scratch dir;
+  const TemporaryFolder dir;
   Writer writer(dir / "a.tar");
   writer.add(make_sample("k1", "hello"));
   writer.finish();
@@ -50,7 +50,7 @@ TEST_CASE("the tar is plain ustar, byte for byte as POSIX draws it") {
 }
 
 TEST_CASE("GNU tar and Python read what was written") {
-  const Scratch dir;
+  const TemporaryFolder dir;
   const std::string key(80, 'k'), ext(19, 'e');  // a name of exactly 100 bytes
   {
     Writer writer(dir / "a.tar");
@@ -72,7 +72,7 @@ TEST_CASE("GNU tar and Python read what was written") {
 }
 
 TEST_CASE("the indexes say where the samples are") {
-  const Scratch dir;
+  const TemporaryFolder dir;
   Writer writer(dir / "x.caption.tar");
   writer.add(make_sample("k1", std::string(600, 'a')));
   writer.add(make_sample("k2", "b"));
@@ -88,7 +88,7 @@ TEST_CASE("the indexes say where the samples are") {
 }
 
 TEST_CASE("members larger than the buffer are whole") {
-  const Scratch dir;
+  const TemporaryFolder dir;
   std::string big((3u << 20) + 17, '\0');
   for (std::size_t i = 0; i < big.size(); ++i)
     big[i] = static_cast<char>(i * 2654435761u >> 13);
@@ -104,7 +104,7 @@ TEST_CASE("members larger than the buffer are whole") {
 }
 
 TEST_CASE("a refused sample leaves the shard as it was") {
-  const Scratch dir;
+  const TemporaryFolder dir;
   Writer writer(dir / "a.tar");
   writer.add(make_sample("k", "x"));
   const std::uint64_t before = writer.bytes();
@@ -130,7 +130,7 @@ TEST_CASE("a refused sample leaves the shard as it was") {
 }
 
 TEST_CASE("a member of 2 GiB is refused before a byte of it is read") {
-  const Scratch dir;
+  const TemporaryFolder dir;
   Writer writer(dir / "a.tar");
   SampleView huge;
   huge.key = "k";
@@ -139,7 +139,7 @@ TEST_CASE("a member of 2 GiB is refused before a byte of it is read") {
 }
 
 TEST_CASE("nothing stands under the name before finish, nor after abandon, nor without samples") {
-  const Scratch dir;
+  const TemporaryFolder dir;
   {
     Writer writer(dir / "a.tar");
     writer.add(make_sample("k", "x"));
@@ -156,7 +156,7 @@ TEST_CASE("nothing stands under the name before finish, nor after abandon, nor w
 }
 
 TEST_CASE("writers on several threads do not meet") {
-  const Scratch dir;
+  const TemporaryFolder dir;
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t)
     threads.emplace_back([&dir, t] {

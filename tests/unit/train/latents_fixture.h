@@ -7,12 +7,12 @@
 #include <filesystem>
 #include <string>
 
-#include "../../temporary_folder.h"
 #include "base/hash.h"
 #include "base/philox.h"
 #include "io/atomic_file.h"
 #include "io/npy.h"
 #include "shard/writer.h"
+#include "support/temporary_folder.h"
 #include "train/recipe_file.h"
 
 namespace vfm {

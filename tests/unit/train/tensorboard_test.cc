@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/tensorboard.h"
 
-#include <unistd.h>
-
 #include <catch2/catch.hpp>
-#include <filesystem>
 
 #include "io/atomic_file.h"
+#include "support/temporary_folder.h"
 #include "train/metrics.h"
 
 using namespace vfm;
@@ -27,9 +25,7 @@ TEST_CASE("tensorboard: a record is length, checksum, data, checksum") {
 }
 
 TEST_CASE("metrics: on resume the log is cut behind the checkpoint's step, and torn lines go") {
-  const auto folder =
-      std::filesystem::temp_directory_path() / ("vfm-metrics-" + std::to_string(::getpid()));
-  std::filesystem::create_directories(folder);
+  const TemporaryFolder folder;
   const std::string path = folder / "metrics.jsonl";
   io::write_file(path, "{\"step\":1}\n{\"step\":2,\"loss\":0.5}\n{\"step\":3}\n{\"st");
   truncate_log(path, 2);
@@ -41,5 +37,4 @@ TEST_CASE("metrics: on resume the log is cut behind the checkpoint's step, and t
   CHECK(io::read_file(path) == "{\"step\":1}\n");
   truncate_log(folder / "absent", 5);
   CHECK_FALSE(io::file_exists(folder / "absent"));
-  std::filesystem::remove_all(folder);
 }

@@ -7,9 +7,9 @@
 #include <set>
 #include <thread>
 
-#include "../distance.h"
 #include "base/error.h"
 #include "latents_fixture.h"
+#include "support/distance.h"
 #include "train/diffusion/latents.h"
 #include "train/diffusion/objective.h"
 #include "train/validation.h"

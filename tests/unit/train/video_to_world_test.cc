@@ -6,10 +6,10 @@
 #include <cmath>
 #include <map>
 
-#include "../models/golden.h"
 #include "base/error.h"
 #include "latents_fixture.h"
 #include "models/dit/edm.h"
+#include "support/golden.h"
 #include "train/diffusion/latents.h"
 #include "train/diffusion/loss.h"
 #include "train/trainer.h"

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "base/philox.h"
-#include "golden.h"
 #include "models/dit/network.h"
+#include "support/golden.h"
 
 namespace vfm {
 
@@ -25,13 +25,30 @@ inline models::NetworkConfig tiny_dit() {
   return c;
 }
 
+/// That of tests/golden/stdit_tiny.safetensors.
+inline models::NetworkConfig tiny_stdit() {
+  models::NetworkConfig c;
+  c.type = models::NetworkType::stdit;
+  c.in_channels = c.out_channels = 2;
+  c.num_attention_heads = 2;
+  c.attention_head_dim = 12;
+  c.num_layers = 1;
+  c.mlp_ratio = 2;
+  c.text_embed_dim = 6;
+  c.adaln_lora_dim = 4;
+  c.max_size = {4, 8, 8};
+  c.rope_scale = {2, 1, 3};
+  c.concat_padding_mask = false;
+  return c;
+}
+
 /// Every number random: the zeros that modulation begins with would hide half of the network.
-inline void randomise(const nn::ParameterList& parameters) {
+inline void randomise(const nn::ParameterList& parameters, float scale = 0.2f) {
   for (nn::Parameter* p : parameters) {
     const Tensor values(p->shape());
     Random(2, Purpose::test, 0, random_key(p->name)).fill_normal(values.floats());
     for (float& v : values.floats())
-      v = 0.2f * v + (values.dims() == 1 ? 1.f : 0.f);
+      v = scale * v + (values.dims() == 1 ? 1.f : 0.f);
     p->write(values);
   }
 }

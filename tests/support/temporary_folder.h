@@ -20,6 +20,7 @@ struct TemporaryFolder {
   TemporaryFolder(const TemporaryFolder&) = delete;
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;
 
+  std::string operator/(const std::string& name) const { return path + "/" + name; }
   /// A file of it, "a" or "a/b".
   void write(const std::string& name, std::string_view bytes) const {
     const std::filesystem::path file = path + "/" + name;

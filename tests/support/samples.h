@@ -1,31 +1,14 @@
-// A folder of its own for a test, removed at the end, and samples to fill shards with.
+// What the tests of shards share: samples to fill them with, and what other programs say of them.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <stdlib.h>
-
 #include <cstdio>
-#include <filesystem>
 #include <string>
 
-#include "base/error.h"
 #include "shard/sample.h"
+#include "support/temporary_folder.h"
 
 namespace vfm::shard {
-
-class Scratch {
- public:
-  Scratch() {
-    std::string pattern = std::filesystem::temp_directory_path() / "vfm-shard-XXXXXX";
-    if (!::mkdtemp(pattern.data())) fail("cannot create '{}'", pattern);
-    path_ = pattern;
-  }
-  ~Scratch() { std::filesystem::remove_all(path_); }
-  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
-
- private:
-  std::string path_;
-};
 
 /// What a shell command prints.
 inline std::string output_of(const std::string& command) {

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "../distance.h"
 #include "io/safetensors.h"
 #include "models/dit/network.h"
+#include "support/distance.h"
 
 namespace vfm {
 
