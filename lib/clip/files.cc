@@ -102,7 +102,7 @@ KeptClips ClipFiles::begin(bool keep) {
       for (const Json& sample : old.at("samples"))
         remove(sample);
     } catch (const std::exception& error) {
-      log_info("'{}' is made again: {}", path, error.what());
+      log_info("'{}' is remade: {}", path, error.what());
     }
     ::unlink(path.c_str());
   }

@@ -31,7 +31,7 @@ void LateFrames::spare(media::Frame& frame) {
   frame.owner.reset();
 }
 
-media::Frame LateFrames::again(std::int64_t index, std::int64_t pts) {
+media::Frame LateFrames::fetch(std::int64_t index, std::int64_t pts) {
   if (!decoder_) decoder_.emplace(path_, decode_);
   media::Frame frame;
   do {

@@ -161,7 +161,7 @@ Latent Run::make_latent(const NamedRequest& request) const {
     try {
       return read_latent(job_.output, request.name, address);
     } catch (const Error& error) {
-      log_info("{}: it is made again", error.what());
+      log_info("{}: it is remade", error.what());
     }
   }
   auto saved = std::chrono::steady_clock::now();

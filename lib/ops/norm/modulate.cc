@@ -89,7 +89,7 @@ ModulateSaved modulate_forward(const ModulateInput& in, Tensor& normed) {
   return saved;
 }
 
-Tensor modulate_again(const ModulateInput& in, const ModulateSaved& saved) {
+Tensor modulate_recompute(const ModulateInput& in, const ModulateSaved& saved) {
   ModulateInput plain;
   plain.x = saved.stream;
   plain.modulation = in.modulation;
