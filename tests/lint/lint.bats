@@ -93,3 +93,17 @@ setup() {
     [ "$status" -ne 0 ]
   done
 }
+
+@test "every figure of README stands in RESULTS.md, and a wrong one is found" {
+  run tests/lint/figures
+  echo "$output"
+  [ "$status" -eq 0 ]
+  for change in 's/8\.9 times/8.8 times/' 's/19\/48/20\/48/' 's/3\.9e-4/3.9e-5/' 's/| 0\.871 |/| 0.872 |/' \
+    's/#shards)/#shard)/' 's/, on two CPU cores:/, on 3 CPU cores:/'; do
+    sed "$change" README.md >"$BATS_TEST_TMPDIR/wrong.md"
+    ! cmp -s README.md "$BATS_TEST_TMPDIR/wrong.md"
+    run tests/lint/figures "$BATS_TEST_TMPDIR/wrong.md"
+    echo "$change: $output"
+    [ "$status" -ne 0 ]
+  done
+}
