@@ -98,7 +98,8 @@ void add_common_options(CLI::App& app, CommonOptions& common) {
   app.set_help_flag("-h,--help", "show this help and exit")->group(group);
   app.add_flag("--version", common.version, "show version, features and libraries, and exit")
       ->group(group);
-  app.add_flag("-v,--verbose", common.verbose, "say more; twice for still more")->group(group);
+  app.add_flag("-v,--verbose", common.verbose, "print more messages; twice for still more")
+      ->group(group);
   app.add_flag("-q,--quiet", common.quiet, "say only what went wrong")->group(group);
   auto* on = app.add_flag("--progress", common.progress, "show progress even without a terminal");
   auto* off = app.add_flag("--no-progress", common.no_progress, "never show progress");

@@ -173,7 +173,8 @@ void Meeting::watch() {
     if (limit_ <= 0 || inside <= limit_ + kAnswerSeconds) continue;
     log_error(
         "rank {} on host {} has waited {:g} s within {}: another rank was lost in it, and MPI does "
-        "not tell which; all ranks end, and the same command continues from the newest checkpoint",
+        "not report which; all ranks end, and the same command continues from the newest "
+        "checkpoint",
         rank_, hosts_[static_cast<std::size_t>(rank_)], limit_.load(), place());
     MPI_Abort(MPI_COMM_WORLD, 1);
   }

@@ -142,7 +142,7 @@ SamplerState Run::kept_state(const NamedRequest& request, const std::string& add
   if (!has_state(job_.output, request.name) || job_.force) return {};
   try {
     SamplerState state = read_state(job_.output, request.name, address);
-    log_info("'{}' goes on after step {}", request.name, state.step);
+    log_info("'{}' resumes after step {}", request.name, state.step);
     return state;
   } catch (const Error& error) {
     log_info("'{}' begins anew: {}", request.name, error.what());

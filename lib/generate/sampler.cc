@@ -111,7 +111,7 @@ std::vector<double> noise_levels(const SampleOptions& o) {
   } else {
     const bool res = o.sampler == Sampler::res && o.steps > 0;
     if (o.sampler == Sampler::edm_euler && o.steps == 1)
-      fail_usage("edm-euler with one step moves nothing: give two or more");
+      fail_usage("edm-euler with one step changes nothing: give two or more");
     sigmas = karras_sigmas(o.steps + (res ? 1 : 0), o.sigma_min, o.sigma_max);
   }
   sigmas.push_back(o.sampler == Sampler::edm_euler ? sigmas.back() : 0);

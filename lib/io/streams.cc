@@ -96,8 +96,8 @@ void InputStreams::end(const Json& record) {
     remark(fmt::format("{} records more than {} wrote came in {}", came - announced, found->tool,
                        found->source));
   if (status != 0)
-    remark(fmt::format("{} ended with status {} in {}: it passed over a part of its input",
-                       found->tool, status, found->source));
+    remark(fmt::format("{} ended with status {} in {}: it skipped a part of its input", found->tool,
+                       status, found->source));
   open_.erase(std::next(found).base());
 }
 

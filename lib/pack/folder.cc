@@ -95,7 +95,7 @@ std::string difference(const Json& there, const Json& now) {
       out += fmt::format("{}{} is {} there, and now {}", out.empty() ? "" : "; ", name,
                          dump_json(other), dump_json(value));
   }
-  return out.empty() ? "pack.json there tells them" : out;
+  return out.empty() ? "see pack.json there" : out;
 }
 
 /// Of which shard the latents at `tar` were made; empty if there are none, or nobody knows.

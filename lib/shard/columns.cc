@@ -229,7 +229,7 @@ struct JoinedReader::State {
       const bool has = next_column(i, part);
       if (ended) return false;
       if (has != more || (more && part.key != sample.key))
-        fail("'{}' does not have the samples of '{}' in the same order; make it again",
+        fail("'{}' does not have the samples of '{}' in the same order; remake it",
              cursors[i].path(), cursors.front().path());
       for (Member& member : part.members)
         add_member(sample, std::move(member));

@@ -49,7 +49,7 @@ YAML::Node load(std::string_view text, std::string_view what) {
   try {
     const std::string owned(text);
     if (goes_on_after_first_document(owned))
-      fail_usage("{} goes on after the end of its YAML document, and a recipe is one document",
+      fail_usage("{} has text after the end of its YAML document, and a recipe is one document",
                  what);
     return YAML::Load(owned);
   } catch (const YAML::Exception& error) {

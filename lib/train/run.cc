@@ -131,7 +131,7 @@ long Run::train() {
   }
   world_.section("checkpoint", recipe_.train.checkpoint_limit);  // rank 0 may write a report
   if (trainer_->state().skips_in_row > 0 && trainer_->state().step >= steps)
-    fail("the gradient was not finite in the last {} steps: {}, begin again with a lower one",
+    fail("the gradient was not finite in the last {} steps: {}, start over with a lower one",
          trainer_->state().skips_in_row, told(recipe_, "optimizer.lr"));
   collect_failures();
   if (leader()) {

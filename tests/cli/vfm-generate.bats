@@ -280,7 +280,7 @@ setup() {
     wait "$pid" || true
     [ -z "$(find broken-$sampler -name '*.mp4')" ]
     vfm-generate "${long[@]}" -v -o broken-$sampler 'a red circle' >broken.jsonl 2>log
-    grep -q 'goes on after step [1-9]' log
+    grep -q 'resumes after step [1-9]' log
     cmp whole-$sampler/*.mp4 broken-$sampler/*.mp4
     cmp <(records whole.jsonl | sed 's/whole-//') <(records broken.jsonl | sed 's/broken-//')
     [ -z "$(find broken-$sampler -name '*.safetensors')" ]

@@ -488,7 +488,7 @@ splits() { members "$1" '*.json' | jq -r '[.source, .split] | join(" ")' | sort 
   # What is read is not removed.
   tar=$(find d -name '*.tar' | head -n 1)
   fails 2 vfm-shard -o d "$tar"
-  grep -qF "vfm-shard: '$tar' is a part of the dataset that would be replaced by what is made of it; choose another folder" err
+  grep -qF "vfm-shard: '$tar' is an input and a part of the dataset that would be replaced; choose another folder" err
   fails 2 vfm-shard --force -o d "$tar"
   [ "$(tree_hash d)" = "$before" ]
 }

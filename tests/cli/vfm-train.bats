@@ -435,7 +435,7 @@ PY
   run train run train.steps=8 train.checkpoint_every=1 train.log_every=1 optimizer.lr=1e30 schedule.warmup=0 \
     optimizer.clip=0
   [ "$status" -eq 1 ]
-  [[ $output == *"'optimizer.lr' is "*", begin again with a lower one"* ]]
+  [[ $output == *"'optimizer.lr' is "*", start over with a lower one"* ]]
   [ "$(ls run/checkpoints)" = step-00000001 ]
   jq -e -s 'map(select(.loss | not) | has("grad_norm")) | any | not' run/metrics.jsonl
 }
@@ -465,7 +465,7 @@ PY
   printf '%s\n' '---' 'trian: {steps: 4}' >>tiny.yaml
   run vfm-train tiny.yaml --print-config
   [ "$status" -eq 2 ]
-  [[ $output == *"goes on after the end of its YAML document"* ]]
+  [[ $output == *"has text after the end of its YAML document"* ]]
   write_recipe
   command -v mpirun >/dev/null || skip "no mpirun"
   mpirun -np 2 vfm-train tiny.yaml --print-config >printed.yaml
@@ -755,7 +755,7 @@ PY
   [ -e mine/file ]
   run vfm-train tiny.yaml --export other
   [ "$status" -eq 2 ]
-  [[ $output == *"--export wants a run of vfm-train in place of the recipe, and 'tiny.yaml' is none"* ]]
+  [[ $output == *"--export needs a run of vfm-train in place of the recipe, and 'tiny.yaml' is none"* ]]
   run vfm-train run --export other --data latents
   [ "$status" -eq 2 ]
   run vfm-train tiny.yaml --data latents --out run --weights model

@@ -161,7 +161,7 @@ END
   mv cosmos moved
   run vfm-train run --export lost
   [ "$status" -eq 2 ]
-  [[ "$output" == *"say with --tokenizer DIR where it is, or take the network alone with --parts none"* ]]
+  [[ "$output" == *"give its folder with --tokenizer DIR, or take the network alone with --parts none"* ]]
   vfm-train run --export found --tokenizer moved --text-encoder moved >/dev/null
   printf '\1' | dd of=moved/vae/diffusion_pytorch_model.safetensors bs=1 seek=80000 conv=notrunc status=none
   run vfm-train run --export other --tokenizer moved --text-encoder moved
