@@ -76,7 +76,7 @@ std::string cache_folder() {
   return "";
 }
 
-/// Rank and size as Open MPI, MPICH (PMI) or Slurm tell them.
+/// Rank and size as Open MPI, MPICH (PMI) or Slurm set them.
 Launch read_launch() {
   const auto number = [](std::initializer_list<const char*> names, int fallback) {
     for (const char* name : names)
@@ -125,8 +125,8 @@ int finish(int status) {
   return status;
 }
 
-/// Names the output of a command by the tool and what it was told to do: by all options but those
-/// that change no record.
+/// Names the output of a command by the tool and its task: by all options but those that change no
+/// record.
 std::string stream_id(const Tool& tool, const CLI::App& app) {
   const auto counts = [](const CLI::Option& option) {
     return option.count() > 0 && option.get_group() != kCommonGroup &&

@@ -27,7 +27,7 @@
 namespace vfm::clip {
 namespace {
 
-/// What one item gave, to be told in the order of the items.
+/// What one item gave, to be reported in the order of the items.
 struct Outcome {
   std::vector<Json> records;
   std::vector<io::Fault> errors;

@@ -153,7 +153,7 @@ void ClipCutter::place(const Waiting& waiting) {
     else
       turn({curate::name_of(change.type), change.score}, change.begin, frame);
   }
-  // The change that ends a long fade is not known yet, but its frames are in nobody's shot.
+  // The change that ends a long fade is not known yet, but its frames belong to no shot.
   const std::optional<std::int64_t> fade = detector_.open_fade();
   if (fade && frame.index >= *fade && frame.index >= gap_end_) turn({"fade", 1}, INT64_MAX, frame);
   if (frame.index < gap_end_) {
@@ -232,7 +232,7 @@ void ClipCutter::close(const Boundary& end, const media::Frame* next) {
   ready_ = Clip{span, {}, std::move(mp4), std::move(facts), given_, clip->hdr()};
 }
 
-/// Sound that cannot be read costs no clip: it is silent, and that is told, once for each reason.
+/// Sound that cannot be read costs no clip: the clip is silent, reported once for each reason.
 media::AudioTrack ClipCutter::sound_of(const Span& span) {
   if (!audio_) return {};
   try {

@@ -106,7 +106,7 @@ KeptClips ClipFiles::begin(bool keep) {
     }
     ::unlink(path.c_str());
   }
-  // Anew, with the lines that count.
+  // Rewritten, with the lines that count.
   std::string text = dump_json(Json{{"settings", settings_}}) + "\n";
   for (const Json& sample : found_)
     text += dump_json(sample) + "\n";

@@ -131,7 +131,7 @@ std::vector<std::size_t> split_items(const std::vector<Item>& items, const Found
     if (std::find(part_of.begin(), part_of.end(), p) == part_of.end())
       log_warning("split '{}' is empty: there {} only {} source{} to assign", options.split[p].name,
                   groups.size() == 1 ? "is" : "are", groups.size(), groups.size() == 1 ? "" : "s");
-  // A source that is missing today may come again: it is remembered, where that matters.
+  // A source that is missing today may come back: it is remembered, where that matters.
   if (options.split.size() > 1) plan.sources = known;
   for (std::size_t s = 0; s < parts.size(); ++s) {
     const std::size_t part = parts[s] ? *parts[s] : part_of[group_of[sources.root(s)]];

@@ -125,7 +125,7 @@ std::optional<Asked> Run::next() {
   return asked;
 }
 
-/// Before any clip is made: nobody else uses the generator yet.
+/// Before any clip is made, so no other thread uses the generator yet.
 void Run::measure_fp8(const NamedRequest& request) {
   fp8_error_ = generator_.fp8_error(job_.fp8, request.clip, request.sampling);
   generator_.set_fp8(job_.fp8);

@@ -43,7 +43,7 @@ void euler_step(std::span<const double> x, std::span<const double> x0, double si
 /// Two-step exponential integrator: in lambda = -ln sigma the flow is x' = x0 - x, and x0 is taken
 /// as the line through the estimates here and a step before, which is integrated exactly:
 ///   x(next) = e^-h x + h (b1 x0 + b2 x0_before), b1 = phi1 - phi2 / c, b2 = phi2 / c,
-/// h the step in lambda, c h the way back to the estimate before.
+/// h the step in lambda, c h the step back to the estimate before.
 void res_step(std::span<const double> sigmas, std::size_t i, std::span<const double> x0,
               std::span<const double> before, std::span<double> x) {
   const double h = std::log(sigmas[i] / sigmas[i + 1]);

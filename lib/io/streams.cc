@@ -32,7 +32,7 @@ Json mark_in(std::string_view line) {
     const Json kind = record.value("kind", Json());
     return kind == "begin" || kind == "end" ? record : Json();
   } catch (const Error&) {
-    return nullptr;  // whoever reads the line says what is wrong with it
+    return nullptr;  // the reader of the line says what is wrong with it
   }
 }
 

@@ -68,7 +68,7 @@ void merge_json(std::string& into, const std::string& more, const std::string& w
     a = parse_json(into, where);
   } catch (const Error&) {
   }
-  if (!a.is_object()) return;  // one sample's own fault: left for whoever reads it to see
+  if (!a.is_object()) return;  // one sample's own fault: left for its reader to see
   for (const auto& [name, value] : b.items())
     a[name] = value;
   into = dump_json(a);

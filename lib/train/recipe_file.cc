@@ -21,7 +21,7 @@ bool is_of_other_type(const std::string& key) {
   });
 }
 
-/// Whether the field of that value is a default that nobody set.
+/// Whether the field of that value is a default that was not set.
 bool is_default(const Recipe& recipe, const std::string& key, const Json& value) {
   if (recipe.given.contains(key)) return false;
   Recipe usual;

@@ -21,8 +21,8 @@ std::string place(const YAML::Node& node, std::string_view what) {
                                : fmt::format("line {} of {}", node.Mark().line + 1, what);
 }
 
-/// Takes a document and keeps nothing. YAML::LoadAll, which would tell how many there are, never
-/// ends on `[1], 2]`: yaml-cpp finds an empty document before the comma again and again.
+/// Takes a document and keeps nothing. YAML::LoadAll, which would count them, never ends on `[1],
+/// 2]`: yaml-cpp finds an empty document before the comma for ever.
 class Ignore : public YAML::EventHandler {
   using Mark = YAML::Mark;
   using Style = YAML::EmitterStyle::value;

@@ -92,8 +92,8 @@ NetworkCost decoder_cost(const DecoderConfig& config, double tokens, double text
   // What is kept of a token in a layer, in bytes a unit of width: of two sub-layers, or three, the
   // f32 stream and what is added to it; q, k, v before and after their norm, attention's output; of
   // cross-attention q twice and its output; gate and value. Elementwise recomputation leaves out
-  // the normed rows, f32 and cast, and the product of gate and value. On the way back that
-  // product's gradient and those of gate and value stand beside what is kept.
+  // the normed rows, f32 and cast, and the product of gate and value. In backward that product's
+  // gradient and those of gate and value stand beside what is kept.
   const double size = compute == DType::bf16 ? 2 : 4, cast = compute == DType::bf16 ? size : 0;
   const double ratio = static_cast<double>(config.hidden()) / dd, cross = e > 0 ? 1 : 0;
   const double qkv = 1 + 2.0 * static_cast<double>(g) / dd;
