@@ -139,7 +139,7 @@ PY
   [ ! -e none/checkpoints ]
 }
 
-@test "--dry-run tells what is trained and what is frozen" {
+@test "--dry-run reports what is trained and what is frozen" {
   "${TRAIN[@]}" lora.rank=3 --init "$shared/base" --dry-run >lora 2>words
   "${TRAIN[@]}" --init "$shared/base" --dry-run >full 2>/dev/null
   cat lora words

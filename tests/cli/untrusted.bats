@@ -192,7 +192,7 @@ watched() {
   [ "$(printf '%s\n' "$stderr" | wc -l)" -eq 2 ]
 }
 
-@test "a GIF, an animated WebP and PNG are videos; AVIF is read, and what is not is told clearly" {
+@test "a GIF, an animated WebP and PNG are videos; AVIF is read, and what is not is reported clearly" {
   for file in moves.gif moves.webp; do
     quiet_ffmpeg -f lavfi -i testsrc2=size=96x64:rate=5 -t 1 "$file"
   done

@@ -457,7 +457,7 @@ splits() { members "$1" '*.json' | jq -r '[.source, .split] | join(" ")' | sort 
   share --force some.jsonl
 }
 
-@test "a new source with clips of train and of val: those stay, it is told, and train gets nothing of val" {
+@test "a new source with clips of train and of val: those stay, it is reported, and train gets nothing of val" {
   for i in 0 1; do echo '{"shard":"a","key":"k'$i'","bytes":"b'$i'","json":{"source":"v'$i'"}}'; done >s.jsonl
   make_shards in <s.jsonl >m.jsonl
   share() { vfm-shard --split train=0.5,val=0.5 -o d m.jsonl; }
