@@ -19,9 +19,9 @@ std::vector<Tensor> inputs_with(std::vector<Tensor> others, const LinearWeight& 
 Tensor linear_backward(Tape& tape, const Tensor& dy, const Tensor& x, const LinearWeight& weight,
                        bool want_dx);
 
-/// gelu(x); and the gradient of x from that of the result, of the same dtype,
-/// which is overwritten if nobody else has it. Tensor gelu_forward(const Tensor&
-/// x);
+/// gelu(x); and the gradient of x from that of the result, of the same dtype, which is overwritten
+/// if nobody else has it.
+Tensor gelu_forward(const Tensor& x);
 Tensor gelu_backward(const Tensor& x, const Tensor& dy);
 
 /// swiglu(x); and the gradient of x from that of the result, of the same dtype.
