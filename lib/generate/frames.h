@@ -22,8 +22,8 @@ struct Latent {
 using FrameSink = std::function<void(std::span<const std::uint8_t> frame)>;
 
 /// Throws Error if the latent holds no clip of frames x height x width pixels, or is not the
-/// tokenizer's: of other channels, with a value that is no number, or of codes that it does not
-/// know.
+/// tokenizer's: of other channels, with a value that is no number, of codes that it does not
+/// know, or larger than its memory allows.
 void check_latent(const models::VideoTokenizer& tokenizer, const Latent& latent, int frames,
                   int height, int width);
 

@@ -40,6 +40,7 @@ struct PackOptions {
   /// Where the tokenizer computes. One from a folder rounds otherwise on a GPU; the bytes of a
   /// builtin one do not depend on it.
   Device device = Device::cpu;
+  std::uint64_t tokenizer_memory = 0;  ///< of models::make_tokenizer()
   /// Size, length, crop; time_step and multiple are the tokenizer's time factor, and twice its
   /// space factor.
   data::ClipOptions clip;
@@ -50,7 +51,7 @@ struct PackOptions {
 /// Throws Error when nothing could be packed; Error{usage} for bad options and a folder of others;
 /// Stopped.
 long run(const PackOptions& options, Slots& slots, Progress& progress,
-              io::ManifestWriter& manifest);
+         io::ManifestWriter& manifest);
 
 struct PlanOptions {
   std::string directory;  ///< of latents
