@@ -57,15 +57,18 @@ TEST_CASE("a caption file that is damaged is told once, and counts as absent") {
   folder.write("a.json", "{");
   folder.write("a.srt", "1\n00:00:00,000 --> 00:00:02,000\nhello\n\n2\n9 --> later\nx\n");
   folder.write("b.srt", "no cue here");
-  const std::string a = folder.path + "/a.mp4", b = folder.path + "/b.mp4";
+  folder.write("c.srt", "1\n00:00:00,000 --> 00:00:02,000\nfine\n");
+  const std::string a = folder.path + "/a.mp4", b = folder.path + "/b.mp4",
+                    c = folder.path + "/c.mp4";
   io::Record record;
-  record.json = {{"path", "a.tar"}, {"sources", {a, b}}};
+  record.json = {{"path", "a.tar"}, {"sources", {a, b, c}}};
   ColumnNotes notes;
   Sidecars sidecars(notes, record, {});
   for (int i = 0; i < 2; ++i) {
     CHECK_FALSE(sidecars.caption(a, "json", 0, 1));
     CHECK(sidecars.caption(a, "srt", 0, 1).has_value());
     CHECK_FALSE(sidecars.caption(b, "srt", 0, 1));
+    CHECK(sidecars.caption(c, "srt", 0, 1) == "fine");
   }
   REQUIRE(notes.errors.size() == 3);
   CHECK(notes.errors[0].input == folder.path + "/a.json");

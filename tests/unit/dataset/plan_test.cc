@@ -83,13 +83,13 @@ TEST_CASE("of equal clips the one with more pixels stays, then more bytes, then 
   CHECK(duel([](Item&, Item&) {}) == "a: equal in size and bytes; the first by key");
   CHECK(duel([](Item& b, Item&) { b.media_bytes = 1001; }) ==
         "b: more bytes at the same size: 1001 against 1000");
-  CHECK(duel([](Item& b, Item& a) { b.width = 641, a.media_bytes = 9999; }) ==
-        "b: more pixels: 641x480 against 640x480");
+  CHECK(duel([](Item& b, Item& a) { b.width = 480, b.height = 720, a.media_bytes = 9999; }) ==
+        "b: more pixels: 480x720 against 640x480");
 }
 
 TEST_CASE("near duplicates are of one encoder and one kind of media") {
   Slots slots(1);
-  std::vector<Item> all = items(5);
+  std::vector<Item> all = items(6);
   const std::vector<float> right = {1, 0}, near = {0.9f, 0.43589f};  // cosine 0.9
   for (Item& one : all)
     one.embedding = right, one.encoder = 1;
@@ -97,19 +97,21 @@ TEST_CASE("near duplicates are of one encoder and one kind of media") {
   all[2].encoder = 2;
   all[3].media = "jpg";
   all[4].embedding.clear();
+  all[5].content = all[2].content;  // gone already
   all[0].media_bytes = 2000;
   ShardOptions options;
   options.duplicate_threshold = 0.89;
   std::vector<Item> again = all;
   const FoundDuplicates found = find_duplicates(again, options, slots);
   CHECK(kept_of(all, found) == "k0 k2 k3 k4 ");
-  REQUIRE(found.list.size() == 1);
-  CHECK(found.list[0].kind == "near");
-  CHECK(found.list[0].keeper == "k0");
-  CHECK(found.list[0].cosine == Approx(0.9).epsilon(1e-3));
+  REQUIRE(found.list.size() == 2);
+  CHECK(found.list[0].kind == "exact");
+  CHECK(found.list[1].kind == "near");
+  CHECK(found.list[1].keeper == "k0");
+  CHECK(found.list[1].cosine == Approx(0.9).epsilon(1e-3));
   options.duplicate_threshold = 0.91;
   again = all;
-  CHECK(find_duplicates(again, options, slots).list.empty());
+  CHECK(find_duplicates(again, options, slots).list.size() == 1);
 }
 
 TEST_CASE("what shows the same stands in one split, kept or not") {
@@ -209,6 +211,14 @@ TEST_CASE("shards are cut to the byte, and hold samples of the same members") {
   for (const PlannedShard& shard : single.shards)
     paths.insert(shard.path.substr(shard.path.size() - 11));
   CHECK(paths == std::set<std::string>{"-000000.tar", "-000001.tar", "-000002.tar", "-000003.tar"});
+  // To the last byte of the JSON, with the place that it gets.
+  const std::string place = ",\"split\":\"train\",\"bin\":\"" + single.shards[0].bin + "\"";
+  ++options.shard_bytes;
+  for (const auto& [json, shards] : {std::pair(512 - place.size(), 2u), {513 - place.size(), 4u}}) {
+    for (Item& one : all)
+      one.json_bytes = json;
+    CHECK(plan_of(all, options).shards.size() == shards);
+  }
   options.shard_bytes = 1;  // a sample stands somewhere, however large
   CHECK(plan_of(all, options).shards.size() == 4);
 
@@ -226,6 +236,11 @@ TEST_CASE("shards are cut to the byte, and hold samples of the same members") {
   for (const PlannedShard& shard : plan_of(all, options).shards)
     CHECK(shard.bin.find(shard.items[0] == 3 ? "_without_text-npy_txt" : "_without_members") !=
           std::string::npos);
+  all.resize(1);
+  all[0].media = "left.jpg";
+  CHECK(plan_of(all, options).shards[0].bin.ends_with("_left-jpg"));
+  CHECK(options_json(options)["shard_bytes"] == 1 << 20);
+  CHECK(options_json(options)["duplicate_threshold"] == 0.99);
   Json meta;
   add_place(meta, plan.shards[0]);
   CHECK(dump_json(meta) == "{\"split\":\"train\",\"bin\":\"" + plan.shards[0].bin + "\"}");
