@@ -116,7 +116,8 @@ class GenerateTool : public vfm::cli::Tool {
       vfm::Slots slots(jobs_.resolved(), context.makeflags);
       return vfm::generate::decode_latents(
           {job_.prompts, job_.model, job_.tokenizer, output_.directory, output_.force, job_.encoder,
-           quality_->count() > 0 ? std::optional(job_.quality) : std::nullopt, job_.device},
+           quality_->count() > 0 ? std::optional(job_.quality) : std::nullopt, job_.device,
+           job_.tokenizer_memory},
           slots, context.progress, context.manifest);
     }
     job_.ema = weights_ == "ema";
@@ -257,6 +258,7 @@ class GenerateTool : public vfm::cli::Tool {
   void add_decoding_options(const Group& group) {
     group.add_path("--tokenizer", job_.tokenizer, "DIR",
                    "folder of the tokenizer (default: where it was when latents were made)");
+    vfm::cli::add_tokenizer_memory(group.app, job_.tokenizer_memory)->group(group.owner);
     group.add("--encoder", job_.encoder, "NAME", "encoder of the mp4, by FFmpeg's name");
     quality_ = group.add("--quality", job_.quality, "Q", "0 (best) to 51 (worst)")
                    ->check(CLI::Range(0, 51))

@@ -89,7 +89,8 @@ class PackTool : public vfm::cli::Tool {
     if (time_factor_) options_.tokenizer["time_factor"] = *time_factor_;
     if (space_factor_) options_.tokenizer["space_factor"] = *space_factor_;
     // One of a folder is loaded once, when all else is known to be right.
-    if (!options_.tokenizer.contains("path")) vfm::models::make_tokenizer(options_.tokenizer);
+    if (!options_.tokenizer.contains("path"))
+      vfm::models::make_tokenizer(options_.tokenizer, vfm::Device::cpu, options_.tokenizer_memory);
   }
 
   bool writes_manifest(const vfm::cli::Launch&) const override { return !plan_; }
@@ -151,6 +152,7 @@ class PackTool : public vfm::cli::Tool {
     app.add_option("--space-factor", space_factor_,
                    "pixels in a latent pixel, in x and in y (default 8; builtin:fsq 4)")
         ->type_name("N");
+    vfm::cli::add_tokenizer_memory(app, options_.tokenizer_memory);
   }
 
   void add_plan_options(CLI::App& app) {

@@ -191,6 +191,18 @@ void add_bytes_option(CLI::App& app, const std::string& names, std::uint64_t& by
                   format_bytes(static_cast<double>(bytes)));
 }
 
+CLI::Option* add_tokenizer_memory(CLI::App& app, std::uint64_t& bytes) {
+  const auto parse = [](const std::string& text) {
+    const std::uint64_t value = parse_bytes(text);
+    if (value < 1) fail("must be at least 1 byte");
+    return value;
+  };
+  return add_unit_option(app, "--tokenizer-memory", bytes,
+                         "most memory for the activations of a tokenizer from a folder, at one "
+                         "clip (default: no limit)",
+                         parse, "SIZE", "");
+}
+
 CLI::Option* add_seconds_option(CLI::App& app, const std::string& names, double& seconds,
                                 const std::string& help) {
   return add_unit_option(app, names, seconds, help, parse_seconds, "TIME",

@@ -100,6 +100,8 @@ struct ReportOptions {
 /// An option whose value is written with a unit: "64MiB", "2s". Parsed by base/units.h.
 void add_bytes_option(CLI::App& app, const std::string& names, std::uint64_t& bytes,
                       const std::string& help);
+/// --tokenizer-memory SIZE: at least 1 byte; 0 if it is not given.
+CLI::Option* add_tokenizer_memory(CLI::App& app, std::uint64_t& bytes);
 CLI::Option* add_seconds_option(CLI::App& app, const std::string& names, double& seconds,
                                 const std::string& help);
 

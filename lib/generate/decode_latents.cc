@@ -118,7 +118,8 @@ const Model& Decoding::model(const std::string& folder) {
   if (known != models_.end()) return known->second;  // map nodes stay where they are
   Json config = generate::read_facts(folder).tokenizer;
   if (!job_.tokenizer.empty()) config = models::moved_tokenizer(std::move(config), job_.tokenizer);
-  Model made{models::make_tokenizer(config, job_.device), generate::model_hash(folder)};
+  Model made{models::make_tokenizer(config, job_.device, job_.tokenizer_memory),
+             generate::model_hash(folder)};
   return models_.emplace(folder, std::move(made)).first->second;
 }
 

@@ -21,9 +21,9 @@ struct Latent {
 /// Gets a clip's frames in order: packed RGB, 8 bits, height * width * 3. What it throws passes.
 using FrameSink = std::function<void(std::span<const std::uint8_t> frame)>;
 
-/// Throws Error if the latent holds no clip of frames x height x width pixels, or does
-/// not fit the tokenizer: other channels, a value that is not finite, or a code out of
-/// range.
+/// Throws Error if the latent holds no clip of frames x height x width pixels, or does not fit the
+/// tokenizer: other channels, a value that is not finite, a code out of range, or more than its
+/// memory allows.
 void check_latent(const models::VideoTokenizer& tokenizer, const Latent& latent, int frames,
                   int height, int width);
 

@@ -48,9 +48,14 @@ Generator load(const GenerateJob& job) {
     if (!job.tokenizer.empty())
       model.train["tokenizer"] =
           models::moved_tokenizer(model.train.value("tokenizer", Json()), job.tokenizer);
-    Generator generator(std::move(model), job.cache, job.text_encoder);
+    Generator generator(std::move(model), job.cache, job.text_encoder, job.tokenizer_memory);
     job.defaults.choice.check_for(generator.autoregressive(), generator.facts().sampling.sampler);
     job.defaults.choice.over(generator.facts().sampling).validate();
+    if (job.tokenizer_memory > 0 && !job.latents_only) {
+      const TrainedSize& usual = generator.usual();
+      generator.check_decodes(
+          request_of(job.defaults, {usual.frames, usual.height, usual.width}, usual.fps));
+    }
     if (job.fp8.any()) generator.set_fp8(job.fp8);  // refuses a model that cannot
     return generator;
   });

@@ -7,6 +7,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,12 +22,13 @@
 namespace vfm::generate {
 
 struct GenerateJob {
-  std::string model;                 ///< run, checkpoint or diffusers folder
-  std::string tokenizer;             ///< folder of its tokenizer; empty: where the model says
-  bool ema = true;                   ///< averaged weights, where the checkpoint has them
-  std::vector<std::string> prompts;  ///< "-": lines on standard input
-  Prompt defaults;                   ///< options that hold for all of them
-  std::string output;                ///< folder, or "-": Y4M on standard output
+  std::string model;                   ///< run, checkpoint or diffusers folder
+  std::string tokenizer;               ///< folder of its tokenizer; empty: where the model says
+  std::uint64_t tokenizer_memory = 0;  ///< of models::make_tokenizer()
+  bool ema = true;                     ///< averaged weights, where the checkpoint has them
+  std::vector<std::string> prompts;    ///< "-": lines on standard input
+  Prompt defaults;                     ///< options that hold for all of them
+  std::string output;                  ///< folder, or "-": Y4M on standard output
   bool force = false;
   bool latents_only = false;   ///< latents as they come from the model, not decoded
   double save_every = 10;      ///< seconds after which a sampling's state is kept

@@ -196,7 +196,7 @@ void Estimate::read_tokenizer() {
   if (models::is_cosmos_tokenizer(get_string(facts_.tokenizer, "name").value_or("")))
     cosmos_ = models::inspect_cosmos(facts_.tokenizer);
   else
-    tokenizer_ = models::make_tokenizer(facts_.tokenizer);
+    tokenizer_ = models::make_tokenizer(facts_.tokenizer, Device::cpu, job_.tokenizer_memory);
 }
 
 void Estimate::read_text_encoder() {
@@ -275,8 +275,11 @@ Part Estimate::tokenizer_part() const {
   const Clip& c = clip_;
   Part part{get_string(facts_.tokenizer, "name").value_or("")};
   if (cosmos_) {
+    models::CosmosRoom room;
+    if (!job_.latents_only) room.memory = static_cast<double>(job_.tokenizer_memory);
     const std::int64_t step =
-        models::cosmos_decode_step(cosmos_->config, c.latent.height, c.latent.width);
+        models::cosmos_step(cosmos_->config, models::CosmosWork::decode, c.latent.frames,
+                            c.latent.height, c.latent.width, room, job_.device, cosmos_->compute);
     part.file_bytes = cosmos_->file_bytes;
     part.cost = models::cosmos_decode_cost(cosmos_->config, c.latent.frames, c.latent.height,
                                            c.latent.width, step, job_.device, cosmos_->compute);

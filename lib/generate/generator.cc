@@ -49,10 +49,11 @@ std::size_t elements(const Latent& latent) {
 }  // namespace
 
 struct Generator::State {
-  State(models::LoadedModel loaded, const std::string& cache, const std::string& text_encoder)
+  State(models::LoadedModel loaded, const std::string& cache, const std::string& text_encoder,
+        std::uint64_t tokenizer_memory)
       : model(std::move(loaded)),
         facts(ModelFacts::from_json(model.train, "'" + model.folder + "/train.json'")),
-        tokenizer(models::make_tokenizer(facts.tokenizer, model.device())),
+        tokenizer(models::make_tokenizer(facts.tokenizer, model.device(), tokenizer_memory)),
         prompts(facts, cache, text_options(text_encoder), text_width()) {
     if (autoregressive())
       shape.take(model.decoder->config());
@@ -108,8 +109,8 @@ struct Generator::State {
 };
 
 Generator::Generator(models::LoadedModel model, const std::string& cache,
-                     const std::string& text_encoder)
-    : state_(std::make_unique<State>(std::move(model), cache, text_encoder)) {
+                     const std::string& text_encoder, std::uint64_t tokenizer_memory)
+    : state_(std::make_unique<State>(std::move(model), cache, text_encoder, tokenizer_memory)) {
   State& s = *state_;
   s.shape.check_parts(s.facts, s.model.folder);
   s.largest = s.pixels(s.facts.largest);
@@ -134,6 +135,11 @@ const TrainedSize& Generator::usual() const {
 }
 const TrainedSize& Generator::largest() const {
   return state_->largest;
+}
+void Generator::check_decodes(const ClipRequest& request) const {
+  state_->shape.check_size(request);
+  const Extents latent = state_->shape.latent_of(request);
+  state_->tokenizer->check_memory(false, latent.frames, latent.height, latent.width);
 }
 bool Generator::autoregressive() const {
   return state_->autoregressive();

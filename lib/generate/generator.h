@@ -31,10 +31,10 @@ struct TrainedSize {
 class Generator {
  public:
   /// `cache`: where text embeddings are kept (generate/prompt_encoder.h). `text_encoder`: where the
-  /// text encoder's folder is now, if it has moved. Throws Error naming what the checkpoint lacks
-  /// or what does not fit together.
+  /// text encoder's folder is now, if it has moved. `tokenizer_memory`: of make_tokenizer(). Throws
+  /// Error naming what the checkpoint lacks or what does not fit together.
   explicit Generator(models::LoadedModel model, const std::string& cache = {},
-                     const std::string& text_encoder = {});
+                     const std::string& text_encoder = {}, std::uint64_t tokenizer_memory = 0);
   ~Generator();
   Generator(Generator&&) noexcept;
 
@@ -52,6 +52,8 @@ class Generator {
   const ModelShape& shape() const;
   /// The latent that the request is of; without values.
   Latent latent_of(const ClipRequest& request) const;
+  /// Throws Error{usage} if the tokenizer may not take the memory to decode the clip.
+  void check_decodes(const ClipRequest& request) const;
   /// Whether the model writes codes; else it is a diffusion model.
   bool autoregressive() const;
   /// Whether the model takes given frames: video-to-world models, and all autoregressive ones.

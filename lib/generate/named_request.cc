@@ -65,6 +65,7 @@ std::shared_ptr<const NamedRequest> RequestMaker::make(Prompt prompt) {
   request->quality = prompt.quality.value_or(job_.quality);
   request->extra = std::move(prompt.extra);
   generator.shape().check_size(request->clip);
+  if (!job_.latents_only) generator.check_decodes(request->clip);
   if (!std::exchange(noted_guidance_, true)) note_guidance(job_.model, request->sampling.guidance);
   media::frame_rate(request->clip.fps);  // refuses a rate now, not after the clip was made
   note_sizes(*request);

@@ -38,8 +38,10 @@ std::vector<int> levels_of(const Json& config) {
   return levels;
 }
 
-std::unique_ptr<VideoTokenizer> make(const Json& config, Device device) {
+std::unique_ptr<VideoTokenizer> make(const Json& config, Device device, std::uint64_t memory) {
   const std::string name = need_string(config, "name", "the tokenizer");
+  if (memory > 0 && name.starts_with("builtin:"))
+    fail_usage("--tokenizer-memory is for tokenizers from a folder: {} has no network", name);
   if (name == "builtin:wavelet") {
     check_keys(config, {"channels", "time_factor", "space_factor"});
     return std::make_unique<WaveletTokenizer>(field(config, "channels", 24),
@@ -53,7 +55,8 @@ std::unique_ptr<VideoTokenizer> make(const Json& config, Device device) {
   }
   if (is_cosmos_tokenizer(name)) {
     check_keys(config, {"path", "hash", "compute"});
-    return std::make_unique<CosmosTokenizer>(config, device);
+    return std::make_unique<CosmosTokenizer>(config, device,
+                                             CosmosRoom{.memory = static_cast<double>(memory)});
   }
   fail_usage("there is no tokenizer '{}'; choose builtin:wavelet, builtin:fsq or a folder", name);
 }
@@ -77,6 +80,8 @@ void VideoTokenizer::decode_stream(std::span<const float> latents, int frames, i
                                    int width, const FrameSink& sink) const {
   sink(decode(latents, frames, height, width), 1 + (frames - 1) * time_factor());
 }
+
+void VideoTokenizer::check_memory(bool, int, int, int) const {}
 
 std::vector<std::int32_t> VideoTokenizer::encode_codes(std::span<const float>, int, int,
                                                        int) const {
@@ -106,9 +111,10 @@ Json moved_tokenizer(Json config, const std::string& folder) {
   return config;
 }
 
-std::unique_ptr<VideoTokenizer> make_tokenizer(const Json& config, Device device) {
+std::unique_ptr<VideoTokenizer> make_tokenizer(const Json& config, Device device,
+                                               std::uint64_t memory) {
   if (!config.is_object()) fail_usage("a tokenizer is described by a JSON object");
-  return as_usage([&] { return make(config, device); });
+  return as_usage([&] { return make(config, device, memory); });
 }
 
 }  // namespace vfm::models

@@ -40,6 +40,10 @@ class VideoTokenizer {
   virtual void decode_stream(std::span<const float> latents, int frames, int height, int width,
                              const FrameSink& sink) const;
 
+  /// Throws Error{usage} if a latent of this size cannot be made, or decoded, within the limit of
+  /// make_tokenizer().
+  virtual void check_memory(bool encodes, int frames, int height, int width) const;
+
   /// How many codes there are; 0: the tokenizer is continuous, and has none.
   virtual int vocabulary() const { return 0; }
   /// Codes (t, h, w) of pixels; the latent (C, t, h, w) that codes stand for; and its pixels. Throw
@@ -64,7 +68,10 @@ double psnr(std::span<const float> pixels, std::span<const float> decoded);
 /// Builds what `config` (from config(), or {"name":"builtin:wavelet", ...}) describes, to compute
 /// on `device`; pixels and latents are on the CPU all the same. Throws Error{usage} for an unknown
 /// name or key, or without the device. Later a GPU that fails throws GpuError (tensor/device.h).
-std::unique_ptr<VideoTokenizer> make_tokenizer(const Json& config, Device device = Device::cpu);
+/// `memory`: bytes of activations that one from a folder may take for a video, to the same result;
+/// 0: no limit. A builtin one has no activations, and takes no limit.
+std::unique_ptr<VideoTokenizer> make_tokenizer(const Json& config, Device device = Device::cpu,
+                                               std::uint64_t memory = 0);
 
 /// The configuration of what a user names: builtin:wavelet, builtin:fsq, or the folder of a Cosmos
 /// tokenizer (models/cosmos/tokenizer.h). Throws Error{usage}: no such folder, or of another type.

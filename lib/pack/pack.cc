@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pack/pack.h"
 
+#include <algorithm>
 #include <map>
 #include <unordered_set>
 #include <utility>
@@ -80,12 +81,15 @@ class Run {
       : options_(options),
         slots_(slots),
         progress_(progress),
-        tokenizer_(models::make_tokenizer(options.tokenizer, options.device)),
+        tokenizer_(
+            models::make_tokenizer(options.tokenizer, options.device, options.tokenizer_memory)),
         settings_(settings_of(options, *tokenizer_)),
         clip_(options.clip),
         manifest_(manifest) {
     clip_.time_step = tokenizer_->time_factor();
     clip_.multiple = 2 * tokenizer_->space_factor();  // patches of 2 x 2 latent pixels
+    const int side = std::max(2, options.clip.size / clip_.multiple * 2);
+    tokenizer_->check_memory(true, 1 + (clip_.frames - 1) / clip_.time_step, side, side);
   }
 
   long run() {

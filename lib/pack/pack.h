@@ -40,6 +40,7 @@ struct PackOptions {
   /// Where the tokenizer computes. One from a folder rounds otherwise on a GPU; the bytes of a
   /// builtin one do not depend on it.
   Device device = Device::cpu;
+  std::uint64_t tokenizer_memory = 0;  ///< of models::make_tokenizer()
   /// Size, length, crop; time_step and multiple are the tokenizer's time factor, and twice its
   /// space factor.
   data::ClipOptions clip;

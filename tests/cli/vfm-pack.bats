@@ -113,6 +113,22 @@ field() { grep -o "\"$1\":[^,}]*" | cut -d: -f2; }
   [[ "$stderr" == *"holds latents of other options"* ]]
 }
 
+@test "--tokenizer-memory: the same bytes; too little is refused with what is needed, before any work" {
+  local vae=$VFM_ROOT/tests/golden/cosmos_vae
+  make_shard a a1=test.mp4 a2=red.mp4
+  pack --tokenizer "$vae" -o out a.tar >/dev/null
+  run --separate-stderr pack --tokenizer "$vae" --tokenizer-memory 1KiB -o less a.tar
+  [ "$status" -eq 2 ]
+  [[ "$stderr" =~ "to encode 17 frames of 64x64 the tokenizer needs "[0-9.]+" KiB at least: --tokenizer-memory is 1.0 KiB" ]]
+  [ ! -e less ]
+  # All 17 frames at once would take more: as pixels alone they are 0.8 MiB.
+  pack --tokenizer "$vae" --tokenizer-memory 1MiB -o less a.tar >/dev/null
+  cmp out/train/a.tar less/train/a.tar
+  run --separate-stderr pack --tokenizer-memory 1GiB -o other a.tar
+  [ "$status" -eq 2 ]
+  [[ "$stderr" == *"--tokenizer-memory is for tokenizers from a folder: builtin:wavelet has no network"* ]]
+}
+
 @test "a folder that holds no tokenizer is refused before any work" {
   make_shard a a1=test.mp4
   run --separate-stderr pack --tokenizer nowhere -o out a.tar
@@ -504,7 +520,7 @@ field() { grep -o "\"$1\":[^,}]*" | cut -d: -f2; }
 @test "exit status 2 before any work" {
   make_shard a a1=test.mp4
   for bad in '--size 4' '--frames 0' '--fps 0' '--fps 1/0' '--fps ten' '--crop left' '--tokenizer vae' '--channels 0' \
-    '--channels 1537' '--device tpu' '--hwaccel vaapi' '--time-factor 3' '--space-factor 5' '--tokens 10' '-j x' '--plan' '--plan --patch 1,2' '--nonsense'; do
+    '--channels 1537' '--tokenizer-memory 0' '--tokenizer-memory much' '--device tpu' '--hwaccel vaapi' '--time-factor 3' '--space-factor 5' '--tokens 10' '-j x' '--plan' '--plan --patch 1,2' '--nonsense'; do
     # shellcheck disable=SC2086
     run --separate-stderr vfm-pack -o out $bad a.tar
     [ "$status" -eq 2 ] || { echo "$bad: $status"; false; }

@@ -183,6 +183,36 @@ END
   tells_its_memory --model cosmos --size 96x64 --frames 9 --steps 2
 }
 
+@test "--tokenizer-memory: the same clip in two stages and in one, as the dry run tells; too little is refused" {
+  clip=(--model cosmos --device cpu --size 48x32 --frames 17 --steps 2)
+  vfm-generate "${clip[@]}" -o whole <<<"$prompt" >/dev/null
+  run --separate-stderr vfm-generate "${clip[@]}" --tokenizer-memory 1KiB -o less <<<"$prompt"
+  [ "$status" -eq 2 ]
+  [[ "$stderr" =~ "to decode 17 frames of 48x32 the tokenizer needs "([0-9.]+)" KiB at least: --tokenizer-memory is 1.0 KiB" ]]
+  [ ! -e less ]
+  told=$stderr
+  enough=$(awk -v kib="${BASH_REMATCH[1]}" 'BEGIN { printf "%d", (kib + 0.1) * 1024 }')
+  run --separate-stderr vfm-generate "${clip[@]}" --tokenizer-memory 1KiB --dry-run
+  [ "$status" -eq 2 ]
+  [ "$stderr" = "$told" ]
+  vfm-generate "${clip[@]}" --tokenizer-memory "$enough" -o less <<<"$prompt" >/dev/null
+  cmp whole/fox.mp4 less/fox.mp4
+  vfm-generate "${clip[@]}" --latents-only --tokenizer-memory 1KiB -o latents <<<"$prompt" >latents.jsonl
+  vfm-generate --decode-only --device cpu --tokenizer-memory "$enough" -o clips <latents.jsonl >/dev/null
+  cmp whole/fox.mp4 clips/fox.mp4
+  run --separate-stderr vfm-generate --decode-only --device cpu --tokenizer-memory 1KiB -o none <latents.jsonl
+  [ "$status" -eq 1 ]
+  [[ "$stderr" == *"to decode 17 frames of 48x32 the tokenizer needs"* ]]
+  # A line's own size costs that line.
+  run --separate-stderr vfm-generate "${clip[@]}" --tokenizer-memory "$enough" -o less <<<'{"prompt":"a","width":96}'$'\n'"$prompt"
+  [ "$status" -eq 1 ]
+  [[ "$stderr" == *"to decode 17 frames of 96x32 the tokenizer needs"* ]]
+  [ ! -e less/a.mp4 ]
+  bytes=$(vfm-generate "${clip[@]}" --dry-run -q | jq .tokenizer.activation_bytes)
+  vfm-generate "${clip[@]}" --tokenizer-memory "$enough" --dry-run -q |
+    jq -e --argjson all "$bytes" --argjson most "$enough" '.tokenizer.activation_bytes | . < $all and . <= $most'
+}
+
 @test "a guidance that diffusers takes as none is reported, others are not" {
   run --separate-stderr vfm-generate --model cosmos "${call[@]}" -o one <<<"${prompt/'{'/'{"guidance":1,'}"
   [ "$status" -eq 0 ]

@@ -225,12 +225,14 @@ CosmosAutoencoder::Stream::Stream(std::unique_ptr<State> state) : state_(std::mo
 CosmosAutoencoder::Stream::~Stream() = default;
 CosmosAutoencoder::Stream::Stream(Stream&&) noexcept = default;
 
-Tensor CosmosAutoencoder::Stream::push(const Tensor& frames) {
+Tensor CosmosAutoencoder::Stream::push(const Tensor& frames, bool last) {
+  if (state_->kept.ended) fail("the video has ended");
   Tape silent(false);
-  Pass pass{.tape = silent, .start = !state_->kept.begun, .stream = &state_->kept};
+  Pass pass{.tape = silent, .start = !state_->kept.begun, .last = last, .stream = &state_->kept};
   const Tensor made =
       state_->encodes ? state_->model.encode(pass, frames) : state_->model.decode(pass, frames);
   state_->kept.begun = true;
+  state_->kept.ended = last;
   return made;
 }
 

@@ -60,8 +60,9 @@ class CosmosAutoencoder {
     ~Stream();
     Stream(Stream&&) noexcept;
     /// The next frames, at least one latent frame's: encoding 1 + k time factors at first, then
-    /// multiples of the time factor. What they become.
-    Tensor push(const Tensor& frames);
+    /// multiples of the time factor. What they become. After the `last` none follow, and nothing
+    /// is kept: a video that comes at once takes half the memory or less.
+    Tensor push(const Tensor& frames, bool last = false);
 
    private:
     friend class CosmosAutoencoder;

@@ -22,8 +22,9 @@ Lead lead_of(const LayerState* state, bool start) {
 
 // Keeps the last `frames` of what the convolution saw, for the next chunk. A copy: a view would
 // hold all of it.
-void keep_history(LayerState* state, const Tensor& seen, std::int64_t frames) {
-  if (state != nullptr) state->history = seen.rows(seen.size(0) - frames, seen.size(0)).clone();
+void keep_history(const Pass& pass, LayerState* state, const Tensor& seen, std::int64_t frames) {
+  if (state == nullptr) return;
+  state->history = pass.last ? Tensor() : seen.rows(seen.size(0) - frames, seen.size(0)).clone();
 }
 
 Tensor convolve_in_space(Pass& pass, const Kernel& kernel, const Tensor& x, ops::SpaceConv how) {
@@ -90,7 +91,7 @@ Projection::Projection(const Maker& make, const std::string& name, int in, int o
 Tensor Projection::forward(Pass& pass, Tensor x, const Tensor& residual) const {
   LayerState* const state = pass.next_state();
   x = convolve_in_space(pass, space, x, {.lead = lead_of(state, pass.start)});
-  keep_history(state, x, 2);
+  keep_history(pass, state, x, 2);
   return convolve_in_time(pass, time, x, {.residual = residual});
 }
 
@@ -156,7 +157,8 @@ Tensor Attention::run_along_time(Pass& pass, const Tensor& x) const {
   const Tensor queries = convolve_at_points(pass, q, normed);
   ops::TimeKeys own;
   LayerState* const state = pass.next_state();
-  ops::TimeKeys& pieces = state != nullptr ? state->past : own;
+  if (state != nullptr && pass.last) own = std::move(state->past);
+  ops::TimeKeys& pieces = state != nullptr && !pass.last ? state->past : own;
   pieces.keys.push_back(convolve_at_points(pass, k, normed));
   pieces.values.push_back(convolve_at_points(pass, v, normed));
   return convolve_at_points(pass, out, ops::time_attention(pass.tape, queries, pieces), x);
@@ -200,7 +202,7 @@ Tensor Downsample::run(Pass& pass, Tensor x) const {
   LayerState* const state = pass.next_state();
   how.lead = lead_of(state, pass.start);
   x = convolve_in_space(pass, space, x, how);
-  keep_history(state, x, 1);
+  keep_history(pass, state, x, 1);
   x = convolve_in_time(pass, *time, x, {.stride = 2, .residual = ops::pool_time(pass.tape, x)});
   return convolve_at_points(pass, point, x);
 }
@@ -220,7 +222,7 @@ Tensor Upsample::run(Pass& pass, Tensor x) const {
   if (time) {
     LayerState* const state = pass.next_state();
     x = ops::repeat_time(pass.tape, x, pass.start, lead_of(state, pass.start));
-    keep_history(state, x, 2);
+    keep_history(pass, state, x, 2);
     x = convolve_in_time(pass, *time, x, {.add_last = true});
   }
   x = ops::repeat_space(pass.tape, x);

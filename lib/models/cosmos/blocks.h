@@ -27,13 +27,14 @@ struct LayerState {
 /// What all layers keep, in the order in which they run.
 struct StreamState {
   std::vector<LayerState> layers;
-  bool begun = false;
+  bool begun = false, ended = false;
 };
 
 /// One run of the network over some frames.
 struct Pass {
   ops::Tape& tape;
   bool start = true;                    ///< whether the frames are the first of the video
+  bool last = true;                     ///< whether none follow them: nothing more is kept
   StreamState* stream = nullptr;        ///< null: they are the whole video
   SpatialExchange* exchange = nullptr;  ///< null: they are whole
   std::size_t layer = 0;                ///< the next layer that keeps something

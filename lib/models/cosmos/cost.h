@@ -1,4 +1,4 @@
-// What it costs to decode with a Cosmos tokenizer (models/cosmos/tokenizer.h), without one.
+// What it costs to use a Cosmos tokenizer (models/cosmos/tokenizer.h), without one.
 //
 // The layers are walked as the network runs them (models/cosmos/blocks.cc), chunk by chunk, with
 // sizes in place of tensors. Thread-safety: pure.
@@ -12,6 +12,14 @@
 #include "tensor/tensor.h"
 
 namespace vfm::models {
+
+enum class CosmosWork { encode, decode };
+
+/// What becomes of pixels, or what pixels are made of: a latent of frames x height x width, `step`
+/// latent frames at a time. Parameters are not counted.
+PartCost cosmos_cost(const CosmosConfig& config, CosmosWork work, std::int64_t frames,
+                     std::int64_t height, std::int64_t width, std::int64_t step, Device device,
+                     DType compute);
 
 /// A latent of frames x height x width, `step` latent frames at a time. Parameters are
 /// those of encoder and decoder.

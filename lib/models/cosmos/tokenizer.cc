@@ -5,16 +5,21 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <limits>
 
 #include "base/error.h"
 #include "base/log.h"
 #include "base/stop.h"
+#include "base/units.h"
 #include "models/folder/initial_model.h"
 #include "models/folder/load_tensors.h"
 #include "tensor/device.h"
 
 namespace vfm::models {
 namespace {
+
+/// The allocator gives an eighth more than it is asked for, at most (tensor/allocator.h).
+constexpr double kBlockExcess = 1.125;
 
 InitialModel open_model(const std::string& folder) {
   return InitialModel(folder, "vae", {kCosmosContinuous, kCosmosDiscrete});
@@ -117,11 +122,27 @@ Json cosmos_tokenizer_in(const std::string& folder) {
   return {{"name", model.component().type()}, {"path", model.absolute_path()}};
 }
 
-std::int64_t cosmos_decode_step(const CosmosConfig& config, std::int64_t height, std::int64_t width,
-                                std::int64_t chunk_pixels) {
+std::int64_t cosmos_step(const CosmosConfig& config, CosmosWork work, std::int64_t frames,
+                         std::int64_t height, std::int64_t width, const CosmosRoom& room,
+                         Device device, DType compute) {
   const std::int64_t time = config.temporal_compression_ratio;
   const std::int64_t space = config.spatial_compression_ratio;
-  return std::max<std::int64_t>(1, chunk_pixels / (height * width * space * space * time));
+  const std::int64_t each = std::max<std::int64_t>(1, height * width * space * space * time);
+  const std::int64_t usual = std::clamp<std::int64_t>(room.pixels / each, 1, frames);
+  if (room.memory <= 0) return usual;
+  double least = std::numeric_limits<double>::infinity();
+  // The last try is all at once.
+  for (std::int64_t i = usual; i >= 0; --i) {
+    const std::int64_t step = i > 0 ? i : frames;
+    const double bytes =
+        kBlockExcess *
+        cosmos_cost(config, work, frames, height, width, step, device, compute).activation_bytes;
+    if (bytes <= room.memory) return step;
+    least = std::min(least, bytes);
+  }
+  fail_usage("to {} {} frames of {}x{} the tokenizer needs {} at least: --tokenizer-memory is {}",
+             work == CosmosWork::encode ? "encode" : "decode", 1 + (frames - 1) * time,
+             width * space, height * space, format_bytes(least), format_bytes(room.memory));
 }
 
 CosmosFolder inspect_cosmos(const Json& config) {
@@ -135,8 +156,8 @@ CosmosFolder inspect_cosmos(const Json& config) {
   });
 }
 
-CosmosTokenizer::CosmosTokenizer(const Json& config, Device device, std::int64_t chunk_pixels)
-    : device_(device), chunk_pixels_(chunk_pixels) {
+CosmosTokenizer::CosmosTokenizer(const Json& config, Device device, CosmosRoom room)
+    : device_(device), room_(room) {
   const Opened opened(config);
   folder_ = opened.folder;
   compute_ = opened.compute;
@@ -158,12 +179,20 @@ Json CosmosTokenizer::config() const {
   return json;
 }
 
+std::int64_t CosmosTokenizer::step(CosmosWork work, int frames, int height, int width) const {
+  return cosmos_step(model_->config(), work, frames, height, width, room_, device_, compute_);
+}
+
+void CosmosTokenizer::check_memory(bool encodes, int frames, int height, int width) const {
+  if (room_.memory > 0)
+    step(encodes ? CosmosWork::encode : CosmosWork::decode, frames, height, width);
+}
+
 std::vector<float> CosmosTokenizer::encode(std::span<const float> pixels, int frames, int height,
                                            int width) const {
   check_size(pixels.size(), 3, frames, height, width);
   const int time = time_factor(), space = space_factor(), total = 1 + (frames - 1) / time;
-  const std::int64_t step =
-      std::max<std::int64_t>(1, chunk_pixels_ / (std::int64_t{height} * width * time));
+  const std::int64_t step = this->step(CosmosWork::encode, total, height / space, width / space);
   std::vector<float> latents(static_cast<std::size_t>(channels()) * total * (height / space) *
                              (width / space));
   const auto turn = take_turn(device_);
@@ -174,7 +203,7 @@ std::vector<float> CosmosTokenizer::encode(std::span<const float> pixels, int fr
     const std::int64_t from = at == 0 ? 0 : 1 + (at - 1) * time;
     const std::int64_t to = end == total ? frames : 1 + (end - 1) * time;
     const Tensor chunk = take_frames(pixels, 3, frames, from, to, height, width);
-    put_frames(stream.push(chunk.to(device_)).to(Device::cpu), latents, total, at);
+    put_frames(stream.push(chunk.to(device_), end == total).to(Device::cpu), latents, total, at);
   }
   // As codes they would look like any others.
   if (!std::ranges::all_of(latents, [](float value) { return std::isfinite(value); }))
@@ -189,7 +218,7 @@ std::vector<float> CosmosTokenizer::encode(std::span<const float> pixels, int fr
 void CosmosTokenizer::decode_stream(std::span<const float> latents, int frames, int height,
                                     int width, const FrameSink& sink) const {
   check_size(latents.size(), channels(), frames, height, width);
-  const std::int64_t step = cosmos_decode_step(model_->config(), height, width, chunk_pixels_);
+  const std::int64_t step = this->step(CosmosWork::decode, frames, height, width);
   auto stream = model_->decode_stream();
   for (std::int64_t at = 0; at < frames; at += step) {
     check_stop();
@@ -198,7 +227,7 @@ void CosmosTokenizer::decode_stream(std::span<const float> latents, int frames, 
     Tensor pixels;
     {
       const auto turn = take_turn(device_);
-      pixels = stream.push(chunk.to(device_)).to(Device::cpu);
+      pixels = stream.push(chunk.to(device_), end == frames).to(Device::cpu);
     }
     std::vector<float> planar(pixels.floats().size());
     put_frames(pixels, planar, pixels.size(0), 0);

@@ -11,13 +11,18 @@
 #include <optional>
 
 #include "models/cosmos/autoencoder.h"
+#include "models/cosmos/cost.h"
 #include "models/fsq.h"
 #include "models/tokenizer.h"
 
 namespace vfm::models {
 
-/// About how many pixels, of all frames together, are worked on at once.
-inline constexpr std::int64_t kCosmosChunkPixels = std::int64_t{1} << 20;
+/// How much is worked on at once.
+struct CosmosRoom {
+  /// About this many pixels, of all frames together; at least those of one latent frame.
+  std::int64_t pixels = std::int64_t{1} << 20;
+  double memory = 0;  ///< bytes of activations, at most; 0: no limit
+};
 
 /// What the headers of a folder say.
 struct CosmosFolder {
@@ -30,18 +35,19 @@ struct CosmosFolder {
 /// not compared. Throws Error{usage}, also for tensors that do not fit.
 CosmosFolder inspect_cosmos(const Json& config);
 
-/// How many latent frames of this size are decoded at once.
-std::int64_t cosmos_decode_step(const CosmosConfig& config, std::int64_t height, std::int64_t width,
-                                std::int64_t chunk_pixels = kCosmosChunkPixels);
+/// How many of the latent frames are worked on at once: as room.pixels says; where that takes more
+/// than room.memory fewer, or all of a short video, of which nothing need be kept from chunk to
+/// chunk. Throws Error{usage}, with what is needed at least, where neither is enough.
+std::int64_t cosmos_step(const CosmosConfig& config, CosmosWork work, std::int64_t frames,
+                         std::int64_t height, std::int64_t width, const CosmosRoom& room,
+                         Device device, DType compute);
 
 class CosmosTokenizer final : public VideoTokenizer {
  public:
   /// `config`: {"name":TYPE,"path":FOLDER}, and perhaps "hash", what HfComponent::hash() was when
   /// latents were made, and "compute", f32 or bf16. Throws Error{usage} if the folder is not there,
-  /// is of another type or hash, or its weights do not fit. `chunk_pixels`: instead of
-  /// kCosmosChunkPixels; at least those of one latent frame are worked on.
-  explicit CosmosTokenizer(const Json& config, Device device = Device::cpu,
-                           std::int64_t chunk_pixels = kCosmosChunkPixels);
+  /// is of another type or hash, or its weights do not fit.
+  explicit CosmosTokenizer(const Json& config, Device device = Device::cpu, CosmosRoom room = {});
 
   std::string name() const override;
   int channels() const override { return model_->config().latent_channels; }
@@ -55,6 +61,7 @@ class CosmosTokenizer final : public VideoTokenizer {
                             int width) const override;
   void decode_stream(std::span<const float> latents, int frames, int height, int width,
                      const FrameSink& sink) const override;
+  void check_memory(bool encodes, int frames, int height, int width) const override;
   std::vector<std::int32_t> encode_codes(std::span<const float> pixels, int frames, int height,
                                          int width) const override;
   std::vector<float> latent_of_codes(std::span<const std::int32_t> codes) const override;
@@ -63,10 +70,12 @@ class CosmosTokenizer final : public VideoTokenizer {
   Json config() const override;
 
  private:
+  std::int64_t step(CosmosWork work, int frames, int height, int width) const;
+
   std::string folder_, hash_;
   DType compute_ = DType::f32;
   Device device_;
-  std::int64_t chunk_pixels_;
+  CosmosRoom room_;
   Json statistics_;
   std::optional<CosmosAutoencoder> model_;
   std::optional<Fsq> fsq_;

@@ -16,6 +16,7 @@
 #include "support/distance.h"
 #include "support/temporary_folder.h"
 #include "support/usage_error.h"
+#include "tensor/allocator.h"
 
 using namespace vfm;
 using namespace vfm::models;
@@ -76,7 +77,7 @@ TEST_CASE("a tokenizer of a folder encodes and decodes as diffusers does") {
 
 TEST_CASE("a long video is worked on in chunks, to the same bits on one thread and on several") {
   // Two latent frames at a time.
-  const CosmosTokenizer tokenizer(tokenizer_config(kVae), Device::cpu, 2 * 4 * 16 * 32);
+  const CosmosTokenizer tokenizer(tokenizer_config(kVae), Device::cpu, {.pixels = 2 * 4 * 16 * 32});
   const int frames = 17, height = 16, width = 32;
   const std::vector<float> pixels = video(frames, height, width);
   const std::vector<float> latents = tokenizer.encode(pixels, frames, height, width);
@@ -96,6 +97,61 @@ TEST_CASE("a long video is worked on in chunks, to the same bits on one thread a
   const std::vector<float> decoded = tokenizer.decode(latents, 5, 4, 8);
   CHECK(at_once.decode(latents, 5, 4, 8) == decoded);
   CHECK(std::equal(first.begin(), first.begin() + height * width, decoded.begin()));
+}
+
+TEST_CASE("a limit of memory is kept, and gives the same bits") {
+  const OneThread one;
+  const int frames = 33, side = 32;
+  const std::vector<float> pixels = video(frames, side, side);
+  std::vector<float> latents, shown;
+  const auto peak_of = [](const auto& work) {
+    reset_memory_peak();
+    const double before = static_cast<double>(cpu_memory().current);
+    work();
+    return static_cast<double>(cpu_memory().peak) - before;
+  };
+  const CosmosTokenizer free(tokenizer_config(kVae));
+  const double encoding = peak_of([&] { latents = free.encode(pixels, frames, side, side); });
+  const double decoding = peak_of([&] { shown = free.decode(latents, 9, 8, 8); });
+  const auto within = [&](double memory) {
+    return CosmosTokenizer(tokenizer_config(kVae), Device::cpu, {.memory = memory});
+  };
+  for (const double part : {0.9, 0.5}) {
+    const CosmosTokenizer encoder = within(part * encoding), decoder = within(part * decoding);
+    CHECK(peak_of([&] { CHECK(encoder.encode(pixels, frames, side, side) == latents); }) <=
+          part * encoding);
+    CHECK(peak_of([&] { CHECK(decoder.decode(latents, 9, 8, 8) == shown); }) <= part * decoding);
+  }
+  const CosmosTokenizer small = within(1000);
+  CHECK_THAT(usage_error([&] { small.encode(pixels, frames, side, side); }),
+             Contains("to encode 33 frames of 32x32 the tokenizer needs ") &&
+                 Contains(" at least: --tokenizer-memory is 1000 B"));
+  const std::string told = usage_error([&] { small.check_memory(false, 9, 8, 8); });
+  CHECK_THAT(told, Contains("to decode 33 frames of 32x32"));
+  CHECK(usage_error([&] { small.decode(latents, 9, 8, 8); }) == told);
+  CHECK_THAT(usage_error([] {
+               make_tokenizer({{"name", "builtin:wavelet"}}, Device::cpu, 1);
+             }),
+             Contains("--tokenizer-memory"));
+}
+
+TEST_CASE("of a short video all frames at once may take less than one after the other") {
+  // Of frames that come one after the other each convolution keeps two.
+  const CosmosConfig config = CosmosConfig();
+  const auto bytes = [&](std::int64_t frames, std::int64_t step) {
+    return cosmos_cost(config, CosmosWork::decode, frames, 64, 64, step, Device::cpu, DType::f32)
+        .activation_bytes;
+  };
+  CHECK(bytes(3, 3) < 0.7 * bytes(3, 1));
+  CHECK(bytes(9, 9) > bytes(9, 1));
+  const auto step = [&](std::int64_t frames, double memory) {
+    return cosmos_step(config, CosmosWork::decode, frames, 64, 64, {.memory = memory}, Device::cpu,
+                       DType::f32);
+  };
+  CHECK(step(3, 0) == 1);
+  CHECK(step(3, 1.2 * bytes(3, 1)) == 1);
+  CHECK(step(3, 1.2 * bytes(3, 3)) == 3);
+  CHECK_THROWS_AS(step(3, bytes(3, 3)), Error);
 }
 
 TEST_CASE("trap 4: the folder's statistics are for each latent frame") {
@@ -121,7 +177,7 @@ TEST_CASE("a discrete tokenizer of a folder") {
   CHECK(tokenizer->decode(values, 2, 4, 4) == tokenizer->decode_codes(codes, 2, 4, 4));
   CHECK_THROWS_AS(tokenizer->decode_codes(std::vector<std::int32_t>(32, 64000), 2, 4, 4), Error);
   // In pieces of a latent frame.
-  const CosmosTokenizer pieces(tokenizer_config(kDiscrete), Device::cpu, 1);
+  const CosmosTokenizer pieces(tokenizer_config(kDiscrete), Device::cpu, {.pixels = 1});
   CHECK(pieces.latent_of_codes(codes) == values);
   CHECK(pieces.decode_codes(codes, 2, 4, 4) == tokenizer->decode_codes(codes, 2, 4, 4));
 }

@@ -1,0 +1,50 @@
+// Lists of shots, as other programs read them.
+// SPDX-License-Identifier: Apache-2.0
+#include "clip/shot_lists.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+
+using namespace vfm;
+using namespace vfm::clip;
+
+TEST_CASE("a list of scenes counts from 1, and its last frames are in it") {
+  ShotsOfVideo video{"a,\"b\"\n.mp4", {24, 1}, {{0, 36, 0, 1.5}, {36, 48, 1.5, 3723.0006}}};
+  CHECK(shots_csv(video) ==
+        "1,1,00:00:00.000,0.000000,36,00:00:01.500,1.500000,36,00:00:01.500,1.500000,"
+        "\"a,\"\"b\"\"?.mp4\"\n"
+        "2,37,00:00:01.500,1.500000,48,01:02:03.001,3723.000600,12,01:02:01.501,3721.500600,"
+        "\"a,\"\"b\"\"?.mp4\"\n");
+  video.path = "plain.mp4";
+  video.shots = {{0, 1, -0.25, 0.5}};
+  CHECK(shots_csv(video) ==
+        "1,1,00:00:00.000,-0.250000,1,00:00:00.500,0.500000,1,00:00:00.750,0.750000,plain.mp4\n");
+  const std::string header = shots_csv_header(), line = shots_csv(video);
+  CHECK(std::count(header.begin(), header.end(), ',') == std::count(line.begin(), line.end(), ','));
+}
+
+TEST_CASE("an edit decision list goes on from video to video, each on a whole second") {
+  ShotsEdl edl;
+  CHECK(edl.header() == "TITLE: vfm-clip\nFCM: NON-DROP FRAME\n");
+  CHECK(edl.add({"raw/a.mp4", {24, 1}, {{0, 30, 0, 1.25}, {30, 49, 1.25, 49 / 24.}}}) ==
+        "\n001  AX       V     C        00:00:00:00 00:00:01:06 00:00:00:00 00:00:01:06\n"
+        "* FROM CLIP NAME: a.mp4\n* SOURCE FILE: raw/a.mp4\n"
+        "\n002  AX       V     C        00:00:01:06 00:00:02:01 00:00:01:06 00:00:02:01\n"
+        "* FROM CLIP NAME: a.mp4\n* SOURCE FILE: raw/a.mp4\n");
+  CHECK(edl.add({"none.mp4", {24, 1}, {}}).empty());
+  // 29.97 frames a second count as 30, and the video before was 49 frames long.
+  CHECK(edl.add({"b.mp4", {30000, 1001}, {{30 * 3661 + 5, 30 * 3661 + 35, 0, 1}}}) ==
+        "\n003  AX       V     C        01:01:01:05 01:01:02:05 01:01:04:05 01:01:05:05\n"
+        "* FROM CLIP NAME: b.mp4\n* SOURCE FILE: b.mp4\n");
+  // No rate is known: a frame is a second.
+  CHECK(edl.add({"c.mp4", {0, 1}, {{0, 2, 0, 2}}}).find("00:00:00:00 00:00:02:00 01:01:06:00") !=
+        std::string::npos);
+}
+
+TEST_CASE("a change of shot as JSON has its time in seconds, to six digits") {
+  curate::ShotChange change;
+  change.frame = 7;
+  change.score = 0.5f;
+  CHECK(dump_json(change_json(change, 1, {1, 3})) ==
+        R"({"frame":7,"pts":1,"time":0.333333,"type":"cut","score":0.5})");
+}
