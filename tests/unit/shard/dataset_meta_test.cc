@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 #include <map>
 
+#include "base/format.h"
 #include "io/atomic_file.h"
 #include "io/file.h"
 #include "shard/image_header.h"
@@ -142,7 +143,7 @@ TEST_CASE("headers of images that ffmpeg made") {
 TEST_CASE("headers of images written by hand, after the standards") {
   const auto mode = [](const std::string& bytes) {
     const auto header = read_image_header(bytes);
-    return header ? fmt::format("{}x{} {}", header->width, header->height, header->mode) : "none";
+    return header ? format("{}x{} {}", header->width, header->height, header->mode) : "none";
   };
   const auto png = [](char depth, char colour) {
     return std::string("\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR\0\0\1\2\0\0\0\3", 24) + depth + colour;
