@@ -66,7 +66,6 @@ class Run {
   void make_trainer();
   void begin();
   void make_validation();
-  StepResult next_step();
   void log(const StepResult& result);
   void save();
   double peak_tflops() const;
@@ -103,7 +102,16 @@ long Run::train() {
   bool ended = false;
   while (!ended && trainer_->state().step < steps) {
     world_.section("step", recipe_.train.step_limit);
-    const StepResult result = next_step();
+    StepResult result;
+    try {
+      result = trainer_->train_step();
+    } catch (const Error&) {  // a step without data still reports the samples that it lacked
+      if (leader()) {
+        failures_.insert(trainer_->failures().begin(), trainer_->failures().end());
+        write_errors(options_.out, failures_);
+      }
+      throw;
+    }
     const std::int64_t step = trainer_->state().step;
     ended = result.wind_up || step == steps;
     log(result);
@@ -123,7 +131,7 @@ long Run::train() {
   }
   world_.section("checkpoint", recipe_.train.checkpoint_limit);  // rank 0 may write a report
   if (trainer_->state().skips_in_row > 0 && trainer_->state().step >= steps)
-    fail("the gradient was not finite in the last {} steps: {}, begin again with a lower one",
+    fail("the gradient was not finite in the last {} steps: {}, start over with a lower one",
          trainer_->state().skips_in_row, told(recipe_, "optimizer.lr"));
   collect_failures();
   if (leader()) {
@@ -135,19 +143,6 @@ long Run::train() {
     log_info("asked to end at step {} of {}; the same command continues", trainer_->state().step,
              steps);
   return std::stol(dist::broadcast(world_, std::to_string(failures_.size())));
-}
-
-/// A step that cannot be made for want of data still says which samples it wanted.
-StepResult Run::next_step() {
-  try {
-    return trainer_->train_step();
-  } catch (const Error&) {
-    if (leader()) {
-      failures_.insert(trainer_->failures().begin(), trainer_->failures().end());
-      write_errors(options_.out, failures_);
-    }
-    throw;
-  }
 }
 
 /// Folder, lock, logs; and the state to continue from.

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # The memory that --dry-run tells, and what the run then takes, on the CPU with one thread, of tiny models that
-# this makes. Prints a Markdown table: what, MiB told, MiB measured, told / measured (target: 0.8 to 1.3).
+# this makes. Prints a Markdown table: what, MiB reported, MiB measured, reported / measured (target: 0.8 to 1.3).
 # Measured is the most that is resident at once, the program included, as .memory_bytes.peak of vfm-generate and
 # .total of vfm-train count it. Of vfm-train also without the program: what is resident beyond what the dry run has;
-# and of tensors alone, told without .host: the most that their allocator hands out (memory_peak of timing.jsonl).
+# and of tensors alone, reported without .host: the most that their allocator hands out (memory_peak of timing.jsonl).
 # Usage: tests/bench/dry_run_memory.sh [TOOLS]      folder of the programs (default: build/tools)
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
@@ -91,7 +91,7 @@ for name in pipeline v2w; do
   cp -r "$golden/t5/v1_0/text_encoder" "$golden/t5/v1_0/tokenizer" cosmos_$name
 done
 
-printf '| vfm-generate | told, MiB | measured, MiB | told / measured |\n|---|---:|---:|---:|\n'
+printf '| vfm-generate | reported, MiB | measured, MiB | reported / measured |\n|---|---:|---:|---:|\n'
 for size in 48x32 96x64 192x128 384x256; do
   generates "Cosmos, $size, 9 frames" --model cosmos_pipeline --steps 2 --size $size --frames 9
 done
@@ -107,8 +107,8 @@ generates "MovieGen, 64x64, 17 frames" --model moviegen --steps 2
 generates "MovieGen, 256x256, 33 frames" --model moviegen --steps 2 --size 256x256 --frames 33
 generates "autoregressive, 64x64, 17 frames" --model autoregressive
 
-printf '\n| vfm-train | told, MiB | resident, MiB | ratio | without an idle one: told | resident | ratio '
-printf '| of tensors: told | handed out | ratio |\n|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n'
+printf '\n| vfm-train | reported, MiB | resident, MiB | ratio | without an idle one: reported | resident | ratio '
+printf '| of tensors: reported | handed out | ratio |\n|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n'
 tiny=("$recipes/tiny.yaml" --synthetic)
 trains "tiny, 2x8x8" "${tiny[@]}" 2x8x8
 for recompute in none elementwise block; do

@@ -79,12 +79,31 @@ setup() {
   [ -z "$output" ]
 }
 
-@test "the code that README tells readers to walk is there" {
-  grep -q 'class Decoder' lib/media/decoder.h
-  grep -q 'bool next(Frame& frame)' lib/media/decoder.h
-  grep -q 'class ShotDetector' lib/curate/shot_detector.h
-  grep -q 'class Writer' lib/shard/writer.h
-  grep -qE '\brun\(' lib/train/run.h
-  grep -q 'diffusion_loss' lib/train/diffusion/loss.h
-  grep -q 'Tensor forward' lib/models/dit/dit.h
+@test "the walks in lib/README.md are the calls in the source, and a wrong name is found" {
+  run tests/lint/walks
+  echo "$output"
+  [ "$status" -eq 0 ]
+  # Every name after an arrow, spelled wrong, one at a time.
+  names=$(tr '\n' ' ' <lib/README.md | grep -oE '→ .[A-Za-z_:]+' | sed 's/^→ .//' | sort -u)
+  [ "$(wc -l <<<"$names")" -ge 10 ]
+  for name in $names; do
+    sed "s/$name\b/${name}x/g" lib/README.md >"$BATS_TEST_TMPDIR/wrong.md"
+    run tests/lint/walks "$BATS_TEST_TMPDIR/wrong.md"
+    echo "$name: $output"
+    [ "$status" -ne 0 ]
+  done
+}
+
+@test "every figure of README stands in RESULTS.md, and a wrong one is found" {
+  run tests/lint/figures
+  echo "$output"
+  [ "$status" -eq 0 ]
+  for change in 's/8\.9 times/8.8 times/' 's/19\/48/20\/48/' 's/3\.9e-4/3.9e-5/' 's/| 0\.871 |/| 0.872 |/' \
+    's/#shards)/#shard)/' 's/, on two CPU cores:/, on 3 CPU cores:/'; do
+    sed "$change" README.md >"$BATS_TEST_TMPDIR/wrong.md"
+    ! cmp -s README.md "$BATS_TEST_TMPDIR/wrong.md"
+    run tests/lint/figures "$BATS_TEST_TMPDIR/wrong.md"
+    echo "$change: $output"
+    [ "$status" -ne 0 ]
+  done
 }

@@ -97,38 +97,35 @@ void DiffusionObjective::send(const CleanBatch& made, Pack& pack) {
 
 void DiffusionObjective::pass(Batch& batch) const {
   auto& pack = dynamic_cast<Pack&>(batch);
-  pack.loss = pack.upload ? learn_on_gpu(pack) : learn(pack.noisy);
+  const auto learn = [&](const NoisyBatch& noisy) {
+    ops::Tape tape;
+    const Tensor output = network_->forward(tape, noisy.input);
+    Loss loss = diffusion_loss(output, noisy, recipe_.diffusion.loss_scale);
+    tape.backward(output, std::exchange(loss.error.seed, Tensor()));
+    return loss;
+  };
+  if (!pack.upload) {
+    pack.loss = learn(pack.noisy);
+    return;
+  }
+  pack.upload->await();
+  const NoisyBatch noisy = add_noise(pack.clean);
+  const auto work = [&](const std::vector<Tensor>& inputs) -> std::vector<Tensor> {
+    NoisyBatch copy = noisy;
+    copy.input.latents = inputs[0];
+    copy.input.text = inputs[1];
+    copy.input.c_noise = inputs[2];
+    copy.target = inputs[3];
+    return {learn(copy).error.sums};
+  };
+  const auto& [samples, latents, text, c_noise] = noisy.input;
+  pack.loss.error.sums =
+      graphs_.run(shape_of(noisy), {latents, text, c_noise, noisy.target}, work)[0];
 }
 
 LossSums DiffusionObjective::loss(const Batch& batch) const {
   const auto& pack = dynamic_cast<const Pack&>(batch);
   return pack.loss.sums(pack.upload ? pack.clean.batch : pack.noisy);
-}
-
-/// Forward, loss and backward. `batch` is on device().
-Loss DiffusionObjective::learn(const NoisyBatch& batch) const {
-  ops::Tape tape;
-  const Tensor output = network_->forward(tape, batch.input);
-  Loss loss = diffusion_loss(output, batch, recipe_.diffusion.loss_scale);
-  tape.backward(output, std::exchange(loss.error.seed, Tensor()));
-  return loss;
-}
-
-Loss DiffusionObjective::learn_on_gpu(const Pack& pack) const {
-  pack.upload->await();
-  const NoisyBatch noisy = add_noise(pack.clean);
-  const auto work = [&](const std::vector<Tensor>& inputs) -> std::vector<Tensor> {
-    NoisyBatch batch = noisy;
-    batch.input.latents = inputs[0];
-    batch.input.text = inputs[1];
-    batch.input.c_noise = inputs[2];
-    batch.target = inputs[3];
-    return {learn(batch).error.sums};
-  };
-  const auto& [samples, latents, text, c_noise] = noisy.input;
-  Loss loss;
-  loss.error.sums = graphs_.run(shape_of(noisy), {latents, text, c_noise, noisy.target}, work)[0];
-  return loss;
 }
 
 std::vector<std::string> DiffusionObjective::levels() const {

@@ -38,8 +38,6 @@ class DiffusionObjective final : public Objective {
  private:
   struct Pack;
   static void send(const CleanBatch& made, Pack& pack);
-  Loss learn(const NoisyBatch& batch) const;
-  Loss learn_on_gpu(const Pack& pack) const;
 
   const Recipe& recipe_;
   std::unique_ptr<models::DiffusionNetwork> network_;
