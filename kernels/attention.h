@@ -1,11 +1,11 @@
 // Scaled dot-product attention over a pack: the CUDA version of lib/ops/attention/attention.h,
-// where the formula is told. softmax(scale q k^T) v, each sample of the pack by itself, forward and
+// where the formula is. softmax(scale q k^T) v, each sample of the pack by itself, forward and
 // back.
 //
 // bf16 with head dims of 64 and 128 runs on tensor cores (attention_forward.cu,
 // attention_backward.cu); f32, other head dims up to 256 and rows that are not aligned run on plain
 // arithmetic (attention_simple.cu), which is right but slow. Scores are never stored: forward goes
-// through them in blocks with a running maximum and sum, backward makes them again from the saved
+// through them in blocks with a running maximum and sum, backward recomputes them from the saved
 // log-sum-exp.
 //
 // Deterministic without atomics: every gradient has one owner, who sums in a fixed order. Backward

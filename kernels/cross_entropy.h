@@ -1,5 +1,5 @@
 // Cross-entropy with a z-loss, and its gradient: the CUDA version of lib/ops/loss/cross_entropy.h,
-// where the formulas are told.
+// where the formulas are.
 //
 // One block a token: two passes over its logits, of which the second finds them in the cache and
 // writes the gradient where they stood. Sums within a block are taken in a fixed order.

@@ -1,5 +1,5 @@
 // Group norm of each frame of a video, and SiLU after it: the CUDA version of
-// lib/ops/norm/frame_norm.h, where the formulas are told.
+// lib/ops/norm/frame_norm.h, where the formulas are.
 //
 // Sums over a frame, which may have a hundred million elements, are made of kFrameNormChunks
 // pieces, each by one block. Moments: around a mean of some of the frame's elements, eight in f32,

@@ -1,5 +1,5 @@
 // Gated residual, layer norm and modulation in one kernel, with a token -> row map: the CUDA
-// version of lib/ops/norm/modulate.h, where the formula and the meaning of the rows are told.
+// version of lib/ops/norm/modulate.h, where the formula and the meaning of the rows are.
 //
 // Every element of the stream is read once and written once; the row stays in registers in between.
 // Source of the fusion: NeMo's scaled_modulated_layernorm, which joins the same three steps.

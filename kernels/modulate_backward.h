@@ -26,7 +26,7 @@ struct CUstream_st;  // cudaStream_t
 
 namespace vfm::kernels {
 
-/// Tokens begin..end-1, all of modulation row `row`. The layout of ops::ModulateRun.
+/// Tokens begin..end-1, all of modulation row `row`. The layout of ops::RowRun.
 ///
 /// A run is the work of one block: at width 4,096 runs of 64 tokens are right, one block filling a
 /// multiprocessor; of narrower rows take shorter runs, 64 D / 4096 tokens but at least 8.

@@ -1,5 +1,5 @@
 // One step of AdamW over all parameters in one launch, and the norm of their gradients with the
-// scale that clips it: the CUDA version of lib/ops/optim/adamw.h, where the formula is told, and of
+// scale that clips it: the CUDA version of lib/ops/optim/adamw.h, where the formula is, and of
 // lib/ops/optim/sum_squares.h. Nothing here waits for the host.
 //
 // A parameter is a slot; a slot is worked on in chunks of kOptimizerChunk elements, one block each,

@@ -1,6 +1,6 @@
 // Learned absolute positions, forward and backward, and the sinusoid of the time input: the CUDA
 // versions of learned_positions, for a step of 1, and sinusoid in lib/ops/position/positions.h,
-// where the formulas are told.
+// where the formulas are.
 //
 //   e = t[frame] + h[row] + w[column],   y = e / n,   n = 1e-6 + rms(e)
 //   de = (dy - y mean(dy y) n / rms(e)) / n, with n a constant where e = 0

@@ -1,5 +1,5 @@
 // Per-head RMSNorm of queries and keys, and rotary positions, in one pass over the projection: the
-// CUDA version of lib/ops/position/qk_norm_rope.h, where the formula is told.
+// CUDA version of lib/ops/position/qk_norm_rope.h, where the formula is.
 //
 // Every element is read once and written once; a head stays in the registers of a few threads in
 // between, so the time is that of copying. The sums for the weights are taken in two stages of a

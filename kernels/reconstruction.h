@@ -1,6 +1,6 @@
 // What training a tokenizer needs besides its network: finite scalar quantisation with its
 // gradient, and how far a reconstruction is from the picture. The CUDA versions of
-// lib/ops/pointwise/fsq.h and lib/ops/loss/pixel_error.h, where the formulas are told.
+// lib/ops/pointwise/fsq.h and lib/ops/loss/pixel_error.h, where the formulas are.
 //
 // Sums are taken in double, in an order that depends on the sizes alone. Thread-safety: launches
 // on the given stream; keeps nothing.

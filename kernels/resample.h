@@ -1,7 +1,7 @@
 // Halving and doubling in space and time, channels last: the CUDA versions of
 // lib/ops/conv/resample.h.
 //
-// Each is the way back of another, but for the factor. Computed in f32; x and y are of `type`.
+// Each is the backward of another, but for the factor. Computed in f32; x and y are of `type`.
 // Pointers need no more than the alignment of an element; where rows of channels are whole 16 bytes
 // and aligned so, they are read and written 16 bytes at a time, with the same results.
 // All return a cudaError_t: 0, or what is wrong with the launch; 1 (invalid value) for a negative

@@ -1,5 +1,5 @@
 // Attention along time with one wide head: the CUDA version of lib/ops/attention/time_attention.h,
-// where the formula is told. A warp has one query of one pixel; for backward also one key of one
+// where the formula is. A warp has one query of one pixel; for backward also one key of one
 // pixel.
 //
 // No product of matrices: a pixel has as many queries as there are frames, a handful, and what is

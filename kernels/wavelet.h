@@ -3,7 +3,7 @@
 // back.
 //
 // Bit for bit what the CPU computes: the same operations in the same order on each number, every
-// one rounded to f32, none fused. So a latent does not tell where it was made.
+// one rounded to f32, none fused. So a latent is the same wherever it was made.
 //
 // A batch is `frames` latent frames of a video. Each has P planes of the size of a picture, one for
 // each pair (colour, time row) of `rows`, in that order; the planes of a batch stand one after the

@@ -143,7 +143,7 @@ class ClipTool : public vfm::cli::Tool {
     vfm::cli::add_bytes_option(app, "--shard-size", options_.shard_bytes,
                                "a shard ends before it would grow over this");
     app.add_flag("--verify", options_.verify,
-                 "decode each clip again and prove its times, first and last frame");
+                 "decode each clip and compare its times, first and last frame");
   }
 
   /// Where places are given, nothing is detected, joined or left out but on request.

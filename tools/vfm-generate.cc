@@ -89,7 +89,7 @@ class GenerateTool : public vfm::cli::Tool {
     if (decode_only_ && job_.latents_only)
       vfm::fail_usage("--latents-only and --decode-only are two stages: give one");
     if (decode_only_ && !report_.path.empty()) vfm::fail_usage("--decode-only makes no --report");
-    if (dry_run_ && decode_only_) vfm::fail_usage("--dry-run tells of sampling, not of decoding");
+    if (dry_run_ && decode_only_) vfm::fail_usage("--dry-run is for sampling, not for decoding");
     const bool lines = input_.inputs.empty() || std::ranges::count(input_.inputs, "-") > 0;
     const bool frames = job_.defaults.files.condition_frames.has_value();
     if (!lines && job_.defaults.files.condition.path.empty() &&
@@ -165,7 +165,7 @@ class GenerateTool : public vfm::cli::Tool {
     group.add_path("--text-encoder", job_.text_encoder, "DIR",
                    "folder of the model's text encoder, if it has moved");
     group.add("--negative", negative_, "TEXT|@FILE",
-              "text to keep away from; @FILE: it stands in a file");
+              "text to keep away from; @FILE: read it from a file");
     group.add_path("--embedding", job_.defaults.files.embedding.path, "FILE",
                    "what the model sees instead of the prompts' text: .npy or .safetensors");
     group.add_path("--negative-embedding", job_.defaults.files.negative_embedding.path, "FILE",
@@ -179,7 +179,7 @@ class GenerateTool : public vfm::cli::Tool {
         ->capture_default_str();
     group
         .add("--lora", loras_, "PATH[:SCALE]",
-             "adapters for the model: a file, a folder, or a run that trained some; again: more")
+             "adapters: a file, a folder, or a run that trained some; may be repeated")
         ->check(vfm::cli::not_empty)
         ->allow_extra_args(false);
     mode_ = group

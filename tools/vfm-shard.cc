@@ -53,7 +53,7 @@ class ShardTool : public vfm::cli::Tool {
     app.add_flag("--keep-duplicates", options_.keep_duplicates, "keep near and exact duplicates");
     app.add_flag("--rekey", options_.rekey,
                  "give samples new keys, made of their contents and old keys");
-    app.add_option("--split", split_, "parts of the dataset; no source stands in two")
+    app.add_option("--split", split_, "parts of the dataset; no source is in two")
         ->type_name("NAME=SHARE,...")
         ->default_str("train=1");
     vfm::cli::add_bytes_option(app, "--shard-size", options_.shard_bytes, "most bytes in a shard");

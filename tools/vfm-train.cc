@@ -47,7 +47,7 @@ class TrainTool : public cli::Tool {
  public:
   std::string name() const override { return "vfm-train"; }
   std::string description() const override {
-    return "Train a video model on latents, or a video tokenizer on clips; or go on where it "
+    return "Train a video model on latents, or a video tokenizer on clips; or resume where it "
            "stopped.";
   }
   std::string example() const override {
@@ -98,11 +98,11 @@ class TrainTool : public cli::Tool {
     input_limits_.add(app);
     compute_.add(app);
     app.add_option("--cuda-graph", cuda_graph_,
-                   "on a GPU: steps of shapes that came before as CUDA graphs, or launch by launch")
+                   "on a GPU: repeat steps of a known shape as CUDA graphs, or launch every kernel")
         ->type_name("auto|on|off")
         ->check(CLI::IsMember({"auto", "on", "off"}))
         ->capture_default_str();
-    app.add_flag("--force", options_.force, "begin again, replacing an earlier run in DIR");
+    app.add_flag("--force", options_.force, "start over, replacing an earlier run in DIR");
     app.add_flag("--dry-run", dry_run_, "print parameters, FLOPs and memory; train nothing");
     app.add_flag("--print-config", print_config_, "print the effective recipe; train nothing");
     report_.add(app, "write a page with the run's curves; of a tokenizer with what it decodes");
@@ -223,7 +223,7 @@ class TrainTool : public cli::Tool {
           "vfm-train RUN --export DIR");
     std::error_code error;
     if (!std::filesystem::is_directory(recipe_, error))
-      fail_usage("--export wants a run of vfm-train in place of the recipe, and '{}' is none",
+      fail_usage("--export needs a run of vfm-train in place of the recipe, and '{}' is none",
                  recipe_);
     export_.run = recipe_;
     export_.average = weights_ == "ema";

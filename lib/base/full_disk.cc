@@ -33,7 +33,7 @@ void throw_output_error(int err, const std::string& message) {
   std::string text = message + ": " + errno_text(err);
   if (err != ENOSPC && err != EDQUOT && err != EROFS) throw Error(text);
   text += err == EROFS ? "; give a folder that can be written to"
-                       : "; make room, and the same command goes on";
+                       : "; make room, then give the same command again";
   {
     const std::lock_guard lock(g_mutex);
     if (!g_full) g_message = text;

@@ -1,8 +1,8 @@
 // A disk without room: the one failure of an output that every output after it shares.
 //
-// It is no item's fault, so it ends the run as a signal does, instead of costing each item after
-// the other its work: from then on check_stop() (base/stop.h) throws Stopped in every thread, which
-// nobody records or skips over, and cli/ says what stands here. Thread-safe.
+// It is no item's fault, so it ends the run as a signal does, instead of wasting the work on every
+// later item: from then on check_stop() (base/stop.h) throws Stopped in every thread, which nothing
+// records or skips, and cli/ prints the message kept here. Thread-safe.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace vfm {
 
-/// Whether some output of this program found no room, and what to say of the first one.
+/// Whether an output of this program found no room, and the message about the first that did.
 bool disk_is_full() noexcept;
 std::string full_disk_message();
 /// For tests.

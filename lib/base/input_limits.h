@@ -1,8 +1,8 @@
 // What a file from outside may ask of this machine: how large its pictures may be, how long its
 // server may be silent, and what else it may have opened.
 //
-// One set for the whole program: whoever decodes asks for it, however deep. The tool sets it from
-// its options before it starts threads; programs that set nothing have the defaults.
+// One set for the whole program, which every decoder reads. The tool sets it from its options
+// before it starts threads; programs that set nothing have the defaults.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,10 +15,10 @@ namespace vfm {
 struct InputLimits {
   /// Width times height of a picture, or of a frame of a video: 8192 x 8192.
   std::uint64_t max_pixels = std::uint64_t{1} << 26;
-  /// Seconds that a server may send nothing before it is given up; 0: for ever.
+  /// Seconds that a server may send nothing before the program gives up; 0: for ever.
   double timeout = 60;
-  /// Playlists, scripts and protocols that are allowed, by FFmpeg's names ("hls", "https"). None:
-  /// a file gives what is in it, a URL what stands at that address.
+  /// Playlists, scripts and protocols that are allowed, by FFmpeg's names ("hls", "https"). Empty:
+  /// a file may read only itself, a URL only its own address.
   std::vector<std::string> protocols;
 
   bool allows(const std::string& protocol) const;

@@ -1,4 +1,4 @@
-// JSON values that keep the order of their keys, and readers whose errors name the culprit.
+// JSON values that keep the order of their keys, and readers whose errors name file and field.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-// Made once, in json.cc: half of what a file that reads JSON takes to compile.
+// Instantiated once, in json.cc: it is half the compile time of a file that reads JSON.
 extern template class nlohmann::basic_json<nlohmann::ordered_map>;
 
 namespace vfm {

@@ -1,7 +1,7 @@
-// Speech of the library: messages for people, never data.
+// Log messages of the library: for people, never data.
 //
 // The library does not print. A message goes to one sink, which cli/ sets at start (stderr, with
-// the program's name); without a sink messages are dropped, so library users hear nothing.
+// the program's name); without a sink messages are dropped.
 // Thread-safety: set_log_sink before threads start; the rest from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -12,7 +12,7 @@
 
 namespace vfm {
 
-/// As many blocks of the cipher, so four times as many normals, as are made at once.
+/// How many blocks of the cipher are computed at once; each gives four normals.
 inline constexpr int kNormalBlocks = 32;
 
 /// out[4 b + i]: normal i of block `first` + b, for kNormalBlocks blocks. `key` and `stream` as

@@ -63,7 +63,7 @@ class Random {
   std::vector<std::uint64_t> permutation(std::uint64_t n) const;
 
   /// What philox4x32 is called with for block i of this stream: key, and counter {low half of i,
-  /// high half of i, stream()[0], stream()[1]}. For who draws the same numbers elsewhere.
+  /// high half of i, stream()[0], stream()[1]}. For GPU kernels that draw the same.
   const std::array<std::uint32_t, 2>& cipher_key() const { return key_; }
   const std::array<std::uint32_t, 2>& stream() const { return sample_; }
 

@@ -1,4 +1,4 @@
-// How long work tells how far it is. cli/ draws it on a terminal; the default does nothing.
+// How long work reports its progress. cli/ draws it on a terminal; the default does nothing.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -22,8 +22,8 @@ class Progress {
   virtual void note(std::string_view /*text*/) {}
   /// Where the work is inside of one long item ("fox: step 12 of 36"); empty: nowhere.
   virtual void place(std::string_view /*text*/) {}
-  /// How much of an item is done that is not added yet, 0 to 1: counts for the time that is left.
-  /// `item` tells items apart; below 0: forget it.
+  /// How much of an unfinished item is done, 0 to 1: counts for the time that is left. `item` is
+  /// any address that identifies it; `done` below 0: forget the item.
   virtual void part(const void* /*item*/, double /*done*/) {}
 };
 
@@ -46,7 +46,7 @@ class ItemProgress {
   int calls_ = 0;
 };
 
-/// The progress that says nothing.
+/// The Progress that does nothing.
 Progress& no_progress();
 
 }  // namespace vfm

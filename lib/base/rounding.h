@@ -1,4 +1,4 @@
-// Numbers as records have them.
+// Numbers as JSON records hold them.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

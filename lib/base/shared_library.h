@@ -8,7 +8,7 @@
 
 namespace vfm {
 
-/// Never closed: its threads and destructors may outlive whoever opened it.
+/// Never closed: the library's threads and destructors may outlive this object.
 class SharedLibrary {
  public:
   /// Opens the first of `names` (paths, or names for the loader's own search) that there is.
@@ -16,7 +16,7 @@ class SharedLibrary {
 
   /// Why nothing was opened, or which function it lacks; empty if all is well.
   const std::string& missing() const { return missing_; }
-  /// Points `function` to the function of this name, or to null, which missing() then tells.
+  /// Points `function` to the function of this name, or to null; missing() then names it.
   template <class F>
   void find(const char* name, F*& function) {
     function = reinterpret_cast<F*>(address(name));

@@ -2,8 +2,8 @@
 //
 // Slots come from -j N, or from a GNU make jobserver, where a program owns one slot for free and
 // borrows the others from make, token by token. A slot is held only while working on one item, so
-// programs joined by pipes under `make -j16` share the sixteen slots, and a starved program gives
-// its own to whoever needs them. Protocol: GNU make manual, "POSIX Jobserver Interaction".
+// programs joined by pipes under `make -j16` share the sixteen slots, and a program without input
+// leaves its slots to the others. Protocol: GNU make manual, "POSIX Jobserver Interaction".
 // Thread-safety: acquire and release from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -1,7 +1,7 @@
 // The stop flag: how SIGINT and SIGTERM reach loops without a handler doing work.
 //
-// cli/ sets it from the signal handler; long loops call check_stop() between items, finish or
-// abandon what they hold by ordinary unwinding, and the runner re-raises the signal at the end.
+// cli/ sets it from the signal handler; long loops call check_stop() between items, clean up by
+// ordinary unwinding, and the runner re-raises the signal at the end.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,7 +15,7 @@ int stop_signal() noexcept;
 void check_stop();
 
 /// The gentle form, for SIGUSR1 (Slurm's warning before the time limit): finish the step, save, and
-/// end well. Only long-running work with something to save looks at it. Async-signal-safe.
+/// end well. Only long-running work with something to save checks it. Async-signal-safe.
 void request_wind_up() noexcept;
 bool wind_up_requested() noexcept;
 

@@ -1,4 +1,4 @@
-// Names in words for people: a file's name may hold any character, and must not speak for us.
+// Names made safe to print: a file's name may hold characters that steer a terminal.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

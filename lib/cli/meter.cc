@@ -103,7 +103,7 @@ void Meter::clear() {
 
 void Meter::finish() {
   const std::lock_guard lock(mutex_);
-  if (!ever_) return;  // it was over within a second: nothing to tell
+  if (!ever_) return;  // it was over within a second: nothing was drawn
   draw(true);
   if (drawn_) put("\n");
   drawn_ = false;

@@ -80,7 +80,7 @@ void OutputOptions::add(CLI::App& app, bool required, const std::string& help) {
                      ->check(not_empty)
                      ->check(not_file);
   if (required) option->required();
-  app.add_flag("--force", force, "do the work again, replacing what an earlier run left");
+  app.add_flag("--force", force, "redo the work, replacing what an earlier run left");
 }
 
 void JobOptions::add(CLI::App& app) {
@@ -136,7 +136,7 @@ void InputLimitOptions::add(CLI::App& app) {
   add_unit_option(app, "--max-pixels", limits.max_pixels, "refuse larger pictures, width x height",
                   parse_pixels, "N|WxH", "64M", group);
   add_unit_option(app, "--timeout", limits.timeout,
-                  "give up a server that sends nothing for so long; 0: never", parse_seconds,
+                  "give up a server that sends nothing for this long; 0: never", parse_seconds,
                   "TIME", format_seconds(limits.timeout), group);
   app.add_option(
          "--protocols", limits.protocols,
@@ -164,8 +164,8 @@ void MemberOptions::add(CLI::App& app) {
     return value;
   };
   add_unit_option(app, "--max-member", bytes,
-                  "pass over samples with more bytes than this in a tar, also unpacked", parse,
-                  "SIZE", format_bytes(static_cast<double>(bytes)));
+                  "skip samples with more bytes than this, also when unpacked", parse, "SIZE",
+                  format_bytes(static_cast<double>(bytes)));
 }
 
 void ReportOptions::add(CLI::App& app, const std::string& help) {

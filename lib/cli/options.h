@@ -26,16 +26,16 @@ struct InputOptions {
   std::vector<std::string> resolved() const;
 };
 
-/// A CLI11 check: NaN lies in every CLI::Range.
+/// A CLI11 check that refuses NaN, which passes every CLI::Range.
 std::string not_nan(const std::string& text);
 
-/// A CLI11 check of what names a file or a folder: an empty one is mostly a variable that is not
-/// set.
+/// A CLI11 check that refuses an empty file or folder name: mostly an unset shell
+/// variable.
 std::string not_empty(const std::string& name);
 /// A CLI11 check of a folder to write to, which may not be there yet, but is no file.
 std::string not_file(const std::string& name);
 
-/// -o/--output DIR and --force (write again what is already there).
+/// -o/--output DIR and --force (rewrite what is already there).
 struct OutputOptions {
   std::string directory;
   bool force = false;
@@ -55,8 +55,8 @@ struct SeedOptions {
   void add(CLI::App& app);
 };
 
-/// --device auto|cpu|cuda: where to compute. For choose_device (tensor/device.h), at the start of
-/// run().
+/// --device auto|cpu|cuda: where to compute. Pass it to choose_device (tensor/device.h) at the
+/// start of run().
 struct DeviceOptions {
   std::string device = "auto";
   void add(CLI::App& app);
@@ -70,8 +70,8 @@ struct ComputeOptions {
   void add(CLI::App& app);
 };
 
-/// --hwaccel none|auto|cuda: who decodes video. For media::choose_hardware (media/hardware.h), at
-/// the start of run().
+/// --hwaccel none|auto|cuda: what decodes video. Pass it to media::choose_hardware
+/// (media/hardware.h) at the start of run().
 struct HwaccelOptions {
   std::string hwaccel = "none";
   void add(CLI::App& app);
@@ -85,7 +85,7 @@ struct InputLimitOptions {
   void apply() const { set_input_limits(limits); }
 };
 
-/// --max-member SIZE: the most that is taken into memory of a sample of a tar.
+/// --max-member SIZE: the most bytes of one sample that are read into memory.
 struct MemberOptions {
   std::uint64_t bytes = std::uint64_t{1} << 30;
   void add(CLI::App& app);

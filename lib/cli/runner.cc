@@ -76,7 +76,7 @@ std::string cache_folder() {
   return "";
 }
 
-/// Rank and size as Open MPI, MPICH (PMI) or Slurm tell them.
+/// Rank and size as Open MPI, MPICH (PMI) or Slurm set them.
 Launch read_launch() {
   const auto number = [](std::initializer_list<const char*> names, int fallback) {
     for (const char* name : names)
@@ -98,7 +98,8 @@ void add_common_options(CLI::App& app, CommonOptions& common) {
   app.set_help_flag("-h,--help", "show this help and exit")->group(group);
   app.add_flag("--version", common.version, "show version, features and libraries, and exit")
       ->group(group);
-  app.add_flag("-v,--verbose", common.verbose, "say more; twice for still more")->group(group);
+  app.add_flag("-v,--verbose", common.verbose, "print more messages; twice for still more")
+      ->group(group);
   app.add_flag("-q,--quiet", common.quiet, "say only what went wrong")->group(group);
   auto* on = app.add_flag("--progress", common.progress, "show progress even without a terminal");
   auto* off = app.add_flag("--no-progress", common.no_progress, "never show progress");
@@ -124,8 +125,8 @@ int finish(int status) {
   return status;
 }
 
-/// Names the output of a command by the tool and what it was told to do: by all options but those
-/// that change no record.
+/// Names the output of a command by the tool and its task: by all options but those that change no
+/// record.
 std::string stream_id(const Tool& tool, const CLI::App& app) {
   const auto counts = [](const CLI::Option& option) {
     return option.count() > 0 && option.get_group() != kCommonGroup &&

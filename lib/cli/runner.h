@@ -71,7 +71,7 @@ int run(int argc, char** argv, Tool& tool);
 /// Writes text to standard output now. For tools whose result is text (plans, dry runs). Throws
 /// Error when it cannot be written.
 void print(std::string_view text);
-/// Writes lines for people to standard error, unless -q: words for what print() gives to programs.
+/// Writes lines for people to standard error, unless -q: beside what print() gives to programs.
 void say(std::string_view text);
 /// Whether standard output (input) is a terminal.
 bool stdout_is_terminal();

@@ -1,10 +1,10 @@
-// Who takes the signals of this process: one thread that does nothing else.
+// One thread that does nothing else handles the signals of this process.
 //
 // SIGINT, SIGTERM, SIGHUP and SIGUSR1 are blocked in every thread that computes, the main one too:
 // oneDNN's AVX-512 matrix products use the stack pointer as an ordinary register, and the frame of
-// a signal would land wherever it points. A thread inherits what its maker blocks, so this holds
-// for the threads of OpenMP, FFmpeg, MPI and CUDA. What blocks in a read or an open looks at
-// base/stop.h itself (io/file.h does), since no signal interrupts it.
+// a signal would land wherever it points. A thread inherits the mask of the thread that starts it,
+// so this holds for the threads of OpenMP, FFmpeg, MPI and CUDA. What blocks in a read or an open
+// looks at base/stop.h itself (io/file.h does), since no signal interrupts it.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

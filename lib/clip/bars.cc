@@ -31,7 +31,7 @@ media::Frame CroppedPicture::of(const media::Frame& frame) const {
 std::optional<CroppedPicture> find_picture(const std::string& path,
                                            const media::DecodeOptions& decode) {
   media::DecodeOptions all = decode;
-  all.keep_hdr = false;  // black is told in SDR
+  all.keep_hdr = false;  // black is measured in SDR
   media::DecodeOptions keys = all;
   keys.keyframes_only = true;
   curate::BarFinder finder;

@@ -27,7 +27,7 @@
 namespace vfm::clip {
 namespace {
 
-/// What one item gave, to be told in the order of the items.
+/// What one item gave, to be reported in the order of the items.
 struct Outcome {
   std::vector<Json> records;
   std::vector<io::Fault> errors;
@@ -97,7 +97,7 @@ class ClipJob {
         if (!summary) summary = cut(source, store, false);
         finished = *std::move(summary);
       }
-      tell(finished, source, outcome);
+      report(finished, source, outcome);
       const bool shots = !options_.recipe.given && options_.recipe.stride <= 0;
       outcome.account = fmt::format(
           "'{}': {}{} clips, {} of video{}", source.path,
@@ -207,7 +207,7 @@ class ClipJob {
         }
         finished = store.finish({{"kind", "images"}, {"errors", io::to_json(errors)}});
       }
-      tell(finished, {}, outcome);
+      report(finished, {}, outcome);
       Json sources = Json::array();
       for (const ClipSource& source : item.sources)
         sources.push_back(source.path);
@@ -219,8 +219,8 @@ class ClipJob {
     return outcome;
   }
 
-  /// Says again what a finished source gave, also where it was finished in an earlier run.
-  void tell(const Json& finished, const ClipSource& source, Outcome& outcome) const {
+  /// Reports what a finished source gave, also where an earlier run finished it.
+  void report(const Json& finished, const ClipSource& source, Outcome& outcome) const {
     outcome.clips = need_integer(finished, "clips", "the clip index");
     outcome.records = ClipStore::records(finished, options_.directory);
     for (Json& record : outcome.records) {

@@ -7,9 +7,9 @@
 //
 // A video's outputs are DIR/<h>-00000.tar, ... and DIR/<h>.json, <h> being 16 hex digits of its
 // contents' hash. The json is written last: a video is finished when it stands there with the same
-// settings and all shards (shard/receipt.h), and is then not read again. Of an unfinished video,
-// shards that are whole are kept and their clips not encoded again. Pictures are gathered, in input
-// order, into shards of their own, DIR/<h>.json likewise.
+// settings and all shards (shard/receipt.h), and is then skipped. Of an unfinished video, whole
+// shards are kept, and their clips are not re-encoded. Pictures are gathered, in input order, into
+// shards of their own, DIR/<h>.json likewise.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -30,7 +30,7 @@
 
 namespace vfm::clip {
 
-/// Everything that decides which clips a video gives and their bytes. Part of each clip's key.
+/// Everything that decides which clips a video gives, and their bytes. Part of each clip's key.
 struct ClipRecipe {
   curate::ShotOptions shots;
   bool stitch = true;
@@ -47,7 +47,7 @@ struct ClipRecipe {
   bool crop = false;        ///< cut off bars that are black all through the video
   double stride = 0;        ///< seconds: clips of this length instead of shots; 0: shots
   bool deinterlace = true;  ///< make whole pictures of interlaced ones
-  bool keep_hdr = false;    ///< HDR sources give clips of 10 bits in their own colours
+  bool keep_hdr = false;    ///< HDR sources give 10-bit clips in their own colours
   std::string hdr_encoder;  ///< of these; empty: `encoder`, else media::default_ten_bit_encoder()
   bool given = false;       ///< clips are the spans that ClipOptions::spans names
 
@@ -65,7 +65,7 @@ struct ClipOptions {
   ClipFormat format = ClipFormat::shards;
   bool readable_names = false;                           ///< keys of clip/names.h
   ShotFormat shot_format = ShotFormat::json;             ///< of list_shots()
-  bool force = false;                                    ///< make again what is there already
+  bool force = false;                                    ///< rewrite what is there already
   std::uint64_t shard_bytes = std::uint64_t{256} << 20;  ///< a shard ends before it grows over this
   bool verify = false;  ///< prove each clip's times, first and last frame against the source
   std::string report;   ///< HTML file; empty: none

@@ -20,7 +20,7 @@ class ClipReport {
   ClipReport(std::string path, std::string directory);
   /// A finished source: the text of DIR/NAME.json.
   void add(const std::string& json);
-  /// `incomplete`: why the page does not tell of all; empty: it does.
+  /// `incomplete`: why the page does not show everything; empty: it does.
   void write(const std::string& incomplete);
 
  private:

@@ -51,7 +51,7 @@ ClipCutter::ClipCutter(const std::string& path, const ClipRecipe& recipe, bool v
 
 ClipCutter::~ClipCutter() = default;
 
-void ClipCutter::tell_place(const media::Frame& frame) {
+void ClipCutter::report_place(const media::Frame& frame) {
   place_.at(static_cast<double>(frame.pts - first_pts_) * decoder_.info().time_base.value(),
             decoder_.info().duration);
 }
@@ -89,7 +89,7 @@ bool ClipCutter::step_shots() {
     if (frames_ == 0) first_pts_ = frame.pts;
     end_pts_ = frame.pts + frame.duration;
     times_.add(frame.pts);
-    tell_place(frame);
+    report_place(frame);
     queue_.push_back({std::move(frame), features_.picture,
                       curate::measure_frame(features_, detector_.motion(), shown_aspect())});
     queue_.back().frame.index = frames_++;
@@ -117,7 +117,7 @@ bool ClipCutter::place_next() {
   if (queue_.empty() || queue_.front().frame.index >= detector_.settled()) return false;
   media::Frame& frame = queue_.front().frame;
   if (LateFrames::is_spared(frame)) {
-    frame = late_.again(frame.index, frame.pts);
+    frame = late_.fetch(frame.index, frame.pts);
     if (picture_) frame = picture_->of(frame);
   }
   place(queue_.front());
@@ -153,7 +153,7 @@ void ClipCutter::place(const Waiting& waiting) {
     else
       turn({curate::name_of(change.type), change.score}, change.begin, frame);
   }
-  // The change that ends a long fade is not known yet, but its frames are in nobody's shot.
+  // The change that ends a long fade is not known yet, but its frames belong to no shot.
   const std::optional<std::int64_t> fade = detector_.open_fade();
   if (fade && frame.index >= *fade && frame.index >= gap_end_) turn({"fade", 1}, INT64_MAX, frame);
   if (frame.index < gap_end_) {
@@ -232,7 +232,7 @@ void ClipCutter::close(const Boundary& end, const media::Frame* next) {
   ready_ = Clip{span, {}, std::move(mp4), std::move(facts), given_, clip->hdr()};
 }
 
-/// Sound that cannot be read costs no clip: it is silent, and that is told, once for each reason.
+/// Sound that cannot be read costs no clip: the clip is silent, reported once for each reason.
 media::AudioTrack ClipCutter::sound_of(const Span& span) {
   if (!audio_) return {};
   try {

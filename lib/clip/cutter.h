@@ -29,7 +29,7 @@
 
 namespace vfm::clip {
 
-/// A finished clip, or one that was kept: of that there is only where it lies.
+/// A finished clip, or a kept one, of which only `span` and `kept` are set.
 struct Clip {
   Span span;
   std::optional<KeptClip> kept;
@@ -41,21 +41,21 @@ struct Clip {
 
 class ClipCutter {
  public:
-  /// Opens the video. `progress` hears of the place in it. With `spans`, which are used until the
-  /// end, clips are these, in order but where they overlap: those that overlap an earlier one come
-  /// after. Throws Error.
+  /// Opens the video. `progress` shows the position. With `spans`, which must outlive this, the
+  /// clips are exactly these, in order; a span that overlaps an earlier one is cut in a later pass.
+  /// Throws Error.
   ClipCutter(const std::string& path, const ClipRecipe& recipe, bool verify,
              const media::DecodeOptions& decode, Progress& progress,
              const std::vector<GivenSpan>* spans = nullptr);
   ~ClipCutter();
 
-  /// Clips that are there: one that begins where the next of these does is not encoded. To be
-  /// called before next(). kept(): those that have not come.
+  /// Clips of a killed run: a clip that begins where the next of these does is not encoded. Call it
+  /// before next(). kept(): those that were not reached yet.
   void keep(KeptClips clips) { kept_ = std::move(clips); }
   const KeptClips& kept() const { return kept_; }
 
   /// Decodes to the end of the next clip; nothing at the end of the video. Throws Error when
-  /// nothing decodes; Stopped. Spans that have no frames, or end after the video, are told in
+  /// nothing decodes; Stopped. Spans without frames, or that end after the video, are in
   /// errors().
   std::optional<Clip> next();
 
@@ -92,7 +92,7 @@ class ClipCutter {
   void end_pass();
   void add_given(Waiting& waiting);
   double shown_aspect() const;
-  void tell_place(const media::Frame& frame);
+  void report_place(const media::Frame& frame);
   bool must_split(const media::Frame& frame) const;
   void take_changes();
   bool place_next();

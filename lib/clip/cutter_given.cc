@@ -45,7 +45,7 @@ bool ClipCutter::step_stride() {
   if (picture_) waiting.frame = picture_->of(waiting.frame);
   const media::Frame& frame = waiting.frame;
   if (frames_++ == 0) first_pts_ = frame.pts;
-  tell_place(frame);
+  report_place(frame);
   end_pts_ = frame.pts + frame.duration;
   const double ticks = recipe_.stride / decoder_.info().time_base.value();
   // Half a tick: a stride need not be a whole number of them.
@@ -106,7 +106,7 @@ void ClipCutter::cut_pieces(Waiting&& waiting) {
   if (picture_) waiting.frame = picture_->of(waiting.frame);
   const media::Frame& frame = waiting.frame;
   ++frames_;
-  tell_place(frame);
+  report_place(frame);
   end_pts_ = std::max(end_pts_, frame.pts + frame.duration);
   const std::vector<SpanPiece>& pieces = *pieces_;
   auto& [at, end, found, length, here, number] = pass_;

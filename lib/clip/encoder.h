@@ -1,4 +1,4 @@
-// One clip on its way: its frames are measured, encoded, and remembered as far as proof needs it.
+// One clip in the making: measures and encodes its frames, and keeps those that --verify needs.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -22,7 +22,7 @@
 namespace vfm::clip {
 
 /// The source's frames around the ends of a clip, upright, and the times of all its frames: what a
-/// clip is held against. Frames that do not exist have no planes.
+/// clip is compared with. Frames that do not exist have no planes.
 struct ClipEvidence {
   media::Frame before, first, second;
   media::Frame second_last, last, after;

@@ -102,11 +102,11 @@ KeptClips ClipFiles::begin(bool keep) {
       for (const Json& sample : old.at("samples"))
         remove(sample);
     } catch (const std::exception& error) {
-      log_info("'{}' is made again: {}", path, error.what());
+      log_info("'{}' is remade: {}", path, error.what());
     }
     ::unlink(path.c_str());
   }
-  // Anew, with the lines that count.
+  // Rewritten, with the lines that count.
   std::string text = dump_json(Json{{"settings", settings_}}) + "\n";
   for (const Json& sample : found_)
     text += dump_json(sample) + "\n";

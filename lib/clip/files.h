@@ -2,7 +2,7 @@
 //
 // DIR/NAME.files lists them (shard/file_list.h) and is written when all are there. Until then
 // DIR/.NAME.journal says, a line each, the settings, the files that are about to be written, and
-// the clips whose files are: so a killed run leaves nothing that the next one does not know.
+// the clips whose files are: so the next run knows every file that a killed one left.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -9,7 +9,7 @@
 
 namespace vfm::clip {
 
-/// A picture that cannot be used; the others of its batch can.
+/// A picture that cannot be used. The other pictures of its batch are not affected.
 class ImageError : public Error {
  public:
   using Error::Error;

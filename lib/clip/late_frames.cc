@@ -31,7 +31,7 @@ void LateFrames::spare(media::Frame& frame) {
   frame.owner.reset();
 }
 
-media::Frame LateFrames::again(std::int64_t index, std::int64_t pts) {
+media::Frame LateFrames::fetch(std::int64_t index, std::int64_t pts) {
   if (!decoder_) decoder_.emplace(path_, decode_);
   media::Frame frame;
   do {
@@ -39,7 +39,7 @@ media::Frame LateFrames::again(std::int64_t index, std::int64_t pts) {
     if (!decoder_->next(frame)) fail("'{}' ends earlier when it is read a second time", path_);
   } while (frame.index < index);
   if (frame.index != index || frame.pts != pts)
-    fail("'{}' gives other frames when it is read a second time", path_);
+    fail("'{}' gives different frames when it is read a second time", path_);
   return frame;
 }
 

@@ -10,9 +10,9 @@ namespace vfm::clip {
 
 /// "holiday-00h01m02s500-00h01m05s000-1a2b3c4d": the source's name without folder and extension,
 /// where the clip begins and ends in the source, and the first 8 digits of `key`, its key
-/// otherwise. So no two clips have one, and it is a key for every reader of WebDataset: ASCII
+/// otherwise. So no two clips share one, and every reader of WebDataset accepts it as a key: ASCII
 /// letters, digits,
-/// '_' and '-', at most 80. What of a name is none of these becomes '_'; a long name is cut.
+/// '_' and '-', at most 80. Other characters become '_'; a long name is cut.
 std::string readable_key(const std::string& path, const Span& span, const std::string& key);
 /// The same of a picture: "holiday-1a2b3c4d".
 std::string readable_key(const std::string& path, const std::string& key);

@@ -1,4 +1,4 @@
-// When the last frames were shown: changes of shot are told by number, late.
+// Timestamps of the last frames: a change of shot is reported late, by frame number.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -16,8 +16,8 @@ namespace vfm::clip {
 
 /// The size that clips are scaled to. All zero: none, they keep the source's.
 struct ClipSize {
-  int width = 0, height = 0;  ///< one may be -2: as the shape of the picture wants it, even
-  int short_side = 0;         ///< instead of both: of the shorter side; the other one is even
+  int width = 0, height = 0;  ///< one may be -2: follows from the picture's shape, even
+  int short_side = 0;         ///< instead of both: the shorter side; the other one is even
 
   bool any() const { return width != 0 || short_side != 0; }
   std::string text() const;  ///< "640x-2", "short:480"
@@ -29,12 +29,12 @@ struct ClipSize {
 ClipSize parse_clip_size(std::string_view text);
 
 /// Parses "24", "12.5", "23.976" or "30000/1001"; a decimal that is a broadcast rate becomes
-/// n/1001. Throws Error{usage} for what no clip has.
+/// n/1001. Throws Error{usage} for an impossible rate.
 Rational parse_clip_rate(std::string_view text);
 
 /// Makes a constant frame rate of any: frame k of the result shows what is on screen k / rate
 /// after the first frame, and lasts 1 / rate. There are as many as the clip is long, rounded, at
-/// least one. So frames are left out or shown again, and none is mixed.
+/// least one. So frames are left out or repeated, never blended.
 class FrameClock {
  public:
   /// `base`: of the frames that come. The result's is 1 / rate, and its first pts is 0.
@@ -49,7 +49,7 @@ class FrameClock {
   Rational rate_, base_;
   std::optional<std::int64_t> first_;    // pts
   std::int64_t next_ = 0;                // number of the result's frame that comes next
-  std::optional<media::Frame> waiting_;  // frame next_ - 1: in the clip if that is long enough
+  std::optional<media::Frame> waiting_;  // frame next_ - 1: part of the clip if that is long enough
 };
 
 }  // namespace vfm::clip

@@ -30,7 +30,7 @@ struct ClipItem {
   enum class Kind { video, images, passed, duplicate, bad };
   Kind kind = Kind::video;
   std::vector<ClipSource> sources;  ///< one; many for images
-  std::string input, message;       ///< duplicate, bad: what to say of what
+  std::string input, message;       ///< of duplicate and bad: the input, and what to report
 };
 
 /// "jpg", "png", ... as the member is named, or "" if the path is not that of a picture.
@@ -49,7 +49,7 @@ class ClipItems {
  public:
   /// `identify` false: nothing is read or hashed, nothing is a duplicate, a picture is a video too.
   ClipItems(std::vector<std::string> inputs, std::uint64_t batch_bytes, bool identify = true);
-  /// Gives each video its spans; one that has none is bad, and not read. To be called before
+  /// Gives each video its spans; a video without one is bad, and not read. Call it before
   /// next().
   void use(GivenSpans* spans) { spans_ = spans; }
   std::optional<ClipItem> next();

@@ -1,6 +1,6 @@
 // --spans: which parts of which videos become clips, from a file instead of from detection.
 //
-// Accepted are, told apart by their first line:
+// Formats, recognised by the first line:
 //   JSON Lines  {"source":"a.mp4","begin":1.5,"end":"00:00:03.000"}, the json of clips, and what
 //               vfm-clip --shots-only prints; other fields go on into the clip's json
 //   CSV         with a header (source, begin, end) or without one in this order; PySceneDetect's
@@ -65,8 +65,8 @@ struct SpanPiece {
 };
 
 /// The pieces that `spans` are of a video whose first frame is at `first` seconds, pass by pass, in
-/// order: spans that overlap are cut in different passes, so that memory holds one clip. Of two
-/// that are the same one is left. `errors` hears of spans that cannot be. Keeps pointers to
+/// order: spans that overlap are cut in different passes, so that memory holds one clip. Of
+/// two equal ones one is left. `errors` gets spans that are impossible. Keeps pointers to
 /// `spans`.
 std::vector<SpanPiece> plan_pieces(const std::vector<GivenSpan>& spans, double first,
                                    Rational frame_rate, std::vector<std::string>& errors);
@@ -75,19 +75,19 @@ class GivenSpans {
  public:
   /// Reads the files. Spans that name no source are of `only_input`, or, if that is empty, of the
   /// video that the file is named after (VIDEO.csv and VIDEO-Scenes.csv are of VIDEO.mp4). Throws
-  /// Error{usage} if a file cannot be read. `on_bad` hears of lines that are no span.
+  /// Error{usage} if a file cannot be read. `on_bad` is called for lines that are no span.
   GivenSpans(const std::vector<std::string>& files, const std::string& only_input,
              const io::OnFault& on_bad);
 
   /// The spans of the next video of the input, as the files order them; null if there are none.
-  /// Two paths are one source if they lead to one place. Throws Error if the files tell only a name
+  /// Two paths are one source if they lead to one place. Throws Error if the files give only a name
   /// that an earlier video had too.
   const std::vector<GivenSpan>* take(const std::string& path);
   /// Sources that were not taken, as the files write them.
   std::vector<std::string> left() const;
 
-  /// For the readers of single formats: a span was read. `source` empty: not told; `by_name`: it is
-  /// a file's name without its folder, or a stem.
+  /// For the readers of single formats: a span was read. `source` empty: the line names none;
+  /// `by_name`: it is a file's name without its folder, or a stem.
   void add(const std::string& source, bool by_name, GivenSpan&& span);
 
  private:

@@ -103,7 +103,7 @@ KeptClips ShardStore::keep_shards() {
       kept.insert(kept.end(), clips.begin(), clips.end());
       shards_.push_back(std::move(shard));
     } catch (const Error& error) {
-      log_info("'{}' is made again: {}", path, error.what());
+      log_info("'{}' is remade: {}", path, error.what());
       break;
     }
   }
@@ -146,13 +146,13 @@ ClipStore::ClipStore(std::string directory, std::string name, const std::string&
       settings_(std::move(settings)),
       receipt_(io::join_path(directory_, index), "settings", settings_) {}
 
-Json ClipStore::find_or_hold(bool again) {
+Json ClipStore::find_or_hold(bool redo) {
   const auto check = [&](const Json& found) {
     need_integer(found, "clips", "it");
     faults(found, "");
     check_files(found);
   };
-  Json found = receipt_.find_or_hold(check, again);
+  Json found = receipt_.find_or_hold(check, redo);
   if (!found.is_null()) ::unlink(notes_path().c_str());
   return found;
 }

@@ -35,14 +35,14 @@ class ClipStore {
   virtual ~ClipStore() = default;
 
   /// DIR/NAME.json or .files, if it stands there with these settings and all that it names too, and
-  /// not `again`. Else null, and other programs are kept from these clips until finish() or the
-  /// store's end; waits for one that makes them now. Removes what a run that was killed right after
-  /// it had finished left.
-  Json find_or_hold(bool again);
+  /// `redo` is false. Else null, and other programs are kept from these clips until finish() or the
+  /// store's end; waits for one that is making them. Removes what a run left that was killed right
+  /// after finishing.
+  Json find_or_hold(bool redo);
   /// Begins to write. `keep`: whole clips of a killed run with these settings stay, and are given;
-  /// else what is there is removed. May begin again, if what was kept is not what comes now.
+  /// else what is there is removed. May be repeated, if the kept clips are not this run's.
   virtual KeptClips begin(bool keep) = 0;
-  /// The next of the clips that were kept: all of them come first.
+  /// Counts the next kept clip. All of them come before the first add().
   void add_kept();
   /// The next sample. Throws Error.
   void add(const shard::Sample& sample);
@@ -60,13 +60,13 @@ class ClipStore {
   /// `index`: the name of the json in DIR.
   ClipStore(std::string directory, std::string name, const std::string& index, Json settings);
   const std::string& index_path() const { return receipt_.path(); }
-  /// What the next run needs of one that is killed; it is gone when the index stands.
+  /// The file that the next run needs after a killed one; removed when the index is written.
   virtual std::string notes_path() const = 0;
   /// Throws Error if a file that `found` lists is not there as it was written.
   virtual void check_files(const Json& found) const = 0;
   virtual void write(const shard::Sample& sample) = 0;
   virtual void write_kept() {}
-  /// Ends the files, and tells of them.
+  /// Ends the files, and lists them in `summary`.
   virtual void end(Json& summary) = 0;
 
   std::string directory_, name_;

@@ -1,4 +1,4 @@
-// The proof of a clip: decoded again, and held against the frames it was made of.
+// The proof of a clip: decoded, and compared with the frames that it was made of.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <array>
@@ -13,8 +13,7 @@ namespace {
 constexpr double kLeastPsnr = 20;  // dB, far below any quality worth having, far above another shot
 constexpr double kClearly =
     1;  // dB by which another frame must fit better to be the one that is there
-constexpr double kApart =
-    38;  // dB; frames more alike than this show the same, no order can be told
+constexpr double kApart = 38;  // dB; frames more alike than this show the same, in whatever order
 
 constexpr double kPeak = 255, kDeepPeak = 1023;
 

@@ -19,7 +19,7 @@ class CaptionReport {
 
   /// Takes in a shard that has its caption column. Throws Error if that cannot be read.
   void add(const io::Record& record);
-  /// Writes the page. `incomplete`: why it does not tell of all; empty: it does.
+  /// Writes the page. `incomplete`: why it does not show everything; empty: it does.
   void write(const std::string& incomplete) const;
 
  private:

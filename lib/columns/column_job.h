@@ -1,9 +1,9 @@
-// The common course of the tools that add a column to shards: manifest in, manifest out, one column
-// tar a shard, results in the order of the input, resumed by content.
+// What the tools that add a column to shards have in common: manifest in, manifest out, one column
+// tar for each shard, results in the order of the input, resume by content.
 //
 // Beside X.NAME.tar stands X.NAME.json: the options, the hashes of everything the column was made
-// from, the errors on the way, the column's record. Where all of that still holds the column is
-// taken as it is, and its errors are told again, so that a resumed run ends as an undisturbed one.
+// from, the errors on the way, the column's record. If all that still holds, the column is kept and
+// its errors are reported once more: a resumed run ends like one that was not interrupted.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -21,7 +21,7 @@
 
 namespace vfm::columns {
 
-/// What filling a column found out beside the samples it wrote.
+/// What `fill` reports besides the samples it wrote.
 struct ColumnNotes {
   std::vector<io::Fault> errors;
   /// Files read that are no tars of the shard: path -> XXH3-128, or null if there was none.
@@ -32,8 +32,8 @@ struct ColumnJob {
   std::string tool;              ///< "vfm-caption"
   std::string column;            ///< "caption"
   std::string directory;         ///< where columns go; empty: beside their shards
-  bool force = false;            ///< make columns again that are there already
-  Progress* progress = nullptr;  ///< hears of the samples of columns that are there; may be null
+  bool force = false;            ///< rewrite columns that are there already
+  Progress* progress = nullptr;  ///< counts the samples of columns that are kept; may be null
   shard::ReadLimits limits;
   /// All that decides the column's bytes, beside the shard and the files read: options, versions,
   /// what is used of the record.
@@ -41,11 +41,11 @@ struct ColumnJob {
   /// Reads all samples and adds one for each. Throws Error if the shard gets no column. The
   /// reader's faults are noted after it.
   std::function<void(const io::Record&, shard::JoinedReader&, shard::Writer&, ColumnNotes&)> fill;
-  /// Hears of each shard that has its column now, in order, before its record is written. May be
+  /// Called for each shard that has its column now, in order, before its record is written. May be
   /// empty.
   std::function<void(const io::Record&)> done;
-  /// Hears when all shards are done: whose output broke off in the input, empty if it came whole.
-  /// May be empty.
+  /// Called when all shards are done, with why the input is incomplete; empty: it came whole. May
+  /// be empty.
   std::function<void(const std::string&)> ended;
 };
 

@@ -74,7 +74,7 @@ Counted take_glimpse(const std::function<media::Decoder()>& open, curate::Glimps
   if (frames < 1) frames = count_frames(open());
   curate::GlimpsePlan plan = curate::plan_glimpse(std::max<std::int64_t>(1, frames), fps);
   if (!take(decoder, plan, glimpse)) {
-    // The container promised more than decodes: plan again with what there is.
+    // The container promised more frames than decode: plan with those that there are.
     plan = curate::plan_glimpse(std::max<std::int64_t>(1, count_frames(open())), fps);
     decoder = Counted{open()};
     if (!take(decoder, plan, glimpse)) {

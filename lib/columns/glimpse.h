@@ -12,8 +12,8 @@
 
 namespace vfm::columns {
 
-/// The glimpse of a sample, and what its json does not know of it: "width" and "height" as shown,
-/// and of a video "seconds", "fps" and "frames", all of them counted.
+/// The glimpse of a sample, and the facts that its json lacks: "width" and "height" as shown, and
+/// of a video "seconds", "fps" and "frames", all of them counted.
 struct Seen {
   curate::Glimpse glimpse;
   Json facts = Json::object();

@@ -20,7 +20,7 @@ namespace vfm::columns {
 /// absent.
 /// The name of the video stands in the shard, which may be a stranger's and name any file here. So
 /// only videos count that `record` names as its "source" or among its "sources", and what lies,
-/// links followed, below one of `folders`. Of one that is there and must not be read it is said.
+/// links followed, below one of `folders`. One that is there and must not be read is logged.
 class Sidecars {
  public:
   Sidecars(ColumnNotes& notes, const io::Record& record, const std::vector<std::string>& folders);

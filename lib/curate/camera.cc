@@ -160,7 +160,7 @@ CameraMotion camera_motion(const Glimpse& glimpse) {
     zoom.push_back(shift.zoom);
   }
   CameraMotion camera;
-  // Most of the pairs must tell, or it is chance.
+  // Most of the pairs must show it, or it is chance.
   if (right.empty() || right.size() * 3 < glimpse.later.size() * 2 || glimpse.lag <= 0)
     return camera;
   camera.known = true;

@@ -48,7 +48,7 @@ FrameMeasures measure_frame(const FrameFeatures& features, const MotionField& mo
 /// green.)
 float row_sharpness(const media::Frame& frame);
 
-/// Where the colours of a clip are counted.
+/// Adds up the measures of one clip.
 class ClipMeter {
  public:
   /// Frames of one clip in order. The motion into its first frame is not the clip's and is left

@@ -10,8 +10,8 @@
 namespace vfm::curate {
 namespace {
 
-constexpr int kAround = 3;  // frames on either side that a cut must stand out from
-constexpr int kReturn = 8;  // a picture that is back within so many frames was interrupted, not cut
+constexpr int kAround = 3;      // frames on either side that a cut must stand out from
+constexpr int kReturn = 8;      // a picture that is back within these frames was interrupted
 constexpr float kSame = 0.35f;  // structure_difference below which two pictures are of one scene
 
 /// What one pair of frames loses: half for structure, half for what motion cannot explain of the

@@ -1,4 +1,4 @@
-// Joining shots again that a cut parted but that show the same: a flash, a jump cut, a glitch.
+// Rejoining shots that a cut parted although they show the same: a flash, a jump cut, a glitch.
 //
 // The idea is Panda-70M's (Chen et al., CVPR 2024, section 3.1): compare the look of a shot's end
 // with that of the next one's start. Here without a network: what is where (colour layout), which

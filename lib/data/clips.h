@@ -30,7 +30,7 @@ class ClipSet {
   ClipSet(const std::string& directory, const std::string& split);
   ~ClipSet();
   ClipSet(ClipSet&&) noexcept;
-  /// Whether that dataset has clips in `split`, by what vfm-shard noted of its shards alone.
+  /// Whether that dataset has clips in `split`, by vfm-shard's notes on its shards alone.
   static bool has_split(const std::string& directory, const std::string& split);
 
   /// In the order of the plan. Empty if the dataset has no such split.

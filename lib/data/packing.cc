@@ -21,7 +21,7 @@ void check(std::span<const std::int64_t> tokens, const PackOptions& options) {
                  options.tokens, options.tokens);
 }
 
-/// The samples looked at: for each length that occurs a queue, oldest first, and a bit that tells
+/// The samples looked at: for each length that occurs a queue, oldest first, and a bit that says
 /// whether anything is in it. Every operation but the search for a bit takes constant time.
 class Window {
  public:

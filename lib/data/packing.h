@@ -1,10 +1,10 @@
 // Sequence packing: which samples make up a pack of at most N tokens, planned from lengths alone.
 //
-// Streaming best-fit with carry-over: a window of samples in data order; the pack is filled with
-// the longest that still fits, again and again; what is taken is replaced from the sequence at
-// once, and what is left stays for the next pack. The oldest sample of the window always opens the
-// pack, so none waits for ever. Pure function of (lengths in order, capacity, window): the same on
-// any rank. About 0.2 microseconds a sample.
+// Streaming best-fit with carry-over: a window of samples in data order; the longest that still
+// fits is added until none fits; what is taken is replaced from the sequence at once, and what is
+// left stays for the next pack. The oldest sample of the window always opens the pack, so none
+// waits for ever. Pure function of (lengths in order, capacity, window): the same on any rank.
+// About 0.2 microseconds a sample.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -2,14 +2,14 @@
 // a dataset.
 //
 // Two passes. The first reads every sample once (dataset/scan.h); then everything is decided in
-// memory (dataset/plan.h); the second reads samples again, in shuffled order, and writes the
+// memory (dataset/plan.h); the second re-reads them, in shuffled order, and writes the
 // shards (dataset/write.h). Videos are never held in memory, their facts and embeddings are:
 // under 1 kB a sample and 4 bytes a number of the embedding.
 //
-// Resume: DIR/plan.json names the plan, the hash of all that decides the shards. Beside each shard
-// stands X.json with its record, written last. Run again, the first pass gives the plan again, or
-// another one if the input changed; shards that have the record that is planned are not written
-// again, others of the plan before are removed (dataset/folder.h).
+// Resume: DIR/plan.json names the plan, a hash of all that decides the shards. Beside each shard
+// stands X.json with its record, written last. A second run plans anew: shards
+// whose record is the planned one are kept, the others are removed
+// (dataset/folder.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -46,9 +46,9 @@ struct ShardOptions {
 
 /// Writes the dataset; a record a shard on standard output, in order, each when it is durable.
 /// Returns the number of recorded errors. Throws Error when no sample is left; Error{usage} for a
-/// bad filter, a field that no sample has, and a folder with a dataset of other options or sources;
-/// Stopped.
+/// bad filter, a field that no sample has, and for a folder that holds a dataset of other options
+/// or sources; Stopped.
 long run(const ShardOptions& options, Slots& slots, Progress& progress,
-               io::ManifestWriter& manifest);
+         io::ManifestWriter& manifest);
 
 }  // namespace vfm::dataset

@@ -1,4 +1,4 @@
-// The folder of a dataset as a whole: what stood there before, and the files over all shards.
+// The files of a dataset that cover all its shards.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -54,7 +54,7 @@ void take_plan(const Json& plan, const std::string& where, EarlierDataset& earli
 void check_options(const ShardOptions& options, const Json& plan) {
   const auto there = plan.find("options");
   if (there == plan.end() || !there->is_object())
-    fail_usage("'{}' holds a dataset whose plan.json does not tell its options; {}", options.output,
+    fail_usage("'{}' holds a dataset whose plan.json does not list its options; {}", options.output,
                kWayOut);
   if (const std::string what = difference(*there, options_json(options)); !what.empty())
     fail_usage("'{}' holds a dataset of other options ({}); {}", options.output, what, kWayOut);
@@ -103,8 +103,8 @@ void check_input(const ShardOptions& options, const EarlierDataset& earlier, con
     for (const std::string& tar : shard.tars)
       if (there.contains(std::filesystem::weakly_canonical(tar)))
         fail_usage(
-            "'{}' is a part of the dataset that would be replaced by what is made of it; choose "
-            "another folder",
+            "'{}' is an input and a part of the dataset that would be replaced; choose another "
+            "folder",
             tar);
 }
 
@@ -128,8 +128,8 @@ EarlierDataset read_earlier(const ShardOptions& options) {
     earlier.sources = KnownSources::read(sources);
   } catch (const Error& error) {
     fail_usage(
-        "{}: it says in which split each source is; put it back, or --force to share out all "
-        "sources again",
+        "{}: it says in which split each source is; put it back, or --force to assign all sources "
+        "anew",
         error.what());
   }
   return earlier;
@@ -140,8 +140,7 @@ void prepare_folder(const ShardOptions& options, const EarlierDataset& earlier, 
   if (!earlier.there && !options.force)
     for (const PlannedShard& shard : plan.shards)
       if (io::file_exists(in(options, shard.path)))
-        fail_usage("'{}' stands where a shard would be written; {}", in(options, shard.path),
-                   kWayOut);
+        fail_usage("'{}' is where a shard would be written; {}", in(options, shard.path), kWayOut);
   const auto known = [&](const Item& item) { return earlier.sources.knows(item); };
   if (!earlier.sources.empty() && std::ranges::none_of(scan.items, known))
     fail_usage("'{}' holds a dataset of which no source is in this input; {}", options.output,

@@ -1,8 +1,8 @@
 // What an earlier run of vfm-shard left in its folder, and what of it the next one keeps.
 //
-// The same options and the same sources, or some of them: the dataset goes on. Shards that are
-// still right stay, the others go before the new plan stands, and sources stay in their splits.
-// Other options, or no source in common: the user may have meant another folder, and is told.
+// The same options and the same sources, or some of them: the dataset is continued. Right shards
+// stay, the others are removed before the new plan is written, sources keep their splits. Other
+// options, or no source in common: the user may have meant another folder, so it is an error.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -19,7 +19,7 @@ struct EarlierDataset {
   bool there = false;                                       ///< it has a plan.json
   std::string hash;                                         ///< of its plan
   std::vector<std::pair<std::string, std::string>> shards;  ///< path below the folder, plan
-  KnownSources sources;  ///< empty with options.force: all are shared out again
+  KnownSources sources;  ///< empty with options.force: all are split anew
 };
 
 /// Reads it, before any work. Throws Error{usage} where a dataset of other options stands, or what

@@ -9,7 +9,7 @@
 namespace vfm::dataset {
 namespace {
 
-/// Nobody named where it came from: vfm-shard takes the key.
+/// Where no source is named, vfm-shard takes the key.
 bool named_by_key(const Item& item) {
   return item.source == item.key;
 }

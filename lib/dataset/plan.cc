@@ -94,9 +94,9 @@ void spread_parts(const std::vector<Item>& items, Sources& sources, const ShardO
   }
   if (torn > 0)
     log_warning(
-        "{} sources hold what sources of another split hold too, '{}' is one; the earlier run "
-        "shared them out, so they stay, and new ones beside them go to '{}'; --force shares all "
-        "out again",
+        "{} sources hold duplicates of sources of another split, '{}' is one; the earlier run "
+        "assigned them, so they stay, and new sources with the same contents go to '{}'; --force "
+        "assigns all anew",
         torn + 1, example, options.split.back().name);
   for (std::size_t s = 0; s < parts.size(); ++s)
     if (!parts[s]) parts[s] = of_root[sources.root(s)];
@@ -129,10 +129,9 @@ std::vector<std::size_t> split_items(const std::vector<Item>& items, const Found
   const auto part_of = curate::assign_split(groups, options.split, options.seed);
   for (std::size_t p = 0; p < options.split.size(); ++p)
     if (std::find(part_of.begin(), part_of.end(), p) == part_of.end())
-      log_warning("split '{}' is empty: there {} only {} source{} to share out",
-                  options.split[p].name, groups.size() == 1 ? "is" : "are", groups.size(),
-                  groups.size() == 1 ? "" : "s");
-  // A source that is missing today may come again: it is remembered, where that matters.
+      log_warning("split '{}' is empty: there {} only {} source{} to assign", options.split[p].name,
+                  groups.size() == 1 ? "is" : "are", groups.size(), groups.size() == 1 ? "" : "s");
+  // A source that is missing today may come back: it is remembered, where that matters.
   if (options.split.size() > 1) plan.sources = known;
   for (std::size_t s = 0; s < parts.size(); ++s) {
     const std::size_t part = parts[s] ? *parts[s] : part_of[group_of[sources.root(s)]];

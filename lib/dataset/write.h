@@ -1,4 +1,4 @@
-// The second pass of vfm-shard: samples read again in shuffled order, shards written.
+// The second pass of vfm-shard: samples are re-read in shuffled order, shards are written.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,7 +13,7 @@ namespace vfm::dataset {
 /// Thread-safety: write() from any thread.
 class ShardWriter {
  public:
-  /// All are used until the end.
+  /// Both must outlive it.
   ShardWriter(const Scan& scan, const ShardOptions& options);
   ~ShardWriter();
 

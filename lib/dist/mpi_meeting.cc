@@ -103,7 +103,7 @@ void Meeting::come(const char* operation) {
   }
 }
 
-/// Takes what other ranks say. Who hears that one has waited too long says where it is, too.
+/// Takes messages of other ranks. A rank that learns that one waits too long says where it is, too.
 void Meeting::listen() {
   for (;;) {
     int there = 0;
@@ -143,7 +143,7 @@ void Meeting::give_up() {
   int first = 0;
   while (!waits_here(first))
     ++first;
-  // One rank speaks; the others give it the time to, and then end the run without it.
+  // One rank reports; the others give it the time to, and then end the run without it.
   if (first != rank_) std::this_thread::sleep_for(std::chrono::seconds(10));
   std::string missing;
   for (int rank = 0; rank < size_; ++rank)
@@ -159,7 +159,7 @@ void Meeting::give_up() {
   std::terminate();  // MPI_Abort does not return
 }
 
-/// Where a rank is lost in the middle of a collective, MPI does not tell who it is, and the thread
+/// Where a rank is lost in the middle of a collective, MPI does not say which it is, and the thread
 /// that called it waits for ever. So this one, which computes nothing, ends the run.
 void Meeting::watch() {
   std::unique_lock lock(mutex_);
@@ -173,7 +173,8 @@ void Meeting::watch() {
     if (limit_ <= 0 || inside <= limit_ + kAnswerSeconds) continue;
     log_error(
         "rank {} on host {} has waited {:g} s within {}: another rank was lost in it, and MPI does "
-        "not tell which; all ranks end, and the same command continues from the newest checkpoint",
+        "not report which; all ranks end, and the same command continues from the newest "
+        "checkpoint",
         rank_, hosts_[static_cast<std::size_t>(rank_)], limit_.load(), place());
     MPI_Abort(MPI_COMM_WORLD, 1);
   }

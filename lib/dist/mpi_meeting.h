@@ -1,11 +1,11 @@
 // Inside lib/dist only: how a rank waits for the others, and when it gives up.
 //
 // MPI's collectives wait as long as it takes, so one rank that is stopped or lost would hang the
-// run. Before each of them the ranks meet here. Who waits longer than the section's limit asks the
-// others where they are; those who wait too answer, and the first of them names the ranks that did
-// not, and ends the run with status 1. Time in which this process was itself stopped does not
-// count, so a job that is suspended and goes on is no fault. Waiting leaves the processor to others
-// after a moment.
+// run. Before each of them the ranks meet here. A rank that waits longer than the section's limit
+// asks the others where they are; those that wait too answer, and the lowest of them names the
+// ranks that did not, and ends the run with status 1. Time in which this process was itself stopped
+// does not count, so suspending and resuming a job is no error. Waiting leaves the processor to
+// others after a moment.
 // Thread-safety: the thread that made the world.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -67,7 +67,7 @@ class Meeting {
   std::atomic<std::int64_t> number_{0};  // of this collective
   std::atomic<bool> inside_{false};
 
-  bool said_so_ = false;            // this rank has told the others where it waits
+  bool said_so_ = false;            // this rank has sent the others where it waits
   std::deque<std::int64_t> said_;   // lies here while messages travel
   std::vector<std::int64_t> here_;  // by rank: the last collective it said it waits in
 

@@ -26,7 +26,7 @@ class World {
   virtual int local_size() const { return size(); }
 
   /// What the ranks do from now on, one of "setup", "step", "checkpoint"; and for how many seconds
-  /// a rank waits for the others, 0: for ever. Who does not come to a collective in that time is
+  /// a rank waits for the others, 0: for ever. A rank that is not at a collective in that time is
   /// named with its host, and every process ends with status 1. A world of one waits for nobody.
   virtual void section(std::string_view what, double limit);
 

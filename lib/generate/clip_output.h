@@ -3,7 +3,7 @@
 // A clip's record (vfm-manifest(5), kind "clip") says what its bytes are made from: "frames",
 // "width", "height", "fps", "encoder", "quality" are read from it here. Its "address" is a hash of
 // all that decides its bytes: DIR/NAME.json holds it and is written after DIR/NAME.mp4, so a clip
-// that is there with the right address and hash is kept, and anything else is made again.
+// that is there with the right address and hash is kept, and any other is remade.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -32,7 +32,7 @@ std::string usable_encoder(std::string encoder);
 class ClipOutput {
  public:
   /// `output` is a folder, made if need be, or "-"; then `manifest` is not written to. `progress`
-  /// hears of each frame. Throws what usable_encoder() throws.
+  /// counts each frame. Throws what usable_encoder() throws.
   ClipOutput(std::string output, std::string encoder, Progress& progress,
              io::ManifestWriter& manifest);
 
@@ -41,7 +41,7 @@ class ClipOutput {
   const std::string& encoder() const { return encoder_; }  ///< empty for a stream
   std::string path_of(const std::string& name, const char* extension) const;
 
-  /// Puts the size that the encoder makes of the clip's into the record, where it is another one.
+  /// Puts the encoder's size into the record, where it differs from the clip's.
   void add_coded_size(Json& record) const;
   /// Whether the clip that `record` describes was written before and is unharmed; then its size and
   /// hash are put into the record.
@@ -53,15 +53,15 @@ class ClipOutput {
 
   /// Whether size and rate are those of the stream, which are its first clip's.
   bool fits_stream(const Json& record);
-  /// The next clip of the stream. Returns why there is none of it in the stream, which others may
-  /// still follow; empty if it is there. Throws Error if it ends in the middle of the clip.
+  /// The next clip of the stream. Returns why it was left out, after which others may still follow;
+  /// empty: it was written. Throws Error if it ends in the middle of the clip.
   std::string stream(const models::VideoTokenizer& tokenizer, const generate::Latent& latent,
                      const Json& record);
-  /// Keeps other programs from making NAME until the result is gone; waits for one that does now.
+  /// Keeps others from making NAME until the result is destroyed; waits for one that is making it.
   io::AtomicFile hold(const std::string& name) const;
   /// The clip NAME in a file, with its record beside it: taken if it is_there(), unless `force`,
-  /// else `make` gives the mp4. One program makes it, others wait. `extra` is put into the record
-  /// where that does not say it. Returns whether it was made.
+  /// else `make` gives the mp4. One program makes it, others wait. Keys of `extra` that the record
+  /// lacks are put into it. Returns whether it was made.
   bool provide(Json& record, const std::string& name, bool force, const Json& extra,
                const std::function<std::string()>& make) const;
   /// Tells on standard output of a file that is there now. `seconds` is what it took; nothing: it
@@ -86,7 +86,7 @@ class ClipOutput {
   std::tuple<int, int, Rational> stream_geometry_;  ///< width, height, rate of the first clip
 };
 
-/// Puts what `record` does not say of `extra` into it.
+/// Puts the keys of `extra` that `record` lacks into it.
 void add_extra(Json& record, const Json& extra);
 
 /// Throws Error if `latent` does not hold the clip that `record` describes.

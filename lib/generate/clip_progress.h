@@ -1,4 +1,4 @@
-// How far one clip is, beside the number of clips: "'fox': step 12 of 36, 3m12s left".
+// The progress of one clip, beside the number of clips: "'fox': step 12 of 36, 3m12s left".
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -22,7 +22,7 @@ class ClipProgress {
   ClipProgress(const ClipProgress&) = delete;
   ClipProgress& operator=(const ClipProgress&) = delete;
 
-  /// `done` of `total` are done. The time left is told from the second call on: what was done
+  /// `done` of `total` are done. The time left is shown from the second call on: what was done
   /// before the first, in another run, took no time of this one.
   void at(std::int64_t done, std::int64_t total) {
     const auto now = std::chrono::steady_clock::now();

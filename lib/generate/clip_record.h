@@ -11,12 +11,12 @@ namespace vfm::generate {
 /// All that decides the request's latent: its hash is the latent's address.
 Json describe_latent(const ModelInUse& in_use, const NamedRequest& request);
 
-/// The same of the clip in a file of `output`: with the encoder and its quality. Of a stream as
-/// describe_latent().
+/// The same for the clip as a file of `output`: with the encoder and its quality. For a stream it
+/// is describe_latent().
 Json describe_clip(const ModelInUse& in_use, const NamedRequest& request, const ClipOutput& output);
 
-/// A record of the manifest asks for the clip that it describes: with other weights, or computed in
-/// another way, it would be another one. Throws Error for one that was made so.
+/// A manifest record asks for exactly the clip that it describes. Throws Error if that was made by
+/// other weights, or computed in another way, since the clip would be another one.
 void refuse_other_model(const ModelInUse& in_use, const MadeBy& made_by);
 
 }  // namespace vfm::generate

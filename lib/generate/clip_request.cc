@@ -109,8 +109,8 @@ void ModelShape::check_text(const ClipRequest& request) const {
   const bool negative = !request.negative_embedding && !request.negative.empty();
   if (negative || (!request.embedding && !request.prompt.empty()))
     fail_usage(
-        "the model was trained on text embeddings that vfm-embed did not make: a{} prompt says "
-        "nothing to it, give the embedding of the text ({})",
+        "the model was trained on text embeddings that vfm-embed did not make: it does not "
+        "understand a{} prompt, give the embedding of the text ({})",
         negative ? " negative" : "", negative ? "--negative-embedding" : "--embedding");
 }
 

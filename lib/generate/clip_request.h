@@ -1,5 +1,5 @@
-// What is asked of a model for one clip, and what of it a model can make: what a run refuses, and
-// so does a dry run, which has no weights. Prompts become requests in generate/prompts.h.
+// What is asked of a model for one clip, and what of it a model can make: a run and a dry run,
+// which has no weights, refuse the same. Prompts become requests in generate/prompts.h.
 // Shape letters: C latent channels, t h w latent frames, rows, columns.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -33,7 +33,7 @@ struct ClipRequest {
   std::string negative;  ///< what to keep away from; empty: no text
   std::uint64_t seed = 0;
   int frames = 0, height = 0, width = 0;  ///< of the pixels, at least 1
-  double fps = 0;                         ///< > 0; what the motion is timed by
+  double fps = 0;                         ///< > 0; the rate that the model is given
   /// For video-to-world models: the first frames; null: none.
   std::shared_ptr<const GivenFrames> given;
   /// The first noise, of unit variance, (C, t, h, w); null: drawn from seed and prompt.
@@ -43,7 +43,7 @@ struct ClipRequest {
   std::shared_ptr<const text::TokenEmbeddings> embedding, negative_embedding;
 };
 
-/// What of a model's parts decides which clips it can make. Thread-safety: const members.
+/// What decides which clips a model can make. Thread-safety: const members.
 struct ModelShape {
   int channels = 0, vocabulary = 0, time_factor = 1, space_factor = 1;  ///< of the tokenizer
   bool autoregressive = false;                                          ///< or a diffusion model
@@ -62,8 +62,8 @@ struct ModelShape {
   /// Whether it takes given frames: video-to-world models, and all autoregressive ones.
   bool video_to_world() const { return autoregressive || in_channels == channels + 1; }
   bool reads_text() const { return encoder_width > 0; }
-  /// The latent that a clip is cut from, of a size that check_size() took; and what is decoded of a
-  /// latent.
+  /// The latent that a clip is cut from, for a size that check_size() accepts; and the pixels that
+  /// a latent decodes to.
   Extents latent_of(const ClipRequest& request) const;
   Extents pixels_of(const Extents& latent) const;
 

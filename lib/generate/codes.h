@@ -14,7 +14,7 @@
 
 namespace vfm::generate {
 
-/// How a code is drawn from its probabilities. SampleOptions::validate() tells what can be.
+/// How a code is drawn from its probabilities. SampleOptions::validate() has the limits.
 struct CodeOptions {
   double temperature = 1;  ///< divides the logits; 0: the most likely code, always
   double top_p = 0.9;      ///< of the fewest codes that together have this probability; 1: of all
@@ -26,8 +26,8 @@ struct CodeOptions {
 std::int32_t draw_code(std::span<const float> logits, const CodeOptions& options, double u);
 
 /// The codes (T, H, W) of a video. Code i is drawn by element i of `random`. `given` are the first
-/// codes of it, which are taken as they are: what a video is to be continued from. `text` is f32
-/// (tokens, E), or undefined for a model without text. `how_far` hears of each code. Throws
+/// codes of it, which are taken as they are: the beginning that the video continues. `text` is f32
+/// (tokens, E), or undefined for a model without text. `how_far` is called for each code. Throws
 /// Error{usage} for more codes given than there are, Stopped when asked to stop.
 std::vector<std::int32_t> write_codes(const models::CausalDecoder& decoder,
                                       const models::CodeSample& sample, const Tensor& text,

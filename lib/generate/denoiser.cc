@@ -71,7 +71,8 @@ void Denoiser::put_given(std::span<float> input, std::size_t half, std::size_t l
 const models::NetworkBatch& Denoiser::batch(std::span<const double> x, double sigma) {
   const Scaling scale = scaling_at(options_, sigma);
   const auto found = std::ranges::find(levels_, sigma);
-  if (found == levels_.end()) fail("an estimate at noise level {}, which is not on the way", sigma);
+  if (found == levels_.end())
+    fail("an estimate at noise level {}, which is none of the sampling's", sigma);
   const auto level = static_cast<std::size_t>(found - levels_.begin());
   const models::NetworkSample& s = input_.sample;
   const std::size_t plane = static_cast<std::size_t>(s.height) * static_cast<std::size_t>(s.width);

@@ -38,7 +38,7 @@ struct DenoiseInput {
 class Denoiser {
  public:
   /// `levels` are those that estimates will be asked at. The noise on given frames is that of
-  /// (`seed`, condition_noise, the level's place, `key`), so it does not depend on the way there.
+  /// (`seed`, condition_noise, the level's place, `key`), so earlier steps do not change it.
   Denoiser(const models::DiffusionNetwork& network, DenoiseInput input, SampleOptions options,
            std::vector<double> levels, std::uint64_t seed, std::uint64_t key);
 

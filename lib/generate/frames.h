@@ -21,16 +21,16 @@ struct Latent {
 /// Gets a clip's frames in order: packed RGB, 8 bits, height * width * 3. What it throws passes.
 using FrameSink = std::function<void(std::span<const std::uint8_t> frame)>;
 
-/// Throws Error if the latent holds no clip of frames x height x width pixels, or is not the
-/// tokenizer's: of other channels, with a value that is no number, or of codes that it does not
-/// know.
+/// Throws Error if the latent holds no clip of frames x height x width pixels, or does
+/// not fit the tokenizer: other channels, a value that is not finite, or a code out of
+/// range.
 void check_latent(const models::VideoTokenizer& tokenizer, const Latent& latent, int frames,
                   int height, int width);
 
 /// Decodes the clip of frames x height x width pixels that `latent` is of, frame by frame as the
-/// tokenizer makes them: what is larger, being made of whole latents, is cut at the edges alike,
-/// and at the end in time. Throws what check_latent() throws, and Error if what the tokenizer makes
-/// of it are no numbers. Thread-safe.
+/// tokenizer makes them: whole latents may give more, which is cut evenly at the edges, and at the
+/// end in time. Throws what check_latent() throws, and Error if the tokenizer's pixels are not
+/// finite. Thread-safe.
 void decode_frames(const models::VideoTokenizer& tokenizer, const Latent& latent, int frames,
                    int height, int width, const FrameSink& sink);
 

@@ -125,7 +125,7 @@ std::optional<Asked> Run::next() {
   return asked;
 }
 
-/// Before any clip is made: nobody else uses the generator yet.
+/// Before any clip is made, so no other thread uses the generator yet.
 void Run::measure_fp8(const NamedRequest& request) {
   fp8_error_ = generator_.fp8_error(job_.fp8, request.clip, request.sampling);
   generator_.set_fp8(job_.fp8);
@@ -142,7 +142,7 @@ SamplerState Run::kept_state(const NamedRequest& request, const std::string& add
   if (!has_state(job_.output, request.name) || job_.force) return {};
   try {
     SamplerState state = read_state(job_.output, request.name, address);
-    log_info("'{}' goes on after step {}", request.name, state.step);
+    log_info("'{}' resumes after step {}", request.name, state.step);
     return state;
   } catch (const Error& error) {
     log_info("'{}' begins anew: {}", request.name, error.what());
@@ -161,7 +161,7 @@ Latent Run::make_latent(const NamedRequest& request) const {
     try {
       return read_latent(job_.output, request.name, address);
     } catch (const Error& error) {
-      log_info("{}: it is made again", error.what());
+      log_info("{}: it is remade", error.what());
     }
   }
   auto saved = std::chrono::steady_clock::now();

@@ -1,9 +1,9 @@
 // What vfm-generate does: prompts in, clips out, each whole or not at all.
 //
 // A clip's address is a hash of all that decides its bytes: weights, prompts, seed, sampling, size,
-// files, encoder (generate/clip_output.h). While a clip is made in a folder, what was done of it
-// lies beside it (generate/latent_files.h): the state of the sampling, and then the latent. The
-// same command goes on from there, and ends with the same bytes.
+// files, encoder (generate/clip_output.h). While a clip is made in a folder, unfinished work lies
+// beside it (generate/latent_files.h): the state of the sampling, and then the latent. The same
+// command resumes from it, and ends with the same bytes.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -25,7 +25,7 @@ struct GenerateJob {
   std::string tokenizer;             ///< folder of its tokenizer; empty: where the model says
   bool ema = true;                   ///< averaged weights, where the checkpoint has them
   std::vector<std::string> prompts;  ///< "-": lines on standard input
-  Prompt defaults;                   ///< what holds for all of them
+  Prompt defaults;                   ///< options that hold for all of them
   std::string output;                ///< folder, or "-": Y4M on standard output
   bool force = false;
   bool latents_only = false;   ///< latents as they come from the model, not decoded

@@ -13,8 +13,8 @@ namespace vfm::generate {
 /// Writes `path`. `clips` are manifest records of vfm-generate; the curve is read from
 /// metrics.jsonl of the checkpoint's run folder, where there is one; `dataset` is a folder of
 /// shards (of vfm-shard or vfm-clip), or empty. `incomplete`: why not all clips are there, or
-/// empty. What cannot be read is left out with a word on the page. Throws Error when the page
-/// cannot be written.
+/// empty. What cannot be read is left out, and the page says so. Throws Error when the page cannot
+/// be written.
 void write_generation_report(const std::string& path, const std::vector<Json>& clips,
                              const models::LoadedModel& model, const std::string& dataset,
                              const std::string& incomplete);

@@ -56,16 +56,16 @@ class Generator {
   bool autoregressive() const;
   /// Whether the model takes given frames: video-to-world models, and all autoregressive ones.
   bool video_to_world() const;
-  /// How far FP8 takes the network's first output for this clip (models::fp8_error). Leaves FP8
+  /// How much FP8 changes the network's first output for this clip (models::fp8_error). Leaves FP8
   /// off. Throws what denoise() throws; Error{usage} for an autoregressive model. Not thread-safe.
   double fp8_error(models::Fp8Parts parts, const ClipRequest& request,
                    const SampleOptions& options);
-  /// Generates in FP8 from now on, or without. DiffusionNetwork::set_inference_fp8 says what it
+  /// Generates in FP8 from now on, or without. Throws what DiffusionNetwork::set_inference_fp8
   /// throws. Not thread-safe.
   void set_fp8(models::Fp8Parts parts);
 
   /// The clip's latent, or its codes. Begins at `state` if it is of a step, else at the first
-  /// noise. `how_far` hears of each step, or of each code. Throws Error{usage} for an impossible
+  /// noise. `how_far` is called for each step, or each code. Throws Error{usage} for an impossible
   /// request, Stopped when asked to stop. Thread-safe; computes with as many OpenMP threads as the
   /// calling thread may use.
   Latent denoise(const ClipRequest& request, const SampleOptions& options, SamplerState state = {},

@@ -17,17 +17,17 @@ struct GivenFile {
 
 struct GivenFiles {
   GivenFile condition;                  ///< image or video that the clip begins with
-  std::optional<int> condition_frames;  ///< of a video: so many of its last; nothing: 9 or 1
+  std::optional<int> condition_frames;  ///< of a video: its last N frames; nothing: 9 or 1
   GivenFile noise;                      ///< the first noise; none: by the seed
   /// Embeddings of the prompt and the negative prompt; none: the text is encoded.
   GivenFile embedding, negative_embedding;
 };
 
 /// Reads the files into `request`, whose size is known, and their hashes into `files`.
-/// Condition: an image, or the last frames of a video: as many as asked for, else as one more
-/// latent frame than an image has, or as there are, or as leave the clip a frame to make; always a
-/// frame and whole groups of the tokenizer's. Resized to the clip's size, whatever their shape.
-/// Noise: a .npy file, or the only tensor of a .safetensors file.
+/// Condition: an image, or the last frames of a video: as many as asked for; else as many as make
+/// one latent frame more than an image, but at most those that there are and that leave the clip a
+/// frame to make; always one frame plus whole groups of the tokenizer's. Resized to the clip's
+/// size, whatever their shape. Noise: a .npy file, or the only tensor of a .safetensors file.
 /// Embeddings: the same, (tokens, width of the model's text), with a leading 1 or without.
 /// Throws Error: a file that cannot be read, too few frames, values that are not finite, contents
 /// of another hash than is known, or a condition or an embedding for a model that takes none.

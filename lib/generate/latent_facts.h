@@ -1,4 +1,4 @@
-// What of a record decides a latent: the prompt, how it was sampled, the model and the files.
+// What in a record decides a latent: the prompt, how it was sampled, the model and the files.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -6,8 +6,8 @@
 
 namespace vfm::generate {
 
-/// The facts of `record` that decide its latent, in the order in which the latent's address is the
-/// hash of them. Pure.
+/// The facts of `record` that decide its latent, in the order in which the latent's address hashes
+/// them. Pure.
 Json latent_facts(const Json& record);
 
 }  // namespace vfm::generate

@@ -44,7 +44,7 @@ void RequestMaker::take_name(NamedRequest& request, bool own_seed) {
                      hash_hex(dump_json(describe_clip(in_use_, request, output_))).substr(0, 16);
     }
     if (names_.insert(request.name).second) return;
-    // A bare prompt that comes again means another clip; a name or a seed of its own says which.
+    // A repeated bare prompt means another clip; a name or a seed of its own says which.
     if (named) fail("the name '{}' is taken by another prompt of this run", request.name);
     if (own_seed) fail("the same clip was asked for before");
   }

@@ -41,10 +41,10 @@ class RequestMaker {
   RequestMaker(const GenerateJob& job, const ModelInUse& in_use, const ClipOutput& output)
       : job_(job), in_use_(in_use), output_(output) {}
 
-  /// Reads the files that the prompt names. A text that comes again without a name or a seed of its
+  /// Reads the files that the prompt names. A text that is repeated without a name or a seed of its
   /// own gets the next seed. Warns, once a run, of sizes beyond training, of sizes that the encoder
-  /// cannot hold, and of a guidance that other programs take as none. Throws Error for what the
-  /// model cannot make, another model than made the record, and a name that is taken.
+  /// cannot hold, and of a guidance that other programs take to mean none. Throws Error for what
+  /// the model cannot make, another model than made the record, and a name that is taken.
   std::shared_ptr<const NamedRequest> make(Prompt prompt);
 
  private:

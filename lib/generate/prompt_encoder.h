@@ -31,11 +31,11 @@ class PromptEncoder {
   /// Whether it was trained on embeddings that no encoder here makes.
   bool foreign() const { return foreign_; }
   int dim() const { return encoder_ ? encoder_->dim() : width_; }
-  /// At least one token: text that is none, or is not read, is one zero vector, unless the model
-  /// wants it encoded. Warns, once a text, of one that the encoder cuts. Throws Error if the
-  /// encoder makes values that are not finite.
+  /// At least one token: an empty or unread text is one zero vector, unless the model wants it
+  /// encoded. Warns once of each text that the encoder cuts. Throws Error if the encoder makes
+  /// values that are not finite.
   text::TokenEmbeddings encode(const std::string& prompt) const;
-  /// An embedding that was given, filled up as those of encode() are.
+  /// A given embedding, padded as encode() pads its own.
   text::TokenEmbeddings fill_up(text::TokenEmbeddings given) const;
 
  private:

@@ -84,7 +84,7 @@ void take_origin(Json& json, Prompt& prompt, std::string_view where) {
     by.lora = *lora;
     json.erase(lora);
   }
-  json.erase("fp8_error");  // measured anew
+  json.erase("fp8_error");  // is measured in each run
   json.erase("device");     // these two are of the run
   json.erase("decoded_on");
 }
@@ -115,7 +115,7 @@ void SampleChoice::check_for(bool autoregressive, Sampler own) const {
 }
 
 SampleOptions SampleChoice::over(SampleOptions options) const {
-  // Of two levels that do not go together one may be the model's, of which nobody has spoken.
+  // Of two levels that do not go together one may be the model's own, which the user did not write.
   const auto refuse = [](const char* given, double value, const char* other, double own) {
     fail_usage("{} {} does not go with the model's own {} {}: give that too", given, value, other,
                own);

@@ -16,21 +16,21 @@
 
 namespace vfm::generate {
 
-/// What is chosen of the way to sample; the rest is the model's own.
+/// The sampling options that the user chose; for the others the model decides.
 struct SampleChoice {
   std::optional<Sampler> sampler;
   std::optional<int> steps;
   std::optional<double> sigma_min, sigma_max, shift, guidance, augment_sigma;
   std::optional<double> temperature, top_p;  ///< of autoregressive models
 
-  /// Throws Error{usage} naming what is said that means nothing to such a model; `own` is its own
+  /// Throws Error{usage} naming a choice that such a model does not have; `own` is its own
   /// sampler.
   void check_for(bool autoregressive, Sampler own) const;
   SampleOptions over(SampleOptions options) const;
 };
 
-/// What a record says of the model that made its clip, and of how that computed; nothing: any will
-/// do.
+/// What a record says about the model that made its clip, and how that computed; nothing: anything
+/// is accepted.
 struct MadeBy {
   std::optional<std::string> weights, model_hash, fp8, compute;
   Json lora = nullptr;  ///< null: there were no adapters
@@ -52,8 +52,8 @@ struct Prompt {
   Json extra;  ///< the line's other keys, passed through to the manifest
 };
 
-/// What it asks of a model whose clips usually have this size and rate (0: not known), but for what
-/// stands in its files.
+/// The request of a prompt, its size and rate being `usual` and `fps` (0: not known) where it names
+/// none. Its files are not read.
 ClipRequest request_of(const Prompt& prompt, const Extents& usual, double fps);
 
 /// One line: bare text is the prompt; a line that begins with '{' is an object with "prompt" and,

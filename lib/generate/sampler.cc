@@ -43,7 +43,7 @@ void euler_step(std::span<const double> x, std::span<const double> x0, double si
 /// Two-step exponential integrator: in lambda = -ln sigma the flow is x' = x0 - x, and x0 is taken
 /// as the line through the estimates here and a step before, which is integrated exactly:
 ///   x(next) = e^-h x + h (b1 x0 + b2 x0_before), b1 = phi1 - phi2 / c, b2 = phi2 / c,
-/// h the step in lambda, c h the way back to the estimate before.
+/// h the step in lambda, c h the step back to the estimate before.
 void res_step(std::span<const double> sigmas, std::size_t i, std::span<const double> x0,
               std::span<const double> before, std::span<double> x) {
   const double h = std::log(sigmas[i] / sigmas[i + 1]);
@@ -111,7 +111,7 @@ std::vector<double> noise_levels(const SampleOptions& o) {
   } else {
     const bool res = o.sampler == Sampler::res && o.steps > 0;
     if (o.sampler == Sampler::edm_euler && o.steps == 1)
-      fail_usage("edm-euler with one step moves nothing: give two or more");
+      fail_usage("edm-euler with one step changes nothing: give two or more");
     sigmas = karras_sigmas(o.steps + (res ? 1 : 0), o.sigma_min, o.sigma_max);
   }
   sigmas.push_back(o.sampler == Sampler::edm_euler ? sigmas.back() : 0);

@@ -2,8 +2,8 @@
 // D)/sigma.
 //
 // The state is double throughout: at sigma 80 a float keeps fewer digits than the last steps need.
-// No noise is added on the way (S_churn = 0), so a clip is a function of its first noise, and the
-// way can be stopped and continued after any step. Sources: Karras et al. 2022, equation 5 and
+// No noise is added on the way (S_churn = 0), so a clip is a function of its first noise, and
+// sampling can be stopped and resumed after any step. Sources: Karras et al. 2022, equation 5 and
 // algorithm 1 (Euler, Heun); Zhang et al. 2023, "Improved order analysis and design of exponential
 // integrator for diffusion models sampling" (RES, the two-step method); Liu et al. 2022 (flow
 // matching). Public code has a Heun that asks for the estimate at the old point a second time and
@@ -60,17 +60,17 @@ struct SampleOptions {
 /// sigma_max. Throws Error{usage} unless n >= 1 and 0 < sigma_min < sigma_max.
 std::vector<double> karras_sigmas(int n, double sigma_min, double sigma_max, double rho = 7);
 
-/// The way down: a step leads from each to the next. The last is 0, where the state becomes the
-/// estimate itself, or (edm_euler) sigma_min twice. Euler, Heun and flow have `steps` levels above
-/// zero, RES one more: its result is an estimate at sigma_min too, but not counted as a step.
-/// Levels of flow: s = shift u / (1 + (shift - 1) u) for u twice shifted from 1 to 1/1000, as
-/// diffusers' FlowMatchEulerDiscreteScheduler does.
+/// The noise levels of a sampling, falling: a step leads from each to the next. The last is 0,
+/// where the state becomes the estimate itself, or (edm_euler) sigma_min twice. Euler, Heun and
+/// flow have `steps` levels above zero, RES one more: its result is an estimate at sigma_min too,
+/// but not counted as a step. Levels of flow: s = shift u / (1 + (shift - 1) u) for u twice shifted
+/// from 1 to 1/1000, as diffusers' FlowMatchEulerDiscreteScheduler does.
 std::vector<double> noise_levels(const SampleOptions& options);
 
 /// Writes the estimate of the clean latent for `x` at noise level `sigma` to `x0` (same size).
 using Denoise = std::function<void(std::span<const double> x, double sigma, std::span<double> x0)>;
 
-/// Where a way down has come to. All that is needed to go on.
+/// The state of a sampling: all that is needed to resume it.
 struct SamplerState {
   int step = 0;                  ///< steps done
   std::vector<double> x;         ///< at sigmas[step]; at first noise of that standard deviation
@@ -85,14 +85,14 @@ void sample_step(Sampler sampler, std::span<const double> sigmas, const Denoise&
 /// Called with the state after a step.
 using AfterStep = std::function<void(const SamplerState& state)>;
 
-/// Called with how much of a clip is done, and of how much.
+/// Called with how many steps or codes of a clip are done, of how many.
 using HowFar = std::function<void(std::int64_t done, std::int64_t total)>;
 
-/// All steps that are left. `after_step` hears of each but the last.
+/// All steps that are left. `after_step` is called after each but the last.
 void sample(Sampler sampler, std::span<const double> sigmas, const Denoise& denoise,
             SamplerState& state, const AfterStep& after_step = {});
 
-/// How often a whole way asks for an estimate.
+/// How many estimates a whole sampling needs.
 int evaluations(const SampleOptions& options);
 
 }  // namespace vfm::generate

@@ -3,9 +3,9 @@
 // An AtomicFile writes ".NAME.tmp" beside its target and renames it at commit, after fsync of the
 // file; then it syncs the directory. Killed at any moment, the target is absent, old or complete.
 // The temporary name is fixed, so that a second run overwrites what a killed one left; a lock on it
-// keeps two living writers of one target apart. So who holds the AtomicFile of what is written last
-// of several files, a record beside a tar, makes them alone: await() it, look whether they are
-// there now, and make them if not. Thread-safety: one thread at a time.
+// keeps two living writers of one target apart. So of several files that belong together, hold the
+// AtomicFile of the one written last, as the record beside a tar: await() it, look whether the
+// files are there now, and make them if not. Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

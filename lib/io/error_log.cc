@@ -15,7 +15,7 @@
 namespace vfm::io {
 namespace {
 
-/// Names what stands at a path, not by its contents: written again it has another name. Empty if
+/// Identifies the file at a path, not by its contents: a rewritten file has another name. Empty if
 /// there is nothing.
 std::string state_of(const std::string& path) {
   struct stat s {};

@@ -1,4 +1,4 @@
-// What was wrong with one item of a tool's input, and errors.jsonl, which tells it.
+// What was wrong with one item of a tool's input, and errors.jsonl, which lists it.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -12,24 +12,24 @@
 
 namespace vfm::io {
 
-/// What is wrong with one item, and costs no other one.
+/// What is wrong with one item. The other items are not affected.
 struct Fault {
   std::string input;  ///< "a.mp4", "KEY of 'X.tar'", "line 3 of 'list.jsonl'"
   std::string message;
 };
 
-/// Hears of each line of an input that is wrong, and where it stands.
+/// Called with each malformed line of an input, and where it stands.
 using OnFault = std::function<void(Fault)>;
 
-/// [{"input":…,"error":…},…], as outputs keep their faults to tell them again, and back. Throws
-/// Error for anything else.
+/// [{"input":…,"error":…},…], as outputs keep their faults to report them on resume, and back.
+/// Throws Error for anything else.
 Json to_json(const std::vector<Fault>& faults);
 std::vector<Fault> parse_faults(const Json& list);
 
 /// errors.jsonl: what was skipped, and why. One record an item, in the order of add(). The file
 /// appears at finish() and only if there was an error; that of an earlier run is replaced, or
-/// removed if there was none. What a program writes there that works beside this one stays.
-/// Each is also one warning line, at once. Thread-safety: any thread; call add() from the ordered
+/// removed if there was none. Lines that another program adds there meanwhile stay.
+/// Each is also logged as a warning at once. Thread-safety: any thread; call add() from the ordered
 /// side of for_each_ordered, so that the file does not depend on -j.
 class ErrorLog {
  public:

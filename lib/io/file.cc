@@ -24,8 +24,8 @@ namespace {
 
 constexpr int kStopCheckMilliseconds = 100;
 
-/// Until there is something to read, or to tell the end by. A signal interrupts no thread that may
-/// read (cli/signals.h), so what may last is not begun before. Files and closed pipes are always
+/// Until there is something to read, or the end. A signal interrupts no thread that may read
+/// (cli/signals.h), so what may last is not begun before. Files and closed pipes are always
 /// ready.
 void wait_until_readable(int fd) {
   pollfd ready{fd, POLLIN, 0};
@@ -55,7 +55,7 @@ File& File::operator=(File&& other) noexcept {
 }
 
 File File::open_read(const std::string& path) {
-  // A pipe that nobody writes to yet is opened at once, and waited for where a stop is seen.
+  // A pipe without a writer is opened at once; the wait comes after, where a stop is seen.
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) fail_errno(errno, "cannot open '{}'", path);
   File file(fd, path);

@@ -1,5 +1,5 @@
-// What a tool is given to work on: the arguments of its command line, and the lines of those that
-// stand for some.
+// The input of a tool: the arguments of its command line, and the lines of those arguments that
+// name a file of lines.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -20,8 +20,8 @@ inline const std::string kNames("-\0", 2);
 
 /// "-" stands for the lines on standard input, kNames for names there, and a path of a file that
 /// `holds_lines` for its lines. Blank lines are skipped. Lines that begin and end a tool's output
-/// are watched (io/streams.h) and not handed out: when nothing more comes, ask streams() before
-/// anything is called complete. Thread-safety: one thread at a time.
+/// are watched (io/streams.h) and not handed out: after the last line, ask streams() whether the
+/// input came whole. Thread-safety: one thread at a time.
 class InputLines {
  public:
   struct Line {

@@ -47,8 +47,8 @@ class PickleMachine {
   static std::size_t memory_of(const PickledTensor& tensor) {
     return sizeof tensor + tensor.storage.size() + 16 * tensor.shape.size();
   }
-  /// Bytes that the tensors of a pickle of so many bytes may take: more than pickle itself needs
-  /// for each.
+  /// The most bytes that the tensors of a pickle of `bytes` bytes may take: more than any honest
+  /// pickle needs.
   static std::size_t most_memory(std::size_t bytes) { return 16 * bytes + 65536; }
 
  private:

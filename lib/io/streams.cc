@@ -32,7 +32,7 @@ Json mark_in(std::string_view line) {
     const Json kind = record.value("kind", Json());
     return kind == "begin" || kind == "end" ? record : Json();
   } catch (const Error&) {
-    return nullptr;  // whoever reads the line says what is wrong with it
+    return nullptr;  // the reader of the line says what is wrong with it
   }
 }
 
@@ -50,7 +50,7 @@ bool InputStreams::take(std::string_view line, const std::string& source) {
   const Json record = mark_in(line);
   if (record.is_null()) {
     // Where tools write into one pipe at once this may count a line in the wrong stream. It is only
-    // told, with -v.
+    // reported, with -v.
     if (!open_.empty()) ++open_.back().records;
     begin_inside(line, source);
     return false;
@@ -80,7 +80,7 @@ void InputStreams::begin(const Json& record, const std::string& source) {
 
 void InputStreams::end(const Json& record) {
   const std::string id = need_name(record, "id");
-  const std::int64_t told = need_integer(record, "records", "the end record");
+  const std::int64_t announced = need_integer(record, "records", "the end record");
   const std::int64_t status = need_integer(record, "status", "the end record");
   const auto found = std::find_if(open_.rbegin(), open_.rend(),
                                   [&](const Stream& stream) { return stream.id == id; });
@@ -89,15 +89,15 @@ void InputStreams::end(const Json& record) {
     return;
   }
   const auto came = static_cast<std::int64_t>(found->records);
-  if (came < told)
+  if (came < announced)
     remark(fmt::format("{} of the {} records of {} in {} did not come: a filter took them",
-                       told - came, told, found->tool, found->source));
-  if (came > told)
-    remark(fmt::format("{} records more than {} wrote came in {}", came - told, found->tool,
+                       announced - came, announced, found->tool, found->source));
+  if (came > announced)
+    remark(fmt::format("{} records more than {} wrote came in {}", came - announced, found->tool,
                        found->source));
   if (status != 0)
-    remark(fmt::format("{} ended with status {} in {}: it passed over a part of its input",
-                       found->tool, status, found->source));
+    remark(fmt::format("{} ended with status {} in {}: it skipped a part of its input", found->tool,
+                       status, found->source));
   open_.erase(std::next(found).base());
 }
 
@@ -107,15 +107,15 @@ void InputStreams::remark(std::string text) {
 }
 
 std::string InputStreams::broken_off() const {
-  constexpr std::size_t kMostTold = 3;
+  constexpr std::size_t kMostNamed = 3;
   if (open_.empty()) return "";
   if (open_.size() == 1)
     return fmt::format("the output of {} broke off in {} (no end record)", open_[0].tool,
                        open_[0].source);
   std::string text;
-  for (std::size_t i = 0; i < std::min(open_.size(), kMostTold); ++i)
+  for (std::size_t i = 0; i < std::min(open_.size(), kMostNamed); ++i)
     text += fmt::format("{}of {} in {}", i == 0 ? "" : ", ", open_[i].tool, open_[i].source);
-  if (open_.size() > kMostTold) text += fmt::format(" and {} more", open_.size() - kMostTold);
+  if (open_.size() > kMostNamed) text += fmt::format(" and {} more", open_.size() - kMostNamed);
   return fmt::format("the outputs {} broke off (no end records)", text);
 }
 

@@ -31,9 +31,9 @@ class InputStreams {
   static constexpr std::size_t kMostOpen = 1000;
 
   /// To be shown each line that is not blank, in order. True: it begins or ends a stream, and is
-  /// nothing for the tool. `source` is where it came from: "standard input", "'a.jsonl'". A stream
-  /// may begin in the middle of a line, which then is the tool's: `cat` glues it to a line that was
-  /// cut off. Throws Error for a begin or end that is none, and for one begin too many.
+  /// not for the tool. `source` is where it came from: "standard input", "'a.jsonl'". A stream may
+  /// begin in the middle of a line, which then is the tool's: `cat` glues it to a line that was cut
+  /// off. Throws Error for a malformed begin or end, and for one begin too many.
   bool take(std::string_view line, const std::string& source);
 
   /// Once all is read: whose output broke off and where, as a clause; empty if none did.

@@ -15,7 +15,7 @@
 
 namespace vfm::io {
 
-/// One tensor of a file that was read, or is to be written. `data` belongs to somebody else.
+/// One tensor of a file that was read, or is to be written. It does not own `data`.
 struct TensorView {
   std::string name;
   std::string dtype;                ///< "F32", "BF16", "I64", ... as in safetensors

@@ -5,7 +5,7 @@
 //   NAME/data/3        the numbers of storage "3"
 //   NAME/byteorder     "little", or absent
 //
-// No code is ever run. Not here: writing them; files of before 1.6 (the error says what to do).
+// No code is ever run. Not here: writing them; files older than 1.6 (the error says what to do).
 // Source: PyTorch torch/serialization.py; caffe2/serialize/inline_container.h.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -26,8 +26,8 @@ struct TorchContents {
 
 /// Parses a whole file. Throws Error, naming `what`, on anything that does not fit: a tensor beyond
 /// its storage, a storage of another size than its member, an expanded tensor (which would be
-/// larger than what is stored). Hostile input gives an Error, never a crash, and takes no more
-/// memory than some times its size. Pure; fuzzed.
+/// larger than what is stored). Hostile input gives an Error, never a crash, and takes memory of at
+/// most a few times its size. Pure; fuzzed.
 TorchContents parse_torch_zip(std::span<const std::byte> bytes, std::string_view what);
 
 /// The tensors of such a file, or of the shards of an index (io/weight_index.h), mapped.

@@ -37,7 +37,7 @@ struct AudioReader::State {
   CodecPtr open_decoder() const;
 
   AudioPackets packets;
-  /// Null: the source has no sound. Not to be kept: start() may open the source again.
+  /// Null: the source has no sound. Not to be kept: start() may reopen the source.
   const AVStream* stream() const { return packets.stream(); }
 };
 
@@ -93,7 +93,7 @@ std::shared_ptr<AudioTrack::Data> AudioReader::State::encode(const Span& span,
   const std::int64_t lead = av_rescale_q(span.begin, to_av(span.base), stream()->time_base) -
                             av_rescale_q(1, kPreRoll, stream()->time_base);
   packets.start(lead, corrupt);
-  std::unique_ptr<AudioCanvas> canvas;  // made when the first frame tells rate and channels
+  std::unique_ptr<AudioCanvas> canvas;  // made when the first frame shows rate and channels
   PacketPtr packet(not_null(av_packet_alloc()));
   AvFramePtr frame(not_null(av_frame_alloc()));
   bool open = true;

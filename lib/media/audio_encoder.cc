@@ -79,7 +79,7 @@ void AudioCanvas::open_converter(const AVFrame& from) {
          from.sample_rate, from.ch_layout.nb_channels, kMostRate, kMostChannels);
   SwrContext* raw = nullptr;
   AVChannelLayout layout{};
-  // swresample cannot mix channels of which nobody says where they are.
+  // swresample cannot mix channels without positions.
   if (from.ch_layout.order == AV_CHANNEL_ORDER_UNSPEC)
     av_channel_layout_default(&layout, from.ch_layout.nb_channels);
   else

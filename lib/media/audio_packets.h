@@ -1,7 +1,7 @@
 // Inside lib/media only: the packets of a source's sound, from any time on.
 //
 // Where the container seeks exactly (mp4, Matroska) each start() seeks. In other containers time
-// after a seek is a guess, or starts again in the middle: there the file is read once from its
+// after a seek is a guess, or restarts in the middle: there the file is read once from its
 // beginning, and the packets of the span that is worked on are kept, with times that a Timeline
 // has made one with the video's. Going back in time reads from the beginning again.
 // Thread-safety: one thread at a time.
@@ -51,12 +51,12 @@ class AudioPackets {
   PacketPtr first_;  // read to see where a seek has led
 
   Timeline timeline_;
-  std::deque<PacketPtr> kept_, waiting_;  // waiting_: for the video to tell their time
+  std::deque<PacketPtr> kept_, waiting_;  // waiting_: their time follows from the video's
   std::size_t place_ = 0;                 // in kept_
   std::int64_t floor_ = INT64_MIN;        // what was heard before is gone
   bool counted_ = false;                  // time is counted: the file's is wrong
   std::int64_t counted_end_ = 0;
-  std::int64_t damage_ = 0;  // found when the source was opened, to be told
+  std::int64_t damage_ = 0;  // found when the source was opened, to be reported
 };
 
 /// When the packet is heard, and until when, in its stream's time base; AV_NOPTS_VALUE if unknown.

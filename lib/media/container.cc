@@ -36,8 +36,8 @@ constexpr const char* kVideo[] = {
     "sga",          "siff",       "simbiosis_imx", "tiertexseq", "tmv",      "ty",
     "vividas",      "txd",        "jpegxl_anim",   "webp",       "webp_anim"};
 
-// Still pictures: one file each, told by their first bytes. image2pipe takes those that have none
-// to be told by (TGA). Not image2, which reads files by pattern, nor SVG, which is a script.
+// Still pictures: one file each, recognised by their first bytes. image2pipe takes those without
+// such bytes (TGA). Not image2, which reads files by pattern, nor SVG, which is a script.
 constexpr const char* kPictures[] = {
     "image2pipe",  "alias_pix",    "brender_pix", "bmp_pipe", "cri_pipe",   "dds_pipe",
     "dpx_pipe",    "exr_pipe",     "gem_pipe",    "gif_pipe", "hdr_pipe",   "j2k_pipe",
@@ -59,7 +59,7 @@ constexpr const char* kSubtitles[] = {
     "mpsub",     "pjs",        "realtext", "sami",        "scc",    "srt",      "stl",
     "subviewer", "subviewer1", "sup",      "tedcaptions", "vobsub", "vplayer",  "webvtt"};
 
-// FFmpeg plays any text file as a terminal recording; nobody means that.
+// FFmpeg plays any text file as a terminal recording, which is never meant.
 constexpr const char* kTextArt[] = {"tty", "bin", "xbin", "adf", "idf"};
 
 // What names other files or addresses.

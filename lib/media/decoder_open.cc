@@ -52,7 +52,7 @@ int get_clean_buffer(AVCodecContext* codec, AVFrame* frame, int flags) {
   return result;
 }
 
-// MPEG-4's relatives conceal errors with memory that nobody wrote. They rather leave holes.
+// MPEG-4's relatives conceal errors with uninitialised memory. Holes are better.
 bool repairs_at_random(AVCodecID codec) {
   for (const AVCodecID id :
        {AV_CODEC_ID_MPEG4, AV_CODEC_ID_H263, AV_CODEC_ID_FLV1, AV_CODEC_ID_MSMPEG4V1,
@@ -73,7 +73,7 @@ bool threads_change_pictures(AVCodecID codec) {
 void set_clean_buffers(AVCodecContext* codec) {
   codec->get_buffer2 = get_clean_buffer;
 #if FF_API_THREAD_SAFE_CALLBACKS
-// FFmpeg 5 wants to hear that it may be called from its threads; later ones take it for granted.
+// FFmpeg 5 must be allowed to call from its threads; later ones take it for granted.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
   codec->thread_safe_callbacks = 1;

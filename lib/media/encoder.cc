@@ -11,7 +11,7 @@
 namespace vfm::media {
 namespace {
 
-// The same H.264 (with start codes) without SEI of user data, where x264 tells its settings and
+// The same H.264 (with start codes) without SEI of user data, where x264 writes its settings and
 // build: not the picture's business. What SEI says of the light stays.
 PacketPtr without_user_data(const AVPacket& packet) {
   constexpr std::string_view kStart("\0\0\1", 3);
@@ -39,7 +39,7 @@ PacketPtr without_user_data(const AVPacket& packet) {
 
 struct Encoder::State {
   ~State() {
-    // An abandoned encoder complains on stderr (SVT-AV1) when it was not told of the end.
+    // An abandoned encoder complains on stderr (SVT-AV1) when the end was not signalled.
     if (codec && !finished) avcodec_send_frame(codec.get(), nullptr);
   }
   AvFramePtr open(const Frame& first);

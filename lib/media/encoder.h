@@ -50,13 +50,13 @@ std::vector<std::string> ten_bit_encoders();
 /// is HEVC to most players. Throws Error{usage} if there is none.
 std::string default_ten_bit_encoder();
 
-/// The picture is 8-bit 4:2:0 (ffv1: the layout of the first frame), in the first frame's matrix
-/// and range, tagged so; or 10-bit 4:2:0 with the first frame's HDR metadata, in the container and,
-/// where the encoder can (libx265, libx264, libsvtav1), in the stream. H.264 and HEVC cannot code
-/// an odd width or height in 4:2:0, nor crop to one: the last column or row is repeated once, and
-/// coded_width() says so. Without B-frames: decoding order is display order, so that any reader
-/// finds any frame, and the mp4 needs no edit list for video. What Encoder::coded_width() and
-/// coded_height() will be. Throws Error for an unknown encoder.
+// What an Encoder writes is 8-bit 4:2:0 (ffv1: the layout of the first frame), in the first frame's
+// matrix and range, tagged so; or 10-bit 4:2:0 with the first frame's HDR metadata, in the
+// container and, where the encoder can (libx265, libx264, libsvtav1), in the stream. H.264 and HEVC
+// cannot code an odd width or height in 4:2:0, nor crop to one: the last column or row is repeated
+// once, and coded_width() says so. There are no B-frames: decoding order is display order, so that
+// any reader finds any frame, and the mp4 needs no edit list for video.
+/// What Encoder::coded_width() and coded_height() will be. Throws Error for an unknown encoder.
 std::pair<int, int> coded_size(const std::string& encoder, int width, int height);
 
 class Encoder {

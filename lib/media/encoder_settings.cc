@@ -227,10 +227,10 @@ static std::string first_that_opens(const std::vector<std::string>& names, int b
       check_encoder(kind, "", bit_depth);
       return name;
     } catch (const Error& error) {
-      static std::map<std::string, bool> told;
+      static std::map<std::string, bool> logged;
       static std::mutex mutex;
       const std::lock_guard lock(mutex);
-      if (!std::exchange(told[name], true)) log_info("{}; trying the next one", error.what());
+      if (!std::exchange(logged[name], true)) log_info("{}; trying the next one", error.what());
     }
   }
   fail_usage("this FFmpeg has no encoder{} that works here (known: {})",

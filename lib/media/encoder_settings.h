@@ -1,4 +1,4 @@
-// Inside lib/media only: which encoders the project knows, and how each is told what we want.
+// Inside lib/media only: which encoders the project knows, and how each takes our options.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -28,7 +28,7 @@ const EncoderKind& encoder_kind(const std::string& name);
 CodecPtr open_encoder(const EncoderKind& kind, const EncodeOptions& options, int width, int height,
                       AVPixelFormat format, const Frame& like);
 
-/// Throws Error{usage} unless the encoder takes samples of so many bits, and opens with this
+/// Throws Error{usage} unless the encoder takes samples of `bit_depth` bits, and opens with this
 /// preset. Remembers the answer.
 void check_encoder(const EncoderKind& kind, const std::string& preset, int bit_depth);
 

@@ -92,12 +92,12 @@ int plane_rows(const Frame& frame, int p);
 
 /// A frame with memory of its own, all zero; strides are multiples of 64.
 Frame make_frame(PixelLayout layout, int width, int height);
-/// For who made the frame and has not shared it yet.
+/// Only for code that made the frame and has not shared it yet.
 inline std::uint8_t* writable(Frame& frame, int p) {
   return const_cast<std::uint8_t*>(frame.plane[p]);
 }
 
-/// Gives `to` all that `from` says of itself but layout, size and planes.
+/// Copies all members from `from` to `to` but layout, size and planes.
 void copy_facts(const Frame& from, Frame& to);
 
 /// A copy of `frame`'s data in an owner of its own: what to keep when a decoder's buffers are

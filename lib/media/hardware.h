@@ -9,7 +9,7 @@
 //
 // One thing is not seen: bits that flipped inside the data of a slice, where the container and the
 // headers around it are whole. Software notices that when the data makes no sense; NVDEC repairs it
-// without a word. Who must be told of such damage decodes in software.
+// silently. Decode in software where such damage must be reported.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -24,9 +24,9 @@ class HardwareDecoder;  // hardware_decoder.h; for DecodeOptions::hardware
 /// Asks the driver once. Thread-safe.
 std::string why_no_hardware();
 
-/// What the option --hwaccel asks for: "none", "cuda", or "auto", which is cuda where it works.
-/// Null: software. Says with log_info which it is. Throws Error{usage} for another name, and,
-/// saying why, for "cuda" where it does not work.
+/// What the option --hwaccel means: "none", "cuda", or "auto", which is cuda where it works. Null:
+/// software. Says with log_info which it is. Throws Error{usage} for another name, and, saying why,
+/// for "cuda" where it does not work.
 const HardwareDecoder* choose_hardware(std::string_view name);
 
 }  // namespace vfm::media

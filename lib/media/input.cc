@@ -31,7 +31,7 @@ bool has_picture(const AVFormatContext& format) {
   return format.nb_streams > 0;
 }
 
-// FLV and MPEG program streams tell a stream by its first packet; a transport stream has a table.
+// FLV and MPEG program streams show a stream by its first packet; a transport stream has a table.
 bool meets_streams_late(const AVFormatContext& format) {
   return (format.ctx_flags & AVFMTCTX_NOHEADER) != 0 &&
          std::strcmp(format.iformat->name, "mpegts") != 0;
@@ -68,7 +68,7 @@ void Input::open() {
   format_ = not_null(avformat_alloc_context());
   const std::string scheme = source_.bytes.data() ? "" : url_scheme(source_.name);
   format_->interrupt_callback = {on_interrupt, this};
-  // A Timeline tells time that starts again better than FFmpeg, which takes it for a clock of 33
+  // A Timeline recognises time that restarts better than FFmpeg, which takes it for a clock of 33
   // bits that ran over, and shifts it by a day.
   format_->correct_ts_overflow = 0;
   format_->protocol_whitelist = not_null(av_strdup(allowed_protocols(scheme).c_str()));

@@ -11,7 +11,7 @@
 
 namespace vfm::media {
 
-/// Where the bytes are. Copyable: a decoder that must start over opens its Source again.
+/// Where the bytes are. Copyable: a decoder that must start over reopens its Source.
 struct Source {
   std::string name;        ///< path or URL; for memory only what messages call it
   std::string_view bytes;  ///< borrowed; data() is null for a path or URL

@@ -54,7 +54,7 @@ void note_oversize(void* source, const char* format, va_list arguments) {
     t_oversize = {static_cast<std::int64_t>(width), static_cast<std::int64_t>(height)};
 }
 
-// QuickTime's data references: FFmpeg tells of one that it did not follow in its log alone.
+// QuickTime's data references: FFmpeg reports one that it did not follow in its log alone.
 void note_outside_stream(const char* format, va_list arguments) {
   constexpr std::string_view kSkipped = "Skipped opening external track: stream %d";
   if (!std::string_view(format).starts_with(kSkipped)) return;

@@ -71,8 +71,8 @@ struct CodecWatch {
 void watch_codec(AVCodecContext* codec, CodecWatch* watch);
 
 /// For a codec's max_pixels, so that it refuses to begin with what is far above --max-pixels:
-/// codecs round sizes up, so who takes their pictures asks check_pixels() (base/input_limits.h)
-/// too.
+/// codecs round sizes up, so code that takes their pictures calls check_pixels()
+/// (base/input_limits.h) too.
 std::int64_t codec_max_pixels();
 
 /// Throws std::bad_alloc for null: FFmpeg's allocators return it when memory is out.

@@ -1,4 +1,4 @@
-// Inside lib/media only: how a camera was held, as picture files tell it in their EXIF data.
+// Inside lib/media only: how a camera was held, by the EXIF data of picture files.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

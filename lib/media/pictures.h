@@ -16,11 +16,11 @@ class PictureCount {
  public:
   PictureCount() = default;
   explicit PictureCount(const AVCodecParameters& parameters);
-  /// A packet that the decoder took, or one with which it failed: that one is told already.
+  /// A packet that the decoder took, or (`failed`) one that is counted as corrupt already.
   void packet(const AVPacket& packet, bool failed);
   void failure() { ++failed_; }  ///< a picture was lost with an error
   void picture(const AVFrame& frame);
-  /// Pictures that were in the packets, did not come out, and of which nobody spoke.
+  /// Pictures that were in the packets, did not come out, and were not reported.
   std::int64_t lost() const;
 
  private:

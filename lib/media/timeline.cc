@@ -28,7 +28,7 @@ std::int64_t Timeline::ticks(double seconds, AVRational base) const {
 void Timeline::lead(AVPacket& packet) {
   const std::int64_t time = packet.dts;
   if (time == AV_NOPTS_VALUE) {
-    // A picture without a time (MPEG program streams tell one in a dozen) takes its time too.
+    // A picture without a time (MPEG program streams give one in a dozen) takes its time too.
     if (!parts_.empty()) parts_[part_].end += std::max<std::int64_t>(packet.duration, 0);
     if (!parts_.empty()) shift(packet, parts_[part_].shift);
     return;

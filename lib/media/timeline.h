@@ -1,10 +1,10 @@
-// Inside lib/media only: one time for a source whose time stamps start again, such as transport
-// streams that were joined end to end.
+// Inside lib/media only: one time for a source whose timestamps restart, such as transport streams
+// that were joined end to end.
 //
 // A stream leads: where its decoding time falls back, what follows is shifted so that it goes on
 // where it was. Other streams get the shift of the part they belong to, so all stay in time with
-// each other. Who reads the packets of a file from its beginning and shows the leading stream's to
-// a Timeline gets the same shifts, so decoder and sound agree without speaking to each other.
+// each other. Any reader of a file's packets from its beginning that passes the leading stream's to
+// a Timeline gets the same shifts, so decoder and sound agree without exchanging anything.
 // Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -25,10 +25,10 @@ class Timeline {
   /// Shifts a packet of the stream that leads.
   void lead(AVPacket& packet);
   /// Shifts a packet of one other stream, whose time base is `base`. False if it belongs to a part
-  /// that the leading stream has not come to: ask again after the next packet of that one. Without
+  /// that the leading stream has not come to: retry after the next packet of that one. Without
   /// `wait` it then stays in the part that there is.
   bool follow(AVPacket& packet, AVRational base, bool wait = true);
-  /// Time has started again at least once.
+  /// Time has restarted at least once.
   bool restarted() const { return parts_.size() > 1; }
 
  private:

@@ -29,8 +29,8 @@ class ToneMap {
     friend bool operator==(const Kind&, const Kind&) = default;
   };
   explicit ToneMap(const Kind& kind);
-  /// The kind of a picture: its peak is the brightest that its metadata tell (MaxCLL, else the
-  /// mastering screen's), else 1000.
+  /// The kind of a picture: its peak is the brightest in its metadata (MaxCLL, else the mastering
+  /// screen's), else 1000.
   static Kind kind_of(const Frame& picture);
 
   const Kind& kind() const { return kind_; }

@@ -1,4 +1,4 @@
-// What the configurations of networks are checked by.
+// Limits that the configurations of networks are checked against.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -8,7 +8,7 @@
 
 namespace vfm::models {
 
-/// Far beyond any model: what is counted with more would overflow.
+/// Far beyond any model: larger ones would overflow when costs are counted.
 inline constexpr int kMostWidth = 1 << 20, kMostLayers = 1 << 12, kLongestTable = 1 << 16;
 
 /// Throws Error{usage}, "model configuration: 'FIELD' is VALUE, must be WHAT", unless the condition

@@ -67,7 +67,7 @@ bool has_text_encoder(const Json& text_encoder_config);
 bool has_folder(const Json& text_encoder_config);
 
 /// What the encoder of `config` is, wherever its folder lies: equal for two if they make the same
-/// embeddings. Without a hash the folder has to tell. Pure.
+/// embeddings. Without a hash, its path decides. Pure.
 Json encoder_identity(Json text_encoder_config);
 
 }  // namespace vfm::models

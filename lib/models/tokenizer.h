@@ -33,7 +33,7 @@ class VideoTokenizer {
   virtual int space_factor() const = 0;
   virtual std::vector<float> encode(std::span<const float> pixels, int frames, int height,
                                     int width) const = 0;
-  /// The inverse on the bands that were kept; `frames` etc. are of the latent.
+  /// The pixels of latents, up to the tokenizer's loss; `frames`, `height`, `width` of the latent.
   virtual std::vector<float> decode(std::span<const float> latents, int frames, int height,
                                     int width) const = 0;
   /// decode(), the frames handed over in pieces as they are ready.
@@ -53,7 +53,7 @@ class VideoTokenizer {
   /// Mean and deviation of its latents where it knows them, as LatentScale (models/dit/edm.h)
   /// writes them; null: they are to be measured.
   virtual Json statistics() const { return nullptr; }
-  /// All that is needed to build it again, on any device.
+  /// All that is needed to rebuild it, on any device.
   virtual Json config() const = 0;
 };
 

@@ -67,8 +67,8 @@ class Weight {
   /// Watches what is trained, without the adapters.
   void watch(ops::Tape& tape) const;
 
-  /// Makes a copy in FP8 of the value as it is now, for inference, or drops it. Who changes the
-  /// value asks for it again. Throws Error{usage} if it has adapters. Not thread-safe.
+  /// Makes a copy in FP8 of the value as it is now, for inference, or drops it. Call it again after
+  /// changing the value. Throws Error{usage} if it has adapters. Not thread-safe.
   void keep_fp8(bool keep) const;
   /// x W^T; in FP8, without recording only, while there is that copy.
   Tensor multiply(ops::Tape& tape, const Tensor& x) const;

@@ -14,8 +14,8 @@ namespace vfm::ops {
 /// What a product with `weight` depends on: `others`, its matrix and its adapters'.
 std::vector<Tensor> inputs_with(std::vector<Tensor> others, const LinearWeight& weight);
 
-/// y = x w^T went forward, and dy came back: adds to the gradients of the weight's matrices, and
-/// returns that of x, of x's dtype, if it is wanted.
+/// Backward of y = x w^T: adds to the gradients of the weight's matrices, and returns that of x, of
+/// x's dtype, if it is wanted.
 Tensor linear_backward(Tape& tape, const Tensor& dy, const Tensor& x, const LinearWeight& weight,
                        bool want_dx);
 
@@ -36,15 +36,15 @@ void qk_norm_rope_gradients(Tape& tape, Tensor dy, const Tensor& x, const QkNorm
 Tensor rmsnorm_forward(const Tensor& x, const Tensor& weight, float epsilon);
 void rmsnorm_backward(Tape& tape, Tensor dy, const Tensor& x, const Tensor& weight, float epsilon);
 
-/// What modulate_forward made, and keeps for the way back.
+/// What modulate_forward made, and keeps for backward.
 struct ModulateSaved {
   Tensor stream, moments;
 };
 
-/// Without recording. `normed` is given apart, so that it need not be kept.
+/// Without recording. `normed` is returned apart, so that it need not be kept.
 ModulateSaved modulate_forward(const ModulateInput& in, Tensor& normed);
-/// `normed` again, to the bit.
-Tensor modulate_again(const ModulateInput& in, const ModulateSaved& saved);
+/// Recomputes `normed`, to the bit.
+Tensor modulate_recompute(const ModulateInput& in, const ModulateSaved& saved);
 /// Takes the stream's gradient from the tape, and accumulates those of all inputs. `dnormed` is of
 /// the dtype in.out.
 void modulate_backward(Tape& tape, const ModulateInput& in, const ModulateSaved& saved,

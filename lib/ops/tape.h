@@ -1,4 +1,4 @@
-// The tape: how a model written forward only gets its gradients.
+// The tape: how a model that is written as a forward pass alone gets its gradients.
 //
 // Each op computes its result and, if a gradient is wanted, records a closure that turns the
 // gradient of the result into gradients of the inputs. backward() runs the closures in reverse. A
@@ -29,7 +29,7 @@ class Tape {
 
   bool recording() const { return recording_; }
   /// Marks `leaf` as wanting a gradient, accumulated (+=) into `gradient` (f32, as many elements).
-  /// Watching it again replaces the buffer. Does nothing when recording is off.
+  /// A second call replaces the buffer. Does nothing when recording is off.
   void watch(const Tensor& leaf, const Tensor& gradient);
   /// Whether a gradient must flow into `tensor` (it is watched, or was made from something that
   /// is). Throws Error for a view of a part of such a tensor.
@@ -56,9 +56,9 @@ class Tape {
   /// tensors.
   Tensor leaf_gradient(const Tensor& leaf) const;
 
-  /// Runs `forward` now without recording its inside; backward() runs it again with recording and
-  /// then back-propagates through it: block recompute. Gradients are added in the order in which
-  /// they would have been without, so they are equal to the last bit. `inputs` are the tensors that
+  /// Runs `forward` now without recording its inside; backward() repeats it with recording and then
+  /// back-propagates through it: block recompute. Gradients are added in the order in which they
+  /// would have been without, so they are equal to the last bit. `inputs` are the tensors that
   /// `forward` reads, besides watched ones.
   std::vector<Tensor> checkpoint(const std::vector<Tensor>& inputs,
                                  const std::function<std::vector<Tensor>(Tape&)>& forward);

@@ -24,7 +24,7 @@ namespace vfm::pack {
 struct ClipShard {
   std::string path;               ///< as the manifest names it
   std::string split;              ///< of the record; of samples that name none themselves
-  bool split_given = false;       ///< else it is "train" because nobody said otherwise
+  bool split_given = false;       ///< else it is "train" by default
   std::string name;               ///< of the outputs
   std::vector<std::string> tars;  ///< its columns
   Json record;                    ///< of the manifest
@@ -47,7 +47,7 @@ class PackFeed {
  public:
   /// The splits that a shard of an earlier run has; none: its samples are to be read.
   using Finished = std::function<std::vector<std::string>(const ClipShard&)>;
-  /// `finished` is asked about each shard; its begin and end come anyway.
+  /// `finished` is called for each shard; its begin and end come anyway.
   PackFeed(const std::vector<std::string>& inputs, const shard::ReadLimits& limits,
            Finished finished);
   ~PackFeed();

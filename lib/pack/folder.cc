@@ -95,17 +95,17 @@ std::string difference(const Json& there, const Json& now) {
       out += fmt::format("{}{} is {} there, and now {}", out.empty() ? "" : "; ", name,
                          dump_json(other), dump_json(value));
   }
-  return out.empty() ? "pack.json there tells them" : out;
+  return out.empty() ? "see pack.json there" : out;
 }
 
-/// Of which shard the latents at `tar` were made; empty if there are none, or nobody knows.
+/// Of which shard the latents at `tar` were made; empty if there are none, or it is not known.
 std::string input_of(const std::string& tar) {
   const std::string path = shard::receipt_path(tar);
   if (!io::file_exists(path)) return "";
   try {
     return get_string(parse_json(io::read_file(path), path), "input").value_or("");
   } catch (const std::exception&) {
-    return "";  // damaged, and made again
+    return "";  // damaged, and remade
   }
 }
 

@@ -46,10 +46,10 @@ class PackFolder {
   /// The notes of a shard that is finished and made from just this, by split; empty if it is not.
   std::map<std::string, ShardNotes> find_finished(const std::string& name, const Json& made_from,
                                                   const shard::ReadLimits& limits) const;
-  /// To be called before the latents of `input` are written: from here on the files over all shards
-  /// do not hold. Throws Error{usage} where those of another input stand.
+  /// To be called before the latents of `input` are written: from then on the files over all shards
+  /// are out of date. Throws Error{usage} where latents of another input stand.
   void begin_shard(const std::string& tar, const std::string& input);
-  /// A shard of an earlier run is one of this run too: they pack the same set.
+  /// Call it where a shard of an earlier run is one of this run too: both pack the same set.
   void goes_on() { goes_on_ = true; }
   /// Whether a shard of this run has that name.
   bool has(const std::string& split, const std::string& name) const;

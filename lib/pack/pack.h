@@ -5,9 +5,9 @@
 // order of the input.
 //
 // Resume: beside each shard stands X.json, written last: what the shard was made from (options,
-// hashes of the tars), its index, sums for the statistics, its errors. Where that still holds, the
-// shard is taken as it is and its errors are told again; else it is made again, and what the input
-// has no more is removed. DIR/pack.json holds the options; a folder of other options, or with a
+// hashes of the tars), its index, sums for the statistics, its errors. If that still holds, the
+// shard is kept and its errors are reported again; else it is remade. Shards that the input no
+// longer has are removed. DIR/pack.json holds the options; a folder of other options, or with a
 // shard of that name from elsewhere, is refused, or with `force` emptied. index.jsonl and
 // latents.json are written at the end, shards sorted by name, so they do not depend on the order of
 // the input.
@@ -50,7 +50,7 @@ struct PackOptions {
 /// Throws Error when nothing could be packed; Error{usage} for bad options and a folder of others;
 /// Stopped.
 long run(const PackOptions& options, Slots& slots, Progress& progress,
-              io::ManifestWriter& manifest);
+         io::ManifestWriter& manifest);
 
 struct PlanOptions {
   std::string directory;  ///< of latents

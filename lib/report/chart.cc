@@ -16,7 +16,7 @@ namespace {
 // The drawing, in SVG units: the plot's box within the picture.
 constexpr double kWidth = 640, kHeight = 280, kLeft = 58, kRight = 28, kTop = 14, kBottom = 44;
 
-// Okabe and Ito's colours, told apart by colour-blind readers and on both grounds.
+// Okabe and Ito's colours, distinct for colour-blind readers and on both grounds.
 constexpr std::array<const char*, 6> kColours = {"#0090d0", "#e69f00", "#009e73",
                                                  "#d55e00", "#cc79a7", "#8a7fe0"};
 constexpr std::size_t kMostPoints = 1500;

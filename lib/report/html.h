@@ -43,7 +43,7 @@ class Page {
   void gallery(const std::vector<Figure>& figures, int pixel_width = 160);
   /// Ready-made markup, from line_chart or histogram.
   void svg(const std::string& markup, const std::string& caption);
-  /// Says that the page tells of a part only, and why; nothing for an empty `why`.
+  /// Says that the page shows a part only, and why; nothing for an empty `why`.
   void not_complete(const std::string& why);
   /// The whole document.
   std::string html() const;
@@ -54,7 +54,7 @@ class Page {
   std::string title_, body_;
 };
 
-/// A page that says no more than why there is no more on it. Nothing for an empty path.
+/// A page that says only why it is empty. Nothing for an empty path.
 void write_not_complete(const std::string& path, const std::string& title, const std::string& why);
 
 }  // namespace vfm::report

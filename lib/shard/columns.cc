@@ -68,7 +68,7 @@ void merge_json(std::string& into, const std::string& more, const std::string& w
     a = parse_json(into, where);
   } catch (const Error&) {
   }
-  if (!a.is_object()) return;  // one sample's own fault: left for whoever reads it to see
+  if (!a.is_object()) return;  // one sample's own fault: left for its reader to see
   for (const auto& [name, value] : b.items())
     a[name] = value;
   into = dump_json(a);
@@ -170,7 +170,7 @@ void say_dotted_media(const std::string& tar, std::string_view key, std::string_
 
 struct JoinedReader::State {
   std::vector<Cursor> cursors;
-  std::vector<std::size_t> told;          // of each cursor's refused samples: how many are faults
+  std::vector<std::size_t> reported;      // of each cursor's refused samples: how many are faults
   std::unordered_set<std::string> keys;   // given
   std::unordered_set<std::string> lacks;  // refused in the first tar: its columns may have them
   std::vector<io::Fault> faults;
@@ -186,7 +186,7 @@ struct JoinedReader::State {
       faults.push_back({cursors[i].path(), error.what()});
       ended = true;
     }
-    for (std::size_t& n = told[i]; n < cursors[i].refused().size(); ++n) {
+    for (std::size_t& n = reported[i]; n < cursors[i].refused().size(); ++n) {
       const Refused& refused = cursors[i].refused()[n];
       faults.push_back({cursors[i].path(), refused.why});
       if (i == 0 && !refused.key.empty()) lacks.insert(column_key(refused.key));
@@ -229,7 +229,7 @@ struct JoinedReader::State {
       const bool has = next_column(i, part);
       if (ended) return false;
       if (has != more || (more && part.key != sample.key))
-        fail("'{}' does not have the samples of '{}' in the same order; make it again",
+        fail("'{}' does not have the samples of '{}' in the same order; remake it",
              cursors[i].path(), cursors.front().path());
       for (Member& member : part.members)
         add_member(sample, std::move(member));
@@ -242,7 +242,7 @@ JoinedReader::JoinedReader(const std::vector<std::string>& tars, const ReadLimit
     : state_(std::make_unique<State>()) {
   for (const std::string& tar : tars)
     state_->cursors.emplace_back(tar, limits);
-  state_->told.resize(tars.size());
+  state_->reported.resize(tars.size());
 }
 JoinedReader::~JoinedReader() = default;
 JoinedReader::JoinedReader(JoinedReader&&) noexcept = default;
@@ -252,7 +252,7 @@ const std::vector<io::Fault>& JoinedReader::faults() const {
 }
 
 bool JoinedReader::any_refused() const {
-  return std::ranges::any_of(state_->told, [](std::size_t count) { return count > 0; });
+  return std::ranges::any_of(state_->reported, [](std::size_t count) { return count > 0; });
 }
 
 bool JoinedReader::next(Sample& sample) {

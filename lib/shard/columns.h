@@ -33,9 +33,9 @@ bool is_column_tar(const std::string& path);
 /// that exist beside it.
 void complete_shard(io::Record& record);
 
-/// Compares the bytes of the tars of a record with the hashes that vouch for them: the record's
-/// "xxh3" and "bytes" for its "path", and what was noted when a column was made. Tars that nobody
-/// vouches for are not read. Throws Error naming the tar that is not as it was written.
+/// Compares the bytes of the tars of a record with the hashes that are known: the record's "xxh3"
+/// and "bytes" for its "path", and what was noted when a column was made. Tars without such a hash
+/// are not read. Throws Error naming the tar that is not as it was written.
 void check_shard_bytes(const io::Record& record);
 
 /// The key of a sample in a column, and in what vfm writes: itself, or its hash where it is not a
@@ -59,8 +59,8 @@ class JoinedReader {
   /// as "original_key". False at the end, and where a tar is damaged: the samples before that are
   /// whole. Throws Error when the tars do not have the same keys in one order.
   bool next(Sample& sample);
-  /// What was passed over so far: samples that are too large or damaged, or whose key came before,
-  /// and what follows damage; each of its tar.
+  /// What was skipped so far: samples that are too large or damaged, or whose key came before, and
+  /// what follows damage; each of its tar.
   const std::vector<io::Fault>& faults() const;
   /// Whether a sample was passed over, perhaps for its size: with another limit it may not be.
   bool any_refused() const;

@@ -28,7 +28,7 @@ std::string list_of(int depth, const std::string& type) {
   return text + indent + "list: " + type + "\n";
 }
 
-/// The feature of a member, or nothing if its type cannot be told by its name.
+/// The feature of a member, or nothing if its name does not show its type.
 std::string feature(const std::string& member) {
   const std::string last = member.substr(member.rfind('.') + 1);
   const auto is = [&](std::initializer_list<const char*> names) {
@@ -46,7 +46,7 @@ std::string feature(const std::string& member) {
   return {};
 }
 
-/// The features of a configuration; nothing if one of them cannot be told: then the reader guesses.
+/// The features of a configuration; nothing if one of them is not known: then the reader guesses.
 std::string features(const CardConfig& config) {
   std::string text = "- config_name: " + quoted(config.name) + "\n  features:\n";
   for (const std::string& member : config.members) {

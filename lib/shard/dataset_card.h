@@ -16,14 +16,14 @@ namespace vfm::shard {
 
 /// Shards that are loaded together.
 struct CardConfig {
-  std::string name;                  ///< "mp4"; the first of several is what is loaded unasked
+  std::string name;                  ///< "mp4"; the first of several is the default
   std::vector<std::string> members;  ///< extensions: all that some sample has
   /// split -> paths or globs, relative to the folder
   std::map<std::string, std::vector<std::string>> files;
 };
 
-/// Writes DIR/README.md, unless one stands there that no program of ours wrote. `tool` and `about`
-/// stand in its text. Throws Error.
+/// Writes DIR/README.md, unless there is one that vfm did not write. `tool` and `about` stand in
+/// its text. Throws Error.
 void write_dataset_card(const std::string& directory, const std::string& tool,
                         const std::string& about, const std::vector<CardConfig>& configs);
 

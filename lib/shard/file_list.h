@@ -2,7 +2,7 @@
 //
 // The list, NAME.files, is a JSON object whose "samples" is an array of {"key":K, "files":
 // [{"extension":E, "bytes":N, "xxh3":H}, ...]}; the files are K.E in the list's folder, so a list
-// can name nothing outside of it. Who writes the list does so when all files are there.
+// can name nothing outside of it. The list is written when all files are there.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -242,8 +242,8 @@ const SampleView& IndexedReader::view(std::int64_t i, ReadBuffer& buffer) const 
 }
 
 Sample IndexedReader::read(std::int64_t i) const {
-  // One a thread, so that reading again and again does not allocate the range again and again. Kept
-  // small: a thread that once read a huge sample must not hold on to it.
+  // One a thread, so that repeated reading does not allocate the range each time. Kept small: a
+  // thread that once read a huge sample must not hold on to it.
   thread_local ReadBuffer buffer;
   const SampleView& found = view(i, buffer);
   Sample sample;

@@ -30,7 +30,7 @@ bool for_each_record(const std::vector<std::string>& inputs,
     while (const auto record = reader.next())
       use(*record);
   } catch (const Error&) {
-    return false;  // who works on it will tell
+    return false;  // reported when it is worked on
   }
   return true;
 }

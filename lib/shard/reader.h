@@ -32,9 +32,9 @@ struct ReadLimits {
   std::uint64_t member = kMaxMember - 1;  ///< most bytes of a member, and of a sample's together
 };
 
-/// A sample that was passed over.
+/// A sample that was skipped.
 struct Refused {
-  std::string key;  ///< empty, if it cannot be told
+  std::string key;  ///< empty, if it is not known
   std::string why;  ///< naming member and tar
 };
 
@@ -61,8 +61,8 @@ class StreamReader {
   std::unique_ptr<State> state_;
 };
 
-/// Where IndexedReader::view puts the bytes of a sample. Use one again for the next sample: nothing
-/// is allocated then. One a thread.
+/// Where IndexedReader::view puts the bytes of a sample. Reuse it for the next sample: nothing is
+/// allocated then. One a thread.
 class ReadBuffer {
  public:
   const SampleView& sample() const { return view_; }
@@ -101,7 +101,7 @@ class IndexedReader {
   Sample read(std::int64_t i) const;
   /// The same without copies: the view is into `buffer`, and valid until its next use.
   const SampleView& view(std::int64_t i, ReadBuffer& buffer) const;
-  /// Of sample `i`, by its first header alone; empty if it cannot be told.
+  /// Of sample `i`, by its first header alone; empty if that has none.
   std::string key(std::int64_t i) const;
   /// Where sample `i` begins in the tar, and how many bytes it takes with headers and padding.
   std::uint64_t offset(std::int64_t i) const;

@@ -20,17 +20,17 @@ Json Receipt::find(const Check& check) const {
     check(receipt);
     return receipt;
   } catch (const std::exception& error) {
-    log_info("'{}' is made again: {}", path_, error.what());
+    log_info("'{}' is remade: {}", path_, error.what());
     return nullptr;
   }
 }
 
-Json Receipt::find_or_hold(const Check& check, bool again) {
-  if (!again)
+Json Receipt::find_or_hold(const Check& check, bool redo) {
+  if (!redo)
     if (Json receipt = find(check); !receipt.is_null()) return receipt;
   io::make_directories(io::dir_name(path_));
   held_.emplace(io::AtomicFile::await(path_));
-  Json receipt = again ? Json() : find(check);
+  Json receipt = redo ? Json() : find(check);
   if (!receipt.is_null()) held_.reset();
   return receipt;
 }

@@ -1,9 +1,9 @@
 // What proves that an output made earlier is complete, and was made from this input with these
 // settings: a JSON file that is written when all else stands.
 //
-// One protocol for all tools that go on where an earlier run ended: look for the receipt, and if it
-// vouches for nothing, hold it, so that other programs wait, look again, make the output, write it.
-// What else it tells, and in which order, is each tool's own.
+// One protocol for all tools that resume: look for the receipt; if there is none that holds, hold
+// it, so that other programs wait; look once more; make the output; write the receipt. What else it
+// contains is each tool's own.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -23,22 +23,22 @@ namespace vfm::shard {
 /// Thread-safety: one thread at a time; receipts of different paths are independent.
 class Receipt {
  public:
-  /// Throws Error if what a receipt vouches for does not stand as it says.
+  /// Throws Error if the output is not as its receipt says.
   using Check = std::function<void(const Json& receipt)>;
 
-  /// At `path`. Its `member` says from what, and with which settings, the output was made:
-  /// `made_from`, if it is to be taken.
+  /// At `path`. Its `member` says from what, and with which settings, the output was made; it holds
+  /// if that is `made_from`.
   Receipt(std::string path, std::string member, Json made_from);
 
   const std::string& path() const { return path_; }
-  /// The receipt, if `made_from` and `check` say that it holds; else null. So does one that is
-  /// damaged, or no file of ours: the output is made again.
+  /// The receipt, if `made_from` and `check` say that it holds; else null, also for one that is
+  /// damaged or not ours.
   Json find(const Check& check) const;
-  /// find(); where there is nothing, or `again`, keeps other programs from the output until write()
-  /// or the end of this object. Waits for one that makes it now, and takes what that one made,
-  /// unless `again`. Makes the folder. Throws Error; Stopped.
-  Json find_or_hold(const Check& check, bool again);
-  /// Writes the receipt, durably, and lets go. All that it vouches for is durable. Throws Error.
+  /// find(); where there is nothing, or with `redo`, keeps other programs from the output until
+  /// write() or the end of this object. Waits for one that is making it, and takes what that one
+  /// made, unless `redo`. Makes the folder. Throws Error; Stopped.
+  Json find_or_hold(const Check& check, bool redo);
+  /// Writes the receipt, durably, and lets others go on. The output must be durable. Throws Error.
   void write(std::string_view json);
 
  private:

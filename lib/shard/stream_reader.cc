@@ -27,8 +27,8 @@ struct FreeArchive {
 using Archive = std::unique_ptr<archive, FreeArchive>;
 
 /// libarchive does not compare the check sums of gzip, so a gzip file is read once more by zlib,
-/// which does. Throws Error if they differ: nobody can tell where the damage is. A file that only
-/// breaks off is whole up to there, and left to libarchive.
+/// which does. Throws Error if they differ: the damage may be anywhere. A file that only breaks off
+/// is whole up to there, and left to libarchive.
 void check_gzip(const io::File& tar) {
   const std::string& path = tar.path();
   std::array<unsigned char, 2> magic{};
@@ -77,7 +77,7 @@ la_ssize_t read_list(archive* reader, void* data, const void** chunk) {
     return static_cast<la_ssize_t>(source.tar.read(source.chunk.data(), source.chunk.size()));
   } catch (const Error& error) {
     archive_set_error(reader, EIO, "%s", error.what());
-  } catch (const Stopped&) {  // damaged() throws it again
+  } catch (const Stopped&) {  // damaged() rethrows it
     archive_set_error(reader, EINTR, "interrupted");
   }
   return -1;

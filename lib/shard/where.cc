@@ -182,7 +182,7 @@ void Where::State::open() {
 
 Statement Where::State::prepare(std::string& error) {
   // First without parentheses and parameters of ours: what is an expression only between ours, as
-  // "a) or (b" is, or has parameters that nobody binds, is none.
+  // "a) or (b" is, or has unbound parameters, is none.
   sqlite3_stmt* bare = nullptr;
   const std::string alone = bare_text(fields, expression);
   if (sqlite3_prepare_v2(db.get(), alone.c_str(), static_cast<int>(alone.size() + 1), &bare,
@@ -219,7 +219,7 @@ Where::Where(const std::string& expression) : state_(std::make_unique<State>()) 
     fail_usage("--where: the expression is empty");
   if (expression.find('\0') != std::string::npos) fail_usage("--where: the expression holds a NUL");
   s.open();
-  // SQLite tells the fields one by one, as the columns that it misses.
+  // SQLite reports the fields one by one, as the columns that it misses.
   constexpr std::string_view kMissing = "no such column: ";
   for (std::string error; !(s.statement = s.prepare(error));) {
     check_stop();

@@ -182,7 +182,7 @@ void Writer::State::prepare_header() {
   header_sum = static_cast<unsigned>(th_crc_calc(tar.get()));
 }
 
-/// Name, size and sum are all that differs, so the sum is corrected instead of taken anew over the
+/// Name, size and sum are all that differs, so the sum is corrected instead of recomputed over the
 /// block: this and not the data is what small members cost.
 void Writer::State::write_header(std::string_view name, std::uint64_t size) {
   tar_header& header = tar->th_buf;
@@ -197,7 +197,7 @@ void Writer::State::write_header(std::string_view name, std::uint64_t size) {
     sum += static_cast<unsigned>(digit - '0');
   set_octal(header.chksum, sizeof header.chksum - 1, sum);
   header.chksum[sizeof header.chksum - 1] = ' ';
-  // Not th_write, which takes the sum anew.
+  // Not th_write, which recomputes the sum.
   static_assert(offsetof(tar_header, gnu_longname) == kBlock);
   buffer.append(reinterpret_cast<const char*>(&header), kBlock);
 }

@@ -39,7 +39,7 @@ std::vector<Cue> captions_of_json(const Json& value, std::string_view what);
 
 /// The caption of the span [begin, end): the cues that belong to it, in order, joined by a space. A
 /// cue belongs if at least half of the shorter of the two, cue and span, is in both; so a cue that
-/// leaks over a cut by a few frames is not heard in the next clip. Nothing if no cue belongs.
+/// runs a few frames over a cut is not in the next clip's caption. Nothing if no cue belongs.
 std::optional<std::string> caption_of_span(const std::vector<Cue>& cues, double begin, double end);
 
 }  // namespace vfm::text

@@ -1,4 +1,4 @@
-// Code points of UTF-8 text, and the classes of characters that tokenizers tell apart.
+// Code points of UTF-8 text, and the classes of characters that tokenizers distinguish.
 //
 // The reference libraries carry tables of different Unicode versions: where a class is that of an
 // old one, younger characters do not belong to it here either, whatever ICU says. Characters that

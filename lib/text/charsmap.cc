@@ -14,7 +14,7 @@
 namespace vfm::text {
 namespace {
 
-// A word of the trie: bit 8 tells whether a key ends here, bits 10 to 30 how far its children are
+// A word of the trie: bit 8 says whether a key ends here, bits 10 to 30 how far its children are
 // (in units of 256 if bit 9 is set), bits 0 to 7 and 31 what byte leads here.
 constexpr std::uint32_t kLeaf = 1u << 8, kLabel = 0x800000ffu, kValue = 0x7fffffffu;
 

@@ -31,7 +31,7 @@ class Encoder {
   virtual std::vector<TokenEmbeddings> encode_all(const std::vector<std::string>& texts) const;
   /// How many tokens encode() cuts from the end of a text.
   virtual int tokens_left_out(std::string_view utf8) const = 0;
-  /// All that is needed to build it again, stored with latents and models.
+  /// All that is needed to rebuild it, stored with latents and models.
   virtual Json config() const = 0;
 };
 

@@ -6,7 +6,7 @@
 //
 // Sources: Kudo, "Subword regularization" (2018); Sennrich et al., "Neural machine translation of
 // rare words with subword units" (2016); Devlin et al., "BERT" (2019); huggingface/tokenizers,
-// models/, for what happens to text that the vocabulary has not.
+// models/, for text that is not in the vocabulary.
 // Thread-safety: const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -60,7 +60,7 @@ std::unique_ptr<SubwordModel> make_model(Parsed& parsed, std::string_view what) 
   const Json& model = member(parsed.json, "model");
   if (!model.is_object()) fail_usage("{} has no \"model\"", what);
   std::string type = get_string(model, "type").value_or("");
-  // Files of before 2020 do not tell.
+  // Files from before 2020 do not say.
   if (type.empty() && model.contains("merges")) type = "BPE";
   if (type == "Unigram") return make_unigram(model, what);
   if (type == "BPE") return make_bpe(model, std::move(parsed.vocabulary), what);

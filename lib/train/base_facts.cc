@@ -32,7 +32,7 @@ std::string part_of(const models::HfPipeline& pipeline, const char* name) {
   return io::file_exists(io::join_path(folder, "config.json")) ? folder : "";
 }
 
-/// Of a part of a pipeline without one: its weights tell. "" if there are none.
+/// Of a part of a pipeline without one: its weights decide. "" if there are none.
 std::string hash_of(const Json& part, bool is_text) {
   if (const auto hash = get_string(part, "hash")) return *hash;
   const auto path = get_string(part, "folder");

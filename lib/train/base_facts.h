@@ -1,5 +1,5 @@
-// What a model that a run begins from says of latents, texts and sampling: what its fine-tuning
-// keeps to. Of our runs and checkpoints train.json says it (vfm-checkpoint(5)), of a diffusers
+// What the model that a run begins from says about latents, texts and sampling, and fine-tuning
+// keeps. Of our runs and checkpoints train.json says it (vfm-checkpoint(5)), of a diffusers
 // pipeline its folders; a transformer alone knows only how large a latent it was made for.
 // Thread-safety: free functions, any thread.
 // SPDX-License-Identifier: Apache-2.0
@@ -37,9 +37,9 @@ BaseFacts facts_of_run(const Json& train, const models::NetworkConfig& model,
 /// known. Throws Error{usage}, also for a pipeline of flow matching, which training here is not.
 BaseFacts facts_of_pipeline(const std::string& folder, const models::NetworkConfig& model);
 
-/// Sentences for a user about what made these latents and texts, `data` (latents.json), and is
-/// another than what made those of the model `init`. Of a pipeline's parts the weights are looked
-/// at. What one of the two does not say is no difference.
+/// Sentences for a user about the parts that made these latents and texts, `data` (latents.json),
+/// and differ from those of the model `init`. A pipeline's parts are compared by their weights.
+/// What one of the two does not say is no difference.
 std::vector<std::string> other_parts(const BaseFacts& base, const Json& data,
                                      const std::string& init);
 

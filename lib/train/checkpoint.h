@@ -1,7 +1,7 @@
 // Writing checkpoints (vfm-checkpoint(5)); finding the one to resume from.
 //
 // A checkpoint is built in RUN/checkpoints/.step-N.tmp, every file synced, COMPLETE with all hashes
-// last, and renamed: a killed program leaves an old state or the whole new one.
+// last, and renamed: a killed program leaves the old state or the whole new one.
 // Reading: models/folder/checkpoint_folder.h. Thread-safety: one thread, one process at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -15,7 +15,7 @@
 
 namespace vfm::train {
 
-/// What a file of weights holds at most.
+/// The largest file of weights.
 inline constexpr std::uint64_t kMaxFileBytes = std::uint64_t{5} << 30;
 
 /// RUN/checkpoints/step-00000500
@@ -37,8 +37,8 @@ void read_checkpoint(const std::string& folder, const Optimizer& optimizer);
 
 /// Removes what is no longer needed after the checkpoint of `step` was written: of those at regular
 /// steps (multiples of `every`, and `step` itself if it is `last`) all but the newest `keep`; all
-/// others but `step`: saved on request, or later than it (damaged ones that the run went back
-/// behind); and temporary folders.
+/// others but `step`: those saved on request, and damaged ones after the step that the run resumed
+/// from; and temporary folders.
 void prune_checkpoints(const std::string& run, std::int64_t step, std::int64_t every,
                        std::int64_t last, int keep);
 

@@ -17,7 +17,7 @@
 namespace vfm::train {
 namespace {
 
-constexpr int kUsualText = 512;  // tokens of a T5 caption in Cosmos, where no data tell
+constexpr int kUsualText = 512;  // tokens of a T5 caption in Cosmos, without data
 
 /// Means over one epoch, or what stands for them.
 struct Workload {

@@ -61,7 +61,7 @@ std::string place_of(const Json& part, const std::string& given, const char* wha
   const std::string path = given.empty() ? get_string(part, "path").value_or("") : given;
   if (!path.empty() && io::file_exists(path)) return path;
   fail_usage(
-      "the {} is not in '{}' any more: say with {} DIR where it is, or take the network alone "
+      "the {} is not in '{}' any more: give its folder with {} DIR, or take the network alone "
       "with --parts none",
       what, path, option);
 }

@@ -1,4 +1,4 @@
-// What a checkpoint says about generation besides its weights: the keys of train.json that
+// What a checkpoint holds for generation besides its weights: the keys of train.json that
 // vfm-generate reads (vfm-checkpoint(5)).
 // Thread-safety: pure.
 // SPDX-License-Identifier: Apache-2.0
@@ -12,8 +12,8 @@
 namespace vfm::train {
 
 /// Of a model that `recipe` trains on `data`: what made latents and texts, the latents' scale and
-/// sizes, and how prompts are filled up; of a tokenizer nothing. What it began from, `base`, says
-/// how it is sampled, and of which sizes it was trained too.
+/// sizes, and how prompts are filled up; of a tokenizer nothing. What it began from, `base`,
+/// decides how it is sampled, and adds the sizes of its own training.
 Json generation_facts(const Recipe& recipe, const Dataset& data, const BaseFacts& base);
 
 }  // namespace vfm::train

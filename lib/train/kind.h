@@ -38,10 +38,10 @@ class Kind {
   virtual void add_validation_fields(FieldList& /*list*/, ValidationRecipe& /*validation*/) const {}
   /// What 'model.recompute' may be besides "auto", from the least on.
   virtual std::span<const models::Recompute> recomputes() const;
-  /// Makes what follows from the settings follow.
+  /// Sets the fields that follow from others.
   virtual void settle(Recipe& /*recipe*/) const {}
-  /// What no single field can tell. What is 0 and comes from the data is not yet known, not wrong.
-  /// Throws Error{usage}.
+  /// Checks that involve several fields. A field of 0 that comes from the data is not yet known,
+  /// not wrong. Throws Error{usage}.
   virtual void check(const Recipe& recipe) const = 0;
 
   /// The program that writes its data.
@@ -51,8 +51,8 @@ class Kind {
   /// `split` of options.data, or what options.synthetic asks for. Throws Error{usage}.
   virtual std::unique_ptr<Dataset> open(const RunOptions& options,
                                         const std::string& split) const = 0;
-  /// What Dataset::fit does, where there are no data: throws Error{usage} naming what the recipe
-  /// must say then.
+  /// In place of Dataset::fit, where there is no data: throws Error{usage} naming what the recipe
+  /// must then set.
   virtual void fit_without_data(Recipe& recipe) const = 0;
   /// The part of a latent that is one token.
   virtual data::Patch patch(const ModelRecipe& /*model*/) const { return {1, 1, 1}; }

@@ -1,5 +1,5 @@
-// Sums since the last line of metrics.jsonl. They are in the checkpoint, so that a run that goes on
-// from it writes the same next line.
+// Sums since the last line of metrics.jsonl. They are in the checkpoint, so that a resumed run
+// writes the same next line.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,4 +1,4 @@
-// What a loss is added up as.
+// The sums that a loss is made of.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

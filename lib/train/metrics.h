@@ -16,8 +16,8 @@
 
 namespace vfm::train {
 
-/// Cuts a JSON Lines file back to the lines whose "step" is at most `step`, in front of the first
-/// that is not, or is malformed (a line that a kill cut short). An absent file stays absent.
+/// Cuts a JSON Lines file back to the lines whose "step" is at most `step`, up to the first that is
+/// not, or is malformed (a line that a kill cut short). An absent file stays absent.
 void truncate_log(const std::string& path, std::int64_t step);
 
 class MetricsLog {

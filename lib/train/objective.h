@@ -28,7 +28,7 @@ struct Batch {
   virtual ~Batch() = default;
 };
 
-/// A sample, and where it stands in the order of the whole step, which is the same on any number of
+/// A sample, and its place in the order of the whole step, which is the same on any number of
 /// ranks.
 struct PlacedSample {
   CleanSample sample;
@@ -66,7 +66,7 @@ class Objective {
   virtual LossSums validate(std::size_t level, const std::vector<CleanSample>& samples) const = 0;
   /// Whether reconstruct() gives something: that of a tokenizer does.
   virtual bool reconstructs() const { return false; }
-  /// What becomes of the pixels of a sample, laid out as they are.
+  /// The reconstructed pixels of a sample, laid out as its own.
   virtual std::vector<float> reconstruct(const CleanSample& sample) const;
 };
 

@@ -37,9 +37,9 @@ class Optimizer {
   double update(double lr, double factor);
 
   bool has_ema() const { return ema_recipe_.mode != "off"; }
-  /// The average begins again with the parameters' values: they were written anew.
+  /// Restarts the average with the parameters' values: after these were overwritten.
   void restart_ema();
-  /// Exchanges the average with the parameters' values; twice is nothing.
+  /// Exchanges the average with the parameters' values; a second call undoes it.
   void swap_ema();
 
   const nn::ParameterList& parameters() const { return parameters_; }

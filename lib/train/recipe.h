@@ -32,8 +32,8 @@ struct ModelRecipe {
   /// The tokenizer. With levels it is discrete.
   models::CosmosConfig autoencoder;
   std::string compute = "f32";  ///< "f32" or "bf16": matrix products and activations
-  /// What backward computes again to save memory: "none", "elementwise", "block", or "auto": the
-  /// least that fits the device's memory.
+  /// What backward recomputes to save memory: "none", "elementwise", "block", or "auto": the least
+  /// that fits the device's memory.
   std::string recompute = "auto";
 };
 

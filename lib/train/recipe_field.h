@@ -117,7 +117,7 @@ const std::vector<std::string>& model_types();
 std::vector<Field> fields_of(Recipe& recipe);
 /// The field of that key, or nullptr.
 const Field* find_field(const std::vector<Field>& fields, const std::string& key);
-/// The key that somebody who wrote `key` may have meant. A key whose last word is exactly the one
+/// The key that the user who wrote `key` may have meant. A key whose last word is exactly the one
 /// given (a section forgotten) counts as very near.
 std::string nearest_key(const std::vector<Field>& fields, const std::string& key);
 

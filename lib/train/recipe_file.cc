@@ -21,7 +21,7 @@ bool is_of_other_type(const std::string& key) {
   });
 }
 
-/// Whether the field of that value is a default that nobody set.
+/// Whether the field of that value is a default that was not set.
 bool is_default(const Recipe& recipe, const std::string& key, const Json& value) {
   if (recipe.given.contains(key)) return false;
   Recipe usual;
@@ -80,7 +80,7 @@ void check_initial(const Recipe& recipe, const Beginning& beginning) {
   if (theirs.rank > 0 &&
       (ours.rank != theirs.rank || ours.alpha != theirs.alpha || ours.targets != theirs.targets))
     fail_usage(
-        "the adapters to go on with have rank {}, alpha {} and targets [{}], the recipe's have {}, "
+        "the adapters to continue have rank {}, alpha {} and targets [{}], the recipe's have {}, "
         "{} and [{}]; leave 'lora' out, or begin new ones with --init-lora merge",
         theirs.rank, theirs.alpha, fmt::join(theirs.targets, ", "), ours.rank, ours.alpha,
         fmt::join(ours.targets, ", "));

@@ -21,8 +21,8 @@ std::string place(const YAML::Node& node, std::string_view what) {
                                : fmt::format("line {} of {}", node.Mark().line + 1, what);
 }
 
-/// Takes a document and keeps nothing. YAML::LoadAll, which would tell how many there are, never
-/// ends on `[1], 2]`: yaml-cpp finds an empty document before the comma again and again.
+/// Takes a document and keeps nothing. YAML::LoadAll, which would count them, never ends on `[1],
+/// 2]`: yaml-cpp finds an empty document before the comma for ever.
 class Ignore : public YAML::EventHandler {
   using Mark = YAML::Mark;
   using Style = YAML::EmitterStyle::value;
@@ -49,7 +49,7 @@ YAML::Node load(std::string_view text, std::string_view what) {
   try {
     const std::string owned(text);
     if (goes_on_after_first_document(owned))
-      fail_usage("{} goes on after the end of its YAML document, and a recipe is one document",
+      fail_usage("{} has text after the end of its YAML document, and a recipe is one document",
                  what);
     return YAML::Load(owned);
   } catch (const YAML::Exception& error) {

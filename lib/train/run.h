@@ -35,7 +35,7 @@ struct RunOptions {
   std::string init_under;  ///< of such a run: where that model is now; "": where it was
   BaseFacts base;          ///< what `init` says, of read_beginning()
   std::string out;         ///< RUN; made if need be
-  bool force = false;      ///< forget what is in RUN and begin again
+  bool force = false;      ///< forget what is in RUN and start over
   int threads = 0;         ///< of this rank; 0: as OpenMP decides
   int local_ranks = 1;     ///< on this machine, whose memory they share: for training_cost()
   std::string report;      ///< file for a page about the run (train/training_report.h), or ""

@@ -1,4 +1,4 @@
-// Sizes of made-up latents and clips, with which a machine is measured without data.
+// Sizes of made-up latents and clips, for measuring a machine without data.
 // Thread-safety: pure.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

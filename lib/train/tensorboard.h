@@ -3,8 +3,8 @@
 // A file is a sequence of TFRecords (length, masked CRC-32C of it, data, masked CRC-32C of them),
 // each an Event message of tensorflow/core/util/event.proto, encoded by hand: four fields are all
 // we need. Each run of the program writes a new file, as TensorBoard expects; a resumed run first
-// says from which step on earlier files no longer hold (SessionLog START). Thread-safety: one
-// thread at a time.
+// marks the step from which earlier files are void (SessionLog START). Thread-safety: one thread at
+// a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -123,8 +123,8 @@ StepResult Trainer::train_step() {
   state_.data = data.after;
   if (state_.skips_in_row > recipe_.optimizer.max_skips)
     fail(
-        "the gradient was not finite in {} steps in a row, up to step {}: {}, begin again with a "
-        "lower one; the last checkpoint is of before these steps",
+        "the gradient was not finite in {} steps in a row, up to step {}: {}, start over with a "
+        "lower one; the last checkpoint is from before these steps",
         state_.skips_in_row, state_.step, told(recipe_, "optimizer.lr"));
   return result;
 }

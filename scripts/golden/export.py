@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What vfm-train --export writes, opened by diffusers and peft, gives what vfm-generate gives.
 
-    python3 export.py WAY_BACK COSMOS
+    python3 export.py ROUND_TRIP COSMOS
 
-WAY_BACK is a folder that tests/pipeline/way-back filled: of its run and its adapters the exports give the
+ROUND_TRIP is a folder that tests/pipeline/round-trip filled: of its run and its adapters the exports give the
 latents that vfm-generate made, merged, as adapters of diffusers, and as a PeftModel. COSMOS is a run that
 began from a Cosmos pipeline (tests/pipeline/cosmos_folder.bats): its export is opened as a pipeline, which
 makes the latents of vfm-generate from the noise COSMOS/noise.npy. Nothing is recorded; what differs fails. On
@@ -12,7 +12,7 @@ makes the latents of vfm-generate from the noise COSMOS/noise.npy. Nothing is re
 
     python3 -m venv venv && venv/bin/pip install torch==2.15.0 torchvision==0.29.2 diffusers==0.42.1 \
         peft==0.21.2 transformers==5.23.0 sentencepiece
-    PATH=build/tools:$PATH venv/bin/python scripts/golden/export.py WAY_BACK COSMOS
+    PATH=build/tools:$PATH venv/bin/python scripts/golden/export.py ROUND_TRIP COSMOS
 """
 import json
 import pathlib
@@ -27,7 +27,7 @@ from peft import PeftModel
 from safetensors.numpy import load_file
 
 from cosmos_pipeline import LetsAllPass
-from way_back import compare
+from round_trip import compare
 
 PROMPT = "a red fox crosses a snowy road"
 
@@ -46,7 +46,7 @@ def networks(made: pathlib.Path, folder: pathlib.Path) -> None:
         assert not info["missing_keys"] and not info["unexpected_keys"], info
         return network.eval()
 
-    # way-back samples with the weights of the last step; adapters are of the averaged base.
+    # round-trip samples with the weights of the last step; adapters are of the averaged base.
     last = ("--weights", "model")
     plain = export(made / "run", folder / "plain")
     separate = export(made / "adapters", folder / "separate", "--lora-mode", "separate", *last)

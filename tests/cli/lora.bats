@@ -139,7 +139,7 @@ PY
   [ ! -e none/checkpoints ]
 }
 
-@test "--dry-run tells what is trained and what is frozen" {
+@test "--dry-run reports what is trained and what is frozen" {
   "${TRAIN[@]}" lora.rank=3 --init "$shared/base" --dry-run >lora 2>words
   "${TRAIN[@]}" --init "$shared/base" --dry-run >full 2>/dev/null
   cat lora words
@@ -356,5 +356,5 @@ PY
   cmp upon-merged/diffusion_pytorch_model.safetensors merged/diffusion_pytorch_model.safetensors
   run "${TRAIN[@]}" --init "$shared/run" lora.rank=4 --out never
   [ "$status" -eq 2 ]
-  [[ $output == *"the adapters to go on with have rank 3, alpha 6 and targets [], the recipe's have 4, 6 and []"* ]]
+  [[ $output == *"the adapters to continue have rank 3, alpha 6 and targets [], the recipe's have 4, 6 and []"* ]]
 }

@@ -51,7 +51,7 @@ rank_pid() {
   cat err
   [ "$status" -eq 1 ]
   # Stopped while it computes, which it does nearly always, it is named; in the middle of a collective those that wait
-  # in it for the silent one are named too, or MPI cannot tell.
+  # in it for the silent one are named too, or MPI cannot say.
   grep -qE "^vfm-train: (rank [0-9]+ on host [^ ]+, )*rank 1 on host $(hostname)(, rank [0-9]+ on host [^ ]+)* did not come to MPI_[A-Za-z]+ \(collective [0-9]+, during step\) within 2 s \('train.step_limit'\), after MPI_|another rank was lost in it" err
 }
 

@@ -62,7 +62,7 @@ statuses() { echo "$status_caption $status_embed $status_shard $status_pack"; }
       [[ "$(errors $log)" == *"$tar"*runcated* ]]
     done
   done
-  # The same again is told again, and the columns that were made of it fit it.
+  # The same is reported again, and the columns that were made of it fit it.
   run --separate-stderr vfm-caption -o col cut2.tar.gz
   [ "$status" -eq 1 ]
   vfm-caption cut.tar >/dev/null 2>&1 || true
@@ -111,7 +111,7 @@ statuses() { echo "$status_caption $status_embed $status_shard $status_pack"; }
   [ "$(cat peak)" -lt 500 ]
 }
 
-@test "--max-member: what is larger is passed over; with a larger limit the column is made again" {
+@test "--max-member: what is larger is passed over; with a larger limit the column is remade" {
   large=$(stat -c %s "$MEDIA/clips/k5.mp4")
   cp "$MEDIA/foreign.tar" f.tar
   for tool in "vfm-caption -o col" "vfm-embed -o col" "vfm-shard -o set" "vfm-pack --size 32 -o lat"; do

@@ -192,7 +192,7 @@ watched() {
   [ "$(printf '%s\n' "$stderr" | wc -l)" -eq 2 ]
 }
 
-@test "a GIF, an animated WebP and PNG are videos; AVIF is read, and what is not is told clearly" {
+@test "a GIF, an animated WebP and PNG are videos; AVIF is read, and what is not is reported clearly" {
   for file in moves.gif moves.webp; do
     quiet_ffmpeg -f lavfi -i testsrc2=size=96x64:rate=5 -t 1 "$file"
   done
@@ -224,7 +224,7 @@ watched() {
   mount -t tmpfs -o size=24k tmpfs small 2>/dev/null || skip "cannot mount"
   run --separate-stderr vfm-clip -j1 -o small/out v?.mp4
   [ "$status" -eq 1 ]
-  [ "$stderr" = "$(grep -o "vfm-clip: cannot .*small/out/.*: No space left on device; make room, and the same command goes on" <<<"$stderr")" ]
+  [ "$stderr" = "$(grep -o "vfm-clip: cannot .*small/out/.*: No space left on device; make room, then give the same command again" <<<"$stderr")" ]
   [ "$(wc -l <<<"$stderr")" -eq 1 ]
   mount -o remount,size=10m small
   run vfm-clip -j1 -o small/out v?.mp4
@@ -239,7 +239,7 @@ watched() {
     run --separate-stderr bash -c "$tool $([[ $tool = vfm-clip* ]] || echo '<whole.jsonl')"
     rm -f small/fill
     echo "$tool: $status $stderr"
-    [ "$status" -eq 1 ] && [[ "$stderr" = *"No space left on device; make room, and the same command goes on" ]] &&
+    [ "$status" -eq 1 ] && [[ "$stderr" = *"No space left on device; make room, then give the same command again" ]] &&
       [ "$(wc -l <<<"$stderr")" -eq 1 ] || { umount small; false; }
   done
   umount small

@@ -192,7 +192,7 @@ source_of() { member "$1" "$2.json" | sed 's/.*"caption_source":"\([^"]*\)".*/\1
   [[ "$(head -1 caption-errors.jsonl)" == '{"tool":"vfm-caption","input":"ac1 of '"'a.tar'"'","error":"no source has a caption for it"}' ]]
 }
 
-@test "the same command again does nothing; what changed is made again" {
+@test "the same command again does nothing; what changed is remade" {
   make_shard a
   vfm-caption --sidecars . a.tar >one
   touch -d '2001-01-01' a.caption.tar

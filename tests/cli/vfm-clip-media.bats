@@ -45,7 +45,7 @@ errors_of() { [ ! -e "$1/errors.jsonl" ] || jq -r .error "$1/errors.jsonl"; }
   done
 }
 
-@test "sound that nobody can decode costs no clip, and is told once" {
+@test "sound that cannot be decoded costs no clip, and is reported once" {
   sounding wma.mov -c:a wmav2
   run --separate-stderr vfm-clip -q --audio aac wma.mov -o out
   [ "$status" -eq 1 ]
@@ -108,7 +108,7 @@ only_clip() {
   tar -xOf "$1"/*.tar --wildcards '*.json' >clip.json
 }
 
-@test "HDR becomes SDR that looks right, and the json tells of both" {
+@test "HDR becomes SDR that looks right, and the json reports both" {
   # Code 570 is near 200 cd/m2 in PQ, white paper; in HLG 75 cd/m2, a light grey.
   local tags=(-color_trc smpte2084 -color_primaries bt2020 -colorspace bt2020nc -color_range tv)
   quiet_ffmpeg -f lavfi -i "color=black:size=64x64:rate=10:duration=1,format=yuv420p10le,geq=lum='if(lt(X,32),570,400)':cb=512:cr=512" \

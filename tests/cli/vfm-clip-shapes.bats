@@ -57,7 +57,7 @@ same_for_any_jobs() {
   [ "$(facts out start_type)" = "start stride stride stride stride " ]
   [ "$(facts out verified)" = "true true true true true " ]
   [ "$(facts out audio)" = "aac aac aac aac aac " ]
-  # A shorter rest goes by --min-length, and is told.
+  # A shorter rest goes by --min-length, and is reported.
   vfm-clip shots.mp4 -o long --stride 1s --min-length 1s
   [ "$(facts long frames)" = "12 12 12 12 " ]
   [ "$(jq -r '.left_out[].reason' long/*.json)" = "short" ]
@@ -114,7 +114,7 @@ END
   [ "$(facts both source)" = "film.mp4 film.mp4 " ]
 }
 
-@test "spans that overlap are all cut, and what cannot be cut is told" {
+@test "spans that overlap are all cut, and what cannot be cut is reported" {
   cat >spans.jsonl <<'END'
 {"source":"shots.mp4","begin":0,"end":2}
 {"source":"shots.mp4","begin":1,"end":3}
@@ -147,7 +147,7 @@ END
     [ "$status" -eq 2 ]
     [ ! -e none ]
   done
-  # A list whose writer was killed is used as far as it goes, and that is told.
+  # A list whose writer was killed is used as far as it goes, and that is reported.
   printf '{"kind":"begin","tool":"vfm-clip","id":"1"}\n{"source":"shots.mp4","begin":0,"end":1}\n' >broken.jsonl
   run vfm-clip shots.mp4 -o broken --spans broken.jsonl
   [ "$status" -eq 1 ]
@@ -234,7 +234,7 @@ END
   vfm-caption <out.jsonl | vfm-embed | vfm-shard -o dataset --keep-duplicates >/dev/null
   vfm-caption <tars.jsonl | vfm-embed | vfm-shard -o other --keep-duplicates >/dev/null
   [ "$(cd dataset && find . -name '*.tar' -exec sha256sum {} + | sort)" = "$(cd other && find . -name '*.tar' -exec sha256sum {} + | sort)" ]
-  # A clip that changed is told; a clip that is gone is made again.
+  # A clip that changed is reported; a clip that is gone is remade.
   vfm-clip shots.mp4 b.png -o out --format files --names readable --verify >again.jsonl
   diff <(records out.jsonl) <(records again.jsonl)
   local clip
@@ -265,7 +265,7 @@ END
   done
 }
 
-@test "-v has a line a video, and progress tells the place in a long film" {
+@test "-v has a line a video, and progress shows the place in a long film" {
   run --separate-stderr vfm-clip shots.mp4 one.mp4 -o out -v
   [[ "$stderr" =~ "vfm-clip: 'shots.mp4': 3 shots, 3 clips, 4.5s of video in "[0-9.]+s ]]
   [[ "$stderr" =~ "vfm-clip: 'one.mp4': 1 shots, 1 clips, 0.1s of video in "[0-9.]+s ]]
@@ -279,7 +279,7 @@ END
   [[ "$stderr" =~ "vfm-clip  2/2 videos" ]]
 }
 
-@test "a report's folder is made as the output's is, and that is told" {
+@test "a report's folder is made as the output's is, and that is reported" {
   run --separate-stderr vfm-clip one.mp4 -o out --report pages/new/clips.html
   [ "$status" -eq 0 ]
   [ -f pages/new/clips.html ]

@@ -80,7 +80,7 @@ frames_of() {
   [[ "$output" = *'"cuts":[]}' ]]
 }
 
-@test "a fade and a dissolve are told by their kind" {
+@test "a fade and a dissolve are reported by their kind" {
   quiet_ffmpeg -f lavfi -i testsrc2=size=96x64:rate=24:duration=3 -f lavfi -i mandelbrot=size=96x64:rate=24 \
     -filter_complex "[1]trim=duration=3[b];[0]settb=1/24,format=yuv420p[a];[b]settb=1/24,format=yuv420p[c];[a][c]xfade=duration=0.5:offset=2.5" \
     -c:v libx264 -preset ultrafast dissolve.mp4
@@ -196,7 +196,7 @@ frames_of() {
   [[ "$(tar -xOf "$tar" "$(tar -tf "$tar" | grep -m1 json)")" = *'"media":"image","source":"b.png"'*'"width":50,"height":70,"frames":1'* ]]
 }
 
-@test "each bad input is told and the good ones are used" {
+@test "each bad input is reported and the good ones are used" {
   mkdir folder.mp4
   run --separate-stderr vfm-clip truncated.mp4 empty.mp4 shots.mp4 audio.mp4 folder.mp4 missing.mp4 corrupt.ts -o out
   only_records
@@ -212,7 +212,7 @@ frames_of() {
   [[ "$stderr" = *"cannot open 'missing.mp4': No such file or directory"* ]]
   # Its good parts are there, and how much was bad is said.
   grep -q '"corrupt": [1-9]' out/"$(sed 's/.*"path":"out\/\([0-9a-f]*\)-.*/\1/' <<<"${lines[1]}").json"
-  # A second run tells the same, and does nothing.
+  # A second run reports the same, and does nothing.
   cp out/errors.jsonl first
   run --separate-stderr vfm-clip truncated.mp4 empty.mp4 shots.mp4 audio.mp4 folder.mp4 missing.mp4 corrupt.ts -o out
   [ "$status" -eq 1 ]
@@ -233,7 +233,7 @@ frames_of() {
   [ -z "$output" ]
 }
 
-@test "manifest lines: fields go on, other kinds pass, garbage is told" {
+@test "manifest lines: fields go on, other kinds pass, garbage is reported" {
   run --separate-stderr vfm-clip -o out - <<'END'
 {"kind":"video","path":"plain.mp4","licence":"CC0"}
 {"kind": "video", "path": 3}
@@ -277,7 +277,7 @@ END
   done
 }
 
-@test "lengths: short shots are left out, long ones split, and both are told" {
+@test "lengths: short shots are left out, long ones split, and both are reported" {
   vfm-clip shots.mp4 -o split --max-length 1s
   [ "$(facts split frames)" = "12 6 12 6 12 6 " ]
   [ "$(facts split start_type)" = "start split cut split cut split " ]
@@ -547,7 +547,7 @@ END
   done
 }
 
-@test "two at once in one folder: each source is cut by one, both tell of all, and nothing is torn" {
+@test "two at once in one folder: each source is cut by one, both report all, and nothing is torn" {
   vfm-clip shots.mp4 gop.mp4 ten.mkv a.jpg -o whole >whole.out
   for _ in 1 2 3; do
     rm -rf both
@@ -603,7 +603,7 @@ END
   exec 7>&-
   wait $first && false
   [ "$(jq -r .input out/errors.jsonl | sort | xargs)" = "gone.mp4 missing.mp4" ]
-  # A run that begins later tells its own.
+  # A run that begins later reports its own.
   vfm-clip one.mp4 -o out >/dev/null
   [ ! -e out/errors.jsonl ]
 }

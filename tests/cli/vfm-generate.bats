@@ -142,7 +142,7 @@ setup() {
   [ -z "$(find out -name '*.mp4')" ]
 }
 
-@test "--compute bf16 makes clips of its own, told in the record, which another --compute refuses" {
+@test "--compute bf16 makes clips of its own, named in the record, which another --compute refuses" {
   vfm-generate "${fast[@]}" -o plain 'a red circle' >plain.jsonl
   jq -e 'has("compute") or has("device") | not' <(records plain.jsonl)
   vfm-generate "${fast[@]}" --compute bf16 -o low 'a red circle' >low.jsonl
@@ -174,7 +174,7 @@ setup() {
   [ ! -e none ]
 }
 
-@test "an odd size is told to be padded in the mp4, and exact on the stream" {
+@test "an odd size is reported to be padded in the mp4, and exact on the stream" {
   run --separate-stderr vfm-generate "${fast[@]}" --size 63x65 --frames 2 -o out 'a red circle'
   only_records
   [ "$status" -eq 0 ]
@@ -238,7 +238,7 @@ setup() {
   cmp alone/*.mp4 one/a-red-circle-5-*.mp4
 }
 
-@test "run again, clips are kept; a damaged one is made again; --force makes all again" {
+@test "run again, clips are kept; a damaged one is remade; --force makes all again" {
   vfm-generate "${fast[@]}" -o out 'a red circle' 'a blue square' >first
   before=$(tree_hash out)
   stat -c '%n %Y %i' out/*.mp4 >stamps
@@ -280,7 +280,7 @@ setup() {
     wait "$pid" || true
     [ -z "$(find broken-$sampler -name '*.mp4')" ]
     vfm-generate "${long[@]}" -v -o broken-$sampler 'a red circle' >broken.jsonl 2>log
-    grep -q 'goes on after step [1-9]' log
+    grep -q 'resumes after step [1-9]' log
     cmp whole-$sampler/*.mp4 broken-$sampler/*.mp4
     cmp <(records whole.jsonl | sed 's/whole-//') <(records broken.jsonl | sed 's/broken-//')
     [ -z "$(find broken-$sampler -name '*.safetensors')" ]
@@ -576,7 +576,7 @@ sys.exit(not (len(a) == len(b) > 0 and max(abs(x - y) for x, y in zip(a, b)) <= 
   [ ! -e bad ]
 }
 
-@test "a prompt that the text encoder cuts is told, once" {
+@test "a prompt that the text encoder cuts is reported, once" {
   words=$(printf 'word%.0s ' $(seq 600))
   run --separate-stderr vfm-generate "${fast[@]}" -o out "$words" "$words" 'a red circle'
   [ "$status" -eq 0 ]
@@ -613,7 +613,7 @@ sys.exit(not (len(a) == len(b) > 0 and max(abs(x - y) for x, y in zip(a, b)) <= 
   [[ "$stderr" == *"sigma_max 0.01 does not go with the model's own sigma_min 0.02: give that too"* ]]
 }
 
-@test "--dry-run tells what a clip costs, from any folder, without prompts or output" {
+@test "--dry-run reports what a clip costs, from any folder, without prompts or output" {
   run --separate-stderr vfm-generate --model "$model" --dry-run --device cpu --sampler heun --steps 10 </dev/null
   [ "$status" -eq 0 ]
   jq -e '.kind == "cost" and .device == "cpu" and .frames == 17 and .width == 64 and .height == 64
@@ -676,11 +676,11 @@ sys.exit(not (len(a) == len(b) > 0 and max(abs(x - y) for x, y in zip(a, b)) <= 
   [ "$((2 * took))" -lt "$((3 * more))" ]
 }
 
-@test "the memory that --dry-run tells is 0.8 to 1.3 of the program's, of tiny models and of long clips" {
+@test "the memory that --dry-run reports is 0.8 to 1.3 of the program's, of tiny models and of long clips" {
   tells_its_memory --model "$model" --steps 1
   tells_its_memory --model "$model" --steps 1 --size 256x256 --frames 33
   tells_its_memory --model "$wide" --steps 1 --size 256x256 --frames 33
-  # The program is a part of it, and told apart.
+  # The program is a part of it, and listed apart.
   vfm-generate --model "$model" --device cpu --dry-run -q | jq -e '.memory_bytes | .program > 20e6 and .peak > .program'
 }
 

@@ -282,7 +282,7 @@ field() { grep -o "\"$1\":[^,}]*" | cut -d: -f2; }
   [ "$(tree_hash whole)" = "$(tree_hash killed)" ]
 }
 
-@test "the same command again does nothing; a changed shard is made again" {
+@test "the same command again does nothing; a changed shard is remade" {
   make_shard a a1=test.mp4
   make_shard b b1=red.mp4
   pack -o out a.tar b.tar >one
@@ -359,7 +359,7 @@ field() { grep -o "\"$1\":[^,}]*" | cut -d: -f2; }
   [ "$(tree_hash out)" = "$(tree_hash fresh)" ]
 }
 
-@test "bad lines, shards and clips cost themselves only, and are told again on resume" {
+@test "bad lines, shards and clips cost themselves only, and are reported again on resume" {
   make_shard a a1=test.mp4 a2=red.mp4 a3=short.mp4
   head -c 300 /dev/urandom >a.d/a2.mp4
   echo nonsense >a.d/a3.text.npy
@@ -585,7 +585,7 @@ EOF
   run --separate-stderr pack -o out1 a.tar
   [ "$status" -eq 1 ]
   [ "$(tree_hash out1)" = "$before" ]
-  # A part that is gone is made again, and with it the others.
+  # A part that is gone is remade, and with it the others.
   rm out1/val/a.tar
   run --separate-stderr pack -o out1 a.tar
   [ "$(tree_hash out1)" = "$before" ]

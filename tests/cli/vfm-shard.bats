@@ -457,7 +457,7 @@ splits() { members "$1" '*.json' | jq -r '[.source, .split] | join(" ")' | sort 
   share --force some.jsonl
 }
 
-@test "a new source with clips of train and of val: those stay, it is told, and train gets nothing of val" {
+@test "a new source with clips of train and of val: those stay, it is reported, and train gets nothing of val" {
   for i in 0 1; do echo '{"shard":"a","key":"k'$i'","bytes":"b'$i'","json":{"source":"v'$i'"}}'; done >s.jsonl
   make_shards in <s.jsonl >m.jsonl
   share() { vfm-shard --split train=0.5,val=0.5 -o d m.jsonl; }
@@ -488,7 +488,7 @@ splits() { members "$1" '*.json' | jq -r '[.source, .split] | join(" ")' | sort 
   # What is read is not removed.
   tar=$(find d -name '*.tar' | head -n 1)
   fails 2 vfm-shard -o d "$tar"
-  grep -qF "vfm-shard: '$tar' is a part of the dataset that would be replaced by what is made of it; choose another folder" err
+  grep -qF "vfm-shard: '$tar' is an input and a part of the dataset that would be replaced; choose another folder" err
   fails 2 vfm-shard --force -o d "$tar"
   [ "$(tree_hash d)" = "$before" ]
 }

@@ -31,7 +31,7 @@ run_hash() {
     while read -r f; do sha256sum "$f"; done)
 }
 
-@test "training is silent, tells each checkpoint, and lowers the loss" {
+@test "training is silent, reports each checkpoint, and lowers the loss" {
   prepare
   train run train.steps=200 train.checkpoint_every=100 >out 2>err
   [ ! -s err ]
@@ -135,7 +135,7 @@ PY
     done
 }
 
-@test "--dry-run tells costs and writes nothing" {
+@test "--dry-run reports costs and writes nothing" {
   prepare
   vfm-train tiny.yaml --data latents --dry-run >out 2>err
   [ ! -e run ]
@@ -192,7 +192,7 @@ PY
   [ ! -e run ]
 }
 
-@test "killed at random moments and run again, it ends with the bytes of an undisturbed run" {
+@test "killed at random moments and run again, it ends with the bytes of an uninterrupted run" {
   prepare
   train whole >/dev/null
   for _ in 1 2 3 4 5; do
@@ -204,7 +204,7 @@ PY
   done
   train parts >/dev/null
   [ "$(run_hash whole)" = "$(run_hash parts)" ]
-  # Once more: there is nothing to do, and the last checkpoint is told again.
+  # Once more: there is nothing to do, and the last checkpoint is reported again.
   before=$(tree_hash parts)
   [ "$(train parts | records)" = '{"kind":"checkpoint","path":"parts/checkpoints/step-00000040","step":40,"steps":40,"final":true}' ]
   [ "$(tree_hash parts)" = "$before" ]
@@ -244,7 +244,7 @@ PY
   [ "$(run_hash whole)" = "$(run_hash parts)" ]
 }
 
-@test "--version tells of the GPU what there is" {
+@test "--version reports what GPU there is" {
   for tool in vfm-train vfm-generate vfm-pack; do
     $tool --version | grep -qE '^CUDA: (built without CUDA|runtime [0-9]+\.[0-9]+; .+)'
   done
@@ -313,7 +313,7 @@ PY
   [ -d run/checkpoints/step-00000020 ]
 }
 
-@test "a sample that cannot be used is told, recorded, and costs only itself" {
+@test "a sample that cannot be used is reported, recorded, and costs only itself" {
   prepare 24 broken
   run train run train.steps=20
   [ "$status" -eq 1 ]
@@ -435,12 +435,12 @@ PY
   run train run train.steps=8 train.checkpoint_every=1 train.log_every=1 optimizer.lr=1e30 schedule.warmup=0 \
     optimizer.clip=0
   [ "$status" -eq 1 ]
-  [[ $output == *"'optimizer.lr' is "*", begin again with a lower one"* ]]
+  [[ $output == *"'optimizer.lr' is "*", start over with a lower one"* ]]
   [ "$(ls run/checkpoints)" = step-00000001 ]
   jq -e -s 'map(select(.loss | not) | has("grad_norm")) | any | not' run/metrics.jsonl
 }
 
-@test "samples of the validation split that cannot be read are told, recorded, and not counted" {
+@test "samples of the validation split that cannot be read are reported, recorded, and not counted" {
   prepare
   sed -i '2s/"text_tokens": 2/"text_tokens": 7/' latents/val/index.jsonl
   sed -i 's/samples: 3/samples: 4/' tiny.yaml
@@ -465,7 +465,7 @@ PY
   printf '%s\n' '---' 'trian: {steps: 4}' >>tiny.yaml
   run vfm-train tiny.yaml --print-config
   [ "$status" -eq 2 ]
-  [[ $output == *"goes on after the end of its YAML document"* ]]
+  [[ $output == *"has text after the end of its YAML document"* ]]
   write_recipe
   command -v mpirun >/dev/null || skip "no mpirun"
   mpirun -np 2 vfm-train tiny.yaml --print-config >printed.yaml
@@ -602,7 +602,7 @@ PY
   run train flow --init cosmos
   [ "$status" -eq 2 ]
   [[ "$output" == *"'cosmos' is a model of flow matching"* ]]
-  # What a folder says wrongly is told with its file.
+  # What a folder says wrongly is reported with its file.
   wrong() {  # FILE TEXT OTHER MESSAGE
     cp -r gone bad
     sed -i "s/$2/$3/" "bad/$1"
@@ -629,7 +629,7 @@ PY
   [ "$status" -eq 0 ]
 }
 
-@test "--init: what is no model, of another type, or does not fit, is told before any work" {
+@test "--init: what is no model, of another type, or does not fit, is reported before any work" {
   prepare
   refused() {  # MESSAGE ARGUMENT...
     run train run "${@:2}"
@@ -747,7 +747,7 @@ PY
   [ "$(jq -r .weights <(records record))" = model ]
   # It is a model to begin from.
   train more --init out train.steps=1 >/dev/null
-  # What is not ours is not touched; what is no run, and options that do not go together, are told.
+  # What is not ours is not touched; what is no run, and options that do not go together, are reported.
   mkdir mine
   touch mine/file
   run vfm-train run --export mine --force
@@ -755,7 +755,7 @@ PY
   [ -e mine/file ]
   run vfm-train tiny.yaml --export other
   [ "$status" -eq 2 ]
-  [[ $output == *"--export wants a run of vfm-train in place of the recipe, and 'tiny.yaml' is none"* ]]
+  [[ $output == *"--export needs a run of vfm-train in place of the recipe, and 'tiny.yaml' is none"* ]]
   run vfm-train run --export other --data latents
   [ "$status" -eq 2 ]
   run vfm-train tiny.yaml --data latents --out run --weights model
@@ -764,7 +764,7 @@ PY
   [ ! -e other ]
 }
 
-@test "changed bytes inside a tar of latents are found, told, recorded, and cost only their sample" {
+@test "changed bytes inside a tar of latents are found, reported, recorded, and cost only their sample" {
   ffmpeg -v error -f lavfi -i testsrc=s=64x64:r=12:d=2 -c:v libx264 -pix_fmt yuv420p drawn.mp4
   vfm-clip drawn.mp4 --min-length 0.3s --max-length 0.5s -o clips | vfm-caption | vfm-embed | vfm-shard --keep-duplicates -o dataset |
     vfm-pack --size 32 --frames 5 --device cpu -o latents >packed.jsonl
@@ -834,7 +834,7 @@ END
   jq -se 'map(select(.step > 10 and .lr)) | .[0].lr < 0.001 and length > 0' run/metrics.jsonl
 }
 
-@test "keys of another type of model are told all at once; each shipped recipe names its type's own" {
+@test "keys of another type of model are reported all at once; each shipped recipe names its type's own" {
   write_recipe
   run vfm-train tiny.yaml model.type=autoregressive model.learnable_positions=false --synthetic 1x4x4 --out run
   [ "$status" -eq 2 ]
@@ -846,7 +846,7 @@ END
   vfm-train "$VFM_ROOT/examples/recipes/tiny.yaml" model.type=stdit --dry-run --synthetic 1x4x4 >/dev/null 2>&1
 }
 
-@test "-v tells validations, and a run that ends in its warm-up is warned of" {
+@test "-v reports validations, and a run that ends in its warm-up is warned of" {
   prepare
   train run train.steps=10 -v >/dev/null 2>words
   grep -Eq "step 10  validation loss [0-9.]+ \(3 samples of 'val'\)" words
@@ -914,7 +914,7 @@ END
   says 'was begun with another recipe: optimizer.beta1: 0.5 -> 0.9 (default); restore it' tiny.yaml
 }
 
-@test "two programs that write one folder: the second is told" {
+@test "two programs that write one folder: the second is refused" {
   prepare
   mkdir latents2 dataset
   for command in "vfm-pack -o latents2" "vfm-shard -o dataset"; do
@@ -924,7 +924,7 @@ END
   done
 }
 
-@test "--dry-run tells the memory of tiny models too, of every type" {
+@test "--dry-run reports the memory of tiny models too, of every type" {
   write_recipe
   local recipes=$VFM_ROOT/examples/recipes args took told
   sed '/adaln_lora_dim/d' "$recipes/tiny.yaml" >moviegen.yaml

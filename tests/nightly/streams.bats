@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # Each program of the pipe killed in turn, many times: what is behind it never calls anything complete, and the same
-# command goes on to the bytes of an undisturbed run.
+# command goes on to the bytes of an uninterrupted run.
 # SPDX-License-Identifier: Apache-2.0
 
 bats_require_minimum_version 1.5.0

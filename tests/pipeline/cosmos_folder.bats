@@ -125,7 +125,7 @@ END
   run --separate-stderr vfm-train still.yaml diffusion.whitening=0.5 --init full --data latents --out white
   [ "$status" -eq 2 ]
   [[ "$stderr" == *"'diffusion.whitening' is 0.5, but the model to begin from sees latents in a scale of its own"* ]]
-  # Latents and texts of other parts are told, by the dry run too; of a transformer alone nothing is known.
+  # Latents and texts of other parts are reported, by the dry run too; of a transformer alone nothing is known.
   cp -r cosmos other
   printf '\1' | dd of=other/vae/diffusion_pytorch_model.safetensors bs=1 seek=80000 conv=notrunc status=none
   vfm-train still.yaml --init other --data latents --out moved --device cpu >/dev/null 2>said
@@ -161,7 +161,7 @@ END
   mv cosmos moved
   run vfm-train run --export lost
   [ "$status" -eq 2 ]
-  [[ "$output" == *"say with --tokenizer DIR where it is, or take the network alone with --parts none"* ]]
+  [[ "$output" == *"give its folder with --tokenizer DIR, or take the network alone with --parts none"* ]]
   vfm-train run --export found --tokenizer moved --text-encoder moved >/dev/null
   printf '\1' | dd of=moved/vae/diffusion_pytorch_model.safetensors bs=1 seek=80000 conv=notrunc status=none
   run vfm-train run --export other --tokenizer moved --text-encoder moved
@@ -178,12 +178,12 @@ END
   cmp whole/fox.mp4 clips/fox.mp4
 }
 
-@test "a dry run tells the memory of text encoder, network and tokenizer" {
+@test "a dry run reports the memory of text encoder, network and tokenizer" {
   tells_its_memory --model cosmos --size 48x32 --frames 5 --steps 2
   tells_its_memory --model cosmos --size 96x64 --frames 9 --steps 2
 }
 
-@test "a guidance that diffusers takes as none is told, others are not" {
+@test "a guidance that diffusers takes as none is reported, others are not" {
   run --separate-stderr vfm-generate --model cosmos "${call[@]}" -o one <<<"${prompt/'{'/'{"guidance":1,'}"
   [ "$status" -eq 0 ]
   [[ "$stderr" == *"guidance 1: diffusers' pipelines guide only above 1, this program at any but 0"* ]]
@@ -225,7 +225,7 @@ END
   damaged cosmos/transformer/diffusion_pytorch_model.safetensors time_embed.norm.weight "the model 'cosmos'"
 }
 
-@test "a field of the wrong type is told with its file, by a dry run too" {
+@test "a field of the wrong type is reported with its file, by a dry run too" {
   wrong() {  # FILE FIELD
     jq ".$2 = \"one\"" "cosmos/$1" >changed
     cp "cosmos/$1" whole

@@ -255,7 +255,7 @@ fails_with() {
   vfm-clip a.mp4 missing.mp4 -o clips 2>/dev/null >m.jsonl && false
   [ "$(tail -n 1 m.jsonl | jq -c '[.kind, .records, .status]')" = '["end",1,1]' ]
   vfm-shard -v -o dataset m.jsonl 2>said >out
-  grep -q "^vfm-shard: vfm-clip ended with status 1 in 'm.jsonl': it passed over a part of its input$" said
+  grep -q "^vfm-shard: vfm-clip ended with status 1 in 'm.jsonl': it skipped a part of its input$" said
   [ -e dataset/dataset.json ]
 }
 

@@ -23,7 +23,7 @@ setup() {
   mv vae elsewhere
   run --separate-stderr vfm-generate --model run --steps 2 -o other hello
   [ "$status" -eq 2 ]
-  [[ "$stderr" == *"the tokenizer is not in '$PWD/vae' any more; say with --tokenizer DIR where it is"* ]]
+  [[ "$stderr" == *"the tokenizer is not in '$PWD/vae' any more; give its folder with --tokenizer DIR"* ]]
   vfm-generate --model run --tokenizer elsewhere --steps 2 -o other hello >/dev/null
   cmp out/*.mp4 other/*.mp4
   # In two stages, and with another tokenizer than the latents are of.

@@ -54,7 +54,7 @@ psnr() { jq -s "map(.val_psnr | values) | $2" "$1/metrics.jsonl"; }
   run --separate-stderr vfm-generate --model run -o none hello
   [ "$status" -eq 2 ]
   [[ "$stderr" == *"'_class_name' is 'AutoencoderKLCosmos'; the diffusion networks are "* ]]
-  # Its latents have statistics of their own, and the page tells what it keeps.
+  # Its latents have statistics of their own, and the page reports what it keeps.
   vfm-pack --tokenizer run --size 32 --frames 5 -o latents --report page.html "$BATS_FILE_TMPDIR/dataset" >latents.jsonl
   jq -e '.channels == 6 and (.std | length) == 6 and (.std[0] > 0)
     and (.tokenizer.path | endswith("checkpoints/step-00000060"))' latents/latents.json
@@ -131,7 +131,7 @@ END
   [ $((10 * clips)) -gt $((9 * full)) ] && [ $((10 * clips)) -lt $((12 * full)) ]
 }
 
-@test "what a tokenizer costs is told, and what does not fit is refused" {
+@test "what a tokenizer costs is reported, and what does not fit is refused" {
   run --separate-stderr vfm-train "$VFM_ROOT/examples/recipes/tokenizer-cv8x8x8.yaml" --dry-run --device cpu
   [ "$status" -eq 0 ]
   [[ "$output" == *"parameters"*"(106M)"* ]] || [[ "$output" == *"105"* ]]

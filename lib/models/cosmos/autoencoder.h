@@ -39,8 +39,8 @@ class CosmosAutoencoder {
   /// In a fixed order; stable for the life of the model.
   const nn::ParameterList& parameters() const;
 
-  /// Whether backward computes each block again from what went into it, instead of keeping what is
-  /// inside: the same gradients, a third more time, a fraction of the memory.
+  /// Whether backward recomputes each block from its input, instead of keeping what is inside: the
+  /// same gradients, a third more time, a fraction of the memory.
   void set_recompute(bool recompute);
 
   /// pixels [T, H, W, 3] in [-1, 1], f32, T = 1 + k time factors, H and W multiples of the space

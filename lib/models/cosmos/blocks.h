@@ -37,7 +37,7 @@ struct Pass {
   StreamState* stream = nullptr;        ///< null: they are the whole video
   SpatialExchange* exchange = nullptr;  ///< null: they are whole
   std::size_t layer = 0;                ///< the next layer that keeps something
-  bool recompute = false;               ///< backward computes a block again, keeping its input
+  bool recompute = false;               ///< backward recomputes a block, of which its input is kept
 
   /// What the next such layer has kept; without a stream, null.
   LayerState* next_state();

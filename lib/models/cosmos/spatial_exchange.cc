@@ -74,7 +74,7 @@ class ThreadParts::Part final : public SpatialExchange {
     std::vector<double> ignored;
     return all_.share(static_cast<std::size_t>(part_), x, number, numbers ? *numbers : ignored);
   }
-  // Nobody may go on to change what the others still read.
+  // No part may change what the others still read.
   void done() { all_.wait_for_all(); }
 
   ThreadParts& all_;

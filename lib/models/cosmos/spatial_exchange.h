@@ -1,6 +1,6 @@
-// What the parts of a picture tell each other, so that a network over it computes the same on parts
-// as on the whole: the rows next to a cut, statistics of a frame, and all rows where everything
-// attends to everything. Exact, unlike tiles that overlap and are blended.
+// What the parts of a picture exchange, so that a network over it computes the same on parts as on
+// the whole: the rows next to a cut, statistics of a frame, and all rows where everything attends
+// to everything. Exact, unlike tiles that overlap and are blended.
 //
 // A part is a band of rows; part 0 is the top one. All parts call the same functions in the same
 // order. Each part is a thread of one process.

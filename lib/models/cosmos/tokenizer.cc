@@ -30,7 +30,7 @@ DType compute_of(const Json& config) {
 std::string existing_folder(const Json& config) {
   std::string folder = need_string(config, "path", "the tokenizer");
   if (!std::filesystem::exists(folder))
-    fail_usage("the tokenizer is not in '{}' any more; say with --tokenizer DIR where it is",
+    fail_usage("the tokenizer is not in '{}' any more; give its folder with --tokenizer DIR",
                folder);
   return folder;
 }
@@ -64,8 +64,8 @@ struct Opened {
     std::string own = model.hash();
     if (const auto wanted = get_string(config, "hash"); wanted && *wanted != own)
       fail_usage(
-          "'{}' holds another tokenizer (hash {}) than the latents were made with ({}); say with "
-          "--tokenizer DIR where that one is",
+          "'{}' holds another tokenizer (hash {}) than the latents were made with ({}); give the "
+          "folder of that one with --tokenizer DIR",
           folder, own, *wanted);
     return own;
   }

@@ -16,7 +16,7 @@
 
 namespace vfm::models {
 
-/// About so many pixels, of all frames together, are worked on at once.
+/// About how many pixels, of all frames together, are worked on at once.
 inline constexpr std::int64_t kCosmosChunkPixels = std::int64_t{1} << 20;
 
 /// What the headers of a folder say.

@@ -9,8 +9,8 @@
 #include "base/error.h"
 #include "models/weight_maker.h"
 #include "ops/attention/attention.h"
-#include "ops/matmul/lean_linear.h"
 #include "ops/matmul/linear.h"
+#include "ops/matmul/recompute_linear.h"
 #include "ops/norm/rmsnorm.h"
 #include "ops/pointwise/add.h"
 #include "ops/pointwise/cast.h"
@@ -34,7 +34,7 @@ struct Context {
   ops::RotaryAngles angles;  // [S, K / 2]
   Tensor text;               // [L, E], or undefined
   ops::AttentionPack self, cross;
-  bool lean = false;  // elementwise recompute
+  bool recompute = false;  // elementwise recompute
 };
 
 // Keys and values of what one layer has seen: [codes, 2 G K], and of the text.
@@ -89,7 +89,7 @@ class Layer {
       x = add(tape, x, ops::cross_attention(tape, q, kv, context.cross), *cross_out_);
     }
     const Tensor hidden = of_normed(tape, x, *norm2_, *up_, context);
-    if (context.lean)
+    if (context.recompute)
       return ops::add(tape, x, ops::swiglu_linear(tape, hidden, down_->op(tape), DType::f32));
     return add(tape, x, ops::swiglu(tape, hidden), *down_);
   }
@@ -125,7 +125,7 @@ class Layer {
   // W norm(x).
   Tensor of_normed(Tape& tape, const Tensor& x, const Weight& norm, const Weight& w,
                    const Context& context) const {
-    if (context.lean) return ops::rmsnorm_linear(tape, x, norm.op(tape), kEpsilon, w.op(tape));
+    if (context.recompute) return ops::rmsnorm_linear(tape, x, norm.op(tape), kEpsilon, w.op(tape));
     const Tensor normed = ops::rmsnorm(tape, x, norm.op(tape), kEpsilon);
     return ops::linear(tape, ops::cast(tape, normed, compute_), w.op(tape));
   }
@@ -255,7 +255,7 @@ Tensor CausalDecoder::forward(Tape& tape, const CodeBatch& batch) const {
   context.angles = s.angles(batch.samples);
   context.self = heads_of(s.config, true);
   context.cross = heads_of(s.config, false);
-  context.lean = s.recompute != Recompute::none && tape.recording();
+  context.recompute = s.recompute != Recompute::none && tape.recording();
   if (batch.text.defined()) context.text = batch.text.to(s.device).to(s.compute);
   std::vector<std::int32_t> known;  // when each code is written
   for (const CodeSample& sample : batch.samples) {

@@ -112,7 +112,7 @@ class CodeWriter {
 NetworkCost decoder_cost(const DecoderConfig& config, double tokens, double text_tokens,
                          double pack_tokens, DType compute, Recompute recompute);
 
-/// Writing so many codes one after the other (CodeWriter), with this much text.
+/// The cost of writing `codes` codes one after the other (CodeWriter).
 PartCost decoder_writing_cost(const DecoderConfig& config, double codes, double text_tokens,
                               DType compute);
 

@@ -92,23 +92,23 @@ NetworkCost decoder_cost(const DecoderConfig& config, double tokens, double text
   // What is kept of a token in a layer, in bytes a unit of width: of two sub-layers, or three, the
   // f32 stream and what is added to it; q, k, v before and after their norm, attention's output; of
   // cross-attention q twice and its output; gate and value. Elementwise recomputation leaves out
-  // the normed rows, f32 and cast, and the product of gate and value. On the way back that
-  // product's gradient and those of gate and value stand beside what is kept.
+  // the normed rows, f32 and cast, and the product of gate and value. In backward that product's
+  // gradient and those of gate and value stand beside what is kept.
   const double size = compute == DType::bf16 ? 2 : 4, cast = compute == DType::bf16 ? size : 0;
   const double ratio = static_cast<double>(config.hidden()) / dd, cross = e > 0 ? 1 : 0;
   const double qkv = 1 + 2.0 * static_cast<double>(g) / dd;
-  const double lean = (2 + cross) * 8 + size * (2 * qkv + 1 + 3 * cross + 2 * ratio);
-  const double all = lean + (2 + cross) * (4 + cast) + size * ratio;
-  const double way_back = size * 3 * ratio;
+  const double elementwise = (2 + cross) * 8 + size * (2 * qkv + 1 + 3 * cross + 2 * ratio);
+  const double all = elementwise + (2 + cross) * (4 + cast) + size * ratio;
+  const double backward = size * 3 * ratio;
   // Outside of the layers: the codes' vectors, and the last norm. The logits become their gradient,
   // which is cast.
   const double v = config.vocabulary, ends = dd * (8 + 2 * cast) + 4 * v;
   const double of_logits = cast * v + dd * size;
   if (recompute == Recompute::block)
-    cost.activation_bytes = layers * dd * 4 + std::max(of_logits, dd * (lean + way_back));
+    cost.activation_bytes = layers * dd * 4 + std::max(of_logits, dd * (elementwise + backward));
   else
-    cost.activation_bytes = layers * dd * (recompute == Recompute::none ? all : lean) +
-                            std::max(of_logits, dd * way_back);
+    cost.activation_bytes = layers * dd * (recompute == Recompute::none ? all : elementwise) +
+                            std::max(of_logits, dd * backward);
   cost.activation_bytes = pack_tokens * (ends + cost.activation_bytes);
   return cost;
 }

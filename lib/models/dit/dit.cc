@@ -59,7 +59,7 @@ DitContext Dit::State::context(Tape& tape, const NetworkPack& pack, const Tensor
   result.embedding =
       ops::silu(tape, ops::rmsnorm(tape, wave, time_norm->op(tape), kDitNormEpsilon));
   result.text = text.to(device).to(compute);
-  result.lean = recompute != Recompute::none && tape.recording();
+  result.recompute = recompute != Recompute::none && tape.recording();
   result.fp8_attention = fp8.attention;
   return result;
 }

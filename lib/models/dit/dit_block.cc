@@ -2,7 +2,7 @@
 #include "models/dit/dit_block.h"
 
 #include "ops/attention/attention_fp8.h"
-#include "ops/matmul/lean_linear.h"
+#include "ops/matmul/recompute_linear.h"
 #include "ops/pointwise/add.h"
 #include "ops/pointwise/gelu.h"
 #include "ops/position/qk_norm_rope.h"
@@ -115,7 +115,7 @@ DitBlock::Entered DitBlock::enter(Tape& tape, const DitStream& in, const DitCont
                                   const Weight& matrix) const {
   ops::ModulateInput input = pending(in, context, norm.forward(tape, context));
   input.extra = extra;
-  if (context.lean) {
+  if (context.recompute) {
     const ops::ModulatedLinear made = ops::modulate_linear(tape, input, matrix.matrix(tape));
     return {made.stream, made.y, input.modulation};
   }
@@ -124,8 +124,8 @@ DitBlock::Entered DitBlock::enter(Tape& tape, const DitStream& in, const DitCont
 }
 
 Tensor DitBlock::activate(Tape& tape, const Tensor& hidden, const DitContext& context) const {
-  return context.lean ? ops::gelu_linear(tape, hidden, down_.matrix(tape))
-                      : down_.multiply(tape, ops::gelu(tape, hidden));
+  return context.recompute ? ops::gelu_linear(tape, hidden, down_.matrix(tape))
+                           : down_.multiply(tape, ops::gelu(tape, hidden));
 }
 
 DitStream DitBlock::self_attention(Tape& tape, const DitStream& in, const DitContext& context,

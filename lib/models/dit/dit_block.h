@@ -30,7 +30,7 @@ struct DitContext {
   ops::RotaryAngles angles;  ///< [S, K / 2]
   ops::AttentionPack self, cross;
   SpaceTimePacks space_time;   ///< of the ST-DiT
-  bool lean = false;           ///< elementwise recompute
+  bool recompute = false;      ///< elementwise recompute
   bool fp8_attention = false;  ///< self-attention in FP8
 };
 
@@ -51,7 +51,7 @@ class AdaLn {
   const nn::Weight *down_, *up_;
 };
 
-/// Queries, keys and values of one projection; per-head norms, and the way out.
+/// Queries, keys and values of one projection; per-head norms, and the output projection.
 struct SelfAttention {
   SelfAttention(WeightMaker& make, const std::string& norm_name, const std::string& name,
                 const NetworkConfig& config);

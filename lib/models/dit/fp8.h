@@ -1,10 +1,10 @@
-// Inference of the diffusion transformer in FP8 (E4M3): what can be, and how far it takes the
-// output from that of the model's own type.
+// Inference of the diffusion transformer in FP8 (E4M3): what is possible, and how far the output is
+// then from that of the model's own type.
 //
 // In FP8 are the products with the blocks' matrices and self-attention: nearly all of the
 // arithmetic. The first and the last matrix, conditioning, norms, attention to the text and the
 // residual stream stay what they are. Off unless asked for: the error depends on the weights, so
-// whoever switches FP8 on measures it first.
+// measure it before switching FP8 on.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "models/dit/fp8.h"
 #include "models/dit/network_frame.h"
-#include "ops/matmul/lean_linear.h"
+#include "ops/matmul/recompute_linear.h"
 #include "ops/norm/modulate.h"
 #include "ops/pointwise/add.h"
 #include "ops/pointwise/cast.h"
@@ -32,7 +32,7 @@ struct Context {
   Tensor text;       // [L, E]
   ops::RowMap rows;
   ops::AttentionPack self, cross;
-  bool lean = false;  // elementwise recompute
+  bool recompute = false;  // elementwise recompute
 };
 
 // x + gate * branch, not yet added: the next norm does it in passing.
@@ -89,7 +89,7 @@ class Layer {
     const Tensor modulation2 = norm2_.multiply(tape, context.embedding);
     const auto [x3, hidden] =
         enter(tape, pending(after_cross, context, modulation2, compute_), context, up_);
-    const Tensor branch = context.lean
+    const Tensor branch = context.recompute
                               ? ops::swiglu_linear(tape, hidden, down_.matrix(tape), hidden.dtype())
                               : down_.multiply(tape, ops::swiglu(tape, hidden));
     return {x3, branch, modulation2, 2 * width_};
@@ -109,7 +109,7 @@ class Layer {
   // Adds what is pending, norms and modulates, and goes through the sub-layer's first matrix.
   static ops::ModulatedLinear enter(Tape& tape, const ops::ModulateInput& input,
                                     const Context& context, const Weight& matrix) {
-    if (context.lean) return ops::modulate_linear(tape, input, matrix.matrix(tape));
+    if (context.recompute) return ops::modulate_linear(tape, input, matrix.matrix(tape));
     const auto [stream, normed] = ops::gated_residual_layernorm_modulate(tape, input);
     return {stream, matrix.multiply(tape, normed)};
   }
@@ -175,7 +175,7 @@ Context MovieGen::State::context(Tape& tape, const NetworkPack& pack, const Tens
   result.rows = pack.rows;
   result.self = pack.self;
   result.cross = pack.cross;
-  result.lean = recompute != Recompute::none && tape.recording();
+  result.recompute = recompute != Recompute::none && tape.recording();
   return result;
 }
 

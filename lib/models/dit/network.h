@@ -1,5 +1,5 @@
-// What the diffusion networks have in common: configuration, batches, and the face that training,
-// checkpoints and generation see. The networks: dit.h, stdit.h, moviegen.h.
+// What the diffusion networks have in common: configuration, batches, and the interface that
+// training, checkpoints and generation use. The networks: dit.h, stdit.h, moviegen.h.
 //
 // A batch is a *pack*: samples of any sizes, images (one frame) and videos mixed, one after the
 // other. Attention never crosses samples; each sample has its own noise level, frame rate, size
@@ -87,7 +87,7 @@ struct NetworkBatch {
   void check(const NetworkConfig& config) const;
 };
 
-/// What backward computes again instead of keeping it.
+/// What backward recomputes instead of keeping it.
 enum class Recompute {
   none,
   elementwise,  ///< the norms' and the activation's results: hardly any time, a third of the memory
@@ -120,7 +120,7 @@ class DiffusionNetwork {
   virtual const nn::ParameterList& adapters() const = 0;
   /// Whatever is chosen, the results are the same to the last bit.
   virtual void set_recompute(Recompute recompute) = 0;
-  /// Inference in FP8, or without (the default). The matrices are rounded now: choose again after
+  /// Inference in FP8, or without (the default). The matrices are rounded now: call it again after
   /// changing them. With any part, forward() throws Error for a tape that records. Throws
   /// Error{usage} for a model that FP8 does not take, Error on a GPU without it.
   virtual void set_inference_fp8(Fp8Parts parts) = 0;

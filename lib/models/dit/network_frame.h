@@ -27,8 +27,8 @@ struct NetworkFrame {
   /// As DiffusionNetwork::attach() says.
   void attach(const std::vector<AdapterShape>& shapes, bool trainable);
 
-  /// [S, D] f32: the embedded patches. Watches every parameter, so that a layer that is computed
-  /// again in backward finds it.
+  /// [S, D] f32: the embedded patches. Watches every parameter, so that a layer that backward
+  /// recomputes finds it.
   Tensor enter(ops::Tape& tape, const NetworkBatch& batch, const NetworkPack& pack) const;
   /// [S, D] of the tables, as ops::learned_positions() has it.
   Tensor positions(ops::Tape& tape, const NetworkPack& pack, bool unit) const;

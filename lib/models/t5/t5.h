@@ -74,8 +74,8 @@ class T5 {
   Device device_;
 };
 
-/// What a text of so many tokens costs. The memory has what is converted (or put on a GPU) of the
-/// weights while they are used; not the file, which is mapped.
+/// What a text of `tokens` tokens costs. Memory counts the weights that are converted (or put on a
+/// GPU) while they are used; not the file, which is mapped.
 PartCost t5_cost(const T5Config& config, std::int64_t tokens, DType stored, DType compute,
                  Device device);
 

@@ -51,7 +51,7 @@ namespace vfm::models {
 class WaveletTokenizer final : public VideoTokenizer {
  public:
   /// time_factor 1, 2, 4, 8 or 16; space_factor 2, 4, 8 or 16; 1 <= channels <= 3 F S^2. Throws
-  /// Error{usage}. `gpu_pixels`: so many pixels, of all frames together, are on the GPU at once,
+  /// Error{usage}. `gpu_pixels`: how many pixels, of all frames together, are on the GPU at once,
   /// but at least those of one latent frame; each takes up to 36 bytes there.
   WaveletTokenizer(int channels, int time_factor, int space_factor, Device device = Device::cpu,
                    std::int64_t gpu_pixels = std::int64_t{1} << 24);

@@ -1,7 +1,7 @@
 // Scaled dot-product attention over a pack: softmax(q k^T / sqrt(K)) v, each sample by itself.
 //
 // The score matrix is never stored: forward goes through it in blocks, keeping a running maximum
-// and sum, and backward computes the blocks again from the saved log-sum-exp.
+// and sum, and backward recomputes the blocks from the saved log-sum-exp.
 // Sources: Dao, "FlashAttention-2" (2023); Milakov and Gimelshein, "Online normalizer calculation
 // for softmax" (2018).
 // Shape letters: S queries of the pack, L keys of the pack, H heads, G key/value heads, K head
@@ -18,7 +18,7 @@ namespace vfm::ops {
 
 struct AttentionDeviceWork;  // attention_cuda.cc
 
-/// Who attends to whom. Sample i has query_lengths[i] queries and key_lengths[i] keys.
+/// Which queries see which keys. Sample i has query_lengths[i] queries, key_lengths[i] keys.
 struct AttentionPack {
   std::vector<std::int64_t> query_lengths, key_lengths;
   int heads = 0;
@@ -29,8 +29,8 @@ struct AttentionPack {
   std::shared_ptr<const AttentionDeviceWork> work = nullptr;
 };
 
-/// Makes what attention on `device` needs beside the lengths. Once for a pack that many layers use;
-/// without it each call does it. Again when a length has changed.
+/// Makes what attention on `device` needs beside the lengths. Call it once for a pack that many
+/// layers use, and again when a length changes; without it each call does it.
 void prepare(AttentionPack& pack, Device device);
 
 /// qkv [S, (H + 2 G) K]: queries, keys, values of a token beside each other; f32 or bf16. Returns

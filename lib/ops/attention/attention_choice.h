@@ -39,7 +39,7 @@ struct AttentionRequest {
   std::span<const std::int64_t> query_starts, key_starts;
 };
 
-/// Why cuDNN cannot do it, whatever the machine, or empty if it can. Without numbers: it is said
+/// Why cuDNN cannot do it, whatever the machine, or empty if it can. Without numbers: it is logged
 /// once.
 std::string why_not_cudnn(const AttentionRequest& request);
 

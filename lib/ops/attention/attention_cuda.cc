@@ -179,7 +179,7 @@ bool try_forward(Trust& trust, const AttentionArgs& args, const AttentionDeviceW
                {{{"output", args.out, rows, width, width}, {"", own.out, rows, width, width}}});
 }
 
-// Backward by our own kernels after forward by cuDNN: forward again, for our order of log_sum_exp.
+// Backward by our own kernels after forward by cuDNN: repeat forward, for our order of log_sum_exp.
 void backward_own_again(AttentionArgs args, const AttentionDeviceWork& work) {
   const std::int64_t rows = queries_of(args), width = std::int64_t{args.heads} * args.head_dim;
   const Tensor out({rows, width}, args.type, Device::cuda);

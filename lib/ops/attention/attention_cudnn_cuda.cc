@@ -85,7 +85,7 @@ void run(const CudnnPlan& plan, const Memory& memory, bool clear = false) {
   plan.run(memory, workspace.raw());
 }
 
-// Before 9.18 the backward pass reads what nobody wrote: rows behind the pack, and its workspace.
+// Before 9.18 the backward pass reads uninitialised memory: rows behind the pack, its workspace.
 // Source: NVIDIA's answer in TransformerEngine's issue 2186.
 bool reads_unwritten() {
   return cudnn_version_number() < 91800;

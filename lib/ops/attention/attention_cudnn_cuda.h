@@ -3,7 +3,7 @@
 //
 // A plan is built once for an AttentionShape and direction, and kept. `log_sum_exp` of the
 // arguments holds the values that our own kernels put there, but in cuDNN's order: [S, H], where
-// ours is [H, S]. So the body that ran forward must run backward, or forward has to run again.
+// ours is [H, S]. So the body that ran forward must run backward, or forward must be repeated.
 // Thread-safety: one thread drives the GPU.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

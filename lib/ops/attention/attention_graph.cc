@@ -132,7 +132,7 @@ Graph attention_backward_graph(const AttentionShape& shape) {
   const Edge row_sums = b.a_row(kRowSums);
   b.graph.add({Op::multiply, sums, b.graph.number(1), none, row_sums});
 
-  // The probabilities again, from the statistics.
+  // Recompute the probabilities from the statistics.
   const Edge scores = b.mask_padding(b.scaled_scores(q, k, scale));
   const Edge logarithms = b.mask_causal(b.score(Op::subtract, scores, statistics));
   const Edge probabilities = b.score(Op::exp, logarithms, none);

@@ -20,8 +20,8 @@ struct AttentionItem {
   int head = 0;
 };
 
-/// So many rows more than the pack has scratch and log_sum_exp on a GPU: a kernel of cuDNN may work
-/// on whole tiles at its end.
+/// Rows that log_sum_exp, and cuDNN's scratch, have beyond the pack's on a GPU: a kernel of cuDNN
+/// may work on whole tiles at its end.
 inline constexpr std::int64_t kAttentionSpareRows = 128;
 
 /// Plain pointers of one call; rows of q, k and v have strides, so that they may be columns of one
@@ -56,7 +56,7 @@ inline constexpr int kQueryBlock = 64, kKeyBlock = 64;
 /// Lists on the device of what there is to do; null on the CPU.
 VFM_KERNEL(std::shared_ptr<const AttentionDeviceWork>, attention_work, const AttentionPack& pack)
 /// Returns the body that ran: on a GPU own and cudnn have each their own order of log_sum_exp, so
-/// backward has to be told. Throws Error where cuDNN was asked for by name and cannot do it.
+/// backward needs to know which. Throws Error where cuDNN was asked for by name and cannot do it.
 VFM_KERNEL(AttentionBody, attend, const AttentionArgs& args, const AttentionPack& pack)
 /// `forward` is what attend returned for these arguments.
 VFM_KERNEL(void, attend_backward, const AttentionArgs& args, const AttentionPack& pack,

@@ -1,5 +1,5 @@
-// What a plan of attention on the GPU is built for, and the lists that tell it a pack: host logic
-// that needs no GPU.
+// What a plan of attention on the GPU is built for, and the lists that describe a pack to it: host
+// logic that needs no GPU.
 //
 // A plan takes time to build, so packs share one where they can: the longest sample is rounded up,
 // and where cuDNN takes samples of length zero, the number of samples too: a pack is filled with

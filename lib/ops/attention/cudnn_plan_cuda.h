@@ -52,7 +52,7 @@ class CudnnPlan {
   /// Bytes of scratch that run() needs.
   std::int64_t workspace() const { return workspace_; }
 
-  /// Queues it on the compute stream. What each id of the graph's memory is.
+  /// Queues it on the compute stream. `memory` maps the graph's ids to addresses.
   using Memory = std::map<std::int64_t, void*>;
   void run(const Memory& memory, void* workspace) const;
 

@@ -3,7 +3,7 @@
 //
 // For heads of any width; ops/attention/attention.h, for narrow heads and long sequences, never
 // stores scores. Here some rows of the scores of one frame are stored at a time, in f32, and the
-// rest is matrix products; backward computes them again. Shape letters: T frames, N pixels of the
+// rest is matrix products; backward recomputes them. Shape letters: T frames, N pixels of the
 // queries, M of the keys (of a part of the picture the queries, of all of it the keys), C channels.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -14,8 +14,8 @@
 
 namespace vfm::ops {
 
-/// `frames` frames in front of a result: those of `history` (as many; no gradient flows there), or
-/// without it the result's first frame, again and again.
+/// `frames` frames in front of a result: those of `history` (of that number; no gradient flows
+/// there), or without it the result's first frame, repeated.
 struct Lead {
   std::int64_t frames = 0;
   Tensor history;
@@ -57,7 +57,7 @@ Tensor conv_point(Tape& tape, const Tensor& x, const Tensor& w, const Tensor& bi
 
 /// For ops that put a lead before their result: fills result[0, lead), when the rest is there.
 void fill_lead(const Tensor& result, const Lead& lead);
-/// The way back: the gradient of the result without its lead. `dy` may be overwritten.
+/// Backward of fill_lead: the gradient of the result without its lead. `dy` may be overwritten.
 Tensor fold_lead(Tensor dy, const Lead& lead);
 
 }  // namespace vfm::ops

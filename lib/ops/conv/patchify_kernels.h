@@ -19,7 +19,7 @@ struct PatchLayout {
   }
 };
 
-// A token holds (c, pt, ph, pw): latents f32, tokens f32 or bf16; backward is the way back.
+// A token holds (c, pt, ph, pw): latents f32, tokens f32 or bf16; backward is the inverse.
 VFM_KERNEL(void, patchify_forward, const PatchLayout& layout, const Tensor& latents,
            const Tensor& tokens)
 VFM_KERNEL(void, patchify_backward, const PatchLayout& layout, const Tensor& dtokens,

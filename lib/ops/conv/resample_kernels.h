@@ -1,4 +1,4 @@
-// The kernels behind resample.h. Each is the way back of another, but for the factor.
+// The kernels behind resample.h. Each is the backward of another, but for the factor.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -11,7 +11,7 @@
 namespace vfm::ops {
 
 /// x86-64-v2 (or another architecture), v3 (AVX2, FMA), v4 (AVX-512); the same with products of
-/// bf16; the same with products of bf16 tiles. Only attention on bf16 tells the last three apart.
+/// bf16; the same with products of bf16 tiles. The last three differ in bf16 attention only.
 enum class Isa { base, avx2, avx512, avx512_bf16, amx };
 
 /// The best that this machine has.

@@ -17,9 +17,9 @@ struct NoisySample {
   std::int64_t count = 0;
   float in = 0, in_noise = 0, of_x0 = 0, of_noise = 0;
   Random noise{0, Purpose::noise};  ///< e is its normal(0), normal(1), ...
-  /// For video-to-world models: a channel has so many elements, and one more channel follows, the
-  /// mark; 0: none does. The first `given` elements of each channel are of given frames, which are
-  /// mixed otherwise: there the mark is 1, elsewhere 0.
+  /// For video-to-world models: the elements of a channel; one more channel follows, the mark. 0:
+  /// none does. The first `given` elements of each channel are of given frames, which are mixed
+  /// otherwise: there the mark is 1, elsewhere 0.
   std::int64_t channel = 0, given = 0;
   float given_in = 0, given_noise = 0;
 };

@@ -11,8 +11,8 @@
 
 namespace vfm::ops {
 
-/// The next `count` elements of a pack. If some are `given`, these are the first so many of each
-/// channel, which has `channel` elements, and their error counts as 0, whatever they are.
+/// The next `count` elements of a pack. The first `given` of each channel, which has `channel`
+/// elements, are given ones: their error counts as 0.
 struct ErrorSample {
   std::int64_t count = 0, channel = 0, given = 0;
 

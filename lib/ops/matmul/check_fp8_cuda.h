@@ -1,4 +1,4 @@
-// What a GPU without FP8 is answered with.
+// The error for a GPU without FP8.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

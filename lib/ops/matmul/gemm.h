@@ -35,7 +35,7 @@ void gemm(Device device, std::int64_t m, std::int64_t n, std::int64_t k, const M
           const Matrix& b, void* c, DType c_dtype, std::int64_t c_stride, bool add);
 
 /// The file that keeps, for each GPU, library version and shape, the cuBLASLt algorithm that was
-/// fastest here, so that a second run does not time them again. Empty (the default): none.
+/// fastest here, so that a second run need not time them. Empty (the default): none.
 void set_gemm_cache(std::string path);
 
 }  // namespace vfm::ops

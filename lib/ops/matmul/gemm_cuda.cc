@@ -243,8 +243,8 @@ Remembered& remembered() {
   return *instance;
 }
 
-// Times the candidates: on C, which the product writes anew anyway, or, if it adds to C, on a
-// result of their own. Where results must not depend on the clock: what the heuristics put first.
+// Times the candidates: on C, which the product overwrites anyway, or, if it adds to C, on a result
+// of their own. Where results must not depend on the clock: what the heuristics put first.
 cublasLtMatmulAlgo_t fastest(const Plan& plan, const void* a, const void* b, void* c, bool add,
                              std::int64_t m, DType c_dtype, std::int64_t c_stride) {
   const std::vector<cublasLtMatmulAlgo_t> algorithms = plan.candidates(a, b, c);

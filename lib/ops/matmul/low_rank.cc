@@ -84,7 +84,7 @@ void add_low_rank(const Tensor& y, const Tensor& x, const LowRank& l) {
   add_scaled_columns(y, l.first, term, l.scale);
 }
 
-// With h = scale x A^T and g = scale dy B: dB = dy^T h, dA = g^T x, dx = g A. Making h again costs
+// With h = scale x A^T and g = scale dy B: dB = dy^T h, dA = g^T x, dx = g A. Recomputing h costs
 // less than keeping it would be worth: it is R / O of the layer's own product.
 void low_rank_backward(Tape& tape, const Tensor& dy, const Tensor& x, const LowRank& l,
                        const Tensor& dx) {

@@ -38,8 +38,8 @@ void add_scaled_columns(const Tensor& target, std::int64_t first, const Tensor& 
 /// y[:, first : first + P] += scale x A^T B^T: y [N, O], f32 or x's dtype; x [N, I]. Not recorded.
 void add_low_rank(const Tensor& y, const Tensor& x, const LowRank& added);
 
-/// dy [N, O] came back to y, of x's dtype: adds to the gradients of A and B, where they are wanted,
-/// and to dx [N, I], of x's dtype, if it is defined.
+/// Backward of add_low_rank: from dy [N, O], of x's dtype, adds to the gradients of A and B, where
+/// they are wanted, and to dx [N, I], of x's dtype, if it is defined.
 void low_rank_backward(Tape& tape, const Tensor& dy, const Tensor& x, const LowRank& added,
                        const Tensor& dx);
 

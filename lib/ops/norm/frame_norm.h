@@ -1,7 +1,7 @@
 // Group normalisation of a video with one group for each frame, and SiLU after it.
 //
 // The statistics of a frame are over its rows, columns and channels together, never over time: so a
-// video can be worked on as it comes. They are a step of their own: parts of a frame, each with
+// video can be computed in chunks. They are a step of their own: parts of a frame, each with
 // its moments, make the moments of the frame (combine_moments), exactly.
 // Source: Wu and He, "Group Normalization" (2018), with one group.
 // Shape letters: T frames, H rows, W columns, C channels.

@@ -89,7 +89,7 @@ ModulateSaved modulate_forward(const ModulateInput& in, Tensor& normed) {
   return saved;
 }
 
-Tensor modulate_again(const ModulateInput& in, const ModulateSaved& saved) {
+Tensor modulate_recompute(const ModulateInput& in, const ModulateSaved& saved) {
   ModulateInput plain;
   plain.x = saved.stream;
   plain.modulation = in.modulation;
@@ -126,7 +126,7 @@ void modulate_backward(Tape& tape, const ModulateInput& in, const ModulateSaved&
   args.run_count = in.rows.run_count();
   args.partial = partial.data<float>();
   VFM_RUN(device, modulate_backward, args);
-  dstream = Tensor();  // dx must be unique again for whoever overwrites it next
+  dstream = Tensor();  // dx must be unique for the op that overwrites it next
 
   const std::int64_t rows =
       std::max(in.modulation.size(0), in.gate.defined() ? in.gate.size(0) : 0);

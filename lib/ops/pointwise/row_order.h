@@ -28,7 +28,7 @@ class RowOrder {
 
 /// y[i] = x[order[i]]; x [S, D], f32 or bf16, on the order's device.
 Tensor reorder_rows(Tape& tape, const Tensor& x, const RowOrder& order);
-/// The way back: restore_rows(reorder_rows(x)) is x.
+/// The inverse: restore_rows(reorder_rows(x)) is x.
 Tensor restore_rows(Tape& tape, const Tensor& x, const RowOrder& order);
 
 }  // namespace vfm::ops

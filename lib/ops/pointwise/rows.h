@@ -14,7 +14,7 @@ namespace vfm::ops {
 /// y[i] = x[numbers[i]]: x [M, D], f32 or bf16; numbers [N] i32 on x's device, each below M.
 Tensor gather_rows(const Tensor& x, const Tensor& numbers);
 
-/// For each row that is taken, who takes it: made on the CPU from the numbers, which are there.
+/// For each row that is taken, the result rows that take it: made of numbers that are on the CPU.
 struct RowTakers {
   std::vector<std::int32_t> rows;   ///< that are taken, ascending
   std::vector<std::int32_t> begin;  ///< of each row's takers, and the end of the last: rows + 1

@@ -23,11 +23,11 @@
 namespace vfm::train {
 
 /// Noise levels of the whole step, in its order: ln sigma = p_mean + p_std * Phi^-1(u), where the u
-/// of n samples lie in n strata of (0, 1), one in each, dealt at random: a step of 16 sees the
-/// distribution that a batch of thousands would. `keys` names the samples. Not yet clamped.
+/// of n samples lie in n strata of (0, 1), one in each, dealt at random: 16 samples cover the
+/// distribution as thousands of independent ones would. `keys` names the samples. Not yet clamped.
 std::vector<double> draw_sigmas(const DiffusionRecipe& recipe, std::uint64_t seed,
                                 std::uint32_t step, std::span<const std::string> keys);
-/// What the sample is trained at: times sqrt(frames) if videos are noised more, then clamped.
+/// The noise level of the sample: times sqrt(frames) if videos are noised more, then clamped.
 double sample_sigma(const DiffusionRecipe& recipe, double drawn, int frames);
 
 /// What a video-to-world model is given of a sample: its first latent frames, with noise of their

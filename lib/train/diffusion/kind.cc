@@ -14,7 +14,7 @@ namespace {
 
 using models::Recompute;
 
-/// Latents of so many tokens, in numbers.
+/// How many numbers the latents of `tokens` tokens have.
 double latent_values(const models::NetworkConfig& dit, double tokens) {
   const auto& p = dit.patch_size;
   return tokens * p[0] * p[1] * p[2] * dit.out_channels;

@@ -17,7 +17,7 @@ models::LatentScale read_scale(const Json& info, const std::string& directory) {
   return as_usage([&] { return models::LatentScale::from_json(info, what); });
 }
 
-/// Of `data`, which have so many channels.
+/// Of `data`, which has `channels` channels.
 void fit_network(Recipe& recipe, const Dataset& data, int channels) {
   models::NetworkConfig& dit = recipe.model.dit;
   const bool given = recipe.diffusion.video_to_world();

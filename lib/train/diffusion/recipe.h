@@ -10,7 +10,7 @@ struct DiffusionRecipe {
   double p_mean = 0.0, p_std = 1.0;             ///< ln sigma ~ N(p_mean, p_std^2), per sample
   double sigma_min = 0.0002, sigma_max = 80.0;  ///< sigma is clamped to these
   double whitening = 1.0;     ///< 1: every latent channel alike; 0: as the tokenizer scales them
-  double loss_scale = 1.0;    ///< factor on the gradients, not on the loss told (Cosmos: 10)
+  double loss_scale = 1.0;    ///< factor on the gradients, not on the reported loss (Cosmos: 10)
   double text_dropout = 0.1;  ///< how often a sample is trained without its text
   bool scale_video_noise = false;  ///< sigma of a video times sqrt(latent frames), as predict2
   /// How many latent frames a sample is given, each number as often as the others. Any above 0
@@ -18,7 +18,7 @@ struct DiffusionRecipe {
   std::vector<int> condition_frames = {0};
   /// ln of the noise level of given frames ~ N(augment_p_mean, augment_p_std^2).
   double augment_p_mean = -3.0, augment_p_std = 2.0;
-  int text_padding = 0;  ///< texts are filled up to so many tokens with zero vectors, if not 0
+  int text_padding = 0;  ///< texts are filled up to this many tokens with zero vectors; 0: no
 
   bool video_to_world() const;
 };

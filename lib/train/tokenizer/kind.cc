@@ -89,7 +89,7 @@ class TokenizerKind final : public Kind {
 
   void fit_without_data(Recipe& /*recipe*/) const override {}
 
-  /// Of a clip of so many latent pixels; activations of one that is as long as clips get, since
+  /// Of a clip of this many latent pixels; activations of one that is as long as clips get, since
   /// clips pass one by one.
   models::NetworkCost cost(const Recipe& recipe, double tokens, double /*text_tokens*/,
                            double /*pack_tokens*/, Recompute recompute) const override {

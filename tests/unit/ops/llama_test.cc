@@ -10,8 +10,8 @@
 #include "base/error.h"
 #include "ops/check.h"
 #include "ops/loss/cross_entropy.h"
-#include "ops/matmul/lean_linear.h"
 #include "ops/matmul/linear.h"
+#include "ops/matmul/recompute_linear.h"
 #include "ops/norm/rmsnorm.h"
 #include "ops/pointwise/add.h"
 #include "ops/pointwise/cast.h"
@@ -30,12 +30,12 @@ using Op = std::function<Tensor(Tape&)>;
 
 /// Results and gradients of two ways to compute the same.
 void check_same_bits(const std::vector<Tensor>& inputs, const Tensor& cotangent, const Op& plain,
-                     const Op& lean) {
+                     const Op& recomputed) {
   Tape silent(false);
-  const Tensor y = plain(silent), same = lean(silent);
+  const Tensor y = plain(silent), same = recomputed(silent);
   CHECK(std::memcmp(y.raw(), same.raw(), y.bytes()) == 0);
   const auto expected = gradients(inputs, cotangent, plain);
-  const auto found = gradients(inputs, cotangent, lean);
+  const auto found = gradients(inputs, cotangent, recomputed);
   for (std::size_t i = 0; i < inputs.size(); ++i)
     CHECK(std::memcmp(expected[i].raw(), found[i].raw(), expected[i].bytes()) == 0);
 }
@@ -75,8 +75,8 @@ TEST_CASE("swiglu_linear is swiglu and linear, to the bit, without keeping what 
        {std::pair{DType::f32, DType::f32}, {DType::bf16, DType::bf16}, {DType::bf16, DType::f32}}) {
     const Tensor x = noise({9, 40}, 1, dtype), w = noise({7, 20}, 2, dtype);
     const auto plain = [&](Tape& t) { return linear(t, swiglu(t, x), w, Tensor(), out); };
-    const auto lean = [&](Tape& t) { return swiglu_linear(t, x, w, out); };
-    check_same_bits({x, w}, noise({9, 7}, 3, out), plain, lean);
+    const auto recomputed = [&](Tape& t) { return swiglu_linear(t, x, w, out); };
+    check_same_bits({x, w}, noise({9, 7}, 3, out), plain, recomputed);
   }
 }
 
@@ -86,8 +86,8 @@ TEST_CASE("rmsnorm_linear is rmsnorm, cast and linear, to the bit, without what 
     const auto plain = [&](Tape& t) {
       return linear(t, cast(t, rmsnorm(t, x, scale, 1e-5f), dtype), w);
     };
-    const auto lean = [&](Tape& t) { return rmsnorm_linear(t, x, scale, 1e-5f, w); };
-    check_same_bits({x, scale, w}, noise({9, 7}, 4, dtype), plain, lean);
+    const auto recomputed = [&](Tape& t) { return rmsnorm_linear(t, x, scale, 1e-5f, w); };
+    check_same_bits({x, scale, w}, noise({9, 7}, 4, dtype), plain, recomputed);
   }
 }
 

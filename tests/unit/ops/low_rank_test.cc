@@ -6,8 +6,8 @@
 
 #include "base/error.h"
 #include "check.h"
-#include "ops/matmul/lean_linear.h"
 #include "ops/matmul/linear.h"
+#include "ops/matmul/recompute_linear.h"
 #include "ops/pointwise/gelu.h"
 #include "ops/pointwise/swiglu.h"
 
@@ -82,9 +82,9 @@ TEST_CASE("low rank: what is computed again changes no bit") {
          [&](Tape& t) { return gelu_linear(t, narrow, weight); }},
         {[&](Tape& t) { return linear(t, swiglu(t, wide), weight); },
          [&](Tape& t) { return swiglu_linear(t, wide, weight, wide.dtype()); }}};
-    for (const auto& [plain, lean] : pairs) {
+    for (const auto& [plain, recomputed] : pairs) {
       const auto expected = gradients(leaves, cotangent, plain);
-      const auto found = gradients(leaves, cotangent, lean);
+      const auto found = gradients(leaves, cotangent, recomputed);
       for (std::size_t i = 0; i < leaves.size(); ++i)
         CHECK(std::memcmp(expected[i].raw(), found[i].raw(), expected[i].bytes()) == 0);
     }

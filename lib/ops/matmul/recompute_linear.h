@@ -1,4 +1,4 @@
-// Linear layers whose input is not kept for the way back, but made again there, element by element:
+// Linear layers whose input is not kept for backward, but recomputed there, element by element:
 // "elementwise" recompute. Values and gradients are those of the two ops one after the other, to
 // the last bit; what is saved is the memory of the input, [S, D] of a norm or [S, 4 D] of an MLP.
 // Shape letters: S tokens, D width, M outputs.

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# A checkpoint of vfm-train gives in diffusers what it gives in vfm: scripts/golden/way_back.py recorded
+# A checkpoint of vfm-train gives in diffusers what it gives in vfm: scripts/golden/round_trip.py recorded
 # diffusers' values, and here vfm's are compared with them.
 # SPDX-License-Identifier: Apache-2.0
 
@@ -7,7 +7,7 @@ load ../cli/helpers
 
 setup_file() {
   export PATH="$VFM_BIN:$PATH"
-  "$BATS_TEST_DIRNAME/way-back" "$BATS_FILE_TMPDIR"
+  "$BATS_TEST_DIRNAME/round-trip" "$BATS_FILE_TMPDIR"
 }
 
 setup() {
@@ -32,7 +32,7 @@ if kind == "B":  # levels of 255
 else:
     difference /= max(abs(v) for v in golden["values"])
     assert golden["difference"] < (1e-5 if kind == "f" else 1e-3) and difference < 1.5e-3, difference
-print(name, difference)' "$BATS_TEST_DIRNAME/../golden/way_back.json" "$@"
+print(name, difference)' "$BATS_TEST_DIRNAME/../golden/round_trip.json" "$@"
 }
 
 # of_latent FILE: its values, f32.
@@ -45,13 +45,13 @@ begin, end = json.loads(data[8:8 + size])["latent"]["data_offsets"]
 sys.stdout.buffer.write(data[8 + size + begin:8 + size + end])' "$1"
 }
 
-@test "the way back: vfm-generate gives what diffusers gave with the same checkpoint, and with its adapters" {
+@test "the round trip: vfm-generate gives what diffusers gave with the same checkpoint, and with its adapters" {
   for model in run adapters; do
     of_latent "latents-$model"/*.latents.safetensors | compare "$model" f 0
   done
 }
 
-@test "the way back: vfm-pack and vfm-generate give what diffusers gave with the same tokenizer" {
+@test "the round trip: vfm-pack and vfm-generate give what diffusers gave with the same tokenizer" {
   tar xOf tokens/*/clip.tar clip.latent.npy | compare tokenizer.latent e -$((2 * 5 * 3 * 8 * 8))
   compare tokenizer.frames B 0 <decoded.rgb
 }

@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The way back: a checkpoint that vfm-train wrote, opened by diffusers, gives the same output.
+"""The round trip: a checkpoint that vfm-train wrote, opened by diffusers, gives the same output.
 
 Trains a tiny model for a few steps, and adapters for it (on its averaged weights, which vfm-train
 --init takes), lets vfm-generate make a latent with each in one Euler step from a given noise, and
 computes the same with diffusers: CosmosTransformer3DModel.from_pretrained on the checkpoint's model
 folder, and load_lora_adapter on that of the adapters. Then the same of a tokenizer that vfm-train trained,
 an AutoencoderKLCosmos: the latent that vfm-pack made of a clip, and the frames that vfm-generate
-made of a latent. Prints the differences, and writes what diffusers gave to tests/golden/way_back.json, which
-tests/pipeline/way_back.bats compares with what vfm gives.
+made of a latent. Prints the differences, and writes what diffusers gave to tests/golden/round_trip.json, which
+tests/pipeline/round_trip.bats compares with what vfm gives.
 
     python3 -m venv venv && venv/bin/pip install torch==2.15.0 torchvision==0.29.2 diffusers==0.42.1 \
         peft==0.21.2
-    PATH=build/tools:$PATH venv/bin/python scripts/golden/way_back.py
+    PATH=build/tools:$PATH venv/bin/python scripts/golden/round_trip.py
 
 Recorded: 2026-11-21, largest difference 1.4e-7 of the largest value, with the adapters 2.7e-7; the
 tokenizer's latent, which vfm-pack rounds to f16, 3.9e-4, its frames half a level of 255: all of it rounding.
@@ -96,7 +96,7 @@ def compare_tokenizer(run: pathlib.Path) -> dict:
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         run = pathlib.Path(folder)
-        subprocess.run([ROOT / "tests/pipeline/way-back", run], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([ROOT / "tests/pipeline/round-trip", run], check=True, stdout=subprocess.DEVNULL)
         checkpoint = next(run.glob("run/checkpoints/step-*"))
         train = json.loads((checkpoint / "train.json").read_text())
         network = CosmosTransformer3DModel.from_pretrained(checkpoint / "model").eval()
@@ -111,7 +111,7 @@ def main() -> None:
         without = compare(run, "adapters", network, train)["difference"]
         assert without > 1e-3, without  # the adapters do something
         golden["tokenizer"] = compare_tokenizer(run)
-    path = ROOT / "tests/golden/way_back.json"
+    path = ROOT / "tests/golden/round_trip.json"
     path.write_text(json.dumps(golden) + "\n")
     print(path, path.stat().st_size)
 

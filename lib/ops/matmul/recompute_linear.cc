@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/matmul/lean_linear.h"
+#include "ops/matmul/recompute_linear.h"
 
 #include "ops/backward.h"
 #include "ops/matmul/linear.h"
@@ -18,7 +18,7 @@ ModulatedLinear modulate_linear(Tape& tape, const ModulateInput& in, const Linea
               [in, saved, w, y](Tape& t) {
                 Tensor dnormed;
                 if (const Tensor dy = t.take(y); dy.defined())
-                  dnormed = linear_backward(t, dy, modulate_again(in, saved), w, true);
+                  dnormed = linear_backward(t, dy, modulate_recompute(in, saved), w, true);
                 else
                   dnormed = Tensor::zeros(in.x.shape(), in.out, in.x.device());
                 modulate_backward(t, in, saved, dnormed);
