@@ -193,7 +193,7 @@ bool ClipOutput::provide(Json& record, const std::string& name, bool force, cons
   return made;
 }
 
-void ClipOutput::tell(const Json& record, std::optional<double> seconds) {
+void ClipOutput::report(const Json& record, std::optional<double> seconds) {
   manifest_.write(record);
   ++made_;
   if (record["kind"] == "clip") records_.push_back(record);

@@ -64,9 +64,9 @@ class ClipOutput {
   /// lacks are put into it. Returns whether it was made.
   bool provide(Json& record, const std::string& name, bool force, const Json& extra,
                const std::function<std::string()>& make) const;
-  /// Tells on standard output of a file that is there now. `seconds` is what it took; nothing: it
-  /// was there.
-  void tell(const Json& record, std::optional<double> seconds);
+  /// Writes the manifest record of a file that is there now. `seconds` is what it took; nothing: it
+  /// was kept.
+  void report(const Json& record, std::optional<double> seconds);
   void add_error(const io::Fault& fault);
   /// Closes the log of errors and lays out the contact sheet of the clips. Returns the number of
   /// errors. Throws Error if nothing was made; `input` may be why.

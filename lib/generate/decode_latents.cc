@@ -208,7 +208,7 @@ void Decoding::hand_over(Result& result) {
       if (!made) fail("'{}' was changed; run the command again", result.name);
       return std::move(result.mp4);
     });
-    output_.tell(result.record, made ? std::optional(result.seconds) : std::nullopt);
+    output_.report(result.record, made ? std::optional(result.seconds) : std::nullopt);
   }
   progress_.add();
 }

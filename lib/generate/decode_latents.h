@@ -1,6 +1,6 @@
 // What vfm-generate --decode-only does: latents that --latents-only wrote, in, clips out.
 //
-// A clip that is made in two stages has the bytes and the address of one that is made in one.
+// A clip that is made in two stages has the same bytes and address as one that is made in one.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -263,7 +263,7 @@ void Run::hand_over(Result& result) {
     return;
   }
   if (!output_.to_stream())
-    output_.tell(result.record, result.made ? std::optional(result.seconds) : std::nullopt);
+    output_.report(result.record, result.made ? std::optional(result.seconds) : std::nullopt);
   progress_.add();
 }
 

@@ -53,7 +53,7 @@ struct Part {
   void hold() { held_bytes = (1 + kKept) * cost.activation_bytes; }
 };
 
-/// A pack of so many tokens in a block, where it needs most: in the MLP, or around attention.
+/// A pack of `tokens` tokens in a block, where it needs most: in the MLP, or around attention.
 struct BlockMemory {
   double in_use = 0;
   /// Blocks of every size that are in use anywhere in the block: the allocator keeps them apart.

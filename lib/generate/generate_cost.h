@@ -1,5 +1,5 @@
-// What vfm-generate --dry-run tells: what a clip costs to make, and whether the files of the model
-// fit. Configurations and headers are read, no weights.
+// What vfm-generate --dry-run reports: what a clip costs to make, and whether the files of the
+// model fit. Configurations and headers are read, no weights.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,4 +1,4 @@
-// What a model says about generation, besides its weights: the train.json of a checkpoint
+// What generation needs of a model besides its weights: the train.json of a checkpoint
 // (vfm-checkpoint(5)), or the same made from a diffusers folder (generate/pipeline.h).
 // Thread-safety: pure.
 // SPDX-License-Identifier: Apache-2.0
@@ -24,9 +24,9 @@ struct ModelFacts {
   Extents largest;            ///< latent: of all that the model was trained on
   Extents usual;              ///< latent: what most videos had (stills, if there were no videos)
   double fps = 0;             ///< the rate that most videos had; 0: not known
-  SampleOptions sampling;     ///< how clips are sampled if nobody says otherwise
-  /// Prompts are filled up to so many tokens with zero vectors, all of which are attended to, as
-  /// Cosmos was trained; 0: they are not.
+  SampleOptions sampling;     ///< how clips are sampled by default
+  /// Prompts are filled up to this many tokens with zero vectors, all of which are attended to, as
+  /// Cosmos was trained; 0: no filling.
   int text_padding = 0;
   /// Whether a prompt without text goes through the encoder, which gives it an end token. Else it
   /// is one zero vector: a sample whose text was dropped in training.

@@ -32,7 +32,7 @@ void check(NetworkHeaders& network, const io::TensorSet& weights) {
 /// Of a file, a folder with one, or a run.
 void check_adapters(NetworkHeaders& network, const std::string& path, const GenerateJob& job) {
   const models::LoraFile file =
-      models::again_if_gone(path, [&] { return models::open_adapters(path, job.ema); });
+      models::retry_if_gone(path, [&] { return models::open_adapters(path, job.ema); });
   file.check(*network.dit);
   network.file_bytes += static_cast<double>(file.bytes());
   if (job.lora.separate) network.adapter_parameters += file.parameters();
@@ -126,10 +126,10 @@ NetworkHeaders read_network(const GenerateJob& job, Faults& faults) {
     found = {};
     network = read_once(job, found);
     read = true;
-    found.finish();  // for again_if_gone() to see: it may be all for a checkpoint that has gone
+    found.finish();  // for retry_if_gone() to see: it may be all for a checkpoint that has gone
   };
   try {
-    models::again_if_gone(job.model, try_to_read);
+    models::retry_if_gone(job.model, try_to_read);
   } catch (const Error&) {
     if (!read) throw;
   }

@@ -25,7 +25,7 @@ struct NetworkHeaders {
   std::int64_t adapter_parameters = 0;  ///< of adapters that stay beside the weights
 };
 
-/// What was found wrong in any part of a model, to be told together.
+/// What was found wrong in any part of a model, to be reported together.
 class Faults {
  public:
   template <class Act>

@@ -137,7 +137,7 @@ void note_guidance(const std::string& folder, double guidance) {
 ModelFacts read_facts(const std::string& path) {
   if (is_pipeline(path))
     return ModelFacts::from_json(describe_pipeline(path, DType::f32), "'" + path + "'");
-  return models::again_if_gone(path, [&] {
+  return models::retry_if_gone(path, [&] {
     const std::string file = io::join_path(models::find_checkpoint(path), "train.json");
     return ModelFacts::from_json(read_json(file), "'" + file + "'");
   });

@@ -24,8 +24,8 @@ namespace vfm::generate {
 /// Whether `folder` is such a folder, or of another pipeline.
 bool is_pipeline(const std::string& folder);
 
-/// What train.json says of a checkpoint (ModelFacts), of a folder. Reads no weights. Throws
-/// Error{usage} for another pipeline or component, saying which work.
+/// The facts (ModelFacts) of a pipeline folder, as train.json has them of a checkpoint. Reads no
+/// weights. Throws Error{usage} for another pipeline or component, saying which work.
 Json describe_pipeline(const std::string& folder, DType compute);
 
 /// The network, and describe_pipeline() as `train`. Without `compute`: as its weights are. Throws
@@ -41,7 +41,7 @@ std::string model_hash(const std::string& folder);
 /// other folders can be compared with them. Reads their weights.
 void add_part_hashes(Json& train);
 
-/// Warns of a guidance that the pipelines of diffusers take as none, and vfm does not.
+/// Warns of a guidance that diffusers' pipelines take to mean none, and vfm does not.
 void note_guidance(const std::string& folder, double guidance);
 
 /// The facts of a checkpoint, a run or a pipeline folder, without its weights.

@@ -40,7 +40,7 @@ std::string why_no_gpu();
 /// The GPUs that this process sees; 0 where why_no_gpu() has a reason.
 int gpu_count();
 /// Chooses the GPU of this process, before anything was put on it: ranks of one machine take one
-/// each. Throws Error if there are not so many.
+/// each. Throws Error if there are not that many.
 void use_gpu(int index);
 /// The runtime's version, and the GPU or why there is none: "runtime 13.0; no usable GPU: ...". For
 /// people.

@@ -16,7 +16,7 @@ namespace vfm {
 
 /// Memory whose blocks are reused in the order of the compute stream, recording or not.
 CachingAllocator& gpu_allocator();
-/// That of uploads. When there is no more for one of the two, the other gives back what it keeps.
+/// That of uploads. When one of the two has no more, the other gives back what it keeps.
 /// Thread-safety: any thread.
 CachingAllocator& upload_allocator();
 /// That of recordings.

@@ -1,4 +1,4 @@
-// What is one clip's own fault: it is recorded, and the others are made.
+// Which failures are one clip's own: they are recorded, and the other clips are made.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -16,7 +16,7 @@
 
 namespace vfm {
 
-/// Not an Error: who mends an Error by doing something else must not mend this.
+/// Not an Error: code that handles an Error by another way must let this pass.
 class NotRecordable : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -37,8 +37,8 @@ class GpuGraph {
 
   /// Whether the calling thread is recording.
   static bool recording();
-  /// Gives memory of recordings back that no graph needs: all when there is none, else what came
-  /// since the last was made. How many bytes.
+  /// Frees memory of recordings that no graph needs: all when there is no graph, else what was
+  /// taken since the last was made. Returns the number of bytes.
   static std::size_t release_memory() noexcept;
 
  private:

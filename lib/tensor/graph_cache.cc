@@ -73,7 +73,7 @@ bool GraphCache::record(Entry& entry, const std::vector<Tensor>& inputs, const W
     if (given_up_ != given_up) return false;  // there was hardly memory for them
     entry.graph = std::make_unique<GpuGraph>([&] { entry.results = work(fixed); });
     entry.inputs = std::move(fixed);
-    if (!std::exchange(told_, true)) log_info("steps of shapes that come again run as CUDA graphs");
+    if (!std::exchange(logged_, true)) log_info("steps of shapes that repeat run as CUDA graphs");
     return true;
   } catch (const std::exception& error) {
     entry.clear();

@@ -1,11 +1,11 @@
-// Work that comes again and again, as CUDA graphs where its shapes repeat: one call instead of the
-// thousands of launches of a training step.
+// Work that is repeated, as CUDA graphs where its shapes repeat: one call instead of the thousands
+// of launches of a training step.
 //
 // Work is known by a text, its shape: all that the host's code in it depends on. What changes from
 // one time to the next comes in by tensors. The first time that a shape comes its work is done
 // plainly, and with it all that is done once (algorithms are timed, plans are built); the second
-// time it is recorded (tensor/gpu_graph.h). What cannot be recorded is done plainly, which is said
-// once. Results are the same to the last bit either way.
+// time it is recorded (tensor/gpu_graph.h). What cannot be recorded is done plainly, which is
+// logged once. Results are the same to the last bit either way.
 // Thread-safety: the thread that drives the GPU.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -45,7 +45,7 @@ class GraphCache {
   std::int64_t replays() const { return replays_; }  ///< how often work was repeated so
 
   /// For the allocator, when there is no more memory: gives up all graphs of this process, and the
-  /// memory of recordings. Graphs are made again, but not after the third time. False if there was
+  /// memory of recordings. Graphs are remade, but not after the third time. False if there was
   /// nothing to give up, or something is being recorded.
   static bool give_up_all() noexcept;
 
@@ -65,7 +65,7 @@ class GraphCache {
 
   int most_, given_up_ = 0;
   std::int64_t runs_ = 0, replays_ = 0;
-  bool told_ = false, said_ = false;  // to the log
+  bool logged_ = false, said_ = false;  // to the log
   std::map<std::string, Entry> entries_;
 };
 

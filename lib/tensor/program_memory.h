@@ -6,7 +6,7 @@ namespace vfm {
 
 /// Bytes that a program of this kind needs besides its tensors and buffers: as many as this one has
 /// had resident so far, and the code of libraries that only computing comes to. Meant for a dry
-/// run, which has computed nothing. 0 where the system does not tell. Thread-safety: any thread.
+/// run, which has computed nothing. 0 where it is not known. Thread-safety: any thread.
 double program_memory();
 
 }  // namespace vfm

@@ -86,7 +86,7 @@ void convert(const Tensor& from, const Tensor& to);
 void convert_f32_to_bf16(const float* src, std::uint16_t* dst, std::int64_t count);
 void convert_bf16_to_f32(const std::uint16_t* src, float* dst, std::int64_t count);
 
-/// Bytes that the CPU allocator hands out now, the most it ever did, and what it keeps for reuse.
+/// Bytes of a device that an allocator hands out now, at most so far, and keeps for reuse.
 struct MemoryStats {
   std::size_t current = 0, peak = 0, cached = 0;
 };

@@ -260,11 +260,11 @@ void check_once(const RunOptions& options) {
 }  // namespace
 
 Beginning read_beginning(const RunOptions& options, std::string_view part) {
-  return models::again_if_gone(options.init, [&] { return read_once(options, part); });
+  return models::retry_if_gone(options.init, [&] { return read_once(options, part); });
 }
 
 void check_initial(const RunOptions& options) {
-  if (!options.init.empty()) models::again_if_gone(options.init, [&] { check_once(options); });
+  if (!options.init.empty()) models::retry_if_gone(options.init, [&] { check_once(options); });
 }
 
 void check_continues(const Json& train, const RunOptions& options, const Recipe& recipe,
@@ -301,11 +301,11 @@ void check_continues(const Json& train, const RunOptions& options, const Recipe&
 void check_run(const RunOptions& options, const Recipe& recipe, int ranks) {
   if (ranks > recipe.data.packs)
     fail_usage("{} ranks have no work with {} packs a step: {}, must be at least {}", ranks,
-               recipe.data.packs, told(recipe, "data.packs"), ranks);
+               recipe.data.packs, describe_setting(recipe, "data.packs"), ranks);
   if (recipe.schedule.warmup > recipe.train.steps)
     log_warning(
         "the run ends in the warm-up: {} and {}, so the learning rate reaches {:.3g} of its {:.3g}",
-        told(recipe, "schedule.warmup"), told(recipe, "train.steps"),
+        describe_setting(recipe, "schedule.warmup"), describe_setting(recipe, "train.steps"),
         recipe.optimizer.lr * static_cast<double>(recipe.train.steps) /
             static_cast<double>(recipe.schedule.warmup),
         recipe.optimizer.lr);
@@ -329,7 +329,7 @@ Json load_initial(const RunOptions& options, const nn::ParameterList& parameters
 }
 
 void load_adapters(const RunOptions& options, const nn::ParameterList& adapters) {
-  models::again_if_gone(options.init, [&] {
+  models::retry_if_gone(options.init, [&] {
     const std::string checkpoint = adapters_at(options.init);
     models::verify_checkpoint(checkpoint);
     as_usage([&] { models::open_adapters(checkpoint, true).load(adapters); });

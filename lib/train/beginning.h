@@ -1,4 +1,4 @@
-// Beginning a run from a model that is there already (vfm-train --init), and going on with one.
+// Beginning a run from an existing model (vfm-train --init), and resuming a run.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -17,7 +17,8 @@ void Dataset::fit(Recipe& recipe) const {
   for (const data::Entry& sample : entries())
     if (token_count(sample, recipe.model) > recipe.data.tokens)
       fail_usage("sample '{}' has {} tokens, more than a pack holds: {}, must be at least that",
-                 sample.key, token_count(sample, recipe.model), told(recipe, "data.tokens"));
+                 sample.key, token_count(sample, recipe.model),
+                 describe_setting(recipe, "data.tokens"));
 }
 
 std::vector<std::int64_t> Dataset::tokens(const ModelRecipe& model) const {

@@ -158,7 +158,7 @@ Json export_once(const ExportOptions& options) {
 }  // namespace
 
 Json export_model(const ExportOptions& options) {
-  return models::again_if_gone(options.run, [&] { return export_once(options); });
+  return models::retry_if_gone(options.run, [&] { return export_once(options); });
 }
 
 }  // namespace vfm::train

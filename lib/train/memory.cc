@@ -43,7 +43,7 @@ double text_memory(const Recipe& recipe, const PackShare& share, const PackLoad&
                    double text_width, double keys, double layers) {
   const double size = static_cast<double>(dtype_size(recipe.compute())), packs = share.together;
   const double cast = recipe.compute() == DType::bf16 ? size : 0;
-  // Keys and values of a text, as projected and normed, of each layer; on the way back once more.
+  // Keys and values of a text, as projected and normed, of each layer; in backward once more.
   return load.text_rows * (share.packs * text_width * 2 * 4 +
                            packs * (text_width * cast + 4 * keys * size * (layers + 1)));
 }
@@ -131,7 +131,7 @@ Recompute choose_recompute(const Recipe& recipe, int ranks, Device device, doubl
   return Recompute::block;
 }
 
-void tell_memory(const MemoryNeed& need, Recompute recompute, Device device, double usable) {
+void log_memory(const MemoryNeed& need, Recompute recompute, Device device, double usable) {
   const std::string chosen(models::recompute_name(recompute));
   if (need.total() > usable)
     log_warning(

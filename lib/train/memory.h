@@ -1,5 +1,5 @@
-// What a run takes of its device's memory, and what it computes again in backward so that it fits.
-// Estimates: the tensors that are known to be kept, without fragmentation and libraries' own needs.
+// What a run takes of its device's memory, and what backward recomputes so that it fits. Estimates:
+// the tensors that are known to be kept, without fragmentation and libraries' own needs.
 // Thread-safety: free functions, any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -76,7 +76,7 @@ double usable_memory(Device device, int local_ranks);
 models::Recompute choose_recompute(const Recipe& recipe, int ranks, Device device, double usable,
                                    const PackLoad& load);
 
-/// Says what recomputation was chosen for `need`, or that even so it is more than `usable`.
-void tell_memory(const MemoryNeed& need, models::Recompute recompute, Device device, double usable);
+/// Logs what recomputation was chosen for `need`, or that even so it is more than `usable`.
+void log_memory(const MemoryNeed& need, models::Recompute recompute, Device device, double usable);
 
 }  // namespace vfm::train

@@ -108,7 +108,7 @@ struct Recipe {
   EmaRecipe ema;
   ValidationRecipe validation;
   TrainRecipe train;
-  std::set<std::string> given;  ///< keys that somebody set, for messages (recipe_file.h, told())
+  std::set<std::string> given;  ///< keys that the user set, for describe_setting()
 
   DType compute() const;
   /// Of a text as it goes into the model; that of no text is 1.

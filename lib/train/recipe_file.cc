@@ -175,7 +175,7 @@ std::string to_yaml(const Recipe& recipe) {
   return text;
 }
 
-std::string told(const Recipe& recipe, const std::string& key) {
+std::string describe_setting(const Recipe& recipe, const std::string& key) {
   Recipe copy = recipe;
   const std::vector<Field> fields = fields_of(copy);
   const Field* field = find_field(fields, key);
@@ -201,7 +201,7 @@ void check_model(const Recipe& recipe, const std::function<void()>& check) {
       const std::size_t dot = field.key.find('.');
       const bool named = text.find("'" + field.key.substr(dot + 1) + "'") != std::string::npos;
       if (field.key.starts_with("model.") && named && is_default(recipe, field.key, field.get()))
-        defaults += (defaults.empty() ? "" : ", ") + told(recipe, field.key);
+        defaults += (defaults.empty() ? "" : ", ") + describe_setting(recipe, field.key);
     }
     fail_usage("{}{}{}", text, defaults.empty() ? "" : "; not set in the recipe: ", defaults);
   }

@@ -69,7 +69,7 @@ Json to_json(const Recipe& recipe);
 /// "'data.tokens' is 256"; of a default that nobody set "'data.tokens' is 8192 (default)", so that
 /// no message blames its reader for what he did not write. Throws std::logic_error for a key that
 /// recipes of the type do not have.
-std::string told(const Recipe& recipe, const std::string& key);
+std::string describe_setting(const Recipe& recipe, const std::string& key);
 
 /// Whether recipes of the type have that key.
 bool has_key(const Recipe& recipe, const std::string& key);

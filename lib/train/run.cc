@@ -132,7 +132,7 @@ long Run::train() {
   world_.section("checkpoint", recipe_.train.checkpoint_limit);  // rank 0 may write a report
   if (trainer_->state().skips_in_row > 0 && trainer_->state().step >= steps)
     fail("the gradient was not finite in the last {} steps: {}, start over with a lower one",
-         trainer_->state().skips_in_row, told(recipe_, "optimizer.lr"));
+         trainer_->state().skips_in_row, describe_setting(recipe_, "optimizer.lr"));
   collect_failures();
   if (leader()) {
     write_errors(options_.out, failures_);
@@ -209,7 +209,7 @@ void Run::begin() {
   const nn::ParameterList& frozen = trainer_->objective().frozen();
   const nn::ParameterList& begun = frozen.empty() ? trainer_->optimizer().parameters() : frozen;
   if (leader()) {
-    init_ = models::again_if_gone(options_.init, [&] { return load_initial(options_, begun); });
+    init_ = models::retry_if_gone(options_.init, [&] { return load_initial(options_, begun); });
     if (init_.contains("adapters")) load_adapters(options_, trainer_->optimizer().parameters());
     log_info("beginning from '{}'", options_.init);
     for (const std::string& sentence : other_parts(options_.base, data_->info(), options_.init))
@@ -228,9 +228,9 @@ void Run::make_trainer() {
   const Device device = options_.device;
   trainer_.emplace(recipe_, *data_, world_, device);
   if (leader() && recipe_.model.recompute == "auto")
-    tell_memory(memory_need(recipe_, world_.size(), trainer_->recompute(), device,
-                            pack_load(recipe_, *data_)),
-                trainer_->recompute(), device, usable_memory(device, world_.local_size()));
+    log_memory(memory_need(recipe_, world_.size(), trainer_->recompute(), device,
+                           pack_load(recipe_, *data_)),
+               trainer_->recompute(), device, usable_memory(device, world_.local_size()));
 }
 
 void Run::make_validation() {

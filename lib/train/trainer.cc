@@ -125,7 +125,7 @@ StepResult Trainer::train_step() {
     fail(
         "the gradient was not finite in {} steps in a row, up to step {}: {}, start over with a "
         "lower one; the last checkpoint is from before these steps",
-        state_.skips_in_row, state_.step, told(recipe_, "optimizer.lr"));
+        state_.skips_in_row, state_.step, describe_setting(recipe_, "optimizer.lr"));
   return result;
 }
 

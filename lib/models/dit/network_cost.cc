@@ -54,7 +54,7 @@ std::int64_t other_parameters(const NetworkConfig& c) {
 /// What the tape keeps of a token in a block, in bytes a unit of width, and without the norms' and
 /// the activation's results.
 struct Kept {
-  double all = 0, lean = 0;
+  double all = 0, elementwise = 0;
 };
 
 Kept kept_of_token(const NetworkConfig& c, DType compute) {
@@ -67,7 +67,7 @@ Kept kept_of_token(const NetworkConfig& c, DType compute) {
     // cross-attention (4); the MLP's gate and value, their product and its projection.
     const double kv = 2.0 * c.key_value_heads() / c.num_attention_heads;
     kept.all = 12 + size * (2 + 1 + kv + 2 + 4 + 3 * ratio + 1);
-    kept.lean = kept.all - size * (2 + ratio);
+    kept.elementwise = kept.all - size * (2 + ratio);
     return kept;
   }
   // f32 streams of the three residuals (3 * 4 bytes); in the compute dtype their normed outputs
@@ -78,7 +78,7 @@ Kept kept_of_token(const NetworkConfig& c, DType compute) {
   // each, and the temporal one q, k, v and its output in the other order.
   const bool stdit = c.type == NetworkType::stdit;
   kept.all = 12 + size * (16 + 2 * ratio) + (stdit ? 8 + size * (2 * 9 + 4) : 0);
-  kept.lean = kept.all - size * (3 + (stdit ? 2 : 0) + ratio);
+  kept.elementwise = kept.all - size * (3 + (stdit ? 2 : 0) + ratio);
   return kept;
 }
 
@@ -104,17 +104,17 @@ NetworkCost network_cost(const NetworkConfig& config, double tokens, double text
   cost.weight_flops = layers * (matrices + text);
 
   // With recomputation of blocks only the stream between them stays, and one block's worth exists
-  // at a time. On the way back there are the MLP's hidden rows and their gradients once more, and
-  // the gradients of the stream and of a branch.
+  // at a time. In backward there are the MLP's hidden rows and their gradients once more, and the
+  // gradients of the stream and of a branch.
   const Kept kept = kept_of_token(config, compute);
   const double size = static_cast<double>(dtype_size(compute));
   const double rows = config.type == NetworkType::moviegen ? 3 : 2;
-  const double way_back = size * (rows * static_cast<double>(config.hidden()) / d + 1) + 8;
+  const double backward = size * (rows * static_cast<double>(config.hidden()) / d + 1) + 8;
   const double bytes = recompute == Recompute::none          ? layers * kept.all
-                       : recompute == Recompute::elementwise ? layers * kept.lean
-                                                             : layers * 4 + kept.lean;
+                       : recompute == Recompute::elementwise ? layers * kept.elementwise
+                                                             : layers * 4 + kept.elementwise;
   // Positions, and the stream that enters.
-  cost.activation_bytes = pack_tokens * d * (bytes + 8 + way_back);
+  cost.activation_bytes = pack_tokens * d * (bytes + 8 + backward);
   return cost;
 }
 

@@ -77,20 +77,20 @@ LoraFile open_adapters(const std::string& path, bool ema) {
 void add_adapters(LoadedModel& model, const AdapterChoice& choice, bool ema) {
   choice.check_for(model.folder, model.decoder != nullptr, !model.lora.is_null());
   std::vector<CountedAdapters> adapters;
-  Json told = Json::array(), paths = Json::array();
+  Json described = Json::array(), paths = Json::array();
   for (const AdapterChoice::Set& set : choice.sets) {
-    adapters.push_back(again_if_gone(set.path, [&]() -> CountedAdapters {
+    adapters.push_back(retry_if_gone(set.path, [&]() -> CountedAdapters {
       if (const std::string run = checkpoint_at(set.path); !run.empty()) verify_checkpoint(run);
       return {open_adapters(set.path, ema), set.scale};
     }));
     const LoraFile& file = adapters.back().file;
-    told.push_back({{"hash", file.hash()},
-                    {"scale", set.scale},
-                    {"mode", choice.separate ? "separate" : "merged"}});
+    described.push_back({{"hash", file.hash()},
+                         {"scale", set.scale},
+                         {"mode", choice.separate ? "separate" : "merged"}});
     paths.push_back(file.path());
   }
   adapt(*model.network, adapters, choice.separate);
-  model.lora = told.size() == 1 ? told.front() : told;
+  model.lora = described.size() == 1 ? described.front() : described;
   model.lora_path = paths.size() == 1 ? paths.front() : paths;
 }
 
@@ -133,7 +133,7 @@ LoadedModel load_once(const std::string& path, bool ema, std::optional<DType> co
 
 LoadedModel load_model(const std::string& path, bool ema, std::optional<DType> compute,
                        Device device, const AdapterChoice& adapters) {
-  return again_if_gone(path, [&] { return load_once(path, ema, compute, device, adapters); });
+  return retry_if_gone(path, [&] { return load_once(path, ema, compute, device, adapters); });
 }
 
 }  // namespace vfm::models

@@ -40,11 +40,11 @@ std::string find_checkpoint(const std::string& path);
 /// The newest checkpoint of the run folder `path`; "" if it is no run, or has none.
 std::string newest_of_run(const std::string& path);
 
-/// Calls `use`, which finds the checkpoint that `path` means and reads it; and again, a few times,
-/// if it fails while `path` is a run that has removed that one meanwhile, as a run does that trains
-/// on: then there is a newer one.
+/// Calls `use`, which finds the checkpoint that `path` means and reads it; and repeats that, a few
+/// times, if it fails because `path` is a run that removed that checkpoint meanwhile: a run that is
+/// still training has a newer one.
 template <class Use>
-auto again_if_gone(const std::string& path, const Use& use) {
+auto retry_if_gone(const std::string& path, const Use& use) {
   for (int tries = 5;; --tries) {
     const std::string before = newest_of_run(path);
     try {

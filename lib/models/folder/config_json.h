@@ -1,4 +1,4 @@
-// Fields of a network's config.json, which may be absent.
+// Reading fields of a network's config.json that may be absent.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

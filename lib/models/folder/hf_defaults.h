@@ -1,5 +1,5 @@
-// What fields mean that a config.json leaves out: transformers writes only what differs from the
-// defaults of a type, and releases trim the rest.
+// The values of fields that a config.json leaves out: transformers writes only what differs from
+// the defaults of a type, and releases trim the rest.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

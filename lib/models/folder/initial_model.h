@@ -1,4 +1,4 @@
-// A model somebody gives the folder of, to begin a training run from, or to use as a tokenizer:
+// A model in a folder that the user gives, to begin a training run from, or to use as a tokenizer:
 // weights, under our names.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -24,7 +24,7 @@ namespace vfm::models {
 /// Thread-safety: one thread at a time.
 class InitialModel {
  public:
-  /// What stands for the weights of a checkpoint that has none.
+  /// Replaces the weights of a checkpoint that has none.
   class Stand {
    public:
     virtual ~Stand() = default;

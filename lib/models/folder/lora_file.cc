@@ -130,7 +130,7 @@ std::map<std::string, double> lora_scales(const Json& settings,
   if (!settings.is_object()) fail_usage("{} has settings that are no object", what);
   for (const char* name : {"use_dora", "lora_bias", "bias", "use_qalora", "fan_in_fan_out"})
     need_off(settings, name, what);
-  // How the adapters began tells nothing of them, but for the ways that change the base as well.
+  // How the adapters began does not matter, except where it changes the base as well.
   const auto begun = settings.find("init_lora_weights");
   if (begun != settings.end() && begun->is_string() && *begun != "gaussian" && *begun != "eva" &&
       *begun != "orthogonal")
@@ -160,7 +160,7 @@ std::map<std::string, double> lora_scales(const Json& settings,
       const double r = static_cast<double>(ranks.at(module));
       scale = value.get<double>() / (stable ? std::sqrt(r) : r);
     }
-    // Patterns may be expressions, which nobody writes; to pass over one would change the result.
+    // Patterns may be expressions, which are rare; to ignore one would change the result.
     if (!used) fail_usage("{} has an alpha for '{}', which is no adapter of it", what, key);
   }
   for (const auto& [module, scale] : scales)

@@ -368,7 +368,7 @@ bool CudnnPlan::build(const Descriptor& configuration, const Descriptor& device,
   std::int64_t count = 0;
   check(library().BackendGetAttribute(plan.get(), CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE,
                                       CUDNN_TYPE_INT64, 1, &count, &workspace_),
-        "tell what scratch it needs");
+        "report its scratch");
   configuration_ = configuration;
   plan_ = plan;
   return true;

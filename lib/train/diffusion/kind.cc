@@ -82,10 +82,12 @@ class DiffusionKind final : public Kind {
   void check(const Recipe& recipe) const override {
     if (recipe.diffusion.sigma_min > recipe.diffusion.sigma_max)
       fail_usage("{} and {}: the first must be at most the second",
-                 told(recipe, "diffusion.sigma_min"), told(recipe, "diffusion.sigma_max"));
+                 describe_setting(recipe, "diffusion.sigma_min"),
+                 describe_setting(recipe, "diffusion.sigma_max"));
     if (recipe.sampling.sigma_max > 0 && recipe.sampling.sigma_min >= recipe.sampling.sigma_max)
       fail_usage("{} and {}: the first must be below the second",
-                 told(recipe, "sampling.sigma_min"), told(recipe, "sampling.sigma_max"));
+                 describe_setting(recipe, "sampling.sigma_min"),
+                 describe_setting(recipe, "sampling.sigma_max"));
     models::NetworkConfig dit = recipe.model.dit;  // 0 is not yet known, not wrong
     if (dit.in_channels == 0) dit.in_channels = 1;
     if (dit.out_channels == 0) dit.out_channels = dit.in_channels;

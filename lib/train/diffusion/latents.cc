@@ -41,11 +41,11 @@ void fit_network(Recipe& recipe, const Dataset& data, int channels) {
       if (size[axis] % dit.patch_size[axis] != 0)
         fail_usage(
             "sample '{}' is {} x {} x {} (frames, height, width of the latent), no multiple: {}",
-            sample.key, size[0], size[1], size[2], told(recipe, "model.patch_size"));
+            sample.key, size[0], size[1], size[2], describe_setting(recipe, "model.patch_size"));
       if (size[axis] > dit.max_size[axis])
         fail_usage(
             "sample '{}' is {} x {} x {} (frames, height, width of the latent), too large: {}",
-            sample.key, size[0], size[1], size[2], told(recipe, "model.max_size"));
+            sample.key, size[0], size[1], size[2], describe_setting(recipe, "model.max_size"));
     }
   }
 }

@@ -69,11 +69,12 @@ class TokenizerKind final : public Kind {
     const models::CosmosConfig& autoencoder = recipe.model.autoencoder;
     check_model(recipe, [&] { autoencoder.validate("the recipe's model"); });
     if (recipe.data.size % autoencoder.spatial_compression_ratio != 0)
-      fail_usage("{} and {}: the first must be a multiple of the second", told(recipe, "data.size"),
-                 told(recipe, "model.spatial_compression_ratio"));
+      fail_usage("{} and {}: the first must be a multiple of the second",
+                 describe_setting(recipe, "data.size"),
+                 describe_setting(recipe, "model.spatial_compression_ratio"));
     if (recipe.tokenizer.l1 == 0 && recipe.tokenizer.l2 == 0)
-      fail_usage("{} and {}: nothing is to be learnt", told(recipe, "tokenizer.l1"),
-                 told(recipe, "tokenizer.l2"));
+      fail_usage("{} and {}: nothing is to be learnt", describe_setting(recipe, "tokenizer.l1"),
+                 describe_setting(recipe, "tokenizer.l2"));
   }
 
   std::string_view data_tool() const override { return "vfm-shard"; }
