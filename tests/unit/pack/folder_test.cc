@@ -4,7 +4,9 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
+#include "../../temporary_folder.h"
 #include "base/error.h"
+#include "shard/writer.h"
 
 using namespace vfm;
 using namespace vfm::pack;
@@ -22,4 +24,61 @@ TEST_CASE("channel statistics, and channels that do not vary") {
   CHECK(again.sum == sums.sum);
   CHECK(again.squares == sums.squares);
   CHECK_THROWS_AS(ChannelSums::from_json(sums.to_json(), 3), Error);
+}
+
+TEST_CASE("a shard of an earlier run is taken whole, as it was made, or not at all") {
+  const TemporaryFolder place;
+  const Json settings = {{"size", 64}}, made_from = {{"settings", settings}, {"sources", {1, 2}}};
+  std::optional<PackFolder> folder(std::in_place, place.path, settings, 1, false);
+  const auto write = [&](const std::string& split) {
+    const std::string tar = folder->tar_path(split, "a.tar");
+    folder->begin_shard(tar, "in/a.tar");
+    shard::Writer writer(tar);
+    writer.add(shard::Sample{"k", {{"latent.npy", "x"}}});
+    ShardNotes notes;
+    notes.input = "in/a.tar";
+    notes.made_from = made_from;
+    notes.splits = {"train", "val"};
+    notes.record = writer.finish();
+    notes.sums.count = 1, notes.sums.sum = {2}, notes.sums.squares = {4};
+    notes.without_text = 1;
+    notes.errors = {{"k2 of 'in/a.tar'", "broken"}};
+    folder->write_notes(tar, notes);
+  };
+  const auto found = [&](const Json& from, std::uint64_t member = 1 << 20) {
+    return folder->find_finished("a.tar", from, {.member = member});
+  };
+  write("train");
+  CHECK(found(made_from).empty());  // the part of val is missing
+  write("val");
+  const auto parts = found(made_from);
+  REQUIRE(parts.size() == 2);
+  const ShardNotes& notes = parts.at("val");
+  CHECK(notes.input == "in/a.tar");
+  CHECK(notes.sums.sum == std::vector<double>{2});
+  CHECK(notes.without_text == 1);
+  REQUIRE(notes.errors.size() == 1);
+  CHECK(notes.errors[0].message == "broken");
+  CHECK(notes.record["samples"] == 1);
+  CHECK(found({{"settings", settings}, {"sources", {1, 3}}}).empty());
+  CHECK(folder->find_finished("b.tar", made_from, {}).empty());
+  folder->add("val", "a.tar", notes);
+  CHECK(folder->has("val", "a.tar"));
+  CHECK_FALSE(folder->has("train", "a.tar"));
+  CHECK(folder->without_text() == 1);
+
+  // The same options go on, others are told apart by name; another input is not overwritten.
+  folder.reset();
+  folder.emplace(place.path, settings, 1, false);
+  CHECK(found(made_from).size() == 2);
+  CHECK_NOTHROW(folder->begin_shard(folder->tar_path("test", "a.tar"), "in/a.tar"));
+  CHECK_THROWS_WITH(folder->begin_shard(folder->tar_path("val", "a.tar"), "other/a.tar"),
+                    Catch::Contains("was made of 'in/a.tar', and now would be of 'other/a.tar'"));
+  CHECK_NOTHROW(folder->begin_shard(folder->tar_path("val", "a.tar"), "in/./a.tar"));
+  CHECK(found(made_from).empty());
+  folder.reset();
+  CHECK_THROWS_WITH(PackFolder(place.path, {{"size", 32}}, 1, false),
+                    Catch::Contains("size is 64 there, and now 32"));
+  folder.emplace(place.path, Json{{"size", 32}}, 1, true);
+  CHECK_FALSE(std::filesystem::exists(folder->tar_path("train", "a.tar")));
 }
