@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 #include <string>
 
+#include "../../temporary_folder.h"
 #include "../usage_error.h"
 #include "base/error.h"
 
@@ -164,4 +165,15 @@ TEST_CASE("what is chosen of sampling goes before the model's own, and must go w
   CHECK_THAT(usage_error([&] { (SampleChoice{.sigma_min = 80}.over(own)); }),
              Contains("sigma_min 80 does not go with the model's own sigma_max 80"));
   CHECK_NOTHROW(SampleChoice{.sigma_min = 79}.over(own));
+}
+
+TEST_CASE("a negative prompt is a text, or what stands in a file", "[prompts]") {
+  const TemporaryFolder folder;
+  folder.write("no.txt", " \n rain,\nfog\t\n");
+  folder.write("blank.txt", " \n");
+  CHECK(negative_text(" rain ") == " rain ");
+  CHECK(negative_text("@" + folder.path + "/no.txt") == "rain,\nfog");
+  for (const char* wrong : {"/blank.txt", "/none.txt"})
+    CHECK_THAT(usage_error([&] { negative_text("@" + folder.path + wrong); }),
+               Catch::Contains(wrong));
 }

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pack/folder.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 
 #include "../../temporary_folder.h"
 #include "base/error.h"
+#include "io/file.h"
 #include "shard/writer.h"
 
 using namespace vfm;
@@ -81,4 +83,48 @@ TEST_CASE("a shard of an earlier run is taken whole, as it was made, or not at a
                     Catch::Contains("size is 64 there, and now 32"));
   folder.emplace(place.path, Json{{"size", 32}}, 1, true);
   CHECK_FALSE(std::filesystem::exists(folder->tar_path("train", "a.tar")));
+}
+
+TEST_CASE("statistics are of what is trained on; what is stale of the same set goes") {
+  const TemporaryFolder place;
+  const auto tokenizer = models::make_tokenizer({{"name", "builtin:wavelet"}});
+  PackFolder folder(place.path, {{"size", 64}}, 1, false);
+  const auto write = [&](const std::string& split, const std::string& name, double mean) {
+    const std::string tar = folder.tar_path(split, name);
+    folder.begin_shard(tar, "in/" + name);
+    shard::Writer writer(tar);
+    writer.add(shard::Sample{split + "-" + io::stem(name),
+                             {{"latent.npy", "x"}, {"text.npy", "t"}, {"json", "{}"}}});
+    ShardNotes notes;
+    notes.record = writer.finish();
+    notes.entries.resize(1);
+    notes.entries[0].key = split + " " + name;
+    notes.entries[0].frames = 2, notes.entries[0].height = notes.entries[0].width = 4;
+    notes.sums.count = 1, notes.sums.sum = {mean}, notes.sums.squares = {mean * mean};
+    folder.write_notes(tar, notes);
+    return notes;
+  };
+  const auto latents = [&] {
+    folder.finish(*tokenizer);
+    return parse_json(io::read_file(place.path + "/latents.json"), "latents.json");
+  };
+  CHECK_THROWS_WITH(folder.finish(*tokenizer), Catch::Contains("no sample"));
+  folder.add("val", "a.tar", write("val", "a.tar", 5));
+  CHECK(latents()["mean"] == Json{5.0});  // there is nothing else
+  folder.add("train", "a.tar", write("train", "a.tar", 1));
+  folder.add("train", "b.tar", write("train", "b.tar", 3));
+  write("train", "stale.tar", 9);
+  const Json json = latents();
+  CHECK(json["mean"] == Json{2.0});
+  CHECK(json["splits"]["train"]["samples"] == 2);
+  CHECK(json["splits"]["train"]["shards"] == 2);
+  CHECK(json["splits"]["val"]["samples"] == 1);
+  const std::string index = io::read_file(place.path + "/train/index.jsonl");
+  CHECK(std::count(index.begin(), index.end(), '\n') == 2);
+  CHECK(index.find("train a.tar") < index.find("train b.tar"));
+  CHECK(io::file_exists(folder.tar_path("train", "stale.tar")));  // it may be another set's
+  folder.goes_on();
+  latents();
+  CHECK_FALSE(io::file_exists(folder.tar_path("train", "stale.tar")));
+  CHECK(io::file_exists(folder.tar_path("train", "a.tar")));
 }
