@@ -116,3 +116,17 @@ TEST_CASE("text, noise and given frames fit the model, or are refused by name") 
   world.flow = true;
   CHECK_THAT(refused(world, clip), Contains("no video-to-world model"));
 }
+
+TEST_CASE("the parts of a model fit each other") {
+  ModelShape writer = shape();
+  writer.autoregressive = true;
+  writer.codes = writer.vocabulary = 64;
+  CHECK_NOTHROW(writer.check_parts({}, "run"));
+  writer.vocabulary = 63;
+  CHECK_THROWS_WITH(writer.check_parts({}, "run"),
+                    Contains("'run' does not fit together") && Contains("63 and 64 codes"));
+  writer.vocabulary = 64, writer.encoder_width = 5;
+  CHECK_THROWS_WITH(writer.check_parts({}, "run"), Contains("widths 5 and 4"));
+  writer.encoder_width = 0;  // it reads no text
+  CHECK_NOTHROW(writer.check_parts({}, "run"));
+}

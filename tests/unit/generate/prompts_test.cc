@@ -5,6 +5,8 @@
 #include <string>
 
 #include "base/error.h"
+#include "support/temporary_folder.h"
+#include "support/usage_error.h"
 
 using namespace vfm;
 using namespace vfm::generate;
@@ -105,4 +107,73 @@ TEST_CASE("a slug is made of the prompt's plain letters", "[prompts]") {
   CHECK(slug("").empty());
   CHECK(slug(std::string(100, 'a')).size() == 48);
   CHECK(slug(std::string(47, 'a') + " b") == std::string(47, 'a'));
+}
+
+TEST_CASE("what a prompt leaves out is as the model's clips usually are", "[prompts]") {
+  Prompt prompt;
+  prompt.text = "p", prompt.negative = "n", prompt.seed = 5;
+  const ClipRequest usual = request_of(prompt, {9, 32, 48}, 12);
+  CHECK(usual.prompt == "p");
+  CHECK(usual.negative == "n");
+  CHECK(usual.seed == 5);
+  CHECK((usual.frames == 9 && usual.height == 32 && usual.width == 48));
+  CHECK(usual.fps == 12);
+  CHECK(request_of(prompt, {9, 32, 48}, 0).fps == 24);
+  prompt.frames = 1, prompt.height = 2, prompt.width = 3, prompt.fps = 30;
+  const ClipRequest own = request_of(prompt, {9, 32, 48}, 12);
+  CHECK((own.frames == 1 && own.height == 2 && own.width == 3));
+  CHECK(own.fps == 30);
+}
+
+TEST_CASE("a way to sample fits the kind of model", "[prompts]") {
+  const auto refused = [](const SampleChoice& choice, bool autoregressive, Sampler own) {
+    return usage_error([&] { choice.check_for(autoregressive, own); });
+  };
+  using Catch::Matchers::Contains;
+  CHECK_NOTHROW(SampleChoice().check_for(true, Sampler::heun));
+  CHECK_NOTHROW(SampleChoice().check_for(false, Sampler::flow));
+  CHECK_NOTHROW(SampleChoice{.steps = 3, .sigma_max = 2}.check_for(false, Sampler::heun));
+  CHECK_NOTHROW(SampleChoice{.shift = 3}.check_for(false, Sampler::flow));
+  CHECK_NOTHROW(SampleChoice{.temperature = 1, .top_p = 1}.check_for(true, Sampler::heun));
+  CHECK_THAT(refused({.temperature = 1}, false, Sampler::heun),
+             Contains("'temperature' is for autoregressive models"));
+  CHECK_THAT(refused({.top_p = 1}, false, Sampler::heun), Contains("'top_p'"));
+  CHECK_THAT(refused({.shift = 1}, false, Sampler::heun), Contains("'shift'"));
+  CHECK_THAT(refused({.sigma_min = 1}, false, Sampler::flow), Contains("sigma_min and sigma_max"));
+  CHECK_THAT(refused({.sigma_max = 1}, false, Sampler::flow), Contains("sigma_min and sigma_max"));
+  CHECK_THAT(refused({.sampler = Sampler::heun}, true, Sampler::heun),
+             Contains("'sampler' is for diffusion models"));
+  CHECK_THAT(refused({.steps = 1}, true, Sampler::heun), Contains("'steps'"));
+  CHECK_THAT(refused({.guidance = 1}, true, Sampler::heun), Contains("'guidance'"));
+  for (const SampleChoice& choice : {SampleChoice{.sigma_min = 1}, SampleChoice{.sigma_max = 1},
+                                     SampleChoice{.shift = 1}, SampleChoice{.augment_sigma = 1}})
+    CHECK_THAT(refused(choice, true, Sampler::heun), Contains("'noise levels'"));
+}
+
+TEST_CASE("what is chosen of sampling goes before the model's own, and must go with it",
+          "[prompts]") {
+  SampleOptions own;
+  own.steps = 30, own.guidance = 7, own.sigma_min = 0.01, own.sigma_max = 80;
+  const SampleOptions all = SampleChoice().over(own);
+  CHECK((all.steps == 30 && all.guidance == 7 && all.sigma_min == 0.01 && all.sigma_max == 80));
+  const SampleOptions some =
+      SampleChoice{.steps = 3, .sigma_min = 0.5, .sigma_max = 0.6, .guidance = 0}.over(own);
+  CHECK((some.steps == 3 && some.guidance == 0 && some.sigma_min == 0.5 && some.sigma_max == 0.6));
+  using Catch::Matchers::Contains;
+  CHECK_THAT(usage_error([&] { (SampleChoice{.sigma_max = 0.01}.over(own)); }),
+             Contains("sigma_max 0.01 does not go with the model's own sigma_min 0.01"));
+  CHECK_THAT(usage_error([&] { (SampleChoice{.sigma_min = 80}.over(own)); }),
+             Contains("sigma_min 80 does not go with the model's own sigma_max 80"));
+  CHECK_NOTHROW(SampleChoice{.sigma_min = 79}.over(own));
+}
+
+TEST_CASE("a negative prompt is a text, or what stands in a file", "[prompts]") {
+  const TemporaryFolder folder;
+  folder.write("no.txt", " \n rain,\nfog\t\n");
+  folder.write("blank.txt", " \n");
+  CHECK(negative_text(" rain ") == " rain ");
+  CHECK(negative_text("@" + folder.path + "/no.txt") == "rain,\nfog");
+  for (const char* wrong : {"/blank.txt", "/none.txt"})
+    CHECK_THAT(usage_error([&] { negative_text("@" + folder.path + wrong); }),
+               Catch::Contains(wrong));
 }

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pack/folder.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 
 #include "base/error.h"
+#include "io/file.h"
+#include "shard/writer.h"
+#include "support/temporary_folder.h"
 
 using namespace vfm;
 using namespace vfm::pack;
@@ -22,4 +26,105 @@ TEST_CASE("channel statistics, and channels that do not vary") {
   CHECK(again.sum == sums.sum);
   CHECK(again.squares == sums.squares);
   CHECK_THROWS_AS(ChannelSums::from_json(sums.to_json(), 3), Error);
+}
+
+TEST_CASE("a shard of an earlier run is taken whole, as it was made, or not at all") {
+  const TemporaryFolder place;
+  const Json settings = {{"size", 64}}, made_from = {{"settings", settings}, {"sources", {1, 2}}};
+  std::optional<PackFolder> folder(std::in_place, place.path, settings, 1, false);
+  const auto write = [&](const std::string& split) {
+    const std::string tar = folder->tar_path(split, "a.tar");
+    folder->begin_shard(tar, "in/a.tar");
+    shard::Writer writer(tar);
+    writer.add(shard::Sample{"k", {{"latent.npy", "x"}}});
+    ShardNotes notes;
+    notes.input = "in/a.tar";
+    notes.made_from = made_from;
+    notes.splits = {"train", "val"};
+    notes.record = writer.finish();
+    notes.sums.count = 1, notes.sums.sum = {2}, notes.sums.squares = {4};
+    notes.without_text = 1;
+    notes.errors = {{"k2 of 'in/a.tar'", "broken"}};
+    folder->write_notes(tar, notes);
+  };
+  const auto found = [&](const Json& from, std::uint64_t member = 1 << 20) {
+    return folder->find_finished("a.tar", from, {.member = member});
+  };
+  write("train");
+  CHECK(found(made_from).empty());  // the part of val is missing
+  write("val");
+  const auto parts = found(made_from);
+  REQUIRE(parts.size() == 2);
+  const ShardNotes& notes = parts.at("val");
+  CHECK(notes.input == "in/a.tar");
+  CHECK(notes.sums.sum == std::vector<double>{2});
+  CHECK(notes.without_text == 1);
+  REQUIRE(notes.errors.size() == 1);
+  CHECK(notes.errors[0].message == "broken");
+  CHECK(notes.record["samples"] == 1);
+  CHECK(found({{"settings", settings}, {"sources", {1, 3}}}).empty());
+  CHECK(folder->find_finished("b.tar", made_from, {}).empty());
+  folder->add("val", "a.tar", notes);
+  CHECK(folder->has("val", "a.tar"));
+  CHECK_FALSE(folder->has("train", "a.tar"));
+  CHECK(folder->without_text() == 1);
+
+  // The same options go on, others are told apart by name; another input is not overwritten.
+  folder.reset();
+  folder.emplace(place.path, settings, 1, false);
+  CHECK(found(made_from).size() == 2);
+  CHECK_NOTHROW(folder->begin_shard(folder->tar_path("test", "a.tar"), "in/a.tar"));
+  CHECK_THROWS_WITH(folder->begin_shard(folder->tar_path("val", "a.tar"), "other/a.tar"),
+                    Catch::Contains("was made of 'in/a.tar', and now would be of 'other/a.tar'"));
+  CHECK_NOTHROW(folder->begin_shard(folder->tar_path("val", "a.tar"), "in/./a.tar"));
+  CHECK(found(made_from).empty());
+  folder.reset();
+  CHECK_THROWS_WITH(PackFolder(place.path, {{"size", 32}}, 1, false),
+                    Catch::Contains("size is 64 there, and now 32"));
+  folder.emplace(place.path, Json{{"size", 32}}, 1, true);
+  CHECK_FALSE(std::filesystem::exists(folder->tar_path("train", "a.tar")));
+}
+
+TEST_CASE("statistics are of what is trained on; what is stale of the same set goes") {
+  const TemporaryFolder place;
+  const auto tokenizer = models::make_tokenizer({{"name", "builtin:wavelet"}});
+  PackFolder folder(place.path, {{"size", 64}}, 1, false);
+  const auto write = [&](const std::string& split, const std::string& name, double mean) {
+    const std::string tar = folder.tar_path(split, name);
+    folder.begin_shard(tar, "in/" + name);
+    shard::Writer writer(tar);
+    writer.add(shard::Sample{split + "-" + io::stem(name),
+                             {{"latent.npy", "x"}, {"text.npy", "t"}, {"json", "{}"}}});
+    ShardNotes notes;
+    notes.record = writer.finish();
+    notes.entries.resize(1);
+    notes.entries[0].key = split + " " + name;
+    notes.entries[0].frames = 2, notes.entries[0].height = notes.entries[0].width = 4;
+    notes.sums.count = 1, notes.sums.sum = {mean}, notes.sums.squares = {mean * mean};
+    folder.write_notes(tar, notes);
+    return notes;
+  };
+  const auto latents = [&] {
+    folder.finish(*tokenizer);
+    return parse_json(io::read_file(place.path + "/latents.json"), "latents.json");
+  };
+  CHECK_THROWS_WITH(folder.finish(*tokenizer), Catch::Contains("no sample"));
+  folder.add("val", "a.tar", write("val", "a.tar", 5));
+  CHECK(latents()["mean"] == Json{5.0});  // there is nothing else
+  folder.add("train", "a.tar", write("train", "a.tar", 1));
+  folder.add("train", "b.tar", write("train", "b.tar", 3));
+  write("train", "stale.tar", 9);
+  const Json json = latents();
+  CHECK(json["mean"] == Json{2.0});
+  CHECK(json["splits"]["train"]["samples"] == 2);
+  CHECK(json["splits"]["train"]["shards"] == 2);
+  CHECK(json["splits"]["val"]["samples"] == 1);
+  const std::string index = io::read_file(place.path + "/train/index.jsonl");
+  CHECK(std::count(index.begin(), index.end(), '\n') == 2);
+  CHECK(index.find("train a.tar") < index.find("train b.tar"));
+  CHECK(io::file_exists(folder.tar_path("train", "stale.tar")));  // it may be another set's
+  folder.goes_on();
+  latents();
+  CHECK_FALSE(io::file_exists(folder.tar_path("train", "stale.tar")));
+  CHECK(io::file_exists(folder.tar_path("train", "a.tar")));
 }
