@@ -14,7 +14,6 @@
 #include "generate/clip_output.h"
 #include "generate/latent_facts.h"
 #include "generate/latent_files.h"
-#include "generate/pipeline.h"
 #include "generate/prompts.h"
 #include "io/file.h"
 #include "io/manifest.h"
@@ -116,9 +115,13 @@ const Model& Decoding::model(const std::string& folder) {
   const std::lock_guard lock(mutex_);
   const auto known = models_.find(folder);
   if (known != models_.end()) return known->second;  // map nodes stay where they are
-  Json config = generate::read_facts(folder).tokenizer;
-  if (!job_.tokenizer.empty()) config = models::moved_tokenizer(std::move(config), job_.tokenizer);
-  Model made{models::make_tokenizer(config, job_.device), generate::model_hash(folder)};
+  Model made = models::again_if_gone(folder, [&]() -> Model {
+    const models::ModelFolder source(folder);
+    models::TokenizerConfig config = models::read_facts(source).tokenizer.value();
+    if (!job_.tokenizer.empty())
+      config = models::moved_tokenizer(std::move(config), job_.tokenizer);
+    return {models::make_tokenizer(config, job_.device), models::hash_all(source)};
+  });
   return models_.emplace(folder, std::move(made)).first->second;
 }
 

@@ -51,8 +51,9 @@ std::size_t elements(const Latent& latent) {
 struct Generator::State {
   State(models::LoadedModel loaded, const std::string& cache, const std::string& text_encoder)
       : model(std::move(loaded)),
-        facts(ModelFacts::from_json(model.train, "'" + model.folder + "/train.json'")),
-        tokenizer(models::make_tokenizer(facts.tokenizer, model.device())),
+        facts(model.facts),
+        sampling(SampleOptions::of(facts.sampling, "'" + model.folder + "'")),
+        tokenizer(models::make_tokenizer(facts.tokenizer.value(), model.device())),
         prompts(facts, cache, text_options(text_encoder), text_width()) {
     if (autoregressive())
       shape.take(model.decoder->config());
@@ -62,7 +63,7 @@ struct Generator::State {
     shape.vocabulary = tokenizer->vocabulary();
     shape.time_factor = tokenizer->time_factor();
     shape.space_factor = tokenizer->space_factor();
-    shape.flow = facts.sampling.sampler == Sampler::flow;
+    shape.flow = sampling.sampler == Sampler::flow;
     shape.encoder_width = prompts.reads_text() ? prompts.dim() : 0;
     shape.foreign_text = prompts.foreign();
   }
@@ -70,12 +71,13 @@ struct Generator::State {
   /// On the network's device, and in its type where the checkpoint does not say.
   models::TextEncoderOptions text_options(const std::string& folder) const {
     models::TextEncoderOptions options{model.device(), {}, folder, "--text-encoder"};
-    if (!facts.text_encoder.contains("compute")) options.compute = model.compute;
+    if (facts.text_encoder && facts.text_encoder->compute.empty()) options.compute = model.compute;
     return options;
   }
 
   models::LoadedModel model;
-  ModelFacts facts;
+  const ModelFacts& facts;
+  SampleOptions sampling;
   std::unique_ptr<models::VideoTokenizer> tokenizer;
   PromptEncoder prompts;
   ModelShape shape;
@@ -126,6 +128,9 @@ const models::LoadedModel& Generator::model() const {
 const ModelFacts& Generator::facts() const {
   return state_->facts;
 }
+const SampleOptions& Generator::sampling() const {
+  return state_->sampling;
+}
 const models::VideoTokenizer& Generator::tokenizer() const {
   return *state_->tokenizer;
 }
@@ -161,7 +166,7 @@ Latent Generator::State::latent_of(const ClipRequest& request) const {
 
 void Generator::State::check(const ClipRequest& request, const SampleOptions& options) const {
   options.validate();
-  check_sampler(options.sampler, facts.sampling.sampler);
+  check_sampler(options.sampler, sampling.sampler);
   shape.check(request);
 }
 
@@ -191,7 +196,7 @@ Denoiser Generator::State::make_denoiser(const ClipRequest& request,
     input.given = tokenizer->encode(extend(given, request.height, request.width, height, width),
                                     given.frames, height, width);
     input.given_frames = 1 + (given.frames - 1) / tokenizer->time_factor();
-    facts.scale.to_model(input.given, input.given_frames);
+    facts.scale->to_model(input.given, input.given_frames);
   }
   return Denoiser(*model.network, std::move(input), options, noise_levels(options), request.seed,
                   random_key(request.prompt));
@@ -280,7 +285,7 @@ Latent Generator::State::draw(const ClipRequest& request, const SampleOptions& o
     fail("the model '{}' makes values that are not finite: its weights are damaged", model.folder);
   Latent latent = latent_of(request);
   latent.values.assign(state.x.begin(), state.x.end());
-  facts.scale.from_model(latent.values, latent.frames);
+  facts.scale->from_model(latent.values, latent.frames);
   return latent;
 }
 

@@ -15,10 +15,9 @@
 
 #include "generate/clip_request.h"
 #include "generate/frames.h"
-#include "generate/model_facts.h"
 #include "generate/sampler.h"
 #include "models/dit/fp8.h"
-#include "models/folder/checkpoint.h"
+#include "models/folder/load_model.h"
 
 namespace vfm::generate {
 
@@ -40,6 +39,8 @@ class Generator {
 
   const models::LoadedModel& model() const;
   const ModelFacts& facts() const;
+  /// How its clips are sampled if nobody says otherwise.
+  const SampleOptions& sampling() const;
   const models::VideoTokenizer& tokenizer() const;
   /// The size and rate that most videos of the training set had (stills, if it had no videos).
   const TrainedSize& usual() const;

@@ -51,15 +51,15 @@ void refuse_other_types(std::span<const Setting> settings, const std::vector<Fie
 
 /// The type of a model to begin from, and its configuration into the recipe.
 std::string take_initial(ModelRecipe& model, const Beginning& beginning) {
-  if (beginning.decoder) {
-    model.decoder = *beginning.decoder;
+  if (const auto* decoder = std::get_if<models::DecoderConfig>(&beginning.model)) {
+    model.decoder = *decoder;
     return "autoregressive";
   }
-  if (beginning.autoencoder) {
-    model.autoencoder = *beginning.autoencoder;
+  if (const auto* autoencoder = std::get_if<models::CosmosConfig>(&beginning.model)) {
+    model.autoencoder = *autoencoder;
     return "tokenizer";
   }
-  model.dit = beginning.model;
+  model.dit = std::get<models::NetworkConfig>(beginning.model);
   return std::string(models::network_type_name(model.dit.type));
 }
 

@@ -8,6 +8,7 @@
 #include "models/dit/network_json.h"
 #include "models/folder/hf_folder.h"
 #include "models/folder/hf_sampling.h"
+#include "models/folder/model_folder.h"
 #include "models/t5/t5.h"
 
 namespace {
@@ -48,7 +49,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     attempt([&] { component.weights(); });  // there are none
   });
   attempt([&] {
-    const models::HfPipeline pipeline(folder.path);
+    const models::ModelFolder pipeline(folder.path);
     for (const char* name : {"transformer", "vae", "text_encoder", "tokenizer"})
       if (pipeline.has(name)) attempt([&] { pipeline.folder_of(name); });
   });

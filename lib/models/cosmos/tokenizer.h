@@ -28,7 +28,7 @@ struct CosmosFolder {
 
 /// Of a configuration as CosmosTokenizer takes it; but the hash, for which values would be read, is
 /// not compared. Throws Error{usage}, also for tensors that do not fit.
-CosmosFolder inspect_cosmos(const Json& config);
+CosmosFolder inspect_cosmos(const TokenizerConfig& config);
 
 /// How many latent frames of this size are decoded at once.
 std::int64_t cosmos_decode_step(const CosmosConfig& config, std::int64_t height, std::int64_t width,
@@ -36,11 +36,10 @@ std::int64_t cosmos_decode_step(const CosmosConfig& config, std::int64_t height,
 
 class CosmosTokenizer final : public VideoTokenizer {
  public:
-  /// `config`: {"name":TYPE,"path":FOLDER}, and perhaps "hash", what HfComponent::hash() was when
-  /// latents were made, and "compute", f32 or bf16. Throws Error{usage} if the folder is not there,
-  /// is of another type or hash, or its weights do not fit. `chunk_pixels`: instead of
+  /// Throws Error{usage} if the folder is not there, is of another type or hash, or its weights do
+  /// not fit. `chunk_pixels`: instead of
   /// kCosmosChunkPixels; at least those of one latent frame are worked on.
-  explicit CosmosTokenizer(const Json& config, Device device = Device::cpu,
+  explicit CosmosTokenizer(const TokenizerConfig& config, Device device = Device::cpu,
                            std::int64_t chunk_pixels = kCosmosChunkPixels);
 
   std::string name() const override;
@@ -59,22 +58,22 @@ class CosmosTokenizer final : public VideoTokenizer {
                                          int width) const override;
   std::vector<float> latent_of_codes(std::span<const std::int32_t> codes) const override;
   /// The folder's own latents_mean and latents_std.
-  Json statistics() const override { return statistics_; }
-  Json config() const override;
+  std::optional<LatentScale> statistics() const override { return statistics_; }
+  TokenizerConfig config() const override;
 
  private:
   std::string folder_, hash_;
   DType compute_ = DType::f32;
   Device device_;
   std::int64_t chunk_pixels_;
-  Json statistics_;
+  std::optional<LatentScale> statistics_;
   std::optional<CosmosAutoencoder> model_;
   std::optional<Fsq> fsq_;
 };
 
-/// The configuration of the tokenizer in `folder`, for make_tokenizer(): {"name":...,"path":...},
-/// the path absolute; of a run that of its newest checkpoint. Throws Error{usage} if there is none.
-Json cosmos_tokenizer_in(const std::string& folder);
+/// The configuration of the tokenizer in `folder`: name and path, which is absolute; of a run that
+/// of its newest checkpoint. Throws Error{usage} if there is none.
+TokenizerConfig cosmos_tokenizer_in(const std::string& folder);
 
 /// Whether `name` is a type of tokenizer that is read from a folder.
 bool is_cosmos_tokenizer(std::string_view name);

@@ -28,7 +28,7 @@ Json train_json() {
       {"step", 1}};
 }
 
-models::LoadedModel tiny_model(Json train = train_json(), int head_dim = 12,
+models::LoadedModel tiny_model(const Json& train = train_json(), int head_dim = 12,
                                DType compute = DType::f32) {
   models::NetworkConfig config;
   config.in_channels = config.out_channels = kChannels;
@@ -38,7 +38,8 @@ models::LoadedModel tiny_model(Json train = train_json(), int head_dim = 12,
   config.text_embed_dim = kTextWidth;
   config.adaln_lora_dim = 4;
   config.max_size = {2, 4, 4};
-  models::LoadedModel model{models::make_network(config, 1, compute), std::move(train),
+  models::LoadedModel model{models::make_network(config, 1, compute),
+                            models::ModelFacts::from_json(train, "train.json"),
                             "run/checkpoints/step-1", true};
   // The matrices that begin at zero would hide the text: all weights random.
   std::uint64_t key = 0;
