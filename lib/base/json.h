@@ -8,12 +8,12 @@
 #include <string>
 #include <string_view>
 
-#include "base/json_fwd.h"
-
 // Made once, in json.cc: half of what a file that reads JSON takes to compile.
 extern template class nlohmann::basic_json<nlohmann::ordered_map>;
 
 namespace vfm {
+
+using Json = nlohmann::ordered_json;
 
 /// Parses one JSON document. `what` names it in the error ("line 3 of 'a.jsonl'"). A document
 /// nested deeper than 100 levels is refused, so hostile input cannot exhaust the stack. Throws

@@ -1,4 +1,4 @@
-// The name of a JSON value, for headers that hold none (base/json.h).
+// The name of a JSON value, as base/json.h has it, for headers that hold none.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

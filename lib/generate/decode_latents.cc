@@ -17,6 +17,8 @@
 #include "generate/prompts.h"
 #include "io/file.h"
 #include "io/manifest.h"
+#include "models/folder/checkpoint_folder.h"
+#include "models/folder/model_facts.h"
 #include "tensor/device.h"
 #include "tensor/failure.h"
 

@@ -78,7 +78,7 @@ void add_training(report::Page& page, const models::LoadedModel& model) {
        model.decoder ? sizes_of(model.decoder->config()) : sizes_of(model.network->config())},
       {"weights used", model.ema ? "averaged over the last steps (EMA)" : "of the last step"},
       {"checkpoint", model.folder}};
-  const ModelFacts& facts = model.facts;
+  const models::ModelFacts& facts = model.facts;
   if (facts.step) rows.insert(rows.begin() + 2, {"step", std::to_string(*facts.step)});
   if (facts.seed) rows.insert(rows.begin() + 2, {"seed", std::to_string(*facts.seed)});
   if (facts.tokenizer) rows.push_back({"tokenizer", facts.tokenizer->name});

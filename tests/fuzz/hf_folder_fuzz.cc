@@ -51,7 +51,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   attempt([&] {
     const models::ModelFolder pipeline(folder.path);
     for (const char* name : {"transformer", "vae", "text_encoder", "tokenizer"})
-      if (pipeline.has(name)) attempt([&] { pipeline.folder_of(name); });
+      if (pipeline.layout().has(name)) attempt([&] { pipeline.layout().folder_of(name); });
   });
   attempt([&] { models::hf_sampling(folder.path); });
   return 0;

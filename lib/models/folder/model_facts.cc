@@ -50,9 +50,9 @@ Json member(const Json& value, const char* name) {
 
 /// The parts of a pipeline that somebody generates with.
 void check_parts(const ModelFolder& model) {
-  const HfComponent transformer(model.folder_of("transformer")), vae(model.folder_of("vae")),
-      text(model.folder_of("text_encoder"));
-  const std::string type = model.pipeline_type();
+  const HfComponent transformer(model.layout().folder_of("transformer")),
+      vae(model.layout().folder_of("vae")), text(model.layout().folder_of("text_encoder"));
+  const std::string type = model.layout().type();
   if (type != "CosmosTextToWorldPipeline" && type != "CosmosVideoToWorldPipeline")
     fail_usage("'{}' is a {}: there are CosmosTextToWorldPipeline and CosmosVideoToWorldPipeline",
                model.folder(), type);
@@ -75,19 +75,20 @@ Extents usual_latent(const HfComponent& vae, const Extents& most) {
 
 void add_pipeline(ModelFacts& facts, const ModelFolder& model, bool all) {
   const auto is_there = [&](const char* part) {
-    return all || (model.has(part) &&
-                   io::file_exists(io::join_path(model.folder_of(part), "config.json")));
+    return all || (model.layout().has(part) &&
+                   io::file_exists(io::join_path(model.layout().folder_of(part), "config.json")));
   };
-  if (all || model.has("scheduler")) facts.sampling = hf_sampling(model.folder_of("scheduler"));
+  if (all || model.layout().has("scheduler"))
+    facts.sampling = hf_sampling(model.layout().folder_of("scheduler"));
   if (is_there("vae")) {
-    const HfComponent vae(model.folder_of("vae"));
+    const HfComponent vae(model.layout().folder_of("vae"));
     facts.tokenizer = {.name = vae.type(), .path = vae.folder()};
     facts.scale = hf_latent_scale(vae.config(), facts.sampling.sampler == "flow",
                                   "'" + io::join_path(vae.folder(), "config.json") + "'");
     if (all) facts.usual = usual_latent(vae, facts.largest);
   }
   if (is_there("text_encoder")) {
-    const HfComponent text(model.folder_of("text_encoder"));
+    const HfComponent text(model.layout().folder_of("text_encoder"));
     facts.text_encoder = {.name = text.type(), .path = text.folder()};
   }
   facts.fps = kFps;
@@ -194,8 +195,8 @@ std::string hash_all(const ModelFolder& model) {
   if (model.is_checkpoint()) return io::hash_file(io::join_path(model.folder(), "COMPLETE"));
   Hasher hasher;
   for (const char* part : {"transformer", "vae"})
-    hasher.update(HfComponent(model.folder_of(part)).hash());
-  hasher.update(text_encoder_hash(model.folder_of("text_encoder")));
+    hasher.update(HfComponent(model.layout().folder_of(part)).hash());
+  hasher.update(text_encoder_hash(model.layout().folder_of("text_encoder")));
   return hasher.hex128();
 }
 

@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "io/file.h"
 #include "models/folder/checkpoint_folder.h"
-#include "models/folder/model_layout.h"
 
 namespace vfm::models {
 namespace {
@@ -26,27 +25,9 @@ std::unique_ptr<ModelLayout> open_layout(const std::string& path) {
 
 ModelFolder::ModelFolder(const std::string& path, ModelChoice choice)
     : layout_(open_layout(path)), choice_(std::move(choice)) {}
-ModelFolder::~ModelFolder() = default;
-ModelFolder::ModelFolder(ModelFolder&&) noexcept = default;
-
-bool ModelFolder::is_pipeline() const {
-  return layout_->is_pipeline();
-}
-
-bool ModelFolder::is_checkpoint() const {
-  return layout_->is_checkpoint();
-}
 
 bool ModelFolder::has_adapters() const {
   return is_checkpoint() && models::has_adapters(folder());
-}
-
-std::string ModelFolder::pipeline_type() const {
-  return layout_->type();
-}
-
-const std::string& ModelFolder::folder() const {
-  return layout_->folder();
 }
 
 std::string ModelFolder::absolute_path() const {
@@ -56,17 +37,9 @@ std::string ModelFolder::absolute_path() const {
   return path.string();
 }
 
-bool ModelFolder::has(const std::string& part) const {
-  return layout_->has(part);
-}
-
-std::string ModelFolder::folder_of(const std::string& part) const {
-  return layout_->folder_of(part);
-}
-
 const HfComponent& ModelFolder::component() const {
   if (!component_) {
-    auto found = std::make_unique<HfComponent>(folder_of(choice_.part));
+    auto found = std::make_unique<HfComponent>(layout_->folder_of(choice_.part));
     if (!choice_.types.empty()) found->need_type(choice_.types);
     component_ = std::move(found);
   }

@@ -10,10 +10,9 @@
 #include "base/json_fwd.h"
 #include "io/tensor_set.h"
 #include "models/folder/hf_folder.h"
+#include "models/folder/model_layout.h"
 
 namespace vfm::models {
-
-class ModelLayout;
 
 /// What is wanted of a folder.
 struct ModelChoice {
@@ -43,21 +42,15 @@ class ModelFolder {
 
   /// Throws Error{usage} if `path` is none of them.
   explicit ModelFolder(const std::string& path, ModelChoice choice = {});
-  ~ModelFolder();
-  ModelFolder(ModelFolder&&) noexcept;
   void stand_in(std::unique_ptr<Stand> stand) { stand_ = std::move(stand); }
 
-  bool is_pipeline() const;
-  bool is_checkpoint() const;
+  const ModelLayout& layout() const { return *layout_; }
+  bool is_pipeline() const { return layout_->is_pipeline(); }
+  bool is_checkpoint() const { return layout_->is_checkpoint(); }
   bool has_adapters() const;  ///< a checkpoint that has these, and no weights
-  /// Of a pipeline its class; else "".
-  std::string pipeline_type() const;
   /// The checkpoint that the path means, else the path.
-  const std::string& folder() const;
+  const std::string& folder() const { return layout_->folder(); }
   std::string absolute_path() const;
-  /// Of a pipeline: whether its index has the part, and where that is. Throws Error{usage}.
-  bool has(const std::string& part) const;
-  std::string folder_of(const std::string& part) const;
 
   /// The model. Throws Error{usage} if it is of no type that was wanted.
   const HfComponent& component() const;

@@ -72,16 +72,16 @@ TEST_CASE("model folder: a pipeline names its parts") {
   const ModelFolder pipeline(folder.path, {.part = "vae"});
   CHECK(pipeline.is_pipeline());
   CHECK_FALSE(pipeline.is_checkpoint());
-  CHECK(pipeline.pipeline_type() == "CosmosTextToWorldPipeline");
-  CHECK(pipeline.has("vae"));
-  CHECK_FALSE(pipeline.has("safety_checker"));
-  CHECK_FALSE(pipeline.has("_class_name"));
-  CHECK(pipeline.folder_of("vae") == folder.path + "/vae");
+  CHECK(pipeline.layout().type() == "CosmosTextToWorldPipeline");
+  CHECK(pipeline.layout().has("vae"));
+  CHECK_FALSE(pipeline.layout().has("safety_checker"));
+  CHECK_FALSE(pipeline.layout().has("_class_name"));
+  CHECK(pipeline.layout().folder_of("vae") == folder.path + "/vae");
   CHECK(pipeline.type() == "AutoencoderKLCosmos");
   CHECK(pipeline.absolute_path() == folder.path);
-  CHECK_THAT(usage_error([&] { pipeline.folder_of("transformer"); }),
+  CHECK_THAT(usage_error([&] { pipeline.layout().folder_of("transformer"); }),
              Contains("folder 'transformer' is missing"));
-  CHECK_THAT(usage_error([&] { pipeline.folder_of("text_encoder"); }),
+  CHECK_THAT(usage_error([&] { pipeline.layout().folder_of("text_encoder"); }),
              Contains("no component 'text_encoder'"));
   const ModelFolder other(folder.path, {.part = "vae", .types = {"t5"}});
   CHECK_THAT(usage_error([&] { other.config(); }), Contains("what works here: t5"));
