@@ -81,12 +81,7 @@ struct Generator::State {
   std::unique_ptr<models::VideoTokenizer> tokenizer;
   PromptEncoder prompts;
   ModelShape shape;
-  TrainedSize usual, largest;
 
-  TrainedSize pixels(const Extents& latent) const {
-    const Extents size = shape.pixels_of(latent);
-    return {size.frames, size.height, size.width, 0};
-  }
   bool autoregressive() const { return model.decoder != nullptr; }
   int text_width() const {
     return autoregressive() ? model.decoder->config().text_embed_dim : config().text_embed_dim;
@@ -114,9 +109,6 @@ Generator::Generator(models::LoadedModel model, const std::string& cache,
     : state_(std::make_unique<State>(std::move(model), cache, text_encoder)) {
   State& s = *state_;
   s.shape.check_parts(s.facts, s.model.folder);
-  s.largest = s.pixels(s.facts.largest);
-  s.usual = s.pixels(s.facts.usual);
-  s.usual.fps = s.facts.fps;
 }
 
 Generator::~Generator() = default;
@@ -125,20 +117,17 @@ Generator::Generator(Generator&&) noexcept = default;
 const models::LoadedModel& Generator::model() const {
   return state_->model;
 }
-const ModelFacts& Generator::facts() const {
-  return state_->facts;
-}
 const SampleOptions& Generator::sampling() const {
   return state_->sampling;
 }
 const models::VideoTokenizer& Generator::tokenizer() const {
   return *state_->tokenizer;
 }
-const TrainedSize& Generator::usual() const {
-  return state_->usual;
+Extents Generator::usual() const {
+  return shape().pixels_of(facts().usual);
 }
-const TrainedSize& Generator::largest() const {
-  return state_->largest;
+Extents Generator::largest() const {
+  return shape().pixels_of(facts().largest);
 }
 bool Generator::autoregressive() const {
   return state_->autoregressive();

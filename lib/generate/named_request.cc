@@ -11,12 +11,6 @@
 #include "media/frame_rate.h"
 
 namespace vfm::generate {
-namespace {
-
-constexpr double kNoGuidance = 1;  // that much and less is none to pipelines of diffusers
-
-}  // namespace
-
 void move_parts(ModelFacts& facts, const GenerateJob& job) {
   const bool moved = !job.tokenizer.empty() || !job.text_encoder.empty();
   if (moved && models::ModelFolder(job.model).is_pipeline()) models::add_part_hashes(facts);
@@ -25,6 +19,7 @@ void move_parts(ModelFacts& facts, const GenerateJob& job) {
 }
 
 void note_guidance(const std::string& model, double guidance) {
+  constexpr double kNoGuidance = 1;  // that much and less is none to them
   if (guidance == 0 || guidance > kNoGuidance || !models::ModelFolder(model).is_pipeline()) return;
   log_warning(
       "guidance {}: diffusers' pipelines guide only above {}, this program at any but 0; give 0 "
@@ -34,7 +29,7 @@ void note_guidance(const std::string& model, double guidance) {
 
 void RequestMaker::note_sizes(const NamedRequest& request) {
   const Generator& generator = in_use_.generator;
-  const TrainedSize& largest = generator.largest();
+  const Extents largest = generator.largest();
   const ClipRequest& clip = request.clip;
   if (!noted_size_ && generator.beyond_training(clip)) {
     noted_size_ = true;
@@ -75,8 +70,7 @@ std::shared_ptr<const NamedRequest> RequestMaker::make(Prompt prompt) {
   prompt.choice.check_for(generator.autoregressive(), generator.sampling().sampler);
   const auto request = std::make_shared<NamedRequest>();
   request->sampling = prompt.choice.over(generator.sampling());
-  const TrainedSize& usual = generator.usual();
-  request->clip = request_of(prompt, {usual.frames, usual.height, usual.width}, usual.fps);
+  request->clip = request_of(prompt, generator.usual(), generator.facts().fps);
   request->name = std::move(prompt.name);
   request->encoder = std::move(prompt.encoder);
   if (request->encoder.empty())

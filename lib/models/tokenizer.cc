@@ -19,15 +19,12 @@ int field(const std::optional<std::int64_t>& said, const char* name, int otherwi
   return static_cast<int>(value);
 }
 
-/// The keys of a tokenizer of that name, besides it; of one that is not known any are its own.
+/// The keys of a tokenizer of that name, besides it; none: there is no such tokenizer.
 std::vector<std::string_view> keys_of(const std::string& name) {
   if (name == "builtin:wavelet") return {"channels", "time_factor", "space_factor"};
   if (name == "builtin:fsq") return {"levels", "time_factor", "space_factor"};
-  return {"path", "hash", "compute"};
-}
-
-bool is_known(const std::string& name) {
-  return name.starts_with("builtin:") || is_cosmos_tokenizer(name);
+  if (is_cosmos_tokenizer(name)) return {"path", "hash", "compute"};
+  return {};
 }
 
 std::string unknown_key(const Json& json, const std::string& name) {
@@ -53,13 +50,13 @@ std::vector<int> levels_of(const Json& json) {
 std::unique_ptr<VideoTokenizer> make(const TokenizerConfig& config, Device device) {
   const std::string& name = config.name;
   if (name.empty()) fail("the tokenizer has no 'name'");
-  const bool wavelet = name == "builtin:wavelet", fsq = name == "builtin:fsq";
-  if (!wavelet && !fsq && !is_cosmos_tokenizer(name))
+  if (keys_of(name).empty())
     fail_usage("there is no tokenizer '{}'; choose builtin:wavelet, builtin:fsq or a folder", name);
   const std::string unknown =
       config.unknown.empty() ? unknown_key(config.to_json(), name) : config.unknown;
   if (!unknown.empty()) fail_usage("tokenizer '{}' has no option '{}'", name, unknown);
-  if (!wavelet && !fsq) return std::make_unique<CosmosTokenizer>(config, device);
+  if (is_cosmos_tokenizer(name)) return std::make_unique<CosmosTokenizer>(config, device);
+  const bool wavelet = name == "builtin:wavelet";
   const int usual = wavelet ? 8 : 4;
   const int time = field(config.time_factor, "time_factor", usual);
   const int space = field(config.space_factor, "space_factor", usual);
@@ -77,7 +74,7 @@ TokenizerConfig TokenizerConfig::from_json(const Json& json) {
   return as_usage([&] {
     const auto text = [&](const char* key) { return get_string(json, key).value_or(""); };
     TokenizerConfig config{.name = text("name"), .path = text("path"), .hash = text("hash")};
-    if (!is_known(config.name)) return config;
+    if (keys_of(config.name).empty()) return config;
     config.compute = text("compute");
     config.levels = levels_of(json);
     config.channels = get_integer(json, "channels");

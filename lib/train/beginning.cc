@@ -35,36 +35,18 @@ models::ModelChoice choose(std::string_view part) {
   return {.part = std::string(part), .types = models::model_class_names()};
 }
 
-/// The settings of a checkpoint's recipe, of the section and the keys that are named.
-std::vector<Setting> settings_in(const Json& train, const char* section,
-                                 const std::vector<const char*>& keys, const std::string& what) {
-  const auto member = [](const Json& value, const char* name) {
-    return value.is_object() ? value.value(name, Json()) : Json();
-  };
-  const Json values = member(member(train, "recipe"), section);
-  std::vector<Setting> settings;
-  for (const char* name : keys) {
-    const Json value = member(values, name);
-    if (value.is_null()) continue;
-    Setting& setting = settings.emplace_back();
-    setting.key = fmt::format("{}.{}", section, name);
-    setting.where = what;
-    setting.list = value.is_array();
-    for (const Json& item : setting.list ? value : Json::array({value}))
-      setting.values.push_back(item.is_string() ? item.get<std::string>() : dump_json(item));
-  }
-  return settings;
-}
-
-/// A checkpoint of ours. One from before a key was there has its default.
-void read_run(const std::string& checkpoint, Beginning& beginning) {
-  const std::vector<Setting> settings = settings_in(
-      models::read_train_json(checkpoint), "diffusion",
-      {"text_padding", "condition_frames", "whitening"}, models::train_json_name(checkpoint));
-  const DiffusionRecipe read = make_recipe(settings).diffusion;
-  beginning.text_padding = read.text_padding;
-  beginning.condition_frames = read.condition_frames;
-  beginning.whitening = read.whitening;
+/// What a run that begins from a checkpoint of ours keeps of its recipe. One from before a key was
+/// there has its default.
+DiffusionRecipe diffusion_of(const std::string& checkpoint) {
+  const Json train = models::read_train_json(checkpoint);
+  const Json recipe = train.value("recipe", Json());
+  const Json theirs = recipe.is_object() ? recipe.value("diffusion", Json()) : Json();
+  Json kept = Json::object();
+  for (const char* key : {"text_padding", "condition_frames", "whitening"})
+    if (theirs.is_object() && !theirs.value(key, Json()).is_null()) kept[key] = theirs[key];
+  if (kept.empty()) return {};
+  const std::string text = dump_json({{"diffusion", kept}});  // which is YAML
+  return make_recipe(parse_yaml(text, models::train_json_name(checkpoint))).diffusion;
 }
 
 /// Of a pipeline `part`.
@@ -165,11 +147,11 @@ Beginning read_once(const RunOptions& options, std::string_view part) {
   beginning.facts = as_usage([&] { return models::read_facts(model, models::FactsFor::training); });
   if (network) check_facts(model, *network, beginning.facts);
   if (model.is_checkpoint()) {
-    read_run(model.folder(), beginning);
+    beginning.diffusion = diffusion_of(model.folder());
   } else {
-    beginning.text_padding = beginning.facts.text_padding;
+    beginning.diffusion.text_padding = beginning.facts.text_padding;
     if (network && network->type == models::NetworkType::dit && network->video_to_world())
-      beginning.condition_frames = kCosmosConditionFrames;
+      beginning.diffusion.condition_frames = kCosmosConditionFrames;
   }
   return beginning;
 }

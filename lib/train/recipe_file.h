@@ -49,10 +49,8 @@ struct Beginning {
   /// A setting that says otherwise is an error, and all of them are listed.
   models::ModelConfig model;
   models::LoraOptions adapters;  ///< that the run goes on with; of rank 0: none
-  // These take the place of the defaults of "diffusion".
-  int text_padding = 0;
-  std::vector<int> condition_frames = {0};
-  double whitening = 1;  ///< of facts.scale; only where there is none a setting may say otherwise
+  /// Instead of the defaults. Where there is facts.scale no setting may say another whitening.
+  DiffusionRecipe diffusion;
   models::ModelFacts facts;
 };
 

@@ -7,8 +7,7 @@
 #include "models/decoder/decoder_json.h"
 #include "models/dit/network_json.h"
 #include "models/folder/hf_folder.h"
-#include "models/folder/hf_sampling.h"
-#include "models/folder/model_folder.h"
+#include "models/folder/model_facts.h"
 #include "models/t5/t5.h"
 
 namespace {

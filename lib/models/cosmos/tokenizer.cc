@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/stop.h"
 #include "models/folder/load_tensors.h"
@@ -40,7 +41,7 @@ std::string existing_folder(const TokenizerConfig& config) {
 std::optional<LatentScale> statistics_of(const HfComponent& component) {
   std::optional<LatentScale> statistics =
       latent_statistics(component.config(), "'" + component.folder() + "'");
-  if (statistics && !component.says("latents_mean"))
+  if (statistics && !read_config(component.folder(), "config.json").contains("latents_mean"))
     log_warning(
         "'{}/config.json' leaves out latents_mean and latents_std: those of NVIDIA's Cosmos-1.0 "
         "CV8x8x8 are taken, as diffusers does. If these weights are others, write null for both "

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/folder/adapted_model.h"
 
-#include <algorithm>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "base/hash.h"
@@ -22,14 +22,34 @@ Origin origin_of(const std::string& checkpoint) {
   return Origin::from_json(read_train_json(checkpoint).value("init", Json()));
 }
 
+/// The tensors of `base`, with adapters merged into those that have some: f32, rounded once. These
+/// are kept in memory; the others are base's.
+class MergedWeights final : public io::TensorSet {
+ public:
+  MergedWeights(const io::TensorSet& base, const LoraFile& adapters) : TensorSet(base.path()) {
+    for (io::TensorView view : base.tensors()) {
+      if (adapters.adapts(view.name)) {
+        const Tensor& values = merged_.emplace_back(read_floats(view).clone());
+        adapters.merge(view.name, 1, values);
+        view.dtype = "F32";
+        view.data = {values.data<std::byte>(), values.bytes()};
+      }
+      add(std::move(view));
+    }
+  }
+
+ private:
+  std::vector<Tensor> merged_;
+};
+
 /// A checkpoint's adapters on what is under them, which may be such a checkpoint too.
 class Adapted final : public ModelFolder::Stand {
  public:
   Adapted(const std::string& checkpoint, bool average, const std::string& base)
       : checkpoint_(checkpoint),
-        under_(open_under(checkpoint, base, {.types = network_class_names()})) {
-    adapters_.push_back({open_adapters(checkpoint, average)});
-    adapters_.front().file.check(network_config_from_json(under_.config()));
+        under_(open_under(checkpoint, base, {.types = network_class_names()})),
+        adapters_(open_adapters(checkpoint, average)) {
+    adapters_.check(network_config_from_json(under_.config()));
   }
 
   const io::TensorSet& tensors() const override { return under_.tensors(); }
@@ -44,36 +64,18 @@ class Adapted final : public ModelFolder::Stand {
 
   std::string hash() const override {
     Hasher hasher;
-    hasher.update(hash_under(under_, checkpoint_))
-        .update(" ")
-        .update(adapters_.front().file.hash());
+    hasher.update(hash_under(under_, checkpoint_)).update(" ").update(adapters_.hash());
     return hasher.hex128();
   }
 
  private:
   std::string checkpoint_;
   ModelFolder under_;
-  std::vector<CountedAdapters> adapters_;  // one
+  LoraFile adapters_;
   mutable std::unique_ptr<io::TensorSet> merged_;
 };
 
 }  // namespace
-
-MergedWeights::MergedWeights(const io::TensorSet& base,
-                             const std::vector<CountedAdapters>& adapters)
-    : TensorSet(base.path()) {
-  for (io::TensorView view : base.tensors()) {
-    const auto adapts = [&](const CountedAdapters& some) { return some.file.adapts(view.name); };
-    if (std::ranges::any_of(adapters, adapts)) {
-      const Tensor& values = merged_.emplace_back(read_floats(view).clone());
-      for (const CountedAdapters& some : adapters)
-        some.file.merge(view.name, some.strength, values);
-      view.dtype = "F32";
-      view.data = {values.data<std::byte>(), values.bytes()};
-    }
-    add(std::move(view));
-  }
-}
 
 std::string hash_under(const ModelFolder& under, const std::string& checkpoint) {
   std::string hash = under.hash();

@@ -4,26 +4,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <map>
 #include <string>
-#include <string_view>
-#include <vector>
 
-#include "models/folder/lora_file.h"
 #include "models/folder/model_folder.h"
-#include "tensor/tensor.h"
 
 namespace vfm::models {
-
-/// The tensors of `base`, with adapters merged into those that have some: f32, rounded once. These
-/// are kept in memory; the others are base's. Keeps the reference to `base`.
-class MergedWeights : public io::TensorSet {
- public:
-  MergedWeights(const io::TensorSet& base, const std::vector<CountedAdapters>& adapters);
-
- private:
-  std::vector<Tensor> merged_;
-};
 
 /// Opens whatever ModelFolder takes, and of runs of adapters the model with them merged in:
 /// `choice.average` means their averaged values then, `base` where the model under them is now, ""

@@ -15,7 +15,6 @@ class Checkpoint final : public ModelLayout {
  public:
   using ModelLayout::ModelLayout;
   bool is_checkpoint() const override { return true; }
-  bool has(const std::string& /*part*/) const override { return true; }
   std::string folder_of(const std::string& /*part*/) const override {
     return io::join_path(folder(), "model");
   }

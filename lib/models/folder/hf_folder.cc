@@ -2,7 +2,6 @@
 #include "models/folder/hf_folder.h"
 
 #include <algorithm>
-#include <set>
 #include <utility>
 #include <vector>
 
@@ -62,8 +61,6 @@ HfComponent::HfComponent(std::string folder) : folder_(std::move(folder)) {
       type_ = config[key].get<std::string>();
   if (type_.empty())
     fail_usage("{} names no model type: it has neither '_class_name' nor 'model_type'", what);
-  for (const auto& [field, value] : config.items())
-    said_.insert(field);
   config_ = with_defaults(type_, std::move(config));
 }
 

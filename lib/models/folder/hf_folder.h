@@ -8,7 +8,6 @@
 #pragma once
 
 #include <memory>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,8 +38,6 @@ class HfComponent {
   /// config.json; fields that it leaves out have the defaults of the type
   /// (models/folder/hf_defaults.h).
   const Json& config() const { return config_; }
-  /// Whether config.json itself has the field.
-  bool says(const std::string& field) const { return said_.contains(field); }
   /// Throws Error{usage} unless type() is one of `known`, of which the message says that they work.
   void need_type(const std::vector<std::string_view>& known) const;
 
@@ -55,7 +52,6 @@ class HfComponent {
  private:
   std::string folder_, type_;
   Json config_;  // as it came: it is hashed, and goes into exports, with fields unknown here
-  std::set<std::string> said_;
   mutable std::unique_ptr<io::TensorSet> weights_;
 };
 

@@ -1,11 +1,11 @@
+// How a pipeline of diffusers is sampled: its scheduler, and the scale of its latents.
 // SPDX-License-Identifier: Apache-2.0
-#include "models/folder/hf_sampling.h"
-
 #include "base/error.h"
 #include "base/json.h"
 #include "io/file.h"
 #include "models/cosmos/config.h"
 #include "models/folder/config_json.h"
+#include "models/folder/model_facts.h"
 
 namespace vfm::models {
 namespace {

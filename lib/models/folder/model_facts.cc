@@ -8,7 +8,6 @@
 #include "base/json.h"
 #include "io/file.h"
 #include "models/folder/checkpoint_folder.h"
-#include "models/folder/hf_sampling.h"
 #include "models/folder/model_config.h"
 #include "models/text_encoder.h"
 

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/json_fwd.h"
 #include "models/dit/edm.h"
@@ -85,6 +86,15 @@ struct ModelFacts {
 /// Throws Error{usage} for generation from a pipeline with other parts than those that work, saying
 /// which do; for training not all parts need be there.
 ModelFacts read_facts(const ModelFolder& model, FactsFor use = FactsFor::generation);
+
+/// Of scheduler_config.json in `folder`, an EDMEulerScheduler or, if the sampler is "flow", a
+/// FlowMatchEulerDiscreteScheduler. Throws Error{usage} for another scheduler, for settings of
+/// these two that there are not, saying which there are, and for values that are of another type,
+/// or nothing can be sampled with.
+SamplingFacts hf_sampling(const std::string& folder);
+/// By the statistics of the tokenizer `vae`, its config.json, which `what` names; without any, mean
+/// 0 and deviation 1. Latents of flow matching have unit variance, others sigma_data. Throws Error.
+LatentScale hf_latent_scale(const Json& vae, bool flow, std::string_view what);
 
 /// 32 hex digits that change with anything that decides what the model makes, all parts of a
 /// pipeline included.

@@ -12,8 +12,10 @@ namespace vfm::models {
 namespace {
 
 std::unique_ptr<ModelLayout> open_layout(const std::string& path) {
-  for (const auto open : {open_pipeline, open_checkpoint, open_component})
+  for (const auto open : {open_pipeline, open_checkpoint})
     if (auto layout = open(path)) return layout;
+  if (io::file_exists(io::join_path(path, "config.json")))
+    return std::make_unique<ModelLayout>(path);
   if (!io::file_exists(path)) fail_usage("no such model folder: '{}'", path);
   fail_usage(
       "'{}' holds no model: it is neither a diffusers pipeline (model_index.json), nor one of its "

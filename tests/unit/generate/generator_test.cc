@@ -104,7 +104,7 @@ TEST_CASE("what most videos were like is the default, the largest extents bound 
   CHECK(generator.usual().frames == 1);
   CHECK(generator.usual().height == 16);
   CHECK(generator.usual().width == 32);
-  CHECK(generator.usual().fps == 30);
+  CHECK(generator.facts().fps == 30);
   CHECK(generator.largest().frames == 9);
   CHECK(generator.largest().height == 32);
   CHECK_FALSE(generator.beyond_training(small_request()));
@@ -114,7 +114,7 @@ TEST_CASE("a clip has the size that was asked for, whole patches or not", "[gene
   const Generator generator(tiny_model());
   CHECK(generator.usual().frames == 9);
   CHECK(generator.usual().height == 32);
-  CHECK(generator.usual().fps == 12);
+  CHECK(generator.facts().fps == 12);
   for (const auto& [frames, height, width] :
        {std::array{9, 32, 32}, std::array{1, 32, 32}, std::array{5, 20, 31}, std::array{2, 1, 1}}) {
     ClipRequest request = small_request();

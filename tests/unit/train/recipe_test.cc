@@ -176,8 +176,8 @@ TEST_CASE("recipe: a run may go on with other lengths, not with another model") 
 TEST_CASE("recipe: what a run begins from takes the place of defaults, and settings that of both") {
   Beginning beginning;
   beginning.model = models::NetworkConfig{.in_channels = 17};
-  beginning.text_padding = 512;
-  beginning.condition_frames = {0, 1, 2};
+  beginning.diffusion.text_padding = 512;
+  beginning.diffusion.condition_frames = {0, 1, 2};
   const Recipe plain = make_recipe({}, &beginning);
   CHECK(plain.diffusion.text_padding == 512);
   CHECK(plain.diffusion.condition_frames == std::vector<int>{0, 1, 2});
