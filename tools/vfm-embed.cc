@@ -93,8 +93,7 @@ class EmbedTool : public vfm::cli::Tool {
 
  private:
   void choose_text_encoder() {
-    embed_.text_encoder = {
-        {"name", "builtin:hash"}, {"dim", text_dim_}, {"max_tokens", text_tokens_}};
+    embed_.text_encoder = {.name = "builtin:hash", .dim = text_dim_, .max_tokens = text_tokens_};
     if (text_.empty() || text_ == "none" || text_ == "builtin:hash") return;
     embed_.device = vfm::choose_device(device_.device);
     const bool low =

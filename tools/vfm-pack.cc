@@ -84,12 +84,12 @@ class PackTool : public vfm::cli::Tool {
     options_.clip.crop =
         crop_ == "random" ? vfm::data::CropMode::random : vfm::data::CropMode::centre;
     options_.tokenizer = vfm::models::tokenizer_config(tokenizer_);
-    if (!compute_.empty()) options_.tokenizer["compute"] = compute_;
-    if (channels_) options_.tokenizer["channels"] = *channels_;
-    if (time_factor_) options_.tokenizer["time_factor"] = *time_factor_;
-    if (space_factor_) options_.tokenizer["space_factor"] = *space_factor_;
+    options_.tokenizer.compute = compute_;
+    options_.tokenizer.channels = channels_;
+    options_.tokenizer.time_factor = time_factor_;
+    options_.tokenizer.space_factor = space_factor_;
     // One of a folder is loaded once, when all else is known to be right.
-    if (!options_.tokenizer.contains("path"))
+    if (options_.tokenizer.path.empty())
       vfm::models::make_tokenizer(options_.tokenizer, vfm::Device::cpu, options_.tokenizer_memory);
   }
 

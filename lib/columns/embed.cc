@@ -84,7 +84,7 @@ class Embedder {
                                                  : text::TokenEmbeddings{};
         sample.out.members.push_back(
             {"text.npy", io::make_npy_half({tokens.tokens, encoder_->dim()}, tokens.values)});
-        encoders["text_encoder"] = encoder_->config();
+        encoders["text_encoder"] = encoder_->config().to_json();
       }
       encoders.update(sample.facts);
       sample.out.members.push_back({"json", dump_json(encoders)});
@@ -160,7 +160,7 @@ long embed(const EmbedOptions& options, Slots& slots, Progress& progress,
   job.settings = [&](const io::Record&) {
     Json settings = {{"version", 1}};
     settings["video_encoder"] = options.video ? curate::look_config() : Json();
-    settings["text_encoder"] = encoder ? encoder->config() : Json();
+    settings["text_encoder"] = encoder ? encoder->config().to_json() : Json();
     settings["need_text"] = options.need_text;
     return settings;
   };

@@ -9,13 +9,13 @@
 #include <string>
 #include <vector>
 
-#include "base/json.h"
 #include "base/progress.h"
 #include "base/slots.h"
 #include "io/manifest.h"
 #include "media/hardware.h"
 #include "shard/reader.h"
 #include "tensor/tensor.h"
+#include "text/encoder.h"
 
 namespace vfm::columns {
 
@@ -27,8 +27,8 @@ struct EmbedOptions {
   bool video = true;       ///< builtin:look
   bool text = true;        ///< the encoder of text_encoder, where there are captions
   bool need_text = false;  ///< a shard without captions is an error
-  Json text_encoder = {{"name", "builtin:hash"}, {"dim", 64}};  ///< models::make_text_encoder
-  Device device = Device::cpu;                                  ///< of the text encoder
+  text::EncoderConfig text_encoder = {.name = "builtin:hash", .dim = 64};
+  Device device = Device::cpu;  ///< of the text encoder
   /// Decodes the clips, with the same result; null: software.
   const media::HardwareDecoder* hardware = nullptr;
 };

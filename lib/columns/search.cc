@@ -99,14 +99,17 @@ class TextQuery {
     return aa > 0 && bb > 0 ? ab / std::sqrt(aa * bb) : 0;
   }
 
+  static std::unique_ptr<text::Encoder> encoder_of(const Json& config) {
+    return models::make_text_encoder(text::EncoderConfig::from_json(config));
+  }
+
   /// Once for each folder: were it once for each encoder, whether a shard could be searched whose
   /// encoder's folder is gone would depend on which shard comes first.
   const text::TokenEmbeddings& embedded(const Json& config) {
     const std::lock_guard lock(mutex_);
     const std::string name = dump_json(config);
     auto at = queries_.find(name);
-    if (at == queries_.end())
-      at = queries_.emplace(name, models::make_text_encoder(config)->encode(text_)).first;
+    if (at == queries_.end()) at = queries_.emplace(name, encoder_of(config)->encode(text_)).first;
     return at->second;  // map nodes stay where they are
   }
 
@@ -123,7 +126,7 @@ class Searcher {
       look_ = curate::look(glimpse_of_file(query, options.hardware));
     } else if (shard::is_media_name(query) && query.find(' ') == std::string::npos) {
       fail_usage("cannot open '{}': there is no such video or picture", query);
-    } else if (text::make_encoder({{"name", "builtin:hash"}})->encode(query).tokens == 0) {
+    } else if (text::make_encoder({.name = "builtin:hash"})->encode(query).tokens == 0) {
       fail_usage("the text to search for has no words");
     }
   }

@@ -4,9 +4,30 @@
 #include <stdexcept>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "generate/latent_facts.h"
 
 namespace vfm::generate {
+
+namespace {
+
+/// What adapters change the model, of several a list; null: none.
+Json adapters_json(const std::vector<models::AdaptersInUse>& adapters) {
+  Json list = Json::array();
+  for (const models::AdaptersInUse& one : adapters)
+    list.push_back(
+        {{"hash", one.hash}, {"scale", one.scale}, {"mode", one.separate ? "separate" : "merged"}});
+  return list.empty() ? Json() : list.size() == 1 ? list.front() : list;
+}
+
+}  // namespace
+
+void add_adapter_paths(Json& record, const models::LoadedModel& model) {
+  Json paths = Json::array();
+  for (const models::AdaptersInUse& one : model.adapters)
+    paths.push_back(one.path);
+  if (!paths.empty()) record["lora_path"] = paths.size() == 1 ? paths.front() : paths;
+}
 
 void refuse_other_model(const ModelInUse& in_use, const MadeBy& made_by) {
   const models::LoadedModel& model = in_use.generator.model();
@@ -21,9 +42,10 @@ void refuse_other_model(const ModelInUse& in_use, const MadeBy& made_by) {
   const std::string fp8 = made_by.fp8.value_or("off");
   if ((made_by.fp8 || made_by.model_hash) && fp8 != models::fp8_name(in_use.fp8))
     fail("the record was made with FP8 '{}': give --fp8 {}", fp8, fp8);
-  if (made_by.model_hash && made_by.lora != model.lora)
-    fail("the record was made with the adapters {}, these are {}", made_by.lora.dump(),
-         model.lora.dump());
+  const Json adapters = adapters_json(model.adapters);
+  const Json theirs = made_by.lora.empty() ? Json() : parse_json(made_by.lora, "'lora'");
+  if (made_by.model_hash && theirs != adapters)
+    fail("the record was made with the adapters {}, these are {}", theirs.dump(), adapters.dump());
   const std::string compute = model.compute == DType::bf16 ? "bf16" : "f32";
   if (made_by.model_hash && made_by.compute.value_or("f32") != compute)
     fail("the record was made in {}: give --compute {}", made_by.compute.value_or("f32"),
@@ -60,7 +82,7 @@ Json describe_latent(const ModelInUse& in_use, const NamedRequest& request) {
   if (clip.embedding) record["embedding_xxh3"] = *files.embedding.xxh3;
   if (clip.negative_embedding) record["negative_embedding_xxh3"] = *files.negative_embedding.xxh3;
   if (in_use.fp8.any()) record["fp8"] = models::fp8_name(in_use.fp8);
-  if (!model.lora.is_null()) record["lora"] = model.lora;
+  if (!model.adapters.empty()) record["lora"] = adapters_json(model.adapters);
   // Where nothing is said of them, it was f32 on the CPU.
   if (model.compute != DType::f32) record["compute"] = "bf16";
   if (in_use.device == Device::cuda) record["device"] = "cuda";

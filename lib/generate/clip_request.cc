@@ -50,11 +50,11 @@ void ModelShape::check_parts(const ModelFacts& facts, const std::string& folder)
          codes);
   if (!autoregressive) {
     const bool fits = in_channels == channels || video_to_world();
-    if (facts.scale.channels() != static_cast<std::size_t>(channels) || !fits ||
-        out_channels != channels)
+    const std::size_t scaled = facts.scale ? facts.scale->channels() : 0;
+    if (scaled != static_cast<std::size_t>(channels) || !fits || out_channels != channels)
       fail(
           "'{}' does not fit together: tokenizer, statistics and model have {}, {} and {} channels",
-          folder, channels, facts.scale.channels(), in_channels);
+          folder, channels, scaled, in_channels);
   }
   if (reads_text() && encoder_width != text_width)
     fail("'{}' does not fit together: text encoder and model have widths {} and {}", folder,

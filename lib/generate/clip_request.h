@@ -10,12 +10,15 @@
 #include <string>
 #include <vector>
 
-#include "generate/model_facts.h"
 #include "models/decoder/decoder.h"
 #include "models/dit/network.h"
+#include "models/folder/model_facts.h"
 #include "text/encoder.h"
 
 namespace vfm::generate {
+
+using models::Extents;
+using models::ModelFacts;
 
 inline constexpr int kLargestSide = 16384;  ///< pixels of a clip's width or height, at most
 

@@ -14,10 +14,11 @@
 #include "generate/clip_output.h"
 #include "generate/latent_facts.h"
 #include "generate/latent_files.h"
-#include "generate/pipeline.h"
 #include "generate/prompts.h"
 #include "io/file.h"
 #include "io/manifest.h"
+#include "models/folder/checkpoint_folder.h"
+#include "models/folder/model_facts.h"
 #include "tensor/device.h"
 #include "tensor/failure.h"
 
@@ -116,10 +117,14 @@ const Model& Decoding::model(const std::string& folder) {
   const std::lock_guard lock(mutex_);
   const auto known = models_.find(folder);
   if (known != models_.end()) return known->second;  // map nodes stay where they are
-  Json config = generate::read_facts(folder).tokenizer;
-  if (!job_.tokenizer.empty()) config = models::moved_tokenizer(std::move(config), job_.tokenizer);
-  Model made{models::make_tokenizer(config, job_.device, job_.tokenizer_memory),
-             generate::model_hash(folder)};
+  Model made = models::retry_if_gone(folder, [&]() -> Model {
+    const models::ModelFolder source(folder);
+    models::TokenizerConfig config = models::read_facts(source).tokenizer.value();
+    if (!job_.tokenizer.empty())
+      config = models::moved_tokenizer(std::move(config), job_.tokenizer);
+    return {models::make_tokenizer(config, job_.device, job_.tokenizer_memory),
+            models::hash_all(source)};
+  });
   return models_.emplace(folder, std::move(made)).first->second;
 }
 

@@ -58,7 +58,7 @@ void decode_frames(const models::VideoTokenizer& tokenizer, const Latent& latent
           if (std::isnan(byte))
             fail(
                 "the tokenizer '{}' makes values that are not finite: it is damaged, or the latent",
-                tokenizer.config().value("path", tokenizer.name()));
+                tokenizer.config().path.empty() ? tokenizer.name() : tokenizer.config().path);
           frame[at++] = static_cast<std::uint8_t>(std::lround(byte));
         }
       }

@@ -17,7 +17,6 @@
 #include "generate/generation_report.h"
 #include "generate/latent_files.h"
 #include "generate/named_request.h"
-#include "generate/pipeline.h"
 #include "io/file.h"
 #include "models/tokenizer.h"
 #include "tensor/failure.h"
@@ -26,31 +25,18 @@ namespace vfm::generate {
 
 namespace {
 
-/// Of a run it was taken when the model was read: the checkpoint may be gone by now.
-std::string hash_of(const models::LoadedModel& model) {
-  return model.complete.empty() ? model_hash(model.folder) : model.complete;
-}
-
 /// A model that cannot be used, and options that do not suit it, are known before any work.
 Generator load(const GenerateJob& job) {
   return as_usage([&] {
     std::optional<DType> compute = job.compute;
     if (!compute && job.fp8.any()) compute = DType::bf16;
     if (!compute && job.device == Device::cpu) compute = DType::f32;
-    const bool pipeline = is_pipeline(job.model);
-    if (pipeline) job.lora.check_for(job.model, false, false);
     models::LoadedModel model =
-        pipeline ? load_pipeline(job.model, compute, job.device)
-                 : models::load_model(job.model, job.ema, compute, job.device, job.lora);
-    if (!job.lora.sets.empty()) models::add_adapters(model, job.lora, job.ema);
-    const bool moved = !job.tokenizer.empty() || !job.text_encoder.empty();
-    if (moved && pipeline) add_part_hashes(model.train);
-    if (!job.tokenizer.empty())
-      model.train["tokenizer"] =
-          models::moved_tokenizer(model.train.value("tokenizer", Json()), job.tokenizer);
+        models::load_model(job.model, job.ema, compute, job.device, job.lora);
+    move_parts(model.facts, job);
     Generator generator(std::move(model), job.cache, job.text_encoder, job.tokenizer_memory);
-    job.defaults.choice.check_for(generator.autoregressive(), generator.facts().sampling.sampler);
-    job.defaults.choice.over(generator.facts().sampling).validate();
+    job.defaults.choice.check_for(generator.autoregressive(), generator.sampling().sampler);
+    job.defaults.choice.over(generator.sampling()).validate();
     if (job.tokenizer_memory > 0 && !job.latents_only) {
       const TrainedSize& usual = generator.usual();
       generator.check_decodes(
@@ -106,7 +92,7 @@ Run::Run(const GenerateJob& job, Progress& progress, io::ManifestWriter& manifes
     : job_(job),
       progress_(progress),
       generator_(load(job)),
-      in_use_{generator_, hash_of(generator_.model()), job.fp8, job.device},
+      in_use_{generator_, generator_.model().hash, job.fp8, job.device},
       output_(job.output, job.encoder, progress, manifest),
       prompts_(job.prompts, job.defaults),
       requests_(job, in_use_, output_) {}
@@ -221,7 +207,7 @@ Json Run::record_of(const NamedRequest& request) const {
     record["negative_embedding"] = request.files.negative_embedding.path;
   record["name"] = request.name;
   record["model"] = generator_.model().folder;
-  if (!generator_.model().lora_path.is_null()) record["lora_path"] = generator_.model().lora_path;
+  add_adapter_paths(record, generator_.model());
   record["address"] = hash_hex(dump_json(facts));
   if (fp8_error_) record["fp8_error"] = *fp8_error_;
   if (job_.latents_only) {  // no facts of the latent, but what it is to be decoded with

@@ -17,7 +17,7 @@
 #include "generate/prompts.h"
 #include "io/manifest.h"
 #include "models/dit/fp8.h"
-#include "models/folder/checkpoint.h"
+#include "models/folder/load_model.h"
 
 namespace vfm::generate {
 

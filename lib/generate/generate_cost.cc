@@ -11,8 +11,8 @@
 #include "generate/clip_output.h"
 #include "generate/clip_request.h"
 #include "generate/given_files.h"
+#include "generate/named_request.h"
 #include "generate/network_headers.h"
-#include "generate/pipeline.h"
 #include "models/cosmos/cost.h"
 #include "models/cosmos/tokenizer.h"
 #include "models/dit/fp8.h"
@@ -100,12 +100,9 @@ class Estimate {
   Json json() const;
 
  private:
-  void take_part_hashes();
   void read_tokenizer();
   void read_text_encoder();
-  bool foreign_text() const {
-    return !facts_.text_encoder.is_null() && !models::has_text_encoder(facts_.text_encoder);
-  }
+  bool foreign_text() const { return facts_.text_encoder && facts_.text_encoder->foreign(); }
   generate::ModelShape shape_of_model() const;
   void check_fp8() const;
   void plan_clip();
@@ -120,27 +117,32 @@ class Estimate {
   std::unique_ptr<models::VideoTokenizer> tokenizer_;  // which has no weights
   std::optional<models::TextEncoderFolder> text_;
   generate::ModelShape shape_;
-  generate::SampleOptions sampling_;
+  generate::SampleOptions own_sampling_, sampling_;
   DType compute_ = DType::f32;
   Clip clip_;
 };
 
-Estimate::Estimate(const GenerateJob& job) : job_(job), facts_(generate::read_facts(job.model)) {
+Estimate::Estimate(const GenerateJob& job)
+    : job_(job), facts_(models::retry_if_gone(job.model, [&] {
+        return models::read_facts(models::ModelFolder(job.model));
+      })) {
+  own_sampling_ = SampleOptions::of(facts_.sampling, "'" + job.model + "'");
   Faults faults;
   network_ = read_network(job, faults);
   const bool f32 = job.device == Device::cpu && !job.fp8.any();
   compute_ =
       job.compute.value_or(f32 ? DType::f32 : (job.fp8.any() ? DType::bf16 : network_.trained));
-  if (generate::is_pipeline(job.model) && !(job.tokenizer.empty() && job.text_encoder.empty()))
-    faults.look([&] { take_part_hashes(); });
-  faults.look([&] { read_tokenizer(); });
+  faults.look([&] {
+    move_parts(facts_, job);
+    read_tokenizer();
+  });
   faults.look([&] { read_text_encoder(); });
   faults.finish();
   shape_ = shape_of_model();
   shape_.check_parts(facts_, job.model);
   if (job.fp8.any()) check_fp8();
-  job.defaults.choice.check_for(network_.decoder.has_value(), facts_.sampling.sampler);
-  sampling_ = job.defaults.choice.over(facts_.sampling);
+  job.defaults.choice.check_for(network_.decoder.has_value(), own_sampling_.sampler);
+  sampling_ = job.defaults.choice.over(own_sampling_);
   sampling_.validate();
   generate::note_guidance(job.model, sampling_.guidance);
   plan_clip();
@@ -165,13 +167,13 @@ generate::ModelShape Estimate::shape_of_model() const {
     shape.time_factor = tokenizer_->time_factor();
     shape.space_factor = tokenizer_->space_factor();
   }
-  shape.flow = facts_.sampling.sampler == generate::Sampler::flow;
+  shape.flow = own_sampling_.sampler == generate::Sampler::flow;
   if (text_)
     shape.encoder_width = text_->config.width;
   else if (shape.foreign_text = foreign_text(); shape.foreign_text)
     shape.encoder_width = shape.text_width;
-  else if (!facts_.text_encoder.is_null() && shape.text_width > 0)
-    shape.encoder_width = models::make_text_encoder(facts_.text_encoder)->dim();
+  else if (facts_.text_encoder && shape.text_width > 0)
+    shape.encoder_width = models::make_text_encoder(*facts_.text_encoder)->dim();
   return shape;
 }
 
@@ -182,35 +184,25 @@ void Estimate::check_fp8() const {
     fail_usage("products in FP8 take no separate adapters: merge them into the weights");
 }
 
-/// What a part that has moved is compared with.
-void Estimate::take_part_hashes() {
-  Json parts = {{"tokenizer", facts_.tokenizer}, {"text_encoder", facts_.text_encoder}};
-  generate::add_part_hashes(parts);
-  facts_.tokenizer = parts["tokenizer"];
-  facts_.text_encoder = parts["text_encoder"];
-}
-
 void Estimate::read_tokenizer() {
-  if (!job_.tokenizer.empty())
-    facts_.tokenizer = models::moved_tokenizer(facts_.tokenizer, job_.tokenizer);
-  if (models::is_cosmos_tokenizer(get_string(facts_.tokenizer, "name").value_or("")))
-    cosmos_ = models::inspect_cosmos(facts_.tokenizer);
+  if (models::is_cosmos_tokenizer(facts_.tokenizer->name))
+    cosmos_ = models::inspect_cosmos(*facts_.tokenizer);
   else
-    tokenizer_ = models::make_tokenizer(facts_.tokenizer, Device::cpu, job_.tokenizer_memory);
+    tokenizer_ = models::make_tokenizer(*facts_.tokenizer, Device::cpu, job_.tokenizer_memory);
 }
 
 void Estimate::read_text_encoder() {
   models::TextEncoderOptions options{job_.device, {}, job_.text_encoder, "--text-encoder"};
-  if (!facts_.text_encoder.contains("compute")) options.compute = compute_;
-  if (facts_.text_encoder.is_null()) {
+  if (!facts_.text_encoder) {
     if (!job_.text_encoder.empty())
       fail_usage("--text-encoder: the model was trained without text, and reads none");
   } else if (foreign_text()) {
     if (!job_.text_encoder.empty())
       fail_usage(
           "--text-encoder: the model was trained on text embeddings that vfm-embed did not make");
-  } else if (models::has_folder(facts_.text_encoder)) {
-    text_ = models::inspect_text_encoder(facts_.text_encoder, options);
+  } else if (!facts_.text_encoder->path.empty()) {
+    if (facts_.text_encoder->compute.empty()) options.compute = compute_;
+    text_ = models::inspect_text_encoder(*facts_.text_encoder, options);
   }
 }
 
@@ -225,7 +217,7 @@ void Estimate::plan_clip() {
   const std::array<int, 3>& patch = shape_.patch;
   c.tokens = std::int64_t{c.latent.frames / patch[0]} * (c.latent.height / patch[1]) *
              (c.latent.width / patch[2]);
-  const bool text = !facts_.text_encoder.is_null();
+  const bool text = facts_.text_encoder.has_value();
   c.text_tokens = facts_.text_padding > 0 ? facts_.text_padding : text ? kUsualText : 1;
   if (request.embedding) c.text_tokens = std::max(facts_.text_padding, request.embedding->tokens);
   if (request.negative_embedding)
@@ -273,7 +265,7 @@ Part Estimate::network_part() const {
 
 Part Estimate::tokenizer_part() const {
   const Clip& c = clip_;
-  Part part{get_string(facts_.tokenizer, "name").value_or("")};
+  Part part{facts_.tokenizer->name};
   if (cosmos_) {
     models::CosmosRoom room;
     if (!job_.latents_only) room.memory = static_cast<double>(job_.tokenizer_memory);
@@ -301,8 +293,7 @@ Part Estimate::tokenizer_part() const {
 
 Part Estimate::text_part() const {
   Part part{"none"};
-  if (!facts_.text_encoder.is_null())
-    part.type = get_string(facts_.text_encoder, "name").value_or("");
+  if (facts_.text_encoder) part.type = facts_.text_encoder->name;
   if (!text_) return part;
   part.file_bytes = text_->file_bytes;
   // Of the embedding only the rows of the text are touched.

@@ -78,12 +78,11 @@ void add_training(report::Page& page, const models::LoadedModel& model) {
        model.decoder ? sizes_of(model.decoder->config()) : sizes_of(model.network->config())},
       {"weights used", model.ema ? "averaged over the last steps (EMA)" : "of the last step"},
       {"checkpoint", model.folder}};
-  for (const char* name : {"step", "seed"})
-    if (const auto value = model.train.find(name); value != model.train.end())
-      rows.insert(rows.begin() + 2, {name, value->dump()});
-  for (const char* name : {"tokenizer", "text_encoder"})
-    if (const auto value = model.train.find(name); value != model.train.end() && value->is_object())
-      rows.push_back({name, get_string(*value, "name").value_or(dump_json(*value))});
+  const models::ModelFacts& facts = model.facts;
+  if (facts.step) rows.insert(rows.begin() + 2, {"step", std::to_string(*facts.step)});
+  if (facts.seed) rows.insert(rows.begin() + 2, {"seed", std::to_string(*facts.seed)});
+  if (facts.tokenizer) rows.push_back({"tokenizer", facts.tokenizer->name});
+  if (facts.text_encoder) rows.push_back({"text_encoder", facts.text_encoder->name});
   page.table({"", ""}, rows);
 
   const std::string metrics =

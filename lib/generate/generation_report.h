@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/json.h"
-#include "models/folder/checkpoint.h"
+#include "models/folder/load_model.h"
 
 namespace vfm::generate {
 

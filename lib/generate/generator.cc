@@ -52,8 +52,10 @@ struct Generator::State {
   State(models::LoadedModel loaded, const std::string& cache, const std::string& text_encoder,
         std::uint64_t tokenizer_memory)
       : model(std::move(loaded)),
-        facts(ModelFacts::from_json(model.train, "'" + model.folder + "/train.json'")),
-        tokenizer(models::make_tokenizer(facts.tokenizer, model.device(), tokenizer_memory)),
+        facts(model.facts),
+        sampling(SampleOptions::of(facts.sampling, "'" + model.folder + "'")),
+        tokenizer(
+            models::make_tokenizer(facts.tokenizer.value(), model.device(), tokenizer_memory)),
         prompts(facts, cache, text_options(text_encoder), text_width()) {
     if (autoregressive())
       shape.take(model.decoder->config());
@@ -63,7 +65,7 @@ struct Generator::State {
     shape.vocabulary = tokenizer->vocabulary();
     shape.time_factor = tokenizer->time_factor();
     shape.space_factor = tokenizer->space_factor();
-    shape.flow = facts.sampling.sampler == Sampler::flow;
+    shape.flow = sampling.sampler == Sampler::flow;
     shape.encoder_width = prompts.reads_text() ? prompts.dim() : 0;
     shape.foreign_text = prompts.foreign();
   }
@@ -71,21 +73,17 @@ struct Generator::State {
   /// On the network's device, and in its type where the checkpoint does not say.
   models::TextEncoderOptions text_options(const std::string& folder) const {
     models::TextEncoderOptions options{model.device(), {}, folder, "--text-encoder"};
-    if (!facts.text_encoder.contains("compute")) options.compute = model.compute;
+    if (facts.text_encoder && facts.text_encoder->compute.empty()) options.compute = model.compute;
     return options;
   }
 
   models::LoadedModel model;
-  ModelFacts facts;
+  const ModelFacts& facts;
+  SampleOptions sampling;
   std::unique_ptr<models::VideoTokenizer> tokenizer;
   PromptEncoder prompts;
   ModelShape shape;
-  TrainedSize usual, largest;
 
-  TrainedSize pixels(const Extents& latent) const {
-    const Extents size = shape.pixels_of(latent);
-    return {size.frames, size.height, size.width, 0};
-  }
   bool autoregressive() const { return model.decoder != nullptr; }
   int text_width() const {
     return autoregressive() ? model.decoder->config().text_embed_dim : config().text_embed_dim;
@@ -113,9 +111,6 @@ Generator::Generator(models::LoadedModel model, const std::string& cache,
     : state_(std::make_unique<State>(std::move(model), cache, text_encoder, tokenizer_memory)) {
   State& s = *state_;
   s.shape.check_parts(s.facts, s.model.folder);
-  s.largest = s.pixels(s.facts.largest);
-  s.usual = s.pixels(s.facts.usual);
-  s.usual.fps = s.facts.fps;
 }
 
 Generator::~Generator() = default;
@@ -124,17 +119,17 @@ Generator::Generator(Generator&&) noexcept = default;
 const models::LoadedModel& Generator::model() const {
   return state_->model;
 }
-const ModelFacts& Generator::facts() const {
-  return state_->facts;
+const SampleOptions& Generator::sampling() const {
+  return state_->sampling;
 }
 const models::VideoTokenizer& Generator::tokenizer() const {
   return *state_->tokenizer;
 }
-const TrainedSize& Generator::usual() const {
-  return state_->usual;
+Extents Generator::usual() const {
+  return shape().pixels_of(facts().usual);
 }
-const TrainedSize& Generator::largest() const {
-  return state_->largest;
+Extents Generator::largest() const {
+  return shape().pixels_of(facts().largest);
 }
 void Generator::check_decodes(const ClipRequest& request) const {
   state_->shape.check_size(request);
@@ -167,7 +162,7 @@ Latent Generator::State::latent_of(const ClipRequest& request) const {
 
 void Generator::State::check(const ClipRequest& request, const SampleOptions& options) const {
   options.validate();
-  check_sampler(options.sampler, facts.sampling.sampler);
+  check_sampler(options.sampler, sampling.sampler);
   shape.check(request);
 }
 
@@ -197,7 +192,7 @@ Denoiser Generator::State::make_denoiser(const ClipRequest& request,
     input.given = tokenizer->encode(extend(given, request.height, request.width, height, width),
                                     given.frames, height, width);
     input.given_frames = 1 + (given.frames - 1) / tokenizer->time_factor();
-    facts.scale.to_model(input.given, input.given_frames);
+    facts.scale->to_model(input.given, input.given_frames);
   }
   return Denoiser(*model.network, std::move(input), options, noise_levels(options), request.seed,
                   random_key(request.prompt));
@@ -286,7 +281,7 @@ Latent Generator::State::draw(const ClipRequest& request, const SampleOptions& o
     fail("the model '{}' makes values that are not finite: its weights are damaged", model.folder);
   Latent latent = latent_of(request);
   latent.values.assign(state.x.begin(), state.x.end());
-  facts.scale.from_model(latent.values, latent.frames);
+  facts.scale->from_model(latent.values, latent.frames);
   return latent;
 }
 

@@ -15,18 +15,11 @@
 
 #include "generate/clip_request.h"
 #include "generate/frames.h"
-#include "generate/model_facts.h"
 #include "generate/sampler.h"
 #include "models/dit/fp8.h"
-#include "models/folder/checkpoint.h"
+#include "models/folder/load_model.h"
 
 namespace vfm::generate {
-
-/// A size that the model was trained on, of the pixels.
-struct TrainedSize {
-  int frames = 1, height = 0, width = 0;
-  double fps = 0;
-};
 
 class Generator {
  public:
@@ -39,12 +32,14 @@ class Generator {
   Generator(Generator&&) noexcept;
 
   const models::LoadedModel& model() const;
-  const ModelFacts& facts() const;
+  const ModelFacts& facts() const { return model().facts; }
+  /// How its clips are sampled if nobody says otherwise.
+  const SampleOptions& sampling() const;
   const models::VideoTokenizer& tokenizer() const;
-  /// The size and rate that most videos of the training set had (stills, if it had no videos).
-  const TrainedSize& usual() const;
-  /// The largest of each extent in the training set; its rate is not set.
-  const TrainedSize& largest() const;
+  /// In pixels the size that most videos of the training set had (stills, if it had no videos), and
+  /// the largest of each extent.
+  Extents usual() const;
+  Extents largest() const;
   /// Whether the request goes beyond the trained size in space or time. Then positions are squeezed
   /// into the trained range: the picture is drawn larger, or the motion slower, not repeated.
   bool beyond_training(const ClipRequest& request) const;

@@ -7,15 +7,29 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "generate/clip_record.h"
-#include "generate/pipeline.h"
 #include "media/encoder.h"
 #include "media/frame_rate.h"
 
 namespace vfm::generate {
+void move_parts(ModelFacts& facts, const GenerateJob& job) {
+  const bool moved = !job.tokenizer.empty() || !job.text_encoder.empty();
+  if (moved && models::ModelFolder(job.model).is_pipeline()) models::add_part_hashes(facts);
+  if (!job.tokenizer.empty())
+    facts.tokenizer = models::moved_tokenizer(facts.tokenizer.value(), job.tokenizer);
+}
+
+void note_guidance(const std::string& model, double guidance) {
+  constexpr double kNoGuidance = 1;  // that much and less is none to them
+  if (guidance == 0 || guidance > kNoGuidance || !models::ModelFolder(model).is_pipeline()) return;
+  log_warning(
+      "guidance {}: diffusers' pipelines guide only above {}, this program at any but 0; give 0 "
+      "for what they make",
+      guidance, kNoGuidance);
+}
 
 void RequestMaker::note_sizes(const NamedRequest& request) {
   const Generator& generator = in_use_.generator;
-  const TrainedSize& largest = generator.largest();
+  const Extents largest = generator.largest();
   const ClipRequest& clip = request.clip;
   if (!noted_size_ && generator.beyond_training(clip)) {
     noted_size_ = true;
@@ -53,11 +67,10 @@ void RequestMaker::take_name(NamedRequest& request, bool own_seed) {
 std::shared_ptr<const NamedRequest> RequestMaker::make(Prompt prompt) {
   const Generator& generator = in_use_.generator;
   refuse_other_model(in_use_, prompt.made_by);
-  prompt.choice.check_for(generator.autoregressive(), generator.facts().sampling.sampler);
+  prompt.choice.check_for(generator.autoregressive(), generator.sampling().sampler);
   const auto request = std::make_shared<NamedRequest>();
-  request->sampling = prompt.choice.over(generator.facts().sampling);
-  const TrainedSize& usual = generator.usual();
-  request->clip = request_of(prompt, {usual.frames, usual.height, usual.width}, usual.fps);
+  request->sampling = prompt.choice.over(generator.sampling());
+  request->clip = request_of(prompt, generator.usual(), generator.facts().fps);
   request->name = std::move(prompt.name);
   request->encoder = std::move(prompt.encoder);
   if (request->encoder.empty())

@@ -34,6 +34,13 @@ struct ModelInUse {
   Device device = Device::cpu;
 };
 
+/// What the job says of where the model's tokenizer is. Parts of a pipeline of which one is
+/// elsewhere get hashes first, to compare it with.
+void move_parts(ModelFacts& facts, const GenerateJob& job);
+
+/// Warns of a guidance that the pipelines of diffusers take as none, and vfm does not.
+void note_guidance(const std::string& model, double guidance);
+
 /// Thread-safety: one thread, prompt after prompt in their order, which decides names and seeds.
 class RequestMaker {
  public:

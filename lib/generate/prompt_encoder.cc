@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "io/atomic_file.h"
 #include "io/file.h"
@@ -40,28 +41,28 @@ std::optional<text::TokenEmbeddings> read_kept(const std::string& path, int dim)
 
 }  // namespace
 
-PromptEncoder::PromptEncoder(const ModelFacts& facts, std::string cache,
+PromptEncoder::PromptEncoder(const models::ModelFacts& facts, std::string cache,
                              const models::TextEncoderOptions& options, int width)
     : cache_(std::move(cache)),
       width_(width),
       padding_(facts.text_padding),
       encode_empty_(facts.encode_empty) {
-  if (facts.text_encoder.is_null() || width == 0) {
+  if (!facts.text_encoder || width == 0) {
     if (!options.folder.empty())
       fail_usage("{}: the model was trained without text, and reads none", options.folder_option);
     return;
   }
-  foreign_ = !models::has_text_encoder(facts.text_encoder);
+  foreign_ = facts.text_encoder->foreign();
   if (foreign_) {
     if (!options.folder.empty())
       fail_usage("{}: the model was trained on text embeddings that vfm-embed did not make",
                  options.folder_option);
     return;
   }
-  encoder_ = models::make_text_encoder(facts.text_encoder, options);
+  encoder_ = models::make_text_encoder(*facts.text_encoder, options);
   if (encoder_->name().starts_with("builtin:")) cache_.clear();
   if (!cache_.empty()) cache_ = io::join_path(cache_, "text");
-  Json identity = models::encoder_identity(encoder_->config());
+  Json identity = models::encoder_identity(encoder_->config().to_json());
   if (options.device == Device::cuda) identity["device"] = "cuda";  // which rounds otherwise
   identity_ = dump_json(identity);
 }
@@ -70,7 +71,7 @@ text::TokenEmbeddings PromptEncoder::encode_now(const std::string& prompt) const
   text::TokenEmbeddings made = encoder_->encode(prompt);
   if (!are_finite(made.values))
     fail("the text encoder '{}' makes values that are not finite: its weights are damaged",
-         encoder_->config().value("path", encoder_->name()));
+         encoder_->config().path.empty() ? encoder_->name() : encoder_->config().path);
   return made;
 }
 

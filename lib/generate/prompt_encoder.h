@@ -11,7 +11,7 @@
 #include <set>
 #include <string>
 
-#include "generate/model_facts.h"
+#include "models/folder/model_facts.h"
 #include "models/text_encoder.h"
 #include "text/encoder.h"
 
@@ -23,7 +23,7 @@ class PromptEncoder {
   /// `cache` is the folder; empty: nothing is kept. `width` is that of the network's text, 0 if it
   /// takes none. Throws Error{usage} for an encoder that cannot be built, or was chosen for a model
   /// without text.
-  PromptEncoder(const ModelFacts& facts, std::string cache,
+  PromptEncoder(const models::ModelFacts& facts, std::string cache,
                 const models::TextEncoderOptions& options, int width);
 
   /// Whether the model was trained on text. If not, it has no encoder.

@@ -81,7 +81,7 @@ void take_origin(Json& json, Prompt& prompt, std::string_view where) {
   take(json, "fp8", get_string(json, "fp8"), by.fp8);
   take(json, "compute", get_string(json, "compute"), by.compute);
   if (const auto lora = json.find("lora"); lora != json.end()) {
-    by.lora = *lora;
+    by.lora = dump_json(*lora);
     json.erase(lora);
   }
   json.erase("fp8_error");  // is measured in each run

@@ -33,7 +33,7 @@ struct SampleChoice {
 /// is accepted.
 struct MadeBy {
   std::optional<std::string> weights, model_hash, fp8, compute;
-  Json lora = nullptr;  ///< null: there were no adapters
+  std::string lora;  ///< JSON, which is only compared; empty: there were no adapters
 };
 
 /// What a line or an argument says of one clip, over what the command line says of all.

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "models/folder/model_facts.h"
 
 namespace vfm::generate {
 namespace {
@@ -85,6 +86,22 @@ void SampleOptions::validate() const {
   if (!(temperature >= 0 && std::isfinite(temperature)))
     fail_usage("temperature {}: must be 0 or more", temperature);
   if (!(top_p > 0 && top_p <= 1)) fail_usage("top-p {}: must be above 0 and at most 1", top_p);
+}
+
+SampleOptions SampleOptions::of(const models::SamplingFacts& facts, const std::string& what) {
+  SampleOptions options;
+  if (!facts.sampler.empty()) options.sampler = parse_sampler(facts.sampler);
+  options.steps = static_cast<int>(facts.steps.value_or(options.steps));
+  options.sigma_min = facts.sigma_min.value_or(options.sigma_min);
+  options.sigma_max = facts.sigma_max.value_or(options.sigma_max);
+  options.shift = facts.shift.value_or(options.shift);
+  options.guidance = facts.guidance.value_or(options.guidance);
+  try {
+    options.validate();
+  } catch (const Error& error) {
+    fail("'sampling' of {}: {}", what, error.what());
+  }
+  return options;
 }
 
 std::vector<double> karras_sigmas(int n, double sigma_min, double sigma_max, double rho) {

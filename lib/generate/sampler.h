@@ -19,6 +19,10 @@
 #include <string_view>
 #include <vector>
 
+namespace vfm::models {
+struct SamplingFacts;
+}
+
 namespace vfm::generate {
 
 enum class Sampler {
@@ -54,6 +58,9 @@ struct SampleOptions {
   double temperature = 1, top_p = 0.9;
   /// Throws Error{usage} naming what is out of range.
   void validate() const;
+  /// How a model is sampled: what is not said there is as above. Throws Error, naming `what`, for
+  /// what is out of range.
+  static SampleOptions of(const models::SamplingFacts& facts, const std::string& what);
 };
 
 /// n noise levels from sigma_max to sigma_min, evenly spaced in sigma^(1/rho); one alone is

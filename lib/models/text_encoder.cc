@@ -8,8 +8,10 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/json.h"
 #include "io/file.h"
 #include "models/folder/hf_folder.h"
+#include "models/folder/model_layout.h"
 #include "tensor/device.h"
 #include "text/tokenizer.h"
 
@@ -68,8 +70,8 @@ T5Config config_of(const HfComponent& component) {
 
 class T5TextEncoder : public text::Encoder {
  public:
-  T5TextEncoder(const Folders& folders, std::unique_ptr<HfComponent> component, Json config,
-                int max_tokens, DType compute, Device device)
+  T5TextEncoder(const Folders& folders, std::unique_ptr<HfComponent> component,
+                text::EncoderConfig config, int max_tokens, DType compute, Device device)
       : component_(std::move(component)),
         config_(std::move(config)),
         max_tokens_(static_cast<std::size_t>(max_tokens)),
@@ -78,7 +80,7 @@ class T5TextEncoder : public text::Encoder {
 
   std::string name() const override { return component_->type(); }
   int dim() const override { return model_.config().width; }
-  Json config() const override { return config_; }
+  text::EncoderConfig config() const override { return config_; }
 
   text::TokenEmbeddings encode(std::string_view utf8) const override {
     return std::move(encode_all({std::string(utf8)}).front());
@@ -126,7 +128,7 @@ class T5TextEncoder : public text::Encoder {
   }
 
   std::unique_ptr<HfComponent> component_;
-  Json config_;
+  text::EncoderConfig config_;
   std::size_t max_tokens_;
   std::unique_ptr<text::Tokenizer> tokenizer_;
   T5 model_;
@@ -139,10 +141,10 @@ DType parse_compute(const std::string& name) {
   fail_usage("a text encoder computes in f32 or bf16, not '{}'", name);
 }
 
-void need_known(const Json& config) {
-  const std::string name = get_string(config, "name").value_or("");
-  if (name != "t5" && name != "umt5")
-    fail_usage("there is no text encoder '{}'; this program has builtin:hash, t5 and umt5", name);
+void need_known(const text::EncoderConfig& config) {
+  if (config.name != "t5" && config.name != "umt5")
+    fail_usage("there is no text encoder '{}'; this program has builtin:hash, t5 and umt5",
+               config.name);
 }
 
 std::unique_ptr<HfComponent> open_model(const std::string& folder) {
@@ -151,25 +153,23 @@ std::unique_ptr<HfComponent> open_model(const std::string& folder) {
   return component;
 }
 
-Json describe(const HfComponent& component, const std::string& path, const std::string& hash,
-              int max_tokens, DType compute) {
-  return {{"name", component.type()},
-          {"path", path},
-          {"hash", hash},
-          {"dim", need_integer(component.config(), "d_model", "config.json")},
-          {"max_tokens", max_tokens},
-          {"compute", compute == DType::bf16 ? "bf16" : "f32"}};
+text::EncoderConfig describe(const HfComponent& component, const std::string& path,
+                             const std::string& hash, int max_tokens, DType compute) {
+  return {.name = component.type(),
+          .path = path,
+          .hash = hash,
+          .dim = need_integer(component.config(), "d_model", "config.json"),
+          .max_tokens = max_tokens,
+          .compute = compute == DType::bf16 ? "bf16" : "f32"};
 }
 
 /// What a configuration names, checked, but for the weights.
 struct Opened {
-  Opened(const Json& config, const TextEncoderOptions& options) {
-    for (const auto& [key, value] : config.items())
-      if (key != "name" && key != "path" && key != "hash" && key != "dim" && key != "max_tokens" &&
-          key != "compute")
-        fail_usage("text encoder {} has no setting '{}'", need_string(config, "name", ""), key);
-    path = options.folder.empty() ? need_string(config, "path", "a text encoder's config")
-                                  : options.folder;
+  Opened(const text::EncoderConfig& config, const TextEncoderOptions& options)
+      : path(options.folder.empty() ? config.path : options.folder),
+        max_tokens(config.max_tokens.value_or(512)) {
+    if (!config.unknown.empty())
+      fail_usage("text encoder {} has no setting '{}'", config.name, config.unknown);
     if (options.folder.empty() && !io::file_exists(path))
       fail_usage("the text encoder's folder '{}' is not there{}", path,
                  options.folder_option.empty()
@@ -177,42 +177,43 @@ struct Opened {
                      : "; say with " + options.folder_option + " where it is");
     folders = text_encoder_folders(path);
     component = open_model(folders.model);
-    max_tokens = get_integer(config, "max_tokens").value_or(512);
     if (max_tokens < 1 || max_tokens > (1 << 20))
       fail_usage("a text encoder of at most {} tokens", max_tokens);
     compute =
-        options.compute.value_or(parse_compute(get_string(config, "compute").value_or("f32")));
+        options.compute.value_or(parse_compute(config.compute.empty() ? "f32" : config.compute));
   }
   /// Of model and tokenizer, which must be that of `config` if that has one.
-  std::string hash(const Json& config) const {
+  std::string hash(const text::EncoderConfig& config) const {
     std::string own = hash_of(*component, folders.tokenizer);
-    if (get_string(config, "hash").value_or(own) != own)
+    if (!config.hash.empty() && config.hash != own)
       fail_usage("'{}' is not the text encoder that the embeddings were made with", path);
     return own;
   }
   std::string path;
   Folders folders;
   std::unique_ptr<HfComponent> component;
-  std::int64_t max_tokens = 0;
+  std::int64_t max_tokens;
   DType compute = DType::f32;
 };
 
-std::unique_ptr<text::Encoder> make_t5(const Json& config, const TextEncoderOptions& options) {
+std::unique_ptr<text::Encoder> make_t5(const text::EncoderConfig& config,
+                                       const TextEncoderOptions& options) {
   Opened opened(config, options);
   const std::string hash = opened.hash(config);
   const int max_tokens = static_cast<int>(opened.max_tokens);
-  const Json own = describe(*opened.component, opened.path, hash, max_tokens, opened.compute);
+  const text::EncoderConfig own =
+      describe(*opened.component, opened.path, hash, max_tokens, opened.compute);
   return std::make_unique<T5TextEncoder>(opened.folders, std::move(opened.component), own,
                                          max_tokens, opened.compute, options.device);
 }
 
-TextEncoderFolder inspect_t5(const Json& config, const TextEncoderOptions& options) {
+TextEncoderFolder inspect_t5(const text::EncoderConfig& config, const TextEncoderOptions& options) {
   const Opened opened(config, options);
   open_tokenizer(opened.folders.tokenizer);
   const io::TensorSet& weights = opened.component->weights();
   TextEncoderFolder folder{config_of(*opened.component), DType::f32, opened.compute};
   check_t5(folder.config, weights);
-  if (config.contains("hash")) opened.hash(config);
+  if (!config.hash.empty()) opened.hash(config);
   const std::string& dtype = weights.tensors().front().dtype;
   if (dtype != "F32") folder.stored = dtype == "BF16" ? DType::bf16 : DType::f16;
   folder.file_bytes = static_cast<double>(weights.bytes());
@@ -223,17 +224,15 @@ TextEncoderFolder inspect_t5(const Json& config, const TextEncoderOptions& optio
 
 TextFolders text_encoder_folders(const std::string& folder) {
   if (!io::file_exists(folder)) fail_usage("no such model folder: '{}'", folder);
-  if (HfPipeline::is_one(folder)) {
-    const HfPipeline pipeline(folder);
-    return {pipeline.folder_of("text_encoder"), pipeline.folder_of("tokenizer")};
-  }
+  if (const auto pipeline = open_pipeline(folder))
+    return {pipeline->folder_of("text_encoder"), pipeline->folder_of("tokenizer")};
   const std::string model = io::join_path(folder, "text_encoder");
   if (io::file_exists(model)) return {model, io::join_path(folder, "tokenizer")};
   const std::string beside = io::join_path(io::join_path(folder, ".."), "tokenizer");
   return {folder, find_tokenizer(folder).empty() && io::file_exists(beside) ? beside : folder};
 }
 
-Json text_encoder_config(const std::string& folder, int max_tokens, DType compute) {
+text::EncoderConfig text_encoder_config(const std::string& folder, int max_tokens, DType compute) {
   return as_usage([&] {
     const Folders folders = text_encoder_folders(folder);
     const auto component = open_model(folders.model);
@@ -242,29 +241,21 @@ Json text_encoder_config(const std::string& folder, int max_tokens, DType comput
   });
 }
 
-bool has_text_encoder(const Json& text_encoder_config) {
-  const std::string name = get_string(text_encoder_config, "name").value_or("");
-  return name == "t5" || name == "umt5" || name.starts_with("builtin:");
-}
-
-bool has_folder(const Json& text_encoder_config) {
-  return text_encoder_config.is_object() && text_encoder_config.contains("path");
-}
-
 Json encoder_identity(Json text_encoder_config) {
-  if (has_folder(text_encoder_config) && text_encoder_config.contains("hash"))
+  if (text_encoder_config.is_object() && text_encoder_config.contains("hash"))
     text_encoder_config.erase("path");
   return text_encoder_config;
 }
 
-std::unique_ptr<text::Encoder> make_text_encoder(const Json& config,
+std::unique_ptr<text::Encoder> make_text_encoder(const text::EncoderConfig& config,
                                                  const TextEncoderOptions& options) {
-  if (!has_folder(config)) return text::make_encoder(config);
+  if (config.path.empty()) return text::make_encoder(config);
   need_known(config);
   return as_usage([&] { return make_t5(config, options); });
 }
 
-TextEncoderFolder inspect_text_encoder(const Json& config, const TextEncoderOptions& options) {
+TextEncoderFolder inspect_text_encoder(const text::EncoderConfig& config,
+                                       const TextEncoderOptions& options) {
   need_known(config);
   return as_usage([&] { return inspect_t5(config, options); });
 }

@@ -19,7 +19,7 @@
 #include <optional>
 #include <string>
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "models/t5/t5.h"
 #include "tensor/tensor.h"
 #include "text/encoder.h"
@@ -41,11 +41,11 @@ TextFolders text_encoder_folders(const std::string& folder);
 
 /// What make_text_encoder builds an encoder of, for a folder. Throws Error{usage} if it is none of
 /// a type that is known, or has no tokenizer.
-Json text_encoder_config(const std::string& folder, int max_tokens, DType compute);
+text::EncoderConfig text_encoder_config(const std::string& folder, int max_tokens, DType compute);
 
 /// Throws Error{usage} for a configuration that is malformed or not known, for a folder that is not
 /// there, and for one that holds another model than the one that the hash stands for.
-std::unique_ptr<text::Encoder> make_text_encoder(const Json& config,
+std::unique_ptr<text::Encoder> make_text_encoder(const text::EncoderConfig& config,
                                                  const TextEncoderOptions& options = {});
 
 /// What the headers of an encoder's folder say.
@@ -57,17 +57,12 @@ struct TextEncoderFolder {
 
 /// Of a configuration with a folder. Throws what make_text_encoder() throws; but the hash, for
 /// which values would be read, is not compared.
-TextEncoderFolder inspect_text_encoder(const Json& config, const TextEncoderOptions& options);
+TextEncoderFolder inspect_text_encoder(const text::EncoderConfig& config,
+                                       const TextEncoderOptions& options);
 
-/// Whether make_text_encoder() has the encoder of `config`. Others are of embeddings that another
-/// program made, which are trained on as they are.
-bool has_text_encoder(const Json& text_encoder_config);
-
-/// Whether the encoder of `config` lies in a folder, and so may have moved.
-bool has_folder(const Json& text_encoder_config);
-
-/// What the encoder of `config` is, wherever its folder lies: equal for two if they make the same
-/// embeddings. Without a hash, its path decides. Pure.
+/// What the encoder of a configuration is, wherever its folder lies: equal for two if they make the
+/// same embeddings. Without a hash, its path decides. As it came: another program's may have keys
+/// that text::EncoderConfig does not know. Pure.
 Json encoder_identity(Json text_encoder_config);
 
 }  // namespace vfm::models

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "models/cosmos/tokenizer.h"
 #include "models/wavelet/fsq_wavelet.h"
 #include "models/wavelet/wavelet.h"
@@ -12,22 +13,30 @@
 namespace vfm::models {
 namespace {
 
-int field(const Json& config, const char* name, int otherwise) {
-  const std::int64_t value = get_integer(config, name).value_or(otherwise);
+int field(const std::optional<std::int64_t>& said, const char* name, int otherwise) {
+  const std::int64_t value = said.value_or(otherwise);
   if (value < 1 || value > 1'000'000) fail("'{}' is {}", name, value);
   return static_cast<int>(value);
 }
 
-// Throws Error{usage} for a key that is not one of `known`, besides the name.
-void check_keys(const Json& config, std::initializer_list<std::string_view> known) {
-  for (const auto& [key, value] : config.items())
-    if (key != "name" && std::ranges::find(known, key) == known.end())
-      fail_usage("tokenizer '{}' has no option '{}'", config["name"].get<std::string>(), key);
+/// The keys of a tokenizer of that name, besides it; none: there is no such tokenizer.
+std::vector<std::string_view> keys_of(const std::string& name) {
+  if (name == "builtin:wavelet") return {"channels", "time_factor", "space_factor"};
+  if (name == "builtin:fsq") return {"levels", "time_factor", "space_factor"};
+  if (is_cosmos_tokenizer(name)) return {"path", "hash", "compute"};
+  return {};
 }
 
-std::vector<int> levels_of(const Json& config) {
-  const auto found = config.find("levels");
-  if (found == config.end()) return kFsqLevels;
+std::string unknown_key(const Json& json, const std::string& name) {
+  const std::vector<std::string_view> known = keys_of(name);
+  for (const auto& [key, value] : json.items())
+    if (key != "name" && std::ranges::find(known, key) == known.end()) return key;
+  return {};
+}
+
+std::vector<int> levels_of(const Json& json) {
+  const auto found = json.find("levels");
+  if (found == json.end()) return {};
   if (!found->is_array()) fail("'levels' is not a list");
   std::vector<int> levels;
   for (const Json& level : *found) {
@@ -38,30 +47,63 @@ std::vector<int> levels_of(const Json& config) {
   return levels;
 }
 
-std::unique_ptr<VideoTokenizer> make(const Json& config, Device device, std::uint64_t memory) {
-  const std::string name = need_string(config, "name", "the tokenizer");
-  if (memory > 0 && name.starts_with("builtin:"))
-    fail_usage("--tokenizer-memory is for tokenizers from a folder: {} has no network", name);
-  if (name == "builtin:wavelet") {
-    check_keys(config, {"channels", "time_factor", "space_factor"});
-    return std::make_unique<WaveletTokenizer>(field(config, "channels", 24),
-                                              field(config, "time_factor", 8),
-                                              field(config, "space_factor", 8), device);
-  }
-  if (name == "builtin:fsq") {
-    check_keys(config, {"levels", "time_factor", "space_factor"});
-    return std::make_unique<FsqWaveletTokenizer>(levels_of(config), field(config, "time_factor", 4),
-                                                 field(config, "space_factor", 4), device);
-  }
-  if (is_cosmos_tokenizer(name)) {
-    check_keys(config, {"path", "hash", "compute"});
+std::unique_ptr<VideoTokenizer> make(const TokenizerConfig& config, Device device,
+                                     std::uint64_t memory) {
+  const std::string& name = config.name;
+  if (name.empty()) fail("the tokenizer has no 'name'");
+  if (keys_of(name).empty())
+    fail_usage("there is no tokenizer '{}'; choose builtin:wavelet, builtin:fsq or a folder", name);
+  const std::string unknown =
+      config.unknown.empty() ? unknown_key(config.to_json(), name) : config.unknown;
+  if (!unknown.empty()) fail_usage("tokenizer '{}' has no option '{}'", name, unknown);
+  if (is_cosmos_tokenizer(name))
     return std::make_unique<CosmosTokenizer>(config, device,
                                              CosmosRoom{.memory = static_cast<double>(memory)});
-  }
-  fail_usage("there is no tokenizer '{}'; choose builtin:wavelet, builtin:fsq or a folder", name);
+  if (memory > 0)
+    fail_usage("--tokenizer-memory is for tokenizers from a folder: {} has no network", name);
+  const bool wavelet = name == "builtin:wavelet";
+  const int usual = wavelet ? 8 : 4;
+  const int time = field(config.time_factor, "time_factor", usual);
+  const int space = field(config.space_factor, "space_factor", usual);
+  if (wavelet)
+    return std::make_unique<WaveletTokenizer>(field(config.channels, "channels", 24), time, space,
+                                              device);
+  return std::make_unique<FsqWaveletTokenizer>(config.levels.empty() ? kFsqLevels : config.levels,
+                                               time, space, device);
 }
 
 }  // namespace
+
+TokenizerConfig TokenizerConfig::from_json(const Json& json) {
+  if (!json.is_object()) fail_usage("a tokenizer is described by a JSON object");
+  return as_usage([&] {
+    const auto text = [&](const char* key) { return get_string(json, key).value_or(""); };
+    TokenizerConfig config{.name = text("name"), .path = text("path"), .hash = text("hash")};
+    if (keys_of(config.name).empty()) return config;
+    config.compute = text("compute");
+    config.levels = levels_of(json);
+    config.channels = get_integer(json, "channels");
+    config.time_factor = get_integer(json, "time_factor");
+    config.space_factor = get_integer(json, "space_factor");
+    config.unknown = unknown_key(json, config.name);
+    return config;
+  });
+}
+
+Json TokenizerConfig::to_json() const {
+  Json json = {{"name", name}};
+  const auto add = [&](const char* key, const auto& value, bool said) {
+    if (said) json[key] = value;
+  };
+  add("path", path, !path.empty());
+  add("hash", hash, !hash.empty());
+  add("compute", compute, !compute.empty());
+  add("channels", channels.value_or(0), channels.has_value());
+  add("levels", levels, !levels.empty());
+  add("time_factor", time_factor.value_or(0), time_factor.has_value());
+  add("space_factor", space_factor.value_or(0), space_factor.has_value());
+  return json;
+}
 
 double psnr(std::span<const float> pixels, std::span<const float> decoded) {
   if (pixels.size() != decoded.size())
@@ -97,23 +139,21 @@ std::vector<float> VideoTokenizer::decode_codes(std::span<const std::int32_t> co
   return decode(latent_of_codes(codes), frames, height, width);
 }
 
-Json tokenizer_config(const std::string& named) {
-  return named.starts_with("builtin:") ? Json{{"name", named}} : cosmos_tokenizer_in(named);
+TokenizerConfig tokenizer_config(const std::string& named) {
+  return named.starts_with("builtin:") ? TokenizerConfig{named} : cosmos_tokenizer_in(named);
 }
 
-Json moved_tokenizer(Json config, const std::string& folder) {
-  const Json there = cosmos_tokenizer_in(folder);
-  const Json name = config.is_object() ? config.value("name", Json()) : Json();
-  if (name != there["name"])
-    fail_usage("'{}' holds a tokenizer of type {}, but {} is needed", folder,
-               there["name"].get<std::string>(), dump_json(name));
-  config["path"] = there["path"];
+TokenizerConfig moved_tokenizer(TokenizerConfig config, const std::string& folder) {
+  const TokenizerConfig there = cosmos_tokenizer_in(folder);
+  if (config.name != there.name)
+    fail_usage("'{}' holds a tokenizer of type {}, but \"{}\" is needed", folder, there.name,
+               config.name);
+  config.path = there.path;
   return config;
 }
 
-std::unique_ptr<VideoTokenizer> make_tokenizer(const Json& config, Device device,
+std::unique_ptr<VideoTokenizer> make_tokenizer(const TokenizerConfig& config, Device device,
                                                std::uint64_t memory) {
-  if (!config.is_object()) fail_usage("a tokenizer is described by a JSON object");
   return as_usage([&] { return make(config, device, memory); });
 }
 

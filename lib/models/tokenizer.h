@@ -9,14 +9,33 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "base/json.h"
+#include "base/json_fwd.h"
+#include "models/dit/edm.h"
 #include "tensor/tensor.h"
 
 namespace vfm::models {
+
+/// Which tokenizer, as latents.json and train.json hold it: all that is needed to build it again,
+/// on any device. What is not said is empty.
+struct TokenizerConfig {
+  std::string name;  ///< "builtin:wavelet", "builtin:fsq", a class name, or another program's
+  // Of one from a folder: this, what ModelFolder::hash() was when latents were made, f32 or bf16.
+  std::string path = {}, hash = {}, compute = {};
+  std::vector<int> levels = {};  ///< of builtin:fsq
+  std::optional<std::int64_t> channels = {}, time_factor = {},
+                              space_factor = {};  ///< of built-in ones
+  std::string unknown = {};  ///< a key that no tokenizer of the name has: make_tokenizer refuses it
+
+  /// Throws Error{usage}. Of another program's tokenizer only name, path and hash are read.
+  static TokenizerConfig from_json(const Json& json);
+  Json to_json() const;
+  bool operator==(const TokenizerConfig&) const = default;
+};
 
 /// Pixels: float RGB in [-1, 1], planar (3, T, H, W), T = 1 + k*time_factor, H and W multiples of
 /// space_factor. Latents: float (C, t, h, w). A discrete tokenizer also makes codes: one of
@@ -54,31 +73,30 @@ class VideoTokenizer {
   std::vector<float> decode_codes(std::span<const std::int32_t> codes, int frames, int height,
                                   int width) const;
 
-  /// Mean and deviation of its latents where it knows them, as LatentScale (models/dit/edm.h)
-  /// writes them; null: they are to be measured.
-  virtual Json statistics() const { return nullptr; }
-  /// All that is needed to rebuild it, on any device.
-  virtual Json config() const = 0;
+  /// Mean and deviation of its latents where it knows them; else they are to be measured.
+  virtual std::optional<LatentScale> statistics() const { return std::nullopt; }
+  virtual TokenizerConfig config() const = 0;
 };
 
 /// 10 log10(4 / mean square of the difference), in dB, of pixels as above and what became of them,
 /// which is clamped to [-1, 1] first. At most 60: 8 bits do not show more.
 double psnr(std::span<const float> pixels, std::span<const float> decoded);
 
-/// Builds what `config` (from config(), or {"name":"builtin:wavelet", ...}) describes, to compute
+/// Builds what `config` describes, from config() or such as {.name = "builtin:wavelet"}, to compute
 /// on `device`; pixels and latents are on the CPU all the same. Throws Error{usage} for an unknown
 /// name or key, or without the device. Later a GPU that fails throws GpuError (tensor/device.h).
 /// `memory`: bytes of activations that one from a folder may take for a video, to the same result;
 /// 0: no limit. A builtin one has no activations, and takes no limit.
-std::unique_ptr<VideoTokenizer> make_tokenizer(const Json& config, Device device = Device::cpu,
+std::unique_ptr<VideoTokenizer> make_tokenizer(const TokenizerConfig& config,
+                                               Device device = Device::cpu,
                                                std::uint64_t memory = 0);
 
 /// The configuration of what a user names: builtin:wavelet, builtin:fsq, or the folder of a Cosmos
 /// tokenizer (models/cosmos/tokenizer.h). Throws Error{usage}: no such folder, or of another type.
-Json tokenizer_config(const std::string& named);
+TokenizerConfig tokenizer_config(const std::string& named);
 
 /// `config`, of a tokenizer from a folder, with that folder now at `folder`; its hash stays, so
 /// that another tokenizer is refused. Throws Error{usage} if `folder` holds none of the same type.
-Json moved_tokenizer(Json config, const std::string& folder);
+TokenizerConfig moved_tokenizer(TokenizerConfig config, const std::string& folder);
 
 }  // namespace vfm::models

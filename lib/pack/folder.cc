@@ -302,13 +302,13 @@ void PackFolder::finish(const models::VideoTokenizer& tokenizer) {
     write_index(split);
   write_for_others(!strangers, tokenizer.vocabulary() > 0);
   Json json = {{"version", 1},
-               {"tokenizer", tokenizer.config()},
+               {"tokenizer", tokenizer.config().to_json()},
                {"text_encoder", text_encoder},
                {"channels", channels_}};
   if (tokenizer.vocabulary() > 0) {
     json["vocabulary"] = tokenizer.vocabulary();
-  } else if (const Json own = tokenizer.statistics(); !own.is_null()) {
-    json.update(own);
+  } else if (const auto own = tokenizer.statistics()) {
+    json.update(own->to_json());
   } else {
     if (train.count == 0)
       log_warning("there is no 'train' split: the channel statistics are of all samples");

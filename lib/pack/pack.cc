@@ -32,7 +32,7 @@ Json settings_of(const PackOptions& options, const models::VideoTokenizer& token
   Json fps;
   if (clip.fps.num > 0) fps = fmt::format("{}/{}", clip.fps.num, clip.fps.den);
   Json settings = {{"version", 1},
-                   {"tokenizer", tokenizer.config()},
+                   {"tokenizer", tokenizer.config().to_json()},
                    {"size", clip.size},
                    {"frames", clip.frames},
                    {"fps", fps},

@@ -18,13 +18,13 @@
 #include <string>
 #include <vector>
 
-#include "base/json.h"
 #include "base/progress.h"
 #include "base/slots.h"
 #include "data/clip_pixels.h"
 #include "data/latents.h"
 #include "data/packing.h"
 #include "io/manifest.h"
+#include "models/tokenizer.h"
 #include "shard/reader.h"
 #include "tensor/tensor.h"
 
@@ -36,7 +36,7 @@ struct PackOptions {
   std::string output;
   bool force = false;
   shard::ReadLimits limits;
-  Json tokenizer;  ///< models::make_tokenizer
+  models::TokenizerConfig tokenizer;
   /// Where the tokenizer computes. One from a folder rounds otherwise on a GPU; the bytes of a
   /// builtin one do not depend on it.
   Device device = Device::cpu;

@@ -45,7 +45,7 @@ class Report {
     for (const auto& [split, facts] : info.at("splits").items())
       add_split(split, facts);
     page_.heading("Tokenizer");
-    page_.paragraph(dump_json(tokenizer_.config()));
+    page_.paragraph(dump_json(tokenizer_.config().to_json()));
     page_.heading("Original above, decoded latent below");
     page_.gallery(figures_, 640);
     page_.svg(report::histogram(psnrs_, 20, "PSNR, dB"),

@@ -3,14 +3,34 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 
 namespace vfm::text {
+
+/// Which encoder, as latents.json and train.json hold it. What is not said is empty.
+struct EncoderConfig {
+  std::string name;                  ///< "builtin:hash", "t5", "umt5", or another program's
+  std::string path = {}, hash = {};  ///< of an encoder from a folder
+  std::optional<std::int64_t> dim = {}, max_tokens = {};
+  std::string compute = {};                  ///< "f32", "bf16"; of an encoder from a folder
+  std::optional<std::int64_t> version = {};  ///< of a built-in one
+  std::string unknown = {};  ///< a key that no encoder of the name has: who makes one refuses it
+
+  /// Throws Error{usage}. Of another program's encoder, whose embeddings are trained on as they
+  /// are, only name, path, hash and dim are read.
+  static EncoderConfig from_json(const Json& json);
+  Json to_json() const;
+  /// Whether another program made the embeddings: no encoder of that name is here.
+  bool foreign() const;
+  bool operator==(const EncoderConfig&) const = default;
+};
 
 /// `values` is (tokens, dim), row-major. Of builtin:hash an empty text has no tokens.
 struct TokenEmbeddings {
@@ -32,11 +52,12 @@ class Encoder {
   /// How many tokens encode() cuts from the end of a text.
   virtual int tokens_left_out(std::string_view utf8) const = 0;
   /// All that is needed to rebuild it, stored with latents and models.
-  virtual Json config() const = 0;
+  virtual EncoderConfig config() const = 0;
 };
 
-/// Builds what `config` describes, {"name":"builtin:hash","dim":64}; models/text_encoder.h also has
-/// the encoders with weights. Throws Error{usage} for an unknown name or key.
-std::unique_ptr<Encoder> make_encoder(const Json& config);
+/// Builds what `config` describes, such as {.name = "builtin:hash", .dim = 64};
+/// models/text_encoder.h also has the encoders with weights. Throws Error{usage} for an unknown
+/// name or key.
+std::unique_ptr<Encoder> make_encoder(const EncoderConfig& config);
 
 }  // namespace vfm::text

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/philox.h"
 #include "base/xxh3.h"
 #include "text/unicode.h"
@@ -94,8 +95,50 @@ int HashEncoder::tokens_left_out(std::string_view utf8) const {
   return std::max(0, static_cast<int>(found) - max_tokens_);
 }
 
-Json HashEncoder::config() const {
-  return {{"name", name()}, {"dim", dim_}, {"max_tokens", max_tokens_}, {"version", 1}};
+EncoderConfig HashEncoder::config() const {
+  return {.name = name(), .dim = dim_, .max_tokens = max_tokens_, .version = 1};
+}
+
+bool EncoderConfig::foreign() const {
+  return name != "t5" && name != "umt5" && !name.starts_with("builtin:");
+}
+
+EncoderConfig EncoderConfig::from_json(const Json& json) {
+  if (!json.is_object()) fail_usage("a text encoder's config is not a JSON object");
+  return as_usage([&] {
+    const auto text = [&](const char* key) { return get_string(json, key).value_or(""); };
+    EncoderConfig config{.name = text("name"), .path = text("path"), .hash = text("hash")};
+    config.dim = get_integer(json, "dim");
+    if (config.foreign()) return config;
+    config.max_tokens = get_integer(json, "max_tokens");
+    const bool built_in = config.name.starts_with("builtin:");
+    if (built_in)
+      config.version = get_integer(json, "version");
+    else
+      config.compute = text("compute");
+    for (const auto& [key, value] : json.items())
+      if (config.unknown.empty() && key != "name" && key != "dim" && key != "max_tokens" &&
+          !(built_in ? key == "version" : key == "path" || key == "hash" || key == "compute"))
+        config.unknown = key;
+    return config;
+  });
+}
+
+Json EncoderConfig::to_json() const {
+  Json json = {{"name", name}};
+  const auto add_text = [&](const char* key, const std::string& value) {
+    if (!value.empty()) json[key] = value;
+  };
+  const auto add_number = [&](const char* key, const std::optional<std::int64_t>& value) {
+    if (value) json[key] = *value;
+  };
+  add_text("path", path);
+  add_text("hash", hash);
+  add_number("dim", dim);
+  add_number("max_tokens", max_tokens);
+  add_text("compute", compute);
+  add_number("version", version);
+  return json;
 }
 
 std::vector<TokenEmbeddings> Encoder::encode_all(const std::vector<std::string>& texts) const {
@@ -105,20 +148,15 @@ std::vector<TokenEmbeddings> Encoder::encode_all(const std::vector<std::string>&
   return all;
 }
 
-std::unique_ptr<Encoder> make_encoder(const Json& config) {
-  if (!config.is_object()) fail_usage("a text encoder's config is not a JSON object");
-  const std::string name = get_string(config, "name").value_or("");
-  if (name != "builtin:hash")
-    fail_usage("there is no text encoder '{}'; this program has builtin:hash", name);
-  for (const auto& [key, value] : config.items())
-    if (key != "name" && key != "dim" && key != "max_tokens" && key != "version")
-      fail_usage("text encoder builtin:hash has no setting '{}'", key);
-  if (get_integer(config, "version").value_or(1) != 1)
-    fail_usage("this program has version 1 of builtin:hash, not {}",
-               *get_integer(config, "version"));
-  return std::make_unique<HashEncoder>(
-      static_cast<int>(get_integer(config, "dim").value_or(64)),
-      static_cast<int>(get_integer(config, "max_tokens").value_or(512)));
+std::unique_ptr<Encoder> make_encoder(const EncoderConfig& config) {
+  if (config.name != "builtin:hash")
+    fail_usage("there is no text encoder '{}'; this program has builtin:hash", config.name);
+  if (!config.unknown.empty())
+    fail_usage("text encoder builtin:hash has no setting '{}'", config.unknown);
+  if (config.version.value_or(1) != 1)
+    fail_usage("this program has version 1 of builtin:hash, not {}", *config.version);
+  return std::make_unique<HashEncoder>(static_cast<int>(config.dim.value_or(64)),
+                                       static_cast<int>(config.max_tokens.value_or(512)));
 }
 
 }  // namespace vfm::text

@@ -30,7 +30,7 @@ class HashEncoder : public Encoder {
   int dim() const override { return dim_; }
   TokenEmbeddings encode(std::string_view utf8) const override;
   int tokens_left_out(std::string_view utf8) const override;
-  Json config() const override;
+  EncoderConfig config() const override;
 
  private:
   int dim_, max_tokens_;

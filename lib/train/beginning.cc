@@ -5,19 +5,12 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "io/file.h"
-#include "models/cosmos/autoencoder.h"
-#include "models/cosmos/tokenizer.h"
-#include "models/decoder/decoder_json.h"
-#include "models/dit/network_json.h"
 #include "models/folder/adapted_model.h"
-#include "models/folder/checkpoint.h"
 #include "models/folder/checkpoint_folder.h"
-#include "models/folder/config_json.h"
-#include "models/folder/hf_folder.h"
-#include "models/folder/hf_sampling.h"
-#include "models/folder/initial_model.h"
+#include "models/folder/load_model.h"
 #include "models/folder/load_tensors.h"
 #include "train/kind.h"
 #include "train/run_folder.h"
@@ -32,58 +25,34 @@ bool is_begun(const std::string& out, bool force) {
   return !force && !out.empty() && !models::list_checkpoints(out).empty();
 }
 
-Json read_train(const std::string& checkpoint) {
-  const std::string path = io::join_path(checkpoint, "train.json");
-  return parse_json(io::read_file(path), fmt::format("'{}'", path));
-}
-
 const std::vector<int> kCosmosConditionFrames = {0, 1, 2};
 
-/// The settings of a checkpoint's recipe, of the section and the keys that are named.
-std::vector<Setting> settings_in(const Json& train, const char* section,
-                                 const std::vector<const char*>& keys, const std::string& what) {
-  const auto member = [](const Json& value, const char* name) {
-    return value.is_object() ? value.value(name, Json()) : Json();
-  };
-  const Json values = member(member(train, "recipe"), section);
-  std::vector<Setting> settings;
-  for (const char* name : keys) {
-    const Json value = member(values, name);
-    if (value.is_null()) continue;
-    Setting& setting = settings.emplace_back();
-    setting.key = fmt::format("{}.{}", section, name);
-    setting.where = what;
-    setting.list = value.is_array();
-    for (const Json& item : setting.list ? value : Json::array({value}))
-      setting.values.push_back(item.is_string() ? item.get<std::string>() : dump_json(item));
-  }
-  return settings;
+models::Origin origin_in(const Json& train) {
+  return models::Origin::from_json(train.value("init", Json()));
 }
 
-/// A checkpoint of ours. One from before a key was there has its default.
-void read_run(const std::string& checkpoint, Beginning& beginning) {
-  const std::string what = fmt::format("'{}'", io::join_path(checkpoint, "train.json"));
-  const Json train = read_train(checkpoint);
-  const std::vector<Setting> settings =
-      settings_in(train, "diffusion", {"text_padding", "condition_frames", "whitening"}, what);
-  const DiffusionRecipe read = make_recipe(settings).diffusion;
-  beginning.text_padding = read.text_padding;
-  beginning.condition_frames = read.condition_frames;
-  beginning.whitening = read.whitening;
-  beginning.facts = facts_of_run(train, beginning.model, what);
+models::ModelChoice choose(std::string_view part) {
+  return {.part = std::string(part), .types = models::model_class_names()};
 }
 
-std::vector<std::string_view> known_types() {
-  std::vector<std::string_view> known = models::network_class_names();
-  known.insert(known.end(),
-               {models::kDecoderClass, models::kCosmosContinuous, models::kCosmosDiscrete});
-  return known;
+/// What a run that begins from a checkpoint of ours keeps of its recipe. One from before a key was
+/// there has its default.
+DiffusionRecipe diffusion_of(const std::string& checkpoint) {
+  const Json train = models::read_train_json(checkpoint);
+  const Json recipe = train.value("recipe", Json());
+  const Json theirs = recipe.is_object() ? recipe.value("diffusion", Json()) : Json();
+  Json kept = Json::object();
+  for (const char* key : {"text_padding", "condition_frames", "whitening"})
+    if (theirs.is_object() && !theirs.value(key, Json()).is_null()) kept[key] = theirs[key];
+  if (kept.empty()) return {};
+  const std::string text = dump_json({{"diffusion", kept}});  // which is YAML
+  return make_recipe(parse_yaml(text, models::train_json_name(checkpoint))).diffusion;
 }
 
 /// Of a pipeline `part`.
-models::InitialModel open_initial(const std::string& folder, std::string_view part,
-                                  const std::string& under = {}) {
-  return models::open_adapted(folder, std::string(part), known_types(), true, under);
+models::ModelFolder open_initial(const std::string& folder, std::string_view part,
+                                 const std::string& under = {}) {
+  return models::open_model(folder, choose(part), under);
 }
 
 std::string_view part_of(const Recipe& recipe) {
@@ -92,23 +61,13 @@ std::string_view part_of(const Recipe& recipe) {
 
 /// The checkpoint of adapters that `path` means; "" if it is none.
 std::string adapters_at(const std::string& path) {
-  if (models::HfPipeline::is_one(path) || !io::file_exists(path)) return {};
-  const bool ours = io::file_exists(io::join_path(path, "COMPLETE")) ||
-                    io::file_exists(io::join_path(path, "checkpoints"));
-  if (!ours) return {};
-  const std::string checkpoint = models::find_checkpoint(path);
-  return models::has_adapters(checkpoint) ? checkpoint : "";
-}
-
-/// Where the adapters were that a run remembers as those it went on with; "" if there were none.
-std::string adapters_in(const Json& known) {
-  return get_string(known.is_object() ? known.value("adapters", Json()) : Json(), "path")
-      .value_or("");
+  const std::string checkpoint = models::checkpoint_at(path);
+  return !checkpoint.empty() && models::has_adapters(checkpoint) ? checkpoint : "";
 }
 
 /// The options of the adapters that the checkpoint trained.
 models::LoraOptions adapters_of(const Json& train, const std::string& checkpoint) {
-  const std::string what = fmt::format("'lora' of '{}'", io::join_path(checkpoint, "train.json"));
+  const std::string what = "'lora' of " + models::train_json_name(checkpoint);
   const Json recipe = train.value("recipe", Json::object());
   const Json lora = recipe.is_object() ? recipe.value("lora", Json()) : Json();
   models::LoraOptions adapters;
@@ -123,41 +82,9 @@ models::LoraOptions adapters_of(const Json& train, const std::string& checkpoint
 models::LoraOptions adapters_to_go_on(const RunOptions& options, bool begun) {
   const std::string checkpoint = adapters_at(begun ? options.out : options.init);
   if (checkpoint.empty()) return {};
-  const Json train = read_train(checkpoint);
-  if (begun && adapters_in(train.value("init", Json())).empty()) return {};
+  const Json train = models::read_train_json(checkpoint);
+  if (begun && origin_in(train).adapters_path.empty()) return {};
   return adapters_of(train, checkpoint);
-}
-
-std::string config_path(const models::InitialModel& model) {
-  return io::join_path(model.component().folder(), "config.json");
-}
-
-models::NetworkConfig network_of(const models::InitialModel& model) {
-  return as_usage([&] {
-    return models::in_file(config_path(model),
-                           [&] { return models::network_config_from_json(model.config()); });
-  });
-}
-
-bool is_decoder(const models::InitialModel& model) {
-  return model.component().type() == models::kDecoderClass;
-}
-
-models::DecoderConfig decoder_of(const models::InitialModel& model) {
-  return as_usage([&] {
-    return models::in_file(config_path(model),
-                           [&] { return models::decoder_config_from_json(model.config()); });
-  });
-}
-
-bool is_tokenizer(const models::InitialModel& model) {
-  return models::is_cosmos_tokenizer(model.component().type());
-}
-
-models::CosmosConfig autoencoder_of(const models::InitialModel& model) {
-  return as_usage([&] {
-    return models::CosmosConfig::from_json(model.config(), fmt::format("'{}'", config_path(model)));
-  });
 }
 
 /// Whether a run that remembers `path` was begun from the folder `init`, or a checkpoint in it.
@@ -174,87 +101,69 @@ bool is_from(const fs::path& path, const std::string& init) {
 }
 
 /// Opens the model that a run remembers as `known`, when options.init is given for it.
-models::InitialModel open_known(const Json& known, const RunOptions& options) {
-  const std::string path = get_string(known, "path").value_or("");
+models::ModelFolder open_known(const models::Origin& known, const RunOptions& options) {
   const std::string& init = options.init;
   const std::string_view part = part_of(options.recipe);
-  if (const std::string adapters = adapters_in(known);
-      !adapters.empty() && (is_from(adapters, init) || !adapters_at(init).empty()))
-    return open_initial(options.init_under.empty() ? path : options.init_under, part);
-  return open_initial(is_from(path, init) && io::file_exists(path) ? path : init, part,
-                      options.init_under);
+  if (!known.adapters_path.empty() &&
+      (is_from(known.adapters_path, init) || !adapters_at(init).empty()))
+    return open_initial(options.init_under.empty() ? known.path : options.init_under, part);
+  return open_initial(is_from(known.path, init) && io::file_exists(known.path) ? known.path : init,
+                      part, options.init_under);
 }
 
 /// Opens what the weights of a new run are read from; where adapters go on, it is under them.
-models::InitialModel open_beginning(const RunOptions& options) {
+models::ModelFolder open_beginning(const RunOptions& options) {
   const std::string_view part = part_of(options.recipe);
   const std::string adapters = options.go_on_adapters ? adapters_at(options.init) : "";
   if (adapters.empty()) return open_initial(options.init, part, options.init_under);
-  return open_initial(models::adapted_model(read_train(adapters), adapters, options.init_under),
-                      part);
+  return models::open_under(adapters, options.init_under, choose(part));
 }
 
-std::string hash_in(const Json& known) {
-  return get_string(known, "hash").value_or("");
-}
-
-void load(const models::InitialModel& model, const nn::ParameterList& parameters) {
+void load(const models::ModelFolder& model, const nn::ParameterList& parameters) {
   as_usage([&] { models::load_parameters(model.weights(), parameters); });
 }
 
+/// What a diffusion network of `model` is trained with further.
+void check_facts(const models::ModelFolder& model, const models::NetworkConfig& network,
+                 const models::ModelFacts& facts) {
+  if (facts.sampling.sampler == "flow")
+    fail_usage("'{}' is a model of flow matching, and vfm-train trains by EDM's loss",
+               model.folder());
+  if (facts.scale && facts.scale->channels() != static_cast<std::size_t>(network.out_channels))
+    fail_usage("'{}' has a scale of {} channels, and the network makes {}", model.folder(),
+               facts.scale->channels(), network.out_channels);
+}
+
 Beginning read_once(const RunOptions& options, std::string_view part) {
-  const std::string& init = options.init;
   const bool begun = is_begun(options.out, options.force);
-  const models::InitialModel model =
-      begun ? models::InitialModel(options.out, std::string(part), known_types())
-            : open_initial(init, part, options.init_under);
+  const models::ModelFolder model = begun ? models::ModelFolder(options.out, choose(part))
+                                          : open_initial(options.init, part, options.init_under);
   if (!begun) as_usage([&] { model.tensors(); });  // refuses what has none, before any work
   Beginning beginning;
-  if (is_tokenizer(model)) {
-    beginning.autoencoder = autoencoder_of(model);
-    return beginning;
+  beginning.model = models::read_model_config(model);
+  if (std::holds_alternative<models::CosmosConfig>(beginning.model)) return beginning;
+  const auto* network = std::get_if<models::NetworkConfig>(&beginning.model);
+  if (network && options.go_on_adapters) beginning.adapters = adapters_to_go_on(options, begun);
+  beginning.facts = as_usage([&] { return models::read_facts(model, models::FactsFor::training); });
+  if (network) check_facts(model, *network, beginning.facts);
+  if (model.is_checkpoint()) {
+    beginning.diffusion = diffusion_of(model.folder());
+  } else {
+    beginning.diffusion.text_padding = beginning.facts.text_padding;
+    if (network && network->type == models::NetworkType::dit && network->video_to_world())
+      beginning.diffusion.condition_frames = kCosmosConditionFrames;
   }
-  if (is_decoder(model)) {
-    beginning.decoder = decoder_of(model);
-    if (!model.checkpoint().empty()) read_run(model.checkpoint(), beginning);
-    return beginning;
-  }
-  beginning.model = network_of(model);
-  if (options.go_on_adapters) beginning.adapters = adapters_to_go_on(options, begun);
-  if (!model.checkpoint().empty()) {
-    read_run(model.checkpoint(), beginning);
-    return beginning;
-  }
-  if (beginning.model.type != models::NetworkType::dit) return beginning;  // no other's
-  beginning.text_padding = models::kCosmosTextTokens;
-  if (beginning.model.video_to_world()) beginning.condition_frames = kCosmosConditionFrames;
-  beginning.facts.trained = beginning.model.max_size;
-  if (models::HfPipeline::is_one(init)) beginning.facts = facts_of_pipeline(init, beginning.model);
   return beginning;
 }
 
 void check_once(const RunOptions& options) {
   const bool begun = is_begun(options.out, options.force);
   if (begun && options.recipe.lora.rank == 0) return;
-  const models::InitialModel model =
-      begun ? open_known(read_train(models::find_checkpoint(options.out)).value("init", Json()),
+  const models::ModelFolder model =
+      begun ? open_known(origin_in(models::read_train_json(models::find_checkpoint(options.out))),
                          options)
             : open_beginning(options);
-  if (is_tokenizer(model)) {
-    const models::CosmosAutoencoder network(autoencoder_of(model), 0, DType::bf16, Device::cpu,
-                                            false);
-    return as_usage([&] { models::check_tensors(model.tensors(), network.parameters()); });
-  }
-  if (is_decoder(model)) {
-    const models::CausalDecoder decoder(decoder_of(model), 0, DType::bf16, Device::cpu, false);
-    return as_usage([&] { models::check_tensors(model.tensors(), decoder.parameters()); });
-  }
-  const models::NetworkConfig config = network_of(model);
-  as_usage([&] {
-    models::check_tensors(
-        model.tensors(),
-        models::make_network(config, 0, DType::bf16, Device::cpu, false)->parameters());
-  });
+  models::check_headers(model, models::read_model_config(model));
 }
 
 }  // namespace
@@ -280,15 +189,15 @@ void check_continues(const Json& train, const RunOptions& options, const Recipe&
         "'{}' was begun with other data than '{}'; choose another --out, or begin again with "
         "--force",
         options.out, options.data);
-  const Json known = train.value("init", Json());
-  const std::string from = get_string(known, "path").value_or(""), &init = options.init;
+  const models::Origin known = origin_in(train);
+  const std::string &from = known.path, &init = options.init;
   if (init.empty() && from.empty()) return;
   const auto is_same = [&] {
-    if (is_from(from, init) || is_from(adapters_in(known), init)) return true;
+    if (is_from(from, init) || is_from(known.adapters_path, init)) return true;
     if (init.empty() || from.empty() || !io::file_exists(init)) return false;
     // load_base() compares the hashes of what is under adapters.
     return recipe.lora.rank > 0 ||
-           open_initial(init, part_of(recipe), options.init_under).hash() == hash_in(known);
+           open_initial(init, part_of(recipe), options.init_under).hash() == known.hash;
   };
   if (!is_same())
     fail_usage(
@@ -313,19 +222,15 @@ void check_run(const RunOptions& options, const Recipe& recipe, int ranks) {
   if (!options.out.empty()) refuse_foreign_files(options.out);
 }
 
-Json load_initial(const RunOptions& options, const nn::ParameterList& parameters) {
-  const models::InitialModel model = open_beginning(options);
+models::Origin load_initial(const RunOptions& options, const nn::ParameterList& parameters) {
+  const models::ModelFolder model = open_beginning(options);
   load(model, parameters);
-  Json known = {{"path", model.absolute_path()}, {"hash", model.hash()}};
   const std::string adapters = options.go_on_adapters ? adapters_at(options.init) : "";
-  if (adapters.empty()) return known;
-  if (const Json before = read_train(adapters).value("init", Json());
-      hash_in(before) != hash_in(known))
-    fail_usage("'{}' is not the model that the adapters of '{}' are of: its hash is {}, not {}",
-               model.absolute_path(), adapters, hash_in(known), hash_in(before));
-  known["adapters"] = {{"path", fs::absolute(adapters).lexically_normal().string()},
-                       {"hash", models::open_adapters(adapters, true).hash()}};
-  return known;
+  if (adapters.empty()) return {.path = model.absolute_path(), .hash = model.hash()};
+  return {.path = model.absolute_path(),
+          .hash = models::hash_under(model, adapters),
+          .adapters_path = fs::absolute(adapters).lexically_normal().string(),
+          .adapters_hash = models::open_adapters(adapters, true).hash()};
 }
 
 void load_adapters(const RunOptions& options, const nn::ParameterList& adapters) {
@@ -336,18 +241,18 @@ void load_adapters(const RunOptions& options, const nn::ParameterList& adapters)
   });
 }
 
-Json load_base(const RunOptions& options, const Json& known, const nn::ParameterList& parameters) {
-  const models::InitialModel model = open_known(known, options);
+models::Origin load_base(const RunOptions& options, const models::Origin& known,
+                         const nn::ParameterList& parameters) {
+  const models::ModelFolder model = open_known(known, options);
   const std::string hash = model.hash();
-  if (hash != hash_in(known))
+  if (hash != known.hash)
     fail_usage(
         "'{}' is not the model whose adapters this run trains, '{}': its hash is {}, it was {}; "
         "give the same --init, choose another --out, or begin again with --force",
-        options.init, get_string(known, "path").value_or(""), hash, hash_in(known));
+        options.init, known.path, hash, known.hash);
   load(model, parameters);
-  Json found = known;
-  found["path"] = model.absolute_path();
-  found["hash"] = hash;
+  models::Origin found = known;
+  found.path = model.absolute_path();
   return found;
 }
 

@@ -5,14 +5,14 @@
 #include <string>
 #include <string_view>
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "nn/parameter.h"
 #include "train/recipe_file.h"
 #include "train/run.h"
 
 namespace vfm::train {
 
-/// What the model options.init says, a folder as models/folder/initial_model.h takes it; or, where
+/// What the model options.init says, a folder as models/folder/model_folder.h takes it; or, where
 /// the run options.out has checkpoints and goes on at them (not `force`), the newest of these:
 /// `init` is then not looked at here, and may be gone, but for the weights under adapters. Of a run
 /// of adapters it is these, if options.go_on_adapters, and the model under them. A checkpoint of
@@ -38,11 +38,9 @@ void check_continues(const Json& train, const RunOptions& options, const Recipe&
 /// warm-up. `recipe` is fitted to the data.
 void check_run(const RunOptions& options, const Recipe& recipe, int ranks);
 
-/// Reads the weights of options.init into the parameters. Returns what the run remembers of them:
-/// {"path", "hash"}, InitialModel's absolute_path() and hash(). Where adapters go on, these are of
-/// the model under them, and "adapters" has the same of theirs. Throws Error{usage} listing the
-/// tensors that do not fit.
-Json load_initial(const RunOptions& options, const nn::ParameterList& parameters);
+/// Reads the weights of options.init into the parameters. Returns what the run remembers of them.
+/// Throws Error{usage} listing the tensors that do not fit.
+models::Origin load_initial(const RunOptions& options, const nn::ParameterList& parameters);
 
 /// Reads the adapters that go on, averaged if they have an average.
 void load_adapters(const RunOptions& options, const nn::ParameterList& adapters);
@@ -50,7 +48,8 @@ void load_adapters(const RunOptions& options, const nn::ParameterList& adapters)
 /// The same for the weights under adapters when their run goes on: `known` is what it remembers. Of
 /// a run that has trained on since, the checkpoint that the adapters were begun from is taken.
 /// Throws Error{usage} for another model than that, before anything is read.
-Json load_base(const RunOptions& options, const Json& known, const nn::ParameterList& parameters);
+models::Origin load_base(const RunOptions& options, const models::Origin& known,
+                         const nn::ParameterList& parameters);
 
 /// The values of rank 0, in the host's memory. A collective.
 Tensor broadcast_tensor(dist::World& world, const Tensor& tensor);

@@ -2,13 +2,15 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/units.h"
-#include "io/file.h"
+#include "models/folder/checkpoint_folder.h"
 #include "tensor/device.h"
 #include "train/beginning.h"
 #include "train/checkpoint.h"
 #include "train/dataset.h"
+#include "train/generation_facts.h"
 #include "train/kind.h"
 #include "train/memory.h"
 #include "train/order.h"
@@ -70,9 +72,7 @@ void check_begun(const RunOptions& options, const Recipe& recipe, const Dataset&
   if (options.out.empty() || options.force) return;
   const std::string newest = newest_good_checkpoint(options.out);
   if (newest.empty()) return;
-  const std::string path = io::join_path(newest, "train.json");
-  check_continues(parse_json(io::read_file(path), fmt::format("'{}'", path)), options, recipe,
-                  data.fingerprint());
+  check_continues(models::read_train_json(newest), options, recipe, data.fingerprint());
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "io/atomic_file.h"
 #include "io/file.h"
@@ -14,11 +15,11 @@
 #include "models/decoder/decoder_json.h"
 #include "models/dit/network_json.h"
 #include "models/folder/adapted_model.h"
-#include "models/folder/checkpoint.h"
 #include "models/folder/checkpoint_folder.h"
-#include "models/folder/hf_sampling.h"
+#include "models/folder/load_model.h"
 #include "models/folder/load_tensors.h"
 #include "models/folder/lora_file.h"
+#include "models/folder/model_config.h"
 #include "train/export_pipeline.h"
 
 namespace vfm::train {
@@ -28,15 +29,8 @@ namespace fs = std::filesystem;
 
 constexpr const char* kMark = "vfm-export.json";
 
-std::vector<std::string_view> known_types() {
-  std::vector<std::string_view> known = models::network_class_names();
-  known.insert(known.end(),
-               {models::kDecoderClass, models::kCosmosContinuous, models::kCosmosDiscrete});
-  return known;
-}
-
 /// f32, in the layout of diffusers: that loads a network whole in one type.
-void write_network(const models::InitialModel& model, const std::string& folder) {
+void write_network(const models::ModelFolder& model, const std::string& folder) {
   io::make_directories(folder);
   io::write_file(io::join_path(folder, "config.json"), dump_json_pretty(model.config()));
   std::vector<io::TensorView> views = model.weights().tensors();
@@ -53,12 +47,11 @@ void write_network(const models::InitialModel& model, const std::string& folder)
 }
 
 /// For diffusers and for peft, which want other names in other files.
-void write_adapters(const std::string& checkpoint, const Json& train, bool average,
+void write_adapters(const std::string& checkpoint, const models::Origin& origin, bool average,
                     const std::string& folder) {
   const models::LoraFile file = models::open_adapters(checkpoint, average);
   io::make_directories(folder);
-  const Json base = train.value("init", Json());
-  models::write_adapters(file, get_string(base, "path").value_or(""), folder);
+  models::write_adapters(file, origin.path, folder);
 }
 
 /// Throws unless DIR is not there, empty, or ours to replace. Whether it is this very export.
@@ -79,8 +72,7 @@ bool is_there(const ExportOptions& options, const Json& mark) {
 }
 
 /// What a user of diffusers would not expect.
-void warn_of_differences(const Json& train) {
-  const std::int64_t padding = get_integer(train, "text_padding").value_or(0);
+void warn_of_padding(int padding) {
   if (padding != models::kCosmosTextTokens)
     log_warning(
         "diffusers' pipeline fills texts up to {} tokens with zero vectors, and this model was "
@@ -90,31 +82,32 @@ void warn_of_differences(const Json& train) {
 }
 
 /// All but the mark, in the temporary folder.
-void write_all(const ExportOptions& options, const models::InitialModel& model, const Json& train,
-               const PipelineParts& parts, bool adapters, const std::string& folder) {
-  if (adapters) return write_adapters(model.checkpoint(), train, options.average, folder);
+void write_all(const ExportOptions& options, const models::ModelFolder& model,
+               const models::ModelFacts& facts, const PipelineParts& parts, bool adapters,
+               const std::string& folder) {
+  if (adapters) return write_adapters(model.folder(), facts.origin, options.average, folder);
   const bool pipeline = !parts.type.empty();
   write_network(model, pipeline ? io::join_path(folder, "transformer") : folder);
   if (!pipeline) return;
-  write_parts(parts, models::network_config_from_json(model.config()), folder,
+  write_parts(parts, facts, models::network_config_from_json(model.config()), folder,
               options.parts == ExportOptions::Parts::copy);
-  warn_of_differences(train);
+  warn_of_padding(facts.text_padding);
 }
 
 Json export_once(const ExportOptions& options) {
   const std::string checkpoint = models::find_checkpoint(options.run);
-  const models::InitialModel model = models::open_adapted(checkpoint, "transformer", known_types(),
-                                                          options.average, options.under);
-  const std::string file = io::join_path(checkpoint, "train.json");
-  const Json train = parse_json(io::read_file(file), fmt::format("'{}'", file));
-  const std::string type = model.component().type();
+  const models::ModelFolder model = models::open_model(
+      checkpoint, {.types = models::model_class_names(), .average = options.average},
+      options.under);
+  const models::ModelFacts facts = models::read_facts(model, models::FactsFor::training);
+  const std::string& type = model.type();
   const bool adapted = models::has_adapters(checkpoint), adapters = adapted && !options.merge;
   if (!options.merge && !adapted)
     fail_usage("'{}' has no adapters that could be kept separate", checkpoint);
   PipelineParts parts;
   const bool diffusion = type != models::kDecoderClass && !models::is_cosmos_tokenizer(type);
   if (diffusion && !adapters)
-    parts = find_parts(train, models::network_config_from_json(model.config()), options);
+    parts = find_parts(facts, models::network_config_from_json(model.config()), options);
   const bool known = type == "CosmosTransformer3DModel" || type == models::kCosmosContinuous;
 
   const Json part_names = {"link", "copy", "none"};
@@ -124,7 +117,7 @@ Json export_once(const ExportOptions& options) {
                  {"pipeline", parts.type.empty() ? Json() : Json(parts.type)},
                  {"weights", model.averaged() ? "ema" : "model"},
                  {"from", model.absolute_path()},
-                 {"step", train.value("step", Json())}};
+                 {"step", facts.step ? Json(*facts.step) : Json()}};
   if (adapted) record["adapters"] = adapters ? "separate" : "merged";
   Json mark = record;
   mark.erase("path");
@@ -139,7 +132,7 @@ Json export_once(const ExportOptions& options) {
   fs::remove_all(temporary);
   io::make_directories(temporary);
   models::verify_checkpoint(checkpoint);
-  write_all(options, model, train, parts, adapters, temporary);
+  write_all(options, model, facts, parts, adapters, temporary);
   io::write_file(io::join_path(temporary, kMark), dump_json_pretty(mark));
   fs::remove_all(name);  // empty, or an export
   if (std::rename(temporary.c_str(), name.c_str()) != 0)

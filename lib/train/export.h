@@ -13,7 +13,7 @@
 
 #include <string>
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 
 namespace vfm::train {
 

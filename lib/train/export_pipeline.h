@@ -6,8 +6,8 @@
 #include <memory>
 #include <string>
 
-#include "base/json.h"
-#include "models/dit/dit.h"
+#include "models/dit/network.h"
+#include "models/folder/model_facts.h"
 #include "train/export.h"
 
 namespace vfm::train {
@@ -16,19 +16,17 @@ namespace vfm::train {
 struct PipelineParts {
   std::string why_not;                ///< there is none, for this reason; the rest is empty then
   std::string type;                   ///< "CosmosTextToWorldPipeline"
-  std::string vae;                    ///< folder or run, as models/folder/initial_model.h takes it
+  std::string vae;                    ///< folder or run, as ModelFolder takes it
   std::string text_model, tokenizer;  ///< folders
-  Json scale;                         ///< latent_scale of train.json
-  Json scheduler;                     ///< scheduler_config.json
 };
 
-/// By `train`, the train.json of a run whose network is `config`. Throws Error{usage} for a folder
+/// By what a run says whose network is `config`. Throws Error{usage} for a folder
 /// that is not there any more, or holds another model than the one that the run used.
-PipelineParts find_parts(const Json& train, const models::NetworkConfig& config,
+PipelineParts find_parts(const models::ModelFacts& facts, const models::NetworkConfig& config,
                          const ExportOptions& options);
 
 /// Writes all but transformer/ into `folder`.
-void write_parts(const PipelineParts& parts, const models::NetworkConfig& config,
-                 const std::string& folder, bool copy);
+void write_parts(const PipelineParts& parts, const models::ModelFacts& facts,
+                 const models::NetworkConfig& config, const std::string& folder, bool copy);
 
 }  // namespace vfm::train

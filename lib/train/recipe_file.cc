@@ -51,15 +51,15 @@ void refuse_other_types(std::span<const Setting> settings, const std::vector<Fie
 
 /// The type of a model to begin from, and its configuration into the recipe.
 std::string take_initial(ModelRecipe& model, const Beginning& beginning) {
-  if (beginning.decoder) {
-    model.decoder = *beginning.decoder;
+  if (const auto* decoder = std::get_if<models::DecoderConfig>(&beginning.model)) {
+    model.decoder = *decoder;
     return "autoregressive";
   }
-  if (beginning.autoencoder) {
-    model.autoencoder = *beginning.autoencoder;
+  if (const auto* autoencoder = std::get_if<models::CosmosConfig>(&beginning.model)) {
+    model.autoencoder = *autoencoder;
     return "tokenizer";
   }
-  model.dit = beginning.model;
+  model.dit = std::get<models::NetworkConfig>(beginning.model);
   return std::string(models::network_type_name(model.dit.type));
 }
 
@@ -67,11 +67,11 @@ std::string take_initial(ModelRecipe& model, const Beginning& beginning) {
 void check_initial(const Recipe& recipe, const Beginning& beginning) {
   Recipe fitting = recipe;
   take_initial(fitting.model, beginning);
-  if (beginning.facts.scale && recipe.diffusion.whitening != beginning.whitening)
+  if (beginning.facts.scale && recipe.diffusion.whitening != beginning.diffusion.whitening)
     fail_usage(
         "'diffusion.whitening' is {}, but the model to begin from sees latents in a scale of its "
         "own, of {}; leave it out",
-        recipe.diffusion.whitening, beginning.whitening);
+        recipe.diffusion.whitening, beginning.diffusion.whitening);
   const std::vector<std::string> differences = changed_settings(to_json(fitting), recipe);
   if (!differences.empty())
     fail_usage("the recipe is not that of the model to begin from: {}; leave these out",
@@ -93,9 +93,7 @@ Recipe make_recipe(std::span<const Setting> settings, const Beginning* beginning
   std::string initial_type;
   if (beginning) {
     recipe.model.type = initial_type = take_initial(recipe.model, *beginning);
-    recipe.diffusion.text_padding = beginning->text_padding;
-    recipe.diffusion.condition_frames = beginning->condition_frames;
-    recipe.diffusion.whitening = beginning->whitening;
+    recipe.diffusion = beginning->diffusion;
     recipe.lora = beginning->adapters;
   }
   // First the type of the model: it decides which keys there are.

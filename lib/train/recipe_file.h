@@ -13,8 +13,9 @@
 #include <string_view>
 #include <vector>
 
-#include "base/json.h"
-#include "train/base_facts.h"
+#include "base/json_fwd.h"
+#include "models/folder/model_config.h"
+#include "models/folder/model_facts.h"
 #include "train/recipe.h"
 
 namespace vfm::train {
@@ -45,17 +46,12 @@ bool sets_adapters(std::span<const Setting> settings);
 
 /// What the model that a run begins from says about it (train/beginning.h).
 struct Beginning {
-  /// What it is, of the three; a setting that says otherwise is an error, and all of them are
-  /// listed.
-  models::NetworkConfig model;
-  std::optional<models::CosmosConfig> autoencoder;
-  std::optional<models::DecoderConfig> decoder;
+  /// A setting that says otherwise is an error, and all of them are listed.
+  models::ModelConfig model;
   models::LoraOptions adapters;  ///< that the run goes on with; of rank 0: none
-  // These take the place of the defaults of "diffusion".
-  int text_padding = 0;
-  std::vector<int> condition_frames = {0};
-  double whitening = 1;  ///< of facts.scale; only where there is none a setting may say otherwise
-  BaseFacts facts;
+  /// Instead of the defaults. Where there is facts.scale no setting may say another whitening.
+  DiffusionRecipe diffusion;
+  models::ModelFacts facts;
 };
 
 /// Applies the settings in order to the defaults, or to what the run begins from, and checks the

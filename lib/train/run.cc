@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/units.h"
 #include "io/atomic_file.h"
@@ -85,7 +86,7 @@ class Run {
   std::optional<MetricsLog> metrics_;  // on rank 0
   LogSums sums_;
   TimingSums timing_;
-  Json init_;                                    // what load_initial() remembers, or null
+  models::Origin init_;                          // what load_initial() remembers
   bool due_ = false;                             // a checkpoint
   std::string newest_;                           // checkpoint
   std::map<std::string, std::string> failures_;  // of all ranks, on rank 0
@@ -180,7 +181,7 @@ void Run::resume(const std::string& folder, const std::string& train_text) {
   make_trainer();
   Optimizer& optimizer = trainer_->optimizer();
   const nn::ParameterList& frozen = trainer_->objective().frozen();
-  init_ = train.value("init", Json());
+  init_ = models::Origin::from_json(train.value("init", Json()));
   if (leader()) {
     if (!frozen.empty()) init_ = load_base(options_, init_, frozen);
     read_checkpoint(folder, optimizer);
@@ -210,7 +211,7 @@ void Run::begin() {
   const nn::ParameterList& begun = frozen.empty() ? trainer_->optimizer().parameters() : frozen;
   if (leader()) {
     init_ = models::retry_if_gone(options_.init, [&] { return load_initial(options_, begun); });
-    if (init_.contains("adapters")) load_adapters(options_, trainer_->optimizer().parameters());
+    if (!init_.adapters_path.empty()) load_adapters(options_, trainer_->optimizer().parameters());
     log_info("beginning from '{}'", options_.init);
     for (const std::string& sentence : other_parts(options_.base, data_->info(), options_.init))
       log_warning("{}", sentence);
@@ -316,7 +317,7 @@ Json Run::train_json() const {
                 {"seed", recipe_.train.seed},
                 {"state", trainer_->state().to_json()},
                 {"recipe", to_json(recipe_)},
-                {"init", init_}};
+                {"init", init_.to_json()}};
   train.update(generation_facts(recipe_, *data_, options_.base));
   train.update(
       {{"data_fingerprint", data_->fingerprint()}, {"log", sums_.to_json()}, {"errors", errors}});

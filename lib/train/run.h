@@ -11,12 +11,12 @@
 
 #include <string>
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "base/progress.h"
 #include "dist/world.h"
 #include "io/manifest.h"
+#include "models/folder/model_facts.h"
 #include "tensor/tensor.h"
-#include "train/base_facts.h"
 #include "train/recipe.h"
 #include "train/synthetic.h"
 
@@ -28,17 +28,17 @@ struct RunOptions {
   /// Made-up latents, or clips, of these sizes instead of `data`; then no checkpoint is written.
   SampleSizes synthetic;
   Device device = Device::cpu;
-  std::string init;  ///< folder of the model to begin from (models/folder/initial_model.h), or ""
+  std::string init;  ///< folder of the model to begin from (models/folder/model_folder.h), or ""
   /// Of `init` that is a run of adapters: these go on, on the model that they are of; else they are
   /// merged into it.
   bool go_on_adapters = false;
-  std::string init_under;  ///< of such a run: where that model is now; "": where it was
-  BaseFacts base;          ///< what `init` says, of read_beginning()
-  std::string out;         ///< RUN; made if need be
-  bool force = false;      ///< forget what is in RUN and start over
-  int threads = 0;         ///< of this rank; 0: as OpenMP decides
-  int local_ranks = 1;     ///< on this machine, whose memory they share: for training_cost()
-  std::string report;      ///< file for a page about the run (train/training_report.h), or ""
+  std::string init_under;   ///< of such a run: where that model is now; "": where it was
+  models::ModelFacts base;  ///< what `init` says, of read_beginning()
+  std::string out;          ///< RUN; made if need be
+  bool force = false;       ///< forget what is in RUN and start over
+  int threads = 0;          ///< of this rank; 0: as OpenMP decides
+  int local_ranks = 1;      ///< on this machine, whose memory they share: for training_cost()
+  std::string report;       ///< file for a page about the run (train/training_report.h), or ""
 };
 
 /// Trains, or continues where RUN's newest good checkpoint ends, up to recipe.train.steps. Rank 0

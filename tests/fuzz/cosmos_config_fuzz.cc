@@ -1,6 +1,7 @@
 // The config.json of a tokenizer: whatever passes describes a network that could be built.
 // SPDX-License-Identifier: Apache-2.0
 #include "base/error.h"
+#include "base/json.h"
 #include "fuzz.h"
 #include "models/cosmos/config.h"
 

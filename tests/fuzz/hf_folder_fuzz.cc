@@ -6,7 +6,7 @@
 #include "models/decoder/decoder_json.h"
 #include "models/dit/network_json.h"
 #include "models/folder/hf_folder.h"
-#include "models/folder/hf_sampling.h"
+#include "models/folder/model_facts.h"
 #include "models/t5/t5.h"
 #include "support/temporary_folder.h"
 
@@ -48,9 +48,9 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     attempt([&] { component.weights(); });  // there are none
   });
   attempt([&] {
-    const models::HfPipeline pipeline(folder.path);
+    const models::ModelFolder pipeline(folder.path);
     for (const char* name : {"transformer", "vae", "text_encoder", "tokenizer"})
-      if (pipeline.has(name)) attempt([&] { pipeline.folder_of(name); });
+      if (pipeline.layout().has(name)) attempt([&] { pipeline.layout().folder_of(name); });
   });
   attempt([&] { models::hf_sampling(folder.path); });
   return 0;

@@ -1,9 +1,10 @@
 // The train.json of a checkpoint, as generation reads it.
 // SPDX-License-Identifier: Apache-2.0
 #include "base/error.h"
+#include "base/json.h"
 #include "fuzz.h"
-#include "generate/model_facts.h"
-#include "models/folder/checkpoint.h"
+#include "generate/sampler.h"
+#include "models/folder/model_facts.h"
 #include "models/tokenizer.h"
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -11,10 +12,10 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   try {
     const Json train = parse_json(text, "input");
-    models::trained_in(train);
-    const auto facts = generate::ModelFacts::from_json(train, "input");
-    generate::evaluations(facts.sampling);
-    models::make_tokenizer(facts.tokenizer);
+    models::ModelFacts::from_json(train, "input", models::FactsFor::training);
+    const auto facts = models::ModelFacts::from_json(train, "input");
+    generate::evaluations(generate::SampleOptions::of(facts.sampling, "input"));
+    models::make_tokenizer(facts.tokenizer.value());
   } catch (const Error&) {
   }
   return 0;

@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "models/fsq.h"
 
 namespace vfm::models {
@@ -175,9 +176,9 @@ void CosmosConfig::validate(std::string_view what) const {
   }
 }
 
-Json latent_statistics(const Json& config, std::string_view what) {
+std::optional<LatentScale> latent_statistics(const Json& config, std::string_view what) {
   const Json mean = config.value("latents_mean", Json()), std = config.value("latents_std", Json());
-  if (mean.is_null() || std.is_null()) return nullptr;
+  if (mean.is_null() || std.is_null()) return std::nullopt;
   const auto channels = static_cast<std::size_t>(
       std::clamp<std::int64_t>(need_integer(config, "latent_channels", what), 1, 1 << 16));
   const auto finite = [](const Json& value) {
@@ -188,9 +189,8 @@ Json latent_statistics(const Json& config, std::string_view what) {
       mean.size() % channels != 0 || !std::ranges::all_of(mean, finite) ||
       !std::ranges::all_of(std, positive))
     fail_usage("{}: latents_mean and latents_std are no statistics of {} channels", what, channels);
-  Json statistics = {{"mean", mean}, {"std", std}};
-  if (mean.size() > channels) statistics["frames"] = mean.size() / channels;
-  return statistics;
+  return LatentScale{mean.get<std::vector<double>>(), std.get<std::vector<double>>(),
+                     static_cast<int>(mean.size() / channels)};
 }
 
 }  // namespace vfm::models

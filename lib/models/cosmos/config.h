@@ -7,10 +7,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string_view>
 #include <vector>
 
-#include "base/json.h"
+#include "base/json_fwd.h"
+#include "models/dit/edm.h"
 
 namespace vfm::models {
 
@@ -52,11 +54,9 @@ struct CosmosConfig {
   int time_halvings() const;
 };
 
-/// The statistics of the latents that a continuous tokenizer's config.json holds, for
-/// LatentScale::from_json: {"mean":[...],"std":[...],"frames":F}, "frames" where there are any of
-/// their own; null if it holds none. Throws Error{usage} for what are no statistics of
-/// `latent_channels`.
-Json latent_statistics(const Json& config, std::string_view what);
+/// The statistics of the latents that a continuous tokenizer's config.json holds; none if it holds
+/// none. Throws Error{usage} for what are no statistics of `latent_channels`.
+std::optional<LatentScale> latent_statistics(const Json& config, std::string_view what);
 
 /// The _class_name of a continuous tokenizer (diffusers), and of a discrete one (NVIDIA).
 inline constexpr const char* kCosmosContinuous = "AutoencoderKLCosmos";

@@ -8,11 +8,12 @@
 #include <limits>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/stop.h"
 #include "base/units.h"
-#include "models/folder/initial_model.h"
 #include "models/folder/load_tensors.h"
+#include "models/folder/model_folder.h"
 #include "tensor/device.h"
 
 namespace vfm::models {
@@ -21,19 +22,20 @@ namespace {
 /// The allocator gives an eighth more than it is asked for, at most (tensor/allocator.h).
 constexpr double kBlockExcess = 1.125;
 
-InitialModel open_model(const std::string& folder) {
-  return InitialModel(folder, "vae", {kCosmosContinuous, kCosmosDiscrete});
+ModelFolder open_model(const std::string& folder) {
+  return ModelFolder(folder, {.part = "vae", .types = {kCosmosContinuous, kCosmosDiscrete}});
 }
 
-DType compute_of(const Json& config) {
-  const std::string name = get_string(config, "compute").value_or("f32");
-  if (name != "f32" && name != "bf16")
+DType compute_of(const TokenizerConfig& config) {
+  const std::string& name = config.compute;
+  if (name != "" && name != "f32" && name != "bf16")
     fail_usage("'compute' is '{}': there are f32 and bf16", name);
-  return name == "f32" ? DType::f32 : DType::bf16;
+  return name == "bf16" ? DType::bf16 : DType::f32;
 }
 
-std::string existing_folder(const Json& config) {
-  std::string folder = need_string(config, "path", "the tokenizer");
+std::string existing_folder(const TokenizerConfig& config) {
+  std::string folder = config.path;
+  if (folder.empty()) fail("the tokenizer has no 'path'");
   if (!std::filesystem::exists(folder))
     fail_usage("the tokenizer is not in '{}' any more; give its folder with --tokenizer DIR",
                folder);
@@ -41,9 +43,10 @@ std::string existing_folder(const Json& config) {
 }
 
 // latent_statistics(), and a word where they are not the folder's own.
-Json statistics_of(const HfComponent& component) {
-  Json statistics = latent_statistics(component.config(), "'" + component.folder() + "'");
-  if (!statistics.is_null() && !component.says("latents_mean"))
+std::optional<LatentScale> statistics_of(const HfComponent& component) {
+  std::optional<LatentScale> statistics =
+      latent_statistics(component.config(), "'" + component.folder() + "'");
+  if (statistics && !read_config(component.folder(), "config.json").contains("latents_mean"))
     log_warning(
         "'{}/config.json' leaves out latents_mean and latents_std: those of NVIDIA's Cosmos-1.0 "
         "CV8x8x8 are taken, as diffusers does. If these weights are others, write null for both "
@@ -54,10 +57,10 @@ Json statistics_of(const HfComponent& component) {
 
 // The folder of a tokenizer's configuration, before its weights are read.
 struct Opened {
-  explicit Opened(const Json& config)
+  explicit Opened(const TokenizerConfig& config)
       : folder(existing_folder(config)), compute(compute_of(config)), model(open_model(folder)) {
     const HfComponent& component = model.component();
-    const std::string type = need_string(config, "name", "the tokenizer");
+    const std::string& type = config.name;
     component.need_type({type});
     const std::string what = "'" + component.folder() + "/config.json'";
     network = CosmosConfig::from_json(component.config(), what);
@@ -65,18 +68,18 @@ struct Opened {
       fail_usage("{}: a {} with {} levels", what, type, network.levels.size());
   }
   // Its hash, which must be that of `config` if that has one.
-  std::string hash(const Json& config) const {
+  std::string hash(const TokenizerConfig& config) const {
     std::string own = model.hash();
-    if (const auto wanted = get_string(config, "hash"); wanted && *wanted != own)
+    if (!config.hash.empty() && config.hash != own)
       fail_usage(
           "'{}' holds another tokenizer (hash {}) than the latents were made with ({}); give the "
           "folder of that one with --tokenizer DIR",
-          folder, own, *wanted);
+          folder, own, config.hash);
     return own;
   }
   std::string folder;
   DType compute;
-  InitialModel model;
+  ModelFolder model;
   CosmosConfig network;
 };
 
@@ -117,9 +120,9 @@ bool is_cosmos_tokenizer(std::string_view name) {
   return name == kCosmosContinuous || name == kCosmosDiscrete;
 }
 
-Json cosmos_tokenizer_in(const std::string& folder) {
-  const InitialModel model = open_model(folder);
-  return {{"name", model.component().type()}, {"path", model.absolute_path()}};
+TokenizerConfig cosmos_tokenizer_in(const std::string& folder) {
+  const ModelFolder model = open_model(folder);
+  return {.name = model.type(), .path = model.absolute_path()};
 }
 
 std::int64_t cosmos_step(const CosmosConfig& config, CosmosWork work, std::int64_t frames,
@@ -145,18 +148,18 @@ std::int64_t cosmos_step(const CosmosConfig& config, CosmosWork work, std::int64
              width * space, height * space, format_bytes(least), format_bytes(room.memory));
 }
 
-CosmosFolder inspect_cosmos(const Json& config) {
+CosmosFolder inspect_cosmos(const TokenizerConfig& config) {
   return as_usage([&] {
     const Opened opened(config);
     const CosmosAutoencoder model(opened.network, 0, DType::bf16, Device::cpu, false);
     const io::TensorSet& weights = opened.model.tensors();
     check_tensors(weights, model.parameters());
-    if (config.contains("hash")) opened.hash(config);
+    if (!config.hash.empty()) opened.hash(config);
     return CosmosFolder{opened.network, opened.compute, static_cast<double>(weights.bytes())};
   });
 }
 
-CosmosTokenizer::CosmosTokenizer(const Json& config, Device device, CosmosRoom room)
+CosmosTokenizer::CosmosTokenizer(const TokenizerConfig& config, Device device, CosmosRoom room)
     : device_(device), room_(room) {
   const Opened opened(config);
   folder_ = opened.folder;
@@ -173,10 +176,11 @@ std::string CosmosTokenizer::name() const {
   return fsq_ ? kCosmosDiscrete : kCosmosContinuous;
 }
 
-Json CosmosTokenizer::config() const {
-  Json json = {{"name", name()}, {"path", folder_}, {"hash", hash_}};
-  if (compute_ == DType::bf16) json["compute"] = "bf16";
-  return json;
+TokenizerConfig CosmosTokenizer::config() const {
+  return {.name = name(),
+          .path = folder_,
+          .hash = hash_,
+          .compute = compute_ == DType::bf16 ? "bf16" : ""};
 }
 
 std::int64_t CosmosTokenizer::step(CosmosWork work, int frames, int height, int width) const {

@@ -33,7 +33,7 @@ struct CosmosFolder {
 
 /// Of a configuration as CosmosTokenizer takes it; but the hash, for which values would be read, is
 /// not compared. Throws Error{usage}, also for tensors that do not fit.
-CosmosFolder inspect_cosmos(const Json& config);
+CosmosFolder inspect_cosmos(const TokenizerConfig& config);
 
 /// How many of the latent frames are worked on at once: as room.pixels says; where that takes more
 /// than room.memory fewer, or all of a short video, of which nothing need be kept from chunk to
@@ -44,10 +44,10 @@ std::int64_t cosmos_step(const CosmosConfig& config, CosmosWork work, std::int64
 
 class CosmosTokenizer final : public VideoTokenizer {
  public:
-  /// `config`: {"name":TYPE,"path":FOLDER}, and perhaps "hash", what HfComponent::hash() was when
-  /// latents were made, and "compute", f32 or bf16. Throws Error{usage} if the folder is not there,
-  /// is of another type or hash, or its weights do not fit.
-  explicit CosmosTokenizer(const Json& config, Device device = Device::cpu, CosmosRoom room = {});
+  /// Throws Error{usage} if the folder is not there, is of another type or hash, or its weights do
+  /// not fit.
+  explicit CosmosTokenizer(const TokenizerConfig& config, Device device = Device::cpu,
+                           CosmosRoom room = {});
 
   std::string name() const override;
   int channels() const override { return model_->config().latent_channels; }
@@ -66,8 +66,8 @@ class CosmosTokenizer final : public VideoTokenizer {
                                          int width) const override;
   std::vector<float> latent_of_codes(std::span<const std::int32_t> codes) const override;
   /// The folder's own latents_mean and latents_std.
-  Json statistics() const override { return statistics_; }
-  Json config() const override;
+  std::optional<LatentScale> statistics() const override { return statistics_; }
+  TokenizerConfig config() const override;
 
  private:
   std::int64_t step(CosmosWork work, int frames, int height, int width) const;
@@ -76,14 +76,14 @@ class CosmosTokenizer final : public VideoTokenizer {
   DType compute_ = DType::f32;
   Device device_;
   CosmosRoom room_;
-  Json statistics_;
+  std::optional<LatentScale> statistics_;
   std::optional<CosmosAutoencoder> model_;
   std::optional<Fsq> fsq_;
 };
 
-/// The configuration of the tokenizer in `folder`, for make_tokenizer(): {"name":...,"path":...},
-/// the path absolute; of a run that of its newest checkpoint. Throws Error{usage} if there is none.
-Json cosmos_tokenizer_in(const std::string& folder);
+/// The configuration of the tokenizer in `folder`: name and path, which is absolute; of a run that
+/// of its newest checkpoint. Throws Error{usage} if there is none.
+TokenizerConfig cosmos_tokenizer_in(const std::string& folder);
 
 /// Whether `name` is a type of tokenizer that is read from a folder.
 bool is_cosmos_tokenizer(std::string_view name);

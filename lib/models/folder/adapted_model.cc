@@ -1,38 +1,62 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/folder/adapted_model.h"
 
-#include <algorithm>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/json.h"
 #include "io/file.h"
 #include "models/dit/network_json.h"
-#include "models/folder/checkpoint.h"
 #include "models/folder/checkpoint_folder.h"
+#include "models/folder/load_model.h"
 #include "models/folder/load_tensors.h"
+#include "models/folder/model_facts.h"
 
 namespace vfm::models {
 namespace {
 
-/// A checkpoint's adapters on what is under them, which may be such a checkpoint too.
-class Adapted final : public InitialModel::Stand {
+Origin origin_of(const std::string& checkpoint) {
+  return Origin::from_json(read_train_json(checkpoint).value("init", Json()));
+}
+
+/// The tensors of `base`, with adapters merged into those that have some: f32, rounded once. These
+/// are kept in memory; the others are base's.
+class MergedWeights final : public io::TensorSet {
  public:
-  Adapted(const Json& train, const std::string& checkpoint, bool average, const std::string& base)
+  MergedWeights(const io::TensorSet& base, const LoraFile& adapters) : TensorSet(base.path()) {
+    for (io::TensorView view : base.tensors()) {
+      if (adapters.adapts(view.name)) {
+        const Tensor& values = merged_.emplace_back(read_floats(view).clone());
+        adapters.merge(view.name, 1, values);
+        view.dtype = "F32";
+        view.data = {values.data<std::byte>(), values.bytes()};
+      }
+      add(std::move(view));
+    }
+  }
+
+ private:
+  std::vector<Tensor> merged_;
+};
+
+/// A checkpoint's adapters on what is under them, which may be such a checkpoint too.
+class Adapted final : public ModelFolder::Stand {
+ public:
+  Adapted(const std::string& checkpoint, bool average, const std::string& base)
       : checkpoint_(checkpoint),
-        known_(get_string(train.value("init", Json()), "hash").value_or("")),
-        under_(open_adapted(adapted_model(train, checkpoint, base), "transformer",
-                            network_class_names())) {
-    adapters_.push_back({open_adapters(checkpoint, average)});
-    adapters_.front().file.check(network_config_from_json(under_.config()));
+        under_(open_under(checkpoint, base, {.types = network_class_names()})),
+        adapters_(open_adapters(checkpoint, average)) {
+    adapters_.check(network_config_from_json(under_.config()));
   }
 
   const io::TensorSet& tensors() const override { return under_.tensors(); }
 
   const io::TensorSet& weights() const override {
     if (!merged_) {
-      under_hash();
+      hash_under(under_, checkpoint_);  // refuses another one
       merged_ = std::make_unique<MergedWeights>(under_.weights(), adapters_);
     }
     return *merged_;
@@ -40,64 +64,42 @@ class Adapted final : public InitialModel::Stand {
 
   std::string hash() const override {
     Hasher hasher;
-    hasher.update(under_hash()).update(" ").update(adapters_.front().file.hash());
+    hasher.update(hash_under(under_, checkpoint_)).update(" ").update(adapters_.hash());
     return hasher.hex128();
   }
 
  private:
-  std::string under_hash() const {
-    const std::string hash = under_.hash();
-    if (hash != known_)
-      fail_usage("'{}' is not the model that the adapters of '{}' are of: its hash is {}, not {}",
-                 under_.absolute_path(), checkpoint_, hash, known_.empty() ? "known" : known_);
-    return hash;
-  }
-
-  std::string checkpoint_, known_;
-  InitialModel under_;
-  std::vector<CountedAdapters> adapters_;  // one
+  std::string checkpoint_;
+  ModelFolder under_;
+  LoraFile adapters_;
   mutable std::unique_ptr<io::TensorSet> merged_;
 };
 
 }  // namespace
 
-MergedWeights::MergedWeights(const io::TensorSet& base,
-                             const std::vector<CountedAdapters>& adapters)
-    : TensorSet(base.path()) {
-  for (io::TensorView view : base.tensors()) {
-    const auto adapts = [&](const CountedAdapters& some) { return some.file.adapts(view.name); };
-    if (std::ranges::any_of(adapters, adapts)) {
-      const Tensor& values = merged_.emplace_back(read_floats(view).clone());
-      for (const CountedAdapters& some : adapters)
-        some.file.merge(view.name, some.strength, values);
-      view.dtype = "F32";
-      view.data = {values.data<std::byte>(), values.bytes()};
-    }
-    add(std::move(view));
-  }
+std::string hash_under(const ModelFolder& under, const std::string& checkpoint) {
+  std::string hash = under.hash();
+  const std::string known = origin_of(checkpoint).hash;
+  if (hash != known)
+    fail_usage("'{}' is not the model that the adapters of '{}' are of: its hash is {}, not {}",
+               under.absolute_path(), checkpoint, hash, known.empty() ? "known" : known);
+  return hash;
 }
 
-std::string adapted_model(const Json& train, const std::string& folder, const std::string& base) {
-  std::string path = base;
-  if (path.empty()) path = get_string(train.value("init", Json()), "path").value_or("");
-  if (io::file_exists(path)) return path;
+ModelFolder open_under(const std::string& checkpoint, const std::string& base, ModelChoice choice) {
+  const std::string path = base.empty() ? origin_of(checkpoint).path : base;
+  if (io::file_exists(path)) return open_model(path, std::move(choice));
   fail_usage("'{}' has adapters of the model '{}', which is not there: say where it is (--base)",
-             folder, path);
+             checkpoint, path);
 }
 
-InitialModel open_adapted(const std::string& path, const std::string& component,
-                          const std::vector<std::string_view>& known, bool average,
-                          const std::string& base) {
-  InitialModel model(path, component, known, average);
-  const std::string& checkpoint = model.checkpoint();
-  if (checkpoint.empty() || !has_adapters(checkpoint)) {
-    if (!base.empty())
-      fail_usage("'{}' has weights of its own: a base is for runs that train adapters", path);
-    return model;
-  }
-  const std::string file = io::join_path(checkpoint, "train.json");
-  const Json train = parse_json(io::read_file(file), fmt::format("'{}'", file));
-  model.stand_in(std::make_unique<Adapted>(train, checkpoint, average, base));
+ModelFolder open_model(const std::string& path, ModelChoice choice, const std::string& base) {
+  const bool average = choice.average;
+  ModelFolder model(path, std::move(choice));
+  if (model.has_adapters())
+    model.stand_in(std::make_unique<Adapted>(model.folder(), average, base));
+  else if (!base.empty())
+    fail_usage("'{}' has weights of its own: a base is for runs that train adapters", path);
   return model;
 }
 

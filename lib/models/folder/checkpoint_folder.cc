@@ -6,6 +6,7 @@
 #include <map>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "io/file.h"
 #include "io/safetensors.h"
 #include "models/folder/lora_file.h"
@@ -79,10 +80,26 @@ std::string find_checkpoint(const std::string& path) {
   return folders.back();
 }
 
+std::string checkpoint_at(const std::string& path) {
+  const auto has = [&](const char* name) { return io::file_exists(io::join_path(path, name)); };
+  return has("COMPLETE") || has("checkpoints") ? find_checkpoint(path) : "";
+}
+
 std::string newest_of_run(const std::string& path) {
   if (io::file_exists(io::join_path(path, "COMPLETE"))) return {};
   const std::vector<std::string> folders = list_checkpoints(path);
   return folders.empty() ? "" : folders.back();
+}
+
+std::string train_json_name(const std::string& checkpoint) {
+  return "'" + io::join_path(checkpoint, "train.json") + "'";
+}
+
+Json read_train_json(const std::string& checkpoint) {
+  const std::string what = train_json_name(checkpoint);
+  Json train = parse_json(io::read_file(io::join_path(checkpoint, "train.json")), what);
+  if (!train.is_object()) fail("{} is not a JSON object", what);
+  return train;
 }
 
 std::string lora_folder(const std::string& checkpoint) {

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/json_fwd.h"
 #include "base/log.h"
 
 namespace vfm::models {
@@ -37,8 +38,16 @@ void verify_checkpoint(const std::string& folder);
 /// Error{usage} if it is neither.
 std::string find_checkpoint(const std::string& path);
 
+/// The same; "" if `path` is neither a run nor a checkpoint.
+std::string checkpoint_at(const std::string& path);
+
 /// The newest checkpoint of the run folder `path`; "" if it is no run, or has none.
 std::string newest_of_run(const std::string& path);
+
+/// Its train.json, with what only the recipe's readers know (train/recipe_file.h), and how messages
+/// name that file. Throws Error. The rest has types: models/folder/model_facts.h.
+Json read_train_json(const std::string& checkpoint);
+std::string train_json_name(const std::string& checkpoint);
 
 /// Calls `use`, which finds the checkpoint that `path` means and reads it; and repeats that, a few
 /// times, if it fails because `path` is a run that removed that checkpoint meanwhile: a run that is

@@ -2,8 +2,6 @@
 #include "models/folder/hf_folder.h"
 
 #include <algorithm>
-#include <filesystem>
-#include <set>
 #include <utility>
 #include <vector>
 
@@ -17,23 +15,8 @@
 namespace vfm::models {
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr std::uint64_t kHashedWhole = std::uint64_t{64} << 20;
 constexpr std::size_t kPiece = 4096;
-
-/// A JSON object that a user gave the folder of.
-Json read_config(const std::string& folder, const char* name) {
-  const std::string path = io::join_path(folder, name);
-  if (!io::file_exists(path)) {
-    if (!io::file_exists(folder)) fail_usage("no such model folder: '{}'", folder);
-    fail_usage("'{}' is no model folder: it has no {}", folder, name);
-  }
-  Json config =
-      as_usage([&] { return parse_json(io::read_file(path), fmt::format("'{}'", path)); });
-  if (!config.is_object()) fail_usage("'{}' is not a JSON object", path);
-  return config;
-}
 
 /// A set under other names.
 class Renamed final : public io::TensorSet {
@@ -58,6 +41,18 @@ class Renamed final : public io::TensorSet {
 
 }  // namespace
 
+Json read_config(const std::string& folder, const char* name) {
+  const std::string path = io::join_path(folder, name);
+  if (!io::file_exists(path)) {
+    if (!io::file_exists(folder)) fail_usage("no such model folder: '{}'", folder);
+    fail_usage("'{}' is no model folder: it has no {}", folder, name);
+  }
+  Json config =
+      as_usage([&] { return parse_json(io::read_file(path), fmt::format("'{}'", path)); });
+  if (!config.is_object()) fail_usage("'{}' is not a JSON object", path);
+  return config;
+}
+
 HfComponent::HfComponent(std::string folder) : folder_(std::move(folder)) {
   const std::string what = fmt::format("'{}'", io::join_path(folder_, "config.json"));
   Json config = read_config(folder_, "config.json");
@@ -66,8 +61,6 @@ HfComponent::HfComponent(std::string folder) : folder_(std::move(folder)) {
       type_ = config[key].get<std::string>();
   if (type_.empty())
     fail_usage("{} names no model type: it has neither '_class_name' nor 'model_type'", what);
-  for (const auto& [field, value] : config.items())
-    said_.insert(field);
   config_ = with_defaults(type_, std::move(config));
 }
 
@@ -118,33 +111,6 @@ std::string hash_model(std::string_view type, const Json& config, const io::Tens
       hasher.update(data.data() + at, kPiece);
   }
   return hasher.hex128();
-}
-
-HfPipeline::HfPipeline(std::string folder)
-    : folder_(std::move(folder)), index_(read_config(folder_, "model_index.json")) {
-  if (index_.contains("_class_name") && index_["_class_name"].is_string())
-    type_ = index_["_class_name"].get<std::string>();
-}
-
-bool HfPipeline::is_one(const std::string& folder) {
-  return io::file_exists(io::join_path(folder, "model_index.json"));
-}
-
-bool HfPipeline::has(const std::string& name) const {
-  const auto found = index_.find(name);
-  // [library, class]; a component that was left out is [null, null].
-  return found != index_.end() && found->is_array() && found->size() == 2 &&
-         (*found)[1].is_string();
-}
-
-std::string HfPipeline::folder_of(const std::string& name) const {
-  if (!has(name)) fail_usage("the pipeline '{}' has no component '{}'", folder_, name);
-  const std::string path = io::join_path(folder_, name);
-  std::error_code why;
-  if (!fs::is_directory(path, why))
-    fail_usage("the pipeline '{}' is not complete: its folder '{}' is missing{}{}", folder_, name,
-               why ? ": " : "", why ? why.message() : "");
-  return path;
 }
 
 }  // namespace vfm::models

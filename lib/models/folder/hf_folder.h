@@ -1,15 +1,13 @@
-// Model folders as Hugging Face's libraries write them: a pipeline, whose model_index.json maps the
-// name of each component to [library, class], and a folder of that name for each, with config.json
-// and weights.
+// One model as Hugging Face's libraries write it: a folder with config.json and weights, which are
+// found as models/folder/weight_files.h says.
 //
-// The weights of a component are found as models/folder/weight_files.h says.
-// Not here: what a component computes. Thread-safety: free functions and other objects, any thread;
-// weights() of one object, one thread at first.
+// Not here: folders of several (models/folder/model_folder.h), and what a model computes.
+// Thread-safety: free functions and other objects, any thread; weights() of one object, one thread
+// at first.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <memory>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,7 +23,10 @@ namespace vfm::models {
 /// files, and in which format, does not matter.
 std::string hash_model(std::string_view type, const Json& config, const io::TensorSet& weights);
 
-/// One model of a folder: its configuration, read now, and its weights, opened when asked for.
+/// A JSON object that a user gave the folder of. Throws Error{usage}: there is none, or not such.
+Json read_config(const std::string& folder, const char* name);
+
+/// Its configuration, read now, and its weights, opened when asked for.
 class HfComponent {
  public:
   /// Throws Error{usage} if `folder` has no config.json, or one that names no type.
@@ -37,8 +38,6 @@ class HfComponent {
   /// config.json; fields that it leaves out have the defaults of the type
   /// (models/folder/hf_defaults.h).
   const Json& config() const { return config_; }
-  /// Whether config.json itself has the field.
-  bool says(const std::string& field) const { return said_.contains(field); }
   /// Throws Error{usage} unless type() is one of `known`, of which the message says that they work.
   void need_type(const std::vector<std::string_view>& known) const;
 
@@ -52,29 +51,8 @@ class HfComponent {
 
  private:
   std::string folder_, type_;
-  Json config_;
-  std::set<std::string> said_;
+  Json config_;  // as it came: it is hashed, and goes into exports, with fields unknown here
   mutable std::unique_ptr<io::TensorSet> weights_;
-};
-
-/// A folder of components.
-class HfPipeline {
- public:
-  /// Throws Error{usage} if `folder` has no model_index.json that can be read.
-  explicit HfPipeline(std::string folder);
-  /// Whether `folder` has a model_index.json.
-  static bool is_one(const std::string& folder);
-
-  const std::string& folder() const { return folder_; }
-  const std::string& type() const { return type_; }  ///< "CosmosTextToWorldPipeline"
-  /// Whether the index names such a component, and not null.
-  bool has(const std::string& name) const;
-  /// The folder of a component. Throws Error{usage} if there is none.
-  std::string folder_of(const std::string& name) const;
-
- private:
-  std::string folder_, type_;
-  Json index_;
 };
 
 }  // namespace vfm::models

@@ -1,10 +1,11 @@
+// How a pipeline of diffusers is sampled: its scheduler, and the scale of its latents.
 // SPDX-License-Identifier: Apache-2.0
-#include "models/folder/hf_sampling.h"
-
 #include "base/error.h"
+#include "base/json.h"
 #include "io/file.h"
 #include "models/cosmos/config.h"
 #include "models/folder/config_json.h"
+#include "models/folder/model_facts.h"
 
 namespace vfm::models {
 namespace {
@@ -22,15 +23,12 @@ void need_value(const Json& config, const char* name, const Json& value, const s
 }  // namespace
 
 LatentScale hf_latent_scale(const Json& vae, bool flow, std::string_view what) {
-  LatentScale scale;
-  const Json statistics = latent_statistics(vae, what);
-  if (statistics.is_null()) {
+  LatentScale scale = latent_statistics(vae, what).value_or(LatentScale());
+  if (scale.mean.empty()) {
     const auto channels =
         static_cast<std::size_t>(CosmosConfig::from_json(vae, what).latent_channels);
     scale.mean.assign(channels, 0.0);
     scale.std.assign(channels, 1.0);
-  } else {
-    scale = LatentScale::from_json(statistics, what);
   }
   if (flow)
     for (double& deviation : scale.std)
@@ -38,7 +36,7 @@ LatentScale hf_latent_scale(const Json& vae, bool flow, std::string_view what) {
   return scale;
 }
 
-Json hf_sampling(const std::string& folder) {
+SamplingFacts hf_sampling(const std::string& folder) {
   const std::string path = io::join_path(folder, "scheduler_config.json");
   if (!io::file_exists(path)) fail_usage("'{}' has no scheduler_config.json", folder);
   const Json config = as_usage([&] { return parse_json(io::read_file(path), "'" + path + "'"); });
@@ -47,7 +45,7 @@ Json hf_sampling(const std::string& folder) {
   const auto number = [&](const char* name, double otherwise) {
     return in_file(path, [&] { return get_number(config, name).value_or(otherwise); });
   };
-  Json sampling = {{"steps", kSteps}, {"guidance", kGuidance}};
+  SamplingFacts sampling{.steps = kSteps, .guidance = kGuidance};
   if (type == "FlowMatchEulerDiscreteScheduler") {
     need_value(config, "num_train_timesteps", 1000, path);
     for (const char* name : {"use_dynamic_shifting", "invert_sigmas", "use_karras_sigmas",
@@ -55,10 +53,10 @@ Json hf_sampling(const std::string& folder) {
       need_value(config, name, false, path);
     if (number("shift_terminal", 0) != 0)
       fail_usage("'{}' has shift_terminal: there is none", path);
-    sampling["sampler"] = "flow";
+    sampling.sampler = "flow";
     const double shift = number("shift", 1);
     if (!(shift > 0)) fail_usage("'{}' has shift {}: must be positive", path, shift);
-    sampling["shift"] = shift;
+    sampling.shift = shift;
     return sampling;
   }
   if (type != "EDMEulerScheduler")
@@ -72,13 +70,13 @@ Json hf_sampling(const std::string& folder) {
       in_file(path, [&] { return get_string(config, "final_sigmas_type").value_or("zero"); });
   if (last != "zero" && last != "sigma_min")
     fail_usage("'{}' has final_sigmas_type '{}': there are zero and sigma_min", path, last);
-  sampling["sampler"] = last == "zero" ? "euler" : "edm-euler";
+  sampling.sampler = last == "zero" ? "euler" : "edm-euler";
   const double least = number("sigma_min", kSigmaMin), most = number("sigma_max", kSigmaMax);
   if (!(least > 0 && least < most))
     fail_usage("'{}' has noise levels from {} to {}: must be positive, the second larger", path,
                least, most);
-  sampling["sigma_min"] = least;
-  sampling["sigma_max"] = most;
+  sampling.sigma_min = least;
+  sampling.sigma_max = most;
   return sampling;
 }
 

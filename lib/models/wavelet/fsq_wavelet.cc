@@ -51,11 +51,11 @@ std::vector<float> FsqWaveletTokenizer::latent_of_codes(std::span<const std::int
   return latent;
 }
 
-Json FsqWaveletTokenizer::config() const {
-  return {{"name", name()},
-          {"levels", fsq_.levels()},
-          {"time_factor", time_factor()},
-          {"space_factor", space_factor()}};
+TokenizerConfig FsqWaveletTokenizer::config() const {
+  return {.name = name(),
+          .levels = fsq_.levels(),
+          .time_factor = time_factor(),
+          .space_factor = space_factor()};
 }
 
 }  // namespace vfm::models

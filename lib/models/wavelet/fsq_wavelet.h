@@ -32,7 +32,7 @@ class FsqWaveletTokenizer final : public VideoTokenizer {
   std::vector<std::int32_t> encode_codes(std::span<const float> pixels, int frames, int height,
                                          int width) const override;
   std::vector<float> latent_of_codes(std::span<const std::int32_t> codes) const override;
-  Json config() const override;
+  TokenizerConfig config() const override;
 
  private:
   Fsq fsq_;

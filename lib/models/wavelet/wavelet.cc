@@ -159,9 +159,8 @@ WaveletTokenizer::WaveletTokenizer(int channels, int time_factor, int space_fact
     row_used_[band.colour * time_ + band.time] = true;
 }
 
-Json WaveletTokenizer::config() const {
-  return {
-      {"name", name()}, {"channels", channels()}, {"time_factor", time_}, {"space_factor", space_}};
+TokenizerConfig WaveletTokenizer::config() const {
+  return {.name = name(), .channels = channels(), .time_factor = time_, .space_factor = space_};
 }
 
 WaveletTokenizer::Place WaveletTokenizer::place_of(const Band& band, int height, int width) const {

@@ -65,7 +65,7 @@ class WaveletTokenizer final : public VideoTokenizer {
                             int width) const override;
   std::vector<float> decode(std::span<const float> latents, int frames, int height,
                             int width) const override;
-  Json config() const override;
+  TokenizerConfig config() const override;
 
   /// What a channel holds.
   struct Band {

@@ -7,7 +7,6 @@
 #include <filesystem>
 
 #include "generate/generator.h"
-#include "generate/pipeline.h"
 #include "support/temporary_folder.h"
 #include "tensor/device.h"
 
@@ -33,11 +32,11 @@ class Pipeline {
 };
 
 std::vector<std::uint8_t> frames_on(const std::string& folder, Device device) {
-  const generate::Generator generator(generate::load_pipeline(folder, DType::f32, device));
+  const generate::Generator generator(models::load_model(folder, true, DType::f32, device));
   generate::ClipRequest request;
   request.prompt = "a red fox";
   request.frames = 9, request.height = 16, request.width = 16, request.fps = 30;
-  generate::SampleOptions options = generator.facts().sampling;
+  generate::SampleOptions options = generator.sampling();
   options.steps = 2;
   const generate::Latent latent = generator.denoise(request, options);
   std::vector<std::uint8_t> bytes;

@@ -47,7 +47,8 @@ TEST_CASE("latents and pixels of the GPU are those of the CPU, bit for bit") {
 }
 
 TEST_CASE("what a tokenizer says of itself does not tell the device") {
-  const Json config = models::make_tokenizer({{"name", "builtin:wavelet"}})->config();
+  const models::TokenizerConfig config =
+      models::make_tokenizer({.name = "builtin:wavelet"})->config();
   CHECK(models::make_tokenizer(config, Device::cuda)->config() == config);
 }
 

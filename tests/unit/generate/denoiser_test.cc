@@ -71,7 +71,8 @@ struct Setup {
 Setup setup(int in_channels, int out_channels, const Json& train) {
   auto network = std::make_unique<Recorder>(in_channels, out_channels);
   Recorder* known = network.get();
-  models::LoadedModel model{std::move(network), train, "folder", false, DType::f32};
+  models::LoadedModel model{std::move(network), models::ModelFacts::from_json(train, "train.json"),
+                            "folder", false, DType::f32};
   return {known, Generator(std::move(model))};
 }
 
@@ -299,7 +300,7 @@ TEST_CASE("a flow-matching model is asked with the state itself and sigma times 
   Json train = train_json(6);
   train["sampling"] = {{"sampler", "flow"}, {"steps", 3}, {"shift", 3.0}, {"guidance", 0.0}};
   auto [network, generator] = setup(6, 6, train);
-  const SampleOptions options = generator.facts().sampling;
+  const SampleOptions options = generator.sampling();
   CHECK((options.sampler == Sampler::flow && options.steps == 3 && options.shift == 3));
   ClipRequest request = small(1);
   request.noise = std::make_shared<const std::vector<float>>(6u * 2 * 2, 2.0f);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/json.h"
 
 using namespace vfm;
 using namespace vfm::models;

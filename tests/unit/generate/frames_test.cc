@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 
 #include "base/error.h"
+#include "base/json.h"
 
 using namespace vfm;
 using namespace vfm::generate;
@@ -37,7 +38,7 @@ class Greys final : public models::VideoTokenizer {
     for (int t = 0; t < frames; ++t)
       sink(std::vector<float>(12, latents[static_cast<std::size_t>(t)]), 1);
   }
-  Json config() const override { return {}; }
+  models::TokenizerConfig config() const override { return {}; }
 };
 
 std::vector<int> first_bytes(const Latent& latent, int frames, int height, int width) {

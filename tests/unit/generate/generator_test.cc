@@ -28,7 +28,7 @@ Json train_json() {
       {"step", 1}};
 }
 
-models::LoadedModel tiny_model(Json train = train_json(), int head_dim = 12,
+models::LoadedModel tiny_model(const Json& train = train_json(), int head_dim = 12,
                                DType compute = DType::f32) {
   models::NetworkConfig config;
   config.in_channels = config.out_channels = kChannels;
@@ -38,7 +38,8 @@ models::LoadedModel tiny_model(Json train = train_json(), int head_dim = 12,
   config.text_embed_dim = kTextWidth;
   config.adaln_lora_dim = 4;
   config.max_size = {2, 4, 4};
-  models::LoadedModel model{models::make_network(config, 1, compute), std::move(train),
+  models::LoadedModel model{models::make_network(config, 1, compute),
+                            models::ModelFacts::from_json(train, "train.json"),
                             "run/checkpoints/step-1", true};
   // The matrices that begin at zero would hide the text: all weights random.
   std::uint64_t key = 0;
@@ -103,7 +104,7 @@ TEST_CASE("what most videos were like is the default, the largest extents bound 
   CHECK(generator.usual().frames == 1);
   CHECK(generator.usual().height == 16);
   CHECK(generator.usual().width == 32);
-  CHECK(generator.usual().fps == 30);
+  CHECK(generator.facts().fps == 30);
   CHECK(generator.largest().frames == 9);
   CHECK(generator.largest().height == 32);
   CHECK_FALSE(generator.beyond_training(small_request()));
@@ -113,7 +114,7 @@ TEST_CASE("a clip has the size that was asked for, whole patches or not", "[gene
   const Generator generator(tiny_model());
   CHECK(generator.usual().frames == 9);
   CHECK(generator.usual().height == 32);
-  CHECK(generator.usual().fps == 12);
+  CHECK(generator.facts().fps == 12);
   for (const auto& [frames, height, width] :
        {std::array{9, 32, 32}, std::array{1, 32, 32}, std::array{5, 20, 31}, std::array{2, 1, 1}}) {
     ClipRequest request = small_request();

@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/one_thread.h"
 #include "io/atomic_file.h"
 #include "io/file.h"
@@ -156,19 +157,19 @@ TEST_CASE("of a short video all frames at once may take less than one after the 
 
 TEST_CASE("trap 4: the folder's statistics are for each latent frame") {
   const auto tokenizer = make_tokenizer(tokenizer_config(kVae));
-  const Json statistics = tokenizer->statistics();
-  CHECK(statistics.at("frames") == 3);
-  CHECK(statistics.at("mean").size() == 9);
-  CHECK(statistics.at("mean")[3].get<double>() == Approx(0.0).margin(1e-12));
-  CHECK(statistics.at("std")[8].get<double>() == Approx(1.3));
-  CHECK(make_tokenizer({{"name", "builtin:wavelet"}})->statistics().is_null());
+  const LatentScale statistics = tokenizer->statistics().value();
+  CHECK(statistics.frames == 3);
+  CHECK(statistics.mean.size() == 9);
+  CHECK(statistics.mean[3] == Approx(0.0).margin(1e-12));
+  CHECK(statistics.std[8] == Approx(1.3));
+  CHECK_FALSE(make_tokenizer({.name = "builtin:wavelet"})->statistics());
 }
 
 TEST_CASE("a discrete tokenizer of a folder") {
   const auto tokenizer = make_tokenizer(tokenizer_config(kDiscrete));
   CHECK(tokenizer->vocabulary() == 64000);
   CHECK(tokenizer->channels() == 6);
-  CHECK(tokenizer->statistics().is_null());
+  CHECK_FALSE(tokenizer->statistics());
   const std::vector<float> pixels = video(5, 16, 16);
   const auto codes = tokenizer->encode_codes(pixels, 5, 16, 16);
   REQUIRE(codes.size() == 2 * 4 * 4);
@@ -184,14 +185,14 @@ TEST_CASE("a discrete tokenizer of a folder") {
 
 TEST_CASE("a tokenizer that was moved, or is another, is refused and says what to do") {
   const Folder folder;
-  const Json config = make_tokenizer(tokenizer_config(folder.path()))->config();
-  CHECK(config.at("path") == folder.path());
+  const TokenizerConfig config = make_tokenizer(tokenizer_config(folder.path()))->config();
+  CHECK(config.path == folder.path());
   CHECK(make_tokenizer(config)->config() == config);
   // The golden folder is the same tokenizer elsewhere.
   CHECK(make_tokenizer(moved_tokenizer(config, kVae))->name() == "AutoencoderKLCosmos");
   CHECK_THAT(usage_error([&] { moved_tokenizer(config, kDiscrete); }), Contains("is needed"));
-  Json gone = config;
-  gone["path"] = folder.path() + "/nowhere";
+  TokenizerConfig gone = config;
+  gone.path = folder.path() + "/nowhere";
   CHECK_THAT(usage_error([&] { make_tokenizer(gone); }), Contains("--tokenizer DIR"));
   folder.change("scaling_factor", 2.0);
   CHECK_THAT(usage_error([&] { make_tokenizer(config); }), Contains("holds another tokenizer"));
@@ -213,8 +214,8 @@ TEST_CASE("folders that are not right are refused before anything is computed") 
   folder.change("_class_name", "AutoencoderKLWan");
   CHECK_THAT(error(), Contains("AutoencoderKLCosmos"));
   CHECK_THAT(usage_error([] { tokenizer_config("/nowhere"); }), Contains("/nowhere"));
-  Json config = tokenizer_config(kVae);
-  config["compute"] = "f16";
+  TokenizerConfig config = tokenizer_config(kVae);
+  config.compute = "f16";
   CHECK_THAT(usage_error([&] { make_tokenizer(config); }), Contains("bf16"));
 }
 
@@ -227,5 +228,5 @@ TEST_CASE("of a pipeline the component vae is taken") {
       R"({"_class_name":"CosmosTextToWorldPipeline","vae":["diffusers","AutoencoderKLCosmos"]})");
   const auto tokenizer = make_tokenizer(tokenizer_config(pipeline.path));
   CHECK(tokenizer->channels() == 3);
-  CHECK(tokenizer->config().at("path") == pipeline.path);
+  CHECK(tokenizer->config().path == pipeline.path);
 }

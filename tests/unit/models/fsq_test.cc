@@ -64,7 +64,7 @@ TEST_CASE("what a level means becomes that level again") {
 }
 
 TEST_CASE("builtin:fsq makes codes of pixels, and of codes pixels that look like them") {
-  const auto tokenizer = make_tokenizer({{"name", "builtin:fsq"}});
+  const auto tokenizer = make_tokenizer({.name = "builtin:fsq"});
   CHECK(tokenizer->vocabulary() == 64000);
   CHECK(tokenizer->channels() == 6);
   constexpr int kFrames = 9, kSide = 32;
@@ -92,9 +92,9 @@ TEST_CASE("builtin:fsq makes codes of pixels, and of codes pixels that look like
 }
 
 TEST_CASE("a continuous tokenizer has no codes") {
-  const auto tokenizer = make_tokenizer({{"name", "builtin:wavelet"}});
+  const auto tokenizer = make_tokenizer({.name = "builtin:wavelet"});
   CHECK(tokenizer->vocabulary() == 0);
   CHECK_THROWS_AS(tokenizer->encode_codes({}, 1, 8, 8), Error);
-  CHECK_THROWS_AS(make_tokenizer({{"name", "builtin:fsq"}, {"levels", {8, 1}}}), Error);
-  CHECK_THROWS_AS(make_tokenizer({{"name", "builtin:fsq"}, {"channels", 6}}), Error);
+  CHECK_THROWS_AS(make_tokenizer({.name = "builtin:fsq", .levels = {8, 1}}), Error);
+  CHECK_THROWS_AS(make_tokenizer({.name = "builtin:fsq", .channels = 6}), Error);
 }

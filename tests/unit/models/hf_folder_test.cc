@@ -23,7 +23,6 @@
 
 using namespace vfm;
 using models::HfComponent;
-using models::HfPipeline;
 
 namespace {
 
@@ -217,27 +216,6 @@ TEST_CASE("hf: the hash is of configuration and values, not of how they are stor
   CHECK(hash(R"({"model_type":"t5","d_ff":9})", 1000) != first);
   b.back() = 4.f;
   CHECK(hash(R"({"model_type":"t5","d_ff":8})", 1000) != first);
-}
-
-TEST_CASE("hf: a pipeline names its components") {
-  const TemporaryFolder folder;
-  CHECK_FALSE(HfPipeline::is_one(folder.path));
-  folder.write("model_index.json",
-               R"({"_class_name":"CosmosTextToWorldPipeline","vae":["diffusers","X"],)"
-               R"("transformer":["diffusers","Y"],"safety_checker":[null,null]})");
-  folder.write("vae/config.json", "{}");
-  REQUIRE(HfPipeline::is_one(folder.path));
-  const HfPipeline pipeline(folder.path);
-  CHECK(pipeline.type() == "CosmosTextToWorldPipeline");
-  CHECK(pipeline.has("vae"));
-  CHECK_FALSE(pipeline.has("safety_checker"));
-  CHECK_FALSE(pipeline.has("_class_name"));
-  CHECK(pipeline.folder_of("vae") == folder.path + "/vae");
-  CHECK(error_of([&] {
-          pipeline.folder_of("transformer");
-        }).find("folder 'transformer' is missing") != std::string::npos);
-  CHECK(error_of([&] { pipeline.folder_of("text_encoder"); }).find("no component 'text_encoder'") !=
-        std::string::npos);
 }
 
 TEST_CASE("hf: everything that does not fit a model is listed before a value is read") {

@@ -128,13 +128,14 @@ TEST_CASE("what is no T5 is refused") {
 TEST_CASE("a text encoder from a folder") {
   for (const std::string& name : kModels) {
     INFO(name);
-    const Json config = models::text_encoder_config(kFolder + "/" + name, 6, DType::f32);
-    CHECK(config["name"] == (name == "umt5" ? "umt5" : "t5"));
-    CHECK(fs::path(config["path"].get<std::string>()).is_absolute());
+    const text::EncoderConfig config =
+        models::text_encoder_config(kFolder + "/" + name, 6, DType::f32);
+    CHECK(config.name == (name == "umt5" ? "umt5" : "t5"));
+    CHECK(fs::path(config.path).is_absolute());
     const auto encoder = models::make_text_encoder(config);
     CHECK(encoder->config() == config);
     CHECK(encoder->dim() == 16);
-    CHECK(config["dim"] == 16);
+    CHECK(config.dim == 16);
     // </s> alone; a few tokens and </s>; as many as there may be.
     const auto all = encoder->encode_all({"", "a fox", "A red fox crosses a snowy road."});
     CHECK(all[0].tokens == 1);
@@ -143,36 +144,37 @@ TEST_CASE("a text encoder from a folder") {
     CHECK(distance(encoder->encode("a fox").values, all[1].values) < 1e-5);
     models::TextEncoderOptions options;
     options.compute = DType::bf16;
-    CHECK(models::make_text_encoder(config, options)->config()["compute"] == "bf16");
+    CHECK(models::make_text_encoder(config, options)->config().compute == "bf16");
   }
 }
 
 TEST_CASE("text_encoder/ of a pipeline finds the tokenizer beside it") {
   const std::string pipeline = kFolder + "/v1_0";
-  const Json whole = models::text_encoder_config(pipeline, 512, DType::f32);
-  const Json part = models::text_encoder_config(pipeline + "/text_encoder", 512, DType::f32);
-  CHECK(part["hash"] == whole["hash"]);
+  const text::EncoderConfig whole = models::text_encoder_config(pipeline, 512, DType::f32);
+  const text::EncoderConfig part =
+      models::text_encoder_config(pipeline + "/text_encoder", 512, DType::f32);
+  CHECK(part.hash == whole.hash);
   // As little as a folder of diffusers has it.
   const auto encoder =
-      models::make_text_encoder({{"name", "t5"}, {"path", pipeline + "/text_encoder"}});
+      models::make_text_encoder({.name = "t5", .path = pipeline + "/text_encoder"});
   CHECK(encoder->encode("a fox").values ==
         models::make_text_encoder(whole)->encode("a fox").values);
-  CHECK(encoder->config()["hash"] == whole["hash"]);
+  CHECK(encoder->config().hash == whole.hash);
 }
 
 TEST_CASE("a text encoder's folder that has moved, or holds another model") {
   const TemporaryFolder folder;
   const std::string first = folder.path + "/a", second = folder.path + "/b";
   fs::copy(kFolder + "/v1_1", first, fs::copy_options::recursive);
-  const Json config = models::text_encoder_config(first, 512, DType::f32);
+  const text::EncoderConfig config = models::text_encoder_config(first, 512, DType::f32);
   fs::rename(first, second);
   models::TextEncoderOptions moved;
   moved.folder_option = "--text-encoder";
   CHECK_THAT(usage_error([&] { models::make_text_encoder(config, moved); }),
              Catch::Contains("/a' is not there; say with --text-encoder where"));
   moved.folder = second;
-  Json there = config;
-  there["path"] = second;
+  text::EncoderConfig there = config;
+  there.path = second;
   CHECK(models::make_text_encoder(config, moved)->config() == there);
   moved.folder = kFolder + "/umt5";
   CHECK_THAT(usage_error([&] { models::make_text_encoder(config, moved); }),
@@ -196,16 +198,18 @@ TEST_CASE("configurations of text encoders that make no sense") {
            {R"({"name":"nothing"})", "'nothing'"},
        }) {
     INFO(json);
-    CHECK_THAT(usage_error([&] { models::make_text_encoder(Json::parse(json)); }),
+    CHECK_THAT(usage_error([&] {
+                 models::make_text_encoder(text::EncoderConfig::from_json(Json::parse(json)));
+               }),
                Catch::Contains(message));
   }
-  Json config = models::text_encoder_config(kFolder + "/umt5", 512, DType::f32);
-  config["compute"] = "f16";
+  text::EncoderConfig config = models::text_encoder_config(kFolder + "/umt5", 512, DType::f32);
+  config.compute = "f16";
   CHECK_THAT(usage_error([&] { models::make_text_encoder(config); }), Catch::Contains("'f16'"));
-  config["compute"] = "f32";
-  config["max_tokens"] = 0;
+  config.compute = "f32";
+  config.max_tokens = 0;
   CHECK_THAT(usage_error([&] { models::make_text_encoder(config); }), Catch::Contains("0 tokens"));
-  CHECK(models::make_text_encoder({{"name", "builtin:hash"}})->dim() == 64);
+  CHECK(models::make_text_encoder({.name = "builtin:hash"})->dim() == 64);
 }
 
 TEST_CASE("the operations of an encoder are those that PyTorch counts") {

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/philox.h"
 #include "models/wavelet/cdf97.h"
 #include "support/distance.h"
@@ -191,7 +192,7 @@ TEST_CASE("a moving disc survives 24 channels") {
 }
 
 TEST_CASE("a tokenizer is built from its configuration, and misspelt ones are refused") {
-  const auto made = make_tokenizer({{"name", "builtin:wavelet"}});
+  const auto made = make_tokenizer({.name = "builtin:wavelet"});
   CHECK(made->channels() == 24);
   CHECK(made->time_factor() == 8);
   CHECK(made->space_factor() == 8);
@@ -200,7 +201,7 @@ TEST_CASE("a tokenizer is built from its configuration, and misspelt ones are re
   CHECK(again->config() == other.config());
   const auto refused = [](const char* json) {
     try {
-      make_tokenizer(Json::parse(json));
+      make_tokenizer(TokenizerConfig::from_json(Json::parse(json)));
     } catch (const Error& error) {
       return error.kind() == ErrorKind::usage;
     }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/json.h"
 
 using vfm::Json;
 using vfm::text::HashEncoder;
@@ -100,9 +101,10 @@ TEST_CASE("an encoder is built again from its config") {
   const auto again = vfm::text::make_encoder(encoder.config());
   CHECK(again->config() == encoder.config());
   CHECK(again->encode("a red fox").values == encoder.encode("a red fox").values);
-  CHECK(vfm::text::make_encoder(Json{{"name", "builtin:hash"}})->dim() == 64);
+  CHECK(vfm::text::make_encoder({.name = "builtin:hash"})->dim() == 64);
   for (const char* bad :
        {R"({"name":"builtin:hush"})", R"({})", R"([])", R"({"name":"builtin:hash","dims":64})",
         R"({"name":"builtin:hash","dim":0})", R"({"name":"builtin:hash","dim":64,"version":2})"})
-    CHECK_THROWS_AS(vfm::text::make_encoder(Json::parse(bad)), vfm::Error);
+    CHECK_THROWS_AS(vfm::text::make_encoder(EncoderConfig::from_json(Json::parse(bad))),
+                    vfm::Error);
 }

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "latents_fixture.h"
-#include "models/folder/checkpoint.h"
+#include "models/folder/load_model.h"
 #include "train/run.h"
 #include "train/trainer.h"
 
@@ -155,13 +155,13 @@ TEST_CASE("checkpoint: the raw weights and the average load as models") {
   CHECK(ema.ema);
   CHECK_FALSE(raw.ema);
   CHECK(ema.folder == raw.folder);
-  CHECK(raw.train["step"] == 6);
-  CHECK(raw.train["trained"]["frames"] == 2);
+  CHECK(raw.facts.step == 6);
+  CHECK(raw.facts.largest.frames == 2);
   const auto first = [](const models::LoadedModel& model) {
     return model.network->parameters()[0]->value.floats()[0];
   };
   CHECK(first(raw) != first(ema));
-  CHECK_THROWS_WITH(models::load_model(folder.path, true), Catch::Contains("holds no checkpoint"));
+  CHECK_THROWS_WITH(models::load_model(folder.path, true), Catch::Contains("holds no model"));
   flip_byte(raw.folder + "/model/config.json", 5);
   CHECK_THROWS_WITH(models::load_model(out, true), Catch::Contains("'model/config.json'"));
 }

@@ -72,7 +72,7 @@ TEST_CASE("recipe: a tokenizer has keys of its own, and follows the one that it 
   models::CosmosConfig other;
   other.num_layers = 1;
   Beginning beginning;
-  beginning.autoencoder = other;
+  beginning.model = other;
   const auto begun = [&](const std::string& text) {
     const auto settings = parse_yaml(text, "r");
     return make_recipe(settings, &beginning);
@@ -175,9 +175,9 @@ TEST_CASE("recipe: a run may go on with other lengths, not with another model") 
 
 TEST_CASE("recipe: what a run begins from takes the place of defaults, and settings that of both") {
   Beginning beginning;
-  beginning.model.in_channels = 17;
-  beginning.text_padding = 512;
-  beginning.condition_frames = {0, 1, 2};
+  beginning.model = models::NetworkConfig{.in_channels = 17};
+  beginning.diffusion.text_padding = 512;
+  beginning.diffusion.condition_frames = {0, 1, 2};
   const Recipe plain = make_recipe({}, &beginning);
   CHECK(plain.diffusion.text_padding == 512);
   CHECK(plain.diffusion.condition_frames == std::vector<int>{0, 1, 2});

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/folder/load_model.h"
+
+#include "base/error.h"
+#include "models/decoder/decoder_json.h"
+#include "models/dit/network_json.h"
+#include "models/folder/adapted_model.h"
+#include "models/folder/checkpoint_folder.h"
+#include "models/folder/load_tensors.h"
+#include "models/folder/model_config.h"
+#include "models/folder/model_layout.h"
+
+namespace vfm::models {
+const nn::ParameterList& LoadedModel::parameters() const {
+  return decoder ? decoder->parameters() : network->parameters();
+}
+
+Device LoadedModel::device() const {
+  return decoder ? decoder->device() : network->device();
+}
+
+void AdapterChoice::check_for(const ModelFolder& model) const {
+  const bool adapted = model.has_adapters();
+  if (mode_chosen && sets.empty() && !adapted)
+    fail_usage("'{}' has no adapters that could be merged or separate: give some (--lora)",
+               model.folder());
+  if (sets.empty()) return;
+  if (model.type() == kDecoderClass)
+    fail_usage("adapters are for diffusion models, and this one is autoregressive");
+  if (adapted)
+    fail_usage("'{}' has adapters of its own: give the model under them for others",
+               model.folder());
+}
+
+LoraFile open_adapters(const std::string& path, bool ema) {
+  const auto run = open_checkpoint(path);
+  if (!run) return LoraFile(path);
+  if (!has_adapters(run->folder()))
+    fail_usage("'{}' has no adapters: it is a model of its own", run->folder());
+  LoraFile file(lora_folder(run->folder()));
+  if (auto average = ema ? run->average() : nullptr) file.use_values(std::move(average));
+  return file;
+}
+
+DType stored_type(const ModelFolder& model) {
+  const std::vector<io::TensorView>& tensors = model.tensors().tensors();
+  return tensors.empty() || tensors.front().dtype == "F32" ? DType::f32 : DType::bf16;
+}
+
+namespace {
+
+/// Puts the adapters of choice.sets on the model; `ema`: the averaged ones of a run.
+void add_adapters(LoadedModel& model, const AdapterChoice& choice, bool ema) {
+  std::vector<CountedAdapters> adapters;
+  for (const AdapterChoice::Set& set : choice.sets) {
+    adapters.push_back(retry_if_gone(set.path, [&]() -> CountedAdapters {
+      if (const auto run = open_checkpoint(set.path)) run->verify();
+      return {open_adapters(set.path, ema), set.scale};
+    }));
+    const LoraFile& file = adapters.back().file;
+    model.adapters.push_back({file.hash(), set.scale, choice.separate, file.path()});
+  }
+  adapt(*model.network, adapters, choice.separate);
+}
+
+LoadedModel load_once(const std::string& path, bool ema, std::optional<DType> compute,
+                      Device device, const AdapterChoice& choice) {
+  const ModelFolder model =
+      open_model(path, {.types = generator_class_names(), .average = ema}, choice.base);
+  model.verify();
+  LoadedModel loaded{nullptr, read_facts(model), model.folder(), model.averaged()};
+  ModelFacts& facts = loaded.facts;
+  if (!compute) compute = model.is_checkpoint() ? facts.trained_in : stored_type(model);
+  loaded.compute = *compute;
+  // The reference hands the time over in the network's own type.
+  if (model.is_pipeline()) facts.round_time = *compute == DType::bf16;
+  loaded.hash = hash_all(model);
+  choice.check_for(model);
+
+  AdapterChoice adapters = choice;
+  std::optional<ModelFolder> under;
+  if (model.has_adapters()) {
+    under.emplace(open_under(model.folder(), choice.base, {.types = network_class_names()}));
+    hash_under(*under, model.folder());
+    adapters.sets = {{model.folder()}};
+  }
+  const ModelFolder& whole = under ? *under : model;
+  const ModelConfig config = read_model_config(whole);
+  if (const auto* decoder = std::get_if<DecoderConfig>(&config))
+    loaded.decoder = std::make_unique<CausalDecoder>(*decoder, 0, *compute, device, false);
+  else
+    loaded.network = make_network(std::get<NetworkConfig>(config), 0, *compute, device, false);
+  load_parameters(whole.weights(), loaded.parameters());
+  if (!adapters.sets.empty()) add_adapters(loaded, adapters, ema);
+  return loaded;
+}
+
+}  // namespace
+
+LoadedModel load_model(const std::string& path, bool ema, std::optional<DType> compute,
+                       Device device, const AdapterChoice& adapters) {
+  return retry_if_gone(path, [&] { return load_once(path, ema, compute, device, adapters); });
+}
+
+}  // namespace vfm::models

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/folder/model_facts.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/json.h"
+#include "io/file.h"
+#include "models/folder/checkpoint_folder.h"
+#include "models/folder/model_config.h"
+#include "models/text_encoder.h"
+
+namespace vfm::models {
+namespace {
+
+constexpr std::int64_t kMost = 100000;  // of any extent, and of tokens
+
+// The defaults of Cosmos' pipelines, in pixels.
+constexpr Extents kUsual = {121, 704, 1280};
+constexpr double kFps = 30;
+
+int small_integer(const Json& object, const char* name, std::int64_t least,
+                  const std::string& what) {
+  const std::int64_t value = need_integer(object, name, what);
+  if (value < least || value > kMost) fail("{} has {} {}", what, value, name);
+  return static_cast<int>(value);
+}
+
+Extents read_extents(const Json& object, const std::string& what) {
+  return {small_integer(object, "frames", 1, what), small_integer(object, "height", 1, what),
+          small_integer(object, "width", 1, what)};
+}
+
+SamplingFacts read_sampling(const Json& object, const std::string& what) {
+  SamplingFacts facts;
+  if (object.contains("steps")) facts.steps = small_integer(object, "steps", 1, what);
+  facts.guidance = get_number(object, "guidance");
+  facts.sampler = get_string(object, "sampler").value_or("");
+  facts.sigma_min = get_number(object, "sigma_min");
+  facts.sigma_max = get_number(object, "sigma_max");
+  facts.shift = get_number(object, "shift");
+  return facts;
+}
+
+Json member(const Json& value, const char* name) {
+  return value.is_object() ? value.value(name, Json()) : Json();
+}
+
+/// The parts of a pipeline that somebody generates with.
+void check_parts(const ModelFolder& model) {
+  const HfComponent transformer(model.layout().folder_of("transformer")),
+      vae(model.layout().folder_of("vae")), text(model.layout().folder_of("text_encoder"));
+  const std::string type = model.layout().type();
+  if (type != "CosmosTextToWorldPipeline" && type != "CosmosVideoToWorldPipeline")
+    fail_usage("'{}' is a {}: there are CosmosTextToWorldPipeline and CosmosVideoToWorldPipeline",
+               model.folder(), type);
+  transformer.need_type({"CosmosTransformer3DModel"});
+  vae.need_type({"AutoencoderKLCosmos"});
+  text.need_type({"t5", "umt5"});
+}
+
+/// The size that most videos of the tokenizer `vae` have, as latents.
+Extents usual_latent(const HfComponent& vae, const Extents& most) {
+  const std::string what = "'" + io::join_path(vae.folder(), "config.json") + "'";
+  const auto ratio = [&](const char* name) {
+    return static_cast<int>(need_integer(vae.config(), name, what));
+  };
+  const int time = ratio("temporal_compression_ratio"), space = ratio("spatial_compression_ratio");
+  if (time < 1 || space < 1) fail_usage("{} has compression ratios below 1", what);
+  return {std::min(1 + (kUsual.frames - 1) / time, most.frames),
+          std::min(kUsual.height / space, most.height), std::min(kUsual.width / space, most.width)};
+}
+
+void add_pipeline(ModelFacts& facts, const ModelFolder& model, bool all) {
+  const auto is_there = [&](const char* part) {
+    return all || (model.layout().has(part) &&
+                   io::file_exists(io::join_path(model.layout().folder_of(part), "config.json")));
+  };
+  if (all || model.layout().has("scheduler"))
+    facts.sampling = hf_sampling(model.layout().folder_of("scheduler"));
+  if (is_there("vae")) {
+    const HfComponent vae(model.layout().folder_of("vae"));
+    facts.tokenizer = {.name = vae.type(), .path = vae.folder()};
+    facts.scale = hf_latent_scale(vae.config(), facts.sampling.sampler == "flow",
+                                  "'" + io::join_path(vae.folder(), "config.json") + "'");
+    if (all) facts.usual = usual_latent(vae, facts.largest);
+  }
+  if (is_there("text_encoder")) {
+    const HfComponent text(model.layout().folder_of("text_encoder"));
+    facts.text_encoder = {.name = text.type(), .path = text.folder()};
+  }
+  facts.fps = kFps;
+}
+
+}  // namespace
+
+Json SamplingFacts::to_json() const {
+  Json json;
+  const auto add = [&](const char* name, const auto& value) {
+    if (value) json[name] = *value;
+  };
+  add("steps", steps);
+  add("guidance", guidance);
+  if (!sampler.empty()) json["sampler"] = sampler;
+  add("sigma_min", sigma_min);
+  add("sigma_max", sigma_max);
+  add("shift", shift);
+  return json;
+}
+
+Origin Origin::from_json(const Json& value) {
+  const auto text = [](const Json& object, const char* name) {
+    return object.is_object() ? get_string(object, name).value_or("") : "";
+  };
+  const Json adapters = member(value, "adapters");
+  return {text(value, "path"), text(value, "hash"), text(adapters, "path"), text(adapters, "hash")};
+}
+
+Json Origin::to_json() const {
+  if (path.empty()) return nullptr;
+  Json json = {{"path", path}, {"hash", hash}};
+  if (!adapters_path.empty()) json["adapters"] = {{"path", adapters_path}, {"hash", adapters_hash}};
+  return json;
+}
+
+ModelFacts ModelFacts::from_json(const Json& train, const std::string& what, FactsFor use) {
+  // Null says that there is none, where that may be. Left out it is a mistake.
+  const auto object = [&](const char* name, bool may_be_null) -> const Json* {
+    const auto found = train.find(name);
+    if (found != train.end() && found->is_object()) return &*found;
+    const bool null = found != train.end() && found->is_null();
+    if (use == FactsFor::generation && !(null && may_be_null))
+      fail("{} has no '{}': the checkpoint cannot generate", what, name);
+    return nullptr;
+  };
+  ModelFacts facts;
+  if (const Json* json = object("tokenizer", false))
+    facts.tokenizer = TokenizerConfig::from_json(*json);
+  if (const Json* json = object("text_encoder", true))
+    facts.text_encoder = text::EncoderConfig::from_json(*json);
+  if (const Json* json = object("latent_scale", true))
+    facts.scale = LatentScale::from_json(*json, what);
+  if (const Json* json = object("trained", false)) {
+    facts.largest = read_extents(*json, "'trained' of " + what);
+    // A checkpoint of another program may not say what is usual.
+    facts.usual = json->contains("usual") ? read_extents((*json)["usual"], "'usual' of " + what)
+                                          : facts.largest;
+    // Of several rates the first: vfm-train lists the most frequent one first.
+    const auto rates = json->find("fps");
+    if (rates != json->end() && rates->is_array() && !rates->empty() && rates->front().is_number())
+      facts.fps = rates->front().get<double>();
+  }
+  if (train.contains("sampling"))
+    if (const Json* json = object("sampling", false))
+      facts.sampling = read_sampling(*json, "'sampling' of " + what);
+  if (train.contains("text_padding"))
+    facts.text_padding = small_integer(train, "text_padding", 0, what);
+  facts.encode_empty = get_bool(train, "encode_empty").value_or(false);
+  facts.round_time = get_bool(train, "round_time").value_or(false);
+  facts.step = get_integer(train, "step");
+  if (const auto seed = train.find("seed"); seed != train.end() && seed->is_number_integer())
+    facts.seed = seed->get<std::uint64_t>();
+  const Json compute = member(member(member(train, "recipe"), "model"), "compute");
+  facts.trained_in = compute == "bf16" ? DType::bf16 : DType::f32;
+  facts.origin = Origin::from_json(member(train, "init"));
+  return facts;
+}
+
+ModelFacts read_facts(const ModelFolder& model, FactsFor use) {
+  if (model.is_checkpoint())
+    return ModelFacts::from_json(read_train_json(model.folder()), train_json_name(model.folder()),
+                                 use);
+  const bool all = use == FactsFor::generation;
+  if (all && !model.is_pipeline())
+    fail_usage("'{}' is one part of a pipeline, {}: give the whole one, or what vfm-train writes",
+               model.folder(), model.type());
+  if (all) check_parts(model);
+  ModelFacts facts;
+  const ModelConfig config = read_model_config(model);
+  const auto* network = std::get_if<NetworkConfig>(&config);
+  if (!network || network->type != NetworkType::dit) return facts;
+  facts.largest = {network->max_size[0], network->max_size[1], network->max_size[2]};
+  facts.text_padding = kCosmosTextTokens;
+  if (model.is_pipeline()) add_pipeline(facts, model, all);
+  return facts;
+}
+
+std::string text_encoder_hash(const std::string& folder) {
+  return text_encoder_config(folder, kCosmosTextTokens, DType::f32).hash;
+}
+
+std::string hash_all(const ModelFolder& model) {
+  if (model.is_checkpoint()) return io::hash_file(io::join_path(model.folder(), "COMPLETE"));
+  Hasher hasher;
+  for (const char* part : {"transformer", "vae"})
+    hasher.update(HfComponent(model.layout().folder_of(part)).hash());
+  hasher.update(text_encoder_hash(model.layout().folder_of("text_encoder")));
+  return hasher.hex128();
+}
+
+void add_part_hashes(ModelFacts& facts) {
+  if (facts.tokenizer) facts.tokenizer->hash = HfComponent(facts.tokenizer->path).hash();
+  if (facts.text_encoder) facts.text_encoder->hash = text_encoder_hash(facts.text_encoder->path);
+}
+
+}  // namespace vfm::models

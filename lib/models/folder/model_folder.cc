@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/folder/model_folder.h"
+
+#include <filesystem>
+#include <utility>
+
+#include "base/error.h"
+#include "io/file.h"
+#include "models/folder/checkpoint_folder.h"
+
+namespace vfm::models {
+namespace {
+
+std::unique_ptr<ModelLayout> open_layout(const std::string& path) {
+  for (const auto open : {open_pipeline, open_checkpoint})
+    if (auto layout = open(path)) return layout;
+  if (io::file_exists(io::join_path(path, "config.json")))
+    return std::make_unique<ModelLayout>(path);
+  if (!io::file_exists(path)) fail_usage("no such model folder: '{}'", path);
+  fail_usage(
+      "'{}' holds no model: it is neither a diffusers pipeline (model_index.json), nor one of its "
+      "components (config.json), nor what vfm-train writes",
+      path);
+}
+
+}  // namespace
+
+ModelFolder::ModelFolder(const std::string& path, ModelChoice choice)
+    : layout_(open_layout(path)), choice_(std::move(choice)) {}
+
+bool ModelFolder::has_adapters() const {
+  return is_checkpoint() && models::has_adapters(folder());
+}
+
+std::string ModelFolder::absolute_path() const {
+  namespace fs = std::filesystem;
+  fs::path path = fs::absolute(folder()).lexically_normal();
+  if (!path.has_filename()) path = path.parent_path();  // "model/" is "model"
+  return path.string();
+}
+
+const HfComponent& ModelFolder::component() const {
+  if (!component_) {
+    auto found = std::make_unique<HfComponent>(layout_->folder_of(choice_.part));
+    if (!choice_.types.empty()) found->need_type(choice_.types);
+    component_ = std::move(found);
+  }
+  return *component_;
+}
+
+std::string ModelFolder::config_path() const {
+  return io::join_path(component().folder(), "config.json");
+}
+
+void ModelFolder::verify() const {
+  if (!verified_) layout_->verify();
+  verified_ = true;
+}
+
+const io::TensorSet& ModelFolder::weights() const {
+  verify();
+  return stand_ ? stand_->weights() : tensors();
+}
+
+bool ModelFolder::averaged() const {
+  if (choice_.average && !average_) average_ = layout_->average();
+  return average_ != nullptr;
+}
+
+const io::TensorSet& ModelFolder::tensors() const {
+  if (stand_) return stand_->tensors();
+  if (has_adapters())
+    fail_usage("'{}' has adapters, not weights: begin from the model that they are of", folder());
+  return averaged() ? *average_ : component().weights();
+}
+
+std::string ModelFolder::hash() const {
+  return stand_ ? stand_->hash() : hash_model(type(), config(), weights());
+}
+
+}  // namespace vfm::models

@@ -1,0 +1,56 @@
+// A pipeline of diffusers: model_index.json maps the name of each part to [library, class], and
+// there is a folder of that name for each.
+// SPDX-License-Identifier: Apache-2.0
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "io/file.h"
+#include "models/folder/hf_folder.h"
+#include "models/folder/model_layout.h"
+
+namespace vfm::models {
+namespace {
+
+constexpr const char* kIndex = "model_index.json";
+
+class Pipeline final : public ModelLayout {
+ public:
+  explicit Pipeline(const std::string& path)
+      : ModelLayout(path), index_(read_config(path, kIndex)) {}
+
+  bool is_pipeline() const override { return true; }
+  std::string type() const override {
+    const auto found = index_.find("_class_name");
+    return found != index_.end() && found->is_string() ? found->get<std::string>() : "";
+  }
+
+  bool has(const std::string& part) const override {
+    const auto found = index_.find(part);
+    // A part that was left out is [null, null].
+    return found != index_.end() && found->is_array() && found->size() == 2 &&
+           (*found)[1].is_string();
+  }
+
+  std::string folder_of(const std::string& part) const override {
+    if (!has(part)) fail_usage("the pipeline '{}' has no component '{}'", folder(), part);
+    const std::string path = io::join_path(folder(), part);
+    std::error_code why;
+    if (!std::filesystem::is_directory(path, why))
+      fail_usage("the pipeline '{}' is not complete: its folder '{}' is missing{}{}", folder(),
+                 part, why ? ": " : "", why ? why.message() : "");
+    return path;
+  }
+
+ private:
+  Json index_;
+};
+
+}  // namespace
+
+std::unique_ptr<ModelLayout> open_pipeline(const std::string& path) {
+  if (!io::file_exists(io::join_path(path, kIndex))) return nullptr;
+  return std::make_unique<Pipeline>(path);
+}
+
+}  // namespace vfm::models
