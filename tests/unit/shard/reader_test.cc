@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "io/atomic_file.h"
 #include "io/file.h"
 #include "shard/writer.h"

@@ -4,6 +4,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "base/error.h"
 #include "base/full_disk.h"
 #include "base/stop.h"
 #include "io/file.h"

@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/error.h"
 #include "base/hash.h"
 #include "io/file.h"
 #include "support/samples.h"
