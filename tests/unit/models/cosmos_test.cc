@@ -7,6 +7,7 @@
 #include <map>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "io/safetensors.h"
 #include "models/cosmos/autoencoder.h"
 #include "models/fsq.h"

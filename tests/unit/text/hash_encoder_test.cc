@@ -105,6 +105,6 @@ TEST_CASE("an encoder is built again from its config") {
   for (const char* bad :
        {R"({"name":"builtin:hush"})", R"({})", R"([])", R"({"name":"builtin:hash","dims":64})",
         R"({"name":"builtin:hash","dim":0})", R"({"name":"builtin:hash","dim":64,"version":2})"})
-    CHECK_THROWS_AS(vfm::text::make_encoder(EncoderConfig::from_json(Json::parse(bad))),
+    CHECK_THROWS_AS(vfm::text::make_encoder(vfm::text::EncoderConfig::from_json(Json::parse(bad))),
                     vfm::Error);
 }
