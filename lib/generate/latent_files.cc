@@ -33,7 +33,7 @@ const io::TensorView& need(const io::SafetensorsSet& set, const char* name, cons
 template <class T>
 std::vector<T> values_of(const io::TensorView& tensor) {
   std::vector<T> values(tensor.data.size() / sizeof(T));
-  std::memcpy(values.data(), tensor.data.data(), values.size() * sizeof(T));
+  if (!values.empty()) std::memcpy(values.data(), tensor.data.data(), values.size() * sizeof(T));
   return values;
 }
 
