@@ -18,7 +18,8 @@ constexpr std::int64_t kScores = std::int64_t{1} << 22, kScoresGpu = std::int64_
 
 // Rows whose scores exist at one time.
 std::int64_t block_of(Device device, std::int64_t n, std::int64_t m) {
-  return std::clamp<std::int64_t>((device == Device::cuda ? kScoresGpu : kScores) / m, 1, n);
+  return std::clamp<std::int64_t>(
+      (layout_device(device) == Device::cuda ? kScoresGpu : kScores) / m, 1, n);
 }
 
 struct Sizes {
@@ -80,7 +81,8 @@ Matrix transposed(Matrix matrix) {
 void probabilities(const Sizes& s, const Block& b, const Tensor& scores, const Tensor& p) {
   gemm(s.device, b.rows, s.m, s.channels, b.q, transposed(b.k), scores.raw(), DType::f32, s.m,
        false);
-  VFM_RUN(s.device, softmax_rows, scores.data<float>(), s.dtype, p.raw(), b.rows, s.m, s.scale);
+  VFM_RUN(Touching(scores, p), softmax_rows, scores.data<float>(), s.dtype, p.raw(), b.rows, s.m,
+          s.scale);
 }
 
 void backward(Tape& tape, const Sizes& s, const Tensor& q, const Tensor& k, const Tensor& v,
@@ -99,8 +101,8 @@ void backward(Tape& tape, const Sizes& s, const Tensor& q, const Tensor& k, cons
          dv.data<float>() + b.k_at, DType::f32, s.channels, true);
     gemm(s.device, b.rows, s.m, s.channels, dout_matrix, transposed(b.v), scores.raw(), DType::f32,
          s.m, false);
-    VFM_RUN(s.device, softmax_rows_backward, s.dtype, p.raw(), scores.data<float>(), ds.raw(),
-            b.rows, s.m, s.scale);
+    VFM_RUN(Touching(p, scores, ds), softmax_rows_backward, s.dtype, p.raw(), scores.data<float>(),
+            ds.raw(), b.rows, s.m, s.scale);
     gemm(s.device, b.rows, s.channels, s.m, ds_matrix, b.k, const_cast<void*>(offset(dq, b.q_at)),
          s.dtype, s.channels, false);
     gemm(s.device, s.m, s.channels, b.rows, transposed(ds_matrix), b.q, dk.data<float>() + b.k_at,

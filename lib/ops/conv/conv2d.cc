@@ -20,13 +20,28 @@ void check_apart(const Conv2d& c) {
     fail("no gradient of a convolution of images that overlap");
 }
 
+// All three products have the same factors, and read or write the same three arrays.
+Touching work_of(Device device, const Conv2d& c, DType dtype, bool residual) {
+  if (device != Device::meta) return device;
+  const auto pixels = static_cast<double>(c.images * c.out_height() * c.out_width());
+  const auto depth = static_cast<double>(c.in * c.kernel_height * c.kernel_width);
+  const auto out = static_cast<double>(c.out);
+  const auto read = static_cast<double>((c.images - 1) * c.x_step + c.height * c.width * c.in);
+  const double elements = read + out * depth + pixels * out * (residual ? 2 : 1);
+  return Touching(device, {0, elements * static_cast<double>(dtype_size(dtype))})
+      .products(pixels, out, depth);
+}
+
 }  // namespace
 
 void conv2d(Device device, const Conv2d& conv, DType dtype, const void* x, const void* w,
             const float* bias, const void* residual, void* y) {
   check(conv, dtype);
   if (conv.images == 0) return;
-  VFM_RUN(device, conv2d, conv, dtype, x, w, bias, residual, y);
+  VFM_RUN(work_of(device, conv, dtype, residual != nullptr).cpu_scratch([&] {
+    return conv2d_scratch(conv, dtype, bias != nullptr, residual != nullptr);
+  }),
+          conv2d, conv, dtype, x, w, bias, residual, y);
 }
 
 void conv2d_backward_data(Device device, const Conv2d& conv, DType dtype, const void* dy,
@@ -34,7 +49,10 @@ void conv2d_backward_data(Device device, const Conv2d& conv, DType dtype, const 
   check(conv, dtype);
   check_apart(conv);
   if (conv.images == 0) return;
-  VFM_RUN(device, conv2d_backward_data, conv, dtype, dy, w, dx);
+  VFM_RUN(work_of(device, conv, dtype, false).cpu_scratch([&] {
+    return conv2d_backward_data_scratch(conv, dtype);
+  }),
+          conv2d_backward_data, conv, dtype, dy, w, dx);
 }
 
 void conv2d_backward_weights(Device device, const Conv2d& conv, DType dtype, const void* x,
@@ -42,7 +60,10 @@ void conv2d_backward_weights(Device device, const Conv2d& conv, DType dtype, con
   check(conv, dtype);
   check_apart(conv);
   if (conv.images == 0) return;
-  VFM_RUN(device, conv2d_backward_weights, conv, dtype, x, dy, dw, dbias);
+  VFM_RUN(work_of(device, conv, dtype, false).cpu_scratch([&] {
+    return conv2d_backward_weights_scratch(conv, dtype);
+  }),
+          conv2d_backward_weights, conv, dtype, x, dy, dw, dbias);
 }
 
 }  // namespace vfm::ops
