@@ -13,6 +13,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -24,13 +25,13 @@
 
 namespace vfm::generate {
 
-/// One clip as the network sees it.
 /// From one token's position to the next along T, H, W, of a latent of `size` and a network that
 /// was trained up to `trained`: 1 within, squeezed beyond.
 std::array<double, 3> position_steps(const std::array<int, 3>& size,
                                      const std::array<int, 3>& trained,
                                      const std::array<int, 3>& patch);
 
+/// One clip as the network sees it.
 struct DenoiseInput {
   models::NetworkSample sample;  ///< sizes, rate and positions; text and noise level are filled in
   int channels = 0;              ///< C
