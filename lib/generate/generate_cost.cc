@@ -281,7 +281,7 @@ Part Estimate::text_part() const {
       models::t5_cost(text_->config, clip_.text_tokens, text_->stored, text_->compute, job_.device);
   const bool second = clip_.samples > 1 && (facts_.encode_empty || !job_.defaults.negative.empty());
   part.cost.flops *= second ? 2 : 1;
-  part.hold();
+  part.held_bytes = part.cost.held_bytes;
   return part;
 }
 

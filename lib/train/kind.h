@@ -2,9 +2,9 @@
 // made.
 //
 // Of each there is a folder, which has all that is of that kind alone: its part of the recipe, its
-// data and how it fits them, its cost, its batches and its loss. diffusion/, codes/
-// (autoregressive, of discrete latents), tokenizer/. kind_of() is the only place that chooses; what
-// steps a model is train/objective.h. Thread-safety: kinds have no state.
+// data and how it fits them, its batches and its loss. diffusion/, codes/ (autoregressive, of
+// discrete latents), tokenizer/. kind_of() is the only place that chooses; what steps a model is
+// train/objective.h. Thread-safety: kinds have no state.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

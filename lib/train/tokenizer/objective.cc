@@ -96,7 +96,7 @@ std::unique_ptr<Batch> TokenizerObjective::blank(const std::vector<data::Entry>&
     // Of a GPU's memory a clip takes some when it passes.
     clips->pixels.push_back(layout_device(device()) == Device::cpu
                                 ? Tensor(shape, DType::f32, device())
-                                : Tensor::borrow(nullptr, shape, DType::f32, nullptr));
+                                : Tensor::borrow(this, shape, DType::f32, nullptr));
   }
   return clips;
 }
