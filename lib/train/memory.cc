@@ -138,7 +138,9 @@ MemoryNeed memory_need(const Recipe& recipe, int ranks, Recompute recompute, Dev
   std::vector<std::unique_ptr<Batch>> batches;
   for (int i = 0; !samples.empty() && i < 2 * packs; i += together)
     batches.push_back(objective->blank(samples));
-  if (!samples.empty()) objective->pass(*batches.front());
+  // What the allocator keeps is what it is from the second time on.
+  for (std::size_t i = 0; i < batches.size() && i < 2; ++i)
+    objective->pass(*batches[i]);
   const MemoryStats memory = account.memory();
   need.activations = static_cast<double>(memory.peak) - lasting;
   // Samples as they were read, and put one after the other.

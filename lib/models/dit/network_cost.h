@@ -12,7 +12,7 @@
 namespace vfm::models {
 
 /// One forward() of a pack of these samples, without recording.
-PartCost forward_cost(const NetworkConfig& config, std::vector<NetworkSample> samples,
+PartCost forward_cost(const NetworkConfig& config, const std::vector<NetworkSample>& samples,
                       DType compute, Fp8Parts fp8, Device device);
 
 /// Writing all codes of a sample one after the other (CodeWriter).

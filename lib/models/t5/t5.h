@@ -75,8 +75,8 @@ class T5 {
   Device device_;
 };
 
-/// What a text of so many tokens costs, found on Device::meta. The memory has what is converted (or put on a GPU) of the
-/// weights while they are used; not the file, which is mapped.
+/// What a text of so many tokens costs, found on Device::meta. The memory has what is converted (or
+/// put on a GPU) of the weights while they are used; not the file, which is mapped.
 PartCost t5_cost(const T5Config& config, std::int64_t tokens, DType stored, DType compute,
                  Device device);
 
