@@ -52,7 +52,6 @@ struct Part {
             {"host_bytes", rounded(cost.host_bytes)},
             {"flops", cost.flops}};
   }
-  void hold() { held_bytes = (1 + kKept) * cost.activation_bytes; }
 };
 
 /// An encoder of the kind of x264 with the preset that clips have: its tables, and the frames that
@@ -249,8 +248,9 @@ Part Estimate::tokenizer_part() const {
     const std::int64_t step =
         models::cosmos_decode_step(cosmos_->config, c.latent.height, c.latent.width);
     part.file_bytes = cosmos_->file_bytes;
-    part.cost = models::cosmos_decode_cost(cosmos_->config, c.latent.frames, c.latent.height,
-                                           c.latent.width, step, job_.device, cosmos_->compute);
+    part.cost =
+        models::cosmos_cost(cosmos_->config, models::CosmosWork::decode, c.latent.frames,
+                            c.latent.height, c.latent.width, step, job_.device, cosmos_->compute);
     part.weight_bytes = static_cast<double>(dtype_size(cosmos_->compute)) *
                         static_cast<double>(part.cost.parameters);
   } else {
@@ -260,7 +260,7 @@ Part Estimate::tokenizer_part() const {
     part.cost.host_bytes =
         4 * (3 * frames + 3 * group + 1) * c.latent.height * c.latent.width * space * space;
   }
-  part.hold();
+  part.held_bytes = part.cost.held_bytes;
   // Its many sizes come one after the other: what the allocator gives back of them the C library
   // keeps, in part.
   if (cosmos_ && job_.device == Device::cpu) part.held_bytes += kKept * part.cost.activation_bytes;

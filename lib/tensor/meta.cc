@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <set>
 #include <utility>
 
 #include "tensor/allocator.h"
@@ -31,6 +32,7 @@ struct MetaAccount::State {
   const Device device;
   CachingAllocator allocator;
   Work work;
+  std::set<std::string> met;
 };
 
 namespace {
@@ -56,6 +58,7 @@ void note_work(const Work& work) {
   counting->work.flops += work.flops;
   counting->work.bytes += work.bytes;
   counting->work.scratch = std::max(counting->work.scratch, work.scratch);
+  if (work.kept > 0 && counting->met.insert(work.kernel).second) counting->work.kept += work.kept;
   if (work.scratch > 0) counting->allocator.allocate(work.scratch);
 }
 

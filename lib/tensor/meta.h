@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <string>
 
 #include "tensor/tensor.h"
 
@@ -23,6 +24,9 @@ struct Work {
   double flops = 0;
   double bytes = 0;         ///< of the tensors that it reads and writes
   std::size_t scratch = 0;  ///< bytes that it has for itself meanwhile
+  /// What a library keeps of the host's memory for each `kernel` that it has met: bytes, estimated.
+  double kept = 0;
+  std::string kernel;
 };
 
 class MetaAccount {
@@ -36,7 +40,7 @@ class MetaAccount {
 
   /// Of blocks that are handed out; the scratch of a kernel counts while it lasts.
   MemoryStats memory() const;
-  /// Of all kernels since it was made; scratch is the largest.
+  /// Of all kernels since it was made: sums; scratch is the largest; kept of each kernel once.
   const Work& work() const;
 
   struct State;

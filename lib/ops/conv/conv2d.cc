@@ -2,6 +2,7 @@
 #include "ops/conv/conv2d.h"
 
 #include "base/error.h"
+#include "base/format.h"
 #include "ops/conv/conv2d_kernels.h"
 #include "ops/run.h"
 
@@ -20,6 +21,16 @@ void check_apart(const Conv2d& c) {
     fail("no gradient of a convolution of images that overlap");
 }
 
+// oneDNN keeps each convolution that it has met: so much of its code, and tables with a kernel for
+// every number of places that one may be asked for at once. In 2.6 that is up to a row, but where
+// it makes few channels of nine places up to the whole plane: vectors of 256, 64, 64, 32 and 16
+// bytes a place. It is little beside the activations of a tokenizer of usual widths.
+double conv2d_kept(const Conv2d& c) {
+  constexpr std::int64_t kFew = 64;  // channels: more, and a row at a time is convolved
+  const bool planes = c.kernel_height * c.kernel_width > 3 && c.out <= kFew;
+  return 0.4 * (1 << 20) + (planes ? 432.0 * static_cast<double>(c.height * c.width) : 0);
+}
+
 // All three products have the same factors, and read or write the same three arrays.
 Touching work_of(Device device, const Conv2d& c, DType dtype, bool residual) {
   if (device != Device::meta) return device;
@@ -28,8 +39,13 @@ Touching work_of(Device device, const Conv2d& c, DType dtype, bool residual) {
   const auto out = static_cast<double>(c.out);
   const auto read = static_cast<double>((c.images - 1) * c.x_step + c.height * c.width * c.in);
   const double elements = read + out * depth + pixels * out * (residual ? 2 : 1);
-  return Touching(device, {0, elements * static_cast<double>(dtype_size(dtype))})
-      .products(pixels, out, depth);
+  Work work{0, elements * static_cast<double>(dtype_size(dtype))};
+  if (c.kernel_height * c.kernel_width > 1 && layout_device(device) == Device::cpu) {
+    work.kept = conv2d_kept(c);
+    work.kernel = format("convolution {} {} {} {} {} {}", c.height, c.width, c.in, c.out,
+                         c.kernel_height * 10 + c.stride_y, residual);
+  }
+  return Touching(device, work).products(pixels, out, depth);
 }
 
 }  // namespace
