@@ -29,6 +29,17 @@ Scaling scaling_at(const SampleOptions& options, double sigma) {
 
 }  // namespace
 
+std::array<double, 3> position_steps(const std::array<int, 3>& size,
+                                     const std::array<int, 3>& trained,
+                                     const std::array<int, 3>& patch) {
+  std::array<double, 3> steps = {1, 1, 1};
+  for (std::size_t i = 0; i < 3; ++i) {
+    const int places = size[i] / patch[i], known = trained[i] / patch[i];
+    if (places > known && known > 0) steps[i] = static_cast<double>(known - 1) / (places - 1);
+  }
+  return steps;
+}
+
 Denoiser::Denoiser(const models::DiffusionNetwork& network, DenoiseInput input,
                    SampleOptions options, std::vector<double> levels, std::uint64_t seed,
                    std::uint64_t key)

@@ -13,6 +13,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -23,6 +24,12 @@
 #include "text/encoder.h"
 
 namespace vfm::generate {
+
+/// From one token's position to the next along T, H, W, of a latent of `size` and a network that
+/// was trained up to `trained`: 1 within, squeezed beyond.
+std::array<double, 3> position_steps(const std::array<int, 3>& size,
+                                     const std::array<int, 3>& trained,
+                                     const std::array<int, 3>& patch);
 
 /// One clip as the network sees it.
 struct DenoiseInput {

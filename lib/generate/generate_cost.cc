@@ -10,12 +10,14 @@
 #include "base/error.h"
 #include "generate/clip_output.h"
 #include "generate/clip_request.h"
+#include "generate/denoiser.h"
 #include "generate/given_files.h"
 #include "generate/named_request.h"
 #include "generate/network_headers.h"
 #include "models/cosmos/cost.h"
 #include "models/cosmos/tokenizer.h"
 #include "models/dit/fp8.h"
+#include "models/dit/network_cost.h"
 #include "models/fsq.h"
 #include "models/text_encoder.h"
 #include "tensor/device.h"
@@ -50,35 +52,7 @@ struct Part {
             {"host_bytes", rounded(cost.host_bytes)},
             {"flops", cost.flops}};
   }
-  void hold() { held_bytes = (1 + kKept) * cost.activation_bytes; }
 };
-
-/// A pack of `tokens` tokens in a block, where it needs most: in the MLP, or around attention.
-struct BlockMemory {
-  double in_use = 0;
-  /// Blocks of every size that are in use anywhere in the block: the allocator keeps them apart.
-  double of_all_sizes = 0;
-};
-
-/// f32 are the positions and the streams that the caller and each sub-layer hold (diffusers' order
-/// has one less); of `size` bytes the branches that wait to be added and what a sub-layer makes of
-/// the normed stream: q, k, v before and after their norm, the MLP's hidden row before and after
-/// its activation. Counted in models/dit/dit_block.cc and models/dit/moviegen.cc.
-BlockMemory block_memory(const models::NetworkConfig& c, double tokens, double size) {
-  const double hidden = static_cast<double>(c.hidden()) / c.width();
-  const double angles = 4.0 * c.attention_head_dim * tokens, unit = tokens * c.width();
-  if (c.type == models::NetworkType::moviegen) {
-    const double keys_values = 2.0 * c.key_value_heads() / c.num_attention_heads;
-    const double bytes = 20 + size * (5 + keys_values + 3 * hidden);
-    return {angles + unit * bytes, angles + unit * bytes};
-  }
-  const bool stdit = c.type == models::NetworkType::stdit;
-  const double streams = stdit ? 20 : 16;
-  const double attention = stdit ? 16 + 12 * size : 12 + 9 * size;
-  const double mlp = streams + size * (4 + 2 * hidden);
-  return {angles + unit * std::max(attention, mlp),
-          angles + unit * (streams + size * (4 + 2 * 3 + 2 * hidden))};
-}
 
 /// An encoder of the kind of x264 with the preset that clips have: its tables, and the frames that
 /// it looks ahead and refers to, each with the half-pixel planes that it is searched in.
@@ -226,40 +200,36 @@ void Estimate::plan_clip() {
 }
 
 Part Estimate::network_part() const {
-  const double size = static_cast<double>(dtype_size(compute_));
+  const double bytes = static_cast<double>(dtype_size(compute_));
   const double tokens = static_cast<double>(clip_.tokens);
-  const double text = static_cast<double>(clip_.text_tokens);
   const double samples = static_cast<double>(clip_.samples);
   Part part{network_.type, network_.file_bytes};
   if (network_.decoder) {
-    part.cost = models::decoder_writing_cost(*network_.decoder, tokens, text, compute_);
+    const models::CodeSample sample{clip_.latent.frames, clip_.latent.height, clip_.latent.width,
+                                    static_cast<int>(clip_.text_tokens)};
+    part.cost = models::writing_cost(*network_.decoder, sample, compute_, job_.device);
   } else {
-    const models::NetworkCost cost = models::network_cost(
-        *network_.dit, tokens, text, samples * tokens, compute_, models::Recompute::none);
-    part.cost.parameters = cost.parameters;
-    // Forward is a third of forward and backward.
-    part.cost.flops =
-        cost.flops_per_token / 3 * tokens * samples * generate::evaluations(sampling_);
+    models::NetworkSample sample{clip_.latent.frames, clip_.latent.height, clip_.latent.width};
+    sample.text_tokens = static_cast<int>(clip_.text_tokens);
+    const generate::Extents &size = clip_.latent, &known = facts_.largest;
+    sample.position_step = generate::position_steps({size.frames, size.height, size.width},
+                                                    {known.frames, known.height, known.width},
+                                                    network_.dit->patch_size);
+    part.cost = models::forward_cost(*network_.dit,
+                                     std::vector(static_cast<std::size_t>(clip_.samples), sample),
+                                     compute_, job_.fp8, job_.device);
+    part.cost.flops *= generate::evaluations(sampling_);
     // Each number of an adapter that stays is multiplied with each token, but for those of the
     // text.
     part.cost.parameters += network_.adapter_parameters;
     part.cost.flops += 2 * static_cast<double>(network_.adapter_parameters) * tokens * samples *
                        generate::evaluations(sampling_);
-    const BlockMemory block = block_memory(*network_.dit, samples * tokens, size);
-    part.cost.activation_bytes = block.in_use;
-    part.held_bytes = block.of_all_sizes;
     // The state of the sampling, the estimate, and two more that some samplers have.
     part.cost.host_bytes = 4.0 * sizeof(double) * shape_.channels * clip_.latent.frames *
                            clip_.latent.height * clip_.latent.width;
   }
-  part.weight_bytes = size * static_cast<double>(part.cost.parameters);
-  if (network_.decoder) {
-    part.hold();
-  } else {
-    // Weights are in use too, and a part of all that is in use may be kept.
-    const double most = (1 + kKept) * part.cost.activation_bytes + kKept * part.weight_bytes;
-    part.held_bytes = std::min(part.held_bytes, most);
-  }
+  part.weight_bytes = bytes * static_cast<double>(part.cost.parameters);
+  part.held_bytes = part.cost.held_bytes;
   return part;
 }
 
@@ -273,8 +243,9 @@ Part Estimate::tokenizer_part() const {
         models::cosmos_step(cosmos_->config, models::CosmosWork::decode, c.latent.frames,
                             c.latent.height, c.latent.width, room, job_.device, cosmos_->compute);
     part.file_bytes = cosmos_->file_bytes;
-    part.cost = models::cosmos_decode_cost(cosmos_->config, c.latent.frames, c.latent.height,
-                                           c.latent.width, step, job_.device, cosmos_->compute);
+    part.cost =
+        models::cosmos_cost(cosmos_->config, models::CosmosWork::decode, c.latent.frames,
+                            c.latent.height, c.latent.width, step, job_.device, cosmos_->compute);
     part.weight_bytes = static_cast<double>(dtype_size(cosmos_->compute)) *
                         static_cast<double>(part.cost.parameters);
   } else {
@@ -284,7 +255,7 @@ Part Estimate::tokenizer_part() const {
     part.cost.host_bytes =
         4 * (3 * frames + 3 * group + 1) * c.latent.height * c.latent.width * space * space;
   }
-  part.hold();
+  part.held_bytes = part.cost.held_bytes;
   // Its many sizes come one after the other: what the allocator gives back of them the C library
   // keeps, in part.
   if (cosmos_ && job_.device == Device::cpu) part.held_bytes += kKept * part.cost.activation_bytes;
@@ -304,7 +275,7 @@ Part Estimate::text_part() const {
       models::t5_cost(text_->config, clip_.text_tokens, text_->stored, text_->compute, job_.device);
   const bool second = clip_.samples > 1 && (facts_.encode_empty || !job_.defaults.negative.empty());
   part.cost.flops *= second ? 2 : 1;
-  part.hold();
+  part.held_bytes = part.cost.held_bytes;
   return part;
 }
 

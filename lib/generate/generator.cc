@@ -18,13 +18,6 @@ namespace vfm::generate {
 
 namespace {
 
-/// Positions of n places, trained up to `trained` of them: 1 apart within, squeezed beyond.
-double position_step(int n, int trained, int patch) {
-  const int places = n / patch, known = trained / patch;
-  if (places <= known || known < 1) return 1;
-  return known == 1 ? 0 : static_cast<double>(known - 1) / (places - 1);
-}
-
 /// The given frames in the size that the latents decode to: edges are repeated where the clip will
 /// be cut out.
 std::vector<float> extend(const GivenFrames& given, int height, int width, int full_height,
@@ -169,7 +162,6 @@ void Generator::State::check(const ClipRequest& request, const SampleOptions& op
 Denoiser Generator::State::make_denoiser(const ClipRequest& request,
                                          const SampleOptions& options) const {
   const Latent size = latent_of(request);
-  const auto& patch = config().patch_size;
   const Extents& known = facts.largest;
   DenoiseInput input;
   input.channels = size.channels;
@@ -178,9 +170,9 @@ Denoiser Generator::State::make_denoiser(const ClipRequest& request,
   input.sample.height = size.height;
   input.sample.width = size.width;
   input.sample.fps = request.frames == 1 ? 0.0f : static_cast<float>(request.fps);
-  input.sample.position_step = {position_step(size.frames, known.frames, patch[0]),
-                                position_step(size.height, known.height, patch[1]),
-                                position_step(size.width, known.width, patch[2])};
+  input.sample.position_step =
+      position_steps({size.frames, size.height, size.width},
+                     {known.frames, known.height, known.width}, config().patch_size);
   input.texts.push_back(prompt_of(request));
   const bool embedded = request.embedding || request.negative_embedding;
   if (options.guidance != 0 && (embedded || request.prompt != request.negative))

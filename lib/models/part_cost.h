@@ -1,4 +1,4 @@
-// What it costs to use a part of a model, counted from its configuration.
+// What it costs to use a part of a model.
 //
 // A multiply-add is two operations. Counted are convolutions, products with matrices and attention;
 // not norms, activations and wavelets, which take the memory's time and not that of arithmetic.
@@ -9,13 +9,23 @@
 
 #include <cstdint>
 
+#include "tensor/tensor.h"
+
 namespace vfm::models {
 
 struct PartCost {
   std::int64_t parameters = 0;
   double flops = 0;
   double activation_bytes = 0;  ///< of tensors, without the weights
+  double held_bytes = 0;        ///< the same with what the allocator keeps; 0: not known
   double host_bytes = 0;        ///< of the host besides
+
+  /// Of a part that has been run, beside `weights` bytes.
+  void take(double operations, const MemoryStats& memory, std::size_t weights) {
+    flops = operations;
+    activation_bytes = static_cast<double>(memory.peak - weights);
+    held_bytes = static_cast<double>(memory.held - weights);
+  }
 };
 
 }  // namespace vfm::models

@@ -95,6 +95,7 @@ void Weight::add(std::string name, const Shape& shape, const WeightOptions& opti
   if (!options.trainable) return;
   if (low_.defined()) p.low = part(low_);
   p.grad = part(grad_);
+  if (options.device == Device::meta) return;
   const Tensor initial(shape);
   fill(initial, options.init, options.seed, p.name);
   p.write(initial);

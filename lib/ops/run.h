@@ -1,12 +1,70 @@
 // Running the kernels of an op (ops/kernel.h) on a device: the one place that chooses.
+//
+// On Device::meta none runs: what it would do is noted (tensor/meta.h). So each call says what its
+// kernel touches, and where that is something, what it computes and how much scratch it has.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include "ops/kernel.h"
 #include "tensor/device.h"
+#include "tensor/meta.h"
 
-/// Calls function(...) of the namespace of `device`: cuda:: or cpu::. In a build without CUDA there
-/// are no tensors on a GPU, and nothing of cuda:: is needed.
-#define VFM_RUN(device, function, ...)                                               \
-  (::vfm::kHaveCuda && (device) == ::vfm::Device::cuda ? cuda::function(__VA_ARGS__) \
-                                                       : cpu::function(__VA_ARGS__))
+namespace vfm::ops {
+
+/// Where a kernel runs, and its work.
+struct Touching {
+  /// A kernel that reads or writes these tensors (one that is overwritten is named twice, an
+  /// undefined one is nothing), all on one device.
+  template <class... Others>
+  explicit Touching(const Tensor& first, const Others&... others) : device(first.device()) {
+    if (device == Device::meta)
+      work.bytes = static_cast<double>((first.bytes() + ... + others.bytes()));
+  }
+  Touching(Device where, const Work& what = {}) : device(where), work(what) {}  // NOLINT
+
+  /// Products: an element of the result is a sum of so many, `m` x `n` of `k`.
+  Touching products(double m, double n, double k) const {
+    Touching more = *this;
+    more.work.flops += 2 * m * n * k;
+    return more;
+  }
+  /// Floats that the CPU's version has for itself: a function that the one who makes them asks too.
+  template <class Floats>
+  Touching cpu_scratch(Floats floats) const {
+    Touching more = *this;
+    if (device == Device::meta && layout_device(device) == Device::cpu)
+      more.work.scratch += static_cast<std::size_t>(floats()) * sizeof(float);
+    return more;
+  }
+
+  Device device;
+  Work work;
+};
+
+}  // namespace vfm::ops
+
+/// Calls function(...) of the namespace of the device: cuda:: or cpu::. `what` is a Touching, or a
+/// Device where nothing is known of the work. In a build without CUDA there are no tensors on a
+/// GPU, and nothing of cuda:: is needed.
+#define VFM_RUN(what, function, ...)                                     \
+  do {                                                                   \
+    const ::vfm::ops::Touching touching = what;                          \
+    if (touching.device == ::vfm::Device::meta)                          \
+      ::vfm::note_work(touching.work);                                   \
+    else if (::vfm::kHaveCuda && touching.device == ::vfm::Device::cuda) \
+      cuda::function(__VA_ARGS__);                                       \
+    else                                                                 \
+      cpu::function(__VA_ARGS__);                                        \
+  } while (false)
+
+/// The same of a kernel that answers, which is `otherwise` where none runs.
+#define VFM_ASK(otherwise, what, function, ...)                         \
+  [&] {                                                                 \
+    const ::vfm::ops::Touching touching = what;                         \
+    if (touching.device != ::vfm::Device::meta)                         \
+      return ::vfm::kHaveCuda && touching.device == ::vfm::Device::cuda \
+                 ? cuda::function(__VA_ARGS__)                          \
+                 : cpu::function(__VA_ARGS__);                          \
+    ::vfm::note_work(touching.work);                                    \
+    return otherwise;                                                   \
+  }()

@@ -40,6 +40,14 @@ std::size_t block_size(std::size_t bytes) noexcept {
   return (bytes + step - 1) / step * step;
 }
 
+std::size_t gpu_block_size(std::size_t bytes) noexcept {
+  constexpr std::size_t kSmallest = 512, kLarge = std::size_t{32} << 20, kPage = kHugePage;
+  if (bytes >= kLarge) return (bytes + kPage - 1) / kPage * kPage;
+  const std::size_t power = std::max(kSmallest, std::bit_floor(bytes));
+  const std::size_t step = power == kSmallest ? kSmallest : power / 8;
+  return bytes == 0 ? kSmallest : (bytes + step - 1) / step * step;
+}
+
 std::shared_ptr<void> allocate_cpu(std::size_t bytes) {
   return allocator().allocate(bytes);
 }

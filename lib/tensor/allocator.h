@@ -18,6 +18,10 @@ std::shared_ptr<void> allocate_cpu(std::size_t bytes);
 /// most an eighth is wasted.
 std::size_t block_size(std::size_t bytes) noexcept;
 
+/// The same of a request on a GPU (memory_cuda.cc): large ones in whole pages, as an eighth of an
+/// activation would be too much to waste.
+std::size_t gpu_block_size(std::size_t bytes) noexcept;
+
 /// Gives what is kept for reuse back to the system.
 void release_cached_memory() noexcept;
 

@@ -82,6 +82,7 @@ void CachingAllocator::reset_peak() {
 void CachingAllocator::count(std::size_t size) {
   stats_.current += size;
   stats_.peak = std::max(stats_.peak, stats_.current);
+  stats_.held = std::max(stats_.held, stats_.current + stats_.cached);
   most_ = std::max(most_, stats_.current);
 }
 

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "tensor/gpu_graph.h"
+#include "tensor/meta.h"
 #include "tensor/upload.h"
 
 namespace vfm {
@@ -17,7 +18,7 @@ Device parse_device(std::string_view name) {
 }
 
 std::string_view device_name(Device device) {
-  return device == Device::cpu ? "cpu" : "cuda";
+  return device == Device::cpu ? "cpu" : device == Device::cuda ? "cuda" : "meta";
 }
 
 Device choose_device(std::string_view name) {
@@ -42,6 +43,8 @@ std::unique_lock<std::mutex> take_turn(Device device) {
 void copy_bytes(void* to, Device to_device, const void* from, Device from_device,
                 std::size_t bytes) {
   if (bytes == 0 || to == from) return;
+  if (to_device == Device::meta) return note_work({0, 2.0 * static_cast<double>(bytes)});
+  if (from_device == Device::meta) fail("a tensor on meta has no values");
   if (to_device == Device::cpu && from_device == Device::cpu)
     std::memcpy(to, from, bytes);
   else
@@ -50,7 +53,9 @@ void copy_bytes(void* to, Device to_device, const void* from, Device from_device
 
 void zero_bytes(void* at, Device device, std::size_t bytes) {
   if (bytes == 0) return;
-  if (device == Device::cpu)
+  if (device == Device::meta)
+    note_work({0, static_cast<double>(bytes)});
+  else if (device == Device::cpu)
     std::memset(at, 0, bytes);
   else
     zero_bytes_gpu(at, bytes);
@@ -63,6 +68,8 @@ void copy_rows(void* to, std::size_t to_stride, const void* from, std::size_t fr
     copy_rows_gpu(to, to_stride, from, from_stride, bytes, rows);
     return;
   }
+  if (device == Device::meta)
+    return note_work({0, 2.0 * static_cast<double>(bytes) * static_cast<double>(rows)});
   for (std::int64_t i = 0; i < rows; ++i)
     std::memcpy(static_cast<std::byte*>(to) + static_cast<std::size_t>(i) * to_stride,
                 static_cast<const std::byte*>(from) + static_cast<std::size_t>(i) * from_stride,

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "tensor/allocator.h"
 #include "tensor/device.h"
 #include "tensor/device_cuda.h"
 #include "tensor/gpu_graph.h"
@@ -13,7 +14,7 @@
 namespace vfm {
 namespace {
 
-constexpr std::size_t kSmallest = 512, kLarge = std::size_t{32} << 20, kPage = std::size_t{2} << 20;
+constexpr std::size_t kSmallest = 512;
 
 void* get(std::size_t size) noexcept {
   void* block = nullptr;
@@ -24,17 +25,6 @@ void* get(std::size_t size) noexcept {
 
 void put(void* block) noexcept {
   cudaFree(block);
-}
-
-// Eight classes to a power of two for small blocks; large ones in whole pages: an eighth of an
-// activation would be too much to waste.
-std::size_t gpu_block_size(std::size_t bytes) noexcept {
-  if (bytes >= kLarge) return (bytes + kPage - 1) / kPage * kPage;
-  std::size_t power = kSmallest;
-  while (power * 2 <= bytes)
-    power *= 2;
-  const std::size_t step = power == kSmallest ? kSmallest : power / 8;
-  return bytes == 0 ? kSmallest : (bytes + step - 1) / step * step;
 }
 
 // Few classes: a batch is small beside activations, and its size changes from step to step.

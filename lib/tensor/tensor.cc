@@ -9,6 +9,7 @@
 #include "base/half.h"
 #include "tensor/allocator.h"
 #include "tensor/device.h"
+#include "tensor/meta.h"
 
 namespace vfm {
 
@@ -73,8 +74,9 @@ std::int64_t element_count(const Shape& shape) {
 
 Tensor::Tensor(Shape shape, DType dtype, Device device)
     : shape_(std::move(shape)), elements_(element_count(shape_)), dtype_(dtype), device_(device) {
-  std::shared_ptr<void> block =
-      device == Device::cpu ? allocate_cpu(bytes()) : allocate_gpu(bytes());
+  std::shared_ptr<void> block = device == Device::cpu    ? allocate_cpu(bytes())
+                                : device == Device::cuda ? allocate_gpu(bytes())
+                                                         : allocate_meta(bytes());
   data_ = block.get();
   storage_ = std::move(block);
 }
@@ -176,7 +178,9 @@ void convert(const Tensor& from, const Tensor& to) {
   const DType source = from.dtype(), target = to.dtype();
   const auto low = [](DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; };
   const auto count = static_cast<std::size_t>(from.elements());
-  if (source == target) {
+  if (from.device() == Device::meta && source != target) {
+    note_work({0, static_cast<double>(from.bytes() + to.bytes())});
+  } else if (source == target) {
     copy_bytes(to.raw(), to.device(), from.raw(), from.device(), from.bytes());
   } else if (low(source) && low(target)) {
     convert(from.to(DType::f32), to);

@@ -18,7 +18,8 @@
 
 namespace vfm {
 
-enum class Device { cpu, cuda };
+/// meta: no memory, and nothing is computed (tensor/meta.h).
+enum class Device { cpu, cuda, meta };
 
 using Shape = std::vector<std::int64_t>;
 std::string to_string(const Shape& shape);  ///< "[2, 3, 64]"
@@ -86,9 +87,10 @@ void convert(const Tensor& from, const Tensor& to);
 void convert_f32_to_bf16(const float* src, std::uint16_t* dst, std::int64_t count);
 void convert_bf16_to_f32(const std::uint16_t* src, float* dst, std::int64_t count);
 
-/// Bytes of a device that an allocator hands out now, at most so far, and keeps for reuse.
+/// Bytes that an allocator hands out now, the most it ever did, and what it keeps for reuse; and
+/// the most of what is handed out and what is kept together.
 struct MemoryStats {
-  std::size_t current = 0, peak = 0, cached = 0;
+  std::size_t current = 0, peak = 0, cached = 0, held = 0;
 };
 MemoryStats cpu_memory();
 

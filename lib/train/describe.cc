@@ -24,7 +24,7 @@ constexpr int kUsualText = 512;  // tokens of a T5 caption in Cosmos, without da
 /// Means over one epoch, or what stands for them.
 struct Workload {
   double samples_a_step = 0, tokens_a_step = 0, flops_a_step = 0, fill = 1;
-  PackLoad pack;
+  std::vector<data::Entry> pack;  // the fullest
   std::string source;
 };
 
@@ -32,17 +32,14 @@ Workload measure(const Recipe& recipe, const Dataset& data) {
   const data::PackOptions options = recipe.data.pack_options();
   const std::vector<std::int64_t> tokens = data.tokens(recipe.model);
   const std::vector<data::Pack> packs = data::plan_packs(tokens, options);
+  SampleFlops flops(recipe);
   Workload load;
   for (std::size_t i = 0; i < tokens.size(); ++i) {
-    const double length = static_cast<double>(tokens[i]);
-    load.tokens_a_step += length;
-    load.flops_a_step +=
-        length * model_cost(recipe, length, recipe.text_tokens(data.entry(i).text_tokens),
-                            static_cast<double>(recipe.data.tokens), models::Recompute::none)
-                     .flops_per_token;
+    load.tokens_a_step += static_cast<double>(tokens[i]);
+    load.flops_a_step += flops.of(data.entry(i));
   }
   const double steps = static_cast<double>(packs.size()) / recipe.data.packs;
-  load.pack = pack_load(recipe, data);
+  load.pack = fullest_pack(recipe, data);
   load.fill = data::pack_stats(tokens, packs, options).fill;
   load.samples_a_step = static_cast<double>(tokens.size()) / steps;
   load.tokens_a_step /= steps;
@@ -53,17 +50,16 @@ Workload measure(const Recipe& recipe, const Dataset& data) {
 }
 
 Workload assume(const Recipe& recipe) {
-  const double tokens = static_cast<double>(recipe.data.tokens);
-  const int text = recipe.text_tokens(kUsualText);
+  data::Entry sample = kind_of(recipe.model.type).full_sample(recipe);
+  sample.text_tokens = recipe.text_tokens(kUsualText);
+  const std::int64_t tokens = token_count(sample, recipe.model);
   Workload load;
   load.samples_a_step = recipe.data.packs;
-  load.pack.text_rows = text;
-  load.tokens_a_step = tokens * recipe.data.packs;
-  load.flops_a_step =
-      load.tokens_a_step *
-      model_cost(recipe, tokens, text, tokens, models::Recompute::none).flops_per_token;
-  load.source = fmt::format("none given: one sample of {} tokens a pack, {} text tokens",
-                            recipe.data.tokens, text);
+  load.pack = {sample};
+  load.tokens_a_step = static_cast<double>(tokens) * recipe.data.packs;
+  load.flops_a_step = SampleFlops(recipe).of(sample) * recipe.data.packs;
+  load.source = fmt::format("none given: one sample of {} tokens a pack, {} text tokens", tokens,
+                            sample.text_tokens);
   return load;
 }
 
@@ -97,8 +93,7 @@ Json training_cost(const RunOptions& options, int ranks) {
   const models::Recompute recompute =
       choose_recompute(recipe, ranks, options.device, usable, load.pack);
   const MemoryNeed need = memory_need(recipe, ranks, recompute, options.device, load.pack);
-  const std::int64_t parameters = model_cost(recipe, 1, 1, 1, recompute).parameters;
-  const std::int64_t trained = trained_parameters(recipe);
+  const auto [parameters, trained] = model_numbers(recipe);
   const double learnt = static_cast<double>(trained);
   const double average = recipe.ema.mode == "off" ? 0 : 4 * learnt;
   const auto rounded = [](double value) { return static_cast<std::int64_t>(value); };

@@ -2,9 +2,9 @@
 // made.
 //
 // Of each there is a folder, which has all that is of that kind alone: its part of the recipe, its
-// data and how it fits them, its cost, its batches and its loss. diffusion/, codes/
-// (autoregressive, of discrete latents), tokenizer/. kind_of() is the only place that chooses; what
-// steps a model is train/objective.h. Thread-safety: kinds have no state.
+// data and how it fits them, its batches and its loss. diffusion/, codes/ (autoregressive, of
+// discrete latents), tokenizer/. kind_of() is the only place that chooses; what steps a model is
+// train/objective.h. Thread-safety: kinds have no state.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -57,12 +57,10 @@ class Kind {
   /// The part of a latent that is one token.
   virtual data::Patch patch(const ModelRecipe& /*model*/) const { return {1, 1, 1}; }
 
-  /// Of the model; `tokens` and `text_tokens` are of a sample.
-  virtual models::NetworkCost cost(const Recipe& recipe, double tokens, double text_tokens,
-                                   double pack_tokens, models::Recompute recompute) const = 0;
-  /// Of the packs that go through the model together.
-  virtual PassMemory pass_memory(const Recipe& recipe, const PackShare& share, const PackLoad& load,
-                                 models::Recompute recompute, Device device) const = 0;
+  /// The sizes of a sample that fills a pack, or nearly, where there are no data.
+  virtual data::Entry full_sample(const Recipe& recipe) const = 0;
+  /// Bytes of one on its way from the disk into a batch.
+  virtual double sample_bytes(const Recipe& recipe, const data::Entry& sample) const = 0;
 
   /// The part of a pipeline that such a model begins from.
   virtual std::string_view pipeline_part() const { return "transformer"; }

@@ -12,8 +12,10 @@
 #include "base/units.h"
 #include "data/packing.h"
 #include "tensor/device.h"
+#include "tensor/meta.h"
 #include "tensor/program_memory.h"
 #include "train/kind.h"
+#include "train/optimizer.h"
 #include "train/recipe_file.h"
 
 namespace vfm::train {
@@ -37,61 +39,113 @@ double group_limit() {
   return limit;
 }
 
+std::unique_ptr<Objective> on_meta(const Recipe& recipe, Recompute recompute) {
+  return kind_of(recipe.model.type).make_objective(recipe, recompute, Device::meta);
+}
+
+double bytes_of(const std::vector<Tensor>& tensors) {
+  std::size_t bytes = 0;
+  for (const Tensor& tensor : tensors)
+    bytes += tensor.bytes();
+  return static_cast<double>(bytes);
+}
+
 }  // namespace
 
-double text_memory(const Recipe& recipe, const PackShare& share, const PackLoad& load,
-                   double text_width, double keys, double layers) {
-  const double size = static_cast<double>(dtype_size(recipe.compute())), packs = share.together;
-  const double cast = recipe.compute() == DType::bf16 ? size : 0;
-  // Keys and values of a text, as projected and normed, of each layer; in backward once more.
-  return load.text_rows * (share.packs * text_width * 2 * 4 +
-                           packs * (text_width * cast + 4 * keys * size * (layers + 1)));
-}
-
-models::NetworkCost model_cost(const Recipe& recipe, double tokens, double text_tokens,
-                               double pack_tokens, Recompute recompute) {
-  return kind_of(recipe.model.type).cost(recipe, tokens, text_tokens, pack_tokens, recompute);
-}
-
-std::int64_t trained_parameters(const Recipe& recipe) {
-  if (recipe.lora.rank > 0) return models::lora_parameters(recipe.model.dit, recipe.lora);
-  return model_cost(recipe, 1, 1, 1, Recompute::none).parameters;
-}
-
-PackLoad pack_load(const Recipe& recipe, const Dataset& data) {
+std::vector<data::Entry> fullest_pack(const Recipe& recipe, const Dataset& data) {
   std::vector<std::int64_t> tokens = data.tokens(recipe.model);
   tokens.resize(std::min(tokens.size(), kLookedAt));
-  PackLoad load;
+  data::Pack fullest;
+  std::pair<std::int64_t, std::int64_t> most;  // tokens, and of texts
   for (const data::Pack& pack : data::plan_packs(tokens, recipe.data.pack_options())) {
-    double rows = 0;
-    for (const std::size_t i : pack)
-      rows += recipe.text_tokens(data.entry(i).text_tokens);
-    load.text_rows = std::max(load.text_rows, rows);
-    load.samples = std::max(load.samples, static_cast<double>(pack.size()));
+    std::pair<std::int64_t, std::int64_t> load;
+    for (const std::size_t i : pack) {
+      load.first += tokens[i];
+      load.second += recipe.text_tokens(data.entry(i).text_tokens);
+    }
+    if (load > most) most = load, fullest = pack;
   }
-  return load;
+  std::vector<data::Entry> samples;
+  for (const std::size_t i : fullest)
+    samples.push_back(data.entry(i));
+  return samples;
+}
+
+ModelNumbers model_numbers(const Recipe& recipe) {
+  const std::unique_ptr<Objective> objective = on_meta(recipe, Recompute::none);
+  ModelNumbers numbers;
+  for (const nn::Parameter* parameter : objective->parameters())
+    numbers.trained += parameter->elements();
+  for (const nn::Parameter* parameter : objective->frozen())
+    numbers.all += parameter->elements();
+  if (objective->frozen().empty()) numbers.all = numbers.trained;
+  return numbers;
+}
+
+SampleFlops::SampleFlops(const Recipe& recipe)
+    : recipe_(recipe), objective_(on_meta(recipe, Recompute::none)) {}
+
+double SampleFlops::pass(data::Entry sample, int text_tokens) const {
+  sample.text_tokens = text_tokens;
+  const MetaAccount account(Device::cpu);
+  objective_->pass(*objective_->blank({sample}));
+  return account.work().flops;
+}
+
+double SampleFlops::of(const data::Entry& sample) {
+  const auto [found, fresh] =
+      known_.try_emplace({sample.frames, sample.height, sample.width}, OfText{});
+  OfText& flops = found->second;
+  const int least = recipe_.text_tokens(0);
+  if (fresh) {
+    const double few = pass(sample, least);
+    flops.each = pass(sample, least + 1) - few;
+    flops.none = few - least * flops.each;
+  }
+  return flops.none + recipe_.text_tokens(sample.text_tokens) * flops.each;
 }
 
 MemoryNeed memory_need(const Recipe& recipe, int ranks, Recompute recompute, Device device,
-                       const PackLoad& load) {
-  // A rank's packs of a step go through the network together, or micro_packs at a time.
-  PackShare share{(recipe.data.packs + ranks - 1) / ranks, 0};
-  share.together =
-      recipe.data.micro_packs > 0 ? std::min(recipe.data.micro_packs, share.packs) : share.packs;
-  const double parameters = static_cast<double>(trained_parameters(recipe));
-  const bool host = recipe.ema.place == "host" && device != Device::cpu;
+                       const std::vector<data::Entry>& pack) {
+  const MetaAccount account(device);
+  const std::unique_ptr<Objective> objective = on_meta(recipe, recompute);
+  EmaRecipe ema = recipe.ema;
+  if (ema.place == "host" && device != Device::cpu) ema.mode = "off";
+  ema.place = "device";
+  const Optimizer state(recipe.optimizer, ema, objective->parameters());
   MemoryNeed need;
-  need.weights = 4 * parameters;
-  if (recipe.lora.rank > 0)
-    need.weights += static_cast<double>(dtype_size(recipe.compute())) *
-                    static_cast<double>(model_cost(recipe, 1, 1, 1, recompute).parameters);
-  need.gradients = 4 * parameters;
-  need.moments = 2 * parameters * static_cast<double>(dtype_size(recipe.optimizer.moment_type()));
-  need.average = recipe.ema.mode == "off" || host ? 0 : 4 * parameters;
-  const PassMemory pass =
-      kind_of(recipe.model.type).pass_memory(recipe, share, load, recompute, device);
-  need.activations = pass.activations;
-  if (device == Device::cpu) need.host = program_memory() + pass.host;
+  for (const nn::ParameterList* list : {&objective->parameters(), &objective->frozen()})
+    for (const nn::Parameter* p : *list) {
+      need.weights += bytes_of({p->value, p->high, p->low});
+      need.gradients += bytes_of({p->grad});
+    }
+  need.moments = bytes_of(state.m) + bytes_of(state.v);
+  need.average = bytes_of(state.ema);
+  const double lasting = need.total();
+
+  // A rank's packs of a step go through the network together, or micro_packs at a time; the batches
+  // of all are made before the first one passes, and those of the next step meanwhile.
+  const int packs = (recipe.data.packs + ranks - 1) / ranks;
+  const int together =
+      recipe.data.micro_packs > 0 ? std::min(recipe.data.micro_packs, packs) : packs;
+  std::vector<data::Entry> samples;
+  double read = 0;
+  for (int i = 0; i < together; ++i)
+    for (const data::Entry& sample : pack) {
+      samples.push_back(sample);
+      read += kind_of(recipe.model.type).sample_bytes(recipe, sample);
+    }
+  std::vector<std::unique_ptr<Batch>> batches;
+  for (int i = 0; !samples.empty() && i < 2 * packs; i += together)
+    batches.push_back(objective->blank(samples));
+  // What the allocator keeps is what it is from the second time on.
+  for (std::size_t i = 0; i < batches.size() && i < 2; ++i)
+    objective->pass(*batches[i]);
+  const MemoryStats memory = account.memory();
+  need.activations = static_cast<double>(memory.peak) - lasting;
+  // Samples as they were read, and put one after the other.
+  if (device == Device::cpu)
+    need.host = program_memory() + 2 * read + static_cast<double>(memory.held - memory.peak);
   return need;
 }
 
@@ -121,11 +175,11 @@ double usable_memory(Device device, int local_ranks) {
 }
 
 Recompute choose_recompute(const Recipe& recipe, int ranks, Device device, double usable,
-                           const PackLoad& load) {
+                           const std::vector<data::Entry>& pack) {
   for (const Recompute one : kind_of(recipe.model.type).recomputes()) {
     if (recipe.model.recompute == models::recompute_name(one)) return one;
     if (recipe.model.recompute == "auto" &&
-        memory_need(recipe, ranks, one, device, load).total() <= usable)
+        memory_need(recipe, ranks, one, device, pack).total() <= usable)
       return one;
   }
   return Recompute::block;

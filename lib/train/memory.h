@@ -1,66 +1,70 @@
-// What a run takes of its device's memory, and what backward recomputes so that it fits. Estimates:
-// the tensors that are known to be kept, without fragmentation and libraries' own needs.
+// What a run takes of its device's memory, what it computes, and what it computes again in backward
+// so that it fits. Found by a step on Device::meta (tensor/meta.h): the run's own model, optimizer
+// and pass, of which nothing is computed. Not in it: what libraries need for themselves.
 // Thread-safety: free functions, any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <map>
+#include <memory>
+#include <tuple>
+#include <vector>
+
 #include "models/dit/network.h"
 #include "train/dataset.h"
+#include "train/objective.h"
 #include "train/recipe.h"
 
 namespace vfm::train {
 
-/// What a pack carries beside its visual tokens, which a small model feels: the fullest pack's.
-struct PackLoad {
-  double samples = 1;
-  double text_rows = 1;  ///< tokens of their texts
-};
-
-/// A rank's packs of a step, and how many of them go through the network together.
-struct PackShare {
-  int packs = 1, together = 1;
-};
-
-/// Bytes that packs take while they go through the network together.
-struct PassMemory {
-  double activations = 0;  ///< on the device
-  double host = 0;         ///< of samples on their way, and what is kept; on the CPU
-};
-
-/// Bytes of the texts that the layers of a network attend to: little of a large model, and much of
-/// a tiny one. The batches of all packs of a step are made before the first one passes, and those
-/// of the next step meanwhile. `keys` is the width of keys and values, `layers` how many have
-/// theirs at once.
-double text_memory(const Recipe& recipe, const PackShare& share, const PackLoad& load,
-                   double text_width, double keys, double layers);
-
-/// Of the packs of the first epoch that the recipe makes of the data; of the first ones, if there
-/// are many.
-PackLoad pack_load(const Recipe& recipe, const Dataset& data);
+/// Of the packs of the first epoch that the recipe makes of the data the one of most tokens, and of
+/// these that of the longest texts; of the first packs, if there are many.
+std::vector<data::Entry> fullest_pack(const Recipe& recipe, const Dataset& data);
 
 /// Bytes on one rank's device.
 struct MemoryNeed {
-  double weights = 0;      ///< f32, or split masters: as much; bf16 under adapters of a bf16 model
-  double gradients = 0;    ///< f32
-  double moments = 0;      ///< both
-  double average = 0;      ///< 0 if there is none, or the host keeps it
-  double activations = 0;  ///< of the packs that go through the network together
-  double host = 0;         ///< 0 on a GPU: the program, samples on their way, what is kept
+  double weights = 0;    ///< f32, or split masters: as much; bf16 under adapters of a bf16 model
+  double gradients = 0;  ///< f32
+  double moments = 0;    ///< both
+  double average = 0;    ///< 0 if there is none, or the host keeps it
+  /// Of batches, of the packs that go through the network together, and what the allocator's blocks
+  /// are larger than what is in them.
+  double activations = 0;
+  double host = 0;  ///< 0 on a GPU: the program, samples on their way, what is kept
 
   double total() const { return weights + gradients + moments + average + activations + host; }
 };
 
-/// How many numbers are trained: the model's parameters, or those of its adapters.
-std::int64_t trained_parameters(const Recipe& recipe);
+/// Numbers of the recipe's model, and of them those that are trained: all, or its adapters', which
+/// are not in `all`.
+struct ModelNumbers {
+  std::int64_t all = 0, trained = 0;
+};
+ModelNumbers model_numbers(const Recipe& recipe);
 
-/// What the recipe's model costs; `tokens` and `text_tokens` are of a sample. The weights under
-/// adapters have no gradients; the adapters' own products are not counted.
-models::NetworkCost model_cost(const Recipe& recipe, double tokens, double text_tokens,
-                               double pack_tokens, models::Recompute recompute);
+/// Floating point operations of samples, forward and backward, without what recompute adds.
+/// Thread-safety: one thread at a time.
+class SampleFlops {
+ public:
+  /// Keeps the reference. `recipe` is fitted to the data (Dataset::fit).
+  explicit SampleFlops(const Recipe& recipe);
+  double of(const data::Entry& sample);
 
-/// `recipe` knows its channels (Dataset::fit).
+ private:
+  double pass(data::Entry sample, int text_tokens) const;
+
+  const Recipe& recipe_;
+  std::unique_ptr<Objective> objective_;
+  struct OfText {
+    double none = 0, each = 0;  ///< linear in the tokens of the text
+  };
+  std::map<std::tuple<int, int, int>, OfText> known_;  ///< by frames, height and width
+};
+
+/// `recipe` knows its channels (Dataset::fit). Each of a rank's packs of a step is taken to be as
+/// `pack`; without one only what lasts from step to step is counted.
 MemoryNeed memory_need(const Recipe& recipe, int ranks, models::Recompute recompute, Device device,
-                       const PackLoad& load);
+                       const std::vector<data::Entry>& pack);
 
 /// Throws Error{usage}, saying what would make it less, if what lasts from step to step, which is
 /// all but the activations and the host's, is more than `usable` bytes: such a run cannot begin.
@@ -74,7 +78,7 @@ double usable_memory(Device device, int local_ranks);
 /// What the recipe says; for "auto" the least recomputation whose need is within `usable` bytes, or
 /// that of blocks if none is.
 models::Recompute choose_recompute(const Recipe& recipe, int ranks, Device device, double usable,
-                                   const PackLoad& load);
+                                   const std::vector<data::Entry>& pack);
 
 /// Logs what recomputation was chosen for `need`, or that even so it is more than `usable`.
 void log_memory(const MemoryNeed& need, models::Recompute recompute, Device device, double usable);

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "data/latents.h"
 #include "nn/parameter.h"
 #include "train/loss_sums.h"
 #include "train/recipe.h"
@@ -55,6 +56,9 @@ class Objective {
   /// Forward, loss and backward, which adds the gradient of the *sum* of the loss to the
   /// parameters' gradients. Once a batch, one that build() made. On a GPU it is queued.
   virtual void pass(Batch& batch) const = 0;
+  /// A batch of samples of these sizes (Dataset::entries()) and no values, which passes on
+  /// Device::meta as if it were one of build().
+  virtual std::unique_ptr<Batch> blank(const std::vector<data::Entry>& samples) const = 0;
   /// The loss of a batch that has passed. On a GPU it waits for the batch, so call it after what
   /// follows is queued.
   virtual LossSums loss(const Batch& batch) const = 0;

@@ -230,7 +230,7 @@ void Run::make_trainer() {
   trainer_.emplace(recipe_, *data_, world_, device);
   if (leader() && recipe_.model.recompute == "auto")
     log_memory(memory_need(recipe_, world_.size(), trainer_->recompute(), device,
-                           pack_load(recipe_, *data_)),
+                           fullest_pack(recipe_, *data_)),
                trainer_->recompute(), device, usable_memory(device, world_.local_size()));
 }
 

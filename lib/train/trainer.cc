@@ -84,10 +84,11 @@ Trainer::Trainer(const Recipe& recipe, const Dataset& data, dist::World& world, 
       world_(world),
       recompute_(choose_recompute(recipe, world.size(), device,
                                   usable_memory(device, world.local_size()),
-                                  pack_load(recipe, data))),
+                                  fullest_pack(recipe, data))),
       objective_(kind_of(recipe.model.type).make_objective(recipe, recompute_, device)),
       optimizer_(recipe.optimizer, recipe.ema, objective_->parameters()),
-      order_(data.tokens(recipe.model), recipe.train.seed, recipe.data.pack_options()) {}
+      order_(data.tokens(recipe.model), recipe.train.seed, recipe.data.pack_options()),
+      flops_(recipe) {}
 
 Trainer::~Trainer() = default;
 
@@ -155,7 +156,7 @@ Trainer::StepData Trainer::prepare(std::uint32_t step) {
       const data::Entry& entry = data_.entry(sample);
       keys.push_back(entry.key);
       data.tokens += token_count(entry, recipe_.model);
-      data.flops += sample_flops(entry);
+      data.flops += flops_.of(entry);
     }
   }
   data.samples = static_cast<std::int64_t>(keys.size());
@@ -182,18 +183,6 @@ Trainer::StepData Trainer::prepare(std::uint32_t step) {
   }
   finish_batch();
   return data;
-}
-
-double Trainer::sample_flops(const data::Entry& sample) {
-  const std::int64_t tokens = token_count(sample, recipe_.model);
-  const int text_tokens = recipe_.text_tokens(sample.text_tokens);
-  const auto [found, fresh] = flops_.try_emplace({tokens, text_tokens}, 0.0);
-  if (fresh)
-    found->second = static_cast<double>(tokens) *
-                    model_cost(recipe_, static_cast<double>(tokens), text_tokens,
-                               static_cast<double>(recipe_.data.tokens), recompute_)
-                        .flops_per_token;
-  return found->second;
 }
 
 }  // namespace vfm::train

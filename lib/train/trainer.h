@@ -19,6 +19,7 @@
 #include "base/json.h"
 #include "dist/world.h"
 #include "train/dataset.h"
+#include "train/memory.h"
 #include "train/objective.h"
 #include "train/optimizer.h"
 #include "train/order.h"
@@ -82,7 +83,6 @@ class Trainer {
   };
   StepData prepare(std::uint32_t step);
   StepData take_data();
-  double sample_flops(const data::Entry& sample);
 
   const Recipe& recipe_;
   const Dataset& data_;
@@ -93,7 +93,7 @@ class Trainer {
   PackOrder order_;
   RunState state_;
   std::map<std::string, std::string> failures_;
-  std::map<std::pair<std::int64_t, int>, double> flops_;  ///< by tokens and text tokens
+  SampleFlops flops_;
   std::future<StepData> ahead_;  ///< of state_.step; the last member: it uses the others
 };
 

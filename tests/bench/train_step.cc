@@ -28,6 +28,7 @@
 #include "models/dit/dit.h"
 #include "ops/attention/attention_choice.h"
 #include "ops/matmul/gemm.h"
+#include "tensor/meta.h"
 #include "training.h"
 
 using namespace vfm;
@@ -145,11 +146,16 @@ Options parse(int argc, char** argv) {
 
 // What a step must compute for a token, forward and backward, without what is computed again.
 double flops_per_token(const models::NetworkConfig& config, const test::Pack& pack, DType compute) {
-  const auto samples = static_cast<double>(pack.batch.samples.size());  // all of one size
-  return models::network_cost(config, static_cast<double>(pack.tokens) / samples,
-                              static_cast<double>(pack.text_tokens) / samples,
-                              static_cast<double>(pack.tokens), compute, models::Recompute::none)
-      .flops_per_token;
+  const MetaAccount account(Device::cuda);
+  const auto network = models::make_network(config, 0, compute, Device::meta);
+  models::NetworkBatch batch = pack.batch;
+  batch.latents = Tensor(batch.latents.shape(), DType::f32, Device::meta);
+  batch.text = Tensor(batch.text.shape(), DType::f32, Device::meta);
+  batch.c_noise = Tensor();
+  ops::Tape tape;
+  const Tensor output = network->forward(tape, batch);
+  tape.backward(output, Tensor(output.shape(), DType::f32, Device::meta));
+  return account.work().flops / static_cast<double>(pack.tokens);
 }
 
 double seconds() {

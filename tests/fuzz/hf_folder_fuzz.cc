@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "fuzz.h"
 #include "models/decoder/decoder_json.h"
+#include "models/dit/network_cost.h"
 #include "models/dit/network_json.h"
 #include "models/folder/hf_folder.h"
 #include "models/folder/model_facts.h"
@@ -24,12 +25,13 @@ void attempt(Act act) {
 
 void count(const models::NetworkConfig& config) {
   models::network_config_from_json(models::network_config_to_json(config));
-  models::network_cost(config, 100, 10, 100, DType::f32, models::Recompute::none);
+  const auto& patch = config.patch_size;
+  models::forward_cost(config, {{patch[0], patch[1], patch[2]}}, DType::f32, {}, Device::cpu);
 }
 
 void count(const models::DecoderConfig& config) {
   models::decoder_config_from_json(models::decoder_config_to_json(config));
-  models::decoder_cost(config, 100, 10, 100, DType::f32, models::Recompute::none);
+  models::writing_cost(config, {1, 2, 3, 10}, DType::f32, Device::cpu);
 }
 
 }  // namespace

@@ -1,7 +1,5 @@
-// What it costs to use a Cosmos tokenizer (models/cosmos/tokenizer.h), without one.
-//
-// The layers are walked as the network runs them (models/cosmos/blocks.cc), chunk by chunk, with
-// sizes in place of tensors. Thread-safety: pure.
+// What it costs to use a Cosmos tokenizer (models/cosmos/tokenizer.h), found by running its network
+// on Device::meta (tensor/meta.h), chunk by chunk. Thread-safety: free functions, any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,14 +14,9 @@ namespace vfm::models {
 enum class CosmosWork { encode, decode };
 
 /// What becomes of pixels, or what pixels are made of: a latent of frames x height x width, `step`
-/// latent frames at a time. Parameters are not counted.
+/// latent frames at a time. Parameters are those of encoder and decoder.
 PartCost cosmos_cost(const CosmosConfig& config, CosmosWork work, std::int64_t frames,
                      std::int64_t height, std::int64_t width, std::int64_t step, Device device,
                      DType compute);
-
-/// A latent of frames x height x width, `step` latent frames at a time. Parameters are
-/// those of encoder and decoder.
-PartCost cosmos_decode_cost(const CosmosConfig& config, std::int64_t frames, std::int64_t height,
-                            std::int64_t width, std::int64_t step, Device device, DType compute);
 
 }  // namespace vfm::models

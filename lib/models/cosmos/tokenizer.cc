@@ -19,8 +19,8 @@
 namespace vfm::models {
 namespace {
 
-/// The allocator gives an eighth more than it is asked for, at most (tensor/allocator.h).
-constexpr double kBlockExcess = 1.125;
+/// The cost that is found on Device::meta is within this of what the allocator hands out.
+constexpr double kCostError = 1.03;
 
 ModelFolder open_model(const std::string& folder) {
   return ModelFolder(folder, {.part = "vae", .types = {kCosmosContinuous, kCosmosDiscrete}});
@@ -138,7 +138,7 @@ std::int64_t cosmos_step(const CosmosConfig& config, CosmosWork work, std::int64
   for (std::int64_t i = usual; i >= 0; --i) {
     const std::int64_t step = i > 0 ? i : frames;
     const double bytes =
-        kBlockExcess *
+        kCostError *
         cosmos_cost(config, work, frames, height, width, step, device, compute).activation_bytes;
     if (bytes <= room.memory) return step;
     least = std::min(least, bytes);

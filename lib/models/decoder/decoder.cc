@@ -198,9 +198,8 @@ struct CausalDecoder::State {
     options.yarn_scale = config.yarn_scale;
     options.yarn_frames = config.yarn_frames;
     options.yarn_betas = config.yarn_betas;
-    ops::RotaryAngles made =
-        ops::rotary_angles(grids, config.attention_head_dim, {1, 1, 1}, options);
-    return {made.cosines.to(device), made.sines.to(device)};
+    options.device = device;
+    return ops::rotary_angles(grids, config.attention_head_dim, {1, 1, 1}, options);
   }
 
   Tensor embed(Tape& tape, std::span<const std::int32_t> codes) const {
@@ -333,7 +332,9 @@ std::vector<float> CodeWriter::logits() {
   std::size_t i = 0;
   for (const Layer& layer : s.decoder.layers)
     x = layer.forward(silent, x, context, &s.memories[i++], s.written);
-  const Tensor result = s.decoder.logits(silent, x).to(Device::cpu);
+  Tensor result = s.decoder.logits(silent, x);
+  if (result.device() == Device::meta) return {};
+  result = result.to(Device::cpu);
   return {result.floats().begin(), result.floats().end()};
 }
 

@@ -27,7 +27,6 @@
 #include <vector>
 
 #include "models/dit/network.h"
-#include "models/part_cost.h"
 
 namespace vfm::models {
 
@@ -98,7 +97,8 @@ class CodeWriter {
   ~CodeWriter();
 
   std::int64_t written() const;
-  /// Of the next code: V numbers on the CPU. Once for each code, and not when all are written.
+  /// Of the next code: V numbers on the CPU, none of a decoder on Device::meta. Once for each code,
+  /// and not when all are written.
   std::vector<float> logits();
   /// The next code is this one.
   void write(std::int32_t code);
@@ -107,13 +107,5 @@ class CodeWriter {
   struct State;
   std::unique_ptr<State> state_;
 };
-
-/// What a decoder of this configuration costs; `tokens` and `text_tokens` are of a sample.
-NetworkCost decoder_cost(const DecoderConfig& config, double tokens, double text_tokens,
-                         double pack_tokens, DType compute, Recompute recompute);
-
-/// The cost of writing `codes` codes one after the other (CodeWriter).
-PartCost decoder_writing_cost(const DecoderConfig& config, double codes, double text_tokens,
-                              DType compute);
 
 }  // namespace vfm::models

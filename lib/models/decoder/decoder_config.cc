@@ -1,6 +1,5 @@
-// The configuration of the autoregressive decoder, and what a model of it costs.
+// The configuration of the autoregressive decoder.
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
 #include <cmath>
 
 #include "base/error.h"
@@ -67,66 +66,6 @@ void CodeBatch::check(const DecoderConfig& config) const {
              text.shape() != Shape{text_rows, config.text_embed_dim}) {
     fail("text {} is not [{}, {}]", to_string(text.shape()), text_rows, config.text_embed_dim);
   }
-}
-
-NetworkCost decoder_cost(const DecoderConfig& config, double tokens, double text_tokens,
-                         double pack_tokens, DType compute, Recompute recompute) {
-  const std::int64_t d = config.width(), k = config.attention_head_dim;
-  const std::int64_t g = config.key_value_heads() * k, e = config.text_embed_dim;
-  const std::int64_t of_tokens =
-      2 * d * d + 2 * d * g + (e > 0 ? 2 * d * d : 0) + 3 * d * config.hidden();
-  const std::int64_t norms = 2 * d + 2 * k + (e > 0 ? d + 2 * k : 0);
-  const double layers = config.num_layers, dd = static_cast<double>(d);
-  NetworkCost cost;
-  cost.parameters = config.num_layers * (of_tokens + 2 * g * e + norms) + d +
-                    d * (2 * std::int64_t{config.vocabulary} + 1);
-
-  // As of the diffusion networks; a token sees half of its sample on average, and every token is
-  // multiplied with the last matrix.
-  const double matrices = 2 * static_cast<double>(of_tokens);
-  const double scores = 4 * (tokens / 2) * dd + (e > 0 ? 4 * text_tokens * dd : 0);
-  const double text = 4 * static_cast<double>(g * e) * text_tokens / std::max(tokens, 1.0);
-  cost.flops_per_token =
-      3 * (layers * (matrices + scores + text) + 2 * dd * static_cast<double>(config.vocabulary));
-
-  // What is kept of a token in a layer, in bytes a unit of width: of two sub-layers, or three, the
-  // f32 stream and what is added to it; q, k, v before and after their norm, attention's output; of
-  // cross-attention q twice and its output; gate and value. Elementwise recomputation leaves out
-  // the normed rows, f32 and cast, and the product of gate and value. In backward that product's
-  // gradient and those of gate and value stand beside what is kept.
-  const double size = compute == DType::bf16 ? 2 : 4, cast = compute == DType::bf16 ? size : 0;
-  const double ratio = static_cast<double>(config.hidden()) / dd, cross = e > 0 ? 1 : 0;
-  const double qkv = 1 + 2.0 * static_cast<double>(g) / dd;
-  const double elementwise = (2 + cross) * 8 + size * (2 * qkv + 1 + 3 * cross + 2 * ratio);
-  const double all = elementwise + (2 + cross) * (4 + cast) + size * ratio;
-  const double backward = size * 3 * ratio;
-  // Outside of the layers: the codes' vectors, and the last norm. The logits become their gradient,
-  // which is cast.
-  const double v = config.vocabulary, ends = dd * (8 + 2 * cast) + 4 * v;
-  const double of_logits = cast * v + dd * size;
-  if (recompute == Recompute::block)
-    cost.activation_bytes = layers * dd * 4 + std::max(of_logits, dd * (elementwise + backward));
-  else
-    cost.activation_bytes = layers * dd * (recompute == Recompute::none ? all : elementwise) +
-                            std::max(of_logits, dd * backward);
-  cost.activation_bytes = pack_tokens * (ends + cost.activation_bytes);
-  return cost;
-}
-
-PartCost decoder_writing_cost(const DecoderConfig& config, double codes, double text_tokens,
-                              DType compute) {
-  const NetworkCost whole =
-      decoder_cost(config, codes, text_tokens, codes, compute, Recompute::none);
-  const double size = static_cast<double>(dtype_size(compute));
-  const double keys = 2.0 * config.key_value_heads() * config.attention_head_dim * size;
-  PartCost cost;
-  cost.parameters = whole.parameters;
-  cost.flops = whole.flops_per_token / 3 * codes;  // forward is a third of forward and backward
-  // Keys and values of codes and text; two tables of angles.
-  cost.activation_bytes =
-      config.num_layers * keys * (codes + (config.text_embed_dim > 0 ? text_tokens : 0)) +
-      4.0 * codes * config.attention_head_dim;
-  return cost;
 }
 
 }  // namespace vfm::models

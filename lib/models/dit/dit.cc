@@ -47,9 +47,8 @@ DitContext Dit::State::context(Tape& tape, const NetworkPack& pack, const Tensor
   result.cross = pack.cross;
   result.rows = pack.rows;
   if (config.learnable_positions) result.positions = positions(tape, pack, true);
-  result.angles = ops::rotary_angles(grids, config.attention_head_dim, config.rope_scale);
-  result.angles.cosines = result.angles.cosines.to(device);
-  result.angles.sines = result.angles.sines.to(device);
+  result.angles =
+      ops::rotary_angles(grids, config.attention_head_dim, config.rope_scale, {.device = device});
   if (config.type == NetworkType::stdit)
     result.space_time =
         space_time_packs(grids, config.num_attention_heads, config.attention_head_dim, device);

@@ -137,14 +137,4 @@ std::unique_ptr<DiffusionNetwork> make_network(const NetworkConfig& config, std:
                                                DType compute = DType::f32,
                                                Device device = Device::cpu, bool trainable = true);
 
-/// What a model of this configuration costs, without building it.
-struct NetworkCost {
-  std::int64_t parameters = 0;
-  double flops_per_token = 0;   ///< forward and backward, per visual token of a sample of `tokens`
-  double weight_flops = 0;      ///< of these, those of the weights' gradients
-  double activation_bytes = 0;  ///< kept for backward, per pack of `pack_tokens`
-};
-NetworkCost network_cost(const NetworkConfig& config, double tokens, double text_tokens,
-                         double pack_tokens, DType compute, Recompute recompute);
-
 }  // namespace vfm::models

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "tensor/meta.h"
+
 namespace vfm::models {
 
 NetworkPack::NetworkPack(const NetworkConfig& config, const NetworkBatch& batch, Device device) {
@@ -30,8 +32,9 @@ NetworkPack::NetworkPack(const NetworkConfig& config, const NetworkBatch& batch,
     of_tokens.insert(of_tokens.end(), static_cast<std::size_t>(self.query_lengths[r]),
                      static_cast<std::int32_t>(r));
   // A block of the GPU works on one run: narrow rows take fewer tokens, so that there are enough.
-  const std::int64_t longest =
-      device == Device::cpu ? 64 : std::clamp<std::int64_t>(64 * config.width() / 4096, 8, 64);
+  const std::int64_t longest = layout_device(device) == Device::cpu
+                                   ? 64
+                                   : std::clamp<std::int64_t>(64 * config.width() / 4096, 8, 64);
   rows = ops::RowMap(of_tokens, device, longest);
 }
 

@@ -15,6 +15,7 @@
 #include "ops/pointwise/add.h"
 #include "ops/pointwise/text_activations.h"
 #include "tensor/device.h"
+#include "tensor/meta.h"
 
 namespace vfm::models {
 namespace {
@@ -52,6 +53,19 @@ std::vector<TensorTarget> targets_of(const T5Config& c) {
   }
   return targets;
 }
+
+/// The tensors of a file that is not there.
+class Headers final : public io::TensorSet {
+ public:
+  Headers(const T5Config& config, DType stored) {
+    const auto* const nowhere = reinterpret_cast<const std::byte*>(std::uintptr_t{1} << 60);
+    for (const TensorTarget& target : targets_of(config)) {
+      io::TensorView view{target.name, std::string(dtype_name(stored)), target.shape, {}};
+      view.data = {nowhere, view.bytes()};
+      add(view);
+    }
+  }
+};
 
 }  // namespace
 
@@ -107,25 +121,6 @@ std::int64_t T5Config::parameters() const {
   return sum;
 }
 
-PartCost t5_cost(const T5Config& c, std::int64_t tokens, DType stored, DType compute,
-                 Device device) {
-  const double d = c.width, inner = static_cast<double>(c.heads) * c.head_dim, f = c.feed_forward;
-  const double s = static_cast<double>(tokens), layers = c.layers;
-  const double matrices = c.gated ? 3 : 2, size = static_cast<double>(dtype_size(compute));
-  PartCost cost;
-  cost.parameters = c.parameters();
-  cost.flops = layers * (2 * s * (4 * d * inner + matrices * d * f) + 4 * s * s * inner);
-  // The stream and what is added to it, f32, and the norm. Then queries, keys, values and what
-  // comes of them, with one matrix; or the inner rows, with all matrices.
-  const double converted = stored == compute && device == Device::cpu ? 0 : size;
-  const double step =
-      static_cast<double>(std::max<std::int64_t>(64, kInnerElements / c.feed_forward));
-  const double attend = size * s * 4 * inner + converted * d * inner;
-  const double feed = size * (matrices - 1) * std::min(s, step) * f + converted * matrices * d * f;
-  cost.activation_bytes = s * d * (8 + size) + std::max(attend, feed);
-  return cost;
-}
-
 void check_t5(const T5Config& config, const io::TensorSet& weights) {
   check_tensors(weights, targets_of(config));
 }
@@ -151,7 +146,10 @@ Tensor T5::weight(const std::string& name, DType dtype) const {
                                               : DType::f16;
   // As it lies on disk where that is what is asked for; data of other programs may begin anywhere.
   const bool aligned = reinterpret_cast<std::uintptr_t>(view.data.data()) % 4 == 0;
-  Tensor tensor = Tensor::borrow(view.data.data(), view.shape, stored, nullptr);
+  if (device_ == Device::meta && (stored != dtype || layout_device(device_) != Device::cpu))
+    return Tensor(view.shape, dtype, device_);
+  Tensor tensor = Tensor::borrow(view.data.data(), view.shape, stored, nullptr,
+                                 device_ == Device::meta ? device_ : Device::cpu);
   if (!aligned) {
     const Tensor copied(view.shape, stored);
     std::memcpy(copied.raw(), view.data.data(), view.data.size());
@@ -162,6 +160,8 @@ Tensor T5::weight(const std::string& name, DType dtype) const {
 
 /// The rows of `ids` alone are read: the embedding of umT5 is as large as a third of the model.
 Tensor T5::embed(std::span<const std::int32_t> ids) const {
+  if (device_ == Device::meta)
+    return Tensor({static_cast<std::int64_t>(ids.size()), config_.width}, DType::f32, device_);
   const io::TensorView& table = *weights_.find("shared.weight");
   const std::size_t row_bytes = table.data.size() / static_cast<std::size_t>(config_.vocabulary);
   std::vector<std::byte> rows(ids.size() * row_bytes);
@@ -178,8 +178,9 @@ Tensor T5::embed(std::span<const std::int32_t> ids) const {
 }
 
 Tensor T5::bias(int layer, std::int64_t longest) const {
-  const Tensor table = read_floats(*weights_.find(layer_name(layer, kBias)));  // [buckets, H]
   const std::int64_t width = 2 * longest - 1;
+  if (device_ == Device::meta) return Tensor({config_.heads, width}, DType::f32, device_);
+  const Tensor table = read_floats(*weights_.find(layer_name(layer, kBias)));  // [buckets, H]
   Tensor bias({config_.heads, width});
   const std::span<float> to = bias.floats();
   for (std::int64_t at = 0; at < width; ++at) {
@@ -246,7 +247,20 @@ Tensor T5::encode(std::span<const std::int32_t> ids, std::span<const std::int64_
     feed_forward(pack, layer);
   }
   const Tensor norm = weight("encoder.final_layer_norm.weight", DType::f32);
-  return ops::rmsnorm(pack.tape, pack.x, norm, config_.epsilon).to(Device::cpu);
+  const Tensor last = ops::rmsnorm(pack.tape, pack.x, norm, config_.epsilon);
+  return device_ == Device::meta ? last : last.to(Device::cpu);
+}
+
+PartCost t5_cost(const T5Config& config, std::int64_t tokens, DType stored, DType compute,
+                 Device device) {
+  const MetaAccount account(device);
+  const Headers headers(config, stored);
+  const T5 model(config, headers, compute, Device::meta);
+  model.encode(std::vector<std::int32_t>(static_cast<std::size_t>(tokens)), {{tokens}});
+  PartCost cost;
+  cost.parameters = config.parameters();
+  cost.take(account.work().flops, account.memory(), 0);
+  return cost;
 }
 
 }  // namespace vfm::models

@@ -55,7 +55,8 @@ class T5 {
   Device device() const { return device_; }
   DType compute() const { return compute_; }
 
-  /// `ids` of texts behind each other, `lengths` of each; returns [S, D], f32, on the CPU. Throws
+  /// `ids` of texts behind each other, `lengths` of each; returns [S, D], f32, on the CPU (or on
+  /// Device::meta, if it is there). Throws
   /// Error for an id that is not in the vocabulary; Stopped between layers.
   Tensor encode(std::span<const std::int32_t> ids, std::span<const std::int64_t> lengths) const;
 
@@ -74,8 +75,8 @@ class T5 {
   Device device_;
 };
 
-/// What a text of `tokens` tokens costs. Memory counts the weights that are converted (or put on a
-/// GPU) while they are used; not the file, which is mapped.
+/// What a text of `tokens` tokens costs, found on Device::meta. Memory counts the weights that are
+/// converted (or put on a GPU) while they are used; not the file, which is mapped.
 PartCost t5_cost(const T5Config& config, std::int64_t tokens, DType stored, DType compute,
                  Device device);
 

@@ -200,7 +200,7 @@ std::vector<float> WaveletTokenizer::encode(std::span<const float> pixels, int f
   if ((frames - 1) % time_ != 0 || height % space_ != 0 || width % space_ != 0)
     fail("{} frames of {} x {}: the tokenizer takes 1 + k * {} frames, sizes in multiples of {}",
          frames, width, height, time_, space_);
-  return VFM_RUN(device_, encode, *this, pixels, frames, height, width);
+  return VFM_ASK(std::vector<float>(), device_, encode, *this, pixels, frames, height, width);
 }
 
 std::vector<float> WaveletTokenizer::cpu::encode(const WaveletTokenizer& t,
@@ -237,7 +237,7 @@ std::vector<float> WaveletTokenizer::cpu::encode(const WaveletTokenizer& t,
 std::vector<float> WaveletTokenizer::decode(std::span<const float> latents, int frames, int height,
                                             int width) const {
   check_sizes(latents.size(), channels(), frames, height, width, "latents");
-  return VFM_RUN(device_, decode, *this, latents, frames, height, width);
+  return VFM_ASK(std::vector<float>(), device_, decode, *this, latents, frames, height, width);
 }
 
 std::vector<float> WaveletTokenizer::cpu::decode(const WaveletTokenizer& t,

@@ -56,6 +56,13 @@ const void* column(const Tensor& t, std::int64_t at) {
   return t.data<std::byte>() + static_cast<std::size_t>(at) * dtype_size(t.dtype());
 }
 
+/// `products` of queries' and keys' width: two forward, four back, where the scores are computed
+/// again.
+Touching work_of(const AttentionPack& pack, const Touching& touching, int products, bool back) {
+  return touching.products(attention_pairs(pack) * pack.heads, products, pack.head_dim)
+      .cpu_scratch([&] { return attention_scratch(pack, back); });
+}
+
 struct Call {
   AttentionPack pack;
   std::shared_ptr<const Starts> starts;
@@ -102,7 +109,10 @@ void backward(Tape& tape, const Call& c) {
   args.dq = dq.raw();
   args.dk = const_cast<void*>(column(dkv, c.k_column));
   args.dv = const_cast<void*>(column(dkv, c.v_column));
-  VFM_RUN(device, attend_backward, args, c.pack, c.body);
+  VFM_RUN(
+      work_of(c.pack, Touching(c.q, dout, c.out, dq, self ? Tensor() : c.kv, self ? Tensor() : dkv),
+              4, true),
+      attend_backward, args, c.pack, c.body);
   if (!self) tape.accumulate(c.kv, std::move(dkv));
   dkv = Tensor();
   tape.accumulate(c.q, std::move(dq));
@@ -114,10 +124,16 @@ Tensor attend(Tape& tape, Call call) {
   call.out =
       Tensor({rows, std::int64_t{call.pack.heads} * call.pack.head_dim}, call.q.dtype(), device);
   // cuDNN's backward pass may read on to the end of a tile.
-  const std::int64_t read = device == Device::cpu ? rows : rows + kAttentionSpareRows;
+  const std::int64_t read =
+      layout_device(device) == Device::cpu ? rows : rows + kAttentionSpareRows;
   call.log_sum_exp = Tensor({call.pack.heads, read}, DType::f32, device);
   if (!call.pack.work) prepare(call.pack, device);
-  call.body = VFM_RUN(device, attend, arguments(call), call.pack);
+  const bool self = call.q.id() == call.kv.id();
+  call.body =
+      VFM_ASK(AttentionBody::own,
+              work_of(call.pack, Touching(call.q, self ? Tensor() : call.kv, call.values, call.out),
+                      2, false),
+              attend, arguments(call), call.pack);
   tape.record(call.out, {call.q, call.kv}, [call](Tape& t) { backward(t, call); });
   return call.out;
 }
@@ -125,7 +141,17 @@ Tensor attend(Tape& tape, Call call) {
 }  // namespace
 
 void prepare(AttentionPack& pack, Device device) {
-  pack.work = VFM_RUN(device, attention_work, pack);
+  pack.work = VFM_ASK(std::shared_ptr<const AttentionDeviceWork>(), device, attention_work, pack);
+}
+
+double attention_pairs(const AttentionPack& pack) {
+  double pairs = 0;
+  for (std::size_t i = 0; i < pack.query_lengths.size(); ++i) {
+    const auto queries = static_cast<double>(pack.query_lengths[i]);
+    const auto keys = static_cast<double>(pack.key_lengths[i]);
+    pairs += queries * (pack.causal ? keys - (queries - 1) / 2 : keys);
+  }
+  return pairs;
 }
 
 Tensor self_attention(Tape& tape, const Tensor& qkv, const AttentionPack& pack) {

@@ -68,27 +68,33 @@ bool run_low(const AttentionArgs& args, bool back) {
 
 }  // namespace
 
+std::int64_t attention_scratch(const AttentionPack& pack, bool backward) {
+  const std::int64_t keys = longest_keys(pack), d = pack.head_dim;
+  return omp_get_max_threads() *
+         padded(backward ? backward_scratch(d, keys) : forward_scratch(d, keys));
+}
+
 std::shared_ptr<const AttentionDeviceWork> cpu::attention_work(const AttentionPack&) {
   return nullptr;
 }
 
 AttentionBody cpu::attend(const AttentionArgs& given, const AttentionPack& pack) {
   AttentionArgs args = given;
-  args.scratch_stride = padded(forward_scratch(pack.head_dim, longest_keys(pack)));
+  const Tensor scratch({attention_scratch(pack, false)});
+  args.scratch = scratch.data<float>();
+  args.scratch_stride = scratch.elements() / omp_get_max_threads();
   const std::vector<AttentionItem> items = items_of(pack);
   args.items = items.data();
   args.item_count = static_cast<std::int64_t>(items.size());
-  const Tensor scratch({omp_get_max_threads() * args.scratch_stride});
-  args.scratch = scratch.data<float>();
   if (!run_low(args, false)) attention_forward(args);
   return AttentionBody::own;
 }
 
 void cpu::attend_backward(const AttentionArgs& given, const AttentionPack& pack, AttentionBody) {
   AttentionArgs args = given;
-  args.scratch_stride = padded(backward_scratch(pack.head_dim, longest_keys(pack)));
-  const Tensor scratch({omp_get_max_threads() * args.scratch_stride});
+  const Tensor scratch({attention_scratch(pack, true)});
   args.scratch = scratch.data<float>();
+  args.scratch_stride = scratch.elements() / omp_get_max_threads();
   if (!run_low(args, true)) attention_backward(args);
 }
 

@@ -48,6 +48,11 @@ struct AttentionArgs {
   std::int64_t scratch_stride = 0;
 };
 
+/// How many queries see how many keys, one by one, of one head.
+double attention_pairs(const AttentionPack& pack);
+/// Floats of scratch that all threads of the CPU's version have.
+std::int64_t attention_scratch(const AttentionPack& pack, bool backward);
+
 /// Queries in a block, and keys: a block of scores, 16 KiB, stays in the first-level cache.
 inline constexpr int kQueryBlock = 64, kKeyBlock = 64;
 

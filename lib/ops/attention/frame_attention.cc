@@ -16,15 +16,11 @@ namespace {
 // f32 scores that exist at one time: what stays in a CPU's cache, and what keeps a GPU busy.
 constexpr std::int64_t kScores = std::int64_t{1} << 22, kScoresGpu = std::int64_t{1} << 25;
 
-// Rows whose scores exist at one time.
-std::int64_t block_of(Device device, std::int64_t n, std::int64_t m) {
-  return std::clamp<std::int64_t>((device == Device::cuda ? kScoresGpu : kScores) / m, 1, n);
-}
-
 struct Sizes {
   Device device = Device::cpu;
   DType dtype = DType::f32;
-  std::int64_t frames = 0, n = 0, m = 0, channels = 0, block = 0;
+  std::int64_t frames = 0, n = 0, m = 0, channels = 0;
+  std::int64_t block = 0;  // rows whose scores exist at one time
   float scale = 0;
 };
 
@@ -40,7 +36,8 @@ Sizes sizes_of(const Tensor& q, const Tensor& k, const Tensor& v) {
   s.device = q.device(), s.dtype = q.dtype();
   s.frames = q.size(0), s.channels = q.size(-1);
   s.n = q.elements() / s.frames / s.channels, s.m = k.elements() / s.frames / s.channels;
-  s.block = block_of(s.device, s.n, s.m);
+  const bool gpu = layout_device(s.device) == Device::cuda;
+  s.block = std::clamp<std::int64_t>((gpu ? kScoresGpu : kScores) / s.m, 1, s.n);
   s.scale = 1.f / std::sqrt(static_cast<float>(s.channels));
   return s;
 }
@@ -80,7 +77,8 @@ Matrix transposed(Matrix matrix) {
 void probabilities(const Sizes& s, const Block& b, const Tensor& scores, const Tensor& p) {
   gemm(s.device, b.rows, s.m, s.channels, b.q, transposed(b.k), scores.raw(), DType::f32, s.m,
        false);
-  VFM_RUN(s.device, softmax_rows, scores.data<float>(), s.dtype, p.raw(), b.rows, s.m, s.scale);
+  VFM_RUN(Touching(scores, p), softmax_rows, scores.data<float>(), s.dtype, p.raw(), b.rows, s.m,
+          s.scale);
 }
 
 void backward(Tape& tape, const Sizes& s, const Tensor& q, const Tensor& k, const Tensor& v,
@@ -99,8 +97,8 @@ void backward(Tape& tape, const Sizes& s, const Tensor& q, const Tensor& k, cons
          dv.data<float>() + b.k_at, DType::f32, s.channels, true);
     gemm(s.device, b.rows, s.m, s.channels, dout_matrix, transposed(b.v), scores.raw(), DType::f32,
          s.m, false);
-    VFM_RUN(s.device, softmax_rows_backward, s.dtype, p.raw(), scores.data<float>(), ds.raw(),
-            b.rows, s.m, s.scale);
+    VFM_RUN(Touching(p, scores, ds), softmax_rows_backward, s.dtype, p.raw(), scores.data<float>(),
+            ds.raw(), b.rows, s.m, s.scale);
     gemm(s.device, b.rows, s.channels, s.m, ds_matrix, b.k, const_cast<void*>(offset(dq, b.q_at)),
          s.dtype, s.channels, false);
     gemm(s.device, s.m, s.channels, b.rows, transposed(ds_matrix), b.q, dk.data<float>() + b.k_at,
@@ -112,11 +110,6 @@ void backward(Tape& tape, const Sizes& s, const Tensor& q, const Tensor& k, cons
 }
 
 }  // namespace
-
-double frame_attention_room(Device device, DType dtype, std::int64_t n, std::int64_t m) {
-  const double scores = static_cast<double>(block_of(device, n, m)) * static_cast<double>(m);
-  return scores * (dtype == DType::f32 ? 4 : 6);
-}
 
 Tensor frame_attention(Tape& tape, const Tensor& q, const Tensor& k, const Tensor& v) {
   const Sizes s = sizes_of(q, k, v);

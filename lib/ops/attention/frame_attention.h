@@ -16,7 +16,4 @@ namespace vfm::ops {
 /// Deterministic; a frame's result does not depend on how many come with it.
 Tensor frame_attention(Tape& tape, const Tensor& q, const Tensor& k, const Tensor& v);
 
-/// Bytes that it takes besides its result, for frames of N and M pixels.
-double frame_attention_room(Device device, DType dtype, std::int64_t n, std::int64_t m);
-
 }  // namespace vfm::ops

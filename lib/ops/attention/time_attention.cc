@@ -29,11 +29,18 @@ std::vector<const void*> frames_of(const std::vector<Tensor>& pieces, const Tens
   return frames;
 }
 
+// `products` of queries' and keys' width; the scores that backward computes again are not counted.
+Touching work_of(const TimeAttentionArgs& a, const Touching& touching, int products) {
+  const auto queries = static_cast<double>(a.queries), frames = static_cast<double>(a.frames);
+  const double pairs = queries * (frames - (queries - 1) / 2) * static_cast<double>(a.pixels);
+  return touching.products(pairs, products, static_cast<double>(a.channels));
+}
+
 // The CPU's: the GPU's version makes its own.
 Tensor scratch_of(TimeAttentionArgs& args, Device device, bool backward) {
-  if (device != Device::cpu) return {};
+  if (layout_device(device) != Device::cpu) return {};
   args.scratch_stride = time_attention_scratch(args, backward);
-  Tensor scratch({omp_get_max_threads(), args.scratch_stride});
+  Tensor scratch({omp_get_max_threads(), args.scratch_stride}, DType::f32, device);
   args.scratch = scratch.data<float>();
   return scratch;
 }
@@ -58,7 +65,7 @@ Tensor time_attention(Tape& tape, const Tensor& q, const TimeKeys& pieces) {
   const Tensor scratch = scratch_of(args, q.device(), false);
   args.q = q.raw(), args.keys = keys.data(), args.values = values.data();
   args.out = out.raw();
-  VFM_RUN(q.device(), time_attention_forward, args);
+  VFM_RUN(work_of(args, Touching(q, out), 2), time_attention_forward, args);
   std::vector<Tensor> inputs{q};
   inputs.insert(inputs.end(), pieces.keys.begin(), pieces.keys.end());
   inputs.insert(inputs.end(), pieces.values.begin(), pieces.values.end());
@@ -78,7 +85,7 @@ Tensor time_attention(Tape& tape, const Tensor& q, const TimeKeys& pieces) {
     back.keys = key_frames.data(), back.values = value_frames.data();
     const Tensor room = scratch_of(back, q.device(), true);
     back.dout = dout.raw(), back.dq = dq.raw(), back.dk = dk.raw(), back.dv = dv.raw();
-    VFM_RUN(q.device(), time_attention_backward, back);
+    VFM_RUN(work_of(args, Touching(q, dout, dq, dk, dv), 4), time_attention_backward, back);
     t.accumulate(q, dq);
     t.accumulate(k, dk);
     t.accumulate(v, dv);

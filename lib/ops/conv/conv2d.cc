@@ -2,6 +2,7 @@
 #include "ops/conv/conv2d.h"
 
 #include "base/error.h"
+#include "base/format.h"
 #include "ops/conv/conv2d_kernels.h"
 #include "ops/run.h"
 
@@ -20,13 +21,43 @@ void check_apart(const Conv2d& c) {
     fail("no gradient of a convolution of images that overlap");
 }
 
+// oneDNN keeps each convolution that it has met: so much of its code, and tables with a kernel for
+// every number of places that one may be asked for at once. In 2.6 that is up to a row, but where
+// it makes few channels of nine places up to the whole plane: vectors of 256, 64, 64, 32 and 16
+// bytes a place. It is little beside the activations of a tokenizer of usual widths.
+double conv2d_kept(const Conv2d& c) {
+  constexpr std::int64_t kFew = 64;  // channels: more, and a row at a time is convolved
+  const bool planes = c.kernel_height * c.kernel_width > 3 && c.out <= kFew;
+  return 0.4 * (1 << 20) + (planes ? 432.0 * static_cast<double>(c.height * c.width) : 0);
+}
+
+// All three products have the same factors, and read or write the same three arrays.
+Touching work_of(Device device, const Conv2d& c, DType dtype, bool residual) {
+  if (device != Device::meta) return device;
+  const auto pixels = static_cast<double>(c.images * c.out_height() * c.out_width());
+  const auto depth = static_cast<double>(c.in * c.kernel_height * c.kernel_width);
+  const auto out = static_cast<double>(c.out);
+  const auto read = static_cast<double>((c.images - 1) * c.x_step + c.height * c.width * c.in);
+  const double elements = read + out * depth + pixels * out * (residual ? 2 : 1);
+  Work work{0, elements * static_cast<double>(dtype_size(dtype))};
+  if (c.kernel_height * c.kernel_width > 1 && layout_device(device) == Device::cpu) {
+    work.kept = conv2d_kept(c);
+    work.kernel = format("convolution {} {} {} {} {} {}", c.height, c.width, c.in, c.out,
+                         c.kernel_height * 10 + c.stride_y, residual);
+  }
+  return Touching(device, work).products(pixels, out, depth);
+}
+
 }  // namespace
 
 void conv2d(Device device, const Conv2d& conv, DType dtype, const void* x, const void* w,
             const float* bias, const void* residual, void* y) {
   check(conv, dtype);
   if (conv.images == 0) return;
-  VFM_RUN(device, conv2d, conv, dtype, x, w, bias, residual, y);
+  VFM_RUN(work_of(device, conv, dtype, residual != nullptr).cpu_scratch([&] {
+    return conv2d_scratch(conv, dtype, bias != nullptr, residual != nullptr);
+  }),
+          conv2d, conv, dtype, x, w, bias, residual, y);
 }
 
 void conv2d_backward_data(Device device, const Conv2d& conv, DType dtype, const void* dy,
@@ -34,7 +65,10 @@ void conv2d_backward_data(Device device, const Conv2d& conv, DType dtype, const 
   check(conv, dtype);
   check_apart(conv);
   if (conv.images == 0) return;
-  VFM_RUN(device, conv2d_backward_data, conv, dtype, dy, w, dx);
+  VFM_RUN(work_of(device, conv, dtype, false).cpu_scratch([&] {
+    return conv2d_backward_data_scratch(conv, dtype);
+  }),
+          conv2d_backward_data, conv, dtype, dy, w, dx);
 }
 
 void conv2d_backward_weights(Device device, const Conv2d& conv, DType dtype, const void* x,
@@ -42,7 +76,10 @@ void conv2d_backward_weights(Device device, const Conv2d& conv, DType dtype, con
   check(conv, dtype);
   check_apart(conv);
   if (conv.images == 0) return;
-  VFM_RUN(device, conv2d_backward_weights, conv, dtype, x, dy, dw, dbias);
+  VFM_RUN(work_of(device, conv, dtype, false).cpu_scratch([&] {
+    return conv2d_backward_weights_scratch(conv, dtype);
+  }),
+          conv2d_backward_weights, conv, dtype, x, dy, dw, dbias);
 }
 
 }  // namespace vfm::ops

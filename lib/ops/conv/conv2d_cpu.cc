@@ -96,6 +96,10 @@ dnnl::stream& stream() {
   return stream;
 }
 
+std::int64_t floats(const memory::desc& desc) {
+  return static_cast<std::int64_t>((desc.get_size() + sizeof(float) - 1) / sizeof(float));
+}
+
 // Runs `body`; false if this machine has no such kernel.
 template <class Body>
 bool attempt(const Conv2d& c, Body body) {
@@ -109,7 +113,38 @@ bool attempt(const Conv2d& c, Body body) {
   }
 }
 
+// What `made`, of oneDNN's primitive, says, or if there is none, `plain`.
+template <class Made>
+std::int64_t scratch_of(const Conv2d& conv, Made made, std::int64_t plain) {
+  std::int64_t scratch = 0;
+  return attempt(conv, [&] { scratch = made(); }) ? scratch : plain;
+}
+
 }  // namespace
+
+std::int64_t conv2d_scratch(const Conv2d& conv, DType dtype, bool bias, bool residual) {
+  const auto made = [&] {
+    const Convolution c(conv, dtype, 1);
+    return floats(c.forward(bias, residual, dnnl::prop_kind::forward_inference).weights_desc());
+  };
+  return scratch_of(conv, made, conv2d_plain_scratch(conv));
+}
+
+std::int64_t conv2d_backward_data_scratch(const Conv2d& conv, DType dtype) {
+  const auto made = [&] {
+    return floats(Convolution(conv, dtype, conv.images).backward_data().weights_desc());
+  };
+  return scratch_of(conv, made, conv2d_plain_scratch(conv));
+}
+
+std::int64_t conv2d_backward_weights_scratch(const Conv2d& conv, DType dtype) {
+  const auto made = [&] {
+    const Convolution c(conv, dtype, conv.images);
+    return floats(c.backward_weights().diff_weights_desc()) + floats(c.bias()) +
+           floats(c.plain_weights(memory::data_type::f32));
+  };
+  return scratch_of(conv, made, conv2d_plain_scratch(conv));
+}
 
 void cpu::conv2d(const Conv2d& conv, DType dtype, const void* x, const void* w, const float* bias,
                  const void* residual, void* y) {

@@ -15,4 +15,9 @@ VFM_KERNEL(void, conv2d_backward_data, const Conv2d& conv, DType dtype, const vo
 VFM_KERNEL(void, conv2d_backward_weights, const Conv2d& conv, DType dtype, const void* x,
            const void* dy, float* dw, float* dbias)
 
+/// Floats that the CPU's versions take besides.
+std::int64_t conv2d_scratch(const Conv2d& conv, DType dtype, bool bias, bool residual);
+std::int64_t conv2d_backward_data_scratch(const Conv2d& conv, DType dtype);
+std::int64_t conv2d_backward_weights_scratch(const Conv2d& conv, DType dtype);
+
 }  // namespace vfm::ops

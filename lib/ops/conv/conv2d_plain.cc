@@ -19,11 +19,15 @@ std::int64_t depth_of(const Conv2d& c) {
   return c.in * c.kernel_height * c.kernel_width;
 }
 
+// 4 MiB of gathered pixels.
+std::int64_t strip_rows(const Conv2d& c) {
+  return std::clamp<std::int64_t>((std::int64_t{1} << 20) / (depth_of(c) * c.out_width()), 1,
+                                  c.out_height());
+}
+
 template <class Body>
 void for_each_strip(const Conv2d& c, Body body) {
-  // 4 MiB of gathered pixels.
-  const std::int64_t rows = std::clamp<std::int64_t>(
-      (std::int64_t{1} << 20) / (depth_of(c) * c.out_width()), 1, c.out_height());
+  const std::int64_t rows = strip_rows(c);
   for (std::int64_t image = 0; image < c.images; ++image)
     for (std::int64_t begin = 0; begin < c.out_height(); begin += rows)
       body(Strip{image, begin, std::min(rows, c.out_height() - begin)});
@@ -166,7 +170,20 @@ void conv2d_backward_weights_plain(const Conv2d& conv, DType dtype, const void* 
   dtype == DType::f32 ? run(float{}) : run(std::uint16_t{});
 }
 
+std::int64_t conv2d_plain_scratch(const Conv2d& c) {
+  return strip_rows(c) * c.out_width() * (depth_of(c) + c.out) + c.height * c.width * c.in;
+}
+
 #if !VFM_HAVE_ONEDNN
+std::int64_t conv2d_scratch(const Conv2d& conv, DType, bool, bool) {
+  return conv2d_plain_scratch(conv);
+}
+std::int64_t conv2d_backward_data_scratch(const Conv2d& conv, DType) {
+  return conv2d_plain_scratch(conv);
+}
+std::int64_t conv2d_backward_weights_scratch(const Conv2d& conv, DType) {
+  return conv2d_plain_scratch(conv);
+}
 void cpu::conv2d(const Conv2d& conv, DType dtype, const void* x, const void* w, const float* bias,
                  const void* residual, void* y) {
   conv2d_plain(conv, dtype, x, w, bias, residual, y);

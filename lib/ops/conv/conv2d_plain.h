@@ -17,4 +17,7 @@ void conv2d_backward_data_plain(const Conv2d& conv, DType dtype, const void* dy,
 void conv2d_backward_weights_plain(const Conv2d& conv, DType dtype, const void* x, const void* dy,
                                    float* dw, float* dbias);
 
+/// Floats that each of them takes at most.
+std::int64_t conv2d_plain_scratch(const Conv2d& conv);
+
 }  // namespace vfm::ops

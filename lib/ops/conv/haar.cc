@@ -29,12 +29,12 @@ Tensor haar_analysis(Tape& tape, const Tensor& pixels, int patch, bool start, DT
   const Tensor bands(
       {frames / patch, pixels.size(1) / patch, pixels.size(2) / patch, pixels.size(3) * cube},
       DType::f32, pixels.device());
-  VFM_RUN(pixels.device(), haar_split, pixels, bands, patch, start, 0.125f, false);
+  VFM_RUN(Touching(pixels, bands), haar_split, pixels, bands, patch, start, 0.125f, false);
   const Tensor result = bands.to(out);
   tape.record(result, {pixels}, [=](Tape& t) {
     const Tensor dy = t.take(result).to(DType::f32);
     const Tensor dx(pixels.shape(), DType::f32, pixels.device());
-    VFM_RUN(dx.device(), haar_merge, dy, dx, patch, start, 0.125f, false);
+    VFM_RUN(Touching(dy, dx), haar_merge, dy, dx, patch, start, 0.125f, false);
     t.accumulate(pixels, dx);
   });
   return result;
@@ -49,10 +49,10 @@ Tensor haar_synthesis(Tape& tape, const Tensor& bands, int patch, bool start) {
   const Tensor wide = bands.to(DType::f32);
   const Tensor pixels({frames, bands.size(1) * patch, bands.size(2) * patch, bands.size(3) / cube},
                       DType::f32, bands.device());
-  VFM_RUN(bands.device(), haar_merge, wide, pixels, patch, start, 1.f, true);
+  VFM_RUN(Touching(wide, pixels), haar_merge, wide, pixels, patch, start, 1.f, true);
   tape.record(pixels, {bands}, [=](Tape& t) {
     const Tensor dy = t.take(pixels), dx(bands.shape(), DType::f32, bands.device());
-    VFM_RUN(dx.device(), haar_split, dy, dx, patch, start, 1.f, true);
+    VFM_RUN(Touching(dy, dx), haar_split, dy, dx, patch, start, 1.f, true);
     t.accumulate(bands, dx.to(bands.dtype()));
   });
   return pixels;

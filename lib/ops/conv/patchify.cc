@@ -28,6 +28,11 @@ Counts count(const std::vector<PatchGrid>& grids, const Patch& p) {
   return counts;
 }
 
+// The CPU's version works in f32.
+std::int64_t wide_tokens(const Tensor& tokens) {
+  return tokens.dtype() == DType::f32 ? 0 : tokens.elements();
+}
+
 }  // namespace
 
 Tensor patchify(Tape& tape, const Tensor& latents, const std::vector<PatchGrid>& grids,
@@ -38,11 +43,13 @@ Tensor patchify(Tape& tape, const Tensor& latents, const std::vector<PatchGrid>&
     fail("patchify: latents {} do not hold {} positions of {} channels", to_string(latents.shape()),
          counts.positions, channels);
   const Tensor tokens({counts.tokens, layout.token_width()}, out, latents.device());
-  VFM_RUN(latents.device(), patchify_forward, layout, latents, tokens);
+  VFM_RUN(Touching(latents, tokens).cpu_scratch([&] { return wide_tokens(tokens); }),
+          patchify_forward, layout, latents, tokens);
   tape.record(tokens, {latents}, [=](Tape& t) {
     const Tensor dtokens = t.take(tokens).to(out);
     const Tensor dlatents(latents.shape(), DType::f32, latents.device());
-    VFM_RUN(latents.device(), patchify_backward, layout, dtokens, dlatents);
+    VFM_RUN(Touching(dtokens, dlatents).cpu_scratch([&] { return wide_tokens(dtokens); }),
+            patchify_backward, layout, dtokens, dlatents);
     t.accumulate(latents, dlatents);
   });
   return tokens;
@@ -56,11 +63,11 @@ Tensor unpatchify(Tape& tape, const Tensor& tokens, const std::vector<PatchGrid>
     fail("unpatchify: tokens {} are not [{}, {}]", to_string(tokens.shape()), counts.tokens,
          layout.token_width());
   const Tensor latents({counts.positions * channels}, DType::f32, tokens.device());
-  VFM_RUN(tokens.device(), unpatchify_forward, layout, tokens, latents);
+  VFM_RUN(Touching(tokens, latents), unpatchify_forward, layout, tokens, latents);
   tape.record(latents, {tokens}, [=](Tape& t) {
     const Tensor dlatents = t.take(latents).to(DType::f32);
     const Tensor dtokens(tokens.shape(), DType::f32, tokens.device());
-    VFM_RUN(tokens.device(), unpatchify_backward, layout, dlatents, dtokens);
+    VFM_RUN(Touching(dlatents, dtokens), unpatchify_backward, layout, dlatents, dtokens);
     t.accumulate(tokens, dtokens);
   });
   return latents;

@@ -25,11 +25,11 @@ Tensor pool_space(Tape& tape, const Tensor& x) {
   if (x.size(1) % 2 || x.size(2) % 2) fail("pool_space of {}", to_string(x.shape()));
   const Tensor y({x.size(0), x.size(1) / 2, x.size(2) / 2, x.size(3)}, x.dtype(), x.device());
   const std::int64_t rows = y.size(0) * y.size(1), columns = y.size(2), channels = y.size(3);
-  VFM_RUN(x.device(), pool_pixels, x.dtype(), x.raw(), y.raw(), rows, columns, channels, 0.25f);
+  VFM_RUN(Touching(x, y), pool_pixels, x.dtype(), x.raw(), y.raw(), rows, columns, channels, 0.25f);
   tape.record(y, {x}, [=](Tape& t) {
     const Tensor dy = t.take(y).to(x.dtype()), dx(x.shape(), x.dtype(), x.device());
-    VFM_RUN(dy.device(), repeat_pixels, dy.dtype(), dy.raw(), dx.raw(), rows, columns, channels,
-            0.25f);
+    VFM_RUN(Touching(dy, dx), repeat_pixels, dy.dtype(), dy.raw(), dx.raw(), rows, columns,
+            channels, 0.25f);
     t.accumulate(x, dx);
   });
   return y;
@@ -39,10 +39,11 @@ Tensor repeat_space(Tape& tape, const Tensor& x) {
   check("repeat_space", x);
   const Tensor y({x.size(0), 2 * x.size(1), 2 * x.size(2), x.size(3)}, x.dtype(), x.device());
   const std::int64_t rows = x.size(0) * x.size(1), columns = x.size(2), channels = x.size(3);
-  VFM_RUN(x.device(), repeat_pixels, x.dtype(), x.raw(), y.raw(), rows, columns, channels, 1.f);
+  VFM_RUN(Touching(x, y), repeat_pixels, x.dtype(), x.raw(), y.raw(), rows, columns, channels, 1.f);
   tape.record(y, {x}, [=](Tape& t) {
     const Tensor dy = t.take(y).to(x.dtype()), dx(x.shape(), x.dtype(), x.device());
-    VFM_RUN(dy.device(), pool_pixels, dy.dtype(), dy.raw(), dx.raw(), rows, columns, channels, 1.f);
+    VFM_RUN(Touching(dy, dx), pool_pixels, dy.dtype(), dy.raw(), dx.raw(), rows, columns, channels,
+            1.f);
     t.accumulate(x, dx);
   });
   return y;
@@ -54,12 +55,13 @@ Tensor pool_time(Tape& tape, const Tensor& x) {
   const Tensor seen = x.rows(1, x.size(0));
   const Tensor y({seen.size(0) / 2, x.size(1), x.size(2), x.size(3)}, x.dtype(), x.device());
   const std::int64_t size = frame_size(x);
-  VFM_RUN(seen.device(), pool_frames, seen.dtype(), seen.raw(), y.raw(), y.size(0), size, 0.5f);
+  VFM_RUN(Touching(seen, y), pool_frames, seen.dtype(), seen.raw(), y.raw(), y.size(0), size, 0.5f);
   tape.record(y, {x}, [=](Tape& t) {
     const Tensor dy = t.take(y).to(x.dtype());
     const Tensor dx = Tensor::zeros(x.shape(), x.dtype(), x.device());
     const Tensor part = dx.rows(1, x.size(0));
-    VFM_RUN(dy.device(), repeat_frames, dy.dtype(), dy.raw(), part.raw(), y.size(0), size, 0.5f);
+    VFM_RUN(Touching(dy, part), repeat_frames, dy.dtype(), dy.raw(), part.raw(), y.size(0), size,
+            0.5f);
     t.accumulate(x, dx);
   });
   return y;
@@ -73,16 +75,16 @@ Tensor repeat_time(Tape& tape, const Tensor& x, bool start, const Lead& lead) {
   const Tensor y(shape, x.dtype(), x.device());
   if (start) copy(x.rows(0, 1), y.rows(lead.frames, lead.frames + 1));
   const Tensor rest = x.rows(once, frames), pairs = y.rows(lead.frames + once, y.size(0));
-  VFM_RUN(rest.device(), repeat_frames, rest.dtype(), rest.raw(), pairs.raw(), frames - once, size,
-          1.f);
+  VFM_RUN(Touching(rest, pairs), repeat_frames, rest.dtype(), rest.raw(), pairs.raw(),
+          frames - once, size, 1.f);
   fill_lead(y, lead);
   tape.record(y, {x}, [=](Tape& t) {
     const Tensor dy = fold_lead(t.take(y).to(x.dtype()), lead);
     const Tensor dx(x.shape(), x.dtype(), x.device());
     if (start) copy(dy.rows(0, 1), dx.rows(0, 1));
     const Tensor from = dy.rows(once, dy.size(0)), to = dx.rows(once, frames);
-    VFM_RUN(from.device(), pool_frames, from.dtype(), from.raw(), to.raw(), frames - once, size,
-            1.f);
+    VFM_RUN(Touching(from, to), pool_frames, from.dtype(), from.raw(), to.raw(), frames - once,
+            size, 1.f);
     t.accumulate(x, dx);
   });
   return y;

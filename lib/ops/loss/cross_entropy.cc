@@ -47,7 +47,7 @@ CrossEntropy cross_entropy(const Tensor& logits, std::span<const std::int32_t> t
   args.logits = logits.data<float>();
   args.targets = list.data<std::int32_t>();
   args.losses = result.losses.data<float>();
-  VFM_RUN(logits.device(), cross_entropy, args);
+  VFM_RUN(Touching(logits, result.seed, list, result.losses), cross_entropy, args);
   return result;
 }
 

@@ -21,7 +21,7 @@ NoisyPair noisy_pair(const Tensor& x0, std::span<const NoisySample> samples) {
   const Shape longer = marks > 0 ? Shape{total + marks} : x0.shape();
   const NoisyPair pair{Tensor(longer, DType::f32, x0.device()),
                        Tensor(x0.shape(), DType::f32, x0.device())};
-  VFM_RUN(x0.device(), noisy_pair, x0, samples, pair);
+  VFM_RUN(Touching(x0, pair.latents, pair.target), noisy_pair, x0, samples, pair);
   return pair;
 }
 

@@ -26,7 +26,8 @@ PixelError pixel_error(const Tensor& output, const Tensor& target, const PixelWe
   PixelError result;
   result.sums = Tensor({2 * static_cast<std::int64_t>(sizeof(double))}, DType::u8, output.device());
   if (scale != 0) result.seed = Tensor(output.shape(), DType::f32, output.device());
-  VFM_RUN(output.device(), pixel_error, output, target, weights, scale, result);
+  VFM_RUN(Touching(output, target, result.seed), pixel_error, output, target, weights, scale,
+          result);
   return result;
 }
 

@@ -33,7 +33,8 @@ SquaredError squared_error(const Tensor& output, const Tensor& target,
   const auto bytes = static_cast<std::int64_t>(samples.size() * sizeof(double));
   result.sums = Tensor({bytes}, DType::u8, output.device());
   if (scale != 0) result.seed = Tensor(output.shape(), DType::f32, output.device());
-  VFM_RUN(output.device(), squared_error, output, target, samples, scale, result);
+  VFM_RUN(Touching(output, target, result.seed), squared_error, output, target, samples, scale,
+          result);
   return result;
 }
 

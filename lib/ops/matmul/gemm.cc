@@ -24,6 +24,23 @@ void check_fp8(std::int64_t n, std::int64_t k, const Matrix& a, const Matrix& b,
         n, k, a.stride, b.stride, c_stride, kFp8Multiple);
 }
 
+Touching work_of(Device device, std::int64_t m, std::int64_t n, std::int64_t k, const Matrix& a,
+                 const Matrix& b, DType c_dtype, bool add) {
+  if (device != Device::meta) return device;
+  const auto bytes = [](std::int64_t rows, std::int64_t columns, DType dtype) {
+    return static_cast<double>(rows) * static_cast<double>(columns) *
+           static_cast<double>(dtype_size(dtype));
+  };
+  const Work work{
+      0, bytes(m, k, a.dtype) + bytes(k, n, b.dtype) + (add ? 2 : 1) * bytes(m, n, c_dtype)};
+  return Touching(device, work)
+      .products(static_cast<double>(m), static_cast<double>(n), static_cast<double>(k))
+      .cpu_scratch([&] {
+        return a.dtype == DType::f8e4m3 ? gemm_fp8_scratch(m, n, k)
+                                        : gemm_scratch(m, n, k, a.dtype, c_dtype);
+      });
+}
+
 }  // namespace
 
 void gemm(Device device, std::int64_t m, std::int64_t n, std::int64_t k, const Matrix& a,
@@ -34,7 +51,8 @@ void gemm(Device device, std::int64_t m, std::int64_t n, std::int64_t k, const M
     fail("no matrix product of {} and {} into {}", dtype_name(a.dtype), dtype_name(b.dtype),
          dtype_name(c_dtype));
   if (fp8) check_fp8(n, k, a, b, c, c_stride, add);
-  VFM_RUN(device, gemm, m, n, k, a, b, c, c_dtype, c_stride, add);
+  VFM_RUN(work_of(device, m, n, k, a, b, c_dtype, add), gemm, m, n, k, a, b, c, c_dtype, c_stride,
+          add);
 }
 
 void cpu::gemm(std::int64_t m, std::int64_t n, std::int64_t k, const Matrix& a, const Matrix& b,

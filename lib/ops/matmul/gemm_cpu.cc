@@ -99,7 +99,22 @@ void multiply_widened(std::int64_t m, std::int64_t n, std::int64_t k, const Matr
                         n);
 }
 
+// Whether products of bf16 have kernels here.
+bool has_low_products() {
+  static const bool has = [] {
+    const Matrix square{nullptr, DType::bf16, 64, false};
+    return compile(64, 64, 64, square, square, DType::f32, 64, false).has_value();
+  }();
+  return has;
+}
+
 }  // namespace
+
+std::int64_t gemm_scratch(std::int64_t m, std::int64_t n, std::int64_t k, DType dtype,
+                          DType c_dtype) {
+  if (dtype == DType::f32 || has_low_products()) return 0;
+  return m * k + k * n + (c_dtype == DType::f32 ? 0 : m * n);  // multiply_widened
+}
 
 void gemm_cpu(std::int64_t m, std::int64_t n, std::int64_t k, const Matrix& a, const Matrix& b,
               void* c, DType c_dtype, std::int64_t c_stride, bool add) {

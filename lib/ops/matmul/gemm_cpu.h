@@ -12,4 +12,8 @@ namespace vfm::ops {
 void gemm_cpu(std::int64_t m, std::int64_t n, std::int64_t k, const Matrix& a, const Matrix& b,
               void* c, DType c_dtype, std::int64_t c_stride, bool add);
 
+/// Floats that it takes besides.
+std::int64_t gemm_scratch(std::int64_t m, std::int64_t n, std::int64_t k, DType dtype,
+                          DType c_dtype);
+
 }  // namespace vfm::ops

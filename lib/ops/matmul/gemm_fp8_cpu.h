@@ -14,4 +14,9 @@ namespace vfm::ops {
 void gemm_fp8_cpu(std::int64_t m, std::int64_t n, std::int64_t k, const Matrix& a, const Matrix& b,
                   void* c, DType c_dtype, std::int64_t c_stride);
 
+/// Floats that it takes besides: all operands, widened.
+inline std::int64_t gemm_fp8_scratch(std::int64_t m, std::int64_t n, std::int64_t k) {
+  return m * k + n * k + m * n;
+}
+
 }  // namespace vfm::ops

@@ -22,6 +22,12 @@ GemmOperand shifted(GemmOperand from, std::int64_t row, std::int64_t column) {
   return from;
 }
 
+int threads_of(std::int64_t m, std::int64_t n) {
+  const std::int64_t down = (m + kGemmTileRows - 1) / kGemmTileRows;
+  const std::int64_t across = (n + kGemmTileColumns - 1) / kGemmTileColumns;
+  return static_cast<int>(std::clamp<std::int64_t>(down * across, 1, omp_get_max_threads()));
+}
+
 }  // namespace
 
 void gemm_plain(std::int64_t m, std::int64_t n, std::int64_t k, const Matrix& a, const Matrix& b,
@@ -29,8 +35,7 @@ void gemm_plain(std::int64_t m, std::int64_t n, std::int64_t k, const Matrix& a,
   const GemmOperand left = operand(a), right = operand(b);
   const std::int64_t down = (m + kGemmTileRows - 1) / kGemmTileRows;
   const std::int64_t across = (n + kGemmTileColumns - 1) / kGemmTileColumns;
-  const int threads =
-      static_cast<int>(std::clamp<std::int64_t>(down * across, 1, omp_get_max_threads()));
+  const int threads = threads_of(m, n);
   const Tensor room({threads, kGemmTileRoom});
 #pragma omp parallel for schedule(dynamic) num_threads(threads)
   for (std::int64_t tile = 0; tile < down * across; ++tile) {
@@ -56,6 +61,9 @@ void gemm_plain(std::int64_t m, std::int64_t n, std::int64_t k, const Matrix& a,
 void gemm_cpu(std::int64_t m, std::int64_t n, std::int64_t k, const Matrix& a, const Matrix& b,
               void* c, DType c_dtype, std::int64_t c_stride, bool add) {
   gemm_plain(m, n, k, a, b, c, c_dtype, c_stride, add);
+}
+std::int64_t gemm_scratch(std::int64_t m, std::int64_t n, std::int64_t, DType, DType) {
+  return threads_of(m, n) * kGemmTileRoom;
 }
 #endif
 

@@ -70,8 +70,8 @@ void add_scaled_columns(const Tensor& target, std::int64_t first, const Tensor& 
   const std::int64_t rows = term.size(0), narrow = term.size(1), wide = target.size(1);
   std::byte* const to =
       target.data<std::byte>() + static_cast<std::size_t>(first) * dtype_size(target.dtype());
-  VFM_RUN(target.device(), add_scaled_columns, target.dtype(), to, wide, term.raw(), narrow, rows,
-          scale);
+  VFM_RUN(Touching(term, term, term), add_scaled_columns, target.dtype(), to, wide, term.raw(),
+          narrow, rows, scale);
 }
 
 void add_low_rank(const Tensor& y, const Tensor& x, const LowRank& l) {

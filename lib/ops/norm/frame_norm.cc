@@ -27,7 +27,7 @@ Tensor frame_moments(const Tensor& x) {
   FrameNormArgs args = arguments(x);
   const Tensor moments({x.size(0), 2}, DType::f32, x.device());
   args.moments = moments.data<float>();
-  VFM_RUN(x.device(), frame_moments, args);
+  VFM_RUN(Touching(x, moments), frame_moments, args);
   return moments;
 }
 
@@ -69,7 +69,7 @@ Tensor frame_norm(Tape& tape, const Tensor& x, const Tensor& weight, const Tenso
   args.weight = weight.data<float>();
   args.bias = bias.data<float>();
   args.y = y.raw();
-  VFM_RUN(x.device(), frame_norm_forward, args);
+  VFM_RUN(Touching(x, y), frame_norm_forward, args);
   tape.record(y, {x, weight, bias}, [args, x, weight, bias, moments, y](Tape& t) {
     const Tensor dy = t.take(y).to(x.dtype());
     const Tensor dx(x.shape(), x.dtype(), x.device());
@@ -77,14 +77,15 @@ Tensor frame_norm(Tape& tape, const Tensor& x, const Tensor& weight, const Tenso
     const Tensor dbias = Tensor::zeros(bias.shape(), DType::f32, x.device());
     // The GPU's version works on all frames at once, and makes its own.
     Tensor scratch;
-    if (x.device() == Device::cpu) scratch = Tensor({kFrameNormChunks, 2 * args.channels + 2});
+    if (layout_device(x.device()) == Device::cpu)
+      scratch = Tensor({kFrameNormChunks, 2 * args.channels + 2}, DType::f32, x.device());
     FrameNormArgs back = args;
     back.dy = dy.raw();
     back.dx = dx.raw();
     back.dweight = dweight.data<float>();
     back.dbias = dbias.data<float>();
     if (scratch.defined()) back.scratch = scratch.data<float>();
-    VFM_RUN(x.device(), frame_norm_backward, back);
+    VFM_RUN(Touching(x, dy, dx), frame_norm_backward, back);
     t.accumulate(weight, dweight);
     t.accumulate(bias, dbias);
     t.accumulate(x, dx);

@@ -85,7 +85,8 @@ ModulateSaved modulate_forward(const ModulateInput& in, Tensor& normed) {
                             Tensor({in.x.size(0), 2}, DType::f32, device)};
   ModulateArgs args = arguments(in, saved);
   args.normed = normed.raw();
-  VFM_RUN(device, modulate_forward, args);
+  VFM_RUN(Touching(in.x, in.branch, in.extra, adds(in) ? saved.stream : Tensor(), normed),
+          modulate_forward, args);
   return saved;
 }
 
@@ -125,13 +126,14 @@ void modulate_backward(Tape& tape, const ModulateInput& in, const ModulateSaved&
   args.runs = in.rows.runs();
   args.run_count = in.rows.run_count();
   args.partial = partial.data<float>();
-  VFM_RUN(device, modulate_backward, args);
+  VFM_RUN(Touching(saved.stream, dnormed, dstream, in.branch, dbranch, dx, partial),
+          modulate_backward, args);
   dstream = Tensor();  // dx must be unique for the op that overwrites it next
 
   const std::int64_t rows =
       std::max(in.modulation.size(0), in.gate.defined() ? in.gate.size(0) : 0);
   const Tensor sums = Tensor::zeros({rows, 3 * width}, DType::f32, device);
-  VFM_RUN(device, modulate_reduce, args, rows, sums.data<float>());
+  VFM_RUN(Touching(partial, sums), modulate_reduce, args, rows, sums.data<float>());
   if (tape.wants_grad(in.modulation))
     tape.accumulate(in.modulation, spread(sums, 0, 2 * width, in.modulation, 0));
   if (in.branch.defined()) {

@@ -16,7 +16,7 @@ Tensor rmsnorm_forward(const Tensor& x, const Tensor& weight, float epsilon) {
     fail("rmsnorm: x {} {}, weight {}", dtype_name(x.dtype()), to_string(x.shape()),
          to_string(weight.shape()));
   const Tensor y(x.shape(), DType::f32, x.device());
-  VFM_RUN(x.device(), rmsnorm_forward, x, weight, epsilon, y);
+  VFM_RUN(Touching(x, weight, y), rmsnorm_forward, x, weight, epsilon, y);
   return y;
 }
 
@@ -25,7 +25,7 @@ void rmsnorm_backward(Tape& tape, Tensor dy, const Tensor& x, const Tensor& weig
   Tensor dx = dy.unique() ? dy : Tensor(x.shape(), DType::f32, x.device());
   const Tensor dweight =
       tape.wants_grad(weight) ? Tensor::zeros(weight.shape(), DType::f32, x.device()) : Tensor();
-  VFM_RUN(x.device(), rmsnorm_backward, x, weight, epsilon, dy, dx, dweight);
+  VFM_RUN(Touching(x, weight, dy, dx), rmsnorm_backward, x, weight, epsilon, dy, dx, dweight);
   if (dweight.defined()) tape.accumulate(weight, dweight);
   tape.accumulate(x, std::move(dx));
 }

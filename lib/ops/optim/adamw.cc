@@ -10,14 +10,27 @@
 #include "ops/run.h"
 
 namespace vfm::ops {
+namespace {
+
+Touching work_of(Device device, std::span<const AdamwSlot> slots) {
+  Work work;
+  for (const AdamwSlot& slot : slots) {
+    const std::size_t read_and_written =
+        4 + 2 * dtype_size(slot.moments) + (slot.ema != nullptr ? 4 : 0);
+    work.bytes += static_cast<double>(slot.count) * static_cast<double>(4 + 2 * read_and_written);
+  }
+  return {device, work};
+}
+
+}  // namespace
 
 void adamw(Device device, std::span<const AdamwSlot> slots, const AdamwStep& step) {
-  VFM_RUN(device, adamw, slots, step);
+  VFM_RUN(work_of(device, slots), adamw, slots, step);
 }
 
 double clipped_adamw(Device device, std::span<const AdamwSlot> slots, const AdamwStep& step,
                      double factor, double most) {
-  return VFM_RUN(device, clipped_adamw, slots, step, factor, most);
+  return VFM_ASK(0.0, work_of(device, slots), clipped_adamw, slots, step, factor, most);
 }
 
 void cpu::adamw(std::span<const AdamwSlot> slots, const AdamwStep& step) {

@@ -23,14 +23,14 @@ void check(const Tensor& weights, const Tensor& high, const Tensor& low) {
 
 void split_master(const Tensor& weights, const Tensor& high, const Tensor& low) {
   check(weights, high, low);
-  VFM_RUN(weights.device(), split_weights, weights.data<float>(), high.data<std::uint16_t>(),
-          low.data<std::uint16_t>(), weights.elements());
+  VFM_RUN(Touching(weights, high, low), split_weights, weights.data<float>(),
+          high.data<std::uint16_t>(), low.data<std::uint16_t>(), weights.elements());
 }
 
 void join_master(const Tensor& high, const Tensor& low, const Tensor& weights) {
   check(weights, high, low);
-  VFM_RUN(weights.device(), join_weights, high.data<std::uint16_t>(), low.data<std::uint16_t>(),
-          weights.data<float>(), weights.elements());
+  VFM_RUN(Touching(weights, high, low), join_weights, high.data<std::uint16_t>(),
+          low.data<std::uint16_t>(), weights.data<float>(), weights.elements());
 }
 
 }  // namespace vfm::ops

@@ -10,7 +10,7 @@
 namespace vfm::ops {
 
 double sum_squares(Device device, std::span<const Extent> arrays) {
-  return VFM_RUN(device, sum_squares, arrays);
+  return VFM_ASK(0.0, device, sum_squares, arrays);
 }
 
 double cpu::sum_squares(std::span<const Extent> arrays) {

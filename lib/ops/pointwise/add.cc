@@ -16,8 +16,8 @@ void add_in_place(const Tensor& target, const Tensor& term) {
   const auto known = [](DType dtype) { return dtype == DType::f32 || dtype == DType::bf16; };
   if (!known(target.dtype()) || !known(term.dtype()))
     fail("cannot add {} to {}", dtype_name(term.dtype()), dtype_name(target.dtype()));
-  VFM_RUN(target.device(), add_into, target.dtype(), target.raw(), term.dtype(), term.raw(),
-          target.elements());
+  VFM_RUN(Touching(target, target, term), add_into, target.dtype(), target.raw(), term.dtype(),
+          term.raw(), target.elements());
 }
 
 Tensor add(Tape& tape, const Tensor& a, const Tensor& b) {
@@ -27,15 +27,15 @@ Tensor add(Tape& tape, const Tensor& a, const Tensor& b) {
          dtype_name(b.dtype()), to_string(b.shape()));
   const std::int64_t rows = a.size(0), narrow = a.size(1), wide = b.size(1);
   Tensor sum(a.shape(), DType::f32, a.device());
-  VFM_RUN(a.device(), add_columns, a.data<float>(), b.data<float>(), sum.data<float>(), rows,
-          narrow, wide);
+  VFM_RUN(Touching(a, sum, sum), add_columns, a.data<float>(), b.data<float>(), sum.data<float>(),
+          rows, narrow, wide);
   tape.record(sum, {a, b}, [a, b, sum, rows, narrow, wide](Tape& t) {
     const Tensor gradient = t.take(sum).to(DType::f32);
     t.accumulate(a, gradient);
     if (narrow == wide) return t.accumulate(b, gradient);
     const Tensor db(b.shape(), DType::f32, b.device());
-    VFM_RUN(b.device(), add_columns_backward, gradient.data<float>(), db.data<float>(), rows,
-            narrow, wide);
+    VFM_RUN(Touching(gradient, db), add_columns_backward, gradient.data<float>(), db.data<float>(),
+            rows, narrow, wide);
     t.accumulate(b, db);
   });
   return sum;

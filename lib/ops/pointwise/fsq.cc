@@ -32,11 +32,11 @@ Tensor fsq(Tape& tape, const Tensor& z, std::span<const int> levels) {
     fail("FSQ of {} {} to {} numbers", dtype_name(z.dtype()), to_string(z.shape()),
          made.dimensions);
   Tensor values(z.shape(), DType::f32, z.device());
-  VFM_RUN(z.device(), fsq_forward, z, made, values);
+  VFM_RUN(Touching(z, values), fsq_forward, z, made, values);
   tape.record(values, {z}, [z, values, made](Tape& t) {
     const Tensor above = t.take(values);
     Tensor gradient(z.shape(), DType::f32, z.device());
-    VFM_RUN(z.device(), fsq_backward, z, made, above, gradient);
+    VFM_RUN(Touching(z, above, gradient), fsq_backward, z, made, above, gradient);
     t.accumulate(z, gradient);
   });
   return values;

@@ -12,13 +12,13 @@ Tensor gelu_forward(const Tensor& x) {
   if (x.dtype() != DType::f32 && x.dtype() != DType::bf16)
     fail("gelu of {}", dtype_name(x.dtype()));
   Tensor y(x.shape(), x.dtype(), x.device());
-  VFM_RUN(x.device(), gelu_forward, x.dtype(), x.raw(), y.raw(), x.elements());
+  VFM_RUN(Touching(x, y), gelu_forward, x.dtype(), x.raw(), y.raw(), x.elements());
   return y;
 }
 
 Tensor gelu_backward(const Tensor& x, const Tensor& dy) {
   const Tensor dx = dy.unique() ? dy : Tensor(x.shape(), x.dtype(), x.device());
-  VFM_RUN(x.device(), gelu_backward, x.dtype(), x.raw(), dy.raw(), dx.raw(), x.elements());
+  VFM_RUN(Touching(x, dy, dx), gelu_backward, x.dtype(), x.raw(), dy.raw(), dx.raw(), x.elements());
   return dx;
 }
 

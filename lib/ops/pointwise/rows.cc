@@ -15,7 +15,7 @@ Tensor gather_rows(const Tensor& x, const Tensor& numbers) {
     fail("cannot take {} {} of {}", dtype_name(numbers.dtype()), to_string(numbers.shape()),
          to_string(x.shape()));
   const Tensor y({numbers.elements(), x.size(1)}, x.dtype(), x.device());
-  VFM_RUN(x.device(), gather_rows, x, numbers, y);
+  VFM_RUN(Touching(y, y, numbers), gather_rows, x, numbers, y);
   return y;
 }
 
@@ -49,7 +49,7 @@ void add_rows(const Tensor& x, const RowTakers& takers, const Tensor& to) {
   if (x.dims() != 2 || to.dims() != 2 || x.size(1) != to.size(1) || x.dtype() != DType::f32 ||
       to.dtype() != DType::f32 || x.device() != to.device())
     fail("cannot add rows of {} to {}", to_string(x.shape()), to_string(to.shape()));
-  VFM_RUN(x.device(), add_rows, x, takers, to);
+  VFM_RUN(Touching(x, x, x), add_rows, x, takers, to);
 }
 
 }  // namespace vfm::ops

@@ -13,14 +13,15 @@ Tensor swiglu_forward(const Tensor& x) {
     fail("swiglu of {} {}", dtype_name(x.dtype()), to_string(x.shape()));
   const std::int64_t rows = x.size(0), width = x.size(1) / 2;
   Tensor y({rows, width}, x.dtype(), x.device());
-  VFM_RUN(x.device(), swiglu_forward, x.dtype(), x.raw(), y.raw(), rows, width);
+  VFM_RUN(Touching(x, y), swiglu_forward, x.dtype(), x.raw(), y.raw(), rows, width);
   return y;
 }
 
 Tensor swiglu_backward(const Tensor& x, const Tensor& dy) {
   const std::int64_t rows = x.size(0), width = x.size(1) / 2;
   Tensor dx(x.shape(), x.dtype(), x.device());
-  VFM_RUN(x.device(), swiglu_backward, x.dtype(), x.raw(), dy.raw(), dx.raw(), rows, width);
+  VFM_RUN(Touching(x, dy, dx), swiglu_backward, x.dtype(), x.raw(), dy.raw(), dx.raw(), rows,
+          width);
   return dx;
 }
 

@@ -18,7 +18,7 @@ void check(const Tape& tape, const Tensor& x, const char* name) {
 
 void relu_in_place(Tape& tape, const Tensor& x) {
   check(tape, x, "relu in place");
-  VFM_RUN(x.device(), relu, x.dtype(), x.raw(), x.elements());
+  VFM_RUN(Touching(x, x), relu, x.dtype(), x.raw(), x.elements());
 }
 
 void gated_gelu_in_place(Tape& tape, const Tensor& x, const Tensor& factor) {
@@ -27,7 +27,7 @@ void gated_gelu_in_place(Tape& tape, const Tensor& x, const Tensor& factor) {
       factor.elements() != x.elements())
     fail("gated gelu: {} {} does not fit {} {}", dtype_name(factor.dtype()),
          to_string(factor.shape()), dtype_name(x.dtype()), to_string(x.shape()));
-  VFM_RUN(x.device(), gated_gelu, x.dtype(), x.raw(), factor.raw(), x.elements());
+  VFM_RUN(Touching(x, x, factor), gated_gelu, x.dtype(), x.raw(), factor.raw(), x.elements());
 }
 
 }  // namespace vfm::ops

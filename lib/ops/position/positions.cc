@@ -130,6 +130,7 @@ Tensor learned_positions(Tape& tape, const Tensor& table_t, const Tensor& table_
   }
   if (stepped) {
     if (tape.recording()) fail("positions with a step other than 1 cannot be trained");
+    if (table_t.device() == Device::meta) return Tensor({tokens, width}, DType::f32, Device::meta);
     // Once a sampling step, and little: the CPU does it for the GPU too.
     const auto here = [](const Tensor& table) { return table.to(Device::cpu); };
     return stepped_positions({here(table_t), here(table_h), here(table_w)}, grids, unit)
@@ -148,7 +149,7 @@ Tensor learned_positions(Tape& tape, const Tensor& table_t, const Tensor& table_
   const Tensor result({tokens, width}, DType::f32, device), norms({tokens}, DType::f32, device);
   args.result = result.data<float>();
   args.norms = norms.data<float>();
-  VFM_RUN(device, learned_positions_forward, args, grids);
+  VFM_RUN(Touching(result, norms), learned_positions_forward, args, grids);
   tape.record(result, {table_t, table_h, table_w}, [=](Tape& t) {
     const Tensor dy = t.take(result).to(DType::f32);
     std::array<Tensor, 3> gradients;
@@ -158,7 +159,8 @@ Tensor learned_positions(Tape& tape, const Tensor& table_t, const Tensor& table_
       gradients[i] = Tensor::zeros(tables[i].shape(), DType::f32, device);
       back.gradients[i] = gradients[i].data<float>();
     }
-    VFM_RUN(device, learned_positions_backward, back, grids);
+    VFM_RUN(Touching(dy, result, norms).cpu_scratch([&] { return tokens; }),
+            learned_positions_backward, back, grids);
     for (std::size_t i = 0; i < 3; ++i)
       if (t.wants_grad(tables[i])) t.accumulate(tables[i], gradients[i]);
     (void)norms;  // `args` points into it
@@ -185,7 +187,10 @@ RotaryAngles rotary_angles(const std::vector<TokenGrid>& grids, int head_dim,
     fail("rotary positions: a head dimension of {} cannot be split over three axes", head_dim);
   const std::array<int, 3> dims{dim_time, dim_space, dim_space};
   const int half = head_dim / 2;
-  RotaryAngles angles{Tensor({token_count(grids), half}), Tensor({token_count(grids), half})};
+  const Shape shape{token_count(grids), half};
+  if (options.device == Device::meta)
+    return {Tensor(shape, DType::f32, Device::meta), Tensor(shape, DType::f32, Device::meta)};
+  const RotaryAngles angles{Tensor(shape), Tensor(shape)};
   float* cosines = angles.cosines.data<float>();
   float* sines = angles.sines.data<float>();
   std::array<std::vector<double>, 3> frequencies;
@@ -210,12 +215,12 @@ RotaryAngles rotary_angles(const std::vector<TokenGrid>& grids, int head_dim,
             sines = std::copy_n(s[axis].data() + at[axis] * n, n, sines);
           }
   }
-  return angles;
+  return {angles.cosines.to(options.device), angles.sines.to(options.device)};
 }
 
 Tensor sinusoid(const Tensor& times, int width) {
   const Tensor result({times.elements(), width}, DType::f32, times.device());
-  VFM_RUN(times.device(), sinusoid, times, result);
+  VFM_RUN(Touching(times, result), sinusoid, times, result);
   return result;
 }
 

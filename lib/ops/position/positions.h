@@ -43,6 +43,7 @@ struct RotaryOptions {
   double yarn_scale = 1;
   int yarn_frames = 1;
   std::array<double, 2> yarn_betas = {4, 1};  ///< fast, slow
+  Device device = Device::cpu;                ///< where the angles are wanted
 };
 
 /// 3D rotary positions. The K / 2 angles of a token are those of time, then height, then width;

@@ -44,13 +44,18 @@ QkNormRopeArgs arguments(const Tensor& x, const QkNormRope& l) {
   return args;
 }
 
+// Floats that the CPU's version has for the sums of the weights' gradients.
+std::int64_t gradient_scratch(const QkNormRopeArgs& args) {
+  return (args.tokens + kNormChunk - 1) / kNormChunk * 3 * args.head_dim;
+}
+
 }  // namespace
 
 void cpu::qk_norm_rope_gradients(const QkNormRopeArgs& given, const Tensor& query,
                                  const Tensor& key) {
   QkNormRopeArgs args = given;
   const std::int64_t chunks = (args.tokens + kNormChunk - 1) / kNormChunk, width = args.head_dim;
-  const Tensor partial({chunks, 3, width});
+  const Tensor partial({gradient_scratch(args)});
   args.partial = partial.data<float>();
   qk_norm_rope_backward(args);
   for (int which = 0; which < 2; ++which) {
@@ -74,7 +79,9 @@ void qk_norm_rope_gradients(Tape& tape, Tensor dy, const Tensor& x, const QkNorm
                : Tensor();
   };
   const Tensor query = wanted(l.query_weight), key = wanted(l.key_weight);
-  VFM_RUN(x.device(), qk_norm_rope_gradients, args, query, key);
+  VFM_RUN(
+      Touching(x, dy, dx, l.cosines, l.sines).cpu_scratch([&] { return gradient_scratch(args); }),
+      qk_norm_rope_gradients, args, query, key);
   if (query.defined()) tape.accumulate(l.query_weight, query);
   if (key.defined()) tape.accumulate(l.key_weight, key);
   tape.accumulate(x, std::move(dx));
@@ -85,7 +92,7 @@ Tensor qk_norm_rope(Tape& tape, const Tensor& x, const QkNormRope& layout) {
   Tensor y(x.shape(), x.dtype(), x.device());
   QkNormRopeArgs args = arguments(x, layout);
   args.y = y.raw();
-  VFM_RUN(x.device(), qk_norm_rope_forward, args);
+  VFM_RUN(Touching(x, y, layout.cosines, layout.sines), qk_norm_rope_forward, args);
   tape.record(y, {x, layout.query_weight, layout.key_weight},
               [x, y, layout](Tape& t) { qk_norm_rope_gradients(t, t.take(y), x, layout); });
   return y;

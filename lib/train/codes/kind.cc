@@ -94,27 +94,16 @@ class CodeKind final : public Kind {
     recipe.model.decoder.validate();
   }
 
-  models::NetworkCost cost(const Recipe& recipe, double tokens, double text_tokens,
-                           double pack_tokens, Recompute recompute) const override {
-    return models::decoder_cost(recipe.model.decoder, tokens, text_tokens, pack_tokens,
-                                recipe.compute(), recompute);
+  data::Entry full_sample(const Recipe& recipe) const override {
+    data::Entry entry;
+    entry.height = 1;
+    entry.width = static_cast<int>(recipe.data.tokens);
+    return entry;
   }
 
-  /// Beside the codes their texts alone.
-  PassMemory pass_memory(const Recipe& recipe, const PackShare& share, const PackLoad& load,
-                         Recompute recompute, Device /*device*/) const override {
-    const models::DecoderConfig& decoder = recipe.model.decoder;
-    const double packs = share.together, tokens = static_cast<double>(recipe.data.tokens);
-    PassMemory memory;
-    memory.activations = cost(recipe, 1, 1, tokens * packs, recompute).activation_bytes;
-    if (decoder.text_embed_dim > 0)
-      memory.activations +=
-          text_memory(recipe, share, load, decoder.text_embed_dim,
-                      1.0 * decoder.key_value_heads() * decoder.attention_head_dim,
-                      recompute == Recompute::block ? 1 : decoder.num_layers);
-    // As they were read, and two steps' batches, which are vectors.
-    memory.host = 3 * 4 * packs * (load.text_rows * decoder.text_embed_dim);
-    return memory;
+  double sample_bytes(const Recipe& recipe, const data::Entry& sample) const override {
+    return 4.0 * sample.frames * sample.height * sample.width +
+           4.0 * sample.text_tokens * recipe.model.decoder.text_embed_dim;
   }
 
   std::unique_ptr<Objective> make_objective(const Recipe& recipe, Recompute recompute,

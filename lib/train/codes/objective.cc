@@ -62,6 +62,19 @@ void CodeObjective::compute(Pack& pack, double scale) const {
   if (scale != 0) tape.backward(logits, std::exchange(pack.result.seed, Tensor()));
 }
 
+std::unique_ptr<Batch> CodeObjective::blank(const std::vector<data::Entry>& samples) const {
+  auto pack = std::make_unique<Pack>();
+  const auto width = static_cast<std::size_t>(decoder_.config().text_embed_dim);
+  for (const data::Entry& entry : samples) {
+    CleanSample sample{entry.key, entry.frames, entry.height, entry.width, entry.fps, {}, {}, {}};
+    sample.codes.resize(static_cast<std::size_t>(sample.frames) *
+                        static_cast<std::size_t>(sample.height * sample.width));
+    sample.text.resize(static_cast<std::size_t>(entry.text_tokens) * width);
+    add(*pack, sample, false);
+  }
+  return pack;
+}
+
 void CodeObjective::pass(Batch& batch) const {
   compute(dynamic_cast<Pack&>(batch), 1);
 }

@@ -23,6 +23,7 @@ class CodeObjective final : public Objective {
   /// The sums are over codes: divided by their number they are nats a code.
   std::unique_ptr<Batch> build(std::uint32_t step, std::span<const std::string> keys,
                                const std::vector<PlacedSample>& samples) const override;
+  std::unique_ptr<Batch> blank(const std::vector<data::Entry>& samples) const override;
   void pass(Batch& batch) const override;
   LossSums loss(const Batch& batch) const override;
   std::vector<std::string> levels() const override { return {""}; }

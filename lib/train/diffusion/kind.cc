@@ -14,10 +14,17 @@ namespace {
 
 using models::Recompute;
 
-/// How many numbers the latents of `tokens` tokens have.
-double latent_values(const models::NetworkConfig& dit, double tokens) {
-  const auto& p = dit.patch_size;
-  return tokens * p[0] * p[1] * p[2] * dit.out_channels;
+/// So many tokens as frames of as many rows as columns, or nearly; false: they do not fit.
+bool make_grid(std::int64_t tokens, const std::array<std::int64_t, 3>& most,
+               std::array<std::int64_t, 3>& grid) {
+  std::int64_t best = 0;
+  for (std::int64_t t = 1; t <= most[0]; ++t)
+    for (std::int64_t h = 1; tokens % t == 0 && h <= most[1]; ++h) {
+      if (tokens / t % h != 0 || tokens / t / h > most[2]) continue;
+      const std::int64_t shorter = std::min(h, tokens / t / h);
+      if (shorter > best) best = shorter, grid = {t, h, tokens / t / h};
+    }
+  return best > 0;
 }
 
 class DiffusionKind final : public Kind {
@@ -125,38 +132,27 @@ class DiffusionKind final : public Kind {
     return {size[0], size[1], size[2]};
   }
 
-  models::NetworkCost cost(const Recipe& recipe, double tokens, double text_tokens,
-                           double pack_tokens, Recompute recompute) const override {
-    models::NetworkCost cost = models::network_cost(recipe.model.dit, tokens, text_tokens,
-                                                    pack_tokens, recipe.compute(), recompute);
-    if (recipe.lora.rank > 0) cost.flops_per_token -= cost.weight_flops;
-    return cost;
+  data::Entry full_sample(const Recipe& recipe) const override {
+    const models::NetworkConfig& dit = recipe.model.dit;
+    const auto& p = dit.patch_size;
+    std::array<std::int64_t, 3> most{};
+    for (std::size_t i = 0; i < 3; ++i)
+      most[i] = dit.max_size[i] / p[i];
+    std::int64_t tokens = std::min(recipe.data.tokens, most[0] * most[1] * most[2]);
+    std::array<std::int64_t, 3> grid{};
+    while (!make_grid(tokens, most, grid))
+      --tokens;
+    data::Entry entry;
+    entry.frames = static_cast<int>(grid[0]) * p[0];
+    entry.height = static_cast<int>(grid[1]) * p[1];
+    entry.width = static_cast<int>(grid[2]) * p[2];
+    return entry;
   }
 
-  /// Beside the tokens: texts, conditioning, and what goes in and out of the network.
-  PassMemory pass_memory(const Recipe& recipe, const PackShare& share, const PackLoad& load,
-                         Recompute recompute, Device /*device*/) const override {
+  double sample_bytes(const Recipe& recipe, const data::Entry& sample) const override {
     const models::NetworkConfig& dit = recipe.model.dit;
-    const double size = static_cast<double>(dtype_size(recipe.compute()));
-    const double at_once = recompute == Recompute::block ? 1 : dit.num_layers;
-    const double packs = share.together, tokens = static_cast<double>(recipe.data.tokens);
-    const double texts = text_memory(recipe, share, load, dit.text_embed_dim,
-                                     1.0 * dit.key_value_heads() * dit.attention_head_dim, at_once);
-    // Of both steps the noisy latents and what is to come out; what does, its gradient, and
-    // patches.
-    const double values = latent_values(dit, tokens);
-    const double ends = values * (share.packs * 4 * 4 + packs * (2 * 4 + 2 * size + 4));
-    // Of each norm shift, scale and gate, before and after the shared ones are added; their
-    // gradients.
-    const double norms = dit.type == models::NetworkType::stdit ? 5 : 3;
-    const double conditioning =
-        packs * load.samples * dit.width() * 4 * 3 * (2 * norms * (at_once + 1) + 4);
-    PassMemory memory;
-    memory.activations = cost(recipe, 1, 1, tokens * packs, recompute).activation_bytes +
-                         (texts + ends + conditioning);
-    // As they were read, and put one after the other.
-    memory.host = 2 * 4 * packs * (load.text_rows * dit.text_embed_dim + values);
-    return memory;
+    return 4.0 * dit.out_channels * sample.frames * sample.height * sample.width +
+           4.0 * recipe.text_tokens(sample.text_tokens) * dit.text_embed_dim;
   }
 
   bool has_graphs() const override { return true; }

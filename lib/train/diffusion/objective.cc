@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "models/dit/network_json.h"
+#include "tensor/meta.h"
 #include "tensor/upload.h"
 
 namespace vfm::train {
@@ -28,7 +29,7 @@ std::string shape_of(const NoisyBatch& batch) {
 
 }  // namespace
 
-/// On the CPU noisy already; on a GPU the clean samples, on their way there.
+/// On the CPU noisy already; on a GPU the clean samples, on their way there or there.
 struct DiffusionObjective::Pack final : Batch {
   NoisyBatch noisy;
   CleanBatch clean;
@@ -95,32 +96,37 @@ void DiffusionObjective::send(const CleanBatch& made, Pack& pack) {
     sample.c_noise = std::numeric_limits<float>::quiet_NaN();
 }
 
+std::unique_ptr<Batch> DiffusionObjective::blank(const std::vector<data::Entry>& samples) const {
+  const models::NetworkConfig& config = network_->config();
+  auto pack = std::make_unique<Pack>();
+  NoisyBatch& batch = pack->clean.batch;
+  std::int64_t values = 0, text_rows = 0;
+  for (const data::Entry& entry : samples) {
+    const int texts = recipe_.text_tokens(entry.text_tokens);
+    batch.input.samples.push_back(
+        {entry.frames, entry.height, entry.width, static_cast<float>(entry.fps), 0, texts});
+    const std::int64_t places = std::int64_t{entry.frames} * entry.height * entry.width;
+    ops::NoisySample& noisy = pack->clean.noise.emplace_back();
+    noisy.count = places * config.out_channels;
+    noisy.channel = config.video_to_world() ? places : 0;
+    batch.parts.push_back({noisy.count, noisy.channel, 0});
+    values += noisy.count;
+    text_rows += texts;
+  }
+  batch.input.latents = Tensor({values}, DType::f32, device());
+  batch.input.text = Tensor({text_rows, config.text_embed_dim}, DType::f32, device());
+  if (layout_device(device()) == Device::cpu) {
+    pack->noisy = add_noise(pack->clean);
+    pack->clean = {};
+  }
+  return pack;
+}
+
 void DiffusionObjective::pass(Batch& batch) const {
   auto& pack = dynamic_cast<Pack&>(batch);
-  const auto learn = [&](const NoisyBatch& noisy) {
-    ops::Tape tape;
-    const Tensor output = network_->forward(tape, noisy.input);
-    Loss loss = diffusion_loss(output, noisy, recipe_.diffusion.loss_scale);
-    tape.backward(output, std::exchange(loss.error.seed, Tensor()));
-    return loss;
-  };
-  if (!pack.upload) {
-    pack.loss = learn(pack.noisy);
-    return;
-  }
-  pack.upload->await();
-  const NoisyBatch noisy = add_noise(pack.clean);
-  const auto work = [&](const std::vector<Tensor>& inputs) -> std::vector<Tensor> {
-    NoisyBatch copy = noisy;
-    copy.input.latents = inputs[0];
-    copy.input.text = inputs[1];
-    copy.input.c_noise = inputs[2];
-    copy.target = inputs[3];
-    return {learn(copy).error.sums};
-  };
-  const auto& [samples, latents, text, c_noise] = noisy.input;
-  pack.loss.error.sums =
-      graphs_.run(shape_of(noisy), {latents, text, c_noise, noisy.target}, work)[0];
+  pack.loss = pack.upload                              ? learn_on_gpu(pack)
+              : pack.clean.batch.input.samples.empty() ? learn(pack.noisy)
+                                                       : learn(add_noise(pack.clean));
 }
 
 LossSums DiffusionObjective::loss(const Batch& batch) const {

@@ -29,6 +29,7 @@ class DiffusionObjective final : public Objective {
   Json config() const override;
   std::unique_ptr<Batch> build(std::uint32_t step, std::span<const std::string> keys,
                                const std::vector<PlacedSample>& samples) const override;
+  std::unique_ptr<Batch> blank(const std::vector<data::Entry>& samples) const override;
   void pass(Batch& batch) const override;
   LossSums loss(const Batch& batch) const override;
   /// The recipe's validation.sigmas.

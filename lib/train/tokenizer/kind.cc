@@ -5,7 +5,6 @@
 
 #include "base/error.h"
 #include "data/clips.h"
-#include "models/cosmos/training_cost.h"
 #include "train/recipe_field.h"
 #include "train/run.h"
 #include "train/tokenizer/clips.h"
@@ -15,11 +14,6 @@ namespace vfm::train {
 namespace {
 
 using models::Recompute;
-
-/// Pixels of the clips of a pack.
-double clips_of_pack(const Recipe& recipe, const PackLoad& load) {
-  return 3.0 * recipe.data.frames * recipe.data.size * recipe.data.size * load.samples;
-}
 
 class TokenizerKind final : public Kind {
  public:
@@ -90,38 +84,19 @@ class TokenizerKind final : public Kind {
 
   void fit_without_data(Recipe& /*recipe*/) const override {}
 
-  /// Of a clip of this many latent pixels; activations of one that is as long as clips get, since
-  /// clips pass one by one.
-  models::NetworkCost cost(const Recipe& recipe, double tokens, double /*text_tokens*/,
-                           double /*pack_tokens*/, Recompute recompute) const override {
+  data::Entry full_sample(const Recipe& recipe) const override {
     const models::CosmosConfig& config = recipe.model.autoencoder;
-    const int side = recipe.data.size, places = side / config.spatial_compression_ratio;
-    const double frames = std::max(1.0, tokens / (static_cast<double>(places) * places));
-    const auto cost = [&](double latent_frames) {
-      const double pixels = 1 + (latent_frames - 1) * config.temporal_compression_ratio;
-      return models::cosmos_training_cost(config, static_cast<int>(pixels), side, side,
-                                          recipe.compute(), recompute == Recompute::block);
-    };
-    const models::CosmosTrainingCost one = cost(frames);
-    const double longest = 1 + (recipe.data.frames - 1) / config.temporal_compression_ratio;
-    models::NetworkCost total;
-    total.parameters = one.parameters;
-    total.flops_per_token = 3 * (one.encode_flops + one.decode_flops) / std::max(1.0, tokens);
-    total.activation_bytes = cost(longest).activation_bytes;
-    return total;
+    data::Entry entry;
+    entry.frames = 1 + (recipe.data.frames - 1) / config.temporal_compression_ratio;
+    entry.height = entry.width = recipe.data.size / config.spatial_compression_ratio;
+    return entry;
   }
 
-  PassMemory pass_memory(const Recipe& recipe, const PackShare& share, const PackLoad& load,
-                         Recompute recompute, Device device) const override {
-    PassMemory memory;
-    memory.activations = cost(recipe, 1, 1, 1, recompute).activation_bytes;
-    if (device == Device::cpu)  // clips of this step, and of the next one
-      memory.activations += 2 * 4 * share.packs * clips_of_pack(recipe, load);
-    // The samples as they were read. And since the sizes of a tokenizer's activations come one
-    // after the other, so much of what is not in use the allocator keeps
-    // (tensor/caching_allocator.h).
-    memory.host = 4 * share.together * clips_of_pack(recipe, load) + 0.25 * memory.activations;
-    return memory;
+  double sample_bytes(const Recipe& recipe, const data::Entry& sample) const override {
+    const models::CosmosConfig& config = recipe.model.autoencoder;
+    const double frames = 1.0 + (sample.frames - 1) * config.temporal_compression_ratio;
+    return 3.0 * 4 * frames * sample.height * sample.width * config.spatial_compression_ratio *
+           config.spatial_compression_ratio;
   }
 
   std::string_view pipeline_part() const override { return "vae"; }

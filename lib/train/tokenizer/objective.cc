@@ -9,6 +9,7 @@
 #include "models/tokenizer.h"
 #include "ops/loss/pixel_error.h"
 #include "ops/pointwise/fsq.h"
+#include "tensor/meta.h"
 
 namespace vfm::train {
 namespace {
@@ -82,6 +83,21 @@ std::unique_ptr<Batch> TokenizerObjective::build(std::uint32_t /*step*/,
   auto clips = std::make_unique<Clips>();
   for (const auto& [sample, place] : samples)
     clips->pixels.push_back(channels_last(sample));
+  return clips;
+}
+
+std::unique_ptr<Batch> TokenizerObjective::blank(const std::vector<data::Entry>& samples) const {
+  const models::CosmosConfig& config = model_.config();
+  const int space = config.spatial_compression_ratio;
+  auto clips = std::make_unique<Clips>();
+  for (const data::Entry& entry : samples) {
+    const Shape shape{1 + (entry.frames - 1) * config.temporal_compression_ratio,
+                      entry.height * space, entry.width * space, 3};
+    // Of a GPU's memory a clip takes some when it passes.
+    clips->pixels.push_back(layout_device(device()) == Device::cpu
+                                ? Tensor(shape, DType::f32, device())
+                                : Tensor::borrow(this, shape, DType::f32, nullptr));
+  }
   return clips;
 }
 

@@ -24,6 +24,7 @@ class TokenizerObjective final : public Objective {
   /// The sums are over values of pixels. Clips pass one by one, so that memory is one clip's.
   std::unique_ptr<Batch> build(std::uint32_t step, std::span<const std::string> keys,
                                const std::vector<PlacedSample>& samples) const override;
+  std::unique_ptr<Batch> blank(const std::vector<data::Entry>& samples) const override;
   void pass(Batch& batch) const override;
   LossSums loss(const Batch& batch) const override;
   std::vector<std::string> levels() const override { return {""}; }

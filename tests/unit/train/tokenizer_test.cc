@@ -1,10 +1,9 @@
-// Training a tokenizer: it learns what it is shown, codes too, and its cost is told.
+// Training a tokenizer: it learns what it is shown, codes too.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "models/cosmos/training_cost.h"
 #include "train/optimizer.h"
 #include "train/recipe_file.h"
 #include "train/tokenizer/objective.h"
@@ -129,30 +128,4 @@ TEST_CASE("a code's gradient passes by the rounding") {
       for (const float g : parameter->grad.floats())
         encoder += std::abs(double{g});
   CHECK(encoder > 0);
-}
-
-TEST_CASE("the cost of a tokenizer is that of its network") {
-  for (const std::string kind :
-       {"", "model.levels: [8, 8, 8, 5, 5, 5]", "model.attention_resolutions: [512]",
-        "model: {encoder_block_out_channels: [8, 8, 12, 16], decode_block_out_channels: [8, 8, 12, "
-        "16], "
-        "spatial_compression_ratio: 4, temporal_compression_ratio: 4}"}) {
-    INFO(kind);
-    const Recipe recipe = tiny(kind);
-    const TokenizerObjective objective(recipe, models::Recompute::none, Device::cpu);
-    std::int64_t count = 0;
-    for (const nn::Parameter* parameter : objective.parameters())
-      count += parameter->elements();
-    CHECK(models::cosmos_training_cost(recipe.model.autoencoder, 5, 16, 16, DType::f32, false)
-              .parameters == count);
-  }
-  // The published numbers of CV8x8x8: 105.65 million parameters; a video of 121 x 512 x 512 takes
-  // 8.5 + 0.6 TFLOP (convolutions, attention) to encode and 15.9 + 0.6 to decode.
-  const models::CosmosTrainingCost cost =
-      models::cosmos_training_cost(models::CosmosConfig(), 121, 512, 512, DType::bf16, false);
-  CHECK(static_cast<double>(cost.parameters) == Approx(105.65e6).epsilon(0.001));
-  CHECK(cost.encode_flops == Approx(9.1e12).epsilon(0.05));
-  CHECK(cost.decode_flops == Approx(16.5e12).epsilon(0.05));
-  CHECK(models::cosmos_training_cost(models::CosmosConfig(), 121, 512, 512, DType::bf16, true)
-            .activation_bytes < 0.5 * cost.activation_bytes);
 }

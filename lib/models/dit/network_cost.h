@@ -1,0 +1,22 @@
+// What it costs to generate with a network, found by running it on Device::meta (tensor/meta.h).
+// Thread-safety: free functions, any thread.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "models/decoder/decoder.h"
+#include "models/dit/network.h"
+#include "models/part_cost.h"
+
+namespace vfm::models {
+
+/// One forward() of a pack of these samples, without recording.
+PartCost forward_cost(const NetworkConfig& config, const std::vector<NetworkSample>& samples,
+                      DType compute, Fp8Parts fp8, Device device);
+
+/// Writing all codes of a sample one after the other (CodeWriter).
+PartCost writing_cost(const DecoderConfig& config, const CodeSample& sample, DType compute,
+                      Device device);
+
+}  // namespace vfm::models

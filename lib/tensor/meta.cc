@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tensor/meta.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <set>
+#include <utility>
+
+#include "tensor/allocator.h"
+#include "tensor/caching_allocator.h"
+
+namespace vfm {
+namespace {
+
+// No address of a process: whoever reads there is stopped by the processor.
+constexpr std::uintptr_t kNowhere = std::uintptr_t{1} << 60;
+
+void* get(std::size_t size) noexcept {
+  static std::atomic<std::uintptr_t> next = kNowhere;
+  constexpr std::size_t kApart = 512;
+  return reinterpret_cast<void*>(next.fetch_add((size + kApart) / kApart * kApart));
+}
+void put(void* /*block*/) noexcept {}
+
+}  // namespace
+
+struct MetaAccount::State {
+  explicit State(Device like)
+      : device(like),
+        allocator({get, put, like == Device::cuda ? gpu_block_size : block_size, ""}) {}
+  const Device device;
+  CachingAllocator allocator;
+  Work work;
+  std::set<std::string> met;
+};
+
+namespace {
+thread_local std::shared_ptr<MetaAccount::State> counting;
+}
+
+MetaAccount::MetaAccount(Device device)
+    : state_(std::make_shared<State>(device)), outer_(std::exchange(counting, state_)) {}
+
+MetaAccount::~MetaAccount() {
+  counting = outer_;
+}
+
+MemoryStats MetaAccount::memory() const {
+  return state_->allocator.stats();
+}
+const Work& MetaAccount::work() const {
+  return state_->work;
+}
+
+void note_work(const Work& work) {
+  if (!counting) return;
+  counting->work.flops += work.flops;
+  counting->work.bytes += work.bytes;
+  counting->work.scratch = std::max(counting->work.scratch, work.scratch);
+  if (work.kept > 0 && counting->met.insert(work.kernel).second) counting->work.kept += work.kept;
+  if (work.scratch > 0) counting->allocator.allocate(work.scratch);
+}
+
+Device layout_device(Device device) {
+  if (device != Device::meta) return device;
+  return counting ? counting->device : Device::cpu;
+}
+
+std::shared_ptr<void> allocate_meta(std::size_t bytes) {
+  if (!counting) return {get(bytes), put};
+  std::shared_ptr<void> block = counting->allocator.allocate(bytes);
+  // A tensor may outlive the account.
+  void* const at = block.get();
+  return {at, [block = std::move(block), owner = counting](void*) mutable { block.reset(); }};
+}
+
+}  // namespace vfm

@@ -1,0 +1,62 @@
+// What work on tensors costs, found by doing it on a device that computes nothing.
+//
+// Tensors on Device::meta have shape, type and a place of their own, and no memory: reading them is
+// a fault of the program, and copying them to another device an Error. Ops check shapes, make their
+// results there and note what their kernels would do (ops/run.h). While there is a MetaAccount, all
+// that its thread does there is counted, by the allocator of the device that it stands for
+// (tensor/caching_allocator.h), which has nothing to hand out but addresses.
+// Thread-safety: an account belongs to the thread that made it.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "tensor/tensor.h"
+
+namespace vfm {
+
+/// What a kernel does. A multiply-add is two operations; counted are matrix products, convolutions
+/// and attention, not norms and activations, which take the memory's time and not that of
+/// arithmetic.
+struct Work {
+  double flops = 0;
+  double bytes = 0;         ///< of the tensors that it reads and writes
+  std::size_t scratch = 0;  ///< bytes that it has for itself meanwhile
+  /// What a library keeps of the host's memory for each `kernel` that it has met: bytes, estimated.
+  double kept = 0;
+  std::string kernel;
+};
+
+class MetaAccount {
+ public:
+  /// From now on counts what this thread does on Device::meta, as if it were `device`: cpu or cuda.
+  /// Takes the place of an account that is there, until it is gone itself.
+  explicit MetaAccount(Device device);
+  ~MetaAccount();
+  MetaAccount(const MetaAccount&) = delete;
+  MetaAccount& operator=(const MetaAccount&) = delete;
+
+  /// Of blocks that are handed out; the scratch of a kernel counts while it lasts.
+  MemoryStats memory() const;
+  /// Of all kernels since it was made: sums; scratch is the largest; kept of each kernel once.
+  const Work& work() const;
+
+  struct State;
+
+ private:
+  std::shared_ptr<State> state_, outer_;
+};
+
+/// Counts a kernel's work on Device::meta.
+void note_work(const Work& work);
+
+/// `device`, or of Device::meta the one that the account stands for, without an account the CPU:
+/// for what differs between devices in sizes and layout.
+Device layout_device(Device device);
+
+/// For tensor.cc: a place of `bytes` bytes that nothing else has.
+std::shared_ptr<void> allocate_meta(std::size_t bytes);
+
+}  // namespace vfm

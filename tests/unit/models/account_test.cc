@@ -1,0 +1,184 @@
+// What is told of a model on Device::meta, against the model itself: memory against what the
+// allocator hands out, and operations against PyTorch's.
+// SPDX-License-Identifier: Apache-2.0
+#include <catch2/catch.hpp>
+#include <chrono>
+
+#include "base/error.h"
+#include "base/one_thread.h"
+#include "models/decoder/decoder.h"
+#include "support/small_networks.h"
+#include "tensor/allocator.h"
+#include "tensor/device.h"
+#include "tensor/meta.h"
+
+using namespace vfm;
+using models::CausalDecoder;
+using models::NetworkBatch;
+using models::NetworkConfig;
+using models::NetworkType;
+using models::Recompute;
+
+namespace {
+
+constexpr std::array kRecomputes{Recompute::block, Recompute::elementwise, Recompute::none};
+
+NetworkBatch batch_of(const NetworkConfig& c, std::vector<models::NetworkSample> samples,
+                      Device device) {
+  NetworkBatch batch;
+  std::int64_t places = 0, texts = 0;
+  for (const models::NetworkSample& s : samples) {
+    places += std::int64_t{s.frames} * s.height * s.width;
+    texts += s.text_tokens;
+  }
+  batch.samples = std::move(samples);
+  batch.latents = Tensor::zeros({places * c.in_channels}, DType::f32, device);
+  batch.text = Tensor::zeros({texts, c.text_embed_dim}, DType::f32, device);
+  return batch;
+}
+
+models::CodeBatch codes_of(const models::DecoderConfig& c, Device device) {
+  models::CodeBatch batch;
+  batch.samples = {{4, 8, 8, 2}};
+  batch.codes.assign(256, 5);
+  if (c.text_embed_dim > 0) batch.text = Tensor::zeros({2, c.text_embed_dim}, DType::f32, device);
+  return batch;
+}
+
+template <class Model, class Batch>
+void step_of(const Model& model, const Batch& batch) {
+  ops::Tape tape;
+  const Tensor output = model.forward(tape, batch);
+  tape.backward(output, Tensor::zeros(output.shape(), DType::f32, output.device()));
+}
+
+/// Bytes that `work` takes at most beyond what is there.
+template <class Work>
+double taken(Work work) {
+  reset_memory_peak();
+  const double before = static_cast<double>(cpu_memory().current);
+  work();
+  return static_cast<double>(cpu_memory().peak) - before;
+}
+
+template <class Work>
+double told(Work work) {
+  const MetaAccount account(Device::cpu);
+  work();
+  return static_cast<double>(account.memory().peak);
+}
+
+NetworkConfig middling(NetworkType type) {
+  NetworkConfig c = tiny_dit();
+  c.type = type;
+  c.num_attention_heads = 4, c.attention_head_dim = 32, c.num_layers = 3;
+  c.max_size = {8, 16, 16};
+  return c;
+}
+
+}  // namespace
+
+TEST_CASE("networks: the memory that is told of a step is what the allocator hands out") {
+  const OneThread one_thread;
+  for (const NetworkType type : {NetworkType::dit, NetworkType::stdit, NetworkType::moviegen})
+    for (const DType compute : {DType::f32, DType::bf16}) {
+      const NetworkConfig c = middling(type);
+      const std::vector<models::NetworkSample> samples = {{4, 16, 16, 24.f, 0.2f, 2},
+                                                          {1, 8, 12, 0.f, 0.1f, 9}};
+      const auto network = models::make_network(c, 1, compute);
+      const auto shape = models::make_network(c, 1, compute, Device::meta);
+      const NetworkBatch batch = batch_of(c, samples, Device::cpu);
+      const NetworkBatch blank = batch_of(c, samples, Device::meta);
+      step_of(*network, batch);  // what is made once
+      for (const Recompute recompute : kRecomputes) {
+        network->set_recompute(recompute);
+        shape->set_recompute(recompute);
+        const double real = taken([&] { step_of(*network, batch); });
+        const double guess = told([&] { step_of(*shape, blank); });
+        INFO(models::network_type_name(type)
+             << " " << models::recompute_name(recompute) << " " << dtype_name(compute) << ": "
+             << guess << " of " << real);
+        CHECK(guess == Approx(real).epsilon(0.03));
+      }
+      ops::Tape silent(false);
+      const double real = taken([&] { network->forward(silent, batch); });
+      const double guess = told([&] { shape->forward(silent, blank); });
+      INFO(models::network_type_name(type) << " forward: " << guess << " of " << real);
+      CHECK(guess == Approx(real).epsilon(0.03));
+    }
+}
+
+TEST_CASE("decoder: the memory that is told of a step is what the allocator hands out") {
+  const OneThread one_thread;
+  models::DecoderConfig c;
+  c.vocabulary = 3000;
+  c.num_attention_heads = 4, c.num_key_value_heads = 2, c.attention_head_dim = 32;
+  c.num_layers = 3, c.mlp_ratio = 3;
+  for (const int text_width : {0, 16})
+    for (const DType compute : {DType::f32, DType::bf16}) {
+      c.text_embed_dim = text_width;
+      CausalDecoder decoder(c, 1, compute), shape(c, 1, compute, Device::meta);
+      const models::CodeBatch batch = codes_of(c, Device::cpu), blank = codes_of(c, Device::meta);
+      step_of(decoder, batch);  // what is made once
+      double before = 0;
+      for (const Recompute recompute : kRecomputes) {
+        decoder.set_recompute(recompute);
+        shape.set_recompute(recompute);
+        const double real = taken([&] { step_of(decoder, batch); });
+        const double guess = told([&] { step_of(shape, blank); });
+        INFO(models::recompute_name(recompute) << " " << dtype_name(compute) << ", text "
+                                               << text_width << ": " << guess << " of " << real);
+        CHECK(guess == Approx(real).epsilon(0.03));
+        CHECK(real > 1.1 * before);  // the next one saves something
+        before = real;
+      }
+    }
+}
+
+TEST_CASE("Cosmos 7B on meta: parameters, operations, and no time") {
+  const auto begin = std::chrono::steady_clock::now();
+  const MetaAccount account(Device::cuda);
+  const NetworkConfig c;
+  const auto network = models::make_network(c, 1, DType::bf16, Device::meta);
+  std::int64_t parameters = 0;
+  for (const nn::Parameter* p : network->parameters())
+    parameters += p->elements();
+  CHECK(parameters == 7236192256);
+  // Weights, of two bytes and two, and gradients; blocks are hardly larger.
+  const double weights = static_cast<double>(account.memory().current);
+  CHECK(weights == Approx(8.0 * static_cast<double>(parameters)).epsilon(0.01));
+  const auto flops_per_token = [&](int frames, int height, int width, Recompute recompute) {
+    network->set_recompute(recompute);
+    const double before = account.work().flops;
+    step_of(*network, batch_of(c, {{frames, height, width, 24.f, 0, 512}}, Device::meta));
+    return (account.work().flops - before) / (frames * height * width / 4.0);
+  };
+  CHECK(flops_per_token(16, 64, 40, Recompute::none) == Approx(54.3e9).epsilon(0.01));
+  CHECK(flops_per_token(16, 88, 160, Recompute::elementwise) == Approx(117.7e9).epsilon(0.01));
+  const double kept = static_cast<double>(account.memory().peak) - weights;
+  flops_per_token(32, 96, 96, Recompute::block);
+  CHECK(static_cast<double>(account.memory().peak) - weights ==
+        kept);  // of fewer, all layers' rows
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(3));
+}
+
+TEST_CASE("a tensor on meta has no values") {
+  const Tensor tensor({2, 3}, DType::f32, Device::meta);
+  CHECK_THROWS_AS(tensor.to(Device::cpu), Error);
+  CHECK_THROWS_AS(tensor.floats(), Error);
+  CHECK_THROWS_AS(copy(tensor, Tensor({2, 3})), Error);
+  CHECK(tensor.clone().device() == Device::meta);
+  // It may outlive the account that counted it.
+  Tensor left;
+  {
+    const MetaAccount account(Device::cpu);
+    left = Tensor({100}, DType::f32, Device::meta);
+    CHECK(account.memory().current == block_size(400));
+    {
+      const MetaAccount inner(Device::cuda);
+      const Tensor other({1}, DType::f32, Device::meta);
+      CHECK(inner.memory().current == gpu_block_size(4));
+    }
+    CHECK(account.memory().peak == block_size(400));
+  }
+}

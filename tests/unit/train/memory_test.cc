@@ -1,0 +1,142 @@
+// What is told of a run before it begins, against a run.
+// SPDX-License-Identifier: Apache-2.0
+#include "train/memory.h"
+
+#include <catch2/catch.hpp>
+
+#include "base/one_thread.h"
+#include "models/cosmos/autoencoder.h"
+#include "tensor/allocator.h"
+#include "tensor/meta.h"
+#include "train/diffusion/latents.h"
+#include "train/kind.h"
+#include "train/recipe_file.h"
+#include "train/tokenizer/clips.h"
+#include "train/trainer.h"
+
+using namespace vfm;
+using namespace vfm::train;
+using models::Recompute;
+
+namespace {
+
+constexpr const char* kNetwork =
+    "model: {num_attention_heads: 4, attention_head_dim: 32, num_layers: 3, mlp_ratio: 4}\n"
+    "data: {tokens: 256}\n"
+    "train: {steps: 10}\n";
+constexpr const char* kTokenizer =
+    "model: {type: tokenizer, latent_channels: 6, encoder_block_out_channels: [8, 8, 16, 32], "
+    "decode_block_out_channels: [8, 8, 16, 32], num_layers: 1, patch_size: 2, "
+    "spatial_compression_ratio: 4, temporal_compression_ratio: 4}\n"
+    "data: {tokens: 256}\n";
+
+Recipe recipe_of(const char* text, const std::string& more) {
+  auto settings = parse_yaml(text, "recipe");
+  for (const auto& setting : parse_yaml(more, "more"))
+    settings.push_back(setting);
+  return make_recipe(settings);
+}
+
+/// What a run's tensors take at most, and what was told of them.
+void check_run(Recipe recipe, const Dataset& data) {
+  data.fit(recipe);
+  for (const Recompute recompute : kind_of(recipe.model.type).recomputes()) {
+    recipe.model.recompute = models::recompute_name(recompute);
+    MemoryNeed need = memory_need(recipe, 1, recompute, Device::cpu, fullest_pack(recipe, data));
+    release_cached_memory();
+    const double before = static_cast<double>(cpu_memory().current);
+    {
+      const std::unique_ptr<dist::World> alone = dist::self_world();
+      Trainer trainer(recipe, data, *alone);
+      reset_memory_peak();
+      for (int i = 0; i < 3; ++i)
+        trainer.train_step();
+    }
+    const double taken = static_cast<double>(cpu_memory().peak) - before;
+    need.host = 0;
+    INFO(recipe.model.type << " " << recipe.model.recompute << " " << recipe.model.compute << ": "
+                           << need.total() << " of " << taken);
+    CHECK(need.total() == Approx(taken).epsilon(0.03));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("the memory that is told of a run is what its tensors' allocator hands out") {
+  const OneThread one_thread;
+  // Of several packs each is taken to be as the fullest one.
+  const std::unique_ptr<Dataset> mixed = make_up_latents(
+      {.sizes = {{4, 16, 16}, {1, 8, 8}}, .channels = 4, .text_tokens = 8, .text_width = 24});
+  const std::unique_ptr<Dataset> alike =
+      make_up_latents({.sizes = {{4, 16, 16}}, .channels = 4, .text_width = 24});
+  for (const char* type : {"dit", "stdit", "moviegen"}) {
+    const std::string model = std::string("model.type: ") + type + "\n";
+    for (const char* more :
+         {"", "model.compute: bf16", "optimizer.moments: bf16", "ema.mode: 'off'"})
+      check_run(recipe_of(kNetwork, model + more), *mixed);
+    for (const char* more : {"data.packs: 2", "data: {packs: 4, micro_packs: 1}"})
+      check_run(recipe_of(kNetwork, model + more), *alike);
+  }
+  for (const char* more : {"", "model.compute: bf16", "model.levels: [8, 8, 8, 5, 5, 5]"}) {
+    const Recipe recipe = recipe_of(kTokenizer, more);
+    check_run(recipe, *make_up_clips({{9, 32, 32}, {1, 16, 16}}, recipe.model.autoencoder));
+  }
+}
+
+TEST_CASE("adapters: the memory that is told, and numbers that are trained") {
+  const OneThread one_thread;
+  const std::unique_ptr<Dataset> data =
+      make_up_latents({.sizes = {{4, 16, 16}}, .channels = 4, .text_width = 24});
+  Recipe recipe = recipe_of(kNetwork, "");
+  recipe.lora.rank = 3;
+  check_run(recipe, *data);
+  data->fit(recipe);
+  const ModelNumbers with = model_numbers(recipe);
+  CHECK(with.trained == models::lora_parameters(recipe.model.dit, recipe.lora));
+  recipe.lora.rank = 0;
+  CHECK(model_numbers(recipe).all == with.all);
+  CHECK(model_numbers(recipe).trained == with.all);
+}
+
+TEST_CASE(
+    "what training takes of operations is linear in the texts, and threefold that of forward") {
+  const std::unique_ptr<Dataset> data =
+      make_up_latents({.sizes = {{4, 16, 16}}, .channels = 4, .text_width = 24});
+  Recipe recipe = recipe_of(kNetwork, "");
+  data->fit(recipe);
+  SampleFlops flops(recipe);
+  data::Entry sample = data->entry(0);
+  sample.text_tokens = 7;
+  const double seven = flops.of(sample);
+  const auto network = models::make_network(recipe.model.dit, 0, DType::f32, Device::meta);
+  const MetaAccount account(Device::cpu);
+  models::NetworkBatch batch;
+  batch.samples = {{4, 16, 16, 24.f, 0, 7}};
+  batch.latents = Tensor({std::int64_t{4} * 4 * 16 * 16}, DType::f32, Device::meta);
+  batch.text = Tensor({7, 24}, DType::f32, Device::meta);
+  ops::Tape silent(false);
+  network->forward(silent, batch);
+  // What enters the network has no gradient.
+  CHECK(seven == Approx(3 * account.work().flops).epsilon(0.01));
+  sample.text_tokens = 9;
+  const double nine = flops.of(sample);
+  sample.text_tokens = 8;
+  CHECK(flops.of(sample) == Approx((seven + nine) / 2));
+}
+
+TEST_CASE("a tokenizer's operations are those that are published") {
+  // Of CV8x8x8: 105.65 million parameters; a video of 121 x 512 x 512 takes 8.5 + 0.6 TFLOP
+  // (convolutions, attention) to encode and 15.9 + 0.6 to decode.
+  const MetaAccount account(Device::cuda);
+  const models::CosmosAutoencoder model(models::CosmosConfig(), 0, DType::bf16, Device::meta);
+  double parameters = 0;
+  for (const nn::Parameter* parameter : model.parameters())
+    parameters += static_cast<double>(parameter->elements());
+  CHECK(parameters == Approx(105.65e6).epsilon(0.001));
+  ops::Tape silent(false);
+  const Tensor latents = model.encode(silent, Tensor({121, 512, 512, 3}, DType::f32, Device::meta));
+  const double encoded = account.work().flops;
+  CHECK(encoded == Approx(9.1e12).epsilon(0.05));
+  model.decode(silent, latents);
+  CHECK(account.work().flops - encoded == Approx(16.5e12).epsilon(0.05));
+}
