@@ -37,11 +37,8 @@ Generator load(const GenerateJob& job) {
     Generator generator(std::move(model), job.cache, job.text_encoder, job.tokenizer_memory);
     job.defaults.choice.check_for(generator.autoregressive(), generator.sampling().sampler);
     job.defaults.choice.over(generator.sampling()).validate();
-    if (job.tokenizer_memory > 0 && !job.latents_only) {
-      const TrainedSize& usual = generator.usual();
-      generator.check_decodes(
-          request_of(job.defaults, {usual.frames, usual.height, usual.width}, usual.fps));
-    }
+    if (job.tokenizer_memory > 0 && !job.latents_only)
+      generator.check_decodes(request_of(job.defaults, generator.usual(), generator.facts().fps));
     if (job.fp8.any()) generator.set_fp8(job.fp8);  // refuses a model that cannot
     return generator;
   });

@@ -124,9 +124,32 @@ std::unique_ptr<Batch> DiffusionObjective::blank(const std::vector<data::Entry>&
 
 void DiffusionObjective::pass(Batch& batch) const {
   auto& pack = dynamic_cast<Pack&>(batch);
-  pack.loss = pack.upload                              ? learn_on_gpu(pack)
-              : pack.clean.batch.input.samples.empty() ? learn(pack.noisy)
-                                                       : learn(add_noise(pack.clean));
+  const auto learn = [&](const NoisyBatch& noisy) {
+    ops::Tape tape;
+    const Tensor output = network_->forward(tape, noisy.input);
+    Loss loss = diffusion_loss(output, noisy, recipe_.diffusion.loss_scale);
+    tape.backward(output, std::exchange(loss.error.seed, Tensor()));
+    return loss;
+  };
+  if (!pack.upload) {
+    // A blank one of a GPU comes without noise.
+    const bool noisy = pack.clean.batch.input.samples.empty();
+    pack.loss = noisy ? learn(pack.noisy) : learn(add_noise(pack.clean));
+    return;
+  }
+  pack.upload->await();
+  const NoisyBatch noisy = add_noise(pack.clean);
+  const auto work = [&](const std::vector<Tensor>& inputs) -> std::vector<Tensor> {
+    NoisyBatch copy = noisy;
+    copy.input.latents = inputs[0];
+    copy.input.text = inputs[1];
+    copy.input.c_noise = inputs[2];
+    copy.target = inputs[3];
+    return {learn(copy).error.sums};
+  };
+  const auto& [samples, latents, text, c_noise] = noisy.input;
+  pack.loss.error.sums =
+      graphs_.run(shape_of(noisy), {latents, text, c_noise, noisy.target}, work)[0];
 }
 
 LossSums DiffusionObjective::loss(const Batch& batch) const {
