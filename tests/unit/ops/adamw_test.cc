@@ -31,7 +31,8 @@ AdamwSlot make_slot(const Tensor& value, const Tensor& gradient, const Tensor& m
 TEST_CASE("AdamW follows its formula, in double, for several steps") {
   each_isa([] {
     constexpr std::size_t kCount = 9001;
-    const Tensor value = noise({9001}, 1), m = Tensor::zeros({9001}), v = Tensor::zeros({9001});
+    const Tensor value = noise_tensor({9001}, 1), m = Tensor::zeros({9001}),
+                 v = Tensor::zeros({9001});
     const Tensor ema = value.clone();
     std::vector<double> w(value.floats().begin(), value.floats().end()), dm(kCount), dv(kCount),
         de = w;
@@ -40,7 +41,7 @@ TEST_CASE("AdamW follows its formula, in double, for several steps") {
     step.gradient_scale = 0.5f;
     step.ema_decay = 0.9f;
     for (step.step = 1; step.step <= 4; ++step.step) {
-      const Tensor g = noise({9001}, 10 + static_cast<std::uint64_t>(step.step));
+      const Tensor g = noise_tensor({9001}, 10 + static_cast<std::uint64_t>(step.step));
       AdamwSlot slot = make_slot(value, g, m, v);
       slot.ema = ema.data<float>();
       slot.weight_decay = 0.1f;
@@ -68,7 +69,8 @@ TEST_CASE("AdamW follows its formula, in double, for several steps") {
 TEST_CASE("a split master is updated to the bits of the plain weight, with moments of both types") {
   each_isa([] {
     for (const DType moments : {DType::f32, DType::bf16}) {
-      const Tensor plain = noise({5003}, 1), high({5003}, DType::bf16), low({5003}, DType::i16);
+      const Tensor plain = noise_tensor({5003}, 1), high({5003}, DType::bf16),
+                   low({5003}, DType::i16);
       const Tensor joined({5003});
       split_master(plain, high, low);
       std::vector<Tensor> state;
@@ -76,7 +78,7 @@ TEST_CASE("a split master is updated to the bits of the plain weight, with momen
         state.push_back(Tensor::zeros({5003}, moments));
       AdamwStep step;
       for (step.step = 1; step.step <= 3; ++step.step) {
-        const Tensor g = noise({5003}, 20 + static_cast<std::uint64_t>(step.step));
+        const Tensor g = noise_tensor({5003}, 20 + static_cast<std::uint64_t>(step.step));
         std::vector<AdamwSlot> slots{make_slot(plain, g, state[0], state[1]),
                                      make_slot(plain, g, state[2], state[3])};
         slots[1].value = nullptr;
@@ -93,7 +95,8 @@ TEST_CASE("a split master is updated to the bits of the plain weight, with momen
 }
 
 TEST_CASE("AdamW without an average, and with an empty parameter") {
-  const Tensor w = noise({5}, 1), g = noise({5}, 2), m = Tensor::zeros({5}), v = Tensor::zeros({5});
+  const Tensor w = noise_tensor({5}, 1), g = noise_tensor({5}, 2), m = Tensor::zeros({5}),
+               v = Tensor::zeros({5});
   const float before = w.floats()[0];
   const std::vector<AdamwSlot> slots{{}, make_slot(w, g, m, v)};
   adamw(Device::cpu, slots, AdamwStep{});
@@ -102,7 +105,7 @@ TEST_CASE("AdamW without an average, and with an empty parameter") {
 }
 
 TEST_CASE("the sum of squares has the same bits on any number of threads, and shows a NaN") {
-  const Tensor a = noise({100000}, 1), b = noise({17}, 2);
+  const Tensor a = noise_tensor({100000}, 1), b = noise_tensor({17}, 2);
   const std::vector<Extent> arrays{
       {a.data<float>(), a.elements()}, {b.data<float>(), b.elements()}, {}};
   double expected = 0;

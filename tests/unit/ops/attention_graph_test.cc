@@ -207,9 +207,9 @@ void compare(const AttentionPack& pack, bool self) {
   const std::int64_t queries = query_starts.back(), keys = key_starts.back();
   const std::int64_t qw = std::int64_t{pack.heads} * pack.head_dim,
                      kw = std::int64_t{pack.key_heads} * pack.head_dim, k_at = self ? qw : 0;
-  const Tensor q = noise({queries, self ? qw + 2 * kw : qw}, 1);
-  const Tensor kv = self ? q : noise({keys, 2 * kw}, 2);
-  const Tensor dout = noise({queries, qw}, 3);
+  const Tensor q = noise_tensor({queries, self ? qw + 2 * kw : qw}, 1);
+  const Tensor kv = self ? q : noise_tensor({keys, 2 * kw}, 2);
+  const Tensor dout = noise_tensor({queries, qw}, 3);
 
   Tape tape;
   const Tensor dq = Tensor::zeros(q.shape()), dkv = self ? dq : Tensor::zeros(kv.shape());

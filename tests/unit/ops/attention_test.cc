@@ -84,10 +84,10 @@ void compare(AttentionPack pack, bool self, DType dtype) {
   for (std::int64_t n : pack.key_lengths)
     keys += n;
   const std::int64_t qw = pack.heads * pack.head_dim, kw = pack.key_heads * pack.head_dim;
-  const Tensor q = noise({queries, self ? qw + 2 * kw : qw}, 1, dtype);
-  const Tensor kv = self ? q : noise({keys, 2 * kw}, 2, dtype);
+  const Tensor q = noise_tensor({queries, self ? qw + 2 * kw : qw}, 1, dtype);
+  const Tensor kv = self ? q : noise_tensor({keys, 2 * kw}, 2, dtype);
   const std::int64_t at = self ? qw : 0;
-  const Tensor dout = noise({queries, qw}, 3, dtype);
+  const Tensor dout = noise_tensor({queries, qw}, 3, dtype);
   const Reference r = reference(pack, columns(q, 0, qw), columns(kv, at, at + kw),
                                 columns(kv, at + kw, at + 2 * kw), columns(dout, 0, qw));
   const double tolerance = dtype == DType::f32 ? 3e-6 : 2e-2;
@@ -130,14 +130,14 @@ TEST_CASE("attention: a sample without keys gives zero, large scores do not over
         for (const DType dtype : {DType::f32, DType::bf16}) {
           Tape silent(false);
           const AttentionPack none{{4, 3}, {0, 2}, 2, 2, 16, false};
-          const Tensor out =
-              cross_attention(silent, noise({7, 32}, 1, dtype), noise({2, 64}, 2, dtype), none)
-                  .to(DType::f32);
+          const Tensor out = cross_attention(silent, noise_tensor({7, 32}, 1, dtype),
+                                             noise_tensor({2, 64}, 2, dtype), none)
+                                 .to(DType::f32);
           for (std::size_t i = 0; i < 4 * 32; ++i)
             CHECK(out.floats()[i] == 0);
           CHECK(out.floats()[4 * 32] != 0);
 
-          Tensor big = noise({20, 48}, 3);
+          Tensor big = noise_tensor({20, 48}, 3);
           for (float& v : big.floats())
             v *= 200;
           const Tensor sharp =
@@ -154,7 +154,7 @@ TEST_CASE("attention lets a NaN through") {
       [] {
         for (const DType dtype : {DType::f32, DType::bf16}) {
           Tape silent(false);
-          Tensor x = noise({20, 96}, 3);
+          Tensor x = noise_tensor({20, 96}, 3);
           x.floats()[5] = std::numeric_limits<float>::quiet_NaN();
           const Tensor out =
               self_attention(silent, x.to(dtype), {{20}, {20}, 1, 1, 32, false}).to(DType::f32);
@@ -169,7 +169,7 @@ TEST_CASE("attention gives the same bits with any number of threads") {
   const int threads = omp_get_max_threads();
   for (const DType dtype : {DType::f32, DType::bf16}) {
     const AttentionPack pack{{300, 40}, {300, 40}, 2, 2, 32, false};
-    const Tensor qkv = noise({340, 192}, 1, dtype), dout = noise({340, 64}, 2, dtype);
+    const Tensor qkv = noise_tensor({340, 192}, 1, dtype), dout = noise_tensor({340, 64}, 2, dtype);
     std::vector<Tensor> outs, grads;
     for (const int n : {1, 2, 3}) {
       omp_set_num_threads(n);
@@ -186,12 +186,12 @@ TEST_CASE("attention gives the same bits with any number of threads") {
 
 TEST_CASE("attention refuses what does not fit") {
   Tape silent(false);
-  const Tensor qkv = noise({10, 96}, 1);
+  const Tensor qkv = noise_tensor({10, 96}, 1);
   CHECK_THROWS_AS(self_attention(silent, qkv, {{9}, {9}, 1, 1, 32, false}), Error);
   CHECK_THROWS_AS(self_attention(silent, qkv, {{10}, {9}, 1, 1, 32, false}), Error);
   CHECK_THROWS_AS(self_attention(silent, qkv, {{10}, {10}, 3, 2, 32, false}), Error);
   CHECK_THROWS_AS(self_attention(silent, qkv, {{-1, 11}, {-1, 11}, 1, 1, 32, false}), Error);
-  CHECK_THROWS_AS(
-      cross_attention(silent, noise({3, 32}, 1), noise({2, 64}, 2), {{3}, {2}, 1, 1, 32, true}),
-      Error);
+  CHECK_THROWS_AS(cross_attention(silent, noise_tensor({3, 32}, 1), noise_tensor({2, 64}, 2),
+                                  {{3}, {2}, 1, 1, 32, true}),
+                  Error);
 }

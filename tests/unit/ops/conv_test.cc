@@ -77,24 +77,26 @@ Tensor rows_of(const Tensor& x, std::int64_t begin, std::int64_t end) {
 
 TEST_CASE("a convolution in space pads with zeros, on both sides or, halving, at the end") {
   Tape silent(false);
-  const Tensor x = noise({3, 6, 4, 5}, 1), w = noise({7, 5, 1, 3, 3}, 2), bias = noise({7}, 3);
+  const Tensor x = noise_tensor({3, 6, 4, 5}, 1), w = noise_tensor({7, 5, 1, 3, 3}, 2),
+               bias = noise_tensor({7}, 3);
   const Tensor same = convolve(x, w, bias, {1, 3, 3}, {}, {0, 1, 1}, {3, 6, 4, 7});
   CHECK(distance(conv_space(silent, x, w, bias), same) < 1e-5);
   const Tensor half = convolve(x, w, bias, {1, 3, 3}, {1, 2, 2}, {0, 0, 0}, {3, 3, 2, 7});
   CHECK(distance(conv_space(silent, x, w, bias, {.stride = 2}), half) < 1e-5);
-  const Tensor residual = noise({3, 6, 4, 7}, 4);
+  const Tensor residual = noise_tensor({3, 6, 4, 7}, 4);
   CHECK(distance(conv_space(silent, x, w, bias, {.residual = residual}), sum(same, residual)) <
         1e-5);
   CHECK(distance(conv_space(silent, x.to(DType::bf16), w.to(DType::bf16), bias,
                             {.residual = residual.to(DType::bf16)}),
                  sum(same, residual)) < 2e-2);
-  CHECK_THROWS_AS(conv_space(silent, noise({1, 5, 4, 5}, 1), w, bias, {.stride = 2}), Error);
-  CHECK_THROWS_AS(conv_space(silent, noise({1, 6, 4, 6}, 1), w, bias), Error);
+  CHECK_THROWS_AS(conv_space(silent, noise_tensor({1, 5, 4, 5}, 1), w, bias, {.stride = 2}), Error);
+  CHECK_THROWS_AS(conv_space(silent, noise_tensor({1, 6, 4, 6}, 1), w, bias), Error);
 }
 
 TEST_CASE("rows of a neighbour stand where else there are zeros") {
   Tape silent(false);
-  const Tensor x = noise({2, 8, 4, 5}, 1), w = noise({6, 5, 1, 3, 3}, 2), bias = noise({6}, 3);
+  const Tensor x = noise_tensor({2, 8, 4, 5}, 1), w = noise_tensor({6, 5, 1, 3, 3}, 2),
+               bias = noise_tensor({6}, 3);
   const Tensor whole = conv_space(silent, x, w, bias);
   const Tensor upper = conv_space(silent, rows_of(x, 0, 4), w, bias, {.halo_below = true});
   const Tensor middle =
@@ -110,8 +112,9 @@ TEST_CASE("rows of a neighbour stand where else there are zeros") {
 
 TEST_CASE("trap 1: before its first frame a video goes on with that frame, not with zeros") {
   Tape silent(false);
-  const Tensor x = noise({5, 3, 4, 6}, 1), w = noise({7, 6, 3, 1, 1}, 2), bias = noise({7}, 3);
-  const Tensor point = noise({6, 6, 1, 3, 3}, 5), zero = Tensor::zeros({6});
+  const Tensor x = noise_tensor({5, 3, 4, 6}, 1), w = noise_tensor({7, 6, 3, 1, 1}, 2),
+               bias = noise_tensor({7}, 3);
+  const Tensor point = noise_tensor({6, 6, 1, 3, 3}, 5), zero = Tensor::zeros({6});
   const Tensor made = conv_space(silent, x, point, zero);
   const Tensor with_lead = conv_space(silent, x, point, zero, {.lead = {2, {}}});
   const Tensor first = made.rows(0, 1);
@@ -120,7 +123,7 @@ TEST_CASE("trap 1: before its first frame a video goes on with that frame, not w
   CHECK(distance(conv_time(silent, with_lead, w, bias), expected) < 1e-5);
   const Tensor half = convolve(with_lead, w, bias, {3, 1, 1}, {2, 1, 1}, {0, 0, 0}, {3, 3, 4, 7});
   CHECK(distance(conv_time(silent, with_lead, w, bias, {.stride = 2}), half) < 1e-5);
-  const Tensor square = noise({6, 6, 3, 1, 1}, 7), six = noise({6}, 8);
+  const Tensor square = noise_tensor({6, 6, 3, 1, 1}, 7), six = noise_tensor({6}, 8);
   CHECK(distance(conv_time(silent, with_lead, square, six, {.add_last = true}),
                  sum(conv_time(silent, with_lead, square, six), made)) < 1e-6);
 }
@@ -128,8 +131,9 @@ TEST_CASE("trap 1: before its first frame a video goes on with that frame, not w
 TEST_CASE("frames one at a time give the same bits") {
   for (const DType dtype : {DType::f32, DType::bf16}) {
     Tape silent(false);
-    const Tensor x = noise({5, 6, 4, 16}, 1, dtype), w = noise({16, 16, 1, 3, 3}, 2, dtype),
-                 wt = noise({16, 16, 3, 1, 1}, 3, dtype), bias = noise({16}, 4);
+    const Tensor x = noise_tensor({5, 6, 4, 16}, 1, dtype),
+                 w = noise_tensor({16, 16, 1, 3, 3}, 2, dtype),
+                 wt = noise_tensor({16, 16, 3, 1, 1}, 3, dtype), bias = noise_tensor({16}, 4);
     const Tensor whole =
         conv_time(silent, conv_space(silent, x, w, bias, {.lead = {2, {}}}), wt, bias);
     Tensor history;
@@ -143,28 +147,30 @@ TEST_CASE("frames one at a time give the same bits") {
 }
 
 TEST_CASE("gradients of the convolutions") {
-  const Tensor x = noise({3, 4, 6, 3}, 1), w = noise({5, 3, 1, 3, 3}, 2), bias = noise({5}, 3);
-  const Tensor residual = noise({3, 4, 6, 5}, 4), small = noise({3, 2, 3, 5}, 5);
+  const Tensor x = noise_tensor({3, 4, 6, 3}, 1), w = noise_tensor({5, 3, 1, 3, 3}, 2),
+               bias = noise_tensor({5}, 3);
+  const Tensor residual = noise_tensor({3, 4, 6, 5}, 4), small = noise_tensor({3, 2, 3, 5}, 5);
   check_gradients({x, w, bias, residual}, [&](Tape& t) {
     return conv_space(t, x, w, bias, {.residual = residual, .lead = {2, {}}});
   });
   check_gradients({x, w, bias, small}, [&](Tape& t) {
     return conv_space(t, x, w, bias, {.stride = 2, .residual = small});
   });
-  const Tensor wt = noise({3, 3, 3, 1, 1}, 6), three = noise({3}, 7);
+  const Tensor wt = noise_tensor({3, 3, 3, 1, 1}, 6), three = noise_tensor({3}, 7);
   check_gradients({x, wt, three}, [&](Tape& t) { return conv_time(t, x, wt, three); });
   check_gradients({x, wt, three},
                   [&](Tape& t) { return conv_time(t, x, wt, three, {.add_last = true}); });
-  const Tensor five = noise({5, 4, 6, 3}, 8);
+  const Tensor five = noise_tensor({5, 4, 6, 3}, 8);
   check_gradients({five, wt, three},
                   [&](Tape& t) { return conv_time(t, five, wt, three, {.stride = 2}); });
-  const Tensor wp = noise({5, 3, 1, 1, 1}, 9);
+  const Tensor wp = noise_tensor({5, 3, 1, 1, 1}, 9);
   check_gradients({x, wp, bias, residual},
                   [&](Tape& t) { return conv_point(t, x, wp, bias, residual); });
 }
 
 TEST_CASE("gradients in bf16 are near those in f32") {
-  const Tensor x = noise({3, 4, 6, 16}, 1), w = noise({16, 16, 1, 3, 3}, 2), bias = noise({16}, 3);
+  const Tensor x = noise_tensor({3, 4, 6, 16}, 1), w = noise_tensor({16, 16, 1, 3, 3}, 2),
+               bias = noise_tensor({16}, 3);
   const auto of = [&](DType dtype) {
     const Tensor lx = x.to(dtype), lw = w.to(dtype);
     Tape tape;
@@ -174,7 +180,7 @@ TEST_CASE("gradients in bf16 are near those in f32") {
     tape.watch(lw, dw);
     tape.watch(bias, db);
     const Tensor y = conv_space(tape, lx, lw, bias);
-    tape.backward(y, noise(y.shape(), 9, dtype));
+    tape.backward(y, noise_tensor(y.shape(), 9, dtype));
     return std::vector<Tensor>{dx, dw, db};
   };
   const auto fine = of(DType::f32), low = of(DType::bf16);
@@ -189,10 +195,10 @@ TEST_CASE("convolutions by the library and by our own code agree") {
     c.kernel_width = 3, c.stride_y = c.stride_x = 2, c.pad_top = 1, c.pad_right = 1;
     c.x_step = c.height * c.width * c.in;
     const double tolerance = dtype == DType::f32 ? 1e-5 : 1e-2;
-    const Tensor x = noise({2, 7, 9, 5}, 1, dtype), w = noise({11, 5, 3, 3}, 2, dtype),
-                 bias = noise({11}, 3);
+    const Tensor x = noise_tensor({2, 7, 9, 5}, 1, dtype),
+                 w = noise_tensor({11, 5, 3, 3}, 2, dtype), bias = noise_tensor({11}, 3);
     const Shape shape{2, c.out_height(), c.out_width(), 11};
-    const Tensor residual = noise(shape, 4, dtype), a(shape, dtype), b(shape, dtype);
+    const Tensor residual = noise_tensor(shape, 4, dtype), a(shape, dtype), b(shape, dtype);
     conv2d(Device::cpu, c, dtype, x.raw(), w.raw(), bias.data<float>(), residual.raw(), a.raw());
     conv2d_plain(c, dtype, x.raw(), w.raw(), bias.data<float>(), residual.raw(), b.raw());
     CHECK(distance(a, b) < tolerance);
@@ -200,7 +206,7 @@ TEST_CASE("convolutions by the library and by our own code agree") {
     conv2d_backward_data(Device::cpu, c, dtype, residual.raw(), w.raw(), dxa.raw());
     conv2d_backward_data_plain(c, dtype, residual.raw(), w.raw(), dxb.raw());
     CHECK(distance(dxa, dxb) < tolerance);
-    const Tensor dwa = noise(w.shape(), 5), dwb = dwa.clone(), dba = noise({11}, 6),
+    const Tensor dwa = noise_tensor(w.shape(), 5), dwb = dwa.clone(), dba = noise_tensor({11}, 6),
                  dbb = dba.clone();
     conv2d_backward_weights(Device::cpu, c, dtype, x.raw(), residual.raw(), dwa.data<float>(),
                             dba.data<float>());

@@ -60,7 +60,7 @@ Tensor as_tensor(const std::vector<double>& values, Shape shape) {
 TEST_CASE("a quantised tensor is within half a step of what it was, whatever its range") {
   for (const DType dtype : {DType::f32, DType::bf16})
     for (const float size : {1e-20f, 1e-3f, 1.f, 1e20f}) {
-      Tensor x = noise({70, 100}, 3);  // odd, and several threads' worth of bf16
+      Tensor x = noise_tensor({70, 100}, 3);  // odd, and several threads' worth of bf16
       for (float& v : x.floats())
         v *= size;
       x = x.to(dtype);
@@ -88,7 +88,7 @@ TEST_CASE("zeros stay zeros; NaN and infinity are not overlooked") {
   CHECK(quantize(Tensor({0, 16})).values.elements() == 0);
   for (const float bad :
        {std::numeric_limits<float>::quiet_NaN(), -std::numeric_limits<float>::infinity()}) {
-    Tensor x = noise({3, 16}, 1);
+    Tensor x = noise_tensor({3, 16}, 1);
     x.floats()[20] = bad;
     const Quantized q = quantize(x);
     CHECK(std::isnan(q.scale.floats()[0]));
@@ -102,7 +102,7 @@ TEST_CASE("linear_fp8 is the product of what was rounded, and near that of what 
   const Tape tape(false);
   Tape silent(false);
   for (const DType dtype : {DType::f32, DType::bf16}) {
-    const Tensor x = noise({37, 96}, 1, dtype), w = noise({48, 96}, 2, dtype);
+    const Tensor x = noise_tensor({37, 96}, 1, dtype), w = noise_tensor({48, 96}, 2, dtype);
     const Quantized low = quantize(w);
     const Tensor y = linear_fp8(tape, x, low);
     CHECK(y.dtype() == dtype);
@@ -113,18 +113,18 @@ TEST_CASE("linear_fp8 is the product of what was rounded, and near that of what 
     CHECK(apart(y, linear(silent, x, w)) < 0.045);
     CHECK(apart(y, linear(silent, x, w)) > 0.02);
   }
-  CHECK(linear_fp8(tape, Tensor({0, 96}), quantize(noise({48, 96}, 2))).elements() == 0);
+  CHECK(linear_fp8(tape, Tensor({0, 96}), quantize(noise_tensor({48, 96}, 2))).elements() == 0);
 }
 
 TEST_CASE("products in FP8 refuse what the GPU has not, on any device, and gradients") {
   Tape recording;
   const Tape tape(false);
-  const Tensor x = noise({4, 32}, 1);
-  const Quantized w = quantize(noise({16, 32}, 2));
+  const Tensor x = noise_tensor({4, 32}, 1);
+  const Quantized w = quantize(noise_tensor({16, 32}, 2));
   CHECK_THROWS_WITH(linear_fp8(recording, x, w), Catch::Contains("no gradient"));
-  CHECK_THROWS_WITH(linear_fp8(tape, noise({4, 24}, 1), quantize(noise({16, 24}, 2))),
+  CHECK_THROWS_WITH(linear_fp8(tape, noise_tensor({4, 24}, 1), quantize(noise_tensor({16, 24}, 2))),
                     Catch::Contains("multiples of 16"));
-  CHECK_THROWS_AS(linear_fp8(tape, noise({4, 48}, 1), w), Error);
+  CHECK_THROWS_AS(linear_fp8(tape, noise_tensor({4, 48}, 1), w), Error);
   CHECK(why_no_fp8_product({16, 32}).empty());
   CHECK_FALSE(why_no_fp8_product({17, 32}).empty());
 
@@ -153,7 +153,7 @@ TEST_CASE("attention in FP8 is near that in bf16, for packs, heads that share ke
         AttentionPack pack;
         pack.query_lengths = pack.key_lengths = {33, 0, 70, 1};
         pack.heads = 2, pack.key_heads = key_heads, pack.head_dim = dim, pack.causal = causal;
-        const Tensor qkv = noise({104, (2 + 2 * key_heads) * dim}, 7, DType::bf16);
+        const Tensor qkv = noise_tensor({104, (2 + 2 * key_heads) * dim}, 7, DType::bf16);
         const Tensor out = self_attention_fp8(tape, qkv, pack);
         CHECK(out.dtype() == DType::bf16);
         const double error = apart(out, self_attention(tape, qkv, pack));
@@ -168,7 +168,7 @@ TEST_CASE("attention in FP8: equal weights are exactly equal, and a sample knows
   AttentionPack pack;
   pack.query_lengths = pack.key_lengths = {40, 25};
   pack.heads = pack.key_heads = 1, pack.head_dim = 64;
-  Tensor qkv = noise({65, 192}, 7);
+  Tensor qkv = noise_tensor({65, 192}, 7);
   for (std::int64_t i = 0; i < 65; ++i)
     for (std::int64_t d = 0; d < 192; ++d) {
       float& v = qkv.data<float>()[i * 192 + d];
@@ -196,11 +196,11 @@ TEST_CASE("attention in FP8 refuses gradients, other head sizes and other types"
   AttentionPack pack;
   pack.query_lengths = pack.key_lengths = {4};
   pack.heads = pack.key_heads = 1, pack.head_dim = 64;
-  const Tensor qkv = noise({4, 192}, 1, DType::bf16);
+  const Tensor qkv = noise_tensor({4, 192}, 1, DType::bf16);
   CHECK_THROWS_WITH(self_attention_fp8(recording, qkv, pack), Catch::Contains("no gradient"));
   CHECK_THROWS_AS(self_attention_fp8(tape, qkv.to(DType::f32), pack), Error);
-  CHECK_THROWS_AS(self_attention_fp8(tape, noise({5, 192}, 1, DType::bf16), pack), Error);
+  CHECK_THROWS_AS(self_attention_fp8(tape, noise_tensor({5, 192}, 1, DType::bf16), pack), Error);
   pack.head_dim = 32;
-  CHECK_THROWS_WITH(self_attention_fp8(tape, noise({4, 96}, 1, DType::bf16), pack),
+  CHECK_THROWS_WITH(self_attention_fp8(tape, noise_tensor({4, 96}, 1, DType::bf16), pack),
                     Catch::Contains("64 or 128"));
 }

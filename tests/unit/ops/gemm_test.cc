@@ -33,12 +33,12 @@ Matrix matrix(const Tensor& tensor, bool transposed) {
 Tensor operand(std::int64_t rows, std::int64_t columns, bool transposed, DType dtype,
                std::uint64_t key) {
   if (transposed) std::swap(rows, columns);
-  return noise({rows, columns + kMargin}, key, dtype);
+  return noise_tensor({rows, columns + kMargin}, key, dtype);
 }
 
 // C with a margin on the right that must stay as it is.
 Tensor multiply(Product product, const Case& c, const Tensor& a, const Tensor& b) {
-  const Tensor result = noise({c.m, c.n + kMargin}, 3, c.out), before = result.clone();
+  const Tensor result = noise_tensor({c.m, c.n + kMargin}, 3, c.out), before = result.clone();
   product(c.m, c.n, c.k, matrix(a, c.a_transposed), matrix(b, c.b_transposed), result.raw(), c.out,
           c.n + kMargin, c.add);
   const Tensor now = result.to(DType::f32), then = before.to(DType::f32), inside({c.m, c.n});
@@ -52,7 +52,8 @@ Tensor multiply(Product product, const Case& c, const Tensor& a, const Tensor& b
 }
 
 Tensor in_double(const Case& c, const Tensor& a, const Tensor& b) {
-  const Tensor x = a.to(DType::f32), y = b.to(DType::f32), start = noise({c.m, c.n + kMargin}, 3);
+  const Tensor x = a.to(DType::f32), y = b.to(DType::f32),
+               start = noise_tensor({c.m, c.n + kMargin}, 3);
   const Tensor result({c.m, c.n});
   const auto element = [](const Tensor& t, bool transposed, std::int64_t i, std::int64_t j) {
     return double{t.data<float>()[transposed ? j * t.size(1) + i : i * t.size(1) + j]};
@@ -97,7 +98,8 @@ TEST_CASE("the product without a library is that of oneDNN and of sums in double
 
 TEST_CASE(
     "the product without a library: no sum is zero, NaN stays where it is, threads are no matter") {
-  const Tensor a = noise({5, 7}, 1), b = noise({7, 9}, 2), c = noise({5, 9}, 3);
+  const Tensor a = noise_tensor({5, 7}, 1), b = noise_tensor({7, 9}, 2),
+               c = noise_tensor({5, 9}, 3);
   gemm_plain(5, 9, 0, matrix(a, false), matrix(b, false), c.raw(), DType::f32, 9, false);
   for (const float v : c.floats())
     CHECK(v == 0.f);
@@ -106,7 +108,7 @@ TEST_CASE(
   for (std::size_t i = 0; i < 45; ++i)
     CHECK(std::isnan(c.floats()[i]) == (i / 9 == 1));
 
-  const Tensor x = noise({500, 300}, 4), y = noise({300, 400}, 5);
+  const Tensor x = noise_tensor({500, 300}, 4), y = noise_tensor({300, 400}, 5);
   std::vector<Tensor> results;
   const int most = omp_get_max_threads();
   for (const int threads : {1, 3}) {

@@ -45,7 +45,7 @@ void check_same_bits(const std::vector<Tensor>& inputs, const Tensor& cotangent,
 TEST_CASE("swiglu is silu of the first half times the second") {
   each_isa([] {
     for (const std::int64_t width : {1, 19, 64}) {
-      const Tensor x = noise({5, 2 * width}, 1);
+      const Tensor x = noise_tensor({5, 2 * width}, 1);
       Tape silent(false);
       const Tensor y = swiglu(silent, x);
       REQUIRE(y.shape() == Shape{5, width});
@@ -67,39 +67,40 @@ TEST_CASE("swiglu is silu of the first half times the second") {
   const Tensor edge = swiglu(silent, Tensor::from(std::vector<float>{-1e30f, nan, 1, 1}, {1, 4}));
   CHECK(edge.floats()[0] == 0);
   CHECK(std::isnan(edge.floats()[1]));
-  CHECK_THROWS_AS(swiglu(silent, noise({2, 3}, 1)), Error);
+  CHECK_THROWS_AS(swiglu(silent, noise_tensor({2, 3}, 1)), Error);
 }
 
 TEST_CASE("swiglu_linear is swiglu and linear, to the bit, without keeping what is between") {
   for (const auto& [dtype, out] :
        {std::pair{DType::f32, DType::f32}, {DType::bf16, DType::bf16}, {DType::bf16, DType::f32}}) {
-    const Tensor x = noise({9, 40}, 1, dtype), w = noise({7, 20}, 2, dtype);
+    const Tensor x = noise_tensor({9, 40}, 1, dtype), w = noise_tensor({7, 20}, 2, dtype);
     const auto plain = [&](Tape& t) { return linear(t, swiglu(t, x), w, Tensor(), out); };
     const auto recomputed = [&](Tape& t) { return swiglu_linear(t, x, w, out); };
-    check_same_bits({x, w}, noise({9, 7}, 3, out), plain, recomputed);
+    check_same_bits({x, w}, noise_tensor({9, 7}, 3, out), plain, recomputed);
   }
 }
 
 TEST_CASE("rmsnorm_linear is rmsnorm, cast and linear, to the bit, without what is between") {
   for (const DType dtype : {DType::f32, DType::bf16}) {
-    const Tensor x = noise({9, 20}, 1), scale = noise({20}, 2), w = noise({7, 20}, 3, dtype);
+    const Tensor x = noise_tensor({9, 20}, 1), scale = noise_tensor({20}, 2),
+                 w = noise_tensor({7, 20}, 3, dtype);
     const auto plain = [&](Tape& t) {
       return linear(t, cast(t, rmsnorm(t, x, scale, 1e-5f), dtype), w);
     };
     const auto recomputed = [&](Tape& t) { return rmsnorm_linear(t, x, scale, 1e-5f, w); };
-    check_same_bits({x, scale, w}, noise({9, 7}, 4, dtype), plain, recomputed);
+    check_same_bits({x, scale, w}, noise_tensor({9, 7}, 4, dtype), plain, recomputed);
   }
 }
 
 TEST_CASE("a cast changes the type, and gradients pass it") {
-  const Tensor x = noise({4, 6}, 1);
+  const Tensor x = noise_tensor({4, 6}, 1);
   Tape silent(false);
   CHECK(cast(silent, x, DType::f32).id() == x.id());
   const Tensor low = cast(silent, x, DType::bf16);
   CHECK(low.dtype() == DType::bf16);
   CHECK(distance(low, x) < 0.01);
   // Back in f32 behind it, and beside it: both ways add up.
-  const Tensor cotangent = noise({4, 6}, 2);
+  const Tensor cotangent = noise_tensor({4, 6}, 2);
   const auto gradient = gradients({x}, cotangent, [&](Tape& t) {
     return add(t, x, cast(t, cast(t, x, DType::bf16), DType::f32));
   });
@@ -110,7 +111,7 @@ TEST_CASE("a cast changes the type, and gradients pass it") {
 TEST_CASE("rows go into another order and come back, and so do their gradients") {
   const std::vector<std::int32_t> order = {3, 0, 4, 1, 2};
   const RowOrder rows(order, Device::cpu);
-  const Tensor x = noise({5, 3}, 1);
+  const Tensor x = noise_tensor({5, 3}, 1);
   Tape silent(false);
   const Tensor y = reorder_rows(silent, x, rows);
   for (std::size_t i = 0; i < 5; ++i)
@@ -127,7 +128,8 @@ TEST_CASE("rows go into another order and come back, and so do their gradients")
 
 TEST_CASE("learned positions without a norm are the sum of their rows") {
   each_isa([] {
-    const Tensor t = noise({3, 20}, 1), h = noise({4, 20}, 2), w = noise({5, 20}, 3);
+    const Tensor t = noise_tensor({3, 20}, 1), h = noise_tensor({4, 20}, 2),
+                 w = noise_tensor({5, 20}, 3);
     const std::vector<TokenGrid> grids = {{2, 3, 4}, {1, 2, 5}};
     Tape silent(false);
     const Tensor y = learned_positions(silent, t, h, w, grids, false);
@@ -149,7 +151,7 @@ TEST_CASE("learned positions without a norm are the sum of their rows") {
 }
 
 TEST_CASE("an embedding takes rows, and their gradients add up in order") {
-  const Tensor table = noise({6, 5}, 1);
+  const Tensor table = noise_tensor({6, 5}, 1);
   const std::vector<std::int32_t> numbers = {4, 0, 4, 5, 4};
   Tape silent(false);
   const Tensor y = embedding(silent, table, numbers);
@@ -167,7 +169,7 @@ TEST_CASE("an embedding takes rows, and their gradients add up in order") {
 TEST_CASE("cross-entropy and z-loss: values, gradients, tokens without a target") {
   each_isa([] {
     for (const std::int64_t vocabulary : {1, 7, 33, 160}) {
-      const Tensor logits = noise({5, vocabulary}, 1);
+      const Tensor logits = noise_tensor({5, vocabulary}, 1);
       std::vector<std::int32_t> targets = {0, -1, static_cast<std::int32_t>(vocabulary - 1),
                                            static_cast<std::int32_t>(vocabulary / 2), 0};
       constexpr double kZ = 0.03;
@@ -209,8 +211,8 @@ TEST_CASE("cross-entropy and z-loss: values, gradients, tokens without a target"
     CHECK(std::isnan(cross_entropy(Tensor::from(odd, {1, 3}), target, 0, 0).losses.floats()[0]));
   });
   const std::vector<std::int32_t> beyond = {3}, two = {0, 0};
-  CHECK_THROWS_AS(cross_entropy(noise({1, 3}, 1), beyond, 0, 0), Error);
-  CHECK_THROWS_AS(cross_entropy(noise({1, 3}, 1), two, 0, 0), Error);
+  CHECK_THROWS_AS(cross_entropy(noise_tensor({1, 3}, 1), beyond, 0, 0), Error);
+  CHECK_THROWS_AS(cross_entropy(noise_tensor({1, 3}, 1), two, 0, 0), Error);
 }
 
 TEST_CASE("YaRN keeps what turns often over the trained frames, and stretches what turns less") {

@@ -57,14 +57,14 @@ TEST_CASE("gelu is exact, silu as defined") {
     CHECK(std::isinf(e.floats()[4]));
     CHECK(std::isnan(silu(silent, Tensor::from(edges, {5})).floats()[2]));
     CHECK(distance(gelu(silent, x.to(DType::bf16)), g) < 0.01);
-    const Tensor leaf = noise({7, 19}, 1);
+    const Tensor leaf = noise_tensor({7, 19}, 1);
     check_gradients({leaf}, [&](Tape& t) { return gelu(t, leaf); });
     check_gradients({leaf}, [&](Tape& t) { return silu(t, leaf); });
   });
 }
 
 TEST_CASE("linear: values, bias, and gradients that add up in the leaf") {
-  const Tensor x = noise({5, 7}, 1), w = noise({3, 7}, 2), b = noise({3}, 3);
+  const Tensor x = noise_tensor({5, 7}, 1), w = noise_tensor({3, 7}, 2), b = noise_tensor({3}, 3);
   Tape silent(false);
   const Tensor y = linear(silent, x, w, b, DType::f32);
   for (std::int64_t i = 0; i < 5; ++i)
@@ -75,16 +75,19 @@ TEST_CASE("linear: values, bias, and gradients that add up in the leaf") {
       CHECK(at(y, i, j) == Approx(sum).margin(1e-6));
     }
   check_gradients({x, w, b}, [&](Tape& t) { return linear(t, x, w, b, DType::f32); });
-  check_gradients({x, w}, [&](Tape& t) { return linear(t, linear(t, x, w), noise({4, 3}, 9)); });
-  CHECK_THROWS_AS(linear(silent, x, noise({3, 6}, 1)), Error);
+  check_gradients({x, w}, [&](Tape& t) {
+    return linear(t, linear(t, x, w), noise_tensor({4, 3}, 9));
+  });
+  CHECK_THROWS_AS(linear(silent, x, noise_tensor({3, 6}, 1)), Error);
   CHECK_THROWS_AS(linear(silent, x, w.to(DType::bf16)), Error);
-  CHECK_THROWS_AS(linear(silent, x, w, noise({4}, 1), DType::f32), Error);
+  CHECK_THROWS_AS(linear(silent, x, w, noise_tensor({4}, 1), DType::f32), Error);
 }
 
 TEST_CASE("linear in bf16 follows f32, whatever the shape") {
   for (const auto& [n, in, out] :
        {std::array<std::int64_t, 3>{33, 48, 20}, {1, 16, 64}, {100, 3, 5}}) {
-    const Tensor x = noise({n, in}, 1), w = noise({out, in}, 2), dy = noise({n, out}, 3);
+    const Tensor x = noise_tensor({n, in}, 1), w = noise_tensor({out, in}, 2),
+                 dy = noise_tensor({n, out}, 3);
     const auto full = gradients({x, w}, dy, [&](Tape& t) { return linear(t, x, w); });
     const Tensor xl = x.to(DType::bf16), wl = w.to(DType::bf16);
     Tensor y;
@@ -101,7 +104,7 @@ TEST_CASE("linear in bf16 follows f32, whatever the shape") {
 }
 
 TEST_CASE("add takes leading columns") {
-  const Tensor a = noise({3, 4}, 1), b = noise({3, 6}, 2);
+  const Tensor a = noise_tensor({3, 4}, 1), b = noise_tensor({3, 6}, 2);
   Tape silent(false);
   CHECK(at(add(silent, a, b), 2, 3) == at(a, 2, 3) + at(b, 2, 3));
   check_gradients({a, b}, [&](Tape& t) { return add(t, a, b); });
@@ -111,9 +114,9 @@ TEST_CASE("add takes leading columns") {
 namespace {
 
 void check_modulate(std::int64_t width, bool centred) {
-  const Tensor x = noise({150, width}, 1), branch = noise({150, width}, 2),
-               extra = noise({150, width}, 3);
-  const Tensor gate = noise({3, 3 * width}, 4), modulation = noise({3, 3 * width}, 5);
+  const Tensor x = noise_tensor({150, width}, 1), branch = noise_tensor({150, width}, 2),
+               extra = noise_tensor({150, width}, 3);
+  const Tensor gate = noise_tensor({3, 3 * width}, 4), modulation = noise_tensor({3, 3 * width}, 5);
   std::vector<std::int32_t> map(150);
   for (std::size_t i = 0; i < 150; ++i)
     map[i] = i < 20 ? 2 : (i < 120 ? 0 : static_cast<int>(i % 3));
@@ -170,7 +173,8 @@ TEST_CASE("modulate: values and all gradients, with a layer norm and with an RMS
 }
 
 TEST_CASE("modulate: one table for gate and modulation, bad rows refused, any number of threads") {
-  const Tensor x = noise({90, 16}, 1), branch = noise({90, 16}, 2), table = noise({2, 48}, 4);
+  const Tensor x = noise_tensor({90, 16}, 1), branch = noise_tensor({90, 16}, 2),
+               table = noise_tensor({2, 48}, 4);
   ModulateInput in;
   in.x = x, in.branch = branch, in.gate = table, in.gate_column = 32, in.modulation = table;
   std::vector<std::int32_t> map(90);
@@ -183,7 +187,7 @@ TEST_CASE("modulate: one table for gate and modulation, bad rows refused, any nu
   std::vector<std::vector<Tensor>> all;
   for (const int n : {1, 2, 3}) {
     omp_set_num_threads(n);
-    all.push_back(gradients({x, branch, table}, noise({90, 16}, 7), run));
+    all.push_back(gradients({x, branch, table}, noise_tensor({90, 16}, 7), run));
     for (std::size_t i = 0; i < 3; ++i)
       CHECK(std::memcmp(all.back()[i].raw(), all[0][i].raw(), all[0][i].bytes()) == 0);
   }
@@ -199,7 +203,8 @@ TEST_CASE("modulate: one table for gate and modulation, bad rows refused, any nu
 TEST_CASE("queries and keys are normed and turned, values pass") {
   each_isa([] {
     for (const int dim : {12, 32, 40}) {
-      const Tensor x = noise({70, 5 * dim}, 1), wq = noise({dim}, 2), wk = noise({dim}, 3);
+      const Tensor x = noise_tensor({70, 5 * dim}, 1), wq = noise_tensor({dim}, 2),
+                   wk = noise_tensor({dim}, 3);
       const RotaryAngles angles = rotary_angles({{5, 2, 7, 12.f}}, dim, {1, 1, 1});
       QkNormRope layout{2, 2, 1, dim, wq, wk, angles.cosines, angles.sines, 1e-5f};
       Tape silent(false);
@@ -233,7 +238,7 @@ TEST_CASE("queries and keys are normed and turned, values pass") {
       layout.value_heads = 2;
       CHECK_THROWS_AS(qk_norm_rope(silent, x, layout), Error);
     }
-    const Tensor x = noise({4, 24}, 1), w = noise({24}, 2);
+    const Tensor x = noise_tensor({4, 24}, 1), w = noise_tensor({24}, 2);
     check_gradients({x, w}, [&](Tape& t) { return rmsnorm(t, x, w, 1e-6f); });
   });
 }
@@ -256,7 +261,7 @@ TEST_CASE("patches: in with the channel slowest, out with the channel fastest") 
   // Last token of sample 1: frame 3, row 1, column 5, channel 0.
   CHECK(at(tokens, 5, 0 * 12 + 1 * 6 + 1 * 3 + 2) == 48.f + 47.f);
 
-  const Tensor out = noise({6, 24}, 1);
+  const Tensor out = noise_tensor({6, 24}, 1);
   const Tensor pixels = unpatchify(silent, out, grids, 2, {2, 2, 3});
   // Sample 0, channel 1, frame 1, row 3, column 2: token 1, (ph, pw, pt, c) = (1, 2, 1, 1).
   CHECK(pixels.floats()[47] == at(out, 1, ((1 * 3 + 2) * 2 + 1) * 2 + 1));
@@ -269,12 +274,13 @@ TEST_CASE("patches: in with the channel slowest, out with the channel fastest") 
   check_gradients({out}, [&](Tape& t) { return unpatchify(t, out, grids, 2, {2, 2, 3}); });
   CHECK_THROWS_AS(patchify(silent, latents, {{2, 4, 4}}, 2, 1, {2, 2, 3}, DType::f32), Error);
   CHECK_THROWS_AS(patchify(silent, latents, {{2, 4, 3}}, 2, 1, {2, 2, 3}, DType::f32), Error);
-  CHECK_THROWS_AS(unpatchify(silent, noise({6, 23}, 1), grids, 2, {2, 2, 3}), Error);
+  CHECK_THROWS_AS(unpatchify(silent, noise_tensor({6, 23}, 1), grids, 2, {2, 2, 3}), Error);
 }
 
 TEST_CASE("learned positions are normalised, and their tables learn") {
   each_isa([] {
-    const Tensor t = noise({3, 20}, 1), h = noise({4, 20}, 2), w = noise({5, 20}, 3);
+    const Tensor t = noise_tensor({3, 20}, 1), h = noise_tensor({4, 20}, 2),
+                 w = noise_tensor({5, 20}, 3);
     const std::vector<TokenGrid> grids{{2, 4, 3}, {1, 1, 5}, {3, 2, 2}};
     Tape silent(false);
     const Tensor e = learned_positions(silent, t, h, w, grids);
@@ -288,7 +294,7 @@ TEST_CASE("learned positions are normalised, and their tables learn") {
     CHECK_THROWS_AS(learned_positions(silent, t, h, w, {{4, 1, 1}}), Error);
   });
   const Tensor zero = Tensor::zeros({2, 8});
-  for (const Tensor& g : gradients({zero}, noise({4, 8}, 1), [&](Tape& tape) {
+  for (const Tensor& g : gradients({zero}, noise_tensor({4, 8}, 1), [&](Tape& tape) {
          return learned_positions(tape, zero, Tensor::zeros({1, 8}), Tensor::zeros({2, 8}),
                                   {{2, 1, 2}});
        }))

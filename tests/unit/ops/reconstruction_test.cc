@@ -13,7 +13,7 @@ using namespace vfm::ops;
 
 TEST_CASE("fsq: the gradient is that of the bound, as if nothing were rounded") {
   const std::vector<int> levels = {8, 5, 3};
-  const Tensor z = noise({7, 5, 3}, 1), above = noise({7, 5, 3}, 2);
+  const Tensor z = noise_tensor({7, 5, 3}, 1), above = noise_tensor({7, 5, 3}, 2);
   const Tensor gradient = gradients({z}, above, [&](Tape& t) { return fsq(t, z, levels); })[0];
   for (std::size_t i = 0; i < z.floats().size(); ++i) {
     const int level = levels[i % 3];
@@ -32,7 +32,7 @@ TEST_CASE("fsq: the gradient is that of the bound, as if nothing were rounded") 
 }
 
 TEST_CASE("pixel error: sums and gradient, of both kinds") {
-  const Tensor output = noise({3, 5, 7, 3}, 1), target = noise({3, 5, 7, 3}, 2);
+  const Tensor output = noise_tensor({3, 5, 7, 3}, 1), target = noise_tensor({3, 5, 7, 3}, 2);
   output.floats()[9] = target.floats()[9];
   const PixelError error = pixel_error(output, target, {.l1 = 0.75, .l2 = 2}, 0.5);
   double absolute = 0, squares = 0;
@@ -46,7 +46,7 @@ TEST_CASE("pixel error: sums and gradient, of both kinds") {
   CHECK(error.read().absolute == Approx(absolute));
   CHECK(error.read().squares == Approx(squares));
   CHECK_FALSE(pixel_error(output, target, {}, 0).seed.defined());
-  CHECK_THROWS_AS(pixel_error(output, noise({3}, 1), {}, 1), Error);
+  CHECK_THROWS_AS(pixel_error(output, noise_tensor({3}, 1), {}, 1), Error);
   // What is no number is no gradient either: the step is skipped.
   output.floats()[3] = std::numeric_limits<float>::quiet_NaN();
   const PixelError odd = pixel_error(output, target, {}, 1);

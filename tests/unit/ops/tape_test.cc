@@ -25,7 +25,7 @@ Tensor ones(Shape shape) {
 }  // namespace
 
 TEST_CASE("a gradient passes through a reshape") {
-  const Tensor x = noise({6, 2}, 1), gradient = Tensor::zeros({6, 2});
+  const Tensor x = noise_tensor({6, 2}, 1), gradient = Tensor::zeros({6, 2});
   Tape tape;
   tape.watch(x, gradient);
   const Tensor y = silu(tape, x.reshape({3, 4}));
@@ -36,13 +36,13 @@ TEST_CASE("a gradient passes through a reshape") {
 }
 
 TEST_CASE("a view of a part is refused, not forgotten") {
-  const Tensor x = noise({4, 2}, 1), gradient = Tensor::zeros({4, 2});
+  const Tensor x = noise_tensor({4, 2}, 1), gradient = Tensor::zeros({4, 2});
   Tape tape;
   tape.watch(x, gradient);
   CHECK_THROWS_AS(silu(tape, x.rows(0, 2)), Error);  // the same first byte
   CHECK_THROWS_AS(silu(tape, x.rows(1, 3)), Error);
   CHECK_THROWS_AS(silu(tape, x.rows(3, 4)), Error);
-  const Tensor whole = noise({8, 2}, 2);
+  const Tensor whole = noise_tensor({8, 2}, 2);
   Tape second;
   second.watch(whole.rows(2, 4), Tensor::zeros({2, 2}));
   CHECK_THROWS_AS(second.wants_grad(whole), Error);
@@ -52,7 +52,7 @@ TEST_CASE("a view of a part is refused, not forgotten") {
 }
 
 TEST_CASE("two uses of a tensor add their gradients, which may be shared") {
-  const Tensor x = noise({3, 4}, 1), gradient = Tensor::zeros({3, 4});
+  const Tensor x = noise_tensor({3, 4}, 1), gradient = Tensor::zeros({3, 4});
   Tape tape;
   tape.watch(x, gradient);
   const Tensor y = silu(tape, x);
@@ -68,7 +68,7 @@ TEST_CASE("two uses of a tensor add their gradients, which may be shared") {
 }
 
 TEST_CASE("the seed of the caller is not written to") {
-  const Tensor x = noise({3, 4}, 1), seed = ones({3, 4});
+  const Tensor x = noise_tensor({3, 4}, 1), seed = ones({3, 4});
   Tape tape;
   tape.watch(x, Tensor::zeros({3, 4}));
   tape.backward(gelu(tape, gelu(tape, x)), seed);
@@ -76,7 +76,7 @@ TEST_CASE("the seed of the caller is not written to") {
 }
 
 TEST_CASE("gradients accumulate in watched leaves over several tapes") {
-  const Tensor x = noise({2, 3}, 1), gradient = Tensor::zeros({2, 3});
+  const Tensor x = noise_tensor({2, 3}, 1), gradient = Tensor::zeros({2, 3});
   std::vector<float> first;
   for (int i = 0; i < 2; ++i) {
     Tape tape;
@@ -90,7 +90,7 @@ TEST_CASE("gradients accumulate in watched leaves over several tapes") {
 
 TEST_CASE("a tape that does not record keeps nothing") {
   Tape tape(false);
-  const Tensor x = noise({100, 100}, 1);
+  const Tensor x = noise_tensor({100, 100}, 1);
   tape.watch(x, Tensor::zeros({100, 100}));
   CHECK_FALSE(tape.wants_grad(x));
   const std::size_t before = cpu_memory().current;
@@ -101,14 +101,14 @@ TEST_CASE("a tape that does not record keeps nothing") {
 }
 
 TEST_CASE("memory that is freed during a tape's life is not mistaken for a known tensor") {
-  const Tensor x = noise({64, 64}, 1), gradient = Tensor::zeros({64, 64});
+  const Tensor x = noise_tensor({64, 64}, 1), gradient = Tensor::zeros({64, 64});
   Tape tape;
   tape.watch(x, gradient);
   Tensor y = silu(tape, x);
   const void* address = y.raw();
   y = silu(tape, y);  // only the tape holds the first result now
   for (int i = 0; i < 4; ++i) {
-    const Tensor fresh = noise({64, 64}, 2);
+    const Tensor fresh = noise_tensor({64, 64}, 2);
     CHECK(fresh.raw() != address);
     CHECK_FALSE(tape.wants_grad(fresh));
     CHECK_FALSE(tape.wants_grad(silu(tape, fresh)));
@@ -118,7 +118,7 @@ TEST_CASE("memory that is freed during a tape's life is not mistaken for a known
 }
 
 TEST_CASE("backward frees what was saved") {
-  const Tensor x = noise({64, 64}, 1), gradient = Tensor::zeros({64, 64});
+  const Tensor x = noise_tensor({64, 64}, 1), gradient = Tensor::zeros({64, 64});
   Tape tape;
   tape.watch(x, gradient);
   const std::size_t before = cpu_memory().current;
@@ -131,7 +131,8 @@ TEST_CASE("backward frees what was saved") {
 }
 
 TEST_CASE("a checkpoint gives the same bits, also for what several blocks share") {
-  const Tensor x = noise({5, 8}, 1), shared = noise({5, 8}, 2), w = noise({8, 8}, 3);
+  const Tensor x = noise_tensor({5, 8}, 1), shared = noise_tensor({5, 8}, 2),
+               w = noise_tensor({8, 8}, 3);
   const auto block = [&](Tape& tape, const Tensor& in) {
     const Tensor h = gelu(tape, linear(tape, add(tape, in, shared), w));
     return add(tape, h, shared);
@@ -157,7 +158,7 @@ TEST_CASE("a checkpoint gives the same bits, also for what several blocks share"
 }
 
 TEST_CASE("misuse is an error") {
-  const Tensor x = noise({2, 3}, 1);
+  const Tensor x = noise_tensor({2, 3}, 1);
   Tape tape;
   CHECK_THROWS_AS(tape.watch(x, Tensor::zeros({2, 2})), Error);
   CHECK_THROWS_AS(tape.watch(x, Tensor::zeros({2, 3}, DType::bf16)), Error);
@@ -165,5 +166,5 @@ TEST_CASE("misuse is an error") {
   const Tensor y = silu(tape, x);
   CHECK_THROWS_AS(tape.watch(y, Tensor::zeros({2, 3})), Error);
   CHECK_THROWS_AS(tape.accumulate(y, Tensor::zeros({7})), Error);
-  CHECK_THROWS_AS(tape.backward(noise({2, 3}, 5), ones({2, 3})), Error);
+  CHECK_THROWS_AS(tape.backward(noise_tensor({2, 3}, 5), ones({2, 3})), Error);
 }

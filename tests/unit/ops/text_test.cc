@@ -75,8 +75,9 @@ TEST_CASE("relative attention is softmax(q k + bias) v, unscaled") {
         for (const std::int64_t n : c.lengths)
           rows += n;
         const Shape shape{rows, std::int64_t{c.heads} * c.head_dim};
-        const Tensor q = noise(shape, 1, dtype), k = noise(shape, 2, dtype);
-        const Tensor v = noise(shape, 3, dtype), bias = noise({c.heads, 2 * c.reach - 1}, 4);
+        const Tensor q = noise_tensor(shape, 1, dtype), k = noise_tensor(shape, 2, dtype);
+        const Tensor v = noise_tensor(shape, 3, dtype),
+                     bias = noise_tensor({c.heads, 2 * c.reach - 1}, 4);
         const Tensor out = relative_attention(tape, q, k, v, bias, pack);
         CHECK(out.dtype() == dtype);
         CHECK(distance(out, textbook(pack, q, k, v, bias)) < (dtype == DType::f32 ? 1e-5 : 8e-3));
@@ -86,13 +87,13 @@ TEST_CASE("relative attention is softmax(q k + bias) v, unscaled") {
 
 TEST_CASE("relative attention refuses what does not fit") {
   Tape tape(false), recording;
-  const Tensor q = noise({6, 8}, 1), bias = noise({2, 11}, 2);
+  const Tensor q = noise_tensor({6, 8}, 1), bias = noise_tensor({2, 11}, 2);
   const AttentionPack pack = pack_of({6}, 2, 4);
   CHECK_NOTHROW(relative_attention(tape, q, q, q, bias, pack));
   CHECK_THROWS_WITH(relative_attention(recording, q, q, q, bias, pack),
                     Catch::Contains("no gradient"));
-  CHECK_THROWS_AS(relative_attention(tape, q, q, q, noise({2, 9}, 2), pack), Error);
-  CHECK_THROWS_AS(relative_attention(tape, q, q, q, noise({1, 11}, 2), pack), Error);
+  CHECK_THROWS_AS(relative_attention(tape, q, q, q, noise_tensor({2, 9}, 2), pack), Error);
+  CHECK_THROWS_AS(relative_attention(tape, q, q, q, noise_tensor({1, 11}, 2), pack), Error);
   CHECK_THROWS_AS(relative_attention(tape, q, q.rows(0, 5), q, bias, pack), Error);
   CHECK_THROWS_AS(relative_attention(tape, q, q, q.rows(0, 5), bias, pack), Error);
   CHECK_THROWS_AS(relative_attention(tape, q, q, q, bias, pack_of({5}, 2, 4)), Error);
@@ -103,7 +104,7 @@ TEST_CASE("activations in place") {
   constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
   each_isa([&] {
     for (const DType dtype : {DType::f32, DType::bf16}) {
-      const Tensor x = noise({3, 37}, 5), factor = noise({3, 37}, 6, dtype);
+      const Tensor x = noise_tensor({3, 37}, 5), factor = noise_tensor({3, 37}, 6, dtype);
       std::vector<float> values(x.floats().begin(), x.floats().end());
       for (const float extreme : {0.f, -0.f, 1e4f, -1e4f, 30.f, -30.f})
         values.push_back(extreme);
@@ -130,10 +131,10 @@ TEST_CASE("activations in place") {
               Approx(g.floats()[i] * by.to(DType::f32).floats()[i]).epsilon(1e-2).margin(1e-6));
     }
   });
-  const Tensor nan = Tensor::from(std::vector<float>(20, kNan), {20}), one = noise({20}, 7);
+  const Tensor nan = Tensor::from(std::vector<float>(20, kNan), {20}), one = noise_tensor({20}, 7);
   relu_in_place(tape, nan);
   CHECK(std::isnan(nan.floats()[3]));
   CHECK_THROWS_AS(relu_in_place(recording, one), Error);
   CHECK_THROWS_AS(gated_gelu_in_place(recording, one, one.clone()), Error);
-  CHECK_THROWS_AS(gated_gelu_in_place(tape, one, noise({19}, 7)), Error);
+  CHECK_THROWS_AS(gated_gelu_in_place(tape, one, noise_tensor({19}, 7)), Error);
 }

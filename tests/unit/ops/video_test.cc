@@ -61,7 +61,8 @@ std::span<const float> row(const Tensor& x, std::int64_t i) {
 }  // namespace
 
 TEST_CASE("trap 2: group norm is over each frame alone, not over time") {
-  const Tensor x = noise({3, 5, 7, 19}, 1), weight = noise({19}, 2), bias = noise({19}, 3);
+  const Tensor x = noise_tensor({3, 5, 7, 19}, 1), weight = noise_tensor({19}, 2),
+               bias = noise_tensor({19}, 3);
   for (float& v : x.rows(1, 2).floats())
     v = 50 * v + 1000;  // a frame that would drown the others
   each_isa([&] {
@@ -69,14 +70,14 @@ TEST_CASE("trap 2: group norm is over each frame alone, not over time") {
     for (const bool silu : {false, true})
       CHECK(distance(frame_norm(silent, x, weight, bias, 1e-6f, silu),
                      normed(x, weight, bias, silu)) < 3e-5);
-    const Tensor plain = noise(x.shape(), 5);
+    const Tensor plain = noise_tensor(x.shape(), 5);
     CHECK(distance(frame_norm(silent, plain.to(DType::bf16), weight, bias, 1e-6f, true),
                    normed(plain, weight, bias, true)) < 1e-2);
   });
 }
 
 TEST_CASE("moments of parts are the moments of the frame") {
-  const Tensor x = noise({1, 6, 4, 8}, 1);
+  const Tensor x = noise_tensor({1, 6, 4, 8}, 1);
   for (float& v : x.floats())
     v += 100;
   const Tensor whole = frame_moments(x);
@@ -88,7 +89,8 @@ TEST_CASE("moments of parts are the moments of the frame") {
 }
 
 TEST_CASE("gradients of the norm") {
-  const Tensor x = noise({2, 3, 5, 18}, 1), weight = noise({18}, 2), bias = noise({18}, 3);
+  const Tensor x = noise_tensor({2, 3, 5, 18}, 1), weight = noise_tensor({18}, 2),
+               bias = noise_tensor({18}, 3);
   each_isa([&] {
     for (const bool silu : {false, true})
       check_gradients({x, weight, bias},
@@ -97,7 +99,7 @@ TEST_CASE("gradients of the norm") {
 }
 
 TEST_CASE("halving and doubling") {
-  const Tensor x = noise({5, 4, 6, 17}, 1);
+  const Tensor x = noise_tensor({5, 4, 6, 17}, 1);
   const auto at = [](const Tensor& v, std::int64_t t, std::int64_t r, std::int64_t c) {
     return v.floats()[((t * v.size(1) + r) * v.size(2) + c) * 17 + 3];
   };
@@ -124,8 +126,8 @@ TEST_CASE("halving and doubling") {
     check_gradients({x}, [&](Tape& t) { return repeat_time(t, x, false, {}); });
   });
   Tape silent(false);
-  CHECK_THROWS_AS(pool_space(silent, noise({1, 3, 4, 2}, 1)), Error);
-  CHECK_THROWS_AS(pool_time(silent, noise({4, 2, 2, 2}, 1)), Error);
+  CHECK_THROWS_AS(pool_space(silent, noise_tensor({1, 3, 4, 2}, 1)), Error);
+  CHECK_THROWS_AS(pool_time(silent, noise_tensor({4, 2, 2, 2}, 1)), Error);
 }
 
 TEST_CASE("trap 3: the order and the scale of the Haar bands") {
@@ -162,7 +164,7 @@ TEST_CASE("trap 3: the order and the scale of the Haar bands") {
 TEST_CASE("patches are exact, and the first frame stands alone") {
   Tape silent(false);
   for (const int patch : {2, 4}) {
-    const Tensor x = noise({1 + 2 * patch, 2 * patch, 3 * patch, 3}, 1);
+    const Tensor x = noise_tensor({1 + 2 * patch, 2 * patch, 3 * patch, 3}, 1);
     const Tensor bands = haar_analysis(silent, x, patch, true, DType::f32);
     CHECK(bands.shape() == Shape{3, 2, 3, 3 * patch * patch * patch});
     CHECK(distance(haar_synthesis(silent, bands, patch, true), x) < 1e-6);
@@ -170,16 +172,16 @@ TEST_CASE("patches are exact, and the first frame stands alone") {
     CHECK(distance(haar_analysis(silent, rest, patch, false, DType::f32), bands.rows(1, 3)) == 0);
     CHECK(distance(haar_synthesis(silent, bands.rows(1, 3).clone(), patch, false), rest) < 1e-6);
     check_gradients({x}, [&](Tape& t) { return haar_analysis(t, x, patch, true, DType::f32); });
-    const Tensor b = noise(bands.shape(), 2);
+    const Tensor b = noise_tensor(bands.shape(), 2);
     check_gradients({b}, [&](Tape& t) { return haar_synthesis(t, b, patch, true); });
     check_gradients({b}, [&](Tape& t) { return haar_synthesis(t, b, patch, false); });
   }
-  CHECK_THROWS_AS(haar_analysis(silent, noise({4, 4, 4, 3}, 1), 4, true, DType::f32), Error);
+  CHECK_THROWS_AS(haar_analysis(silent, noise_tensor({4, 4, 4, 3}, 1), 4, true, DType::f32), Error);
 }
 
 TEST_CASE("attention within a frame") {
-  const Tensor q = noise({2, 3, 5, 24}, 1), k = noise({2, 7, 5, 24}, 2),
-               v = noise({2, 7, 5, 24}, 3);
+  const Tensor q = noise_tensor({2, 3, 5, 24}, 1), k = noise_tensor({2, 7, 5, 24}, 2),
+               v = noise_tensor({2, 7, 5, 24}, 3);
   each_isa([&] {
     Tape silent(false);
     const Tensor out = frame_attention(silent, q, k, v);
@@ -201,8 +203,8 @@ TEST_CASE("attention within a frame") {
 }
 
 TEST_CASE("attention along time sees a frame and those before it, in one piece or several") {
-  const Tensor q = noise({5, 3, 2, 21}, 1), k = noise({5, 3, 2, 21}, 2),
-               v = noise({5, 3, 2, 21}, 3);
+  const Tensor q = noise_tensor({5, 3, 2, 21}, 1), k = noise_tensor({5, 3, 2, 21}, 2),
+               v = noise_tensor({5, 3, 2, 21}, 3);
   each_isa([&] {
     Tape silent(false);
     const Tensor out = time_attention(silent, q, {{k}, {v}});
