@@ -46,7 +46,7 @@ std::vector<Json> matches(const TemporaryFolder& folder, const std::string& quer
 
 TEST_CASE("the rarer a word of the query the heavier, equal ones by key") {
   const TemporaryFolder folder;
-  const Json config = {{"name", "builtin:hash"}, {"dim", 64}};
+  const text::EncoderConfig config{.name = "builtin:hash", .dim = 64};
   const text::TokenEmbeddings query = models::make_text_encoder(config)->encode("fox road");
   REQUIRE(query.tokens == 2);
   const std::vector<float> fox(query.values.begin(), query.values.begin() + 64);
@@ -62,7 +62,8 @@ TEST_CASE("the rarer a word of the query the heavier, equal ones by key") {
     std::vector<float> tokens;
     for (const std::vector<float>& word : words)
       tokens.insert(tokens.end(), word.begin(), word.end());
-    const Json json = {{"text_encoder", config}, {"caption", "of " + key}, {"begin", 1.5}};
+    const Json json = {
+        {"text_encoder", config.to_json()}, {"caption", "of " + key}, {"begin", 1.5}};
     writer.add(shard::Sample{
         key,
         {{"json", dump_json(json)},

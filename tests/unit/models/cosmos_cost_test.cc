@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <catch2/catch.hpp>
 
+#include "base/json.h"
 #include "base/one_thread.h"
 #include "io/file.h"
 #include "models/cosmos/cost.h"

@@ -130,9 +130,7 @@ TEST_CASE("a limit of memory is kept, and gives the same bits") {
   const std::string told = usage_error([&] { small.check_memory(false, 9, 8, 8); });
   CHECK_THAT(told, Contains("to decode 33 frames of 32x32"));
   CHECK(usage_error([&] { small.decode(latents, 9, 8, 8); }) == told);
-  CHECK_THAT(usage_error([] {
-               make_tokenizer({{"name", "builtin:wavelet"}}, Device::cpu, 1);
-             }),
+  CHECK_THAT(usage_error([] { make_tokenizer({.name = "builtin:wavelet"}, Device::cpu, 1); }),
              Contains("--tokenizer-memory"));
 }
 
