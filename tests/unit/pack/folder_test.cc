@@ -87,7 +87,7 @@ TEST_CASE("a shard of an earlier run is taken whole, as it was made, or not at a
 
 TEST_CASE("statistics are of what is trained on; what is stale of the same set goes") {
   const TemporaryFolder place;
-  const auto tokenizer = models::make_tokenizer({{"name", "builtin:wavelet"}});
+  const auto tokenizer = models::make_tokenizer({.name = "builtin:wavelet"});
   PackFolder folder(place.path, {{"size", 64}}, 1, false);
   const auto write = [&](const std::string& split, const std::string& name, double mean) {
     const std::string tar = folder.tar_path(split, name);
