@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kCoarsest = 16;
 constexpr int kSteps = 6;
-constexpr int kCells = 4;
+constexpr int kCameraCells = 4;
 constexpr double kDetail = 0.015;     // mean |gradient| per pixel of a cell with something to see
 constexpr int kDetailedCells = 10;    // of 16
 constexpr double kStillError = 4e-5;  // mean squared difference of a cell where nothing moves
@@ -89,30 +89,30 @@ double refine(const std::vector<float>& before, const std::vector<float>& after,
 /// How much there is to see in each of 4x4 cells: mean |gradient| of `before`, and mean squared
 /// difference to `after`.
 struct Cells {
-  double detail[kCells * kCells] = {};
-  double change[kCells * kCells] = {};
+  double detail[kCameraCells * kCameraCells] = {};
+  double change[kCameraCells * kCameraCells] = {};
 
   Cells(const std::vector<float>& before, const std::vector<float>& after, int size) {
-    const int cell = size / kCells;
+    const int cell = size / kCameraCells;
     const double mean = 1.0 / (cell * cell);
     for (int y = 0; y + 1 < size; ++y)
       for (int x = 0; x + 1 < size; ++x) {
         const auto i = static_cast<std::size_t>(y * size + x);
         const float* p = &before[i];
-        const int at = y / cell * kCells + x / cell;
+        const int at = y / cell * kCameraCells + x / cell;
         const double difference = after[i] - p[0];
         detail[at] += mean * (std::abs(p[1] - p[0]) + std::abs(p[size] - p[0]));
         change[at] += mean * difference * difference;
       }
   }
   int detailed() const {
-    return static_cast<int>(
-        std::count_if(detail, detail + kCells * kCells, [](double d) { return d > kDetail; }));
+    return static_cast<int>(std::count_if(detail, detail + kCameraCells * kCameraCells,
+                                          [](double d) { return d > kDetail; }));
   }
   /// Something may move, but most of what has detail does not.
   bool still() const {
     int unmoved = 0;
-    for (int i = 0; i < kCells * kCells; ++i)
+    for (int i = 0; i < kCameraCells * kCameraCells; ++i)
       unmoved += detail[i] > kDetail && change[i] <= kStillError;
     return 3 * unmoved >= 2 * detailed();
   }

@@ -19,10 +19,6 @@
 namespace vfm::dataset {
 namespace {
 
-std::string in(const ShardOptions& options, const std::string& name) {
-  return io::join_path(options.output, name);
-}
-
 shard::MediaMetadata media_of(const Item& item, std::string_view extension) {
   if (extension != item.media) return {};
   Json json = Json::object();
@@ -126,7 +122,7 @@ std::vector<shard::CardConfig> card_configs(const Scan& scan, const ShardPlan& p
 }  // namespace
 
 void write_duplicates(const ShardOptions& options, const ShardPlan& plan) {
-  const std::string path = in(options, "duplicates.jsonl");
+  const std::string path = io::join_path(options.output, "duplicates.jsonl");
   std::string lines;
   for (const Duplicate& d : plan.duplicates)
     lines += dump_json({{"key", d.key},
@@ -161,7 +157,7 @@ Json write_dataset_files(const ShardOptions& options, const Scan& scan, const Sh
       "described in vfm-shard(5).",
       card_configs(scan, plan));
   Json json = summary(options, scan, plan, records);
-  io::update_file(in(options, "dataset.json"), dump_json_pretty(json));
+  io::update_file(io::join_path(options.output, "dataset.json"), dump_json_pretty(json));
   return json;
 }
 

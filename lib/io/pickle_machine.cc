@@ -5,11 +5,11 @@
 #include <utility>
 
 #include "base/error.h"
+#include "io/tensor_set.h"
 
 namespace vfm::io {
 namespace {
 
-constexpr std::size_t kMaxDims = 32;
 constexpr std::size_t kLongestKey = 255;  // PyTorch numbers its storages
 
 std::string storage_dtype(std::string_view global) {

@@ -15,7 +15,6 @@ namespace vfm::io {
 namespace {
 
 constexpr std::uint64_t kMaxHeader = 100'000'000;
-constexpr std::size_t kMaxDims = 32;
 constexpr std::size_t kAlignment =
     64;  // the format asks for 8; cache lines and mapped vectors for 64
 constexpr const char* kSuffix = ".safetensors";

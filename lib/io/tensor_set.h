@@ -26,6 +26,9 @@ struct TensorView {
   std::uint64_t bytes() const;  ///< by dtype and shape
 };
 
+/// More dimensions in a file are damage, or an attack.
+inline constexpr std::size_t kMaxDims = 32;
+
 /// Bytes of one element of a safetensors dtype; 0 if unknown (also for the sub-byte types).
 std::size_t safetensors_item_size(std::string_view dtype);
 

@@ -14,11 +14,6 @@ namespace {
 
 constexpr std::string_view kOurs = "---\n# Written by vfm";
 
-/// A text in double quotes means the same in YAML and in JSON.
-std::string quoted(const std::string& text) {
-  return dump_json(Json(text));
-}
-
 std::string list_of(int depth, const std::string& type) {
   std::string text, indent = "    ";
   for (int i = 1; i < depth; ++i) {
@@ -48,11 +43,11 @@ std::string feature(const std::string& member) {
 
 /// The features of a configuration; nothing if one of them is not known: then the reader guesses.
 std::string features(const CardConfig& config) {
-  std::string text = "- config_name: " + quoted(config.name) + "\n  features:\n";
+  std::string text = "- config_name: " + yaml_quoted(config.name) + "\n  features:\n";
   for (const std::string& member : config.members) {
     const std::string type = feature(member);
     if (type.empty()) return {};
-    text += "  - name: " + quoted(member) + "\n" + type;
+    text += "  - name: " + yaml_quoted(member) + "\n" + type;
   }
   for (const char* name : {"__key__", "__url__"})
     text += fmt::format("  - name: {}\n    dtype: string\n", name);
@@ -69,13 +64,13 @@ std::string front_matter(const std::string& tool, const std::vector<CardConfig>&
   std::string text = fmt::format("{}: {} writes this file again.\nconfigs:\n", kOurs, tool);
   std::string info;
   for (const CardConfig& config : configs) {
-    text += "- config_name: " + quoted(config.name) + "\n";
+    text += "- config_name: " + yaml_quoted(config.name) + "\n";
     if (&config == &configs.front() && configs.size() > 1) text += "  default: true\n";
     text += "  data_files:\n";
     for (const auto& [split, paths] : config.files) {
-      text += "  - split: " + quoted(word(split)) + "\n    path:\n";
+      text += "  - split: " + yaml_quoted(word(split)) + "\n    path:\n";
       for (const std::string& path : paths)
-        text += "    - " + quoted(path) + "\n";
+        text += "    - " + yaml_quoted(path) + "\n";
     }
     info += features(config);
   }
@@ -84,6 +79,10 @@ std::string front_matter(const std::string& tool, const std::vector<CardConfig>&
 }
 
 }  // namespace
+
+std::string yaml_quoted(const std::string& text) {
+  return dump_json(Json(text));
+}
 
 void write_dataset_card(const std::string& directory, const std::string& tool,
                         const std::string& about, const std::vector<CardConfig>& configs) {

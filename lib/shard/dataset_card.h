@@ -27,6 +27,9 @@ struct CardConfig {
 void write_dataset_card(const std::string& directory, const std::string& tool,
                         const std::string& about, const std::vector<CardConfig>& configs);
 
+/// In double quotes, which means the same in YAML and in JSON.
+std::string yaml_quoted(const std::string& text);
+
 /// "a/b-000000.tar" -> "a/b-[0-9]...[0-9].tar": the numbered shards beside it, and none of their
 /// columns.
 std::string numbered_glob(const std::string& path);

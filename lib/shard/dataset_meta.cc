@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "io/atomic_file.h"
 #include "io/file.h"
+#include "shard/dataset_card.h"
 #include "shard/energon_index.h"
 #include "shard/writer.h"
 
@@ -50,11 +51,6 @@ std::vector<std::uint64_t> read_offsets(const std::string& path) {
   return offsets;
 }
 
-/// A text in double quotes means the same in YAML and in JSON.
-std::string quoted(const std::string& text) {
-  return dump_json(Json(text));
-}
-
 std::vector<std::string> splits_of(const std::vector<DatasetShard>& shards) {
   std::vector<std::string> names;
   for (const DatasetShard& shard : shards)
@@ -69,9 +65,9 @@ std::string split_yaml(const std::vector<DatasetShard>& shards) {
     std::vector<std::string> paths;
     for (const DatasetShard& shard : shards)
       if (shard.split == split) paths.push_back(shard.path);
-    text += "  " + quoted(split) + ":\n";
+    text += "  " + yaml_quoted(split) + ":\n";
     for (const std::string& path : collapse_numbers(paths))
-      text += "  - " + quoted(path) + "\n";
+      text += "  - " + yaml_quoted(path) + "\n";
   }
   return text + "exclude: []\n";
 }

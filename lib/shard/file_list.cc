@@ -12,11 +12,9 @@
 namespace vfm::shard {
 namespace {
 
-constexpr std::size_t kBlock = 512;
-
 /// A ustar header as vfm-shard(5) describes it.
 std::string header_of(const std::string& name, std::size_t bytes) {
-  std::string header(kBlock, '\0');
+  std::string header(kTarBlock, '\0');
   const auto put = [&](std::size_t at, const std::string& text) {
     std::copy(text.begin(), text.end(), header.begin() + static_cast<std::ptrdiff_t>(at));
   };
@@ -94,8 +92,8 @@ std::size_t FileListTar::read(char* out, std::size_t size) {
     left_ -= got;
     if (left_ > 0) return got;
     check_file();
-    const std::size_t rest = entries_[next_ - 1].bytes % kBlock;
-    block_.assign(rest == 0 ? 0 : kBlock - rest, '\0');
+    const std::size_t rest = entries_[next_ - 1].bytes % kTarBlock;
+    block_.assign(rest == 0 ? 0 : kTarBlock - rest, '\0');
     at_ = 0;
     return got;
   }
@@ -104,7 +102,7 @@ std::size_t FileListTar::read(char* out, std::size_t size) {
     if (next_ < entries_.size()) {
       begin_file();
     } else {
-      block_.assign(next_ == entries_.size() ? 2 * kBlock : 0, '\0');
+      block_.assign(next_ == entries_.size() ? 2 * kTarBlock : 0, '\0');
       ++next_;
     }
   }

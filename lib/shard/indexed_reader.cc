@@ -17,7 +17,6 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "index files are little-endian");
 
-constexpr std::size_t kBlock = 512;
 constexpr std::uint64_t kHeaders = 64 << 10;  // and padding, of a sample: room beside its members
 
 // Fields of a ustar header, POSIX.1-1988: offset and width.
@@ -41,7 +40,7 @@ std::optional<std::uint64_t> octal(const char* field, std::size_t width) {
 bool checksum_fits(const char* header) {
   const auto stored = octal(header + kChecksumAt, kChecksumWidth);
   std::uint32_t sum = 0;
-  for (std::size_t i = 0; i < kBlock; ++i)
+  for (std::size_t i = 0; i < kTarBlock; ++i)
     sum += static_cast<unsigned char>(header[i]);
   for (std::size_t i = kChecksumAt; i < kChecksumAt + kChecksumWidth; ++i)
     sum += ' ' - std::uint32_t{static_cast<unsigned char>(header[i])};
@@ -72,11 +71,11 @@ bool parse_plain(std::string_view range, std::uint64_t offset, SampleView& view)
   view.key = {};
   std::size_t at = 0;
   while (at < range.size()) {
-    if (range.size() - at < kBlock) return false;
+    if (range.size() - at < kTarBlock) return false;
     const char* header = range.data() + at;
     if (!is_plain(header) || !checksum_fits(header)) return false;
     const auto size = octal(header + kSizeAt, kSizeWidth);
-    at += kBlock;
+    at += kTarBlock;
     if (!size || *size > range.size() - at) return false;
     std::string_view key, extension;
     if (!split_plain_name({header, ::strnlen(header, kMaxName)}, key, extension)) return false;
@@ -84,7 +83,7 @@ bool parse_plain(std::string_view range, std::uint64_t offset, SampleView& view)
     if (view.find(extension).data()) return false;
     view.key = key;
     view.members.push_back({extension, range.substr(at, *size), offset + at});
-    at += (*size + kBlock - 1) / kBlock * kBlock;
+    at += (*size + kTarBlock - 1) / kTarBlock * kTarBlock;
     if (at > range.size()) return false;
   }
   return !view.members.empty();
@@ -127,16 +126,16 @@ void IndexedReader::State::check_index() {
   const std::vector<std::uint64_t>& offsets = index.at;
   if (offsets.size() < 2) fail("'{}' has no samples", file.path());
   for (std::size_t i = 1; i < offsets.size(); ++i)
-    if (offsets[i] <= offsets[i - 1] || offsets[i] % kBlock != 0)
+    if (offsets[i] <= offsets[i - 1] || offsets[i] % kTarBlock != 0)
       misfit(static_cast<std::int64_t>(i) - 1);
   if (!index.damage.empty()) return;  // what follows is known to be no end
   // The end block: zeros prove that the index covers the whole tar. Some programs leave it out.
   const std::int64_t last = static_cast<std::int64_t>(offsets.size()) - 2;
   const std::uint64_t size = file.size();
   if (offsets.back() == size) return;
-  if (size < kBlock || offsets.back() > size - kBlock) misfit(last);
-  char block[kBlock];
-  file.pread_exact(block, kBlock, offsets.back());
+  if (size < kTarBlock || offsets.back() > size - kTarBlock) misfit(last);
+  char block[kTarBlock];
+  file.pread_exact(block, kTarBlock, offsets.back());
   for (const char byte : block)
     if (byte != 0) misfit(last);
 }
@@ -187,9 +186,9 @@ const TarOffsets& IndexedReader::index() const {
 }
 
 std::string IndexedReader::key(std::int64_t i) const {
-  char header[kBlock];
-  if (size(i) < kBlock) return {};
-  state_->file.pread_exact(header, kBlock, offset(i));
+  char header[kTarBlock];
+  if (size(i) < kTarBlock) return {};
+  state_->file.pread_exact(header, kTarBlock, offset(i));
   std::string key, extension;
   if (!is_plain(header) || !checksum_fits(header) ||
       !split_member_name({header, ::strnlen(header, kMaxName)}, key, extension))

@@ -48,7 +48,7 @@ constexpr std::string_view kFunctions[] = {
     "json_quote", "json_remove", "json_replace", "json_set", "json_type", "json_valid"};
 
 /// What an expression may read: the sample.
-constexpr std::string_view kTables[] = {"", "sample"};
+constexpr std::string_view kReadableTables[] = {"", "sample"};
 
 /// SQLite asks about everything that an expression does. SQLITE_RECURSIVE is not allowed.
 int authorize(void* denied, int action, const char* first, const char* second, const char*,
@@ -61,7 +61,7 @@ int authorize(void* denied, int action, const char* first, const char* second, c
   };
   if (action == SQLITE_SELECT) return SQLITE_OK;
   if (action == SQLITE_READ)
-    return std::ranges::any_of(kTables, is(first ? first : "")) ? SQLITE_OK : SQLITE_DENY;
+    return std::ranges::any_of(kReadableTables, is(first ? first : "")) ? SQLITE_OK : SQLITE_DENY;
   if (action != SQLITE_FUNCTION || !second) return SQLITE_DENY;
   if (std::ranges::any_of(kFunctions, is(second))) return SQLITE_OK;
   *static_cast<std::string*>(denied) = second;
@@ -71,7 +71,7 @@ int authorize(void* denied, int action, const char* first, const char* second, c
 constexpr int kStepsAtOnce = 10'000;         // of SQLite's virtual machine, between two looks
 constexpr std::int64_t kSteps = 50'000'000;  // for one sample: about a second
 
-std::string quoted(const std::string& name) {
+std::string sql_name(const std::string& name) {
   std::string text = "\"";
   for (const char c : name)
     text += c == '"' ? std::string("\"\"") : std::string(1, c);
@@ -83,7 +83,7 @@ std::string quoted(const std::string& name) {
 std::string statement_text(const std::vector<std::string>& fields, const std::string& expression) {
   std::string names = "\" \"", values = "NULL";  // a column must be there even if none is named
   for (std::size_t i = 0; i < fields.size(); ++i) {
-    names += "," + quoted(fields[i]);
+    names += "," + sql_name(fields[i]);
     values += fmt::format(",?{}", i + 1);
   }
   return fmt::format("WITH sample({}) AS (SELECT {}) SELECT 1 FROM sample WHERE (\n{}\n)", names,
@@ -94,7 +94,7 @@ std::string statement_text(const std::vector<std::string>& fields, const std::st
 std::string bare_text(const std::vector<std::string>& fields, const std::string& expression) {
   std::string names = "\" \"", values = "NULL";
   for (const std::string& field : fields)
-    names += "," + quoted(field), values += ",NULL";
+    names += "," + sql_name(field), values += ",NULL";
   return fmt::format("WITH sample({}) AS (SELECT {}) SELECT 1 FROM sample WHERE \n{}\n", names,
                      values, expression);
 }

@@ -8,6 +8,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -16,6 +17,9 @@
 #include "shard/sample.h"
 
 namespace vfm::shard {
+
+/// A tar consists of blocks of this many bytes.
+inline constexpr std::size_t kTarBlock = 512;
 
 struct WriterOptions {
   bool energon_index = true;  ///< X.tar.idx

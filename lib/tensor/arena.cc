@@ -7,10 +7,10 @@
 namespace vfm {
 namespace {
 
-constexpr std::size_t kAlignment = 512, kLeastRegion = std::size_t{32} << 20;
+constexpr std::size_t kGranularity = 512, kLeastRegion = std::size_t{32} << 20;
 
 std::size_t rounded(std::size_t bytes) {
-  return (std::max<std::size_t>(bytes, 1) + kAlignment - 1) / kAlignment * kAlignment;
+  return (std::max<std::size_t>(bytes, 1) + kGranularity - 1) / kGranularity * kGranularity;
 }
 
 }  // namespace

@@ -16,19 +16,19 @@ namespace {
 // No address of a process: whoever reads there is stopped by the processor.
 constexpr std::uintptr_t kNowhere = std::uintptr_t{1} << 60;
 
-void* get(std::size_t size) noexcept {
+void* make_up(std::size_t size) noexcept {
   static std::atomic<std::uintptr_t> next = kNowhere;
   constexpr std::size_t kApart = 512;
   return reinterpret_cast<void*>(next.fetch_add((size + kApart) / kApart * kApart));
 }
-void put(void* /*block*/) noexcept {}
+void forget(void* /*block*/) noexcept {}
 
 }  // namespace
 
 struct MetaAccount::State {
   explicit State(Device like)
       : device(like),
-        allocator({get, put, like == Device::cuda ? gpu_block_size : block_size, ""}) {}
+        allocator({make_up, forget, like == Device::cuda ? gpu_block_size : block_size, ""}) {}
   const Device device;
   CachingAllocator allocator;
   Work work;
@@ -68,7 +68,7 @@ Device layout_device(Device device) {
 }
 
 std::shared_ptr<void> allocate_meta(std::size_t bytes) {
-  if (!counting) return {get(bytes), put};
+  if (!counting) return {make_up(bytes), forget};
   std::shared_ptr<void> block = counting->allocator.allocate(bytes);
   // A tensor may outlive the account.
   void* const at = block.get();

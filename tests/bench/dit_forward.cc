@@ -51,7 +51,7 @@ void measure(const std::string& name, DType compute, int runs) {
   std::int64_t parameters = 0;
   std::uint64_t key = 100;
   for (nn::Parameter* p : network->parameters()) {
-    Tensor values = test::normal(p->shape(), ++key);
+    Tensor values = noise_tensor(p->shape(), ++key);
     for (float& value : values.floats())
       value *= 0.02f;
     p->write(values);

@@ -30,7 +30,7 @@ using ops::Tape;
 constexpr float kEpsilon = 1e-5f;
 
 // What all layers read.
-struct Context {
+struct DecoderContext {
   ops::RotaryAngles angles;  // [S, K / 2]
   Tensor text;               // [L, E], or undefined
   ops::AttentionPack self, cross;
@@ -42,9 +42,9 @@ struct LayerMemory {
   Tensor seen, text;
 };
 
-class Layer {
+class DecoderLayer {
  public:
-  Layer(WeightMaker& make, const std::string& name, const DecoderConfig& c)
+  DecoderLayer(WeightMaker& make, const std::string& name, const DecoderConfig& c)
       : heads_(c.num_attention_heads),
         key_heads_(c.key_value_heads()),
         head_dim_(c.attention_head_dim),
@@ -75,8 +75,8 @@ class Layer {
   }
 
   // With a memory x is one token, which is added to it: its row `at`.
-  Tensor forward(Tape& tape, Tensor x, const Context& context, const LayerMemory* memory = nullptr,
-                 std::int64_t at = 0) const {
+  Tensor forward(Tape& tape, Tensor x, const DecoderContext& context,
+                 const LayerMemory* memory = nullptr, std::int64_t at = 0) const {
     const Tensor qkv = ops::qk_norm_rope(tape, of_normed(tape, x, norm1_, qkv_, context),
                                          self_layout(tape, context));
     const Tensor attended = memory ? recall(tape, qkv, context, memory->seen, at)
@@ -115,7 +115,7 @@ class Layer {
     made.epsilon = kEpsilon;
     return made;
   }
-  ops::QkNormRope self_layout(Tape& tape, const Context& context) const {
+  ops::QkNormRope self_layout(Tape& tape, const DecoderContext& context) const {
     ops::QkNormRope made =
         layout(heads_, key_heads_, key_heads_, norm_q_.op(tape), norm_k_.op(tape));
     made.cosines = context.angles.cosines;
@@ -124,7 +124,7 @@ class Layer {
   }
   // W norm(x).
   Tensor of_normed(Tape& tape, const Tensor& x, const Weight& norm, const Weight& w,
-                   const Context& context) const {
+                   const DecoderContext& context) const {
     if (context.recompute) return ops::rmsnorm_linear(tape, x, norm.op(tape), kEpsilon, w.op(tape));
     const Tensor normed = ops::rmsnorm(tape, x, norm.op(tape), kEpsilon);
     return ops::linear(tape, ops::cast(tape, normed, compute_), w.op(tape));
@@ -136,7 +136,7 @@ class Layer {
 
   // One token's attention to itself and what was before it. In its row the queries stand before
   // keys and values.
-  Tensor recall(Tape& tape, const Tensor& qkv, const Context& context, const Tensor& seen,
+  Tensor recall(Tape& tape, const Tensor& qkv, const DecoderContext& context, const Tensor& seen,
                 std::int64_t at) const {
     const Tensor by_head = qkv.reshape({heads_ + 2 * key_heads_, head_dim_});
     const Tensor q = by_head.rows(0, heads_).reshape({1, std::int64_t{heads_} * head_dim_});
@@ -217,7 +217,7 @@ struct CausalDecoder::State {
   std::deque<Weight> weights;  // does not move them
   nn::ParameterList parameters;
   const Weight* table = nullptr;
-  std::deque<Layer> layers;
+  std::deque<DecoderLayer> layers;
   const Weight *norm = nullptr, *head = nullptr;
 };
 
@@ -250,7 +250,7 @@ Tensor CausalDecoder::forward(Tape& tape, const CodeBatch& batch) const {
   // Every parameter is watched before the first layer, so that a recomputed layer finds it.
   for (const Weight& weight : s.weights)
     weight.op(tape);
-  Context context;
+  DecoderContext context;
   context.angles = s.angles(batch.samples);
   context.self = heads_of(s.config, true);
   context.cross = heads_of(s.config, false);
@@ -269,7 +269,7 @@ Tensor CausalDecoder::forward(Tape& tape, const CodeBatch& batch) const {
   ops::prepare(context.self, s.device);
   ops::prepare(context.cross, s.device);
   Tensor x = s.embed(tape, known);
-  for (const Layer& layer : s.layers) {
+  for (const DecoderLayer& layer : s.layers) {
     if (s.recompute != Recompute::block) {
       x = layer.forward(tape, x, context);
       continue;
@@ -285,7 +285,7 @@ Tensor CausalDecoder::forward(Tape& tape, const CodeBatch& batch) const {
 struct CodeWriter::State {
   const CausalDecoder::State& decoder;
   CodeSample sample;
-  Context context;                   // angles of all codes
+  DecoderContext context;            // angles of all codes
   std::deque<LayerMemory> memories;  // of the layers
   std::int64_t written = 0;
   std::int32_t last;  // what was written, or the start
@@ -307,7 +307,7 @@ CodeWriter::CodeWriter(const CausalDecoder& decoder, const CodeSample& sample, c
   ops::prepare(s.context.cross, s.decoder.device);
   const std::int64_t keys = 2 * std::int64_t{c.key_value_heads()} * c.attention_head_dim;
   Tape silent(false);
-  for (const Layer& layer : s.decoder.layers) {
+  for (const DecoderLayer& layer : s.decoder.layers) {
     LayerMemory& memory = s.memories.emplace_back();
     memory.seen = Tensor({sample.codes(), keys}, s.decoder.compute, s.decoder.device);
     if (text.defined())
@@ -325,12 +325,12 @@ std::vector<float> CodeWriter::logits() {
   State& s = *state_;
   if (s.written >= s.sample.codes()) fail("all {} codes are written", s.written);
   Tape silent(false);
-  Context context = s.context;
+  DecoderContext context = s.context;
   context.angles.cosines = s.context.angles.cosines.rows(s.written, s.written + 1);
   context.angles.sines = s.context.angles.sines.rows(s.written, s.written + 1);
   Tensor x = s.decoder.embed(silent, std::span(&s.last, 1));
   std::size_t i = 0;
-  for (const Layer& layer : s.decoder.layers)
+  for (const DecoderLayer& layer : s.decoder.layers)
     x = layer.forward(silent, x, context, &s.memories[i++], s.written);
   Tensor result = s.decoder.logits(silent, x);
   if (result.device() == Device::meta) return {};

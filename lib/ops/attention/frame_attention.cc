@@ -30,8 +30,8 @@ Sizes sizes_of(const Tensor& q, const Tensor& k, const Tensor& v) {
                     k.elements() > 0 && q.dtype() == k.dtype() && q.dtype() == v.dtype() &&
                     q.device() == k.device() && q.device() == v.device();
   if (!fits)
-    fail("frame_attention: q {}, k {} and v {} do not fit each other", to_string(q.shape()),
-         to_string(k.shape()), to_string(v.shape()));
+    fail("frame_attention: q {}, k {} and v {} do not fit each other", vfm::to_string(q.shape()),
+         vfm::to_string(k.shape()), vfm::to_string(v.shape()));
   Sizes s;
   s.device = q.device(), s.dtype = q.dtype();
   s.frames = q.size(0), s.channels = q.size(-1);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <dnnl.hpp>
 #include <unordered_map>
 
 #include "base/error.h"
 #include "ops/conv/conv2d_kernels.h"
 #include "ops/conv/conv2d_plain.h"
+#include "ops/cpu/onednn.h"
 #include "ops/pointwise/add.h"
 #include "tensor/device.h"
 
@@ -15,12 +15,6 @@ using dnnl::memory;
 using Backward = dnnl::convolution_backward_data;
 using Weights = dnnl::convolution_backward_weights;
 using Forward = dnnl::convolution_forward;
-
-// Never destroyed: threads may still hold compiled kernels when static objects go.
-dnnl::engine& cpu_engine() {
-  static dnnl::engine* const engine = new dnnl::engine(dnnl::engine::kind::cpu, 0);
-  return *engine;
-}
 
 // The primitives of one convolution. Compiled kernels are kept by oneDNN itself.
 class Convolution {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/matmul/gemm_cpu.h"
 
-#include <dnnl.hpp>
 #include <map>
 #include <optional>
 #include <tuple>
 
 #include "base/error.h"
+#include "ops/cpu/onednn.h"
 
 namespace vfm::ops {
 namespace {
@@ -20,12 +20,6 @@ struct Product {
   dnnl::memory a, b, c, scratch;
   Tensor scratch_bytes;
 };
-
-// Never destroyed: threads may still hold compiled kernels when static objects go.
-dnnl::engine& cpu_engine() {
-  static dnnl::engine* const engine = new dnnl::engine(dnnl::engine::kind::cpu, 0);
-  return *engine;
-}
 
 dnnl::memory::desc describe(std::int64_t rows, std::int64_t columns, DType dtype,
                             std::int64_t stride, bool transposed) {
