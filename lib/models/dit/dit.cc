@@ -65,37 +65,21 @@ DitContext Dit::State::context(Tape& tape, const NetworkPack& pack, const Tensor
 
 Dit::Dit(const NetworkConfig& config, std::uint64_t seed, DType compute, Device device,
          bool trainable)
-    : state_(std::make_unique<State>(config, seed, compute, device, trainable)) {}
-Dit::~Dit() = default;
-Dit::Dit(Dit&&) noexcept = default;
+    : FramedNetwork(std::make_unique<State>(config, seed, compute, device, trainable)) {}
 
-const NetworkConfig& Dit::config() const {
-  return state_->config;
+Dit::State& Dit::state() const {
+  return static_cast<State&>(*frame_);
 }
-Device Dit::device() const {
-  return state_->device;
-}
-const nn::ParameterList& Dit::parameters() const {
-  return state_->parameters;
-}
-const nn::ParameterList& Dit::adapters() const {
-  return state_->adapters;
-}
-void Dit::attach(const std::vector<AdapterShape>& shapes, bool trainable) {
-  state_->attach(shapes, trainable);
-}
-void Dit::set_recompute(Recompute recompute) {
-  state_->recompute = recompute;
-}
+
 void Dit::set_inference_fp8(Fp8Parts parts) {
-  check_fp8(config(), state_->compute, parts);
-  for (const DitBlock& block : state_->blocks)
+  check_fp8(config(), state().compute, parts);
+  for (const DitBlock& block : state().blocks)
     block.keep_fp8(parts.linear);
-  state_->fp8 = parts;
+  state().fp8 = parts;
 }
 
 Tensor Dit::forward(Tape& tape, const NetworkBatch& batch) const {
-  const State& s = *state_;
+  const State& s = state();
   const NetworkConfig& c = s.config;
   batch.check(c);
   if (s.fp8.any() && tape.recording()) fail("FP8 is for inference: a tape must not record");

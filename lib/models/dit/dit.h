@@ -8,34 +8,25 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 
-#include "models/dit/network.h"
+#include "models/dit/framed_network.h"
 
 namespace vfm::models {
 
 /// Of the configuration types dit and stdit.
-class Dit final : public DiffusionNetwork {
+class Dit final : public FramedNetwork {
  public:
   /// As make_network() says. Weights are initialised as Cosmos does: xavier uniform, last AdaLN
   /// matrices zero, positions and time embedding normal 0.02.
   Dit(const NetworkConfig& config, std::uint64_t seed, DType compute = DType::f32,
       Device device = Device::cpu, bool trainable = true);
-  ~Dit() override;
-  Dit(Dit&&) noexcept;
 
-  const NetworkConfig& config() const override;
-  Device device() const override;
-  const nn::ParameterList& parameters() const override;
-  const nn::ParameterList& adapters() const override;
-  void attach(const std::vector<AdapterShape>& shapes, bool trainable) override;
-  void set_recompute(Recompute recompute) override;
   void set_inference_fp8(Fp8Parts parts) override;
   Tensor forward(ops::Tape& tape, const NetworkBatch& batch) const override;
 
  private:
   struct State;
-  std::unique_ptr<State> state_;
+  State& state() const;
 };
 
 }  // namespace vfm::models

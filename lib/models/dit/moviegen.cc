@@ -181,34 +181,18 @@ Context MovieGen::State::context(Tape& tape, const NetworkPack& pack, const Tens
 
 MovieGen::MovieGen(const NetworkConfig& config, std::uint64_t seed, DType compute, Device device,
                    bool trainable)
-    : state_(std::make_unique<State>(config, seed, compute, device, trainable)) {}
-MovieGen::~MovieGen() = default;
-MovieGen::MovieGen(MovieGen&&) noexcept = default;
+    : FramedNetwork(std::make_unique<State>(config, seed, compute, device, trainable)) {}
 
-const NetworkConfig& MovieGen::config() const {
-  return state_->config;
+MovieGen::State& MovieGen::state() const {
+  return static_cast<State&>(*frame_);
 }
-Device MovieGen::device() const {
-  return state_->device;
-}
-const nn::ParameterList& MovieGen::parameters() const {
-  return state_->parameters;
-}
-const nn::ParameterList& MovieGen::adapters() const {
-  return state_->adapters;
-}
-void MovieGen::attach(const std::vector<AdapterShape>& shapes, bool trainable) {
-  state_->attach(shapes, trainable);
-}
-void MovieGen::set_recompute(Recompute recompute) {
-  state_->recompute = recompute;
-}
+
 void MovieGen::set_inference_fp8(Fp8Parts parts) {
-  check_fp8(config(), state_->compute, parts);
+  check_fp8(config(), state().compute, parts);
 }
 
 Tensor MovieGen::forward(Tape& tape, const NetworkBatch& batch) const {
-  const State& s = *state_;
+  const State& s = state();
   const NetworkConfig& c = s.config;
   batch.check(c);
   const NetworkPack pack(c, batch, s.device);

@@ -17,34 +17,25 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 
-#include "models/dit/network.h"
+#include "models/dit/framed_network.h"
 
 namespace vfm::models {
 
-class MovieGen final : public DiffusionNetwork {
+class MovieGen final : public FramedNetwork {
  public:
   /// As make_network() says. Matrices begin xavier uniform, tables and the embedders' matrices
   /// normal 0.02, modulation zero.
   MovieGen(const NetworkConfig& config, std::uint64_t seed, DType compute = DType::f32,
            Device device = Device::cpu, bool trainable = true);
-  ~MovieGen() override;
-  MovieGen(MovieGen&&) noexcept;
 
-  const NetworkConfig& config() const override;
-  Device device() const override;
-  const nn::ParameterList& parameters() const override;
-  const nn::ParameterList& adapters() const override;
-  void attach(const std::vector<AdapterShape>& shapes, bool trainable) override;
-  void set_recompute(Recompute recompute) override;
   /// Takes no parts: throws Error{usage} for any.
   void set_inference_fp8(Fp8Parts parts) override;
   Tensor forward(ops::Tape& tape, const NetworkBatch& batch) const override;
 
  private:
   struct State;
-  std::unique_ptr<State> state_;
+  State& state() const;
 };
 
 }  // namespace vfm::models

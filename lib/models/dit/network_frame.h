@@ -19,6 +19,7 @@ struct NetworkFrame {
   /// Error{usage} for a configuration or a `compute` that is not possible.
   NetworkFrame(const NetworkConfig& config, std::uint64_t seed, DType compute, Device device,
                bool trainable, bool tables);
+  virtual ~NetworkFrame() = default;
   NetworkFrame(const NetworkFrame&) = delete;
   NetworkFrame& operator=(const NetworkFrame&) = delete;
 

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/dit/framed_network.h"
+
+#include <utility>
+
+#include "models/dit/network_frame.h"
+
+namespace vfm::models {
+
+FramedNetwork::FramedNetwork(std::unique_ptr<NetworkFrame> frame) : frame_(std::move(frame)) {}
+FramedNetwork::~FramedNetwork() = default;
+FramedNetwork::FramedNetwork(FramedNetwork&&) noexcept = default;
+
+const NetworkConfig& FramedNetwork::config() const {
+  return frame_->config;
+}
+Device FramedNetwork::device() const {
+  return frame_->device;
+}
+const nn::ParameterList& FramedNetwork::parameters() const {
+  return frame_->parameters;
+}
+const nn::ParameterList& FramedNetwork::adapters() const {
+  return frame_->adapters;
+}
+void FramedNetwork::attach(const std::vector<AdapterShape>& shapes, bool trainable) {
+  frame_->attach(shapes, trainable);
+}
+void FramedNetwork::set_recompute(Recompute recompute) {
+  frame_->recompute = recompute;
+}
+
+}  // namespace vfm::models

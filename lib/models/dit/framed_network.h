@@ -1,0 +1,33 @@
+// What all diffusion networks of this folder answer in the same way: it is in their frame.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "models/dit/network.h"
+
+namespace vfm::models {
+
+struct NetworkFrame;
+
+class FramedNetwork : public DiffusionNetwork {
+ public:
+  ~FramedNetwork() override;
+
+  const NetworkConfig& config() const override;
+  Device device() const override;
+  const nn::ParameterList& parameters() const override;
+  const nn::ParameterList& adapters() const override;
+  void attach(const std::vector<AdapterShape>& shapes, bool trainable) override;
+  void set_recompute(Recompute recompute) override;
+
+ protected:
+  /// The network's own state, which is a frame and more.
+  explicit FramedNetwork(std::unique_ptr<NetworkFrame> frame);
+  FramedNetwork(FramedNetwork&&) noexcept;
+
+  std::unique_ptr<NetworkFrame> frame_;
+};
+
+}  // namespace vfm::models
