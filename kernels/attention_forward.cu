@@ -38,12 +38,7 @@ __device__ __forceinline__ void soften(float (&scores)[kM][kN][4], Softmax& stat
   for (int m = 0; m < kM; ++m)
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      float top = state.top[m][half];
-#pragma unroll
-      for (int n = 0; n < kN; ++n)
-        top = fmaxf(top, fmaxf(scores[m][n][2 * half], scores[m][n][2 * half + 1]));
-      top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 1));
-      top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 2));
+      const float top = largest_of_row(scores[m], half, state.top[m][half]);
       // A maximum that stays gives exactly 1, also that of no key yet: both products are rounded.
       // The compiler would make one instruction of the second one and the difference, which keeps
       // the rounding error of `base`: for a maximum of -1e30 that is 1e21.

@@ -38,12 +38,7 @@ __device__ __forceinline__ void soften(const float (&scores)[kM][kN][4], Softmax
   for (int m = 0; m < kM; ++m)
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      float top = state.top[m][half];
-#pragma unroll
-      for (int n = 0; n < kN; ++n)
-        top = fmaxf(top, fmaxf(scores[m][n][2 * half], scores[m][n][2 * half + 1]));
-      top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 1));
-      top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 2));
+      const float top = largest_of_row(scores[m], half, state.top[m][half]);
       // Rounded both, as in attention_forward.cu.
       const float base = __fmul_rn(top, factor);
       const float by = fast_exp2(__fmul_rn(state.top[m][half], factor) - base);

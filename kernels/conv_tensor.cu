@@ -46,29 +46,6 @@ struct Share {
   }
 };
 
-// The products of one step: rows of `left` by rows of `right`.
-template <int kM>
-__device__ __forceinline__ void multiply_rows(float (&c)[kM][kN][4], SharedAddress left,
-                                              SharedAddress right) {
-#pragma unroll
-  for (int k = 0; k < kStep / 16; ++k) {
-    unsigned a[kM][4];
-#pragma unroll
-    for (int m = 0; m < kM; ++m)
-      load_matrices(a[m], (left ^ 32u * k) + m * 16 * kRowBytes<kStep>);
-#pragma unroll
-    for (int n = 0; n < kN / 2; ++n) {
-      unsigned b[4];
-      load_matrices(b, (right ^ 32u * k) + n * 16 * kRowBytes<kStep>);
-#pragma unroll
-      for (int m = 0; m < kM; ++m) {
-        multiply_add(c[m][2 * n], a[m], b[0], b[1]);
-        multiply_add(c[m][2 * n + 1], a[m], b[2], b[3]);
-      }
-    }
-  }
-}
-
 // Adds bias and residual to a tile of sums in shared memory, and writes it, 16 bytes at a time.
 template <int kM>
 __device__ __forceinline__ void finish(const ConvProduct& c, const float* tile, std::int64_t row,
@@ -155,7 +132,7 @@ __global__ void __launch_bounds__(kThreads, 2) product_kernel(const ConvProduct 
     if (step + kStages - 1 < steps) copy_step(step + kStages - 1);
     copy_async_commit();
     const SharedAddress from = stages + step % kStages * L::kStageBytes;
-    multiply_rows(sums, from + left, from + right);
+    add_rows_by_rows<kStep>(sums, from + left, from + right);
   }
   copy_async_wait<0>();
   __syncthreads();

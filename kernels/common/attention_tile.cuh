@@ -38,28 +38,22 @@ __device__ __forceinline__ void copy_tile(SharedAddress to, const __nv_bfloat16*
   }
 }
 
-/// c = a b^T: a has 16 kM rows, b 8 kN. `a` and `b` are tiles' addresses plus the lane's places.
+/// c = a b^T, as add_rows_by_rows() of common/tile.cuh.
 template <int kDim, int kM, int kN>
 __device__ __forceinline__ void rows_by_rows(float (&c)[kM][kN][4], SharedAddress a,
                                              SharedAddress b) {
   clear(c);
+  add_rows_by_rows<kDim>(c, a, b);
+}
+
+/// The largest of `top` and of a row of scores, one of two in an operand's tile, in all its lanes.
+template <int kN>
+__device__ __forceinline__ float largest_of_row(const float (&scores)[kN][4], int half, float top) {
 #pragma unroll
-  for (int k = 0; k < kDim / 16; ++k) {
-    unsigned left[kM][4];
-#pragma unroll
-    for (int m = 0; m < kM; ++m)
-      load_matrices(left[m], (a ^ 32u * k) + m * 16 * kRowBytes<kDim>);
-#pragma unroll
-    for (int n = 0; n < kN / 2; ++n) {
-      unsigned right[4];
-      load_matrices(right, (b ^ 32u * k) + n * 16 * kRowBytes<kDim>);
-#pragma unroll
-      for (int m = 0; m < kM; ++m) {
-        multiply_add(c[m][2 * n], left[m], right[0], right[1]);
-        multiply_add(c[m][2 * n + 1], left[m], right[2], right[3]);
-      }
-    }
-  }
+  for (int n = 0; n < kN; ++n)
+    top = fmaxf(top, fmaxf(scores[n][2 * half], scores[n][2 * half + 1]));
+  top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 1));
+  return fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 2));
 }
 
 /// c += a b^T: a one piece in registers, b a piece of each of 8 kN rows.

@@ -45,4 +45,27 @@ __device__ __forceinline__ void clear(float (&c)[kM][kN][4]) {
         c[m][n][i] = 0;
 }
 
+/// c += a b^T: a has 16 kM rows, b 8 kN. `a` and `b` are tiles' addresses plus the lane's places.
+template <int kDim, int kM, int kN>
+__device__ __forceinline__ void add_rows_by_rows(float (&c)[kM][kN][4], SharedAddress a,
+                                                 SharedAddress b) {
+#pragma unroll
+  for (int k = 0; k < kDim / 16; ++k) {
+    unsigned left[kM][4];
+#pragma unroll
+    for (int m = 0; m < kM; ++m)
+      load_matrices(left[m], (a ^ 32u * k) + m * 16 * kRowBytes<kDim>);
+#pragma unroll
+    for (int n = 0; n < kN / 2; ++n) {
+      unsigned right[4];
+      load_matrices(right, (b ^ 32u * k) + n * 16 * kRowBytes<kDim>);
+#pragma unroll
+      for (int m = 0; m < kM; ++m) {
+        multiply_add(c[m][2 * n], left[m], right[0], right[1]);
+        multiply_add(c[m][2 * n + 1], left[m], right[2], right[3]);
+      }
+    }
+  }
+}
+
 }  // namespace vfm::kernels

@@ -31,7 +31,7 @@ struct Input {
   std::string where, error;
 };
 
-struct Result {
+struct Decoded {
   Input input;
   std::string error, name, mp4;  ///< mp4: empty if the clip was there
   Json record;
@@ -60,9 +60,9 @@ class Decoding {
 
   long run(Slots& slots) {
     progress_.start("clips", 0);
-    for_each_ordered<Input, Result>(
+    for_each_ordered<Input, Decoded>(
         slots, [this] { return next(); }, [this](Input& input) { return make(input); },
-        [this](Result& result) { hand_over(result); });
+        [this](Decoded& result) { hand_over(result); });
     const long errors = output_.finish(reader_.streams());
     reader_.streams().check_whole("the clips of what came are made and kept");
     return errors;
@@ -70,9 +70,9 @@ class Decoding {
 
  private:
   std::optional<Input> next();
-  Result make(Input& input);
-  void decode(Result& result);
-  void hand_over(Result& result);
+  Decoded make(Input& input);
+  void decode(Decoded& result);
+  void hand_over(Decoded& result);
   std::string encoder_of(const Json& latents) const;
   int quality_of(const Json& latents, const std::string& where) const;
   const Model& model(const std::string& folder);
@@ -140,7 +140,7 @@ int Decoding::quality_of(const Json& latents, const std::string& where) const {
   return static_cast<int>(quality);
 }
 
-void Decoding::decode(Result& result) {
+void Decoding::decode(Decoded& result) {
   const Json latents = latents_record(result.input.record);
   const std::string& where = result.input.where;
   const std::string path = need_string(latents, "path", where);
@@ -182,8 +182,8 @@ void Decoding::decode(Result& result) {
   if (!output_.to_stream()) result.mp4 = output_.encode(*result.tokenizer, result.latent, record);
 }
 
-Result Decoding::make(Input& input) {
-  Result result;
+Decoded Decoding::make(Input& input) {
+  Decoded result;
   result.input = std::move(input);
   result.error = result.input.error;
   if (!result.error.empty()) return result;
@@ -193,7 +193,7 @@ Result Decoding::make(Input& input) {
   return result;
 }
 
-void Decoding::hand_over(Result& result) {
+void Decoding::hand_over(Decoded& result) {
   if (result.error.empty() && !names_.insert(result.name).second)
     result.error = "the name '" + result.name + "' is taken by other latents of this run";
   if (result.error.empty() && output_.to_stream()) {

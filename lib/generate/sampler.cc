@@ -19,13 +19,13 @@ constexpr std::array<std::pair<Sampler, const char*>, 5> kNames = {
      {Sampler::res, "res"},
      {Sampler::flow, "flow"}}};
 
-constexpr int kFlowTimesteps = 1000;  // the lowest level of flow matching is one part of these
+constexpr int kFlowLevels = 1000;  // the lowest level of flow matching is one part of these
 
 std::vector<double> flow_sigmas(int n, double shift) {
   const auto shifted = [&](double u) { return shift * u / (1 + (shift - 1) * u); };
   // The scheduler shifts its lowest level when it is made, and all levels when they are set: the
   // levels between are even in what was shifted once.
-  const double lowest = shifted(1.0 / kFlowTimesteps);
+  const double lowest = shifted(1.0 / kFlowLevels);
   std::vector<double> sigmas;
   for (int i = 0; i < n; ++i) {
     const double share = n == 1 ? 0 : static_cast<double>(i) / (n - 1);

@@ -467,7 +467,7 @@ splits() { members "$1" '*.json' | jq -r '[.source, .split] | join(" ")' | sort 
   echo '{"shard":"b","key":"n2","bytes":"b2","json":{"source":"new"}}' >>s.jsonl
   make_shards in <s.jsonl >m.jsonl
   share >/dev/null 2>err
-  grep -q "vfm-shard: 2 sources hold what sources of another split hold too, 'v[01]' is one;.*new ones beside them go to 'val'; --force" err
+  grep -q "vfm-shard: 2 sources hold duplicates of sources of another split, 'v[01]' is one;.*new sources with the same contents go to 'val'; --force" err
   [ "$(splits d)" = "$({ cat before; echo new val; } | sort)" ]
 }
 

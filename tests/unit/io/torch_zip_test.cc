@@ -26,7 +26,7 @@ std::string path_of(const char* name) {
   return kFolder + "/" + name;
 }
 
-std::string error_of(const std::string& file) {
+std::string zip_error_of(const std::string& file) {
   try {
     TorchZip zip(path_of(file.c_str()));
   } catch (const Error& error) {
@@ -35,13 +35,13 @@ std::string error_of(const std::string& file) {
   return "accepted";
 }
 
-std::span<const std::byte> bytes_of(const std::string& text) {
+std::span<const std::byte> raw_bytes_of(const std::string& text) {
   return std::as_bytes(std::span(text.data(), text.size()));
 }
 
 std::string pickle_error(const std::string& instructions) {
   try {
-    parse_pickle(bytes_of("\x80\x02" + instructions), "'x'");
+    parse_pickle(raw_bytes_of("\x80\x02" + instructions), "'x'");
   } catch (const Error& error) {
     return error.what();
   }
@@ -103,19 +103,20 @@ TEST_CASE("torch zip: tensors in lists are named by their place") {
 }
 
 TEST_CASE("torch zip: code is never run, what would need it is refused by name") {
-  const std::string evil = error_of("evil.pt");
+  const std::string evil = zip_error_of("evil.pt");
   CHECK(evil.find("evil.pt' holds more than tensors: it names 'posix system'") !=
         std::string::npos);
   CHECK_FALSE(std::filesystem::exists("/tmp/vfm-code-was-run"));
-  CHECK(error_of("module.pt").find("it names '__main__ Net'") != std::string::npos);
-  CHECK(error_of("legacy.pt").find("the format of PyTorch before 1.6; read and write it once") !=
+  CHECK(zip_error_of("module.pt").find("it names '__main__ Net'") != std::string::npos);
+  CHECK(
+      zip_error_of("legacy.pt").find("the format of PyTorch before 1.6; read and write it once") !=
+      std::string::npos);
+  CHECK(zip_error_of("protocol4.pt").find("has protocol 4; only 2") != std::string::npos);
+  CHECK(zip_error_of("expanded.pt").find("tensor 'x' of ") == 0);
+  CHECK(zip_error_of("empty.pt").find("holds no tensors") != std::string::npos);
+  CHECK(zip_error_of("state_dict.safetensors").find("is not a PyTorch checkpoint") !=
         std::string::npos);
-  CHECK(error_of("protocol4.pt").find("has protocol 4; only 2") != std::string::npos);
-  CHECK(error_of("expanded.pt").find("tensor 'x' of ") == 0);
-  CHECK(error_of("empty.pt").find("holds no tensors") != std::string::npos);
-  CHECK(error_of("state_dict.safetensors").find("is not a PyTorch checkpoint") !=
-        std::string::npos);
-  CHECK(error_of("nothing.pt").find("cannot open") == 0);
+  CHECK(zip_error_of("nothing.pt").find("cannot open") == 0);
   for (const char* global : {"os\nsystem\n", "builtins\neval\n", "torch\nload\n",
                              "__builtin__\ngetattr\n", "torch._utils\n_rebuild_tensor_v2 \n"})
     CHECK(pickle_error(std::string("c") + global + ".").find("it names '") != std::string::npos);
@@ -172,7 +173,7 @@ std::string zip_error(const std::string& pickle, std::size_t data_bytes) {
   const std::string file = zip_of({{"m/data.pkl", "\x80\x02}U\x01x" + pickle + "s."},
                                    {"m/data/0", std::string(data_bytes, '\1')}});
   try {
-    parse_torch_zip(bytes_of(file), "'x'");
+    parse_torch_zip(raw_bytes_of(file), "'x'");
   } catch (const Error& error) {
     return error.what();
   }
@@ -206,16 +207,17 @@ TEST_CASE("torch zip: a tensor never reaches beyond its storage") {
 
 TEST_CASE("torch zip: a damaged archive is refused") {
   const std::string good = zip_of({{"m/data.pkl", "abc"}, {"m/data/0", "defg"}});
-  const auto members = parse_zip(bytes_of(good), "'x'");
+  const auto members = parse_zip(raw_bytes_of(good), "'x'");
   REQUIRE(members.size() == 2);
   CHECK(members.at("m/data/0").size() == 4);
   for (std::size_t size = 0; size < good.size(); ++size)
-    CHECK_THROWS_AS(parse_zip(bytes_of(good.substr(0, size)), "'x'"), Error);
-  CHECK_THROWS_AS(parse_zip(bytes_of(zip_of({{"a", "x"}, {"a", "y"}})), "'x'"), Error);
-  CHECK_THROWS_AS(parse_torch_zip(bytes_of(zip_of({{"a", "x"}})), "'x'"), Error);
+    CHECK_THROWS_AS(parse_zip(raw_bytes_of(good.substr(0, size)), "'x'"), Error);
+  CHECK_THROWS_AS(parse_zip(raw_bytes_of(zip_of({{"a", "x"}, {"a", "y"}})), "'x'"), Error);
+  CHECK_THROWS_AS(parse_torch_zip(raw_bytes_of(zip_of({{"a", "x"}})), "'x'"), Error);
   CHECK_THROWS_AS(
-      parse_torch_zip(bytes_of(zip_of({{"a/data.pkl", ""}, {"b/data.pkl", ""}})), "'x'"), Error);
+      parse_torch_zip(raw_bytes_of(zip_of({{"a/data.pkl", ""}, {"b/data.pkl", ""}})), "'x'"),
+      Error);
   CHECK_THROWS_WITH(
-      parse_torch_zip(bytes_of(zip_of({{"a/data.pkl", ""}, {"a/byteorder", "big"}})), "'x'"),
+      parse_torch_zip(raw_bytes_of(zip_of({{"a/data.pkl", ""}, {"a/byteorder", "big"}})), "'x'"),
       Catch::Contains("big-endian"));
 }

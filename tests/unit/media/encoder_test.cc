@@ -72,7 +72,7 @@ struct Clip {
   std::vector<Frame> frames;
 };
 
-Clip decode(const std::string& mp4) {
+Clip decode_clip(const std::string& mp4) {
   Decoder decoder(mp4, "clip");
   Clip clip{decoder.info(), {}};
   for (Frame frame; decoder.next(frame);)
@@ -138,7 +138,7 @@ TEST_CASE("what the encoder wrote is what ffprobe reads") {
   CHECK(mp4.find("x264 - core") == std::string::npos);
   CHECK(mp4.find("Lavf") == std::string::npos);
   CHECK(mp4.find("Lavc") == std::string::npos);
-  const Clip clip = decode(mp4);
+  const Clip clip = decode_clip(mp4);
   CHECK(clip.info.rotation == 90);
   CHECK(clip.info.sample_aspect == Rational{4, 3});
   CHECK(clip.info.display_width == 64);
@@ -151,7 +151,7 @@ TEST_CASE("odd sizes are kept, or padded where the codec cannot") {
     CAPTURE(name);
     const EncodeOptions options = options_for(name, 97, 65);
     const Encoder probe(options);
-    const Clip clip = decode(encode(options));
+    const Clip clip = decode_clip(encode(options));
     CHECK(clip.info.width == probe.coded_width());
     CHECK(clip.info.height == probe.coded_height());
     CHECK((probe.coded_width() == 97 || probe.coded_width() == 98));
@@ -184,7 +184,7 @@ TEST_CASE("every layout and range can be encoded") {
     CAPTURE(name);
     Encoder encoder(options_for(name, 64, 48));
     encoder.add(frame);
-    const Clip clip = decode(encoder.finish());
+    const Clip clip = decode_clip(encoder.finish());
     REQUIRE(clip.frames.size() == 1);
     CHECK(clip.frames[0].duration * 1000 == 40 * clip.info.time_base.den);
     CHECK(psnr(rgb(clip.frames[0]), want) > 33);
@@ -201,7 +201,7 @@ TEST_CASE("a stream that changes its resolution becomes one clip") {
   Encoder encoder(options_for("libx264", 96, 64));
   encoder.add(test_picture(96, 64), 0);
   encoder.add(test_picture(192, 128), 40);
-  const Clip clip = decode(encoder.finish());
+  const Clip clip = decode_clip(encoder.finish());
   REQUIRE(clip.frames.size() == 2);
   CHECK(clip.frames[1].width == 96);
 }

@@ -35,7 +35,7 @@ std::string model_folder(const std::string& name) {
   return kFolder + "/" + name + (name == "v1_0" ? "/text_encoder" : "");
 }
 
-struct Golden {
+struct T5Golden {
   io::SafetensorsSet set{kFolder, "outputs"};
   template <class T>
   std::vector<T> integers(const char* name) const {
@@ -57,7 +57,7 @@ models::T5 open(const HfComponent& component, DType compute) {
 }  // namespace
 
 TEST_CASE("trap 13: T5 v1.0, v1.1 and umT5 compute what transformers computes") {
-  const Golden golden;
+  const T5Golden golden;
   const auto ids = golden.integers<std::int32_t>("ids");
   const auto lengths = golden.integers<std::int64_t>("lengths");
   REQUIRE(*std::max_element(lengths.begin(), lengths.end()) > 128);
