@@ -36,6 +36,13 @@ ops::AdamwSlot adamw_slot(const Parameter& parameter) {
   return slot;
 }
 
+std::int64_t element_count(const ParameterList& parameters) {
+  std::int64_t sum = 0;
+  for (const Parameter* parameter : parameters)
+    sum += parameter->elements();
+  return sum;
+}
+
 void zero_gradients(const ParameterList& parameters) {
   for (const Parameter* parameter : parameters)
     zero_bytes(parameter->grad.raw(), parameter->device(), parameter->grad.bytes());

@@ -39,6 +39,9 @@ ops::AdamwSlot adamw_slot(const Parameter& parameter);
 
 using ParameterList = std::vector<Parameter*>;
 
+/// The sum of their elements.
+std::int64_t element_count(const ParameterList& parameters);
+
 /// Sets all gradients to zero: before each step.
 void zero_gradients(const ParameterList& parameters);
 

@@ -22,7 +22,7 @@ struct Touching {
   }
   Touching(Device where, const Work& what = {}) : device(where), work(what) {}  // NOLINT
 
-  /// Products: an element of the result is a sum of so many, `m` x `n` of `k`.
+  /// Products: `m` x `n` elements, each a sum of `k`.
   Touching products(double m, double n, double k) const {
     Touching more = *this;
     more.work.flops += 2 * m * n * k;

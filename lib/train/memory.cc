@@ -73,13 +73,9 @@ std::vector<data::Entry> fullest_pack(const Recipe& recipe, const Dataset& data)
 
 ModelNumbers model_numbers(const Recipe& recipe) {
   const std::unique_ptr<Objective> objective = on_meta(recipe, Recompute::none);
-  ModelNumbers numbers;
-  for (const nn::Parameter* parameter : objective->parameters())
-    numbers.trained += parameter->elements();
-  for (const nn::Parameter* parameter : objective->frozen())
-    numbers.all += parameter->elements();
-  if (objective->frozen().empty()) numbers.all = numbers.trained;
-  return numbers;
+  const std::int64_t trained = nn::element_count(objective->parameters());
+  const nn::ParameterList& frozen = objective->frozen();
+  return {frozen.empty() ? trained : nn::element_count(frozen), trained};
 }
 
 SampleFlops::SampleFlops(const Recipe& recipe)

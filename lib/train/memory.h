@@ -1,4 +1,4 @@
-// What a run takes of its device's memory, what it computes, and what it computes again in backward
+// What a run takes of its device's memory, what it computes, and what backward recomputes
 // so that it fits. Found by a step on Device::meta (tensor/meta.h): the run's own model, optimizer
 // and pass, of which nothing is computed. Not in it: what libraries need for themselves.
 // Thread-safety: free functions, any thread.

@@ -18,9 +18,7 @@ constexpr std::size_t kShown = 8;  // clips
 
 void add_facts(report::Page& page, const RunOptions& options, const Recipe& recipe,
                const Trainer& trainer) {
-  std::int64_t parameters = 0;
-  for (const nn::Parameter* parameter : trainer.objective().parameters())
-    parameters += parameter->elements();
+  const std::int64_t parameters = nn::element_count(trainer.objective().parameters());
   const RunState& state = trainer.state();
   page.table({"", ""}, {{"run", options.out},
                         {"model", recipe.model.type},

@@ -15,8 +15,7 @@ PartCost cosmos_cost(const CosmosConfig& config, CosmosWork work, std::int64_t f
   const CosmosAutoencoder model(config, 0, compute, Device::meta, false);
   const std::size_t weights = account.memory().current;
   PartCost cost;
-  for (const nn::Parameter* parameter : model.parameters())
-    cost.parameters += parameter->elements();
+  cost.parameters = nn::element_count(model.parameters());
   const bool encodes = work == CosmosWork::encode;
   const std::int64_t time = config.temporal_compression_ratio;
   const std::int64_t space = config.spatial_compression_ratio;

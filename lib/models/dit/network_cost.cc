@@ -20,13 +20,6 @@ NetworkBatch blank_batch(const NetworkConfig& config, const std::vector<NetworkS
   return batch;
 }
 
-std::int64_t numbers_of(const nn::ParameterList& parameters) {
-  std::int64_t sum = 0;
-  for (const nn::Parameter* parameter : parameters)
-    sum += parameter->elements();
-  return sum;
-}
-
 }  // namespace
 
 PartCost forward_cost(const NetworkConfig& config, const std::vector<NetworkSample>& samples,
@@ -35,7 +28,7 @@ PartCost forward_cost(const NetworkConfig& config, const std::vector<NetworkSamp
   const auto network = make_network(config, 0, compute, Device::meta, false);
   network->set_inference_fp8(fp8);
   PartCost cost;
-  cost.parameters = numbers_of(network->parameters());
+  cost.parameters = nn::element_count(network->parameters());
   const std::size_t weights = account.memory().current;
   ops::Tape silent(false);
   // What the allocator keeps is what it is from the second time on.
@@ -52,7 +45,7 @@ PartCost writing_cost(const DecoderConfig& config, const CodeSample& sample, DTy
     // The products of one code after the other are those of all at once.
     const MetaAccount account(device);
     const CausalDecoder decoder(config, 0, compute, Device::meta, false);
-    cost.parameters = numbers_of(decoder.parameters());
+    cost.parameters = nn::element_count(decoder.parameters());
     CodeBatch batch;
     batch.samples = {sample};
     batch.codes.resize(static_cast<std::size_t>(sample.codes()));

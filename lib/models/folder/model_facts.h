@@ -60,7 +60,7 @@ struct ModelFacts {
   Extents usual;   ///< latent: what most videos had (stills, if there were no videos)
   double fps = 0;  ///< the rate that most videos had; 0: not known
   SamplingFacts sampling;
-  /// Prompts are filled up to so many tokens with zero vectors, all of which are attended to, as
+  /// Prompts are filled up to this many tokens with zero vectors, all of which are attended to, as
   /// Cosmos was trained; 0: they are not.
   int text_padding = 0;
   /// Whether a prompt without text goes through the encoder, which gives it an end token. Else it

@@ -1,4 +1,4 @@
-// A folder that somebody gives as a model: the only place that tells what it is.
+// A folder that somebody gives as a model: the only place that decides what it is.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

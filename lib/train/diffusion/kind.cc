@@ -14,7 +14,8 @@ namespace {
 
 using models::Recompute;
 
-/// So many tokens as frames of as many rows as columns, or nearly; false: they do not fit.
+/// The grid of `tokens` tokens that is nearest to square frames; false: there is none within
+/// `most`.
 bool make_grid(std::int64_t tokens, const std::array<std::int64_t, 3>& most,
                std::array<std::int64_t, 3>& grid) {
   std::int64_t best = 0;
