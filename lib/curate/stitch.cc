@@ -8,25 +8,25 @@
 namespace vfm::curate {
 namespace {
 
-constexpr int kGrid = 8;
+constexpr int kGridSide = 8;
 
 /// Means of an 8 x 8 grid over a square of cells, less their mean, times `weight`; returns that
 /// mean.
 float lay_out(const std::uint8_t* cells, int side, float weight, float* out) {
-  const int n = side / kGrid;
+  const int n = side / kGridSide;
   float mean = 0;
-  for (int gy = 0; gy < kGrid; ++gy) {
-    for (int gx = 0; gx < kGrid; ++gx) {
+  for (int gy = 0; gy < kGridSide; ++gy) {
+    for (int gx = 0; gx < kGridSide; ++gx) {
       int sum = 0;
       for (int y = 0; y < n; ++y)
         for (int x = 0; x < n; ++x)
           sum += cells[(gy * n + y) * side + gx * n + x];
-      out[gy * kGrid + gx] = static_cast<float>(sum) / static_cast<float>(n * n);
-      mean += out[gy * kGrid + gx];
+      out[gy * kGridSide + gx] = static_cast<float>(sum) / static_cast<float>(n * n);
+      mean += out[gy * kGridSide + gx];
     }
   }
-  mean /= kGrid * kGrid;
-  for (int i = 0; i < kGrid * kGrid; ++i)
+  mean /= kGridSide * kGridSide;
+  for (int i = 0; i < kGridSide * kGridSide; ++i)
     out[i] = weight * (out[i] - mean);
   return mean;
 }
@@ -54,7 +54,7 @@ SceneLook scene_look(const SmallPicture& p) {
       const int across = c[1] - c[-1], down = c[kLumaSide] - c[-kLumaSide];
       const int rising = c[1 - kLumaSide] - c[kLumaSide - 1],
                 falling = c[kLumaSide + 1] - c[-kLumaSide - 1];
-      float* cell = look.edges.data() + (y / 8 * kGrid + x / 8) * 4;
+      float* cell = look.edges.data() + (y / 8 * kGridSide + x / 8) * 4;
       cell[0] += static_cast<float>(std::abs(across));
       cell[1] += static_cast<float>(std::abs(down));
       cell[2] += static_cast<float>(std::abs(rising));

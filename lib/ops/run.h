@@ -51,20 +51,21 @@ struct Touching {
     const ::vfm::ops::Touching touching = what;                          \
     if (touching.device == ::vfm::Device::meta)                          \
       ::vfm::note_work(touching.work);                                   \
-    else if (::vfm::kHaveCuda && touching.device == ::vfm::Device::cuda) \
-      cuda::function(__VA_ARGS__);                                       \
-    else                                                                 \
+    else if (touching.device == ::vfm::Device::cpu)                      \
       cpu::function(__VA_ARGS__);                                        \
+    else if constexpr (::vfm::kHaveCuda)                                 \
+      cuda::function(__VA_ARGS__);                                       \
   } while (false)
 
 /// The same of a kernel that answers, which is `otherwise` where none runs.
 #define VFM_ASK(otherwise, what, function, ...)                         \
   [&] {                                                                 \
     const ::vfm::ops::Touching touching = what;                         \
-    if (touching.device != ::vfm::Device::meta)                         \
-      return ::vfm::kHaveCuda && touching.device == ::vfm::Device::cuda \
-                 ? cuda::function(__VA_ARGS__)                          \
-                 : cpu::function(__VA_ARGS__);                          \
+    if (touching.device == ::vfm::Device::cpu)                          \
+      return cpu::function(__VA_ARGS__);                                \
+    if constexpr (::vfm::kHaveCuda)                                     \
+      if (touching.device == ::vfm::Device::cuda)                       \
+        return cuda::function(__VA_ARGS__);                             \
     ::vfm::note_work(touching.work);                                    \
     return otherwise;                                                   \
   }()

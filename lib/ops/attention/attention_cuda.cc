@@ -110,7 +110,7 @@ Trust& trust_in(const AttentionArgs& args) {
 void refuse(Trust& trust, const AttentionArgs& args, const std::string& why) {
   trust.refused = true;
   log_warning("attention of {} runs on our own kernels, not on cuDNN's: {}",
-              to_string(shape_of(args)), why);
+              text_of(shape_of(args)), why);
 }
 
 // Whether each part is the reference's. Refuses if not; `checked` becomes true unless all are zero.

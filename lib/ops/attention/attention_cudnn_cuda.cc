@@ -56,7 +56,7 @@ const CudnnPlan& plan_for(const AttentionShape& shape, bool backward) {
     plan = std::make_unique<CudnnPlan>(backward ? attention_backward_graph(shape)
                                                 : attention_forward_graph(shape));
     log_debug("cuDNN plan for attention{} of {}: {} bytes of scratch", backward ? " backward" : "",
-              to_string(shape), plan->workspace());
+              text_of(shape), plan->workspace());
   }
   return *plan;
 }

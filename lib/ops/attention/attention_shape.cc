@@ -43,7 +43,7 @@ bool has_empty_samples(const AttentionArgs& args, const AttentionShape& shape) {
   return shape.samples > args.samples;
 }
 
-std::string to_string(const AttentionShape& shape) {
+std::string text_of(const AttentionShape& shape) {
   std::string text =
       vfm::format("{} samples of {} queries and {} keys, {} heads of {}", shape.samples,
                   shape.most_queries, shape.most_keys, shape.heads, shape.head_dim);

@@ -33,7 +33,7 @@ AttentionShape attention_shape(const AttentionArgs& args, bool fill_up);
 bool has_empty_samples(const AttentionArgs& args, const AttentionShape& shape);
 
 /// "4 samples of 8192 queries and 512 keys, 32 heads of 128, 8 key heads, causal", for messages.
-std::string to_string(const AttentionShape& shape);
+std::string text_of(const AttentionShape& shape);
 
 /// The next power of two.
 std::int64_t round_up_samples(std::int64_t samples);

@@ -3,6 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <utility>
+
 #include "ops/cpu/simd.h"
 
 namespace vfm::ops::VFM_ISA {
@@ -81,21 +83,14 @@ static __attribute__((noinline, unused)) void block_gemm(std::int64_t rows, std:
 
 // One step of transposing a 16 x 16 block: swaps the off-diagonal quarters of every 2N x 2N block,
 // for rows i and i + N.
-template <int N>
-VFM_INLINE void swap_quarters(Lanes* row) {
-  typedef int Index __attribute__((vector_size(64)));
-  Index low, high;
-#pragma GCC unroll 16
-  for (int j = 0; j < 16; ++j) {
-    low[j] = j & N ? 16 + j - N : j;
-    high[j] = j & N ? 16 + j : j + N;
-  }
+template <int N, int... kLane>
+VFM_INLINE void swap_quarters(Lanes* row, std::integer_sequence<int, kLane...>) {
 #pragma GCC unroll 16
   for (int i = 0; i < 16; ++i) {
     if (i & N) continue;
     const Lanes first = row[i], second = row[i + N];
-    row[i] = __builtin_shuffle(first, second, low);
-    row[i + N] = __builtin_shuffle(first, second, high);
+    row[i] = __builtin_shufflevector(first, second, (kLane & N ? 16 + kLane - N : kLane)...);
+    row[i + N] = __builtin_shufflevector(first, second, (kLane & N ? 16 + kLane : kLane + N)...);
   }
 }
 
@@ -106,10 +101,11 @@ VFM_INLINE void transpose_block(const float* from, std::int64_t from_stride, flo
 #pragma GCC unroll 16
   for (int i = 0; i < 16; ++i)
     row[i] = *reinterpret_cast<const Lanes*>(from + i * from_stride);
-  swap_quarters<1>(row);
-  swap_quarters<2>(row);
-  swap_quarters<4>(row);
-  swap_quarters<8>(row);
+  constexpr std::make_integer_sequence<int, 16> lanes;
+  swap_quarters<1>(row, lanes);
+  swap_quarters<2>(row, lanes);
+  swap_quarters<4>(row, lanes);
+  swap_quarters<8>(row, lanes);
 #pragma GCC unroll 16
   for (int i = 0; i < 16; ++i)
     *reinterpret_cast<Lanes*>(to + i * to_stride) = row[i];

@@ -8,7 +8,7 @@ namespace vfm::ops {
 namespace {
 
 // Sizes of one call.
-struct Layout {
+struct HaarLayout {
   std::int64_t t = 0, h = 0, w = 0, colours = 0, patch = 0;
   bool start = false;
 
@@ -70,7 +70,7 @@ void merge_level(const float* from, float* to, std::int64_t n, std::int64_t wide
 }
 
 // Of the shape of the bands.
-Layout layout_of(const Tensor& bands, int patch, bool start) {
+HaarLayout layout_of(const Tensor& bands, int patch, bool start) {
   const std::int64_t cube = std::int64_t{patch} * patch * patch;
   return {bands.size(0), bands.size(1), bands.size(2), bands.size(3) / cube, patch, start};
 }
@@ -79,7 +79,7 @@ Layout layout_of(const Tensor& bands, int patch, bool start) {
 
 void cpu::haar_split(const Tensor& pixels, const Tensor& bands, int patch, bool start, float scale,
                      bool last_only) {
-  const Layout l = layout_of(bands, patch, start);
+  const HaarLayout l = layout_of(bands, patch, start);
   const float* const from_pixels = pixels.data<float>();
   float* const to_bands = bands.data<float>();
   const std::int64_t p = l.patch;
@@ -107,7 +107,7 @@ void cpu::haar_split(const Tensor& pixels, const Tensor& bands, int patch, bool 
 
 void cpu::haar_merge(const Tensor& bands, const Tensor& pixels, int patch, bool start, float scale,
                      bool last_only) {
-  const Layout l = layout_of(bands, patch, start);
+  const HaarLayout l = layout_of(bands, patch, start);
   const float* const from_bands = bands.data<float>();
   float* const to_pixels = pixels.data<float>();
   const std::int64_t p = l.patch;

@@ -37,7 +37,7 @@ void check(cublasStatus_t status, const char* what) {
 }
 
 // The functions that we call, found when the library is opened.
-struct Library {
+struct Cublas {
 #define VFM_EACH_CUBLASLT(x)                                                               \
   x(Create) x(GetVersion) x(Matmul) x(MatmulAlgoGetHeuristic) x(MatmulDescCreate)          \
       x(MatmulDescDestroy) x(MatmulDescSetAttribute) x(MatmulPreferenceCreate)             \
@@ -47,7 +47,7 @@ struct Library {
   VFM_EACH_CUBLASLT(VFM_CUBLASLT)
 #undef VFM_CUBLASLT
 
-  Library() {
+  Cublas() {
     // The one beside the CUDA toolkit that vfm was built with, then the system's.
     SharedLibrary file{VFM_CUDA_LIBRARIES "/libcublasLt.so.13", "libcublasLt.so.13",
                        VFM_CUDA_LIBRARIES "/libcublasLt.so.12", "libcublasLt.so.12"};
@@ -64,8 +64,8 @@ struct Library {
 };
 
 // Never destroyed: the driver may be gone before static objects are.
-Library& library() {
-  static Library* const instance = new Library;
+Cublas& cublas() {
+  static Cublas* const instance = new Cublas;
   return *instance;
 }
 
@@ -89,7 +89,7 @@ class Plan {
   // In cuBLASLt's terms: D (n x m) = B' (n x k) A' (k x m).
   Plan(std::int64_t m, std::int64_t n, std::int64_t k, const Matrix& a, const Matrix& b,
        DType c_dtype, std::int64_t c_stride) {
-    Library& lt = library();
+    Cublas& lt = cublas();
     check(lt.MatmulDescCreate(&operation_, CUBLAS_COMPUTE_32F, CUDA_R_32F), "describe a product");
     set_transposed(CUBLASLT_MATMUL_DESC_TRANSA, b.transposed);
     set_transposed(CUBLASLT_MATMUL_DESC_TRANSB, a.transposed);
@@ -107,7 +107,7 @@ class Plan {
           "describe a matrix");
   }
   ~Plan() {
-    Library& lt = library();
+    Cublas& lt = cublas();
     lt.MatmulDescDestroy(operation_);
     for (cublasLtMatrixLayout_t one : {first_, second_, result_})
       lt.MatrixLayoutDestroy(one);
@@ -118,7 +118,7 @@ class Plan {
   // Products of f8e4m3: where the operands' scales are, before each product.
   void set_scales(const float* a, const float* b) const {
     const auto set = [this](cublasLtMatmulDescAttributes_t which, const float* scale) {
-      check(library().MatmulDescSetAttribute(operation_, which, &scale, sizeof scale),
+      check(cublas().MatmulDescSetAttribute(operation_, which, &scale, sizeof scale),
             "set a scale");
     };
     set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, b);
@@ -126,7 +126,7 @@ class Plan {
   }
 
   std::vector<cublasLtMatmulAlgo_t> candidates(const void* a, const void* b, const void* c) const {
-    Library& lt = library();
+    Cublas& lt = cublas();
     cublasLtMatmulPreference_t preference = nullptr;
     check(lt.MatmulPreferenceCreate(&preference), "describe what it may use");
     const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t what, const auto& value) {
@@ -154,7 +154,7 @@ class Plan {
 
   cublasStatus_t run(const cublasLtMatmulAlgo_t& algorithm, const void* a, const void* b, void* c,
                      bool add) const {
-    Library& lt = library();
+    Cublas& lt = cublas();
     const float one = 1, beta = add ? 1.f : 0.f;
     return lt.Matmul(lt.context, operation_, &one, b, first_, a, second_, &beta, c, result_, c,
                      result_, &algorithm, lt.workspace.raw(), kWorkspace, compute_stream());
@@ -165,7 +165,7 @@ class Plan {
  private:
   void set_transposed(cublasLtMatmulDescAttributes_t which, bool transposed) {
     const cublasOperation_t value = transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
-    check(library().MatmulDescSetAttribute(operation_, which, &value, sizeof value),
+    check(cublas().MatmulDescSetAttribute(operation_, which, &value, sizeof value),
           "set a transposition");
   }
   // rows x columns as cuBLASLt sees the operand after its transposition.
@@ -173,7 +173,7 @@ class Plan {
                      std::int64_t columns) {
     if (matrix.transposed) std::swap(rows, columns);
     check(
-        library().MatrixLayoutCreate(&made, type_of(matrix.dtype), static_cast<std::uint64_t>(rows),
+        cublas().MatrixLayoutCreate(&made, type_of(matrix.dtype), static_cast<std::uint64_t>(rows),
                                      static_cast<std::uint64_t>(columns), matrix.stride),
         "describe a matrix");
   }
@@ -211,7 +211,7 @@ class Remembered {
  private:
   std::string name(const Key& key) {
     if (machine_.empty())
-      machine_ = describe_gpu() + "|" + std::to_string(library().GetVersion()) + "|";
+      machine_ = describe_gpu() + "|" + std::to_string(cublas().GetVersion()) + "|";
     std::string text = machine_;
     for (std::int64_t part : key)
       text += std::to_string(part) + " ";

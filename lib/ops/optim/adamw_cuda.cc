@@ -28,7 +28,7 @@ kernels::OptimizerSlots lists_for(std::span<const AdamwSlot> slots) {
   return lists_of(list);
 }
 
-kernels::AdamwCall describe(const kernels::OptimizerSlots& all, const AdamwStep& step) {
+kernels::AdamwCall adamw_call(const kernels::OptimizerSlots& all, const AdamwStep& step) {
   kernels::AdamwCall call;
   call.all = all;
   call.learning_rate = step.learning_rate;
@@ -43,14 +43,14 @@ kernels::AdamwCall describe(const kernels::OptimizerSlots& all, const AdamwStep&
 }  // namespace
 
 void cuda::adamw(std::span<const AdamwSlot> slots, const AdamwStep& step) {
-  kernels::AdamwCall call = describe(lists_for(slots), step);
+  kernels::AdamwCall call = adamw_call(lists_for(slots), step);
   call.gradient_scale = step.gradient_scale;
   check_gpu(kernels::adamw(call, compute_stream()), "run AdamW");
 }
 
 double cuda::clipped_adamw(std::span<const AdamwSlot> slots, const AdamwStep& step, double factor,
                            double most) {
-  kernels::AdamwCall call = describe(lists_for(slots), step);
+  kernels::AdamwCall call = adamw_call(lists_for(slots), step);
   const Tensor sum = sum_gradients(call.all), norm = doubles(1);
   const Tensor scale({1}, DType::f32, Device::cuda);
   kernels::ClipScale clip;

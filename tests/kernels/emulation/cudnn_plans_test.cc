@@ -29,7 +29,7 @@ constexpr const char* kH200 = R"({
 // the rows.
 void check(AttentionShape shape) {
   shape.scale = 0.125f;
-  INFO(to_string(shape));
+  INFO(text_of(shape));
   for (const bool backward : {false, true}) {
     INFO((backward ? "backward" : "forward"));
     test::loaded_kernels();

@@ -279,7 +279,7 @@ TEST_CASE("video to world: a clip begins with the frames that it was given", "[d
   for (std::size_t i = 0; i < 3 * plane; ++i)
     CHECK(input[6 * 3 * plane + i] == (i < 2 * plane ? 1 : 0));
 
-  const auto refused = [&](int frames, std::size_t values) {
+  const auto refused = [&generator = generator, &request](int frames, std::size_t values) {
     auto other = std::make_shared<GivenFrames>();
     other->frames = frames;
     other->pixels.resize(values);

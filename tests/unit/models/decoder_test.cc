@@ -39,14 +39,14 @@ DecoderConfig tiny() {
   return c;
 }
 
-std::vector<CodeSample> samples() {
+std::vector<CodeSample> code_samples() {
   return {{3, 2, 3, 3}, {1, 3, 2, 1}, {2, 1, 1, 2}};
 }
 constexpr std::size_t kCodes = 26;
 
 CodeBatch noisy_batch(const DecoderConfig& c) {
   CodeBatch batch;
-  batch.samples = samples();
+  batch.samples = code_samples();
   for (std::size_t i = 0; i < kCodes; ++i)
     batch.codes.push_back(static_cast<std::int32_t>((i * i + 3 * i) % 11));
   if (c.text_embed_dim > 0) batch.text = Tensor::from(noise(36, 2), {6, 6});
@@ -60,7 +60,7 @@ std::vector<float> logits_of(const CausalDecoder& decoder, const CodeBatch& batc
 }
 
 // Forward, loss and backward; the sums of the samples' losses.
-std::vector<double> step(const CausalDecoder& decoder, const CodeBatch& batch, double z_loss) {
+std::vector<double> run_step(const CausalDecoder& decoder, const CodeBatch& batch, double z_loss) {
   nn::zero_gradients(decoder.parameters());
   ops::Tape tape;
   const Tensor logits = decoder.forward(tape, batch);
@@ -76,7 +76,7 @@ TEST_CASE("decoder: logits, losses and gradients are those of a second implement
   CausalDecoder decoder(tiny(), 1);
   golden.load_weights(decoder.parameters());
   CodeBatch batch;
-  batch.samples = samples();
+  batch.samples = code_samples();
   for (int i = 0; i < 3; ++i) {
     const io::TensorView& codes = golden.view("input." + std::to_string(i) + ".codes");
     const auto begin = batch.codes.size();
@@ -87,7 +87,7 @@ TEST_CASE("decoder: logits, losses and gradients are those of a second implement
   CHECK(distance(logits_of(decoder, batch), golden.joined("output", "", 3)) < 1e-5);
   for (const Recompute recompute : {Recompute::none, Recompute::elementwise, Recompute::block}) {
     decoder.set_recompute(recompute);
-    const std::vector<double> sums = step(decoder, batch, 0.01);
+    const std::vector<double> sums = run_step(decoder, batch, 0.01);
     for (std::size_t i = 0; i < 3; ++i) {
       double expected = 0;
       for (const float loss : golden["losses." + std::to_string(i)])
@@ -151,7 +151,7 @@ TEST_CASE("decoder: every parameter is trained; recomputation changes no bit") {
     c.text_embed_dim = text_width;
     CausalDecoder decoder(c, 1, compute);
     randomise(decoder.parameters(), 0.3f);
-    step(decoder, noisy_batch(c), 1e-3);
+    run_step(decoder, noisy_batch(c), 1e-3);
     std::map<std::string, Tensor> kept;
     for (const nn::Parameter* p : decoder.parameters()) {
       INFO(p->name);
@@ -160,7 +160,7 @@ TEST_CASE("decoder: every parameter is trained; recomputation changes no bit") {
     }
     for (const Recompute recompute : {Recompute::elementwise, Recompute::block}) {
       decoder.set_recompute(recompute);
-      step(decoder, noisy_batch(c), 1e-3);
+      run_step(decoder, noisy_batch(c), 1e-3);
       for (const nn::Parameter* p : decoder.parameters()) {
         INFO(p->name << " " << models::recompute_name(recompute));
         CHECK(std::memcmp(p->grad.raw(), kept[p->name].raw(), p->grad.bytes()) == 0);

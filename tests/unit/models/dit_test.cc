@@ -25,7 +25,7 @@ using models::Recompute;
 namespace {
 
 // Runs forward, and backward from `cotangent`; gradients start at zero.
-Tensor step(const Dit& dit, const NetworkBatch& batch, const Tensor& cotangent) {
+Tensor dit_step(const Dit& dit, const NetworkBatch& batch, const Tensor& cotangent) {
   nn::zero_gradients(dit.parameters());
   ops::Tape tape;
   const Tensor output = dit.forward(tape, batch);
@@ -61,7 +61,7 @@ TEST_CASE("traps 6, 8: positions and rotation; output and gradients are those of
     Dit model(tiny_dit(), 1);
     golden.load_weights(model.parameters());
     model.set_recompute(recompute);
-    const Tensor output = step(model, batch, flat(golden.joined("cotangent", "", 2)));
+    const Tensor output = dit_step(model, batch, flat(golden.joined("cotangent", "", 2)));
     CHECK(distance(output.floats(), golden.joined("output", "", 2)) < 1e-5);
     for (const nn::Parameter* p : model.parameters()) {
       INFO(p->name);
@@ -75,7 +75,7 @@ TEST_CASE("fault 8: a pack is its samples one by one") {
   randomise(dit.parameters());
   const NetworkBatch pack = mixed_pack();
   const Tensor cotangent = noise_tensor({2 * (72 + 32 + 16)}, 3);
-  const Tensor whole = step(dit, pack, cotangent);
+  const Tensor whole = dit_step(dit, pack, cotangent);
   const auto packed = gradients(dit);
 
   nn::zero_gradients(dit.parameters());
@@ -136,10 +136,10 @@ TEST_CASE("recomputing gives the same gradients to the last bit, and keeps less"
     Dit dit(tiny_dit(), 4, compute);
     randomise(dit.parameters());
     const Tensor cotangent = noise_tensor({240}, 3);
-    const Tensor output = step(dit, mixed_pack(), cotangent);
+    const Tensor output = dit_step(dit, mixed_pack(), cotangent);
     const auto kept = gradients(dit);
     dit.set_recompute(recompute);
-    const Tensor again = step(dit, mixed_pack(), cotangent);
+    const Tensor again = dit_step(dit, mixed_pack(), cotangent);
     CHECK(std::memcmp(output.raw(), again.raw(), output.bytes()) == 0);
     for (const auto& [name, gradient] : gradients(dit)) {
       INFO(name);
@@ -157,8 +157,8 @@ TEST_CASE("trap 6: learned positions are f32 in a bf16 model too") {
 TEST_CASE("two runs of a step give the same bits") {
   const Dit a(tiny_dit(), 4), b(tiny_dit(), 4);
   const Tensor cotangent = noise_tensor({240}, 3);
-  step(a, mixed_pack(), cotangent);
-  step(b, mixed_pack(), cotangent);
+  dit_step(a, mixed_pack(), cotangent);
+  dit_step(b, mixed_pack(), cotangent);
   const auto first = gradients(a), second = gradients(b);
   for (const auto& [name, gradient] : first)
     CHECK(std::memcmp(gradient.raw(), second.at(name).raw(), gradient.bytes()) == 0);
@@ -169,7 +169,7 @@ TEST_CASE(
     "embedding's norm and the positions") {
   const Dit dit(tiny_dit(), 5);
   randomise(dit.parameters());
-  step(dit, mixed_pack(), noise_tensor({240}, 3));
+  dit_step(dit, mixed_pack(), noise_tensor({240}, 3));
   for (const nn::Parameter* p : dit.parameters()) {
     INFO(p->name);
     const auto values = p->grad.floats();
@@ -187,7 +187,7 @@ TEST_CASE(
   randomise(dit.parameters());
   const NetworkBatch pack = mixed_pack();
   const Tensor cotangent = noise_tensor({240}, 3);
-  step(dit, pack, cotangent);
+  dit_step(dit, pack, cotangent);
   ops::Tape silent(false);
   const auto objective = [&] {
     const Tensor output = dit.forward(silent, pack);
@@ -221,7 +221,8 @@ TEST_CASE("bf16 is f32 to its precision") {
   randomise(full.parameters());
   randomise(half.parameters());
   const Tensor cotangent = noise_tensor({240}, 3);
-  const Tensor a = step(full, mixed_pack(), cotangent), b = step(half, mixed_pack(), cotangent);
+  const Tensor a = dit_step(full, mixed_pack(), cotangent);
+  const Tensor b = dit_step(half, mixed_pack(), cotangent);
   CHECK(distance(b.floats(), a.floats()) < 0.05);
   const auto expected = gradients(full), got = gradients(half);
   for (const auto& [name, gradient] : expected) {

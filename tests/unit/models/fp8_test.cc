@@ -29,7 +29,7 @@ NetworkConfig small(int heads, int head_dim) {
 }
 
 // Matrices of which each keeps the size of what goes through, and none is zero.
-Dit randomised(const NetworkConfig& config, DType compute) {
+Dit random_dit(const NetworkConfig& config, DType compute) {
   Dit dit(config, 1, compute);
   for (nn::Parameter* p : dit.parameters()) {
     Tensor values(p->shape());
@@ -67,7 +67,7 @@ double apart(const std::vector<float>& a, const std::vector<float>& b) {
 }  // namespace
 
 TEST_CASE("each part of FP8 changes the output a little, and is gone when switched off") {
-  Dit dit = randomised(small(2, 64), DType::bf16);
+  Dit dit = random_dit(small(2, 64), DType::bf16);
   const std::vector<float> without = output(dit);
   std::vector<std::vector<float>> with;
   for (const Fp8Parts parts :
@@ -89,7 +89,7 @@ TEST_CASE("each part of FP8 changes the output a little, and is gone when switch
 }
 
 TEST_CASE("elementwise recompute, which is for training, changes nothing of FP8") {
-  Dit dit = randomised(small(2, 64), DType::bf16);
+  Dit dit = random_dit(small(2, 64), DType::bf16);
   dit.set_inference_fp8({true, true});
   const std::vector<float> before = output(dit);
   for (const Recompute recompute : {Recompute::elementwise, Recompute::block}) {
@@ -99,13 +99,13 @@ TEST_CASE("elementwise recompute, which is for training, changes nothing of FP8"
 }
 
 TEST_CASE("a model in f32 has FP8 products, but no attention") {
-  Dit dit = randomised(small(2, 64), DType::f32);
+  Dit dit = random_dit(small(2, 64), DType::f32);
   CHECK(fp8_error(dit, pack(), {.linear = true}) < 0.15);
   CHECK_THROWS_WITH(dit.set_inference_fp8({.attention = true}), Catch::Contains("bf16"));
 }
 
 TEST_CASE("FP8 is refused for training, and for sizes that it does not take") {
-  Dit dit = randomised(small(2, 64), DType::bf16);
+  Dit dit = random_dit(small(2, 64), DType::bf16);
   dit.set_inference_fp8({.linear = true});
   ops::Tape recording;
   CHECK_THROWS_WITH(dit.forward(recording, pack()), Catch::Contains("inference"));
@@ -132,7 +132,7 @@ TEST_CASE("FP8 is refused for training, and for sizes that it does not take") {
 }
 
 TEST_CASE("a damaged model is no small error") {
-  Dit dit = randomised(small(2, 64), DType::bf16);
+  Dit dit = random_dit(small(2, 64), DType::bf16);
   nn::Parameter* p = dit.parameters().back();
   Tensor values = p->read().clone();
   values.floats()[0] = std::numeric_limits<float>::quiet_NaN();

@@ -39,14 +39,14 @@ NetworkConfig moviegen() {
 }
 
 // A video, an image and another video.
-std::vector<NetworkSample> samples() {
+std::vector<NetworkSample> network_samples() {
   return {{3, 4, 8, 12.f, 0.31f, 4}, {1, 6, 4, 0.f, -0.47f, 1}, {2, 2, 4, 30.f, 0.9f, 2}};
 }
 
 NetworkBatch make_batch(const NetworkConfig& c, const std::vector<float>& latents,
                         const std::vector<float>& text) {
   NetworkBatch batch;
-  batch.samples = samples();
+  batch.samples = network_samples();
   batch.latents = flat(latents);
   batch.text = Tensor::from(text, {7, c.text_embed_dim});
   return batch;
@@ -56,7 +56,8 @@ NetworkBatch noisy_batch(const NetworkConfig& c) {
   return make_batch(c, noise(static_cast<std::size_t>(136 * c.in_channels), 1), noise(42, 2));
 }
 
-std::unique_ptr<DiffusionNetwork> randomised(const NetworkConfig& c, DType compute = DType::f32) {
+std::unique_ptr<DiffusionNetwork> random_network(const NetworkConfig& c,
+                                                 DType compute = DType::f32) {
   auto network = models::make_network(c, 1, compute);
   randomise(network->parameters());
   return network;
@@ -100,7 +101,7 @@ TEST_CASE("fault 10: MovieGen's cross-attention has a residual") {
   // Without it, what cross-attention gives would take the place of the stream: with a zero output
   // matrix nothing of the latents, and of what self-attention found, would reach the end.
   const NetworkConfig c = moviegen();
-  const auto network = randomised(c);
+  const auto network = random_network(c);
   for (const char* layer : {"0", "1"}) {
     const nn::Parameter& out =
         parameter(*network, std::string("transformer_blocks.") + layer + ".attn2.to_out.weight");
@@ -127,7 +128,7 @@ TEST_CASE("stdit: who sees whom in space and in time") {
   // its frame alone, or its pixel alone.
   const NetworkConfig c = tiny_stdit();
   for (const bool spatial : {true, false}) {
-    const auto network = randomised(c);
+    const auto network = random_network(c);
     for (const char* name : {"attn1", spatial ? "attn_temporal" : "attn_spatial"}) {
       const nn::Parameter& out =
           parameter(*network, std::string("transformer_blocks.0.") + name + ".to_out.0.weight");
@@ -151,7 +152,7 @@ TEST_CASE("stdit: who sees whom in space and in time") {
 TEST_CASE("networks: a pack is its samples one by one, and is the same again in bf16") {
   for (const NetworkConfig& c : {moviegen(), tiny_stdit()}) {
     INFO(models::network_type_name(c.type));
-    const auto network = randomised(c);
+    const auto network = random_network(c);
     const NetworkBatch pack = noisy_batch(c);
     const std::vector<float> whole = output_of(*network, pack);
     std::int64_t latent = 0, text = 0, out = 0;
@@ -168,14 +169,14 @@ TEST_CASE("networks: a pack is its samples one by one, and is the same again in 
       out += places * c.out_channels;
       text += s.text_tokens;
     }
-    CHECK(distance(output_of(*randomised(c, DType::bf16), pack), whole) < 0.05);
+    CHECK(distance(output_of(*random_network(c, DType::bf16), pack), whole) < 0.05);
   }
 }
 
 TEST_CASE("networks: every parameter is trained; recomputation changes no bit") {
   for (const NetworkConfig& c : {moviegen(), tiny_stdit()}) {
     INFO(models::network_type_name(c.type));
-    const auto network = randomised(c);
+    const auto network = random_network(c);
     const std::vector<float> cotangent = noise(272, 5);
     step(*network, network->parameters(), noisy_batch(c), cotangent);
     std::map<std::string, Tensor> kept;
@@ -209,5 +210,5 @@ TEST_CASE("networks: a config.json names its type and comes back") {
   odd.num_key_value_heads = 3;
   CHECK_THROWS_AS(odd.validate(), Error);
   CHECK_THROWS_AS(models::parse_network_type("unet"), Error);
-  CHECK_THROWS_AS(randomised(moviegen())->set_inference_fp8({.linear = true}), Error);
+  CHECK_THROWS_AS(random_network(moviegen())->set_inference_fp8({.linear = true}), Error);
 }

@@ -28,15 +28,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const std::string kFolder = std::string(VFM_GOLDEN) + "/t5";
+const std::string kEncoders = std::string(VFM_GOLDEN) + "/t5";
 const std::vector<std::string> kModels = {"v1_0", "v1_1", "umt5"};
 
 std::string model_folder(const std::string& name) {
-  return kFolder + "/" + name + (name == "v1_0" ? "/text_encoder" : "");
+  return kEncoders + "/" + name + (name == "v1_0" ? "/text_encoder" : "");
 }
 
 struct T5Golden {
-  io::SafetensorsSet set{kFolder, "outputs"};
+  io::SafetensorsSet set{kEncoders, "outputs"};
   template <class T>
   std::vector<T> integers(const char* name) const {
     const io::TensorView& view = *set.find(name);
@@ -129,7 +129,7 @@ TEST_CASE("a text encoder from a folder") {
   for (const std::string& name : kModels) {
     INFO(name);
     const text::EncoderConfig config =
-        models::text_encoder_config(kFolder + "/" + name, 6, DType::f32);
+        models::text_encoder_config(kEncoders + "/" + name, 6, DType::f32);
     CHECK(config.name == (name == "umt5" ? "umt5" : "t5"));
     CHECK(fs::path(config.path).is_absolute());
     const auto encoder = models::make_text_encoder(config);
@@ -149,7 +149,7 @@ TEST_CASE("a text encoder from a folder") {
 }
 
 TEST_CASE("text_encoder/ of a pipeline finds the tokenizer beside it") {
-  const std::string pipeline = kFolder + "/v1_0";
+  const std::string pipeline = kEncoders + "/v1_0";
   const text::EncoderConfig whole = models::text_encoder_config(pipeline, 512, DType::f32);
   const text::EncoderConfig part =
       models::text_encoder_config(pipeline + "/text_encoder", 512, DType::f32);
@@ -165,7 +165,7 @@ TEST_CASE("text_encoder/ of a pipeline finds the tokenizer beside it") {
 TEST_CASE("a text encoder's folder that has moved, or holds another model") {
   const TemporaryFolder folder;
   const std::string first = folder.path + "/a", second = folder.path + "/b";
-  fs::copy(kFolder + "/v1_1", first, fs::copy_options::recursive);
+  fs::copy(kEncoders + "/v1_1", first, fs::copy_options::recursive);
   const text::EncoderConfig config = models::text_encoder_config(first, 512, DType::f32);
   fs::rename(first, second);
   models::TextEncoderOptions moved;
@@ -176,12 +176,12 @@ TEST_CASE("a text encoder's folder that has moved, or holds another model") {
   text::EncoderConfig there = config;
   there.path = second;
   CHECK(models::make_text_encoder(config, moved)->config() == there);
-  moved.folder = kFolder + "/umt5";
+  moved.folder = kEncoders + "/umt5";
   CHECK_THAT(usage_error([&] { models::make_text_encoder(config, moved); }),
              Catch::Contains("is not the text encoder"));
   // Another tokenizer is another encoder.
   moved.folder = second;
-  fs::copy(kFolder + "/v1_0/tokenizer/tokenizer.json", second);
+  fs::copy(kEncoders + "/v1_0/tokenizer/tokenizer.json", second);
   CHECK_THAT(usage_error([&] { models::make_text_encoder(config, moved); }),
              Catch::Contains("is not the text encoder"));
   for (const char* name : {"tokenizer.json", "spiece.model"})
@@ -191,19 +191,20 @@ TEST_CASE("a text encoder's folder that has moved, or holds another model") {
 }
 
 TEST_CASE("configurations of text encoders that make no sense") {
-  for (const auto& [json, message] : std::vector<std::pair<const char*, const char*>>{
+  for (const auto& wrong : std::vector<std::pair<const char*, const char*>>{
            {R"({"name":"clip","path":"x"})", "'clip'"},
            {R"({"name":"t5","path":"/nowhere/at/all"})", "'/nowhere/at/all' is not there"},
            {R"({"name":"t5","path":"/","shine":1})", "'shine'"},
            {R"({"name":"nothing"})", "'nothing'"},
        }) {
+    const char *json = wrong.first, *message = wrong.second;
     INFO(json);
     CHECK_THAT(usage_error([&] {
                  models::make_text_encoder(text::EncoderConfig::from_json(Json::parse(json)));
                }),
                Catch::Contains(message));
   }
-  text::EncoderConfig config = models::text_encoder_config(kFolder + "/umt5", 512, DType::f32);
+  text::EncoderConfig config = models::text_encoder_config(kEncoders + "/umt5", 512, DType::f32);
   config.compute = "f16";
   CHECK_THAT(usage_error([&] { models::make_text_encoder(config); }), Catch::Contains("'f16'"));
   config.compute = "f32";

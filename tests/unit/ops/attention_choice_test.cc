@@ -115,7 +115,7 @@ TEST_CASE("packs of about the same size have one shape, others another") {
   CHECK_FALSE(has_empty(a, false));
   CHECK_FALSE(has_empty(b, true));
   CHECK(has_empty(hole, false));
-  CHECK(to_string(first) == "4 samples of 256 queries and 256 keys, 6 heads of 64, 2 key heads");
+  CHECK(text_of(first) == "4 samples of 256 queries and 256 keys, 6 heads of 64, 2 key heads");
   args.causal = true;
   CHECK(first != shape(a));
   args.causal = false, args.q_stride = 648;

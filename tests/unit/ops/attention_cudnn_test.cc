@@ -43,7 +43,7 @@ TEST_CASE("cuDNN takes the graphs of attention, forward and backward") {
         self(8, 1024, 16, 16, 64, true), self(2, 9216, 32, 8, 128, false),
         self(2, 2048, 8, 1, 128, true), self(1, 73728, 24, 24, 128, false),
         cross(4, 8192, 512, 32, 32, 128), cross(16, 256, 1024, 8, 4, 64)}) {
-    INFO(to_string(shape));
+    INFO(text_of(shape));
     CHECK_NOTHROW(CudnnGraph(attention_forward_graph(shape)));
     CHECK_NOTHROW(CudnnGraph(attention_backward_graph(shape)));
   }
@@ -55,7 +55,7 @@ TEST_CASE("what cuDNN refuses is an Error that says what it was") {
   const Edge a = wrong.memory(1, Type::bf16, packed(1, 1, 64, 32));
   const Edge b = wrong.memory(2, Type::bf16, packed(1, 1, 48, 64));  // not 32 rows
   const Edge out = wrong.memory(3, Type::bf16, packed(1, 1, 64, 64));
-  wrong.add({Op::matmul, a, b, none, out});
+  wrong.add({graph::Op::matmul, a, b, none, out});
   CHECK_THROWS_WITH(CudnnGraph(wrong), Catch::StartsWith("cuDNN cannot "));
 
   CHECK_THROWS_AS(CudnnGraph(Graph()), Error);

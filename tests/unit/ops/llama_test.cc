@@ -71,8 +71,9 @@ TEST_CASE("swiglu is silu of the first half times the second") {
 }
 
 TEST_CASE("swiglu_linear is swiglu and linear, to the bit, without keeping what is between") {
-  for (const auto& [dtype, out] :
+  for (const auto& pair :
        {std::pair{DType::f32, DType::f32}, {DType::bf16, DType::bf16}, {DType::bf16, DType::f32}}) {
+    const DType dtype = pair.first, out = pair.second;
     const Tensor x = noise_tensor({9, 40}, 1, dtype), w = noise_tensor({7, 20}, 2, dtype);
     const auto plain = [&](Tape& t) { return linear(t, swiglu(t, x), w, Tensor(), out); };
     const auto recomputed = [&](Tape& t) { return swiglu_linear(t, x, w, out); };

@@ -33,7 +33,7 @@ models::NetworkConfig config_of(int channels) {
   return config;
 }
 
-CleanSample make_sample(const std::string& key, int frames) {
+CleanSample clean_sample(const std::string& key, int frames) {
   CleanSample sample;
   sample.key = key;
   sample.frames = frames;
@@ -96,7 +96,7 @@ TEST_CASE("video to world: input, loss and gradient are those of the published d
 TEST_CASE("video to world: whatever the model says of given frames, the loss is the same") {
   const models::NetworkConfig config = config_of(2);
   BatchBuilder builder(config);
-  builder.add(make_sample("a", 3), 0.7, false, Random(1, Purpose::noise, 0, 1), {2, 0.1});
+  builder.add(clean_sample("a", 3), 0.7, false, Random(1, Purpose::noise, 0, 1), {2, 0.1});
   const NoisyBatch batch = builder.build();
   std::vector<float> output(48);
   for (std::size_t i = 0; i < output.size(); ++i)
@@ -117,7 +117,7 @@ TEST_CASE("video to world: the mean loss does not depend on how many frames are 
   // that of none.
   for (const int given : {0, 1, 2}) {
     BatchBuilder builder(config_of(2));
-    builder.add(make_sample("a", 3), 0.7, false, Random(1, Purpose::noise, 0, 1), {given, 0.1});
+    builder.add(clean_sample("a", 3), 0.7, false, Random(1, Purpose::noise, 0, 1), {given, 0.1});
     const NoisyBatch batch = builder.build();
     std::vector<float> output(batch.target.floats().begin(), batch.target.floats().end());
     for (float& value : output)
@@ -197,7 +197,7 @@ TEST_CASE("video to world: a run has one channel more, trains, and validates on 
 
 TEST_CASE("texts are filled up with zero vectors, which a text that is dropped needs only one of") {
   const models::NetworkConfig config = config_of(2);
-  const CleanSample sample = make_sample("a", 2);
+  const CleanSample sample = clean_sample("a", 2);
   const Random noise(1, Purpose::noise, 0, 1);
   BatchBuilder padded(config, 5), plain(config);
   for (BatchBuilder* builder : {&padded, &plain}) {
