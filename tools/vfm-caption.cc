@@ -23,14 +23,7 @@ class CaptionTool : public vfm::cli::Tool {
   std::string version_details() const override { return vfm::media::ffmpeg_version(); }
 
   void add_options(CLI::App& app) override {
-    input_.add(app, "SHARD",
-               "shards, manifests, folders of vfm-shard, or '-' for lines on standard input (the "
-               "default)");
-    output_.add(app, false, "put the columns here (default: beside each shard)");
-    jobs_.add(app);
-    member_.add(app);
-    hwaccel_.add(app);
-    input_limits_.add(app);
+    columns_.add(app);
     app.add_option("--from", options_.from,
                    "where captions come from; the first that has one gives it: existing, "
                    "existing:member|field|txt|json|srt, field:NAME, builtin:measure")
@@ -59,25 +52,20 @@ class CaptionTool : public vfm::cli::Tool {
   void check() override { vfm::columns::check_caption_sources(options_.from); }
 
   long run(vfm::cli::Context& context) override {
-    input_limits_.apply();
-    options_.inputs = input_.resolved();
-    options_.directory = output_.directory;
-    options_.force = output_.force;
-    options_.limits.member = member_.bytes;
+    columns_.input_limits.apply();
+    options_.inputs = columns_.input.resolved();
+    options_.directory = columns_.output.directory;
+    options_.force = columns_.output.force;
+    options_.limits.member = columns_.member.bytes;
     options_.keep_empty = empty_ == "keep";
     options_.report = report_.path;
-    options_.hardware = vfm::media::choose_hardware(hwaccel_.hwaccel);
-    vfm::Slots slots(jobs_.resolved(), context.makeflags);
+    options_.hardware = vfm::media::choose_hardware(columns_.hwaccel.hwaccel);
+    vfm::Slots slots(columns_.jobs.resolved(), context.makeflags);
     return vfm::columns::caption(options_, slots, context.progress, context.manifest);
   }
 
  private:
-  vfm::cli::InputOptions input_;
-  vfm::cli::OutputOptions output_;
-  vfm::cli::JobOptions jobs_;
-  vfm::cli::MemberOptions member_;
-  vfm::cli::HwaccelOptions hwaccel_;
-  vfm::cli::InputLimitOptions input_limits_;
+  vfm::cli::ColumnOptions columns_;
   vfm::cli::ReportOptions report_;
   std::string empty_ = "skip";
   vfm::columns::CaptionOptions options_;

@@ -26,14 +26,7 @@ class EmbedTool : public vfm::cli::Tool {
   std::string version_details() const override { return vfm::media::ffmpeg_version(); }
 
   void add_options(CLI::App& app) override {
-    input_.add(app, "SHARD",
-               "shards, manifests, folders of vfm-shard, or '-' for lines on standard input (the "
-               "default)");
-    output_.add(app, false, "put the columns here (default: beside each shard)");
-    jobs_.add(app);
-    member_.add(app);
-    hwaccel_.add(app);
-    input_limits_.add(app);
+    columns_.add(app);
     app.add_option("--video", video_, "how clips become vectors")
         ->type_name("builtin:look|none")
         ->check(CLI::IsMember({"builtin:look", "none"}))
@@ -73,17 +66,17 @@ class EmbedTool : public vfm::cli::Tool {
   }
 
   long run(vfm::cli::Context& context) override {
-    input_limits_.apply();
-    embed_.hardware = search_.hardware = vfm::media::choose_hardware(hwaccel_.hwaccel);
-    embed_.limits.member = search_.limits.member = member_.bytes;
-    vfm::Slots slots(jobs_.resolved(), context.makeflags);
+    columns_.input_limits.apply();
+    embed_.hardware = search_.hardware = vfm::media::choose_hardware(columns_.hwaccel.hwaccel);
+    embed_.limits.member = search_.limits.member = columns_.member.bytes;
+    vfm::Slots slots(columns_.jobs.resolved(), context.makeflags);
     if (search_option_->count() > 0) {
-      search_.inputs = input_.resolved();
+      search_.inputs = columns_.input.resolved();
       return vfm::columns::search(search_, slots, context.progress, context.manifest);
     }
-    embed_.inputs = input_.resolved();
-    embed_.directory = output_.directory;
-    embed_.force = output_.force;
+    embed_.inputs = columns_.input.resolved();
+    embed_.directory = columns_.output.directory;
+    embed_.force = columns_.output.force;
     embed_.video = video_ != "none";
     embed_.text = text_ != "none";
     embed_.need_text = !text_.empty() && text_ != "none";
@@ -102,12 +95,7 @@ class EmbedTool : public vfm::cli::Tool {
         text_, text_tokens_, low ? vfm::DType::bf16 : vfm::DType::f32);
   }
 
-  vfm::cli::InputOptions input_;
-  vfm::cli::OutputOptions output_;
-  vfm::cli::JobOptions jobs_;
-  vfm::cli::MemberOptions member_;
-  vfm::cli::HwaccelOptions hwaccel_;
-  vfm::cli::InputLimitOptions input_limits_;
+  vfm::cli::ColumnOptions columns_;
   std::string video_ = "builtin:look", text_;
   int text_dim_ = 64, text_tokens_ = 512;
   vfm::cli::DeviceOptions device_;

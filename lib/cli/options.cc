@@ -168,6 +168,17 @@ void MemberOptions::add(CLI::App& app) {
                   format_bytes(static_cast<double>(bytes)));
 }
 
+void ColumnOptions::add(CLI::App& app) {
+  input.add(app, "SHARD",
+            "shards, manifests, folders of vfm-shard, or '-' for lines on standard input (the "
+            "default)");
+  output.add(app, false, "put the columns here (default: beside each shard)");
+  jobs.add(app);
+  member.add(app);
+  hwaccel.add(app);
+  input_limits.add(app);
+}
+
 void ReportOptions::add(CLI::App& app, const std::string& help) {
   app.add_option("--report", path, help)
       ->check(not_empty)

@@ -91,6 +91,18 @@ struct MemberOptions {
   void add(CLI::App& app);
 };
 
+/// What tools have that add columns to shards: the shards, -o, -j, --max-member, --hwaccel and the
+/// limits of inputs.
+struct ColumnOptions {
+  InputOptions input;
+  OutputOptions output;
+  JobOptions jobs;
+  MemberOptions member;
+  HwaccelOptions hwaccel;
+  InputLimitOptions input_limits;
+  void add(CLI::App& app);
+};
+
 /// --report FILE.html
 struct ReportOptions {
   std::string path;

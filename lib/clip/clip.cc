@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "base/error.h"
@@ -12,10 +12,11 @@
 #include "base/ordered.h"
 #include "base/stop.h"
 #include "base/stopwatch.h"
+#include "clip/clip_output.h"
 #include "clip/clip_report.h"
-#include "clip/cutter.h"
+#include "clip/given_cutter.h"
 #include "clip/images.h"
-#include "clip/names.h"
+#include "clip/shot_cutter.h"
 #include "clip/source.h"
 #include "clip/store.h"
 #include "io/atomic_file.h"
@@ -33,16 +34,10 @@ struct Outcome {
   std::vector<io::Fault> errors;
   std::string remark;   // a warning that is no error
   std::string account;  // for -v: what became of it
-  std::size_t sources = 0;
+  std::size_t sources = 1;
   std::int64_t clips = 0;
   std::string json;  // of the finished source, for the report
 };
-
-/// Fields of the input record that are not ours go on with each of its shards.
-void pass_on(const Json& from, Json& to) {
-  for (const auto& [name, value] : from.items())
-    if (!to.contains(name)) to[name] = value;
-}
 
 class ClipJob {
  public:
@@ -52,34 +47,6 @@ class ClipJob {
                  {"shard_bytes", options.shard_bytes},
                  {"verify", options.verify}};
     if (options.readable_names) settings_["names"] = "readable";
-    ClipRecipe for_sdr = options.recipe;
-    for_sdr.keep_hdr = false;
-    sdr_recipe_ = for_sdr.json();
-  }
-
-  Outcome work(ClipItem& item) {
-    Outcome outcome = work_on(item);
-    const bool counts = item.kind != ClipItem::Kind::passed;
-    outcome.sources = counts ? std::max<std::size_t>(1, item.sources.size()) : 0;
-    return outcome;
-  }
-
- private:
-  Outcome work_on(ClipItem& item) {
-    switch (item.kind) {
-      case ClipItem::Kind::video:
-        return video(item.sources[0]);
-      case ClipItem::Kind::images:
-        return images(item);
-      default:
-        break;
-    }
-    Outcome outcome;
-    if (item.kind == ClipItem::Kind::passed) outcome.records = {item.sources[0].record};
-    if (item.kind == ClipItem::Kind::bad) outcome.errors = {{item.input, item.message}};
-    if (item.kind == ClipItem::Kind::duplicate)
-      outcome.remark = fmt::format("'{}' {}; skipped", item.input, item.message);
-    return outcome;
   }
 
   Outcome video(const ClipSource& source) {
@@ -92,10 +59,13 @@ class ClipJob {
       ClipStore& store = *made;
       Json finished = store.find_or_hold(options_.force);
       const bool there = !finished.is_null();
-      if (!there) {
-        std::optional<Json> summary = cut(source, store, !options_.force);
-        if (!summary) summary = cut(source, store, false);
-        finished = *std::move(summary);
+      // What a killed run left is used; where it does not fit the video, all is cut once more.
+      for (bool keep = !options_.force; finished.is_null(); keep = false) {
+        ClipOutput output(source, options_, store);
+        const auto cutter = cutter_of(source, output);
+        output.begin(keep);
+        cutter->cut();
+        finished = output.finish(cutter->summary());
       }
       report(finished, source, outcome);
       const bool shots = !options_.recipe.given && options_.recipe.stride <= 0;
@@ -111,80 +81,9 @@ class ClipJob {
     return outcome;
   }
 
-  /// Everything but the source that decides its clips' bytes.
-  Json settings_of(const ClipSource& source) const {
-    Json settings = settings_;
-    if (!source.spans) return settings;
-    std::string text;
-    for (const GivenSpan& span : *source.spans)
-      text += span.text();
-    settings["spans"] = hash_hex(text);
-    return settings;
-  }
-
-  /// What decides the clip. What does not touch it is not named, so it keeps the key that it had.
-  std::string key_of(const ClipSource& source, const media::StreamInfo& info,
-                     const Clip& clip) const {
-    Json identity = {{"source", source.hash},
-                     {"stream", info.stream},
-                     {"begin", clip.span.begin},
-                     {"end", clip.span.end},
-                     {"base", {clip.span.base.num, clip.span.base.den}},
-                     {"recipe", clip.hdr ? settings_.at("recipe") : sdr_recipe_}};
-    if (info.is_hdr() && !clip.hdr) identity["tone_map"] = "bt2390";
-    if (info.is_wide_sdr()) identity["gamut"] = "bt709";
-    if (info.interlaced && options_.recipe.deinterlace) identity["deinterlace"] = "auto";
-    const std::string key = hash_hex(dump_json(identity));
-    return options_.readable_names ? readable_key(source.path, clip.span, key) : key;
-  }
-
-  static shard::Sample sample_of(const ClipSource& source, const std::string& key, Clip&& clip) {
-    Json facts = {
-        {"key", key}, {"media", "video"}, {"source", source.path}, {"source_hash", source.hash}};
-    facts.update(clip.facts);
-    if (clip.given) pass_on(clip.given->fields, facts);
-    shard::Sample sample{key, {}};
-    sample.members.push_back({"mp4", std::move(clip.mp4)});
-    sample.members.push_back({"json", dump_json(facts)});
-    return sample;
-  }
-
-  /// Nothing if clips that the store kept are not those that the video gives.
-  std::optional<Json> cut(const ClipSource& source, ClipStore& store, bool keep) {
-    ClipCutter cutter(source.path, options_.recipe, options_.verify,
-                      {.stream = options_.recipe.stream,
-                       .threads = threads_,
-                       .deinterlace = options_.recipe.deinterlace,
-                       .keep_hdr = options_.recipe.keep_hdr,
-                       .hardware = options_.hardware},
-                      progress_, source.spans);
-    cutter.keep(store.begin(keep));
-    while (std::optional<Clip> clip = cutter.next()) {
-      const std::string key = key_of(source, cutter.info(), *clip);
-      const std::optional<KeptClip>& kept = clip->kept;
-      const bool fits =
-          kept ? kept->key == key && kept->end == clip->span.end : cutter.kept().empty();
-      if (!fits) return std::nullopt;
-      if (kept)
-        store.add_kept();
-      else
-        store.add(sample_of(source, key, std::move(*clip)));
-    }
-    if (!cutter.kept().empty()) return std::nullopt;
-    Json summary = {{"kind", "clips"}, {"source", source.path}, {"source_hash", source.hash}};
-    summary.update(cutter.summary());
-    summary["errors"] = cutter.errors();
-    if (cutter.corrupt() > 0)
-      summary["errors"].push_back(fmt::format(
-          "{} packets or frames are damaged or missing; the rest is used", cutter.corrupt()));
-    if (cutter.sound_corrupt() > 0)
-      summary["errors"].push_back(fmt::format(
-          "{} packets of the sound are damaged; the rest is used", cutter.sound_corrupt()));
-    return store.finish(std::move(summary));
-  }
-
   Outcome images(const ClipItem& item) {
     Outcome outcome;
+    outcome.sources = item.sources.size();
     std::string names;
     for (const ClipSource& source : item.sources)
       names += source.hash;
@@ -219,6 +118,26 @@ class ClipJob {
     return outcome;
   }
 
+ private:
+  /// Everything but the source that decides its clips' bytes.
+  Json settings_of(const ClipSource& source) const {
+    Json settings = settings_;
+    if (!source.spans) return settings;
+    std::string text;
+    for (const GivenSpan& span : *source.spans)
+      text += span.text();
+    settings["spans"] = hash_hex(text);
+    return settings;
+  }
+
+  std::unique_ptr<ClipCutter> cutter_of(const ClipSource& source, ClipOutput& output) const {
+    if (source.spans)
+      return std::make_unique<SpanCutter>(source, options_, threads_, progress_, output);
+    if (options_.recipe.stride > 0)
+      return std::make_unique<StrideCutter>(source, options_, threads_, progress_, output);
+    return std::make_unique<ShotCutter>(source, options_, threads_, progress_, output);
+  }
+
   /// Reports what a finished source gave, also where an earlier run finished it.
   void report(const Json& finished, const ClipSource& source, Outcome& outcome) const {
     outcome.clips = need_integer(finished, "clips", "the clip index");
@@ -237,7 +156,7 @@ class ClipJob {
   const ClipOptions& options_;
   int threads_;
   Progress& progress_;
-  Json settings_, sdr_recipe_;
+  Json settings_;
 };
 
 /// The only video of the input, if its arguments say that there is no other.
@@ -321,8 +240,22 @@ long run(const ClipOptions& given, Slots& slots, Progress& progress, io::Manifes
   std::int64_t clips = 0;
   bool any = false;
   progress.start("videos", shard::count_videos(options.inputs));
+  const auto work = [&](ClipItem& item) -> Outcome {
+    switch (item.kind) {
+      case ClipItem::Kind::video:
+        return job.video(item.sources[0]);
+      case ClipItem::Kind::images:
+        return job.images(item);
+      case ClipItem::Kind::passed:
+        return {.records = {item.sources[0].record}, .sources = 0};
+      case ClipItem::Kind::duplicate:
+        return {.remark = fmt::format("'{}' {}; skipped", item.input, item.message)};
+      default:  // bad
+        return {.errors = {{item.input, item.message}}};
+    }
+  };
   for_each_ordered<ClipItem, Outcome>(
-      slots, [&] { return items.next(); }, [&](ClipItem& item) { return job.work(item); },
+      slots, [&] { return items.next(); }, work,
       [&](Outcome& outcome) {
         any = true;
         for (const Json& record : outcome.records)

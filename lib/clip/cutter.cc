@@ -10,15 +10,10 @@
 #include "base/error.h"
 #include "base/rounding.h"
 #include "base/stop.h"
-#include "clip/shot_lists.h"
 #include "io/file.h"
 
 namespace vfm::clip {
 namespace {
-
-/// Longer gaps between two shots are not bridged by stitching: their frames are gone by then, and
-/// what was away for half a second was no glitch.
-constexpr std::int64_t kLongestBridge = 12;  // frames
 
 /// "WIDTHxHEIGHT+X+Y" in the upright picture, as image programs write it; null: no bars.
 Json crop_json(const media::StreamInfo& info, const std::optional<CroppedPicture>& cropped) {
@@ -30,30 +25,33 @@ Json crop_json(const media::StreamInfo& info, const std::optional<CroppedPicture
 
 }  // namespace
 
-ClipCutter::ClipCutter(const std::string& path, const ClipRecipe& recipe, bool verify,
-                       const media::DecodeOptions& decode, Progress& progress,
-                       const std::vector<GivenSpan>* spans)
-    : path_(path),
-      recipe_(recipe),
-      verify_(verify),
-      decode_(decode),
-      decoder_(path, decode),
-      place_(progress, io::base_name(path)),
-      detector_(recipe.shots),
-      late_(path, decode),
-      spans_(spans) {
-  if (recipe_.max_seconds > 0)
-    max_length_ = std::llround(recipe_.max_seconds / decoder_.info().time_base.value());
-  if (recipe_.audio != media::AudioMode::drop && decoder_.info().has_audio)
-    audio_.emplace(path, decoder_.info().stream);
-  if (recipe_.crop) picture_ = find_picture(path, decode);
+ClipCutter::ClipCutter(const ClipSource& source, const ClipOptions& options, int threads,
+                       Progress& progress, ClipOutput& output)
+    : path_(source.path),
+      options_(options),
+      output_(output),
+      decode_{.stream = options.recipe.stream,
+              .threads = threads,
+              .deinterlace = options.recipe.deinterlace,
+              .keep_hdr = options.recipe.keep_hdr,
+              .hardware = options.hardware},
+      decoder_(path_, decode_),
+      place_(progress, io::base_name(path_)) {
+  const ClipRecipe& recipe = options.recipe;
+  if (recipe.max_seconds > 0)
+    max_length_ = std::llround(recipe.max_seconds / decoder_.info().time_base.value());
+  if (recipe.audio != media::AudioMode::drop && decoder_.info().has_audio)
+    audio_.emplace(path_, decoder_.info().stream);
+  if (recipe.crop) picture_ = find_picture(path_, decode_);
 }
 
-ClipCutter::~ClipCutter() = default;
-
-void ClipCutter::report_place(const media::Frame& frame) {
-  place_.at(static_cast<double>(frame.pts - first_pts_) * decoder_.info().time_base.value(),
-            decoder_.info().duration);
+void ClipCutter::take(media::Frame& frame) {
+  check_stop();
+  if (picture_) frame = picture_->of(frame);
+  if (frames_++ == 0) first_pts_ = end_pts_ = frame.pts;
+  // A pass over given spans may begin before the one before it ended.
+  end_pts_ = std::max(end_pts_, frame.pts + frame.duration);
+  place_.at(in_seconds(frame.pts - first_pts_), decoder_.info().duration);
 }
 
 /// As stored, since motion is measured before rotation.
@@ -65,113 +63,13 @@ double ClipCutter::shown_aspect() const {
   return width > 0 && height > 0 ? width / height : 1;
 }
 
-std::optional<Clip> ClipCutter::next() {
-  // No step ends more than one clip.
-  while (!ready_ && !ended_)
-    ended_ = !(spans_ ? step_spans() : recipe_.stride > 0 ? step_stride() : step_shots());
-  return std::exchange(ready_, std::nullopt);
-}
-
-/// Gives one frame its place, or takes in one more. False at the end.
-bool ClipCutter::step_shots() {
-  if (place_next()) return true;
-  if (decoded_) {
-    if (clip_) close({"end", 0}, nullptr);
-    end_gap(end_pts_);
-    return false;
-  }
-  media::Frame frame;
-  if (decoder_.next(frame)) {
-    check_stop();
-    if (picture_) frame = picture_->of(frame);
-    curate::compute_features(tone_mapper_.map(frame), features_);
-    detector_.push(features_);
-    if (frames_ == 0) first_pts_ = frame.pts;
-    end_pts_ = frame.pts + frame.duration;
-    times_.add(frame.pts);
-    report_place(frame);
-    queue_.push_back({std::move(frame), features_.picture,
-                      curate::measure_frame(features_, detector_.motion(), shown_aspect())});
-    queue_.back().frame.index = frames_++;
-    late_.spare(queue_.back().frame);
-  } else {
-    detector_.finish();
-    decoded_ = true;
-  }
-  take_changes();
-  return true;
-}
-
-/// What the detector is certain of.
-void ClipCutter::take_changes() {
-  for (const curate::ShotChange& change : detector_.take()) {
-    // A fade-in at the very start parts no shots.
-    if (change.end > 0)
-      cuts_.push_back(change_json(change, times_.of(change.frame), decoder_.info().time_base));
-    changes_.push_back(change);
-  }
-}
-
-/// Gives the next frame that is settled its place; false if there is none.
-bool ClipCutter::place_next() {
-  if (queue_.empty() || queue_.front().frame.index >= detector_.settled()) return false;
-  media::Frame& frame = queue_.front().frame;
-  if (LateFrames::is_spared(frame)) {
-    frame = late_.fetch(frame.index, frame.pts);
-    if (picture_) frame = picture_->of(frame);
-  }
-  place(queue_.front());
-  last_ = std::move(queue_.front());
-  queue_.pop_front();
-  return true;
-}
-
-const curate::SmallPicture* ClipCutter::picture_of(std::int64_t index) const {
-  if (last_ && last_->frame.index == index) return &last_->picture;
-  for (const Waiting& w : queue_)
-    if (w.frame.index == index) return &w.picture;
-  return nullptr;
-}
-
-bool ClipCutter::stitches(const curate::ShotChange& change) const {
-  if (!recipe_.stitch || !clip_ || change.begin - change.end > kLongestBridge) return false;
-  const curate::SmallPicture* before = picture_of(change.end - 1);
-  const curate::SmallPicture* after = picture_of(change.begin);
-  return before && after &&
-         curate::look_similarity(curate::scene_look(*before), curate::scene_look(*after)) >=
-             recipe_.stitch_threshold;
-}
-
-/// Into the open clip, into a new one, or into the gap between two shots.
-void ClipCutter::place(const Waiting& waiting) {
-  const media::Frame& frame = waiting.frame;
-  while (!changes_.empty() && frame.index >= changes_.front().end) {
-    const curate::ShotChange change = changes_.front();
-    changes_.pop_front();
-    if (stitches(change))
-      clip_->joined();
-    else
-      turn({curate::name_of(change.type), change.score}, change.begin, frame);
-  }
-  // The change that ends a long fade is not known yet, but its frames belong to no shot.
-  const std::optional<std::int64_t> fade = detector_.open_fade();
-  if (fade && frame.index >= *fade && frame.index >= gap_end_) turn({"fade", 1}, INT64_MAX, frame);
-  if (frame.index < gap_end_) {
-    if (!gap_begin_) gap_begin_ = frame.pts;
-    return;
-  }
-  end_gap(frame.pts);
-  if (must_split(frame)) turn({"split", 0}, frame.index, frame);
-  add_to_clip(waiting);
-}
-
 /// Into the open clip, or into a new one.
-void ClipCutter::add_to_clip(const Waiting& waiting) {
-  if (!clip_) {
-    const bool known = !kept_.empty() && kept_.front().begin == waiting.frame.pts;
-    clip_ = std::make_unique<ClipEncoder>(recipe_, decoder_.info(), verify_, known);
-  }
-  clip_->add(waiting.frame, last_ ? &last_->frame : nullptr, waiting.picture, waiting.measures);
+void ClipCutter::add_to_clip(const Seen& seen) {
+  if (must_split(seen.frame)) turn({"split", 0}, &seen.frame);
+  if (!clip_)
+    clip_ = std::make_unique<ClipEncoder>(options_.recipe, decoder_.info(), options_.verify,
+                                          output_.has(seen.frame.pts));
+  clip_->add(seen.frame, last_ ? &last_->frame : nullptr, seen.picture, seen.measures);
 }
 
 /// A clip has its greatest length, and is HDR or is not.
@@ -181,17 +79,10 @@ bool ClipCutter::must_split(const media::Frame& frame) const {
   return max_length_ > 0 && frame.pts + frame.duration - clip_->begin() > max_length_;
 }
 
-/// Ends the open clip before `frame`; the next one begins at frame number `begin`.
-void ClipCutter::turn(const Boundary& boundary, std::int64_t begin, const media::Frame& frame) {
-  if (clip_) close(boundary, &frame);
+/// Ends the open clip, if there is one, before the frame `next`, null at the end of the video.
+void ClipCutter::turn(const Boundary& boundary, const media::Frame* next) {
+  if (clip_) close(boundary, next);
   begin_ = boundary;
-  gap_end_ = begin;
-  gap_type_ = boundary.type;
-}
-
-void ClipCutter::end_gap(std::int64_t pts) {
-  if (gap_begin_) leave_out({*gap_begin_, pts, decoder_.info().time_base}, gap_type_);
-  gap_begin_.reset();
 }
 
 void ClipCutter::leave_out(const Span& span, const std::string& reason) {
@@ -202,17 +93,15 @@ void ClipCutter::leave_out(const Span& span, const std::string& reason) {
                        {"reason", reason}});
 }
 
-/// Ends the open clip: it is ready, or left out if it is too short. `next`: the frame after it.
+/// Ends the open clip: it goes to the output, or is left out if it is too short.
 void ClipCutter::close(const Boundary& end, const media::Frame* next) {
   const std::unique_ptr<ClipEncoder> clip = std::move(clip_);
   const Span span = clip->span();
   const bool whole_video = begin_.type == "start" && end.type == "end";
-  if (span.seconds() < recipe_.min_seconds && !whole_video) return leave_out(span, "short");
+  if (span.seconds() < options_.recipe.min_seconds && !whole_video) return leave_out(span, "short");
   if (given_ && !cut_.emplace(span.begin, span.end).second) return leave_out(span, "repeated");
-  if (clip->known()) {
-    ready_ = Clip{span, kept_.front(), "", {}, given_, clip->hdr()};
-    return kept_.pop_front();
-  }
+  if (clip->known())
+    return output_.add(decoder_.info(), {.span = span, .hdr = clip->hdr(), .known = true});
   const media::AudioTrack audio = sound_of(span);
   std::string mp4;
   try {
@@ -224,19 +113,23 @@ void ClipCutter::close(const Boundary& end, const media::Frame* next) {
     return leave_out(span, "error");
   }
   Json facts = clip->facts(mp4.size(), audio.codec());
-  if (recipe_.crop) facts["crop"] = crop_json(decoder_.info(), picture_);
+  if (options_.recipe.crop) facts["crop"] = crop_json(decoder_.info(), picture_);
   facts["start_type"] = begin_.type;
   facts["start_score"] = six_digits(begin_.score);
   facts["end_type"] = end.type;
   facts["end_score"] = six_digits(end.score);
-  ready_ = Clip{span, {}, std::move(mp4), std::move(facts), given_, clip->hdr()};
+  output_.add(decoder_.info(), {.span = span,
+                                .mp4 = std::move(mp4),
+                                .facts = std::move(facts),
+                                .given = given_,
+                                .hdr = clip->hdr()});
 }
 
 /// Sound that cannot be read costs no clip: the clip is silent, reported once for each reason.
 media::AudioTrack ClipCutter::sound_of(const Span& span) {
   if (!audio_) return {};
   try {
-    media::AudioTrack track = audio_->read(span, recipe_.audio);
+    media::AudioTrack track = audio_->read(span, options_.recipe.audio);
     sound_corrupt_ += track.corrupt();
     return track;
   } catch (const Error& error) {
@@ -252,15 +145,21 @@ std::int64_t ClipCutter::corrupt() const {
 }
 
 Json ClipCutter::summary() const {
-  const double base = decoder_.info().time_base.value();
   Json j;
   j["stream"] = decoder_.info().stream;
   j["frames"] = frames_;
-  j["seconds"] = six_digits(static_cast<double>(end_pts_ - first_pts_) * base);
+  j["seconds"] = six_digits(in_seconds(end_pts_ - first_pts_));
   j["corrupt"] = corrupt();
   if (audio_) j["sound_corrupt"] = sound_corrupt_;
   j["cuts"] = cuts_;
   j["left_out"] = left_out_;
+  j["errors"] = errors_;
+  if (corrupt() > 0)
+    j["errors"].push_back(
+        fmt::format("{} packets or frames are damaged or missing; the rest is used", corrupt()));
+  if (sound_corrupt_ > 0)
+    j["errors"].push_back(
+        fmt::format("{} packets of the sound are damaged; the rest is used", sound_corrupt_));
   return j;
 }
 

@@ -1,9 +1,10 @@
-// One video to clips: decode, find shots, measure, stitch, split, encode, in one pass.
+// One video to clips in one pass. ClipCutter is what all ways of cutting share: the clip that is
+// open. Where clips begin and end is what its kinds know: changes of shot (clip/shot_cutter.h),
+// strides and given spans (clip/given_cutter.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <optional>
 #include <set>
@@ -16,11 +17,9 @@
 #include "base/rational.h"
 #include "clip/bars.h"
 #include "clip/clip.h"
+#include "clip/clip_output.h"
 #include "clip/encoder.h"
-#include "clip/late_frames.h"
-#include "clip/recent_times.h"
-#include "clip/spans.h"
-#include "clip/store.h"
+#include "clip/source.h"
 #include "curate/clip_meter.h"
 #include "curate/shot_detector.h"
 #include "media/audio.h"
@@ -29,122 +28,73 @@
 
 namespace vfm::clip {
 
-/// A finished clip, or a kept one, of which only `span` and `kept` are set.
-struct Clip {
-  Span span;
-  std::optional<KeptClip> kept;
-  std::string mp4;
-  Json facts;                        ///< KEY.json from "stream" on: no key, no source
-  const GivenSpan* given = nullptr;  ///< that it was cut by
-  bool hdr = false;                  ///< 10 bits, in the source's colours
-};
-
+/// Thread-safety: one thread at a time.
 class ClipCutter {
  public:
-  /// Opens the video. `progress` shows the position. With `spans`, which must outlive this, the
-  /// clips are exactly these, in order; a span that overlaps an earlier one is cut in a later pass.
-  /// Throws Error.
-  ClipCutter(const std::string& path, const ClipRecipe& recipe, bool verify,
-             const media::DecodeOptions& decode, Progress& progress,
-             const std::vector<GivenSpan>* spans = nullptr);
-  ~ClipCutter();
+  /// Opens the video. `progress` shows the position. All but the number of threads must outlive
+  /// this. Throws Error.
+  ClipCutter(const ClipSource& source, const ClipOptions& options, int threads, Progress& progress,
+             ClipOutput& output);
+  virtual ~ClipCutter() = default;
 
-  /// Clips of a killed run: a clip that begins where the next of these does is not encoded. Call it
-  /// before next(). kept(): those that were not reached yet.
-  void keep(KeptClips clips) { kept_ = std::move(clips); }
-  const KeptClips& kept() const { return kept_; }
-
-  /// Decodes to the end of the next clip; nothing at the end of the video. Throws Error when
-  /// nothing decodes; Stopped. Spans without frames, or that end after the video, are in
-  /// errors().
-  std::optional<Clip> next();
-
-  const media::StreamInfo& info() const { return decoder_.info(); }
-  /// At the end: frames, corrupt, seconds, cuts, left_out, errors of single clips.
+  /// Decodes the video, once, and gives each clip to the output as soon as it has ended; stops
+  /// early when that says that its clips do not fit. Throws Error when nothing decodes; Stopped.
+  virtual void cut() = 0;
+  /// After cut(): frames, corrupt, seconds, cuts, left_out, and errors that cost single clips.
   Json summary() const;
-  std::int64_t corrupt() const;
-  std::int64_t sound_corrupt() const { return sound_corrupt_; }  ///< packets of sound
-  const std::vector<std::string>& errors() const { return errors_; }
 
- private:
-  struct Waiting {
+ protected:
+  /// A frame, and what is known of it.
+  struct Seen {
     media::Frame frame;
     curate::SmallPicture picture;
     curate::FrameMeasures measures;
   };
+  /// Where a clip begins or ends, and why.
   struct Boundary {
     std::string type = "start";
     double score = 0;
   };
-  /// Of spans: a pass over the video, which cuts pieces [at, end).
-  struct Pass {
-    std::size_t at = 0, end = 0;
-    bool found = false;           // frames of the piece at `at`
-    double length = 0, here = 0;  // of and at the last frame, as pieces count
-    std::int64_t number = 0;      // of the next frame
-  };
-  bool step_shots();
-  bool step_stride();
-  bool step_spans();
-  void plan_spans();
-  bool begin_pass();
-  void cut_pieces(Waiting&& waiting);
-  void end_pass();
-  void add_given(Waiting& waiting);
-  double shown_aspect() const;
-  void report_place(const media::Frame& frame);
-  bool must_split(const media::Frame& frame) const;
-  void take_changes();
-  bool place_next();
-  void place(const Waiting& waiting);
-  void add_to_clip(const Waiting& waiting);
-  bool stitches(const curate::ShotChange& change) const;
-  const curate::SmallPicture* picture_of(std::int64_t index) const;
-  void turn(const Boundary& boundary, std::int64_t begin, const media::Frame& frame);
-  void close(const Boundary& end, const media::Frame* next);
-  media::AudioTrack sound_of(const Span& span);
-  void end_gap(std::int64_t pts);
-  void leave_out(const Span& span, const std::string& reason);
 
-  std::string path_;
-  ClipRecipe recipe_;
-  bool verify_;
+  double in_seconds(std::int64_t pts) const {
+    return static_cast<double>(pts) * decoder_.info().time_base.value();
+  }
+  /// Counts a frame that was decoded, and cuts off its bars.
+  void take(media::Frame& frame);
+  double shown_aspect() const;
+  void add_to_clip(const Seen& seen);
+  void turn(const Boundary& boundary, const media::Frame* next);
+  void leave_out(const Span& span, const std::string& reason);
+  std::int64_t corrupt() const;
+
+  const std::string& path_;
+  const ClipOptions& options_;
+  ClipOutput& output_;
   media::DecodeOptions decode_;
   media::Decoder decoder_;
-  ItemProgress place_;
   std::int64_t corrupt_before_ = 0;        // in an earlier pass, at most
   std::optional<CroppedPicture> picture_;  // without bars, where there are some
+  std::int64_t frames_ = 0, first_pts_ = 0, end_pts_ = 0;
+  curate::FrameFeatures features_;  // of the frame that was decoded last
+  media::ToneMapper tone_mapper_;   // for features of HDR that is kept
+  std::optional<Seen> last_;        // the frame before the one that is to be added
+  std::unique_ptr<ClipEncoder> clip_;
+  Boundary begin_;                    // of the clip that is open or comes next
+  const GivenSpan* given_ = nullptr;  // of the clip that is open
+  Json cuts_ = Json::array();
+  std::vector<std::string> errors_;
+
+ private:
+  bool must_split(const media::Frame& frame) const;
+  void close(const Boundary& end, const media::Frame* next);
+  media::AudioTrack sound_of(const Span& span);
+
+  ItemProgress place_;
   std::optional<media::AudioReader> audio_;
   std::int64_t sound_corrupt_ = 0;
-  curate::ShotDetector detector_;
-  std::int64_t frames_ = 0, max_length_ = 0;  // max_length_ in the time base; 0: none
-  std::int64_t first_pts_ = 0, end_pts_ = 0;
-  RecentTimes times_;
-  std::deque<Waiting> queue_;
-  LateFrames late_;
-  std::deque<curate::ShotChange> changes_;
-  std::optional<Waiting> last_;  // the frame placed last
-
-  curate::FrameFeatures features_;
-  media::ToneMapper tone_mapper_;      // for features of HDR that is kept
-  curate::MotionEstimator estimator_;  // where no shots are looked for
-  std::int64_t stride_ = 0;            // number of the last frame's
-  const std::vector<GivenSpan>* spans_;
-  std::optional<std::vector<SpanPiece>> pieces_;  // of spans_, once they are planned
-  Pass pass_;
-  const GivenSpan* given_ = nullptr;                     // of the clip that is open
+  std::int64_t max_length_ = 0;                          // in the time base; 0: none
   std::set<std::pair<std::int64_t, std::int64_t>> cut_;  // of given spans
-
-  std::unique_ptr<ClipEncoder> clip_;
-  Boundary begin_;                         // of the clip that is open or comes next
-  std::int64_t gap_end_ = 0;               // frames before this number belong to no shot
-  std::optional<std::int64_t> gap_begin_;  // pts, while in a gap
-  std::string gap_type_;
-  Json cuts_ = Json::array(), left_out_ = Json::array();
-  std::vector<std::string> errors_;
-  KeptClips kept_;
-  std::optional<Clip> ready_;             // to be handed out
-  bool decoded_ = false, ended_ = false;  // all frames; and all of them have their place
+  Json left_out_ = Json::array();
 };
 
 }  // namespace vfm::clip

@@ -101,11 +101,11 @@ Estimate::Estimate(const GenerateJob& job)
         return models::read_facts(models::ModelFolder(job.model));
       })) {
   own_sampling_ = SampleOptions::of(facts_.sampling, "'" + job.model + "'");
-  Faults faults;
-  network_ = read_network(job, faults);
+  network_ = read_network(job);
   const bool f32 = job.device == Device::cpu && !job.fp8.any();
   compute_ =
       job.compute.value_or(f32 ? DType::f32 : (job.fp8.any() ? DType::bf16 : network_.trained));
+  Faults& faults = network_.faults;
   faults.look([&] {
     move_parts(facts_, job);
     read_tokenizer();

@@ -19,7 +19,7 @@ void check_adapters(NetworkHeaders& network, const std::string& path, const Gene
   if (job.lora.separate) network.adapter_parameters += file.parameters();
 }
 
-NetworkHeaders read_once(const GenerateJob& job, Faults& faults) {
+NetworkHeaders read_once(const GenerateJob& job) {
   const models::ModelFolder model = models::open_model(
       job.model, {.types = models::generator_class_names(), .average = job.ema}, job.lora.base);
   job.lora.check_for(model);
@@ -31,14 +31,15 @@ NetworkHeaders read_once(const GenerateJob& job, Faults& faults) {
   else
     network.dit = std::get<models::NetworkConfig>(config);
   if (model.is_checkpoint()) network.trained = models::read_facts(model).trained_in;
-  faults.look([&] {
+  network.faults.look([&] {
     models::check_headers(model, config);
     network.file_bytes += static_cast<double>(model.tensors().bytes());
     if (!model.is_checkpoint()) network.trained = models::stored_type(model);
   });
-  if (model.has_adapters()) faults.look([&] { check_adapters(network, model.folder(), job); });
+  if (model.has_adapters())
+    network.faults.look([&] { check_adapters(network, model.folder(), job); });
   for (const models::AdapterChoice::Set& set : job.lora.sets)
-    faults.look([&] { check_adapters(network, set.path, job); });
+    network.faults.look([&] { check_adapters(network, set.path, job); });
   return network;
 }
 
@@ -50,24 +51,19 @@ void Faults::finish() const {
     fail_usage("{} parts of the model do not fit: {}", found_.size(), fmt::join(found_, "; "));
 }
 
-NetworkHeaders read_network(const GenerateJob& job, Faults& faults) {
-  NetworkHeaders network;
-  Faults found;
-  bool read = false;
-  const auto try_to_read = [&] {
-    read = false;
-    found = {};
-    network = read_once(job, found);
-    read = true;
-    found.finish();  // for retry_if_gone() to see: it may be all for a checkpoint that has gone
+NetworkHeaders read_network(const GenerateJob& job) {
+  std::optional<NetworkHeaders> network;
+  const auto read = [&] {
+    network.reset();
+    network = read_once(job);
+    network->faults.finish();  // for retry_if_gone() to see: a checkpoint may have gone meanwhile
   };
   try {
-    models::retry_if_gone(job.model, try_to_read);
+    models::retry_if_gone(job.model, read);
   } catch (const Error&) {
-    if (!read) throw;
+    if (!network) throw;  // else it was read, and its faults say what does not fit
   }
-  faults.add(found);
-  return network;
+  return *std::move(network);
 }
 
 }  // namespace vfm::generate

@@ -15,16 +15,6 @@
 
 namespace vfm::generate {
 
-/// A diffusion network or a decoder, one of them.
-struct NetworkHeaders {
-  std::string type;
-  std::optional<models::NetworkConfig> dit;
-  std::optional<models::DecoderConfig> decoder;
-  DType trained = DType::f32;
-  double file_bytes = 0;                ///< of the weights, and of adapters
-  std::int64_t adapter_parameters = 0;  ///< of adapters that stay beside the weights
-};
-
 /// What was found wrong in any part of a model, to be reported together.
 class Faults {
  public:
@@ -36,9 +26,6 @@ class Faults {
       found_.push_back(error.what());
     }
   }
-  void add(const Faults& more) {
-    found_.insert(found_.end(), more.found_.begin(), more.found_.end());
-  }
   /// Throws Error{usage} with all that was found, if anything was.
   void finish() const;
 
@@ -46,9 +33,19 @@ class Faults {
   std::vector<std::string> found_;
 };
 
-/// The network that `job` generates with. Tensors and adapters that do not fit it are `faults`.
-/// Throws Error{usage} for choices of adapters and of their base that are not for this model, and
-/// Error for a folder or a configuration that cannot be read.
-NetworkHeaders read_network(const GenerateJob& job, Faults& faults);
+/// A diffusion network or a decoder, one of them.
+struct NetworkHeaders {
+  std::string type;
+  std::optional<models::NetworkConfig> dit;
+  std::optional<models::DecoderConfig> decoder;
+  DType trained = DType::f32;
+  double file_bytes = 0;                ///< of the weights, and of adapters
+  std::int64_t adapter_parameters = 0;  ///< of adapters that stay beside the weights
+  Faults faults;                        ///< tensors and adapters that do not fit it
+};
+
+/// The network that `job` generates with. Throws Error{usage} for choices of adapters and of their
+/// base that are not for this model, and Error for a folder or a configuration that cannot be read.
+NetworkHeaders read_network(const GenerateJob& job);
 
 }  // namespace vfm::generate

@@ -207,19 +207,6 @@ std::unique_ptr<text::Encoder> make_t5(const text::EncoderConfig& config,
                                          max_tokens, opened.compute, options.device);
 }
 
-TextEncoderFolder inspect_t5(const text::EncoderConfig& config, const TextEncoderOptions& options) {
-  const Opened opened(config, options);
-  open_tokenizer(opened.folders.tokenizer);
-  const io::TensorSet& weights = opened.component->weights();
-  TextEncoderFolder folder{config_of(*opened.component), DType::f32, opened.compute};
-  check_t5(folder.config, weights);
-  if (!config.hash.empty()) opened.hash(config);
-  const std::string& dtype = weights.tensors().front().dtype;
-  if (dtype != "F32") folder.stored = dtype == "BF16" ? DType::bf16 : DType::f16;
-  folder.file_bytes = static_cast<double>(weights.bytes());
-  return folder;
-}
-
 }  // namespace
 
 TextFolders text_encoder_folders(const std::string& folder) {
@@ -257,7 +244,18 @@ std::unique_ptr<text::Encoder> make_text_encoder(const text::EncoderConfig& conf
 TextEncoderFolder inspect_text_encoder(const text::EncoderConfig& config,
                                        const TextEncoderOptions& options) {
   need_known(config);
-  return as_usage([&] { return inspect_t5(config, options); });
+  return as_usage([&] {
+    const Opened opened(config, options);
+    open_tokenizer(opened.folders.tokenizer);
+    const io::TensorSet& weights = opened.component->weights();
+    TextEncoderFolder folder{config_of(*opened.component), DType::f32, opened.compute};
+    check_t5(folder.config, weights);
+    if (!config.hash.empty()) opened.hash(config);
+    const std::string& dtype = weights.tensors().front().dtype;
+    if (dtype != "F32") folder.stored = dtype == "BF16" ? DType::bf16 : DType::f16;
+    folder.file_bytes = static_cast<double>(weights.bytes());
+    return folder;
+  });
 }
 
 }  // namespace vfm::models

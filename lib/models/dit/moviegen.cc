@@ -4,9 +4,11 @@
 #include "models/dit/moviegen.h"
 
 #include <deque>
+#include <utility>
 
 #include "base/error.h"
 #include "models/dit/fp8.h"
+#include "models/dit/framed_network.h"
 #include "models/dit/network_frame.h"
 #include "ops/matmul/recompute_linear.h"
 #include "ops/norm/modulate.h"
@@ -140,9 +142,7 @@ struct Embedder {
   const Weight &first, &second;
 };
 
-}  // namespace
-
-struct MovieGen::State : NetworkFrame {
+struct State : NetworkFrame {
   State(const NetworkConfig& c, std::uint64_t seed, DType compute_dtype, Device where,
         bool trainable)
       : NetworkFrame(c, seed, compute_dtype, where, trainable, true),
@@ -162,7 +162,7 @@ struct MovieGen::State : NetworkFrame {
   const Weight* norm_out = nullptr;
 };
 
-Context MovieGen::State::context(Tape& tape, const NetworkPack& pack, const Tensor& text) const {
+Context State::context(Tape& tape, const NetworkPack& pack, const Tensor& text) const {
   Context result;
   result.positions = positions(tape, pack, false);
   const Tensor sum = ops::add(tape, time.forward(tape, pack.times), rate.forward(tape, pack.rates));
@@ -179,17 +179,16 @@ Context MovieGen::State::context(Tape& tape, const NetworkPack& pack, const Tens
   return result;
 }
 
-MovieGen::MovieGen(const NetworkConfig& config, std::uint64_t seed, DType compute, Device device,
-                   bool trainable)
-    : FramedNetwork(std::make_unique<State>(config, seed, compute, device, trainable)) {}
+class MovieGen final : public FramedNetwork {
+ public:
+  explicit MovieGen(std::unique_ptr<State> state) : FramedNetwork(std::move(state)) {}
 
-MovieGen::State& MovieGen::state() const {
-  return static_cast<State&>(*frame_);
-}
+  void set_inference_fp8(Fp8Parts parts) override { check_fp8(config(), state().compute, parts); }
+  Tensor forward(Tape& tape, const NetworkBatch& batch) const override;
 
-void MovieGen::set_inference_fp8(Fp8Parts parts) {
-  check_fp8(config(), state().compute, parts);
-}
+ private:
+  const State& state() const { return static_cast<const State&>(*frame_); }
+};
 
 Tensor MovieGen::forward(Tape& tape, const NetworkBatch& batch) const {
   const State& s = state();
@@ -216,6 +215,14 @@ Tensor MovieGen::forward(Tape& tape, const NetworkBatch& batch) const {
       ops::gated_residual_layernorm_modulate(tape, pending(stream, context, modulation, s.compute))
           .normed;
   return s.leave(tape, normed, pack);
+}
+
+}  // namespace
+
+std::unique_ptr<DiffusionNetwork> make_moviegen(const NetworkConfig& config, std::uint64_t seed,
+                                                DType compute, Device device, bool trainable) {
+  return std::make_unique<MovieGen>(
+      std::make_unique<State>(config, seed, compute, device, trainable));
 }
 
 }  // namespace vfm::models

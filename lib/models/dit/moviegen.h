@@ -17,25 +17,16 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
-#include "models/dit/framed_network.h"
+#include "models/dit/network.h"
 
 namespace vfm::models {
 
-class MovieGen final : public FramedNetwork {
- public:
-  /// As make_network() says. Matrices begin xavier uniform, tables and the embedders' matrices
-  /// normal 0.02, modulation zero.
-  MovieGen(const NetworkConfig& config, std::uint64_t seed, DType compute = DType::f32,
-           Device device = Device::cpu, bool trainable = true);
-
-  /// Takes no parts: throws Error{usage} for any.
-  void set_inference_fp8(Fp8Parts parts) override;
-  Tensor forward(ops::Tape& tape, const NetworkBatch& batch) const override;
-
- private:
-  struct State;
-  State& state() const;
-};
+/// As make_network() says. Matrices begin xavier uniform, tables and the embedders' matrices normal
+/// 0.02, modulation zero. It takes no parts in FP8: set_inference_fp8() throws Error{usage} for
+/// any.
+std::unique_ptr<DiffusionNetwork> make_moviegen(const NetworkConfig& config, std::uint64_t seed,
+                                                DType compute, Device device, bool trainable);
 
 }  // namespace vfm::models

@@ -9,7 +9,7 @@ namespace vfm::models {
 std::unique_ptr<DiffusionNetwork> make_network(const NetworkConfig& config, std::uint64_t seed,
                                                DType compute, Device device, bool trainable) {
   if (config.type == NetworkType::moviegen)
-    return std::make_unique<MovieGen>(config, seed, compute, device, trainable);
+    return make_moviegen(config, seed, compute, device, trainable);
   return std::make_unique<Dit>(config, seed, compute, device, trainable);
 }
 

@@ -227,28 +227,19 @@ kernels::Attention describe_attention(const AttentionArgs& args, const Attention
   kernels::Attention call;
   call.type = kernel_type(args.type);
   call.causal = args.causal;
-  call.heads = args.heads;
-  call.key_heads = args.key_heads;
-  call.head_dim = args.head_dim;
+  call.heads = args.heads, call.key_heads = args.key_heads, call.head_dim = args.head_dim;
   call.scale = args.scale;
-  call.bias = args.bias;
-  call.bias_reach = args.bias_reach;
+  call.bias = args.bias, call.bias_reach = args.bias_reach;
   call.queries = queries_of(args);
   call.query_items = reinterpret_cast<const kernels::AttentionItem*>(work.query_items.raw());
   call.query_item_count = work.query_count;
   call.key_items = reinterpret_cast<const kernels::AttentionItem*>(work.key_items.raw());
   call.key_item_count = work.key_count;
-  call.q = args.q;
-  call.q_stride = args.q_stride;
-  call.k = args.k;
-  call.v = args.v;
-  call.kv_stride = args.kv_stride;
-  call.out = args.out;
-  call.log_sum_exp = args.log_sum_exp;
+  call.q = args.q, call.k = args.k, call.v = args.v;
+  call.q_stride = args.q_stride, call.kv_stride = args.kv_stride;
+  call.out = args.out, call.log_sum_exp = args.log_sum_exp;
   call.dout = args.dout;
-  call.dq = args.dq;
-  call.dk = args.dk;
-  call.dv = args.dv;
+  call.dq = args.dq, call.dk = args.dk, call.dv = args.dv;
   return call;
 }
 

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -120,34 +121,23 @@ cudnnDataType_t type_of(Type type) {
 }
 
 cudnnPointwiseMode_t mode_of(Op op) {
-  switch (op) {
-    case Op::add:
-      return CUDNN_POINTWISE_ADD;
-    case Op::subtract:
-      return CUDNN_POINTWISE_SUB;
-    case Op::multiply:
-      return CUDNN_POINTWISE_MUL;
-    case Op::divide:
-      return CUDNN_POINTWISE_DIV;
-    case Op::less:
-      return CUDNN_POINTWISE_CMP_LT;
-    case Op::greater_equal:
-      return CUDNN_POINTWISE_CMP_GE;
-    case Op::both:
-      return CUDNN_POINTWISE_LOGICAL_AND;
-    case Op::exp:
-      return CUDNN_POINTWISE_EXP;
-    case Op::log:
-      return CUDNN_POINTWISE_LOG;
-    case Op::copy:
-      return CUDNN_POINTWISE_IDENTITY;
-    case Op::select:
-      return CUDNN_POINTWISE_BINARY_SELECT;
-    case Op::position:
-      return CUDNN_POINTWISE_GEN_INDEX;
-    default:
-      fail("cuDNN: not a pointwise operation");
-  }
+  static constexpr std::pair<Op, cudnnPointwiseMode_t> kModes[] = {
+      {Op::add, CUDNN_POINTWISE_ADD},
+      {Op::subtract, CUDNN_POINTWISE_SUB},
+      {Op::multiply, CUDNN_POINTWISE_MUL},
+      {Op::divide, CUDNN_POINTWISE_DIV},
+      {Op::less, CUDNN_POINTWISE_CMP_LT},
+      {Op::greater_equal, CUDNN_POINTWISE_CMP_GE},
+      {Op::both, CUDNN_POINTWISE_LOGICAL_AND},
+      {Op::exp, CUDNN_POINTWISE_EXP},
+      {Op::log, CUDNN_POINTWISE_LOG},
+      {Op::copy, CUDNN_POINTWISE_IDENTITY},
+      {Op::select, CUDNN_POINTWISE_BINARY_SELECT},
+      {Op::position, CUDNN_POINTWISE_GEN_INDEX},
+  };
+  for (const auto& [name, mode] : kModes)
+    if (name == op) return mode;
+  fail("cuDNN: not a pointwise operation");
 }
 
 cudnnHandle_t context() {

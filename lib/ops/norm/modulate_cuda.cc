@@ -12,23 +12,24 @@ namespace {
 static_assert(sizeof(RowRun) == sizeof(kernels::ModulateRun) &&
               offsetof(RowRun, row) == offsetof(kernels::ModulateRun, row));
 
-kernels::ModulateBackward describe(const ModulateBackwardArgs& args) {
-  const ModulateArgs& forward = args.forward;
-  kernels::ModulateBackward call;
-  call.width = static_cast<int>(forward.width);
-  call.type = kernel_type(forward.type);
-  call.centred = forward.centred;
-  call.stream = forward.stream;
-  call.moments = forward.moments;
-  call.branch = forward.branch;
-  call.gate = forward.gate;
-  call.gate_stride = forward.gate_stride;
-  call.modulation = forward.modulation;
-  call.modulation_stride = forward.modulation_stride;
-  call.dnormed = args.dnormed;
-  call.dstream = args.dstream;
-  call.dx = args.dx;
-  call.dbranch = args.dbranch;
+/// What forward and backward both have.
+template <class Call>
+Call describe(const ModulateArgs& args) {
+  Call call;
+  call.width = static_cast<int>(args.width);
+  call.type = kernel_type(args.type);
+  call.centred = args.centred;
+  call.stream = args.stream, call.moments = args.moments;
+  call.branch = args.branch;
+  call.gate = args.gate, call.gate_stride = args.gate_stride;
+  call.modulation = args.modulation, call.modulation_stride = args.modulation_stride;
+  return call;
+}
+
+kernels::ModulateBackward describe_backward(const ModulateBackwardArgs& args) {
+  auto call = describe<kernels::ModulateBackward>(args.forward);
+  call.dnormed = args.dnormed, call.dstream = args.dstream;
+  call.dx = args.dx, call.dbranch = args.dbranch;
   call.runs = reinterpret_cast<const kernels::ModulateRun*>(args.runs);
   call.run_count = args.run_count;
   call.partial = args.partial;
@@ -38,32 +39,21 @@ kernels::ModulateBackward describe(const ModulateBackwardArgs& args) {
 }  // namespace
 
 void modulate_forward(const ModulateArgs& args) {
-  kernels::ModulateForward call;
-  call.tokens = args.tokens;
-  call.width = static_cast<int>(args.width);
-  call.type = kernel_type(args.type);
+  auto call = describe<kernels::ModulateForward>(args);
+  call.tokens = args.tokens, call.rows = args.rows;
   call.epsilon = args.epsilon;
-  call.centred = args.centred;
-  call.x = args.x;
-  call.branch = args.branch;
-  call.gate = args.gate;
-  call.gate_stride = args.gate_stride;
-  call.extra = args.extra;
-  call.modulation = args.modulation;
-  call.modulation_stride = args.modulation_stride;
-  call.rows = args.rows;
-  call.stream = args.stream;
+  call.x = args.x, call.extra = args.extra;
   call.normed = args.normed;
-  call.moments = args.moments;
   check_gpu(kernels::modulate_forward(call, compute_stream()), "run modulate");
 }
 
 void modulate_backward(const ModulateBackwardArgs& args) {
-  check_gpu(kernels::modulate_backward(describe(args), compute_stream()), "run modulate backward");
+  check_gpu(kernels::modulate_backward(describe_backward(args), compute_stream()),
+            "run modulate backward");
 }
 
 void modulate_reduce(const ModulateBackwardArgs& args, std::int64_t rows, float* sums) {
-  check_gpu(kernels::modulate_reduce(describe(args), rows, sums, compute_stream()),
+  check_gpu(kernels::modulate_reduce(describe_backward(args), rows, sums, compute_stream()),
             "add the sums of modulate");
 }
 

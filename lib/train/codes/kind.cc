@@ -108,7 +108,7 @@ class CodeKind final : public Kind {
 
   std::unique_ptr<Objective> make_objective(const Recipe& recipe, Recompute recompute,
                                             Device device) const override {
-    return std::make_unique<CodeObjective>(recipe, recompute, device);
+    return make_code_objective(recipe, recompute, device);
   }
 };
 

@@ -4,13 +4,15 @@
 #include <algorithm>
 #include <utility>
 
+#include "models/decoder/decoder.h"
 #include "models/decoder/decoder_json.h"
 #include "ops/loss/cross_entropy.h"
 
 namespace vfm::train {
+namespace {
 
 /// Of each sample also how many of its codes count.
-struct CodeObjective::Pack final : Batch {
+struct Pack final : Batch {
   models::CodeBatch input;  // without its text
   std::vector<float> text;
   std::vector<std::int32_t> targets;
@@ -18,14 +20,32 @@ struct CodeObjective::Pack final : Batch {
   ops::CrossEntropy result;
 };
 
-CodeObjective::CodeObjective(const Recipe& recipe, models::Recompute recompute, Device device)
-    : recipe_(recipe), decoder_(recipe.model.decoder, recipe.train.seed, recipe.compute(), device) {
-  decoder_.set_recompute(recompute);
-}
+class CodeObjective final : public Objective {
+ public:
+  CodeObjective(const Recipe& recipe, models::Recompute recompute, Device device)
+      : recipe_(recipe),
+        decoder_(recipe.model.decoder, recipe.train.seed, recipe.compute(), device) {
+    decoder_.set_recompute(recompute);
+  }
 
-Json CodeObjective::config() const {
-  return models::decoder_config_to_json(decoder_.config());
-}
+  const nn::ParameterList& parameters() const override { return decoder_.parameters(); }
+  Device device() const override { return decoder_.device(); }
+  Json config() const override { return models::decoder_config_to_json(decoder_.config()); }
+  std::unique_ptr<Batch> build(std::uint32_t step, std::span<const std::string> keys,
+                               const std::vector<PlacedSample>& samples) const override;
+  std::unique_ptr<Batch> blank(const std::vector<data::Entry>& samples) const override;
+  void pass(Batch& batch) const override { compute(dynamic_cast<Pack&>(batch), 1); }
+  LossSums loss(const Batch& batch) const override;
+  std::vector<std::string> levels() const override { return {""}; }
+  LossSums validate(std::size_t level, const std::vector<CleanSample>& samples) const override;
+
+ private:
+  void add(Pack& pack, const CleanSample& sample, bool without_text) const;
+  void compute(Pack& pack, double scale) const;
+
+  const Recipe& recipe_;
+  models::CausalDecoder decoder_;
+};
 
 /// Of a video the first frames may not count: those that a video is to be continued from.
 void CodeObjective::add(Pack& pack, const CleanSample& sample, bool without_text) const {
@@ -75,10 +95,6 @@ std::unique_ptr<Batch> CodeObjective::blank(const std::vector<data::Entry>& samp
   return pack;
 }
 
-void CodeObjective::pass(Batch& batch) const {
-  compute(dynamic_cast<Pack&>(batch), 1);
-}
-
 LossSums CodeObjective::loss(const Batch& batch) const {
   const auto& pack = dynamic_cast<const Pack&>(batch);
   const std::vector<double> sums = pack.result.read_sums(pack.lengths);
@@ -105,6 +121,13 @@ LossSums CodeObjective::validate(std::size_t /*level*/,
     add(pack, sample, false);
   compute(pack, 0);
   return loss(pack);
+}
+
+}  // namespace
+
+std::unique_ptr<Objective> make_code_objective(const Recipe& recipe, models::Recompute recompute,
+                                               Device device) {
+  return std::make_unique<CodeObjective>(recipe, recompute, device);
 }
 
 }  // namespace vfm::train

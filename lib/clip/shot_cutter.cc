@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "clip/shot_cutter.h"
+
+#include <utility>
+
+#include "clip/shot_lists.h"
+
+namespace vfm::clip {
+namespace {
+
+/// Longer gaps between two shots are not bridged by stitching: their frames are gone by then, and
+/// what was away for half a second was no glitch.
+constexpr std::int64_t kLongestBridge = 12;  // frames
+
+}  // namespace
+
+ShotCutter::ShotCutter(const ClipSource& source, const ClipOptions& options, int threads,
+                       Progress& progress, ClipOutput& output)
+    : ClipCutter(source, options, threads, progress, output),
+      detector_(options.recipe.shots),
+      late_(path_, decode_) {}
+
+void ShotCutter::cut() {
+  media::Frame frame;
+  while (output_.fits() && decoder_.next(frame)) {
+    take(frame);
+    curate::compute_features(tone_mapper_.map(frame), features_);
+    detector_.push(features_);
+    times_.add(frame.pts);
+    queue_.push_back({std::move(frame), features_.picture,
+                      curate::measure_frame(features_, detector_.motion(), shown_aspect())});
+    queue_.back().frame.index = frames_ - 1;
+    late_.spare(queue_.back().frame);
+    take_changes();
+    place_settled();
+  }
+  detector_.finish();
+  take_changes();
+  place_settled();
+  turn({"end", 0}, nullptr);
+  end_gap(end_pts_);
+}
+
+/// What the detector is certain of.
+void ShotCutter::take_changes() {
+  for (const curate::ShotChange& change : detector_.take()) {
+    // A fade-in at the very start parts no shots.
+    if (change.end > 0)
+      cuts_.push_back(change_json(change, times_.of(change.frame), decoder_.info().time_base));
+    changes_.push_back(change);
+  }
+}
+
+/// Gives the frames that are settled their places.
+void ShotCutter::place_settled() {
+  while (!queue_.empty() && queue_.front().frame.index < detector_.settled()) {
+    media::Frame& frame = queue_.front().frame;
+    if (LateFrames::is_spared(frame)) {
+      frame = late_.fetch(frame.index, frame.pts);
+      if (picture_) frame = picture_->of(frame);
+    }
+    place(queue_.front());
+    last_ = std::move(queue_.front());
+    queue_.pop_front();
+  }
+}
+
+const curate::SmallPicture* ShotCutter::picture_of(std::int64_t index) const {
+  if (last_ && last_->frame.index == index) return &last_->picture;
+  for (const Seen& seen : queue_)
+    if (seen.frame.index == index) return &seen.picture;
+  return nullptr;
+}
+
+bool ShotCutter::stitches(const curate::ShotChange& change) const {
+  const ClipRecipe& recipe = options_.recipe;
+  if (!recipe.stitch || !clip_ || change.begin - change.end > kLongestBridge) return false;
+  const curate::SmallPicture* before = picture_of(change.end - 1);
+  const curate::SmallPicture* after = picture_of(change.begin);
+  return before && after &&
+         curate::look_similarity(curate::scene_look(*before), curate::scene_look(*after)) >=
+             recipe.stitch_threshold;
+}
+
+/// Into the open clip, into a new one, or into the gap between two shots.
+void ShotCutter::place(const Seen& seen) {
+  const media::Frame& frame = seen.frame;
+  while (!changes_.empty() && frame.index >= changes_.front().end) {
+    const curate::ShotChange change = changes_.front();
+    changes_.pop_front();
+    if (stitches(change))
+      clip_->joined();
+    else
+      change_shot({curate::name_of(change.type), change.score}, change.begin, frame);
+  }
+  // The change that ends a long fade is not known yet, but its frames belong to no shot.
+  const std::optional<std::int64_t> fade = detector_.open_fade();
+  if (fade && frame.index >= *fade && frame.index >= gap_end_)
+    change_shot({"fade", 1}, INT64_MAX, frame);
+  if (frame.index < gap_end_) {
+    if (!gap_begin_) gap_begin_ = frame.pts;
+    return;
+  }
+  end_gap(frame.pts);
+  add_to_clip(seen);
+}
+
+/// Ends the open clip before `frame`; the next one begins at frame number `begin`.
+void ShotCutter::change_shot(const Boundary& boundary, std::int64_t begin,
+                             const media::Frame& frame) {
+  turn(boundary, &frame);
+  gap_end_ = begin;
+  gap_type_ = boundary.type;
+}
+
+void ShotCutter::end_gap(std::int64_t pts) {
+  if (gap_begin_) leave_out({*gap_begin_, pts, decoder_.info().time_base}, gap_type_);
+  gap_begin_.reset();
+}
+
+}  // namespace vfm::clip

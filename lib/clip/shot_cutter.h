@@ -1,0 +1,43 @@
+// Clips of one shot each. A frame waits until it is certain to which shot it belongs, about a
+// hundred frames long (curate::kShotLag).
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+
+#include "clip/cutter.h"
+#include "clip/late_frames.h"
+#include "clip/recent_times.h"
+#include "curate/shot_detector.h"
+
+namespace vfm::clip {
+
+class ShotCutter final : public ClipCutter {
+ public:
+  ShotCutter(const ClipSource& source, const ClipOptions& options, int threads, Progress& progress,
+             ClipOutput& output);
+  void cut() override;
+
+ private:
+  void take_changes();
+  void place_settled();
+  void place(const Seen& seen);
+  bool stitches(const curate::ShotChange& change) const;
+  const curate::SmallPicture* picture_of(std::int64_t index) const;
+  void change_shot(const Boundary& boundary, std::int64_t begin, const media::Frame& frame);
+  void end_gap(std::int64_t pts);
+
+  curate::ShotDetector detector_;
+  RecentTimes times_;
+  std::deque<Seen> queue_;  // frames that wait for their place
+  LateFrames late_;
+  std::deque<curate::ShotChange> changes_;  // that are still ahead of the frames in the queue
+  std::int64_t gap_end_ = 0;                // frames before this number belong to no shot
+  std::optional<std::int64_t> gap_begin_;   // pts, while in a gap
+  std::string gap_type_;
+};
+
+}  // namespace vfm::clip
