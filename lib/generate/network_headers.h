@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "generate/generate.h"
 #include "models/decoder/decoder.h"
+#include "models/dit/lora.h"
 #include "models/dit/network.h"
 
 namespace vfm::generate {
@@ -21,8 +22,9 @@ struct NetworkHeaders {
   std::optional<models::NetworkConfig> dit;
   std::optional<models::DecoderConfig> decoder;
   DType trained = DType::f32;
-  double file_bytes = 0;                ///< of the weights, and of adapters
-  std::int64_t adapter_parameters = 0;  ///< of adapters that stay beside the weights
+  double file_bytes = 0;  ///< of the weights, and of adapters
+  /// Of each set of adapters that stays beside the weights.
+  std::vector<std::vector<models::AdapterShape>> adapters;
 };
 
 /// What was found wrong in any part of a model, to be reported together.

@@ -7,6 +7,8 @@
 #include "base/error.h"
 #include "base/one_thread.h"
 #include "models/decoder/decoder.h"
+#include "models/dit/lora.h"
+#include "models/dit/network_cost.h"
 #include "support/small_networks.h"
 #include "tensor/allocator.h"
 #include "tensor/device.h"
@@ -106,6 +108,35 @@ TEST_CASE("networks: the memory that is told of a step is what the allocator han
       INFO(models::network_type_name(type) << " forward: " << guess << " of " << real);
       CHECK(guess == Approx(real).epsilon(0.03));
     }
+}
+
+TEST_CASE("networks with adapters beside the weights: what generating with them costs") {
+  const OneThread one_thread;
+  const NetworkConfig c = middling(NetworkType::dit);
+  const std::vector<models::NetworkSample> samples = {{4, 16, 16, 24.f, 0.2f, 9}};
+  const auto set = [&](int rank) { return models::lora_shapes(c, {rank, 0, {}}); };
+  const auto network = models::make_network(c, 1, DType::bf16, Device::cpu, false);
+  const double before = static_cast<double>(cpu_memory().current);
+  network->attach(set(8), false);
+  network->attach(set(5), false);
+  const double added = static_cast<double>(cpu_memory().current) - before;
+  const auto cost = [&](const std::vector<std::vector<models::AdapterShape>>& sets) {
+    return models::forward_cost(c, sets, samples, DType::bf16, {}, Device::cpu);
+  };
+  const models::PartCost without = cost({}), with = cost({set(8), set(5)});
+  CHECK(with.weight_bytes - without.weight_bytes == added);
+  // By hand: in each of three blocks six matrices [128, 128], of 256 tokens each, and those for
+  // keys and values of 9 tokens of text.
+  const double text = c.text_embed_dim;
+  CHECK(static_cast<double>(with.parameters - without.parameters) ==
+        13 * 3 * (6 * 256 + 2 * (128 + text)));
+  CHECK(with.flops - without.flops == 2 * 13 * 3 * (6 * 256 * 256 + 2 * (128 + text) * 9));
+
+  const NetworkBatch batch = batch_of(c, samples, Device::cpu);
+  ops::Tape silent(false);
+  network->forward(silent, batch);  // what is made once
+  CHECK(with.activation_bytes ==
+        Approx(taken([&] { network->forward(silent, batch); })).epsilon(0.03));
 }
 
 TEST_CASE("decoder: the memory that is told of a step is what the allocator hands out") {
