@@ -52,7 +52,7 @@ void modulate_forward(const ModulateArgs& args) {
   call.modulation = args.modulation;
   call.modulation_stride = args.modulation_stride;
   call.rows = args.rows;
-  call.stream = args.stream;
+  if (args.stream != args.x) call.stream = args.stream;
   call.normed = args.normed;
   call.moments = args.moments;
   check_gpu(kernels::modulate_forward(call, compute_stream()), "run modulate");
