@@ -56,7 +56,8 @@ __global__ void __launch_bounds__(kThreads) modulate_kernel(const ModulateForwar
   const int row = c.rows[token];
   const int first = static_cast<int>(threadIdx.x) * 4;
   constexpr int kStep = kThreads * 4;
-  float* stream = c.stream + token * c.width;
+  float* const stream = c.stream ? c.stream + token * c.width : nullptr;
+  const float* const summed = stream ? stream : c.x + token * c.width;
   float4 kept[kQuads > 0 ? kQuads : 1];
   float sum = 0, squares = 0;
   if constexpr (kQuads > 0) {
@@ -64,13 +65,13 @@ __global__ void __launch_bounds__(kThreads) modulate_kernel(const ModulateForwar
     for (int i = 0; i < kQuads; ++i) {
       const int at = first + i * kStep;
       kept[i] = at < c.width ? residual<T>(c, token, row, at) : float4{0, 0, 0, 0};
-      if (at < c.width) store4(stream + at, kept[i]);
+      if (stream && at < c.width) store4(stream + at, kept[i]);
       sum += sum4(kept[i]);
     }
   } else {
     for (int at = first; at < c.width; at += kStep) {
       const float4 v = residual<T>(c, token, row, at);
-      store4(stream + at, v);
+      if (stream) store4(stream + at, v);
       sum += sum4(v);
     }
   }
@@ -83,7 +84,7 @@ __global__ void __launch_bounds__(kThreads) modulate_kernel(const ModulateForwar
       if (first + i * kStep < c.width) squares += deviation4(kept[i], mean);
   } else {
     for (int at = first; at < c.width; at += kStep)
-      squares += deviation4(load4(stream + at), mean);
+      squares += deviation4(load4(summed + at), mean);
   }
   const float variance = block_sum<kThreads>(squares, shared) / static_cast<float>(c.width);
   const float rstd = 1.f / sqrtf(variance + c.epsilon);
@@ -98,7 +99,7 @@ __global__ void __launch_bounds__(kThreads) modulate_kernel(const ModulateForwar
         finish<T>(c, token, row, first + i * kStep, kept[i], mean, rstd);
   } else {
     for (int at = first; at < c.width; at += kStep)
-      finish<T>(c, token, row, at, load4(stream + at), mean, rstd);
+      finish<T>(c, token, row, at, load4(summed + at), mean, rstd);
   }
 }
 

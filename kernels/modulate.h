@@ -32,7 +32,7 @@ struct ModulateForward {
   const float* modulation = nullptr;  ///< [R, 2 D]: shift, then scale
   std::int64_t modulation_stride = 0;
   const std::int32_t* rows = nullptr;  ///< [S], each below R
-  float* stream = nullptr;             ///< [S, D] out; may be x
+  float* stream = nullptr;             ///< [S, D] out; may be x, or null: nothing is added to x
   void* normed = nullptr;              ///< [S, D] out
   float* moments = nullptr;            ///< [S, 2] out: mean and 1 / deviation
 };

@@ -21,6 +21,7 @@
 #include "models/fsq.h"
 #include "models/text_encoder.h"
 #include "tensor/device.h"
+#include "tensor/meta.h"
 #include "tensor/program_memory.h"
 
 namespace vfm::generate {
@@ -38,7 +39,6 @@ std::int64_t rounded(double bytes) {
 struct Part {
   std::string type;
   double file_bytes = 0;    ///< of its weights
-  double weight_bytes = 0;  ///< of memory for them while it is there; 0: they stay mapped
   double mapped_bytes = 0;  ///< of the file, while it is used from there
   models::PartCost cost;    ///< flops of the clip
   double held_bytes = 0;    ///< what the allocator holds for the activations, with what it keeps
@@ -47,7 +47,7 @@ struct Part {
     return {{"type", type},
             {"parameters", cost.parameters},
             {"file_bytes", rounded(file_bytes)},
-            {"weight_bytes", rounded(weight_bytes)},
+            {"weight_bytes", rounded(cost.weight_bytes)},
             {"activation_bytes", rounded(cost.activation_bytes)},
             {"host_bytes", rounded(cost.host_bytes)},
             {"flops", cost.flops}};
@@ -55,7 +55,8 @@ struct Part {
 };
 
 /// An encoder of the kind of x264 with the preset that clips have: its tables, and the frames that
-/// it looks ahead and refers to, each with the half-pixel planes that it is searched in.
+/// it looks ahead and refers to, each with the half-pixel planes that it is searched in. All of it
+/// is that library's own, and estimated: there is no run of a model that would tell.
 double encoder_bytes(double frames, double pixels) {
   constexpr double kAhead = 14, kOthers = 4;
   return 3.0 * (1 << 20) + 5.5 * pixels * (std::min(frames, kAhead) + kOthers);
@@ -154,7 +155,7 @@ generate::ModelShape Estimate::shape_of_model() const {
 void Estimate::check_fp8() const {
   if (network_.decoder) fail_usage("FP8 is for diffusion models, this one is autoregressive");
   models::check_fp8(*network_.dit, compute_, job_.fp8);
-  if (job_.fp8.linear && network_.adapter_parameters > 0)
+  if (job_.fp8.linear && !network_.adapters.empty())
     fail_usage("products in FP8 take no separate adapters: merge them into the weights");
 }
 
@@ -200,9 +201,6 @@ void Estimate::plan_clip() {
 }
 
 Part Estimate::network_part() const {
-  const double bytes = static_cast<double>(dtype_size(compute_));
-  const double tokens = static_cast<double>(clip_.tokens);
-  const double samples = static_cast<double>(clip_.samples);
   Part part{network_.type, network_.file_bytes};
   if (network_.decoder) {
     const models::CodeSample sample{clip_.latent.frames, clip_.latent.height, clip_.latent.width,
@@ -215,20 +213,14 @@ Part Estimate::network_part() const {
     sample.position_step = generate::position_steps({size.frames, size.height, size.width},
                                                     {known.frames, known.height, known.width},
                                                     network_.dit->patch_size);
-    part.cost = models::forward_cost(*network_.dit,
+    part.cost = models::forward_cost(*network_.dit, network_.adapters,
                                      std::vector(static_cast<std::size_t>(clip_.samples), sample),
                                      compute_, job_.fp8, job_.device);
     part.cost.flops *= generate::evaluations(sampling_);
-    // Each number of an adapter that stays is multiplied with each token, but for those of the
-    // text.
-    part.cost.parameters += network_.adapter_parameters;
-    part.cost.flops += 2 * static_cast<double>(network_.adapter_parameters) * tokens * samples *
-                       generate::evaluations(sampling_);
-    // The state of the sampling, the estimate, and two more that some samplers have.
+    // Of the sampler, not of the model: its state, the estimate, and two more that some have.
     part.cost.host_bytes = 4.0 * sizeof(double) * shape_.channels * clip_.latent.frames *
                            clip_.latent.height * clip_.latent.width;
   }
-  part.weight_bytes = bytes * static_cast<double>(part.cost.parameters);
   part.held_bytes = part.cost.held_bytes;
   return part;
 }
@@ -246,14 +238,19 @@ Part Estimate::tokenizer_part() const {
     part.cost =
         models::cosmos_cost(cosmos_->config, models::CosmosWork::decode, c.latent.frames,
                             c.latent.height, c.latent.width, step, job_.device, cosmos_->compute);
-    part.weight_bytes = static_cast<double>(dtype_size(cosmos_->compute)) *
-                        static_cast<double>(part.cost.parameters);
   } else {
-    // All pixels in planes, and the frames of a latent one once more, with a plane to work in.
-    const double space = tokenizer_->space_factor(), time = tokenizer_->time_factor();
-    const double frames = 1 + (c.latent.frames - 1) * time, group = c.latent.frames > 1 ? time : 1;
+    const Tensor latent({tokenizer_->channels(), c.latent.frames, c.latent.height, c.latent.width},
+                        DType::f32, Device::meta);
+    const MetaAccount account(job_.device);
+    models::make_tokenizer(*facts_.tokenizer, Device::meta)
+        ->decode({latent.data<float>(), static_cast<std::size_t>(latent.elements())},
+                 c.latent.frames, c.latent.height, c.latent.width);
+    part.cost.take(account.work().flops, account.memory(), 0);
+    // All pixels, which it returns.
+    const double space = tokenizer_->space_factor();
+    const double frames = 1.0 + (c.latent.frames - 1) * tokenizer_->time_factor();
     part.cost.host_bytes =
-        4 * (3 * frames + 3 * group + 1) * c.latent.height * c.latent.width * space * space;
+        sizeof(float) * 3 * frames * c.latent.height * c.latent.width * space * space;
   }
   part.held_bytes = part.cost.held_bytes;
   // Its many sizes come one after the other: what the allocator gives back of them the C library
@@ -285,8 +282,8 @@ Json Estimate::json() const {
   // On the CPU what is outside of tensors counts, and files that are mapped, while they are.
   const double host = job_.device == Device::cpu ? 1 : 0;
   const double program = host * program_memory();
-  const double weights = network.weight_bytes + tokenizer.weight_bytes;
-  const double loading = std::max(network.weight_bytes + host * network.file_bytes,
+  const double weights = network.cost.weight_bytes + tokenizer.cost.weight_bytes;
+  const double loading = std::max(network.cost.weight_bytes + host * network.file_bytes,
                                   weights + host * tokenizer.file_bytes);
   const auto using_it = [&](const Part& part, double held) {
     return weights + host * (text.mapped_bytes + part.cost.host_bytes) + held;

@@ -16,7 +16,7 @@ void check_adapters(NetworkHeaders& network, const std::string& path, const Gene
       models::retry_if_gone(path, [&] { return models::open_adapters(path, job.ema); });
   file.check(*network.dit);
   network.file_bytes += static_cast<double>(file.bytes());
-  if (job.lora.separate) network.adapter_parameters += file.parameters();
+  if (job.lora.separate) network.adapters.push_back(file.shapes(1));
 }
 
 NetworkHeaders read_once(const GenerateJob& job) {

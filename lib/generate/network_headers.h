@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "generate/generate.h"
 #include "models/decoder/decoder.h"
+#include "models/dit/lora.h"
 #include "models/dit/network.h"
 
 namespace vfm::generate {
@@ -39,9 +40,10 @@ struct NetworkHeaders {
   std::optional<models::NetworkConfig> dit;
   std::optional<models::DecoderConfig> decoder;
   DType trained = DType::f32;
-  double file_bytes = 0;                ///< of the weights, and of adapters
-  std::int64_t adapter_parameters = 0;  ///< of adapters that stay beside the weights
-  Faults faults;                        ///< tensors and adapters that do not fit it
+  double file_bytes = 0;  ///< of the weights, and of adapters
+  /// Of each set of adapters that stays beside the weights.
+  std::vector<std::vector<models::AdapterShape>> adapters;
+  Faults faults;  ///< tensors and adapters that do not fit it
 };
 
 /// The network that `job` generates with. Throws Error{usage} for choices of adapters and of their

@@ -16,6 +16,7 @@ namespace vfm::models {
 struct PartCost {
   std::int64_t parameters = 0;
   double flops = 0;
+  double weight_bytes = 0;      ///< of its weights as tensors; 0: they stay mapped
   double activation_bytes = 0;  ///< of tensors, without the weights
   double held_bytes = 0;        ///< the same with what the allocator keeps; 0: not known
   double host_bytes = 0;        ///< of the host besides
@@ -23,6 +24,7 @@ struct PartCost {
   /// Of a part that has been run, beside `weights` bytes.
   void take(double operations, const MemoryStats& memory, std::size_t weights) {
     flops = operations;
+    weight_bytes = static_cast<double>(weights);
     activation_bytes = static_cast<double>(memory.peak - weights);
     held_bytes = static_cast<double>(memory.held - weights);
   }

@@ -83,7 +83,8 @@ class VideoTokenizer {
 double psnr(std::span<const float> pixels, std::span<const float> decoded);
 
 /// Builds what `config` describes, from config() or such as {.name = "builtin:wavelet"}, to compute
-/// on `device`; pixels and latents are on the CPU all the same. Throws Error{usage} for an unknown
+/// on `device`; pixels and latents are on the CPU all the same. Device::meta is for builtin ones:
+/// see WaveletTokenizer. Throws Error{usage} for an unknown
 /// name or key, or without the device. Later a GPU that fails throws GpuError (tensor/device.h).
 /// `memory`: bytes of activations that one from a folder may take for a video, to the same result;
 /// 0: no limit. A builtin one has no activations, and takes no limit.

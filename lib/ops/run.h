@@ -14,14 +14,34 @@ namespace vfm::ops {
 /// Where a kernel runs, and its work.
 struct Touching {
   /// A kernel that reads or writes these tensors (one that is overwritten is named twice, an
-  /// undefined one is nothing), all on one device.
+  /// undefined one is nothing), all on one device. Lists of what goes where are too little to
+  /// count.
   template <class... Others>
-  explicit Touching(const Tensor& first, const Others&... others) : device(first.device()) {
-    if (device == Device::meta)
-      work.bytes = static_cast<double>((first.bytes() + ... + others.bytes()));
-  }
+  explicit Touching(const Tensor& first, const Others&... others)
+      : Touching(Touching(first.device()).and_of(first, others...)) {}
   Touching(Device where, const Work& what = {}) : device(where), work(what) {}  // NOLINT
 
+  /// And these tensors.
+  template <class... Tensors>
+  Touching and_of(const Tensors&... tensors) const {
+    Touching more = *this;
+    if (device == Device::meta) more.work.bytes += static_cast<double>((tensors.bytes() + ...));
+    return more;
+  }
+  /// And so many columns of a matrix, or none if it is undefined.
+  Touching columns(const Tensor& matrix, std::int64_t count) const {
+    Touching more = *this;
+    if (device == Device::meta && matrix.defined())
+      more.work.bytes += static_cast<double>(matrix.size(0)) * static_cast<double>(count) *
+                         static_cast<double>(dtype_size(matrix.dtype()));
+    return more;
+  }
+  /// Its time is that of another kind of work than of elementwise kernels.
+  Touching kind(WorkKind kind) const {
+    Touching more = *this;
+    more.work.kind = kind;
+    return more;
+  }
   /// Products: `m` x `n` elements, each a sum of `k`.
   Touching products(double m, double n, double k) const {
     Touching more = *this;
@@ -50,7 +70,7 @@ struct Touching {
   do {                                                                   \
     const ::vfm::ops::Touching touching = what;                          \
     if (touching.device == ::vfm::Device::meta)                          \
-      ::vfm::note_work(touching.work);                                   \
+      ::vfm::note_work(#function, touching.work);                        \
     else if (touching.device == ::vfm::Device::cpu)                      \
       cpu::function(__VA_ARGS__);                                        \
     else if constexpr (::vfm::kHaveCuda)                                 \
@@ -66,6 +86,6 @@ struct Touching {
     if constexpr (::vfm::kHaveCuda)                                     \
       if (touching.device == ::vfm::Device::cuda)                       \
         return cuda::function(__VA_ARGS__);                             \
-    ::vfm::note_work(touching.work);                                    \
+    ::vfm::note_work(#function, touching.work);                         \
     return otherwise;                                                   \
   }()

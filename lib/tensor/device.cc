@@ -43,7 +43,8 @@ std::unique_lock<std::mutex> take_turn(Device device) {
 void copy_bytes(void* to, Device to_device, const void* from, Device from_device,
                 std::size_t bytes) {
   if (bytes == 0 || to == from) return;
-  if (to_device == Device::meta) return note_work({0, 2.0 * static_cast<double>(bytes)});
+  if (to_device == Device::meta)
+    return note_work("copy_bytes", {0, 2.0 * static_cast<double>(bytes)});
   if (from_device == Device::meta) fail("a tensor on meta has no values");
   if (to_device == Device::cpu && from_device == Device::cpu)
     std::memcpy(to, from, bytes);
@@ -54,7 +55,7 @@ void copy_bytes(void* to, Device to_device, const void* from, Device from_device
 void zero_bytes(void* at, Device device, std::size_t bytes) {
   if (bytes == 0) return;
   if (device == Device::meta)
-    note_work({0, static_cast<double>(bytes)});
+    note_work("zero_bytes", {0, static_cast<double>(bytes)});
   else if (device == Device::cpu)
     std::memset(at, 0, bytes);
   else
@@ -69,7 +70,8 @@ void copy_rows(void* to, std::size_t to_stride, const void* from, std::size_t fr
     return;
   }
   if (device == Device::meta)
-    return note_work({0, 2.0 * static_cast<double>(bytes) * static_cast<double>(rows)});
+    return note_work("copy_rows",
+                     {0, 2.0 * static_cast<double>(bytes) * static_cast<double>(rows)});
   for (std::int64_t i = 0; i < rows; ++i)
     std::memcpy(static_cast<std::byte*>(to) + static_cast<std::size_t>(i) * to_stride,
                 static_cast<const std::byte*>(from) + static_cast<std::size_t>(i) * from_stride,

@@ -2,6 +2,7 @@
 #include "tensor/meta.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <set>
@@ -33,6 +34,7 @@ struct MetaAccount::State {
   CachingAllocator allocator;
   Work work;
   std::set<std::string> met;
+  std::map<std::string, KernelWork> kernels;
 };
 
 namespace {
@@ -53,8 +55,25 @@ const Work& MetaAccount::work() const {
   return state_->work;
 }
 
-void note_work(const Work& work) {
+const std::map<std::string, KernelWork>& MetaAccount::kernels() const {
+  return state_->kernels;
+}
+
+std::string_view work_kind_name(WorkKind kind) {
+  constexpr std::array<std::string_view, 4> kNames = {"products", "convolutions", "attention",
+                                                      "elementwise"};
+  return kNames[static_cast<std::size_t>(kind)];
+}
+
+void note_work(const char* name, const Work& work) {
   if (!counting) return;
+  if (work.bytes > 0) {  // not what only makes lists
+    KernelWork& kernel = counting->kernels[name];
+    kernel.kind = work.kind;
+    ++kernel.calls;
+    kernel.flops += work.flops;
+    kernel.bytes += work.bytes;
+  }
   counting->work.flops += work.flops;
   counting->work.bytes += work.bytes;
   counting->work.scratch = std::max(counting->work.scratch, work.scratch);

@@ -10,23 +10,38 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "tensor/tensor.h"
 
 namespace vfm {
+
+/// What takes a kernel's time: arithmetic, or, of elementwise ones, the memory.
+enum class WorkKind { products, convolutions, attention, elementwise };
+std::string_view work_kind_name(WorkKind kind);  ///< "products", ...
 
 /// What a kernel does. A multiply-add is two operations; counted are matrix products, convolutions
 /// and attention, not norms and activations, which take the memory's time and not that of
 /// arithmetic.
 struct Work {
   double flops = 0;
-  double bytes = 0;         ///< of the tensors that it reads and writes
+  double bytes = 0;         ///< of the tensors that it reads and writes, each once
   std::size_t scratch = 0;  ///< bytes that it has for itself meanwhile
   /// What a library keeps of the host's memory for each `kernel` that it has met: bytes, estimated.
   double kept = 0;
   std::string kernel;
+  WorkKind kind = WorkKind::elementwise;
+};
+
+/// What all kernels of one name did.
+struct KernelWork {
+  WorkKind kind = WorkKind::elementwise;
+  std::int64_t calls = 0;
+  double flops = 0, bytes = 0;
 };
 
 class MetaAccount {
@@ -42,6 +57,9 @@ class MetaAccount {
   MemoryStats memory() const;
   /// Of all kernels since it was made: sums; scratch is the largest; kept of each kernel once.
   const Work& work() const;
+  /// The same of each kernel, by its name in the source ("gelu_forward"); copies and conversions
+  /// are kernels too.
+  const std::map<std::string, KernelWork>& kernels() const;
 
   struct State;
 
@@ -49,8 +67,8 @@ class MetaAccount {
   std::shared_ptr<State> state_, outer_;
 };
 
-/// Counts a kernel's work on Device::meta.
-void note_work(const Work& work);
+/// Counts the work of a kernel on Device::meta.
+void note_work(const char* name, const Work& work);
 
 /// `device`, or of Device::meta the one that the account stands for, without an account the CPU:
 /// for what differs between devices in sizes and layout.

@@ -179,7 +179,7 @@ void convert(const Tensor& from, const Tensor& to) {
   const auto low = [](DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; };
   const auto count = static_cast<std::size_t>(from.elements());
   if (from.device() == Device::meta && source != target) {
-    note_work({0, static_cast<double>(from.bytes() + to.bytes())});
+    note_work("convert", {0, static_cast<double>(from.bytes() + to.bytes())});
   } else if (source == target) {
     copy_bytes(to.raw(), to.device(), from.raw(), from.device(), from.bytes());
   } else if (low(source) && low(target)) {

@@ -15,6 +15,7 @@
 #include "train/memory.h"
 #include "train/order.h"
 #include "train/run.h"
+#include "train/step_work.h"
 
 namespace vfm::train {
 namespace {
@@ -93,6 +94,8 @@ Json training_cost(const RunOptions& options, int ranks) {
   const models::Recompute recompute =
       choose_recompute(recipe, ranks, options.device, usable, load.pack);
   const MemoryNeed need = memory_need(recipe, ranks, recompute, options.device, load.pack);
+  const std::vector<StepKernel> kernels =
+      step_work(recipe, ranks, recompute, options.device, load.pack);
   const auto [parameters, trained] = model_numbers(recipe);
   const double learnt = static_cast<double>(trained);
   const double average = recipe.ema.mode == "off" ? 0 : 4 * learnt;
@@ -117,7 +120,9 @@ Json training_cost(const RunOptions& options, int ranks) {
                {"flops", load.flops_a_step * static_cast<double>(recipe.train.steps)},
                {"recompute", models::recompute_name(recompute)},
                {"memory_bytes", memory},
-               {"checkpoint_bytes", rounded(4 * learnt + need.moments + average)}});
+               {"checkpoint_bytes", rounded(4 * learnt + need.moments + average)},
+               {"work_per_step", work_by_kind(kernels)},
+               {"kernels", work_by_kernel(kernels)}});
   return cost;
 }
 
@@ -152,6 +157,11 @@ std::string training_words(const Json& cost) {
                                     cost["recompute"].get<std::string>()));
   if (memory["host"] != 0) line("  program and data", bytes(memory["host"]));
   line("checkpoint", bytes(cost["checkpoint_bytes"]));
+  line("work per step, rank", "of packs like the fullest, with what is recomputed");
+  for (const auto& [kind, work] : cost["work_per_step"].items())
+    line(fmt::format("  {}", kind).c_str(),
+         (work["flops"] == 0 ? "" : count(work["flops"]) + "FLOPs, ") + bytes(work["bytes"]) +
+             " of memory read and written");
   return text;
 }
 

@@ -78,6 +78,18 @@ ModelNumbers model_numbers(const Recipe& recipe) {
   return {frozen.empty() ? trained : nn::element_count(frozen), trained};
 }
 
+RankPacks packs_of_rank(const Recipe& recipe, int ranks) {
+  const int all = (recipe.data.packs + ranks - 1) / ranks;
+  return {all, recipe.data.micro_packs > 0 ? std::min(recipe.data.micro_packs, all) : all};
+}
+
+EmaRecipe average_on_device(const EmaRecipe& ema, Device device) {
+  EmaRecipe there = ema;
+  if (ema.place == "host" && device != Device::cpu) there.mode = "off";
+  there.place = "device";
+  return there;
+}
+
 SampleFlops::SampleFlops(const Recipe& recipe)
     : recipe_(recipe), objective_(on_meta(recipe, Recompute::none)) {}
 
@@ -105,9 +117,7 @@ MemoryNeed memory_need(const Recipe& recipe, int ranks, Recompute recompute, Dev
                        const std::vector<data::Entry>& pack) {
   const MetaAccount account(device);
   const std::unique_ptr<Objective> objective = on_meta(recipe, recompute);
-  EmaRecipe ema = recipe.ema;
-  if (ema.place == "host" && device != Device::cpu) ema.mode = "off";
-  ema.place = "device";
+  const EmaRecipe ema = average_on_device(recipe.ema, device);
   const Optimizer state(recipe.optimizer, ema, objective->parameters());
   MemoryNeed need;
   for (const nn::ParameterList* list : {&objective->parameters(), &objective->frozen()})
@@ -119,11 +129,9 @@ MemoryNeed memory_need(const Recipe& recipe, int ranks, Recompute recompute, Dev
   need.average = bytes_of(state.ema);
   const double lasting = need.total();
 
-  // A rank's packs of a step go through the network together, or micro_packs at a time; the batches
-  // of all are made before the first one passes, and those of the next step meanwhile.
-  const int packs = (recipe.data.packs + ranks - 1) / ranks;
-  const int together =
-      recipe.data.micro_packs > 0 ? std::min(recipe.data.micro_packs, packs) : packs;
+  // The batches of all packs are made before the first one passes, and those of the next step
+  // meanwhile.
+  const auto [packs, together] = packs_of_rank(recipe, ranks);
   std::vector<data::Entry> samples;
   double read = 0;
   for (int i = 0; i < together; ++i)

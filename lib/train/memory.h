@@ -42,6 +42,15 @@ struct ModelNumbers {
 };
 ModelNumbers model_numbers(const Recipe& recipe);
 
+/// A rank's packs of a step, and how many go through the network together.
+struct RankPacks {
+  int all = 1, together = 1;
+};
+RankPacks packs_of_rank(const Recipe& recipe, int ranks);
+
+/// The average as far as `device` keeps it: off, where the host does.
+EmaRecipe average_on_device(const EmaRecipe& ema, Device device);
+
 /// Floating point operations of samples, forward and backward, without what recompute adds.
 /// Thread-safety: one thread at a time.
 class SampleFlops {

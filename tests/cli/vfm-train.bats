@@ -142,6 +142,11 @@ PY
   for word in 'device .*the CPU' parameters 'tokens per step' 'FLOPs per step' 'memory per rank' activations; do grep -q "$word" err; done
   jq -e '.kind == "cost" and .device == "cpu" and .tokens_per_step > 0 and .flops_per_step > 0
     and (.memory_bytes | .total == .weights + .gradients + .moments + .average + .activations + .host)' out
+  # The work by kernel adds up to that by kind.
+  jq -e '.kernels as $kernels | .work_per_step | to_entries | map(.key as $kind | .value.bytes
+    == ($kernels | map(select(.kind == $kind).bytes) | add)) | all and length == 4' out
+  grep -q '^  products .*FLOPs, .* of memory read and written' err
+  grep -q '^  optimizer  *[0-9.]* [KMG]iB of memory read and written' err
   # What the program itself takes, and what is usable, change from moment to moment.
   vfm-train tiny.yaml --data latents --dry-run -q >quiet 2>&1
   lasting() { jq -S 'del(.memory_bytes | .host, .total, .usable)' "$1"; }

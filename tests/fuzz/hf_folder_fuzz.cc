@@ -26,7 +26,7 @@ void attempt(Act act) {
 void count(const models::NetworkConfig& config) {
   models::network_config_from_json(models::network_config_to_json(config));
   const auto& patch = config.patch_size;
-  models::forward_cost(config, {{patch[0], patch[1], patch[2]}}, DType::f32, {}, Device::cpu);
+  models::forward_cost(config, {}, {{patch[0], patch[1], patch[2]}}, DType::f32, {}, Device::cpu);
 }
 
 void count(const models::DecoderConfig& config) {

@@ -121,11 +121,4 @@ std::vector<AdapterShape> lora_shapes(const NetworkConfig& config, const LoraOpt
   return shapes;
 }
 
-std::int64_t lora_parameters(const NetworkConfig& config, const LoraOptions& options) {
-  std::int64_t count = 0;
-  for (const NetworkMatrix& m : lora_targets(config, options))
-    count += options.rank * (m.rows + m.columns);
-  return count;
-}
-
 }  // namespace vfm::models

@@ -1,4 +1,4 @@
-// Which matrices of a diffusion network adapters go to (low-rank adaptation), and what they cost.
+// Which matrices of a diffusion network adapters go to (low-rank adaptation).
 //
 // A target is the name of a matrix, or its last words, as peft has it: "to_q" is that of every
 // attention of every block, "attn1.to_q" that of self-attention. What an adapter computes is in
@@ -51,8 +51,5 @@ std::vector<NetworkMatrix> lora_targets(const NetworkConfig& config, const LoraO
 
 /// An adapter on each of lora_targets(). Throws what that throws.
 std::vector<AdapterShape> lora_shapes(const NetworkConfig& config, const LoraOptions& options);
-
-/// How many numbers these adapters are.
-std::int64_t lora_parameters(const NetworkConfig& config, const LoraOptions& options);
 
 }  // namespace vfm::models

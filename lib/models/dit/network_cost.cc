@@ -22,13 +22,18 @@ NetworkBatch blank_batch(const NetworkConfig& config, const std::vector<NetworkS
 
 }  // namespace
 
-PartCost forward_cost(const NetworkConfig& config, const std::vector<NetworkSample>& samples,
-                      DType compute, Fp8Parts fp8, Device device) {
+PartCost forward_cost(const NetworkConfig& config,
+                      const std::vector<std::vector<AdapterShape>>& adapters,
+                      const std::vector<NetworkSample>& samples, DType compute, Fp8Parts fp8,
+                      Device device) {
   const MetaAccount account(device);
   const auto network = make_network(config, 0, compute, Device::meta, false);
+  for (const std::vector<AdapterShape>& set : adapters)
+    network->attach(set, false);
   network->set_inference_fp8(fp8);
   PartCost cost;
-  cost.parameters = nn::element_count(network->parameters());
+  cost.parameters =
+      nn::element_count(network->parameters()) + nn::element_count(network->adapters());
   const std::size_t weights = account.memory().current;
   ops::Tape silent(false);
   // What the allocator keeps is what it is from the second time on.

@@ -6,14 +6,18 @@
 #include <vector>
 
 #include "models/decoder/decoder.h"
+#include "models/dit/lora.h"
 #include "models/dit/network.h"
 #include "models/part_cost.h"
 
 namespace vfm::models {
 
-/// One forward() of a pack of these samples, without recording.
-PartCost forward_cost(const NetworkConfig& config, const std::vector<NetworkSample>& samples,
-                      DType compute, Fp8Parts fp8, Device device);
+/// One forward() of a pack of these samples, without recording. With sets of `adapters` beside the
+/// weights, which are among the parameters then.
+PartCost forward_cost(const NetworkConfig& config,
+                      const std::vector<std::vector<AdapterShape>>& adapters,
+                      const std::vector<NetworkSample>& samples, DType compute, Fp8Parts fp8,
+                      Device device);
 
 /// Writing all codes of a sample one after the other (CodeWriter).
 PartCost writing_cost(const DecoderConfig& config, const CodeSample& sample, DType compute,

@@ -69,11 +69,10 @@ void cdf97_analyse(const float* in, float* out, int rows, int columns) {
   scale(odd, half * row, kGain / 2);
 }
 
-void cdf97_synthesise(const float* in, float* out, int rows, int columns) {
+void cdf97_synthesise(float* in, float* out, int rows, int columns) {
   const int half = rows / 2;
   const auto row = static_cast<std::size_t>(columns);
-  std::vector<float> copy(in, in + rows * row);
-  float *const even = copy.data(), *const odd = copy.data() + half * row;
+  float *const even = in, *const odd = in + half * row;
   scale(even, half * row, kGain);
   scale(odd, half * row, 2 / kGain);
   lift_even(even, odd, -kDelta, half, row);
@@ -86,15 +85,15 @@ void cdf97_synthesise(const float* in, float* out, int rows, int columns) {
   }
 }
 
-PlaneTransform::PlaneTransform(int height, int width, int levels)
+PlaneTransform::PlaneTransform(int height, int width, int levels, float* room)
     : height_(height),
       width_(width),
       levels_(levels),
-      a_(std::size_t(height) * width),
-      b_(a_.size()) {}
+      a_(room),
+      b_(room + std::size_t(height) * width) {}
 
 void PlaneTransform::analyse(float* plane) {
-  float *const a = a_.data(), *const b = b_.data();
+  float *const a = a_, *const b = b_;
   for (int level = 0; level < levels_; ++level) {
     const int h = height_ >> level, w = width_ >> level;
     copy_block(plane, width_, a, w, h, w);
@@ -107,7 +106,7 @@ void PlaneTransform::analyse(float* plane) {
 }
 
 void PlaneTransform::synthesise(float* plane) {
-  float *const a = a_.data(), *const b = b_.data();
+  float *const a = a_, *const b = b_;
   for (int level = levels_ - 1; level >= 0; --level) {
     const int h = height_ >> level, w = width_ >> level;
     copy_block(plane, width_, a, w, h, w);

@@ -6,27 +6,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <vector>
-
 namespace vfm::models {
 
 /// Transforms the columns of an even number of `rows` rows: `out` gets the low half, then the high
-/// half, `rows` / 2 rows each. And the inverse. `in` and `out` do not overlap.
+/// half, `rows` / 2 rows each. And the inverse, which works in `in`. `in` and `out` do not overlap.
 void cdf97_analyse(const float* in, float* out, int rows, int columns);
-void cdf97_synthesise(const float* in, float* out, int rows, int columns);
+void cdf97_synthesise(float* in, float* out, int rows, int columns);
 
 /// The two-dimensional transform of planes of one size, in place. Mallat's layout: the low band of
 /// level l is the top left (height >> l) x (width >> l) of the plane; right of it stands the detail
-/// in x, below it the detail in y. The sizes are multiples of 2^levels.
+/// in x, below it the detail in y. The sizes are multiples of 2^levels. It works in `room`, the
+/// caller's, as large as kRoom planes.
 class PlaneTransform {
  public:
-  PlaneTransform(int height, int width, int levels);
+  static constexpr int kRoom = 2;
+  PlaneTransform(int height, int width, int levels, float* room);
   void analyse(float* plane);
   void synthesise(float* plane);
 
  private:
   int height_, width_, levels_;
-  std::vector<float> a_, b_;
+  float *a_, *b_;
 };
 
 }  // namespace vfm::models

@@ -35,6 +35,7 @@ std::vector<float> FsqWaveletTokenizer::encode(std::span<const float> pixels, in
 
 std::vector<float> FsqWaveletTokenizer::decode(std::span<const float> latents, int frames,
                                                int height, int width) const {
+  if (wavelet_.device() == Device::meta) return wavelet_.decode(latents, frames, height, width);
   const std::size_t places = latents.size() / factors_.size();
   std::vector<float> bands(latents.size());
   for (std::size_t i = 0; i < bands.size() && places > 0; ++i) {

@@ -194,13 +194,44 @@ void WaveletTokenizer::scatter(const float* latent, std::size_t channel_stride, 
   }
 }
 
+WaveletTokenizer::CpuRoom::CpuRoom(const WaveletTokenizer& t, int frames, int height, int width,
+                                   Device device) {
+  const std::int64_t area = std::int64_t{height} * width * t.space_ * t.space_;
+  colours = Tensor({std::int64_t{3} * (frames > 1 ? t.time_ : 1), area}, DType::f32, device);
+  plane = Tensor({area}, DType::f32, device);
+  transform = Tensor({PlaneTransform::kRoom * area}, DType::f32, device);
+}
+
+WaveletTokenizer::GpuRoom::GpuRoom(const WaveletTokenizer& t, int frames, int height, int width,
+                                   Device device) {
+  const auto floats = [&](std::int64_t count) { return Tensor({count}, DType::f32, device); };
+  const std::int64_t latent_area = std::int64_t{height} * width;
+  const std::int64_t area = latent_area * t.space_ * t.space_;
+  const std::int64_t planes = std::ranges::count(t.row_used_, true);
+  batch = std::clamp<std::int64_t>(t.gpu_pixels_ / (area * t.time_), 1, frames);
+  const std::int64_t all = 1 + std::int64_t{frames - 1} * t.time_;
+  video = floats(3 * std::min(all, batch * t.time_) * area);
+  even = floats(batch * planes * area);
+  odd = floats(batch * planes * area);
+  latents = floats(t.channels() * frames * latent_area);
+}
+
+std::vector<float> WaveletTokenizer::count(int frames, int height, int width) const {
+  if (layout_device(device_) == Device::cuda)
+    GpuRoom(*this, frames, height, width, device_);
+  else
+    CpuRoom(*this, frames, height, width, device_);
+  return {};
+}
+
 std::vector<float> WaveletTokenizer::encode(std::span<const float> pixels, int frames, int height,
                                             int width) const {
   check_sizes(pixels.size(), 3, frames, height, width, "pixels");
   if ((frames - 1) % time_ != 0 || height % space_ != 0 || width % space_ != 0)
     fail("{} frames of {} x {}: the tokenizer takes 1 + k * {} frames, sizes in multiples of {}",
          frames, width, height, time_, space_);
-  return VFM_ASK(std::vector<float>(), device_, encode, *this, pixels, frames, height, width);
+  return VFM_ASK(count(1 + (frames - 1) / time_, height / space_, width / space_), device_, encode,
+                 *this, pixels, frames, height, width);
 }
 
 std::vector<float> WaveletTokenizer::cpu::encode(const WaveletTokenizer& t,
@@ -209,8 +240,9 @@ std::vector<float> WaveletTokenizer::cpu::encode(const WaveletTokenizer& t,
   const std::size_t plane = std::size_t(height) * width, area = plane / (t.space_ * t.space_);
   const int steps = 1 + (frames - 1) / t.time_;
   std::vector<float> latents(t.bands_.size() * steps * area);  // zero: the time details of frame 0
-  std::vector<float> ycbcr(3 * t.time_ * plane), row(plane);
-  PlaneTransform transform(height, width, t.levels_);
+  const CpuRoom room(t, steps, height / t.space_, width / t.space_, Device::cpu);
+  const std::span<float> ycbcr = room.colours.floats(), row = room.plane.floats();
+  PlaneTransform transform(height, width, t.levels_, room.transform.data<float>());
   for (int k = 0; k < steps; ++k) {
     const auto [first, count] = frames_of(k, t.time_);
     const float* const group = pixels.data() + first * plane;
@@ -237,7 +269,8 @@ std::vector<float> WaveletTokenizer::cpu::encode(const WaveletTokenizer& t,
 std::vector<float> WaveletTokenizer::decode(std::span<const float> latents, int frames, int height,
                                             int width) const {
   check_sizes(latents.size(), channels(), frames, height, width, "latents");
-  return VFM_ASK(std::vector<float>(), device_, decode, *this, latents, frames, height, width);
+  return VFM_ASK(count(frames, height, width), device_, decode, *this, latents, frames, height,
+                 width);
 }
 
 std::vector<float> WaveletTokenizer::cpu::decode(const WaveletTokenizer& t,
@@ -246,12 +279,14 @@ std::vector<float> WaveletTokenizer::cpu::decode(const WaveletTokenizer& t,
   const int full_height = height * t.space_, full_width = width * t.space_;
   const std::size_t area = std::size_t(height) * width, plane = area * t.space_ * t.space_;
   const int full_frames = 1 + (frames - 1) * t.time_;
-  std::vector<float> pixels(3 * full_frames * plane), ycbcr, row(plane);
-  PlaneTransform transform(full_height, full_width, t.levels_);
+  std::vector<float> pixels(3 * full_frames * plane);
+  const CpuRoom room(t, frames, height, width, Device::cpu);
+  const std::span<float> ycbcr = room.colours.floats(), row = room.plane.floats();
+  PlaneTransform transform(full_height, full_width, t.levels_, room.transform.data<float>());
   for (int k = 0; k < frames; ++k) {
     const auto [first, count] = frames_of(k, t.time_);
     const std::size_t n = count * plane;
-    ycbcr.assign(3 * n, 0.0f);
+    std::fill_n(ycbcr.begin(), 3 * n, 0.0f);
     for (int colour = 0; colour < 3; ++colour)
       for (int r = 0; r < count; ++r) {
         if (!t.row_used_[colour * t.time_ + r]) continue;

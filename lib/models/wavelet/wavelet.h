@@ -52,12 +52,15 @@ class WaveletTokenizer final : public VideoTokenizer {
  public:
   /// time_factor 1, 2, 4, 8 or 16; space_factor 2, 4, 8 or 16; 1 <= channels <= 3 F S^2. Throws
   /// Error{usage}. `gpu_pixels`: how many pixels, of all frames together, are on the GPU at once,
-  /// but at least those of one latent frame; each takes up to 36 bytes there.
+  /// but at least those of one latent frame; each takes up to 36 bytes there. On Device::meta
+  /// nothing is computed, results are empty, and an account (tensor/meta.h) counts the memory that
+  /// the work takes besides.
   WaveletTokenizer(int channels, int time_factor, int space_factor, Device device = Device::cpu,
                    std::int64_t gpu_pixels = std::int64_t{1} << 24);
 
   std::string name() const override { return "builtin:wavelet"; }
   int channels() const override { return static_cast<int>(bands_.size()); }
+  Device device() const { return device_; }
   int time_factor() const override { return time_; }
   int space_factor() const override { return space_; }
   /// Throws Error if the sizes do not fit each other or the factors.
@@ -107,6 +110,23 @@ class WaveletTokenizer final : public VideoTokenizer {
                                      int frames, int height, int width);
   };
   struct Gpu;  ///< wavelet_cuda.cc
+
+  /// What the versions work in, for a latent of this size. Made on Device::meta it is counted.
+  struct CpuRoom {
+    CpuRoom(const WaveletTokenizer& t, int frames, int height, int width, Device device);
+    Tensor colours;    ///< the pixels of one latent frame, a plane for each colour and frame
+    Tensor plane;      ///< of one colour and time row
+    Tensor transform;  ///< PlaneTransform's
+  };
+  struct GpuRoom {
+    GpuRoom(const WaveletTokenizer& t, int frames, int height, int width, Device device);
+    std::int64_t batch;  ///< how many latent frames are worked on at a time
+    Tensor video;        ///< the pixels of a batch
+    Tensor even, odd;    ///< its planes, after an even and an odd number of levels
+    Tensor latents;      ///< of all frames
+  };
+  /// Counts what work on a latent of this size takes beside pixels and latents. Returns nothing.
+  std::vector<float> count(int frames, int height, int width) const;
 
   int time_, space_, levels_;
   Device device_;

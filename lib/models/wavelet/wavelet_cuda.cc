@@ -23,19 +23,6 @@ std::vector<float> on_gpu(Work work) {
   }
 }
 
-Tensor floats(std::int64_t count) {
-  return Tensor({count}, DType::f32, Device::cuda);
-}
-
-/// Both arrays of a batch's planes (kernels/wavelet.h).
-struct Planes {
-  Planes(std::int64_t count, std::int64_t area)
-      : even(floats(count * area)), odd(floats(count * area)) {}
-  float* of(int level) const { return (level % 2 == 0 ? even : odd).data<float>(); }
-
-  Tensor even, odd;
-};
-
 /// Copies T frames of a colour at a time between (3, all, area) and (3, count, area).
 void copy_frames(float* to, Device to_device, std::int64_t to_frames, const float* from,
                  Device from_device, std::int64_t from_frames, std::int64_t count,
@@ -49,10 +36,12 @@ void copy_frames(float* to, Device to_device, std::int64_t to_frames, const floa
 
 /// What a tokenizer needs for one size of picture.
 struct WaveletTokenizer::Gpu {
-  Gpu(const WaveletTokenizer& tokenizer, std::int64_t latent_frames, int height_, int width_,
+  /// `frames`, `latent_height` and `latent_width` are of the latent.
+  Gpu(const WaveletTokenizer& t, int frames, int latent_height, int latent_width,
       const std::vector<float>& matrix)
-      : height(height_), width(width_) {
-    const WaveletTokenizer& t = tokenizer;
+      : height(latent_height * t.space_),
+        width(latent_width * t.space_),
+        room(t, frames, latent_height, latent_width, Device::cuda) {
     std::vector<int> plane_of(t.row_used_.size());
     for (std::size_t i = 0; i < t.row_used_.size(); ++i) {
       plane_of[i] = planes;
@@ -73,20 +62,22 @@ struct WaveletTokenizer::Gpu {
     channels.channels = t.channels();
     channels.planes = planes;
     channels.levels = t.levels_;
-    channels.all = latent_frames;
+    channels.all = frames;
     channels.height = batch.height = height;
     channels.width = batch.width = width;
     batch.time = t.time_;
     std::copy(matrix.begin(), matrix.end(), batch.matrix);
-    const std::int64_t group = area() * t.time_;
-    most = std::clamp<std::int64_t>(t.gpu_pixels_ / group, 1, latent_frames);
   }
 
   std::int64_t area() const { return std::int64_t{height} * width; }
+  /// The array of a batch's planes (kernels/wavelet.h) after `level` levels.
+  float* planes_of(int level) const {
+    return (level % 2 == 0 ? room.even : room.odd).data<float>();
+  }
   /// Latent frames `first` and following.
   void choose(std::int64_t first) {
     channels.first = first;
-    channels.frames = batch.frames = std::min(most, channels.all - first);
+    channels.frames = batch.frames = std::min(room.batch, channels.all - first);
     batch.single = first == 0;
   }
   /// Frames of the batch, and the first of them in the video.
@@ -101,8 +92,8 @@ struct WaveletTokenizer::Gpu {
   }
 
   int height, width;
+  GpuRoom room;
   int planes = 0;             ///< P
-  std::int64_t most = 1;      ///< latent frames of a batch
   std::vector<bool> details;  ///< of level i: whether any channel holds some
   Tensor bands;               ///< what channels.bands points to
   kernels::WaveletBatch batch;
@@ -113,25 +104,23 @@ std::vector<float> WaveletTokenizer::cuda::encode(const WaveletTokenizer& t,
                                                   std::span<const float> pixels, int frames,
                                                   int height, int width) {
   return on_gpu([&] {
-    Gpu gpu(t, 1 + (frames - 1) / t.time_, height, width, t.time_analysis_);
-    const std::int64_t area = gpu.area(), latent_area = area / (t.space_ * t.space_);
-    const Tensor video = floats(3 * std::min<std::int64_t>(frames, gpu.most * t.time_) * area);
-    const Planes planes(gpu.most * gpu.planes, area);
-    const Tensor latents = floats(t.channels() * gpu.channels.all * latent_area);
-    for (std::int64_t k = 0; k < gpu.channels.all; k += gpu.most) {
+    Gpu gpu(t, 1 + (frames - 1) / t.time_, height / t.space_, width / t.space_, t.time_analysis_);
+    const std::int64_t area = gpu.area();
+    const Tensor &video = gpu.room.video, &latents = gpu.room.latents;
+    for (std::int64_t k = 0; k < gpu.channels.all; k += gpu.room.batch) {
       check_stop();
       gpu.choose(k);
       copy_frames(video.data<float>(), Device::cuda, gpu.frames(),
                   pixels.data() + gpu.first_frame() * area, Device::cpu, frames, gpu.frames(),
                   area);
-      check_gpu(
-          kernels::wavelet_split(gpu.batch, video.data<float>(), planes.of(0), compute_stream()),
-          "split frames");
+      check_gpu(kernels::wavelet_split(gpu.batch, video.data<float>(), gpu.planes_of(0),
+                                       compute_stream()),
+                "split frames");
       for (int level = 1; level <= t.levels_; ++level)
-        check_gpu(kernels::wavelet_analyse(gpu.level(level), planes.of(level - 1), planes.of(level),
-                                           compute_stream()),
+        check_gpu(kernels::wavelet_analyse(gpu.level(level), gpu.planes_of(level - 1),
+                                           gpu.planes_of(level), compute_stream()),
                   "run the wavelet");
-      check_gpu(kernels::wavelet_gather(gpu.channels, planes.of(0), planes.of(1),
+      check_gpu(kernels::wavelet_gather(gpu.channels, gpu.planes_of(0), gpu.planes_of(1),
                                         latents.data<float>(), compute_stream()),
                 "gather latents");
     }
@@ -145,29 +134,27 @@ std::vector<float> WaveletTokenizer::cuda::decode(const WaveletTokenizer& t,
                                                   std::span<const float> latents, int frames,
                                                   int height, int width) {
   return on_gpu([&] {
-    Gpu gpu(t, frames, height * t.space_, width * t.space_, t.time_synthesis_);
+    Gpu gpu(t, frames, height, width, t.time_synthesis_);
     const std::int64_t area = gpu.area(), full_frames = 1 + std::int64_t{frames - 1} * t.time_;
-    const Tensor video = floats(3 * std::min(full_frames, gpu.most * t.time_) * area);
-    const Planes planes(gpu.most * gpu.planes, area);
-    const Tensor source = floats(static_cast<std::int64_t>(latents.size()));
+    const Tensor &video = gpu.room.video, &source = gpu.room.latents;
     copy_bytes(source.raw(), Device::cuda, latents.data(), Device::cpu, latents.size_bytes());
     std::vector<float> pixels(static_cast<std::size_t>(3 * full_frames * area));
-    for (std::int64_t k = 0; k < frames; k += gpu.most) {
+    for (std::int64_t k = 0; k < frames; k += gpu.room.batch) {
       check_stop();
       gpu.choose(k);
       // Coefficients that no channel holds are 0.
-      zero_bytes(planes.even.raw(), Device::cuda, planes.even.bytes());
-      zero_bytes(planes.odd.raw(), Device::cuda, planes.odd.bytes());
-      check_gpu(kernels::wavelet_scatter(gpu.channels, source.data<float>(), planes.of(0),
-                                         planes.of(1), compute_stream()),
+      for (const Tensor& planes : {gpu.room.even, gpu.room.odd})
+        zero_bytes(planes.raw(), Device::cuda, planes.bytes());
+      check_gpu(kernels::wavelet_scatter(gpu.channels, source.data<float>(), gpu.planes_of(0),
+                                         gpu.planes_of(1), compute_stream()),
                 "scatter latents");
       for (int level = t.levels_; level >= 1; --level)
-        check_gpu(kernels::wavelet_synthesise(gpu.level(level), planes.of(level),
-                                              planes.of(level - 1), compute_stream()),
+        check_gpu(kernels::wavelet_synthesise(gpu.level(level), gpu.planes_of(level),
+                                              gpu.planes_of(level - 1), compute_stream()),
                   "undo the wavelet");
-      check_gpu(
-          kernels::wavelet_merge(gpu.batch, planes.of(0), video.data<float>(), compute_stream()),
-          "merge frames");
+      check_gpu(kernels::wavelet_merge(gpu.batch, gpu.planes_of(0), video.data<float>(),
+                                       compute_stream()),
+                "merge frames");
       copy_frames(pixels.data() + gpu.first_frame() * area, Device::cpu, full_frames,
                   video.data<float>(), Device::cuda, gpu.frames(), gpu.frames(), area);
     }

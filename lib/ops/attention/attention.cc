@@ -59,7 +59,8 @@ const void* column(const Tensor& t, std::int64_t at) {
 /// `products` of queries' and keys' width: two forward, four back, where the scores are computed
 /// again.
 Touching work_of(const AttentionPack& pack, const Touching& touching, int products, bool back) {
-  return touching.products(attention_pairs(pack) * pack.heads, products, pack.head_dim)
+  return touching.kind(WorkKind::attention)
+      .products(attention_pairs(pack) * pack.heads, products, pack.head_dim)
       .cpu_scratch([&] { return attention_scratch(pack, back); });
 }
 

@@ -60,7 +60,9 @@ Tensor self_attention_fp8(const Tape& tape, const Tensor& qkv, const AttentionPa
   args.v = qkv.data<std::uint16_t>() + width + key_width;
   args.q_stride = args.kv_stride = qkv.size(1);
   args.out = out.raw();
-  VFM_RUN(Touching(qkv, out).products(attention_pairs(pack) * pack.heads, 2, pack.head_dim),
+  VFM_RUN(Touching(qkv, out)
+              .kind(WorkKind::attention)
+              .products(attention_pairs(pack) * pack.heads, 2, pack.head_dim),
           attention_fp8_forward, args, pack);
   return out;
 }

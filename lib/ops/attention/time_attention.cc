@@ -29,11 +29,16 @@ std::vector<const void*> frames_of(const std::vector<Tensor>& pieces, const Tens
   return frames;
 }
 
-// `products` of queries' and keys' width; the scores that backward computes again are not counted.
+// `touching`, but for keys and values, and `products` of queries' and keys' width; the scores that
+// backward computes again are not counted.
 Touching work_of(const TimeAttentionArgs& a, const Touching& touching, int products) {
   const auto queries = static_cast<double>(a.queries), frames = static_cast<double>(a.frames);
   const double pairs = queries * (frames - (queries - 1) / 2) * static_cast<double>(a.pixels);
-  return touching.products(pairs, products, static_cast<double>(a.channels));
+  // Keys and values, frame by frame.
+  Touching all = touching.kind(WorkKind::attention);
+  all.work.bytes += 2 * frames * static_cast<double>(a.pixels * a.channels) *
+                    static_cast<double>(dtype_size(a.type));
+  return all.products(pairs, products, static_cast<double>(a.channels));
 }
 
 // The CPU's: the GPU's version makes its own.

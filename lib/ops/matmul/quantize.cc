@@ -12,7 +12,8 @@ Quantized quantize(const Tensor& x) {
     fail("quantize: {} is neither f32 nor bf16", dtype_name(x.dtype()));
   const Quantized result{Tensor(x.shape(), DType::f8e4m3, x.device()),
                          Tensor({1}, DType::f32, x.device())};
-  VFM_RUN(Touching(x, result.values), quantize, x, result);
+  // The largest value is found first.
+  VFM_RUN(Touching(x, x, result.values), quantize, x, result);
   return result;
 }
 

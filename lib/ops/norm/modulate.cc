@@ -80,13 +80,17 @@ bool adds(const ModulateInput& in) {
 ModulateSaved modulate_forward(const ModulateInput& in, Tensor& normed) {
   check(in);
   const Device device = in.x.device();
+  const std::int64_t width = in.x.size(1);
   normed = Tensor(in.x.shape(), in.out, device);
   const ModulateSaved saved{adds(in) ? Tensor(in.x.shape(), DType::f32, device) : in.x,
                             Tensor({in.x.size(0), 2}, DType::f32, device)};
   ModulateArgs args = arguments(in, saved);
   args.normed = normed.raw();
-  VFM_RUN(Touching(in.x, in.branch, in.extra, adds(in) ? saved.stream : Tensor(), normed),
-          modulate_forward, args);
+  VFM_RUN(
+      Touching(in.x, in.branch, in.extra, adds(in) ? saved.stream : Tensor(), normed, saved.moments)
+          .columns(in.gate, width)
+          .columns(in.modulation, 2 * width),
+      modulate_forward, args);
   return saved;
 }
 
@@ -126,7 +130,9 @@ void modulate_backward(Tape& tape, const ModulateInput& in, const ModulateSaved&
   args.runs = in.rows.runs();
   args.run_count = in.rows.run_count();
   args.partial = partial.data<float>();
-  VFM_RUN(Touching(saved.stream, dnormed, dstream, in.branch, dbranch, dx, partial),
+  VFM_RUN(Touching(saved.stream, saved.moments, dnormed, dstream, in.branch, dbranch, dx, partial)
+              .columns(in.gate, width)
+              .columns(in.modulation, width),  // shifts have no part in it
           modulate_backward, args);
   dstream = Tensor();  // dx must be unique for the op that overwrites it next
 

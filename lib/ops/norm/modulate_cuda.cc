@@ -43,6 +43,7 @@ void modulate_forward(const ModulateArgs& args) {
   call.tokens = args.tokens, call.rows = args.rows;
   call.epsilon = args.epsilon;
   call.x = args.x, call.extra = args.extra;
+  if (args.stream == args.x) call.stream = nullptr;  // it is written already
   call.normed = args.normed;
   check_gpu(kernels::modulate_forward(call, compute_stream()), "run modulate");
 }

@@ -25,7 +25,8 @@ void rmsnorm_backward(Tape& tape, Tensor dy, const Tensor& x, const Tensor& weig
   Tensor dx = dy.unique() ? dy : Tensor(x.shape(), DType::f32, x.device());
   const Tensor dweight =
       tape.wants_grad(weight) ? Tensor::zeros(weight.shape(), DType::f32, x.device()) : Tensor();
-  VFM_RUN(Touching(x, weight, dy, dx), rmsnorm_backward, x, weight, epsilon, dy, dx, dweight);
+  VFM_RUN(Touching(x, weight, dy, dx, dweight), rmsnorm_backward, x, weight, epsilon, dy, dx,
+          dweight);
   if (dweight.defined()) tape.accumulate(weight, dweight);
   tape.accumulate(x, std::move(dx));
 }

@@ -30,7 +30,10 @@ void adamw(Device device, std::span<const AdamwSlot> slots, const AdamwStep& ste
 
 double clipped_adamw(Device device, std::span<const AdamwSlot> slots, const AdamwStep& step,
                      double factor, double most) {
-  return VFM_ASK(0.0, work_of(device, slots), clipped_adamw, slots, step, factor, most);
+  Touching work = work_of(device, slots);
+  for (const AdamwSlot& slot : slots)  // the norm reads the gradients first
+    work.work.bytes += static_cast<double>(slot.count) * sizeof(float);
+  return VFM_ASK(0.0, work, clipped_adamw, slots, step, factor, most);
 }
 
 void cpu::adamw(std::span<const AdamwSlot> slots, const AdamwStep& step) {

@@ -10,7 +10,10 @@
 namespace vfm::ops {
 
 double sum_squares(Device device, std::span<const Extent> arrays) {
-  return VFM_ASK(0.0, device, sum_squares, arrays);
+  Work work;
+  for (const Extent& array : arrays)
+    work.bytes += static_cast<double>(array.count) * sizeof(float);
+  return VFM_ASK(0.0, Touching(device, work), sum_squares, arrays);
 }
 
 double cpu::sum_squares(std::span<const Extent> arrays) {

@@ -79,9 +79,16 @@ void qk_norm_rope_gradients(Tape& tape, Tensor dy, const Tensor& x, const QkNorm
                : Tensor();
   };
   const Tensor query = wanted(l.query_weight), key = wanted(l.key_weight);
-  VFM_RUN(
-      Touching(x, dy, dx, l.cosines, l.sines).cpu_scratch([&] { return gradient_scratch(args); }),
-      qk_norm_rope_gradients, args, query, key);
+  // Values are not needed, and their gradient is dy's.
+  const std::int64_t normed = std::int64_t{l.query_heads + l.key_heads} * l.head_dim;
+  const std::int64_t passed = dx.id() == dy.id() ? normed : x.size(1);
+  VFM_RUN(Touching(x.device())
+              .and_of(l.cosines, l.sines, l.query_weight, l.key_weight, query, key)
+              .columns(x, normed)
+              .columns(dy, passed)
+              .columns(dx, passed)
+              .cpu_scratch([&] { return gradient_scratch(args); }),
+          qk_norm_rope_gradients, args, query, key);
   if (query.defined()) tape.accumulate(l.query_weight, query);
   if (key.defined()) tape.accumulate(l.key_weight, key);
   tape.accumulate(x, std::move(dx));
@@ -92,7 +99,8 @@ Tensor qk_norm_rope(Tape& tape, const Tensor& x, const QkNormRope& layout) {
   Tensor y(x.shape(), x.dtype(), x.device());
   QkNormRopeArgs args = arguments(x, layout);
   args.y = y.raw();
-  VFM_RUN(Touching(x, y, layout.cosines, layout.sines), qk_norm_rope_forward, args);
+  VFM_RUN(Touching(x, y, layout.cosines, layout.sines, layout.query_weight, layout.key_weight),
+          qk_norm_rope_forward, args);
   tape.record(y, {x, layout.query_weight, layout.key_weight},
               [x, y, layout](Tape& t) { qk_norm_rope_gradients(t, t.take(y), x, layout); });
   return y;

@@ -8,6 +8,8 @@
 #include "base/philox.h"
 #include "models/wavelet/wavelet.h"
 #include "support/noise.h"
+#include "tensor/device.h"
+#include "tensor/meta.h"
 
 using namespace vfm;
 using models::WaveletTokenizer;
@@ -44,6 +46,17 @@ TEST_CASE("latents and pixels of the GPU are those of the CPU, bit for bit") {
   const auto other = uniform_noise(latents.size(), 2);
   CHECK(same_bits(gpu.decode(other, t, h, w), cpu.decode(other, t, h, w)));
   CHECK(same_bits(gpu.decode(latents, t, h, w), cpu.decode(latents, t, h, w)));
+
+  // The memory of the GPU that is counted is what its allocator hands out.
+  const WaveletTokenizer blank(c.channels, c.time, c.space, Device::meta, c.gpu_pixels);
+  const MetaAccount account(Device::cuda);
+  blank.decode(latents, t, h, w);
+  reset_cuda_peak();
+  const double before = static_cast<double>(cuda_memory().current);
+  gpu.decode(latents, t, h, w);
+  const double taken = static_cast<double>(cuda_memory().peak) - before;
+  const double lists = 4096 + 32.0 * c.channels;  // of bands
+  CHECK(static_cast<double>(account.memory().peak) == Approx(taken).margin(lists));
 }
 
 TEST_CASE("what a tokenizer says of itself does not tell the device") {

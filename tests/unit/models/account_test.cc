@@ -3,10 +3,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <catch2/catch.hpp>
 #include <chrono>
+#include <map>
+#include <string>
 
 #include "base/error.h"
 #include "base/one_thread.h"
 #include "models/decoder/decoder.h"
+#include "models/dit/lora.h"
+#include "models/dit/network_cost.h"
 #include "support/small_networks.h"
 #include "tensor/allocator.h"
 #include "tensor/device.h"
@@ -108,6 +112,35 @@ TEST_CASE("networks: the memory that is told of a step is what the allocator han
     }
 }
 
+TEST_CASE("networks with adapters beside the weights: what generating with them costs") {
+  const OneThread one_thread;
+  const NetworkConfig c = middling(NetworkType::dit);
+  const std::vector<models::NetworkSample> samples = {{4, 16, 16, 24.f, 0.2f, 9}};
+  const auto set = [&](int rank) { return models::lora_shapes(c, {rank, 0, {}}); };
+  const auto network = models::make_network(c, 1, DType::bf16, Device::cpu, false);
+  const double before = static_cast<double>(cpu_memory().current);
+  network->attach(set(8), false);
+  network->attach(set(5), false);
+  const double added = static_cast<double>(cpu_memory().current) - before;
+  const auto cost = [&](const std::vector<std::vector<models::AdapterShape>>& sets) {
+    return models::forward_cost(c, sets, samples, DType::bf16, {}, Device::cpu);
+  };
+  const models::PartCost without = cost({}), with = cost({set(8), set(5)});
+  CHECK(with.weight_bytes - without.weight_bytes == added);
+  // By hand: in each of three blocks six matrices [128, 128], of 256 tokens each, and those for
+  // keys and values of 9 tokens of text.
+  const double text = c.text_embed_dim;
+  CHECK(static_cast<double>(with.parameters - without.parameters) ==
+        13 * 3 * (6 * 256 + 2 * (128 + text)));
+  CHECK(with.flops - without.flops == 2 * 13 * 3 * (6 * 256 * 256 + 2 * (128 + text) * 9));
+
+  const NetworkBatch batch = batch_of(c, samples, Device::cpu);
+  ops::Tape silent(false);
+  network->forward(silent, batch);  // what is made once
+  CHECK(with.activation_bytes ==
+        Approx(taken([&] { network->forward(silent, batch); })).epsilon(0.03));
+}
+
 TEST_CASE("decoder: the memory that is told of a step is what the allocator hands out") {
   const OneThread one_thread;
   models::DecoderConfig c;
@@ -160,6 +193,56 @@ TEST_CASE("Cosmos 7B on meta: parameters, operations, and no time") {
   CHECK(static_cast<double>(account.memory().peak) - weights ==
         kept);  // of fewer, all layers' rows
   CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(3));
+}
+
+TEST_CASE("a layer of Cosmos 7B: the bytes of its elementwise kernels, by name") {
+  // One layer is what a network of three has more than one of two. One token of text: all but
+  // nothing, and the samples' own vectors are as little.
+  constexpr int kRows = 64, kColumns = 512;
+  constexpr double kTokens = kRows * kColumns / 4.0, kWidth = 4096;
+  const auto kernels_of = [&](int layers) {
+    NetworkConfig c;
+    c.num_layers = layers;
+    c.max_size = {4, 512, 512};
+    const auto network = models::make_network(c, 1, DType::bf16, Device::meta);
+    network->set_recompute(Recompute::elementwise);
+    const NetworkBatch batch = batch_of(c, {{1, kRows, kColumns, 24.f, 0, 1}}, Device::meta);
+    const MetaAccount account(Device::cuda);
+    step_of(*network, batch);
+    return account.kernels();
+  };
+  const std::map<std::string, KernelWork> fewer = kernels_of(2);
+  std::map<std::string, double> bytes;  // per token and width
+  double elementwise = 0;
+  for (const auto& [name, kernel] : kernels_of(3)) {
+    bytes[name] = (kernel.bytes - fewer.at(name).bytes) / kTokens / kWidth;
+    if (kernel.kind == WorkKind::elementwise) elementwise += bytes[name];
+  }
+  // By hand, in the order of the operands; what is one number a token or a vector a sample is less
+  // than the margin.
+  const std::map<std::string, double> expected = {
+      // x, branch, stream, normed, at first positions too; once more in backward: x, normed
+      {"modulate_forward", 3 * (4 + 2 + 4 + 2) + 4 + 3 * (4 + 2)},
+      // stream, dnormed, dstream, branch; dbranch, dx; for 64 tokens three sums
+      {"modulate_backward", 3 * (4 + 2 + 4 + 2 + 2 + 4 + 3 * 4 / 64.)},
+      {"modulate_reduce", 3 * 3 * 4 / 64.},
+      // Queries, keys and values; queries of the text. Backward: x, dy and dx, but of values.
+      {"qk_norm_rope_forward", 3 * (2 + 2) + (2 + 2)},
+      {"qk_norm_rope_gradients", 2 * (2 + 2 + 2) + (2 + 2 + 2)},
+      // Four times as wide, and once more in backward: x, dy, dx.
+      {"gelu_forward", 2 * 4 * (2 + 2)},
+      {"gelu_backward", 4 * (2 + 2 + 2)},
+      // The gradient of the positions, to those of the layers above.
+      {"add_into", 4 + 4 + 4},
+  };
+  double sum = 0;
+  for (const auto& [name, by_hand] : expected) {
+    INFO(name);
+    CHECK(bytes[name] == Approx(by_hand).margin(0.15));
+    sum += by_hand;
+  }
+  CHECK(sum == Approx(214 + 9 * 4 / 64. + 9 * 4 / 64.));
+  CHECK(elementwise == Approx(sum).epsilon(0.005));
 }
 
 TEST_CASE("a tensor on meta has no values") {

@@ -13,7 +13,9 @@
 #include "models/wavelet/cdf97.h"
 #include "support/distance.h"
 #include "support/noise.h"
+#include "tensor/allocator.h"
 #include "tensor/device.h"
+#include "tensor/meta.h"
 
 using namespace vfm;
 using namespace vfm::models;
@@ -64,6 +66,28 @@ TEST_CASE("CDF 9/7 gives the numbers of PyWavelets") {
   CHECK(largest_difference(out, expected) < 2e-5f);
   cdf97_synthesise(out.data(), back.data(), 16, 1);
   CHECK(largest_difference(back, x) < 2e-5f);
+}
+
+TEST_CASE("the memory of both directions is what the allocator hands out") {
+  for (const auto& [frames, time, space] : {std::tuple{1, 8, 8}, {33, 8, 8}, {9, 1, 2}}) {
+    const int height = 64, width = 96, t = 1 + (frames - 1) / time, h = height / space,
+              w = width / space;
+    const WaveletTokenizer tokenizer(12, time, space), blank(12, time, space, Device::meta);
+    const std::vector<float> pixels(std::size_t(3) * frames * height * width);
+    const std::vector<float> latents(std::size_t(12) * t * h * w);
+    for (const bool encodes : {true, false}) {
+      const MetaAccount account(Device::cpu);
+      const auto run = [&](const WaveletTokenizer& one) {
+        return encodes ? one.encode(pixels, frames, height, width) : one.decode(latents, t, h, w);
+      };
+      CHECK(run(blank).empty());
+      reset_memory_peak();
+      const std::size_t before = cpu_memory().current;
+      CHECK(!run(tokenizer).empty());
+      CHECK(account.memory().peak > 0);
+      CHECK(account.memory().peak == cpu_memory().peak - before);
+    }
+  }
 }
 
 TEST_CASE("two rows, the shortest line there is, come back") {

@@ -11,6 +11,7 @@
 #include "train/diffusion/latents.h"
 #include "train/kind.h"
 #include "train/recipe_file.h"
+#include "train/step_work.h"
 #include "train/tokenizer/clips.h"
 #include "train/trainer.h"
 
@@ -92,7 +93,10 @@ TEST_CASE("adapters: the memory that is told, and numbers that are trained") {
   check_run(recipe, *data);
   data->fit(recipe);
   const ModelNumbers with = model_numbers(recipe);
-  CHECK(with.trained == models::lora_parameters(recipe.model.dit, recipe.lora));
+  std::int64_t adapters = 0;
+  for (const models::NetworkMatrix& m : models::lora_targets(recipe.model.dit, recipe.lora))
+    adapters += 3 * (m.rows + m.columns);
+  CHECK(with.trained == adapters);
   recipe.lora.rank = 0;
   CHECK(model_numbers(recipe).all == with.all);
   CHECK(model_numbers(recipe).trained == with.all);
@@ -122,6 +126,42 @@ TEST_CASE(
   const double nine = flops.of(sample);
   sample.text_tokens = 8;
   CHECK(flops.of(sample) == Approx((seven + nine) / 2));
+}
+
+TEST_CASE(
+    "the work of a rank's step: all packs' products, and the optimizer's passes over memory") {
+  const std::unique_ptr<Dataset> data =
+      make_up_latents({.sizes = {{4, 16, 16}}, .channels = 4, .text_width = 24});
+  Recipe recipe = recipe_of(kNetwork,
+                            "data: {packs: 6, micro_packs: 2}\noptimizer.moments: bf16\n"
+                            "model.compute: bf16\nema.every: 4\n");
+  data->fit(recipe);
+  const std::vector<data::Entry> pack = fullest_pack(recipe, *data);
+  const auto sums = [&](int ranks, Recompute recompute) {
+    return work_by_kind(step_work(recipe, ranks, recompute, Device::cpu, pack));
+  };
+  const auto flops = [](const Json& work) {
+    return work["products"]["flops"].get<double>() + work["attention"]["flops"].get<double>();
+  };
+  SampleFlops of_samples(recipe);
+  double expected = 0;
+  for (const data::Entry& sample : pack)
+    expected += of_samples.of(sample);
+  const Json alone = sums(1, Recompute::none), shared = sums(2, Recompute::none);
+  CHECK(flops(alone) == Approx(6 * expected));
+  CHECK(flops(shared) == Approx(3 * expected));
+  CHECK(shared["elementwise"]["bytes"].get<double>() * 2 ==
+        Approx(alone["elementwise"]["bytes"].get<double>()).epsilon(0.01));
+  CHECK(flops(sums(1, Recompute::block)) > 1.2 * flops(alone));
+
+  // Zeros; the norm; gradient, weight and both moments; every fourth time the average.
+  const double numbers = static_cast<double>(model_numbers(recipe).trained);
+  const double bytes = 4 + 4 + 4 + 2 * (4 + 2 + 2) + 2 * 4 / 4.;
+  CHECK(alone["optimizer"]["bytes"].get<double>() == Approx(bytes * numbers));
+  CHECK(shared["optimizer"] == alone["optimizer"]);
+  recipe.ema.place = "host";
+  const Json without = work_by_kind(step_work(recipe, 1, Recompute::none, Device::cuda, pack));
+  CHECK(without["optimizer"]["bytes"].get<double>() == Approx((bytes - 2) * numbers));
 }
 
 TEST_CASE("a tokenizer's operations are those that are published") {

@@ -1,0 +1,205 @@
+// The bytes that are counted of each op of a transformer's layer (ops/run.h), against a count by
+// hand: every operand read once, every result written once.
+// SPDX-License-Identifier: Apache-2.0
+#include <catch2/catch.hpp>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "ops/backward.h"
+#include "ops/matmul/quantize.h"
+#include "ops/norm/modulate.h"
+#include "ops/norm/rmsnorm.h"
+#include "ops/optim/adamw.h"
+#include "ops/optim/sum_squares.h"
+#include "ops/pointwise/add.h"
+#include "ops/pointwise/gelu.h"
+#include "ops/pointwise/silu.h"
+#include "ops/pointwise/swiglu.h"
+#include "ops/position/qk_norm_rope.h"
+#include "tensor/meta.h"
+
+using namespace vfm;
+using namespace vfm::ops;
+
+namespace {
+
+constexpr std::int64_t kTokens = 192, kWidth = 64, kAll = kTokens * kWidth;
+constexpr double kElements = kAll;
+
+Tensor blank(Shape shape, DType dtype = DType::f32) {
+  return Tensor(std::move(shape), dtype, Device::meta);
+}
+
+using Kernels = std::map<std::string, KernelWork>;
+
+/// What `work` counts on a GPU's rules.
+Kernels counted(const std::function<void()>& work) {
+  const MetaAccount account(Device::cuda);
+  work();
+  return account.kernels();
+}
+
+double bytes_of(const Kernels& kernels, const std::string& name) {
+  const auto found = kernels.find(name);
+  return found == kernels.end() ? 0 : found->second.bytes;
+}
+
+/// A leaf that wants a gradient.
+Tensor leaf(Tape& tape, Shape shape, DType dtype = DType::f32) {
+  const Tensor tensor = blank(shape, dtype);
+  tape.watch(tensor, blank(std::move(shape)));
+  return tensor;
+}
+
+/// What backward of `result` counts, with a gradient of its type.
+Kernels back(Tape& tape, const Tensor& result) {
+  return counted([&] { tape.backward(result, blank(result.shape(), result.dtype())); });
+}
+
+ModulateInput modulation_of(Tape& tape, std::int64_t samples, bool adds, bool extra) {
+  ModulateInput in;
+  in.x = leaf(tape, {kTokens, kWidth});
+  in.out = DType::bf16;
+  if (adds) in.branch = leaf(tape, {kTokens, kWidth}, DType::bf16);
+  if (adds) in.gate = leaf(tape, {samples, 3 * kWidth});
+  in.gate_column = 2 * kWidth;
+  if (extra) in.extra = leaf(tape, {kTokens, kWidth});
+  in.modulation = leaf(tape, {samples, 3 * kWidth});
+  in.rows = RowMap(std::vector<std::int32_t>(kTokens, 0), Device::meta, 64);
+  return in;
+}
+
+}  // namespace
+
+TEST_CASE("bytes of modulate: stream, branch, positions and what becomes of them") {
+  for (const std::int64_t samples : {1, 3}) {
+    const double row = static_cast<double>(samples) * kWidth * 4, moments = 8.0 * kTokens;
+    for (const bool extra : {false, true}) {
+      Tape tape;
+      Modulated made;
+      const ModulateInput in = modulation_of(tape, samples, true, extra);
+      const Kernels forward = counted([&] { made = gated_residual_layernorm_modulate(tape, in); });
+      // x, branch, extra; the stream and normed. Gate, shift and scale.
+      const double streams = 4 + 2 + (extra ? 4 : 0) + 4 + 2;
+      CHECK(bytes_of(forward, "modulate_forward") == streams * kElements + moments + 3 * row);
+      CHECK(forward.size() == 1);
+
+      // Both results have a gradient, as in a network.
+      tape.accumulate(made.stream, blank({kTokens, kWidth}));
+      const Kernels backward = back(tape, made.normed);
+      // stream, dnormed, dstream, branch; dbranch and dx. Gate and scale; sums of three runs.
+      const double partial = 3.0 * 3 * kWidth * 4;
+      CHECK(bytes_of(backward, "modulate_backward") ==
+            (4 + 2 + 4 + 2 + 2 + 4) * kElements + moments + 2 * row + partial);
+      CHECK(bytes_of(backward, "modulate_reduce") == partial + 3 * row);
+    }
+    // Where nothing is added the stream is x, and not written.
+    Tape tape;
+    Modulated made;
+    const ModulateInput in = modulation_of(tape, samples, false, false);
+    const Kernels forward = counted([&] { made = gated_residual_layernorm_modulate(tape, in); });
+    CHECK(bytes_of(forward, "modulate_forward") == (4 + 2) * kElements + moments + 2 * row);
+    const Kernels backward = back(tape, made.normed);
+    CHECK(bytes_of(backward, "modulate_backward") ==
+          (4 + 2 + 4) * kElements + moments + row + 3.0 * 3 * kWidth * 4);
+  }
+}
+
+TEST_CASE("bytes of gelu, silu, swiglu and rmsnorm") {
+  Tape tape;
+  const Tensor x = leaf(tape, {kTokens, kWidth}, DType::bf16);
+  Tensor y;
+  CHECK(bytes_of(counted([&] { y = gelu(tape, x); }), "gelu_forward") == 4 * kElements);
+  const Kernels gelu_back = back(tape, y);
+  CHECK(bytes_of(gelu_back, "gelu_backward") == 6 * kElements);  // x, dy, dx
+  // The leaf's gradient is f32: read, added to and written.
+  CHECK(bytes_of(gelu_back, "add_into") == (2 + 4 + 4) * kElements);
+  CHECK(gelu_back.size() == 2);
+
+  const Tensor f = leaf(tape, {kTokens, kWidth});
+  CHECK(bytes_of(counted([&] { y = silu(tape, f); }), "silu_forward") == 8 * kElements);
+  CHECK(bytes_of(back(tape, y), "silu_backward") == 12 * kElements);
+
+  CHECK(bytes_of(counted([&] { y = swiglu_forward(x); }), "swiglu_forward") == 3 * kElements);
+  CHECK(bytes_of(counted([&] { swiglu_backward(x, y); }), "swiglu_backward") == 5 * kElements);
+
+  const Tensor g = leaf(tape, {kTokens, kWidth}), weight = leaf(tape, {kWidth});
+  CHECK(bytes_of(counted([&] { y = rmsnorm(tape, g, weight, 1e-6f); }), "rmsnorm_forward") ==
+        8 * kElements + 4 * kWidth);
+  CHECK(bytes_of(back(tape, y), "rmsnorm_backward") == 12 * kElements + 8 * kWidth);
+}
+
+TEST_CASE("bytes of queries' and keys' norms and rotation: values pass") {
+  constexpr int kHeadDim = 16, kHeads = 4;
+  static_assert(kHeadDim * kHeads == kWidth);
+  for (const bool in_place : {true, false}) {
+    Tape tape;
+    QkNormRope layout;
+    layout.query_heads = layout.key_heads = layout.value_heads = kHeads;
+    layout.head_dim = kHeadDim;
+    layout.query_weight = leaf(tape, {kHeadDim});
+    layout.key_weight = leaf(tape, {kHeadDim});
+    layout.cosines = blank({kTokens, kHeadDim / 2});
+    layout.sines = blank({kTokens, kHeadDim / 2});
+    const double angles = 4.0 * kTokens * kHeadDim, weights = 8.0 * kHeadDim;
+    const Tensor x = leaf(tape, {kTokens, 3 * kWidth}, DType::bf16);
+    Tensor y;
+    CHECK(bytes_of(counted([&] { y = qk_norm_rope(tape, x, layout); }), "qk_norm_rope_forward") ==
+          2 * 3 * 2 * kElements + angles + weights);
+    // The seed is the caller's; what gelu makes of it is nobody's, and overwritten.
+    const Kernels backward = back(tape, in_place ? gelu(tape, y) : y);
+    // x of queries and keys; dy and dx of these, and of values unless they are one.
+    CHECK(bytes_of(backward, "qk_norm_rope_gradients") ==
+          2 * (2 + (in_place ? 2 + 2 : 3 + 3)) * kElements + angles + 2 * weights);
+  }
+  // Queries of cross-attention: no positions, and no other heads.
+  Tape tape;
+  QkNormRope layout;
+  layout.query_heads = kHeads;
+  layout.head_dim = kHeadDim;
+  layout.query_weight = leaf(tape, {kHeadDim});
+  const Tensor x = leaf(tape, {kTokens, kWidth}, DType::bf16);
+  Tensor y;
+  CHECK(bytes_of(counted([&] { y = qk_norm_rope(tape, x, layout); }), "qk_norm_rope_forward") ==
+        4 * kElements + 4 * kHeadDim);
+  CHECK(bytes_of(back(tape, y), "qk_norm_rope_gradients") == 6 * kElements + 8 * kHeadDim);
+}
+
+TEST_CASE("bytes of sums, conversions, copies and zeros") {
+  const Tensor f = blank({kTokens, kWidth}), b = blank({kTokens, kWidth}, DType::bf16);
+  CHECK(bytes_of(counted([&] { add_in_place(f, b); }), "add_into") == 10 * kElements);
+  CHECK(bytes_of(counted([&] { add_in_place(b, b); }), "add_into") == 6 * kElements);
+  CHECK(bytes_of(counted([&] { (void)b.to(DType::f32); }), "convert") == 6 * kElements);
+  CHECK(bytes_of(counted([&] { (void)b.clone(); }), "copy_bytes") == 4 * kElements);
+  CHECK(bytes_of(counted([&] { (void)Tensor::zeros({kAll}, DType::f32, Device::meta); }),
+                 "zero_bytes") == 4 * kElements);
+  CHECK(bytes_of(counted([&] { quantize(b); }), "quantize") == (2 + 2 + 1) * kElements);
+
+  // The narrow one's columns of the wide one, whose gradient is written in whole.
+  Tape tape;
+  const Tensor narrow = leaf(tape, {kTokens, kWidth}), wide = leaf(tape, {kTokens, 3 * kWidth});
+  Tensor sum;
+  CHECK(bytes_of(counted([&] { sum = add(tape, narrow, wide); }), "add_columns") == 12 * kElements);
+  CHECK(bytes_of(back(tape, sum), "add_columns_backward") == (4 + 3 * 4) * kElements);
+}
+
+TEST_CASE("bytes of the optimizer: what AdamW reads and writes, and the norm before it") {
+  for (const bool averages : {false, true}) {
+    AdamwSlot slot;
+    slot.moments = DType::bf16;
+    slot.count = kAll;
+    float average = 0;
+    if (averages) slot.ema = &average;  // not read
+    // The gradient; weight, both moments and the average, read and written.
+    const double update = 4 + 2 * (4 + 2 + 2 + (averages ? 4 : 0));
+    const std::vector<AdamwSlot> slots{slot, slot};
+    CHECK(bytes_of(counted([&] { adamw(Device::meta, slots, {}); }), "adamw") ==
+          2 * update * kElements);
+    CHECK(bytes_of(counted([&] { clipped_adamw(Device::meta, slots, {}, 1, 1); }),
+                   "clipped_adamw") == 2 * (update + 4) * kElements);
+  }
+  const std::vector<Extent> arrays{{nullptr, kAll}, {nullptr, kAll}};
+  CHECK(bytes_of(counted([&] { sum_squares(Device::meta, arrays); }), "sum_squares") ==
+        8 * kElements);
+}
