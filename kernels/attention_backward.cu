@@ -6,6 +6,7 @@
 #include <cuda_runtime.h>
 
 #include <cmath>
+#include <ptx/fast.cuh>
 
 #include "attention.h"
 #include "common/attention.cuh"

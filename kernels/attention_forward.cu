@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <ptx/fast.cuh>
 
 #include "attention.h"
 #include "common/attention.cuh"

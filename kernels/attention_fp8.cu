@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <ptx/fast.cuh>
 
 #include "attention_fp8.h"
 #include "common/attention_fp8.cuh"

@@ -2,7 +2,7 @@
 // lib/ops/pointwise/gelu.h, silu.h, swiglu.h, text_activations.h and add.h, of the sum in
 // low_rank.h, and of the conversions between f32 and bf16.
 //
-//   gelu(x) = x Phi(x), Phi(x) = (1 + erf(x / sqrt(2))) / 2      the exact form, not that with tanh
+//   gelu(x) = x Phi(x), Phi(x) = (1 + erf(x / sqrt(2))) / 2      to 5e-7; not the form with tanh
 //   silu(x) = x / (1 + e^-x)
 //   swiglu(a, b) = silu(a) b                                     a and b beside each other in a row
 //   gelu_tanh(x) = x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))

@@ -1,6 +1,6 @@
 // Tensor core instructions of sm_80 and later as functions: the registers of a matrix product,
-// loads of its operands from shared memory, copies from global to shared memory that go on beside
-// the arithmetic, and a fast power of two.
+// loads of its operands from shared memory, and copies from global to shared memory that go on
+// beside the arithmetic.
 //
 // A warp multiplies a [16, 16] by b [16, 8], bf16, and adds to c [16, 8], f32. With group = lane /
 // 4 and t = lane % 4, a lane holds
@@ -77,13 +77,6 @@ __device__ __forceinline__ void copy_async_commit() {
 template <int kLeft>
 __device__ __forceinline__ void copy_async_wait() {
   asm volatile("cp.async.wait_group %0;" : : "n"(kLeft) : "memory");
-}
-
-/// 2^x to 2 units in the last place; below 2^-126 zero; NaN stays.
-__device__ __forceinline__ float fast_exp2(float x) {
-  float y;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
 }
 
 }  // namespace vfm::kernels

@@ -3,9 +3,12 @@
 
 #include <mutex>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "tensor/device.h"
 #include "tensor/device_cuda.h"
+#include "tensor/gpu_graph.h"
 #include "tensor/staging_cuda.h"
 #include "tensor/upload.h"
 
@@ -17,6 +20,12 @@ cudaEvent_t make_event() {
   check_gpu(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "make an event");
   return event;
 }
+
+// A block that nobody uses any more, with the event of its place.
+struct Freed {
+  std::shared_ptr<void> block;
+  cudaEvent_t event = nullptr;
+};
 
 struct Uploads {
   std::mutex mutex;
@@ -33,7 +42,26 @@ Uploads& uploads() {
   return *instance;
 }
 
+// Gives blocks back once it stands on the compute stream that they were freed. An event of a stream
+// that records would become part of the recording, and so would the copies that wait for it: until
+// the recording ends the blocks wait here, for the next upload or the next block that is freed.
+void give_back(Freed freed) {
+  static auto* const mutex = new std::mutex;
+  static auto* const waiting = new std::vector<Freed>;
+  std::vector<Freed> ready;  // they go when nothing is locked
+  std::lock_guard lock(*mutex);
+  if (freed.block != nullptr) waiting->push_back(std::move(freed));
+  // The thread that records holds the mutex of recordings, and must not ask for it again.
+  if (waiting->empty() || GpuGraph::recording()) return;
+  const std::unique_lock no_recording(recording_mutex(), std::try_to_lock);
+  if (!no_recording) return;
+  for (const Freed& one : *waiting)
+    cudaEventRecord(one.event, compute_stream());
+  ready.swap(*waiting);
+}
+
 std::shared_ptr<void> Uploads::allocate(std::size_t bytes) {
+  give_back({});
   std::shared_ptr<void> block = upload_allocator().allocate(bytes);
   void* const at = block.get();
   const auto [known, fresh] = freed.try_emplace(at, nullptr);
@@ -42,7 +70,7 @@ std::shared_ptr<void> Uploads::allocate(std::size_t bytes) {
   else
     check_gpu(cudaStreamWaitEvent(copy_stream(), known->second, 0), "wait for what is computed");
   return {at, [block = std::move(block), event = known->second](void*) {
-            cudaEventRecord(event, compute_stream());
+            give_back({block, event});
           }};
 }
 

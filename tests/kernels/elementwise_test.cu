@@ -284,6 +284,36 @@ void test_slopes(Checker& checker) {
   checker.close("slope of silu", dsilu.host(), of_silu, 1e-6);
 }
 
+// Many numbers where gelu bends, each within the error that its formula may have; and every bf16.
+void test_gelu_everywhere(Checker& checker) {
+  std::vector<float> inputs;
+  for (int i = 0; i <= 100'000; ++i)
+    inputs.push_back(static_cast<float>(-10 + 2e-4 * i));
+  const std::size_t n = inputs.size();
+  const DeviceArray<float> x(inputs), dy(std::vector<float>(n, 1.f)), y(n), dx(n);
+  need(gelu_forward(Type::f32, x.get(), y.get(), static_cast<std::int64_t>(n), nullptr), "gelu");
+  need(gelu_backward(Type::f32, x.get(), dy.get(), dx.get(), static_cast<std::int64_t>(n), nullptr),
+       "gelu");
+  std::vector<double> values, slopes;
+  for (const double v : inputs) {
+    values.push_back(gelu(v));
+    slopes.push_back(gelu_slope(v));
+  }
+  each_close(checker, "gelu in small steps", y.host(), values, 5e-7);
+  each_close(checker, "slope of gelu in small steps", dx.host(), slopes, 5e-7);
+
+  std::vector<Bf16> all;
+  std::vector<double> exact;
+  for (unsigned bits = 0; bits < 0x10000; ++bits) {
+    const float v = std::bit_cast<float>(bits << 16);
+    all.push_back(Bf16(v));
+    exact.push_back(gelu(v));
+  }
+  const DeviceArray<Bf16> low(all), result(all.size());
+  need(gelu_forward(Type::bf16, low.get(), result.get(), 0x10000, nullptr), "gelu");
+  each_close(checker, "gelu of every bf16", result.host(), exact, 3.91e-3);
+}
+
 void test_refusals(Checker& checker) {
   const DeviceArray<float> a(64);
   float* const p = a.get();
@@ -375,6 +405,7 @@ void tests(Checker& checker) {
   }
   test_convert(checker);
   test_slopes(checker);
+  test_gelu_everywhere(checker);
   test_refusals(checker);
   if (timed()) time_all();
 }

@@ -3,7 +3,8 @@
 // With AttentionBody::automatic a shape's first call runs both, and cuDNN's stays only if the two
 // differ by no more than rounding: |cudnn - own| <= 2 % of |own|, Euclidean norms, for the output
 // and for each gradient. If they differ by more, or cuDNN cannot build the shape, a warning says so
-// once and our own kernels run that shape from then on.
+// once and our own kernels run that shape from then on. Where the own result is not finite nothing
+// can be compared: that call keeps it, and the next one tries again.
 // Thread-safety: one thread drives the GPU.
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/attention/attention_cuda.h"
@@ -93,6 +94,7 @@ Norms compare(const Part& tried, const Part& reference) {
 // prove nothing.
 struct Trust {
   bool refused = false, forward_checked = false, backward_checked = false;
+  bool put_off = false;  // which was said
 };
 
 // Of what cuDNN is asked.
@@ -113,19 +115,34 @@ void refuse(Trust& trust, const AttentionArgs& args, const std::string& why) {
               text_of(shape_of(args)), why);
 }
 
+void put_off(Trust& trust, const AttentionArgs& args, const char* part) {
+  if (std::exchange(trust.put_off, true)) return;
+  log_warning(
+      "attention of {}: our own {} is not finite, so cuDNN's cannot be compared with it; "
+      "a later call will try again",
+      to_string(shape_of(args)), part);
+}
+
 // Whether each part is the reference's. Refuses if not; `checked` becomes true unless all are zero.
+// False too, and nothing is decided, where a reference is not finite.
 bool agree(Trust& trust, bool& checked, const AttentionArgs& args,
            const std::vector<std::pair<Part, Part>>& pairs) {
+  bool some = false;
   for (const auto& [tried, reference] : pairs) {
     const Norms norms = compare(tried, reference);
+    if (!std::isfinite(norms.reference)) {
+      put_off(trust, args, tried.name);
+      return false;
+    }
     if (!(norms.difference <= kTolerance * norms.reference)) {
       refuse(trust, args,
              vfm::format("its {} differs by {:.2g} of {:.2g}", tried.name, norms.difference,
                          norms.reference));
       return false;
     }
-    if (norms.reference > 0) checked = true;
+    some = some || norms.reference > 0;
   }
+  checked = some;
   return true;
 }
 

@@ -136,7 +136,8 @@ void attention_backward_cudnn(const AttentionArgs& args, CudnnPack& pack) {
   const std::int64_t queries = args.query_starts[args.samples] + kAttentionSpareRows,
                      keys = args.key_starts[args.samples] + kAttentionSpareRows;
   const Tensor row_sums({queries, args.heads}, DType::f32, Device::cuda);
-  const Tensor dq_sum({queries, args.q_stride}, DType::f32, Device::cuda);
+  const Tensor dq_sum({queries, std::int64_t{args.heads} * args.head_dim}, DType::f32,
+                      Device::cuda);
   if (reads_unwritten()) clear_scratch(args, row_sums, dq_sum);
   memory[kRowSums] = row_sums.raw();
   memory[kDqSum] = dq_sum.raw();

@@ -146,10 +146,11 @@ Graph attention_backward_graph(const AttentionShape& shape) {
   const Edge dscores = b.score(Op::multiply, weighted, scale);
   b.gradient(dscores, q, kDkHeads, dk);
 
-  // dq = dscores k: blocks of keys add to it in f32, in any order.
+  // dq = dscores k: blocks of keys add to it in f32, in any order. The sums are rows of dq alone,
+  // though dq may be columns of a wider matrix.
   const Edge k_again = b.graph.inner(b.kv_layout, Type::bf16, b.kv_offsets);
   b.graph.add({Op::reshape, k, none, none, k_again});
-  const Edge dq_sum = b.graph.memory(kDqSum, Type::f32, b.q_layout, b.q_offsets);
+  const Edge dq_sum = b.graph.memory(kDqSum, Type::f32, b.out_layout, b.out_offsets);
   b.matmul(dscores, k_again, dq_sum, b.query_lengths, none, b.key_lengths);
   b.graph.add({Op::copy, dq_sum, none, none, dq});
   return std::move(b.graph);

@@ -26,7 +26,8 @@ enum AttentionId : std::int64_t {
   // i32, a length a sample.
   kQueryLengths,
   kKeyLengths,
-  // ragged_offsets: of q and dq; of k, v, dk and dv; of out and dout; of rows of H numbers.
+  // ragged_offsets: of q and dq; of k, v, dk and dv; of out, dout and dq's sums; of rows of H
+  // numbers.
   kQOffsets,
   kKvOffsets,
   kOutOffsets,
@@ -37,7 +38,7 @@ enum AttentionId : std::int64_t {
   kDk,
   kDv,
   kRowSums,  ///< scratch: f32 [S, H]
-  kDqSum,    ///< scratch: f32, laid out as dq
+  kDqSum,    ///< scratch: f32 [S, H K]
   kDkHeads,  ///< scratch if key_heads < heads: bf16 as dk and dv, rows heads / key_heads as long
   kDvHeads,
 };

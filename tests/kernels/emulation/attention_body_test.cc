@@ -153,6 +153,41 @@ TEST_CASE("NaN from cuDNN alone is a wrong output") {
   CHECK(warnings.size() == 1);
 }
 
+TEST_CASE("a result of our own that is not finite decides nothing: the next call is compared") {
+  test::EmulatedCudnn& cudnn = fresh();
+  const AttentionPack pack = pack_of({25, 9}, 10);
+  const auto run_with = [&](float q, float dout) {
+    Inputs in(pack, Device::cpu, DType::f32);
+    in.qkv.floats()[3] = q;
+    in.dout.floats()[5] = dout;
+    const Tensor qkv = in.qkv.to(DType::bf16).to(Device::cuda);
+    Tape tape;
+    const Tensor gradient = Tensor::zeros(qkv.shape(), DType::f32, Device::cuda);
+    tape.watch(qkv, gradient);
+    const Tensor out = self_attention(tape, qkv, pack);
+    const Tensor kept = out.clone().to(Device::cpu).to(DType::f32);
+    tape.backward(out, in.dout.to(DType::bf16).to(Device::cuda));
+    return kept;
+  };
+  // Whatever cuDNN gives then, the call keeps our own.
+  cudnn.out_factor = 3;
+  const Tensor out = run_with(HUGE_VALF, 1);
+  CHECK(std::isnan(out.floats()[0]));
+  cudnn.out_factor = 1;
+  CHECK(apart(out.rows(25, 34), run_with(0, HUGE_VALF).rows(25, 34)) < 2e-2);
+  CHECK(cudnn.forward_calls == 2);
+  CHECK(cudnn.backward_calls == 1);
+  REQUIRE(warnings.size() == 1);
+  CHECK_THAT(warnings[0], Catch::StartsWith("attention of 2 samples of 128 queries and 128 keys, "
+                                            "10 heads of 64: our own output is not finite"));
+  // Forward is trusted since the second call, backward is not.
+  cudnn.dk_factor = 0.9f;
+  check_right(pack);
+  CHECK(cudnn.backward_calls == 2);
+  REQUIRE(warnings.size() == 2);
+  CHECK_THAT(warnings[1], Catch::Contains("its dk differs by"));
+}
+
 TEST_CASE("a wrong gradient is not used, nor those of layers that ran forward before") {
   test::EmulatedCudnn& cudnn = fresh();
   cudnn.dk_factor = 0.9f;

@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <catch2/catch.hpp>
 #include <cstring>
+#include <thread>
 
 #include "base/log.h"
 #include "ops/matmul/linear.h"
@@ -225,6 +226,38 @@ TEST_CASE("graphs are given up where memory is short, the third time for good") 
   REQUIRE(lines.size() == 4);
   CHECK(lines[1].find("made once more") != std::string::npos);
   CHECK(lines[3].find("going on without CUDA graphs") != std::string::npos);
+}
+
+TEST_CASE(
+    "an upload that goes while work is recorded is no part of it, and its memory comes back") {
+  const bool elsewhere = GENERATE(false, true);  // in the thread that uploads
+  const std::int64_t rows = elsewhere ? 30'000 : 20'000;
+  const Tensor input = noise_tensor({rows, 100}, 1).to(Device::cuda);
+  GraphCache cache(8);
+  std::size_t used = 0;
+  for (std::uint64_t i = 0; i < 6; ++i) {
+    const Tensor host = noise_tensor({rows, 100}, 2 + i);
+    Upload upload;
+    Tensor there = upload.copy(host);
+    upload.await();
+    ops::Tape tape(false);
+    const Tensor sum = ops::add(tape, there, input);
+    const auto drop = [&there] { there = {}; };
+    const auto work = [&](const std::vector<Tensor>& inputs) -> std::vector<Tensor> {
+      elsewhere ? std::thread(drop).join() : drop();
+      ops::Tape inner(false);
+      return {ops::add(inner, inputs[0], inputs[0])};
+    };
+    const Tensor twice = cache.run("", {input}, work)[0];
+    CHECK(same(twice, ops::add(tape, input, input)));
+    CHECK(same(sum, ops::add(tape, host.to(Device::cuda), input)));
+    // The third time the work is repeated, so nothing drops it there.
+    CHECK(there.defined() == (i > 1));
+    if (i == 2) used = emulation::used_memory();
+  }
+  CHECK(cache.graphs() == 1);
+  CHECK(cache.replays() == 5);
+  CHECK(emulation::used_memory() == used);
 }
 
 TEST_CASE("uploads of changing sizes give nothing back to the driver") {

@@ -247,7 +247,7 @@ void compare(const AttentionPack& pack, bool self) {
       {kDk, room(keys * args.kv_stride)},
       {kDv, room(keys * args.kv_stride)},
       {kRowSums, room(queries * pack.heads)},
-      {kDqSum, room(queries * args.q_stride)},
+      {kDqSum, room(queries * qw)},
       {kDkHeads, room(keys * args.kv_stride * group)},
       {kDvHeads, room(keys * args.kv_stride * group)},
   };

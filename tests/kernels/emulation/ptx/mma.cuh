@@ -126,8 +126,4 @@ void copy_async_wait() {
   });
 }
 
-inline float fast_exp2(float x) {
-  return std::exp2(x);
-}
-
 }  // namespace vfm::kernels
