@@ -120,7 +120,7 @@ void put_off(Trust& trust, const AttentionArgs& args, const char* part) {
   log_warning(
       "attention of {}: our own {} is not finite, so cuDNN's cannot be compared with it; "
       "a later call will try again",
-      to_string(shape_of(args)), part);
+      text_of(shape_of(args)), part);
 }
 
 // Whether each part is the reference's. Refuses if not; `checked` becomes true unless all are zero.
