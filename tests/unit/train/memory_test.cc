@@ -80,7 +80,7 @@ TEST_CASE("the memory that is told of a run is what its tensors' allocator hands
   }
   for (const char* more : {"", "model.compute: bf16", "model.levels: [8, 8, 8, 5, 5, 5]"}) {
     const Recipe recipe = recipe_of(kTokenizer, more);
-    check_run(recipe, *make_up_clips({{9, 16, 32}, {1, 16, 16}}, recipe.model.autoencoder));
+    check_run(recipe, *make_up_clips({{9, 32, 32}, {1, 16, 16}}, recipe.model.autoencoder));
   }
 }
 
@@ -106,7 +106,7 @@ TEST_CASE(
     "what training takes of operations is linear in the texts, and threefold that of forward") {
   const std::unique_ptr<Dataset> data =
       make_up_latents({.sizes = {{4, 16, 16}}, .channels = 4, .text_width = 24});
-  Recipe recipe = recipe_of(kNetwork, "");
+  Recipe recipe = recipe_of(kNetwork, "data.tokens: 256");
   data->fit(recipe);
   SampleFlops flops(recipe);
   data::Entry sample = data->entry(0);
@@ -131,7 +131,7 @@ TEST_CASE(
 TEST_CASE(
     "the work of a rank's step: all packs' products, and the optimizer's passes over memory") {
   const std::unique_ptr<Dataset> data =
-      make_up_latents({.sizes = {{4, 16, 16}}, .channels = 4, .text_width = 24});
+      make_up_latents({.sizes = {{4, 8, 16}}, .channels = 4, .text_width = 24});
   Recipe recipe = recipe_of(kNetwork,
                             "data: {packs: 6, micro_packs: 2}\noptimizer.moments: bf16\n"
                             "model.compute: bf16\nema.every: 4\n");
