@@ -14,6 +14,14 @@ namespace {
 // Registers of eight elements of every array leave room for few threads; small blocks fill it best.
 constexpr int kAdamwThreads = 128, kSquaresThreads = 256, kReduceThreads = 1024;
 
+// The arrays of a slot are known only by pointers that lie in memory: without a word the compiler
+// would use instructions for memory of any kind, which look first what kind it is.
+template <class T>
+__device__ __forceinline__ T* global(T* p) {
+  __builtin_assume(__isGlobal(p));
+  return p;
+}
+
 // N elements of an array, one or eight: 16 bytes of bf16.
 template <int N>
 struct Values {
@@ -23,9 +31,9 @@ struct Values {
 template <int N>
 __device__ __forceinline__ Values<N> load(const float* p) {
   if constexpr (N == 1) {
-    return {{*p}};
+    return {{*global(p)}};
   } else {
-    const float4 a = load4(p), b = load4(p + 4);
+    const float4 a = load4(global(p)), b = load4(global(p) + 4);
     return {{a.x, a.y, a.z, a.w, b.x, b.y, b.z, b.w}};
   }
 }
@@ -33,9 +41,9 @@ __device__ __forceinline__ Values<N> load(const float* p) {
 template <int N>
 __device__ __forceinline__ Values<N> load(const __nv_bfloat16* p) {
   if constexpr (N == 1) {
-    return {{__bfloat162float(*p)}};
+    return {{__bfloat162float(*global(p))}};
   } else {
-    const uint4 w = *reinterpret_cast<const uint4*>(p);
+    const uint4 w = *reinterpret_cast<const uint4*>(global(p));
     return {{__uint_as_float(w.x << 16), __uint_as_float(w.x & 0xffff0000u),
              __uint_as_float(w.y << 16), __uint_as_float(w.y & 0xffff0000u),
              __uint_as_float(w.z << 16), __uint_as_float(w.z & 0xffff0000u),
@@ -44,22 +52,23 @@ __device__ __forceinline__ Values<N> load(const __nv_bfloat16* p) {
 }
 
 __device__ __forceinline__ void store(float* p, const Values<1>& r) {
-  *p = r.v[0];
+  *global(p) = r.v[0];
 }
 __device__ __forceinline__ void store(float* p, const Values<8>& r) {
-  store4(p, {r.v[0], r.v[1], r.v[2], r.v[3]});
-  store4(p + 4, {r.v[4], r.v[5], r.v[6], r.v[7]});
+  store4(global(p), {r.v[0], r.v[1], r.v[2], r.v[3]});
+  store4(global(p) + 4, {r.v[4], r.v[5], r.v[6], r.v[7]});
 }
 __device__ __forceinline__ void store(__nv_bfloat16* p, const Values<1>& r) {
-  *p = __float2bfloat16(r.v[0]);
+  *global(p) = __float2bfloat16(r.v[0]);
 }
 __device__ __forceinline__ unsigned rounded_pair(float low, float high) {
   const __nv_bfloat162 two = __floats2bfloat162_rn(low, high);
   return *reinterpret_cast<const unsigned*>(&two);
 }
 __device__ __forceinline__ void store(__nv_bfloat16* p, const Values<8>& r) {
-  *reinterpret_cast<uint4*>(p) = {rounded_pair(r.v[0], r.v[1]), rounded_pair(r.v[2], r.v[3]),
-                                  rounded_pair(r.v[4], r.v[5]), rounded_pair(r.v[6], r.v[7])};
+  *reinterpret_cast<uint4*>(global(p)) = {
+      rounded_pair(r.v[0], r.v[1]), rounded_pair(r.v[2], r.v[3]), rounded_pair(r.v[4], r.v[5]),
+      rounded_pair(r.v[6], r.v[7])};
 }
 
 // The low half of a word is a signed number.
@@ -86,10 +95,10 @@ __device__ __forceinline__ Values<N> load_weights(const OptimizerSlot& s, std::i
   if constexpr (!kSplit) {
     return load<N>(s.value + at);
   } else if constexpr (N == 1) {
-    return {{joined(s.high[at], s.low[at])}};
+    return {{joined(global(s.high)[at], global(s.low)[at])}};
   } else {
-    const uint4 h = *reinterpret_cast<const uint4*>(s.high + at);
-    const uint4 l = *reinterpret_cast<const uint4*>(s.low + at);
+    const uint4 h = *reinterpret_cast<const uint4*>(global(s.high) + at);
+    const uint4 l = *reinterpret_cast<const uint4*>(global(s.low) + at);
     return {{joined(h.x, l.x), joined(h.x >> 16, l.x >> 16), joined(h.y, l.y),
              joined(h.y >> 16, l.y >> 16), joined(h.z, l.z), joined(h.z >> 16, l.z >> 16),
              joined(h.w, l.w), joined(h.w >> 16, l.w >> 16)}};
@@ -103,13 +112,13 @@ __device__ __forceinline__ void store_weights(const OptimizerSlot& s, std::int64
   if constexpr (!kSplit) {
     store(s.value + at, r);
   } else if constexpr (N == 1) {
-    s.high[at] = static_cast<std::uint16_t>(high_of(v[0]));
-    s.low[at] = static_cast<std::uint16_t>(plain(v[0]));
+    global(s.high)[at] = static_cast<std::uint16_t>(high_of(v[0]));
+    global(s.low)[at] = static_cast<std::uint16_t>(plain(v[0]));
   } else {
-    *reinterpret_cast<uint4*>(s.high + at) = {high_pair(v[0], v[1]), high_pair(v[2], v[3]),
-                                              high_pair(v[4], v[5]), high_pair(v[6], v[7])};
-    *reinterpret_cast<uint4*>(s.low + at) = {low_pair(v[0], v[1]), low_pair(v[2], v[3]),
-                                             low_pair(v[4], v[5]), low_pair(v[6], v[7])};
+    *reinterpret_cast<uint4*>(global(s.high) + at) = {high_pair(v[0], v[1]), high_pair(v[2], v[3]),
+                                                      high_pair(v[4], v[5]), high_pair(v[6], v[7])};
+    *reinterpret_cast<uint4*>(global(s.low) + at) = {low_pair(v[0], v[1]), low_pair(v[2], v[3]),
+                                                     low_pair(v[4], v[5]), low_pair(v[6], v[7])};
   }
 }
 

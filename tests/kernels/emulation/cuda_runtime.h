@@ -84,6 +84,14 @@ T __shfl_down_sync(unsigned mask, T value, unsigned by) {
   return __shfl_sync(mask, value, static_cast<int>(lane + by < 32 ? lane + by : lane));
 }
 
+// What the compiler may believe is checked here.
+#define __builtin_assume(what)     \
+  do                               \
+    if (!(what)) __builtin_trap(); \
+  while (false)
+inline bool __isGlobal(const void* p) {
+  return p != nullptr;
+}
 inline float __uint_as_float(unsigned bits) {
   return std::bit_cast<float>(bits);
 }
