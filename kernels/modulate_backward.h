@@ -12,8 +12,8 @@
 //
 // dnormed, dstream, stream and branch are read once, dx and dbranch written once: one block a run
 // keeps its sums in registers, and loads the next token while it works on this one. Rows wider than
-// 4,096 are cut into equal slabs, one block each; there the sums of g need all of dnormed and stream in
-// every slab, mostly from the L2 cache.
+// 4,096 are cut into equal slabs, one block each; there the sums of g need all of dnormed and
+// stream in every slab, mostly from the L2 cache.
 // Thread-safety: launches on the given stream; keeps nothing.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
