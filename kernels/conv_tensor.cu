@@ -76,7 +76,7 @@ __device__ __forceinline__ void finish(const ConvProduct& c, const float* tile, 
   }
 }
 
-template <int kM>
+template <int kM, bool kDivides>
 __global__ void __launch_bounds__(kThreads, 2) product_kernel(const ConvProduct c) {
   using L = Layout<kM>;
   constexpr int kLeft = kRows / Share<8>::kApart, kRight = L::kColumns / Share<8>::kApart;
@@ -95,14 +95,14 @@ __global__ void __launch_bounds__(kThreads, 2) product_kernel(const ConvProduct 
   for (int i = 0; i < kLeft; ++i)
     pixels[i] = conv_pixel(c.gather, first_row + share.row + i * Share<8>::kApart, rows);
 
-  const auto copy_step = [&](int step) {
-    const int k = step * kStep + 8 * share.group;
+  int k = 8 * share.group;
+  ConvTap tap = conv_tap(c.gather, k);
+  const auto copy_next = [&](int step) {
     const bool inside = k < depth;
-    const ConvTap tap = conv_tap(c.gather, k);
     const SharedAddress to = stages + step % kStages * L::kStageBytes;
 #pragma unroll
     for (int i = 0; i < kLeft; ++i) {
-      const std::int64_t at = inside ? conv_element(c.gather, pixels[i], tap) : -1;
+      const std::int64_t at = inside ? conv_element<kDivides>(c.gather, pixels[i], tap) : -1;
       copy_async_16(to + share.place(i), source + (at < 0 ? 0 : at), at >= 0);
     }
 #pragma unroll
@@ -112,6 +112,8 @@ __global__ void __launch_bounds__(kThreads, 2) product_kernel(const ConvProduct 
       copy_async_16(to + L::kLeftBytes + share.place(i),
                     weights + (valid ? std::int64_t{column} * depth + k : 0), valid);
     }
+    k += kStep;
+    advance(c.gather, tap, kStep);
   };
   const int warp = warp_index();
   const int warp_row = warp / L::kWarpColumns * 16 * kM;
@@ -123,13 +125,13 @@ __global__ void __launch_bounds__(kThreads, 2) product_kernel(const ConvProduct 
   clear(sums);
 #pragma unroll
   for (int step = 0; step < kStages - 1; ++step) {
-    if (step < steps) copy_step(step);
+    if (step < steps) copy_next(step);
     copy_async_commit();
   }
   for (int step = 0; step < steps; ++step) {
     copy_async_wait<kStages - 2>();
     __syncthreads();  // the step is here, and nobody reads the one before any more
-    if (step + kStages - 1 < steps) copy_step(step + kStages - 1);
+    if (step + kStages - 1 < steps) copy_next(step + kStages - 1);
     copy_async_commit();
     const SharedAddress from = stages + step % kStages * L::kStageBytes;
     add_rows_by_rows<kStep>(sums, from + left, from + right);
@@ -157,8 +159,9 @@ int launch_product(const ConvProduct& c, cudaStream_t stream) {
   const std::int64_t down = (c.gather.rows() + kRows - 1) / kRows;
   const std::int64_t across = (c.columns + Layout<kM>::kColumns - 1) / Layout<kM>::kColumns;
   if (down * across > 0x7fffffff) return cudaErrorInvalidValue;
-  return launch(product_kernel<kM>, dim3(static_cast<unsigned>(down * across)), kThreads,
-                Layout<kM>::kShared, stream, c);
+  const auto kernel = conv_divides(c.gather) ? product_kernel<kM, true> : product_kernel<kM, false>;
+  return launch(kernel, dim3(static_cast<unsigned>(down * across)), kThreads, Layout<kM>::kShared,
+                stream, c);
 }
 
 // A tile of the gradient of the weights: 128 output channels by 128 of (tap, channel). Both sides
@@ -206,6 +209,7 @@ struct Walk {
   }
 };
 
+template <bool kDivides>
 __global__ void __launch_bounds__(kThreads, 2) weights_kernel(const ConvWeights c) {
   using Part = Share<16>;
   constexpr int kCopies = kStep / Part::kApart;
@@ -234,8 +238,9 @@ __global__ void __launch_bounds__(kThreads, 2) weights_kernel(const ConvWeights 
       const bool inside = w.row < end, ours = inside && column < c.columns;
       copy_async_16(to + share.place(i), dy + (ours ? w.row * c.columns + column : 0), ours);
       const std::int64_t at =
-          inside && k < depth ? conv_element(c.gather, conv_pixel(c.gather, w.image, w.y, w.x), tap)
-                              : -1;
+          inside && k < depth
+              ? conv_element<kDivides>(c.gather, conv_pixel(c.gather, w.image, w.y, w.x), tap)
+              : -1;
       copy_async_16(to + kTileBytes + share.place(i), source + (at < 0 ? 0 : at), at >= 0);
       w.advance(c.gather);
     }
@@ -293,7 +298,8 @@ int conv_weights_tensor(const ConvWeights& call, CUstream_st* stream) {
   const dim3 blocks(static_cast<unsigned>((call.columns + kTile - 1) / kTile),
                     static_cast<unsigned>((call.gather.depth() + kTile - 1) / kTile),
                     static_cast<unsigned>(call.chunks));
-  return launch(weights_kernel, blocks, kThreads, kStages * 2 * kTileBytes, stream, call);
+  const auto kernel = conv_divides(call.gather) ? weights_kernel<true> : weights_kernel<false>;
+  return launch(kernel, blocks, kThreads, kStages * 2 * kTileBytes, stream, call);
 }
 
 }  // namespace vfm::kernels

@@ -12,7 +12,7 @@ namespace vfm::kernels {
 namespace {
 
 constexpr int kMostThreads = 1024;
-constexpr int kSlab = kMostThreads * 4;  // columns of one block
+constexpr int kMostColumns = kMostThreads * 4;  // of one block
 constexpr int kReduceThreads = 128;
 
 __device__ __forceinline__ float4 operator+(float4 a, float4 b) {
@@ -95,7 +95,8 @@ __device__ __forceinline__ float2 wide_sums(const ModulateBackward& c, int token
                                             float2 moments) {
   float2 sums = {0, 0};
 #pragma unroll 1
-  for (int at = static_cast<int>(threadIdx.x) * 4; at < c.width; at += kSlab) {
+  for (int at = static_cast<int>(threadIdx.x) * 4; at < c.width;
+       at += static_cast<int>(blockDim.x) * 4) {
     float4 g_at = g, n_at = n;
     if (at != own) {
       const std::int64_t place = std::int64_t{token} * c.width + at;
@@ -114,8 +115,8 @@ __global__ void __launch_bounds__(kMostThreads)
     backward_kernel(const ModulateBackward c, const unsigned slabs) {
   __shared__ float2 shared[2][32];
   const std::int64_t index = kWide ? blockIdx.x / slabs : blockIdx.x;
-  const int slab = kWide ? static_cast<int>(blockIdx.x % slabs) * kSlab : 0;
-  const int at = slab + static_cast<int>(threadIdx.x) * 4;
+  const int slab = kWide ? static_cast<int>(blockIdx.x % slabs * blockDim.x) : 0;
+  const int at = (slab + static_cast<int>(threadIdx.x)) * 4;
   const bool inside = at < c.width;
   const ModulateRun run = c.runs[index];
   const float inverse = 1.f / static_cast<float>(c.width);
@@ -194,8 +195,8 @@ __global__ void __launch_bounds__(kReduceThreads)
 
 template <class T>
 int dispatch(const ModulateBackward& c, cudaStream_t stream) {
-  const int slabs = (c.width + kSlab - 1) / kSlab;
-  const int warps = c.width < kSlab ? (c.width / 4 + 31) / 32 : kMostThreads / 32;
+  const int slabs = (c.width + kMostColumns - 1) / kMostColumns;
+  const int columns = (c.width + slabs - 1) / slabs, warps = (columns + 127) / 128;
   const std::int64_t blocks = c.run_count * slabs;
   if (blocks > 0x7fffffff) return cudaErrorInvalidValue;
   return launch(slabs > 1 ? backward_kernel<T, true> : backward_kernel<T, false>,

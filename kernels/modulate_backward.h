@@ -12,8 +12,8 @@
 //
 // dnormed, dstream, stream and branch are read once, dx and dbranch written once: one block a run
 // keeps its sums in registers, and loads the next token while it works on this one. Rows wider than
-// 4,096 are cut into slabs, one block each; there the sums of g need all of dnormed and stream in
-// every slab, mostly from the L2 cache.
+// 4,096 are cut into equal slabs, one block each; there the sums of g need all of dnormed and
+// stream in every slab, mostly from the L2 cache.
 // Thread-safety: launches on the given stream; keeps nothing.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -28,8 +28,8 @@ namespace vfm::kernels {
 
 /// Tokens begin..end-1, all of modulation row `row`. The layout of ops::RowRun.
 ///
-/// A run is the work of one block: at width 4,096 runs of 64 tokens are right, one block filling a
-/// multiprocessor; of narrower rows take shorter runs, 64 D / 4096 tokens but at least 8.
+/// A run is the work of one block, or of one for each slab, whose threads have four columns each;
+/// 1,024 threads fill a multiprocessor. lib/ops/norm/row_map.cc chooses how long runs are.
 struct ModulateRun {
   std::int64_t begin = 0, end = 0;
   std::int32_t row = 0;

@@ -43,11 +43,24 @@ __device__ __forceinline__ ConvTap conv_tap(const ConvGather& g, int k) {
           k - static_cast<int>(tap) * g.channels};
 }
 
-/// Offset of the element that the tap sees, or -1 if it is beyond the edges.
+/// The tap and channel that are `by` further, without a division.
+__device__ __forceinline__ void advance(const ConvGather& g, ConvTap& tap, int by) {
+  for (tap.channel += by; tap.channel >= g.channels; tap.channel -= g.channels)
+    if (++tap.x == g.kernel_width) tap.x = 0, ++tap.y;
+}
+
+/// Whether conv_element() has to divide by the strides.
+__host__ __device__ inline bool conv_divides(const ConvGather& g) {
+  return g.back && (g.stride_y > 1 || g.stride_x > 1);
+}
+
+/// Offset of the element that the tap sees, or -1 if it is beyond the edges. kDivides: not known to
+/// be false of conv_divides().
+template <bool kDivides = true>
 __device__ __forceinline__ std::int64_t conv_element(const ConvGather& g, const ConvPixel& p,
                                                      const ConvTap& tap) {
   int y = g.back ? p.y - tap.y : p.y + tap.y, x = g.back ? p.x - tap.x : p.x + tap.x;
-  if (g.back && (g.stride_y > 1 || g.stride_x > 1)) {
+  if (kDivides && conv_divides(g)) {
     if (y < 0 || x < 0 || y % g.stride_y != 0 || x % g.stride_x != 0) return -1;
     y /= g.stride_y, x /= g.stride_x;
   }

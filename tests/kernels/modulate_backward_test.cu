@@ -247,7 +247,7 @@ void tests(Checker& checker) {
         compare<float>(checker, p, "small");
         compare<__nv_bfloat16>(checker, p, "small");
       }
-  for (const int width : {4096, 4100, 8192, 9220}) {
+  for (const int width : {4096, 4100, 5120, 8192, 9220}) {
     const auto p = make_problem({2, 1}, width, 1, true, true);
     compare<float>(checker, p, "wide");
     compare<__nv_bfloat16>(checker, p, "wide");
@@ -270,6 +270,7 @@ void tests(Checker& checker) {
   checker.check("no runs are no error", modulate_backward(ModulateBackward{}, nullptr) == 0);
   if (!timed()) return;
   time_bf16(8192, 4096, 64);
+  time_bf16(8192, 4096, 63);
   time_bf16(8192, 4096, 32);
   time_bf16(8192, 1024, 64);
   time_bf16(8192, 1024, 16);

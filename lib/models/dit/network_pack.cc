@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/dit/network_pack.h"
 
-#include <algorithm>
 #include <cstdint>
 
 #include "tensor/meta.h"
@@ -31,10 +30,8 @@ NetworkPack::NetworkPack(const NetworkConfig& config, const NetworkBatch& batch,
   for (std::size_t r = 0; r < batch.samples.size(); ++r)
     of_tokens.insert(of_tokens.end(), static_cast<std::size_t>(self.query_lengths[r]),
                      static_cast<std::int32_t>(r));
-  // A block of the GPU works on one run: narrow rows take fewer tokens, so that there are enough.
-  const std::int64_t longest = layout_device(device) == Device::cpu
-                                   ? 64
-                                   : std::clamp<std::int64_t>(64 * config.width() / 4096, 8, 64);
+  const std::int64_t longest =
+      ops::longest_run(self.query_lengths, config.width(), layout_device(device));
   rows = ops::RowMap(of_tokens, device, longest);
 }
 

@@ -18,11 +18,18 @@ struct RowRun {
   std::int32_t row = 0;
 };
 
+/// The length at which runs are best cut where a pack has samples of these lengths, in tokens, and
+/// rows of `width` numbers. On a GPU one block works on a run, so there should be as many runs as
+/// blocks fit at a time, or a multiple of that: that of an H100 or H200 is taken for every GPU, so
+/// that sums have the same order, and the same bits, on all. `device` is no meta device.
+std::int64_t longest_run(std::span<const std::int64_t> lengths, std::int64_t width, Device device);
+
 class RowMap {
  public:
   RowMap() = default;
-  /// rows[i] is the row of token i. Runs are cut at `longest` tokens: short enough that the workers
-  /// share evenly, long enough that partial sums are few. Throws Error for a negative row.
+  /// rows[i] is the row of token i. Runs are cut at `longest` tokens (longest_run): short enough
+  /// that the workers share evenly, long enough that partial sums are few. Throws Error for a
+  /// negative row.
   RowMap(std::span<const std::int32_t> rows, Device device, std::int64_t longest = 64);
 
   std::int64_t tokens() const { return tokens_; }

@@ -200,6 +200,46 @@ TEST_CASE("modulate: one table for gate and modulation, bad rows refused, any nu
   CHECK_THROWS_AS(RowMap(map, Device::cpu), Error);
 }
 
+TEST_CASE("runs of modulation rows fill a GPU, whatever the pack") {
+  struct Case {
+    std::int64_t width, at_a_time;  // runs on a GPU of 132 multiprocessors
+  };
+  for (const Case c : {Case{512, 1056},
+                       {1024, 528},
+                       {1536, 264},
+                       {2048, 264},
+                       {3072, 132},
+                       {4096, 132},
+                       {5120, 66},
+                       {6144, 66},
+                       {12288, 44}})
+    for (const std::vector<std::int64_t>& lengths : {std::vector<std::int64_t>{2048},
+                                                     {4096},
+                                                     {6000},
+                                                     {8192},
+                                                     {12288},
+                                                     {73728},
+                                                     {2048, 2048, 2048, 2048},
+                                                     {4096, 1024, 700, 2372},
+                                                     std::vector<std::int64_t>(8, 1024)}) {
+      std::vector<std::int32_t> rows;
+      for (std::size_t i = 0; i < lengths.size(); ++i)
+        rows.insert(rows.end(), static_cast<std::size_t>(lengths[i]), static_cast<std::int32_t>(i));
+      const std::int64_t longest = longest_run(lengths, c.width, Device::cuda);
+      const std::int64_t runs = RowMap(rows, Device::cpu, longest).run_count();
+      const std::int64_t rounds = (runs + c.at_a_time - 1) / c.at_a_time;
+      const double filled =
+          static_cast<double>(rows.size()) / static_cast<double>(rounds * c.at_a_time * longest);
+      CAPTURE(c.width, rows.size(), lengths.size(), longest, runs, filled);
+      CHECK(longest >= 8);
+      CHECK(longest <= 64);
+      // Where all tokens in shortest runs are too few to fill it, there is one round.
+      CHECK((filled > 0.85 || (longest == 8 && rounds == 1)));
+    }
+  CHECK(longest_run(std::vector<std::int64_t>{8192}, 4096, Device::cpu) == 64);
+  CHECK(longest_run({}, 4096, Device::cuda) == 64);
+}
+
 TEST_CASE("queries and keys are normed and turned, values pass") {
   each_isa([] {
     for (const int dim : {12, 32, 40}) {
