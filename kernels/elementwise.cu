@@ -16,7 +16,7 @@ using Bf16 = __nv_bfloat16;
 
 constexpr int kThreads = 256;
 constexpr std::int64_t kMostElements = std::int64_t{1} << 38;  // a grid has under 2^31 blocks
-constexpr float kHalfLog2E = -0.72134752f;                     // with its sign
+constexpr float kMinusHalfLog2E = -0.72134752f;
 constexpr float kInvSqrt2Pi = 0.39894228f;
 constexpr float kTwoSqrt2OverPi = 1.59576912f;
 
@@ -86,7 +86,7 @@ struct Normal {
 // is e^(-x^2 / 2) / sqrt(2 pi) times a polynomial of 1 / (1 + p x). Here of 1 / (1 / p + x): with
 // the coefficients b_k p^-k / sqrt(2 pi).
 __device__ __forceinline__ Normal normal(float x) {
-  const float bell = fast_exp2(x * x * kHalfLog2E);
+  const float bell = fast_exp2(x * x * kMinusHalfLog2E);
   const float t = fast_reciprocal(fabsf(x) + 4.31700828f);
   const float polynomial =
       (((795.729972f * t - 252.355388f) * t + 57.1793427f) * t - 2.65102032f) * t + 0.550050729f;
