@@ -3,7 +3,7 @@
 // A multiply-add is two operations. Counted are convolutions, products with matrices and attention;
 // not norms, activations and wavelets, which take the memory's time and not that of arithmetic.
 // Memory is that of the tensors that are alive at once, where they are most; what libraries need
-// for themselves is not in it.
+// for themselves is not in it, but for cuBLASLt's workspace on a GPU.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

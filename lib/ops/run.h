@@ -57,6 +57,15 @@ struct Touching {
     return more;
   }
 
+  /// Bytes that the GPU's version has for itself.
+  template <class Bytes>
+  Touching gpu_scratch(Bytes bytes) const {
+    Touching more = *this;
+    if (device == Device::meta && layout_device(device) == Device::cuda)
+      more.work.scratch += static_cast<std::size_t>(bytes());
+    return more;
+  }
+
   Device device;
   Work work;
 };

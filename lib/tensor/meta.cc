@@ -35,6 +35,7 @@ struct MetaAccount::State {
   Work work;
   std::set<std::string> met;
   std::map<std::string, KernelWork> kernels;
+  std::shared_ptr<void> workspace;
 };
 
 namespace {
@@ -77,8 +78,14 @@ void note_work(const char* name, const Work& work) {
   counting->work.flops += work.flops;
   counting->work.bytes += work.bytes;
   counting->work.scratch = std::max(counting->work.scratch, work.scratch);
-  if (work.kept > 0 && counting->met.insert(work.kernel).second) counting->work.kept += work.kept;
+  if (work.kept > 0 && first_on_meta(work.kernel)) counting->work.kept += work.kept;
+  if (work.workspace > 0 && !counting->workspace)
+    counting->workspace = counting->allocator.allocate(work.workspace);
   if (work.scratch > 0) counting->allocator.allocate(work.scratch);
+}
+
+bool first_on_meta(const std::string& what) {
+  return !counting || counting->met.insert(what).second;
 }
 
 Device layout_device(Device device) {

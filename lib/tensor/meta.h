@@ -33,6 +33,7 @@ struct Work {
   std::size_t scratch = 0;  ///< bytes that it has for itself meanwhile
   /// What a library keeps of the host's memory for each `kernel` that it has met: bytes, estimated.
   double kept = 0;
+  std::size_t workspace = 0;  ///< bytes of the device that a library keeps from its first kernel on
   std::string kernel;
   WorkKind kind = WorkKind::elementwise;
 };
@@ -69,6 +70,9 @@ class MetaAccount {
 
 /// Counts the work of a kernel on Device::meta.
 void note_work(const char* name, const Work& work);
+
+/// Whether this is the first time that `what` is done: of an account, for what is done only once.
+bool first_on_meta(const std::string& what);
 
 /// `device`, or of Device::meta the one that the account stands for, without an account the CPU:
 /// for what differs between devices in sizes and layout.

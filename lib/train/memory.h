@@ -1,6 +1,7 @@
 // What a run takes of its device's memory, what it computes, and what backward recomputes
 // so that it fits. Found by a step on Device::meta (tensor/meta.h): the run's own model, optimizer
-// and pass, of which nothing is computed. Not in it: what libraries need for themselves.
+// and pass, of which nothing is computed. Not in it: what only a library can say that it needs,
+// which on a GPU is the driver and cuDNN's plans.
 // Thread-safety: free functions, any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -79,7 +80,7 @@ MemoryNeed memory_need(const Recipe& recipe, int ranks, models::Recompute recomp
 /// all but the activations and the host's, is more than `usable` bytes: such a run cannot begin.
 void check_memory(const Recipe& recipe, const MemoryNeed& need, double usable);
 
-/// What a rank may use: 95 % of a GPU's memory less 2 GiB for the libraries' workspaces; of this
+/// What a rank may use: 95 % of a GPU's memory less 2 GiB for the driver and cuDNN's plans; of this
 /// machine's, or of what the control group of this process may use of it, its share of four fifths
 /// among `local_ranks`, those on this machine.
 double usable_memory(Device device, int local_ranks);

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "ops/attention/attention_kernels.h"
+#include "ops/attention/attention_rooms.h"
 #include "ops/run.h"
 
 namespace vfm::ops {
@@ -110,6 +111,7 @@ void backward(Tape& tape, const Call& c) {
   args.dq = dq.raw();
   args.dk = const_cast<void*>(column(dkv, c.k_column));
   args.dv = const_cast<void*>(column(dkv, c.v_column));
+  if (device == Device::meta) count_attention_rooms(args, true);
   VFM_RUN(
       work_of(c.pack, Touching(c.q, dout, c.out, dq, self ? Tensor() : c.kv, self ? Tensor() : dkv),
               4, true),
@@ -130,6 +132,7 @@ Tensor attend(Tape& tape, Call call) {
   call.log_sum_exp = Tensor({call.pack.heads, read}, DType::f32, device);
   if (!call.pack.work) prepare(call.pack, device);
   const bool self = call.q.id() == call.kv.id();
+  if (device == Device::meta) count_attention_rooms(arguments(call), false);
   call.body =
       VFM_ASK(AttentionBody::own,
               work_of(call.pack, Touching(call.q, self ? Tensor() : call.kv, call.values, call.out),

@@ -4,6 +4,8 @@
 #include <atomic>
 
 #include "base/error.h"
+#include "ops/attention/attention_kernels.h"
+#include "ops/determinism.h"
 
 namespace vfm::ops {
 namespace {
@@ -46,6 +48,22 @@ std::string why_not_cudnn(const AttentionRequest& request) {
       return "a sample has other numbers of causal queries and of keys";
   }
   return "";
+}
+
+std::string why_not_cudnn(const AttentionArgs& args, bool empty_samples) {
+  const auto samples = static_cast<std::size_t>(args.samples) + 1;
+  AttentionRequest request;
+  request.bf16 = args.type == DType::bf16;
+  request.causal = args.causal;
+  request.deterministic = deterministic();
+  request.head_dim = args.head_dim;
+  request.aligned = args.q_stride % 8 == 0 && args.kv_stride % 8 == 0;
+  for (const void* matrix : {args.q, args.k, args.v, static_cast<const void*>(args.out)})
+    request.aligned = request.aligned && reinterpret_cast<std::uintptr_t>(matrix) % 16 == 0;
+  request.empty_samples = empty_samples;
+  request.query_starts = {args.query_starts, samples};
+  request.key_starts = {args.key_starts, samples};
+  return why_not_cudnn(request);
 }
 
 }  // namespace vfm::ops

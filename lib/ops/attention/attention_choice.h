@@ -43,4 +43,8 @@ struct AttentionRequest {
 /// once.
 std::string why_not_cudnn(const AttentionRequest& request);
 
+struct AttentionArgs;  // attention_kernels.h
+/// The same of a call. `empty_samples` as in the request.
+std::string why_not_cudnn(const AttentionArgs& args, bool empty_samples);
+
 }  // namespace vfm::ops

@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "ops/attention/attention.h"
+#include "ops/attention/attention_rooms.h"
 #include "ops/attention/attention_shape.h"
 #include "ops/determinism.h"
 #include "tensor/device.h"
@@ -43,9 +44,9 @@ void forward_own(const AttentionArgs& args, const AttentionDeviceWork& work) {
 }
 
 void backward_own(const AttentionArgs& args, const AttentionDeviceWork& work) {
-  const Tensor sums({args.heads, queries_of(args), 2}, DType::f32, Device::cuda);
+  const OwnBackwardRoom room(args, Device::cuda);
   kernels::Attention call = describe_attention(args, work);
-  call.row_sums = sums.data<float>();
+  call.row_sums = room.row_sums.data<float>();
   check_gpu(kernels::attention_backward(call, compute_stream()), "run attention backward");
 }
 
@@ -147,20 +148,8 @@ bool agree(Trust& trust, bool& checked, const AttentionArgs& args,
 }
 
 std::string why_not(const AttentionArgs& args) {
-  const auto samples = static_cast<std::size_t>(args.samples) + 1;
-  AttentionRequest request;
-  request.bf16 = args.type == DType::bf16;
-  request.causal = args.causal;
-  request.deterministic = deterministic();
-  request.head_dim = args.head_dim;
-  request.aligned = args.q_stride % 8 == 0 && args.kv_stride % 8 == 0;
-  for (const void* matrix : {args.q, args.k, args.v, static_cast<const void*>(args.out)})
-    request.aligned = request.aligned && reinterpret_cast<std::uintptr_t>(matrix) % 16 == 0;
-  request.query_starts = {args.query_starts, samples};
-  request.key_starts = {args.key_starts, samples};
   if (std::string why = why_no_cudnn(); !why.empty()) return why;
-  request.empty_samples = cudnn_takes_empty_samples();
-  return why_not_cudnn(request);
+  return why_not_cudnn(args, cudnn_takes_empty_samples());
 }
 
 // Whether cuDNN shall try; says once why it does not.
@@ -186,11 +175,10 @@ bool try_forward(Trust& trust, const AttentionArgs& args, const AttentionDeviceW
   }
   if (trust.forward_checked) return true;
   const std::int64_t rows = queries_of(args), width = std::int64_t{args.heads} * args.head_dim;
-  const Tensor out({rows, width}, DType::bf16, Device::cuda);
-  const Tensor sums({args.heads, rows}, DType::f32, Device::cuda);
+  const ForwardRoom room(args, Device::cuda);
   AttentionArgs own = args;
-  own.out = out.raw();
-  own.log_sum_exp = sums.data<float>();
+  own.out = room.out.raw();
+  own.log_sum_exp = room.log_sum_exp.data<float>();
   forward_own(own, work);
   return agree(trust, trust.forward_checked, args,
                {{{"output", args.out, rows, width, width}, {"", own.out, rows, width, width}}});
@@ -198,11 +186,9 @@ bool try_forward(Trust& trust, const AttentionArgs& args, const AttentionDeviceW
 
 // Backward by our own kernels after forward by cuDNN: repeat forward, for our order of log_sum_exp.
 void backward_own_again(AttentionArgs args, const AttentionDeviceWork& work) {
-  const std::int64_t rows = queries_of(args), width = std::int64_t{args.heads} * args.head_dim;
-  const Tensor out({rows, width}, args.type, Device::cuda);
-  const Tensor sums({args.heads, rows}, DType::f32, Device::cuda);
-  args.out = out.raw();
-  args.log_sum_exp = sums.data<float>();
+  const ForwardRoom room(args, Device::cuda);
+  args.out = room.out.raw();
+  args.log_sum_exp = room.log_sum_exp.data<float>();
   forward_own(args, work);
   backward_own(args, work);
 }
@@ -220,11 +206,9 @@ bool try_backward(Trust& trust, const AttentionArgs& args, const AttentionDevice
   const std::int64_t queries = queries_of(args), keys = keys_of(args);
   const std::int64_t q_width = std::int64_t{args.heads} * args.head_dim;
   const std::int64_t kv_width = std::int64_t{args.key_heads} * args.head_dim;
-  const Tensor dq({queries, args.q_stride}, DType::bf16, Device::cuda);
-  const Tensor dk({keys, args.kv_stride}, DType::bf16, Device::cuda);
-  const Tensor dv({keys, args.kv_stride}, DType::bf16, Device::cuda);
+  const GradientRoom room(args, Device::cuda);
   AttentionArgs own = args;
-  own.dq = dq.raw(), own.dk = dk.raw(), own.dv = dv.raw();
+  own.dq = room.dq.raw(), own.dk = room.dk.raw(), own.dv = room.dv.raw();
   backward_own_again(own, work);
   const auto query_part = [&](const char* name, const void* at) {
     return Part{name, at, queries, q_width, args.q_stride};

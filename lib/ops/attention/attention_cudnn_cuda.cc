@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "ops/attention/attention_graph.h"
+#include "ops/attention/attention_rooms.h"
 #include "ops/attention/attention_shape.h"
 #include "ops/attention/cudnn_plan_cuda.h"
 #include "tensor/device.h"
@@ -91,8 +92,8 @@ bool reads_unwritten() {
   return cudnn_version_number() < 91800;
 }
 
-void clear_scratch(const AttentionArgs& args, const Tensor& row_sums, const Tensor& dq_sum) {
-  for (const Tensor& sums : {row_sums, dq_sum})
+void clear_scratch(const AttentionArgs& args, const CudnnBackwardRoom& room) {
+  for (const Tensor& sums : {room.row_sums, room.dq_sum})
     zero_bytes(sums.raw(), Device::cuda, sums.bytes());
   const std::int64_t rows = args.query_starts[args.samples];
   zero_bytes(args.log_sum_exp + rows * args.heads, Device::cuda,
@@ -133,21 +134,13 @@ void attention_backward_cudnn(const AttentionArgs& args, CudnnPack& pack) {
   memory[kDq] = args.dq;
   memory[kDk] = args.dk;
   memory[kDv] = args.dv;
-  const std::int64_t queries = args.query_starts[args.samples] + kAttentionSpareRows,
-                     keys = args.key_starts[args.samples] + kAttentionSpareRows;
-  const Tensor row_sums({queries, args.heads}, DType::f32, Device::cuda);
-  const Tensor dq_sum({queries, std::int64_t{args.heads} * args.head_dim}, DType::f32,
-                      Device::cuda);
-  if (reads_unwritten()) clear_scratch(args, row_sums, dq_sum);
-  memory[kRowSums] = row_sums.raw();
-  memory[kDqSum] = dq_sum.raw();
-  Tensor dk_heads, dv_heads;
-  if (args.heads != args.key_heads) {
-    const std::int64_t width = args.kv_stride * (args.heads / args.key_heads);
-    dk_heads = Tensor({keys, width}, DType::bf16, Device::cuda);
-    dv_heads = Tensor({keys, width}, DType::bf16, Device::cuda);
-    memory[kDkHeads] = dk_heads.raw();
-    memory[kDvHeads] = dv_heads.raw();
+  const CudnnBackwardRoom room(args, Device::cuda);
+  if (reads_unwritten()) clear_scratch(args, room);
+  memory[kRowSums] = room.row_sums.raw();
+  memory[kDqSum] = room.dq_sum.raw();
+  if (room.dk_heads.defined()) {
+    memory[kDkHeads] = room.dk_heads.raw();
+    memory[kDvHeads] = room.dv_heads.raw();
   }
   run(plan, memory, reads_unwritten());
 }

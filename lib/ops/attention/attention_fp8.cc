@@ -62,6 +62,7 @@ Tensor self_attention_fp8(const Tape& tape, const Tensor& qkv, const AttentionPa
   args.out = out.raw();
   VFM_RUN(Touching(qkv, out)
               .kind(WorkKind::attention)
+              .gpu_scratch([&] { return qkv.elements(); })  // in FP8
               .products(attention_pairs(pack) * pack.heads, 2, pack.head_dim),
           attention_fp8_forward, args, pack);
   return out;

@@ -90,7 +90,11 @@ Tensor time_attention(Tape& tape, const Tensor& q, const TimeKeys& pieces) {
     back.keys = key_frames.data(), back.values = value_frames.data();
     const Tensor room = scratch_of(back, q.device(), true);
     back.dout = dout.raw(), back.dq = dq.raw(), back.dk = dk.raw(), back.dv = dv.raw();
-    VFM_RUN(work_of(args, Touching(q, dout, dq, dk, dv), 4), time_attention_backward, back);
+    const auto weights = [&] {  // bytes
+      return 4 * 2 * time_attention_pixels_at_once(back) * back.queries * back.queries;
+    };
+    VFM_RUN(work_of(args, Touching(q, dout, dq, dk, dv), 4).gpu_scratch(weights),
+            time_attention_backward, back);
     t.accumulate(q, dq);
     t.accumulate(k, dk);
     t.accumulate(v, dv);

@@ -12,9 +12,6 @@
 namespace vfm::ops::cuda {
 namespace {
 
-// Floats of scratch that exist at one time.
-constexpr std::int64_t kScratch = std::int64_t{1} << 26;
-
 // The pointers of one call, and where their lists are.
 struct Described {
   kernels::TimeAttention call;
@@ -59,7 +56,7 @@ void time_attention_forward(const TimeAttentionArgs& args) {
 void time_attention_backward(const TimeAttentionArgs& args) {
   Described d = describe(args);
   const std::int64_t square = args.queries * args.queries;
-  const std::int64_t at_once = std::clamp<std::int64_t>(kScratch / 2 / square, 1, args.pixels);
+  const std::int64_t at_once = time_attention_pixels_at_once(args);
   const Tensor scratch({2, at_once, square}, DType::f32, Device::cuda);
   d.call.p = scratch.data<float>(), d.call.ds = d.call.p + at_once * square;
   for (std::int64_t first = 0; first < args.pixels; first += at_once) {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "ops/kernel.h"
@@ -27,6 +28,13 @@ struct TimeAttentionArgs {
 /// Floats of scratch for each thread.
 inline std::int64_t time_attention_scratch(const TimeAttentionArgs& a, bool backward) {
   return backward ? 2 * a.frames + 2 * a.frames * a.channels : a.frames + a.channels;
+}
+
+/// Pixels whose weights, two matrices [T, T] of floats for each, are there at one time in a GPU's
+/// backward pass.
+inline std::int64_t time_attention_pixels_at_once(const TimeAttentionArgs& a) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 26;  // floats
+  return std::clamp<std::int64_t>(kMost / 2 / (a.queries * a.queries), 1, a.pixels);
 }
 
 VFM_ISA_KERNEL(void, time_attention_forward, const TimeAttentionArgs& args)

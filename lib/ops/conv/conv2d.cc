@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/conv/conv2d.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "base/format.h"
 #include "ops/conv/conv2d_kernels.h"
@@ -48,15 +50,45 @@ Touching work_of(Device device, const Conv2d& c, DType dtype, bool residual) {
   return Touching(device, work).kind(WorkKind::convolutions).products(pixels, out, depth);
 }
 
+double elements_of_weights(const Conv2d& c) {
+  return static_cast<double>(c.out * c.in * c.kernel_height * c.kernel_width);
+}
+
+// Bytes that a GPU's version takes besides.
+double arranged_bytes(const Conv2d& c, DType dtype, bool back) {
+  return conv2d_arranges(c, back) ? elements_of_weights(c) * static_cast<double>(dtype_size(dtype))
+                                  : 0;
+}
+double sums_bytes(const Conv2d& c, bool weights, bool bias) {
+  const double of_weights =
+      weights ? static_cast<double>(conv2d_chunks_at_once(c)) * elements_of_weights(c) : 0;
+  const double of_bias = bias ? static_cast<double>(kConvBiasParts * c.out) : 0;
+  return sizeof(float) * std::max(of_weights, of_bias);
+}
+
 }  // namespace
+
+std::int64_t conv2d_chunks_at_once(const Conv2d& c) {
+  constexpr std::int64_t kBlocks = 512, kTile = 128;
+  const auto over = [](std::int64_t n, std::int64_t part) { return (n + part - 1) / part; };
+  const std::int64_t depth = c.in * c.kernel_height * c.kernel_width;
+  const std::int64_t tiles = over(c.out, kTile) * over(depth, kTile);
+  const std::int64_t chunks = over(c.images * c.out_height() * c.out_width(), kConvChunk);
+  return std::clamp<std::int64_t>(kBlocks / tiles, 1, chunks);
+}
+
+bool conv2d_arranges(const Conv2d& c, bool back) {
+  return back || c.kernel_height * c.kernel_width > 1;
+}
 
 void conv2d(Device device, const Conv2d& conv, DType dtype, const void* x, const void* w,
             const float* bias, const void* residual, void* y) {
   check(conv, dtype);
   if (conv.images == 0) return;
-  VFM_RUN(work_of(device, conv, dtype, residual != nullptr).cpu_scratch([&] {
-    return conv2d_scratch(conv, dtype, bias != nullptr, residual != nullptr);
-  }),
+  VFM_RUN(work_of(device, conv, dtype, residual != nullptr)
+              .cpu_scratch(
+                  [&] { return conv2d_scratch(conv, dtype, bias != nullptr, residual != nullptr); })
+              .gpu_scratch([&] { return arranged_bytes(conv, dtype, false); }),
           conv2d, conv, dtype, x, w, bias, residual, y);
 }
 
@@ -65,9 +97,9 @@ void conv2d_backward_data(Device device, const Conv2d& conv, DType dtype, const 
   check(conv, dtype);
   check_apart(conv);
   if (conv.images == 0) return;
-  VFM_RUN(work_of(device, conv, dtype, false).cpu_scratch([&] {
-    return conv2d_backward_data_scratch(conv, dtype);
-  }),
+  VFM_RUN(work_of(device, conv, dtype, false)
+              .cpu_scratch([&] { return conv2d_backward_data_scratch(conv, dtype); })
+              .gpu_scratch([&] { return arranged_bytes(conv, dtype, true); }),
           conv2d_backward_data, conv, dtype, dy, w, dx);
 }
 
@@ -76,9 +108,9 @@ void conv2d_backward_weights(Device device, const Conv2d& conv, DType dtype, con
   check(conv, dtype);
   check_apart(conv);
   if (conv.images == 0) return;
-  VFM_RUN(work_of(device, conv, dtype, false).cpu_scratch([&] {
-    return conv2d_backward_weights_scratch(conv, dtype);
-  }),
+  VFM_RUN(work_of(device, conv, dtype, false)
+              .cpu_scratch([&] { return conv2d_backward_weights_scratch(conv, dtype); })
+              .gpu_scratch([&] { return sums_bytes(conv, dw != nullptr, dbias != nullptr); }),
           conv2d_backward_weights, conv, dtype, x, dy, dw, dbias);
 }
 

@@ -12,8 +12,7 @@ namespace {
 
 using kernels::Type;
 
-// Blocks of the sums for the weights that fill a GPU; their results are what memory is needed for.
-constexpr std::int64_t kBlocks = 512, kTile = 128;
+static_assert(kConvBiasParts == kernels::kConvBiasParts && kConvChunk == kernels::kConvChunk);
 
 int narrow(std::int64_t size) {
   if (size < 0 || size > std::numeric_limits<int>::max())
@@ -37,11 +36,11 @@ kernels::ConvGather gather_of(const Conv2d& c) {
   return g;
 }
 
-// The weights as a product takes them. One tap forward: as they are.
+// The weights as a product takes them.
 Tensor arranged(const Conv2d& c, DType dtype, const void* w, bool back) {
   const int taps = narrow(c.kernel_height * c.kernel_width);
   const Tensor given = Tensor::borrow(w, {c.out, taps * c.in}, dtype, nullptr, Device::cuda);
-  if (taps == 1 && !back) return given;
+  if (!conv2d_arranges(c, back)) return given;
   const Tensor made(given.shape(), dtype, Device::cuda);
   check_gpu(kernels::conv_arrange(type_of(dtype), w, made.raw(), narrow(c.out), narrow(c.in), taps,
                                   back, compute_stream()),
@@ -93,15 +92,14 @@ void cuda::conv2d_backward_weights(const Conv2d& conv, DType dtype, const void* 
   call.gather = gather_of(conv);
   const std::int64_t rows = call.gather.rows(), depth = call.gather.depth();
   if (dbias != nullptr) {
-    const Tensor partial({kernels::kConvBiasParts, out}, DType::f32, Device::cuda);
+    const Tensor partial({kConvBiasParts, out}, DType::f32, Device::cuda);
     check_gpu(kernels::conv_bias(type_of(dtype), dy, rows, out, partial.data<float>(), dbias,
                                  compute_stream()),
               "sum the gradient of a convolution's bias");
   }
   if (dw == nullptr) return;
-  const std::int64_t tiles = (conv.out + kTile - 1) / kTile * ((depth + kTile - 1) / kTile);
-  const std::int64_t chunks = (rows + kernels::kConvChunk - 1) / kernels::kConvChunk;
-  const std::int64_t at_once = std::clamp<std::int64_t>(kBlocks / tiles, 1, chunks);
+  const std::int64_t chunks = (rows + kConvChunk - 1) / kConvChunk;
+  const std::int64_t at_once = conv2d_chunks_at_once(conv);
   const Tensor partial({at_once, conv.out, depth}, DType::f32, Device::cuda);
   call.type = type_of(dtype);
   call.columns = out;

@@ -20,4 +20,11 @@ std::int64_t conv2d_scratch(const Conv2d& conv, DType dtype, bool bias, bool res
 std::int64_t conv2d_backward_data_scratch(const Conv2d& conv, DType dtype);
 std::int64_t conv2d_backward_weights_scratch(const Conv2d& conv, DType dtype);
 
+/// On a GPU the sums for a bias are made of so many parts, those for weights of chunks of so many
+/// rows, of which so many at once fill a GPU.
+inline constexpr std::int64_t kConvBiasParts = 256, kConvChunk = 8192;
+std::int64_t conv2d_chunks_at_once(const Conv2d& conv);
+/// Whether the weights must be copied in another order for the product.
+bool conv2d_arranges(const Conv2d& conv, bool back);
+
 }  // namespace vfm::ops

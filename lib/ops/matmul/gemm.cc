@@ -2,6 +2,8 @@
 #include "ops/matmul/gemm.h"
 
 #include "base/error.h"
+#include "base/format.h"
+#include "ops/determinism.h"
 #include "ops/matmul/gemm_cpu.h"
 #include "ops/matmul/gemm_fp8_cpu.h"
 #include "ops/matmul/gemm_kernels.h"
@@ -25,20 +27,26 @@ void check_fp8(std::int64_t n, std::int64_t k, const Matrix& a, const Matrix& b,
 }
 
 Touching work_of(Device device, std::int64_t m, std::int64_t n, std::int64_t k, const Matrix& a,
-                 const Matrix& b, DType c_dtype, bool add) {
+                 const Matrix& b, DType c_dtype, std::int64_t c_stride, bool add) {
   if (device != Device::meta) return device;
   const auto bytes = [](std::int64_t rows, std::int64_t columns, DType dtype) {
     return static_cast<double>(rows) * static_cast<double>(columns) *
            static_cast<double>(dtype_size(dtype));
   };
-  const Work work{
-      0, bytes(m, k, a.dtype) + bytes(k, n, b.dtype) + (add ? 2 : 1) * bytes(m, n, c_dtype)};
+  Work work{0, bytes(m, k, a.dtype) + bytes(k, n, b.dtype) + (add ? 2 : 1) * bytes(m, n, c_dtype)};
+  if (layout_device(device) == Device::cuda) work.workspace = kGemmWorkspace;
   return Touching(device, work)
       .kind(WorkKind::products)
       .products(static_cast<double>(m), static_cast<double>(n), static_cast<double>(k))
       .cpu_scratch([&] {
         return a.dtype == DType::f8e4m3 ? gemm_fp8_scratch(m, n, k)
                                         : gemm_scratch(m, n, k, a.dtype, c_dtype);
+      })
+      .gpu_scratch([&] {
+        // What is added to must stay while algorithms are timed.
+        const bool timed =
+            add && !deterministic() && first_on_meta(format("product {} {} {}", m, n, k));
+        return timed ? bytes(m, c_stride, c_dtype) : 0;
       });
 }
 
@@ -52,8 +60,8 @@ void gemm(Device device, std::int64_t m, std::int64_t n, std::int64_t k, const M
     fail("no matrix product of {} and {} into {}", dtype_name(a.dtype), dtype_name(b.dtype),
          dtype_name(c_dtype));
   if (fp8) check_fp8(n, k, a, b, c, c_stride, add);
-  VFM_RUN(work_of(device, m, n, k, a, b, c_dtype, add), gemm, m, n, k, a, b, c, c_dtype, c_stride,
-          add);
+  VFM_RUN(work_of(device, m, n, k, a, b, c_dtype, c_stride, add), gemm, m, n, k, a, b, c, c_dtype,
+          c_stride, add);
 }
 
 void cpu::gemm(std::int64_t m, std::int64_t n, std::int64_t k, const Matrix& a, const Matrix& b,

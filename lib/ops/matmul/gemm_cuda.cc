@@ -27,8 +27,6 @@
 namespace vfm::ops {
 namespace {
 
-constexpr std::size_t kWorkspace = std::size_t{64}
-                                   << 20;  // Hopper's algorithms want 32 MiB or more
 constexpr int kCandidates = 12, kTimedRuns = 4;
 
 void check(cublasStatus_t status, const char* what) {
@@ -56,7 +54,7 @@ struct Cublas {
 #undef VFM_CUBLASLT
     if (!file.missing().empty()) fail("no matrix products on the GPU: {}", file.missing());
     check(Create(&context), "start");
-    workspace = Tensor({static_cast<std::int64_t>(kWorkspace)}, DType::u8, Device::cuda);
+    workspace = Tensor({static_cast<std::int64_t>(kGemmWorkspace)}, DType::u8, Device::cuda);
   }
 
   cublasLtHandle_t context = nullptr;
@@ -133,7 +131,7 @@ class Plan {
       check(lt.MatmulPreferenceSetAttribute(preference, what, &value, sizeof value),
             "set what it may use");
     };
-    prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, kWorkspace);
+    prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, kGemmWorkspace);
     prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment_of(b));
     prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment_of(a));
     prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment_of(c));
@@ -157,7 +155,7 @@ class Plan {
     Cublas& lt = cublas();
     const float one = 1, beta = add ? 1.f : 0.f;
     return lt.Matmul(lt.context, operation_, &one, b, first_, a, second_, &beta, c, result_, c,
-                     result_, &algorithm, lt.workspace.raw(), kWorkspace, compute_stream());
+                     result_, &algorithm, lt.workspace.raw(), kGemmWorkspace, compute_stream());
   }
 
   cublasLtMatmulAlgo_t chosen{};

@@ -10,6 +10,9 @@ namespace vfm::ops {
 VFM_KERNEL(void, gemm, std::int64_t m, std::int64_t n, std::int64_t k, const Matrix& a,
            const Matrix& b, void* c, DType c_dtype, std::int64_t c_stride, bool add)
 
+/// Bytes that cuBLASLt has on a GPU, for all products: Hopper's algorithms want 32 MiB or more.
+inline constexpr std::size_t kGemmWorkspace = std::size_t{64} << 20;
+
 namespace cuda {
 void set_gemm_cache(std::string path);
 }

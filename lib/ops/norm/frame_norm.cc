@@ -21,13 +21,18 @@ FrameNormArgs arguments(const Tensor& x) {
   return args;
 }
 
+std::int64_t gpu_sums(const FrameNormArgs& args, bool backward) {
+  return 4 * args.frames * frame_norm_gpu_sums(args, backward);  // bytes
+}
+
 }  // namespace
 
 Tensor frame_moments(const Tensor& x) {
   FrameNormArgs args = arguments(x);
   const Tensor moments({x.size(0), 2}, DType::f32, x.device());
   args.moments = moments.data<float>();
-  VFM_RUN(Touching(x, moments), frame_moments, args);
+  VFM_RUN(Touching(x, moments).gpu_scratch([&] { return gpu_sums(args, false); }), frame_moments,
+          args);
   return moments;
 }
 
@@ -85,7 +90,8 @@ Tensor frame_norm(Tape& tape, const Tensor& x, const Tensor& weight, const Tenso
     back.dweight = dweight.data<float>();
     back.dbias = dbias.data<float>();
     if (scratch.defined()) back.scratch = scratch.data<float>();
-    VFM_RUN(Touching(x, dy, dx), frame_norm_backward, back);
+    VFM_RUN(Touching(x, dy, dx).gpu_scratch([&] { return gpu_sums(back, true); }),
+            frame_norm_backward, back);
     t.accumulate(weight, dweight);
     t.accumulate(bias, dbias);
     t.accumulate(x, dx);

@@ -31,7 +31,7 @@ kernels::FrameNorm describe(const FrameNormArgs& args) {
 }  // namespace
 
 void frame_moments(const FrameNormArgs& args) {
-  const Tensor scratch({args.frames, kFrameNormChunks, 4}, DType::f32, Device::cuda);
+  const Tensor scratch({args.frames, frame_norm_gpu_sums(args, false)}, DType::f32, Device::cuda);
   kernels::FrameNorm call = describe(args);
   call.scratch = scratch.data<float>();
   check_gpu(kernels::frame_moments(call, compute_stream()), "take moments of frames");
@@ -42,8 +42,7 @@ void frame_norm_forward(const FrameNormArgs& args) {
 }
 
 void frame_norm_backward(const FrameNormArgs& args) {
-  const Tensor scratch({args.frames, kFrameNormChunks, 2 * args.channels + 2}, DType::f32,
-                       Device::cuda);
+  const Tensor scratch({args.frames, frame_norm_gpu_sums(args, true)}, DType::f32, Device::cuda);
   kernels::FrameNorm call = describe(args);
   call.scratch = scratch.data<float>();
   check_gpu(kernels::frame_norm_backward(call, compute_stream()), "run frame norm backward");

@@ -29,6 +29,11 @@ struct FrameNormArgs {
 /// Of how many pieces the sums of a frame are made, whatever the number of threads.
 inline constexpr std::int64_t kFrameNormChunks = 64;
 
+/// Floats that a GPU's versions take besides, for each frame.
+inline std::int64_t frame_norm_gpu_sums(const FrameNormArgs& a, bool backward) {
+  return kFrameNormChunks * (backward ? 2 * a.channels + 2 : 4);
+}
+
 VFM_ISA_KERNEL(void, frame_moments, const FrameNormArgs& args)
 VFM_ISA_KERNEL(void, frame_norm_forward, const FrameNormArgs& args)
 VFM_ISA_KERNEL(void, frame_norm_backward, const FrameNormArgs& args)

@@ -25,8 +25,12 @@ void rmsnorm_backward(Tape& tape, Tensor dy, const Tensor& x, const Tensor& weig
   Tensor dx = dy.unique() ? dy : Tensor(x.shape(), DType::f32, x.device());
   const Tensor dweight =
       tape.wants_grad(weight) ? Tensor::zeros(weight.shape(), DType::f32, x.device()) : Tensor();
-  VFM_RUN(Touching(x, weight, dy, dx, dweight), rmsnorm_backward, x, weight, epsilon, dy, dx,
-          dweight);
+  const auto sums = [&] {
+    const std::int64_t rows = (x.size(0) + kRmsnormChunk - 1) / kRmsnormChunk;
+    return dweight.defined() ? sizeof(float) * static_cast<std::size_t>(rows * x.size(1)) : 0;
+  };
+  VFM_RUN(Touching(x, weight, dy, dx, dweight).gpu_scratch(sums), rmsnorm_backward, x, weight,
+          epsilon, dy, dx, dweight);
   if (dweight.defined()) tape.accumulate(weight, dweight);
   tape.accumulate(x, std::move(dx));
 }

@@ -28,7 +28,8 @@ void cuda::rmsnorm_backward(const Tensor& x, const Tensor& weight, float epsilon
   call.dx = dx.data<float>();
   Tensor partial;
   if (dweight.defined()) {
-    const std::int64_t chunks = (x.size(0) + kernels::kRmsnormChunk - 1) / kernels::kRmsnormChunk;
+    static_assert(kRmsnormChunk == kernels::kRmsnormChunk);
+    const std::int64_t chunks = (x.size(0) + kRmsnormChunk - 1) / kRmsnormChunk;
     partial = Tensor({chunks, x.size(1)}, DType::f32, Device::cuda);
     call.dweight = dweight.data<float>();
     call.partial = partial.data<float>();

@@ -11,6 +11,7 @@
 #include "ops/attention/attention_choice.h"
 #include "ops/determinism.h"
 #include "tensor/device.h"
+#include "tensor/meta.h"
 #include "tensors.h"
 
 using namespace vfm;
@@ -93,6 +94,34 @@ TEST_CASE("cuDNN runs a shape forward and backward once its results were compare
   cudnn.out_factor = 3;
   const AttentionPack same = pack_of({20, 33}, 2, 1);
   CHECK(apart(run(same, Device::cuda).first, run(same, Device::cpu).first) > 1);
+}
+
+TEST_CASE(
+    "the memory that is counted is that of our own kernels, and of the comparison with them") {
+  // Where heads share keys cuDNN's own room, which the emulated one does without, is larger.
+  const auto [body, key_heads] = GENERATE(table<AttentionBody, int>(
+      {{AttentionBody::automatic, 4}, {AttentionBody::own, 4}, {AttentionBody::own, 1}}));
+  fresh();
+  set_attention_body(body);
+  const AttentionPack pack = pack_of({190, 333, 77}, 4, key_heads);
+  const std::int64_t width = std::int64_t{4 + 2 * key_heads} * 64;
+  const auto step = [&](Device device) {
+    Tape tape;
+    const Shape shape{600, width};
+    const Tensor qkv = device == Device::meta ? Tensor(shape, DType::bf16, device)
+                                              : noise_tensor(shape, 1, DType::bf16).to(device);
+    tape.watch(qkv, Tensor::zeros(shape, DType::f32, device));
+    const Tensor out = self_attention(tape, qkv, pack);
+    tape.backward(out, out.clone());
+  };
+  const MetaAccount account(Device::cuda);
+  step(Device::meta);
+  reset_cuda_peak();
+  const double before = static_cast<double>(cuda_memory().current);
+  step(Device::cuda);
+  const double taken = static_cast<double>(cuda_memory().peak) - before;
+  CHECK(static_cast<double>(account.memory().peak) == Approx(taken).epsilon(0.03));
+  CHECK(warnings.empty());
 }
 
 TEST_CASE("packs that are filled up with empty samples are compared by themselves") {

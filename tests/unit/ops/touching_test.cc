@@ -1,12 +1,17 @@
 // The bytes that are counted of each op of a transformer's layer (ops/run.h), against a count by
 // hand: every operand read once, every result written once.
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <functional>
 #include <string>
 #include <vector>
 
+#include "ops/attention/attention.h"
+#include "ops/attention/attention_choice.h"
 #include "ops/backward.h"
+#include "ops/determinism.h"
+#include "ops/matmul/gemm.h"
 #include "ops/matmul/quantize.h"
 #include "ops/norm/modulate.h"
 #include "ops/norm/rmsnorm.h"
@@ -17,6 +22,7 @@
 #include "ops/pointwise/silu.h"
 #include "ops/pointwise/swiglu.h"
 #include "ops/position/qk_norm_rope.h"
+#include "tensor/allocator.h"
 #include "tensor/meta.h"
 
 using namespace vfm;
@@ -182,6 +188,58 @@ TEST_CASE("bytes of sums, conversions, copies and zeros") {
   Tensor sum;
   CHECK(bytes_of(counted([&] { sum = add(tape, narrow, wide); }), "add_columns") == 12 * kElements);
   CHECK(bytes_of(back(tape, sum), "add_columns_backward") == (4 + 3 * 4) * kElements);
+}
+
+TEST_CASE("the memory that a GPU's kernels work in, by hand") {
+  // Peaks beyond what is there before, of which nothing stays.
+  const auto taken = [](const std::function<void()>& work) {
+    const MetaAccount account(Device::cuda);
+    work();
+    return account.memory().peak;
+  };
+  const auto block = [](std::int64_t bytes) {
+    return gpu_block_size(static_cast<std::size_t>(bytes));
+  };
+  // The gradient that is added to stays while products are timed, once; cuBLASLt's 64 MiB stay.
+  const Tensor a = blank({512, 256}), b = blank({512, 128}), c = blank({256, 128});
+  const auto product = [&](bool add) {
+    gemm(Device::meta, 256, 128, 512, {a.raw(), DType::f32, 256, true},
+         {b.raw(), DType::f32, 128, false}, c.raw(), DType::f32, 128, add);
+  };
+  constexpr std::int64_t kLibrary = std::int64_t{64} << 20;
+  CHECK(taken([&] { product(false); }) == block(kLibrary));
+  CHECK(taken([&] { product(true); }) == block(kLibrary) + block(256 * 128 * 4));
+  set_deterministic(true);
+  CHECK(taken([&] { product(true); }) == block(kLibrary));
+  set_deterministic(false);
+
+  // Attention of 4 heads of 64, 100 and 40 tokens.
+  AttentionPack pack;
+  pack.query_lengths = pack.key_lengths = {100, 40};
+  pack.heads = 4, pack.head_dim = 64;
+  for (const int key_heads : {4, 2}) {
+    pack.key_heads = key_heads;
+    const std::int64_t wide = 64 * (4 + 2 * key_heads);
+    const auto step = [&](AttentionBody body) {
+      set_attention_body(body);
+      Tape tape;
+      const Tensor qkv = leaf(tape, {140, wide}, DType::bf16);
+      const Tensor out = self_attention(tape, qkv, pack);
+      const MetaAccount account(Device::cuda);
+      tape.backward(out, blank({140, 256}, DType::bf16));
+      return account.memory().peak - block(140 * 256 * 2) - block(140 * wide * 2);
+    };
+    const std::size_t own = block(140 * 4 * 2 * 4);
+    CHECK(step(AttentionBody::own) == own);
+    // Of rows that a tile may have beyond the pack too; and where heads share keys theirs apart.
+    const std::size_t library = block(268 * 4 * 4) + block(268 * wide * 4) +
+                                (key_heads == 4 ? 0 : 2 * block(268 * wide * (4 / key_heads) * 2));
+    CHECK(step(AttentionBody::cudnn) == library);
+    // Or what these are compared with: three gradients, forward again, and our own.
+    const std::size_t compared =
+        3 * block(140 * wide * 2) + block(140 * 256 * 2) + block(140 * 4 * 4) + own;
+    CHECK(step(AttentionBody::automatic) == std::max(library, compared));
+  }
 }
 
 TEST_CASE("bytes of the optimizer: what AdamW reads and writes, and the norm before it") {

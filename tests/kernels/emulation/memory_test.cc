@@ -1,0 +1,111 @@
+// What is told of a GPU's memory by a run on Device::meta, against what its allocator hands out:
+// steps of every network, and of a video tokenizer, as the emulation runs them.
+// SPDX-License-Identifier: Apache-2.0
+#include <catch2/catch.hpp>
+
+#include "models/cosmos/autoencoder.h"
+#include "models/decoder/decoder.h"
+#include "models/dit/network.h"
+#include "ops/determinism.h"
+#include "ops/matmul/gemm_kernels.h"
+#include "tensor/device.h"
+#include "tensor/meta.h"
+
+using namespace vfm;
+using models::NetworkType;
+using models::Recompute;
+
+namespace {
+
+/// Checks the memory of work(Device).
+template <class Work>
+void check(const std::string& what, Work work) {
+  ops::set_deterministic(true);  // no product is timed
+  work(Device::cuda);            // what is made once
+  reset_cuda_peak();
+  const double before = static_cast<double>(cuda_memory().current);
+  work(Device::cuda);
+  const double taken = static_cast<double>(cuda_memory().peak) - before;
+  const MetaAccount account(Device::cuda);
+  work(Device::meta);
+  // The emulation's products are the CPU's, which need no workspace.
+  const double told = static_cast<double>(account.memory().peak - ops::kGemmWorkspace);
+  INFO(what << ": " << told << " of " << taken);
+  CHECK(told == Approx(taken).epsilon(0.03));
+}
+
+models::NetworkConfig small(NetworkType type) {
+  models::NetworkConfig c;
+  c.type = type;
+  c.in_channels = c.out_channels = 4;
+  c.num_attention_heads = 2, c.attention_head_dim = 64, c.num_layers = 2;
+  c.text_embed_dim = 24, c.adaln_lora_dim = 16;
+  c.max_size = {4, 16, 16};
+  return c;
+}
+
+models::NetworkBatch batch_of(const models::NetworkConfig& c, Device device) {
+  models::NetworkBatch batch;
+  batch.samples = {{2, 8, 8, 24.f, 0.2f, 12}, {1, 4, 6, 0.f, 0.1f, 9}};
+  batch.latents = Tensor::zeros({(2 * 8 * 8 + 4 * 6) * c.in_channels}, DType::f32, device);
+  batch.text = Tensor::zeros({21, c.text_embed_dim}, DType::f32, device);
+  return batch;
+}
+
+template <class Model, class Batch>
+void step_of(const Model& model, const Batch& batch) {
+  ops::Tape tape;
+  const Tensor output = model.forward(tape, batch);
+  tape.backward(output, Tensor::zeros(output.shape(), DType::f32, output.device()));
+}
+
+}  // namespace
+
+TEST_CASE("networks: the memory of a step on a GPU") {
+  // All there is of a step in one of the types, for the emulation is slow.
+  const auto [type, compute, recompute] = GENERATE(table<NetworkType, DType, Recompute>({
+      {NetworkType::dit, DType::bf16, Recompute::none},
+      {NetworkType::dit, DType::bf16, Recompute::elementwise},
+      {NetworkType::dit, DType::f32, Recompute::block},
+      {NetworkType::stdit, DType::bf16, Recompute::none},
+      {NetworkType::moviegen, DType::bf16, Recompute::elementwise},
+  }));
+  const models::NetworkConfig c = small(type);
+  const auto step = [&, how = recompute, dtype = compute](Device device) {
+    const auto network = models::make_network(c, 1, dtype, device);
+    network->set_recompute(how);
+    step_of(*network, batch_of(c, device));
+  };
+  check(std::string(models::network_type_name(type)) + " " +
+            std::string(models::recompute_name(recompute)),
+        step);
+}
+
+TEST_CASE("a decoder: the memory of a step on a GPU") {
+  models::DecoderConfig c;
+  c.vocabulary = 1000;
+  c.num_attention_heads = 4, c.num_key_value_heads = 2, c.attention_head_dim = 32;
+  c.num_layers = 2, c.mlp_ratio = 3;
+  check("decoder", [&](Device device) {
+    const models::CausalDecoder decoder(c, 1, DType::bf16, device);
+    models::CodeBatch batch;
+    batch.samples = {{2, 4, 6, 2}};
+    batch.codes.assign(48, 5);
+    step_of(decoder, batch);
+  });
+}
+
+TEST_CASE("a video tokenizer: the memory of a step on a GPU") {
+  models::CosmosConfig c;
+  c.encoder_block_out_channels = c.decode_block_out_channels = {8, 16, 16, 24};
+  c.num_layers = 1;
+  c.latent_channels = c.z_channels = 4;
+  c.resolution = 64, c.attention_resolutions = {8};
+  check("tokenizer", [&](Device device) {
+    const models::CosmosAutoencoder model(c, 0, DType::bf16, device);
+    ops::Tape tape;
+    const Tensor pixels = Tensor::zeros({9, 8, 16, 3}, DType::f32, device);
+    const Tensor made = model.decode(tape, model.encode(tape, pixels));
+    tape.backward(made, Tensor::zeros(made.shape(), DType::f32, device));
+  });
+}
