@@ -20,7 +20,7 @@ struct OwnBackwardRoom {
 struct CudnnBackwardRoom {
   CudnnBackwardRoom(const AttentionArgs& args, Device device);
   Tensor row_sums;            ///< [S and spare rows, H] f32
-  Tensor dq_sum;              ///< f32, rows as q's
+  Tensor dq_sum;              ///< f32, rows of all heads
   Tensor dk_heads, dv_heads;  ///< bf16; undefined where H is G
 };
 
