@@ -232,7 +232,7 @@ TEST_CASE("the memory that a GPU's kernels work in, by hand") {
     const std::size_t own = block(140 * 4 * 2 * 4);
     CHECK(step(AttentionBody::own) == own);
     // Of rows that a tile may have beyond the pack too; and where heads share keys theirs apart.
-    const std::size_t library = block(268 * 4 * 4) + block(268 * wide * 4) +
+    const std::size_t library = block(268 * 4 * 4) + block(268 * 256 * 4) +
                                 (key_heads == 4 ? 0 : 2 * block(268 * wide * (4 / key_heads) * 2));
     CHECK(step(AttentionBody::cudnn) == library);
     // Or what these are compared with: three gradients, forward again, and our own.
