@@ -69,7 +69,11 @@ TEST_CASE("CDF 9/7 gives the numbers of PyWavelets") {
 }
 
 TEST_CASE("the memory of both directions is what the allocator hands out") {
-  for (const auto& [frames, time, space] : {std::tuple{1, 8, 8}, {33, 8, 8}, {9, 1, 2}}) {
+  struct Case {
+    int frames, time, space;
+  };
+  for (const Case& c : {Case{1, 8, 8}, {33, 8, 8}, {9, 1, 2}}) {
+    const int frames = c.frames, time = c.time, space = c.space;
     const int height = 64, width = 96, t = 1 + (frames - 1) / time, h = height / space,
               w = width / space;
     const WaveletTokenizer tokenizer(12, time, space), blank(12, time, space, Device::meta);
