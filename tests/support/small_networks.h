@@ -71,4 +71,12 @@ inline std::vector<float> step(const models::DiffusionNetwork& network,
   return {output.floats().begin(), output.floats().end()};
 }
 
+/// Forward and backward, for what they take and not for their results.
+template <class Model, class Batch>
+void step_of(const Model& model, const Batch& batch) {
+  ops::Tape tape;
+  const Tensor output = model.forward(tape, batch);
+  tape.backward(output, Tensor::zeros(output.shape(), DType::f32, output.device()));
+}
+
 }  // namespace vfm

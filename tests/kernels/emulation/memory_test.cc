@@ -8,6 +8,7 @@
 #include "models/dit/network.h"
 #include "ops/determinism.h"
 #include "ops/matmul/gemm_kernels.h"
+#include "support/small_networks.h"
 #include "tensor/device.h"
 #include "tensor/meta.h"
 
@@ -50,13 +51,6 @@ models::NetworkBatch batch_of(const models::NetworkConfig& c, Device device) {
   batch.latents = Tensor::zeros({(2 * 8 * 8 + 4 * 6) * c.in_channels}, DType::f32, device);
   batch.text = Tensor::zeros({21, c.text_embed_dim}, DType::f32, device);
   return batch;
-}
-
-template <class Model, class Batch>
-void step_of(const Model& model, const Batch& batch) {
-  ops::Tape tape;
-  const Tensor output = model.forward(tape, batch);
-  tape.backward(output, Tensor::zeros(output.shape(), DType::f32, output.device()));
 }
 
 }  // namespace

@@ -49,13 +49,6 @@ models::CodeBatch codes_of(const models::DecoderConfig& c, Device device) {
   return batch;
 }
 
-template <class Model, class Batch>
-void step_of(const Model& model, const Batch& batch) {
-  ops::Tape tape;
-  const Tensor output = model.forward(tape, batch);
-  tape.backward(output, Tensor::zeros(output.shape(), DType::f32, output.device()));
-}
-
 /// Bytes that `work` takes at most beyond what is there.
 template <class Work>
 double taken(Work work) {
