@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "emulation.h"
 
+#include <setjmp.h>
 #include <ucontext.h>
 
 #include <algorithm>
@@ -19,8 +20,12 @@ namespace {
 constexpr std::size_t kStack = 128 << 10, kMostShared = 227 << 10, kMostExchanged = 64;
 constexpr unsigned kWarp = 32;
 
+// A fiber is made once and runs threads for ever. It is entered by ucontext's functions the first
+// time and changed to by _setjmp and _longjmp, which spare the system calls for signal masks: they
+// would take most of the emulation's time.
 struct Fiber {
-  ucontext_t context{};
+  jmp_buf at{};
+  bool made = false;
   std::unique_ptr<unsigned char[]> stack = std::make_unique<unsigned char[]>(kStack);
   uint3 thread{};
   bool done = false;
@@ -47,7 +52,7 @@ struct Barrier {
 struct Block {
   std::vector<Fiber> fibers;
   std::size_t running = 0;  // index into fibers
-  ucontext_t scheduler{};
+  jmp_buf scheduler{};
   Barrier all;
   std::vector<Barrier> warps;
   const std::function<void()>* thread = nullptr;
@@ -64,8 +69,22 @@ unsigned warp_of(std::size_t fiber) {
   return static_cast<unsigned>(fiber / kWarp);
 }
 
+// Both return when something changes back to them.
 void yield() {
-  swapcontext(&self().context, &block.scheduler);
+  if (_setjmp(self().at) == 0) _longjmp(block.scheduler, 1);
+}
+void fiber_main();
+void resume(Fiber& fiber) {
+  if (_setjmp(block.scheduler) != 0) return;
+  if (fiber.made) _longjmp(fiber.at, 1);
+  fiber.made = true;
+  static ucontext_t first;
+  getcontext(&first);
+  first.uc_stack.ss_sp = fiber.stack.get();
+  first.uc_stack.ss_size = kStack;
+  first.uc_link = nullptr;
+  makecontext(&first, fiber_main, 0);
+  setcontext(&first);
 }
 
 void wait(Barrier& barrier) {
@@ -77,16 +96,17 @@ void wait(Barrier& barrier) {
 }
 
 void fiber_main() {
-  (*block.thread)();
-  Fiber& fiber = self();
-  fiber.done = true;
-  Barrier::progress() = true;
-  --block.all.members;
-  block.all.open_if_complete();
-  Barrier& warp = block.warps[warp_of(block.running)];
-  --warp.members;
-  warp.open_if_complete();
-  setcontext(&block.scheduler);
+  for (;;) {
+    (*block.thread)();
+    self().done = true;
+    Barrier::progress() = true;
+    --block.all.members;
+    block.all.open_if_complete();
+    Barrier& warp = block.warps[warp_of(block.running)];
+    --warp.members;
+    warp.open_if_complete();
+    yield();
+  }
 }
 
 void start(std::size_t index, dim3 size) {
@@ -94,14 +114,9 @@ void start(std::size_t index, dim3 size) {
   fiber.done = false;
   const auto i = static_cast<unsigned>(index);
   fiber.thread = {i % size.x, i / size.x % size.y, i / (size.x * size.y)};
-  getcontext(&fiber.context);
-  fiber.context.uc_stack.ss_sp = fiber.stack.get();
-  fiber.context.uc_stack.ss_size = kStack;
-  fiber.context.uc_link = nullptr;
-  makecontext(&fiber.context, fiber_main, 0);
 }
 
-void run_block(uint3 at, dim3 size) {
+void run_block(uint3 at, dim3 size, std::size_t shared_bytes) {
   blockIdx = at;
   const std::size_t threads = std::size_t{size.x} * size.y * size.z;
   if (block.fibers.size() < threads) block.fibers.resize(threads);
@@ -112,7 +127,7 @@ void run_block(uint3 at, dim3 size) {
     start(i, size);
   }
   // What a kernel does not write before it reads must not look like a result.
-  std::fill(shared.begin(), shared.end(), static_cast<unsigned char>(0xff));
+  std::memset(shared.data(), 0xff, shared_bytes);
   for (std::size_t left = threads; left > 0;) {
     left = 0;
     Barrier::progress() = false;
@@ -121,7 +136,7 @@ void run_block(uint3 at, dim3 size) {
       if (self().done) continue;
       ++left;
       threadIdx = self().thread;
-      swapcontext(&block.scheduler, &self().context);
+      resume(self());
     }
     if (left > 0 && !Barrier::progress()) {
       std::fprintf(stderr, "emulation: threads of a block wait for ever\n");
@@ -170,7 +185,7 @@ void run(dim3 grid, dim3 size, std::size_t shared_bytes, const std::function<voi
   for (unsigned z = 0; z < grid.z; ++z)
     for (unsigned y = 0; y < grid.y; ++y)
       for (unsigned x = 0; x < grid.x; ++x)
-        run_block({x, y, z}, size);
+        run_block({x, y, z}, size, shared_bytes);
   descending = !descending;
 }
 
