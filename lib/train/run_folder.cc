@@ -49,13 +49,17 @@ void write_errors(const std::string& run, const std::map<std::string, std::strin
 }
 
 void clear_run(const std::string& run) {
+  const fs::path recipe = io::join_path(run, "recipe.yaml");
   for (const auto& entry : fs::directory_iterator(run))
-    if (is_log(entry.path().filename().string())) fs::remove(entry.path());
+    if (is_log(entry.path().filename().string()) && entry.path() != recipe)
+      fs::remove(entry.path());
   for (const auto& entry : fs::directory_iterator(io::join_path(run, "checkpoints"))) {
     std::string name = entry.path().filename().string();
     if (name.starts_with('.') && name.ends_with(".tmp")) name = name.substr(1, name.size() - 5);
     if (models::is_checkpoint_name(name)) fs::remove_all(entry.path());
   }
+  // Last: what a kill leaves before must still be known as ours.
+  fs::remove(recipe);
 }
 
 }  // namespace vfm::train

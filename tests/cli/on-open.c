@@ -1,6 +1,6 @@
 // Preloaded into a program, it changes what lies in the file system between two looks of the
 // program: before the program opens, for the $ON_OPEN_AT-th time, a file whose path has $ON_OPEN in
-// it, the shell does $ON_OPEN_DO.
+// it, the shell does $ON_OPEN_DO. With $ON_REMOVE instead, before it removes such a file.
 // SPDX-License-Identifier: Apache-2.0
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -10,9 +10,9 @@
 
 typedef int open_function(const char*, int, ...);
 
-static void look(const char* path) {
+static void look(const char* path, const char* event) {
   static int opened;
-  const char* part = getenv("ON_OPEN");
+  const char* part = getenv(event);
   if (!part || !strstr(path, part)) return;
   if (__atomic_add_fetch(&opened, 1, __ATOMIC_SEQ_CST) != atoi(getenv("ON_OPEN_AT"))) return;
   char* command = strdup(getenv("ON_OPEN_DO"));
@@ -27,8 +27,12 @@ static void look(const char* path) {
     va_start(more, flags);                                               \
     const int mode = va_arg(more, int);                                  \
     va_end(more);                                                        \
-    look(path);                                                          \
+    look(path, "ON_OPEN");                                               \
     return ((open_function*)dlsym(RTLD_NEXT, #name))(path, flags, mode); \
   }
 WATCH(open)
 WATCH(open64)
+int remove(const char* path) {
+  look(path, "ON_REMOVE");
+  return ((int (*)(const char*))dlsym(RTLD_NEXT, "remove"))(path);
+}

@@ -218,6 +218,23 @@ PY
   [ "$(tree_hash parts)" = "$before" ]
 }
 
+@test "killed while it clears an earlier run, it goes on, to the same bytes" {
+  prepare
+  cc -shared -fPIC -o on-open.so "$BATS_TEST_DIRNAME/on-open.c"
+  train whole train.steps=2 >/dev/null
+  cp -r whole begun
+  for at in 1 2 3 4; do
+    rm -rf parts && cp -r begun parts
+    run env ON_REMOVE=parts/ ON_OPEN_AT=$at ON_OPEN_DO='kill -KILL $PPID; sleep 1' LD_PRELOAD="$PWD/on-open.so" \
+      "${TRAIN[@]}" parts train.steps=2 --force
+    [ "$status" -eq 137 ]
+    [ "$(find parts -maxdepth 1 -name '[^.]*' -type f | wc -l)" -eq $((5 - at)) ]
+    rm -rf parts/checkpoints/*  # as a kill a moment later would leave it
+    train parts train.steps=2 >/dev/null
+    [ "$(run_hash whole)" = "$(run_hash parts)" ]
+  done
+}
+
 @test "killed between checkpoints, what it had logged since is written again, not twice" {
   prepare
   train whole train.steps=200 >/dev/null
