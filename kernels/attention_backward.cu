@@ -287,11 +287,11 @@ template <int kDim>
 int launch_backward(const Attention& c, cudaStream_t stream) {
   const dim3 keys(static_cast<unsigned>(c.key_item_count), static_cast<unsigned>(c.key_heads));
   const dim3 queries(static_cast<unsigned>(c.query_item_count), static_cast<unsigned>(c.heads));
-  if (const int status =
-          launch(attention_keys_kernel<kDim>, keys, kTileThreads, kKeysShared<kDim>, stream, c))
+  if (const int status = launch_shared<attention_keys_kernel<kDim>, kKeysShared<kDim>>(
+          keys, kTileThreads, stream, c))
     return status;
-  return launch(attention_queries_kernel<kDim>, queries, kTileThreads, kQueriesShared<kDim>, stream,
-                c);
+  return launch_shared<attention_queries_kernel<kDim>, kQueriesShared<kDim>>(queries, kTileThreads,
+                                                                             stream, c);
 }
 
 }  // namespace

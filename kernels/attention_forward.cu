@@ -156,8 +156,8 @@ __global__ void __launch_bounds__(kTileThreads, 2) attention_forward_kernel(cons
 template <int kDim>
 int launch_forward(const Attention& c, cudaStream_t stream) {
   const dim3 blocks(static_cast<unsigned>(c.query_item_count), static_cast<unsigned>(c.heads));
-  return launch(attention_forward_kernel<kDim>, blocks, kTileThreads, kForwardShared<kDim>, stream,
-                c);
+  return launch_shared<attention_forward_kernel<kDim>, kForwardShared<kDim>>(blocks, kTileThreads,
+                                                                             stream, c);
 }
 
 }  // namespace

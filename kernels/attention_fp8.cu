@@ -163,7 +163,8 @@ int launch_forward(const AttentionFp8& a, cudaStream_t stream) {
   if (copied != cudaSuccess) return copied;
   const dim3 blocks(static_cast<unsigned>(a.call.query_item_count),
                     static_cast<unsigned>(a.call.heads));
-  return launch(attention_fp8_kernel<kDim>, blocks, kTileThreads, kSharedBytes<kDim>, stream, a);
+  return launch_shared<attention_fp8_kernel<kDim>, kSharedBytes<kDim>>(blocks, kTileThreads, stream,
+                                                                       a);
 }
 
 }  // namespace

@@ -159,9 +159,11 @@ int launch_product(const ConvProduct& c, cudaStream_t stream) {
   const std::int64_t down = (c.gather.rows() + kRows - 1) / kRows;
   const std::int64_t across = (c.columns + Layout<kM>::kColumns - 1) / Layout<kM>::kColumns;
   if (down * across > 0x7fffffff) return cudaErrorInvalidValue;
-  const auto kernel = conv_divides(c.gather) ? product_kernel<kM, true> : product_kernel<kM, false>;
-  return launch(kernel, dim3(static_cast<unsigned>(down * across)), kThreads, Layout<kM>::kShared,
-                stream, c);
+  const dim3 blocks(static_cast<unsigned>(down * across));
+  constexpr int kShared = Layout<kM>::kShared;
+  return conv_divides(c.gather)
+             ? launch_shared<product_kernel<kM, true>, kShared>(blocks, kThreads, stream, c)
+             : launch_shared<product_kernel<kM, false>, kShared>(blocks, kThreads, stream, c);
 }
 
 // A tile of the gradient of the weights: 128 output channels by 128 of (tap, channel). Both sides
@@ -298,8 +300,10 @@ int conv_weights_tensor(const ConvWeights& call, CUstream_st* stream) {
   const dim3 blocks(static_cast<unsigned>((call.columns + kTile - 1) / kTile),
                     static_cast<unsigned>((call.gather.depth() + kTile - 1) / kTile),
                     static_cast<unsigned>(call.chunks));
-  const auto kernel = conv_divides(call.gather) ? weights_kernel<true> : weights_kernel<false>;
-  return launch(kernel, blocks, kThreads, kStages * 2 * kTileBytes, stream, call);
+  constexpr int kShared = kStages * 2 * kTileBytes;
+  return conv_divides(call.gather)
+             ? launch_shared<weights_kernel<true>, kShared>(blocks, kThreads, stream, call)
+             : launch_shared<weights_kernel<false>, kShared>(blocks, kThreads, stream, call);
 }
 
 }  // namespace vfm::kernels
