@@ -4,16 +4,19 @@
 
 setup() {
   cd "${VFM_ROOT:?set VFM_ROOT to the repository}" || return 1
+  bats_require_minimum_version 1.5.0
   ledger=tests/kernels/ledger
   kept=$BATS_TEST_TMPDIR/kept page=$BATS_TEST_TMPDIR/KERNELS.md
   object=$VFM_BUILD/kernels/libvfm_kernels.a.p/rows.cu.o
 }
 
-# need_disassembler: skips the test where there is none, and gives the folder of the one that is.
+# need_disassembler: skips the test where there is none; its folder is $tools.
 need_disassembler() {
-  run "$ledger" --print "$object"
+  [ -e "$object" ] || skip "the build has no CUDA kernels"
+  run "$ledger" --tools
   [ "$status" -ne 77 ] || skip "${output#ledger: }"
   [ "$status" -eq 0 ]
+  tools=$output
 }
 
 # keep LINES: as the only ledger, of release 1.0, with its page.
@@ -37,26 +40,16 @@ check() {
 }
 
 @test "a spill, a generic or narrower access and lost occupancy are found in the machine code, and named" {
-  [ -e "$object" ] || skip "the build has no CUDA kernels"
   need_disassembler
-  echo "$output" >"$BATS_TEST_TMPDIR/true"
+  "$ledger" --print "$object" >"$BATS_TEST_TMPDIR/true"
   keep "$BATS_TEST_TMPDIR/true"
   check "$BATS_TEST_TMPDIR/true"
   [ "$status" -eq 0 ]
   # A disassembler that changes what the real one says of gather_kernel<uint4>.
-  real=$(python3 - "$ledger" <<'END'
-import importlib.machinery, importlib.util, shutil, sys
-sys.path.insert(0, "tests/kernels")
-loader = importlib.machinery.SourceFileLoader("ledger", sys.argv[1])
-module = importlib.util.module_from_spec(importlib.util.spec_from_loader("ledger", loader))
-loader.exec_module(module)
-print(module.find_tools(shutil.which("nvcc") or module.NVCC))
-END
-  )
   mkdir "$BATS_TEST_TMPDIR/tools"
-  ln -s "$real/cuobjdump" "$BATS_TEST_TMPDIR/tools/"
+  ln -s "$tools/cuobjdump" "$BATS_TEST_TMPDIR/tools/"
   while IFS='|' read -r change reason; do
-    printf '#!/bin/bash\n"%s" "$@" | sed -E "%s"\n' "$real/nvdisasm" "$change" >"$BATS_TEST_TMPDIR/tools/nvdisasm"
+    printf '#!/bin/bash\n"%s" "$@" | sed -E "%s"\n' "$tools/nvdisasm" "$change" >"$BATS_TEST_TMPDIR/tools/nvdisasm"
     chmod +x "$BATS_TEST_TMPDIR/tools/nvdisasm"
     VFM_DISASSEMBLER=$BATS_TEST_TMPDIR/tools "$ledger" --print "$object" >"$BATS_TEST_TMPDIR/now"
     check "$BATS_TEST_TMPDIR/now"
@@ -106,6 +99,7 @@ END
   cat >"$BATS_TEST_TMPDIR/before" <<'END'
 a/a_kernel sm_90a regs=255 spill=32/60 threads=128 blocks=2 loads=128x4 region=loop issue=20 global=4 bytes=64
 a/b_kernel sm_90a regs=32 threads=128 blocks=16 loads=128x4 region=loop issue=20 global=4 bytes=64
+a/c_kernel sm_90a regs=32 threads=128 blocks=16 region=loop issue=20
 END
   keep "$BATS_TEST_TMPDIR/before"
   sed 's/issue=20/issue=30/; s/128x4/32x16/; s/32\/60/16\/16/' "$BATS_TEST_TMPDIR/before" >"$BATS_TEST_TMPDIR/now"
@@ -133,4 +127,24 @@ END
   check "$BATS_TEST_TMPDIR/lines"
   [ "$status" -eq 1 ]
   [[ $output == *'KERNELS.md is not what the ledger gives'* ]]
+}
+
+@test "blocks of a multiprocessor are what NVIDIA's own calculation says" {
+  nvcc=$(readlink -f "$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)")
+  include=${nvcc%/bin/nvcc}/include
+  [ -e "$include/cuda_occupancy.h" ] || skip "there is no CUDA toolkit with cuda_occupancy.h"
+  c++ -std=c++20 -isystem "$include" tests/kernels/ledger_occupancy.cc -o "$BATS_TEST_TMPDIR/occupancy"
+  for each in tests/kernels/ledger.d/*.txt; do
+    awk '!/^#/ {
+      delete f
+      for (i = 3; i <= NF; i++) { split($i, p, "="); f[p[1]] = p[2] }
+      print $1, $2, f["regs"], f["threads"], f["static"] + 0, f["dynamic"] + 0, f["blocks"]
+    }' "$each" >"$BATS_TEST_TMPDIR/kernels"
+    run "$BATS_TEST_TMPDIR/occupancy" <"$BATS_TEST_TMPDIR/kernels"
+    echo "$each: $output"
+    [ "$output" = "$(wc -l <"$BATS_TEST_TMPDIR/kernels") agree" ]
+    # And it can tell a wrong one.
+    run "$BATS_TEST_TMPDIR/occupancy" <<<'a sm_90a 254 128 0 65536 3'
+    [ "${lines[0]}" = 'a for sm_90a: 3 blocks, 2 by NVIDIA (error 0)' ]
+  done
 }
