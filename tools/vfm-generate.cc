@@ -193,10 +193,9 @@ class GenerateTool : public vfm::cli::Tool {
         .add_choice("--compute", dtype_, "DTYPE", {"auto", "f32", "bf16"},
                     "auto: on the CPU f32, on a GPU as the model was trained")
         ->capture_default_str();
-    CLI::Option* const fp8 = group
-                                 .add_choice("--fp8", fp8_, "PARTS", {"off", "linear", "all"},
-                                             "off, linear, or all: compute in FP8")
-                                 ->capture_default_str();
+    CLI::Option* const fp8 =
+        group.add("--fp8", fp8_, "PARTS", "off, linear, or all: compute in FP8")
+            ->capture_default_str();
     group
         .add("--fp8-tolerance", job_.fp8_tolerance, "PART",
              "the most that FP8 may change the model's output, in parts of its size")

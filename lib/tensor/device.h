@@ -47,9 +47,13 @@ void use_gpu(int index);
 std::string describe_cuda();
 /// "NVIDIA H200, 139.8 GiB, compute capability 9.0". Throws Error without a GPU.
 std::string describe_gpu();
-/// What the GPU's data sheet says of dense products of bf16, in TFLOP/s, for the models that are
-/// known here; 0 for others.
-double gpu_peak_tflops();
+/// What the data sheet of a GPU, named as by describe_gpu(), says of dense products of bf16, in
+/// TFLOP/s; 0 for models that are not known here.
+double peak_tflops(std::string_view gpu);
+/// That of this process's GPU. Throws Error without one.
+inline double gpu_peak_tflops() {
+  return peak_tflops(describe_gpu());
+}
 /// Memory of the GPU that nobody uses, and all of it, in bytes.
 struct GpuMemory {
   std::size_t free = 0, total = 0;

@@ -4,7 +4,6 @@
 #include <cuda_runtime.h>
 
 #include <atomic>
-#include <string_view>
 #include <utility>
 
 #include "base/error.h"
@@ -83,22 +82,6 @@ std::string describe_gpu() {
   check_gpu(cudaGetDeviceProperties(&properties, index), "describe the GPU");
   return vfm::format("{}, {}, compute capability {}.{}", properties.name,
                      format_bytes(properties.totalGlobalMem), properties.major, properties.minor);
-}
-
-double gpu_peak_tflops() {
-  // NVIDIA's data sheets, without sparsity. The first name that is found counts.
-  constexpr std::pair<std::string_view, double> kKnown[] = {
-      {"H100 PCIe", 756.5}, {"H100 NVL", 835.5}, {"H100", 989.4}, {"H200 NVL", 835.5},
-      {"H200", 989.4},      {"GH200", 989.4},    {"H800", 989.4}, {"A100", 312},
-      {"A800", 312},        {"A40", 149.7},      {"A30", 165},    {"L40S", 362.05},
-      {"L40", 181.05},      {"L4", 121}};
-  const std::string name = describe_gpu();
-  for (const auto& [part, rate] : kKnown)
-    if (const std::size_t at = name.find(part); at != std::string::npos) {
-      const std::size_t end = at + part.size();  // an "A4000" is no A40
-      if (end == name.size() || name[end] < '0' || name[end] > '9') return rate;
-    }
-  return 0;
 }
 
 CUstream_st* compute_stream() {

@@ -646,6 +646,8 @@ sys.exit(not (len(a) == len(b) > 0 and max(abs(x - y) for x, y in zip(a, b)) <= 
   refused "a clip of 100000 frames of 16384x16384 is 12501 x 2048 x 2048 latents" --model "$model" \
     --size 16384x16384 --frames 100000
   refused "64 or 128, not 32" --model "$model" --fp8 all
+  refused "unknown FP8 'most': there are off, linear and all" --model "$model" --fp8 most
+  refused "MXFP8, which is Blackwell's with a scale for every 32 numbers, is not there" --model "$model" --fp8 mxfp8
   refused "is for models that compute in bf16" --model "$wide" --fp8 all --compute f32
   refused "it is no video-to-world model" --model "$model" --condition nowhere.mp4
   refused "--attention cudnn is for a GPU" --model "$model" --attention cudnn

@@ -129,6 +129,28 @@ END
   [[ $output == *'KERNELS.md is not what the ledger gives'* ]]
 }
 
+@test "a GPU that comes later can run every kernel" {
+  need_disassembler
+  nvcc=$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)
+  cd "$BATS_TEST_TMPDIR"
+  for each in "${object%/*}"/*.cu.o; do
+    "$tools/cuobjdump" -xptx all "$each" >/dev/null
+    # Of no architecture with a letter: that PTX runs on no other.
+    name=$(basename "$each" .o)
+    run grep -hE '^\.target' "$name".*.ptx
+    echo "$each: $output"
+    [[ $output =~ ^\.target\ sm_[0-9]+$ ]]
+  done
+  # And Blackwell's assembler takes those with instructions of tensor cores, if this nvcc has it.
+  "$nvcc" --list-gpu-code | grep -qx sm_100 || skip "this nvcc knows no Blackwell"
+  for name in attention_forward attention_backward attention_fp8 conv_tensor quantize; do
+    run ! grep -q 'trap;' $name.cu.*.ptx
+    "${nvcc%/*}/ptxas" -arch=sm_100 $name.cu.*.ptx -o $name.cubin
+    "$tools/nvdisasm" -c $name.cubin >$name.sass
+  done
+  grep -q 'HMMA.16816.F32.BF16' attention_forward.sass
+}
+
 @test "blocks of a multiprocessor are what NVIDIA's own calculation says" {
   nvcc=$(readlink -f "$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)")
   include=${nvcc%/bin/nvcc}/include
