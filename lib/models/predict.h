@@ -1,11 +1,11 @@
-// How long a GPU would take for the work that Device::meta counts (tensor/meta.h): no GPU is
-// needed.
+// How long a GPU would take for the work that Device::meta counts (tensor/meta.h), without a GPU.
 //
 // A call of a kernel takes as long as its operations or its bytes, whichever is longer, at the
 // rates of a table; between calls is a gap. The rates were judged before, from what others
 // published: a time from here is predicted, and never to be called measured. Not in it: reading
-// data, what ranks exchange, encoding and writing videos, checkpoints, and what a library tries out
-// at first. Thread-safety: free functions, any thread.
+// data and sending it ahead, what ranks exchange, what the host computes, checkpoints, videos, and
+// what a library tries out at first.
+// Thread-safety: free functions, any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,6 +1,7 @@
-// Predicted times, as Markdown tables: a training step of 7 billion parameters, a clip of 7
-// billion, and clips of Wan's models, whose times are published. Nothing is measured, and no GPU is
-// needed. Usage: predict RECIPE.yaml     examples/recipes/7b.yaml
+// Predicted times, as Markdown tables: a training step and a clip of 7 billion parameters, and
+// clips of Wan's models, whose times are published. Nothing is measured, and no GPU is needed.
+//
+// Usage: predict RECIPE.yaml     (examples/recipes/7b.yaml)
 // SPDX-License-Identifier: Apache-2.0
 #include "models/predict.h"
 

@@ -93,7 +93,7 @@ TEST_CASE("eight packs pay for one update") {
 }
 
 TEST_CASE("the memory of a GPU that is not there decides what is recomputed, and whether it fits") {
-  RunOptions options = seven("{model.recompute: auto, ema.mode: 'off'}");
+  RunOptions options = seven("{model.recompute: auto, data.packs: 2, ema.mode: 'off'}");
   CHECK(training_cost(options, 1)["recompute"] == "elementwise");
   options.gpu = &models::find_gpu("b200");
   CHECK(training_cost(options, 1)["recompute"] == "none");
