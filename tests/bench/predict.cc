@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "models/cosmos/cost.h"
+#include "models/cosmos/tokenizer.h"
 #include "models/dit/network_cost.h"
 #include "models/t5/t5.h"
 #include "train/kind.h"
@@ -105,8 +106,12 @@ void clip() {
   parts[0].calls *= 35, parts[0].flops *= 35, parts[0].bytes *= 35, parts[0].seconds *= 35;
   parts.push_back(models::sum_of("text encoder, two texts", models::predict(gpu, text.calls)));
   for (const DType compute : {DType::f32, DType::bf16}) {
-    const models::PartCost tokenizer = models::cosmos_cost(
-        models::CosmosConfig(), models::CosmosWork::decode, 16, 88, 160, 1, Device::cuda, compute);
+    const models::CosmosConfig cosmos;
+    const auto work = models::CosmosWork::decode;
+    const std::int64_t at_once =
+        models::cosmos_step(cosmos, work, 16, 88, 160, {}, Device::cuda, compute);
+    const models::PartCost tokenizer =
+        models::cosmos_cost(cosmos, work, 16, 88, 160, at_once, Device::cuda, compute);
     if (compute == DType::f32) {  // as such a folder asks for
       parts.push_back(models::sum_of("tokenizer, f32", models::predict(gpu, tokenizer.calls)));
       print_lines("H200, the whole clip", parts);
