@@ -89,6 +89,7 @@ class GenerateTool : public vfm::cli::Tool {
     if (decode_only_ && job_.latents_only)
       vfm::fail_usage("--latents-only and --decode-only are two stages: give one");
     if (decode_only_ && !report_.path.empty()) vfm::fail_usage("--decode-only makes no --report");
+    job_.gpu = vfm::models::chosen_gpu(gpu_, dry_run_, device_.device);
     if (dry_run_ && decode_only_) vfm::fail_usage("--dry-run is for sampling, not for decoding");
     const bool lines = input_.inputs.empty() || std::ranges::count(input_.inputs, "-") > 0;
     const bool frames = job_.defaults.files.condition_frames.has_value();
@@ -109,7 +110,7 @@ class GenerateTool : public vfm::cli::Tool {
   long run(vfm::cli::Context& context) override {
     input_limits_.apply();
     job_.defaults.negative = vfm::generate::negative_text(negative_);
-    job_.device = vfm::choose_device(device_.device);
+    job_.device = job_.gpu != nullptr ? vfm::Device::cuda : vfm::choose_device(device_.device);
     vfm::ops::set_gpu_options(job_.device, compute_.deterministic, compute_.attention,
                               context.cache);
     if (decode_only_) {
@@ -266,6 +267,8 @@ class GenerateTool : public vfm::cli::Tool {
 
   void add_running_options(const Group& group) {
     group.add_flag("--dry-run", dry_run_, "print parameters, FLOPs and memory; make nothing");
+    group.add("--gpu", gpu_, "h100|h200|b200",
+              "with --dry-run: predict the time of a clip on one, which need not be here");
     group.add_flag("--latents-only", job_.latents_only, "write latents, for --decode-only");
     group.add_flag("--decode-only", decode_only_,
                    "read latents instead of prompts, write clips; takes no option that decides "
@@ -321,6 +324,7 @@ class GenerateTool : public vfm::cli::Tool {
   vfm::cli::ComputeOptions compute_;
   std::vector<const CLI::Option*> of_latents_;
   CLI::Option *quality_ = nullptr, *mode_ = nullptr;
+  std::optional<std::string> gpu_;
   std::string size_, negative_, weights_ = "ema", sampler_, fp8_ = "off", dtype_ = "auto";
   std::string lora_mode_ = "merged";
   std::vector<std::string> loras_;

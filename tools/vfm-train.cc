@@ -104,6 +104,9 @@ class TrainTool : public cli::Tool {
         ->capture_default_str();
     app.add_flag("--force", options_.force, "start over, replacing an earlier run in DIR");
     app.add_flag("--dry-run", dry_run_, "print parameters, FLOPs and memory; train nothing");
+    app.add_option("--gpu", gpu_,
+                   "with --dry-run: predict the time of a step on one, which need not be here")
+        ->type_name("h100|h200|b200");
     app.add_flag("--print-config", print_config_, "print the effective recipe; train nothing");
     report_.add(app, "write a page with the run's curves; of a tokenizer with what it decodes");
     app.add_option("-j,--jobs", jobs_, "threads of each process (default: processors/processes)")
@@ -112,6 +115,7 @@ class TrainTool : public cli::Tool {
   }
 
   void check() override {
+    options_.gpu = models::chosen_gpu(gpu_, dry_run_, device_.device);
     if (!export_.folder.empty()) return check_export();
     if (const std::string option = given_for_export(); !option.empty())
       fail_usage("{} is for --export", option);
@@ -131,7 +135,7 @@ class TrainTool : public cli::Tool {
     if ((dry_run_ || print_config_) && context.launch.rank > 0) return 0;
     if (print_config_) cli::print(train::to_yaml(options_.recipe));
     if (print_config_ && !dry_run_) return 0;
-    options_.device = rank_device(context.launch);
+    options_.device = options_.gpu != nullptr ? Device::cuda : rank_device(context.launch);
     options_.local_ranks = std::max(1, context.launch.local_ranks);
     ops::set_gpu_options(options_.device, compute_.deterministic, compute_.attention,
                          context.cache);
@@ -242,6 +246,7 @@ class TrainTool : public cli::Tool {
     return choose_device(device_.device);
   }
 
+  std::optional<std::string> gpu_;
   std::string recipe_, synthetic_, cuda_graph_ = "auto", init_lora_ = "auto";
   cli::ReportOptions report_;
   cli::DeviceOptions device_;

@@ -18,6 +18,7 @@
 #include "io/manifest.h"
 #include "models/dit/fp8.h"
 #include "models/folder/load_model.h"
+#include "models/predict.h"
 
 namespace vfm::generate {
 
@@ -36,6 +37,7 @@ struct GenerateJob {
   models::AdapterChoice lora;  ///< no sets: none, or those of the model itself
   std::string text_encoder;    ///< where its folder is, if not where the model says; or empty
   Device device = Device::cpu;
+  const models::Gpu* gpu = nullptr;  ///< for generation_cost(): to predict for, with Device::cuda
   /// f32 or bf16; nothing: on the CPU f32, on a GPU as the model was trained. FP8 wants bf16.
   std::optional<DType> compute;
   models::Fp8Parts fp8;  ///< what is computed in FP8

@@ -84,6 +84,7 @@ class Estimate {
   Part network_part() const;
   Part tokenizer_part() const;
   Part text_part() const;
+  Json predicted(const Part& network, const Part& tokenizer, const Part& text, double peak) const;
 
   const GenerateJob& job_;
   generate::ModelFacts facts_;
@@ -216,7 +217,7 @@ Part Estimate::network_part() const {
     part.cost = models::forward_cost(*network_.dit, network_.adapters,
                                      std::vector(static_cast<std::size_t>(clip_.samples), sample),
                                      compute_, job_.fp8, job_.device);
-    part.cost.flops *= generate::evaluations(sampling_);
+    part.cost.repeat(generate::evaluations(sampling_));
     // Of the sampler, not of the model: its state, the estimate, and two more that some have.
     part.cost.host_bytes = 4.0 * sizeof(double) * shape_.channels * clip_.latent.frames *
                            clip_.latent.height * clip_.latent.width;
@@ -245,7 +246,7 @@ Part Estimate::tokenizer_part() const {
     models::make_tokenizer(*facts_.tokenizer, Device::meta)
         ->decode({latent.data<float>(), static_cast<std::size_t>(latent.elements())},
                  c.latent.frames, c.latent.height, c.latent.width);
-    part.cost.take(account.work().flops, account.memory(), 0);
+    part.cost.take(account, 0);
     // All pixels, which it returns.
     const double space = tokenizer_->space_factor();
     const double frames = 1.0 + (c.latent.frames - 1) * tokenizer_->time_factor();
@@ -271,9 +272,25 @@ Part Estimate::text_part() const {
   part.cost =
       models::t5_cost(text_->config, clip_.text_tokens, text_->stored, text_->compute, job_.device);
   const bool second = clip_.samples > 1 && (facts_.encode_empty || !job_.defaults.negative.empty());
-  part.cost.flops *= second ? 2 : 1;
+  part.cost.repeat(second ? 2 : 1);
   part.held_bytes = part.cost.held_bytes;
   return part;
+}
+
+/// The time of the clip on job.gpu; of the network all passes, by lines.
+Json Estimate::predicted(const Part& network, const Part& tokenizer, const Part& text,
+                         double peak) const {
+  const models::Gpu& gpu = *job_.gpu;
+  const double passes = network_.decoder ? 1 : generate::evaluations(sampling_);
+  std::vector<models::TimeLine> lines = models::predict(gpu, network.cost.calls);
+  const double sampling = models::sum_of("network", lines).seconds;
+  for (const auto& [name, part] : {std::pair{"text encoder", &text}, {"tokenizer", &tokenizer}})
+    lines.push_back(models::sum_of(name, models::predict(gpu, part->cost.calls)));
+  Json json =
+      models::prediction(gpu, lines, passes * static_cast<double>(clip_.tokens * clip_.samples),
+                         network.cost.flops + text.cost.flops + tokenizer.cost.flops, peak);
+  json["pass_seconds"] = sampling / passes;
+  return json;
 }
 
 Json Estimate::json() const {
@@ -320,22 +337,26 @@ Json Estimate::json() const {
             {"top_p", sampling_.top_p},
             {"passes", c.tokens},
             {"samples", 1}};
-  return {{"kind", "cost"},
-          {"model", network_.type},
-          {"device", job_.device == Device::cuda ? describe_gpu() : "cpu"},
-          {"compute", compute_ == DType::bf16 ? "bf16" : "f32"},
-          {"frames", c.request.frames},
-          {"width", c.request.width},
-          {"height", c.request.height},
-          {"latent", {c.latent.frames, c.latent.height, c.latent.width}},
-          {"tokens", c.tokens},
-          {"text_tokens", c.text_tokens},
-          {"sampling", plan},
-          {"network", network.json()},
-          {"text_encoder", text.json()},
-          {"tokenizer", tokenizer.json()},
-          {"flops", network.cost.flops + text.cost.flops + tokenizer.cost.flops},
-          {"memory_bytes", memory}};
+  Json cost = {{"kind", "cost"},
+               {"model", network_.type},
+               {"device", job_.gpu != nullptr           ? fmt::format("NVIDIA {}", job_.gpu->title)
+                          : job_.device == Device::cuda ? describe_gpu()
+                                                        : "cpu"},
+               {"compute", compute_ == DType::bf16 ? "bf16" : "f32"},
+               {"frames", c.request.frames},
+               {"width", c.request.width},
+               {"height", c.request.height},
+               {"latent", {c.latent.frames, c.latent.height, c.latent.width}},
+               {"tokens", c.tokens},
+               {"text_tokens", c.text_tokens},
+               {"sampling", plan},
+               {"network", network.json()},
+               {"text_encoder", text.json()},
+               {"tokenizer", tokenizer.json()},
+               {"flops", network.cost.flops + text.cost.flops + tokenizer.cost.flops},
+               {"memory_bytes", memory}};
+  if (job_.gpu != nullptr) cost["predicted"] = predicted(network, tokenizer, text, peak);
+  return cost;
 }
 
 }  // namespace

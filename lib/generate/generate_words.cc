@@ -3,6 +3,7 @@
 
 #include "base/units.h"
 #include "generate/generate_cost.h"
+#include "models/predict.h"
 
 namespace vfm::generate {
 
@@ -44,6 +45,13 @@ std::string generation_words(const Json& cost) {
     line(name, "about " + bytes(memory[phase]));
   line("  (the program", "about " + bytes(memory["program"]) + " of each)");
   line("memory, at most", "about " + bytes(memory["peak"]));
+  if (cost.contains("predicted")) {
+    const Json& predicted = cost["predicted"];
+    line("predicted clip",
+         fmt::format("{:.4g} s, a pass {:.4g} s", predicted["seconds"].get<double>(),
+                     predicted["pass_seconds"].get<double>()));
+    out += models::prediction_words(predicted);
+  }
   return out;
 }
 

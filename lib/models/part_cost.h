@@ -9,24 +9,33 @@
 
 #include <cstdint>
 
-#include "tensor/tensor.h"
+#include "tensor/meta.h"
 
 namespace vfm::models {
 
 struct PartCost {
   std::int64_t parameters = 0;
   double flops = 0;
+  KernelCalls calls;            ///< of as much work as flops
   double weight_bytes = 0;      ///< of its weights as tensors; 0: they stay mapped
   double activation_bytes = 0;  ///< of tensors, without the weights
   double held_bytes = 0;        ///< the same with what the allocator keeps; 0: not known
   double host_bytes = 0;        ///< of the host besides
 
   /// Of a part that has been run, beside `weights` bytes.
-  void take(double operations, const MemoryStats& memory, std::size_t weights) {
-    flops = operations;
+  void take(const MetaAccount& account, std::size_t weights) {
+    const MemoryStats memory = account.memory();
+    flops = account.work().flops;
+    calls = account.calls();
     weight_bytes = static_cast<double>(weights);
     activation_bytes = static_cast<double>(memory.peak - weights);
     held_bytes = static_cast<double>(memory.held - weights);
+  }
+  /// It is done so often.
+  void repeat(double times) {
+    flops *= times;
+    for (auto& [call, count] : calls)
+      count *= times;
   }
 };
 

@@ -36,10 +36,11 @@ struct Touching {
                          static_cast<double>(dtype_size(matrix.dtype()));
     return more;
   }
-  /// Its time is that of another kind of work than of elementwise kernels.
-  Touching kind(WorkKind kind) const {
+  /// Its time is that of another kind of work than of elementwise kernels: of operands of `type`.
+  Touching kind(WorkKind kind, DType type) const {
     Touching more = *this;
     more.work.kind = kind;
+    more.work.type = type;
     return more;
   }
   /// Products: `m` x `n` elements, each a sum of `k`.

@@ -60,8 +60,12 @@ std::unique_lock<std::mutex> take_turn(Device device) {
 void copy_bytes(void* to, Device to_device, const void* from, Device from_device,
                 std::size_t bytes) {
   if (bytes == 0 || to == from) return;
-  if (to_device == Device::meta)
-    return note_work("copy_bytes", {0, 2.0 * static_cast<double>(bytes)});
+  if (to_device == Device::meta) {
+    const bool up = from_device == Device::cpu && layout_device(to_device) == Device::cuda;
+    Work work{0, (up ? 1 : 2) * static_cast<double>(bytes)};
+    if (up) work.kind = WorkKind::transfers;
+    return note_work(up ? "upload" : "copy_bytes", work);
+  }
   if (from_device == Device::meta) fail("a tensor on meta has no values");
   if (to_device == Device::cpu && from_device == Device::cpu)
     std::memcpy(to, from, bytes);

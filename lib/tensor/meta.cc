@@ -34,7 +34,7 @@ struct MetaAccount::State {
   CachingAllocator allocator;
   Work work;
   std::set<std::string> met;
-  std::map<std::string, KernelWork> kernels;
+  KernelCalls calls;
   std::shared_ptr<void> workspace;
 };
 
@@ -56,25 +56,37 @@ const Work& MetaAccount::work() const {
   return state_->work;
 }
 
-const std::map<std::string, KernelWork>& MetaAccount::kernels() const {
-  return state_->kernels;
+const KernelCalls& MetaAccount::calls() const {
+  return state_->calls;
+}
+
+void add_calls(KernelCalls& sum, const KernelCalls& more, double times) {
+  for (const auto& [call, count] : more)
+    sum[call] += times * count;
+}
+
+std::map<std::string, KernelWork> work_by_name(const KernelCalls& calls) {
+  std::map<std::string, KernelWork> kernels;
+  for (const auto& [call, count] : calls) {
+    KernelWork& kernel = kernels[call.name];
+    kernel.kind = call.kind;
+    kernel.calls += count;
+    kernel.flops += count * call.flops;
+    kernel.bytes += count * call.bytes;
+  }
+  return kernels;
 }
 
 std::string_view work_kind_name(WorkKind kind) {
-  constexpr std::array<std::string_view, 4> kNames = {"products", "convolutions", "attention",
-                                                      "elementwise"};
+  constexpr std::array<std::string_view, 5> kNames = {"products", "convolutions", "attention",
+                                                      "elementwise", "transfers"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 
 void note_work(const char* name, const Work& work) {
   if (!counting) return;
-  if (work.bytes > 0) {  // not what only makes lists
-    KernelWork& kernel = counting->kernels[name];
-    kernel.kind = work.kind;
-    ++kernel.calls;
-    kernel.flops += work.flops;
-    kernel.bytes += work.bytes;
-  }
+  if (work.bytes > 0)  // not what only makes lists
+    ++counting->calls[{work.kind, work.type, name, work.cudnn, work.flops, work.bytes}];
   counting->work.flops += work.flops;
   counting->work.bytes += work.bytes;
   counting->work.scratch = std::max(counting->work.scratch, work.scratch);

@@ -9,6 +9,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -20,8 +21,9 @@
 
 namespace vfm {
 
-/// What takes a kernel's time: arithmetic, or, of elementwise ones, the memory.
-enum class WorkKind { products, convolutions, attention, elementwise };
+/// What takes a kernel's time: arithmetic; of elementwise ones the memory; of transfers what lies
+/// between the host and a GPU, which waits for them.
+enum class WorkKind { products, convolutions, attention, elementwise, transfers };
 std::string_view work_kind_name(WorkKind kind);  ///< "products", ...
 
 /// What a kernel does. A multiply-add is two operations; counted are matrix products, convolutions
@@ -36,14 +38,31 @@ struct Work {
   std::size_t workspace = 0;  ///< bytes of the device that a library keeps from its first kernel on
   std::string kernel;
   WorkKind kind = WorkKind::elementwise;
+  DType type = DType::f32;  ///< of what is multiplied
+  bool cudnn = false;       ///< attention: cuDNN's kernels would do it, not our own
 };
 
 /// What all kernels of one name did.
 struct KernelWork {
   WorkKind kind = WorkKind::elementwise;
-  std::int64_t calls = 0;
-  double flops = 0, bytes = 0;
+  double calls = 0, flops = 0, bytes = 0;
 };
+
+/// One call of a kernel, as far as its time depends on it; fields as in Work.
+struct KernelCall {
+  WorkKind kind = WorkKind::elementwise;
+  DType type = DType::f32;
+  std::string name;
+  bool cudnn = false;
+  double flops = 0, bytes = 0;
+  auto operator<=>(const KernelCall&) const = default;
+};
+/// And how many of them are alike; not whole where they are means.
+using KernelCalls = std::map<KernelCall, double>;
+/// Adds `times` times `more`.
+void add_calls(KernelCalls& sum, const KernelCalls& more, double times = 1);
+/// The sums of each kernel, by its name.
+std::map<std::string, KernelWork> work_by_name(const KernelCalls& calls);
 
 class MetaAccount {
  public:
@@ -58,9 +77,10 @@ class MetaAccount {
   MemoryStats memory() const;
   /// Of all kernels since it was made: sums; scratch is the largest; kept of each kernel once.
   const Work& work() const;
-  /// The same of each kernel, by its name in the source ("gelu_forward"); copies and conversions
+  /// All calls of kernels, by their names in the source ("gelu_forward"); copies and conversions
   /// are kernels too.
-  const std::map<std::string, KernelWork>& kernels() const;
+  const KernelCalls& calls() const;
+  std::map<std::string, KernelWork> kernels() const { return work_by_name(calls()); }
 
   struct State;
 

@@ -64,6 +64,20 @@ Workload assume(const Recipe& recipe) {
   return load;
 }
 
+/// The time of a step of packs like `pack` on options.gpu, and the memory that it takes there.
+Json predicted_step(const RunOptions& options, const Recipe& recipe, const StepWork& work,
+                    const std::vector<data::Entry>& pack, const MemoryNeed& need) {
+  SampleFlops flops_of(recipe);
+  double tokens = 0, flops = 0;
+  for (const data::Entry& sample : pack) {
+    tokens += static_cast<double>(token_count(sample, recipe.model)) * recipe.data.packs;
+    flops += flops_of.of(sample) * recipe.data.packs;
+  }
+  const models::Gpu& gpu = *options.gpu;
+  return models::prediction(gpu, models::predict(gpu, work.packs, work.optimizer), tokens, flops,
+                            need.total());
+}
+
 /// Refuses what a run would that goes on at a checkpoint.
 void check_begun(const RunOptions& options, const Recipe& recipe, const Dataset& data) {
   if (options.out.empty() || options.force) return;
@@ -76,6 +90,8 @@ void check_begun(const RunOptions& options, const Recipe& recipe, const Dataset&
 
 Json training_cost(const RunOptions& options, int ranks) {
   check_run(options, options.recipe, ranks);
+  if (options.gpu != nullptr && ranks > 1)
+    fail_usage("--gpu predicts the time of one GPU, and there are {} processes: start one", ranks);
   Recipe recipe = options.recipe;
   const Kind& kind = kind_of(recipe.model.type);
   Workload load;
@@ -90,12 +106,12 @@ Json training_cost(const RunOptions& options, int ranks) {
     kind.fit_without_data(recipe);
     load = assume(recipe);
   }
-  const double usable = usable_memory(options.device, options.local_ranks);
+  const double usable = options.gpu != nullptr ? options.gpu->usable()
+                                               : usable_memory(options.device, options.local_ranks);
   const models::Recompute recompute =
       choose_recompute(recipe, ranks, options.device, usable, load.pack);
   const MemoryNeed need = memory_need(recipe, ranks, recompute, options.device, load.pack);
-  const std::vector<StepKernel> kernels =
-      step_work(recipe, ranks, recompute, options.device, load.pack);
+  const StepWork work = step_work(recipe, ranks, recompute, options.device, load.pack);
   const auto [parameters, trained] = model_numbers(recipe);
   const double learnt = static_cast<double>(trained);
   const double average = recipe.ema.mode == "off" ? 0 : 4 * learnt;
@@ -107,7 +123,9 @@ Json training_cost(const RunOptions& options, int ranks) {
       {"total", rounded(need.total())},           {"usable", rounded(usable)}};
   Json cost = {{"kind", "cost"},
                {"data", load.source},
-               {"device", options.device == Device::cuda ? describe_gpu() : "cpu"}};
+               {"device", options.gpu != nullptr ? fmt::format("NVIDIA {}", options.gpu->title)
+                          : options.device == Device::cuda ? describe_gpu()
+                                                           : "cpu"}};
   if (!options.init.empty()) cost["init"] = options.init;
   cost.update({{"parameters", parameters},
                {"trained", trained},
@@ -121,8 +139,10 @@ Json training_cost(const RunOptions& options, int ranks) {
                {"recompute", models::recompute_name(recompute)},
                {"memory_bytes", memory},
                {"checkpoint_bytes", rounded(4 * learnt + need.moments + average)},
-               {"work_per_step", work_by_kind(kernels)},
-               {"kernels", work_by_kernel(kernels)}});
+               {"work_per_step", work_by_kind(work)},
+               {"kernels", work_by_kernel(work)}});
+  if (options.gpu != nullptr)
+    cost["predicted"] = predicted_step(options, recipe, work, load.pack, need);
   return cost;
 }
 
@@ -162,6 +182,11 @@ std::string training_words(const Json& cost) {
     line(fmt::format("  {}", kind).c_str(),
          (work["flops"] == 0 ? "" : count(work["flops"]) + "FLOPs, ") + bytes(work["bytes"]) +
              " of memory read and written");
+  if (cost.contains("predicted")) {
+    const Json& predicted = cost["predicted"];
+    line("predicted step", fmt::format("{:.4g} s", predicted["seconds"].get<double>()));
+    text += models::prediction_words(predicted);
+  }
   return text;
 }
 

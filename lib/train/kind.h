@@ -61,6 +61,8 @@ class Kind {
   virtual data::Entry full_sample(const Recipe& recipe) const = 0;
   /// Bytes of one on its way from the disk into a batch.
   virtual double sample_bytes(const Recipe& recipe, const data::Entry& sample) const = 0;
+  /// Whether the samples of a pack go through the model one after the other, not as one.
+  virtual bool one_by_one() const { return false; }
 
   /// The part of a pipeline that such a model begins from.
   virtual std::string_view pipeline_part() const { return "transformer"; }

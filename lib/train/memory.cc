@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/units.h"
 #include "data/packing.h"
+#include "models/predict.h"
 #include "tensor/device.h"
 #include "tensor/meta.h"
 #include "tensor/program_memory.h"
@@ -56,12 +57,18 @@ std::vector<data::Entry> fullest_pack(const Recipe& recipe, const Dataset& data)
   std::vector<std::int64_t> tokens = data.tokens(recipe.model);
   tokens.resize(std::min(tokens.size(), kLookedAt));
   data::Pack fullest;
-  std::pair<std::int64_t, std::int64_t> most;  // tokens, and of texts
+  const Kind& kind = kind_of(recipe.model.type);
+  std::pair<double, double> most;
   for (const data::Pack& pack : data::plan_packs(tokens, recipe.data.pack_options())) {
-    std::pair<std::int64_t, std::int64_t> load;
+    std::pair<double, double> load;
     for (const std::size_t i : pack) {
-      load.first += tokens[i];
-      load.second += recipe.text_tokens(data.entry(i).text_tokens);
+      const data::Entry& sample = data.entry(i);
+      const double bytes = kind.sample_bytes(recipe, sample);
+      if (kind.one_by_one())
+        load = {std::max(load.first, bytes), load.second + bytes};
+      else
+        load = {load.first + static_cast<double>(tokens[i]),
+                load.second + recipe.text_tokens(sample.text_tokens)};
     }
     if (load > most) most = load, fullest = pack;
   }
@@ -170,8 +177,8 @@ double usable_memory(Device device, int local_ranks) {
   if (device == Device::cuda) {
     // Of what others leave, as it was before this process put anything there.
     static const GpuMemory memory = gpu_memory();
-    return std::min(0.95 * static_cast<double>(memory.total), static_cast<double>(memory.free)) -
-           2.0 * (1 << 30);
+    return models::usable_gpu_memory(static_cast<double>(memory.total),
+                                     static_cast<double>(memory.free));
   }
   const double all =
       static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));

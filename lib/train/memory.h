@@ -19,7 +19,8 @@
 namespace vfm::train {
 
 /// Of the packs of the first epoch that the recipe makes of the data the one of most tokens, and of
-/// these that of the longest texts; of the first packs, if there are many.
+/// these that of the longest texts; where samples pass one by one (Kind::one_by_one) that of the
+/// largest sample, and of these the one of most bytes. Of the first packs, if there are many.
 std::vector<data::Entry> fullest_pack(const Recipe& recipe, const Dataset& data);
 
 /// Bytes on one rank's device.

@@ -16,6 +16,7 @@
 #include "dist/world.h"
 #include "io/manifest.h"
 #include "models/folder/model_facts.h"
+#include "models/predict.h"
 #include "tensor/tensor.h"
 #include "train/recipe.h"
 #include "train/synthetic.h"
@@ -38,7 +39,9 @@ struct RunOptions {
   bool force = false;       ///< forget what is in RUN and start over
   int threads = 0;          ///< of this rank; 0: as OpenMP decides
   int local_ranks = 1;      ///< on this machine, whose memory they share: for training_cost()
-  std::string report;       ///< file for a page about the run (train/training_report.h), or ""
+  /// For training_cost(): the GPU to predict for, with Device::cuda; or null.
+  const models::Gpu* gpu = nullptr;
+  std::string report;  ///< file for a page about the run (train/training_report.h), or ""
 };
 
 /// Trains, or continues where RUN's newest good checkpoint ends, up to recipe.train.steps. Rank 0
@@ -52,7 +55,8 @@ long run(const RunOptions& options, dist::World& world, io::ManifestWriter& mani
 /// What such a run would cost, with the keys that vfm-train(1) documents: parameters, tokens and
 /// FLOPs a step, memory. Nothing is built or written. Of the options it wants recipe, data or
 /// synthetic, and device. Without data the recipe must say what the data would, and one sample
-/// is taken to fill a pack. The headers of the model to begin from are read, and compared: throws
+/// is taken to fill a pack. With `gpu` also the time that a step would take there, if its packs
+/// were all like the fullest. The headers of the model to begin from are read, and compared: throws
 /// Error{usage} listing the tensors that do not fit.
 Json training_cost(const RunOptions& options, int ranks);
 /// The same in words, lines "name   value".

@@ -13,25 +13,13 @@
 namespace vfm::train {
 namespace {
 
-/// `share` of what the account counted, added to `kernels`.
-void add(std::map<std::string, StepKernel>& kernels, const MetaAccount& account, double share) {
-  for (const auto& [name, work] : account.kernels()) {
-    StepKernel& sum = kernels[name];
-    sum.name = name;
-    sum.kind = work_kind_name(work.kind);
-    sum.calls += share * static_cast<double>(work.calls);
-    sum.flops += share * work.flops;
-    sum.bytes += share * work.bytes;
-  }
-}
-
 /// Zeroing the gradients and the update, with and without the average.
-std::map<std::string, StepKernel> optimizer_work(const Recipe& recipe,
-                                                 const nn::ParameterList& parameters,
-                                                 Device device) {
+KernelCalls optimizer_work(const Recipe& recipe, const nn::ParameterList& parameters,
+                           Device device) {
   const EmaRecipe ema = average_on_device(recipe.ema, device);
+  const bool to_host = recipe.ema.mode != "off" && ema.mode == "off";
   Optimizer optimizer(recipe.optimizer, ema, parameters);
-  std::map<std::string, StepKernel> kernels;
+  KernelCalls calls;
   const double often = 1.0 / ema.every;
   for (const auto& [before, share] : {std::pair{0, 1 - often}, {ema.every - 1, often}}) {
     if (share == 0) continue;
@@ -39,57 +27,66 @@ std::map<std::string, StepKernel> optimizer_work(const Recipe& recipe,
     const MetaAccount account(device);
     nn::zero_gradients(parameters);
     optimizer.update(0, 1);
-    add(kernels, account, share);
+    if (to_host && before == ema.every - 1)
+      for (const nn::Parameter* parameter : parameters)
+        note_work("to_host", {.bytes = static_cast<double>(parameter->read().bytes()),
+                              .kind = WorkKind::transfers});
+    add_calls(calls, account.calls(), share);
   }
+  return calls;
+}
+
+/// Of each kernel, with its kind, in that order.
+using Named = std::pair<std::string_view, std::pair<std::string, KernelWork>>;
+std::vector<Named> kernels_of(const StepWork& work) {
+  std::vector<Named> kernels;
+  for (const auto& named : work_by_name(work.packs))
+    kernels.emplace_back(work_kind_name(named.second.kind), named);
+  for (const auto& named : work_by_name(work.optimizer))
+    kernels.emplace_back("optimizer", named);
   return kernels;
 }
 
 }  // namespace
 
-std::vector<StepKernel> step_work(const Recipe& recipe, int ranks, models::Recompute recompute,
-                                  Device device, const std::vector<data::Entry>& pack) {
+StepWork step_work(const Recipe& recipe, int ranks, models::Recompute recompute, Device device,
+                   const std::vector<data::Entry>& pack) {
   const std::unique_ptr<Objective> objective =
       kind_of(recipe.model.type).make_objective(recipe, recompute, Device::meta);
   const RankPacks packs = packs_of_rank(recipe, ranks);
   std::vector<data::Entry> samples;
   for (int i = 0; i < packs.together; ++i)
     samples.insert(samples.end(), pack.begin(), pack.end());
-  std::map<std::string, StepKernel> kernels;
+  StepWork work;
   {
     const MetaAccount account(device);
     objective->pass(*objective->blank(samples));
-    add(kernels, account, static_cast<double>(packs.all) / packs.together);
+    add_calls(work.packs, account.calls(), static_cast<double>(packs.all) / packs.together);
   }
-  std::vector<StepKernel> list;
-  for (auto& [name, kernel] : kernels)
-    list.push_back(std::move(kernel));
-  for (auto& [name, kernel] : optimizer_work(recipe, objective->parameters(), device)) {
-    kernel.kind = "optimizer";
-    list.push_back(std::move(kernel));
-  }
-  return list;
+  work.optimizer = optimizer_work(recipe, objective->parameters(), device);
+  return work;
 }
 
-Json work_by_kind(const std::vector<StepKernel>& kernels) {
-  std::map<std::string, std::pair<double, double>> sums;
-  for (const StepKernel& kernel : kernels) {
-    sums[kernel.kind].first += kernel.flops;
-    sums[kernel.kind].second += kernel.bytes;
+Json work_by_kind(const StepWork& work) {
+  std::map<std::string_view, std::pair<double, double>> sums;
+  for (const auto& [kind, kernel] : kernels_of(work)) {
+    sums[kind].first += kernel.second.flops;
+    sums[kind].second += kernel.second.bytes;
   }
   Json json;
   for (const auto& [kind, sum] : sums)
-    json[kind] = {{"flops", sum.first}, {"bytes", sum.second}};
+    json[std::string(kind)] = {{"flops", sum.first}, {"bytes", sum.second}};
   return json;
 }
 
-Json work_by_kernel(const std::vector<StepKernel>& kernels) {
+Json work_by_kernel(const StepWork& work) {
   Json json = Json::array();
-  for (const StepKernel& kernel : kernels)
-    json.push_back({{"name", kernel.name},
-                    {"kind", kernel.kind},
-                    {"calls", kernel.calls},
-                    {"flops", kernel.flops},
-                    {"bytes", kernel.bytes}});
+  for (const auto& [kind, kernel] : kernels_of(work))
+    json.push_back({{"name", kernel.first},
+                    {"kind", kind},
+                    {"calls", kernel.second.calls},
+                    {"flops", kernel.second.flops},
+                    {"bytes", kernel.second.bytes}});
   return json;
 }
 

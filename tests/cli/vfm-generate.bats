@@ -634,6 +634,24 @@ sys.exit(not (len(a) == len(b) > 0 and max(abs(x - y) for x, y in zip(a, b)) <= 
   [ -z "$(find . -name "*.mp4" -o -name "*.jsonl")" ]
 }
 
+@test "--dry-run --gpu predicts a clip on a GPU that is not there" {
+  vfm-generate --model "$model" --dry-run --gpu h100 --steps 10 >ten 2>words </dev/null
+  vfm-generate --model "$model" --dry-run -q --device cuda --gpu h100 --steps 20 >twenty </dev/null
+  jq -e '.device == "NVIDIA H100" and (.predicted | .fits and .gpu == "H100" and .pass_seconds > 0
+    and ([.lines[].name] | index("attention, forward") and index("text encoder") and index("tokenizer")))' ten
+  # Twice the passes; text and tokenizer stay as they are.
+  jq -es '(.[0].sampling.passes) as $few | (.[1].sampling.passes) as $many
+    | (.[1].predicted.seconds - .[0].predicted.seconds) / (($many - $few) * .[0].predicted.pass_seconds)
+    | . > 0.999 and . < 1.001' ten twenty
+  grep -q '^predicted clip  *[0-9.e-]* s, a pass [0-9.e-]* s$' words
+  grep -q '^  memory  *fits an H100: ' words
+  for arguments in '--dry-run --gpu h300' '--gpu h200 -o clips' '--dry-run --gpu h200 --device cpu'; do
+    run vfm-generate --model "$model" $arguments
+    [ "$status" -eq 2 ]
+    [[ $output == *--gpu* ]]
+  done
+}
+
 @test "--dry-run refuses what a run would refuse" {
   refused() {  # MESSAGE ARGUMENT...
     run --separate-stderr vfm-generate --dry-run --device cpu "${@:2}"

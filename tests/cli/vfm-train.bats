@@ -162,6 +162,33 @@ PY
   vfm-train tiny.yaml --dry-run model.in_channels=16 model.text_embed_dim=1024 | jq -e '.parameters > 0'
 }
 
+@test "--dry-run --gpu predicts a step on a GPU that is not there" {
+  seven=("$VFM_ROOT/examples/recipes/7b.yaml" --synthetic 8x64x64)
+  vfm-train "${seven[@]}" --dry-run --device cuda --gpu h200 >out 2>words
+  jq -e '.device == "NVIDIA H200" and .recompute == "elementwise" and (.predicted
+    | .gpu == "H200" and .fits and .mfu > 0.5 and .mfu < 0.7 and (.seconds - (.lines | map(.seconds) | add) | fabs) < 1e-9
+    and ([.lines[].name] | index("products") == 0 and index("attention, backward") and index("AdamW") and .[-1] == "gaps"))' out
+  for word in '^predicted step  *[0-9.]* s$' '^  of an H200 .* % MFU; not measured$' '^  norm of gradients .* ms, ' \
+    '^  memory  *fits an H200: [0-9.]* of 140.4 GiB'; do
+    grep -q "$word" words || { echo "no $word"; cat words; return 1; }
+  done
+  vfm-train "${seven[@]}" --dry-run --gpu h100 >out 2>words
+  jq -e '.predicted.fits == false' out
+  grep -q '^  memory  *does not fit an H100: [0-9.]* of 79.6 GiB' words
+  vfm-train "$VFM_ROOT/examples/recipes/tokenizer-tiny.yaml" --synthetic 9x32x32 --dry-run --gpu b200 -q |
+    jq -e '[.predicted.lines[].name] | index("convolutions") and index("copies to the GPU")'
+  refused() {  # MESSAGE ARGUMENT...
+    run vfm-train "${seven[@]}" "${@:2}"
+    [ "$status" -eq 2 ]
+    [[ $output == *"$1"* ]] || { echo "$output"; return 1; }
+  }
+  refused "no rates are known of a 'h300'; choose one of h100, h200, b200" --dry-run --gpu h300
+  refused '--gpu h200 predicts, and computes nothing: give it with --dry-run' --gpu h200 --out run
+  refused '--gpu h200 is for --device cuda, not for the CPU' --dry-run --gpu h200 --device cpu
+  refused "no rates are known of a ''" --dry-run --gpu ''
+  [ ! -e run ]
+}
+
 @test "--dry-run refuses what a run refuses, with the same words" {
   prepare
   train begun train.steps=1 >/dev/null

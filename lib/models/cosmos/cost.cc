@@ -30,7 +30,7 @@ PartCost cosmos_cost(const CosmosConfig& config, CosmosWork work, std::int64_t f
     const Tensor made = stream.push(given, end == frames);
     pixels = std::max(pixels, encodes ? given.bytes() : made.bytes());
   }
-  cost.take(account.work().flops, account.memory(), weights);
+  cost.take(account, weights);
   // The pixels once more, in planes, on their way.
   cost.host_bytes = 2 * static_cast<double>(pixels) + account.work().kept;
   return cost;

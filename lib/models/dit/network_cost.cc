@@ -37,15 +37,21 @@ PartCost forward_cost(const NetworkConfig& config,
   const std::size_t weights = account.memory().current;
   ops::Tape silent(false);
   // What the allocator keeps is what it is from the second time on.
-  for (int i = 0; i < 2; ++i)
+  KernelCalls before;
+  for (int i = 0; i < 2; ++i) {
+    before = account.calls();
     network->forward(silent, blank_batch(config, samples));
-  cost.take(account.work().flops / 2, account.memory(), weights);
+  }
+  cost.take(account, weights);
+  cost.flops /= 2;
+  add_calls(cost.calls, before, -1);
   return cost;
 }
 
 PartCost writing_cost(const DecoderConfig& config, const CodeSample& sample, DType compute,
                       Device device) {
   PartCost cost;
+  double flops = 0;
   {
     // The products of one code after the other are those of all at once.
     const MetaAccount account(device);
@@ -58,7 +64,7 @@ PartCost writing_cost(const DecoderConfig& config, const CodeSample& sample, DTy
       batch.text = Tensor({sample.text_tokens, config.text_embed_dim}, DType::f32, Device::meta);
     ops::Tape silent(false);
     decoder.forward(silent, batch);
-    cost.flops = account.work().flops;
+    flops = account.work().flops;
   }
   const MetaAccount account(device);
   const CausalDecoder decoder(config, 0, compute, Device::meta, false);
@@ -70,7 +76,8 @@ PartCost writing_cost(const DecoderConfig& config, const CodeSample& sample, DTy
   while (writer.written() + 1 < sample.codes())
     writer.write(0);
   writer.logits();
-  cost.take(cost.flops, account.memory(), weights);
+  cost.take(account, weights);
+  cost.flops = flops;
   return cost;
 }
 

@@ -146,8 +146,9 @@ Tensor T5::weight(const std::string& name, DType dtype) const {
                                               : DType::f16;
   // As it lies on disk where that is what is asked for; data of other programs may begin anywhere.
   const bool aligned = reinterpret_cast<std::uintptr_t>(view.data.data()) % 4 == 0;
-  if (device_ == Device::meta && (stored != dtype || layout_device(device_) != Device::cpu))
-    return Tensor(view.shape, dtype, device_);
+  if (device_ == Device::meta && layout_device(device_) == Device::cuda)  // goes there at each use
+    return Tensor::borrow(view.data.data(), view.shape, dtype, nullptr).to(device_);
+  if (device_ == Device::meta && stored != dtype) return Tensor(view.shape, dtype, device_);
   Tensor tensor = Tensor::borrow(view.data.data(), view.shape, stored, nullptr,
                                  device_ == Device::meta ? device_ : Device::cpu);
   if (!aligned) {
@@ -259,7 +260,7 @@ PartCost t5_cost(const T5Config& config, std::int64_t tokens, DType stored, DTyp
   model.encode(std::vector<std::int32_t>(static_cast<std::size_t>(tokens)), {{tokens}});
   PartCost cost;
   cost.parameters = config.parameters();
-  cost.take(account.work().flops, account.memory(), 0);
+  cost.take(account, 0);
   return cost;
 }
 

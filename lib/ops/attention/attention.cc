@@ -59,10 +59,13 @@ const void* column(const Tensor& t, std::int64_t at) {
 
 /// `products` of queries' and keys' width: two forward, four back, where the scores are computed
 /// again.
-Touching work_of(const AttentionPack& pack, const Touching& touching, int products, bool back) {
-  return touching.kind(WorkKind::attention)
-      .products(attention_pairs(pack) * pack.heads, products, pack.head_dim)
-      .cpu_scratch([&] { return attention_scratch(pack, back); });
+Touching work_of(const AttentionPack& pack, const AttentionArgs& args, const Touching& touching,
+                 int products, bool back) {
+  Touching all = touching.kind(WorkKind::attention, args.type);
+  if (all.device == Device::meta) all.work.cudnn = count_attention_rooms(args, back);
+  return all.products(attention_pairs(pack) * pack.heads, products, pack.head_dim).cpu_scratch([&] {
+    return attention_scratch(pack, back);
+  });
 }
 
 struct Call {
@@ -111,11 +114,8 @@ void backward(Tape& tape, const Call& c) {
   args.dq = dq.raw();
   args.dk = const_cast<void*>(column(dkv, c.k_column));
   args.dv = const_cast<void*>(column(dkv, c.v_column));
-  if (device == Device::meta) count_attention_rooms(args, true);
-  VFM_RUN(
-      work_of(c.pack, Touching(c.q, dout, c.out, dq, self ? Tensor() : c.kv, self ? Tensor() : dkv),
-              4, true),
-      attend_backward, args, c.pack, c.body);
+  const Touching tensors(c.q, dout, c.out, dq, self ? Tensor() : c.kv, self ? Tensor() : dkv);
+  VFM_RUN(work_of(c.pack, args, tensors, 4, true), attend_backward, args, c.pack, c.body);
   if (!self) tape.accumulate(c.kv, std::move(dkv));
   dkv = Tensor();
   tape.accumulate(c.q, std::move(dq));
@@ -132,12 +132,9 @@ Tensor attend(Tape& tape, Call call) {
   call.log_sum_exp = Tensor({call.pack.heads, read}, DType::f32, device);
   if (!call.pack.work) prepare(call.pack, device);
   const bool self = call.q.id() == call.kv.id();
-  if (device == Device::meta) count_attention_rooms(arguments(call), false);
-  call.body =
-      VFM_ASK(AttentionBody::own,
-              work_of(call.pack, Touching(call.q, self ? Tensor() : call.kv, call.values, call.out),
-                      2, false),
-              attend, arguments(call), call.pack);
+  const Touching tensors(call.q, self ? Tensor() : call.kv, call.values, call.out);
+  call.body = VFM_ASK(AttentionBody::own, work_of(call.pack, arguments(call), tensors, 2, false),
+                      attend, arguments(call), call.pack);
   tape.record(call.out, {call.q, call.kv}, [call](Tape& t) { backward(t, call); });
   return call.out;
 }

@@ -61,7 +61,7 @@ Tensor self_attention_fp8(const Tape& tape, const Tensor& qkv, const AttentionPa
   args.q_stride = args.kv_stride = qkv.size(1);
   args.out = out.raw();
   VFM_RUN(Touching(qkv, out)
-              .kind(WorkKind::attention)
+              .kind(WorkKind::attention, DType::f8e4m3)
               .gpu_scratch([&] { return qkv.elements(); })  // in FP8
               .products(attention_pairs(pack) * pack.heads, 2, pack.head_dim),
           attention_fp8_forward, args, pack);

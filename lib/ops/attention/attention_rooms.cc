@@ -46,20 +46,20 @@ GradientRoom::GradientRoom(const AttentionArgs& args, Device device)
       dk({keys_of(args), args.kv_stride}, args.type, device),
       dv({keys_of(args), args.kv_stride}, args.type, device) {}
 
-void count_attention_rooms(const AttentionArgs& args, bool backward) {
+bool count_attention_rooms(const AttentionArgs& args, bool backward) {
   constexpr Device kMeta = Device::meta;
-  if (layout_device(kMeta) != Device::cuda) return;
+  if (layout_device(kMeta) != Device::cuda) return false;
   const bool cudnn = attention_body() != AttentionBody::own && args.bias == nullptr &&
                      machine_has_cudnn() && why_not_cudnn(args, false).empty();
   if (!cudnn) {
     if (backward) OwnBackwardRoom(args, kMeta);
-    return;
+    return false;
   }
   if (backward) CudnnBackwardRoom(args, kMeta);
   if (attention_body() == AttentionBody::cudnn ||
       !first_on_meta((backward ? "attention backward of " : "attention of ") +
                      text_of(attention_shape(args, false))))
-    return;
+    return true;
   if (backward) {
     const GradientRoom gradients(args, kMeta);
     const ForwardRoom again(args, kMeta);
@@ -67,6 +67,7 @@ void count_attention_rooms(const AttentionArgs& args, bool backward) {
   } else {
     ForwardRoom(args, kMeta);
   }
+  return true;
 }
 
 }  // namespace vfm::ops

@@ -39,6 +39,7 @@ struct GradientRoom {
 
 /// Makes on Device::meta what a GPU's version makes for `args`, with the comparison that is due
 /// once for each shape before cuDNN is trusted. Without a GPU to ask, cuDNN is taken to be there.
-void count_attention_rooms(const AttentionArgs& args, bool backward);
+/// Whether it is cuDNN that would do it.
+bool count_attention_rooms(const AttentionArgs& args, bool backward);
 
 }  // namespace vfm::ops

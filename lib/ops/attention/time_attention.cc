@@ -35,7 +35,7 @@ Touching work_of(const TimeAttentionArgs& a, const Touching& touching, int produ
   const auto queries = static_cast<double>(a.queries), frames = static_cast<double>(a.frames);
   const double pairs = queries * (frames - (queries - 1) / 2) * static_cast<double>(a.pixels);
   // Keys and values, frame by frame.
-  Touching all = touching.kind(WorkKind::attention);
+  Touching all = touching.kind(WorkKind::attention, a.type);
   all.work.bytes += 2 * frames * static_cast<double>(a.pixels * a.channels) *
                     static_cast<double>(dtype_size(a.type));
   return all.products(pairs, products, static_cast<double>(a.channels));

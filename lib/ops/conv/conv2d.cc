@@ -47,7 +47,7 @@ Touching work_of(Device device, const Conv2d& c, DType dtype, bool residual) {
     work.kernel = format("convolution {} {} {} {} {} {}", c.height, c.width, c.in, c.out,
                          c.kernel_height * 10 + c.stride_y, residual);
   }
-  return Touching(device, work).kind(WorkKind::convolutions).products(pixels, out, depth);
+  return Touching(device, work).kind(WorkKind::convolutions, dtype).products(pixels, out, depth);
 }
 
 double elements_of_weights(const Conv2d& c) {

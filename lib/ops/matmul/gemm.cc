@@ -36,7 +36,7 @@ Touching work_of(Device device, std::int64_t m, std::int64_t n, std::int64_t k, 
   Work work{0, bytes(m, k, a.dtype) + bytes(k, n, b.dtype) + (add ? 2 : 1) * bytes(m, n, c_dtype)};
   if (layout_device(device) == Device::cuda) work.workspace = kGemmWorkspace;
   return Touching(device, work)
-      .kind(WorkKind::products)
+      .kind(WorkKind::products, a.dtype)
       .products(static_cast<double>(m), static_cast<double>(n), static_cast<double>(k))
       .cpu_scratch([&] {
         return a.dtype == DType::f8e4m3 ? gemm_fp8_scratch(m, n, k)

@@ -22,6 +22,13 @@ Touching work_of(Device device, std::span<const AdamwSlot> slots) {
   return {device, work};
 }
 
+std::vector<Extent> gradients_of(std::span<const AdamwSlot> slots) {
+  std::vector<Extent> gradients;
+  for (const AdamwSlot& slot : slots)
+    gradients.push_back({slot.gradient, slot.count});
+  return gradients;
+}
+
 }  // namespace
 
 void adamw(Device device, std::span<const AdamwSlot> slots, const AdamwStep& step) {
@@ -30,10 +37,8 @@ void adamw(Device device, std::span<const AdamwSlot> slots, const AdamwStep& ste
 
 double clipped_adamw(Device device, std::span<const AdamwSlot> slots, const AdamwStep& step,
                      double factor, double most) {
-  Touching work = work_of(device, slots);
-  for (const AdamwSlot& slot : slots)  // the norm reads the gradients first
-    work.work.bytes += static_cast<double>(slot.count) * sizeof(float);
-  return VFM_ASK(0.0, work, clipped_adamw, slots, step, factor, most);
+  if (device == Device::meta) sum_squares(device, gradients_of(slots));  // is of the kernel
+  return VFM_ASK(0.0, work_of(device, slots), clipped_adamw, slots, step, factor, most);
 }
 
 void cpu::adamw(std::span<const AdamwSlot> slots, const AdamwStep& step) {
@@ -61,10 +66,7 @@ void cpu::adamw(std::span<const AdamwSlot> slots, const AdamwStep& step) {
 
 double cpu::clipped_adamw(std::span<const AdamwSlot> slots, const AdamwStep& step, double factor,
                           double most) {
-  std::vector<Extent> gradients;
-  for (const AdamwSlot& slot : slots)
-    gradients.push_back({slot.gradient, slot.count});
-  const double norm = std::sqrt(sum_squares(Device::cpu, gradients)) * factor;
+  const double norm = std::sqrt(sum_squares(Device::cpu, gradients_of(slots))) * factor;
   if (!std::isfinite(norm)) return norm;
   AdamwStep scaled = step;
   scaled.gradient_scale = static_cast<float>(factor * (most > 0 ? std::min(1.0, most / norm) : 1));

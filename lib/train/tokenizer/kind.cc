@@ -99,6 +99,7 @@ class TokenizerKind final : public Kind {
            config.spatial_compression_ratio;
   }
 
+  bool one_by_one() const override { return true; }
   std::string_view pipeline_part() const override { return "vae"; }
   std::unique_ptr<Objective> make_objective(const Recipe& recipe, Recompute recompute,
                                             Device device) const override {

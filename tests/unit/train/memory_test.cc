@@ -2,9 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/memory.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "base/one_thread.h"
+#include "data/packing.h"
 #include "models/cosmos/autoencoder.h"
 #include "tensor/allocator.h"
 #include "tensor/meta.h"
@@ -81,7 +83,33 @@ TEST_CASE("the memory that is told of a run is what its tensors' allocator hands
   for (const char* more : {"", "model.compute: bf16", "model.levels: [8, 8, 8, 5, 5, 5]"}) {
     const Recipe recipe = recipe_of(kTokenizer, more);
     check_run(recipe, *make_up_clips({{9, 32, 32}, {1, 16, 16}}, recipe.model.autoencoder));
+    // Packs of as many tokens differ in pixels: 16 pictures, or 5 clips and a picture.
+    check_run(recipe, *make_up_clips({{9, 16, 16}, {1, 16, 16}}, recipe.model.autoencoder));
   }
+}
+
+TEST_CASE("of clips the pack with the largest one counts, and of these that of most pixels") {
+  Recipe recipe = recipe_of(kTokenizer, "");
+  const std::unique_ptr<Dataset> data =
+      make_up_clips({{9, 16, 16}, {1, 32, 32}, {5, 8, 8}}, recipe.model.autoencoder);
+  data->fit(recipe);
+  const auto pixels = [&](const data::Entry& e) {
+    return (1 + (e.frames - 1) * 4) * e.height * e.width * 16;
+  };
+  std::vector<std::pair<int, int>> loads;  // the largest clip, and all
+  for (const data::Pack& pack :
+       data::plan_packs(data->tokens(recipe.model), recipe.data.pack_options())) {
+    auto& [largest, all] = loads.emplace_back();
+    for (const std::size_t i : pack)
+      largest = std::max(largest, pixels(data->entry(i))), all += pixels(data->entry(i));
+  }
+  std::pair<int, int> found;
+  for (const data::Entry& entry : fullest_pack(recipe, *data))
+    found = {std::max(found.first, pixels(entry)), found.second + pixels(entry)};
+  CHECK(found == *std::ranges::max_element(loads));
+  // It is not the first with such a clip, nor one of most tokens.
+  const auto first = std::ranges::find(loads, found.first, &std::pair<int, int>::first);
+  CHECK(first->second < found.second);
 }
 
 TEST_CASE("adapters: the memory that is told, and numbers that are trained") {
@@ -160,8 +188,10 @@ TEST_CASE(
   CHECK(alone["optimizer"]["bytes"].get<double>() == Approx(bytes * numbers));
   CHECK(shared["optimizer"] == alone["optimizer"]);
   recipe.ema.place = "host";
+  recipe.model.compute = "f32";  // or halves would be put together first
   const Json without = work_by_kind(step_work(recipe, 1, Recompute::none, Device::cuda, pack));
-  CHECK(without["optimizer"]["bytes"].get<double>() == Approx((bytes - 2) * numbers));
+  // Then the weights go to the host, every fourth time.
+  CHECK(without["optimizer"]["bytes"].get<double>() == Approx((bytes - 2 + 4 / 4.) * numbers));
 }
 
 TEST_CASE("a tokenizer's operations are those that are published") {

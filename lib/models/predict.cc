@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/predict.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "base/error.h"
+
+namespace vfm::models {
+namespace {
+
+constexpr double kTera = 1e12, kGiga = 1e9, kMiB = 1 << 20;
+
+// Judged from what is published, not measured by us; a rate is changed by a measurement only.
+// Products: cuBLAS reaches 716 at 4096^3 and 795 at 8192^3 on an H100, 794.5 at the best shape and
+// 1,453 in FP8 (Stas Bekman's maximum achievable matmul FLOPS). 680 is for a transformer's shapes;
+// FP8 the same part of its best. Attention: NVIDIA's benchmark in cudnn-frontend, cuDNN 9.19 on an
+// H200, heads of 128, 8,192 tokens. Our own kernels use mma.sync: the middle of what their
+// instructions allow, 300 to 340 forward, 190 to 230 backward, 250 to 310 in FP8; convolutions 230
+// to 300. Bandwidth: 85 % of the 4.3 TB/s that copies reach of 4.8.
+constexpr Gpu kH200 = {.name = "h200",
+                       .title = "H200",
+                       .memory = 143771 * kMiB,
+                       .peak = 989.4 * kTera,
+                       .peak_f32 = 66.9 * kTera,
+                       .products = 680 * kTera,
+                       .products_fp8 = 680 / 794.5 * 1453 * kTera,
+                       .attention_forward = 691 * kTera,
+                       .attention_backward = 594 * kTera,
+                       .own_forward = 320 * kTera,
+                       .own_backward = 210 * kTera,
+                       .own_fp8 = 280 * kTera,
+                       .convolutions = 265 * kTera,
+                       .bandwidth = 3.65 * kTera};
+
+// The same chip with other memory.
+constexpr Gpu h100() {
+  Gpu gpu = kH200;
+  gpu.name = "h100", gpu.title = "H100";
+  gpu.memory = 81559 * kMiB;
+  gpu.bandwidth *= 3.35 / 4.8;
+  return gpu;
+}
+
+// Of the data sheet's 2,250 and 4,500 TFLOP/s and 8 TB/s the same parts as of an H200's, for want
+// of anything better; but cuDNN's attention is that benchmark's on a GB200 (1,709 and 1,409 at
+// 8,192 tokens), whose peak is 2,500.
+constexpr Gpu b200() {
+  Gpu gpu = kH200;
+  gpu.name = "b200", gpu.title = "B200";
+  gpu.memory = 183359 * kMiB;
+  gpu.peak = 2250 * kTera, gpu.peak_f32 = 75 * kTera;
+  for (double* rate : {&gpu.products, &gpu.products_fp8, &gpu.own_forward, &gpu.own_backward,
+                       &gpu.own_fp8, &gpu.convolutions})
+    *rate *= gpu.peak / kH200.peak;
+  gpu.attention_forward = 1709 * kTera * 2250 / 2500;
+  gpu.attention_backward = 1409 * kTera * 2250 / 2500;
+  gpu.bandwidth *= 8 / 4.8;
+  return gpu;
+}
+
+constexpr Gpu kGpus[] = {h100(), kH200, b200()};
+
+// Judged too. Between kernels that wait for each other; launched one by one or by a graph.
+constexpr double kGapSeconds = 2e-6;
+// What the GPU waits for: a thread's copy to or from memory that is not pinned, and for the average
+// that the host keeps also its arithmetic.
+constexpr double kTransfers = 7 * kGiga;
+constexpr std::string_view kGaps = "gaps";
+
+bool goes_back(const KernelCall& call) {
+  return call.name.ends_with("backward");
+}
+
+std::string_view line_of(const KernelCall& call) {
+  switch (call.kind) {
+    case WorkKind::products:
+      return call.type == DType::f8e4m3 ? "products, FP8"
+             : call.type == DType::f32  ? "products, f32"
+                                        : "products";
+    case WorkKind::attention:
+      return goes_back(call) ? "attention, backward" : "attention, forward";
+    case WorkKind::convolutions:
+      return "convolutions";
+    case WorkKind::transfers:
+      return "copies to the GPU";
+    case WorkKind::elementwise:
+      break;
+  }
+  return "element-wise";
+}
+
+std::string_view optimizer_line(const KernelCall& call) {
+  if (call.kind == WorkKind::transfers) return "average, to the host";
+  if (call.name == "sum_squares") return "norm of gradients";
+  return call.name == "zero_bytes" ? "zeroing of gradients" : "AdamW";
+}
+
+/// Counted operations a second. In f32 there are no tensor cores, and the same part of that peak.
+double rate_of(const Gpu& gpu, const KernelCall& call) {
+  const double of_type = call.type == DType::f32 ? gpu.peak_f32 / gpu.peak : 1;
+  if (call.kind == WorkKind::convolutions) return gpu.convolutions * of_type;
+  if (call.kind == WorkKind::products)
+    return call.type == DType::f8e4m3 ? gpu.products_fp8 : gpu.products * of_type;
+  if (call.type == DType::f8e4m3) return gpu.own_fp8;
+  if (!goes_back(call)) return (call.cudnn ? gpu.attention_forward : gpu.own_forward) * of_type;
+  // Four products are counted, which a model needs; backward makes the scores again.
+  return (call.cudnn ? gpu.attention_backward : gpu.own_backward) * of_type * 4 / 5;
+}
+
+double seconds_of(const Gpu& gpu, const KernelCall& call) {
+  if (call.kind == WorkKind::transfers) return call.bytes / kTransfers;
+  const double moved = call.bytes / gpu.bandwidth;
+  return call.flops > 0 ? std::max(moved, call.flops / rate_of(gpu, call)) : moved;
+}
+
+}  // namespace
+
+double usable_gpu_memory(double total, double free) {
+  return std::min(0.95 * total, free) - 2.0 * (1 << 30);
+}
+double Gpu::usable() const {
+  return usable_gpu_memory(memory, memory);
+}
+
+const Gpu& find_gpu(std::string_view name) {
+  std::string known;
+  for (const Gpu& gpu : kGpus) {
+    if (gpu.name == name) return gpu;
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", gpu.name);
+  }
+  fail_usage("--gpu: no rates are known of a '{}'; choose one of {}", name, known);
+}
+
+const Gpu* chosen_gpu(const std::optional<std::string>& name, bool dry_run,
+                      std::string_view device) {
+  if (!name) return nullptr;
+  const Gpu& gpu = find_gpu(*name);
+  if (!dry_run)
+    fail_usage("--gpu {} predicts, and computes nothing: give it with --dry-run", *name);
+  if (device == "cpu") fail_usage("--gpu {} is for --device cuda, not for the CPU", *name);
+  return &gpu;
+}
+
+std::vector<TimeLine> predict(const Gpu& gpu, const KernelCalls& work,
+                              const KernelCalls& optimizer) {
+  std::vector<TimeLine> lines;
+  TimeLine gaps{kGaps};
+  const auto add = [&](std::string_view name, const KernelCall& call, double calls) {
+    if (calls == 0) return;
+    auto line = std::ranges::find(lines, name, &TimeLine::name);
+    if (line == lines.end()) line = lines.insert(line, {name});
+    line->seconds += calls * seconds_of(gpu, call);
+    line->calls += calls;
+    line->flops += calls * call.flops;
+    line->bytes += calls * call.bytes;
+    gaps.calls += calls;
+  };
+  for (const auto& [call, calls] : work)
+    add(line_of(call), call, calls);
+  for (const auto& [call, calls] : optimizer)
+    add(optimizer_line(call), call, calls);
+  std::ranges::sort(lines, std::greater(), &TimeLine::seconds);
+  gaps.seconds = gaps.calls * kGapSeconds;
+  lines.push_back(gaps);
+  return lines;
+}
+
+TimeLine sum_of(std::string_view name, const std::vector<TimeLine>& lines) {
+  TimeLine sum{name};
+  for (const TimeLine& line : lines) {
+    sum.seconds += line.seconds;
+    sum.flops += line.flops;
+    sum.bytes += line.bytes;
+    if (line.name != kGaps) sum.calls += line.calls;
+  }
+  return sum;
+}
+
+Json prediction(const Gpu& gpu, const std::vector<TimeLine>& lines, double tokens, double flops,
+                double memory) {
+  const double seconds = sum_of("", lines).seconds;
+  constexpr double kGiB = 1 << 30;
+  const bool fits = memory <= gpu.usable();
+  Json list = Json::array();
+  for (const TimeLine& line : lines)
+    list.push_back({{"name", line.name},
+                    {"seconds", line.seconds},
+                    {"calls", line.calls},
+                    {"flops", line.flops},
+                    {"bytes", line.bytes}});
+  return {{"gpu", gpu.title},
+          {"seconds", seconds},
+          {"tokens_per_second", tokens / seconds},
+          {"mfu", flops / seconds / gpu.peak},
+          {"lines", list},
+          {"fits", fits},
+          {"verdict",
+           fmt::format("{} {} {}: {:.1f} of {:.1f} GiB, {:.1f} of them for the driver "
+                       "and cuDNN's plans",
+                       fits ? "fits" : "does not fit", gpu.title[0] == 'H' ? "an" : "a", gpu.title,
+                       memory / kGiB, gpu.memory / kGiB, (gpu.memory - gpu.usable()) / kGiB)}};
+}
+
+std::string prediction_words(const Json& prediction) {
+  const auto number = [](const Json& value) { return value.get<double>(); };
+  const double seconds = number(prediction["seconds"]);
+  std::string text =
+      fmt::format("{:<22} {:.0f} tokens/s, {:.1f} % MFU; not measured\n",
+                  "  of an " + prediction["gpu"].get<std::string>(),
+                  number(prediction["tokens_per_second"]), 100 * number(prediction["mfu"]));
+  for (const Json& line : prediction["lines"])
+    text += fmt::format("  {:<20} {:.4g} ms, {:.1f} %\n", line["name"].get<std::string>(),
+                        1e3 * number(line["seconds"]), 100 * number(line["seconds"]) / seconds);
+  return text + fmt::format("{:<22} {}\n", "  memory", prediction["verdict"].get<std::string>());
+}
+
+}  // namespace vfm::models

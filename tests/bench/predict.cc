@@ -1,0 +1,195 @@
+// Predicted times, as Markdown tables: a training step and a clip of 7 billion parameters, and
+// clips of Wan's models, whose times are published. Nothing is measured, and no GPU is needed.
+//
+// Usage: predict RECIPE.yaml     (examples/recipes/7b.yaml)
+// SPDX-License-Identifier: Apache-2.0
+#include "models/predict.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "models/cosmos/cost.h"
+#include "models/cosmos/tokenizer.h"
+#include "models/dit/network_cost.h"
+#include "models/t5/t5.h"
+#include "train/kind.h"
+#include "train/recipe_file.h"
+#include "train/run.h"
+#include "train/step_work.h"
+
+using namespace vfm;
+using models::Gpu;
+using models::TimeLine;
+
+namespace {
+
+struct Step {
+  train::StepWork work;
+  double tokens = 0, flops = 0;
+};
+
+/// Of packs of one sample of 8,192 tokens and 512 of text, with elementwise recomputation.
+Step step_of(const std::string& recipe_file, const std::vector<std::string>& changes) {
+  train::RunOptions options;
+  options.recipe = train::make_recipe(train::read_settings(recipe_file, changes));
+  options.synthetic = {{8, 64, 64}};
+  train::Recipe& recipe = options.recipe;
+  const auto set = train::kind_of(recipe.model.type).open(options, "train");
+  set->fit(recipe);
+  const std::vector<data::Entry> pack = train::fullest_pack(recipe, *set);
+  Step step{train::step_work(recipe, 1, models::Recompute::elementwise, Device::cuda, pack)};
+  train::SampleFlops flops(recipe);
+  for (const data::Entry& sample : pack) {
+    step.tokens += static_cast<double>(token_count(sample, recipe.model)) * recipe.data.packs;
+    step.flops += flops.of(sample) * recipe.data.packs;
+  }
+  return step;
+}
+
+double seconds_of(const std::vector<TimeLine>& lines) {
+  return models::sum_of("", lines).seconds;
+}
+
+void print_lines(const char* what, const std::vector<TimeLine>& lines) {
+  fmt::print("\n| {} | calls | TFLOP | GB | ms | % |\n|---|---:|---:|---:|---:|---:|\n", what);
+  const double all = seconds_of(lines);
+  for (const TimeLine& line : lines)
+    fmt::print("| {} | {:.0f} | {:.1f} | {:.1f} | {:.1f} | {:.1f} |\n", line.name, line.calls,
+               line.flops / 1e12, line.bytes / 1e9, 1e3 * line.seconds, 100 * line.seconds / all);
+  fmt::print("| **all** | | | | **{:.1f}** | |\n", 1e3 * all);
+}
+
+void training(const std::string& recipe) {
+  const Step eight = step_of(recipe, {"ema.mode=off"});
+  const Step one = step_of(recipe, {"ema.mode=off", "data.packs=1"}), shipped = step_of(recipe, {});
+  const Gpu& h200 = models::find_gpu("h200");
+  print_lines("H200, eight packs of 8,192 tokens a step",
+              models::predict(h200, eight.work.packs, eight.work.optimizer));
+  print_lines("H200, one pack of 8,192 tokens a step",
+              models::predict(h200, one.work.packs, one.work.optimizer));
+  fmt::print(
+      "\n| GPU, products in TFLOP/s | packs | step, s | tokens/s | MFU, % |\n"
+      "|---|---|---:|---:|---:|\n");
+  const auto row = [](const Gpu& gpu, const char* packs, const Step& step) {
+    const double seconds = seconds_of(models::predict(gpu, step.work.packs, step.work.optimizer));
+    fmt::print("| {}, {:.0f} | {} | {:.3f} | {:.0f} | {:.1f} |\n", gpu.title, gpu.products / 1e12,
+               packs, seconds, step.tokens / seconds, 100 * step.flops / seconds / gpu.peak);
+  };
+  for (const double products : {650e12, 680e12, 720e12}) {
+    Gpu gpu = h200;
+    gpu.products = products;
+    row(gpu, "8", eight);
+    row(gpu, "1", one);
+  }
+  row(h200, "8, with the recipe's average on the host", shipped);
+  for (const char* name : {"h100", "b200"})
+    row(models::find_gpu(name), "8", eight);
+}
+
+/// Text to world, 121 frames of 704x1280, 35 steps with guidance: diffusers' pipeline.
+void clip() {
+  const Gpu& gpu = models::find_gpu("h200");
+  const models::NetworkConfig config;
+  models::NetworkSample sample{16, 88, 160, 24};
+  sample.text_tokens = 512;
+  models::PartCost network =
+      models::forward_cost(config, {}, {sample, sample}, DType::bf16, {}, Device::cuda);
+  const std::vector<TimeLine> pass = models::predict(gpu, network.calls);
+  print_lines("H200, one of 35 passes of two samples of 56,320 tokens", pass);
+
+  models::T5Config t5;  // of 11 billion parameters
+  t5.vocabulary = 32128, t5.width = 1024, t5.head_dim = 128, t5.feed_forward = 65536;
+  t5.layers = 24, t5.heads = 128, t5.buckets = 32, t5.max_distance = 128, t5.epsilon = 1e-6f;
+  models::PartCost text = models::t5_cost(t5, 512, DType::bf16, DType::bf16, Device::cuda);
+  text.repeat(2);
+  std::vector<TimeLine> parts{models::sum_of("network, 35 passes", pass)};
+  parts[0].calls *= 35, parts[0].flops *= 35, parts[0].bytes *= 35, parts[0].seconds *= 35;
+  parts.push_back(models::sum_of("text encoder, two texts", models::predict(gpu, text.calls)));
+  for (const DType compute : {DType::f32, DType::bf16}) {
+    const models::CosmosConfig cosmos;
+    const auto work = models::CosmosWork::decode;
+    const std::int64_t at_once =
+        models::cosmos_step(cosmos, work, 16, 88, 160, {}, Device::cuda, compute);
+    const models::PartCost tokenizer =
+        models::cosmos_cost(cosmos, work, 16, 88, 160, at_once, Device::cuda, compute);
+    if (compute == DType::f32) {  // as such a folder asks for
+      parts.push_back(models::sum_of("tokenizer, f32", models::predict(gpu, tokenizer.calls)));
+      print_lines("H200, the whole clip", parts);
+    } else {
+      fmt::print("\nThe tokenizer in bf16: {:.2f} s.\n",
+                 seconds_of(models::predict(gpu, tokenizer.calls)));
+    }
+  }
+}
+
+/// A row of those that the authors published, one GPU.
+struct Published {
+  const char *what, *gpu;
+  int layers, width, hidden, channels;
+  int height, keys;  ///< rows of pixels, 480 or 720; keys of cross-attention, with the picture's
+  int steps;
+  double decode_tflop, seconds;
+};
+
+/// Wan's transformer as ours counts it: the same products and attention, of equal shapes. Theirs
+/// has biases, norms over all heads and a modulation without matrices in each block, ours AdaLN of
+/// two small ones: less than 1 % of the time.
+void wan() {
+  // The tokenizer's work is what its shapes come to: 275 TFLOP at 480p, 639 at 720p.
+  const Published rows[] = {
+      {"2.1 T2V-14B, 720p, 50 steps", "h100", 40, 5120, 13824, 16, 720, 512, 50, 639, 1837.9},
+      {"2.1 I2V-14B, 720p, 40 steps", "h100", 40, 5120, 13824, 36, 720, 769, 40, 639, 1491.6},
+      {"2.2 T2V-A14B, 480p, 40 steps", "h100", 40, 5120, 13824, 16, 480, 512, 40, 275, 326.9},
+      {"2.2 T2V-A14B, 720p, 40 steps", "h100", 40, 5120, 13824, 16, 720, 512, 40, 639, 1041.5},
+      {"2.1 I2V-14B, 480p, 40 steps: official", "h200", 40, 5120, 13824, 36, 480, 769, 40, 275,
+       366},
+      {"the same: FastVideo", "h200", 40, 5120, 13824, 36, 480, 769, 40, 275, 292},
+      {"the same: LightX2V", "h200", 40, 5120, 13824, 36, 480, 769, 40, 275, 216},
+      {"2.1 I2V-14B, 720p, 40 steps: official", "h200", 40, 5120, 13824, 36, 720, 769, 40, 639,
+       974},
+      {"the same: FastVideo", "h200", 40, 5120, 13824, 36, 720, 769, 40, 639, 914},
+      {"the same: LightX2V", "h200", 40, 5120, 13824, 36, 720, 769, 40, 639, 751},
+  };
+  fmt::print(
+      "\n| Wan, 81 frames, bf16 | GPU | TFLOP a forward | products, s | attention, s | rest, s "
+      "| predicted, s | published, s | error, % |\n|---|---|---:|---:|---:|---:|---:|---:|---:|\n");
+  for (const Published& row : rows) {
+    models::NetworkConfig config;
+    config.in_channels = row.channels;
+    config.num_attention_heads = row.width / config.attention_head_dim;
+    config.num_layers = row.layers;
+    config.mlp_ratio = static_cast<double>(row.hidden) / row.width;
+    config.text_embed_dim = row.width;
+    config.concat_padding_mask = config.learnable_positions = false;
+    models::NetworkSample sample{21, row.height / 8, row.height == 720 ? 160 : 104, 16};
+    sample.text_tokens = row.keys;
+    models::PartCost network =
+        models::forward_cost(config, {}, {sample}, DType::bf16, {}, Device::cuda);
+    const double each = network.flops;
+    network.repeat(2 * row.steps);  // with guidance
+    const Gpu& gpu = models::find_gpu(row.gpu);
+    double products = 0, attention = 0, rest = row.decode_tflop * 1e12 / gpu.convolutions;
+    for (const TimeLine& line : models::predict(gpu, network.calls))
+      (line.name == "products"              ? products
+       : line.name.starts_with("attention") ? attention
+                                            : rest) += line.seconds;
+    const double all = products + attention + rest;
+    fmt::print("| {} | {} | {:.0f} | {:.0f} | {:.0f} | {:.0f} | {:.0f} | {:.0f} | {:+.0f} |\n",
+               row.what, gpu.title, each / 1e12, products, attention, rest, all, row.seconds,
+               100 * (all / row.seconds - 1));
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    if (argc != 2) fail_usage("usage: predict RECIPE.yaml");
+    training(argv[1]);
+    clip();
+    wan();
+  } catch (const Error& error) {
+    fmt::print(stderr, "predict: {}\n", error.what());
+    return 1;
+  }
+}
