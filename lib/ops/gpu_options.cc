@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "ops/attention/attention_choice.h"
-#include "ops/attention/attention_cudnn_cuda.h"
+#include "ops/cudnn/cudnn_cuda.h"
 #include "ops/determinism.h"
 #include "ops/matmul/gemm.h"
 #include "tensor/device.h"

@@ -17,7 +17,7 @@
 #include "models/dit/network.h"
 #include "ops/attention/attention.h"
 #include "ops/attention/attention_choice.h"
-#include "ops/attention/attention_cudnn_cuda.h"
+#include "ops/cudnn/cudnn_cuda.h"
 #include "ops/matmul/quantize.h"
 #include "tensor/device.h"
 #include "tensors.h"

@@ -19,6 +19,7 @@
 #include "ops/attention/attention.h"
 #include "ops/attention/attention_rooms.h"
 #include "ops/attention/attention_shape.h"
+#include "ops/cudnn/cudnn_cuda.h"
 #include "ops/determinism.h"
 #include "tensor/device.h"
 #include "tensor/gpu_graph.h"
@@ -27,8 +28,6 @@
 namespace vfm::ops {
 
 namespace {
-
-constexpr double kTolerance = 2e-2;
 
 std::int64_t queries_of(const AttentionArgs& args) {
   return args.query_starts[args.samples];
@@ -48,46 +47,6 @@ void backward_own(const AttentionArgs& args, const AttentionDeviceWork& work) {
   kernels::Attention call = describe_attention(args, work);
   call.row_sums = room.row_sums.data<float>();
   check_gpu(kernels::attention_backward(call, compute_stream()), "run attention backward");
-}
-
-// Columns of a matrix of bf16 on the GPU.
-struct Part {
-  const char* name;
-  const void* data;
-  std::int64_t rows, width, stride;
-};
-
-Tensor to_cpu(const Part& part, std::int64_t first, std::int64_t rows) {
-  const Tensor copied({(rows - 1) * part.stride + part.width}, DType::bf16);
-  copy_bytes(copied.raw(), Device::cpu,
-             static_cast<const std::uint16_t*>(part.data) + first * part.stride, Device::cuda,
-             copied.bytes());
-  return copied.to(DType::f32);
-}
-
-struct Norms {
-  double difference = 0, reference = 0;
-};
-
-// Of long packs pieces, evenly spread, the first and the last rows among them: gigabytes would have
-// to be copied for all.
-Norms compare(const Part& tried, const Part& reference) {
-  constexpr std::int64_t kPieces = 32, kPieceRows = 64;
-  const bool all = tried.rows <= kPieces * kPieceRows;
-  const std::int64_t pieces = all ? 1 : kPieces, rows = all ? tried.rows : kPieceRows;
-  Norms sums;
-  for (std::int64_t piece = 0; piece < pieces; ++piece) {
-    const std::int64_t first = all ? 0 : piece * (tried.rows - rows) / (pieces - 1);
-    const Tensor a = to_cpu(tried, first, rows), b = to_cpu(reference, first, rows);
-    for (std::int64_t row = 0; row < rows; ++row)
-      for (std::int64_t i = 0; i < tried.width; ++i) {
-        const double x = a.data<float>()[row * tried.stride + i];
-        const double y = b.data<float>()[row * reference.stride + i];
-        sums.difference += (x - y) * (x - y);
-        sums.reference += y * y;
-      }
-  }
-  return {std::sqrt(sums.difference), std::sqrt(sums.reference)};
 }
 
 // What is known of cuDNN's kernels for a shape, and of those for packs of it with empty samples,
@@ -127,15 +86,15 @@ void put_off(Trust& trust, const AttentionArgs& args, const char* part) {
 // Whether each part is the reference's. Refuses if not; `checked` becomes true unless all are zero.
 // False too, and nothing is decided, where a reference is not finite.
 bool agree(Trust& trust, bool& checked, const AttentionArgs& args,
-           const std::vector<std::pair<Part, Part>>& pairs) {
+           const std::vector<std::pair<ResultPart, ResultPart>>& pairs) {
   bool some = false;
   for (const auto& [tried, reference] : pairs) {
-    const Norms norms = compare(tried, reference);
+    const ResultNorms norms = compare_results(tried, reference);
     if (!std::isfinite(norms.reference)) {
       put_off(trust, args, tried.name);
       return false;
     }
-    if (!(norms.difference <= kTolerance * norms.reference)) {
+    if (!(norms.difference <= kCudnnTolerance * norms.reference)) {
       refuse(trust, args,
              vfm::format("its {} differs by {:.2g} of {:.2g}", tried.name, norms.difference,
                          norms.reference));
@@ -211,10 +170,10 @@ bool try_backward(Trust& trust, const AttentionArgs& args, const AttentionDevice
   own.dq = room.dq.raw(), own.dk = room.dk.raw(), own.dv = room.dv.raw();
   backward_own_again(own, work);
   const auto query_part = [&](const char* name, const void* at) {
-    return Part{name, at, queries, q_width, args.q_stride};
+    return ResultPart{name, at, queries, q_width, args.q_stride};
   };
   const auto key_part = [&](const char* name, const void* at) {
-    return Part{name, at, keys, kv_width, args.kv_stride};
+    return ResultPart{name, at, keys, kv_width, args.kv_stride};
   };
   return agree(trust, trust.backward_checked, args,
                {{query_part("dq", args.dq), query_part("", own.dq)},

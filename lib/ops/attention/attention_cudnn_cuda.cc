@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/attention/attention_cudnn_cuda.h"
 
-#include <cuda_runtime.h>
-
 #include <map>
 #include <utility>
 
@@ -10,7 +8,7 @@
 #include "ops/attention/attention_graph.h"
 #include "ops/attention/attention_rooms.h"
 #include "ops/attention/attention_shape.h"
-#include "ops/attention/cudnn_plan_cuda.h"
+#include "ops/cudnn/cudnn_plan_cuda.h"
 #include "tensor/device.h"
 
 namespace vfm::ops {
@@ -24,16 +22,6 @@ namespace {
 
 using Memory = CudnnPlan::Memory;
 using List = CudnnPack::List;
-
-std::string probe() {
-  if (std::string why = why_no_cudnn_library(); !why.empty()) return why;
-  if (std::string why = why_no_gpu(); !why.empty()) return why;
-  int device = 0, major = 0;
-  check_gpu(cudaGetDevice(&device), "name the GPU");
-  check_gpu(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device),
-            "describe the GPU");
-  return major >= 9 ? "" : "this GPU is older than Hopper (compute capability 9.0)";
-}
 
 void* list(CudnnPack& pack, List what, const AttentionArgs& args, const AttentionShape& shape,
            std::int64_t stride = 0) {
@@ -102,18 +90,8 @@ void clear_scratch(const AttentionArgs& args, const CudnnBackwardRoom& room) {
 
 }  // namespace
 
-std::string why_no_cudnn() {
-  static const std::string why = probe();
-  return why;
-}
-
 bool cudnn_takes_empty_samples() {
   return cudnn_version_number() >= 92500;
-}
-
-std::string describe_cudnn() {
-  const std::string why = why_no_cudnn_library();
-  return why.empty() ? cudnn_version() : why;
 }
 
 std::shared_ptr<CudnnPack> cudnn_pack() {

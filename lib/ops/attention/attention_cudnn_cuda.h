@@ -15,14 +15,9 @@
 
 namespace vfm::ops {
 
-/// Why this machine or build has no such body (no cuDNN, no GPU of Hopper's generation or later),
-/// or empty if it has one. Opens cuDNN.
-std::string why_no_cudnn();
 /// Whether a pack may have samples of length zero. Before 9.25 they are known to give NaN in the
-/// backward pass, here and there. Only where there is a body.
+/// backward pass, here and there. Only where why_no_cudnn() says nothing.
 bool cudnn_takes_empty_samples();
-/// cuDNN's version, or why there is none to open. For people.
-std::string describe_cudnn();
 
 /// A pack's lengths and offsets in the GPU's memory; filled when they are first needed.
 struct CudnnPack;

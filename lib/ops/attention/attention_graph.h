@@ -12,7 +12,7 @@
 #pragma once
 
 #include "ops/attention/attention_shape.h"
-#include "ops/attention/tensor_graph.h"
+#include "ops/cudnn/tensor_graph.h"
 
 namespace vfm::ops {
 

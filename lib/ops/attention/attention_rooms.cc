@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/attention/attention_rooms.h"
 
-#include "ops/attention/attention_cudnn_cuda.h"
 #include "ops/attention/attention_shape.h"
+#include "ops/cudnn/cudnn_cuda.h"
 #include "tensor/device.h"
 #include "tensor/meta.h"
 
@@ -14,11 +14,6 @@ std::int64_t queries_of(const AttentionArgs& args) {
 }
 std::int64_t keys_of(const AttentionArgs& args) {
   return args.key_starts[args.samples];
-}
-
-bool machine_has_cudnn() {
-  if constexpr (kHaveCuda) return !why_no_gpu().empty() || why_no_cudnn().empty();
-  return true;
 }
 
 }  // namespace
@@ -50,7 +45,7 @@ bool count_attention_rooms(const AttentionArgs& args, bool backward) {
   constexpr Device kMeta = Device::meta;
   if (layout_device(kMeta) != Device::cuda) return false;
   const bool cudnn = attention_body() != AttentionBody::own && args.bias == nullptr &&
-                     machine_has_cudnn() && why_not_cudnn(args, false).empty();
+                     counts_as_cudnn() && why_not_cudnn(args, false).empty();
   if (!cudnn) {
     if (backward) OwnBackwardRoom(args, kMeta);
     return false;

@@ -6,6 +6,8 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "ops/conv/conv2d_kernels.h"
+#include "ops/conv/conv_graph.h"
+#include "ops/cudnn/cudnn_cuda.h"
 #include "ops/run.h"
 
 namespace vfm::ops {
@@ -59,6 +61,19 @@ double arranged_bytes(const Conv2d& c, DType dtype, bool back) {
   return conv2d_arranges(c, back) ? elements_of_weights(c) * static_cast<double>(dtype_size(dtype))
                                   : 0;
 }
+// Where cuDNN runs it: its weights, and once for each shape also what our own kernels take, whose
+// result is compared.
+double product_bytes(const ConvShape& shape, DType dtype) {
+  const Conv2d& c = shape.conv;
+  if (!counts_as_cudnn() || !why_not_cudnn(c, dtype).empty())
+    return arranged_bytes(c, dtype, shape.back);
+  double bytes = arranged_bytes(c, dtype, false);
+  if (!first_on_meta("a convolution " + text_of(shape))) return bytes;
+  if (shape.back) bytes += arranged_bytes(c, dtype, true);
+  return bytes + static_cast<double>(
+                     dtype_size(dtype) * static_cast<std::size_t>(c.images) *
+                     static_cast<std::size_t>(shape.back ? c.height * c.width * c.in : c.y_step()));
+}
 double sums_bytes(const Conv2d& c, bool weights, bool bias) {
   const double of_weights =
       weights ? static_cast<double>(conv2d_chunks_at_once(c)) * elements_of_weights(c) : 0;
@@ -88,7 +103,9 @@ void conv2d(Device device, const Conv2d& conv, DType dtype, const void* x, const
   VFM_RUN(work_of(device, conv, dtype, residual != nullptr)
               .cpu_scratch(
                   [&] { return conv2d_scratch(conv, dtype, bias != nullptr, residual != nullptr); })
-              .gpu_scratch([&] { return arranged_bytes(conv, dtype, false); }),
+              .gpu_scratch([&] {
+                return product_bytes({conv, bias != nullptr, residual != nullptr}, dtype);
+              }),
           conv2d, conv, dtype, x, w, bias, residual, y);
 }
 
@@ -99,7 +116,9 @@ void conv2d_backward_data(Device device, const Conv2d& conv, DType dtype, const 
   if (conv.images == 0) return;
   VFM_RUN(work_of(device, conv, dtype, false)
               .cpu_scratch([&] { return conv2d_backward_data_scratch(conv, dtype); })
-              .gpu_scratch([&] { return arranged_bytes(conv, dtype, true); }),
+              .gpu_scratch([&] {
+                return product_bytes({conv, false, false, true}, dtype);
+              }),
           conv2d_backward_data, conv, dtype, dy, w, dx);
 }
 

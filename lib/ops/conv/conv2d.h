@@ -2,13 +2,14 @@
 // of.
 //
 // On the CPU by oneDNN (conv2d_cpu.cc) or, in a build without it, by our own code
-// (conv2d_plain.cc); on the GPU by kernels/conv.h. Forward works image by image, so that the result
-// of one image does not depend, to the last bit, on how many come with it. Sums are f32; a bf16
-// result is rounded once, after bias and residual.
-// Thread-safety: any thread; uses threads inside.
+// (conv2d_plain.cc); on the GPU by kernels/conv.h or cuDNN (conv2d_cuda.cc). Forward works image by
+// image, so that the result of one image does not depend, to the last bit, on how many come with
+// it. Sums are f32; a bf16 result is rounded once, after bias and residual. Thread-safety: any
+// thread; uses threads inside.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <compare>
 #include <cstdint>
 
 #include "tensor/tensor.h"
@@ -33,6 +34,7 @@ struct Conv2d {
     return (width + pad_left + pad_right - kernel_width) / stride_x + 1;
   }
   std::int64_t y_step() const { return out_height() * out_width() * out; }
+  auto operator<=>(const Conv2d&) const = default;
 };
 
 /// y = x * w + bias + residual; `residual` is laid out as y, or null. All on `device`.

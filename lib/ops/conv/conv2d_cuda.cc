@@ -1,11 +1,25 @@
+// Convolutions on a GPU: our own kernels, or cuDNN's.
+//
+// A shape's first call runs both, and cuDNN's stays only if the two differ by no more than rounding
+// (cudnn/cudnn_cuda.h). If they differ by more, or cuDNN cannot build the shape, a warning says so
+// once and our own kernels run that shape from then on. Where the own result is not finite, or all
+// zeros, nothing can be compared: the next call tries again. Gradients of weights are always our
+// own: sums over millions of pixels are made in chunks there.
+// Thread-safety: one thread drives the GPU.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cmath>
 #include <limits>
+#include <map>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "kernels/conv.h"
+#include "ops/conv/conv2d_cudnn_cuda.h"
 #include "ops/conv/conv2d_kernels.h"
+#include "ops/cudnn/cudnn_cuda.h"
 #include "tensor/device.h"
+#include "tensor/gpu_graph.h"
 
 namespace vfm::ops {
 namespace {
@@ -36,6 +50,70 @@ kernels::ConvGather gather_of(const Conv2d& c) {
   return g;
 }
 
+struct Trust {
+  bool refused = false, checked = false;
+};
+
+// Never destroyed, as it needs no destruction.
+Trust& trust_in(const ConvShape& shape) {
+  static auto* const known = new std::map<ConvShape, Trust>;
+  return (*known)[shape];
+}
+
+void refuse(Trust& trust, const ConvShape& shape, const std::string& why) {
+  trust.refused = true;
+  log_warning("a convolution {} runs on our own kernels, not on cuDNN's: {}", text_of(shape), why);
+}
+
+bool aligned(const void* data, std::int64_t step) {
+  return reinterpret_cast<std::uintptr_t>(data) % 16 == 0 && step % 8 == 0;
+}
+
+// Runs it by cuDNN, with the tensor weights(), compared with run_own(result) if that was not done.
+// False if cuDNN is not to be used: then the result has to be made again.
+template <class Weights, class RunOwn>
+bool ran_on_cudnn(ConvCall call, DType dtype, const Weights& weights, const RunOwn& run_own) {
+  Conv2d& c = call.shape.conv;
+  call.images = c.images, call.x_step = c.x_step, call.y_step = c.y_step();
+  c.images = 1, c.x_step = 0;
+  if (!why_not_cudnn(c, dtype).empty() || !why_no_cudnn().empty()) return false;
+  Trust& trust = trust_in(call.shape);
+  if (trust.refused || (!trust.checked && GpuGraph::recording())) return false;
+  const Tensor factors = weights();
+  call.weights = factors.raw();
+  if (!aligned(call.x, call.x_step) || !aligned(call.y, call.y_step) || !aligned(call.weights, 0) ||
+      !aligned(call.residual, 0))
+    return false;
+  const bool back = call.shape.back;
+  const std::int64_t width = back ? c.in : c.out;
+  const std::int64_t rows =
+      call.images * (back ? c.height * c.width : c.out_height() * c.out_width());
+  Tensor own;
+  if (!trust.checked) {
+    own = Tensor({rows, width}, dtype, Device::cuda);
+    run_own(own.raw());
+  }
+  try {
+    conv2d_cudnn(call);
+  } catch (const Error& error) {
+    if (GpuGraph::recording()) throw;  // plainly, it runs perhaps
+    refuse(trust, call.shape, error.what());
+    return false;
+  }
+  if (trust.checked) return true;
+  const ResultNorms norms = compare_results({"result", back ? call.x : call.y, rows, width, width},
+                                            {"", own.raw(), rows, width, width});
+  if (!std::isfinite(norms.reference)) return false;
+  if (!(norms.difference <= kCudnnTolerance * norms.reference)) {
+    refuse(
+        trust, call.shape,
+        vfm::format("its result differs by {:.2g} of {:.2g}", norms.difference, norms.reference));
+    return false;
+  }
+  trust.checked = norms.reference > 0;
+  return true;
+}
+
 // The weights as a product takes them.
 Tensor arranged(const Conv2d& c, DType dtype, const void* w, bool back) {
   const int taps = narrow(c.kernel_height * c.kernel_width);
@@ -61,15 +139,24 @@ void cuda::conv2d(const Conv2d& conv, DType dtype, const void* x, const void* w,
   call.weights = weights.raw();
   call.bias = bias;
   call.residual = residual;
-  call.y = y;
-  check_gpu(kernels::conv_product(call, compute_stream()), "run a convolution");
+  const auto run_own = [&](void* result) {
+    call.y = result;
+    check_gpu(kernels::conv_product(call, compute_stream()), "run a convolution");
+  };
+  if (!ran_on_cudnn(
+          {.shape = {conv, bias != nullptr, residual != nullptr},
+           .x = const_cast<void*>(x),
+           .bias = bias,
+           .residual = residual,
+           .y = y},
+          dtype, [&] { return weights; }, run_own))
+    run_own(y);
 }
 
 void cuda::conv2d_backward_data(const Conv2d& conv, DType dtype, const void* dy, const void* w,
                                 void* dx) {
   if (conv.images > 1 && conv.x_step != conv.height * conv.width * conv.in)
     fail("no gradient of a convolution of images that are apart");
-  const Tensor weights = arranged(conv, dtype, w, true);
   kernels::ConvProduct call;
   kernels::ConvGather& g = call.gather = gather_of(conv);
   std::swap(g.height, g.out_height);
@@ -80,9 +167,16 @@ void cuda::conv2d_backward_data(const Conv2d& conv, DType dtype, const void* dy,
   call.type = type_of(dtype);
   call.columns = narrow(conv.in);
   call.source = dy;
-  call.weights = weights.raw();
-  call.y = dx;
-  check_gpu(kernels::conv_product(call, compute_stream()), "run a convolution backward");
+  const auto run_own = [&](void* result) {
+    const Tensor turned = arranged(conv, dtype, w, true);
+    call.weights = turned.raw();
+    call.y = result;
+    check_gpu(kernels::conv_product(call, compute_stream()), "run a convolution backward");
+  };
+  if (!ran_on_cudnn(
+          {.shape = {conv, false, false, true}, .x = dx, .y = const_cast<void*>(dy)}, dtype,
+          [&] { return arranged(conv, dtype, w, false); }, run_own))
+    run_own(dx);
 }
 
 void cuda::conv2d_backward_weights(const Conv2d& conv, DType dtype, const void* x, const void* dy,

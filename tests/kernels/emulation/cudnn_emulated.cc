@@ -9,6 +9,8 @@
 #include "base/error.h"
 #include "base/half.h"
 #include "ops/attention/attention_cudnn_cuda.h"
+#include "ops/conv/conv2d_cudnn_cuda.h"
+#include "ops/cudnn/cudnn_cuda.h"
 
 namespace vfm {
 namespace {
@@ -127,6 +129,46 @@ void attention_backward_cudnn(const AttentionArgs& a, CudnnPack&) {
   store(a.dq, dq, width, a.q_stride, 1);
   store(a.dk, dk, key_width, a.kv_stride, state.dk_factor);
   store(a.dv, dv, key_width, a.kv_stride, 1);
+}
+
+// Of one image after the other, in double: weights are [out, taps, in].
+void conv2d_cudnn(const ConvCall& call) {
+  test::EmulatedCudnn& state = test::emulated_cudnn();
+  const Conv2d& c = call.shape.conv;
+  ++state.convolutions;
+  if (state.convolution_fails) fail("cuDNN has no engine for this graph");
+  const bool back = call.shape.back;
+  const std::int64_t in_size = c.height * c.width * c.in, out_size = c.y_step();
+  for (std::int64_t image = 0; image < call.images; ++image) {
+    std::vector<double> sums(static_cast<std::size_t>(back ? in_size : out_size), 0.);
+    for (std::int64_t at = 0; at < out_size; ++at) {
+      const std::int64_t n = at % c.out, column = at / c.out % c.out_width(),
+                         row = at / c.out / c.out_width();
+      const double dy = read(call.y, image * call.y_step + at);
+      for (std::int64_t tap = 0; tap < c.kernel_height * c.kernel_width; ++tap) {
+        const std::int64_t y = row * c.stride_y - c.pad_top + tap / c.kernel_width,
+                           x = column * c.stride_x - c.pad_left + tap % c.kernel_width;
+        if (y < 0 || y >= c.height || x < 0 || x >= c.width) continue;
+        for (std::int64_t i = 0; i < c.in; ++i) {
+          const std::int64_t source = (y * c.width + x) * c.in + i;
+          const double w =
+              read(call.weights, (n * c.kernel_height * c.kernel_width + tap) * c.in + i);
+          if (back)
+            sums[static_cast<std::size_t>(source)] += dy * w;
+          else
+            sums[static_cast<std::size_t>(at)] += w * read(call.x, image * call.x_step + source);
+        }
+      }
+      if (back) continue;
+      double& sum = sums[static_cast<std::size_t>(at)];
+      if (call.bias != nullptr) sum += call.bias[n];
+      if (call.residual != nullptr) sum += read(call.residual, image * call.y_step + at);
+    }
+    for (std::size_t i = 0; i < sums.size(); ++i)
+      write(back ? call.x : call.y,
+            image * (back ? call.x_step : call.y_step) + static_cast<std::int64_t>(i),
+            state.convolution_factor * sums[i]);
+  }
 }
 
 }  // namespace ops

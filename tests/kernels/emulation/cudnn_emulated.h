@@ -13,6 +13,9 @@ struct EmulatedCudnn {
   bool empty_samples = true;                           ///< cudnn_takes_empty_samples()
   float out_factor = 1, dk_factor = 1;                 ///< of its results; 1 is right
   int forward_calls = 0, backward_calls = 0;
+  bool convolution_fails = false;
+  float convolution_factor = 1;
+  int convolutions = 0;
 };
 
 EmulatedCudnn& emulated_cudnn();

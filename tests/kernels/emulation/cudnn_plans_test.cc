@@ -1,13 +1,14 @@
-// Engines of cuDNN for the graphs of attention, on a machine without a GPU: cuDNN chooses an engine
-// for the H200 that is described to it, makes its kernels, and tells what scratch they need. Only
-// the driver is emulated (driver.cc), so nothing runs.
+// Engines of cuDNN for the graphs of attention and convolutions, on a machine without a GPU: cuDNN
+// chooses an engine for the H200 that is described to it, makes its kernels, and tells what scratch
+// they need. Only the driver is emulated (driver.cc), so nothing runs.
 // SPDX-License-Identifier: Apache-2.0
 #include <catch2/catch.hpp>
 
 #include "driver.h"
 #include "ops/attention/attention_graph.h"
 #include "ops/attention/attention_shape.h"
-#include "ops/attention/cudnn_plan_cuda.h"
+#include "ops/conv/conv_graph.h"
+#include "ops/cudnn/cudnn_plan_cuda.h"
 
 using namespace vfm;
 using namespace vfm::ops;
@@ -64,6 +65,35 @@ TEST_CASE("cuDNN has engines for self-attention on an H200") {
 TEST_CASE("cuDNN has engines for cross-attention on an H200") {
   check({4, 8192, 512, 32, 32, 128, 4096, 8192, false});
   check({16, 256, 1024, 8, 4, 64, 512, 512, false});
+}
+
+TEST_CASE("cuDNN has engines for a tokenizer's convolutions on an H200") {
+  // Of frames at 720p and of its halves, as ops/conv/conv.h asks: over space, with a stride, over
+  // time, and of single pixels.
+  Conv2d space{.height = 176,
+               .width = 320,
+               .in = 128,
+               .out = 256,
+               .kernel_height = 3,
+               .kernel_width = 3,
+               .pad_top = 1,
+               .pad_bottom = 1,
+               .pad_left = 1,
+               .pad_right = 1};
+  Conv2d halved = space;
+  halved.stride_y = halved.stride_x = 2;
+  halved.pad_top = halved.pad_left = 0;
+  const Conv2d time{.height = 3, .width = 14080, .in = 256, .out = 256, .kernel_height = 3};
+  const Conv2d point{.height = 88, .width = 160, .in = 512, .out = 16};
+  for (const Conv2d& conv : {space, halved, time, point})
+    for (const ConvShape& shape :
+         {ConvShape{conv}, ConvShape{conv, true}, ConvShape{conv, true, true},
+          ConvShape{conv, false, false, true}}) {
+      INFO(text_of(shape) << (shape.bias ? ", with a bias" : ""));
+      const CudnnPlan plan(conv_graph(shape), kH200);
+      CHECK(plan.workspace() >= 0);
+      CHECK(plan.workspace() < (64 << 20));
+    }
 }
 
 TEST_CASE("a graph that no engine takes is an Error that says so") {

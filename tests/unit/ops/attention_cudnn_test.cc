@@ -4,9 +4,9 @@
 #include <catch2/catch.hpp>
 
 #include "base/error.h"
-#include "ops/attention/attention_cudnn_cuda.h"
 #include "ops/attention/attention_graph.h"
-#include "ops/attention/cudnn_plan_cuda.h"
+#include "ops/cudnn/cudnn_cuda.h"
+#include "ops/cudnn/cudnn_plan_cuda.h"
 #include "tensor/device.h"
 
 using namespace vfm;

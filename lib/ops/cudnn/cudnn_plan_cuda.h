@@ -14,7 +14,7 @@
 #include <string_view>
 #include <utility>
 
-#include "ops/attention/tensor_graph.h"
+#include "ops/cudnn/tensor_graph.h"
 
 namespace vfm::ops {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/attention/cudnn_plan_cuda.h"
+#include "ops/cudnn/cudnn_plan_cuda.h"
 
 #include <cudnn.h>
 
@@ -189,6 +189,7 @@ class Lowering {
   Descriptor lower(const Operation& o) const {
     if (o.op == Op::matmul) return matmul(o);
     if (o.op == Op::reshape) return reshape(o);
+    if (o.op == Op::convolution || o.op == Op::convolution_back) return convolution(o);
     // Over dimensions that become one, or over heads that share a key head.
     if (o.op == Op::sum || o.op == Op::largest) return reduction(o);
     return pointwise(o);
@@ -215,6 +216,53 @@ class Lowering {
     link(d, CUDNN_ATTR_OPERATION_RESHAPE_XDESC, o.a);
     link(d, CUDNN_ATTR_OPERATION_RESHAPE_YDESC, o.out);
     finish(d, "add a reshape to a graph");
+    return d;
+  }
+
+  Descriptor convolution(const Operation& o) const {
+    const cudnnConvolutionMode_t mode = CUDNN_CROSS_CORRELATION;
+    const std::array<std::int64_t, 2> dilations{1, 1};
+    const Descriptor what = create(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
+    set(what, CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_DATA_FLOAT);
+    set(what, CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE, 1, &mode);
+    set(what, CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, std::int64_t{2});
+    const auto pair = [&](cudnnBackendAttributeName_t name, const auto& values) {
+      set(what, name, CUDNN_TYPE_INT64, 2, values.data());
+    };
+    pair(CUDNN_ATTR_CONVOLUTION_DILATIONS, dilations);
+    pair(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, o.window.strides);
+    pair(CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, o.window.before);
+    pair(CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, o.window.after);
+    finish(what, "describe a convolution");
+    const float one = 1, nothing = 0;
+    const bool back = o.op == Op::convolution_back;
+    const Descriptor d = create(back ? CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR
+                                     : CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR);
+    set(d,
+        back ? CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC
+             : CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC,
+        what);
+    set(d,
+        back ? CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA
+             : CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA,
+        CUDNN_TYPE_FLOAT, 1, &one);
+    set(d,
+        back ? CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA
+             : CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA,
+        CUDNN_TYPE_FLOAT, 1, &nothing);
+    link(d,
+         back ? CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY
+              : CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X,
+         o.a);
+    link(d,
+         back ? CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W
+              : CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W,
+         o.b);
+    link(d,
+         back ? CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX
+              : CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y,
+         o.out);
+    finish(d, "add a convolution to a graph");
     return d;
   }
 

@@ -3,7 +3,8 @@
 //
 // Knows nothing of cuDNN, so a test can go through the operations one by one and compute them. The
 // operations, and what they mean, are a choice of those of NVIDIA, "cuDNN backend API" (9.x).
-// Shape letters: B samples, H heads, R rows, C columns: tensors have these four dimensions.
+// Shape letters: B samples, H heads, R rows, C columns: tensors have these four dimensions. Of
+// convolutions they are images, channels, height and width.
 // Thread-safety: none needed.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -65,7 +66,14 @@ enum class Op {
   position,  ///< of an element along `axis`
   sum,       ///< over the dimensions that `out` has less of; heads in groups
   largest,
-  reshape,  ///< the same elements, moved to the layout of `out`; here: transposed
+  reshape,           ///< the same elements, moved to the layout of `out`; here: transposed
+  convolution,       ///< of images a with weights b [out, in, height, width] (cross-correlation)
+  convolution_back,  ///< the gradient of its images from that of its result, a
+};
+
+/// Of a convolution, along height and width: the step, and the zeros beyond the edges.
+struct Window {
+  std::array<std::int64_t, 2> strides{1, 1}, before{}, after{};
 };
 
 struct Operation {
@@ -74,6 +82,7 @@ struct Operation {
   int axis = 0;
   /// matmul only: rows of a, columns of b and depth that a sample really has (i32 [B, 1, 1, 1]).
   Edge rows = none, columns = none, depth = none;
+  Window window{};  ///< convolutions only
 };
 
 /// Tensors and operations in the order in which they were added.

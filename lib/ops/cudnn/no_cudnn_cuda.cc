@@ -1,7 +1,10 @@
-// In place of attention_cudnn_cuda.cc in a build without cuDNN's headers.
+// In place of cudnn_cuda.cc, attention_cudnn_cuda.cc and conv2d_cudnn_cuda.cc in a build without
+// cuDNN's headers.
 // SPDX-License-Identifier: Apache-2.0
 #include "base/error.h"
 #include "ops/attention/attention_cudnn_cuda.h"
+#include "ops/conv/conv2d_cudnn_cuda.h"
+#include "ops/cudnn/cudnn_cuda.h"
 
 namespace vfm::ops {
 
@@ -28,6 +31,10 @@ void attention_forward_cudnn(const AttentionArgs&, CudnnPack&) {
 }
 
 void attention_backward_cudnn(const AttentionArgs&, CudnnPack&) {
+  fail("{}", why_no_cudnn());
+}
+
+void conv2d_cudnn(const ConvCall&) {
   fail("{}", why_no_cudnn());
 }
 

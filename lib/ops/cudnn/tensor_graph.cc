@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/attention/tensor_graph.h"
+#include "ops/cudnn/tensor_graph.h"
 
 #include <utility>
 

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+
+#include "ops/cudnn/cudnn_cuda.h"
+#include "tensor/tensor.h"
+
+namespace vfm::ops {
+namespace {
+
+Tensor to_cpu(const ResultPart& part, std::int64_t first, std::int64_t rows) {
+  const Tensor copied({(rows - 1) * part.stride + part.width}, DType::bf16);
+  copy_bytes(copied.raw(), Device::cpu,
+             static_cast<const std::uint16_t*>(part.data) + first * part.stride, Device::cuda,
+             copied.bytes());
+  return copied.to(DType::f32);
+}
+
+}  // namespace
+
+ResultNorms compare_results(const ResultPart& tried, const ResultPart& reference) {
+  constexpr std::int64_t kPieces = 32, kPieceRows = 64;
+  const bool all = tried.rows <= kPieces * kPieceRows;
+  const std::int64_t pieces = all ? 1 : kPieces, rows = all ? tried.rows : kPieceRows;
+  ResultNorms sums;
+  for (std::int64_t piece = 0; piece < pieces; ++piece) {
+    const std::int64_t first = all ? 0 : piece * (tried.rows - rows) / (pieces - 1);
+    const Tensor a = to_cpu(tried, first, rows), b = to_cpu(reference, first, rows);
+    for (std::int64_t row = 0; row < rows; ++row)
+      for (std::int64_t i = 0; i < tried.width; ++i) {
+        const double x = a.data<float>()[row * tried.stride + i];
+        const double y = b.data<float>()[row * reference.stride + i];
+        sums.difference += (x - y) * (x - y);
+        sums.reference += y * y;
+      }
+  }
+  return {std::sqrt(sums.difference), std::sqrt(sums.reference)};
+}
+
+}  // namespace vfm::ops
