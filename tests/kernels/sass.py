@@ -8,9 +8,9 @@ that of a loop without the loops inside it, which counts as four trips of what i
 Ways that only a divided warp takes (BRA.DIV), and called functions (division of 64 bits), are not in it.
 """
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-INSTRUCTION = re.compile(r"^\s+/\*([0-9a-f]{4,})\*/\s+(?:@(!?)(U?P[0-9T]+)\s+)?([A-Z][\w.]*)\s*(.*?)\s*;")
+INSTRUCTION = re.compile(r"^\s+/\*[0-9a-f]{4,}\*/\s+(?:@!?(U?P[0-9T]+)\s+)?([A-Z][\w.]*)\s*(.*?)\s*;")
 LABEL = re.compile(r"^(\.L_x_\d+):")
 TARGET = re.compile(r"`\((\.L_x_\d+)\)")
 REGISTER = re.compile(r"\bR(\d+)\b")
@@ -29,7 +29,6 @@ GLOBAL = {"LDG", "LD", "STG", "ST", "LDGSTS", "ATOM", "ATOMG", "RED", "REDG"}
 
 @dataclass
 class Instruction:
-    address: int
     guarded: bool
     name: str  # with its modifiers: LDG.E.128
     operands: str
@@ -60,7 +59,7 @@ class Instruction:
 class Kernel:
     name: str  # mangled
     architecture: str
-    figures: dict = field(default_factory=dict)
+    figures: dict
 
 
 def widths(instructions, ops):
@@ -231,7 +230,8 @@ def figures_of(code, labels):
     def number(ops):
         return sum(by_op.get(op, 0) for op in ops)
 
-    shared = sum(512 if i.op == "LDSM" and i.name.endswith(".4") else 32 * i.bytes for i in region
+    matrices = {"4": 512, "2": 256}  # of LDSM, by its last modifier
+    shared = sum(matrices.get(i.name.split(".")[-1], 128) if i.op == "LDSM" else 32 * i.bytes for i in region
                  if i.op in SHARED)
     imad = by_op.get("IMAD", 0)
     used = imad + number(FP32 | FP64 | SPECIAL | TENSOR | GLOBAL | NO_PIPE | SHARED | {"LDL", "STL"})
@@ -301,8 +301,8 @@ def _code(section):
                 for w in waiting:
                     labels[w] = len(code)
                 waiting = []
-                address, _, predicate, name, operands = found.groups()
-                code.append(Instruction(int(address, 16), predicate not in (None, "PT", "UPT"), name, operands))
+                predicate, name, operands = found.groups()
+                code.append(Instruction(predicate not in (None, "PT", "UPT"), name, operands))
     return code, labels
 
 
