@@ -50,17 +50,17 @@ kernels::ConvGather gather_of(const Conv2d& c) {
   return g;
 }
 
-struct Trust {
+struct ConvTrust {
   bool refused = false, checked = false;
 };
 
 // Never destroyed, as it needs no destruction.
-Trust& trust_in(const ConvShape& shape) {
-  static auto* const known = new std::map<ConvShape, Trust>;
+ConvTrust& trust_in(const ConvShape& shape) {
+  static auto* const known = new std::map<ConvShape, ConvTrust>;
   return (*known)[shape];
 }
 
-void refuse(Trust& trust, const ConvShape& shape, const std::string& why) {
+void refuse(ConvTrust& trust, const ConvShape& shape, const std::string& why) {
   trust.refused = true;
   log_warning("a convolution {} runs on our own kernels, not on cuDNN's: {}", text_of(shape), why);
 }
@@ -77,7 +77,7 @@ bool ran_on_cudnn(ConvCall call, DType dtype, const Weights& weights, const RunO
   call.images = c.images, call.x_step = c.x_step, call.y_step = c.y_step();
   c.images = 1, c.x_step = 0;
   if (!why_not_cudnn(c, dtype).empty() || !why_no_cudnn().empty()) return false;
-  Trust& trust = trust_in(call.shape);
+  ConvTrust& trust = trust_in(call.shape);
   if (trust.refused || (!trust.checked && GpuGraph::recording())) return false;
   const Tensor factors = weights();
   call.weights = factors.raw();

@@ -17,7 +17,7 @@ Tensor list_of(const std::vector<TokenGrid>& grids) {
   return upload(list);
 }
 
-void describe(const PositionArgs& args, const std::vector<TokenGrid>& grids, const Tensor& list,
+void describe_positions(const PositionArgs& args, const std::vector<TokenGrid>& grids, const Tensor& list,
               kernels::Positions& call) {
   call.tokens = args.tokens;
   call.width = static_cast<int>(args.width);
@@ -32,7 +32,7 @@ void cuda::learned_positions_forward(const PositionArgs& args,
                                      const std::vector<TokenGrid>& grids) {
   const Tensor list = list_of(grids);
   kernels::PositionsForward call;
-  describe(args, grids, list, call);
+  describe_positions(args, grids, list, call);
   for (std::size_t i = 0; i < 3; ++i)
     call.tables[i] = args.tables[i];
   call.result = args.result;
@@ -45,7 +45,7 @@ void cuda::learned_positions_backward(const PositionArgs& args,
   const Tensor list = list_of(grids);
   const Tensor scratch({2 * args.tokens}, DType::f32, Device::cuda);
   kernels::PositionsBackward call;
-  describe(args, grids, list, call);
+  describe_positions(args, grids, list, call);
   call.result = args.result;
   call.norms = args.norms;
   call.dy = args.dy;
