@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <utility>
 
 #include "base/error.h"
 
@@ -19,7 +20,8 @@ constexpr double kTera = 1e12, kGiga = 1e9, kMiB = 1 << 20;
 // FP8 the same part of its best. Attention: NVIDIA's benchmark in cudnn-frontend, cuDNN 9.19 on an
 // H200, heads of 128, 8,192 tokens. Our own kernels use mma.sync: the middle of what their
 // instructions allow, 300 to 340 forward, 190 to 230 backward, 250 to 310 in FP8; convolutions 230
-// to 300. Bandwidth: 85 % of the 4.3 TB/s that copies reach of 4.8.
+// to 300, of which cuDNN is judged to give twice as much. Bandwidth: 85 % of the 4.3 TB/s that
+// copies reach of 4.8.
 constexpr Gpu kH200 = {.name = "h200",
                        .title = "H200",
                        .memory = 143771 * kMiB,
@@ -32,7 +34,8 @@ constexpr Gpu kH200 = {.name = "h200",
                        .own_forward = 320 * kTera,
                        .own_backward = 210 * kTera,
                        .own_fp8 = 280 * kTera,
-                       .convolutions = 265 * kTera,
+                       .convolutions = 530 * kTera,
+                       .own_convolutions = 265 * kTera,
                        .bandwidth = 3.65 * kTera};
 
 // The same chip with other memory.
@@ -53,7 +56,7 @@ constexpr Gpu b200() {
   gpu.memory = 183359 * kMiB;
   gpu.peak = 2250 * kTera, gpu.peak_f32 = 75 * kTera;
   for (double* rate : {&gpu.products, &gpu.products_fp8, &gpu.own_forward, &gpu.own_backward,
-                       &gpu.own_fp8, &gpu.convolutions})
+                       &gpu.own_fp8, &gpu.convolutions, &gpu.own_convolutions})
     *rate *= gpu.peak / kH200.peak;
   gpu.attention_forward = 1709 * kTera * 2250 / 2500;
   gpu.attention_backward = 1409 * kTera * 2250 / 2500;
@@ -70,50 +73,36 @@ constexpr double kGapSeconds = 2e-6;
 constexpr double kTransfers = 7 * kGiga;
 constexpr std::string_view kGaps = "gaps";
 
-bool goes_back(const KernelCall& call) {
-  return call.name.ends_with("backward");
-}
-
-std::string_view line_of(const KernelCall& call) {
+/// The line of a call, and counted operations a second. In f32 there are no tensor cores, and the
+/// same part of that peak.
+std::pair<std::string_view, double> line_of(const Gpu& gpu, const KernelCall& call) {
+  const bool fp8 = call.type == DType::f8e4m3, f32 = call.type == DType::f32;
+  const double part = f32 ? gpu.peak_f32 / gpu.peak : 1;
+  const auto rate = [&](double cudnn, double own) { return (call.cudnn ? cudnn : own) * part; };
   switch (call.kind) {
     case WorkKind::products:
-      return call.type == DType::f8e4m3 ? "products, FP8"
-             : call.type == DType::f32  ? "products, f32"
-                                        : "products";
+      if (fp8) return {"products, FP8", gpu.products_fp8};
+      return {f32 ? "products, f32" : "products", gpu.products * part};
     case WorkKind::attention:
-      return goes_back(call) ? "attention, backward" : "attention, forward";
+      // Four products are counted, which a model needs; backward makes the scores again.
+      if (call.name.ends_with("backward"))
+        return {"attention, backward", rate(gpu.attention_backward, gpu.own_backward) * 4 / 5};
+      return {"attention, forward",
+              fp8 ? gpu.own_fp8 : rate(gpu.attention_forward, gpu.own_forward)};
     case WorkKind::convolutions:
-      return "convolutions";
+      return {"convolutions", rate(gpu.convolutions, gpu.own_convolutions)};
     case WorkKind::transfers:
-      return "copies to the GPU";
+      return {"copies to the GPU", 0};
     case WorkKind::elementwise:
       break;
   }
-  return "element-wise";
+  return {"element-wise", 0};
 }
 
 std::string_view optimizer_line(const KernelCall& call) {
   if (call.kind == WorkKind::transfers) return "average, to the host";
   if (call.name == "sum_squares") return "norm of gradients";
   return call.name == "zero_bytes" ? "zeroing of gradients" : "AdamW";
-}
-
-/// Counted operations a second. In f32 there are no tensor cores, and the same part of that peak.
-double rate_of(const Gpu& gpu, const KernelCall& call) {
-  const double of_type = call.type == DType::f32 ? gpu.peak_f32 / gpu.peak : 1;
-  if (call.kind == WorkKind::convolutions) return gpu.convolutions * of_type;
-  if (call.kind == WorkKind::products)
-    return call.type == DType::f8e4m3 ? gpu.products_fp8 : gpu.products * of_type;
-  if (call.type == DType::f8e4m3) return gpu.own_fp8;
-  if (!goes_back(call)) return (call.cudnn ? gpu.attention_forward : gpu.own_forward) * of_type;
-  // Four products are counted, which a model needs; backward makes the scores again.
-  return (call.cudnn ? gpu.attention_backward : gpu.own_backward) * of_type * 4 / 5;
-}
-
-double seconds_of(const Gpu& gpu, const KernelCall& call) {
-  if (call.kind == WorkKind::transfers) return call.bytes / kTransfers;
-  const double moved = call.bytes / gpu.bandwidth;
-  return call.flops > 0 ? std::max(moved, call.flops / rate_of(gpu, call)) : moved;
 }
 
 }  // namespace
@@ -148,20 +137,24 @@ std::vector<TimeLine> predict(const Gpu& gpu, const KernelCalls& work,
                               const KernelCalls& optimizer) {
   std::vector<TimeLine> lines;
   TimeLine gaps{kGaps};
-  const auto add = [&](std::string_view name, const KernelCall& call, double calls) {
+  const auto add = [&](const KernelCall& call, double calls, std::string_view of_optimizer) {
     if (calls == 0) return;
+    const auto [usual, rate] = line_of(gpu, call);
+    const std::string_view name = of_optimizer.empty() ? usual : of_optimizer;
     auto line = std::ranges::find(lines, name, &TimeLine::name);
     if (line == lines.end()) line = lines.insert(line, {name});
-    line->seconds += calls * seconds_of(gpu, call);
+    const bool host = call.kind == WorkKind::transfers;
+    const double moved = call.bytes / (host ? kTransfers : gpu.bandwidth);
+    line->seconds += calls * (call.flops > 0 ? std::max(moved, call.flops / rate) : moved);
     line->calls += calls;
     line->flops += calls * call.flops;
     line->bytes += calls * call.bytes;
     gaps.calls += calls;
   };
   for (const auto& [call, calls] : work)
-    add(line_of(call), call, calls);
+    add(call, calls, "");
   for (const auto& [call, calls] : optimizer)
-    add(optimizer_line(call), call, calls);
+    add(call, calls, optimizer_line(call));
   std::ranges::sort(lines, std::greater(), &TimeLine::seconds);
   gaps.seconds = gaps.calls * kGapSeconds;
   lines.push_back(gaps);
@@ -208,13 +201,13 @@ std::string prediction_words(const Json& prediction) {
   const auto number = [](const Json& value) { return value.get<double>(); };
   const double seconds = number(prediction["seconds"]);
   std::string text =
-      fmt::format("{:<22} {:.0f} tokens/s, {:.1f} % MFU; not measured\n",
-                  "  of an " + prediction["gpu"].get<std::string>(),
-                  number(prediction["tokens_per_second"]), 100 * number(prediction["mfu"]));
+      fmt::format("  {:<20} {:.0f} tokens/s, {:.1f} % MFU; not measured\n",
+                  prediction["gpu"].get<std::string>(), number(prediction["tokens_per_second"]),
+                  100 * number(prediction["mfu"]));
   for (const Json& line : prediction["lines"])
     text += fmt::format("  {:<20} {:.4g} ms, {:.1f} %\n", line["name"].get<std::string>(),
                         1e3 * number(line["seconds"]), 100 * number(line["seconds"]) / seconds);
-  return text + fmt::format("{:<22} {}\n", "  memory", prediction["verdict"].get<std::string>());
+  return text + fmt::format("  {:<20} {}\n", "memory", prediction["verdict"].get<std::string>());
 }
 
 }  // namespace vfm::models

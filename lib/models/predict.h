@@ -29,7 +29,7 @@ struct Gpu {
   double products = 0, products_fp8 = 0;                  ///< bf16; FP8
   double attention_forward = 0, attention_backward = 0;   ///< cuDNN's, bf16
   double own_forward = 0, own_backward = 0, own_fp8 = 0;  ///< our own kernels', bf16 and FP8
-  double convolutions = 0;                                ///< our own kernels', bf16
+  double convolutions = 0, own_convolutions = 0;          ///< bf16: cuDNN's; our own kernels'
   double bandwidth = 0;                                   ///< of all else
 
   double usable() const;  ///< bytes: usable_gpu_memory() of all of it

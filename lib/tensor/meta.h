@@ -39,7 +39,7 @@ struct Work {
   std::string kernel;
   WorkKind kind = WorkKind::elementwise;
   DType type = DType::f32;  ///< of what is multiplied
-  bool cudnn = false;       ///< attention: cuDNN's kernels would do it, not our own
+  bool cudnn = false;       ///< attention, convolutions: cuDNN would do it, not our own kernels
 };
 
 /// What all kernels of one name did.

@@ -168,7 +168,7 @@ PY
   jq -e '.device == "NVIDIA H200" and .recompute == "elementwise" and (.predicted
     | .gpu == "H200" and .fits and .mfu > 0.5 and .mfu < 0.7 and (.seconds - (.lines | map(.seconds) | add) | fabs) < 1e-9
     and ([.lines[].name] | index("products") == 0 and index("attention, backward") and index("AdamW") and .[-1] == "gaps"))' out
-  for word in '^predicted step  *[0-9.]* s$' '^  of an H200 .* % MFU; not measured$' '^  norm of gradients .* ms, ' \
+  for word in '^predicted step  *[0-9.]* s$' '^  H200 .* % MFU; not measured$' '^  norm of gradients .* ms, ' \
     '^  memory  *fits an H200: [0-9.]* of 140.4 GiB'; do
     grep -q "$word" words || { echo "no $word"; cat words; return 1; }
   done

@@ -35,8 +35,14 @@ double conv2d_kept(const Conv2d& c) {
   return 0.4 * (1 << 20) + (planes ? 432.0 * static_cast<double>(c.height * c.width) : 0);
 }
 
-// All three products have the same factors, and read or write the same three arrays.
-Touching work_of(Device device, const Conv2d& c, DType dtype, bool residual) {
+bool by_cudnn(const Conv2d& c, DType dtype) {
+  return layout_device(Device::meta) == Device::cuda && counts_as_cudnn() &&
+         why_not_cudnn(c, dtype).empty();
+}
+
+// All three products have the same factors, and read or write the same three arrays. The gradients
+// of weights are our own kernels'.
+Touching work_of(Device device, const Conv2d& c, DType dtype, bool residual, bool weights = false) {
   if (device != Device::meta) return device;
   const auto pixels = static_cast<double>(c.images * c.out_height() * c.out_width());
   const auto depth = static_cast<double>(c.in * c.kernel_height * c.kernel_width);
@@ -49,6 +55,7 @@ Touching work_of(Device device, const Conv2d& c, DType dtype, bool residual) {
     work.kernel = format("convolution {} {} {} {} {} {}", c.height, c.width, c.in, c.out,
                          c.kernel_height * 10 + c.stride_y, residual);
   }
+  work.cudnn = !weights && by_cudnn(c, dtype);
   return Touching(device, work).kind(WorkKind::convolutions, dtype).products(pixels, out, depth);
 }
 
@@ -65,8 +72,7 @@ double arranged_bytes(const Conv2d& c, DType dtype, bool back) {
 // result is compared.
 double product_bytes(const ConvShape& shape, DType dtype) {
   const Conv2d& c = shape.conv;
-  if (!counts_as_cudnn() || !why_not_cudnn(c, dtype).empty())
-    return arranged_bytes(c, dtype, shape.back);
+  if (!by_cudnn(c, dtype)) return arranged_bytes(c, dtype, shape.back);
   double bytes = arranged_bytes(c, dtype, false);
   if (!first_on_meta("a convolution " + text_of(shape))) return bytes;
   if (shape.back) bytes += arranged_bytes(c, dtype, true);
@@ -127,7 +133,7 @@ void conv2d_backward_weights(Device device, const Conv2d& conv, DType dtype, con
   check(conv, dtype);
   check_apart(conv);
   if (conv.images == 0) return;
-  VFM_RUN(work_of(device, conv, dtype, false)
+  VFM_RUN(work_of(device, conv, dtype, false, true)
               .cpu_scratch([&] { return conv2d_backward_weights_scratch(conv, dtype); })
               .gpu_scratch([&] { return sums_bytes(conv, dw != nullptr, dbias != nullptr); }),
           conv2d_backward_weights, conv, dtype, x, dy, dw, dbias);

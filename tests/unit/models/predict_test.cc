@@ -123,21 +123,32 @@ TEST_CASE("attention: cuDNN's rates where it would do it, else our own") {
   CHECK(line(fp8, "attention, forward") == Approx(forward / 280e12).epsilon(1e-12));
 }
 
-TEST_CASE("convolutions, in bf16 and f32") {
+TEST_CASE("convolutions: cuDNN's rate where it would do them, else our own") {
   ops::Conv2d conv;
   conv.images = 1, conv.height = conv.width = 64, conv.in = conv.out = 512;
   conv.kernel_height = conv.kernel_width = 3, conv.pad_top = conv.pad_left = 1;
   conv.pad_bottom = conv.pad_right = 1;
   const double flops = 2. * 64 * 64 * 512 * 512 * 9;
-  for (const auto& [dtype, rate] :
-       {std::pair{DType::bf16, 265e12}, {DType::f32, 265e12 * 66.9 / 989.4}}) {
-    const DType type = dtype;
+  const auto seconds = [&](DType type) {
     const std::vector<TimeLine> lines = lines_of([&] {
       const Tensor x = blank({64 * 64, 512}, type), w = blank({512, 9 * 512}, type);
       ops::conv2d(Device::meta, conv, type, x.raw(), w.raw(), nullptr, nullptr, x.raw());
+      ops::conv2d_backward_data(Device::meta, conv, type, x.raw(), w.raw(), x.raw());
     });
-    CHECK(line(lines, "convolutions") == Approx(flops / rate).epsilon(1e-12));
-  }
+    return line(lines, "convolutions");
+  };
+  CHECK(seconds(DType::bf16) == Approx(2 * flops / 530e12).epsilon(1e-12));
+  CHECK(seconds(DType::f32) == Approx(2 * flops / (265e12 * 66.9 / 989.4)).epsilon(1e-12));
+  ops::set_deterministic(true);
+  CHECK(seconds(DType::bf16) == Approx(2 * flops / 265e12).epsilon(1e-12));
+  ops::set_deterministic(false);
+  // Gradients of weights are our own kernels' always.
+  const std::vector<TimeLine> weights = lines_of([&] {
+    const Tensor x = blank({64 * 64, 512}), sum = blank({512, 9 * 512}, DType::f32);
+    ops::conv2d_backward_weights(Device::meta, conv, DType::bf16, x.raw(), x.raw(),
+                                 sum.data<float>(), nullptr);
+  });
+  CHECK(line(weights, "convolutions") == Approx(flops / 265e12).epsilon(1e-12));
 }
 
 TEST_CASE("what comes after backward has lines of its own") {
