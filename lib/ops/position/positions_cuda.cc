@@ -17,8 +17,8 @@ Tensor list_of(const std::vector<TokenGrid>& grids) {
   return upload(list);
 }
 
-void describe_positions(const PositionArgs& args, const std::vector<TokenGrid>& grids, const Tensor& list,
-              kernels::Positions& call) {
+void describe_positions(const PositionArgs& args, const std::vector<TokenGrid>& grids,
+                        const Tensor& list, kernels::Positions& call) {
   call.tokens = args.tokens;
   call.width = static_cast<int>(args.width);
   call.unit = args.unit;
