@@ -7,7 +7,7 @@
 namespace vfm::ops {
 namespace {
 
-void describe(const QkNormRopeArgs& args, kernels::QkNormRope& call) {
+void describe_qk(const QkNormRopeArgs& args, kernels::QkNormRope& call) {
   call.tokens = args.tokens;
   call.query_heads = args.query_heads;
   call.key_heads = args.key_heads;
@@ -25,7 +25,7 @@ void describe(const QkNormRopeArgs& args, kernels::QkNormRope& call) {
 
 void cuda::qk_norm_rope_forward(const QkNormRopeArgs& args) {
   kernels::QkNormRopeForward call;
-  describe(args, call);
+  describe_qk(args, call);
   call.x = args.x;
   call.y = args.y;
   check_gpu(kernels::qk_norm_rope_forward(call, compute_stream()), "run qk_norm_rope");
@@ -34,7 +34,7 @@ void cuda::qk_norm_rope_forward(const QkNormRopeArgs& args) {
 void cuda::qk_norm_rope_gradients(const QkNormRopeArgs& args, const Tensor& query,
                                   const Tensor& key) {
   kernels::QkNormRopeBackward call;
-  describe(args, call);
+  describe_qk(args, call);
   call.x = args.x;
   call.dy = args.dy;
   call.dx = args.y;
