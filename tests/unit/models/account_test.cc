@@ -25,7 +25,8 @@ using models::Recompute;
 
 namespace {
 
-constexpr std::array kRecomputes{Recompute::block, Recompute::elementwise, Recompute::none};
+constexpr std::array kRecomputes{Recompute::block, Recompute::block_but_attention,
+                                 Recompute::elementwise, Recompute::none};
 
 NetworkBatch batch_of(const NetworkConfig& c, std::vector<models::NetworkSample> samples,
                       Device device) {
