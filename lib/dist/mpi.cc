@@ -50,6 +50,7 @@ class MpiWorld final : public World {
   int local_size() const override { return local_size_; }
   void section(std::string_view what, double limit) override { meeting_->section(what, limit); }
 
+  using World::all_reduce_sum;
   void all_reduce_sum(std::span<float> values) override { reduce(values, MPI_FLOAT); }
   void all_reduce_sum(std::span<double> values) override { reduce(values, MPI_DOUBLE); }
 

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <exception>
 
+#include "tensor/device.h"
+
 namespace vfm::dist {
 namespace {
 
@@ -20,6 +22,7 @@ class SelfWorld final : public World {
   }
   void all_reduce_sum(std::span<float>) override {}
   void all_reduce_sum(std::span<double>) override {}
+  void all_reduce_sum(std::span<const Tensor>) override {}
   void broadcast(std::span<std::byte>) override {}
   std::vector<std::string> gather(const std::string& text) override { return {text}; }
   void barrier() override {}
@@ -29,6 +32,31 @@ class SelfWorld final : public World {
 }  // namespace
 
 void World::section(std::string_view, double) {}
+
+void World::all_reduce_sum(std::span<const Tensor> tensors) {
+  constexpr std::size_t kMessage = std::size_t{4} << 20;  // floats
+  std::vector<float> message;
+  const auto move = [&](std::span<const Tensor> part, bool back) {
+    float* at = message.data();
+    for (const Tensor& tensor : part) {
+      if (back)
+        copy_bytes(tensor.raw(), tensor.device(), at, Device::cpu, tensor.bytes());
+      else
+        copy_bytes(at, Device::cpu, tensor.raw(), tensor.device(), tensor.bytes());
+      at += tensor.elements();
+    }
+  };
+  for (std::size_t begin = 0, end = 0; begin < tensors.size(); begin = end) {
+    std::size_t count = 0;
+    while (end < tensors.size() && (count == 0 || count < kMessage))
+      count += static_cast<std::size_t>(tensors[end++].elements());
+    message.resize(count);
+    const std::span<const Tensor> part = tensors.subspan(begin, end - begin);
+    move(part, false);
+    all_reduce_sum(std::span<float>(message));
+    move(part, true);
+  }
+}
 
 void broadcast(World& world, std::span<float> values) {
   world.broadcast(std::as_writable_bytes(values));

@@ -1,8 +1,8 @@
-// The processes that train together, and the collectives between them, on host memory.
+// The processes that train together, and the collectives between them.
 //
 // One process alone is a world of one, where every collective is free; mpirun's processes are an
-// MPI world. Every rank must call the same collectives in the same order. Not here: device memory,
-// and how work is dealt (train/). Errors: a failing collective throws Error naming the operation,
+// MPI world. Every rank must call the same collectives in the same order. Not here: how work is
+// dealt (train/). Errors: a failing collective throws Error naming the operation,
 // host and rank. Thread-safety: the thread that made the world.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -13,6 +13,8 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "tensor/tensor.h"
 
 namespace vfm::dist {
 
@@ -34,6 +36,10 @@ class World {
   /// depends on the number of ranks only.
   virtual void all_reduce_sum(std::span<float> values) = 0;
   virtual void all_reduce_sum(std::span<double> values) = 0;
+  /// The same of f32 tensors, all on one device, where they stay. As it stands here by way of the
+  /// host's memory, many small ones in one message; a world that reaches the device's memory has
+  /// its own.
+  virtual void all_reduce_sum(std::span<const Tensor> tensors);
   /// In place, from rank 0.
   virtual void broadcast(std::span<std::byte> bytes) = 0;
   /// Every rank's text, by rank, on rank 0; empty elsewhere.

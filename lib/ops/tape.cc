@@ -108,8 +108,10 @@ void Tape::accumulate(const Tensor& tensor, Tensor gradient) {
 }
 
 std::vector<Tensor> Tape::checkpoint(const std::vector<Tensor>& inputs,
-                                     const std::function<std::vector<Tensor>(Tape&)>& forward) {
+                                     const std::function<std::vector<Tensor>(Tape&)>& forward,
+                                     bool keep) {
   Tape silent(false);
+  if (keep && recording_) silent.kept_ = std::make_shared<std::deque<Made>>();
   std::vector<Tensor> results = forward(silent);
   if (!recording_ || entries_.empty()) return results;
   for (const Tensor& input : inputs)
@@ -118,9 +120,10 @@ std::vector<Tensor> Tape::checkpoint(const std::vector<Tensor>& inputs,
     if (find(result) != nullptr) fail("a recomputed block must make new tensors");
     entries_[result.data<std::byte>()] = {result, {}, false};
   }
-  auto backward = [inputs, forward, results](Tape& tape) {
+  auto backward = [inputs, forward, results, kept = silent.kept_](Tape& tape) {
     Tape inner;
     inner.outer_ = &tape;
+    inner.kept_ = kept;
     const std::vector<Tensor> again = forward(inner);
     for (std::size_t i = 0; i < results.size(); ++i)
       if (Tensor gradient = tape.take(results[i]); gradient.defined())
@@ -129,6 +132,15 @@ std::vector<Tensor> Tape::checkpoint(const std::vector<Tensor>& inputs,
   };
   nodes_.push_back({results, std::move(backward)});
   return results;
+}
+
+Tape::Made Tape::once(const std::function<Made()>& make) {
+  if (!kept_) return make();
+  if (!recording_) return kept_->emplace_back(make());
+  if (kept_->empty()) fail("a block that is repeated makes more than the first time");
+  Made made = std::move(kept_->front());
+  kept_->pop_front();
+  return made;
 }
 
 void Tape::run_nodes() {

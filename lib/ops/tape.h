@@ -13,8 +13,10 @@
 #pragma once
 
 #include <cstddef>
+#include <deque>
 #include <functional>
 #include <map>
+#include <memory>
 #include <vector>
 
 #include "tensor/tensor.h"
@@ -59,9 +61,19 @@ class Tape {
   /// Runs `forward` now without recording its inside; backward() repeats it with recording and then
   /// back-propagates through it: block recompute. Gradients are added in the order in which they
   /// would have been without, so they are equal to the last bit. `inputs` are the tensors that
-  /// `forward` reads, besides watched ones.
+  /// `forward` reads, besides watched ones. With `keep`, what once() made is kept and not made
+  /// again.
   std::vector<Tensor> checkpoint(const std::vector<Tensor>& inputs,
-                                 const std::function<std::vector<Tensor>(Tape&)>& forward);
+                                 const std::function<std::vector<Tensor>(Tape&)>& forward,
+                                 bool keep = false);
+
+  /// What an op has made that takes long, and what it has to remember of how.
+  struct Made {
+    std::vector<Tensor> tensors;
+    int how = 0;
+  };
+  /// For such ops: make(), or while a block that keeps is repeated, what it gave the first time.
+  Made once(const std::function<Made()>& make);
 
   /// Back-propagates from `result` with gradient `seed` (same shape), and clears the tape.
   void backward(const Tensor& result, const Tensor& seed);
@@ -84,6 +96,7 @@ class Tape {
   bool recording_;
   std::vector<Node> nodes_;
   std::map<const std::byte*, Entry> entries_;  // by first byte; extents never overlap
+  std::shared_ptr<std::deque<Made>> kept_;     // of a block: filled by the silent tape
   Tape* outer_ = nullptr;                      // of a block being recomputed: where its inputs live
 };
 

@@ -22,7 +22,8 @@ const Kind& kind_of(std::string_view type) {
 
 std::span<const models::Recompute> Kind::recomputes() const {
   static constexpr models::Recompute all[] = {
-      models::Recompute::none, models::Recompute::elementwise, models::Recompute::block};
+      models::Recompute::none, models::Recompute::elementwise,
+      models::Recompute::block_but_attention, models::Recompute::block};
   return all;
 }
 

@@ -18,30 +18,12 @@
 namespace vfm::train {
 namespace {
 
-/// Sums gradients over ranks, many small ones in one message, by way of the host's memory.
+/// Sums gradients over ranks.
 void reduce_gradients(dist::World& world, const nn::ParameterList& parameters) {
-  if (world.size() == 1) return;
-  constexpr std::size_t kMessage = std::size_t{4} << 20;  // floats
-  std::vector<float> message;
-  const auto move = [&](std::size_t begin, std::size_t end, bool back) {
-    float* at = message.data();
-    for (std::size_t i = begin; i < end; at += parameters[i++]->elements()) {
-      const Tensor& grad = parameters[i]->grad;
-      if (back)
-        copy_bytes(grad.raw(), grad.device(), at, Device::cpu, grad.bytes());
-      else
-        copy_bytes(at, Device::cpu, grad.raw(), grad.device(), grad.bytes());
-    }
-  };
-  for (std::size_t begin = 0, end = 0; begin < parameters.size(); begin = end) {
-    std::size_t count = 0;
-    while (end < parameters.size() && (count == 0 || count < kMessage))
-      count += static_cast<std::size_t>(parameters[end++]->elements());
-    message.resize(count);
-    move(begin, end, false);
-    world.all_reduce_sum(std::span<float>(message));
-    move(begin, end, true);
-  }
+  std::vector<Tensor> gradients;
+  for (const nn::Parameter* parameter : parameters)
+    gradients.push_back(parameter->grad);
+  world.all_reduce_sum(std::span<const Tensor>(gradients));
 }
 
 /// Sums over ranks of what each knows alone.

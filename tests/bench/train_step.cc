@@ -95,7 +95,8 @@ struct Options {
 
 models::Recompute parse_recompute(const std::string& name) {
   using models::Recompute;
-  for (const Recompute one : {Recompute::none, Recompute::elementwise, Recompute::block})
+  for (const Recompute one :
+       {Recompute::none, Recompute::elementwise, Recompute::block_but_attention, Recompute::block})
     if (name == models::recompute_name(one)) return one;
   fail_usage("no recompute '{}'; there are none, elementwise and block", name);
 }

@@ -270,14 +270,14 @@ Tensor CausalDecoder::forward(Tape& tape, const CodeBatch& batch) const {
   ops::prepare(context.cross, s.device);
   Tensor x = s.embed(tape, known);
   for (const DecoderLayer& layer : s.layers) {
-    if (s.recompute != Recompute::block) {
+    if (s.recompute < Recompute::block_but_attention) {
       x = layer.forward(tape, x, context);
       continue;
     }
     const auto run = [&layer, x, context](Tape& inner) {
       return std::vector<Tensor>{layer.forward(inner, x, context)};
     };
-    x = tape.checkpoint({x}, run)[0];
+    x = tape.checkpoint({x}, run, s.recompute == Recompute::block_but_attention)[0];
   }
   return s.logits(tape, x);
 }

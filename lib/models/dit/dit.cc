@@ -88,7 +88,7 @@ Tensor Dit::forward(Tape& tape, const NetworkBatch& batch) const {
   stream.x = s.enter(tape, batch, pack);
   const DitContext context = s.context(tape, pack, batch.text);
   for (const DitBlock& block : s.blocks) {
-    if (s.recompute != Recompute::block) {
+    if (s.recompute < Recompute::block_but_attention) {
       stream = block.forward(tape, stream, context);
       continue;
     }
@@ -97,8 +97,8 @@ Tensor Dit::forward(Tape& tape, const NetworkBatch& batch) const {
       const DitStream result = block.forward(inner, {x, Tensor(), Tensor()}, context);
       return std::vector<Tensor>{block.merge(inner, result, context)};
     };
-    stream.x =
-        tape.checkpoint({stream.x, context.positions, context.embedding, context.shared}, run)[0];
+    stream.x = tape.checkpoint({stream.x, context.positions, context.embedding, context.shared},
+                               run, s.recompute == Recompute::block_but_attention)[0];
   }
   ops::ModulateInput last;
   last.x = stream.x;

@@ -199,7 +199,7 @@ Tensor MovieGen::forward(Tape& tape, const NetworkBatch& batch) const {
   stream.x = s.enter(tape, batch, pack);
   const Context context = s.context(tape, pack, batch.text);
   for (const Layer& layer : s.layers) {
-    if (s.recompute != Recompute::block) {
+    if (s.recompute < Recompute::block_but_attention) {
       stream = layer.forward(tape, stream, context);
       continue;
     }
@@ -208,7 +208,8 @@ Tensor MovieGen::forward(Tape& tape, const NetworkBatch& batch) const {
       const Stream result = layer.forward(inner, {x, Tensor(), Tensor(), 0}, context);
       return std::vector<Tensor>{layer.merge(inner, result, context)};
     };
-    stream.x = tape.checkpoint({stream.x, context.positions, context.embedding}, run)[0];
+    stream.x = tape.checkpoint({stream.x, context.positions, context.embedding}, run,
+                               s.recompute == Recompute::block_but_attention)[0];
   }
   const Tensor modulation = s.norm_out->multiply(tape, context.embedding);
   const Tensor normed =

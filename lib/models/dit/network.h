@@ -91,9 +91,10 @@ struct NetworkBatch {
 enum class Recompute {
   none,
   elementwise,  ///< the norms' and the activation's results: hardly any time, a third of the memory
-  block,        ///< whole blocks, of which only what goes in is kept: a third more time
+  block_but_attention,  ///< as block, but what self-attention made is kept
+  block,                ///< whole blocks, of which only what goes in is kept: a third more time
 };
-/// "none", "elementwise", "block".
+/// "none", "elementwise", "block_but_attention", "block".
 std::string_view recompute_name(Recompute recompute);
 
 /// What inference computes in FP8 (E4M3) instead of in the model's own type (models/dit/fp8.h).

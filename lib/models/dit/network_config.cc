@@ -108,9 +108,17 @@ Tensor NetworkBatch::noise_levels(Device device) const {
 }
 
 std::string_view recompute_name(Recompute recompute) {
-  return recompute == Recompute::none          ? "none"
-         : recompute == Recompute::elementwise ? "elementwise"
-                                               : "block";
+  switch (recompute) {
+    case Recompute::none:
+      return "none";
+    case Recompute::elementwise:
+      return "elementwise";
+    case Recompute::block_but_attention:
+      return "block_but_attention";
+    case Recompute::block:
+      break;
+  }
+  return "block";
 }
 
 }  // namespace vfm::models

@@ -121,7 +121,8 @@ void backward(Tape& tape, const Call& c) {
   tape.accumulate(c.q, std::move(dq));
 }
 
-Tensor attend(Tape& tape, Call call) {
+/// Makes out and log_sum_exp.
+void run_forward(Call& call) {
   const std::int64_t rows = call.q.size(0);
   const Device device = call.q.device();
   call.out =
@@ -130,11 +131,25 @@ Tensor attend(Tape& tape, Call call) {
   const std::int64_t read =
       layout_device(device) == Device::cpu ? rows : rows + kAttentionSpareRows;
   call.log_sum_exp = Tensor({call.pack.heads, read}, DType::f32, device);
-  if (!call.pack.work) prepare(call.pack, device);
   const bool self = call.q.id() == call.kv.id();
   const Touching tensors(call.q, self ? Tensor() : call.kv, call.values, call.out);
   call.body = VFM_ASK(AttentionBody::own, work_of(call.pack, arguments(call), tensors, 2, false),
                       attend, arguments(call), call.pack);
+}
+
+Tensor attend(Tape& tape, Call call) {
+  if (!call.pack.work) prepare(call.pack, call.q.device());
+  // Across texts it takes less time than its result takes memory.
+  if (call.q.id() != call.kv.id()) {
+    run_forward(call);
+  } else {
+    const Tape::Made made = tape.once([&] {
+      run_forward(call);
+      return Tape::Made{{call.out, call.log_sum_exp}, static_cast<int>(call.body)};
+    });
+    call.out = made.tensors[0], call.log_sum_exp = made.tensors[1];
+    call.body = static_cast<AttentionBody>(made.how);
+  }
   tape.record(call.out, {call.q, call.kv}, [call](Tape& t) { backward(t, call); });
   return call.out;
 }

@@ -25,7 +25,8 @@ using models::Recompute;
 
 namespace {
 
-constexpr std::array kRecomputes{Recompute::block, Recompute::elementwise, Recompute::none};
+constexpr std::array kRecomputes{Recompute::block, Recompute::block_but_attention,
+                                 Recompute::elementwise, Recompute::none};
 
 NetworkBatch batch_of(const NetworkConfig& c, std::vector<models::NetworkSample> samples,
                       Device device) {
@@ -155,7 +156,8 @@ TEST_CASE("decoder: the memory that is told of a step is what the allocator hand
         INFO(models::recompute_name(recompute) << " " << dtype_name(compute) << ", text "
                                                << text_width << ": " << guess << " of " << real);
         CHECK(guess == Approx(real).epsilon(0.03));
-        CHECK(real > 1.1 * before);  // the next one saves something
+        // The next one saves something, and attention's results are little of a tiny model.
+        CHECK(real > (recompute == Recompute::block_but_attention ? 1.01 : 1.1) * before);
         before = real;
       }
     }

@@ -85,7 +85,8 @@ TEST_CASE("decoder: logits, losses and gradients are those of a second implement
   }
   batch.text = Tensor::from(golden.joined("input", ".text", 3), {6, 6});
   CHECK(distance(logits_of(decoder, batch), golden.joined("output", "", 3)) < 1e-5);
-  for (const Recompute recompute : {Recompute::none, Recompute::elementwise, Recompute::block}) {
+  for (const Recompute recompute : {Recompute::none, Recompute::elementwise,
+                                    Recompute::block_but_attention, Recompute::block}) {
     decoder.set_recompute(recompute);
     const std::vector<double> sums = run_step(decoder, batch, 0.01);
     for (std::size_t i = 0; i < 3; ++i) {
@@ -158,7 +159,8 @@ TEST_CASE("decoder: every parameter is trained; recomputation changes no bit") {
       CHECK(std::ranges::any_of(p->grad.floats(), [](float g) { return g != 0; }));
       kept[p->name] = p->grad.clone();
     }
-    for (const Recompute recompute : {Recompute::elementwise, Recompute::block}) {
+    for (const Recompute recompute :
+         {Recompute::elementwise, Recompute::block_but_attention, Recompute::block}) {
       decoder.set_recompute(recompute);
       run_step(decoder, noisy_batch(c), 1e-3);
       for (const nn::Parameter* p : decoder.parameters()) {

@@ -57,7 +57,8 @@ TEST_CASE("traps 6, 8: positions and rotation; output and gradients are those of
   batch.samples = {{3, 4, 8, 12.f, 0.31f, 4}, {1, 6, 4, 0.f, -0.47f, 1}};
   batch.latents = flat(golden.joined("input", ".latent", 2));
   batch.text = Tensor::from(golden.joined("input", ".text", 2), {5, 10});
-  for (const Recompute recompute : {Recompute::none, Recompute::block}) {
+  for (const Recompute recompute :
+       {Recompute::none, Recompute::block_but_attention, Recompute::block}) {
     Dit model(tiny_dit(), 1);
     golden.load_weights(model.parameters());
     model.set_recompute(recompute);
@@ -132,7 +133,8 @@ TEST_CASE("fault 7: each sample of a pack has its own noise level, frame rate an
 
 TEST_CASE("recomputing gives the same gradients to the last bit, and keeps less") {
   const DType compute = GENERATE(DType::f32, DType::bf16);
-  for (const Recompute recompute : {Recompute::elementwise, Recompute::block}) {
+  for (const Recompute recompute :
+       {Recompute::elementwise, Recompute::block_but_attention, Recompute::block}) {
     Dit dit(tiny_dit(), 4, compute);
     randomise(dit.parameters());
     const Tensor cotangent = noise_tensor({240}, 3);

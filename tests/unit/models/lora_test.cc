@@ -81,7 +81,8 @@ TEST_CASE("lora: output and gradients with an adapter of diffusers are those of 
   file.load(network->adapters());
   const NetworkBatch batch = golden_batch(golden);
   std::vector<float> first;
-  for (const Recompute recompute : {Recompute::none, Recompute::elementwise, Recompute::block}) {
+  for (const Recompute recompute : {Recompute::none, Recompute::elementwise,
+                                    Recompute::block_but_attention, Recompute::block}) {
     network->set_recompute(recompute);
     const auto output =
         step(*network, network->adapters(), batch, golden.joined("cotangent", "", 2));
@@ -244,7 +245,8 @@ TEST_CASE("lora: what is computed again changes no bit, in f32 and bf16, of any 
       randomise(network->adapters());
       std::vector<std::vector<float>> outputs;
       std::vector<std::vector<float>> gradients;
-      for (const Recompute r : {Recompute::none, Recompute::elementwise, Recompute::block}) {
+      for (const Recompute r : {Recompute::none, Recompute::elementwise,
+                                Recompute::block_but_attention, Recompute::block}) {
         network->set_recompute(r);
         outputs.push_back(step(*network, network->adapters(), drawn_batch(), drawn_cotangent()));
         std::vector<float>& all = gradients.emplace_back();

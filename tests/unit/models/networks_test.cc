@@ -75,7 +75,8 @@ void check_golden(const NetworkConfig& c, const std::string& name) {
   golden.load_weights(network->parameters());
   const NetworkBatch batch =
       make_batch(c, golden.joined("input", ".latent", 3), golden.joined("input", ".text", 3));
-  for (const Recompute recompute : {Recompute::none, Recompute::elementwise, Recompute::block}) {
+  for (const Recompute recompute : {Recompute::none, Recompute::elementwise,
+                                    Recompute::block_but_attention, Recompute::block}) {
     network->set_recompute(recompute);
     const auto output =
         step(*network, network->parameters(), batch, golden.joined("cotangent", "", 3));
@@ -185,7 +186,8 @@ TEST_CASE("networks: every parameter is trained; recomputation changes no bit") 
       CHECK(std::ranges::any_of(p->grad.floats(), [](float g) { return g != 0; }));
       kept[p->name] = p->grad.clone();
     }
-    for (const Recompute recompute : {Recompute::elementwise, Recompute::block}) {
+    for (const Recompute recompute :
+         {Recompute::elementwise, Recompute::block_but_attention, Recompute::block}) {
       network->set_recompute(recompute);
       step(*network, network->parameters(), noisy_batch(c), cotangent);
       for (const nn::Parameter* p : network->parameters()) {

@@ -157,6 +157,48 @@ TEST_CASE("a checkpoint gives the same bits, also for what several blocks share"
     CHECK(std::memcmp(runs[0][i].raw(), runs[1][i].raw(), runs[0][i].bytes()) == 0);
 }
 
+TEST_CASE("a checkpoint that keeps makes what takes long once, and the same bits") {
+  const Tensor w = noise_tensor({4, 4}, 1), x = noise_tensor({3, 4}, 2);
+  const Tensor seed = noise_tensor({3, 4}, 3);
+  const auto gradient = [&](bool keep, int& made) {
+    made = 0;
+    Tensor sum = Tensor::zeros(w.shape());
+    Tape tape;
+    tape.watch(w, sum);
+    Tensor y = x;
+    for (int block = 0; block < 3; ++block)
+      y = tape.checkpoint(
+          {y},
+          [&w, &made, y](Tape& inner) {
+            const Tape::Made kept = inner.once([&] {
+              ++made;
+              const Tensor squares(y.shape());
+              for (std::size_t i = 0; i < squares.floats().size(); ++i)
+                squares.floats()[i] = y.floats()[i] * y.floats()[i];
+              return Tape::Made{{squares}, 7};
+            });
+            CHECK(kept.how == 7);
+            const Tensor squares = kept.tensors[0];
+            inner.record(squares, {y}, [y, squares](Tape& back) {
+              const Tensor dy = back.take(squares).clone();
+              for (std::size_t i = 0; i < dy.floats().size(); ++i)
+                dy.floats()[i] *= 2 * y.floats()[i];
+              back.accumulate(y, dy);
+            });
+            return std::vector<Tensor>{linear(inner, squares, w)};
+          },
+          keep)[0];
+    tape.backward(y, seed.clone());
+    return sum;
+  };
+  int made = 0;
+  const Tensor again = gradient(false, made);
+  CHECK(made == 6);
+  const Tensor kept = gradient(true, made);
+  CHECK(made == 3);
+  CHECK(std::ranges::equal(again.floats(), kept.floats()));
+}
+
 TEST_CASE("misuse is an error") {
   const Tensor x = noise_tensor({2, 3}, 1);
   Tape tape;

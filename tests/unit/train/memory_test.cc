@@ -180,7 +180,14 @@ TEST_CASE(
   CHECK(flops(shared) == Approx(3 * expected));
   CHECK(shared["elementwise"]["bytes"].get<double>() * 2 ==
         Approx(alone["elementwise"]["bytes"].get<double>()).epsilon(0.01));
-  CHECK(flops(sums(1, Recompute::block)) > 1.2 * flops(alone));
+  const Json block = sums(1, Recompute::block), kept = sums(1, Recompute::block_but_attention);
+  CHECK(flops(block) > 1.2 * flops(alone));
+  // Self-attention is not computed again, attention across texts is.
+  CHECK(kept["products"] == block["products"]);
+  const auto attention = [](const Json& work) { return work["attention"]["flops"].get<double>(); };
+  const double again = attention(block) - attention(alone);
+  CHECK((attention(block) - attention(kept)) / again ==
+        Approx(128. / (128 + 512)));  // tokens, text
 
   // Zeros; the norm; gradient, weight and both moments; every fourth time the average.
   const double numbers = static_cast<double>(model_numbers(recipe).trained);

@@ -109,6 +109,7 @@ TEST_CASE("recipe: a value out of range names the field and what is allowed") {
   CHECK(error_of("train: {steps: [1]}").find("must be") != std::string::npos);
   CHECK(error_of("model: {recompute: yes}") ==
         "'model.recompute' in line 1 of 'r.yaml' is 'yes', must be one of auto, none, elementwise, "
+        "block_but_attention, "
         "block");
   CHECK(error_of("schedule: {shape: zigzag}").find("one of constant, linear, cosine") !=
         std::string::npos);
