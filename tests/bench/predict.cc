@@ -28,16 +28,18 @@ struct Step {
   double tokens = 0, flops = 0;
 };
 
-/// Of packs of one sample of 8,192 tokens and 512 of text, with elementwise recomputation.
-Step step_of(const std::string& recipe_file, const std::vector<std::string>& changes) {
+/// Of packs of one sample of this size and 512 tokens of text.
+Step step_of(const std::string& recipe_file, const std::vector<std::string>& changes,
+             const train::SampleSizes& size = {{8, 64, 64}},
+             models::Recompute recompute = models::Recompute::elementwise) {
   train::RunOptions options;
   options.recipe = train::make_recipe(train::read_settings(recipe_file, changes));
-  options.synthetic = {{8, 64, 64}};
+  options.synthetic = size;
   train::Recipe& recipe = options.recipe;
   const auto set = train::kind_of(recipe.model.type).open(options, "train");
   set->fit(recipe);
   const std::vector<data::Entry> pack = train::fullest_pack(recipe, *set);
-  Step step{train::step_work(recipe, 1, models::Recompute::elementwise, Device::cuda, pack)};
+  Step step{train::step_work(recipe, 1, recompute, Device::cuda, pack)};
   train::SampleFlops flops(recipe);
   for (const data::Entry& sample : pack) {
     step.tokens += static_cast<double>(token_count(sample, recipe.model)) * recipe.data.packs;
@@ -84,6 +86,13 @@ void training(const std::string& recipe) {
   row(h200, "8, with the recipe's average on the host", shipped);
   for (const char* name : {"h100", "b200"})
     row(models::find_gpu(name), "8", eight);
+  const std::vector<std::string> long_packs{"ema.mode=off", "data.tokens=73728"};
+  for (const models::Recompute recompute :
+       {models::Recompute::block, models::Recompute::block_but_attention}) {
+    const std::string packs =
+        fmt::format("8 of 73,728 tokens, recompute {}", models::recompute_name(recompute));
+    row(h200, packs.c_str(), step_of(recipe, long_packs, {{32, 96, 96}}, recompute));
+  }
 }
 
 /// Text to world, 121 frames of 704x1280, 35 steps with guidance: diffusers' pipeline.
