@@ -2,9 +2,9 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
-#include <ptx/fast.cuh>
 
 #include "common/launch.cuh"
+#include "common/normal.cuh"
 #include "common/pack.cuh"
 #include "common/vector.cuh"
 #include "elementwise.h"
@@ -16,7 +16,6 @@ using Bf16 = __nv_bfloat16;
 
 constexpr int kThreads = 256;
 constexpr std::int64_t kMostElements = std::int64_t{1} << 38;  // a grid has under 2^31 blocks
-constexpr float kMinusHalfLog2E = -0.72134752f;
 constexpr float kInvSqrt2Pi = 0.39894228f;
 constexpr float kTwoSqrt2OverPi = 1.59576912f;
 
@@ -75,34 +74,17 @@ __device__ __forceinline__ void store(Bf16* p, const Several<kCount>& values) {
   }
 }
 
-// What gelu and its slope are made of.
-struct Normal {
-  float bell;    // e^(-x^2 / 2)
-  float beyond;  // Phi(|x|) - 1/2
-};
-
-// To 2e-7. Few instructions, or arithmetic and not memory would be the limit; with erff it was.
-// Source: Abramowitz and Stegun, "Handbook of Mathematical Functions" (1964), 26.2.17: 1 - Phi(x)
-// is e^(-x^2 / 2) / sqrt(2 pi) times a polynomial of 1 / (1 + p x). Here of 1 / (1 / p + x): with
-// the coefficients b_k p^-k / sqrt(2 pi).
-__device__ __forceinline__ Normal normal(float x) {
-  const float bell = fast_exp2(x * x * kMinusHalfLog2E);
-  const float t = fast_reciprocal(fabsf(x) + 4.31700828f);
-  const float polynomial =
-      (((795.729972f * t - 252.355388f) * t + 57.1793427f) * t - 2.65102032f) * t + 0.550050729f;
-  return {bell, 0.5f - bell * t * polynomial};
-}
-
 struct Gelu {
-  static __device__ __forceinline__ float of(float x) {
-    return 0.5f * x + fabsf(x) * normal(x).beyond;
+  static __device__ __forceinline__ float of(float x, Normal n) {
+    return 0.5f * x + fabsf(x) * n.beyond;
   }
+  static __device__ __forceinline__ float of(float x) { return of(x, normal(x)); }
 };
 struct GeluBack {
-  static __device__ __forceinline__ float of(float x, float dy) {
-    const Normal n = normal(x);
+  static __device__ __forceinline__ float of(float x, float dy, Normal n) {
     return dy * (0.5f + (copysignf(n.beyond, x) + x * n.bell * kInvSqrt2Pi));
   }
+  static __device__ __forceinline__ float of(float x, float dy) { return of(x, dy, normal(x)); }
 };
 struct Silu {
   static __device__ __forceinline__ float of(float x) { return x / (1.f + expf(-x)); }
@@ -154,15 +136,54 @@ __global__ void __launch_bounds__(kThreads) each_kernel(std::int64_t n, Y* y, co
   }
 }
 
-template <class F, class Y, class... X>
-int each(std::int64_t n, cudaStream_t stream, Y* y, const X*... x) {
+// Of n elements, kMany or one for each thread.
+template <int kMany, class Kernel, class... Arrays>
+int launch_all(Kernel kernel, bool many, std::int64_t n, cudaStream_t stream, Arrays... arrays) {
   if (n < 0 || n > kMostElements) return cudaErrorInvalidValue;
-  constexpr int kMany = sizeof(Y) == 2 || ((sizeof(X) == 2) || ...) ? 8 : 4;
-  const bool many = aligned_to_16(y, x...);
   const std::int64_t step = std::int64_t{kThreads} * (many ? kMany : 1);
   const dim3 blocks(static_cast<unsigned>((n + step - 1) / step));
+  return launch(kernel, blocks, kThreads, 0, stream, n, arrays...);
+}
+
+template <class F, class Y, class... X>
+int each(std::int64_t n, cudaStream_t stream, Y* y, const X*... x) {
+  constexpr int kMany = sizeof(Y) == 2 || ((sizeof(X) == 2) || ...) ? 8 : 4;
+  const bool many = aligned_to_16(y, x...);
   const auto kernel = many ? each_kernel<kMany, F, Y, X...> : each_kernel<1, F, Y, X...>;
-  return launch(kernel, blocks, kThreads, 0, stream, n, y, x...);
+  return launch_all<kMany>(kernel, many, n, stream, y, x...);
+}
+
+template <int kCount, class T>
+__device__ __forceinline__ void gelu_both(std::int64_t i, const T* x, const T* dy, T* dx, T* y) {
+  const Several<kCount> v = load<kCount>(x + i), d = load<kCount>(dy + i);
+  Several<kCount> slopes, values;
+#pragma unroll
+  for (int k = 0; k < kCount; ++k) {
+    const Normal n = normal(v.v[k]);
+    slopes.v[k] = GeluBack::of(v.v[k], d.v[k], n), values.v[k] = Gelu::of(v.v[k], n);
+  }
+  store(dx + i, slopes), store(y + i, values);
+}
+
+template <int kCount, class T>
+__global__ void __launch_bounds__(kThreads)
+    gelu_both_kernel(std::int64_t n, const T* x, const T* dy, T* dx, T* y) {
+  std::int64_t i = (std::int64_t{blockIdx.x} * kThreads + threadIdx.x) * kCount;
+  if (i + kCount <= n) return gelu_both<kCount>(i, x, dy, dx, y);
+  for (; i < n; ++i)
+    gelu_both<1>(i, x, dy, dx, y);
+}
+
+template <class T>
+int gelu_back(const void* x_, const void* dy_, void* dx_, void* y_, std::int64_t n,
+              cudaStream_t stream) {
+  const T *x = static_cast<const T*>(x_), *dy = static_cast<const T*>(dy_);
+  T *dx = static_cast<T*>(dx_), *y = static_cast<T*>(y_);
+  if (y == nullptr) return each<GeluBack>(n, stream, dx, x, dy);
+  constexpr int kMany = sizeof(T) == 2 ? 8 : 4;
+  const bool many = aligned_to_16(x, dy, dx, y);
+  return launch_all<kMany>(many ? gelu_both_kernel<kMany, T> : gelu_both_kernel<1, T>, many, n,
+                           stream, x, dy, dx, y);
 }
 
 template <class Y, class X>
@@ -291,13 +312,10 @@ int gelu_forward(Type type, const void* x, void* y, std::int64_t n, CUstream_st*
   return each<Gelu>(n, stream, static_cast<float*>(y), static_cast<const float*>(x));
 }
 
-int gelu_backward(Type type, const void* x, const void* dy, void* dx, std::int64_t n,
+int gelu_backward(Type type, const void* x, const void* dy, void* dx, void* y, std::int64_t n,
                   CUstream_st* stream) {
-  if (type == Type::bf16)
-    return each<GeluBack>(n, stream, static_cast<Bf16*>(dx), static_cast<const Bf16*>(x),
-                          static_cast<const Bf16*>(dy));
-  return each<GeluBack>(n, stream, static_cast<float*>(dx), static_cast<const float*>(x),
-                        static_cast<const float*>(dy));
+  return type == Type::bf16 ? gelu_back<Bf16>(x, dy, dx, y, n, stream)
+                            : gelu_back<float>(x, dy, dx, y, n, stream);
 }
 
 int silu_forward(const float* x, float* y, std::int64_t n, CUstream_st* stream) {

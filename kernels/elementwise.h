@@ -31,8 +31,9 @@ namespace vfm::kernels {
 /// y = gelu(x); both of `type`.
 int gelu_forward(Type type, const void* x, void* y, std::int64_t n, CUstream_st* stream);
 
-/// dx = dy (Phi(x) + x phi(x)), phi the density of the normal distribution; all of `type`.
-int gelu_backward(Type type, const void* x, const void* dy, void* dx, std::int64_t n,
+/// dx = dy (Phi(x) + x phi(x)), phi the density of the normal distribution; all of `type`. And y =
+/// gelu(x), to the same bits as gelu_forward's, unless y is null.
+int gelu_backward(Type type, const void* x, const void* dy, void* dx, void* y, std::int64_t n,
                   CUstream_st* stream);
 
 /// y = silu(x).

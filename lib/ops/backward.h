@@ -19,10 +19,21 @@ std::vector<Tensor> inputs_with(std::vector<Tensor> others, const LinearWeight& 
 Tensor linear_backward(Tape& tape, const Tensor& dy, const Tensor& x, const LinearWeight& weight,
                        bool want_dx);
 
+/// The same in two parts, for x that is computed again together with what follows from dx. dy is of
+/// the weight's dtype.
+struct LinearInputGradient {
+  Tensor dx;
+  std::vector<Tensor> inner;  ///< of each adapter, for its matrices' gradients
+};
+LinearInputGradient linear_input_gradient(const Tensor& dy, const LinearWeight& weight,
+                                          bool want_dx);
+void linear_weight_gradients(Tape& tape, const Tensor& dy, const Tensor& x,
+                             const LinearWeight& weight, const std::vector<Tensor>& inner);
+
 /// gelu(x); and the gradient of x from that of the result, of the same dtype, which is overwritten
-/// if nobody else has it.
+/// if nobody else has it. Backward writes gelu(x) to `y` if it is defined.
 Tensor gelu_forward(const Tensor& x);
-Tensor gelu_backward(const Tensor& x, const Tensor& dy);
+Tensor gelu_backward(const Tensor& x, const Tensor& dy, const Tensor& y = Tensor());
 
 /// swiglu(x); and the gradient of x from that of the result, of the same dtype.
 Tensor swiglu_forward(const Tensor& x);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bit>
+#include <cstring>
 #include <limits>
 
 #include "elementwise.h"
@@ -127,8 +128,13 @@ void test_gelu(Checker& checker, Case c, bool in_place) {
   const Shifted<T> dy(gradients, c.shift), other(std::vector<float>(c.n, NAN), c.shift);
   const Shifted<T>& dx = in_place ? dy : other;
   const auto n = static_cast<std::int64_t>(c.n);
+  const Shifted<T> again(std::vector<float>(c.n, NAN), c.shift), with(gradients, c.shift);
   need(gelu_forward(type_of<T>(), x.get(), y.get(), n, nullptr), "gelu");
-  need(gelu_backward(type_of<T>(), x.get(), dy.get(), dx.get(), n, nullptr), "gelu");
+  need(gelu_backward(type_of<T>(), x.get(), with.get(), in_place ? with.get() : other.get(),
+                     again.get(), n, nullptr),
+       "gelu");
+  const std::vector<T> both = (in_place ? with : other).host(checker);
+  need(gelu_backward(type_of<T>(), x.get(), dy.get(), dx.get(), nullptr, n, nullptr), "gelu");
   const std::vector<double> sizes = doubles<T>(gradients);
   std::vector<double> values, slopes = sizes;
   const std::vector<double> in = doubles<T>(inputs);
@@ -138,6 +144,11 @@ void test_gelu(Checker& checker, Case c, bool in_place) {
   }
   each_close(checker, named<T>("gelu"), y.host(checker), values, tolerance<T>());
   each_close(checker, named<T>("gelu backward"), dx.host(checker), slopes, tolerance<T>(), sizes);
+  const auto same = [&](const std::vector<T>& a, const std::vector<T>& b) {
+    return c.n == 0 || std::memcmp(a.data(), b.data(), c.n * sizeof(T)) == 0;
+  };
+  checker.check(named<T>("gelu and its backward at once, the same bits"),
+                same(again.host(checker), y.host(checker)) && same(both, dx.host(checker)));
 }
 
 void test_silu(Checker& checker, Case c, bool in_place) {
@@ -272,7 +283,7 @@ void test_convert(Checker& checker) {
 void test_slopes(Checker& checker) {
   const std::vector<float> inputs = noise(300, 9), ones(300, 1.f);
   const DeviceArray<float> x(inputs), dy(ones), dgelu(300), dsilu(300);
-  need(gelu_backward(Type::f32, x.get(), dy.get(), dgelu.get(), 300, nullptr), "gelu");
+  need(gelu_backward(Type::f32, x.get(), dy.get(), dgelu.get(), nullptr, 300, nullptr), "gelu");
   need(silu_backward(x.get(), dy.get(), dsilu.get(), 300, nullptr), "silu");
   std::vector<double> of_gelu, of_silu;
   for (const double v : inputs) {
@@ -292,7 +303,8 @@ void test_gelu_everywhere(Checker& checker) {
   const std::size_t n = inputs.size();
   const DeviceArray<float> x(inputs), dy(std::vector<float>(n, 1.f)), y(n), dx(n);
   need(gelu_forward(Type::f32, x.get(), y.get(), static_cast<std::int64_t>(n), nullptr), "gelu");
-  need(gelu_backward(Type::f32, x.get(), dy.get(), dx.get(), static_cast<std::int64_t>(n), nullptr),
+  need(gelu_backward(Type::f32, x.get(), dy.get(), dx.get(), nullptr, static_cast<std::int64_t>(n),
+                     nullptr),
        "gelu");
   std::vector<double> values, slopes;
   for (const double v : inputs) {
@@ -328,6 +340,7 @@ void test_refusals(Checker& checker) {
                     add_columns_backward(p, p, 4, 0, 0, nullptr) == 0);
   checker.check("a size below zero is refused",
                 gelu_forward(Type::f32, p, p, -1, nullptr) == invalid &&
+                    gelu_backward(Type::f32, p, p, p, p, -1, nullptr) == invalid &&
                     swiglu_forward(Type::f32, p, p, -1, 4, nullptr) == invalid &&
                     add_columns(p, p, p, -1, 4, 4, nullptr) == invalid &&
                     add_columns(p, p, p, 1, -1, 4, nullptr) == invalid);
@@ -347,7 +360,13 @@ void time_all() {
   time_launch("gelu bf16", 4. * kHidden, 0,
               [&] { return gelu_forward(Type::bf16, low.get(), other.get(), kHidden, nullptr); });
   time_launch("gelu backward bf16", 6. * kHidden, 0, [&] {
-    return gelu_backward(Type::bf16, low.get(), other.get(), other.get(), kHidden, nullptr);
+    return gelu_backward(Type::bf16, low.get(), other.get(), other.get(), nullptr, kHidden,
+                         nullptr);
+  });
+  const DeviceArray<Bf16> again(kHidden);
+  time_launch("gelu and its backward bf16", 8. * kHidden, 0, [&] {
+    return gelu_backward(Type::bf16, low.get(), other.get(), other.get(), again.get(), kHidden,
+                         nullptr);
   });
   time_launch("swiglu bf16", 6. * kCount, 0, [&] {
     return swiglu_forward(Type::bf16, low.get(), other.get(), 8192, 4096, nullptr);

@@ -43,29 +43,43 @@ std::vector<Tensor> inputs_with(std::vector<Tensor> others, const LinearWeight& 
   return others;
 }
 
-Tensor linear_backward(Tape& tape, const Tensor& dy, const Tensor& x, const LinearWeight& weight,
-                       bool want_dx) {
+LinearInputGradient linear_input_gradient(const Tensor& dy, const LinearWeight& weight,
+                                          bool want_dx) {
+  const Tensor& w = weight.w;
+  const std::int64_t n = dy.size(0), in = w.size(1), out = w.size(0);
+  LinearInputGradient result;
+  if (want_dx) {
+    result.dx = Tensor({n, in}, dy.dtype(), dy.device());
+    gemm(dy.device(), n, in, out, {dy.raw(), dy.dtype(), out, false},
+         {w.raw(), w.dtype(), in, false}, result.dx.raw(), dy.dtype(), in, false);
+  }
+  for (const LowRank& added : weight.added)
+    result.inner.push_back(low_rank_input_gradient(dy, added, result.dx));
+  return result;
+}
+
+void linear_weight_gradients(Tape& tape, const Tensor& dy, const Tensor& x,
+                             const LinearWeight& weight, const std::vector<Tensor>& inner) {
   const Tensor& w = weight.w;
   const std::int64_t n = x.size(0), in = x.size(1), out = w.size(0);
-  const Tensor dy_low = dy.to(x.dtype());
-  const Matrix dy_matrix{dy_low.raw(), dy_low.dtype(), out, false};
   if (tape.wants_grad(w)) {
     Tensor dw = tape.leaf_gradient(w);
     const bool add = dw.defined();
     if (!add) dw = Tensor(w.shape(), DType::f32, w.device());
-    gemm(dw.device(), out, in, n, {dy_low.raw(), dy_low.dtype(), out, true},
+    gemm(dw.device(), out, in, n, {dy.raw(), dy.dtype(), out, true},
          {x.raw(), x.dtype(), in, false}, dw.raw(), DType::f32, in, add);
     if (!add) tape.accumulate(w, dw);
   }
-  Tensor dx;
-  if (want_dx) {
-    dx = Tensor({n, in}, x.dtype(), x.device());
-    gemm(dx.device(), n, in, out, dy_matrix, {w.raw(), w.dtype(), in, false}, dx.raw(), dx.dtype(),
-         in, false);
-  }
-  for (const LowRank& added : weight.added)
-    low_rank_backward(tape, dy_low, x, added, dx);
-  return dx;
+  for (std::size_t i = 0; i < inner.size(); ++i)
+    low_rank_weight_gradients(tape, dy, x, weight.added[i], inner[i]);
+}
+
+Tensor linear_backward(Tape& tape, const Tensor& dy, const Tensor& x, const LinearWeight& weight,
+                       bool want_dx) {
+  const Tensor dy_low = dy.to(x.dtype());
+  const LinearInputGradient back = linear_input_gradient(dy_low, weight, want_dx);
+  linear_weight_gradients(tape, dy_low, x, weight, back.inner);
+  return back.dx;
 }
 
 Tensor linear(Tape& tape, const Tensor& x, const LinearWeight& weight, const Tensor& bias,

@@ -86,21 +86,27 @@ void add_low_rank(const Tensor& y, const Tensor& x, const LowRank& l) {
 
 // With h = scale x A^T and g = scale dy B: dB = dy^T h, dA = g^T x, dx = g A. Recomputing h costs
 // less than keeping it would be worth: it is R / O of the layer's own product.
-void low_rank_backward(Tape& tape, const Tensor& dy, const Tensor& x, const LowRank& l,
-                       const Tensor& dx) {
+Tensor low_rank_input_gradient(const Tensor& dy, const LowRank& l, const Tensor& dx) {
+  const std::int64_t n = dy.size(0), in = l.a.size(1), rank = l.a.size(0), wide = l.b.size(0);
+  const Tensor g = scaled(product(n, rank, wide, columns(dy, l.first, false), matrix(l.b),
+                                  dy.dtype(), dy.device()),
+                          l.scale);
+  if (dx.defined())
+    add_in_place(dx, product(n, in, rank, matrix(g), matrix(l.a), dx.dtype(), dx.device()));
+  return g;
+}
+
+void low_rank_weight_gradients(Tape& tape, const Tensor& dy, const Tensor& x, const LowRank& l,
+                               const Tensor& g) {
   check(dy, x, l);
-  const std::int64_t n = x.size(0), in = x.size(1), rank = l.a.size(0), wide = l.b.size(0);
+  const std::int64_t n = x.size(0);
   if (tape.wants_grad(l.b)) {
-    const Tensor inner = product(n, rank, in, matrix(x), matrix(l.a, true), x.dtype(), x.device());
+    const Tensor inner =
+        product(n, l.a.size(0), x.size(1), matrix(x), matrix(l.a, true), x.dtype(), x.device());
     const Tensor h = scaled(inner, l.scale);
     add_gradient(tape, l.b, n, columns(dy, l.first, true), matrix(h));
   }
-  const Tensor back =
-      product(n, rank, wide, columns(dy, l.first, false), matrix(l.b), x.dtype(), x.device());
-  const Tensor g = scaled(back, l.scale);
   add_gradient(tape, l.a, n, matrix(g, true), matrix(x));
-  if (dx.defined())
-    add_in_place(dx, product(n, in, rank, matrix(g), matrix(l.a), dx.dtype(), dx.device()));
 }
 
 }  // namespace vfm::ops

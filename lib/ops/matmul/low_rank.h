@@ -38,9 +38,11 @@ void add_scaled_columns(const Tensor& target, std::int64_t first, const Tensor& 
 /// y[:, first : first + P] += scale x A^T B^T: y [N, O], f32 or x's dtype; x [N, I]. Not recorded.
 void add_low_rank(const Tensor& y, const Tensor& x, const LowRank& added);
 
-/// Backward of add_low_rank: from dy [N, O], of x's dtype, adds to the gradients of A and B, where
-/// they are wanted, and to dx [N, I], of x's dtype, if it is defined.
-void low_rank_backward(Tape& tape, const Tensor& dy, const Tensor& x, const LowRank& added,
-                       const Tensor& dx);
+/// Backward of add_low_rank in two parts. From dy [N, O], of the matrices' dtype, returns g = scale
+/// dy B, [N, R], and adds to dx [N, I], of that dtype too, if it is defined.
+Tensor low_rank_input_gradient(const Tensor& dy, const LowRank& added, const Tensor& dx);
+/// Adds to the gradients of A and B, where they are wanted.
+void low_rank_weight_gradients(Tape& tape, const Tensor& dy, const Tensor& x, const LowRank& added,
+                               const Tensor& g);
 
 }  // namespace vfm::ops

@@ -30,8 +30,11 @@ Tensor gelu_linear(Tape& tape, const Tensor& x, const LinearWeight& w) {
   Tape silent(false);
   const Tensor y = linear(silent, gelu_forward(x), w);
   tape.record(y, inputs_with({x}, w), [x, w, y](Tape& t) {
-    const Tensor dhidden = linear_backward(t, t.take(y), gelu_forward(x), w, true);
-    t.accumulate(x, gelu_backward(x, dhidden));
+    const Tensor dy = t.take(y).to(x.dtype());
+    const LinearInputGradient back = linear_input_gradient(dy, w, true);
+    const Tensor hidden(x.shape(), x.dtype(), x.device());
+    t.accumulate(x, gelu_backward(x, back.dx, hidden));
+    linear_weight_gradients(t, dy, hidden, w, back.inner);
   });
   return y;
 }

@@ -16,9 +16,10 @@ Tensor gelu_forward(const Tensor& x) {
   return y;
 }
 
-Tensor gelu_backward(const Tensor& x, const Tensor& dy) {
+Tensor gelu_backward(const Tensor& x, const Tensor& dy, const Tensor& y) {
   const Tensor dx = dy.unique() ? dy : Tensor(x.shape(), x.dtype(), x.device());
-  VFM_RUN(Touching(x, dy, dx), gelu_backward, x.dtype(), x.raw(), dy.raw(), dx.raw(), x.elements());
+  VFM_RUN(Touching(x, dy, dx, y), gelu_backward, x.dtype(), x.raw(), dy.raw(), dx.raw(), y.raw(),
+          x.elements());
   return dx;
 }
 

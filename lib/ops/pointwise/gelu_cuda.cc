@@ -10,8 +10,8 @@ void gelu_forward(DType type, const void* x, void* y, std::int64_t n) {
   check_gpu(kernels::gelu_forward(kernel_type(type), x, y, n, compute_stream()), "run gelu");
 }
 
-void gelu_backward(DType type, const void* x, const void* dy, void* dx, std::int64_t n) {
-  check_gpu(kernels::gelu_backward(kernel_type(type), x, dy, dx, n, compute_stream()),
+void gelu_backward(DType type, const void* x, const void* dy, void* dx, void* y, std::int64_t n) {
+  check_gpu(kernels::gelu_backward(kernel_type(type), x, dy, dx, y, n, compute_stream()),
             "run gelu backward");
 }
 

@@ -13,6 +13,7 @@
 #include "ops/determinism.h"
 #include "ops/matmul/gemm.h"
 #include "ops/matmul/quantize.h"
+#include "ops/matmul/recompute_linear.h"
 #include "ops/norm/modulate.h"
 #include "ops/norm/rmsnorm.h"
 #include "ops/optim/adamw.h"
@@ -122,6 +123,11 @@ TEST_CASE("bytes of gelu, silu, swiglu and rmsnorm") {
   // The leaf's gradient is f32: read, added to and written.
   CHECK(bytes_of(gelu_back, "add_into") == (2 + 4 + 4) * kElements);
   CHECK(gelu_back.size() == 2);
+  const Tensor w = leaf(tape, {2, kWidth}, DType::bf16);
+  CHECK(bytes_of(counted([&] { y = gelu_linear(tape, x, w); }), "gelu_forward") == 4 * kElements);
+  const Kernels both = back(tape, y);
+  CHECK(bytes_of(both, "gelu_backward") == 8 * kElements);  // and gelu(x) once more
+  CHECK(both.count("gelu_forward") == 0);
 
   const Tensor f = leaf(tape, {kTokens, kWidth});
   CHECK(bytes_of(counted([&] { y = silu(tape, f); }), "silu_forward") == 8 * kElements);
