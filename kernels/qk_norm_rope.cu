@@ -358,9 +358,9 @@ int qk_norm_rope_forward(const QkNormRopeForward& call, CUstream_st* stream) {
   if (!valid(call)) return cudaErrorInvalidValue;
   const int heads = std::max({call.query_heads, call.key_heads, call.value_heads});
   // Values are a kind of their own, so that they can be left out.
-  const bool in_place = call.x == call.y;
-  const int most = in_place ? std::max(call.query_heads, call.key_heads) : heads;
-  const dim3 blocks(blocks_of(call, most, kForwardHeads, 1), in_place ? 2 : 3);
+  const bool copied = call.values && call.x != call.y;
+  const int most = copied ? heads : std::max(call.query_heads, call.key_heads);
+  const dim3 blocks(blocks_of(call, most, kForwardHeads, 1), copied ? 3 : 2);
   return call.type == Type::bf16 ? forward<__nv_bfloat16>(call, blocks, stream)
                                  : forward<float>(call, blocks, stream);
 }

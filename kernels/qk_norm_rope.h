@@ -37,6 +37,7 @@ struct QkNormRope {
 struct QkNormRopeForward : QkNormRope {
   const void* x = nullptr;  ///< [S, (Hq + Hk + Hv) K]
   void* y = nullptr;        ///< as x; may be x, and then values are not touched
+  bool values = true;       ///< false: they are not copied to y, whose columns stay as they are
 };
 
 struct QkNormRopeBackward : QkNormRope {

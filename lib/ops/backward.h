@@ -39,6 +39,10 @@ Tensor gelu_backward(const Tensor& x, const Tensor& dy, const Tensor& y = Tensor
 Tensor swiglu_forward(const Tensor& x);
 Tensor swiglu_backward(const Tensor& x, const Tensor& dy);
 
+/// As without `values`; if it is false these are not copied, so that their columns of the result
+/// have no values, though gradients pass.
+Tensor qk_norm_rope(Tape& tape, const Tensor& x, const QkNormRope& layout, bool values);
+
 /// From the gradient of qk_norm_rope's result, of whatever dtype, which is overwritten if nobody
 /// else has it: accumulates those of x and of the weights.
 void qk_norm_rope_gradients(Tape& tape, Tensor dy, const Tensor& x, const QkNormRope& layout);

@@ -177,7 +177,15 @@ void compare(Checker& checker, const Case& k, const Numbers& n) {
   call.x = dx.get();
   call.y = k.in_place ? dx.get() : y.get();
   need(qk_norm_rope_forward(call, nullptr), "forward");
-  checker.close(name_of(k, kLow, "y"), k.in_place ? dx.host() : y.host(), forward(n, k, x),
+  Doubles expected_y = forward(n, k, x);
+  checker.close(name_of(k, kLow, "y"), k.in_place ? dx.host() : y.host(), expected_y,
+                kLow ? 4e-3 : 2e-6);
+  const Shifted<T> kept(k, std::vector<float>(k.size(), 77.f)), from(k, n.x);
+  call.x = from.get(), call.y = kept.get(), call.values = false;
+  need(qk_norm_rope_forward(call, nullptr), "forward");
+  for (std::size_t at = 0; at < k.size(); ++at)
+    if (at / k.dim % k.heads() >= static_cast<std::size_t>(k.normed())) expected_y[at] = 77;
+  checker.close(name_of(k, kLow, "y without values"), kept.host(), expected_y,
                 kLow ? 4e-3 : 2e-6);
 
   const Gradients expected = backward(n, k, x, dy);

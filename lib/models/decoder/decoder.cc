@@ -77,10 +77,11 @@ class DecoderLayer {
   // With a memory x is one token, which is added to it: its row `at`.
   Tensor forward(Tape& tape, Tensor x, const DecoderContext& context,
                  const LayerMemory* memory = nullptr, std::int64_t at = 0) const {
-    const Tensor qkv = ops::qk_norm_rope(tape, of_normed(tape, x, norm1_, qkv_, context),
-                                         self_layout(tape, context));
-    const Tensor attended = memory ? recall(tape, qkv, context, memory->seen, at)
-                                   : ops::self_attention(tape, qkv, context.self);
+    const Tensor qkv = of_normed(tape, x, norm1_, qkv_, context);
+    const ops::QkNormRope rows = self_layout(tape, context);
+    const Tensor attended =
+        memory ? recall(tape, ops::qk_norm_rope(tape, qkv, rows), context, memory->seen, at)
+               : ops::normed_self_attention(tape, qkv, rows, context.self);
     x = add(tape, x, attended, out_);
     if (has_text_) {
       const Tensor kv = memory ? memory->text : text_keys(tape, context.text);

@@ -140,15 +140,20 @@ DitStream DitBlock::self_attention(Tape& tape, const DitStream& in, const DitCon
   layout.cosines = context.angles.cosines;
   layout.sines = context.angles.sines;
   layout.epsilon = kQkNormEpsilon;
-  Tensor rotated = ops::qk_norm_rope(tape, projected, layout);
   const SpaceTimePacks& packs = context.space_time;
   const ops::AttentionPack& pack = reach == Reach::sample  ? context.self
                                    : reach == Reach::frame ? packs.frames
                                                            : packs.pixels;
-  if (reach == Reach::pixel) rotated = ops::reorder_rows(tape, rotated, packs.pixel_order);
-  Tensor attended = context.fp8_attention ? ops::self_attention_fp8(tape, rotated, pack)
-                                          : ops::self_attention(tape, rotated, pack);
-  if (reach == Reach::pixel) attended = ops::restore_rows(tape, attended, packs.pixel_order);
+  Tensor attended;
+  if (reach != Reach::pixel && !context.fp8_attention) {
+    attended = ops::normed_self_attention(tape, projected, layout, pack);
+  } else {
+    Tensor rotated = ops::qk_norm_rope(tape, projected, layout);
+    if (reach == Reach::pixel) rotated = ops::reorder_rows(tape, rotated, packs.pixel_order);
+    attended = context.fp8_attention ? ops::self_attention_fp8(tape, rotated, pack)
+                                     : ops::self_attention(tape, rotated, pack);
+    if (reach == Reach::pixel) attended = ops::restore_rows(tape, attended, packs.pixel_order);
+  }
   return {x, layer.out.multiply(tape, attended), gates};
 }
 

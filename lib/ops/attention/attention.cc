@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "ops/attention/attention_kernels.h"
 #include "ops/attention/attention_rooms.h"
+#include "ops/backward.h"
 #include "ops/run.h"
 
 namespace vfm::ops {
@@ -71,8 +72,9 @@ Touching work_of(const AttentionPack& pack, const AttentionArgs& args, const Tou
 struct Call {
   AttentionPack pack;
   std::shared_ptr<const Starts> starts;
-  Tensor q, kv;         // equal for self-attention
-  Tensor values, bias;  // relative attention only
+  Tensor q, kv;   // equal for self-attention
+  Tensor values;  // if these do not lie in kv; their gradient goes to kv's all the same
+  Tensor bias;    // relative attention only
   std::int64_t k_column = 0, v_column = 0;
   Tensor out, log_sum_exp;
   AttentionBody body = AttentionBody::own;  // that ran forward on a GPU, and ordered log_sum_exp
@@ -91,7 +93,7 @@ AttentionArgs arguments(const Call& c) {
   args.key_starts = c.starts->keys.data();
   args.q = c.q.raw();
   args.k = column(c.kv, c.k_column);
-  args.v = c.values.defined() ? c.values.raw() : column(c.kv, c.v_column);
+  args.v = column(c.values.defined() ? c.values : c.kv, c.v_column);
   args.q_stride = c.q.size(1);
   args.kv_stride = c.kv.size(1);
   if (c.bias.defined()) {
@@ -132,7 +134,8 @@ void run_forward(Call& call) {
       layout_device(device) == Device::cpu ? rows : rows + kAttentionSpareRows;
   call.log_sum_exp = Tensor({call.pack.heads, read}, DType::f32, device);
   const bool self = call.q.id() == call.kv.id();
-  const Touching tensors(call.q, self ? Tensor() : call.kv, call.values, call.out);
+  const Touching tensors(call.q, self ? Tensor() : call.kv, self ? Tensor() : call.values,
+                         call.out);
   call.body = VFM_ASK(AttentionBody::own, work_of(call.pack, arguments(call), tensors, 2, false),
                       attend, arguments(call), call.pack);
 }
@@ -154,6 +157,20 @@ Tensor attend(Tape& tape, Call call) {
   return call.out;
 }
 
+Call self_call(const Tensor& qkv, const AttentionPack& pack) {
+  const std::int64_t heads = pack.heads, key_heads = pack.key_heads;
+  const std::int64_t width = (heads + 2 * key_heads) * pack.head_dim;
+  if (pack.query_lengths != pack.key_lengths)
+    fail("self-attention: queries and keys have different lengths");
+  Call call;
+  call.pack = pack;
+  call.starts = std::make_shared<const Starts>(check(pack, qkv, width, qkv, width));
+  call.q = call.kv = qkv;
+  call.k_column = heads * pack.head_dim;
+  call.v_column = (heads + key_heads) * pack.head_dim;
+  return call;
+}
+
 }  // namespace
 
 void prepare(AttentionPack& pack, Device device) {
@@ -171,16 +188,17 @@ double attention_pairs(const AttentionPack& pack) {
 }
 
 Tensor self_attention(Tape& tape, const Tensor& qkv, const AttentionPack& pack) {
-  const std::int64_t heads = pack.heads, key_heads = pack.key_heads;
-  const std::int64_t width = (heads + 2 * key_heads) * pack.head_dim;
-  if (pack.query_lengths != pack.key_lengths)
-    fail("self-attention: queries and keys have different lengths");
-  Call call;
-  call.pack = pack;
-  call.starts = std::make_shared<const Starts>(check(pack, qkv, width, qkv, width));
-  call.q = call.kv = qkv;
-  call.k_column = heads * pack.head_dim;
-  call.v_column = (heads + key_heads) * pack.head_dim;
+  return attend(tape, self_call(qkv, pack));
+}
+
+Tensor normed_self_attention(Tape& tape, const Tensor& x, const QkNormRope& layout,
+                             const AttentionPack& pack) {
+  if (layout.query_heads != pack.heads || layout.key_heads != pack.key_heads ||
+      layout.value_heads != pack.key_heads)
+    fail("self-attention: a row of {}, {} and {} heads does not fit a pack of {} and {}",
+         layout.query_heads, layout.key_heads, layout.value_heads, pack.heads, pack.key_heads);
+  Call call = self_call(qk_norm_rope(tape, x, layout, false), pack);
+  call.values = x;
   return attend(tape, std::move(call));
 }
 

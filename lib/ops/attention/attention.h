@@ -12,6 +12,7 @@
 #include <memory>
 #include <vector>
 
+#include "ops/position/qk_norm_rope.h"
 #include "ops/tape.h"
 
 namespace vfm::ops {
@@ -37,6 +38,11 @@ void prepare(AttentionPack& pack, Device device);
 /// [S, H K] of the same dtype. key_lengths must equal query_lengths. Deterministic, forward and
 /// back, but for cuDNN's body on a GPU (attention_choice.h).
 Tensor self_attention(Tape& tape, const Tensor& qkv, const AttentionPack& pack);
+
+/// self_attention of qk_norm_rope(x, layout), which has the pack's heads. The values are not copied,
+/// but read where they lie in x.
+Tensor normed_self_attention(Tape& tape, const Tensor& x, const QkNormRope& layout,
+                             const AttentionPack& pack);
 
 /// q [S, H K], kv [L, 2 G K]: keys and values of a token beside each other. A sample without keys
 /// gets zero.

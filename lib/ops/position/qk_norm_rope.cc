@@ -44,6 +44,11 @@ QkNormRopeArgs arguments(const Tensor& x, const QkNormRope& l) {
   return args;
 }
 
+// Elements of queries and keys in a row.
+std::int64_t normed_width(const QkNormRope& l) {
+  return std::int64_t{l.query_heads + l.key_heads} * l.head_dim;
+}
+
 // Floats that the CPU's version has for the sums of the weights' gradients.
 std::int64_t gradient_scratch(const QkNormRopeArgs& args) {
   return (args.tokens + kNormChunk - 1) / kNormChunk * 3 * args.head_dim;
@@ -80,7 +85,7 @@ void qk_norm_rope_gradients(Tape& tape, Tensor dy, const Tensor& x, const QkNorm
   };
   const Tensor query = wanted(l.query_weight), key = wanted(l.key_weight);
   // Values are not needed, and their gradient is dy's.
-  const std::int64_t normed = std::int64_t{l.query_heads + l.key_heads} * l.head_dim;
+  const std::int64_t normed = normed_width(l);
   const std::int64_t passed = dx.id() == dy.id() ? normed : x.size(1);
   VFM_RUN(Touching(x.device())
               .and_of(l.cosines, l.sines, l.query_weight, l.key_weight, query, key)
@@ -94,16 +99,25 @@ void qk_norm_rope_gradients(Tape& tape, Tensor dy, const Tensor& x, const QkNorm
   tape.accumulate(x, std::move(dx));
 }
 
-Tensor qk_norm_rope(Tape& tape, const Tensor& x, const QkNormRope& layout) {
+Tensor qk_norm_rope(Tape& tape, const Tensor& x, const QkNormRope& layout, bool values) {
   check(x, layout);
   Tensor y(x.shape(), x.dtype(), x.device());
   QkNormRopeArgs args = arguments(x, layout);
   args.y = y.raw();
-  VFM_RUN(Touching(x, y, layout.cosines, layout.sines, layout.query_weight, layout.key_weight),
+  args.values = values;
+  const std::int64_t touched = values ? x.size(1) : normed_width(layout);
+  VFM_RUN(Touching(x.device())
+              .and_of(layout.cosines, layout.sines, layout.query_weight, layout.key_weight)
+              .columns(x, touched)
+              .columns(y, touched),
           qk_norm_rope_forward, args);
   tape.record(y, {x, layout.query_weight, layout.key_weight},
               [x, y, layout](Tape& t) { qk_norm_rope_gradients(t, t.take(y), x, layout); });
   return y;
+}
+
+Tensor qk_norm_rope(Tape& tape, const Tensor& x, const QkNormRope& layout) {
+  return qk_norm_rope(tape, x, layout, true);
 }
 
 }  // namespace vfm::ops

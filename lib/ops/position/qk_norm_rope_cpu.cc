@@ -93,7 +93,7 @@ void normed_tokens(const QkNormRopeArgs& a) {
     for (int h = 0; h < normed; ++h)
       head_forward<K>(a, token, x + h * dim, y + h * dim,
                       h < a.query_heads ? a.query_weight : a.key_weight);
-    for (std::int64_t i = std::int64_t{normed} * dim; i < width; ++i)
+    for (std::int64_t i = std::int64_t{normed} * dim; a.values && i < width; ++i)
       y[i] = x[i];
   }
 }

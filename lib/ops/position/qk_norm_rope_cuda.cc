@@ -28,6 +28,7 @@ void cuda::qk_norm_rope_forward(const QkNormRopeArgs& args) {
   describe_qk(args, call);
   call.x = args.x;
   call.y = args.y;
+  call.values = args.values;
   check_gpu(kernels::qk_norm_rope_forward(call, compute_stream()), "run qk_norm_rope");
 }
 

@@ -20,6 +20,7 @@ struct QkNormRopeArgs {
   const float* sines = nullptr;
   const void* x = nullptr;
   void* y = nullptr;         // backward: dx, which may be dy
+  bool values = true;        // forward only: whether they are copied to y
   const void* dy = nullptr;  // backward only
   // Backward only: [chunks, 3 K]: sums for the two weights, room for a head.
   float* partial = nullptr;

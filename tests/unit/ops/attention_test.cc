@@ -124,6 +124,31 @@ TEST_CASE("attention is the textbook's, forward and back, on every instruction s
   }
 }
 
+TEST_CASE("attention that reads values where they lie is that of their copy, to the bit") {
+  const AttentionPack pack{{33, 90}, {33, 90}, 4, 2, 32, true};
+  for (const DType dtype : {DType::f32, DType::bf16})
+    each_isa([&] {
+      const Tensor x = noise_tensor({123, 8 * 32}, 1, dtype), angles = noise_tensor({123, 16}, 2);
+      const Tensor query = noise_tensor({32}, 3), key = noise_tensor({32}, 4);
+      QkNormRope layout{4, 2, 2, 32, query, key, angles, noise_tensor({123, 16}, 5), 1e-5f};
+      const std::vector<Tensor> leaves{x, query, key};
+      const Tensor cotangent = noise_tensor({123, 4 * 32}, 6);
+      Tensor plain, read;
+      const auto expected = gradients(leaves, cotangent, [&](Tape& t) {
+        return plain = self_attention(t, qk_norm_rope(t, x, layout), pack);
+      });
+      const auto found = gradients(leaves, cotangent, [&](Tape& t) {
+        return read = normed_self_attention(t, x, layout, pack);
+      });
+      CHECK(std::memcmp(plain.raw(), read.raw(), plain.bytes()) == 0);
+      for (std::size_t i = 0; i < leaves.size(); ++i)
+        CHECK(std::memcmp(expected[i].raw(), found[i].raw(), expected[i].bytes()) == 0);
+      Tape silent(false);
+      layout.value_heads = 4;
+      CHECK_THROWS_AS(normed_self_attention(silent, x, layout, pack), Error);
+    });
+}
+
 TEST_CASE("attention: a sample without keys gives zero, large scores do not overflow") {
   each_isa(
       [] {
