@@ -109,8 +109,8 @@ __device__ __forceinline__ float2 wide_sums(const ModulateBackward& c, int token
   return sums;
 }
 
-// One block a run and slab; each thread has four columns of it.
-template <class T, bool kWide>
+// One block a run and slab; each thread has four columns of it. kAdds: dx is added to dextra.
+template <class T, bool kWide, bool kAdds>
 __global__ void __launch_bounds__(kMostThreads)
     backward_kernel(const ModulateBackward c, const unsigned slabs) {
   __shared__ float2 shared[2][32];
@@ -123,7 +123,7 @@ __global__ void __launch_bounds__(kMostThreads)
   const float* scale = c.modulation + run.row * c.modulation_stride + c.width;
   const float4 factor = inside ? one_plus(load4(scale + at)) : float4{0, 0, 0, 0};
   // Elsewhere the registers do not suffice, and it comes from the L1 cache each time.
-  constexpr bool kHoldGate = sizeof(T) == 2 && !kWide;
+  constexpr bool kHoldGate = sizeof(T) == 2 && !kWide && !kAdds;
   const float* gate = c.gate + (c.branch ? run.row * c.gate_stride + at : 0);
   const float4 held = kHoldGate && inside && c.branch ? load4(gate) : float4{0, 0, 0, 0};
   float4 dshift = {0, 0, 0, 0}, dscale = dshift, dgate = dshift;
@@ -138,6 +138,9 @@ __global__ void __launch_bounds__(kMostThreads)
     const float4 n = inside ? normalized(q.stream, q.moments) : float4{0, 0, 0, 0};
     dshift = dshift + d;
     dscale = dscale + d * n;
+    const std::int64_t place = std::int64_t{token} * c.width + at;
+    float4 extra = {0, 0, 0, 0};  // here, as behind the barrier it would be waited for
+    if (kAdds && inside) extra = load4(c.dextra + place);
     const float2 own =
         kWide ? wide_sums<T>(c, token, scale, at, g, n, q.moments) : float2{sum4(g), sum4(g * n)};
     const float2 sums = block_sums(own, shared[token & 1]);
@@ -148,8 +151,8 @@ __global__ void __launch_bounds__(kMostThreads)
                       rstd * (g.y - mean - n.y * product) + q.dstream.y,
                       rstd * (g.z - mean - n.z * product) + q.dstream.z,
                       rstd * (g.w - mean - n.w * product) + q.dstream.w};
-    const std::int64_t place = std::int64_t{token} * c.width + at;
     store4(c.dx + place, v);
+    if (kAdds) store4(c.dextra + place, extra + v);
     if (!c.branch) continue;
     dgate = dgate + v * widen(q.branch);
     store4(static_cast<T*>(c.dbranch) + place, v * (kHoldGate ? held : load4(gate)));
@@ -199,9 +202,11 @@ int dispatch(const ModulateBackward& c, cudaStream_t stream) {
   const int columns = (c.width + slabs - 1) / slabs, warps = (columns + 127) / 128;
   const std::int64_t blocks = c.run_count * slabs;
   if (blocks > 0x7fffffff) return cudaErrorInvalidValue;
-  return launch(slabs > 1 ? backward_kernel<T, true> : backward_kernel<T, false>,
-                dim3(static_cast<unsigned>(blocks)), warps * 32, 0, stream, c,
-                static_cast<unsigned>(slabs));
+  void (*const kernels[2][2])(ModulateBackward, unsigned) = {
+      {backward_kernel<T, false, false>, backward_kernel<T, false, true>},
+      {backward_kernel<T, true, false>, backward_kernel<T, true, true>}};
+  return launch(kernels[slabs > 1][c.dextra != nullptr], dim3(static_cast<unsigned>(blocks)),
+                warps * 32, 0, stream, c, static_cast<unsigned>(slabs));
 }
 
 bool possible(const ModulateBackward& c) {

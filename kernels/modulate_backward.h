@@ -10,10 +10,10 @@
 // one row gives one row of partial sums, token after token; modulate_reduce adds these in the order
 // of the runs. So the same runs give the same bits, on any GPU.
 //
-// dnormed, dstream, stream and branch are read once, dx and dbranch written once: one block a run
-// keeps its sums in registers, and loads the next token while it works on this one. Rows wider than
-// 4,096 are cut into equal slabs, one block each; there the sums of g need all of dnormed and
-// stream in every slab, mostly from the L2 cache.
+// dnormed, dstream, stream and branch are read once, dx and dbranch written once, dextra both: one
+// block a run keeps its sums in registers, and loads the next token while it works on this one.
+// Rows wider than 4,096 are cut into equal slabs, one block each; there the sums of g need all of
+// dnormed and stream in every slab, mostly from the L2 cache.
 // Thread-safety: launches on the given stream; keeps nothing.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -52,6 +52,7 @@ struct ModulateBackward {
   const void* dnormed = nullptr;      ///< [S, D]
   const float* dstream = nullptr;     ///< [S, D], or null for zero
   float* dx = nullptr;                ///< [S, D] out; may be dstream. Also the gradient of extra
+  float* dextra = nullptr;            ///< [S, D] in and out: dx is added to it; null: it is not
   void* dbranch = nullptr;            ///< [S, D] out; goes with branch
   const ModulateRun* runs = nullptr;  ///< [N]; every token is in exactly one
   std::int64_t run_count = 0;

@@ -81,10 +81,12 @@ Tensor Tape::take(const Tensor& tensor) {
   return gradient.shape() == tensor.shape() ? gradient : gradient.reshape(tensor.shape());
 }
 
-Tensor Tape::leaf_gradient(const Tensor& leaf) const {
-  const Entry* entry = find(leaf);
-  if (entry == nullptr) return outer_ == nullptr ? Tensor() : outer_->leaf_gradient(leaf);
-  return entry->watched ? entry->gradient.reshape(leaf.shape()) : Tensor();
+Tensor Tape::sum_of(const Tensor& tensor) const {
+  const Entry* entry = find(tensor);
+  if (entry == nullptr) return outer_ == nullptr ? Tensor() : outer_->sum_of(tensor);
+  const Tensor& sum = entry->gradient;
+  const bool own = sum.defined() && sum.dtype() == DType::f32 && sum.unique();
+  return entry->watched || own ? sum.reshape(tensor.shape()) : Tensor();
 }
 
 void Tape::accumulate(const Tensor& tensor, Tensor gradient) {

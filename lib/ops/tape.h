@@ -54,9 +54,10 @@ class Tape {
   /// Adds `gradient` (f32 or the tensor's dtype) to what has flowed into `tensor`. The first one is
   /// adopted without copy, and copied when a second one comes while others hold it.
   void accumulate(const Tensor& tensor, Tensor gradient);
-  /// The buffer of a watched leaf, for ops that add into it themselves; undefined for other
-  /// tensors.
-  Tensor leaf_gradient(const Tensor& leaf) const;
+  /// Where what flows into `tensor` is summed, f32 in its shape, for ops that add to it themselves:
+  /// the buffer of a leaf, or what has reached another tensor if nobody else holds it. Undefined
+  /// if there is none: then the op accumulates what it made.
+  Tensor sum_of(const Tensor& tensor) const;
 
   /// Runs `forward` now without recording its inside; backward() repeats it with recording and then
   /// back-propagates through it: block recompute. Gradients are added in the order in which they

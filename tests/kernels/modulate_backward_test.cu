@@ -142,7 +142,17 @@ void compare(Checker& checker, Problem p, const std::string& what,
   if (p.branched)
     checker.close(name + " dbranch", dbranch.host(), p.dbranch, sizeof(T) == 2 ? 4e-3 : 3e-6);
   if (p.streamed) call.dx = d_dstream.get();
+  const auto before = noise(size, 6);
+  const DeviceArray<float> dextra(before);
+  call.dextra = dextra.get();
   launch();
+  const auto added = dextra.host();
+  bool each = true;  // as one addition; NaN is not the same as itself
+  for (std::size_t i = 0; i < size; ++i) {
+    const float sum = before[i] + first_dx[i];
+    each = each && (added[i] == sum || (std::isnan(added[i]) && std::isnan(sum)));
+  }
+  checker.check(name + " dx is added to dextra", each);
   const auto again = p.streamed ? d_dstream.host() : dx.host();
   const auto same = [](const std::vector<float>& a, const std::vector<float>& b) {
     return a.size() == b.size() &&
@@ -232,6 +242,10 @@ void time_bf16(int tokens, int width, int length) {
   const std::string name = std::to_string(tokens) + " x " + std::to_string(width) + ", runs of " +
                            std::to_string(length);
   time_launch("modulate backward bf16 " + name, 18.0 * static_cast<double>(size), 0,
+              [&] { return modulate_backward(call, nullptr); });
+  const DeviceArray<float> dextra(size);
+  call.dextra = dextra.get();
+  time_launch("modulate backward bf16, added, " + name, 26.0 * static_cast<double>(size), 0,
               [&] { return modulate_backward(call, nullptr); });
   time_launch("modulate reduce " + name, 12.0 * static_cast<double>(runs.size()) * width, 0,
               [&] { return modulate_reduce(call, 1, sums.get(), nullptr); });

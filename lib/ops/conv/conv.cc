@@ -37,7 +37,7 @@ class LeafSum {
  public:
   LeafSum(Tape& tape, const Tensor& leaf) : tape_(tape), leaf_(leaf) {
     if (!tape.wants_grad(leaf)) return;
-    sum_ = tape.leaf_gradient(leaf);
+    sum_ = tape.sum_of(leaf);
     own_ = !sum_.defined();
     if (own_) sum_ = Tensor::zeros(leaf.shape(), DType::f32, leaf.device());
   }

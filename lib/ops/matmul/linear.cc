@@ -63,7 +63,7 @@ void linear_weight_gradients(Tape& tape, const Tensor& dy, const Tensor& x,
   const Tensor& w = weight.w;
   const std::int64_t n = x.size(0), in = x.size(1), out = w.size(0);
   if (tape.wants_grad(w)) {
-    Tensor dw = tape.leaf_gradient(w);
+    Tensor dw = tape.sum_of(w);
     const bool add = dw.defined();
     if (!add) dw = Tensor(w.shape(), DType::f32, w.device());
     gemm(dw.device(), out, in, n, {dy.raw(), dy.dtype(), out, true},

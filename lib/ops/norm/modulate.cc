@@ -123,6 +123,10 @@ void modulate_backward(Tape& tape, const ModulateInput& in, const ModulateSaved&
   args.dnormed = dnormed.raw();
   if (dstream.defined()) args.dstream = dstream.data<float>();
   args.dx = dx.data<float>();
+  // What other sub-layers' streams passed on to `extra` is added to here.
+  const bool passes = in.extra.defined() && tape.wants_grad(in.extra);
+  const Tensor dextra = passes ? tape.sum_of(in.extra) : Tensor();
+  args.dextra = dextra.data<float>();
   if (in.branch.defined()) {
     dbranch = Tensor(in.branch.shape(), in.out, device);
     args.dbranch = dbranch.raw();
@@ -130,7 +134,8 @@ void modulate_backward(Tape& tape, const ModulateInput& in, const ModulateSaved&
   args.runs = in.rows.runs();
   args.run_count = in.rows.run_count();
   args.partial = partial.data<float>();
-  VFM_RUN(Touching(saved.stream, saved.moments, dnormed, dstream, in.branch, dbranch, dx, partial)
+  VFM_RUN(Touching(saved.stream, saved.moments, dnormed, dstream, in.branch, dbranch, dx, dextra,
+                   dextra, partial)
               .columns(in.gate, width)
               .columns(in.modulation, width),  // shifts have no part in it
           modulate_backward, args);
@@ -147,7 +152,7 @@ void modulate_backward(Tape& tape, const ModulateInput& in, const ModulateSaved&
       tape.accumulate(in.gate, spread(sums, 2 * width, width, in.gate, in.gate_column));
     tape.accumulate(in.branch, std::move(dbranch));
   }
-  if (in.extra.defined() && tape.wants_grad(in.extra)) tape.accumulate(in.extra, dx);
+  if (passes && !dextra.defined()) tape.accumulate(in.extra, dx);
   tape.accumulate(in.x, std::move(dx));
 }
 

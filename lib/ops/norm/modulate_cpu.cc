@@ -78,6 +78,7 @@ VFM_INLINE void token_backward(const ModulateBackwardArgs& b, std::int64_t token
   const float* stream = a.stream + token * width;
   const T* dy = static_cast<const T*>(b.dnormed) + token * width;
   float* dx = b.dx + token * width;
+  float* dextra = b.dextra + (b.dextra ? token * width : 0);
   const TwoSums sums = two_sums(width, [&](auto v, std::int64_t i, auto& sum, auto& product) {
     using V = decltype(v);
     const V d = load_as<V>(dy + i);
@@ -98,6 +99,7 @@ VFM_INLINE void token_backward(const ModulateBackwardArgs& b, std::int64_t token
     v = rstd * (load_as<V>(dy + i) * (1.f + load_as<V>(scale + i)) - sum - n * product);
     if (b.dstream) v += load_as<V>(dstream + i);
     store(dx + i, v);
+    if (b.dextra) store(dextra + i, load_as<V>(dextra + i) + v);
     if (!a.branch) return;
     store(dgate + i, load_as<V>(dgate + i) + v * load_as<V>(branch + i));
     store(dbranch + i, v * load_as<V>(gate + i));

@@ -29,7 +29,7 @@ Call describe(const ModulateArgs& args) {
 kernels::ModulateBackward describe_backward(const ModulateBackwardArgs& args) {
   auto call = describe<kernels::ModulateBackward>(args.forward);
   call.dnormed = args.dnormed, call.dstream = args.dstream;
-  call.dx = args.dx, call.dbranch = args.dbranch;
+  call.dx = args.dx, call.dextra = args.dextra, call.dbranch = args.dbranch;
   call.runs = reinterpret_cast<const kernels::ModulateRun*>(args.runs);
   call.run_count = args.run_count;
   call.partial = args.partial;

@@ -33,6 +33,7 @@ struct ModulateBackwardArgs {
   const void* dnormed = nullptr;   // [S, D] T
   const float* dstream = nullptr;  // [S, D], or null for zero
   float* dx = nullptr;             // [S, D]; may be dstream
+  float* dextra = nullptr;         // [S, D] += dx, or null
   void* dbranch = nullptr;         // [S, D] T, or null
   const RowRun* runs = nullptr;
   std::int64_t run_count = 0;

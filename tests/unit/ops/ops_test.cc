@@ -151,6 +151,17 @@ void check_modulate(std::int64_t width, bool centred) {
     const auto result = gated_residual_layernorm_modulate(t, in);
     return add(t, silu(t, result.stream), result.normed);
   });
+  // What several add is computed itself: its gradient is the sum of theirs.
+  check_gradients({x, extra}, [&](Tape& t) {
+    ModulateInput layer = in;
+    layer.extra = silu(t, extra);
+    Modulated result;
+    for (int i = 0; i < 3; ++i) {
+      result = gated_residual_layernorm_modulate(t, layer);
+      layer.x = result.stream, layer.branch = result.normed;
+    }
+    return add(t, silu(t, result.stream), result.normed);
+  });
   ModulateInput plain = in;
   plain.branch = plain.gate = plain.extra = Tensor();
   check_gradients({x, modulation}, [&](Tape& t) {
