@@ -110,6 +110,7 @@ __global__ void __launch_bounds__(kThreads) modulate_kernel(const ModulateForwar
   };
   float sum = 0, squares = 0;
   each_part([&](int first) { sum += part.add(first); });
+  if (c.normed == nullptr) return;
   const float mean =
       c.centred ? block_sum<kThreads>(sum, shared) / static_cast<float>(c.width) : 0.f;
   // Around the mean, not as a difference of squares, which would cancel.

@@ -29,12 +29,12 @@ struct ModulateForward {
   const float* gate = nullptr;   ///< [R, D]
   std::int64_t gate_stride = 0;
   const float* extra = nullptr;       ///< [S, D], or null
-  const float* modulation = nullptr;  ///< [R, 2 D]: shift, then scale
+  const float* modulation = nullptr;  ///< [R, 2 D]: shift, then scale; goes with normed
   std::int64_t modulation_stride = 0;
   const std::int32_t* rows = nullptr;  ///< [S], each below R
   float* stream = nullptr;             ///< [S, D] out; may be x, or null: nothing is added to x
-  void* normed = nullptr;              ///< [S, D] out
-  float* moments = nullptr;            ///< [S, 2] out: mean and 1 / deviation
+  void* normed = nullptr;              ///< [S, D] out, or null: the stream is all that is wanted
+  float* moments = nullptr;            ///< [S, 2] out: mean and 1 / deviation; goes with normed
 };
 
 /// Returns a cudaError_t: 0, or what is wrong with the launch; 1 (invalid value) for a width that

@@ -112,7 +112,7 @@ __device__ __forceinline__ float2 wide_sums(const ModulateBackward& c, int token
 // One block a run and slab; each thread has four columns of it. kAdds: dx is added to dextra.
 template <class T, bool kWide, bool kAdds>
 __global__ void __launch_bounds__(kMostThreads)
-    backward_kernel(const ModulateBackward c, const unsigned slabs) {
+    backward_kernel(const ModulateBackward c, const unsigned slabs, float* const dextra) {
   __shared__ float2 shared[2][32];
   const std::int64_t index = kWide ? blockIdx.x / slabs : blockIdx.x;
   const int slab = kWide ? static_cast<int>(blockIdx.x % slabs * blockDim.x) : 0;
@@ -138,9 +138,10 @@ __global__ void __launch_bounds__(kMostThreads)
     const float4 n = inside ? normalized(q.stream, q.moments) : float4{0, 0, 0, 0};
     dshift = dshift + d;
     dscale = dscale + d * n;
-    const std::int64_t place = std::int64_t{token} * c.width + at;
-    float4 extra = {0, 0, 0, 0};  // here, as behind the barrier it would be waited for
-    if (kAdds && inside) extra = load4(c.dextra + place);
+    // Here, as behind the barrier it would be waited for; of f32 there are no registers for it.
+    constexpr bool kAhead = kAdds && sizeof(T) == 2;
+    float4 extra = {0, 0, 0, 0};
+    if (kAhead && inside) extra = load4(dextra + std::int64_t{token} * c.width + at);
     const float2 own =
         kWide ? wide_sums<T>(c, token, scale, at, g, n, q.moments) : float2{sum4(g), sum4(g * n)};
     const float2 sums = block_sums(own, shared[token & 1]);
@@ -151,8 +152,9 @@ __global__ void __launch_bounds__(kMostThreads)
                       rstd * (g.y - mean - n.y * product) + q.dstream.y,
                       rstd * (g.z - mean - n.z * product) + q.dstream.z,
                       rstd * (g.w - mean - n.w * product) + q.dstream.w};
+    const std::int64_t place = std::int64_t{token} * c.width + at;
     store4(c.dx + place, v);
-    if (kAdds) store4(c.dextra + place, extra + v);
+    if (kAdds) store4(dextra + place, (kAhead ? extra : load4(dextra + place)) + v);
     if (!c.branch) continue;
     dgate = dgate + v * widen(q.branch);
     store4(static_cast<T*>(c.dbranch) + place, v * (kHoldGate ? held : load4(gate)));
@@ -161,6 +163,32 @@ __global__ void __launch_bounds__(kMostThreads)
   float* partial = c.partial + index * 3 * c.width + at;
   store4(partial, dshift);
   store4(partial + c.width, dscale);
+  store4(partial + 2 * c.width, dgate);
+}
+
+// The same without dnormed: what reaches the stream passes.
+template <class T>
+__global__ void __launch_bounds__(kMostThreads)
+    passed_kernel(const ModulateBackward c, const unsigned slabs, float* const dextra) {
+  const std::int64_t index = blockIdx.x / slabs;
+  const int at = static_cast<int>(blockIdx.x % slabs * blockDim.x + threadIdx.x) * 4;
+  if (at >= c.width) return;
+  const ModulateRun run = c.runs[index];
+  const float4 zero = {0, 0, 0, 0};
+  const float4 gate = c.branch ? load4(c.gate + run.row * c.gate_stride + at) : zero;
+  float4 dgate = zero;
+  for (std::int64_t token = run.begin; token < run.end; ++token) {
+    const std::int64_t place = token * c.width + at;
+    const float4 v = load4(c.dstream + place);
+    if (c.dx != c.dstream) store4(c.dx + place, v);
+    if (dextra) store4(dextra + place, load4(dextra + place) + v);
+    if (!c.branch) continue;
+    dgate = dgate + v * widen(words<T>(c.branch, place));
+    store4(static_cast<T*>(c.dbranch) + place, v * gate);
+  }
+  float* partial = c.partial + index * 3 * c.width + at;
+  store4(partial, zero);
+  store4(partial + c.width, zero);
   store4(partial + 2 * c.width, dgate);
 }
 
@@ -197,16 +225,17 @@ __global__ void __launch_bounds__(kReduceThreads)
 }
 
 template <class T>
-int dispatch(const ModulateBackward& c, cudaStream_t stream) {
+int dispatch(const ModulateBackward& c, float* dextra, cudaStream_t stream) {
   const int slabs = (c.width + kMostColumns - 1) / kMostColumns;
   const int columns = (c.width + slabs - 1) / slabs, warps = (columns + 127) / 128;
   const std::int64_t blocks = c.run_count * slabs;
   if (blocks > 0x7fffffff) return cudaErrorInvalidValue;
-  void (*const kernels[2][2])(ModulateBackward, unsigned) = {
+  void (*const kernels[2][2])(ModulateBackward, unsigned, float*) = {
       {backward_kernel<T, false, false>, backward_kernel<T, false, true>},
       {backward_kernel<T, true, false>, backward_kernel<T, true, true>}};
-  return launch(kernels[slabs > 1][c.dextra != nullptr], dim3(static_cast<unsigned>(blocks)),
-                warps * 32, 0, stream, c, static_cast<unsigned>(slabs));
+  return launch(c.dnormed ? kernels[slabs > 1][dextra != nullptr] : passed_kernel<T>,
+                dim3(static_cast<unsigned>(blocks)), warps * 32, 0, stream, c,
+                static_cast<unsigned>(slabs), dextra);
 }
 
 bool possible(const ModulateBackward& c) {
@@ -215,11 +244,11 @@ bool possible(const ModulateBackward& c) {
 
 }  // namespace
 
-int modulate_backward(const ModulateBackward& call, CUstream_st* stream) {
+int modulate_backward(const ModulateBackward& call, float* dextra, CUstream_st* stream) {
   if (call.run_count == 0) return cudaSuccess;
-  if (!possible(call)) return cudaErrorInvalidValue;
-  return call.type == Type::bf16 ? dispatch<__nv_bfloat16>(call, stream)
-                                 : dispatch<float>(call, stream);
+  if (!possible(call) || (!call.dnormed && !call.dstream)) return cudaErrorInvalidValue;
+  return call.type == Type::bf16 ? dispatch<__nv_bfloat16>(call, dextra, stream)
+                                 : dispatch<float>(call, dextra, stream);
 }
 
 int modulate_reduce(const ModulateBackward& call, std::int64_t rows, float* sums,

@@ -42,26 +42,27 @@ struct ModulateBackward {
   int width = 0;
   Type type = Type::f32;           ///< of branch, dnormed and dbranch
   bool centred = true;             ///< as in forward
-  const float* stream = nullptr;   ///< [S, D], from forward
-  const float* moments = nullptr;  ///< [S, 2], from forward
+  const float* stream = nullptr;   ///< [S, D], from forward; goes with dnormed
+  const float* moments = nullptr;  ///< [S, 2], from forward; goes with dnormed
   const void* branch = nullptr;    ///< [S, D], or null: nothing was gated
   const float* gate = nullptr;     ///< [R, D]; goes with branch
   std::int64_t gate_stride = 0;
-  const float* modulation = nullptr;  ///< [R, 2 D]: shift, then scale
+  const float* modulation = nullptr;  ///< [R, 2 D]: shift, then scale; goes with dnormed
   std::int64_t modulation_stride = 0;
-  const void* dnormed = nullptr;      ///< [S, D]
+  const void* dnormed = nullptr;      ///< [S, D], or null for zero: then there is dstream
   const float* dstream = nullptr;     ///< [S, D], or null for zero
   float* dx = nullptr;                ///< [S, D] out; may be dstream. Also the gradient of extra
-  float* dextra = nullptr;            ///< [S, D] in and out: dx is added to it; null: it is not
   void* dbranch = nullptr;            ///< [S, D] out; goes with branch
   const ModulateRun* runs = nullptr;  ///< [N]; every token is in exactly one
   std::int64_t run_count = 0;
   float* partial = nullptr;  ///< [N, 3 D] out: sums of dshift, dscale, dgate (0 without branch)
 };
 
-/// Writes dx, dbranch and partial. Returns a cudaError_t: 0, or what is wrong with the launch; 1
-/// (invalid value) for a width that is not a positive multiple of 4. No runs are no error.
-int modulate_backward(const ModulateBackward& call, CUstream_st* stream);
+/// Writes dx, dbranch and partial, and adds dx to `dextra` [S, D] unless that is null. (Among the
+/// others it would cost the kernel registers.) Returns a cudaError_t: 0, or what is wrong with the
+/// launch; 1 (invalid value) for a width that is not a positive multiple of 4, and for neither
+/// dnormed nor dstream. No runs are no error.
+int modulate_backward(const ModulateBackward& call, float* dextra, CUstream_st* stream);
 
 /// After modulate_backward: sums[row] = the partial sums of the row's runs, added in their order,
 /// zero for a row without runs. `sums` is [rows, 3 D]; no run's row is `rows` or above.

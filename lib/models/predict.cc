@@ -101,8 +101,7 @@ std::pair<std::string_view, double> line_of(const Gpu& gpu, const KernelCall& ca
 
 std::string_view optimizer_line(const KernelCall& call) {
   if (call.kind == WorkKind::transfers) return "average, to the host";
-  if (call.name == "sum_squares") return "norm of gradients";
-  return call.name == "zero_bytes" ? "zeroing of gradients" : "AdamW";
+  return call.name == "sum_squares" ? "norm of gradients" : "AdamW";
 }
 
 }  // namespace

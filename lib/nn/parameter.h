@@ -21,7 +21,7 @@ struct Parameter {
   std::string name;
   Tensor value;       ///< f32, or undefined: it is split
   Tensor high, low;   ///< bf16 and i16, or undefined; without training high alone
-  Tensor grad;        ///< f32, same shape, zero at first; += by backward; undefined: not trained
+  Tensor grad;        ///< f32, same shape, zero at first; summed by backward; undefined: not trained
   bool decay = true;  ///< whether weight decay applies (not for norms and position tables)
 
   bool split() const { return high.defined(); }
@@ -42,7 +42,7 @@ using ParameterList = std::vector<Parameter*>;
 /// The sum of their elements.
 std::int64_t element_count(const ParameterList& parameters);
 
-/// Sets all gradients to zero: before each step.
+/// Sets all gradients to zero.
 void zero_gradients(const ParameterList& parameters);
 
 }  // namespace vfm::nn

@@ -61,7 +61,7 @@ ModulateSaved modulate_forward(const ModulateInput& in, Tensor& normed);
 /// Recomputes `normed`, to the bit.
 Tensor modulate_recompute(const ModulateInput& in, const ModulateSaved& saved);
 /// Takes the stream's gradient from the tape, and accumulates those of all inputs. `dnormed` is of
-/// the dtype in.out.
+/// the dtype in.out, or undefined: zero.
 void modulate_backward(Tape& tape, const ModulateInput& in, const ModulateSaved& saved,
                        const Tensor& dnormed);
 

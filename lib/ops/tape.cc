@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "ops/pointwise/add.h"
+#include "tensor/device.h"
 
 namespace vfm::ops {
 
@@ -32,6 +33,7 @@ Tape::Entry* Tape::find(const Tensor& tensor) {
 
 void Tape::watch(const Tensor& leaf, const Tensor& gradient) {
   if (!recording_) return;
+  if (outer_ != nullptr) return outer_->watch(leaf, gradient);
   if (gradient.dtype() != DType::f32 || gradient.elements() != leaf.elements())
     fail("the gradient of shape {} does not fit a leaf of shape {}", to_string(gradient.shape()),
          to_string(leaf.shape()));
@@ -40,7 +42,7 @@ void Tape::watch(const Tensor& leaf, const Tensor& gradient) {
     known->gradient = gradient;
     return;
   }
-  if (leaf.bytes() > 0) entries_[leaf.data<std::byte>()] = {leaf, gradient, true};
+  if (leaf.bytes() > 0) entries_[leaf.data<std::byte>()] = {leaf, gradient, true, replaces_};
 }
 
 bool Tape::wants_grad(const Tensor& tensor) const {
@@ -56,7 +58,7 @@ void Tape::record(std::vector<Tensor> results, const std::vector<Tensor>& inputs
   if (!wanted) return;
   for (const Tensor& result : results) {
     if (find(result) != nullptr) fail("an op wrote over a tensor that carries a gradient");
-    if (result.bytes() > 0) entries_[result.data<std::byte>()] = {result, {}, false};
+    if (result.bytes() > 0) entries_[result.data<std::byte>()] = {result, {}};
   }
   nodes_.push_back({std::move(results), std::move(backward)});
 }
@@ -69,7 +71,8 @@ void Tape::record(const Tensor& result, const std::vector<Tensor>& inputs,
 Tensor Tape::grad(const Tensor& tensor) const {
   const Entry* entry = find(tensor);
   if (entry == nullptr) return outer_ == nullptr ? Tensor() : outer_->grad(tensor);
-  return entry->gradient.defined() ? entry->gradient.reshape(tensor.shape()) : Tensor();
+  return entry->gradient.defined() && !entry->stale ? entry->gradient.reshape(tensor.shape())
+                                                    : Tensor();
 }
 
 Tensor Tape::take(const Tensor& tensor) {
@@ -81,12 +84,13 @@ Tensor Tape::take(const Tensor& tensor) {
   return gradient.shape() == tensor.shape() ? gradient : gradient.reshape(tensor.shape());
 }
 
-Tensor Tape::sum_of(const Tensor& tensor) const {
-  const Entry* entry = find(tensor);
-  if (entry == nullptr) return outer_ == nullptr ? Tensor() : outer_->sum_of(tensor);
+Tape::Sum Tape::sum_of(const Tensor& tensor) {
+  Entry* entry = find(tensor);
+  if (entry == nullptr) return outer_ == nullptr ? Sum{} : outer_->sum_of(tensor);
   const Tensor& sum = entry->gradient;
   const bool own = sum.defined() && sum.dtype() == DType::f32 && sum.unique();
-  return entry->watched || own ? sum.reshape(tensor.shape()) : Tensor();
+  if (!entry->watched && !own) return {};
+  return {sum.reshape(tensor.shape()), !std::exchange(entry->stale, false)};
 }
 
 void Tape::accumulate(const Tensor& tensor, Tensor gradient) {
@@ -99,7 +103,9 @@ void Tape::accumulate(const Tensor& tensor, Tensor gradient) {
   if (gradient.elements() != tensor.elements())
     fail("a gradient of shape {} reached a tensor of shape {}", to_string(gradient.shape()),
          to_string(tensor.shape()));
-  if (entry->watched) {
+  if (std::exchange(entry->stale, false)) {
+    convert(gradient.reshape(entry->gradient.shape()), entry->gradient);
+  } else if (entry->watched) {
     add_in_place(entry->gradient, gradient);
   } else if (!entry->gradient.defined()) {
     entry->gradient = std::move(gradient);
@@ -120,7 +126,7 @@ std::vector<Tensor> Tape::checkpoint(const std::vector<Tensor>& inputs,
     wants_grad(input);  // refuses partial views now, not in backward
   for (const Tensor& result : results) {
     if (find(result) != nullptr) fail("a recomputed block must make new tensors");
-    entries_[result.data<std::byte>()] = {result, {}, false};
+    entries_[result.data<std::byte>()] = {result, {}};
   }
   auto backward = [inputs, forward, results, kept = silent.kept_](Tape& tape) {
     Tape inner;
@@ -164,7 +170,18 @@ void Tape::backward(const Tensor& result, const Tensor& seed) {
   if (!wants_grad(result)) fail("the result does not depend on anything that wants a gradient");
   accumulate(result, seed);
   run_nodes();
+  for (const auto& [begin, entry] : entries_)
+    if (entry.stale)
+      zero_bytes(entry.gradient.raw(), entry.gradient.device(), entry.gradient.bytes());
   entries_.clear();
+}
+
+AddedGradient::AddedGradient(Tape& tape, const Tensor& of) : tape_(tape), of_(of) {
+  if (!tape.wants_grad(of)) return;
+  const Tape::Sum sum = tape.sum_of(of);
+  own_ = !sum.tensor.defined();
+  tensor_ = own_ ? Tensor(of.shape(), DType::f32, of.device()) : sum.tensor;
+  if (!sum.add) zero_bytes(tensor_.raw(), tensor_.device(), tensor_.bytes());
 }
 
 }  // namespace vfm::ops

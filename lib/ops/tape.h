@@ -30,6 +30,9 @@ class Tape {
   Tape& operator=(const Tape&) = delete;
 
   bool recording() const { return recording_; }
+  /// To be called before watch(): what is in the buffers of leaves does not count. The first
+  /// gradient that reaches one is written over it, and backward() zeros those that none reached.
+  void replace_gradients() { replaces_ = true; }
   /// Marks `leaf` as wanting a gradient, accumulated (+=) into `gradient` (f32, as many elements).
   /// A second call replaces the buffer. Does nothing when recording is off.
   void watch(const Tensor& leaf, const Tensor& gradient);
@@ -54,10 +57,15 @@ class Tape {
   /// Adds `gradient` (f32 or the tensor's dtype) to what has flowed into `tensor`. The first one is
   /// adopted without copy, and copied when a second one comes while others hold it.
   void accumulate(const Tensor& tensor, Tensor gradient);
-  /// Where what flows into `tensor` is summed, f32 in its shape, for ops that add to it themselves:
-  /// the buffer of a leaf, or what has reached another tensor if nobody else holds it. Undefined
-  /// if there is none: then the op accumulates what it made.
-  Tensor sum_of(const Tensor& tensor) const;
+  /// Where what flows into `tensor` is summed, for ops that write there themselves; they must, once
+  /// they have asked.
+  struct Sum {
+    /// f32, of its shape: the buffer of a leaf, or what has reached another tensor if nobody else
+    /// holds it. Undefined if there is none: then the op accumulates what it made.
+    Tensor tensor;
+    bool add = false;  ///< whether it has values that count; else all of it is to be written
+  };
+  Sum sum_of(const Tensor& tensor);
 
   /// Runs `forward` now without recording its inside; backward() repeats it with recording and then
   /// back-propagates through it: block recompute. Gradients are added in the order in which they
@@ -88,17 +96,37 @@ class Tape {
     Tensor tensor;    // keeps the memory, and so the name, alive
     Tensor gradient;  // watched: the caller's buffer
     bool watched = false;
+    bool stale = false;  // watched: what is in the buffer does not count
   };
 
   const Entry* find(const Tensor& tensor) const;
   Entry* find(const Tensor& tensor);
   void run_nodes();
 
-  bool recording_;
+  bool recording_, replaces_ = false;
   std::vector<Node> nodes_;
   std::map<const std::byte*, Entry> entries_;  // by first byte; extents never overlap
   std::shared_ptr<std::deque<Made>> kept_;     // of a block: filled by the silent tape
   Tape* outer_ = nullptr;                      // of a block being recomputed: where its inputs live
+};
+
+/// The gradient of a tensor, for ops that can only add to it: where it is summed already, or zeros,
+/// which finish() hands over.
+class AddedGradient {
+ public:
+  AddedGradient(Tape& tape, const Tensor& of);
+  /// Undefined if no gradient is wanted.
+  const Tensor& tensor() const { return tensor_; }
+  float* data() const { return tensor_.data<float>(); }
+  void finish() const {
+    if (own_) tape_.accumulate(of_, tensor_);
+  }
+
+ private:
+  Tape& tape_;
+  const Tensor& of_;
+  Tensor tensor_;
+  bool own_ = false;
 };
 
 }  // namespace vfm::ops

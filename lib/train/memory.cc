@@ -103,7 +103,7 @@ SampleFlops::SampleFlops(const Recipe& recipe)
 double SampleFlops::pass(data::Entry sample, int text_tokens) const {
   sample.text_tokens = text_tokens;
   const MetaAccount account(Device::cpu);
-  objective_->pass(*objective_->blank({sample}));
+  objective_->pass(*objective_->blank({sample}), true);
   return account.work().flops;
 }
 
@@ -151,7 +151,7 @@ MemoryNeed memory_need(const Recipe& recipe, int ranks, Recompute recompute, Dev
     batches.push_back(objective->blank(samples));
   // What the allocator keeps is what it is from the second time on.
   for (std::size_t i = 0; i < batches.size() && i < 2; ++i)
-    objective->pass(*batches[i]);
+    objective->pass(*batches[i], i == 0);
   const MemoryStats memory = account.memory();
   need.activations = static_cast<double>(memory.peak) - lasting;
   // Samples as they were read, and put one after the other.

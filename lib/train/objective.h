@@ -54,8 +54,9 @@ class Objective {
   virtual std::unique_ptr<Batch> build(std::uint32_t step, std::span<const std::string> keys,
                                        const std::vector<PlacedSample>& samples) const = 0;
   /// Forward, loss and backward, which adds the gradient of the *sum* of the loss to the
-  /// parameters' gradients. Once a batch, one that build() made. On a GPU it is queued.
-  virtual void pass(Batch& batch) const = 0;
+  /// parameters' gradients; that of the `first` batch of a step takes the place of what is there.
+  /// Once a batch, one that build() made. On a GPU it is queued.
+  virtual void pass(Batch& batch, bool first) const = 0;
   /// A batch of samples of these sizes (Dataset::entries()) and no values, which passes on
   /// Device::meta as if it were one of build().
   virtual std::unique_ptr<Batch> blank(const std::vector<data::Entry>& samples) const = 0;

@@ -13,7 +13,7 @@
 namespace vfm::train {
 namespace {
 
-/// Zeroing the gradients and the update, with and without the average.
+/// The update, with and without the average.
 KernelCalls optimizer_work(const Recipe& recipe, const nn::ParameterList& parameters,
                            Device device) {
   const EmaRecipe ema = average_on_device(recipe.ema, device);
@@ -25,7 +25,6 @@ KernelCalls optimizer_work(const Recipe& recipe, const nn::ParameterList& parame
     if (share == 0) continue;
     optimizer.updates = before;
     const MetaAccount account(device);
-    nn::zero_gradients(parameters);
     optimizer.update(0, 1);
     if (to_host && before == ema.every - 1)
       for (const nn::Parameter* parameter : parameters)
@@ -58,10 +57,12 @@ StepWork step_work(const Recipe& recipe, int ranks, models::Recompute recompute,
   for (int i = 0; i < packs.together; ++i)
     samples.insert(samples.end(), pack.begin(), pack.end());
   StepWork work;
-  {
+  const double passes = static_cast<double>(packs.all) / packs.together;
+  for (const auto& [first, share] : {std::pair{true, 1.0}, {false, passes - 1}}) {
+    if (share == 0) continue;
     const MetaAccount account(device);
-    objective->pass(*objective->blank(samples));
-    add_calls(work.packs, account.calls(), static_cast<double>(packs.all) / packs.together);
+    objective->pass(*objective->blank(samples), first);
+    add_calls(work.packs, account.calls(), share);
   }
   work.optimizer = optimizer_work(recipe, objective->parameters(), device);
   return work;

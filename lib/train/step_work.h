@@ -15,9 +15,8 @@
 
 namespace vfm::train {
 
-/// What is done for all packs, with what is recomputed; and beside them: zeroing the gradients,
-/// their norm, AdamW. The average is kept every few steps: of it the mean, also of what goes to the
-/// host.
+/// What is done for all packs, with what is recomputed; and beside them: the gradients' norm, AdamW.
+/// The average is kept every few steps: of it the mean, also of what goes to the host.
 struct StepWork {
   KernelCalls packs, optimizer;
 };

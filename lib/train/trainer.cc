@@ -82,9 +82,9 @@ StepResult Trainer::train_step() {
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   result.flops = data.flops;
 
-  nn::zero_gradients(objective_->parameters());
+  if (data.batches.empty()) nn::zero_gradients(objective_->parameters());
   for (const std::unique_ptr<Batch>& batch : data.batches)
-    objective_->pass(*batch);
+    objective_->pass(*batch, batch == data.batches.front());
   for (const std::unique_ptr<Batch>& batch : data.batches)
     result.loss += objective_->loss(*batch);
   reduce_gradients(world_, objective_->parameters());

@@ -109,7 +109,7 @@ void time_modulate_backward() {
   call.runs = runs.data<const ModulateRun>(), call.run_count = count;
   call.partial = partial.data<float>();
   report("modulate backward", 18 * kSize, [&] {
-    need(modulate_backward(call, compute_stream()));
+    need(modulate_backward(call, nullptr, compute_stream()));
     need(modulate_reduce(call, 1, sums.data<float>(), compute_stream()));
   });
 }

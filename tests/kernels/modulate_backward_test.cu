@@ -17,7 +17,7 @@ using Doubles = std::vector<double>;
 // What a call gets, widened, and what it should give, by the formula in double.
 struct Problem {
   int tokens = 0, width = 0, rows = 0;
-  bool branched = true, streamed = true, centred = true;
+  bool branched = true, streamed = true, centred = true, normed = true;
   std::vector<ModulateRun> runs;
   std::vector<int> row_of;                                   // of each token
   Doubles stream, branch, dnormed, dstream, table, moments;  // table: shift, scale, gate
@@ -99,7 +99,8 @@ void compare(Checker& checker, Problem p, const std::string& what,
   const auto size = static_cast<std::size_t>(p.tokens) * p.width;
   const auto dstream = noise(size, 2), table = noise(3ul * p.width * p.rows, 3);
   if (stream.empty()) stream = noise(size, 1);
-  if (dnormed_values.empty()) dnormed_values = noise(size, 4);
+  if (dnormed_values.empty())
+    dnormed_values = p.normed ? noise(size, 4) : std::vector<float>(size, 0.f);
   const auto dnormed = as<T>(dnormed_values), branch = as<T>(noise(size, 5));
   p.stream = widened(stream), p.dstream = widened(dstream), p.table = widened(table);
   p.dnormed = widened(dnormed), p.branch = widened(branch);
@@ -119,17 +120,19 @@ void compare(Checker& checker, Problem p, const std::string& what,
   call.stream = d_stream.get(), call.moments = d_moments.get();
   call.modulation = d_table.get();
   call.modulation_stride = call.gate_stride = 3 * p.width;
+  if (!p.normed) call.stream = call.moments = call.modulation = nullptr;
   if (p.branched) {
     call.branch = d_branch.get(), call.gate = d_table.get() + 2 * p.width;
     call.dbranch = dbranch.get();
   }
-  call.dnormed = d_dnormed.get();
+  if (p.normed) call.dnormed = d_dnormed.get();
   if (p.streamed) call.dstream = d_dstream.get();
   call.dx = dx.get();
   call.runs = d_runs.get(), call.run_count = static_cast<std::int64_t>(p.runs.size());
   call.partial = partial.get();
+  float* to = nullptr;  // what dx is added to
   const auto launch = [&] {
-    need(modulate_backward(call, nullptr), "backward");
+    need(modulate_backward(call, to, nullptr), "backward");
     need(modulate_reduce(call, p.rows, sums.get(), nullptr), "reduce");
   };
   launch();
@@ -144,7 +147,7 @@ void compare(Checker& checker, Problem p, const std::string& what,
   if (p.streamed) call.dx = d_dstream.get();
   const auto before = noise(size, 6);
   const DeviceArray<float> dextra(before);
-  call.dextra = dextra.get();
+  to = dextra.get();
   launch();
   const auto added = dextra.host();
   bool each = true;  // as one addition; NaN is not the same as itself
@@ -242,11 +245,10 @@ void time_bf16(int tokens, int width, int length) {
   const std::string name = std::to_string(tokens) + " x " + std::to_string(width) + ", runs of " +
                            std::to_string(length);
   time_launch("modulate backward bf16 " + name, 18.0 * static_cast<double>(size), 0,
-              [&] { return modulate_backward(call, nullptr); });
+              [&] { return modulate_backward(call, nullptr, nullptr); });
   const DeviceArray<float> dextra(size);
-  call.dextra = dextra.get();
   time_launch("modulate backward bf16, added, " + name, 26.0 * static_cast<double>(size), 0,
-              [&] { return modulate_backward(call, nullptr); });
+              [&] { return modulate_backward(call, dextra.get(), nullptr); });
   time_launch("modulate reduce " + name, 12.0 * static_cast<double>(runs.size()) * width, 0,
               [&] { return modulate_reduce(call, 1, sums.get(), nullptr); });
 }
@@ -272,6 +274,13 @@ void tests(Checker& checker) {
     compare<float>(checker, p, "rms");
     compare<__nv_bfloat16>(checker, p, "rms");
   }
+  for (const bool branched : {false, true})
+    for (const int width : {4, 124, 4100}) {
+      auto p = make_problem({3, 1, 0, 5}, width, 2, branched, true);
+      p.normed = false;
+      compare<float>(checker, p, "without a norm");
+      compare<__nv_bfloat16>(checker, p, "without a norm");
+    }
   compare<__nv_bfloat16>(checker, make_problem({64, 64, 17}, 40, 2, true, true), "long");
   compare<float>(checker, make_problem(std::vector<int>(300, 1), 20, 9, true, false), "many runs");
   compare<float>(checker, make_problem({}, 16, 2, true, true), "empty");
@@ -279,9 +288,9 @@ void tests(Checker& checker) {
   ModulateBackward odd;
   odd.width = 6, odd.run_count = 1;
   checker.check("an odd width is refused",
-                modulate_backward(odd, nullptr) == cudaErrorInvalidValue &&
+                modulate_backward(odd, nullptr, nullptr) == cudaErrorInvalidValue &&
                     modulate_reduce(odd, 1, nullptr, nullptr) == cudaErrorInvalidValue);
-  checker.check("no runs are no error", modulate_backward(ModulateBackward{}, nullptr) == 0);
+  checker.check("no runs are no error", modulate_backward(ModulateBackward{}, nullptr, nullptr) == 0);
   if (!timed()) return;
   time_bf16(8192, 4096, 64);
   time_bf16(8192, 4096, 63);

@@ -61,6 +61,12 @@ void compare(Checker& checker, int tokens, int width, int row_count, bool branch
   if (call.stream) checker.close(name + " stream", stream.host(), streams, 1e-6);
   checker.close(name + " moments", moments.host(), means, 1e-5);
   checker.close(name + " normed", normed.host(), normeds, sizeof(T) == 2 ? 4e-3 : 2e-6);
+  if (!call.stream) return;
+  const DeviceArray<float> alone(size);
+  call.stream = alone.get(), call.normed = nullptr, call.moments = nullptr;
+  call.modulation = nullptr;
+  need(modulate_forward(call, nullptr), "launch without a norm");
+  checker.check(name + " stream alone, the same bits", alone.host() == stream.host());
 }
 
 void time_bf16(int tokens, int width) {

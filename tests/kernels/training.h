@@ -106,9 +106,9 @@ struct Passed {
 /// By `graphs`, if there are any: on a GPU, for packs of one shape, which were put() there.
 inline Passed compute_gradients(const models::DiffusionNetwork& network, const Pack& pack,
                                 GraphCache* graphs = nullptr) {
-  nn::zero_gradients(trained(network));
   const auto work = [&](const std::vector<Tensor>& inputs) -> std::vector<Tensor> {
     ops::Tape tape;
+    tape.replace_gradients();
     models::NetworkBatch batch{pack.batch.samples, inputs[0], inputs[1], inputs[2]};
     const Tensor output = network.forward(tape, batch);
     const ops::ErrorSample all[] = {{output.elements()}};

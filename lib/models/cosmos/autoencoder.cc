@@ -193,12 +193,17 @@ void CosmosAutoencoder::set_recompute(bool recompute) {
   state_->recompute = recompute;
 }
 
+// Of both ways every parameter is watched: those that nothing reaches get a gradient of zero.
 Tensor CosmosAutoencoder::encode(Tape& tape, const Tensor& pixels) const {
+  for (const nn::Weight& weight : state_->weights)
+    weight.watch(tape);
   Pass pass{.tape = tape, .recompute = state_->recompute};
   return state_->encode(pass, pixels);
 }
 
 Tensor CosmosAutoencoder::decode(Tape& tape, const Tensor& latents) const {
+  for (const nn::Weight& weight : state_->weights)
+    weight.watch(tape);
   Pass pass{.tape = tape, .recompute = state_->recompute};
   return state_->decode(pass, latents);
 }

@@ -79,9 +79,8 @@ DitStream DitBlock::forward(Tape& tape, const DitStream& in, const DitContext& c
   return {x3, activate(tape, hidden, context), gates3};
 }
 
-// The norm that comes with it is not used.
 Tensor DitBlock::merge(Tape& tape, const DitStream& in, const DitContext& context) const {
-  return ops::gated_residual_layernorm_modulate(tape, pending(in, context, in.gates)).stream;
+  return ops::gated_residual(tape, pending(in, context, Tensor()));
 }
 
 void DitBlock::keep_fp8(bool keep) const {

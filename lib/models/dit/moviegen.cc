@@ -97,10 +97,9 @@ class Layer {
     return {x3, branch, modulation2, 2 * width_};
   }
 
-  // The stream with its branch added. The norm that comes with it is not used.
+  // The stream with its branch added.
   Tensor merge(Tape& tape, const Stream& in, const Context& context) const {
-    const ops::ModulateInput input = pending(in, context, in.gates, compute_);
-    return ops::gated_residual_layernorm_modulate(tape, input).stream;
+    return ops::gated_residual(tape, pending(in, context, Tensor(), compute_));
   }
 
  private:

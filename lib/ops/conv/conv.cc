@@ -32,32 +32,11 @@ void check_residual(const Tensor& residual, const Tensor& like) {
          to_string(residual.shape()), dtype_name(like.dtype()), to_string(like.shape()));
 }
 
-// Adds to the gradient of a leaf where it lies, or makes one.
-class LeafSum {
- public:
-  LeafSum(Tape& tape, const Tensor& leaf) : tape_(tape), leaf_(leaf) {
-    if (!tape.wants_grad(leaf)) return;
-    sum_ = tape.sum_of(leaf);
-    own_ = !sum_.defined();
-    if (own_) sum_ = Tensor::zeros(leaf.shape(), DType::f32, leaf.device());
-  }
-  float* data() const { return sum_.defined() ? sum_.data<float>() : nullptr; }
-  void finish() const {
-    if (own_) tape_.accumulate(leaf_, sum_);
-  }
-
- private:
-  Tape& tape_;
-  const Tensor& leaf_;
-  Tensor sum_;
-  bool own_ = false;
-};
-
 // Everything that flows back through a convolution but for the residual.
 void backward(Tape& tape, const Conv2d& conv, const Tensor& dy, const Tensor& x, const Tensor& w,
               const Tensor& bias) {
   const Tensor low = dy.to(x.dtype());
-  const LeafSum dw(tape, w), dbias(tape, bias);
+  const AddedGradient dw(tape, w), dbias(tape, bias);
   if (dw.data() != nullptr || dbias.data() != nullptr)
     conv2d_backward_weights(x.device(), conv, x.dtype(), x.raw(), low.raw(), dw.data(),
                             dbias.data());

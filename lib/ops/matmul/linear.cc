@@ -63,12 +63,12 @@ void linear_weight_gradients(Tape& tape, const Tensor& dy, const Tensor& x,
   const Tensor& w = weight.w;
   const std::int64_t n = x.size(0), in = x.size(1), out = w.size(0);
   if (tape.wants_grad(w)) {
-    Tensor dw = tape.sum_of(w);
-    const bool add = dw.defined();
-    if (!add) dw = Tensor(w.shape(), DType::f32, w.device());
+    const Tape::Sum sum = tape.sum_of(w);
+    const Tensor dw =
+        sum.tensor.defined() ? sum.tensor : Tensor(w.shape(), DType::f32, w.device());
     gemm(dw.device(), out, in, n, {dy.raw(), dy.dtype(), out, true},
-         {x.raw(), x.dtype(), in, false}, dw.raw(), DType::f32, in, add);
-    if (!add) tape.accumulate(w, dw);
+         {x.raw(), x.dtype(), in, false}, dw.raw(), DType::f32, in, sum.add);
+    if (!sum.tensor.defined()) tape.accumulate(w, dw);
   }
   for (std::size_t i = 0; i < inner.size(); ++i)
     low_rank_weight_gradients(tape, dy, x, weight.added[i], inner[i]);

@@ -39,8 +39,8 @@ void add_gradient(Tape& tape, const Tensor& leaf, std::int64_t inner, const Matr
                   const Matrix& b) {
   if (!tape.wants_grad(leaf)) return;
   const std::int64_t rows = leaf.size(0), columns = leaf.size(1);
-  if (const Tensor sum = tape.sum_of(leaf); sum.defined())
-    gemm(sum.device(), rows, columns, inner, a, b, sum.raw(), DType::f32, columns, true);
+  if (const Tape::Sum sum = tape.sum_of(leaf); sum.tensor.defined())
+    gemm(leaf.device(), rows, columns, inner, a, b, sum.tensor.raw(), DType::f32, columns, sum.add);
   else
     tape.accumulate(leaf, product(rows, columns, inner, a, b, DType::f32, leaf.device()));
 }

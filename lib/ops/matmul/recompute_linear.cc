@@ -19,8 +19,6 @@ ModulatedLinear modulate_linear(Tape& tape, const ModulateInput& in, const Linea
                 Tensor dnormed;
                 if (const Tensor dy = t.take(y); dy.defined())
                   dnormed = linear_backward(t, dy, modulate_recompute(in, saved), w, true);
-                else
-                  dnormed = Tensor::zeros(in.x.shape(), in.out, in.x.device());
                 modulate_backward(t, in, saved, dnormed);
               });
   return {saved.stream, y};

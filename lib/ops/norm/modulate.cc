@@ -11,8 +11,9 @@
 namespace vfm::ops {
 namespace {
 
-void check(const ModulateInput& in) {
+void check(const ModulateInput& in, bool norms) {
   const Shape shape = in.x.shape();
+  if (!norms && !in.branch.defined()) fail("modulate: nothing to add to a stream {}", to_string(shape));
   if (in.x.dims() != 2 || in.x.dtype() != DType::f32)
     fail("modulate: the stream is {} {}", dtype_name(in.x.dtype()), to_string(shape));
   if (in.out != DType::f32 && in.out != DType::bf16)
@@ -26,13 +27,13 @@ void check(const ModulateInput& in) {
   if (in.extra.defined() && (in.extra.shape() != shape || in.extra.dtype() != DType::f32))
     fail("modulate: extra {} does not fit a stream {}", to_string(in.extra.shape()),
          to_string(shape));
-  if (in.modulation.dims() != 2 || in.modulation.size(1) < 2 * width ||
-      in.modulation.dtype() != DType::f32)
+  if (norms && (in.modulation.dims() != 2 || in.modulation.size(1) < 2 * width ||
+                in.modulation.dtype() != DType::f32))
     fail("modulate: modulation {} is not [R, >= 2 * {}]", to_string(in.modulation.shape()), width);
   if (in.rows.tokens() != in.x.size(0) || in.rows.device() != in.x.device())
     fail("modulate: {} rows on {} for {} tokens on {}", in.rows.tokens(),
          device_name(in.rows.device()), in.x.size(0), device_name(in.x.device()));
-  std::int64_t rows = in.modulation.size(0);
+  std::int64_t rows = norms ? in.modulation.size(0) : in.gate.size(0);
   if (in.gate.defined()) rows = std::min(rows, in.gate.size(0));
   if (in.rows.limit() > rows) fail("modulate: a token has row {} of {}", in.rows.limit() - 1, rows);
 }
@@ -51,8 +52,10 @@ ModulateArgs arguments(const ModulateInput& in, const ModulateSaved& saved) {
     args.gate_stride = in.gate.size(1);
   }
   if (in.extra.defined()) args.extra = in.extra.data<float>();
-  args.modulation = in.modulation.data<float>();
-  args.modulation_stride = in.modulation.size(1);
+  if (in.modulation.defined()) {
+    args.modulation = in.modulation.data<float>();
+    args.modulation_stride = in.modulation.size(1);
+  }
   args.rows = in.rows.rows();
   args.stream = saved.stream.data<float>();
   args.moments = saved.moments.data<float>();
@@ -78,7 +81,7 @@ bool adds(const ModulateInput& in) {
 }  // namespace
 
 ModulateSaved modulate_forward(const ModulateInput& in, Tensor& normed) {
-  check(in);
+  check(in, true);
   const Device device = in.x.device();
   const std::int64_t width = in.x.size(1);
   normed = Tensor(in.x.shape(), in.out, device);
@@ -125,7 +128,8 @@ void modulate_backward(Tape& tape, const ModulateInput& in, const ModulateSaved&
   args.dx = dx.data<float>();
   // What other sub-layers' streams passed on to `extra` is added to here.
   const bool passes = in.extra.defined() && tape.wants_grad(in.extra);
-  const Tensor dextra = passes ? tape.sum_of(in.extra) : Tensor();
+  const Tape::Sum sum = passes ? tape.sum_of(in.extra) : Tape::Sum{};
+  const Tensor dextra = sum.add ? sum.tensor : Tensor();
   args.dextra = dextra.data<float>();
   if (in.branch.defined()) {
     dbranch = Tensor(in.branch.shape(), in.out, device);
@@ -134,15 +138,17 @@ void modulate_backward(Tape& tape, const ModulateInput& in, const ModulateSaved&
   args.runs = in.rows.runs();
   args.run_count = in.rows.run_count();
   args.partial = partial.data<float>();
-  VFM_RUN(Touching(saved.stream, saved.moments, dnormed, dstream, in.branch, dbranch, dx, dextra,
-                   dextra, partial)
+  const bool norms = dnormed.defined();
+  VFM_RUN(Touching(device)
+              .and_of(norms ? saved.stream : Tensor(), saved.moments, dnormed, dstream, in.branch,
+                      dbranch, dx, dextra, dextra, partial)
               .columns(in.gate, width)
-              .columns(in.modulation, width),  // shifts have no part in it
+              .columns(norms ? in.modulation : Tensor(), width),  // shifts have no part in it
           modulate_backward, args);
   dstream = Tensor();  // dx must be unique for the op that overwrites it next
 
-  const std::int64_t rows =
-      std::max(in.modulation.size(0), in.gate.defined() ? in.gate.size(0) : 0);
+  const auto rows_of = [](const Tensor& table) { return table.defined() ? table.size(0) : 0; };
+  const std::int64_t rows = std::max(rows_of(in.modulation), rows_of(in.gate));
   const Tensor sums = Tensor::zeros({rows, 3 * width}, DType::f32, device);
   VFM_RUN(Touching(partial, sums), modulate_reduce, args, rows, sums.data<float>());
   if (tape.wants_grad(in.modulation))
@@ -152,7 +158,8 @@ void modulate_backward(Tape& tape, const ModulateInput& in, const ModulateSaved&
       tape.accumulate(in.gate, spread(sums, 2 * width, width, in.gate, in.gate_column));
     tape.accumulate(in.branch, std::move(dbranch));
   }
-  if (passes && !dextra.defined()) tape.accumulate(in.extra, dx);
+  if (sum.tensor.defined() && !sum.add) copy(dx, sum.tensor);
+  if (passes && !sum.tensor.defined()) tape.accumulate(in.extra, dx);
   tape.accumulate(in.x, std::move(dx));
 }
 
@@ -163,12 +170,23 @@ Modulated gated_residual_layernorm_modulate(Tape& tape, const ModulateInput& in)
   if (adds(in)) results.push_back(saved.stream);
   tape.record(std::move(results), {in.x, in.branch, in.gate, in.extra, in.modulation},
               [in, saved, normed](Tape& t) {
-                Tensor dnormed = t.take(normed);
-                if (!dnormed.defined())
-                  dnormed = Tensor::zeros(normed.shape(), in.out, normed.device());
-                modulate_backward(t, in, saved, dnormed.to(in.out));
+                const Tensor dnormed = t.take(normed);
+                modulate_backward(t, in, saved, dnormed.defined() ? dnormed.to(in.out) : dnormed);
               });
   return {saved.stream, normed};
+}
+
+Tensor gated_residual(Tape& tape, const ModulateInput& given) {
+  ModulateInput in = given;
+  in.modulation = Tensor();
+  check(in, false);
+  const Tensor stream(in.x.shape(), DType::f32, in.x.device());
+  const ModulateSaved saved{stream, Tensor()};
+  VFM_RUN(Touching(in.x, in.branch, in.extra, stream).columns(in.gate, in.x.size(1)),
+          modulate_forward, arguments(in, saved));
+  tape.record(stream, {in.x, in.branch, in.gate, in.extra},
+              [in, saved](Tape& t) { modulate_backward(t, in, saved, Tensor()); });
+  return stream;
 }
 
 }  // namespace vfm::ops

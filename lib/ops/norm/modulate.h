@@ -22,7 +22,7 @@ struct ModulateInput {
   Tensor gate;    ///< [R, >= gate_column + D] f32; goes with branch
   std::int64_t gate_column = 0;
   Tensor extra;       ///< [S, D] f32, or undefined
-  Tensor modulation;  ///< [R, >= 2 D] f32: shift in columns 0..D-1, scale in D..2D-1
+  Tensor modulation;  ///< [R, >= 2 D] f32: shift in columns 0..D-1, scale in D..2D-1; of a norm
   RowMap rows;        ///< of S tokens, each below R, on x's device
   float epsilon = 1e-6f;
   bool centred = true;     ///< a layer norm; false: an RMS norm
@@ -36,5 +36,8 @@ struct Modulated {
 
 /// Deterministic: sums over tokens are taken in fixed chunks, in a fixed order.
 Modulated gated_residual_layernorm_modulate(Tape& tape, const ModulateInput& input);
+
+/// The stream alone, of an input with a branch: no norm, and `modulation` is not read.
+Tensor gated_residual(Tape& tape, const ModulateInput& input);
 
 }  // namespace vfm::ops

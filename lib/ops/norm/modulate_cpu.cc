@@ -45,10 +45,11 @@ void modulated_tokens(const ModulateArgs& a) {
   for (std::int64_t token = 0; token < a.tokens; ++token) {
     float* stream = a.stream + token * width;
     const float* gate = a.gate + (a.gate ? a.rows[token] * a.gate_stride : 0);
+    const float sum = residual<T>(a, token, gate, stream);
+    if (!a.normed) continue;
     const float* shift = a.modulation + a.rows[token] * a.modulation_stride;
     const float* scale = shift + width;
     T* normed = static_cast<T*>(a.normed) + token * width;
-    const float sum = residual<T>(a, token, gate, stream);
     const float mean = a.centred ? sum * inverse : 0.f;
     float squares = 0;
 #pragma omp simd reduction(+ : squares)
@@ -106,6 +107,26 @@ VFM_INLINE void token_backward(const ModulateBackwardArgs& b, std::int64_t token
   });
 }
 
+// The same where there was no norm.
+template <class T>
+VFM_INLINE void token_passed(const ModulateBackwardArgs& b, std::int64_t token, const float* gate,
+                             float* dgate) {
+  const std::int64_t width = b.forward.width, at = token * width;
+  const bool gated = b.forward.branch != nullptr;
+  const T* branch = static_cast<const T*>(b.forward.branch) + (gated ? at : 0);
+  T* dbranch = static_cast<T*>(b.dbranch) + (gated ? at : 0);
+  float* dextra = b.dextra + (b.dextra ? at : 0);
+  for_lanes(width, [&](auto v, std::int64_t i) {
+    using V = decltype(v);
+    v = load_as<V>(b.dstream + at + i);
+    store(b.dx + at + i, v);
+    if (b.dextra) store(dextra + i, load_as<V>(dextra + i) + v);
+    if (!gated) return;
+    store(dgate + i, load_as<V>(dgate + i) + v * load_as<V>(branch + i));
+    store(dbranch + i, v * load_as<V>(gate + i));
+  });
+}
+
 template <class T>
 void modulated_tokens_back(const ModulateBackwardArgs& b) {
   const ModulateArgs& a = b.forward;
@@ -116,8 +137,13 @@ void modulated_tokens_back(const ModulateBackwardArgs& b) {
     float* sums = b.partial + r * 3 * width;
     for (std::int64_t i = 0; i < 3 * width; ++i)
       sums[i] = 0;
-    const float* scale = a.modulation + run.row * a.modulation_stride + width;
     const float* gate = a.gate + (a.gate ? run.row * a.gate_stride : 0);
+    if (!b.dnormed) {
+      for (std::int64_t token = run.begin; token < run.end; ++token)
+        token_passed<T>(b, token, gate, sums + 2 * width);
+      continue;
+    }
+    const float* scale = a.modulation + run.row * a.modulation_stride + width;
     for (std::int64_t token = run.begin; token < run.end; ++token)
       token_backward<T>(b, token, scale, gate, sums, sums + width, sums + 2 * width);
   }

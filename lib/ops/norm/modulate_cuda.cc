@@ -29,7 +29,7 @@ Call describe(const ModulateArgs& args) {
 kernels::ModulateBackward describe_backward(const ModulateBackwardArgs& args) {
   auto call = describe<kernels::ModulateBackward>(args.forward);
   call.dnormed = args.dnormed, call.dstream = args.dstream;
-  call.dx = args.dx, call.dextra = args.dextra, call.dbranch = args.dbranch;
+  call.dx = args.dx, call.dbranch = args.dbranch;
   call.runs = reinterpret_cast<const kernels::ModulateRun*>(args.runs);
   call.run_count = args.run_count;
   call.partial = args.partial;
@@ -49,7 +49,7 @@ void modulate_forward(const ModulateArgs& args) {
 }
 
 void modulate_backward(const ModulateBackwardArgs& args) {
-  check_gpu(kernels::modulate_backward(describe_backward(args), compute_stream()),
+  check_gpu(kernels::modulate_backward(describe_backward(args), args.dextra, compute_stream()),
             "run modulate backward");
 }
 

@@ -20,17 +20,17 @@ struct ModulateArgs {
   const float* gate = nullptr;        // first gate of row 0
   std::int64_t gate_stride = 0;       // floats between rows
   const float* extra = nullptr;       // [S, D] or null
-  const float* modulation = nullptr;  // shift, then scale
+  const float* modulation = nullptr;  // shift, then scale; or null, as normed is
   std::int64_t modulation_stride = 0;
   const std::int32_t* rows = nullptr;
   float* stream = nullptr;   // [S, D]; may be x itself when nothing is added
-  void* normed = nullptr;    // [S, D] T
-  float* moments = nullptr;  // [S, 2]: mean (0: not centred) and 1 / deviation
+  void* normed = nullptr;    // [S, D] T; or null: there is no norm
+  float* moments = nullptr;  // [S, 2]: mean (0: not centred) and 1 / deviation; goes with normed
 };
 
 struct ModulateBackwardArgs {
   ModulateArgs forward;            // as it was
-  const void* dnormed = nullptr;   // [S, D] T
+  const void* dnormed = nullptr;   // [S, D] T, or null for zero: then there is dstream
   const float* dstream = nullptr;  // [S, D], or null for zero
   float* dx = nullptr;             // [S, D]; may be dstream
   float* dextra = nullptr;         // [S, D] += dx, or null

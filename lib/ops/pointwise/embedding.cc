@@ -19,11 +19,9 @@ Tensor embedding(Tape& tape, const Tensor& table, std::span<const std::int32_t> 
   const Tensor y = gather_rows(table, here.to(table.device()));
   tape.record(y, {table}, [table, y, here](Tape& t) {
     const Tensor dy = t.take(y).to(DType::f32);
-    const Tensor buffer = t.sum_of(table);
-    const Tensor sum =
-        buffer.defined() ? buffer : Tensor::zeros(table.shape(), DType::f32, table.device());
-    add_rows(dy, find_takers(here, table.size(0)), sum);
-    if (!buffer.defined()) t.accumulate(table, sum);
+    const AddedGradient sum(t, table);
+    add_rows(dy, find_takers(here, table.size(0)), sum.tensor());
+    sum.finish();
   });
   return y;
 }

@@ -34,14 +34,16 @@ class CodeObjective final : public Objective {
   std::unique_ptr<Batch> build(std::uint32_t step, std::span<const std::string> keys,
                                const std::vector<PlacedSample>& samples) const override;
   std::unique_ptr<Batch> blank(const std::vector<data::Entry>& samples) const override;
-  void pass(Batch& batch) const override { compute(dynamic_cast<Pack&>(batch), 1); }
+  void pass(Batch& batch, bool first) const override {
+    compute(dynamic_cast<Pack&>(batch), 1, first);
+  }
   LossSums loss(const Batch& batch) const override;
   std::vector<std::string> levels() const override { return {""}; }
   LossSums validate(std::size_t level, const std::vector<CleanSample>& samples) const override;
 
  private:
   void add(Pack& pack, const CleanSample& sample, bool without_text) const;
-  void compute(Pack& pack, double scale) const;
+  void compute(Pack& pack, double scale, bool first) const;
 
   const Recipe& recipe_;
   models::CausalDecoder decoder_;
@@ -70,13 +72,14 @@ void CodeObjective::add(Pack& pack, const CleanSample& sample, bool without_text
   pack.input.samples.push_back(entry);
 }
 
-/// Forward and loss; with a scale other than 0 backward too.
-void CodeObjective::compute(Pack& pack, double scale) const {
+/// Forward and loss; with a scale other than 0 backward too, of a step's first batch or another.
+void CodeObjective::compute(Pack& pack, double scale, bool first) const {
   models::CodeBatch input = pack.input;
   if (const std::int64_t width = decoder_.config().text_embed_dim; width > 0)
     input.text =
         Tensor::from(pack.text, {static_cast<std::int64_t>(pack.text.size()) / width, width});
   ops::Tape tape(scale != 0);
+  if (first) tape.replace_gradients();
   const Tensor logits = decoder_.forward(tape, input);
   pack.result = ops::cross_entropy(logits, pack.targets, recipe_.autoregressive.z_loss, scale);
   if (scale != 0) tape.backward(logits, std::exchange(pack.result.seed, Tensor()));
@@ -119,7 +122,7 @@ LossSums CodeObjective::validate(std::size_t /*level*/,
   Pack pack;
   for (const CleanSample& sample : samples)
     add(pack, sample, false);
-  compute(pack, 0);
+  compute(pack, 0, false);
   return loss(pack);
 }
 

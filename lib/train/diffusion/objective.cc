@@ -13,7 +13,7 @@
 namespace vfm::train {
 namespace {
 
-constexpr int kMostGraphs = 8;
+constexpr int kMostGraphs = 16;  // of eight shapes, each also as the first of a step
 
 /// All that the host's part of a pass depends on.
 std::string shape_of(const NoisyBatch& batch) {
@@ -122,10 +122,11 @@ std::unique_ptr<Batch> DiffusionObjective::blank(const std::vector<data::Entry>&
   return pack;
 }
 
-void DiffusionObjective::pass(Batch& batch) const {
+void DiffusionObjective::pass(Batch& batch, bool first) const {
   auto& pack = dynamic_cast<Pack&>(batch);
   const auto learn = [&](const NoisyBatch& noisy) {
     ops::Tape tape;
+    if (first) tape.replace_gradients();
     const Tensor output = network_->forward(tape, noisy.input);
     Loss loss = diffusion_loss(output, noisy, recipe_.diffusion.loss_scale);
     tape.backward(output, std::exchange(loss.error.seed, Tensor()));
@@ -148,8 +149,8 @@ void DiffusionObjective::pass(Batch& batch) const {
     return {learn(copy).error.sums};
   };
   const auto& [samples, latents, text, c_noise] = noisy.input;
-  pack.loss.error.sums =
-      graphs_.run(shape_of(noisy), {latents, text, c_noise, noisy.target}, work)[0];
+  pack.loss.error.sums = graphs_.run(shape_of(noisy) + (first ? " first" : ""),
+                                     {latents, text, c_noise, noisy.target}, work)[0];
 }
 
 LossSums DiffusionObjective::loss(const Batch& batch) const {

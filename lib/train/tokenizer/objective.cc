@@ -101,12 +101,13 @@ std::unique_ptr<Batch> TokenizerObjective::blank(const std::vector<data::Entry>&
   return clips;
 }
 
-void TokenizerObjective::pass(Batch& batch) const {
+void TokenizerObjective::pass(Batch& batch, bool first) const {
   auto& clips = dynamic_cast<Clips&>(batch);
   const ops::PixelWeights weights{recipe_.tokenizer.l1, recipe_.tokenizer.l2};
   for (const Tensor& clip : clips.pixels) {
     const Tensor pixels = clip.to(device());
     ops::Tape tape;
+    if (first && clips.errors.empty()) tape.replace_gradients();
     const Tensor frames = decoded(tape, pixels);
     ops::PixelError error = ops::pixel_error(frames, pixels, weights, 1);
     tape.backward(frames, std::exchange(error.seed, Tensor()));

@@ -168,6 +168,14 @@ void check_modulate(std::int64_t width, bool centred) {
     const auto result = gated_residual_layernorm_modulate(t, plain);
     return add(t, silu(t, result.stream), result.normed);
   });
+  // The stream alone.
+  ModulateInput sum = in;
+  sum.modulation = Tensor();
+  CHECK(std::memcmp(gated_residual(silent, sum).raw(), stream.raw(), stream.bytes()) == 0);
+  check_gradients({x, branch, gate, extra},
+                  [&](Tape& t) { return silu(t, gated_residual(t, sum)); });
+  sum.branch = sum.gate = Tensor();
+  CHECK_THROWS_AS(gated_residual(silent, sum), Error);
   ModulateInput low = in;
   low.branch = branch.to(DType::bf16), low.out = DType::bf16;
   CHECK(distance(gated_residual_layernorm_modulate(silent, low).normed, normed) < 0.02);

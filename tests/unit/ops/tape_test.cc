@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include "base/error.h"
 #include "ops/check.h"
@@ -86,6 +87,62 @@ TEST_CASE("gradients accumulate in watched leaves over several tapes") {
   }
   for (std::size_t i = 0; i < 6; ++i)
     CHECK(gradient.floats()[i] == 2 * first[i]);
+}
+
+TEST_CASE("gradients that are replaced: what was there does not count, nor if nothing comes") {
+  const Tensor x = noise_tensor({5, 8}, 1), w = noise_tensor({8, 8}, 2), bias = noise_tensor({8}, 3),
+               unused = noise_tensor({3}, 4);
+  const std::vector<Tensor> leaves{x, w, bias, unused};
+  // Each is used twice, once where it is computed again, and there it is watched once more.
+  const auto run = [&](const std::vector<Tensor>& buffers, bool replace, bool again) {
+    Tape tape;
+    if (replace) tape.replace_gradients();
+    for (std::size_t i = 0; i < leaves.size(); ++i)
+      tape.watch(leaves[i], buffers[i]);
+    const auto block = [&, again](Tape& inner, const Tensor& in) {
+      if (again) inner.watch(w, buffers[1]);
+      const LinearWeight weight(w);
+      return add(inner, gelu(inner, linear(inner, in, weight, bias, DType::f32)), x);
+    };
+    const Tensor y = again ? tape.checkpoint({x},
+                                             [&](Tape& inner) {
+                                               return std::vector<Tensor>{block(inner, x)};
+                                             })[0]
+                           : block(tape, x);
+    tape.backward(block(tape, y), ones({5, 8}));
+  };
+  for (const bool again : {false, true}) {
+    std::vector<Tensor> added, replaced;
+    for (const Tensor& leaf : leaves) {
+      added.push_back(Tensor::zeros(leaf.shape()));
+      replaced.push_back(Tensor(leaf.shape()));
+      std::ranges::fill(replaced.back().floats(), std::numeric_limits<float>::quiet_NaN());
+    }
+    for (const bool first : {true, false}) {
+      run(added, false, again);
+      run(replaced, first, again);
+      for (std::size_t i = 0; i < leaves.size(); ++i)
+        CHECK(std::ranges::equal(added[i].floats(), replaced[i].floats()));
+    }
+    CHECK(std::ranges::all_of(replaced[3].floats(), [](float v) { return v == 0; }));
+  }
+}
+
+TEST_CASE("a sum is added to in place where nobody else holds it") {
+  const Tensor x = noise_tensor({3, 4}, 1);
+  Tape tape;
+  tape.watch(x, Tensor::zeros({3, 4}));
+  CHECK(tape.sum_of(x).add);
+  const Tensor y = silu(tape, x);
+  CHECK_FALSE(tape.sum_of(y).tensor.defined());
+  Tensor gradient = ones({3, 4});
+  tape.accumulate(y, gradient);
+  CHECK_FALSE(tape.sum_of(y).tensor.defined());  // the caller's
+  const void* const place = gradient.raw();
+  gradient = Tensor();
+  CHECK(tape.sum_of(y).tensor.raw() == place);
+  CHECK(tape.sum_of(y).add);
+  CHECK_FALSE(tape.sum_of(noise_tensor({3, 4}, 2)).tensor.defined());
 }
 
 TEST_CASE("a tape that does not record keeps nothing") {

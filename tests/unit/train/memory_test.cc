@@ -189,9 +189,9 @@ TEST_CASE(
   CHECK((attention(block) - attention(kept)) / again ==
         Approx(128. / (128 + 512)));  // tokens, text
 
-  // Zeros; the norm; gradient, weight and both moments; every fourth time the average.
+  // The norm; gradient, weight and both moments; every fourth time the average.
   const double numbers = static_cast<double>(model_numbers(recipe).trained);
-  const double bytes = 4 + 4 + 4 + 2 * (4 + 2 + 2) + 2 * 4 / 4.;
+  const double bytes = 4 + 4 + 2 * (4 + 2 + 2) + 2 * 4 / 4.;
   CHECK(alone["optimizer"]["bytes"].get<double>() == Approx(bytes * numbers));
   CHECK(shared["optimizer"] == alone["optimizer"]);
   recipe.ema.place = "host";

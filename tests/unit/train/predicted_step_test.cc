@@ -57,9 +57,6 @@ TEST_CASE("a step of 7 billion parameters on an H200: its terms by hand") {
   CHECK(line(cost, "element-wise") < 58. * 215 / 226 + 3);
   CHECK(line(cost, "AdamW") == Approx(40).epsilon(0.03));
   CHECK(line(cost, "norm of gradients") == Approx(8).epsilon(0.03));
-  // 9 at the 3.2 TB/s of a memset; 7.8 at the table's rate; none where the first gradient
-  // overwrites.
-  CHECK(line(cost, "zeroing of gradients") <= 8);
   // 8 with what starting so many small kernels takes, which is among the gaps here.
   CHECK(line(cost, "products, f32") < 8);
   CHECK(line(cost, "gaps") > 1);
@@ -80,8 +77,9 @@ TEST_CASE("eight packs pay for one update") {
   const auto step = [](const char* more) { return training_cost(seven(more), 1); };
   const Json one = step("{data.packs: 1, ema.mode: 'off'}");
   const Json eight = step("{data.packs: 8, ema.mode: 'off'}");
+  // The first pack's gradients of weights are written, those of the others added.
   for (const char* name : {"products", "attention, forward", "attention, backward"})
-    CHECK(line(eight, name) == Approx(8 * line(one, name)));
+    CHECK(line(eight, name) == Approx(8 * line(one, name)).epsilon(1e-3));
   for (const char* name : {"AdamW", "norm of gradients"})
     CHECK(line(eight, name) == Approx(line(one, name)));
   CHECK(eight["predicted"]["mfu"].get<double>() > one["predicted"]["mfu"].get<double>() + 0.02);

@@ -48,12 +48,11 @@ PlacedSample clip(int frames = 5, int side = 16) {
 LossSums pass(const TokenizerObjective& objective, const std::vector<PlacedSample>& clips) {
   const std::vector<std::string> keys(clips.size(), "disc");
   const auto batch = objective.build(0, keys, clips);
-  objective.pass(*batch);
+  objective.pass(*batch, true);
   return objective.loss(*batch);
 }
 
 double step(const TokenizerObjective& objective, Optimizer& optimizer, double rate) {
-  nn::zero_gradients(objective.parameters());
   const LossSums loss = pass(objective, {clip()});
   optimizer.update(rate, 1 / loss.elements());
   return loss.mean();
@@ -61,7 +60,6 @@ double step(const TokenizerObjective& objective, Optimizer& optimizer, double ra
 
 std::vector<float> gradients(const Recipe& recipe, models::Recompute recompute) {
   const TokenizerObjective objective(recipe, recompute, Device::cpu);
-  nn::zero_gradients(objective.parameters());
   pass(objective, {clip(), clip(1)});
   std::vector<float> all;
   for (const nn::Parameter* parameter : objective.parameters())
@@ -120,7 +118,6 @@ TEST_CASE("a code's gradient passes by the rounding") {
   // Else nothing before the codes would learn.
   const Recipe recipe = tiny("model.levels: [8, 8, 8]");
   const TokenizerObjective objective(recipe, models::Recompute::none, Device::cpu);
-  nn::zero_gradients(objective.parameters());
   pass(objective, {clip()});
   double encoder = 0;
   for (const nn::Parameter* parameter : objective.parameters())
