@@ -68,8 +68,7 @@ constexpr Gpu kGpus[] = {h100(), kH200, b200()};
 
 // Judged too. Between kernels that wait for each other; launched one by one or by a graph.
 constexpr double kGapSeconds = 2e-6;
-// What the GPU waits for: a thread's copy to or from memory that is not pinned, and for the average
-// that the host keeps also its arithmetic.
+// What the GPU waits for: a thread's copy to or from memory that is not pinned.
 constexpr double kTransfers = 7 * kGiga;
 constexpr std::string_view kGaps = "gaps";
 
@@ -100,7 +99,6 @@ std::pair<std::string_view, double> line_of(const Gpu& gpu, const KernelCall& ca
 }
 
 std::string_view optimizer_line(const KernelCall& call) {
-  if (call.kind == WorkKind::transfers) return "average, to the host";
   return call.name == "sum_squares" ? "norm of gradients" : "AdamW";
 }
 

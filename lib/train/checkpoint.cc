@@ -119,7 +119,7 @@ std::string write_checkpoint(const std::string& run, std::int64_t step, const Js
   };
   write_state("adam_m", optimizer.m);
   write_state("adam_v", optimizer.v);
-  if (optimizer.has_ema()) write_state("ema", optimizer.ema);
+  if (optimizer.has_ema()) write_state("ema", optimizer.ema());
   io::write_file(io::join_path(temporary, "train.json"), dump_json_pretty(train));
   io::write_file(io::join_path(temporary, "COMPLETE"), make_complete(temporary));
 
@@ -153,7 +153,7 @@ void read_checkpoint(const std::string& folder, const Optimizer& optimizer) {
   };
   load("adam_m", optimizer.m);
   load("adam_v", optimizer.v);
-  if (optimizer.has_ema()) load("ema", optimizer.ema);
+  if (optimizer.has_ema()) load("ema", optimizer.ema());
 }
 
 void prune_checkpoints(const std::string& run, std::int64_t step, std::int64_t every,

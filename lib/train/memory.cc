@@ -133,7 +133,7 @@ MemoryNeed memory_need(const Recipe& recipe, int ranks, Recompute recompute, Dev
       need.gradients += bytes_of({p->grad});
     }
   need.moments = bytes_of(state.m) + bytes_of(state.v);
-  need.average = bytes_of(state.ema);
+  need.average = bytes_of(state.ema());
   const double lasting = need.total();
 
   // The batches of all packs are made before the first one passes, and those of the next step

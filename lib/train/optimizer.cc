@@ -6,6 +6,7 @@
 
 #include "ops/optim/adamw.h"
 #include "ops/optim/moving_average.h"
+#include "ops/optim/split_master.h"
 
 namespace vfm::train {
 namespace {
@@ -47,14 +48,20 @@ Optimizer::Optimizer(const OptimizerRecipe& optimizer, const EmaRecipe& ema_reci
   restart_ema();
 }
 
+const std::vector<Tensor>& Optimizer::ema() const {
+  download_.finish();
+  return ema_;
+}
+
 void Optimizer::restart_ema() {
-  ema.clear();
+  download_.finish();
+  ema_.clear();
   if (!has_ema()) return;
   for (const nn::Parameter* parameter : parameters_) {
     const Tensor values = parameter->read();
-    ema.push_back(ema_on_host()        ? values.to(Device::cpu)
-                  : parameter->split() ? values
-                                       : values.clone());
+    ema_.push_back(ema_on_host()        ? values.to(Device::cpu)
+                   : parameter->split() ? values
+                                        : values.clone());
   }
 }
 
@@ -76,7 +83,7 @@ double Optimizer::update(double lr, double factor) {
     slot.first_moment = m[i].raw();
     slot.second_moment = v[i].raw();
     slot.moments = m[i].dtype();
-    slot.ema = averages && !ema_on_host() ? ema[i].data<float>() : nullptr;
+    slot.ema = averages && !ema_on_host() ? ema_[i].data<float>() : nullptr;
     slot.weight_decay = parameter.decay ? static_cast<float>(recipe_.weight_decay) : 0.0f;
     slots.push_back(slot);
   }
@@ -87,22 +94,56 @@ double Optimizer::update(double lr, double factor) {
   step.epsilon = static_cast<float>(recipe_.eps);
   if (averages) step.ema_decay = static_cast<float>(ema_decay(number));
   step.step = number;
+  download_.release();
   const double norm = ops::clipped_adamw(device(), slots, step, factor, recipe_.clip);
   if (!std::isfinite(norm)) return norm;
   updates = number;
-  if (averages && ema_on_host())
-    for (std::size_t i = 0; i < parameters_.size(); ++i)
-      ops::moving_average(ema[i], parameters_[i]->read().to(Device::cpu), step.ema_decay);
+  if (averages && ema_on_host()) average_on_host(step.ema_decay);
   return norm;
+}
+
+/// Begins to: the weights are copied while the next step computes, and averaged on a thread.
+void Optimizer::average_on_host(float decay) {
+  constexpr auto kMost = static_cast<std::int64_t>(Download::kMostBytes / sizeof(float));
+  std::vector<Tensor> parts;  // of the average
+  std::vector<Download::Piece> pieces;
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    const nn::Parameter& parameter = *parameters_[i];
+    const std::int64_t count = parameter.elements();
+    const auto piece = [&](const Tensor& all, std::int64_t begin, std::int64_t end) {
+      const Tensor part = all.reshape({count}).rows(begin, end);
+      return Download::Part{part.raw(), part.bytes()};
+    };
+    for (std::int64_t begin = 0; begin < count; begin += kMost) {
+      const std::int64_t end = std::min(begin + kMost, count);
+      parts.push_back(ema_[i].reshape({count}).rows(begin, end));
+      if (parameter.split())
+        pieces.push_back({piece(parameter.high, begin, end), piece(parameter.low, begin, end)});
+      else
+        pieces.push_back({piece(parameter.value, begin, end)});
+    }
+  }
+  download_.start(pieces, [=](std::size_t i, const std::byte* bytes) {
+    const Shape& shape = parts[i].shape();
+    Tensor values = Tensor::borrow(bytes, shape, DType::f32, nullptr);
+    if (pieces[i].size() == 2) {
+      const Tensor high = Tensor::borrow(bytes, shape, DType::bf16, nullptr);
+      const Tensor low = Tensor::borrow(bytes + high.bytes(), shape, DType::i16, nullptr);
+      values = Tensor(shape);
+      ops::join_master(high, low, values);
+    }
+    ops::moving_average(parts[i], values, decay);
+  });
 }
 
 void Optimizer::swap_ema() {
   if (!has_ema()) return;
+  download_.finish();
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const nn::Parameter& parameter = *parameters_[i];
     const Tensor values = parameter.split() ? parameter.read() : parameter.value.clone();
-    parameter.write(ema[i]);
-    copy(values, ema[i]);
+    parameter.write(ema_[i]);
+    copy(values, ema_[i]);
   }
 }
 

@@ -1,7 +1,8 @@
 // The optimizer: AdamW over all parameters of a model, with a running average of the weights.
 //
 // Moments lie where the parameters do, the average too or in the host's memory. The arithmetic is
-// ops/optim/adamw.h.
+// ops/optim/adamw.h. An average that the host keeps of weights on a GPU is changed meanwhile
+// (tensor/download.h), until the next update at the latest.
 // Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "nn/parameter.h"
+#include "tensor/download.h"
 #include "train/recipe.h"
 
 namespace vfm::train {
@@ -44,18 +46,24 @@ class Optimizer {
 
   const nn::ParameterList& parameters() const { return parameters_; }
 
+  /// The average, f32, where the parameters are or on the host; empty when off. Waits until it is
+  /// that of the last update; throws what changing it threw.
+  const std::vector<Tensor>& ema() const;
+
   std::vector<Tensor> m, v;  ///< moments, where the parameters are, f32 or bf16
-  std::vector<Tensor> ema;   ///< average, f32, there or on the host; empty when off
   std::int64_t updates = 0;  ///< how many so far; skipped steps do not count
 
  private:
   Device device() const { return parameters_.front()->device(); }
   bool ema_on_host() const { return ema_recipe_.place == "host" && device() != Device::cpu; }
   double ema_decay(std::int64_t last) const;
+  void average_on_host(float decay);
 
   OptimizerRecipe recipe_;
   EmaRecipe ema_recipe_;
   const nn::ParameterList& parameters_;
+  std::vector<Tensor> ema_;
+  mutable Download download_;  // of weights, for an average on the host; uses the others
 };
 
 }  // namespace vfm::train

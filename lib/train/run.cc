@@ -179,7 +179,7 @@ void Run::resume(const std::string& folder, const std::string& train_text) {
     fail("{} is not what vfm-train writes", what);
   check_continues(train, options_, recipe_, data_->fingerprint());
   make_trainer();
-  Optimizer& optimizer = trainer_->optimizer();
+  const Optimizer& optimizer = trainer_->optimizer();
   const nn::ParameterList& frozen = trainer_->objective().frozen();
   init_ = models::Origin::from_json(train.value("init", Json()));
   if (leader()) {
@@ -189,7 +189,7 @@ void Run::resume(const std::string& folder, const std::string& train_text) {
   if (world_.size() > 1) {
     share_parameters(world_, frozen);
     share_parameters(world_, optimizer.parameters());
-    for (const std::vector<Tensor>* tensors : {&optimizer.m, &optimizer.v, &optimizer.ema})
+    for (const std::vector<Tensor>* tensors : {&optimizer.m, &optimizer.v, &optimizer.ema()})
       for (const Tensor& tensor : *tensors)
         copy(broadcast_tensor(world_, tensor), tensor);
   }

@@ -17,7 +17,6 @@ namespace {
 KernelCalls optimizer_work(const Recipe& recipe, const nn::ParameterList& parameters,
                            Device device) {
   const EmaRecipe ema = average_on_device(recipe.ema, device);
-  const bool to_host = recipe.ema.mode != "off" && ema.mode == "off";
   Optimizer optimizer(recipe.optimizer, ema, parameters);
   KernelCalls calls;
   const double often = 1.0 / ema.every;
@@ -26,10 +25,6 @@ KernelCalls optimizer_work(const Recipe& recipe, const nn::ParameterList& parame
     optimizer.updates = before;
     const MetaAccount account(device);
     optimizer.update(0, 1);
-    if (to_host && before == ema.every - 1)
-      for (const nn::Parameter* parameter : parameters)
-        note_work("to_host", {.bytes = static_cast<double>(parameter->read().bytes()),
-                              .kind = WorkKind::transfers});
     add_calls(calls, account.calls(), share);
   }
   return calls;

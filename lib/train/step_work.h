@@ -16,7 +16,8 @@
 namespace vfm::train {
 
 /// What is done for all packs, with what is recomputed; and beside them: the gradients' norm, AdamW.
-/// The average is kept every few steps: of it the mean, also of what goes to the host.
+/// The average is kept every few steps: of it the mean. One that the host keeps takes no time of the
+/// device.
 struct StepWork {
   KernelCalls packs, optimizer;
 };

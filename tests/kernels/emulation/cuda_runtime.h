@@ -211,6 +211,9 @@ inline cudaError_t cudaMemcpy2DAsync(void* to, std::size_t to_stride, const void
 inline cudaError_t cudaMallocHost(void** pointer, std::size_t bytes) {
   return cudaMalloc(pointer, bytes);
 }
+inline cudaError_t cudaFreeHost(void* pointer) {
+  return cudaFree(pointer);
+}
 inline cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
   *free = *total = std::size_t{1} << 30;
   return cudaSuccess;
@@ -238,7 +241,11 @@ inline cudaError_t cudaSetDevice(int) {
 inline cudaError_t cudaDriverGetVersion(int* version) {
   return cudaRuntimeGetVersion(version);
 }
-enum : unsigned { cudaStreamNonBlocking = 1, cudaEventDisableTiming = 2 };
+enum : unsigned {
+  cudaStreamNonBlocking = 1,
+  cudaEventBlockingSync = 1,
+  cudaEventDisableTiming = 2
+};
 inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
   *stream = vfm::emulation::make_stream();
   return cudaSuccess;

@@ -107,14 +107,14 @@ TEST_CASE("optimizer: the average follows the weights") {
     optimizer.update(0.1, 1.0);
     const double beta = std::min(0.5, (1.0 + n) / (10.0 + n));
     mean = beta * mean + (1 - beta) * p.value.floats()[0];
-    CHECK(optimizer.ema[0].floats()[0] == Approx(mean).epsilon(1e-5));
+    CHECK(optimizer.ema()[0].floats()[0] == Approx(mean).epsilon(1e-5));
   }
-  const float raw = p.value.floats()[0], average = optimizer.ema[0].floats()[0];
+  const float raw = p.value.floats()[0], average = optimizer.ema()[0].floats()[0];
   optimizer.swap_ema();
   CHECK(p.value.floats()[0] == average);
   optimizer.swap_ema();
   CHECK(p.value.floats()[0] == raw);
-  CHECK(optimizer.ema[0].floats()[0] == average);
+  CHECK(optimizer.ema()[0].floats()[0] == average);
 }
 
 TEST_CASE("optimizer: an average every few updates has the decay of all of them") {
@@ -128,14 +128,14 @@ TEST_CASE("optimizer: an average every few updates has the decay of all of them"
   for (int n = 1; n <= 6; ++n) {
     set(p.grad, {n == 3 ? 1.0f : 0.0f});  // moves in the third update, and by momentum after it
     set(q.grad, {n == 3 ? 1.0f : 0.0f});
-    const float before = b.ema[0].floats()[0];
+    const float before = b.ema()[0].floats()[0];
     a.update(0.1, 1.0);
     b.update(0.1, 1.0);
-    if (n % 3 != 0) CHECK(b.ema[0].floats()[0] == before);
+    if (n % 3 != 0) CHECK(b.ema()[0].floats()[0] == before);
     const double kept = 2.0 / 11 * (3.0 / 12) * (4.0 / 13);
     if (n == 3) {
       const double expected = kept * 1.0 + (1 - kept) * q.value.floats()[0];
-      CHECK(b.ema[0].floats()[0] == Approx(expected).epsilon(1e-6));
+      CHECK(b.ema()[0].floats()[0] == Approx(expected).epsilon(1e-6));
     }
   }
   CHECK(p.value.floats()[0] == q.value.floats()[0]);

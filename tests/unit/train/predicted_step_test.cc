@@ -61,7 +61,6 @@ TEST_CASE("a step of 7 billion parameters on an H200: its terms by hand") {
   CHECK(line(cost, "products, f32") < 8);
   CHECK(line(cost, "gaps") > 1);
   CHECK(line(cost, "gaps") < 8);
-  CHECK(line(cost, "average, to the host") == 0);
 
   CHECK(predicted["seconds"].get<double>() == Approx(0.8).epsilon(0.06));
   CHECK(predicted["tokens_per_second"].get<double>() * predicted["seconds"].get<double>() ==
@@ -83,11 +82,9 @@ TEST_CASE("eight packs pay for one update") {
   for (const char* name : {"AdamW", "norm of gradients"})
     CHECK(line(eight, name) == Approx(line(one, name)));
   CHECK(eight["predicted"]["mfu"].get<double>() > one["predicted"]["mfu"].get<double>() + 0.02);
-  // The average on the host: every tenth time all weights, as f32, at 7 GB/s.
+  // The host averages meanwhile.
   const Json with = step("{data.packs: 8, ema: {place: host, every: 10}}");
-  CHECK(line(with, "average, to the host") ==
-        Approx(1e3 * 4 * with["parameters"].get<double>() / 10 / 7e9));
-  CHECK(with["predicted"]["seconds"].get<double>() > eight["predicted"]["seconds"].get<double>());
+  CHECK(with["predicted"] == eight["predicted"]);
 }
 
 TEST_CASE("the memory of a GPU that is not there decides what is recomputed, and whether it fits") {
