@@ -4,6 +4,8 @@
 #include "models/dit/dit.h"
 
 #include <deque>
+#include <memory>
+#include <mutex>
 
 #include "base/error.h"
 #include "models/dit/dit_block.h"
@@ -11,12 +13,24 @@
 #include "models/dit/network_frame.h"
 #include "ops/norm/rmsnorm.h"
 #include "ops/pointwise/silu.h"
+#include "tensor/gpu_graph.h"
 
 namespace vfm::models {
 
 using nn::Init;
 using nn::Weight;
 using ops::Tape;
+
+namespace {
+
+// What follows from where tokens are, and from nothing else.
+struct PlaceTables {
+  std::vector<ops::TokenGrid> grids;
+  ops::RotaryAngles angles;
+  SpaceTimePacks space_time;  // of the ST-DiT
+};
+
+}  // namespace
 
 struct Dit::State : NetworkFrame {
   State(const NetworkConfig& c, std::uint64_t seed, DType compute_dtype, Device where,
@@ -33,25 +47,48 @@ struct Dit::State : NetworkFrame {
   }
 
   DitContext context(Tape& tape, const NetworkPack& pack, const Tensor& text) const;
+  std::shared_ptr<const PlaceTables> tables(const std::vector<ops::TokenGrid>& grids,
+                                            bool keep) const;
 
   Fp8Parts fp8;
   const Weight *time_1 = nullptr, *time_2 = nullptr, *time_norm = nullptr;
   std::deque<DitBlock> blocks;
   std::unique_ptr<AdaLn> norm_out;
+  mutable std::mutex mutex;
+  mutable std::shared_ptr<const PlaceTables> kept;  // of the last call that keeps them
 };
+
+// The host works tens of milliseconds on those of a large clip, which each step of sampling asks
+// for again.
+std::shared_ptr<const PlaceTables> Dit::State::tables(const std::vector<ops::TokenGrid>& grids,
+                                                      bool keep) const {
+  if (keep) {
+    const std::lock_guard lock(mutex);
+    if (kept && kept->grids == grids) return kept;
+    kept = nullptr;
+  }
+  auto made = std::make_shared<PlaceTables>();
+  made->grids = grids;
+  made->angles =
+      ops::rotary_angles(grids, config.attention_head_dim, config.rope_scale, {.device = device});
+  if (config.type == NetworkType::stdit)
+    made->space_time =
+        space_time_packs(grids, config.num_attention_heads, config.attention_head_dim, device);
+  const std::lock_guard lock(mutex);
+  if (keep) kept = made;
+  return made;
+}
 
 DitContext Dit::State::context(Tape& tape, const NetworkPack& pack, const Tensor& text) const {
   DitContext result;
-  const std::vector<ops::TokenGrid>& grids = pack.grids;
   result.self = pack.self;
   result.cross = pack.cross;
   result.rows = pack.rows;
   if (config.learnable_positions) result.positions = positions(tape, pack, true);
-  result.angles =
-      ops::rotary_angles(grids, config.attention_head_dim, config.rope_scale, {.device = device});
-  if (config.type == NetworkType::stdit)
-    result.space_time =
-        space_time_packs(grids, config.num_attention_heads, config.attention_head_dim, device);
+  // What is recorded keeps its own (tensor/gpu_graph.h), and training has other sizes each time.
+  const auto places = tables(pack.grids, !tape.recording() && !GpuGraph::recording());
+  result.angles = places->angles;
+  result.space_time = places->space_time;
   const Tensor wave = ops::sinusoid(pack.times, config.width());
   const Tensor hidden = ops::silu(tape, time_1->multiply(tape, wave));
   result.shared = time_2->multiply(tape, hidden);

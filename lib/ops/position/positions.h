@@ -21,6 +21,7 @@ struct TokenGrid {
   /// From one position to the next along (t, h, w). Below 1, more tokens share the range of
   /// positions that training saw: for sizes beyond the trained ones. Not while recording.
   std::array<double, 3> step = {1, 1, 1};
+  bool operator==(const TokenGrid&) const = default;
 };
 
 /// For each token, e = t[frame] + h[row] + w[column]: [S, D] f32; `unit`: divided by

@@ -124,6 +124,36 @@ TEST_CASE("fault 10: MovieGen's cross-attention has a residual") {
   }
 }
 
+TEST_CASE("what follows from places is made once for a clip, and anew for another one") {
+  for (const NetworkConfig& c : {tiny_stdit(), tiny_dit()}) {
+    const auto network = random_network(c);
+    NetworkBatch batch = make_batch(c, noise(static_cast<std::size_t>(136 * c.in_channels), 1),
+                                    noise(static_cast<std::size_t>(7 * c.text_embed_dim), 2));
+    const auto fresh = [&] { return output_of(*random_network(c), batch); };
+    const std::vector<float> first = output_of(*network, batch);
+    const std::size_t kept = cpu_memory().current;
+    batch.samples[0].c_noise = 0.2f;  // the next step of sampling
+    const std::vector<float> next = output_of(*network, batch);
+    CHECK(cpu_memory().current == kept);
+    CHECK(next == fresh());
+    CHECK(next != first);
+    std::vector<NetworkSample> others(3, batch.samples[0]);
+    others[0].fps = 24;
+    others[1].position_step[2] = 0.5;
+    others[2].height = 8, others[2].width = 4;
+    for (const NetworkSample& other : others) {
+      batch.samples[0] = other;
+      const std::vector<float> changed = output_of(*network, batch);
+      CHECK(changed == fresh());
+      CHECK(changed != next);
+    }
+    // Training has its own: what is kept stays.
+    const std::size_t before = cpu_memory().current;
+    step(*network, network->parameters(), batch, noise(136 * 2, 3));
+    CHECK(cpu_memory().current == before);
+  }
+}
+
 TEST_CASE("stdit: who sees whom in space and in time") {
   // With the full attention and the other one shut off, a change in one token of a video must reach
   // its frame alone, or its pixel alone.
