@@ -113,6 +113,7 @@ class GenerateTool : public vfm::cli::Tool {
     job_.device = job_.gpu != nullptr ? vfm::Device::cuda : vfm::choose_device(device_.device);
     vfm::ops::set_gpu_options(job_.device, compute_.deterministic, compute_.attention,
                               context.cache);
+    job_.fp8 = vfm::models::faster_in_fp8(job_.fp8, job_.device);
     if (decode_only_) {
       vfm::Slots slots(jobs_.resolved(), context.makeflags);
       return vfm::generate::decode_latents(

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "ops/attention/attention_fp8.h"
 #include "ops/matmul/linear_fp8.h"
 
@@ -39,6 +40,14 @@ Fp8Parts parse_fp8(std::string_view name) {
 std::string_view fp8_name(Fp8Parts parts) {
   if (parts.linear) return parts.attention ? "all" : "linear";
   return parts.attention ? "attention" : "off";
+}
+
+Fp8Parts faster_in_fp8(Fp8Parts parts, Device device) {
+  if (parts.attention && !ops::fp8_attention_pays(device)) {
+    log_warning("attention stays in bf16: cuDNN's on this GPU is faster than attention in FP8");
+    parts.attention = false;
+  }
+  return parts;
 }
 
 void check_fp8(const NetworkConfig& c, DType compute, Fp8Parts parts) {

@@ -20,6 +20,9 @@ Fp8Parts parse_fp8(std::string_view name);
 /// The name of parts; "attention" for attention alone.
 std::string_view fp8_name(Fp8Parts parts);
 
+/// `parts`, without those that are faster without FP8 on `device`, of which a warning says so.
+Fp8Parts faster_in_fp8(Fp8Parts parts, Device device);
+
 /// Throws Error{usage} naming what FP8 does not take: matrices whose sizes are no multiples of 16;
 /// for attention heads other than 64 or 128, or a model that does not compute in bf16.
 void check_fp8(const NetworkConfig& config, DType compute, Fp8Parts parts);

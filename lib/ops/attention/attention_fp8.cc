@@ -6,7 +6,10 @@
 
 #include "base/error.h"
 #include "base/format.h"
+#include "ops/attention/attention_choice.h"
 #include "ops/attention/attention_fp8_kernels.h"
+#include "ops/cudnn/cudnn_cuda.h"
+#include "ops/determinism.h"
 #include "ops/run.h"
 
 namespace vfm::ops {
@@ -35,6 +38,11 @@ void check(const Tape& tape, const Tensor& qkv, const AttentionPack& pack) {
 std::string why_no_fp8_attention(int head_dim) {
   if (head_dim == 64 || head_dim == 128) return "";
   return format("attention in FP8 takes heads of 64 or 128, not {}", head_dim);
+}
+
+bool fp8_attention_pays(Device device) {
+  return device != Device::cuda || attention_body() == AttentionBody::own || deterministic() ||
+         !counts_as_cudnn();
 }
 
 Tensor self_attention_fp8(const Tape& tape, const Tensor& qkv, const AttentionPack& pack) {

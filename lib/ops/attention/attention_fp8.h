@@ -21,6 +21,10 @@ namespace vfm::ops {
 /// takes 64 and 128.
 std::string why_no_fp8_attention(int head_dim);
 
+/// Whether attention in FP8 is worth its rounding on `device`: not on a GPU where cuDNN's attention
+/// runs (attention_choice.h), which is faster in bf16. The CPU always computes what is asked for.
+bool fp8_attention_pays(Device device);
+
 /// qkv bf16 [S, (H + 2 G) K] as self_attention() takes it; bf16 [S, H K]. There is no gradient:
 /// throws Error for a tape that records, for another dtype, shape or head dim, and on a GPU without
 /// FP8.

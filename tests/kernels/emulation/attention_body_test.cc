@@ -7,8 +7,10 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "cudnn_emulated.h"
+#include "models/dit/fp8.h"
 #include "ops/attention/attention.h"
 #include "ops/attention/attention_choice.h"
+#include "ops/attention/attention_fp8.h"
 #include "ops/determinism.h"
 #include "tensor/device.h"
 #include "tensor/meta.h"
@@ -282,6 +284,28 @@ TEST_CASE("the body that was asked for by name runs, or is an error") {
   set_deterministic(false);
   cudnn.missing = "this GPU is older than Hopper";
   CHECK_THROWS_WITH(run(pack, Device::cuda), Catch::Contains("this GPU is older than Hopper"));
+}
+
+TEST_CASE("attention in FP8 pays where cuDNN does not run") {
+  test::EmulatedCudnn& cudnn = fresh();
+  CHECK_FALSE(fp8_attention_pays(Device::cuda));
+  CHECK(fp8_attention_pays(Device::cpu));
+  CHECK(fp8_attention_pays(Device::meta));
+  using models::faster_in_fp8;
+  CHECK_FALSE(faster_in_fp8({.linear = true, .attention = true}, Device::cuda).attention);
+  CHECK(faster_in_fp8({.linear = true, .attention = true}, Device::cuda).linear);
+  CHECK(warnings.size() == 2);
+  faster_in_fp8({.linear = true}, Device::cuda);
+  CHECK(faster_in_fp8({.linear = true, .attention = true}, Device::cpu).attention);
+  CHECK(warnings.size() == 2);
+  set_attention_body(AttentionBody::own);
+  CHECK(fp8_attention_pays(Device::cuda));
+  set_attention_body(AttentionBody::automatic);
+  set_deterministic(true);
+  CHECK(fp8_attention_pays(Device::cuda));
+  set_deterministic(false);
+  cudnn.missing = "there is none";
+  CHECK(fp8_attention_pays(Device::cuda));
 }
 
 TEST_CASE("what cuDNN cannot do, and what must be deterministic, it is not asked for") {
