@@ -60,7 +60,8 @@ class GenerateTool : public vfm::cli::Tool {
     add_sampling_options({app, "Sampling"});
     add_condition_options({app, "Video to world"});
     for (const CLI::Option* option : app.get_options())
-      if (kOfLatents.contains(option->get_group())) of_latents_.push_back(option);
+      if (kOfLatents.contains(option->get_group()) && option->get_name() != "--compute")
+        of_latents_.push_back(option);
     add_decoding_options({app, "Decoding"});
     add_running_options({app, "Running"});
   }
@@ -119,7 +120,7 @@ class GenerateTool : public vfm::cli::Tool {
       return vfm::generate::decode_latents(
           {job_.prompts, job_.model, job_.tokenizer, output_.directory, output_.force, job_.encoder,
            quality_->count() > 0 ? std::optional(job_.quality) : std::nullopt, job_.device,
-           job_.tokenizer_memory},
+           job_.compute, job_.tokenizer_memory},
           slots, context.progress, context.manifest);
     }
     job_.ema = weights_ == "ema";
@@ -160,7 +161,8 @@ class GenerateTool : public vfm::cli::Tool {
       app.add_flag(name, value, help)->group(owner);
     }
   };
-  /// The owners whose options decide a latent. Of one that is made --decode-only takes none.
+  /// The owners whose options decide a latent. Of one that is made --decode-only takes none but
+  /// --compute, which is of its tokenizer too.
   inline static const std::set<std::string> kOfLatents = {"Prompts", "Network", "Size", "Sampling",
                                                           "Video to world"};
 
@@ -193,7 +195,7 @@ class GenerateTool : public vfm::cli::Tool {
                    "of a run that trained adapters: the model under them, if it has moved");
     group
         .add_choice("--compute", dtype_, "DTYPE", {"auto", "f32", "bf16"},
-                    "auto: on the CPU f32, on a GPU as the model was trained")
+                    "auto: on the CPU f32, on a GPU as the model was trained, its tokenizer in bf16")
         ->capture_default_str();
     CLI::Option* const fp8 =
         group.add("--fp8", fp8_, "PARTS", "off, linear, or all: compute in FP8")

@@ -86,6 +86,8 @@ Json describe_latent(const ModelInUse& in_use, const NamedRequest& request) {
   // Where nothing is said of them, it was f32 on the CPU.
   if (model.compute != DType::f32) record["compute"] = "bf16";
   if (in_use.device == Device::cuda) record["device"] = "cuda";
+  if (clip.given && !in_use.tokenizer_compute.empty())
+    record["encoded_in"] = in_use.tokenizer_compute;
   Json facts = latent_facts(record);
   // A fact that the list lacks would not be part of the address.
   if (facts.size() != record.size()) throw std::logic_error("a fact that latent_facts.cc lacks");
@@ -97,6 +99,7 @@ Json describe_clip(const ModelInUse& in_use, const NamedRequest& request,
   Json record = describe_latent(in_use, request);
   const std::string& encoder = request.encoder.empty() ? output.encoder() : request.encoder;
   if (!output.to_stream()) record.update({{"encoder", encoder}, {"quality", request.quality}});
+  if (!in_use.tokenizer_compute.empty()) record["decoded_in"] = in_use.tokenizer_compute;
   return record;
 }
 

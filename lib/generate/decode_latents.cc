@@ -14,6 +14,7 @@
 #include "generate/clip_output.h"
 #include "generate/latent_facts.h"
 #include "generate/latent_files.h"
+#include "generate/named_request.h"
 #include "generate/prompts.h"
 #include "io/file.h"
 #include "io/manifest.h"
@@ -43,7 +44,7 @@ struct Decoded {
 /// Of a model's folder: what decodes its latents, and what they are known by.
 struct Model {
   std::unique_ptr<models::VideoTokenizer> tokenizer;
-  std::string hash;
+  std::string hash, compute;  ///< compute: of choose_compute()
 };
 
 class Decoding {
@@ -122,8 +123,9 @@ const Model& Decoding::model(const std::string& folder) {
     models::TokenizerConfig config = models::read_facts(source).tokenizer.value();
     if (!job_.tokenizer.empty())
       config = models::moved_tokenizer(std::move(config), job_.tokenizer);
+    std::string compute = choose_compute(config, job_.compute, job_.device);
     return {models::make_tokenizer(config, job_.device, job_.tokenizer_memory),
-            models::hash_all(source)};
+            models::hash_all(source), std::move(compute)};
   });
   return models_.emplace(folder, std::move(made)).first->second;
 }
@@ -158,6 +160,7 @@ void Decoding::decode(Decoded& result) {
   if (device_name(job_.device) != get_string(latents, "device").value_or("cpu") &&
       !model(folder).tokenizer->name().starts_with("builtin:"))
     facts["decoded_on"] = device_name(job_.device);
+  if (job_.compute && !model(folder).compute.empty()) facts["decoded_in"] = model(folder).compute;
   Json& record = result.record;
   record = {{"kind", "clip"}, {"path", output_.path_of(result.name, ".mp4")}};
   record.update(facts);

@@ -26,14 +26,15 @@ namespace vfm::generate {
 namespace {
 
 /// A model that cannot be used, and options that do not suit it, are known before any work.
-Generator load(const GenerateJob& job) {
+/// `tokenizer_compute` becomes what move_parts() returns.
+Generator load(const GenerateJob& job, std::string& tokenizer_compute) {
   return as_usage([&] {
     std::optional<DType> compute = job.compute;
     if (!compute && job.fp8.any()) compute = DType::bf16;
     if (!compute && job.device == Device::cpu) compute = DType::f32;
     models::LoadedModel model =
         models::load_model(job.model, job.ema, compute, job.device, job.lora);
-    move_parts(model.facts, job);
+    tokenizer_compute = move_parts(model.facts, job);
     Generator generator(std::move(model), job.cache, job.text_encoder, job.tokenizer_memory);
     job.defaults.choice.check_for(generator.autoregressive(), generator.sampling().sampler);
     job.defaults.choice.over(generator.sampling()).validate();
@@ -77,6 +78,7 @@ class Run {
 
   const GenerateJob& job_;
   Progress& progress_;
+  std::string tokenizer_compute_;
   Generator generator_;
   ModelInUse in_use_;
   ClipOutput output_;
@@ -88,8 +90,8 @@ class Run {
 Run::Run(const GenerateJob& job, Progress& progress, io::ManifestWriter& manifest)
     : job_(job),
       progress_(progress),
-      generator_(load(job)),
-      in_use_{generator_, generator_.model().hash, job.fp8, job.device},
+      generator_(load(job, tokenizer_compute_)),
+      in_use_{generator_, generator_.model().hash, job.fp8, job.device, tokenizer_compute_},
       output_(job.output, job.encoder, progress, manifest),
       prompts_(job.prompts, job.defaults),
       requests_(job, in_use_, output_) {}

@@ -162,7 +162,7 @@ void Estimate::check_fp8() const {
 
 void Estimate::read_tokenizer() {
   if (models::is_cosmos_tokenizer(facts_.tokenizer->name))
-    cosmos_ = models::inspect_cosmos(*facts_.tokenizer);
+    cosmos_ = models::inspect_cosmos(*facts_.tokenizer, job_.device);
   else
     tokenizer_ = models::make_tokenizer(*facts_.tokenizer, Device::cpu, job_.tokenizer_memory);
 }

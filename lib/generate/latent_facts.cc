@@ -32,7 +32,8 @@ Json latent_facts(const Json& record) {
                            "lora",
                            "fp8",
                            "compute",
-                           "device"})
+                           "device",
+                           "encoded_in"})
     if (record.contains(name)) facts[name] = record[name];
   return facts;
 }

@@ -11,11 +11,21 @@
 #include "media/frame_rate.h"
 
 namespace vfm::generate {
-void move_parts(ModelFacts& facts, const GenerateJob& job) {
+std::string move_parts(ModelFacts& facts, const GenerateJob& job) {
   const bool moved = !job.tokenizer.empty() || !job.text_encoder.empty();
   if (moved && models::ModelFolder(job.model).is_pipeline()) models::add_part_hashes(facts);
   if (!job.tokenizer.empty())
     facts.tokenizer = models::moved_tokenizer(facts.tokenizer.value(), job.tokenizer);
+  return choose_compute(facts.tokenizer.value(), job.compute, job.device);
+}
+
+std::string choose_compute(models::TokenizerConfig& tokenizer, std::optional<DType> compute,
+                           Device device) {
+  if (!compute || tokenizer.path.empty()) return "";
+  const std::string asked = *compute == DType::bf16 ? "bf16" : "f32";
+  const std::string usual = device == Device::cuda ? "bf16" : "f32";
+  const std::string before = std::exchange(tokenizer.compute, asked);
+  return asked == (before.empty() ? usual : before) ? "" : asked;
 }
 
 void note_guidance(const std::string& model, double guidance) {

@@ -32,11 +32,17 @@ struct ModelInUse {
   std::string hash;
   models::Fp8Parts fp8;
   Device device = Device::cpu;
+  std::string tokenizer_compute = {};  ///< of choose_compute()
 };
 
-/// What the job says of where the model's tokenizer is. Parts of a pipeline of which one is
-/// elsewhere get hashes first, to compare it with.
-void move_parts(ModelFacts& facts, const GenerateJob& job);
+/// What the job says of where the model's tokenizer is, and of what it computes in: returns what
+/// choose_compute() does. Parts of a pipeline of which one is elsewhere get hashes first, to compare
+/// it with.
+std::string move_parts(ModelFacts& facts, const GenerateJob& job);
+/// A tokenizer from a folder shall compute in what was asked for. Returns that, "f32" or "bf16", if
+/// it would not have done so on `device` by itself; else nothing.
+std::string choose_compute(models::TokenizerConfig& tokenizer, std::optional<DType> compute,
+                           Device device);
 
 /// Warns of a guidance that the pipelines of diffusers take as none, and vfm does not.
 void note_guidance(const std::string& model, double guidance);

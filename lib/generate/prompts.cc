@@ -85,8 +85,8 @@ void take_origin(Json& json, Prompt& prompt, std::string_view where) {
     json.erase(lora);
   }
   json.erase("fp8_error");  // is measured in each run
-  json.erase("device");     // these two are of the run
-  json.erase("decoded_on");
+  for (const char* of_the_run : {"device", "encoded_in", "decoded_on", "decoded_in"})
+    json.erase(of_the_run);
 }
 
 }  // namespace

@@ -4,6 +4,9 @@
 //   cosmos_tokenizer FRAMES HEIGHT WIDTH [f32|bf16 [ROUNDS [LATENT_FRAMES_OF_A_CHUNK]]]
 // Prints one line: vfm, size, dtype, best milliseconds to encode, to decode, processor seconds of
 // all rounds, peak resident MiB, videos a second (both ways).
+//   cosmos_tokenizer FRAMES HEIGHT WIDTH apart
+// Prints how far bf16 is from f32: the latents of the video, and the frames of these latents, each
+// as 10 log10 of variance over mean square of the difference.
 // SPDX-License-Identifier: Apache-2.0
 #include <sys/resource.h>
 
@@ -53,19 +56,9 @@ Times run(const models::CosmosAutoencoder& model, const Tensor& pixels, std::int
   return {middle - start, seconds() - middle};
 }
 
-int bench(int argc, char** argv) {
-  cli::wait_politely();  // as the programs do
-  if (argc < 4) {
-    std::fprintf(stderr, "usage: %s FRAMES HEIGHT WIDTH [f32|bf16 [ROUNDS [CHUNK]]]\n", argv[0]);
-    return 2;
-  }
-  const std::int64_t frames = std::atoi(argv[1]), height = std::atoi(argv[2]),
-                     width = std::atoi(argv[3]);
-  const std::string dtype = argc > 4 ? argv[4] : "f32";
-  const int rounds = argc > 5 ? std::atoi(argv[5]) : 2;
-  const std::int64_t chunk = argc > 6 ? std::atoi(argv[6]) : 1;
-  const models::CosmosAutoencoder model(
-      models::CosmosConfig{}, 0, dtype == "bf16" ? DType::bf16 : DType::f32, Device::cpu, false);
+/// Random weights, of the size that keeps numbers about as large as they are.
+models::CosmosAutoencoder filled(DType compute) {
+  models::CosmosAutoencoder model(models::CosmosConfig{}, 0, compute, Device::cpu, false);
   for (nn::Parameter* p : model.parameters()) {
     const Tensor values(p->shape());
     Random(0, Purpose::test, 0, random_key(p->name)).fill_uniform(values.floats());
@@ -78,8 +71,46 @@ int bench(int argc, char** argv) {
       v = (2 * v - 1) * scale + add;
     p->write(values);
   }
+  return model;
+}
+
+double decibels(const Tensor& exact, const Tensor& other) {
+  const std::span<const float> a = exact.floats(), b = other.floats();
+  double sum = 0, squares = 0, difference = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    sum += a[i];
+    squares += double{a[i]} * a[i];
+    difference += (double{a[i]} - b[i]) * (double{a[i]} - b[i]);
+  }
+  const double count = static_cast<double>(a.size());
+  return 10 * std::log10((squares - sum * sum / count) / difference);
+}
+
+void print_apart(const Tensor& pixels) {
+  ops::Tape silent(false);
+  const models::CosmosAutoencoder exact = filled(DType::f32), low = filled(DType::bf16);
+  const Tensor latents = exact.encode(silent, pixels);
+  const double encoded = decibels(latents, low.encode(silent, pixels));
+  const double decoded = decibels(exact.decode(silent, latents), low.decode(silent, latents));
+  std::printf("bf16 beside f32: latents %.1f dB, frames %.1f dB\n", encoded, decoded);
+}
+
+int bench(int argc, char** argv) {
+  cli::wait_politely();  // as the programs do
+  if (argc < 4) {
+    std::fprintf(stderr, "usage: %s FRAMES HEIGHT WIDTH [f32|bf16|apart [ROUNDS [CHUNK]]]\n",
+                 argv[0]);
+    return 2;
+  }
+  const std::int64_t frames = std::atoi(argv[1]), height = std::atoi(argv[2]),
+                     width = std::atoi(argv[3]);
+  const std::string dtype = argc > 4 ? argv[4] : "f32";
+  const int rounds = argc > 5 ? std::atoi(argv[5]) : 2;
+  const std::int64_t chunk = argc > 6 ? std::atoi(argv[6]) : 1;
   const Tensor pixels({frames, height, width, 3});
   Random(0, Purpose::test).fill_uniform(pixels.floats());
+  if (dtype == "apart") return print_apart(pixels), 0;
+  const models::CosmosAutoencoder model = filled(dtype == "bf16" ? DType::bf16 : DType::f32);
   Times best;
   std::clock_t processor = 0;
   for (int i = 0; i <= rounds; ++i) {  // the first is not counted

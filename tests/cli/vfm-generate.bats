@@ -817,12 +817,11 @@ sys.exit(not (len(a) == len(b) > 0 and max(abs(x - y) for x, y in zip(a, b)) <= 
   # All that --help shows under these headings.
   for option in $(vfm-generate --help | awk '/^[A-Z].*:$/ { of = $0 ~ /^(Prompts|Network|Size|Sampling|Video to world):$/ }
     of && /^  --/ { split($1, name, ","); print name[1] }'); do
-    [ "$option" != --fp8-tolerance ] || continue # wants --fp8
+    [[ $option != --fp8-tolerance && $option != --compute ]] || continue # wants --fp8; is of decoding too
     case $option in
       --size) value=64x64 ;;
       --weights) value=ema ;;
       --lora-mode) value=merged ;;
-      --compute) value=f32 ;;
       --fp8) value=all ;;
       --sampler) value=euler ;;
       *) value=1 ;;

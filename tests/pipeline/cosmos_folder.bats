@@ -178,6 +178,25 @@ END
   cmp whole/fox.mp4 clips/fox.mp4
 }
 
+@test "--compute reaches the tokenizer, in one stage and in two, and the record tells it" {
+  of() { jq -c '[.compute, .decoded_in]' <(records "$1"); }
+  vfm-generate --model cosmos "${call[@]}" -o whole <<<"$prompt" >whole.jsonl
+  [ "$(of whole.jsonl)" = '[null,null]' ]
+  vfm-generate --model cosmos "${call[@]}" --compute bf16 -o low <<<"$prompt" >low.jsonl
+  [ "$(of low.jsonl)" = '["bf16","bf16"]' ]
+  vfm-generate --model cosmos "${call[@]}" --compute bf16 --latents-only -o latents <<<"$prompt" >latents.jsonl
+  vfm-generate --decode-only --model cosmos --device cpu --compute bf16 -o clips <latents.jsonl >clips.jsonl
+  cmp low/fox.mp4 clips/fox.mp4
+  [ "$(jq .address <(records low.jsonl))" = "$(jq .address <(records clips.jsonl))" ]
+  vfm-generate --decode-only --model cosmos --device cpu -o others <latents.jsonl >others.jsonl
+  [ "$(of others.jsonl)" = '["bf16",null]' ]
+  ! cmp -s low/fox.mp4 others/fox.mp4
+  [ "$(jq .address <(records low.jsonl))" != "$(jq .address <(records others.jsonl))" ]
+  # A record of bf16 asks for the same clip.
+  vfm-generate --model cosmos "${call[@]}" --compute bf16 -o again - <low.jsonl >again.jsonl
+  [ "$(jq .address <(records low.jsonl))" = "$(jq .address <(records again.jsonl))" ]
+}
+
 @test "a dry run reports the memory of text encoder, network and tokenizer" {
   tells_its_memory --model cosmos --size 48x32 --frames 5 --steps 2
   tells_its_memory --model cosmos --size 96x64 --frames 9 --steps 2

@@ -26,11 +26,12 @@ ModelFolder open_model(const std::string& folder) {
   return ModelFolder(folder, {.part = "vae", .types = {kCosmosContinuous, kCosmosDiscrete}});
 }
 
-DType compute_of(const TokenizerConfig& config) {
+DType compute_of(const TokenizerConfig& config, Device device) {
   const std::string& name = config.compute;
   if (name != "" && name != "f32" && name != "bf16")
     fail_usage("'compute' is '{}': there are f32 and bf16", name);
-  return name == "bf16" ? DType::bf16 : DType::f32;
+  const bool low = name.empty() ? device == Device::cuda : name == "bf16";
+  return low ? DType::bf16 : DType::f32;
 }
 
 std::string existing_folder(const TokenizerConfig& config) {
@@ -57,8 +58,10 @@ std::optional<LatentScale> statistics_of(const HfComponent& component) {
 
 // The folder of a tokenizer's configuration, before its weights are read.
 struct Opened {
-  explicit Opened(const TokenizerConfig& config)
-      : folder(existing_folder(config)), compute(compute_of(config)), model(open_model(folder)) {
+  Opened(const TokenizerConfig& config, Device device)
+      : folder(existing_folder(config)),
+        compute(compute_of(config, device)),
+        model(open_model(folder)) {
     const HfComponent& component = model.component();
     const std::string& type = config.name;
     component.need_type({type});
@@ -148,9 +151,9 @@ std::int64_t cosmos_step(const CosmosConfig& config, CosmosWork work, std::int64
              width * space, height * space, format_bytes(least), format_bytes(room.memory));
 }
 
-CosmosFolder inspect_cosmos(const TokenizerConfig& config) {
+CosmosFolder inspect_cosmos(const TokenizerConfig& config, Device device) {
   return as_usage([&] {
-    const Opened opened(config);
+    const Opened opened(config, device);
     const CosmosAutoencoder model(opened.network, 0, DType::bf16, Device::cpu, false);
     const io::TensorSet& weights = opened.model.tensors();
     check_tensors(weights, model.parameters());
@@ -161,7 +164,7 @@ CosmosFolder inspect_cosmos(const TokenizerConfig& config) {
 
 CosmosTokenizer::CosmosTokenizer(const TokenizerConfig& config, Device device, CosmosRoom room)
     : device_(device), room_(room) {
-  const Opened opened(config);
+  const Opened opened(config, device);
   folder_ = opened.folder;
   compute_ = opened.compute;
   const CosmosConfig& network = opened.network;
@@ -176,11 +179,13 @@ std::string CosmosTokenizer::name() const {
   return fsq_ ? kCosmosDiscrete : kCosmosContinuous;
 }
 
+// On the CPU f32 goes without saying.
 TokenizerConfig CosmosTokenizer::config() const {
+  const char* const full = device_ == Device::cpu ? "" : "f32";
   return {.name = name(),
           .path = folder_,
           .hash = hash_,
-          .compute = compute_ == DType::bf16 ? "bf16" : ""};
+          .compute = compute_ == DType::bf16 ? "bf16" : full};
 }
 
 std::int64_t CosmosTokenizer::step(CosmosWork work, int frames, int height, int width) const {

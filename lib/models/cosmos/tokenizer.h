@@ -31,9 +31,9 @@ struct CosmosFolder {
   double file_bytes = 0;  ///< of the weights
 };
 
-/// Of a configuration as CosmosTokenizer takes it; but the hash, for which values would be read, is
-/// not compared. Throws Error{usage}, also for tensors that do not fit.
-CosmosFolder inspect_cosmos(const TokenizerConfig& config);
+/// Of a configuration as CosmosTokenizer takes it, to compute on `device`; but the hash, for which
+/// values would be read, is not compared. Throws Error{usage}, also for tensors that do not fit.
+CosmosFolder inspect_cosmos(const TokenizerConfig& config, Device device = Device::cpu);
 
 /// How many of the latent frames are worked on at once: as room.pixels says; where that takes more
 /// than room.memory fewer, or all of a short video, of which nothing need be kept from chunk to
@@ -44,6 +44,7 @@ std::int64_t cosmos_step(const CosmosConfig& config, CosmosWork work, std::int64
 
 class CosmosTokenizer final : public VideoTokenizer {
  public:
+  /// Computes in what config.compute says; if that is empty in f32 on the CPU and in bf16 on a GPU.
   /// Throws Error{usage} if the folder is not there, is of another type or hash, or its weights do
   /// not fit.
   explicit CosmosTokenizer(const TokenizerConfig& config, Device device = Device::cpu,

@@ -31,8 +31,14 @@ class Pipeline {
   const TemporaryFolder folder_;
 };
 
-std::vector<std::uint8_t> frames_on(const std::string& folder, Device device) {
-  const generate::Generator generator(models::load_model(folder, true, DType::f32, device));
+/// `compute` is the tokenizer's, or empty.
+std::vector<std::uint8_t> frames_on(const std::string& folder, Device device,
+                                    const std::string& compute) {
+  models::LoadedModel model = models::load_model(folder, true, DType::f32, device);
+  model.facts.tokenizer->compute = compute;
+  const generate::Generator generator(std::move(model));
+  const std::string usual = device == Device::cuda ? "bf16" : "";
+  CHECK(generator.tokenizer().config().compute == (compute.empty() ? usual : compute));
   generate::ClipRequest request;
   request.prompt = "a red fox";
   request.frames = 9, request.height = 16, request.width = 16, request.fps = 30;
@@ -55,13 +61,20 @@ std::vector<std::uint8_t> frames_on(const std::string& folder, Device device) {
 
 TEST_CASE("the frames that the GPU makes and decodes are the CPU's") {
   const Pipeline folder;
-  const std::vector<std::uint8_t> expected = frames_on(folder.path(), Device::cpu);
-  const std::vector<std::uint8_t> made = frames_on(folder.path(), Device::cuda);
-  REQUIRE(made.size() == std::size_t{9} * 16 * 16 * 3);
-  REQUIRE(made.size() == expected.size());
-  int apart = 0;
-  for (std::size_t i = 0; i < made.size(); ++i)
-    apart = std::max(apart, std::abs(int{made[i]} - int{expected[i]}));
-  CHECK(apart <= 1);
-  CHECK(std::ranges::max(made) > std::ranges::min(made) + 20);
+  const std::vector<std::uint8_t> expected = frames_on(folder.path(), Device::cpu, "");
+  const auto apart = [&](const std::string& compute) {
+    const std::vector<std::uint8_t> made = frames_on(folder.path(), Device::cuda, compute);
+    REQUIRE(made.size() == std::size_t{9} * 16 * 16 * 3);
+    REQUIRE(made.size() == expected.size());
+    CHECK(std::ranges::max(made) > std::ranges::min(made) + 20);
+    int most = 0;
+    for (std::size_t i = 0; i < made.size(); ++i)
+      most = std::max(most, std::abs(int{made[i]} - int{expected[i]}));
+    return most;
+  };
+  CHECK(apart("f32") <= 1);
+  // By itself it computes in bf16 there.
+  const int low = apart("");
+  CHECK(low > 1);
+  CHECK(low < 16);
 }
