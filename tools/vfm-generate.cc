@@ -194,8 +194,9 @@ class GenerateTool : public vfm::cli::Tool {
     group.add_path("--base", job_.lora.base, "DIR",
                    "of a run that trained adapters: the model under them, if it has moved");
     group
-        .add_choice("--compute", dtype_, "DTYPE", {"auto", "f32", "bf16"},
-                    "auto: on the CPU f32, on a GPU as the model was trained, its tokenizer in bf16")
+        .add_choice(
+            "--compute", dtype_, "DTYPE", {"auto", "f32", "bf16"},
+            "auto: on the CPU f32, on a GPU as the model was trained, its tokenizer in bf16")
         ->capture_default_str();
     CLI::Option* const fp8 =
         group.add("--fp8", fp8_, "PARTS", "off, linear, or all: compute in FP8")

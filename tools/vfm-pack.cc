@@ -141,7 +141,9 @@ class PackTool : public vfm::cli::Tool {
         ->type_name("builtin:wavelet|builtin:fsq|DIR")
         ->check(vfm::cli::not_empty)
         ->capture_default_str();
-    app.add_option("--compute", compute_, "what a tokenizer of a folder computes in (default: on the CPU f32, on a GPU bf16)")
+    app.add_option(
+           "--compute", compute_,
+           "what a tokenizer of a folder computes in (default: on the CPU f32, on a GPU bf16)")
         ->type_name("f32|bf16")
         ->check(CLI::IsMember({"f32", "bf16"}));
     app.add_option("--channels", channels_, "builtin:wavelet: channels of a latent (default 24)")

@@ -26,7 +26,7 @@ struct DecodeJob {
   std::string encoder;         ///< FFmpeg's name; empty: the record's, or the default one
   std::optional<int> quality;  ///< 0..51; nothing: the record's
   Device device = Device::cpu;
-  std::optional<DType> compute = {};  ///< of the tokenizer; nothing: as its model says
+  std::optional<DType> compute = {};   ///< of the tokenizer; nothing: as its model says
   std::uint64_t tokenizer_memory = 0;  ///< of models::make_tokenizer()
 };
 

@@ -36,8 +36,8 @@ struct ModelInUse {
 };
 
 /// What the job says of where the model's tokenizer is, and of what it computes in: returns what
-/// choose_compute() does. Parts of a pipeline of which one is elsewhere get hashes first, to compare
-/// it with.
+/// choose_compute() does. Parts of a pipeline of which one is elsewhere get hashes first, to
+/// compare it with.
 std::string move_parts(ModelFacts& facts, const GenerateJob& job);
 /// A tokenizer from a folder shall compute in what was asked for. Returns that, "f32" or "bf16", if
 /// it would not have done so on `device` by itself; else nothing.

@@ -19,9 +19,9 @@ namespace vfm::nn {
 /// (ops/optim/split_master.h), of which it computes with the high half.
 struct Parameter {
   std::string name;
-  Tensor value;       ///< f32, or undefined: it is split
-  Tensor high, low;   ///< bf16 and i16, or undefined; without training high alone
-  Tensor grad;        ///< f32, same shape, zero at first; summed by backward; undefined: not trained
+  Tensor value;      ///< f32, or undefined: it is split
+  Tensor high, low;  ///< bf16 and i16, or undefined; without training high alone
+  Tensor grad;       ///< f32, same shape, zero at first; summed by backward; undefined: not trained
   bool decay = true;  ///< whether weight decay applies (not for norms and position tables)
 
   bool split() const { return high.defined(); }

@@ -2,7 +2,8 @@
 // of its own: for what takes the host longer than a step may wait.
 //
 // The pieces come through a little pinned memory in turn, so a copy is not ahead of the function by
-// more than that. They have a stream of their own: uploads (tensor/upload.h) need not wait for them.
+// more than that. They have a stream of their own: uploads (tensor/upload.h) need not wait for
+// them.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tensor/download.h"
-
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -11,6 +9,7 @@
 
 #include "tensor/device.h"
 #include "tensor/device_cuda.h"
+#include "tensor/download.h"
 
 namespace vfm {
 namespace {
@@ -100,12 +99,12 @@ void Download::start(std::vector<Piece> pieces, Take take) {
   check_gpu(cudaEventRecord(state.begin.done, compute_stream()), "record an event");
   std::promise<void> queued;
   state.queued = queued.get_future();
-  state.taken = std::async(std::launch::async, [&state, pieces = std::move(pieces),
-                                                take = std::move(take),
-                                                given = std::move(queued)]() mutable {
-    std::promise<void> all_queued = std::move(given);  // broken at the end, if it is not kept
-    state.run(pieces, take, all_queued);
-  });
+  state.taken =
+      std::async(std::launch::async, [&state, pieces = std::move(pieces), take = std::move(take),
+                                      given = std::move(queued)]() mutable {
+        std::promise<void> all_queued = std::move(given);  // broken at the end, if it is not kept
+        state.run(pieces, take, all_queued);
+      });
 }
 
 void Download::release() {

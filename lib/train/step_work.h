@@ -15,9 +15,9 @@
 
 namespace vfm::train {
 
-/// What is done for all packs, with what is recomputed; and beside them: the gradients' norm, AdamW.
-/// The average is kept every few steps: of it the mean. One that the host keeps takes no time of the
-/// device.
+/// What is done for all packs, with what is recomputed; and beside them: the gradients' norm,
+/// AdamW. The average is kept every few steps: of it the mean. One that the host keeps takes no
+/// time of the device.
 struct StepWork {
   KernelCalls packs, optimizer;
 };

@@ -290,7 +290,8 @@ void tests(Checker& checker) {
   checker.check("an odd width is refused",
                 modulate_backward(odd, nullptr, nullptr) == cudaErrorInvalidValue &&
                     modulate_reduce(odd, 1, nullptr, nullptr) == cudaErrorInvalidValue);
-  checker.check("no runs are no error", modulate_backward(ModulateBackward{}, nullptr, nullptr) == 0);
+  checker.check("no runs are no error",
+                modulate_backward(ModulateBackward{}, nullptr, nullptr) == 0);
   if (!timed()) return;
   time_bf16(8192, 4096, 64);
   time_bf16(8192, 4096, 63);

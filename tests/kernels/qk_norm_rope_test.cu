@@ -185,8 +185,7 @@ void compare(Checker& checker, const Case& k, const Numbers& n) {
   need(qk_norm_rope_forward(call, nullptr), "forward");
   for (std::size_t at = 0; at < k.size(); ++at)
     if (at / k.dim % k.heads() >= static_cast<std::size_t>(k.normed())) expected_y[at] = 77;
-  checker.close(name_of(k, kLow, "y without values"), kept.host(), expected_y,
-                kLow ? 4e-3 : 2e-6);
+  checker.close(name_of(k, kLow, "y without values"), kept.host(), expected_y, kLow ? 4e-3 : 2e-6);
 
   const Gradients expected = backward(n, k, x, dy);
   std::vector<T> first;

@@ -39,8 +39,8 @@ void prepare(AttentionPack& pack, Device device);
 /// back, but for cuDNN's body on a GPU (attention_choice.h).
 Tensor self_attention(Tape& tape, const Tensor& qkv, const AttentionPack& pack);
 
-/// self_attention of qk_norm_rope(x, layout), which has the pack's heads. The values are not copied,
-/// but read where they lie in x.
+/// self_attention of qk_norm_rope(x, layout), which has the pack's heads. The values are not
+/// copied, but read where they lie in x.
 Tensor normed_self_attention(Tape& tape, const Tensor& x, const QkNormRope& layout,
                              const AttentionPack& pack);
 

@@ -64,8 +64,7 @@ void linear_weight_gradients(Tape& tape, const Tensor& dy, const Tensor& x,
   const std::int64_t n = x.size(0), in = x.size(1), out = w.size(0);
   if (tape.wants_grad(w)) {
     const Tape::Sum sum = tape.sum_of(w);
-    const Tensor dw =
-        sum.tensor.defined() ? sum.tensor : Tensor(w.shape(), DType::f32, w.device());
+    const Tensor dw = sum.tensor.defined() ? sum.tensor : Tensor(w.shape(), DType::f32, w.device());
     gemm(dw.device(), out, in, n, {dy.raw(), dy.dtype(), out, true},
          {x.raw(), x.dtype(), in, false}, dw.raw(), DType::f32, in, sum.add);
     if (!sum.tensor.defined()) tape.accumulate(w, dw);

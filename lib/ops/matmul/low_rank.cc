@@ -88,9 +88,9 @@ void add_low_rank(const Tensor& y, const Tensor& x, const LowRank& l) {
 // less than keeping it would be worth: it is R / O of the layer's own product.
 Tensor low_rank_input_gradient(const Tensor& dy, const LowRank& l, const Tensor& dx) {
   const std::int64_t n = dy.size(0), in = l.a.size(1), rank = l.a.size(0), wide = l.b.size(0);
-  const Tensor g = scaled(product(n, rank, wide, columns(dy, l.first, false), matrix(l.b),
-                                  dy.dtype(), dy.device()),
-                          l.scale);
+  const Tensor g = scaled(
+      product(n, rank, wide, columns(dy, l.first, false), matrix(l.b), dy.dtype(), dy.device()),
+      l.scale);
   if (dx.defined())
     add_in_place(dx, product(n, in, rank, matrix(g), matrix(l.a), dx.dtype(), dx.device()));
   return g;

@@ -13,7 +13,8 @@ namespace {
 
 void check(const ModulateInput& in, bool norms) {
   const Shape shape = in.x.shape();
-  if (!norms && !in.branch.defined()) fail("modulate: nothing to add to a stream {}", to_string(shape));
+  if (!norms && !in.branch.defined())
+    fail("modulate: nothing to add to a stream {}", to_string(shape));
   if (in.x.dims() != 2 || in.x.dtype() != DType::f32)
     fail("modulate: the stream is {} {}", dtype_name(in.x.dtype()), to_string(shape));
   if (in.out != DType::f32 && in.out != DType::bf16)

@@ -177,10 +177,10 @@ TEST_CASE("the average lies on the host or on the GPU, with the same values") {
 }
 
 TEST_CASE("an average on the host is that of its step, whichever stream is late") {
-  const auto [compute, every, late] = GENERATE(table<std::string, int, emulation::Late>(
-      {{"bf16", 1, emulation::Late::copies},
-       {"bf16", 2, emulation::Late::kernels},
-       {"f32", 1, emulation::Late::copies}}));
+  const auto [compute, every, late] =
+      GENERATE(table<std::string, int, emulation::Late>({{"bf16", 1, emulation::Late::copies},
+                                                         {"bf16", 2, emulation::Late::kernels},
+                                                         {"f32", 1, emulation::Late::copies}}));
   const auto set = made_up();
   const Dataset& data = *set;
   Recipe recipe = small();

@@ -130,7 +130,7 @@ TEST_CASE("networks with adapters beside the weights: what generating with them 
 
   const NetworkBatch batch = batch_of(c, samples, Device::cpu);
   ops::Tape silent(false);
-  network->forward(silent, batch);  // what is made once
+  network->forward(silent, batch);                                              // what is made once
   network->forward(silent, batch_of(c, {{1, 2, 2, 24.f, 0, 1}}, Device::cpu));  // of another clip
   CHECK(with.activation_bytes ==
         Approx(taken([&] { network->forward(silent, batch); })).epsilon(0.03));

@@ -90,8 +90,8 @@ TEST_CASE("gradients accumulate in watched leaves over several tapes") {
 }
 
 TEST_CASE("gradients that are replaced: what was there does not count, nor if nothing comes") {
-  const Tensor x = noise_tensor({5, 8}, 1), w = noise_tensor({8, 8}, 2), bias = noise_tensor({8}, 3),
-               unused = noise_tensor({3}, 4);
+  const Tensor x = noise_tensor({5, 8}, 1), w = noise_tensor({8, 8}, 2),
+               bias = noise_tensor({8}, 3), unused = noise_tensor({3}, 4);
   const std::vector<Tensor> leaves{x, w, bias, unused};
   // Each is used twice, once where it is computed again, and there it is watched once more.
   const auto run = [&](const std::vector<Tensor>& buffers, bool replace, bool again) {
@@ -104,11 +104,10 @@ TEST_CASE("gradients that are replaced: what was there does not count, nor if no
       const LinearWeight weight(w);
       return add(inner, gelu(inner, linear(inner, in, weight, bias, DType::f32)), x);
     };
-    const Tensor y = again ? tape.checkpoint({x},
-                                             [&](Tape& inner) {
-                                               return std::vector<Tensor>{block(inner, x)};
-                                             })[0]
-                           : block(tape, x);
+    const Tensor y =
+        again ? tape.checkpoint(
+                    {x}, [&](Tape& inner) { return std::vector<Tensor>{block(inner, x)}; })[0]
+              : block(tape, x);
     tape.backward(block(tape, y), ones({5, 8}));
   };
   for (const bool again : {false, true}) {

@@ -162,10 +162,8 @@ TEST_CASE("bytes of queries' and keys' norms and rotation: values pass") {
     CHECK(bytes_of(counted([&] { y = qk_norm_rope(tape, x, layout); }), "qk_norm_rope_forward") ==
           2 * 3 * 2 * kElements + angles + weights);
     AttentionPack pack{{kTokens}, {kTokens}, kHeads, kHeads, kHeadDim, false};
-    const Kernels unmoved =
-        counted([&] { (void)normed_self_attention(tape, x, layout, pack); });
-    CHECK(bytes_of(unmoved, "qk_norm_rope_forward") ==
-          2 * 2 * 2 * kElements + angles + weights);
+    const Kernels unmoved = counted([&] { (void)normed_self_attention(tape, x, layout, pack); });
+    CHECK(bytes_of(unmoved, "qk_norm_rope_forward") == 2 * 2 * 2 * kElements + angles + weights);
     // Queries, keys, and values where they are; the result.
     CHECK(bytes_of(unmoved, "attend") == 2 * (3 + 1) * kElements);
     // The seed is the caller's; what gelu makes of it is nobody's, and overwritten.

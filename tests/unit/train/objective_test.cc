@@ -47,8 +47,10 @@ std::vector<CleanSample> fitted_samples(Recipe& recipe) {
     const std::unique_ptr<Dataset> data =
         recipe.model.type == "tokenizer"
             ? make_up_clips({{5, 16, 16}, {1, 16, 16}}, recipe.model.autoencoder)
-            : make_up_latents(
-                  {.sizes = {{4, 8, 8}, {1, 8, 8}}, .channels = 4, .text_tokens = 3, .text_width = 8});
+            : make_up_latents({.sizes = {{4, 8, 8}, {1, 8, 8}},
+                               .channels = 4,
+                               .text_tokens = 3,
+                               .text_width = 8});
     data->fit(recipe);
     samples = {data->read(0, 0), data->read(1, 0)};
   }
