@@ -103,10 +103,11 @@ struct Passed {
   Tensor output;
 };
 
-/// By `graphs`, if there are any: on a GPU, for packs of one shape, which were put() there.
+/// By `graphs`, if there are any: on a GPU, for packs of one shape, which were put() there. `more`:
+/// added to the gradients that are there.
 inline Passed compute_gradients(const models::DiffusionNetwork& network, const Pack& pack,
-                                GraphCache* graphs = nullptr) {
-  nn::zero_gradients(trained(network));
+                                GraphCache* graphs = nullptr, bool more = false) {
+  if (!more) nn::zero_gradients(trained(network));
   const auto work = [&](const std::vector<Tensor>& inputs) -> std::vector<Tensor> {
     ops::Tape tape;
     models::NetworkBatch batch{pack.batch.samples, inputs[0], inputs[1], inputs[2]};
