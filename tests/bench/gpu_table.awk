@@ -63,6 +63,14 @@ function step(name, what,    theirs) {
   row(what, value["train/" name "/vfm"], value["train/" theirs "/torch"], "tokens/s", "", note("train/" name "/vfm"))
 }
 
+# The name of the model's fastest step; "" if none was measured.
+function fastest(model,    i, best) {
+  for (i = 1; i <= count; ++i)
+    if (index(order[i], "train/" model " ") == 1 && order[i] ~ /vfm$/ && value[order[i]] + 0 > value[best] + 0)
+      best = order[i]
+  return best
+}
+
 END {
   print "| what | vfm | PyTorch | unit | target | reached | note |"
   print "|---|---:|---:|---|---:|---|---|"
@@ -126,9 +134,7 @@ END {
   step("7b elementwise", "the same, norms and activations recomputed")
   step("7b elementwise graph", "the same as a CUDA graph")
   step("7b elementwise graph, 8 packs", "the same, steps of 8 packs")
-  best = ""
-  for (i = 1; i <= count; ++i)
-    if (order[i] ~ /^train\/7b [^\/]*\/vfm$/ && value[order[i]] + 0 > value[best] + 0) best = order[i]
+  best = fastest("7b")
   theirs = value["train/7b/torch"]
   row("the best of these", value[best], theirs, "tokens/s", 11500, value[best] == "" ? "" : note(best))
   ratio = value[best] == "" || theirs == "" ? "" : value[best] / theirs
@@ -139,7 +145,8 @@ END {
     why = sprintf("PyTorch: %.1f GiB", memory["train/7b/torch"])
     row("the best of these over PyTorch", ratio, 1, "ratio", 1.15, why)
   }
-  long = "train/7b-74k block/vfm"
+  long = fastest("7b-74k")
+  if (long == "") long = "train/7b-74k block/vfm"
   step("7b-74k block", "training step, 7B, 73,728 tokens, blocks recomputed")
   row("MFU at 73,728 tokens", mfu[long] == "" ? "" : 100 * mfu[long], "", "%", 45,
       value[long] == "" ? error[long] : "of " shown(peak[long]) " TFLOP/s")

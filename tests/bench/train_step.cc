@@ -6,7 +6,8 @@
 //     or at 36,864 and 73,728: 2b-37k, 2b-74k and so on. Of several, the first whose memory,
 //     counted on Device::meta, fits the GPU, and that can be run; a record says why others were not
 //     --device cpu|cuda            (cpu)
-//     --recompute none|elementwise|block   (none); several with commas: the first that fits
+//     --recompute none|elementwise|block_but_attention|block   (none); several with commas: the
+//     first that fits
 //     --moments f32|bf16           (f32; bf16 for the models of billions)
 //     --ema 0|1                    keep the moving average too (1; 0 for the models of billions)
 //     --warmup N                   steps before those that are timed (2)
@@ -116,7 +117,7 @@ models::Recompute parse_recompute(const std::string& name) {
   for (const Recompute one :
        {Recompute::none, Recompute::elementwise, Recompute::block_but_attention, Recompute::block})
     if (name == models::recompute_name(one)) return one;
-  fail_usage("no recompute '{}'; there are none, elementwise and block", name);
+  fail_usage("no recompute '{}'; there are none, elementwise, block_but_attention and block", name);
 }
 
 DType parse_dtype(const std::string& name) {
