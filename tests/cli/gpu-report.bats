@@ -64,11 +64,12 @@ name=$(basename "$0")
 echo "$name $*" >>"$here/calls"
 export VFM_REHEARSAL=${GIB:-139}
 "$VFM_BUILD/tests/bench/$name" "$@" || exit
-[ "$SLOW" != "$name" ] || { printf '{"bench": "half a'; sleep 60; }
+[ "$SLOW" != "$name" ] || { printf '{"bench": "half a'; sleep 61.5; }
 END
   program kernel <<'END'
 case $VFM_KERNEL_TESTS in untimed | small | '') ;; *) exit 9 ;; esac
 echo "$(basename "$0")" >>"$here/calls"
+[ -z "$SLOW" ] || exec sleep 61.5
 mkdir "$here/busy" 2>/dev/null || { touch "$here/two-at-once"; exit 0; }
 sleep 0.1
 rmdir "$here/busy"
@@ -148,6 +149,31 @@ JSON
   grep -q '^python tests/bench/train_step_torch.py 4b bf16 compile 4 ' calls
 }
 
+# SIGTERM for $script, which ends soon, and with it all that it runs.
+stop_script() {
+  local begin=$SECONDS
+  kill -TERM "$script"
+  status=0
+  wait "$script" || status=$?
+  cat log
+  [ "$status" -eq 143 ]
+  [ $((SECONDS - begin)) -lt 20 ]
+  run pgrep -f "$here/build/tests|^sleep 61[.]5$"
+  [ "$status" -eq 1 ]
+}
+
+@test "gpu-report: SIGTERM also ends tests that run beside each other" {
+  stand_ins
+  SLOW=tests "${VFM_ROOT:?}/scripts/gpu-report" --build "$here/build" --only test >log 2>&1 &
+  script=$!
+  for ((i = 0; i < 200; ++i)); do
+    if [ "$(grep -c _test calls 2>/dev/null)" -ge 5 ]; then break; fi
+    sleep 0.1
+  done
+  stop_script
+  grep -q '^| test | not whole | 0 |' out/gpu-report.md
+}
+
 @test "gpu-report: SIGTERM ends it with the table so far, and the next call goes on" {
   stand_ins
   SLOW=gpu_gemm "${VFM_ROOT:?}/scripts/gpu-report" --build "$here/build" --only bench >log 2>&1 &
@@ -156,16 +182,10 @@ JSON
     if grep -q 'half a' build/report/records.jsonl 2>/dev/null; then break; fi
     sleep 0.1
   done
-  kill -TERM "$script"
-  status=0
-  wait "$script" || status=$?
-  cat log
-  [ "$status" -eq 143 ]
+  stop_script
   grep -q 'stopped by SIGTERM' log
   grep -qF '| copy on the GPU, read and written | - | - | GB/s | - | - | a rehearsal |' out/gpu-report.md
   grep -q '^| bench | not whole | 1 |' out/gpu-report.md
-  run pgrep -f "$here/build/tests"
-  [ "$status" -eq 1 ]
   : >calls
   run gpu_report --only bench
   echo "$output"
