@@ -1,7 +1,11 @@
-// The time of one forward pass of a DiT for inference, on the CPU. dit_forward.sh runs it beside
-// diffusers' module.
+// The time of one forward pass of a DiT for inference, on the CPU or a GPU. dit_forward.sh runs it
+// beside diffusers' module; scripts/gpu-report a step of text to world of 7 billion parameters.
 //
-//   dit_forward 100m|7b-slice [f32|bf16 [RUNS]]
+//   dit_forward 100m|7b-slice|7b-world|2b-world [f32|bf16 [RUNS]] [OPTION]...
+//     --device cpu|cuda            (cpu)
+//     --fp8 linear|all             on a GPU: then once more in FP8, see models/dit/fp8.h
+//     --gemm-cache FILE            see ops::set_gemm_cache
+//     --json                       print a record of gpu.h's form
 // Prints one line: model, dtype, parameters, tokens, best and median milliseconds, peak memory.
 // SPDX-License-Identifier: Apache-2.0
 #include <sys/resource.h>
@@ -15,6 +19,10 @@
 #include <vector>
 
 #include "base/error.h"
+#include "models/dit/fp8.h"
+#include "models/dit/network_cost.h"
+#include "ops/matmul/gemm.h"
+#include "rehearsal.h"
 #include "training.h"
 
 using namespace vfm;
@@ -23,68 +31,185 @@ namespace {
 
 struct Case {
   models::NetworkConfig config;
-  models::NetworkSample sample;
+  std::vector<models::NetworkSample> samples;
 };
 
 // A hundred million parameters on 2,048 tokens; two layers of the 7B model on 2,048, so wide that
-// the matrices are most of it. 128 and 512 text tokens.
+// the matrices are most of it. 128 and 512 text tokens. And a step of sampling with guidance, of
+// text to 121 frames of 704 x 1,280 pixels: two samples of 56,320 tokens.
 Case find_case(const std::string& name) {
   Case c;
   if (name == "100m") {
     c.config.num_attention_heads = 12;
     c.config.attention_head_dim = 64;
     c.config.num_layers = 8;
-    c.sample = {8, 32, 32, 24.f, 0.1f, 128};
+    c.samples = {{8, 32, 32, 24.f, 0.1f, 128}};
   } else if (name == "7b-slice") {
     c.config.num_layers = 2;
-    c.sample = {8, 32, 32, 24.f, 0.1f, 512};
+    c.samples = {{8, 32, 32, 24.f, 0.1f, 512}};
+  } else if (name == "7b-world" || name == "2b-world") {
+    if (name == "2b-world") c.config.num_attention_heads = 16;
+    c.samples.assign(2, {16, 88, 160, 24.f, 0.1f, 512});
   } else {
-    fail_usage("there is no model '{}'; there are 100m and 7b-slice", name);
+    fail_usage("there is no model '{}'; there are 100m, 7b-slice, 7b-world and 2b-world", name);
   }
   return c;
 }
 
-void measure(const std::string& name, DType compute, int runs) {
-  const Case c = find_case(name);
-  const test::Pack pack = test::make_pack(c.config, {c.sample});
-  const auto network = models::make_network(c.config, 1, compute, Device::cpu, false);
-  std::int64_t parameters = 0;
-  std::uint64_t key = 100;
-  for (nn::Parameter* p : network->parameters()) {
-    Tensor values = noise_tensor(p->shape(), ++key);
-    for (float& value : values.floats())
-      value *= 0.02f;
-    p->write(values);
-    parameters += p->elements();
+struct Options {
+  std::string model = "100m", gemm_cache;
+  DType compute = DType::f32;
+  Device device = Device::cpu;
+  models::Fp8Parts fp8;  // of a second measurement
+  int runs = 5;
+  bool json = false;
+};
+
+Options parse(int argc, char** argv) {
+  Options o;
+  std::vector<std::string> plain;
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    if (!word.starts_with("--")) {
+      plain.push_back(word);
+    } else if (word == "--json") {
+      o.json = true;
+    } else {
+      if (i + 1 == argc) fail_usage("{} needs a value", word);
+      const std::string value = argv[++i];
+      if (word == "--device")
+        o.device = parse_device(value);
+      else if (word == "--fp8")
+        o.fp8 = models::parse_fp8(value);
+      else if (word == "--gemm-cache")
+        o.gemm_cache = value;
+      else
+        fail_usage("there is no option {}", word);
+    }
   }
-  std::vector<double> times;
-  for (int i = 0; i < runs + 1; ++i) {
-    const auto start = std::chrono::steady_clock::now();
-    ops::Tape tape(false);
-    network->forward(tape, pack.batch);
-    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
-    if (i > 0) times.push_back(taken.count());  // the first one warms up
-  }
+  if (!plain.empty()) o.model = plain[0];
+  if (plain.size() > 1 && plain[1] != "f32" && plain[1] != "bf16")
+    fail_usage("no type '{}'; there are f32 and bf16", plain[1]);
+  if (plain.size() > 1 && plain[1] == "bf16") o.compute = DType::bf16;
+  if (plain.size() > 2) o.runs = std::atoi(plain[2].c_str());
+  if (plain.size() > 3 || o.runs < 1) fail_usage("at most a model, a type and how often");
+  return o;
+}
+
+// Small normal numbers; on a GPU a million of them over and over, as the host would take long.
+void fill(const nn::Parameter& p, std::uint64_t key) {
+  const bool gpu = p.device() == Device::cuda;
+  Tensor values =
+      noise_tensor(gpu ? Shape{std::min<std::int64_t>(p.elements(), 1 << 20)} : p.shape(), key);
+  for (float& value : values.floats())
+    value *= 0.02f;
+  if (!gpu) return p.write(values);
+  const Tensor piece = values.to(Device::cuda), whole(p.shape(), DType::f32, Device::cuda);
+  for (std::size_t done = 0; done < whole.bytes(); done += piece.bytes())
+    copy_bytes(whole.data<std::byte>() + done, Device::cuda, piece.raw(), Device::cuda,
+               std::min(piece.bytes(), whole.bytes() - done));
+  p.write(whole);
+}
+
+std::string title(const Options& o, models::Fp8Parts fp8) {
+  const std::string type = o.compute == DType::bf16 ? "bf16" : "f32";
+  return o.model + " " + (fp8.any() ? "fp8 " + std::string(models::fp8_name(fp8)) : type);
+}
+
+void print_error(const Options& o, models::Fp8Parts fp8, std::string why) {
+  std::ranges::replace(why, '"', ' ');
+  if (o.json)
+    std::printf(
+        "{\"bench\": \"forward\", \"case\": \"%s\", \"impl\": \"vfm\", \"error\": \"%s\"}\n",
+        title(o, fp8).c_str(), why.c_str());
+  else
+    std::fprintf(stderr, "dit_forward: %s: %s\n", title(o, fp8).c_str(), why.c_str());
+}
+
+void print(const Options& o, models::Fp8Parts fp8, const Case& c, const test::Pack& pack,
+           std::int64_t parameters, std::vector<double> times) {
   std::ranges::sort(times);
+  const double median = times[times.size() / 2];
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
-  const double median = times[times.size() / 2];
-  std::printf(
-      "vfm %s %s parameters %lld tokens %lld best %.1f ms median %.1f ms peak %.2f GiB tokens/s "
-      "%.0f\n",
-      name.c_str(), compute == DType::bf16 ? "bf16" : "f32", static_cast<long long>(parameters),
-      static_cast<long long>(pack.tokens), 1e3 * times.front(), 1e3 * median,
-      static_cast<double>(usage.ru_maxrss) / (1 << 20), static_cast<double>(pack.tokens) / median);
+  const bool gpu = o.device == Device::cuda;
+  const double memory = gpu ? static_cast<double>(cuda_memory().peak) / (1 << 30)
+                            : static_cast<double>(usage.ru_maxrss) / (1 << 20);
+  if (o.json) {
+    const double flops =
+        models::forward_cost(c.config, {}, c.samples, o.compute, {}, o.device).flops;
+    const double peak = gpu ? gpu_peak_tflops() : 0, rate = 1e-12 * flops / median;
+    std::printf(
+        "{\"bench\": \"forward\", \"case\": \"%s\", \"impl\": \"vfm\", \"value\": %.6g, \"unit\": "
+        "\"s\", \"tflops\": %.6g, \"mfu\": %.4g, \"peak_tflops\": %.6g, \"memory_gib\": %.4g}\n",
+        title(o, fp8).c_str(), median, rate, peak > 0 ? rate / peak : 0, peak, memory);
+  } else {
+    std::printf(
+        "vfm %s parameters %lld tokens %lld best %.1f ms median %.1f ms peak %.2f GiB tokens/s "
+        "%.0f\n",
+        title(o, fp8).c_str(), static_cast<long long>(parameters),
+        static_cast<long long>(pack.tokens), 1e3 * times.front(), 1e3 * median, memory,
+        static_cast<double>(pack.tokens) / median);
+  }
+  std::fflush(stdout);
+}
+
+void measure(const Options& o) {
+  const Case c = find_case(o.model);
+  std::vector<models::Fp8Parts> kinds(1);
+  if (o.fp8.any()) {
+    models::check_fp8(c.config, o.compute, o.fp8);
+    kinds.push_back(o.fp8);
+  }
+  if (bench::rehearsal()) {
+    for (const models::Fp8Parts fp8 : kinds) {
+      models::forward_cost(c.config, {}, c.samples, o.compute, fp8, o.device);
+      print_error(o, fp8, bench::kRehearsed);
+    }
+    return;
+  }
+  ops::set_gemm_cache(o.gemm_cache);
+  const test::Pack pack = test::put(test::make_pack(c.config, c.samples), o.device);
+  const auto network = models::make_network(c.config, 1, o.compute, o.device, false);
+  std::int64_t parameters = 0;
+  std::uint64_t key = 100;
+  for (const nn::Parameter* p : network->parameters()) {
+    fill(*p, ++key);
+    parameters += p->elements();
+  }
+  for (const models::Fp8Parts fp8 : kinds)
+    try {
+      network->set_inference_fp8(fp8);
+      std::vector<double> times;
+      for (int i = 0; i < o.runs + 1; ++i) {
+        const auto start = std::chrono::steady_clock::now();
+        ops::Tape tape(false);
+        network->forward(tape, pack.batch);
+        if (o.device == Device::cuda) synchronize_gpu();
+        const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+        if (i > 0) times.push_back(taken.count());  // the first one warms up
+      }
+      print(o, fp8, c, pack, parameters, times);
+    } catch (const Error& error) {
+      if (!o.json) throw;
+      print_error(o, fp8, error.what());
+    }
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   try {
-    const std::string name = argc > 1 ? argv[1] : "100m";
-    const bool bf16 = argc > 2 && std::string(argv[2]) == "bf16";
-    measure(name, bf16 ? DType::bf16 : DType::f32, argc > 3 ? std::max(1, std::atoi(argv[3])) : 5);
+    const Options options = parse(argc, argv);
+    if (options.device == Device::cuda && !why_no_gpu().empty() && !bench::rehearsal()) {
+      std::fprintf(stderr, "no GPU: %s\n", why_no_gpu().c_str());
+      return 77;
+    }
+    measure(options);
     return 0;
+  } catch (const Error& error) {
+    std::fprintf(stderr, "dit_forward: %s\n", error.what());
+    return error.kind() == ErrorKind::usage ? 2 : 1;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "dit_forward: %s\n", error.what());
     return 1;

@@ -9,6 +9,7 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
 #include <exception>
 #include <functional>
@@ -17,7 +18,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/error.h"
 #include "base/philox.h"
+#include "rehearsal.h"
 #include "tensor/device.h"
 #include "tensor/tensor.h"
 
@@ -58,6 +61,7 @@ inline void print_error(const Name& name, const std::string& why) {
 
 /// Runs `measure`, which prints its record; if it throws (no memory, say), that is the record.
 inline void attempt(const Name& name, const std::function<void()>& measure) {
+  if (rehearsal()) return print_error(name, kRehearsed);
   try {
     measure();
   } catch (const std::exception& error) {
@@ -109,11 +113,17 @@ inline double seconds_per_call(const std::function<void()>& launch, double budge
   return times[2];
 }
 
+/// Where the tensors of benchmarks are; in a rehearsal they have no memory.
+inline Device place() {
+  return rehearsal() ? Device::meta : Device::cuda;
+}
+
 /// Normal numbers on the GPU, a million different ones over and over: products of random numbers
 /// take more power, and so more time, than those of zeros.
 inline Tensor random_tensor(Shape shape, DType dtype, std::uint64_t key, float scale = 1) {
   constexpr std::int64_t kDifferent = 1 << 20;
-  const Tensor numbers({kDifferent}), result(std::move(shape), dtype, Device::cuda);
+  const Tensor numbers({kDifferent}), result(std::move(shape), dtype, place());
+  if (rehearsal()) return result;
   Random(1, Purpose::test, 0, key).fill_normal(numbers.floats());
   for (float& v : numbers.floats())
     v *= scale;
@@ -124,14 +134,27 @@ inline Tensor random_tensor(Shape shape, DType dtype, std::uint64_t key, float s
   return result;
 }
 
-/// The body of main: exit status 77, "skipped", without a GPU.
+/// A whole number above zero, which is all of `text`; throws Error{usage}.
+inline std::int64_t positive(std::string_view text) {
+  std::int64_t number = 0;
+  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (failed != std::errc() || end != text.data() + text.size() || number < 1)
+    fail_usage("'{}' is no number above zero", text);
+  return number;
+}
+
+/// The body of main: exit status 77, "skipped", without a GPU; 2 for Error{usage}, which
+/// `benchmarks` throws before it measures anything.
 inline int run(const std::function<void()>& benchmarks) {
-  if (const std::string why = why_no_gpu(); !why.empty()) {
+  if (const std::string why = why_no_gpu(); !why.empty() && !rehearsal()) {
     std::fprintf(stderr, "no GPU: %s\n", why.c_str());
     return 77;
   }
   try {
     benchmarks();
+  } catch (const Error& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return error.kind() == ErrorKind::usage ? 2 : 1;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return 1;

@@ -27,24 +27,31 @@ void report(const char* what, double bytes, const std::function<void()>& launch)
       name, [&] { bench::print(name, 1e-9 * bytes / bench::seconds_per_call(launch), "GB/s"); });
 }
 
+// Nothing is there in a rehearsal.
+template <class T>
+Tensor list_on_gpu(const std::vector<T>& list) {
+  return bench::rehearsal() ? Tensor({1}, DType::u8, Device::meta) : upload(list);
+}
+
 void need(int status) {
   check_gpu(status, "launch the kernel");
 }
 
 void time_copy() {
   constexpr std::int64_t kBytes = std::int64_t{2} << 30;
-  const Tensor from = Tensor::zeros({kBytes}, DType::u8, Device::cuda);
-  const Tensor to({kBytes}, DType::u8, Device::cuda);
+  const Tensor from = Tensor::zeros({kBytes}, DType::u8, bench::place());
+  const Tensor to({kBytes}, DType::u8, bench::place());
   report("copy", 2.0 * kBytes, [&] { copy(from, to); });
 }
 
 // Data for the next step go to the GPU while it computes: how much of their time that hides.
 void time_uploads() {
   const bench::Name alone{"memory", "copy to the GPU"}, beside{"memory", "copy beside kernels"};
+  if (bench::rehearsal()) bench::print_error(alone, bench::kRehearsed);
   bench::attempt(beside, [&] {
     const Tensor host = Tensor::zeros({std::int64_t{256} << 20}, DType::u8);
     const Tensor x = bench::random_tensor({kTokens, 4 * kWidth}, DType::bf16, 1);
-    const Tensor y(x.shape(), DType::bf16, Device::cuda);
+    const Tensor y(x.shape(), DType::bf16, bench::place());
     const auto seconds = [&](bool copies, int launches) {
       synchronize_gpu();
       const auto begin = std::chrono::steady_clock::now();
@@ -69,10 +76,10 @@ void time_modulate_forward() {
   const Tensor x = bench::random_tensor({kTokens, kWidth}, DType::f32, 1);
   const Tensor branch = bench::random_tensor({kTokens, kWidth}, DType::bf16, 2);
   const Tensor table = bench::random_tensor({3 * kWidth}, DType::f32, 3);
-  const Tensor rows = Tensor::zeros({kTokens}, DType::i32, Device::cuda);
-  const Tensor stream(x.shape(), DType::f32, Device::cuda);
-  const Tensor normed(x.shape(), DType::bf16, Device::cuda);
-  const Tensor moments({kTokens, 2}, DType::f32, Device::cuda);
+  const Tensor rows = Tensor::zeros({kTokens}, DType::i32, bench::place());
+  const Tensor stream(x.shape(), DType::f32, bench::place());
+  const Tensor normed(x.shape(), DType::bf16, bench::place());
+  const Tensor moments({kTokens, 2}, DType::f32, bench::place());
   ModulateForward call;
   call.tokens = kTokens, call.width = kWidth, call.type = Type::bf16;
   call.x = x.data<float>(), call.branch = branch.raw(), call.rows = rows.data<std::int32_t>();
@@ -89,15 +96,15 @@ void time_modulate_backward() {
   const Tensor branch = bench::random_tensor({kTokens, kWidth}, DType::bf16, 3);
   const Tensor table = bench::random_tensor({3 * kWidth}, DType::f32, 4);
   const Tensor dnormed = bench::random_tensor({kTokens, kWidth}, DType::bf16, 5);
-  const Tensor dstream = Tensor::zeros({kTokens, kWidth}, DType::f32, Device::cuda);
-  const Tensor dbranch({kTokens, kWidth}, DType::bf16, Device::cuda);
+  const Tensor dstream = Tensor::zeros({kTokens, kWidth}, DType::f32, bench::place());
+  const Tensor dbranch({kTokens, kWidth}, DType::bf16, bench::place());
   std::vector<ModulateRun> list;
   for (std::int64_t begin = 0; begin < kTokens; begin += 64)
     list.push_back({begin, begin + 64, 0});
-  const Tensor runs = upload(list);
+  const Tensor runs = list_on_gpu(list);
   const auto count = static_cast<std::int64_t>(list.size());
-  const Tensor partial({count, 3 * kWidth}, DType::f32, Device::cuda);
-  const Tensor sums({3 * kWidth}, DType::f32, Device::cuda);
+  const Tensor partial({count, 3 * kWidth}, DType::f32, bench::place());
+  const Tensor sums({3 * kWidth}, DType::f32, bench::place());
   ModulateBackward call;
   call.width = kWidth, call.type = Type::bf16;
   call.stream = stream.data<float>(), call.moments = moments.data<float>();
@@ -117,10 +124,10 @@ void time_modulate_backward() {
 void time_qk_norm_rope() {
   const Tensor x = bench::random_tensor({kTokens, 3 * kWidth}, DType::bf16, 1);
   const Tensor dy = bench::random_tensor({kTokens, 3 * kWidth}, DType::bf16, 2);
-  const Tensor y(x.shape(), DType::bf16, Device::cuda);
+  const Tensor y(x.shape(), DType::bf16, bench::place());
   const Tensor weight = bench::random_tensor({kHeadDim}, DType::f32, 3);
   const Tensor angles = bench::random_tensor({kTokens, kHeadDim / 2}, DType::f32, 4);
-  const Tensor dquery({kHeadDim}, DType::f32, Device::cuda), dkey = dquery.clone();
+  const Tensor dquery({kHeadDim}, DType::f32, bench::place()), dkey = dquery.clone();
   const auto describe = [&](QkNormRope& call) {
     call.tokens = kTokens, call.type = Type::bf16, call.head_dim = kHeadDim;
     call.query_heads = call.key_heads = call.value_heads = kHeads;
@@ -137,7 +144,7 @@ void time_qk_norm_rope() {
   describe(backward);
   backward.x = x.raw(), backward.dy = dy.raw(), backward.dx = y.raw();
   backward.query_dweight = dquery.data<float>(), backward.key_dweight = dkey.data<float>();
-  const Tensor partial({qk_norm_rope_partials(backward)}, DType::f32, Device::cuda);
+  const Tensor partial({qk_norm_rope_partials(backward)}, DType::f32, bench::place());
   backward.partial = partial.data<float>();
   // Queries and keys: x, dy in, dx out; values: dy in, dx out.
   report("qk_norm_rope backward", 2 * (2 * 3 + 2) * kSize + table,
@@ -147,7 +154,7 @@ void time_qk_norm_rope() {
 void time_gelu() {
   const Tensor x = bench::random_tensor({kTokens, 4 * kWidth}, DType::bf16, 1);
   const Tensor dy = bench::random_tensor({kTokens, 4 * kWidth}, DType::bf16, 2);
-  const Tensor y(x.shape(), DType::bf16, Device::cuda);
+  const Tensor y(x.shape(), DType::bf16, bench::place());
   const std::int64_t n = x.elements();
   report("gelu forward", 4.0 * static_cast<double>(n),
          [&] { need(gelu_forward(Type::bf16, x.raw(), y.raw(), n, compute_stream())); });
@@ -182,7 +189,7 @@ void time_adamw(const char* what, bool split, double bytes) {
     slot.gradient = make(DType::f32).data<float>();
     slot.moment_type = split ? Type::bf16 : Type::f32;
     slot.first_moment = make(low).raw();
-    kept.push_back(Tensor::zeros({kCount}, low, Device::cuda));  // a negative one has no root
+    kept.push_back(Tensor::zeros({kCount}, low, bench::place()));  // a negative one has no root
     slot.second_moment = kept.back().raw();
     slot.count = kCount;
     slots.push_back(slot);
@@ -190,7 +197,7 @@ void time_adamw(const char* what, bool split, double bytes) {
   std::vector<OptimizerChunk> chunks(
       static_cast<std::size_t>(optimizer_chunks(counts.data(), kSlots, nullptr)));
   optimizer_chunks(counts.data(), kSlots, chunks.data());
-  const Tensor slots_there = upload(slots), chunks_there = upload(chunks);
+  const Tensor slots_there = list_on_gpu(slots), chunks_there = list_on_gpu(chunks);
   AdamwCall call;
   call.all.slots = slots_there.data<const OptimizerSlot>();
   call.all.chunks = chunks_there.data<const OptimizerChunk>();
@@ -200,8 +207,9 @@ void time_adamw(const char* what, bool split, double bytes) {
 
 }  // namespace
 
-int main() {
-  return bench::run([] {
+int main(int argc, char** argv) {
+  return bench::run([&] {
+    if (argc > 1) fail_usage("there is no argument '{}'", argv[1]);
     time_copy();
     time_uploads();
     time_modulate_forward();

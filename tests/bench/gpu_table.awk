@@ -1,5 +1,6 @@
 # Makes scripts/gpu-report's table from records (gpu.h has their form; a later record replaces an
-# earlier one of the same name, but an error no value). Every row of the list below appears, measured or not.
+# earlier one of the same name, but an error no value). Every row of the list below appears, measured or not,
+# and training steps of other models than that of 7 billion parameters as far as there are records.
 # SPDX-License-Identifier: Apache-2.0
 
 function text(key,    at) {
@@ -54,6 +55,22 @@ function note(name) {
   return value[name] == "" ? error[name] : sprintf("%.1f %% MFU, %.1f GiB", 100 * mfu[name], memory[name])
 }
 
+# A training step; PyTorch's is the same whatever we recompute.
+function step(name, what,    theirs) {
+  theirs = name
+  sub(/ .*/, "", theirs)
+  printed[name] = 1
+  row(what, value["train/" name "/vfm"], value["train/" theirs "/torch"], "tokens/s", "", note("train/" name "/vfm"))
+}
+
+# The name of the model's fastest step; "" if none was measured.
+function fastest(model,    i, best) {
+  for (i = 1; i <= count; ++i)
+    if (index(order[i], "train/" model " ") == 1 && order[i] ~ /vfm$/ && value[order[i]] + 0 > value[best] + 0)
+      best = order[i]
+  return best
+}
+
 END {
   print "| what | vfm | PyTorch | unit | target | reached | note |"
   print "|---|---:|---:|---|---:|---|---|"
@@ -84,49 +101,64 @@ END {
   convs = split("3x3; 128 channels,3x3; 512 channels,in time; 256 channels", conv, ",")
   for (i = 1; i <= convs; ++i) {
     sub(/;/, ",", conv[i])
-    for (j = 1; j <= 3; ++j)
+    for (j = 1; j <= 3; ++j) {
       plain("convolution " conv[i] ", " pass[j], "video", conv[i] " " pass[j], "vfm", "TFLOP/s", "")
+      if (pass[j] != "wgrad") # always our own
+        plain("the same, own kernels", "video", conv[i] " " pass[j], "own", "TFLOP/s", "")
+    }
   }
   plain("norm of frames and SiLU, forward", "video", "norm and silu forward", "vfm", "GB/s", "")
   plain("the same, forward and backward", "video", "norm and silu, forward and backward", "vfm", "GB/s", "")
   plain("attention in a frame, 14,080 pixels of 512", "video", "attention in a frame forward", "vfm", "TFLOP/s", "")
-  if (quick == "") {
-    best = "train/7b none/vfm"
-    if (value["train/7b elementwise/vfm"] + 0 > value[best] + 0) best = "train/7b elementwise/vfm"
-    if (value["train/7b elementwise graph/vfm"] + 0 > value[best] + 0) best = "train/7b elementwise graph/vfm"
-    theirs = value["train/7b/torch"]
-    row("training step, 7B, 8,192 tokens, nothing recomputed", value["train/7b none/vfm"], theirs, "tokens/s", "",
-        note("train/7b none/vfm"))
-    row("the same, norms and activations recomputed", value["train/7b elementwise/vfm"], theirs, "tokens/s", "",
-        note("train/7b elementwise/vfm"))
-    row("the same as a CUDA graph", value["train/7b elementwise graph/vfm"], "", "tokens/s", "",
-        note("train/7b elementwise graph/vfm"))
-    row("the best of these", value[best], theirs, "tokens/s", 11500, value[best] == "" ? "" : note(best))
-    ratio = value[best] == "" || theirs == "" ? "" : value[best] / theirs
-    if (theirs == "") {
-      why = error["train/7b/torch"]
-      row("the best of these over PyTorch", "", "", "ratio", "", why == "" ? "no PyTorch" : why)
-    } else {
-      why = sprintf("PyTorch: %.1f GiB", memory["train/7b/torch"])
-      row("the best of these over PyTorch", ratio, 1, "ratio", 1.15, why)
-    }
-    long = "train/7b-74k block/vfm"
-    row("training step, 7B, 73,728 tokens, blocks recomputed", value[long], "", "tokens/s", "", note(long))
-    half = "train/7b-37k block/vfm"
-    if (half in value)
-      row("the same, 36,864 tokens", value[half], "", "tokens/s", "", note(half))
-    row("MFU at 73,728 tokens", mfu[long] == "" ? "" : 100 * mfu[long], "", "%", 45,
-        value[long] == "" ? error[long] : "of " shown(peak[long]) " TFLOP/s")
+  split("encode decode", way, " ")
+  for (i = 1; i <= 2; ++i) {
+    plain("tokenizer CV8x8x8, " way[i] ", 121 frames of 704 x 1,280", "video", "tokenizer " way[i], "vfm", "s", "")
+    plain("the same, convolutions by own kernels", "video", "tokenizer " way[i], "own", "s", "")
   }
+  split("bf16,fp8 all", kind, ",")
+  for (i = 1; i <= 2; ++i) {
+    ours = "forward/7b-world " kind[i] "/vfm"
+    row("text to world, 7B, 121 frames of 704 x 1,280: a step with guidance, " kind[i], value[ours], "", "s", "",
+        note(ours))
+  }
+  models = split("1.3b-480p 1.3b-720p 14b-480p 14b-720p", model, " ")
+  split("12x32760 12x75600 40x32760 40x75600", size, " ")
+  for (i = 1; i <= models; ++i) {
+    plain("Wan " model[i] ", products forward", "gemm", "wan-" model[i] " average forward", "vfm", "TFLOP/s", "")
+    plain("the same backward", "gemm", "wan-" model[i] " average backward", "vfm", "TFLOP/s", "")
+    for (j = 1; j <= 4; ++j)
+      plain("its attention " (j % 2 ? "forward" : "backward") ", " (j < 3 ? "own kernel" : "cuDNN"), "attention",
+            (j % 2 ? "forward " : "backward ") size[i], j < 3 ? "own" : "cudnn", "TFLOP/s", "")
+  }
+  step("7b none", "training step, 7B, 8,192 tokens, nothing recomputed")
+  step("7b elementwise", "the same, norms and activations recomputed")
+  step("7b elementwise graph", "the same as a CUDA graph")
+  step("7b elementwise graph, 8 packs", "the same, steps of 8 packs")
+  best = fastest("7b")
+  theirs = value["train/7b/torch"]
+  row("the best of these", value[best], theirs, "tokens/s", 11500, value[best] == "" ? "" : note(best))
+  ratio = value[best] == "" || theirs == "" ? "" : value[best] / theirs
+  if (theirs == "") {
+    why = error["train/7b/torch"]
+    row("the best of these over PyTorch", "", "", "ratio", "", why == "" ? "no PyTorch" : why)
+  } else {
+    why = sprintf("PyTorch: %.1f GiB", memory["train/7b/torch"])
+    row("the best of these over PyTorch", ratio, 1, "ratio", 1.15, why)
+  }
+  long = fastest("7b-74k")
+  if (long == "") long = "train/7b-74k block/vfm"
+  step("7b-74k block", "training step, 7B, 73,728 tokens, blocks recomputed")
+  row("MFU at 73,728 tokens", mfu[long] == "" ? "" : 100 * mfu[long], "", "%", 45,
+      value[long] == "" ? error[long] : "of " shown(peak[long]) " TFLOP/s")
+  # What took the place of that which did not fit, and what else was run.
+  for (i = 1; i <= count; ++i)
+    if (order[i] ~ /^train\/.*\/vfm$/) {
+      what = substr(order[i], 7, length(order[i]) - 10)
+      if (!(what in printed)) step(what, "training step, " what)
+    }
   print ""
   print "Bytes and operations are those that the mathematics needs: each array read and written once, attention"
   print "4 s^2 h d forward and 2.5 times that backward. MFU counts the work done for each token, forward and"
   print "backward, without what is computed again, against the data sheet of the GPU (dense bf16)."
   if (torch != "") print torch
-  for (i = 1; i <= count; ++i)
-    if (order[i] ~ /^run\//) {
-      what = substr(order[i], 5)
-      sub(/ *\/vfm$/, "", what)
-      print "Not whole: " what ": " error[order[i]]
-    }
 }

@@ -6,13 +6,16 @@ counts, and records of the same form with "impl": "torch".
     gpu_torch.py memory|attention|gemm|video|version
 
 The element-wise functions are compiled by torch.compile, as one would train with; attention is
-scaled_dot_product_attention as it chooses its own body.
+scaled_dot_product_attention as it chooses its own body. With VFM_REHEARSAL in the environment
+(rehearsal.h) arguments are read, and nothing more.
 """
 import json
+import os
 import sys
 
-import torch
-import torch.nn.functional as F
+if "VFM_REHEARSAL" not in os.environ:
+    import torch
+    import torch.nn.functional as F
 
 TOKENS, WIDTH, HEADS, DIM = 8192, 4096, 32, 128
 
@@ -44,8 +47,8 @@ def report(bench, case, amount, unit, launch):
         record(bench, case, error=str(error).split("\n")[0].replace('"', " "))
 
 
-def random(*shape, dtype=torch.bfloat16):
-    return torch.randn(*shape, device="cuda", dtype=dtype)
+def random(*shape, dtype=None):
+    return torch.randn(*shape, device="cuda", dtype=dtype or torch.bfloat16)
 
 
 def modulate(x, branch, shift, scale, gate):
@@ -191,6 +194,12 @@ def version():
     record("version", "torch", text=torch.__version__, cudnn=torch.backends.cudnn.version())
 
 
+PARTS = {"memory": memory, "attention": attention, "gemm": gemm, "video": video, "version": version}
+
 if __name__ == "__main__":
-    {"memory": memory, "attention": attention, "gemm": gemm, "video": video,
-     "version": version}[sys.argv[1]]()
+    if len(sys.argv) != 2 or sys.argv[1] not in PARTS:
+        sys.exit("usage: gpu_torch.py " + "|".join(PARTS))
+    if "VFM_REHEARSAL" in os.environ:
+        record(sys.argv[1], "all", error="a rehearsal")
+    else:
+        PARTS[sys.argv[1]]()

@@ -1,18 +1,23 @@
 // The time of a training step (forward, loss gradient, backward, clipping norm, AdamW) of a DiT, on
 // the CPU or a GPU. train_step.sh and scripts/gpu-report run it beside the same model in PyTorch.
 //
-//   train_step quick|100m|7b|7b-37k|7b-74k [f32|bf16 [STEPS]] [OPTION]...
+//   train_step MODEL[,MODEL]... [f32|bf16 [STEPS]] [OPTION]...
+//     MODEL: quick, 100m, or of 1.9, 4.1 and 7.2 billion parameters 2b, 4b and 7b, at 8,192 tokens,
+//     or at 36,864 and 73,728: 2b-37k, 2b-74k and so on. Of several, the first whose memory,
+//     counted on Device::meta, fits the GPU, and that can be run; a record says why others were not
 //     --device cpu|cuda            (cpu)
-//     --recompute none|elementwise|block   (none)
-//     --moments f32|bf16           (f32; bf16 for the 7b models)
-//     --ema 0|1                    keep the moving average too (1; 0 for the 7b models)
+//     --recompute none|elementwise|block_but_attention|block   (none); several with commas: the
+//     first that fits
+//     --moments f32|bf16           (f32; bf16 for the models of billions)
+//     --ema 0|1                    keep the moving average too (1; 0 for the models of billions)
 //     --warmup N                   steps before those that are timed (2)
 //     --attention auto|own|cudnn   see ops/attention/attention_choice.h (auto)
 //     --gemm-cache FILE            see ops::set_gemm_cache
 //     --graph                      on a GPU: then once more, the same steps as CUDA graphs
+//     --packs N                    then once more, steps of N packs, half as many (1: not)
 //     --json                       print a record of gpu.h's form
-// Prints one line: model, dtype, parameters, tokens, best and median milliseconds, processor time a
-// step over all threads, tokens/s.
+// Prints a line for each: model, dtype, parameters, tokens, best and median milliseconds, processor
+// time a step over all threads, tokens/s.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <chrono>
@@ -28,6 +33,7 @@
 #include "models/dit/dit.h"
 #include "ops/attention/attention_choice.h"
 #include "ops/matmul/gemm.h"
+#include "rehearsal.h"
 #include "tensor/meta.h"
 #include "training.h"
 
@@ -67,29 +73,42 @@ Case hundred() {
   return c;
 }
 
-// Seven thousand million parameters: 28 layers, 4,096 wide, 32 heads, AdaLN-LoRA of 256, which are
-// NetworkConfig's defaults. One sample, 512 text tokens.
-Case seven(int frames, int size) {
+// 28 layers, AdaLN-LoRA of 256, which are NetworkConfig's defaults, of so many heads of 128. One
+// sample, 512 text tokens.
+Case billions(int heads, int frames, int size) {
   Case c;
+  c.config.num_attention_heads = heads;
   c.samples = {{frames, size, size, 24.f, 0.1f, 512}};
   return c;
+}
+
+bool of_billions(const std::string& name) {
+  return name.starts_with("2b") || name.starts_with("4b") || name.starts_with("7b");
 }
 
 Case find_case(const std::string& name) {
   if (name == "quick") return quick();
   if (name == "100m") return hundred();
-  if (name == "7b") return seven(8, 64);        // 8,192 tokens
-  if (name == "7b-37k") return seven(9, 128);   // 36,864
-  if (name == "7b-74k") return seven(18, 128);  // 73,728
-  fail_usage("there is no model '{}'; there are quick, 100m, 7b, 7b-37k and 7b-74k", name);
+  if (of_billions(name)) {
+    const int heads = name[0] == '2' ? 16 : name[0] == '4' ? 24 : 32;
+    const std::string length = name.substr(2);
+    if (length.empty()) return billions(heads, 8, 64);      // 8,192 tokens
+    if (length == "-37k") return billions(heads, 9, 128);   // 36,864
+    if (length == "-74k") return billions(heads, 18, 128);  // 73,728
+  }
+  fail_usage(
+      "there is no model '{}'; there are quick, 100m, and 2b, 4b, 7b, each also with -37k or -74k",
+      name);
 }
 
 struct Options {
-  std::string model = "quick", gemm_cache;
+  std::vector<std::string> models{"quick"};
+  std::vector<models::Recompute> recomputes{models::Recompute::none};
+  std::string model, gemm_cache;  // model and recompute: chosen of these
   models::Recompute recompute = models::Recompute::none;
   DType compute = DType::f32, moments = DType::f32;
   Device device = Device::cpu;
-  int steps = 10, warmup = 2;
+  int steps = 10, warmup = 2, packs = 1;
   bool ema = true, graph = false, json = false;
 };
 
@@ -98,7 +117,27 @@ models::Recompute parse_recompute(const std::string& name) {
   for (const Recompute one :
        {Recompute::none, Recompute::elementwise, Recompute::block_but_attention, Recompute::block})
     if (name == models::recompute_name(one)) return one;
-  fail_usage("no recompute '{}'; there are none, elementwise and block", name);
+  fail_usage("no recompute '{}'; there are none, elementwise, block_but_attention and block", name);
+}
+
+DType parse_dtype(const std::string& name) {
+  if (name != "f32" && name != "bf16") fail_usage("no type '{}'; there are f32 and bf16", name);
+  return name == "bf16" ? DType::bf16 : DType::f32;
+}
+
+int parse_count(const std::string& text) {
+  const int count = std::atoi(text.c_str());
+  if (count < 1 || std::to_string(count) != text) fail_usage("'{}' is no number above zero", text);
+  return count;
+}
+
+std::vector<std::string> split(const std::string& list) {
+  std::vector<std::string> parts;
+  for (std::size_t at = 0; at <= list.size(); at = list.find(',', at) + 1) {
+    parts.push_back(list.substr(at, list.find(',', at) - at));
+    if (list.find(',', at) == std::string::npos) break;
+  }
+  return parts;
 }
 
 Options parse(int argc, char** argv) {
@@ -118,22 +157,30 @@ Options parse(int argc, char** argv) {
       plain.push_back(word);
     }
   }
-  if (!plain.empty()) o.model = plain[0];
-  if (plain.size() > 1) o.compute = plain[1] == "bf16" ? DType::bf16 : DType::f32;
-  if (plain.size() > 2) o.steps = std::max(1, std::atoi(plain[2].c_str()));
-  o.ema = !o.model.starts_with("7b");
+  if (!plain.empty()) o.models = split(plain[0]);
+  for (const std::string& model : o.models)
+    find_case(model);
+  o.model = o.models[0];
+  if (plain.size() > 1) o.compute = parse_dtype(plain[1]);
+  if (plain.size() > 2) o.steps = parse_count(plain[2]);
+  if (plain.size() > 3) fail_usage("'{}' is one word too many", plain[3]);
+  o.ema = !of_billions(o.model);
   o.moments = o.ema ? DType::f32 : DType::bf16;
   for (const auto& [name, value] : named) {
     if (name == "--device") {
       o.device = parse_device(value);
     } else if (name == "--recompute") {
-      o.recompute = parse_recompute(value);
+      o.recomputes.clear();
+      for (const std::string& one : split(value))
+        o.recomputes.push_back(parse_recompute(one));
     } else if (name == "--moments") {
-      o.moments = value == "bf16" ? DType::bf16 : DType::f32;
+      o.moments = parse_dtype(value);
     } else if (name == "--ema") {
       o.ema = value == "1";
     } else if (name == "--warmup") {
-      o.warmup = std::atoi(value.c_str());
+      o.warmup = parse_count(value);
+    } else if (name == "--packs") {
+      o.packs = parse_count(value);
     } else if (name == "--attention") {
       ops::set_attention_body(ops::parse_attention_body(value));
     } else if (name == "--gemm-cache") {
@@ -142,21 +189,30 @@ Options parse(int argc, char** argv) {
       fail_usage("there is no option {}", name);
     }
   }
+  o.recompute = o.recomputes[0];
   return o;
 }
 
-// What a step must compute for a token, forward and backward, without what is computed again.
-double flops_per_token(const models::NetworkConfig& config, const test::Pack& pack, DType compute) {
+// Of a step of one pack, counted on Device::meta.
+struct Counted {
+  double bytes = 0;  // of GPU memory
+  double flops = 0;  // without what is computed again
+  double tokens = 0;
+};
+
+Counted count(const Options& o, models::Recompute recompute) {
+  const Case c = find_case(o.model);
   const MetaAccount account(Device::cuda);
-  const auto network = models::make_network(config, 0, compute, Device::meta);
-  models::NetworkBatch batch = pack.batch;
-  batch.latents = Tensor(batch.latents.shape(), DType::f32, Device::meta);
-  batch.text = Tensor(batch.text.shape(), DType::f32, Device::meta);
-  batch.c_noise = Tensor();
+  const auto network = models::make_network(c.config, 0, o.compute, Device::meta);
+  network->set_recompute(recompute);
+  const test::Optimizer optimizer(*network, o.moments, o.ema);
+  const test::Pack pack = test::put(test::make_pack(c.config, c.samples), Device::meta);
   ops::Tape tape;
-  const Tensor output = network->forward(tape, batch);
+  const Tensor output = network->forward(tape, pack.batch);
   tape.backward(output, Tensor(output.shape(), DType::f32, Device::meta));
-  return account.work().flops / static_cast<double>(pack.tokens);
+  const Work& work = account.work();
+  return {static_cast<double>(account.memory().peak + work.workspace), work.flops,
+          static_cast<double>(pack.tokens)};
 }
 
 double seconds() {
@@ -186,93 +242,156 @@ struct Subject {
   }
 };
 
-Result measure(const Options& o, Subject& subject, GraphCache* graphs) {
+Result measure(const Options& o, Subject& subject, GraphCache* graphs, int packs) {
   auto& [c, pack, dit, optimizer] = subject;
   Result result;
   for (const nn::Parameter* p : dit.parameters())
     result.parameters += p->elements();
-  result.tokens = pack.tokens;
+  result.tokens = packs * pack.tokens;
+  const int steps = packs == 1 ? o.steps : std::max(1, o.steps / 2);
   std::vector<double> times;
-  for (int i = 0; i < o.steps + o.warmup; ++i) {
+  for (int i = 0; i < steps + o.warmup; ++i) {
     if (i == o.warmup && o.device == Device::cuda) reset_cuda_peak();
     const double start = seconds();
     const std::clock_t busy = std::clock();
-    test::compute_gradients(dit, pack, graphs);
+    for (int of_step = 0; of_step < packs; ++of_step)
+      test::compute_gradients(dit, pack, graphs, of_step > 0);
     optimizer.step();
     if (o.device == Device::cuda) synchronize_gpu();
     if (i < o.warmup) continue;
     times.push_back(seconds() - start);
-    result.cpu += static_cast<double>(std::clock() - busy) / CLOCKS_PER_SEC / o.steps;
+    result.cpu += static_cast<double>(std::clock() - busy) / CLOCKS_PER_SEC / steps;
   }
-  if (graphs != nullptr && graphs->replays() < o.steps)
-    fail("of {} steps only {} ran as a graph", o.steps, graphs->replays());
+  if (graphs != nullptr && graphs->replays() < steps)
+    fail("of {} steps only {} ran as a graph", steps, graphs->replays());
   std::ranges::sort(times);
   result.best = times.front();
   result.median = times[times.size() / 2];
-  const double rate = static_cast<double>(pack.tokens) / result.median;
+  const double rate = static_cast<double>(result.tokens) / result.median;
   if (o.device == Device::cuda) result.peak_tflops = gpu_peak_tflops();
-  if (result.peak_tflops > 0)
-    result.mfu = 1e-12 * rate * flops_per_token(c.config, pack, o.compute) / result.peak_tflops;
+  if (result.peak_tflops > 0) {
+    const Counted needed = count(o, models::Recompute::none);
+    result.mfu = 1e-12 * rate * needed.flops / needed.tokens / result.peak_tflops;
+  }
   result.peak_bytes =
       static_cast<double>(o.device == Device::cuda ? cuda_memory().peak : cpu_memory().peak);
   return result;
 }
 
-// "elementwise", and what is special.
-std::string kind(const Options& o, bool graphs) {
-  return std::string(models::recompute_name(o.recompute)) + (graphs ? " graph" : "");
+// "7b elementwise graph, 8 packs": what is measured.
+std::string title(const Options& o, bool graphs, int packs) {
+  return o.model + " " + std::string(models::recompute_name(o.recompute)) +
+         (graphs ? " graph" : "") + (packs > 1 ? ", " + std::to_string(packs) + " packs" : "");
 }
 
-void print_json(const Options& o, const Result& r, bool graphs) {
+void print_error(const Options& o, const std::string& what, std::string why) {
+  std::ranges::replace(why, '"', ' ');
+  if (o.json)
+    std::printf("{\"bench\": \"train\", \"case\": \"%s\", \"impl\": \"vfm\", \"error\": \"%s\"}\n",
+                what.c_str(), why.c_str());
+  else
+    std::fprintf(stderr, "train_step: %s: %s\n", what.c_str(), why.c_str());
+  std::fflush(stdout);
+}
+
+void print_json(const Options& o, const Result& r, bool graphs, int packs) {
   std::printf(
-      "{\"bench\": \"train\", \"case\": \"%s %s\", \"impl\": \"vfm\", \"value\": %.6g, \"unit\": "
+      "{\"bench\": \"train\", \"case\": \"%s\", \"impl\": \"vfm\", \"value\": %.6g, \"unit\": "
       "\"tokens/s\", \"ms\": %.6g, \"mfu\": %.4g, \"peak_tflops\": %.6g, \"memory_gib\": %.4g}\n",
-      o.model.c_str(), kind(o, graphs).c_str(), static_cast<double>(r.tokens) / r.median,
-      1e3 * r.median, r.mfu, r.peak_tflops, r.peak_bytes / (1 << 30));
+      title(o, graphs, packs).c_str(), static_cast<double>(r.tokens) / r.median, 1e3 * r.median,
+      r.mfu, r.peak_tflops, r.peak_bytes / (1 << 30));
 }
 
-void print_line(const Options& o, const Result& r, bool graphs) {
+void print_line(const Options& o, const Result& r, bool graphs, int packs) {
   std::printf(
-      "vfm %s %s%s parameters %lld tokens %lld best %.2f ms median %.2f ms cpu %.2f ms tokens/s "
+      "vfm %s %s%s%s parameters %lld tokens %lld best %.2f ms median %.2f ms cpu %.2f ms tokens/s "
       "%.0f\n",
       o.model.c_str(), o.compute == DType::bf16 ? "bf16" : "f32", graphs ? " graph" : "",
-      static_cast<long long>(r.parameters), static_cast<long long>(r.tokens), 1e3 * r.best,
-      1e3 * r.median, 1e3 * r.cpu, static_cast<double>(r.tokens) / r.median);
+      packs > 1 ? " packs" : "", static_cast<long long>(r.parameters),
+      static_cast<long long>(r.tokens), 1e3 * r.best, 1e3 * r.median, 1e3 * r.cpu,
+      static_cast<double>(r.tokens) / r.median);
+}
+
+// Whether the memory of the GPU has room for a step; says what it would need if not. Not counted
+// are what the driver takes, and pieces that the allocator cannot use: what nearly fills the GPU
+// may fail.
+bool fits(const Options& o) {
+  constexpr double kGib = 1 << 30;
+  const double room =
+      bench::rehearsal() ? bench::rehearsal_gib() : static_cast<double>(gpu_memory().free) / kGib;
+  const double need = count(o, o.recompute).bytes / kGib + 1;
+  if (need <= room) return true;
+  print_error(o, title(o, false, 1),
+              vfm::format("it would need {:.1f} GiB, there are {:.1f}", need, room));
+  return false;
+}
+
+// Runs `measured` for each kind of step: as it is, as graphs, of many packs.
+template <class Measured>
+void for_each_kind(const Options& o, const Measured& measured) {
+  const bool graphs = o.graph && o.device == Device::cuda;
+  measured(false, 1);
+  if (graphs) measured(true, 1);
+  if (o.packs > 1) measured(graphs, o.packs);
+}
+
+// False if the plain kind could not be measured.
+bool measure_all(const Options& o) {
+  if (bench::rehearsal()) {
+    for_each_kind(o, [&](bool graphs, int packs) {
+      print_error(o, title(o, graphs, packs), bench::kRehearsed);
+    });
+    return true;
+  }
+  bool whole = true;
+  const auto attempt = [&](bool graphs, int packs, const auto& act) {
+    try {
+      act();
+    } catch (const std::exception& error) {
+      print_error(o, title(o, graphs, packs), error.what());
+      if (!graphs && packs == 1) whole = false;
+    }
+  };
+  attempt(false, 1, [&] {
+    Subject subject(o);
+    for_each_kind(o, [&](bool graphs, int packs) {
+      if (!whole) return;
+      attempt(graphs, packs, [&] {
+        GraphCache cache(1);
+        const Result result = measure(o, subject, graphs ? &cache : nullptr, packs);
+        (o.json ? print_json : print_line)(o, result, graphs, packs);
+        std::fflush(stdout);
+      });
+    });
+  });
+  return whole;
+}
+
+// The first model, and for it the first way to recompute, that can be measured.
+int run(Options& o) {
+  ops::set_gemm_cache(o.gemm_cache);
+  const bool choice = o.models.size() * o.recomputes.size() > 1 && o.device == Device::cuda;
+  for (const std::string& model : o.models)
+    for (const models::Recompute recompute : o.recomputes) {
+      o.model = model, o.recompute = recompute;
+      if ((!choice || fits(o)) && measure_all(o)) return 0;
+      if (!choice) return o.json ? 0 : 1;
+    }
+  return 0;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  Options options;
-  bool as_graph = false;
   try {
-    options = parse(argc, argv);
-    if (options.device == Device::cuda && !why_no_gpu().empty()) {
+    Options options = parse(argc, argv);
+    if (options.device == Device::cuda && !why_no_gpu().empty() && !bench::rehearsal()) {
       std::fprintf(stderr, "no GPU: %s\n", why_no_gpu().c_str());
       return 77;
     }
-    ops::set_gemm_cache(options.gemm_cache);
-    Subject subject(options);
-    const auto run = [&](GraphCache* graphs) {
-      const Result result = measure(options, subject, graphs);
-      (options.json ? print_json : print_line)(options, result, graphs != nullptr);
-      std::fflush(stdout);
-    };
-    run(nullptr);
-    if (options.graph && options.device == Device::cuda) {
-      as_graph = true;
-      GraphCache graphs(1);
-      run(&graphs);
-    }
-    return 0;
-  } catch (const std::exception& error) {
-    std::string why = error.what();
-    std::ranges::replace(why, '"', ' ');
-    if (options.json)
-      std::printf(
-          "{\"bench\": \"train\", \"case\": \"%s %s\", \"impl\": \"vfm\", \"error\": \"%s\"}\n",
-          options.model.c_str(), kind(options, as_graph).c_str(), why.c_str());
+    return run(options);
+  } catch (const Error& error) {
     std::fprintf(stderr, "train_step: %s\n", error.what());
-    return options.json ? 0 : 1;
+    return error.kind() == ErrorKind::usage ? 2 : 1;
   }
 }

@@ -2,32 +2,51 @@
 # SPDX-License-Identifier: Apache-2.0
 """The training step of train_step.cc in PyTorch: same model, same pack, same optimizer and average.
 
-    train_step_torch.py quick|100m|7b f32|bf16 eager|compile|diffusers [STEPS] [--device cpu|cuda] [--json]
+    train_step_torch.py quick|100m|2b|4b|7b f32|bf16 eager|compile|diffusers [STEPS] [--device cpu|cuda] [--json]
 
 The model is the one below, which is written to be fast; "diffusers" takes diffusers' own module (100m
-only). bf16 is autocast over f32 weights, as one trains; but the 7b model has weights, gradients and
+only). bf16 is autocast over f32 weights, as one trains; but the models of billions have weights, gradients and
 moments in bf16, and no average: so it fits one GPU, moves least memory, and is the fastest form. The
 samples of the pack have one size, so they are a batch here, which is the faster form too. Attention
 is scaled_dot_product_attention, the norm of the queries and keys F.rms_norm, AdamW the fused one. On
 a GPU each block is compiled by itself, which takes seconds and not minutes. --json prints a record of
-gpu.h's form.
+gpu.h's form. With VFM_REHEARSAL in the environment (rehearsal.h) arguments are read, and nothing more.
 """
+import argparse
 import json
+import os
 import sys
 import time
-
-import torch
-import torch.nn.functional as F
-from torch import nn
 
 CASES = {
     "quick": dict(channels=24, heads=6, dim=32, layers=6, text=64, lora=32, mask=0, batch=16,
                   grid=(3, 4, 4), text_tokens=5, tables=(16, 16, 16)),
     "100m": dict(channels=16, heads=12, dim=64, layers=8, text=1024, lora=256, mask=1, batch=1,
                  grid=(8, 16, 16), text_tokens=128, tables=(128, 120, 120)),
-    "7b": dict(channels=16, heads=32, dim=128, layers=28, text=1024, lora=256, mask=1, batch=1,
-               grid=(8, 32, 32), text_tokens=512, tables=(128, 120, 120)),
 }
+for name, heads in ("2b", 16), ("4b", 24), ("7b", 32):
+    CASES[name] = dict(channels=16, heads=heads, dim=128, layers=28, text=1024, lora=256, mask=1, batch=1,
+                       grid=(8, 32, 32), text_tokens=512, tables=(128, 120, 120))
+
+
+def parse():
+    parser = argparse.ArgumentParser(allow_abbrev=False)
+    parser.add_argument("model", choices=CASES)
+    parser.add_argument("dtype", choices=("f32", "bf16"))
+    parser.add_argument("mode", choices=("eager", "compile", "diffusers"))
+    parser.add_argument("steps", nargs="?", type=int, default=10)
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument("--json", action="store_true")
+    return parser.parse_args()
+
+
+if __name__ == "__main__" and "VFM_REHEARSAL" in os.environ:  # where there is no torch
+    print(json.dumps({"bench": "train", "case": parse().model, "impl": "torch", "error": "a rehearsal"}))
+    sys.exit()
+
+import torch  # noqa: E402
+import torch.nn.functional as F  # noqa: E402
+from torch import nn  # noqa: E402
 
 
 def rotary(grid, dim):
@@ -153,7 +172,7 @@ def measure(which, dtype, mode, steps, device):
     """Seconds and processor seconds of each step, the parameters' number, and tokens of a step."""
     c = CASES[which]
     torch.manual_seed(1)
-    pure = which == "7b"  # bf16 throughout
+    pure = which.endswith("b")  # bf16 throughout
     if pure:
         torch.set_default_dtype(torch.bfloat16)
     with torch.device(device):
@@ -196,23 +215,18 @@ def measure(which, dtype, mode, steps, device):
 
 
 def main():
-    words = [a for a in sys.argv[1:] if not a.startswith("--")]
-    device = "cpu"
-    if "--device" in sys.argv:
-        device = sys.argv[sys.argv.index("--device") + 1]
-        words.remove(device)
-    which, dtype, mode = words[:3]
-    steps = int(words[3]) if len(words) > 3 else 10
+    options = parse()
+    which, dtype, mode, device = options.model, options.dtype, options.mode, options.device
     named = {"bench": "train", "case": which, "impl": "torch"}
     try:
-        times, cpu, parameters, tokens = measure(which, dtype, mode, steps, device)
+        times, cpu, parameters, tokens = measure(which, dtype, mode, options.steps, device)
     except Exception as error:
-        if "--json" not in sys.argv:
+        if not options.json:
             raise
         print(json.dumps({**named, "error": str(error).split("\n")[0].replace('"', " ")}))
         return
     median = times[len(times) // 2]
-    if "--json" in sys.argv:
+    if options.json:
         peak = torch.cuda.max_memory_allocated() / 2**30 if device == "cuda" else 0
         print(json.dumps({**named, "value": round(tokens / median, 1), "unit": "tokens/s",
                           "ms": round(1e3 * median, 2), "memory_gib": round(peak, 2)}))

@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "fuzz.h"
-#include "models/cosmos/config.h"
+#include "models/cosmos/config_json.h"
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace vfm;
@@ -11,8 +11,8 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   try {
     const Json json = parse_json(text, "input");
     if (!json.is_object()) return 0;
-    const auto config = models::CosmosConfig::from_json(json, "input");
-    models::CosmosConfig::from_json(config.to_json(), "printed");
+    const auto config = models::cosmos_config_from_json(json, "input");
+    models::cosmos_config_from_json(models::cosmos_config_to_json(config), "printed");
   } catch (const Error&) {
   }
   return 0;
@@ -22,6 +22,7 @@ std::vector<std::string> fuzz_seeds() {
   vfm::models::CosmosConfig discrete;
   discrete.levels = {8, 8, 8, 5, 5, 5};
   discrete.latent_channels = 6;
-  return {vfm::dump_json(vfm::models::CosmosConfig{}.to_json()), vfm::dump_json(discrete.to_json()),
+  return {vfm::dump_json(vfm::models::cosmos_config_to_json({})),
+          vfm::dump_json(vfm::models::cosmos_config_to_json(discrete)),
           R"({"patch_size":2,"temporal_compression_ratio":4,"latents_mean":null,"levels":[]})"};
 }

@@ -103,12 +103,13 @@ struct Passed {
   Tensor output;
 };
 
-/// By `graphs`, if there are any: on a GPU, for packs of one shape, which were put() there.
+/// By `graphs`, if there are any: on a GPU, for packs of one shape, which were put() there. `more`:
+/// added to the gradients that are there.
 inline Passed compute_gradients(const models::DiffusionNetwork& network, const Pack& pack,
-                                GraphCache* graphs = nullptr) {
+                                GraphCache* graphs = nullptr, bool more = false) {
   const auto work = [&](const std::vector<Tensor>& inputs) -> std::vector<Tensor> {
     ops::Tape tape;
-    tape.replace_gradients();
+    if (!more) tape.replace_gradients();
     models::NetworkBatch batch{pack.batch.samples, inputs[0], inputs[1], inputs[2]};
     const Tensor output = network.forward(tape, batch);
     const ops::ErrorSample all[] = {{output.elements()}};
@@ -120,7 +121,7 @@ inline Passed compute_gradients(const models::DiffusionNetwork& network, const P
   const std::vector<Tensor> inputs = {pack.batch.latents, pack.batch.text, pack.batch.c_noise,
                                       pack.target};
   const std::vector<Tensor> results =
-      graphs != nullptr ? graphs->run("", inputs, work) : work(inputs);
+      graphs != nullptr ? graphs->run(more ? "more" : "", inputs, work) : work(inputs);
   const ops::SquaredError error{Tensor(), results[1]};
   return {error.read_sums()[0] / static_cast<double>(results[0].elements()), results[0]};
 }

@@ -1,5 +1,5 @@
 // What a Cosmos tokenizer looks like: the fields of diffusers' AutoencoderKLCosmos, and those of
-// NVIDIA's discrete ones.
+// NVIDIA's discrete ones. Apart from JSON (config_json.h), so that the network needs none.
 //
 // The published ones: CV8x8x8, with two factors of 8 made by patches of 4 and one halving;
 // CV4x8x8, of patches of 2; CV8x16x16, with a second halving in space; and DV4x8x8, DV8x8x8 and
@@ -7,12 +7,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <optional>
 #include <string_view>
 #include <vector>
-
-#include "base/json_fwd.h"
-#include "models/dit/edm.h"
 
 namespace vfm::models {
 
@@ -29,15 +25,11 @@ struct CosmosConfig {
   int spatial_compression_ratio = 8, temporal_compression_ratio = 8;
   std::vector<int> levels;  ///< of a discrete tokenizer (models/fsq.h); empty: continuous
 
-  /// From a config.json whose omitted fields are filled in. `what` names it in errors. Throws
-  /// Error{usage} for a field out of range, and for what no published model has: other patches than
-  /// Haar, or more halvings in time than in space.
-  static CosmosConfig from_json(const Json& json, std::string_view what);
-  /// With _class_name. That of a continuous one has no statistics of latents: they are null.
-  Json to_json() const;
   /// Makes what follows from the rest follow: a discrete one's latent_channels from its levels, a
   /// continuous one's z_channels from latent_channels.
   void settle();
+  /// Throws Error{usage} naming `what` and the field that is out of range, and for what no
+  /// published model has: more halvings in time than in space.
   void validate(std::string_view what) const;
 
   bool discrete() const { return !levels.empty(); }
@@ -53,13 +45,5 @@ struct CosmosConfig {
   int space_halvings() const;  // after the patches
   int time_halvings() const;
 };
-
-/// The statistics of the latents that a continuous tokenizer's config.json holds; none if it holds
-/// none. Throws Error{usage} for what are no statistics of `latent_channels`.
-std::optional<LatentScale> latent_statistics(const Json& config, std::string_view what);
-
-/// The _class_name of a continuous tokenizer (diffusers), and of a discrete one (NVIDIA).
-inline constexpr const char* kCosmosContinuous = "AutoencoderKLCosmos";
-inline constexpr const char* kCosmosDiscrete = "CausalDiscreteVideoTokenizer";
 
 }  // namespace vfm::models

@@ -66,7 +66,7 @@ struct Opened {
     const std::string& type = config.name;
     component.need_type({type});
     const std::string what = "'" + component.folder() + "/config.json'";
-    network = CosmosConfig::from_json(component.config(), what);
+    network = cosmos_config_from_json(component.config(), what);
     if (network.discrete() != (type == kCosmosDiscrete))
       fail_usage("{}: a {} with {} levels", what, type, network.levels.size());
   }

@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "models/cosmos/autoencoder.h"
+#include "models/cosmos/config_json.h"
 #include "models/cosmos/cost.h"
 #include "models/fsq.h"
 #include "models/tokenizer.h"

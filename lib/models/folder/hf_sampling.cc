@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "io/file.h"
-#include "models/cosmos/config.h"
+#include "models/cosmos/config_json.h"
 #include "models/folder/config_json.h"
 #include "models/folder/model_facts.h"
 
@@ -26,7 +26,7 @@ LatentScale hf_latent_scale(const Json& vae, bool flow, std::string_view what) {
   LatentScale scale = latent_statistics(vae, what).value_or(LatentScale());
   if (scale.mean.empty()) {
     const auto channels =
-        static_cast<std::size_t>(CosmosConfig::from_json(vae, what).latent_channels);
+        static_cast<std::size_t>(cosmos_config_from_json(vae, what).latent_channels);
     scale.mean.assign(channels, 0.0);
     scale.std.assign(channels, 1.0);
   }

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "models/cosmos/autoencoder.h"
+#include "models/cosmos/config_json.h"
 #include "models/decoder/decoder_json.h"
 #include "models/dit/network_json.h"
 #include "models/folder/config_json.h"
@@ -46,7 +47,7 @@ ModelConfig read_model_config(const ModelFolder& model) {
   const Json& config = model.config();
   return as_usage([&]() -> ModelConfig {
     if (type == kCosmosContinuous || type == kCosmosDiscrete)
-      return CosmosConfig::from_json(config, "'" + path + "'");
+      return cosmos_config_from_json(config, "'" + path + "'");
     return in_file(path, [&]() -> ModelConfig {
       if (type == kDecoderClass) return decoder_config_from_json(config);
       return network_config_from_json(config);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "models/cosmos/config_json.h"
 #include "models/ssim.h"
 #include "models/tokenizer.h"
 #include "ops/loss/pixel_error.h"
@@ -68,7 +69,7 @@ TokenizerObjective::TokenizerObjective(const Recipe& recipe, models::Recompute r
 }
 
 Json TokenizerObjective::config() const {
-  return model_.config().to_json();
+  return models::cosmos_config_to_json(model_.config());
 }
 
 Tensor TokenizerObjective::decoded(ops::Tape& tape, const Tensor& pixels) const {

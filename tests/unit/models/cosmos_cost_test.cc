@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/one_thread.h"
 #include "io/file.h"
+#include "models/cosmos/config_json.h"
 #include "models/cosmos/cost.h"
 #include "support/cosmos_drawn.h"
 #include "tensor/allocator.h"
@@ -16,7 +17,7 @@ namespace {
 
 CosmosConfig golden_config() {
   const std::string path = std::string(VFM_GOLDEN) + "/cosmos_vae/config.json";
-  return CosmosConfig::from_json(parse_json(io::read_file(path), path), path);
+  return cosmos_config_from_json(parse_json(io::read_file(path), path), path);
 }
 
 PartCost decoding(const CosmosConfig& config, std::int64_t frames, std::int64_t height,
