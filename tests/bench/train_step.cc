@@ -357,7 +357,7 @@ bool measure_all(const Options& o) {
     for_each_kind(o, [&](bool graphs, int packs) {
       if (!whole) return;
       attempt(graphs, packs, [&] {
-        GraphCache cache(1);
+        GraphCache cache(2);  // the first pack of a step, and the others
         const Result result = measure(o, subject, graphs ? &cache : nullptr, packs);
         (o.json ? print_json : print_line)(o, result, graphs, packs);
         std::fflush(stdout);
