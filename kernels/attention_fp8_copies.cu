@@ -102,10 +102,12 @@ __global__ void __launch_bounds__(kThreads) rows_kernel(const AttentionFp8 a) {
 }
 
 // Values: turned through shared memory, keys in the order of value_place(), zeros behind the last.
+// Behind every eight columns 16 bytes are left out, so that what a warp writes at once, one of each
+// eight columns, goes to different banks.
 template <int kDim>
 __global__ void __launch_bounds__(kThreads) values_kernel(const AttentionFp8 a) {
-  constexpr int kGroups = kDim / 8, kPitch = kAttentionKeyBlock + 16;
-  __shared__ uint4 words[kDim * kPitch / 16];  // aligned to 16 bytes
+  constexpr int kGroups = kDim / 8, kPitch = kAttentionKeyBlock;
+  __shared__ uint4 words[(kDim * kPitch + kGroups * 16) / 16];  // aligned to 16 bytes
   auto* turned = reinterpret_cast<unsigned char*>(words);
   const Attention& c = a.call;
   const AttentionItem item = c.key_items[blockIdx.x];
@@ -119,7 +121,8 @@ __global__ void __launch_bounds__(kThreads) values_kernel(const AttentionFp8 a) 
     if (row < rows.count)
       unpack(*reinterpret_cast<const uint4*>(head.from + (rows.first + row) * head.stride + column),
              v);
-    unsigned char* to = turned + column * kPitch + row / 16 * 16 + value_place(row % 16);
+    unsigned char* to =
+        turned + column * kPitch + column / 8 * 16 + row / 16 * 16 + value_place(row % 16);
 #pragma unroll
     for (int i = 0; i < 8; i += 2) {
       const unsigned two = pack_e4m3(v[i] * inverse, v[i + 1] * inverse);
@@ -135,7 +138,7 @@ __global__ void __launch_bounds__(kThreads) values_kernel(const AttentionFp8 a) 
   const int part = thread % kParts * 16;
   for (int row = thread / kParts; row < kDim && part < rows.count; row += kThreads / kParts)
     *reinterpret_cast<uint4*>(to + row * room.columns + part) =
-        *reinterpret_cast<const uint4*>(turned + row * kPitch + part);
+        *reinterpret_cast<const uint4*>(turned + row * kPitch + row / 8 * 16 + part);
 }
 
 template <int kDim>

@@ -20,6 +20,11 @@
 #include <utility>
 #include <vector>
 
+#ifdef VFM_EMULATION_WATCHES
+#include "accesses.h"
+#include "watch.h"
+#endif
+
 namespace vfm::test {
 
 #ifdef VFM_EMULATION
@@ -190,7 +195,14 @@ inline int run(const std::function<void(Checker&)>& tests) {
     return 77;
   }
   Checker checker;
+#ifdef VFM_EMULATION_WATCHES
+  vfm::emulation::watch(true);
+#endif
   tests(checker);
+#ifdef VFM_EMULATION_WATCHES
+  for (const std::string& wrong : vfm::emulation::compare_accesses())
+    checker.check(wrong, false);
+#endif
   return checker.finish();
 }
 

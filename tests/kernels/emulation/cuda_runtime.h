@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "emulation.h"
+#include "memory.h"
 #include "streams.h"
 
 #define VFM_EMULATION 1
@@ -18,7 +19,8 @@
 #define __global__
 #define __device__
 #define __host__
-#define __forceinline__ inline
+// Always, so that an access has its own place in the program wherever it is inlined to.
+#define __forceinline__ inline __attribute__((always_inline))
 #define __restrict__
 #define __shared__ static
 #define __constant__ static const
@@ -57,29 +59,22 @@ inline void __syncthreads() {
   vfm::emulation::wait_for_block();
 }
 inline int __syncthreads_or(int predicate) {
-  static int any;
-  __syncthreads();
-  any = 0;
-  __syncthreads();
-  any |= predicate != 0;
-  __syncthreads();
-  return any;
+  return vfm::emulation::any_of_block(predicate != 0);
 }
 inline void __syncwarp(unsigned = 0xffffffffu) {
-  vfm::emulation::wait_for_warp();
+  vfm::emulation::wait_for_warp(true);
 }
 template <class T>
-T __shfl_sync(unsigned, T value, int lane) {
-  T result;
-  std::memcpy(&result, vfm::emulation::exchange(&value, sizeof value, lane & 31), sizeof result);
-  return result;
+__forceinline__ T __shfl_sync(unsigned, T value, int lane) {
+  vfm::emulation::exchange(&value, sizeof value, lane & 31);
+  return value;
 }
 template <class T>
-T __shfl_xor_sync(unsigned mask, T value, int with) {
+__forceinline__ T __shfl_xor_sync(unsigned mask, T value, int with) {
   return __shfl_sync(mask, value, static_cast<int>(threadIdx.x % 32) ^ with);
 }
 template <class T>
-T __shfl_down_sync(unsigned mask, T value, unsigned by) {
+__forceinline__ T __shfl_down_sync(unsigned mask, T value, unsigned by) {
   const unsigned lane = threadIdx.x % 32;
   return __shfl_sync(mask, value, static_cast<int>(lane + by < 32 ? lane + by : lane));
 }
@@ -116,11 +111,8 @@ inline float __logf(float x) {
 inline float __fdividef(float x, float y) {
   return x / y;
 }
-// Blocks and threads take turns, so that nobody is in between.
-inline unsigned atomicMax(unsigned* at, unsigned value) {
-  const unsigned before = *at;
-  if (value > before) *at = value;
-  return before;
+__forceinline__ unsigned atomicMax(unsigned* at, unsigned value) {
+  return vfm::emulation::atomic_max(at, value);
 }
 // A value that the compiler does not see through, and so joins with nothing.
 inline float opaque(float value) {
@@ -141,7 +133,7 @@ inline float __fdiv_rn(float x, float y) {
   return opaque(opaque(x) / opaque(y));
 }
 template <class T>
-T __ldg(const T* p) {
+__forceinline__ T __ldg(const T* p) {
   return *p;
 }
 using std::max;
@@ -339,8 +331,14 @@ cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(
   vfm::emulation::submit(
       config->stream,
       [launch = *config, kernel, values] {
-        vfm::emulation::run(launch.gridDim, launch.blockDim, launch.dynamicSmemBytes,
-                            [&] { std::apply(kernel, values); });
+        auto* const function = kernel;  // on the stack, as what the threads find it by
+        const void* const at = &values;
+        vfm::emulation::run({reinterpret_cast<const void*>(kernel),
+                             launch.gridDim,
+                             launch.blockDim,
+                             launch.dynamicSmemBytes,
+                             {static_cast<unsigned char*>(const_cast<void*>(at)), sizeof values}},
+                            [&] { std::apply(function, values); });
       },
       true);
   return cudaSuccess;

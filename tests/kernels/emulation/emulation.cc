@@ -1,160 +1,264 @@
 // SPDX-License-Identifier: Apache-2.0
+#undef _FORTIFY_SOURCE  // jumps between stacks are meant
 #include "emulation.h"
 
 #include <setjmp.h>
+#include <stdlib.h>
+#include <sys/mman.h>
 #include <ucontext.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
-#include <memory>
+#include <cstring>
+#include <random>
 #include <vector>
+
+#include "guard.h"
+#include "watch.h"
 
 uint3 threadIdx, blockIdx;
 dim3 blockDim, gridDim;
 
+// From shared.ld: where the __shared__ variables of all kernels are.
+extern unsigned char vfm_shared_begin[], vfm_variables_end[], vfm_shared_end[];
+
 namespace vfm::emulation {
 namespace {
 
-constexpr std::size_t kStack = 128 << 10, kMostShared = 227 << 10, kMostExchanged = 64;
-constexpr unsigned kWarp = 32;
-
-// A fiber is made once and runs threads for ever. It is entered by ucontext's functions the first
-// time and changed to by _setjmp and _longjmp, which spare the system calls for signal masks: they
-// would take most of the emulation's time.
-struct Fiber {
-  jmp_buf at{};
-  bool made = false;
-  std::unique_ptr<unsigned char[]> stack = std::make_unique<unsigned char[]>(kStack);
-  uint3 thread{};
-  bool done = false;
-  std::array<unsigned char, kMostExchanged> given{};
-};
+constexpr std::size_t kStack = 128 << 10, kMostShared = 227 << 10, kMostExchanged = 128;
 
 // A barrier opens when all its members that still run have come.
 struct Barrier {
   unsigned members = 0, arrived = 0;
   std::uint64_t opened = 0;
 
-  void open_if_complete() {
-    if (members == 0 || arrived < members) return;
+  bool open_if_complete() {
+    if (members == 0 || arrived < members) return false;
     arrived = 0;
     ++opened;
-    progress() = true;
-  }
-  static bool& progress() {
-    static bool moved = false;
-    return moved;
+    return true;
   }
 };
 
-struct Block {
+struct Fiber {
+  jmp_buf resume;
+  bool started = false, done = false;
+  const Barrier* waits_for = nullptr;
+  std::uint64_t since = 0;  // how often that had opened
+  uint3 thread{};
+  alignas(16) std::array<unsigned char, kMostExchanged> given;
+
+  bool ready() const { return !done && (waits_for == nullptr || waits_for->opened != since); }
+};
+
+struct Warp {
+  Barrier barrier;
+  unsigned lanes = 0, ready = 0;
+};
+
+struct RunningBlock {
   std::vector<Fiber> fibers;
-  std::size_t running = 0;  // index into fibers
-  jmp_buf scheduler{};
-  Barrier all;
-  std::vector<Barrier> warps;
+  unsigned threads = 0, running = 0;  // running: an index into fibers
+  jmp_buf scheduler;
+  Barrier barrier;
+  std::vector<Warp> warps;
   const std::function<void()>* thread = nullptr;
 };
 
-Block block;
-alignas(1024) std::array<unsigned char, kMostShared> shared;
-bool descending = false;
+RunningBlock now;  // the running one
+// Directly behind the variables.
+__attribute__((section("vfm_dynamic_shared"))) alignas(
+    4096) unsigned char dynamic_shared[kMostShared];
+
+std::uint64_t seed() {
+  static const std::uint64_t value = [] {
+    const char* const given = std::getenv("VFM_EMULATION_SEED");
+    return given != nullptr ? std::strtoull(given, nullptr, 10) : std::random_device()();
+  }();
+  return value;
+}
+void say_seed() {
+  std::fprintf(stderr, "emulation: VFM_EMULATION_SEED=%llu repeats the order of the threads\n",
+               static_cast<unsigned long long>(seed()));
+}
 
 Fiber& self() {
-  return block.fibers[block.running];
+  return now.fibers[now.running];
 }
-unsigned warp_of(std::size_t fiber) {
-  return static_cast<unsigned>(fiber / kWarp);
-}
-
-// Both return when something changes back to them.
-void yield() {
-  if (_setjmp(self().at) == 0) _longjmp(block.scheduler, 1);
-}
-void fiber_main();
-void resume(Fiber& fiber) {
-  if (_setjmp(block.scheduler) != 0) return;
-  if (fiber.made) _longjmp(fiber.at, 1);
-  fiber.made = true;
-  static ucontext_t first;
-  getcontext(&first);
-  first.uc_stack.ss_sp = fiber.stack.get();
-  first.uc_stack.ss_size = kStack;
-  first.uc_link = nullptr;
-  makecontext(&first, fiber_main, 0);
-  setcontext(&first);
+Warp& own_warp() {
+  return now.warps[now.running / kWarp];
 }
 
-void wait(Barrier& barrier) {
-  const std::uint64_t before = barrier.opened;
-  ++barrier.arrived;
-  barrier.open_if_complete();
-  while (barrier.opened == before)
-    yield();
+// Lanes that waited may go on.
+void let_go(Warp& warp) {
+  warp.ready = warp.barrier.members;
+}
+void block_opened() {
+  for (Warp& warp : now.warps)
+    let_go(warp);
+  watched::block_synced();
+}
+void warp_opened(Warp& warp, bool orders_memory) {
+  let_go(warp);
+  watched::warp_synced(static_cast<unsigned>(&warp - now.warps.data()), orders_memory);
 }
 
+void yield_to_scheduler(const Barrier& barrier) {
+  Fiber& fiber = self();
+  fiber.waits_for = &barrier;
+  fiber.since = barrier.opened;
+  --own_warp().ready;
+  if (_setjmp(fiber.resume) == 0) _longjmp(now.scheduler, 1);
+}
+
+void end_thread() {
+  Fiber& fiber = self();
+  fiber.done = true;
+  Warp& warp = own_warp();
+  --warp.ready;
+  --warp.barrier.members;
+  --now.barrier.members;
+  if (warp.barrier.open_if_complete()) warp_opened(warp, false);
+  if (now.barrier.open_if_complete()) block_opened();
+  if (_setjmp(fiber.resume) == 0) _longjmp(now.scheduler, 1);
+}
+
+// One thread after the other, each of another block.
 void fiber_main() {
   for (;;) {
-    (*block.thread)();
-    self().done = true;
-    Barrier::progress() = true;
-    --block.all.members;
-    block.all.open_if_complete();
-    Barrier& warp = block.warps[warp_of(block.running)];
-    --warp.members;
-    warp.open_if_complete();
-    yield();
+    (*now.thread)();
+    end_thread();
   }
 }
 
-void start(std::size_t index, dim3 size) {
-  Fiber& fiber = block.fibers[index];
+void prepare(unsigned index, dim3 size) {
+  Fiber& fiber = now.fibers[index];
   fiber.done = false;
-  const auto i = static_cast<unsigned>(index);
-  fiber.thread = {i % size.x, i / size.x % size.y, i / (size.x * size.y)};
+  fiber.waits_for = nullptr;
+  fiber.thread = {index % size.x, index / size.x % size.y, index / (size.x * size.y)};
+}
+
+void resume(unsigned index) {
+  now.running = index;
+  Fiber& fiber = now.fibers[index];
+  threadIdx = fiber.thread;
+  if (_setjmp(now.scheduler) != 0) return;
+  if (fiber.started) _longjmp(fiber.resume, 1);
+  // Only to get onto the stack: a change of context asks the system each time, a jump does not.
+  fiber.started = true;
+  static ucontext_t begin;
+  getcontext(&begin);
+  begin.uc_stack.ss_sp = all_stacks().begin + index * kStack;
+  begin.uc_stack.ss_size = kStack;
+  begin.uc_link = nullptr;
+  makecontext(&begin, fiber_main, 0);
+  setcontext(&begin);
+}
+
+// Each lane that is ready goes on, from one of chance on and with a stride of chance.
+void run_warp(unsigned index) {
+  const unsigned draw = chance(), first = draw % kWarp, stride = draw / kWarp % kWarp | 1u;
+  const unsigned lanes = now.warps[index].lanes;
+  for (unsigned i = 0; i < kWarp; ++i) {
+    const unsigned lane = (first + i * stride) % kWarp;
+    if (lane < lanes && now.fibers[index * kWarp + lane].ready()) resume(index * kWarp + lane);
+  }
 }
 
 void run_block(uint3 at, dim3 size, std::size_t shared_bytes) {
   blockIdx = at;
-  const std::size_t threads = std::size_t{size.x} * size.y * size.z;
-  if (block.fibers.size() < threads) block.fibers.resize(threads);
-  block.all = {static_cast<unsigned>(threads), 0, 0};
-  block.warps.assign((threads + kWarp - 1) / kWarp, {});
-  for (std::size_t i = 0; i < threads; ++i) {
-    ++block.warps[warp_of(i)].members;
-    start(i, size);
+  now.threads = size.x * size.y * size.z;
+  now.barrier = {now.threads, 0, 0};
+  now.warps.assign((now.threads + kWarp - 1) / kWarp, {});
+  for (unsigned i = 0; i < now.threads; ++i) {
+    Warp& warp = now.warps[i / kWarp];
+    ++warp.barrier.members, ++warp.lanes, ++warp.ready;
+    prepare(i, size);
   }
+  guard::lift();
   // What a kernel does not write before it reads must not look like a result.
-  std::memset(shared.data(), 0xff, shared_bytes);
-  for (std::size_t left = threads; left > 0;) {
-    left = 0;
-    Barrier::progress() = false;
-    for (std::size_t n = 0; n < threads; ++n) {
-      block.running = descending ? threads - 1 - n : n;
-      if (self().done) continue;
-      ++left;
-      threadIdx = self().thread;
-      resume(self());
-    }
-    if (left > 0 && !Barrier::progress()) {
-      std::fprintf(stderr, "emulation: threads of a block wait for ever\n");
-      std::abort();
-    }
+  std::memset(dynamic_shared, 0xff, shared_bytes);
+  std::memset(vfm_shared_begin, 0xff,
+              static_cast<std::size_t>(vfm_variables_end - vfm_shared_begin));
+  guard::lower();
+  watched::block_begins();
+  const auto warps = static_cast<unsigned>(now.warps.size());
+  while (now.barrier.members > 0) {
+    unsigned warp = chance() % warps, looked_at = 0;
+    for (; looked_at < warps && now.warps[warp].ready == 0; ++looked_at)
+      warp = warp + 1 == warps ? 0 : warp + 1;
+    if (looked_at == warps) stop("threads of a block wait for ever");
+    run_warp(warp);
   }
+  watched::block_ends();
 }
 
 }  // namespace
 
+void stop(const char* why) {
+  std::fprintf(stderr, "emulation: %s\n", why);
+  say_seed();
+  std::abort();
+}
+
+unsigned chance() {
+  static std::mt19937 engine = [] {
+    on_exit(
+        [](int status, void*) {
+          if (status != 0 && status != 77) say_seed();
+        },
+        nullptr);
+    return std::mt19937(static_cast<std::mt19937::result_type>(seed()));
+  }();
+  return static_cast<unsigned>(engine());
+}
+
 unsigned char* shared_memory() {
-  return shared.data();
+  return dynamic_shared;
 }
+Bytes all_shared_memory() {
+  return {vfm_shared_begin, static_cast<std::size_t>(vfm_shared_end - vfm_shared_begin)};
+}
+Bytes all_stacks() {
+  static const Bytes stacks = [] {
+    constexpr std::size_t kSize = kStack * kMostThreads;
+    void* const room = mmap(nullptr, kSize, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (room == MAP_FAILED) stop("no memory for the threads' stacks");
+    return Bytes{static_cast<unsigned char*>(room), kSize};
+  }();
+  return stacks;
+}
+unsigned running_thread() {
+  return now.running;
+}
+
 void wait_for_block() {
-  wait(block.all);
+  ++now.barrier.arrived;
+  if (now.barrier.open_if_complete())
+    block_opened();
+  else
+    yield_to_scheduler(now.barrier);
 }
-void wait_for_warp() {
-  wait(block.warps[warp_of(block.running)]);
+void wait_for_warp(bool orders_memory) {
+  Warp& warp = own_warp();
+  ++warp.barrier.arrived;
+  if (warp.barrier.open_if_complete())
+    warp_opened(warp, orders_memory);
+  else
+    yield_to_scheduler(warp.barrier);
+}
+
+bool any_of_block(bool mine) {
+  static bool any;
+  wait_for_block();
+  any = false;
+  wait_for_block();
+  any = any || mine;
+  wait_for_block();
+  return any;
 }
 
 void publish(const void* value, std::size_t bytes) {
@@ -163,30 +267,36 @@ void publish(const void* value, std::size_t bytes) {
   wait_for_warp();
 }
 const void* published(int lane) {
-  return block.fibers[block.running / kWarp * kWarp + static_cast<unsigned>(lane)].given.data();
+  return now.fibers[now.running / kWarp * kWarp + static_cast<unsigned>(lane)].given.data();
 }
-const void* exchange(const void* value, std::size_t bytes, int lane) {
-  static std::array<std::array<unsigned char, kMostExchanged>, 1024> received;
+void exchange(void* value, std::size_t bytes, int lane) {
   publish(value, bytes);
-  auto& mine = received[block.running];
-  std::memcpy(mine.data(), published(lane), bytes);
+  std::memcpy(value, published(lane), bytes);
   wait_for_warp();  // nobody gives again before all have read
-  return mine.data();
 }
 
-void run(dim3 grid, dim3 size, std::size_t shared_bytes, const std::function<void()>& thread) {
-  if (shared_bytes > kMostShared || std::size_t{size.x} * size.y * size.z > 1024) {
-    std::fprintf(stderr, "emulation: no GPU could launch this\n");
-    std::abort();
-  }
-  block.thread = &thread;
+unsigned atomic_max(unsigned* at, unsigned value) {
+  watched::touch(at, sizeof *at, Access::atomic, __builtin_return_address(0));
+  const unsigned before = *at;  // threads take turns, so that nobody is in between
+  *at = std::max(before, value);
+  return before;
+}
+
+void run(const Launch& launch, const std::function<void()>& thread) {
+  const dim3 grid = launch.grid, size = launch.block;
+  if (launch.shared_bytes > kMostShared ||
+      std::size_t{size.x} * size.y * size.z > std::size_t{kMostThreads})
+    stop("no GPU could launch this");
+  now.fibers.resize(kMostThreads);
+  now.thread = &thread;
   blockDim = size;
   gridDim = grid;
+  watched::launch_begins(launch);
   for (unsigned z = 0; z < grid.z; ++z)
     for (unsigned y = 0; y < grid.y; ++y)
       for (unsigned x = 0; x < grid.x; ++x)
-        run_block({x, y, z}, size, shared_bytes);
-  descending = !descending;
+        run_block({x, y, z}, size, launch.shared_bytes);
+  watched::launch_ends();
 }
 
 }  // namespace vfm::emulation

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "streams.h"
 
-#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <deque>
-#include <limits>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <vector>
+
+#include "memory.h"
 
 struct CUgraph_st {
   std::vector<std::function<void()>> work;
@@ -36,8 +35,6 @@ namespace {
 std::recursive_mutex mutex;
 std::vector<std::unique_ptr<CUstream_st>> streams;
 Late late = Late::none;
-std::map<void*, std::size_t> blocks;
-std::size_t memory = std::numeric_limits<std::size_t>::max(), used = 0;
 
 bool put_off(const CUstream_st& stream) {
   return late == (stream.computes ? Late::kernels : Late::copies);
@@ -164,33 +161,10 @@ void launch(CUgraph_st* graph, CUstream_st* stream) {
       true);
 }
 
-void* allocate(std::size_t bytes) {
-  std::lock_guard lock(mutex);
-  if (bytes > memory - std::min(used, memory)) return nullptr;
-  void* const block = std::aligned_alloc(512, (bytes + 511) / 512 * 512);
-  blocks[block] = bytes;
-  used += bytes;
-  return block;
-}
-
 void free(void* pointer) {
   std::lock_guard lock(mutex);
   finish_all();
-  const auto found = blocks.find(pointer);
-  if (found != blocks.end()) {
-    used -= found->second;
-    blocks.erase(found);
-  }
-  std::free(pointer);
-}
-
-std::size_t used_memory() {
-  std::lock_guard lock(mutex);
-  return used;
-}
-void set_memory(std::size_t bytes) {
-  std::lock_guard lock(mutex);
-  memory = bytes;
+  release(pointer);
 }
 
 }  // namespace vfm::emulation

@@ -45,10 +45,7 @@ CUgraph_st* copy(CUgraph_st* graph);
 void destroy(CUgraph_st* graph);
 void launch(CUgraph_st* graph, CUstream_st* stream);
 
-/// Memory of the device; null when there is no more than set_memory says.
-void* allocate(std::size_t bytes);
+/// Gives memory (memory.h) back, when all work is done.
 void free(void* pointer);
-void set_memory(std::size_t bytes);
-std::size_t used_memory();
 
 }  // namespace vfm::emulation
