@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "base/log.h"
+#include "memory.h"
 #include "ops/matmul/linear.h"
 #include "ops/pointwise/add.h"
 #include "ops/pointwise/gelu.h"
