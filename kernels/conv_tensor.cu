@@ -30,8 +30,8 @@ struct Layout {
   static constexpr int kLeftBytes = kRows * kRowBytes<kStep>;
   static constexpr int kStageBytes = kLeftBytes + kColumns * kRowBytes<kStep>;
   static constexpr int kShared = kStages * kStageBytes;
-  // Floats of a row of the tile on its way out: the four rows that half a warp writes at once lie in
-  // different banks.
+  // Floats of a row of the tile on its way out: the four rows that half a warp writes at once lie
+  // in different banks.
   static constexpr int kPitch = kColumns + 8;
   static_assert(kRows * kPitch * 4 <= kShared);
 };

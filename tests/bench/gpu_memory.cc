@@ -162,7 +162,7 @@ void time_gelu() {
     need(gelu_backward(Type::bf16, x.raw(), dy.raw(), y.raw(), again, n, compute_stream()));
   };
   report("gelu backward", 6.0 * static_cast<double>(n), [&] { back(nullptr); });
-  const Tensor again(x.shape(), DType::bf16, Device::cuda);
+  const Tensor again(x.shape(), DType::bf16, bench::place());
   report("gelu backward and gelu", 8.0 * static_cast<double>(n), [&] { back(again.raw()); });
 }
 

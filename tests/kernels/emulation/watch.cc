@@ -327,6 +327,7 @@ void transfer(const void* pointer, std::size_t bytes, const void* place) {
 
 void load_or_store(const void* pointer, std::size_t bytes, bool aligned, Access access,
                    const void* place) {
+  if (!active) return;
   guard::announce(pointer, bytes);
   Watch& w = state();
   const Target to = target(w, pointer, bytes);
