@@ -44,7 +44,9 @@ std::string_view fp8_name(Fp8Parts parts) {
 
 Fp8Parts faster_in_fp8(Fp8Parts parts, Device device) {
   if (parts.attention && !ops::fp8_attention_pays(device)) {
-    log_warning("attention stays in bf16: cuDNN's on this GPU is faster than attention in FP8");
+    log_warning(
+        "attention stays in bf16: by what is published of cuDNN's, it is faster than our own in "
+        "FP8");
     parts.attention = false;
   }
   return parts;

@@ -49,12 +49,9 @@ void backward_own(const AttentionArgs& args, const AttentionDeviceWork& work) {
   check_gpu(kernels::attention_backward(call, compute_stream()), "run attention backward");
 }
 
-// What is known of cuDNN's kernels for a shape, and of those for packs of it with empty samples,
-// which may go wrong by themselves. A direction is checked once its results were compared; zeros
-// prove nothing.
-struct Trust {
-  bool refused = false, forward_checked = false, backward_checked = false;
-  bool put_off = false;  // which was said
+// For a shape, and for packs of it with empty samples, which may go wrong by themselves.
+struct Trust : CudnnTrust {
+  bool forward_checked = false, backward_checked = false;
 };
 
 // Of what cuDNN is asked.
@@ -69,41 +66,8 @@ Trust& trust_in(const AttentionArgs& args) {
   return (*known)[{shape, has_empty_samples(args, shape)}];
 }
 
-void refuse(Trust& trust, const AttentionArgs& args, const std::string& why) {
-  trust.refused = true;
-  log_warning("attention of {} runs on our own kernels, not on cuDNN's: {}",
-              text_of(shape_of(args)), why);
-}
-
-void put_off(Trust& trust, const AttentionArgs& args, const char* part) {
-  if (std::exchange(trust.put_off, true)) return;
-  log_warning(
-      "attention of {}: our own {} is not finite, so cuDNN's cannot be compared with it; "
-      "a later call will try again",
-      text_of(shape_of(args)), part);
-}
-
-// Whether each part is the reference's. Refuses if not; `checked` becomes true unless all are zero.
-// False too, and nothing is decided, where a reference is not finite.
-bool agree(Trust& trust, bool& checked, const AttentionArgs& args,
-           const std::vector<std::pair<ResultPart, ResultPart>>& pairs) {
-  bool some = false;
-  for (const auto& [tried, reference] : pairs) {
-    const ResultNorms norms = compare_results(tried, reference);
-    if (!std::isfinite(norms.reference)) {
-      put_off(trust, args, tried.name);
-      return false;
-    }
-    if (!(norms.difference <= kCudnnTolerance * norms.reference)) {
-      refuse(trust, args,
-             vfm::format("its {} differs by {:.2g} of {:.2g}", tried.name, norms.difference,
-                         norms.reference));
-      return false;
-    }
-    some = some || norms.reference > 0;
-  }
-  checked = some;
-  return true;
+std::string name_of(const AttentionArgs& args) {
+  return "attention of " + text_of(shape_of(args));
 }
 
 std::string why_not(const AttentionArgs& args) {
@@ -129,7 +93,7 @@ bool try_forward(Trust& trust, const AttentionArgs& args, const AttentionDeviceW
     attention_forward_cudnn(args, *work.cudnn);
   } catch (const Error& error) {
     if (GpuGraph::recording()) throw;  // plainly, it runs perhaps
-    refuse(trust, args, error.what());
+    trust.refuse(name_of(args), error.what());
     return false;
   }
   if (trust.forward_checked) return true;
@@ -139,8 +103,9 @@ bool try_forward(Trust& trust, const AttentionArgs& args, const AttentionDeviceW
   own.out = room.out.raw();
   own.log_sum_exp = room.log_sum_exp.data<float>();
   forward_own(own, work);
-  return agree(trust, trust.forward_checked, args,
-               {{{"output", args.out, rows, width, width}, {"", own.out, rows, width, width}}});
+  return trust.agree(
+      trust.forward_checked, name_of(args),
+      {{{"output", args.out, rows, width, width}, {"", own.out, rows, width, width}}});
 }
 
 // Backward by our own kernels after forward by cuDNN: repeat forward, for our order of log_sum_exp.
@@ -158,7 +123,7 @@ bool try_backward(Trust& trust, const AttentionArgs& args, const AttentionDevice
     attention_backward_cudnn(args, *work.cudnn);
   } catch (const Error& error) {
     if (GpuGraph::recording()) throw;  // plainly, it runs perhaps
-    refuse(trust, args, error.what());
+    trust.refuse(name_of(args), error.what());
     return false;
   }
   if (trust.backward_checked) return true;
@@ -175,10 +140,10 @@ bool try_backward(Trust& trust, const AttentionArgs& args, const AttentionDevice
   const auto key_part = [&](const char* name, const void* at) {
     return ResultPart{name, at, keys, kv_width, args.kv_stride};
   };
-  return agree(trust, trust.backward_checked, args,
-               {{query_part("dq", args.dq), query_part("", own.dq)},
-                {key_part("dk", args.dk), key_part("", own.dk)},
-                {key_part("dv", args.dv), key_part("", own.dv)}});
+  return trust.agree(trust.backward_checked, name_of(args),
+                     {{query_part("dq", args.dq), query_part("", own.dq)},
+                      {key_part("dk", args.dk), key_part("", own.dk)},
+                      {key_part("dv", args.dv), key_part("", own.dv)}});
 }
 
 }  // namespace

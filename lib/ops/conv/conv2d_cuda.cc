@@ -1,19 +1,16 @@
 // Convolutions on a GPU: our own kernels, or cuDNN's.
 //
-// A shape's first call runs both, and cuDNN's stays only if the two differ by no more than rounding
-// (cudnn/cudnn_cuda.h). If they differ by more, or cuDNN cannot build the shape, a warning says so
-// once and our own kernels run that shape from then on. Where the own result is not finite, or all
-// zeros, nothing can be compared: the next call tries again. Gradients of weights are always our
+// A shape's first call runs both, and cuDNN's stays only if the two agree (CudnnTrust in
+// cudnn/cudnn_cuda.h). If not, or if cuDNN cannot build the shape, our own kernels run that shape
+// from then on. Gradients of weights are always our
 // own: sums over millions of pixels are made in chunks there.
 // Thread-safety: one thread drives the GPU.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <map>
 
 #include "base/error.h"
-#include "base/log.h"
 #include "kernels/conv.h"
 #include "ops/conv/conv2d_cudnn_cuda.h"
 #include "ops/conv/conv2d_kernels.h"
@@ -50,19 +47,14 @@ kernels::ConvGather gather_of(const Conv2d& c) {
   return g;
 }
 
-struct ConvTrust {
-  bool refused = false, checked = false;
+struct ConvTrust : CudnnTrust {
+  bool checked = false;
 };
 
 // Never destroyed, as it needs no destruction.
 ConvTrust& trust_in(const ConvShape& shape) {
   static auto* const known = new std::map<ConvShape, ConvTrust>;
   return (*known)[shape];
-}
-
-void refuse(ConvTrust& trust, const ConvShape& shape, const std::string& why) {
-  trust.refused = true;
-  log_warning("a convolution {} runs on our own kernels, not on cuDNN's: {}", text_of(shape), why);
 }
 
 bool aligned(const void* data, std::int64_t step) {
@@ -97,21 +89,13 @@ bool ran_on_cudnn(ConvCall call, DType dtype, const Weights& weights, const RunO
     conv2d_cudnn(call);
   } catch (const Error& error) {
     if (GpuGraph::recording()) throw;  // plainly, it runs perhaps
-    refuse(trust, call.shape, error.what());
+    trust.refuse("a convolution " + text_of(call.shape), error.what());
     return false;
   }
   if (trust.checked) return true;
-  const ResultNorms norms = compare_results({"result", back ? call.x : call.y, rows, width, width},
-                                            {"", own.raw(), rows, width, width});
-  if (!std::isfinite(norms.reference)) return false;
-  if (!(norms.difference <= kCudnnTolerance * norms.reference)) {
-    refuse(
-        trust, call.shape,
-        vfm::format("its result differs by {:.2g} of {:.2g}", norms.difference, norms.reference));
-    return false;
-  }
-  trust.checked = norms.reference > 0;
-  return true;
+  return trust.agree(trust.checked, "a convolution " + text_of(call.shape),
+                     {{{"result", back ? call.x : call.y, rows, width, width},
+                       {"", own.raw(), rows, width, width}}});
 }
 
 // The weights as a product takes them.

@@ -7,6 +7,8 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "tensor/device.h"
 
@@ -24,10 +26,6 @@ inline bool counts_as_cudnn() {
 /// cuDNN's version, or why there is none to open. For people.
 std::string describe_cudnn();
 
-/// Two results differ by no more than rounding: |tried - reference| <= kCudnnTolerance |reference|,
-/// Euclidean norms.
-inline constexpr double kCudnnTolerance = 2e-2;
-
 /// Columns of a matrix of bf16 on the GPU; rows are `stride` elements apart.
 struct ResultPart {
   const char* name;
@@ -35,12 +33,20 @@ struct ResultPart {
   std::int64_t rows, width, stride;
 };
 
-struct ResultNorms {
-  double difference = 0, reference = 0;
-};
+/// What is known of cuDNN's kernels for one shape. `what` names the shape in messages: "attention
+/// of 4 samples ...".
+struct CudnnTrust {
+  bool refused = false;
+  bool put_off = false;  ///< which was said
 
-/// Of long matrices 32 pieces of 64 rows, evenly spread, the first and the last rows among them:
-/// gigabytes would have to be copied for all. Both are of one shape.
-ResultNorms compare_results(const ResultPart& tried, const ResultPart& reference);
+  /// From now on our own kernels run this shape; a warning says so.
+  void refuse(const std::string& what, const std::string& why);
+  /// Whether cuDNN's parts differ from our own, the second of each pair, by no more than rounding:
+  /// |tried - own| <= 2 % of |own|, Euclidean norms. Refuses if not; `checked` becomes true unless
+  /// all are zero, which proves nothing. False too, and nothing is decided but said once, where an
+  /// own part is not finite.
+  bool agree(bool& checked, const std::string& what,
+             const std::vector<std::pair<ResultPart, ResultPart>>& pairs);
+};
 
 }  // namespace vfm::ops
