@@ -15,7 +15,12 @@ namespace vfm::ops {
 
 struct CudnnPack {
   enum class List { query_lengths, key_lengths, query_offsets, key_offsets };
-  std::map<std::pair<List, std::int64_t>, Tensor> lists;  // by what it is, and stride
+  struct Key {
+    List what;
+    std::int64_t first, stride;  // of the part's samples; of rows
+    auto operator<=>(const Key&) const = default;
+  };
+  std::map<Key, Tensor> lists;
 };
 
 namespace {
@@ -23,15 +28,14 @@ namespace {
 using Memory = CudnnPlan::Memory;
 using List = CudnnPack::List;
 
-void* list(CudnnPack& pack, List what, const AttentionArgs& args, const AttentionShape& shape,
+void* list(CudnnPack& pack, List what, const AttentionArgs& args, const AttentionPart& part,
            std::int64_t stride = 0) {
-  Tensor& made = pack.lists[{what, stride}];
+  Tensor& made = pack.lists[{what, part.first, stride}];
   if (!made.defined()) {
     const bool queries = what == List::query_lengths || what == List::query_offsets;
-    const std::span<const std::int64_t> starts(queries ? args.query_starts : args.key_starts,
-                                               static_cast<std::size_t>(args.samples) + 1);
-    made = stride == 0 ? upload(padded_lengths(starts, shape.samples))
-                       : upload(ragged_offsets(starts, shape.samples, stride));
+    const auto starts = part.starts(queries ? args.query_starts : args.key_starts);
+    made = stride == 0 ? upload(padded_lengths(starts, part.shape.samples))
+                       : upload(ragged_offsets(starts, part.shape.samples, stride));
   }
   return made.raw();
 }
@@ -50,21 +54,21 @@ const CudnnPlan& plan_for(const AttentionShape& shape, bool backward) {
   return *plan;
 }
 
-// What forward and backward have in common.
-Memory memory_of(const AttentionArgs& args, CudnnPack& pack, const AttentionShape& shape) {
+// What forward and backward have in common. All is that of the pack: a part has its own offsets.
+Memory memory_of(const AttentionArgs& args, CudnnPack& pack, const AttentionPart& part) {
   return {
       {kQ, const_cast<void*>(args.q)},
       {kK, const_cast<void*>(args.k)},
       {kV, const_cast<void*>(args.v)},
       {kOut, args.out},
       {kStatistics, args.log_sum_exp},
-      {kQueryLengths, list(pack, List::query_lengths, args, shape)},
-      {kKeyLengths, list(pack, List::key_lengths, args, shape)},
-      {kQOffsets, list(pack, List::query_offsets, args, shape, args.q_stride)},
-      {kKvOffsets, list(pack, List::key_offsets, args, shape, args.kv_stride)},
+      {kQueryLengths, list(pack, List::query_lengths, args, part)},
+      {kKeyLengths, list(pack, List::key_lengths, args, part)},
+      {kQOffsets, list(pack, List::query_offsets, args, part, args.q_stride)},
+      {kKvOffsets, list(pack, List::key_offsets, args, part, args.kv_stride)},
       {kOutOffsets,
-       list(pack, List::query_offsets, args, shape, std::int64_t{args.heads} * args.head_dim)},
-      {kRowOffsets, list(pack, List::query_offsets, args, shape, args.heads)},
+       list(pack, List::query_offsets, args, part, std::int64_t{args.heads} * args.head_dim)},
+      {kRowOffsets, list(pack, List::query_offsets, args, part, args.heads)},
   };
 }
 
@@ -99,28 +103,29 @@ std::shared_ptr<CudnnPack> cudnn_pack() {
 }
 
 void attention_forward_cudnn(const AttentionArgs& args, CudnnPack& pack) {
-  const AttentionShape shape = attention_shape(args, cudnn_takes_empty_samples());
-  const CudnnPlan& plan = plan_for(shape, false);
-  run(plan, memory_of(args, pack, shape));
+  for (const AttentionPart& part : attention_parts(args, cudnn_takes_empty_samples()))
+    run(plan_for(part.shape, false), memory_of(args, pack, part));
 }
 
 void attention_backward_cudnn(const AttentionArgs& args, CudnnPack& pack) {
-  const AttentionShape shape = attention_shape(args, cudnn_takes_empty_samples());
-  const CudnnPlan& plan = plan_for(shape, true);
-  Memory memory = memory_of(args, pack, shape);
-  memory[kDout] = const_cast<void*>(args.dout);
-  memory[kDq] = args.dq;
-  memory[kDk] = args.dk;
-  memory[kDv] = args.dv;
   const CudnnBackwardRoom room(args, Device::cuda);
   if (reads_unwritten()) clear_scratch(args, room);
-  memory[kRowSums] = room.row_sums.raw();
-  memory[kDqSum] = room.dq_sum.raw();
-  if (room.dk_heads.defined()) {
-    memory[kDkHeads] = room.dk_heads.raw();
-    memory[kDvHeads] = room.dv_heads.raw();
+  // In order: rows that a part touches behind its own belong to the next one, which writes them.
+  for (const AttentionPart& part : attention_parts(args, cudnn_takes_empty_samples())) {
+    const CudnnPlan& plan = plan_for(part.shape, true);
+    Memory memory = memory_of(args, pack, part);
+    memory[kDout] = const_cast<void*>(args.dout);
+    memory[kDq] = args.dq;
+    memory[kDk] = args.dk;
+    memory[kDv] = args.dv;
+    memory[kRowSums] = room.row_sums.raw();
+    memory[kDqSum] = room.dq_sum.raw();
+    if (room.dk_heads.defined()) {
+      memory[kDkHeads] = room.dk_heads.raw();
+      memory[kDvHeads] = room.dv_heads.raw();
+    }
+    run(plan, memory, reads_unwritten());
   }
-  run(plan, memory, reads_unwritten());
 }
 
 }  // namespace vfm::ops

@@ -61,6 +61,18 @@ std::int64_t round_up_rows(std::int64_t rows) {
   return std::max<std::int64_t>(1, (rows + step - 1) / step) * step;
 }
 
+std::vector<AttentionPart> attention_parts(const AttentionArgs& args, bool fill_up) {
+  const AttentionShape pack = attention_shape(args, fill_up);
+  if (fill_up) return {{pack, 0, args.samples}};
+  std::vector<AttentionPart> parts;
+  for (std::int64_t first = 0; first < args.samples; first += parts.back().count) {
+    const auto left = static_cast<std::uint64_t>(args.samples - first);
+    parts.push_back({pack, first, static_cast<std::int64_t>(std::bit_floor(left))});
+    parts.back().shape.samples = parts.back().count;
+  }
+  return parts;
+}
+
 std::vector<std::int32_t> padded_lengths(std::span<const std::int64_t> starts,
                                          std::int64_t samples) {
   std::vector<std::int32_t> lengths(static_cast<std::size_t>(samples), 0);

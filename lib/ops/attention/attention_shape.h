@@ -2,8 +2,9 @@
 // logic that needs no GPU.
 //
 // A plan takes time to build, so packs share one where they can: the longest sample is rounded up,
-// and where cuDNN takes samples of length zero, the number of samples too: a pack is filled with
-// them. The lengths, and where each sample begins, are arrays that the kernels read.
+// and plans are for numbers of samples that are powers of two. Where cuDNN takes samples of length
+// zero a pack is filled up with them; elsewhere it is cut into parts, one call each. The lengths,
+// and where each sample begins, are arrays that the kernels read.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -17,7 +18,7 @@
 
 namespace vfm::ops {
 
-/// Packs of equal shapes share a plan.
+/// Packs of equal shapes share their plans.
 struct AttentionShape {
   std::int64_t samples = 0;                      ///< rounded up, if they are filled up
   std::int64_t most_queries = 0, most_keys = 0;  ///< of a sample, rounded up
@@ -41,6 +42,18 @@ std::int64_t round_up_samples(std::int64_t samples);
 /// least: beyond 1024 rows no more than an eighth is added, and there are eight shapes to a
 /// doubling.
 std::int64_t round_up_rows(std::int64_t rows);
+
+/// Samples of a pack that one call takes, and the plan that it runs.
+struct AttentionPart {
+  AttentionShape shape;  ///< rows as in the whole pack, so that there are few
+  std::int64_t first = 0, count = 0;
+  /// Where its samples begin and the last one ends, of those of the pack.
+  std::span<const std::int64_t> starts(const std::int64_t* of_pack) const {
+    return {of_pack + first, static_cast<std::size_t>(count) + 1};
+  }
+};
+/// The whole pack if it is filled up; else parts of 2^n samples, in order, the largest first.
+std::vector<AttentionPart> attention_parts(const AttentionArgs& args, bool fill_up);
 
 /// Lengths of the samples, with zeros up to `samples`. `starts` has an element more than there are
 /// samples: the first row of each, and the end.

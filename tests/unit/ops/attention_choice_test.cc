@@ -2,6 +2,7 @@
 #include "ops/attention/attention_choice.h"
 
 #include <catch2/catch.hpp>
+#include <set>
 #include <vector>
 
 #include "ops/attention/attention_shape.h"
@@ -122,6 +123,41 @@ TEST_CASE("packs of about the same size have one shape, others another") {
   CHECK(first != shape(a));
   args.q_stride = 640, args.scale = 1;
   CHECK(first != shape(a));
+}
+
+TEST_CASE("a pack that is not filled up is cut into parts of 2^n samples, so that plans are few") {
+  std::vector<std::int64_t> starts{0};
+  AttentionArgs args;
+  args.query_starts = args.key_starts = starts.data();
+  std::set<AttentionShape> plans;
+  for (std::int64_t samples = 1; samples <= 100; ++samples) {
+    // All of one length, so that nothing but the number of samples differs.
+    starts.push_back(samples * 200);
+    args.samples = samples;
+    args.query_starts = args.key_starts = starts.data();
+    std::int64_t next = 0, before = 128;
+    for (const AttentionPart& part : attention_parts(args, false)) {
+      plans.insert(part.shape);
+      CHECK(part.first == next);
+      CHECK(part.shape.samples == part.count);
+      CHECK(part.count < before);
+      CHECK(part.starts(starts.data()).front() == next * 200);
+      next += before = part.count;
+      CHECK(part.starts(starts.data()).back() == next * 200);
+    }
+    CHECK(next == samples);
+    const std::vector<AttentionPart> whole = attention_parts(args, true);
+    REQUIRE(whole.size() == 1);
+    CHECK(whole.front().first == 0);
+    CHECK(whole.front().count == samples);
+    CHECK(whole.front().shape == attention_shape(args, true));
+  }
+  CHECK(plans.size() == 7);  // of 1, 2, 4, ... 64
+  // A part has the rows of its pack.
+  const std::vector<std::int64_t> mixed{0, 900, 1000, 1100};
+  args.samples = 3;
+  args.query_starts = args.key_starts = mixed.data();
+  CHECK(attention_parts(args, false).back().shape.most_queries == round_up_rows(900));
 }
 
 TEST_CASE("lists for a pack are filled up with samples of length zero") {

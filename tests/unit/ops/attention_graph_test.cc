@@ -202,7 +202,7 @@ double apart(const Numbers& a, std::int64_t a_stride, const Tensor& b, std::int6
   return worst / largest;
 }
 
-void compare(const AttentionPack& pack, bool self) {
+void compare(const AttentionPack& pack, bool self, bool fill_up = true) {
   const auto query_starts = starts_of(pack.query_lengths), key_starts = starts_of(pack.key_lengths);
   const std::int64_t queries = query_starts.back(), keys = key_starts.back();
   const std::int64_t qw = std::int64_t{pack.heads} * pack.head_dim,
@@ -227,7 +227,6 @@ void compare(const AttentionPack& pack, bool self) {
   args.samples = static_cast<std::int64_t>(pack.query_lengths.size());
   args.query_starts = query_starts.data(), args.key_starts = key_starts.data();
   args.q_stride = q.size(1), args.kv_stride = kv.size(1);
-  const AttentionShape shape = attention_shape(args, true);
   const auto room = [](std::int64_t n) { return Numbers(static_cast<std::size_t>(n), 7e7); };
   const std::int64_t group = pack.heads / pack.key_heads;
   std::map<std::int64_t, Numbers> memory{
@@ -236,12 +235,6 @@ void compare(const AttentionPack& pack, bool self) {
       {kV, numbers(kv, k_at + kw)},
       {kOut, room(queries * qw)},
       {kStatistics, room(queries * pack.heads)},
-      {kQueryLengths, numbers(padded_lengths(query_starts, shape.samples))},
-      {kKeyLengths, numbers(padded_lengths(key_starts, shape.samples))},
-      {kQOffsets, numbers(ragged_offsets(query_starts, shape.samples, args.q_stride))},
-      {kKvOffsets, numbers(ragged_offsets(key_starts, shape.samples, args.kv_stride))},
-      {kOutOffsets, numbers(ragged_offsets(query_starts, shape.samples, qw))},
-      {kRowOffsets, numbers(ragged_offsets(query_starts, shape.samples, pack.heads))},
       {kDout, numbers(dout)},
       {kDq, room(queries * args.q_stride)},
       {kDk, room(keys * args.kv_stride)},
@@ -251,9 +244,27 @@ void compare(const AttentionPack& pack, bool self) {
       {kDkHeads, room(keys * args.kv_stride * group)},
       {kDvHeads, room(keys * args.kv_stride * group)},
   };
-  Interpreter(attention_forward_graph(shape), memory);
+  const std::vector<AttentionPart> parts = attention_parts(args, fill_up);
+  const auto describe = [&](const AttentionPart& part) {
+    const auto of_queries = part.starts(query_starts.data()),
+               of_keys = part.starts(key_starts.data());
+    const std::int64_t samples = part.shape.samples;
+    memory[kQueryLengths] = numbers(padded_lengths(of_queries, samples));
+    memory[kKeyLengths] = numbers(padded_lengths(of_keys, samples));
+    memory[kQOffsets] = numbers(ragged_offsets(of_queries, samples, args.q_stride));
+    memory[kKvOffsets] = numbers(ragged_offsets(of_keys, samples, args.kv_stride));
+    memory[kOutOffsets] = numbers(ragged_offsets(of_queries, samples, qw));
+    memory[kRowOffsets] = numbers(ragged_offsets(of_queries, samples, pack.heads));
+  };
+  for (const AttentionPart& part : parts) {
+    describe(part);
+    Interpreter(attention_forward_graph(part.shape), memory);
+  }
   CHECK(apart(memory[kOut], qw, out, 0, qw) < 1e-5);
-  Interpreter(attention_backward_graph(shape), memory);
+  for (const AttentionPart& part : parts) {
+    describe(part);
+    Interpreter(attention_backward_graph(part.shape), memory);
+  }
   CHECK(apart(memory[kDq], args.q_stride, dq, 0, qw) < 1e-5);
   CHECK(apart(memory[kDk], args.kv_stride, dkv, k_at, kw) < 1e-5);
   CHECK(apart(memory[kDv], args.kv_stride, dkv, k_at + kw, kw) < 1e-5);
@@ -268,4 +279,10 @@ TEST_CASE("the graphs for cuDNN compute attention and its gradients") {
   compare({{17, 0, 40}, {17, 0, 40}, 4, 2, 4, true}, true);  // shared key heads, causal, no rows
   compare({{13, 30}, {5, 1}, 2, 2, 8, false}, false);        // to text
   compare({{9, 2, 4, 6, 3}, {12, 1, 1, 30, 2}, 4, 1, 4, false}, false);
+}
+
+TEST_CASE("the graphs for cuDNN compute a pack that is cut into parts") {
+  compare({{20, 3, 31}, {20, 3, 31}, 2, 2, 8, false}, true, false);
+  compare({{17, 5, 40, 1, 2, 3, 7}, {17, 5, 40, 1, 2, 3, 7}, 4, 2, 4, true}, true, false);
+  compare({{9, 2, 4, 6, 3}, {12, 1, 1, 30, 2}, 4, 1, 4, false}, false, false);
 }
