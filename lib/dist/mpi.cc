@@ -7,10 +7,13 @@
 #include <climits>
 #include <cstdint>
 #include <exception>
+#include <numeric>
 #include <optional>
 
 #include "base/error.h"
+#include "dist/message_group.h"
 #include "dist/mpi_meeting.h"
+#include "dist/mpi_wire.h"
 #include "dist/world.h"
 
 namespace vfm::dist {
@@ -37,11 +40,16 @@ class MpiWorld final : public World {
     check(MPI_Comm_size(here, &local_size_), "MPI_Comm_size");
     check(MPI_Comm_free(&here), "MPI_Comm_free");
     meeting_.emplace(rank_, size_, host_);
+    engine_.emplace(traffic(), *meeting_);
+    std::vector<int> ranks(static_cast<std::size_t>(size_));
+    std::iota(ranks.begin(), ranks.end(), 0);
+    all_ = group("world", std::move(ranks));
   }
   ~MpiWorld() override {
     // On the way out of an error the other ranks may never come to MPI_Finalize.
-    if (std::uncaught_exceptions() == 0)
-      meeting_->then("MPI_Finalize", [] { return MPI_Finalize(); });
+    if (std::uncaught_exceptions() > 0) return;
+    engine_->finish_all();
+    meeting_->then("MPI_Finalize", [] { return MPI_Finalize(); });
   }
 
   int rank() const override { return rank_; }
@@ -50,9 +58,22 @@ class MpiWorld final : public World {
   int local_size() const override { return local_size_; }
   void section(std::string_view what, double limit) override { meeting_->section(what, limit); }
 
+  std::unique_ptr<Group> group(std::string_view axis, std::vector<int> ranks) override {
+    const int place = place_in(ranks, rank_, size_, axis);
+    auto wire = mpi_wire(*meeting_, ranks, rank_);
+    return std::make_unique<MessageGroup>(std::string(axis), place, std::move(ranks),
+                                          std::move(wire), *engine_);
+  }
+
   using World::all_reduce_sum;
-  void all_reduce_sum(std::span<float> values) override { reduce(values, MPI_FLOAT); }
-  void all_reduce_sum(std::span<double> values) override { reduce(values, MPI_DOUBLE); }
+  // MPI_Allreduce may add in another order on each rank, and replicas that differ in one bit drift
+  // apart; MPI_Reduce in one that depends on where the ranks run.
+  void all_reduce_sum(std::span<float> values) override {
+    all_->all_reduce(Tensor::borrow(values.data(), {static_cast<std::int64_t>(values.size())},
+                                    DType::f32, nullptr))
+        .wait();
+  }
+  void all_reduce_sum(std::span<double> values) override { all_->all_reduce(values).wait(); }
 
   void broadcast(std::span<std::byte> bytes) override {
     for (; !bytes.empty(); bytes = bytes.subspan(std::min(kMaxCount, bytes.size())))
@@ -95,39 +116,21 @@ class MpiWorld final : public World {
   }
 
  private:
-  /// Sums to rank 0, then from it to all: unlike one MPI_Allreduce, whose algorithms may add in
-  /// another order on each rank, this leaves the same bits everywhere, and replicas that differ in
-  /// one bit drift apart.
-  template <class T>
-  void reduce(std::span<T> values, MPI_Datatype type) {
-    for (; !values.empty(); values = values.subspan(std::min(kMaxCount, values.size()))) {
-      const int count = static_cast<int>(std::min(kMaxCount, values.size()));
-      const void* from = rank_ == 0 ? MPI_IN_PLACE : values.data();
-      collective("MPI_Reduce", [&] {
-        return MPI_Reduce(from, values.data(), count, type, MPI_SUM, 0, MPI_COMM_WORLD);
-      });
-      collective("MPI_Bcast",
-                 [&] { return MPI_Bcast(values.data(), count, type, 0, MPI_COMM_WORLD); });
-    }
-  }
-
   template <class Call>
   void collective(const char* operation, Call&& call) {
     check(meeting_->then(operation, call), operation);
   }
 
   void check(int code, const char* operation) const {
-    if (code == MPI_SUCCESS) return;
-    std::array<char, MPI_MAX_ERROR_STRING> text{};
-    int length = 0;
-    MPI_Error_string(code, text.data(), &length);
-    fail("{} failed on host {}, rank {}: {}", operation, host_.empty() ? "?" : host_, rank_,
-         std::string(text.data(), static_cast<std::size_t>(length)));
+    check_mpi(code, operation,
+              fmt::format("rank {} on host {}", rank_, host_.empty() ? "?" : host_));
   }
 
   int rank_ = 0, size_ = 1, local_size_ = 1;
   std::string host_;
   std::optional<Meeting> meeting_;
+  std::optional<MpiEngine> engine_;
+  std::unique_ptr<Group> all_;
 };
 
 }  // namespace

@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
-#include <cstdlib>
 #include <exception>
+#include <sstream>
 
 #include "base/log.h"
 
@@ -17,8 +17,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kBusyTurns = 200;       // looks before the first sleep: most ranks come at once
-constexpr double kAnswerSeconds = 5;  // that those who wait have to say so
+constexpr double kBusySeconds = 3e-4;  // of looking before the first sleep: most come at once
+constexpr double kAnswerSeconds = 5;   // that those who wait have to say so
 constexpr std::size_t kNameLength = 256;
 
 /// Seconds since `last`, which moves on. A process that was stopped for an hour has waited for a
@@ -53,7 +53,7 @@ Meeting::Meeting(int rank, int size, const std::string& host)
       size_(size),
       hosts_(hosts_of(host, size)),
       channel_(std::make_unique<Channel>()),
-      here_(hosts_.size(), -2) {
+      heard_(hosts_.size()) {
   // Of its own, so that nothing here is taken for a message of the run's.
   MPI_Comm_dup(MPI_COMM_WORLD, &channel_->comm);
   watcher_ = std::thread([this] { watch(); });
@@ -74,87 +74,175 @@ void Meeting::section(std::string_view what, double limit) {
   limit_ = limit;
 }
 
+std::string Meeting::name_of(int rank) const {
+  return fmt::format("rank {} on host {}", rank, hosts_[static_cast<std::size_t>(rank)]);
+}
+
 void Meeting::come(const char* operation) {
+  MPI_Request all_here = MPI_REQUEST_NULL;
+  if (limit_ > 0) MPI_Ibarrier(channel_->comm, &all_here);
+  until(
+      fmt::format("{} ({} of all ranks)", operation, ++collectives_),
+      [&] {
+        int done = 0;
+        MPI_Test(&all_here, &done, MPI_STATUS_IGNORE);
+        return done != 0;
+      },
+      nullptr);
+}
+
+void Meeting::until(const std::string& place, const std::function<bool()>& done,
+                    const std::function<std::vector<int>()>& awaited) {
   {
     const std::lock_guard lock(mutex_);
-    before_ = operation_;
-    operation_ = operation;
+    before_ = std::move(operation_);
+    operation_ = place;
     ++number_;
   }
-  if (limit_ <= 0) return;
-  said_so_ = false;
-  MPI_Request all_here;
-  MPI_Ibarrier(channel_->comm, &all_here);
   auto last = Clock::now();
   double waited = 0, answers = 0;
-  for (int turn = 0;; ++turn) {
-    int done = 0;
-    MPI_Test(&all_here, &done, MPI_STATUS_IGNORE);
-    if (done) return;
-    if (turn < kBusyTurns) continue;
-    std::this_thread::sleep_for(std::chrono::microseconds(waited < 0.01 ? 50 : 1000));
+  for (int turn = 0; !done(); ++turn) {
+    if (waited < kBusySeconds)
+      std::this_thread::yield();
+    else
+      std::this_thread::sleep_for(std::chrono::microseconds(waited < 0.01 ? 50 : 1000));
     const double passed = tick(last);
     waited += passed;
-    if (turn % 64 == 0) listen();
-    if (waited <= limit_) continue;
-    say();
+    if (turn % 64 == 0) listen(awaited);
+    if (limit_ <= 0 || waited <= limit_) continue;
+    say(true, awaited);
     answers += passed;
     if (answers > kAnswerSeconds) give_up();
   }
+  if (!said_) return;
+  said_.reset();
+  send("");  // it waits no more
 }
 
 /// Takes messages of other ranks. A rank that learns that one waits too long says where it is, too.
-void Meeting::listen() {
+void Meeting::listen(const std::function<std::vector<int>()>& awaited) {
   for (;;) {
-    int there = 0;
+    int there = 0, length = 0;
     MPI_Status status;
     MPI_Iprobe(MPI_ANY_SOURCE, 0, channel_->comm, &there, &status);
     if (!there) return;
-    std::int64_t number = 0;
-    MPI_Recv(&number, 1, MPI_INT64_T, status.MPI_SOURCE, 0, channel_->comm, MPI_STATUS_IGNORE);
-    here_[static_cast<std::size_t>(status.MPI_SOURCE)] = number;
-    if (waits_here(status.MPI_SOURCE)) say();  // else it is old, of a rank that came late
+    MPI_Get_count(&status, MPI_CHAR, &length);
+    std::string letter(static_cast<std::size_t>(length), '\0');
+    MPI_Recv(letter.data(), length, MPI_CHAR, status.MPI_SOURCE, 0, channel_->comm,
+             MPI_STATUS_IGNORE);
+    std::optional<Waits>& heard = heard_[static_cast<std::size_t>(status.MPI_SOURCE)];
+    heard.reset();
+    if (letter.empty()) continue;
+    std::istringstream words(letter);
+    int count = 0;
+    heard.emplace();
+    words >> heard->too_long >> count;
+    if (count >= 0) heard->awaited.emplace(static_cast<std::size_t>(count));
+    if (heard->awaited)
+      for (int& rank : *heard->awaited)
+        words >> rank;
+    std::getline(words >> std::ws, heard->place);
+    if (heard->too_long) say(false, awaited);
   }
 }
 
-/// Where a rank stops in the middle of meeting, some of the others may already be one further.
-bool Meeting::waits_here(int rank) const {
-  return std::abs(here_[static_cast<std::size_t>(rank)] - number_) <= 1;
+/// A message to all others: 'too long?' 'number of ranks it waits for, -1: all' 'these' 'place'.
+void Meeting::say(bool too_long, const std::function<std::vector<int>()>& awaited) {
+  if (said_ && said_->too_long >= too_long) return;
+  said_.emplace();
+  said_->too_long = too_long;
+  said_->place = place();
+  std::string letter = fmt::format("{:d} ", too_long);
+  if (awaited) {
+    said_->awaited = awaited();
+    letter += std::to_string(said_->awaited->size());
+    for (const int rank : *said_->awaited)
+      letter += fmt::format(" {}", rank);
+  } else {
+    letter += "-1";
+  }
+  send(letter + " " + said_->place);
 }
 
-void Meeting::say() {
-  if (said_so_) return;
-  said_so_ = true;
-  said_.push_back(number_);
+void Meeting::send(std::string message) {
+  const std::string& letter = letters_.emplace_back(std::move(message));
   for (int to = 0; to < size_; ++to) {
     if (to == rank_) continue;
     MPI_Request sent;
-    MPI_Isend(&said_.back(), 1, MPI_INT64_T, to, 0, channel_->comm, &sent);
+    MPI_Isend(letter.data(), static_cast<int>(letter.size()), MPI_CHAR, to, 0, channel_->comm,
+              &sent);
     MPI_Request_free(&sent);
   }
 }
 
 std::string Meeting::place() const {
-  return fmt::format("{} (collective {}, during {})", operation_, number_.load(), what_);
+  return fmt::format("{} during {}, after {}", operation_, what_, before_);
+}
+
+/// The ranks that say nothing among those for which this one waits, itself or by way of others; and
+/// `where` the first of them should be.
+std::string Meeting::missing(std::string& where) const {
+  std::vector<bool> silent(heard_.size()), seen(heard_.size());
+  std::vector<int> next = {rank_};
+  seen[static_cast<std::size_t>(rank_)] = true;
+  const auto follow = [&](int rank, const std::string& waits_in) {
+    const auto i = static_cast<std::size_t>(rank);
+    if (seen[i]) return;
+    seen[i] = true;
+    if (heard_[i]) return next.push_back(rank);
+    if (where.empty()) where = waits_in;
+    silent[i] = true;
+  };
+  for (std::size_t at = 0; at < next.size(); ++at) {
+    const int rank = next[at];
+    const Waits& waits = *(rank == rank_ ? said_ : heard_[static_cast<std::size_t>(rank)]);
+    if (waits.awaited)
+      for (const int other : *waits.awaited)
+        follow(other, waits.place);
+    else
+      for (int other = 0; other < size_; ++other)
+        follow(other, waits.place);
+  }
+  std::string text;
+  for (int rank = 0; rank < size_; ++rank)
+    if (silent[static_cast<std::size_t>(rank)]) text += (text.empty() ? "" : ", ") + name_of(rank);
+  return text;
+}
+
+/// All that wait, and for whom.
+std::string Meeting::circle() const {
+  std::string text;
+  for (int rank = 0; rank < size_; ++rank) {
+    const std::optional<Waits>& waits =
+        rank == rank_ ? said_ : heard_[static_cast<std::size_t>(rank)];
+    if (!waits) continue;
+    text += fmt::format("{}{} in {} for", text.empty() ? "" : "; ", name_of(rank), waits->place);
+    if (waits->awaited)
+      for (const int other : *waits->awaited)
+        text += fmt::format(" {}", other);
+    else
+      text += " all";
+  }
+  return text;
 }
 
 void Meeting::give_up() {
-  here_[static_cast<std::size_t>(rank_)] = number_;
-  int first = 0;
-  while (!waits_here(first))
-    ++first;
+  const bool first = std::none_of(heard_.begin(), heard_.begin() + rank_,
+                                  [](const auto& waits) { return waits && waits->too_long; });
   // One rank reports; the others give it the time to, and then end the run without it.
-  if (first != rank_) std::this_thread::sleep_for(std::chrono::seconds(10));
-  std::string missing;
-  for (int rank = 0; rank < size_; ++rank)
-    if (!waits_here(rank))
-      missing += fmt::format("{}rank {} on host {}", missing.empty() ? "" : ", ", rank,
-                             hosts_[static_cast<std::size_t>(rank)]);
-  log_error(
-      "{} did not come to {} within {:g} s ('train.{}_limit'), after {}: stopped, lost, or too "
-      "slow; all ranks end, and the same command continues from the newest checkpoint",
-      missing.empty() ? "no rank is missing, but they" : missing, place(), limit_.load(), what_,
-      before_);
+  if (!first) std::this_thread::sleep_for(std::chrono::seconds(10));
+  std::string where;
+  const std::string ranks = missing(where);
+  if (ranks.empty())
+    log_error(
+        "no rank is missing, but they wait for each other longer than {:g} s ('train.{}_limit'): "
+        "{}; all ranks end, and the same command continues from the newest checkpoint",
+        limit_.load(), what_, circle());
+  else
+    log_error(
+        "{} did not come to {}, within {:g} s ('train.{}_limit'): stopped, lost, or too slow; all "
+        "ranks end, and the same command continues from the newest checkpoint",
+        ranks, where, limit_.load(), what_);
   MPI_Abort(MPI_COMM_WORLD, 1);
   std::terminate();  // MPI_Abort does not return
 }

@@ -1,11 +1,13 @@
 // Inside lib/dist only: how a rank waits for the others, and when it gives up.
 //
 // MPI's collectives wait as long as it takes, so one rank that is stopped or lost would hang the
-// run. Before each of them the ranks meet here. A rank that waits longer than the section's limit
-// asks the others where they are; those that wait too answer, and the lowest of them names the
-// ranks that did not, and ends the run with status 1. Time in which this process was itself stopped
-// does not count, so suspending and resuming a job is no error. Waiting leaves the processor to
-// others after a moment.
+// run. Before each of them the ranks meet here, and the messages of groups are waited for here. A
+// rank that waits longer than the section's limit tells all others where it waits, and for whom;
+// those that wait, too, answer alike. Who waits for a rank that says nothing, itself or by way of
+// others, knows by then who it is: the lowest that is past its limit names it, and ends the run
+// with status 1. If all wait, it is for each other, and it says where. Time in which this process
+// was itself stopped does not count, so suspending and resuming a job is no error. Waiting leaves
+// the processor to others after a moment.
 // Thread-safety: the thread that made the world.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -13,15 +15,24 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
-#include <deque>
+#include <functional>
+#include <list>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
 #include <vector>
 
 namespace vfm::dist {
+
+/// What a rank that waits tells the others.
+struct Waits {
+  bool too_long = false;
+  std::optional<std::vector<int>> awaited;  // none: all ranks
+  std::string place;
+};
 
 class Meeting {
  public:
@@ -35,7 +46,14 @@ class Meeting {
   /// As World::section().
   void section(std::string_view what, double limit);
 
-  /// The ranks meet, then run one blocking call. Returns what it returns.
+  /// Returns when `done` does, which is asked again and again. `place` is where this rank waits,
+  /// for messages; `awaited` tells for which ranks, null: all.
+  void until(const std::string& place, const std::function<bool()>& done,
+             const std::function<std::vector<int>()>& awaited);
+  /// "rank 3 on host b".
+  std::string name_of(int rank) const;
+
+  /// All ranks meet, then run one blocking call. Returns what it returns.
   template <class Call>
   int then(const char* operation, Call&& call) {
     come(operation);
@@ -47,12 +65,14 @@ class Meeting {
 
  private:
   void come(const char* operation);
-  void listen();
-  void say();
-  bool waits_here(int rank) const;
+  void listen(const std::function<std::vector<int>()>& awaited);
+  void say(bool too_long, const std::function<std::vector<int>()>& awaited);
+  void send(std::string message);
+  std::string place() const;
+  std::string missing(std::string& where) const;
+  std::string circle() const;
   [[noreturn]] void give_up();
   void watch();
-  std::string place() const;
 
   const int rank_, size_;
   std::vector<std::string> hosts_;
@@ -61,15 +81,16 @@ class Meeting {
 
   std::mutex mutex_;  // guards what_, operation_, before_, end_ against the watching thread
   std::string what_;
-  const char* operation_ = "MPI_Init";
-  const char* before_ = "";  // the collective before
+  std::string operation_ = "MPI_Init";
+  std::string before_;  // the one before
   std::atomic<double> limit_{0};
-  std::atomic<std::int64_t> number_{0};  // of this collective
+  std::atomic<std::int64_t> number_{0};  // of waits
+  std::int64_t collectives_ = 0;         // of all ranks
   std::atomic<bool> inside_{false};
 
-  bool said_so_ = false;            // this rank has sent the others where it waits
-  std::deque<std::int64_t> said_;   // lies here while messages travel
-  std::vector<std::int64_t> here_;  // by rank: the last collective it said it waits in
+  std::optional<Waits> said_;                // of this rank, to all others
+  std::vector<std::optional<Waits>> heard_;  // by rank: those who wait, as far as this one knows
+  std::list<std::string> letters_;           // lie here while they travel
 
   bool end_ = false;
   std::condition_variable ended_;

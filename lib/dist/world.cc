@@ -7,10 +7,24 @@
 #include <cstdint>
 #include <exception>
 
+#include "base/error.h"
+#include "dist/message_group.h"
 #include "tensor/device.h"
 
 namespace vfm::dist {
 namespace {
+
+/// Of a rank that waits for nobody.
+class SelfEngine final : public Engine {
+ public:
+  using Engine::Engine;
+  void drop(const std::shared_ptr<Running>& running) override { forget(running); }
+
+ protected:
+  void wait(const Running& running, const std::function<bool()>&) override {
+    fail("{}: a rank alone waits for others", running.what().place);
+  }
+};
 
 class SelfWorld final : public World {
  public:
@@ -20,6 +34,11 @@ class SelfWorld final : public World {
     std::array<char, 256> name{};
     return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "localhost";
   }
+  std::unique_ptr<Group> group(std::string_view axis, std::vector<int> ranks) override {
+    const int place = place_in(ranks, 0, 1, axis);
+    return std::make_unique<MessageGroup>(std::string(axis), place, std::move(ranks), nullptr,
+                                          engine_);
+  }
   void all_reduce_sum(std::span<float>) override {}
   void all_reduce_sum(std::span<double>) override {}
   void all_reduce_sum(std::span<const Tensor>) override {}
@@ -27,6 +46,9 @@ class SelfWorld final : public World {
   std::vector<std::string> gather(const std::string& text) override { return {text}; }
   void barrier() override {}
   [[noreturn]] void end_all(int) override { std::terminate(); }
+
+ private:
+  SelfEngine engine_{traffic()};
 };
 
 }  // namespace

@@ -1,7 +1,8 @@
 // The processes that train together, and the collectives between them.
 //
 // One process alone is a world of one, where every collective is free; mpirun's processes are an
-// MPI world. Every rank must call the same collectives in the same order. Not here: how work is
+// MPI world; dist/threads.h has a world of threads. Every rank must call the same collectives in
+// the same order. Some ranks among themselves are a Group (dist/group.h). Not here: how work is
 // dealt (train/). Errors: a failing collective throws Error naming the operation,
 // host and rank. Thread-safety: the thread that made the world.
 // SPDX-License-Identifier: Apache-2.0
@@ -14,6 +15,8 @@
 #include <string_view>
 #include <vector>
 
+#include "dist/group.h"
+#include "dist/traffic.h"
 #include "tensor/tensor.h"
 
 namespace vfm::dist {
@@ -32,6 +35,13 @@ class World {
   /// named with its host, and every process ends with status 1. A world of one waits for nobody.
   virtual void section(std::string_view what, double limit);
 
+  /// A collective: every rank names the ranks of its own group, ascending, itself among them; two
+  /// groups have no rank in common. `axis` is what errors and traffic() call it, the same
+  /// everywhere.
+  virtual std::unique_ptr<Group> group(std::string_view axis, std::vector<int> ranks) = 0;
+  /// What this rank's groups sent.
+  Traffic& traffic() { return traffic_; }
+
   /// In place: afterwards every rank holds the same sums, to the bit. The order of additions
   /// depends on the number of ranks only.
   virtual void all_reduce_sum(std::span<float> values) = 0;
@@ -49,6 +59,9 @@ class World {
   /// Ends every process of the world: what is left to do when one rank failed and the others would
   /// wait for it for ever. Does not return. Not for a world of one: throw instead.
   [[noreturn]] virtual void end_all(int status) = 0;
+
+ private:
+  Traffic traffic_;
 };
 
 /// The values of rank 0, on every rank.

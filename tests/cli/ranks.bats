@@ -52,7 +52,44 @@ rank_pid() {
   [ "$status" -eq 1 ]
   # Stopped while it computes, which it does nearly always, it is named; in the middle of a collective those that wait
   # in it for the silent one are named too, or MPI cannot say.
-  grep -qE "^vfm-train: (rank [0-9]+ on host [^ ]+, )*rank 1 on host $(hostname)(, rank [0-9]+ on host [^ ]+)* did not come to MPI_[A-Za-z]+ \(collective [0-9]+, during step\) within 2 s \('train.step_limit'\), after MPI_|another rank was lost in it" err
+  grep -qE "^vfm-train: (rank [0-9]+ on host [^ ]+, )*rank 1 on host $(hostname)(, rank [0-9]+ on host [^ ]+)* did not come to (all_reduce of F(32|64) elements \[[0-9]+\]|MPI_[A-Za-z]+) \([0-9]+ of ('world'|all ranks)\) during step, after [^,]+, within 2 s \('train.step_limit'\): stopped|another rank was lost in it" err
+}
+
+# groups CASE: the program of tests/unit/dist/mpi_groups.cc on four ranks.
+groups() { run --separate-stderr timeout 60 mpirun -np 4 "${VFM_BUILD:?}/tests/unit/mpi_groups" "$1"; }
+
+@test "groups of four ranks: every operation, every axis, sums in the order of the ranks" {
+  groups operations
+  echo "$stderr"
+  [ "$status" -eq 0 ] && [ -z "$stderr" ]
+}
+
+@test "messages and sums of more than one piece" {
+  groups large
+  echo "$stderr"
+  [ "$status" -eq 0 ] && [ -z "$stderr" ]
+}
+
+@test "a rank that falls silent in one group is named by those who wait for it by way of others" {
+  groups silent
+  echo "$stderr"
+  [ "$status" -eq 1 ]
+  [[ $stderr == *"mpi_groups: rank 3 on host $(hostname) did not come to all_reduce of F32 elements [1000] (3 of 'tp') during step, after "*"within 2 s ('train.step_limit')"* ]]
+}
+
+@test "a rank that leaves out a collective of one group: all are named with where they wait" {
+  groups absent
+  echo "$stderr"
+  [ "$status" -eq 1 ]
+  [[ $stderr == *"no rank is missing, but they wait for each other"*"rank 2 on host $(hostname) in all_reduce of F32 elements [1000] (3 of 'tp')"*" for 3; rank 3 on host "*" in "*" for "* ]]
+}
+
+@test "a message of another size is an error that names both ranks and the call" {
+  groups longer
+  echo "$stderr"
+  [ "$status" -eq 1 ]
+  [[ $stderr == *"all_reduce of F32 elements [2000] (3 of 'tp'), with rank 2 on host"*"sent 2000 bytes, and 4000 are awaited (rank 3)"* ||
+    $stderr == *"all_reduce of F32 elements [1000] (3 of 'tp'), with rank 3 on host"*"truncated (rank 2)"* ]]
 }
 
 @test "a job that is suspended for longer than the limit goes on" {

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/trainer.h"
 
-#include <barrier>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <set>
-#include <thread>
 
 #include "base/error.h"
+#include "dist/threads.h"
 #include "latents_fixture.h"
 #include "support/distance.h"
 #include "train/diffusion/latents.h"
@@ -18,47 +17,6 @@ using namespace vfm;
 using namespace vfm::train;
 
 namespace {
-
-/// Ranks that are threads of this process.
-struct ThreadGroup {
-  explicit ThreadGroup(int n) : size(n), barrier(n) {}
-  int size;
-  std::barrier<> barrier;
-  std::vector<double> sums;
-  std::mutex mutex;
-};
-
-class ThreadWorld final : public dist::World {
- public:
-  ThreadWorld(ThreadGroup& group, int rank) : group_(group), rank_(rank) {}
-  int rank() const override { return rank_; }
-  int size() const override { return group_.size; }
-  std::string host() const override { return "here"; }
-  void all_reduce_sum(std::span<float> values) override { reduce(values); }
-  void all_reduce_sum(std::span<double> values) override { reduce(values); }
-  void broadcast(std::span<std::byte>) override { FAIL("not used here"); }
-  std::vector<std::string> gather(const std::string&) override { return {}; }
-  void barrier() override { group_.barrier.arrive_and_wait(); }
-  [[noreturn]] void end_all(int) override { std::abort(); }
-
- private:
-  template <class T>
-  void reduce(std::span<T> values) {
-    if (rank_ == 0) group_.sums.assign(values.size(), 0.0);
-    barrier();
-    {
-      const std::lock_guard lock(group_.mutex);
-      for (std::size_t i = 0; i < values.size(); ++i)
-        group_.sums[i] += values[i];
-    }
-    barrier();
-    for (std::size_t i = 0; i < values.size(); ++i)
-      values[i] = static_cast<T>(group_.sums[i]);
-    barrier();
-  }
-  ThreadGroup& group_;
-  int rank_;
-};
 
 struct Outcome {
   std::vector<double> losses, norms;
@@ -144,21 +102,19 @@ TEST_CASE("trainer: packing into forwards and dealing to ranks change only the r
     CHECK(train_steps(recomputing, data, *self, 4).weights == whole.weights);
   }
 
-  // Two ranks share three packs: a mean of means would weigh samples differently; a sum of
+  // Two ranks, or three, share three packs: a mean of means would weigh samples differently; a sum of
   // gradients that were already divided would be twice too large, which Adam hides and the norm
   // shows.
-  ThreadGroup group(2);
-  std::vector<Outcome> outcomes(2);
-  std::vector<std::thread> threads;
-  for (int rank = 0; rank < 2; ++rank)
-    threads.emplace_back([&, rank] {
-      ThreadWorld world(group, rank);
-      outcomes[static_cast<std::size_t>(rank)] = train_steps(recipe, data, world, 4);
+  for (const int ranks : {2, 3}) {
+    std::vector<Outcome> outcomes(static_cast<std::size_t>(ranks));
+    dist::thread_worlds(ranks, [&](dist::World& world) {
+      outcomes[static_cast<std::size_t>(world.rank())] = train_steps(recipe, data, world, 4);
     });
-  for (std::thread& thread : threads)
-    thread.join();
-  check_alike(outcomes[0], whole);
-  CHECK(outcomes[0].weights == outcomes[1].weights);
+    for (const Outcome& outcome : outcomes) {
+      check_alike(outcome, whole);
+      CHECK(outcome.weights == outcomes[0].weights);
+    }
+  }
 }
 
 TEST_CASE("faults 6, 9: gradients reach what blocks share: time embedding, its norm, positions") {

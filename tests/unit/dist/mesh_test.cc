@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dist/mesh.h"
+
+#include <catch2/catch.hpp>
+
+#include "base/error.h"
+#include "dist/threads.h"
+#include "group_cases.h"
+#include "support/usage_error.h"
+
+using namespace vfm;
+using namespace vfm::dist;
+
+namespace {
+
+Layout layout_of(int tp, int cp, int dp, int pp = 1, int shard = 1) {
+  Layout layout;
+  layout.tp = tp, layout.cp = cp, layout.dp = dp, layout.pp = pp, layout.shard = shard;
+  return layout;
+}
+
+}  // namespace
+
+TEST_CASE("mesh: ranks along an axis") {
+  const Layout cube = layout_of(2, 2, 2);
+  CHECK(ranks_along(Axes::tp, cube, 5) == std::vector<int>{4, 5});
+  CHECK(ranks_along(Axes::cp, cube, 5) == std::vector<int>{5, 7});
+  CHECK(ranks_along(Axes::dp, cube, 5) == std::vector<int>{1, 5});
+  CHECK(ranks_along(Axes::cp | Axes::dp, cube, 5) == std::vector<int>{1, 3, 5, 7});
+  CHECK(ranks_along(Axes::tp | Axes::cp, cube, 5) == std::vector<int>{4, 5, 6, 7});
+  CHECK(ranks_along(Axes::pp, cube, 5) == std::vector<int>{5});
+  const Layout all = layout_of(2, 3, 4, 2, 2);  // tp 1, cp 2, shard 6, replicate 12, pp 24
+  CHECK(ranks_along(Axes::shard, all, 0) == std::vector<int>{0, 6});
+  CHECK(ranks_along(Axes::replicate, all, 0) == std::vector<int>{0, 12});
+  CHECK(ranks_along(Axes::dp, all, 47) == std::vector<int>{29, 35, 41, 47});
+  CHECK(ranks_along(Axes::pp, all, 30) == std::vector<int>{6, 30});
+  CHECK(ranks_along(Axes::cp | Axes::shard, all, 1) == std::vector<int>{1, 3, 5, 7, 9, 11});
+}
+
+TEST_CASE("mesh: a layout fills the ranks, or names the nearest that does") {
+  CHECK(fit_layout(layout_of(2, 2, 0), 8) == layout_of(2, 2, 2));
+  CHECK(fit_layout(layout_of(1, 1, 0), 6) == layout_of(1, 1, 6));
+  CHECK(fit_layout(layout_of(1, 1, 6, 1, 3), 6) == layout_of(1, 1, 6, 1, 3));
+  CHECK(fit_layout(layout_of(2, 1, 2, 2), 8) == layout_of(2, 1, 2, 2));
+  CHECK_THAT(usage_error([] { fit_layout(layout_of(3, 1, 0), 8); }),
+             Catch::Equals("tp=3 cp=1 pp=1 needs a multiple of 3 ranks, not 8; the nearest layout "
+                           "of 8 ranks is tp=4 cp=1 dp=2 pp=1"));
+  CHECK_THAT(usage_error([] { fit_layout(layout_of(2, 2, 3), 8); }),
+             Catch::Contains("is for 12 ranks, not 8; the nearest layout of 8 ranks is tp=2 cp=2 "
+                             "dp=2 pp=1"));
+  CHECK_THAT(usage_error([] { fit_layout(layout_of(1, 1, 0, 1, 4), 6); }),
+             Catch::Contains("shard=4 does not divide dp=6") && Catch::Contains("shard=3"));
+  CHECK_THAT(usage_error([] { fit_layout(layout_of(16, 1, 0), 8); }), Catch::Contains("tp=8"));
+  CHECK_THAT(usage_error([] { fit_layout(layout_of(0, 1, 0), 8); }),
+             Catch::Contains("without ranks"));
+  // Whatever is asked for, the answer is a layout of that many ranks.
+  for (int ranks = 1; ranks <= 12; ++ranks)
+    for (int tp = 1; tp <= 5; ++tp)
+      for (int dp = 0; dp <= 3; ++dp) {
+        const Layout nearest = nearest_layout(layout_of(tp, 2, dp, 1, 2), ranks);
+        CHECK(fit_layout(nearest, ranks) == nearest);
+        CHECK(nearest.tp * nearest.cp * nearest.dp * nearest.pp == ranks);
+      }
+}
+
+TEST_CASE("mesh: all operations along all axes of eight ranks") {
+  CHECK_NOTHROW(thread_worlds(8, [](World& world) {
+    const Mesh mesh(world, layout_of(2, 2, 2));
+    for (const Axes axes :
+         {Axes::tp, Axes::cp, Axes::dp, Axes::cp | Axes::dp, Axes::tp | Axes::cp, Axes::pp}) {
+      Group& group = mesh.group(axes);
+      if (group.ranks() != ranks_along(axes, mesh.layout(), world.rank()) ||
+          group.ranks()[static_cast<std::size_t>(mesh.place(axes))] != world.rank() ||
+          group.axis() != axes_name(axes))
+        fail("the group of {}", axes_name(axes));
+      group_cases::check_operations(group);
+      group_cases::check_traffic(group, world.traffic());
+    }
+    if (world.traffic().axes() != std::vector<std::string>{"cp", "cp+dp", "dp", "tp", "tp+cp"})
+      fail("axes");
+  }));
+}
+
+TEST_CASE("mesh: groups that were not asked for") {
+  CHECK_THROWS_AS(thread_worlds(2, [](World& world) { Mesh(world, layout_of(2, 2, 0)); }), Error);
+  const auto world = self_world();
+  const Axes more[] = {Axes::tp | Axes::pp};
+  const Mesh mesh(*world, layout_of(1, 1, 0), more);
+  CHECK(mesh.size(Axes::tp | Axes::pp) == 1);
+  CHECK(axes_name(Axes::tp | Axes::shard | Axes::pp) == "tp+shard+pp");
+  CHECK_THROWS_WITH(mesh.group(Axes::dp | Axes::pp), Catch::Contains("without a group of 'dp+pp'"));
+}
