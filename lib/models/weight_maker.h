@@ -27,6 +27,14 @@ struct WeightMaker {
                      nn::Init init = nn::Init::xavier) {
     return make(std::move(names), {rows, columns}, init, options.compute, true);
   }
+  // A rank's part of matrices.
+  nn::Weight& part(std::vector<std::string> names, std::int64_t rows, std::int64_t columns,
+                   const nn::Cut& cut) {
+    nn::WeightOptions own = options;
+    own.cut = cut;
+    own.init = nn::Init::xavier;
+    return weights.emplace_back(std::move(names), Shape{rows, columns}, own);
+  }
   // Matrices of different heights that are one product.
   nn::Weight& stacked(std::vector<nn::Weight::Part> parts, std::int64_t columns) {
     nn::WeightOptions own = options;

@@ -2,7 +2,8 @@
 //
 // Names and shapes are diffusers', so that a checkpoint needs no conversion. All tensors are made
 // by the model and stay where they are: write into them, never replace them (queries, keys and
-// values of a layer lie one after the other, to be one matrix).
+// values of a layer lie one after the other, to be one matrix). On many ranks a parameter may be a
+// part of the one that its name means (nn/placement.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "nn/placement.h"
 #include "ops/optim/adamw.h"
 #include "tensor/tensor.h"
 
@@ -22,9 +24,12 @@ struct Parameter {
   Tensor value;      ///< f32, or undefined: it is split
   Tensor high, low;  ///< bf16 and i16, or undefined; without training high alone
   Tensor grad;       ///< f32, same shape, zero at first; summed by backward; undefined: not trained
-  bool decay = true;  ///< whether weight decay applies (not for norms and position tables)
+  Placement placement;  ///< of value, or high and low, in the whole parameter
+  bool decay = true;    ///< whether weight decay applies (not for norms and position tables)
 
   bool split() const { return high.defined(); }
+  /// Whether it is the whole one.
+  bool whole() const { return shape() == placement.global; }
   const Shape& shape() const { return (split() ? high : value).shape(); }
   std::int64_t elements() const { return (split() ? high : value).elements(); }
   Device device() const { return (split() ? high : value).device(); }

@@ -26,9 +26,42 @@ void draw_pieces(std::span<float> out, Draw draw) {
   }
 }
 
-void fill(const Tensor& value, Init init, std::uint64_t seed, const std::string& name) {
+// Draws elements of a part where they stand in the whole one: rows of it that follow each other
+// there are drawn at once.
+template <class Draw>
+void draw_part(std::span<float> out, const PlacedPart& part, Draw draw) {
+  const Shape& whole = part.placement.global;
+  std::size_t line = 1;    // elements of the part that stand together in the whole one
+  std::uint64_t step = 1;  // from one line to the next in the whole one
+  std::size_t dim = whole.size();
+  while (dim > 0 && part.shape[dim - 1] == whole[dim - 1]) {
+    line *= static_cast<std::size_t>(whole[--dim]);
+    step *= static_cast<std::uint64_t>(whole[dim]);
+  }
+  std::uint64_t first = 0;
+  if (dim > 0) {
+    --dim;
+    line *= static_cast<std::size_t>(part.shape[dim]);
+    first = static_cast<std::uint64_t>(part.placement.offset[dim]) * step;
+    step *= static_cast<std::uint64_t>(whole[dim]);
+    for (std::size_t outer = 0; outer < dim; ++outer)
+      if (part.shape[outer] != whole[outer]) fail("a parameter cut along two dims");
+  }
+  const auto lines = static_cast<std::int64_t>(line == 0 ? 0 : out.size() / line);
+#pragma omp parallel for if (lines > 1)
+  for (std::int64_t i = 0; i < lines; ++i) {
+    const auto number = static_cast<std::size_t>(i);
+    draw_pieces(out.subspan(number * line, line), [&](std::span<float> piece, std::size_t begin) {
+      draw(piece, first + number * step + begin);
+    });
+  }
+}
+
+void fill(const Tensor& value, const PlacedPart& part, Init init, std::uint64_t seed,
+          const std::string& name) {
   const std::span<float> out = value.floats();
   const Random random(seed, Purpose::weight_init, 0, random_key(name));
+  const Shape& whole = part.placement.global;
   switch (init) {
     case Init::zero:
       std::ranges::fill(out, 0.f);
@@ -38,11 +71,11 @@ void fill(const Tensor& value, Init init, std::uint64_t seed, const std::string&
       break;
     case Init::xavier:
     case Init::fan_in: {
-      const float bound =
-          init == Init::xavier
-              ? std::sqrt(6.f / static_cast<float>(value.size(0) + value.size(1)))
-              : std::sqrt(static_cast<float>(value.size(0)) / static_cast<float>(value.elements()));
-      draw_pieces(out, [&](std::span<float> piece, std::size_t first) {
+      const auto rows = static_cast<float>(whole[0]);
+      const float bound = init == Init::xavier
+                              ? std::sqrt(6.f / static_cast<float>(whole[0] + whole[1]))
+                              : std::sqrt(rows / static_cast<float>(vfm::element_count(whole)));
+      draw_part(out, part, [&](std::span<float> piece, std::uint64_t first) {
         random.fill_uniform(piece, first);
         for (float& v : piece)
           v = (2 * v - 1) * bound;
@@ -50,7 +83,7 @@ void fill(const Tensor& value, Init init, std::uint64_t seed, const std::string&
       break;
     }
     case Init::normal:
-      draw_pieces(out, [&](std::span<float> piece, std::size_t first) {
+      draw_part(out, part, [&](std::span<float> piece, std::uint64_t first) {
         random.fill_normal(piece, first);
         for (float& v : piece)
           v *= 0.02f;
@@ -62,20 +95,24 @@ void fill(const Tensor& value, Init init, std::uint64_t seed, const std::string&
 }  // namespace
 
 Weight::Weight(std::vector<std::string> names, const Shape& each, const WeightOptions& options) {
-  Shape all = each;
+  const PlacedPart part = cut_part(each, options.cut);
+  Shape all = part.shape;
   all.front() *= static_cast<std::int64_t>(names.size());
   allocate(all, options);
   for (std::string& name : names)
-    add(std::move(name), each, options);
+    add(std::move(name), part, options);
 }
 
 Weight::Weight(std::vector<Part> parts, std::int64_t columns, const WeightOptions& options) {
+  std::vector<PlacedPart> cut;
   std::int64_t rows = 0;
-  for (const Part& part : parts)
-    rows += part.rows;
-  allocate({rows, columns}, options);
-  for (Part& part : parts)
-    add(std::move(part.name), {part.rows, columns}, options);
+  for (const Part& part : parts) {
+    cut.push_back(cut_part({part.rows, columns}, options.cut));
+    rows += cut.back().shape.front();
+  }
+  allocate({rows, cut.empty() ? columns : cut.front().shape.back()}, options);
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    add(std::move(parts[i].name), cut[i], options);
 }
 
 void Weight::allocate(const Shape& all, const WeightOptions& options) {
@@ -85,19 +122,20 @@ void Weight::allocate(const Shape& all, const WeightOptions& options) {
   if (options.compute != DType::f32) low_ = Tensor(all, DType::i16, options.device);
 }
 
-void Weight::add(std::string name, const Shape& shape, const WeightOptions& options) {
-  const std::int64_t begin = std::exchange(rows_, rows_ + shape.front());
+void Weight::add(std::string name, const PlacedPart& made, const WeightOptions& options) {
+  const std::int64_t begin = std::exchange(rows_, rows_ + made.shape.front());
   const auto part = [&](const Tensor& whole) { return whole.rows(begin, rows_); };
   Parameter& p = parameters_.emplace_back();
   p.name = std::move(name);
   (options.compute == DType::f32 ? p.value : p.high) = part(value_);
+  p.placement = made.placement;
   p.decay = options.decay;
   if (!options.trainable) return;
   if (low_.defined()) p.low = part(low_);
   p.grad = part(grad_);
   if (options.device == Device::meta) return;
-  const Tensor initial(shape);
-  fill(initial, options.init, options.seed, p.name);
+  const Tensor initial(made.shape);
+  fill(initial, made, options.init, options.seed, p.name);
   p.write(initial);
 }
 

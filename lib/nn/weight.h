@@ -2,7 +2,7 @@
 // that the projections to queries, keys and values are one product.
 //
 // Initialisation is a function of (seed, parameter name), so that equal names get equal values in
-// any model, in any order.
+// any model, in any order; and a part of a parameter gets those of the whole one.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -35,11 +35,13 @@ struct WeightOptions {
   bool trainable = true;       ///< else there are no gradients, and no values before write()
   std::uint64_t seed = 0;
   Device device = Device::cpu;
+  Cut cut = {};  ///< what of each parameter is here
 };
 
 class Weight {
  public:
-  /// One tensor a name, all of shape `each`, one under the other.
+  /// One tensor a name, all of shape `each`, one under the other. Shapes are of whole parameters,
+  /// of which options.cut is made.
   Weight(std::vector<std::string> names, const Shape& each, const WeightOptions& options);
   /// Matrices of one width and different heights, one under the other.
   struct Part {
@@ -75,7 +77,7 @@ class Weight {
 
  private:
   void allocate(const Shape& all, const WeightOptions& options);
-  void add(std::string name, const Shape& shape, const WeightOptions& options);
+  void add(std::string name, const PlacedPart& made, const WeightOptions& options);
 
   std::deque<Parameter> parameters_;
   Tensor value_;  // of all, one after the other; what is computed with

@@ -11,6 +11,7 @@
 #include "models/dit/dit_block.h"
 #include "models/dit/fp8.h"
 #include "models/dit/network_frame.h"
+#include "nn/collectives.h"
 #include "ops/norm/rmsnorm.h"
 #include "ops/pointwise/silu.h"
 #include "tensor/gpu_graph.h"
@@ -34,19 +35,20 @@ struct PlaceTables {
 
 struct Dit::State : NetworkFrame {
   State(const NetworkConfig& c, std::uint64_t seed, DType compute_dtype, Device where,
-        bool trainable)
-      : NetworkFrame(c, seed, compute_dtype, where, trainable, c.learnable_positions) {
+        bool trainable, const NetworkLayout& ranks)
+      : NetworkFrame(c, seed, compute_dtype, where, trainable, c.learnable_positions, ranks) {
     const std::int64_t d = c.width();
     time_1 = &make.conditioning("time_embed.t_embedder.linear_1.weight", d, d, Init::normal);
     time_2 = &make.conditioning("time_embed.t_embedder.linear_2.weight", 3 * d, d, Init::normal);
     time_norm = &make.table("time_embed.norm.weight", {d}, Init::one);
     for (int i = 0; i < c.num_layers; ++i)
-      blocks.emplace_back(make, "transformer_blocks." + std::to_string(i) + ".", c);
+      blocks.emplace_back(make, "transformer_blocks." + std::to_string(i) + ".", c, layout);
     norm_out = std::make_unique<AdaLn>(make, "norm_out", c, 2);
     finish();
   }
 
   DitContext context(Tape& tape, const NetworkPack& pack, const Tensor& text) const;
+  void share(const NetworkPack& pack, DitContext& context) const;
   std::shared_ptr<const PlaceTables> tables(const std::vector<ops::TokenGrid>& grids,
                                             bool keep) const;
 
@@ -95,14 +97,35 @@ DitContext Dit::State::context(Tape& tape, const NetworkPack& pack, const Tensor
   result.embedding =
       ops::silu(tape, ops::rmsnorm(tape, wave, time_norm->op(tape), kDitNormEpsilon));
   result.text = text.to(device).to(compute);
+  if (pack.shard) share(pack, result);
   result.recompute = recompute != Recompute::none && tape.recording();
   result.fp8_attention = fp8.attention;
   return result;
 }
 
+// What blocks exchange with the other ranks, and this rank's part of the angles.
+void Dit::State::share(const NetworkPack& pack, DitContext& context) const {
+  const TokenShard& shard = *pack.shard;
+  if (layout.tp != nullptr) {
+    context.gather = nn::gather_rows(*layout.tp, shard.tp_rows);
+    context.sum = nn::sum_rows(*layout.tp, shard.tp_rows);
+  }
+  const std::int64_t width = config.width() / layout.tp_size();
+  if (layout.deals_heads()) {
+    context.to_heads = nn::rows_to_columns(*layout.cp, shard.cp_rows, 3, width, shard.order);
+    context.to_tokens = nn::columns_to_rows(*layout.cp, shard.cp_rows, 1, width, shard.order);
+  } else if (layout.cp != nullptr) {
+    context.keys =
+        nn::gather_columns(*layout.cp, shard.cp_rows, {width, 2 * width, 3 * width}, shard.order);
+  }
+  Tape silent(false);
+  for (Tensor* angles : {&context.angles.cosines, &context.angles.sines})
+    *angles = ops::take_ranges(silent, *angles, shard.sequence);
+}
+
 Dit::Dit(const NetworkConfig& config, std::uint64_t seed, DType compute, Device device,
-         bool trainable)
-    : FramedNetwork(std::make_unique<State>(config, seed, compute, device, trainable)) {}
+         bool trainable, const NetworkLayout& layout)
+    : FramedNetwork(std::make_unique<State>(config, seed, compute, device, trainable, layout)) {}
 
 Dit::State& Dit::state() const {
   return static_cast<State&>(*frame_);
@@ -120,7 +143,7 @@ Tensor Dit::forward(Tape& tape, const NetworkBatch& batch) const {
   const NetworkConfig& c = s.config;
   batch.check(c);
   if (s.fp8.any() && tape.recording()) fail("FP8 is for inference: a tape must not record");
-  const NetworkPack pack(c, batch, s.device);
+  const NetworkPack pack(c, batch, s.device, s.layout);
   DitStream stream;
   stream.x = s.enter(tape, batch, pack);
   const DitContext context = s.context(tape, pack, batch.text);

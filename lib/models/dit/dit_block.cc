@@ -18,10 +18,11 @@ namespace {
 constexpr float kQkNormEpsilon = 1e-5f;  // diffusers'; NVIDIA's own code has 1e-6
 
 std::optional<SelfAttention> only_stdit(WeightMaker& make, const std::string& name,
-                                        const char* reach, const NetworkConfig& c) {
+                                        const char* reach, const NetworkConfig& c,
+                                        const NetworkLayout& layout) {
   if (c.type != NetworkType::stdit) return std::nullopt;
   return std::optional<SelfAttention>(std::in_place, make, name + "norm_" + reach,
-                                      name + "attn_" + reach, c);
+                                      name + "attn_" + reach, c, layout);
 }
 
 }  // namespace
@@ -38,31 +39,33 @@ Tensor AdaLn::forward(Tape& tape, const DitContext& context) const {
 }
 
 SelfAttention::SelfAttention(WeightMaker& make, const std::string& norm_name,
-                             const std::string& name, const NetworkConfig& c)
+                             const std::string& name, const NetworkConfig& c,
+                             const NetworkLayout& layout)
     : norm(make, norm_name, c, 3),
-      qkv(make.matrix({name + ".to_q.weight", name + ".to_k.weight", name + ".to_v.weight"},
-                      c.width(), c.width())),
+      qkv(make.part({name + ".to_q.weight", name + ".to_k.weight", name + ".to_v.weight"},
+                    c.width(), c.width(), layout.cut(0))),
       norm_q(make.table(name + ".norm_q.weight", {c.attention_head_dim}, Init::one)),
       norm_k(make.table(name + ".norm_k.weight", {c.attention_head_dim}, Init::one)),
-      out(make.matrix({name + ".to_out.0.weight"}, c.width(), c.width())) {}
+      out(make.part({name + ".to_out.0.weight"}, c.width(), c.width(), layout.cut(1))) {}
 
-DitBlock::DitBlock(WeightMaker& make, const std::string& name, const NetworkConfig& c)
-    : heads_(c.num_attention_heads),
+DitBlock::DitBlock(WeightMaker& make, const std::string& name, const NetworkConfig& c,
+                   const NetworkLayout& layout)
+    : heads_(c.num_attention_heads / layout.tp_size()),
       head_dim_(c.attention_head_dim),
       compute_(make.options.compute),
-      spatial_(only_stdit(make, name, "spatial", c)),
-      full_(make, name + "norm1", name + "attn1", c),
+      spatial_(only_stdit(make, name, "spatial", c, layout)),
+      full_(make, name + "norm1", name + "attn1", c, layout),
       norm2_(make, name + "norm2", c, 3),
-      cross_q_(make.matrix({name + "attn2.to_q.weight"}, c.width(), c.width())),
-      cross_kv_(make.matrix({name + "attn2.to_k.weight", name + "attn2.to_v.weight"}, c.width(),
-                            c.text_embed_dim)),
+      cross_q_(make.part({name + "attn2.to_q.weight"}, c.width(), c.width(), layout.cut(0))),
+      cross_kv_(make.part({name + "attn2.to_k.weight", name + "attn2.to_v.weight"}, c.width(),
+                          c.text_embed_dim, layout.cut(0))),
       cross_norm_q_(make.table(name + "attn2.norm_q.weight", {head_dim_}, Init::one)),
       cross_norm_k_(make.table(name + "attn2.norm_k.weight", {head_dim_}, Init::one)),
-      cross_out_(make.matrix({name + "attn2.to_out.0.weight"}, c.width(), c.width())),
-      temporal_(only_stdit(make, name, "temporal", c)),
+      cross_out_(make.part({name + "attn2.to_out.0.weight"}, c.width(), c.width(), layout.cut(1))),
+      temporal_(only_stdit(make, name, "temporal", c, layout)),
       norm3_(make, name + "norm3", c, 3),
-      up_(make.matrix({name + "ff.net.0.proj.weight"}, c.hidden(), c.width())),
-      down_(make.matrix({name + "ff.net.2.weight"}, c.width(), c.hidden())) {}
+      up_(make.part({name + "ff.net.0.proj.weight"}, c.hidden(), c.width(), layout.cut(0))),
+      down_(make.part({name + "ff.net.2.weight"}, c.width(), c.hidden(), layout.cut(1))) {}
 
 DitStream DitBlock::forward(Tape& tape, const DitStream& in, const DitContext& context) const {
   DitStream stream = in;
@@ -115,22 +118,32 @@ DitBlock::Entered DitBlock::enter(Tape& tape, const DitStream& in, const DitCont
   ops::ModulateInput input = pending(in, context, norm.forward(tape, context));
   input.extra = extra;
   if (context.recompute) {
-    const ops::ModulatedLinear made = ops::modulate_linear(tape, input, matrix.matrix(tape));
+    const ops::ModulatedLinear made =
+        ops::modulate_linear(tape, input, matrix.matrix(tape), context.gather);
     return {made.stream, made.y, input.modulation};
   }
   const auto [stream, normed] = ops::gated_residual_layernorm_modulate(tape, input);
-  return {stream, matrix.multiply(tape, normed), input.modulation};
+  const Tensor gathered = ops::run_exchange(tape, normed, context.gather);
+  return {stream, matrix.multiply(tape, gathered), input.modulation};
 }
 
 Tensor DitBlock::activate(Tape& tape, const Tensor& hidden, const DitContext& context) const {
-  return context.recompute ? ops::gelu_linear(tape, hidden, down_.matrix(tape))
-                           : down_.multiply(tape, ops::gelu(tape, hidden));
+  const Tensor y = context.recompute ? ops::gelu_linear(tape, hidden, down_.matrix(tape))
+                                     : down_.multiply(tape, ops::gelu(tape, hidden));
+  return ops::run_exchange(tape, y, context.sum);
 }
 
 DitStream DitBlock::self_attention(Tape& tape, const DitStream& in, const DitContext& context,
                                    const SelfAttention& layer, Reach reach,
                                    const Tensor& extra) const {
   const auto [x, projected, gates] = enter(tape, in, context, layer.norm, extra, layer.qkv);
+  const Tensor attended = attend(tape, projected, context, layer, reach);
+  const Tensor y = layer.out.multiply(tape, attended);
+  return {x, ops::run_exchange(tape, y, context.sum), gates};
+}
+
+Tensor DitBlock::attend(Tape& tape, const Tensor& projected, const DitContext& context,
+                        const SelfAttention& layer, Reach reach) const {
   ops::QkNormRope layout;
   layout.query_heads = layout.key_heads = layout.value_heads = heads_;
   layout.head_dim = head_dim_;
@@ -143,17 +156,17 @@ DitStream DitBlock::self_attention(Tape& tape, const DitStream& in, const DitCon
   const ops::AttentionPack& pack = reach == Reach::sample  ? context.self
                                    : reach == Reach::frame ? packs.frames
                                                            : packs.pixels;
-  Tensor attended;
-  if (reach != Reach::pixel && !context.fp8_attention) {
-    attended = ops::normed_self_attention(tape, projected, layout, pack);
-  } else {
-    Tensor rotated = ops::qk_norm_rope(tape, projected, layout);
-    if (reach == Reach::pixel) rotated = ops::reorder_rows(tape, rotated, packs.pixel_order);
-    attended = context.fp8_attention ? ops::self_attention_fp8(tape, rotated, pack)
-                                     : ops::self_attention(tape, rotated, pack);
-    if (reach == Reach::pixel) attended = ops::restore_rows(tape, attended, packs.pixel_order);
-  }
-  return {x, layer.out.multiply(tape, attended), gates};
+  if (reach != Reach::pixel && !context.fp8_attention && !context.keys && !context.to_heads)
+    return ops::normed_self_attention(tape, projected, layout, pack);
+  Tensor rotated = ops::qk_norm_rope(tape, projected, layout);
+  if (context.keys)
+    return ops::attention_over(tape, rotated, ops::run_exchange(tape, rotated, context.keys), pack);
+  rotated = ops::run_exchange(tape, rotated, context.to_heads);
+  if (reach == Reach::pixel) rotated = ops::reorder_rows(tape, rotated, packs.pixel_order);
+  Tensor attended = context.fp8_attention ? ops::self_attention_fp8(tape, rotated, pack)
+                                          : ops::self_attention(tape, rotated, pack);
+  if (reach == Reach::pixel) attended = ops::restore_rows(tape, attended, packs.pixel_order);
+  return ops::run_exchange(tape, attended, context.to_tokens);
 }
 
 // Text has no positions, and all its tokens are seen.
@@ -167,7 +180,8 @@ Tensor DitBlock::cross_attention(Tape& tape, const Tensor& projected,
   queries.epsilon = keys.epsilon = kQkNormEpsilon;
   const Tensor q = ops::qk_norm_rope(tape, projected, queries);
   const Tensor kv = ops::qk_norm_rope(tape, cross_kv_.multiply(tape, context.text), keys);
-  return cross_out_.multiply(tape, ops::cross_attention(tape, q, kv, context.cross));
+  const Tensor y = cross_out_.multiply(tape, ops::cross_attention(tape, q, kv, context.cross));
+  return ops::run_exchange(tape, y, context.sum);
 }
 
 }  // namespace vfm::models

@@ -1,7 +1,8 @@
 // The block of the diffusion transformers with AdaLN-LoRA: models/dit/dit.h, whose self-attention
 // sees the whole sample, and models/dit/stdit.h, which has two more. For these alone. Shape
 // letters: S tokens of the pack, D width, H heads, K head dim, L text tokens of the pack, E text
-// width, R samples of the pack.
+// width, R samples of the pack. Where ranks share the network (models/dit/network_layout.h), S are
+// this rank's tokens between sub-layers, and H its heads.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -9,9 +10,11 @@
 #include <string>
 
 #include "models/dit/network.h"
+#include "models/dit/network_layout.h"
 #include "models/dit/stdit.h"
 #include "models/weight_maker.h"
 #include "ops/attention/attention.h"
+#include "ops/exchange.h"
 #include "ops/norm/modulate.h"
 #include "ops/position/positions.h"
 
@@ -29,9 +32,12 @@ struct DitContext {
   Tensor text;               ///< [L, E]
   ops::RotaryAngles angles;  ///< [S, K / 2]
   ops::AttentionPack self, cross;
-  SpaceTimePacks space_time;   ///< of the ST-DiT
-  bool recompute = false;      ///< elementwise recompute
-  bool fp8_attention = false;  ///< self-attention in FP8
+  SpaceTimePacks space_time;  ///< of the ST-DiT
+  ops::Exchange gather, sum;  ///< tp: rows for a matrix, and its results for the rows
+  ops::Exchange keys;         ///< cp: keys and values of all tokens, in the pack's order; or
+  ops::Exchange to_heads, to_tokens;  ///< all of some heads, and the way back
+  bool recompute = false;             ///< elementwise recompute
+  bool fp8_attention = false;         ///< self-attention in FP8
 };
 
 /// Between sub-layers the residual stream is x + gate * branch, not yet added: the next sub-layer's
@@ -54,7 +60,7 @@ class AdaLn {
 /// Queries, keys and values of one projection; per-head norms, and the output projection.
 struct SelfAttention {
   SelfAttention(WeightMaker& make, const std::string& norm_name, const std::string& name,
-                const NetworkConfig& config);
+                const NetworkConfig& config, const NetworkLayout& layout);
   AdaLn norm;
   const nn::Weight &qkv, &norm_q, &norm_k, &out;
 };
@@ -62,7 +68,8 @@ struct SelfAttention {
 class DitBlock {
  public:
   /// Parameters under `name`, which ends with a dot.
-  DitBlock(WeightMaker& make, const std::string& name, const NetworkConfig& config);
+  DitBlock(WeightMaker& make, const std::string& name, const NetworkConfig& config,
+           const NetworkLayout& layout = {});
 
   DitStream forward(ops::Tape& tape, const DitStream& in, const DitContext& context) const;
   /// The stream with its branch added.
@@ -78,6 +85,8 @@ class DitBlock {
                              const Tensor& modulation) const;
   Entered enter(ops::Tape& tape, const DitStream& in, const DitContext& context, const AdaLn& norm,
                 const Tensor& extra, const nn::Weight& matrix) const;
+  Tensor attend(ops::Tape& tape, const Tensor& projected, const DitContext& context,
+                const SelfAttention& layer, Reach reach) const;
   Tensor activate(ops::Tape& tape, const Tensor& hidden, const DitContext& context) const;
   DitStream self_attention(ops::Tape& tape, const DitStream& in, const DitContext& context,
                            const SelfAttention& layer, Reach reach, const Tensor& extra) const;

@@ -7,10 +7,12 @@
 namespace vfm::models {
 
 std::unique_ptr<DiffusionNetwork> make_network(const NetworkConfig& config, std::uint64_t seed,
-                                               DType compute, Device device, bool trainable) {
+                                               DType compute, Device device, bool trainable,
+                                               const NetworkLayout& layout) {
+  layout.check(config);
   if (config.type == NetworkType::moviegen)
     return make_moviegen(config, seed, compute, device, trainable);
-  return std::make_unique<Dit>(config, seed, compute, device, trainable);
+  return std::make_unique<Dit>(config, seed, compute, device, trainable, layout);
 }
 
 }  // namespace vfm::models

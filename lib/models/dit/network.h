@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "models/dit/network_layout.h"
 #include "nn/parameter.h"
 #include "ops/tape.h"
 
@@ -133,9 +134,12 @@ class DiffusionNetwork {
 /// A network of this configuration. Weights are initialised from Philox(seed, weight_init, name):
 /// equal for equal names. `compute` is f32 or bf16 (matrix products and activations; norms and sums
 /// stay f32). The parameters and all that is computed lie on `device`. One that is not to be
-/// trained has no gradients, and no values before they are written.
+/// trained has no gradients, and no values before they are written. With a layout it has this
+/// rank's part of the weights, and forward() the output of its tokens, with zeros elsewhere. Throws
+/// Error{usage} for a layout that it cannot have.
 std::unique_ptr<DiffusionNetwork> make_network(const NetworkConfig& config, std::uint64_t seed,
                                                DType compute = DType::f32,
-                                               Device device = Device::cpu, bool trainable = true);
+                                               Device device = Device::cpu, bool trainable = true,
+                                               const NetworkLayout& layout = {});
 
 }  // namespace vfm::models

@@ -14,9 +14,10 @@ namespace vfm::models {
 using nn::Init;
 
 NetworkFrame::NetworkFrame(const NetworkConfig& c, std::uint64_t seed, DType compute_dtype,
-                           Device where, bool trainable, bool tables)
-    : config(c), compute(compute_dtype), device(where), make{weights, {}} {
+                           Device where, bool trainable, bool tables, const NetworkLayout& ranks)
+    : config(c), compute(compute_dtype), device(where), layout(ranks), make{weights, {}} {
   config.validate();
+  layout.check(config);
   if (compute != DType::f32 && compute != DType::bf16)
     fail_usage("the model computes in f32 or bf16, not {}", dtype_name(compute));
   make.options.compute = compute;
@@ -79,16 +80,23 @@ Tensor NetworkFrame::enter(ops::Tape& tape, const NetworkBatch& batch,
       weight.watch(tape);
   const Tensor patches = ops::patchify(tape, batch.latents.to(device), pack.patches,
                                        config.in_channels, masks(), config.patch_size, compute);
-  return ops::linear(tape, patches, embed_->matrix(tape), Tensor(), DType::f32);
+  return ops::linear(tape, own(tape, patches, pack), embed_->matrix(tape), Tensor(), DType::f32);
 }
 
 Tensor NetworkFrame::positions(ops::Tape& tape, const NetworkPack& pack, bool unit) const {
-  return ops::learned_positions(tape, tables_[0]->op(tape), tables_[1]->op(tape),
-                                tables_[2]->op(tape), pack.grids, unit);
+  return own(tape,
+             ops::learned_positions(tape, tables_[0]->op(tape), tables_[1]->op(tape),
+                                    tables_[2]->op(tape), pack.grids, unit),
+             pack);
+}
+
+Tensor NetworkFrame::own(ops::Tape& tape, const Tensor& of_all, const NetworkPack& pack) const {
+  return pack.shard ? ops::take_ranges(tape, of_all, pack.shard->own) : of_all;
 }
 
 Tensor NetworkFrame::leave(ops::Tape& tape, const Tensor& normed, const NetworkPack& pack) const {
-  const Tensor tokens = ops::linear(tape, normed, project_->matrix(tape), Tensor(), DType::f32);
+  Tensor tokens = ops::linear(tape, normed, project_->matrix(tape), Tensor(), DType::f32);
+  if (pack.shard) tokens = ops::place_ranges(tape, tokens, pack.shard->own, pack.tokens);
   return ops::unpatchify(tape, tokens, pack.patches, config.out_channels, config.patch_size);
 }
 

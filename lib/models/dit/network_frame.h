@@ -18,7 +18,7 @@ struct NetworkFrame {
   /// Makes the patch embedding and, if `tables` are wanted, the position tables. Throws
   /// Error{usage} for a configuration or a `compute` that is not possible.
   NetworkFrame(const NetworkConfig& config, std::uint64_t seed, DType compute, Device device,
-               bool trainable, bool tables);
+               bool trainable, bool tables, const NetworkLayout& layout = {});
   virtual ~NetworkFrame() = default;
   NetworkFrame(const NetworkFrame&) = delete;
   NetworkFrame& operator=(const NetworkFrame&) = delete;
@@ -28,23 +28,26 @@ struct NetworkFrame {
   /// As DiffusionNetwork::attach() says.
   void attach(const std::vector<AdapterShape>& shapes, bool trainable);
 
-  /// [S, D] f32: the embedded patches. Watches every parameter, so that a layer that backward
-  /// recomputes finds it.
+  /// [S, D] f32: the embedded patches, this rank's as of all that follows. Watches every parameter,
+  /// so that a layer that backward recomputes finds it.
   Tensor enter(ops::Tape& tape, const NetworkBatch& batch, const NetworkPack& pack) const;
   /// [S, D] of the tables, as ops::learned_positions() has it.
   Tensor positions(ops::Tape& tape, const NetworkPack& pack, bool unit) const;
-  /// The network's output, of the last norm's [S, D].
+  /// The network's output, of the last norm's [S, D]; zero where the token is another rank's.
   Tensor leave(ops::Tape& tape, const Tensor& normed, const NetworkPack& pack) const;
 
   NetworkConfig config;
   DType compute;
   Device device;
+  NetworkLayout layout;
   Recompute recompute = Recompute::none;
   std::deque<nn::Weight> weights;  // does not move them
   WeightMaker make;
   nn::ParameterList parameters, adapters;
 
  private:
+  /// This rank's rows of [S, ...].
+  Tensor own(ops::Tape& tape, const Tensor& of_all, const NetworkPack& pack) const;
   std::int64_t patch() const;
   int masks() const { return config.concat_padding_mask ? 1 : 0; }
 

@@ -7,7 +7,8 @@
 
 namespace vfm::models {
 
-NetworkPack::NetworkPack(const NetworkConfig& config, const NetworkBatch& batch, Device device) {
+NetworkPack::NetworkPack(const NetworkConfig& config, const NetworkBatch& batch, Device device,
+                         const NetworkLayout& layout) {
   const auto& p = config.patch_size;
   std::vector<float> of_samples;
   for (const NetworkSample& s : batch.samples) {
@@ -19,19 +20,33 @@ NetworkPack::NetworkPack(const NetworkConfig& config, const NetworkBatch& batch,
   }
   times = batch.noise_levels(device);
   rates = Tensor::from(of_samples, {static_cast<std::int64_t>(of_samples.size())}).to(device);
-  self.key_lengths = cross.query_lengths = self.query_lengths;
+  self.key_lengths = self.query_lengths;
+  const std::vector<std::int64_t> lengths = self.key_lengths;
+  for (const std::int64_t n : lengths)
+    tokens += n;
+  std::vector<std::int64_t> own = lengths;
+  if (!layout.alone()) {
+    shard.emplace(lengths, layout, device);
+    for (std::size_t r = 0; r < lengths.size(); ++r) {
+      self.query_lengths[r] = shard->sequence[r].count();
+      own[r] = shard->own[r].count();
+    }
+  }
+  cross.query_lengths = self.query_lengths;
+  if (layout.deals_heads()) self.query_lengths = lengths;
   for (ops::AttentionPack* pack : {&self, &cross}) {
-    pack->heads = config.num_attention_heads;
-    pack->key_heads = config.key_value_heads();
+    const int ranks =
+        layout.tp_size() * (pack == &self && layout.deals_heads() ? layout.cp_size() : 1);
+    pack->heads = config.num_attention_heads / ranks;
+    pack->key_heads = config.key_value_heads() / ranks;
     pack->head_dim = config.attention_head_dim;
     ops::prepare(*pack, device);
   }
   std::vector<std::int32_t> of_tokens;
-  for (std::size_t r = 0; r < batch.samples.size(); ++r)
-    of_tokens.insert(of_tokens.end(), static_cast<std::size_t>(self.query_lengths[r]),
+  for (std::size_t r = 0; r < own.size(); ++r)
+    of_tokens.insert(of_tokens.end(), static_cast<std::size_t>(own[r]),
                      static_cast<std::int32_t>(r));
-  const std::int64_t longest =
-      ops::longest_run(self.query_lengths, config.width(), layout_device(device));
+  const std::int64_t longest = ops::longest_run(own, config.width(), layout_device(device));
   rows = ops::RowMap(of_tokens, device, longest);
 }
 

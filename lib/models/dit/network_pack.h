@@ -1,12 +1,14 @@
 // A pack of samples as a diffusion network's layers read it: token grids, who attends to whom,
-// which token belongs to which sample. For the networks of this folder. Shape letters: S tokens of
-// the pack, R samples.
+// which token belongs to which sample. Where ranks share the network, what a rank has of it. For
+// the networks of this folder. Shape letters: S tokens of the pack, R samples.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "models/dit/network.h"
+#include "models/dit/network_layout.h"
 #include "ops/attention/attention.h"
 #include "ops/conv/patchify.h"
 #include "ops/norm/row_map.h"
@@ -15,13 +17,16 @@
 namespace vfm::models {
 
 struct NetworkPack {
-  NetworkPack(const NetworkConfig& config, const NetworkBatch& batch, Device device);
+  NetworkPack(const NetworkConfig& config, const NetworkBatch& batch, Device device,
+              const NetworkLayout& layout = {});
 
   std::vector<ops::PatchGrid> patches;  ///< latent sizes
   std::vector<ops::TokenGrid> grids;    ///< sizes in tokens
   Tensor times, rates;                  ///< [R] on the device: c_noise, and frames a second
-  ops::AttentionPack self, cross;       ///< ready on the device
-  ops::RowMap rows;                     ///< sample of each token
+  ops::AttentionPack self, cross;       ///< of this rank's heads and queries; ready on the device
+  std::optional<TokenShard> shard;      ///< where ranks share the pack
+  std::int64_t tokens = 0;              ///< S, of all ranks
+  ops::RowMap rows;                     ///< sample of each token between sub-layers
 };
 
 }  // namespace vfm::models

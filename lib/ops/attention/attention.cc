@@ -109,7 +109,10 @@ void backward(Tape& tape, const Call& c) {
   const Tensor dout = tape.take(c.out).to(c.q.dtype());
   const bool self = c.q.id() == c.kv.id();
   const Device device = c.q.device();
-  Tensor dq(c.q.shape(), c.q.dtype(), device);
+  // What stands beside the queries is not read here.
+  const bool wide = !self && c.q.size(1) > c.out.size(1);
+  Tensor dq = wide ? Tensor::zeros(c.q.shape(), c.q.dtype(), device)
+                   : Tensor(c.q.shape(), c.q.dtype(), device);
   Tensor dkv = self ? dq : Tensor(c.kv.shape(), c.kv.dtype(), device);
   AttentionArgs args = arguments(c);
   args.dout = dout.raw();
@@ -171,6 +174,18 @@ Call self_call(const Tensor& qkv, const AttentionPack& pack) {
   return call;
 }
 
+Call cross_call(const Tensor& q, std::int64_t q_width, const Tensor& kv,
+                const AttentionPack& pack) {
+  const std::int64_t key_width = std::int64_t{pack.key_heads} * pack.head_dim;
+  Call call;
+  call.pack = pack;
+  call.starts = std::make_shared<const Starts>(check(pack, q, q_width, kv, 2 * key_width));
+  call.q = q;
+  call.kv = kv;
+  call.v_column = key_width;
+  return call;
+}
+
 }  // namespace
 
 void prepare(AttentionPack& pack, Device device) {
@@ -202,16 +217,13 @@ Tensor normed_self_attention(Tape& tape, const Tensor& x, const QkNormRope& layo
   return attend(tape, std::move(call));
 }
 
+Tensor attention_over(Tape& tape, const Tensor& qkv, const Tensor& kv, const AttentionPack& pack) {
+  const std::int64_t width = std::int64_t{pack.heads + 2 * pack.key_heads} * pack.head_dim;
+  return attend(tape, cross_call(qkv, width, kv, pack));
+}
+
 Tensor cross_attention(Tape& tape, const Tensor& q, const Tensor& kv, const AttentionPack& pack) {
-  const std::int64_t key_width = std::int64_t{pack.key_heads} * pack.head_dim;
-  Call call;
-  call.pack = pack;
-  call.starts = std::make_shared<const Starts>(
-      check(pack, q, std::int64_t{pack.heads} * pack.head_dim, kv, 2 * key_width));
-  call.q = q;
-  call.kv = kv;
-  call.v_column = key_width;
-  return attend(tape, std::move(call));
+  return attend(tape, cross_call(q, std::int64_t{pack.heads} * pack.head_dim, kv, pack));
 }
 
 Tensor relative_attention(Tape& tape, const Tensor& q, const Tensor& k, const Tensor& v,

@@ -44,6 +44,10 @@ Tensor self_attention(Tape& tape, const Tensor& qkv, const AttentionPack& pack);
 Tensor normed_self_attention(Tape& tape, const Tensor& x, const QkNormRope& layout,
                              const AttentionPack& pack);
 
+/// Attention of the queries in qkv [S, (H + 2 G) K] over kv [L, 2 G K], as cross_attention has it:
+/// where the keys and values beside the queries are only this rank's part of those that they see.
+Tensor attention_over(Tape& tape, const Tensor& qkv, const Tensor& kv, const AttentionPack& pack);
+
 /// q [S, H K], kv [L, 2 G K]: keys and values of a token beside each other. A sample without keys
 /// gets zero.
 Tensor cross_attention(Tape& tape, const Tensor& q, const Tensor& kv, const AttentionPack& pack);

@@ -6,19 +6,24 @@
 
 namespace vfm::ops {
 
-ModulatedLinear modulate_linear(Tape& tape, const ModulateInput& in, const LinearWeight& w) {
+ModulatedLinear modulate_linear(Tape& tape, const ModulateInput& in, const LinearWeight& w,
+                                const Exchange& exchange) {
   Tape silent(false);
   Tensor normed;
   const ModulateSaved saved = modulate_forward(in, normed);
-  const Tensor y = linear(silent, normed, w);
+  const Tensor y = linear(silent, run_exchange(silent, normed, exchange), w);
   std::vector<Tensor> results{y};
   if (saved.stream.id() != in.x.id()) results.push_back(saved.stream);
   tape.record(std::move(results),
               inputs_with({in.x, in.branch, in.gate, in.extra, in.modulation}, w),
-              [in, saved, w, y](Tape& t) {
+              [in, saved, w, y, exchange](Tape& t) {
                 Tensor dnormed;
-                if (const Tensor dy = t.take(y); dy.defined())
-                  dnormed = linear_backward(t, dy, modulate_recompute(in, saved), w, true);
+                if (const Tensor dy = t.take(y); dy.defined()) {
+                  Tape again(false);
+                  const Tensor x = run_exchange(again, modulate_recompute(in, saved), exchange);
+                  dnormed = linear_backward(t, dy, x, w, true);
+                  if (exchange) dnormed = exchange.adjoint(dnormed);
+                }
                 modulate_backward(t, in, saved, dnormed);
               });
   return {saved.stream, y};

@@ -5,6 +5,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "ops/exchange.h"
 #include "ops/matmul/low_rank.h"
 #include "ops/norm/modulate.h"
 #include "ops/tape.h"
@@ -16,8 +17,10 @@ struct ModulatedLinear {
   Tensor y;       ///< [S, M]: linear(normed, w), of the dtype input.out
 };
 
-/// gated_residual_layernorm_modulate, then linear with w [M, D] of the dtype input.out.
-ModulatedLinear modulate_linear(Tape& tape, const ModulateInput& input, const LinearWeight& w);
+/// gated_residual_layernorm_modulate, then linear with w [M, D] of the dtype input.out. With an
+/// exchange y is of what that makes of `normed`, and backward runs it again too.
+ModulatedLinear modulate_linear(Tape& tape, const ModulateInput& input, const LinearWeight& w,
+                                const Exchange& exchange = {});
 
 /// gelu, then linear: x [S, D] and w [M, D] of one dtype.
 Tensor gelu_linear(Tape& tape, const Tensor& x, const LinearWeight& w);

@@ -112,3 +112,37 @@ TEST_CASE("a weight's copy in FP8 is used while it is kept, and is what the weig
     CHECK_NOTHROW(weight.multiply(recording, x));
   }
 }
+
+TEST_CASE("a rank's part of a weight is drawn as that part of the whole") {
+  const auto init = GENERATE(nn::Init::xavier, nn::Init::normal, nn::Init::fan_in);
+  const int dim = GENERATE(0, 1);
+  const std::vector<std::string> names{"q", "k"};
+  const Shape shape{7, 10};
+  nn::WeightOptions options;
+  options.init = init;
+  options.seed = 5;
+  nn::Weight whole(names, shape, options);
+  for (const int ranks : {2, 3}) {
+    std::int64_t next = 0;
+    for (int rank = 0; rank < ranks; ++rank) {
+      options.cut = {dim, rank, ranks};
+      nn::Weight part(names, shape, options);
+      for (std::size_t i = 0; i < names.size(); ++i) {
+        const nn::Parameter &p = part.parameters()[i], &all = whole.parameters()[i];
+        CHECK(p.placement.global == shape);
+        CHECK(p.placement.offset == (dim == 0 ? Shape{next, 0} : Shape{0, next}));
+        CHECK_FALSE(p.whole());
+        CHECK(all.whole());
+        bool equal = true;
+        for (std::int64_t row = 0; row < p.shape()[0]; ++row)
+          for (std::int64_t column = 0; column < p.shape()[1]; ++column)
+            equal &= p.value.data<float>()[row * p.shape()[1] + column] ==
+                     all.value.data<float>()[(row + p.placement.offset[0]) * 10 + column +
+                                             p.placement.offset[1]];
+        CHECK(equal);
+      }
+      next += part.parameters()[0].shape()[static_cast<std::size_t>(dim)];
+    }
+    CHECK(next == shape[static_cast<std::size_t>(dim)]);
+  }
+}

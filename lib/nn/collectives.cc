@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nn/collectives.h"
+
+#include <numeric>
+#include <utility>
+
+#include "base/error.h"
+#include "ops/pointwise/rows.h"
+#include "tensor/device.h"
+
+namespace vfm::nn {
+namespace {
+
+using Rows = std::vector<std::int64_t>;
+
+std::int64_t all(const Rows& rows) {
+  return std::accumulate(rows.begin(), rows.end(), std::int64_t{0});
+}
+
+Tensor gathered(dist::Group& group, const Rows& rows, const Tensor& x) {
+  if (x.size(0) != rows[static_cast<std::size_t>(group.rank())])
+    fail("rank {} of {} has {} rows, not {}", group.rank(), group.axis(), x.size(0),
+         rows[static_cast<std::size_t>(group.rank())]);
+  const Tensor y({all(rows), x.size(1)}, x.dtype(), x.device());
+  group.all_gather(x, y, rows).wait();
+  return y;
+}
+
+Tensor summed(dist::Group& group, const Rows& rows, const Tensor& x) {
+  const std::int64_t own = rows[static_cast<std::size_t>(group.rank())];
+  const Tensor y({own, x.size(1)}, x.dtype(), x.device());
+  group.reduce_scatter(x, y, rows).wait();
+  return y;
+}
+
+// Copies `count` columns of x from column `at` to y from column `to`; both have as many rows.
+void copy_columns(const Tensor& x, std::int64_t at, const Tensor& y, std::int64_t to,
+                  std::int64_t count) {
+  if (x.size(0) == 0) return;
+  const auto bytes = [&](std::int64_t n) {
+    return static_cast<std::size_t>(n) * dtype_size(x.dtype());
+  };
+  copy_rows(y.data<std::byte>() + bytes(to), bytes(y.size(1)), x.data<std::byte>() + bytes(at),
+            bytes(x.size(1)), bytes(count), x.size(0), x.device());
+}
+
+Tensor take_columns(const Tensor& x, const Columns& columns) {
+  const Tensor part({x.size(0), columns.count}, x.dtype(), x.device());
+  copy_columns(x, columns.first, part, 0, columns.count);
+  return part;
+}
+
+Tensor place_columns(const Tensor& part, const Columns& columns) {
+  const Tensor x = Tensor::zeros({part.size(0), columns.of}, part.dtype(), part.device());
+  copy_columns(part, 0, x, columns.first, columns.count);
+  return x;
+}
+
+// What both ways of dealing columns out have in common.
+struct Deal {
+  dist::Group& group;
+  Rows rows;
+  int blocks;
+  std::int64_t width;  // of a block in all ranks
+  ops::RowOrder order;
+
+  std::int64_t own() const { return rows[static_cast<std::size_t>(group.rank())]; }
+  std::int64_t share() const { return width / group.size(); }
+  // Each rank's columns of x, [own(), blocks * width], below each other; or back.
+  void sort(const Tensor& x, const Tensor& sorted, bool back) const {
+    for (int r = 0; r < group.size(); ++r)
+      for (int b = 0; b < blocks; ++b) {
+        const Tensor part = sorted.rows(r * own(), (r + 1) * own());
+        const std::int64_t there = b * width + r * share(), here = b * share();
+        if (back)
+          copy_columns(part, here, x, there, share());
+        else
+          copy_columns(x, there, part, here, share());
+      }
+  }
+  Rows even() const { return Rows(rows.size(), own()); }
+
+  Tensor to_columns(const Tensor& x) const {
+    const Tensor sorted({group.size() * own(), blocks * share()}, x.dtype(), x.device());
+    sort(x, sorted, false);
+    const Tensor y({all(rows), blocks * share()}, x.dtype(), x.device());
+    group.all_to_all(sorted, y, even(), rows).wait();
+    return ops::gather_rows(y, order.there());
+  }
+  Tensor to_rows(const Tensor& y) const {
+    const Tensor sorted({group.size() * own(), blocks * share()}, y.dtype(), y.device());
+    group.all_to_all(ops::gather_rows(y, order.back()), sorted, rows, even()).wait();
+    const Tensor x({own(), blocks * width}, y.dtype(), y.device());
+    sort(x, sorted, true);
+    return x;
+  }
+};
+
+Deal deal(dist::Group& group, Rows rows, int blocks, std::int64_t width,
+          const ops::RowOrder& order) {
+  if (width % group.size() != 0)
+    fail("{} columns are not dealt out evenly to {} ranks", width, group.size());
+  return {group, std::move(rows), blocks, width, order};
+}
+
+}  // namespace
+
+ops::Exchange gather_rows(dist::Group& group, Rows rows) {
+  if (group.size() == 1) return {};
+  return {[&group, rows](const Tensor& x) { return gathered(group, rows, x); },
+          [&group, rows](const Tensor& dy) { return summed(group, rows, dy); }};
+}
+
+ops::Exchange sum_rows(dist::Group& group, Rows rows) {
+  if (group.size() == 1) return {};
+  return {[&group, rows](const Tensor& x) { return summed(group, rows, x); },
+          [&group, rows](const Tensor& dy) { return gathered(group, rows, dy); }};
+}
+
+ops::Exchange gather_columns(dist::Group& group, Rows rows, Columns columns,
+                             const ops::RowOrder& order) {
+  if (group.size() == 1) return {};
+  return {[&group, rows, columns, order](const Tensor& x) {
+            return ops::gather_rows(gathered(group, rows, take_columns(x, columns)), order.there());
+          },
+          [&group, rows, columns, order](const Tensor& dy) {
+            return place_columns(summed(group, rows, ops::gather_rows(dy, order.back())), columns);
+          }};
+}
+
+ops::Exchange rows_to_columns(dist::Group& group, Rows rows, int blocks, std::int64_t width,
+                              const ops::RowOrder& order) {
+  if (group.size() == 1) return {};
+  const Deal all = deal(group, std::move(rows), blocks, width, order);
+  return {[all](const Tensor& x) { return all.to_columns(x); },
+          [all](const Tensor& dy) { return all.to_rows(dy); }};
+}
+
+ops::Exchange columns_to_rows(dist::Group& group, Rows rows, int blocks, std::int64_t width,
+                              const ops::RowOrder& order) {
+  if (group.size() == 1) return {};
+  const Deal all = deal(group, std::move(rows), blocks, width, order);
+  return {[all](const Tensor& y) { return all.to_rows(y); },
+          [all](const Tensor& dx) { return all.to_columns(dx); }};
+}
+
+}  // namespace vfm::nn

@@ -1,0 +1,44 @@
+// Exchanges (ops/exchange.h) among the ranks of a group, over rows: those of tensor, sequence and
+// context parallelism.
+//
+// Each is linear, and its adjoint is exact: nothing is scaled. Every rank of the group must run the
+// same ones in the same order. Counts of rows are by rank, the same list on all; any may be zero.
+// The group must outlive what is made. Shape letters: N rows of all ranks together, D width.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "dist/group.h"
+#include "ops/exchange.h"
+#include "ops/pointwise/row_order.h"
+
+namespace vfm::nn {
+
+/// [rows[rank], D] to [N, D], all ranks' rows in their order; backward sums each rank's gradients
+/// of one row, in the order of ranks, where that row lies. Nothing to exchange in a group of one.
+ops::Exchange gather_rows(dist::Group& group, std::vector<std::int64_t> rows);
+/// The other way round: [N, D], of which each rank has a summand, to the sum's rows of this rank.
+ops::Exchange sum_rows(dist::Group& group, std::vector<std::int64_t> rows);
+
+/// Columns of a matrix.
+struct Columns {
+  std::int64_t first = 0, count = 0, of = 0;
+};
+/// Some columns of x [rows[rank], columns.of] as gather_rows has them, and then in another order of
+/// rows (reorder_rows): [N, columns.count]. The gradient of the other columns is zero.
+ops::Exchange gather_columns(dist::Group& group, std::vector<std::int64_t> rows, Columns columns,
+                             const ops::RowOrder& order);
+
+/// From a part of the rows to a part of the columns: x [rows[rank], blocks * width], of which each
+/// block's columns are dealt out evenly, to [N, blocks * width / ranks], rows in the order `order`.
+/// Queries, keys and values are three blocks: so a rank gets some heads of all tokens, as Jacobs et
+/// al., "DeepSpeed Ulysses" (2023) have it. Throws Error if the ranks do not divide `width`.
+ops::Exchange rows_to_columns(dist::Group& group, std::vector<std::int64_t> rows, int blocks,
+                              std::int64_t width, const ops::RowOrder& order);
+/// The inverse, which is its adjoint.
+ops::Exchange columns_to_rows(dist::Group& group, std::vector<std::int64_t> rows, int blocks,
+                              std::int64_t width, const ops::RowOrder& order);
+
+}  // namespace vfm::nn
