@@ -89,7 +89,7 @@ Call reduction_of(const Tensor& values, Sum sum, std::size_t element, int size) 
 
 }  // namespace
 
-void Work::wait() {
+void Transfer::wait() {
   if (!pending_) return;
   pending_->wait();
   pending_.reset();
@@ -147,18 +147,19 @@ void Group::check_rank(int rank, Operation operation) const {
     fail("{} with rank {} of '{}', which has {}", operation_name(operation), rank, axis_, size());
 }
 
-Work Group::all_gather(const Tensor& in, const Tensor& out, std::span<const std::int64_t> rows) {
+Transfer Group::all_gather(const Tensor& in, const Tensor& out,
+                           std::span<const std::int64_t> rows) {
   Call call = call_of(Operation::all_gather, in);
   check_alike(in, out, call.operation);
   call.from = parts_of(out, rows, size(), call.operation);
   check_part(in, call.from[static_cast<std::size_t>(rank_)], call.operation);
   call.in = in;
   call.out = out;
-  return Work(start(call));
+  return Transfer(start(call));
 }
 
-Work Group::reduce_scatter(const Tensor& in, const Tensor& out,
-                           std::span<const std::int64_t> rows) {
+Transfer Group::reduce_scatter(const Tensor& in, const Tensor& out,
+                               std::span<const std::int64_t> rows) {
   Call call = call_of(Operation::reduce_scatter, in);
   check_alike(in, out, call.operation);
   call.to = parts_of(in, rows, size(), call.operation);
@@ -166,20 +167,20 @@ Work Group::reduce_scatter(const Tensor& in, const Tensor& out,
   call.sum = sum_of_type(in.dtype());
   call.in = in;
   call.out = out;
-  return Work(start(call));
+  return Transfer(start(call));
 }
 
-Work Group::all_reduce(const Tensor& values) {
-  return Work(
+Transfer Group::all_reduce(const Tensor& values) {
+  return Transfer(
       start(reduction_of(values, sum_of_type(values.dtype()), dtype_size(values.dtype()), size())));
 }
 
-Work Group::all_reduce(std::span<double> values) {
-  return Work(start(reduction_of(lend(std::as_writable_bytes(values)), Sum::f64, 8, size())));
+Transfer Group::all_reduce(std::span<double> values) {
+  return Transfer(start(reduction_of(lend(std::as_writable_bytes(values)), Sum::f64, 8, size())));
 }
 
-Work Group::all_to_all(const Tensor& in, const Tensor& out, std::span<const std::int64_t> to,
-                       std::span<const std::int64_t> from) {
+Transfer Group::all_to_all(const Tensor& in, const Tensor& out, std::span<const std::int64_t> to,
+                           std::span<const std::int64_t> from) {
   Call call = call_of(Operation::all_to_all, in);
   check_alike(in, out, call.operation);
   call.to = parts_of(in, to, size(), call.operation);
@@ -190,18 +191,18 @@ Work Group::all_to_all(const Tensor& in, const Tensor& out, std::span<const std:
          call.from[own]);
   call.in = in;
   call.out = out;
-  return Work(start(call));
+  return Transfer(start(call));
 }
 
-Work Group::broadcast(const Tensor& values, int root) {
+Transfer Group::broadcast(const Tensor& values, int root) {
   Call call = call_of(Operation::broadcast, values);
   check_rank(root, call.operation);
   call.out = values;
   call.source = root;
-  return Work(start(call));
+  return Transfer(start(call));
 }
 
-Work Group::exchange(int to, const Tensor& out, int from, const Tensor& in) {
+Transfer Group::exchange(int to, const Tensor& out, int from, const Tensor& in) {
   Call call = call_of(Operation::exchange, out);
   check_rank(to, call.operation);
   check_rank(from, call.operation);
@@ -213,25 +214,25 @@ Work Group::exchange(int to, const Tensor& out, int from, const Tensor& in) {
   call.out = in;
   call.target = to;
   call.source = from;
-  return Work(start(call));
+  return Transfer(start(call));
 }
 
-Work Group::send(int to, const Tensor& values) {
+Transfer Group::send(int to, const Tensor& values) {
   Call call = call_of(Operation::send, values);
   check_rank(to, call.operation);
   if (to == rank_) fail("send: rank {} of '{}' to itself", to, axis_);
   call.in = values;
   call.target = to;
-  return Work(start(call));
+  return Transfer(start(call));
 }
 
-Work Group::receive(int from, const Tensor& values) {
+Transfer Group::receive(int from, const Tensor& values) {
   Call call = call_of(Operation::receive, values);
   check_rank(from, call.operation);
   if (from == rank_) fail("receive: rank {} of '{}' from itself", from, axis_);
   call.out = values;
   call.source = from;
-  return Work(start(call));
+  return Transfer(start(call));
 }
 
 Tensor lend(std::span<std::byte> bytes) {

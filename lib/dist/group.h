@@ -7,11 +7,11 @@
 // on. Threads (dist/threads.h) report a rank that calls something else, and both calls; MPI
 // compares the sizes of what arrives, and names both calls when the wait is too long.
 //
-// Every operation starts at once and is finished by Work::wait(). Until then nobody changes what it
-// reads, nor looks at what it writes; it keeps the tensors, but not memory that lend() borrowed.
-// It goes on while its rank waits, for this or anything else of its World: so two works may be
-// waited for in any order, and no order of starts blocks (sends are not buffered, so a blocking
-// send must have its receive). On the GPU wait() may only make the device's stream wait.
+// Every operation starts at once and is finished by Transfer::wait(). Until then nobody changes
+// what it reads, nor looks at what it writes; it keeps the tensors, but not memory that lend()
+// borrowed. While its rank waits for anything of its World, all its operations go on: so they may
+// be waited for in any order. A send is not buffered: it ends when it is received. On the GPU
+// wait() may only make the device's stream wait.
 //
 // Sums add in the order of the ranks, ((x0 + x1) + x2) + ..., so they have the same bits on every
 // rank and every backend: f32 in f32, bf16 in f32 with one rounding at the end, f64, i64.
@@ -45,10 +45,10 @@ class Pending {
 };
 
 /// An operation that was started.
-class [[nodiscard]] Work {
+class [[nodiscard]] Transfer {
  public:
-  Work() = default;  ///< of nothing: done
-  explicit Work(std::unique_ptr<Pending> pending) : pending_(std::move(pending)) {}
+  Transfer() = default;  ///< of nothing: done
+  explicit Transfer(std::unique_ptr<Pending> pending) : pending_(std::move(pending)) {}
   /// Returns when it is finished here; the second time at once.
   void wait();
   /// Whether wait() would return at once. Lets it go on.
@@ -88,24 +88,25 @@ class Group {
 
   /// out [sum of rows, ...] = in [rows[rank], ...] of every rank. `rows`: dim 0 of each rank's
   /// `in`, the same list everywhere; empty: all as here. `in` may be its own part of `out`.
-  Work all_gather(const Tensor& in, const Tensor& out, std::span<const std::int64_t> rows = {});
+  Transfer all_gather(const Tensor& in, const Tensor& out, std::span<const std::int64_t> rows = {});
   /// out [rows[rank], ...] = the sum of all ranks' in [sum of rows, ...], of this rank's part.
   /// `rows` empty: even parts. `out` may be its own part of `in`.
-  Work reduce_scatter(const Tensor& in, const Tensor& out, std::span<const std::int64_t> rows = {});
+  Transfer reduce_scatter(const Tensor& in, const Tensor& out,
+                          std::span<const std::int64_t> rows = {});
   /// In place: the sum, on every rank.
-  Work all_reduce(const Tensor& values);
-  Work all_reduce(std::span<double> values);
+  Transfer all_reduce(const Tensor& values);
+  Transfer all_reduce(std::span<double> values);
   /// Rank r gets the part r of `in`, of to[r] rows; `out` is made of from[r] rows of each rank r.
   /// to[r] here is from[this rank] there. Both empty: even parts.
-  Work all_to_all(const Tensor& in, const Tensor& out, std::span<const std::int64_t> to = {},
-                  std::span<const std::int64_t> from = {});
+  Transfer all_to_all(const Tensor& in, const Tensor& out, std::span<const std::int64_t> to = {},
+                      std::span<const std::int64_t> from = {});
   /// In place, from the rank `root`.
-  Work broadcast(const Tensor& values, int root);
+  Transfer broadcast(const Tensor& values, int root);
   /// One step of a ring: sends to one rank while it receives from another. What a rank sends to
   /// another arrives in the order of its calls, of exchange() and send() together.
-  Work exchange(int to, const Tensor& out, int from, const Tensor& in);
-  Work send(int to, const Tensor& values);
-  Work receive(int from, const Tensor& values);
+  Transfer exchange(int to, const Tensor& out, int from, const Tensor& in);
+  Transfer send(int to, const Tensor& values);
+  Transfer receive(int from, const Tensor& values);
 
   /// Returns when every rank is here.
   virtual void barrier() = 0;

@@ -13,12 +13,12 @@ struct AxisName {
   Axes axes;
   const char* name;
 };
-constexpr std::array<AxisName, 6> kNames = {{{Axes::tp, "tp"},
-                                             {Axes::cp, "cp"},
-                                             {Axes::dp, "dp"},
-                                             {Axes::shard, "shard"},
-                                             {Axes::replicate, "replicate"},
-                                             {Axes::pp, "pp"}}};
+constexpr std::array<AxisName, 6> kAxisNames = {{{Axes::tp, "tp"},
+                                                 {Axes::cp, "cp"},
+                                                 {Axes::dp, "dp"},
+                                                 {Axes::shard, "shard"},
+                                                 {Axes::replicate, "replicate"},
+                                                 {Axes::pp, "pp"}}};
 
 bool includes(Axes all, Axes some) {
   return (static_cast<unsigned>(all) & static_cast<unsigned>(some)) == static_cast<unsigned>(some);
@@ -49,7 +49,7 @@ double distance(int wanted, int size) {
 std::string axes_name(Axes axes) {
   std::string text;
   unsigned left = static_cast<unsigned>(axes);
-  for (const auto& [axis, name] : kNames)
+  for (const auto& [axis, name] : kAxisNames)
     if (includes(static_cast<Axes>(left), axis)) {
       text += (text.empty() ? "" : "+") + std::string(name);
       left &= ~static_cast<unsigned>(axis);
@@ -126,7 +126,7 @@ std::vector<int> ranks_along(Axes axes, const Layout& layout, int rank) {
 Mesh::Mesh(World& world, const Layout& wanted, std::span<const Axes> more)
     : world_(world), layout_(fit_layout(wanted, world.size())) {
   std::vector<Axes> all = {Axes::cp | Axes::dp, Axes::tp | Axes::cp, Axes::cp | Axes::shard};
-  for (const AxisName& one : kNames)
+  for (const AxisName& one : kAxisNames)
     all.push_back(one.axes);
   all.insert(all.end(), more.begin(), more.end());
   for (const Axes axes : all)

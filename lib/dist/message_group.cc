@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "dist/ordered_sum.h"
 #include "tensor/device.h"
+#include "tensor/meta.h"
 
 namespace vfm::dist {
 namespace {
@@ -40,6 +41,20 @@ std::byte* bytes_of(const Tensor& tensor) {
   return static_cast<std::byte*>(tensor.raw());
 }
 
+Tensor bytes_tensor(std::size_t bytes, Device device) {
+  return Tensor({static_cast<std::int64_t>(bytes)}, DType::u8, device);
+}
+
+/// How long a chunk of a sum is: all ranks' of it together, kStaging.
+std::size_t chunk_of(std::size_t element, std::size_t size) {
+  return std::max<std::size_t>(1, kStaging / (size * element)) * element;
+}
+
+/// What a sum has of other ranks' parts at a time, where `own` bytes belong here.
+std::size_t staging_of(std::size_t own, std::size_t element, std::size_t size) {
+  return std::min(chunk_of(element, size), own) * (size - 1);
+}
+
 /// The parts of other ranks' tensors that belong to this one come here, a chunk at a time, and are
 /// added up.
 class Reduction {
@@ -48,9 +63,9 @@ class Reduction {
       : sum_(call.sum), element_(call.element), in_(in), out_(out), rank_(rank) {
     const std::size_t size = in_.at.size();
     const std::size_t largest = *std::max_element(in_.bytes.begin(), in_.bytes.end());
-    chunk_ = std::max<std::size_t>(1, kStaging / (size * element_)) * element_;
+    chunk_ = chunk_of(element_, size);
     rounds_ = size == 1 ? 0 : (largest + chunk_ - 1) / chunk_;
-    staging_.resize(std::min(chunk_, own()) * (size - 1));
+    staging_ = bytes_tensor(staging_of(own(), element_, size), Device::cpu);
     if (size == 1) move_bytes(out_, in_.at[0], own());
   }
 
@@ -74,7 +89,7 @@ class Reduction {
     return bytes > round * chunk_ ? std::min(chunk_, bytes - round * chunk_) : 0;
   }
   std::byte* slot(std::size_t peer) {
-    return staging_.data() + (peer - (static_cast<int>(peer) > rank_)) * std::min(chunk_, own());
+    return bytes_of(staging_) + (peer - (static_cast<int>(peer) > rank_)) * std::min(chunk_, own());
   }
   void add_up(std::size_t round) {
     const std::size_t bytes = length(own(), round);
@@ -91,7 +106,7 @@ class Reduction {
   std::byte* const out_;
   const int rank_;
   std::size_t chunk_ = 0, rounds_ = 0, round_ = 0;
-  std::vector<std::byte> staging_;
+  Tensor staging_;  // so that its memory is counted, and used again
 };
 
 Running::Next one_round(Messages messages) {
@@ -196,7 +211,8 @@ Running::Next rounds_of(const Call& call, int rank, int size) {
   fail("{} has no tensors", operation_name(call.operation));
 }
 
-/// What a Work has of an operation; keeps the tensors. Those of the GPU have copies on the host.
+/// What a Transfer has of an operation; keeps the tensors. Those of the GPU have copies on the
+/// host.
 class Handle final : public Pending {
  public:
   Handle(Engine& engine, std::shared_ptr<Running> running)
@@ -225,6 +241,9 @@ MessageGroup::MessageGroup(std::string axis, int rank, std::vector<int> ranks,
 
 std::shared_ptr<Running> MessageGroup::run(Operation operation, const std::string& described,
                                            Running::Next next) {
+  if (!wire_ && size() > 1)
+    fail("{} of '{}': the other ranks are not there, only what is on meta is counted", described,
+         axis());
   Running::What what{axis(), operation, {}, ranks(), 0};
   const bool alone = size() == 1;
   if (between_two(operation)) {
@@ -250,16 +269,9 @@ std::unique_ptr<Pending> MessageGroup::start(const Call& call) {
   const Device device = (call.out.defined() ? call.out : call.in).device();
   const std::string described = describe(call);
   if (device == Device::meta) {
-    const std::size_t bytes = bytes_sent(call, rank(), size());
-    if (size() > 1) {
-      engine_.traffic().called(axis(), call.operation);
-      engine_.traffic().sent(axis(), call.operation, bytes);
-    }
+    count(call);
     return nullptr;
   }
-  if (!wire_ && size() > 1)
-    fail("{}: the other ranks of '{}' are not there, only what is on meta is counted", described,
-         axis());
   Call host = call;
   const bool away = device != Device::cpu;
   if (away) {
@@ -276,6 +288,16 @@ std::unique_ptr<Pending> MessageGroup::start(const Call& call) {
   return std::make_unique<Handle>(engine_, run(call.operation, described, std::move(next)));
 }
 
+void MessageGroup::count(const Call& call) {
+  if (size() == 1) return;
+  engine_.traffic().called(axis(), call.operation);
+  engine_.traffic().sent(axis(), call.operation, bytes_sent(call, rank(), size()));
+  if (call.sum == Sum::none || layout_device(Device::meta) != Device::cpu) return;
+  const auto own = static_cast<std::size_t>(call.to[static_cast<std::size_t>(rank())]);
+  // For the account of memory (tensor/meta.h), while this lasts.
+  bytes_tensor(staging_of(own * call.element, call.element, ranks().size()), Device::meta);
+}
+
 void MessageGroup::barrier() {
   // In round k each rank hears, by way of others, of the 2^k ranks before it.
   const auto next = [rank = rank(), size = size(), step = 1,
@@ -283,7 +305,7 @@ void MessageGroup::barrier() {
                          std::make_shared<std::array<std::byte, 2>>()](Messages& messages) mutable {
     if (step >= size) return false;
     add(messages, true, (rank + step) % size, &(*sign)[0], 1, false);
-    add(messages, false, (rank + size - step % size) % size, &(*sign)[1], 1, false);
+    add(messages, false, (rank + size - step) % size, &(*sign)[1], 1, false);
     step *= 2;
     return true;
   };

@@ -34,6 +34,7 @@ class MessageGroup final : public Group {
  private:
   std::shared_ptr<Running> run(Operation operation, const std::string& described,
                                Running::Next next);
+  void count(const Call& call);
   std::unique_ptr<Wire> wire_;
   Engine& engine_;
   std::int64_t number_ = 0;  // of the last collective

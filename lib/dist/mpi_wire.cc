@@ -39,16 +39,16 @@ class MpiFlight final : public Flight {
 
   bool landed() override {
     if (open() == 0) return true;
-    std::vector<int> which(requests_.size());
-    std::vector<MPI_Status> statuses(requests_.size());
+    which_.resize(requests_.size());
+    statuses_.resize(requests_.size());
     int count = 0;
     const int code = MPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &count,
-                                  which.data(), statuses.data());
+                                  which_.data(), statuses_.data());
     if (code != MPI_ERR_IN_STATUS) check_mpi(code, "MPI_Testsome", place_);
     for (int i = 0; i < count && count != MPI_UNDEFINED; ++i) {
       const auto at = static_cast<std::size_t>(i);
-      arrived(pieces_[static_cast<std::size_t>(which[at])], statuses[at],
-              code == MPI_ERR_IN_STATUS ? statuses[at].MPI_ERROR : MPI_SUCCESS);
+      arrived(pieces_[static_cast<std::size_t>(which_[at])], statuses_[at],
+              code == MPI_ERR_IN_STATUS ? statuses_[at].MPI_ERROR : MPI_SUCCESS);
     }
     return open() == 0;
   }
@@ -86,6 +86,8 @@ class MpiFlight final : public Flight {
   const std::string place_;
   std::vector<MPI_Request> requests_;
   std::vector<Message> pieces_;
+  std::vector<int> which_;  // for MPI_Testsome, which is called often
+  std::vector<MPI_Status> statuses_;
 };
 
 class MpiWire final : public Wire {

@@ -182,7 +182,7 @@ void thread_worlds(int size, const std::function<void(World&)>& rank) {
   for (const bool own : {true, false})
     for (const Ending& ending : endings)
       if (ending.error && ending.own == own) std::rethrow_exception(ending.error);
-  hall.check_all();  // of a rank that left its work unfinished
+  hall.check_all();  // of a rank that left a transfer unfinished
 }
 
 }  // namespace vfm::dist

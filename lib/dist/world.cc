@@ -26,28 +26,40 @@ class SelfEngine final : public Engine {
   }
 };
 
+/// A rank without the others.
 class SelfWorld final : public World {
  public:
-  int rank() const override { return 0; }
-  int size() const override { return 1; }
+  SelfWorld(int rank, int size) : rank_(rank), size_(size) {}
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
   std::string host() const override {
     std::array<char, 256> name{};
     return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "localhost";
   }
   std::unique_ptr<Group> group(std::string_view axis, std::vector<int> ranks) override {
-    const int place = place_in(ranks, 0, 1, axis);
+    const int place = place_in(ranks, rank_, size_, axis);
     return std::make_unique<MessageGroup>(std::string(axis), place, std::move(ranks), nullptr,
                                           engine_);
   }
-  void all_reduce_sum(std::span<float>) override {}
-  void all_reduce_sum(std::span<double>) override {}
-  void all_reduce_sum(std::span<const Tensor>) override {}
-  void broadcast(std::span<std::byte>) override {}
-  std::vector<std::string> gather(const std::string& text) override { return {text}; }
-  void barrier() override {}
+  void all_reduce_sum(std::span<float>) override { check_alone("sum"); }
+  void all_reduce_sum(std::span<double>) override { check_alone("sum"); }
+  void all_reduce_sum(std::span<const Tensor> tensors) override {
+    for (const Tensor& tensor : tensors)
+      if (tensor.device() != Device::meta) check_alone("sum");
+  }
+  void broadcast(std::span<std::byte>) override { check_alone("broadcast"); }
+  std::vector<std::string> gather(const std::string& text) override {
+    check_alone("gather");
+    return {text};
+  }
+  void barrier() override { check_alone("barrier"); }
   [[noreturn]] void end_all(int) override { std::terminate(); }
 
  private:
+  void check_alone(const char* operation) const {
+    if (size_ > 1) fail("{}: the other {} ranks are not there", operation, size_ - 1);
+  }
+  const int rank_, size_;
   SelfEngine engine_{traffic()};
 };
 
@@ -94,7 +106,10 @@ std::string broadcast(World& world, const std::string& text) {
 }
 
 std::unique_ptr<World> self_world() {
-  return std::make_unique<SelfWorld>();
+  return std::make_unique<SelfWorld>(0, 1);
+}
+std::unique_ptr<World> counted_world(int rank, int size) {
+  return std::make_unique<SelfWorld>(rank, size);
 }
 
 }  // namespace vfm::dist

@@ -70,6 +70,10 @@ std::string broadcast(World& world, const std::string& text);
 
 std::unique_ptr<World> self_world();
 
+/// One rank of many that are not there: what its groups do with tensors on Device::meta is counted,
+/// in traffic() and by the account of memory; all else that needs the others throws Error.
+std::unique_ptr<World> counted_world(int rank, int size);
+
 /// The MPI world; initialises MPI. Call once, with a launcher (without one MPI_Init is slow and of
 /// no use). Throws Error if this build has no MPI.
 std::unique_ptr<World> mpi_world();

@@ -17,7 +17,7 @@ using namespace vfm;
 using dist::Group;
 using dist::Operation;
 using dist::Traffic;
-using dist::Work;
+using dist::Transfer;
 using Rows = std::vector<std::int64_t>;
 
 void require(bool holds, const Group& group, const std::string& what) {
@@ -188,7 +188,8 @@ void check_ring(Group& group) {
 void check_chain(Group& group) {
   const Tensor a({3}), b({2});
   if (group.rank() > 0) {
-    Work first = group.receive(group.rank() - 1, a), second = group.receive(group.rank() - 1, b);
+    Transfer first = group.receive(group.rank() - 1, a),
+             second = group.receive(group.rank() - 1, b);
     second.wait();
     first.wait();
     require(same_bits(a, filled(0, {3})) && same_bits(b, filled(1, {2})), group, "receive");
@@ -197,7 +198,7 @@ void check_chain(Group& group) {
     copy(filled(1, {2}), b);
   }
   if (group.rank() + 1 < group.size()) {
-    Work first = group.send(group.rank() + 1, a), second = group.send(group.rank() + 1, b);
+    Transfer first = group.send(group.rank() + 1, a), second = group.send(group.rank() + 1, b);
     first.wait();
     second.wait();
   }
@@ -208,17 +209,17 @@ void check_overlap(Group& group) {
   const int size = group.size(), rank = group.rank();
   const Tensor sum = filled(rank, {11}), more = filled(rank, {2, 3});
   const Tensor all({2 * size, 3}), other({5});
-  std::vector<Work> works;
-  works.push_back(group.all_reduce(sum));
-  works.push_back(group.all_gather(more, all));
-  works.push_back(
+  std::vector<Transfer> transfers;
+  transfers.push_back(group.all_reduce(sum));
+  transfers.push_back(group.all_gather(more, all));
+  transfers.push_back(
       group.exchange((rank + 1) % size, filled(rank, {5}), (rank + size - 1) % size, other));
-  works.push_back(group.all_reduce(more.clone()));
-  if (rank % 2 == 1) std::reverse(works.begin(), works.end());
-  for (Work& work : works) {
-    work.wait();
-    work.wait();
-    require(work.done(), group, "a work that was waited for is not done");
+  transfers.push_back(group.all_reduce(more.clone()));
+  if (rank % 2 == 1) std::reverse(transfers.begin(), transfers.end());
+  for (Transfer& transfer : transfers) {
+    transfer.wait();
+    transfer.wait();
+    require(transfer.done(), group, "a transfer that was waited for is not done");
   }
   for (std::int64_t i = 0; i < 11; ++i)
     require(sum.data<float>()[i] == forward_sum(size, i), group, "all_reduce beside others");

@@ -9,6 +9,8 @@
 #include "base/error.h"
 #include "dist/threads.h"
 #include "group_cases.h"
+#include "tensor/allocator.h"
+#include "tensor/meta.h"
 
 using namespace vfm;
 using namespace vfm::dist;
@@ -114,7 +116,7 @@ TEST_CASE("group: an exception while messages of its rank's stack are under way"
   const auto act = [](World& world) {
     const auto group = world.group("tp", first_ranks(3));
     std::vector<double> values(100, 1.0);
-    const Work work = group->all_reduce(std::span<double>(values));
+    const Transfer transfer = group->all_reduce(std::span<double>(values));
     if (world.rank() == 1) throw std::domain_error("the reason");
     Tensor other({2});
     group->broadcast(other, 0).wait();
@@ -200,12 +202,12 @@ TEST_CASE("group: what would wait for ever is an error that says where") {
              Contains("of 'world') for 1") && Contains("of 'tp') for 0"));
 }
 
-TEST_CASE("group: work that is not waited for is a failure") {
+TEST_CASE("group: a transfer that is not waited for is a failure") {
   CHECK_THAT(failure(2,
                      [](World& world, Group& group) {
                        const Tensor values = Tensor::zeros({2});
-                       Work work = group.all_reduce(values);
-                       if (world.rank() == 0) work.wait();
+                       Transfer transfer = group.all_reduce(values);
+                       if (world.rank() == 0) transfer.wait();
                      }),
              Contains("left all_reduce of F32 elements [2] (1 of 'tp') unfinished"));
 }
@@ -249,19 +251,64 @@ TEST_CASE("group: shapes that do not fit are refused at the call") {
 }
 
 TEST_CASE("group: what lies on meta is counted, not moved") {
-  const Tensor part({3, 2}, DType::bf16, Device::meta), all({12, 2}, DType::bf16, Device::meta);
+  const std::int64_t rows[] = {3, 0, 7, 2};
+  const auto operations = [&](Group& group, Device device) {
+    const auto own = rows[group.rank()];
+    const Tensor part({own, 5}, DType::bf16, device), all({12, 5}, DType::bf16, device);
+    if (device == Device::cpu) copy(Tensor::zeros({12, 5}, DType::bf16), all);
+    group.all_gather(part, all, rows).wait();
+    group.reduce_scatter(all, part, rows).wait();
+    group.all_reduce(all).wait();
+    group.broadcast(all, 2).wait();
+    group.all_to_all(all, all.clone()).wait();
+    group
+        .exchange((group.rank() + 1) % 4, part, (group.rank() + 3) % 4,
+                  Tensor({rows[(group.rank() + 3) % 4], 5}, DType::bf16, device))
+        .wait();
+  };
   CHECK_NOTHROW(thread_worlds(4, [&](World& world) {
-    const auto group = world.group("cp", first_ranks(4));
-    group->all_gather(part, all).wait();
-    group->reduce_scatter(all, part).wait();
-    group->all_reduce(all).wait();
-    const auto is = [&](Operation operation, std::int64_t bytes) {
-      if (world.traffic().of("cp", operation) != Traffic::Count{1, bytes}) fail("bytes");
-    };
-    is(Operation::all_gather, 3 * 12);
-    is(Operation::reduce_scatter, 3 * 12);
-    is(Operation::all_reduce, 2 * 3 * 12);
+    operations(*world.group("cp", first_ranks(4)), Device::cpu);
+    const auto alone = counted_world(world.rank(), 4);
+    operations(*alone->group("cp", first_ranks(4)), Device::meta);
+    for (std::size_t i = 0; i < kOperations; ++i) {
+      const auto operation = static_cast<Operation>(i);
+      if (alone->traffic().of("cp", operation) != world.traffic().of("cp", operation))
+        fail("rank {}: {}", world.rank(), operation_name(operation));
+    }
   }));
+  const auto alone = counted_world(1, 4);
+  CHECK_THROWS_WITH(alone->barrier(), Contains("the other 3 ranks are not there"));
+  CHECK_THROWS_WITH(alone->group("cp", first_ranks(4))->all_reduce(Tensor({2})),
+                    Contains("are not there"));
+  CHECK_THROWS_WITH(alone->group("cp", first_ranks(4))->barrier(), Contains("are not there"));
+}
+
+TEST_CASE("group: the memory of a sum, on meta as it is") {
+  const auto need = [](bool meta) {
+    std::size_t peak = 0;
+    thread_worlds(2, [&](World& world) {
+      const std::int64_t count = std::int64_t{3} << 20;  // of which half comes from the other
+      if (meta) {
+        if (world.rank() != 0) return;
+        const MetaAccount account(Device::cpu);
+        const Tensor values({count}, DType::f32, Device::meta);
+        counted_world(0, 2)->group("dp", {0, 1})->all_reduce(values).wait();
+        peak = account.memory().peak - account.memory().current;
+      } else {
+        const Tensor values = Tensor::zeros({count});
+        world.barrier();
+        reset_memory_peak();
+        const std::size_t before = cpu_memory().current;
+        world.barrier();
+        world.group("dp", {0, 1})->all_reduce(values).wait();
+        world.barrier();
+        if (world.rank() == 0) peak = (cpu_memory().peak - before) / 2;  // of both ranks
+      }
+    });
+    return peak;
+  };
+  CHECK(need(true) == std::size_t{6} << 20);
+  CHECK(need(false) == std::size_t{6} << 20);
 }
 
 TEST_CASE("group: seconds that a rank waits") {
