@@ -2,10 +2,9 @@
 #include "data/packing.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <limits>
-#include <unordered_set>
+#include <utility>
 
 #include "base/error.h"
 
@@ -21,66 +20,67 @@ void check(std::span<const std::int64_t> tokens, const PackOptions& options) {
                  options.tokens, options.tokens);
 }
 
-/// The samples looked at: for each length that occurs a queue, oldest first, and a bit that says
-/// whether anything is in it. Every operation but the search for a bit takes constant time.
+constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
+
+/// Above it squares of a pack, and the sums of a few of these, could overflow.
+constexpr std::int64_t kMostBalanced = std::int64_t{1} << 30;
+
+/// Of some samples. Doubles, which hold the squares of millions of samples; sums are made in one
+/// order, so they are the same everywhere.
+struct TokenSums {
+  double tokens = 0, squares = 0;
+
+  void add(std::int64_t length, double sign = 1) {
+    const auto n = static_cast<double>(length);
+    tokens += sign * n;
+    squares += sign * (n * n);
+  }
+  /// What a pack of `capacity` has of squares, if it is like these.
+  std::int64_t squares_of(std::int64_t capacity) const {
+    const auto full = static_cast<double>(capacity);
+    return std::llround(full * std::clamp(squares / tokens, 1.0, full));
+  }
+};
+
+/// The samples looked at, by length: few lengths, or few samples, so a sorted vector does.
 class Window {
  public:
+  struct Length {
+    std::int64_t tokens;
+    std::size_t front, back;  // samples, oldest first
+  };
+
   Window(std::span<const std::int64_t> tokens, int size)
-      : tokens_(tokens),
-        vacant_(size),
-        lengths_(distinct(tokens)),
-        queues_(lengths_.size()),
-        occupied_(lengths_.size() / 64 + 1),
-        next_of_(tokens.size(), kNone),
-        taken_(tokens.size()) {
+      : tokens_(tokens), vacant_(size), next_of_(tokens.size(), kNone), taken_(tokens.size()) {
+    for (const std::int64_t length : tokens)
+      left_.add(length);
     fill();
   }
 
   bool empty() const { return oldest_ == tokens_.size(); }
-
-  /// The oldest of all is the oldest of its length.
-  std::size_t take_oldest() { return take(rank_of(tokens_[oldest_])); }
-
-  /// The longest of at most `most` tokens, of equals the oldest; false if there is none.
-  bool take_longest(std::int64_t most, std::size_t& sample) {
-    const auto end = std::upper_bound(lengths_.begin(), lengths_.end(), most) - lengths_.begin();
-    const std::size_t rank = last_occupied(static_cast<std::size_t>(end));
-    if (rank == kNone) return false;
-    sample = take(rank);
-    return true;
-  }
-
- private:
-  static constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
-  struct Queue {
-    std::size_t front = kNone, back = kNone;
-  };
-
-  static std::vector<std::int64_t> distinct(std::span<const std::int64_t> tokens) {
-    const std::unordered_set<std::int64_t> set(tokens.begin(), tokens.end());
-    std::vector<std::int64_t> lengths(set.begin(), set.end());
-    std::sort(lengths.begin(), lengths.end());
-    return lengths;
-  }
-
+  /// Those that occur, ascending.
+  const std::vector<Length>& lengths() const { return lengths_; }
+  bool has_two(std::size_t rank) const { return lengths_[rank].front != lengths_[rank].back; }
+  /// Of the first length of at least, and after the last of at most, so many tokens.
   std::size_t rank_of(std::int64_t length) const {
-    return std::lower_bound(lengths_.begin(), lengths_.end(), length) - lengths_.begin();
+    return std::ranges::lower_bound(lengths_, length, {}, &Length::tokens) - lengths_.begin();
   }
-
-  /// The highest rank below `end` with anything in its queue.
-  std::size_t last_occupied(std::size_t end) const {
-    std::size_t word = end / 64;
-    std::uint64_t bits = occupied_[word] & ((std::uint64_t{1} << end % 64) - 1);
-    while (bits == 0 && word > 0)
-      bits = occupied_[--word];
-    return bits == 0 ? kNone : word * 64 + static_cast<std::size_t>(std::bit_width(bits)) - 1;
+  std::size_t end_of(std::int64_t most) const {
+    return std::ranges::upper_bound(lengths_, most, {}, &Length::tokens) - lengths_.begin();
   }
+  /// The oldest of all is the oldest of its length.
+  std::size_t rank_of_oldest() const { return rank_of(tokens_[oldest_]); }
 
+  /// The oldest of the length of that rank. What stands after it in the sequence comes in.
   std::size_t take(std::size_t rank) {
-    Queue& queue = queues_[rank];
-    const std::size_t sample = queue.front;
-    queue.front = next_of_[sample];
-    if (queue.front == kNone) occupied_[rank / 64] &= ~(std::uint64_t{1} << rank % 64);
+    Length& length = lengths_[rank];
+    const std::size_t sample = length.front;
+    left_.add(length.tokens, -1);
+    inside_.add(length.tokens, -1);
+    if (length.front == length.back)
+      lengths_.erase(lengths_.begin() + static_cast<std::ptrdiff_t>(rank));
+    else
+      length.front = next_of_[sample];
     taken_[sample] = true;
     ++vacant_;
     fill();
@@ -89,46 +89,163 @@ class Window {
     return sample;
   }
 
+  /// The last that was taken, of those that were not put back. What came in for it stays.
+  void put_back(std::size_t sample) {
+    Length& length = of_length(tokens_[sample], sample);
+    next_of_[sample] = length.front == sample ? kNone : length.front;
+    length.front = sample;
+    left_.add(length.tokens);
+    inside_.add(length.tokens);
+    taken_[sample] = false;
+    --vacant_;
+    oldest_ = std::min(oldest_, sample);
+  }
+
+  /// Squares that a pack of `capacity` should have.
+  std::int64_t asked(std::int64_t capacity) const {
+    return (4 * left_.squares_of(capacity) + inside_.squares_of(capacity)) / 5;
+  }
+
+ private:
+  /// The entry for that length, made for `sample` if there is none.
+  Length& of_length(std::int64_t length, std::size_t sample) {
+    const auto place = std::ranges::lower_bound(lengths_, length, {}, &Length::tokens);
+    if (place != lengths_.end() && place->tokens == length) return *place;
+    return *lengths_.insert(place, {length, sample, sample});
+  }
+
   void fill() {
     for (; vacant_ > 0 && next_ < tokens_.size(); ++next_, --vacant_) {
-      const std::size_t rank = rank_of(tokens_[next_]);
-      Queue& queue = queues_[rank];
-      if (queue.front == kNone)
-        queue.front = next_;
-      else
-        next_of_[queue.back] = next_;
-      queue.back = next_;
-      occupied_[rank / 64] |= std::uint64_t{1} << rank % 64;
+      Length& length = of_length(tokens_[next_], next_);
+      if (length.back != next_) next_of_[length.back] = next_;
+      length.back = next_;
+      inside_.add(length.tokens);
     }
   }
 
   std::span<const std::int64_t> tokens_;
-  int vacant_;                           // samples that the window has room for
-  std::size_t oldest_ = 0;               // in the window; the number of samples at the end
-  std::size_t next_ = 0;                 // the first that has not been looked at
-  std::vector<std::int64_t> lengths_;    // ascending; a rank is an index here
-  std::vector<Queue> queues_;            // by rank
-  std::vector<std::uint64_t> occupied_;  // a bit a rank
-  std::vector<std::size_t> next_of_;     // the next of the same length
+  int vacant_;  // samples that the window has room for; negative after put_back()
+  std::size_t oldest_ = 0;  // in the window; the number of samples at the end
+  std::size_t next_ = 0;    // the first that has not been looked at
+  std::vector<Length> lengths_;
+  std::vector<std::size_t> next_of_;  // the next of the same length
   std::vector<bool> taken_;
+  TokenSums left_, inside_;  // of all that is not taken; of that what the window holds
 };
+
+/// The balanced filling of one pack (packing.h).
+class Filling {
+ public:
+  Filling(Window& window, std::int64_t capacity)
+      : window_(window),
+        room_(capacity),
+        squares_(window.asked(capacity)),
+        price_(std::max<std::int64_t>(1, 3 * squares_ / capacity)) {}
+
+  Pack pack() {
+    for (std::size_t rank = window_.rank_of_oldest(); rank != kNone; rank = next_rank()) {
+      const std::int64_t length = window_.lengths()[rank].tokens;
+      pack_.push_back(window_.take(rank));
+      room_ -= length;
+      squares_ -= length * length;
+      try_closings();
+    }
+    for (; pack_.size() > nearest_.kept; pack_.pop_back())
+      window_.put_back(pack_.back());
+    for (const std::int64_t length : {nearest_.shorter, nearest_.longer})
+      if (length > 0) pack_.push_back(window_.take(window_.rank_of(length)));
+    return std::move(pack_);
+  }
+
+ private:
+  /// Of the pack's samples the first `kept`, and one or two of these lengths, 0 being none.
+  struct Closing {
+    std::int64_t miss = std::numeric_limits<std::int64_t>::max();
+    std::size_t kept = 0;
+    std::int64_t shorter = 0, longer = 0;
+  };
+
+  void try_closing(std::int64_t shorter, std::int64_t longer) {
+    const std::int64_t squares = squares_ - shorter * shorter - longer * longer;
+    const std::int64_t miss = std::abs(squares) + price_ * (room_ - shorter - longer);
+    if (miss < nearest_.miss) nearest_ = {miss, pack_.size(), shorter, longer};
+  }
+
+  void try_closings() {
+    const std::vector<Window::Length>& lengths = window_.lengths();
+    try_closing(0, 0);
+    std::size_t end = window_.end_of(room_);  // of those that fit beside the shorter
+    const std::size_t all = end;
+    for (std::size_t rank = 0; rank < all; ++rank) {
+      const std::int64_t shorter = lengths[rank].tokens;
+      try_closing(shorter, 0);
+      while (end > 0 && lengths[end - 1].tokens > room_ - shorter)
+        --end;
+      if (end > rank + 1 || (end == rank + 1 && window_.has_two(rank)))
+        try_closing(shorter, lengths[end - 1].tokens);
+    }
+  }
+
+  /// Of what to add; kNone if nothing fits.
+  std::size_t next_rank() const {
+    const std::vector<Window::Length>& lengths = window_.lengths();
+    std::size_t chosen = kNone;
+    std::int64_t least = 0;
+    for (std::size_t rank = 0; rank < lengths.size() && lengths[rank].tokens <= room_; ++rank) {
+      const std::int64_t length = lengths[rank].tokens, room = room_ - length;
+      const std::int64_t squares = squares_ - length * length;
+      const std::int64_t longest = std::min(room, lengths.back().tokens);
+      const std::int64_t beyond = std::max({std::int64_t{0}, lengths[0].tokens * room - squares,
+                                            squares - longest * room});
+      if (chosen == kNone || beyond < least ||
+          (beyond == least && lengths[rank].front < lengths[chosen].front)) {
+        chosen = rank;
+        least = beyond;
+      }
+    }
+    return chosen;
+  }
+
+  Window& window_;
+  Pack pack_;
+  std::int64_t room_, squares_;  // that are still asked for
+  std::int64_t price_;           // squares for a token of room that stays
+  Closing nearest_;
+};
+
+std::vector<Pack> plan_best_fit(std::span<const std::int64_t> tokens, const PackOptions& options) {
+  Window window(tokens, options.window);
+  std::vector<Pack> packs;
+  while (!window.empty()) {
+    Pack& pack = packs.emplace_back(1, window.take(window.rank_of_oldest()));
+    std::int64_t room = options.tokens - tokens[pack[0]];
+    while (const std::size_t end = window.end_of(room)) {
+      pack.push_back(window.take(end - 1));
+      room -= tokens[pack.back()];
+    }
+  }
+  return packs;
+}
+
+std::vector<Pack> plan_balanced(std::span<const std::int64_t> tokens, const PackOptions& options) {
+  Window window(tokens, options.window);
+  std::vector<Pack> packs;
+  while (!window.empty())
+    packs.push_back(Filling(window, options.tokens).pack());
+  return packs;
+}
 
 }  // namespace
 
 std::vector<Pack> plan_packs(std::span<const std::int64_t> tokens, const PackOptions& options) {
   check(tokens, options);
-  Window window(tokens, options.window);
-  std::vector<Pack> packs;
-  while (!window.empty()) {
-    std::size_t sample = window.take_oldest();
-    Pack& pack = packs.emplace_back(1, sample);
-    std::int64_t room = options.tokens - tokens[sample];
-    while (window.take_longest(room, sample)) {
-      pack.push_back(sample);
-      room -= tokens[sample];
-    }
-  }
-  return packs;
+  std::vector<Pack> fullest = plan_best_fit(tokens, options);
+  if (options.packing == Packing::best_fit || options.tokens > kMostBalanced) return fullest;
+  std::vector<Pack> balanced = plan_balanced(tokens, options);
+  const bool as_full = 100 * balanced.size() <= 101 * fullest.size();
+  const bool more_even = pack_stats(tokens, balanced, options).square_spread <=
+                         0.9 * pack_stats(tokens, fullest, options).square_spread;
+  return as_full && more_even ? balanced : fullest;
 }
 
 PackStats pack_stats(std::span<const std::int64_t> tokens, std::span<const Pack> packs,

@@ -207,6 +207,16 @@ void check_continues(const Json& train, const RunOptions& options, const Recipe&
         init.empty() ? "new weights" : "'" + init + "'");
 }
 
+data::Packing packing_of(const Json& train, const RunOptions& options) {
+  const Json known = train.value("packing", Json(static_cast<int>(data::Packing::best_fit)));
+  for (const data::Packing packing : {data::Packing::best_fit, data::Packing::balanced})
+    if (known == static_cast<int>(packing)) return packing;
+  fail_usage(
+      "'{}' was begun with packs (\"packing\": {}) that this version cannot make: continue with the "
+      "version that began it, choose another --out, or begin again with --force",
+      options.out, dump_json(known));
+}
+
 void check_run(const RunOptions& options, const Recipe& recipe, int ranks) {
   if (ranks > recipe.data.packs)
     fail_usage("{} ranks have no work with {} packs a step: {}, must be at least {}", ranks,

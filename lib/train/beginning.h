@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/json_fwd.h"
+#include "data/packing.h"
 #include "nn/parameter.h"
 #include "train/recipe_file.h"
 #include "train/run.h"
@@ -32,6 +33,11 @@ void check_initial(const RunOptions& options);
 /// from that folder, a checkpoint of that run, or the same model, which has moved.
 void check_continues(const Json& train, const RunOptions& options, const Recipe& recipe,
                      const std::string& data_fingerprint);
+
+/// How the run of `train`, its train.json, makes packs: a place in the data is one in these. By best
+/// fit where it does not say, as all runs did before there was another way. Throws Error{usage} for
+/// a way that only a later version knows.
+data::Packing packing_of(const Json& train, const RunOptions& options);
 
 /// What a run refuses before it begins, and its dry run with the same words: check_initial(), more
 /// ranks than packs a step, and a folder with files of others. Warns of a run that ends in its

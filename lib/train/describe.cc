@@ -78,12 +78,14 @@ Json predicted_step(const RunOptions& options, const Recipe& recipe, const StepW
                             need.total());
 }
 
-/// Refuses what a run would that goes on at a checkpoint.
-void check_begun(const RunOptions& options, const Recipe& recipe, const Dataset& data) {
+/// Refuses what a run would that goes on at a checkpoint, and takes from it what the run would.
+void take_begun(const RunOptions& options, Recipe& recipe, const Dataset& data) {
   if (options.out.empty() || options.force) return;
   const std::string newest = newest_good_checkpoint(options.out);
   if (newest.empty()) return;
-  check_continues(models::read_train_json(newest), options, recipe, data.fingerprint());
+  const Json train = models::read_train_json(newest);
+  check_continues(train, options, recipe, data.fingerprint());
+  recipe.data.packing = packing_of(train, options);
 }
 
 }  // namespace
@@ -98,7 +100,7 @@ Json training_cost(const RunOptions& options, int ranks) {
   if (!options.data.empty() || !options.synthetic.empty()) {
     const std::unique_ptr<Dataset> set = kind.open(options, "train");
     set->fit(recipe);
-    check_begun(options, recipe, *set);
+    take_begun(options, recipe, *set);
     for (const std::string& sentence : other_parts(options.base, set->info(), options.init))
       log_warning("{}", sentence);
     load = measure(recipe, *set);

@@ -17,6 +17,7 @@ data::PackOptions DataRecipe::pack_options() const {
   data::PackOptions options;
   options.tokens = tokens;
   options.window = window;
+  options.packing = packing;
   return options;
 }
 

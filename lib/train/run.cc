@@ -178,6 +178,7 @@ void Run::resume(const std::string& folder, const std::string& train_text) {
   if (!train.contains("recipe") || !train.contains("state") || !train.contains("log"))
     fail("{} is not what vfm-train writes", what);
   check_continues(train, options_, recipe_, data_->fingerprint());
+  recipe_.data.packing = packing_of(train, options_);
   make_trainer();
   const Optimizer& optimizer = trainer_->optimizer();
   const nn::ParameterList& frozen = trainer_->objective().frozen();
@@ -199,6 +200,8 @@ void Run::resume(const std::string& folder, const std::string& train_text) {
     for (const Json& error : train["errors"])
       failures_[need_string(error, "input", what)] = need_string(error, "error", what);
   log_info("continuing from '{}'", folder);
+  if (recipe_.data.packing == data::Packing::best_fit)
+    log_info("with packs by best fit, as the run began");
   if (const auto changed = changed_settings(train["recipe"], recipe_, true); !changed.empty())
     log_info("with {}", fmt::join(changed, "; "));
 }
@@ -316,6 +319,7 @@ Json Run::train_json() const {
                 {"step", trainer_->state().step},
                 {"seed", recipe_.train.seed},
                 {"state", trainer_->state().to_json()},
+                {"packing", static_cast<int>(recipe_.data.packing)},
                 {"recipe", to_json(recipe_)},
                 {"init", init_.to_json()}};
   train.update(generation_facts(recipe_, *data_, options_.base));

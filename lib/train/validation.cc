@@ -26,6 +26,8 @@ Validation::Validation(const Recipe& recipe, const Dataset& data, std::string sp
   }
   data::PackOptions options;
   options.tokens = recipe.data.tokens;
+  // Few packs, and no step waits for them: rather the loss of earlier runs to the last bit.
+  options.packing = data::Packing::best_fit;
   packs_ = data::plan_packs(lengths, options);
   for (data::Pack& pack : packs_)
     for (std::size_t& i : pack)
