@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/json.h"
 #include "io/atomic_file.h"
 #include "io/weight_index.h"
@@ -111,20 +112,6 @@ std::string make_header(std::span<const TensorView> tensors,
   return bytes + text;
 }
 
-void write_one(const std::string& path, std::span<const TensorView> tensors,
-               const FetchTensor& fetch, const std::map<std::string, std::string>& metadata) {
-  AtomicFile file(path);
-  file.write(make_header(tensors, metadata));
-  for (const TensorView& tensor : tensors) {
-    const std::span<const std::byte> data = fetch ? fetch(tensor) : tensor.data;
-    if (safetensors_item_size(tensor.dtype) == 0 || data.size() != tensor.bytes())
-      fail("tensor '{}' has {} bytes, which do not fit dtype {} and its shape", tensor.name,
-           data.size(), tensor.dtype);
-    file.write(data.data(), data.size());
-  }
-  file.commit();
-}
-
 }  // namespace
 
 SafetensorsContents parse_safetensors(std::span<const std::byte> bytes, std::string_view what) {
@@ -178,11 +165,14 @@ bool SafetensorsSet::exists(const std::string& folder, const std::string& name) 
          file_exists(join_path(folder, name + kIndexSuffix));
 }
 
+std::string SafetensorsSet::file_of(const std::string& folder, const std::string& name) {
+  const std::string whole = join_path(folder, name + kSuffix);
+  const std::string index = join_path(folder, name + kIndexSuffix);
+  return file_exists(whole) || !file_exists(index) ? whole : index;
+}
+
 SafetensorsSet::SafetensorsSet(const std::string& folder, const std::string& name)
-    : SafetensorsSet(file_exists(join_path(folder, name + kSuffix)) ||
-                             !file_exists(join_path(folder, name + kIndexSuffix))
-                         ? join_path(folder, name + kSuffix)
-                         : join_path(folder, name + kIndexSuffix)) {}
+    : SafetensorsSet(file_of(folder, name)) {}
 
 SafetensorsSet::SafetensorsSet(const std::string& file) : TensorSet(file) {
   const WeightIndex index = read_weight_index(file);
@@ -197,39 +187,93 @@ SafetensorsSet::SafetensorsSet(const std::string& file) : TensorSet(file) {
   check_weight_index(index, *this);
 }
 
-std::vector<std::string> write_safetensors(const std::string& folder, const std::string& name,
-                                           std::vector<TensorView> tensors,
-                                           std::uint64_t max_file_bytes, const FetchTensor& fetch,
-                                           const std::map<std::string, std::string>& metadata) {
+std::uint64_t SafetensorsFile::bytes() const {
+  std::uint64_t sum = 0;
+  for (const TensorView& tensor : tensors)
+    sum += tensor.bytes();
+  return sum;
+}
+
+SafetensorsPlan plan_safetensors(const std::string& name, std::vector<TensorView> tensors,
+                                 std::uint64_t max_file_bytes) {
   std::sort(tensors.begin(), tensors.end(), [](const TensorView& a, const TensorView& b) {
     const std::size_t item_a = safetensors_item_size(a.dtype);
     const std::size_t item_b = safetensors_item_size(b.dtype);
     return item_a != item_b ? item_a > item_b : a.name < b.name;
   });
-  std::vector<std::span<const TensorView>> groups;
-  std::uint64_t total = 0;
-  for (std::size_t begin = 0, i = 0; begin < tensors.size() || groups.empty(); begin = i) {
-    std::uint64_t bytes = 0;
-    while (i < tensors.size() && (i == begin || bytes + tensors[i].bytes() <= max_file_bytes))
-      bytes += tensors[i++].bytes();
-    groups.push_back(std::span(tensors).subspan(begin, i - begin));
-    total += bytes;
+  SafetensorsPlan plan;
+  std::uint64_t total = 0, bytes = 0;
+  for (TensorView& tensor : tensors) {
+    const std::uint64_t more = tensor.bytes();
+    if (plan.files.empty() || bytes + more > max_file_bytes) {
+      plan.files.emplace_back();
+      bytes = 0;
+    }
+    plan.files.back().tensors.push_back(std::move(tensor));
+    bytes += more;
+    total += more;
   }
-  if (groups.size() == 1) {
-    write_one(join_path(folder, name + kSuffix), groups[0], fetch, metadata);
-    return {name + kSuffix};
+  if (plan.files.size() <= 1) {
+    plan.files.resize(1);
+    plan.files[0].name = name + kSuffix;
+    return plan;
   }
-  std::vector<std::string> files;
   std::map<std::string, std::string> weight_map;
-  for (std::size_t i = 0; i < groups.size(); ++i) {
-    files.push_back(fmt::format("{}-{:05}-of-{:05}{}", name, i + 1, groups.size(), kSuffix));
-    write_one(join_path(folder, files.back()), groups[i], fetch, metadata);
-    for (const TensorView& tensor : groups[i])
-      weight_map[tensor.name] = files.back();
+  for (std::size_t i = 0; i < plan.files.size(); ++i) {
+    SafetensorsFile& file = plan.files[i];
+    file.name = fmt::format("{}-{:05}-of-{:05}{}", name, i + 1, plan.files.size(), kSuffix);
+    for (const TensorView& tensor : file.tensors)
+      weight_map[tensor.name] = file.name;
   }
-  files.push_back(name + kIndexSuffix);
-  write_file(join_path(folder, files.back()),
-             dump_json_pretty({{"metadata", {{"total_size", total}}}, {"weight_map", weight_map}}));
+  plan.index_name = name + kIndexSuffix;
+  plan.index =
+      dump_json_pretty({{"metadata", {{"total_size", total}}}, {"weight_map", weight_map}});
+  return plan;
+}
+
+std::string write_safetensors_file(const std::string& folder, const SafetensorsFile& file,
+                                   const FetchPiece& fetch,
+                                   const std::map<std::string, std::string>& metadata) {
+  AtomicFile out(join_path(folder, file.name));
+  Hasher hasher;
+  const auto write = [&](const void* data, std::size_t size) {
+    hasher.update(data, size);
+    out.write(data, size);
+  };
+  const std::string header = make_header(file.tensors, metadata);
+  write(header.data(), header.size());
+  for (const TensorView& tensor : file.tensors) {
+    const std::uint64_t bytes = tensor.bytes();
+    if (safetensors_item_size(tensor.dtype) == 0 || (!fetch && tensor.data.size() != bytes))
+      fail("tensor '{}' has {} bytes, which do not fit dtype {} and its shape", tensor.name,
+           tensor.data.size(), tensor.dtype);
+    for (std::uint64_t begin = 0; begin < bytes; begin += kMostOfPiece) {
+      const std::uint64_t end = std::min(begin + kMostOfPiece, bytes);
+      const std::span<const std::byte> data =
+          fetch ? fetch(tensor, begin, end) : tensor.data.subspan(begin, end - begin);
+      if (data.size() != end - begin)
+        fail("of tensor '{}' there are {} bytes in place of {}", tensor.name, data.size(),
+             end - begin);
+      write(data.data(), data.size());
+    }
+  }
+  out.commit();
+  return hasher.hex128();
+}
+
+std::vector<std::string> write_safetensors(const std::string& folder, const std::string& name,
+                                           std::vector<TensorView> tensors,
+                                           std::uint64_t max_file_bytes, const FetchPiece& fetch,
+                                           const std::map<std::string, std::string>& metadata) {
+  const SafetensorsPlan plan = plan_safetensors(name, std::move(tensors), max_file_bytes);
+  std::vector<std::string> files;
+  for (const SafetensorsFile& file : plan.files) {
+    write_safetensors_file(folder, file, fetch, metadata);
+    files.push_back(file.name);
+  }
+  if (plan.index_name.empty()) return files;
+  write_file(join_path(folder, plan.index_name), plan.index);
+  files.push_back(plan.index_name);
   return files;
 }
 

@@ -50,6 +50,9 @@ class SafetensorsSet : public TensorSet {
   /// The same of `file`, a .safetensors file, or an index (.json), under whatever name.
   explicit SafetensorsSet(const std::string& file);
 
+  /// The file that the first constructor opens, whether or not it is there.
+  static std::string file_of(const std::string& folder, const std::string& name);
+
   /// What the headers say of themselves; of several files all of it.
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
 
@@ -61,17 +64,46 @@ class SafetensorsSet : public TensorSet {
   std::map<std::string, std::string> metadata_;
 };
 
-/// Writes the set `name` into `folder`, each file atomically; returns the names of the files.
-/// Tensors are ordered by descending item size, then by name, as the reference writer does, so the
-/// bytes depend on the contents only. The data begin at a multiple of 64. A new file is begun
-/// before it would exceed `max_file_bytes`. The metadata is {"format":"pt"}, which other readers
-/// ask for, and `metadata`. With `fetch` the tensors' `data` may be empty: it gives the bytes when
-/// their turn comes, valid until its next call, so that a set need not lie in memory whole.
-using FetchTensor = std::function<std::span<const std::byte>(const TensorView&)>;
+/// One file of a set that is written, and what lies in it.
+struct SafetensorsFile {
+  std::string name;                 ///< "m.safetensors", "m-00001-of-00002.safetensors"
+  std::vector<TensorView> tensors;  ///< in the order of their data, which may be empty here
+
+  std::uint64_t bytes() const;  ///< of the tensors
+};
+
+/// Which tensor lies in which file: a function of names, shapes, types and the limit alone.
+struct SafetensorsPlan {
+  std::vector<SafetensorsFile> files;
+  std::string index_name, index;  ///< the file that maps tensors to files; "" where there is one
+};
+
+/// Tensors are ordered by descending item size, then by name, as the reference writer does. A new
+/// file is begun before the tensors of one would exceed `max_file_bytes`; a tensor that does so by
+/// itself has a file to itself.
+SafetensorsPlan plan_safetensors(const std::string& name, std::vector<TensorView> tensors,
+                                 std::uint64_t max_file_bytes);
+
+/// The bytes of a tensor go through memory in pieces of as many at most, whole elements.
+inline constexpr std::uint64_t kMostOfPiece = std::uint64_t{16} << 20;
+/// Gives the bytes [begin, end) of a tensor when their turn comes, valid until its next call.
+using FetchPiece =
+    std::function<std::span<const std::byte>(const TensorView&, std::uint64_t, std::uint64_t)>;
+
+/// Writes one file into `folder`, atomically; returns its hash, as hash_file() gives it, without
+/// reading it again. The data begin at a multiple of 64. The metadata is {"format":"pt"}, which
+/// other readers ask for, and `metadata`. Without `fetch` the bytes are the tensors' `data`; with
+/// it they are asked for in their order, each tensor from its beginning in pieces of kMostOfPiece,
+/// so that a set need not lie in memory whole.
+std::string write_safetensors_file(const std::string& folder, const SafetensorsFile& file,
+                                   const FetchPiece& fetch = {},
+                                   const std::map<std::string, std::string>& metadata = {});
+
+/// Plans the set `name`, and writes its files and its index into `folder`; returns their names.
 std::vector<std::string> write_safetensors(const std::string& folder, const std::string& name,
                                            std::vector<TensorView> tensors,
                                            std::uint64_t max_file_bytes = std::uint64_t{5} << 30,
-                                           const FetchTensor& fetch = {},
+                                           const FetchPiece& fetch = {},
                                            const std::map<std::string, std::string>& metadata = {});
 
 }  // namespace vfm::io

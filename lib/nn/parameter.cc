@@ -5,6 +5,13 @@
 #include "tensor/device.h"
 
 namespace vfm::nn {
+namespace {
+
+Tensor part(const Tensor& all, std::int64_t begin, std::int64_t end) {
+  return all.reshape({all.elements()}).rows(begin, end);
+}
+
+}  // namespace
 
 Tensor Parameter::read() const {
   if (!split()) return value;
@@ -21,6 +28,25 @@ void Parameter::write(const Tensor& values) const {
     ops::split_master(values.to(device()), high, low);
   else
     convert(values.to(device()), high);
+}
+
+Tensor Parameter::read(std::int64_t begin, std::int64_t end) const {
+  if (!split()) return part(value, begin, end);
+  const Tensor upper = part(high, begin, end);
+  if (!low.defined()) return upper.to(DType::f32);
+  const Tensor joined(upper.shape(), DType::f32, device());
+  ops::join_master(upper, part(low, begin, end), joined);
+  return joined;
+}
+
+void Parameter::write(const Tensor& values, std::int64_t begin) const {
+  const std::int64_t end = begin + values.elements();
+  if (!split())
+    copy(values, part(value, begin, end));
+  else if (low.defined())
+    ops::split_master(values.to(device()), part(high, begin, end), part(low, begin, end));
+  else
+    convert(values.to(device()), part(high, begin, end));
 }
 
 ops::AdamwSlot adamw_slot(const Parameter& parameter) {

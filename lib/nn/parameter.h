@@ -37,6 +37,10 @@ struct Parameter {
   Tensor read() const;
   /// Sets the value; `values` is f32, of the same number of elements, on any device.
   void write(const Tensor& values) const;
+  /// The elements [begin, end) alone, in C order, [end - begin]; and from `begin` on those of
+  /// `values`.
+  Tensor read(std::int64_t begin, std::int64_t end) const;
+  void write(const Tensor& values, std::int64_t begin) const;
 };
 
 /// What AdamW needs of a trained parameter; moments, average and weight decay are for the caller.

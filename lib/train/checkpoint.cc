@@ -5,18 +5,21 @@
 #include <charconv>
 #include <cstdio>
 #include <filesystem>
-#include <functional>
 #include <map>
+#include <vector>
 
 #include "base/error.h"
 #include "base/full_disk.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "io/atomic_file.h"
 #include "io/file.h"
-#include "io/safetensors.h"
+#include "io/safetensors_reader.h"
 #include "models/folder/checkpoint_folder.h"
 #include "models/folder/load_tensors.h"
 #include "models/folder/lora_file.h"
+#include "train/checkpoint_files.h"
+#include "train/together.h"
 
 namespace vfm::train {
 namespace {
@@ -29,45 +32,120 @@ void remove_tree(const std::string& path) {
   if (error) fail_errno(error.value(), "cannot remove '{}'", path);
 }
 
-/// Gives the i-th tensor of a set in whatever form it is; on whatever device.
-using Getter = std::function<Tensor(std::size_t)>;
-
-/// What a set says beside the tensors, and before their names.
-struct Head {
-  std::string_view prefix;
-  std::map<std::string, std::string> metadata;
-};
-
-/// Writes a set of as many tensors as there are parameters, under their names. One at a time comes
-/// from the device.
-void write_set(const std::string& folder, const char* name, const nn::ParameterList& parameters,
-               DType dtype, std::uint64_t max_file_bytes, const Getter& get,
-               const Head& head = {}) {
-  std::vector<io::TensorView> views;
-  std::map<std::string, std::size_t, std::less<>> places;
-  for (std::size_t i = 0; i < parameters.size(); ++i) {
-    const std::string full = std::string(head.prefix) + parameters[i]->name;
-    views.push_back({full, std::string(dtype_name(dtype)), parameters[i]->shape(), {}});
-    places[full] = i;
-  }
-  Tensor held;
-  const auto fetch = [&](const io::TensorView& view) {
-    held = get(places.at(view.name)).to(Device::cpu);
-    return std::span<const std::byte>(held.data<std::byte>(), held.bytes());
-  };
-  io::write_safetensors(folder, name, views, max_file_bytes, fetch, head.metadata);
+/// "HASH  NAME", a line a file, sorted by name.
+std::string lines_of(const std::map<std::string, std::string>& hashes) {
+  std::string text;
+  for (const auto& [name, hash] : hashes)
+    text += hash + "  " + name + "\n";
+  return text;
 }
 
-/// Hash and name of every file, sorted by name.
-std::string make_complete(const std::string& folder) {
-  std::vector<std::string> names;
-  for (const auto& entry : fs::recursive_directory_iterator(folder))
-    if (entry.is_regular_file()) names.push_back(fs::relative(entry.path(), folder).string());
-  std::sort(names.begin(), names.end());
-  std::string text;
-  for (const std::string& name : names)
-    text += io::hash_file(io::join_path(folder, name)) + "  " + name + "\n";
-  return text;
+/// The sets of tensors.
+std::vector<SavedSet> sets_of(const Checkpoint& checkpoint, std::uint64_t max_file_bytes) {
+  const Optimizer& optimizer = checkpoint.optimizer;
+  const nn::ParameterList& parameters = optimizer.parameters();
+  const auto values = [&parameters](std::size_t i, std::int64_t begin, std::int64_t end) {
+    return parameters[i]->read(begin, end);
+  };
+  std::vector<SavedSet> sets;
+  if (checkpoint.adapters.empty()) {
+    sets.push_back({"model", models::kWeightsName, DType::f32, values, max_file_bytes});
+  } else {
+    // Programs look for these under one name.
+    constexpr std::uint64_t kNone = ~std::uint64_t{0};
+    const std::string lora = models::lora_folder("");
+    sets.push_back({lora, models::kLoraName, DType::f32, values, kNone,
+                    std::string(models::kLoraPrefix), checkpoint.adapters});
+    sets.push_back(
+        {lora, models::kPeftName, DType::f32, values, kNone, std::string(models::kPeftPrefix)});
+  }
+  const auto add = [&](const char* name, const std::vector<Tensor>& tensors) {
+    const auto read = [&tensors](std::size_t i, std::int64_t begin, std::int64_t end) {
+      return tensors[i].reshape({tensors[i].elements()}).rows(begin, end);
+    };
+    sets.push_back({"state", name, tensors.front().dtype(), read, max_file_bytes});
+  };
+  add("adam_m", optimizer.m);
+  add("adam_v", optimizer.v);
+  if (optimizer.has_ema()) add("ema", optimizer.ema());
+  return sets;
+}
+
+/// All that is not tensors, name -> contents.
+std::map<std::string, std::string> texts_of(const Checkpoint& checkpoint) {
+  std::map<std::string, std::string> texts = {
+      {"model/config.json", dump_json_pretty(checkpoint.config)},
+      {"train.json", dump_json_pretty(checkpoint.train)}};
+  if (!checkpoint.adapters.empty()) {
+    const std::string base =
+        get_string(checkpoint.train.value("init", Json()), "path").value_or("");
+    texts[io::join_path(models::lora_folder(""), "adapter_config.json")] =
+        dump_json_pretty(models::peft_config(models::lora_settings(checkpoint.adapters), base));
+  }
+  return texts;
+}
+
+/// Writes what rank 0 writes; returns name -> hash.
+std::map<std::string, std::string> write_texts(const std::string& folder,
+                                               std::map<std::string, std::string> texts) {
+  std::map<std::string, std::string> hashes;
+  for (const auto& [name, text] : texts) {
+    io::write_file(io::join_path(folder, name), text);
+    hashes[name] = hash_hex(text);
+  }
+  return hashes;
+}
+
+/// COMPLETE, of the lines that each rank wrote.
+std::string merge_lines(const std::vector<std::string>& texts) {
+  std::map<std::string, std::string> hashes;
+  for (const std::string& text : texts)
+    hashes.merge(models::parse_complete(text, "a rank's list of files"));
+  return lines_of(hashes);
+}
+
+void rename_durably(const std::string& from, const std::string& to) {
+  remove_tree(to);  // only a damaged one, or one of a run that went another way
+  if (std::rename(from.c_str(), to.c_str()) != 0) fail_output(errno, "cannot create '{}'", to);
+  io::sync_directory(io::dir_name(to));
+}
+
+/// What is damaged in a checkpoint, the same on all ranks; "": nothing. Each reads some of it.
+std::string damage_of(dist::World& world, const std::string& folder) {
+  std::string problem;
+  std::vector<models::CompleteFile> files;
+  Json shared = Json::array();
+  on_all_ranks(world, [&] {
+    if (world.rank() != 0) return;
+    try {
+      for (const models::CompleteFile& file : models::list_complete(folder))
+        shared.push_back({file.name, file.hash, file.bytes});
+    } catch (const Error& error) {
+      problem = error.what();
+    }
+  });
+  problem = dist::broadcast(world, problem);
+  if (!problem.empty()) return problem;
+  shared = parse_json(dist::broadcast(world, dump_json(shared)), "the files of a checkpoint");
+  std::vector<std::uint64_t> sizes;
+  for (const Json& file : shared)
+    sizes.push_back(file[2].get<std::uint64_t>());
+  const std::vector<int> ranks = deal(sizes, world.size());
+  std::string mine;  // "NUMBER MESSAGE" of my first that is damaged
+  on_all_ranks(world, [&] {
+    for (std::size_t i = 0; i < ranks.size() && mine.empty(); ++i) {
+      if (ranks[i] != world.rank()) continue;
+      try {
+        models::verify_file(folder, {shared[i][0], shared[i][1], sizes[i]});
+      } catch (const Error& error) {
+        mine = fmt::format("{:08} {}", i, error.what());
+      }
+    }
+  });
+  for (const std::string& text : world.gather(mine))
+    if (!text.empty() && (problem.empty() || text < problem)) problem = text;
+  problem = dist::broadcast(world, problem);
+  return problem.empty() ? "" : problem.substr(problem.find(' ') + 1);
 }
 
 /// The step in the name of a checkpoint folder, -1 if there is none.
@@ -84,76 +162,83 @@ std::string checkpoint_path(const std::string& run, std::int64_t step) {
   return io::join_path(run, fmt::format("checkpoints/step-{:08}", step));
 }
 
-std::string write_checkpoint(const std::string& run, std::int64_t step, const Json& config,
-                             const Optimizer& optimizer, const Json& train,
-                             std::uint64_t max_file_bytes,
-                             const std::map<std::string, std::string>& adapters) {
-  const std::string target = checkpoint_path(run, step);
-  const std::string parent = io::dir_name(target);
-  const std::string temporary = io::join_path(parent, "." + io::base_name(target) + ".tmp");
-  remove_tree(temporary);
-  const std::string model_folder = io::join_path(temporary, "model");
-  const std::string state_folder = io::join_path(temporary, "state");
-  io::make_directories(model_folder);
-  io::make_directories(state_folder);
-
-  const nn::ParameterList& parameters = optimizer.parameters();
-  io::write_file(io::join_path(model_folder, "config.json"), dump_json_pretty(config));
-  const auto value = [&](std::size_t i) { return parameters[i]->read(); };
-  if (adapters.empty()) {
-    write_set(model_folder, models::kWeightsName, parameters, DType::f32, max_file_bytes, value);
-  } else {
-    const std::string lora_folder = models::lora_folder(temporary);
-    io::make_directories(lora_folder);
-    write_set(lora_folder, models::kLoraName, parameters, DType::f32, ~std::uint64_t{0}, value,
-              {models::kLoraPrefix, adapters});
-    write_set(lora_folder, models::kPeftName, parameters, DType::f32, ~std::uint64_t{0}, value,
-              {models::kPeftPrefix, {}});
-    const std::string base = get_string(train.value("init", Json()), "path").value_or("");
-    io::write_file(io::join_path(lora_folder, "adapter_config.json"),
-                   dump_json_pretty(models::peft_config(models::lora_settings(adapters), base)));
-  }
-  const auto write_state = [&](const char* name, const std::vector<Tensor>& tensors) {
-    write_set(state_folder, name, parameters, tensors.front().dtype(), max_file_bytes,
-              [&](std::size_t i) { return tensors[i]; });
+std::string write_checkpoint(dist::World& world, const std::string& run,
+                             const Checkpoint& checkpoint, std::uint64_t max_file_bytes) {
+  const bool leader = world.rank() == 0;
+  const std::string target = checkpoint_path(run, checkpoint.step);
+  const std::string temporary =
+      io::join_path(io::dir_name(target), "." + io::base_name(target) + ".tmp");
+  const auto clean_up = [&] {
+    std::error_code ignored;
+    fs::remove_all(temporary, ignored);
   };
-  write_state("adam_m", optimizer.m);
-  write_state("adam_v", optimizer.v);
-  if (optimizer.has_ema()) write_state("ema", optimizer.ema());
-  io::write_file(io::join_path(temporary, "train.json"), dump_json_pretty(train));
-  io::write_file(io::join_path(temporary, "COMPLETE"), make_complete(temporary));
+  const CheckpointFiles files(checkpoint.optimizer.parameters(),
+                              sets_of(checkpoint, max_file_bytes), world.size());
+  const auto prepare = [&] {
+    if (!leader) return;
+    remove_tree(temporary);
+    for (const char* folder : {"model", "state"})
+      io::make_directories(io::join_path(temporary, folder));
+    if (!checkpoint.adapters.empty()) io::make_directories(models::lora_folder(temporary));
+  };
+  on_all_ranks(world, prepare, clean_up);
 
-  remove_tree(target);  // only a damaged one, or one of a run that went another way
-  if (std::rename(temporary.c_str(), target.c_str()) != 0)
-    fail_output(errno, "cannot create '{}'", target);
-  io::sync_directory(parent);
+  std::string lines;
+  const auto write = [&] {
+    std::map<std::string, std::string> hashes = files.write(temporary, world.rank());
+    if (leader) {
+      hashes.merge(write_texts(temporary, files.texts()));
+      hashes.merge(write_texts(temporary, texts_of(checkpoint)));
+    }
+    lines = lines_of(hashes);
+  };
+  on_all_ranks(world, write, clean_up);
+
+  const std::vector<std::string> all = world.gather(lines);
+  const auto complete = [&] {
+    if (!leader) return;
+    for (const CheckpointFiles::File& file : files.files())
+      if (!io::file_exists(io::join_path(temporary, files.name(file))))
+        fail("rank {} has written '{}', and rank 0 does not find it: all need the same file system",
+             file.writer, io::join_path(temporary, files.name(file)));
+    io::write_file(io::join_path(temporary, "COMPLETE"), merge_lines(all));
+    rename_durably(temporary, target);
+  };
+  on_all_ranks(world, complete, clean_up);
   return target;
 }
 
-void read_checkpoint(const std::string& folder, const Optimizer& optimizer) {
+void read_checkpoint(dist::World& world, const std::string& folder, const Optimizer& optimizer) {
   const nn::ParameterList& parameters = optimizer.parameters();
-  const std::string state = io::join_path(folder, "state");
-  const bool adapters = models::has_adapters(folder);
-  std::vector<models::TensorTarget> values;
-  for (nn::Parameter* parameter : parameters) {
-    values.push_back(models::value_target(*parameter));
-    if (adapters) values.back().name.insert(0, models::kLoraPrefix);
-  }
-  models::load_tensors(
-      adapters ? io::SafetensorsSet(models::lora_folder(folder), models::kLoraName)
-               : io::SafetensorsSet(io::join_path(folder, "model"), models::kWeightsName),
-      values);
-  const auto load = [&](const char* set, const std::vector<Tensor>& tensors) {
-    std::vector<models::TensorTarget> targets;
+  // `store` gets the number of the tensor, values, and which are before them.
+  const auto read = [&](const std::string& place, const char* name, std::string_view prefix,
+                        const auto& store) {
+    std::vector<models::RangeTarget> targets;
     for (std::size_t i = 0; i < parameters.size(); ++i)
-      targets.push_back(
-          {parameters[i]->name, parameters[i]->shape(),
-           [&tensors, i](const Tensor& t) { copy(t.to(tensors[i].dtype()), tensors[i]); }});
-    models::load_tensors(io::SafetensorsSet(state, set), targets);
+      targets.push_back({std::string(prefix) + parameters[i]->name,
+                         io::TensorRange::whole(parameters[i]->shape()),
+                         [&store, i](const Tensor& t, std::int64_t at) { store(i, t, at); }});
+    models::load_ranges(io::SafetensorsReader(place, name), targets);
   };
-  load("adam_m", optimizer.m);
-  load("adam_v", optimizer.v);
-  if (optimizer.has_ema()) load("ema", optimizer.ema());
+  const auto read_state = [&](const char* name, const std::vector<Tensor>& tensors) {
+    const auto store = [&](std::size_t i, const Tensor& values, std::int64_t begin) {
+      const Tensor flat = tensors[i].reshape({tensors[i].elements()});
+      copy(values.to(flat.dtype()), flat.rows(begin, begin + values.elements()));
+    };
+    read(io::join_path(folder, "state"), name, {}, store);
+  };
+  on_all_ranks(world, [&] {
+    const auto store = [&](std::size_t i, const Tensor& values, std::int64_t begin) {
+      parameters[i]->write(values, begin);
+    };
+    if (models::has_adapters(folder))
+      read(models::lora_folder(folder), models::kLoraName, models::kLoraPrefix, store);
+    else
+      read(io::join_path(folder, "model"), models::kWeightsName, {}, store);
+    read_state("adam_m", optimizer.m);
+    read_state("adam_v", optimizer.v);
+    if (optimizer.has_ema()) read_state("ema", optimizer.ema());
+  });
 }
 
 void prune_checkpoints(const std::string& run, std::int64_t step, std::int64_t every,
@@ -177,20 +262,25 @@ void prune_checkpoints(const std::string& run, std::int64_t step, std::int64_t e
     if (entry.path().filename().string().starts_with(".step-")) remove_tree(entry.path().string());
 }
 
-std::string newest_good_checkpoint(const std::string& run) {
-  std::vector<std::string> folders = models::list_checkpoints(run);
+std::string newest_good_checkpoint(dist::World& world, const std::string& run) {
+  const bool leader = world.rank() == 0;
+  std::vector<std::string> folders;  // on rank 0
+  if (leader) folders = models::list_checkpoints(run);
   const bool any = !folders.empty();
-  for (; !folders.empty(); folders.pop_back()) {
-    try {
-      models::verify_checkpoint(folders.back());
-      return folders.back();
-    } catch (const Error& error) {
-      log_warning("{}; going back to the checkpoint before it", error.what());
-    }
+  for (;;) {
+    const std::string newest = dist::broadcast(world, folders.empty() ? "" : folders.back());
+    if (newest.empty()) break;
+    const std::string damage = damage_of(world, newest);
+    if (damage.empty()) return newest;
+    if (!leader) continue;
+    log_warning("{}; going back to the checkpoint before it", damage);
+    folders.pop_back();
   }
-  if (any)
-    fail("none of the checkpoints in '{}' is usable; --force starts over",
-         io::join_path(run, "checkpoints"));
+  on_all_ranks(world, [&] {
+    if (any)
+      fail("none of the checkpoints in '{}' is usable; --force starts over",
+           io::join_path(run, "checkpoints"));
+  });
   return {};
 }
 

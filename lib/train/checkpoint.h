@@ -1,8 +1,12 @@
-// Writing checkpoints (vfm-checkpoint(5)); finding the one to resume from.
+// Writing and reading checkpoints (vfm-checkpoint(5)); finding the one to resume from. All ranks of
+// a run do each of it together.
 //
 // A checkpoint is built in RUN/checkpoints/.step-N.tmp, every file synced, COMPLETE with all hashes
-// last, and renamed: a killed program leaves the old state or the whole new one.
-// Reading: models/folder/checkpoint_folder.h. Thread-safety: one thread, one process at a time.
+// last, and renamed: a killed program leaves the old state or the whole new one. The files of
+// tensors are dealt to the ranks, which hash what they write (train/checkpoint_files.h); rank 0
+// writes all else. A failure on one rank ends the checkpoint on all, as on_all_ranks()
+// (train/together.h) says, and what there is of it is removed.
+// Reading models: models/folder/checkpoint_folder.h. Thread-safety: one thread, one run at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -11,39 +15,49 @@
 #include <string>
 
 #include "base/json.h"
+#include "dist/world.h"
 #include "train/optimizer.h"
 
 namespace vfm::train {
 
-/// The largest file of weights.
-inline constexpr std::uint64_t kMaxFileBytes = std::uint64_t{5} << 30;
+/// The most bytes of tensors in a file, but for a tensor that is larger by itself. With the header
+/// a file has no more than 1 GiB.
+inline constexpr std::uint64_t kMaxFileBytes = (std::uint64_t{1} << 30) - (std::uint64_t{1} << 20);
 
 /// RUN/checkpoints/step-00000500
 std::string checkpoint_path(const std::string& run, std::int64_t step);
 
-/// Writes weights, moments, average, `config` (model/config.json) and `train` as the checkpoint of
-/// `step`, replacing one of that step. With `adapters`, the metadata of their file
-/// (models/folder/lora_file.h), what is trained are adapters, and lies in lora/, in the forms of
-/// diffusers and of peft. Returns its path when it is durable. Files above `max_file_bytes` are
-/// split.
-std::string write_checkpoint(const std::string& run, std::int64_t step, const Json& config,
-                             const Optimizer& optimizer, const Json& train,
-                             std::uint64_t max_file_bytes = kMaxFileBytes,
-                             const std::map<std::string, std::string>& adapters = {});
+/// What a checkpoint keeps. But for the optimizer it matters on rank 0 alone.
+struct Checkpoint {
+  std::int64_t step = 0;
+  Json config, train;          ///< model/config.json and train.json
+  const Optimizer& optimizer;  ///< weights, moments, average
+  /// Where adapters are trained: the metadata of their file (models/folder/lora_file.h), which is
+  /// in lora/, in the forms of diffusers and of peft. The same on all ranks, by whether it is
+  /// empty.
+  std::map<std::string, std::string> adapters = {};
+};
 
-/// Reads weights, moments and average into the optimizer's buffers and the parameters' values. Does
-/// not verify hashes.
-void read_checkpoint(const std::string& folder, const Optimizer& optimizer);
+/// Writes it as RUN/checkpoints/step-N, replacing one of that step. Returns its path when it is
+/// durable. A collective.
+std::string write_checkpoint(dist::World& world, const std::string& run,
+                             const Checkpoint& checkpoint,
+                             std::uint64_t max_file_bytes = kMaxFileBytes);
+
+/// Reads weights, moments and average into the optimizer's buffers and the parameters' values: each
+/// rank what it holds, from the files. Does not verify hashes. A collective.
+void read_checkpoint(dist::World& world, const std::string& folder, const Optimizer& optimizer);
 
 /// Removes what is no longer needed after the checkpoint of `step` was written: of those at regular
 /// steps (multiples of `every`, and `step` itself if it is `last`) all but the newest `keep`; all
 /// others but `step`: those saved on request, and damaged ones after the step that the run resumed
-/// from; and temporary folders.
+/// from; and temporary folders. For rank 0.
 void prune_checkpoints(const std::string& run, std::int64_t step, std::int64_t every,
                        std::int64_t last, int keep);
 
-/// The newest checkpoint of the run that passes verification, "" if the run has none at all. Warns
-/// of each newer one that is damaged. Throws Error if there are some and none is good.
-std::string newest_good_checkpoint(const std::string& run);
+/// The newest checkpoint of the run that passes verification, which the ranks share out; "" if the
+/// run has none at all. Warns of each newer one that is damaged. Throws Error if there are some and
+/// none is good. A collective.
+std::string newest_good_checkpoint(dist::World& world, const std::string& run);
 
 }  // namespace vfm::train

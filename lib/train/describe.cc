@@ -81,7 +81,7 @@ Json predicted_step(const RunOptions& options, const Recipe& recipe, const StepW
 /// Refuses what a run would that goes on at a checkpoint, and takes from it what the run would.
 void take_begun(const RunOptions& options, Recipe& recipe, const Dataset& data) {
   if (options.out.empty() || options.force) return;
-  const std::string newest = newest_good_checkpoint(options.out);
+  const std::string newest = newest_good_checkpoint(*dist::self_world(), options.out);
   if (newest.empty()) return;
   const Json train = models::read_train_json(newest);
   check_continues(train, options, recipe, data.fingerprint());

@@ -40,8 +40,14 @@ void write_network(const models::ModelFolder& model, const std::string& folder) 
   }
   Tensor held;
   io::write_safetensors(folder, models::kWeightsName, std::move(views), std::uint64_t{5} << 30,
-                        [&](const io::TensorView& view) {
-                          held = models::read_floats(*model.weights().find(view.name));
+                        [&](const io::TensorView& view, std::uint64_t begin, std::uint64_t end) {
+                          io::TensorView from = *model.weights().find(view.name);
+                          const std::uint64_t item = io::safetensors_item_size(from.dtype);
+                          const std::uint64_t first = begin / sizeof(float);
+                          const std::uint64_t count = (end - begin) / sizeof(float);
+                          from.shape = {static_cast<std::int64_t>(count)};
+                          from.data = from.data.subspan(first * item, count * item);
+                          held = models::read_floats(from);
                           return std::span<const std::byte>(held.data<std::byte>(), held.bytes());
                         });
 }

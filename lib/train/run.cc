@@ -154,10 +154,10 @@ void Run::open() {
     check_run(options_, recipe_, world_.size());
     lock_ = io::lock_folder(options_.out);
     io::make_directories(io::join_path(options_.out, "checkpoints"));
-    if (!options_.force) newest_ = newest_good_checkpoint(options_.out);
-    if (!newest_.empty()) train_text = io::read_file(io::join_path(newest_, "train.json"));
   }
-  newest_ = dist::broadcast(world_, newest_);
+  if (!options_.force) newest_ = newest_good_checkpoint(world_, options_.out);
+  if (leader() && !newest_.empty())
+    train_text = io::read_file(io::join_path(newest_, "train.json"));
   train_text = dist::broadcast(world_, train_text);
   if (newest_.empty())
     begin();
@@ -180,20 +180,11 @@ void Run::resume(const std::string& folder, const std::string& train_text) {
   check_continues(train, options_, recipe_, data_->fingerprint());
   recipe_.data.packing = packing_of(train, options_);
   make_trainer();
-  const Optimizer& optimizer = trainer_->optimizer();
   const nn::ParameterList& frozen = trainer_->objective().frozen();
   init_ = models::Origin::from_json(train.value("init", Json()));
-  if (leader()) {
-    if (!frozen.empty()) init_ = load_base(options_, init_, frozen);
-    read_checkpoint(folder, optimizer);
-  }
-  if (world_.size() > 1) {
-    share_parameters(world_, frozen);
-    share_parameters(world_, optimizer.parameters());
-    for (const std::vector<Tensor>* tensors : {&optimizer.m, &optimizer.v, &optimizer.ema()})
-      for (const Tensor& tensor : *tensors)
-        copy(broadcast_tensor(world_, tensor), tensor);
-  }
+  if (leader() && !frozen.empty()) init_ = load_base(options_, init_, frozen);
+  if (world_.size() > 1) share_parameters(world_, frozen);
+  read_checkpoint(world_, folder, trainer_->optimizer());
   trainer_->restore(RunState::from_json(train["state"], what));
   sums_ = LogSums::from_json(train["log"]);
   if (leader() && train.contains("errors"))
@@ -341,17 +332,19 @@ void Run::save() {
   if (!options_.synthetic.empty()) return;
   world_.section("checkpoint", recipe_.train.checkpoint_limit);
   collect_failures();
-  if (leader()) {
-    const std::int64_t step = trainer_->state().step;
-    metrics_->sync();
-    std::map<std::string, std::string> adapters;
-    if (recipe_.lora.rank > 0) adapters = models::lora_metadata(recipe_.model.dit, recipe_.lora);
-    newest_ = write_checkpoint(options_.out, step, trainer_->objective().config(),
-                               trainer_->optimizer(), train_json(), kMaxFileBytes, adapters);
+  const std::int64_t step = trainer_->state().step;
+  if (leader()) metrics_->sync();
+  Checkpoint checkpoint{.step = step,
+                        .config = trainer_->objective().config(),
+                        .train = leader() ? train_json() : Json(),
+                        .optimizer = trainer_->optimizer()};
+  if (recipe_.lora.rank > 0)
+    checkpoint.adapters = models::lora_metadata(recipe_.model.dit, recipe_.lora);
+  newest_ = write_checkpoint(world_, options_.out, checkpoint);
+  if (leader())
     prune_checkpoints(options_.out, step, recipe_.train.checkpoint_every, recipe_.train.steps,
                       recipe_.train.keep);
-    announce(newest_);
-  }
+  announce(newest_);
   world_.barrier();
 }
 

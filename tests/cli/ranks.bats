@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Several ranks of vfm-train: one that falls silent, a job that is suspended, and what they share.
+# Several ranks of vfm-train: one that falls silent, a job that is suspended, what they share, and their checkpoints.
 # SPDX-License-Identifier: Apache-2.0
 
 load helpers
@@ -109,4 +109,78 @@ groups() { run --separate-stderr timeout 60 mpirun -np 4 "${VFM_BUILD:?}/tests/u
   world=(OMPI_COMM_WORLD_SIZE=8 OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_LOCAL_RANK=0)
   two=$(usable "${world[@]}" OMPI_COMM_WORLD_LOCAL_SIZE=2)
   [ $((alone / 2 - two)) -le 1 ] && [ $((alone / 2 - two)) -ge -1 ]
+}
+
+@test "a checkpoint that any number of ranks loads and saves again has the same bytes" {
+  again=$VFM_BUILD/tests/bench/checkpoint
+  for settings in "" "model.compute=bf16 optimizer.moments=bf16" "ema.mode=off"; do
+    rm -rf run one two three
+    # shellcheck disable=SC2086
+    mpirun -np 2 vfm-train tiny.yaml -j1 --data latents --out run train.steps=3 $settings >/dev/null
+    cp -r run/checkpoints/step-00000003 saved
+    "$again" one --again run
+    mpirun -np 2 "$again" two --again one
+    mpirun -np 3 "$again" three --again two/checkpoints/step-00000003
+    for ranks in one two three; do diff -r saved "$ranks/checkpoints/step-00000003"; done
+    rm -r saved
+  done
+  # And a run that goes on from such a copy is that run.
+  rm -r run/checkpoints && mv three/checkpoints run/
+  mpirun -np 3 vfm-train tiny.yaml -j1 --data latents --out run train.steps=4 ema.mode=off >out
+  [[ $(records out | tail -n 1) == *'"step":4,"steps":4,"final":true}' ]]
+}
+
+@test "a rank that cannot write ends the checkpoint on all: named with its host, and nothing is left of it" {
+  mpirun -np 3 vfm-train tiny.yaml -j1 --data latents --out run train.steps=2 >/dev/null
+  before=$(tree_hash run/checkpoints)
+  # Files of rank 2 may have 2000 bytes, which its logs and messages do not reach.
+  status=0
+  mpirun -np 2 vfm-train tiny.yaml -j1 --data latents --out run train.steps=4 : \
+    -np 1 bash -c 'trap "" XFSZ; ulimit -f 2; exec "$@"' _ vfm-train tiny.yaml -j1 --data latents --out run train.steps=4 \
+    >out 2>err || status=$?
+  cat err
+  [ "$status" -eq 1 ]
+  [ "$(grep -c ' (rank [0-9] on host ' err)" -eq 1 ]
+  grep -qE "^vfm-train: cannot write 'run/checkpoints/.step-00000004.tmp/[a-z]+/[a-z_]+.safetensors': File too large \(rank 2 on host $(hostname)\)" err
+  [ "$(tree_hash run/checkpoints)" = "$before" ]
+  mpirun -np 3 vfm-train tiny.yaml -j1 --data latents --out run train.steps=4 >out
+  [[ $(records out | tail -n 1) == *'"step":4,"steps":4,"final":true}' ]]
+}
+
+@test "a disk that is full for one rank is said once, with rank and host" {
+  [ "$(id -u)" -eq 0 ] || skip "needs root to mount"
+  mkdir small
+  mount -t tmpfs -o size=900k tmpfs small || skip "cannot mount"
+  status=0
+  mpirun -np 3 vfm-train tiny.yaml -j1 --data latents --out small/run model.num_layers=6 train.steps=2 \
+    train.checkpoint_every=1 >out 2>err || status=$?
+  left=$(find small/run/checkpoints -mindepth 1 -maxdepth 1 | sort)
+  complete=$(find small/run/checkpoints -name COMPLETE -printf '%h\n' | sort)
+  umount small
+  cat err
+  [ "$status" -eq 1 ]
+  [ "$(grep -c ' (rank [0-9] on host ' err)" -eq 1 ]
+  grep -qE "^vfm-train: .*No space left on device; make room, then give the same command again \(rank [0-2] on host $(hostname)\)" err
+  [ "$left" = "$complete" ]
+}
+
+@test "a rank that is killed while it writes leaves the checkpoint before, and the same command goes on to the same bytes" {
+  cc -shared -fPIC -o on-open.so "$BATS_TEST_DIRNAME/on-open.c"
+  train=(vfm-train tiny.yaml -j1 --data latents train.steps=4 train.checkpoint_every=2)
+  mpirun -np 2 "${train[@]}" --out whole >/dev/null
+  hash_of() { (cd "$1/checkpoints" && find . -type f -exec sha256sum {} + | sort -k 2); }
+  # One of the ranks, before it makes its first file of the second checkpoint, or its second.
+  for at in 1 2; do
+    for rank in 0 1; do
+      rm -rf parts
+      status=0
+      ON_OPEN=.step-00000004.tmp/ ON_OPEN_AT=$at ON_OPEN_DO='kill -KILL $PPID; sleep 1' RANK=$rank \
+        mpirun -np 2 bash -c '[ "$OMPI_COMM_WORLD_RANK" != "$RANK" ] || export LD_PRELOAD=$PWD/on-open.so; exec "$@"' _ \
+        "${train[@]}" --out parts >/dev/null 2>&1 || status=$?
+      [ "$status" -ne 0 ]
+      [ "$(find parts/checkpoints -maxdepth 1 -name 'step-*')" = parts/checkpoints/step-00000002 ]
+      mpirun -np 2 "${train[@]}" --out parts >/dev/null
+      [ "$(hash_of parts)" = "$(hash_of whole)" ]
+    done
+  done
 }

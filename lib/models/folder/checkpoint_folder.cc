@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <map>
 
 #include "base/error.h"
 #include "base/json.h"
@@ -12,29 +11,45 @@
 #include "models/folder/lora_file.h"
 
 namespace vfm::models {
-namespace {
-
 namespace fs = std::filesystem;
 
-/// COMPLETE as name -> hash.
-std::map<std::string, std::string> read_complete(const std::string& folder) {
-  const std::string path = io::join_path(folder, "COMPLETE");
-  if (!io::file_exists(path)) fail("checkpoint '{}' is not complete: it has no COMPLETE", folder);
+std::map<std::string, std::string> parse_complete(std::string_view text, std::string_view what) {
   std::map<std::string, std::string> hashes;
-  const std::string text = io::read_file(path);
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = std::min(text.find('\n', begin), text.size());
-    const std::string line = text.substr(begin, end - begin);
+    const std::string line(text.substr(begin, end - begin));
     begin = end + 1;
     // 32 hex digits, two spaces, the name: as sha256sum and xxhsum write it.
     if (line.size() < 35 || line.compare(32, 2, "  ") != 0)
-      fail("'{}' has a malformed line: '{}'", path, line.substr(0, 80));
+      fail("{} has a malformed line: '{}'", what, line.substr(0, 80));
     hashes[line.substr(34)] = line.substr(0, 32);
   }
   return hashes;
 }
 
-}  // namespace
+std::vector<CompleteFile> list_complete(const std::string& folder) {
+  const std::string path = io::join_path(folder, "COMPLETE");
+  if (!io::file_exists(path)) fail("checkpoint '{}' is not complete: it has no COMPLETE", folder);
+  const auto hashes = parse_complete(io::read_file(path), "'" + path + "'");
+  std::vector<CompleteFile> files;
+  for (const auto& [name, hash] : hashes) {
+    std::error_code error;
+    const std::uint64_t bytes = fs::file_size(io::join_path(folder, name), error);
+    if (error) fail("checkpoint '{}' is damaged: '{}' is missing", folder, name);
+    files.push_back({name, hash, bytes});
+  }
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    const std::string name = fs::relative(entry.path(), folder).string();
+    if (entry.is_regular_file() && name != "COMPLETE" && !hashes.count(name))
+      fail("checkpoint '{}' is damaged: COMPLETE does not list '{}'", folder, name);
+  }
+  return files;
+}
+
+void verify_file(const std::string& folder, const CompleteFile& file) {
+  if (io::hash_file(io::join_path(folder, file.name)) != file.hash)
+    fail("checkpoint '{}' is damaged: '{}' is not as it was written", folder, file.name);
+}
 
 bool is_checkpoint_name(std::string_view name) {
   constexpr std::string_view kStep = "step-";
@@ -55,18 +70,8 @@ std::vector<std::string> list_checkpoints(const std::string& run) {
 }
 
 void verify_checkpoint(const std::string& folder) {
-  const auto hashes = read_complete(folder);
-  for (const auto& [name, hash] : hashes) {
-    const std::string path = io::join_path(folder, name);
-    if (!io::file_exists(path)) fail("checkpoint '{}' is damaged: '{}' is missing", folder, name);
-    if (io::hash_file(path) != hash)
-      fail("checkpoint '{}' is damaged: '{}' is not as it was written", folder, name);
-  }
-  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
-    const std::string name = fs::relative(entry.path(), folder).string();
-    if (entry.is_regular_file() && name != "COMPLETE" && !hashes.count(name))
-      fail("checkpoint '{}' is damaged: COMPLETE does not list '{}'", folder, name);
-  }
+  for (const CompleteFile& file : list_complete(folder))
+    verify_file(folder, file);
 }
 
 std::string find_checkpoint(const std::string& path) {

@@ -10,6 +10,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,8 +32,21 @@ bool is_checkpoint_name(std::string_view name);
 /// there is none.
 std::vector<std::string> list_checkpoints(const std::string& run);
 
-/// Checks every file against COMPLETE. Throws Error naming the first file that is missing, changed
-/// or unlisted, or that COMPLETE is absent. Reads the whole checkpoint.
+/// The lines of COMPLETE as name -> hash. Throws Error, naming `what`, for anything else.
+std::map<std::string, std::string> parse_complete(std::string_view text, std::string_view what);
+
+/// A file that COMPLETE lists.
+struct CompleteFile {
+  std::string name, hash;
+  std::uint64_t bytes = 0;
+};
+
+/// What COMPLETE lists, sorted by name. Reads no other file. Throws Error naming one that is
+/// missing or unlisted, or that COMPLETE is absent.
+std::vector<CompleteFile> list_complete(const std::string& folder);
+/// Reads the file; throws Error, naming it, unless it has that hash.
+void verify_file(const std::string& folder, const CompleteFile& file);
+/// Both, with each file of a checkpoint: reads all of it.
 void verify_checkpoint(const std::string& folder);
 
 /// The checkpoint folder that `path` means: itself, or the newest of the run folder `path`. Throws

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <set>
 #include <string_view>
 
@@ -33,8 +34,14 @@ struct Mismatch {
   }
 };
 
+constexpr std::int64_t kPiece = std::int64_t{4} << 20;  // elements
+
 bool is_float(std::string_view dtype) {
   return dtype == "F32" || dtype == "F16" || dtype == "BF16";
+}
+
+DType float_type(std::string_view dtype) {
+  return dtype == "F32" ? DType::f32 : dtype == "BF16" ? DType::bf16 : DType::f16;
 }
 
 }  // namespace
@@ -42,9 +49,7 @@ bool is_float(std::string_view dtype) {
 Tensor read_floats(const io::TensorView& from) {
   if (!is_float(from.dtype))
     fail("tensor '{}' is {}, a float type is needed", from.name, from.dtype);
-  const DType dtype = from.dtype == "F32"    ? DType::f32
-                      : from.dtype == "BF16" ? DType::bf16
-                                             : DType::f16;
+  const DType dtype = float_type(from.dtype);
   // The data of a file that another program wrote may begin anywhere.
   if (reinterpret_cast<std::uintptr_t>(from.data.data()) % dtype_size(dtype) == 0)
     return Tensor::borrow(from.data.data(), from.shape, dtype, nullptr).to(DType::f32);
@@ -84,6 +89,28 @@ void load_tensors(const io::TensorSet& set, const std::vector<TensorTarget>& tar
   check_tensors(set, targets);
   for (const TensorTarget& target : targets)
     target.store(read_floats(*set.find(target.name)));
+}
+
+void load_ranges(const io::SafetensorsReader& set, const std::vector<RangeTarget>& targets) {
+  std::vector<TensorTarget> wholes;
+  std::int64_t most = 0;
+  for (const RangeTarget& target : targets) {
+    wholes.push_back({target.name, target.range.shape, {}});
+    most = std::max(most, std::min(kPiece, target.range.elements()));
+  }
+  check_tensors(set, wholes);
+  std::map<DType, Tensor> buffers;
+  for (const RangeTarget& target : targets) {
+    const DType dtype = float_type(set.find(target.name)->dtype);
+    Tensor& buffer = buffers[dtype];
+    if (!buffer.defined()) buffer = Tensor({most}, dtype);
+    const std::int64_t count = target.range.elements();
+    for (std::int64_t begin = 0; begin < count; begin += kPiece) {
+      const Tensor piece = buffer.rows(0, std::min(kPiece, count - begin));
+      set.read(target.name, target.range, begin, {piece.data<std::byte>(), piece.bytes()});
+      target.store(piece.to(DType::f32), begin);
+    }
+  }
 }
 
 TensorTarget value_target(nn::Parameter& parameter) {

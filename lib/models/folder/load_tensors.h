@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "io/safetensors_reader.h"
 #include "io/tensor_set.h"
 #include "nn/parameter.h"
 
@@ -29,6 +30,18 @@ void check_tensors(const io::TensorSet& set, const std::vector<TensorTarget>& ta
 /// The same with a model's parameters, whose values do not matter: of one that is not to be trained
 /// no memory is touched before they are written.
 void check_tensors(const io::TensorSet& set, const nn::ParameterList& parameters);
+
+/// Where a part of a tensor goes, piece by piece: `store` gets some of its values, f32 on the CPU,
+/// valid during the call; `begin` of the range are before them, in its C order.
+struct RangeTarget {
+  std::string name;
+  io::TensorRange range;
+  std::function<void(const Tensor& values, std::int64_t begin)> store;
+};
+
+/// The same of parts of tensors, of which nothing else is read from the files; the tensors must be
+/// those of the targets here too, and of the ranges' shapes. At most 16 MiB of f32 are in memory.
+void load_ranges(const io::SafetensorsReader& set, const std::vector<RangeTarget>& targets);
 
 /// Hands the tensors to the parameters of their names; throws as load_tensors() does.
 void load_parameters(const io::TensorSet& set, const nn::ParameterList& parameters);

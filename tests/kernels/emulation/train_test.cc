@@ -283,11 +283,12 @@ TEST_CASE("a checkpoint of the GPU is the CPU's, and goes on there to the same b
   Side first(recipe, data, *world, Device::cuda);
   first.trainer.train_step();
   first.trainer.train_step();
-  const std::string folder = write_checkpoint(run.path, 2, first.trainer.objective().config(),
-                                              first.trainer.optimizer(), Json::object());
+  const std::string folder = write_checkpoint(
+      *world, run.path,
+      {2, first.trainer.objective().config(), Json::object(), first.trainer.optimizer()});
   for (const Device device : {Device::cpu, Device::cuda}) {
     Side second(recipe, data, *world, device);
-    read_checkpoint(folder, second.trainer.optimizer());
+    read_checkpoint(*world, folder, second.trainer.optimizer());
     second.trainer.restore(first.trainer.state());
     CHECK(same(first.weights(), second.weights()));
     CHECK(same(first.trainer.optimizer().m, second.trainer.optimizer().m));

@@ -1,0 +1,27 @@
+// Work that the ranks of a run do together, where any of them may fail.
+//
+// Thread-safety: the thread that made the world.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "dist/world.h"
+
+namespace vfm::train {
+
+/// Does `act`, which exchanges nothing, on every rank; then all know whether it failed anywhere. If
+/// so, `clean_up` runs on rank 0, and the first rank that failed throws what `act` threw there: its
+/// caller says so once, with rank and host, and ends the others (World::end_all), which wait. A
+/// disk that is full for one rank of several is an Error like any other. A collective.
+void on_all_ranks(dist::World& world, const std::function<void()>& act,
+                  const std::function<void()>& clean_up = {});
+
+/// Deals work of these sizes to ranks: the largest first, to the rank that has least; the first
+/// piece and the first rank of several alike. Returns the rank of each. Pure.
+std::vector<int> deal(std::span<const std::uint64_t> sizes, int ranks);
+
+}  // namespace vfm::train

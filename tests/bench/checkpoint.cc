@@ -1,0 +1,178 @@
+// Checkpoints by all ranks against checkpoints by rank 0 alone, as far as the machine's disk
+// allows.
+//
+//   checkpoint DIR MIB            times both, of as many MiB of f32 weights with moments and
+//   average checkpoint DIR --again FROM   loads a checkpoint and saves it as the run DIR: the same
+//   bytes
+// Both as they are, or by mpirun.
+// SPDX-License-Identifier: Apache-2.0
+#include "train/checkpoint.h"
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "base/error.h"
+#include "base/philox.h"
+#include "io/atomic_file.h"
+#include "io/safetensors.h"
+#include "models/folder/checkpoint_folder.h"
+#include "models/folder/load_tensors.h"
+#include "models/folder/lora_file.h"
+#include "train/beginning.h"
+#include "train/checkpoint_files.h"
+
+namespace {
+
+using namespace vfm;
+using namespace vfm::train;
+
+struct Weights {
+  std::vector<std::unique_ptr<nn::Parameter>> owned;
+  nn::ParameterList list;
+
+  void add(const std::string& name, const Shape& shape) {
+    auto parameter = std::make_unique<nn::Parameter>();
+    parameter->name = name;
+    parameter->value = Tensor::zeros(shape);
+    Random(1, Purpose::test, 0, owned.size()).fill_normal(parameter->value.floats());
+    list.push_back(parameter.get());
+    owned.push_back(std::move(parameter));
+  }
+};
+
+/// Seconds of the slowest rank.
+template <class Act>
+double seconds_of(dist::World& world, const Act& act) {
+  world.barrier();
+  const auto begin = std::chrono::steady_clock::now();
+  act();
+  world.barrier();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+/// As rank 0 alone: writes all, reads it again for its hashes.
+void save_alone(dist::World& world, const std::string& folder, const Optimizer& optimizer) {
+  if (world.rank() != 0) return;
+  const auto of = [](const std::vector<Tensor>& tensors) {
+    return [&tensors](std::size_t i, std::int64_t begin, std::int64_t end) {
+      return tensors[i].reshape({tensors[i].elements()}).rows(begin, end);
+    };
+  };
+  const nn::ParameterList& list = optimizer.parameters();
+  const auto values = [&](std::size_t i, std::int64_t begin, std::int64_t end) {
+    return list[i]->read(begin, end);
+  };
+  for (const char* part : {"/model", "/state"})
+    io::make_directories(folder + part);
+  const CheckpointFiles files(list,
+                              {{"model", models::kWeightsName, DType::f32, values, kMaxFileBytes},
+                               {"state", "adam_m", DType::f32, of(optimizer.m), kMaxFileBytes},
+                               {"state", "adam_v", DType::f32, of(optimizer.v), kMaxFileBytes},
+                               {"state", "ema", DType::f32, of(optimizer.ema()), kMaxFileBytes}},
+                              1);
+  for (const auto& [name, text] : files.texts())
+    io::write_file(folder + "/" + name, text);
+  files.write(folder, 0);
+  std::map<std::string, std::string> hashes;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder))
+    if (entry.is_regular_file())
+      hashes[std::filesystem::relative(entry.path(), folder)] = io::hash_file(entry.path());
+  std::string complete;
+  for (const auto& [name, hash] : hashes)
+    complete += hash + "  " + name + "\n";
+  io::write_file(folder + "/COMPLETE", complete);
+}
+
+/// As rank 0 alone: verifies all, reads all, and gives it to the others.
+void resume_alone(dist::World& world, const std::string& folder, const Optimizer& optimizer) {
+  const nn::ParameterList& list = optimizer.parameters();
+  if (world.rank() == 0) {
+    models::verify_checkpoint(folder);
+    models::load_parameters(io::SafetensorsSet(folder + "/model", models::kWeightsName), list);
+    const auto load = [&](const char* name, const std::vector<Tensor>& tensors) {
+      std::vector<models::TensorTarget> targets;
+      for (std::size_t i = 0; i < list.size(); ++i)
+        targets.push_back({list[i]->name, list[i]->shape(),
+                           [&tensors, i](const Tensor& values) { copy(values, tensors[i]); }});
+      models::load_tensors(io::SafetensorsSet(folder + "/state", name), targets);
+    };
+    load("adam_m", optimizer.m);
+    load("adam_v", optimizer.v);
+    load("ema", optimizer.ema());
+  }
+  if (world.size() == 1) return;
+  share_parameters(world, list);
+  for (const auto* tensors : {&optimizer.m, &optimizer.v, &optimizer.ema()})
+    for (const Tensor& tensor : *tensors)
+      copy(broadcast_tensor(world, tensor), tensor);
+}
+
+void measure(dist::World& world, const std::string& out, int mib) {
+  Weights weights;
+  for (int at = 0; at < mib; at += 16)  // 16 MiB each
+    weights.add(fmt::format("blocks.{:04}.weight", at / 16), {2048, 2048});
+  const Optimizer optimizer({}, {}, weights.list);
+  for (int round = 0; round < 3; ++round) {
+    if (world.rank() == 0) std::filesystem::remove_all(out);
+    const std::string alone = out + "/alone";
+    const double save = seconds_of(world, [&] { save_alone(world, alone, optimizer); });
+    const double resume = seconds_of(world, [&] { resume_alone(world, alone, optimizer); });
+    if (world.rank() == 0) std::filesystem::remove_all(out);
+    const Checkpoint checkpoint{1, Json::object(), Json::object(), optimizer};
+    const double all_save = seconds_of(world, [&] { write_checkpoint(world, out, checkpoint); });
+    const double all_resume = seconds_of(
+        world, [&] { read_checkpoint(world, newest_good_checkpoint(world, out), optimizer); });
+    if (world.rank() == 0)
+      std::printf("%d ranks, %d MiB: save %.2f s, by rank 0 alone %.2f s; resume %.2f s, %.2f s\n",
+                  world.size(), 4 * mib, all_save, save, all_resume, resume);
+  }
+}
+
+void again(dist::World& world, const std::string& out, const std::string& from) {
+  const std::string folder = models::find_checkpoint(from);
+  const bool adapted = models::has_adapters(folder);
+  Weights weights;
+  const io::SafetensorsReader moments(folder + "/state", "adam_m");
+  for (const io::TensorView& tensor : moments.tensors())
+    weights.add(tensor.name, tensor.shape);
+  OptimizerRecipe recipe;
+  EmaRecipe average;
+  if (moments.tensors().front().dtype == "BF16") recipe.moments = "bf16";
+  if (!io::SafetensorsSet::exists(folder + "/state", "ema")) average.mode = "off";
+  const Optimizer optimizer(recipe, average, weights.list);
+  read_checkpoint(world, folder, optimizer);
+  Checkpoint checkpoint{0, {}, models::read_train_json(folder), optimizer};
+  checkpoint.step = checkpoint.train["step"].get<std::int64_t>();
+  checkpoint.config = parse_json(io::read_file(folder + "/model/config.json"), "config.json");
+  if (adapted) {
+    const io::SafetensorsSet lora(models::lora_folder(folder), models::kLoraName);
+    checkpoint.adapters = lora.metadata();
+    checkpoint.adapters.erase("format");
+  }
+  write_checkpoint(world, out, checkpoint);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const bool many = std::getenv("OMPI_COMM_WORLD_SIZE") || std::getenv("PMI_SIZE");
+  const auto world = many ? dist::mpi_world() : dist::self_world();
+  try {
+    if (argc == 3)
+      measure(*world, argv[1], std::atoi(argv[2]));
+    else if (argc == 4 && std::string(argv[2]) == "--again")
+      again(*world, argv[1], argv[3]);
+    else
+      fail("usage: checkpoint DIR MIB, or checkpoint DIR --again FROM");
+    return 0;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "checkpoint: %s\n", error.what());
+    if (world->size() > 1) world->end_all(1);
+    return 1;
+  }
+}

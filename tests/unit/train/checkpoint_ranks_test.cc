@@ -1,0 +1,427 @@
+// Checkpoints of several ranks, which are threads here. tests/cli/ranks.bats has processes.
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <atomic>
+#include <barrier>
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "base/error.h"
+#include "base/full_disk.h"
+#include "base/log.h"
+#include "base/philox.h"
+#include "io/atomic_file.h"
+#include "io/file.h"
+#include "models/folder/checkpoint_folder.h"
+#include "models/folder/lora_file.h"
+#include "support/temporary_folder.h"
+#include "tensor/allocator.h"
+#include "train/checkpoint.h"
+#include "train/checkpoint_files.h"
+#include "train/together.h"
+
+using namespace vfm;
+using namespace vfm::train;
+namespace fs = std::filesystem;
+
+namespace {
+
+/// What the ranks of one run share.
+struct Meeting {
+  explicit Meeting(int ranks) : size(ranks), meet(ranks), texts(static_cast<std::size_t>(ranks)) {}
+  int size;
+  std::barrier<> meet;
+  std::vector<std::string> texts;
+  std::vector<std::byte> bytes;
+  std::atomic<bool> ended = false;
+};
+
+class ThreadWorld final : public dist::World {
+ public:
+  ThreadWorld(Meeting& meeting, int rank) : meeting_(meeting), rank_(rank) {}
+  int rank() const override { return rank_; }
+  int size() const override { return meeting_.size; }
+  std::string host() const override { return "here"; }
+  void all_reduce_sum(std::span<float>) override { std::terminate(); }
+  void all_reduce_sum(std::span<double>) override { std::terminate(); }
+  void broadcast(std::span<std::byte> bytes) override {
+    if (rank_ == 0) meeting_.bytes.assign(bytes.begin(), bytes.end());
+    meeting_.meet.arrive_and_wait();
+    std::copy(meeting_.bytes.begin(), meeting_.bytes.end(), bytes.begin());
+    meeting_.meet.arrive_and_wait();
+  }
+  std::vector<std::string> gather(const std::string& text) override {
+    meeting_.texts[static_cast<std::size_t>(rank_)] = text;
+    meeting_.meet.arrive_and_wait();
+    auto texts = rank_ == 0 ? meeting_.texts : std::vector<std::string>();
+    meeting_.meet.arrive_and_wait();
+    return texts;
+  }
+  /// Where ranks wait for one that has failed: until it has left.
+  void barrier() override {
+    meeting_.ended.wait(false);
+    throw Ended();
+  }
+  [[noreturn]] void end_all(int) override { std::terminate(); }
+  struct Ended {};
+
+ private:
+  Meeting& meeting_;
+  int rank_;
+};
+
+/// Runs `work` on every rank; returns what it threw, "RANK: MESSAGE" of each that did.
+std::vector<std::string> on_ranks(int ranks, const std::function<void(dist::World&)>& work) {
+  Meeting meeting(ranks);
+  std::mutex mutex;
+  std::vector<std::string> errors;
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < ranks; ++rank)
+    threads.emplace_back([&, rank] {
+      ThreadWorld world(meeting, rank);
+      const auto note = [&](const std::string& message) {
+        const std::lock_guard lock(mutex);
+        errors.push_back(fmt::format("{}: {}", rank, message));
+        meeting.ended = true;
+        meeting.ended.notify_all();
+      };
+      try {
+        work(world);
+      } catch (const Error& error) {
+        note(error.what());
+      } catch (const Stopped&) {
+        note("stopped");
+      } catch (const ThreadWorld::Ended&) {  // by the rank that failed
+      }
+    });
+  for (std::thread& thread : threads)
+    thread.join();
+  return errors;
+}
+
+/// Some parameters, split and not, and an optimizer of them. Numbers of `seed`; 0: zeros.
+struct State {
+  explicit State(std::uint32_t seed, const char* moments = "bf16") {
+    const auto add = [&](const char* name, Shape shape, bool split) {
+      nn::Parameter& parameter = parameters.emplace_back();
+      parameter.name = name;
+      if (split) {
+        parameter.high = Tensor::zeros(shape, DType::bf16);
+        parameter.low = Tensor::zeros(shape, DType::i16);
+      } else {
+        parameter.value = Tensor::zeros(shape);
+      }
+      const Tensor values = draw(shape, seed);
+      parameter.write(values);
+    };
+    parameters.reserve(8);
+    add("b.weight", {40, 7}, false);
+    add("a.weight", {33, 5}, true);
+    add("a.bias", {33}, false);
+    add("scale", {}, false);
+    add("nothing", {0, 4}, false);
+    add("c.weight", {200, 3}, true);
+    for (nn::Parameter& parameter : parameters)
+      list.push_back(&parameter);
+    OptimizerRecipe recipe;
+    recipe.moments = moments;
+    optimizer.emplace(recipe, EmaRecipe(), list);
+    for (std::size_t i = 0; i < list.size(); ++i)
+      for (const Tensor& tensor : {optimizer->m[i], optimizer->v[i], optimizer->ema()[i]})
+        copy(draw(tensor.shape(), seed).to(tensor.dtype()), tensor);
+  }
+  Tensor draw(const Shape& shape, std::uint32_t seed) {
+    Tensor values = Tensor::zeros(shape);
+    if (seed != 0) Random(seed, Purpose::test, 0, drawn++).fill_normal(values.floats());
+    return values;
+  }
+  Checkpoint checkpoint(std::int64_t step) const {
+    return {step, {{"_class_name", "None"}}, {{"step", step}}, *optimizer};
+  }
+
+  std::uint64_t drawn = 0;
+  std::vector<nn::Parameter> parameters;
+  nn::ParameterList list;
+  std::optional<Optimizer> optimizer;
+};
+
+std::map<std::string, std::string> files_of(const std::string& folder) {
+  std::map<std::string, std::string> files;
+  for (const auto& entry : fs::recursive_directory_iterator(folder))
+    if (entry.is_regular_file())
+      files[fs::relative(entry.path(), folder)] = io::read_file(entry.path());
+  return files;
+}
+
+std::string save(const State& state, const std::string& run, int ranks, std::uint64_t limit) {
+  CHECK(on_ranks(ranks, [&](dist::World& world) {
+          write_checkpoint(world, run, state.checkpoint(3), limit);
+        }).empty());
+  return checkpoint_path(run, 3);
+}
+
+}  // namespace
+
+TEST_CASE("work is dealt by size, the same on all ranks") {
+  const std::vector<std::uint64_t> sizes = {3, 9, 3, 3, 7, 0, 3};
+  CHECK(deal(sizes, 1) == std::vector<int>(7, 0));
+  // 9 | 7 | 3, then 3 and 3 to the third, which has 9; 3 to the second; 0 to the first.
+  CHECK(deal(sizes, 3) == std::vector<int>{2, 0, 2, 2, 1, 0, 1});
+  CHECK(deal({}, 3).empty());
+  const std::vector<std::uint64_t> alike(5, 4);
+  CHECK(deal(alike, 8) == std::vector<int>{0, 1, 2, 3, 4});
+}
+
+TEST_CASE("any number of ranks writes and reads the same checkpoint") {
+  const State state(5);
+  for (const std::uint64_t limit : {std::uint64_t{600}, kMaxFileBytes}) {
+    const TemporaryFolder folder;
+    const auto whole = files_of(save(state, folder / "one", 1, limit));
+    // By 600 bytes five files and an index of f32, four and one of bf16.
+    CHECK(whole.size() == (limit == kMaxFileBytes ? 3 + 4 : 3 + 2 * 6 + 2 * 5));
+    models::verify_checkpoint(checkpoint_path(folder / "one", 3));
+    for (const int ranks : {1, 2, 3, 5}) {
+      // Loaded by as many, and saved again by each of them.
+      std::vector<std::string> sames(static_cast<std::size_t>(ranks), "no");
+      CHECK(on_ranks(ranks, [&](dist::World& world) {
+              const State other(0);
+              const std::string newest = newest_good_checkpoint(world, folder / "one");
+              read_checkpoint(world, newest, *other.optimizer);
+              write_checkpoint(world, folder / "many", other.checkpoint(3), limit);
+              const auto self = dist::self_world();
+              const std::string own = folder / ("own" + std::to_string(world.rank()));
+              write_checkpoint(*self, own, other.checkpoint(3), limit);
+              if (files_of(checkpoint_path(own, 3)) == whole)
+                sames[static_cast<std::size_t>(world.rank())] = "yes";
+            }).empty());
+      CHECK(files_of(checkpoint_path(folder / "many", 3)) == whole);
+      CHECK(sames == std::vector<std::string>(sames.size(), "yes"));
+    }
+    CHECK_FALSE(fs::exists(folder / "many/checkpoints/.step-00000003.tmp"));
+  }
+}
+
+TEST_CASE("what was written with larger files is read, and so are adapters") {
+  const TemporaryFolder folder;
+  const State state(6, "f32");
+  const auto expected = files_of(save(state, folder / "small", 1, 700));
+  for (const std::uint64_t limit : {std::uint64_t{1500}, ~std::uint64_t{0}}) {
+    const std::string run = folder / std::to_string(limit);
+    const std::string old = save(state, run, 1, limit);
+    const State other(0, "f32");
+    read_checkpoint(*dist::self_world(), old, *other.optimizer);
+    CHECK(files_of(save(other, run + "again", 2, 700)) == expected);
+  }
+
+  State adapters(7);
+  Checkpoint checkpoint = adapters.checkpoint(3);
+  checkpoint.adapters = {{"lora_adapter_metadata", "{}"}};
+  for (const int ranks : {1, 3})
+    CHECK(on_ranks(ranks, [&](dist::World& world) {
+            write_checkpoint(world, folder / ("lora" + std::to_string(ranks)), checkpoint, 600);
+          }).empty());
+  const std::string one = checkpoint_path(folder / "lora1", 3);
+  CHECK(files_of(one) == files_of(checkpoint_path(folder / "lora3", 3)));
+  CHECK(models::has_adapters(one));
+  CHECK(fs::exists(one + "/lora/adapter_model.safetensors"));  // in one file, whatever the limit
+  const State read(0);
+  read_checkpoint(*dist::self_world(), one, *read.optimizer);
+  CHECK(files_of(save(read, folder / "a", 1, 600)) ==
+        files_of(save(adapters, folder / "b", 1, 600)));
+}
+
+TEST_CASE("each file has one writer, and all ranks have about as much to write") {
+  const State state(5);
+  SavedSet set{"state", "x", DType::f32, {}, 400};
+  const auto read = [&](std::size_t i, std::int64_t begin, std::int64_t end) {
+    return state.list[i]->read(begin, end);
+  };
+  set.read = read;
+  const TemporaryFolder folder;
+  fs::create_directories(folder / "state");
+  const CheckpointFiles alone(state.list, {set}, 1), shared(state.list, {set}, 3);
+  REQUIRE(alone.files().size() == shared.files().size());
+  std::map<std::string, int> writers;
+  for (std::size_t i = 0; i < alone.files().size(); ++i) {
+    CHECK(alone.name(alone.files()[i]) == shared.name(shared.files()[i]));
+    CHECK(alone.files()[i].writer == 0);
+  }
+  for (int rank = 0; rank < 3; ++rank)
+    for (const auto& [name, hash] : shared.write(folder.path, rank)) {
+      CHECK(io::hash_file(folder / name) == hash);
+      ++writers[name];
+    }
+  CHECK(writers.size() == shared.files().size());
+  for (const auto& [name, count] : writers)
+    CHECK(count == 1);
+}
+
+TEST_CASE("a failure on one rank ends the checkpoint on all, and leaves nothing of it") {
+  const TemporaryFolder folder;
+  const State state(5);
+  const std::string before = save(state, folder / "run", 3, 600);
+  const auto files = files_of(before);
+  const State next(9);
+  for (const int bad : {0, 1, 2}) {
+    CAPTURE(bad);
+    // The newest checkpoint of another run is there; of what comes, one file cannot be made.
+    const CheckpointFiles plan(next.list,
+                               {{"model", "diffusion_pytorch_model", DType::f32, {}, 600},
+                                {"state", "adam_m", DType::bf16, {}, 600},
+                                {"state", "adam_v", DType::bf16, {}, 600},
+                                {"state", "ema", DType::f32, {}, 600}},
+                               3);
+    std::string blocked;
+    for (const CheckpointFiles::File& file : plan.files())
+      if (file.writer == bad) blocked = plan.name(file);
+    REQUIRE_FALSE(blocked.empty());
+    const std::string temporary = folder / "run/checkpoints/.step-00000003.tmp";
+    std::atomic<bool> go = false;
+    const auto errors = on_ranks(3, [&](dist::World& world) {
+      class Blocking final : public dist::World {  // puts a folder where the file should be
+       public:
+        Blocking(dist::World& world, std::string path) : world_(world), path_(std::move(path)) {}
+        int rank() const override { return world_.rank(); }
+        int size() const override { return world_.size(); }
+        std::string host() const override { return world_.host(); }
+        void all_reduce_sum(std::span<float>) override {}
+        void all_reduce_sum(std::span<double>) override {}
+        void broadcast(std::span<std::byte> bytes) override { world_.broadcast(bytes); }
+        std::vector<std::string> gather(const std::string& text) override {
+          if (world_.rank() == 0 && calls_++ == 0) fs::create_directories(path_ + "/x");
+          return world_.gather(text);
+        }
+        void barrier() override { world_.barrier(); }
+        [[noreturn]] void end_all(int status) override { world_.end_all(status); }
+
+       private:
+        dist::World& world_;
+        std::string path_;
+        int calls_ = 0;
+      };
+      Blocking blocking(world, temporary + "/" + blocked);
+      write_checkpoint(blocking, folder / "run", next.checkpoint(3), 600);
+      go = true;
+    });
+    REQUIRE(errors.size() == 1);
+    CHECK(errors[0].starts_with(fmt::format("{}: cannot create '", bad)));
+    CHECK(errors[0].find(blocked) != std::string::npos);
+    CHECK_FALSE(go);
+    CHECK_FALSE(fs::exists(temporary));
+    CHECK(files_of(before) == files);
+  }
+  CHECK(files_of(save(next, folder / "run", 2, 600)) != files);
+}
+
+TEST_CASE("a full disk of one rank is an error with its message; alone it ends the run") {
+  const auto full = [](dist::World& world, int bad) {
+    on_all_ranks(world, [&] {
+      if (world.rank() == bad) fail_output(ENOSPC, "cannot write '{}'", "x");
+    });
+  };
+  const auto errors = on_ranks(3, [&](dist::World& world) { full(world, 1); });
+  forget_full_disk();
+  REQUIRE(errors.size() == 1);
+  CHECK(errors[0].starts_with("1: cannot write 'x': No space left on device"));
+  CHECK_THROWS_AS(full(*dist::self_world(), 0), Stopped);
+  forget_full_disk();
+  // Of several the first speaks.
+  const auto several = on_ranks(4, [](dist::World& world) {
+    on_all_ranks(world, [&] {
+      if (world.rank() >= 2) fail("bad");
+    });
+  });
+  CHECK(several == std::vector<std::string>{"2: bad"});
+}
+
+TEST_CASE("tensors that are missing or of another shape are one message on all ranks") {
+  const TemporaryFolder folder;
+  const State state(5);
+  const std::string path = save(state, folder / "run", 2, kMaxFileBytes);
+  State other(0);
+  other.parameters[0].value = Tensor::zeros({7, 40});
+  other.parameters[2].name = "a.shift";
+  const auto errors =
+      on_ranks(3, [&](dist::World& world) { read_checkpoint(world, path, *other.optimizer); });
+  REQUIRE(errors.size() == 1);
+  CHECK(errors[0].starts_with("0: the tensors of '"));
+  CHECK(errors[0].find("1 missing: 'a.shift'; 1 unexpected: 'a.bias'; 1 of another shape: "
+                       "'b.weight'") != std::string::npos);
+  // Half a file: all ranks find it, one says so.
+  fs::resize_file(path + "/state/adam_v.safetensors", 900);
+  const auto cut = on_ranks(3, [&](dist::World& world) {
+    const State third(0);
+    read_checkpoint(world, path, *third.optimizer);
+  });
+  REQUIRE(cut.size() == 1);
+  CHECK(cut[0].find("adam_v.safetensors' is truncated") != std::string::npos);
+}
+
+TEST_CASE("ranks share out the verification, and agree on what is damaged") {
+  const TemporaryFolder folder;
+  const State state(5);
+  const std::string path = save(state, folder / "run", 1, 600);
+  static std::string words;  // of rank 0
+  set_log_sink([](LogLevel, std::string_view text) { words += text; }, LogLevel::warning);
+  for (const int ranks : {1, 3}) {
+    for (const auto& [name, bytes] : files_of(path)) {
+      CAPTURE(ranks, name);
+      std::string damaged = bytes;
+      damaged[name == "COMPLETE" ? 0 : damaged.size() / 2] ^= 1;
+      io::write_file(path + "/" + name, damaged);
+      words.clear();
+      const auto errors = on_ranks(
+          ranks, [&](dist::World& world) { newest_good_checkpoint(world, folder / "run"); });
+      io::write_file(path + "/" + name, bytes);
+      REQUIRE(errors.size() == 1);
+      CHECK(errors[0].starts_with("0: none of the checkpoints in '"));
+      // COMPLETE begins with the hash of a file.
+      const std::string bad = name == "COMPLETE" ? bytes.substr(34, bytes.find('\n') - 34) : name;
+      CHECK(words == fmt::format("checkpoint '{}' is damaged: '{}' is not as it was written; going "
+                                 "back to the checkpoint before it",
+                                 path, bad));
+    }
+    std::vector<std::string> found(static_cast<std::size_t>(ranks));
+    CHECK(on_ranks(ranks, [&](dist::World& world) {
+            found[static_cast<std::size_t>(world.rank())] =
+                newest_good_checkpoint(world, folder / "run");
+            if (!newest_good_checkpoint(world, folder / "none").empty()) fail("found one");
+          }).empty());
+    CHECK(found == std::vector<std::string>(found.size(), path));
+  }
+  set_log_sink(nullptr, LogLevel::warning);
+}
+
+TEST_CASE("a checkpoint goes through memory in pieces") {
+  // Split weights and bf16 moments, which are converted on the way: 96 MiB of f32 each.
+  nn::Parameter parameter;
+  parameter.name = "large";
+  const Shape shape = {3, 8 << 20};
+  parameter.high = Tensor::zeros(shape, DType::bf16);
+  parameter.low = Tensor::zeros(shape, DType::i16);
+  const nn::ParameterList list = {&parameter};
+  OptimizerRecipe recipe;
+  recipe.moments = "bf16";
+  EmaRecipe ema;
+  ema.mode = "off";
+  const Optimizer optimizer(recipe, ema, list);
+  const TemporaryFolder folder;
+  const auto world = dist::self_world();
+  const auto peak_of = [](const auto& act) {
+    reset_memory_peak();
+    const std::size_t before = cpu_memory().current;
+    act();
+    return cpu_memory().peak - before;
+  };
+  std::string path;
+  constexpr std::size_t kMost = std::size_t{64} << 20;
+  CHECK(peak_of([&] {
+          path =
+              write_checkpoint(*world, folder.path, {1, Json::object(), Json::object(), optimizer});
+        }) <= kMost);
+  CHECK(peak_of([&] { read_checkpoint(*world, path, optimizer); }) <= kMost);
+  CHECK(fs::file_size(path + "/model/diffusion_pytorch_model.safetensors") > (96 << 20));
+}
