@@ -75,9 +75,7 @@ __device__ __forceinline__ void store(Bf16* p, const Several<kCount>& values) {
 }
 
 struct Gelu {
-  static __device__ __forceinline__ float of(float x, Normal n) {
-    return 0.5f * x + fabsf(x) * n.beyond;
-  }
+  static __device__ __forceinline__ float of(float x, Normal n) { return gelu(x, n); }
   static __device__ __forceinline__ float of(float x) { return of(x, normal(x)); }
 };
 struct GeluBack {

@@ -6,13 +6,14 @@
 
 #include "common/fp8.cuh"
 #include "common/launch.cuh"
+#include "common/normal.cuh"
 #include "common/pack.cuh"
 #include "quantize.h"
 
 namespace vfm::kernels {
 namespace {
 
-constexpr int kThreads = 256, kWarps = kThreads / 32;
+constexpr int kThreads = 256;
 constexpr int kEach = 16;  // elements that a thread takes at a time: 16 bytes of E4M3
 constexpr std::int64_t kMostElements = std::int64_t{1} << 38;
 
@@ -38,48 +39,48 @@ __device__ __forceinline__ void load_each(const T* x, std::int64_t i, std::int64
   }
 }
 
-// The largest of all threads', in every thread.
-__device__ __forceinline__ unsigned max_of_block(unsigned value, unsigned (&shared)[kWarps]) {
-  value = max_of_warp(value);
-  if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = value;
-  __syncthreads();
-  for (int warp = 0; warp < kWarps; ++warp)
-    value = value > shared[warp] ? value : shared[warp];
-  return value;
+// The elements that are quantised: those of x, or with kGelu what gelu_forward() makes of them.
+template <class T, bool kVector, bool kGelu>
+__device__ __forceinline__ void load_some(const T* x, std::int64_t i, std::int64_t count,
+                                          float (&v)[kEach]) {
+  load_each<T, kVector>(x, i, count, v);
+  if constexpr (kGelu) {
+#pragma unroll
+    for (int j = 0; j < kEach; ++j)
+      v[j] = gelu(v[j], normal(v[j]));
+    round_to<T>(v);
+  }
 }
 
-template <class T, bool kVector>
+template <class T, bool kVector, bool kGelu>
 __global__ void __launch_bounds__(kThreads)
     largest_kernel(const T* x, std::int64_t count, std::uint32_t* largest) {
-  __shared__ unsigned shared[kWarps];
+  __shared__ unsigned shared[kThreads / 32];
   unsigned most = 0;
   const std::int64_t step = std::int64_t{gridDim.x} * kThreads * kEach;
   for (std::int64_t i = (std::int64_t{blockIdx.x} * kThreads + threadIdx.x) * kEach; i < count;
        i += step) {
     float v[kEach];
-    load_each<T, kVector>(x, i, count, v);
+    load_some<T, kVector, kGelu>(x, i, count, v);
 #pragma unroll
     for (int j = 0; j < kEach; ++j)
       most = max(most, magnitude_bits(v[j]));
   }
-  most = max_of_block(most, shared);
+  most = max_of_block<kThreads>(most, shared);
   if (threadIdx.x == 0) largest[blockIdx.x] = most;
 }
 
-template <class T, bool kVector>
+template <class T, bool kVector, bool kGelu>
 __global__ void __launch_bounds__(kThreads)
     values_kernel(const T* x, std::int64_t count, const std::uint32_t* largest, int parts,
                   std::uint8_t* values, float* scale) {
-  __shared__ unsigned shared[kWarps];
-  unsigned most = 0;
-  for (int part = static_cast<int>(threadIdx.x); part < parts; part += kThreads)
-    most = max(most, largest[part]);
-  const Fp8Scale by = fp8_scale(max_of_block(most, shared));
+  __shared__ unsigned shared[kThreads / 32];
+  const Fp8Scale by = fp8_scale(max_of_parts<kThreads>(largest, parts, shared));
   if (blockIdx.x == 0 && threadIdx.x == 0) *scale = by.scale;
   const std::int64_t i = (std::int64_t{blockIdx.x} * kThreads + threadIdx.x) * kEach;
   if (i >= count) return;
   float v[kEach];
-  load_each<T, kVector>(x, i, count, v);
+  load_some<T, kVector, kGelu>(x, i, count, v);
   const uint4 bytes = quantize_16(v, by.inverse);
   const int left = static_cast<int>(min(count - i, static_cast<std::int64_t>(kEach)));
   if (kVector && left == kEach)
@@ -88,31 +89,63 @@ __global__ void __launch_bounds__(kThreads)
     store_pack<std::uint8_t, false>(values + i, bytes, left);
 }
 
-template <class T, bool kVector>
+std::int64_t blocks_of(std::int64_t count) {
+  constexpr std::int64_t kBlock = kThreads * kEach;
+  return std::max<std::int64_t>((count + kBlock - 1) / kBlock, 1);
+}
+
+bool takes(std::int64_t count) {
+  return count >= 0 && count <= kMostElements;
+}
+
+template <class T, bool kVector, bool kGelu>
+int launch_largest(const void* x, std::int64_t count, std::uint32_t* largest, cudaStream_t stream) {
+  const dim3 parts(static_cast<unsigned>(quantize_parts(count)));
+  return launch(largest_kernel<T, kVector, kGelu>, parts, kThreads, 0, stream,
+                static_cast<const T*>(x), count, largest);
+}
+
+template <class T, bool kVector, bool kGelu>
 int launch_both(const Quantize& c, cudaStream_t stream) {
-  cudaError_t status = fp8_code(values_kernel<T, kVector>);
+  const auto values = values_kernel<T, kVector, kGelu>;
+  int status = fp8_code(values);
   if (status != cudaSuccess) return status;
-  const auto* x = static_cast<const T*>(c.x);
-  const std::int64_t each = std::int64_t{kThreads} * kEach;
-  const auto blocks = static_cast<unsigned>(std::max<std::int64_t>((c.count + each - 1) / each, 1));
-  const unsigned parts = std::min<unsigned>(blocks, kQuantizeParts);
-  status =
-      launch(largest_kernel<T, kVector>, dim3(parts), kThreads, 0, stream, x, c.count, c.largest);
+  status = launch_largest<T, kVector, kGelu>(c.x, c.count, c.largest, stream);
   if (status != cudaSuccess) return status;
-  return launch(values_kernel<T, kVector>, dim3(blocks), kThreads, 0, stream, x, c.count, c.largest,
-                static_cast<int>(parts), c.values, c.scale);
+  return launch(values, dim3(static_cast<unsigned>(blocks_of(c.count))), kThreads, 0, stream,
+                static_cast<const T*>(c.x), c.count, c.largest, quantize_parts(c.count), c.values,
+                c.scale);
 }
 
 template <class T>
 int launch_type(const Quantize& c, cudaStream_t stream) {
-  return aligned_to_16(c.x, c.values) ? launch_both<T, true>(c, stream)
-                                      : launch_both<T, false>(c, stream);
+  const bool vector = aligned_to_16(c.x, c.values);
+  if (c.gelu)
+    return vector ? launch_both<T, true, true>(c, stream) : launch_both<T, false, true>(c, stream);
+  return vector ? launch_both<T, true, false>(c, stream) : launch_both<T, false, false>(c, stream);
+}
+
+template <class T>
+int launch_type(const void* x, std::int64_t count, std::uint32_t* largest, cudaStream_t stream) {
+  return aligned_to_16(x) ? launch_largest<T, true, false>(x, count, largest, stream)
+                          : launch_largest<T, false, false>(x, count, largest, stream);
 }
 
 }  // namespace
 
+int quantize_parts(std::int64_t count) {
+  return static_cast<int>(std::min<std::int64_t>(blocks_of(count), kQuantizeParts));
+}
+
+int largest_magnitudes(Type type, const void* x, std::int64_t count, std::uint32_t* largest,
+                       CUstream_st* stream) {
+  if (!takes(count)) return cudaErrorInvalidValue;
+  return type == Type::bf16 ? launch_type<__nv_bfloat16>(x, count, largest, stream)
+                            : launch_type<float>(x, count, largest, stream);
+}
+
 int quantize(const Quantize& call, CUstream_st* stream) {
-  if (call.count < 0 || call.count > kMostElements) return cudaErrorInvalidValue;
+  if (!takes(call.count)) return cudaErrorInvalidValue;
   return call.type == Type::bf16 ? launch_type<__nv_bfloat16>(call, stream)
                                  : launch_type<float>(call, stream);
 }

@@ -7,6 +7,8 @@
 // the largest of the parts' again. A maximum depends on no order, so the bits are the same on every
 // GPU, and on the CPU. NaN or infinity in x makes the scale and all values NaN: one scale has no
 // room for both infinity and the others, and nobody may overlook it.
+// Of gelu(x), with `gelu`, in the numbers of gelu_forward() (elementwise.h) and then this, to the
+// bit: both launches read x and compute, and gelu(x) is in no memory.
 // Thread-safety: launches on the given stream; keeps nothing.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -27,6 +29,7 @@ inline constexpr int kQuantizeParts = 512;
 
 struct Quantize {
   Type type = Type::f32;
+  bool gelu = false;  ///< of gelu(x), which is rounded to `type` first
   const void* x = nullptr;
   std::int64_t count = 0;
   std::uint8_t* values = nullptr;    ///< [count] out
@@ -40,5 +43,11 @@ struct Quantize {
 /// values are aligned to 16 bytes, memory is read and written 16 bytes at a time. A count of zero
 /// writes a scale and no value.
 int quantize(const Quantize& call, CUstream_st* stream);
+
+/// The first launch alone: quantize_parts(count) words, the largest magnitudes of parts of x. Their
+/// bits are the magnitude's as a float.
+int largest_magnitudes(Type type, const void* x, std::int64_t count, std::uint32_t* largest,
+                       CUstream_st* stream);
+int quantize_parts(std::int64_t count);
 
 }  // namespace vfm::kernels

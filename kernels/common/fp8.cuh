@@ -48,6 +48,35 @@ __device__ __forceinline__ unsigned max_of_warp(unsigned value) {
   return value;
 }
 
+/// The largest over all threads, in every thread. kThreads is a multiple of 32; `shared` has a
+/// number for each warp.
+template <int kThreads>
+__device__ __forceinline__ unsigned max_of_block(unsigned value,
+                                                 unsigned (&shared)[kThreads / 32]) {
+  value = max_of_warp(value);
+  if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = value;
+  __syncthreads();
+  for (int warp = 0; warp < kThreads / 32; ++warp)
+    value = value > shared[warp] ? value : shared[warp];
+  return value;
+}
+
+/// The same of what largest_magnitudes() found.
+template <int kThreads>
+__device__ __forceinline__ unsigned max_of_parts(const std::uint32_t* largest, int parts,
+                                                 unsigned (&shared)[kThreads / 32]) {
+  unsigned most = 0;
+  for (int part = static_cast<int>(threadIdx.x); part < parts; part += kThreads)
+    most = max(most, largest[part]);
+  return max_of_block<kThreads>(most, shared);
+}
+
+/// Four elements as four bytes.
+__device__ __forceinline__ unsigned quantize_4(const float (&v)[4], float inverse) {
+  return pack_e4m3(v[0] * inverse, v[1] * inverse) | pack_e4m3(v[2] * inverse, v[3] * inverse)
+                                                         << 16;
+}
+
 /// Sixteen elements as sixteen bytes.
 __device__ __forceinline__ uint4 quantize_16(const float (&v)[16], float inverse) {
   unsigned words[4];

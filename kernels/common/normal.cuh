@@ -24,4 +24,9 @@ __device__ __forceinline__ Normal normal(float x) {
   return {bell, 0.5f - bell * t * polynomial};
 }
 
+// Which product is rounded is said, so that every kernel has the same bits.
+__device__ __forceinline__ float gelu(float x, Normal n) {
+  return fmaf(0.5f, x, fabsf(x) * n.beyond);
+}
+
 }  // namespace vfm::kernels

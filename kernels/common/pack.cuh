@@ -74,6 +74,18 @@ __device__ __forceinline__ uint4 pack(const float (&v)[8]) {
           pair_bits(v[6], v[7])};
 }
 
+/// The numbers that are there after T has been stored and loaded again.
+template <class T, int kCount>
+__device__ __forceinline__ void round_to(float (&v)[kCount]) {
+  if constexpr (sizeof(T) == 2) {
+#pragma unroll
+    for (int i = 0; i < kCount; i += 2) {
+      const unsigned two = pair_bits(v[i], v[i + 1]);
+      v[i] = __uint_as_float(two << 16), v[i + 1] = __uint_as_float(two & 0xffff0000u);
+    }
+  }
+}
+
 /// The first `count` floats, and zeros.
 template <bool kVector, int kCount>
 __device__ __forceinline__ void load_floats(const float* p, int count, float (&v)[kCount]) {

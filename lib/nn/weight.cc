@@ -177,7 +177,12 @@ void Weight::keep_fp8(bool keep) const {
 }
 
 Tensor Weight::multiply(ops::Tape& tape, const Tensor& x) const {
-  return fp8_.defined() ? ops::linear_fp8(tape, x, fp8_) : ops::linear(tape, x, matrix(tape));
+  return in_fp8() ? ops::linear_fp8(tape, x, fp8_) : ops::linear(tape, x, matrix(tape));
+}
+
+Tensor Weight::multiply(const ops::Tape& tape, const ops::Quantized& x) const {
+  if (!in_fp8()) fail("'{}' has no copy in FP8", parameters_.front().name);
+  return ops::linear_fp8(tape, x, fp8_, dtype());
 }
 
 }  // namespace vfm::nn

@@ -74,6 +74,9 @@ class Weight {
   void keep_fp8(bool keep) const;
   /// x W^T; in FP8, without recording only, while there is that copy.
   Tensor multiply(ops::Tape& tape, const Tensor& x) const;
+  /// Whether there is that copy: then x may be given as FP8, and x W^T is in dtype().
+  bool in_fp8() const { return fp8_.defined(); }
+  Tensor multiply(const ops::Tape& tape, const ops::Quantized& x) const;
 
  private:
   void allocate(const Shape& all, const WeightOptions& options);

@@ -105,6 +105,9 @@ void clip() {
       models::forward_cost(config, {}, {sample, sample}, DType::bf16, {}, Device::cuda);
   const std::vector<TimeLine> pass = models::predict(gpu, network.calls);
   print_lines("H200, one of 35 passes of two samples of 56,320 tokens", pass);
+  const models::PartCost low = models::forward_cost(config, {}, {sample, sample}, DType::bf16,
+                                                    {.linear = true}, Device::cuda);
+  print_lines("H200, the same pass with --fp8 linear", models::predict(gpu, low.calls));
 
   models::T5Config t5;  // of 11 billion parameters
   t5.vocabulary = 32128, t5.width = 1024, t5.head_dim = 128, t5.feed_forward = 65536;

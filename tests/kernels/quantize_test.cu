@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstring>
 
+#include "elementwise.h"
 #include "fp8_reference.h"
 #include "kernel_test.h"
 #include "quantize.h"
@@ -17,7 +18,7 @@ struct Quantized {
 
 // `shift`: elements by which x, and bytes by which the values, miss the alignment.
 template <class T>
-Quantized run_kernel(const std::vector<T>& x, std::size_t shift) {
+Quantized run_kernel(const std::vector<T>& x, std::size_t shift, bool gelu = false) {
   std::vector<T> shifted(shift);
   shifted.insert(shifted.end(), x.begin(), x.end());
   const DeviceArray<T> from(shifted);
@@ -26,6 +27,7 @@ Quantized run_kernel(const std::vector<T>& x, std::size_t shift) {
   const DeviceArray<std::uint32_t> largest(kQuantizeParts);
   Quantize call;
   call.type = sizeof(T) == 2 ? Type::bf16 : Type::f32;
+  call.gelu = gelu;
   call.x = from.get() + shift;
   call.count = static_cast<std::int64_t>(x.size());
   call.values = values.get() + shift;
@@ -39,19 +41,29 @@ Quantized run_kernel(const std::vector<T>& x, std::size_t shift) {
   return result;
 }
 
+// What the kernel of gelu writes.
+template <class T>
+std::vector<T> gelu_of(const std::vector<T>& x) {
+  const DeviceArray<T> from(x), to(x.size());
+  need(gelu_forward(sizeof(T) == 2 ? Type::bf16 : Type::f32, from.get(), to.get(),
+                    static_cast<std::int64_t>(x.size()), nullptr),
+       "gelu");
+  return to.host();
+}
+
 // To the last bit: every value is computed alone, and a maximum has no order.
 template <class T>
 void check(Checker& checker, const std::string& name, const std::vector<float>& numbers,
-           std::size_t shift) {
-  const std::vector<T> x = as<T>(numbers);
+           std::size_t shift, bool gelu = false) {
+  const std::vector<T> given = as<T>(numbers), x = gelu ? gelu_of(given) : given;
   float largest = 0;
   for (const T v : x)
     largest = std::isnan(largest) || std::isnan(value(v)) ? std::nanf("")
                                                           : std::max(largest, std::abs(value(v)));
   const ReferenceScale by = fp8_scale_of(largest);
-  const Quantized got = run_kernel(x, shift);
-  const std::string of = name + (sizeof(T) == 2 ? " bf16 " : " f32 ") + std::to_string(x.size()) +
-                         (shift ? " shifted" : "");
+  const Quantized got = run_kernel(given, shift, gelu);
+  const std::string of = name + (gelu ? " of gelu" : "") + (sizeof(T) == 2 ? " bf16 " : " f32 ") +
+                         std::to_string(x.size()) + (shift ? " shifted" : "");
   checker.check(of + ": scale",
                 std::isnan(by.scale) ? std::isnan(got.scale) : got.scale == by.scale);
   std::size_t wrong = 0;
@@ -95,6 +107,26 @@ void check_type(Checker& checker) {
   }
 }
 
+// Gelu in the same launches: what two kernels make, one after the other.
+template <class T>
+void check_gelu(Checker& checker) {
+  for (const std::size_t count : {0, 1, 17, 4096, 4099})
+    for (const std::size_t shift : {0, 1})
+      check<T>(checker, "noise", noise(count, 7), shift, true);
+  check<T>(checker, "long", noise(2200001, 9), 0, true);
+  // Negative numbers alone: the largest is where gelu turns, and far out it is zero.
+  std::vector<float> negative;
+  for (int i = 1; i <= 5000; ++i)
+    negative.push_back(-0.002f * static_cast<float>(i));
+  check<T>(checker, "negative", negative, 0, true);
+  negative.push_back(300);
+  check<T>(checker, "one is large", negative, 0, true);
+  for (const float bad : {std::nanf(""), INFINITY, -INFINITY}) {
+    negative.back() = bad;
+    check<T>(checker, "NaN or infinity", negative, 0, true);
+  }
+}
+
 void check_arguments(Checker& checker) {
   Quantize call;
   call.count = -1;
@@ -107,15 +139,19 @@ void time_bf16(Checker&) {
   const DeviceArray<std::uint8_t> values(kCount);
   const DeviceArray<float> scale(1);
   const DeviceArray<std::uint32_t> largest(kQuantizeParts);
-  const Quantize call{Type::bf16,   x.get(),     static_cast<std::int64_t>(kCount),
-                      values.get(), scale.get(), largest.get()};
-  time_launch("quantize 8192 x 4096 bf16", 5.0 * kCount, 0,
-              [&] { return quantize(call, nullptr); });
+  for (const bool gelu : {false, true}) {
+    const Quantize call{Type::bf16,   gelu,        x.get(),      static_cast<std::int64_t>(kCount),
+                        values.get(), scale.get(), largest.get()};
+    time_launch(gelu ? "gelu to FP8 8192 x 4096 bf16" : "quantize 8192 x 4096 bf16", 5.0 * kCount,
+                0, [&] { return quantize(call, nullptr); });
+  }
 }
 
 void tests(Checker& checker) {
   check_type<float>(checker);
   check_type<__nv_bfloat16>(checker);
+  check_gelu<float>(checker);
+  check_gelu<__nv_bfloat16>(checker);
   check_arguments(checker);
   if (timed()) time_bf16(checker);
 }

@@ -133,6 +133,7 @@ Dit::State& Dit::state() const {
 
 void Dit::set_inference_fp8(Fp8Parts parts) {
   check_fp8(config(), state().compute, parts);
+  if (parts.any() && !state().layout.alone()) fail_usage("ranks that share a network have no FP8");
   for (const DitBlock& block : state().blocks)
     block.keep_fp8(parts.linear);
   state().fp8 = parts;

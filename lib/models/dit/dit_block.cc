@@ -122,15 +122,22 @@ DitBlock::Entered DitBlock::enter(Tape& tape, const DitStream& in, const DitCont
         ops::modulate_linear(tape, input, matrix.matrix(tape), context.gather);
     return {made.stream, made.y, input.modulation};
   }
+  if (matrix.in_fp8()) {
+    const auto [stream, normed] = ops::gated_residual_layernorm_modulate_fp8(tape, input);
+    return {stream, matrix.multiply(tape, normed), input.modulation};
+  }
   const auto [stream, normed] = ops::gated_residual_layernorm_modulate(tape, input);
   const Tensor gathered = ops::run_exchange(tape, normed, context.gather);
   return {stream, matrix.multiply(tape, gathered), input.modulation};
 }
 
 Tensor DitBlock::activate(Tape& tape, const Tensor& hidden, const DitContext& context) const {
-  const Tensor y = context.recompute ? ops::gelu_linear(tape, hidden, down_.matrix(tape))
-                                     : down_.multiply(tape, ops::gelu(tape, hidden));
-  return ops::run_exchange(tape, y, context.sum);
+  const auto multiplied = [&] {
+    if (context.recompute) return ops::gelu_linear(tape, hidden, down_.matrix(tape));
+    return down_.in_fp8() ? down_.multiply(tape, ops::quantize_gelu(hidden))
+                          : down_.multiply(tape, ops::gelu(tape, hidden));
+  };
+  return ops::run_exchange(tape, multiplied(), context.sum);
 }
 
 DitStream DitBlock::self_attention(Tape& tape, const DitStream& in, const DitContext& context,

@@ -16,7 +16,9 @@ std::string why_no_fp8_product(const Shape& weight) {
   return "";
 }
 
-Tensor linear_fp8(const Tape& tape, const Tensor& x, const Quantized& w) {
+namespace {
+
+void check(const Tape& tape, const Tensor& x, const Quantized& w) {
   if (tape.recording()) fail("linear_fp8 has no gradient: it is for inference, without recording");
   if (x.dims() != 2 || w.values.dims() != 2 || x.size(1) != w.values.size(1))
     fail("linear_fp8: x {} does not fit w {}", to_string(x.shape()), to_string(w.values.shape()));
@@ -24,14 +26,22 @@ Tensor linear_fp8(const Tape& tape, const Tensor& x, const Quantized& w) {
     fail("linear_fp8: x is on {}, w on {}", device_name(x.device()),
          device_name(w.values.device()));
   if (const std::string why = why_no_fp8_product(w.values.shape()); !why.empty()) fail("{}", why);
-  const std::int64_t n = x.size(0), in = x.size(1), out = w.values.size(0);
-  const Quantized low = quantize(x);
-  const Tensor y({n, out}, x.dtype(), x.device());
-  gemm(y.device(), n, out, in,
-       {low.values.raw(), DType::f8e4m3, in, false, low.scale.data<float>()},
-       {w.values.raw(), DType::f8e4m3, in, true, w.scale.data<float>()}, y.raw(), y.dtype(), out,
-       false);
+}
+
+}  // namespace
+
+Tensor linear_fp8(const Tape& tape, const Quantized& x, const Quantized& w, DType out) {
+  check(tape, x.values, w);
+  const std::int64_t n = x.values.size(0), in = x.values.size(1), wide = w.values.size(0);
+  const Tensor y({n, wide}, out, x.values.device());
+  gemm(y.device(), n, wide, in, {x.values.raw(), DType::f8e4m3, in, false, x.scale.data<float>()},
+       {w.values.raw(), DType::f8e4m3, in, true, w.scale.data<float>()}, y.raw(), out, wide, false);
   return y;
+}
+
+Tensor linear_fp8(const Tape& tape, const Tensor& x, const Quantized& w) {
+  check(tape, x, w);
+  return linear_fp8(tape, quantize(x), w, x.dtype());
 }
 
 }  // namespace vfm::ops

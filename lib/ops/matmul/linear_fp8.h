@@ -11,9 +11,12 @@ namespace vfm::ops {
 /// must be multiples of 16, as tensor cores want them.
 std::string why_no_fp8_product(const Shape& weight);
 
-/// x [N, I], f32 or bf16; w [O, I], quantised once; y [N, O] in x's dtype. x is quantised here.
+/// x [N, I], quantised; w [O, I], quantised once; y [N, O] of dtype `out`, f32 or bf16.
 /// There is no gradient: throws Error for a tape that records, for shapes that do not fit, and on a
 /// GPU without FP8.
+Tensor linear_fp8(const Tape& tape, const Quantized& x, const Quantized& w, DType out);
+
+/// The same of x [N, I], f32 or bf16, which is quantised here; y in x's dtype.
 Tensor linear_fp8(const Tape& tape, const Tensor& x, const Quantized& w);
 
 }  // namespace vfm::ops

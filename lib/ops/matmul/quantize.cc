@@ -6,14 +6,28 @@
 #include "ops/run.h"
 
 namespace vfm::ops {
+namespace {
 
-Quantized quantize(const Tensor& x) {
+Quantized quantized_like(const Tensor& x) {
   if (x.dtype() != DType::f32 && x.dtype() != DType::bf16)
     fail("quantize: {} is neither f32 nor bf16", dtype_name(x.dtype()));
-  const Quantized result{Tensor(x.shape(), DType::f8e4m3, x.device()),
-                         Tensor({1}, DType::f32, x.device())};
-  // The largest value is found first.
+  return {Tensor(x.shape(), DType::f8e4m3, x.device()), Tensor({1}, DType::f32, x.device())};
+}
+
+}  // namespace
+
+// Both read x twice: the largest value is found first.
+
+Quantized quantize(const Tensor& x) {
+  const Quantized result = quantized_like(x);
   VFM_RUN(Touching(x, x, result.values), quantize, x, result);
+  return result;
+}
+
+Quantized quantize_gelu(const Tensor& x) {
+  const Quantized result = quantized_like(x);
+  VFM_RUN(Touching(x, x, result.values).cpu_scratch([&] { return x.bytes() / sizeof(float); }),
+          quantize_gelu, x, result);
   return result;
 }
 

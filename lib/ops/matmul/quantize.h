@@ -27,4 +27,8 @@ struct Quantized {
 /// capability below 9.0).
 Quantized quantize(const Tensor& x);
 
+/// quantize(gelu(x)), to the bit. On the GPU gelu(x) is computed once for the largest value and
+/// once more for the values, from x, and is in no memory.
+Quantized quantize_gelu(const Tensor& x);
+
 }  // namespace vfm::ops

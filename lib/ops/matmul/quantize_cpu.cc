@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/matmul/fp8_scale.h"
 #include "ops/matmul/quantize_kernels.h"
+#include "ops/pointwise/gelu_kernels.h"
 
 namespace vfm::ops {
 namespace {
@@ -29,6 +30,12 @@ void cpu::quantize(const Tensor& x, const Quantized& result) {
     quantize_as(x.data<float>(), x.elements(), values, scale);
   else
     quantize_as(x.data<std::uint16_t>(), x.elements(), values, scale);
+}
+
+void cpu::quantize_gelu(const Tensor& x, const Quantized& result) {
+  const Tensor y(x.shape(), x.dtype());
+  gelu_forward(x.dtype(), static_cast<const void*>(x.raw()), y.raw(), x.elements());
+  quantize(y, result);
 }
 
 }  // namespace vfm::ops

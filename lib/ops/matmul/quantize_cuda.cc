@@ -20,16 +20,29 @@ void check_fp8_gpu(int status, const char* what) {
   check_gpu(status, what);
 }
 
-void cuda::quantize(const Tensor& x, const Quantized& result) {
+namespace {
+
+void quantize_or_gelu(const Tensor& x, bool gelu, const Quantized& result) {
   const Tensor largest({kernels::kQuantizeParts}, DType::i32, Device::cuda);
   kernels::Quantize call;
   call.type = kernel_type(x.dtype());
+  call.gelu = gelu;
   call.x = x.raw();
   call.count = x.elements();
   call.values = result.values.data<std::uint8_t>();
   call.scale = result.scale.data<float>();
   call.largest = largest.data<std::uint32_t>();
   check_fp8_gpu(kernels::quantize(call, compute_stream()), "round a tensor to FP8");
+}
+
+}  // namespace
+
+void cuda::quantize(const Tensor& x, const Quantized& result) {
+  quantize_or_gelu(x, false, result);
+}
+
+void cuda::quantize_gelu(const Tensor& x, const Quantized& result) {
+  quantize_or_gelu(x, true, result);
 }
 
 }  // namespace vfm::ops

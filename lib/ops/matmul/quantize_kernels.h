@@ -1,4 +1,4 @@
-// The kernel behind quantize.h.
+// The kernels behind quantize.h.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -8,5 +8,6 @@
 namespace vfm::ops {
 
 VFM_KERNEL(void, quantize, const Tensor& x, const Quantized& result)
+VFM_KERNEL(void, quantize_gelu, const Tensor& x, const Quantized& result)
 
 }  // namespace vfm::ops

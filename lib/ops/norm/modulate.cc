@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "ops/backward.h"
+#include "ops/norm/modulate_fp8_kernels.h"
 #include "ops/norm/modulate_kernels.h"
 #include "ops/run.h"
 
@@ -79,15 +80,19 @@ bool adds(const ModulateInput& in) {
   return in.branch.defined() || in.extra.defined();
 }
 
+ModulateSaved results_for(const ModulateInput& in) {
+  const Device device = in.x.device();
+  return {adds(in) ? Tensor(in.x.shape(), DType::f32, device) : in.x,
+          Tensor({in.x.size(0), 2}, DType::f32, device)};
+}
+
 }  // namespace
 
 ModulateSaved modulate_forward(const ModulateInput& in, Tensor& normed) {
   check(in, true);
-  const Device device = in.x.device();
   const std::int64_t width = in.x.size(1);
-  normed = Tensor(in.x.shape(), in.out, device);
-  const ModulateSaved saved{adds(in) ? Tensor(in.x.shape(), DType::f32, device) : in.x,
-                            Tensor({in.x.size(0), 2}, DType::f32, device)};
+  normed = Tensor(in.x.shape(), in.out, in.x.device());
+  const ModulateSaved saved = results_for(in);
   ModulateArgs args = arguments(in, saved);
   args.normed = normed.raw();
   VFM_RUN(
@@ -174,6 +179,29 @@ Modulated gated_residual_layernorm_modulate(Tape& tape, const ModulateInput& in)
                 const Tensor dnormed = t.take(normed);
                 modulate_backward(t, in, saved, dnormed.defined() ? dnormed.to(in.out) : dnormed);
               });
+  return {saved.stream, normed};
+}
+
+ModulatedFp8 gated_residual_layernorm_modulate_fp8(const Tape& tape, const ModulateInput& in) {
+  if (tape.recording()) fail("modulate to FP8 has no gradient: it is for inference");
+  check(in, true);
+  const Device device = in.x.device();
+  const std::int64_t tokens = in.x.size(0), width = in.x.size(1);
+  const ModulateSaved saved = results_for(in);
+  const Quantized normed{Tensor(in.x.shape(), DType::f8e4m3, device),
+                         Tensor({1}, DType::f32, device)};
+  // The second pass reads the stream, its moments and the modulation once more.
+  VFM_RUN(Touching(in.x, in.branch, in.extra, adds(in) ? saved.stream : Tensor(), saved.stream,
+                   saved.moments, saved.moments, normed.values)
+              .columns(in.gate, width)
+              .columns(in.modulation, 2 * width)
+              .columns(in.modulation, 2 * width)
+              .cpu_scratch([&] {
+                return in.x.elements() * static_cast<std::int64_t>(dtype_size(in.out)) /
+                       static_cast<std::int64_t>(sizeof(float));
+              })
+              .gpu_scratch([&] { return tokens * sizeof(std::int32_t); }),
+          modulate_fp8, arguments(in, saved), normed);
   return {saved.stream, normed};
 }
 

@@ -11,6 +11,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "ops/matmul/quantize.h"
 #include "ops/norm/row_map.h"
 #include "ops/tape.h"
 
@@ -36,6 +37,16 @@ struct Modulated {
 
 /// Deterministic: sums over tokens are taken in fixed chunks, in a fixed order.
 Modulated gated_residual_layernorm_modulate(Tape& tape, const ModulateInput& input);
+
+struct ModulatedFp8 {
+  Tensor stream;     ///< as above
+  Quantized normed;  ///< [S, D]
+};
+
+/// The same for products in FP8: `normed` as quantize() makes it, to the bit. On the GPU it is in
+/// no memory before that: one pass finds its largest value, the next one computes it again from the
+/// stream. For inference: throws Error for a tape that records, and on a GPU without FP8.
+ModulatedFp8 gated_residual_layernorm_modulate_fp8(const Tape& tape, const ModulateInput& input);
 
 /// The stream alone, of an input with a branch: no norm, and `modulation` is not read.
 Tensor gated_residual(Tape& tape, const ModulateInput& input);

@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/modulate.h"
 #include "kernels/modulate_backward.h"
-#include "ops/norm/modulate_kernels.h"
+#include "kernels/modulate_fp8.h"
+#include "ops/matmul/check_fp8_cuda.h"
+#include "ops/norm/modulate_fp8_kernels.h"
 #include "tensor/device.h"
 #include "tensor/kernel_type.h"
 
@@ -36,16 +38,32 @@ kernels::ModulateBackward describe_backward(const ModulateBackwardArgs& args) {
   return call;
 }
 
-}  // namespace
-
-void modulate_forward(const ModulateArgs& args) {
+kernels::ModulateForward describe_forward(const ModulateArgs& args) {
   auto call = describe<kernels::ModulateForward>(args);
   call.tokens = args.tokens, call.rows = args.rows;
   call.epsilon = args.epsilon;
   call.x = args.x, call.extra = args.extra;
   if (args.stream == args.x) call.stream = nullptr;  // it is written already
   call.normed = args.normed;
-  check_gpu(kernels::modulate_forward(call, compute_stream()), "run modulate");
+  return call;
+}
+
+}  // namespace
+
+void modulate_forward(const ModulateArgs& args) {
+  check_gpu(kernels::modulate_forward(describe_forward(args), compute_stream()), "run modulate");
+}
+
+void modulate_fp8(const ModulateArgs& args, const Quantized& normed) {
+  const Tensor maxima({args.tokens}, DType::i32, Device::cuda);
+  const Tensor largest({kernels::kQuantizeParts}, DType::i32, Device::cuda);
+  kernels::ModulateFp8 call;
+  call.forward = describe_forward(args);
+  call.values = normed.values.data<std::uint8_t>();
+  call.scale = normed.scale.data<float>();
+  call.maxima = maxima.data<std::uint32_t>();
+  call.largest = largest.data<std::uint32_t>();
+  check_fp8_gpu(kernels::modulate_fp8(call, compute_stream()), "run modulate to FP8");
 }
 
 void modulate_backward(const ModulateBackwardArgs& args) {

@@ -75,6 +75,19 @@ TEST_CASE("networks: the memory of a step on a GPU") {
         step);
 }
 
+TEST_CASE("networks: the memory of a pass in FP8 on a GPU") {
+  for (const NetworkType type : {NetworkType::dit, NetworkType::stdit}) {
+    models::NetworkConfig c = small(type);
+    c.text_embed_dim = 32;
+    check(std::string(models::network_type_name(type)) + " in FP8", [&](Device device) {
+      const auto network = models::make_network(c, 1, DType::bf16, device);
+      network->set_inference_fp8({.linear = true});
+      ops::Tape silent(false);
+      network->forward(silent, batch_of(c, device));
+    });
+  }
+}
+
 TEST_CASE("a decoder: the memory of a step on a GPU") {
   models::DecoderConfig c;
   c.vocabulary = 1000;

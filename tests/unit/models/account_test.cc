@@ -240,6 +240,41 @@ TEST_CASE("a layer of Cosmos 7B: the bytes of its elementwise kernels, by name")
   CHECK(elementwise == Approx(sum).epsilon(0.005));
 }
 
+TEST_CASE("a layer of Cosmos 7B in FP8: the bytes of its elementwise kernels, by name") {
+  constexpr double kTokens = 8192, kWidth = 4096;
+  const auto kernels_of = [&](int layers) {
+    NetworkConfig c;
+    c.num_layers = layers;
+    c.max_size = {4, 512, 512};
+    const models::NetworkSample sample{1, 64, 512, 24.f, 0, 1};
+    return work_by_name(
+        models::forward_cost(c, {}, {sample}, DType::bf16, {.linear = true}, Device::cuda).calls);
+  };
+  const std::map<std::string, KernelWork> fewer = kernels_of(2);
+  std::map<std::string, double> bytes;  // per token and width
+  for (const auto& [name, kernel] : kernels_of(3))
+    if (kernel.kind == WorkKind::elementwise && name != "add_columns")
+      bytes[name] = (kernel.bytes - fewer.at(name).bytes) / kTokens / kWidth;
+  // What is one number a token is less than the margin.
+  // Neither modulate_forward nor gelu_forward: E4M3 comes from modulate and gelu themselves, and
+  // from attention's results, of which a kernel of its own makes it.
+  const std::map<std::string, double> expected = {
+      // x, branch, stream, at first positions too; then stream and values
+      {"modulate_fp8", 3 * (4 + 2 + 4 + 4 + 1) + 4},
+      // Four times as wide: twice x, and the values
+      {"quantize_gelu", 4 * (2 + 2 + 1)},
+      {"quantize", 2 * (2 + 2 + 1)},
+      {"qk_norm_rope_forward", 2 * (2 + 2) + (2 + 2)},
+  };
+  for (const auto& [name, moved] : bytes) {
+    INFO(name);
+    const auto found = expected.find(name);
+    CHECK(moved == Approx(found == expected.end() ? 0 : found->second).margin(0.15));
+  }
+  for (const auto& [name, by_hand] : expected)
+    CHECK(bytes.count(name) == 1);
+}
+
 TEST_CASE("a tensor on meta has no values") {
   const Tensor tensor({2, 3}, DType::f32, Device::meta);
   CHECK_THROWS_AS(tensor.to(Device::cpu), Error);

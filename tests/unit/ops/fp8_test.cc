@@ -2,6 +2,7 @@
 // what they refuse.
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "base/error.h"
@@ -12,6 +13,8 @@
 #include "ops/matmul/linear.h"
 #include "ops/matmul/linear_fp8.h"
 #include "ops/matmul/quantize.h"
+#include "ops/norm/modulate.h"
+#include "ops/pointwise/gelu.h"
 
 using namespace vfm;
 using namespace vfm::ops;
@@ -48,6 +51,12 @@ std::vector<double> product(const Tensor& x, const Tensor& w) {
       y.push_back(sum);
     }
   return y;
+}
+
+void check_same(const Quantized& a, const Quantized& b) {
+  REQUIRE(a.values.shape() == b.values.shape());
+  CHECK(std::memcmp(a.values.raw(), b.values.raw(), a.values.bytes()) == 0);
+  CHECK(a.scale.floats()[0] == b.scale.floats()[0]);
 }
 
 Tensor as_tensor(const std::vector<double>& values, Shape shape) {
@@ -98,6 +107,41 @@ TEST_CASE("zeros stay zeros; NaN and infinity are not overlooked") {
   CHECK_THROWS_AS(quantize(Tensor({3}, DType::i32)), Error);
 }
 
+TEST_CASE("gelu and modulate to FP8 are gelu and modulate, and then quantised, to the bit") {
+  Tape silent(false);
+  for (const DType dtype : {DType::f32, DType::bf16}) {
+    for (const Shape& shape : {Shape{70, 100}, Shape{3, 16}, Shape{0, 16}}) {
+      const Tensor x = noise_tensor(shape, 3, dtype);
+      check_same(quantize_gelu(x), quantize(gelu(silent, x)));
+    }
+    for (const bool adds : {true, false})
+      for (const bool centred : {true, false}) {
+        ModulateInput in;
+        in.x = noise_tensor({90, 48}, 1), in.out = dtype, in.centred = centred;
+        in.modulation = noise_tensor({3, 144}, 4);
+        if (adds)
+          in.branch = noise_tensor({90, 48}, 2, dtype), in.extra = noise_tensor({90, 48}, 3);
+        if (adds) in.gate = in.modulation, in.gate_column = 96;
+        std::vector<std::int32_t> rows(90);
+        for (std::size_t i = 0; i < rows.size(); ++i)
+          rows[i] = static_cast<std::int32_t>(i / 31);
+        in.rows = RowMap(rows, Device::cpu);
+        const Modulated two = gated_residual_layernorm_modulate(silent, in);
+        const ModulatedFp8 one = gated_residual_layernorm_modulate_fp8(silent, in);
+        check_same(one.normed, quantize(two.normed));
+        CHECK((one.stream.id() == in.x.id()) == !adds);
+        CHECK(distance(one.stream, two.stream) == 0);
+        CHECK_THROWS_WITH(gated_residual_layernorm_modulate_fp8(Tape(), in),
+                          Catch::Contains("no gradient"));
+        rows[5] = 3;
+        in.rows = RowMap(rows, Device::cpu);
+        CHECK_THROWS_WITH(gated_residual_layernorm_modulate_fp8(silent, in),
+                          Catch::Contains("row 3 of 3"));
+      }
+  }
+  CHECK_THROWS_AS(quantize_gelu(Tensor({3}, DType::i32)), Error);
+}
+
 TEST_CASE("linear_fp8 is the product of what was rounded, and near that of what was there") {
   const Tape tape(false);
   Tape silent(false);
@@ -107,6 +151,10 @@ TEST_CASE("linear_fp8 is the product of what was rounded, and near that of what 
     const Tensor y = linear_fp8(tape, x, low);
     CHECK(y.dtype() == dtype);
     CHECK(y.shape() == Shape{37, 48});
+    for (const DType out : {DType::f32, DType::bf16})
+      CHECK(distance(linear_fp8(tape, quantize(x), low, out), y.to(out)) < 4e-3);
+    const Tensor given = linear_fp8(tape, quantize(x), low, dtype);
+    CHECK(std::memcmp(given.raw(), y.raw(), y.bytes()) == 0);
     const Tensor exact = as_tensor(product(restored(quantize(x)), restored(low)), y.shape());
     CHECK(distance(y, exact) < (dtype == DType::f32 ? 2e-6 : 4e-3));
     // Two factors, each 0.026 off in the mean square.
@@ -122,6 +170,10 @@ TEST_CASE("products in FP8 refuse what the GPU has not, on any device, and gradi
   const Tensor x = noise_tensor({4, 32}, 1);
   const Quantized w = quantize(noise_tensor({16, 32}, 2));
   CHECK_THROWS_WITH(linear_fp8(recording, x, w), Catch::Contains("no gradient"));
+  CHECK_THROWS_WITH(linear_fp8(recording, quantize(x), w, DType::f32),
+                    Catch::Contains("no gradient"));
+  CHECK_THROWS_WITH(linear_fp8(tape, quantize(noise_tensor({4, 48}, 1)), w, DType::f32),
+                    Catch::Contains("does not fit"));
   CHECK_THROWS_WITH(linear_fp8(tape, noise_tensor({4, 24}, 1), quantize(noise_tensor({16, 24}, 2))),
                     Catch::Contains("multiples of 16"));
   CHECK_THROWS_AS(linear_fp8(tape, noise_tensor({4, 48}, 1), w), Error);

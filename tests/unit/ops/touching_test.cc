@@ -115,6 +115,32 @@ TEST_CASE("bytes of modulate: stream, branch, positions and what becomes of them
   }
 }
 
+TEST_CASE("bytes of modulate and gelu in FP8: nothing between them and the product") {
+  const Tape silent(false);
+  const double table = 3.0 * kWidth * 4, moments = 8.0 * kTokens;
+  for (const bool adds : {true, false}) {
+    Tape tape;
+    const ModulateInput in = modulation_of(tape, 3, adds, adds);
+    const Kernels fused = counted([&] { (void)gated_residual_layernorm_modulate_fp8(silent, in); });
+    // x, branch and extra, the stream; then stream and values. Gate; shift and scale twice.
+    const double first = adds ? 4 + 2 + 4 + 4 : 4;
+    CHECK(bytes_of(fused, "modulate_fp8") ==
+          (first + 4 + 1) * kElements + 2 * moments + (adds ? 5 : 4) * table);
+    CHECK(fused.size() == 1);
+    const Kernels two = counted([&] {
+      Tape other(false);
+      (void)quantize(gated_residual_layernorm_modulate(other, in).normed);
+    });
+    CHECK(bytes_of(two, "modulate_forward") + bytes_of(two, "quantize") -
+              bytes_of(fused, "modulate_fp8") ==
+          2 * kElements - moments - 2 * table);
+  }
+  const Tensor x = blank({kTokens, kWidth}, DType::bf16);
+  const Kernels gelu = counted([&] { (void)quantize_gelu(x); });
+  CHECK(bytes_of(gelu, "quantize_gelu") == (2 + 2 + 1) * kElements);
+  CHECK(gelu.size() == 1);
+}
+
 TEST_CASE("bytes of gelu, silu, swiglu and rmsnorm") {
   Tape tape;
   const Tensor x = leaf(tape, {kTokens, kWidth}, DType::bf16);
