@@ -20,18 +20,6 @@
 
 namespace vfm::io {
 
-/// A box of a tensor: in each dim the indices [offset, offset + length).
-struct TensorRange {
-  std::vector<std::int64_t> shape;           ///< of the whole tensor
-  std::vector<std::int64_t> offset, length;  ///< by dim
-
-  static TensorRange whole(std::vector<std::int64_t> shape);
-  /// Of one dim a part, of the others all. Throws Error unless it lies within the tensor.
-  static TensorRange part(std::vector<std::int64_t> shape, std::size_t dim, std::int64_t offset,
-                          std::int64_t length);
-  std::int64_t elements() const;  ///< in the box
-};
-
 /// The tensors of a set; their `data` are empty.
 class SafetensorsReader final : public TensorSet {
  public:
@@ -39,16 +27,13 @@ class SafetensorsReader final : public TensorSet {
   SafetensorsReader(const std::string& folder, const std::string& name);
   explicit SafetensorsReader(const std::string& file);
 
-  /// Fills `out` with elements of the range, from `begin` on in its own C order: as many as fit,
-  /// which must be whole ones of the range. Throws Error: no such tensor, or one of another shape
-  /// than the range says, a range or elements outside it, a file that cannot be read.
-  void read(std::string_view name, const TensorRange& range, std::int64_t begin,
-            std::span<std::byte> out) const;
-
   /// How many bytes of data were read so far.
   std::uint64_t bytes_read() const { return bytes_read_; }
 
  private:
+  void read_bytes(const TensorView& tensor, std::uint64_t begin,
+                  std::span<std::byte> out) const override;
+
   struct Place {
     std::size_t file;
     std::uint64_t begin;  // in that file

@@ -32,6 +32,18 @@ inline constexpr std::size_t kMaxDims = 32;
 /// Bytes of one element of a safetensors dtype; 0 if unknown (also for the sub-byte types).
 std::size_t safetensors_item_size(std::string_view dtype);
 
+/// A box of a tensor: in each dim the indices [offset, offset + length).
+struct TensorRange {
+  std::vector<std::int64_t> shape;           ///< of the whole tensor
+  std::vector<std::int64_t> offset, length;  ///< by dim
+
+  static TensorRange whole(std::vector<std::int64_t> shape);
+  /// Of one dim a part, of the others all. Throws Error unless it lies within the tensor.
+  static TensorRange part(std::vector<std::int64_t> shape, std::size_t dim, std::int64_t offset,
+                          std::int64_t length);
+  std::int64_t elements() const;  ///< in the box
+};
+
 /// A set of tensors with different names. The views are valid as long as the set, also after it was
 /// moved. Thread-safety: const members from any thread.
 class TensorSet {
@@ -44,7 +56,17 @@ class TensorSet {
   const TensorView* find(std::string_view name) const;
   std::uint64_t bytes() const;  ///< of all tensors
 
+  /// Fills `out` with elements of the range, from `begin` on in its own C order: as many as fit,
+  /// which must be whole ones of the range. Throws Error: no such tensor, or one of another shape
+  /// than the range says, a range or elements outside it, a file that cannot be read.
+  void read(std::string_view name, const TensorRange& range, std::int64_t begin,
+            std::span<std::byte> out) const;
+
  protected:
+  /// The bytes of a tensor from `begin` on: here those of its `data`.
+  virtual void read_bytes(const TensorView& tensor, std::uint64_t begin,
+                          std::span<std::byte> out) const;
+
   explicit TensorSet(std::string path = {}) : path_(std::move(path)) {}
   TensorSet(TensorSet&&) = default;
   TensorSet& operator=(TensorSet&&) = default;

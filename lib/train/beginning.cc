@@ -14,6 +14,7 @@
 #include "models/folder/load_tensors.h"
 #include "train/kind.h"
 #include "train/run_folder.h"
+#include "train/together.h"
 
 namespace vfm::train {
 namespace {
@@ -100,27 +101,62 @@ bool is_from(const fs::path& path, const std::string& init) {
   return plain(path) == given || plain(path.parent_path()) == given / "checkpoints" / "";
 }
 
+/// A model that weights are read from, and what was given as the model under its adapters.
+struct Found {
+  models::ModelFolder model;
+  std::string under = {};
+};
+
 /// Opens the model that a run remembers as `known`, when options.init is given for it.
-models::ModelFolder open_known(const models::Origin& known, const RunOptions& options) {
+Found open_known(const models::Origin& known, const RunOptions& options) {
   const std::string& init = options.init;
+  const std::string& under = options.init_under;
   const std::string_view part = part_of(options.recipe);
   if (!known.adapters_path.empty() &&
       (is_from(known.adapters_path, init) || !adapters_at(init).empty()))
-    return open_initial(options.init_under.empty() ? known.path : options.init_under, part);
-  return open_initial(is_from(known.path, init) && io::file_exists(known.path) ? known.path : init,
-                      part, options.init_under);
+    return {open_initial(under.empty() ? known.path : under, part)};
+  return {open_initial(is_from(known.path, init) && io::file_exists(known.path) ? known.path : init,
+                       part, under),
+          under};
 }
 
-/// Opens what the weights of a new run are read from; where adapters go on, it is under them.
-models::ModelFolder open_beginning(const RunOptions& options) {
+/// Opens what the weights of a new run are read from; where `adapters`, a checkpoint of such, go
+/// on, it is under them.
+Found open_beginning(const RunOptions& options, const std::string& adapters) {
+  const std::string& under = options.init_under;
   const std::string_view part = part_of(options.recipe);
-  const std::string adapters = options.go_on_adapters ? adapters_at(options.init) : "";
-  if (adapters.empty()) return open_initial(options.init, part, options.init_under);
-  return models::open_under(adapters, options.init_under, choose(part));
+  if (adapters.empty()) return {open_initial(options.init, part, under), under};
+  return {models::open_under(adapters, under, choose(part))};
 }
 
-void load(const models::ModelFolder& model, const nn::ParameterList& parameters) {
-  as_usage([&] { models::load_parameters(model.weights(), parameters); });
+std::string adapters_to_begin_from(const RunOptions& options) {
+  return options.go_on_adapters ? adapters_at(options.init) : "";
+}
+
+void load(const io::TensorSet& set, const nn::ParameterList& parameters) {
+  std::vector<models::RangeTarget> targets;
+  for (nn::Parameter* parameter : parameters)
+    targets.push_back(models::range_target(*parameter));
+  as_usage([&] { models::load_ranges(set, targets); });
+}
+
+/// What rank 0 has found, verified, and tells the others. Folders; "": there is none.
+struct Source {
+  std::string model, under, adapters;
+};
+
+/// Reads the source's weights and adapters on every rank. A collective.
+Verdict read_source(dist::World& world, Source source, std::string_view part,
+                    const nn::ParameterList& weights, const nn::ParameterList& adapters) {
+  for (std::string* text : {&source.model, &source.under, &source.adapters})
+    *text = dist::broadcast(world, *text);
+  return attempt_on_all_ranks(world, [&] {
+    const models::ModelFolder model = open_initial(source.model, part, source.under);
+    // Adapters are merged into what is under them, which that compares with its hash.
+    load(model.has_adapters() ? model.weights() : model.tensors(), weights);
+    if (!source.adapters.empty())
+      as_usage([&] { models::open_adapters(source.adapters, true).load(adapters); });
+  });
 }
 
 /// What a diffusion network of `model` is trained with further.
@@ -160,9 +196,10 @@ void check_once(const RunOptions& options) {
   const bool begun = is_begun(options.out, options.force);
   if (begun && options.recipe.lora.rank == 0) return;
   const models::ModelFolder model =
-      begun ? open_known(origin_in(models::read_train_json(models::find_checkpoint(options.out))),
-                         options)
-            : open_beginning(options);
+      (begun ? open_known(origin_in(models::read_train_json(models::find_checkpoint(options.out))),
+                          options)
+             : open_beginning(options, adapters_to_begin_from(options)))
+          .model;
   models::check_headers(model, models::read_model_config(model));
 }
 
@@ -232,49 +269,63 @@ void check_run(const RunOptions& options, const Recipe& recipe, int ranks) {
   if (!options.out.empty()) refuse_foreign_files(options.out);
 }
 
-models::Origin load_initial(const RunOptions& options, const nn::ParameterList& parameters) {
-  const models::ModelFolder model = open_beginning(options);
-  load(model, parameters);
-  const std::string adapters = options.go_on_adapters ? adapters_at(options.init) : "";
-  if (adapters.empty()) return {.path = model.absolute_path(), .hash = model.hash()};
-  return {.path = model.absolute_path(),
-          .hash = models::hash_under(model, adapters),
-          .adapters_path = fs::absolute(adapters).lexically_normal().string(),
-          .adapters_hash = models::open_adapters(adapters, true).hash()};
+models::Origin load_initial(dist::World& world, const RunOptions& options,
+                            const nn::ParameterList& weights, const nn::ParameterList& adapters) {
+  models::Origin origin;
+  Source source;
+  const auto find = [&] {
+    if (world.rank() != 0) return;
+    source.adapters = adapters_to_begin_from(options);
+    const Found found = open_beginning(options, source.adapters);
+    found.model.verify();
+    source.model = found.model.folder();
+    source.under = found.under;
+    origin = {.path = found.model.absolute_path()};
+    if (source.adapters.empty()) {
+      origin.hash = found.model.hash();
+      return;
+    }
+    models::verify_checkpoint(source.adapters);
+    origin.hash = models::hash_under(found.model, source.adapters);
+    origin.adapters_path = fs::absolute(source.adapters).lexically_normal().string();
+    origin.adapters_hash = models::open_adapters(source.adapters, true).hash();
+  };
+  const auto newest = [&] {
+    return dist::broadcast(world, world.rank() == 0 ? models::newest_of_run(options.init) : "");
+  };
+  // As models::retry_if_gone() does, on all ranks or none.
+  for (int tries = 5;; --tries) {
+    const std::string before = newest();
+    Verdict verdict = attempt_on_all_ranks(world, find);
+    if (verdict.rank < 0)
+      verdict = read_source(world, source, part_of(options.recipe), weights, adapters);
+    if (verdict.rank < 0) return origin;
+    if (tries == 1 || before.empty() || newest() == before) fail_on_all_ranks(world, verdict);
+    if (world.rank() == 0)
+      log_info("'{}' has gone on, and its newest checkpoint is taken", options.init);
+  }
 }
 
-void load_adapters(const RunOptions& options, const nn::ParameterList& adapters) {
-  models::retry_if_gone(options.init, [&] {
-    const std::string checkpoint = adapters_at(options.init);
-    models::verify_checkpoint(checkpoint);
-    as_usage([&] { models::open_adapters(checkpoint, true).load(adapters); });
+models::Origin load_base(dist::World& world, const RunOptions& options, const models::Origin& known,
+                         const nn::ParameterList& weights) {
+  models::Origin origin = known;
+  Source source;
+  on_all_ranks(world, [&] {
+    if (world.rank() != 0) return;
+    const Found found = open_known(known, options);
+    const std::string hash = found.model.hash();
+    if (hash != known.hash)
+      fail_usage(
+          "'{}' is not the model whose adapters this run trains, '{}': its hash is {}, it was {}; "
+          "give the same --init, choose another --out, or begin again with --force",
+          options.init, known.path, hash, known.hash);
+    source.model = found.model.folder();
+    source.under = found.under;
+    origin.path = found.model.absolute_path();
   });
-}
-
-models::Origin load_base(const RunOptions& options, const models::Origin& known,
-                         const nn::ParameterList& parameters) {
-  const models::ModelFolder model = open_known(known, options);
-  const std::string hash = model.hash();
-  if (hash != known.hash)
-    fail_usage(
-        "'{}' is not the model whose adapters this run trains, '{}': its hash is {}, it was {}; "
-        "give the same --init, choose another --out, or begin again with --force",
-        options.init, known.path, hash, known.hash);
-  load(model, parameters);
-  models::Origin found = known;
-  found.path = model.absolute_path();
-  return found;
-}
-
-Tensor broadcast_tensor(dist::World& world, const Tensor& tensor) {
-  const Tensor host = tensor.to(Device::cpu);
-  world.broadcast({host.data<std::byte>(), host.bytes()});
-  return host;
-}
-
-void share_parameters(dist::World& world, const nn::ParameterList& parameters) {
-  for (const nn::Parameter* parameter : parameters)
-    parameter->write(broadcast_tensor(world, parameter->read()));
+  const Verdict verdict = read_source(world, source, part_of(options.recipe), weights, {});
+  if (verdict.rank >= 0) fail_on_all_ranks(world, verdict);
+  return origin;
 }
 
 }  // namespace vfm::train

@@ -7,6 +7,7 @@
 
 #include "base/json_fwd.h"
 #include "data/packing.h"
+#include "dist/world.h"
 #include "nn/parameter.h"
 #include "train/recipe_file.h"
 #include "train/run.h"
@@ -44,22 +45,17 @@ data::Packing packing_of(const Json& train, const RunOptions& options);
 /// warm-up. `recipe` is fitted to the data.
 void check_run(const RunOptions& options, const Recipe& recipe, int ranks);
 
-/// Reads the weights of options.init into the parameters. Returns what the run remembers of them.
-/// Throws Error{usage} listing the tensors that do not fit.
-models::Origin load_initial(const RunOptions& options, const nn::ParameterList& parameters);
-
-/// Reads the adapters that go on, averaged if they have an average.
-void load_adapters(const RunOptions& options, const nn::ParameterList& adapters);
+/// Reads the weights of options.init into `weights`; and, where adapters go on, these, averaged if
+/// they have an average, into `adapters`. Rank 0 finds the files and verifies them, then each rank
+/// reads what it holds. Returns what the run remembers of them; on rank 0. Throws Error{usage}
+/// listing the tensors that do not fit. A collective.
+models::Origin load_initial(dist::World& world, const RunOptions& options,
+                            const nn::ParameterList& weights, const nn::ParameterList& adapters);
 
 /// The same for the weights under adapters when their run goes on: `known` is what it remembers. Of
 /// a run that has trained on since, the checkpoint that the adapters were begun from is taken.
-/// Throws Error{usage} for another model than that, before anything is read.
-models::Origin load_base(const RunOptions& options, const models::Origin& known,
-                         const nn::ParameterList& parameters);
-
-/// The values of rank 0, in the host's memory. A collective.
-Tensor broadcast_tensor(dist::World& world, const Tensor& tensor);
-/// Gives all ranks the parameters of rank 0. A collective.
-void share_parameters(dist::World& world, const nn::ParameterList& parameters);
+/// Throws Error{usage} for another model than that, before anything is read. A collective.
+models::Origin load_base(dist::World& world, const RunOptions& options, const models::Origin& known,
+                         const nn::ParameterList& weights);
 
 }  // namespace vfm::train

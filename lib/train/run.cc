@@ -26,6 +26,7 @@
 #include "train/metrics.h"
 #include "train/recipe_file.h"
 #include "train/run_folder.h"
+#include "train/together.h"
 #include "train/trainer.h"
 #include "train/training_report.h"
 #include "train/validation.h"
@@ -177,13 +178,14 @@ void Run::resume(const std::string& folder, const std::string& train_text) {
   const Json train = parse_json(train_text, what);
   if (!train.contains("recipe") || !train.contains("state") || !train.contains("log"))
     fail("{} is not what vfm-train writes", what);
-  check_continues(train, options_, recipe_, data_->fingerprint());
-  recipe_.data.packing = packing_of(train, options_);
+  on_all_ranks(world_, [&] {
+    check_continues(train, options_, recipe_, data_->fingerprint());
+    recipe_.data.packing = packing_of(train, options_);
+  });
   make_trainer();
   const nn::ParameterList& frozen = trainer_->objective().frozen();
   init_ = models::Origin::from_json(train.value("init", Json()));
-  if (leader() && !frozen.empty()) init_ = load_base(options_, init_, frozen);
-  if (world_.size() > 1) share_parameters(world_, frozen);
+  if (!frozen.empty()) init_ = load_base(world_, options_, init_, frozen);
   read_checkpoint(world_, folder, trainer_->optimizer());
   trainer_->restore(RunState::from_json(train["state"], what));
   sums_ = LogSums::from_json(train["log"]);
@@ -202,19 +204,15 @@ void Run::begin() {
   make_trainer();
   if (options_.init.empty()) return;
   const nn::ParameterList& frozen = trainer_->objective().frozen();
-  const nn::ParameterList& begun = frozen.empty() ? trainer_->optimizer().parameters() : frozen;
+  const nn::ParameterList& trained = trainer_->optimizer().parameters();
+  init_ = load_initial(world_, options_, frozen.empty() ? trained : frozen, trained);
   if (leader()) {
-    init_ = models::retry_if_gone(options_.init, [&] { return load_initial(options_, begun); });
-    if (!init_.adapters_path.empty()) load_adapters(options_, trainer_->optimizer().parameters());
     log_info("beginning from '{}'", options_.init);
     for (const std::string& sentence : other_parts(options_.base, data_->info(), options_.init))
       log_warning("{}", sentence);
     if (const int tokens = recipe_.diffusion.text_padding; tokens > 0)
       log_info("texts are filled up to {} tokens ('diffusion.text_padding')", tokens);
   }
-  if (world_.size() > 1) share_parameters(world_, begun);
-  if (world_.size() > 1 && options_.go_on_adapters)
-    share_parameters(world_, trainer_->optimizer().parameters());
   trainer_->optimizer().restart_ema();
 }
 

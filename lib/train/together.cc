@@ -12,31 +12,39 @@
 
 namespace vfm::train {
 
-void on_all_ranks(dist::World& world, const std::function<void()>& act,
-                  const std::function<void()>& clean_up) {
-  std::exception_ptr failure;
-  bool stopped = false;
+Verdict attempt_on_all_ranks(dist::World& world, const std::function<void()>& act,
+                             const std::function<void()>& clean_up) {
+  Verdict verdict;
   try {
     act();
   } catch (const Stopped&) {
     // A signal ends each rank by itself, and nothing is said of it.
-    stopped = stop_signal() != 0 || world.size() == 1;
-    failure =
-        stopped ? std::current_exception() : std::make_exception_ptr(Error(full_disk_message()));
+    if (stop_signal() != 0 || world.size() == 1)
+      verdict.failure = std::current_exception();
+    else
+      verdict.failure = std::make_exception_ptr(Error(full_disk_message()));
   } catch (...) {
-    failure = std::current_exception();
+    verdict.failure = std::current_exception();
   }
-  const std::vector<std::string> failed = world.gather(failure ? "failed" : "");
-  std::string first;  // that failed; "": none
-  for (std::size_t rank = 0; rank < failed.size() && first.empty(); ++rank)
-    if (!failed[rank].empty()) first = std::to_string(rank);
-  if (!first.empty() && clean_up) clean_up();  // on rank 0: nobody else has an answer yet
-  first = dist::broadcast(world, first);
-  if (first.empty()) return;
-  if (failure && (stopped || first == std::to_string(world.rank())))
-    std::rethrow_exception(failure);
+  const std::vector<std::string> failed = world.gather(verdict.failure ? "failed" : "");
+  for (std::size_t rank = 0; rank < failed.size() && verdict.rank < 0; ++rank)
+    if (!failed[rank].empty()) verdict.rank = static_cast<int>(rank);
+  if (verdict.rank >= 0 && clean_up) clean_up();  // on rank 0: nobody else has an answer yet
+  world.broadcast(std::as_writable_bytes(std::span(&verdict.rank, 1)));
+  return verdict;
+}
+
+void fail_on_all_ranks(dist::World& world, const Verdict& verdict) {
+  if (verdict.failure && (verdict.rank == world.rank() || stop_signal() != 0))
+    std::rethrow_exception(verdict.failure);
   world.barrier();  // to which the rank that failed does not come
-  fail("rank {} has failed", first);
+  fail("rank {} has failed", verdict.rank);
+}
+
+void on_all_ranks(dist::World& world, const std::function<void()>& act,
+                  const std::function<void()>& clean_up) {
+  const Verdict verdict = attempt_on_all_ranks(world, act, clean_up);
+  if (verdict.rank >= 0) fail_on_all_ranks(world, verdict);
 }
 
 std::vector<int> deal(std::span<const std::uint64_t> sizes, int ranks) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <span>
 #include <vector>
@@ -13,10 +14,23 @@
 
 namespace vfm::train {
 
+/// What became of work that each rank did.
+struct Verdict {
+  int rank = -1;                    ///< the first that failed; -1: none did
+  std::exception_ptr failure = {};  ///< of this rank
+};
+
 /// Does `act`, which exchanges nothing, on every rank; then all know whether it failed anywhere. If
-/// so, `clean_up` runs on rank 0, and the first rank that failed throws what `act` threw there: its
-/// caller says so once, with rank and host, and ends the others (World::end_all), which wait. A
-/// disk that is full for one rank of several is an Error like any other. A collective.
+/// so, `clean_up` runs on rank 0 before anyone goes on. A disk that is full for one rank of several
+/// is an Error like any other. A collective.
+Verdict attempt_on_all_ranks(dist::World& world, const std::function<void()>& act,
+                             const std::function<void()>& clean_up = {});
+
+/// The first rank that failed throws what it threw there: its caller says so once, with rank and
+/// host, and ends the others (World::end_all), which wait. A collective.
+[[noreturn]] void fail_on_all_ranks(dist::World& world, const Verdict& verdict);
+
+/// Both, where it fails. A collective.
 void on_all_ranks(dist::World& world, const std::function<void()>& act,
                   const std::function<void()>& clean_up = {});
 

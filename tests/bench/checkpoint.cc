@@ -19,11 +19,10 @@
 #include "base/error.h"
 #include "base/philox.h"
 #include "io/atomic_file.h"
-#include "io/safetensors.h"
+#include "io/safetensors_reader.h"
 #include "models/folder/checkpoint_folder.h"
 #include "models/folder/load_tensors.h"
 #include "models/folder/lora_file.h"
-#include "train/beginning.h"
 #include "train/checkpoint_files.h"
 
 namespace {
@@ -105,11 +104,11 @@ void resume_alone(dist::World& world, const std::string& folder, const Optimizer
     load("adam_v", optimizer.v);
     load("ema", optimizer.ema());
   }
-  if (world.size() == 1) return;
-  share_parameters(world, list);
+  for (const nn::Parameter* parameter : list)
+    world.broadcast({parameter->value.data<std::byte>(), parameter->value.bytes()});
   for (const auto* tensors : {&optimizer.m, &optimizer.v, &optimizer.ema()})
     for (const Tensor& tensor : *tensors)
-      copy(broadcast_tensor(world, tensor), tensor);
+      world.broadcast({tensor.data<std::byte>(), tensor.bytes()});
 }
 
 void measure(dist::World& world, const std::string& out, int mib) {

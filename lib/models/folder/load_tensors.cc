@@ -91,7 +91,7 @@ void load_tensors(const io::TensorSet& set, const std::vector<TensorTarget>& tar
     target.store(read_floats(*set.find(target.name)));
 }
 
-void load_ranges(const io::SafetensorsReader& set, const std::vector<RangeTarget>& targets) {
+void load_ranges(const io::TensorSet& set, const std::vector<RangeTarget>& targets) {
   std::vector<TensorTarget> wholes;
   std::int64_t most = 0;
   for (const RangeTarget& target : targets) {
@@ -111,6 +111,12 @@ void load_ranges(const io::SafetensorsReader& set, const std::vector<RangeTarget
       target.store(piece.to(DType::f32), begin);
     }
   }
+}
+
+RangeTarget range_target(nn::Parameter& parameter) {
+  return {
+      parameter.name, io::TensorRange::whole(parameter.shape()),
+      [&parameter](const Tensor& values, std::int64_t begin) { parameter.write(values, begin); }};
 }
 
 TensorTarget value_target(nn::Parameter& parameter) {

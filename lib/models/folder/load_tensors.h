@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "io/safetensors_reader.h"
 #include "io/tensor_set.h"
 #include "nn/parameter.h"
 
@@ -39,9 +38,13 @@ struct RangeTarget {
   std::function<void(const Tensor& values, std::int64_t begin)> store;
 };
 
-/// The same of parts of tensors, of which nothing else is read from the files; the tensors must be
-/// those of the targets here too, and of the ranges' shapes. At most 16 MiB of f32 are in memory.
-void load_ranges(const io::SafetensorsReader& set, const std::vector<RangeTarget>& targets);
+/// The same of parts of tensors, of which nothing else is read (TensorSet::read); the tensors must
+/// be those of the targets here too, and of the ranges' shapes. Of their values 16 MiB are in
+/// memory at a time, and as many of f32.
+void load_ranges(const io::TensorSet& set, const std::vector<RangeTarget>& targets);
+
+/// All of a parameter's value as such a target.
+RangeTarget range_target(nn::Parameter& parameter);
 
 /// Hands the tensors to the parameters of their names; throws as load_tensors() does.
 void load_parameters(const io::TensorSet& set, const nn::ParameterList& parameters);

@@ -13,6 +13,7 @@
 #include "base/full_disk.h"
 #include "base/log.h"
 #include "base/philox.h"
+#include "dist/group.h"
 #include "io/atomic_file.h"
 #include "io/file.h"
 #include "models/folder/checkpoint_folder.h"
@@ -45,6 +46,9 @@ class ThreadWorld final : public dist::World {
   int rank() const override { return rank_; }
   int size() const override { return meeting_.size; }
   std::string host() const override { return "here"; }
+  std::unique_ptr<dist::Group> group(std::string_view, std::vector<int>) override {
+    fail("a checkpoint needs no groups");
+  }
   void all_reduce_sum(std::span<float>) override { std::terminate(); }
   void all_reduce_sum(std::span<double>) override { std::terminate(); }
   void broadcast(std::span<std::byte> bytes) override {
@@ -287,6 +291,9 @@ TEST_CASE("a failure on one rank ends the checkpoint on all, and leaves nothing 
         int rank() const override { return world_.rank(); }
         int size() const override { return world_.size(); }
         std::string host() const override { return world_.host(); }
+        std::unique_ptr<dist::Group> group(std::string_view axis, std::vector<int> ranks) override {
+          return world_.group(axis, std::move(ranks));
+        }
         void all_reduce_sum(std::span<float>) override {}
         void all_reduce_sum(std::span<double>) override {}
         void broadcast(std::span<std::byte> bytes) override { world_.broadcast(bytes); }
