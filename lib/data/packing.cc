@@ -124,7 +124,7 @@ class Window {
   }
 
   std::span<const std::int64_t> tokens_;
-  int vacant_;  // samples that the window has room for; negative after put_back()
+  int vacant_;              // samples that the window has room for; negative after put_back()
   std::size_t oldest_ = 0;  // in the window; the number of samples at the end
   std::size_t next_ = 0;    // the first that has not been looked at
   std::vector<Length> lengths_;
@@ -195,8 +195,8 @@ class Filling {
       const std::int64_t length = lengths[rank].tokens, room = room_ - length;
       const std::int64_t squares = squares_ - length * length;
       const std::int64_t longest = std::min(room, lengths.back().tokens);
-      const std::int64_t beyond = std::max({std::int64_t{0}, lengths[0].tokens * room - squares,
-                                            squares - longest * room});
+      const std::int64_t beyond =
+          std::max({std::int64_t{0}, lengths[0].tokens * room - squares, squares - longest * room});
       if (chosen == kNone || beyond < least ||
           (beyond == least && lengths[rank].front < lengths[chosen].front)) {
         chosen = rank;

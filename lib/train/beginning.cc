@@ -249,7 +249,8 @@ data::Packing packing_of(const Json& train, const RunOptions& options) {
   for (const data::Packing packing : {data::Packing::best_fit, data::Packing::balanced})
     if (known == static_cast<int>(packing)) return packing;
   fail_usage(
-      "'{}' was begun with packs (\"packing\": {}) that this version cannot make: continue with the "
+      "'{}' was begun with packs (\"packing\": {}) that this version cannot make: continue with "
+      "the "
       "version that began it, choose another --out, or begin again with --force",
       options.out, dump_json(known));
 }

@@ -35,9 +35,9 @@ void check_initial(const RunOptions& options);
 void check_continues(const Json& train, const RunOptions& options, const Recipe& recipe,
                      const std::string& data_fingerprint);
 
-/// How the run of `train`, its train.json, makes packs: a place in the data is one in these. By best
-/// fit where it does not say, as all runs did before there was another way. Throws Error{usage} for
-/// a way that only a later version knows.
+/// How the run of `train`, its train.json, makes packs: a place in the data is one in these. By
+/// best fit where it does not say, as all runs did before there was another way. Throws
+/// Error{usage} for a way that only a later version knows.
 data::Packing packing_of(const Json& train, const RunOptions& options);
 
 /// What a run refuses before it begins, and its dry run with the same words: check_initial(), more

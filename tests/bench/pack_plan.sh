@@ -1,10 +1,12 @@
 #!/bin/sh
-# Speed of planning packs: samples a second, shuffle included, for sets of 0.1 to 10 million samples.
-# Usage: tests/bench/pack_plan.sh [BUILD_DIR]
+# Planning packs: fill, spread of the packs' sums of squared lengths, and samples a second, shuffle
+# included, for sets of 0.1 to 10 million samples; over steps of eight packs, the standard deviation of the
+# share of images, and the squares of the heaviest pack over those of the mean one.
+# Usage: tests/bench/pack_plan.sh [BUILD_DIR [best-fit]]    (best-fit: not balanced)
 # SPDX-License-Identifier: Apache-2.0
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
 build=${1:-$root/build}
 bench=$build/tests/bench/pack_plan
 [ -x "$bench" ] || ninja -C "$build" tests/bench/pack_plan >/dev/null
-"$bench"
+"$bench" ${2:+"$2"}

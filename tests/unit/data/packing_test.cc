@@ -125,8 +125,8 @@ class Slowly {
   }
 
   Pack balanced_pack() {
-    const std::int64_t squares = asked(), price = std::max<std::int64_t>(1, 3 * squares /
-                                                                                options_.tokens);
+    const std::int64_t squares = asked(),
+                       price = std::max<std::int64_t>(1, 3 * squares / options_.tokens);
     Pack pack = {take(0)};
     std::int64_t least = -1;
     std::size_t kept = 0;
@@ -247,13 +247,13 @@ TEST_CASE("best fit: the oldest opens the pack, then the longest that fits, of e
   CHECK(plan_packs({}, {}).empty());
 }
 
-TEST_CASE("balanced: two full packs of 54 squares each, where best fit makes one of 72 and one of 36") {
+TEST_CASE(
+    "balanced: two full packs of 54 squares each, where best fit makes one of 72 and one of 36") {
   const std::vector<std::int64_t> tokens = {6, 6, 3, 3, 3, 3};
   CHECK(plan_packs(tokens, {.tokens = 12, .packing = Packing::best_fit}) ==
         std::vector<Pack>{{0, 1}, {2, 3, 4, 5}});
   CHECK(plan_packs(tokens, {.tokens = 12}) == std::vector<Pack>{{0, 2, 3}, {1, 4, 5}});
-  CHECK(plan_packs(tokens, {.tokens = 12, .window = 1}) ==
-        std::vector<Pack>{{0, 1}, {2, 3, 4, 5}});
+  CHECK(plan_packs(tokens, {.tokens = 12, .window = 1}) == std::vector<Pack>{{0, 1}, {2, 3, 4, 5}});
 }
 
 TEST_CASE("both plans are those of a literal search") {
@@ -363,7 +363,8 @@ TEST_CASE("of any lengths packs are as full as best fit makes them, less a hundr
         }
 }
 
-TEST_CASE("packs of a thousand million tokens are balanced, of more are not, and nothing overflows") {
+TEST_CASE(
+    "packs of a thousand million tokens are balanced, of more are not, and nothing overflows") {
   const std::int64_t most = std::int64_t{1} << 30;
   auto tokens = even_set(2000);
   for (std::int64_t& n : tokens)
