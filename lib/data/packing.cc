@@ -136,13 +136,15 @@ class Window {
 /// The balanced filling of one pack (packing.h).
 class Filling {
  public:
-  Filling(Window& window, std::int64_t capacity)
+  /// Into `pack`, which is empty.
+  Filling(Window& window, std::int64_t capacity, Pack& pack)
       : window_(window),
+        pack_(pack),
         room_(capacity),
         squares_(window.asked(capacity)),
         price_(std::max<std::int64_t>(1, 3 * squares_ / capacity)) {}
 
-  Pack pack() {
+  void fill() {
     for (std::size_t rank = window_.rank_of_oldest(); rank != kNone; rank = next_rank()) {
       const std::int64_t length = window_.lengths()[rank].tokens;
       pack_.push_back(window_.take(rank));
@@ -154,7 +156,6 @@ class Filling {
       window_.put_back(pack_.back());
     for (const std::int64_t length : {nearest_.shorter, nearest_.longer})
       if (length > 0) pack_.push_back(window_.take(window_.rank_of(length)));
-    return std::move(pack_);
   }
 
  private:
@@ -207,67 +208,95 @@ class Filling {
   }
 
   Window& window_;
-  Pack pack_;
+  Pack& pack_;
   std::int64_t room_, squares_;  // that are still asked for
   std::int64_t price_;           // squares for a token of room that stays
   Closing nearest_;
 };
 
-std::vector<Pack> plan_best_fit(std::span<const std::int64_t> tokens, const PackOptions& options) {
+/// Calls `sink` with each pack, which is gone afterwards.
+template <class Sink>
+void fill_best(std::span<const std::int64_t> tokens, const PackOptions& options, Sink&& sink) {
   Window window(tokens, options.window);
-  std::vector<Pack> packs;
-  while (!window.empty()) {
-    Pack& pack = packs.emplace_back(1, window.take(window.rank_of_oldest()));
+  for (Pack pack; !window.empty(); sink(std::as_const(pack)), pack.clear()) {
+    pack.push_back(window.take(window.rank_of_oldest()));
     std::int64_t room = options.tokens - tokens[pack[0]];
     while (const std::size_t end = window.end_of(room)) {
       pack.push_back(window.take(end - 1));
       room -= tokens[pack.back()];
     }
   }
-  return packs;
 }
 
-std::vector<Pack> plan_balanced(std::span<const std::int64_t> tokens, const PackOptions& options) {
+template <class Sink>
+void fill_balanced(std::span<const std::int64_t> tokens, const PackOptions& options, Sink&& sink) {
   Window window(tokens, options.window);
-  std::vector<Pack> packs;
-  while (!window.empty())
-    packs.push_back(Filling(window, options.tokens).pack());
-  return packs;
+  for (Pack pack; !window.empty(); sink(std::as_const(pack)), pack.clear())
+    Filling(window, options.tokens, pack).fill();
+}
+
+/// Counts packs, and what is in them.
+class Tally {
+ public:
+  explicit Tally(std::span<const std::int64_t> tokens) : tokens_(tokens) {}
+
+  void add(const Pack& pack) {
+    TokenSums sums;
+    for (const std::size_t i : pack)
+      sums.add(tokens_[i]);
+    used_ += sums.tokens;
+    sum_ += sums.squares;
+    sum_of_squares_ += sums.squares * sums.squares;
+    ++packs_;
+  }
+  std::size_t packs() const { return packs_; }
+  double fill(std::int64_t capacity) const {
+    return used_ / (static_cast<double>(packs_) * static_cast<double>(capacity));
+  }
+  double square_spread() const {
+    const auto n = static_cast<double>(packs_);
+    const double mean = sum_ / n;
+    return std::sqrt(std::max(0.0, sum_of_squares_ / n - mean * mean)) / mean;
+  }
+
+ private:
+  std::span<const std::int64_t> tokens_;
+  std::size_t packs_ = 0;
+  double used_ = 0, sum_ = 0, sum_of_squares_ = 0;
+};
+
+/// Whether these are so even, and not so many, that they are taken instead of the fullest.
+bool worth(const Tally& balanced, const Tally& fullest) {
+  return 100 * balanced.packs() <= 101 * fullest.packs() &&
+         balanced.square_spread() <= 0.9 * fullest.square_spread();
 }
 
 }  // namespace
 
 std::vector<Pack> plan_packs(std::span<const std::int64_t> tokens, const PackOptions& options) {
   check(tokens, options);
-  std::vector<Pack> fullest = plan_best_fit(tokens, options);
-  if (options.packing == Packing::best_fit || options.tokens > kMostBalanced) return fullest;
-  std::vector<Pack> balanced = plan_balanced(tokens, options);
-  const bool as_full = 100 * balanced.size() <= 101 * fullest.size();
-  const bool more_even = pack_stats(tokens, balanced, options).square_spread <=
-                         0.9 * pack_stats(tokens, fullest, options).square_spread;
-  return as_full && more_even ? balanced : fullest;
+  std::vector<Pack> packs;
+  if (options.packing == Packing::balanced && options.tokens <= kMostBalanced) {
+    Tally fullest(tokens), balanced(tokens);
+    fill_best(tokens, options, [&](const Pack& pack) { fullest.add(pack); });
+    fill_balanced(tokens, options, [&](const Pack& pack) {
+      balanced.add(pack);
+      packs.push_back(pack);
+    });
+    if (worth(balanced, fullest)) return packs;
+    packs.clear();
+  }
+  fill_best(tokens, options, [&](const Pack& pack) { packs.push_back(pack); });
+  return packs;
 }
 
 PackStats pack_stats(std::span<const std::int64_t> tokens, std::span<const Pack> packs,
                      const PackOptions& options) {
-  PackStats stats;
-  if (packs.empty()) return stats;
-  double used = 0, sum = 0, sum_of_squares = 0;
-  for (const Pack& pack : packs) {
-    double squares = 0;
-    for (const std::size_t i : pack) {
-      const auto n = static_cast<double>(tokens[i]);
-      used += n;
-      squares += n * n;
-    }
-    sum += squares;
-    sum_of_squares += squares * squares;
-  }
-  const auto n = static_cast<double>(packs.size());
-  const double mean = sum / n;
-  stats.fill = used / (n * static_cast<double>(options.tokens));
-  stats.square_spread = std::sqrt(std::max(0.0, sum_of_squares / n - mean * mean)) / mean;
-  return stats;
+  if (packs.empty()) return {};
+  Tally tally(tokens);
+  for (const Pack& pack : packs)
+    tally.add(pack);
+  return {tally.fill(options.tokens), tally.square_spread()};
 }
 
 }  // namespace vfm::data

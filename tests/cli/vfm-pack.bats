@@ -492,6 +492,23 @@ field() { grep -o "\"$1\":[^,}]*" | cut -d: -f2; }
   [ "$status" -eq 2 ]
 }
 
+@test "packs of the plan are full and of like work, where lengths allow it" {
+  "$BATS_TEST_DIRNAME/make-latents" latents 1000
+  for epoch in 0 1; do
+    vfm-pack --plan --tokens 48 --epoch "$epoch" latents >plan
+    read -r fill spread < <(grep -v '^#' plan | awk '
+      { tokens[$1] += $5; squares[$1] += $5 * $5 }
+      END {
+        for (p in tokens) { n++; used += tokens[p]; sum += squares[p]; twice += squares[p] ^ 2 }
+        printf "%.4f %.4f\n", used / n / 48, sqrt(twice / n - (sum / n) ^ 2) / (sum / n)
+      }')
+    [ "$(tail -n 1 plan | cut -f1,2)" = "# fill $fill	square_spread $spread" ]
+    awk -v fill="$fill" -v spread="$spread" 'BEGIN { exit !(fill > 0.98 && spread < 0.05) }'
+  done
+  # One token or two: packs of 2 are even only by leaving room, so they are full instead.
+  [[ "$(vfm-pack --plan --patch 1,4,4 --tokens 2 latents | tail -n 1)" == "# fill 1.0000	square_spread 0.2"* ]]
+}
+
 @test "the report shows originals and decoded latents" {
   make_shard a a1=test.mp4 a2=red.mp4 a3=pic.png
   pack -o out --report page.html a.tar >/dev/null
