@@ -208,6 +208,8 @@ class TrainTool : public cli::Tool {
     const train::Kind& kind = train::kind_of(type);
     if (cuda_graph_ == "on" && !kind.has_graphs())
       fail_usage("--cuda-graph on is for diffusion models, and 'model.type' is {}", type);
+    if (cuda_graph_ == "on" && options_.recipe.model.offload)
+      fail_usage("--cuda-graph on is not for steps with 'model.offload', which graphs do not take");
     if (!dry_run_ && !print_config_ && options_.data.empty() && synthetic_.empty())
       fail_usage("--data DIR is needed: the folder that {} wrote", kind.data_tool());
   }

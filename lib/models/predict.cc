@@ -21,7 +21,7 @@ constexpr double kTera = 1e12, kGiga = 1e9, kMiB = 1 << 20;
 // H200, heads of 128, 8,192 tokens. Our own kernels use mma.sync: the middle of what their
 // instructions allow, 300 to 340 forward, 190 to 230 backward, 250 to 310 in FP8; convolutions 230
 // to 300, of which cuDNN is judged to give twice as much. Bandwidth: 85 % of the 4.3 TB/s that
-// copies reach of 4.8.
+// copies reach of 4.8. The link to the host: four fifths of the 63 GB/s of PCIe 5.0, 16 lanes.
 constexpr Gpu kH200 = {.name = "h200",
                        .title = "H200",
                        .memory = 143771 * kMiB,
@@ -36,7 +36,8 @@ constexpr Gpu kH200 = {.name = "h200",
                        .own_fp8 = 280 * kTera,
                        .convolutions = 530 * kTera,
                        .own_convolutions = 265 * kTera,
-                       .bandwidth = 3.65 * kTera};
+                       .bandwidth = 3.65 * kTera,
+                       .host_link = 50 * kGiga};
 
 // The same chip with other memory.
 constexpr Gpu h100() {
@@ -169,8 +170,30 @@ TimeLine sum_of(std::string_view name, const std::vector<TimeLine>& lines) {
   return sum;
 }
 
-Json prediction(const Gpu& gpu, const std::vector<TimeLine>& lines, double tokens, double flops,
-                double memory) {
+CopyTime copy_time(const Gpu& gpu, const std::vector<CopyBeside>& copies) {
+  CopyTime sum;
+  for (const CopyBeside& copy : copies) {
+    const double seconds = copy.bytes / gpu.host_link;
+    const double meanwhile = sum_of("", predict(gpu, copy.meanwhile)).seconds;
+    sum.calls += copy.times;
+    sum.bytes += copy.times * copy.bytes;
+    sum.seconds += copy.times * seconds;
+    sum.exposed += copy.times * std::max(0.0, seconds - meanwhile);
+  }
+  return sum;
+}
+
+TimeLine CopyTime::line() const {
+  return {"offload, not hidden", exposed, calls, 0, bytes};
+}
+
+Json CopyTime::to_json() const {
+  return {{"calls", calls}, {"bytes", bytes}, {"seconds", seconds}, {"exposed", exposed}};
+}
+
+Json prediction(const Gpu& gpu, std::vector<TimeLine> lines, double tokens, double flops,
+                double memory, const CopyTime& copies) {
+  if (copies.calls > 0) lines.insert(lines.end() - 1, copies.line());
   const double seconds = sum_of("", lines).seconds;
   constexpr double kGiB = 1 << 30;
   const bool fits = memory <= gpu.usable();
@@ -181,17 +204,20 @@ Json prediction(const Gpu& gpu, const std::vector<TimeLine>& lines, double token
                     {"calls", line.calls},
                     {"flops", line.flops},
                     {"bytes", line.bytes}});
-  return {{"gpu", gpu.title},
-          {"seconds", seconds},
-          {"tokens_per_second", tokens / seconds},
-          {"mfu", flops / seconds / gpu.peak},
-          {"lines", list},
-          {"fits", fits},
-          {"verdict",
-           fmt::format("{} {} {}: {:.1f} of {:.1f} GiB, {:.1f} of them for the driver "
-                       "and cuDNN's plans",
-                       fits ? "fits" : "does not fit", gpu.title[0] == 'H' ? "an" : "a", gpu.title,
-                       memory / kGiB, gpu.memory / kGiB, (gpu.memory - gpu.usable()) / kGiB)}};
+  Json json = {
+      {"gpu", gpu.title},
+      {"seconds", seconds},
+      {"tokens_per_second", tokens / seconds},
+      {"mfu", flops / seconds / gpu.peak},
+      {"lines", list},
+      {"fits", fits},
+      {"verdict",
+       fmt::format("{} {} {}: {:.1f} of {:.1f} GiB, {:.1f} of them for the driver "
+                   "and cuDNN's plans",
+                   fits ? "fits" : "does not fit", gpu.title[0] == 'H' ? "an" : "a", gpu.title,
+                   memory / kGiB, gpu.memory / kGiB, (gpu.memory - gpu.usable()) / kGiB)}};
+  if (copies.calls > 0) json["offload"] = copies.to_json();
+  return json;
 }
 
 std::string prediction_words(const Json& prediction) {
@@ -204,6 +230,13 @@ std::string prediction_words(const Json& prediction) {
   for (const Json& line : prediction["lines"])
     text += fmt::format("  {:<20} {:.4g} ms, {:.1f} %\n", line["name"].get<std::string>(),
                         1e3 * number(line["seconds"]), 100 * number(line["seconds"]) / seconds);
+  if (prediction.contains("offload")) {
+    const Json& copies = prediction["offload"];
+    const double all = number(copies["seconds"]), exposed = number(copies["exposed"]);
+    text += fmt::format(
+        "  {:<20} {:.1f} GB over the link to the host, {:.4g} ms, {:.1f} % hidden\n", "offload",
+        1e-9 * number(copies["bytes"]), 1e3 * all, 100 * (1 - exposed / all));
+  }
   return text + fmt::format("  {:<20} {}\n", "memory", prediction["verdict"].get<std::string>());
 }
 

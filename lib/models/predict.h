@@ -31,6 +31,7 @@ struct Gpu {
   double own_forward = 0, own_backward = 0, own_fp8 = 0;  ///< our own kernels', bf16 and FP8
   double convolutions = 0, own_convolutions = 0;          ///< bf16: cuDNN's; our own kernels'
   double bandwidth = 0;                                   ///< of all else
+  double host_link = 0;                                   ///< of copies from or to pinned memory
 
   double usable() const;  ///< bytes: usable_gpu_memory() of all of it
 };
@@ -57,11 +58,21 @@ std::vector<TimeLine> predict(const Gpu& gpu, const KernelCalls& work,
 /// All of them as one line.
 TimeLine sum_of(std::string_view name, const std::vector<TimeLine>& lines);
 
+/// Copies beside what is computed: how long they take, and of that what nothing hides. A copy is
+/// hidden as far as what is computed meanwhile takes as long.
+struct CopyTime {
+  double calls = 0, bytes = 0, seconds = 0, exposed = 0;
+
+  TimeLine line() const;  ///< of what is exposed
+  Json to_json() const;   ///< {"calls", "bytes", "seconds", "exposed"}
+};
+CopyTime copy_time(const Gpu& gpu, const std::vector<CopyBeside>& copies);
+
 /// {"gpu", "seconds", "tokens_per_second", "mfu", "lines": [{"name", "seconds", "calls", "flops",
-/// "bytes"}, ...], "fits", "verdict"}. `flops` are those that the model needs, without
-/// recomputation; `memory` is what it needs of the GPU's, in bytes.
-Json prediction(const Gpu& gpu, const std::vector<TimeLine>& lines, double tokens, double flops,
-                double memory);
+/// "bytes"}, ...], "fits", "verdict"}, and with `copies` "offload". `flops` are those that the
+/// model needs, without recomputation; `memory` is what it needs of the GPU's, in bytes.
+Json prediction(const Gpu& gpu, std::vector<TimeLine> lines, double tokens, double flops,
+                double memory, const CopyTime& copies = {});
 /// The same in words, but the seconds.
 std::string prediction_words(const Json& prediction);
 

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "ops/pointwise/add.h"
 #include "tensor/device.h"
+#include "tensor/offload.h"
 
 namespace vfm::ops {
 
@@ -42,7 +43,7 @@ void Tape::watch(const Tensor& leaf, const Tensor& gradient) {
     known->gradient = gradient;
     return;
   }
-  if (leaf.bytes() > 0) entries_[leaf.data<std::byte>()] = {leaf, gradient, true, replaces_};
+  if (leaf.bytes() > 0) entries_[leaf.data<std::byte>()] = {leaf, gradient, true, replaces_, {}};
 }
 
 bool Tape::wants_grad(const Tensor& tensor) const {
@@ -58,9 +59,10 @@ void Tape::record(std::vector<Tensor> results, const std::vector<Tensor>& inputs
   if (!wanted) return;
   for (const Tensor& result : results) {
     if (find(result) != nullptr) fail("an op wrote over a tensor that carries a gradient");
-    if (result.bytes() > 0) entries_[result.data<std::byte>()] = {result, {}};
+    if (result.bytes() > 0) entries_[result.data<std::byte>()] = {.tensor = result};
   }
-  nodes_.push_back({std::move(results), std::move(backward)});
+  nodes_.push_back(
+      {std::make_shared<std::vector<Tensor>>(std::move(results)), std::move(backward)});
 }
 
 void Tape::record(const Tensor& result, const std::vector<Tensor>& inputs,
@@ -115,31 +117,75 @@ void Tape::accumulate(const Tensor& tensor, Tensor gradient) {
   }
 }
 
-std::vector<Tensor> Tape::checkpoint(const std::vector<Tensor>& inputs,
-                                     const std::function<std::vector<Tensor>(Tape&)>& forward,
-                                     bool keep) {
+// Under its new name the tensor has the gradient that it had.
+void Tape::rename(const Tensor& from, const Tensor& to) {
+  if (const Entry* known = find(from); known == nullptr || known->block == nullptr) return;
+  auto entry = entries_.extract(from.data<std::byte>());
+  for (Tensor& result : *entry.mapped().block)
+    if (result.id() == from.id()) result = to;
+  entry.mapped().tensor = to;
+  entry.key() = to.data<std::byte>();
+  entries_.insert(std::move(entry));
+}
+
+// Whoever else held it would hold its memory, and a gradient that reached it would be lost.
+void Tape::put_away(const Tensor& x, const Tensor& place) {
+  rename(x, place);
+  if (!x.unique()) fail("a tensor that is to wait in the host's memory is held by somebody else");
+}
+
+// The tensor before it goes now: its copy had the time of a block.
+std::shared_ptr<Offload> Tape::offload(const Tensor& x) {
+  if (const Entry* entry = find(x); entry != nullptr && entry->block == nullptr)
+    fail("only what a block made can wait in the host's memory");
+  if (!offloaded_.empty()) put_away(offloaded_.back()->release(), offloaded_.back()->place());
+  return offloaded_.emplace_back(std::make_shared<Offload>(x));
+}
+
+// And begins to fetch the one before, which has the time of this block.
+Tensor Tape::bring_back(const std::shared_ptr<Offload>& x) {
+  while (offloaded_.back() != x)  // of blocks that no gradient has reached
+    offloaded_.pop_back();
+  offloaded_.pop_back();
+  Tensor tensor = x->get();
+  rename(x->place(), tensor);
+  if (!offloaded_.empty()) offloaded_.back()->fetch();
+  return tensor;
+}
+
+std::vector<Tensor> Tape::checkpoint(const Tensor& x, const std::vector<Tensor>& others,
+                                     const Block& block, KeptOfBlock kept) {
+  const bool records = recording_ && !entries_.empty();
   Tape silent(false);
-  if (keep && recording_) silent.kept_ = std::make_shared<std::deque<Made>>();
-  std::vector<Tensor> results = forward(silent);
-  if (!recording_ || entries_.empty()) return results;
-  for (const Tensor& input : inputs)
-    wants_grad(input);  // refuses partial views now, not in backward
-  for (const Tensor& result : results) {
-    if (find(result) != nullptr) fail("a recomputed block must make new tensors");
-    entries_[result.data<std::byte>()] = {result, {}};
+  if (kept.once && recording_) silent.kept_ = std::make_shared<std::deque<Made>>();
+  std::shared_ptr<Offload> moved;
+  if (records) {
+    wants_grad(x);  // refuses partial views now, not in backward
+    for (const Tensor& other : others)
+      wants_grad(other);
+    if (kept.offload) moved = offload(x);
   }
-  auto backward = [inputs, forward, results, kept = silent.kept_](Tape& tape) {
+  const auto results = std::make_shared<std::vector<Tensor>>(block(silent, x));
+  if (!records) return *results;
+  for (const Tensor& result : *results) {
+    if (find(result) != nullptr) fail("a recomputed block must make new tensors");
+    entries_[result.data<std::byte>()] = {.tensor = result, .block = results};
+  }
+  auto backward = [x = moved ? Tensor() : x, moved, block, results,
+                   once = silent.kept_](Tape& tape) {
+    const Tensor in = moved ? tape.bring_back(moved) : x;
     Tape inner;
     inner.outer_ = &tape;
-    inner.kept_ = kept;
-    const std::vector<Tensor> again = forward(inner);
-    for (std::size_t i = 0; i < results.size(); ++i)
-      if (Tensor gradient = tape.take(results[i]); gradient.defined())
+    inner.kept_ = once;
+    const std::vector<Tensor> again = block(inner, in);
+    for (std::size_t i = 0; i < results->size(); ++i)
+      if (Tensor gradient = tape.take((*results)[i]); gradient.defined())
         inner.accumulate(again[i], std::move(gradient));
     inner.run_nodes();
+    if (moved) tape.put_away(in, moved->place());
   };
   nodes_.push_back({results, std::move(backward)});
-  return results;
+  return *results;
 }
 
 Tape::Made Tape::once(const std::function<Made()>& make) {
@@ -157,10 +203,10 @@ void Tape::run_nodes() {
     Node node = std::move(nodes_.back());
     nodes_.pop_back();
     bool reached = false;
-    for (const Tensor& result : node.results)
+    for (const Tensor& result : *node.results)
       reached = reached || grad(result).defined();
     if (reached) node.backward(*this);
-    for (const Tensor& result : node.results)
+    for (const Tensor& result : *node.results)
       if (result.bytes() > 0) entries_.erase(result.data<std::byte>());
   }
 }

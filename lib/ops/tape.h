@@ -21,7 +21,17 @@
 
 #include "tensor/tensor.h"
 
+namespace vfm {
+class Offload;
+}
+
 namespace vfm::ops {
+
+/// What is kept of a block that backward computes again, and where what goes into it is.
+struct KeptOfBlock {
+  bool once = false;     ///< what Tape::once() made is kept, and not made again
+  bool offload = false;  ///< what goes in waits in the host's memory (tensor/offload.h)
+};
 
 class Tape {
  public:
@@ -67,14 +77,15 @@ class Tape {
   };
   Sum sum_of(const Tensor& tensor);
 
-  /// Runs `forward` now without recording its inside; backward() repeats it with recording and then
+  using Block = std::function<std::vector<Tensor>(Tape&, const Tensor& x)>;
+  /// block(x) now, without recording its inside; backward() repeats it with recording and then
   /// back-propagates through it: block recompute. Gradients are added in the order in which they
-  /// would have been without, so they are equal to the last bit. `inputs` are the tensors that
-  /// `forward` reads, besides watched ones. With `keep`, what once() made is kept and not made
-  /// again.
-  std::vector<Tensor> checkpoint(const std::vector<Tensor>& inputs,
-                                 const std::function<std::vector<Tensor>(Tape&)>& forward,
-                                 bool keep = false);
+  /// would have been without, so they are equal to the last bit. `others` are the tensors that
+  /// `block` holds and reads, besides watched ones. An offloaded `x` must be what another block
+  /// made, or carry no gradient, and nobody may hold it when the next one is offloaded: its memory
+  /// is given back then. Throws Error otherwise.
+  std::vector<Tensor> checkpoint(const Tensor& x, const std::vector<Tensor>& others,
+                                 const Block& block, KeptOfBlock kept = {});
 
   /// What an op has made that takes long, and what it has to remember of how.
   struct Made {
@@ -88,8 +99,9 @@ class Tape {
   void backward(const Tensor& result, const Tensor& seed);
 
  private:
+  using Results = std::shared_ptr<std::vector<Tensor>>;
   struct Node {
-    std::vector<Tensor> results;
+    Results results;
     std::function<void(Tape&)> backward;
   };
   struct Entry {
@@ -97,17 +109,23 @@ class Tape {
     Tensor gradient;  // watched: the caller's buffer
     bool watched = false;
     bool stale = false;  // watched: what is in the buffer does not count
+    Results block = {};  // of a block: what else holds the tensor
   };
 
   const Entry* find(const Tensor& tensor) const;
   Entry* find(const Tensor& tensor);
   void run_nodes();
+  void rename(const Tensor& from, const Tensor& to);
+  void put_away(const Tensor& x, const Tensor& place);
+  std::shared_ptr<Offload> offload(const Tensor& x);
+  Tensor bring_back(const std::shared_ptr<Offload>& x);
 
   bool recording_, replaces_ = false;
   std::vector<Node> nodes_;
-  std::map<const std::byte*, Entry> entries_;  // by first byte; extents never overlap
-  std::shared_ptr<std::deque<Made>> kept_;     // of a block: filled by the silent tape
-  Tape* outer_ = nullptr;                      // of a block being recomputed: where its inputs live
+  std::map<const std::byte*, Entry> entries_;        // by first byte; extents never overlap
+  std::vector<std::shared_ptr<Offload>> offloaded_;  // in the order of the blocks
+  std::shared_ptr<std::deque<Made>> kept_;           // of a block: filled by the silent tape
+  Tape* outer_ = nullptr;  // of a block being recomputed: where its inputs live
 };
 
 /// The gradient of a tensor, for ops that can only add to it: where it is summed already, or zeros,

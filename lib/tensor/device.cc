@@ -9,6 +9,7 @@
 #include "tensor/download.h"
 #include "tensor/gpu_graph.h"
 #include "tensor/meta.h"
+#include "tensor/offload.h"
 #include "tensor/upload.h"
 
 namespace vfm {
@@ -169,6 +170,15 @@ Tensor Upload::copy(const Tensor&) {
   no_gpu();
 }
 void Upload::await() const {
+  no_gpu();
+}
+std::shared_ptr<void> allocate_pinned(std::size_t) {
+  no_gpu();
+}
+std::shared_ptr<CUevent_st> begin_offload_copy(void*, const void*, std::size_t, bool) {
+  no_gpu();
+}
+void await_offload_copy(CUevent_st*) {
   no_gpu();
 }
 struct GpuGraph::State {};

@@ -19,6 +19,8 @@ CachingAllocator& gpu_allocator();
 /// That of uploads. When one of the two has no more, the other gives back what it keeps.
 /// Thread-safety: any thread.
 CachingAllocator& upload_allocator();
+/// Pinned memory of the host, for offload.h alone: reused in the order of its stream.
+CachingAllocator& pinned_allocator();
 /// That of recordings.
 Arena& gpu_arena();
 /// Before the size of the arena changes: what was in use until now counts for cuda_memory().peak.

@@ -29,9 +29,11 @@ void forget(void* /*block*/) noexcept {}
 struct MetaAccount::State {
   explicit State(Device like)
       : device(like),
-        allocator({make_up, forget, like == Device::cuda ? gpu_block_size : block_size, ""}) {}
+        allocator({make_up, forget, like == Device::cuda ? gpu_block_size : block_size, ""}),
+        pinned({make_up, forget, block_size, ""}) {}
   const Device device;
-  CachingAllocator allocator;
+  CachingAllocator allocator, pinned;
+  std::vector<CopyBeside> copies;
   Work work;
   std::set<std::string> met;
   KernelCalls calls;
@@ -51,6 +53,12 @@ MetaAccount::~MetaAccount() {
 
 MemoryStats MetaAccount::memory() const {
   return state_->allocator.stats();
+}
+MemoryStats MetaAccount::pinned() const {
+  return state_->pinned.stats();
+}
+const std::vector<CopyBeside>& MetaAccount::copies() const {
+  return state_->copies;
 }
 const Work& MetaAccount::work() const {
   return state_->work;
@@ -105,12 +113,41 @@ Device layout_device(Device device) {
   return counting ? counting->device : Device::cpu;
 }
 
-std::shared_ptr<void> allocate_meta(std::size_t bytes) {
+namespace {
+
+std::shared_ptr<void> allocate_of(CachingAllocator MetaAccount::State::*allocator,
+                                  std::size_t bytes) {
   if (!counting) return {make_up(bytes), forget};
-  std::shared_ptr<void> block = counting->allocator.allocate(bytes);
+  std::shared_ptr<void> block = ((*counting).*allocator).allocate(bytes);
   // A tensor may outlive the account.
   void* const at = block.get();
   return {at, [block = std::move(block), owner = counting](void*) mutable { block.reset(); }};
+}
+
+}  // namespace
+
+std::shared_ptr<void> allocate_meta(std::size_t bytes) {
+  return allocate_of(&MetaAccount::State::allocator, bytes);
+}
+
+std::shared_ptr<void> allocate_meta_pinned(std::size_t bytes) {
+  return allocate_of(&MetaAccount::State::pinned, bytes);
+}
+
+// What was computed until then is taken off at its end.
+std::size_t begin_copy_on_meta(double bytes) {
+  if (!counting) return 0;
+  CopyBeside& copy = counting->copies.emplace_back();
+  copy.bytes = bytes;
+  add_calls(copy.meanwhile, counting->calls, -1);
+  return counting->copies.size() - 1;
+}
+
+void end_copy_on_meta(std::size_t number) {
+  if (!counting || number >= counting->copies.size()) return;
+  KernelCalls& meanwhile = counting->copies[number].meanwhile;
+  add_calls(meanwhile, counting->calls);
+  std::erase_if(meanwhile, [](const auto& call) { return call.second == 0; });
 }
 
 }  // namespace vfm

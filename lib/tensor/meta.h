@@ -16,6 +16,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "tensor/tensor.h"
 
@@ -64,6 +65,13 @@ void add_calls(KernelCalls& sum, const KernelCalls& more, double times = 1);
 /// The sums of each kernel, by its name.
 std::map<std::string, KernelWork> work_by_name(const KernelCalls& calls);
 
+/// A copy beside what is computed (tensor/offload.h), and what is computed until it is waited for.
+struct CopyBeside {
+  double bytes = 0;
+  KernelCalls meanwhile;
+  double times = 1;  ///< how often; where it is a mean
+};
+
 class MetaAccount {
  public:
   /// From now on counts what this thread does on Device::meta, as if it were `device`: cpu or cuda.
@@ -75,6 +83,10 @@ class MetaAccount {
 
   /// Of blocks that are handed out; the scratch of a kernel counts while it lasts.
   MemoryStats memory() const;
+  /// The same of the host's pinned memory; of Device::cuda.
+  MemoryStats pinned() const;
+  /// In the order in which they begin; never two at once.
+  const std::vector<CopyBeside>& copies() const;
   /// Of all kernels since it was made: sums; scratch is the largest; kept of each kernel once.
   const Work& work() const;
   /// All calls of kernels, by their names in the source ("gelu_forward"); copies and conversions
@@ -100,5 +112,11 @@ Device layout_device(Device device);
 
 /// For tensor.cc: a place of `bytes` bytes that nothing else has.
 std::shared_ptr<void> allocate_meta(std::size_t bytes);
+
+/// For offload.cc: such a place in pinned memory; and the begin of a copy, which gives its number,
+/// and its end.
+std::shared_ptr<void> allocate_meta_pinned(std::size_t bytes);
+std::size_t begin_copy_on_meta(double bytes);
+void end_copy_on_meta(std::size_t number);
 
 }  // namespace vfm

@@ -75,7 +75,7 @@ Json predicted_step(const RunOptions& options, const Recipe& recipe, const StepW
   }
   const models::Gpu& gpu = *options.gpu;
   return models::prediction(gpu, models::predict(gpu, work.packs, work.optimizer), tokens, flops,
-                            need.total());
+                            need.total(), models::copy_time(gpu, work.copies));
 }
 
 /// Refuses what a run would that goes on at a checkpoint, and takes from it what the run would.
@@ -91,6 +91,7 @@ void take_begun(const RunOptions& options, Recipe& recipe, const Dataset& data) 
 }  // namespace
 
 Json training_cost(const RunOptions& options, int ranks) {
+  check_offload(options.recipe, options.device);
   check_run(options, options.recipe, ranks);
   if (options.gpu != nullptr && ranks > 1)
     fail_usage("--gpu predicts the time of one GPU, and there are {} processes: start one", ranks);
@@ -113,16 +114,22 @@ Json training_cost(const RunOptions& options, int ranks) {
   const models::Recompute recompute =
       choose_recompute(recipe, ranks, options.device, usable, load.pack);
   const MemoryNeed need = memory_need(recipe, ranks, recompute, options.device, load.pack);
+  if (recipe.model.recompute == "auto" && need.total() > usable)
+    log_memory(recipe, need, recompute, options.device, usable);
   const StepWork work = step_work(recipe, ranks, recompute, options.device, load.pack);
   const auto [parameters, trained] = model_numbers(recipe);
   const double learnt = static_cast<double>(trained);
   const double average = recipe.ema.mode == "off" ? 0 : 4 * learnt;
   const auto rounded = [](double value) { return static_cast<std::int64_t>(value); };
-  const Json memory = {
-      {"weights", rounded(need.weights)},         {"gradients", rounded(need.gradients)},
-      {"moments", rounded(need.moments)},         {"average", rounded(need.average)},
-      {"activations", rounded(need.activations)}, {"host", rounded(need.host)},
-      {"total", rounded(need.total())},           {"usable", rounded(usable)}};
+  const Json memory = {{"weights", rounded(need.weights)},
+                       {"gradients", rounded(need.gradients)},
+                       {"moments", rounded(need.moments)},
+                       {"average", rounded(need.average)},
+                       {"activations", rounded(need.activations)},
+                       {"host", rounded(need.host)},
+                       {"total", rounded(need.total())},
+                       {"usable", rounded(usable)},
+                       {"pinned", rounded(need.pinned)}};
   Json cost = {{"kind", "cost"},
                {"data", load.source},
                {"device", options.gpu != nullptr ? fmt::format("NVIDIA {}", options.gpu->title)
@@ -139,6 +146,7 @@ Json training_cost(const RunOptions& options, int ranks) {
                {"flops_per_step", load.flops_a_step},
                {"flops", load.flops_a_step * static_cast<double>(recipe.train.steps)},
                {"recompute", models::recompute_name(recompute)},
+               {"offload", recipe.model.offloads(recompute)},
                {"memory_bytes", memory},
                {"checkpoint_bytes", rounded(4 * learnt + need.moments + average)},
                {"work_per_step", work_by_kind(work)},
@@ -175,9 +183,14 @@ std::string training_words(const Json& cost) {
   for (const char* kind : {"weights", "gradients", "moments"})
     line(fmt::format("  {}", kind).c_str(), bytes(memory[kind]));
   if (memory["average"] != 0) line("  average (ema)", bytes(memory["average"]));
-  line("  activations", fmt::format("{} (recompute {})", bytes(memory["activations"]),
-                                    cost["recompute"].get<std::string>()));
+  const bool offload = cost["offload"].get<bool>();
+  line("  activations",
+       fmt::format("{} (recompute {}{})", bytes(memory["activations"]),
+                   cost["recompute"].get<std::string>(), offload ? ", offload" : ""));
   if (memory["host"] != 0) line("  program and data", bytes(memory["host"]));
+  if (offload)
+    line("pinned memory per rank",
+         bytes(memory["pinned"]) + " of the host's, for what is offloaded");
   line("checkpoint", bytes(cost["checkpoint_bytes"]));
   line("work per step, rank", "of packs like the fullest, with what is recomputed");
   for (const auto& [kind, work] : cost["work_per_step"].items())

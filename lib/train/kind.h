@@ -38,6 +38,8 @@ class Kind {
   virtual void add_validation_fields(FieldList& /*list*/, ValidationRecipe& /*validation*/) const {}
   /// What 'model.recompute' may be besides "auto", from the least on.
   virtual std::span<const models::Recompute> recomputes() const;
+  /// Whether it has 'model.offload'.
+  virtual bool can_offload() const { return true; }
   /// Sets the fields that follow from others.
   virtual void settle(Recipe& /*recipe*/) const {}
   /// Checks that involve several fields. A field of 0 that comes from the data is not yet known,

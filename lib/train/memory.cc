@@ -154,6 +154,7 @@ MemoryNeed memory_need(const Recipe& recipe, int ranks, Recompute recompute, Dev
     objective->pass(*batches[i], i == 0);
   const MemoryStats memory = account.memory();
   need.activations = static_cast<double>(memory.peak) - lasting;
+  need.pinned = static_cast<double>(account.pinned().held);
   // Samples as they were read, and put one after the other.
   if (device == Device::cpu)
     need.host = program_memory() + 2 * read + static_cast<double>(memory.held - memory.peak);
@@ -171,6 +172,21 @@ void check_memory(const Recipe& recipe, const MemoryNeed& need, double usable) {
       "weights, gradients and the optimizer's state need about {} of memory on each rank, and {} "
       "are there: choose {}, or a machine with more memory",
       format_bytes(lasting), format_bytes(usable), ways);
+}
+
+void check_offload(const Recipe& recipe, Device device) {
+  if (recipe.model.offload && device == Device::cpu)
+    fail_usage(
+        "'model.offload' is true, and this run computes on the CPU, whose memory is the host's: "
+        "it is for a GPU");
+}
+
+void check_pinned(const MemoryNeed& need, int local_ranks) {
+  if (const double usable = usable_memory(Device::cpu, local_ranks); need.pinned > usable)
+    fail_usage(
+        "'model.offload' is true, and would pin about {} of the host's memory on each rank, of "
+        "which {} are usable: lower 'data.tokens', or leave it out",
+        format_bytes(need.pinned), format_bytes(usable));
 }
 
 double usable_memory(Device device, int local_ranks) {
@@ -196,16 +212,31 @@ Recompute choose_recompute(const Recipe& recipe, int ranks, Device device, doubl
   return Recompute::block;
 }
 
-void log_memory(const MemoryNeed& need, Recompute recompute, Device device, double usable) {
-  const std::string chosen(models::recompute_name(recompute));
+void log_memory(const Recipe& recipe, const MemoryNeed& need, Recompute recompute, Device device,
+                double usable) {
+  const bool offload = recipe.model.offloads(recompute);
+  const std::string chosen = fmt::format("{}{}", models::recompute_name(recompute),
+                                         offload ? " and 'model.offload' true" : "");
+  const bool may = device == Device::cuda && !offload && has_key(recipe, "model.offload");
   if (need.total() > usable)
     log_warning(
         "about {} of memory are needed even with 'model.recompute' {}, {} are there: lower "
-        "'data.tokens', or choose 'optimizer.moments' bf16",
-        format_bytes(need.total()), chosen, format_bytes(usable));
+        "'data.tokens', or choose {}'optimizer.moments' bf16",
+        format_bytes(need.total()), chosen, format_bytes(usable),
+        may ? "'model.offload' true or " : "");
   else if (device == Device::cuda || recompute != Recompute::none)
     log_info("'model.recompute' is {}: about {} of {}", chosen, format_bytes(need.total()),
              format_bytes(usable));
+}
+
+void log_offload(const Recipe& recipe, const MemoryNeed& need, Recompute recompute) {
+  if (!recipe.model.offload) return;
+  if (!recipe.model.offloads(recompute))
+    return log_info("'model.offload' moves nothing: 'model.recompute' is {}",
+                    models::recompute_name(recompute));
+  log_info("what goes into blocks waits in up to {} of the host's memory ('model.offload'){}",
+           format_bytes(need.pinned),
+           kind_of(recipe.model.type).has_graphs() ? "; steps run without CUDA graphs" : "");
 }
 
 }  // namespace vfm::train

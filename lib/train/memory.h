@@ -32,7 +32,8 @@ struct MemoryNeed {
   /// Of batches, of the packs that go through the network together, and what the allocator's blocks
   /// are larger than what is in them.
   double activations = 0;
-  double host = 0;  ///< 0 on a GPU: the program, samples on their way, what is kept
+  double host = 0;    ///< 0 on a GPU: the program, samples on their way, what is kept
+  double pinned = 0;  ///< of the host's memory beside a GPU, and so not in total(): 'model.offload'
 
   double total() const { return weights + gradients + moments + average + activations + host; }
 };
@@ -81,6 +82,12 @@ MemoryNeed memory_need(const Recipe& recipe, int ranks, models::Recompute recomp
 /// all but the activations and the host's, is more than `usable` bytes: such a run cannot begin.
 void check_memory(const Recipe& recipe, const MemoryNeed& need, double usable);
 
+/// Throws Error{usage} for 'model.offload' on a CPU.
+void check_offload(const Recipe& recipe, Device device);
+
+/// Throws Error{usage} if the host has not so much pinned memory for each of its `local_ranks`.
+void check_pinned(const MemoryNeed& need, int local_ranks);
+
 /// What a rank may use: 95 % of a GPU's memory less 2 GiB for the driver and cuDNN's plans; of this
 /// machine's, or of what the control group of this process may use of it, its share of four fifths
 /// among `local_ranks`, those on this machine.
@@ -92,6 +99,10 @@ models::Recompute choose_recompute(const Recipe& recipe, int ranks, Device devic
                                    const std::vector<data::Entry>& pack);
 
 /// Logs what recomputation was chosen for `need`, or that even so it is more than `usable`.
-void log_memory(const MemoryNeed& need, models::Recompute recompute, Device device, double usable);
+void log_memory(const Recipe& recipe, const MemoryNeed& need, models::Recompute recompute,
+                Device device, double usable);
+
+/// Logs what 'model.offload' does with this recomputation, if it is set.
+void log_offload(const Recipe& recipe, const MemoryNeed& need, models::Recompute recompute);
 
 }  // namespace vfm::train

@@ -35,6 +35,10 @@ struct ModelRecipe {
   /// What backward recomputes to save memory: "none", "elementwise", "block", or "auto": the least
   /// that fits the device's memory.
   std::string recompute = "auto";
+  /// What goes into whole blocks that are recomputed waits in the host's memory; on a GPU.
+  bool offload = false;
+
+  bool offloads(models::Recompute chosen) const { return models::kept_of(chosen, offload).offload; }
 };
 
 struct DataRecipe {

@@ -27,6 +27,7 @@ std::vector<Field> fields_of(Recipe& r) {
   list.choice("compute", r.model.compute, {"f32", "bf16"})
       .choice("recompute", r.model.recompute, recomputes)
       .may_change();
+  if (kind.can_offload()) list.flag("offload", r.model.offload).may_change();
   kind.add_sections(list, r);
   kind.add_data_fields(list.section("data"), r.data);
   list.number("tokens", r.data.tokens, at_least(1))

@@ -122,6 +122,12 @@ Recipe make_recipe(std::span<const Setting> settings, const Beginning* beginning
   if (recipe.lora.rank == 0 && (recipe.lora.alpha != 0 || !recipe.lora.targets.empty()))
     fail_usage("'{}' is set, but not 'lora.rank': without a rank there are no adapters",
                recipe.lora.alpha != 0 ? "lora.alpha" : "lora.targets");
+  if (recipe.model.offload &&
+      (recipe.model.recompute == "none" || recipe.model.recompute == "elementwise"))
+    fail_usage(
+        "'model.offload' is true, and {}: what goes into blocks waits elsewhere only where they "
+        "are recomputed; choose auto, block_but_attention or block",
+        describe_setting(recipe, "model.recompute"));
   kind.check(recipe);
   return recipe;
 }

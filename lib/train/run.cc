@@ -57,12 +57,22 @@ class Run {
     check_memory(recipe_,
                  memory_need(recipe_, world.size(), models::Recompute::block, options.device, {}),
                  usable_memory(options.device, world.local_size()));
+    if (recipe_.model.offload) {
+      const double usable = usable_memory(options.device, world.local_size());
+      const std::vector<data::Entry> pack = fullest_pack(recipe_, *data_);
+      check_pinned(need_of(choose_recompute(recipe_, world.size(), options.device, usable, pack)),
+                   world.local_size());
+    }
   }
 
   long train();
 
  private:
   bool leader() const { return world_.rank() == 0; }
+  MemoryNeed need_of(models::Recompute recompute) const {
+    return memory_need(recipe_, world_.size(), recompute, options_.device,
+                       fullest_pack(recipe_, *data_));
+  }
   void open();
   void resume(const std::string& folder, const std::string& train_text);
   void make_trainer();
@@ -220,10 +230,12 @@ void Run::begin() {
 void Run::make_trainer() {
   const Device device = options_.device;
   trainer_.emplace(recipe_, *data_, world_, device);
-  if (leader() && recipe_.model.recompute == "auto")
-    log_memory(memory_need(recipe_, world_.size(), trainer_->recompute(), device,
-                           fullest_pack(recipe_, *data_)),
-               trainer_->recompute(), device, usable_memory(device, world_.local_size()));
+  if (!leader() || (recipe_.model.recompute != "auto" && !recipe_.model.offload)) return;
+  const models::Recompute recompute = trainer_->recompute();
+  const MemoryNeed need = need_of(recompute);
+  if (recipe_.model.recompute == "auto")
+    log_memory(recipe_, need, recompute, device, usable_memory(device, world_.local_size()));
+  log_offload(recipe_, need, recompute);
 }
 
 void Run::make_validation() {
@@ -373,6 +385,7 @@ void Run::collect_failures() {
 long run(const RunOptions& options, dist::World& world, io::ManifestWriter& manifest,
          Progress& progress) {
   if (options.threads > 0) omp_set_num_threads(options.threads);
+  check_offload(options.recipe, options.device);
   world.section("setup", options.recipe.train.setup_limit);
   return Run(options, world, manifest, progress).train();
 }

@@ -58,6 +58,10 @@ StepWork step_work(const Recipe& recipe, int ranks, models::Recompute recompute,
     const MetaAccount account(device);
     objective->pass(*objective->blank(samples), first);
     add_calls(work.packs, account.calls(), share);
+    for (CopyBeside copy : account.copies()) {
+      copy.times = share;
+      work.copies.push_back(std::move(copy));
+    }
   }
   work.optimizer = optimizer_work(recipe, objective->parameters(), device);
   return work;

@@ -20,6 +20,7 @@ namespace vfm::train {
 /// time of the device.
 struct StepWork {
   KernelCalls packs, optimizer;
+  std::vector<CopyBeside> copies;  ///< of 'model.offload', beside `packs`
 };
 
 /// The arguments are those of memory_need(), but `pack` must not be empty.

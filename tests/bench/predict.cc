@@ -13,6 +13,7 @@
 #include "models/dit/network_cost.h"
 #include "models/t5/t5.h"
 #include "train/kind.h"
+#include "train/memory.h"
 #include "train/recipe_file.h"
 #include "train/run.h"
 #include "train/step_work.h"
@@ -25,6 +26,7 @@ namespace {
 
 struct Step {
   train::StepWork work;
+  train::MemoryNeed need;
   double tokens = 0, flops = 0;
 };
 
@@ -39,7 +41,8 @@ Step step_of(const std::string& recipe_file, const std::vector<std::string>& cha
   const auto set = train::kind_of(recipe.model.type).open(options, "train");
   set->fit(recipe);
   const std::vector<data::Entry> pack = train::fullest_pack(recipe, *set);
-  Step step{train::step_work(recipe, 1, recompute, Device::cuda, pack)};
+  Step step{train::step_work(recipe, 1, recompute, Device::cuda, pack),
+            train::memory_need(recipe, 1, recompute, Device::cuda, pack)};
   train::SampleFlops flops(recipe);
   for (const data::Entry& sample : pack) {
     step.tokens += static_cast<double>(token_count(sample, recipe.model)) * recipe.data.packs;
@@ -59,6 +62,32 @@ void print_lines(const char* what, const std::vector<TimeLine>& lines) {
     fmt::print("| {} | {:.0f} | {:.1f} | {:.1f} | {:.1f} | {:.1f} |\n", line.name, line.calls,
                line.flops / 1e12, line.bytes / 1e9, 1e3 * line.seconds, 100 * line.seconds / all);
   fmt::print("| **all** | | | | **{:.1f}** | |\n", 1e3 * all);
+}
+
+/// Where memory decides what is recomputed, and what goes into blocks may wait on the host.
+void long_packs(const std::string& recipe, const Gpu& gpu) {
+  constexpr double kGiB = 1 << 30;
+  fmt::print(
+      "\n| {}, 8 packs of 73,728 tokens, recompute | memory, of {:.1f} GiB | pinned, GiB | copies, "
+      "s "
+      "| of these not hidden, s | step, s | tokens/s | MFU, % |\n"
+      "|---|---:|---:|---:|---:|---:|---:|---:|\n",
+      gpu.title, gpu.usable() / kGiB);
+  for (const bool offload : {false, true})
+    for (const models::Recompute recompute :
+         {models::Recompute::block, models::Recompute::block_but_attention}) {
+      const std::vector<std::string> changes{"ema.mode=off", "data.tokens=73728",
+                                             fmt::format("model.offload={}", offload),
+                                             "model.recompute=auto"};
+      const Step step = step_of(recipe, changes, {{32, 96, 96}}, recompute);
+      const models::CopyTime copies = models::copy_time(gpu, step.work.copies);
+      const double seconds =
+          seconds_of(models::predict(gpu, step.work.packs, step.work.optimizer)) + copies.exposed;
+      fmt::print("| {}{} | {:.1f} | {:.1f} | {:.2f} | {:.3f} | {:.3f} | {:.0f} | {:.1f} |\n",
+                 models::recompute_name(recompute), offload ? ", offload" : "",
+                 step.need.total() / kGiB, step.need.pinned / kGiB, copies.seconds, copies.exposed,
+                 seconds, step.tokens / seconds, 100 * step.flops / seconds / gpu.peak);
+    }
 }
 
 void training(const std::string& recipe) {
@@ -86,13 +115,7 @@ void training(const std::string& recipe) {
   row(h200, "8, with the recipe's average on the host", shipped);
   for (const char* name : {"h100", "b200"})
     row(models::find_gpu(name), "8", eight);
-  const std::vector<std::string> long_packs{"ema.mode=off", "data.tokens=73728"};
-  for (const models::Recompute recompute :
-       {models::Recompute::block, models::Recompute::block_but_attention}) {
-    const std::string packs =
-        fmt::format("8 of 73,728 tokens, recompute {}", models::recompute_name(recompute));
-    row(h200, packs.c_str(), step_of(recipe, long_packs, {{32, 96, 96}}, recompute));
-  }
+  long_packs(recipe, h200);
 }
 
 /// Text to world, 121 frames of 704x1280, 35 steps with guidance: diffusers' pipeline.

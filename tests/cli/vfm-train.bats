@@ -189,6 +189,40 @@ PY
   [ ! -e run ]
 }
 
+@test "model.offload: long packs fit a GPU that has not the memory for them; refused where it moves nothing" {
+  seven=("$VFM_ROOT/examples/recipes/7b.yaml" --synthetic 32x96x96 data.tokens=73728)
+  vfm-train "${seven[@]}" --dry-run --gpu h200 -q | jq -e '.recompute == "block" and (.offload | not)
+    and (.predicted.fits | not) and .memory_bytes.pinned == 0'
+  vfm-train "${seven[@]}" --dry-run --gpu h200 model.offload=true >out 2>words
+  jq -e '.recompute == "block_but_attention" and .offload and .predicted.fits and .memory_bytes.pinned > 3e10
+    and .predicted.offload.seconds > 1 and .predicted.offload.exposed == 0
+    and ([.predicted.lines[].name] | index("offload, not hidden"))' out
+  for word in '^  activations .*(recompute block_but_attention, offload)$' "^pinned memory per rank  *31.5 GiB of the host's" \
+    '^  offload  *[0-9.]* GB over the link to the host, .* 100.0 % hidden$'; do
+    grep -q "$word" words || { echo "no $word"; cat words; return 1; }
+  done
+  vfm-train "${seven[@]}" --dry-run --gpu h200 2>words >/dev/null
+  grep -q "about 135.* GiB of memory are needed even with 'model.recompute' block.*choose 'model.offload' true or" words
+  refused() {  # MESSAGE ARGUMENT...
+    run vfm-train "${@:2}"
+    [ "$status" -eq 2 ]
+    [[ $output == *"$1"* ]] || { echo "$output"; return 1; }
+    [ ! -e run ]
+  }
+  prepare
+  cpu="'model.offload' is true, and this run computes on the CPU"
+  refused "$cpu" "${seven[@]}" --dry-run --device cpu model.offload=true
+  for recompute in auto block; do
+    refused "$cpu" tiny.yaml --device cpu --data latents --out run model.offload=true model.recompute=$recompute
+  done
+  for recompute in none elementwise; do
+    refused "'model.offload' is true, and 'model.recompute' is $recompute" \
+      "${seven[@]}" --dry-run --gpu h200 model.offload=true model.recompute=$recompute
+  done
+  refused "--cuda-graph on is not for steps with 'model.offload'" \
+    "${seven[@]}" --dry-run --gpu h200 model.offload=true --cuda-graph on
+}
+
 @test "--dry-run refuses what a run refuses, with the same words" {
   prepare
   train begun train.steps=1 >/dev/null

@@ -338,6 +338,42 @@ void check_graphs(Checker& checker, DType compute) {
   }
 }
 
+// What goes into blocks waits in the host's memory, or does not: the same bits in f32, with less
+// memory of the GPU. On a real GPU copies and blocks take time beside each other.
+void check_offload(Checker& checker) {
+  models::NetworkConfig config = test::small() ? tiny() : hundred_million();
+  config.num_layers = 8;
+  const auto samples = test::small() ? few_tokens() : hundreds_of_tokens();
+  const auto network = models::make_network(config, 1, DType::f32, Device::cuda);
+  stir(*network, true);
+  const Pack pack = test::put(test::make_pack(config, samples), Device::cuda);
+  for (const auto how : {models::Recompute::block, models::Recompute::block_but_attention}) {
+    const std::string name = "offload, " + std::string(models::recompute_name(how));
+    std::vector<Tensor> expected;
+    double taken[2] = {};
+    for (int i = 0; i < 5; ++i) {
+      const bool offload = i > 1;  // after one more, in which is made what is made once
+      network->set_recompute(how, offload);
+      nn::zero_gradients(network->parameters());
+      const double before = static_cast<double>(cuda_memory().current);
+      reset_cuda_peak();
+      std::vector<Tensor> all = {test::compute_gradients(*network, pack).output};
+      taken[offload] = static_cast<double>(cuda_memory().peak) - before;
+      all[0] = all[0].to(Device::cpu);
+      for (const nn::Parameter* parameter : network->parameters())
+        all.push_back(parameter->grad.to(Device::cpu));
+      if (!offload) expected = all;
+      double worst = 0;
+      for (std::size_t j = 0; j < all.size(); ++j)
+        worst = std::max(worst, apart(all[j], expected[j]));
+      checker.check(name + ": the same bits", worst == 0);
+    }
+    checker.check(
+        name + ": memory, " + std::to_string(taken[1]) + " of " + std::to_string(taken[0]),
+        taken[1] < taken[0]);
+  }
+}
+
 void small_models(Checker& checker) {
   using models::Recompute;
   Comparison c{"tiny f32", tiny(), few_tokens(), DType::f32, Recompute::none, false, 2e-5};
@@ -387,6 +423,7 @@ void tests(Checker& checker) {
   for (const DType compute : {DType::f32, DType::bf16})
     checker.part(check_graphs, compute);
   checker.part(check_fp8);
+  checker.part(check_offload);
   if (test::kEmulated) checker.part(check_no_cudnn);
   checker.part(
       train, Course{"4 steps, tiny f32", tiny(), few_tokens(), DType::f32, DType::f32, 4, 1e-4, 1});

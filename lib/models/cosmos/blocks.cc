@@ -53,9 +53,9 @@ Tensor convolve_at_points(Pass& pass, const Kernel& kernel, const Tensor& x,
 template <class Body>
 Tensor as_block(Pass& pass, const Tensor& x, const Body& body) {
   if (!pass.recompute || !pass.tape.recording()) return body(pass, x);
-  return pass.tape.checkpoint({x}, [x, body](Tape& tape) {
+  return pass.tape.checkpoint(x, {}, [body](Tape& tape, const Tensor& in) {
     Pass again{tape};
-    return std::vector{body(again, x)};
+    return std::vector{body(again, in)};
   })[0];
 }
 

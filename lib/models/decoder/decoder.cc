@@ -215,6 +215,7 @@ struct CausalDecoder::State {
   DType compute;
   Device device;
   Recompute recompute = Recompute::none;
+  bool offload = false;
   std::deque<Weight> weights;  // does not move them
   nn::ParameterList parameters;
   const Weight* table = nullptr;
@@ -241,8 +242,9 @@ Device CausalDecoder::device() const {
 const nn::ParameterList& CausalDecoder::parameters() const {
   return state_->parameters;
 }
-void CausalDecoder::set_recompute(Recompute recompute) {
+void CausalDecoder::set_recompute(Recompute recompute, bool offload) {
   state_->recompute = recompute;
+  state_->offload = offload;
 }
 
 Tensor CausalDecoder::forward(Tape& tape, const CodeBatch& batch) const {
@@ -269,16 +271,22 @@ Tensor CausalDecoder::forward(Tape& tape, const CodeBatch& batch) const {
   context.self.key_lengths = context.cross.query_lengths = context.self.query_lengths;
   ops::prepare(context.self, s.device);
   ops::prepare(context.cross, s.device);
-  Tensor x = s.embed(tape, known);
+  const ops::KeptOfBlock kept = kept_of(s.recompute, s.offload);
+  // A block too, where that decides what is free to wait elsewhere.
+  const auto embed = [&s, known](Tape& inner, const Tensor&) {
+    return std::vector{s.embed(inner, known)};
+  };
+  const Tensor& table = s.table->op(tape);
+  Tensor x = kept.offload ? tape.checkpoint(table, {}, embed)[0] : embed(tape, table)[0];
   for (const DecoderLayer& layer : s.layers) {
     if (s.recompute < Recompute::block_but_attention) {
       x = layer.forward(tape, x, context);
       continue;
     }
-    const auto run = [&layer, x, context](Tape& inner) {
-      return std::vector<Tensor>{layer.forward(inner, x, context)};
+    const auto run = [&layer, context](Tape& inner, const Tensor& in) {
+      return std::vector<Tensor>{layer.forward(inner, in, context)};
     };
-    x = tape.checkpoint({x}, run, s.recompute == Recompute::block_but_attention)[0];
+    x = tape.checkpoint(x, {}, run, kept)[0];
   }
   return s.logits(tape, x);
 }

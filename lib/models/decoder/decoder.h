@@ -78,7 +78,8 @@ class CausalDecoder {
   const DecoderConfig& config() const;
   Device device() const;
   const nn::ParameterList& parameters() const;
-  void set_recompute(Recompute recompute);
+  /// As DiffusionNetwork::set_recompute().
+  void set_recompute(Recompute recompute, bool offload = false);
   /// Teacher-forced: the logits of every code given those before it, [S, V] f32, on device().
   Tensor forward(ops::Tape& tape, const CodeBatch& batch) const;
 

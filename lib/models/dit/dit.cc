@@ -154,12 +154,12 @@ Tensor Dit::forward(Tape& tape, const NetworkBatch& batch) const {
       continue;
     }
     // What is kept between blocks is the sum alone.
-    const auto run = [&block, x = stream.x, context](Tape& inner) {
+    const auto run = [&block, context](Tape& inner, const Tensor& x) {
       const DitStream result = block.forward(inner, {x, Tensor(), Tensor()}, context);
       return std::vector<Tensor>{block.merge(inner, result, context)};
     };
-    stream.x = tape.checkpoint({stream.x, context.positions, context.embedding, context.shared},
-                               run, s.recompute == Recompute::block_but_attention)[0];
+    stream.x = tape.checkpoint(stream.x, {context.positions, context.embedding, context.shared},
+                               run, s.kept_of_blocks())[0];
   }
   ops::ModulateInput last;
   last.x = stream.x;

@@ -20,7 +20,7 @@ class FramedNetwork : public DiffusionNetwork {
   const nn::ParameterList& parameters() const override;
   const nn::ParameterList& adapters() const override;
   void attach(const std::vector<AdapterShape>& shapes, bool trainable) override;
-  void set_recompute(Recompute recompute) override;
+  void set_recompute(Recompute recompute, bool offload = false) override;
 
  protected:
   /// The network's own state, which is a frame and more.

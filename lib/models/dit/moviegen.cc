@@ -203,12 +203,12 @@ Tensor MovieGen::forward(Tape& tape, const NetworkBatch& batch) const {
       continue;
     }
     // What is kept between layers is the sum alone.
-    const auto run = [&layer, x = stream.x, context](Tape& inner) {
+    const auto run = [&layer, context](Tape& inner, const Tensor& x) {
       const Stream result = layer.forward(inner, {x, Tensor(), Tensor(), 0}, context);
       return std::vector<Tensor>{layer.merge(inner, result, context)};
     };
-    stream.x = tape.checkpoint({stream.x, context.positions, context.embedding}, run,
-                               s.recompute == Recompute::block_but_attention)[0];
+    stream.x = tape.checkpoint(stream.x, {context.positions, context.embedding}, run,
+                               s.kept_of_blocks())[0];
   }
   const Tensor modulation = s.norm_out->multiply(tape, context.embedding);
   const Tensor normed =

@@ -97,6 +97,8 @@ enum class Recompute {
 };
 /// "none", "elementwise", "block_but_attention", "block".
 std::string_view recompute_name(Recompute recompute);
+/// What each block keeps; with `offload` what goes in waits in the host's memory.
+ops::KeptOfBlock kept_of(Recompute recompute, bool offload);
 
 /// What inference computes in FP8 (E4M3) instead of in the model's own type (models/dit/fp8.h).
 struct Fp8Parts {
@@ -120,8 +122,9 @@ class DiffusionNetwork {
   virtual void attach(const std::vector<AdapterShape>& shapes, bool trainable) = 0;
   /// Of each "MODULE.lora_A.weight" [rank, I] and "MODULE.lora_B.weight" [O, rank].
   virtual const nn::ParameterList& adapters() const = 0;
-  /// Whatever is chosen, the results are the same to the last bit.
-  virtual void set_recompute(Recompute recompute) = 0;
+  /// With `offload` what goes into whole blocks waits for backward in the host's memory. Whatever
+  /// is chosen, the results are the same to the last bit.
+  virtual void set_recompute(Recompute recompute, bool offload = false) = 0;
   /// Inference in FP8, or without (the default). The matrices are rounded now: call it again after
   /// changing them. With any part, forward() throws Error for a tape that records. Throws
   /// Error{usage} for a model that FP8 does not take, Error on a GPU without it.

@@ -121,4 +121,9 @@ std::string_view recompute_name(Recompute recompute) {
   return "block";
 }
 
+ops::KeptOfBlock kept_of(Recompute recompute, bool offload) {
+  const bool attention = recompute == Recompute::block_but_attention;
+  return {attention, offload && (attention || recompute == Recompute::block)};
+}
+
 }  // namespace vfm::models

@@ -80,7 +80,12 @@ Tensor NetworkFrame::enter(ops::Tape& tape, const NetworkBatch& batch,
       weight.watch(tape);
   const Tensor patches = ops::patchify(tape, batch.latents.to(device), pack.patches,
                                        config.in_channels, masks(), config.patch_size, compute);
-  return ops::linear(tape, own(tape, patches, pack), embed_->matrix(tape), Tensor(), DType::f32);
+  const Tensor rows = own(tape, patches, pack);
+  const auto embed = [this](ops::Tape& inner, const Tensor& x) {
+    return std::vector{ops::linear(inner, x, embed_->matrix(inner), Tensor(), DType::f32)};
+  };
+  return kept_of_blocks().offload ? tape.checkpoint(rows, {}, embed)[0]
+                                  : embed(tape, rows)[0];
 }
 
 Tensor NetworkFrame::positions(ops::Tape& tape, const NetworkPack& pack, bool unit) const {

@@ -29,10 +29,13 @@ struct NetworkFrame {
   void attach(const std::vector<AdapterShape>& shapes, bool trainable);
 
   /// [S, D] f32: the embedded patches, this rank's as of all that follows. Watches every parameter,
-  /// so that a layer that backward recomputes finds it.
+  /// so that a layer that backward recomputes finds it. Itself a block, if what goes into blocks
+  /// waits in the host's memory.
   Tensor enter(ops::Tape& tape, const NetworkBatch& batch, const NetworkPack& pack) const;
   /// [S, D] of the tables, as ops::learned_positions() has it.
   Tensor positions(ops::Tape& tape, const NetworkPack& pack, bool unit) const;
+  /// What a block keeps that is recomputed.
+  ops::KeptOfBlock kept_of_blocks() const { return kept_of(recompute, offload); }
   /// The network's output, of the last norm's [S, D]; zero where the token is another rank's.
   Tensor leave(ops::Tape& tape, const Tensor& normed, const NetworkPack& pack) const;
 
@@ -41,6 +44,7 @@ struct NetworkFrame {
   Device device;
   NetworkLayout layout;
   Recompute recompute = Recompute::none;
+  bool offload = false;            // what goes into blocks that are recomputed
   std::deque<nn::Weight> weights;  // does not move them
   WeightMaker make;
   nn::ParameterList parameters, adapters;

@@ -25,7 +25,7 @@ class CodeObjective final : public Objective {
   CodeObjective(const Recipe& recipe, models::Recompute recompute, Device device)
       : recipe_(recipe),
         decoder_(recipe.model.decoder, recipe.train.seed, recipe.compute(), device) {
-    decoder_.set_recompute(recompute);
+    decoder_.set_recompute(recompute, recipe.model.offload);
   }
 
   const nn::ParameterList& parameters() const override { return decoder_.parameters(); }

@@ -42,8 +42,8 @@ DiffusionObjective::DiffusionObjective(const Recipe& recipe, models::Recompute r
     : recipe_(recipe),
       network_(models::make_network(recipe.model.dit, recipe.train.seed, recipe.compute(), device,
                                     recipe.lora.rank == 0)),
-      graphs_(device == Device::cuda ? kMostGraphs : 0) {
-  network_->set_recompute(recompute);
+      graphs_(device == Device::cuda && !recipe.model.offloads(recompute) ? kMostGraphs : 0) {
+  network_->set_recompute(recompute, recipe.model.offload);
   if (recipe.lora.rank > 0)
     network_->attach(models::lora_shapes(recipe.model.dit, recipe.lora), true);
 }

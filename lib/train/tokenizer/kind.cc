@@ -57,6 +57,7 @@ class TokenizerKind final : public Kind {
     static constexpr Recompute some[] = {Recompute::none, Recompute::block};
     return some;
   }
+  bool can_offload() const override { return false; }
   void settle(Recipe& recipe) const override { recipe.model.autoencoder.settle(); }
 
   void check(const Recipe& recipe) const override {

@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <catch2/catch.hpp>
 #include <cstring>
+#include <initializer_list>
 #include <thread>
 
 #include "base/log.h"
@@ -16,6 +17,7 @@
 #include "tensor/device_cuda.h"
 #include "tensor/gpu_graph.h"
 #include "tensor/graph_cache.h"
+#include "tensor/offload.h"
 #include "tensor/upload.h"
 #include "tensors.h"
 
@@ -126,6 +128,76 @@ TEST_CASE("copies beside what is computed, whoever is late") {
   for (std::size_t i = 0; i < results.size(); ++i)
     CHECK(same(results[i], expected[i]));
   emulation::set_late(emulation::Late::none);
+}
+
+TEST_CASE("tensors go to the host and come back while others take their memory, whoever is late") {
+  const auto late =
+      GENERATE(emulation::Late::none, emulation::Late::copies, emulation::Late::kernels);
+  emulation::set_late(late);
+  ops::Tape tape(false);
+  const auto make = [&tape](std::uint64_t i) {  // on the compute stream
+    const Tensor there = noise_tensor({3, 500}, i).to(Device::cuda);
+    return ops::add(tape, there, there);
+  };
+  for (int round = 0; round < 2; ++round) {
+    std::vector<std::unique_ptr<Offload>> away;
+    std::vector<Tensor> expected;
+    for (std::uint64_t i = 0; i < 5; ++i) {
+      expected.push_back(make(i).to(Device::cpu));
+      away.push_back(std::make_unique<Offload>(make(i)));
+      CHECK(away.back()->place().bytes() == expected.back().bytes());
+      if (i > 0) away[i - 1]->release();
+      make(100 + i);  // takes the memory that is free, and is queued at once
+    }
+    for (std::size_t i = away.size(); i-- > 0;) {
+      Tensor back = away[i]->get();  // the last never went
+      if (i > 0) away[i - 1]->fetch();
+      if (round == 1 && i == 3) break;  // one is on its way
+      make(200 + i);
+      CHECK(same(ops::add(tape, back, back), ops::add(tape, expected[i], expected[i])));
+      back = {};
+      away[i] = nullptr;
+    }
+    away.clear();
+    CHECK(same(make(7), ops::add(tape, noise_tensor({3, 500}, 7), noise_tensor({3, 500}, 7))));
+  }
+  CHECK(pinned_allocator().stats().current == 0);
+  emulation::set_late(emulation::Late::none);
+}
+
+TEST_CASE(
+    "pinned memory serves tensors of all sizes, and is no more than the most of the largest") {
+  constexpr std::size_t kMiB = std::size_t{1} << 20;
+  const auto used = [](std::initializer_list<int> mebibytes) {
+    std::vector<std::unique_ptr<Offload>> away;
+    for (const int size : mebibytes)
+      away.push_back(
+          std::make_unique<Offload>(Tensor({std::int64_t{size} << 20}, DType::u8, Device::cuda)));
+    away.clear();
+    const MemoryStats stats = pinned_allocator().stats();
+    CHECK(stats.current == 0);
+    return stats.cached / kMiB;
+  };
+  CHECK(used({64, 64, 64}) >= 3 * 64);
+  for (int i = 0; i < 3; ++i)
+    CHECK(used({64 - i, 50, 3}) == used({64, 64, 64}));
+  CHECK(used({80, 80, 80}) >= 3 * 80);
+  CHECK(used({80, 80, 80}) <= 3 * 80 * 5 / 4);
+}
+
+TEST_CASE("pinned memory that is not there is named; nothing of it is recorded") {
+  pinned_allocator().release();
+  const Tensor large({std::int64_t{96} << 20}, DType::u8, Device::cuda);
+  {
+    const Limit limit(1);
+    CHECK_THROWS_WITH(Offload(large),
+                      "out of memory in pinned memory of the host, where 'model.offload' puts it: "
+                      "cannot get 96.0 MiB more, 0 B are in use");
+  }
+  CHECK_NOTHROW(Offload(large));
+  const Tensor input = noise_tensor({4}, 1).to(Device::cuda);
+  CHECK_THROWS_AS(GpuGraph([&] { const Offload away(input); }), NotRecordable);
+  GpuGraph::release_memory();
 }
 
 TEST_CASE("work that comes again is repeated with what is new in it, to the same bits") {

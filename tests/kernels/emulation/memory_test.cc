@@ -9,7 +9,9 @@
 #include "ops/determinism.h"
 #include "ops/matmul/gemm_kernels.h"
 #include "support/small_networks.h"
+#include "tensor/allocator.h"
 #include "tensor/device.h"
+#include "tensor/device_cuda.h"
 #include "tensor/meta.h"
 
 using namespace vfm;
@@ -18,12 +20,13 @@ using models::Recompute;
 
 namespace {
 
-/// Checks the memory of work(Device).
+/// Checks the memory of work(Device), and gives what it takes.
 template <class Work>
-void check(const std::string& what, Work work) {
+double check(const std::string& what, Work work) {
   ops::set_deterministic(true);  // no product is timed
   work(Device::cuda);            // what is made once
   reset_cuda_peak();
+  pinned_allocator().reset_peak();
   const double before = static_cast<double>(cuda_memory().current);
   work(Device::cuda);
   const double taken = static_cast<double>(cuda_memory().peak) - before;
@@ -33,6 +36,8 @@ void check(const std::string& what, Work work) {
   const double told = static_cast<double>(account.memory().peak - ops::kGemmWorkspace);
   INFO(what << ": " << told << " of " << taken);
   CHECK(told == Approx(taken).epsilon(0.03));
+  CHECK(account.pinned().peak == (account.copies().empty() ? 0 : pinned_allocator().stats().peak));
+  return taken;
 }
 
 models::NetworkConfig small(NetworkType type) {
@@ -86,6 +91,28 @@ TEST_CASE("networks: the memory of a pass in FP8 on a GPU") {
       network->forward(silent, batch_of(c, device));
     });
   }
+}
+
+TEST_CASE("what goes into blocks waits in the host's memory: that of a GPU is told, and free") {
+  const auto [type, recompute] = GENERATE(
+      table<NetworkType, Recompute>({{NetworkType::dit, Recompute::block},
+                                     {NetworkType::moviegen, Recompute::block_but_attention}}));
+  models::NetworkConfig c = small(type);
+  c.attention_head_dim = 32, c.num_layers = 6, c.mlp_ratio = 1;  // blocks that take little
+  double taken[2] = {};
+  for (const bool offload : {false, true})
+    taken[offload] = check("offload", [&, how = recompute](Device device) {
+      const auto network = models::make_network(c, 1, DType::bf16, device);
+      network->set_recompute(how, offload);
+      step_of(*network, batch_of(c, device));
+    });
+  // There are at once what goes into the last two blocks and what comes of them, or in backward
+  // into three; of six blocks it was all that goes in, with what goes out.
+  const double tokens = 2 * 4 * 4 + 2 * 3, stream = 4 * tokens * c.width();
+  INFO(taken[0] << " and " << taken[1] << " by " << stream);
+  CHECK(taken[0] - taken[1] >= 3 * stream);
+  CHECK(pinned_allocator().stats().peak == block_size(static_cast<std::size_t>(stream)) * 6);
+  CHECK(pinned_allocator().stats().current == 0);
 }
 
 TEST_CASE("a decoder: the memory of a step on a GPU") {

@@ -33,7 +33,7 @@ class Recorder final : public models::DiffusionNetwork {
   const nn::ParameterList& parameters() const override { return parameters_; }
   void attach(const std::vector<models::AdapterShape>&, bool) override {}
   const nn::ParameterList& adapters() const override { return parameters_; }
-  void set_recompute(models::Recompute) override {}
+  void set_recompute(models::Recompute, bool) override {}
   void set_inference_fp8(models::Fp8Parts) override {}
   Tensor forward(ops::Tape&, const models::NetworkBatch& batch) const override {
     asked.push_back(batch);

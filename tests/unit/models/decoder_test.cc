@@ -159,12 +159,15 @@ TEST_CASE("decoder: every parameter is trained; recomputation changes no bit") {
       CHECK(std::ranges::any_of(p->grad.floats(), [](float g) { return g != 0; }));
       kept[p->name] = p->grad.clone();
     }
-    for (const Recompute recompute :
-         {Recompute::elementwise, Recompute::block_but_attention, Recompute::block}) {
-      decoder.set_recompute(recompute);
+    for (const auto& [recompute, offload] : {std::pair{Recompute::elementwise, false},
+                                             {Recompute::block_but_attention, false},
+                                             {Recompute::block_but_attention, true},
+                                             {Recompute::block, false},
+                                             {Recompute::block, true}}) {
+      decoder.set_recompute(recompute, offload);
       run_step(decoder, noisy_batch(c), 1e-3);
       for (const nn::Parameter* p : decoder.parameters()) {
-        INFO(p->name << " " << models::recompute_name(recompute));
+        INFO(p->name << " " << models::recompute_name(recompute) << " " << offload);
         CHECK(std::memcmp(p->grad.raw(), kept[p->name].raw(), p->grad.bytes()) == 0);
       }
     }

@@ -133,14 +133,17 @@ TEST_CASE("fault 7: each sample of a pack has its own noise level, frame rate an
 
 TEST_CASE("recomputing gives the same gradients to the last bit, and keeps less") {
   const DType compute = GENERATE(DType::f32, DType::bf16);
-  for (const Recompute recompute :
-       {Recompute::elementwise, Recompute::block_but_attention, Recompute::block}) {
+  for (const auto& [recompute, offload] : {std::pair{Recompute::elementwise, false},
+                                           {Recompute::block_but_attention, false},
+                                           {Recompute::block_but_attention, true},
+                                           {Recompute::block, false},
+                                           {Recompute::block, true}}) {
     Dit dit(tiny_dit(), 4, compute);
     randomise(dit.parameters());
     const Tensor cotangent = noise_tensor({240}, 3);
     const Tensor output = dit_step(dit, mixed_pack(), cotangent);
     const auto kept = gradients(dit);
-    dit.set_recompute(recompute);
+    dit.set_recompute(recompute, offload);
     const Tensor again = dit_step(dit, mixed_pack(), cotangent);
     CHECK(std::memcmp(output.raw(), again.raw(), output.bytes()) == 0);
     for (const auto& [name, gradient] : gradients(dit)) {

@@ -245,9 +245,13 @@ TEST_CASE("lora: what is computed again changes no bit, in f32 and bf16, of any 
       randomise(network->adapters());
       std::vector<std::vector<float>> outputs;
       std::vector<std::vector<float>> gradients;
-      for (const Recompute r : {Recompute::none, Recompute::elementwise,
-                                Recompute::block_but_attention, Recompute::block}) {
-        network->set_recompute(r);
+      for (const auto& [r, offload] : {std::pair{Recompute::none, false},
+                                       {Recompute::elementwise, false},
+                                       {Recompute::block_but_attention, false},
+                                       {Recompute::block_but_attention, true},
+                                       {Recompute::block, false},
+                                       {Recompute::block, true}}) {
+        network->set_recompute(r, offload);
         outputs.push_back(step(*network, network->adapters(), drawn_batch(), drawn_cotangent()));
         std::vector<float>& all = gradients.emplace_back();
         for (const nn::Parameter* p : network->adapters())

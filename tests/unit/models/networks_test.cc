@@ -216,12 +216,16 @@ TEST_CASE("networks: every parameter is trained; recomputation changes no bit") 
       CHECK(std::ranges::any_of(p->grad.floats(), [](float g) { return g != 0; }));
       kept[p->name] = p->grad.clone();
     }
-    for (const Recompute recompute :
-         {Recompute::elementwise, Recompute::block_but_attention, Recompute::block}) {
-      network->set_recompute(recompute);
+    for (const auto& [recompute, offload] : {std::pair{Recompute::elementwise, false},
+                                             {Recompute::elementwise, true},
+                                             {Recompute::block_but_attention, false},
+                                             {Recompute::block_but_attention, true},
+                                             {Recompute::block, false},
+                                             {Recompute::block, true}}) {
+      network->set_recompute(recompute, offload);
       step(*network, network->parameters(), noisy_batch(c), cotangent);
       for (const nn::Parameter* p : network->parameters()) {
-        INFO(p->name << " " << models::recompute_name(recompute));
+        INFO(p->name << " " << models::recompute_name(recompute) << " " << offload);
         CHECK(std::memcmp(p->grad.raw(), kept[p->name].raw(), p->grad.bytes()) == 0);
       }
     }

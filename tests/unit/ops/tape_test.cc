@@ -104,10 +104,11 @@ TEST_CASE("gradients that are replaced: what was there does not count, nor if no
       const LinearWeight weight(w);
       return add(inner, gelu(inner, linear(inner, in, weight, bias, DType::f32)), x);
     };
-    const Tensor y =
-        again ? tape.checkpoint(
-                    {x}, [&](Tape& inner) { return std::vector<Tensor>{block(inner, x)}; })[0]
-              : block(tape, x);
+    const Tensor y = again ? tape.checkpoint(x, {},
+                                             [&](Tape& inner, const Tensor& in) {
+                                               return std::vector<Tensor>{block(inner, in)};
+                                             })[0]
+                           : block(tape, x);
     tape.backward(block(tape, y), ones({5, 8}));
   };
   for (const bool again : {false, true}) {
@@ -202,8 +203,8 @@ TEST_CASE("a checkpoint gives the same bits, also for what several blocks share"
           y = block(tape, y);
           continue;
         }
-        y = tape.checkpoint({y, shared}, [&block, y](Tape& inner) {
-          return std::vector<Tensor>{block(inner, y)};
+        y = tape.checkpoint(y, {shared}, [&block](Tape& inner, const Tensor& in) {
+          return std::vector<Tensor>{block(inner, in)};
         })[0];
       }
       return y;
@@ -221,30 +222,29 @@ TEST_CASE("a checkpoint that keeps makes what takes long once, and the same bits
     Tensor sum = Tensor::zeros(w.shape());
     Tape tape;
     tape.watch(w, sum);
-    Tensor y = x;
+    Tensor stream = x;
     for (int block = 0; block < 3; ++block)
-      y = tape.checkpoint(
-          {y},
-          [&w, &made, y](Tape& inner) {
-            const Tape::Made kept = inner.once([&] {
-              ++made;
-              const Tensor squares(y.shape());
-              for (std::size_t i = 0; i < squares.floats().size(); ++i)
-                squares.floats()[i] = y.floats()[i] * y.floats()[i];
-              return Tape::Made{{squares}, 7};
-            });
-            CHECK(kept.how == 7);
-            const Tensor squares = kept.tensors[0];
-            inner.record(squares, {y}, [y, squares](Tape& back) {
-              const Tensor dy = back.take(squares).clone();
-              for (std::size_t i = 0; i < dy.floats().size(); ++i)
-                dy.floats()[i] *= 2 * y.floats()[i];
-              back.accumulate(y, dy);
-            });
-            return std::vector<Tensor>{linear(inner, squares, w)};
-          },
-          keep)[0];
-    tape.backward(y, seed.clone());
+      stream = tape.checkpoint(stream, {},
+                               [&w, &made](Tape& inner, const Tensor& y) {
+                                 const Tape::Made kept = inner.once([&] {
+                                   ++made;
+                                   const Tensor squares(y.shape());
+                                   for (std::size_t i = 0; i < squares.floats().size(); ++i)
+                                     squares.floats()[i] = y.floats()[i] * y.floats()[i];
+                                   return Tape::Made{{squares}, 7};
+                                 });
+                                 CHECK(kept.how == 7);
+                                 const Tensor squares = kept.tensors[0];
+                                 inner.record(squares, {y}, [y, squares](Tape& back) {
+                                   const Tensor dy = back.take(squares).clone();
+                                   for (std::size_t i = 0; i < dy.floats().size(); ++i)
+                                     dy.floats()[i] *= 2 * y.floats()[i];
+                                   back.accumulate(y, dy);
+                                 });
+                                 return std::vector<Tensor>{linear(inner, squares, w)};
+                               },
+                               {.once = keep})[0];
+    tape.backward(stream, seed.clone());
     return sum;
   };
   int made = 0;
@@ -253,6 +253,76 @@ TEST_CASE("a checkpoint that keeps makes what takes long once, and the same bits
   const Tensor kept = gradient(true, made);
   CHECK(made == 3);
   CHECK(std::ranges::equal(again.floats(), kept.floats()));
+}
+
+TEST_CASE("what goes into a block waits in the host's memory: the same bits, its own memory free") {
+  const Tensor x = noise_tensor({5, 8}, 1), shared = noise_tensor({5, 8}, 2),
+               w = noise_tensor({8, 8}, 3);
+  constexpr int kBlocks = 5;
+  std::vector<std::weak_ptr<void>> places;  // of what the blocks made, the first time
+  std::vector<std::vector<Tensor>> runs;
+  for (const bool once : {false, true})
+    for (const bool offload : {false, true}) {
+      places.clear();
+      runs.push_back(gradients({x, shared, w}, ones({5, 8}), [&](Tape& tape) {
+        const auto block = [&](Tape& inner, const Tensor& in) {
+          const Tensor h = gelu(inner, linear(inner, add(inner, in, shared), w));
+          const Tensor made = add(inner, h, shared);
+          if (inner.recording()) return std::vector{made};
+          const auto owner = std::make_shared<Tensor>(made);
+          places.push_back(owner);
+          return std::vector{Tensor::borrow(owner->raw(), owner->shape(), owner->dtype(), owner)};
+        };
+        Tensor y = tape.checkpoint(x, {shared}, block)[0];
+        for (int i = 1; i < kBlocks; ++i) {
+          y = tape.checkpoint(y, {shared}, block, {once, offload})[0];
+          // All that are done with, but what goes into the newest, which is on its way.
+          for (int j = 0; j <= i; ++j)
+            CHECK(places[static_cast<std::size_t>(j)].expired() == (offload && j + 1 < i));
+        }
+        return y;
+      }));
+      CHECK(std::ranges::all_of(places, [](const auto& place) { return place.expired(); }));
+    }
+  for (std::size_t run = 1; run < runs.size(); ++run)
+    for (std::size_t i = 0; i < 3; ++i)
+      CHECK(std::memcmp(runs[0][i].raw(), runs[run][i].raw(), runs[0][i].bytes()) == 0);
+}
+
+TEST_CASE("what waits in the host's memory may be made by blocks alone, and held by nobody else") {
+  const Tensor x = noise_tensor({3, 4}, 1);
+  const auto block = [](Tape& inner, const Tensor& in) { return std::vector{silu(inner, in)}; };
+  const KeptOfBlock kept{.offload = true};
+  Tape tape;
+  tape.watch(x, Tensor::zeros({3, 4}));
+  CHECK_THROWS_AS(tape.checkpoint(x, {}, block, kept), Error);  // a leaf
+  const Tensor y = silu(tape, x);
+  CHECK_THROWS_AS(tape.checkpoint(y, {}, block, kept), Error);  // of an op, which may hold it
+  const Tensor held = tape.checkpoint(y, {}, block)[0];
+  const Tensor next = tape.checkpoint(held, {}, block, kept)[0];
+  CHECK_THROWS_WITH(tape.checkpoint(next, {}, block, kept),
+                    "a tensor that is to wait in the host's memory is held by somebody else");
+}
+
+TEST_CASE("a block that no gradient reaches is not fetched") {
+  const Tensor x = noise_tensor({3, 4}, 1), w = noise_tensor({4, 4}, 2);
+  std::vector<Tensor> sums;
+  for (const bool offload : {false, true}) {
+    const Tensor& sum = sums.emplace_back(Tensor::zeros(w.shape()));
+    int calls = 0;
+    const auto block = [&](Tape& inner, const Tensor& in) {
+      ++calls;
+      return std::vector{linear(inner, in, w)};
+    };
+    Tape tape;
+    tape.watch(w, sum);
+    Tensor y = tape.checkpoint(x, {}, block)[0];
+    y = tape.checkpoint(y, {}, block, {.offload = offload})[0];
+    tape.checkpoint(y, {}, block, {.offload = offload});
+    tape.backward(y, noise_tensor({3, 4}, 3));
+    CHECK(calls == 3 + 2);
+  }
+  CHECK(std::ranges::equal(sums[0].floats(), sums[1].floats()));
 }
 
 TEST_CASE("misuse is an error") {

@@ -5,9 +5,12 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
+#include "base/error.h"
+#include "base/log.h"
 #include "base/one_thread.h"
 #include "data/packing.h"
 #include "models/cosmos/autoencoder.h"
+#include "support/usage_error.h"
 #include "tensor/allocator.h"
 #include "tensor/meta.h"
 #include "train/diffusion/latents.h"
@@ -86,6 +89,50 @@ TEST_CASE("the memory that is told of a run is what its tensors' allocator hands
     // Packs of as many tokens differ in pixels: 16 pictures, or 5 clips and a picture.
     check_run(recipe, *make_up_clips({{9, 16, 16}, {1, 16, 16}}, recipe.model.autoencoder));
   }
+}
+
+TEST_CASE("what is said of memory that is short names 'model.offload' where that is a way out") {
+  static std::vector<std::string> lines;
+  set_log_sink([](LogLevel, std::string_view line) { lines.emplace_back(line); }, LogLevel::info);
+  const auto said = [](const char* text, const char* more, Device device, Recompute recompute,
+                       double usable) {
+    lines.clear();
+    MemoryNeed need;
+    need.activations = 100;
+    need.pinned = 2 << 20;
+    const Recipe recipe = recipe_of(text, more);
+    log_memory(recipe, need, recompute, device, usable);
+    log_offload(recipe, need, recompute);
+    return fmt::format("{}", fmt::join(lines, "\n"));
+  };
+  const auto has = [](const std::string& text, const char* what) {
+    return text.find(what) != std::string::npos;
+  };
+  CHECK(has(said(kNetwork, "", Device::cuda, Recompute::block, 50),
+            "or choose 'model.offload' true or 'opt"));
+  CHECK_FALSE(has(said(kNetwork, "", Device::cpu, Recompute::block, 50), "offload"));
+  CHECK_FALSE(has(said(kTokenizer, "", Device::cuda, Recompute::block, 50), "offload"));
+  const std::string both =
+      said(kNetwork, "model.offload: true", Device::cuda, Recompute::block, 50);
+  CHECK(has(both, "even with 'model.recompute' block and 'model.offload' true, 50 B are there"));
+  CHECK_FALSE(has(both, "choose 'model.offload'"));
+  CHECK(has(both,
+            "up to 2.0 MiB of the host's memory ('model.offload'); steps run without CUDA graphs"));
+  CHECK(has(said(kNetwork, "model.offload: true", Device::cuda, Recompute::elementwise, 500),
+            "'model.offload' moves nothing: 'model.recompute' is elementwise"));
+  set_log_sink(nullptr, LogLevel::warning);
+
+  MemoryNeed need;
+  need.pinned = 1e18;
+  CHECK(usage_error([&] {
+          check_pinned(need, 1);
+        }).starts_with("'model.offload' is true, and would pin about "));
+  need.pinned = usable_memory(Device::cpu, 2) * 1.5;
+  CHECK_NOTHROW(check_pinned(need, 1));
+  CHECK_THROWS_AS(check_pinned(need, 2), Error);
+  CHECK_NOTHROW(check_offload(recipe_of(kNetwork, "model.offload: true"), Device::cuda));
+  CHECK_THROWS_AS(check_offload(recipe_of(kNetwork, "model.offload: true"), Device::cpu), Error);
+  CHECK_NOTHROW(check_offload(recipe_of(kNetwork, ""), Device::cpu));
 }
 
 TEST_CASE("of clips the pack with the largest one counts, and of these that of most pixels") {

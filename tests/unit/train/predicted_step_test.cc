@@ -87,6 +87,65 @@ TEST_CASE("eight packs pay for one update") {
   CHECK(with["predicted"] == eight["predicted"]);
 }
 
+TEST_CASE("what goes into blocks of 73,728 tokens waits in the host's memory: what fits, by hand") {
+  constexpr double kTokens = 73728, kWidth = 4096;
+  constexpr double kStream = 4 * kTokens * kWidth;  // what goes into a block, f32
+  const auto cost_of = [](const std::string& more) {
+    RunOptions options = seven("{data: {tokens: 73728, packs: 2}, ema.mode: 'off', " + more + "}");
+    options.synthetic = {{32, 96, 96}};
+    return training_cost(options, 1);
+  };
+  const auto memory = [](const Json& cost, const char* what) {
+    return cost["memory_bytes"][what].get<double>();
+  };
+  const Json usual = cost_of("model.recompute: auto");
+  CHECK(usual["recompute"] == "block");
+  CHECK(usual["offload"] == false);
+  CHECK(usual["predicted"]["fits"] == false);
+  CHECK(memory(usual, "pinned") == 0);
+  CHECK_FALSE(usual["predicted"].contains("offload"));
+  const Json cost = cost_of("model.recompute: auto, model.offload: true");
+  CHECK(cost["recompute"] == "block_but_attention");
+  CHECK(cost["offload"] == true);
+  CHECK(cost["predicted"]["fits"] == true);
+  CHECK(memory(cost, "pinned") == Approx(28 * kStream).epsilon(0.01));
+
+  // Each pack's go there, and all but that of the last block come back.
+  const Json& copies = cost["predicted"]["offload"];
+  CHECK(copies["bytes"].get<double>() == 2 * (28 + 27) * kStream);
+  CHECK(copies["calls"].get<double>() == 2 * (28 + 27));
+  CHECK(copies["seconds"].get<double>() == Approx(2 * (28 + 27) * kStream / 50e9));
+  // Of a block's forward alone attention takes four times as long as a copy.
+  CHECK(copies["exposed"] == 0);
+  CHECK(line(cost, "offload, not hidden") == 0);
+  const std::string words = training_words(cost);
+  CHECK(words.find("(recompute block_but_attention, offload)") != std::string::npos);
+  CHECK(words.find("pinned memory per rank") != std::string::npos);
+  CHECK(words.find("over the link to the host") != std::string::npos);
+
+  // As much is recomputed in the same time, and 24 of 28 blocks' inputs less are there.
+  const Json block = cost_of("model.recompute: block, model.offload: true");
+  CHECK(memory(usual, "activations") - memory(block, "activations") ==
+        Approx(25 * kStream).epsilon(0.05));
+  CHECK(block["predicted"]["seconds"].get<double>() ==
+        Approx(usual["predicted"]["seconds"].get<double>()).epsilon(0.002));
+}
+
+TEST_CASE("a copy is hidden as far as what is computed meanwhile takes as long") {
+  models::Gpu gpu = models::find_gpu("h200");
+  gpu.host_link = 10e9;
+  CopyBeside copy;
+  copy.bytes = 30e9;
+  copy.times = 2;
+  copy.meanwhile[{WorkKind::elementwise, DType::f32, "add", false, 0, gpu.bandwidth}] = 1;
+  const models::CopyTime time = models::copy_time(gpu, {copy, {1e9, {}, 1}});
+  CHECK(time.calls == 3);
+  CHECK(time.bytes == 61e9);
+  CHECK(time.seconds == Approx(2 * 3 + 0.1));
+  CHECK(time.exposed == Approx(2 * 2 + 0.1).epsilon(1e-4));  // but for a gap
+  CHECK(time.line().seconds == time.exposed);
+}
+
 TEST_CASE("the memory of a GPU that is not there decides what is recomputed, and whether it fits") {
   RunOptions options = seven("{model.recompute: auto, data.packs: 2, ema.mode: 'off'}");
   CHECK(training_cost(options, 1)["recompute"] == "elementwise");

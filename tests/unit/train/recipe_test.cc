@@ -150,6 +150,21 @@ TEST_CASE("recipe: what is not YAML, or no recipe, is refused with its line") {
   CHECK_THROWS_AS(parse_yaml("train: {steps: 5}\n---\nmodel: {}\n", "'r.yaml'"), Error);
 }
 
+TEST_CASE("recipe: what goes into blocks waits elsewhere only where blocks are recomputed") {
+  for (const char* recompute : {"none", "elementwise"})
+    CHECK(error_of(fmt::format("model: {{offload: true, recompute: {}}}", recompute))
+              .starts_with(fmt::format("'model.offload' is true, and 'model.recompute' is {}: what "
+                                       "goes into blocks waits elsewhere only",
+                                       recompute)));
+  for (const char* recompute : {"auto", "block_but_attention", "block"})
+    CHECK(
+        from_yaml(fmt::format("model: {{offload: true, recompute: {}}}", recompute)).model.offload);
+  CHECK(error_of("model: {type: tokenizer, offload: true}").find("'model.offload'") !=
+        std::string::npos);
+  CHECK(changed_settings(to_json(from_yaml("")), from_yaml("model.offload: true")).empty());
+  CHECK(from_yaml("model.type: autoregressive\nmodel.offload: true").model.offload);
+}
+
 TEST_CASE("recipe: printed and read back it is the same") {
   const Recipe recipe = from_yaml(
       "optimizer: {lr: 0.1234567890123456, eps: 1e-10}\ndiffusion: {p_mean: 0.7}\n"
