@@ -113,7 +113,21 @@ void check_gelu(Checker& checker) {
   for (const std::size_t count : {0, 1, 17, 4096, 4099})
     for (const std::size_t shift : {0, 1})
       check<T>(checker, "noise", noise(count, 7), shift, true);
-  check<T>(checker, "long", noise(2200001, 9), 0, true);
+  // What a thread sees after numbers of which the largest is known, so that little is computed.
+  const std::vector<float> given = noise(2200001, 9);
+  check<T>(checker, "long", given, 0, true);
+  for (const float last : {100.f, -INFINITY, std::copysign(std::nanf(""), -1.f), -3e38f}) {
+    std::vector<float> changed = given;
+    changed[2150000] = last;
+    check<T>(checker, "long, " + std::to_string(last), changed, 0, true);
+  }
+  // The largest is where gelu turns, after small ones.
+  std::vector<float> turning = given;
+  for (float& v : turning)
+    v = -0.01f * std::abs(v);
+  turning[2150000 - kQuantizeParts * 4096] = 0.1f;  // of the same thread
+  turning[2150000] = -0.75f;
+  check<T>(checker, "turning", turning, 0, true);
   // Negative numbers alone: the largest is where gelu turns, and far out it is zero.
   std::vector<float> negative;
   for (int i = 1; i <= 5000; ++i)
