@@ -23,6 +23,7 @@
 #include "ops/determinism.h"
 #include "ops/matmul/gemm_kernels.h"
 #include "tensor/device.h"
+#include "tensor/device_cuda.h"
 
 namespace vfm::ops {
 namespace {
@@ -248,6 +249,7 @@ cublasLtMatmulAlgo_t fastest(const Plan& plan, const void* a, const void* b, voi
   const std::vector<cublasLtMatmulAlgo_t> algorithms = plan.candidates(a, b, c);
   if (algorithms.empty()) fail("cuBLASLt has no algorithm for a product of this shape");
   if (algorithms.size() == 1 || deterministic()) return algorithms[0];
+  refuse_recording("time a product");  // nobody may wait for an event that is captured
   const Tensor scratch = add ? Tensor({m, c_stride}, c_dtype, Device::cuda) : Tensor();
   void* const result = add ? scratch.raw() : c;
   cudaEvent_t begin = nullptr, end = nullptr;

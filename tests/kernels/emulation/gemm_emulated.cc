@@ -9,8 +9,10 @@ namespace vfm::ops {
 
 void cuda::gemm(std::int64_t m, std::int64_t n, std::int64_t k, const Matrix& a, const Matrix& b,
                 void* c, DType c_dtype, std::int64_t c_stride, bool add) {
-  emulation::submit(
-      compute_stream(), [=] { cpu::gemm(m, n, k, a, b, c, c_dtype, c_stride, add); }, true);
+  check_gpu(
+      emulation::submit(
+          compute_stream(), [=] { cpu::gemm(m, n, k, a, b, c, c_dtype, c_stride, add); }, true),
+      "multiply");
 }
 void cuda::set_gemm_cache(std::string) {}
 

@@ -4,8 +4,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <catch2/catch.hpp>
 #include <cstring>
+#include <future>
 #include <initializer_list>
+#include <memory>
 #include <thread>
+#include <utility>
 
 #include "base/log.h"
 #include "memory.h"
@@ -15,6 +18,7 @@
 #include "streams.h"
 #include "tensor/device.h"
 #include "tensor/device_cuda.h"
+#include "tensor/download.h"
 #include "tensor/gpu_graph.h"
 #include "tensor/graph_cache.h"
 #include "tensor/offload.h"
@@ -331,6 +335,58 @@ TEST_CASE(
   CHECK(cache.graphs() == 1);
   CHECK(cache.replays() == 5);
   CHECK(emulation::used_memory() == used);
+}
+
+TEST_CASE("while work is recorded other threads upload and download, which CUDA allows") {
+  const Tensor input = noise_tensor({30, 100}, 1).to(Device::cuda);
+  const Tensor host = noise_tensor({50'000, 7}, 2);
+  Tensor old = Upload().copy(noise_tensor({40, 100}, 3)), there;
+  const std::size_t others = emulation::recorded_by_others();
+  GraphCache cache(8);
+  Upload upload;
+  Download download;
+  std::promise<void> begun;
+  int pieces = 0, beside = 0;
+  bool tried = false;
+  std::string failure;
+  emulation::when_capture_begins([&] {
+    if (std::exchange(tried, true)) return;
+    begun.set_value();
+    auto other = std::async(std::launch::async, [&] {
+      there = upload.copy(host);  // takes memory, and waits for room
+      old = {};
+      upload.copy(host.rows(0, 1000));  // and is dropped
+    });
+    try {
+      other.get();
+      download.finish();
+      beside = pieces;
+    } catch (const std::exception& error) {
+      failure = error.what();
+    }
+  });
+  const std::shared_ptr<void> at_end(nullptr, [](void*) { emulation::when_capture_begins({}); });
+  const auto work = [&](const std::vector<Tensor>& inputs) -> std::vector<Tensor> {
+    ops::Tape tape(false);
+    return {ops::add(tape, inputs[0], inputs[0])};
+  };
+  for (int i = 0; i < 3; ++i) {
+    if (i == 1)  // the second time is recorded
+      download.start(std::vector<Download::Piece>(9, {{input.raw(), input.bytes()}}),
+                     [&, ready = begun.get_future().share()](std::size_t, const std::byte* bytes) {
+                       ready.wait();
+                       pieces += std::memcmp(bytes, input.raw(), input.bytes()) == 0 ? 1 : 0;
+                     });
+    ops::Tape tape(false);
+    CHECK(same(cache.run("", {input}, work)[0], ops::add(tape, input, input)));
+  }
+  CHECK(failure.empty());
+  CHECK(beside == 9);
+  CHECK(cache.graphs() == 1);
+  CHECK(cache.replays() == 2);
+  upload.await();
+  CHECK(same(there, host));
+  CHECK(emulation::recorded_by_others() == others);
 }
 
 TEST_CASE("uploads of changing sizes give nothing back to the driver") {

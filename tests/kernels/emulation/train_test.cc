@@ -1,10 +1,11 @@
 // Training on the GPU, as the emulation runs it, against the CPU: steps, the average on the host,
 // validation, and checkpoints that go from one device to the other.
 // SPDX-License-Identifier: Apache-2.0
+#include "train_test.h"
+
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
-#include <cstring>
 
 #include "base/error.h"
 #include "base/philox.h"
@@ -12,12 +13,8 @@
 #include "streams.h"
 #include "support/temporary_folder.h"
 #include "tensor/device.h"
-#include "tensor/device_cuda.h"
 #include "tensor/download.h"
-#include "tensor/graph_cache.h"
 #include "train/checkpoint.h"
-#include "train/diffusion/latents.h"
-#include "train/diffusion/objective.h"
 #include "train/recipe_file.h"
 #include "train/tokenizer/objective.h"
 #include "train/trainer.h"
@@ -25,54 +22,6 @@
 
 using namespace vfm;
 using namespace vfm::train;
-
-namespace {
-
-Recipe small(const std::string& more = "") {
-  const auto settings = parse_yaml(
-      "model: {num_attention_heads: 2, attention_head_dim: 12, num_layers: 1, adaln_lora_dim: 4, "
-      "max_size: [4, 8, 8]}\n"
-      "data: {tokens: 12, packs: 2, window: 8}\n"
-      "schedule: {warmup: 2}\n"
-      "ema: {decay: 0.5}\n"
-      "validation: {samples: 2, sigmas: [0.5, 2]}\n" +
-          more,
-      "a test");
-  return make_recipe(settings);
-}
-
-std::unique_ptr<Dataset> made_up() {
-  MadeUpLatents synthetic;
-  synthetic.sizes = {{1, 4, 4}, {2, 4, 4}};
-  synthetic.channels = 3;
-  synthetic.text_tokens = 2;
-  synthetic.text_width = 5;
-  return make_up_latents(synthetic);
-}
-
-struct Side {
-  Recipe recipe;
-  Trainer trainer;
-
-  Side(const Recipe& fitted, const Dataset& data, dist::World& world, Device device)
-      : recipe(fitted), trainer(recipe, data, world, device) {}
-  std::vector<Tensor> weights() {
-    std::vector<Tensor> values;
-    for (const nn::Parameter* parameter : trainer.objective().parameters())
-      values.push_back(parameter->read().to(Device::cpu).clone());
-    return values;
-  }
-};
-
-bool same(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    const Tensor x = a[i].to(Device::cpu), y = b[i].to(Device::cpu);
-    if (x.bytes() != y.bytes() || std::memcmp(x.raw(), y.raw(), x.bytes()) != 0) return false;
-  }
-  return a.size() == b.size();
-}
-
-}  // namespace
 
 TEST_CASE("steps on the GPU lose what those on the CPU lose") {
   const std::string dtype = GENERATE("f32", "bf16");
@@ -300,97 +249,4 @@ TEST_CASE("a checkpoint of the GPU is the CPU's, and goes on there to the same b
     first.trainer.train_step();
     CHECK(same(first.weights(), second.weights()));
   }
-}
-
-TEST_CASE("what waits in the host's memory changes no bit of a step, whichever stream is late") {
-  const auto [type, recompute, late] = GENERATE(table<std::string, std::string, emulation::Late>(
-      {{"dit", "block", emulation::Late::copies},
-       {"dit", "block", emulation::Late::kernels},
-       {"moviegen", "block_but_attention", emulation::Late::copies},
-       {"stdit", "block_but_attention", emulation::Late::kernels}}));
-  const auto set = made_up();
-  const Dataset& data = *set;
-  Recipe recipe = make_recipe(
-      parse_yaml("model: {type: " + type +
-                     ", num_attention_heads: 2, attention_head_dim: 12, num_layers: 4, " +
-                     (type == "moviegen" ? "" : "adaln_lora_dim: 4, ") +
-                     "max_size: [4, 8, 8], recompute: " + recompute +
-                     ", compute: bf16}\ndata: {tokens: 12, packs: 2, window: 8, micro_packs: 1}\n"
-                     "schedule: {warmup: 2}\nema: {decay: 0.5}\n",
-                 "a test"));
-  data.fit(recipe);
-  const auto world = dist::self_world();
-  GraphCache::allow(false);
-  Side plain(recipe, data, *world, Device::cuda);
-  GraphCache::allow(true);
-  recipe.model.offload = true;
-  Side side(recipe, data, *world, Device::cuda);
-  CHECK(dynamic_cast<const DiffusionObjective&>(side.trainer.objective()).graphs().graphs() == 0);
-  emulation::set_late(late);
-  for (int i = 0; i < 3; ++i) {
-    const StepResult a = plain.trainer.train_step(), b = side.trainer.train_step();
-    CHECK(a.loss.video_sum == b.loss.video_sum);
-    CHECK(a.gradient_norm == b.gradient_norm);
-    REQUIRE(same(plain.weights(), side.weights()));
-  }
-  CHECK(pinned_allocator().stats().peak > 0);
-  CHECK(pinned_allocator().stats().current == 0);
-  CHECK(dynamic_cast<const DiffusionObjective&>(side.trainer.objective()).graphs().graphs() == 0);
-  emulation::set_late(emulation::Late::none);
-}
-
-TEST_CASE("steps as graphs have the bits of plain ones, whichever stream is late") {
-  const auto [compute, recompute, late] = GENERATE(table<std::string, std::string, emulation::Late>(
-      {{"f32", "elementwise", emulation::Late::kernels},
-       {"bf16", "block", emulation::Late::copies}}));
-  const auto set = made_up();
-  const Dataset& data = *set;
-  Recipe recipe = small();
-  recipe.model.compute = compute;
-  recipe.model.recompute = recompute;
-  recipe.data.micro_packs = 1;
-  recipe.diffusion.text_dropout = 0;  // which would make more shapes
-  recipe.optimizer.max_skips = 5;
-  data.fit(recipe);
-  const auto world = dist::self_world();
-  GraphCache::allow(false);
-  Side plain(recipe, data, *world, Device::cuda);
-  GraphCache::allow(true);
-  Side side(recipe, data, *world, Device::cuda);
-  const auto& graphs = dynamic_cast<const DiffusionObjective&>(side.trainer.objective()).graphs();
-  Validation validation(recipe, data, "train");
-  emulation::set_late(late);
-  for (int i = 0; i < 7; ++i) {
-    const nn::Parameter& weight = *side.trainer.objective().parameters()[0];
-    const Tensor good = weight.read().to(Device::cpu).clone();
-    const bool bad = i == 4;  // a weight that makes all infinite, for a while
-    if (bad) {
-      const Tensor broken = good.clone();
-      broken.floats()[0] = HUGE_VALF;
-      for (Side* one : {&plain, &side})
-        one->trainer.objective().parameters()[0]->write(broken);
-    }
-    const StepResult a = plain.trainer.train_step(), b = side.trainer.train_step();
-    CHECK(a.skipped == bad);
-    CHECK(b.skipped == bad);
-    if (bad) {
-      for (Side* one : {&plain, &side})
-        one->trainer.objective().parameters()[0]->write(good);
-    } else {
-      CHECK(a.loss.image_sum == b.loss.image_sum);
-      CHECK(a.loss.video_sum == b.loss.video_sum);
-      CHECK(a.gradient_norm == b.gradient_norm);
-    }
-    if (i == 2)
-      CHECK(validation.run(plain.trainer.objective(), *world) ==
-            validation.run(side.trainer.objective(), *world));
-    REQUIRE(same(plain.weights(), side.weights()));
-  }
-  CHECK(same(plain.trainer.optimizer().m, side.trainer.optimizer().m));
-  CHECK(same(plain.trainer.optimizer().v, side.trainer.optimizer().v));
-  CHECK(same(plain.trainer.optimizer().ema(), side.trainer.optimizer().ema()));
-  CHECK(side.trainer.state().updates == 6);
-  CHECK(graphs.graphs() > 0);
-  CHECK(graphs.replays() > 4);
-  emulation::set_late(emulation::Late::none);
 }
