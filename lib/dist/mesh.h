@@ -49,7 +49,8 @@ std::string to_string(const Layout& layout);  ///< "tp=2 cp=1 dp=4 pp=1", and sh
 /// layout if they do not make up the number of ranks, or shard does not divide dp.
 Layout fit_layout(const Layout& wanted, int ranks);
 /// The layout of that many ranks whose sizes differ from the wanted by the smallest factors,
-/// multiplied; dp may be any where it was left open. Of two alike the one with more tp, then cp.
+/// multiplied; dp may be any where it was left open. Of two alike the one with more tp, then cp,
+/// pp.
 Layout nearest_layout(const Layout& wanted, int ranks);
 /// The ranks that share `axes` with `rank`: those equal to it along all others, ascending.
 std::vector<int> ranks_along(Axes axes, const Layout& layout, int rank);

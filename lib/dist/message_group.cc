@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <utility>
 
 #include "base/error.h"
 #include "dist/ordered_sum.h"
@@ -110,11 +111,9 @@ class Reduction {
 };
 
 Running::Next one_round(Messages messages) {
-  return [messages = std::move(messages), begun = false](Messages& round) mutable {
-    if (begun || messages.empty()) return false;
-    begun = true;
-    round = std::move(messages);
-    return true;
+  return [messages = std::move(messages)](Messages& round) mutable {
+    round = std::exchange(messages, {});
+    return !round.empty();
   };
 }
 

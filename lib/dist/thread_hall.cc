@@ -84,7 +84,7 @@ bool ThreadHall::stuck() const {
   bool one = false;
   for (const Rank& rank : ranks_) {
     if (rank.left) continue;
-    if (!rank.waits || rank.landed != rank.looked) return false;
+    if (rank.landed != rank.looked) return false;
     one = true;
   }
   return one;
@@ -114,16 +114,13 @@ void ThreadHall::wait(int rank, const Running& running, const std::function<bool
     std::unique_lock lock(mutex_);
     check();
     self.looked = seen;
-    self.waits = true;
     self.place = std::move(place);
     if (stuck()) {
       const std::string why = places();
       fail_now(why);
-      self.waits = false;
       fail("{}", why);
     }
     changed_.wait(lock, [&] { return self.landed != seen || !failure_.empty(); });
-    self.waits = false;
   }
 }
 

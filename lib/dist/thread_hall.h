@@ -64,9 +64,10 @@ class ThreadHall {
 
  private:
   struct Rank {
-    std::int64_t landed = 0;   // ends, ever
-    std::int64_t looked = -1;  // of them when it last looked
-    bool waits = false, left = false;
+    std::int64_t landed = 0;  // ends, ever
+    std::int64_t looked =
+        -1;  // of them, when it last began to sleep: it sleeps while they are alike
+    bool left = false;
     std::string place;  // where it waits: text
   };
   using Key = std::tuple<std::string, int, int, int>;

@@ -145,44 +145,39 @@ class ThreadWorld final : public World {
   std::unique_ptr<Group> all_;
 };
 
-struct Ending {
-  std::exception_ptr error;
-  bool own = false;  // not because of another rank
-};
-
-Ending run_rank(ThreadHall& hall, int rank, int size, const std::function<void(World&)>& run) {
-  Ending ending;
+/// What it throws, unless that is because of another rank.
+std::exception_ptr run_rank(ThreadHall& hall, int rank, int size,
+                            const std::function<void(World&)>& run) {
   try {
     ThreadWorld world(hall, rank, size);
     run(world);
     hall.leave(rank);
+    return nullptr;
   } catch (const OtherRankFailed&) {
-    ending = {std::current_exception(), false};
+    return nullptr;
   } catch (const std::exception& error) {
-    ending = {std::current_exception(), true};
     hall.fail_all(rank, error.what());
+    return std::current_exception();
   } catch (...) {
-    ending = {std::current_exception(), true};
     hall.fail_all(rank, "stopped");
+    return std::current_exception();
   }
-  return ending;
 }
 
 }  // namespace
 
 void thread_worlds(int size, const std::function<void(World&)>& rank) {
   ThreadHall hall(size);
-  std::vector<Ending> endings(static_cast<std::size_t>(size));
+  std::vector<std::exception_ptr> errors(static_cast<std::size_t>(size));
   {
     std::vector<std::jthread> threads;
     for (int r = 0; r < size; ++r)
       threads.emplace_back(
-          [&, r] { endings[static_cast<std::size_t>(r)] = run_rank(hall, r, size, rank); });
+          [&, r] { errors[static_cast<std::size_t>(r)] = run_rank(hall, r, size, rank); });
   }
-  for (const bool own : {true, false})
-    for (const Ending& ending : endings)
-      if (ending.error && ending.own == own) std::rethrow_exception(ending.error);
-  hall.check_all();  // of a rank that left a transfer unfinished
+  for (const std::exception_ptr& error : errors)
+    if (error) std::rethrow_exception(error);
+  hall.check_all();  // of a rank that left a transfer unfinished, or waited for ever
 }
 
 }  // namespace vfm::dist

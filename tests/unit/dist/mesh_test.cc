@@ -53,6 +53,8 @@ TEST_CASE("mesh: a layout fills the ranks, or names the nearest that does") {
   CHECK_THAT(usage_error([] { fit_layout(layout_of(16, 1, 0), 8); }), Catch::Contains("tp=8"));
   CHECK_THAT(usage_error([] { fit_layout(layout_of(0, 1, 0), 8); }),
              Catch::Contains("without ranks"));
+  CHECK(nearest_layout(layout_of(3, 1, 0, 1, 2), 8) == layout_of(4, 1, 2, 1, 2));
+  CHECK(nearest_layout(layout_of(2, 2, 2, 2), 8) == layout_of(2, 2, 1, 2));
   // Whatever is asked for, the answer is a layout of that many ranks.
   for (int ranks = 1; ranks <= 12; ++ranks)
     for (int tp = 1; tp <= 5; ++tp)
