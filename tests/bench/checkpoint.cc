@@ -12,18 +12,19 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <map>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "base/philox.h"
 #include "io/atomic_file.h"
+#include "io/safetensors.h"
 #include "io/safetensors_reader.h"
 #include "models/folder/checkpoint_folder.h"
 #include "models/folder/load_tensors.h"
 #include "models/folder/lora_file.h"
-#include "train/checkpoint_files.h"
 
 namespace {
 
@@ -54,37 +55,23 @@ double seconds_of(dist::World& world, const Act& act) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-/// As rank 0 alone: writes all, reads it again for its hashes.
+/// As rank 0 alone: writes all, reads it again for its hashes. The files have no headers.
 void save_alone(dist::World& world, const std::string& folder, const Optimizer& optimizer) {
   if (world.rank() != 0) return;
-  const auto of = [](const std::vector<Tensor>& tensors) {
-    return [&tensors](std::size_t i, std::int64_t begin, std::int64_t end) {
-      return tensors[i].reshape({tensors[i].elements()}).rows(begin, end);
-    };
-  };
-  const nn::ParameterList& list = optimizer.parameters();
-  const auto values = [&](std::size_t i, std::int64_t begin, std::int64_t end) {
-    return list[i]->read(begin, end);
-  };
-  for (const char* part : {"/model", "/state"})
-    io::make_directories(folder + part);
-  const CheckpointFiles files(list,
-                              {{"model", models::kWeightsName, DType::f32, values, kMaxFileBytes},
-                               {"state", "adam_m", DType::f32, of(optimizer.m), kMaxFileBytes},
-                               {"state", "adam_v", DType::f32, of(optimizer.v), kMaxFileBytes},
-                               {"state", "ema", DType::f32, of(optimizer.ema()), kMaxFileBytes}},
-                              1);
-  for (const auto& [name, text] : files.texts())
-    io::write_file(folder + "/" + name, text);
-  files.write(folder, 0);
-  std::map<std::string, std::string> hashes;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder))
-    if (entry.is_regular_file())
-      hashes[std::filesystem::relative(entry.path(), folder)] = io::hash_file(entry.path());
-  std::string complete;
-  for (const auto& [name, hash] : hashes)
-    complete += hash + "  " + name + "\n";
-  io::write_file(folder + "/COMPLETE", complete);
+  io::make_directories(folder);
+  std::vector<Tensor> weights;
+  for (const nn::Parameter* parameter : optimizer.parameters())
+    weights.push_back(parameter->value);
+  int number = 0;
+  for (const auto* tensors :
+       {&std::as_const(weights), &optimizer.m, &optimizer.v, &optimizer.ema()}) {
+    const std::string path = fmt::format("{}/{}", folder, number++);
+    io::AtomicFile file(path);
+    for (const Tensor& tensor : *tensors)
+      file.write(tensor.raw(), tensor.bytes());
+    file.commit();
+    if (io::hash_file(path).empty()) fail("no hash");
+  }
 }
 
 /// As rank 0 alone: verifies all, reads all, and gives it to the others.
@@ -116,20 +103,21 @@ void measure(dist::World& world, const std::string& out, int mib) {
   for (int at = 0; at < mib; at += 16)  // 16 MiB each
     weights.add(fmt::format("blocks.{:04}.weight", at / 16), {2048, 2048});
   const Optimizer optimizer({}, {}, weights.list);
-  for (int round = 0; round < 3; ++round) {
+  const Checkpoint checkpoint{1, Json::object(), Json::object(), optimizer};
+  for (int round = 0; round < 5; ++round) {
     if (world.rank() == 0) std::filesystem::remove_all(out);
-    const std::string alone = out + "/alone";
-    const double save = seconds_of(world, [&] { save_alone(world, alone, optimizer); });
-    const double resume = seconds_of(world, [&] { resume_alone(world, alone, optimizer); });
+    const double alone = seconds_of(world, [&] { save_alone(world, out + "/x", optimizer); });
     if (world.rank() == 0) std::filesystem::remove_all(out);
-    const Checkpoint checkpoint{1, Json::object(), Json::object(), optimizer};
-    const double all_save = seconds_of(world, [&] { write_checkpoint(world, out, checkpoint); });
-    const double all_resume = seconds_of(
+    const double save = seconds_of(world, [&] { write_checkpoint(world, out, checkpoint); });
+    const std::string folder = checkpoint_path(out, 1);
+    const double resume_all = seconds_of(
         world, [&] { read_checkpoint(world, newest_good_checkpoint(world, out), optimizer); });
+    const double resume = seconds_of(world, [&] { resume_alone(world, folder, optimizer); });
     if (world.rank() == 0)
       std::printf("%d ranks, %d MiB: save %.2f s, by rank 0 alone %.2f s; resume %.2f s, %.2f s\n",
-                  world.size(), 4 * mib, all_save, save, all_resume, resume);
+                  world.size(), 4 * mib, save, alone, resume_all, resume);
   }
+  if (world.rank() == 0) std::filesystem::remove_all(out);
 }
 
 void again(dist::World& world, const std::string& out, const std::string& from) {

@@ -184,3 +184,41 @@ groups() { run --separate-stderr timeout 60 mpirun -np 4 "${VFM_BUILD:?}/tests/u
     done
   done
 }
+
+@test "ranks that begin from a model read the same as one, also where its run removes the checkpoint meanwhile" {
+  cc -shared -fPIC -o on-open.so "$BATS_TEST_DIRNAME/on-open.c"
+  train=(vfm-train tiny.yaml -j1 --data latents train.keep=2)
+  "${train[@]}" --out base train.steps=2 train.checkpoint_every=1 >/dev/null
+  # Steps that change no weight show what they began from; the adapters of lora have none that are zero.
+  still=(optimizer.lr=1e-30 optimizer.weight_decay=0 schedule.warmup=0 train.steps=1)
+  "${train[@]}" --init base --out lora lora.rank=2 train.steps=2 >/dev/null
+  weights=checkpoints/step-00000001/model/diffusion_pytorch_model.safetensors
+  adapters=checkpoints/step-00000001/lora/pytorch_lora_weights.safetensors
+  for ranks in 1 3; do
+    mpirun -np $ranks "${train[@]}" --init base --out full$ranks "${still[@]}" >/dev/null
+    mpirun -np $ranks "${train[@]}" --init lora --out merged$ranks "${still[@]}" >/dev/null
+    mpirun -np $ranks "${train[@]}" --init lora --out more$ranks lora.rank=2 "${still[@]}" >/dev/null
+  done
+  cmp {full1,full3}/$weights
+  cmp {merged1,merged3}/$weights
+  cmp {more1,more3}/$adapters
+  cmp base/checkpoints/step-00000002/state/ema.safetensors full3/$weights
+  run cmp {full1,merged1}/$weights
+  [ "$status" -eq 1 ]
+  # The run under adapters goes on with ranks, each of which needs all of the model under them.
+  mpirun -np 3 "${train[@]}" --init lora --out more3 lora.rank=2 "${still[@]}" train.steps=2 >out
+  [[ $(records out | tail -n 1) == *'"step":2,"steps":2,"final":true}' ]]
+
+  # Rank 1 finds that a file is gone, whichever, and all take the newest checkpoint.
+  for ((at = 1; ; ++at)); do
+    rm -rf going later made
+    cp -r base going
+    mv going/checkpoints/step-00000002 later
+    ON_OPEN=going/checkpoints/step-00000001/ ON_OPEN_AT=$at \
+      ON_OPEN_DO='rm -r going/checkpoints/step-00000001 && mv later going/checkpoints/step-00000002' \
+      mpirun -np 2 bash -c '[ "$OMPI_COMM_WORLD_RANK" != 1 ] || export LD_PRELOAD=$PWD/on-open.so; exec "$@"' _ \
+      "${train[@]}" --init going --out made "${still[@]}" >/dev/null
+    [ ! -e later ] || break
+  done
+  [ "$at" -gt 2 ]
+}

@@ -34,7 +34,7 @@ struct Mismatch {
   }
 };
 
-constexpr std::int64_t kPiece = std::int64_t{4} << 20;  // elements
+constexpr std::int64_t kRangePiece = std::int64_t{1} << 20;  // elements: what a cache holds
 
 bool is_float(std::string_view dtype) {
   return dtype == "F32" || dtype == "F16" || dtype == "BF16";
@@ -96,7 +96,7 @@ void load_ranges(const io::TensorSet& set, const std::vector<RangeTarget>& targe
   std::int64_t most = 0;
   for (const RangeTarget& target : targets) {
     wholes.push_back({target.name, target.range.shape, {}});
-    most = std::max(most, std::min(kPiece, target.range.elements()));
+    most = std::max(most, std::min(kRangePiece, target.range.elements()));
   }
   check_tensors(set, wholes);
   std::map<DType, Tensor> buffers;
@@ -105,8 +105,8 @@ void load_ranges(const io::TensorSet& set, const std::vector<RangeTarget>& targe
     Tensor& buffer = buffers[dtype];
     if (!buffer.defined()) buffer = Tensor({most}, dtype);
     const std::int64_t count = target.range.elements();
-    for (std::int64_t begin = 0; begin < count; begin += kPiece) {
-      const Tensor piece = buffer.rows(0, std::min(kPiece, count - begin));
+    for (std::int64_t begin = 0; begin < count; begin += kRangePiece) {
+      const Tensor piece = buffer.rows(0, std::min(kRangePiece, count - begin));
       set.read(target.name, target.range, begin, {piece.data<std::byte>(), piece.bytes()});
       target.store(piece.to(DType::f32), begin);
     }

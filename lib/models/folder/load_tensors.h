@@ -39,7 +39,7 @@ struct RangeTarget {
 };
 
 /// The same of parts of tensors, of which nothing else is read (TensorSet::read); the tensors must
-/// be those of the targets here too, and of the ranges' shapes. Of their values 16 MiB are in
+/// be those of the targets here too, and of the ranges' shapes. Of their values 4 MiB are in
 /// memory at a time, and as many of f32.
 void load_ranges(const io::TensorSet& set, const std::vector<RangeTarget>& targets);
 

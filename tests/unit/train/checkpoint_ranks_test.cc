@@ -40,9 +40,9 @@ struct Meeting {
   std::atomic<bool> ended = false;
 };
 
-class ThreadWorld final : public dist::World {
+class WritingWorld final : public dist::World {
  public:
-  ThreadWorld(Meeting& meeting, int rank) : meeting_(meeting), rank_(rank) {}
+  WritingWorld(Meeting& meeting, int rank) : meeting_(meeting), rank_(rank) {}
   int rank() const override { return rank_; }
   int size() const override { return meeting_.size; }
   std::string host() const override { return "here"; }
@@ -85,7 +85,7 @@ std::vector<std::string> on_ranks(int ranks, const std::function<void(dist::Worl
   std::vector<std::thread> threads;
   for (int rank = 0; rank < ranks; ++rank)
     threads.emplace_back([&, rank] {
-      ThreadWorld world(meeting, rank);
+      WritingWorld world(meeting, rank);
       const auto note = [&](const std::string& message) {
         const std::lock_guard lock(mutex);
         errors.push_back(fmt::format("{}: {}", rank, message));
@@ -98,7 +98,7 @@ std::vector<std::string> on_ranks(int ranks, const std::function<void(dist::Worl
         note(error.what());
       } catch (const Stopped&) {
         note("stopped");
-      } catch (const ThreadWorld::Ended&) {  // by the rank that failed
+      } catch (const WritingWorld::Ended&) {  // by the rank that failed
       }
     });
   for (std::thread& thread : threads)
