@@ -250,8 +250,7 @@ data::Packing packing_of(const Json& train, const RunOptions& options) {
     if (known == static_cast<int>(packing)) return packing;
   fail_usage(
       "'{}' was begun with packs (\"packing\": {}) that this version cannot make: continue with "
-      "the "
-      "version that began it, choose another --out, or begin again with --force",
+      "the version that began it, choose another --out, or begin again with --force",
       options.out, dump_json(known));
 }
 
