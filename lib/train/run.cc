@@ -24,6 +24,7 @@
 #include "train/log_sums.h"
 #include "train/memory.h"
 #include "train/metrics.h"
+#include "train/rank_timing.h"
 #include "train/recipe_file.h"
 #include "train/run_folder.h"
 #include "train/together.h"
@@ -295,6 +296,11 @@ void Run::log(const StepResult& result) {
       {"memory_peak", options_.device == Device::cuda ? cuda_memory().peak : cpu_memory().peak}};
   if (const double peak = peak_tflops(); peak > 0)
     timing["mfu"] = timing_.flops / seconds * 1e-12 / (peak * static_cast<double>(world_.size()));
+  const RankTiming own{.steps = timing_.steps,
+                       .seconds = seconds,
+                       .data_seconds = timing_.data_seconds,
+                       .memory_peak = timing["memory_peak"].get<double>()};
+  if (world_.size() > 1) timing.update(timing_of_ranks(world_, own));
   timing_ = {};
   timing_.tokens = state.tokens;
   if (!leader()) return;

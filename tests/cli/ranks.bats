@@ -111,6 +111,18 @@ groups() { run --separate-stderr timeout 60 mpirun -np 4 "${VFM_BUILD:?}/tests/u
   [ $((alone / 2 - two)) -le 1 ] && [ $((alone / 2 - two)) -ge -1 ]
 }
 
+@test "the log of times names the slowest rank, and tells what ranks wait and send" {
+  mpirun -np 2 vfm-train tiny.yaml -j1 --data latents --out run train.steps=3 >out
+  jq -e -s 'length == 3 and all(.[];
+    (.busy_seconds | .mean > 0 and .most >= .mean and (.rank == 0 or .rank == 1)) and
+    (.data_seconds | .most >= .mean) and (.memory_ranks.most >= .memory_peak) and
+    .wait_seconds.world >= 0 and .sent_bytes.world > 0)' run/timing.jsonl
+  "$BATS_TEST_DIRNAME/read-events" run/events.out.tfevents.* | jq -e -s 'any(.tag == "timing/busy_seconds/most")'
+  # One rank waits for nobody.
+  vfm-train tiny.yaml -j1 --data latents --out alone train.steps=1 >out
+  jq -e 'has("memory_peak") and (has("busy_seconds") | not)' alone/timing.jsonl
+}
+
 @test "a checkpoint that any number of ranks loads and saves again has the same bytes" {
   again=$VFM_BUILD/tests/bench/checkpoint
   for settings in "" "model.compute=bf16 optimizer.moments=bf16" "ema.mode=off"; do

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/rank_timing.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace vfm::train {
+namespace {
+
+// Mean and most over the ranks, and the first rank that has the most.
+Json spread_of(const std::vector<Json>& ranks, const char* key) {
+  double sum = 0, most = 0;
+  std::size_t rank = 0;
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    const double value = ranks[i][key].get<double>();
+    sum += value;
+    if (i == 0 || value > most) most = value, rank = i;
+  }
+  return {{"mean", sum / static_cast<double>(ranks.size())}, {"most", most}, {"rank", rank}};
+}
+
+// Of each axis, the most that a rank has.
+Json most_of(const std::vector<Json>& ranks, const char* key) {
+  Json most = Json::object();
+  for (const Json& rank : ranks)
+    for (const auto& [axis, value] : rank[key].items())
+      most[axis] = std::max(most.value(axis, 0.0), value.get<double>());
+  return most;
+}
+
+}  // namespace
+
+Json timing_of_ranks(dist::World& world, const RankTiming& own) {
+  const auto steps = static_cast<double>(own.steps);
+  dist::Traffic& traffic = world.traffic();
+  Json wait = Json::object(), sent = Json::object();
+  double waited = 0;
+  for (const std::string& axis : traffic.axes()) {
+    wait[axis] = traffic.seconds(axis) / steps;
+    sent[axis] = static_cast<double>(traffic.of(axis).bytes) / steps;
+    waited += traffic.seconds(axis);
+  }
+  traffic.reset();
+  const Json here = {{"busy", std::max(0.0, own.seconds - waited) / steps},
+                     {"data", own.data_seconds / steps},
+                     {"memory", own.memory_peak},
+                     {"wait", std::move(wait)},
+                     {"sent", std::move(sent)}};
+  std::vector<Json> ranks;
+  for (const std::string& text : world.gather(dump_json(here)))
+    ranks.push_back(parse_json(text, "a rank's timing"));
+  if (ranks.empty()) return Json::object();
+  return {{"busy_seconds", spread_of(ranks, "busy")},
+          {"data_seconds", spread_of(ranks, "data")},
+          {"memory_ranks", spread_of(ranks, "memory")},
+          {"wait_seconds", most_of(ranks, "wait")},
+          {"sent_bytes", most_of(ranks, "sent")}};
+}
+
+}  // namespace vfm::train

@@ -1,0 +1,31 @@
+// Which of several ranks the others wait for, and for how long they talk: for timing.jsonl.
+//
+// A step takes equally long on all ranks, as they meet at its end; what differs is how long each is
+// busy, which is the time that it did not wait for others. The slowest rank is the one to look at.
+// Thread-safety: the thread that made the world.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "base/json.h"
+#include "dist/world.h"
+
+namespace vfm::train {
+
+/// Of one rank, since the last line.
+struct RankTiming {
+  std::int64_t steps = 1;
+  double seconds = 0;       ///< by the clock
+  double data_seconds = 0;  ///< of them, waiting for data
+  double memory_peak = 0;   ///< bytes
+};
+
+/// A collective. On rank 0, an empty object elsewhere:
+///   busy_seconds, data_seconds   a step: {mean, most, rank}, over the ranks, and who has the most
+///   memory_ranks                 memory_peak in the same way
+///   wait_seconds, sent_bytes     a step, by axis of groups (dist/traffic.h): of the rank with most
+/// Begins to count the world's traffic anew.
+Json timing_of_ranks(dist::World& world, const RankTiming& own);
+
+}  // namespace vfm::train
