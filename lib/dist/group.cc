@@ -99,7 +99,7 @@ std::string describe(const Call& call) {
   std::string text(operation_name(call.operation));
   const Tensor& tensor = call.out.defined() ? call.out : call.in;
   if (!tensor.defined()) return text;
-  text += fmt::format(" of {}",
+  text += vfm::format(" of {}",
                       call.sum == Sum::f64 ? std::string_view("F64") : dtype_name(tensor.dtype()));
   switch (call.operation) {
     case Operation::all_gather:
@@ -107,9 +107,9 @@ std::string describe(const Call& call) {
     case Operation::reduce_scatter:
       return text + " elements " + text_of(call.to);
     case Operation::all_reduce:
-      return text + fmt::format(" elements [{}]", sum_of(call.to));
+      return text + vfm::format(" elements [{}]", sum_of(call.to));
     case Operation::broadcast:
-      return text + fmt::format(" elements [{}] from rank {}", call.out.elements(), call.source);
+      return text + vfm::format(" elements [{}] from rank {}", call.out.elements(), call.source);
     default:
       return text;
   }

@@ -227,7 +227,7 @@ groups() { run --separate-stderr timeout 60 mpirun -np 4 "${VFM_BUILD:?}/tests/u
     cp -r base going
     mv going/checkpoints/step-00000002 later
     ON_OPEN=going/checkpoints/step-00000001/ ON_OPEN_AT=$at \
-      ON_OPEN_DO='rm -r going/checkpoints/step-00000001 && mv later going/checkpoints/step-00000002' \
+      ON_OPEN_DO='mv later going/checkpoints/step-00000002 && rm -r going/checkpoints/step-00000001' \
       mpirun -np 2 bash -c '[ "$OMPI_COMM_WORLD_RANK" != 1 ] || export LD_PRELOAD=$PWD/on-open.so; exec "$@"' _ \
       "${train[@]}" --init going --out made "${still[@]}" >/dev/null
     [ ! -e later ] || break
