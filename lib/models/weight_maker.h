@@ -36,8 +36,10 @@ struct WeightMaker {
     return weights.emplace_back(std::move(names), Shape{rows, columns}, own);
   }
   // Matrices of different heights that are one product.
-  nn::Weight& stacked(std::vector<nn::Weight::Part> parts, std::int64_t columns) {
+  nn::Weight& stacked(std::vector<nn::Weight::Part> parts, std::int64_t columns,
+                      const nn::Cut& cut = {}) {
     nn::WeightOptions own = options;
+    own.cut = cut;
     own.init = nn::Init::xavier;
     return weights.emplace_back(std::move(parts), columns, own);
   }

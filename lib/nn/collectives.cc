@@ -59,48 +59,49 @@ Tensor place_columns(const Tensor& part, const Columns& columns) {
 // What both ways of dealing columns out have in common.
 struct Deal {
   dist::Group& group;
-  Rows rows;
-  int blocks;
-  std::int64_t width;  // of a block in all ranks
+  Rows rows, blocks;  // blocks: columns in all ranks
   ops::RowOrder order;
 
   std::int64_t own() const { return rows[static_cast<std::size_t>(group.rank())]; }
-  std::int64_t share() const { return width / group.size(); }
-  // Each rank's columns of x, [own(), blocks * width], below each other; or back.
-  void sort(const Tensor& x, const Tensor& sorted, bool back) const {
-    for (int r = 0; r < group.size(); ++r)
-      for (int b = 0; b < blocks; ++b) {
-        const Tensor part = sorted.rows(r * own(), (r + 1) * own());
-        const std::int64_t there = b * width + r * share(), here = b * share();
-        if (back)
-          copy_columns(part, here, x, there, share());
-        else
-          copy_columns(x, there, part, here, share());
-      }
-  }
+  std::int64_t share() const { return all(blocks) / group.size(); }
   Rows even() const { return Rows(rows.size(), own()); }
+  // Each rank's columns of x, [own(), sum of blocks], below each other; or back.
+  void sort(const Tensor& x, const Tensor& sorted, bool back) const {
+    for (int r = 0; r < group.size(); ++r) {
+      const Tensor part = sorted.rows(r * own(), (r + 1) * own());
+      std::int64_t begin = 0, here = 0;
+      for (const std::int64_t block : blocks) {
+        const std::int64_t width = block / group.size(), there = begin + r * width;
+        if (back)
+          copy_columns(part, here, x, there, width);
+        else
+          copy_columns(x, there, part, here, width);
+        begin += block, here += width;
+      }
+    }
+  }
 
   Tensor to_columns(const Tensor& x) const {
-    const Tensor sorted({group.size() * own(), blocks * share()}, x.dtype(), x.device());
+    const Tensor sorted({group.size() * own(), share()}, x.dtype(), x.device());
     sort(x, sorted, false);
-    const Tensor y({all(rows), blocks * share()}, x.dtype(), x.device());
+    const Tensor y({all(rows), share()}, x.dtype(), x.device());
     group.all_to_all(sorted, y, even(), rows).wait();
     return ops::gather_rows(y, order.there());
   }
   Tensor to_rows(const Tensor& y) const {
-    const Tensor sorted({group.size() * own(), blocks * share()}, y.dtype(), y.device());
+    const Tensor sorted({group.size() * own(), share()}, y.dtype(), y.device());
     group.all_to_all(ops::gather_rows(y, order.back()), sorted, rows, even()).wait();
-    const Tensor x({own(), blocks * width}, y.dtype(), y.device());
+    const Tensor x({own(), all(blocks)}, y.dtype(), y.device());
     sort(x, sorted, true);
     return x;
   }
 };
 
-Deal deal(dist::Group& group, Rows rows, int blocks, std::int64_t width,
-          const ops::RowOrder& order) {
-  if (width % group.size() != 0)
-    fail("{} columns are not dealt out evenly to {} ranks", width, group.size());
-  return {group, std::move(rows), blocks, width, order};
+Deal deal(dist::Group& group, Rows rows, Rows blocks, const ops::RowOrder& order) {
+  for (const std::int64_t block : blocks)
+    if (block % group.size() != 0)
+      fail("{} columns are not dealt out evenly to {} ranks", block, group.size());
+  return {group, std::move(rows), std::move(blocks), order};
 }
 
 }  // namespace
@@ -128,18 +129,18 @@ ops::Exchange gather_columns(dist::Group& group, Rows rows, Columns columns,
           }};
 }
 
-ops::Exchange rows_to_columns(dist::Group& group, Rows rows, int blocks, std::int64_t width,
+ops::Exchange rows_to_columns(dist::Group& group, Rows rows, Rows blocks,
                               const ops::RowOrder& order) {
   if (group.size() == 1) return {};
-  const Deal all = deal(group, std::move(rows), blocks, width, order);
+  const Deal all = deal(group, std::move(rows), std::move(blocks), order);
   return {[all](const Tensor& x) { return all.to_columns(x); },
           [all](const Tensor& dy) { return all.to_rows(dy); }};
 }
 
-ops::Exchange columns_to_rows(dist::Group& group, Rows rows, int blocks, std::int64_t width,
+ops::Exchange columns_to_rows(dist::Group& group, Rows rows, Rows blocks,
                               const ops::RowOrder& order) {
   if (group.size() == 1) return {};
-  const Deal all = deal(group, std::move(rows), blocks, width, order);
+  const Deal all = deal(group, std::move(rows), std::move(blocks), order);
   return {[all](const Tensor& y) { return all.to_rows(y); },
           [all](const Tensor& dx) { return all.to_columns(dx); }};
 }

@@ -31,14 +31,14 @@ struct Columns {
 ops::Exchange gather_columns(dist::Group& group, std::vector<std::int64_t> rows, Columns columns,
                              const ops::RowOrder& order);
 
-/// From a part of the rows to a part of the columns: x [rows[rank], blocks * width], of which each
-/// block's columns are dealt out evenly, to [N, blocks * width / ranks], rows in the order `order`.
+/// From a part of the rows to a part of the columns: x [rows[rank], sum of blocks], of which each
+/// block's columns are dealt out evenly, to [N, sum of blocks / ranks], rows in the order `order`.
 /// Queries, keys and values are three blocks: so a rank gets some heads of all tokens, as Jacobs et
-/// al., "DeepSpeed Ulysses" (2023) have it. Throws Error if the ranks do not divide `width`.
-ops::Exchange rows_to_columns(dist::Group& group, std::vector<std::int64_t> rows, int blocks,
-                              std::int64_t width, const ops::RowOrder& order);
+/// al., "DeepSpeed Ulysses" (2023) have it. Throws Error if the ranks do not divide a block.
+ops::Exchange rows_to_columns(dist::Group& group, std::vector<std::int64_t> rows,
+                              std::vector<std::int64_t> blocks, const ops::RowOrder& order);
 /// The inverse, which is its adjoint.
-ops::Exchange columns_to_rows(dist::Group& group, std::vector<std::int64_t> rows, int blocks,
-                              std::int64_t width, const ops::RowOrder& order);
+ops::Exchange columns_to_rows(dist::Group& group, std::vector<std::int64_t> rows,
+                              std::vector<std::int64_t> blocks, const ops::RowOrder& order);
 
 }  // namespace vfm::nn

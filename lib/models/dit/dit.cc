@@ -11,7 +11,6 @@
 #include "models/dit/dit_block.h"
 #include "models/dit/fp8.h"
 #include "models/dit/network_frame.h"
-#include "nn/collectives.h"
 #include "ops/norm/rmsnorm.h"
 #include "ops/pointwise/silu.h"
 #include "tensor/gpu_graph.h"
@@ -74,8 +73,8 @@ std::shared_ptr<const PlaceTables> Dit::State::tables(const std::vector<ops::Tok
   made->angles =
       ops::rotary_angles(grids, config.attention_head_dim, config.rope_scale, {.device = device});
   if (config.type == NetworkType::stdit)
-    made->space_time =
-        space_time_packs(grids, config.num_attention_heads, config.attention_head_dim, device);
+    made->space_time = space_time_packs(grids, config.num_attention_heads / layout.heads_ranks(),
+                                        config.attention_head_dim, device);
   const std::lock_guard lock(mutex);
   if (keep) kept = made;
   return made;
@@ -105,22 +104,10 @@ DitContext Dit::State::context(Tape& tape, const NetworkPack& pack, const Tensor
 
 // What blocks exchange with the other ranks, and this rank's part of the angles.
 void Dit::State::share(const NetworkPack& pack, DitContext& context) const {
-  const TokenShard& shard = *pack.shard;
-  if (layout.tp != nullptr) {
-    context.gather = nn::gather_rows(*layout.tp, shard.tp_rows);
-    context.sum = nn::sum_rows(*layout.tp, shard.tp_rows);
-  }
-  const std::int64_t width = config.width() / layout.tp_size();
-  if (layout.deals_heads()) {
-    context.to_heads = nn::rows_to_columns(*layout.cp, shard.cp_rows, 3, width, shard.order);
-    context.to_tokens = nn::columns_to_rows(*layout.cp, shard.cp_rows, 1, width, shard.order);
-  } else if (layout.cp != nullptr) {
-    context.keys =
-        nn::gather_columns(*layout.cp, shard.cp_rows, {width, 2 * width, 3 * width}, shard.order);
-  }
+  context.exchanges = TokenExchanges(config, layout, *pack.shard);
   Tape silent(false);
   for (Tensor* angles : {&context.angles.cosines, &context.angles.sines})
-    *angles = ops::take_ranges(silent, *angles, shard.sequence);
+    *angles = ops::take_ranges(silent, *angles, pack.shard->sequence);
 }
 
 Dit::Dit(const NetworkConfig& config, std::uint64_t seed, DType compute, Device device,

@@ -119,7 +119,7 @@ DitBlock::Entered DitBlock::enter(Tape& tape, const DitStream& in, const DitCont
   input.extra = extra;
   if (context.recompute) {
     const ops::ModulatedLinear made =
-        ops::modulate_linear(tape, input, matrix.matrix(tape), context.gather);
+        ops::modulate_linear(tape, input, matrix.matrix(tape), context.exchanges.gather);
     return {made.stream, made.y, input.modulation};
   }
   if (matrix.in_fp8()) {
@@ -127,7 +127,7 @@ DitBlock::Entered DitBlock::enter(Tape& tape, const DitStream& in, const DitCont
     return {stream, matrix.multiply(tape, normed), input.modulation};
   }
   const auto [stream, normed] = ops::gated_residual_layernorm_modulate(tape, input);
-  const Tensor gathered = ops::run_exchange(tape, normed, context.gather);
+  const Tensor gathered = ops::run_exchange(tape, normed, context.exchanges.gather);
   return {stream, matrix.multiply(tape, gathered), input.modulation};
 }
 
@@ -137,7 +137,7 @@ Tensor DitBlock::activate(Tape& tape, const Tensor& hidden, const DitContext& co
     return down_.in_fp8() ? down_.multiply(tape, ops::quantize_gelu(hidden))
                           : down_.multiply(tape, ops::gelu(tape, hidden));
   };
-  return ops::run_exchange(tape, multiplied(), context.sum);
+  return ops::run_exchange(tape, multiplied(), context.exchanges.sum);
 }
 
 DitStream DitBlock::self_attention(Tape& tape, const DitStream& in, const DitContext& context,
@@ -146,7 +146,7 @@ DitStream DitBlock::self_attention(Tape& tape, const DitStream& in, const DitCon
   const auto [x, projected, gates] = enter(tape, in, context, layer.norm, extra, layer.qkv);
   const Tensor attended = attend(tape, projected, context, layer, reach);
   const Tensor y = layer.out.multiply(tape, attended);
-  return {x, ops::run_exchange(tape, y, context.sum), gates};
+  return {x, ops::run_exchange(tape, y, context.exchanges.sum), gates};
 }
 
 Tensor DitBlock::attend(Tape& tape, const Tensor& projected, const DitContext& context,
@@ -163,17 +163,16 @@ Tensor DitBlock::attend(Tape& tape, const Tensor& projected, const DitContext& c
   const ops::AttentionPack& pack = reach == Reach::sample  ? context.self
                                    : reach == Reach::frame ? packs.frames
                                                            : packs.pixels;
-  if (reach != Reach::pixel && !context.fp8_attention && !context.keys && !context.to_heads)
+  if (reach != Reach::pixel && !context.fp8_attention && !context.exchanges.any_of_cp())
     return ops::normed_self_attention(tape, projected, layout, pack);
-  Tensor rotated = ops::qk_norm_rope(tape, projected, layout);
-  if (context.keys)
-    return ops::attention_over(tape, rotated, ops::run_exchange(tape, rotated, context.keys), pack);
-  rotated = ops::run_exchange(tape, rotated, context.to_heads);
-  if (reach == Reach::pixel) rotated = ops::reorder_rows(tape, rotated, packs.pixel_order);
-  Tensor attended = context.fp8_attention ? ops::self_attention_fp8(tape, rotated, pack)
-                                          : ops::self_attention(tape, rotated, pack);
-  if (reach == Reach::pixel) attended = ops::restore_rows(tape, attended, packs.pixel_order);
-  return ops::run_exchange(tape, attended, context.to_tokens);
+  const auto attend_all = [&](Tensor qkv) {
+    if (reach == Reach::pixel) qkv = ops::reorder_rows(tape, qkv, packs.pixel_order);
+    const Tensor attended = context.fp8_attention ? ops::self_attention_fp8(tape, qkv, pack)
+                                                  : ops::self_attention(tape, qkv, pack);
+    return reach == Reach::pixel ? ops::restore_rows(tape, attended, packs.pixel_order) : attended;
+  };
+  return shared_attention(tape, ops::qk_norm_rope(tape, projected, layout), context.exchanges, pack,
+                          attend_all);
 }
 
 // Text has no positions, and all its tokens are seen.
@@ -188,7 +187,7 @@ Tensor DitBlock::cross_attention(Tape& tape, const Tensor& projected,
   const Tensor q = ops::qk_norm_rope(tape, projected, queries);
   const Tensor kv = ops::qk_norm_rope(tape, cross_kv_.multiply(tape, context.text), keys);
   const Tensor y = cross_out_.multiply(tape, ops::cross_attention(tape, q, kv, context.cross));
-  return ops::run_exchange(tape, y, context.sum);
+  return ops::run_exchange(tape, y, context.exchanges.sum);
 }
 
 }  // namespace vfm::models

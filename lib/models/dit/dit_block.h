@@ -14,7 +14,6 @@
 #include "models/dit/stdit.h"
 #include "models/weight_maker.h"
 #include "ops/attention/attention.h"
-#include "ops/exchange.h"
 #include "ops/norm/modulate.h"
 #include "ops/position/positions.h"
 
@@ -33,11 +32,9 @@ struct DitContext {
   ops::RotaryAngles angles;  ///< [S, K / 2]
   ops::AttentionPack self, cross;
   SpaceTimePacks space_time;  ///< of the ST-DiT
-  ops::Exchange gather, sum;  ///< tp: rows for a matrix, and its results for the rows
-  ops::Exchange keys;         ///< cp: keys and values of all tokens, in the pack's order; or
-  ops::Exchange to_heads, to_tokens;  ///< all of some heads, and the way back
-  bool recompute = false;             ///< elementwise recompute
-  bool fp8_attention = false;         ///< self-attention in FP8
+  TokenExchanges exchanges;
+  bool recompute = false;      ///< elementwise recompute
+  bool fp8_attention = false;  ///< self-attention in FP8
 };
 
 /// Between sub-layers the residual stream is x + gate * branch, not yet added: the next sub-layer's

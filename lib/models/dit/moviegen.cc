@@ -34,6 +34,7 @@ struct Context {
   Tensor text;       // [L, E]
   ops::RowMap rows;
   ops::AttentionPack self, cross;
+  TokenExchanges exchanges;
   bool recompute = false;  // elementwise recompute
 };
 
@@ -61,32 +62,37 @@ ops::ModulateInput pending(const Stream& in, const Context& context, const Tenso
 
 class Layer {
  public:
-  Layer(WeightMaker& make, const std::string& name, const NetworkConfig& c)
+  Layer(WeightMaker& make, const std::string& name, const NetworkConfig& c,
+        const NetworkLayout& layout)
       : compute_(make.options.compute),
         width_(c.width()),
         norm1_(make.conditioning(name + "norm1.linear.weight", 3 * width_, width_, Init::zero)),
         qkv_(make.stacked({{name + "attn1.to_q.weight", width_},
                            {name + "attn1.to_k.weight", keys_width(c)},
                            {name + "attn1.to_v.weight", keys_width(c)}},
-                          width_)),
-        out_(make.matrix({name + "attn1.to_out.weight"}, width_, width_)),
-        cross_q_(make.matrix({name + "attn2.to_q.weight"}, width_, width_)),
-        cross_kv_(make.matrix({name + "attn2.to_k.weight", name + "attn2.to_v.weight"},
-                              keys_width(c), c.text_embed_dim)),
-        cross_out_(make.matrix({name + "attn2.to_out.weight"}, width_, width_)),
+                          width_, layout.cut(0))),
+        out_(make.part({name + "attn1.to_out.weight"}, width_, width_, layout.cut(1))),
+        cross_q_(make.part({name + "attn2.to_q.weight"}, width_, width_, layout.cut(0))),
+        cross_kv_(make.part({name + "attn2.to_k.weight", name + "attn2.to_v.weight"}, keys_width(c),
+                            c.text_embed_dim, layout.cut(0))),
+        cross_out_(make.part({name + "attn2.to_out.weight"}, width_, width_, layout.cut(1))),
         norm2_(make.conditioning(name + "norm2.linear.weight", 3 * width_, width_, Init::zero)),
-        up_(make.matrix({name + "ff.gate_proj.weight", name + "ff.up_proj.weight"}, c.hidden(),
-                        width_)),
-        down_(make.matrix({name + "ff.down_proj.weight"}, width_, c.hidden())) {}
+        up_(make.part({name + "ff.gate_proj.weight", name + "ff.up_proj.weight"}, c.hidden(),
+                      width_, layout.cut(0))),
+        down_(make.part({name + "ff.down_proj.weight"}, width_, c.hidden(), layout.cut(1))) {}
 
   Stream forward(Tape& tape, const Stream& in, const Context& context) const {
     const Tensor modulation1 = norm1_.multiply(tape, context.embedding);
     ops::ModulateInput input = pending(in, context, modulation1, compute_);
     input.extra = context.positions;
     const auto [x1, qkv] = enter(tape, input, context, qkv_);
-    const Tensor attended = ops::self_attention(tape, qkv, context.self);
-    const Tensor x2 =
-        merge(tape, {x1, out_.multiply(tape, attended), modulation1, 2 * width_}, context);
+    const auto attend = [&](const Tensor& all) {
+      return ops::self_attention(tape, all, context.self);
+    };
+    const Tensor attended = shared_attention(tape, qkv, context.exchanges, context.self, attend);
+    const Tensor added =
+        ops::run_exchange(tape, out_.multiply(tape, attended), context.exchanges.sum);
+    const Tensor x2 = merge(tape, {x1, added, modulation1, 2 * width_}, context);
     const Stream after_cross{x2, cross_attention(tape, x2, context), context.ones, 0};
     const Tensor modulation2 = norm2_.multiply(tape, context.embedding);
     const auto [x3, hidden] =
@@ -94,7 +100,7 @@ class Layer {
     const Tensor branch = context.recompute
                               ? ops::swiglu_linear(tape, hidden, down_.matrix(tape), hidden.dtype())
                               : down_.multiply(tape, ops::swiglu(tape, hidden));
-    return {x3, branch, modulation2, 2 * width_};
+    return {x3, ops::run_exchange(tape, branch, context.exchanges.sum), modulation2, 2 * width_};
   }
 
   // The stream with its branch added.
@@ -110,15 +116,18 @@ class Layer {
   // Adds what is pending, norms and modulates, and goes through the sub-layer's first matrix.
   static ops::ModulatedLinear enter(Tape& tape, const ops::ModulateInput& input,
                                     const Context& context, const Weight& matrix) {
-    if (context.recompute) return ops::modulate_linear(tape, input, matrix.matrix(tape));
+    const ops::Exchange& gather = context.exchanges.gather;
+    if (context.recompute) return ops::modulate_linear(tape, input, matrix.matrix(tape), gather);
     const auto [stream, normed] = ops::gated_residual_layernorm_modulate(tape, input);
-    return {stream, matrix.multiply(tape, normed)};
+    return {stream, matrix.multiply(tape, ops::run_exchange(tape, normed, gather))};
   }
 
   Tensor cross_attention(Tape& tape, const Tensor& x, const Context& context) const {
-    const Tensor q = cross_q_.multiply(tape, ops::cast(tape, x, compute_));
+    const Tensor q = cross_q_.multiply(
+        tape, ops::run_exchange(tape, ops::cast(tape, x, compute_), context.exchanges.gather));
     const Tensor kv = cross_kv_.multiply(tape, context.text);
-    return cross_out_.multiply(tape, ops::cross_attention(tape, q, kv, context.cross));
+    const Tensor y = cross_out_.multiply(tape, ops::cross_attention(tape, q, kv, context.cross));
+    return ops::run_exchange(tape, y, context.exchanges.sum);
   }
 
   DType compute_;
@@ -143,12 +152,12 @@ struct Embedder {
 
 struct State : NetworkFrame {
   State(const NetworkConfig& c, std::uint64_t seed, DType compute_dtype, Device where,
-        bool trainable)
-      : NetworkFrame(c, seed, compute_dtype, where, trainable, true),
+        bool trainable, const NetworkLayout& ranks)
+      : NetworkFrame(c, seed, compute_dtype, where, trainable, true, ranks),
         time(make, "time_embed", c.width()),
         rate(make, "fps_embed", c.width()) {
     for (int i = 0; i < c.num_layers; ++i)
-      layers.emplace_back(make, "transformer_blocks." + std::to_string(i) + ".", c);
+      layers.emplace_back(make, "transformer_blocks." + std::to_string(i) + ".", c, layout);
     norm_out = &make.conditioning("norm_out.linear.weight", 2 * std::int64_t{c.width()}, c.width(),
                                   Init::zero);
     finish();
@@ -174,6 +183,7 @@ Context State::context(Tape& tape, const NetworkPack& pack, const Tensor& text) 
   result.rows = pack.rows;
   result.self = pack.self;
   result.cross = pack.cross;
+  if (pack.shard) result.exchanges = TokenExchanges(config, layout, *pack.shard);
   result.recompute = recompute != Recompute::none && tape.recording();
   return result;
 }
@@ -193,7 +203,7 @@ Tensor MovieGen::forward(Tape& tape, const NetworkBatch& batch) const {
   const State& s = state();
   const NetworkConfig& c = s.config;
   batch.check(c);
-  const NetworkPack pack(c, batch, s.device);
+  const NetworkPack pack(c, batch, s.device, s.layout);
   Stream stream;
   stream.x = s.enter(tape, batch, pack);
   const Context context = s.context(tape, pack, batch.text);
@@ -220,9 +230,10 @@ Tensor MovieGen::forward(Tape& tape, const NetworkBatch& batch) const {
 }  // namespace
 
 std::unique_ptr<DiffusionNetwork> make_moviegen(const NetworkConfig& config, std::uint64_t seed,
-                                                DType compute, Device device, bool trainable) {
+                                                DType compute, Device device, bool trainable,
+                                                const NetworkLayout& layout) {
   return std::make_unique<MovieGen>(
-      std::make_unique<State>(config, seed, compute, device, trainable));
+      std::make_unique<State>(config, seed, compute, device, trainable, layout));
 }
 
 }  // namespace vfm::models

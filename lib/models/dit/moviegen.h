@@ -27,6 +27,7 @@ namespace vfm::models {
 /// 0.02, modulation zero. It takes no parts in FP8: set_inference_fp8() throws Error{usage} for
 /// any.
 std::unique_ptr<DiffusionNetwork> make_moviegen(const NetworkConfig& config, std::uint64_t seed,
-                                                DType compute, Device device, bool trainable);
+                                                DType compute, Device device, bool trainable,
+                                                const NetworkLayout& layout);
 
 }  // namespace vfm::models

@@ -9,9 +9,8 @@ namespace vfm::models {
 std::unique_ptr<DiffusionNetwork> make_network(const NetworkConfig& config, std::uint64_t seed,
                                                DType compute, Device device, bool trainable,
                                                const NetworkLayout& layout) {
-  layout.check(config);
   if (config.type == NetworkType::moviegen)
-    return make_moviegen(config, seed, compute, device, trainable);
+    return make_moviegen(config, seed, compute, device, trainable, layout);
   return std::make_unique<Dit>(config, seed, compute, device, trainable, layout);
 }
 

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "dist/group.h"
 #include "models/dit/network.h"
+#include "nn/collectives.h"
 
 namespace vfm::models {
 namespace {
@@ -53,6 +54,20 @@ std::vector<ops::RowRange> part_of(const std::vector<ops::RowRange>& ranges, std
   return part;
 }
 
+// A layout that each kind of heads can be dealt out to: `what` of them.
+void check_heads(const NetworkLayout& layout, int heads, const char* what) {
+  const int tp = layout.tp_size(), all = layout.heads_ranks();
+  if (heads % all == 0) return;
+  if (heads % tp == 0)
+    fail_usage("{} {} are not dealt out to {} ranks: parallel.cp_kind=gather can be", heads, what,
+               all);
+  int nearest = std::min(tp, heads);
+  while (heads % nearest != 0)
+    --nearest;
+  fail_usage("{} {} are not shared by {} ranks: the nearest is parallel.tp={}", heads, what, tp,
+             nearest);
+}
+
 }  // namespace
 
 int NetworkLayout::tp_rank() const {
@@ -70,20 +85,11 @@ int NetworkLayout::cp_size() const {
 
 void NetworkLayout::check(const NetworkConfig& config) const {
   if (alone()) return;
-  if (config.type != NetworkType::dit)
-    fail_usage("a model of type '{}' trains with parallel.tp=1 parallel.cp=1 alone",
-               network_type_name(config.type));
-  const int heads = config.num_attention_heads, dealt = deals_heads() ? cp_size() : 1;
-  const int ranks = tp_size() * dealt;
-  if (heads % ranks == 0) return;
-  if (deals_heads() && heads % tp_size() == 0)
-    fail_usage("{} attention heads are not dealt out to {} ranks: parallel.cp_kind=gather can be",
-               heads, ranks);
-  int nearest = std::min(tp_size(), heads);
-  while (heads % nearest != 0)
-    --nearest;
-  fail_usage("{} attention heads are not shared by {} ranks: the nearest is parallel.tp={}", heads,
-             tp_size(), nearest);
+  if (config.type == NetworkType::stdit && cp_size() > 1 && !deals_heads())
+    fail_usage(
+        "attention within frames and pixels needs them whole: parallel.cp_kind=all_to_all can be");
+  check_heads(*this, config.num_attention_heads, "attention heads");
+  check_heads(*this, config.key_value_heads(), "heads of keys and values");
 }
 
 TokenShard::TokenShard(std::span<const std::int64_t> lengths, const NetworkLayout& layout,
@@ -111,6 +117,26 @@ TokenShard::TokenShard(std::span<const std::int64_t> lengths, const NetworkLayou
   if (least < layout.tp_size())
     fail("a pack of {} tokens is too short for {} x {} ranks", place.size(), layout.cp_size(),
          layout.tp_size());
+}
+
+TokenExchanges::TokenExchanges(const NetworkConfig& config, const NetworkLayout& layout,
+                               const TokenShard& shard) {
+  if (layout.tp != nullptr) {
+    gather = nn::gather_rows(*layout.tp, shard.tp_rows);
+    sum = nn::sum_rows(*layout.tp, shard.tp_rows);
+  }
+  if (layout.cp == nullptr) return;
+  const std::int64_t width = config.width() / layout.tp_size();
+  const std::int64_t keys_width =
+      std::int64_t{config.key_value_heads()} * config.attention_head_dim / layout.tp_size();
+  if (layout.deals_heads()) {
+    to_heads = nn::rows_to_columns(*layout.cp, shard.cp_rows, {width, keys_width, keys_width},
+                                   shard.order);
+    to_tokens = nn::columns_to_rows(*layout.cp, shard.cp_rows, {width}, shard.order);
+  } else {
+    keys = nn::gather_columns(*layout.cp, shard.cp_rows,
+                              {width, 2 * keys_width, width + 2 * keys_width}, shard.order);
+  }
 }
 
 }  // namespace vfm::models

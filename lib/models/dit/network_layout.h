@@ -15,9 +15,12 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "nn/placement.h"
+#include "ops/attention/attention.h"
+#include "ops/exchange.h"
 #include "ops/pointwise/row_order.h"
 #include "ops/pointwise/row_ranges.h"
 
@@ -44,6 +47,8 @@ struct NetworkLayout {
   bool alone() const { return tp_size() * cp_size() == 1; }
   /// Whether attention sees the whole pack's tokens, of fewer heads.
   bool deals_heads() const { return cp_size() > 1 && cp_kind == CpKind::all_to_all; }
+  /// Ranks that the heads of self-attention are dealt out to.
+  int heads_ranks() const { return tp_size() * (deals_heads() ? cp_size() : 1); }
   /// The rank's part of a matrix along `dim`.
   nn::Cut cut(int dim) const { return {dim, tp_rank(), tp_size()}; }
   /// Throws Error{usage}, with the nearest layout that can be, for one that the network cannot
@@ -62,5 +67,28 @@ struct TokenShard {
   /// From the cp parts one after the other to the pack's own order: [S].
   ops::RowOrder order;
 };
+
+/// What layers exchange; nothing where one rank has the network.
+struct TokenExchanges {
+  TokenExchanges() = default;
+  TokenExchanges(const NetworkConfig& config, const NetworkLayout& layout, const TokenShard& shard);
+
+  ops::Exchange gather, sum;  ///< tp: rows for a matrix, and its results for the rows
+  ops::Exchange keys;         ///< cp: keys and values of all tokens, in the pack's order; or
+  ops::Exchange to_heads, to_tokens;  ///< all tokens of some heads, and the way back
+
+  bool any_of_cp() const { return keys || to_heads; }
+};
+
+/// Self-attention of queries, keys and values [S, (H + 2 G) K], normed and rotated, of this rank's
+/// tokens and heads; `attend` does it where all tokens of the pack are there.
+template <class Attend>
+Tensor shared_attention(ops::Tape& tape, Tensor qkv, const TokenExchanges& exchanges,
+                        const ops::AttentionPack& pack, const Attend& attend) {
+  if (exchanges.keys)
+    return ops::attention_over(tape, qkv, ops::run_exchange(tape, qkv, exchanges.keys), pack);
+  qkv = ops::run_exchange(tape, qkv, exchanges.to_heads);
+  return ops::run_exchange(tape, attend(std::move(qkv)), exchanges.to_tokens);
+}
 
 }  // namespace vfm::models

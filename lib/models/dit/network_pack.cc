@@ -35,8 +35,7 @@ NetworkPack::NetworkPack(const NetworkConfig& config, const NetworkBatch& batch,
   cross.query_lengths = self.query_lengths;
   if (layout.deals_heads()) self.query_lengths = lengths;
   for (ops::AttentionPack* pack : {&self, &cross}) {
-    const int ranks =
-        layout.tp_size() * (pack == &self && layout.deals_heads() ? layout.cp_size() : 1);
+    const int ranks = pack == &self ? layout.heads_ranks() : layout.tp_size();
     pack->heads = config.num_attention_heads / ranks;
     pack->key_heads = config.key_value_heads() / ranks;
     pack->head_dim = config.attention_head_dim;
