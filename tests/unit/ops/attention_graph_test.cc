@@ -282,7 +282,6 @@ TEST_CASE("the graphs for cuDNN compute attention and its gradients") {
 }
 
 TEST_CASE("the graphs for cuDNN compute a pack that is cut into parts") {
-  compare({{6, 3, 9}, {6, 3, 9}, 2, 2, 8, false}, true, false);
-  compare({{4, 5, 8, 1, 2, 3, 7}, {4, 5, 8, 1, 2, 3, 7}, 4, 2, 4, true}, true, false);
-  compare({{9, 2, 4, 6, 3}, {12, 1, 1, 10, 2}, 4, 1, 4, false}, false, false);
+  compare({{4, 5, 8, 1, 2, 3, 7}, {4, 5, 8, 1, 2, 3, 7}, 2, 1, 4, true}, true, false);
+  compare({{9, 2, 6}, {12, 1, 10}, 1, 1, 4, false}, false, false);
 }
