@@ -175,6 +175,11 @@ Transfer Group::all_reduce(const Tensor& values) {
       start(reduction_of(values, sum_of_type(values.dtype()), dtype_size(values.dtype()), size())));
 }
 
+Transfer Group::all_reduce(std::span<float> values) {
+  return all_reduce(Tensor::borrow(values.data(), {static_cast<std::int64_t>(values.size())},
+                                   DType::f32, nullptr));
+}
+
 Transfer Group::all_reduce(std::span<double> values) {
   return Transfer(start(reduction_of(lend(std::as_writable_bytes(values)), Sum::f64, 8, size())));
 }

@@ -95,6 +95,7 @@ class Group {
                           std::span<const std::int64_t> rows = {});
   /// In place: the sum, on every rank.
   Transfer all_reduce(const Tensor& values);
+  Transfer all_reduce(std::span<float> values);
   Transfer all_reduce(std::span<double> values);
   /// Rank r gets the part r of `in`, of to[r] rows; `out` is made of from[r] rows of each rank r.
   /// to[r] here is from[this rank] there. Both empty: even parts.

@@ -68,11 +68,7 @@ class MpiWorld final : public World {
   using World::all_reduce_sum;
   // MPI_Allreduce may add in another order on each rank, and replicas that differ in one bit drift
   // apart; MPI_Reduce in one that depends on where the ranks run.
-  void all_reduce_sum(std::span<float> values) override {
-    all_->all_reduce(Tensor::borrow(values.data(), {static_cast<std::int64_t>(values.size())},
-                                    DType::f32, nullptr))
-        .wait();
-  }
+  void all_reduce_sum(std::span<float> values) override { all_->all_reduce(values).wait(); }
   void all_reduce_sum(std::span<double> values) override { all_->all_reduce(values).wait(); }
 
   void broadcast(std::span<std::byte> bytes) override {

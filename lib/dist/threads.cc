@@ -124,11 +124,7 @@ class ThreadWorld final : public World {
   }
 
   using World::all_reduce_sum;
-  void all_reduce_sum(std::span<float> values) override {
-    all_->all_reduce(Tensor::borrow(values.data(), {static_cast<std::int64_t>(values.size())},
-                                    DType::f32, nullptr))
-        .wait();
-  }
+  void all_reduce_sum(std::span<float> values) override { all_->all_reduce(values).wait(); }
   void all_reduce_sum(std::span<double> values) override { all_->all_reduce(values).wait(); }
   void broadcast(std::span<std::byte> bytes) override { all_->broadcast(lend(bytes), 0).wait(); }
   std::vector<std::string> gather(const std::string& text) override { return all_->gather(text); }

@@ -2,8 +2,6 @@
 #include "ops/pointwise/row_ranges.h"
 
 #include "base/error.h"
-#include "tensor/device.h"
-#include "tensor/meta.h"
 
 namespace vfm::ops {
 namespace {
@@ -17,7 +15,7 @@ void check_ranges(std::span<const RowRange> ranges, std::int64_t rows) {
   }
 }
 
-void copy_rows(const Tensor& from, const Tensor& to) {
+void copy_range(const Tensor& from, const Tensor& to) {
   if (to.bytes() > 0) copy(from, to);
 }
 
@@ -25,7 +23,7 @@ Tensor taken(const Tensor& x, std::span<const RowRange> ranges) {
   const Tensor y({row_count(ranges), x.size(1)}, x.dtype(), x.device());
   std::int64_t at = 0;
   for (const RowRange& range : ranges) {
-    copy_rows(x.rows(range.begin, range.end), y.rows(at, at + range.count()));
+    copy_range(x.rows(range.begin, range.end), y.rows(at, at + range.count()));
     at += range.count();
   }
   return y;
@@ -35,7 +33,7 @@ Tensor placed(const Tensor& x, std::span<const RowRange> ranges, std::int64_t ro
   const Tensor y = Tensor::zeros({rows, x.size(1)}, x.dtype(), x.device());
   std::int64_t at = 0;
   for (const RowRange& range : ranges) {
-    copy_rows(x.rows(at, at + range.count()), y.rows(range.begin, range.end));
+    copy_range(x.rows(at, at + range.count()), y.rows(range.begin, range.end));
     at += range.count();
   }
   return y;

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "base/error.h"
-#include "base/half.h"
+#include "base/philox.h"
 #include "dist/mesh.h"
 #include "dist/threads.h"
 #include "models/dit/network.h"
@@ -47,7 +47,7 @@ NetworkBatch one_sample(const NetworkConfig& c) {
 
 // Values of a whole parameter, in which nothing is zero that would hide a gradient.
 Tensor whole_value(const nn::Parameter& p) {
-  const Tensor values = noise_tensor(p.placement.global, std::hash<std::string>()(p.name) % 1000);
+  const Tensor values = noise_tensor(p.placement.global, random_key(p.name));
   for (float& v : values.floats())
     v *= 0.1f;
   return values;
