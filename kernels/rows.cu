@@ -19,7 +19,7 @@ __global__ void __launch_bounds__(kThreads)
   const std::int64_t row = blockIdx.x, from = numbers[row];
   const std::int64_t step = std::int64_t{gridDim.y} * kThreads;
   for (std::int64_t i = std::int64_t{blockIdx.y} * kThreads + threadIdx.x; i < words; i += step)
-    y[row * words + i] = x[from * words + i];
+    y[row * words + i] = from < 0 ? T{} : x[from * words + i];
 }
 
 __global__ void __launch_bounds__(kThreads) add_kernel(const RowSums c) {

@@ -13,10 +13,10 @@ struct CUstream_st;  // cudaStream_t
 
 namespace vfm::kernels {
 
-/// y[i] = x[numbers[i]] for i below `rows`, rows of `bytes` bytes, an even number. Fast where that
-/// is a multiple of 16 and both are aligned to it; right where they are aligned to 2. Returns a
-/// cudaError_t: 0, or what is wrong with the launch; 1 (invalid value) for negative sizes, 2^31
-/// rows or more, or an odd number of bytes.
+/// y[i] = x[numbers[i]] for i below `rows`, or zeros for a negative number; rows of `bytes` bytes,
+/// an even number. Fast where that is a multiple of 16 and both are aligned to it; right where they
+/// are aligned to 2. Returns a cudaError_t: 0, or what is wrong with the launch; 1 (invalid value)
+/// for negative sizes, 2^31 rows or more, or an odd number of bytes.
 int gather_rows(const void* x, const std::int32_t* numbers, void* y, std::int64_t rows,
                 std::int64_t bytes, CUstream_st* stream);
 

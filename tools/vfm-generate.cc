@@ -14,6 +14,7 @@
 #include "base/slots.h"
 #include "cli/options.h"
 #include "cli/runner.h"
+#include "dist/launch.h"
 #include "generate/decode_latents.h"
 #include "generate/generate.h"
 #include "generate/generate_cost.h"
@@ -34,7 +35,8 @@ class GenerateTool : public vfm::cli::Tool {
   }
 
   std::string version_details() const override {
-    return vfm::media::ffmpeg_version() + vfm::ops::gpu_versions();
+    return vfm::media::ffmpeg_version() + (vfm::dist::has_mpi() ? "MPI: yes\n" : "MPI: no\n") +
+           vfm::ops::gpu_versions();
   }
 
   void add_options(CLI::App& app) override {
@@ -76,8 +78,6 @@ class GenerateTool : public vfm::cli::Tool {
     job_.lora.mode_chosen = mode_->count() > 0;
     for (const std::string& lora : loras_)
       job_.lora.sets.push_back(parse_lora(lora));
-    if (output_.directory == "-" && vfm::cli::stdout_is_terminal())
-      vfm::fail_usage("Y4M is not for a terminal: pipe it, as in '-o - | ffplay -'");
     if (output_.directory == "-" && !report_.path.empty())
       vfm::fail_usage("--report needs a folder as --output");
     if (job_.latents_only && output_.directory == "-")
@@ -97,6 +97,11 @@ class GenerateTool : public vfm::cli::Tool {
     if (!lines && job_.defaults.files.condition.path.empty() &&
         (frames || job_.defaults.choice.augment_sigma))
       vfm::fail_usage("{} needs a --condition", frames ? "--condition-frames" : "--augment-sigma");
+    job_.parallel = vfm::generate::parse_parallel(parallel_);
+    if (job_.gpu != nullptr && !job_.parallel.alone())
+      vfm::fail_usage("--gpu predicts clips of one rank: leave out --parallel");
+    if (decode_only_ && !job_.parallel.alone())
+      vfm::fail_usage("--parallel is for sampling, not for --decode-only");
     if (dry_run_) return;
     if (output_.directory.empty()) vfm::fail_usage("--output is required");
     job_.prompts = input_.resolved();
@@ -104,18 +109,27 @@ class GenerateTool : public vfm::cli::Tool {
     if (input_.inputs.empty() && !job_.defaults.files.embedding.path.empty()) job_.prompts = {""};
   }
 
-  bool writes_manifest(const vfm::cli::Launch&) const override {
-    return !dry_run_ && output_.directory != "-";
+  bool writes_manifest(const vfm::cli::Launch& launch) const override {
+    return launch.rank == 0 && !dry_run_ && output_.directory != "-";
   }
 
   long run(vfm::cli::Context& context) override {
     input_limits_.apply();
     job_.defaults.negative = vfm::generate::negative_text(negative_);
-    job_.device = job_.gpu != nullptr ? vfm::Device::cuda : vfm::choose_device(device_.device);
+    const vfm::cli::Launch& launch = context.launch;
+    // What mpirun gives its ranks is a terminal, too, and what it makes of that another matter.
+    if (output_.directory == "-" && launch.ranks == 1 && vfm::cli::stdout_is_terminal())
+      vfm::fail_usage("Y4M is not for a terminal: pipe it, as in '-o - | ffplay -'");
+    if (dry_run_ && launch.rank > 0) return 0;
+    job_.device = job_.gpu != nullptr
+                      ? vfm::Device::cuda
+                      : vfm::dist::rank_device(device_.device, launch.local_rank,
+                                               launch.local_ranks, launch.shown_gpu);
     vfm::ops::set_gpu_options(job_.device, compute_.deterministic, compute_.attention,
                               context.cache);
     job_.fp8 = vfm::models::faster_in_fp8(job_.fp8, job_.device);
     if (decode_only_) {
+      if (launch.ranks > 1) vfm::fail_usage("--decode-only is for one process, without mpirun");
       vfm::Slots slots(jobs_.resolved(), context.makeflags);
       return vfm::generate::decode_latents(
           {job_.prompts, job_.model, job_.tokenizer, output_.directory, output_.force, job_.encoder,
@@ -135,8 +149,14 @@ class GenerateTool : public vfm::cli::Tool {
       vfm::cli::say(vfm::generate::generation_words(cost));
       return 0;
     }
-    vfm::Slots slots(jobs_.resolved(), context.makeflags);
-    return vfm::generate::generate_clips(job_, slots, context.progress, context.manifest);
+    const int threads =
+        launch.ranks > 1 ? vfm::dist::threads_per_rank(jobs_.jobs, launch.ranks, launch.local_ranks)
+                         : jobs_.resolved();
+    vfm::Slots slots(threads, context.makeflags);
+    return vfm::dist::with_world(launch.ranks, [&](vfm::dist::World& world) {
+      world.use_device(job_.device, compute_.deterministic);
+      return vfm::generate::generate_clips(job_, world, slots, context.progress, context.manifest);
+    });
   }
 
  private:
@@ -270,6 +290,8 @@ class GenerateTool : public vfm::cli::Tool {
   }
 
   void add_running_options(const Group& group) {
+    group.add("--parallel", parallel_, "AXIS=N,...",
+              "of mpirun's ranks so many share each clip: cfg=2, cp=N, tp=N (default: none do)");
     group.add_flag("--dry-run", dry_run_, "print parameters, FLOPs and memory; make nothing");
     group.add("--gpu", gpu_, "h100|h200|b200",
               "with --dry-run: predict the time of a clip on one, which need not be here");
@@ -330,7 +352,7 @@ class GenerateTool : public vfm::cli::Tool {
   CLI::Option *quality_ = nullptr, *mode_ = nullptr;
   std::optional<std::string> gpu_;
   std::string size_, negative_, weights_ = "ema", sampler_, fp8_ = "off", dtype_ = "auto";
-  std::string lora_mode_ = "merged";
+  std::string lora_mode_ = "merged", parallel_;
   std::vector<std::string> loras_;
 };
 

@@ -1,47 +1,31 @@
 // vfm-train: latents or clips in, a trained video model or tokenizer out.
 // SPDX-License-Identifier: Apache-2.0
-#include <sched.h>
-#include <unistd.h>
+#include <omp.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <optional>
-#include <thread>
 
 #include "base/error.h"
 #include "base/log.h"
 #include "cli/options.h"
 #include "cli/runner.h"
-#include "dist/world.h"
+#include "dist/launch.h"
 #include "ops/gpu_options.h"
 #include "tensor/device.h"
 #include "tensor/graph_cache.h"
 #include "train/beginning.h"
+#include "train/check_parallel.h"
 #include "train/export.h"
 #include "train/kind.h"
+#include "train/plan/plan.h"
 #include "train/recipe_file.h"
 #include "train/run.h"
 
 namespace {
 
 using namespace vfm;
-
-/// Processors that process `pid` (0: this one) may run on.
-int usable_processors(pid_t pid) {
-  cpu_set_t set;
-  if (::sched_getaffinity(pid, sizeof set, &set) != 0) return 0;
-  return CPU_COUNT(&set);
-}
-
-/// Without -j: a launcher that binds ranks to processors has chosen; else ranks share the machine.
-int threads_per_rank(int jobs, const cli::Launch& launch) {
-  if (jobs > 0) return jobs;
-  const int mine = usable_processors(0);
-  const bool bound = launch.ranks > 1 && mine < usable_processors(::getppid());
-  return std::max(1, bound ? mine : mine / std::max(1, launch.local_ranks));
-}
 
 class TrainTool : public cli::Tool {
  public:
@@ -57,7 +41,7 @@ class TrainTool : public cli::Tool {
     return (dist::has_mpi() ? "MPI: yes\n" : "MPI: no\n") + ops::gpu_versions();
   }
   bool writes_manifest(const cli::Launch& launch) const override {
-    return launch.rank == 0 && !dry_run_ && !print_config_;
+    return launch.rank == 0 && !dry_run_ && !print_config_ && !check_parallel_ && !plan_;
   }
   bool long_running() const override { return true; }
 
@@ -104,9 +88,23 @@ class TrainTool : public cli::Tool {
         ->capture_default_str();
     app.add_flag("--force", options_.force, "start over, replacing an earlier run in DIR");
     app.add_flag("--dry-run", dry_run_, "print parameters, FLOPs and memory; train nothing");
+    app.add_option("--ranks", ranks_,
+                   "with --dry-run: of so many processes (default: as many as were started)")
+        ->type_name("N")
+        ->check(CLI::Range(1, 1 << 20));
     app.add_option("--gpu", gpu_,
                    "with --dry-run: predict the time of a step on one, which need not be here")
-        ->type_name("h100|h200|b200");
+        ->type_name("a100|h100|h200|b200|gb200|l40s|FILE");
+    app.add_flag("--plan", plan_, "choose the layout of --gpus of --gpu; train nothing");
+    app.add_option("--gpus", gpus_, "of --plan: how many there are")
+        ->type_name("N")
+        ->check(CLI::Range(1, 1 << 16));
+    app.add_option("--per-node", per_node_,
+                   "of --plan: GPUs that a fast link joins (default: 8; gb200: 72)")
+        ->type_name("N")
+        ->check(CLI::Range(1, 1 << 16));
+    app.add_flag("--check-parallel", check_parallel_,
+                 "compare a step on these ranks with one on one rank; train nothing");
     app.add_flag("--print-config", print_config_, "print the effective recipe; train nothing");
     report_.add(app, "write a page with the run's curves; of a tokenizer with what it decodes");
     app.add_option("-j,--jobs", jobs_, "threads of each process (default: processors/processes)")
@@ -115,12 +113,18 @@ class TrainTool : public cli::Tool {
   }
 
   void check() override {
-    options_.gpu = models::chosen_gpu(gpu_, dry_run_, device_.device);
+    check_plan();
+    options_.gpu = models::chosen_gpu(gpu_, dry_run_ || plan_, device_.device);
     if (!export_.folder.empty()) return check_export();
     if (const std::string option = given_for_export(); !option.empty())
       fail_usage("{} is for --export", option);
     if (!synthetic_.empty()) options_.synthetic = train::parse_sizes(synthetic_);
-    if (dry_run_ || print_config_) return;
+    if (ranks_ > 0 && !dry_run_) fail_usage("--ranks is for --dry-run");
+    if (check_parallel_ && (dry_run_ || print_config_))
+      fail_usage("--check-parallel goes without --dry-run and --print-config");
+    if (check_parallel_ && !options_.out.empty())
+      fail_usage("--check-parallel writes nothing: leave --out out");
+    if (dry_run_ || print_config_ || check_parallel_ || plan_) return;
     if (options_.out.empty()) fail_usage("--out DIR is needed: where the run is kept");
   }
 
@@ -132,35 +136,35 @@ class TrainTool : public cli::Tool {
     }
     read_recipe();
     input_limits_.apply();
-    if ((dry_run_ || print_config_) && context.launch.rank > 0) return 0;
+    if ((dry_run_ || print_config_ || plan_) && context.launch.rank > 0) return 0;
     if (print_config_) cli::print(train::to_yaml(options_.recipe));
     if (print_config_ && !dry_run_) return 0;
-    options_.device = options_.gpu != nullptr ? Device::cuda : rank_device(context.launch);
+    options_.device = options_.gpu != nullptr
+                          ? Device::cuda
+                          : dist::rank_device(device_.device, context.launch.local_rank,
+                                              context.launch.local_ranks, context.launch.shown_gpu);
     options_.local_ranks = std::max(1, context.launch.local_ranks);
     ops::set_gpu_options(options_.device, compute_.deterministic, compute_.attention,
                          context.cache);
     if (cuda_graph_ == "on" && options_.device == Device::cpu)
       fail_usage("--cuda-graph on is for a GPU, and this run computes on the CPU");
+    if (plan_) return plan();
     if (dry_run_) {
-      const Json cost = train::training_cost(options_, context.launch.ranks);
+      const Json cost = train::training_cost(options_, ranks_ > 0 ? ranks_ : context.launch.ranks);
       cli::print(dump_json(cost) + "\n");
       cli::say(train::training_words(cost));
       return 0;
     }
     options_.report = report_.path;
-    options_.threads = threads_per_rank(jobs_, context.launch);
+    options_.threads =
+        dist::threads_per_rank(jobs_, context.launch.ranks, context.launch.local_ranks);
     GraphCache::allow(cuda_graph_ != "off");
-    const auto world = context.launch.ranks > 1 ? dist::mpi_world() : dist::self_world();
-    try {
-      return train::run(options_, *world, context.manifest, context.progress);
-    } catch (const std::exception& error) {
-      if (world->size() == 1) throw;
-      // The other ranks would wait for this one for ever.
-      log_error("{} (rank {} on host {})", error.what(), world->rank(), world->host());
-      const auto* known = dynamic_cast<const Error*>(&error);
-      world->end_all(known && known->kind() == ErrorKind::usage ? 2 : 1);
-      throw;
-    }
+    return dist::with_world(context.launch.ranks, [&](dist::World& world) -> long {
+      world.section("setup", options_.recipe.train.setup_limit);
+      world.use_device(options_.device, compute_.deterministic);
+      if (check_parallel_) return check_parallel(world);
+      return train::run(options_, world, context.manifest, context.progress);
+    });
   }
 
  private:
@@ -193,6 +197,38 @@ class TrainTool : public cli::Tool {
         ->type_name("DIR");
   }
 
+  void check_plan() {
+    if (!plan_ && gpus_ > 0) fail_usage("--gpus is for --plan");
+    if (!plan_ && per_node_ > 0) fail_usage("--per-node is for --plan");
+    if (!plan_) return;
+    if (dry_run_ || print_config_ || check_parallel_ || !options_.out.empty())
+      fail_usage("--plan goes without --dry-run, --print-config, --check-parallel and --out");
+    if (gpus_ == 0 || !gpu_) fail_usage("--plan needs --gpus N and --gpu NAME: what it is for");
+  }
+
+  /// 1 if no layout fits.
+  long plan() const {
+    train::PlanRequest request{gpus_, per_node_, options_.gpu};
+    if (per_node_ == 0) request.per_node = options_.gpu->per_node;
+    const Json plan = train::plan_training(options_, request);
+    cli::print(dump_json(plan) + "\n");
+    cli::say(train::plan_words(plan));
+    if (!report_.path.empty()) train::write_plan_page(report_.path, plan);
+    return plan["best"].empty() ? 1 : 0;
+  }
+
+  /// The number of values that are not those of one rank.
+  long check_parallel(dist::World& world) const {
+    omp_set_num_threads(options_.threads);
+    const auto data = train::kind_of(options_.recipe.model.type).open(options_, "train");
+    const train::ParallelCheck check = train::check_parallel(options_, *data, world);
+    if (world.rank() == 0) {
+      cli::print(dump_json(check.to_json()) + "\n");
+      cli::say(check.words());
+    }
+    return check.passed ? 0 : 1;
+  }
+
   /// The recipe, and what stands there that does not go with the options.
   void read_recipe() {
     const std::vector<train::Setting> settings = train::read_settings(recipe_, settings_);
@@ -210,7 +246,7 @@ class TrainTool : public cli::Tool {
       fail_usage("--cuda-graph on is for diffusion models, and 'model.type' is {}", type);
     if (cuda_graph_ == "on" && options_.recipe.model.offload)
       fail_usage("--cuda-graph on is not for steps with 'model.offload', which graphs do not take");
-    if (!dry_run_ && !print_config_ && options_.data.empty() && synthetic_.empty())
+    if (!dry_run_ && !print_config_ && !plan_ && options_.data.empty() && synthetic_.empty())
       fail_usage("--data DIR is needed: the folder that {} wrote", kind.data_tool());
   }
 
@@ -223,10 +259,10 @@ class TrainTool : public cli::Tool {
 
   void check_export() {
     if (!options_.data.empty() || !options_.out.empty() || !options_.init.empty() ||
-        !settings_.empty() || dry_run_ || print_config_)
+        !settings_.empty() || dry_run_ || print_config_ || check_parallel_)
       fail_usage(
-          "--export goes without --data, --out, --init, settings, --dry-run and --print-config: "
-          "vfm-train RUN --export DIR");
+          "--export goes without --data, --out, --init, settings, --dry-run, --check-parallel and "
+          "--print-config: vfm-train RUN --export DIR");
     std::error_code error;
     if (!std::filesystem::is_directory(recipe_, error))
       fail_usage("--export needs a run of vfm-train in place of the recipe, and '{}' is none",
@@ -240,14 +276,6 @@ class TrainTool : public cli::Tool {
     export_.parts = parts_ == "link" ? Parts::link : parts_ == "copy" ? Parts::copy : Parts::none;
   }
 
-  /// Ranks of one machine take a GPU each. What starts them may have shown each its own alone.
-  Device rank_device(const cli::Launch& launch) const {
-    const bool shown_one = gpu_count() == 1 && std::getenv("CUDA_VISIBLE_DEVICES") != nullptr;
-    if (device_.device != "cpu" && launch.local_ranks > 1 && why_no_gpu().empty())
-      use_gpu(shown_one ? 0 : launch.local_rank);
-    return choose_device(device_.device);
-  }
-
   std::optional<std::string> gpu_;
   std::string recipe_, synthetic_, cuda_graph_ = "auto", init_lora_ = "auto";
   cli::ReportOptions report_;
@@ -259,7 +287,9 @@ class TrainTool : public cli::Tool {
   std::string weights_ = "ema", lora_mode_ = "merged", parts_ = "link";
   std::vector<CLI::Option*> export_options_;
   train::RunOptions options_;
-  bool dry_run_ = false, print_config_ = false;
+  bool dry_run_ = false, print_config_ = false, check_parallel_ = false, plan_ = false;
+  int ranks_ = 0;                // 0: as many as were started
+  int gpus_ = 0, per_node_ = 0;  // of --plan
   int jobs_ = 0;
 };
 

@@ -89,6 +89,7 @@ Launch read_launch() {
   launch.local_ranks = number(
       {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "SLURM_TASKS_PER_NODE"}, launch.ranks);
   launch.local_rank = number({"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"}, 0);
+  launch.shown_gpu = std::getenv("CUDA_VISIBLE_DEVICES") != nullptr;
   if (launch.ranks < 1 || launch.rank >= launch.ranks) return {};
   return launch;
 }

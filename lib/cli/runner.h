@@ -28,6 +28,7 @@ namespace vfm::cli {
 struct Launch {
   int rank = 0, ranks = 1;
   int local_rank = 0, local_ranks = 1;  ///< on this machine
+  bool shown_gpu = false;               ///< whether it shows each process GPUs of its own choice
 };
 
 /// What the runner gives to a running tool.

@@ -55,6 +55,7 @@ struct ClipPixels {
   double fps = 0;                ///< 0 for a single frame
   std::array<int, 4> crop{};     ///< x, y, width, height in the upright picture, pixels
   std::int64_t first_frame = 0;  ///< of the clip
+  std::int64_t bytes = 0;        ///< that were read for it; of a ClipSet
 };
 
 /// Decodes the clip in `bytes` and takes what the options say; `key` seeds random crops. Throws

@@ -117,7 +117,9 @@ ClipPixels ClipSet::read(std::size_t i, const ClipOptions& options) const {
   for (const shard::Member& member : sample.members)
     if (shard::is_media_extension(member.extension)) {
       check_media(sample, member, what);
-      return clip_pixels(member.data, what, clip.key, options);
+      ClipPixels pixels = clip_pixels(member.data, what, clip.key, options);
+      pixels.bytes = sample.bytes();
+      return pixels;
     }
   fail("{} has no video and no picture", what);
 }

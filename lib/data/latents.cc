@@ -224,6 +224,7 @@ LatentSample LatentSet::read(std::size_t i) const {
   if (sample.key != entry.key) fail("{}: the shard has '{}' there", what, sample.key);
   state_->check_bytes(sample, entry);
   LatentSample out;
+  out.bytes = sample.bytes();
   if (state_->vocabulary > 0)
     out.codes = read_codes(member(sample, "codes.npy", what), entry, state_->vocabulary, what);
   else

@@ -53,6 +53,7 @@ struct LatentSample {
   std::vector<std::int32_t> codes;  ///< (T, H, W), below vocabulary(); empty if continuous
   std::vector<float> text;          ///< (tokens, dim)
   Json meta;                        ///< KEY.json
+  std::int64_t bytes = 0;           ///< that were read for it
 };
 
 class LatentSet {

@@ -10,11 +10,14 @@
 // Every operation starts at once and is finished by Transfer::wait(). Until then nobody changes
 // what it reads, nor looks at what it writes; it keeps the tensors, but not memory that lend()
 // borrowed. While its rank waits for anything of its World, all its operations go on: so they may
-// be waited for in any order. A send is not buffered: it ends when it is received. On the GPU
-// wait() may only make the device's stream wait.
+// be waited for in any order. A send is not buffered: it ends when it is received.
+// Where every rank has a GPU (World::use_device) tensors on it go from GPU to GPU, and wait() makes
+// the compute stream wait, not the host. There one operation of a group follows the other, so two
+// ranks that send each other something exchange() it.
 //
 // Sums add in the order of the ranks, ((x0 + x1) + x2) + ..., so they have the same bits on every
-// rank and every backend: f32 in f32, bf16 in f32 with one rounding at the end, f64, i64.
+// rank and every backend: f32 in f32, bf16 in f32 with one rounding at the end, f64, i64. From GPU
+// to GPU those of floats do so only if asked to; else the order is NCCL's, the same on every rank.
 // Parts of a tensor are ranges of its dim 0, in the order of the ranks; any may be empty, and
 // nothing is sent for an empty one. A group of one rank copies, and counts nothing.
 //

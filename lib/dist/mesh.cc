@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dist/mesh.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
 #include "base/error.h"
+#include "base/log.h"
 
 namespace vfm::dist {
 namespace {
@@ -13,8 +15,10 @@ struct AxisName {
   Axes axes;
   const char* name;
 };
-constexpr std::array<AxisName, 6> kAxisNames = {{{Axes::tp, "tp"},
+constexpr std::array<AxisName, 8> kAxisNames = {{{Axes::tp, "tp"},
                                                  {Axes::cp, "cp"},
+                                                 {Axes::cp_heads, "cp_heads"},
+                                                 {Axes::cp_ring, "cp_ring"},
                                                  {Axes::dp, "dp"},
                                                  {Axes::shard, "shard"},
                                                  {Axes::replicate, "replicate"},
@@ -24,10 +28,11 @@ bool includes(Axes all, Axes some) {
   return (static_cast<unsigned>(all) & static_cast<unsigned>(some)) == static_cast<unsigned>(some);
 }
 
-/// Of the five single axes, from the fastest.
-std::array<std::pair<Axes, int>, 5> sizes_of(const Layout& layout) {
+/// Of the six single axes, from the fastest.
+std::array<std::pair<Axes, int>, 6> sizes_of(const Layout& layout) {
   return {{{Axes::tp, layout.tp},
-           {Axes::cp, layout.cp},
+           {Axes::cp_heads, layout.cp_heads},
+           {Axes::cp_ring, layout.cp / layout.cp_heads},
            {Axes::shard, layout.shard},
            {Axes::replicate, layout.dp / layout.shard},
            {Axes::pp, layout.pp}}};
@@ -62,6 +67,7 @@ std::string to_string(const Layout& layout) {
   if (layout.dp != 0) text += fmt::format(" dp={}", layout.dp);
   text += fmt::format(" pp={}", layout.pp);
   if (layout.shard != 1) text += fmt::format(" shard={}", layout.shard);
+  if (layout.cp_heads != 1) text += fmt::format(" cp_heads={}", layout.cp_heads);
   return text;
 }
 
@@ -71,9 +77,11 @@ Layout nearest_layout(const Layout& wanted, int ranks) {
   for (const int tp : divisors(ranks))
     for (const int cp : divisors(ranks / tp))
       for (const int pp : divisors(ranks / tp / cp)) {
-        Layout layout{tp, cp, ranks / tp / cp / pp, pp, 1};
+        Layout layout{tp, cp, ranks / tp / cp / pp, pp, 1, 1};
         for (const int shard : divisors(layout.dp))
           if (shard <= wanted.shard && layout.shard == 1) layout.shard = shard;
+        for (const int heads : divisors(cp))
+          if (heads <= wanted.cp_heads && layout.cp_heads == 1) layout.cp_heads = heads;
         const double far = distance(wanted.tp, tp) + distance(wanted.cp, cp) +
                            distance(wanted.pp, pp) + distance(wanted.shard, layout.shard) +
                            (wanted.dp == 0 ? 0 : distance(wanted.dp, layout.dp));
@@ -89,7 +97,8 @@ Layout fit_layout(const Layout& wanted, int ranks) {
     fail_usage("{} {}; the nearest layout of {} ranks is {}", to_string(wanted), why, ranks,
                to_string(nearest_layout(wanted, ranks)));
   };
-  if (wanted.tp < 1 || wanted.cp < 1 || wanted.dp < 0 || wanted.pp < 1 || wanted.shard < 1)
+  if (wanted.tp < 1 || wanted.cp < 1 || wanted.dp < 0 || wanted.pp < 1 || wanted.shard < 1 ||
+      wanted.cp_heads < 1)
     refuse("has an axis without ranks");
   Layout layout = wanted;
   const std::int64_t others = std::int64_t{wanted.tp} * wanted.cp * wanted.pp;
@@ -102,6 +111,8 @@ Layout fit_layout(const Layout& wanted, int ranks) {
   }
   if (layout.dp % layout.shard != 0)
     refuse(fmt::format("cannot be: shard={} does not divide dp={}", layout.shard, layout.dp));
+  if (layout.cp % layout.cp_heads != 0)
+    refuse(fmt::format("cannot be: cp_heads={} does not divide cp={}", layout.cp_heads, layout.cp));
   return layout;
 }
 
@@ -123,11 +134,46 @@ std::vector<int> ranks_along(Axes axes, const Layout& layout, int rank) {
   return ranks;
 }
 
+std::string split_groups(Axes axes, const Layout& layout, std::span<const std::string> hosts) {
+  const auto on_one_host = [&](const std::vector<int>& ranks) {
+    return std::all_of(ranks.begin(), ranks.end(), [&](int rank) {
+      return hosts[static_cast<std::size_t>(rank)] ==
+             hosts[static_cast<std::size_t>(ranks.front())];
+    });
+  };
+  std::string split;
+  for (int rank = 0; rank < static_cast<int>(hosts.size()); ++rank) {
+    const std::vector<int> ranks = ranks_along(axes, layout, rank);
+    if (ranks.front() != rank || on_one_host(ranks)) continue;
+    std::vector<std::string> names;
+    for (const int one : ranks)
+      if (const std::string& name = hosts[static_cast<std::size_t>(one)];
+          std::find(names.begin(), names.end(), name) == names.end())
+        names.push_back(name);
+    split += fmt::format("{}ranks {} on {}", split.empty() ? "" : "; ", fmt::join(ranks, " "),
+                         fmt::join(names, " "));
+  }
+  if (split.empty()) return "";
+  int fits = 1;
+  for (const int tp : divisors(layout.tp)) {
+    Layout smaller = layout;
+    smaller.tp = tp;
+    smaller.cp = layout.cp * (layout.tp / tp);
+    bool fit = true;
+    for (int rank = 0; rank < static_cast<int>(hosts.size()); ++rank)
+      fit = fit && on_one_host(ranks_along(Axes::tp, smaller, rank));
+    if (fit) fits = std::max(fits, tp);
+  }
+  return fmt::format("groups along {} lie on several hosts ({}); the largest tp within them is {}",
+                     axes_name(axes), split, fits);
+}
+
 Mesh::Mesh(World& world, const Layout& wanted, std::span<const Axes> more)
     : world_(world), layout_(fit_layout(wanted, world.size())) {
   std::vector<Axes> all = {Axes::cp | Axes::dp, Axes::tp | Axes::cp, Axes::cp | Axes::shard};
+  const bool split = layout_.cp_heads > 1 && layout_.cp_heads < layout_.cp;
   for (const AxisName& one : kAxisNames)
-    all.push_back(one.axes);
+    if (split || (one.axes != Axes::cp_heads && one.axes != Axes::cp_ring)) all.push_back(one.axes);
   all.insert(all.end(), more.begin(), more.end());
   for (const Axes axes : all)
     if (!groups_.contains(axes))
@@ -138,6 +184,15 @@ Group& Mesh::group(Axes axes) const {
   const auto found = groups_.find(axes);
   if (found == groups_.end()) fail("the mesh was made without a group of '{}'", axes_name(axes));
   return *found->second;
+}
+
+void Mesh::warn_of_slow_tp() const {
+  if (layout_.tp == 1) return;
+  const std::vector<std::string> hosts = world_.gather(world_.host());
+  if (world_.rank() != 0) return;
+  if (const std::string split = split_groups(Axes::tp, layout_, hosts); !split.empty())
+    log_warning("{}: each layer then waits for the network; set parallel.tp so that it fits",
+                split);
 }
 
 }  // namespace vfm::dist

@@ -46,9 +46,9 @@ Tensor bytes_tensor(std::size_t bytes, Device device) {
   return Tensor({static_cast<std::int64_t>(bytes)}, DType::u8, device);
 }
 
-/// How long a chunk of a sum is: all ranks' of it together, kStaging.
+/// sum_chunk() in bytes.
 std::size_t chunk_of(std::size_t element, std::size_t size) {
-  return std::max<std::size_t>(1, kStaging / (size * element)) * element;
+  return sum_chunk(element, size) * element;
 }
 
 /// What a sum has of other ranks' parts at a time, where `own` bytes belong here.
@@ -227,6 +227,24 @@ class Handle final : public Pending {
   std::shared_ptr<Running> running_;
 };
 
+/// An operation on meta, which the account of memory (tensor/meta.h) takes to last until the rank
+/// waits: for it, or for another one, as all go on then.
+class Counted final : public Pending {
+ public:
+  Counted(Engine& engine, Tensor staging)
+      : engine_(engine), waits_(engine.counted_waits), staging_(std::move(staging)) {}
+  void wait() override {
+    if (!done()) ++engine_.counted_waits;
+    staging_ = Tensor();
+  }
+  bool done() override { return engine_.counted_waits > waits_; }
+
+ private:
+  Engine& engine_;
+  const std::int64_t waits_;
+  Tensor staging_;
+};
+
 bool between_two(Operation operation) {
   return operation == Operation::exchange || operation == Operation::send ||
          operation == Operation::receive;
@@ -238,8 +256,7 @@ MessageGroup::MessageGroup(std::string axis, int rank, std::vector<int> ranks,
                            std::unique_ptr<Wire> wire, Engine& engine)
     : Group(std::move(axis), rank, std::move(ranks)), wire_(std::move(wire)), engine_(engine) {}
 
-std::shared_ptr<Running> MessageGroup::run(Operation operation, const std::string& described,
-                                           Running::Next next) {
+Running::What MessageGroup::begin(Operation operation, const std::string& described) {
   if (!wire_ && size() > 1)
     fail("{} of '{}': the other ranks are not there, only what is on meta is counted", described,
          axis());
@@ -258,8 +275,13 @@ std::shared_ptr<Running> MessageGroup::run(Operation operation, const std::strin
     if (wire_ && !alone) wire_->begin(number_, described);
   }
   if (!alone) engine_.traffic().called(axis(), operation);
-  auto running =
-      std::make_shared<Running>(std::move(what), wire_.get(), engine_.traffic(), std::move(next));
+  return what;
+}
+
+std::shared_ptr<Running> MessageGroup::run(Operation operation, const std::string& described,
+                                           Running::Next next) {
+  auto running = std::make_shared<Running>(begin(operation, described), wire_.get(),
+                                           engine_.traffic(), std::move(next));
   engine_.start(running);
   return running;
 }
@@ -267,8 +289,15 @@ std::shared_ptr<Running> MessageGroup::run(Operation operation, const std::strin
 std::unique_ptr<Pending> MessageGroup::start(const Call& call) {
   const Device device = (call.out.defined() ? call.out : call.in).device();
   const std::string described = describe(call);
-  if (device == Device::meta) {
-    count(call);
+  if (device == Device::meta) return count(call);
+  if (device == Device::cuda && carrier_) {
+    const Running::What what = begin(call.operation, described);
+    std::unique_ptr<Pending> pending = carrier_->start(call, what.place);
+    engine_.traffic().sent(axis(), call.operation, bytes_sent(call, rank(), size()));
+    return pending;
+  }
+  if (device == Device::cuda && size() == 1) {
+    if (call.in.defined() && call.out.defined()) copy(call.in, call.out);
     return nullptr;
   }
   Call host = call;
@@ -287,14 +316,17 @@ std::unique_ptr<Pending> MessageGroup::start(const Call& call) {
   return std::make_unique<Handle>(engine_, run(call.operation, described, std::move(next)));
 }
 
-void MessageGroup::count(const Call& call) {
-  if (size() == 1) return;
+std::unique_ptr<Pending> MessageGroup::count(const Call& call) {
+  if (size() == 1) return nullptr;
   engine_.traffic().called(axis(), call.operation);
   engine_.traffic().sent(axis(), call.operation, bytes_sent(call, rank(), size()));
-  if (call.sum == Sum::none || layout_device(Device::meta) != Device::cpu) return;
-  const auto own = static_cast<std::size_t>(call.to[static_cast<std::size_t>(rank())]);
-  // For the account of memory (tensor/meta.h), while this lasts.
-  bytes_tensor(staging_of(own * call.element, call.element, ranks().size()), Device::meta);
+  Tensor staging;
+  if (call.sum != Sum::none && layout_device(Device::meta) == Device::cpu) {
+    const auto own = static_cast<std::size_t>(call.to[static_cast<std::size_t>(rank())]);
+    staging =
+        bytes_tensor(staging_of(own * call.element, call.element, ranks().size()), Device::meta);
+  }
+  return std::make_unique<Counted>(engine_, std::move(staging));
 }
 
 void MessageGroup::barrier() {

@@ -39,6 +39,8 @@ class MpiWorld final : public World {
           "MPI_Comm_split_type");
     check(MPI_Comm_size(here, &local_size_), "MPI_Comm_size");
     check(MPI_Comm_free(&here), "MPI_Comm_free");
+    check(MPI_Allreduce(&local_size_, &least_local_size_, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD),
+          "MPI_Allreduce");
     meeting_.emplace(rank_, size_, host_);
     engine_.emplace(traffic(), *meeting_);
     std::vector<int> ranks(static_cast<std::size_t>(size_));
@@ -56,16 +58,27 @@ class MpiWorld final : public World {
   int size() const override { return size_; }
   std::string host() const override { return host_; }
   int local_size() const override { return local_size_; }
-  void section(std::string_view what, double limit) override { meeting_->section(what, limit); }
+  int least_local_size() const override { return least_local_size_; }
+  void section(std::string_view what, double limit) override {
+    World::section(what, limit);
+    meeting_->section(what, limit);
+  }
 
   std::unique_ptr<Group> group(std::string_view axis, std::vector<int> ranks) override {
     const int place = place_in(ranks, rank_, size_, axis);
     auto wire = mpi_wire(*meeting_, ranks, rank_);
-    return std::make_unique<MessageGroup>(std::string(axis), place, std::move(ranks),
-                                          std::move(wire), *engine_);
+    auto group = std::make_unique<MessageGroup>(std::string(axis), place, std::move(ranks),
+                                                std::move(wire), *engine_);
+    equip(*group);
+    return group;
   }
 
-  using World::all_reduce_sum;
+  void use_device(Device device, bool ordered) override {
+    World::use_device(device, ordered);
+    std::vector<int> ranks = all_->ranks();
+    all_ = group("world", std::move(ranks));
+  }
+
   // MPI_Allreduce may add in another order on each rank, and replicas that differ in one bit drift
   // apart; MPI_Reduce in one that depends on where the ranks run.
   void all_reduce_sum(std::span<float> values) override { all_->all_reduce(values).wait(); }
@@ -122,7 +135,7 @@ class MpiWorld final : public World {
               fmt::format("rank {} on host {}", rank_, host_.empty() ? "?" : host_));
   }
 
-  int rank_ = 0, size_ = 1, local_size_ = 1;
+  int rank_ = 0, size_ = 1, local_size_ = 1, least_local_size_ = 1;
   std::string host_;
   std::optional<Meeting> meeting_;
   std::optional<MpiEngine> engine_;

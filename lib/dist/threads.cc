@@ -119,11 +119,18 @@ class ThreadWorld final : public World {
                   fmt::format("ranks [{}]", fmt::join(ranks, " ")));
     auto wire =
         std::make_unique<ThreadWire>(hall_, std::move(name), std::string(axis), rank_, ranks);
-    return std::make_unique<MessageGroup>(std::string(axis), place, std::move(ranks),
-                                          std::move(wire), engine_);
+    auto group = std::make_unique<MessageGroup>(std::string(axis), place, std::move(ranks),
+                                                std::move(wire), engine_);
+    equip(*group);
+    return group;
   }
 
-  using World::all_reduce_sum;
+  void use_device(Device device, bool ordered) override {
+    World::use_device(device, ordered);
+    std::vector<int> ranks = all_->ranks();
+    all_ = group("world", std::move(ranks));
+  }
+
   void all_reduce_sum(std::span<float> values) override { all_->all_reduce(values).wait(); }
   void all_reduce_sum(std::span<double> values) override { all_->all_reduce(values).wait(); }
   void broadcast(std::span<std::byte> bytes) override { all_->broadcast(lend(bytes), 0).wait(); }

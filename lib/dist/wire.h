@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <list>
 #include <memory>
@@ -97,6 +98,9 @@ class Engine {
   /// Waits for all that were dropped.
   void finish_all();
   Traffic& traffic() { return traffic_; }
+
+  /// How often the rank has waited for operations that are only counted.
+  std::int64_t counted_waits = 0;
 
  protected:
   /// Returns when `done` does; calls it again whenever messages of this rank may have landed.

@@ -3,11 +3,14 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <exception>
 
 #include "base/error.h"
+#include "base/log.h"
+#include "dist/device_carrier.h"
 #include "dist/message_group.h"
 #include "tensor/device.h"
 
@@ -43,10 +46,6 @@ class SelfWorld final : public World {
   }
   void all_reduce_sum(std::span<float>) override { check_alone("sum"); }
   void all_reduce_sum(std::span<double>) override { check_alone("sum"); }
-  void all_reduce_sum(std::span<const Tensor> tensors) override {
-    for (const Tensor& tensor : tensors)
-      if (tensor.device() != Device::meta) check_alone("sum");
-  }
   void broadcast(std::span<std::byte>) override { check_alone("broadcast"); }
   std::vector<std::string> gather(const std::string& text) override {
     check_alone("gather");
@@ -63,33 +62,78 @@ class SelfWorld final : public World {
   SelfEngine engine_{traffic()};
 };
 
+/// Why the ranks' tensors cannot go from GPU to GPU; empty: they can.
+std::string why_by_host(std::span<const RankDevice> ranks) {
+  for (std::size_t r = 0; r < ranks.size(); ++r)
+    if (const RankDevice& rank = ranks[r]; rank.gpu.empty() || !rank.no_nccl.empty())
+      return vfm::format("rank {} on host {}: {}", r, rank.host,
+                         rank.gpu.empty() ? "computes on the CPU" : rank.no_nccl);
+  return "";
+}
+
 }  // namespace
 
-void World::section(std::string_view, double) {}
+World::World() : section_(std::make_shared<Section>()) {}
 
-void World::all_reduce_sum(std::span<const Tensor> tensors) {
-  constexpr std::size_t kMessage = std::size_t{4} << 20;  // floats
-  std::vector<float> message;
-  const auto move = [&](std::span<const Tensor> part, bool back) {
-    float* at = message.data();
-    for (const Tensor& tensor : part) {
-      if (back)
-        copy_bytes(tensor.raw(), tensor.device(), at, Device::cpu, tensor.bytes());
-      else
-        copy_bytes(at, Device::cpu, tensor.raw(), tensor.device(), tensor.bytes());
-      at += tensor.elements();
-    }
-  };
-  for (std::size_t begin = 0, end = 0; begin < tensors.size(); begin = end) {
-    std::size_t count = 0;
-    while (end < tensors.size() && (count == 0 || count < kMessage))
-      count += static_cast<std::size_t>(tensors[end++].elements());
-    message.resize(count);
-    const std::span<const Tensor> part = tensors.subspan(begin, end - begin);
-    move(part, false);
-    all_reduce_sum(std::span<float>(message));
-    move(part, true);
+void World::section(std::string_view, double limit) {
+  section_->limit = limit;
+}
+
+void World::use_device(Device device, bool ordered) {
+  if (size() == 1) return;
+  const Traffic before = traffic_;  // none of this is the run's
+  const bool gpu = device == Device::cuda;
+  const RankDevice mine{host(), gpu ? gpu_uuid() : "", gpu ? why_no_nccl() : ""};
+  std::vector<RankDevice> ranks;
+  for (const std::string& text : gather(mine.host + '\n' + mine.gpu + '\n' + mine.no_nccl)) {
+    const std::size_t second = text.find('\n'), third = text.find('\n', second + 1);
+    ranks.push_back({text.substr(0, second), text.substr(second + 1, third - second - 1),
+                     text.substr(third + 1)});
   }
+  // What all do is what rank 0 says: "nccl", "host", or why they cannot go on.
+  std::string verdict;
+  if (rank() == 0) {
+    verdict = shared_gpus(ranks);
+    const std::string why = why_by_host(ranks);
+    if (verdict.empty()) verdict = why.empty() ? "nccl" : "host";
+    if (verdict == "host" && std::any_of(ranks.begin(), ranks.end(),
+                                         [](const RankDevice& one) { return !one.gpu.empty(); }))
+      log_warning("what ranks exchange goes by the hosts: {}", why);
+  }
+  verdict = dist::broadcast(*this, verdict);
+  traffic_ = before;
+  if (verdict != "nccl" && verdict != "host") fail_usage("{}", verdict);
+  nccl_sums_.reset();
+  if (verdict == "nccl") nccl_sums_ = ordered;
+}
+
+void World::equip(MessageGroup& group) {
+  if (!nccl_sums_ || group.size() == 1) return;
+  const Traffic before = traffic_;
+  group.use(nccl_carrier(group, vfm::format("rank {} on host {}", rank(), host()), *nccl_sums_,
+                         section_));
+  traffic_ = before;
+}
+
+std::string shared_gpus(std::span<const RankDevice> ranks) {
+  for (const RankDevice& first : ranks) {
+    if (first.gpu.empty()) continue;
+    std::string alike;
+    int count = 0;
+    for (std::size_t r = 0; r < ranks.size(); ++r) {
+      if (ranks[r].gpu != first.gpu) continue;
+      alike += vfm::format("{}{}", count == 0 ? "" : " ", r);
+      ++count;
+    }
+    if (count > 1)
+      return vfm::format(
+          "ranks {} have one GPU together ({} of host {}), and each needs its own: start at most "
+          "as "
+          "many ranks on a machine as it has GPUs, let each see all of them or its own alone "
+          "(CUDA_VISIBLE_DEVICES), or compute on the CPU with --device cpu",
+          alike, first.gpu, first.host);
+  }
+  return "";
 }
 
 void broadcast(World& world, std::span<float> values) {

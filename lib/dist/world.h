@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,14 +22,20 @@
 
 namespace vfm::dist {
 
+class MessageGroup;
+struct Section;
+
 class World {
  public:
+  World();
   virtual ~World() = default;
   virtual int rank() const = 0;
   virtual int size() const = 0;
   virtual std::string host() const = 0;
   /// How many ranks share this one's machine, itself included.
   virtual int local_size() const { return size(); }
+  /// The least local_size() of all ranks: the same on all of them.
+  virtual int least_local_size() const { return local_size(); }
 
   /// What the ranks do from now on, one of "setup", "step", "checkpoint"; and for how many seconds
   /// a rank waits for the others, 0: for ever. A rank that is not at a collective in that time is
@@ -39,6 +46,12 @@ class World {
   /// groups have no rank in common. `axis` is what errors and traffic() call it, the same
   /// everywhere.
   virtual std::unique_ptr<Group> group(std::string_view axis, std::vector<int> ranks) = 0;
+  /// A collective; what this rank computes on. If all have a GPU, groups that are made from now on
+  /// carry its tensors by NCCL, and sums of floats add in the order of the ranks only if they are
+  /// to be `ordered`, which costs more. Else, with a warning that says why, these tensors go by way
+  /// of the hosts, as without this call. Throws Error{usage}, on all ranks, that names those which
+  /// have one GPU together.
+  virtual void use_device(Device device, bool ordered);
   /// What this rank's groups sent.
   Traffic& traffic() { return traffic_; }
 
@@ -46,10 +59,6 @@ class World {
   /// depends on the number of ranks only.
   virtual void all_reduce_sum(std::span<float> values) = 0;
   virtual void all_reduce_sum(std::span<double> values) = 0;
-  /// The same of f32 tensors, all on one device, where they stay. As it stands here by way of the
-  /// host's memory, many small ones in one message; a world that reaches the device's memory has
-  /// its own.
-  virtual void all_reduce_sum(std::span<const Tensor> tensors);
   /// In place, from rank 0.
   virtual void broadcast(std::span<std::byte> bytes) = 0;
   /// Every rank's text, by rank, on rank 0; empty elsewhere.
@@ -60,9 +69,23 @@ class World {
   /// wait for it for ever. Does not return. Not for a world of one: throw instead.
   [[noreturn]] virtual void end_all(int status) = 0;
 
+ protected:
+  /// Has a new group do what use_device() said. A collective of the group.
+  void equip(MessageGroup& group);
+
  private:
   Traffic traffic_;
+  const std::shared_ptr<Section> section_;
+  std::optional<bool> nccl_sums_;  // tensors go by NCCL, and whether sums are ordered
 };
+
+/// What a rank says in World::use_device().
+struct RankDevice {
+  std::string host, gpu;  ///< gpu_uuid(), or empty
+  std::string no_nccl;    ///< why it has no NCCL
+};
+/// Which ranks have one GPU together, and what to do about it; empty: none.
+std::string shared_gpus(std::span<const RankDevice> ranks);
 
 /// The values of rank 0, on every rank.
 void broadcast(World& world, std::span<float> values);

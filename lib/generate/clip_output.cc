@@ -75,15 +75,16 @@ std::string usable_encoder(std::string encoder) {
 }
 
 ClipOutput::ClipOutput(std::string output, std::string encoder, Progress& progress,
-                       io::ManifestWriter& manifest)
+                       io::ManifestWriter& manifest, bool first)
     : output_(std::move(output)), progress_(progress), manifest_(manifest) {
   if (to_stream()) {
+    if (!first) return;
     stream_ = io::File(::dup(STDOUT_FILENO), "standard output");
     return;
   }
   encoder_ = usable_encoder(std::move(encoder));
   io::make_directories(output_);
-  error_log_.emplace(io::join_path(output_, "errors.jsonl"), "vfm-generate");
+  if (first) error_log_.emplace(io::join_path(output_, "errors.jsonl"), "vfm-generate");
 }
 
 std::string ClipOutput::path_of(const std::string& name, const char* extension) const {

@@ -32,9 +32,10 @@ std::string usable_encoder(std::string encoder);
 class ClipOutput {
  public:
   /// `output` is a folder, made if need be, or "-"; then `manifest` is not written to. `progress`
-  /// counts each frame. Throws what usable_encoder() throws.
+  /// counts each frame. One that is not `first` of several ranks makes files alone, and reports
+  /// nothing. Throws what usable_encoder() throws.
   ClipOutput(std::string output, std::string encoder, Progress& progress,
-             io::ManifestWriter& manifest);
+             io::ManifestWriter& manifest, bool first = true);
 
   bool to_stream() const { return output_ == "-"; }
   const std::string& folder() const { return output_; }

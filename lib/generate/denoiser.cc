@@ -42,13 +42,14 @@ std::array<double, 3> position_steps(const std::array<int, 3>& size,
 
 Denoiser::Denoiser(const models::DiffusionNetwork& network, DenoiseInput input,
                    SampleOptions options, std::vector<double> levels, std::uint64_t seed,
-                   std::uint64_t key)
+                   std::uint64_t key, Forward forward)
     : network_(network),
       input_(std::move(input)),
       options_(options),
       levels_(std::move(levels)),
       seed_(seed),
-      key_(key) {
+      key_(key),
+      forward_(std::move(forward)) {
   const auto width = static_cast<std::int64_t>(network.config().text_embed_dim);
   std::vector<float> rows;
   for (const text::TokenEmbeddings& text : input_.texts) {
@@ -107,17 +108,19 @@ const models::NetworkBatch& Denoiser::batch(std::span<const double> x, double si
   return batch_;
 }
 
+Tensor Denoiser::output(std::span<const double> x, double sigma) {
+  if (forward_) return forward_(batch(x, sigma));
+  ops::Tape tape(false);
+  const auto turn = take_turn(network_.device());
+  return network_.forward(tape, batch(x, sigma)).to(Device::cpu);
+}
+
 void Denoiser::estimate(std::span<const double> x, double sigma, std::span<double> x0) {
   check_stop();
   const Scaling scale = scaling_at(options_, sigma);
   const std::size_t n = x.size();
-  ops::Tape tape(false);
-  Tensor output;
-  {
-    const auto turn = take_turn(network_.device());
-    output = network_.forward(tape, batch(x, sigma)).to(Device::cpu);
-  }
-  const std::span<const float> f = output.floats();
+  const Tensor both = output(x, sigma);
+  const std::span<const float> f = both.floats();
   const bool guided = input_.texts.size() == 2;
   for (std::size_t i = 0; i < n; ++i) {
     const double with_prompt = scale.skip * x[i] + scale.out * f[i];

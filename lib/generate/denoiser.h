@@ -15,6 +15,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -42,12 +43,16 @@ struct DenoiseInput {
   bool round_time = false;   ///< the time input is rounded to bf16
 };
 
+/// What gives the network's output for a batch, on the CPU, where not one rank alone computes it.
+using Forward = std::function<Tensor(const models::NetworkBatch&)>;
+
 class Denoiser {
  public:
   /// `levels` are those that estimates will be asked at. The noise on given frames is that of
-  /// (`seed`, condition_noise, the level's place, `key`), so earlier steps do not change it.
+  /// (`seed`, condition_noise, the level's place, `key`), so earlier steps do not change it. With
+  /// `forward` the network is not asked itself.
   Denoiser(const models::DiffusionNetwork& network, DenoiseInput input, SampleOptions options,
-           std::vector<double> levels, std::uint64_t seed, std::uint64_t key);
+           std::vector<double> levels, std::uint64_t seed, std::uint64_t key, Forward forward = {});
 
   /// As sampler.h's Denoise. `x` and `x0` are (C, T, H, W). Honours base/stop.h.
   void estimate(std::span<const double> x, double sigma, std::span<double> x0);
@@ -56,6 +61,7 @@ class Denoiser {
   const models::NetworkBatch& batch(std::span<const double> x, double sigma);
 
  private:
+  Tensor output(std::span<const double> x, double sigma);
   void put_given(std::span<float> input, std::size_t half, std::size_t level) const;
 
   const models::DiffusionNetwork& network_;
@@ -64,6 +70,7 @@ class Denoiser {
   std::vector<double> levels_;
   std::uint64_t seed_, key_;
   models::NetworkBatch batch_;
+  Forward forward_;
 };
 
 }  // namespace vfm::generate

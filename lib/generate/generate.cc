@@ -11,12 +11,15 @@
 #include "base/log.h"
 #include "base/ordered.h"
 #include "base/units.h"
+#include "dist/together.h"
 #include "generate/clip_output.h"
 #include "generate/clip_progress.h"
 #include "generate/clip_record.h"
 #include "generate/generation_report.h"
 #include "generate/latent_files.h"
 #include "generate/named_request.h"
+#include "generate/rounds.h"
+#include "generate/usable_model.h"
 #include "io/file.h"
 #include "models/tokenizer.h"
 #include "tensor/failure.h"
@@ -25,44 +28,10 @@ namespace vfm::generate {
 
 namespace {
 
-/// A model that cannot be used, and options that do not suit it, are known before any work.
-/// `tokenizer_compute` becomes what move_parts() returns.
-Generator load(const GenerateJob& job, std::string& tokenizer_compute) {
-  return as_usage([&] {
-    std::optional<DType> compute = job.compute;
-    if (!compute && job.fp8.any()) compute = DType::bf16;
-    if (!compute && job.device == Device::cpu) compute = DType::f32;
-    models::LoadedModel model =
-        models::load_model(job.model, job.ema, compute, job.device, job.lora);
-    tokenizer_compute = move_parts(model.facts, job);
-    Generator generator(std::move(model), job.cache, job.text_encoder, job.tokenizer_memory);
-    job.defaults.choice.check_for(generator.autoregressive(), generator.sampling().sampler);
-    job.defaults.choice.over(generator.sampling()).validate();
-    if (job.tokenizer_memory > 0 && !job.latents_only)
-      generator.check_decodes(request_of(job.defaults, generator.usual(), generator.facts().fps));
-    if (job.fp8.any()) generator.set_fp8(job.fp8);  // refuses a model that cannot
-    return generator;
-  });
-}
-
-/// The next of the input: a request, or why there is none.
-struct Asked {
-  std::shared_ptr<const NamedRequest> request;
-  std::string where, error;  ///< error: empty if there is one
-};
-
-/// What became of it.
-struct Result {
-  Asked asked;
-  Json record;         ///< of the manifest
-  bool made = true;    ///< else it was there
-  Latent latent;       ///< for the stream
-  double seconds = 0;  ///< that it took
-};
-
 class Run {
  public:
-  Run(const GenerateJob& job, Progress& progress, io::ManifestWriter& manifest);
+  Run(const GenerateJob& job, const ClipRanks& ranks, Generator generator,
+      const std::string& tokenizer_compute, Progress& progress, io::ManifestWriter& manifest);
   long run(Slots& slots);
 
  private:
@@ -75,30 +44,38 @@ class Run {
   Latent make_latent(const NamedRequest& request) const;
   SamplerState kept_state(const NamedRequest& request, const std::string& address) const;
   void hand_over(Result& result);
+  void check_is_here(const Json& record) const;
+  std::vector<Asked> read_round(std::size_t most, std::vector<std::uint64_t>& costs, bool& more);
+  std::vector<Result> make_all(std::vector<Asked>& asked, Slots& slots);
+  void make_in_rounds(Slots& slots);
 
   const GenerateJob& job_;
+  const ClipRanks& ranks_;
   Progress& progress_;
-  std::string tokenizer_compute_;
   Generator generator_;
   ModelInUse in_use_;
   ClipOutput output_;
-  PromptReader prompts_;
+  std::optional<PromptReader> prompts_;  ///< of the first rank
   RequestMaker requests_;
   std::optional<double> fp8_error_;  ///< measured on the first request
 };
 
-Run::Run(const GenerateJob& job, Progress& progress, io::ManifestWriter& manifest)
+Run::Run(const GenerateJob& job, const ClipRanks& ranks, Generator generator,
+         const std::string& tokenizer_compute, Progress& progress, io::ManifestWriter& manifest)
     : job_(job),
+      ranks_(ranks),
       progress_(progress),
-      generator_(load(job, tokenizer_compute_)),
-      in_use_{generator_, generator_.model().hash, job.fp8, job.device, tokenizer_compute_},
-      output_(job.output, job.encoder, progress, manifest),
-      prompts_(job.prompts, job.defaults),
-      requests_(job, in_use_, output_) {}
+      generator_(std::move(generator)),
+      in_use_{generator_, generator_.model().hash, job.fp8,
+              job.device, tokenizer_compute,       job.parallel.name()},
+      output_(job.output, job.encoder, progress, manifest, ranks.first()),
+      requests_(job, in_use_, output_) {
+  if (ranks.first()) prompts_.emplace(job.prompts, job.defaults);
+}
 
 /// One caller at a time, in order.
 std::optional<Asked> Run::next() {
-  std::optional<PromptLine> line = prompts_.next();
+  std::optional<PromptLine> line = prompts_->next();
   if (!line) return std::nullopt;
   Asked asked{nullptr, std::move(line->where), std::move(line->error)};
   if (!asked.error.empty()) return asked;
@@ -252,14 +229,78 @@ void Run::hand_over(Result& result) {
   progress_.add();
 }
 
-long Run::run(Slots& slots) {
-  progress_.start("clips", prompts_.total());
+/// A clip that another rank has made.
+void Run::check_is_here(const Json& record) const {
+  const std::string path = record["path"];
+  if (!io::file_exists(path))
+    fail("'{}' was made by another rank, and rank 0 does not find it: all need one file system",
+         path);
+}
+
+/// What rank 0 reads of the input for one round, and what each costs.
+std::vector<Asked> Run::read_round(std::size_t most, std::vector<std::uint64_t>& costs,
+                                   bool& more) {
+  std::vector<Asked> asked;
+  while (asked.size() < most) {
+    std::optional<Asked> one = next();
+    more = one.has_value();
+    if (!more) break;
+    const NamedRequest* const request = one->error.empty() ? one->request.get() : nullptr;
+    costs.push_back(request ? clip_cost(*request, generator_.shape().latent_of(request->clip),
+                                        generator_.autoregressive())
+                            : 0);
+    asked.push_back(*std::move(one));
+  }
+  return asked;
+}
+
+/// In the order of `asked`. What ranks make together they exchange on this thread.
+std::vector<Result> Run::make_all(std::vector<Asked>& asked, Slots& slots) {
+  std::vector<Result> results;
+  if (ranks_.clip().size() > 1) {
+    for (Asked& one : asked)
+      results.push_back(make(one));
+    return results;
+  }
+  std::size_t taken = 0;
+  const auto take = [&]() -> std::optional<Asked> {
+    if (taken == asked.size()) return std::nullopt;
+    return std::move(asked[taken++]);
+  };
   for_each_ordered<Asked, Result>(
-      slots, [this] { return next(); }, [this](Asked& asked) { return make(asked); },
-      [this](Result& result) { hand_over(result); });
-  const io::InputStreams& input = prompts_.streams();
-  const long errors = output_.finish(input);
+      slots, take, [this](Asked& one) { return make(one); },
+      [&](Result& result) { results.push_back(std::move(result)); });
+  return results;
+}
+
+void Run::make_in_rounds(Slots& slots) {
+  const int each = ranks_.clip().size() > 1 ? 1 : slots.threads();
+  const auto most = static_cast<std::size_t>(each) * ranks_.clips().size();
+  for (bool more = true; more;) {
+    std::vector<std::uint64_t> costs;
+    std::vector<Asked> asked;
+    if (ranks_.first()) asked = read_round(most, costs, more);
+    Round round(ranks_.clips(), std::move(asked), costs, more, fp8_error_);
+    more = round.more();
+    for (Result& result : round.collect(make_all(round.mine(), slots))) {
+      if (result.asked.error.empty() && !output_.to_stream()) check_is_here(result.record);
+      hand_over(result);
+    }
+  }
+}
+
+long Run::run(Slots& slots) {
+  if (prompts_) progress_.start("clips", prompts_->total());
+  if (ranks_.world().size() > 1)
+    make_in_rounds(slots);
+  else
+    for_each_ordered<Asked, Result>(
+        slots, [this] { return next(); }, [this](Asked& asked) { return make(asked); },
+        [this](Result& result) { hand_over(result); });
   log_info("tensors had {} of the host's memory, at most", format_bytes(cpu_memory().peak));
+  if (!prompts_) return 0;
+  const io::InputStreams& input = prompts_->streams();
+  const long errors = output_.finish(input);
   if (!job_.report.empty())
     write_generation_report(job_.report, output_.records(), generator_.model(), job_.dataset,
                             input.broken_off());
@@ -269,9 +310,24 @@ long Run::run(Slots& slots) {
 
 }  // namespace
 
-long generate_clips(const GenerateJob& job, Slots& slots, Progress& progress,
+long generate_clips(const GenerateJob& job, dist::World& world, Slots& slots, Progress& progress,
                     io::ManifestWriter& manifest) {
-  return Run(job, progress, manifest).run(slots);
+  GenerateJob agreed = job;
+  const std::unique_ptr<ClipRanks> ranks = agree_on_ranks(agreed, world);
+  UsableModel model = load_usable(agreed, *ranks);
+  std::optional<Run> run;
+  dist::on_all_ranks(world, [&] {
+    if (ranks->leads())
+      run.emplace(agreed, *ranks, *std::move(model.generator), model.tokenizer_compute, progress,
+                  manifest);
+  });
+  if (!run) {
+    model.shared->serve(model.tokenizer_alone.get());
+    return 0;
+  }
+  const long errors = run->run(slots);
+  if (model.shared) model.shared->end();
+  return errors;
 }
 
 }  // namespace vfm::generate

@@ -14,6 +14,7 @@
 
 #include "base/progress.h"
 #include "base/slots.h"
+#include "generate/clip_ranks.h"
 #include "generate/prompts.h"
 #include "io/manifest.h"
 #include "models/dit/fp8.h"
@@ -43,16 +44,22 @@ struct GenerateJob {
   models::Fp8Parts fp8;  ///< what is computed in FP8
   /// The most that FP8 may change the network's first output, in parts of its size.
   double fp8_tolerance = 0.15;
-  std::string encoder;  ///< FFmpeg's name; empty: the default one
-  int quality = 12;     ///< 0..51
-  std::string report;   ///< HTML file, or empty
-  std::string dataset;  ///< for the report: a folder of shards to show beside the clips, or empty
+  ClipParallel parallel;  ///< how ranks share one clip
+  std::string encoder;    ///< FFmpeg's name; empty: the default one
+  int quality = 12;       ///< 0..51
+  std::string report;     ///< HTML file, or empty
+  std::string dataset;    ///< for the report: a folder of shards to show beside the clips, or empty
 };
 
 /// Returns how many prompts failed and were recorded. Manifest records go to standard output in the
 /// order of the prompts (not with "-" as output). Throws Error when nothing was asked for or
 /// nothing could be made, or when FP8 changes the network's first output by more than allowed.
-long generate_clips(const GenerateJob& job, Slots& slots, Progress& progress,
+///
+/// A collective: the ranks of `world` deal the prompts among themselves, or share each clip as
+/// job.parallel says (generate/clip_ranks.h). Rank 0 reads prompts and writes the manifest; the
+/// other ranks return 0. They write to one folder, so they need one file system. Throws
+/// Error{usage} for what ranks cannot share.
+long generate_clips(const GenerateJob& job, dist::World& world, Slots& slots, Progress& progress,
                     io::ManifestWriter& manifest);
 
 }  // namespace vfm::generate

@@ -14,6 +14,7 @@
 #include "generate/given_files.h"
 #include "generate/named_request.h"
 #include "generate/network_headers.h"
+#include "generate/usable_model.h"
 #include "models/cosmos/cost.h"
 #include "models/cosmos/tokenizer.h"
 #include "models/dit/fp8.h"
@@ -96,6 +97,7 @@ class Estimate {
   generate::SampleOptions own_sampling_, sampling_;
   DType compute_ = DType::f32;
   Clip clip_;
+  models::CpChoice cp_;  ///< of the ranks that share it
 };
 
 Estimate::Estimate(const GenerateJob& job)
@@ -117,6 +119,7 @@ Estimate::Estimate(const GenerateJob& job)
   shape_ = shape_of_model();
   shape_.check_parts(facts_, job.model);
   if (job.fp8.any()) check_fp8();
+  if (!job.parallel.alone()) cp_ = check_shared(job, job.parallel.ranks());
   job.defaults.choice.check_for(network_.decoder.has_value(), own_sampling_.sampler);
   sampling_ = job.defaults.choice.over(own_sampling_);
   sampling_.validate();
@@ -214,9 +217,13 @@ Part Estimate::network_part() const {
     sample.position_step = generate::position_steps({size.frames, size.height, size.width},
                                                     {known.frames, known.height, known.width},
                                                     network_.dit->patch_size);
+    const ClipParallel& parallel = job_.parallel;
+    const auto world = dist::counted_world(0, parallel.ranks());
+    const std::int64_t samples = std::max<std::int64_t>(1, clip_.samples / parallel.cfg);
+    const ClipRanks ranks(*world, parallel, cp_);
     part.cost = models::forward_cost(*network_.dit, network_.adapters,
-                                     std::vector(static_cast<std::size_t>(clip_.samples), sample),
-                                     compute_, job_.fp8, job_.device);
+                                     std::vector(static_cast<std::size_t>(samples), sample),
+                                     compute_, job_.fp8, job_.device, ranks.network());
     part.cost.repeat(generate::evaluations(sampling_));
     // Of the sampler, not of the model: its state, the estimate, and two more that some have.
     part.cost.host_bytes = 4.0 * sizeof(double) * shape_.channels * clip_.latent.frames *
@@ -232,9 +239,12 @@ Part Estimate::tokenizer_part() const {
   if (cosmos_) {
     models::CosmosRoom room;
     if (!job_.latents_only) room.memory = static_cast<double>(job_.tokenizer_memory);
-    const std::int64_t step =
+    std::int64_t step =
         models::cosmos_step(cosmos_->config, models::CosmosWork::decode, c.latent.frames,
                             c.latent.height, c.latent.width, room, job_.device, cosmos_->compute);
+    if (room.memory == 0 || step < c.latent.frames)
+      step = std::min<std::int64_t>(
+          step, (c.latent.frames + job_.parallel.ranks() - 1) / job_.parallel.ranks());
     part.file_bytes = cosmos_->file_bytes;
     part.cost =
         models::cosmos_cost(cosmos_->config, models::CosmosWork::decode, c.latent.frames,
@@ -300,8 +310,10 @@ Json Estimate::json() const {
   const double host = job_.device == Device::cpu ? 1 : 0;
   const double program = host * program_memory();
   const double weights = network.cost.weight_bytes + tokenizer.cost.weight_bytes;
-  const double loading = std::max(network.cost.weight_bytes + host * network.file_bytes,
-                                  weights + host * tokenizer.file_bytes);
+  // Ranks that share the clip share the reading, too.
+  const double read = host / job_.parallel.ranks();
+  const double loading = std::max(network.cost.weight_bytes + read * network.file_bytes,
+                                  weights + read * tokenizer.file_bytes);
   const auto using_it = [&](const Part& part, double held) {
     return weights + host * (text.mapped_bytes + part.cost.host_bytes) + held;
   };
@@ -355,6 +367,11 @@ Json Estimate::json() const {
                {"tokenizer", tokenizer.json()},
                {"flops", network.cost.flops + text.cost.flops + tokenizer.cost.flops},
                {"memory_bytes", memory}};
+  if (!job_.parallel.alone()) {
+    ClipParallel parallel = job_.parallel;
+    parallel.cp_kind = models::cp_kind_name(cp_.kind);
+    cost["parallel"] = parallel.name();
+  }
   if (job_.gpu != nullptr) cost["predicted"] = predicted(network, tokenizer, text, peak);
   return cost;
 }

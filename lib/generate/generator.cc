@@ -9,7 +9,6 @@
 #include "base/one_thread.h"
 #include "base/philox.h"
 #include "generate/codes.h"
-#include "generate/denoiser.h"
 #include "generate/prompt_encoder.h"
 #include "tensor/allocator.h"
 #include "tensor/device.h"
@@ -42,13 +41,12 @@ std::size_t elements(const Latent& latent) {
 }  // namespace
 
 struct Generator::State {
-  State(models::LoadedModel loaded, const std::string& cache, const std::string& text_encoder,
-        std::uint64_t tokenizer_memory)
+  State(models::LoadedModel loaded, std::unique_ptr<models::VideoTokenizer> its_tokenizer,
+        const std::string& cache, const std::string& text_encoder)
       : model(std::move(loaded)),
         facts(model.facts),
         sampling(SampleOptions::of(facts.sampling, "'" + model.folder + "'")),
-        tokenizer(
-            models::make_tokenizer(facts.tokenizer.value(), model.device(), tokenizer_memory)),
+        tokenizer(std::move(its_tokenizer)),
         prompts(facts, cache, text_options(text_encoder), text_width()) {
     if (autoregressive())
       shape.take(model.decoder->config());
@@ -76,6 +74,7 @@ struct Generator::State {
   std::unique_ptr<models::VideoTokenizer> tokenizer;
   PromptEncoder prompts;
   ModelShape shape;
+  Forward forward;  ///< empty: the network itself
 
   bool autoregressive() const { return model.decoder != nullptr; }
   int text_width() const {
@@ -100,14 +99,22 @@ struct Generator::State {
 };
 
 Generator::Generator(models::LoadedModel model, const std::string& cache,
-                     const std::string& text_encoder, std::uint64_t tokenizer_memory)
-    : state_(std::make_unique<State>(std::move(model), cache, text_encoder, tokenizer_memory)) {
+                     const std::string& text_encoder, std::uint64_t tokenizer_memory) {
+  auto tokenizer =
+      models::make_tokenizer(model.facts.tokenizer.value(), model.device(), tokenizer_memory);
+  *this = Generator(std::move(model), std::move(tokenizer), cache, text_encoder);
+}
+
+Generator::Generator(models::LoadedModel model, std::unique_ptr<models::VideoTokenizer> tokenizer,
+                     const std::string& cache, const std::string& text_encoder)
+    : state_(std::make_unique<State>(std::move(model), std::move(tokenizer), cache, text_encoder)) {
   State& s = *state_;
   s.shape.check_parts(s.facts, s.model.folder);
 }
 
 Generator::~Generator() = default;
 Generator::Generator(Generator&&) noexcept = default;
+Generator& Generator::operator=(Generator&&) noexcept = default;
 
 const models::LoadedModel& Generator::model() const {
   return state_->model;
@@ -187,7 +194,7 @@ Denoiser Generator::State::make_denoiser(const ClipRequest& request,
     facts.scale->to_model(input.given, input.given_frames);
   }
   return Denoiser(*model.network, std::move(input), options, noise_levels(options), request.seed,
-                  random_key(request.prompt));
+                  random_key(request.prompt), forward);
 }
 
 /// Where sampling begins: noise of standard deviation `sigma`. Not of the square root of sigma^2 +
@@ -221,6 +228,10 @@ void Generator::set_fp8(models::Fp8Parts parts) {
   if (state_->autoregressive())
     fail_usage("FP8 is for diffusion models, this one is autoregressive");
   state_->model.network->set_inference_fp8(parts);
+}
+
+void Generator::set_forward(Forward forward) {
+  state_->forward = std::move(forward);
 }
 
 /// The codes of a clip, as whole numbers of one channel.

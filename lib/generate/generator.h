@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "generate/clip_request.h"
+#include "generate/denoiser.h"
 #include "generate/frames.h"
 #include "generate/sampler.h"
 #include "models/dit/fp8.h"
@@ -28,8 +29,12 @@ class Generator {
   /// Error naming what the checkpoint lacks or what does not fit together.
   explicit Generator(models::LoadedModel model, const std::string& cache = {},
                      const std::string& text_encoder = {}, std::uint64_t tokenizer_memory = 0);
+  /// The same with the model's tokenizer.
+  Generator(models::LoadedModel model, std::unique_ptr<models::VideoTokenizer> tokenizer,
+            const std::string& cache, const std::string& text_encoder);
   ~Generator();
   Generator(Generator&&) noexcept;
+  Generator& operator=(Generator&&) noexcept;
 
   const models::LoadedModel& model() const;
   const ModelFacts& facts() const { return model().facts; }
@@ -60,6 +65,10 @@ class Generator {
   /// Generates in FP8 from now on, or without. Throws what DiffusionNetwork::set_inference_fp8
   /// throws. Not thread-safe.
   void set_fp8(models::Fp8Parts parts);
+
+  /// From now on `forward` gives the network's outputs, with the other ranks that have a part of
+  /// it: then denoise() is for one thread. Of a diffusion model.
+  void set_forward(Forward forward);
 
   /// The clip's latent, or its codes. Begins at `state` if it is of a step, else at the first
   /// noise. `how_far` is called for each step, or each code. Throws Error{usage} for an impossible

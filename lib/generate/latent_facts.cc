@@ -31,6 +31,7 @@ Json latent_facts(const Json& record) {
                            "negative_embedding_xxh3",
                            "lora",
                            "fp8",
+                           "parallel",
                            "compute",
                            "device",
                            "encoded_in"})

@@ -33,6 +33,7 @@ struct ModelInUse {
   models::Fp8Parts fp8;
   Device device = Device::cpu;
   std::string tokenizer_compute = {};  ///< of choose_compute()
+  std::string parallel = {};           ///< of ClipParallel::name()
 };
 
 /// What the job says of where the model's tokenizer is, and of what it computes in: returns what

@@ -79,6 +79,7 @@ void take_origin(Json& json, Prompt& prompt, std::string_view where) {
   take(json, "weights", get_string(json, "weights"), by.weights);
   take(json, "model_hash", get_string(json, "model_hash"), by.model_hash);
   take(json, "fp8", get_string(json, "fp8"), by.fp8);
+  take(json, "parallel", get_string(json, "parallel"), by.parallel);
   take(json, "compute", get_string(json, "compute"), by.compute);
   if (const auto lora = json.find("lora"); lora != json.end()) {
     by.lora = dump_json(*lora);

@@ -134,6 +134,14 @@ MappedFile::MappedFile(const std::string& path) : path_(path) {
 MappedFile::~MappedFile() {
   if (data_) ::munmap(const_cast<std::byte*>(data_), size_);
 }
+void MappedFile::release(std::span<const std::byte> part) const {
+  if (part.empty() || part.data() < data_ || part.data() >= data_ + size_) return;
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  const std::size_t before = static_cast<std::size_t>(part.data() - data_) % page;
+  // Only a hint: a page that a neighbour needs is read again.
+  ::madvise(const_cast<std::byte*>(part.data()) - before, part.size() + before, MADV_DONTNEED);
+}
+
 MappedFile::MappedFile(MappedFile&& other) noexcept
     : data_(std::exchange(other.data_, nullptr)),
       size_(std::exchange(other.size_, 0)),

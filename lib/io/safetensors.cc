@@ -7,9 +7,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "base/hash.h"
 #include "base/json.h"
-#include "io/atomic_file.h"
 #include "io/weight_index.h"
 
 namespace vfm::io {
@@ -187,6 +185,11 @@ SafetensorsSet::SafetensorsSet(const std::string& file) : TensorSet(file) {
   check_weight_index(index, *this);
 }
 
+void SafetensorsSet::release(const TensorView& tensor) const {
+  for (const MappedFile& map : maps_)
+    map.release(tensor.data);
+}
+
 std::uint64_t SafetensorsFile::bytes() const {
   std::uint64_t sum = 0;
   for (const TensorView& tensor : tensors)
@@ -231,17 +234,33 @@ SafetensorsPlan plan_safetensors(const std::string& name, std::vector<TensorView
   return plan;
 }
 
+SafetensorsWriter::SafetensorsWriter(const std::string& folder, const SafetensorsFile& file,
+                                     const std::map<std::string, std::string>& metadata)
+    : out_(join_path(folder, file.name)), left_(0) {
+  const std::string header = make_header(file.tensors, metadata);
+  left_ = header.size();
+  write(std::as_bytes(std::span(header)));
+  left_ = file.bytes();
+}
+
+void SafetensorsWriter::write(std::span<const std::byte> bytes) {
+  if (bytes.size() > left_)
+    fail("'{}' gets {} bytes more than its tensors have", out_.path(), bytes.size() - left_);
+  hasher_.update(bytes.data(), bytes.size());
+  out_.write(bytes.data(), bytes.size());
+  left_ -= bytes.size();
+}
+
+std::string SafetensorsWriter::finish() {
+  if (left_ > 0) fail("'{}' lacks {} bytes of its tensors", out_.path(), left_);
+  out_.commit();
+  return hasher_.hex128();
+}
+
 std::string write_safetensors_file(const std::string& folder, const SafetensorsFile& file,
                                    const FetchPiece& fetch,
                                    const std::map<std::string, std::string>& metadata) {
-  AtomicFile out(join_path(folder, file.name));
-  Hasher hasher;
-  const auto write = [&](const void* data, std::size_t size) {
-    hasher.update(data, size);
-    out.write(data, size);
-  };
-  const std::string header = make_header(file.tensors, metadata);
-  write(header.data(), header.size());
+  SafetensorsWriter out(folder, file, metadata);
   for (const TensorView& tensor : file.tensors) {
     const std::uint64_t bytes = tensor.bytes();
     if (safetensors_item_size(tensor.dtype) == 0 || (!fetch && tensor.data.size() != bytes))
@@ -254,11 +273,10 @@ std::string write_safetensors_file(const std::string& folder, const SafetensorsF
       if (data.size() != end - begin)
         fail("of tensor '{}' there are {} bytes in place of {}", tensor.name, data.size(),
              end - begin);
-      write(data.data(), data.size());
+      out.write(data);
     }
   }
-  out.commit();
-  return hasher.hex128();
+  return out.finish();
 }
 
 std::vector<std::string> write_safetensors(const std::string& folder, const std::string& name,

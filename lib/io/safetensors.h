@@ -23,6 +23,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/hash.h"
+#include "io/atomic_file.h"
 #include "io/file.h"
 #include "io/tensor_set.h"
 
@@ -59,6 +61,8 @@ class SafetensorsSet : public TensorSet {
   /// Whether such a set exists in `folder`.
   static bool exists(const std::string& folder, const std::string& name);
 
+  void release(const TensorView& tensor) const override;
+
  private:
   std::vector<MappedFile> maps_;
   std::map<std::string, std::string> metadata_;
@@ -84,17 +88,34 @@ struct SafetensorsPlan {
 SafetensorsPlan plan_safetensors(const std::string& name, std::vector<TensorView> tensors,
                                  std::uint64_t max_file_bytes);
 
+/// One file that is written piece by piece, atomically. The data begin at a multiple of 64. The
+/// metadata is {"format":"pt"}, which other readers ask for, and `metadata`. Its end, unfinished,
+/// leaves nothing. Thread-safety: one thread at a time.
+class SafetensorsWriter {
+ public:
+  SafetensorsWriter(const std::string& folder, const SafetensorsFile& file,
+                    const std::map<std::string, std::string>& metadata = {});
+  /// The next bytes of the tensors' data, in their order.
+  void write(std::span<const std::byte> bytes);
+  /// The file is there now; returns its hash, as hash_file() gives it, without reading it again.
+  /// Throws Error if not all bytes of the tensors came.
+  std::string finish();
+
+ private:
+  AtomicFile out_;
+  Hasher hasher_;
+  std::uint64_t left_;  // bytes of data to come
+};
+
 /// The bytes of a tensor go through memory in pieces of as many at most, whole elements.
 inline constexpr std::uint64_t kMostOfPiece = std::uint64_t{16} << 20;
 /// Gives the bytes [begin, end) of a tensor when their turn comes, valid until its next call.
 using FetchPiece =
     std::function<std::span<const std::byte>(const TensorView&, std::uint64_t, std::uint64_t)>;
 
-/// Writes one file into `folder`, atomically; returns its hash, as hash_file() gives it, without
-/// reading it again. The data begin at a multiple of 64. The metadata is {"format":"pt"}, which
-/// other readers ask for, and `metadata`. Without `fetch` the bytes are the tensors' `data`; with
-/// it they are asked for in their order, each tensor from its beginning in pieces of kMostOfPiece,
-/// so that a set need not lie in memory whole.
+/// Writes one such file whole; returns its hash. Without `fetch` the bytes are the tensors' `data`;
+/// with it they are asked for in their order, each tensor from its beginning in pieces of
+/// kMostOfPiece, so that a set need not lie in memory whole.
 std::string write_safetensors_file(const std::string& folder, const SafetensorsFile& file,
                                    const FetchPiece& fetch = {},
                                    const std::map<std::string, std::string>& metadata = {});

@@ -13,6 +13,8 @@
 #include <string_view>
 #include <vector>
 
+#include "io/tensor_range.h"
+
 namespace vfm::io {
 
 /// One tensor of a file that was read, or is to be written. It does not own `data`.
@@ -32,18 +34,6 @@ inline constexpr std::size_t kMaxDims = 32;
 /// Bytes of one element of a safetensors dtype; 0 if unknown (also for the sub-byte types).
 std::size_t safetensors_item_size(std::string_view dtype);
 
-/// A box of a tensor: in each dim the indices [offset, offset + length).
-struct TensorRange {
-  std::vector<std::int64_t> shape;           ///< of the whole tensor
-  std::vector<std::int64_t> offset, length;  ///< by dim
-
-  static TensorRange whole(std::vector<std::int64_t> shape);
-  /// Of one dim a part, of the others all. Throws Error unless it lies within the tensor.
-  static TensorRange part(std::vector<std::int64_t> shape, std::size_t dim, std::int64_t offset,
-                          std::int64_t length);
-  std::int64_t elements() const;  ///< in the box
-};
-
 /// A set of tensors with different names. The views are valid as long as the set, also after it was
 /// moved. Thread-safety: const members from any thread.
 class TensorSet {
@@ -61,6 +51,10 @@ class TensorSet {
   /// than the range says, a range or elements outside it, a file that cannot be read.
   void read(std::string_view name, const TensorRange& range, std::int64_t begin,
             std::span<std::byte> out) const;
+
+  /// The tensor, one of tensors(), has been read for the present: what of a mapped file is in
+  /// memory because of it may go.
+  virtual void release(const TensorView& /*tensor*/) const {}
 
  protected:
   /// The bytes of a tensor from `begin` on: here those of its `data`.

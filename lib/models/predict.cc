@@ -12,65 +12,10 @@
 namespace vfm::models {
 namespace {
 
-constexpr double kTera = 1e12, kGiga = 1e9, kMiB = 1 << 20;
+constexpr double kGigabyte = 1e9;
 
-// Judged from what is published, not measured by us; a rate is changed by a measurement only.
-// Products: cuBLAS reaches 716 at 4096^3 and 795 at 8192^3 on an H100, 794.5 at the best shape and
-// 1,453 in FP8 (Stas Bekman's maximum achievable matmul FLOPS). 680 is for a transformer's shapes;
-// FP8 the same part of its best. Attention: NVIDIA's benchmark in cudnn-frontend, cuDNN 9.19 on an
-// H200, heads of 128, 8,192 tokens. Our own kernels use mma.sync: the middle of what their
-// instructions allow, 300 to 340 forward, 190 to 230 backward, 250 to 310 in FP8; convolutions 230
-// to 300, of which cuDNN is judged to give twice as much. Bandwidth: 85 % of the 4.3 TB/s that
-// copies reach of 4.8. The link to the host: four fifths of the 63 GB/s of PCIe 5.0, 16 lanes.
-constexpr Gpu kH200 = {.name = "h200",
-                       .title = "H200",
-                       .memory = 143771 * kMiB,
-                       .peak = 989.4 * kTera,
-                       .peak_f32 = 66.9 * kTera,
-                       .products = 680 * kTera,
-                       .products_fp8 = 680 / 794.5 * 1453 * kTera,
-                       .attention_forward = 691 * kTera,
-                       .attention_backward = 594 * kTera,
-                       .own_forward = 320 * kTera,
-                       .own_backward = 210 * kTera,
-                       .own_fp8 = 280 * kTera,
-                       .convolutions = 530 * kTera,
-                       .own_convolutions = 265 * kTera,
-                       .bandwidth = 3.65 * kTera,
-                       .host_link = 50 * kGiga};
-
-// The same chip with other memory.
-constexpr Gpu h100() {
-  Gpu gpu = kH200;
-  gpu.name = "h100", gpu.title = "H100";
-  gpu.memory = 81559 * kMiB;
-  gpu.bandwidth *= 3.35 / 4.8;
-  return gpu;
-}
-
-// Of the data sheet's 2,250 and 4,500 TFLOP/s and 8 TB/s the same parts as of an H200's, for want
-// of anything better; but cuDNN's attention is that benchmark's on a GB200 (1,709 and 1,409 at
-// 8,192 tokens), whose peak is 2,500.
-constexpr Gpu b200() {
-  Gpu gpu = kH200;
-  gpu.name = "b200", gpu.title = "B200";
-  gpu.memory = 183359 * kMiB;
-  gpu.peak = 2250 * kTera, gpu.peak_f32 = 75 * kTera;
-  for (double* rate : {&gpu.products, &gpu.products_fp8, &gpu.own_forward, &gpu.own_backward,
-                       &gpu.own_fp8, &gpu.convolutions, &gpu.own_convolutions})
-    *rate *= gpu.peak / kH200.peak;
-  gpu.attention_forward = 1709 * kTera * 2250 / 2500;
-  gpu.attention_backward = 1409 * kTera * 2250 / 2500;
-  gpu.bandwidth *= 8 / 4.8;
-  return gpu;
-}
-
-constexpr Gpu kGpus[] = {h100(), kH200, b200()};
-
-// Judged too. Between kernels that wait for each other; launched one by one or by a graph.
-constexpr double kGapSeconds = 2e-6;
-// What the GPU waits for: a thread's copy to or from memory that is not pinned.
-constexpr double kTransfers = 7 * kGiga;
+// Judged. What the GPU waits for: a thread's copy to or from memory that is not pinned.
+constexpr double kTransfers = 7 * kGigabyte;
 constexpr std::string_view kGaps = "gaps";
 
 /// The line of a call, and counted operations a second. In f32 there are no tensor cores, and the
@@ -105,22 +50,6 @@ std::string_view optimizer_line(const KernelCall& call) {
 
 }  // namespace
 
-double usable_gpu_memory(double total, double free) {
-  return std::min(0.95 * total, free) - 2.0 * (1 << 30);
-}
-double Gpu::usable() const {
-  return usable_gpu_memory(memory, memory);
-}
-
-const Gpu& find_gpu(std::string_view name) {
-  std::string known;
-  for (const Gpu& gpu : kGpus) {
-    if (gpu.name == name) return gpu;
-    known += fmt::format("{}{}", known.empty() ? "" : ", ", gpu.name);
-  }
-  fail_usage("--gpu: no rates are known of a '{}'; choose one of {}", name, known);
-}
-
 const Gpu* chosen_gpu(const std::optional<std::string>& name, bool dry_run,
                       std::string_view device) {
   if (!name) return nullptr;
@@ -154,7 +83,7 @@ std::vector<TimeLine> predict(const Gpu& gpu, const KernelCalls& work,
   for (const auto& [call, calls] : optimizer)
     add(call, calls, optimizer_line(call));
   std::ranges::sort(lines, std::greater(), &TimeLine::seconds);
-  gaps.seconds = gaps.calls * kGapSeconds;
+  gaps.seconds = gaps.calls * gpu.gap;
   lines.push_back(gaps);
   return lines;
 }
@@ -212,10 +141,12 @@ Json prediction(const Gpu& gpu, std::vector<TimeLine> lines, double tokens, doub
       {"lines", list},
       {"fits", fits},
       {"verdict",
-       fmt::format("{} {} {}: {:.1f} of {:.1f} GiB, {:.1f} of them for the driver "
-                   "and cuDNN's plans",
-                   fits ? "fits" : "does not fit", gpu.title[0] == 'H' ? "an" : "a", gpu.title,
-                   memory / kGiB, gpu.memory / kGiB, (gpu.memory - gpu.usable()) / kGiB)}};
+       fmt::format(
+           "{} {} {}: {:.1f} of {:.1f} GiB, {:.1f} of them for the driver "
+           "and cuDNN's plans",
+           fits ? "fits" : "does not fit",
+           std::string_view("AHL").find(gpu.title[0]) != std::string_view::npos ? "an" : "a",
+           gpu.title, memory / kGiB, gpu.memory / kGiB, (gpu.memory - gpu.usable()) / kGiB)}};
   if (copies.calls > 0) json["offload"] = copies.to_json();
   return json;
 }

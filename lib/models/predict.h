@@ -1,8 +1,8 @@
 // How long a GPU would take for the work that Device::meta counts (tensor/meta.h), without a GPU.
 //
 // A call of a kernel takes as long as its operations or its bytes, whichever is longer, at the
-// rates of a table; between calls is a gap. The rates were judged before, from what others
-// published: a time from here is predicted, and never to be called measured. Not in it: reading
+// rates of a table (models/gpu_table.h); between calls is a gap. The rates were judged before: a
+// time from here is predicted, and never to be called measured. Not in it: reading
 // data and sending it ahead, what ranks exchange, what the host computes, checkpoints, videos, and
 // what a library tries out at first.
 // Thread-safety: free functions, any thread.
@@ -15,35 +15,14 @@
 #include <vector>
 
 #include "base/json.h"
+#include "models/gpu_table.h"
 #include "tensor/meta.h"
 
 namespace vfm::models {
 
-/// A GPU, and the rates that kernels reach there, in FLOP/s and bytes/s; where they come from says
-/// predict.cc. Operations of attention are those of matrices: two products forward, five backward.
-struct Gpu {
-  std::string_view name, title;  ///< "h200", "NVIDIA H200"
-  double memory = 0;             ///< bytes, as its driver tells
-  double peak = 0,
-         peak_f32 = 0;  ///< of the data sheet: dense bf16, which MFU is a part of; and f32
-  double products = 0, products_fp8 = 0;                  ///< bf16; FP8
-  double attention_forward = 0, attention_backward = 0;   ///< cuDNN's, bf16
-  double own_forward = 0, own_backward = 0, own_fp8 = 0;  ///< our own kernels', bf16 and FP8
-  double convolutions = 0, own_convolutions = 0;          ///< bf16: cuDNN's; our own kernels'
-  double bandwidth = 0;                                   ///< of all else
-  double host_link = 0;                                   ///< of copies from or to pinned memory
-
-  double usable() const;  ///< bytes: usable_gpu_memory() of all of it
-};
-
-/// That of the table; throws Error{usage} naming those that there are.
-const Gpu& find_gpu(std::string_view name);
 /// What --gpu NAME asks for, beside --dry-run and --device; null without it. Throws Error{usage}.
 const Gpu* chosen_gpu(const std::optional<std::string>& name, bool dry_run,
                       std::string_view device);
-
-/// What a run may use of a GPU's memory: 95 % less 2 GiB for the driver and cuDNN's plans.
-double usable_gpu_memory(double total, double free);
 
 /// All calls of one sort.
 struct TimeLine {

@@ -47,8 +47,7 @@ std::vector<int> levels_of(const Json& json) {
   return levels;
 }
 
-std::unique_ptr<VideoTokenizer> make(const TokenizerConfig& config, Device device,
-                                     std::uint64_t memory) {
+void check_known(const TokenizerConfig& config, std::uint64_t memory) {
   const std::string& name = config.name;
   if (name.empty()) fail("the tokenizer has no 'name'");
   if (keys_of(name).empty())
@@ -56,12 +55,12 @@ std::unique_ptr<VideoTokenizer> make(const TokenizerConfig& config, Device devic
   const std::string unknown =
       config.unknown.empty() ? unknown_key(config.to_json(), name) : config.unknown;
   if (!unknown.empty()) fail_usage("tokenizer '{}' has no option '{}'", name, unknown);
-  if (is_cosmos_tokenizer(name))
-    return std::make_unique<CosmosTokenizer>(config, device,
-                                             CosmosRoom{.memory = static_cast<double>(memory)});
-  if (memory > 0)
+  if (memory > 0 && !is_cosmos_tokenizer(name))
     fail_usage("--tokenizer-memory is for tokenizers from a folder: {} has no network", name);
-  const bool wavelet = name == "builtin:wavelet";
+}
+
+std::unique_ptr<VideoTokenizer> make_builtin(const TokenizerConfig& config, Device device) {
+  const bool wavelet = config.name == "builtin:wavelet";
   const int usual = wavelet ? 8 : 4;
   const int time = field(config.time_factor, "time_factor", usual);
   const int space = field(config.space_factor, "space_factor", usual);
@@ -70,6 +69,18 @@ std::unique_ptr<VideoTokenizer> make(const TokenizerConfig& config, Device devic
                                               device);
   return std::make_unique<FsqWaveletTokenizer>(config.levels.empty() ? kFsqLevels : config.levels,
                                                time, space, device);
+}
+
+std::unique_ptr<VideoTokenizer> make(const TokenizerConfig& config, Device device,
+                                     std::uint64_t memory, const LoadingRanks& ranks) {
+  std::unique_ptr<VideoTokenizer> made;
+  ranks.agree([&] {
+    check_known(config, memory);
+    if (!is_cosmos_tokenizer(config.name)) made = make_builtin(config, device);
+  });
+  if (made) return made;
+  return std::make_unique<CosmosTokenizer>(
+      config, device, CosmosRoom{.memory = static_cast<double>(memory)}, ranks);
 }
 
 }  // namespace
@@ -123,6 +134,11 @@ void VideoTokenizer::decode_stream(std::span<const float> latents, int frames, i
   sink(decode(latents, frames, height, width), 1 + (frames - 1) * time_factor());
 }
 
+void VideoTokenizer::decode_together(dist::Group& group, std::span<const float> latents, int frames,
+                                     int height, int width, const FrameSink& sink) const {
+  if (group.rank() == 0) decode_stream(latents, frames, height, width, sink);
+}
+
 void VideoTokenizer::check_memory(bool, int, int, int) const {}
 
 std::vector<std::int32_t> VideoTokenizer::encode_codes(std::span<const float>, int, int,
@@ -153,8 +169,8 @@ TokenizerConfig moved_tokenizer(TokenizerConfig config, const std::string& folde
 }
 
 std::unique_ptr<VideoTokenizer> make_tokenizer(const TokenizerConfig& config, Device device,
-                                               std::uint64_t memory) {
-  return as_usage([&] { return make(config, device, memory); });
+                                               std::uint64_t memory, const LoadingRanks& ranks) {
+  return as_usage([&] { return make(config, device, memory, ranks); });
 }
 
 }  // namespace vfm::models

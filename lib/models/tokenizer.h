@@ -15,7 +15,9 @@
 #include <vector>
 
 #include "base/json_fwd.h"
+#include "dist/group.h"
 #include "models/dit/edm.h"
+#include "models/folder/load_together.h"
 #include "tensor/tensor.h"
 
 namespace vfm::models {
@@ -58,6 +60,11 @@ class VideoTokenizer {
   /// decode(), the frames handed over in pieces as they are ready.
   virtual void decode_stream(std::span<const float> latents, int frames, int height, int width,
                              const FrameSink& sink) const;
+  /// decode_stream() by all ranks of a group, to the same bits: each has some of the frames, and
+  /// all come to `sink` of rank 0. What that throws passes when all is decoded. Where that does not
+  /// pay, rank 0 alone works. A collective.
+  virtual void decode_together(dist::Group& group, std::span<const float> latents, int frames,
+                               int height, int width, const FrameSink& sink) const;
 
   /// Throws Error{usage} if a latent of this size cannot be made, or decoded, within the limit of
   /// make_tokenizer().
@@ -87,10 +94,12 @@ double psnr(std::span<const float> pixels, std::span<const float> decoded);
 /// see WaveletTokenizer. Throws Error{usage} for an unknown
 /// name or key, or without the device. Later a GPU that fails throws GpuError (tensor/device.h).
 /// `memory`: bytes of activations that one from a folder may take for a video, to the same result;
-/// 0: no limit. A builtin one has no activations, and takes no limit.
+/// 0: no limit. A builtin one has no activations, and takes no limit. With `ranks` it is a
+/// collective: they read the folder together.
 std::unique_ptr<VideoTokenizer> make_tokenizer(const TokenizerConfig& config,
                                                Device device = Device::cpu,
-                                               std::uint64_t memory = 0);
+                                               std::uint64_t memory = 0,
+                                               const LoadingRanks& ranks = {});
 
 /// The configuration of what a user names: builtin:wavelet, builtin:fsq, or the folder of a Cosmos
 /// tokenizer (models/cosmos/tokenizer.h). Throws Error{usage}: no such folder, or of another type.

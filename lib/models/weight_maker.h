@@ -16,8 +16,9 @@ struct WeightMaker {
   nn::WeightOptions options;  // seed, device, and the matrices' dtype
 
   nn::Weight& make(std::vector<std::string> names, const Shape& shape, nn::Init init, DType compute,
-                   bool decay) {
+                   bool decay, const nn::Cut& cut = {}) {
     nn::WeightOptions own = options;
+    own.cut = cut;
     own.init = init;
     own.compute = compute;
     own.decay = decay;
@@ -48,8 +49,14 @@ struct WeightMaker {
                            nn::Init init) {
     return make({std::move(name)}, {rows, columns}, init, DType::f32, true);
   }
+  // No product takes it, so it is always here.
   nn::Weight& table(std::string name, const Shape& shape, nn::Init init) {
-    return make({std::move(name)}, shape, init, DType::f32, false);
+    nn::WeightOptions own = options;
+    own.init = init;
+    own.compute = DType::f32;
+    own.decay = false;
+    own.blocks = nullptr;
+    return weights.emplace_back(std::vector{std::move(name)}, shape, own);
   }
 };
 

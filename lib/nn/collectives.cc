@@ -6,7 +6,6 @@
 
 #include "base/error.h"
 #include "ops/pointwise/rows.h"
-#include "tensor/device.h"
 
 namespace vfm::nn {
 namespace {
@@ -31,29 +30,6 @@ Tensor summed(dist::Group& group, const Rows& rows, const Tensor& x) {
   const Tensor y({own, x.size(1)}, x.dtype(), x.device());
   group.reduce_scatter(x, y, rows).wait();
   return y;
-}
-
-// Copies `count` columns of x from column `at` to y from column `to`; both have as many rows.
-void copy_columns(const Tensor& x, std::int64_t at, const Tensor& y, std::int64_t to,
-                  std::int64_t count) {
-  if (x.size(0) == 0) return;
-  const auto bytes = [&](std::int64_t n) {
-    return static_cast<std::size_t>(n) * dtype_size(x.dtype());
-  };
-  copy_rows(y.data<std::byte>() + bytes(to), bytes(y.size(1)), x.data<std::byte>() + bytes(at),
-            bytes(x.size(1)), bytes(count), x.size(0), x.device());
-}
-
-Tensor take_columns(const Tensor& x, const Columns& columns) {
-  const Tensor part({x.size(0), columns.count}, x.dtype(), x.device());
-  copy_columns(x, columns.first, part, 0, columns.count);
-  return part;
-}
-
-Tensor place_columns(const Tensor& part, const Columns& columns) {
-  const Tensor x = Tensor::zeros({part.size(0), columns.of}, part.dtype(), part.device());
-  copy_columns(part, 0, x, columns.first, columns.count);
-  return x;
 }
 
 // What both ways of dealing columns out have in common.
@@ -129,6 +105,17 @@ ops::Exchange gather_columns(dist::Group& group, Rows rows, Columns columns,
           }};
 }
 
+ops::Exchange gather_columns(dist::Group& group, Rows rows, Columns columns,
+                             const ops::RowChoice& choice) {
+  if (group.size() == 1) return {};
+  return {[&group, rows, columns, choice](const Tensor& x) {
+            return choice.take(gathered(group, rows, take_columns(x, columns)));
+          },
+          [&group, rows, columns, choice](const Tensor& dy) {
+            return place_columns(summed(group, rows, choice.add_back(dy)), columns);
+          }};
+}
+
 ops::Exchange rows_to_columns(dist::Group& group, Rows rows, Rows blocks,
                               const ops::RowOrder& order) {
   if (group.size() == 1) return {};
@@ -143,6 +130,20 @@ ops::Exchange columns_to_rows(dist::Group& group, Rows rows, Rows blocks,
   const Deal all = deal(group, std::move(rows), std::move(blocks), order);
   return {[all](const Tensor& y) { return all.to_rows(y); },
           [all](const Tensor& dx) { return all.to_columns(dx); }};
+}
+
+ops::Exchange move_rows(dist::Group& group, const ops::RowOrder& sorted, Rows to, Rows from) {
+  if (group.size() == 1) return {};
+  return {[&group, sorted, to, from](const Tensor& x) {
+            const Tensor y({all(from), x.size(1)}, x.dtype(), x.device());
+            group.all_to_all(ops::gather_rows(x, sorted.there()), y, to, from).wait();
+            return y;
+          },
+          [&group, sorted, to, from](const Tensor& dy) {
+            const Tensor dx({all(to), dy.size(1)}, dy.dtype(), dy.device());
+            group.all_to_all(dy, dx, from, to).wait();
+            return ops::gather_rows(dx, sorted.back());
+          }};
 }
 
 }  // namespace vfm::nn

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "dist/group.h"
+#include "nn/columns.h"
 #include "ops/exchange.h"
 #include "ops/pointwise/row_order.h"
 
@@ -22,14 +23,13 @@ ops::Exchange gather_rows(dist::Group& group, std::vector<std::int64_t> rows);
 /// The other way round: [N, D], of which each rank has a summand, to the sum's rows of this rank.
 ops::Exchange sum_rows(dist::Group& group, std::vector<std::int64_t> rows);
 
-/// Columns of a matrix.
-struct Columns {
-  std::int64_t first = 0, count = 0, of = 0;
-};
 /// Some columns of x [rows[rank], columns.of] as gather_rows has them, and then in another order of
 /// rows (reorder_rows): [N, columns.count]. The gradient of the other columns is zero.
 ops::Exchange gather_columns(dist::Group& group, std::vector<std::int64_t> rows, Columns columns,
                              const ops::RowOrder& order);
+/// The same with a choice of the gathered rows: [N of the choice, columns.count].
+ops::Exchange gather_columns(dist::Group& group, std::vector<std::int64_t> rows, Columns columns,
+                             const ops::RowChoice& choice);
 
 /// From a part of the rows to a part of the columns: x [rows[rank], sum of blocks], of which each
 /// block's columns are dealt out evenly, to [N, sum of blocks / ranks], rows in the order `order`.
@@ -40,5 +40,11 @@ ops::Exchange rows_to_columns(dist::Group& group, std::vector<std::int64_t> rows
 /// The inverse, which is its adjoint.
 ops::Exchange columns_to_rows(dist::Group& group, std::vector<std::int64_t> rows,
                               std::vector<std::int64_t> blocks, const ops::RowOrder& order);
+
+/// Rows to the ranks that are to have them: of x [sum of to, D] in the order `sorted` the first
+/// to[0] go to rank 0, and so on; [sum of from, D] of each rank's in turn. What a rank sends
+/// another is what that one awaits. One all-to-all each way.
+ops::Exchange move_rows(dist::Group& group, const ops::RowOrder& sorted,
+                        std::vector<std::int64_t> to, std::vector<std::int64_t> from);
 
 }  // namespace vfm::nn

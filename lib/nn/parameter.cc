@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/parameter.h"
 
+#include <algorithm>
+
 #include "ops/optim/split_master.h"
 #include "tensor/device.h"
 
@@ -62,6 +64,22 @@ ops::AdamwSlot adamw_slot(const Parameter& parameter) {
   return slot;
 }
 
+Stretch state_stretch(const Parameter& parameter, int rank, int ranks) {
+  const std::int64_t elements = parameter.elements();
+  const auto within = [&](int number) {
+    return std::clamp<std::int64_t>(share(parameter.stack, number, ranks) - parameter.before, 0,
+                                    elements);
+  };
+  return {within(rank), within(rank + 1)};
+}
+
+ParameterList states_of(const ParameterList& parameters) {
+  ParameterList states;
+  for (Parameter* parameter : parameters)
+    states.push_back(parameter->state ? parameter->state.get() : parameter);
+  return states;
+}
+
 std::int64_t element_count(const ParameterList& parameters) {
   std::int64_t sum = 0;
   for (const Parameter* parameter : parameters)
@@ -71,7 +89,8 @@ std::int64_t element_count(const ParameterList& parameters) {
 
 void zero_gradients(const ParameterList& parameters) {
   for (const Parameter* parameter : parameters)
-    zero_bytes(parameter->grad.raw(), parameter->device(), parameter->grad.bytes());
+    if (parameter->grad.defined())
+      zero_bytes(parameter->grad.raw(), parameter->device(), parameter->grad.bytes());
 }
 
 }  // namespace vfm::nn

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -26,10 +27,26 @@ struct Parameter {
   Tensor grad;       ///< f32, same shape, zero at first; summed by backward; undefined: not trained
   Placement placement;  ///< of value, or high and low, in the whole parameter
   bool decay = true;    ///< whether weight decay applies (not for norms and position tables)
+  /// Of a pipeline: whether each of its stages has it and uses it. Of any other parameter the
+  /// stages that do not use it have no element.
+  bool on_all_stages = false;
+  /// Where ranks that have the same weights share their state: this rank's stretch as a parameter
+  /// by itself, [n], of which there are moments and an average. Its value, or high, and its
+  /// gradient are views of these here; of what is split it alone has the low half. Null: the state
+  /// of all of it is here.
+  std::shared_ptr<Parameter> state = {};
+  /// Of the weight that it is stacked in with others (nn/weight.h): its elements, and those before
+  /// it.
+  std::int64_t stack = 0, before = 0;
+  /// Whether a rank has no more of it than the state (nn/block_shards.h): then value, or high, is a
+  /// name, and grad undefined.
+  bool sharded = false;
 
   bool split() const { return high.defined(); }
+  /// Whether this rank has any of it.
+  bool here() const { return elements() > 0; }
   /// Whether it is the whole one.
-  bool whole() const { return shape() == placement.global; }
+  bool whole() const { return placement.part.empty() && shape() == placement.global; }
   const Shape& shape() const { return (split() ? high : value).shape(); }
   std::int64_t elements() const { return (split() ? high : value).elements(); }
   Device device() const { return (split() ? high : value).device(); }
@@ -48,10 +65,16 @@ ops::AdamwSlot adamw_slot(const Parameter& parameter);
 
 using ParameterList = std::vector<Parameter*>;
 
+/// What rank `rank` of `ranks` has the state of: of a weight all ranks have as much, but for one
+/// element.
+Stretch state_stretch(const Parameter& parameter, int rank, int ranks);
+/// Of each its state, or the parameter itself.
+ParameterList states_of(const ParameterList& parameters);
+
 /// The sum of their elements.
 std::int64_t element_count(const ParameterList& parameters);
 
-/// Sets all gradients to zero.
+/// Sets all gradients to zero that are here.
 void zero_gradients(const ParameterList& parameters);
 
 }  // namespace vfm::nn

@@ -26,10 +26,10 @@ void draw_pieces(std::span<float> out, Draw draw) {
   }
 }
 
-// Draws elements of a part where they stand in the whole one: rows of it that follow each other
-// there are drawn at once.
+// Draws a part's elements from `begin` on where they stand in the whole one: rows of it that follow
+// each other there are drawn at once.
 template <class Draw>
-void draw_part(std::span<float> out, const PlacedPart& part, Draw draw) {
+void draw_part(std::span<float> out, const PlacedPart& part, std::int64_t begin, Draw draw) {
   const Shape& whole = part.placement.global;
   std::size_t line = 1;    // elements of the part that stand together in the whole one
   std::uint64_t step = 1;  // from one line to the next in the whole one
@@ -47,18 +47,24 @@ void draw_part(std::span<float> out, const PlacedPart& part, Draw draw) {
     for (std::size_t outer = 0; outer < dim; ++outer)
       if (part.shape[outer] != whole[outer]) fail("a parameter cut along two dims");
   }
-  const auto lines = static_cast<std::int64_t>(line == 0 ? 0 : out.size() / line);
-#pragma omp parallel for if (lines > 1)
-  for (std::int64_t i = 0; i < lines; ++i) {
+  if (out.empty()) return;
+  const auto skipped = static_cast<std::size_t>(begin), end = skipped + out.size();
+  const auto first_line = static_cast<std::int64_t>(skipped / line);
+  const auto lines = static_cast<std::int64_t>((end + line - 1) / line);
+#pragma omp parallel for if (lines > first_line + 1)
+  for (std::int64_t i = first_line; i < lines; ++i) {
     const auto number = static_cast<std::size_t>(i);
-    draw_pieces(out.subspan(number * line, line), [&](std::span<float> piece, std::size_t begin) {
-      draw(piece, first + number * step + begin);
-    });
+    const std::size_t from = std::max(number * line, skipped);
+    const std::size_t to = std::min((number + 1) * line, end);
+    draw_pieces(out.subspan(from - skipped, to - from),
+                [&](std::span<float> piece, std::size_t before) {
+                  draw(piece, first + number * step + (from - number * line) + before);
+                });
   }
 }
 
-void fill(const Tensor& value, const PlacedPart& part, Init init, std::uint64_t seed,
-          const std::string& name) {
+void fill(const Tensor& value, const PlacedPart& part, std::int64_t begin, Init init,
+          std::uint64_t seed, const std::string& name) {
   const std::span<float> out = value.floats();
   const Random random(seed, Purpose::weight_init, 0, random_key(name));
   const Shape& whole = part.placement.global;
@@ -75,7 +81,7 @@ void fill(const Tensor& value, const PlacedPart& part, Init init, std::uint64_t 
       const float bound = init == Init::xavier
                               ? std::sqrt(6.f / static_cast<float>(whole[0] + whole[1]))
                               : std::sqrt(rows / static_cast<float>(vfm::element_count(whole)));
-      draw_part(out, part, [&](std::span<float> piece, std::uint64_t first) {
+      draw_part(out, part, begin, [&](std::span<float> piece, std::uint64_t first) {
         random.fill_uniform(piece, first);
         for (float& v : piece)
           v = (2 * v - 1) * bound;
@@ -83,7 +89,7 @@ void fill(const Tensor& value, const PlacedPart& part, Init init, std::uint64_t 
       break;
     }
     case Init::normal:
-      draw_part(out, part, [&](std::span<float> piece, std::uint64_t first) {
+      draw_part(out, part, begin, [&](std::span<float> piece, std::uint64_t first) {
         random.fill_normal(piece, first);
         for (float& v : piece)
           v *= 0.02f;
@@ -92,13 +98,28 @@ void fill(const Tensor& value, const PlacedPart& part, Init init, std::uint64_t 
   }
 }
 
+PlacedPart part_here(const Shape& global, const WeightOptions& options) {
+  if (!options.absent) return cut_part(global, options.cut);
+  PlacedPart none = cut_part(global, {});
+  none.shape.front() = 0;
+  return none;
+}
+
 }  // namespace
 
+void draw(const Parameter& parameter, Init init, std::uint64_t seed) {
+  const Placement& placement = parameter.placement;
+  const Tensor values(parameter.shape());
+  fill(values, {placement, placement.part.empty() ? parameter.shape() : placement.part},
+       placement.begin, init, seed, parameter.name);
+  parameter.write(values);
+}
+
 Weight::Weight(std::vector<std::string> names, const Shape& each, const WeightOptions& options) {
-  const PlacedPart part = cut_part(each, options.cut);
+  const PlacedPart part = part_here(each, options);
   Shape all = part.shape;
   all.front() *= static_cast<std::int64_t>(names.size());
-  allocate(all, options);
+  allocate(all, part.shape == each, options);
   for (std::string& name : names)
     add(std::move(name), part, options);
 }
@@ -106,20 +127,33 @@ Weight::Weight(std::vector<std::string> names, const Shape& each, const WeightOp
 Weight::Weight(std::vector<Part> parts, std::int64_t columns, const WeightOptions& options) {
   std::vector<PlacedPart> cut;
   std::int64_t rows = 0;
+  bool whole = true;
   for (const Part& part : parts) {
-    cut.push_back(cut_part({part.rows, columns}, options.cut));
+    cut.push_back(part_here({part.rows, columns}, options));
     rows += cut.back().shape.front();
+    whole = whole && cut.back().shape == cut.back().placement.global;
   }
-  allocate({rows, cut.empty() ? columns : cut.front().shape.back()}, options);
+  allocate({rows, cut.empty() ? columns : cut.front().shape.back()}, whole, options);
   for (std::size_t i = 0; i < parts.size(); ++i)
     add(std::move(parts[i].name), cut[i], options);
 }
 
-void Weight::allocate(const Shape& all, const WeightOptions& options) {
-  value_ = Tensor(all, options.compute, options.device);
+void Weight::allocate(const Shape& all, bool whole, const WeightOptions& options) {
+  share_ = whole ? options.state.whole : options.state.cut;
+  const std::int64_t elements = vfm::element_count(all);
+  if (options.blocks != nullptr && share_.ranks > 1 && elements > 0) {
+    sharded_ = std::make_shared<ShardedMatrix>(all, options.compute, options.device,
+                                               options.blocks->group(whole), options.trainable);
+    value_ = sharded_->name();
+  } else {
+    value_ = Tensor(all, options.compute, options.device);
+  }
   if (!options.trainable) return;
-  grad_ = Tensor::zeros(all, DType::f32, options.device);
-  if (options.compute != DType::f32) low_ = Tensor(all, DType::i16, options.device);
+  if (!sharded_) grad_ = Tensor::zeros(all, DType::f32, options.device);
+  if (options.compute == DType::f32) return;
+  const std::int64_t own = nn::share(elements, share_.rank + 1, share_.ranks) -
+                           nn::share(elements, share_.rank, share_.ranks);
+  low_ = Tensor(share_.ranks == 1 ? all : Shape{own}, DType::i16, options.device);
 }
 
 void Weight::add(std::string name, const PlacedPart& made, const WeightOptions& options) {
@@ -130,13 +164,46 @@ void Weight::add(std::string name, const PlacedPart& made, const WeightOptions& 
   (options.compute == DType::f32 ? p.value : p.high) = part(value_);
   p.placement = made.placement;
   p.decay = options.decay;
-  if (!options.trainable) return;
-  if (low_.defined()) p.low = part(low_);
-  p.grad = part(grad_);
-  if (options.device == Device::meta) return;
-  const Tensor initial(made.shape);
-  fill(initial, made, options.init, options.seed, p.name);
-  p.write(initial);
+  p.on_all_stages = options.on_all_stages;
+  p.sharded = sharded_ != nullptr;
+  if (!options.trainable && !p.sharded) return;
+  if (!p.sharded) p.grad = part(grad_);
+  if (share_.ranks > 1)
+    add_state(p);
+  else if (low_.defined())
+    p.low = part(low_);
+  if (options.trainable && options.device != Device::meta)
+    draw(p.state ? *p.state : p, options.init, options.seed);
+}
+
+// What others have the state of comes from them (train/state_shards.h).
+void Weight::add_state(Parameter& p) const {
+  const std::int64_t elements = p.elements();
+  p.stack = value_.elements();
+  for (const Parameter& other : parameters_)
+    if (&other != &p) p.before += other.elements();
+  const Stretch own = state_stretch(p, share_.rank, share_.ranks);
+  // Where in what this rank has of the whole weight.
+  const std::int64_t first =
+      own.count() == 0 ? 0 : p.before + own.begin - nn::share(p.stack, share_.rank, share_.ranks);
+  const auto stretch = [&](const Tensor& of_weight) {
+    return of_weight.rows(first, first + own.count());
+  };
+  const auto view = [&](const Tensor& all) {
+    return all.reshape({elements}).rows(own.begin, own.end);
+  };
+  p.state = std::make_shared<Parameter>();
+  Parameter& state = *p.state;
+  state.name = p.name;
+  Tensor& value = p.split() ? state.high : state.value;
+  value = sharded_ ? stretch(sharded_->own()) : view(p.split() ? p.high : p.value);
+  if (!sharded_)
+    state.grad = view(p.grad);
+  else if (sharded_->gradient().defined())
+    state.grad = stretch(sharded_->gradient());
+  state.placement = {p.placement.global, p.placement.offset, p.shape(), own.begin};
+  state.decay = p.decay;
+  if (low_.defined()) state.low = stretch(low_);
 }
 
 void Weight::attach(std::size_t part, const Weight& a, const Weight& b, float scale) {
@@ -152,18 +219,29 @@ void Weight::attach(std::size_t part, const Weight& a, const Weight& b, float sc
 }
 
 void Weight::watch(ops::Tape& tape) const {
+  if (sharded_) return sharded_->watch(tape);
   if (grad_.defined()) tape.watch(value_, grad_);
 }
 
+void Weight::first_use(ops::Tape& tape) const {
+  if (!sharded_) tape.first_use(value_);
+  for (const Adapter& adapter : adapters_) {
+    adapter.a->first_use(tape);
+    adapter.b->first_use(tape);
+  }
+}
+
 const Tensor& Weight::op(ops::Tape& tape) const {
+  if (sharded_) fail("'{}' is gathered for products alone", parameters_.front().name);
   if (!adapters_.empty()) fail("the adapters of '{}' have no effect", parameters_.front().name);
   watch(tape);
   return value_;
 }
 
 ops::LinearWeight Weight::matrix(ops::Tape& tape) const {
-  watch(tape);
-  ops::LinearWeight result(value_);
+  if (!sharded_) watch(tape);  // else a second call would replace the buffer that it has now
+  ops::LinearWeight result =
+      sharded_ ? ops::LinearWeight(value_, sharded_) : ops::LinearWeight(value_);
   for (const Adapter& adapter : adapters_)
     result.added.push_back(
         {adapter.a->op(tape), adapter.b->op(tape), adapter.first, adapter.scale});

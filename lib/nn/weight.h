@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "nn/block_shards.h"
 #include "nn/parameter.h"
 #include "ops/matmul/low_rank.h"
 #include "ops/matmul/quantize.h"
@@ -27,6 +28,9 @@ enum class Init {
   fan_in,  ///< uniform in +-1 / sqrt(elements / rows), as PyTorch draws convolutions
 };
 
+/// Draws the parameter's value, as that of a new one is drawn.
+void draw(const Parameter& parameter, Init init, std::uint64_t seed);
+
 /// How a model's weights are made.
 struct WeightOptions {
   Init init = Init::xavier;
@@ -35,7 +39,12 @@ struct WeightOptions {
   bool trainable = true;       ///< else there are no gradients, and no values before write()
   std::uint64_t seed = 0;
   Device device = Device::cpu;
-  Cut cut = {};  ///< what of each parameter is here
+  Cut cut = {};                ///< what of each parameter is here
+  bool absent = false;         ///< nothing is: another stage of a pipeline has it
+  bool on_all_stages = false;  ///< Parameter::on_all_stages
+  StateShares state = {};      ///< of what is here, whose state; for what is trained
+  /// For matrices of blocks that are gathered when they are needed; null: they are always here.
+  BlockShards* blocks = nullptr;
 };
 
 class Weight {
@@ -68,6 +77,11 @@ class Weight {
   const Tensor& op(ops::Tape& tape) const;
   /// Watches what is trained, without the adapters.
   void watch(ops::Tape& tape) const;
+  /// What is gathered for its block; null: it is always here. Then products alone can take it, it
+  /// is watched before the first of them, and for each matrix() its block must have been entered.
+  ShardedMatrix* sharded() const { return sharded_.get(); }
+  /// Tells the tape that no op before uses it or its adapters, which are watched.
+  void first_use(ops::Tape& tape) const;
 
   /// Makes a copy in FP8 of the value as it is now, for inference, or drops it. Call it again after
   /// changing the value. Throws Error{usage} if it has adapters. Not thread-safe.
@@ -79,13 +93,16 @@ class Weight {
   Tensor multiply(const ops::Tape& tape, const ops::Quantized& x) const;
 
  private:
-  void allocate(const Shape& all, const WeightOptions& options);
+  void allocate(const Shape& all, bool whole, const WeightOptions& options);
+  void add_state(Parameter& parameter) const;
   void add(std::string name, const PlacedPart& made, const WeightOptions& options);
 
   std::deque<Parameter> parameters_;
-  Tensor value_;  // of all, one after the other; what is computed with
-  Tensor low_, grad_;
+  Tensor value_;           // of all, one after the other; what is computed with
+  Tensor low_, grad_;      // low: of what the state of is here
   std::int64_t rows_ = 0;  // that have a parameter
+  StateShare share_;
+  std::shared_ptr<ShardedMatrix> sharded_;
   struct Adapter {
     const Weight *a, *b;
     std::int64_t first;  // row

@@ -21,6 +21,11 @@ struct Exchange {
   explicit operator bool() const { return static_cast<bool>(forward); }
 };
 
+/// What one makes and then the other; either may be none.
+Exchange in_turn(const Exchange& first, const Exchange& second);
+/// The adjoint, whose adjoint is the exchange.
+Exchange adjoint_of(const Exchange& exchange);
+
 /// forward(x); x itself if there is nothing to exchange. The gradient is of x's dtype.
 Tensor run_exchange(Tape& tape, const Tensor& x, const Exchange& exchange);
 

@@ -11,8 +11,12 @@
 namespace vfm::ops {
 
 const Tape::Entry* Tape::find(const Tensor& tensor) const {
-  if (entries_.empty() || tensor.bytes() == 0) return nullptr;
+  if (entries_.empty() || tensor.id() == nullptr) return nullptr;
   const std::byte* begin = tensor.data<std::byte>();
+  if (tensor.bytes() == 0) {  // a rank may have no rows: it takes part in exchanges all the same
+    const auto known = entries_.find(begin);
+    return known == entries_.end() || known->second.tensor.bytes() > 0 ? nullptr : &known->second;
+  }
   const std::byte* end = begin + tensor.bytes();
   auto next = entries_.lower_bound(begin);  // the first extent that starts at or after ours
   if (next != entries_.end() && next->first < end) {
@@ -43,7 +47,30 @@ void Tape::watch(const Tensor& leaf, const Tensor& gradient) {
     known->gradient = gradient;
     return;
   }
-  if (leaf.bytes() > 0) entries_[leaf.data<std::byte>()] = {leaf, gradient, true, replaces_, {}};
+  if (leaf.bytes() > 0)
+    entries_[leaf.data<std::byte>()] = {
+        .tensor = leaf, .gradient = gradient, .watched = true, .stale = replaces_};
+}
+
+void Tape::first_use(const Tensor& leaf) {
+  if (!listener_ || !wants_grad(leaf)) return;
+  nodes_.push_back({nullptr, [leaf](Tape& tape) { tape.finish(*tape.find(leaf)); }});
+}
+
+void Tape::in_backward(std::function<void(Tape&)> act) {
+  if (recording_) nodes_.push_back({nullptr, std::move(act)});
+}
+
+void Tape::lend(const Tensor& leaf, const Tensor& gradient) {
+  watch(leaf, gradient);
+  find(leaf)->stale = true;
+}
+
+void Tape::take_back(const Tensor& leaf, const Tensor& instead) {
+  Entry& entry = *find(leaf);
+  finish(entry);
+  entry.told = true;
+  entry.gradient = instead;
 }
 
 bool Tape::wants_grad(const Tensor& tensor) const {
@@ -59,7 +86,8 @@ void Tape::record(std::vector<Tensor> results, const std::vector<Tensor>& inputs
   if (!wanted) return;
   for (const Tensor& result : results) {
     if (find(result) != nullptr) fail("an op wrote over a tensor that carries a gradient");
-    if (result.bytes() > 0) entries_[result.data<std::byte>()] = {.tensor = result};
+    if (result.id() != nullptr)
+      entries_.try_emplace(result.data<std::byte>(), Entry{.tensor = result});
   }
   nodes_.push_back(
       {std::make_shared<std::vector<Tensor>>(std::move(results)), std::move(backward)});
@@ -68,6 +96,20 @@ void Tape::record(std::vector<Tensor> results, const std::vector<Tensor>& inputs
 void Tape::record(const Tensor& result, const std::vector<Tensor>& inputs,
                   std::function<void(Tape&)> backward) {
   record(std::vector<Tensor>{result}, inputs, std::move(backward));
+}
+
+// What has been told may be on its way to other ranks.
+void Tape::check_open(const Entry& entry) {
+  if (entry.told)
+    fail("a gradient reaches a leaf of shape {} that was used before its first use",
+         to_string(entry.tensor.shape()));
+}
+
+void Tape::finish(Entry& leaf) {
+  const Tensor& gradient = leaf.gradient;
+  if (std::exchange(leaf.stale, false))
+    zero_bytes(gradient.raw(), gradient.device(), gradient.bytes());
+  if (listener_ && !std::exchange(leaf.told, true)) listener_(gradient);
 }
 
 Tensor Tape::grad(const Tensor& tensor) const {
@@ -92,6 +134,7 @@ Tape::Sum Tape::sum_of(const Tensor& tensor) {
   const Tensor& sum = entry->gradient;
   const bool own = sum.defined() && sum.dtype() == DType::f32 && sum.unique();
   if (!entry->watched && !own) return {};
+  check_open(*entry);
   return {sum.reshape(tensor.shape()), !std::exchange(entry->stale, false)};
 }
 
@@ -105,6 +148,7 @@ void Tape::accumulate(const Tensor& tensor, Tensor gradient) {
   if (gradient.elements() != tensor.elements())
     fail("a gradient of shape {} reached a tensor of shape {}", to_string(gradient.shape()),
          to_string(tensor.shape()));
+  check_open(*entry);
   if (std::exchange(entry->stale, false)) {
     convert(gradient.reshape(entry->gradient.shape()), entry->gradient);
   } else if (entry->watched) {
@@ -202,12 +246,16 @@ void Tape::run_nodes() {
     // Out of the list before it runs: what it saved is freed as soon as it is done.
     Node node = std::move(nodes_.back());
     nodes_.pop_back();
+    if (!node.results) {
+      node.backward(*this);
+      continue;
+    }
     bool reached = false;
     for (const Tensor& result : *node.results)
       reached = reached || grad(result).defined();
     if (reached) node.backward(*this);
     for (const Tensor& result : *node.results)
-      if (result.bytes() > 0) entries_.erase(result.data<std::byte>());
+      if (find(result) != nullptr) entries_.erase(result.data<std::byte>());
   }
 }
 
@@ -216,18 +264,9 @@ void Tape::backward(const Tensor& result, const Tensor& seed) {
   if (!wants_grad(result)) fail("the result does not depend on anything that wants a gradient");
   accumulate(result, seed);
   run_nodes();
-  for (const auto& [begin, entry] : entries_)
-    if (entry.stale)
-      zero_bytes(entry.gradient.raw(), entry.gradient.device(), entry.gradient.bytes());
+  for (auto& [begin, entry] : entries_)
+    if (entry.watched) finish(entry);
   entries_.clear();
-}
-
-AddedGradient::AddedGradient(Tape& tape, const Tensor& of) : tape_(tape), of_(of) {
-  if (!tape.wants_grad(of)) return;
-  const Tape::Sum sum = tape.sum_of(of);
-  own_ = !sum.tensor.defined();
-  tensor_ = own_ ? Tensor(of.shape(), DType::f32, of.device()) : sum.tensor;
-  if (!sum.add) zero_bytes(tensor_.raw(), tensor_.device(), tensor_.bytes());
 }
 
 }  // namespace vfm::ops

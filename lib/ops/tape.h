@@ -17,6 +17,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "tensor/tensor.h"
@@ -43,9 +44,23 @@ class Tape {
   /// To be called before watch(): what is in the buffers of leaves does not count. The first
   /// gradient that reaches one is written over it, and backward() zeros those that none reached.
   void replace_gradients() { replaces_ = true; }
+  bool replaces() const { return replaces_; }
   /// Marks `leaf` as wanting a gradient, accumulated (+=) into `gradient` (f32, as many elements).
   /// A second call replaces the buffer. Does nothing when recording is off.
   void watch(const Tensor& leaf, const Tensor& gradient);
+  /// Who is told of the buffer of every leaf, once, by backward(): when its gradient is final.
+  using Listener = std::function<void(const Tensor& gradient)>;
+  void listen(Listener listener) { listener_ = std::move(listener); }
+  /// No op before this call uses `leaf`: its gradient is final as soon as backward() has done what
+  /// is recorded from here on, and not at the end alone. That one comes later is an Error then.
+  void first_use(const Tensor& leaf);
+  /// Has backward() call `act` when it has done what is recorded from here on, in any case.
+  void in_backward(std::function<void(Tape&)> act);
+  /// For such an `act`: gradients of the watched `leaf` are summed in `gradient` from now on, of
+  /// which the values do not count; until take_back(), which zeros it if none came, and leaves
+  /// `instead` in its place, of which nothing is touched. No gradient may reach the leaf then.
+  void lend(const Tensor& leaf, const Tensor& gradient);
+  void take_back(const Tensor& leaf, const Tensor& instead);
   /// Whether a gradient must flow into `tensor` (it is watched, or was made from something that
   /// is). Throws Error for a view of a part of such a tensor.
   bool wants_grad(const Tensor& tensor) const;
@@ -101,7 +116,7 @@ class Tape {
  private:
   using Results = std::shared_ptr<std::vector<Tensor>>;
   struct Node {
-    Results results;
+    Results results;  // null: it always runs
     std::function<void(Tape&)> backward;
   };
   struct Entry {
@@ -109,42 +124,27 @@ class Tape {
     Tensor gradient;  // watched: the caller's buffer
     bool watched = false;
     bool stale = false;  // watched: what is in the buffer does not count
+    bool told = false;   // watched: the listener was
     Results block = {};  // of a block: what else holds the tensor
   };
 
   const Entry* find(const Tensor& tensor) const;
   Entry* find(const Tensor& tensor);
   void run_nodes();
+  static void check_open(const Entry& entry);
+  void finish(Entry& leaf);
   void rename(const Tensor& from, const Tensor& to);
   void put_away(const Tensor& x, const Tensor& place);
   std::shared_ptr<Offload> offload(const Tensor& x);
   Tensor bring_back(const std::shared_ptr<Offload>& x);
 
   bool recording_, replaces_ = false;
+  Listener listener_;
   std::vector<Node> nodes_;
   std::map<const std::byte*, Entry> entries_;        // by first byte; extents never overlap
   std::vector<std::shared_ptr<Offload>> offloaded_;  // in the order of the blocks
   std::shared_ptr<std::deque<Made>> kept_;           // of a block: filled by the silent tape
   Tape* outer_ = nullptr;  // of a block being recomputed: where its inputs live
-};
-
-/// The gradient of a tensor, for ops that can only add to it: where it is summed already, or zeros,
-/// which finish() hands over.
-class AddedGradient {
- public:
-  AddedGradient(Tape& tape, const Tensor& of);
-  /// Undefined if no gradient is wanted.
-  const Tensor& tensor() const { return tensor_; }
-  float* data() const { return tensor_.data<float>(); }
-  void finish() const {
-    if (own_) tape_.accumulate(of_, tensor_);
-  }
-
- private:
-  Tape& tape_;
-  const Tensor& of_;
-  Tensor tensor_;
-  bool own_ = false;
 };
 
 }  // namespace vfm::ops

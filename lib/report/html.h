@@ -32,6 +32,18 @@ std::string line_chart(const std::vector<Series>& series, const std::string& x_l
                        const std::string& y_label, bool log_y = false);
 std::string histogram(const std::vector<double>& values, int bins, const std::string& x_label);
 
+/// What some things are made of: of each part a value of every thing.
+struct Bars {
+  struct Part {
+    std::string name;
+    std::vector<double> values;  ///< as many as names; not negative
+  };
+  std::vector<std::string> names;
+  std::vector<Part> parts;
+};
+/// Inline SVG: a bar a thing, of its parts one after the other, with the sum.
+std::string stacked_bars(const Bars& bars, const std::string& unit);
+
 class Page {
  public:
   explicit Page(std::string title);

@@ -31,6 +31,13 @@ std::string_view SampleView::find(std::string_view extension) const {
   return {};
 }
 
+std::int64_t Sample::bytes() const {
+  std::size_t sum = 0;
+  for (const Member& member : members)
+    sum += member.data.size();
+  return static_cast<std::int64_t>(sum);
+}
+
 std::string hash_sample(const Sample& sample) {
   Hasher hasher;
   for (const Member& member : sample.members)

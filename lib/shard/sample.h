@@ -27,6 +27,7 @@ struct Sample {
 
   /// The member's data, or null.
   const std::string* find(std::string_view extension) const;
+  std::int64_t bytes() const;  ///< of all members' data
 };
 
 /// The same without owning a byte: valid as long as what it was made from.

@@ -124,6 +124,9 @@ std::string describe_cuda() {
 std::string describe_gpu() {
   no_gpu();
 }
+std::string gpu_uuid() {
+  no_gpu();
+}
 GpuMemory gpu_memory() {
   no_gpu();
 }

@@ -47,6 +47,9 @@ void use_gpu(int index);
 std::string describe_cuda();
 /// "NVIDIA H200, 139.8 GiB, compute capability 9.0". Throws Error without a GPU.
 std::string describe_gpu();
+/// A name that no other GPU anywhere has, "GPU-5e6b...", as nvidia-smi has it. Throws Error without
+/// a GPU.
+std::string gpu_uuid();
 /// What the data sheet of a GPU, named as by describe_gpu(), says of dense products of bf16, in
 /// TFLOP/s; 0 for models that are not known here.
 double peak_tflops(std::string_view gpu);

@@ -35,6 +35,15 @@ cudaStream_t make_stream() {
 
 std::atomic<int> chosen_gpu = 0;
 
+cudaDeviceProp properties_of_gpu() {
+  if (!why_no_gpu().empty()) fail("cannot use a GPU: {}", why_no_gpu());
+  int index = 0;
+  cudaDeviceProp properties{};
+  check_gpu(cudaGetDevice(&index), "name the GPU");
+  check_gpu(cudaGetDeviceProperties(&properties, index), "describe the GPU");
+  return properties;
+}
+
 }  // namespace
 
 void check_gpu(int status, const char* what) {
@@ -75,13 +84,21 @@ std::string describe_cuda() {
 }
 
 std::string describe_gpu() {
-  if (!why_no_gpu().empty()) fail("cannot use a GPU: {}", why_no_gpu());
-  int index = 0;
-  cudaDeviceProp properties{};
-  check_gpu(cudaGetDevice(&index), "name the GPU");
-  check_gpu(cudaGetDeviceProperties(&properties, index), "describe the GPU");
+  const cudaDeviceProp properties = properties_of_gpu();
   return vfm::format("{}, {}, compute capability {}.{}", properties.name,
                      format_bytes(properties.totalGlobalMem), properties.major, properties.minor);
+}
+
+std::string gpu_uuid() {
+  const cudaDeviceProp properties = properties_of_gpu();
+  std::string text = "GPU";
+  for (std::size_t i = 0; i < sizeof properties.uuid.bytes; ++i) {
+    constexpr const char* kDigits = "0123456789abcdef";
+    const auto byte = static_cast<unsigned char>(properties.uuid.bytes[i]);
+    if (i == 0 || i == 4 || i == 6 || i == 8 || i == 10) text += '-';
+    text += {kDigits[byte / 16], kDigits[byte % 16]};
+  }
+  return text;
 }
 
 CUstream_st* compute_stream() {

@@ -25,8 +25,9 @@ std::set<GraphCache*>& caches() {
 
 }  // namespace
 
+// One that records nothing has nothing to give up, and may be made by any thread.
 GraphCache::GraphCache(int most) : most_(allowed ? most : 0) {
-  caches().insert(this);
+  if (records()) caches().insert(this);
 }
 
 void GraphCache::allow(bool graphs) {
@@ -34,7 +35,7 @@ void GraphCache::allow(bool graphs) {
 }
 
 GraphCache::~GraphCache() {
-  caches().erase(this);
+  if (records()) caches().erase(this);
 }
 
 void GraphCache::Entry::clear() {

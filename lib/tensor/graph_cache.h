@@ -6,7 +6,7 @@
 // plainly, and with it all that is done once (algorithms are timed, plans are built); the second
 // time it is recorded (tensor/gpu_graph.h). What cannot be recorded is done plainly, which is
 // logged once. Results are the same to the last bit either way.
-// Thread-safety: the thread that drives the GPU.
+// Thread-safety: the thread that drives the GPU; one that records nothing, any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -41,6 +41,8 @@ class GraphCache {
   std::vector<Tensor> run(const std::string& shape, const std::vector<Tensor>& inputs,
                           const Work& work);
 
+  /// Whether it ever does more than work plainly.
+  bool records() const { return most_ > 0; }
   int graphs() const;                                ///< that it has now
   std::int64_t replays() const { return replays_; }  ///< how often work was repeated so
 

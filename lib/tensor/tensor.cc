@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tensor/tensor.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <limits>
 
@@ -93,6 +96,16 @@ Tensor Tensor::from(std::span<const float> values, Shape shape) {
     fail("{} values do not fill shape {}", values.size(), to_string(tensor.shape_));
   std::copy(values.begin(), values.end(), tensor.data<float>());
   return tensor;
+}
+
+Tensor Tensor::name(Shape shape, DType dtype, Device device) {
+  const std::size_t bytes = static_cast<std::size_t>(element_count(shape)) * dtype_size(dtype);
+  if (bytes == 0) fail("a tensor of shape {} cannot have a name", to_string(shape));
+  void* const begin =
+      ::mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (begin == MAP_FAILED) fail_errno(errno, "cannot reserve {} bytes of addresses", bytes);
+  const std::shared_ptr<const void> owner(begin, [bytes](void* at) { ::munmap(at, bytes); });
+  return borrow(begin, std::move(shape), dtype, owner, device);
 }
 
 Tensor Tensor::borrow(const void* data, Shape shape, DType dtype, std::shared_ptr<const void> owner,

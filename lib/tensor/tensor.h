@@ -38,6 +38,10 @@ class Tensor {
   static Tensor borrow(const void* data, Shape shape, DType dtype,
                        std::shared_ptr<const void> owner, Device device = Device::cpu);
 
+  /// No values: addresses that are nothing else's and that nobody may read, as a name for what is
+  /// not always in memory.
+  static Tensor name(Shape shape, DType dtype, Device device);
+
   bool defined() const { return storage_ != nullptr; }
   const Shape& shape() const { return shape_; }
   int dims() const { return static_cast<int>(shape_.size()); }

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "dist/together.h"
 #include "io/file.h"
 #include "models/folder/adapted_model.h"
 #include "models/folder/checkpoint_folder.h"
@@ -14,7 +15,6 @@
 #include "models/folder/load_tensors.h"
 #include "train/kind.h"
 #include "train/run_folder.h"
-#include "train/together.h"
 
 namespace vfm::train {
 namespace {
@@ -146,8 +146,8 @@ struct Source {
 };
 
 /// Reads the source's weights and adapters on every rank. A collective.
-Verdict read_source(dist::World& world, Source source, std::string_view part,
-                    const nn::ParameterList& weights, const nn::ParameterList& adapters) {
+dist::Verdict read_source(dist::World& world, Source source, std::string_view part,
+                          const nn::ParameterList& weights, const nn::ParameterList& adapters) {
   for (std::string* text : {&source.model, &source.under, &source.adapters})
     *text = dist::broadcast(world, *text);
   return attempt_on_all_ranks(world, [&] {
@@ -254,10 +254,7 @@ data::Packing packing_of(const Json& train, const RunOptions& options) {
       options.out, dump_json(known));
 }
 
-void check_run(const RunOptions& options, const Recipe& recipe, int ranks) {
-  if (ranks > recipe.data.packs)
-    fail_usage("{} ranks have no work with {} packs a step: {}, must be at least {}", ranks,
-               recipe.data.packs, describe_setting(recipe, "data.packs"), ranks);
+void check_run(const RunOptions& options, const Recipe& recipe) {
   if (recipe.schedule.warmup > recipe.train.steps)
     log_warning(
         "the run ends in the warm-up: {} and {}, so the learning rate reaches {:.3g} of its {:.3g}",
@@ -296,7 +293,7 @@ models::Origin load_initial(dist::World& world, const RunOptions& options,
   // As models::retry_if_gone() does, on all ranks or none.
   for (int tries = 5;; --tries) {
     const std::string before = newest();
-    Verdict verdict = attempt_on_all_ranks(world, find);
+    dist::Verdict verdict = attempt_on_all_ranks(world, find);
     if (verdict.rank < 0)
       verdict = read_source(world, source, part_of(options.recipe), weights, adapters);
     if (verdict.rank < 0) return origin;
@@ -323,7 +320,7 @@ models::Origin load_base(dist::World& world, const RunOptions& options, const mo
     source.under = found.under;
     origin.path = found.model.absolute_path();
   });
-  const Verdict verdict = read_source(world, source, part_of(options.recipe), weights, {});
+  const dist::Verdict verdict = read_source(world, source, part_of(options.recipe), weights, {});
   if (verdict.rank >= 0) fail_on_all_ranks(world, verdict);
   return origin;
 }

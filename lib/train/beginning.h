@@ -40,10 +40,10 @@ void check_continues(const Json& train, const RunOptions& options, const Recipe&
 /// Error{usage} for a way that only a later version knows.
 data::Packing packing_of(const Json& train, const RunOptions& options);
 
-/// What a run refuses before it begins, and its dry run with the same words: check_initial(), more
-/// ranks than packs a step, and a folder with files of others. Warns of a run that ends in its
-/// warm-up. `recipe` is fitted to the data.
-void check_run(const RunOptions& options, const Recipe& recipe, int ranks);
+/// What a run refuses before it begins, and its dry run with the same words, beside its layout
+/// (train/parallel.h): check_initial(), and a folder with files of others. Warns of a run that ends
+/// in its warm-up.
+void check_run(const RunOptions& options, const Recipe& recipe);
 
 /// Reads the weights of options.init into `weights`; and, where adapters go on, these, averaged if
 /// they have an average, into `adapters`. Rank 0 finds the files and verifies them, then each rank

@@ -12,6 +12,7 @@
 #include "base/full_disk.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "dist/together.h"
 #include "io/atomic_file.h"
 #include "io/file.h"
 #include "io/safetensors_reader.h"
@@ -19,7 +20,7 @@
 #include "models/folder/load_tensors.h"
 #include "models/folder/lora_file.h"
 #include "train/checkpoint_files.h"
-#include "train/together.h"
+#include "train/state_shards.h"
 
 namespace vfm::train {
 namespace {
@@ -130,7 +131,7 @@ std::string damage_of(dist::World& world, const std::string& folder) {
   std::vector<std::uint64_t> sizes;
   for (const Json& file : shared)
     sizes.push_back(file[2].get<std::uint64_t>());
-  const std::vector<int> ranks = deal(sizes, world.size());
+  const std::vector<int> ranks = dist::deal(sizes, world.size());
   std::string mine;  // "NUMBER MESSAGE" of my first that is damaged
   on_all_ranks(world, [&] {
     for (std::size_t i = 0; i < ranks.size() && mine.empty(); ++i) {
@@ -162,8 +163,9 @@ std::string checkpoint_path(const std::string& run, std::int64_t step) {
   return io::join_path(run, fmt::format("checkpoints/step-{:08}", step));
 }
 
-std::string write_checkpoint(dist::World& world, const std::string& run,
-                             const Checkpoint& checkpoint, std::uint64_t max_file_bytes) {
+std::string write_checkpoint(const dist::Mesh& mesh, const std::string& run,
+                             const Checkpoint& checkpoint, const SaveLimits& limits) {
+  dist::World& world = mesh.world();
   const bool leader = world.rank() == 0;
   const std::string target = checkpoint_path(run, checkpoint.step);
   const std::string temporary =
@@ -173,7 +175,8 @@ std::string write_checkpoint(dist::World& world, const std::string& run,
     fs::remove_all(temporary, ignored);
   };
   const CheckpointFiles files(checkpoint.optimizer.parameters(),
-                              sets_of(checkpoint, max_file_bytes), world.size());
+                              sets_of(checkpoint, limits.file_bytes), world.size(),
+                              limits.piece_bytes);
   const auto prepare = [&] {
     if (!leader) return;
     remove_tree(temporary);
@@ -184,8 +187,11 @@ std::string write_checkpoint(dist::World& world, const std::string& run,
   on_all_ranks(world, prepare, clean_up);
 
   std::string lines;
+  CheckpointFiles::Written written =
+      files.write(temporary, holders_of(mesh, checkpoint.optimizer.parameters()));
   const auto write = [&] {
-    std::map<std::string, std::string> hashes = files.write(temporary, world.rank());
+    if (written.failure) std::rethrow_exception(written.failure);
+    std::map<std::string, std::string>& hashes = written.hashes;
     if (leader) {
       hashes.merge(write_texts(temporary, files.texts()));
       hashes.merge(write_texts(temporary, texts_of(checkpoint)));
@@ -216,8 +222,9 @@ void read_checkpoint(dist::World& world, const std::string& folder, const Optimi
     std::vector<models::RangeTarget> targets;
     for (std::size_t i = 0; i < parameters.size(); ++i)
       targets.push_back({std::string(prefix) + parameters[i]->name,
-                         io::TensorRange::whole(parameters[i]->shape()),
-                         [&store, i](const Tensor& t, std::int64_t at) { store(i, t, at); }});
+                         models::held_range(*parameters[i]),
+                         [&store, i](const Tensor& t, std::int64_t at) { store(i, t, at); },
+                         parameters[i]->placement.begin, parameters[i]->elements()});
     models::load_ranges(io::SafetensorsReader(place, name), targets);
   };
   const auto read_state = [&](const char* name, const std::vector<Tensor>& tensors) {

@@ -15,14 +15,12 @@
 #include <string>
 
 #include "base/json.h"
+#include "dist/mesh.h"
 #include "dist/world.h"
+#include "train/checkpoint_files.h"
 #include "train/optimizer.h"
 
 namespace vfm::train {
-
-/// The most bytes of tensors in a file, but for a tensor that is larger by itself. With the header
-/// a file has no more than 1 GiB.
-inline constexpr std::uint64_t kMaxFileBytes = (std::uint64_t{1} << 30) - (std::uint64_t{1} << 20);
 
 /// RUN/checkpoints/step-00000500
 std::string checkpoint_path(const std::string& run, std::int64_t step);
@@ -38,14 +36,25 @@ struct Checkpoint {
   std::map<std::string, std::string> adapters = {};
 };
 
-/// Writes it as RUN/checkpoints/step-N, replacing one of that step. Returns its path when it is
+/// How a checkpoint is divided. Its bytes depend on the first alone.
+struct SaveLimits {
+  /// The most bytes of tensors in a file, but for a tensor that is larger by itself. With the
+  /// header a file has no more than 1 GiB.
+  std::uint64_t file_bytes = (std::uint64_t{1} << 30) - (std::uint64_t{1} << 20);
+  /// Of a tensor in memory at a time, and in a message from one rank to another.
+  std::uint64_t piece_bytes = CheckpointFiles::kPiece;
+};
+
+/// Writes it as RUN/checkpoints/step-N, replacing one of that step. The ranks of holders_of()
+/// (train/state_shards.h) hold it together; the others have the same. Returns its path when it is
 /// durable. A collective.
-std::string write_checkpoint(dist::World& world, const std::string& run,
-                             const Checkpoint& checkpoint,
-                             std::uint64_t max_file_bytes = kMaxFileBytes);
+std::string write_checkpoint(const dist::Mesh& mesh, const std::string& run,
+                             const Checkpoint& checkpoint, const SaveLimits& limits = {});
 
 /// Reads weights, moments and average into the optimizer's buffers and the parameters' values: each
-/// rank what it holds, from the files. Does not verify hashes. A collective.
+/// rank the parts that it holds the state of, and nothing else of the files: where ranks share it,
+/// StateShards::gather() gives the others the weights. Does not verify hashes. A
+/// collective.
 void read_checkpoint(dist::World& world, const std::string& folder, const Optimizer& optimizer);
 
 /// Removes what is no longer needed after the checkpoint of `step` was written: of those at regular

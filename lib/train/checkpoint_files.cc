@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/checkpoint_files.h"
 
+#include <algorithm>
+#include <optional>
 #include <utility>
 
-#include "train/together.h"
+#include "dist/together.h"
+#include "train/checkpoint_pieces.h"
 
 namespace vfm::train {
 
 CheckpointFiles::CheckpointFiles(const nn::ParameterList& parameters, std::vector<SavedSet> sets,
-                                 int ranks)
-    : sets_(std::move(sets)) {
+                                 int ranks, std::uint64_t piece)
+    : parameters_(parameters), sets_(std::move(sets)), piece_(piece) {
   for (std::size_t i = 0; i < parameters.size(); ++i)
     places_[parameters[i]->name] = i;
   std::vector<std::uint64_t> sizes;
@@ -19,7 +22,7 @@ CheckpointFiles::CheckpointFiles(const nn::ParameterList& parameters, std::vecto
     for (const nn::Parameter* parameter : parameters)
       views.push_back({set.prefix + parameter->name,
                        std::string(dtype_name(set.dtype)),
-                       parameter->shape(),
+                       parameter->placement.global,
                        {}});
     io::SafetensorsPlan plan = io::plan_safetensors(set.name, std::move(views), set.max_file_bytes);
     if (!plan.index_name.empty())
@@ -29,7 +32,7 @@ CheckpointFiles::CheckpointFiles(const nn::ParameterList& parameters, std::vecto
       files_.push_back({s, std::move(file)});
     }
   }
-  const std::vector<int> writers = deal(sizes, ranks);
+  const std::vector<int> writers = dist::deal(sizes, ranks);
   for (std::size_t i = 0; i < files_.size(); ++i)
     files_[i].writer = writers[i];
 }
@@ -38,25 +41,62 @@ std::string CheckpointFiles::name(const File& file) const {
   return io::join_path(sets_[file.set].folder, file.file.name);
 }
 
-std::map<std::string, std::string> CheckpointFiles::write(const std::string& folder,
-                                                          int rank) const {
-  std::map<std::string, std::string> hashes;
-  for (const File& file : files_) {
-    if (file.writer != rank) continue;
-    const SavedSet& set = sets_[file.set];
-    const auto item = static_cast<std::uint64_t>(dtype_size(set.dtype));
-    Tensor held;
-    const auto fetch = [&](const io::TensorView& view, std::uint64_t begin, std::uint64_t end) {
-      const auto place = places_.find(std::string_view(view.name).substr(set.prefix.size()));
-      held = set.read(place->second, static_cast<std::int64_t>(begin / item),
-                      static_cast<std::int64_t>(end / item))
-                 .to(Device::cpu);
-      return std::span<const std::byte>(held.data<std::byte>(), held.bytes());
-    };
-    hashes[name(file)] = io::write_safetensors_file(io::join_path(folder, set.folder), file.file,
-                                                    fetch, set.metadata);
+std::vector<Piece> CheckpointFiles::pieces(const File& file) const {
+  const SavedSet& set = sets_[file.set];
+  const auto most = static_cast<std::int64_t>(piece_ / dtype_size(set.dtype));
+  std::vector<Piece> pieces;
+  for (const io::TensorView& view : file.file.tensors) {
+    const std::size_t parameter =
+        places_.find(std::string_view(view.name).substr(set.prefix.size()))->second;
+    const std::int64_t elements = view.elements();
+    for (std::int64_t begin = 0; begin < elements; begin += most)
+      pieces.push_back({file.set, parameter, set.dtype, begin, std::min(begin + most, elements)});
   }
-  return hashes;
+  return pieces;
+}
+
+CheckpointFiles::Written CheckpointFiles::write(const std::string& folder,
+                                                dist::Group& holders) const {
+  const HeldParts held(holders, parameters_);
+  std::vector<std::vector<Piece>> shared;  // by rank
+  for (const int writer : holders.ranks()) {
+    std::vector<Piece>& list = shared.emplace_back();
+    for (const File& file : files_)
+      if (file.writer == writer)
+        std::ranges::copy_if(pieces(file), std::back_inserter(list),
+                             [&](const Piece& piece) { return held.is_cut(piece.parameter); });
+  }
+  const auto read = [this](const Piece& piece, std::int64_t begin, std::int64_t end) {
+    return sets_[piece.set].read(piece.parameter, begin, end);
+  };
+  PieceRounds rounds(holders, held, std::move(shared), read);
+
+  Written written;
+  const auto attempt = [&written](const auto& act) {
+    try {
+      if (!written.failure) act();
+    } catch (...) {
+      written.failure = std::current_exception();
+    }
+  };
+  for (const File& file : files_) {
+    if (file.writer != holders.ranks()[static_cast<std::size_t>(holders.rank())]) continue;
+    const SavedSet& set = sets_[file.set];
+    std::optional<io::SafetensorsWriter> out;
+    attempt([&] { out.emplace(io::join_path(folder, set.folder), file.file, set.metadata); });
+    for (const Piece& piece : pieces(file)) {
+      Tensor values;
+      if (held.is_cut(piece.parameter)) values = rounds.next();
+      attempt([&] {
+        if (!values.defined()) values = read(piece, piece.begin, piece.end).to(Device::cpu);
+        out->write({values.data<std::byte>(), values.bytes()});
+      });
+    }
+    attempt([&] { written.hashes[name(file)] = out->finish(); });
+  }
+  while (rounds.left())
+    rounds.next();
+  return written;
 }
 
 }  // namespace vfm::train

@@ -1,26 +1,30 @@
 // The files of tensors in a checkpoint, and who of several ranks writes which.
 //
-// Which tensor lies in which file depends on the parameters alone, not on the number of ranks: so a
-// checkpoint has the same bytes whoever wrote it. Each file has one writer, chosen by a pure
-// function of the sizes; the order in which it asks for pieces of tensors is one of the file
-// (io/safetensors.h). So every rank can know which piece any other asks for next.
+// Which tensor lies in which file depends on the whole parameters alone (their names, and the
+// global shapes of their placements), not on the number of ranks nor on which of them holds what:
+// so a checkpoint has the same bytes whoever wrote it. Each file has one writer, chosen by a pure
+// function of the sizes. Of a parameter that ranks hold parts of, it gets the others' from its own
+// group (train/checkpoint_pieces.h).
 // Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <map>
 #include <string>
 #include <vector>
 
+#include "dist/group.h"
 #include "io/safetensors.h"
 #include "nn/parameter.h"
+#include "train/checkpoint_pieces.h"
 
 namespace vfm::train {
 
-/// The elements [begin, end) of the tensor that belongs to parameter i, in the type that it is
-/// written in, on any device.
+/// The elements [begin, end) of what this rank holds of the tensor that belongs to parameter i, in
+/// the type that it is written in, on any device.
 using ReadPiece = std::function<Tensor(std::size_t i, std::int64_t begin, std::int64_t end)>;
 
 /// As many tensors as there are parameters, under their names.
@@ -35,8 +39,12 @@ struct SavedSet {
 
 class CheckpointFiles {
  public:
-  /// `parameters` are those of the whole model, in any order.
-  CheckpointFiles(const nn::ParameterList& parameters, std::vector<SavedSet> sets, int ranks);
+  /// Bytes of a tensor that are in memory, and in a message, at a time.
+  static constexpr std::uint64_t kPiece = std::uint64_t{16} << 20;
+  /// `parameters` are those of the whole model, in any order, or this rank's parts of them; keeps
+  /// the reference.
+  CheckpointFiles(const nn::ParameterList& parameters, std::vector<SavedSet> sets, int ranks,
+                  std::uint64_t piece = kPiece);
 
   struct File {
     std::size_t set;  ///< which it belongs to
@@ -50,12 +58,21 @@ class CheckpointFiles {
   /// files.
   const std::map<std::string, std::string>& texts() const { return texts_; }
 
-  /// Writes the files of `rank` into the folder of the checkpoint, where the sets' folders are;
-  /// returns name -> hash. One piece of a tensor at a time comes to the host.
-  std::map<std::string, std::string> write(const std::string& folder, int rank) const;
+  struct Written {
+    std::map<std::string, std::string> hashes;  ///< name -> hash
+    std::exception_ptr failure;                 ///< of this rank's files, if any
+  };
+  /// Writes the files of this rank into the folder of the checkpoint, where the sets' folders are.
+  /// `holders` have the whole parameters together. A collective of theirs, to its end also where a
+  /// file cannot be written.
+  Written write(const std::string& folder, dist::Group& holders) const;
 
  private:
+  std::vector<Piece> pieces(const File& file) const;
+
+  const nn::ParameterList& parameters_;
   std::vector<SavedSet> sets_;
+  std::uint64_t piece_;
   std::map<std::string, std::size_t, std::less<>> places_;  // parameters by name
   std::vector<File> files_;
   std::map<std::string, std::string> texts_;

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "train/kind.h"
+#include "train/parallel.h"
 #include "train/recipe_file.h"
 
 namespace vfm::train {
@@ -14,11 +15,13 @@ std::int64_t token_count(const data::Entry& entry, const ModelRecipe& model) {
 
 void Dataset::fit(Recipe& recipe) const {
   fit_model(recipe);
-  for (const data::Entry& sample : entries())
+  for (const data::Entry& sample : entries()) {
+    check_share(recipe, sample);
     if (token_count(sample, recipe.model) > recipe.data.tokens)
       fail_usage("sample '{}' has {} tokens, more than a pack holds: {}, must be at least that",
                  sample.key, token_count(sample, recipe.model),
                  describe_setting(recipe, "data.tokens"));
+  }
 }
 
 std::vector<std::int64_t> Dataset::tokens(const ModelRecipe& model) const {

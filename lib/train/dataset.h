@@ -22,7 +22,8 @@ class Dataset {
 
   /// Fills what the recipe leaves to the data (channels or vocabulary, text width; of made-up clips
   /// the largest size), and checks that every sample fits: channels, patch size, position tables,
-  /// capacity of a pack. Throws Error{usage} naming the field and the first sample that does not.
+  /// capacity of a pack, ranks that share it. Throws Error{usage} naming the field and the first
+  /// sample that does not.
   void fit(Recipe& recipe) const;
 
   std::size_t size() const { return entries().size(); }

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
-
 #include "base/error.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -14,55 +12,14 @@
 #include "train/kind.h"
 #include "train/memory.h"
 #include "train/order.h"
+#include "train/parallel.h"
 #include "train/run.h"
+#include "train/signs.h"
 #include "train/step_work.h"
+#include "train/workload.h"
 
 namespace vfm::train {
 namespace {
-
-constexpr int kUsualText = 512;  // tokens of a T5 caption in Cosmos, without data
-
-/// Means over one epoch, or what stands for them.
-struct Workload {
-  double samples_a_step = 0, tokens_a_step = 0, flops_a_step = 0, fill = 1;
-  std::vector<data::Entry> pack;  // the fullest
-  std::string source;
-};
-
-Workload measure(const Recipe& recipe, const Dataset& data) {
-  const data::PackOptions options = recipe.data.pack_options();
-  const std::vector<std::int64_t> tokens = data.tokens(recipe.model);
-  const std::vector<data::Pack> packs = data::plan_packs(tokens, options);
-  SampleFlops flops(recipe);
-  Workload load;
-  for (std::size_t i = 0; i < tokens.size(); ++i) {
-    load.tokens_a_step += static_cast<double>(tokens[i]);
-    load.flops_a_step += flops.of(data.entry(i));
-  }
-  const double steps = static_cast<double>(packs.size()) / recipe.data.packs;
-  load.pack = fullest_pack(recipe, data);
-  load.fill = data::pack_stats(tokens, packs, options).fill;
-  load.samples_a_step = static_cast<double>(tokens.size()) / steps;
-  load.tokens_a_step /= steps;
-  load.flops_a_step /= steps;
-  load.source =
-      fmt::format("{} samples, {:.1f} % of the packs filled", tokens.size(), 100 * load.fill);
-  return load;
-}
-
-Workload assume(const Recipe& recipe) {
-  data::Entry sample = kind_of(recipe.model.type).full_sample(recipe);
-  sample.text_tokens = recipe.text_tokens(kUsualText);
-  const std::int64_t tokens = token_count(sample, recipe.model);
-  Workload load;
-  load.samples_a_step = recipe.data.packs;
-  load.pack = {sample};
-  load.tokens_a_step = static_cast<double>(tokens) * recipe.data.packs;
-  load.flops_a_step = SampleFlops(recipe).of(sample) * recipe.data.packs;
-  load.source = fmt::format("none given: one sample of {} tokens a pack, {} text tokens", tokens,
-                            sample.text_tokens);
-  return load;
-}
 
 /// The time of a step of packs like `pack` on options.gpu, and the memory that it takes there.
 Json predicted_step(const RunOptions& options, const Recipe& recipe, const StepWork& work,
@@ -76,6 +33,42 @@ Json predicted_step(const RunOptions& options, const Recipe& recipe, const StepW
   const models::Gpu& gpu = *options.gpu;
   return models::prediction(gpu, models::predict(gpu, work.packs, work.optimizer), tokens, flops,
                             need.total(), models::copy_time(gpu, work.copies));
+}
+
+/// Ranks along each axis.
+Json layout_of(const Recipe& recipe, int ranks) {
+  const dist::Layout layout = dist::fit_layout(wanted_layout(recipe.parallel), ranks);
+  Json sizes = {{"tp", layout.tp}, {"cp", layout.cp}, {"dp", layout.dp}};
+  if (layout.pp > 1) sizes["pp"] = layout.pp;
+  return sizes;
+}
+
+/// Of each stage of a pipeline its blocks and what memory it needs.
+Json stages_json(const Recipe& recipe, int ranks, models::Recompute recompute, Device device,
+                 const std::vector<data::Entry>& pack) {
+  const std::unique_ptr<dist::World> world = dist::counted_world(0, ranks);
+  const Parallel parallel(recipe, *world);
+  const std::vector<int>& chunks = parallel.network().stages;
+  Json stages = Json::array();
+  for (const MemoryNeed& need : memory_of_stages(recipe, ranks, recompute, device, pack)) {
+    int blocks = 0;
+    for (std::size_t chunk = stages.size(); chunk < chunks.size();
+         chunk += static_cast<std::size_t>(recipe.parallel.pp))
+      blocks += chunks[chunk];
+    const auto rounded = [](double value) { return static_cast<std::int64_t>(value); };
+    stages.push_back({{"blocks", blocks},
+                      {"weights", rounded(need.weights)},
+                      {"activations", rounded(need.activations)},
+                      {"total", rounded(need.total())}});
+  }
+  return stages;
+}
+
+Json sent_bytes(const StepWork& work) {
+  Json sent = Json::object();
+  for (const auto& [axis, bytes] : work.sent)
+    sent[axis] = static_cast<std::int64_t>(bytes);
+  return sent;
 }
 
 /// Refuses what a run would that goes on at a checkpoint, and takes from it what the run would.
@@ -92,7 +85,8 @@ void take_begun(const RunOptions& options, Recipe& recipe, const Dataset& data) 
 
 Json training_cost(const RunOptions& options, int ranks) {
   check_offload(options.recipe, options.device);
-  check_run(options, options.recipe, ranks);
+  check_run(options, options.recipe);
+  warn_of_idle_stages(options.recipe, ranks);
   if (options.gpu != nullptr && ranks > 1)
     fail_usage("--gpu predicts the time of one GPU, and there are {} processes: start one", ranks);
   Recipe recipe = options.recipe;
@@ -109,6 +103,7 @@ Json training_cost(const RunOptions& options, int ranks) {
     kind.fit_without_data(recipe);
     load = assume(recipe);
   }
+  check_layout(recipe, ranks, ranks);
   const double usable = options.gpu != nullptr ? options.gpu->usable()
                                                : usable_memory(options.device, options.local_ranks);
   const models::Recompute recompute =
@@ -119,17 +114,23 @@ Json training_cost(const RunOptions& options, int ranks) {
   const StepWork work = step_work(recipe, ranks, recompute, options.device, load.pack);
   const auto [parameters, trained] = model_numbers(recipe);
   const double learnt = static_cast<double>(trained);
+  const auto moment = static_cast<double>(dtype_size(recipe.optimizer.moment_type()));
   const double average = recipe.ema.mode == "off" ? 0 : 4 * learnt;
   const auto rounded = [](double value) { return static_cast<std::int64_t>(value); };
-  const Json memory = {{"weights", rounded(need.weights)},
-                       {"gradients", rounded(need.gradients)},
-                       {"moments", rounded(need.moments)},
-                       {"average", rounded(need.average)},
-                       {"activations", rounded(need.activations)},
-                       {"host", rounded(need.host)},
-                       {"total", rounded(need.total())},
-                       {"usable", rounded(usable)},
-                       {"pinned", rounded(need.pinned)}};
+  Json memory = {{"weights", rounded(need.weights)},
+                 {"gradients", rounded(need.gradients)},
+                 {"moments", rounded(need.moments)},
+                 {"average", rounded(need.average)},
+                 {"activations", rounded(need.activations)},
+                 {"host", rounded(need.host)},
+                 {"total", rounded(need.total())},
+                 {"construction", rounded(need.construction)},
+                 {"load", rounded(need.load)},
+                 {"save", rounded(need.save)},
+                 {"usable", rounded(usable)},
+                 {"pinned", rounded(need.pinned)}};
+  if (recipe.parallel.pp > 1)
+    memory["stages"] = stages_json(recipe, ranks, recompute, options.device, load.pack);
   Json cost = {{"kind", "cost"},
                {"data", load.source},
                {"device", options.gpu != nullptr ? fmt::format("NVIDIA {}", options.gpu->title)
@@ -140,6 +141,7 @@ Json training_cost(const RunOptions& options, int ranks) {
                {"trained", trained},
                {"lora_rank", recipe.lora.rank},
                {"ranks", ranks},
+               {"layout", layout_of(recipe, ranks)},
                {"samples_per_step", load.samples_a_step},
                {"tokens_per_step", load.tokens_a_step},
                {"steps", recipe.train.steps},
@@ -148,11 +150,18 @@ Json training_cost(const RunOptions& options, int ranks) {
                {"recompute", models::recompute_name(recompute)},
                {"offload", recipe.model.offloads(recompute)},
                {"memory_bytes", memory},
-               {"checkpoint_bytes", rounded(4 * learnt + need.moments + average)},
+               {"checkpoint_bytes", rounded((4 + 2 * moment) * learnt + average)},
                {"work_per_step", work_by_kind(work)},
+               {"sent_bytes_per_step", sent_bytes(work)},
                {"kernels", work_by_kernel(work)}});
   if (options.gpu != nullptr)
     cost["predicted"] = predicted_step(options, recipe, work, load.pack, need);
+  if (options.gpu != nullptr) {
+    Json& signs = cost["predicted"]["signs"] = Json::array();
+    for (const Sign& sign :
+         signs_of({.memory = need.total() / usable, .mfu = cost["predicted"]["mfu"].get<double>()}))
+      signs.push_back(sign.words);
+  }
   return cost;
 }
 
@@ -172,7 +181,12 @@ std::string training_words(const Json& cost) {
     line("  trained",
          fmt::format("{} ({}), adapters of rank {}; the others are frozen", cost["trained"].dump(),
                      count(cost["trained"]), cost["lora_rank"].dump()));
-  line("ranks", cost["ranks"].dump());
+  const Json& layout = cost["layout"];
+  line("ranks", cost["ranks"] == 1
+                    ? "1"
+                    : fmt::format("{} (tp {}, cp {}, dp {}{})", cost["ranks"].dump(),
+                                  layout["tp"].dump(), layout["cp"].dump(), layout["dp"].dump(),
+                                  layout.contains("pp") ? ", pp " + layout["pp"].dump() : ""));
   line("samples per step", fmt::format("{:.1f}", cost["samples_per_step"].get<double>()));
   line("tokens per step", fmt::format("{:.0f}", cost["tokens_per_step"].get<double>()));
   line("steps", cost["steps"].dump());
@@ -188,6 +202,13 @@ std::string training_words(const Json& cost) {
        fmt::format("{} (recompute {}{})", bytes(memory["activations"]),
                    cost["recompute"].get<std::string>(), offload ? ", offload" : ""));
   if (memory["host"] != 0) line("  program and data", bytes(memory["host"]));
+  if (memory.contains("stages")) {
+    line("memory per stage", "that of the fullest is above");
+    long number = 0;
+    for (const Json& stage : memory["stages"])
+      line(fmt::format("  {}", number++).c_str(),
+           fmt::format("{} of {} blocks", bytes(stage["total"]), stage["blocks"].dump()));
+  }
   if (offload)
     line("pinned memory per rank",
          bytes(memory["pinned"]) + " of the host's, for what is offloaded");
@@ -197,10 +218,17 @@ std::string training_words(const Json& cost) {
     line(fmt::format("  {}", kind).c_str(),
          (work["flops"] == 0 ? "" : count(work["flops"]) + "FLOPs, ") + bytes(work["bytes"]) +
              " of memory read and written");
+  if (const Json& sent = cost["sent_bytes_per_step"]; !sent.empty()) {
+    line("sent per step, rank", "of the first rank, without samples");
+    for (const auto& [axis, bytes_sent] : sent.items())
+      line(fmt::format("  {}", axis).c_str(), bytes(bytes_sent));
+  }
   if (cost.contains("predicted")) {
     const Json& predicted = cost["predicted"];
     line("predicted step", fmt::format("{:.4g} s", predicted["seconds"].get<double>()));
     text += models::prediction_words(predicted);
+    for (const Json& sign : predicted["signs"])
+      text += fmt::format("  note: {}\n", sign.get<std::string>());
   }
   return text;
 }

@@ -63,6 +63,12 @@ class Kind {
   virtual data::Entry full_sample(const Recipe& recipe) const = 0;
   /// Bytes of one on its way from the disk into a batch.
   virtual double sample_bytes(const Recipe& recipe, const data::Entry& sample) const = 0;
+  /// Into how many ranges of tokens the share of a rank of cp falls.
+  virtual int cp_ranges() const { return 1; }
+  /// Whether its model is cut into stages of a pipeline, and how many blocks each chunk of them
+  /// gets, balanced by their work (models/dit/pipeline_stages.h). `recipe` is fitted to the data.
+  virtual bool has_stages() const { return false; }
+  virtual std::vector<int> balanced_stages(const Recipe& /*recipe*/) const { return {}; }
   /// Whether the samples of a pack go through the model one after the other, not as one.
   virtual bool one_by_one() const { return false; }
 
@@ -70,11 +76,16 @@ class Kind {
   virtual std::string_view pipeline_part() const { return "transformer"; }
   /// Whether its steps can be CUDA graphs.
   virtual bool has_graphs() const { return false; }
+  /// Throws Error{usage}, naming the nearest layout, for one that the model cannot have, as
+  /// make_objective() does. `recipe` is fitted to the data.
+  virtual void check_layout(const Recipe& recipe, const models::NetworkLayout& layout) const = 0;
   /// With its weights on `device` as the seed says. Keeps the reference. `recipe` is fitted to the
   /// data (Dataset::fit).
+  /// Of a network that ranks share it has this rank's part. Throws Error{usage}, naming the nearest
+  /// layout, for one that the model cannot have.
   virtual std::unique_ptr<Objective> make_objective(const Recipe& recipe,
-                                                    models::Recompute recompute,
-                                                    Device device) const = 0;
+                                                    models::Recompute recompute, Device device,
+                                                    const models::NetworkLayout& layout) const = 0;
 };
 
 /// Each in the kind.cc of its folder.

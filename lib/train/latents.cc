@@ -40,7 +40,9 @@ CleanSample take_sample(const data::Entry& entry, data::LatentSample sample, int
           entry.fps,
           std::move(sample.latent),
           std::move(sample.codes),
-          std::move(sample.text)};
+          std::move(sample.text),
+          {},
+          sample.bytes};
 }
 
 Json trained_sizes(const std::vector<data::Entry>& entries) {

@@ -5,6 +5,7 @@ namespace vfm::train {
 
 void LogSums::add(const StepResult& result) {
   ++steps;
+  read_bytes += result.read_bytes;
   if (result.skipped) {
     ++skipped;
     return;
@@ -14,6 +15,25 @@ void LogSums::add(const StepResult& result) {
   learning_rate = result.learning_rate;
 }
 
+Json LogSums::record(const RunState& state) const {
+  Json record = {{"step", state.step}};
+  if (loss.elements() > 0) record["loss"] = loss.mean();
+  if (loss.image_elements > 0 && loss.video_elements > 0) {
+    record["loss_image"] = loss.image_sum / loss.image_elements;
+    record["loss_video"] = loss.video_sum / loss.video_elements;
+  }
+  if (skipped < steps) {
+    record["grad_norm"] = gradient_norm;
+    record["lr"] = learning_rate;
+  }
+  record["tokens"] = state.tokens;
+  record["samples"] = state.samples;
+  record["epoch"] = state.data.epoch;
+  record["skipped"] = skipped;
+  record["read_bytes"] = read_bytes;
+  return record;
+}
+
 Json LogSums::to_json() const {
   return {{"image_sum", loss.image_sum},
           {"image_elements", loss.image_elements},
@@ -21,6 +41,7 @@ Json LogSums::to_json() const {
           {"video_elements", loss.video_elements},
           {"steps", steps},
           {"skipped", skipped},
+          {"read_bytes", read_bytes},
           {"grad_norm", gradient_norm},
           {"lr", learning_rate}};
 }
@@ -34,6 +55,8 @@ LogSums LogSums::from_json(const Json& value) {
   sums.loss.video_elements = need_number(value, "video_elements", what);
   sums.steps = need_integer(value, "steps", what);
   sums.skipped = need_integer(value, "skipped", what);
+  if (value.contains("read_bytes"))  // not in older runs
+    sums.read_bytes = need_number(value, "read_bytes", what);
   sums.gradient_norm = need_number(value, "grad_norm", what);
   sums.learning_rate = need_number(value, "lr", what);
   return sums;

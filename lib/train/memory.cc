@@ -15,9 +15,14 @@
 #include "tensor/device.h"
 #include "tensor/meta.h"
 #include "tensor/program_memory.h"
+#include "train/checkpoint_files.h"
+#include "train/gradients.h"
 #include "train/kind.h"
 #include "train/optimizer.h"
+#include "train/parallel.h"
+#include "train/pipeline.h"
 #include "train/recipe_file.h"
+#include "train/state_shards.h"
 
 namespace vfm::train {
 
@@ -27,6 +32,9 @@ namespace {
 
 /// More samples than this say nothing new about packs.
 constexpr std::size_t kLookedAt = 65536;
+
+/// What MPI has for itself, which a dry run does not begin.
+constexpr double kOfMpi = 8 << 20;
 
 /// Of this process's control group, which a container has; infinite without one. Version 2, and 1.
 double group_limit() {
@@ -40,8 +48,28 @@ double group_limit() {
   return limit;
 }
 
+/// Of the whole model.
 std::unique_ptr<Objective> on_meta(const Recipe& recipe, Recompute recompute) {
-  return kind_of(recipe.model.type).make_objective(recipe, recompute, Device::meta);
+  return kind_of(recipe.model.type).make_objective(recipe, recompute, Device::meta, {});
+}
+
+/// Of a piece of a tensor on its way into a checkpoint (train/checkpoint_pieces.h): as f32; and
+/// where it is made of parts these, and what meanwhile goes to another rank.
+double pieces_of_saving(const Parallel& parallel, const nn::ParameterList& parameters,
+                        Device device) {
+  double piece = 0;
+  for (const nn::Parameter* p : parameters)
+    piece = std::max(
+        piece, 4 * static_cast<double>(io::TensorRange::whole(p->placement.global).elements()));
+  const bool shared = device == Device::cpu && holders_of(parallel.mesh(), parameters).size() > 1;
+  return (shared ? 3 : 1) * std::min(piece, static_cast<double>(CheckpointFiles::kPiece));
+}
+
+/// Of values that are read (models/folder/load_tensors.h): f32 as they lie in a file; bf16 there,
+/// as f32, and converted again.
+double pieces_of_loading(const Recipe& recipe) {
+  constexpr double kMebi = 1 << 20;
+  return recipe.optimizer.moment_type() == DType::f32 ? 4 * kMebi : (4 + 2 + 4 + 2) * kMebi;
 }
 
 double bytes_of(const std::vector<Tensor>& tensors) {
@@ -86,8 +114,11 @@ ModelNumbers model_numbers(const Recipe& recipe) {
 }
 
 RankPacks packs_of_rank(const Recipe& recipe, int ranks) {
-  const int all = (recipe.data.packs + ranks - 1) / ranks;
-  return {all, recipe.data.micro_packs > 0 ? std::min(recipe.data.micro_packs, all) : all};
+  const int sharers = recipe.parallel.tp * recipe.parallel.cp * recipe.parallel.pp;
+  const int data_ranks = std::max(1, ranks / sharers);
+  const int all = (recipe.data.packs + data_ranks - 1) / data_ranks;
+  const int together = recipe.packs_together();
+  return {all, together > 0 ? std::min(together, all) : all};
 }
 
 EmaRecipe average_on_device(const EmaRecipe& ema, Device device) {
@@ -120,45 +151,115 @@ double SampleFlops::of(const data::Entry& sample) {
   return flops.none + recipe_.text_tokens(sample.text_tokens) * flops.each;
 }
 
-MemoryNeed memory_need(const Recipe& recipe, int ranks, Recompute recompute, Device device,
-                       const std::vector<data::Entry>& pack) {
+namespace {
+
+/// Passes of as many batches as memory depends on, of those of two steps.
+void pass_some(const Recipe& recipe, const Parallel& parallel, const Objective& objective,
+               std::span<const std::unique_ptr<Batch>> batches) {
+  GradientReducer reducer(parallel.mesh(), objective.parameters(), recipe.parallel.reduce_type());
+  if (const int pp = parallel.network().pp_size(); pp > 1) {
+    // From the third turn on it is as it was.
+    const std::vector<MicrobatchCost> costs(
+        std::min((batches.size() + 1) / 2, 3 * static_cast<std::size_t>(pp)));
+    run_pipeline(parallel.mesh().group(dist::Axes::pp), objective, batches,
+                 schedule_pipeline({pp, recipe.parallel.vpp}, costs));
+    return reducer.finish();
+  }
+  // What the allocator keeps is what it is from the second time on.
+  const std::size_t passes = std::min<std::size_t>(batches.size(), 2);
+  for (std::size_t i = 0; i < passes; ++i)
+    objective.pass(*batches[i], i == 0,
+                   i + 1 == passes ? reducer.listener() : ops::Tape::Listener());
+  if (parallel.blocks() != nullptr) parallel.blocks()->finish();
+  reducer.finish();
+}
+
+/// What passes at once, where each pack has these.
+std::vector<data::Entry> samples_together(const std::vector<data::Entry>& pack, int packs) {
+  std::vector<data::Entry> samples;
+  for (int i = 0; i < packs; ++i)
+    samples.insert(samples.end(), pack.begin(), pack.end());
+  return samples;
+}
+
+/// Of rank `rank`.
+MemoryNeed need_of_rank(const Recipe& recipe, int rank, int ranks, Recompute recompute,
+                        Device device, const std::vector<data::Entry>& pack) {
   const MetaAccount account(device);
-  const std::unique_ptr<Objective> objective = on_meta(recipe, recompute);
+  const auto [packs, together] = packs_of_rank(recipe, ranks);
+  const std::vector<data::Entry> samples = samples_together(pack, together);
+  const std::unique_ptr<dist::World> world = dist::counted_world(rank, ranks);
+  const Parallel parallel(recipe, *world);
+  const std::unique_ptr<Objective> objective =
+      kind_of(recipe.model.type)
+          .make_objective(recipe, recompute, Device::meta, parallel.network());
+  const auto held = static_cast<double>(account.memory().current);
   const EmaRecipe ema = average_on_device(recipe.ema, device);
-  const Optimizer state(recipe.optimizer, ema, objective->parameters());
+  const StateShards shards(parallel.mesh(), objective->parameters(), parallel.blocks());
+  const Optimizer state(recipe.optimizer, ema, shards.states());
   MemoryNeed need;
+  double largest = 0;  // as f32, drawn before it is put in its place
   for (const nn::ParameterList* list : {&objective->parameters(), &objective->frozen()})
     for (const nn::Parameter* p : *list) {
-      need.weights += bytes_of({p->value, p->high, p->low});
-      need.gradients += bytes_of({p->grad});
+      const nn::Parameter& kept = p->state ? *p->state : *p;  // what is drawn here
+      const nn::Parameter& here = p->sharded ? kept : *p;
+      if (kept.grad.defined())
+        largest = std::max(largest, 4 * static_cast<double>(kept.elements()));
+      need.weights += bytes_of({here.value, here.high, kept.low});
+      need.gradients += bytes_of({here.grad});
     }
   need.moments = bytes_of(state.m) + bytes_of(state.v);
   need.average = bytes_of(state.ema());
   const double lasting = need.total();
+  const double program = device == Device::cpu ? program_memory() + (ranks > 1 ? kOfMpi : 0) : 0;
+  need.construction = program + std::max(static_cast<double>(account.memory().peak),
+                                         held + (device == Device::cpu ? largest : 0));
+  const double saving = pieces_of_saving(parallel, shards.states(), device);
+  need.load = program + static_cast<double>(account.memory().current) + pieces_of_loading(recipe);
 
   // The batches of all packs are made before the first one passes, and those of the next step
   // meanwhile.
-  const auto [packs, together] = packs_of_rank(recipe, ranks);
-  std::vector<data::Entry> samples;
   double read = 0;
-  for (int i = 0; i < together; ++i)
-    for (const data::Entry& sample : pack) {
-      samples.push_back(sample);
-      read += kind_of(recipe.model.type).sample_bytes(recipe, sample);
-    }
+  for (const data::Entry& sample : samples)
+    read += kind_of(recipe.model.type).sample_bytes(recipe, sample);
   std::vector<std::unique_ptr<Batch>> batches;
   for (int i = 0; !samples.empty() && i < 2 * packs; i += together)
     batches.push_back(objective->blank(samples));
-  // What the allocator keeps is what it is from the second time on.
-  for (std::size_t i = 0; i < batches.size() && i < 2; ++i)
-    objective->pass(*batches[i], i == 0);
+  if (!batches.empty()) pass_some(recipe, parallel, *objective, batches);
+  shards.gather();
   const MemoryStats memory = account.memory();
+  need.save = program + static_cast<double>(memory.current) + saving;
   need.activations = static_cast<double>(memory.peak) - lasting;
   need.pinned = static_cast<double>(account.pinned().held);
-  // Samples as they were read, and put one after the other.
-  if (device == Device::cpu)
-    need.host = program_memory() + 2 * read + static_cast<double>(memory.held - memory.peak);
+  // Samples as they were read, and put one after the other; where ranks share them those of all
+  // packs of a step, and of the step after it.
+  if (device == Device::cpu) {
+    const bool shared = parallel.sharers().size() > 1;
+    const double kept = (shared ? 2.0 * packs / together + 1 : 2.0) * read;
+    need.host = program + kept + static_cast<double>(memory.held - memory.peak);
+    need.save += kept;
+  }
   return need;
+}
+
+}  // namespace
+
+std::vector<MemoryNeed> memory_of_stages(const Recipe& recipe, int ranks, Recompute recompute,
+                                         Device device, const std::vector<data::Entry>& pack) {
+  const dist::Layout layout = dist::fit_layout(wanted_layout(recipe.parallel), ranks);
+  const int fullest =
+      fullest_rank(recipe, ranks, samples_together(pack, packs_of_rank(recipe, ranks).together));
+  std::vector<MemoryNeed> stages;
+  for (int stage = 0; stage < layout.pp; ++stage)
+    stages.push_back(need_of_rank(recipe, stage * (ranks / layout.pp) + fullest, ranks, recompute,
+                                  device, pack));
+  return stages;
+}
+
+MemoryNeed memory_need(const Recipe& recipe, int ranks, Recompute recompute, Device device,
+                       const std::vector<data::Entry>& pack) {
+  const std::vector<MemoryNeed> stages = memory_of_stages(recipe, ranks, recompute, device, pack);
+  return *std::ranges::max_element(stages, {}, &MemoryNeed::total);
 }
 
 void check_memory(const Recipe& recipe, const MemoryNeed& need, double usable) {

@@ -34,7 +34,11 @@ struct MemoryNeed {
   double activations = 0;
   double host = 0;    ///< 0 on a GPU: the program, samples on their way, what is kept
   double pinned = 0;  ///< of the host's memory beside a GPU, and so not in total(): 'model.offload'
+  /// The most beside steps, all told: while the weights get their first values, while a checkpoint
+  /// is read, and while one is saved between two steps.
+  double construction = 0, load = 0, save = 0;
 
+  /// The most in a step.
   double total() const { return weights + gradients + moments + average + activations + host; }
 };
 
@@ -48,6 +52,7 @@ ModelNumbers model_numbers(const Recipe& recipe);
 /// A rank's packs of a step, and how many go through the network together.
 struct RankPacks {
   int all = 1, together = 1;
+  int passes() const { return (all + together - 1) / together; }
 };
 RankPacks packs_of_rank(const Recipe& recipe, int ranks);
 
@@ -75,8 +80,13 @@ class SampleFlops {
 
 /// `recipe` knows its channels (Dataset::fit). Each of a rank's packs of a step is taken to be as
 /// `pack`; without one only what lasts from step to step is counted.
+/// Of the stage of a pipeline that needs most.
 MemoryNeed memory_need(const Recipe& recipe, int ranks, models::Recompute recompute, Device device,
                        const std::vector<data::Entry>& pack);
+/// The same of each stage.
+std::vector<MemoryNeed> memory_of_stages(const Recipe& recipe, int ranks,
+                                         models::Recompute recompute, Device device,
+                                         const std::vector<data::Entry>& pack);
 
 /// Throws Error{usage}, saying what would make it less, if what lasts from step to step, which is
 /// all but the activations and the host's, is more than `usable` bytes: such a run cannot begin.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/objective.h"
 
+#include "base/error.h"
 #include "base/philox.h"
 
 namespace vfm::train {
@@ -8,6 +9,10 @@ namespace vfm::train {
 const nn::ParameterList& Objective::frozen() const {
   static const nn::ParameterList none;
   return none;
+}
+
+std::unique_ptr<ChunkedPass> Objective::pass_in_chunks(Batch& /*batch*/) const {
+  fail("this model is not cut into stages of a pipeline");
 }
 
 std::vector<float> Objective::reconstruct(const CleanSample& /*sample*/) const {

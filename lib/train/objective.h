@@ -17,6 +17,7 @@
 #include "base/json.h"
 #include "data/latents.h"
 #include "nn/parameter.h"
+#include "ops/tape.h"
 #include "train/loss_sums.h"
 #include "train/recipe.h"
 #include "train/sample.h"
@@ -34,6 +35,21 @@ struct Batch {
 struct PlacedSample {
   CleanSample sample;
   std::size_t place = 0;
+};
+
+/// A batch on its way through a rank's chunks of a pipeline (models/dit/network_layout.h), each of
+/// which goes forward and then back, once.
+class ChunkedPass {
+ public:
+  virtual ~ChunkedPass() = default;
+  /// The residual stream of this rank's tokens, without values.
+  virtual Tensor blank_stream() const = 0;
+  /// What the rank's chunk makes of `stream`. The first one of the network needs none; the last one
+  /// gives none: its loss is in the batch.
+  virtual Tensor forward(int chunk, const Tensor& stream) = 0;
+  /// Adds the gradient of the *sum* of the loss to the parameters' gradients, given that of what
+  /// forward() gave, and gives that of what it got. Of the ends as there.
+  virtual Tensor backward(int chunk, const Tensor& gradient) = 0;
 };
 
 class Objective {
@@ -55,8 +71,13 @@ class Objective {
                                        const std::vector<PlacedSample>& samples) const = 0;
   /// Forward, loss and backward, which adds the gradient of the *sum* of the loss to the
   /// parameters' gradients; that of the `first` batch of a step takes the place of what is there.
-  /// Once a batch, one that build() made. On a GPU it is queued.
-  virtual void pass(Batch& batch, bool first) const = 0;
+  /// Once a batch, one that build() made. On a GPU it is queued. `final` is told of gradients while
+  /// backward still runs, each when it gets nothing more in this batch; where work is repeated as
+  /// it was recorded, of none.
+  virtual void pass(Batch& batch, bool first, const ops::Tape::Listener& final = {}) const = 0;
+  /// The same chunk by chunk, in a pipeline. The batch must outlive it. Throws Error where the
+  /// kind has no stages.
+  virtual std::unique_ptr<ChunkedPass> pass_in_chunks(Batch& batch) const;
   /// A batch of samples of these sizes (Dataset::entries()) and no values, which passes on
   /// Device::meta as if it were one of build().
   virtual std::unique_ptr<Batch> blank(const std::vector<data::Entry>& samples) const = 0;

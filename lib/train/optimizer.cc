@@ -73,7 +73,7 @@ double Optimizer::ema_decay(std::int64_t last) const {
   return decay;
 }
 
-double Optimizer::update(double lr, double factor) {
+double Optimizer::update(double lr, double factor, std::optional<double> squares) {
   const std::int64_t number = updates + 1;
   const bool averages = has_ema() && number % ema_recipe_.every == 0;
   std::vector<ops::AdamwSlot> slots;
@@ -95,7 +95,9 @@ double Optimizer::update(double lr, double factor) {
   if (averages) step.ema_decay = static_cast<float>(ema_decay(number));
   step.step = number;
   download_.release();
-  const double norm = ops::clipped_adamw(device(), slots, step, factor, recipe_.clip);
+  const double norm =
+      squares ? ops::adamw_of_norm(device(), slots, step, factor, recipe_.clip, *squares)
+              : ops::clipped_adamw(device(), slots, step, factor, recipe_.clip);
   if (!std::isfinite(norm)) return norm;
   updates = number;
   if (averages && ema_on_host()) average_on_host(step.ema_decay);

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -36,7 +37,8 @@ class Optimizer {
 
   /// One update with gradients `factor` * gradients, clipped as the recipe says. Returns their
   /// global norm before that; where it is not finite, nothing is changed. Waits for the device.
-  double update(double lr, double factor);
+  /// Where parameters are parts, `squares` is what squares_of_gradients() (train/gradients.h) says.
+  double update(double lr, double factor, std::optional<double> squares = {});
 
   bool has_ema() const { return ema_recipe_.mode != "off"; }
   /// Restarts the average with the parameters' values: after these were overwritten.

@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "tensor/device.h"
+
 namespace vfm::train {
 namespace {
 
@@ -45,6 +47,7 @@ Json timing_of_ranks(dist::World& world, const RankTiming& own) {
   traffic.reset();
   const Json here = {{"busy", std::max(0.0, own.seconds - waited) / steps},
                      {"data", own.data_seconds / steps},
+                     {"read", own.read_bytes / steps},
                      {"memory", own.memory_peak},
                      {"wait", std::move(wait)},
                      {"sent", std::move(sent)}};
@@ -52,11 +55,14 @@ Json timing_of_ranks(dist::World& world, const RankTiming& own) {
   for (const std::string& text : world.gather(dump_json(here)))
     ranks.push_back(parse_json(text, "a rank's timing"));
   if (ranks.empty()) return Json::object();
-  return {{"busy_seconds", spread_of(ranks, "busy")},
-          {"data_seconds", spread_of(ranks, "data")},
-          {"memory_ranks", spread_of(ranks, "memory")},
-          {"wait_seconds", most_of(ranks, "wait")},
-          {"sent_bytes", most_of(ranks, "sent")}};
+  return {{"busy_seconds", spread_of(ranks, "busy")}, {"data_seconds", spread_of(ranks, "data")},
+          {"read_bytes", spread_of(ranks, "read")},   {"memory_ranks", spread_of(ranks, "memory")},
+          {"wait_seconds", most_of(ranks, "wait")},   {"sent_bytes", most_of(ranks, "sent")}};
+}
+
+double peak_tflops(const Recipe& recipe, Device device) {
+  if (recipe.train.peak_tflops > 0) return recipe.train.peak_tflops;
+  return device == Device::cuda && recipe.compute() == DType::bf16 ? gpu_peak_tflops() : 0;
 }
 
 }  // namespace vfm::train

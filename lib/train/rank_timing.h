@@ -10,6 +10,8 @@
 
 #include "base/json.h"
 #include "dist/world.h"
+#include "tensor/tensor.h"
+#include "train/recipe.h"
 
 namespace vfm::train {
 
@@ -18,14 +20,20 @@ struct RankTiming {
   std::int64_t steps = 1;
   double seconds = 0;       ///< by the clock
   double data_seconds = 0;  ///< of them, waiting for data
+  double read_bytes = 0;    ///< of samples, from files
   double memory_peak = 0;   ///< bytes
 };
 
 /// A collective. On rank 0, an empty object elsewhere:
 ///   busy_seconds, data_seconds   a step: {mean, most, rank}, over the ranks, and who has the most
+///   read_bytes                   a step, in the same way: of samples, from files
 ///   memory_ranks                 memory_peak in the same way
 ///   wait_seconds, sent_bytes     a step, by axis of groups (dist/traffic.h): of the rank with most
 /// Begins to count the world's traffic anew.
 Json timing_of_ranks(dist::World& world, const RankTiming& own);
+
+/// Of one rank's hardware, for MFU: what the recipe says, else what is known of the GPU in bf16; 0:
+/// nothing is.
+double peak_tflops(const Recipe& recipe, Device device);
 
 }  // namespace vfm::train

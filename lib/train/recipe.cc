@@ -13,12 +13,20 @@ DType Recipe::compute() const {
   return model.compute == "bf16" ? DType::bf16 : DType::f32;
 }
 
+int Recipe::packs_together() const {
+  return parallel.pp > 1 ? std::max(1, data.micro_packs) : data.micro_packs;
+}
+
 data::PackOptions DataRecipe::pack_options() const {
   data::PackOptions options;
   options.tokens = tokens;
   options.window = window;
   options.packing = packing;
   return options;
+}
+
+DType ParallelRecipe::reduce_type() const {
+  return reduce == "bf16" ? DType::bf16 : DType::f32;
 }
 
 DType OptimizerRecipe::moment_type() const {

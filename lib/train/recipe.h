@@ -93,11 +93,32 @@ struct TrainRecipe {
   std::int64_t checkpoint_every = 500;
   int keep = 2;  ///< checkpoints that stay
   std::int64_t log_every = 10;
-  /// Seconds that a rank waits for the others before the run ends, by what they do (dist/world.h);
-  /// 0: for ever.
+  /// Seconds a rank waits for others before the run ends (dist/world.h); 0: for ever.
   double setup_limit = 1800, step_limit = 600, checkpoint_limit = 1800;
   /// Of the hardware of one rank, for MFU in timing.jsonl. 0: a known GPU's, else no MFU.
   double peak_tflops = 0;
+};
+
+/// How the ranks of a run share its work (train/parallel.h). No part of what a run is: one that
+/// goes on may have another.
+struct ParallelRecipe {
+  int tp = 1;                    ///< ranks that share the heads and widths of layers
+  int cp = 1;                    ///< ranks that share the tokens of a pack
+  std::string cp_kind = "auto";  ///< what these exchange: models::CpKind by name, or "auto"
+  int cp_heads = 0;  ///< where it is both: ranks that exchange tokens for heads; 0: most possible
+  /// Of an ST-DiT: parts of cp end at frames, and cp_kind is of full attention alone.
+  bool hybrid = false;
+  int pp = 1;                  ///< stages of a pipeline, each of which has some of the blocks
+  int vpp = 1;                 ///< chunks of blocks that each of them has
+  std::vector<int> stages;     ///< blocks of each of pp·vpp chunks; empty: balanced by their work
+  std::string reduce = "f32";  ///< "f32" or "bf16": in what gradients travel
+  /// Kept together by dp and cp (train/state_shards.h): "none", "optimizer", or blocks too, "full".
+  std::string shard = "none";
+  int replicate = 1;    ///< groups of the ranks of dp that each keep all of it
+  bool reshard = true;  ///< of "full": whether gathered matrices are freed after each use
+
+  DType reduce_type() const;
+  bool shards_state() const { return shard != "none"; }
 };
 
 struct Recipe {
@@ -113,10 +134,14 @@ struct Recipe {
   ScheduleRecipe schedule;
   EmaRecipe ema;
   ValidationRecipe validation;
+  ParallelRecipe parallel;
   TrainRecipe train;
   std::set<std::string> given;  ///< keys that the user set, for describe_setting()
 
   DType compute() const;
+  /// Packs of a rank that go through the network together; 0: all. Those of a pipeline go one by
+  /// one, if 'data.micro_packs' does not say otherwise.
+  int packs_together() const;
   /// Of a text as it goes into the model; that of no text is 1.
   int text_tokens(int of_sample) const;
 };

@@ -86,6 +86,40 @@ void check_initial(const Recipe& recipe, const Beginning& beginning) {
         fmt::join(ours.targets, ", "));
 }
 
+/// What a pipeline cannot do yet, and what makes none.
+void check_pipeline(const Recipe& recipe) {
+  const ParallelRecipe& parallel = recipe.parallel;
+  if (parallel.pp == 1) {
+    if (parallel.vpp > 1 || !parallel.stages.empty())
+      fail_usage("{}, and 'parallel.pp' is 1: only stages of a pipeline have chunks of blocks",
+                 parallel.vpp > 1 ? describe_setting(recipe, "parallel.vpp")
+                                  : describe_setting(recipe, "parallel.stages"));
+    return;
+  }
+  if (!kind_of(recipe.model.type).has_stages())
+    fail_usage("{}, and a model of type '{}' has no stages: set it to 1",
+               describe_setting(recipe, "parallel.pp"), recipe.model.type);
+  if (recipe.model.offload)
+    fail_usage(
+        "{}, and 'model.offload' is true: a pipeline's stages keep what goes into blocks "
+        "themselves; leave one out",
+        describe_setting(recipe, "parallel.pp"));
+  const auto chunks =
+      static_cast<std::size_t>(parallel.pp) * static_cast<std::size_t>(parallel.vpp);
+  const std::vector<int>& stages = parallel.stages;
+  if (stages.empty()) return;
+  if (stages.size() != chunks)
+    fail_usage("{}, must be {} numbers: 'parallel.pp' times 'parallel.vpp'",
+               describe_setting(recipe, "parallel.stages"), chunks);
+  const int blocks = std::accumulate(stages.begin(), stages.end(), 0);
+  const int all = recipe.model.type == "autoregressive" ? recipe.model.decoder.num_layers
+                                                        : recipe.model.dit.num_layers;
+  if (blocks != all)
+    fail_usage("{}, {} blocks together, and {}: must be the same",
+               describe_setting(recipe, "parallel.stages"), blocks,
+               describe_setting(recipe, "model.num_layers"));
+}
+
 }  // namespace
 
 Recipe make_recipe(std::span<const Setting> settings, const Beginning* beginning) {
@@ -128,6 +162,17 @@ Recipe make_recipe(std::span<const Setting> settings, const Beginning* beginning
         "'model.offload' is true, and {}: what goes into blocks waits elsewhere only where they "
         "are recomputed; choose auto, block_but_attention or block",
         describe_setting(recipe, "model.recompute"));
+  check_pipeline(recipe);
+  if (recipe.parallel.replicate > 1 && !recipe.parallel.shards_state())
+    fail_usage("{}, and {}: only a state that is shared has replicas",
+               describe_setting(recipe, "parallel.replicate"),
+               describe_setting(recipe, "parallel.shard"));
+  if (!recipe.parallel.reshard && recipe.parallel.shard != "full")
+    fail_usage("'parallel.reshard' is false, and {}: only with full are matrices gathered",
+               describe_setting(recipe, "parallel.shard"));
+  if (recipe.parallel.shards_state() && kind.one_by_one())
+    fail_usage("{}: the state of a tokenizer is not shared by ranks, leave it out",
+               describe_setting(recipe, "parallel.shard"));
   kind.check(recipe);
   return recipe;
 }
@@ -218,7 +263,8 @@ std::vector<std::string> changed_settings(const Json& old, const Recipe& now, bo
   const std::vector<Field> fields = fields_of(copy), defaults = fields_of(usual);
   for (std::size_t i = 0; i < fields.size(); ++i) {
     const Field& field = fields[i];
-    if (field.may_change != allowed) continue;
+    // Of how ranks share the work nothing is kept.
+    if (field.may_change != allowed || field.key.starts_with("parallel.")) continue;
     const std::size_t dot = field.key.find('.');
     const std::string section = field.key.substr(0, dot), key = field.key.substr(dot + 1);
     Json before = defaults[i].get();  // of a checkpoint from before the setting was there

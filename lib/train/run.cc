@@ -7,11 +7,13 @@
 #include <cmath>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "base/error.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/units.h"
+#include "dist/together.h"
 #include "io/atomic_file.h"
 #include "io/folder_lock.h"
 #include "models/folder/checkpoint_folder.h"
@@ -27,7 +29,7 @@
 #include "train/rank_timing.h"
 #include "train/recipe_file.h"
 #include "train/run_folder.h"
-#include "train/together.h"
+#include "train/signs.h"
 #include "train/trainer.h"
 #include "train/training_report.h"
 #include "train/validation.h"
@@ -41,7 +43,7 @@ using Clock = std::chrono::steady_clock;
 struct TimingSums {
   Clock::time_point begin = Clock::now();
   std::int64_t tokens = 0, steps = 0;
-  double flops = 0, data_seconds = 0;
+  double flops = 0, data_seconds = 0, read_bytes = 0;
 };
 
 class Run {
@@ -54,22 +56,15 @@ class Run {
         manifest_(manifest),
         progress_(progress),
         data_(kind_of(recipe_.model.type).open(options, "train")) {
-    data_->fit(recipe_);
-    check_memory(recipe_,
-                 memory_need(recipe_, world.size(), models::Recompute::block, options.device, {}),
-                 usable_memory(options.device, world.local_size()));
-    if (recipe_.model.offload) {
-      const double usable = usable_memory(options.device, world.local_size());
-      const std::vector<data::Entry> pack = fullest_pack(recipe_, *data_);
-      check_pinned(need_of(choose_recompute(recipe_, world.size(), options.device, usable, pack)),
-                   world.local_size());
-    }
+    // What all refuse alike is said once.
+    on_all_ranks(world, [&] { check(); });
   }
 
   long train();
 
  private:
   bool leader() const { return world_.rank() == 0; }
+  void check();
   MemoryNeed need_of(models::Recompute recompute) const {
     return memory_need(recipe_, world_.size(), recompute, options_.device,
                        fullest_pack(recipe_, *data_));
@@ -81,7 +76,7 @@ class Run {
   void make_validation();
   void log(const StepResult& result);
   void save();
-  double peak_tflops() const;
+  void prune();
   Json train_json() const;
   void announce(const std::string& folder);
   void collect_failures();
@@ -98,11 +93,27 @@ class Run {
   std::optional<MetricsLog> metrics_;  // on rank 0
   LogSums sums_;
   TimingSums timing_;
+  SignWatch signs_;
   models::Origin init_;                          // what load_initial() remembers
   bool due_ = false;                             // a checkpoint
   std::string newest_;                           // checkpoint
   std::map<std::string, std::string> failures_;  // of all ranks, on rank 0
 };
+
+/// What is refused before there is anything of the run.
+void Run::check() {
+  data_->fit(recipe_);
+  check_layout(recipe_, world_.size(), world_.least_local_size());
+  check_memory(recipe_,
+               memory_need(recipe_, world_.size(), models::Recompute::block, options_.device, {}),
+               usable_memory(options_.device, world_.local_size()));
+  if (recipe_.model.offload) {
+    const double usable = usable_memory(options_.device, world_.local_size());
+    const std::vector<data::Entry> pack = fullest_pack(recipe_, *data_);
+    check_pinned(need_of(choose_recompute(recipe_, world_.size(), options_.device, usable, pack)),
+                 world_.local_size());
+  }
+}
 
 long Run::train() {
   open();
@@ -111,7 +122,10 @@ long Run::train() {
   const std::int64_t steps = recipe_.train.steps;
   progress_.start("steps", static_cast<std::uint64_t>(
                                std::max<std::int64_t>(0, steps - trainer_->state().step)));
-  if (trainer_->state().step >= steps && options_.synthetic.empty()) announce(newest_);
+  if (trainer_->state().step >= steps && options_.synthetic.empty()) {
+    prune();  // what a kill after the last checkpoint left
+    announce(newest_);
+  }
   bool ended = false;
   while (!ended && trainer_->state().step < steps) {
     world_.section("step", recipe_.train.step_limit);
@@ -119,22 +133,20 @@ long Run::train() {
     try {
       result = trainer_->train_step();
     } catch (const Error&) {  // a step without data still reports the samples that it lacked
-      if (leader()) {
-        failures_.insert(trainer_->failures().begin(), trainer_->failures().end());
-        write_errors(options_.out, failures_);
-      }
+      failures_.insert(trainer_->failures().begin(), trainer_->failures().end());
+      if (leader()) write_errors(options_.out, failures_);
       throw;
     }
     const std::int64_t step = trainer_->state().step;
     ended = result.wind_up || step == steps;
     log(result);
     if (validation_ && (step % recipe_.validation.every == 0 || step == steps)) {
-      trainer_->optimizer().swap_ema();
+      trainer_->swap_ema();
       Json record = {{"step", step}};
-      record.update(validation_->run(trainer_->objective(), world_));
+      record.update(validation_->run(trainer_->objective(), trainer_->parallel()));
       if (leader() && !std::isfinite(record["val_loss"].get<double>()))
         log_warning("step {}: the validation loss is not a number", step);
-      trainer_->optimizer().swap_ema();
+      trainer_->swap_ema();
       if (leader()) metrics_->metrics(record);
       if (leader()) log_info("{}", validation_words(record));
     }
@@ -147,11 +159,9 @@ long Run::train() {
     fail("the gradient was not finite in the last {} steps: {}, start over with a lower one",
          trainer_->state().skips_in_row, describe_setting(recipe_, "optimizer.lr"));
   collect_failures();
-  if (leader()) {
-    write_errors(options_.out, failures_);
-    if (!options_.report.empty())
-      write_training_report(options_, recipe_, *trainer_, validation_ ? &*validation_ : nullptr);
-  }
+  if (leader()) write_errors(options_.out, failures_);
+  if (leader() && !options_.report.empty())
+    write_training_report(options_, recipe_, *trainer_, validation_ ? &*validation_ : nullptr);
   if (trainer_->state().step < steps)
     log_info("asked to end at step {} of {}; the same command continues", trainer_->state().step,
              steps);
@@ -163,7 +173,8 @@ void Run::open() {
   std::string train_text;
   make_validation();  // before anything is cleared: it may find the data wanting
   if (leader()) {
-    check_run(options_, recipe_, world_.size());
+    check_run(options_, recipe_);
+    warn_of_idle_stages(recipe_, world_.size());
     lock_ = io::lock_folder(options_.out);
     io::make_directories(io::join_path(options_.out, "checkpoints"));
   }
@@ -196,7 +207,7 @@ void Run::resume(const std::string& folder, const std::string& train_text) {
   make_trainer();
   const nn::ParameterList& frozen = trainer_->objective().frozen();
   init_ = models::Origin::from_json(train.value("init", Json()));
-  if (!frozen.empty()) init_ = load_base(world_, options_, init_, frozen);
+  if (!frozen.empty()) init_ = load_base(world_, options_, init_, nn::states_of(frozen));
   read_checkpoint(world_, folder, trainer_->optimizer());
   trainer_->restore(RunState::from_json(train["state"], what));
   sums_ = LogSums::from_json(train["log"]);
@@ -214,23 +225,24 @@ void Run::resume(const std::string& folder, const std::string& train_text) {
 void Run::begin() {
   make_trainer();
   if (options_.init.empty()) return;
-  const nn::ParameterList& frozen = trainer_->objective().frozen();
-  const nn::ParameterList& trained = trainer_->optimizer().parameters();
-  init_ = load_initial(world_, options_, frozen.empty() ? trained : frozen, trained);
+  const auto &frozen = trainer_->objective().frozen(), &own = trainer_->shards().states();
+  init_ = load_initial(world_, options_, frozen.empty() ? own : nn::states_of(frozen), own);
   if (leader()) {
     log_info("beginning from '{}'", options_.init);
-    for (const std::string& sentence : other_parts(options_.base, data_->info(), options_.init))
-      log_warning("{}", sentence);
+    for (const std::string& words : other_parts(options_.base, data_->info(), options_.init))
+      log_warning("{}", words);
     if (const int tokens = recipe_.diffusion.text_padding; tokens > 0)
       log_info("texts are filled up to {} tokens ('diffusion.text_padding')", tokens);
   }
   trainer_->optimizer().restart_ema();
+  trainer_->shards().gather();
 }
 
 /// Says what it does not keep.
 void Run::make_trainer() {
   const Device device = options_.device;
   trainer_.emplace(recipe_, *data_, world_, device);
+  trainer_->parallel().mesh().warn_of_slow_tp();
   if (!leader() || (recipe_.model.recompute != "auto" && !recipe_.model.offload)) return;
   const models::Recompute recompute = trainer_->recompute();
   const MemoryNeed need = need_of(recompute);
@@ -264,27 +276,14 @@ void Run::log(const StepResult& result) {
   sums_.add(result);
   timing_.flops += result.flops;
   timing_.data_seconds += result.data_seconds;
+  timing_.read_bytes += result.own_read_bytes;
   ++timing_.steps;
   progress_.note(fmt::format("loss {:.4f}", result.loss.mean()));
   progress_.add(1);
   if (state.step % recipe_.train.log_every != 0 && state.step != recipe_.train.steps) return;
 
-  Json record = {{"step", state.step}};
-  if (sums_.loss.elements() > 0) record["loss"] = sums_.loss.mean();
-  if (sums_.loss.image_elements > 0 && sums_.loss.video_elements > 0) {
-    record["loss_image"] = sums_.loss.image_sum / sums_.loss.image_elements;
-    record["loss_video"] = sums_.loss.video_sum / sums_.loss.video_elements;
-  }
-  if (sums_.skipped < sums_.steps) {
-    record["grad_norm"] = sums_.gradient_norm;
-    record["lr"] = sums_.learning_rate;
-  }
-  record["tokens"] = state.tokens;
-  record["samples"] = state.samples;
-  record["epoch"] = state.data.epoch;
-  record["skipped"] = sums_.skipped;
+  const Json record = sums_.record(state);
   sums_ = {};
-
   const double seconds = std::chrono::duration<double>(Clock::now() - timing_.begin).count();
   const double tokens = static_cast<double>(state.tokens - timing_.tokens);
   Json timing = {
@@ -294,11 +293,12 @@ void Run::log(const StepResult& result) {
       {"tflops", timing_.flops / seconds * 1e-12},
       {"data_wait", timing_.data_seconds / seconds},
       {"memory_peak", options_.device == Device::cuda ? cuda_memory().peak : cpu_memory().peak}};
-  if (const double peak = peak_tflops(); peak > 0)
+  if (const double peak = peak_tflops(recipe_, options_.device); peak > 0)
     timing["mfu"] = timing_.flops / seconds * 1e-12 / (peak * static_cast<double>(world_.size()));
   const RankTiming own{.steps = timing_.steps,
                        .seconds = seconds,
                        .data_seconds = timing_.data_seconds,
+                       .read_bytes = timing_.read_bytes,
                        .memory_peak = timing["memory_peak"].get<double>()};
   if (world_.size() > 1) timing.update(timing_of_ranks(world_, own));
   timing_ = {};
@@ -306,28 +306,25 @@ void Run::log(const StepResult& result) {
   if (!leader()) return;
   metrics_->metrics(record);
   metrics_->timing(timing);
+  for (const std::string& sign : signs_.news(timing, options_.device))
+    log_warning("step {}: {}", state.step, sign);
   log_info("step {}  loss {:.4f}  grad norm {:.3f}  {} tokens/s", state.step,
            record.value("loss", std::nan("")), record.value("grad_norm", std::nan("")),
            format_count(timing["tokens_per_second"].get<double>()));
-}
-
-/// Of one rank's hardware: what the recipe says, else what is known of the GPU in bf16.
-double Run::peak_tflops() const {
-  if (recipe_.train.peak_tflops > 0) return recipe_.train.peak_tflops;
-  const bool known = options_.device == Device::cuda && recipe_.compute() == DType::bf16;
-  return known ? gpu_peak_tflops() : 0;
 }
 
 Json Run::train_json() const {
   Json errors = Json::array();
   for (const auto& [key, message] : failures_)
     errors.push_back({{"input", key}, {"error", message}});
+  Json recipe = to_json(recipe_);
+  recipe.erase("parallel");  // a checkpoint has the same bytes however the ranks share the work
   Json train = {{"version", 1},
                 {"step", trainer_->state().step},
                 {"seed", recipe_.train.seed},
                 {"state", trainer_->state().to_json()},
                 {"packing", static_cast<int>(recipe_.data.packing)},
-                {"recipe", to_json(recipe_)},
+                {"recipe", std::move(recipe)},
                 {"init", init_.to_json()}};
   train.update(generation_facts(recipe_, *data_, options_.base));
   train.update(
@@ -348,20 +345,23 @@ void Run::save() {
   if (!options_.synthetic.empty()) return;
   world_.section("checkpoint", recipe_.train.checkpoint_limit);
   collect_failures();
-  const std::int64_t step = trainer_->state().step;
   if (leader()) metrics_->sync();
-  Checkpoint checkpoint{.step = step,
+  Checkpoint checkpoint{.step = trainer_->state().step,
                         .config = trainer_->objective().config(),
                         .train = leader() ? train_json() : Json(),
                         .optimizer = trainer_->optimizer()};
   if (recipe_.lora.rank > 0)
     checkpoint.adapters = models::lora_metadata(recipe_.model.dit, recipe_.lora);
-  newest_ = write_checkpoint(world_, options_.out, checkpoint);
-  if (leader())
-    prune_checkpoints(options_.out, step, recipe_.train.checkpoint_every, recipe_.train.steps,
-                      recipe_.train.keep);
+  newest_ = write_checkpoint(trainer_->parallel().mesh(), options_.out, checkpoint);
+  prune();
   announce(newest_);
   world_.barrier();
+}
+
+void Run::prune() {
+  if (!leader()) return;
+  prune_checkpoints(options_.out, trainer_->state().step, recipe_.train.checkpoint_every,
+                    recipe_.train.steps, recipe_.train.keep);
 }
 
 void Run::announce(const std::string& folder) {

@@ -18,6 +18,7 @@ struct CleanSample {
   std::vector<std::int32_t> codes;        ///< (T, H, W); empty if continuous
   std::vector<float> text;                ///< (text tokens, E); may be empty
   std::vector<float> pixels = {};         ///< (3, T, H, W), RGB in [-1, 1]
+  std::int64_t read_bytes = 0;            ///< from files, for it
 };
 
 }  // namespace vfm::train

@@ -6,9 +6,13 @@
 #include <memory>
 
 #include "tensor/meta.h"
+#include "train/gradients.h"
 #include "train/kind.h"
 #include "train/memory.h"
 #include "train/optimizer.h"
+#include "train/parallel.h"
+#include "train/pipeline.h"
+#include "train/state_shards.h"
 
 namespace vfm::train {
 namespace {
@@ -45,25 +49,55 @@ std::vector<Named> kernels_of(const StepWork& work) {
 
 StepWork step_work(const Recipe& recipe, int ranks, models::Recompute recompute, Device device,
                    const std::vector<data::Entry>& pack) {
+  const std::unique_ptr<dist::World> world = dist::counted_world(0, ranks);
+  const Parallel parallel(recipe, *world);
   const std::unique_ptr<Objective> objective =
-      kind_of(recipe.model.type).make_objective(recipe, recompute, Device::meta);
+      kind_of(recipe.model.type)
+          .make_objective(recipe, recompute, Device::meta, parallel.network());
   const RankPacks packs = packs_of_rank(recipe, ranks);
   std::vector<data::Entry> samples;
   for (int i = 0; i < packs.together; ++i)
     samples.insert(samples.end(), pack.begin(), pack.end());
   StepWork work;
+  const auto add_sent = [&](double times) {
+    for (const std::string& axis : world->traffic().axes()) {
+      work.sent[axis] += times * static_cast<double>(world->traffic().of(axis).bytes);
+      for (std::size_t i = 0; i < dist::kOperations; ++i) {
+        const auto operation = static_cast<dist::Operation>(i);
+        const dist::Traffic::Count count = world->traffic().of(axis, operation);
+        if (count.calls == 0) continue;
+        SentMessages& sent = work.messages[{axis, operation}];
+        sent.calls += times * static_cast<double>(count.calls);
+        sent.bytes += times * static_cast<double>(count.bytes);
+      }
+    }
+    world->traffic().reset();
+  };
   const double passes = static_cast<double>(packs.all) / packs.together;
   for (const auto& [first, share] : {std::pair{true, 1.0}, {false, passes - 1}}) {
     if (share == 0) continue;
     const MetaAccount account(device);
-    objective->pass(*objective->blank(samples), first);
+    if (const int pp = parallel.network().pp_size(); pp > 1) {
+      std::vector<std::unique_ptr<Batch>> batch;
+      batch.push_back(objective->blank(samples));
+      run_pipeline(parallel.mesh().group(dist::Axes::pp), *objective, batch,
+                   schedule_in_order({pp, recipe.parallel.vpp}, std::vector<MicrobatchCost>(1)));
+    } else {
+      objective->pass(*objective->blank(samples), first);
+    }
     add_calls(work.packs, account.calls(), share);
+    add_sent(share);
     for (CopyBeside copy : account.copies()) {
       copy.times = share;
       work.copies.push_back(std::move(copy));
     }
   }
-  work.optimizer = optimizer_work(recipe, objective->parameters(), device);
+  GradientReducer(parallel.mesh(), objective->parameters(), recipe.parallel.reduce_type()).finish();
+  if (parallel.blocks() != nullptr) parallel.blocks()->finish();
+  const StateShards shards(parallel.mesh(), objective->parameters(), parallel.blocks());
+  shards.gather();
+  add_sent(1);
+  work.optimizer = optimizer_work(recipe, shards.states(), device);
   return work;
 }
 

@@ -5,6 +5,7 @@
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <span>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -12,25 +13,19 @@
 #include "tensor/device.h"
 #include "train/kind.h"
 #include "train/memory.h"
+#include "train/pipeline.h"
 #include "train/recipe_file.h"
 #include "train/schedule.h"
 
 namespace vfm::train {
 namespace {
 
-/// Sums gradients over ranks.
-void reduce_gradients(dist::World& world, const nn::ParameterList& parameters) {
-  std::vector<Tensor> gradients;
-  for (const nn::Parameter* parameter : parameters)
-    gradients.push_back(parameter->grad);
-  world.all_reduce_sum(std::span<const Tensor>(gradients));
-}
-
 /// Sums over ranks of what each knows alone.
 void reduce_result(dist::World& world, StepResult& result) {
-  std::array<double, 6> sums = {result.loss.image_sum,        result.loss.image_elements,
+  std::array<double, 7> sums = {result.loss.image_sum,        result.loss.image_elements,
                                 result.loss.video_sum,        result.loss.video_elements,
-                                stop_signal() != 0 ? 1.0 : 0, wind_up_requested() ? 1.0 : 0};
+                                stop_signal() != 0 ? 1.0 : 0, wind_up_requested() ? 1.0 : 0,
+                                result.own_read_bytes};
   world.all_reduce_sum(std::span<double>(sums));
   result.loss = {.image_sum = sums[0],
                  .image_elements = sums[1],
@@ -38,6 +33,18 @@ void reduce_result(dist::World& world, StepResult& result) {
                  .video_elements = sums[3]};
   result.stop = sums[4] > 0;
   result.wind_up = sums[5] > 0;
+  result.read_bytes = sums[6];
+}
+
+/// What all ranks have memory for: backward repeats the exchanges of what it computes again, so
+/// they do alike.
+models::Recompute most_recompute(dist::World& world, models::Recompute own) {
+  std::array<double, 4> chosen{};
+  chosen.at(static_cast<std::size_t>(own)) = 1;
+  world.all_reduce_sum(std::span<double>(chosen));
+  for (std::size_t i = chosen.size(); i-- > 0;)
+    if (chosen[i] > 0) return static_cast<models::Recompute>(i);
+  return own;
 }
 
 }  // namespace
@@ -63,40 +70,47 @@ RunState RunState::from_json(const Json& value, std::string_view what) {
 Trainer::Trainer(const Recipe& recipe, const Dataset& data, dist::World& world, Device device)
     : recipe_(recipe),
       data_(data),
-      world_(world),
-      recompute_(choose_recompute(recipe, world.size(), device,
-                                  usable_memory(device, world.local_size()),
-                                  fullest_pack(recipe, data))),
-      objective_(kind_of(recipe.model.type).make_objective(recipe, recompute_, device)),
-      optimizer_(recipe.optimizer, recipe.ema, objective_->parameters()),
+      parallel_(recipe, world),
+      recompute_(most_recompute(world, choose_recompute(recipe, world.size(), device,
+                                                        usable_memory(device, world.local_size()),
+                                                        fullest_pack(recipe, data)))),
+      objective_(kind_of(recipe.model.type)
+                     .make_objective(recipe, recompute_, device, parallel_.network())),
+      shards_(parallel_.mesh(), objective_->parameters(), parallel_.blocks()),
+      reducer_(parallel_.mesh(), objective_->parameters(), recipe.parallel.reduce_type()),
+      optimizer_(recipe.optimizer, recipe.ema, shards_.states()),
       order_(data.tokens(recipe.model), recipe.train.seed, recipe.data.pack_options()),
-      flops_(recipe) {}
+      flops_(recipe) {
+  shards_.gather();
+}
 
 Trainer::~Trainer() = default;
 
-StepResult Trainer::train_step() {
+StepResult Trainer::train_step(bool update) {
   StepResult result;
   const auto begin = std::chrono::steady_clock::now();
   const StepData data = take_data();
   result.data_seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   result.flops = data.flops;
+  result.own_read_bytes = data.read_bytes;
 
-  if (data.batches.empty()) nn::zero_gradients(objective_->parameters());
+  pass(data);
+  reducer_.finish();
   for (const std::unique_ptr<Batch>& batch : data.batches)
-    objective_->pass(*batch, batch == data.batches.front());
-  for (const std::unique_ptr<Batch>& batch : data.batches)
-    result.loss += objective_->loss(*batch);
-  reduce_gradients(world_, objective_->parameters());
-  reduce_result(world_, result);
+    if (batch) result.loss += objective_->loss(*batch);
+  reduce_result(parallel_.world(), result);
   if (result.loss.elements() == 0)
     fail("none of the samples of step {} could be read", state_.step + 1);
+  if (!update) return result;
 
   result.learning_rate =
       learning_rate(recipe_.optimizer, recipe_.schedule, state_.step, recipe_.train.steps);
   // What is not finite in the loss is not finite in the gradient either.
-  result.gradient_norm = optimizer_.update(result.learning_rate, 1 / result.loss.elements());
+  result.gradient_norm =
+      optimizer_.update(result.learning_rate, 1 / result.loss.elements(), shards_.squares());
   result.skipped = !std::isfinite(result.gradient_norm);
+  if (!result.skipped) shards_.gather();
 
   ++state_.step;
   state_.updates = optimizer_.updates;
@@ -112,58 +126,144 @@ StepResult Trainer::train_step() {
   return result;
 }
 
+/// Forward, loss and backward of all batches.
+void Trainer::pass(const StepData& data) {
+  const bool staged = parallel_.network().pp_size() > 1;
+  if (data.batches.empty() || staged) nn::zero_gradients(objective_->parameters());
+  if (staged && !data.batches.empty())
+    return run_pipeline(parallel_.mesh().group(dist::Axes::pp), *objective_, data.batches,
+                        data.schedule);
+  for (const std::unique_ptr<Batch>& batch : data.batches)
+    objective_->pass(*batch, batch == data.batches.front(),
+                     batch == data.batches.back() ? reducer_.listener() : ops::Tape::Listener());
+  if (nn::BlockShards* const blocks = parallel_.blocks()) {
+    const RankPacks packs = packs_of_rank(recipe_, parallel_.world().size());
+    blocks->fill(static_cast<int>(data.batches.size()), packs.passes());
+    blocks->finish();
+  }
+}
+
 void Trainer::restore(const RunState& state) {
-  if (ahead_.valid()) ahead_.get();
+  if (built_.valid()) built_.get();
+  if (read_.valid()) read_.get();
+  shards_.gather();
   state_ = state;
   optimizer_.updates = state.updates;
   order_.seek(state.data);
 }
 
-/// The data of this step; and begins to prepare the next step's while this one is computed.
+void Trainer::swap_ema() {
+  if (!optimizer_.has_ema()) return;
+  optimizer_.swap_ema();
+  shards_.gather();
+}
+
+/// The data of this step; and begins to prepare the next step's while this one is computed. Where
+/// samples are shared, which is for this thread, those of the step after it are read meanwhile.
 Trainer::StepData Trainer::take_data() {
   const auto step = static_cast<std::uint32_t>(state_.step);
-  StepData data = ahead_.valid() ? ahead_.get() : prepare(step);
+  dist::Group& sharers = parallel_.sharers();
+  const auto shared = [&](StepPlan plan) {
+    share_samples(sharers, parallel_.sharers_of_values(), plan.read);
+    return plan;
+  };
+  StepData data = built_.valid() ? built_.get() : build(shared(plan_and_read(step)));
   for (const auto& [key, message] : data.failures)
-    if (failures_.emplace(key, message).second) log_warning("left out: {}", message);
-  ahead_ = std::async(std::launch::async, [this, step] { return prepare(step + 1); });
+    if (failures_.emplace(key, message).second && sharers.rank() == 0)
+      log_warning("left out: {}", message);
+  if (sharers.size() == 1) {
+    built_ = std::async(std::launch::async, [this, step] { return build(plan(step + 1)); });
+    return data;
+  }
+  StepPlan read = read_.valid() ? read_.get() : plan_and_read(step + 1);
+  const auto next = std::make_shared<StepPlan>(shared(std::move(read)));
+  built_ = std::async(std::launch::async, [this, next] { return build(std::move(*next)); });
+  read_ = std::async(std::launch::async, [this, step] { return plan_and_read(step + 2); });
   return data;
 }
 
-Trainer::StepData Trainer::prepare(std::uint32_t step) {
-  StepData data;
-  std::vector<data::Pack> packs;
-  std::vector<std::string> keys;
-  for (int i = 0; i < recipe_.data.packs; ++i) {
-    for (const std::size_t sample : packs.emplace_back(order_.next())) {
+Trainer::StepPlan Trainer::plan(std::uint32_t step) {
+  StepPlan result;
+  result.step = step;
+  StepData& data = result.data;
+  std::size_t place = 0;  // in the order of the whole step
+  for (int p = 0; p < recipe_.data.packs; ++p) {
+    data::Pack pack = order_.next();
+    const double before = data.flops;
+    for (const std::size_t sample : pack) {
       const data::Entry& entry = data_.entry(sample);
-      keys.push_back(entry.key);
+      result.keys.push_back(entry.key);
       data.tokens += token_count(entry, recipe_.model);
       data.flops += flops_.of(entry);
     }
+    const std::size_t first = std::exchange(place, place + pack.size());
+    if (p % parallel_.data_ranks() == parallel_.data_rank())
+      result.packs.push_back({first, std::move(pack), data.flops - before});
   }
-  data.samples = static_cast<std::int64_t>(keys.size());
+  data.samples = static_cast<std::int64_t>(result.keys.size());
   data.after = order_.position();
+  return result;
+}
 
+Trainer::StepPlan Trainer::plan_and_read(std::uint32_t step) {
+  StepPlan result = plan(step);
+  const dist::Group& sharers = parallel_.sharers();
+  if (sharers.size() == 1 || sharers.rank() > 0) return result;
+  for (const StepPlan::Pack& pack : result.packs)
+    for (const std::size_t sample : pack.samples) {
+      result.read.push_back(read_sample(sample, step));
+      result.data.read_bytes += static_cast<double>(result.read.back().sample.read_bytes);
+    }
+  return result;
+}
+
+ReadSample Trainer::read_sample(std::size_t sample, std::uint32_t step) const {
+  try {
+    return {data_.read(sample, step), {}};
+  } catch (const Error& error) {
+    ReadSample unread;
+    unread.sample.key = data_.entry(sample).key;
+    unread.failure = error.what();
+    return unread;
+  }
+}
+
+Trainer::StepData Trainer::build(StepPlan plan) const {
+  StepData data = std::move(plan.data);
+  const bool shared = parallel_.sharers().size() > 1;
   std::vector<PlacedSample> samples;  // of one forward
   int packs_in_forward = 0;
-  std::size_t place = 0;  // in the order of the whole step
+  const int together = recipe_.packs_together();
+  const bool staged = parallel_.network().pp_size() > 1;
+  std::vector<MicrobatchCost> costs;  // of a pipeline
+  double flops = 0;                   // of one forward
   const auto finish_batch = [&] {
-    if (!samples.empty()) data.batches.push_back(objective_->build(step, keys, samples));
+    if (staged && packs_in_forward > 0) costs.push_back({flops / 3, flops * 2 / 3});
+    if (!samples.empty())
+      data.batches.push_back(objective_->build(plan.step, plan.keys, samples));
+    else if (staged && packs_in_forward > 0)
+      data.batches.push_back(nullptr);  // all stages have it in their schedule
     samples.clear();
     packs_in_forward = 0;
+    flops = 0;
   };
-  for (std::size_t p = 0; p < packs.size(); place += packs[p++].size()) {
-    if (static_cast<int>(p) % world_.size() != world_.rank()) continue;
-    for (std::size_t i = 0; i < packs[p].size(); ++i) {
-      try {
-        samples.push_back({data_.read(packs[p][i], step), place + i});
-      } catch (const Error& error) {
-        data.failures.emplace_back(keys[place + i], error.what());
-      }
+  std::size_t next = 0;  // of plan.read
+  for (const StepPlan::Pack& pack : plan.packs) {
+    for (std::size_t i = 0; i < pack.samples.size(); ++i) {
+      ReadSample one =
+          shared ? std::move(plan.read[next++]) : read_sample(pack.samples[i], plan.step);
+      if (!shared) data.read_bytes += static_cast<double>(one.sample.read_bytes);
+      if (one.failure.empty())
+        samples.push_back({std::move(one.sample), pack.place + i});
+      else
+        data.failures.emplace_back(one.sample.key, one.failure);
     }
-    if (++packs_in_forward == recipe_.data.micro_packs) finish_batch();
+    flops += pack.flops;
+    if (++packs_in_forward == together) finish_batch();
   }
   finish_batch();
+  if (!costs.empty())
+    data.schedule = schedule_pipeline({parallel_.network().pp_size(), recipe_.parallel.vpp}, costs);
   return data;
 }
 

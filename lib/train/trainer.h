@@ -1,10 +1,12 @@
 // The training step, and the state it moves on: model, optimizer, place in the data.
 //
-// Data-parallel: every rank holds all weights. The packs of a step are planned alike on all ranks
-// and dealt in turn; gradients of the *sum* of the loss are added over ranks and divided by the
-// number of elements of the whole step. So the update does not depend, but for rounding, on how
-// many ranks there are, on how samples are packed, or on how many packs go into one forward. Not
-// here: files, logging, when to validate or save (train/run.h).
+// The packs of a step are planned alike on all ranks and dealt in turn to those that have samples
+// of their own (train/parallel.h); gradients of the *sum* of the loss are added over ranks and
+// divided by the number of elements of the whole step. So the update does not depend, but for
+// rounding, on how many ranks there are, on what they share, on how samples are packed, or on how
+// many packs go into one forward. Ranks that share samples agree on each: the first one reads them
+// while the step before last is computed, and sends them to the others. Not here: files, logging,
+// when to validate or save (train/run.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -19,24 +21,31 @@
 #include "base/json.h"
 #include "dist/world.h"
 #include "train/dataset.h"
+#include "train/gradients.h"
 #include "train/memory.h"
 #include "train/objective.h"
 #include "train/optimizer.h"
 #include "train/order.h"
+#include "train/parallel.h"
+#include "train/pipeline_schedule.h"
+#include "train/shared_samples.h"
+#include "train/state_shards.h"
 
 namespace vfm::train {
 
-/// What a step did. Sums are over all ranks, so all members but data_seconds are the same
+/// What a step did. Sums are over all ranks, so all members but the last two are the same
 /// everywhere.
 struct StepResult {
   LossSums loss;
   double gradient_norm = 0;  ///< before clipping
   double learning_rate = 0;
-  bool skipped = false;  ///< the gradient was not finite; the weights are as before
-  bool stop = false;     ///< some rank was asked to stop now (base/stop.h)
-  bool wind_up = false;  ///< some rank was asked to save and end
-  double flops = 0;      ///< of the model's products, forward and backward, recompute not counted
-  double data_seconds = 0;  ///< how long this rank waited for its batches
+  bool skipped = false;   ///< the gradient was not finite; the weights are as before
+  bool stop = false;      ///< some rank was asked to stop now (base/stop.h)
+  bool wind_up = false;   ///< some rank was asked to save and end
+  double flops = 0;       ///< of the model's products, forward and backward, recompute not counted
+  double read_bytes = 0;  ///< of samples, from files: one of ranks that share a sample reads it
+  double data_seconds = 0;    ///< how long this rank waited for its batches
+  double own_read_bytes = 0;  ///< this rank's part of read_bytes
 };
 
 /// How far a run is. Part of the checkpoint.
@@ -54,20 +63,26 @@ struct RunState {
 class Trainer {
  public:
   /// `recipe` is fitted to `data` (Dataset::fit). Weights begin as the seed says, and lie with all
-  /// that is computed on `device`. Keeps the references.
+  /// that is computed on `device`. Keeps the references. A collective.
   Trainer(const Recipe& recipe, const Dataset& data, dist::World& world,
           Device device = Device::cpu);
   ~Trainer();
 
   /// A collective. Throws Error when no sample of the step could be read, or when the gradient was
-  /// not finite in recipe.optimizer.max_skips steps in a row.
-  StepResult train_step();
+  /// not finite in recipe.optimizer.max_skips steps in a row. Without the update the loss and the
+  /// gradients, summed over ranks, are all that there is of the step, and it was the last one.
+  StepResult train_step(bool update = true);
 
+  const Parallel& parallel() const { return parallel_; }
   const RunState& state() const { return state_; }
-  /// Continues from there: after the weights, moments and average were loaded.
+  /// Continues from there: after the weights, moments and average were loaded. A collective.
   void restore(const RunState& state);
+  /// As Optimizer::swap_ema(), on all ranks. A collective.
+  void swap_ema();
   const Objective& objective() const { return *objective_; }
+  /// Of the states; who writes its parameters has the weights gathered (StateShards::gather).
   Optimizer& optimizer() { return optimizer_; }
+  const StateShards& shards() const { return shards_; }
   models::Recompute recompute() const { return recompute_; }
   /// Samples of this rank's share that could not be read: key -> why.
   const std::map<std::string, std::string>& failures() const { return failures_; }
@@ -75,26 +90,52 @@ class Trainer {
  private:
   /// A step's data: planned for all ranks, built for this one.
   struct StepData {
+    /// One of a pipeline of which no sample could be read is null.
     std::vector<std::unique_ptr<Batch>> batches;
+    PipelineSchedule schedule;  ///< of them, where there is a pipeline
     std::vector<std::pair<std::string, std::string>> failures;
     std::int64_t tokens = 0, samples = 0;
-    double flops = 0;
+    double flops = 0, read_bytes = 0;  ///< bytes: on the rank that read
     DataPosition after;
   };
-  StepData prepare(std::uint32_t step);
+  /// The same before there are batches.
+  struct StepPlan {
+    std::uint32_t step = 0;
+    StepData data;
+    std::vector<std::string> keys;  ///< of the whole step
+    struct Pack {
+      std::size_t place = 0;  ///< of its first sample, in the order of the whole step
+      data::Pack samples;
+      double flops = 0;
+    };
+    std::vector<Pack> packs;  ///< of this rank and its sharers
+    /// Where samples are shared those of all packs: of the first of the sharers, until they are
+    /// shared. Else a sample is read when its batch is built.
+    std::vector<ReadSample> read;
+  };
+  StepPlan plan(std::uint32_t step);
+  StepPlan plan_and_read(std::uint32_t step);
+  ReadSample read_sample(std::size_t sample, std::uint32_t step) const;
+  StepData build(StepPlan plan) const;
+  void pass(const StepData& data);
   StepData take_data();
 
   const Recipe& recipe_;
   const Dataset& data_;
-  dist::World& world_;
+  const Parallel parallel_;
   models::Recompute recompute_;
   std::unique_ptr<Objective> objective_;
+  StateShards shards_;
+  GradientReducer reducer_;
   Optimizer optimizer_;
   PackOrder order_;
   RunState state_;
   std::map<std::string, std::string> failures_;
   SampleFlops flops_;
-  std::future<StepData> ahead_;  ///< of state_.step; the last member: it uses the others
+  // Of state_.step, and where samples are shared those of the step after it; the last members: they
+  // use the others.
+  std::future<StepData> built_;
+  std::future<StepPlan> read_;
 };
 
 }  // namespace vfm::train

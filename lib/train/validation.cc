@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "train/shared_samples.h"
 
 namespace vfm::train {
 
@@ -47,6 +48,21 @@ std::vector<CleanSample> Validation::read(const data::Pack& pack) {
   return samples;
 }
 
+/// What the first of the ranks that share samples can read.
+std::vector<CleanSample> Validation::read_together(const data::Pack& pack,
+                                                   const Parallel& parallel) {
+  std::vector<ReadSample> shared;
+  dist::Group& sharers = parallel.sharers();
+  if (sharers.rank() == 0)
+    for (CleanSample& sample : read(pack))
+      shared.push_back({std::move(sample), {}});
+  share_samples(sharers, parallel.sharers_of_values(), shared);
+  std::vector<CleanSample> samples;
+  for (ReadSample& one : shared)
+    samples.push_back(std::move(one.sample));
+  return samples;
+}
+
 std::vector<Reconstruction> Validation::reconstruct(const Objective& objective, std::size_t most) {
   std::vector<Reconstruction> made;
   for (const data::Pack& pack : packs_)
@@ -58,19 +74,23 @@ std::vector<Reconstruction> Validation::reconstruct(const Objective& objective, 
   return made;
 }
 
-Json Validation::run(const Objective& objective, dist::World& world) {
+Json Validation::run(const Objective& objective, const Parallel& parallel) {
   const std::vector<std::string> levels = objective.levels();
   // Sum and number of elements of each level; then of PSNRs and of SSIMs; and how many samples
   // could be read.
   std::vector<double> sums(2 * levels.size() + 5);
   const std::size_t psnr = 2 * levels.size(), ssim = psnr + 2;
+  nn::BlockShards* const blocks = parallel.blocks();
+  const auto data_ranks = static_cast<std::size_t>(parallel.data_ranks());
   std::size_t job = 0;
   for (std::size_t level = 0; level < levels.size(); ++level) {
     for (const data::Pack& pack : packs_) {
-      if (job++ % static_cast<std::size_t>(world.size()) != static_cast<std::size_t>(world.rank()))
+      if (static_cast<int>(job++ % data_ranks) != parallel.data_rank()) continue;
+      const std::vector<CleanSample> samples = read_together(pack, parallel);
+      if (samples.empty()) {
+        if (blocks != nullptr) blocks->fill_forward();
         continue;
-      const std::vector<CleanSample> samples = read(pack);
-      if (samples.empty()) continue;
+      }
       const LossSums loss = objective.validate(level, samples);
       sums[2 * level] += loss.image_sum + loss.video_sum;
       sums[2 * level + 1] += loss.elements();
@@ -78,10 +98,15 @@ Json Validation::run(const Objective& objective, dist::World& world) {
       sums[psnr + 1] += loss.clips;
       sums[ssim] += loss.ssim_sum;
       sums[ssim + 1] += loss.ssim_clips;
-      if (level == 0) sums.back() += static_cast<double>(samples.size());
+      if (level == 0 && parallel.sharers().rank() == 0)
+        sums.back() += static_cast<double>(samples.size());
     }
   }
-  world.all_reduce_sum(std::span<double>(sums));
+  // The last round, for which some ranks have nothing.
+  const std::size_t rest = job % data_ranks;
+  if (blocks != nullptr && rest > 0 && static_cast<std::size_t>(parallel.data_rank()) >= rest)
+    blocks->fill_forward();
+  parallel.world().all_reduce_sum(std::span<double>(sums));
   Json by_level = Json::object();
   double total = 0;
   for (std::size_t level = 0; level < levels.size(); ++level) {

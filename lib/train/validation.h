@@ -10,9 +10,9 @@
 
 #include "base/json.h"
 #include "data/packing.h"
-#include "dist/world.h"
 #include "train/dataset.h"
 #include "train/objective.h"
+#include "train/parallel.h"
 
 namespace vfm::train {
 
@@ -33,7 +33,7 @@ class Validation {
   /// others the mean loss per noise level, for diffusion that of lambda(sigma) (D - x0)^2, and the
   /// mean over levels. A collective: every rank takes its share. Samples that cannot be read are
   /// left out, and kept in failures().
-  Json run(const Objective& objective, dist::World& world);
+  Json run(const Objective& objective, const Parallel& parallel);
   /// Up to `most` of the samples through a tokenizer, here alone. No collective.
   std::vector<Reconstruction> reconstruct(const Objective& objective, std::size_t most);
   const std::string& split() const { return split_; }
@@ -42,6 +42,7 @@ class Validation {
 
  private:
   std::vector<CleanSample> read(const data::Pack& pack);
+  std::vector<CleanSample> read_together(const data::Pack& pack, const Parallel& parallel);
 
   const Dataset& data_;
   std::string split_;

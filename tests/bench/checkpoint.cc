@@ -39,6 +39,7 @@ struct Weights {
     auto parameter = std::make_unique<nn::Parameter>();
     parameter->name = name;
     parameter->value = Tensor::zeros(shape);
+    parameter->placement = {shape, Shape(shape.size(), 0)};
     Random(1, Purpose::test, 0, owned.size()).fill_normal(parameter->value.floats());
     list.push_back(parameter.get());
     owned.push_back(std::move(parameter));
@@ -104,11 +105,12 @@ void measure(dist::World& world, const std::string& out, int mib) {
     weights.add(fmt::format("blocks.{:04}.weight", at / 16), {2048, 2048});
   const Optimizer optimizer({}, {}, weights.list);
   const Checkpoint checkpoint{1, Json::object(), Json::object(), optimizer};
+  const dist::Mesh mesh(world, {});
   for (int round = 0; round < 5; ++round) {
     if (world.rank() == 0) std::filesystem::remove_all(out);
     const double alone = seconds_of(world, [&] { save_alone(world, out + "/x", optimizer); });
     if (world.rank() == 0) std::filesystem::remove_all(out);
-    const double save = seconds_of(world, [&] { write_checkpoint(world, out, checkpoint); });
+    const double save = seconds_of(world, [&] { write_checkpoint(mesh, out, checkpoint); });
     const std::string folder = checkpoint_path(out, 1);
     const double resume_all = seconds_of(
         world, [&] { read_checkpoint(world, newest_good_checkpoint(world, out), optimizer); });
@@ -141,7 +143,7 @@ void again(dist::World& world, const std::string& out, const std::string& from) 
     checkpoint.adapters = lora.metadata();
     checkpoint.adapters.erase("format");
   }
-  write_checkpoint(world, out, checkpoint);
+  write_checkpoint(dist::Mesh(world, {}), out, checkpoint);
 }
 
 }  // namespace

@@ -77,7 +77,7 @@ PY
   train() { "${TRAIN[@]}" lora.rank=3 lora.alpha=6 --init "$shared/base" --out "$@"; }
   kill_at_random 3 "${TRAIN[@]}" lora.rank=3 lora.alpha=6 --init "$shared/base" --out parts
   train parts >/dev/null
-  [ "$(run_hash parts)" = "$(run_hash "$shared/run")" ]
+  diff <(run_hash parts) <(run_hash "$shared/run")
   mpirun -np 2 "${TRAIN[@]}" lora.rank=3 lora.alpha=6 --init "$shared/base" --out two >/dev/null
   paste -d' ' <(jq .loss two/metrics.jsonl) <(jq .loss parts/metrics.jsonl) |
     awk '{ d = $1 - $2; if (d * d > 1e-8) { print; exit 1 } }'

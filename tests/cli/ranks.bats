@@ -52,7 +52,7 @@ rank_pid() {
   [ "$status" -eq 1 ]
   # Stopped while it computes, which it does nearly always, it is named; in the middle of a collective those that wait
   # in it for the silent one are named too, or MPI cannot say.
-  grep -qE "^vfm-train: (rank [0-9]+ on host [^ ]+, )*rank 1 on host $(hostname)(, rank [0-9]+ on host [^ ]+)* did not come to (all_reduce of F(32|64) elements \[[0-9]+\]|MPI_[A-Za-z]+) \([0-9]+ of ('world'|all ranks)\) during step, after [^,]+, within 2 s \('train.step_limit'\): stopped|another rank was lost in it" err
+  grep -qE "^vfm-train: (rank [0-9]+ on host [^ ]+, )*rank 1 on host $(hostname)(, rank [0-9]+ on host [^ ]+)* did not come to (all_reduce of F(32|64) elements \[[0-9]+\]|MPI_[A-Za-z]+) \([0-9]+ of ('[a-z+]+'|all ranks)\) during step, after [^,]+, within 2 s \('train.step_limit'\): stopped|another rank was lost in it" err
 }
 
 # groups CASE: the program of tests/unit/dist/mpi_groups.cc on four ranks.
@@ -90,6 +90,18 @@ groups() { run --separate-stderr timeout 60 mpirun -np 4 "${VFM_BUILD:?}/tests/u
   [ "$status" -eq 1 ]
   [[ $stderr == *"all_reduce of F32 elements [2000] (3 of 'tp'), with rank 2 on host"*"sent 2000 bytes, and 4000 are awaited (rank 3)"* ||
     $stderr == *"all_reduce of F32 elements [1000] (3 of 'tp'), with rank 3 on host"*"truncated (rank 2)"* ]]
+}
+
+@test "a layout that cannot be is refused before any work, once, with the nearest that can" {
+  refused() {
+    run --separate-stderr mpirun -np 3 vfm-train tiny.yaml -j1 --data latents --out run "$1"
+    echo "$stderr"
+    [ "$status" -eq 2 ] && [ ! -e run ]
+    [ "$(grep -c '^vfm-train: ' <<<"$stderr")" -eq 1 ]
+    [[ $stderr == *"$2"*"(rank 0 on host $(hostname))"* ]]
+  }
+  refused parallel.tp=2 "needs a multiple of 2 ranks, not 3; the nearest layout of 3 ranks is tp=3 cp=1 dp=1"
+  refused parallel.tp=3 "2 attention heads are not shared by 3 ranks: the nearest is parallel.tp=2"
 }
 
 @test "a job that is suspended for longer than the limit goes on" {
@@ -178,11 +190,14 @@ groups() { run --separate-stderr timeout 60 mpirun -np 4 "${VFM_BUILD:?}/tests/u
 
 @test "a rank that is killed while it writes leaves the checkpoint before, and the same command goes on to the same bytes" {
   cc -shared -fPIC -o on-open.so "$BATS_TEST_DIRNAME/on-open.c"
-  train=(vfm-train tiny.yaml -j1 --data latents train.steps=4 train.checkpoint_every=2)
-  mpirun -np 2 "${train[@]}" --out whole >/dev/null
   hash_of() { (cd "$1/checkpoints" && find . -type f -exec sha256sum {} + | sort -k 2); }
-  # One of the ranks, before it makes its first file of the second checkpoint, or its second.
-  for at in 1 2; do
+  # One of the ranks, before it makes its first file of the second checkpoint, or its second; where each has a part of
+  # the model, among the pieces that they send each other.
+  for tp_at in "1 1" "1 2" "2 2"; do
+    read -r tp at <<<"$tp_at"
+    train=(vfm-train tiny.yaml -j1 --data latents train.steps=4 train.checkpoint_every=2 parallel.tp="$tp")
+    rm -rf whole
+    mpirun -np 2 "${train[@]}" --out whole >/dev/null
     for rank in 0 1; do
       rm -rf parts
       status=0
@@ -233,4 +248,49 @@ groups() { run --separate-stderr timeout 60 mpirun -np 4 "${VFM_BUILD:?}/tests/u
     [ ! -e later ] || break
   done
   [ "$at" -gt 2 ]
+}
+
+# most_of_ranks RANKS COMMAND...: kilobytes that the one of the ranks that has the most had at once.
+most_of_ranks() {
+  local ranks=$1
+  shift
+  rm -f took.*
+  mpirun -np "$ranks" python3 -c 'import os, resource, subprocess, sys
+subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL)
+took = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+print(took, file=open("took." + os.environ["OMPI_COMM_WORLD_RANK"], "w"))' "$@" 2>/dev/null
+  sort -n took.* | tail -n 1
+}
+
+# near TOLD TOOK WHAT: kilobytes, within a twentieth.
+near() {
+  echo "$3: told $1 KiB, took $2" >&2
+  [ $((100 * $1)) -ge $((95 * $2)) ] && [ $((100 * $1)) -le $((105 * $2)) ]
+}
+
+@test "what a rank takes while it begins, loads and trains is what --dry-run says of its layout" {
+  cat >wide.yaml <<'YAML'
+model: {num_attention_heads: 8, attention_head_dim: 64, num_layers: 3, mlp_ratio: 4}
+schedule: {warmup: 0}
+validation: {every: 0}
+train: {log_every: 1}
+YAML
+  made_up=(vfm-train wide.yaml --synthetic 4x16x32 data.tokens=512 --device cpu -j1)
+  small=(vfm-train wide.yaml --data latents data.tokens=16 --device cpu -j1 train.steps=1)
+  for layout in "2 2 1 1" "2 1 2 1" "2 1 1 2" "4 2 2 1"; do
+    read -r ranks tp cp dp <<<"$layout"
+    shared=(parallel.tp="$tp" parallel.cp="$cp" data.packs="$dp")
+    rm -rf run
+    told() { "${@:2}" "${shared[@]}" --dry-run --ranks "$ranks" -q | jq ".memory_bytes | ($1) / 1024 | floor"; }
+    step=$(told .total "${made_up[@]}")
+    tensors=$(told '.total - .host' "${made_up[@]}")
+    took=$(most_of_ranks "$ranks" "${made_up[@]}" "${shared[@]}" train.steps=2 --out run)
+    near "$step" "$took" "$layout, step"
+    near "$tensors" "$(jq -s 'map(.memory_ranks.most) | max / 1024 | floor' run/timing.jsonl)" "$layout, tensors"
+    rm -rf run
+    mpirun -np "$ranks" "${small[@]}" "${shared[@]}" data.packs=2 --out run >/dev/null
+    # At its end already, it begins, loads and has nothing to do.
+    took=$(most_of_ranks "$ranks" "${small[@]}" "${shared[@]}" data.packs=2 --out run)
+    near "$(told '[.construction, .load] | max' "${small[@]}" data.packs=2)" "$took" "$layout, load"
+  done
 }

@@ -149,8 +149,16 @@ PY
   grep -q '^  optimizer  *[0-9.]* [KMG]iB of memory read and written' err
   # What the program itself takes, and what is usable, change from moment to moment.
   vfm-train tiny.yaml --data latents --dry-run -q >quiet 2>&1
-  lasting() { jq -S 'del(.memory_bytes | .host, .total, .usable)' "$1"; }
+  lasting() { jq -S 'del(.memory_bytes | .host, .total, .usable, .construction, .load, .save)' "$1"; }
   diff <(lasting quiet) <(lasting out)
+  # Of ranks that are not there, and a layout of theirs.
+  vfm-train tiny.yaml --data latents --dry-run -q --ranks 4 parallel.tp=2 data.packs=2 >four
+  jq -e '.ranks == 4 and .layout == {"tp": 2, "cp": 1, "dp": 2} and (.sent_bytes_per_step.tp > 0)
+    and (.memory_bytes | .construction <= .total and .load > 0 and .save > 0)' four
+  jq -se '.[0].memory_bytes.weights < .[1].memory_bytes.weights and .[0].checkpoint_bytes == .[1].checkpoint_bytes' four out
+  run vfm-train tiny.yaml --data latents --out run --ranks 4
+  [ "$status" -eq 2 ]
+  [[ $output == *"--ranks is for --dry-run"* ]]
   train run train.steps=1 >/dev/null
   bytes=$(stat -c %s run/checkpoints/step-00000001/model/diffusion_pytorch_model.safetensors)
   parameters=$(jq .parameters out)
@@ -182,7 +190,7 @@ PY
     [ "$status" -eq 2 ]
     [[ $output == *"$1"* ]] || { echo "$output"; return 1; }
   }
-  refused "no rates are known of a 'h300'; choose one of h100, h200, b200" --dry-run --gpu h300
+  refused "no rates are known of a 'h300'; choose one of a100, h100, h200, b200, gb200, l40s, or a file (.json)" --dry-run --gpu h300
   refused '--gpu h200 predicts, and computes nothing: give it with --dry-run' --gpu h200 --out run
   refused '--gpu h200 is for --device cuda, not for the CPU' --dry-run --gpu h200 --device cpu
   refused "no rates are known of a ''" --dry-run --gpu ''
@@ -272,7 +280,7 @@ PY
     wait "$pid" 2>/dev/null || true
   done
   train parts >/dev/null
-  [ "$(run_hash whole)" = "$(run_hash parts)" ]
+  diff <(run_hash whole) <(run_hash parts)
   # Once more: there is nothing to do, and the last checkpoint is reported again.
   before=$(tree_hash parts)
   [ "$(train parts | records)" = '{"kind":"checkpoint","path":"parts/checkpoints/step-00000040","step":40,"steps":40,"final":true}' ]
@@ -292,8 +300,21 @@ PY
     [ "$(find parts -maxdepth 1 -name '[^.]*' -type f | wc -l)" -eq $((5 - at)) ]
     rm -rf parts/checkpoints/*  # as a kill a moment later would leave it
     train parts train.steps=2 >/dev/null
-    [ "$(run_hash whole)" = "$(run_hash parts)" ]
+    diff <(run_hash whole) <(run_hash parts)
   done
+}
+
+@test "killed while it removes the checkpoints that the last one makes needless, they go when it is run again" {
+  prepare
+  cc -shared -fPIC -o on-open.so "$BATS_TEST_DIRNAME/on-open.c"
+  short=(train.steps=2 train.checkpoint_every=1 train.keep=1)
+  train whole "${short[@]}" >/dev/null
+  run env ON_REMOVE=step-00000001/COMPLETE ON_OPEN_AT=1 ON_OPEN_DO='kill -KILL $PPID; sleep 1' \
+    LD_PRELOAD="$PWD/on-open.so" "${TRAIN[@]}" parts "${short[@]}"
+  [ "$status" -eq 137 ]
+  [ -e parts/checkpoints/step-00000001 ]
+  train parts "${short[@]}" >/dev/null
+  diff <(run_hash whole) <(run_hash parts)
 }
 
 @test "killed between checkpoints, what it had logged since is written again, not twice" {
@@ -306,7 +327,7 @@ PY
   kill -KILL "$pid" 2>/dev/null || true
   wait "$pid" || true
   train parts train.steps=200 >/dev/null
-  [ "$(run_hash whole)" = "$(run_hash parts)" ]
+  diff <(run_hash whole) <(run_hash parts)
 }
 
 @test "SIGUSR1 saves and ends well; SIGTERM ends with its number; both go on to the same bytes" {
@@ -327,7 +348,7 @@ PY
   wait "$pid" || status=$?
   [ "$status" -eq 143 ] || [ "$status" -eq 0 ]
   train parts train.steps=300 >/dev/null
-  [ "$(run_hash whole)" = "$(run_hash parts)" ]
+  diff <(run_hash whole) <(run_hash parts)
 }
 
 @test "--version reports what GPU there is" {
@@ -366,7 +387,7 @@ PY
   prepare
   train one train.steps=10 >/dev/null
   vfm-train tiny.yaml -j4 --data latents --out four train.steps=10 >/dev/null
-  [ "$(run_hash one)" = "$(run_hash four)" ]
+  diff <(run_hash one) <(run_hash four)
 }
 
 @test "a damaged checkpoint is named, and the one before it is used" {
@@ -718,7 +739,7 @@ PY
   train parts --init first schedule.shape=constant train.steps=10 >/dev/null
   mv first gone
   train parts --init first schedule.shape=constant train.steps=30 >/dev/null
-  [ "$(run_hash whole)" = "$(run_hash parts)" ]
+  diff <(run_hash whole) <(run_hash parts)
   # By another name it is the same, though it trained on.
   mv gone first
   train first train.steps=20 >/dev/null

@@ -8,6 +8,48 @@ namespace {
 
 using vfm::kernels::CrossEntropy;
 
+// In two shares, as ranks have them: each column's loss and gradient is that of the whole.
+void compare_shares(Checker& checker, int tokens, int vocabulary, int first) {
+  const auto logits = noise(static_cast<std::size_t>(tokens) * vocabulary, 1);
+  std::vector<std::int32_t> targets(static_cast<std::size_t>(tokens));
+  for (int i = 0; i < tokens; ++i)
+    targets[i] = i % 4 == 2 ? -1 : (i * 31 + 7) % vocabulary;
+  const DeviceArray<float> whole(logits), losses(static_cast<std::size_t>(tokens)),
+      parts(static_cast<std::size_t>(4 * tokens));
+  const DeviceArray<std::int32_t> list(targets);
+  CrossEntropy call;
+  call.tokens = tokens, call.vocabulary = vocabulary;
+  call.z_loss = 1e-2f, call.scale = 0.5f;
+  call.logits = whole.get(), call.targets = list.get(), call.losses = losses.get();
+  need(cross_entropy(call, nullptr), "cross-entropy");
+  const auto columns = [&](const std::vector<float>& of, int begin, int end) {
+    std::vector<float> some;
+    for (int i = 0; i < tokens; ++i)
+      some.insert(some.end(), of.begin() + i * vocabulary + begin,
+                  of.begin() + i * vocabulary + end);
+    return some;
+  };
+  const std::vector<float> expected = losses.host();
+  const DeviceArray<float> low(columns(logits, 0, first)), high(columns(logits, first, vocabulary));
+  for (const bool both : {false, true})
+    for (const bool last : {false, true}) {
+      call.first = last ? first : 0;
+      call.vocabulary = last ? vocabulary - first : first;
+      call.logits = (last ? high : low).get();
+      call.part = parts.get() + (last ? 2 * tokens : 0);
+      call.parts = parts.get(), call.shares = 2;
+      need(both ? cross_entropy(call, nullptr) : cross_entropy_part(call, nullptr), "a share");
+      if (!both) continue;
+      const std::string name = std::to_string(tokens) + " x " + std::to_string(vocabulary) +
+                               (last ? ", last share" : ", first share");
+      checker.close(name + " losses", losses.host(),
+                    std::vector<double>(expected.begin(), expected.end()), 3e-6);
+      const auto gradient = columns(whole.host(), call.first, call.first + call.vocabulary);
+      checker.close(name + " gradient", (last ? high : low).host(),
+                    std::vector<double>(gradient.begin(), gradient.end()), 3e-6);
+    }
+}
+
 void compare(Checker& checker, int tokens, int vocabulary, float z_loss, float scale, float spread,
              float odd = 0) {
   auto logits = noise(static_cast<std::size_t>(tokens) * vocabulary, 1);
@@ -53,6 +95,8 @@ void tests(Checker& checker) {
   for (const int vocabulary : {1, 5, 511, 512, 1300})
     for (const float scale : {0.f, 1.f, 0.25f})
       compare(checker, 7, vocabulary, scale == 1 ? 1e-2f : 0.f, scale, 2);
+  compare_shares(checker, 7, 1300, 650);
+  compare_shares(checker, 5, 40, 1);
   compare(checker, 3, 40, 1e-4f, 1, 80);  // far apart, but not too far
   // One token: a loss as large as that would hide the others'.
   compare(checker, 1, 40, 0, 1, 1, 1e30f);
@@ -62,7 +106,11 @@ void tests(Checker& checker) {
   checker.check("nothing is no error", cross_entropy(bad, nullptr) == 0);
   bad.tokens = 1, bad.logits = bad.losses = p.get();
   checker.check("no vocabulary is refused", cross_entropy(bad, nullptr) == cudaErrorInvalidValue);
-  bad.tokens = -1;
+  checker.check("a share without a vocabulary is refused",
+                cross_entropy_part(bad, nullptr) == cudaErrorInvalidValue);
+  bad.vocabulary = 1, bad.parts = p.get();
+  checker.check("no shares are refused", cross_entropy(bad, nullptr) == cudaErrorInvalidValue);
+  bad.tokens = -1, bad.parts = nullptr;
   checker.check("tokens below zero are refused",
                 cross_entropy(bad, nullptr) == cudaErrorInvalidValue);
   if (!timed()) return;

@@ -21,22 +21,27 @@ std::vector<std::int32_t> some_rows(int count, int limit) {
   return numbers;
 }
 
+// Where number i is -1, what is wanted is zero.
 template <class T>
 void test_gather(Checker& checker, int count, int limit, int width, int shift) {
   std::vector<float> values = noise(static_cast<std::size_t>(limit) * width, 1);
   values.insert(values.begin(), shift, 0.f);
   const std::vector<T> host = as<T>(values);
-  const auto numbers = some_rows(count, limit);
+  auto numbers = some_rows(count, limit);
+  for (int i = 4; i < count; i += 5)
+    numbers[i] = -1;
   const DeviceArray<T> x(host), y(static_cast<std::size_t>(count) * width + shift);
   const DeviceArray<std::int32_t> list(numbers);
   need(gather_rows(x.get() + shift, list.get(), y.get() + shift, count, width * sizeof(T), nullptr),
        "gather");
   const std::vector<T> got = y.host();
   bool same = true;
+  const std::vector<T> zeros(static_cast<std::size_t>(width));
   for (int i = 0; i < count && same; ++i)
-    same =
-        std::memcmp(&got[i * static_cast<long>(width) + shift],
-                    &host[numbers[i] * static_cast<long>(width) + shift], width * sizeof(T)) == 0;
+    same = std::memcmp(
+               &got[i * static_cast<long>(width) + shift],
+               numbers[i] < 0 ? zeros.data() : &host[numbers[i] * static_cast<long>(width) + shift],
+               width * sizeof(T)) == 0;
   checker.check("gather " + std::to_string(count) + " x " + std::to_string(width) + ", " +
                     std::to_string(sizeof(T)) + " bytes",
                 same);

@@ -224,6 +224,7 @@ struct CosmosAutoencoder::Stream::State {
   const CosmosAutoencoder::State& model;
   bool encodes;
   cosmos::StreamState kept;
+  TimeExchange* exchange = nullptr;
 };
 
 CosmosAutoencoder::Stream::Stream(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -233,7 +234,12 @@ CosmosAutoencoder::Stream::Stream(Stream&&) noexcept = default;
 Tensor CosmosAutoencoder::Stream::push(const Tensor& frames, bool last) {
   if (state_->kept.ended) fail("the video has ended");
   Tape silent(false);
-  Pass pass{.tape = silent, .start = !state_->kept.begun, .last = last, .stream = &state_->kept};
+  TimeExchange* const exchange = state_->exchange;
+  Pass pass{.tape = silent,
+            .start = exchange ? exchange->first() : !state_->kept.begun,
+            .last = last,
+            .stream = &state_->kept,
+            .time = exchange};
   const Tensor made =
       state_->encodes ? state_->model.encode(pass, frames) : state_->model.decode(pass, frames);
   state_->kept.begun = true;
@@ -242,11 +248,15 @@ Tensor CosmosAutoencoder::Stream::push(const Tensor& frames, bool last) {
 }
 
 CosmosAutoencoder::Stream CosmosAutoencoder::encode_stream() const {
-  return Stream(std::make_unique<Stream::State>(Stream::State{*state_, true, {}}));
+  return Stream(std::make_unique<Stream::State>(Stream::State{*state_, true, {}, nullptr}));
 }
 
 CosmosAutoencoder::Stream CosmosAutoencoder::decode_stream() const {
-  return Stream(std::make_unique<Stream::State>(Stream::State{*state_, false, {}}));
+  return Stream(std::make_unique<Stream::State>(Stream::State{*state_, false, {}, nullptr}));
+}
+
+CosmosAutoencoder::Stream CosmosAutoencoder::decode_stream(TimeExchange& exchange) const {
+  return Stream(std::make_unique<Stream::State>(Stream::State{*state_, false, {}, &exchange}));
 }
 
 }  // namespace vfm::models

@@ -18,6 +18,7 @@
 
 #include "models/cosmos/config.h"
 #include "models/cosmos/spatial_exchange.h"
+#include "models/cosmos/time_exchange.h"
 #include "nn/parameter.h"
 #include "ops/tape.h"
 
@@ -72,6 +73,9 @@ class CosmosAutoencoder {
   };
   Stream encode_stream() const;
   Stream decode_stream() const;
+  /// The same of ranks that have a chunk each: push() this rank's of each round in which it has
+  /// one. The exchange must outlive it.
+  Stream decode_stream(TimeExchange& exchange) const;
 
  private:
   struct State;

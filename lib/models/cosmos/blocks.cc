@@ -14,16 +14,17 @@ using ops::Tape;
 constexpr float kNormEpsilon = 1e-6f;
 
 // What stands before the frames that a layer makes for a convolution in time: two frames at the
-// start, later as many as it kept.
+// start, later as many as it kept. What another rank has comes afterwards.
 Lead lead_of(const LayerState* state, bool start) {
-  if (start || state == nullptr) return {2, {}};
+  if (start || state == nullptr || !state->history.defined()) return {2, {}};
   return {state->history.size(0), state->history};
 }
 
 // Keeps the last `frames` of what the convolution saw, for the next chunk. A copy: a view would
-// hold all of it.
+// hold all of it. Or gives them to the rank that has this chunk, and gets those in front of `seen`.
 void keep_history(const Pass& pass, LayerState* state, const Tensor& seen, std::int64_t frames) {
   if (state == nullptr) return;
+  if (pass.time != nullptr) return pass.time->pass_on(seen, frames, state->history);
   state->history = pass.last ? Tensor() : seen.rows(seen.size(0) - frames, seen.size(0)).clone();
 }
 
@@ -157,6 +158,11 @@ Tensor Attention::run_along_time(Pass& pass, const Tensor& x) const {
   const Tensor queries = convolve_at_points(pass, q, normed);
   ops::TimeKeys own;
   LayerState* const state = pass.next_state();
+  if (pass.time != nullptr) {
+    own = pass.time->with_past(state->past, convolve_at_points(pass, k, normed),
+                               convolve_at_points(pass, v, normed));
+    return convolve_at_points(pass, out, ops::time_attention(pass.tape, queries, own), x);
+  }
   if (state != nullptr && pass.last) own = std::move(state->past);
   ops::TimeKeys& pieces = state != nullptr && !pass.last ? state->past : own;
   pieces.keys.push_back(convolve_at_points(pass, k, normed));

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "models/cosmos/spatial_exchange.h"
+#include "models/cosmos/time_exchange.h"
 #include "nn/weight.h"
 #include "ops/attention/time_attention.h"
 #include "ops/conv/conv.h"
@@ -37,6 +38,7 @@ struct Pass {
   bool last = true;                     ///< whether none follow them: nothing more is kept
   StreamState* stream = nullptr;        ///< null: they are the whole video
   SpatialExchange* exchange = nullptr;  ///< null: they are whole
+  TimeExchange* time = nullptr;         ///< of a stream: its chunks are of several ranks
   std::size_t layer = 0;                ///< the next layer that keeps something
   bool recompute = false;               ///< backward recomputes a block, of which its input is kept
 

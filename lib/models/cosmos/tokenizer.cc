@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <exception>
 #include <filesystem>
 #include <limits>
 
@@ -12,6 +13,7 @@
 #include "base/log.h"
 #include "base/stop.h"
 #include "base/units.h"
+#include "dist/bytes.h"
 #include "models/folder/load_tensors.h"
 #include "models/folder/model_folder.h"
 #include "tensor/device.h"
@@ -43,11 +45,12 @@ std::string existing_folder(const TokenizerConfig& config) {
   return folder;
 }
 
-// latent_statistics(), and a word where they are not the folder's own.
-std::optional<LatentScale> statistics_of(const HfComponent& component) {
+// latent_statistics(), and with `says` a word where they are not the folder's own.
+std::optional<LatentScale> statistics_of(const HfComponent& component, bool says) {
   std::optional<LatentScale> statistics =
       latent_statistics(component.config(), "'" + component.folder() + "'");
-  if (statistics && !read_config(component.folder(), "config.json").contains("latents_mean"))
+  if (says && statistics &&
+      !read_config(component.folder(), "config.json").contains("latents_mean"))
     log_warning(
         "'{}/config.json' leaves out latents_mean and latents_std: those of NVIDIA's Cosmos-1.0 "
         "CV8x8x8 are taken, as diffusers does. If these weights are others, write null for both "
@@ -162,17 +165,28 @@ CosmosFolder inspect_cosmos(const TokenizerConfig& config, Device device) {
   });
 }
 
-CosmosTokenizer::CosmosTokenizer(const TokenizerConfig& config, Device device, CosmosRoom room)
+CosmosTokenizer::CosmosTokenizer(const TokenizerConfig& config, Device device, CosmosRoom room,
+                                 const LoadingRanks& ranks)
     : device_(device), room_(room) {
-  const Opened opened(config, device);
-  folder_ = opened.folder;
-  compute_ = opened.compute;
-  const CosmosConfig& network = opened.network;
-  if (!network.discrete()) statistics_ = statistics_of(opened.model.component());
-  hash_ = opened.hash(config);
-  model_.emplace(network, 0, compute_, device_, false);
-  load_parameters(opened.model.weights(), model_->parameters());
-  if (network.discrete()) fsq_.emplace(network.levels);
+  std::optional<Opened> opened;
+  ranks.agree([&] {
+    opened.emplace(config, device);
+    folder_ = opened->folder;
+    compute_ = opened->compute;
+    const CosmosConfig& network = opened->network;
+    const bool first = ranks.rank() == 0;
+    if (!network.discrete()) statistics_ = statistics_of(opened->model.component(), first);
+    opened->model.verify(ranks.rank(), ranks.size());
+    if (first) hash_ = opened->hash(config);
+    model_.emplace(network, 0, compute_, device_, false);
+    check_tensors(opened->model.weights(), model_->parameters());
+    if (network.discrete()) fsq_.emplace(network.levels);
+  });
+  if (ranks.group) hash_ = dist::broadcast_bytes(*ranks.group, hash_, 0);
+  if (ranks.group)
+    load_parameters(opened->model.weights(), model_->parameters(), *ranks.group);
+  else
+    load_parameters(opened->model.weights(), model_->parameters());
 }
 
 std::string CosmosTokenizer::name() const {
@@ -242,6 +256,57 @@ void CosmosTokenizer::decode_stream(std::span<const float> latents, int frames, 
     put_frames(pixels, planar, pixels.size(0), 0);
     sink(planar, static_cast<int>(pixels.size(0)));
   }
+}
+
+void CosmosTokenizer::decode_together(dist::Group& group, std::span<const float> latents,
+                                      int frames, int height, int width,
+                                      const FrameSink& sink) const {
+  check_size(latents.size(), channels(), frames, height, width);
+  const std::int64_t alone = this->step(CosmosWork::decode, frames, height, width);
+  // All at once may be what memory suffices for, where chunks with what is kept of them are not.
+  if (group.size() == 1 || (room_.memory > 0 && alone == frames)) {
+    if (group.rank() == 0) decode_stream(latents, frames, height, width, sink);
+    return;
+  }
+  const std::int64_t step =
+      std::min<std::int64_t>(alone, (frames + group.size() - 1) / group.size());
+  TimeExchange exchange(group, (frames + step - 1) / step);
+  auto stream = model_->decode_stream(exchange);
+  const int rank = group.rank(), time = time_factor();
+  std::exception_ptr failure;  // of the sink: the others know nothing of it
+  while (exchange.next_round()) {
+    check_stop();
+    if (!exchange.takes_part()) break;
+    const std::int64_t at = (exchange.begin() + rank) * step;
+    const std::int64_t end = std::min<std::int64_t>(frames, at + step);
+    const Tensor chunk = take_frames(latents, channels(), frames, at, end, height, width);
+    Tensor pixels;
+    {
+      const auto turn = take_turn(device_);
+      pixels = stream.push(chunk.to(device_)).to(Device::cpu);
+    }
+    if (rank > 0) {
+      group.send(0, pixels).wait();
+      continue;
+    }
+    for (int from = 0; from < exchange.parts(); ++from) {
+      if (from > 0) {
+        const std::int64_t begin = (exchange.begin() + from) * step;
+        Shape shape = pixels.shape();
+        shape[0] = (std::min<std::int64_t>(frames, begin + step) - begin) * time;
+        pixels = Tensor(shape);
+        group.receive(from, pixels).wait();
+      }
+      std::vector<float> planar(pixels.floats().size());
+      put_frames(pixels, planar, pixels.size(0), 0);
+      try {
+        if (!failure) sink(planar, static_cast<int>(pixels.size(0)));
+      } catch (const Error&) {
+        failure = std::current_exception();
+      }
+    }
+  }
+  if (failure) std::rethrow_exception(failure);
 }
 
 std::vector<float> CosmosTokenizer::decode(std::span<const float> latents, int frames, int height,

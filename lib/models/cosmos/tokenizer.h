@@ -47,9 +47,9 @@ class CosmosTokenizer final : public VideoTokenizer {
  public:
   /// Computes in what config.compute says; if that is empty in f32 on the CPU and in bf16 on a GPU.
   /// Throws Error{usage} if the folder is not there, is of another type or hash, or its weights do
-  /// not fit.
+  /// not fit. With `ranks` a collective.
   explicit CosmosTokenizer(const TokenizerConfig& config, Device device = Device::cpu,
-                           CosmosRoom room = {});
+                           CosmosRoom room = {}, const LoadingRanks& ranks = {});
 
   std::string name() const override;
   int channels() const override { return model_->config().latent_channels; }
@@ -63,6 +63,8 @@ class CosmosTokenizer final : public VideoTokenizer {
                             int width) const override;
   void decode_stream(std::span<const float> latents, int frames, int height, int width,
                      const FrameSink& sink) const override;
+  void decode_together(dist::Group& group, std::span<const float> latents, int frames, int height,
+                       int width, const FrameSink& sink) const override;
   void check_memory(bool encodes, int frames, int height, int width) const override;
   std::vector<std::int32_t> encode_codes(std::span<const float> pixels, int frames, int height,
                                          int width) const override;

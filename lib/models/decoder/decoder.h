@@ -27,6 +27,7 @@
 #include <vector>
 
 #include "models/dit/network.h"
+#include "ops/loss/cross_entropy.h"
 
 namespace vfm::models {
 
@@ -51,6 +52,9 @@ struct DecoderConfig {
   void validate() const;
 };
 
+/// Throws Error{usage}, with the nearest layout that can be, for one that the decoder cannot have.
+void check_layout(const DecoderConfig& config, const NetworkLayout& layout);
+
 /// One video, or image, of a pack.
 struct CodeSample {
   int frames = 1, height = 0, width = 0;  ///< of the latent
@@ -67,11 +71,21 @@ struct CodeBatch {
   void check(const DecoderConfig& config) const;
 };
 
+/// The loss of a pack, of this rank's own tokens alone.
+struct CodeLoss {
+  ops::CrossEntropy tokens;           ///< losses: of own tokens; seed: of forward()'s logits
+  std::vector<std::int64_t> lengths;  ///< own tokens of each sample
+  /// The sum over each sample's, as ops::CrossEntropy::read_sums() has it.
+  std::vector<double> read_sums() const { return tokens.read_sums(lengths); }
+};
+
 class CausalDecoder {
  public:
-  /// As make_network() says. Matrices begin xavier uniform, tables normal 0.02, norms one.
+  /// As make_network() says. Matrices begin xavier uniform, tables normal 0.02, norms one. With a
+  /// layout, table and W are cut by their rows too.
   CausalDecoder(const DecoderConfig& config, std::uint64_t seed, DType compute = DType::f32,
-                Device device = Device::cpu, bool trainable = true);
+                Device device = Device::cpu, bool trainable = true,
+                const NetworkLayout& layout = {});
   ~CausalDecoder();
   CausalDecoder(CausalDecoder&&) noexcept;
 
@@ -80,12 +94,22 @@ class CausalDecoder {
   const nn::ParameterList& parameters() const;
   /// As DiffusionNetwork::set_recompute().
   void set_recompute(Recompute recompute, bool offload = false);
-  /// Teacher-forced: the logits of every code given those before it, [S, V] f32, on device().
+  /// Teacher-forced: the logits of every code given those before it, [S, V] f32, on device(). Where
+  /// ranks share the decoder, of the codes of this cp part, and of this rank's entries of the
+  /// vocabulary.
   Tensor forward(ops::Tape& tape, const CodeBatch& batch) const;
+  /// The same in parts, and the shape of what passes between them: as DiffusionNetwork has it.
+  std::unique_ptr<StagedForward> stages(ops::Tape& tape, const CodeBatch& batch) const;
+  Shape stream_shape(const CodeBatch& batch) const;
+  /// Of what forward() made of the batch, with a target for each of its codes, as
+  /// ops::cross_entropy() says. All ranks of tp must call it.
+  CodeLoss loss(const Tensor& logits, const CodeBatch& batch, std::span<const std::int32_t> targets,
+                double z_loss, double scale) const;
 
  private:
   friend class CodeWriter;
   struct State;
+  class Stages;
   std::unique_ptr<State> state_;
 };
 

@@ -11,6 +11,8 @@
 #include "models/dit/dit_block.h"
 #include "models/dit/fp8.h"
 #include "models/dit/network_frame.h"
+#include "models/dit/staged_forward.h"
+#include "models/dit/stdit_shard.h"
 #include "ops/norm/rmsnorm.h"
 #include "ops/pointwise/silu.h"
 #include "tensor/gpu_graph.h"
@@ -40,8 +42,13 @@ struct Dit::State : NetworkFrame {
     time_1 = &make.conditioning("time_embed.t_embedder.linear_1.weight", d, d, Init::normal);
     time_2 = &make.conditioning("time_embed.t_embedder.linear_2.weight", 3 * d, d, Init::normal);
     time_norm = &make.table("time_embed.norm.weight", {d}, Init::one);
-    for (int i = 0; i < c.num_layers; ++i)
+    make.options.blocks = layout.blocks;
+    for (int i = 0; i < c.num_layers; ++i) {
+      begin_block(i);
       blocks.emplace_back(make, "transformer_blocks." + std::to_string(i) + ".", c, layout);
+    }
+    make.options.blocks = nullptr;
+    begin_head();
     norm_out = std::make_unique<AdaLn>(make, "norm_out", c, 2);
     finish();
   }
@@ -72,9 +79,14 @@ std::shared_ptr<const PlaceTables> Dit::State::tables(const std::vector<ops::Tok
   made->grids = grids;
   made->angles =
       ops::rotary_angles(grids, config.attention_head_dim, config.rope_scale, {.device = device});
-  if (config.type == NetworkType::stdit)
+  if (config.type == NetworkType::stdit && !layout.hybrid) {
     made->space_time = space_time_packs(grids, config.num_attention_heads / layout.heads_ranks(),
                                         config.attention_head_dim, device);
+    Tape silent(false);
+    const ops::RowOrder& order = made->space_time.pixel_order;
+    made->space_time.pixel_angles = {ops::reorder_rows(silent, made->angles.cosines, order),
+                                     ops::reorder_rows(silent, made->angles.sines, order)};
+  }
   const std::lock_guard lock(mutex);
   if (keep) kept = made;
   return made;
@@ -97,7 +109,11 @@ DitContext Dit::State::context(Tape& tape, const NetworkPack& pack, const Tensor
       ops::silu(tape, ops::rmsnorm(tape, wave, time_norm->op(tape), kDitNormEpsilon));
   result.text = text.to(device).to(compute);
   if (pack.shard) share(pack, result);
+  if (config.type == NetworkType::stdit && !pack.frames && !result.exchanges.any_of_cp())
+    result.to_pixels = in_pixel_order(result.exchanges.gather, places->space_time.pixel_order);
   result.recompute = recompute != Recompute::none && tape.recording();
+  // A block that is computed again moves its tokens again: once is enough.
+  result.keep_moved = recompute >= Recompute::block_but_attention && pack.frames;
   result.fp8_attention = fp8.attention;
   return result;
 }
@@ -105,6 +121,14 @@ DitContext Dit::State::context(Tape& tape, const NetworkPack& pack, const Tensor
 // What blocks exchange with the other ranks, and this rank's part of the angles.
 void Dit::State::share(const NetworkPack& pack, DitContext& context) const {
   context.exchanges = TokenExchanges(config, layout, *pack.shard);
+  if (pack.frames) {
+    const PixelMove move(*pack.frames, layout);
+    context.space_time = space_time_packs(*pack.frames, move, context.angles,
+                                          config.num_attention_heads / layout.tp_size(),
+                                          config.attention_head_dim, layout, device);
+    context.to_pixels = to_pixels(move, layout, device);
+    context.from_pixels = ops::adjoint_of(context.to_pixels);
+  }
   Tape silent(false);
   for (Tensor* angles : {&context.angles.cosines, &context.angles.sines})
     *angles = ops::take_ranges(silent, *angles, pack.shard->sequence);
@@ -126,38 +150,78 @@ void Dit::set_inference_fp8(Fp8Parts parts) {
   state().fp8 = parts;
 }
 
-Tensor Dit::forward(Tape& tape, const NetworkBatch& batch) const {
-  const State& s = state();
-  const NetworkConfig& c = s.config;
-  batch.check(c);
-  if (s.fp8.any() && tape.recording()) fail("FP8 is for inference: a tape must not record");
-  const NetworkPack pack(c, batch, s.device, s.layout);
-  DitStream stream;
-  stream.x = s.enter(tape, batch, pack);
-  const DitContext context = s.context(tape, pack, batch.text);
-  for (const DitBlock& block : s.blocks) {
-    if (s.recompute < Recompute::block_but_attention) {
-      stream = block.forward(tape, stream, context);
+class Dit::Stages final : public StagedForward {
+ public:
+  Stages(const State& state, Tape& tape, const NetworkBatch& batch)
+      : s_(state), tape_(tape), batch_(batch), pack_(checked_pack()) {
+    s_.watch(tape_);
+    context_ = s_.context(tape_, pack_, batch_.text);
+  }
+
+  Tensor embed() override { return s_.enter(tape_, batch_, pack_); }
+  Tensor blocks(const Tensor& x, std::size_t begin, std::size_t end) override {
+    const DitStream after = run({x, Tensor(), Tensor()}, begin, end);
+    return after.branch.defined() ? s_.blocks[begin].merge(tape_, after, context_) : after.x;
+  }
+  Tensor head(const Tensor& x) override { return finish({x, Tensor(), Tensor()}); }
+
+  DitStream run(DitStream stream, std::size_t begin, std::size_t end);
+  Tensor finish(const DitStream& stream);
+
+ private:
+  NetworkPack checked_pack() const {
+    batch_.check(s_.config);
+    if (s_.fp8.any() && tape_.recording()) fail("FP8 is for inference: a tape must not record");
+    return {s_.config, batch_, s_.device, s_.layout};
+  }
+
+  const State& s_;
+  Tape& tape_;
+  const NetworkBatch& batch_;
+  const NetworkPack pack_;
+  DitContext context_;
+};
+
+DitStream Dit::Stages::run(DitStream stream, std::size_t begin, std::size_t end) {
+  for (std::size_t i = begin; i < end; ++i) {
+    const DitBlock& block = s_.blocks[i];
+    s_.of_blocks.enter(tape_, i);
+    if (s_.recompute < Recompute::block_but_attention) {
+      stream = block.forward(tape_, stream, context_);
       continue;
     }
     // What is kept between blocks is the sum alone.
-    const auto run = [&block, context](Tape& inner, const Tensor& x) {
+    const auto run = [&block, context = context_](Tape& inner, const Tensor& x) {
       const DitStream result = block.forward(inner, {x, Tensor(), Tensor()}, context);
       return std::vector<Tensor>{block.merge(inner, result, context)};
     };
-    stream.x = tape.checkpoint(stream.x, {context.positions, context.embedding, context.shared},
-                               run, s.kept_of_blocks())[0];
+    stream.x = tape_.checkpoint(stream.x, {context_.positions, context_.embedding, context_.shared},
+                                run, s_.kept_of_blocks())[0];
   }
+  if (end == s_.blocks.size()) s_.of_blocks.leave(tape_);
+  return stream;
+}
+
+Tensor Dit::Stages::finish(const DitStream& stream) {
   ops::ModulateInput last;
   last.x = stream.x;
   last.branch = stream.branch;
   last.gate = stream.gates;
-  last.gate_column = 2 * c.width();
-  last.modulation = s.norm_out->forward(tape, context);
-  last.rows = context.rows;
+  last.gate_column = 2 * s_.config.width();
+  last.modulation = s_.norm_out->forward(tape_, context_);
+  last.rows = context_.rows;
   last.epsilon = kDitNormEpsilon;
-  last.out = s.compute;
-  return s.leave(tape, ops::gated_residual_layernorm_modulate(tape, last).normed, pack);
+  last.out = s_.compute;
+  return s_.leave(tape_, ops::gated_residual_layernorm_modulate(tape_, last).normed, pack_);
+}
+
+Tensor Dit::forward(Tape& tape, const NetworkBatch& batch) const {
+  Stages stages(state(), tape, batch);
+  return stages.finish(stages.run({stages.embed(), Tensor(), Tensor()}, 0, state().blocks.size()));
+}
+
+std::unique_ptr<StagedForward> Dit::stages(Tape& tape, const NetworkBatch& batch) const {
+  return std::make_unique<Stages>(state(), tape, batch);
 }
 
 }  // namespace vfm::models

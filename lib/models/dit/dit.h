@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 #include "models/dit/framed_network.h"
 #include "models/dit/network_layout.h"
@@ -24,9 +25,11 @@ class Dit final : public FramedNetwork {
 
   void set_inference_fp8(Fp8Parts parts) override;
   Tensor forward(ops::Tape& tape, const NetworkBatch& batch) const override;
+  std::unique_ptr<StagedForward> stages(ops::Tape& tape, const NetworkBatch& batch) const override;
 
  private:
   struct State;
+  class Stages;
   State& state() const;
 };
 

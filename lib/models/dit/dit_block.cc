@@ -75,10 +75,12 @@ DitStream DitBlock::forward(Tape& tape, const DitStream& in, const DitContext& c
     positions = Tensor();  // they are added once
   }
   stream = self_attention(tape, stream, context, full_, Reach::sample, positions);
-  const auto [x2, q, gates2] = enter(tape, stream, context, norm2_, Tensor(), cross_q_);
+  const auto [x2, q, gates2] =
+      enter(tape, stream, context, norm2_, Tensor(), cross_q_, context.exchanges.gather);
   stream = {x2, cross_attention(tape, q, context), gates2};
   if (temporal_) stream = self_attention(tape, stream, context, *temporal_, Reach::pixel, Tensor());
-  const auto [x3, hidden, gates3] = enter(tape, stream, context, norm3_, Tensor(), up_);
+  const auto [x3, hidden, gates3] =
+      enter(tape, stream, context, norm3_, Tensor(), up_, context.exchanges.gather);
   return {x3, activate(tape, hidden, context), gates3};
 }
 
@@ -111,15 +113,15 @@ ops::ModulateInput DitBlock::pending(const DitStream& in, const DitContext& cont
 }
 
 // Adds what is pending, norms and modulates for the next sub-layer, and goes through its first
-// matrix.
+// matrix. `keep`: what goes into it is kept, whatever is recomputed.
 DitBlock::Entered DitBlock::enter(Tape& tape, const DitStream& in, const DitContext& context,
-                                  const AdaLn& norm, const Tensor& extra,
-                                  const Weight& matrix) const {
+                                  const AdaLn& norm, const Tensor& extra, const Weight& matrix,
+                                  const ops::Exchange& gather, bool keep) const {
   ops::ModulateInput input = pending(in, context, norm.forward(tape, context));
   input.extra = extra;
-  if (context.recompute) {
+  if (context.recompute && !keep) {
     const ops::ModulatedLinear made =
-        ops::modulate_linear(tape, input, matrix.matrix(tape), context.exchanges.gather);
+        ops::modulate_linear(tape, input, matrix.matrix(tape), gather);
     return {made.stream, made.y, input.modulation};
   }
   if (matrix.in_fp8()) {
@@ -127,7 +129,7 @@ DitBlock::Entered DitBlock::enter(Tape& tape, const DitStream& in, const DitCont
     return {stream, matrix.multiply(tape, normed), input.modulation};
   }
   const auto [stream, normed] = ops::gated_residual_layernorm_modulate(tape, input);
-  const Tensor gathered = ops::run_exchange(tape, normed, context.exchanges.gather);
+  const Tensor gathered = ops::run_exchange(tape, normed, gather);
   return {stream, matrix.multiply(tape, gathered), input.modulation};
 }
 
@@ -143,30 +145,38 @@ Tensor DitBlock::activate(Tape& tape, const Tensor& hidden, const DitContext& co
 DitStream DitBlock::self_attention(Tape& tape, const DitStream& in, const DitContext& context,
                                    const SelfAttention& layer, Reach reach,
                                    const Tensor& extra) const {
-  const auto [x, projected, gates] = enter(tape, in, context, layer.norm, extra, layer.qkv);
-  const Tensor attended = attend(tape, projected, context, layer, reach);
+  // Rows of the width go to another order more cheaply than queries, keys and values do.
+  const bool moved = reach == Reach::pixel && context.to_pixels && !layer.qkv.in_fp8();
+  const auto [x, projected, gates] =
+      enter(tape, in, context, layer.norm, extra, layer.qkv,
+            moved ? context.to_pixels : context.exchanges.gather, moved && context.keep_moved);
+  const Tensor attended = attend(tape, projected, context, layer, reach, moved);
   const Tensor y = layer.out.multiply(tape, attended);
-  return {x, ops::run_exchange(tape, y, context.exchanges.sum), gates};
+  const bool back = moved && context.from_pixels;
+  return {x, ops::run_exchange(tape, y, back ? context.from_pixels : context.exchanges.sum), gates};
 }
 
 Tensor DitBlock::attend(Tape& tape, const Tensor& projected, const DitContext& context,
-                        const SelfAttention& layer, Reach reach) const {
+                        const SelfAttention& layer, Reach reach, bool moved) const {
   ops::QkNormRope layout;
   layout.query_heads = layout.key_heads = layout.value_heads = heads_;
   layout.head_dim = head_dim_;
   layout.query_weight = layer.norm_q.op(tape);
   layout.key_weight = layer.norm_k.op(tape);
-  layout.cosines = context.angles.cosines;
-  layout.sines = context.angles.sines;
-  layout.epsilon = kQkNormEpsilon;
   const SpaceTimePacks& packs = context.space_time;
+  const ops::RotaryAngles& angles = moved ? packs.pixel_angles : context.angles;
+  layout.cosines = angles.cosines;
+  layout.sines = angles.sines;
+  layout.epsilon = kQkNormEpsilon;
   const ops::AttentionPack& pack = reach == Reach::sample  ? context.self
                                    : reach == Reach::frame ? packs.frames
                                                            : packs.pixels;
-  if (reach != Reach::pixel && !context.fp8_attention && !context.exchanges.any_of_cp())
+  const bool in_hybrid = context.from_pixels && reach != Reach::sample;  // all is here, in order
+  if (in_hybrid ||
+      (reach != Reach::pixel && !context.fp8_attention && !context.exchanges.any_of_cp()))
     return ops::normed_self_attention(tape, projected, layout, pack);
   const auto attend_all = [&](Tensor qkv) {
-    if (reach == Reach::pixel) qkv = ops::reorder_rows(tape, qkv, packs.pixel_order);
+    if (reach == Reach::pixel && !moved) qkv = ops::reorder_rows(tape, qkv, packs.pixel_order);
     const Tensor attended = context.fp8_attention ? ops::self_attention_fp8(tape, qkv, pack)
                                                   : ops::self_attention(tape, qkv, pack);
     return reach == Reach::pixel ? ops::restore_rows(tape, attended, packs.pixel_order) : attended;

@@ -33,7 +33,11 @@ struct DitContext {
   ops::AttentionPack self, cross;
   SpaceTimePacks space_time;  ///< of the ST-DiT
   TokenExchanges exchanges;
+  /// Of the ST-DiT's temporal layers, in place of exchanges.gather and .sum. Of one rank of cp the
+  /// first alone; with more both of a hybrid, else none.
+  ops::Exchange to_pixels, from_pixels;
   bool recompute = false;      ///< elementwise recompute
+  bool keep_moved = false;     ///< and yet what came to a temporal layer from other ranks is kept
   bool fp8_attention = false;  ///< self-attention in FP8
 };
 
@@ -81,9 +85,10 @@ class DitBlock {
   ops::ModulateInput pending(const DitStream& in, const DitContext& context,
                              const Tensor& modulation) const;
   Entered enter(ops::Tape& tape, const DitStream& in, const DitContext& context, const AdaLn& norm,
-                const Tensor& extra, const nn::Weight& matrix) const;
+                const Tensor& extra, const nn::Weight& matrix, const ops::Exchange& gather,
+                bool keep = false) const;
   Tensor attend(ops::Tape& tape, const Tensor& projected, const DitContext& context,
-                const SelfAttention& layer, Reach reach) const;
+                const SelfAttention& layer, Reach reach, bool moved) const;
   Tensor activate(ops::Tape& tape, const Tensor& hidden, const DitContext& context) const;
   DitStream self_attention(ops::Tape& tape, const DitStream& in, const DitContext& context,
                            const SelfAttention& layer, Reach reach, const Tensor& extra) const;

@@ -30,5 +30,11 @@ void FramedNetwork::set_recompute(Recompute recompute, bool offload) {
   frame_->recompute = recompute;
   frame_->offload = offload;
 }
+Shape FramedNetwork::stream_shape(const NetworkBatch& batch) const {
+  return frame_->stream_shape(batch);
+}
+Tensor FramedNetwork::own_part(const Tensor& values, const NetworkBatch& batch) const {
+  return frame_->own_part(values, batch);
+}
 
 }  // namespace vfm::models

@@ -10,6 +10,7 @@
 #include "models/dit/fp8.h"
 #include "models/dit/framed_network.h"
 #include "models/dit/network_frame.h"
+#include "models/dit/staged_forward.h"
 #include "ops/matmul/recompute_linear.h"
 #include "ops/norm/modulate.h"
 #include "ops/pointwise/add.h"
@@ -156,8 +157,13 @@ struct State : NetworkFrame {
       : NetworkFrame(c, seed, compute_dtype, where, trainable, true, ranks),
         time(make, "time_embed", c.width()),
         rate(make, "fps_embed", c.width()) {
-    for (int i = 0; i < c.num_layers; ++i)
+    make.options.blocks = layout.blocks;
+    for (int i = 0; i < c.num_layers; ++i) {
+      begin_block(i);
       layers.emplace_back(make, "transformer_blocks." + std::to_string(i) + ".", c, layout);
+    }
+    make.options.blocks = nullptr;
+    begin_head();
     norm_out = &make.conditioning("norm_out.linear.weight", 2 * std::int64_t{c.width()}, c.width(),
                                   Init::zero);
     finish();
@@ -188,44 +194,80 @@ Context State::context(Tape& tape, const NetworkPack& pack, const Tensor& text) 
   return result;
 }
 
+class Stages final : public StagedForward {
+ public:
+  Stages(const State& state, Tape& tape, const NetworkBatch& batch)
+      : s_(state), tape_(tape), batch_(batch), pack_(checked_pack()) {
+    s_.watch(tape_);
+    context_ = s_.context(tape_, pack_, batch_.text);
+  }
+
+  Tensor embed() override { return s_.enter(tape_, batch_, pack_); }
+  Tensor blocks(const Tensor& x, std::size_t begin, std::size_t end) override {
+    const Stream after = run({x, Tensor(), Tensor(), 0}, begin, end);
+    return after.branch.defined() ? s_.layers[begin].merge(tape_, after, context_) : after.x;
+  }
+  Tensor head(const Tensor& x) override { return finish({x, Tensor(), Tensor(), 0}); }
+
+  Stream run(Stream stream, std::size_t begin, std::size_t end);
+  Tensor finish(const Stream& stream);
+
+ private:
+  NetworkPack checked_pack() const {
+    batch_.check(s_.config);
+    return {s_.config, batch_, s_.device, s_.layout};
+  }
+
+  const State& s_;
+  Tape& tape_;
+  const NetworkBatch& batch_;
+  const NetworkPack pack_;
+  Context context_;
+};
+
+Stream Stages::run(Stream stream, std::size_t begin, std::size_t end) {
+  for (std::size_t i = begin; i < end; ++i) {
+    const Layer& layer = s_.layers[i];
+    s_.of_blocks.enter(tape_, i);
+    if (s_.recompute < Recompute::block_but_attention) {
+      stream = layer.forward(tape_, stream, context_);
+      continue;
+    }
+    // What is kept between layers is the sum alone.
+    const auto run = [&layer, context = context_](Tape& inner, const Tensor& x) {
+      const Stream result = layer.forward(inner, {x, Tensor(), Tensor(), 0}, context);
+      return std::vector<Tensor>{layer.merge(inner, result, context)};
+    };
+    stream.x = tape_.checkpoint(stream.x, {context_.positions, context_.embedding}, run,
+                                s_.kept_of_blocks())[0];
+  }
+  if (end == s_.layers.size()) s_.of_blocks.leave(tape_);
+  return stream;
+}
+
+Tensor Stages::finish(const Stream& stream) {
+  const Tensor modulation = s_.norm_out->multiply(tape_, context_.embedding);
+  const ops::ModulateInput last = pending(stream, context_, modulation, s_.compute);
+  return s_.leave(tape_, ops::gated_residual_layernorm_modulate(tape_, last).normed, pack_);
+}
+
 class MovieGen final : public FramedNetwork {
  public:
   explicit MovieGen(std::unique_ptr<State> state) : FramedNetwork(std::move(state)) {}
 
   void set_inference_fp8(Fp8Parts parts) override { check_fp8(config(), state().compute, parts); }
-  Tensor forward(Tape& tape, const NetworkBatch& batch) const override;
+  Tensor forward(Tape& tape, const NetworkBatch& batch) const override {
+    Stages stages(state(), tape, batch);
+    return stages.finish(
+        stages.run({stages.embed(), Tensor(), Tensor(), 0}, 0, state().layers.size()));
+  }
+  std::unique_ptr<StagedForward> stages(Tape& tape, const NetworkBatch& batch) const override {
+    return std::make_unique<Stages>(state(), tape, batch);
+  }
 
  private:
   const State& state() const { return static_cast<const State&>(*frame_); }
 };
-
-Tensor MovieGen::forward(Tape& tape, const NetworkBatch& batch) const {
-  const State& s = state();
-  const NetworkConfig& c = s.config;
-  batch.check(c);
-  const NetworkPack pack(c, batch, s.device, s.layout);
-  Stream stream;
-  stream.x = s.enter(tape, batch, pack);
-  const Context context = s.context(tape, pack, batch.text);
-  for (const Layer& layer : s.layers) {
-    if (s.recompute < Recompute::block_but_attention) {
-      stream = layer.forward(tape, stream, context);
-      continue;
-    }
-    // What is kept between layers is the sum alone.
-    const auto run = [&layer, context](Tape& inner, const Tensor& x) {
-      const Stream result = layer.forward(inner, {x, Tensor(), Tensor(), 0}, context);
-      return std::vector<Tensor>{layer.merge(inner, result, context)};
-    };
-    stream.x = tape.checkpoint(stream.x, {context.positions, context.embedding}, run,
-                               s.kept_of_blocks())[0];
-  }
-  const Tensor modulation = s.norm_out->multiply(tape, context.embedding);
-  const Tensor normed =
-      ops::gated_residual_layernorm_modulate(tape, pending(stream, context, modulation, s.compute))
-          .normed;
-  return s.leave(tape, normed, pack);
-}
 
 }  // namespace
 

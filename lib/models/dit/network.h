@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "models/dit/network_layout.h"
+#include "models/recompute.h"
 #include "nn/parameter.h"
 #include "ops/tape.h"
 
@@ -88,18 +89,6 @@ struct NetworkBatch {
   void check(const NetworkConfig& config) const;
 };
 
-/// What backward recomputes instead of keeping it.
-enum class Recompute {
-  none,
-  elementwise,  ///< the norms' and the activation's results: hardly any time, a third of the memory
-  block_but_attention,  ///< as block, but what self-attention made is kept
-  block,                ///< whole blocks, of which only what goes in is kept: a third more time
-};
-/// "none", "elementwise", "block_but_attention", "block".
-std::string_view recompute_name(Recompute recompute);
-/// What each block keeps; with `offload` what goes in waits in the host's memory.
-ops::KeptOfBlock kept_of(Recompute recompute, bool offload);
-
 /// What inference computes in FP8 (E4M3) instead of in the model's own type (models/dit/fp8.h).
 struct Fp8Parts {
   bool linear = false;     ///< products with the blocks' matrices
@@ -108,6 +97,7 @@ struct Fp8Parts {
 };
 
 struct AdapterShape;  // models/dit/lora.h
+class StagedForward;  // models/dit/staged_forward.h
 /// A network from noisy latents and text to F (models/dit/edm.h).
 class DiffusionNetwork {
  public:
@@ -132,6 +122,13 @@ class DiffusionNetwork {
   /// The raw network output F, f32, on device(), laid out as batch.latents with out_channels
   /// channels. The batch may be on the CPU. Throws Error for a batch that does not fit.
   virtual Tensor forward(ops::Tape& tape, const NetworkBatch& batch) const = 0;
+  /// The same in parts: for ranks that have some of the blocks.
+  virtual std::unique_ptr<StagedForward> stages(ops::Tape& tape,
+                                                const NetworkBatch& batch) const = 0;
+  /// That of the residual stream between blocks, [S, D], of this rank's tokens.
+  virtual Shape stream_shape(const NetworkBatch& batch) const = 0;
+  /// Of values laid out as the batch's output those of this rank's tokens, with zeros elsewhere.
+  virtual Tensor own_part(const Tensor& values, const NetworkBatch& batch) const = 0;
 };
 
 /// A network of this configuration. Weights are initialised from Philox(seed, weight_init, name):

@@ -25,12 +25,12 @@ NetworkBatch blank_batch(const NetworkConfig& config, const std::vector<NetworkS
 PartCost forward_cost(const NetworkConfig& config,
                       const std::vector<std::vector<AdapterShape>>& adapters,
                       const std::vector<NetworkSample>& samples, DType compute, Fp8Parts fp8,
-                      Device device) {
+                      Device device, const NetworkLayout& layout) {
   const MetaAccount account(device);
-  const auto network = make_network(config, 0, compute, Device::meta, false);
+  const auto network = make_network(config, 0, compute, Device::meta, false, layout);
   for (const std::vector<AdapterShape>& set : adapters)
     network->attach(set, false);
-  network->set_inference_fp8(fp8);
+  if (fp8.any()) network->set_inference_fp8(fp8);
   PartCost cost;
   cost.parameters =
       nn::element_count(network->parameters()) + nn::element_count(network->adapters());

@@ -13,11 +13,12 @@
 namespace vfm::models {
 
 /// One forward() of a pack of these samples, without recording. With sets of `adapters` beside the
-/// weights, which are among the parameters then.
+/// weights, which are among the parameters then. With a layout of a counted world
+/// (dist/world.h) the costs are those of its rank, which has no FP8 then.
 PartCost forward_cost(const NetworkConfig& config,
                       const std::vector<std::vector<AdapterShape>>& adapters,
                       const std::vector<NetworkSample>& samples, DType compute, Fp8Parts fp8,
-                      Device device);
+                      Device device, const NetworkLayout& layout = {});
 
 /// Writing all codes of a sample one after the other (CodeWriter).
 PartCost writing_cost(const DecoderConfig& config, const CodeSample& sample, DType compute,

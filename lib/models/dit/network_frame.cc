@@ -24,8 +24,13 @@ NetworkFrame::NetworkFrame(const NetworkConfig& c, std::uint64_t seed, DType com
   make.options.seed = seed;
   make.options.device = device;
   make.options.trainable = trainable;
+  make.options.absent = !layout.first_stage();
+  make.options.state = layout.state;
   embed_ =
       &make.matrix({"patch_embed.proj.weight"}, c.width(), (c.in_channels + masks()) * patch());
+  // What comes before the blocks besides, all of them read.
+  make.options.absent = false;
+  make.options.on_all_stages = layout.pp_size() > 1;
   if (!tables) return;
   const std::array<const char*, 3> names = {"pos_emb_t", "pos_emb_h", "pos_emb_w"};
   for (std::size_t i = 0; i < 3; ++i)
@@ -38,11 +43,23 @@ std::int64_t NetworkFrame::patch() const {
   return std::int64_t{p[0]} * p[1] * p[2];
 }
 
+void NetworkFrame::begin_block(int i) {
+  make.options.absent = !layout.has_block(i, config.num_layers);
+  make.options.on_all_stages = false;
+  of_blocks.begin();
+}
+
+void NetworkFrame::begin_head() {
+  make.options.absent = !layout.last_stage();
+  make.options.on_all_stages = false;
+}
+
 void NetworkFrame::finish() {
   project_ = &make.matrix({"proj_out.weight"}, patch() * config.out_channels, config.width());
   for (nn::Weight& weight : weights)
     for (nn::Parameter& parameter : weight.parameters())
       parameters.push_back(&parameter);
+  of_blocks.gather_by(layout.blocks);
 }
 
 void NetworkFrame::attach(const std::vector<AdapterShape>& shapes, bool trainable) {
@@ -61,31 +78,40 @@ void NetworkFrame::attach(const std::vector<AdapterShape>& shapes, bool trainabl
     if (found == places.end()) fail_usage("the model has no matrix '{}' to adapt", shape.module);
     nn::Weight& weight = *found->second.weight;
     const std::size_t part = found->second.part;
-    const Shape& matrix = weight.parameters()[part].shape();
-    if (matrix.size() != 2) fail_usage("'{}' is no matrix: it takes no adapter", shape.module);
-    nn::Weight& a = maker.make({shape.module + ".lora_A.weight"}, {shape.rank, matrix[1]},
-                               Init::fan_in, weight.dtype(), true);
-    nn::Weight& b = maker.make({shape.module + ".lora_B.weight"}, {matrix[0], shape.rank},
-                               Init::zero, weight.dtype(), true);
-    weight.attach(part, a, b, shape.scale);
+    const nn::Parameter& matrix = weight.parameters()[part];
+    const Shape& whole = matrix.placement.global;
+    if (whole.size() != 2) fail_usage("'{}' is no matrix: it takes no adapter", shape.module);
+    // Of a matrix that is cut, the adapter's matrix that has the same dim is.
+    const auto cut = [&](std::size_t dim) {
+      return matrix.shape()[dim] < whole[dim] ? layout.cut(static_cast<int>(dim)) : nn::Cut();
+    };
+    maker.options.absent = !matrix.here();
+    maker.options.on_all_stages = matrix.on_all_stages;
+    nn::Weight& a = maker.make({shape.module + ".lora_A.weight"}, {shape.rank, whole[1]},
+                               Init::fan_in, weight.dtype(), true, cut(1));
+    nn::Weight& b = maker.make({shape.module + ".lora_B.weight"}, {whole[0], shape.rank},
+                               Init::zero, weight.dtype(), true, cut(0));
+    if (matrix.here()) weight.attach(part, a, b, shape.scale);
     adapters.push_back(&a.parameters().front());
     adapters.push_back(&b.parameters().front());
   }
 }
 
-Tensor NetworkFrame::enter(ops::Tape& tape, const NetworkBatch& batch,
-                           const NetworkPack& pack) const {
+void NetworkFrame::watch(ops::Tape& tape) const {
   for (const std::deque<nn::Weight>* all : {&weights, &adapter_weights_})
     for (const nn::Weight& weight : *all)
       weight.watch(tape);
+}
+
+Tensor NetworkFrame::enter(ops::Tape& tape, const NetworkBatch& batch,
+                           const NetworkPack& pack) const {
   const Tensor patches = ops::patchify(tape, batch.latents.to(device), pack.patches,
                                        config.in_channels, masks(), config.patch_size, compute);
   const Tensor rows = own(tape, patches, pack);
   const auto embed = [this](ops::Tape& inner, const Tensor& x) {
     return std::vector{ops::linear(inner, x, embed_->matrix(inner), Tensor(), DType::f32)};
   };
-  return kept_of_blocks().offload ? tape.checkpoint(rows, {}, embed)[0]
-                                  : embed(tape, rows)[0];
+  return kept_of_blocks().offload ? tape.checkpoint(rows, {}, embed)[0] : embed(tape, rows)[0];
 }
 
 Tensor NetworkFrame::positions(ops::Tape& tape, const NetworkPack& pack, bool unit) const {
@@ -103,6 +129,40 @@ Tensor NetworkFrame::leave(ops::Tape& tape, const Tensor& normed, const NetworkP
   Tensor tokens = ops::linear(tape, normed, project_->matrix(tape), Tensor(), DType::f32);
   if (pack.shard) tokens = ops::place_ranges(tape, tokens, pack.shard->own, pack.tokens);
   return ops::unpatchify(tape, tokens, pack.patches, config.out_channels, config.patch_size);
+}
+
+Shape NetworkFrame::stream_shape(const NetworkBatch& batch) const {
+  const auto& p = config.patch_size;
+  std::vector<ops::TokenGrid> grids;
+  for (const NetworkSample& s : batch.samples)
+    grids.push_back({s.frames / p[0], s.height / p[1], s.width / p[2]});
+  std::int64_t rows = 0;
+  for (const ops::RowRange& range : own_rows(config, grids, layout))
+    rows += range.count();
+  return {rows, config.width()};
+}
+
+// The patches of the values, those of other ranks zeroed, and back by the adjoint, which is the
+// inverse.
+Tensor NetworkFrame::own_part(const Tensor& values, const NetworkBatch& batch) const {
+  if (layout.alone()) return values;
+  std::vector<ops::PatchGrid> grids;
+  std::vector<ops::TokenGrid> token_grids;
+  const auto& p = config.patch_size;
+  for (const NetworkSample& s : batch.samples) {
+    grids.push_back({s.frames, s.height, s.width});
+    token_grids.push_back({s.frames / p[0], s.height / p[1], s.width / p[2]});
+  }
+  const std::vector<ops::RowRange> rows = own_rows(config, token_grids, layout);
+  const Tensor own(values.shape(), DType::f32, values.device());
+  ops::Tape tape, silent(false);
+  tape.replace_gradients();
+  tape.watch(values, own);
+  const Tensor tokens =
+      ops::patchify(tape, values, grids, config.out_channels, 0, config.patch_size, DType::f32);
+  const Tensor part = ops::take_ranges(silent, tokens, rows);
+  tape.backward(tokens, ops::place_ranges(silent, part, rows, tokens.size(0)));
+  return own;
 }
 
 }  // namespace vfm::models

@@ -9,6 +9,7 @@
 #include <deque>
 #include <vector>
 
+#include "models/block_weights.h"
 #include "models/dit/network_pack.h"
 #include "models/weight_maker.h"
 
@@ -25,12 +26,17 @@ struct NetworkFrame {
 
   /// Makes the last matrix and lists the parameters, when all others were made.
   void finish();
+  /// To be called before the weights of block `i`, and before those after all blocks, are made:
+  /// they are there if their stage is this rank's.
+  void begin_block(int i);
+  void begin_head();
   /// As DiffusionNetwork::attach() says.
   void attach(const std::vector<AdapterShape>& shapes, bool trainable);
 
-  /// [S, D] f32: the embedded patches, this rank's as of all that follows. Watches every parameter,
-  /// so that a layer that backward recomputes finds it. Itself a block, if what goes into blocks
-  /// waits in the host's memory.
+  /// Watches every parameter, so that a layer that backward recomputes finds it.
+  void watch(ops::Tape& tape) const;
+  /// [S, D] f32: the embedded patches, this rank's as of all that follows. Itself a block, if what
+  /// goes into blocks waits in the host's memory.
   Tensor enter(ops::Tape& tape, const NetworkBatch& batch, const NetworkPack& pack) const;
   /// [S, D] of the tables, as ops::learned_positions() has it.
   Tensor positions(ops::Tape& tape, const NetworkPack& pack, bool unit) const;
@@ -38,6 +44,10 @@ struct NetworkFrame {
   ops::KeptOfBlock kept_of_blocks() const { return kept_of(recompute, offload); }
   /// The network's output, of the last norm's [S, D]; zero where the token is another rank's.
   Tensor leave(ops::Tape& tape, const Tensor& normed, const NetworkPack& pack) const;
+  /// As DiffusionNetwork::stream_shape() says.
+  Shape stream_shape(const NetworkBatch& batch) const;
+  /// As DiffusionNetwork::own_part() says.
+  Tensor own_part(const Tensor& values, const NetworkBatch& batch) const;
 
   NetworkConfig config;
   DType compute;
@@ -47,6 +57,7 @@ struct NetworkFrame {
   bool offload = false;            // what goes into blocks that are recomputed
   std::deque<nn::Weight> weights;  // does not move them
   WeightMaker make;
+  BlockWeights of_blocks{weights};
   nn::ParameterList parameters, adapters;
 
  private:

@@ -3,13 +3,14 @@
 // Tensor parallelism (tp): a rank has some heads of each attention and some of the MLP's hidden
 // columns; between sub-layers, where nothing depends on neighbours, it has some of the tokens
 // (sequence parallelism), which are gathered before a matrix and summed after it.
-// Context parallelism (cp): a rank has a part of each sample's tokens. For attention the keys and
-// values of all are gathered, or queries, keys and values change places: all tokens of some heads.
-// A token between sub-layers belongs to one rank of tp and cp alone, and so its part of the loss.
+// Context parallelism (cp): a rank has a part of each sample's tokens. What it needs of the others'
+// for attention is exchanged in one of four ways (cp_kind.h). In a hybrid (stdit_shard.h) that is
+// so for full attention alone. A token between sub-layers belongs to one rank of tp and cp alone,
+// and so its part of the loss.
+// Pipeline parallelism (pp): a rank has some of the blocks, the first one the embedding, too, the
+// last one the head. What all blocks read of the noise levels and positions each rank makes anew.
 // Sources: Korthikanti et al., "Reducing activation recomputation in large transformer models"
-// (2022); Llama Team, "The Llama 3 herd of models" (2024), section 3.3.2, for the gathered keys;
-// Jacobs et al., "DeepSpeed Ulysses" (2023), for the heads.
-// Shape letters: S tokens of the pack.
+// (2022). Shape letters: S tokens of the pack.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -18,7 +19,11 @@
 #include <utility>
 #include <vector>
 
+#include "models/dit/cp_kind.h"
+#include "models/dit/frame_plan.h"
+#include "nn/block_shards.h"
 #include "nn/placement.h"
+#include "nn/ring_attention.h"
 #include "ops/attention/attention.h"
 #include "ops/exchange.h"
 #include "ops/pointwise/row_order.h"
@@ -32,40 +37,85 @@ namespace vfm::models {
 
 struct NetworkConfig;
 
-/// What ranks of cp exchange for self-attention.
-enum class CpKind { gather, all_to_all };
+/// The blocks [begin, end).
+struct BlockRange {
+  std::size_t begin = 0, end = 0;
+};
 
 /// Null: the axis has one rank. Groups must outlive the network.
 struct NetworkLayout {
   dist::Group *tp = nullptr, *cp = nullptr;
   CpKind cp_kind = CpKind::gather;
+  /// Parts of cp end at frames, and cp_kind is of full attention alone (stdit_shard.h). Two
+  /// ranks of cp or more.
+  bool hybrid = false;
+  /// The two axes of cp for CpKind::all_to_all_ring: neighbours that exchange tokens for heads, and
+  /// ranks that have the same place among those. Else null.
+  dist::Group *cp_heads = nullptr, *cp_ring = nullptr;
+  nn::StateShares state = {};         ///< whose part of the optimizer's state this rank keeps
+  nn::BlockShards* blocks = nullptr;  ///< gathers the blocks' matrices; null: they are all here
+
+  dist::Group* pp = nullptr;
+  /// Of pp the blocks of each chunk of the network, one after the other: rank r has the chunks r,
+  /// pp + r, ...
+  std::vector<int> stages = {};
 
   int tp_rank() const;
   int tp_size() const;
   int cp_rank() const;
   int cp_size() const;
+  int pp_rank() const;
+  int pp_size() const;
+  bool first_stage() const { return pp_rank() == 0; }
+  bool last_stage() const { return pp_rank() + 1 == pp_size(); }
+  /// Of a network of so many blocks those of this rank's chunks; all, where there is no pipeline.
+  std::vector<BlockRange> chunks(int blocks) const;
+  /// Whether block `i` of so many is this rank's.
+  bool has_block(int i, int blocks) const;
+  /// Whether this is the first of those that share tokens and heads.
+  bool first() const { return tp_rank() == 0 && cp_rank() == 0; }
+  /// Whether it shares neither.
   bool alone() const { return tp_size() * cp_size() == 1; }
   /// Whether attention sees the whole pack's tokens, of fewer heads.
   bool deals_heads() const { return cp_size() > 1 && cp_kind == CpKind::all_to_all; }
+  /// Who exchanges tokens for heads with this rank, and among whom keys go round; null: nobody.
+  dist::Group* heads_group() const;
+  dist::Group* ring_group() const;
   /// Ranks that the heads of self-attention are dealt out to.
-  int heads_ranks() const { return tp_size() * (deals_heads() ? cp_size() : 1); }
+  int heads_ranks() const;
   /// The rank's part of a matrix along `dim`.
   nn::Cut cut(int dim) const { return {dim, tp_rank(), tp_size()}; }
   /// Throws Error{usage}, with the nearest layout that can be, for one that the network cannot
   /// have.
   void check(const NetworkConfig& config) const;
+  /// The same for one of so many heads of queries, and of keys and values.
+  void check_heads(int heads, int key_heads) const;
 };
 
-/// Whose the tokens of a pack are. Ranges are of the pack's rows, one a sample, some empty.
+/// Whose the tokens of a pack are. Ranges are of the pack's rows, one a sample or two, some empty.
 struct TokenShard {
-  /// For samples of these lengths. Throws Error if a rank would have no token at all.
-  TokenShard(std::span<const std::int64_t> lengths, const NetworkLayout& layout, Device device);
+  /// For samples of these lengths. Causal ones have two ranges a sample: of 2 cp parts the rank's
+  /// and its mirror image, so that all ranks' queries see as many keys. Throws Error if a rank
+  /// would have no token at all.
+  TokenShard(std::span<const std::int64_t> lengths, const NetworkLayout& layout, Device device,
+             bool causal = false);
+  /// For parts that end at frames: a rank may have no token.
+  TokenShard(const FramePlan& plan, const NetworkLayout& layout, Device device);
 
   std::vector<ops::RowRange> sequence;  ///< of this rank's cp part: what its attention asks for
   std::vector<ops::RowRange> own;       ///< of those, this rank's between sub-layers
-  std::vector<std::int64_t> tp_rows, cp_rows;  ///< rows of each rank of the axis
-  /// From the cp parts one after the other to the pack's own order: [S].
+  std::vector<std::int64_t> tp_rows, cp_rows;  ///< rows of each rank of the axis, or of cp_heads
+  /// From the parts of cp, one after the other, to the pack's own order; where keys go round only
+  /// those of the ranks that exchange tokens for heads with this one.
   ops::RowOrder order;
+  /// Where keys go round: the tokens that are at each place, by sample, and this rank's place.
+  std::vector<std::vector<std::int64_t>> ring;
+  std::size_t place = 0;
+  Device device = Device::cpu;
+
+ private:
+  using Parts = std::vector<std::vector<ops::RowRange>>;  // by rank of cp
+  TokenShard(const Parts& parts, const NetworkLayout& layout, Device device);
 };
 
 /// What layers exchange; nothing where one rank has the network.
@@ -75,9 +125,10 @@ struct TokenExchanges {
 
   ops::Exchange gather, sum;  ///< tp: rows for a matrix, and its results for the rows
   ops::Exchange keys;         ///< cp: keys and values of all tokens, in the pack's order; or
-  ops::Exchange to_heads, to_tokens;  ///< all tokens of some heads, and the way back
+  ops::Exchange to_heads, to_tokens;  ///< more tokens of some heads, and the way back
+  nn::Ring ring;                      ///< keys and values that go round
 
-  bool any_of_cp() const { return keys || to_heads; }
+  bool any_of_cp() const { return keys || to_heads || ring; }
 };
 
 /// Self-attention of queries, keys and values [S, (H + 2 G) K], normed and rotated, of this rank's
@@ -88,7 +139,9 @@ Tensor shared_attention(ops::Tape& tape, Tensor qkv, const TokenExchanges& excha
   if (exchanges.keys)
     return ops::attention_over(tape, qkv, ops::run_exchange(tape, qkv, exchanges.keys), pack);
   qkv = ops::run_exchange(tape, qkv, exchanges.to_heads);
-  return ops::run_exchange(tape, attend(std::move(qkv)), exchanges.to_tokens);
+  const Tensor attended =
+      exchanges.ring ? nn::ring_attention(tape, qkv, exchanges.ring) : attend(std::move(qkv));
+  return ops::run_exchange(tape, attended, exchanges.to_tokens);
 }
 
 }  // namespace vfm::models

@@ -7,6 +7,21 @@
 
 namespace vfm::models {
 
+FramePlan plan_frames(const NetworkConfig& config, const std::vector<ops::TokenGrid>& grids,
+                      const NetworkLayout& layout) {
+  return {grids, layout.cp_size(), frame_work(config, !layout.deals_heads()), layout.tp_size()};
+}
+
+std::vector<ops::RowRange> own_rows(const NetworkConfig& config,
+                                    const std::vector<ops::TokenGrid>& grids,
+                                    const NetworkLayout& layout) {
+  if (layout.hybrid) return TokenShard(plan_frames(config, grids, layout), layout, Device::cpu).own;
+  std::vector<std::int64_t> lengths;
+  for (const ops::TokenGrid& g : grids)
+    lengths.push_back(std::int64_t{g.frames} * g.height * g.width);
+  return TokenShard(lengths, layout, Device::cpu).own;
+}
+
 NetworkPack::NetworkPack(const NetworkConfig& config, const NetworkBatch& batch, Device device,
                          const NetworkLayout& layout) {
   const auto& p = config.patch_size;
@@ -26,7 +41,12 @@ NetworkPack::NetworkPack(const NetworkConfig& config, const NetworkBatch& batch,
     tokens += n;
   std::vector<std::int64_t> own = lengths;
   if (!layout.alone()) {
-    shard.emplace(lengths, layout, device);
+    if (layout.hybrid) {
+      frames = plan_frames(config, grids, layout);
+      shard.emplace(*frames, layout, device);
+    } else {
+      shard.emplace(lengths, layout, device);
+    }
     for (std::size_t r = 0; r < lengths.size(); ++r) {
       self.query_lengths[r] = shard->sequence[r].count();
       own[r] = shard->own[r].count();

@@ -16,6 +16,14 @@
 
 namespace vfm::models {
 
+/// Of samples of these token grids, with the work of this network.
+FramePlan plan_frames(const NetworkConfig& config, const std::vector<ops::TokenGrid>& grids,
+                      const NetworkLayout& layout);
+/// The rows of a pack that are this rank's between sub-layers.
+std::vector<ops::RowRange> own_rows(const NetworkConfig& config,
+                                    const std::vector<ops::TokenGrid>& grids,
+                                    const NetworkLayout& layout);
+
 struct NetworkPack {
   NetworkPack(const NetworkConfig& config, const NetworkBatch& batch, Device device,
               const NetworkLayout& layout = {});
@@ -24,6 +32,7 @@ struct NetworkPack {
   std::vector<ops::TokenGrid> grids;    ///< sizes in tokens
   Tensor times, rates;                  ///< [R] on the device: c_noise, and frames a second
   ops::AttentionPack self, cross;       ///< of this rank's heads and queries; ready on the device
+  std::optional<FramePlan> frames;      ///< of a hybrid
   std::optional<TokenShard> shard;      ///< where ranks share the pack
   std::int64_t tokens = 0;              ///< S, of all ranks
   ops::RowMap rows;                     ///< sample of each token between sub-layers

@@ -5,6 +5,15 @@
 
 namespace vfm::models {
 
+void prepare(SpaceTimePacks& packs, int heads, int head_dim, Device device) {
+  for (ops::AttentionPack* pack : {&packs.frames, &packs.pixels}) {
+    pack->key_lengths = pack->query_lengths;
+    pack->heads = pack->key_heads = heads;
+    pack->head_dim = head_dim;
+    ops::prepare(*pack, device);
+  }
+}
+
 SpaceTimePacks space_time_packs(const std::vector<ops::TokenGrid>& grids, int heads, int head_dim,
                                 Device device) {
   SpaceTimePacks packs;
@@ -21,14 +30,21 @@ SpaceTimePacks space_time_packs(const std::vector<ops::TokenGrid>& grids, int he
         order.push_back(first + frame * places + place);
     first += g.frames * places;
   }
-  for (ops::AttentionPack* pack : {&packs.frames, &packs.pixels}) {
-    pack->key_lengths = pack->query_lengths;
-    pack->heads = pack->key_heads = heads;
-    pack->head_dim = head_dim;
-    ops::prepare(*pack, device);
-  }
+  prepare(packs, heads, head_dim, device);
   packs.pixel_order = ops::RowOrder(order, device);
   return packs;
+}
+
+ops::Exchange in_pixel_order(const ops::Exchange& before, const ops::RowOrder& order) {
+  return {[=](const Tensor& rows) {
+            ops::Tape silent(false);
+            return ops::reorder_rows(silent, before ? before.forward(rows) : rows, order);
+          },
+          [=](const Tensor& gradient) {
+            ops::Tape silent(false);
+            const Tensor back = ops::restore_rows(silent, gradient, order);
+            return before ? before.adjoint(back) : back;
+          }};
 }
 
 }  // namespace vfm::models

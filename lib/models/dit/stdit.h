@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "ops/attention/attention.h"
+#include "ops/exchange.h"
 #include "ops/pointwise/row_order.h"
 #include "ops/position/positions.h"
 
@@ -37,9 +38,14 @@ struct SpaceTimePacks {
   ops::AttentionPack frames;  ///< each frame of each sample is one sequence; the order stays
   ops::AttentionPack pixels;  ///< each place of each sample is one, of tokens in pixel_order
   ops::RowOrder pixel_order;
+  ops::RotaryAngles pixel_angles;  ///< in that order
 };
+/// What both packs have beside the queries' lengths.
+void prepare(SpaceTimePacks& packs, int heads, int head_dim, Device device);
 /// For samples of these token grids, ready on `device`.
 SpaceTimePacks space_time_packs(const std::vector<ops::TokenGrid>& grids, int heads, int head_dim,
                                 Device device);
+/// Of all tokens' rows those in pixel order, after `before`.
+ops::Exchange in_pixel_order(const ops::Exchange& before, const ops::RowOrder& order);
 
 }  // namespace vfm::models

@@ -69,9 +69,13 @@ std::vector<std::string> list_checkpoints(const std::string& run) {
   return folders;
 }
 
-void verify_checkpoint(const std::string& folder) {
-  for (const CompleteFile& file : list_complete(folder))
-    verify_file(folder, file);
+void verify_checkpoint(const std::string& folder, int rank, int ranks) {
+  std::vector<std::uint64_t> loads(static_cast<std::size_t>(ranks), 0);
+  for (const CompleteFile& file : list_complete(folder)) {
+    const auto least = std::ranges::min_element(loads);
+    *least += file.bytes;
+    if (least - loads.begin() == rank) verify_file(folder, file);
+  }
 }
 
 std::string find_checkpoint(const std::string& path) {

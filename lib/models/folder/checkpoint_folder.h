@@ -46,8 +46,9 @@ struct CompleteFile {
 std::vector<CompleteFile> list_complete(const std::string& folder);
 /// Reads the file; throws Error, naming it, unless it has that hash.
 void verify_file(const std::string& folder, const CompleteFile& file);
-/// Both, with each file of a checkpoint: reads all of it.
-void verify_checkpoint(const std::string& folder);
+/// Both, with each file of a checkpoint: reads all of it. Or with some of the files, where each of
+/// so many ranks does its part.
+void verify_checkpoint(const std::string& folder, int rank = 0, int ranks = 1);
 
 /// The checkpoint folder that `path` means: itself, or the newest of the run folder `path`. Throws
 /// Error{usage} if it is neither.

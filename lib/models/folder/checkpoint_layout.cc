@@ -23,7 +23,7 @@ class Checkpoint final : public ModelLayout {
     if (!io::SafetensorsSet::exists(state, kAverage)) return nullptr;
     return std::make_unique<io::SafetensorsSet>(state, kAverage);
   }
-  void verify() const override { verify_checkpoint(folder()); }
+  void verify(int rank, int ranks) const override { verify_checkpoint(folder(), rank, ranks); }
 };
 
 }  // namespace

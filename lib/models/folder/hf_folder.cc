@@ -34,6 +34,7 @@ class Renamed final : public io::TensorSet {
       add(std::move(tensor));
     }
   }
+  void release(const io::TensorView& tensor) const override { source_->release(tensor); }
 
  private:
   std::unique_ptr<io::TensorSet> source_;  // owns what the views point to

@@ -2,6 +2,7 @@
 #include "models/folder/load_model.h"
 
 #include "base/error.h"
+#include "dist/bytes.h"
 #include "models/decoder/decoder_json.h"
 #include "models/dit/network_json.h"
 #include "models/folder/adapted_model.h"
@@ -54,7 +55,7 @@ void add_adapters(LoadedModel& model, const AdapterChoice& choice, bool ema) {
   std::vector<CountedAdapters> adapters;
   for (const AdapterChoice::Set& set : choice.sets) {
     adapters.push_back(retry_if_gone(set.path, [&]() -> CountedAdapters {
-      if (const auto run = open_checkpoint(set.path)) run->verify();
+      if (const auto run = open_checkpoint(set.path)) run->verify(0, 1);
       return {open_adapters(set.path, ema), set.scale};
     }));
     const LoraFile& file = adapters.back().file;
@@ -63,43 +64,77 @@ void add_adapters(LoadedModel& model, const AdapterChoice& choice, bool ema) {
   adapt(*model.network, adapters, choice.separate);
 }
 
-LoadedModel load_once(const std::string& path, bool ema, std::optional<DType> compute,
-                      Device device, const AdapterChoice& choice) {
-  const ModelFolder model =
-      open_model(path, {.types = generator_class_names(), .average = ema}, choice.base);
-  model.verify();
-  LoadedModel loaded{nullptr, read_facts(model), model.folder(), model.averaged()};
+/// A model without values, and where they are.
+struct Opening {
+  Opening(const std::string& path, bool ema, const std::string& base)
+      : model(open_model(path, {.types = generator_class_names(), .average = ema}, base)) {}
+  const ModelFolder& whole() const { return under ? *under : model; }
+
+  ModelFolder model;
+  std::optional<ModelFolder> under;  ///< of adapters
+  AdapterChoice adapters;            ///< to put on the model
+  LoadedModel loaded;
+};
+
+std::unique_ptr<Opening> open_for(const std::string& path, bool ema, std::optional<DType> compute,
+                                  Device device, const AdapterChoice& choice,
+                                  const LoadingRanks& ranks) {
+  auto opening = std::make_unique<Opening>(path, ema, choice.base);
+  const ModelFolder& model = opening->model;
+  model.verify(ranks.rank(), ranks.size());
+  LoadedModel& loaded = opening->loaded;
+  loaded = {nullptr, read_facts(model), model.folder(), model.averaged()};
   ModelFacts& facts = loaded.facts;
   if (!compute) compute = model.is_checkpoint() ? facts.trained_in : stored_type(model);
   loaded.compute = *compute;
   // The reference hands the time over in the network's own type.
   if (model.is_pipeline()) facts.round_time = *compute == DType::bf16;
-  loaded.hash = hash_all(model);
+  if (ranks.rank() == 0) loaded.hash = hash_all(model);
   choice.check_for(model);
 
-  AdapterChoice adapters = choice;
-  std::optional<ModelFolder> under;
+  opening->adapters = choice;
   if (model.has_adapters()) {
-    under.emplace(open_under(model.folder(), choice.base, {.types = network_class_names()}));
-    hash_under(*under, model.folder());
-    adapters.sets = {{model.folder()}};
+    opening->under.emplace(
+        open_under(model.folder(), choice.base, {.types = network_class_names()}));
+    opening->under->verify(ranks.rank(), ranks.size());
+    hash_under(*opening->under, model.folder());
+    opening->adapters.sets = {{model.folder()}};
   }
-  const ModelFolder& whole = under ? *under : model;
-  const ModelConfig config = read_model_config(whole);
+  if (!opening->adapters.sets.empty() && ranks.layout.tp_size() > 1)
+    fail_usage("ranks that share the matrices of a network (tp) put no adapters on them");
+  const ModelConfig config = read_model_config(opening->whole());
   if (const auto* decoder = std::get_if<DecoderConfig>(&config))
     loaded.decoder = std::make_unique<CausalDecoder>(*decoder, 0, *compute, device, false);
   else
-    loaded.network = make_network(std::get<NetworkConfig>(config), 0, *compute, device, false);
-  load_parameters(whole.weights(), loaded.parameters());
-  if (!adapters.sets.empty()) add_adapters(loaded, adapters, ema);
-  return loaded;
+    loaded.network =
+        make_network(std::get<NetworkConfig>(config), 0, *compute, device, false, ranks.layout);
+  return opening;
+}
+
+LoadedModel load_once(const std::string& path, bool ema, std::optional<DType> compute,
+                      Device device, const AdapterChoice& choice, const LoadingRanks& ranks) {
+  std::unique_ptr<Opening> opening;
+  ranks.agree([&] { opening = open_for(path, ema, compute, device, choice, ranks); });
+  LoadedModel& loaded = opening->loaded;
+  if (ranks.group) loaded.hash = dist::broadcast_bytes(*ranks.group, loaded.hash, 0);
+  const io::TensorSet& weights = opening->whole().weights();
+  if (ranks.group)
+    load_parameters(weights, loaded.parameters(), *ranks.group);
+  else
+    load_parameters(weights, loaded.parameters());
+  const AdapterChoice& adapters = opening->adapters;
+  if (!adapters.sets.empty()) ranks.agree([&] { add_adapters(loaded, adapters, ema); });
+  return std::move(loaded);
 }
 
 }  // namespace
 
 LoadedModel load_model(const std::string& path, bool ema, std::optional<DType> compute,
-                       Device device, const AdapterChoice& adapters) {
-  return retry_if_gone(path, [&] { return load_once(path, ema, compute, device, adapters); });
+                       Device device, const AdapterChoice& adapters, const LoadingRanks& ranks) {
+  // Ranks would not go the same way when a checkpoint is gone.
+  if (ranks.group) return load_once(path, ema, compute, device, adapters, ranks);
+  return retry_if_gone(path,
+                       [&] { return load_once(path, ema, compute, device, adapters, ranks); });
 }
 
 }  // namespace vfm::models

@@ -10,6 +10,7 @@
 #include "models/decoder/decoder.h"
 #include "models/dit/network.h"
 #include "models/folder/checkpoint_folder.h"
+#include "models/folder/load_together.h"
 #include "models/folder/lora_file.h"
 #include "models/folder/model_facts.h"
 
@@ -66,7 +67,10 @@ DType stored_type(const ModelFolder& model);
 /// was, and its adapters on it; else those of `adapters` come on it. Throws Error{usage} if `path`
 /// is none of them or its tensors do not fit, listing these, Error if it is damaged. A run may
 /// train on meanwhile: if it removes the checkpoint that is being read, its newest one is taken.
+/// Several `ranks` load it together, the same `path` of a checkpoint of that run: its bytes are
+/// read once over all of them. Then it is a collective, and each has its part of the network.
 LoadedModel load_model(const std::string& path, bool ema, std::optional<DType> compute = DType::f32,
-                       Device device = Device::cpu, const AdapterChoice& adapters = {});
+                       Device device = Device::cpu, const AdapterChoice& adapters = {},
+                       const LoadingRanks& ranks = {});
 
 }  // namespace vfm::models

@@ -40,11 +40,11 @@ bool is_float(std::string_view dtype) {
   return dtype == "F32" || dtype == "F16" || dtype == "BF16";
 }
 
+}  // namespace
+
 DType float_type(std::string_view dtype) {
   return dtype == "F32" ? DType::f32 : dtype == "BF16" ? DType::bf16 : DType::f16;
 }
-
-}  // namespace
 
 Tensor read_floats(const io::TensorView& from) {
   if (!is_float(from.dtype))
@@ -96,7 +96,7 @@ void load_ranges(const io::TensorSet& set, const std::vector<RangeTarget>& targe
   std::int64_t most = 0;
   for (const RangeTarget& target : targets) {
     wholes.push_back({target.name, target.range.shape, {}});
-    most = std::max(most, std::min(kRangePiece, target.range.elements()));
+    most = std::max(most, std::min(kRangePiece, target.elements()));
   }
   check_tensors(set, wholes);
   std::map<DType, Tensor> buffers;
@@ -104,19 +104,28 @@ void load_ranges(const io::TensorSet& set, const std::vector<RangeTarget>& targe
     const DType dtype = float_type(set.find(target.name)->dtype);
     Tensor& buffer = buffers[dtype];
     if (!buffer.defined()) buffer = Tensor({most}, dtype);
-    const std::int64_t count = target.range.elements();
+    const std::int64_t count = target.elements();
     for (std::int64_t begin = 0; begin < count; begin += kRangePiece) {
       const Tensor piece = buffer.rows(0, std::min(kRangePiece, count - begin));
-      set.read(target.name, target.range, begin, {piece.data<std::byte>(), piece.bytes()});
+      set.read(target.name, target.range, target.first + begin,
+               {piece.data<std::byte>(), piece.bytes()});
       target.store(piece.to(DType::f32), begin);
     }
+    set.release(*set.find(target.name));
   }
+}
+
+io::TensorRange held_range(const nn::Parameter& parameter) {
+  const nn::Placement& placement = parameter.placement;
+  return {placement.global, placement.offset,
+          placement.part.empty() ? parameter.shape() : placement.part};
 }
 
 RangeTarget range_target(nn::Parameter& parameter) {
   return {
-      parameter.name, io::TensorRange::whole(parameter.shape()),
-      [&parameter](const Tensor& values, std::int64_t begin) { parameter.write(values, begin); }};
+      parameter.name, held_range(parameter),
+      [&parameter](const Tensor& values, std::int64_t begin) { parameter.write(values, begin); },
+      parameter.placement.begin, parameter.elements()};
 }
 
 TensorTarget value_target(nn::Parameter& parameter) {

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "io/tensor_set.h"
@@ -31,11 +32,15 @@ void check_tensors(const io::TensorSet& set, const std::vector<TensorTarget>& ta
 void check_tensors(const io::TensorSet& set, const nn::ParameterList& parameters);
 
 /// Where a part of a tensor goes, piece by piece: `store` gets some of its values, f32 on the CPU,
-/// valid during the call; `begin` of the range are before them, in its C order.
+/// valid during the call; `begin` of those that are asked for are before them, in C order.
 struct RangeTarget {
   std::string name;
   io::TensorRange range;
   std::function<void(const Tensor& values, std::int64_t begin)> store;
+  /// Which of the range's elements: `count` from this one on; -1: all of them.
+  std::int64_t first = 0, count = -1;
+
+  std::int64_t elements() const { return count < 0 ? range.elements() : count; }
 };
 
 /// The same of parts of tensors, of which nothing else is read (TensorSet::read); the tensors must
@@ -43,7 +48,10 @@ struct RangeTarget {
 /// memory at a time, and as many of f32.
 void load_ranges(const io::TensorSet& set, const std::vector<RangeTarget>& targets);
 
-/// All of a parameter's value as such a target.
+/// Which part of the tensor of its name a parameter is, or is a stretch of: where its placement
+/// says.
+io::TensorRange held_range(const nn::Parameter& parameter);
+/// A parameter's value, that part, as such a target.
 RangeTarget range_target(nn::Parameter& parameter);
 
 /// Hands the tensors to the parameters of their names; throws as load_tensors() does.
@@ -52,6 +60,8 @@ void load_parameters(const io::TensorSet& set, const nn::ParameterList& paramete
 /// A parameter's value as a target.
 TensorTarget value_target(nn::Parameter& parameter);
 
+/// Of "F32", "F16" or "BF16", one of which it must be.
+DType float_type(std::string_view dtype);
 /// F32, F16 or BF16 as f32. Borrows the data where they are f32 already.
 Tensor read_floats(const io::TensorView& from);
 

@@ -231,7 +231,10 @@ std::string LoraFile::hash() const {
 }
 
 void LoraFile::load(const nn::ParameterList& adapters) const {
-  load_parameters(set(), adapters);
+  std::vector<RangeTarget> targets;
+  for (nn::Parameter* parameter : adapters)
+    targets.push_back(range_target(*parameter));
+  load_ranges(set(), targets);
 }
 
 bool LoraFile::adapts(std::string_view parameter) const {

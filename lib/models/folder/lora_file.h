@@ -66,7 +66,8 @@ class LoraFile {
   std::int64_t parameters() const;                       ///< how many numbers
   /// 32 hex digits of names, scales and values.
   std::string hash() const;
-  /// Reads the values into adapters of a network, which are those of shapes().
+  /// Reads the values into adapters of a network, which are those of shapes(), or into the parts of
+  /// them that this rank holds.
   void load(const nn::ParameterList& adapters) const;
   const Json& settings() const { return settings_; }  ///< as they came, {} if with none
   const io::TensorSet& tensors() const { return set(); }

@@ -52,8 +52,8 @@ std::string ModelFolder::config_path() const {
   return io::join_path(component().folder(), "config.json");
 }
 
-void ModelFolder::verify() const {
-  if (!verified_) layout_->verify();
+void ModelFolder::verify(int rank, int ranks) const {
+  if (!verified_) layout_->verify(rank, ranks);
   verified_ = true;
 }
 

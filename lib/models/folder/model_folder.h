@@ -58,8 +58,9 @@ class ModelFolder {
   /// Its config.json, with what that leaves out; and where that file is.
   const Json& config() const { return component().config(); }
   std::string config_path() const;
-  /// Compares a checkpoint of ours with its hashes, once. Throws Error.
-  void verify() const;
+  /// Compares a checkpoint of ours with its hashes, once. Throws Error. Of several ranks each
+  /// compares a part of it: then all of them must have done so.
+  void verify(int rank = 0, int ranks = 1) const;
   /// weights() as their headers describe them; nothing is verified.
   const io::TensorSet& tensors() const;
   /// After verify(). Throws Error if they are damaged.

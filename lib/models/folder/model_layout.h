@@ -28,8 +28,8 @@ class ModelLayout {
   virtual std::string folder_of(const std::string& /*part*/) const { return folder_; }
   /// Opens averaged weights, or adapters; null: there are none.
   virtual std::unique_ptr<io::TensorSet> average() const { return nullptr; }
-  /// Throws Error for what is not as it was written.
-  virtual void verify() const {}
+  /// Throws Error for what is not as it was written. Each of several ranks reads a part.
+  virtual void verify(int /*rank*/, int /*ranks*/) const {}
 
  private:
   std::string folder_;

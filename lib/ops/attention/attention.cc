@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "ops/attention/attention_kernels.h"
 #include "ops/attention/attention_rooms.h"
+#include "ops/attention/partial_attention.h"
 #include "ops/backward.h"
 #include "ops/run.h"
 
@@ -78,12 +79,14 @@ struct Call {
   std::int64_t k_column = 0, v_column = 0;
   Tensor out, log_sum_exp;
   AttentionBody body = AttentionBody::own;  // that ran forward on a GPU, and ordered log_sum_exp
+  bool part = false;                        // of the keys: by our own kernels
 };
 
 AttentionArgs arguments(const Call& c) {
   AttentionArgs args;
   args.type = c.q.dtype();
   args.causal = c.pack.causal;
+  args.own = c.part;
   args.heads = c.pack.heads;
   args.key_heads = c.pack.key_heads;
   args.head_dim = c.pack.head_dim;
@@ -105,15 +108,18 @@ AttentionArgs arguments(const Call& c) {
   return args;
 }
 
-void backward(Tape& tape, const Call& c) {
-  const Tensor dout = tape.take(c.out).to(c.q.dtype());
+struct Gradients {
+  Tensor dq, dkv;  // one and the same for self-attention
+};
+
+Gradients gradients_of(const Call& c, const Tensor& dout) {
   const bool self = c.q.id() == c.kv.id();
   const Device device = c.q.device();
   // What stands beside the queries is not read here.
   const bool wide = !self && c.q.size(1) > c.out.size(1);
-  Tensor dq = wide ? Tensor::zeros(c.q.shape(), c.q.dtype(), device)
-                   : Tensor(c.q.shape(), c.q.dtype(), device);
-  Tensor dkv = self ? dq : Tensor(c.kv.shape(), c.kv.dtype(), device);
+  const Tensor dq = wide ? Tensor::zeros(c.q.shape(), c.q.dtype(), device)
+                         : Tensor(c.q.shape(), c.q.dtype(), device);
+  const Tensor dkv = self ? dq : Tensor(c.kv.shape(), c.kv.dtype(), device);
   AttentionArgs args = arguments(c);
   args.dout = dout.raw();
   args.dq = dq.raw();
@@ -121,9 +127,15 @@ void backward(Tape& tape, const Call& c) {
   args.dv = const_cast<void*>(column(dkv, c.v_column));
   const Touching tensors(c.q, dout, c.out, dq, self ? Tensor() : c.kv, self ? Tensor() : dkv);
   VFM_RUN(work_of(c.pack, args, tensors, 4, true), attend_backward, args, c.pack, c.body);
-  if (!self) tape.accumulate(c.kv, std::move(dkv));
-  dkv = Tensor();
-  tape.accumulate(c.q, std::move(dq));
+  return {dq, dkv};
+}
+
+void backward(Tape& tape, const Call& c) {
+  const Tensor dout = tape.take(c.out).to(c.q.dtype());
+  Gradients made = gradients_of(c, dout);
+  if (c.q.id() != c.kv.id()) tape.accumulate(c.kv, std::move(made.dkv));
+  made.dkv = Tensor();
+  tape.accumulate(c.q, std::move(made.dq));
 }
 
 /// Makes out and log_sum_exp.
@@ -134,7 +146,7 @@ void run_forward(Call& call) {
       Tensor({rows, std::int64_t{call.pack.heads} * call.pack.head_dim}, call.q.dtype(), device);
   // cuDNN's backward pass may read on to the end of a tile.
   const std::int64_t read =
-      layout_device(device) == Device::cpu ? rows : rows + kAttentionSpareRows;
+      layout_device(device) == Device::cpu || call.part ? rows : rows + kAttentionSpareRows;
   call.log_sum_exp = Tensor({call.pack.heads, read}, DType::f32, device);
   const bool self = call.q.id() == call.kv.id();
   const Touching tensors(call.q, self ? Tensor() : call.kv, self ? Tensor() : call.values,
@@ -186,6 +198,14 @@ Call cross_call(const Tensor& q, std::int64_t q_width, const Tensor& kv,
   return call;
 }
 
+Call part_call(const Tensor& q, const Tensor& kv, const AttentionPack& pack) {
+  if (pack.causal) fail("attention in parts is not causal");
+  Call call = cross_call(q, std::int64_t{pack.heads} * pack.head_dim, kv, pack);
+  if (!call.pack.work) prepare(call.pack, q.device());
+  call.part = true;
+  return call;
+}
+
 }  // namespace
 
 void prepare(AttentionPack& pack, Device device) {
@@ -224,6 +244,27 @@ Tensor attention_over(Tape& tape, const Tensor& qkv, const Tensor& kv, const Att
 
 Tensor cross_attention(Tape& tape, const Tensor& q, const Tensor& kv, const AttentionPack& pack) {
   return attend(tape, cross_call(q, std::int64_t{pack.heads} * pack.head_dim, kv, pack));
+}
+
+PartOfAttention attend_part(const Tensor& q, const Tensor& kv, const AttentionPack& pack) {
+  Call call = part_call(q, kv, pack);
+  run_forward(call);
+  return {call.out, call.log_sum_exp};
+}
+
+PartGradients attend_part_backward(const Tensor& q, const Tensor& kv, const AttentionPack& pack,
+                                   const Tensor& out, const Tensor& log_sum_exp,
+                                   const Tensor& dout) {
+  Call call = part_call(q, kv, pack);
+  if (out.shape() != q.shape() || dout.shape() != q.shape() || out.dtype() != q.dtype() ||
+      dout.dtype() != q.dtype() || log_sum_exp.shape() != Shape{pack.heads, q.size(0)})
+    fail("attention in parts: {} {}, its gradient {} {} and a log-sum-exp {} do not fit queries {}",
+         dtype_name(out.dtype()), to_string(out.shape()), dtype_name(dout.dtype()),
+         to_string(dout.shape()), to_string(log_sum_exp.shape()), to_string(q.shape()));
+  call.out = out;
+  call.log_sum_exp = log_sum_exp;
+  Gradients made = gradients_of(call, dout);
+  return {std::move(made.dq), std::move(made.dkv)};
 }
 
 Tensor relative_attention(Tape& tape, const Tensor& q, const Tensor& k, const Tensor& v,

@@ -181,7 +181,7 @@ std::shared_ptr<const AttentionDeviceWork> cuda::attention_work(const AttentionP
 
 AttentionBody cuda::attend(const AttentionArgs& args, const AttentionPack& pack) {
   const AttentionDeviceWork& work = *pack.work;
-  if (!args.bias && wants_cudnn(args)) {
+  if (!args.bias && !args.own && wants_cudnn(args)) {
     if (attention_body() == AttentionBody::cudnn) {
       attention_forward_cudnn(args, *work.cudnn);
       return AttentionBody::cudnn;

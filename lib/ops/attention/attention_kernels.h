@@ -29,6 +29,7 @@ inline constexpr std::int64_t kAttentionSpareRows = 128;
 struct AttentionArgs {
   DType type = DType::f32;
   bool causal = false;
+  bool own = false;  // on a GPU by our own kernels, whatever is chosen
   int heads = 0, key_heads = 0, head_dim = 0;
   float scale = 0;
   const float* bias = nullptr;  // [H, 2 bias_reach - 1], forward only: relative_attention's

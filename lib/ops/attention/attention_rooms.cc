@@ -44,7 +44,7 @@ GradientRoom::GradientRoom(const AttentionArgs& args, Device device)
 bool count_attention_rooms(const AttentionArgs& args, bool backward) {
   constexpr Device kMeta = Device::meta;
   if (layout_device(kMeta) != Device::cuda) return false;
-  const bool cudnn = attention_body() != AttentionBody::own && args.bias == nullptr &&
+  const bool cudnn = attention_body() != AttentionBody::own && args.bias == nullptr && !args.own &&
                      counts_as_cudnn() && why_not_cudnn(args, false).empty();
   if (!cudnn) {
     if (backward) OwnBackwardRoom(args, kMeta);

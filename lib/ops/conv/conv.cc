@@ -2,6 +2,7 @@
 #include "ops/conv/conv.h"
 
 #include "base/error.h"
+#include "ops/added_gradient.h"
 #include "ops/conv/conv2d.h"
 #include "ops/pointwise/add.h"
 #include "tensor/device.h"

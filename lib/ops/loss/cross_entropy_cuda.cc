@@ -5,16 +5,33 @@
 
 namespace vfm::ops::cuda {
 
-void cross_entropy(const CrossEntropyArgs& args) {
+namespace {
+
+kernels::CrossEntropy call_of(const CrossEntropyArgs& args) {
   kernels::CrossEntropy call;
   call.tokens = args.tokens;
   call.vocabulary = args.vocabulary;
+  call.first = args.first;
   call.z_loss = args.z_loss;
   call.scale = args.scale;
   call.logits = args.logits;
   call.targets = args.targets;
   call.losses = args.losses;
-  check_gpu(kernels::cross_entropy(call, compute_stream()), "compute the cross-entropy");
+  call.part = args.part;
+  call.parts = args.parts;
+  call.shares = args.shares;
+  return call;
+}
+
+}  // namespace
+
+void cross_entropy_part(const CrossEntropyArgs& args) {
+  check_gpu(kernels::cross_entropy_part(call_of(args), compute_stream()),
+            "compute a share of the cross-entropy");
+}
+
+void cross_entropy(const CrossEntropyArgs& args) {
+  check_gpu(kernels::cross_entropy(call_of(args), compute_stream()), "compute the cross-entropy");
 }
 
 }  // namespace vfm::ops::cuda

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "ops/cpu/onednn.h"
+#include "tensor/device.h"
 
 namespace vfm::ops {
 namespace {
@@ -112,6 +113,13 @@ std::int64_t gemm_scratch(std::int64_t m, std::int64_t n, std::int64_t k, DType 
 
 void gemm_cpu(std::int64_t m, std::int64_t n, std::int64_t k, const Matrix& a, const Matrix& b,
               void* c, DType c_dtype, std::int64_t c_stride, bool add) {
+  if (k == 0) {  // which oneDNN divides by
+    for (std::int64_t row = 0; row < m && !add; ++row)
+      zero_bytes(static_cast<std::byte*>(c) +
+                     static_cast<std::size_t>(row * c_stride) * dtype_size(c_dtype),
+                 Device::cpu, static_cast<std::size_t>(n) * dtype_size(c_dtype));
+    return;
+  }
   if (a.dtype == DType::f32)
     return multiply_f32(m, n, k, a, b, static_cast<float*>(c), c_stride, add);
 

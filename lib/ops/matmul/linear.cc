@@ -50,8 +50,9 @@ LinearInputGradient linear_input_gradient(const Tensor& dy, const LinearWeight& 
   LinearInputGradient result;
   if (want_dx) {
     result.dx = Tensor({n, in}, dy.dtype(), dy.device());
+    const Tensor values = weight.values();
     gemm(dy.device(), n, in, out, {dy.raw(), dy.dtype(), out, false},
-         {w.raw(), w.dtype(), in, false}, result.dx.raw(), dy.dtype(), in, false);
+         {values.raw(), w.dtype(), in, false}, result.dx.raw(), dy.dtype(), in, false);
   }
   for (const LowRank& added : weight.added)
     result.inner.push_back(low_rank_input_gradient(dy, added, result.dx));
@@ -87,8 +88,11 @@ Tensor linear(Tape& tape, const Tensor& x, const LinearWeight& weight, const Ten
   check(x, w, bias, out);
   const std::int64_t n = x.size(0), in = x.size(1), wide = w.size(0);
   Tensor y({n, wide}, out, x.device());
-  gemm(y.device(), n, wide, in, {x.raw(), x.dtype(), in, false}, {w.raw(), w.dtype(), in, true},
-       y.raw(), out, wide, false);
+  {
+    const Tensor values = weight.values();
+    gemm(y.device(), n, wide, in, {x.raw(), x.dtype(), in, false},
+         {values.raw(), w.dtype(), in, true}, y.raw(), out, wide, false);
+  }
   for (const LowRank& added : weight.added)
     add_low_rank(y, x, added);
   if (bias.defined()) add_bias(y, bias);

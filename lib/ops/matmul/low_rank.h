@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -22,12 +23,26 @@ struct LowRank {
   float scale = 1;
 };
 
+/// Gives a matrix that is not always in memory, as one of which each rank keeps a part.
+class MatrixSource {
+ public:
+  virtual ~MatrixSource() = default;
+  /// The matrix, at least until nobody holds it any more: an op lets it go when its product is
+  /// made, and asks again in backward.
+  virtual Tensor get() const = 0;
+};
+
 /// What a linear layer multiplies by (ops/matmul/linear.h): a matrix, and what adapters add to its
 /// rows.
 struct LinearWeight {
   LinearWeight(Tensor matrix) : w(std::move(matrix)) {}  // NOLINT: a matrix is the usual case
+  /// `name` (Tensor::name) stands for the matrix: on the tape, which watches it, and for its shape.
+  LinearWeight(Tensor name, std::shared_ptr<const MatrixSource> gives)
+      : w(std::move(name)), source(std::move(gives)) {}
+  Tensor values() const { return source ? source->get() : w; }
 
-  Tensor w;  ///< [O, I]
+  Tensor w;  ///< [O, I]; with a source its name
+  std::shared_ptr<const MatrixSource> source;
   std::vector<LowRank> added;
 };
 

@@ -53,12 +53,17 @@ Tensor swiglu_linear(Tape& tape, const Tensor& x, const LinearWeight& w, DType o
 }
 
 Tensor rmsnorm_linear(Tape& tape, const Tensor& x, const Tensor& weight, float epsilon,
-                      const LinearWeight& w) {
-  const auto normed = [=] { return rmsnorm_forward(x, weight, epsilon).to(w.w.dtype()); };
+                      const LinearWeight& w, const Exchange& exchange) {
+  const auto normed = [=](Tape& t) {
+    return run_exchange(t, rmsnorm_forward(x, weight, epsilon).to(w.w.dtype()), exchange);
+  };
   Tape silent(false);
-  const Tensor y = linear(silent, normed(), w);
+  const Tensor y = linear(silent, normed(silent), w);
   tape.record(y, inputs_with({x, weight}, w), [=](Tape& t) {
-    rmsnorm_backward(t, linear_backward(t, t.take(y), normed(), w, true), x, weight, epsilon);
+    Tape again(false);
+    Tensor dnormed = linear_backward(t, t.take(y), normed(again), w, true);
+    if (exchange) dnormed = exchange.adjoint(dnormed);
+    rmsnorm_backward(t, std::move(dnormed), x, weight, epsilon);
   });
   return y;
 }

@@ -29,7 +29,8 @@ Tensor gelu_linear(Tape& tape, const Tensor& x, const LinearWeight& w);
 Tensor swiglu_linear(Tape& tape, const Tensor& x, const LinearWeight& w, DType out);
 
 /// rmsnorm, cast to w's dtype, then linear: x [S, D] and weight [D] f32, w [M, D]; y of w's dtype.
+/// With an exchange as modulate_linear.
 Tensor rmsnorm_linear(Tape& tape, const Tensor& x, const Tensor& weight, float epsilon,
-                      const LinearWeight& w);
+                      const LinearWeight& w, const Exchange& exchange = {});
 
 }  // namespace vfm::ops

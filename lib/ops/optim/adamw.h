@@ -50,4 +50,9 @@ void adamw(Device device, std::span<const AdamwSlot> slots, const AdamwStep& ste
 double clipped_adamw(Device device, std::span<const AdamwSlot> slots, const AdamwStep& step,
                      double factor, double most);
 
+/// The same where the slots are only some of those whose norm is clipped: `squares` is the sum of
+/// squares of all gradients.
+double adamw_of_norm(Device device, std::span<const AdamwSlot> slots, const AdamwStep& step,
+                     double factor, double most, double squares);
+
 }  // namespace vfm::ops

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "base/error.h"
+#include "ops/added_gradient.h"
 #include "ops/pointwise/rows.h"
 
 namespace vfm::ops {
@@ -11,7 +12,7 @@ namespace vfm::ops {
 Tensor embedding(Tape& tape, const Tensor& table, std::span<const std::int32_t> numbers) {
   if (table.dims() != 2) fail("embedding: the table is {}", to_string(table.shape()));
   for (const std::int32_t number : numbers)
-    if (number < 0 || number >= table.size(0))
+    if (number < -1 || number >= table.size(0))
       fail("embedding: token {} of a table of {}", number, table.size(0));
   const Tensor here = Tensor::borrow(numbers.data(), {static_cast<std::int64_t>(numbers.size())},
                                      DType::i32, nullptr)

@@ -10,7 +10,8 @@
 
 namespace vfm::ops {
 
-/// table [V, D], f32 or bf16; numbers below V. Returns [N, D] of the table's dtype, on its device.
+/// table [V, D], f32 or bf16; numbers below V, or -1: a row of zeros, for a number that is in
+/// another rank's part of the table. Returns [N, D] of the table's dtype, on its device.
 /// Deterministic: the gradients of a row are added in the order of the tokens. Throws Error for a
 /// number that is not below V.
 Tensor embedding(Tape& tape, const Tensor& table, std::span<const std::int32_t> numbers);

@@ -1,11 +1,14 @@
-// Rows of a pack in another order: so that what attends to each other stands together.
-// Shape letters: S tokens, D width.
+// Rows of a pack in another order: so that what attends to each other stands together. And some of
+// them, several times, for those who attend to the same.
+// Shape letters: S tokens, D width, N rows of a choice.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 
+#include "ops/pointwise/rows.h"
 #include "ops/tape.h"
 
 namespace vfm::ops {
@@ -24,6 +27,25 @@ class RowOrder {
 
  private:
   Tensor there_, back_;
+};
+
+/// Rows of S, any of them several times or never. Made once for a pack, used by every layer.
+class RowChoice {
+ public:
+  RowChoice() = default;
+  /// Throws Error for a number that is not below `of`.
+  RowChoice(std::span<const std::int32_t> numbers, std::int64_t of, Device device);
+
+  /// y[i] = x[numbers[i]]: [S, D] to [N, D], f32 or bf16, on the choice's device. Not recorded.
+  Tensor take(const Tensor& x) const;
+  /// The adjoint: what goes back to one row is added in f32, in the order of the numbers, and is
+  /// of dy's dtype. Not recorded.
+  Tensor add_back(const Tensor& dy) const;
+
+ private:
+  std::int64_t of_ = 0;
+  Tensor numbers_;
+  std::shared_ptr<const RowTakers> takers_;
 };
 
 /// y[i] = x[order[i]]; x [S, D], f32 or bf16, on the order's device.

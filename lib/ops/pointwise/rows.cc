@@ -24,7 +24,8 @@ RowTakers find_takers(const Tensor& numbers, std::int64_t limit) {
   const std::int64_t count = numbers.elements();
   std::vector<std::int32_t> counts(static_cast<std::size_t>(limit));
   for (std::int64_t i = 0; i < count; ++i) {
-    if (values[i] < 0 || values[i] >= limit) fail("row {} of {} is wanted", values[i], limit);
+    if (values[i] < -1 || values[i] >= limit) fail("row {} of {} is wanted", values[i], limit);
+    if (values[i] < 0) continue;
     ++counts[static_cast<std::size_t>(values[i])];
   }
   RowTakers takers;
@@ -38,10 +39,11 @@ RowTakers find_takers(const Tensor& numbers, std::int64_t limit) {
     at += std::exchange(of_row, at);  // from now on, where the row's next taker goes
   }
   takers.begin.push_back(at);
-  takers.takers.resize(static_cast<std::size_t>(count));
+  takers.takers.resize(static_cast<std::size_t>(at));
   for (std::int64_t i = 0; i < count; ++i)
-    takers.takers[static_cast<std::size_t>(counts[static_cast<std::size_t>(values[i])]++)] =
-        static_cast<std::int32_t>(i);
+    if (values[i] >= 0)
+      takers.takers[static_cast<std::size_t>(counts[static_cast<std::size_t>(values[i])]++)] =
+          static_cast<std::int32_t>(i);
   return takers;
 }
 

@@ -11,7 +11,8 @@
 
 namespace vfm::ops {
 
-/// y[i] = x[numbers[i]]: x [M, D], f32 or bf16; numbers [N] i32 on x's device, each below M.
+/// y[i] = x[numbers[i]]: x [M, D], f32 or bf16; numbers [N] i32 on x's device, each below M. -1: a
+/// row of zeros.
 Tensor gather_rows(const Tensor& x, const Tensor& numbers);
 
 /// For each row that is taken, the result rows that take it: made of numbers that are on the CPU.
@@ -20,7 +21,7 @@ struct RowTakers {
   std::vector<std::int32_t> begin;  ///< of each row's takers, and the end of the last: rows + 1
   std::vector<std::int32_t> takers;
 };
-/// Throws Error for a number that is not below `limit`.
+/// -1 takes none. Throws Error for another number that is not below `limit`.
 RowTakers find_takers(const Tensor& numbers, std::int64_t limit);
 
 /// to[row] += the rows of x that took it, in their order, which no number of threads changes. x

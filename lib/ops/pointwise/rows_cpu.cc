@@ -10,9 +10,13 @@ void cpu::gather_rows(const Tensor& x, const Tensor& numbers, const Tensor& y) {
   const std::size_t bytes = static_cast<std::size_t>(x.size(1)) * dtype_size(x.dtype());
   const std::int32_t* const from = numbers.data<std::int32_t>();
 #pragma omp parallel for schedule(static) if (rows * x.size(1) > 16384)
-  for (std::int64_t i = 0; i < rows; ++i)
-    std::memcpy(y.data<std::byte>() + static_cast<std::size_t>(i) * bytes,
-                x.data<std::byte>() + static_cast<std::size_t>(from[i]) * bytes, bytes);
+  for (std::int64_t i = 0; i < rows; ++i) {
+    std::byte* const to = y.data<std::byte>() + static_cast<std::size_t>(i) * bytes;
+    if (from[i] < 0)
+      std::memset(to, 0, bytes);
+    else
+      std::memcpy(to, x.data<std::byte>() + static_cast<std::size_t>(from[i]) * bytes, bytes);
+  }
 }
 
 void cpu::add_rows(const Tensor& x, const RowTakers& takers, const Tensor& to) {

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "data/latents.h"
+#include "models/dit/pipeline_stages.h"
 #include "train/codes/objective.h"
 #include "train/latents.h"
 #include "train/recipe_field.h"
@@ -106,9 +107,24 @@ class CodeKind final : public Kind {
            4.0 * sample.text_tokens * recipe.model.decoder.text_embed_dim;
   }
 
+  bool has_stages() const override { return true; }
+  std::vector<int> balanced_stages(const Recipe& recipe) const override {
+    const data::Entry sample = full_sample(recipe);
+    const models::DecoderConfig& decoder = recipe.model.decoder;
+    const models::PartWork work = models::part_work(
+        decoder, {sample.frames, sample.height, sample.width, 1}, recipe.compute());
+    return models::balance_stages(work, decoder.num_layers, recipe.parallel.pp,
+                                  recipe.parallel.vpp);
+  }
+
+  int cp_ranges() const override { return 2; }
+  void check_layout(const Recipe& recipe, const models::NetworkLayout& layout) const override {
+    models::check_layout(recipe.model.decoder, layout);
+  }
   std::unique_ptr<Objective> make_objective(const Recipe& recipe, Recompute recompute,
-                                            Device device) const override {
-    return make_code_objective(recipe, recompute, device);
+                                            Device device,
+                                            const models::NetworkLayout& layout) const override {
+    return make_code_objective(recipe, recompute, device, layout);
   }
 };
 

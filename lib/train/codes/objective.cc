@@ -6,7 +6,7 @@
 
 #include "models/decoder/decoder.h"
 #include "models/decoder/decoder_json.h"
-#include "ops/loss/cross_entropy.h"
+#include "train/chunks.h"
 
 namespace vfm::train {
 namespace {
@@ -16,15 +16,17 @@ struct Pack final : Batch {
   models::CodeBatch input;  // without its text
   std::vector<float> text;
   std::vector<std::int32_t> targets;
-  std::vector<std::int64_t> lengths, counted;
-  ops::CrossEntropy result;
+  std::vector<std::int64_t> counted;
+  models::CodeLoss result;
 };
 
 class CodeObjective final : public Objective {
  public:
-  CodeObjective(const Recipe& recipe, models::Recompute recompute, Device device)
+  CodeObjective(const Recipe& recipe, models::Recompute recompute, Device device,
+                const models::NetworkLayout& layout)
       : recipe_(recipe),
-        decoder_(recipe.model.decoder, recipe.train.seed, recipe.compute(), device) {
+        layout_(layout),
+        decoder_(recipe.model.decoder, recipe.train.seed, recipe.compute(), device, true, layout) {
     decoder_.set_recompute(recompute, recipe.model.offload);
   }
 
@@ -34,8 +36,11 @@ class CodeObjective final : public Objective {
   std::unique_ptr<Batch> build(std::uint32_t step, std::span<const std::string> keys,
                                const std::vector<PlacedSample>& samples) const override;
   std::unique_ptr<Batch> blank(const std::vector<data::Entry>& samples) const override;
-  void pass(Batch& batch, bool first) const override {
-    compute(dynamic_cast<Pack&>(batch), 1, first);
+  void pass(Batch& batch, bool first, const ops::Tape::Listener& final) const override {
+    compute(dynamic_cast<Pack&>(batch), 1, first, final);
+  }
+  std::unique_ptr<ChunkedPass> pass_in_chunks(Batch& batch) const override {
+    return std::make_unique<NetworkChunks>(layout_, staged(dynamic_cast<Pack&>(batch), 1));
   }
   LossSums loss(const Batch& batch) const override;
   std::vector<std::string> levels() const override { return {""}; }
@@ -43,9 +48,12 @@ class CodeObjective final : public Objective {
 
  private:
   void add(Pack& pack, const CleanSample& sample, bool without_text) const;
-  void compute(Pack& pack, double scale, bool first) const;
+  models::CodeBatch input_of(const Pack& pack) const;
+  StagedBatch staged(Pack& pack, double scale) const;
+  void compute(Pack& pack, double scale, bool first, const ops::Tape::Listener& final) const;
 
   const Recipe& recipe_;
+  const models::NetworkLayout layout_;
   models::CausalDecoder decoder_;
 };
 
@@ -67,22 +75,42 @@ void CodeObjective::add(Pack& pack, const CleanSample& sample, bool without_text
   pack.input.codes.insert(pack.input.codes.end(), sample.codes.begin(), sample.codes.end());
   pack.targets.insert(pack.targets.end(), static_cast<std::size_t>(given), -1);
   pack.targets.insert(pack.targets.end(), sample.codes.begin() + given, sample.codes.end());
-  pack.lengths.push_back(codes);
   pack.counted.push_back(codes - given);
   pack.input.samples.push_back(entry);
 }
 
-/// Forward and loss; with a scale other than 0 backward too, of a step's first batch or another.
-void CodeObjective::compute(Pack& pack, double scale, bool first) const {
+models::CodeBatch CodeObjective::input_of(const Pack& pack) const {
   models::CodeBatch input = pack.input;
   if (const std::int64_t width = decoder_.config().text_embed_dim; width > 0)
     input.text =
         Tensor::from(pack.text, {static_cast<std::int64_t>(pack.text.size()) / width, width});
+  return input;
+}
+
+StagedBatch CodeObjective::staged(Pack& pack, double scale) const {
+  const auto input = std::make_shared<const models::CodeBatch>(input_of(pack));
+  return {.stages = [this, input](ops::Tape& tape) { return decoder_.stages(tape, *input); },
+          .loss =
+              [this, input, scale, &pack](const Tensor& logits) {
+                pack.result = decoder_.loss(logits, *input, pack.targets,
+                                            recipe_.autoregressive.z_loss, scale);
+                return std::exchange(pack.result.tokens.seed, Tensor());
+              },
+          .stream = decoder_.stream_shape(*input),
+          .device = device(),
+          .blocks = decoder_.config().num_layers};
+}
+
+/// Forward and loss; with a scale other than 0 backward too, of a step's first batch or another.
+void CodeObjective::compute(Pack& pack, double scale, bool first,
+                            const ops::Tape::Listener& final) const {
+  const models::CodeBatch input = input_of(pack);
   ops::Tape tape(scale != 0);
   if (first) tape.replace_gradients();
+  tape.listen(final);
   const Tensor logits = decoder_.forward(tape, input);
-  pack.result = ops::cross_entropy(logits, pack.targets, recipe_.autoregressive.z_loss, scale);
-  if (scale != 0) tape.backward(logits, std::exchange(pack.result.seed, Tensor()));
+  pack.result = decoder_.loss(logits, input, pack.targets, recipe_.autoregressive.z_loss, scale);
+  if (scale != 0) tape.backward(logits, std::exchange(pack.result.tokens.seed, Tensor()));
 }
 
 std::unique_ptr<Batch> CodeObjective::blank(const std::vector<data::Entry>& samples) const {
@@ -98,12 +126,15 @@ std::unique_ptr<Batch> CodeObjective::blank(const std::vector<data::Entry>& samp
   return pack;
 }
 
+/// Each rank has the losses of its own codes; the first one counts the codes.
 LossSums CodeObjective::loss(const Batch& batch) const {
   const auto& pack = dynamic_cast<const Pack&>(batch);
-  const std::vector<double> sums = pack.result.read_sums(pack.lengths);
+  if (!layout_.last_stage()) return {};
+  const std::vector<double> sums = pack.result.read_sums();
   LossSums total;
   for (std::size_t i = 0; i < sums.size(); ++i)
-    total.add(pack.input.samples[i].frames == 1, sums[i], static_cast<double>(pack.counted[i]));
+    total.add(pack.input.samples[i].frames == 1, sums[i],
+              layout_.first() ? static_cast<double>(pack.counted[i]) : 0);
   return total;
 }
 
@@ -122,15 +153,18 @@ LossSums CodeObjective::validate(std::size_t /*level*/,
   Pack pack;
   for (const CleanSample& sample : samples)
     add(pack, sample, false);
-  compute(pack, 0, false);
+  if (layout_.pp_size() > 1)
+    NetworkChunks(layout_, staged(pack, 0), false).forward_alone();
+  else
+    compute(pack, 0, false, {});
   return loss(pack);
 }
 
 }  // namespace
 
 std::unique_ptr<Objective> make_code_objective(const Recipe& recipe, models::Recompute recompute,
-                                               Device device) {
-  return std::make_unique<CodeObjective>(recipe, recompute, device);
+                                               Device device, const models::NetworkLayout& layout) {
+  return std::make_unique<CodeObjective>(recipe, recompute, device, layout);
 }
 
 }  // namespace vfm::train

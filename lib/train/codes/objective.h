@@ -13,6 +13,6 @@ namespace vfm::train {
 /// As Kind::make_objective() says. The sums of its losses are over codes: divided by their number
 /// they are nats a code.
 std::unique_ptr<Objective> make_code_objective(const Recipe& recipe, models::Recompute recompute,
-                                               Device device);
+                                               Device device, const models::NetworkLayout& layout);
 
 }  // namespace vfm::train

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "models/dit/pipeline_stages.h"
 #include "train/diffusion/latents.h"
 #include "train/diffusion/objective.h"
 #include "train/recipe_field.h"
@@ -156,10 +157,25 @@ class DiffusionKind final : public Kind {
            4.0 * recipe.text_tokens(sample.text_tokens) * dit.text_embed_dim;
   }
 
+  void check_layout(const Recipe& recipe, const models::NetworkLayout& layout) const override {
+    layout.check(recipe.model.dit);
+  }
+  bool has_stages() const override { return true; }
+  std::vector<int> balanced_stages(const Recipe& recipe) const override {
+    const data::Entry sample = full_sample(recipe);
+    const models::PartWork work = models::part_work(
+        recipe.model.dit,
+        {{sample.frames, sample.height, sample.width, 0, 0, recipe.text_tokens(0)}},
+        recipe.compute());
+    return models::balance_stages(work, recipe.model.dit.num_layers, recipe.parallel.pp,
+                                  recipe.parallel.vpp);
+  }
+
   bool has_graphs() const override { return true; }
   std::unique_ptr<Objective> make_objective(const Recipe& recipe, Recompute recompute,
-                                            Device device) const override {
-    return std::make_unique<DiffusionObjective>(recipe, recompute, device);
+                                            Device device,
+                                            const models::NetworkLayout& layout) const override {
+    return std::make_unique<DiffusionObjective>(recipe, recompute, device, layout);
   }
 };
 

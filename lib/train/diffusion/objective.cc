@@ -15,6 +15,14 @@ namespace {
 
 constexpr int kMostGraphs = 16;  // of eight shapes, each also as the first of a step
 
+/// What ranks exchange is not for graphs.
+bool can_record(const Recipe& recipe, models::Recompute recompute, Device device,
+                const models::NetworkLayout& layout) {
+  return device == Device::cuda && !recipe.model.offloads(recompute) && layout.alone() &&
+         layout.pp_size() == 1;
+  layout.blocks == nullptr;
+}
+
 /// All that the host's part of a pass depends on.
 std::string shape_of(const NoisyBatch& batch) {
   std::string shape;
@@ -38,11 +46,12 @@ struct DiffusionObjective::Pack final : Batch {
 };
 
 DiffusionObjective::DiffusionObjective(const Recipe& recipe, models::Recompute recompute,
-                                       Device device)
+                                       Device device, const models::NetworkLayout& layout)
     : recipe_(recipe),
+      layout_(layout),
       network_(models::make_network(recipe.model.dit, recipe.train.seed, recipe.compute(), device,
-                                    recipe.lora.rank == 0)),
-      graphs_(device == Device::cuda && !recipe.model.offloads(recompute) ? kMostGraphs : 0) {
+                                    recipe.lora.rank == 0, layout)),
+      graphs_(can_record(recipe, recompute, device, layout) ? kMostGraphs : 0) {
   network_->set_recompute(recompute, recipe.model.offload);
   if (recipe.lora.rank > 0)
     network_->attach(models::lora_shapes(recipe.model.dit, recipe.lora), true);
@@ -122,13 +131,14 @@ std::unique_ptr<Batch> DiffusionObjective::blank(const std::vector<data::Entry>&
   return pack;
 }
 
-void DiffusionObjective::pass(Batch& batch, bool first) const {
+void DiffusionObjective::pass(Batch& batch, bool first, const ops::Tape::Listener& final) const {
   auto& pack = dynamic_cast<Pack&>(batch);
   const auto learn = [&](const NoisyBatch& noisy) {
     ops::Tape tape;
     if (first) tape.replace_gradients();
+    if (!graphs_.records()) tape.listen(final);
     const Tensor output = network_->forward(tape, noisy.input);
-    Loss loss = diffusion_loss(output, noisy, recipe_.diffusion.loss_scale);
+    Loss loss = diffusion_loss(output, own_part(noisy), recipe_.diffusion.loss_scale);
     tape.backward(output, std::exchange(loss.error.seed, Tensor()));
     return loss;
   };
@@ -153,9 +163,47 @@ void DiffusionObjective::pass(Batch& batch, bool first) const {
                                      {latents, text, c_noise, noisy.target}, work)[0];
 }
 
+/// Of a batch that it keeps; `loss` gets what there is of it.
+StagedBatch DiffusionObjective::staged(const NoisyBatch& batch, double loss_scale,
+                                       Loss& loss) const {
+  const auto kept = std::make_shared<const NoisyBatch>(batch);
+  return {.stages = [this, kept](ops::Tape& tape) { return network_->stages(tape, kept->input); },
+          .loss =
+              [this, kept, loss_scale, &loss](const Tensor& output) {
+                loss = diffusion_loss(output, own_part(*kept), loss_scale);
+                return std::exchange(loss.error.seed, Tensor());
+              },
+          .stream = network_->stream_shape(batch.input),
+          .device = device(),
+          .blocks = network_->config().num_layers};
+}
+
+std::unique_ptr<ChunkedPass> DiffusionObjective::pass_in_chunks(Batch& batch) const {
+  auto& pack = dynamic_cast<Pack&>(batch);
+  if (pack.upload) pack.upload->await();
+  const bool noisy = pack.clean.batch.input.samples.empty();
+  return std::make_unique<NetworkChunks>(layout_, staged(noisy ? pack.noisy : add_noise(pack.clean),
+                                                         recipe_.diffusion.loss_scale, pack.loss));
+}
+
+/// With zeros in the target where tokens are other ranks', as in the output: there is no error.
+NoisyBatch DiffusionObjective::own_part(const NoisyBatch& batch) const {
+  NoisyBatch own = batch;
+  own.target = network_->own_part(batch.target, batch.input);
+  return own;
+}
+
+/// Each rank has the errors of its own tokens; the first one counts the elements.
+LossSums DiffusionObjective::sums_of(const Loss& loss, const NoisyBatch& batch) const {
+  if (!layout_.last_stage()) return {};
+  LossSums sums = loss.sums(batch);
+  if (!layout_.first()) sums.image_elements = sums.video_elements = 0;
+  return sums;
+}
+
 LossSums DiffusionObjective::loss(const Batch& batch) const {
   const auto& pack = dynamic_cast<const Pack&>(batch);
-  return pack.loss.sums(pack.upload ? pack.clean.batch : pack.noisy);
+  return sums_of(pack.loss, pack.upload ? pack.clean.batch : pack.noisy);
 }
 
 std::vector<std::string> DiffusionObjective::levels() const {
@@ -178,8 +226,14 @@ LossSums DiffusionObjective::validate(std::size_t level,
         draw_condition(recipe_.diffusion, Random(0, Purpose::condition, 0, key), sample.frames));
   }
   const NoisyBatch batch = builder.build().to(device());
+  if (layout_.pp_size() > 1) {
+    Loss loss;
+    NetworkChunks(layout_, staged(batch, 0, loss), false).forward_alone();
+    return sums_of(loss, batch);
+  }
   ops::Tape tape(false);
-  return diffusion_loss(network_->forward(tape, batch.input), batch, 0).sums(batch);
+  const Tensor output = network_->forward(tape, batch.input);
+  return sums_of(diffusion_loss(output, own_part(batch), 0), batch);
 }
 
 }  // namespace vfm::train

@@ -9,6 +9,7 @@
 
 #include "models/dit/network.h"
 #include "tensor/graph_cache.h"
+#include "train/chunks.h"
 #include "train/diffusion/loss.h"
 #include "train/objective.h"
 
@@ -17,7 +18,8 @@ namespace vfm::train {
 class DiffusionObjective final : public Objective {
  public:
   /// As Kind::make_objective() says.
-  DiffusionObjective(const Recipe& recipe, models::Recompute recompute, Device device);
+  DiffusionObjective(const Recipe& recipe, models::Recompute recompute, Device device,
+                     const models::NetworkLayout& layout);
 
   const models::DiffusionNetwork& network() const { return *network_; }
   /// On a GPU, passes of batches whose shapes repeat.
@@ -30,7 +32,8 @@ class DiffusionObjective final : public Objective {
   std::unique_ptr<Batch> build(std::uint32_t step, std::span<const std::string> keys,
                                const std::vector<PlacedSample>& samples) const override;
   std::unique_ptr<Batch> blank(const std::vector<data::Entry>& samples) const override;
-  void pass(Batch& batch, bool first) const override;
+  void pass(Batch& batch, bool first, const ops::Tape::Listener& final) const override;
+  std::unique_ptr<ChunkedPass> pass_in_chunks(Batch& batch) const override;
   LossSums loss(const Batch& batch) const override;
   /// The recipe's validation.sigmas.
   std::vector<std::string> levels() const override;
@@ -38,9 +41,13 @@ class DiffusionObjective final : public Objective {
 
  private:
   struct Pack;
+  StagedBatch staged(const NoisyBatch& batch, double loss_scale, Loss& loss) const;
+  NoisyBatch own_part(const NoisyBatch& batch) const;
+  LossSums sums_of(const Loss& loss, const NoisyBatch& batch) const;
   static void send(const CleanBatch& made, Pack& pack);
 
   const Recipe& recipe_;
+  const models::NetworkLayout layout_;
   std::unique_ptr<models::DiffusionNetwork> network_;
   mutable GraphCache graphs_;  // of the thread that passes batches
 };

@@ -48,6 +48,7 @@ class ClipData final : public Dataset {
     data::ClipPixels clip = clips_.read(i, options);
     CleanSample sample{entry(i).key, clip.frames, clip.height, clip.width, clip.fps, {}, {}, {}};
     sample.pixels = std::move(clip.pixels);
+    sample.read_bytes = clip.bytes;
     return sample;
   }
 

@@ -102,13 +102,14 @@ std::unique_ptr<Batch> TokenizerObjective::blank(const std::vector<data::Entry>&
   return clips;
 }
 
-void TokenizerObjective::pass(Batch& batch, bool first) const {
+void TokenizerObjective::pass(Batch& batch, bool first, const ops::Tape::Listener& final) const {
   auto& clips = dynamic_cast<Clips&>(batch);
   const ops::PixelWeights weights{recipe_.tokenizer.l1, recipe_.tokenizer.l2};
   for (const Tensor& clip : clips.pixels) {
     const Tensor pixels = clip.to(device());
     ops::Tape tape;
     if (first && clips.errors.empty()) tape.replace_gradients();
+    if (clips.errors.size() + 1 == clips.pixels.size()) tape.listen(final);
     const Tensor frames = decoded(tape, pixels);
     ops::PixelError error = ops::pixel_error(frames, pixels, weights, 1);
     tape.backward(frames, std::exchange(error.seed, Tensor()));

@@ -25,7 +25,7 @@ class TokenizerObjective final : public Objective {
   std::unique_ptr<Batch> build(std::uint32_t step, std::span<const std::string> keys,
                                const std::vector<PlacedSample>& samples) const override;
   std::unique_ptr<Batch> blank(const std::vector<data::Entry>& samples) const override;
-  void pass(Batch& batch, bool first) const override;
+  void pass(Batch& batch, bool first, const ops::Tape::Listener& final) const override;
   LossSums loss(const Batch& batch) const override;
   std::vector<std::string> levels() const override { return {""}; }
   /// Also the PSNR and the SSIM of each clip.

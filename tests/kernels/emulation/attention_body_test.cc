@@ -11,6 +11,7 @@
 #include "ops/attention/attention.h"
 #include "ops/attention/attention_choice.h"
 #include "ops/attention/attention_fp8.h"
+#include "ops/attention/partial_attention.h"
 #include "ops/determinism.h"
 #include "tensor/device.h"
 #include "tensor/meta.h"
@@ -124,6 +125,50 @@ TEST_CASE(
   const double taken = static_cast<double>(cuda_memory().peak) - before;
   CHECK(static_cast<double>(account.memory().peak) == Approx(taken).epsilon(0.03));
   CHECK(warnings.empty());
+}
+
+TEST_CASE("keys in parts are for our own kernels, and add up to all keys together") {
+  test::EmulatedCudnn& cudnn = fresh();
+  set_attention_body(AttentionBody::cudnn);
+  const DType dtype = GENERATE(DType::bf16, DType::f32);
+  AttentionPack all = pack_of({20, 7, 150}, 4, 2);
+  // The first part has no keys of the second sample, the second part none of the first.
+  AttentionPack parts[2] = {all, all};
+  parts[0].key_lengths = {20, 0, 100}, parts[1].key_lengths = {0, 9, 40};
+  all.key_lengths = {20, 9, 140};
+  const Tensor q = noise_tensor({177, 256}, 1, dtype), kv0 = noise_tensor({120, 256}, 2, dtype),
+               kv1 = noise_tensor({49, 256}, 3, dtype), dout = noise_tensor({177, 256}, 4, dtype);
+  const auto run_parts = [&](Device device) {
+    AttentionSum sum;
+    const Tensor queries = q.to(device), keys[2] = {kv0.to(device), kv1.to(device)};
+    for (int i = 0; i < 2; ++i)
+      sum.add(queries, keys[i], parts[i]);
+    std::vector<Tensor> made = {sum.out(), sum.log_sum_exp()};
+    for (int i = 0; i < 2; ++i) {
+      const PartGradients part = attend_part_backward(
+          queries, keys[i], parts[i], sum.out().to(dtype), sum.log_sum_exp(), dout.to(device));
+      made.push_back(part.dkv.to(DType::f32));
+      made.push_back(part.dq.to(DType::f32));
+    }
+    for (Tensor& tensor : made)
+      tensor = tensor.to(Device::cpu);
+    return made;
+  };
+  const std::vector<Tensor> found = run_parts(Device::cuda), expected = run_parts(Device::cpu);
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    INFO(i);
+    CHECK(apart(found[i], expected[i]) < (dtype == DType::f32 ? 1e-5 : 2e-2));
+  }
+  // And those of the CPU are the sample's own: the third one's, of all its keys.
+  Tape silent(false);
+  const Tensor third({140, 256}, dtype);
+  copy(kv0.rows(20, 120), third.rows(0, 100));
+  copy(kv1.rows(9, 49), third.rows(100, 140));
+  AttentionPack one = pack_of({150}, 4, 2);
+  one.key_lengths = {140};
+  const Tensor whole = cross_attention(silent, q.rows(27, 177), third, one).to(DType::f32);
+  CHECK(apart(found[0].rows(27, 177), whole) < (dtype == DType::f32 ? 1e-5 : 2e-2));
+  CHECK(cudnn.forward_calls + cudnn.backward_calls == 0);
 }
 
 TEST_CASE("packs that are filled up with empty samples are compared by themselves") {

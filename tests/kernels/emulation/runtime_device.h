@@ -1,4 +1,4 @@
-// CUDA's runtime header for the emulation: the device, of which there is one, and the driver.
+// CUDA's runtime header for the emulation: the devices, and the driver.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -7,8 +7,12 @@
 #include "runtime_types.h"
 #include "streams.h"
 
+struct cudaUUID_t {
+  char bytes[16];
+};
 struct cudaDeviceProp {
   char name[32];
+  cudaUUID_t uuid;
   std::size_t totalGlobalMem;
   int major, minor;
 };
@@ -16,15 +20,16 @@ inline cudaError_t cudaGetDeviceCount(int* count) {
   *count = 1;
   return cudaSuccess;
 }
-inline cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
-  *properties = {"emulation", std::size_t{1} << 30, 0, 0};
+inline cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int index) {
+  *properties = {"emulation", {{'e', 'm', static_cast<char>(index)}}, std::size_t{1} << 30, 0, 0};
   return cudaSuccess;
 }
 inline cudaError_t cudaGetDevice(int* index) {
-  *index = 0;
+  *index = vfm::emulation::device();
   return cudaSuccess;
 }
-inline cudaError_t cudaSetDevice(int) {
+inline cudaError_t cudaSetDevice(int index) {
+  vfm::emulation::device() = index;
   return cudaSuccess;
 }
 inline cudaError_t cudaDeviceSynchronize() {

@@ -4,12 +4,14 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <utility>
 #include <vector>
 
 #include "capture.h"
+#include "emulation.h"
 #include "memory.h"
 
 struct CUgraph_st {
@@ -17,9 +19,12 @@ struct CUgraph_st {
 };
 
 struct CUstream_st {
-  std::deque<std::function<void()>> queue;
+  std::deque<std::function<bool()>> queue;  // false: it cannot be done yet
   std::uint64_t queued = 0, done = 0;
-  bool computes = false;
+  bool computes = false, meets = false;
+  bool running = false;
+  int device = 0;
+  std::map<int, CUstream_st*> of_others;  // what the handle is for other devices
   vfm::emulation::CapturePlace captured;
 };
 
@@ -34,28 +39,51 @@ struct CUevent_st {
 namespace vfm::emulation {
 namespace {
 
-std::recursive_mutex mutex;
+Monitor mutex;
 std::vector<std::unique_ptr<CUstream_st>> streams;
 Late late = Late::none;
 std::function<void()> at_capture;
 
 bool put_off(const CUstream_st& stream) {
+  if (stream.meets) return late == Late::meetings;
   return late == (stream.computes ? Late::kernels : Late::copies);
 }
 
-void run_to(CUstream_st& stream, std::uint64_t place) {
-  while (stream.done < place) {
-    const std::function<void()> work = std::move(stream.queue.front());
-    stream.queue.pop_front();
-    ++stream.done;
-    work();
+// Whether all of it is done. A stream whose work asks, by way of other devices, for work behind it
+// stands still, too.
+bool run_to(CUstream_st& stream, std::uint64_t place) {
+  if (stream.running) return stream.done >= place;
+  stream.running = true;
+  bool goes_on = true;
+  while (stream.done < place && goes_on) {
+    goes_on = stream.queue.front()();
+    if (goes_on) stream.queue.pop_front(), ++stream.done;
   }
+  stream.running = false;
+  return goes_on;
+}
+
+// The host waits for other devices' hosts.
+void wait_to(CUstream_st& stream, std::uint64_t place) {
+  using namespace std::chrono_literals;
+  for (std::uint64_t seen = mutex.changes(); !run_to(stream, place); seen = mutex.changes())
+    if (!mutex.wait_for_change(seen, 60s)) stop("a stream waits for ever");
 }
 
 // What was queued before streams captured is done too.
 void run_all(bool only_blocking) {
-  for (const auto& stream : streams)
-    if (!only_blocking || stream->captured.blocking) run_to(*stream, stream->queued);
+  for (std::size_t i = 0; i < streams.size(); ++i) {
+    CUstream_st& stream = *streams[i];
+    if (stream.device != device() || (only_blocking && !stream.captured.blocking)) continue;
+    wait_to(stream, stream.queued);
+  }
+}
+
+std::function<bool()> done_at_once(std::function<void()> work) {
+  return [work = std::move(work)] {
+    work();
+    return true;
+  };
 }
 
 bool captures(const CUstream_st* stream) {
@@ -70,6 +98,44 @@ void set_late(Late who) {
   late = who;
 }
 
+int& device() {
+  thread_local int index = 0;
+  return index;
+}
+
+Monitor& monitor() {
+  return mutex;
+}
+
+CUstream_st* own_stream(CUstream_st* stream) {
+  std::lock_guard held(mutex);
+  if (stream == nullptr || stream->device == device()) return stream;
+  CUstream_st*& own = stream->of_others[device()];
+  if (own == nullptr) own = make_stream(stream->captured.blocking);
+  return own;
+}
+
+std::uint64_t submit_meeting(CUstream_st* stream, std::function<bool()> work) {
+  std::lock_guard held(mutex);
+  stream = own_stream(stream);
+  if (!std::exchange(stream->meets, true)) run_to(*stream, stream->queued);
+  stream->queue.push_back(std::move(work));
+  const std::uint64_t place = ++stream->queued;
+  if (!put_off(*stream)) run_to(*stream, place);
+  mutex.change();
+  return place;
+}
+
+std::uint64_t end_of(CUstream_st* stream) {
+  std::lock_guard held(mutex);
+  return stream->queued;
+}
+
+bool advance(CUstream_st* stream, std::uint64_t place) {
+  std::lock_guard held(mutex);
+  return run_to(*stream, place);
+}
+
 int submit(CUstream_st* stream, std::function<void()> work, bool kernel) {
   std::lock_guard lock(mutex);
   if (stream == nullptr) {
@@ -78,12 +144,10 @@ int submit(CUstream_st* stream, std::function<void()> work, bool kernel) {
     work();
     return cudaSuccess;
   }
+  stream = own_stream(stream);
   if (captures(stream)) return add_to_capture(stream->captured, std::move(work));
-  if (kernel && !stream->computes) {
-    run_to(*stream, stream->queued);
-    stream->computes = true;
-  }
-  stream->queue.push_back(std::move(work));
+  if (kernel && !std::exchange(stream->computes, true)) run_to(*stream, stream->queued);
+  stream->queue.push_back(done_at_once(std::move(work)));
   ++stream->queued;
   if (!put_off(*stream)) run_to(*stream, stream->queued);
   return cudaSuccess;
@@ -100,13 +164,15 @@ CUstream_st* make_stream(bool blocking) {
   std::lock_guard lock(mutex);
   CUstream_st* const stream = streams.emplace_back(std::make_unique<CUstream_st>()).get();
   stream->captured.blocking = blocking;
+  stream->device = device();
   return stream;
 }
 
 int finish(CUstream_st* stream) {
   std::lock_guard lock(mutex);
+  stream = own_stream(stream);
   if (const int status = query(stream); status != cudaErrorNotReady) return status;
-  run_to(*stream, stream->queued);
+  wait_to(*stream, stream->queued);
   return cudaSuccess;
 }
 
@@ -119,6 +185,7 @@ int finish_all() {
 
 int query(CUstream_st* stream) {
   std::lock_guard lock(mutex);
+  stream = own_stream(stream);
   if (stream == nullptr) return do_now([] {});
   if (const int status = check_stream_call(stream->captured)) return status;
   return stream->done < stream->queued ? cudaErrorNotReady : cudaSuccess;
@@ -133,6 +200,7 @@ void destroy(CUevent_st* event) {
 
 int record(CUevent_st* event, CUstream_st* stream) {
   std::lock_guard lock(mutex);
+  stream = own_stream(stream);
   if (captures(stream)) return record_captured(stream->captured, event->captured);
   const int status =
       submit(stream, [time = event->time] { *time = std::chrono::steady_clock::now(); });
@@ -145,6 +213,7 @@ int record(CUevent_st* event, CUstream_st* stream) {
 
 int wait(CUstream_st* stream, CUevent_st* event) {
   std::lock_guard lock(mutex);
+  stream = own_stream(stream);
   if (stream == nullptr) {
     if (const int status = check_legacy_stream()) return status;
     if (const auto& capture = event->captured.capture) {
@@ -155,13 +224,18 @@ int wait(CUstream_st* stream, CUevent_st* event) {
     return wait_captured(stream->captured, event->captured);
   }
   if (event->stream == nullptr) return cudaSuccess;
-  return submit(stream, [on = event->stream, place = event->place] { run_to(*on, place); });
+  const auto reached = [on = event->stream, place = event->place] { return run_to(*on, place); };
+  if (stream == nullptr) return submit(nullptr, [&] { wait_to(*event->stream, event->place); });
+  stream->queue.push_back(reached);
+  ++stream->queued;
+  if (!put_off(*stream)) run_to(*stream, stream->queued);
+  return cudaSuccess;
 }
 
 int finish(CUevent_st* event) {
   std::lock_guard lock(mutex);
   if (const int status = query(event); status != cudaErrorNotReady) return status;
-  run_to(*event->stream, event->place);
+  wait_to(*event->stream, event->place);
   return cudaSuccess;
 }
 
@@ -184,6 +258,7 @@ int begin_capture(CUstream_st* stream, cudaStreamCaptureMode mode) {
   std::function<void()> call;
   {
     std::lock_guard lock(mutex);
+    stream = own_stream(stream);
     if (stream == nullptr) return cudaErrorStreamCaptureUnsupported;
     if (const int status = open_capture(stream->captured, mode)) return status;
     call = at_capture;
@@ -195,6 +270,7 @@ int begin_capture(CUstream_st* stream, cudaStreamCaptureMode mode) {
 int end_capture(CUstream_st* stream, CUgraph_st** graph) {
   std::lock_guard lock(mutex);
   *graph = nullptr;
+  stream = own_stream(stream);
   if (stream == nullptr) return cudaErrorIllegalState;
   std::vector<Capture::Node> nodes;
   if (const int status = close_capture(stream->captured, nodes)) return status;
@@ -205,6 +281,7 @@ int end_capture(CUstream_st* stream, CUgraph_st** graph) {
 int is_capturing(CUstream_st* stream, cudaStreamCaptureStatus* status) {
   std::lock_guard lock(mutex);
   *status = cudaStreamCaptureStatusNone;
+  stream = own_stream(stream);
   if (stream == nullptr) return ask_legacy_stream();
   if (captures(stream))
     *status = stream->captured.capture->valid ? cudaStreamCaptureStatusActive

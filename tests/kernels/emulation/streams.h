@@ -4,24 +4,45 @@
 // until somebody waits for it: then an event that is missing shows, whichever stream is late in
 // earnest. What a capture forbids (capture.h) is refused, with CUDA's errors: int is a status.
 // The null stream is CUDA's legacy one. Thread-safety: any thread; work is done by one at a time.
+//
+// Threads may stand for processes, each with a GPU: set_device() of each. A stream or event that
+// they all know by one handle, as the library has one compute stream, is then another for each.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 
+#include "monitor.h"
 #include "runtime_types.h"
 
 namespace vfm::emulation {
 
-/// Whose work is put off: nobody's; of streams that never ran a kernel; of those that did.
-enum class Late { none, copies, kernels };
+/// Whose work is put off: nobody's; of streams that never ran a kernel; of those that did; of those
+/// that work with other devices.
+enum class Late { none, copies, kernels, meetings };
 /// What was put off before is done now.
 void set_late(Late late);
 
 /// Queues work on a stream, or records it. The null stream's is done at once.
 [[nodiscard]] int submit(CUstream_st* stream, std::function<void()> work, bool kernel = false);
-/// The same on the null stream, for which the host waits.
+/// Queues work that may have to wait for other devices: it is called again until it returns true,
+/// and the stream stands still meanwhile. Returns its place in the stream.
+[[nodiscard]] std::uint64_t submit_meeting(CUstream_st* stream, std::function<bool()> work);
+/// How much was queued on it, ever.
+std::uint64_t end_of(CUstream_st* stream);
+/// Does the stream's work up to a place, as far as it can be done now. Whether it is done.
+bool advance(CUstream_st* stream, std::uint64_t place);
+/// The stream of this device that a handle stands for.
+CUstream_st* own_stream(CUstream_st* stream);
+/// Held by all that concerns streams; a change is one for work that waits for other devices.
+Monitor& monitor();
+
+/// Of the calling thread; 0 at first.
+int& device();
+
+/// Work of the null stream, for which the host waits.
 int do_now(const std::function<void()>& work);
 
 /// A `blocking` stream and the null stream wait for each other.

@@ -120,8 +120,8 @@ TEST_CASE("steps as graphs have the bits of plain ones, whichever stream is late
       CHECK(a.gradient_norm == b.gradient_norm);
     }
     if (i == 2)
-      CHECK(validation.run(plain.trainer.objective(), *world) ==
-            validation.run(side.trainer.objective(), *world));
+      CHECK(validation.run(plain.trainer.objective(), plain.trainer.parallel()) ==
+            validation.run(side.trainer.objective(), side.trainer.parallel()));
     REQUIRE(same(plain.weights(), side.weights()));
   }
   CHECK(same(plain.trainer.optimizer().m, side.trainer.optimizer().m));

@@ -40,8 +40,10 @@ TEST_CASE("steps on the GPU lose what those on the CPU lose") {
     CHECK(b.loss.elements() == a.loss.elements());
   }
   Validation validation(recipe, data, "train");
-  const double here = validation.run(cpu.trainer.objective(), *world)["val_loss"].get<double>();
-  const double there = validation.run(gpu.trainer.objective(), *world)["val_loss"].get<double>();
+  const double here =
+      validation.run(cpu.trainer.objective(), cpu.trainer.parallel())["val_loss"].get<double>();
+  const double there =
+      validation.run(gpu.trainer.objective(), gpu.trainer.parallel())["val_loss"].get<double>();
   CHECK(there == Approx(here).epsilon(tolerance));
 }
 
@@ -78,7 +80,7 @@ TEST_CASE("a tokenizer's gradients on the GPU are the CPU's") {
   const TokenizerObjective gpu(recipe, models::Recompute::block, Device::cuda);
   const auto passed = [&](const TokenizerObjective& objective) {
     const auto batch = objective.build(0, keys, {placed});
-    objective.pass(*batch, true);
+    objective.pass(*batch, true, {});
     return objective.loss(*batch);
   };
   const LossSums here = passed(cpu), there = passed(gpu);
@@ -234,7 +236,7 @@ TEST_CASE("a checkpoint of the GPU is the CPU's, and goes on there to the same b
   first.trainer.train_step();
   first.trainer.train_step();
   const std::string folder = write_checkpoint(
-      *world, run.path,
+      first.trainer.parallel().mesh(), run.path,
       {2, first.trainer.objective().config(), Json::object(), first.trainer.optimizer()});
   for (const Device device : {Device::cpu, Device::cuda}) {
     Side second(recipe, data, *world, device);

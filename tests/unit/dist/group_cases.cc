@@ -145,7 +145,8 @@ void check_all_reduce(Group& group, std::int64_t count) {
 void check_all_to_all(Group& group) {
   constexpr std::int64_t kWidth = 2;
   const int size = group.size(), rank = group.rank();
-  const auto rows_of = [](int from, int to) { return std::int64_t{(from + 2 * to) % 3}; };
+  // Of each rank for itself one.
+  const auto rows_of = [](int from, int to) { return std::int64_t{(from + 2 * to + 1) % 3}; };
   Rows to, from;
   for (int r = 0; r < size; ++r) {
     to.push_back(rows_of(rank, r));
@@ -182,6 +183,8 @@ void check_ring(Group& group) {
     std::swap(mine, next);
     require(same_bits(mine, filled((rank + size * 2 - step) % size, {4})), group, "exchange");
   }
+  group.exchange(rank, filled(rank, {3}), rank, next.rows(0, 3)).wait();
+  require(same_bits(next.rows(0, 3), filled(rank, {3})), group, "exchange with itself");
 }
 
 /// Rank by rank, as the stages of a pipeline; two messages at once.

@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "dist/threads.h"
 #include "group_cases.h"
 #include "support/usage_error.h"
@@ -35,6 +36,32 @@ TEST_CASE("mesh: ranks along an axis") {
   CHECK(ranks_along(Axes::dp, all, 47) == std::vector<int>{29, 35, 41, 47});
   CHECK(ranks_along(Axes::pp, all, 30) == std::vector<int>{6, 30});
   CHECK(ranks_along(Axes::cp | Axes::shard, all, 1) == std::vector<int>{1, 3, 5, 7, 9, 11});
+}
+
+TEST_CASE("mesh: the two axes of cp") {
+  Layout split = layout_of(2, 4, 2);  // tp 1, cp_heads 2, cp_ring 4, dp 8
+  split.cp_heads = 2;
+  CHECK(ranks_along(Axes::cp_heads, split, 5) == std::vector<int>{5, 7});
+  CHECK(ranks_along(Axes::cp_ring, split, 5) == std::vector<int>{1, 5});
+  CHECK(ranks_along(Axes::cp, split, 5) == std::vector<int>{1, 3, 5, 7});
+  CHECK(ranks_along(Axes::cp | Axes::dp, split, 8) == std::vector<int>{0, 2, 4, 6, 8, 10, 12, 14});
+  CHECK(axes_name(Axes::cp) == "cp");
+  CHECK(axes_name(Axes::tp | Axes::cp_ring) == "tp+cp_ring");
+  CHECK(to_string(split) == "tp=2 cp=4 dp=2 pp=1 cp_heads=2");
+  CHECK(fit_layout(split, 16) == split);
+  split.cp_heads = 3;
+  CHECK_THAT(usage_error([&] { fit_layout(split, 16); }),
+             Catch::Contains("cp_heads=3 does not divide cp=4") && Catch::Contains("cp_heads=2"));
+  CHECK_NOTHROW(thread_worlds(4, [](World& world) {
+    Layout halves = layout_of(1, 4, 1);
+    halves.cp_heads = 2;
+    const Mesh mesh(world, halves);
+    if (mesh.size(Axes::cp_heads) != 2 || mesh.size(Axes::cp_ring) != 2 ||
+        mesh.place(Axes::cp_heads) != world.rank() % 2 ||
+        mesh.place(Axes::cp_ring) != world.rank() / 2)
+      fail("the axes of cp");
+    group_cases::check_operations(mesh.group(Axes::cp_ring));
+  }));
 }
 
 TEST_CASE("mesh: a layout fills the ranks, or names the nearest that does") {
@@ -81,6 +108,68 @@ TEST_CASE("mesh: all operations along all axes of eight ranks") {
     if (world.traffic().axes() != std::vector<std::string>{"cp", "cp+dp", "dp", "tp", "tp+cp"})
       fail("axes");
   }));
+}
+
+namespace {
+
+/// A world whose ranks have hosts of these names.
+class Hosted final : public World {
+ public:
+  Hosted(World& world, std::vector<std::string> names) : world_(world), names_(std::move(names)) {}
+  int rank() const override { return world_.rank(); }
+  int size() const override { return world_.size(); }
+  std::string host() const override { return names_[static_cast<std::size_t>(rank())]; }
+  std::unique_ptr<Group> group(std::string_view axis, std::vector<int> ranks) override {
+    return world_.group(axis, std::move(ranks));
+  }
+  void all_reduce_sum(std::span<float> values) override { world_.all_reduce_sum(values); }
+  void all_reduce_sum(std::span<double> values) override { world_.all_reduce_sum(values); }
+  void broadcast(std::span<std::byte> bytes) override { world_.broadcast(bytes); }
+  std::vector<std::string> gather(const std::string& text) override { return world_.gather(text); }
+  void barrier() override { world_.barrier(); }
+  [[noreturn]] void end_all(int) override { fail("the end of all"); }
+
+ private:
+  World& world_;
+  const std::vector<std::string> names_;
+};
+
+std::string warnings;
+
+/// What a mesh of these hosts says.
+std::string warned(const Layout& layout, const std::vector<std::string>& hosts) {
+  warnings.clear();
+  set_log_sink([](LogLevel, std::string_view text) { warnings += text; }, LogLevel::warning);
+  thread_worlds(static_cast<int>(hosts.size()), [&](World& world) {
+    Hosted hosted(world, hosts);
+    Mesh(hosted, layout).warn_of_slow_tp();
+  });
+  set_log_sink(nullptr, LogLevel::warning);
+  return warnings;
+}
+
+}  // namespace
+
+TEST_CASE("mesh: says which tp groups lie on several hosts") {
+  CHECK(warned(layout_of(2, 1, 2), {"a", "a", "b", "b"}).empty());
+  CHECK(warned(layout_of(1, 2, 2), {"a", "b", "a", "b"}).empty());
+  CHECK_THAT(warned(layout_of(4, 1, 2), {"a", "a", "b", "b", "c", "c", "c", "c"}),
+             Catch::StartsWith("groups along tp lie on several hosts (ranks 0 1 2 3 on a b); the "
+                               "largest tp within them is 2"));
+  CHECK_THAT(
+      warned(layout_of(2, 1, 2), {"a", "b", "b", "a"}),
+      Catch::Contains("(ranks 0 1 on a b; ranks 2 3 on b a); the largest tp within them is 1"));
+}
+
+TEST_CASE("mesh: ranks that have one GPU together") {
+  const std::vector<RankDevice> own = {{"a", "GPU-1", ""}, {"a", "GPU-2", ""}, {"b", "GPU-3", ""}};
+  CHECK(shared_gpus(own).empty());
+  const std::vector<RankDevice> none = {{"a", "", ""}, {"a", "", ""}};
+  CHECK(shared_gpus(none).empty());
+  const std::vector<RankDevice> shared = {
+      {"a", "GPU-1", ""}, {"b", "GPU-3", ""}, {"b", "GPU-2", ""}, {"b", "GPU-3", ""}};
+  CHECK_THAT(shared_gpus(shared),
+             Catch::StartsWith("ranks 1 3 have one GPU together (GPU-3 of host b)"));
 }
 
 TEST_CASE("mesh: groups that were not asked for") {

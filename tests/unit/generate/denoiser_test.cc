@@ -11,6 +11,7 @@
 #include "generate/generator.h"
 #include "models/dit/edm.h"
 #include "models/dit/lora.h"
+#include "models/dit/staged_forward.h"
 
 using namespace vfm;
 using namespace vfm::generate;
@@ -45,6 +46,14 @@ class Recorder final : public models::DiffusionNetwork {
                     static_cast<float>(i + 1));
     }
     return Tensor::from(answer, {static_cast<std::int64_t>(answer.size())});
+  }
+  std::unique_ptr<models::StagedForward> stages(ops::Tape&,
+                                                const models::NetworkBatch&) const override {
+    return nullptr;
+  }
+  Shape stream_shape(const models::NetworkBatch&) const override { return {}; }
+  Tensor own_part(const Tensor& values, const models::NetworkBatch&) const override {
+    return values;
   }
 
   mutable std::vector<models::NetworkBatch> asked;

@@ -81,6 +81,10 @@ TEST_CASE("safetensors reader: every box of a tensor, whole and in pieces") {
     const std::vector<std::uint16_t> all = expected(range);
     const auto count = static_cast<std::int64_t>(all.size());
     REQUIRE(range.elements() == count);
+    for (std::int64_t at = 0; at <= 121; ++at)
+      if (range.elements_before(at) !=
+          std::ranges::count_if(all, [&](std::int64_t value) { return value < at; }))
+        FAIL("elements before " << at << " of box " << choice);
     const std::uint64_t before = reader.bytes_read();
     REQUIRE(read(reader, "box", range, 0, count) == all);
     REQUIRE(reader.bytes_read() - before == 2 * all.size());  // and nothing else
@@ -172,4 +176,14 @@ TEST_CASE("safetensors: a file is written in pieces, and its hash is known then"
   CHECK(std::memcmp(set.find("large")->data.data(), large.data(), large.size()) == 0);
   CHECK(set.find("none")->data.empty());
   CHECK_THROWS_WITH(write_safetensors_file(folder.path, file), Catch::Contains("'large'"));
+
+  SafetensorsWriter out(folder.path, {"n.safetensors", {{"small", "F32", {2}, {}}}});
+  const std::vector<std::byte> bytes(9);
+  out.write(std::span(bytes).first(3));
+  CHECK_THROWS_WITH(out.finish(), Catch::Contains("n.safetensors' lacks 5 bytes"));
+  CHECK_THROWS_WITH(out.write(bytes), Catch::Contains("n.safetensors' gets 4 bytes more"));
+  CHECK_FALSE(std::filesystem::exists(folder / "n.safetensors"));
+  out.write(std::span(bytes).first(5));
+  const std::string finished = out.finish();
+  CHECK(finished == hash_file(folder / "n.safetensors"));
 }

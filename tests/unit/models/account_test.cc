@@ -76,7 +76,7 @@ NetworkConfig middling(NetworkType type) {
 
 }  // namespace
 
-TEST_CASE("networks: the memory that is told of a step is what the allocator hands out") {
+TEST_CASE("networks: the memory that is told of a step is what the allocator hands out", "[long]") {
   const OneThread one_thread;
   for (const NetworkType type : {NetworkType::dit, NetworkType::stdit, NetworkType::moviegen})
     for (const DType compute : {DType::f32, DType::bf16}) {
@@ -136,7 +136,7 @@ TEST_CASE("networks with adapters beside the weights: what generating with them 
         Approx(taken([&] { network->forward(silent, batch); })).epsilon(0.03));
 }
 
-TEST_CASE("decoder: the memory that is told of a step is what the allocator hands out") {
+TEST_CASE("decoder: the memory that is told of a step is what the allocator hands out", "[long]") {
   const OneThread one_thread;
   models::DecoderConfig c;
   c.vocabulary = 3000;

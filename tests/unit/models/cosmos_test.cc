@@ -2,12 +2,15 @@
 // against itself: chunks, parts, memory, gradients.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <map>
+#include <numeric>
 
 #include "base/error.h"
 #include "base/json.h"
+#include "dist/threads.h"
 #include "io/safetensors.h"
 #include "models/cosmos/autoencoder.h"
 #include "models/cosmos/config_json.h"
@@ -131,6 +134,41 @@ TEST_CASE("chunks give the same bits") {
           CHECK(distance(shown.floats(), frames.rows(from, to).clone().floats()) == 0);
         }
       }
+    }
+}
+
+TEST_CASE("ranks that have a chunk each in turn decode to the bits of one") {
+  for (const std::string name : {"cv8x8x8", "cv4x8x8", "attending"})
+    for (const DType dtype : {DType::f32, DType::bf16}) {
+      if (dtype == DType::bf16 && name != "attending") continue;
+      const CosmosAutoencoder model = filled(config_of(name), dtype);
+      const int time = model.config().temporal_compression_ratio;
+      ops::Tape silent(false);
+      const Tensor latents = model.encode(silent, video(1 + 6 * time, 32, 16));
+      const Tensor frames = model.decode(silent, latents);
+      // Of 7 latent frames one, two or three a chunk, on ranks that are fewer or more than these.
+      for (const std::int64_t chunk : {1, 2, 3})
+        for (const int ranks : {2, 3, 8}) {
+          INFO(name << " " << dtype_name(dtype) << " chunks of " << chunk << ", ranks " << ranks);
+          std::atomic<std::int64_t> equal = 0;
+          dist::thread_worlds(ranks, [&](dist::World& world) {
+            std::vector<int> all(static_cast<std::size_t>(ranks));
+            std::iota(all.begin(), all.end(), 0);
+            const auto group = world.group("clip", all);
+            TimeExchange exchange(*group, (7 + chunk - 1) / chunk);
+            auto stream = model.decode_stream(exchange);
+            while (exchange.next_round() && exchange.takes_part()) {
+              const std::int64_t at = (exchange.begin() + world.rank()) * chunk;
+              const std::int64_t end = std::min<std::int64_t>(7, at + chunk);
+              const Tensor shown = stream.push(latents.rows(at, end).clone());
+              const std::int64_t from = at == 0 ? 0 : 1 + (at - 1) * time;
+              const Tensor wanted = frames.rows(from, 1 + (end - 1) * time).clone();
+              if (shown.shape() == wanted.shape() && distance(shown.floats(), wanted.floats()) == 0)
+                equal += end - at;
+            }
+          });
+          CHECK(equal == 7);
+        }
     }
 }
 

@@ -93,6 +93,7 @@ TEST_CASE("the product without a library is that of oneDNN and of sums in double
         // Less than a tile, tiles and a rest, several blocks of the sum.
         compare({1, 1, 1, a, b, add, DType::f32, DType::f32});
         compare({3, 17, 5, a, b, add, DType::bf16, DType::f32});
+        compare({3, 17, 0, a, b, add, DType::bf16, DType::f32});
         compare({200, 130, 300, a, b, add, DType::f32, DType::f32});
         compare({193, 257, 513, a, b, add, DType::bf16, DType::f32});
         if (!add) compare({33, 100, 260, a, b, false, DType::bf16, DType::bf16});

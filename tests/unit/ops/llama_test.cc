@@ -90,6 +90,20 @@ TEST_CASE("rmsnorm_linear is rmsnorm, cast and linear, to the bit, without what 
     };
     const auto recomputed = [&](Tape& t) { return rmsnorm_linear(t, x, scale, 1e-5f, w); };
     check_same_bits({x, scale, w}, noise_tensor({9, 7}, 4, dtype), plain, recomputed);
+    // With what ranks exchange before the product: here each row twice.
+    std::vector<std::int32_t> twice;
+    for (std::int32_t i = 0; i < 18; ++i)
+      twice.push_back(i / 2);
+    const RowChoice choice(twice, 9, Device::cpu);
+    const Exchange exchange{[&](const Tensor& rows) { return choice.take(rows); },
+                            [&](const Tensor& dy) { return choice.add_back(dy); }};
+    check_same_bits(
+        {x, scale, w}, noise_tensor({18, 7}, 5, dtype),
+        [&](Tape& t) {
+          const Tensor normed = cast(t, rmsnorm(t, x, scale, 1e-5f), dtype);
+          return linear(t, run_exchange(t, normed, exchange), w);
+        },
+        [&](Tape& t) { return rmsnorm_linear(t, x, scale, 1e-5f, w, exchange); });
   }
 }
 
@@ -127,6 +141,26 @@ TEST_CASE("rows go into another order and come back, and so do their gradients")
   CHECK_THROWS_AS(RowOrder(std::vector<std::int32_t>{0, -1}, Device::cpu), Error);
 }
 
+TEST_CASE("rows are chosen several times, and what goes back to one is added") {
+  const std::vector<std::int32_t> numbers = {2, 0, 2, 3, 2};
+  const RowChoice choice(numbers, 5, Device::cpu);
+  for (const DType dtype : {DType::f32, DType::bf16}) {
+    const Tensor x = noise_tensor({5, 3}, 1, dtype), dy = noise_tensor({5, 3}, 2, dtype);
+    const Tensor y = choice.take(x).to(DType::f32), back = choice.add_back(dy).to(DType::f32);
+    CHECK(choice.take(x).dtype() == dtype);
+    CHECK(choice.add_back(dy).dtype() == dtype);
+    Tensor sums = Tensor::zeros({5, 3});
+    for (std::size_t i = 0; i < 15; ++i) {
+      const std::size_t from = 3 * static_cast<std::size_t>(numbers[i / 3]) + i % 3;
+      CHECK(y.floats()[i] == x.to(DType::f32).floats()[from]);
+      sums.floats()[from] += dy.to(DType::f32).floats()[i];
+    }
+    CHECK(distance(back, sums.to(dtype)) == 0);
+  }
+  CHECK_THROWS_AS(choice.take(noise_tensor({4, 3}, 1)), Error);
+  CHECK_THROWS_AS(RowChoice(numbers, 3, Device::cpu), Error);
+}
+
 TEST_CASE("learned positions without a norm are the sum of their rows") {
   each_isa([] {
     const Tensor t = noise_tensor({3, 20}, 1), h = noise_tensor({4, 20}, 2),
@@ -162,7 +196,19 @@ TEST_CASE("an embedding takes rows, and their gradients add up in order") {
   check_gradients({table}, [&](Tape& t) { return embedding(t, table, numbers); });
   // Also where the table is no leaf.
   check_gradients({table}, [&](Tape& t) { return embedding(t, silu(t, table), numbers); });
-  const std::vector<std::int32_t> beyond = {6}, below = {-1};
+  // What is in another rank's part of the table is zero here.
+  const std::vector<std::int32_t> some = {4, -1, 0, -1, 4};
+  for (const DType dtype : {DType::f32, DType::bf16}) {
+    const Tensor part = embedding(silent, table.to(dtype), some).to(DType::f32);
+    for (std::size_t i = 0; i < 25; ++i)
+      CHECK(part.floats()[i] ==
+            (i / 5 % 2 == 1 ? 0
+                            : table.to(dtype)
+                                  .to(DType::f32)
+                                  .floats()[5 * static_cast<std::size_t>(some[i / 5]) + i % 5]));
+  }
+  check_gradients({table}, [&](Tape& t) { return embedding(t, table, some); });
+  const std::vector<std::int32_t> beyond = {6}, below = {-2};
   CHECK_THROWS_AS(embedding(silent, table, beyond), Error);
   CHECK_THROWS_AS(embedding(silent, table, below), Error);
 }
@@ -214,6 +260,66 @@ TEST_CASE("cross-entropy and z-loss: values, gradients, tokens without a target"
   const std::vector<std::int32_t> beyond = {3}, two = {0, 0};
   CHECK_THROWS_AS(cross_entropy(noise_tensor({1, 3}, 1), beyond, 0, 0), Error);
   CHECK_THROWS_AS(cross_entropy(noise_tensor({1, 3}, 1), two, 0, 0), Error);
+}
+
+TEST_CASE("shares of a vocabulary have the losses of the whole, and their own gradients") {
+  each_isa([] {
+    constexpr std::int64_t kTokens = 4, kVocabulary = 61;
+    constexpr double kZ = 0.03;
+    const std::vector<std::int64_t> begins = {0, 1, 30, kVocabulary};
+    const std::vector<std::int32_t> targets = {0, 60, -1, 30};
+    for (const float spread : {1.f, 1e3f}) {
+      const Tensor logits = noise_tensor({kTokens, kVocabulary}, 1);
+      for (float& v : logits.floats())
+        v *= spread;
+      const CrossEntropy whole = cross_entropy(logits.clone(), targets, kZ, 2);
+      const auto columns = [&](std::size_t share, const Tensor& of) {
+        const std::int64_t width = begins[share + 1] - begins[share];
+        const Tensor part({kTokens, width});
+        for (std::int64_t i = 0; i < kTokens; ++i)
+          std::copy_n(of.data<float>() + i * kVocabulary + begins[share], width,
+                      part.data<float>() + i * width);
+        return part;
+      };
+      // First what each share has to say, then what it makes of all.
+      const Tensor parts({3 * kTokens, 2});
+      VocabularyShare share;
+      share.of = kVocabulary;
+      for (std::size_t i = 0; i < 3; ++i) {
+        share.first = begins[i];
+        share.gather.forward = [&](const Tensor& part) {
+          std::ranges::copy(part.floats(),
+                            parts.floats().begin() + static_cast<std::ptrdiff_t>(i) * 2 * kTokens);
+          return parts;
+        };
+        cross_entropy(columns(i, logits), targets, kZ, 0, share);
+      }
+      share.gather.forward = [&](const Tensor&) { return parts; };
+      for (std::size_t i = 0; i < 3; ++i) {
+        share.first = begins[i];
+        const CrossEntropy made = cross_entropy(columns(i, logits), targets, kZ, 2, share);
+        CHECK(distance(made.losses, whole.losses) < 1e-6);
+        CHECK(made.losses.floats()[2] == 0);
+        const Tensor expected = columns(i, whole.seed);
+        for (std::size_t k = 0; k < expected.floats().size(); ++k)
+          CHECK(made.seed.floats()[k] ==
+                Approx(expected.floats()[k]).margin(spread > 1 ? 1e-2 : 1e-6));
+      }
+      // What is no number in one share is none in all.
+      parts.floats()[2 * kTokens] = std::nanf("");
+      share.first = 0;
+      CHECK(
+          std::isnan(cross_entropy(columns(0, logits), targets, kZ, 0, share).losses.floats()[0]));
+    }
+  });
+  VocabularyShare share;
+  share.of = 4;
+  share.first = 2;
+  share.gather.forward = [](const Tensor& part) { return part; };
+  const std::vector<std::int32_t> one = {1}, beyond = {4};
+  CHECK_THROWS_AS(cross_entropy(noise_tensor({1, 3}, 1), one, 0, 0, share), Error);
+  CHECK_THROWS_AS(cross_entropy(noise_tensor({1, 2}, 1), beyond, 0, 0, share), Error);
+  CHECK_THROWS_AS(cross_entropy(Tensor({1, 0}), one, 0, 0, share), Error);
 }
 
 TEST_CASE("YaRN keeps what turns often over the trained frames, and stretches what turns less") {

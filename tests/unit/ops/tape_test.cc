@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "ops/check.h"
+#include "ops/exchange.h"
 #include "ops/matmul/linear.h"
 #include "ops/pointwise/add.h"
 #include "ops/pointwise/gelu.h"
@@ -50,6 +51,37 @@ TEST_CASE("a view of a part is refused, not forgotten") {
   CHECK_FALSE(second.wants_grad(whole.rows(0, 2)));
   CHECK_FALSE(second.wants_grad(whole.rows(4, 8)));
   CHECK(second.wants_grad(whole.rows(2, 4)));
+}
+
+TEST_CASE("a rank without rows takes part in what goes back") {
+  // What an exchange makes of no rows may be rows of others, and the other way round.
+  const Tensor none({0, 2}), rows = ones({3, 2});
+  const Tensor w = ones({4, 2}), dw = Tensor::zeros({4, 2});
+  const Tensor first = ones({2, 2}), of_first = Tensor::zeros({2, 2});
+  int forward = 0, back = 0;
+  const Exchange arrive{[&](const Tensor& in) {
+                          CHECK(in.size(0) == 0);
+                          ++forward;
+                          return rows.clone();
+                        },
+                        [&](const Tensor& dy) {
+                          CHECK(dy.size(0) == 3);
+                          ++back;
+                          return Tensor(Shape{0, 2});
+                        }};
+  Tape tape;
+  tape.watch(first, of_first);
+  tape.watch(w, dw);
+  const Tensor empty = linear(tape, none, first);
+  const Tensor met = run_exchange(tape, empty, arrive);
+  const Tensor y = linear(tape, met, w);
+  tape.backward(y, ones({3, 4}));
+  CHECK(forward == 1);
+  CHECK(back == 1);
+  for (const float v : dw.floats())
+    CHECK(v == 3);
+  for (const float v : of_first.floats())
+    CHECK(v == 0);
 }
 
 TEST_CASE("two uses of a tensor add their gradients, which may be shared") {
@@ -335,4 +367,59 @@ TEST_CASE("misuse is an error") {
   CHECK_THROWS_AS(tape.watch(y, Tensor::zeros({2, 3})), Error);
   CHECK_THROWS_AS(tape.accumulate(y, Tensor::zeros({7})), Error);
   CHECK_THROWS_AS(tape.backward(noise_tensor({2, 3}, 5), ones({2, 3})), Error);
+}
+
+TEST_CASE("backward tells of a leaf's gradient when nothing more can reach it") {
+  const Tensor x = noise_tensor({4, 4}, 1), w1 = noise_tensor({4, 4}, 2),
+               w2 = noise_tensor({4, 4}, 3), unused = noise_tensor({4, 4}, 4);
+  std::vector<Tensor> gradients;
+  for (int i = 0; i < 3; ++i)
+    gradients.push_back(noise_tensor({4, 4}, 9));
+  const auto pass = [&](bool hears, bool recompute) {
+    std::vector<std::pair<const void*, std::vector<float>>> told;
+    Tape tape;
+    tape.replace_gradients();
+    if (hears)
+      tape.listen([&](const Tensor& gradient) {
+        told.emplace_back(gradient.raw(),
+                          std::vector(gradient.floats().begin(), gradient.floats().end()));
+      });
+    tape.watch(w1, gradients[0]);
+    tape.watch(w2, gradients[1]);
+    tape.watch(unused, gradients[2]);
+    const Tensor y = linear(tape, x, w1);
+    tape.first_use(w2);
+    tape.first_use(unused);
+    const auto block = [&](Tape& inner, const Tensor& in) {
+      return std::vector{linear(inner, silu(inner, linear(inner, in, w2)), w2)};
+    };
+    const Tensor z = recompute ? tape.checkpoint(y, {}, block)[0] : block(tape, y)[0];
+    tape.backward(z, ones({4, 4}));
+    return told;
+  };
+  for (const bool recompute : {false, true}) {
+    CHECK(pass(false, recompute).empty());
+    std::vector<std::vector<float>> expected;
+    for (const Tensor& gradient : gradients)
+      expected.emplace_back(gradient.floats().begin(), gradient.floats().end());
+    CHECK(std::ranges::all_of(expected[2], [](float v) { return v == 0; }));
+    for (const Tensor& gradient : gradients)
+      std::ranges::fill(gradient.floats(), std::numeric_limits<float>::quiet_NaN());
+    const auto told = pass(true, recompute);
+    REQUIRE(told.size() == 3);  // those of the block first, while that of w1 is not there yet
+    CHECK(told[0] == std::pair<const void*, std::vector<float>>(gradients[2].raw(), expected[2]));
+    CHECK(told[1] == std::pair<const void*, std::vector<float>>(gradients[1].raw(), expected[1]));
+    CHECK(told[2] == std::pair<const void*, std::vector<float>>(gradients[0].raw(), expected[0]));
+  }
+}
+
+TEST_CASE("a gradient that comes after it was told of is an error") {
+  const Tensor x = noise_tensor({4, 4}, 1), w = noise_tensor({4, 4}, 2);
+  Tape tape;
+  tape.listen([](const Tensor&) {});
+  tape.watch(w, Tensor::zeros({4, 4}));
+  const Tensor y = linear(tape, x, w);
+  tape.first_use(w);
+  const Tensor z = linear(tape, silu(tape, y), w);
+  CHECK_THROWS_WITH(tape.backward(z, ones({4, 4})), Catch::Contains("before its first use"));
 }

@@ -2,27 +2,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <atomic>
-#include <barrier>
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <mutex>
-#include <optional>
-#include <thread>
 
 #include "base/error.h"
 #include "base/full_disk.h"
 #include "base/log.h"
-#include "base/philox.h"
-#include "dist/group.h"
+#include "dist/together.h"
 #include "io/atomic_file.h"
 #include "io/file.h"
 #include "models/folder/checkpoint_folder.h"
 #include "models/folder/lora_file.h"
+#include "saved_state.h"
 #include "support/temporary_folder.h"
 #include "tensor/allocator.h"
 #include "train/checkpoint.h"
 #include "train/checkpoint_files.h"
-#include "train/together.h"
 
 using namespace vfm;
 using namespace vfm::train;
@@ -30,153 +26,19 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// What the ranks of one run share.
-struct Meeting {
-  explicit Meeting(int ranks) : size(ranks), meet(ranks), texts(static_cast<std::size_t>(ranks)) {}
-  int size;
-  std::barrier<> meet;
-  std::vector<std::string> texts;
-  std::vector<std::byte> bytes;
-  std::atomic<bool> ended = false;
-};
-
-class WritingWorld final : public dist::World {
- public:
-  WritingWorld(Meeting& meeting, int rank) : meeting_(meeting), rank_(rank) {}
-  int rank() const override { return rank_; }
-  int size() const override { return meeting_.size; }
-  std::string host() const override { return "here"; }
-  std::unique_ptr<dist::Group> group(std::string_view, std::vector<int>) override {
-    fail("a checkpoint needs no groups");
-  }
-  void all_reduce_sum(std::span<float>) override { std::terminate(); }
-  void all_reduce_sum(std::span<double>) override { std::terminate(); }
-  void broadcast(std::span<std::byte> bytes) override {
-    if (rank_ == 0) meeting_.bytes.assign(bytes.begin(), bytes.end());
-    meeting_.meet.arrive_and_wait();
-    std::copy(meeting_.bytes.begin(), meeting_.bytes.end(), bytes.begin());
-    meeting_.meet.arrive_and_wait();
-  }
-  std::vector<std::string> gather(const std::string& text) override {
-    meeting_.texts[static_cast<std::size_t>(rank_)] = text;
-    meeting_.meet.arrive_and_wait();
-    auto texts = rank_ == 0 ? meeting_.texts : std::vector<std::string>();
-    meeting_.meet.arrive_and_wait();
-    return texts;
-  }
-  /// Where ranks wait for one that has failed: until it has left.
-  void barrier() override {
-    meeting_.ended.wait(false);
-    throw Ended();
-  }
-  [[noreturn]] void end_all(int) override { std::terminate(); }
-  struct Ended {};
-
- private:
-  Meeting& meeting_;
-  int rank_;
-};
-
-/// Runs `work` on every rank; returns what it threw, "RANK: MESSAGE" of each that did.
-std::vector<std::string> on_ranks(int ranks, const std::function<void(dist::World&)>& work) {
-  Meeting meeting(ranks);
-  std::mutex mutex;
-  std::vector<std::string> errors;
-  std::vector<std::thread> threads;
-  for (int rank = 0; rank < ranks; ++rank)
-    threads.emplace_back([&, rank] {
-      WritingWorld world(meeting, rank);
-      const auto note = [&](const std::string& message) {
-        const std::lock_guard lock(mutex);
-        errors.push_back(fmt::format("{}: {}", rank, message));
-        meeting.ended = true;
-        meeting.ended.notify_all();
-      };
-      try {
-        work(world);
-      } catch (const Error& error) {
-        note(error.what());
-      } catch (const Stopped&) {
-        note("stopped");
-      } catch (const WritingWorld::Ended&) {  // by the rank that failed
-      }
-    });
-  for (std::thread& thread : threads)
-    thread.join();
-  return errors;
-}
-
-/// Some parameters, split and not, and an optimizer of them. Numbers of `seed`; 0: zeros.
-struct State {
-  explicit State(std::uint32_t seed, const char* moments = "bf16") {
-    const auto add = [&](const char* name, Shape shape, bool split) {
-      nn::Parameter& parameter = parameters.emplace_back();
-      parameter.name = name;
-      if (split) {
-        parameter.high = Tensor::zeros(shape, DType::bf16);
-        parameter.low = Tensor::zeros(shape, DType::i16);
-      } else {
-        parameter.value = Tensor::zeros(shape);
-      }
-      const Tensor values = draw(shape, seed);
-      parameter.write(values);
-    };
-    parameters.reserve(8);
-    add("b.weight", {40, 7}, false);
-    add("a.weight", {33, 5}, true);
-    add("a.bias", {33}, false);
-    add("scale", {}, false);
-    add("nothing", {0, 4}, false);
-    add("c.weight", {200, 3}, true);
-    for (nn::Parameter& parameter : parameters)
-      list.push_back(&parameter);
-    OptimizerRecipe recipe;
-    recipe.moments = moments;
-    optimizer.emplace(recipe, EmaRecipe(), list);
-    for (std::size_t i = 0; i < list.size(); ++i)
-      for (const Tensor& tensor : {optimizer->m[i], optimizer->v[i], optimizer->ema()[i]})
-        copy(draw(tensor.shape(), seed).to(tensor.dtype()), tensor);
-  }
-  Tensor draw(const Shape& shape, std::uint32_t seed) {
-    Tensor values = Tensor::zeros(shape);
-    if (seed != 0) Random(seed, Purpose::test, 0, drawn++).fill_normal(values.floats());
-    return values;
-  }
-  Checkpoint checkpoint(std::int64_t step) const {
-    return {step, {{"_class_name", "None"}}, {{"step", step}}, *optimizer};
-  }
-
-  std::uint64_t drawn = 0;
-  std::vector<nn::Parameter> parameters;
-  nn::ParameterList list;
-  std::optional<Optimizer> optimizer;
-};
-
-std::map<std::string, std::string> files_of(const std::string& folder) {
-  std::map<std::string, std::string> files;
-  for (const auto& entry : fs::recursive_directory_iterator(folder))
-    if (entry.is_regular_file())
-      files[fs::relative(entry.path(), folder)] = io::read_file(entry.path());
-  return files;
-}
-
-std::string save(const State& state, const std::string& run, int ranks, std::uint64_t limit) {
-  CHECK(on_ranks(ranks, [&](dist::World& world) {
-          write_checkpoint(world, run, state.checkpoint(3), limit);
-        }).empty());
-  return checkpoint_path(run, 3);
-}
+using State = SavedState;
+const std::uint64_t kMaxFileBytes = SaveLimits().file_bytes;
 
 }  // namespace
 
 TEST_CASE("work is dealt by size, the same on all ranks") {
   const std::vector<std::uint64_t> sizes = {3, 9, 3, 3, 7, 0, 3};
-  CHECK(deal(sizes, 1) == std::vector<int>(7, 0));
+  CHECK(dist::deal(sizes, 1) == std::vector<int>(7, 0));
   // 9 | 7 | 3, then 3 and 3 to the third, which has 9; 3 to the second; 0 to the first.
-  CHECK(deal(sizes, 3) == std::vector<int>{2, 0, 2, 2, 1, 0, 1});
-  CHECK(deal({}, 3).empty());
+  CHECK(dist::deal(sizes, 3) == std::vector<int>{2, 0, 2, 2, 1, 0, 1});
+  CHECK(dist::deal({}, 3).empty());
   const std::vector<std::uint64_t> alike(5, 4);
-  CHECK(deal(alike, 8) == std::vector<int>{0, 1, 2, 3, 4});
+  CHECK(dist::deal(alike, 8) == std::vector<int>{0, 1, 2, 3, 4});
 }
 
 TEST_CASE("any number of ranks writes and reads the same checkpoint") {
@@ -184,8 +46,8 @@ TEST_CASE("any number of ranks writes and reads the same checkpoint") {
   for (const std::uint64_t limit : {std::uint64_t{600}, kMaxFileBytes}) {
     const TemporaryFolder folder;
     const auto whole = files_of(save(state, folder / "one", 1, limit));
-    // By 600 bytes five files and an index of f32, four and one of bf16.
-    CHECK(whole.size() == (limit == kMaxFileBytes ? 3 + 4 : 3 + 2 * 6 + 2 * 5));
+    // By 600 bytes six files and an index of f32, five and one of bf16.
+    CHECK(whole.size() == (limit == kMaxFileBytes ? 3 + 4 : 3 + 2 * 7 + 2 * 6));
     models::verify_checkpoint(checkpoint_path(folder / "one", 3));
     for (const int ranks : {1, 2, 3, 5}) {
       // Loaded by as many, and saved again by each of them.
@@ -194,10 +56,11 @@ TEST_CASE("any number of ranks writes and reads the same checkpoint") {
               const State other(0);
               const std::string newest = newest_good_checkpoint(world, folder / "one");
               read_checkpoint(world, newest, *other.optimizer);
-              write_checkpoint(world, folder / "many", other.checkpoint(3), limit);
+              write_checkpoint(dist::Mesh(world, {}), folder / "many", other.checkpoint(3),
+                               {limit});
               const auto self = dist::self_world();
               const std::string own = folder / ("own" + std::to_string(world.rank()));
-              write_checkpoint(*self, own, other.checkpoint(3), limit);
+              write_checkpoint(dist::Mesh(*self, {}), own, other.checkpoint(3), {limit});
               if (files_of(checkpoint_path(own, 3)) == whole)
                 sames[static_cast<std::size_t>(world.rank())] = "yes";
             }).empty());
@@ -225,7 +88,8 @@ TEST_CASE("what was written with larger files is read, and so are adapters") {
   checkpoint.adapters = {{"lora_adapter_metadata", "{}"}};
   for (const int ranks : {1, 3})
     CHECK(on_ranks(ranks, [&](dist::World& world) {
-            write_checkpoint(world, folder / ("lora" + std::to_string(ranks)), checkpoint, 600);
+            write_checkpoint(dist::Mesh(world, {}), folder / ("lora" + std::to_string(ranks)),
+                             checkpoint, {600});
           }).empty());
   const std::string one = checkpoint_path(folder / "lora1", 3);
   CHECK(files_of(one) == files_of(checkpoint_path(folder / "lora3", 3)));
@@ -253,11 +117,17 @@ TEST_CASE("each file has one writer, and all ranks have about as much to write")
     CHECK(alone.name(alone.files()[i]) == shared.name(shared.files()[i]));
     CHECK(alone.files()[i].writer == 0);
   }
-  for (int rank = 0; rank < 3; ++rank)
-    for (const auto& [name, hash] : shared.write(folder.path, rank)) {
+  std::mutex mutex;
+  dist::thread_worlds(3, [&](dist::World& world) {
+    const dist::Mesh mesh(world, {});
+    const CheckpointFiles::Written written = shared.write(folder.path, mesh.group(dist::Axes::tp));
+    const std::lock_guard lock(mutex);
+    CHECK(written.failure == nullptr);
+    for (const auto& [name, hash] : written.hashes) {
       CHECK(io::hash_file(folder / name) == hash);
       ++writers[name];
     }
+  });
   CHECK(writers.size() == shared.files().size());
   for (const auto& [name, count] : writers)
     CHECK(count == 1);
@@ -310,7 +180,7 @@ TEST_CASE("a failure on one rank ends the checkpoint on all, and leaves nothing 
         int calls_ = 0;
       };
       Blocking blocking(world, temporary + "/" + blocked);
-      write_checkpoint(blocking, folder / "run", next.checkpoint(3), 600);
+      write_checkpoint(dist::Mesh(blocking, {}), folder / "run", next.checkpoint(3), {600});
       go = true;
     });
     REQUIRE(errors.size() == 1);
@@ -350,6 +220,7 @@ TEST_CASE("tensors that are missing or of another shape are one message on all r
   const std::string path = save(state, folder / "run", 2, kMaxFileBytes);
   State other(0);
   other.parameters[0].value = Tensor::zeros({7, 40});
+  other.parameters[0].placement = {{7, 40}, {0, 0}};
   other.parameters[2].name = "a.shift";
   const auto errors =
       on_ranks(3, [&](dist::World& world) { read_checkpoint(world, path, *other.optimizer); });
@@ -407,6 +278,7 @@ TEST_CASE("a checkpoint goes through memory in pieces") {
   nn::Parameter parameter;
   parameter.name = "large";
   const Shape shape = {3, 8 << 20};
+  parameter.placement = {shape, {0, 0}};
   parameter.high = Tensor::zeros(shape, DType::bf16);
   parameter.low = Tensor::zeros(shape, DType::i16);
   const nn::ParameterList list = {&parameter};
@@ -417,6 +289,7 @@ TEST_CASE("a checkpoint goes through memory in pieces") {
   const Optimizer optimizer(recipe, ema, list);
   const TemporaryFolder folder;
   const auto world = dist::self_world();
+  const dist::Mesh mesh(*world, {});
   const auto peak_of = [](const auto& act) {
     reset_memory_peak();
     const std::size_t before = cpu_memory().current;
@@ -425,10 +298,10 @@ TEST_CASE("a checkpoint goes through memory in pieces") {
   };
   std::string path;
   constexpr std::size_t kMost = std::size_t{64} << 20;
-  CHECK(peak_of([&] {
-          path =
-              write_checkpoint(*world, folder.path, {1, Json::object(), Json::object(), optimizer});
-        }) <= kMost);
+  CHECK(
+      peak_of([&] {
+        path = write_checkpoint(mesh, folder.path, {1, Json::object(), Json::object(), optimizer});
+      }) <= kMost);
   CHECK(peak_of([&] { read_checkpoint(*world, path, optimizer); }) <= kMost);
   CHECK(fs::file_size(path + "/model/diffusion_pytorch_model.safetensors") > (96 << 20));
 }

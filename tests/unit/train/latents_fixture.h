@@ -20,8 +20,22 @@ namespace vfm {
 /// A folder that is removed at the end.
 struct LatentsOptions {
   int samples = 12;
-  int broken = -1;  ///< this one holds an infinity
+  int broken = -1;     ///< this one holds an infinity, or what is no code
+  int vocabulary = 0;  ///< of codes, which take the place of latents; 0: latents
 };
+
+/// Of a sample: the same numbers for the same key.
+inline shard::Member made_up_codes(const LatentsOptions& options,
+                                   const std::vector<std::int64_t>& shape, std::uint32_t key,
+                                   bool broken) {
+  std::vector<float> uniform(static_cast<std::size_t>(shape[0] * shape[1] * shape[2]));
+  Random(8, Purpose::test, key).fill_uniform(uniform);
+  std::vector<std::int32_t> codes;
+  for (const float u : uniform)
+    codes.push_back(static_cast<std::int32_t>(u * static_cast<float>(options.vocabulary)));
+  if (broken) codes[3] = options.vocabulary;
+  return {"codes.npy", io::make_npy("<i4", shape, codes.data(), codes.size() * 4)};
+}
 
 /// Images and videos of 4 channels, 1 or 2 latent frames of 4 x 4, two text tokens of width 8.
 inline void write_latents(const std::string& folder, const LatentsOptions& options = {}) {
@@ -40,12 +54,16 @@ inline void write_latents(const std::string& folder, const LatentsOptions& optio
       std::vector<float> text(static_cast<std::size_t>(2 * width));
       random.fill_normal(latent);
       random.fill_normal(text, 1000);
-      if (split == "train" && i == options.broken) latent[3] = INFINITY;
-      writer.add(
-          shard::Sample{key,
-                        {{"latent.npy", io::make_npy_half({channels, frames, side, side}, latent)},
-                         {"text.npy", io::make_npy_half({2, width}, text)},
-                         {"json", "{}"}}});
+      const bool broken = split == "train" && i == options.broken;
+      if (broken) latent[3] = INFINITY;
+      writer.add(shard::Sample{
+          key,
+          {options.vocabulary > 0
+               ? made_up_codes(options, {frames, side, side}, static_cast<std::uint32_t>(i), broken)
+               : shard::Member{"latent.npy",
+                               io::make_npy_half({channels, frames, side, side}, latent)},
+           {"text.npy", io::make_npy_half({2, width}, text)},
+           {"json", "{}"}}});
       index += dump_json({{"key", key},
                           {"shard", "a-000000.tar"},
                           {"row", i},
@@ -59,13 +77,14 @@ inline void write_latents(const std::string& folder, const LatentsOptions& optio
     writer.finish();
     io::write_file(directory + "/index.jsonl", index);
   }
-  io::write_file(folder + "/latents.json",
-                 dump_json_pretty({{"version", 1},
-                                   {"tokenizer", {{"name", "builtin:wavelet"}}},
-                                   {"text_encoder", {{"name", "builtin:hash"}, {"dim", width}}},
-                                   {"channels", channels},
-                                   {"mean", std::vector<double>(channels, 0.0)},
-                                   {"std", std::vector<double>(channels, 1.0)}}));
+  Json info = {{"version", 1},
+               {"tokenizer", {{"name", "builtin:wavelet"}}},
+               {"text_encoder", {{"name", "builtin:hash"}, {"dim", width}}},
+               {"channels", channels},
+               {"mean", std::vector<double>(channels, 0.0)},
+               {"std", std::vector<double>(channels, 1.0)}};
+  if (options.vocabulary > 0) info["vocabulary"] = options.vocabulary;
+  io::write_file(folder + "/latents.json", dump_json_pretty(info));
 }
 
 /// A model of some thousand parameters, 16 tokens a pack, 3 packs a step.

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/one_thread.h"
 #include "data/packing.h"
+#include "dist/threads.h"
 #include "models/cosmos/autoencoder.h"
 #include "support/usage_error.h"
 #include "tensor/allocator.h"
@@ -66,9 +67,87 @@ void check_run(Recipe recipe, const Dataset& data) {
   }
 }
 
+/// The same of ranks that are threads: they take together what is told of each.
+void check_ranks(Recipe recipe, const Dataset& data, int tp, int cp, int dp) {
+  recipe.parallel.tp = tp, recipe.parallel.cp = cp;
+  recipe.data.packs = dp;
+  data.fit(recipe);
+  const int ranks = tp * cp * dp;
+  for (const Recompute recompute : {Recompute::none, Recompute::block}) {
+    recipe.model.recompute = models::recompute_name(recompute);
+    MemoryNeed need =
+        memory_need(recipe, ranks, recompute, Device::cpu, fullest_pack(recipe, data));
+    need.host = 0;
+    release_cached_memory();
+    const double before = static_cast<double>(cpu_memory().current);
+    double lasting = 0;
+    dist::thread_worlds(ranks, [&](dist::World& world) {
+      const OneThread one_thread;
+      Trainer trainer(recipe, data, world);
+      world.barrier();
+      if (world.rank() == 0) lasting = static_cast<double>(cpu_memory().current) - before;
+      if (world.rank() == 0) reset_memory_peak();
+      world.barrier();
+      for (int i = 0; i < 2; ++i)
+        trainer.train_step();
+      world.barrier();
+    });
+    const double taken = static_cast<double>(cpu_memory().peak) - before;
+    INFO("tp=" << tp << " cp=" << cp << " dp=" << dp << " " << recipe.model.recompute << " "
+               << recipe.model.type << ": " << ranks * need.total() << " of " << taken
+               << ", activations " << ranks * need.activations);
+    CHECK(ranks * (need.total() - need.activations) == Approx(lasting).epsilon(0.03));
+    // Threads need not be at their peaks together; tests/cli/ranks.bats measures processes.
+    CHECK(taken <= 1.05 * ranks * need.total());
+    CHECK(taken >= 0.85 * ranks * need.total());
+  }
+}
+
 }  // namespace
 
-TEST_CASE("the memory that is told of a run is what its tensors' allocator hands out") {
+TEST_CASE("what ranks that share a model, or samples, take is told of each of them", "[long]") {
+  const std::unique_ptr<Dataset> data =
+      make_up_latents({.sizes = {{4, 16, 16}}, .channels = 4, .text_tokens = 8, .text_width = 24});
+  for (const char* type : {"dit", "moviegen"}) {
+    const Recipe recipe = recipe_of(
+        kNetwork, std::string("model.type: ") + type + "\ndata.tokens: 256\nmodel.compute: bf16");
+    check_ranks(recipe, *data, 2, 1, 1);
+    check_ranks(recipe, *data, 1, 2, 1);
+    check_ranks(recipe, *data, 1, 1, 2);
+    check_ranks(recipe, *data, 2, 2, 1);
+  }
+}
+
+TEST_CASE("what the first rank sends in a step is told, by axis", "[long]") {
+  const std::unique_ptr<Dataset> data =
+      make_up_latents({.sizes = {{4, 16, 16}}, .channels = 4, .text_tokens = 8, .text_width = 24});
+  for (const char* more : {"cp_kind: gather", "cp_kind: all_to_all"})
+    for (const Recompute recompute : {Recompute::none, Recompute::block}) {
+      Recipe recipe =
+          recipe_of(kNetwork, std::string("data: {tokens: 256, packs: 4, micro_packs: 1}\n") +
+                                  "parallel: {tp: 2, cp: 2, " + more + "}\n");
+      recipe.model.recompute = models::recompute_name(recompute);
+      data->fit(recipe);
+      CAPTURE(more, recipe.model.recompute);
+      std::map<std::string, double> told =
+          step_work(recipe, 8, recompute, Device::cpu, fullest_pack(recipe, *data)).sent;
+      CHECK(told.size() == 4);
+      told["tp"] += 8;  // the norm
+      dist::thread_worlds(8, [&](dist::World& world) {
+        const OneThread one_thread;
+        Trainer trainer(recipe, *data, world);
+        world.traffic().reset();
+        trainer.train_step();
+        if (world.rank() == 0)
+          for (const auto& [axis, bytes] : told) {
+            INFO(axis);
+            CHECK(static_cast<double>(world.traffic().of(axis).bytes) == bytes);
+          }
+      });
+    }
+}
+
+TEST_CASE("the memory that is told of a run is what its tensors' allocator hands out", "[long]") {
   const OneThread one_thread;
   // Of several packs each is taken to be as the fullest one.
   const std::unique_ptr<Dataset> mixed = make_up_latents(

@@ -131,6 +131,43 @@ TEST_CASE("what goes into blocks of 73,728 tokens waits in the host's memory: wh
         Approx(usual["predicted"]["seconds"].get<double>()).epsilon(0.002));
 }
 
+TEST_CASE("the cost of many ranks is that of one of them, and a checkpoint is whole") {
+  RunOptions options = seven("{data.packs: 8, ema.mode: 'off'}");
+  options.gpu = nullptr;
+  options.device = Device::cpu;
+  const Json one = training_cost(options, 1), eight = training_cost(options, 8);
+  CHECK(one["layout"] == Json({{"tp", 1}, {"cp", 1}, {"dp", 1}}));
+  CHECK(one["sent_bytes_per_step"].empty());
+  CHECK(eight["layout"] == Json({{"tp", 1}, {"cp", 1}, {"dp", 8}}));
+  CHECK(eight["memory_bytes"]["weights"] == one["memory_bytes"]["weights"]);
+  // The sum goes round: of seven eighths of the gradients a summand, and then the result.
+  CHECK(eight["sent_bytes_per_step"].size() == 1);
+  const double gradients = 4 * one["parameters"].get<double>();
+  CHECK(eight["sent_bytes_per_step"].begin()->get<double>() ==
+        Approx(2 * 7 / 8. * gradients).epsilon(1e-4));
+  options.recipe.parallel.tp = 8;
+  const Json shared = training_cost(options, 8);
+  CHECK(shared["layout"] == Json({{"tp", 8}, {"cp", 1}, {"dp", 1}}));
+  const auto memory = [](const Json& cost, const char* what) {
+    return cost["memory_bytes"][what].get<double>();
+  };
+  // Projections, seven eighths of the model, are cut; modulation and embeddings are not.
+  for (const char* what : {"weights", "gradients", "moments"}) {
+    CHECK(memory(shared, what) > memory(one, what) / 8);
+    CHECK(memory(shared, what) < memory(one, what) / 3);
+  }
+  CHECK(memory(shared, "activations") < memory(eight, "activations") / 3);
+  for (const Json& cost : {eight, shared}) {
+    CHECK(cost["parameters"] == one["parameters"]);
+    CHECK(cost["checkpoint_bytes"] == one["checkpoint_bytes"]);
+    CHECK(cost["flops_per_step"] == one["flops_per_step"]);
+  }
+  const std::string words = training_words(shared);
+  CHECK(words.find("8 (tp 8, cp 1, dp 1)") != std::string::npos);
+  CHECK(words.find("sent per step, rank") != std::string::npos);
+  CHECK(training_words(one).find("sent per step") == std::string::npos);
+}
+
 TEST_CASE("a copy is hidden as far as what is computed meanwhile takes as long") {
   models::Gpu gpu = models::find_gpu("h200");
   gpu.host_link = 10e9;

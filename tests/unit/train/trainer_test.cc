@@ -102,8 +102,8 @@ TEST_CASE("trainer: packing into forwards and dealing to ranks change only the r
     CHECK(train_steps(recomputing, data, *self, 4).weights == whole.weights);
   }
 
-  // Two ranks, or three, share three packs: a mean of means would weigh samples differently; a sum of
-  // gradients that were already divided would be twice too large, which Adam hides and the norm
+  // Two ranks, or three, share three packs: a mean of means would weigh samples differently; a sum
+  // of gradients that were already divided would be twice too large, which Adam hides and the norm
   // shows.
   for (const int ranks : {2, 3}) {
     std::vector<Outcome> outcomes(static_cast<std::size_t>(ranks));
@@ -263,8 +263,8 @@ TEST_CASE("validation: the same number for the same weights, never negative, per
   const auto world = dist::self_world();
   Trainer trainer(recipe, data, *world);
   Validation validation(recipe, held_out, "val");
-  const Json first = validation.run(trainer.objective(), *world);
-  CHECK(first == validation.run(trainer.objective(), *world));
+  const Json first = validation.run(trainer.objective(), trainer.parallel());
+  CHECK(first == validation.run(trainer.objective(), trainer.parallel()));
   CHECK(first["val_loss"].get<double>() >= 0);
   CHECK(first["val_sigmas"].size() == 2);
   CHECK(first["val_samples"] == 3);
@@ -273,9 +273,10 @@ TEST_CASE("validation: the same number for the same weights, never negative, per
   CHECK(first["val_loss"].get<double>() == Approx(mean));
   Recipe other_seed = recipe;  // the noise is the run's seed's business no more
   other_seed.train.seed = 99;
-  CHECK(Validation(other_seed, held_out, "val").run(trainer.objective(), *world) == first);
+  CHECK(Validation(other_seed, held_out, "val").run(trainer.objective(), trainer.parallel()) ==
+        first);
   for (int i = 0; i < 20; ++i)
     trainer.train_step();
-  CHECK(validation.run(trainer.objective(), *world)["val_loss"].get<double>() <
+  CHECK(validation.run(trainer.objective(), trainer.parallel())["val_loss"].get<double>() <
         first["val_loss"].get<double>());
 }

@@ -183,8 +183,8 @@ TEST_CASE("video to world: a run has one channel more, trains, and validates on 
   CHECK(std::fmod(first.loss.video_elements, 64) == 0);
   CHECK(std::isfinite(first.gradient_norm));
   Validation validation(recipe, data, "train");
-  const Json record = validation.run(trainer.objective(), *world);
-  CHECK(record == validation.run(trainer.objective(), *world));
+  const Json record = validation.run(trainer.objective(), trainer.parallel());
+  CHECK(record == validation.run(trainer.objective(), trainer.parallel()));
   CHECK(record["val_sigmas"].size() == 2);
 
   // The same model, never given a frame.

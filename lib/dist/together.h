@@ -12,7 +12,7 @@
 
 #include "dist/world.h"
 
-namespace vfm::train {
+namespace vfm::dist {
 
 /// What became of work that each rank did.
 struct Verdict {
@@ -23,19 +23,19 @@ struct Verdict {
 /// Does `act`, which exchanges nothing, on every rank; then all know whether it failed anywhere. If
 /// so, `clean_up` runs on rank 0 before anyone goes on. A disk that is full for one rank of several
 /// is an Error like any other. A collective.
-Verdict attempt_on_all_ranks(dist::World& world, const std::function<void()>& act,
+Verdict attempt_on_all_ranks(World& world, const std::function<void()>& act,
                              const std::function<void()>& clean_up = {});
 
 /// The first rank that failed throws what it threw there: its caller says so once, with rank and
 /// host, and ends the others (World::end_all), which wait. A collective.
-[[noreturn]] void fail_on_all_ranks(dist::World& world, const Verdict& verdict);
+[[noreturn]] void fail_on_all_ranks(World& world, const Verdict& verdict);
 
 /// Both, where it fails. A collective.
-void on_all_ranks(dist::World& world, const std::function<void()>& act,
+void on_all_ranks(World& world, const std::function<void()>& act,
                   const std::function<void()>& clean_up = {});
 
 /// Deals work of these sizes to ranks: the largest first, to the rank that has least; the first
 /// piece and the first rank of several alike. Returns the rank of each. Pure.
 std::vector<int> deal(std::span<const std::uint64_t> sizes, int ranks);
 
-}  // namespace vfm::train
+}  // namespace vfm::dist

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/together.h"
+#include "dist/together.h"
 
 #include <algorithm>
 #include <exception>
@@ -10,9 +10,9 @@
 #include "base/full_disk.h"
 #include "base/stop.h"
 
-namespace vfm::train {
+namespace vfm::dist {
 
-Verdict attempt_on_all_ranks(dist::World& world, const std::function<void()>& act,
+Verdict attempt_on_all_ranks(World& world, const std::function<void()>& act,
                              const std::function<void()>& clean_up) {
   Verdict verdict;
   try {
@@ -34,14 +34,14 @@ Verdict attempt_on_all_ranks(dist::World& world, const std::function<void()>& ac
   return verdict;
 }
 
-void fail_on_all_ranks(dist::World& world, const Verdict& verdict) {
+void fail_on_all_ranks(World& world, const Verdict& verdict) {
   if (verdict.failure && (verdict.rank == world.rank() || stop_signal() != 0))
     std::rethrow_exception(verdict.failure);
   world.barrier();  // to which the rank that failed does not come
   fail("rank {} has failed", verdict.rank);
 }
 
-void on_all_ranks(dist::World& world, const std::function<void()>& act,
+void on_all_ranks(World& world, const std::function<void()>& act,
                   const std::function<void()>& clean_up) {
   const Verdict verdict = attempt_on_all_ranks(world, act, clean_up);
   if (verdict.rank >= 0) fail_on_all_ranks(world, verdict);
@@ -61,4 +61,4 @@ std::vector<int> deal(std::span<const std::uint64_t> sizes, int ranks) {
   return rank_of;
 }
 
-}  // namespace vfm::train
+}  // namespace vfm::dist

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cuda_bf16.h>
+#include <cuda_runtime.h>
+
+#include <cmath>
+
+#include "attention_merge.h"
+#include "common/attention.cuh"
+#include "common/launch.cuh"
+#include "common/vector.cuh"
+
+namespace vfm::kernels {
+namespace {
+
+constexpr int kThreads = 256, kWarps = kThreads / 32;
+
+// A warp for a query and head.
+template <bool kQuads, class T>
+__global__ void __launch_bounds__(kThreads) merge_kernel(const AttentionMerge c) {
+  const int lane = static_cast<int>(threadIdx.x % 32);
+  const unsigned place = blockIdx.x * kWarps + threadIdx.x / 32;
+  const unsigned heads = static_cast<unsigned>(c.heads);
+  const std::int64_t row = c.first + place / heads, head = place % heads;
+  if (row >= c.end) return;
+  const std::int64_t at = (row * c.heads + head) * c.head_dim, sum = head * c.queries + row;
+  float* const to = c.out_sum + at;
+  const T* const from = static_cast<const T*>(c.out) + at;
+  float keep = 0, take = 1, both = -INFINITY;
+  if (c.out != nullptr) {
+    both = c.log_sum_exp[sum];
+    if (!c.begins) {
+      const float before = c.log_sum_exp_sum[sum], here = both;
+      const float top = before > here ? before : here;  // `here` is finite, or NaN
+      both = top + logf(expf(before - top) + expf(here - top));
+      keep = expf(before - both), take = expf(here - both);
+    }
+  }
+  for (int d = 4 * lane; d < c.head_dim; d += 128) {
+    const int left = c.head_dim - d;
+    const float4 add = c.out == nullptr ? float4{} : load_part<kQuads>(from + d, left);
+    const float4 old = c.begins ? float4{} : load_part<kQuads>(to + d, left);
+    store_part<kQuads>(to + d,
+                       {keep * old.x + take * add.x, keep * old.y + take * add.y,
+                        keep * old.z + take * add.z, keep * old.w + take * add.w},
+                       left);
+  }
+  __syncwarp();  // all lanes have read what the first one writes
+  if (lane == 0) c.log_sum_exp_sum[sum] = both;
+}
+
+template <class T>
+int launch_merge(const AttentionMerge& c, CUstream_st* stream) {
+  const std::int64_t places = (c.end - c.first) * c.heads;
+  const bool quads = c.head_dim % 4 == 0 && aligned_to_16(c.out, c.out_sum);
+  const dim3 blocks(static_cast<unsigned>((places + kWarps - 1) / kWarps));
+  return launch(quads ? merge_kernel<true, T> : merge_kernel<false, T>, blocks, kThreads, 0, stream,
+                c);
+}
+
+}  // namespace
+
+int attention_merge(const AttentionMerge& c, CUstream_st* stream) {
+  if (c.heads < 0 || c.head_dim < 0 || c.first < 0 || c.end < c.first || c.end > c.queries ||
+      (c.end - c.first) * c.heads > 0x7fffffff)
+    return cudaErrorInvalidValue;
+  return c.type == Type::bf16 ? launch_merge<__nv_bfloat16>(c, stream)
+                              : launch_merge<float>(c, stream);
+}
+
+}  // namespace vfm::kernels

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "generate/clip_ranks.h"
+
+#include <charconv>
+#include <vector>
+
+#include "base/error.h"
+
+namespace vfm::generate {
+namespace {
+
+constexpr std::string_view kHow = "as in --parallel cfg=2,cp=4,tp=2";
+
+dist::Layout mesh_layout(const ClipParallel& parallel, const models::CpChoice& cp, int ranks) {
+  check_ranks(parallel, ranks);
+  dist::Layout layout;
+  layout.tp = parallel.tp;
+  layout.cp = parallel.cp;
+  layout.dp = ranks / (parallel.tp * parallel.cp);
+  if (cp.kind == models::CpKind::all_to_all_ring) layout.cp_heads = cp.heads;
+  return layout;
+}
+
+/// `count` ranks from `first` on, each `step` after the one before.
+std::vector<int> some_ranks(int first, int step, int count) {
+  std::vector<int> ranks;
+  for (int i = 0; i < count; ++i)
+    ranks.push_back(first + i * step);
+  return ranks;
+}
+
+dist::Group* if_shared(const dist::Mesh& mesh, dist::Axes axis) {
+  return mesh.size(axis) > 1 ? &mesh.group(axis) : nullptr;
+}
+
+}  // namespace
+
+std::string ClipParallel::name() const {
+  std::string text;
+  const auto add = [&](const std::string& part) { text += (text.empty() ? "" : " ") + part; };
+  if (cfg > 1) add(fmt::format("cfg={}", cfg));
+  if (cp > 1) add(fmt::format("cp={} {}", cp, cp_kind));
+  if (tp > 1) add(fmt::format("tp={}", tp));
+  return text;
+}
+
+ClipParallel parse_parallel(std::string_view text) {
+  ClipParallel parallel;
+  while (!text.empty()) {
+    const std::string_view part = text.substr(0, text.find(','));
+    text.remove_prefix(std::min(text.size(), part.size() + 1));
+    const std::size_t equal = part.find('=');
+    const std::string_view name = part.substr(0, equal);
+    const std::string_view value =
+        equal == std::string_view::npos ? std::string_view() : part.substr(equal + 1);
+    if (name == "cp_kind") {
+      if (value != "auto") models::parse_cp_kind(value);
+      parallel.cp_kind = value;
+      continue;
+    }
+    int* const size = name == "cfg"  ? &parallel.cfg
+                      : name == "cp" ? &parallel.cp
+                      : name == "tp" ? &parallel.tp
+                                     : nullptr;
+    if (!size) fail_usage("--parallel has cfg, cp, tp and cp_kind, and not '{}': {}", name, kHow);
+    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), *size);
+    if (error != std::errc{} || end != value.data() + value.size() || *size < 1 || *size > 1 << 16)
+      fail_usage("--parallel {}: a number of ranks is needed, {}", part, kHow);
+  }
+  if (parallel.cfg > 2)
+    fail_usage("--parallel cfg={}: guidance has two halves, so cfg is 1 or 2", parallel.cfg);
+  if (parallel.cp == 1 && parallel.cp_kind != "auto")
+    fail_usage("--parallel cp_kind={} needs cp: {}", parallel.cp_kind, kHow);
+  return parallel;
+}
+
+void check_ranks(const ClipParallel& parallel, int ranks) {
+  if (ranks % parallel.ranks() == 0) return;
+  fail_usage("--parallel {}: {} ranks make a clip together, and {} are no multiple of that",
+             parallel.name(), parallel.ranks(), ranks);
+}
+
+ClipRanks::ClipRanks(dist::World& world, const ClipParallel& parallel, const models::CpChoice& cp)
+    : mesh_(world, mesh_layout(parallel, cp, world.size())) {
+  const int together = parallel.ranks(), half = parallel.cp * parallel.tp;
+  const int place = world.rank() % together, begin = world.rank() - place;
+  all_ = world.group("all", some_ranks(0, 1, world.size()));
+  clip_ = world.group("clip", some_ranks(begin, 1, together));
+  halves_ = world.group("cfg", some_ranks(begin + place % half, half, parallel.cfg));
+  clips_ = world.group("clips", some_ranks(place, together, world.size() / together));
+  network_.tp = if_shared(mesh_, dist::Axes::tp);
+  network_.cp = if_shared(mesh_, dist::Axes::cp);
+  network_.cp_kind = cp.kind;
+  if (cp.kind != models::CpKind::all_to_all_ring) return;
+  network_.cp_heads = &mesh_.group(dist::Axes::cp_heads);
+  network_.cp_ring = &mesh_.group(dist::Axes::cp_ring);
+}
+
+}  // namespace vfm::generate

@@ -1,0 +1,41 @@
+// Requests and what became of them, on their way between ranks.
+// Thread-safety: free functions.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/json.h"
+#include "generate/frames.h"
+#include "generate/named_request.h"
+
+namespace vfm::generate {
+
+/// The next of the input: a request, or why there is none.
+struct Asked {
+  std::shared_ptr<const NamedRequest> request;
+  std::string where, error;  ///< error: empty if there is one
+};
+
+/// What became of it.
+struct Result {
+  Asked asked;
+  Json record;         ///< of the manifest
+  bool made = true;    ///< else it was there
+  Latent latent;       ///< for the stream
+  double seconds = 0;  ///< that it took
+};
+
+/// A request with all that it brings, the pixels, noise and embeddings of its files among it: the
+/// rank that gets it reads no file.
+std::string pack_request(const NamedRequest& request);
+NamedRequest unpack_request(std::string_view bytes);
+
+/// A result without its request, which the other rank has.
+std::string pack_result(const Result& result);
+/// Into `result`, whose request is there already.
+void unpack_result(std::string_view bytes, Result& result);
+
+}  // namespace vfm::generate

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "generate/shared_clip.h"
+
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "dist/bytes.h"
+#include "generate/parcel.h"
+#include "tensor/device.h"
+
+namespace vfm::generate {
+namespace {
+
+enum class Work : char { forward, decode, end };
+
+std::string pack_batch(const models::NetworkBatch& batch) {
+  Parcel parcel;
+  parcel.add(Work::forward);
+  parcel.add(batch.samples);
+  const auto add = [&](const Tensor& tensor) {
+    parcel.add(std::vector<std::int64_t>(tensor.shape().begin(), tensor.shape().end()));
+    const std::span<const float> values = tensor.floats();
+    parcel.add(std::vector<float>(values.begin(), values.end()));
+  };
+  add(batch.latents);
+  add(batch.text);
+  return parcel.take();
+}
+
+models::NetworkBatch unpack_batch(ParcelReader& parcel) {
+  models::NetworkBatch batch;
+  parcel.read(batch.samples);
+  const auto read = [&](Tensor& tensor) {
+    std::vector<std::int64_t> shape;
+    std::vector<float> values;
+    parcel.read(shape);
+    parcel.read(values);
+    tensor = Tensor::from(values, Shape(shape.begin(), shape.end()));
+  };
+  read(batch.latents);
+  read(batch.text);
+  return batch;
+}
+
+/// The one sample of two.
+models::NetworkBatch half_of(const models::NetworkBatch& batch, std::int64_t half) {
+  models::NetworkBatch one;
+  one.samples = {batch.samples[static_cast<std::size_t>(half)]};
+  const std::int64_t latents = batch.latents.elements() / 2;
+  one.latents = batch.latents.rows(half * latents, (half + 1) * latents);
+  const std::int64_t first = batch.samples[0].text_tokens;
+  one.text = half == 0 ? batch.text.rows(0, first) : batch.text.rows(first, batch.text.size(0));
+  return one;
+}
+
+}  // namespace
+
+Tensor SharedClip::compute(const models::NetworkBatch& batch) {
+  dist::Group& halves = ranks_.halves();
+  const bool split = halves.size() > 1 && batch.samples.size() > 1;
+  if (halves.size() > 1 && !split && halves.rank() > 0) return {};
+  ops::Tape tape(false);
+  Tensor output;
+  {
+    const auto turn = take_turn(network_.device());
+    output = network_.forward(tape, split ? half_of(batch, halves.rank()) : batch);
+  }
+  if (ranks_.half().size() > 1) ranks_.half().all_reduce(output).wait();
+  output = output.to(Device::cpu);
+  if (!split || ranks_.half().rank() > 0) return output;
+  if (halves.rank() > 0) {
+    halves.send(0, output).wait();
+    return {};
+  }
+  const Tensor both({2 * output.elements()});
+  copy(output.reshape({output.elements()}), both.rows(0, output.elements()));
+  halves.receive(1, both.rows(output.elements(), both.elements())).wait();
+  return both;
+}
+
+Tensor SharedClip::forward(const models::NetworkBatch& batch) {
+  dist::broadcast_bytes(ranks_.clip(), pack_batch(batch), 0);
+  return compute(batch);
+}
+
+/// A tokenizer that has the others decode with it.
+class SharedClip::Tokenizer final : public models::VideoTokenizer {
+ public:
+  Tokenizer(std::unique_ptr<VideoTokenizer> own, dist::Group& clip)
+      : own_(std::move(own)), clip_(clip) {}
+
+  std::string name() const override { return own_->name(); }
+  int channels() const override { return own_->channels(); }
+  int time_factor() const override { return own_->time_factor(); }
+  int space_factor() const override { return own_->space_factor(); }
+  std::vector<float> encode(std::span<const float> pixels, int frames, int height,
+                            int width) const override {
+    return own_->encode(pixels, frames, height, width);
+  }
+  std::vector<float> decode(std::span<const float> latents, int frames, int height,
+                            int width) const override {
+    return own_->decode(latents, frames, height, width);
+  }
+  void decode_stream(std::span<const float> latents, int frames, int height, int width,
+                     const FrameSink& sink) const override {
+    Parcel parcel;
+    parcel.add(Work::decode);
+    parcel.add(std::vector<float>(latents.begin(), latents.end()));
+    for (const int size : {frames, height, width})
+      parcel.add(size);
+    dist::broadcast_bytes(clip_, parcel.take(), 0);
+    own_->decode_together(clip_, latents, frames, height, width, sink);
+  }
+  void check_memory(bool encodes, int frames, int height, int width) const override {
+    own_->check_memory(encodes, frames, height, width);
+  }
+  int vocabulary() const override { return own_->vocabulary(); }
+  std::vector<std::int32_t> encode_codes(std::span<const float> pixels, int frames, int height,
+                                         int width) const override {
+    return own_->encode_codes(pixels, frames, height, width);
+  }
+  std::vector<float> latent_of_codes(std::span<const std::int32_t> codes) const override {
+    return own_->latent_of_codes(codes);
+  }
+  std::optional<models::LatentScale> statistics() const override { return own_->statistics(); }
+  models::TokenizerConfig config() const override { return own_->config(); }
+
+ private:
+  const std::unique_ptr<VideoTokenizer> own_;
+  dist::Group& clip_;
+};
+
+std::unique_ptr<models::VideoTokenizer> SharedClip::share(
+    std::unique_ptr<models::VideoTokenizer> tokenizer) {
+  return std::make_unique<Tokenizer>(std::move(tokenizer), ranks_.clip());
+}
+
+void SharedClip::end() {
+  Parcel parcel;
+  parcel.add(Work::end);
+  dist::broadcast_bytes(ranks_.clip(), parcel.take(), 0);
+}
+
+void SharedClip::serve(const models::VideoTokenizer* tokenizer) {
+  for (;;) {
+    const std::string bytes = dist::broadcast_bytes(ranks_.clip(), "", 0);
+    ParcelReader parcel(bytes);
+    Work work = Work::end;
+    parcel.read(work);
+    if (work == Work::end) return;
+    if (work == Work::forward) {
+      compute(unpack_batch(parcel));
+      continue;
+    }
+    if (!tokenizer) fail("a rank without a tokenizer is asked to decode");
+    std::vector<float> latents;
+    int frames = 0, height = 0, width = 0;
+    parcel.read(latents);
+    for (int* const size : {&frames, &height, &width})
+      parcel.read(*size);
+    tokenizer->decode_together(ranks_.clip(), latents, frames, height, width,
+                               [](std::span<const float>, int) {});
+  }
+}
+
+}  // namespace vfm::generate

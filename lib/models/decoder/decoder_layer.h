@@ -1,0 +1,69 @@
+// A layer of the autoregressive decoder (models/decoder/decoder.h). For this folder. Shape letters:
+// S tokens, D width, H heads, G key/value heads, K head dim, L text tokens, E text width. Where
+// ranks share the decoder (models/dit/network_layout.h), S are this rank's tokens between
+// sub-layers, and H and G its heads.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "models/decoder/decoder.h"
+#include "models/weight_maker.h"
+#include "ops/attention/attention.h"
+#include "ops/position/positions.h"
+
+namespace vfm::models {
+
+/// Of all norms.
+inline constexpr float kDecoderEpsilon = 1e-5f;
+
+/// What all layers read.
+struct DecoderContext {
+  ops::RotaryAngles angles;  ///< [S, K / 2], of this cp part
+  Tensor text;               ///< [L, E], or undefined
+  ops::AttentionPack self, cross;
+  TokenExchanges exchanges;
+  bool recompute = false;  ///< elementwise recompute
+};
+
+/// Keys and values of what one layer has seen: [codes, 2 G K], and of the text.
+struct LayerMemory {
+  Tensor seen, text;
+};
+
+class DecoderLayer {
+ public:
+  /// Parameters under `name`, which ends with a dot.
+  DecoderLayer(WeightMaker& make, const std::string& name, const DecoderConfig& config,
+               const NetworkLayout& layout);
+
+  /// x [S, D] f32. With a memory x is one token, which is added to it: its row `at`.
+  Tensor forward(ops::Tape& tape, Tensor x, const DecoderContext& context,
+                 const LayerMemory* memory = nullptr, std::int64_t at = 0) const;
+  /// Keys and values of the text, [L, 2 G K].
+  Tensor text_keys(ops::Tape& tape, const Tensor& text) const;
+
+ private:
+  ops::QkNormRope layout(int queries, int keys, int values, Tensor query_weight,
+                         Tensor key_weight) const;
+  Tensor of_normed(ops::Tape& tape, const Tensor& x, const nn::Weight& norm, const nn::Weight& w,
+                   const DecoderContext& context) const;
+  DType branch_type(const DecoderContext& context) const;
+  static Tensor add(ops::Tape& tape, const Tensor& x, const Tensor& branch,
+                    const DecoderContext& context);
+  Tensor attend(ops::Tape& tape, const Tensor& qkv, const DecoderContext& context,
+                const LayerMemory* memory, std::int64_t at) const;
+  Tensor recall(ops::Tape& tape, const Tensor& qkv, const DecoderContext& context,
+                const Tensor& seen, std::int64_t at) const;
+
+  int heads_, key_heads_, head_dim_;
+  DType compute_;
+  bool has_text_;
+  const nn::Weight &norm1_, &qkv_, &norm_q_, &norm_k_, &out_;
+  const nn::Weight *cross_norm_ = nullptr, *cross_q_ = nullptr, *cross_kv_ = nullptr,
+                   *cross_norm_q_ = nullptr, *cross_norm_k_ = nullptr, *cross_out_ = nullptr;
+  const nn::Weight *norm2_ = nullptr, *up_ = nullptr, *down_ = nullptr;
+};
+
+}  // namespace vfm::models

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/dit/cp_kind.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/error.h"
+#include "models/dit/network.h"
+
+namespace vfm::models {
+namespace {
+
+constexpr std::array<std::string_view, 4> kCpKinds = {"gather", "all_to_all", "ring",
+                                                      "all_to_all+ring"};
+
+CpChoice choice_of(int heads, int cp) {
+  if (heads == cp) return {CpKind::all_to_all, cp};
+  return {heads == 1 ? CpKind::ring : CpKind::all_to_all_ring, heads};
+}
+
+// Whether so many ranks of cp can share the heads that a rank of tp has.
+bool heads_for(int ranks, const NetworkConfig& config, const CpRanks& sizes) {
+  return config.num_attention_heads % (sizes.tp * ranks) == 0 &&
+         config.key_value_heads() % (sizes.tp * ranks) == 0;
+}
+
+// The largest divisor of cp, below `limit`, of which `fits` is true; 1 if there is none.
+template <class Fits>
+int most_ranks(int cp, int limit, const Fits& fits) {
+  for (int ranks = limit; ranks > 1; --ranks)
+    if (cp % ranks == 0 && fits(ranks)) return ranks;
+  return 1;
+}
+
+}  // namespace
+
+std::string_view cp_kind_name(CpKind kind) {
+  return kCpKinds[static_cast<std::size_t>(kind)];
+}
+
+CpKind parse_cp_kind(std::string_view name) {
+  for (std::size_t i = 0; i < kCpKinds.size(); ++i)
+    if (kCpKinds[i] == name) return static_cast<CpKind>(i);
+  fail_usage("no parallel.cp_kind '{}'; there are gather, all_to_all, ring and all_to_all+ring",
+             name);
+}
+
+CpBytes cp_bytes(const CpChoice& choice, const NetworkConfig& config, const CpRanks& ranks,
+                 std::size_t element) {
+  const double size = static_cast<double>(element), c = ranks.cp,
+               own = static_cast<double>(ranks.tokens) / c;
+  const double head = config.attention_head_dim / static_cast<double>(ranks.tp),
+               all = config.num_attention_heads * head, keys = 2 * config.key_value_heads() * head;
+  if (choice.kind == CpKind::gather) {
+    const double bytes = (c - 1) * own * keys * size;
+    return {bytes, bytes};
+  }
+  // All of a rank's rows but its own share of their heads; then parts of more rows and fewer heads.
+  const double u = choice.heads;
+  const double changed = (2 * all + keys) * (u - 1) / u * own * size;
+  const double round = (c / u - 1) * (own * u) * (keys / u);
+  return {changed + round * size, changed + round * (size + sizeof(float))};
+}
+
+CpChoice choose_cp_kind(const NetworkConfig& config, const CpRanks& ranks) {
+  if (config.type == NetworkType::stdit && !ranks.hybrid) return {CpKind::all_to_all, ranks.cp};
+  const int heads = most_ranks(ranks.cp, ranks.cp, [&](int some) {
+    return heads_for(some, config, ranks) && ranks.of_machine % (ranks.tp * some) == 0;
+  });
+  const CpChoice choice = choice_of(heads, ranks.cp), gather;
+  const auto bytes = [&](const CpChoice& one) {
+    const CpBytes sent = cp_bytes(one, config, ranks, 2);
+    return sent.forward + sent.backward;
+  };
+  return ranks.tokens <= kShortPack && bytes(gather) < bytes(choice) ? gather : choice;
+}
+
+CpChoice find_cp_kind(std::string_view name, int heads, const NetworkConfig& config,
+                      const CpRanks& ranks) {
+  if (name == "auto") return choose_cp_kind(config, ranks);
+  const CpKind kind = parse_cp_kind(name);
+  if (kind != CpKind::all_to_all_ring) return {kind, kind == CpKind::all_to_all ? ranks.cp : 1};
+  const auto fits = [&](int some) { return heads_for(some, config, ranks); };
+  if (heads == 0) {
+    heads = most_ranks(ranks.cp, ranks.cp - 1, [&](int some) {
+      return fits(some) && ranks.of_machine % (ranks.tp * some) == 0;
+    });
+    if (heads == 1) heads = most_ranks(ranks.cp, ranks.cp - 1, fits);
+    if (heads == 1)
+      fail_usage(
+          "parallel.cp={} is not split into ranks that share heads and a ring of these: "
+          "parallel.cp_kind={} can be",
+          ranks.cp, heads_for(ranks.cp, config, ranks) ? "all_to_all" : "ring");
+  }
+  if (ranks.cp % heads != 0)
+    fail_usage("parallel.cp_heads={} does not divide parallel.cp={}: {} does", heads, ranks.cp,
+               most_ranks(ranks.cp, std::min(heads, ranks.cp), fits));
+  return choice_of(heads, ranks.cp);
+}
+
+}  // namespace vfm::models

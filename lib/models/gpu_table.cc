@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/gpu_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <initializer_list>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "io/file.h"
+
+namespace vfm::models {
+namespace {
+
+constexpr double kTera = 1e12, kGiga = 1e9, kMiB = 1 << 20;
+
+// Judged from what is published, not measured by us; a rate is changed by a measurement only.
+// Products: cuBLAS reaches 716 at 4096^3 and 795 at 8192^3 on an H100, 794.5 at the best shape and
+// 1,453 in FP8 (Stas Bekman's maximum achievable matmul FLOPS). 680 is for a transformer's shapes;
+// FP8 the same part of its best. Attention: NVIDIA's benchmark in cudnn-frontend, cuDNN 9.19 on an
+// H200, heads of 128, 8,192 tokens. Our own kernels use mma.sync: the middle of what their
+// instructions allow, 300 to 340 forward, 190 to 230 backward, 250 to 310 in FP8; convolutions 230
+// to 300, of which cuDNN is judged to give twice as much. Bandwidth: 85 % of the 4.3 TB/s that
+// copies reach of 4.8. The link to the host: four fifths of the 63 GB/s of PCIe 5.0, 16 lanes.
+// NVLink: of 450 GB/s one way 320 are left to large messages; InfiniBand: 45 of 400 Gb/s a GPU.
+Gpu h200() {
+  return {.name = "h200",
+          .title = "H200",
+          .memory = 143771 * kMiB,
+          .peak = 989.4 * kTera,
+          .peak_f32 = 66.9 * kTera,
+          .products = 680 * kTera,
+          .products_fp8 = 680 / 794.5 * 1453 * kTera,
+          .attention_forward = 691 * kTera,
+          .attention_backward = 594 * kTera,
+          .own_forward = 320 * kTera,
+          .own_backward = 210 * kTera,
+          .own_fp8 = 280 * kTera,
+          .convolutions = 530 * kTera,
+          .own_convolutions = 265 * kTera,
+          .bandwidth = 3.65 * kTera,
+          .host_link = 50 * kGiga,
+          .inside = {.bandwidth = 320 * kGiga, .latency = 8e-6},
+          .across = {.bandwidth = 45 * kGiga, .latency = 15e-6}};
+}
+
+// The same chip with other memory.
+Gpu h100() {
+  Gpu gpu = h200();
+  gpu.name = "h100", gpu.title = "H100";
+  gpu.memory = 81559 * kMiB;
+  gpu.bandwidth *= 3.35 / 4.8;
+  return gpu;
+}
+
+/// Rates of arithmetic but cuDNN's attention, as the same part of the peak as an H200's.
+void take_parts_of_peak(Gpu& gpu) {
+  const double peak = h200().peak;
+  for (double* rate : {&gpu.products, &gpu.products_fp8, &gpu.own_forward, &gpu.own_backward,
+                       &gpu.own_fp8, &gpu.convolutions, &gpu.own_convolutions})
+    *rate *= gpu.peak / peak;
+}
+
+/// The same parts as an H200's of NVLink's `nvlink` bytes/s one way.
+void take_part_of_nvlink(Gpu& gpu, double nvlink) {
+  gpu.inside.bandwidth *= nvlink / (450 * kGiga);
+}
+
+// Of the data sheet's 2,250 and 4,500 TFLOP/s and 8 TB/s the same parts as of an H200's, for want
+// of anything better; but cuDNN's attention is that benchmark's on a GB200 (1,709 and 1,409 at
+// 8,192 tokens), whose peak is 2,500. NVLink 5 has 900 GB/s one way.
+Gpu b200() {
+  Gpu gpu = h200();
+  gpu.name = "b200", gpu.title = "B200";
+  gpu.memory = 183359 * kMiB;
+  gpu.peak = 2250 * kTera, gpu.peak_f32 = 75 * kTera;
+  take_parts_of_peak(gpu);
+  gpu.attention_forward = 1709 * kTera * 2250 / 2500;
+  gpu.attention_backward = 1409 * kTera * 2250 / 2500;
+  gpu.bandwidth *= 8 / 4.8;
+  take_part_of_nvlink(gpu, 900 * kGiga);
+  return gpu;
+}
+
+// The same chip at more power; NVLink joins the 72 of a rack, and the host by 450 GB/s one way.
+Gpu gb200() {
+  Gpu gpu = h200();
+  gpu.name = "gb200", gpu.title = "GB200";
+  gpu.memory = 189471 * kMiB;
+  gpu.peak = 2500 * kTera, gpu.peak_f32 = 80 * kTera;
+  take_parts_of_peak(gpu);
+  gpu.attention_forward = 1709 * kTera, gpu.attention_backward = 1409 * kTera;
+  gpu.bandwidth *= 8 / 4.8;
+  gpu.host_link = 360 * kGiga;
+  gpu.per_node = 72;
+  take_part_of_nvlink(gpu, 900 * kGiga);
+  return gpu;
+}
+
+// The data sheet's 312 TFLOP/s and 2,039 GB/s, NVLink 3 with 300 GB/s one way, InfiniBand of
+// 200 Gb/s a GPU, PCIe 4.0. Products: Bekman's best is 271.2, of it the same part as of an H100's.
+// Attention: 73 and 63 % of the peak, FlashAttention-2's best (Dao 2023); our own kernels have the
+// instructions that are this chip's own, and are judged to be at 55 and 40 %. No FP8: as bf16.
+Gpu a100() {
+  Gpu gpu = h200();
+  gpu.name = "a100", gpu.title = "A100";
+  gpu.memory = 81920 * kMiB;
+  gpu.peak = 312 * kTera, gpu.peak_f32 = 19.5 * kTera;
+  take_parts_of_peak(gpu);
+  gpu.products = gpu.products_fp8 = 680 / 794.5 * 271.2 * kTera;
+  gpu.attention_forward = 0.73 * gpu.peak, gpu.attention_backward = 0.63 * gpu.peak;
+  gpu.own_forward = gpu.own_fp8 = 0.55 * gpu.peak, gpu.own_backward = 0.4 * gpu.peak;
+  gpu.bandwidth *= 2.039 / 4.8;
+  gpu.host_link = 25 * kGiga;
+  gpu.across.bandwidth = 22.5 * kGiga;
+  take_part_of_nvlink(gpu, 300 * kGiga);
+  return gpu;
+}
+
+// The data sheet's 362 TFLOP/s, 733 in FP8, 864 GB/s. GPUs reach each other by PCIe 4.0 through
+// the host, and other nodes by one port of 200 Gb/s each.
+Gpu l40s() {
+  Gpu gpu = h200();
+  gpu.name = "l40s", gpu.title = "L40S";
+  gpu.memory = 46068 * kMiB;
+  gpu.peak = 362 * kTera, gpu.peak_f32 = 91.6 * kTera;
+  take_parts_of_peak(gpu);
+  gpu.attention_forward = gpu.own_forward = 0.55 * gpu.peak;
+  gpu.attention_backward = gpu.own_backward = 0.4 * gpu.peak;
+  gpu.bandwidth *= 0.864 / 4.8;
+  gpu.host_link = 25 * kGiga;
+  gpu.inside = {.bandwidth = 20 * kGiga, .latency = 15e-6};
+  gpu.across.bandwidth = 20 * kGiga;
+  return gpu;
+}
+
+const std::vector<Gpu>& table() {
+  static const std::vector<Gpu> gpus = {a100(), h100(), h200(), b200(), gb200(), l40s()};
+  return gpus;
+}
+
+const Gpu& of_table(std::string_view name) {
+  std::vector<std::string> known;
+  for (const Gpu& gpu : table()) {
+    if (gpu.name == name) return gpu;
+    known.push_back(gpu.name);
+  }
+  fail_usage("--gpu: no rates are known of a '{}'; choose one of {}, or a file (.json)", name,
+             fmt::join(known, ", "));
+}
+
+/// One number of the file and where it belongs.
+struct Number {
+  const char* name;
+  double Gpu::*member;
+};
+constexpr Number kNumbers[] = {{"memory", &Gpu::memory},
+                               {"peak", &Gpu::peak},
+                               {"peak_f32", &Gpu::peak_f32},
+                               {"products", &Gpu::products},
+                               {"products_fp8", &Gpu::products_fp8},
+                               {"attention_forward", &Gpu::attention_forward},
+                               {"attention_backward", &Gpu::attention_backward},
+                               {"own_forward", &Gpu::own_forward},
+                               {"own_backward", &Gpu::own_backward},
+                               {"own_fp8", &Gpu::own_fp8},
+                               {"convolutions", &Gpu::convolutions},
+                               {"own_convolutions", &Gpu::own_convolutions},
+                               {"bandwidth", &Gpu::bandwidth},
+                               {"host_link", &Gpu::host_link},
+                               {"gap", &Gpu::gap},
+                               {"tp_hidden", &Gpu::tp_hidden}};
+
+void read_positive(const Json& from, const char* name, double& value, const std::string& what) {
+  const std::optional<double> number = get_number(from, name);
+  if (!number) return;
+  if (!std::isfinite(*number) || *number < 0) fail_usage("{}: '{}' is {}", what, name, *number);
+  value = *number;
+}
+
+void read_link(const Json& from, const char* name, Link& link, const std::string& what) {
+  if (!from.contains(name)) return;
+  const Json& one = from[name];
+  if (!one.is_object()) fail_usage("{}: '{}' is not an object", what, name);
+  for (const auto& [key, value] : one.items())
+    if (key != "bandwidth" && key != "latency") fail_usage("{}: no '{}.{}'", what, name, key);
+  read_positive(one, "bandwidth", link.bandwidth, what);
+  read_positive(one, "latency", link.latency, what);
+}
+
+Gpu parse_gpu(const Json& json, const std::string& what) {
+  if (!json.is_object()) fail_usage("{} is not a JSON object", what);
+  Gpu gpu = of_table(get_string(json, "like").value_or("h200"));
+  gpu.name = get_string(json, "name").value_or("of a file");
+  gpu.title = get_string(json, "title").value_or(gpu.name);
+  const Json known = to_json(gpu);
+  for (const auto& [key, value] : json.items())
+    if (key != "like" && !known.contains(key))
+      fail_usage("{}: no '{}'; there are like, {}", what, key,
+                 fmt::join(
+                     [&] {
+                       std::vector<std::string> names;
+                       for (const auto& [name, unused] : known.items())
+                         names.push_back(name);
+                       return names;
+                     }(),
+                     ", "));
+  for (const Number& number : kNumbers)
+    read_positive(json, number.name, gpu.*number.member, what);
+  if (const auto count = get_integer(json, "per_node")) {
+    if (*count < 1 || *count > 1 << 16) fail_usage("{}: 'per_node' is {}", what, *count);
+    gpu.per_node = static_cast<int>(*count);
+  }
+  read_link(json, "inside", gpu.inside, what);
+  read_link(json, "across", gpu.across, what);
+  if (gpu.tp_hidden > 1) fail_usage("{}: 'tp_hidden' is {}, more than all", what, gpu.tp_hidden);
+  for (const double needed : {gpu.memory, gpu.peak, gpu.peak_f32, gpu.products, gpu.bandwidth,
+                              gpu.inside.bandwidth, gpu.across.bandwidth})
+    if (needed == 0)
+      fail_usage("{}: memory, peak, peak_f32, products and bandwidths must be more than 0", what);
+  return gpu;
+}
+
+const Gpu& read_gpu(const std::string& path) {
+  static std::mutex mutex;
+  static std::deque<std::pair<std::string, Gpu>> read;
+  const std::lock_guard lock(mutex);
+  for (const auto& [name, gpu] : read)
+    if (name == path) return gpu;
+  if (!io::file_exists(path)) fail_usage("--gpu: there is no file '{}'", path);
+  const std::string what = fmt::format("--gpu '{}'", path);
+  return read.emplace_back(path, parse_gpu(parse_json(io::read_file(path), what), what)).second;
+}
+
+Json to_json(const Link& link) {
+  return {{"bandwidth", link.bandwidth}, {"latency", link.latency}};
+}
+
+}  // namespace
+
+double usable_gpu_memory(double total, double free) {
+  return std::min(0.95 * total, free) - 2.0 * (1 << 30);
+}
+double Gpu::usable() const {
+  return usable_gpu_memory(memory, memory);
+}
+
+const Gpu& find_gpu(std::string_view name) {
+  if (name.find('/') != std::string_view::npos || name.ends_with(".json"))
+    return read_gpu(std::string(name));
+  return of_table(name);
+}
+
+Json to_json(const Gpu& gpu) {
+  Json json = {{"name", gpu.name}, {"title", gpu.title}};
+  for (const Number& number : kNumbers)
+    json[number.name] = gpu.*number.member;
+  json["per_node"] = gpu.per_node;
+  json["inside"] = to_json(gpu.inside);
+  json["across"] = to_json(gpu.across);
+  return json;
+}
+
+}  // namespace vfm::models

@@ -1,0 +1,53 @@
+// GPUs that need not be here, and the rates that kernels and links reach there.
+//
+// The rates were judged, from what others published; where each comes from says gpu_table.cc.
+// Thread-safety: free functions, any thread.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/json.h"
+
+namespace vfm::models {
+
+/// What one GPU sends to others at once, of so many bytes as it does while many messages follow
+/// each other; and what each message takes besides.
+struct Link {
+  double bandwidth = 0;  ///< bytes/s, one way
+  double latency = 0;    ///< seconds; of collectives of n ranks log2(n) times
+};
+
+/// Rates are in FLOP/s and bytes/s. Operations of attention are those of matrices: two products
+/// forward, five backward.
+struct Gpu {
+  std::string name, title;  ///< "h200", "H200"
+  double memory = 0;        ///< bytes, as its driver tells
+  double peak = 0,
+         peak_f32 = 0;  ///< of the data sheet: dense bf16, which MFU is a part of; and f32
+  double products = 0, products_fp8 = 0;                  ///< bf16; FP8
+  double attention_forward = 0, attention_backward = 0;   ///< cuDNN's, bf16
+  double own_forward = 0, own_backward = 0, own_fp8 = 0;  ///< our own kernels', bf16 and FP8
+  double convolutions = 0, own_convolutions = 0;          ///< bf16: cuDNN's; our own kernels'
+  double bandwidth = 0;                                   ///< of all else
+  double host_link = 0;                                   ///< of copies from or to pinned memory
+  double gap = 2e-6;     ///< seconds between kernels that wait for each other
+  int per_node = 8;      ///< GPUs that `inside` joins
+  Link inside, across;   ///< between GPUs of a node, and between nodes
+  double tp_hidden = 0;  ///< part of what tp exchanges that computing hides
+
+  double usable() const;  ///< bytes: usable_gpu_memory() of all of it
+};
+
+/// What a run may use of a GPU's memory: 95 % less 2 GiB for the driver and cuDNN's plans.
+double usable_gpu_memory(double total, double free);
+
+/// That of the table; or of a file, whose name has a '/' or ends in ".json" (vfm-train(1)), which
+/// then stays for the life of the program. Throws Error{usage} naming those that there are, or what
+/// is wrong in the file.
+const Gpu& find_gpu(std::string_view name);
+/// {"name", "title", "memory", ...}, links as {"bandwidth", "latency"}: what the file has.
+Json to_json(const Gpu& gpu);
+
+}  // namespace vfm::models

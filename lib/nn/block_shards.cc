@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nn/block_shards.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "base/error.h"
+#include "nn/placement.h"
+#include "ops/pointwise/add.h"
+
+namespace vfm::nn {
+
+ShardedMatrix::ShardedMatrix(const Shape& shape, DType dtype, Device device, dist::Group& group,
+                             bool trained)
+    : name_(Tensor::name(shape, dtype, device)),
+      no_gradient_(Tensor::name(shape, DType::f32, device)),
+      group_(group) {
+  for (int rank = 0; rank < group.size(); ++rank)
+    rows_.push_back(share(name_.elements(), rank + 1, group.size()) -
+                    share(name_.elements(), rank, group.size()));
+  const Shape own = {rows_[static_cast<std::size_t>(group.rank())]};
+  own_ = Tensor(own, dtype, device);
+  if (trained) gradient_ = Tensor::zeros(own, DType::f32, device);
+}
+
+Tensor ShardedMatrix::get() const {
+  if (!all_.defined())
+    fail("a matrix {} is used while it is not gathered", to_string(name_.shape()));
+  return all_;
+}
+
+void ShardedMatrix::watch(ops::Tape& tape) const {
+  if (gradient_.defined()) tape.watch(name_, no_gradient_);
+}
+
+BlockShards::BlockShards(dist::Group& whole, dist::Group& cut, dist::Group* replicas,
+                         Options options)
+    : whole_(whole), cut_(cut), replicas_(replicas), options_(options) {}
+
+void BlockShards::set_blocks(std::vector<std::vector<ShardedMatrix*>> blocks) {
+  for (std::vector<ShardedMatrix*>& matrices : blocks) {
+    Block& block = blocks_.emplace_back();
+    block.matrices = std::move(matrices);
+  }
+}
+
+void BlockShards::start(std::size_t i) {
+  Block& block = blocks_[i];
+  if (std::exchange(block.here, true)) return;
+  most_gathered_ = std::max(most_gathered_, ++gathered_);
+  for (ShardedMatrix* matrix : block.matrices) {
+    const Tensor& name = matrix->name_;
+    matrix->all_ = Tensor(name.shape(), name.dtype(), name.device());
+    block.gathering.push_back(matrix->group_.all_gather(
+        matrix->own_, matrix->all_.reshape({name.elements()}), matrix->rows_));
+  }
+}
+
+void BlockShards::need(std::size_t i) {
+  start(i);
+  for (dist::Transfer& transfer : blocks_[i].gathering)
+    transfer.wait();
+  blocks_[i].gathering.clear();
+}
+
+void BlockShards::release(std::size_t i) {
+  Block& block = blocks_[i];
+  if (options_.keep || !std::exchange(block.here, false)) return;
+  --gathered_;
+  for (ShardedMatrix* matrix : block.matrices) {
+    if (!matrix->all_.unique())
+      fail("a matrix {} is held after its block", to_string(matrix->name_.shape()));
+    matrix->all_ = Tensor();
+  }
+}
+
+void BlockShards::drop() {
+  for (Block& block : blocks_) {
+    if (!std::exchange(block.here, false)) continue;
+    --gathered_;
+    for (ShardedMatrix* matrix : block.matrices)
+      matrix->all_ = Tensor();
+  }
+}
+
+void BlockShards::forward(std::size_t i) {
+  if (i > 0) release(i - 1);
+  if (i == blocks_.size()) return;
+  need(i);
+  if (i + 1 < blocks_.size()) start(i + 1);
+}
+
+void BlockShards::enter(ops::Tape& tape, std::size_t i) {
+  forward(i);
+  if (tape.recording())
+    tape.in_backward([this, i](ops::Tape& t) { backward(&t, i, t.replaces()); });
+}
+
+// What is recorded from block i on is done.
+void BlockShards::backward(ops::Tape* tape, std::size_t i, bool first) {
+  if (i < blocks_.size()) {
+    end_sums();
+    sum(tape, i, first);
+    release(i);
+  }
+  if (i == 0) return;
+  need(i - 1);
+  if (tape != nullptr) lend_buffers(*tape, i - 1);
+  if (i > 1) start(i - 2);
+}
+
+void BlockShards::lend_buffers(ops::Tape& tape, std::size_t i) {
+  for (ShardedMatrix* matrix : blocks_[i].matrices) {
+    if (!matrix->gradient_.defined()) continue;
+    const Tensor& name = matrix->name_;
+    matrix->sum_ = Tensor(name.shape(), DType::f32, name.device());
+    tape.lend(name, matrix->sum_);
+  }
+}
+
+void BlockShards::sum(ops::Tape* tape, std::size_t i, bool first) {
+  for (ShardedMatrix* matrix : blocks_[i].matrices) {
+    if (!matrix->gradient_.defined()) continue;
+    const Tensor& name = matrix->name_;
+    Tensor buffer;
+    if (tape != nullptr) {
+      tape->take_back(name, matrix->no_gradient_);
+      buffer = std::exchange(matrix->sum_, Tensor());
+    } else {
+      buffer = Tensor::zeros(name.shape(), DType::f32, name.device());
+    }
+    buffer = buffer.to(options_.travel).reshape({name.elements()});
+    dist::Group& group = matrix->group_;
+    const auto own = matrix->rows_.begin() + group.rank();
+    const std::int64_t begin = std::accumulate(matrix->rows_.begin(), own, std::int64_t{0});
+    Sum& sum = sums_.emplace_back();
+    sum.matrix = matrix;
+    sum.first = first;
+    sum.own = buffer.rows(begin, begin + *own);
+    sum.transfer = group.reduce_scatter(buffer, sum.own, matrix->rows_);
+    sum.buffer = std::move(buffer);
+  }
+}
+
+void BlockShards::end_sums() {
+  for (Sum& sum : sums_) {
+    sum.transfer.wait();
+    const Tensor& gradient = sum.matrix->gradient_;
+    if (sum.first)
+      convert(sum.own, gradient);
+    else
+      ops::add_in_place(gradient, sum.own);
+  }
+  sums_.clear();
+}
+
+void BlockShards::fill_forward() {
+  for (std::size_t i = 0; i <= blocks_.size(); ++i)
+    forward(i);
+}
+
+void BlockShards::fill(int done, int all) {
+  for (; done < all; ++done) {
+    fill_forward();
+    for (std::size_t i = blocks_.size() + 1; i-- > 0;)
+      backward(nullptr, i, done == 0);
+  }
+}
+
+void BlockShards::finish() {
+  end_sums();
+  if (replicas_ == nullptr) return;
+  for (Block& block : blocks_)
+    for (ShardedMatrix* matrix : block.matrices)
+      if (matrix->gradient_.defined()) replicas_->all_reduce(matrix->gradient_).wait();
+}
+
+}  // namespace vfm::nn

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nn/ring_attention.h"
+
+#include <numeric>
+#include <utility>
+
+#include "base/error.h"
+#include "nn/columns.h"
+#include "ops/attention/partial_attention.h"
+#include "ops/pointwise/add.h"
+
+namespace vfm::nn {
+namespace {
+
+// Who has what: at step s a rank attends over the keys of the one s places before it.
+class Round {
+ public:
+  explicit Round(const Ring& ring)
+      : ring_(ring), ranks_(ring.group->size()), rank_(ring.group->rank()) {
+    const ops::AttentionPack& pack = ring.packs[static_cast<std::size_t>(rank_)];
+    queries_ = std::int64_t{pack.heads} * pack.head_dim;
+    keys_ = 2 * std::int64_t{pack.key_heads} * pack.head_dim;
+  }
+
+  int steps() const { return ranks_; }
+  const ops::AttentionPack& pack(int step) const {
+    return ring_.packs[static_cast<std::size_t>((rank_ - step % ranks_ + ranks_) % ranks_)];
+  }
+  /// Columns of queries, and of keys and values.
+  Columns queries() const { return {0, queries_, queries_ + keys_}; }
+  Columns keys() const { return {queries_, keys_, queries_ + keys_}; }
+
+  /// Sends what belongs to the keys of a step to the next rank; `received` will be what belongs to
+  /// those of the step after.
+  dist::Transfer pass_on(int step, const Tensor& sent, Tensor& received) const {
+    const std::vector<std::int64_t>& lengths = pack(step + 1).key_lengths;
+    const std::int64_t rows = std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
+    received = Tensor({rows, sent.size(1)}, sent.dtype(), sent.device());
+    return ring_.group->exchange((rank_ + 1) % ranks_, sent, (rank_ - 1 + ranks_) % ranks_,
+                                 received);
+  }
+
+ private:
+  const Ring& ring_;
+  int ranks_ = 0, rank_ = 0;
+  std::int64_t queries_ = 0, keys_ = 0;
+};
+
+ops::Tape::Made forward(const Tensor& qkv, const Ring& ring) {
+  const Round round(ring);
+  const Tensor q = take_columns(qkv, round.queries());
+  Tensor kv = take_columns(qkv, round.keys());
+  ops::AttentionSum sum;
+  for (int step = 0; step < round.steps(); ++step) {
+    Tensor next;
+    dist::Transfer on_the_way;
+    if (step + 1 < round.steps()) on_the_way = round.pass_on(step, kv, next);
+    sum.add(q, kv, round.pack(step));
+    on_the_way.wait();
+    kv = std::move(next);
+  }
+  return {{sum.out().to(qkv.dtype()), sum.log_sum_exp()}, 0};
+}
+
+// Gradients of keys and values follow these a step behind: a rank adds its share to what the one
+// before it sent, and sends it on. Its own share of its own ones waits for the last to come round.
+Tensor backward(const Tensor& qkv, const Ring& ring, const Tensor& out, const Tensor& log_sum_exp,
+                const Tensor& dout) {
+  const Round round(ring);
+  const Tensor q = take_columns(qkv, round.queries());
+  Tensor kv = take_columns(qkv, round.keys());
+  Tensor dq, dkv, arriving;
+  dist::Transfer gradients;
+  for (int step = 0; step < round.steps(); ++step) {
+    Tensor next;
+    dist::Transfer on_the_way;
+    if (step + 1 < round.steps()) on_the_way = round.pass_on(step, kv, next);
+    const ops::PartGradients part =
+        ops::attend_part_backward(q, kv, round.pack(step), out, log_sum_exp, dout);
+    if (step == 0) {
+      dq = part.dq.to(DType::f32);
+      dkv = part.dkv.to(DType::f32);
+    } else {
+      ops::add_in_place(dq, part.dq);
+      const Tensor share = part.dkv.to(DType::f32);
+      gradients.wait();
+      if (arriving.defined()) ops::add_in_place(share, arriving);
+      gradients = round.pass_on(step, share, arriving);
+    }
+    on_the_way.wait();
+    kv = std::move(next);
+  }
+  gradients.wait();
+  if (arriving.defined()) ops::add_in_place(dkv, arriving);
+  const Tensor dqkv(qkv.shape(), qkv.dtype(), qkv.device());
+  copy_columns(dq.to(qkv.dtype()), 0, dqkv, round.queries().first, round.queries().count);
+  copy_columns(dkv.to(qkv.dtype()), 0, dqkv, round.keys().first, round.keys().count);
+  return dqkv;
+}
+
+}  // namespace
+
+Tensor ring_attention(ops::Tape& tape, const Tensor& qkv, const Ring& ring) {
+  if (ring.packs.size() != static_cast<std::size_t>(ring.group->size()))
+    fail("ring attention: {} ranks, keys of {}", ring.group->size(), ring.packs.size());
+  const ops::Tape::Made made = tape.once([&] { return forward(qkv, ring); });
+  const Tensor out = made.tensors[0], log_sum_exp = made.tensors[1];
+  tape.record(out, {qkv}, [qkv, ring, out, log_sum_exp](ops::Tape& t) {
+    const Tensor dout = t.take(out).to(qkv.dtype());
+    t.accumulate(qkv, backward(qkv, ring, out, log_sum_exp, dout));
+  });
+  return out;
+}
+
+}  // namespace vfm::nn

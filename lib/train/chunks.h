@@ -1,0 +1,59 @@
+// A batch on its way through a rank's chunks of a network that goes forward in parts
+// (models/dit/staged_forward.h).
+// Thread-safety: one thread, that of the network.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "models/dit/network_layout.h"
+#include "models/dit/staged_forward.h"
+#include "ops/tape.h"
+#include "train/objective.h"
+
+namespace vfm::train {
+
+/// What is of one network and batch, which must outlive it.
+struct StagedBatch {
+  std::function<std::unique_ptr<models::StagedForward>(ops::Tape&)> stages;
+  /// Takes the network's output and gives the gradient of the loss by it; of the last stage. What
+  /// it gives does not matter where nothing is recorded.
+  std::function<Tensor(const Tensor& output)> loss;
+  Shape stream;  ///< of the residual stream
+  Device device = Device::cpu;
+  int blocks = 0;  ///< of the whole network
+};
+
+class NetworkChunks final : public ChunkedPass {
+ public:
+  /// Without recording there is no backward. Groups of the layout must outlive it.
+  NetworkChunks(const models::NetworkLayout& layout, StagedBatch batch, bool record = true);
+
+  Tensor blank_stream() const override;
+  Tensor forward(int chunk, const Tensor& stream) override;
+  Tensor backward(int chunk, const Tensor& gradient) override;
+
+  /// All chunks, each as soon as the one before is done, on whichever rank; without recording. A
+  /// collective of the pipeline.
+  void forward_alone();
+
+ private:
+  struct Chunk {
+    models::BlockRange blocks;
+    bool first = false, last = false;  ///< of the network
+    std::optional<ops::Tape> tape;
+    Tensor out;
+    Tensor seed;      ///< of the last one: the gradient of `out`
+    Tensor gradient;  ///< of what goes in
+  };
+
+  const models::NetworkLayout layout_;
+  const StagedBatch batch_;
+  const bool record_;
+  std::deque<Chunk> chunks_;  // does not move them
+};
+
+}  // namespace vfm::train

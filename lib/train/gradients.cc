@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/gradients.h"
+
+#include <algorithm>
+#include <numeric>
+#include <span>
+#include <utility>
+
+#include "base/error.h"
+#include "ops/optim/sum_squares.h"
+
+namespace vfm::train {
+
+using dist::Axes;
+
+namespace {
+
+/// Messages that travel at a time: each keeps a copy of its gradients, and a rank of the host sums
+/// with as much again.
+constexpr std::size_t kMost = 4;
+
+Tensor gradient_of(const nn::Parameter& parameter) {
+  return parameter.grad;
+}
+
+}  // namespace
+
+GradientReducer::GradientReducer(const dist::Mesh& mesh, const nn::ParameterList& parameters,
+                                 DType travel, std::int64_t most)
+    : travel_(travel), in_backward_(std::ranges::none_of(parameters, &nn::Parameter::sharded)) {
+  for (Message& message : plan_messages(mesh, parameters, most)) {
+    for (const nn::Parameter* parameter : message.parameters)
+      if (parameter->elements() > 0) places_[parameter->grad.data<std::byte>()] = messages_.size();
+    Sent& sent = messages_.emplace_back();
+    static_cast<Message&>(sent) = std::move(message);
+    if (sent.shares_state && mesh.size(Axes::replicate) > 1)
+      sent.replicas = &mesh.group(Axes::replicate);
+    open(sent);
+  }
+}
+
+Tensor GradientReducer::Sent::own() const {
+  const Tensor all = values.reshape({values.elements()});
+  if (!shares_state) return all;
+  const std::vector<std::int64_t> rows = shares();
+  const auto mine = rows.begin() + group->rank();
+  const std::int64_t begin = std::accumulate(rows.begin(), mine, std::int64_t{0});
+  return all.rows(begin, begin + *mine);
+}
+
+void GradientReducer::open(Sent& message) {
+  message.open = 0;
+  for (const nn::Parameter* parameter : message.parameters)
+    message.open += parameter->elements() > 0;
+}
+
+ops::Tape::Listener GradientReducer::listener() {
+  if (messages_.empty() || !in_backward_) return {};
+  return [this](const Tensor& gradient) { hear(gradient); };
+}
+
+// The buffer of a matrix is that of several parameters, one after the other.
+void GradientReducer::hear(const Tensor& gradient) {
+  const auto* begin = gradient.data<std::byte>();
+  for (auto at = places_.lower_bound(begin);
+       at != places_.end() && at->first < begin + gradient.bytes(); ++at) {
+    Sent& message = messages_[at->second];
+    if (message.open == 0) fail("a gradient is final twice in a step");
+    --message.open;
+  }
+  while (started_ < messages_.size() && messages_[started_].open == 0)
+    start_next();
+  // With replicas there is another sum to start, which all are to do at one point.
+  while (ended_ < started_ && messages_[ended_].replicas == nullptr &&
+         messages_[ended_].transfer.done())
+    end_next();
+}
+
+void GradientReducer::start_next() {
+  if (started_ - ended_ == kMost) end_next();
+  Sent& message = messages_[started_++];
+  const Tensor& only = message.parameters.front()->grad;
+  if (message.parameters.size() == 1 && travel_ == DType::f32) {
+    message.values = only;
+  } else {
+    message.values = Tensor({message.elements()}, travel_, only.device());
+    message.each(message.values, -1, gradient_of,
+                 [](const Tensor& gradient, const Tensor& place) { convert(gradient, place); });
+  }
+  if (!message.shares_state)
+    message.transfer = message.group->all_reduce(message.values);
+  else
+    message.transfer = message.group->reduce_scatter(message.values.reshape({message.elements()}),
+                                                     message.own(), message.shares());
+}
+
+void GradientReducer::end_next() {
+  Sent& message = messages_[ended_++];
+  message.transfer.wait();
+  if (message.replicas != nullptr) message.replicas->all_reduce(message.own()).wait();
+  message.each(message.values, message.shares_state ? message.group->rank() : -1, gradient_of,
+               [](const Tensor& gradient, const Tensor& place) {
+                 if (place.raw() != gradient.raw()) convert(place, gradient);
+               });
+  message.values = Tensor();
+}
+
+void GradientReducer::finish() {
+  while (started_ < messages_.size())
+    start_next();
+  while (ended_ < messages_.size())
+    end_next();
+  for (Sent& message : messages_)
+    open(message);
+  started_ = ended_ = 0;
+}
+
+double squares_of_gradients(const dist::Mesh& mesh, const nn::ParameterList& parameters) {
+  std::vector<ops::Extent> on_all, wholes, parts;
+  for (const nn::Parameter* parameter : parameters) {
+    if (mesh.layout().pp > 1 && !parameter->here()) continue;
+    std::vector<ops::Extent>& kind = parameter->on_all_stages ? on_all
+                                     : parameter->whole()     ? wholes
+                                                              : parts;
+    kind.push_back({parameter->grad.data<float>(), parameter->elements()});
+  }
+  const Device device = parameters.front()->device();
+  double sum = ops::sum_squares(device, parts);
+  mesh.group(Axes::tp).all_reduce(std::span(&sum, 1)).wait();
+  sum += ops::sum_squares(device, wholes);
+  if (mesh.layout().pp == 1) return sum;
+  mesh.group(Axes::pp).all_reduce(std::span(&sum, 1)).wait();
+  return sum + ops::sum_squares(device, on_all);
+}
+
+}  // namespace vfm::train

@@ -1,0 +1,74 @@
+// Gradients over ranks: that of an element is the sum over all ranks that use it.
+//
+// Of a parameter that every rank has whole, these are all ranks; of a part of one, those that hold
+// the same part: the ranks of cp and dp. Ranks of other stages of a pipeline use another part of
+// the network, but for what all stages have: that is summed along pp, too. Sums add in the order of
+// ranks (dist/group.h), so every holder of an element has the same bits, and their weights stay
+// alike. Where ranks share the state (train/state_shards.h), the sum of an element goes to the one
+// that keeps its state, and nowhere else; along `replicate` these are added then.
+//
+// Parameters travel several in a message (train/messages.h), whose order follows from the list of
+// parameters alone: so ranks agree also where one has no samples in this step. A message starts
+// when backward has the last of its gradients, and travels while it goes on; a few at a time, each
+// once a step. When it starts makes no difference to any bit.
+// Thread-safety: the thread that made the world.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "dist/mesh.h"
+#include "nn/parameter.h"
+#include "ops/tape.h"
+#include "train/messages.h"
+
+namespace vfm::train {
+
+class GradientReducer {
+ public:
+  /// Elements that travel in one message, where many small gradients are together.
+  static constexpr std::int64_t kMessage = std::int64_t{4} << 20;
+
+  /// `travel` is f32, or bf16: gradients are rounded before they are added, in f32, and the sum is
+  /// rounded again. Both must outlive it.
+  GradientReducer(const dist::Mesh& mesh, const nn::ParameterList& parameters,
+                  DType travel = DType::f32, std::int64_t most = kMessage);
+
+  /// For the pass of a step's last batch (train/objective.h); empty where nothing travels, or not
+  /// then: where blocks are gathered (nn/block_shards.h) their messages come in an order that no
+  /// others disturb, also on a rank without a batch.
+  ops::Tape::Listener listener();
+  /// Starts what nobody was told of, and waits: afterwards the gradients are the sums; of a shared
+  /// state those of Parameter::state, and the rest says nothing. A collective.
+  void finish();
+
+ private:
+  struct Sent : Message {
+    std::size_t open = 0;  // of their gradients, that are not final yet
+    Tensor values;         // while it travels: these one after the other
+    dist::Transfer transfer;
+    dist::Group* replicas = nullptr;  // who has the same sums to add; null: nobody
+
+    /// Of `values` what is this rank's afterwards.
+    Tensor own() const;
+  };
+  static void open(Sent& message);
+  void hear(const Tensor& gradient);
+  void start_next();
+  void end_next();
+
+  const DType travel_;
+  bool in_backward_ = true;
+  std::vector<Sent> messages_;
+  std::map<const std::byte*, std::size_t> places_;  // of each gradient: its message
+  std::size_t started_ = 0, ended_ = 0;             // messages
+};
+
+/// The sum of squares of all elements of the gradients, each counted once, after they were reduced.
+/// The same bits on all ranks. A collective.
+double squares_of_gradients(const dist::Mesh& mesh, const nn::ParameterList& parameters);
+
+}  // namespace vfm::train

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/parallel.h"
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "models/dit/network_pack.h"
+#include "train/dataset.h"
+#include "train/kind.h"
+#include "train/memory.h"
+#include "train/recipe_file.h"
+
+namespace vfm::train {
+namespace {
+
+// Those that the mesh does not make anyway.
+std::vector<dist::Axes> more_groups(const ParallelRecipe& parallel) {
+  using enum dist::Axes;
+  std::vector<dist::Axes> more = {tp | cp | dp};
+  if (parallel.shards_state()) more.push_back(tp | cp | shard);
+  if (parallel.pp > 1)
+    for (const dist::Axes axes : {tp | pp, tp | cp | pp, tp | cp | dp | pp})
+      more.push_back(axes);
+  return more;
+}
+
+dist::Group* shared(const dist::Mesh& mesh, dist::Axes axis) {
+  return mesh.size(axis) > 1 ? &mesh.group(axis) : nullptr;
+}
+
+// Only a diffusion network has a choice to make: the others' rule is their own, by name.
+models::CpChoice cp_choice(const Recipe& recipe, int of_machine) {
+  const ParallelRecipe& wanted = recipe.parallel;
+  const models::NetworkConfig& network = recipe.model.dit;
+  if (wanted.hybrid && recipe.model.type != models::network_type_name(models::NetworkType::stdit))
+    fail_usage(
+        "parallel.hybrid is for model.type=stdit: a {} has no attention in frames and pixels",
+        recipe.model.type);
+  if (wanted.cp == 1) return {};
+  if (recipe.model.type == models::network_type_name(network.type))
+    return models::find_cp_kind(
+        wanted.cp_kind, wanted.cp_heads, network,
+        {wanted.tp, wanted.cp, of_machine, recipe.data.tokens, wanted.hybrid});
+  return {wanted.cp_kind == "auto" ? models::CpKind::gather : models::parse_cp_kind(wanted.cp_kind),
+          1};
+}
+
+dist::Layout layout_on_ranks(const Recipe& recipe, int ranks, int of_machine) {
+  dist::Layout layout = wanted_layout(recipe.parallel);
+  const models::CpChoice choice = cp_choice(recipe, of_machine);
+  if (choice.kind == models::CpKind::all_to_all_ring) layout.cp_heads = choice.heads;
+  if (!recipe.parallel.shards_state()) return dist::fit_layout(layout, ranks);
+  if (recipe.parallel.pp > 1)
+    fail_usage("{}, and {}: the stages of a pipeline do not share a state, leave one out",
+               describe_setting(recipe, "parallel.shard"), describe_setting(recipe, "parallel.pp"));
+  const int replicas = recipe.parallel.replicate;
+  layout = dist::fit_layout(layout, ranks);
+  if (layout.dp % replicas != 0)
+    fail_usage("{}, and does not divide the {} ranks with samples of their own: {}",
+               describe_setting(recipe, "parallel.replicate"), layout.dp, dist::to_string(layout));
+  layout.shard = layout.dp / replicas;
+  return layout;
+}
+
+int on_machine(int of_machine, const dist::World& world) {
+  return of_machine > 0 ? of_machine : world.least_local_size();
+}
+
+// Of the ranks that share samples those at both ends of a pipeline, or the others.
+std::unique_ptr<dist::Group> make_ends(const dist::Mesh& mesh, const dist::Group& sharers) {
+  const int pp = mesh.layout().pp, ranks = mesh.world().size() / pp;  // pp is the slowest axis
+  const auto at_end = [&](int rank) { return rank / ranks == 0 || rank / ranks == pp - 1; };
+  std::vector<int> alike;
+  for (const int rank : sharers.ranks())
+    if (at_end(rank) == at_end(mesh.world().rank())) alike.push_back(rank);
+  return mesh.world().group("ends", std::move(alike));
+}
+
+nn::StateShare share_of(const dist::Group& group) {
+  return {group.rank(), group.size()};
+}
+
+}  // namespace
+
+dist::Layout wanted_layout(const ParallelRecipe& recipe) {
+  dist::Layout layout;
+  layout.tp = recipe.tp;
+  layout.cp = recipe.cp;
+  layout.pp = recipe.pp;
+  return layout;
+}
+
+dist::Group* Parallel::sharers_of_values() const {
+  if (!ends_) return &sharers();
+  return network_.first_stage() || network_.last_stage() ? ends_.get() : nullptr;
+}
+
+dist::Axes Parallel::sharing_axes() const {
+  const dist::Axes axes = dist::Axes::tp | dist::Axes::cp;
+  return mesh_.layout().pp > 1 ? axes | dist::Axes::pp : axes;
+}
+
+int fullest_rank(const Recipe& recipe, int ranks, const std::vector<data::Entry>& samples) {
+  if (!recipe.parallel.hybrid || samples.empty()) return 0;
+  const std::unique_ptr<dist::World> world = dist::counted_world(0, ranks);
+  const Parallel parallel(recipe, *world);
+  if (!parallel.network().hybrid) return 0;
+  const auto& p = recipe.model.dit.patch_size;
+  std::vector<ops::TokenGrid> grids;
+  for (const data::Entry& sample : samples)
+    grids.push_back({sample.frames / p[0], sample.height / p[1], sample.width / p[2]});
+  const models::FramePlan plan = models::plan_frames(recipe.model.dit, grids, parallel.network());
+  int fullest = 0;
+  for (int rank = 1; rank < plan.ranks(); ++rank)
+    if (plan.tokens_of_frames(rank) > plan.tokens_of_frames(fullest)) fullest = rank;
+  return parallel.network().cp->ranks()[static_cast<std::size_t>(fullest)];
+}
+
+Parallel::Parallel(const Recipe& recipe, dist::World& world, int of_machine)
+    : mesh_(world, layout_on_ranks(recipe, world.size(), on_machine(of_machine, world)),
+            more_groups(recipe.parallel)) {
+  network_.tp = shared(mesh_, dist::Axes::tp);
+  network_.cp = shared(mesh_, dist::Axes::cp);
+  network_.pp = shared(mesh_, dist::Axes::pp);
+  if (network_.pp != nullptr)
+    network_.stages = recipe.parallel.stages.empty()
+                          ? kind_of(recipe.model.type).balanced_stages(recipe)
+                          : recipe.parallel.stages;
+  if (mesh_.layout().pp > 2) ends_ = make_ends(mesh_, sharers());
+  network_.cp_kind = cp_choice(recipe, on_machine(of_machine, world)).kind;
+  network_.hybrid = recipe.parallel.hybrid && network_.cp != nullptr;
+  if (recipe.parallel.shards_state())
+    network_.state = {share_of(mesh_.group(dist::Axes::tp | dist::Axes::cp | dist::Axes::shard)),
+                      share_of(mesh_.group(dist::Axes::cp | dist::Axes::shard))};
+  if (recipe.parallel.shard == "full") {
+    dist::Group* const replicas = shared(mesh_, dist::Axes::replicate);
+    blocks_ = std::make_unique<nn::BlockShards>(
+        mesh_.group(dist::Axes::tp | dist::Axes::cp | dist::Axes::shard),
+        mesh_.group(dist::Axes::cp | dist::Axes::shard), replicas,
+        nn::BlockShards::Options{!recipe.parallel.reshard, recipe.parallel.reduce_type()});
+    network_.blocks = blocks_.get();
+  }
+  // Where the recipe's cp is no product of two, the model says so.
+  if (network_.cp_kind != models::CpKind::all_to_all_ring || mesh_.layout().cp_heads == 1) return;
+  network_.cp_heads = &mesh_.group(dist::Axes::cp_heads);
+  network_.cp_ring = &mesh_.group(dist::Axes::cp_ring);
+}
+
+void check_layout(const Recipe& recipe, int ranks, int of_machine) {
+  const dist::Layout layout = layout_on_ranks(recipe, ranks, of_machine);
+  // Who has samples makes no difference to the network, nor who shares a state: of those who share
+  // samples one group will do.
+  Recipe of_group = recipe;
+  of_group.parallel.shard = "none";
+  const std::unique_ptr<dist::World> sharers = dist::counted_world(0, ranks / layout.dp);
+  const Parallel parallel(of_group, *sharers, of_machine);
+  kind_of(recipe.model.type).check_layout(recipe, parallel.network());
+  if (layout.dp > recipe.data.packs)
+    fail_usage("{} ranks have no work with {} packs a step: {}, must be at least {}", layout.dp,
+               recipe.data.packs, describe_setting(recipe, "data.packs"), layout.dp);
+}
+
+void warn_of_idle_stages(const Recipe& recipe, int ranks) {
+  const RankPacks packs = packs_of_rank(recipe, ranks);
+  const int microbatches = packs.all / packs.together, pp = recipe.parallel.pp;
+  if (microbatches >= pp) return;
+  const int data_ranks = dist::fit_layout(wanted_layout(recipe.parallel), ranks).dp;
+  log_warning(
+      "{} microbatches a step are fewer than the {} stages of the pipeline, which wait for each "
+      "other most of the time: {}, should be at least {}",
+      microbatches, pp, describe_setting(recipe, "data.packs"), data_ranks * pp * packs.together);
+}
+
+void check_share(const Recipe& recipe, const data::Entry& sample) {
+  const ParallelRecipe& parallel = recipe.parallel;
+  if (parallel.hybrid && parallel.cp > 1) return;  // a rank may have no token
+  const int parts =
+      parallel.tp * parallel.cp * (parallel.cp > 1 ? kind_of(recipe.model.type).cp_ranges() : 1);
+  if (const std::int64_t tokens = token_count(sample, recipe.model); tokens < parts)
+    fail_usage(
+        "sample '{}' has {} tokens, too few for the ranks that share a pack, of which each needs "
+        "some: {}, {}; share it among fewer, or leave such samples out",
+        sample.key, tokens, describe_setting(recipe, "parallel.tp"),
+        describe_setting(recipe, "parallel.cp"));
+}
+
+}  // namespace vfm::train

@@ -1,0 +1,27 @@
+// A rank's part of a step through a pipeline: its chunks of the network, in the order of the
+// schedule, and what it exchanges with the ranks before and after.
+//
+// Sends and receives begin where the schedule has them, and are waited for where what they carry is
+// used; so a rank computes meanwhile. Between two chunks passes the residual stream alone, and its
+// gradient: f32, this rank's tokens.
+// Thread-safety: the thread that made the world.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "dist/group.h"
+#include "train/objective.h"
+#include "train/pipeline_schedule.h"
+
+namespace vfm::train {
+
+/// Adds the gradients of the sum of the loss to the parameters' gradients. `batches` are the
+/// microbatches of the schedule, the same on all ranks of `pp`; one of which nothing could be read
+/// is null, and its steps are empty. A collective.
+void run_pipeline(dist::Group& pp, const Objective& objective,
+                  std::span<const std::unique_ptr<Batch>> batches,
+                  const PipelineSchedule& schedule);
+
+}  // namespace vfm::train

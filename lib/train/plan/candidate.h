@@ -1,0 +1,64 @@
+// One way to run a recipe on so many GPUs, and all of them.
+//
+// A candidate is what --plan may choose: a layout, and what decides with it whether a step fits and
+// how long it takes. What the recipe says otherwise stays: the model, the data, the packs of a step
+// and so its tokens. Which candidates a run takes, check_layout() says (train/parallel.h).
+// Thread-safety: free functions, any thread.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "data/latents.h"
+#include "models/dit/cp_kind.h"
+#include "models/recompute.h"
+#include "train/recipe.h"
+
+namespace vfm::train {
+
+/// Who keeps what of the state: all all of it; each rank of dp x cp a part of moments, masters and
+/// average; or of the weights and gradients, too.
+enum class ShardKind { none, optimizer, full };
+
+struct Candidate {
+  int tp = 1, cp = 1;
+  models::CpKind cp_kind = models::CpKind::gather;
+  int cp_heads = 1;  ///< of CpKind::all_to_all_ring
+  int dp = 1;        ///< what the other axes leave of the GPUs
+  int pp = 1, vpp = 1;
+  ShardKind shard = ShardKind::none;
+  models::Recompute recompute = models::Recompute::none;
+  bool offload = false;
+  int micro_packs = 1;  ///< that go through the network together
+
+  int gpus() const { return tp * cp * pp * dp; }
+  /// Packs of a rank in a step, of `packs` in all.
+  int packs_of_rank(int packs) const { return (packs + dp - 1) / dp; }
+  /// The recipe with it. Throws Error{usage} for what has no key yet: pp, vpp and shard.
+  Recipe of(Recipe recipe) const;
+  /// What must stand in the recipe, or on the command line: "parallel.tp=2", ...
+  std::vector<std::string> settings() const;
+  /// The layout alone: "tp=2 cp=4 ring dp=8".
+  std::string layout() const;
+  /// Whether both differ in recompute, offload and micro_packs at most.
+  bool same_layout(const Candidate& other) const;
+};
+
+/// The layouts of so many GPUs, `per_node` of them on a machine: those that a run of `recipe`,
+/// which is fitted to its data, takes. The others are counted, by why.
+struct Layouts {
+  std::vector<Candidate> accepted;
+  int drawn = 0;
+  std::map<std::string, int> refused;  ///< by the rule
+};
+/// `shortest`: the sample of fewest tokens.
+Layouts enumerate_layouts(const Recipe& recipe, const data::Entry& shortest, int gpus,
+                          int per_node);
+
+/// Fewer tokens of a pack on a rank than this are not looked at: kernels work on as many rows at
+/// once, and the rates of the tables are for many of them.
+inline constexpr std::int64_t kLeastTokens = 128;
+
+}  // namespace vfm::train

@@ -1,0 +1,47 @@
+// The layout chosen for a recipe (vfm-train --plan): without a GPU, and without a run.
+//
+// All layouts that a run takes are costed (plan/step_time.h), each with the least recomputation
+// that fits, and the ten best of them a second time with all their blocks. Thread-safety: free
+// functions, any thread.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "train/plan/step_time.h"
+#include "train/workload.h"
+
+namespace vfm::train {
+
+struct RunOptions;
+
+struct PlanRequest {
+  int gpus = 1, per_node = 8;
+  const models::Gpu* gpu = nullptr;
+};
+
+/// Each layout with its best recomputation and packs together.
+struct Plan {
+  Layouts layouts;
+  std::vector<Costed> best;     ///< that fit, the fastest first; the first ten are whole
+  std::vector<Costed> too_big;  ///< that do not, the least memory first
+  int slower = 0;               ///< not costed: more cp, where less was slower already
+  double whole_differs = 0;     ///< most, of the ten: the time of a few blocks against that of all
+};
+
+/// `recipe` is fitted to the data of `load`.
+Plan make_plan(const Recipe& recipe, const Workload& load, const PlanRequest& request);
+
+/// Of the options it wants recipe, data or synthetic. What standard output gets, with the keys that
+/// vfm-train(1) documents. Throws Error{usage}.
+Json plan_training(const RunOptions& options, const PlanRequest& request);
+/// The same in words.
+std::string plan_words(const Json& plan);
+/// And as a page.
+void write_plan_page(const std::string& path, const Json& plan);
+
+inline constexpr std::size_t kShownLayouts = 10;
+
+}  // namespace vfm::train

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/signs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "train/memory.h"
+
+namespace vfm::train {
+namespace {
+
+constexpr double kMoment = 0.5;  // seconds: in shorter steps a scheduler's whims are all there is
+
+/// The key that makes less of what an axis exchanges.
+std::string less_of(std::string_view axis) {
+  if (axis == "tp") return "lower 'parallel.tp', or keep it inside a machine";
+  if (axis.starts_with("cp") && axis.find("dp") == std::string_view::npos)
+    return "lower 'parallel.cp', or choose another 'parallel.cp_kind'";
+  return "raise 'data.packs', so that gradients travel less often, or set 'parallel.reduce' bf16";
+}
+
+}  // namespace
+
+std::vector<Sign> signs_of(const Signs& signs) {
+  std::vector<Sign> all;
+  const auto percent = [](double part) { return 100 * part; };
+  if (signs.memory > kFullMemory)
+    all.push_back(
+        {"memory", fmt::format("memory is full to {:.0f} % of what is usable, and a longer "
+                               "sample may not fit: set 'model.recompute' block, or "
+                               "lower 'data.tokens'",
+                               percent(signs.memory))});
+  if (signs.mfu < kLowMfu) {
+    const bool talks = signs.exchanged > 0.2;
+    all.push_back(
+        {"mfu",
+         fmt::format(
+             "MFU is {:.0f} %, {}", percent(signs.mfu),
+             talks ? fmt::format("as {:.0f} % of the time goes to what {} exchanges: {}",
+                                 percent(signs.exchanged), signs.exchange, less_of(signs.exchange))
+                   : "as kernels are small or wait: raise 'data.tokens' or "
+                     "'data.micro_packs', or set 'model.compute' bf16")});
+  }
+  if (signs.bubble > kLongBubble)
+    all.push_back({"bubble", fmt::format("stages wait {:.0f} % of the time: raise 'data.packs', so "
+                                         "that each rank has more of them",
+                                         percent(signs.bubble))});
+  if (signs.data_wait > kLongDataWait)
+    all.push_back({"data", fmt::format("ranks wait for data {:.0f} % of the time: give them more "
+                                       "threads (-j), or put --data on a faster disk",
+                                       percent(signs.data_wait))});
+  if (signs.straggler > kSlowRank)
+    all.push_back(
+        {"straggler",
+         fmt::format("rank {} is busy {:.0f} % longer than the mean, and all wait for it: "
+                     "look at its machine, or raise 'data.window' for more even packs",
+                     signs.slowest, percent(signs.straggler - 1))});
+  return all;
+}
+
+Signs signs_of_timing(const Json& timing, double usable) {
+  Signs signs;
+  const double seconds = timing["seconds_per_step"].get<double>();
+  if (usable > 0) signs.memory = timing["memory_peak"].get<double>() / usable;
+  if (timing.contains("mfu")) signs.mfu = timing["mfu"].get<double>();
+  if (timing.contains("wait_seconds"))
+    for (const auto& [axis, waited] : timing["wait_seconds"].items())
+      if (const double part = waited.get<double>() / seconds; part > signs.exchanged)
+        signs.exchange = axis, signs.exchanged = part;
+  if (seconds < kMoment) return signs;
+  signs.data_wait = timing["data_wait"].get<double>();
+  if (timing.contains("busy_seconds")) {
+    const Json& busy = timing["busy_seconds"];
+    if (const double mean = busy["mean"].get<double>(); mean > 0)
+      signs.straggler = busy["most"].get<double>() / mean;
+    signs.slowest = busy["rank"].get<int>();
+  }
+  return signs;
+}
+
+Signs signs_of_plan(const Json& layout, double usable) {
+  Signs signs;
+  const double seconds = layout["seconds"].get<double>();
+  signs.memory = layout["memory_bytes"].get<double>() / usable;
+  signs.mfu = layout["mfu"].get<double>();
+  for (const auto& [term, value] : layout["terms"].items()) {
+    const double part = value.get<double>() / seconds;
+    if (term == "bubble") signs.bubble = part;
+    if (term == "uneven packs") signs.straggler = 1 / std::max(1e-9, 1 - part);
+    if ((term == "tp" || term == "cp" || term == "gradients") && part > signs.exchanged)
+      signs.exchange = term, signs.exchanged = part;
+  }
+  return signs;
+}
+
+std::vector<std::string> SignWatch::news(const Json& timing, Device device) {
+  // What a process takes of the host's memory is not all that the run does.
+  const double usable = device == Device::cuda ? usable_memory(device, 1) : 0;
+  std::vector<std::string> news;
+  if (begun_)
+    for (const Sign& sign : signs_of(signs_of_timing(timing, usable)))
+      if (told_.insert(sign.kind).second) news.push_back(sign.words);
+  begun_ = true;
+  return news;
+}
+
+}  // namespace vfm::train

@@ -1,0 +1,55 @@
+// Signs that a training is worse than it need be, each in one line that names the cause and the key
+// to change: of a run's timing, of a dry run and of a plan.
+// Thread-safety: free functions, any thread; a SignWatch is of one thread.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.h"
+#include "tensor/tensor.h"
+
+namespace vfm::train {
+
+/// What they are told from; what is not known is left out.
+struct Signs {
+  double memory = 0;     ///< part of what is usable
+  double mfu = 1;        ///< model FLOPs utilization
+  double bubble = 0;     ///< part of a step in which a pipeline's stages wait
+  double data_wait = 0;  ///< part of a step in which a rank waits for its batches
+  double straggler = 1;  ///< what the busiest rank takes of what the mean does
+  int slowest = 0;       ///< that rank
+  /// What takes most of the time that is not computing, and which part of a step: "tp", "cp", ...
+  std::string exchange;
+  double exchanged = 0;
+};
+
+inline constexpr double kFullMemory = 0.97, kLowMfu = 0.3, kLongBubble = 0.15, kLongDataWait = 0.1,
+                        kSlowRank = 1.15;
+
+struct Sign {
+  std::string_view kind;  ///< "memory", "mfu", "bubble", "data", "straggler"
+  std::string words;
+};
+std::vector<Sign> signs_of(const Signs& signs);
+/// Of a line of timing.jsonl (train/metrics.h). What takes a moment alone is no sign: of steps that
+/// take less than half a second only MFU and memory. `usable` bytes of memory; 0: not known.
+Signs signs_of_timing(const Json& timing, double usable);
+/// Of a layout of a plan (train/plan/plan.h).
+Signs signs_of_plan(const Json& layout, double usable);
+
+/// Tells each kind of a run's signs once. The first line of timing has what happens only at first,
+/// and says nothing.
+class SignWatch {
+ public:
+  std::vector<std::string> news(const Json& timing, Device device);
+
+ private:
+  std::set<std::string_view> told_;
+  bool begun_ = false;
+};
+
+}  // namespace vfm::train

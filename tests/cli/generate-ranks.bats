@@ -1,0 +1,209 @@
+#!/usr/bin/env bats
+# vfm-generate on several ranks: prompts over ranks, and ranks that share a clip.
+# SPDX-License-Identifier: Apache-2.0
+
+load helpers
+bats_require_minimum_version 1.5.0
+
+setup_file() {
+  draw_dataset 12
+  vfm-pack --size 64 --frames 9 -o latents <shards.jsonl >latents.jsonl
+  # With a few steps at a high rate its weights matter: a new model's last matrices are nearly zero.
+  vfm-train "$root/examples/recipes/quickstart.yaml" train.steps=6 schedule.warmup=1 model.num_layers=2 \
+    model.num_attention_heads=4 model.adaln_lora_dim=8 validation.every=0 --data latents --out run >run.jsonl
+}
+
+setup() {
+  setup_tools
+  vfm-generate --version | grep -qi 'mpi: *yes' || skip "built without MPI"
+  command -v mpirun >/dev/null || skip "no mpirun"
+  model=$BATS_FILE_TMPDIR/run
+  fast=(--model "$model" --device cpu --steps 2 --guidance 3)
+}
+
+# on RANKS ARGUMENT...: vfm-generate on so many ranks.
+on() { mpirun -np "$1" vfm-generate "${fast[@]}" "${@:2}"; }
+
+# prompts: five lines, of which the third asks for what the model cannot make.
+prompts() {
+  printf '%s\n' 'a red circle' '{"prompt": "a blue square", "frames": 1}' '{"prompt": "x", "embedding": "none.npy"}' \
+    'a red circle' '{"prompt": "a green bar", "name": "bar", "seed": 7, "label": "kept"}'
+}
+
+# closest NAME...: the greatest difference of the latents of one name in the folders one and many, as a part of their size.
+difference() {
+  python3 - "$@" <<'PY'
+import glob, json, struct, sys
+
+def values(path):
+    with open(path, "rb") as file:
+        data = file.read()
+    size = struct.unpack("<Q", data[:8])[0]
+    header = json.loads(data[8:8 + size])
+    name = next(n for n in header if n != "__metadata__" and header[n]["dtype"] == "F32")
+    begin, end = header[name]["data_offsets"]
+    return struct.unpack(f"<{(end - begin) // 4}f", data[8 + size + begin:8 + size + end])
+
+one, many = (values(glob.glob(f"{folder}/*.safetensors")[0]) for folder in sys.argv[1:])
+assert len(one) == len(many) > 0
+print(max(abs(a - b) for a, b in zip(one, many)) / max(map(abs, one)))
+PY
+}
+
+@test "prompts over ranks: files, records and errors of one rank, in its order" {
+  prompts | vfm-generate "${fast[@]}" -o one >one.jsonl || [ $? -eq 1 ]
+  for ranks in 2 3; do
+    status=0
+    prompts | on "$ranks" -j1 -o many >many.jsonl 2>errors || status=$?
+    cat errors
+    [ "$status" -eq 1 ]
+    diff <(sed 's/"one/"many/g' one.jsonl | records) <(records many.jsonl)
+    tail -n 1 many.jsonl | jq -e '.kind == "end" and .status == 1'
+    diff -r -x '*.json' -x errors.jsonl one many
+    diff <(jq -S 'del(.path)' one/bar.json) <(jq -S 'del(.path)' many/bar.json)
+    diff <(jq -c '[.input, .message]' one/errors.jsonl) <(jq -c '[.input, .message]' many/errors.jsonl)
+    rm -r many
+  done
+}
+
+@test "a stream of several ranks has the bytes of one rank's" {
+  prompts | sed '/"frames": 1/d; /none.npy/d' >lines
+  vfm-generate "${fast[@]}" -o - <lines >one.y4m
+  on 3 -j1 -o - <lines >many.y4m
+  [ "$(head -c 9 one.y4m)" = YUV4MPEG2 ]
+  cmp one.y4m many.y4m
+}
+
+# shared RANKS PARALLEL [OPTION...]: the latent of ranks that share it, in the folder many, twice with the same bytes.
+shared() {
+  for folder in many again; do
+    on "$1" --parallel "$2" "${@:3}" --latents-only -o $folder 'a red circle' >$folder.jsonl
+  done
+  diff -r -x '*.json' many again
+  rm -r again
+}
+
+@test "ranks that share a clip: the latent of one rank but for rounding, and the same each time" {
+  vfm-generate "${fast[@]}" --latents-only -o one 'a red circle' >one.jsonl
+  while read -r ranks parallel name; do
+    shared "$ranks" "$parallel"
+    apart=$(difference one many)
+    echo "$parallel: $apart"
+    jq -en "$apart < 1e-5"
+    [ "$(records many.jsonl | jq -r .parallel)" = "$name" ]
+    rm -r many
+  done <<'LAYOUTS'
+2 cfg=2 cfg=2
+2 cp=2,cp_kind=gather cp=2 gather
+2 cp=2,cp_kind=ring cp=2 ring
+2 tp=2 tp=2
+4 cfg=2,cp=2 cfg=2 cp=2 all_to_all
+4 cp=2,tp=2 cp=2 all_to_all tp=2
+4 cp=4,cp_kind=all_to_all+ring cp=4 all_to_all+ring
+LAYOUTS
+  vfm-generate "${fast[@]}" --compute bf16 --latents-only -o low 'a red circle' >low.jsonl
+  shared 4 cfg=2,tp=2 --compute bf16
+  jq -en "$(difference low many) < 0.02"
+}
+
+@test "prompts are dealt to ranks that share clips; a record asks for the same again, on the same layout" {
+  prompts | on 4 --parallel cfg=2 -o many >many.jsonl || [ $? -eq 1 ]
+  [ "$(records many.jsonl | jq -r .prompt | paste -sd,)" = 'a red circle,a blue square,a red circle,a green bar' ]
+  [ "$(records many.jsonl | jq -r .parallel | sort -u)" = cfg=2 ]
+  [ "$(jq -r .input many/errors.jsonl)" = 'line 3 of standard input' ]
+  records many.jsonl | on 2 --parallel cfg=2 -o again >again.jsonl
+  diff -r -x '*.json' -x errors.jsonl many again
+  run --separate-stderr bash -c 'vfm-generate "$@" -o other < <(head -n 2 many.jsonl | tail -n 1)' - "${fast[@]}"
+  echo "$stderr"
+  [ "$status" -eq 1 ]
+  [[ $(<other/errors.jsonl) == *"by ranks that share a clip as 'cfg=2'"*"give the same --parallel"* ]]
+}
+
+@test "frames of a shared clip are those of one rank, within one level" {
+  vfm-generate "${fast[@]}" --encoder ffv1 -o one 'a red circle' >one.jsonl
+  on 2 --parallel cfg=2 --encoder ffv1 -o many 'a red circle' >many.jsonl
+  for folder in one many; do
+    quiet_ffmpeg -i $folder/*.mp4 -f rawvideo -pix_fmt rgb24 $folder.rgb
+  done
+  python3 -c '
+one, many = (open(name, "rb").read() for name in ("one.rgb", "many.rgb"))
+assert len(one) == len(many) == 9 * 64 * 64 * 3
+assert max(abs(a - b) for a, b in zip(one, many)) <= 1'
+}
+
+@test "ranks that share a clip decode its frames together, to the bytes of one rank" {
+  cp -r "$VFM_ROOT/tests/golden/cosmos_vae" vae
+  (cd "$BATS_FILE_TMPDIR" && find clips -name '*.tar') | sed "s|^|$BATS_FILE_TMPDIR/|" |
+    vfm-shard --keep-duplicates -o dataset | vfm-pack --tokenizer vae --device cpu --size 32 --frames 17 -o latents >latents.jsonl
+  vfm-train "$VFM_ROOT/examples/recipes/quickstart.yaml" train.steps=2 model.num_layers=1 model.num_attention_heads=2 \
+    model.adaln_lora_dim=8 validation.every=0 --device cpu --data latents --out run >run.jsonl
+  fast=(--model run --device cpu --steps 2 --guidance 3 --encoder ffv1)
+  on 3 --parallel cp=3,cp_kind=gather -o many 'a red circle' >many.jsonl
+  on 3 --parallel cp=3,cp_kind=gather --latents-only -o latent 'a red circle' >latent.jsonl
+  vfm-generate --device cpu --decode-only --encoder ffv1 -o one latent/*.latents.json >one.jsonl
+  cmp one/*.mp4 many/*.mp4
+  # Five latent frames of which one rank takes the first, another the second, and so on in turn.
+  on 2 --parallel cfg=2 -o - 'a red circle' >stream.y4m
+  [ "$(grep -ac FRAME stream.y4m)" -eq 17 ]
+}
+
+@test "what ranks cannot share is refused before any work, once" {
+  refused() {
+    run --separate-stderr on "$1" "${@:3}" -o out 'a red circle'
+    echo "$stderr"
+    [ "$status" -eq 2 ] && [ ! -e out ]
+    [[ $stderr == *"$2"* ]]
+  }
+  refused 3 '--parallel cfg=2: 2 ranks make a clip together, and 3 are no multiple of that' --parallel cfg=2
+  [ "$(grep -c '^vfm-generate: ' <<<"$stderr")" -eq 1 ]
+  refused 3 '4 attention heads are not shared by 3 ranks' --parallel tp=3
+  [ "$(grep -c '^vfm-generate: ' <<<"$stderr")" -eq 1 ]
+  refused 2 '--fp8 is for ranks that make clips of their own' --parallel tp=2 --fp8 linear
+  refused 1 'guidance has two halves' --parallel cfg=3
+  refused 1 "--parallel has cfg, cp, tp and cp_kind, and not 'dp'" --parallel dp=2
+  run --separate-stderr mpirun -np 2 vfm-generate --decode-only -o out x.safetensors
+  [ "$status" -eq 2 ]
+}
+
+@test "a dry run tells what one of the ranks holds and computes" {
+  tell() { vfm-generate "${fast[@]}" --dry-run -q "$@"; }
+  tell >one.json
+  tell --parallel tp=2 >tp.json
+  tell --parallel cfg=2 >cfg.json
+  tell --parallel cp=4 >cp.json
+  jq -es '.[1].parallel == "tp=2" and .[1].network.parameters < 0.75 * .[0].network.parameters and
+    .[1].network.flops < 0.6 * .[0].network.flops and .[2].network.parameters == .[0].network.parameters and
+    .[2].network.flops <= .[0].network.flops / 2 and .[3].parallel == "cp=4 all_to_all" and
+    .[3].network.flops < 0.6 * .[0].network.flops and .[3].network.activation_bytes < .[0].network.activation_bytes' \
+    one.json tp.json cfg.json cp.json
+  run vfm-generate "${fast[@]}" --dry-run --parallel tp=3
+  [ "$status" -eq 2 ]
+}
+
+@test "damage of the model is found by the rank that reads it, and said once" {
+  cp -r "$model" run
+  printf x | dd of="$(ls run/checkpoints/*/state/ema.safetensors)" bs=1 seek=40000 conv=notrunc 2>/dev/null
+  run --separate-stderr mpirun -np 3 vfm-generate --model run --device cpu -o out 'a red circle'
+  echo "$stderr"
+  [ "$status" -eq 2 ] && [ ! -e out ]
+  [ "$(grep -c '^vfm-generate: ' <<<"$stderr")" -eq 1 ]
+  [[ $stderr == *"is damaged: 'state/ema.safetensors' is not as it was written (rank "* ]]
+}
+
+@test "a signal, and the death of one rank, end all of them" {
+  for how in TERM KILL; do
+    mpirun -np 2 vfm-generate --model "$model" --device cpu --parallel cfg=2 --steps 10000 -o "$how" 'a red circle' \
+      >"$how.jsonl" 2>"$how.err" 3>&- &
+    launcher=$!
+    until [ -e "$how" ] && pids=$(pgrep -P "$launcher" vfm-generate) && [ "$(wc -l <<<"$pids")" -eq 2 ]; do
+      kill -0 "$launcher"
+      sleep 0.1
+    done
+    if [ $how = TERM ]; then kill -TERM "$launcher"; else kill -KILL "$(tail -n 1 <<<"$pids")"; fi
+    status=0
+    wait "$launcher" || status=$?
+    [ "$status" -ne 0 ]
+    for pid in $pids; do ! kill -0 "$pid" 2>/dev/null; done
+    [ ! -e "$how"/*.mp4 ]
+  done
+}

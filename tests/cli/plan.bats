@@ -1,0 +1,115 @@
+#!/usr/bin/env bats
+# vfm-train --plan: a layout chosen without a GPU.
+# SPDX-License-Identifier: Apache-2.0
+
+load helpers
+bats_require_minimum_version 1.5.0
+
+setup() {
+  setup_tools
+  cat >small.yaml <<'YAML'
+model: {num_attention_heads: 8, num_layers: 6, adaln_lora_dim: 64, compute: bf16}
+data: {tokens: 4096, packs: 32, micro_packs: 1}
+ema: {mode: "off"}
+YAML
+}
+
+# plan ARGUMENTS...: of the small recipe.
+plan() {
+  run --separate-stderr timeout 60 vfm-train small.yaml --plan --synthetic 16x32x32 "$@"
+}
+
+@test "--plan prints the ten best as JSON and in words, and writes nothing else" {
+  plan --gpus 16 --gpu h100
+  echo "$stderr"
+  [ "$status" -eq 0 ] && [ -n "$stderr" ]
+  jq -e '.kind == "plan" and .gpu == "H100" and .gpus == 16 and .per_node == 8 and .tokens_per_step == 131072
+         and (.best | length == 10 and all(.fits and .seconds > 0 and .mfu > 0 and .mfu < 1))
+         and (.best | [.[].seconds] == ([.[].seconds] | sort))
+         and .best[0].why == "the fastest" and (.best[1].why | test("ms more of"))
+         and .whole_differs < 0.01
+         and .layouts.drawn == .layouts.fit + .layouts.too_big + .layouts.slower + ([.layouts.refused[]] | add // 0)' <<<"$output"
+  # The terms are the whole of the time.
+  jq -e '.best | all(([.terms[]] | add) - .seconds | fabs < 1e-9)' <<<"$output"
+  [[ $stderr == *"16 H100, 8 on a node"*"predicted, not measured"*"the fastest"*"vfm-train RECIPE parallel.tp="* ]]
+  [ "$(ls -I 'separate-stderr-*')" = small.yaml ]
+}
+
+@test "the run takes each of the ten: its dry run has that layout" {
+  plan --gpus 8 --gpu h100
+  [ "$status" -eq 0 ]
+  local count=0
+  while read -r layout settings; do
+    # shellcheck disable=SC2086
+    [ "$(vfm-train small.yaml --dry-run --ranks 8 --device cpu --synthetic 16x32x32 ${settings/model.offload=true/} 2>/dev/null |
+      jq -r '"tp=\(.layout.tp),cp=\(.layout.cp),dp=\(.layout.dp)"')" = "$layout" ]
+    count=$((count + 1))
+  done < <(jq -r '.best[] | (.layout | gsub(" (gather|ring|all_to_all[^=]*)(?= dp)"; "") | gsub(" "; ",")) + " " + (.settings | join(" "))' <<<"$output")
+  [ "$count" -eq 10 ]
+}
+
+@test "links decide: where nodes are far apart, ranks that share a pack stay on one" {
+  cat >far.json <<'JSON'
+{"like": "h100", "name": "far", "title": "far", "memory": 6e9, "across": {"bandwidth": 1e8, "latency": 1e-3}}
+JSON
+  plan --gpus 16 --gpu ./far.json --per-node 4
+  echo "$stderr"
+  [ "$status" -eq 0 ]
+  jq -e '.gpu == "far" and .per_node == 4
+         and (.best[0].layout | capture("tp=(?<tp>[0-9]+) cp=(?<cp>[0-9]+)") | (.tp | tonumber) * (.cp | tonumber) <= 4)' <<<"$output"
+}
+
+@test "a plan of 7 billion parameters on 8,192 GPUs takes seconds" {
+  run --separate-stderr timeout 30 vfm-train "$VFM_ROOT/examples/recipes/7b.yaml" --plan --gpus 8192 --gpu h200 \
+    --synthetic 32x96x96 data.packs=512 data.tokens=73728 ema.mode=off
+  [ "$status" -eq 0 ]
+  jq -e '.gpus == 8192 and (.best | length == 10)' <<<"$output"
+}
+
+@test "what does not fit is told with the smallest, and status 1" {
+  cat >tiny.json <<'JSON'
+{"like": "l40s", "title": "tiny", "memory": 2.5e9}
+JSON
+  plan --gpus 2 --gpu ./tiny.json
+  [ "$status" -eq 1 ]
+  jq -e '(.best | length == 0) and (.too_big | length > 0 and all(.why | test("are usable")))' <<<"$output"
+  [[ $stderr == *"no layout fits; the smallest:"* ]]
+}
+
+@test "a page has the bars, the ten and what was refused" {
+  plan --gpus 16 --gpu h200 --report page.html
+  [ "$status" -eq 0 ]
+  grep -q '<svg' page.html
+  grep -q 'parallel.tp=' page.html
+  grep -q 'Where the time of a step goes' page.html
+}
+
+@test "the page of layouts is what --plan says" {
+  local row
+  for row in "2b 8192 8" "7b 8192 64" "28b 8192 8"; do
+    # shellcheck disable=SC2086
+    run "$VFM_ROOT/scripts/layouts" $row
+    echo "$output"
+    [ "$status" -eq 0 ]
+    grep -qxF "$output" "$VFM_ROOT/examples/LAYOUTS.md"
+  done
+}
+
+@test "options that do not go together are refused, and wrong files of a GPU" {
+  refused() {
+    run --separate-stderr vfm-train small.yaml --synthetic 16x32x32 "${@:2}"
+    echo "$stderr"
+    [ "$status" -eq 2 ]
+    [[ $stderr == *"$1"* ]]
+  }
+  refused "--plan needs --gpus N and --gpu NAME" --plan --gpu h100
+  refused "--plan needs --gpus N and --gpu NAME" --plan --gpus 4
+  refused "--gpus is for --plan" --dry-run --gpus 4
+  refused "--per-node is for --plan" --dry-run --per-node 4
+  refused "--plan goes without --dry-run" --plan --gpus 4 --gpu h100 --dry-run
+  refused "there is no file './none.json'" --plan --gpus 4 --gpu ./none.json
+  echo '{"like": "h100", "speed": 1}' >odd.json
+  refused "no 'speed'; there are like, name, title, memory" --plan --gpus 4 --gpu ./odd.json
+  echo '{"like": "h100", "memory": -1}' >odd.json
+  refused "'memory' is -1" --plan --gpus 4 --gpu ./odd.json
+}

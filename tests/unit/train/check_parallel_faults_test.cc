@@ -1,0 +1,202 @@
+// What goes wrong between ranks is noticed by vfm-train's proof of a layout, which names
+// parameters.
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <string>
+#include <vector>
+
+#include "faulty_world.h"
+#include "parallel_cases.h"
+
+using namespace vfm;
+using namespace vfm::train;
+using dist::Operation;
+
+namespace {
+
+const std::string
+    kGather = "parallel: {tp: 2, cp: 2, cp_kind: gather}",
+    kHeads = "parallel: {tp: 2, cp: 2, cp_kind: all_to_all}",
+    kRing = "parallel: {tp: 2, cp: 2, cp_kind: ring}",
+    kHybrid = "parallel: {tp: 2, cp: 2, cp_kind: gather, hybrid: true}\ndata: {micro_packs: 1}",
+    kData = "parallel: {tp: 2, cp: 1}",
+    kStages = "parallel: {tp: 2, pp: 2}\nmodel: {num_layers: 2}",
+    kShards = "parallel: {tp: 2, shard: optimizer}",
+    kFull = "model: {num_layers: 3}\nparallel: {tp: 2, shard: full}";
+
+struct Planted {
+  const char* what;
+  std::string settings;
+  Fault fault;
+};
+
+const std::vector<Planted> kFaults = {
+    {"a rank is left out of the sum of what all have",
+     kHeads,
+     {"tp+cp+dp", Operation::all_reduce, Fault::leaves_out}},
+    {"the sum of what all have is scaled",
+     kHeads,
+     {"tp+cp+dp", Operation::all_reduce, Fault::scales}},
+    {"a rank has a sum of its own", kHeads, {"tp+cp+dp", Operation::all_reduce, Fault::strays}},
+    {"what all have is summed over half of the ranks",
+     kHeads,
+     {"tp+cp+dp", Operation::all_reduce, Fault::regroups}},
+    {"parts are not summed over cp", kHeads, {"cp+dp", Operation::all_reduce, Fault::skips}},
+    {"parts are not summed over dp", kData, {"cp+dp", Operation::all_reduce, Fault::skips}},
+    {"a rank of dp is left out of the sum of parts",
+     kData,
+     {"cp+dp", Operation::all_reduce, Fault::leaves_out}},
+    {"rows gathered for a matrix change places",
+     kHeads,
+     {"tp", Operation::all_gather, Fault::swaps}},
+    {"rows gathered in backward change places",
+     kHeads,
+     {"tp", Operation::all_gather, Fault::swaps, 3}},
+    {"a rank is left out of the sum after a matrix",
+     kHeads,
+     {"tp", Operation::reduce_scatter, Fault::leaves_out}},
+    {"the sum after a matrix is scaled", kHeads, {"tp", Operation::reduce_scatter, Fault::scales}},
+    {"the sum in backward is scaled", kHeads, {"tp", Operation::reduce_scatter, Fault::scales, 3}},
+    {"heads change places", kHeads, {"cp", Operation::all_to_all, Fault::swaps}},
+    {"heads change places in backward", kHeads, {"cp", Operation::all_to_all, Fault::swaps, 2}},
+    {"a pack is split in another order than it is put together",
+     kHeads,
+     {"cp", Operation::all_to_all, Fault::splits}},
+    {"a pack is split in another order than it is gathered",
+     kGather,
+     {"cp", Operation::all_gather, Fault::splits}},
+    {"a rank's keys are missing", kGather, {"cp", Operation::all_gather, Fault::leaves_out}},
+    {"the gradients of other ranks' keys are lost",
+     kGather,
+     {"cp", Operation::reduce_scatter, Fault::skips}},
+    {"a rank is left out of the sum of a shard",
+     kShards,
+     {"tp+cp+shard", Operation::reduce_scatter, Fault::leaves_out}},
+    {"a shard is reduced twice", kShards, {"cp+shard", Operation::reduce_scatter, Fault::scales}},
+    {"shards are not summed", kShards, {"cp+shard", Operation::reduce_scatter, Fault::skips}},
+    {"shards change places", kShards, {"cp+shard", Operation::all_gather, Fault::swaps}},
+    {"a rank's weights are stale", kShards, {"cp+shard", Operation::all_gather, Fault::leaves_out}},
+    {"a gathered block is stale", kFull, {"cp+shard", Operation::all_gather, Fault::skips, 30}},
+    {"a block's matrix changes places", kFull, {"cp+shard", Operation::all_gather, Fault::swaps}},
+    {"a block's gradient is reduced twice",
+     kFull,
+     {"cp+shard", Operation::reduce_scatter, Fault::scales}},
+    {"a rank is left out of a block's gradient",
+     kFull,
+     {"cp+shard", Operation::reduce_scatter, Fault::leaves_out}},
+    {"keys that go round are scaled", kRing, {"cp", Operation::exchange, Fault::scales}},
+    {"a rank sends no keys round", kRing, {"cp", Operation::exchange, Fault::leaves_out}},
+    {"gradients that go round are scaled", kRing, {"cp", Operation::exchange, Fault::scales, 2}},
+    {"what all stages have is not summed over them",
+     kStages,
+     {"tp+cp+dp+pp", Operation::all_reduce, Fault::skips}},
+    {"a stage is left out of that sum",
+     kStages,
+     {"tp+cp+dp+pp", Operation::all_reduce, Fault::leaves_out}},
+    {"what passes between stages is scaled", kStages, {"pp", Operation::receive, Fault::scales}},
+    {"the second microbatch comes to a stage scaled",
+     kStages,
+     {"pp", Operation::receive, Fault::scales, 1}},
+    {"a stage gets the microbatch before instead",
+     kStages,
+     {"pp", Operation::receive, Fault::repeats, 1}},
+    // If they do so on both ways, pixels have other numbers, and nothing is wrong.
+    {"two frames change places on the way back",
+     kHybrid,
+     {"cp", Operation::all_to_all, Fault::swaps, 1}},
+    {"two frames change places in backward",
+     kHybrid,
+     {"cp", Operation::all_to_all, Fault::swaps, 2}},
+    {"a rank keeps its tokens from the others' pixels",
+     kHybrid,
+     {"cp", Operation::all_to_all, Fault::leaves_out}},
+    {"pixels are scaled on the way back", kHybrid, {"cp", Operation::all_to_all, Fault::scales, 1}},
+};
+
+bool names_a_parameter(const ParallelCheck& check) {
+  return std::ranges::any_of(check.values, [](const ComparedValue& value) {
+    return !value.good() && value.name.ends_with(".weight");
+  });
+}
+
+}  // namespace
+
+TEST_CASE("check parallel: what goes wrong between ranks is noticed", "[long]") {
+  for (const std::string type : {"dit", "stdit", "moviegen", "autoregressive"}) {
+    int noticed = 0;
+    for (const Planted& planted : kFaults) {
+      if (type == "stdit" && (planted.settings == kGather || planted.settings == kRing)) continue;
+      if (type != "stdit" && planted.settings == kHybrid) continue;
+      // It has nothing that is on all stages.
+      const bool all_stages = planted.fault.axis == "tp+cp+dp+pp";
+      if (type == "autoregressive" && (planted.settings == kRing || all_stages)) continue;
+      // Of samples that one rank has whole nothing would move in a hybrid.
+      const Samples samples = planted.settings == kHybrid ? Samples::one_a_pack : Samples::mixed;
+      const ParallelCheck check = check_case(
+          {type, 4, planted.settings, samples},
+          [&](dist::World& world) { return std::make_unique<FaultyWorld>(world, planted.fault); });
+      INFO(type << ": " << planted.what << "\n" << check.words());
+      CHECK_FALSE(check.passed);
+      CHECK(names_a_parameter(check));
+      noticed += check.passed ? 0 : 1;
+    }
+    CHECK(noticed >= 8);
+  }
+}
+
+TEST_CASE("check parallel: ranks that share random numbers are noticed") {
+  for (const std::string type : {"dit", "stdit", "moviegen"}) {
+    const ParallelCheck check = check_case({type, 2, ""}, {}, [](const Dataset& data, int rank) {
+      return rank > 0 ? std::make_unique<OneStream>(data) : nullptr;
+    });
+    INFO(type << "\n" << check.words());
+    CHECK_FALSE(check.passed);
+    CHECK(names_a_parameter(check));
+  }
+}
+
+TEST_CASE(
+    "check parallel: what goes wrong in the norm, the update and the new weights is noticed") {
+  const std::string optimizer = "parallel: {shard: optimizer}", heads = "parallel: {tp: 2}";
+  struct PlantedLater {
+    const char* what;
+    std::string settings, named;
+    Fault fault;
+  };
+  const Operation sum = Operation::all_reduce, gather = Operation::all_gather;
+  for (const PlantedLater& planted : std::vector<PlantedLater>{
+           {"a norm that counts shards twice",
+            optimizer,
+            "gradient norm",
+            {"tp+cp+shard", sum, Fault::scales}},
+           {"clipping by a local norm",
+            optimizer,
+            "gradient norm",
+            {"tp+cp+shard", sum, Fault::skips}},
+           {"a rank's norm is lost",
+            "parallel: {shard: full}",
+            "gradient norm",
+            {"tp+cp+shard", sum, Fault::leaves_out}},
+           {"a norm that counts parts of tp twice",
+            heads,
+            "gradient norm",
+            {"tp", sum, Fault::scales}},
+           {"one rank clips by another norm", heads, "update", {"tp", sum, Fault::strays}},
+           // The weights travel once when they are drawn, once as they begin, and after the update.
+           {"new weights that do not arrive",
+            optimizer,
+            "update",
+            {"tp+cp+shard", gather, Fault::skips, 2}}}) {
+    const ParallelCheck check = check_case({"dit", 2, planted.settings}, [&](dist::World& world) {
+      return std::make_unique<FaultyWorld>(world, planted.fault);
+    });
+    INFO(planted.what << "\n" << check.words());
+    CHECK_FALSE(check.passed);
+    std::vector<std::string> faults;
+    for (const ComparedValue& value : check.values)
+      if (!value.good()) faults.push_back(value.name);
+    CHECK(std::ranges::count(faults, planted.named) == 1);
+    CHECK_FALSE(names_a_parameter(check));  // the gradients are good
+  }
+}

@@ -1,0 +1,184 @@
+// A training has the same loss and gradients on every layout: vfm-train's own proof of it, among
+// threads.
+// SPDX-License-Identifier: Apache-2.0
+#include "train/check_parallel.h"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "parallel_cases.h"
+#include "support/usage_error.h"
+
+using namespace vfm;
+using namespace vfm::train;
+
+namespace {
+
+const std::vector<ParallelCase> kCases = {
+    {"dit", 2, "parallel: {tp: 2}"},
+    {"dit", 2, "parallel: {cp: 2, cp_kind: gather}"},
+    {"dit", 2, "parallel: {cp: 2, cp_kind: all_to_all}"},
+    {"dit", 2, ""},
+    {"dit", 3, "parallel: {cp: 3, cp_kind: gather}\ndata: {packs: 3, micro_packs: 1}"},
+    {"dit", 3, "parallel: {cp: 3, cp_kind: ring}"},
+    {"dit", 4, "parallel: {cp: 4, cp_kind: all_to_all+ring}\nmodel: {recompute: block}"},
+    {"dit", 4, "parallel: {tp: 2, cp: 2, cp_kind: ring}\nmodel: {compute: bf16}"},
+    {"dit", 4, "parallel: {cp: 4, cp_kind: all_to_all+ring}", Samples::mixed, 2},
+    {"dit", 4, "parallel: {tp: 4}", Samples::one_a_pack},
+    {"dit", 4, "parallel: {tp: 2, cp: 2, cp_kind: gather}\nmodel: {recompute: elementwise}"},
+    {"dit", 4, "parallel: {tp: 2, cp: 2, cp_kind: all_to_all}", Samples::one_a_pack},
+    {"dit", 4, "parallel: {tp: 2}\nmodel: {recompute: block}"},
+    {"dit", 4, "parallel: {cp: 2}\ndata: {packs: 3}"},
+    {"dit", 8, "parallel: {tp: 2, cp: 2}"},
+    {"dit", 4, "parallel: {tp: 2, reduce: bf16}"},
+    {"dit", 2, "parallel: {tp: 2}\nmodel: {compute: bf16}"},
+    {"dit", 4, "parallel: {tp: 2, cp: 2, cp_kind: all_to_all}\nmodel: {compute: bf16}"},
+    {"dit", 4, "parallel: {tp: 2, cp: 2}", Samples::mixed, 2},
+    {"dit", 4, "parallel: {tp: 2}\nmodel: {compute: bf16}", Samples::mixed, 2},
+    {"dit", 2, "parallel: {pp: 2}\nmodel: {num_layers: 3}"},
+    {"dit", 4, "parallel: {pp: 2, tp: 2}\nmodel: {num_layers: 2}\ndata: {packs: 4}"},
+    {"dit", 4, "parallel: {pp: 2, cp: 2, cp_kind: gather}\nmodel: {num_layers: 2}"},
+    {"dit", 4, "parallel: {pp: 2}\nmodel: {num_layers: 4, recompute: block}\ndata: {packs: 5}"},
+    {"dit", 3, "parallel: {pp: 3, stages: [1, 2, 1]}\nmodel: {num_layers: 4, compute: bf16}"},
+    {"dit", 2, "parallel: {pp: 2}\nmodel: {num_layers: 2}", Samples::mixed, 2},
+    {"dit", 2, "parallel: {pp: 2, vpp: 2}\nmodel: {num_layers: 5}\ndata: {packs: 3}"},
+    {"stdit", 2, "parallel: {pp: 2}\nmodel: {num_layers: 2, recompute: elementwise}"},
+    {"moviegen", 2, "parallel: {pp: 2}\nmodel: {num_layers: 2}"},
+    {"moviegen", 4, "parallel: {pp: 2, vpp: 2, tp: 2}\nmodel: {num_layers: 4}\ndata: {packs: 4}"},
+    {"dit", 2, "parallel: {shard: optimizer}"},
+    {"dit", 3, "parallel: {shard: optimizer, cp: 3, cp_kind: gather}\nmodel: {compute: bf16}"},
+    {"dit", 4, "parallel: {shard: optimizer, tp: 2}\nmodel: {recompute: block}"},
+    {"dit", 4, "parallel: {shard: optimizer, tp: 2, reduce: bf16}", Samples::mixed, 2},
+    {"dit", 2, "parallel: {shard: full}\nmodel: {num_layers: 3}"},
+    {"dit", 3, "parallel: {shard: full, cp: 3, cp_kind: ring}\nmodel: {recompute: elementwise}"},
+    {"dit", 4, "parallel: {shard: full, tp: 2}\nmodel: {recompute: block, compute: bf16}"},
+    {"dit", 4, "parallel: {shard: full, tp: 2}\ndata: {packs: 3}", Samples::mixed, 2},
+    {"dit", 2, "parallel: {shard: full, reduce: bf16}\nmodel: {recompute: block_but_attention}"},
+    {"stdit", 4, "parallel: {shard: full, cp: 2, cp_kind: all_to_all}\nmodel: {recompute: block}"},
+    {"moviegen", 4, "parallel: {shard: full, replicate: 2}\ndata: {packs: 4}"},
+    {"moviegen", 3, "parallel: {shard: full, reshard: false}\ndata: {packs: 4, micro_packs: 1}"},
+    {"autoregressive", 4, "parallel: {shard: full, tp: 2}\nmodel: {recompute: block}"},
+    {"autoregressive", 2, "parallel: {shard: full}\nmodel: {recompute: elementwise}"},
+    {"stdit", 4, "parallel: {shard: optimizer, cp: 2, cp_kind: all_to_all}"},
+    {"moviegen", 4, "parallel: {shard: optimizer, replicate: 2}\ndata: {packs: 4}"},
+    {"autoregressive", 4, "parallel: {shard: optimizer, tp: 2}"},
+    {"stdit", 2, "parallel: {tp: 2}"},
+    {"stdit", 2, "parallel: {cp: 2, cp_kind: all_to_all}"},
+    {"stdit", 8, "parallel: {tp: 2, cp: 2, cp_kind: all_to_all}"},
+    {"stdit", 4, "parallel: {tp: 2}\nmodel: {compute: bf16}", Samples::one_a_pack},
+    {"stdit", 2, "parallel: {tp: 2}", Samples::images},
+    {"stdit", 2, "parallel: {cp: 2, cp_kind: ring, hybrid: true}"},
+    {"stdit", 3, "parallel: {cp: 3, hybrid: true}\ndata: {packs: 3, micro_packs: 1}"},
+    {"stdit", 4, "parallel: {cp: 2, cp_kind: gather, hybrid: true}\nmodel: {recompute: block}"},
+    {"stdit", 8, "parallel: {tp: 2, cp: 2, cp_kind: all_to_all, hybrid: true}"},
+    {"stdit", 4, "parallel: {tp: 2, cp: 2, hybrid: true}\nmodel: {compute: bf16}", Samples::mixed,
+     2},
+    {"stdit", 4, "parallel: {cp: 4, hybrid: true}", Samples::one_a_pack},
+    {"stdit", 4, "parallel: {cp: 4, hybrid: true, shard: full}", Samples::one_a_pack},
+    {"stdit", 4, "parallel: {tp: 2, cp: 2, hybrid: true, shard: full}\nmodel: {recompute: block}"},
+    {"stdit", 4, "parallel: {tp: 2, cp: 2, cp_kind: gather, hybrid: true, shard: optimizer}"},
+    {"stdit", 2, "parallel: {cp: 2, cp_kind: ring, hybrid: true}", Samples::images},
+    {"dit", 2, "parallel: {tp: 2}\ndiffusion: {text_dropout: 1}"},
+    {"moviegen", 2, "parallel: {tp: 2}\ndiffusion: {text_dropout: 1}"},
+    {"moviegen", 2, "parallel: {tp: 2}"},
+    {"moviegen", 2, "parallel: {cp: 2, cp_kind: all_to_all}", Samples::one_a_pack},
+    {"moviegen", 4, "parallel: {tp: 2, cp: 2, cp_kind: gather}\nmodel: {compute: bf16}"},
+    {"moviegen", 8, "parallel: {tp: 2, cp: 2, cp_kind: gather}"},
+    {"moviegen", 2, "parallel: {cp: 2, cp_kind: ring}", Samples::one_a_pack},
+    {"moviegen", 8, "parallel: {cp: 4, cp_kind: all_to_all+ring}"},
+    {"moviegen", 4, "parallel: {tp: 2}", Samples::one_a_pack, 3},
+    {"autoregressive", 2, "parallel: {pp: 2}\nmodel: {num_layers: 3}"},
+    {"autoregressive", 8,
+     "parallel: {pp: 2, tp: 2, cp: 2, cp_kind: gather}\nmodel: {num_layers: 2}"},
+    {"autoregressive", 4,
+     "parallel: {pp: 2, vpp: 2}\nmodel: {num_layers: 4, recompute: block, compute: bf16}"},
+    {"autoregressive", 2, "parallel: {tp: 2}"},
+    {"autoregressive", 2, "parallel: {cp: 2, cp_kind: gather}"},
+    {"autoregressive", 8, "parallel: {tp: 2, cp: 2, cp_kind: all_to_all}"},
+    {"autoregressive", 4, "parallel: {tp: 2, cp: 2}\nmodel: {compute: bf16}"},
+};
+
+}  // namespace
+
+TEST_CASE("check parallel: every layout has the loss and the gradients of one rank") {
+  for (const ParallelCase& one : kCases) {
+    const ParallelCheck check = check_case(one);
+    INFO(one.type << " on " << one.ranks << " ranks, " << one.settings << "\n" << check.words());
+    CHECK(check.passed);
+    CHECK(check.values.size() > 10);
+  }
+}
+
+TEST_CASE("check parallel: what the samples leave no gradient is said, and nothing else") {
+  const auto without = [](const ParallelCase& one) {
+    std::set<std::string> names;
+    for (const ComparedValue& value : check_case(one).values)
+      if (!value.without.empty()) names.insert(value.name);
+    return names;
+  };
+  CHECK(without({"stdit", 1, ""}).empty());
+  CHECK(without({"autoregressive", 1, ""}).empty());
+  const std::string block = "transformer_blocks.0.";
+  CHECK(without({"stdit", 1, "", Samples::images}) ==
+        std::set<std::string>{
+            block + "attn_temporal.to_q.weight", block + "attn_temporal.to_k.weight",
+            block + "attn_temporal.norm_q.weight", block + "attn_temporal.norm_k.weight"});
+  CHECK(without({"moviegen", 1, "diffusion: {text_dropout: 1}"}) ==
+        std::set<std::string>{block + "attn2.to_q.weight", block + "attn2.to_k.weight",
+                              block + "attn2.to_v.weight", block + "attn2.to_out.weight"});
+}
+
+TEST_CASE("check parallel: a layout that cannot be is refused before any work") {
+  const auto refused = [](const ParallelCase& one) {
+    return usage_error([&] { check_case(one); });
+  };
+  CHECK_THAT(refused({"dit", 3, "parallel: {tp: 3}"}), Catch::Contains("parallel.tp=2"));
+  CHECK_THAT(refused({"stdit", 2, "parallel: {cp: 2, cp_kind: gather}"}),
+             Catch::Contains("parallel.cp_kind=all_to_all can be"));
+  CHECK_THAT(refused({"dit", 4, "parallel: {pp: 2, shard: full}\nmodel: {num_layers: 2}"}),
+             Catch::Contains("the stages of a pipeline do not share a state"));
+  CHECK_THAT(refused({"dit", 2, "parallel: {cp: 2, hybrid: true}"}),
+             Catch::Contains("parallel.hybrid is for model.type=stdit"));
+  CHECK_THAT(refused({"dit", 4, "parallel: {cp: 4, cp_kind: all_to_all+ring, cp_heads: 3}"}),
+             Catch::Contains("cp_heads=3 does not divide parallel.cp=4"));
+  CHECK_THAT(refused({"dit", 2, "parallel: {pp: 2}"}),
+             Catch::Contains("1 blocks are not shared by 2 stages of a pipeline"));
+  CHECK_THAT(usage_error([] {
+               make_recipe(parse_yaml("model: {type: tokenizer}\nparallel: {pp: 2}", "tokenizer"));
+             }),
+             Catch::Contains("has no stages"));
+  CHECK_THAT(refused({"dit", 2, "parallel: {pp: 2, stages: [1, 1]}\nmodel: {num_layers: 3}"}),
+             Catch::Contains("2 blocks together, and 'model.num_layers' is 3"));
+  CHECK_THAT(refused({"dit", 2, "parallel: {pp: 2, stages: [3]}\nmodel: {num_layers: 3}"}),
+             Catch::Contains("must be 2 numbers"));
+  CHECK_THAT(refused({"dit", 2, "parallel: {vpp: 2}"}), Catch::Contains("'parallel.pp' is 1"));
+  CHECK_THAT(refused({"dit", 4, ""}), Catch::Contains("4 ranks have no work with 2 packs a step"));
+}
+
+TEST_CASE("check parallel: its record and its table say what was compared") {
+  const ParallelCheck check = check_case({"dit", 2, "parallel: {tp: 2}"});
+  const Json record = check.to_json();
+  CHECK(record["kind"] == "parallel_check");
+  CHECK(record["layout"] == "tp=2 cp=1 dp=1 pp=1");
+  CHECK(record["compute"] == "f32");
+  CHECK(record["passed"] == true);
+  REQUIRE(record["values"].size() == check.values.size());
+  double before = INFINITY;
+  for (const Json& value : record["values"]) {
+    CHECK(value["passed"] == true);
+    CHECK(value["one_rank"] > 0);
+    const bool one_number = value["name"] == "loss" || value["name"] == "gradient norm";
+    CHECK(value["limit"] == (one_number ? 1e-5 : 1e-4));
+    const double share = value["difference"].get<double>() / value["limit"].get<double>();
+    CHECK(share <= before);
+    before = share;
+    CHECK_THAT(check.words(), Catch::Contains(value["name"].get<std::string>()));
+  }
+  CHECK(record["one_rank_bytes"] > 1e6);
+  CHECK_THAT(check.words(),
+             Catch::Contains("\n0 of " + std::to_string(check.values.size()) + " values differ"));
+}

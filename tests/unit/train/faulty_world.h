@@ -1,0 +1,246 @@
+// Worlds and data in which something goes wrong, to see that a proof notices.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "dist/world.h"
+#include "train/dataset.h"
+
+namespace vfm {
+
+/// What goes wrong with the collectives of one kind along one axis.
+struct Fault {
+  std::string axis;  ///< as World::group() has it
+  dist::Operation operation = dist::Operation::all_reduce;
+  enum Kind {
+    skips,       ///< the rank goes on with what it has
+    leaves_out,  ///< the last rank counts as zero, or sends what the first one does
+    scales,      ///< the result is doubled
+    swaps,       ///< two ranks' parts change places
+    splits,      ///< the ranks count from the end, and the messages from the beginning
+    regroups,    ///< the first and the last ranks by themselves
+    strays,      ///< the last rank's result alone is doubled
+    repeats,     ///< what was received before comes again
+  } kind = skips;
+  int from = 0;  ///< the calls from this one on
+};
+
+/// Another group, with a fault.
+class FaultyGroup final : public dist::Group {
+ public:
+  FaultyGroup(std::unique_ptr<dist::Group> group, const Fault& fault)
+      : Group(group->axis(),
+              fault.kind == Fault::splits ? last(*group) - group->rank() : group->rank(),
+              group->ranks()),
+        group_(std::move(group)),
+        fault_(fault) {}
+
+  void barrier() override { group_->barrier(); }
+  std::vector<std::string> gather(const std::string& text) override { return group_->gather(text); }
+
+ private:
+  // What is wrong with a result is done to it when it is there.
+  struct Started final : dist::Pending {
+    Started(dist::Transfer begun, std::function<void()> then)
+        : transfer(std::move(begun)), after(std::move(then)) {}
+    void wait() override {
+      transfer.wait();
+      if (after) std::exchange(after, {})();
+    }
+    bool done() override {
+      if (!transfer.done()) return false;
+      wait();
+      return true;
+    }
+    dist::Transfer transfer;
+    std::function<void()> after;
+  };
+
+  static int last(const dist::Group& group) { return group.size() - 1; }
+  bool is_last() const { return group_->rank() == last(*group_); }
+
+  std::unique_ptr<dist::Pending> start(const dist::Call& call) override {
+    const bool wrong = call.operation == fault_.operation && calls_++ >= fault_.from;
+    if (call.operation == fault_.operation && fault_.kind == Fault::repeats)
+      return std::make_unique<Started>(pass_on(call), [this, call, wrong] {
+        const Tensor here = call.out.clone();
+        if (wrong && before_.defined())
+          std::memcpy(call.out.raw(), before_.raw(), std::min(before_.bytes(), here.bytes()));
+        before_ = here;
+      });
+    dist::Call changed = call;
+    std::function<void()> after;
+    if (fault_.kind == Fault::splits) {
+      std::ranges::reverse(changed.to);
+      std::ranges::reverse(changed.from);
+    } else if (wrong) {
+      after = spoil(call, changed);
+    }
+    if (wrong && fault_.kind == Fault::skips) {
+      after();
+      return std::make_unique<Started>(dist::Transfer(), nullptr);
+    }
+    return std::make_unique<Started>(pass_on(changed), after);
+  }
+
+  // Changes what goes out; returns what is to be done to what comes.
+  std::function<void()> spoil(const dist::Call& call, dist::Call& changed) const {
+    switch (fault_.kind) {
+      case Fault::skips:
+        return [this, call] { copy_own(call); };
+      case Fault::leaves_out:
+        if (is_last() && call.in.defined())
+          changed.in = Tensor::zeros(call.in.shape(), call.in.dtype());
+        else if (is_last())
+          std::memset(call.out.raw(), 0, call.out.bytes());
+        return {};
+      case Fault::swaps:
+        if (call.operation == dist::Operation::all_to_all) {
+          changed.in = swapped(call.in, call.to);
+          return {};
+        }
+        return [call] { copy(swapped(call.out, call.from), call.out); };
+      case Fault::scales:
+        return [call] { scale(call); };
+      case Fault::strays:
+        return [this, call] {
+          if (is_last()) scale(call);
+        };
+      default:
+        return {};
+    }
+  }
+
+  // As if there were no other ranks: what comes from them is zero.
+  void copy_own(const dist::Call& call) const {
+    const auto begin_of = [&](const std::vector<std::int64_t>& parts) {
+      std::size_t bytes = 0;
+      for (int i = 0; i < rank(); ++i)
+        bytes += static_cast<std::size_t>(parts[static_cast<std::size_t>(i)]) * call.element;
+      return bytes;
+    };
+    if (call.operation == dist::Operation::all_reduce) return;
+    auto* out = static_cast<std::byte*>(call.out.raw());
+    const auto* in = static_cast<const std::byte*>(call.in.raw());
+    std::memset(out, 0, call.out.bytes());
+    if (call.operation == dist::Operation::reduce_scatter)
+      std::memcpy(out, in + begin_of(call.to), call.out.bytes());
+    else if (call.operation == dist::Operation::all_gather)
+      std::memcpy(out + begin_of(call.from), in, call.in.bytes());
+  }
+
+  // The first and the second part, if they are as long; each by itself in another order, if not.
+  static Tensor swapped(const Tensor& whole, const std::vector<std::int64_t>& parts) {
+    const Tensor result = whole.clone();
+    const std::size_t bytes =
+        whole.bytes() / static_cast<std::size_t>(std::max<std::int64_t>(1, whole.elements()));
+    const auto least = static_cast<std::size_t>(std::min(parts[0], parts[1])) * bytes;
+    const auto first = static_cast<std::size_t>(parts[0]) * bytes;
+    auto* to = static_cast<std::byte*>(result.raw());
+    const auto* from = static_cast<const std::byte*>(whole.raw());
+    std::memcpy(to, from + first, least);
+    std::memcpy(to + first, from, least);
+    return result;
+  }
+
+  static void scale(const dist::Call& call) {
+    if (call.sum == dist::Sum::f64) {
+      auto* values = static_cast<double*>(call.out.raw());
+      std::for_each(values, values + call.out.bytes() / sizeof(double), [](double& v) { v *= 2; });
+      return;
+    }
+    const Tensor values = call.out.to(DType::f32).clone();
+    for (float& v : values.floats())
+      v *= 2;
+    copy(values.to(call.out.dtype()), call.out);
+  }
+
+  dist::Transfer pass_on(const dist::Call& call) {
+    const auto flat = [](const Tensor& tensor) { return tensor.reshape({tensor.elements()}); };
+    switch (call.operation) {
+      case dist::Operation::all_gather:
+        return group_->all_gather(flat(call.in), flat(call.out), call.from);
+      case dist::Operation::reduce_scatter:
+        return group_->reduce_scatter(flat(call.in), flat(call.out), call.to);
+      case dist::Operation::all_to_all:
+        return group_->all_to_all(flat(call.in), flat(call.out), call.to, call.from);
+      case dist::Operation::all_reduce:
+        if (call.sum == dist::Sum::f64)
+          return group_->all_reduce(
+              std::span(static_cast<double*>(call.out.raw()), call.out.bytes() / sizeof(double)));
+        return group_->all_reduce(call.out);
+      case dist::Operation::broadcast:
+        return group_->broadcast(call.out, call.source);
+      case dist::Operation::exchange:
+        return group_->exchange(call.target, call.in, call.source, call.out);
+      case dist::Operation::send:
+        return group_->send(call.target, call.in);
+      default:
+        return group_->receive(call.source, call.out);
+    }
+  }
+
+  const std::unique_ptr<dist::Group> group_;
+  const Fault fault_;
+  int calls_ = 0;
+  Tensor before_;
+};
+
+class FaultyWorld final : public dist::World {
+ public:
+  FaultyWorld(dist::World& world, Fault fault) : world_(world), fault_(std::move(fault)) {}
+
+  int rank() const override { return world_.rank(); }
+  int size() const override { return world_.size(); }
+  std::string host() const override { return world_.host(); }
+  int local_size() const override { return world_.local_size(); }
+  std::unique_ptr<dist::Group> group(std::string_view axis, std::vector<int> ranks) override {
+    if (axis != fault_.axis || ranks.size() < 2) return world_.group(axis, std::move(ranks));
+    if (fault_.kind == Fault::regroups) {
+      const auto half = ranks.begin() + static_cast<std::ptrdiff_t>(ranks.size() / 2);
+      const bool late = std::find(half, ranks.end(), rank()) != ranks.end();
+      ranks = late ? std::vector(half, ranks.end()) : std::vector(ranks.begin(), half);
+    }
+    return std::make_unique<FaultyGroup>(world_.group(axis, std::move(ranks)), fault_);
+  }
+  void all_reduce_sum(std::span<float> values) override { world_.all_reduce_sum(values); }
+  void all_reduce_sum(std::span<double> values) override { world_.all_reduce_sum(values); }
+  void broadcast(std::span<std::byte> bytes) override { world_.broadcast(bytes); }
+  std::vector<std::string> gather(const std::string& text) override { return world_.gather(text); }
+  void barrier() override { world_.barrier(); }
+  [[noreturn]] void end_all(int status) override {
+    world_.end_all(status);
+    std::terminate();
+  }
+
+ private:
+  dist::World& world_;
+  const Fault fault_;
+};
+
+/// Samples that have all the first one's name, and so its random numbers.
+class OneStream final : public train::Dataset {
+ public:
+  explicit OneStream(const Dataset& data) : data_(data) {}
+  const std::vector<data::Entry>& entries() const override { return data_.entries(); }
+  const Json& info() const override { return data_.info(); }
+
+ private:
+  void fit_model(train::Recipe& recipe) const override { data_.fit(recipe); }
+  train::CleanSample read_sample(std::size_t i, std::optional<std::uint32_t> step) const override {
+    train::CleanSample sample = data_.read(i, step);
+    sample.key = data_.entry(0).key;
+    return sample;
+  }
+  const Dataset& data_;
+};
+
+}  // namespace vfm

@@ -1,0 +1,109 @@
+// The one judge of layouts against the run itself: 1,000 layouts, drawn at random.
+// SPDX-License-Identifier: Apache-2.0
+#include <omp.h>
+
+#include <array>
+#include <catch2/catch.hpp>
+#include <map>
+#include <random>
+
+#include "base/error.h"
+#include "parallel_cases.h"
+#include "support/usage_error.h"
+#include "train/parallel.h"
+#include "train/trainer.h"
+
+using namespace vfm;
+using namespace vfm::train;
+
+namespace {
+
+/// "" if `act` refuses nothing; another error than a refusal passes.
+template <class Act>
+std::string refusal(Act act) {
+  try {
+    act();
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::usage) throw;
+    return error.what();
+  }
+  return {};
+}
+
+/// What a run of threads says to it: it makes its mesh and its model, and one step.
+std::string said_by_run(const Recipe& recipe, const Dataset& data, int ranks) {
+  return refusal([&] {
+    dist::thread_worlds(ranks, [&](dist::World& world) {
+      omp_set_num_threads(1);
+      Trainer trainer(recipe, data, world);
+      const StepResult result = trainer.train_step(false);
+      if (!(result.loss.elements() > 0)) throw std::logic_error("a step of nothing");
+    });
+  });
+}
+
+}  // namespace
+
+TEST_CASE("a thousand layouts: the judge says of each what the run says") {
+  std::mt19937 random(22);
+  const auto draw = [&](int low, int high) {
+    return std::uniform_int_distribution<int>(low, high)(random);
+  };
+  const std::array types = {"dit", "moviegen", "stdit", "autoregressive"};
+  const std::array kinds = {"auto", "gather", "all_to_all", "ring", "all_to_all+ring"};
+  std::map<std::string, std::unique_ptr<Dataset>> data;
+  int accepted = 0;
+  for (int i = 0; i < 1000; ++i) {
+    ParallelCase one;
+    one.type = types.at(static_cast<std::size_t>(draw(0, 3)));
+    one.samples = Samples::one_a_pack;
+    one.ranks = draw(1, 6);
+    Recipe recipe = recipe_of(one);
+    if (!data.contains(one.type)) data[one.type] = samples_of(one);
+    const Dataset& set = *data.at(one.type);
+    recipe.data.packs = 6;  // as many as there may be groups
+    // Most layouts of so few ranks are made of divisors.
+    recipe.parallel.tp = draw(0, 3) > 0 ? std::array{1, 2, 2, 3}.at(draw(0, 3)) : draw(1, 6);
+    recipe.parallel.cp = draw(0, 3) > 0 ? std::array{1, 2, 2, 4}.at(draw(0, 3)) : draw(1, 6);
+    recipe.parallel.cp_kind = kinds.at(static_cast<std::size_t>(draw(0, 4)));
+    recipe.parallel.cp_heads = draw(0, 2) == 0 ? draw(1, 4) : 0;
+    recipe.parallel.hybrid = draw(0, 1) == 1 && (one.type == "stdit" || draw(0, 9) == 0);
+    recipe.parallel.pp = draw(0, 3) == 0 ? draw(2, 3) : 1;
+    recipe.parallel.vpp = draw(0, 3) == 0 ? 2 : 1;
+    recipe.parallel.shard =
+        std::array{"none", "none", "optimizer", "full"}.at(static_cast<std::size_t>(draw(0, 3)));
+    if (recipe.parallel.shards_state()) {
+      recipe.parallel.replicate = std::array{1, 1, 2, 3}.at(static_cast<std::size_t>(draw(0, 3)));
+      if (draw(0, 7) > 0) recipe.parallel.pp = 1;
+    }
+    // Of samples with too few tokens the fit says it, in the run as here: draw another.
+    if (!refusal([&] { set.fit(recipe); }).empty()) {
+      --i;
+      continue;
+    }
+    const std::string judged = refusal([&] { check_layout(recipe, one.ranks, one.ranks); });
+    const std::string run = said_by_run(recipe, set, one.ranks);
+    INFO(one.type << ", " << one.ranks << " ranks, tp=" << recipe.parallel.tp
+                  << " cp=" << recipe.parallel.cp << " " << recipe.parallel.cp_kind << " of "
+                  << recipe.parallel.cp_heads << (recipe.parallel.hybrid ? " hybrid" : "")
+                  << " pp=" << recipe.parallel.pp << " vpp=" << recipe.parallel.vpp
+                  << ", shard=" << recipe.parallel.shard << " of " << recipe.parallel.replicate);
+    REQUIRE(judged == run);
+    if (judged.empty()) ++accepted;
+  }
+  // Neither all nor none, or the test says nothing.
+  CHECK(accepted > 100);
+  CHECK(accepted < 850);
+}
+
+TEST_CASE("a layout with more groups than packs is refused") {
+  ParallelCase one;
+  Recipe recipe = recipe_of(one);
+  samples_of(one)->fit(recipe);
+  check_layout(recipe, 2, 2);
+  CHECK(usage_error([&] {
+          check_layout(recipe, 4, 4);
+        }).find("4 ranks have no work with 2 packs") == 0);
+  recipe.parallel.tp = 2;
+  check_layout(recipe, 4, 4);
+}

@@ -1,0 +1,248 @@
+// A training through a pipeline: the bits of one rank, what passes between stages, and what each
+// of them has and writes.
+// SPDX-License-Identifier: Apache-2.0
+#include "train/pipeline.h"
+
+#include <omp.h>
+
+#include <catch2/catch.hpp>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <set>
+
+#include "dist/threads.h"
+#include "parallel_cases.h"
+#include "saved_state.h"
+#include "support/parameter_parts.h"
+#include "train/memory.h"
+#include "train/trainer.h"
+
+using namespace vfm;
+using namespace vfm::train;
+
+namespace {
+
+struct Made {
+  double loss = 0;
+  std::map<std::string, Tensor> gradients;  // whole
+  std::set<std::string> on_all_stages;
+  std::int64_t elements = 0;  // of all ranks
+  std::map<int, std::int64_t> sent;
+};
+
+/// The loss and gradients of one step, from weights of which none is zero.
+Made one_step(const ParallelCase& one) {
+  Recipe recipe = recipe_of(one);
+  const auto data = samples_of(one);
+  data->fit(recipe);
+  Made made;
+  std::mutex mutex;
+  dist::thread_worlds(one.ranks, [&](dist::World& world) {
+    omp_set_num_threads(1);
+    Trainer trainer(recipe, *data, world);
+    write_noise(trainer.objective().parameters());
+    world.traffic().reset();
+    const double loss = trainer.train_step(false).loss.mean();
+    const std::lock_guard lock(mutex);
+    made.loss = loss;
+    made.sent[world.rank()] =
+        static_cast<std::int64_t>(world.traffic().of("pp", dist::Operation::send).bytes);
+    for (const nn::Parameter* p : trainer.objective().parameters()) {
+      made.elements += p->elements();
+      if (p->on_all_stages) made.on_all_stages.insert(p->name);
+      if (p->here()) place_gradient(*p, made.gradients[p->name]);
+    }
+  });
+  return made;
+}
+
+bool same_bits(const Tensor& a, const Tensor& b) {
+  return a.bytes() == b.bytes() && std::memcmp(a.raw(), b.raw(), a.bytes()) == 0;
+}
+
+double distance(const Tensor& a, const Tensor& b) {
+  double difference = 0, length = 0;
+  for (std::int64_t i = 0; i < a.elements(); ++i) {
+    const double x = a.data<float>()[i], y = b.data<float>()[i];
+    difference += (x - y) * (x - y);
+    length += x * x;
+  }
+  return std::sqrt(difference / length);
+}
+
+const std::string kFour =
+    "\nmodel: {num_layers: 4}\ndata: {packs: 4, micro_packs: 1}\noptimizer: {clip: 0}";
+
+}  // namespace
+
+TEST_CASE("stages have the bits of one rank, but of what all have") {
+  for (const std::string type : {"dit", "stdit", "moviegen"}) {
+    const Made alone = one_step({type, 1, kFour, Samples::one_a_pack});
+    std::int64_t elements = 0;
+    for (const auto& [name, gradient] : alone.gradients)
+      elements += gradient.elements();
+    for (const auto& [ranks, pipeline] :
+         std::vector<std::pair<int, std::string>>{{2, "parallel: {pp: 2}"},
+                                                  {4, "parallel: {pp: 4}"},
+                                                  {3, "parallel: {pp: 3, stages: [1, 2, 1]}"},
+                                                  {2, "parallel: {pp: 2, vpp: 2}"}}) {
+      CAPTURE(type, pipeline);
+      const Made staged = one_step({type, ranks, pipeline + kFour, Samples::one_a_pack});
+      CHECK(staged.loss == alone.loss);
+      REQUIRE(staged.gradients.size() == alone.gradients.size());
+      CHECK(staged.on_all_stages.size() >= 6);
+      std::int64_t of_all = 0;
+      for (const auto& [name, gradient] : staged.gradients) {
+        CAPTURE(name);
+        const bool shared = staged.on_all_stages.contains(name);
+        CHECK(shared == !(name.starts_with("transformer_blocks.") ||
+                          name.starts_with("norm_out.") || name == "proj_out.weight" ||
+                          name == "patch_embed.proj.weight"));
+        const Tensor& expected = alone.gradients.at(name);
+        if (shared) of_all += gradient.elements();
+        if (shared)
+          CHECK(distance(expected, gradient) < 1e-5);
+        else
+          CHECK(same_bits(expected, gradient));
+      }
+      // No rank has what is another stage's.
+      CHECK(staged.elements == elements + (ranks - 1) * of_all);
+    }
+  }
+}
+
+TEST_CASE("between stages the residual stream passes, and its gradient") {
+  // 36 tokens a pack of width 48, f32; each boundary, both ways.
+  constexpr std::int64_t kStream = 36 * 48 * 4, kPacks = 4;
+  const auto sent = [](int ranks, const std::string& settings) {
+    return one_step({"dit", ranks, settings + kFour, Samples::one_a_pack}).sent;
+  };
+  using Sent = std::map<int, std::int64_t>;
+  CHECK(sent(2, "parallel: {pp: 2}") == Sent{{0, kPacks * kStream}, {1, kPacks * kStream}});
+  CHECK(sent(4, "parallel: {pp: 4}") == Sent{{0, kPacks * kStream},
+                                             {1, 2 * kPacks * kStream},
+                                             {2, 2 * kPacks * kStream},
+                                             {3, kPacks * kStream}});
+  // Three boundaries between two ranks: 0 to 1, 1 to 0, 0 to 1.
+  CHECK(sent(2, "parallel: {pp: 2, vpp: 2}") ==
+        Sent{{0, 3 * kPacks * kStream}, {1, 3 * kPacks * kStream}});
+  // With tp each rank has half of the tokens.
+  for (const auto& [rank, bytes] : sent(4, "parallel: {pp: 2, tp: 2}"))
+    CHECK(bytes == kPacks * kStream / 2);
+}
+
+TEST_CASE("texts reach every stage, latents the first and the last") {
+  const ParallelCase one{"dit", 4, "parallel: {pp: 4}" + kFour, Samples::one_a_pack};
+  Recipe recipe = recipe_of(one);
+  const auto data = samples_of(one);
+  data->fit(recipe);
+  std::map<int, double> latents, others;
+  std::mutex mutex;
+  dist::thread_worlds(4, [&](dist::World& world) {
+    omp_set_num_threads(1);
+    Trainer trainer(recipe, *data, world);
+    trainer.train_step();
+    const std::lock_guard lock(mutex);
+    const auto sent = [&](const char* axis) {
+      return static_cast<double>(world.traffic().of(axis, dist::Operation::broadcast).bytes);
+    };
+    latents[world.rank()] = sent("ends");
+    others[world.rank()] = sent("tp+cp+pp");
+  });
+  // This step's and the next one's packs: 3 channels of 4x6x6, and 3 tokens of 8 numbers.
+  constexpr double kPacks = 2 * 4, kLatents = 4.0 * 3 * 4 * 6 * 6, kText = 4.0 * 3 * 8;
+  CHECK(latents == std::map<int, double>{{0, kPacks * kLatents}, {1, 0}, {2, 0}, {3, 0}});
+  CHECK(others[0] >= 3 * kPacks * kText);
+  CHECK(others[0] < 3 * kPacks * (kText + kLatents / 2));  // with keys and sizes
+  CHECK(others[1] + others[2] + others[3] == 0);
+}
+
+TEST_CASE("what stages write is one rank's checkpoint, which any layout goes on with") {
+  const TemporaryFolder folder;
+  ParallelCase one{"dit", 1, kFour + "\nema: {mode: decay}\nschedule: {warmup: 1}"};
+  const auto data = samples_of(one);
+  const auto recipe_with = [&](const std::string& layout) {
+    ParallelCase other = one;
+    other.settings = layout + one.settings;
+    Recipe recipe = recipe_of(other);
+    data->fit(recipe);
+    return recipe;
+  };
+  // Trains `steps` from what `from` has, and saves.
+  const auto train = [&](int ranks, const std::string& layout, int steps, const std::string& from,
+                         const std::string& to) {
+    const Recipe recipe = recipe_with(layout);
+    dist::thread_worlds(ranks, [&](dist::World& world) {
+      omp_set_num_threads(1);
+      Trainer trainer(recipe, *data, world);
+      if (!from.empty())
+        read_checkpoint(world, checkpoint_path(folder / from, 3), trainer.optimizer());
+      for (int i = 0; i < steps; ++i)
+        trainer.train_step();
+      write_checkpoint(trainer.parallel().mesh(), folder / to,
+                       {3, {{"_class_name", "None"}}, {{"step", 3}}, trainer.optimizer()},
+                       {20000, 512});
+    });
+    return files_of(checkpoint_path(folder / to, 3));
+  };
+  for (const auto& [ranks, layout] : std::vector<std::pair<int, std::string>>{
+           {2, "parallel: {pp: 2}"}, {4, "parallel: {pp: 2, tp: 2}"}, {4, "parallel: {pp: 2}"}}) {
+    CAPTURE(ranks, layout);
+    const auto files = train(ranks, layout, 50, "", "staged");
+    CHECK(files.size() > 8);
+    CHECK(train(1, "", 0, "staged", "alone") == files);
+    CHECK(train(2, "parallel: {tp: 2}", 0, "staged", "heads") == files);
+    CHECK(train(3, "parallel: {pp: 3}", 0, "staged", "three") == files);
+    CHECK(train(2, "parallel: {pp: 2, vpp: 2}", 0, "alone", "chunks") == files);
+  }
+}
+
+TEST_CASE("what all stages have is the same on all of them after fifty steps, and its average") {
+  ParallelCase one{"moviegen", 4, "parallel: {pp: 4}" + kFour + "\nema: {mode: decay}"};
+  Recipe recipe = recipe_of(one);
+  const auto data = samples_of(one);
+  data->fit(recipe);
+  std::map<std::string, std::vector<float>> values;
+  std::mutex mutex;
+  int compared = 0;
+  dist::thread_worlds(4, [&](dist::World& world) {
+    omp_set_num_threads(1);
+    Trainer trainer(recipe, *data, world);
+    for (int i = 0; i < 50; ++i)
+      trainer.train_step();
+    const std::lock_guard lock(mutex);
+    const nn::ParameterList& parameters = trainer.objective().parameters();
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      if (!parameters[i]->on_all_stages) continue;
+      const Tensor weights = parameters[i]->read(), &average = trainer.optimizer().ema()[i];
+      std::vector<float> own(weights.floats().begin(), weights.floats().end());
+      own.insert(own.end(), average.floats().begin(), average.floats().end());
+      const auto [found, fresh] = values.try_emplace(parameters[i]->name, own);
+      CHECK(found->second == own);
+      compared += fresh ? 0 : 1;
+    }
+  });
+  CHECK(compared >= 3 * 7);
+}
+
+TEST_CASE("a pipeline's memory is that of its stages") {
+  const ParallelCase one{"dit", 2, "parallel: {pp: 2, stages: [3, 1]}" + kFour};
+  Recipe recipe = recipe_of(one);
+  const auto data = samples_of(one);
+  data->fit(recipe);
+  const auto need = memory_of_stages(recipe, 2, models::Recompute::none, Device::cpu,
+                                     fullest_pack(recipe, *data));
+  REQUIRE(need.size() == 2);
+  std::vector<double> weights(2);
+  dist::thread_worlds(2, [&](dist::World& world) {
+    Trainer trainer(recipe, *data, world);
+    weights[static_cast<std::size_t>(world.rank())] =
+        4 * static_cast<double>(nn::element_count(trainer.objective().parameters()));
+  });
+  CHECK(need[0].weights == weights[0]);
+  CHECK(need[1].weights == weights[1]);
+  CHECK(need[0].weights > 2 * need[1].weights);
+  CHECK(need[0].activations > need[1].activations);
+  CHECK(memory_need(recipe, 2, models::Recompute::none, Device::cpu, {}).weights == weights[0]);
+}
