@@ -156,8 +156,8 @@ PipelineSchedule list_steps(const PipelineShape& shape, const TaskOrder& made,
       continue;
     }
     const Task& to = *receiver[event.task];
-    list(task.rank).push_back(
-        {task.backward ? Action::send_gradient : Action::send_stream, task.chunk, microbatch, to.rank});
+    list(task.rank).push_back({task.backward ? Action::send_gradient : Action::send_stream,
+                               task.chunk, microbatch, to.rank});
     list(to.rank).push_back({task.backward ? Action::receive_gradient : Action::receive_stream,
                              to.chunk, microbatch, task.rank});
   }
