@@ -150,10 +150,10 @@ TEST_CASE("a shared state is trained to the bits of one that every rank has") {
     for (const auto& [ranks, layout] :
          {std::pair{2, ""}, {3, ""}, {2, "cp: 2, cp_kind: all_to_all, "}, {4, "tp: 2, "}}) {
       CAPTURE(one.model, ranks, layout);
-      const auto train = [&](const char* shard) {
-        const Recipe recipe = shard_recipe(one.model, layout + std::string("shard: ") + shard,
-                                           *data, one.optimizer, one.ema);
-        return train_shards(ranks, recipe, *data, 3);
+      const auto train = [&, world = ranks, axes = layout](const char* shard) {
+        const Recipe recipe = shard_recipe(one.model, axes + std::string("shard: ") + shard, *data,
+                                           one.optimizer, one.ema);
+        return train_shards(world, recipe, *data, 3);
       };
       const ShardsAfter plain = train("none");
       for (const char* shard : {"optimizer", "full"}) {
