@@ -19,8 +19,7 @@ constexpr int kMostGraphs = 16;  // of eight shapes, each also as the first of a
 bool can_record(const Recipe& recipe, models::Recompute recompute, Device device,
                 const models::NetworkLayout& layout) {
   return device == Device::cuda && !recipe.model.offloads(recompute) && layout.alone() &&
-         layout.pp_size() == 1;
-  layout.blocks == nullptr;
+         layout.pp_size() == 1 && layout.blocks == nullptr;
 }
 
 /// All that the host's part of a pass depends on.
