@@ -62,7 +62,7 @@ std::vector<Candidate> kinds_of(Candidate candidate) {
 
 Recipe Candidate::of(Recipe recipe) const {
   if (pp > 1 || vpp > 1 || shard != ShardKind::none)
-    fail_usage("a run has no stages and no shards: pp, vpp and shard are not its keys");
+    fail_usage("no layout with pp, vpp or shard is proposed yet");
   recipe.parallel.tp = tp;
   recipe.parallel.cp = cp;
   recipe.parallel.cp_kind = cp > 1 ? models::cp_kind_name(cp_kind) : "auto";

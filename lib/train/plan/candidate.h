@@ -36,7 +36,7 @@ struct Candidate {
   int gpus() const { return tp * cp * pp * dp; }
   /// Packs of a rank in a step, of `packs` in all.
   int packs_of_rank(int packs) const { return (packs + dp - 1) / dp; }
-  /// The recipe with it. Throws Error{usage} for what has no key yet: pp, vpp and shard.
+  /// The recipe with it. Throws Error{usage} for pp, vpp and shard, which are not proposed yet.
   Recipe of(Recipe recipe) const;
   /// What must stand in the recipe, or on the command line: "parallel.tp=2", ...
   std::vector<std::string> settings() const;

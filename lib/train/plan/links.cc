@@ -71,13 +71,14 @@ double shard_seconds(const models::Gpu& gpu, const Candidate& candidate, int per
   const GroupOnNodes group = group_on_nodes("cp+dp", candidate, per_node);
   const double ranks = group.ranks;
   if (ranks <= 1) return 0;
-  const double elements = need.weights / 4;  // f32, or split masters: as much
+  const bool full = candidate.shard == ShardKind::full;
+  // Of what is trained, which has gradients of f32: of full shards `need` has a part.
+  const double elements = need.gradients / 4 * (full ? ranks : 1);
   const double weights = elements * static_cast<double>(dtype_size(recipe.compute())),
                gradients =
                    elements * static_cast<double>(dtype_size(recipe.parallel.reduce_type()));
   const double passes = std::max(
       1.0, static_cast<double>(candidate.packs_of_rank(recipe.data.packs)) / candidate.micro_packs);
-  const bool full = candidate.shard == ShardKind::full;
   // A stage keeps what it gathered between microbatches.
   const double gathers = full && candidate.pp == 1 ? 2 * passes : 1, sums = full ? passes : 1;
   const double part = (ranks - 1) / ranks;

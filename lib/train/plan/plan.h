@@ -1,8 +1,8 @@
 // The layout chosen for a recipe (vfm-train --plan): without a GPU, and without a run.
 //
-// All layouts that a run takes are costed (plan/step_time.h), each with the least recomputation
-// that fits, and the ten best of them a second time with all their blocks. Thread-safety: free
-// functions, any thread.
+// All layouts of tp, cp and dp that a run takes are costed (plan/step_time.h), each with the least
+// recomputation that fits, and the ten best of them a second time with all their blocks.
+// Thread-safety: free functions, any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
