@@ -3,8 +3,8 @@
 # million parameters, 2,048 tokens a pack, 8 packs a step, no checkpoints. And where the time goes: what a rank
 # waits for the other by axis, and sends.
 # usage: tests/bench/parallel.sh [BUILD]      (default: build)
-# Environment: WAYS ("tp cp-gather cp-all_to_all cp-ring dp"; hybrid-gather and so on with an ST-DiT,
-# SETTINGS="model.type=stdit model.num_layers=16"), DTYPES ("f32 bf16"), STEPS (1, after one that
+# Environment: WAYS ("tp cp-gather cp-all_to_all cp-ring dp"; also pp, shard-optimizer, shard-full; hybrid-gather and so on
+# with an ST-DiT, SETTINGS="model.type=stdit model.num_layers=16"), DTYPES ("f32 bf16"), STEPS (1, after one that
 # does not count), ROUNDS (1: one rank and each way in turns), SETTINGS (more of the recipe's, to try it quickly).
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
@@ -42,6 +42,8 @@ for dtype in $dtypes; do
       case $way in
         dp) keys="" ;;
         tp) keys="parallel.tp=2" ;;
+        pp) keys="parallel.pp=2" ;;
+        shard-*) keys="parallel.shard=${way#shard-}" ;;
         hybrid-*) keys="parallel.cp=2 parallel.hybrid=true parallel.cp_kind=${way#hybrid-}" ;;
         cp-*) keys="parallel.cp=2 parallel.cp_kind=${way#cp-}" ;;
         *) echo "parallel.sh: no such way: '$way'" >&2; exit 2 ;;
