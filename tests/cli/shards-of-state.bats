@@ -104,7 +104,7 @@ refused() {
 @test "parts of the state are refused where they cannot be, before any work" {
   refused "'parallel.replicate' is 2, and 'parallel.shard' is none" parallel.replicate=2
   refused "'parallel.reshard' is false, and 'parallel.shard' is optimizer" parallel.reshard=false parallel.shard=optimizer
-  refused "'parallel.shard' is full, and 'parallel.pp' is 2: the stages of a pipeline do not share" parallel.pp=2 parallel.shard=full
+  refused "'parallel.reshard' is true, and 'parallel.pp' is 2: the ranks that gather" parallel.pp=2 parallel.shard=full parallel.reshard=true
   refused "'parallel.replicate' is 3, and does not divide the 2 ranks" parallel.replicate=3 parallel.shard=full
   run --separate-stderr mpirun -np 2 vfm-train "$VFM_ROOT/examples/recipes/tokenizer-tiny.yaml" --synthetic 9x32x32 --out refused parallel.shard=optimizer
   [ "$status" -eq 2 ]
