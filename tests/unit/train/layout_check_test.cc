@@ -69,13 +69,15 @@ TEST_CASE("a thousand layouts: the judge says of each what the run says") {
     recipe.parallel.cp_kind = kinds.at(static_cast<std::size_t>(draw(0, 4)));
     recipe.parallel.cp_heads = draw(0, 2) == 0 ? draw(1, 4) : 0;
     recipe.parallel.hybrid = draw(0, 1) == 1 && (one.type == "stdit" || draw(0, 9) == 0);
-    recipe.parallel.pp = draw(0, 3) == 0 ? draw(2, 3) : 1;
+    recipe.parallel.pp = draw(0, 2) == 0 ? std::array{2, 2, 2, 3}.at(draw(0, 3)) : 1;
     recipe.parallel.vpp = draw(0, 3) == 0 ? 2 : 1;
     recipe.parallel.shard =
         std::array{"none", "none", "optimizer", "full"}.at(static_cast<std::size_t>(draw(0, 3)));
     if (recipe.parallel.shards_state())
       recipe.parallel.replicate = std::array{1, 1, 2, 3}.at(static_cast<std::size_t>(draw(0, 3)));
-    // As many ranks as fit them are seldom drawn.
+    // As many ranks as fit stages are seldom drawn, and with three axes they are many.
+    if (recipe.parallel.pp > 1 && draw(0, 3) > 0)
+      (draw(0, 1) > 0 ? recipe.parallel.tp : recipe.parallel.cp) = 1;
     const int sharers = recipe.parallel.tp * recipe.parallel.cp * recipe.parallel.pp;
     if (recipe.parallel.pp > 1 && sharers <= 8 && draw(0, 3) > 0)
       one.ranks = sharers * draw(1, std::max(1, 8 / sharers));
@@ -103,7 +105,7 @@ TEST_CASE("a thousand layouts: the judge says of each what the run says") {
   // Neither all nor none, or the test says nothing.
   CHECK(accepted > 100);
   CHECK(accepted < 850);
-  CHECK(stages_with_shards > 30);
+  CHECK(stages_with_shards > 20);
 }
 
 TEST_CASE("a layout with more groups than packs is refused") {

@@ -206,20 +206,21 @@ TEST_CASE("stages whose ranks share a state have the bits of stages whose ranks 
     int packs = 4;  // where a rank has no pack, or one more than others
   };
   for (const Stages& one :
-       {Stages{4, "type: dit", "pp: 2, ", 5}, Stages{6, "compute: bf16", "pp: 2, "},
+       {Stages{4, "type: dit, learnable_positions: true", "pp: 2, ", 5},
+        Stages{6, "compute: bf16", "pp: 3, ", 3},
         Stages{8, "type: stdit, recompute: block", "pp: 2, cp: 2, hybrid: true, "},
-        Stages{8, "type: moviegen, recompute: elementwise", "pp: 2, tp: 2, "},
-        Stages{6, "type: dit, learnable_positions: true", "pp: 3, ", 3},
-        Stages{4, "type: moviegen, compute: bf16", "pp: 2, vpp: 2, ", 6}}) {
+        Stages{4, "type: moviegen, recompute: elementwise", "pp: 2, vpp: 2, ", 6}}) {
     CAPTURE(one.ranks, one.model, one.layout);
     int stages = 0;
     const auto train = [&](const char* shard) {
       Recipe recipe = shard_recipe(one.model, one.layout + std::string("shard: ") + shard, *whole);
       recipe.data.packs = one.packs;
+      recipe.validation.sigmas = {1};
+      recipe.validation.samples = 7;
       if (recipe.parallel.vpp > 1) recipe.model.dit.num_layers = 5;
       recipe.data.tokens = 8;  // a sample or two: one pack has none that can be read
       stages = recipe.parallel.pp;
-      return train_shards(one.ranks, recipe, *data, 3, true);
+      return train_shards(one.ranks, recipe, *data, 2, true);
     };
     const ShardsAfter plain = train("none");
     REQUIRE(plain.validations.size() == 2);
@@ -248,7 +249,7 @@ TEST_CASE("stages send what they share once a step, and of what all have each it
   const auto data = open_latents(folder.path, "train");
   for (const std::string compute : {"f32", "bf16"})
     for (const bool full : {false, true})
-      for (const auto& [ranks, pp] : {std::pair{4, 2}, {6, 2}, {6, 3}}) {
+      for (const auto& [ranks, pp] : {std::pair{4, 2}, {6, 3}}) {
         CAPTURE(compute, full, ranks, pp);
         const std::string shard = full ? "full" : "optimizer";
         const Recipe recipe =
