@@ -31,7 +31,7 @@ Tensor ShardedMatrix::get() const {
 }
 
 void ShardedMatrix::watch(ops::Tape& tape) const {
-  if (gradient_.defined()) tape.watch(name_, no_gradient_);
+  if (gradient_.defined()) tape.watch(name_, sum_.defined() ? sum_ : no_gradient_);
 }
 
 BlockShards::BlockShards(dist::Group& whole, dist::Group& cut, dist::Group* replicas,
@@ -58,15 +58,30 @@ void BlockShards::start(std::size_t i) {
 }
 
 void BlockShards::need(std::size_t i) {
-  start(i);
-  for (dist::Transfer& transfer : blocks_[i].gathering)
+  if (!options_.at_once) start(i);
+  arrive(blocks_[i]);
+}
+
+void BlockShards::arrive(Block& block) {
+  for (dist::Transfer& transfer : block.gathering)
     transfer.wait();
-  blocks_[i].gathering.clear();
+  block.gathering.clear();
+}
+
+void BlockShards::gather_all(bool backward_follows) {
+  if (!options_.at_once) return;
+  for (std::size_t i = 0; i < blocks_.size(); ++i) {
+    start(i);
+    if (!backward_follows) continue;
+    for (ShardedMatrix* matrix : blocks_[i].matrices)
+      if (matrix->gradient_.defined())
+        matrix->sum_ = Tensor::zeros(matrix->name_.shape(), DType::f32, matrix->name_.device());
+  }
 }
 
 void BlockShards::release(std::size_t i) {
   Block& block = blocks_[i];
-  if (options_.keep || !std::exchange(block.here, false)) return;
+  if (options_.keep || options_.at_once || !std::exchange(block.here, false)) return;
   --gathered_;
   for (ShardedMatrix* matrix : block.matrices) {
     if (!matrix->all_.unique())
@@ -79,6 +94,7 @@ void BlockShards::drop() {
   for (Block& block : blocks_) {
     if (!std::exchange(block.here, false)) continue;
     --gathered_;
+    arrive(block);
     for (ShardedMatrix* matrix : block.matrices)
       matrix->all_ = Tensor();
   }
@@ -88,12 +104,12 @@ void BlockShards::forward(std::size_t i) {
   if (i > 0) release(i - 1);
   if (i == blocks_.size()) return;
   need(i);
-  if (i + 1 < blocks_.size()) start(i + 1);
+  if (!options_.at_once && i + 1 < blocks_.size()) start(i + 1);
 }
 
 void BlockShards::enter(ops::Tape& tape, std::size_t i) {
   forward(i);
-  if (tape.recording())
+  if (tape.recording() && !options_.at_once)
     tape.in_backward([this, i](ops::Tape& t) { backward(&t, i, t.replaces()); });
 }
 
@@ -123,13 +139,9 @@ void BlockShards::sum(ops::Tape* tape, std::size_t i, bool first) {
   for (ShardedMatrix* matrix : blocks_[i].matrices) {
     if (!matrix->gradient_.defined()) continue;
     const Tensor& name = matrix->name_;
-    Tensor buffer;
-    if (tape != nullptr) {
-      tape->take_back(name, matrix->no_gradient_);
-      buffer = std::exchange(matrix->sum_, Tensor());
-    } else {
-      buffer = Tensor::zeros(name.shape(), DType::f32, name.device());
-    }
+    if (tape != nullptr) tape->take_back(name, matrix->no_gradient_);
+    Tensor buffer = std::exchange(matrix->sum_, Tensor());
+    if (!buffer.defined()) buffer = Tensor::zeros(name.shape(), DType::f32, name.device());
     buffer = buffer.to(options_.travel).reshape({name.elements()});
     dist::Group& group = matrix->group_;
     const auto own = matrix->rows_.begin() + group.rank();
@@ -155,12 +167,25 @@ void BlockShards::end_sums() {
   sums_.clear();
 }
 
+// A rank that had nothing to do with some block's matrices has not waited for them, and the update
+// is about to change what they are gathered from. One block's sums travel while those of the next
+// are prepared.
+void BlockShards::sum_all() {
+  for (std::size_t i = blocks_.size(); i-- > 0;) {
+    arrive(blocks_[i]);
+    end_sums();
+    sum(nullptr, i, true);
+  }
+}
+
 void BlockShards::fill_forward() {
+  if (options_.at_once) return;
   for (std::size_t i = 0; i <= blocks_.size(); ++i)
     forward(i);
 }
 
 void BlockShards::fill(int done, int all) {
+  if (options_.at_once) return;
   for (; done < all; ++done) {
     fill_forward();
     for (std::size_t i = blocks_.size() + 1; i-- > 0;)
@@ -169,6 +194,7 @@ void BlockShards::fill(int done, int all) {
 }
 
 void BlockShards::finish() {
+  if (options_.at_once) sum_all();
   end_sums();
   if (replicas_ == nullptr) return;
   for (Block& block : blocks_)

@@ -8,7 +8,10 @@
 // by a name (ops::MatrixSource), so all modes of recomputation ask for it when they need it.
 //
 // Every rank of a group gathers and sums the same blocks in the same order. A pass that a rank has
-// no samples for it takes part in with an empty one (fill()).
+// no samples for it takes part in with an empty one (fill()). In a pipeline the ranks of a group
+// have microbatches of their own, whose blocks come in another order on each: there all blocks of a
+// stage are gathered once a step, before the first of them runs, gradients are summed over the
+// microbatches in buffers as large as the matrices, and go to the stretches after the last one.
 // Sources: Rajbhandari et al., "ZeRO" (2020); Zhao et al., "PyTorch FSDP" (2023).
 // Thread-safety: the thread that made the world.
 // SPDX-License-Identifier: Apache-2.0
@@ -54,6 +57,8 @@ class BlockShards {
   struct Options {
     bool keep = false;          ///< gathered matrices stay until drop()
     DType travel = DType::f32;  ///< of gradients: f32 or bf16
+    /// They stay, and gather_all() and finish() move all blocks, in their order; nothing else does.
+    bool at_once = false;
   };
   /// Who has the same of weights that are whole, and of those that are cut along tp; and who keeps
   /// the same stretches (null: nobody else). They must outlive it.
@@ -63,6 +68,9 @@ class BlockShards {
   /// Those of each block, in the order of the blocks, which must outlive this. Once.
   void set_blocks(std::vector<std::vector<ShardedMatrix*>> blocks);
 
+  /// At once: begins to gather what is not here, and if backward follows lends the gradients
+  /// buffers of zeros until finish(). Otherwise it does nothing.
+  void gather_all(bool backward_follows);
   /// Before block `i` runs, or after the last one, i = their number. In backward the same the other
   /// way round, by the tape.
   void enter(ops::Tape& tape, std::size_t i);
@@ -73,7 +81,7 @@ class BlockShards {
   void fill_forward();
   /// Waits for what travels: afterwards the gradients of the stretches are those of the step.
   void finish();
-  /// Frees what is kept: after the stretches have changed.
+  /// Frees what is kept: after the stretches have changed, or where it is not needed for long.
   void drop();
 
   /// Blocks that were here at a time.
@@ -96,9 +104,11 @@ class BlockShards {
   void backward(ops::Tape* tape, std::size_t i, bool first);
   void start(std::size_t i);
   void need(std::size_t i);
+  static void arrive(Block& block);
   void release(std::size_t i);
   void lend_buffers(ops::Tape& tape, std::size_t i);
   void sum(ops::Tape* tape, std::size_t i, bool first);
+  void sum_all();
   void end_sums();
 
   dist::Group &whole_, &cut_;

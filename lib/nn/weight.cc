@@ -203,6 +203,7 @@ void Weight::add_state(Parameter& p) const {
     state.grad = stretch(sharded_->gradient());
   state.placement = {p.placement.global, p.placement.offset, p.shape(), own.begin};
   state.decay = p.decay;
+  state.on_all_stages = p.on_all_stages;
   if (low_.defined()) state.low = stretch(low_);
 }
 

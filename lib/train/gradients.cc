@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "nn/placement.h"
 #include "ops/optim/sum_squares.h"
 
 namespace vfm::train {
@@ -35,6 +36,10 @@ GradientReducer::GradientReducer(const dist::Mesh& mesh, const nn::ParameterList
     static_cast<Message&>(sent) = std::move(message);
     if (sent.shares_state && mesh.size(Axes::replicate) > 1)
       sent.replicas = &mesh.group(Axes::replicate);
+    if (sent.on_all_stages) {
+      sent.stages = &mesh.group(Axes::pp);
+      sent.ranks_of_stages = &mesh.group(Axes::tp | Axes::cp | Axes::shard | Axes::pp);
+    }
     open(sent);
   }
 }
@@ -46,6 +51,48 @@ Tensor GradientReducer::Sent::own() const {
   const auto mine = rows.begin() + group->rank();
   const std::int64_t begin = std::accumulate(rows.begin(), mine, std::int64_t{0});
   return all.rows(begin, begin + *mine);
+}
+
+std::vector<std::int64_t> GradientReducer::Sent::parts_of(std::int64_t stretch) const {
+  std::vector<std::int64_t> parts;
+  for (int stage = 0; stage < stages->size(); ++stage)
+    parts.push_back(nn::share(stretch, stage + 1, stages->size()) -
+                    nn::share(stretch, stage, stages->size()));
+  return parts;
+}
+
+std::vector<std::int64_t> GradientReducer::Sent::rows_by_stage() const {
+  const std::vector<std::int64_t> stretches = shares();
+  std::vector<std::int64_t> rows(static_cast<std::size_t>(ranks_of_stages->size()));
+  for (std::size_t rank = 0; rank < stretches.size(); ++rank) {
+    const std::vector<std::int64_t> parts = parts_of(stretches[rank]);
+    for (std::size_t stage = 0; stage < parts.size(); ++stage)
+      rows[stage * stretches.size() + rank] = parts[stage];
+  }
+  return rows;
+}
+
+/// Of `by_stage` what this rank sums.
+Tensor GradientReducer::Sent::own_part() const {
+  const std::vector<std::int64_t> rows = rows_by_stage();
+  const auto mine = rows.begin() + ranks_of_stages->rank();
+  const std::int64_t begin = std::accumulate(rows.begin(), mine, std::int64_t{0});
+  return by_stage.rows(begin, begin + *mine);
+}
+
+// The values are by rank of a stage, and go to the ranks of all stages, one stage after the other.
+void GradientReducer::Sent::order_by_stage() {
+  by_stage = Tensor({values.elements()}, values.dtype(), values.device());
+  const Tensor all = values.reshape({values.elements()});
+  const std::vector<std::int64_t> rows = rows_by_stage();
+  std::int64_t from = 0;
+  for (int rank = 0; rank < group->size(); ++rank)
+    for (int stage = 0; stage < stages->size(); ++stage) {
+      const auto part = rows.begin() + stage * group->size() + rank;
+      const std::int64_t to = std::accumulate(rows.begin(), part, std::int64_t{0});
+      if (*part > 0) copy(all.rows(from, from + *part), by_stage.rows(to, to + *part));
+      from += *part;
+    }
 }
 
 void GradientReducer::open(Sent& message) {
@@ -70,9 +117,9 @@ void GradientReducer::hear(const Tensor& gradient) {
   }
   while (started_ < messages_.size() && messages_[started_].open == 0)
     start_next();
-  // With replicas there is another sum to start, which all are to do at one point.
+  // With replicas or stages there is another exchange to start, which all are to do at one point.
   while (ended_ < started_ && messages_[ended_].replicas == nullptr &&
-         messages_[ended_].transfer.done())
+         messages_[ended_].stages == nullptr && messages_[ended_].transfer.done())
     end_next();
 }
 
@@ -87,17 +134,32 @@ void GradientReducer::start_next() {
     message.each(message.values, -1, gradient_of,
                  [](const Tensor& gradient, const Tensor& place) { convert(gradient, place); });
   }
-  if (!message.shares_state)
+  if (!message.shares_state) {
     message.transfer = message.group->all_reduce(message.values);
-  else
-    message.transfer = message.group->reduce_scatter(message.values.reshape({message.elements()}),
-                                                     message.own(), message.shares());
+    return;
+  }
+  if (message.stages != nullptr) {
+    message.order_by_stage();
+    message.transfer = message.ranks_of_stages->reduce_scatter(message.by_stage, message.own_part(),
+                                                               message.rows_by_stage());
+    return;
+  }
+  message.transfer = message.group->reduce_scatter(message.values.reshape({message.elements()}),
+                                                   message.own(), message.shares());
 }
 
 void GradientReducer::end_next() {
   Sent& message = messages_[ended_++];
   message.transfer.wait();
-  if (message.replicas != nullptr) message.replicas->all_reduce(message.own()).wait();
+  if (message.replicas != nullptr)
+    message.replicas->all_reduce(message.stages != nullptr ? message.own_part() : message.own())
+        .wait();
+  if (message.stages != nullptr) {
+    message.stages
+        ->all_gather(message.own_part(), message.own(), message.parts_of(message.own().elements()))
+        .wait();
+    message.by_stage = Tensor();
+  }
   message.each(message.values, message.shares_state ? message.group->rank() : -1, gradient_of,
                [](const Tensor& gradient, const Tensor& place) {
                  if (place.raw() != gradient.raw()) convert(place, gradient);

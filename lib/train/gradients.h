@@ -5,7 +5,11 @@
 // the network, but for what all stages have: that is summed along pp, too. Sums add in the order of
 // ranks (dist/group.h), so every holder of an element has the same bits, and their weights stay
 // alike. Where ranks share the state (train/state_shards.h), the sum of an element goes to the one
-// that keeps its state, and nowhere else; along `replicate` these are added then.
+// that keeps its state, and nowhere else; along `replicate` these are added then. Where all stages
+// have a parameter, each keeps the state of all of it: of P stages with N ranks each every rank
+// gets the sum of 1/P of its own stretch, and then the other stages' parts of it. That is still one
+// sum in the order of ranks, with the bits of one that nobody shares, and (NP - 1 + P - 1)/NP of
+// these gradients are sent: as much as by a sum in each stage and another along pp.
 //
 // Parameters travel several in a message (train/messages.h), whose order follows from the list of
 // parameters alone: so ranks agree also where one has no samples in this step. A message starts
@@ -51,9 +55,17 @@ class GradientReducer {
     Tensor values;         // while it travels: these one after the other
     dist::Transfer transfer;
     dist::Group* replicas = nullptr;  // who has the same sums to add; null: nobody
+    // Of what all stages have where the state is shared; else null.
+    dist::Group *stages = nullptr, *ranks_of_stages = nullptr;
+    Tensor by_stage;  // the values in the order of ranks_of_stages
 
     /// Of `values` what is this rank's afterwards.
     Tensor own() const;
+    /// What each stage sums of such a stretch of so many elements; and of `by_stage` each rank.
+    std::vector<std::int64_t> parts_of(std::int64_t stretch) const;
+    std::vector<std::int64_t> rows_by_stage() const;
+    Tensor own_part() const;
+    void order_by_stage();
   };
   static void open(Sent& message);
   void hear(const Tensor& gradient);

@@ -161,8 +161,10 @@ void pass_some(const Recipe& recipe, const Parallel& parallel, const Objective& 
     // From the third turn on it is as it was.
     const std::vector<MicrobatchCost> costs(
         std::min((batches.size() + 1) / 2, 3 * static_cast<std::size_t>(pp)));
+    if (parallel.blocks() != nullptr) parallel.blocks()->gather_all(true);
     run_pipeline(parallel.mesh().group(dist::Axes::pp), objective, batches,
                  schedule_pipeline({pp, recipe.parallel.vpp}, costs));
+    if (parallel.blocks() != nullptr) parallel.blocks()->finish();
     return reducer.finish();
   }
   // What the allocator keeps is what it is from the second time on.

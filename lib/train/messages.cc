@@ -2,6 +2,7 @@
 #include "train/messages.h"
 
 #include <map>
+#include <tuple>
 #include <utility>
 
 namespace vfm::train {
@@ -66,7 +67,7 @@ std::vector<Message> plan_messages(const dist::Mesh& mesh, const nn::ParameterLi
     std::int64_t elements = 0;
   };
   std::vector<Message> messages;
-  std::map<std::pair<Axes, DType>, Open> open;
+  std::map<std::tuple<Axes, DType, bool>, Open> open;
   for (std::size_t i = parameters.size(); i-- > 0;) {
     const nn::Parameter& parameter = *parameters[i];
     if (parameter.sharded) continue;
@@ -75,12 +76,14 @@ std::vector<Message> plan_messages(const dist::Mesh& mesh, const nn::ParameterLi
     const bool shares = parameter.state != nullptr;
     const Axes axes = shares ? state_axes(parameter) : gradient_axes(parameter);
     if (mesh.size(axes) == 1) continue;
-    Open& last = open[{axes, type ? type(parameter) : DType::f32}];
+    const bool on_all = shares && parameter.on_all_stages;
+    Open& last = open[{axes, type ? type(parameter) : DType::f32, on_all}];
     const std::int64_t more = usual_elements(mesh, parameter);
     if (!last.message.parameters.empty() && last.elements + more > most)
       messages.push_back(std::exchange(last, {}).message);
     last.message.group = &mesh.group(axes);
     last.message.shares_state = shares;
+    last.message.on_all_stages = on_all;
     last.message.parameters.push_back(&parameter);
     last.elements += more;
   }

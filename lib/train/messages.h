@@ -4,7 +4,8 @@
 // Which are together follows from the list of parameters alone, the last ones first, as backward
 // comes to them: so ranks agree. Where the ranks of a group share the state of what they have alike
 // (nn::Parameter::state), the elements of a message are in the order of these ranks, and of each
-// rank's in that of the parameters: so a rank's own are one range of it.
+// rank's in that of the parameters: so a rank's own are one range of it. What all stages of a
+// pipeline have is in messages of its own.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -28,6 +29,8 @@ dist::Axes state_axes(const nn::Parameter& parameter);
 struct Message {
   dist::Group* group = nullptr;
   bool shares_state = false;  ///< of all its parameters, or of none
+  /// Of a shared state: whether all stages have these parameters, and so the sum is theirs, too.
+  bool on_all_stages = false;
   std::vector<const nn::Parameter*> parameters;
 
   std::int64_t elements() const;

@@ -24,6 +24,7 @@ std::vector<dist::Axes> more_groups(const ParallelRecipe& parallel) {
   if (parallel.pp > 1)
     for (const dist::Axes axes : {tp | pp, tp | cp | pp, tp | cp | dp | pp})
       more.push_back(axes);
+  if (parallel.pp > 1 && parallel.shards_state()) more.push_back(tp | cp | shard | pp);
   return more;
 }
 
@@ -53,9 +54,6 @@ dist::Layout layout_on_ranks(const Recipe& recipe, int ranks, int of_machine) {
   const models::CpChoice choice = cp_choice(recipe, of_machine);
   if (choice.kind == models::CpKind::all_to_all_ring) layout.cp_heads = choice.heads;
   if (!recipe.parallel.shards_state()) return dist::fit_layout(layout, ranks);
-  if (recipe.parallel.pp > 1)
-    fail_usage("{}, and {}: the stages of a pipeline do not share a state, leave one out",
-               describe_setting(recipe, "parallel.shard"), describe_setting(recipe, "parallel.pp"));
   const int replicas = recipe.parallel.replicate;
   layout = dist::fit_layout(layout, ranks);
   if (layout.dp % replicas != 0)
@@ -140,7 +138,9 @@ Parallel::Parallel(const Recipe& recipe, dist::World& world, int of_machine)
     blocks_ = std::make_unique<nn::BlockShards>(
         mesh_.group(dist::Axes::tp | dist::Axes::cp | dist::Axes::shard),
         mesh_.group(dist::Axes::cp | dist::Axes::shard), replicas,
-        nn::BlockShards::Options{!recipe.parallel.reshard, recipe.parallel.reduce_type()});
+        nn::BlockShards::Options{.keep = recipe.parallel.keeps_gathered(),
+                                 .travel = recipe.parallel.reduce_type(),
+                                 .at_once = network_.pp != nullptr});
     network_.blocks = blocks_.get();
   }
   // Where the recipe's cp is no product of two, the model says so.

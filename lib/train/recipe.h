@@ -114,9 +114,10 @@ struct ParallelRecipe {
   std::string reduce = "f32";  ///< "f32" or "bf16": in what gradients travel
   /// Kept together by dp and cp (train/state_shards.h): "none", "optimizer", or blocks too, "full".
   std::string shard = "none";
-  int replicate = 1;    ///< groups of the ranks of dp that each keep all of it
-  bool reshard = true;  ///< of "full": whether gathered matrices are freed after each use
-
+  int replicate = 1;  ///< groups of the ranks of dp that each keep all of it
+  /// "full": are gathered matrices freed after use? "true", "false", "auto": where pp is 1.
+  std::string reshard = "auto";
+  bool keeps_gathered() const { return reshard == "false"; }
   DType reduce_type() const;
   bool shards_state() const { return shard != "none"; }
 };

@@ -70,7 +70,7 @@ std::vector<Field> fields_of(Recipe& r) {
   list.choice("reduce", r.parallel.reduce, {"f32", "bf16"}).may_change();
   list.choice("shard", r.parallel.shard, {"none", "optimizer", "full"}).may_change();
   list.number("replicate", r.parallel.replicate, between(1, 1 << 16)).may_change();
-  list.flag("reshard", r.parallel.reshard).may_change();
+  list.choice("reshard", r.parallel.reshard, {"auto", "true", "false"}).may_change();
   list.section("train").number("steps", r.train.steps, between(1, 4294967295)).may_change();
   list.number("seed", r.train.seed, at_least(0));
   list.number("checkpoint_every", r.train.checkpoint_every, at_least(1)).may_change();

@@ -120,6 +120,26 @@ void check_pipeline(const Recipe& recipe) {
                describe_setting(recipe, "model.num_layers"));
 }
 
+void check_shards(const Recipe& recipe) {
+  const ParallelRecipe& parallel = recipe.parallel;
+  if (parallel.replicate > 1 && !parallel.shards_state())
+    fail_usage("{}, and {}: only a state that is shared has replicas",
+               describe_setting(recipe, "parallel.replicate"),
+               describe_setting(recipe, "parallel.shard"));
+  if (parallel.keeps_gathered() && parallel.shard != "full")
+    fail_usage("'parallel.reshard' is false, and {}: only with full are matrices gathered",
+               describe_setting(recipe, "parallel.shard"));
+  if (parallel.reshard == "true" && parallel.pp > 1 && parallel.shard == "full")
+    fail_usage(
+        "'parallel.reshard' is true, and {}: the ranks that gather weights together go through "
+        "blocks in different orders in a pipeline, so they gather once a step and free nothing "
+        "in it; leave it at auto",
+        describe_setting(recipe, "parallel.pp"));
+  if (parallel.shards_state() && kind_of(recipe.model.type).one_by_one())
+    fail_usage("{}: the state of a tokenizer is not shared by ranks, leave it out",
+               describe_setting(recipe, "parallel.shard"));
+}
+
 }  // namespace
 
 Recipe make_recipe(std::span<const Setting> settings, const Beginning* beginning) {
@@ -163,16 +183,7 @@ Recipe make_recipe(std::span<const Setting> settings, const Beginning* beginning
         "are recomputed; choose auto, block_but_attention or block",
         describe_setting(recipe, "model.recompute"));
   check_pipeline(recipe);
-  if (recipe.parallel.replicate > 1 && !recipe.parallel.shards_state())
-    fail_usage("{}, and {}: only a state that is shared has replicas",
-               describe_setting(recipe, "parallel.replicate"),
-               describe_setting(recipe, "parallel.shard"));
-  if (!recipe.parallel.reshard && recipe.parallel.shard != "full")
-    fail_usage("'parallel.reshard' is false, and {}: only with full are matrices gathered",
-               describe_setting(recipe, "parallel.shard"));
-  if (recipe.parallel.shards_state() && kind.one_by_one())
-    fail_usage("{}: the state of a tokenizer is not shared by ranks, leave it out",
-               describe_setting(recipe, "parallel.shard"));
+  check_shards(recipe);
   kind.check(recipe);
   return recipe;
 }

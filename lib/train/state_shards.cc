@@ -64,8 +64,8 @@ dist::Group& holders_of(const dist::Mesh& mesh, const nn::ParameterList& paramet
   const bool shared = std::ranges::any_of(parameters, [](const nn::Parameter* parameter) {
     return parameter->state != nullptr || !parameter->placement.part.empty();
   });
-  if (shared) return mesh.group(Axes::tp | Axes::cp | Axes::shard);
-  return mesh.group(mesh.layout().pp > 1 ? Axes::tp | Axes::pp : Axes::tp);
+  const Axes axes = shared ? Axes::tp | Axes::cp | Axes::shard : Axes::tp;
+  return mesh.group(mesh.layout().pp > 1 ? axes | Axes::pp : axes);
 }
 
 StateShards::StateShards(const dist::Mesh& mesh, const nn::ParameterList& parameters,
@@ -100,9 +100,11 @@ std::optional<double> StateShards::squares() const {
     if (holders_of(mesh_, parameters_).size() == 1) return {};
     return squares_of_gradients(mesh_, parameters_);
   }
+  const bool first_stage = mesh_.layout().pp == 1 || mesh_.place(Axes::pp) == 0;
   std::vector<ops::Extent> own;
   for (const nn::Parameter* state : states_)
-    own.push_back({state->grad.data<float>(), state->elements()});
+    if (first_stage || !state->on_all_stages)
+      own.push_back({state->grad.data<float>(), state->elements()});
   double sum = ops::sum_squares(states_.front()->device(), own);
   holders_of(mesh_, states_).all_reduce(std::span(&sum, 1)).wait();
   return sum;

@@ -5,7 +5,8 @@
 // its own stretches, and these weights go to the others, of what is split the bf16 half alone. So a
 // rank sends (N-1)/N of its gradients and as much of its weights, for N ranks. The matrices of
 // blocks may be kept so, too, and gathered when they are needed (nn/block_shards.h). Where nothing
-// is shared there is nothing to send, and the state is that of all parameters. Source: Rajbhandari
+// is shared there is nothing to send, and the state is that of all parameters. In a pipeline the
+// ranks of a stage share a state; of what all stages have each stage keeps one. Source: Rajbhandari
 // et al., "ZeRO: memory optimizations toward training trillion parameter models" (2020).
 // Thread-safety: the thread that made the world.
 // SPDX-License-Identifier: Apache-2.0
@@ -23,7 +24,7 @@
 namespace vfm::train {
 
 /// The ranks that have the state of all `parameters` (or their states) together: a part that is
-/// alike on ranks of tp or on stages more than once, a share of a state once.
+/// alike on ranks of tp or on stages more than once, a share of a state once in each stage.
 dist::Group& holders_of(const dist::Mesh& mesh, const nn::ParameterList& parameters);
 
 class StateShards {

@@ -73,6 +73,8 @@ StepWork step_work(const Recipe& recipe, int ranks, models::Recompute recompute,
     }
     world->traffic().reset();
   };
+  if (parallel.blocks() != nullptr) parallel.blocks()->gather_all(true);
+  add_sent(1);
   const double passes = static_cast<double>(packs.all) / packs.together;
   for (const auto& [first, share] : {std::pair{true, 1.0}, {false, passes - 1}}) {
     if (share == 0) continue;

@@ -129,14 +129,19 @@ StepResult Trainer::train_step(bool update) {
 /// Forward, loss and backward of all batches.
 void Trainer::pass(const StepData& data) {
   const bool staged = parallel_.network().pp_size() > 1;
+  nn::BlockShards* const blocks = parallel_.blocks();
   if (data.batches.empty() || staged) nn::zero_gradients(objective_->parameters());
-  if (staged && !data.batches.empty())
-    return run_pipeline(parallel_.mesh().group(dist::Axes::pp), *objective_, data.batches,
-                        data.schedule);
-  for (const std::unique_ptr<Batch>& batch : data.batches)
-    objective_->pass(*batch, batch == data.batches.front(),
-                     batch == data.batches.back() ? reducer_.listener() : ops::Tape::Listener());
-  if (nn::BlockShards* const blocks = parallel_.blocks()) {
+  if (staged) {
+    if (blocks != nullptr) blocks->gather_all(true);
+    if (!data.batches.empty())
+      run_pipeline(parallel_.mesh().group(dist::Axes::pp), *objective_, data.batches,
+                   data.schedule);
+  } else {
+    for (const std::unique_ptr<Batch>& batch : data.batches)
+      objective_->pass(*batch, batch == data.batches.front(),
+                       batch == data.batches.back() ? reducer_.listener() : ops::Tape::Listener());
+  }
+  if (blocks != nullptr) {
     const RankPacks packs = packs_of_rank(recipe_, parallel_.world().size());
     blocks->fill(static_cast<int>(data.batches.size()), packs.passes());
     blocks->finish();

@@ -81,6 +81,7 @@ Json Validation::run(const Objective& objective, const Parallel& parallel) {
   std::vector<double> sums(2 * levels.size() + 5);
   const std::size_t psnr = 2 * levels.size(), ssim = psnr + 2;
   nn::BlockShards* const blocks = parallel.blocks();
+  if (blocks != nullptr) blocks->gather_all(false);
   const auto data_ranks = static_cast<std::size_t>(parallel.data_ranks());
   std::size_t job = 0;
   for (std::size_t level = 0; level < levels.size(); ++level) {
@@ -106,6 +107,7 @@ Json Validation::run(const Objective& objective, const Parallel& parallel) {
   const std::size_t rest = job % data_ranks;
   if (blocks != nullptr && rest > 0 && static_cast<std::size_t>(parallel.data_rank()) >= rest)
     blocks->fill_forward();
+  if (blocks != nullptr) blocks->drop();  // what is kept is for the passes of a step
   parallel.world().all_reduce_sum(std::span<double>(sums));
   Json by_level = Json::object();
   double total = 0;

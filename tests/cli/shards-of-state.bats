@@ -63,7 +63,10 @@ refused() {
   [ "$status" -eq 0 ]
   train 1 mixed train.steps=6
   [ "$status" -eq 0 ]
-  jq -se 'map(select(.step == 6 and has("loss"))) | length == 1' mixed/metrics.jsonl
+  # And as one of two stages.
+  train 4 mixed parallel.shard=full parallel.pp=2 train.steps=7
+  [ "$status" -eq 0 ]
+  jq -se 'map(select((.step == 6 or .step == 7) and has("loss"))) | length == 2' mixed/metrics.jsonl
 }
 
 @test "--check-parallel proves layouts with parts of the state and of the weights" {
@@ -92,6 +95,17 @@ refused() {
     echo "$shard: $predicted predicted, $peak measured"
     awk "BEGIN { exit !($peak > 0.95 * $predicted && $peak < 1.05 * $predicted) }"
   done
+  # Of stages with all their blocks for a step, the one that needs most.
+  wide[-1]=parallel.shard=full
+  wide+=(parallel.pp=2 data.packs=4)
+  vfm-train tiny.yaml "${wide[@]}" --dry-run -q --ranks 4 --synthetic 2x4x4 >staged.json
+  run --separate-stderr timeout 60 mpirun -np 4 vfm-train tiny.yaml "${wide[@]}" -j1 --synthetic 2x4x4 --out run-staged
+  echo "$stderr"
+  [ "$status" -eq 0 ]
+  predicted=$(jq '.memory_bytes | .weights + .gradients + .moments + .average + .activations' staged.json)
+  peak=$(jq -s 'map(.memory_ranks.most) | max' run-staged/timing.jsonl)
+  echo "stages: $predicted predicted, $peak measured"
+  awk "BEGIN { exit !($peak > 0.95 * $predicted && $peak < 1.05 * $predicted) }"
   half() { jq -se "(.[1].memory_bytes.$1 / .[0].memory_bytes.$1) as \$part | \$part > 0.499 and \$part < $3" none.json "$2.json"; }
   half moments optimizer 0.501
   half average optimizer 0.501
@@ -104,7 +118,7 @@ refused() {
 @test "parts of the state are refused where they cannot be, before any work" {
   refused "'parallel.replicate' is 2, and 'parallel.shard' is none" parallel.replicate=2
   refused "'parallel.reshard' is false, and 'parallel.shard' is optimizer" parallel.reshard=false parallel.shard=optimizer
-  refused "'parallel.shard' is full, and 'parallel.pp' is 2: the stages of a pipeline do not share" parallel.pp=2 parallel.shard=full
+  refused "'parallel.reshard' is true, and 'parallel.pp' is 2: the ranks that gather" parallel.pp=2 parallel.shard=full parallel.reshard=true
   refused "'parallel.replicate' is 3, and does not divide the 2 ranks" parallel.replicate=3 parallel.shard=full
   run --separate-stderr mpirun -np 2 vfm-train "$VFM_ROOT/examples/recipes/tokenizer-tiny.yaml" --synthetic 9x32x32 --out refused parallel.shard=optimizer
   [ "$status" -eq 2 ]

@@ -23,7 +23,8 @@ const std::string
     kData = "parallel: {tp: 2, cp: 1}",
     kStages = "parallel: {tp: 2, pp: 2}\nmodel: {num_layers: 2}",
     kShards = "parallel: {tp: 2, shard: optimizer}",
-    kFull = "model: {num_layers: 3}\nparallel: {tp: 2, shard: full}";
+    kFull = "model: {num_layers: 3}\nparallel: {tp: 2, shard: full}",
+    kStagesFull = "model: {num_layers: 2}\nparallel: {pp: 2, shard: full}";
 
 struct Planted {
   const char* what;
@@ -101,6 +102,15 @@ const std::vector<Planted> kFaults = {
     {"a stage gets the microbatch before instead",
      kStages,
      {"pp", Operation::receive, Fault::repeats, 1}},
+    {"a gathered weight of a stage is stale",
+     kStagesFull,
+     {"tp+cp+shard", Operation::all_gather, Fault::skips, 6}},
+    {"what all stages have is reduced twice",
+     kStagesFull,
+     {"tp+cp+shard+pp", Operation::reduce_scatter, Fault::scales}},
+    {"a stage lacks the others' part of that sum",
+     kStagesFull,
+     {"pp", Operation::all_gather, Fault::skips}},
     // If they do so on both ways, pixels have other numbers, and nothing is wrong.
     {"two frames change places on the way back",
      kHybrid,
@@ -129,7 +139,9 @@ TEST_CASE("check parallel: what goes wrong between ranks is noticed", "[long]") 
       if (type == "stdit" && (planted.settings == kGather || planted.settings == kRing)) continue;
       if (type != "stdit" && planted.settings == kHybrid) continue;
       // It has nothing that is on all stages.
-      const bool all_stages = planted.fault.axis == "tp+cp+dp+pp";
+      const bool all_stages =
+          planted.fault.axis == "tp+cp+dp+pp" || planted.fault.axis == "tp+cp+shard+pp" ||
+          (planted.fault.axis == "pp" && planted.fault.operation == Operation::all_gather);
       if (type == "autoregressive" && (planted.settings == kRing || all_stages)) continue;
       // Of samples that one rank has whole nothing would move in a hybrid.
       const Samples samples = planted.settings == kHybrid ? Samples::one_a_pack : Samples::mixed;

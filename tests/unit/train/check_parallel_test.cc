@@ -49,6 +49,22 @@ const std::vector<ParallelCase> kCases = {
     {"stdit", 2, "parallel: {pp: 2}\nmodel: {num_layers: 2, recompute: elementwise}"},
     {"moviegen", 2, "parallel: {pp: 2}\nmodel: {num_layers: 2}"},
     {"moviegen", 4, "parallel: {pp: 2, vpp: 2, tp: 2}\nmodel: {num_layers: 4}\ndata: {packs: 4}"},
+    {"dit", 8, "parallel: {pp: 2, shard: optimizer, tp: 2}\nmodel: {num_layers: 2}"},
+    {"dit", 6, "parallel: {pp: 3, shard: optimizer, reduce: bf16}\nmodel: {num_layers: 3}"},
+    {"dit", 8,
+     "parallel: {pp: 2, cp: 2, cp_kind: gather, shard: full}\n"
+     "model: {num_layers: 2, compute: bf16, recompute: block}\ndata: {packs: 3}"},
+    {"dit", 4,
+     "parallel: {pp: 2, vpp: 2, shard: full}\nmodel: {num_layers: 5, recompute: elementwise}\n"
+     "data: {packs: 5}"},
+    {"dit", 4, "parallel: {pp: 2, shard: full}\nmodel: {num_layers: 2}", Samples::mixed, 2},
+    {"stdit", 8, "parallel: {pp: 2, cp: 2, hybrid: true, shard: full}\nmodel: {num_layers: 2}"},
+    {"moviegen", 8,
+     "parallel: {pp: 2, shard: full, replicate: 2}\nmodel: {num_layers: 2}\ndata: {packs: 6}"},
+    {"moviegen", 8,
+     "parallel: {pp: 2, shard: optimizer, replicate: 2}\nmodel: {num_layers: 2}\n"
+     "data: {packs: 4}"},
+    {"autoregressive", 8, "parallel: {pp: 2, tp: 2, shard: full}\nmodel: {num_layers: 2}"},
     {"dit", 2, "parallel: {shard: optimizer}"},
     {"dit", 3, "parallel: {shard: optimizer, cp: 3, cp_kind: gather}\nmodel: {compute: bf16}"},
     {"dit", 4, "parallel: {shard: optimizer, tp: 2}\nmodel: {recompute: block}"},
@@ -139,8 +155,8 @@ TEST_CASE("check parallel: a layout that cannot be is refused before any work") 
   CHECK_THAT(refused({"dit", 3, "parallel: {tp: 3}"}), Catch::Contains("parallel.tp=2"));
   CHECK_THAT(refused({"stdit", 2, "parallel: {cp: 2, cp_kind: gather}"}),
              Catch::Contains("parallel.cp_kind=all_to_all can be"));
-  CHECK_THAT(refused({"dit", 4, "parallel: {pp: 2, shard: full}\nmodel: {num_layers: 2}"}),
-             Catch::Contains("the stages of a pipeline do not share a state"));
+  CHECK_THAT(refused({"dit", 4, "parallel: {pp: 2, shard: full, reshard: true}"}),
+             Catch::Contains("'parallel.reshard' is true, and 'parallel.pp' is 2: the ranks that"));
   CHECK_THAT(refused({"dit", 2, "parallel: {cp: 2, hybrid: true}"}),
              Catch::Contains("parallel.hybrid is for model.type=stdit"));
   CHECK_THAT(refused({"dit", 4, "parallel: {cp: 4, cp_kind: all_to_all+ring, cp_heads: 3}"}),

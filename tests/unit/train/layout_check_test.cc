@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <omp.h>
 
+#include <algorithm>
 #include <array>
 #include <catch2/catch.hpp>
 #include <map>
@@ -52,7 +53,7 @@ TEST_CASE("a thousand layouts: the judge says of each what the run says") {
   const std::array types = {"dit", "moviegen", "stdit", "autoregressive"};
   const std::array kinds = {"auto", "gather", "all_to_all", "ring", "all_to_all+ring"};
   std::map<std::string, std::unique_ptr<Dataset>> data;
-  int accepted = 0;
+  int accepted = 0, stages_with_shards = 0;
   for (int i = 0; i < 1000; ++i) {
     ParallelCase one;
     one.type = types.at(static_cast<std::size_t>(draw(0, 3)));
@@ -68,14 +69,22 @@ TEST_CASE("a thousand layouts: the judge says of each what the run says") {
     recipe.parallel.cp_kind = kinds.at(static_cast<std::size_t>(draw(0, 4)));
     recipe.parallel.cp_heads = draw(0, 2) == 0 ? draw(1, 4) : 0;
     recipe.parallel.hybrid = draw(0, 1) == 1 && (one.type == "stdit" || draw(0, 9) == 0);
-    recipe.parallel.pp = draw(0, 3) == 0 ? draw(2, 3) : 1;
+    recipe.parallel.pp = draw(0, 2) == 0 ? std::array{2, 2, 2, 3}.at(draw(0, 3)) : 1;
     recipe.parallel.vpp = draw(0, 3) == 0 ? 2 : 1;
     recipe.parallel.shard =
         std::array{"none", "none", "optimizer", "full"}.at(static_cast<std::size_t>(draw(0, 3)));
-    if (recipe.parallel.shards_state()) {
+    if (recipe.parallel.shards_state())
       recipe.parallel.replicate = std::array{1, 1, 2, 3}.at(static_cast<std::size_t>(draw(0, 3)));
-      if (draw(0, 7) > 0) recipe.parallel.pp = 1;
-    }
+    // As many ranks as fit stages are seldom drawn, and with three axes they are many.
+    if (recipe.parallel.pp > 1 && draw(0, 3) > 0)
+      (draw(0, 1) > 0 ? recipe.parallel.tp : recipe.parallel.cp) = 1;
+    const int sharers = recipe.parallel.tp * recipe.parallel.cp * recipe.parallel.pp;
+    if (recipe.parallel.pp > 1 && sharers <= 8 && draw(0, 3) > 0)
+      one.ranks = sharers * draw(1, std::max(1, 8 / sharers));
+    // Too few blocks for the stages now and then.
+    if (recipe.parallel.pp > 1 && draw(0, 3) > 0)
+      recipe.model.dit.num_layers = recipe.model.decoder.num_layers =
+          recipe.parallel.pp * recipe.parallel.vpp;
     // Of samples with too few tokens the fit says it, in the run as here: draw another.
     if (!refusal([&] { set.fit(recipe); }).empty()) {
       --i;
@@ -89,11 +98,14 @@ TEST_CASE("a thousand layouts: the judge says of each what the run says") {
                   << " pp=" << recipe.parallel.pp << " vpp=" << recipe.parallel.vpp
                   << ", shard=" << recipe.parallel.shard << " of " << recipe.parallel.replicate);
     REQUIRE(judged == run);
-    if (judged.empty()) ++accepted;
+    if (!judged.empty()) continue;
+    ++accepted;
+    if (recipe.parallel.pp > 1 && recipe.parallel.shards_state()) ++stages_with_shards;
   }
   // Neither all nor none, or the test says nothing.
   CHECK(accepted > 100);
   CHECK(accepted < 850);
+  CHECK(stages_with_shards > 20);
 }
 
 TEST_CASE("a layout with more groups than packs is refused") {

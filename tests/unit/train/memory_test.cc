@@ -147,6 +147,35 @@ TEST_CASE("what the first rank sends in a step is told, by axis", "[long]") {
     }
 }
 
+TEST_CASE("what the first rank of stages that share a state sends in a step is told, by axis") {
+  const std::unique_ptr<Dataset> data =
+      make_up_latents({.sizes = {{4, 16, 16}}, .channels = 4, .text_tokens = 8, .text_width = 24});
+  for (const auto& [ranks, parallel] : {std::pair{8, "pp: 2, tp: 2, shard: full"},
+                                        {4, "pp: 2, shard: full"},
+                                        {4, "pp: 2, vpp: 2, shard: optimizer"}}) {
+    CAPTURE(ranks, parallel);
+    const std::string more =
+        "data: {tokens: 256, packs: 6}\nmodel: {num_layers: 4, compute: bf16}\nparallel: {";
+    Recipe recipe = recipe_of(kNetwork, more + parallel + "}\n");
+    data->fit(recipe);
+    std::map<std::string, double> told =
+        step_work(recipe, ranks, Recompute::none, Device::cpu, fullest_pack(recipe, *data)).sent;
+    CHECK(told.contains("pp"));
+    told.at("tp+cp+shard+pp") += 8 * (ranks - 1);  // the norm
+    dist::thread_worlds(ranks, [&](dist::World& world) {
+      const OneThread one_thread;
+      Trainer trainer(recipe, *data, world);
+      world.traffic().reset();
+      trainer.train_step();
+      if (world.rank() == 0)
+        for (const auto& [axis, bytes] : told) {
+          INFO(axis);
+          CHECK(static_cast<double>(world.traffic().of(axis).bytes) == bytes);
+        }
+    });
+  }
+}
+
 TEST_CASE("the memory that is told of a run is what its tensors' allocator hands out", "[long]") {
   const OneThread one_thread;
   // Of several packs each is taken to be as the fullest one.

@@ -10,6 +10,7 @@
 #include <map>
 #include <mutex>
 #include <set>
+#include <tuple>
 
 #include "dist/threads.h"
 #include "parallel_cases.h"
@@ -186,15 +187,20 @@ TEST_CASE("what stages write is one rank's checkpoint, which any layout goes on 
     });
     return files_of(checkpoint_path(folder / to, 3));
   };
-  for (const auto& [ranks, layout] : std::vector<std::pair<int, std::string>>{
-           {2, "parallel: {pp: 2}"}, {4, "parallel: {pp: 2, tp: 2}"}, {4, "parallel: {pp: 2}"}}) {
+  for (const auto& [ranks, layout, steps] :
+       std::vector<std::tuple<int, std::string, int>>{{2, "parallel: {pp: 2}", 50},
+                                                      {4, "parallel: {pp: 2, tp: 2}", 50},
+                                                      {4, "parallel: {pp: 2}", 50},
+                                                      {4, "parallel: {pp: 2, shard: optimizer}", 3},
+                                                      {6, "parallel: {pp: 2, shard: full}", 3}}) {
     CAPTURE(ranks, layout);
-    const auto files = train(ranks, layout, 50, "", "staged");
+    const auto files = train(ranks, layout, steps, "", "staged");
     CHECK(files.size() > 8);
     CHECK(train(1, "", 0, "staged", "alone") == files);
     CHECK(train(2, "parallel: {tp: 2}", 0, "staged", "heads") == files);
     CHECK(train(3, "parallel: {pp: 3}", 0, "staged", "three") == files);
     CHECK(train(2, "parallel: {pp: 2, vpp: 2}", 0, "alone", "chunks") == files);
+    CHECK(train(6, "parallel: {pp: 3, shard: full}", 0, "staged", "shards") == files);
   }
 }
 

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <map>
 #include <mutex>
+#include <numeric>
 
 #include "base/error.h"
 #include "dist/threads.h"
@@ -17,6 +18,7 @@
 #include "models/folder/load_tensors.h"
 #include "train/diffusion/latents.h"
 #include "train/trainer.h"
+#include "train/validation.h"
 
 using namespace vfm;
 using namespace vfm::train;
@@ -35,9 +37,13 @@ struct ShardsAfter {
   std::int64_t sharded = 0, sharded_bytes = 0;        // of what is gathered by blocks
   std::int64_t replicas_sent = 0;                     // by all ranks together
   int most_gathered = 0;
+  // Of a pipeline the numbers above are of all stages together; of what each of them has:
+  std::int64_t on_all_stages = 0, their_sums_sent = 0, their_parts_sent = 0;
+  std::vector<Json> validations;  // of the weights, and of their average
 };
 
-/// Puts a state's elements where they lie in the whole one, and counts who has them.
+/// Puts a state's elements where they lie in the whole one, and counts who has them. Of what
+/// several have with other bits nothing is left.
 void put(const nn::Parameter& state, const Tensor& values, Tensors& wholes, Tensors* counts) {
   const io::TensorRange box = models::held_range(state);
   const auto size = static_cast<std::size_t>(element_count(box.shape));
@@ -46,17 +52,20 @@ void put(const nn::Parameter& state, const Tensor& values, Tensors& wholes, Tens
   if (counts != nullptr) (*counts)[state.name].resize(size, 0);
   const Tensor floats = values.to(DType::f32);
   const std::int64_t first = state.placement.begin;
-  io::RangeRuns(box).for_each(first, first + values.elements(),
-                              [&](std::int64_t at, std::int64_t in, std::int64_t count) {
-                                for (std::int64_t i = 0; i < count; ++i) {
-                                  const auto place = static_cast<std::size_t>(at + i);
-                                  whole[place] = floats.data<float>()[in - first + i];
-                                  if (counts != nullptr) (*counts)[state.name][place] += 1;
-                                }
-                              });
+  io::RangeRuns(box).for_each(
+      first, first + values.elements(), [&](std::int64_t at, std::int64_t in, std::int64_t count) {
+        for (std::int64_t i = 0; i < count; ++i) {
+          const auto place = static_cast<std::size_t>(at + i);
+          const float value = floats.data<float>()[in - first + i];
+          const bool other = !std::isnan(whole[place]) && whole[place] != value;
+          whole[place] = other ? NAN : value;
+          if (counts != nullptr) (*counts)[state.name][place] += 1;
+        }
+      });
 }
 
-ShardsAfter train_shards(int ranks, const Recipe& recipe, const Dataset& data, int steps) {
+ShardsAfter train_shards(int ranks, const Recipe& recipe, const Dataset& data, int steps,
+                         bool validates = false) {
   ShardsAfter after;
   Tensors counts;
   std::mutex mutex;
@@ -66,7 +75,13 @@ ShardsAfter train_shards(int ranks, const Recipe& recipe, const Dataset& data, i
     omp_set_num_threads(1);
     Trainer trainer(recipe, data, world);
     std::vector<double> losses, norms;
+    std::vector<Json> validations;
     for (int i = 0; i < steps; ++i) {
+      for (int of = 0; of < 2 && validates && i + 1 == steps; ++of) {
+        validations.push_back(
+            Validation(recipe, data, "train").run(trainer.objective(), trainer.parallel()));
+        trainer.swap_ema();
+      }
       world.traffic().reset();
       const StepResult result = trainer.train_step();
       losses.push_back(result.loss.mean());
@@ -79,6 +94,10 @@ ShardsAfter train_shards(int ranks, const Recipe& recipe, const Dataset& data, i
              world.traffic().of("cp+shard", operation).bytes;
     };
     after.sums_sent[rank] = sent(Operation::reduce_scatter);
+    const char* const stages = "tp+cp+shard+pp";
+    after.their_sums_sent += world.traffic().of(stages, Operation::reduce_scatter).bytes;
+    after.their_parts_sent += world.traffic().of("pp", Operation::all_gather).bytes;
+    after.validations = validations;
     after.replicas_sent += world.traffic().of("replicate", Operation::all_reduce).bytes;
     after.weights_sent[rank] = sent(Operation::all_gather);
     if (const nn::BlockShards* blocks = trainer.parallel().blocks())
@@ -93,12 +112,14 @@ ShardsAfter train_shards(int ranks, const Recipe& recipe, const Dataset& data, i
       if (trainer.optimizer().has_ema())
         put(state, trainer.optimizer().ema()[i], after.average, nullptr);
     }
-    if (rank == 0)
+    // Of the first rank of each stage.
+    if (world.rank() % (world.size() / recipe.parallel.pp) == 0)
       for (const nn::Parameter* parameter : trainer.objective().parameters()) {
         const Tensor& sent_of = parameter->split() ? parameter->high : parameter->value;
         const auto bytes = static_cast<std::int64_t>(sent_of.bytes());
         (parameter->sharded ? after.sharded : after.elements) += parameter->elements();
         (parameter->sharded ? after.sharded_bytes : after.weight_bytes) += bytes;
+        if (rank == 0 && parameter->on_all_stages) after.on_all_stages += parameter->elements();
       }
   });
   for (const auto& [name, list] : counts) {
@@ -174,6 +195,81 @@ TEST_CASE("a shared state is trained to the bits of one that every rank has") {
     }
 }
 
+TEST_CASE("stages whose ranks share a state have the bits of stages whose ranks have it all") {
+  const TemporaryFolder folder, broken;
+  write_latents(folder.path);
+  write_latents(broken.path, {.broken = 5});
+  const auto whole = open_latents(folder.path, "train"), data = open_latents(broken.path, "train");
+  struct Stages {
+    int ranks;
+    const char *model, *layout;
+    int packs = 4;  // where a rank has no pack, or one more than others
+  };
+  for (const Stages& one :
+       {Stages{4, "type: dit, learnable_positions: true", "pp: 2, ", 5},
+        Stages{6, "compute: bf16", "pp: 3, ", 3},
+        Stages{8, "type: stdit, recompute: block", "pp: 2, cp: 2, hybrid: true, "},
+        Stages{4, "type: moviegen, recompute: elementwise", "pp: 2, vpp: 2, ", 6}}) {
+    CAPTURE(one.ranks, one.model, one.layout);
+    int stages = 0;
+    const auto train = [&](const char* shard) {
+      Recipe recipe = shard_recipe(one.model, one.layout + std::string("shard: ") + shard, *whole);
+      recipe.data.packs = one.packs;
+      recipe.validation.sigmas = {1};
+      recipe.validation.samples = 7;
+      if (recipe.parallel.vpp > 1) recipe.model.dit.num_layers = 5;
+      recipe.data.tokens = 8;  // a sample or two: one pack has none that can be read
+      stages = recipe.parallel.pp;
+      return train_shards(one.ranks, recipe, *data, 2, true);
+    };
+    const ShardsAfter plain = train("none");
+    REQUIRE(plain.validations.size() == 2);
+    CHECK(plain.validations[0] != plain.validations[1]);
+    for (const char* shard : {"optimizer", "full"}) {
+      CAPTURE(shard);
+      const ShardsAfter shared = train(shard);
+      CHECK(shared.losses == plain.losses);
+      CHECK(shared.validations == plain.validations);
+      CHECK(same_numbers(shared.weights, plain.weights));
+      CHECK(same_numbers(shared.moments, plain.moments));
+      CHECK(same_numbers(shared.average, plain.average));
+      for (std::size_t i = 0; i < plain.norms.size(); ++i)
+        CHECK(shared.norms[i] == Approx(plain.norms[i]).epsilon(1e-12));
+      for (const auto& [name, holders] : shared.holders) {
+        INFO(name);
+        CHECK((holders == 1 || holders == stages));
+      }
+    }
+  }
+}
+
+TEST_CASE("stages send what they share once a step, and of what all have each its part") {
+  const TemporaryFolder folder;
+  write_latents(folder.path);
+  const auto data = open_latents(folder.path, "train");
+  for (const std::string compute : {"f32", "bf16"})
+    for (const bool full : {false, true})
+      for (const auto& [ranks, pp] : {std::pair{4, 2}, {6, 3}}) {
+        CAPTURE(compute, full, ranks, pp);
+        const std::string shard = full ? "full" : "optimizer";
+        const Recipe recipe =
+            shard_recipe("compute: " + compute, fmt::format("pp: {}, shard: {}", pp, shard), *data);
+        const ShardsAfter after = train_shards(ranks, recipe, *data, 2);
+        const int of_stage = ranks / pp;
+        REQUIRE((after.sharded > 10000) == full);
+        REQUIRE(after.on_all_stages > 1000);
+        const auto all = [](const std::vector<std::int64_t>& sent) {
+          return std::accumulate(sent.begin(), sent.end(), std::int64_t{0});
+        };
+        const std::int64_t in_stage = after.elements - pp * after.on_all_stages + after.sharded;
+        CHECK(all(after.sums_sent) == (of_stage - 1) * 4 * in_stage);
+        CHECK(after.their_sums_sent == (ranks - 1) * 4 * after.on_all_stages);
+        CHECK(after.their_parts_sent == (pp - 1) * 4 * after.on_all_stages);
+        CHECK(all(after.weights_sent) ==
+              (of_stage - 1) * (after.weight_bytes + after.sharded_bytes));
+      }
+}
+
 TEST_CASE("a state that groups of ranks share, each all of it, is trained as one rank's") {
   const TemporaryFolder folder;
   write_latents(folder.path);
@@ -203,6 +299,8 @@ TEST_CASE("with clipping a shared state has the norm, and so the update, of one 
   for (const auto& [ranks, layout] : {std::pair{2, "shard: optimizer"},
                                       {4, "tp: 2, shard: optimizer"},
                                       {4, "cp: 2, shard: full"},
+                                      {4, "pp: 2, shard: optimizer"},
+                                      {8, "pp: 2, shard: full, replicate: 2"},
                                       {4, "shard: full, replicate: 2"}}) {
     CAPTURE(ranks, layout);
     const ShardsAfter shared = train_shards(ranks, clipped(layout), *data, 3);
