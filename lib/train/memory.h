@@ -29,8 +29,9 @@ struct MemoryNeed {
   double gradients = 0;  ///< f32
   double moments = 0;    ///< both
   double average = 0;    ///< 0 if there is none, or the host keeps it
-  /// Of batches, of the packs that go through the network together, and what the allocator's blocks
-  /// are larger than what is in them.
+  /// Of batches, of the packs that go through the network together, of blocks that are gathered
+  /// and the buffers of their gradients, and what the allocator's blocks are larger than what is in
+  /// them.
   double activations = 0;
   double host = 0;    ///< 0 on a GPU: the program, samples on their way, what is kept
   double pinned = 0;  ///< of the host's memory beside a GPU, and so not in total(): 'model.offload'
