@@ -42,3 +42,4 @@ killed() {
 @test "kills of a rank: tp=2 cp=2, and two of each" { killed 8 parallel.tp=2 parallel.cp=2; }
 @test "kills of a rank: cp=4, tokens for heads" { killed 4 parallel.cp=4 parallel.cp_kind=all_to_all; }
 @test "kills of a rank: tp=2, two of each, in bf16" { killed 4 parallel.tp=2 model.compute=bf16; }
+@test "kills of a rank: two stages whose ranks share their weights" { killed 4 parallel.pp=2 parallel.shard=full; }
