@@ -161,7 +161,7 @@ void pass_some(const Recipe& recipe, const Parallel& parallel, const Objective& 
     // From the third turn on it is as it was.
     const std::vector<MicrobatchCost> costs(
         std::min((batches.size() + 1) / 2, 3 * static_cast<std::size_t>(pp)));
-    run_pipeline(parallel.mesh().group(dist::Axes::pp), objective, batches,
+    run_pipeline(parallel.mesh(), objective, batches,
                  schedule_pipeline({pp, recipe.parallel.vpp}, costs));
     return reducer.finish();
   }

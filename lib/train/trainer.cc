@@ -131,8 +131,7 @@ void Trainer::pass(const StepData& data) {
   const bool staged = parallel_.network().pp_size() > 1;
   if (data.batches.empty() || staged) nn::zero_gradients(objective_->parameters());
   if (staged && !data.batches.empty())
-    return run_pipeline(parallel_.mesh().group(dist::Axes::pp), *objective_, data.batches,
-                        data.schedule);
+    return run_pipeline(parallel_.mesh(), *objective_, data.batches, data.schedule);
   for (const std::unique_ptr<Batch>& batch : data.batches)
     objective_->pass(*batch, batch == data.batches.front(),
                      batch == data.batches.back() ? reducer_.listener() : ops::Tape::Listener());
