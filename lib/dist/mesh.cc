@@ -178,6 +178,7 @@ Mesh::Mesh(World& world, const Layout& wanted, std::span<const Axes> more)
   for (const Axes axes : all)
     if (!groups_.contains(axes))
       groups_[axes] = world.group(axes_name(axes), ranks_along(axes, layout_, world.rank()));
+  if (layout_.pp > 1) upstream_ = world.group(axes_name(Axes::pp), group(Axes::pp).ranks());
 }
 
 Group& Mesh::group(Axes axes) const {

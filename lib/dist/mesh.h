@@ -84,6 +84,9 @@ class Mesh {
   /// Throws Error for axes whose group was not made.
   Group& group(Axes axes) const;
   int size(Axes axes) const { return group(axes).size(); }
+  /// The ranks along pp once more, for what goes from later stages to earlier ones: it does not
+  /// queue behind what goes the other way.
+  Group& upstream() const { return upstream_ ? *upstream_ : group(Axes::pp); }
   /// This rank's place among them.
   int place(Axes axes) const { return group(axes).rank(); }
   /// A collective: says with a warning if ranks that share tp, which exchange most, are on
@@ -94,6 +97,7 @@ class Mesh {
   World& world_;
   const Layout layout_;
   std::map<Axes, std::unique_ptr<Group>> groups_;
+  std::unique_ptr<Group> upstream_;  // null: no pipeline
 };
 
 }  // namespace vfm::dist

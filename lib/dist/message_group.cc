@@ -29,9 +29,8 @@ struct Parts {
   std::vector<std::size_t> bytes;
 };
 
-void add(Messages& messages, bool sends, int peer, std::byte* data, std::size_t bytes,
-         bool payload = true) {
-  if (bytes > 0) messages.push_back({sends, peer, data, bytes, payload});
+void add(Messages& messages, bool sends, int peer, std::byte* data, std::size_t bytes) {
+  if (bytes > 0) messages.push_back({sends, peer, data, bytes});
 }
 
 void move_bytes(std::byte* to, const std::byte* from, std::size_t bytes) {
@@ -210,21 +209,35 @@ Running::Next rounds_of(const Call& call, int rank, int size) {
   fail("{} has no tensors", operation_name(call.operation));
 }
 
-/// What a Transfer has of an operation; keeps the tensors. Those of the GPU have copies on the
-/// host.
+/// What a Transfer has of an operation, which keeps the tensors. Those of the GPU have copies on
+/// the host; what came is copied back by the thread that drives the GPU, when it asks.
 class Handle final : public Pending {
  public:
-  Handle(Engine& engine, std::shared_ptr<Running> running)
-      : engine_(engine), running_(std::move(running)) {}
+  Handle(Engine& engine, std::shared_ptr<Running> running, Tensor host = {}, Tensor device = {})
+      : engine_(engine),
+        running_(std::move(running)),
+        host_(std::move(host)),
+        device_(std::move(device)) {}
   ~Handle() override {
     if (running_ && !running_->finished()) engine_.drop(running_);
   }
-  void wait() override { engine_.finish(*running_); }
-  bool done() override { return engine_.finished(*running_); }
+  void wait() override {
+    engine_.finish(*running_);
+    copy_back();
+  }
+  bool done() override {
+    if (!engine_.finished(*running_)) return false;
+    copy_back();
+    return true;
+  }
 
  private:
+  void copy_back() {
+    if (const Tensor host = std::exchange(host_, Tensor()); host.defined()) copy(host, device_);
+  }
   Engine& engine_;
   std::shared_ptr<Running> running_;
+  Tensor host_, device_;
 };
 
 /// An operation on meta, which the account of memory (tensor/meta.h) takes to last until the rank
@@ -260,7 +273,7 @@ Running::What MessageGroup::begin(Operation operation, const std::string& descri
   if (!wire_ && size() > 1)
     fail("{} of '{}': the other ranks are not there, only what is on meta is counted", described,
          axis());
-  Running::What what{axis(), operation, {}, ranks(), 0};
+  Running::What what{axis(), {}, ranks(), 0};
   const bool alone = size() == 1;
   if (between_two(operation)) {
     what.place = fmt::format("{} of '{}'", described, axis());
@@ -279,9 +292,10 @@ Running::What MessageGroup::begin(Operation operation, const std::string& descri
 }
 
 std::shared_ptr<Running> MessageGroup::run(Operation operation, const std::string& described,
-                                           Running::Next next) {
-  auto running = std::make_shared<Running>(begin(operation, described), wire_.get(),
-                                           engine_.traffic(), std::move(next));
+                                           std::size_t bytes, Running::Next next) {
+  auto running =
+      std::make_shared<Running>(begin(operation, described), wire_.get(), std::move(next));
+  if (size() > 1) engine_.traffic().sent(axis(), operation, bytes);
   engine_.start(running);
   return running;
 }
@@ -306,14 +320,14 @@ std::unique_ptr<Pending> MessageGroup::start(const Call& call) {
     if (call.in.defined()) host.in = call.in.to(Device::cpu);
     if (call.out.defined()) host.out = call.out.to(Device::cpu);  // all_reduce reads it, too
   }
-  Running::Next rounds = rounds_of(host, rank(), size());
   // Holds the tensors as long as the operation lives.
-  auto next = [host, call, away, rounds = std::move(rounds)](Messages& messages) mutable {
-    if (rounds(messages)) return true;
-    if (away && call.out.defined()) copy(host.out, call.out);
-    return false;
+  auto next = [host, rounds = rounds_of(host, rank(), size())](Messages& messages) mutable {
+    return rounds(messages);
   };
-  return std::make_unique<Handle>(engine_, run(call.operation, described, std::move(next)));
+  auto running = run(call.operation, described, bytes_sent(call, rank(), size()), std::move(next));
+  if (away && call.out.defined())
+    return std::make_unique<Handle>(engine_, std::move(running), host.out, call.out);
+  return std::make_unique<Handle>(engine_, std::move(running));
 }
 
 std::unique_ptr<Pending> MessageGroup::count(const Call& call) {
@@ -335,12 +349,12 @@ void MessageGroup::barrier() {
                      sign =
                          std::make_shared<std::array<std::byte, 2>>()](Messages& messages) mutable {
     if (step >= size) return false;
-    add(messages, true, (rank + step) % size, &(*sign)[0], 1, false);
-    add(messages, false, (rank + size - step) % size, &(*sign)[1], 1, false);
+    add(messages, true, (rank + step) % size, &(*sign)[0], 1);
+    add(messages, false, (rank + size - step) % size, &(*sign)[1], 1);
     step *= 2;
     return true;
   };
-  if (size() > 1) Handle(engine_, run(Operation::barrier, "barrier", next)).wait();
+  if (size() > 1) Handle(engine_, run(Operation::barrier, "barrier", 0, next)).wait();
 }
 
 std::vector<std::string> MessageGroup::gather(const std::string& text) {
@@ -362,13 +376,13 @@ std::vector<std::string> MessageGroup::gather(const std::string& text) {
       std::string& each = state->texts[i];
       const int peer = static_cast<int>(i);
       if (round == 0)
-        add(messages, !leads, peer, reinterpret_cast<std::byte*>(&state->lengths[i]), 8, false);
+        add(messages, !leads, peer, reinterpret_cast<std::byte*>(&state->lengths[i]), 8);
       else
         add(messages, !leads, peer, reinterpret_cast<std::byte*>(each.data()), each.size());
     }
     return true;
   };
-  Handle(engine_, run(Operation::gather, "gather", next)).wait();
+  Handle(engine_, run(Operation::gather, "gather", rank() == 0 ? 0 : text.size(), next)).wait();
   if (rank() != 0) state->texts.clear();
   return std::move(state->texts);
 }

@@ -43,7 +43,8 @@ class MessageGroup final : public Group {
 
  private:
   Running::What begin(Operation operation, const std::string& described);
-  std::shared_ptr<Running> run(Operation operation, const std::string& described,
+  /// `bytes`: what this rank sends.
+  std::shared_ptr<Running> run(Operation operation, const std::string& described, std::size_t bytes,
                                Running::Next next);
   std::unique_ptr<Pending> count(const Call& call);
   std::unique_ptr<Wire> wire_;

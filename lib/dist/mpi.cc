@@ -11,7 +11,10 @@
 #include <optional>
 
 #include "base/error.h"
+#include "dist/errand_thread.h"
+#include "dist/late_wire.h"
 #include "dist/message_group.h"
+#include "dist/mpi_engine.h"
 #include "dist/mpi_meeting.h"
 #include "dist/mpi_wire.h"
 #include "dist/world.h"
@@ -24,25 +27,9 @@ constexpr std::size_t kMaxCount = std::size_t{1} << 28;
 
 class MpiWorld final : public World {
  public:
-  MpiWorld() {
-    int provided = 0;
-    check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), "MPI_Init");
-    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    check(MPI_Comm_rank(MPI_COMM_WORLD, &rank_), "MPI_Comm_rank");
-    check(MPI_Comm_size(MPI_COMM_WORLD, &size_), "MPI_Comm_size");
-    std::array<char, MPI_MAX_PROCESSOR_NAME> name{};
-    int length = 0;
-    check(MPI_Get_processor_name(name.data(), &length), "MPI_Get_processor_name");
-    host_.assign(name.data(), static_cast<std::size_t>(length));
-    MPI_Comm here;
-    check(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &here),
-          "MPI_Comm_split_type");
-    check(MPI_Comm_size(here, &local_size_), "MPI_Comm_size");
-    check(MPI_Comm_free(&here), "MPI_Comm_free");
-    check(MPI_Allreduce(&local_size_, &least_local_size_, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD),
-          "MPI_Allreduce");
-    meeting_.emplace(rank_, size_, host_);
-    engine_.emplace(traffic(), *meeting_);
+  explicit MpiWorld(double late) : late_(late) {
+    thread_.call([this] { init(); });
+    engine_.emplace(traffic(), *meeting_, thread_);
     std::vector<int> ranks(static_cast<std::size_t>(size_));
     std::iota(ranks.begin(), ranks.end(), 0);
     all_ = group("world", std::move(ranks));
@@ -51,7 +38,7 @@ class MpiWorld final : public World {
     // On the way out of an error the other ranks may never come to MPI_Finalize.
     if (std::uncaught_exceptions() > 0) return;
     engine_->finish_all();
-    meeting_->then("MPI_Finalize", [] { return MPI_Finalize(); });
+    thread_.call([this] { meeting_->then("MPI_Finalize", [] { return MPI_Finalize(); }); });
   }
 
   int rank() const override { return rank_; }
@@ -66,7 +53,9 @@ class MpiWorld final : public World {
 
   std::unique_ptr<Group> group(std::string_view axis, std::vector<int> ranks) override {
     const int place = place_in(ranks, rank_, size_, axis);
-    auto wire = mpi_wire(*meeting_, ranks, rank_);
+    std::unique_ptr<Wire> wire;
+    thread_.call([&] { wire = mpi_wire(*meeting_, ranks, rank_); });
+    if (wire && late_ > 0) wire = late_wire(std::move(wire), late_);
     auto group = std::make_unique<MessageGroup>(std::string(axis), place, std::move(ranks),
                                                 std::move(wire), *engine_);
     equip(*group);
@@ -120,14 +109,34 @@ class MpiWorld final : public World {
   }
 
   [[noreturn]] void end_all(int status) override {
-    MPI_Abort(MPI_COMM_WORLD, status);
+    thread_.call([status] { MPI_Abort(MPI_COMM_WORLD, status); });
     std::terminate();  // MPI_Abort does not return
   }
 
  private:
+  void init() {
+    int provided = 0;
+    check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), "MPI_Init");
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    check(MPI_Comm_rank(MPI_COMM_WORLD, &rank_), "MPI_Comm_rank");
+    check(MPI_Comm_size(MPI_COMM_WORLD, &size_), "MPI_Comm_size");
+    std::array<char, MPI_MAX_PROCESSOR_NAME> name{};
+    int length = 0;
+    check(MPI_Get_processor_name(name.data(), &length), "MPI_Get_processor_name");
+    host_.assign(name.data(), static_cast<std::size_t>(length));
+    MPI_Comm here;
+    check(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &here),
+          "MPI_Comm_split_type");
+    check(MPI_Comm_size(here, &local_size_), "MPI_Comm_size");
+    check(MPI_Comm_free(&here), "MPI_Comm_free");
+    check(MPI_Allreduce(&local_size_, &least_local_size_, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD),
+          "MPI_Allreduce");
+    meeting_.emplace(rank_, size_, host_);
+  }
+
   template <class Call>
-  void collective(const char* operation, Call&& call) {
-    check(meeting_->then(operation, call), operation);
+  void collective(const char* operation, const Call& call) {
+    thread_.call([&] { check(meeting_->then(operation, call), operation); });
   }
 
   void check(int code, const char* operation) const {
@@ -139,13 +148,16 @@ class MpiWorld final : public World {
   std::string host_;
   std::optional<Meeting> meeting_;
   std::optional<MpiEngine> engine_;
+  const double late_;
+  // MPI is called by this thread alone, which ends before what it uses.
+  ErrandThread thread_;
   std::unique_ptr<Group> all_;
 };
 
 }  // namespace
 
-std::unique_ptr<World> mpi_world() {
-  return std::make_unique<MpiWorld>();
+std::unique_ptr<World> mpi_world(double late) {
+  return std::make_unique<MpiWorld>(late);
 }
 bool has_mpi() {
   return true;

@@ -99,9 +99,13 @@ void Meeting::until(const std::string& place, const std::function<bool()>& done,
     operation_ = place;
     ++number_;
   }
+  const auto turned = [&] {
+    if (meanwhile_) meanwhile_();
+    return done();
+  };
   auto last = Clock::now();
   double waited = 0, answers = 0;
-  for (int turn = 0; !done(); ++turn) {
+  for (int turn = 0; !turned(); ++turn) {
     if (waited < kBusySeconds)
       std::this_thread::yield();
     else
@@ -248,7 +252,7 @@ void Meeting::give_up() {
 }
 
 /// Where a rank is lost in the middle of a collective, MPI does not say which it is, and the thread
-/// that called it waits for ever. So this one, which computes nothing, ends the run.
+/// that calls it waits for ever. So this one, which computes nothing, ends the run.
 void Meeting::watch() {
   std::unique_lock lock(mutex_);
   std::int64_t number = 0;

@@ -8,7 +8,7 @@
 // with status 1. If all wait, it is for each other, and it says where. Time in which this process
 // was itself stopped does not count, so suspending and resuming a job is no error. Waiting leaves
 // the processor to others after a moment.
-// Thread-safety: the thread that made the world.
+// Thread-safety: the thread that calls MPI; section() any.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -23,6 +23,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace vfm::dist {
@@ -50,6 +51,8 @@ class Meeting {
   /// for messages; `awaited` tells for which ranks, null: all.
   void until(const std::string& place, const std::function<bool()>& done,
              const std::function<std::vector<int>()>& awaited);
+  /// What is done at each turn of a wait.
+  void meanwhile(std::function<void()> act) { meanwhile_ = std::move(act); }
   /// "rank 3 on host b".
   std::string name_of(int rank) const;
 
@@ -76,6 +79,7 @@ class Meeting {
 
   const int rank_, size_;
   std::vector<std::string> hosts_;
+  std::function<void()> meanwhile_;
   struct Channel;  // MPI's own, which headers do not name
   std::unique_ptr<Channel> channel_;
 

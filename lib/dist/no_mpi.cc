@@ -5,7 +5,7 @@
 
 namespace vfm::dist {
 
-std::unique_ptr<World> mpi_world() {
+std::unique_ptr<World> mpi_world(double) {
   fail(
       "this program was built without MPI, so it trains in one process: start it without mpirun, "
       "or "

@@ -77,10 +77,10 @@ class ThreadWire final : public Wire {
   const std::vector<int> ranks_;
 };
 
-class ThreadEngine final : public Engine {
+class ThreadEngine final : public CallingEngine {
  public:
   ThreadEngine(Traffic& traffic, ThreadHall& hall, int rank)
-      : Engine(traffic), hall_(hall), rank_(rank) {}
+      : CallingEngine(traffic), hall_(hall), rank_(rank) {}
   /// The caller's memory may be gone at once, so the others must not reach for it any more.
   void drop(const std::shared_ptr<Running>& running) override {
     hall_.fail_all(rank_, "it left " + running->what().place + " unfinished");

@@ -12,14 +12,11 @@ void Running::advance() {
     flight_.reset();
     std::vector<Message> messages;
     if (!next_(messages)) {
-      finished_ = true;
       next_ = nullptr;  // and the tensors it keeps
+      finished_ = true;
       return;
     }
     if (!messages.empty()) flight_ = wire_->post(what_.tag, what_.place, messages);
-    for (const Message& message : messages)
-      if (message.sends && message.payload)
-        traffic_.sent(what_.axis, what_.operation, message.bytes);
   }
 }
 
@@ -31,51 +28,48 @@ std::vector<int> Running::awaited() const {
   return ranks;
 }
 
-void Engine::check_thread() const {
-  if (std::this_thread::get_id() != thread_)
-    fail("a thread that did not make the world calls its collectives");
-}
-
-void Engine::start(const std::shared_ptr<Running>& running) {
-  check_thread();
+void UnderWay::start(const std::shared_ptr<Running>& running) {
   running_.push_back(running);
-  try {
-    running->advance();
-  } catch (...) {
-    drop(running);
-    throw;
-  }
+  running->advance();
   if (running->finished()) forget(running);
 }
 
-void Engine::advance() {
+void UnderWay::advance() {
   for (auto at = running_.begin(); at != running_.end();) {
     (*at)->advance();
     at = (*at)->finished() ? running_.erase(at) : std::next(at);
   }
 }
 
-bool Engine::finished(const Running& running) {
+void Engine::check_thread() const {
+  if (std::this_thread::get_id() != thread_)
+    fail("a thread that did not make the world calls its collectives");
+}
+
+void CallingEngine::start(const std::shared_ptr<Running>& running) {
   check_thread();
-  if (!running.finished()) advance();
+  try {
+    under_way_.start(running);
+  } catch (...) {
+    drop(running);
+    throw;
+  }
+}
+
+bool CallingEngine::finished(const Running& running) {
+  check_thread();
+  if (!running.finished()) under_way_.advance();
   return running.finished();
 }
 
-void Engine::finish(const Running& running) {
+void CallingEngine::finish(const Running& running) {
   if (finished(running)) return;
   const Stopwatch watch;
   wait(running, [&] {
-    advance();
+    under_way_.advance();
     return running.finished();
   });
-  traffic_.waited(running.what().axis, watch.seconds());
-}
-
-void Engine::finish_all() {
-  while (!running_.empty()) {
-    const std::shared_ptr<Running> first = running_.front();
-    finish(*first);
-  }
+  traffic().waited(running.what().axis, watch.seconds());
 }
 
 }  // namespace vfm::dist

@@ -1,9 +1,11 @@
 // Inside lib/dist only: what a backend of the host is, threads or MPI. It moves messages; what a
 // collective is made of them is the same for all (dist/message_group.h).
-// Thread-safety: one thread, that which made the World.
+// Thread-safety: one thread, that which made the World; messages move in another one where there is
+// one for that (dist/mpi_engine.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -24,7 +26,6 @@ struct Message {
   int peer = 0;
   std::byte* data = nullptr;
   std::size_t bytes = 0;
-  bool payload = true;  ///< counted as traffic
 };
 
 /// Messages under way.
@@ -52,24 +53,25 @@ class Wire {
                                        const std::vector<Message>& messages) = 0;
 };
 
-/// One operation, as rounds of messages.
+/// One operation, as rounds of messages. One thread has it go on; any may ask whether it is
+/// finished.
 class Running {
  public:
   /// Is called when a round has landed, and at first; fills the messages of the next round. False:
-  /// there is none, it is finished.
+  /// there is none, it is finished. It touches the host's memory alone.
   using Next = std::function<bool(std::vector<Message>&)>;
   struct What {
     std::string axis;
-    Operation operation = Operation::barrier;
     std::string place;  ///< "all_gather 3 of 'tp'": where its rank waits
     std::vector<int> ranks;
     int tag = 0;
   };
-  Running(What what, Wire* wire, Traffic& traffic, Next next)
-      : what_(std::move(what)), wire_(wire), traffic_(traffic), next_(std::move(next)) {}
+  Running(What what, Wire* wire, Next next)
+      : what_(std::move(what)), wire_(wire), next_(std::move(next)) {}
 
   /// Goes on as far as it can without waiting.
   void advance();
+  /// It has no tensors then.
   bool finished() const { return finished_; }
   const What& what() const { return what_; }
   /// Ranks of the world.
@@ -78,10 +80,23 @@ class Running {
  private:
   const What what_;
   Wire* const wire_;
-  Traffic& traffic_;
   Next next_;
   std::unique_ptr<Flight> flight_;
-  bool finished_ = false;
+  std::atomic<bool> finished_{false};
+};
+
+/// Operations of one rank that go on together. Thread-safety: one thread.
+class UnderWay {
+ public:
+  /// Begins it, and keeps it until it is finished.
+  void start(const std::shared_ptr<Running>& running);
+  void advance();
+  void forget(const std::shared_ptr<Running>& running) { running_.remove(running); }
+  bool empty() const { return running_.empty(); }
+  std::shared_ptr<Running> first() const { return running_.front(); }
+
+ private:
+  std::list<std::shared_ptr<Running>> running_;
 };
 
 /// The operations of all groups of one rank: while it waits for one of them, all go on.
@@ -90,30 +105,40 @@ class Engine {
   explicit Engine(Traffic& traffic) : traffic_(traffic) {}
   virtual ~Engine() = default;
 
-  void start(const std::shared_ptr<Running>& running);
-  void finish(const Running& running);
-  bool finished(const Running& running);
+  virtual void start(const std::shared_ptr<Running>& running) = 0;
+  virtual void finish(const Running& running) = 0;
+  virtual bool finished(const Running& running) = 0;
   /// The caller wants no more of an operation that is not finished.
   virtual void drop(const std::shared_ptr<Running>& running) = 0;
-  /// Waits for all that were dropped.
-  void finish_all();
   Traffic& traffic() { return traffic_; }
 
   /// How often the rank has waited for operations that are only counted.
   std::int64_t counted_waits = 0;
 
  protected:
-  /// Returns when `done` does; calls it again whenever messages of this rank may have landed.
-  /// Throws Error, or ends the run, when it cannot be.
-  virtual void wait(const Running& running, const std::function<bool()>& done) = 0;
-  void forget(const std::shared_ptr<Running>& running) { running_.remove(running); }
+  void check_thread() const;
 
  private:
-  void advance();
-  void check_thread() const;
   Traffic& traffic_;
-  std::list<std::shared_ptr<Running>> running_;
   const std::thread::id thread_ = std::this_thread::get_id();
+};
+
+/// Of a rank whose operations go on when it calls, and not in between.
+class CallingEngine : public Engine {
+ public:
+  using Engine::Engine;
+  void start(const std::shared_ptr<Running>& running) override;
+  void finish(const Running& running) override;
+  bool finished(const Running& running) override;
+
+ protected:
+  /// Returns when `done` does; calls it again whenever messages of this rank may have landed.
+  /// Throws Error when it cannot be.
+  virtual void wait(const Running& running, const std::function<bool()>& done) = 0;
+  void forget(const std::shared_ptr<Running>& running) { under_way_.forget(running); }
+
+ private:
+  UnderWay under_way_;
 };
 
 }  // namespace vfm::dist

@@ -18,9 +18,9 @@ namespace vfm::dist {
 namespace {
 
 /// Of a rank that waits for nobody.
-class SelfEngine final : public Engine {
+class SelfEngine final : public CallingEngine {
  public:
-  using Engine::Engine;
+  using CallingEngine::CallingEngine;
   void drop(const std::shared_ptr<Running>& running) override { forget(running); }
 
  protected:

@@ -98,8 +98,9 @@ std::unique_ptr<World> self_world();
 std::unique_ptr<World> counted_world(int rank, int size);
 
 /// The MPI world; initialises MPI. Call once, with a launcher (without one MPI_Init is slow and of
-/// no use). Throws Error if this build has no MPI.
-std::unique_ptr<World> mpi_world();
+/// no use). A thread of its own calls MPI, so messages move while the others compute. Messages of
+/// groups come `late` seconds late, for benchmarks. Throws Error if this build has no MPI.
+std::unique_ptr<World> mpi_world(double late = 0);
 bool has_mpi();
 
 }  // namespace vfm::dist

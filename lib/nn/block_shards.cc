@@ -111,6 +111,8 @@ void BlockShards::enter(ops::Tape& tape, std::size_t i) {
   forward(i);
   if (tape.recording() && !options_.at_once)
     tape.in_backward([this, i](ops::Tape& t) { backward(&t, i, t.replaces()); });
+  // Backward begins with the last block, which travels while the loss is computed.
+  if (tape.recording() && i > 0 && i == blocks_.size()) start(i - 1);
 }
 
 // What is recorded from block i on is done.

@@ -2,10 +2,11 @@
 //
 // Between their uses a rank has its own stretch of each matrix of a block. Before a block runs, its
 // matrices are gathered, and those of the next one begin to travel; after it they are freed: so
-// there are two blocks' at most. Backward asks for them again, from the last block on; there the
-// gradients of a block's matrices have buffers of their own from its end to its beginning, and then
-// go, summed, to those that keep the stretches, while backward goes on. Products know such a matrix
-// by a name (ops::MatrixSource), so all modes of recomputation ask for it when they need it.
+// there are two blocks' at most. Backward asks for them again, from the last block on, which
+// travels while the loss is computed; there the gradients of a block's matrices have buffers of
+// their own from its end to its beginning, and then go, summed, to those that keep the stretches,
+// while backward goes on. Products know such a matrix by a name (ops::MatrixSource), so all modes
+// of recomputation ask for it when they need it.
 //
 // Every rank of a group gathers and sums the same blocks in the same order. A pass that a rank has
 // no samples for it takes part in with an empty one (fill()). In a pipeline the ranks of a group

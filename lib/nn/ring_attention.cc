@@ -62,6 +62,14 @@ ops::Tape::Made forward(const Tensor& qkv, const Ring& ring) {
   return {{sum.out().to(qkv.dtype()), sum.log_sum_exp()}, 0};
 }
 
+/// The gradient of qkv, of that of its columns in f32.
+Tensor side_by_side(const Tensor& qkv, const Round& round, const Tensor& dq, const Tensor& dkv) {
+  const Tensor dqkv(qkv.shape(), qkv.dtype(), qkv.device());
+  copy_columns(dq.to(qkv.dtype()), 0, dqkv, round.queries().first, round.queries().count);
+  copy_columns(dkv.to(qkv.dtype()), 0, dqkv, round.keys().first, round.keys().count);
+  return dqkv;
+}
+
 // Gradients of keys and values follow these a step behind: a rank adds its share to what the one
 // before it sent, and sends it on. Its own share of its own ones waits for the last to come round.
 Tensor backward(const Tensor& qkv, const Ring& ring, const Tensor& out, const Tensor& log_sum_exp,
@@ -92,10 +100,59 @@ Tensor backward(const Tensor& qkv, const Ring& ring, const Tensor& out, const Te
   }
   gradients.wait();
   if (arriving.defined()) ops::add_in_place(dkv, arriving);
-  const Tensor dqkv(qkv.shape(), qkv.dtype(), qkv.device());
-  copy_columns(dq.to(qkv.dtype()), 0, dqkv, round.queries().first, round.queries().count);
-  copy_columns(dkv.to(qkv.dtype()), 0, dqkv, round.keys().first, round.keys().count);
-  return dqkv;
+  return side_by_side(qkv, round, dq, dkv);
+}
+
+/// The same of one half of the heads over the rank's own keys, which are in qkv.
+ops::PartGradients half_backward(const Round& round, std::int64_t half, const Tensor& qkv,
+                                 const Tensor& out, const Tensor& log_sum_exp, const Tensor& dout) {
+  ops::AttentionPack pack = round.pack(0);
+  pack.heads /= 2;
+  pack.key_heads /= 2;
+  const std::int64_t width = std::int64_t{pack.heads} * pack.head_dim,
+                     keys = std::int64_t{pack.key_heads} * pack.head_dim;
+  const Tensor kv({qkv.size(0), 2 * keys}, qkv.dtype(), qkv.device());
+  for (const std::int64_t of_values : {0, 1})
+    copy_columns(qkv, 2 * width + (2 * of_values + half) * keys, kv, of_values * keys, keys);
+  const Columns own = {half * width, width, 2 * width};
+  return ops::attend_part_backward(
+      take_columns(qkv, {own.first, own.count, qkv.size(1)}), kv, pack, take_columns(out, own),
+      log_sum_exp.rows(half * pack.heads, (half + 1) * pack.heads), take_columns(dout, own));
+}
+
+// Of two ranks: half of the heads' own keys hide the way of the other's, and the rest that of the
+// gradients back. Sums of two have the same bits in either order.
+Tensor backward_of_two(const Tensor& qkv, const Ring& ring, const Tensor& out,
+                       const Tensor& log_sum_exp, const Tensor& dout) {
+  const Round round(ring);
+  Tensor other, arriving;
+  dist::Transfer on_the_way = round.pass_on(0, take_columns(qkv, round.keys()), other);
+  ops::PartGradients halves[2];
+  halves[0] = half_backward(round, 0, qkv, out, log_sum_exp, dout);
+  on_the_way.wait();
+  const ops::PartGradients part = ops::attend_part_backward(
+      take_columns(qkv, round.queries()), other, round.pack(1), out, log_sum_exp, dout);
+  other = Tensor();
+  dist::Transfer gradients = round.pass_on(1, part.dkv.to(DType::f32), arriving);
+  halves[1] = half_backward(round, 1, qkv, out, log_sum_exp, dout);
+  const Tensor dq(part.dq.shape(), DType::f32, qkv.device()),
+      dkv({qkv.size(0), round.keys().count}, DType::f32, qkv.device());
+  const std::int64_t width = round.queries().count / 2, keys = round.keys().count / 4;
+  for (const std::int64_t half : {0, 1}) {
+    copy_columns(halves[half].dq.to(DType::f32), 0, dq, half * width, width);
+    const Tensor of_half = halves[half].dkv.to(DType::f32);
+    for (const std::int64_t of_values : {0, 1})
+      copy_columns(of_half, of_values * keys, dkv, (2 * of_values + half) * keys, keys);
+  }
+  ops::add_in_place(dq, part.dq);
+  gradients.wait();
+  ops::add_in_place(dkv, arriving);
+  return side_by_side(qkv, round, dq, dkv);
+}
+
+bool even_heads(const Ring& ring) {
+  const ops::AttentionPack& pack = ring.packs.front();
+  return pack.heads % 2 == 0 && pack.key_heads % 2 == 0;
 }
 
 }  // namespace
@@ -107,7 +164,8 @@ Tensor ring_attention(ops::Tape& tape, const Tensor& qkv, const Ring& ring) {
   const Tensor out = made.tensors[0], log_sum_exp = made.tensors[1];
   tape.record(out, {qkv}, [qkv, ring, out, log_sum_exp](ops::Tape& t) {
     const Tensor dout = t.take(out).to(qkv.dtype());
-    t.accumulate(qkv, backward(qkv, ring, out, log_sum_exp, dout));
+    const bool two = ring.group->size() == 2 && even_heads(ring);
+    t.accumulate(qkv, (two ? backward_of_two : backward)(qkv, ring, out, log_sum_exp, dout));
   });
   return out;
 }

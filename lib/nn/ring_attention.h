@@ -4,7 +4,8 @@
 // Every rank sends the keys and values that it has to the next one while it attends over them, and
 // adds up what the parts give (ops/attention/partial_attention.h). In backward they go round once
 // more, and behind them their gradients, in f32: each rank adds its share, and after the last one
-// they are where the keys and values came from. So no rank ever holds more than two parts.
+// they are where the keys and values came from. So no rank ever holds more than two parts. Of two
+// ranks, each attends over its own keys in two halves of the heads, so that all ways are hidden.
 // Per rank and attention with even parts forward sends 2 (c-1) S/c G K elements, c ranks; backward
 // the same and, once more, the same in f32.
 // Source: Liu, Zaharia and Abbeel, "Ring attention with blockwise transformers for near-infinite

@@ -162,7 +162,7 @@ void pass_some(const Recipe& recipe, const Parallel& parallel, const Objective& 
     const std::vector<MicrobatchCost> costs(
         std::min((batches.size() + 1) / 2, 3 * static_cast<std::size_t>(pp)));
     if (parallel.blocks() != nullptr) parallel.blocks()->gather_all(true);
-    run_pipeline(parallel.mesh().group(dist::Axes::pp), objective, batches,
+    run_pipeline(parallel.mesh(), objective, batches,
                  schedule_pipeline({pp, recipe.parallel.vpp}, costs));
     if (parallel.blocks() != nullptr) parallel.blocks()->finish();
     return reducer.finish();

@@ -30,8 +30,9 @@ struct UnderWay {
 
 class PipelineRun {
  public:
-  PipelineRun(dist::Group& pp, const Objective& objective, std::span<const PipelineStep> steps)
-      : pp_(pp), objective_(objective) {
+  PipelineRun(const dist::Mesh& mesh, const Objective& objective,
+              std::span<const PipelineStep> steps)
+      : streams_(mesh.group(dist::Axes::pp)), gradients_(mesh.upstream()), objective_(objective) {
     for (const PipelineStep& step : steps)
       ++under_way_[step.microbatch].left;
   }
@@ -48,16 +49,16 @@ class PipelineRun {
         at.gradient_out[chunk] = at.pass->backward(chunk, at.gradient_in[chunk].take());
         break;
       case PipelineStep::Kind::send_stream:
-        send(step.peer, std::exchange(at.stream_out[chunk], Tensor()));
+        send(streams_, step.peer, std::exchange(at.stream_out[chunk], Tensor()));
         break;
       case PipelineStep::Kind::send_gradient:
-        send(step.peer, std::exchange(at.gradient_out[chunk], Tensor()));
+        send(gradients_, step.peer, std::exchange(at.gradient_out[chunk], Tensor()));
         break;
       case PipelineStep::Kind::receive_stream:
-        at.stream_in[chunk] = receive(step.peer, *at.pass);
+        at.stream_in[chunk] = receive(streams_, step.peer, *at.pass);
         break;
       case PipelineStep::Kind::receive_gradient:
-        at.gradient_in[chunk] = receive(step.peer, *at.pass);
+        at.gradient_in[chunk] = receive(gradients_, step.peer, *at.pass);
         break;
     }
     if (--at.left == 0) under_way_.erase(step.microbatch);
@@ -72,17 +73,17 @@ class PipelineRun {
   }
 
  private:
-  void send(int to, Tensor values) {
-    dist::Transfer transfer = pp_.send(to, values);
+  void send(dist::Group& group, int to, Tensor values) {
+    dist::Transfer transfer = group.send(to, values);
     sent_.push_back({std::move(values), std::move(transfer)});
   }
-  Carried receive(int from, const ChunkedPass& pass) {
+  static Carried receive(dist::Group& group, int from, const ChunkedPass& pass) {
     Tensor values = pass.blank_stream();
-    dist::Transfer transfer = pp_.receive(from, values);
+    dist::Transfer transfer = group.receive(from, values);
     return {std::move(values), std::move(transfer)};
   }
 
-  dist::Group& pp_;
+  dist::Group &streams_, &gradients_;
   const Objective& objective_;
   std::map<std::size_t, UnderWay> under_way_;
   std::list<Carried> sent_;
@@ -90,11 +91,12 @@ class PipelineRun {
 
 }  // namespace
 
-void run_pipeline(dist::Group& pp, const Objective& objective,
+void run_pipeline(const dist::Mesh& mesh, const Objective& objective,
                   std::span<const std::unique_ptr<Batch>> batches,
                   const PipelineSchedule& schedule) {
-  const std::vector<PipelineStep>& steps = schedule.ranks.at(static_cast<std::size_t>(pp.rank()));
-  PipelineRun run(pp, objective, steps);
+  const std::vector<PipelineStep>& steps =
+      schedule.ranks.at(static_cast<std::size_t>(mesh.place(dist::Axes::pp)));
+  PipelineRun run(mesh, objective, steps);
   for (const PipelineStep& step : steps)
     if (const std::unique_ptr<Batch>& batch = batches[step.microbatch]) run.act(step, *batch);
   run.finish();

@@ -3,7 +3,8 @@
 //
 // Sends and receives begin where the schedule has them, and are waited for where what they carry is
 // used; so a rank computes meanwhile. Between two chunks passes the residual stream alone, and its
-// gradient: f32, this rank's tokens.
+// gradient: f32, this rank's tokens. Streams and gradients go by groups of their own, so on GPUs
+// neither waits for the other.
 // Thread-safety: the thread that made the world.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -11,16 +12,16 @@
 #include <memory>
 #include <span>
 
-#include "dist/group.h"
+#include "dist/mesh.h"
 #include "train/objective.h"
 #include "train/pipeline_schedule.h"
 
 namespace vfm::train {
 
 /// Adds the gradients of the sum of the loss to the parameters' gradients. `batches` are the
-/// microbatches of the schedule, the same on all ranks of `pp`; one of which nothing could be read
+/// microbatches of the schedule, the same on all ranks of pp; one of which nothing could be read
 /// is null, and its steps are empty. A collective.
-void run_pipeline(dist::Group& pp, const Objective& objective,
+void run_pipeline(const dist::Mesh& mesh, const Objective& objective,
                   std::span<const std::unique_ptr<Batch>> batches,
                   const PipelineSchedule& schedule);
 

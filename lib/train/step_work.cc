@@ -82,7 +82,7 @@ StepWork step_work(const Recipe& recipe, int ranks, models::Recompute recompute,
     if (const int pp = parallel.network().pp_size(); pp > 1) {
       std::vector<std::unique_ptr<Batch>> batch;
       batch.push_back(objective->blank(samples));
-      run_pipeline(parallel.mesh().group(dist::Axes::pp), *objective, batch,
+      run_pipeline(parallel.mesh(), *objective, batch,
                    schedule_in_order({pp, recipe.parallel.vpp}, std::vector<MicrobatchCost>(1)));
     } else {
       objective->pass(*objective->blank(samples), first);

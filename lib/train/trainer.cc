@@ -134,8 +134,7 @@ void Trainer::pass(const StepData& data) {
   if (staged) {
     if (blocks != nullptr) blocks->gather_all(true);
     if (!data.batches.empty())
-      run_pipeline(parallel_.mesh().group(dist::Axes::pp), *objective_, data.batches,
-                   data.schedule);
+      run_pipeline(parallel_.mesh(), *objective_, data.batches, data.schedule);
   } else {
     for (const std::unique_ptr<Batch>& batch : data.batches)
       objective_->pass(*batch, batch == data.batches.front(),

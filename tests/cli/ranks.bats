@@ -70,6 +70,12 @@ groups() { run --separate-stderr timeout 60 mpirun -np 4 "${VFM_BUILD:?}/tests/u
   [ "$status" -eq 0 ] && [ -z "$stderr" ]
 }
 
+@test "messages and sums go on while the ranks compute" {
+  groups beside
+  echo "$stderr"
+  [ "$status" -eq 0 ] && [ -z "$stderr" ]
+}
+
 @test "a rank that falls silent in one group is named by those who wait for it by way of others" {
   groups silent
   echo "$stderr"
@@ -111,7 +117,9 @@ groups() { run --separate-stderr timeout 60 mpirun -np 4 "${VFM_BUILD:?}/tests/u
   sleep 4
   kill -CONT "$first" "$second"
   wait "$launcher"
-  [ ! -s err ]
+  cat err
+  # But for what is true of a machine that is busy with other things.
+  run ! grep -vE '^vfm-train: step [0-9]+: rank [01] is busy [0-9]+ % longer than the mean, ' err
   [[ $(records out | tail -n 1) == *'"final":true}' ]]
 }
 

@@ -2,16 +2,19 @@
 //
 //   operations  every operation along each axis of a mesh of tp=2 cp=2, and of all; sums by rank
 //   large       messages and sums of more than one piece, and how long they took
+//   beside      messages and sums go on while all ranks do something else
 //   silent      rank 3 stops: the others end within the limit of 2 s and name it
 //   absent      rank 3 leaves out one collective of its tp group: both calls are named
 //   longer      rank 3 sends more than rank 2 awaits
 //
 // SPDX-License-Identifier: Apache-2.0
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <functional>
 #include <map>
 #include <string>
+#include <thread>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -54,6 +57,24 @@ void large(World& world) {
   if (world.rank() == 0) std::printf("%.2f s\n", watch.seconds());
 }
 
+void beside(World& world) {
+  const Mesh mesh(world, square());
+  const Tensor values = Tensor::zeros({300000}), other = Tensor::zeros({300000});
+  for (float& value : values.floats())
+    value = static_cast<float>(world.rank() + 1);
+  world.barrier();
+  world.traffic().reset();
+  // Two rounds of messages each, too large to be on their way without the other's help.
+  Transfer sum = mesh.group(Axes::tp).all_reduce(values);
+  Transfer next = mesh.group(Axes::cp).all_reduce(other);
+  std::this_thread::sleep_for(std::chrono::seconds(1));
+  if (!sum.done() || !next.done()) fail("it waited for its rank");
+  if (values.floats()[299999] != (world.rank() < 2 ? 3 : 7)) fail("a sum");
+  sum.wait();
+  next.wait();
+  if (world.traffic().seconds("tp") > 0 || world.traffic().seconds("cp") > 0) fail("a wait");
+}
+
 /// Rank 3 does something else where its tp group meets for the third time; all go on.
 void differently(World& world, const std::function<void(Group& tp)>& act) {
   const Mesh mesh(world, square());
@@ -88,11 +109,9 @@ int main(int, char** arguments) {
                      message.data());
       },
       LogLevel::error);
-  const std::map<std::string, void (*)(World&)> cases = {{"operations", operations},
-                                                         {"large", large},
-                                                         {"silent", silent},
-                                                         {"absent", absent},
-                                                         {"longer", longer}};
+  const std::map<std::string, void (*)(World&)> cases = {
+      {"operations", operations}, {"large", large},   {"beside", beside},
+      {"silent", silent},         {"absent", absent}, {"longer", longer}};
   const auto world = mpi_world();
   try {
     cases.at(arguments[1])(*world);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "dist/world.h"
+#include "support/pass_on.h"
 #include "train/dataset.h"
 
 namespace vfm {
@@ -163,30 +164,7 @@ class FaultyGroup final : public dist::Group {
     copy(values.to(call.out.dtype()), call.out);
   }
 
-  dist::Transfer pass_on(const dist::Call& call) {
-    const auto flat = [](const Tensor& tensor) { return tensor.reshape({tensor.elements()}); };
-    switch (call.operation) {
-      case dist::Operation::all_gather:
-        return group_->all_gather(flat(call.in), flat(call.out), call.from);
-      case dist::Operation::reduce_scatter:
-        return group_->reduce_scatter(flat(call.in), flat(call.out), call.to);
-      case dist::Operation::all_to_all:
-        return group_->all_to_all(flat(call.in), flat(call.out), call.to, call.from);
-      case dist::Operation::all_reduce:
-        if (call.sum == dist::Sum::f64)
-          return group_->all_reduce(
-              std::span(static_cast<double*>(call.out.raw()), call.out.bytes() / sizeof(double)));
-        return group_->all_reduce(call.out);
-      case dist::Operation::broadcast:
-        return group_->broadcast(call.out, call.source);
-      case dist::Operation::exchange:
-        return group_->exchange(call.target, call.in, call.source, call.out);
-      case dist::Operation::send:
-        return group_->send(call.target, call.in);
-      default:
-        return group_->receive(call.source, call.out);
-    }
-  }
+  dist::Transfer pass_on(const dist::Call& call) { return vfm::pass_on(*group_, call); }
 
   const std::unique_ptr<dist::Group> group_;
   const Fault fault_;
