@@ -22,7 +22,7 @@ cat >wide.yaml <<'END'
 model: {num_attention_heads: 8, attention_head_dim: 64, num_layers: 6, mlp_ratio: 4}
 schedule: {warmup: 0}
 validation: {every: 0}
-train: {log_every: 1, steps: 2}
+train: {log_every: 1, steps: 4}
 END
 "$root/tests/cli/make-latents" latents 24
 train=(vfm-train wide.yaml --data latents data.tokens=16 data.packs=8 --device cpu -j1)
