@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data/latents.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <list>
@@ -18,6 +19,8 @@ namespace {
 
 /// More tars than this are not held open at once.
 constexpr std::size_t kOpenShards = 64;
+/// Bytes before a member of a tar, and before the values of an array.
+constexpr std::int64_t kHeader = 512, kNpyHeader = 128;
 
 int need_size(const Json& line, const char* name, int least) {
   const std::int64_t value = need_integer(line, name, "the entry");
@@ -117,7 +120,7 @@ struct LatentSet::State {
 
   std::string folder;
   Json info;
-  std::int64_t channels = 0, vocabulary = 0;
+  std::int64_t channels = 0, vocabulary = 0, text_width = 0;
   std::vector<Entry> entries;
 
   std::mutex mutex;                                // guards open
@@ -193,6 +196,8 @@ LatentSet::LatentSet(const std::string& directory, const std::string& split)
     state_->vocabulary = get_integer(state_->info, "vocabulary").value_or(0);
     if (state_->vocabulary < 0 || state_->vocabulary > std::numeric_limits<std::int32_t>::max())
       fail("'vocabulary' of '{}' is {}", path, state_->vocabulary);
+    if (const Json encoder = state_->info.value("text_encoder", Json()); encoder.is_object())
+      state_->text_width = std::max<std::int64_t>(0, get_integer(encoder, "dim").value_or(0));
     const std::string index = io::join_path(state_->folder, "index.jsonl");
     if (!io::file_exists(index)) fail("'{}' has no split '{}'", directory, split);
     state_->entries = read_index(index);
@@ -219,12 +224,52 @@ std::uint64_t LatentSet::offset(std::size_t i) const {
 
 LatentSample LatentSet::read(std::size_t i) const {
   const Entry& entry = state_->entries.at(i);
+  const State::Reader reader = state_->reader_with(entry);
+  return check(i, reader->read(entry.row), static_cast<std::int64_t>(reader->size(entry.row)));
+}
+
+std::int64_t LatentSet::about_bytes(std::size_t i) const {
+  const Entry& entry = state_->entries.at(i);
+  const auto member = [](std::int64_t bytes) {
+    return kHeader + (bytes + kHeader - 1) / kHeader * kHeader;
+  };
+  const std::int64_t places = std::int64_t{entry.frames} * entry.height * entry.width;
+  const std::int64_t code = state_->vocabulary > 65536 ? 4 : 2;
+  const std::int64_t values =
+      state_->vocabulary > 0 ? code * places : 2 * state_->channels * places;
+  return member(kNpyHeader + values) +
+         member(kNpyHeader + 2 * entry.text_tokens * state_->text_width) + member(1);
+}
+
+std::string LatentSet::read_piece(std::size_t i, std::int64_t begin, std::int64_t end) const {
+  const Entry& entry = state_->entries.at(i);
+  const State::Reader reader = state_->reader_with(entry);
+  const auto size = static_cast<double>(reader->size(entry.row));
+  const auto about = static_cast<double>(about_bytes(i));
+  // Of neighbours one ends where the other begins, as both compute the same.
+  const auto at = [&](std::int64_t place) {
+    return static_cast<std::uint64_t>(std::floor(static_cast<double>(place) / about * size));
+  };
+  std::string bytes(at(end) - at(begin), '\0');
+  reader->read_piece(entry.row, at(begin), bytes);
+  return bytes;
+}
+
+LatentSample LatentSet::put_together(std::size_t i, std::string_view bytes) const {
+  const Entry& entry = state_->entries.at(i);
+  return check(i, state_->reader_with(entry)->put_together(entry.row, bytes),
+               static_cast<std::int64_t>(bytes.size()));
+}
+
+/// What is in the members, if it is what the index says.
+LatentSample LatentSet::check(std::size_t i, const shard::Sample& sample,
+                              std::int64_t bytes) const {
+  const Entry& entry = state_->entries[i];
   const std::string what = state_->name_of(entry);
-  const shard::Sample sample = state_->reader_with(entry)->read(entry.row);
   if (sample.key != entry.key) fail("{}: the shard has '{}' there", what, sample.key);
   state_->check_bytes(sample, entry);
   LatentSample out;
-  out.bytes = sample.bytes();
+  out.bytes = bytes;
   if (state_->vocabulary > 0)
     out.codes = read_codes(member(sample, "codes.npy", what), entry, state_->vocabulary, what);
   else

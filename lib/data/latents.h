@@ -21,6 +21,10 @@
 
 #include "base/json.h"
 
+namespace vfm::shard {
+struct Sample;
+}
+
 namespace vfm::data {
 
 /// One line of the length index.
@@ -53,7 +57,7 @@ struct LatentSample {
   std::vector<std::int32_t> codes;  ///< (T, H, W), below vocabulary(); empty if continuous
   std::vector<float> text;          ///< (tokens, dim)
   Json meta;                        ///< KEY.json
-  std::int64_t bytes = 0;           ///< that were read for it
+  std::int64_t bytes = 0;           ///< that it takes in its tar
 };
 
 class LatentSet {
@@ -72,11 +76,18 @@ class LatentSet {
   /// shard's notes (X.json) have one of the tar, the whole tar is read and compared once, and no
   /// sample of another one is given. Throws Error naming key and shard.
   LatentSample read(std::size_t i) const;
+  /// The same in pieces, which several may read, and who has all of them puts together. A piece is
+  /// a part [begin, end) of about_bytes(): of the bytes that there are, the same part. That is
+  /// about as many, by the entry alone: nothing is read for it.
+  std::int64_t about_bytes(std::size_t i) const;
+  std::string read_piece(std::size_t i, std::int64_t begin, std::int64_t end) const;
+  LatentSample put_together(std::size_t i, std::string_view bytes) const;
   /// Where sample `i` begins in its shard's tar. Throws Error as read().
   std::uint64_t offset(std::size_t i) const;
 
  private:
   struct State;
+  LatentSample check(std::size_t i, const shard::Sample& sample, std::int64_t bytes) const;
   std::unique_ptr<State> state_;
 };
 

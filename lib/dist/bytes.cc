@@ -40,4 +40,22 @@ std::string broadcast_bytes(Group& group, std::string bytes, int root) {
   return bytes;
 }
 
+std::vector<std::string> all_gather_bytes(Group& group, const std::string& bytes) {
+  const auto ranks = static_cast<std::size_t>(group.size());
+  std::int64_t own = static_cast<std::int64_t>(bytes.size()), sum = 0;
+  std::vector<std::int64_t> counts(ranks);
+  group.all_gather(lend_number(own), lend(std::as_writable_bytes(std::span(counts)))).wait();
+  for (const std::int64_t count : counts)
+    sum += count;
+  std::string copy = bytes, all(static_cast<std::size_t>(sum), '\0');
+  if (sum > 0) group.all_gather(lend_text(copy), lend_text(all), counts).wait();
+  std::vector<std::string> result;
+  std::size_t at = 0;
+  for (const std::int64_t count : counts) {
+    result.push_back(all.substr(at, static_cast<std::size_t>(count)));
+    at += static_cast<std::size_t>(count);
+  }
+  return result;
+}
+
 }  // namespace vfm::dist

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "dist/group.h"
 
@@ -15,5 +16,7 @@ void send_bytes(Group& group, int to, const std::string& bytes);
 std::string receive_bytes(Group& group, int from);
 /// Those of the rank `root`, on every rank; elsewhere `bytes` does not matter. A collective.
 std::string broadcast_bytes(Group& group, std::string bytes, int root);
+/// Those of every rank, by rank, on every rank. A collective.
+std::vector<std::string> all_gather_bytes(Group& group, const std::string& bytes);
 
 }  // namespace vfm::dist

@@ -89,6 +89,15 @@ bool parse_plain(std::string_view range, std::uint64_t offset, SampleView& view)
   return !view.members.empty();
 }
 
+Sample owned(const SampleView& view) {
+  Sample sample;
+  sample.key = view.key;
+  sample.members.reserve(view.members.size());
+  for (const MemberView& member : view.members)
+    sample.members.push_back({std::string(member.extension), std::string(member.data)});
+  return sample;
+}
+
 }  // namespace
 
 struct IndexedReader::State {
@@ -196,26 +205,36 @@ std::string IndexedReader::key(std::int64_t i) const {
   return key;
 }
 
-const SampleView& IndexedReader::view(std::int64_t i, ReadBuffer& buffer) const {
-  const std::uint64_t begin = offset(i);
-  const std::size_t bytes = size(i);
-  // Headers and padding make a range larger than its members: looked at closer below.
+/// Bytes that sample `i` takes, which are not too many. Headers and padding make them more than its
+/// members: parse() looks closer.
+std::uint64_t IndexedReader::range_of(std::int64_t i) const {
+  const std::uint64_t bytes = size(i);
   if (bytes > state_->limits.member + kHeaders) state_->check_size(bytes, i, key(i));
+  return bytes;
+}
+
+const SampleView& IndexedReader::view(std::int64_t i, ReadBuffer& buffer) const {
+  const std::size_t bytes = range_of(i);
   if (buffer.capacity_ < bytes) {
     buffer.capacity_ = 0;
     // Not zero-filled: the read overwrites it.
     buffer.bytes_ = std::make_unique_for_overwrite<char[]>(bytes + bytes / 4);
     buffer.capacity_ = bytes + bytes / 4;
   }
-  state_->file.pread_exact(buffer.bytes_.get(), bytes, begin);
-  const std::string_view range(buffer.bytes_.get(), bytes);
+  state_->file.pread_exact(buffer.bytes_.get(), bytes, offset(i));
+  parse(i, {buffer.bytes_.get(), bytes}, buffer);
+  return buffer.view_;
+}
+
+/// Makes buffer.view_ of all bytes of sample `i`.
+void IndexedReader::parse(std::int64_t i, std::string_view range, ReadBuffer& buffer) const {
   SampleView& view = buffer.view_;
-  if (parse_plain(range, begin, view)) {
+  if (parse_plain(range, offset(i), view)) {
     std::uint64_t sum = 0;
     for (const MemberView& member : view.members)
       sum += member.data.size();
     state_->check_size(sum, i, std::string(view.key));
-    return view;
+    return;
   }
 
   // A foreign tar (PAX or GNU names, directories, odd keys): the range is an archive without end
@@ -237,19 +256,29 @@ const SampleView& IndexedReader::view(std::int64_t i, ReadBuffer& buffer) const 
   view.key = buffer.owned_.key;
   for (const Member& member : buffer.owned_.members)
     view.members.push_back({member.extension, member.data, 0});
-  return view;
+}
+
+void IndexedReader::read_piece(std::int64_t i, std::uint64_t begin, std::span<char> bytes) const {
+  const std::uint64_t range = range_of(i);
+  if (begin > range || bytes.size() > range - begin)
+    fail("sample {} of '{}' has {} bytes, there are none up to {}", i, path(), range,
+         begin + bytes.size());
+  state_->file.pread_exact(bytes.data(), bytes.size(), offset(i) + begin);
+}
+
+Sample IndexedReader::put_together(std::int64_t i, std::string_view range) const {
+  if (range.size() != range_of(i))
+    fail("sample {} of '{}' has {} bytes, not {}", i, path(), size(i), range.size());
+  ReadBuffer buffer;
+  parse(i, range, buffer);
+  return owned(buffer.view_);
 }
 
 Sample IndexedReader::read(std::int64_t i) const {
   // One a thread, so that repeated reading does not allocate the range each time. Kept small: a
   // thread that once read a huge sample must not hold on to it.
   thread_local ReadBuffer buffer;
-  const SampleView& found = view(i, buffer);
-  Sample sample;
-  sample.key = found.key;
-  sample.members.reserve(found.members.size());
-  for (const MemberView& member : found.members)
-    sample.members.push_back({std::string(member.extension), std::string(member.data)});
+  Sample sample = owned(view(i, buffer));
   if (size(i) > (std::uint64_t{64} << 20)) buffer = ReadBuffer();
   return sample;
 }

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -101,6 +102,10 @@ class IndexedReader {
   Sample read(std::int64_t i) const;
   /// The same without copies: the view is into `buffer`, and valid until its next use.
   const SampleView& view(std::int64_t i, ReadBuffer& buffer) const;
+  /// In pieces, which several may read: of the size() bytes that sample `i` takes those from
+  /// `begin` on; and the sample that all of them together are. Throw Error as read().
+  void read_piece(std::int64_t i, std::uint64_t begin, std::span<char> bytes) const;
+  Sample put_together(std::int64_t i, std::string_view range) const;
   /// Of sample `i`, by its first header alone; empty if that has none.
   std::string key(std::int64_t i) const;
   /// Where sample `i` begins in the tar, and how many bytes it takes with headers and padding.
@@ -110,6 +115,8 @@ class IndexedReader {
 
  private:
   struct State;
+  std::uint64_t range_of(std::int64_t i) const;
+  void parse(std::int64_t i, std::string_view range, ReadBuffer& buffer) const;
   std::unique_ptr<State> state_;
 };
 

@@ -31,6 +31,20 @@ std::vector<std::int64_t> Dataset::tokens(const ModelRecipe& model) const {
   return lengths;
 }
 
+std::int64_t Dataset::about_bytes(std::size_t i) const {
+  const data::Entry& sample = entry(i);
+  return std::int64_t{sample.frames} * sample.height * sample.width;
+}
+
+std::string Dataset::read_piece(std::size_t /*i*/, std::int64_t /*begin*/,
+                                std::int64_t /*end*/) const {
+  fail("these data are not read in pieces");
+}
+
+CleanSample Dataset::put_together(std::size_t /*i*/, std::string_view /*bytes*/) const {
+  fail("these data are not read in pieces");
+}
+
 std::string Dataset::fingerprint() const {
   Hasher hasher;
   hasher.update(dump_json(info()));

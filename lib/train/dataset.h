@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/json.h"
@@ -41,6 +42,14 @@ class Dataset {
   CleanSample read(std::size_t i, std::optional<std::uint32_t> step = {}) const {
     return read_sample(i, step);
   }
+  /// About how much of files a sample is, by its entry alone: what reading is shared out by.
+  virtual std::int64_t about_bytes(std::size_t i) const;
+  /// Whether a sample can be read in pieces, by several; else read_piece() and put_together() throw
+  /// Error. Of about_bytes() a piece is the part [begin, end); all of them together are what read()
+  /// makes of the sample. Thrown is what read() throws.
+  virtual bool has_pieces() const { return false; }
+  virtual std::string read_piece(std::size_t i, std::int64_t begin, std::int64_t end) const;
+  virtual CleanSample put_together(std::size_t i, std::string_view bytes) const;
   /// Names the data: a hash of the tokenizer, the statistics and every sample's key and size.
   std::string fingerprint() const;
   /// What train.json says of them for generation (train/generation_facts.h): "tokenizer",

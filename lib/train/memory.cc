@@ -167,13 +167,17 @@ void pass_some(const Recipe& recipe, const Parallel& parallel, const Objective& 
     if (parallel.blocks() != nullptr) parallel.blocks()->finish();
     return reducer.finish();
   }
-  // What the allocator keeps is what it is from the second time on.
+  // What the allocator keeps is what it is from the second time on: two passes of a step, or two
+  // steps of a pass.
+  const bool one = packs_of_rank(recipe, parallel.world().size()).passes() == 1;
   const std::size_t passes = std::min<std::size_t>(batches.size(), 2);
-  for (std::size_t i = 0; i < passes; ++i)
-    objective.pass(*batches[i], i == 0,
-                   i + 1 == passes ? reducer.listener() : ops::Tape::Listener());
-  if (parallel.blocks() != nullptr) parallel.blocks()->finish();
-  reducer.finish();
+  for (std::size_t i = 0; i < passes; ++i) {
+    const bool last = one || i + 1 == passes;
+    objective.pass(*batches[i], one || i == 0, last ? reducer.listener() : ops::Tape::Listener());
+    if (!last) continue;
+    if (parallel.blocks() != nullptr) parallel.blocks()->finish();
+    reducer.finish();
+  }
 }
 
 /// What passes at once, where each pack has these.
@@ -234,10 +238,10 @@ MemoryNeed need_of_rank(const Recipe& recipe, int rank, int ranks, Recompute rec
   need.activations = static_cast<double>(memory.peak) - lasting;
   need.pinned = static_cast<double>(account.pinned().held);
   // Samples as they were read, and put one after the other; where ranks share them those of all
-  // packs of a step, and of the step after it.
+  // packs of a step, and this rank's part of those of the step after it.
   if (device == Device::cpu) {
-    const bool shared = parallel.sharers().size() > 1;
-    const double kept = (shared ? 2.0 * packs / together + 1 : 2.0) * read;
+    const double sharers = parallel.sharers().size(), steps = 1.0 * packs / together;
+    const double kept = (sharers > 1 ? (1 + 1 / sharers) * steps + 1 : 2.0) * read;
     need.host = program + kept + static_cast<double>(memory.held - memory.peak);
     need.save += kept;
   }

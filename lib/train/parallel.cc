@@ -67,13 +67,17 @@ int on_machine(int of_machine, const dist::World& world) {
   return of_machine > 0 ? of_machine : world.least_local_size();
 }
 
+// Whether a rank is of the first or the last stage of a pipeline: pp is the slowest axis.
+bool at_end(const dist::Mesh& mesh, int rank) {
+  const int pp = mesh.layout().pp, stage = rank / (mesh.world().size() / pp);
+  return stage == 0 || stage == pp - 1;
+}
+
 // Of the ranks that share samples those at both ends of a pipeline, or the others.
 std::unique_ptr<dist::Group> make_ends(const dist::Mesh& mesh, const dist::Group& sharers) {
-  const int pp = mesh.layout().pp, ranks = mesh.world().size() / pp;  // pp is the slowest axis
-  const auto at_end = [&](int rank) { return rank / ranks == 0 || rank / ranks == pp - 1; };
   std::vector<int> alike;
   for (const int rank : sharers.ranks())
-    if (at_end(rank) == at_end(mesh.world().rank())) alike.push_back(rank);
+    if (at_end(mesh, rank) == at_end(mesh, mesh.world().rank())) alike.push_back(rank);
   return mesh.world().group("ends", std::move(alike));
 }
 
@@ -94,6 +98,13 @@ dist::Layout wanted_layout(const ParallelRecipe& recipe) {
 dist::Group* Parallel::sharers_of_values() const {
   if (!ends_) return &sharers();
   return network_.first_stage() || network_.last_stage() ? ends_.get() : nullptr;
+}
+
+std::vector<int> Parallel::places_of_values() const {
+  std::vector<int> places;
+  for (int place = 0; place < sharers().size(); ++place)
+    if (at_end(mesh_, sharers().ranks()[static_cast<std::size_t>(place)])) places.push_back(place);
+  return places;
 }
 
 dist::Axes Parallel::sharing_axes() const {

@@ -36,6 +36,8 @@ class Parallel {
   /// Those of them that need more of a sample than its sizes and text: of a pipeline the first and
   /// the last stage. Null: this rank is none.
   dist::Group* sharers_of_values() const;
+  /// The places among sharers() of the ranks that do.
+  std::vector<int> places_of_values() const;
   /// Groups of sharers, each with samples of its own, and which is this rank's.
   int data_ranks() const { return mesh_.size(dist::Axes::dp); }
   int data_rank() const { return mesh_.place(dist::Axes::dp); }

@@ -1,14 +1,21 @@
-// Samples that one rank reads and the ranks that share a network with it need.
+// Samples that the ranks who share a network read between them.
 //
-// Each byte is read once for all of them, and travels once; a sample that could not be read is one
-// that none of them has. Thread-safety: the thread that made the world.
+// Each rank reads its part (train/reading_parts.h), in any thread, without a word to the others.
+// Then they exchange it: all know every sample's sizes, its text, and whether it could be read;
+// latents, codes and pixels go to those that need them. So each byte is read once, and a sample
+// that could not be read is one that none has.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "dist/group.h"
+#include "train/dataset.h"
+#include "train/parallel.h"
+#include "train/reading_parts.h"
 #include "train/sample.h"
 
 namespace vfm::train {
@@ -19,8 +26,34 @@ struct ReadSample {
   std::string failure;  ///< "": it was read
 };
 
-/// On all ranks of the group what the first one has read; latents, codes and pixels on those of
-/// `of_values` alone, whose first one it is too, zeros elsewhere, where that is null. A collective.
-void share_samples(dist::Group& group, dist::Group* of_values, std::vector<ReadSample>& samples);
+/// Sample `i` of the data, as Dataset::read() has it.
+ReadSample try_to_read(const Dataset& data, std::size_t i, std::optional<std::uint32_t> step);
+
+/// What one rank has read of samples.
+struct OwnReading {
+  /// Of a sample that has several readers.
+  struct Piece {
+    std::string bytes;
+    std::string failure;  ///< "": it was read
+  };
+  std::vector<std::size_t> samples;             ///< their places in the data, of all of them
+  std::vector<std::vector<ReadingPart>> parts;  ///< of each rank
+  std::vector<ReadSample> whole;                ///< of this one: those that it read alone, in order
+  std::vector<Piece> pieces;                    ///< the others
+};
+
+/// The part of the rank `rank` of `ranks`. Nothing is exchanged: from any thread.
+OwnReading read_own_part(const Dataset& data, std::vector<std::size_t> samples,
+                         std::optional<std::uint32_t> step, int rank, int ranks);
+
+struct SharedSamples {
+  std::vector<ReadSample> samples;  ///< all; on ranks that need no values zeros in their place
+  std::int64_t own_bytes = 0;       ///< of those that could be read what this rank read
+};
+
+/// What Parallel::sharers() have read, each its part of the same samples, on all of them. Whoever
+/// has the first bytes of a sample that several have read puts it together. A collective: in the
+/// thread that made the world.
+SharedSamples share_samples(const Parallel& parallel, const Dataset& data, OwnReading own);
 
 }  // namespace vfm::train

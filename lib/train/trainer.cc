@@ -167,11 +167,7 @@ void Trainer::swap_ema() {
 Trainer::StepData Trainer::take_data() {
   const auto step = static_cast<std::uint32_t>(state_.step);
   dist::Group& sharers = parallel_.sharers();
-  const auto shared = [&](StepPlan plan) {
-    share_samples(sharers, parallel_.sharers_of_values(), plan.read);
-    return plan;
-  };
-  StepData data = built_.valid() ? built_.get() : build(shared(plan_and_read(step)));
+  StepData data = built_.valid() ? built_.get() : build(share(plan_and_read(step)));
   for (const auto& [key, message] : data.failures)
     if (failures_.emplace(key, message).second && sharers.rank() == 0)
       log_warning("left out: {}", message);
@@ -180,7 +176,7 @@ Trainer::StepData Trainer::take_data() {
     return data;
   }
   StepPlan read = read_.valid() ? read_.get() : plan_and_read(step + 1);
-  const auto next = std::make_shared<StepPlan>(shared(std::move(read)));
+  const auto next = std::make_shared<StepPlan>(share(std::move(read)));
   built_ = std::async(std::launch::async, [this, next] { return build(std::move(*next)); });
   read_ = std::async(std::launch::async, [this, step] { return plan_and_read(step + 2); });
   return data;
@@ -209,27 +205,25 @@ Trainer::StepPlan Trainer::plan(std::uint32_t step) {
   return result;
 }
 
+/// And reads, where samples are shared, this rank's part of them.
 Trainer::StepPlan Trainer::plan_and_read(std::uint32_t step) {
   StepPlan result = plan(step);
   const dist::Group& sharers = parallel_.sharers();
-  if (sharers.size() == 1 || sharers.rank() > 0) return result;
+  if (sharers.size() == 1) return result;
+  std::vector<std::size_t> samples;
   for (const StepPlan::Pack& pack : result.packs)
-    for (const std::size_t sample : pack.samples) {
-      result.read.push_back(read_sample(sample, step));
-      result.data.read_bytes += static_cast<double>(result.read.back().sample.read_bytes);
-    }
+    samples.insert(samples.end(), pack.samples.begin(), pack.samples.end());
+  result.own = read_own_part(data_, std::move(samples), step, sharers.rank(), sharers.size());
   return result;
 }
 
-ReadSample Trainer::read_sample(std::size_t sample, std::uint32_t step) const {
-  try {
-    return {data_.read(sample, step), {}};
-  } catch (const Error& error) {
-    ReadSample unread;
-    unread.sample.key = data_.entry(sample).key;
-    unread.failure = error.what();
-    return unread;
-  }
+/// A collective of those who share samples.
+Trainer::StepPlan Trainer::share(StepPlan plan) const {
+  if (parallel_.sharers().size() == 1) return plan;
+  SharedSamples shared = share_samples(parallel_, data_, std::move(plan.own));
+  plan.read = std::move(shared.samples);
+  plan.data.read_bytes = static_cast<double>(shared.own_bytes);
+  return plan;
 }
 
 Trainer::StepData Trainer::build(StepPlan plan) const {
@@ -255,7 +249,7 @@ Trainer::StepData Trainer::build(StepPlan plan) const {
   for (const StepPlan::Pack& pack : plan.packs) {
     for (std::size_t i = 0; i < pack.samples.size(); ++i) {
       ReadSample one =
-          shared ? std::move(plan.read[next++]) : read_sample(pack.samples[i], plan.step);
+          shared ? std::move(plan.read[next++]) : try_to_read(data_, pack.samples[i], plan.step);
       if (!shared) data.read_bytes += static_cast<double>(one.sample.read_bytes);
       if (one.failure.empty())
         samples.push_back({std::move(one.sample), pack.place + i});

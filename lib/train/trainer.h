@@ -4,8 +4,8 @@
 // of their own (train/parallel.h); gradients of the *sum* of the loss are added over ranks and
 // divided by the number of elements of the whole step. So the update does not depend, but for
 // rounding, on how many ranks there are, on what they share, on how samples are packed, or on how
-// many packs go into one forward. Ranks that share samples agree on each: the first one reads them
-// while the step before last is computed, and sends them to the others. Not here: files, logging,
+// many packs go into one forward. Ranks that share samples agree on each: each reads its part of
+// them while the step before last is computed, and then they exchange it. Not here: files, logging,
 // when to validate or save (train/run.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -43,7 +43,7 @@ struct StepResult {
   bool stop = false;      ///< some rank was asked to stop now (base/stop.h)
   bool wind_up = false;   ///< some rank was asked to save and end
   double flops = 0;       ///< of the model's products, forward and backward, recompute not counted
-  double read_bytes = 0;  ///< of samples, from files: one of ranks that share a sample reads it
+  double read_bytes = 0;  ///< of samples, from files: of a byte that ranks share one reads it
   double data_seconds = 0;    ///< how long this rank waited for its batches
   double own_read_bytes = 0;  ///< this rank's part of read_bytes
 };
@@ -95,7 +95,7 @@ class Trainer {
     PipelineSchedule schedule;  ///< of them, where there is a pipeline
     std::vector<std::pair<std::string, std::string>> failures;
     std::int64_t tokens = 0, samples = 0;
-    double flops = 0, read_bytes = 0;  ///< bytes: on the rank that read
+    double flops = 0, read_bytes = 0;  ///< bytes: those that this rank read
     DataPosition after;
   };
   /// The same before there are batches.
@@ -109,13 +109,14 @@ class Trainer {
       double flops = 0;
     };
     std::vector<Pack> packs;  ///< of this rank and its sharers
-    /// Where samples are shared those of all packs: of the first of the sharers, until they are
-    /// shared. Else a sample is read when its batch is built.
+    /// Where samples are shared: of those of all packs first what this rank has read, then all.
+    /// Else a sample is read when its batch is built.
+    OwnReading own;
     std::vector<ReadSample> read;
   };
   StepPlan plan(std::uint32_t step);
   StepPlan plan_and_read(std::uint32_t step);
-  ReadSample read_sample(std::size_t sample, std::uint32_t step) const;
+  StepPlan share(StepPlan plan) const;
   StepData build(StepPlan plan) const;
   void pass(const StepData& data);
   StepData take_data();

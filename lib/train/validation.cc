@@ -7,7 +7,6 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "train/shared_samples.h"
 
 namespace vfm::train {
 
@@ -38,28 +37,33 @@ Validation::Validation(const Recipe& recipe, const Dataset& data, std::string sp
 std::vector<CleanSample> Validation::read(const data::Pack& pack) {
   std::vector<CleanSample> samples;
   for (const std::size_t i : pack) {
-    try {
-      samples.push_back(data_.read(i));
-    } catch (const Error& error) {
-      if (failures_.emplace(data_.entry(i).key, error.what()).second)
-        log_warning("left out of validation: {}", error.what());
-    }
+    ReadSample one = try_to_read(data_, i, {});
+    if (one.failure.empty())
+      samples.push_back(std::move(one.sample));
+    else
+      leave_out(one);
   }
   return samples;
 }
 
-/// What the first of the ranks that share samples can read.
+void Validation::leave_out(const ReadSample& unread) {
+  if (failures_.emplace(unread.sample.key, unread.failure).second)
+    log_warning("left out of validation: {}", unread.failure);
+}
+
+/// What the ranks that share samples can read.
 std::vector<CleanSample> Validation::read_together(const data::Pack& pack,
                                                    const Parallel& parallel) {
-  std::vector<ReadSample> shared;
-  dist::Group& sharers = parallel.sharers();
-  if (sharers.rank() == 0)
-    for (CleanSample& sample : read(pack))
-      shared.push_back({std::move(sample), {}});
-  share_samples(sharers, parallel.sharers_of_values(), shared);
+  const dist::Group& sharers = parallel.sharers();
+  if (sharers.size() == 1) return read(pack);
+  OwnReading own = read_own_part(data_, pack, {}, sharers.rank(), sharers.size());
   std::vector<CleanSample> samples;
-  for (ReadSample& one : shared)
-    samples.push_back(std::move(one.sample));
+  for (ReadSample& one : share_samples(parallel, data_, std::move(own)).samples) {
+    if (one.failure.empty())
+      samples.push_back(std::move(one.sample));
+    else if (sharers.rank() == 0)
+      leave_out(one);
+  }
   return samples;
 }
 

@@ -13,6 +13,7 @@
 #include "train/dataset.h"
 #include "train/objective.h"
 #include "train/parallel.h"
+#include "train/shared_samples.h"
 
 namespace vfm::train {
 
@@ -42,6 +43,7 @@ class Validation {
 
  private:
   std::vector<CleanSample> read(const data::Pack& pack);
+  void leave_out(const ReadSample& unread);
   std::vector<CleanSample> read_together(const data::Pack& pack, const Parallel& parallel);
 
   const Dataset& data_;

@@ -302,3 +302,23 @@ YAML
     near "$(told '[.construction, .load] | max' "${small[@]}" data.packs=2)" "$took" "$layout, load"
   done
 }
+
+@test "what a rank takes while it validates its average and saves is no more than --dry-run says of its layout" {
+  cat >deep.yaml <<'YAML'
+model: {num_attention_heads: 8, attention_head_dim: 64, num_layers: 4, mlp_ratio: 4}
+schedule: {warmup: 0}
+validation: {every: 1, samples: 1}
+train: {log_every: 1, checkpoint_every: 1, keep: 1, steps: 2}
+YAML
+  # Of short packs, so that what is kept from step to step is nearly all, and a copy of any of it would show.
+  for layout in pp=2 shard=full; do
+    train=(vfm-train deep.yaml --data latents data.tokens=16 data.packs=2 --device cpu -j1 parallel.$layout)
+    told=$("${train[@]}" --dry-run --ranks 2 -q | jq .memory_bytes)
+    rm -rf run
+    took=$(most_of_ranks 2 "${train[@]}" --out run)
+    [ -n "$(find run/checkpoints -name COMPLETE)" ] && grep -q val_loss run/metrics.jsonl
+    near "$(jq '(.total - .host) / 1024 | floor' <<<"$told")" \
+      "$(jq -s 'map(.memory_ranks.most) | max / 1024 | floor' run/timing.jsonl)" "$layout, tensors"
+    [ $layout != shard=full ] || near "$(jq '[.total, .save] | max / 1024 | floor' <<<"$told")" "$took" "$layout, all"
+  done
+}

@@ -62,6 +62,14 @@ class LatentData final : public Dataset {
   const std::vector<data::Entry>& entries() const override { return set_.entries(); }
   const Json& info() const override { return set_.info(); }
   Json facts() const override { return latent_facts(*this, scale_.to_json()); }
+  std::int64_t about_bytes(std::size_t i) const override { return set_.about_bytes(i); }
+  bool has_pieces() const override { return true; }
+  std::string read_piece(std::size_t i, std::int64_t begin, std::int64_t end) const override {
+    return set_.read_piece(i, begin, end);
+  }
+  CleanSample put_together(std::size_t i, std::string_view bytes) const override {
+    return clean(i, set_.put_together(i, bytes));
+  }
 
  private:
   void fit_model(Recipe& recipe) const override {
@@ -73,8 +81,11 @@ class LatentData final : public Dataset {
   }
 
   CleanSample read_sample(std::size_t i, std::optional<std::uint32_t> /*step*/) const override {
+    return clean(i, set_.read(i));
+  }
+
+  CleanSample clean(std::size_t i, data::LatentSample data) const {
     const data::Entry& sample = entry(i);
-    data::LatentSample data = set_.read(i);
     const std::size_t expected =
         scale_.channels() * static_cast<std::size_t>(sample.frames * sample.height * sample.width);
     if (data.latent.size() != expected)

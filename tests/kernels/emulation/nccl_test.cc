@@ -436,3 +436,24 @@ TEST_CASE("nccl: nothing of it can be recorded") {
     }
   });
 }
+
+TEST_CASE("nccl: without the events between computing and exchanging a sum has other bits") {
+  const Late late = GENERATE(Late::kernels, Late::meetings);
+  for (const bool forget : {false, true}) {
+    CAPTURE(static_cast<int>(late), forget);
+    std::atomic<int> wrong = 0;
+    emulation::forget_waits(forget);
+    gpu_worlds(2, true, late, [&](World& world) {
+      const auto group = world.group("tp", all_of(world));
+      const Tensor values({5}, DType::f32, Device::cuda);
+      spoil(values);
+      synchronize_gpu();
+      const std::vector<float> mine(5, static_cast<float>(world.rank() + 1));
+      fill(values, mine.data());
+      group->all_reduce(values).wait();
+      if (host_floats(values) != std::vector<float>(5, 3)) ++wrong;
+    });
+    emulation::forget_waits(false);
+    CHECK((wrong > 0) == forget);
+  }
+}

@@ -24,6 +24,9 @@ namespace vfm::emulation {
 enum class Late { none, copies, kernels, meetings };
 /// What was put off before is done now.
 void set_late(Late late);
+/// From now on, or no longer, as if no stream waited for an event: what a test plants, to see that
+/// one that is missing shows.
+void forget_waits(bool forget);
 
 /// Queues work on a stream, or records it. The null stream's is done at once.
 [[nodiscard]] int submit(CUstream_st* stream, std::function<void()> work, bool kernel = false);

@@ -77,6 +77,30 @@ TEST_CASE("a folder of latents is read by index, from any thread") {
   CHECK(set.offset(2) == 0);
 }
 
+TEST_CASE("a sample is read in pieces, of which all are the sample") {
+  const Folder folder;
+  const LatentSet set(folder.path(), "train");
+  for (std::size_t i = 0; i < 3; ++i) {
+    const LatentSample whole = set.read(i);
+    CHECK(set.about_bytes(i) == 3 * 1024);  // three members, each a header and a block
+    CHECK(whole.bytes == 3 * 1024);
+    for (const std::vector<std::int64_t>& cuts :
+         {std::vector<std::int64_t>{0, 3072}, {0, 1, 3072}, {0, 700, 701, 2900, 3072}}) {
+      std::string bytes;
+      for (std::size_t k = 1; k < cuts.size(); ++k)
+        bytes += set.read_piece(i, cuts[k - 1], cuts[k]);
+      const LatentSample made = set.put_together(i, bytes);
+      CHECK(made.latent == whole.latent);
+      CHECK(made.text == whole.text);
+      CHECK(made.bytes == whole.bytes);
+    }
+    CHECK_THROWS_WITH(set.put_together(i, "too short"), Contains("has 3072 bytes, not 9"));
+    CHECK_THROWS_WITH(set.read_piece(i, 0, 4000), Contains("there are none up to"));
+  }
+  // Bytes of another sample are none of this one.
+  CHECK_THROWS_WITH(set.put_together(0, set.read_piece(1, 0, 3072)), Contains("the shard has 'b'"));
+}
+
 TEST_CASE("what does not fit the index is refused by name") {
   const Folder folder;
   const auto index_with = [&](const char* name, const Json& value) {

@@ -3,11 +3,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <cmath>
+#include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "faulty_world.h"
 #include "parallel_cases.h"
+#include "train/trainer.h"
+#include "train/validation.h"
 
 using namespace vfm;
 using namespace vfm::train;
@@ -22,6 +27,7 @@ const std::string
     kHybrid = "parallel: {tp: 2, cp: 2, cp_kind: gather, hybrid: true}\ndata: {micro_packs: 1}",
     kData = "parallel: {tp: 2, cp: 1}",
     kStages = "parallel: {tp: 2, pp: 2}\nmodel: {num_layers: 2}",
+    kFourPacks = kStages + "\ndata: {packs: 4, micro_packs: 1}",
     kShards = "parallel: {tp: 2, shard: optimizer}",
     kFull = "model: {num_layers: 3}\nparallel: {tp: 2, shard: full}",
     kStagesFull = "model: {num_layers: 2}\nparallel: {pp: 2, shard: full}";
@@ -111,6 +117,7 @@ const std::vector<Planted> kFaults = {
     {"a stage lacks the others' part of that sum",
      kStagesFull,
      {"pp", Operation::all_gather, Fault::skips}},
+    {"two microbatches change places", kFourPacks, {"pp", Operation::receive, Fault::exchanges}},
     // If they do so on both ways, pixels have other numbers, and nothing is wrong.
     {"two frames change places on the way back",
      kHybrid,
@@ -143,8 +150,11 @@ TEST_CASE("check parallel: what goes wrong between ranks is noticed", "[long]") 
           planted.fault.axis == "tp+cp+dp+pp" || planted.fault.axis == "tp+cp+shard+pp" ||
           (planted.fault.axis == "pp" && planted.fault.operation == Operation::all_gather);
       if (type == "autoregressive" && (planted.settings == kRing || all_stages)) continue;
+      // Only what is as long can change places.
+      const bool alike = planted.settings == kHybrid || planted.settings == kFourPacks;
+      if (type == "autoregressive" && alike) continue;
       // Of samples that one rank has whole nothing would move in a hybrid.
-      const Samples samples = planted.settings == kHybrid ? Samples::one_a_pack : Samples::mixed;
+      const Samples samples = alike ? Samples::one_a_pack : Samples::mixed;
       const ParallelCheck check = check_case(
           {type, 4, planted.settings, samples},
           [&](dist::World& world) { return std::make_unique<FaultyWorld>(world, planted.fault); });
@@ -195,6 +205,7 @@ TEST_CASE(
             "gradient norm",
             {"tp", sum, Fault::scales}},
            {"one rank clips by another norm", heads, "update", {"tp", sum, Fault::strays}},
+           {"one rank decides to skip the step", heads, "update", {"tp", sum, Fault::breaks}},
            // The weights travel once when they are drawn, once as they begin, and after the update.
            {"new weights that do not arrive",
             optimizer,
@@ -211,4 +222,72 @@ TEST_CASE(
     CHECK(std::ranges::count(faults, planted.named) == 1);
     CHECK_FALSE(names_a_parameter(check));  // the gradients are good
   }
+}
+
+TEST_CASE("check parallel: a loss that is counted wrongly is noticed") {
+  const std::string stages = "parallel: {pp: 2}\nmodel: {num_layers: 2}\ndata: {micro_packs: 1}";
+  struct PlantedInLoss {
+    const char* what;
+    std::function<void(std::span<double>, std::span<double>)> act;
+    std::vector<std::string> named;
+  };
+  const auto twice = [](std::span<double> losses, std::span<double> /*elements*/) {
+    for (double& loss : losses)
+      loss *= 2;
+  };
+  // Of two microbatches of as many elements.
+  const auto of_one = [](std::span<double> /*losses*/, std::span<double> elements) {
+    for (double& count : elements)
+      count /= 2;
+  };
+  for (const PlantedInLoss& planted : std::vector<PlantedInLoss>{
+           {"the head is counted twice", twice, {"loss"}},
+           {"the loss is divided by a microbatch's count", of_one, {"loss", "gradient norm"}}}) {
+    const ParallelCheck check =
+        check_case({"dit", 2, stages, Samples::one_a_pack}, [&](dist::World& world) {
+          Fault fault;
+          fault.of_loss = planted.act;
+          return std::make_unique<FaultyWorld>(world, fault);
+        });
+    INFO(planted.what << "\n" << check.words());
+    CHECK_FALSE(check.passed);
+    for (const ComparedValue& value : check.values)
+      CHECK(value.good() == (std::ranges::count(planted.named, value.name) == 0));
+  }
+}
+
+TEST_CASE("a validation with an average of stale shards is noticed") {
+  const ParallelCase one{"dit", 2,
+                         "parallel: {shard: optimizer}\nema: {mode: decay}\n"
+                         "optimizer: {lr: 0.01}\nschedule: {warmup: 0}\n"
+                         "validation: {samples: 2}"};
+  Recipe recipe = recipe_of(one);
+  recipe.ema.mode = "decay";
+  const auto data = samples_of(one);
+  data->fit(recipe);
+  std::int64_t calls = 0;  // until the average takes the weights' place
+  const auto validated = [&](int ranks, const Fault* fault) {
+    Recipe own = recipe;
+    if (ranks == 1) own.parallel = {};
+    double loss = 0;
+    dist::thread_worlds(ranks, [&](dist::World& world) {
+      omp_set_num_threads(1);
+      const auto faulty = fault != nullptr ? std::make_unique<FaultyWorld>(world, *fault) : nullptr;
+      Trainer trainer(own, *data, faulty ? *faulty : world);
+      for (int i = 0; i < 3; ++i)
+        trainer.train_step();
+      if (world.rank() == 0 && fault == nullptr && ranks > 1)
+        calls = world.traffic().of("tp+cp+shard", Operation::all_gather).calls;
+      trainer.swap_ema();
+      Validation validation(own, *data, "train");
+      const Json record = validation.run(trainer.objective(), trainer.parallel());
+      if (world.rank() == 0) loss = record["val_loss"].get<double>();
+    });
+    return loss;
+  };
+  const double expected = validated(1, nullptr);
+  CHECK(validated(2, nullptr) == Approx(expected).epsilon(1e-6));
+  REQUIRE(calls > 0);
+  const Fault stale{"tp+cp+shard", Operation::all_gather, Fault::skips, static_cast<int>(calls)};
+  CHECK(std::abs(validated(2, &stale) / expected - 1) > 1e-3);
 }

@@ -3,10 +3,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/check_parallel.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/json.h"
@@ -116,7 +118,60 @@ const std::vector<ParallelCase> kCases = {
     {"autoregressive", 2, "parallel: {cp: 2, cp_kind: gather}"},
     {"autoregressive", 8, "parallel: {tp: 2, cp: 2, cp_kind: all_to_all}"},
     {"autoregressive", 4, "parallel: {tp: 2, cp: 2}\nmodel: {compute: bf16}"},
+    {"dit", 8,
+     "parallel: {tp: 2, shard: full, replicate: 2}\nmodel: {compute: bf16}\ndata: {packs: 4}",
+     Samples::mixed, 2},
+    {"stdit", 8,
+     "parallel: {cp: 2, hybrid: true, shard: optimizer, replicate: 2}\ndata: {packs: 4}"},
+    {"autoregressive", 4, "parallel: {shard: full, replicate: 2}\ndata: {packs: 4}"},
+    {"dit", 8,
+     "parallel: {pp: 2, vpp: 2, shard: optimizer, replicate: 2}\nmodel: {num_layers: 4}\n"
+     "data: {packs: 4}"},
+    {"stdit", 4,
+     "parallel: {pp: 2, vpp: 2, cp: 2, cp_kind: gather, hybrid: true}\nmodel: {num_layers: 4}",
+     Samples::mixed, 2},
 };
+
+/// What a layout has, each of which must meet each other one in some case.
+std::set<std::string> features_of(const ParallelCase& one) {
+  const Recipe recipe = recipe_of(one);
+  const ParallelRecipe& parallel = recipe.parallel;
+  std::set<std::string> features = {one.type};
+  const auto add = [&](bool has, const char* name) {
+    if (has) features.insert(name);
+  };
+  add(parallel.tp > 1, "tp");
+  add(parallel.cp > 1, "cp");
+  add(parallel.pp > 1, "pp");
+  add(parallel.vpp > 1, "vpp");
+  add(one.ranks > parallel.tp * parallel.cp * parallel.pp, "dp");
+  add(parallel.shard == "optimizer", "shard=optimizer");
+  add(parallel.shard == "full", "shard=full");
+  add(parallel.replicate > 1, "replicate");
+  add(parallel.hybrid, "hybrid");
+  add(recipe.lora.rank > 0, "adapters");
+  add(recipe.compute() == DType::bf16, "bf16");
+  return features;
+}
+
+using Pair = std::pair<std::string, std::string>;
+
+/// Pairs that no run has: each by its two names, of which the first is the smaller.
+std::set<Pair> pairs_that_cannot_be() {
+  std::set<Pair> none;
+  const auto exclude = [&](const std::vector<std::string>& some,
+                           const std::vector<std::string>& others) {
+    for (const std::string& a : some)
+      for (const std::string& b : others)
+        if (a != b) none.emplace(std::min(a, b), std::max(a, b));
+  };
+  const std::vector<std::string> types = {"autoregressive", "dit", "moviegen", "stdit"};
+  exclude(types, types);
+  exclude({"shard=optimizer"}, {"shard=full"});
+  exclude({"hybrid"}, {"autoregressive", "dit", "moviegen"});  // frames and pixels are stdit's
+  exclude({"adapters"}, {"autoregressive"});
+  return none;
+}
 
 }  // namespace
 
@@ -126,7 +181,32 @@ TEST_CASE("check parallel: every layout has the loss and the gradients of one ra
     INFO(one.type << " on " << one.ranks << " ranks, " << one.settings << "\n" << check.words());
     CHECK(check.passed);
     CHECK(check.values.size() > 10);
+    // Besides the gradients: the norm of all, a clipped update, and the average after it.
+    for (const char* name : {"loss", "gradient norm", "update", "average"}) {
+      const auto value = std::ranges::find(check.values, name, &ComparedValue::name);
+      REQUIRE(value != check.values.end());
+      CHECK(value->together > 0);
+    }
   }
+}
+
+TEST_CASE("check parallel: each two things that a layout can have meet in some case") {
+  std::set<std::string> all;
+  std::set<Pair> met;
+  for (const ParallelCase& one : kCases) {
+    const std::set<std::string> features = features_of(one);
+    all.insert(features.begin(), features.end());
+    for (const std::string& a : features)
+      for (const std::string& b : features)
+        if (a < b) met.emplace(a, b);
+  }
+  CHECK(all.size() == 15);
+  const std::set<Pair> excluded = pairs_that_cannot_be();
+  for (const std::string& a : all)
+    for (const std::string& b : all) {
+      INFO(a << " and " << b);
+      if (a < b) CHECK(met.contains({a, b}) != excluded.contains({a, b}));
+    }
 }
 
 TEST_CASE("check parallel: what the samples leave no gradient is said, and nothing else") {

@@ -3,10 +3,13 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <cstring>
 #include <exception>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -30,8 +33,13 @@ struct Fault {
     regroups,    ///< the first and the last ranks by themselves
     strays,      ///< the last rank's result alone is doubled
     repeats,     ///< what was received before comes again
+    exchanges,   ///< of two messages from one rank the second comes first
+    breaks,      ///< the last rank's sum of doubles alone is infinite
   } kind = skips;
   int from = 0;  ///< the calls from this one on
+  /// What is done to this rank's summands of a step's loss and of its elements, which all ranks of
+  /// the world add: images, videos.
+  std::function<void(std::span<double> losses, std::span<double> elements)> of_loss = {};
 };
 
 /// Another group, with a fault.
@@ -77,6 +85,7 @@ class FaultyGroup final : public dist::Group {
           std::memcpy(call.out.raw(), before_.raw(), std::min(before_.bytes(), here.bytes()));
         before_ = here;
       });
+    if (wrong && fault_.kind == Fault::exchanges) return in_other_order(call);
     dist::Call changed = call;
     std::function<void()> after;
     if (fault_.kind == Fault::splits) {
@@ -90,6 +99,17 @@ class FaultyGroup final : public dist::Group {
       return std::make_unique<Started>(dist::Transfer(), nullptr);
     }
     return std::make_unique<Started>(pass_on(changed), after);
+  }
+
+  // The sender sends both before it waits for anything that follows from them.
+  std::unique_ptr<dist::Pending> in_other_order(const dist::Call& call) {
+    if (before_.defined()) {
+      copy(std::exchange(before_, Tensor()), call.out);
+      return std::make_unique<Started>(dist::Transfer(), nullptr);
+    }
+    before_ = Tensor(call.out.shape(), call.out.dtype());
+    group_->receive(call.source, before_).wait();
+    return std::make_unique<Started>(group_->receive(call.source, call.out), nullptr);
   }
 
   // Changes what goes out; returns what is to be done to what comes.
@@ -114,6 +134,10 @@ class FaultyGroup final : public dist::Group {
       case Fault::strays:
         return [this, call] {
           if (is_last()) scale(call);
+        };
+      case Fault::breaks:
+        return [this, call] {
+          if (is_last()) *static_cast<double*>(call.out.raw()) = INFINITY;
         };
       default:
         return {};
@@ -190,7 +214,16 @@ class FaultyWorld final : public dist::World {
     return std::make_unique<FaultyGroup>(world_.group(axis, std::move(ranks)), fault_);
   }
   void all_reduce_sum(std::span<float> values) override { world_.all_reduce_sum(values); }
-  void all_reduce_sum(std::span<double> values) override { world_.all_reduce_sum(values); }
+  void all_reduce_sum(std::span<double> values) override {
+    // Sums of the loss and elements of images, and of videos, come first (train/trainer.cc).
+    if (fault_.of_loss && values.size() == kResults) {
+      std::array<double, 2> losses = {values[0], values[2]}, elements = {values[1], values[3]};
+      fault_.of_loss(losses, elements);
+      values[0] = losses[0], values[1] = elements[0], values[2] = losses[1],
+      values[3] = elements[1];
+    }
+    world_.all_reduce_sum(values);
+  }
   void broadcast(std::span<std::byte> bytes) override { world_.broadcast(bytes); }
   std::vector<std::string> gather(const std::string& text) override { return world_.gather(text); }
   void barrier() override { world_.barrier(); }
@@ -200,6 +233,7 @@ class FaultyWorld final : public dist::World {
   }
 
  private:
+  static constexpr std::size_t kResults = 7;
   dist::World& world_;
   const Fault fault_;
 };

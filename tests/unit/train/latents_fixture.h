@@ -22,6 +22,7 @@ struct LatentsOptions {
   int samples = 12;
   int broken = -1;     ///< this one holds an infinity, or what is no code
   int vocabulary = 0;  ///< of codes, which take the place of latents; 0: latents
+  bool mixed = false;  ///< of sizes from 1 x 4 x 4 up to 4 x 8 x 8
 };
 
 /// Of a sample: the same numbers for the same key.
@@ -38,8 +39,10 @@ inline shard::Member made_up_codes(const LatentsOptions& options,
 }
 
 /// Images and videos of 4 channels, 1 or 2 latent frames of 4 x 4, two text tokens of width 8.
+/// Mixed ones have long captions now and then, too.
 inline void write_latents(const std::string& folder, const LatentsOptions& options = {}) {
-  const int channels = 4, side = 4, width = 8;
+  const int channels = 4, width = 8;
+  const std::string long_caption = R"({"caption":")" + std::string(600, 'x') + R"("})";
   for (const std::string split : {"train", "val"}) {
     const std::string directory = folder + "/" + split;
     std::filesystem::create_directories(directory);
@@ -47,7 +50,8 @@ inline void write_latents(const std::string& folder, const LatentsOptions& optio
     std::string index;
     const int count = split == "train" ? options.samples : 4;
     for (int i = 0; i < count; ++i) {
-      const int frames = i % 3 == 0 ? 1 : 2;
+      const int frames = options.mixed ? 1 << (i % 3) : i % 3 == 0 ? 1 : 2;
+      const int side = options.mixed && i % 4 > 1 ? 8 : 4;
       const std::string key = hash_hex(split + std::to_string(i));
       const Random random(7, Purpose::test, static_cast<std::uint32_t>(i % 4));
       std::vector<float> latent(static_cast<std::size_t>(channels * frames * side * side));
@@ -63,7 +67,7 @@ inline void write_latents(const std::string& folder, const LatentsOptions& optio
                : shard::Member{"latent.npy",
                                io::make_npy_half({channels, frames, side, side}, latent)},
            {"text.npy", io::make_npy_half({2, width}, text)},
-           {"json", "{}"}}});
+           {"json", options.mixed && i % 5 == 0 ? long_caption : "{}"}}});
       index += dump_json({{"key", key},
                           {"shard", "a-000000.tar"},
                           {"row", i},

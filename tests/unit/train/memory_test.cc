@@ -118,6 +118,49 @@ TEST_CASE("what ranks that share a model, or samples, take is told of each of th
   }
 }
 
+TEST_CASE("between steps a rank keeps its part of a shared state, as the formulas say") {
+  const std::unique_ptr<Dataset> data =
+      make_up_latents({.sizes = {{1, 8, 8}}, .channels = 4, .text_width = 24});
+  for (const int ranks : {2, 4})
+    for (const std::string shard : {"optimizer", "full"}) {
+      Recipe recipe =
+          recipe_of(kNetwork, "data: {tokens: 16, packs: 4}\nparallel: {shard: " + shard +
+                                  "}\nmodel: {attention_head_dim: 64}");
+      data->fit(recipe);
+      double all = 0, blocks = 0;  // elements: all, and in matrices of blocks
+      double taken = 0;
+      release_cached_memory();
+      const double before = static_cast<double>(cpu_memory().current);
+      dist::thread_worlds(ranks, [&](dist::World& world) {
+        const OneThread one_thread;
+        Trainer trainer(recipe, *data, world);
+        for (int i = 0; i < 2; ++i)
+          trainer.train_step();
+        world.barrier();
+        if (world.rank() == 0) {
+          taken = (static_cast<double>(cpu_memory().current) - before) / ranks;
+          for (const nn::Parameter* p : trainer.objective().parameters()) {
+            const auto count = static_cast<double>(element_count(p->placement.global));
+            all += count;
+            const bool matrix = p->placement.global.size() == 2;
+            if (matrix && p->name.starts_with("transformer_blocks.")) blocks += count;
+          }
+        }
+        world.barrier();
+      });
+      const double rest = shard == "full" ? all - blocks : all;  // each rank has its weights whole
+      const double formula = 8 * rest + (12 * rest + 20 * (all - rest)) / ranks;
+      const MemoryNeed need =
+          memory_need(recipe, ranks, Recompute::none, Device::cpu, fullest_pack(recipe, *data));
+      INFO(ranks << " " << shard << ": " << need.weights << " + " << need.gradients << " + "
+                 << need.moments << " + " << need.average << ", " << taken << " taken, "
+                 << formula);
+      const double told = need.weights + need.gradients + need.moments + need.average;
+      CHECK(told == Approx(formula).epsilon(0.01));
+      CHECK(taken == Approx(formula).epsilon(0.01));
+    }
+}
+
 TEST_CASE("what the first rank sends in a step is told, by axis", "[long]") {
   const std::unique_ptr<Dataset> data =
       make_up_latents({.sizes = {{4, 16, 16}}, .channels = 4, .text_tokens = 8, .text_width = 24});

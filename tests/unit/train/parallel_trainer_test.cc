@@ -35,6 +35,7 @@ struct Layout {
   const char* kind;
   int pp = 1, vpp = 1;
   bool hybrid = false;
+  const char* shard = "none";
 
   Recipe of(Recipe recipe) const {
     recipe.parallel.tp = tp;
@@ -43,10 +44,12 @@ struct Layout {
     recipe.parallel.pp = pp;
     recipe.parallel.vpp = vpp;
     recipe.parallel.hybrid = hybrid;
+    recipe.parallel.shard = shard;
     return recipe;
   }
   std::string words() const {
-    return fmt::format("{} ranks, tp={} cp={} {} pp={} vpp={}", ranks, tp, cp, kind, pp, vpp);
+    return fmt::format("{} ranks, tp={} cp={} {} pp={} vpp={} shard={}", ranks, tp, cp, kind, pp,
+                       vpp, shard);
   }
 };
 
@@ -94,7 +97,7 @@ Trained train_on(int ranks, const Recipe& recipe, const Dataset& data, int steps
     CHECK(record == outcome.validation);
     outcome.failures.insert(trainer.failures().begin(), trainer.failures().end());
     for (const nn::Parameter* parameter : trainer.objective().parameters())
-      place(*parameter, outcome.weights);
+      if (!parameter->sharded) place(*parameter, outcome.weights);
   });
   return outcome;
 }
@@ -195,18 +198,29 @@ TEST_CASE("a sample that is too short for the ranks that share it is refused bef
   CHECK_THROWS_WITH(data->fit(recipe), Catch::Contains("has 4 tokens, too few for the ranks"));
 }
 
+namespace {
+
+Recipe code_recipe(const std::string& more = "") {
+  auto settings = parse_yaml(
+      "model: {type: autoregressive, num_attention_heads: 8, num_key_value_heads: 4, "
+      "attention_head_dim: 12, num_layers: 2, mlp_ratio: 1.1}\n"
+      "autoregressive: {ignored_frames: 1}\n"
+      "data: {tokens: 64, packs: 3, window: 8}\n"
+      "optimizer: {lr: 0.003}\n"
+      "validation: {every: 2, samples: 3}\n"
+      "train: {steps: 6, checkpoint_every: 2, log_every: 1}\n",
+      "codes");
+  for (const auto& setting : parse_yaml(more, "more"))
+    settings.push_back(setting);
+  return make_recipe(settings);
+}
+
+}  // namespace
+
 TEST_CASE("ranks that share a decoder of codes train as one does") {
   const TemporaryFolder folder;
   write_latents(folder.path, {.broken = 5, .vocabulary = 23});
-  Recipe recipe = make_recipe(
-      parse_yaml("model: {type: autoregressive, num_attention_heads: 8, num_key_value_heads: 4, "
-                 "attention_head_dim: 12, num_layers: 2, mlp_ratio: 1.1}\n"
-                 "autoregressive: {ignored_frames: 1}\n"
-                 "data: {tokens: 64, packs: 3, window: 8}\n"
-                 "optimizer: {lr: 0.003}\n"
-                 "validation: {every: 2, samples: 3}\n"
-                 "train: {steps: 6, checkpoint_every: 2, log_every: 1}\n",
-                 "codes"));
+  Recipe recipe = code_recipe();
   const auto data = kind_of(recipe.model.type).open({.data = folder.path}, "train");
   data->fit(recipe);
   const Trained one = train_on(1, recipe, *data, 6);
@@ -220,33 +234,64 @@ TEST_CASE("ranks that share a decoder of codes train as one does") {
                  {8, 2, 2, "gather"}});
 }
 
+TEST_CASE("ranks that share a decoder's state have the bits of ranks that do not") {
+  const TemporaryFolder folder;
+  write_latents(folder.path, {.vocabulary = 23});
+  Recipe recipe = code_recipe("{optimizer.clip: 0, data.packs: 2}");
+  const auto data = kind_of(recipe.model.type).open({.data = folder.path}, "train");
+  data->fit(recipe);
+  const Layout none{2, 1, 1, "auto"};
+  const Trained plain = train_on(2, none.of(recipe), *data, 4);
+  for (const char* shard : {"optimizer", "full"}) {
+    INFO(shard);
+    Layout layout = none;
+    layout.shard = shard;
+    const Trained shared = train_on(2, layout.of(recipe), *data, 4);
+    CHECK(shared.losses == plain.losses);
+    CHECK(shared.validation == plain.validation);
+    CHECK(shared.weights.size() > 4);
+    for (const auto& [name, weights] : shared.weights) {
+      INFO(name);
+      CHECK(largest_difference(weights.floats(), plain.weights.at(name).floats()) == 0);
+    }
+  }
+}
+
 TEST_CASE("fifty steps on any layout stay as near as another order of sums does") {
   const TemporaryFolder folder;
   write_latents(folder.path, {.samples = 24});
   const auto data = open_latents(folder.path, "train");
-  Recipe recipe = tiny_recipe("{data.packs: 4, schedule.warmup: 5}");
-  data->fit(recipe);
   constexpr int kSteps = 50;
-  const std::vector<double> one = train_on(1, recipe, *data, kSteps).losses;
-  const auto apart = [&](const std::vector<double>& losses) {
-    double sum = 0;
-    for (std::size_t i = 0; i < one.size(); ++i)
-      sum += (losses[i] - one[i]) * (losses[i] - one[i]);
-    return std::sqrt(sum / static_cast<double>(one.size()));
-  };
-  // What is noise: the same packs on one rank, one after the other, or two and two.
-  double noise = 0;
-  for (const int together : {1, 2}) {
-    Recipe micro = recipe;
-    micro.data.micro_packs = together;
-    noise = std::max(noise, apart(train_on(1, micro, *data, kSteps).losses));
-  }
-  CHECK(noise > 0);
-  CHECK(one.back() < 0.95 * one.front());
-  for (const Layout& layout :
-       {Layout{2, 2, 1, "auto"}, Layout{2, 1, 2, "gather"}, Layout{4, 1, 2, "all_to_all"},
-        Layout{8, 2, 2, "gather"}, Layout{4, 1, 1, "auto", 2}}) {
-    INFO(layout.words());
-    CHECK(apart(train_on(layout.ranks, layout.of(recipe), *data, kSteps).losses) < 3 * noise);
+  const Layout hybrid{2, 1, 2, "ring", 1, 1, true};
+  for (const auto& [type, layouts] : std::vector<std::pair<std::string, std::vector<Layout>>>{
+           {"dit",
+            {{8, 2, 2, "gather"},
+             {4, 1, 2, "all_to_all"},
+             {4, 1, 1, "auto", 2},
+             {4, 2, 1, "auto", 1, 1, false, "full"},
+             {2, 1, 2, "gather", 1, 1, false, "optimizer"}}},
+           {"stdit", {hybrid}}}) {
+    Recipe recipe = tiny_recipe("{data.packs: 4, schedule.warmup: 5, model.type: " + type + "}");
+    data->fit(recipe);
+    const std::vector<double> one = train_on(1, recipe, *data, kSteps).losses;
+    const auto apart = [&](const std::vector<double>& losses) {
+      double sum = 0;
+      for (std::size_t i = 0; i < one.size(); ++i)
+        sum += (losses[i] - one[i]) * (losses[i] - one[i]);
+      return std::sqrt(sum / static_cast<double>(one.size()));
+    };
+    // What is noise: the same packs on one rank, one after the other, or two and two.
+    double noise = 0;
+    for (const int together : {1, 2}) {
+      Recipe micro = recipe;
+      micro.data.micro_packs = together;
+      noise = std::max(noise, apart(train_on(1, micro, *data, kSteps).losses));
+    }
+    CHECK(noise > 0);
+    CHECK(one.back() < 0.95 * one.front());
+    for (const Layout& layout : layouts) {
+      INFO(type << " on " << layout.words());
+      CHECK(apart(train_on(layout.ranks, layout.of(recipe), *data, kSteps).losses) < 3 * noise);
+    }
   }
 }

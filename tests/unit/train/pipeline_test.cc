@@ -16,7 +16,10 @@
 #include "parallel_cases.h"
 #include "saved_state.h"
 #include "support/parameter_parts.h"
+#include "train/gradients.h"
+#include "train/kind.h"
 #include "train/memory.h"
+#include "train/order.h"
 #include "train/trainer.h"
 
 using namespace vfm;
@@ -72,6 +75,110 @@ double distance(const Tensor& a, const Tensor& b) {
   return std::sqrt(difference / length);
 }
 
+/// A pass through chunks in which the last rank loses, for one of them, what backward adds to the
+/// gradients of what all stages have.
+class ForgetfulPass final : public ChunkedPass {
+ public:
+  ForgetfulPass(std::unique_ptr<ChunkedPass> pass, const nn::ParameterList& parameters, int chunk)
+      : pass_(std::move(pass)), parameters_(parameters), chunk_(chunk) {}
+  Tensor blank_stream() const override { return pass_->blank_stream(); }
+  Tensor forward(int chunk, const Tensor& stream) override { return pass_->forward(chunk, stream); }
+  Tensor backward(int chunk, const Tensor& gradient) override {
+    std::vector<Tensor> before;
+    for (const nn::Parameter* p : parameters_)
+      before.push_back(p->grad.clone());
+    const Tensor out = pass_->backward(chunk, gradient);
+    for (std::size_t i = 0; i < parameters_.size() && chunk == chunk_; ++i)
+      if (parameters_[i]->on_all_stages) copy(before[i], parameters_[i]->grad);
+    return out;
+  }
+
+ private:
+  const std::unique_ptr<ChunkedPass> pass_;
+  const nn::ParameterList& parameters_;
+  const int chunk_;
+};
+
+/// An objective whose passes are such.
+class ForgetfulObjective final : public Objective {
+ public:
+  ForgetfulObjective(const Objective& objective, int chunk)
+      : objective_(objective), chunk_(chunk) {}
+  const nn::ParameterList& parameters() const override { return objective_.parameters(); }
+  Device device() const override { return objective_.device(); }
+  Json config() const override { return objective_.config(); }
+  std::unique_ptr<Batch> build(std::uint32_t step, std::span<const std::string> keys,
+                               const std::vector<PlacedSample>& samples) const override {
+    return objective_.build(step, keys, samples);
+  }
+  void pass(Batch& batch, bool first, const ops::Tape::Listener& final) const override {
+    objective_.pass(batch, first, final);
+  }
+  std::unique_ptr<ChunkedPass> pass_in_chunks(Batch& batch) const override {
+    return std::make_unique<ForgetfulPass>(objective_.pass_in_chunks(batch), parameters(), chunk_);
+  }
+  std::unique_ptr<Batch> blank(const std::vector<data::Entry>& samples) const override {
+    return objective_.blank(samples);
+  }
+  LossSums loss(const Batch& batch) const override { return objective_.loss(batch); }
+  std::vector<std::string> levels() const override { return objective_.levels(); }
+  LossSums validate(std::size_t level, const std::vector<CleanSample>& samples) const override {
+    return objective_.validate(level, samples);
+  }
+
+ private:
+  const Objective& objective_;
+  const int chunk_;
+};
+
+/// The gradients of the first step of a pipeline of two ranks, the last of which forgets; and what
+/// all stages have.
+std::map<std::string, Tensor> step_that_forgets(const ParallelCase& one, int chunk,
+                                                std::set<std::string>& on_all_stages) {
+  Recipe recipe = recipe_of(one);
+  const auto data = samples_of(one);
+  data->fit(recipe);
+  std::map<std::string, Tensor> gradients;
+  std::mutex mutex;
+  dist::thread_worlds(one.ranks, [&](dist::World& world) {
+    omp_set_num_threads(1);
+    const Parallel parallel(recipe, world);
+    const auto objective =
+        kind_of(recipe.model.type)
+            .make_objective(recipe, models::Recompute::none, Device::cpu, parallel.network());
+    write_noise(objective->parameters());
+    const ForgetfulObjective forgetful(*objective, world.rank() == 1 ? chunk : -1);
+    PackOrder order(data->tokens(recipe.model), recipe.train.seed, recipe.data.pack_options());
+    std::vector<std::string> keys;
+    std::vector<std::unique_ptr<Batch>> batches;
+    std::vector<data::Pack> packs;
+    for (int i = 0; i < recipe.data.packs; ++i) {
+      packs.push_back(order.next());
+      for (const std::size_t sample : packs.back())
+        keys.push_back(data->entry(sample).key);
+    }
+    std::size_t at = 0;
+    for (const data::Pack& pack : packs) {
+      std::vector<PlacedSample> samples;
+      for (const std::size_t sample : pack)
+        samples.push_back({data->read(sample, 0), at++});
+      batches.push_back(objective->build(0, keys, samples));
+    }
+    nn::zero_gradients(objective->parameters());
+    GradientReducer reducer(parallel.mesh(), objective->parameters(), DType::f32);
+    run_pipeline(parallel.mesh().group(dist::Axes::pp), forgetful, batches,
+                 schedule_pipeline({recipe.parallel.pp, recipe.parallel.vpp},
+                                   std::vector<MicrobatchCost>(batches.size(), {1, 2})));
+    reducer.finish();
+    const std::lock_guard lock(mutex);
+    for (const nn::Parameter* p : objective->parameters()) {
+      if (p->on_all_stages) on_all_stages.insert(p->name);
+      if (p->here()) place_gradient(*p, gradients[p->name]);
+    }
+  });
+  return gradients;
+}
+
 const std::string kFour =
     "\nmodel: {num_layers: 4}\ndata: {packs: 4, micro_packs: 1}\noptimizer: {clip: 0}";
 
@@ -113,6 +220,39 @@ TEST_CASE("stages have the bits of one rank, but of what all have") {
   }
 }
 
+TEST_CASE("stages of a decoder have the bits of one rank") {
+  // Two packs, whose gradients have one sum in whatever order they come.
+  const std::string two =
+      "\nmodel: {num_layers: 4}\ndata: {packs: 2, micro_packs: 1}\noptimizer: {clip: 0}";
+  const Made alone = one_step({"autoregressive", 1, two});
+  for (const auto& [ranks, pipeline] : std::vector<std::pair<int, std::string>>{
+           {2, "parallel: {pp: 2}"}, {2, "parallel: {pp: 2, vpp: 2}"}}) {
+    CAPTURE(pipeline);
+    const Made staged = one_step({"autoregressive", ranks, pipeline + two});
+    CHECK(staged.loss == alone.loss);
+    CHECK(staged.on_all_stages.empty());
+    REQUIRE(staged.gradients.size() == alone.gradients.size());
+    for (const auto& [name, gradient] : staged.gradients) {
+      CAPTURE(name);
+      CHECK(same_bits(alone.gradients.at(name), gradient));
+    }
+  }
+}
+
+TEST_CASE("a chunk whose gradient of what all stages have is lost differs there, and only there") {
+  const ParallelCase one{"dit", 2, "parallel: {pp: 2, vpp: 2}" + kFour, Samples::one_a_pack};
+  for (const int chunk : {-1, 0, 1}) {  // -1: nothing is lost
+    const std::map<std::string, Tensor> expected =
+        one_step({"dit", 1, kFour, Samples::one_a_pack}).gradients;
+    std::set<std::string> on_all, differ;
+    for (const auto& [name, gradient] : step_that_forgets(one, chunk, on_all))
+      if (!(distance(expected.at(name), gradient) < 1e-5)) differ.insert(name);
+    CAPTURE(chunk);
+    CHECK(on_all.size() >= 6);
+    CHECK(differ == (chunk < 0 ? std::set<std::string>() : on_all));
+  }
+}
+
 TEST_CASE("between stages the residual stream passes, and its gradient") {
   // 36 tokens a pack of width 48, f32; each boundary, both ways.
   constexpr std::int64_t kStream = 36 * 48 * 4, kPacks = 4;
@@ -134,29 +274,34 @@ TEST_CASE("between stages the residual stream passes, and its gradient") {
 }
 
 TEST_CASE("texts reach every stage, latents the first and the last") {
-  const ParallelCase one{"dit", 4, "parallel: {pp: 4}" + kFour, Samples::one_a_pack};
-  Recipe recipe = recipe_of(one);
-  const auto data = samples_of(one);
+  const ParallelCase four{"dit", 4, "parallel: {pp: 4}" + kFour, Samples::one_a_pack};
+  Recipe recipe = recipe_of(four);
+  const auto data = samples_of(four);
   data->fit(recipe);
-  std::map<int, double> latents, others;
+  std::map<int, double> latents, handed_on, others;
   std::mutex mutex;
   dist::thread_worlds(4, [&](dist::World& world) {
     omp_set_num_threads(1);
     Trainer trainer(recipe, *data, world);
     trainer.train_step();
     const std::lock_guard lock(mutex);
-    const auto sent = [&](const char* axis) {
-      return static_cast<double>(world.traffic().of(axis, dist::Operation::broadcast).bytes);
+    const auto sent = [&](const char* axis, dist::Operation operation) {
+      return static_cast<double>(world.traffic().of(axis, operation).bytes);
     };
-    latents[world.rank()] = sent("ends");
-    others[world.rank()] = sent("tp+cp+pp");
+    latents[world.rank()] = sent("ends", dist::Operation::broadcast);
+    handed_on[world.rank()] = sent("tp+cp+pp", dist::Operation::send);
+    others[world.rank()] = sent("tp+cp+pp", dist::Operation::broadcast);
   });
-  // This step's and the next one's packs: 3 channels of 4x6x6, and 3 tokens of 8 numbers.
-  constexpr double kPacks = 2 * 4, kLatents = 4.0 * 3 * 4 * 6 * 6, kText = 4.0 * 3 * 8;
-  CHECK(latents == std::map<int, double>{{0, kPacks * kLatents}, {1, 0}, {2, 0}, {3, 0}});
-  CHECK(others[0] >= 3 * kPacks * kText);
-  CHECK(others[0] < 3 * kPacks * (kText + kLatents / 2));  // with keys and sizes
-  CHECK(others[1] + others[2] + others[3] == 0);
+  // This step's and the next one's packs, of which each rank reads one: 3 channels of 4x6x6, and 3
+  // tokens of 8 numbers. Those between the ends hand their latents to one of these.
+  constexpr double kSteps = 2, kLatents = 4.0 * 3 * 4 * 6 * 6, kText = 4.0 * 3 * 8;
+  const double one = kSteps * kLatents, none = 0;
+  CHECK(latents == std::map<int, double>{{0, 2 * one}, {1, none}, {2, none}, {3, 2 * one}});
+  CHECK(handed_on == std::map<int, double>{{0, none}, {1, one}, {2, one}, {3, none}});
+  double texts = 0;
+  for (const auto& [rank, bytes] : others)
+    texts += bytes;
+  CHECK(texts == 3 * 4 * kSteps * kText);
 }
 
 TEST_CASE("what stages write is one rank's checkpoint, which any layout goes on with") {
