@@ -81,7 +81,7 @@ std::vector<CostedLayout> costed_layouts(const GenerateJob& job, int ranks, int 
   const ModelPart text = estimate.text_part();
   std::vector<CostedLayout> costed;
   for (int together = 1; together <= ranks; ++together) {
-    if (ranks % together != 0) continue;
+    if (ranks % together != 0 || (together == 1 && job.parallel.shard)) continue;
     for (const ClipParallel& parallel :
          layouts_of(together, estimate.clip().samples > 1, job.parallel.shard)) {
       try {
@@ -112,7 +112,9 @@ std::vector<CostedLayout> costed_layouts(const GenerateJob& job, int ranks, int 
 
 ClipParallel choose_parallel(const GenerateJob& job, int ranks, int per_node) {
   const std::vector<CostedLayout> costed = costed_layouts(job, ranks, per_node);
-  if (costed.empty()) fail_usage("--parallel auto: no layout of {} ranks is possible", ranks);
+  if (costed.empty())
+    fail_usage("--parallel auto: no layout of {} ranks is possible{}", ranks,
+               job.parallel.shard ? " with --shard, which needs two" : "");
   const auto words = [](const CostedLayout& one) {
     const std::string name = one.parallel.alone() ? "each alone" : one.parallel.name();
     return fmt::format("{} ({:.3g} s a clip, {} a rank)", name, one.seconds,

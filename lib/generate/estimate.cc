@@ -59,7 +59,6 @@ Estimate::Estimate(const GenerateJob& job)
   job.defaults.choice.check_for(network_.decoder.has_value(), own_sampling_.sampler);
   sampling_ = job.defaults.choice.over(own_sampling_);
   sampling_.validate();
-  note_guidance(job.model, sampling_.guidance);
   plan_clip();
   if (job.output != "-") usable_encoder(job.encoder);
   share(job.parallel, job.gpu != nullptr ? job.gpu->per_node : job.parallel.ranks());
@@ -286,13 +285,13 @@ Estimate::Time Estimate::time(const models::Gpu& gpu, const ModelPart& network,
 }
 
 Json ModelPart::json() const {
-  const auto rounded = [](double bytes) { return static_cast<std::int64_t>(bytes); };
+  const auto whole = [](double bytes) { return static_cast<std::int64_t>(bytes); };
   return {{"type", type},
           {"parameters", cost.parameters},
-          {"file_bytes", rounded(file_bytes)},
-          {"weight_bytes", rounded(cost.weight_bytes)},
-          {"activation_bytes", rounded(cost.activation_bytes)},
-          {"host_bytes", rounded(cost.host_bytes)},
+          {"file_bytes", whole(file_bytes)},
+          {"weight_bytes", whole(cost.weight_bytes)},
+          {"activation_bytes", whole(cost.activation_bytes)},
+          {"host_bytes", whole(cost.host_bytes)},
           {"flops", cost.flops}};
 }
 

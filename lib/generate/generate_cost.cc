@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "generate/choose_parallel.h"
 #include "generate/estimate.h"
+#include "generate/named_request.h"
 #include "tensor/device.h"
 
 namespace vfm::generate {
@@ -56,6 +57,7 @@ Json predicted(const models::Gpu& gpu, const Estimate& estimate, const ModelPart
 
 Json cost_json(const GenerateJob& job) {
   const Estimate estimate(job);
+  note_guidance(job.model, estimate.sampling().guidance);
   const Estimate::Clip& c = estimate.clip();
   const ModelPart network = estimate.network_part(job.gpu), tokenizer = estimate.tokenizer_part(),
                   text = estimate.text_part();

@@ -186,8 +186,15 @@ Tensor DitBlock::attend(Tape& tape, const Tensor& projected, const DitContext& c
                                                   : ops::self_attention(tape, qkv, pack);
     return reach == Reach::pixel ? ops::restore_rows(tape, attended, packs.pixel_order) : attended;
   };
-  return shared_attention(tape, ops::qk_norm_rope(tape, projected, layout), context.exchanges, pack,
-                          attend_all);
+  const TokenExchanges& exchanges = context.exchanges;
+  const Tensor qkv = ops::qk_norm_rope(tape, projected, layout);
+  // The scales of a sample are those of attention within it, and not within frames and pixels.
+  if (context.fp8_attention && exchanges.low_heads && reach == Reach::sample)
+    return ops::run_exchange(
+        tape,
+        attend_all(nn::exchange_heads_in_fp8(tape, qkv, exchanges.low_heads, pack.query_lengths)),
+        exchanges.to_tokens);
+  return shared_attention(tape, qkv, exchanges, pack, attend_all);
 }
 
 // Text has no positions, and all its tokens are seen.

@@ -22,6 +22,7 @@
 #include "models/dit/cp_kind.h"
 #include "models/dit/frame_plan.h"
 #include "nn/block_shards.h"
+#include "nn/head_exchange.h"
 #include "nn/placement.h"
 #include "nn/ring_attention.h"
 #include "ops/attention/attention.h"
@@ -129,6 +130,7 @@ struct TokenExchanges {
   ops::Exchange gather, sum;  ///< tp: rows for a matrix, and its results for the rows
   ops::Exchange keys;         ///< cp: keys and values of all tokens, in the pack's order; or
   ops::Exchange to_heads, to_tokens;  ///< more tokens of some heads, and the way back
+  nn::HeadExchange low_heads;         ///< to_heads in FP8, where one rank has all tokens of a head
   nn::Ring ring;                      ///< keys and values that go round
 
   bool any_of_cp() const { return keys || to_heads || ring; }
