@@ -127,11 +127,11 @@ int launch_both(const Quantize& c, cudaStream_t stream) {
   const auto values = values_kernel<T, kVector, kGelu>;
   int status = fp8_code(values);
   if (status != cudaSuccess) return status;
-  status = launch_largest<T, kVector, kGelu>(c.x, c.count, c.largest, stream);
+  if (c.given == 0) status = launch_largest<T, kVector, kGelu>(c.x, c.count, c.largest, stream);
   if (status != cudaSuccess) return status;
+  const int parts = c.given > 0 ? c.given : quantize_parts(c.count);
   return launch(values, dim3(static_cast<unsigned>(blocks_of(c.count))), kThreads, 0, stream,
-                static_cast<const T*>(c.x), c.count, c.largest, quantize_parts(c.count), c.values,
-                c.scale);
+                static_cast<const T*>(c.x), c.count, c.largest, parts, c.values, c.scale);
 }
 
 template <class T>
@@ -162,7 +162,7 @@ int largest_magnitudes(Type type, const void* x, std::int64_t count, std::uint32
 }
 
 int quantize(const Quantize& call, CUstream_st* stream) {
-  if (!takes(call.count)) return cudaErrorInvalidValue;
+  if (!takes(call.count) || call.given < 0) return cudaErrorInvalidValue;
   return call.type == Type::bf16 ? launch_type<__nv_bfloat16>(call, stream)
                                  : launch_type<float>(call, stream);
 }

@@ -34,14 +34,15 @@ struct Quantize {
   std::int64_t count = 0;
   std::uint8_t* values = nullptr;    ///< [count] out
   float* scale = nullptr;            ///< one, out
-  std::uint32_t* largest = nullptr;  ///< [kQuantizeParts] scratch
+  std::uint32_t* largest = nullptr;  ///< [kQuantizeParts] scratch; or [given], which are read
+  int given = 0;                     ///< largest magnitudes that are known: of x and of others
 };
 
 /// Returns a cudaError_t: 0, or what is wrong with the launch; 1 (invalid value) for a count below
-/// zero or beyond 2^38; 801 (not supported) on a GPU below compute capability 9.0, as there is no
-/// code for 8.9, the first that has E4M3. Pointers need the alignment of an element; where x and
-/// values are aligned to 16 bytes, memory is read and written 16 bytes at a time. A count of zero
-/// writes a scale and no value.
+/// zero or beyond 2^38, or a `given` below zero; 801 (not supported) on a GPU below compute
+/// capability 9.0, as there is no code for 8.9, the first that has E4M3. Pointers need the
+/// alignment of an element; where x and values are aligned to 16 bytes, memory is read and written
+/// 16 bytes at a time. A count of zero writes a scale and no value.
 int quantize(const Quantize& call, CUstream_st* stream);
 
 /// The first launch alone: quantize_parts(count) words, the largest magnitudes of parts of x. Their

@@ -97,11 +97,7 @@ class GenerateTool : public vfm::cli::Tool {
     if (!lines && job_.defaults.files.condition.path.empty() &&
         (frames || job_.defaults.choice.augment_sigma))
       vfm::fail_usage("{} needs a --condition", frames ? "--condition-frames" : "--augment-sigma");
-    job_.parallel = vfm::generate::parse_parallel(parallel_);
-    if (job_.gpu != nullptr && !job_.parallel.alone())
-      vfm::fail_usage("--gpu predicts clips of one rank: leave out --parallel");
-    if (decode_only_ && !job_.parallel.alone())
-      vfm::fail_usage("--parallel is for sampling, not for --decode-only");
+    parse_layout();
     if (dry_run_) return;
     if (output_.directory.empty()) vfm::fail_usage("--output is required");
     job_.prompts = input_.resolved();
@@ -128,15 +124,6 @@ class GenerateTool : public vfm::cli::Tool {
     vfm::ops::set_gpu_options(job_.device, compute_.deterministic, compute_.attention,
                               context.cache);
     job_.fp8 = vfm::models::faster_in_fp8(job_.fp8, job_.device);
-    if (decode_only_) {
-      if (launch.ranks > 1) vfm::fail_usage("--decode-only is for one process, without mpirun");
-      vfm::Slots slots(jobs_.resolved(), context.makeflags);
-      return vfm::generate::decode_latents(
-          {job_.prompts, job_.model, job_.tokenizer, output_.directory, output_.force, job_.encoder,
-           quality_->count() > 0 ? std::optional(job_.quality) : std::nullopt, job_.device,
-           job_.compute, job_.tokenizer_memory},
-          slots, context.progress, context.manifest);
-    }
     job_.ema = weights_ == "ema";
     job_.output = output_.directory;
     job_.force = output_.force;
@@ -154,6 +141,12 @@ class GenerateTool : public vfm::cli::Tool {
                          : jobs_.resolved();
     vfm::Slots slots(threads, context.makeflags);
     return vfm::dist::with_world(launch.ranks, [&](vfm::dist::World& world) {
+      if (decode_only_)
+        return vfm::generate::decode_latents(
+            {job_.prompts, job_.model, job_.tokenizer, output_.directory, output_.force,
+             job_.encoder, quality_->count() > 0 ? std::optional(job_.quality) : std::nullopt,
+             job_.device, job_.compute, job_.tokenizer_memory},
+            world, slots, context.progress, context.manifest);
       world.use_device(job_.device, compute_.deterministic);
       return vfm::generate::generate_clips(job_, world, slots, context.progress, context.manifest);
     });
@@ -291,7 +284,9 @@ class GenerateTool : public vfm::cli::Tool {
 
   void add_running_options(const Group& group) {
     group.add("--parallel", parallel_, "AXIS=N,...",
-              "of mpirun's ranks so many share each clip: cfg=2, cp=N, tp=N (default: none do)");
+              "of mpirun's ranks so many share each clip: cfg=2, cp=N, tp=N; or auto");
+    group.add_flag("--shard", shard_,
+                   "with --parallel: each of these keeps a part of the network's weights");
     group.add_flag("--dry-run", dry_run_, "print parameters, FLOPs and memory; make nothing");
     group.add("--gpu", gpu_, "h100|h200|b200",
               "with --dry-run: predict the time of a clip on one, which need not be here");
@@ -325,6 +320,21 @@ class GenerateTool : public vfm::cli::Tool {
                       vfm::generate::kLargestSide);
   }
 
+  void parse_layout() {
+    vfm::generate::ClipParallel& parallel = job_.parallel;
+    parallel = vfm::generate::parse_parallel(parallel_);
+    parallel.shard = shard_;
+    if (shard_ && parallel.alone() && parallel.choose == 0)
+      vfm::fail_usage(
+          "--shard is for ranks that make a clip together: give --parallel too, as in "
+          "--parallel cfg=2,cp=4");
+    if (dry_run_ && parallel.choose == vfm::generate::ClipParallel::kAllRanks)
+      vfm::fail_usage(
+          "--parallel auto: a dry run has no ranks, so say of how many, as in --parallel auto=8");
+    if (decode_only_ && (!parallel.alone() || parallel.choose != 0))
+      vfm::fail_usage("--parallel is for sampling, not for --decode-only");
+  }
+
   /// What stands after the last colon is a factor if it is a number, and else part of the path.
   static vfm::models::AdapterChoice::Set parse_lora(const std::string& lora) {
     const std::size_t colon = lora.rfind(':');
@@ -339,7 +349,7 @@ class GenerateTool : public vfm::cli::Tool {
   }
 
   vfm::generate::GenerateJob job_;
-  bool decode_only_ = false, dry_run_ = false;
+  bool decode_only_ = false, dry_run_ = false, shard_ = false;
   vfm::cli::InputOptions input_;
   vfm::cli::OutputOptions output_;
   vfm::cli::SeedOptions seed_;

@@ -44,8 +44,17 @@ std::string ClipParallel::name() const {
   return text;
 }
 
+std::string ClipParallel::option() const {
+  std::string text = fmt::format("cfg={},cp={},tp={}", cfg, cp, tp);
+  return cp > 1 ? text + ",cp_kind=" + cp_kind : text;
+}
+
 ClipParallel parse_parallel(std::string_view text) {
   ClipParallel parallel;
+  if (text == "auto") {
+    parallel.choose = ClipParallel::kAllRanks;
+    return parallel;
+  }
   while (!text.empty()) {
     const std::string_view part = text.substr(0, text.find(','));
     text.remove_prefix(std::min(text.size(), part.size() + 1));
@@ -58,15 +67,18 @@ ClipParallel parse_parallel(std::string_view text) {
       parallel.cp_kind = value;
       continue;
     }
-    int* const size = name == "cfg"  ? &parallel.cfg
-                      : name == "cp" ? &parallel.cp
-                      : name == "tp" ? &parallel.tp
-                                     : nullptr;
+    int* const size = name == "cfg"    ? &parallel.cfg
+                      : name == "cp"   ? &parallel.cp
+                      : name == "tp"   ? &parallel.tp
+                      : name == "auto" ? &parallel.choose
+                                       : nullptr;
     if (!size) fail_usage("--parallel has cfg, cp, tp and cp_kind, and not '{}': {}", name, kHow);
     const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), *size);
     if (error != std::errc{} || end != value.data() + value.size() || *size < 1 || *size > 1 << 16)
       fail_usage("--parallel {}: a number of ranks is needed, {}", part, kHow);
   }
+  if (parallel.choose != 0 && (!parallel.alone() || parallel.cp_kind != "auto"))
+    fail_usage("--parallel auto chooses all of it: give a number of ranks alone, as auto=8");
   if (parallel.cfg > 2)
     fail_usage("--parallel cfg={}: guidance has two halves, so cfg is 1 or 2", parallel.cfg);
   if (parallel.cp == 1 && parallel.cp_kind != "auto")
@@ -91,9 +103,22 @@ ClipRanks::ClipRanks(dist::World& world, const ClipParallel& parallel, const mod
   network_.tp = if_shared(mesh_, dist::Axes::tp);
   network_.cp = if_shared(mesh_, dist::Axes::cp);
   network_.cp_kind = cp.kind;
+  if (clip_->size() > 1) network_.fp8 = clip_.get();
+  if (parallel.shard && clip_->size() > 1) share_matrices(parallel);
   if (cp.kind != models::CpKind::all_to_all_ring) return;
   network_.cp_heads = &mesh_.group(dist::Axes::cp_heads);
   network_.cp_ring = &mesh_.group(dist::Axes::cp_ring);
+}
+
+// Ranks that make other clips have the same matrices, too, but other numbers of passes.
+void ClipRanks::share_matrices(const ClipParallel& parallel) {
+  const std::vector<int>& clip = clip_->ranks();
+  const int place = clip_->rank() % parallel.tp, alike = clip_->size() / parallel.tp;
+  whole_ = world().group("shard", clip);
+  cut_ = world().group("shard", some_ranks(clip.front() + place, parallel.tp, alike));
+  blocks_ = std::make_unique<nn::BlockShards>(*whole_, *cut_, nullptr, nn::BlockShards::Options{});
+  network_.state = {{whole_->rank(), whole_->size()}, {cut_->rank(), cut_->size()}};
+  network_.blocks = blocks_.get();
 }
 
 }  // namespace vfm::generate

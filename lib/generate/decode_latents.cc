@@ -11,10 +11,13 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/ordered.h"
+#include "dist/bytes.h"
+#include "dist/together.h"
 #include "generate/clip_output.h"
 #include "generate/latent_facts.h"
 #include "generate/latent_files.h"
 #include "generate/named_request.h"
+#include "generate/parcel.h"
 #include "generate/prompts.h"
 #include "io/file.h"
 #include "io/manifest.h"
@@ -49,27 +52,33 @@ struct Model {
 
 class Decoding {
  public:
-  Decoding(const DecodeJob& job, Progress& progress, io::ManifestWriter& manifest)
+  Decoding(const DecodeJob& job, int rank, Progress& progress, io::ManifestWriter& manifest)
       : job_(job),
         progress_(progress),
-        output_(job.output, job.encoder, progress, manifest),
-        reader_(job.inputs, [this](const io::Fault& fault) {
-          waiting_.push_back({{}, fault.input, fault.message});
-        }) {
+        output_(job.output, job.encoder, progress, manifest, rank == 0) {
+    if (rank == 0)
+      reader_.emplace(job.inputs, [this](const io::Fault& fault) {
+        waiting_.push_back({{}, fault.input, fault.message});
+      });
     if (!job_.model.empty()) as_usage([&] { return &model(job_.model); });
   }
 
-  long run(Slots& slots) {
-    progress_.start("clips", 0);
-    for_each_ordered<Input, Decoded>(
-        slots, [this] { return next(); }, [this](Input& input) { return make(input); },
-        [this](Decoded& result) { hand_over(result); });
-    const long errors = output_.finish(reader_.streams());
-    reader_.streams().check_whole("the clips of what came are made and kept");
+  long run(dist::Group& ranks, Slots& slots) {
+    if (reader_) progress_.start("clips", 0);
+    if (ranks.size() > 1)
+      decode_in_rounds(ranks, slots);
+    else
+      for_each_ordered<Input, Decoded>(
+          slots, [this] { return next(); }, [this](Input& input) { return make(input); },
+          [this](Decoded& result) { hand_over(result); });
+    if (!reader_) return 0;
+    const long errors = output_.finish(reader_->streams());
+    reader_->streams().check_whole("the clips of what came are made and kept");
     return errors;
   }
 
  private:
+  void decode_in_rounds(dist::Group& ranks, Slots& slots);
   std::optional<Input> next();
   Decoded make(Input& input);
   void decode(Decoded& result);
@@ -81,16 +90,16 @@ class Decoding {
   const DecodeJob& job_;
   Progress& progress_;
   ClipOutput output_;
-  io::ManifestReader reader_;
-  std::deque<Input> waiting_;  ///< read, in order
-  std::mutex mutex_;           // guards models_
+  std::optional<io::ManifestReader> reader_;  ///< of rank 0
+  std::deque<Input> waiting_;                 ///< read, in order
+  std::mutex mutex_;                          // guards models_
   std::map<std::string, Model> models_;
   std::set<std::string> names_;  ///< taken in this run
 };
 
 std::optional<Input> Decoding::next() {
   if (waiting_.empty())
-    if (auto record = reader_.next()) waiting_.push_back({*record, record->where, {}});
+    if (auto record = reader_->next()) waiting_.push_back({*record, record->where, {}});
   if (waiting_.empty()) return std::nullopt;
   Input input = std::move(waiting_.front());
   waiting_.pop_front();
@@ -221,11 +230,122 @@ void Decoding::hand_over(Decoded& result) {
   progress_.add();
 }
 
+std::string pack_inputs(const std::vector<Input>& inputs, bool more) {
+  Parcel parcel;
+  parcel.add(more);
+  parcel.add(inputs.size());
+  for (const Input& input : inputs) {
+    parcel.add(input.record.kind);
+    parcel.add(dump_json(input.record.json));
+    parcel.add(input.record.where);
+    parcel.add(input.where);
+    parcel.add(input.error);
+  }
+  return parcel.take();
+}
+
+std::vector<Input> unpack_inputs(std::string_view bytes, bool& more) {
+  ParcelReader parcel(bytes);
+  std::size_t count = 0;
+  parcel.read(more);
+  parcel.read(count);
+  std::vector<Input> inputs(count);
+  for (Input& input : inputs) {
+    std::string json;
+    parcel.read(input.record.kind);
+    parcel.read(json);
+    input.record.json = parse_json(json, "a line for another rank");
+    parcel.read(input.record.where);
+    parcel.read(input.where);
+    parcel.read(input.error);
+  }
+  return inputs;
+}
+
+std::string pack_decoded(const std::vector<Decoded>& results) {
+  Parcel parcel;
+  for (const Decoded& result : results) {
+    for (const std::string* const text : {&result.error, &result.name, &result.mp4})
+      parcel.add(*text);
+    parcel.add(dump_json(result.record));
+    parcel.add(result.seconds);
+  }
+  return parcel.take();
+}
+
+/// Of what was dealt: the results of `inputs`.
+std::vector<Decoded> unpack_decoded(std::string_view bytes, std::vector<Input> inputs) {
+  ParcelReader parcel(bytes);
+  std::vector<Decoded> results(inputs.size());
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    Decoded& result = results[i];
+    result.input = std::move(inputs[i]);
+    for (std::string* const text : {&result.error, &result.name, &result.mp4})
+      parcel.read(*text);
+    std::string record;
+    parcel.read(record);
+    result.record = parse_json(record, "another rank's record");
+    parcel.read(result.seconds);
+  }
+  return results;
+}
+
+/// Rank 0 deals some lines to each rank in turn, and gets the clips back. So it has no more of them
+/// than a round has.
+void Decoding::decode_in_rounds(dist::Group& ranks, Slots& slots) {
+  const auto size = static_cast<std::size_t>(ranks.size());
+  for (bool more = true; more;) {
+    std::vector<std::vector<Input>> dealt(size);
+    std::vector<Input> own;
+    if (reader_) {
+      for (std::size_t i = 0; more && i < size * static_cast<std::size_t>(slots.threads()); ++i) {
+        std::optional<Input> input = next();
+        more = input.has_value();
+        if (more) dealt[i % size].push_back(*std::move(input));
+      }
+      for (int rank = 1; rank < ranks.size(); ++rank)
+        dist::send_bytes(ranks, rank, pack_inputs(dealt[static_cast<std::size_t>(rank)], more));
+      own = dealt[0];
+    } else {
+      own = unpack_inputs(dist::receive_bytes(ranks, 0), more);
+    }
+    std::vector<std::vector<Decoded>> made(size);
+    std::size_t taken = 0;
+    for_each_ordered<Input, Decoded>(
+        slots,
+        [&]() -> std::optional<Input> {
+          if (taken == own.size()) return std::nullopt;
+          return std::move(own[taken++]);
+        },
+        [this](Input& input) { return make(input); },
+        [&](Decoded& result) { made[0].push_back(std::move(result)); });
+    if (!reader_) {
+      dist::send_bytes(ranks, 0, pack_decoded(made[0]));
+      continue;
+    }
+    for (std::size_t rank = 1; rank < size; ++rank)
+      made[rank] = unpack_decoded(dist::receive_bytes(ranks, static_cast<int>(rank)),
+                                  std::move(dealt[rank]));
+    for (std::size_t i = 0; i < size * made[0].size(); ++i)
+      if (i / size < made[i % size].size()) hand_over(made[i % size][i / size]);
+  }
+}
+
 }  // namespace
 
-long decode_latents(const DecodeJob& job, Slots& slots, Progress& progress,
+long decode_latents(const DecodeJob& job, dist::World& world, Slots& slots, Progress& progress,
                     io::ManifestWriter& manifest) {
-  return Decoding(job, progress, manifest).run(slots);
+  std::vector<int> all;
+  for (int rank = 0; rank < world.size(); ++rank)
+    all.push_back(rank);
+  const std::unique_ptr<dist::Group> ranks = world.group("all", std::move(all));
+  std::optional<Decoding> decoding;
+  dist::on_all_ranks(world, [&] {
+    if (world.size() > 1 && job.output == "-")
+      fail_usage("--decode-only writes a stream (-o -) by one process: without mpirun");
+    decoding.emplace(job, world.rank(), progress, manifest);
+  });
+  return decoding->run(*ranks, slots);
 }
 
 }  // namespace vfm::generate

@@ -10,6 +10,7 @@
 
 #include "base/progress.h"
 #include "base/slots.h"
+#include "dist/world.h"
 #include "io/manifest.h"
 #include "tensor/tensor.h"
 
@@ -30,8 +31,9 @@ struct DecodeJob {
   std::uint64_t tokenizer_memory = 0;  ///< of models::make_tokenizer()
 };
 
-/// As generate_clips().
-long decode_latents(const DecodeJob& job, Slots& slots, Progress& progress,
+/// As generate_clips(). A collective: rank 0 reads, deals the latents in turn and writes the clips,
+/// which it gets from the others. Throws Error{usage} for a stream of several ranks.
+long decode_latents(const DecodeJob& job, dist::World& world, Slots& slots, Progress& progress,
                     io::ManifestWriter& manifest);
 
 }  // namespace vfm::generate

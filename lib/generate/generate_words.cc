@@ -28,6 +28,10 @@ std::string generation_words(const Json& cost) {
                      sampling["steps"].dump(), sampling["guidance"].dump()));
   line("passes", fmt::format("{} of {} sample{}", sampling["passes"].dump(),
                              sampling["samples"].dump(), sampling["samples"] == 1 ? "" : "s"));
+  if (cost.contains("parallel"))
+    line("shared by", fmt::format("{} ranks, {}{}: the network and memory are of one of them",
+                                  cost["ranks"].dump(), cost["parallel"].get<std::string>(),
+                                  cost["shard"].get<bool>() ? ", with shards of the weights" : ""));
   for (const auto& [part, name] : {std::pair{"text_encoder", "text encoder"},
                                    {"network", "network"},
                                    {"tokenizer", "tokenizer"}}) {

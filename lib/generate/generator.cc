@@ -75,6 +75,7 @@ struct Generator::State {
   PromptEncoder prompts;
   ModelShape shape;
   Forward forward;  ///< empty: the network itself
+  std::function<void(models::Fp8Parts)> switch_fp8;
 
   bool autoregressive() const { return model.decoder != nullptr; }
   int text_width() const {
@@ -220,6 +221,9 @@ double Generator::fp8_error(models::Fp8Parts parts, const ClipRequest& request,
   Denoiser denoiser = s.make_denoiser(request, options);
   const double sigma = noise_levels(options).front();
   const models::NetworkBatch& batch = denoiser.batch(s.first_state(request, sigma), sigma);
+  if (s.forward)
+    return models::fp8_error(
+        s.switch_fp8, [&] { return s.forward(batch); }, parts);
   const auto turn = take_turn(s.model.device());
   return models::fp8_error(*s.model.network, batch, parts);
 }
@@ -227,11 +231,15 @@ double Generator::fp8_error(models::Fp8Parts parts, const ClipRequest& request,
 void Generator::set_fp8(models::Fp8Parts parts) {
   if (state_->autoregressive())
     fail_usage("FP8 is for diffusion models, this one is autoregressive");
-  state_->model.network->set_inference_fp8(parts);
+  if (state_->switch_fp8)
+    state_->switch_fp8(parts);
+  else
+    state_->model.network->set_inference_fp8(parts);
 }
 
-void Generator::set_forward(Forward forward) {
+void Generator::share(Forward forward, std::function<void(models::Fp8Parts)> switch_fp8) {
   state_->forward = std::move(forward);
+  state_->switch_fp8 = std::move(switch_fp8);
 }
 
 /// The codes of a clip, as whole numbers of one channel.

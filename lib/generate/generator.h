@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -66,9 +67,10 @@ class Generator {
   /// throws. Not thread-safe.
   void set_fp8(models::Fp8Parts parts);
 
-  /// From now on `forward` gives the network's outputs, with the other ranks that have a part of
-  /// it: then denoise() is for one thread. Of a diffusion model.
-  void set_forward(Forward forward);
+  /// From now on `forward` gives the network's outputs, and `switch_fp8` does what set_fp8() does,
+  /// with the other ranks that have a part of it: then denoise() is for one thread. Of a diffusion
+  /// model.
+  void share(Forward forward, std::function<void(models::Fp8Parts)> switch_fp8);
 
   /// The clip's latent, or its codes. Begins at `state` if it is of a step, else at the first
   /// noise. `how_far` is called for each step, or each code. Throws Error{usage} for an impossible

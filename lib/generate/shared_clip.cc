@@ -15,7 +15,7 @@
 namespace vfm::generate {
 namespace {
 
-enum class Work : char { forward, decode, end };
+enum class Work : char { forward, fp8, decode, end };
 
 std::string pack_batch(const models::NetworkBatch& batch) {
   Parcel parcel;
@@ -62,7 +62,9 @@ models::NetworkBatch half_of(const models::NetworkBatch& batch, std::int64_t hal
 Tensor SharedClip::compute(const models::NetworkBatch& batch) {
   dist::Group& halves = ranks_.halves();
   const bool split = halves.size() > 1 && batch.samples.size() > 1;
-  if (halves.size() > 1 && !split && halves.rank() > 0) return {};
+  // Without guidance the second half has nothing to do, but for what it exchanges with the first.
+  const bool idle = halves.size() > 1 && !split && halves.rank() > 0;
+  if (idle && !ranks_.halves_meet(fp8_)) return {};
   ops::Tape tape(false);
   Tensor output;
   {
@@ -70,6 +72,7 @@ Tensor SharedClip::compute(const models::NetworkBatch& batch) {
     output = network_.forward(tape, split ? half_of(batch, halves.rank()) : batch);
   }
   if (ranks_.half().size() > 1) ranks_.half().all_reduce(output).wait();
+  if (idle) return {};
   output = output.to(Device::cpu);
   if (!split || ranks_.half().rank() > 0) return output;
   if (halves.rank() > 0) {
@@ -85,6 +88,19 @@ Tensor SharedClip::compute(const models::NetworkBatch& batch) {
 Tensor SharedClip::forward(const models::NetworkBatch& batch) {
   dist::broadcast_bytes(ranks_.clip(), pack_batch(batch), 0);
   return compute(batch);
+}
+
+void SharedClip::set_fp8(models::Fp8Parts parts) {
+  network_.set_inference_fp8(parts);
+  fp8_ = parts.any();
+}
+
+void SharedClip::switch_fp8(models::Fp8Parts parts) {
+  Parcel parcel;
+  parcel.add(Work::fp8);
+  parcel.add(parts);
+  dist::broadcast_bytes(ranks_.clip(), parcel.take(), 0);
+  set_fp8(parts);
 }
 
 /// A tokenizer that has the others decode with it.
@@ -154,6 +170,12 @@ void SharedClip::serve(const models::VideoTokenizer* tokenizer) {
     if (work == Work::end) return;
     if (work == Work::forward) {
       compute(unpack_batch(parcel));
+      continue;
+    }
+    if (work == Work::fp8) {
+      models::Fp8Parts parts;
+      parcel.read(parts);
+      set_fp8(parts);
       continue;
     }
     if (!tokenizer) fail("a rank without a tokenizer is asked to decode");

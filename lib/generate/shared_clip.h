@@ -21,11 +21,15 @@ namespace vfm::generate {
 class SharedClip {
  public:
   /// Network and ranks must outlive it.
-  SharedClip(const models::DiffusionNetwork& network, const ClipRanks& ranks)
+  SharedClip(models::DiffusionNetwork& network, const ClipRanks& ranks)
       : network_(network), ranks_(ranks) {}
 
   /// DiffusionNetwork::forward(), on the CPU, of one or two samples. Of the rank that leads.
   Tensor forward(const models::NetworkBatch& batch);
+  /// set_inference_fp8() of all of them: called by all, and of the rank that leads alone, while the
+  /// others serve.
+  void set_fp8(models::Fp8Parts parts);
+  void switch_fp8(models::Fp8Parts parts);
   /// The tokenizer, whose decode_stream() all of them work on. Of the rank that leads; this must
   /// outlive the result.
   std::unique_ptr<models::VideoTokenizer> share(std::unique_ptr<models::VideoTokenizer> tokenizer);
@@ -39,8 +43,9 @@ class SharedClip {
   class Tokenizer;
   Tensor compute(const models::NetworkBatch& batch);
 
-  const models::DiffusionNetwork& network_;
+  models::DiffusionNetwork& network_;
   const ClipRanks& ranks_;
+  bool fp8_ = false;
 };
 
 }  // namespace vfm::generate

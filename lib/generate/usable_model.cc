@@ -5,8 +5,10 @@
 
 #include "base/error.h"
 #include "dist/together.h"
+#include "generate/choose_parallel.h"
 #include "generate/named_request.h"
 #include "generate/network_headers.h"
+#include "models/dit/fp8.h"
 #include "models/folder/checkpoint_folder.h"
 #include "models/folder/model_facts.h"
 #include "models/folder/model_folder.h"
@@ -14,33 +16,60 @@
 namespace vfm::generate {
 namespace {
 
-/// What the ranks exchange in self-attention, of a clip as the model's are.
-models::CpChoice choose_cp(const GenerateJob& job, const models::NetworkConfig& network,
-                           int of_machine) {
-  const ClipParallel& parallel = job.parallel;
-  const Extents usual = models::read_facts(models::ModelFolder(job.model)).usual;
-  const std::array<int, 3>& patch = network.patch_size;
-  const std::int64_t tokens =
-      std::int64_t{usual.frames / patch[0]} * (usual.height / patch[1]) * (usual.width / patch[2]);
-  return models::find_cp_kind(parallel.cp_kind, 0, network,
-                              {parallel.tp, parallel.cp, of_machine, tokens});
+/// Of the job's own model.
+models::CpChoice check_shared(const GenerateJob& job, int of_machine) {
+  const NetworkHeaders network = read_network(job);
+  network.faults.finish();
+  return choose_cp(job.fp8, job.parallel, network,
+                   models::read_facts(models::ModelFolder(job.model)), of_machine);
 }
 
 }  // namespace
 
-models::CpChoice check_shared(const GenerateJob& job, int of_machine) {
-  if (job.fp8.any())
-    fail_usage("--fp8 is for ranks that make clips of their own, not for --parallel {}",
-               job.parallel.name());
-  const NetworkHeaders network = read_network(job);
-  network.faults.finish();
+models::CpChoice choose_cp(models::Fp8Parts fp8, const ClipParallel& parallel,
+                           const NetworkHeaders& network, const ModelFacts& facts, int of_machine) {
   if (!network.dit)
     fail_usage(
         "--parallel is for diffusion models, this one is autoregressive: without it, ranks "
         "make clips of their own");
-  if (job.parallel.cp == 1) return {};
-  return choose_cp(job, *network.dit, of_machine);
+  if (parallel.cp == 1) return {};
+  const std::array<int, 3>& patch = network.dit->patch_size;
+  const Extents& usual = facts.usual;
+  const std::int64_t tokens =
+      std::int64_t{usual.frames / patch[0]} * (usual.height / patch[1]) * (usual.width / patch[2]);
+  // Attention in FP8 has all tokens of a head at once.
+  const std::string wanted =
+      fp8.attention && parallel.cp_kind == "auto" ? "all_to_all" : parallel.cp_kind;
+  const models::CpChoice cp =
+      models::find_cp_kind(wanted, 0, *network.dit, {parallel.tp, parallel.cp, of_machine, tokens});
+  if (fp8.attention && cp.kind != models::CpKind::all_to_all)
+    fail_usage(
+        "--fp8 all: attention in FP8 has all tokens of some heads, which cp_kind=all_to_all gives "
+        "a rank, and not {}: leave that out, or take --fp8 linear",
+        models::cp_kind_name(cp.kind));
+  return cp;
 }
+
+namespace {
+
+/// What --parallel auto means here. A collective.
+void choose_on_ranks(GenerateJob& job, dist::World& world) {
+  std::string name;
+  const bool shard = job.parallel.shard;
+  on_all_ranks(world, [&] {
+    const int ranks =
+        job.parallel.choose == ClipParallel::kAllRanks ? world.size() : job.parallel.choose;
+    if (world.size() % ranks != 0)
+      fail_usage("--parallel auto={}: {} ranks are no multiple of that", ranks, world.size());
+    if (world.rank() == 0)
+      name =
+          as_usage([&] { return choose_parallel(job, ranks, world.least_local_size()); }).option();
+  });
+  job.parallel = parse_parallel(dist::broadcast(world, name));
+  job.parallel.shard = shard && !job.parallel.alone();
+}
+
+}  // namespace
 
 std::unique_ptr<ClipRanks> agree_on_ranks(GenerateJob& job, dist::World& world) {
   models::CpChoice cp;
@@ -53,6 +82,7 @@ std::unique_ptr<ClipRanks> agree_on_ranks(GenerateJob& job, dist::World& world) 
     path = dist::broadcast(world, path);
     if (!path.empty()) job.model = path;
   }
+  if (job.parallel.choose != 0) choose_on_ranks(job, world);
   on_all_ranks(world, [&] {
     check_ranks(job.parallel, world.size());
     if (!job.parallel.alone())
@@ -70,7 +100,17 @@ void check_generator(const GenerateJob& job, Generator& generator) {
   job.defaults.choice.over(generator.sampling()).validate();
   if (job.tokenizer_memory > 0 && !job.latents_only)
     generator.check_decodes(request_of(job.defaults, generator.usual(), generator.facts().fps));
-  if (job.fp8.any()) generator.set_fp8(job.fp8);  // refuses a model that cannot
+  // Refuses a model that cannot; one that ranks share has been asked.
+  if (job.fp8.any() && job.parallel.alone()) generator.set_fp8(job.fp8);
+}
+
+/// Of ranks that share the network, before they exchange anything.
+void check_shared_fp8(const GenerateJob& job, const models::DiffusionNetwork& network,
+                      DType compute, const ClipRanks& ranks) {
+  models::check_fp8(network.config(), compute, job.fp8);
+  models::check_fp8(ranks.network(), job.fp8);
+  if (job.fp8.linear && !network.adapters().empty())
+    fail_usage("products in FP8 take no separate adapters: merge them into the weights");
 }
 
 }  // namespace
@@ -96,6 +136,10 @@ UsableModel load_usable(const GenerateJob& job, const ClipRanks& ranks) {
                                             job.tokenizer_memory, loading);
     if (ranks.clip().size() > 1)
       usable.shared = std::make_unique<SharedClip>(*model.network, ranks);
+    if (usable.shared && job.fp8.any()) {
+      loading.agree([&] { check_shared_fp8(job, *model.network, model.compute, ranks); });
+      usable.shared->set_fp8(job.fp8);
+    }
     if (!ranks.leads()) {
       usable.network_alone = std::move(model);
       if (!job.latents_only) usable.tokenizer_alone = std::move(tokenizer);
@@ -106,10 +150,9 @@ UsableModel load_usable(const GenerateJob& job, const ClipRanks& ranks) {
       if (!ranks.leads()) return;
       usable.generator.emplace(std::move(model), std::move(tokenizer), job.cache, job.text_encoder);
       if (usable.shared)
-        usable.generator->set_forward(
-            [shared = usable.shared.get()](const models::NetworkBatch& batch) {
-              return shared->forward(batch);
-            });
+        usable.generator->share(
+            [shared = usable.shared.get()](const auto& batch) { return shared->forward(batch); },
+            [shared = usable.shared.get()](models::Fp8Parts parts) { shared->switch_fp8(parts); });
       check_generator(job, *usable.generator);
     });
   });

@@ -50,10 +50,10 @@ void BlockShards::start(std::size_t i) {
   if (std::exchange(block.here, true)) return;
   most_gathered_ = std::max(most_gathered_, ++gathered_);
   for (ShardedMatrix* matrix : block.matrices) {
-    const Tensor& name = matrix->name_;
-    matrix->all_ = Tensor(name.shape(), name.dtype(), name.device());
-    block.gathering.push_back(matrix->group_.all_gather(
-        matrix->own_, matrix->all_.reshape({name.elements()}), matrix->rows_));
+    const Tensor &name = matrix->name_, &own = matrix->low_.defined() ? matrix->low_ : matrix->own_;
+    matrix->all_ = Tensor(name.shape(), own.dtype(), name.device());
+    block.gathering.push_back(
+        matrix->group_.all_gather(own, matrix->all_.reshape({name.elements()}), matrix->rows_));
   }
 }
 

@@ -21,6 +21,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "dist/group.h"
@@ -43,6 +44,8 @@ class ShardedMatrix final : public ops::MatrixSource {
   const Tensor& own() const { return own_; }            ///< this rank's stretch, [n]
   const Tensor& gradient() const { return gradient_; }  ///< of it, f32; undefined: not trained
   void watch(ops::Tape& tape) const;
+  /// What is gathered from now on: this rank's stretch in another type; undefined: own().
+  void gather_in_place_of_own(Tensor stretch) { low_ = std::move(stretch); }
 
  private:
   friend class BlockShards;
@@ -50,6 +53,7 @@ class ShardedMatrix final : public ops::MatrixSource {
   dist::Group& group_;
   std::vector<std::int64_t> rows_;  // elements of each rank
   Tensor own_, gradient_;
+  Tensor low_;        // gathered in place of own_, if it is defined
   Tensor all_, sum_;  // while they are here: the matrix, the buffer of its gradient
 };
 

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/philox.h"
+#include "nn/agreed_scale.h"
 #include "ops/matmul/linear.h"
 #include "ops/matmul/linear_fp8.h"
 
@@ -249,19 +250,28 @@ ops::LinearWeight Weight::matrix(ops::Tape& tape) const {
   return result;
 }
 
-void Weight::keep_fp8(bool keep) const {
+void Weight::keep_fp8(bool keep, dist::Group* ranks) const {
   if (keep && !adapters_.empty())
     fail_usage("products in FP8 take no separate adapters: merge them into the weights");
-  fp8_ = keep ? ops::quantize(value_) : ops::Quantized();
+  fp8_ranks_ = keep ? ranks : nullptr;
+  fp8_ = keep ? quantize_together(sharded_ ? sharded_->own() : value_, ranks) : ops::Quantized();
+  if (sharded_) sharded_->gather_in_place_of_own(std::exchange(fp8_.values, Tensor()));
+}
+
+ops::Quantized Weight::quantize(const Tensor& x) const {
+  return quantize_together(x, fp8_ranks_);
 }
 
 Tensor Weight::multiply(ops::Tape& tape, const Tensor& x) const {
-  return in_fp8() ? ops::linear_fp8(tape, x, fp8_) : ops::linear(tape, x, matrix(tape));
+  if (!in_fp8()) return ops::linear(tape, x, matrix(tape));
+  const ops::Quantized low = quantize(x);
+  return ops::linear_fp8(tape, low, {sharded_ ? sharded_->get() : fp8_.values, fp8_.scale},
+                         x.dtype());
 }
 
 Tensor Weight::multiply(const ops::Tape& tape, const ops::Quantized& x) const {
   if (!in_fp8()) fail("'{}' has no copy in FP8", parameters_.front().name);
-  return ops::linear_fp8(tape, x, fp8_, dtype());
+  return ops::linear_fp8(tape, x, {sharded_ ? sharded_->get() : fp8_.values, fp8_.scale}, dtype());
 }
 
 }  // namespace vfm::nn

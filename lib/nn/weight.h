@@ -84,13 +84,19 @@ class Weight {
   void first_use(ops::Tape& tape) const;
 
   /// Makes a copy in FP8 of the value as it is now, for inference, or drops it. Call it again after
-  /// changing the value. Throws Error{usage} if it has adapters. Not thread-safe.
-  void keep_fp8(bool keep) const;
+  /// changing the value. Of a part of a matrix or of what is multiplied by it `ranks` have the
+  /// rest, and all round with the scale of the whole (nn/agreed_scale.h): then this and multiply()
+  /// are collectives. What is gathered for its block is gathered in FP8. Throws Error{usage} if it
+  /// has adapters. Not thread-safe.
+  void keep_fp8(bool keep, dist::Group* ranks = nullptr) const;
   /// x W^T; in FP8, without recording only, while there is that copy.
   Tensor multiply(ops::Tape& tape, const Tensor& x) const;
   /// Whether there is that copy: then x may be given as FP8, and x W^T is in dtype().
-  bool in_fp8() const { return fp8_.defined(); }
+  bool in_fp8() const { return fp8_.scale.defined(); }
   Tensor multiply(const ops::Tape& tape, const ops::Quantized& x) const;
+  /// x as multiply() rounds it; and whether that is this rank's alone.
+  ops::Quantized quantize(const Tensor& x) const;
+  bool rounds_alone() const { return fp8_ranks_ == nullptr; }
 
  private:
   void allocate(const Shape& all, bool whole, const WeightOptions& options);
@@ -109,7 +115,8 @@ class Weight {
     float scale;
   };
   std::vector<Adapter> adapters_;
-  mutable ops::Quantized fp8_;
+  mutable ops::Quantized fp8_;  // of what is gathered for its block the scale alone
+  mutable dist::Group* fp8_ranks_ = nullptr;
 };
 
 }  // namespace vfm::nn

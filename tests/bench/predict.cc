@@ -1,5 +1,6 @@
-// Predicted times, as Markdown tables: a training step and a clip of 7 billion parameters, and
-// clips of Wan's models, whose times are published. Nothing is measured, and no GPU is needed.
+// Predicted times, as Markdown tables: a training step and a clip of 7 billion parameters, that
+// clip on 1 to 32 GPUs, and clips of Wan's models, whose times are published. Nothing is measured,
+// and no GPU is needed.
 //
 // Usage: predict RECIPE.yaml     (examples/recipes/7b.yaml)
 // SPDX-License-Identifier: Apache-2.0
@@ -7,7 +8,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <string>
+
 #include "base/error.h"
+#include "generate/shared_pass.h"
 #include "models/cosmos/cost.h"
 #include "models/cosmos/tokenizer.h"
 #include "models/dit/network_cost.h"
@@ -118,12 +123,25 @@ void training(const std::string& recipe) {
   long_packs(recipe, h200);
 }
 
-/// Text to world, 121 frames of 704x1280, 35 steps with guidance: diffusers' pipeline.
+/// Text to world, 121 frames of 704x1280, with guidance: diffusers' pipeline.
+models::NetworkSample sample_of_clip() {
+  models::NetworkSample sample{16, 88, 160, 24};
+  sample.text_tokens = 512;
+  return sample;
+}
+
+models::T5Config text_encoder() {
+  models::T5Config t5;  // of 11 billion parameters
+  t5.vocabulary = 32128, t5.width = 1024, t5.head_dim = 128, t5.feed_forward = 65536;
+  t5.layers = 24, t5.heads = 128, t5.buckets = 32, t5.max_distance = 128, t5.epsilon = 1e-6f;
+  return t5;
+}
+
+/// 35 steps of it.
 void clip() {
   const Gpu& gpu = models::find_gpu("h200");
   const models::NetworkConfig config;
-  models::NetworkSample sample{16, 88, 160, 24};
-  sample.text_tokens = 512;
+  const models::NetworkSample sample = sample_of_clip();
   models::PartCost network =
       models::forward_cost(config, {}, {sample, sample}, DType::bf16, {}, Device::cuda);
   const std::vector<TimeLine> pass = models::predict(gpu, network.calls);
@@ -132,10 +150,8 @@ void clip() {
                                                     {.linear = true}, Device::cuda);
   print_lines("H200, the same pass with --fp8 linear", models::predict(gpu, low.calls));
 
-  models::T5Config t5;  // of 11 billion parameters
-  t5.vocabulary = 32128, t5.width = 1024, t5.head_dim = 128, t5.feed_forward = 65536;
-  t5.layers = 24, t5.heads = 128, t5.buckets = 32, t5.max_distance = 128, t5.epsilon = 1e-6f;
-  models::PartCost text = models::t5_cost(t5, 512, DType::bf16, DType::bf16, Device::cuda);
+  models::PartCost text =
+      models::t5_cost(text_encoder(), 512, DType::bf16, DType::bf16, Device::cuda);
   text.repeat(2);
   std::vector<TimeLine> parts{models::sum_of("network, 35 passes", pass)};
   parts[0].calls *= 35, parts[0].flops *= 35, parts[0].bytes *= 35, parts[0].seconds *= 35;
@@ -155,6 +171,94 @@ void clip() {
                  seconds_of(models::predict(gpu, tokenizer.calls)));
     }
   }
+}
+
+/// One pass of two samples on ranks that share it.
+struct RankPass {
+  double seconds = 0, exchanged = 0, attention = 0, memory = 0;
+};
+RankPass pass_on_ranks(const Gpu& gpu, const generate::ClipParallel& parallel,
+                       const models::CpChoice& cp, models::Fp8Parts fp8) {
+  const models::NetworkConfig config;
+  const generate::SharedPass shared = generate::shared_pass(
+      {config, {}, sample_of_clip(), 2, DType::bf16, fp8, Device::cuda}, parallel, cp, &gpu);
+  RankPass pass;
+  const std::vector<TimeLine> computed = models::predict(gpu, shared.cost.calls);
+  pass.exchanged = seconds_of(shared.exchanges);
+  pass.seconds = seconds_of(computed) + pass.exchanged;
+  for (const TimeLine& line : computed)
+    if (line.name.starts_with("attention")) pass.attention += line.seconds;
+  pass.memory = shared.cost.weight_bytes + shared.cost.held_bytes;
+  return pass;
+}
+
+/// How ranks share it, of those that the table has.
+struct RankRow {
+  int ranks, cfg, tp;
+  const char* kind;  ///< of cp
+  bool shard = false;
+};
+
+void print_row(const Gpu& gpu, const RankRow& row, double alone, double rest) {
+  // Published of cuDNN's forward on an H200, heads of 128, 32,768 tokens: FP8 over bf16.
+  constexpr double kFp8Attention = 1062.0 / 693;
+  generate::ClipParallel parallel;
+  parallel.cfg = row.cfg, parallel.tp = row.tp, parallel.cp = row.ranks / row.cfg / row.tp;
+  parallel.cp_kind = row.kind, parallel.shard = row.shard;
+  const models::CpChoice cp = models::find_cp_kind(
+      row.kind, 0, {}, {parallel.tp, parallel.cp, std::min(row.ranks, gpu.per_node), 56320});
+  const RankPass pass = pass_on_ranks(gpu, parallel, cp, {});
+  const RankPass low = pass_on_ranks(gpu, parallel, cp, {.linear = true});
+  const auto gain = [&](const RankPass& with, bool attention) {
+    const double saved = attention ? with.attention * (1 - 1 / kFp8Attention) : 0;
+    return 100 * (pass.seconds / (with.seconds - saved) - 1);
+  };
+  const std::string name = row.ranks == 1 ? "one" : parallel.name();
+  fmt::print("| {} | {}{} | {:.3f} | {:.1f} | {:.1f} | {:.1f} | {:.1f} | {:+.0f} | ", row.ranks,
+             name, row.shard ? " --shard" : "", pass.seconds, 100 * pass.exchanged / pass.seconds,
+             100 * alone / pass.seconds / row.ranks, 35 * pass.seconds + rest,
+             pass.memory / (1 << 30), gain(low, false));
+  // Keys that go round are attended to by our own kernels.
+  if (parallel.name().find("ring") != std::string::npos)
+    fmt::print("| |\n");
+  else
+    fmt::print("{:+.0f} | {:+.0f} |\n", gain(pass, true), gain(low, true));
+}
+
+/// The clip on 1 to 32 GPUs, eight a node, by how they share it.
+void clips_on_ranks() {
+  const Gpu& gpu = models::find_gpu("h100");
+  models::PartCost text =
+      models::t5_cost(text_encoder(), 512, DType::bf16, DType::bf16, Device::cuda);
+  text.repeat(2);
+  const models::CosmosConfig cosmos;
+  const auto work = models::CosmosWork::decode;
+  const std::int64_t at_once =
+      models::cosmos_step(cosmos, work, 16, 88, 160, {}, Device::cuda, DType::bf16);
+  const models::PartCost tokenizer =
+      models::cosmos_cost(cosmos, work, 16, 88, 160, at_once, Device::cuda, DType::bf16);
+  const double decoding = seconds_of(models::predict(gpu, tokenizer.calls)),
+               encoding = seconds_of(models::predict(gpu, text.calls));
+  fmt::print(
+      "\n| {}s | layout | pass, s | of it exchanged, % | scaling, % | clip, s | network, GiB a GPU "
+      "| FP8 linear, gain, % | attention in FP8 by cuDNN, gain, % | both, % "
+      "|\n|---:|---|---:|---:|---:|---:|---:|---:|---:|---:|\n",
+      gpu.title);
+  const char *heads = "all_to_all", *ring = "all_to_all+ring";
+  const RankRow rows[] = {
+      {1, 1, 1, heads},   {2, 1, 1, heads},       {2, 1, 2, heads},   {2, 2, 1, heads},
+      {4, 1, 1, heads},   {4, 1, 4, heads},       {4, 2, 1, heads},   {4, 2, 2, heads},
+      {8, 1, 1, heads},   {8, 1, 8, heads},       {8, 1, 2, heads},   {8, 2, 1, heads},
+      {8, 2, 2, heads},   {8, 2, 1, heads, true}, {16, 1, 1, heads},  {16, 1, 1, ring},
+      {16, 1, 16, heads}, {16, 2, 1, heads},      {16, 2, 8, heads},  {16, 2, 2, heads},
+      {32, 1, 1, heads},  {32, 1, 1, ring},       {32, 1, 32, heads}, {32, 2, 1, heads},
+      {32, 2, 1, ring},   {32, 2, 8, heads},      {32, 2, 2, heads},  {32, 2, 1, heads, true}};
+  const double alone = pass_on_ranks(gpu, {}, {}, {}).seconds;
+  for (const RankRow& row : rows)
+    print_row(gpu, row, alone,
+              encoding + decoding * static_cast<double>((16 + row.ranks - 1) / row.ranks) / 16);
+  fmt::print("\nThe text encoder on one GPU: {:.2f} s; the tokenizer in bf16 on one: {:.2f} s.\n",
+             encoding, decoding);
 }
 
 /// A row of those that the authors published, one GPU.
@@ -222,6 +326,7 @@ int main(int argc, char** argv) {
     if (argc != 2) fail_usage("usage: predict RECIPE.yaml");
     training(argv[1]);
     clip();
+    clips_on_ranks();
     wan();
   } catch (const Error& error) {
     fmt::print(stderr, "predict: {}\n", error.what());

@@ -106,6 +106,46 @@ LAYOUTS
   jq -en "$(difference low many) < 0.02"
 }
 
+@test "shards of the weights change no byte; FP8 on ranks is that of one rank" {
+  fp8=(--fp8 linear --latents-only)
+  vfm-generate "${fast[@]}" "${fp8[@]}" -o one 'a red circle' >one.jsonl
+  while read -r ranks parallel most; do
+    on "$ranks" --parallel "$parallel" "${fp8[@]}" -o many 'a red circle' >many.jsonl
+    on "$ranks" --parallel "$parallel" --shard "${fp8[@]}" -o shards 'a red circle' >shards.jsonl
+    diff -r -x '*.json' many shards
+    diff <(records many.jsonl | jq -S 'del(.path)') <(records shards.jsonl | jq -S 'del(.path)')
+    [ "$(records one.jsonl | jq .fp8_error)" != 0 ]
+    apart=$(difference one many)
+    echo "$parallel: $apart"
+    jq -en "$apart <= $most"
+    rm -r many shards
+  done <<'LAYOUTS'
+2 cfg=2 0
+2 cp=2,cp_kind=ring 0.02
+4 cp=2,tp=2 0.02
+LAYOUTS
+}
+
+@test "the layout that is chosen is told, and is in name and record as if it were asked for" {
+  on 2 --parallel auto -v --latents-only -o many 'a red circle' >many.jsonl 2>errors
+  cat errors
+  [ "$(grep -c -- '--parallel auto: of [0-9]* layouts of 2 ranks the fastest that is predicted is' errors)" -eq 1 ]
+  name=$(records many.jsonl | jq -r .parallel)
+  option=$(sed -E 's/(cp=[0-9]+) ([a-z_+]+)/\1,cp_kind=\2/; s/ /,/g' <<<"$name")
+  on 2 --parallel "$option" --latents-only -o again 'a red circle' >again.jsonl
+  diff -r -x '*.json' many again
+  predicted() {
+    vfm-generate --model "$model" --guidance 3 --steps 2 --dry-run -q --gpu h100 --compute bf16 --size 1024x1024 --frames 129 "$@"
+  }
+  predicted --parallel auto=8 >auto.json
+  predicted --parallel cfg=2 >cfg.json
+  predicted >one.json
+  # As fast as any; and two halves take more than half.
+  jq -es '.[0].predicted.seconds <= .[1].predicted.seconds and .[0].ranks >= 2 and
+    .[1].predicted.seconds < .[2].predicted.seconds and .[1].predicted.seconds > .[2].predicted.seconds / 2 and
+    ([.[1].predicted.lines[].name] | index("output") != null)' auto.json cfg.json one.json
+}
+
 @test "prompts are dealt to ranks that share clips; a record asks for the same again, on the same layout" {
   prompts | on 4 --parallel cfg=2 -o many >many.jsonl || [ $? -eq 1 ]
   [ "$(records many.jsonl | jq -r .prompt | paste -sd,)" = 'a red circle,a blue square,a red circle,a green bar' ]
@@ -158,11 +198,16 @@ assert max(abs(a - b) for a, b in zip(one, many)) <= 1'
   [ "$(grep -c '^vfm-generate: ' <<<"$stderr")" -eq 1 ]
   refused 3 '4 attention heads are not shared by 3 ranks' --parallel tp=3
   [ "$(grep -c '^vfm-generate: ' <<<"$stderr")" -eq 1 ]
-  refused 2 '--fp8 is for ranks that make clips of their own' --parallel tp=2 --fp8 linear
+  refused 2 'attention in FP8 has all tokens of some heads' --parallel cp=2,cp_kind=ring --fp8 all
+  refused 2 '--shard is for ranks that make a clip together' --shard
+  refused 2 '--parallel auto chooses all of it' --parallel auto=2,tp=2
+  refused 2 '--parallel auto=4: 2 ranks are no multiple of that' --parallel auto=4
   refused 1 'guidance has two halves' --parallel cfg=3
   refused 1 "--parallel has cfg, cp, tp and cp_kind, and not 'dp'" --parallel dp=2
-  run --separate-stderr mpirun -np 2 vfm-generate --decode-only -o out x.safetensors
+  run --separate-stderr mpirun -np 2 vfm-generate --decode-only -o - x.safetensors
+  echo "$stderr"
   [ "$status" -eq 2 ]
+  [ "$(grep -c 'writes a stream (-o -) by one process' <<<"$stderr")" -eq 1 ]
 }
 
 @test "a dry run tells what one of the ranks holds and computes" {
@@ -176,8 +221,30 @@ assert max(abs(a - b) for a, b in zip(one, many)) <= 1'
     .[2].network.flops <= .[0].network.flops / 2 and .[3].parallel == "cp=4 all_to_all" and
     .[3].network.flops < 0.6 * .[0].network.flops and .[3].network.activation_bytes < .[0].network.activation_bytes' \
     one.json tp.json cfg.json cp.json
-  run vfm-generate "${fast[@]}" --dry-run --parallel tp=3
-  [ "$status" -eq 2 ]
+  tell --parallel cfg=2,cp=2 --shard >shard.json
+  tell --parallel cfg=2,cp=2 >whole.json
+  jq -es '.[0].shard and (.[1].shard | not) and .[0].network.parameters < 0.6 * .[1].network.parameters and
+    .[0].network.weight_bytes < 0.6 * .[1].network.weight_bytes and .[0].network.flops == .[1].network.flops' shard.json whole.json
+  for wrong in tp=3 auto; do
+    run vfm-generate "${fast[@]}" --dry-run --parallel $wrong
+    [ "$status" -eq 2 ]
+  done
+}
+
+@test "latents are dealt to ranks that decode: files, records and errors of one rank, in its order" {
+  prompts | vfm-generate "${fast[@]}" --latents-only -o latents >latents.jsonl || [ $? -eq 1 ]
+  { records latents.jsonl; echo none.latents.json; records latents.jsonl | head -n 1; } >lines
+  for ranks in 1 3; do
+    status=0
+    mpirun -np $ranks vfm-generate --device cpu -j1 --decode-only -o clips <lines >$ranks.jsonl || status=$?
+    [ "$status" -eq 1 ]
+    mv clips clips$ranks
+  done
+  [ "$(records 3.jsonl | wc -l)" -eq 4 ]
+  diff <(records 1.jsonl) <(records 3.jsonl)
+  diff -r -x errors.jsonl clips1 clips3
+  diff <(jq -c '[.input, .message]' clips1/errors.jsonl) <(jq -c '[.input, .message]' clips3/errors.jsonl)
+  [ "$(wc -l <clips3/errors.jsonl)" -eq 2 ]
 }
 
 @test "damage of the model is found by the rank that reads it, and said once" {

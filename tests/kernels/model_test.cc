@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <array>
 #include <cmath>
+#include <cstring>
 #include <exception>
 #include <memory>
 #include <numeric>
@@ -17,6 +18,7 @@
 #include "models/dit/network.h"
 #include "ops/attention/attention.h"
 #include "ops/attention/attention_choice.h"
+#include "ops/attention/head_codes.h"
 #include "ops/cudnn/cudnn_cuda.h"
 #include "ops/matmul/quantize.h"
 #include "tensor/device.h"
@@ -274,6 +276,27 @@ void check_fp8(Checker& checker) {
   checker.apart("FP8", mean_apart(low[1], low[0]), change / 3);
 }
 
+// What ranks do with their parts in FP8: the same bits on both.
+void check_fp8_parts(Checker& checker) {
+  if (!has_fp8()) return;
+  const Tensor x = noise_tensor({14, 256}, 7).to(DType::bf16);
+  const ops::HeadLayout layout{{9, 0, 5}, 64};
+  std::vector<std::vector<Tensor>> made;
+  for (const Device device : {Device::cpu, Device::cuda}) {
+    const Tensor here = x.to(device), largest = ops::largest_magnitude(here),
+                 heads = ops::largest_of_heads(here, layout),
+                 codes = ops::quantize_heads(here, layout, heads);
+    const ops::Quantized part = ops::quantize_part(here.rows(0, 5), largest);
+    std::vector<Tensor>& all = made.emplace_back();
+    for (const Tensor& one :
+         {largest, heads, codes, ops::restore_heads(codes, layout, heads), part.values, part.scale})
+      all.push_back(one.to(Device::cpu));
+  }
+  for (std::size_t i = 0; i < made[0].size(); ++i)
+    checker.check("parts in FP8: " + std::to_string(i),
+                  std::memcmp(made[0][i].raw(), made[1][i].raw(), made[0][i].bytes()) == 0);
+}
+
 // MovieGen-Llama and ST-DiT, and all of them with adapters.
 void small_other_networks(Checker& checker) {
   using models::NetworkType, models::Recompute;
@@ -423,6 +446,7 @@ void tests(Checker& checker) {
   for (const DType compute : {DType::f32, DType::bf16})
     checker.part(check_graphs, compute);
   checker.part(check_fp8);
+  checker.part(check_fp8_parts);
   checker.part(check_offload);
   if (test::kEmulated) checker.part(check_no_cudnn);
   checker.part(

@@ -41,6 +41,43 @@ Quantized run_kernel(const std::vector<T>& x, std::size_t shift, bool gelu = fal
   return result;
 }
 
+// The same in two parts, whose largest magnitudes come together first.
+template <class T>
+Quantized run_parts(const std::vector<T>& x) {
+  const Type type = sizeof(T) == 2 ? Type::bf16 : Type::f32;
+  const std::size_t half = x.size() / 2;
+  const std::vector<T> parts[] = {{x.begin(), x.begin() + static_cast<std::ptrdiff_t>(half)},
+                                  {x.begin() + static_cast<std::ptrdiff_t>(half), x.end()}};
+  const DeviceArray<std::uint32_t> both(2);
+  for (std::size_t i = 0; i < 2; ++i) {
+    const DeviceArray<T> from(parts[i]);
+    const DeviceArray<std::uint32_t> words(kQuantizeParts);
+    const auto count = static_cast<std::int64_t>(parts[i].size());
+    need(largest_magnitudes(type, from.get(), count, words.get(), nullptr), "largest");
+    need(largest_magnitudes(Type::f32, words.get(), quantize_parts(count), both.get() + i, nullptr),
+         "largest of all");
+  }
+  Quantized result;
+  for (const std::vector<T>& part : parts) {
+    const DeviceArray<T> from(part);
+    const DeviceArray<std::uint8_t> values(part.size());
+    const DeviceArray<float> scale(1);
+    Quantize call;
+    call.type = type;
+    call.x = from.get();
+    call.count = static_cast<std::int64_t>(part.size());
+    call.values = values.get();
+    call.scale = scale.get();
+    call.largest = both.get();
+    call.given = 2;
+    need(quantize(call, nullptr), "quantize a part");
+    const std::vector<std::uint8_t> got = values.host();
+    result.values.insert(result.values.end(), got.begin(), got.end());
+    result.scale = scale.host()[0];
+  }
+  return result;
+}
+
 // What the kernel of gelu writes.
 template <class T>
 std::vector<T> gelu_of(const std::vector<T>& x) {
@@ -70,6 +107,10 @@ void check(Checker& checker, const std::string& name, const std::vector<float>& 
   for (std::size_t i = 0; i < x.size(); ++i)
     wrong += got.values[i] != fp8_code_of(value(x[i]) * by.inverse);
   checker.check(of + ": " + std::to_string(wrong) + " values", wrong == 0);
+  if (gelu || shift > 0) return;
+  const Quantized parts = run_parts(given);
+  checker.check(of + ": in two parts",
+                parts.values == got.values && std::memcmp(&parts.scale, &got.scale, 4) == 0);
 }
 
 template <class T>
@@ -145,6 +186,9 @@ void check_arguments(Checker& checker) {
   Quantize call;
   call.count = -1;
   checker.check("a negative count", quantize(call, nullptr) == cudaErrorInvalidValue);
+  call.count = 0;
+  call.given = -1;
+  checker.check("a negative number of parts", quantize(call, nullptr) == cudaErrorInvalidValue);
 }
 
 void time_bf16(Checker&) {

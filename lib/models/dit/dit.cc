@@ -144,9 +144,10 @@ Dit::State& Dit::state() const {
 
 void Dit::set_inference_fp8(Fp8Parts parts) {
   check_fp8(config(), state().compute, parts);
-  if (parts.any() && !state().layout.alone()) fail_usage("ranks that share a network have no FP8");
+  const NetworkLayout& layout = state().layout;
+  check_fp8(layout, parts);
   for (const DitBlock& block : state().blocks)
-    block.keep_fp8(parts.linear);
+    block.keep_fp8(parts.linear, layout.fp8);
   state().fp8 = parts;
 }
 

@@ -88,13 +88,13 @@ Tensor DitBlock::merge(Tape& tape, const DitStream& in, const DitContext& contex
   return ops::gated_residual(tape, pending(in, context, Tensor()));
 }
 
-void DitBlock::keep_fp8(bool keep) const {
+void DitBlock::keep_fp8(bool keep, dist::Group* ranks) const {
   for (const Weight* w : {&full_.qkv, &full_.out, &cross_q_, &cross_kv_, &cross_out_, &up_, &down_})
-    w->keep_fp8(keep);
+    w->keep_fp8(keep, ranks);
   for (const std::optional<SelfAttention>* layer : {&spatial_, &temporal_})
     if (*layer) {
-      (*layer)->qkv.keep_fp8(keep);
-      (*layer)->out.keep_fp8(keep);
+      (*layer)->qkv.keep_fp8(keep, ranks);
+      (*layer)->out.keep_fp8(keep, ranks);
     }
 }
 
@@ -124,11 +124,16 @@ DitBlock::Entered DitBlock::enter(Tape& tape, const DitStream& in, const DitCont
         ops::modulate_linear(tape, input, matrix.matrix(tape), gather);
     return {made.stream, made.y, input.modulation};
   }
-  if (matrix.in_fp8()) {
+  if (matrix.in_fp8() && matrix.rounds_alone()) {
     const auto [stream, normed] = ops::gated_residual_layernorm_modulate_fp8(tape, input);
     return {stream, matrix.multiply(tape, normed), input.modulation};
   }
   const auto [stream, normed] = ops::gated_residual_layernorm_modulate(tape, input);
+  if (matrix.in_fp8()) {  // rounded before it travels
+    ops::Quantized low = matrix.quantize(normed);
+    low.values = ops::run_exchange(tape, low.values, gather);
+    return {stream, matrix.multiply(tape, low), input.modulation};
+  }
   const Tensor gathered = ops::run_exchange(tape, normed, gather);
   return {stream, matrix.multiply(tape, gathered), input.modulation};
 }
@@ -136,8 +141,8 @@ DitBlock::Entered DitBlock::enter(Tape& tape, const DitStream& in, const DitCont
 Tensor DitBlock::activate(Tape& tape, const Tensor& hidden, const DitContext& context) const {
   const auto multiplied = [&] {
     if (context.recompute) return ops::gelu_linear(tape, hidden, down_.matrix(tape));
-    return down_.in_fp8() ? down_.multiply(tape, ops::quantize_gelu(hidden))
-                          : down_.multiply(tape, ops::gelu(tape, hidden));
+    return down_.in_fp8() && down_.rounds_alone() ? down_.multiply(tape, ops::quantize_gelu(hidden))
+                                                  : down_.multiply(tape, ops::gelu(tape, hidden));
   };
   return ops::run_exchange(tape, multiplied(), context.exchanges.sum);
 }
@@ -181,8 +186,15 @@ Tensor DitBlock::attend(Tape& tape, const Tensor& projected, const DitContext& c
                                                   : ops::self_attention(tape, qkv, pack);
     return reach == Reach::pixel ? ops::restore_rows(tape, attended, packs.pixel_order) : attended;
   };
-  return shared_attention(tape, ops::qk_norm_rope(tape, projected, layout), context.exchanges, pack,
-                          attend_all);
+  const TokenExchanges& exchanges = context.exchanges;
+  const Tensor qkv = ops::qk_norm_rope(tape, projected, layout);
+  // The scales of a sample are those of attention within it, and not within frames and pixels.
+  if (context.fp8_attention && exchanges.low_heads && reach == Reach::sample)
+    return ops::run_exchange(
+        tape,
+        attend_all(nn::exchange_heads_in_fp8(tape, qkv, exchanges.low_heads, pack.query_lengths)),
+        exchanges.to_tokens);
+  return shared_attention(tape, qkv, exchanges, pack, attend_all);
 }
 
 // Text has no positions, and all its tokens are seen.

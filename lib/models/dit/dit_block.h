@@ -75,8 +75,9 @@ class DitBlock {
   DitStream forward(ops::Tape& tape, const DitStream& in, const DitContext& context) const;
   /// The stream with its branch added.
   Tensor merge(ops::Tape& tape, const DitStream& in, const DitContext& context) const;
-  /// Keeps copies in FP8 of the block's matrices, which are nearly all of a model's products.
-  void keep_fp8(bool keep) const;
+  /// Keeps copies in FP8 of the block's matrices, which are nearly all of a model's products. For
+  /// `ranks`: nn/weight.h.
+  void keep_fp8(bool keep, dist::Group* ranks) const;
 
  private:
   struct Entered {

@@ -14,14 +14,9 @@ namespace {
 
 // Switches FP8 off, whatever happens.
 struct OffAtEnd {
-  DiffusionNetwork& network;
-  ~OffAtEnd() { network.set_inference_fp8({}); }
+  const std::function<void(Fp8Parts)>& switch_to;
+  ~OffAtEnd() { switch_to({}); }
 };
-
-Tensor output(const DiffusionNetwork& network, const NetworkBatch& batch) {
-  ops::Tape tape(false);
-  return network.forward(tape, batch).to(Device::cpu);
-}
 
 }  // namespace
 
@@ -68,12 +63,32 @@ void check_fp8(const NetworkConfig& c, DType compute, Fp8Parts parts) {
   if (compute != DType::bf16) fail_usage("attention in FP8 is for models that compute in bf16");
 }
 
+void check_fp8(const NetworkLayout& layout, Fp8Parts parts) {
+  if (parts.any() && layout.hybrid) fail_usage("ranks that share frames and pixels have no FP8");
+  if (parts.attention && layout.cp_size() > 1 && layout.cp_kind != CpKind::all_to_all)
+    fail_usage(
+        "attention in FP8 has all tokens of some heads, which ranks of cp have with all_to_all, "
+        "and "
+        "not with {}",
+        cp_kind_name(layout.cp_kind));
+}
+
 double fp8_error(DiffusionNetwork& network, const NetworkBatch& batch, Fp8Parts parts) {
-  network.set_inference_fp8({});
-  const Tensor without = output(network, batch);
-  const OffAtEnd off{network};
-  network.set_inference_fp8(parts);
-  const Tensor with = output(network, batch);
+  return fp8_error([&](Fp8Parts some) { network.set_inference_fp8(some); },
+                   [&] {
+                     ops::Tape tape(false);
+                     return network.forward(tape, batch).to(Device::cpu);
+                   },
+                   parts);
+}
+
+double fp8_error(const std::function<void(Fp8Parts)>& switch_to,
+                 const std::function<Tensor()>& output, Fp8Parts parts) {
+  switch_to({});
+  const Tensor without = output();
+  const OffAtEnd off{switch_to};
+  switch_to(parts);
+  const Tensor with = output();
   double difference = 0, size = 0;
   for (std::size_t i = 0; i < without.floats().size(); ++i) {
     const double v = without.floats()[i], d = with.floats()[i] - v;

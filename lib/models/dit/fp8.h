@@ -8,6 +8,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <string_view>
 
 #include "models/dit/network.h"
@@ -27,9 +28,16 @@ Fp8Parts faster_in_fp8(Fp8Parts parts, Device device);
 /// for attention heads other than 64 or 128, or a model that does not compute in bf16.
 void check_fp8(const NetworkConfig& config, DType compute, Fp8Parts parts);
 
+/// The same of ranks that share it: attention in FP8 has all tokens of some heads, as CpKind::
+/// all_to_all gives them; parts that were added up would be rounded each. No hybrid.
+void check_fp8(const NetworkLayout& layout, Fp8Parts parts);
+
 /// Runs the batch without and with FP8: root mean square of the difference of the outputs, as a
 /// part of that of the output without. NaN if an output has one, infinity if only the output
 /// without is zero. Leaves FP8 off. Throws what set_inference_fp8() throws. Not thread-safe.
 double fp8_error(DiffusionNetwork& network, const NetworkBatch& batch, Fp8Parts parts);
+/// The same where `switch_to` switches FP8, and `output` gives the output, on the CPU.
+double fp8_error(const std::function<void(Fp8Parts)>& switch_to,
+                 const std::function<Tensor()>& output, Fp8Parts parts);
 
 }  // namespace vfm::models

@@ -25,21 +25,22 @@ NetworkBatch blank_batch(const NetworkConfig& config, const std::vector<NetworkS
 PartCost forward_cost(const NetworkConfig& config,
                       const std::vector<std::vector<AdapterShape>>& adapters,
                       const std::vector<NetworkSample>& samples, DType compute, Fp8Parts fp8,
-                      Device device, const NetworkLayout& layout) {
+                      Device device, const NetworkLayout& layout, dist::Traffic* traffic) {
   const MetaAccount account(device);
   const auto network = make_network(config, 0, compute, Device::meta, false, layout);
   for (const std::vector<AdapterShape>& set : adapters)
     network->attach(set, false);
   if (fp8.any()) network->set_inference_fp8(fp8);
   PartCost cost;
-  cost.parameters =
-      nn::element_count(network->parameters()) + nn::element_count(network->adapters());
+  cost.parameters = nn::element_count(nn::states_of(network->parameters())) +
+                    nn::element_count(network->adapters());
   const std::size_t weights = account.memory().current;
   ops::Tape silent(false);
   // What the allocator keeps is what it is from the second time on.
   KernelCalls before;
   for (int i = 0; i < 2; ++i) {
     before = account.calls();
+    if (traffic != nullptr) traffic->reset();
     network->forward(silent, blank_batch(config, samples));
   }
   cost.take(account, weights);

@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "dist/traffic.h"
 #include "models/decoder/decoder.h"
 #include "models/dit/lora.h"
 #include "models/dit/network.h"
@@ -14,11 +15,13 @@ namespace vfm::models {
 
 /// One forward() of a pack of these samples, without recording. With sets of `adapters` beside the
 /// weights, which are among the parameters then. With a layout of a counted world
-/// (dist/world.h) the costs are those of its rank, which has no FP8 then.
+/// (dist/world.h) the costs are those of its rank, and that world's `traffic` afterwards is that of
+/// one forward().
 PartCost forward_cost(const NetworkConfig& config,
                       const std::vector<std::vector<AdapterShape>>& adapters,
                       const std::vector<NetworkSample>& samples, DType compute, Fp8Parts fp8,
-                      Device device, const NetworkLayout& layout = {});
+                      Device device, const NetworkLayout& layout = {},
+                      dist::Traffic* traffic = nullptr);
 
 /// Writing all codes of a sample one after the other (CodeWriter).
 PartCost writing_cost(const DecoderConfig& config, const CodeSample& sample, DType compute,

@@ -245,6 +245,16 @@ TokenExchanges::TokenExchanges(const NetworkConfig& config, const NetworkLayout&
     to_heads =
         nn::rows_to_columns(*group, shard.cp_rows, {width, keys_width, keys_width}, shard.order);
     to_tokens = nn::columns_to_rows(*group, shard.cp_rows, {width}, shard.order);
+    std::vector<std::int64_t> own;
+    for (const ops::RowRange& range : shard.sequence)
+      own.push_back(range.count());
+    const int head = config.attention_head_dim;
+    if (layout.deals_heads())
+      low_heads = {group,
+                   std::move(own),
+                   {width / head, keys_width / head, keys_width / head},
+                   head,
+                   to_heads};
   }
   ring.group = layout.ring_group();
   if (!ring) return;

@@ -22,6 +22,7 @@
 #include "models/dit/cp_kind.h"
 #include "models/dit/frame_plan.h"
 #include "nn/block_shards.h"
+#include "nn/head_exchange.h"
 #include "nn/placement.h"
 #include "nn/ring_attention.h"
 #include "ops/attention/attention.h"
@@ -54,6 +55,9 @@ struct NetworkLayout {
   dist::Group *cp_heads = nullptr, *cp_ring = nullptr;
   nn::StateShares state = {};         ///< whose part of the optimizer's state this rank keeps
   nn::BlockShards* blocks = nullptr;  ///< gathers the blocks' matrices; null: they are all here
+  /// All that have a part of what goes through the network at a time: in FP8 these round with one
+  /// scale, as one rank would. Null: this one has it all.
+  dist::Group* fp8 = nullptr;
 
   dist::Group* pp = nullptr;
   /// Of pp the blocks of each chunk of the network, one after the other: rank r has the chunks r,
@@ -126,6 +130,7 @@ struct TokenExchanges {
   ops::Exchange gather, sum;  ///< tp: rows for a matrix, and its results for the rows
   ops::Exchange keys;         ///< cp: keys and values of all tokens, in the pack's order; or
   ops::Exchange to_heads, to_tokens;  ///< more tokens of some heads, and the way back
+  nn::HeadExchange low_heads;         ///< to_heads in FP8, where one rank has all tokens of a head
   nn::Ring ring;                      ///< keys and values that go round
 
   bool any_of_cp() const { return keys || to_heads || ring; }

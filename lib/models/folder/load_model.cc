@@ -100,8 +100,8 @@ std::unique_ptr<Opening> open_for(const std::string& path, bool ema, std::option
     hash_under(*opening->under, model.folder());
     opening->adapters.sets = {{model.folder()}};
   }
-  if (!opening->adapters.sets.empty() && ranks.layout.tp_size() > 1)
-    fail_usage("ranks that share the matrices of a network (tp) put no adapters on them");
+  if (!opening->adapters.sets.empty() && (ranks.layout.tp_size() > 1 || ranks.layout.blocks))
+    fail_usage("ranks that share the matrices of a network (tp, shard) put no adapters on them");
   const ModelConfig config = read_model_config(opening->whole());
   if (const auto* decoder = std::get_if<DecoderConfig>(&config))
     loaded.decoder = std::make_unique<CausalDecoder>(*decoder, 0, *compute, device, false);
@@ -119,7 +119,7 @@ LoadedModel load_once(const std::string& path, bool ema, std::optional<DType> co
   if (ranks.group) loaded.hash = dist::broadcast_bytes(*ranks.group, loaded.hash, 0);
   const io::TensorSet& weights = opening->whole().weights();
   if (ranks.group)
-    load_parameters(weights, loaded.parameters(), *ranks.group);
+    load_parameters(weights, nn::states_of(loaded.parameters()), *ranks.group);
   else
     load_parameters(weights, loaded.parameters());
   const AdapterChoice& adapters = opening->adapters;

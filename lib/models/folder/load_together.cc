@@ -43,8 +43,11 @@ std::vector<FilePiece> pieces_of(const io::TensorSet& set, const nn::ParameterLi
 /// Of a piece what the rank holds, into the parameter.
 void take_part(const FilePiece& piece, const Tensor& bytes) {
   const io::TensorRange range = held_range(*piece.parameter);
-  const std::int64_t first = range.elements_before(piece.begin);
-  const std::int64_t last = range.elements_before(piece.end);
+  // Of a part a rank may hold a stretch alone.
+  const std::int64_t begin = piece.parameter->placement.begin,
+                     end = begin + piece.parameter->elements();
+  const std::int64_t first = std::clamp(range.elements_before(piece.begin), begin, end);
+  const std::int64_t last = std::clamp(range.elements_before(piece.end), begin, end);
   if (first == last) return;
   const auto item = static_cast<std::int64_t>(dtype_size(piece.dtype));
   const Tensor part({last - first}, piece.dtype);
@@ -54,7 +57,7 @@ void take_part(const FilePiece& piece, const Tensor& bytes) {
                                               bytes.data<std::byte>() + (at - piece.begin) * item,
                                               static_cast<std::size_t>(count * item));
                                 });
-  piece.parameter->write(part.to(DType::f32), first);
+  piece.parameter->write(part.to(DType::f32), first - begin);
 }
 
 }  // namespace

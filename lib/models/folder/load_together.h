@@ -26,10 +26,10 @@ struct LoadingRanks {
 };
 
 /// load_parameters() by all ranks of `group`, to each what it holds (Parameter::placement). They
-/// have the same parameters, whole or in parts, and the same set. Rounds of one piece a rank, of at
-/// most `piece` bytes and 64 MiB together, go in the type of the file. Names, shapes and types are
-/// compared before anything is read, with the same result on all ranks; what throws later, as a
-/// file that cannot be read, leaves the others waiting. A collective.
+/// have the same parameters, whole, in parts or in stretches of these, and the same set. Rounds of
+/// one piece a rank, of at most `piece` bytes and 64 MiB together, go in the type of the file.
+/// Names, shapes and types are compared before anything is read, with the same result on all ranks;
+/// what throws later, as a file that cannot be read, leaves the others waiting. A collective.
 void load_parameters(const io::TensorSet& set, const nn::ParameterList& parameters,
                      dist::Group& group, std::int64_t piece = std::int64_t{4} << 20);
 

@@ -27,6 +27,13 @@ struct Quantized {
 /// capability below 9.0).
 Quantized quantize(const Tensor& x);
 
+/// Of what x is a part of, together with others: the largest |x| of each part, and then x with the
+/// scale that quantize() gives all of it.
+/// largest_magnitude: its bits, [1] i32, 0 of nothing; as whole numbers they are ordered as the
+/// values are, infinity and NaN above all. `largest`: those of all parts, [n].
+Tensor largest_magnitude(const Tensor& x);
+Quantized quantize_part(const Tensor& x, const Tensor& largest);
+
 /// quantize(gelu(x)), to the bit. On the GPU gelu(x) is computed once for the largest value and
 /// once more for the values, from x, and is in no memory.
 Quantized quantize_gelu(const Tensor& x);

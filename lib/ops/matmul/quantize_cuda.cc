@@ -41,6 +41,30 @@ void cuda::quantize(const Tensor& x, const Quantized& result) {
   quantize_or_gelu(x, false, result);
 }
 
+void cuda::largest_magnitude(const Tensor& x, const Tensor& largest) {
+  const auto find = [](kernels::Type type, const Tensor& of, std::int64_t count, const Tensor& to) {
+    check_fp8_gpu(kernels::largest_magnitudes(type, of.raw(), count, to.data<std::uint32_t>(),
+                                              compute_stream()),
+                  "find the largest magnitude of a tensor");
+  };
+  const Tensor parts({kernels::kQuantizeParts}, DType::i32, Device::cuda);
+  find(kernel_type(x.dtype()), x, x.elements(), parts);
+  // Magnitudes' bits are floats, and so few that one part has them.
+  find(kernels::Type::f32, parts, kernels::quantize_parts(x.elements()), largest);
+}
+
+void cuda::quantize_part(const Tensor& x, const Tensor& largest, const Quantized& result) {
+  kernels::Quantize call;
+  call.type = kernel_type(x.dtype());
+  call.x = x.raw();
+  call.count = x.elements();
+  call.values = result.values.data<std::uint8_t>();
+  call.scale = result.scale.data<float>();
+  call.largest = largest.data<std::uint32_t>();
+  call.given = static_cast<int>(largest.elements());
+  check_fp8_gpu(kernels::quantize(call, compute_stream()), "round a tensor to FP8");
+}
+
 void cuda::quantize_gelu(const Tensor& x, const Quantized& result) {
   quantize_or_gelu(x, true, result);
 }

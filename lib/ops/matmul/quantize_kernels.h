@@ -8,6 +8,8 @@
 namespace vfm::ops {
 
 VFM_KERNEL(void, quantize, const Tensor& x, const Quantized& result)
+VFM_KERNEL(void, largest_magnitude, const Tensor& x, const Tensor& largest)
+VFM_KERNEL(void, quantize_part, const Tensor& x, const Tensor& largest, const Quantized& result)
 VFM_KERNEL(void, quantize_gelu, const Tensor& x, const Quantized& result)
 
 }  // namespace vfm::ops

@@ -2,7 +2,6 @@
 #include "train/plan/links.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "base/error.h"
 #include "dist/mesh.h"
@@ -28,11 +27,6 @@ Axes axes_of(std::string_view name) {
   return static_cast<Axes>(axes);
 }
 
-bool between_two(Operation operation) {
-  return operation == Operation::exchange || operation == Operation::send ||
-         operation == Operation::receive;
-}
-
 }  // namespace
 
 GroupOnNodes group_on_nodes(std::string_view axes, const Candidate& candidate, int per_node) {
@@ -50,20 +44,7 @@ GroupOnNodes group_on_nodes(std::string_view axes, const Candidate& candidate, i
 
 double message_seconds(const models::Gpu& gpu, Operation operation, const GroupOnNodes& group,
                        const SentMessages& sent) {
-  const double ranks = group.ranks, here = group.on_node;
-  if (ranks <= 1 || sent.calls == 0) return 0;
-  const bool crosses = here < ranks;
-  const models::Link& slow = crosses ? gpu.across : gpu.inside;
-  const double steps = between_two(operation) ? 1 : std::max(1.0, std::log2(ranks));
-  const double latency = sent.calls * steps * slow.latency;
-  if (!crosses) return latency + sent.bytes / gpu.inside.bandwidth;
-  if (between_two(operation)) return latency + sent.bytes / gpu.across.bandwidth;
-  if (operation == Operation::all_to_all) {
-    const double leaves = (ranks - here) / (ranks - 1);
-    return latency + std::max(sent.bytes * leaves / gpu.across.bandwidth,
-                              sent.bytes * (1 - leaves) / gpu.inside.bandwidth);
-  }
-  return latency + sent.bytes / std::min(gpu.inside.bandwidth, here * gpu.across.bandwidth);
+  return models::link_seconds(gpu, operation, group, sent.calls, sent.bytes);
 }
 
 double shard_seconds(const models::Gpu& gpu, const Candidate& candidate, int per_node,

@@ -8,6 +8,7 @@
 
 #include "base/hash.h"
 #include "base/json.h"
+#include "dist/world.h"
 #include "generate/latent_facts.h"
 #include "generate/latent_files.h"
 #include "io/atomic_file.h"
@@ -47,8 +48,8 @@ Json decoded(const Json& tokenizer, int channels, const char* device) {
   Slots slots(1);
   const io::File lines(::open("/dev/null", O_WRONLY | O_CLOEXEC), "/dev/null");
   io::ManifestWriter manifest(lines.fd());
-  CHECK(decode_latents({{path}, "", "", scratch / "clips", false, "ffv1", {}, Device::cpu}, slots,
-                       no_progress(), manifest) == 0);
+  CHECK(decode_latents({{path}, "", "", scratch / "clips", false, "ffv1", {}, Device::cpu},
+                       *dist::self_world(), slots, no_progress(), manifest) == 0);
   return parse_json(io::read_file(scratch / "clips/fox.json"), "the clip's record");
 }
 

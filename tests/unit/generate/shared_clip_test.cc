@@ -40,23 +40,79 @@ models::NetworkBatch guided(const models::NetworkConfig& c, std::size_t samples)
   return batch;
 }
 
-/// Of each parameter what this rank holds, of values that depend on its name alone.
-void fill(const models::DiffusionNetwork& network) {
-  for (nn::Parameter* p : network.parameters()) {
-    const Tensor whole = noise_tensor(p->placement.global, random_key(p->name));
-    const Tensor part(p->shape());
-    const Shape& global = p->placement.global;
-    for (std::int64_t i = 0; i < part.elements(); ++i) {
-      std::int64_t at = 0, rest = i;
+/// Of each parameter what this rank holds, of values that depend on its name alone: a part, or a
+/// stretch of it.
+void fill(const models::DiffusionNetwork& network, float scale = 0.1f) {
+  for (nn::Parameter* p : nn::states_of(network.parameters())) {
+    const nn::Placement& placement = p->placement;
+    const Shape& global = placement.global;
+    const Shape& shape = placement.part.empty() ? p->shape() : placement.part;
+    const Tensor whole = noise_tensor(global, random_key(p->name));
+    const Tensor held({p->elements()});
+    for (std::int64_t i = 0; i < held.elements(); ++i) {
+      std::int64_t at = 0, rest = placement.begin + i;
       std::vector<std::int64_t> index(global.size());
-      for (std::size_t d = global.size(); d-- > 0; rest /= p->shape()[d])
-        index[d] = rest % p->shape()[d] + p->placement.offset[d];
+      for (std::size_t d = global.size(); d-- > 0; rest /= shape[d])
+        index[d] = rest % shape[d] + placement.offset[d];
       for (std::size_t d = 0; d < global.size(); ++d)
         at = at * global[d] + index[d];
-      part.floats()[i] = 0.1f * whole.floats()[at];
+      held.floats()[i] = scale * whole.floats()[at];
     }
-    p->write(part);
+    p->write(held.reshape(p->shape()));
   }
+}
+
+/// One that FP8 takes, with attention.
+models::NetworkConfig fp8_network() {
+  models::NetworkConfig config = tiny_dit();
+  config.num_attention_heads = 2;
+  config.attention_head_dim = 64;
+  config.text_embed_dim = 16;
+  return config;
+}
+
+/// What ranks that share it give for the batch, and what the one that leads sent for it.
+struct Shared {
+  Tensor output;
+  dist::Traffic traffic;
+  int gathered = 0;  ///< blocks at a time, the most
+};
+Shared shared_output(const models::NetworkConfig& config, const ClipParallel& parallel,
+                     models::CpKind kind, DType compute, models::Fp8Parts fp8,
+                     const models::NetworkBatch& batch) {
+  Shared shared;
+  dist::thread_worlds(parallel.ranks(), [&](dist::World& world) {
+    const ClipRanks ranks(world, parallel, {kind, parallel.cp});
+    const auto own = models::make_network(config, 1, compute, Device::cpu, false, ranks.network());
+    fill(*own);
+    SharedClip clip(*own, ranks);
+    if (fp8.any()) clip.set_fp8(fp8);
+    if (!ranks.leads()) return clip.serve(nullptr);
+    world.traffic().reset();
+    shared.output = clip.forward(batch);
+    shared.traffic = world.traffic();
+    if (ranks.network().blocks != nullptr)
+      shared.gathered = ranks.network().blocks->most_gathered();
+    clip.end();
+  });
+  return shared;
+}
+
+double size_of(const Tensor& x) {
+  double sum = 0;
+  for (const float v : x.floats())
+    sum += double{v} * v;
+  return std::sqrt(sum);
+}
+
+/// The difference, as a part of `wanted`.
+double apart_from(const Tensor& wanted, const Tensor& got) {
+  REQUIRE(wanted.elements() == got.elements());
+  const Tensor difference(wanted.shape());
+  for (std::int64_t i = 0; i < wanted.elements(); ++i)
+    difference.floats()[i] = got.floats()[i] - wanted.floats()[i];
+  REQUIRE(size_of(wanted) > 0.01);
+  return size_of(difference) / size_of(wanted);
 }
 
 }  // namespace
@@ -70,8 +126,12 @@ TEST_CASE("--parallel is read, and what cannot be is refused") {
   CHECK(all.name() == "cfg=2 cp=4 ring tp=3");
   CHECK(parse_parallel("").alone());
   CHECK(parse_parallel("").name().empty());
-  for (const char* wrong : {"cfg=3", "cp=0", "cp=", "cp", "tp=x", "tp=2x", "dp=2", "cp_kind=ring",
-                            "cp=2,cp_kind=star", "tp=-1", "tp=99999999999"})
+  CHECK(parse_parallel(all.option()).name() == all.name());
+  CHECK(parse_parallel("auto").choose == ClipParallel::kAllRanks);
+  CHECK(parse_parallel("auto=8").choose == 8);
+  for (const char* wrong :
+       {"cfg=3", "cp=0", "cp=", "cp", "tp=x", "tp=2x", "dp=2", "cp_kind=ring", "cp=2,cp_kind=star",
+        "tp=-1", "tp=99999999999", "auto=0", "auto=2,tp=2", "cfg=2,auto=4", "auto=2,cp_kind=ring"})
     CHECK_THROWS_AS(parse_parallel(wrong), Error);
   CHECK_THAT(usage_error([] { check_ranks(parse_parallel("cfg=2"), 3); }),
              Contains("2 ranks make a clip together, and 3 are no multiple"));
@@ -137,4 +197,124 @@ TEST_CASE("ranks that share a network give the output of one, guided or not, eac
         CHECK(alike);
       }
   }
+}
+
+TEST_CASE("ranks that keep shards of the weights give the same bits, with two blocks at a time") {
+  models::NetworkConfig config = network_of(models::NetworkType::dit);
+  config.num_layers = 4;
+  const models::NetworkBatch batch = guided(config, 2), unguided = guided(config, 1);
+  for (const std::string text : {"cfg=2", "tp=2", "cp=2", "cfg=2,tp=2", "cp=2,tp=2"})
+    for (const models::NetworkBatch* const one : {&batch, &unguided}) {
+      INFO(text << ", samples " << one->samples.size());
+      ClipParallel parallel = parse_parallel(text);
+      const auto output = [&] {
+        return shared_output(config, parallel, models::CpKind::gather, DType::f32, {}, *one);
+      };
+      const Shared whole = output();
+      parallel.shard = true;
+      const Shared shards = output();
+      CHECK(apart_from(whole.output, shards.output) == 0);
+      CHECK(whole.traffic.of("shard").bytes == 0);
+      CHECK(shards.gathered == 2);
+    }
+}
+
+TEST_CASE("a rank sends its shards of a block, once a pass, and half as much in FP8") {
+  const models::NetworkConfig config = fp8_network();
+  ClipParallel parallel = parse_parallel("cp=2");
+  parallel.shard = true;
+  const models::NetworkBatch batch = guided(config, 2);
+  const auto sent = [&](models::Fp8Parts fp8) {
+    return shared_output(config, parallel, models::CpKind::gather, DType::bf16, fp8, batch)
+        .traffic.of("shard", dist::Operation::all_gather)
+        .bytes;
+  };
+  // Of a block: queries, keys, values and outputs of two attentions, of which one reads text; the
+  // MLP; and in f32 its modulation.
+  const std::int64_t d = config.width(), text = config.text_embed_dim, low = config.adaln_lora_dim;
+  const std::int64_t products = 4 * d * d + 2 * d * d + 2 * d * text + 8 * d * d;
+  const std::int64_t modulation = 3 * 4 * (low * d + 3 * d * low);
+  CHECK(sent({}) == config.num_layers * (2 * products + modulation) / 2);
+  CHECK(sent({.linear = true}) == config.num_layers * (products + modulation) / 2);
+}
+
+TEST_CASE("FP8 of ranks that share a clip is that of one rank") {
+  const models::NetworkConfig config = fp8_network();
+  for (const std::size_t samples : {1, 2})
+    for (const models::Fp8Parts parts : {models::Fp8Parts{true, false}, {true, true}}) {
+      const models::NetworkBatch batch = guided(config, samples);
+      const auto alone = models::make_network(config, 1, DType::bf16, Device::cpu, false);
+      fill(*alone);
+      ops::Tape silent(false);
+      const Tensor without = alone->forward(silent, batch);
+      alone->set_inference_fp8(parts);
+      const Tensor wanted = alone->forward(silent, batch);
+      const double changed = apart_from(without, wanted);
+      REQUIRE(changed > 1e-2);
+      // Shards with the halves of guidance, which have to be computed then without guidance, too.
+      for (const std::string text : {"cfg=2", "cp=2", "tp=2"}) {
+        if (samples == 1 && text != "cfg=2") continue;
+        INFO(text << ", attention " << parts.attention << ", samples " << samples);
+        ClipParallel parallel = parse_parallel(text);
+        parallel.shard = parallel.cfg == 2;
+        const Shared shared =
+            shared_output(config, parallel, models::CpKind::all_to_all, DType::bf16, parts, batch);
+        const double apart = apart_from(wanted, shared.output);
+        // Along tp sums are rounded to bf16 before they are whole, and FP8 makes more of it; else
+        // products of other numbers of rows differ in the last bit.
+        CHECK(apart <= (parallel.tp > 1 ? 4e-2 : 1e-4));
+        CHECK(apart < changed);
+      }
+    }
+}
+
+TEST_CASE("in FP8 what goes into a matrix travels as FP8, and a scale is agreed on for each") {
+  const models::NetworkConfig config = fp8_network();
+  const models::NetworkBatch batch = guided(config, 2);
+  const auto traffic = [&](models::Fp8Parts fp8) {
+    return shared_output(config, parse_parallel("tp=2"), models::CpKind::gather, DType::bf16, fp8,
+                         batch)
+        .traffic;
+  };
+  const dist::Traffic with = traffic({.linear = true}), without = traffic({});
+  const auto gathered = [](const dist::Traffic& of) {
+    return of.of("tp", dist::Operation::all_gather).bytes;
+  };
+  CHECK(gathered(without) > 0);
+  CHECK(2 * gathered(with) == gathered(without));
+  // Two attentions of three and four products each, and the MLP's two.
+  const dist::Traffic::Count scales = with.of("clip", dist::Operation::all_gather);
+  CHECK(scales == dist::Traffic::Count{7 * config.num_layers, 4 * 7 * config.num_layers});
+}
+
+TEST_CASE("queries, keys and values travel as FP8 where attention is FP8") {
+  const models::NetworkConfig config = fp8_network();
+  const models::NetworkBatch batch = guided(config, 2);
+  const auto traffic = [&](models::Fp8Parts fp8) {
+    return shared_output(config, parse_parallel("cp=2"), models::CpKind::all_to_all, DType::bf16,
+                         fp8, batch)
+        .traffic;
+  };
+  const dist::Traffic with = traffic({.attention = true}), without = traffic({});
+  const auto moved = [](const dist::Traffic& of) {
+    return of.of("cp", dist::Operation::all_to_all).bytes;
+  };
+  // Of four parts, queries, keys, values and results, three in half of the bytes.
+  CHECK(moved(without) > 0);
+  CHECK(8 * moved(with) == 5 * moved(without));
+  // And a number for each of three kinds of two heads in two samples.
+  const dist::Traffic::Count scales = with.of("cp", dist::Operation::all_gather);
+  CHECK(scales == dist::Traffic::Count{config.num_layers, config.num_layers * 4 * 3 * 2 * 2});
+}
+
+TEST_CASE("attention in FP8 is refused where ranks do not have all tokens of a head") {
+  const models::NetworkConfig config = fp8_network();
+  for (const models::CpKind kind : {models::CpKind::gather, models::CpKind::ring})
+    dist::thread_worlds(2, [&](dist::World& world) {
+      const ClipRanks ranks(world, parse_parallel("cp=2"), {kind, 2});
+      const auto network =
+          models::make_network(config, 1, DType::bf16, Device::cpu, false, ranks.network());
+      CHECK_THAT(usage_error([&] { network->set_inference_fp8({.attention = true}); }),
+                 Contains("all tokens of some heads"));
+    });
 }

@@ -97,6 +97,34 @@ TEST_CASE("ranks read each byte once between them, and each has its part") {
     }
 }
 
+TEST_CASE("a rank that keeps a stretch of a part gets that stretch alone") {
+  const Tensor wide = noise_tensor({6, 10}, 1);
+  for (const std::int64_t piece : {7, 64, 4096}) {
+    std::atomic<std::uint64_t> read = 0;
+    std::atomic<int> right = 0;
+    // Two ranks have the first five columns, two the others, and each half of these 30 elements.
+    dist::thread_worlds(4, [&](dist::World& world) {
+      CountedSet set(read);
+      set.put("wide", wide);
+      const nn::PlacedPart part = nn::cut_part({6, 10}, {1, world.rank() / 2, 2});
+      const std::int64_t begin = world.rank() % 2 == 0 ? 0 : 17, end = begin == 0 ? 17 : 30;
+      nn::Parameter stretch = parameter("wide", part);
+      stretch.value = Tensor({end - begin});
+      stretch.placement.part = part.shape;
+      stretch.placement.begin = begin;
+      const auto group = everyone(world);
+      models::load_parameters(set, {&stretch}, *group, piece);
+      bool same = true;
+      for (std::int64_t i = begin; i < end; ++i)
+        same = same && stretch.value.floats()[i - begin] ==
+                           wide.floats()[i / 5 * 10 + world.rank() / 2 * 5 + i % 5];
+      if (same) ++right;
+    });
+    CHECK(right == 4);
+    CHECK(read == 60 * 4);
+  }
+}
+
 TEST_CASE("weights that do not fit are refused by all ranks before anything is read") {
   std::atomic<std::uint64_t> read = 0;
   std::atomic<int> refused = 0;

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/float8.h"
 #include "ops/attention/attention_fp8.h"
+#include "ops/attention/head_codes.h"
 #include "ops/check.h"
 #include "ops/matmul/gemm.h"
 #include "ops/matmul/linear.h"
@@ -105,6 +106,30 @@ TEST_CASE("zeros stay zeros; NaN and infinity are not overlooked") {
       CHECK(std::isnan(v));
   }
   CHECK_THROWS_AS(quantize(Tensor({3}, DType::i32)), Error);
+}
+
+TEST_CASE(
+    "heads that went through FP8 go through it again as they are, and attention sees no change") {
+  AttentionPack pack;
+  pack.heads = 2, pack.key_heads = 1, pack.head_dim = 64;
+  pack.query_lengths = pack.key_lengths = {9, 0, 5};
+  const HeadLayout layout{pack.query_lengths, pack.head_dim};
+  const Tensor qkv = noise_tensor({14, 4 * 64}, 7).to(DType::bf16);
+  const Tensor largest = largest_of_heads(qkv, layout);
+  const Tensor codes = quantize_heads(qkv, layout, largest);
+  const Tensor restored = restore_heads(codes, layout, largest);
+  const Tensor again = quantize_heads(restored, layout, largest_of_heads(restored, layout));
+  CHECK(std::memcmp(codes.raw(), again.raw(), codes.bytes()) == 0);
+  CHECK(std::memcmp(qkv.raw(), restored.raw(), qkv.bytes()) != 0);
+  Tape silent(false);
+  const Tensor wanted = self_attention_fp8(silent, qkv, pack),
+               got = self_attention_fp8(silent, restored, pack);
+  CHECK(std::memcmp(wanted.raw(), got.raw(), wanted.bytes()) == 0);
+  // Of a sample without rows nothing is known.
+  CHECK(largest.data<std::int32_t>()[4] == 0);
+  CHECK_THROWS_AS(largest_of_heads(qkv, {{14}, 24}), Error);
+  CHECK_THROWS_AS(largest_of_heads(qkv, {{13}, 64}), Error);
+  CHECK_THROWS_AS(quantize_heads(qkv, layout, largest.rows(0, 2)), Error);
 }
 
 TEST_CASE("gelu and modulate to FP8 are gelu and modulate, and then quantised, to the bit") {

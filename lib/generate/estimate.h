@@ -1,0 +1,104 @@
+// What a clip of a job costs, part by part: what vfm-generate --dry-run reports
+// (generate/generate_cost.h) and --parallel auto goes by (generate/choose_parallel.h). Read are
+// configurations and headers, no weights.
+// Thread-safety: one thread.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/json.h"
+#include "generate/clip_request.h"
+#include "generate/generate.h"
+#include "generate/network_headers.h"
+#include "generate/sampler.h"
+#include "models/cosmos/tokenizer.h"
+#include "models/folder/model_facts.h"
+#include "models/part_cost.h"
+#include "models/predict.h"
+#include "models/text_encoder.h"
+#include "models/tokenizer.h"
+
+namespace vfm::generate {
+
+/// A part of the model: what its headers say, and its cost for the clip.
+struct ModelPart {
+  std::string type;
+  double file_bytes = 0;    ///< of its weights
+  double mapped_bytes = 0;  ///< of the file, while it is used from there
+  models::PartCost cost;    ///< flops of the clip
+  double held_bytes = 0;    ///< what the allocator holds for the activations, with what it keeps
+  /// Of a network that ranks share, on a GPU: what one of them waits for the others, of the clip.
+  std::vector<models::TimeLine> exchanges = {};
+
+  Json json() const;
+};
+
+class Estimate {
+ public:
+  /// Throws Error{usage} for a folder that cannot generate, with all that does not fit.
+  explicit Estimate(const GenerateJob& job);
+
+  /// From now on of a clip that so many ranks share; at first as the job says. Throws Error{usage}
+  /// for what they cannot.
+  void share(const ClipParallel& parallel, int per_node);
+
+  /// The clip, and the latent that it is made of.
+  struct Clip {
+    ClipRequest request;
+    Extents latent;
+    std::int64_t tokens = 0, text_tokens = 0, samples = 1;
+  };
+  const Clip& clip() const { return clip_; }
+  const SampleOptions& sampling() const { return sampling_; }
+  const NetworkHeaders& network() const { return network_; }
+  DType compute() const { return compute_; }
+  const ClipParallel& parallel() const { return parallel_; }  ///< with the kind of cp
+
+  /// With a GPU, also what ranks exchange.
+  ModelPart network_part(const models::Gpu* gpu) const;
+  ModelPart tokenizer_part() const;
+  ModelPart text_part() const;
+
+  /// Bytes of a rank in each phase, those of the program among them, in their order; and the most.
+  struct Memory {
+    double program = 0, peak = 0;
+    std::array<std::pair<const char*, double>, 4> phases;
+  };
+  Memory memory(const ModelPart& network, const ModelPart& tokenizer, const ModelPart& text) const;
+  /// The time of the clip on a GPU: of the network all passes, by lines; of one pass their sum.
+  struct Time {
+    std::vector<models::TimeLine> lines;
+    double pass = 0;
+  };
+  Time time(const models::Gpu& gpu, const ModelPart& network, const ModelPart& tokenizer,
+            const ModelPart& text) const;
+
+ private:
+  void read_tokenizer();
+  void read_text_encoder();
+  bool foreign_text() const { return facts_.text_encoder && facts_.text_encoder->foreign(); }
+  ModelShape shape_of_model() const;
+  void check_fp8() const;
+  void plan_clip();
+
+  const GenerateJob& job_;
+  ModelFacts facts_;
+  NetworkHeaders network_;
+  std::optional<models::CosmosFolder> cosmos_;         // or a built-in tokenizer:
+  std::unique_ptr<models::VideoTokenizer> tokenizer_;  // which has no weights
+  std::optional<models::TextEncoderFolder> text_;
+  ModelShape shape_;
+  SampleOptions own_sampling_, sampling_;
+  DType compute_ = DType::f32;
+  Clip clip_;
+  ClipParallel parallel_;
+  models::CpChoice cp_;  ///< of the ranks that share it
+};
+
+}  // namespace vfm::generate

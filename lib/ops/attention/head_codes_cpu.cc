@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "base/float8.h"
+#include "ops/attention/head_codes_kernels.h"
+#include "ops/matmul/fp8_scale.h"
+
+namespace vfm::ops {
+namespace {
+
+/// head(sample, head, first, rows): for each head of each sample the place of its first element,
+/// and how many rows it has, `stride` elements apart.
+template <class Head>
+void for_each_head(const HeadLayout& layout, std::int64_t heads, const Head& head) {
+  const auto samples = static_cast<std::int64_t>(layout.lengths.size());
+  std::vector<std::int64_t> starts{0};
+  for (const std::int64_t rows : layout.lengths)
+    starts.push_back(starts.back() + rows);
+#pragma omp parallel for schedule(static)
+  for (std::int64_t item = 0; item < samples * heads; ++item) {
+    const auto sample = static_cast<std::size_t>(item / heads);
+    head(static_cast<std::int64_t>(sample), item % heads,
+         (starts[sample] * heads + item % heads) * layout.head_dim, layout.lengths[sample]);
+  }
+}
+
+Fp8Scale scale_of_head(const Tensor& largest, std::int64_t samples, std::int64_t sample,
+                       std::int64_t head) {
+  const auto* bits = largest.data<std::uint32_t>();
+  std::uint32_t most = 0;
+  for (std::int64_t row = sample; row < largest.size(0); row += samples)
+    most = std::max(most, bits[row * largest.size(1) + head]);
+  return fp8_scale(most);
+}
+
+}  // namespace
+
+void cpu::largest_of_heads(const Tensor& x, const HeadLayout& layout, const Tensor& largest) {
+  const std::int64_t heads = largest.size(1), stride = x.size(1);
+  for_each_head(layout, heads,
+                [&](std::int64_t sample, std::int64_t head, std::int64_t first, std::int64_t rows) {
+                  std::uint32_t most = 0;
+                  for (std::int64_t i = 0; i < rows; ++i)
+                    for (std::int64_t d = 0; d < layout.head_dim; ++d)
+                      most = std::max(
+                          most,
+                          magnitude_bits(widened(x.data<std::uint16_t>()[first + i * stride + d])));
+                  largest.data<std::uint32_t>()[sample * heads + head] = most;
+                });
+}
+
+void cpu::quantize_heads(const Tensor& x, const HeadLayout& layout, const Tensor& largest,
+                         const Tensor& codes) {
+  const std::int64_t stride = x.size(1);
+  const auto samples = static_cast<std::int64_t>(layout.lengths.size());
+  for_each_head(layout, largest.size(1),
+                [&](std::int64_t sample, std::int64_t head, std::int64_t first, std::int64_t rows) {
+                  const float by = scale_of_head(largest, samples, sample, head).inverse;
+                  for (std::int64_t i = 0; i < rows; ++i)
+                    for (std::int64_t d = 0; d < layout.head_dim; ++d) {
+                      const std::int64_t at = first + i * stride + d;
+                      codes.data<std::uint8_t>()[at] =
+                          float_to_f8e4m3(widened(x.data<std::uint16_t>()[at]) * by);
+                    }
+                });
+}
+
+void cpu::restore_heads(const Tensor& codes, const HeadLayout& layout, const Tensor& largest,
+                        const Tensor& x) {
+  const std::int64_t stride = codes.size(1);
+  const auto samples = static_cast<std::int64_t>(layout.lengths.size());
+  for_each_head(layout, largest.size(1),
+                [&](std::int64_t sample, std::int64_t head, std::int64_t first, std::int64_t rows) {
+                  const float by = scale_of_head(largest, samples, sample, head).scale;
+                  for (std::int64_t i = 0; i < rows; ++i)
+                    for (std::int64_t d = 0; d < layout.head_dim; ++d) {
+                      const std::int64_t at = first + i * stride + d;
+                      x.data<std::uint16_t>()[at] =
+                          float_to_bfloat16(by * f8e4m3_to_float(codes.data<std::uint8_t>()[at]));
+                    }
+                });
+}
+
+}  // namespace vfm::ops
