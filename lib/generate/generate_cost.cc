@@ -351,7 +351,7 @@ Json Estimate::json() const {
             {"samples", 1}};
   Json cost = {{"kind", "cost"},
                {"model", network_.type},
-               {"device", job_.gpu != nullptr           ? fmt::format("NVIDIA {}", job_.gpu->title)
+               {"device", job_.gpu != nullptr           ? job_.gpu->full_title()
                           : job_.device == Device::cuda ? describe_gpu()
                                                         : "cpu"},
                {"compute", compute_ == DType::bf16 ? "bf16" : "f32"},

@@ -3,9 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <memory>
+
 #include "base/error.h"
 #include "models/dit/network.h"
 #include "train/kind.h"
+#include "train/memory.h"
 #include "train/parallel.h"
 #include "train/plan/stage_cuts.h"
 
@@ -158,6 +162,28 @@ Recipe Candidate::of(Recipe recipe) const {
   recipe.model.offload = offload;
   recipe.data.micro_packs = micro_packs;
   return recipe;
+}
+
+Candidate candidate_of(const Recipe& recipe, int ranks, models::Recompute recompute) {
+  const std::unique_ptr<dist::World> world = dist::counted_world(0, ranks);
+  const Parallel parallel(recipe, *world, ranks);
+  const dist::Layout layout = parallel.mesh().layout();
+  Candidate candidate{.tp = layout.tp, .cp = layout.cp, .dp = layout.dp};
+  candidate.pp = layout.pp;
+  candidate.vpp = recipe.parallel.vpp;
+  candidate.cp_kind = parallel.network().cp_kind;
+  candidate.cp_heads = std::max(1, layout.cp_heads);
+  const std::string& shard = recipe.parallel.shard;
+  candidate.shard = shard == "full"        ? ShardKind::full
+                    : shard == "optimizer" ? ShardKind::optimizer
+                                           : ShardKind::none;
+  candidate.hybrid = parallel.network().hybrid;
+  candidate.replicate = recipe.parallel.replicate;
+  candidate.reshard = recipe.parallel.reshard;
+  candidate.recompute = recompute;
+  candidate.offload = recipe.model.offload;
+  candidate.micro_packs = packs_of_rank(recipe, ranks).together;
+  return candidate;
 }
 
 std::vector<std::string> Candidate::settings(const std::set<std::string>& given) const {

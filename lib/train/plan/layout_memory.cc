@@ -45,7 +45,7 @@ MemoryNeed LayoutMemory::count(const Candidate& c, int of_chunk, int packs, bool
     samples.insert(samples.end(), pack_.begin(), pack_.end());
   const int stage = last ? c.pp - 1 : 0,
             rank = stage * (c.gpus() / c.pp) + fullest_rank(recipe, c.gpus(), samples);
-  return memory_of_rank(recipe, rank, c.gpus(), c.recompute, Device::cuda,
+  return memory_of_rank(recipe, rank, c.gpus(), c.recompute, device_,
                         with_pack ? pack_ : std::vector<data::Entry>());
 }
 
@@ -121,8 +121,7 @@ MemoryNeed LayoutMemory::few(const Candidate& candidate) {
 }
 
 MemoryNeed LayoutMemory::whole(const Candidate& candidate) const {
-  return memory_need(candidate.of(recipe_), candidate.gpus(), candidate.recompute, Device::cuda,
-                     pack_);
+  return memory_need(candidate.of(recipe_), candidate.gpus(), candidate.recompute, device_, pack_);
 }
 
 }  // namespace vfm::train

@@ -20,8 +20,9 @@ namespace vfm::train {
 class LayoutMemory {
  public:
   /// Keeps the references.
-  LayoutMemory(const Recipe& recipe, const std::vector<data::Entry>& pack, StageCuts& cuts)
-      : recipe_(recipe), pack_(pack), cuts_(cuts) {}
+  LayoutMemory(const Recipe& recipe, const std::vector<data::Entry>& pack, StageCuts& cuts,
+               Device device)
+      : recipe_(recipe), pack_(pack), cuts_(cuts), device_(device) {}
 
   /// Of the fullest stage, each: without activations, with those of few blocks, and all of it.
   MemoryNeed state(const Candidate& candidate);
@@ -44,6 +45,7 @@ class LayoutMemory {
   const Recipe& recipe_;
   const std::vector<data::Entry>& pack_;
   StageCuts& cuts_;
+  const Device device_;
   std::map<StateKey, Ends> states_;
   std::map<PassKey, Ends> passes_;
 };

@@ -82,7 +82,7 @@ CountedWork PassWork::count(const Candidate& candidate, std::vector<int> chunks,
                             int rank, SentMessages* stream) const {
   const Recipe recipe = counted_recipe(recipe_, candidate, chunks, packs);
   StepWork work =
-      step_work(recipe, candidate.gpus(), candidate.recompute, Device::cuda, pack_, rank);
+      step_work(recipe, candidate.gpus(), candidate.recompute, gpu_.device(), pack_, rank);
   CountedWork counted;
   for (const models::TimeLine& line : models::predict(gpu_, work.packs))
     counted.seconds[sort_of(line.name)] += line.seconds;

@@ -48,7 +48,9 @@ Json to_json(const Costed& one, const Recipe& recipe, const Workload& load,
   json["mfu"] = load.flops_a_step / seconds / gpus / request.gpu->peak;
   json["terms"] = std::move(terms);
   json["signs"] = Json::array();
-  for (const Sign& sign : signs_of(signs_of_plan(json, request.gpu->usable())))
+  const double read_seconds = load.read_seconds / one.candidate.dp;
+  if (read_seconds > 0) json["read_seconds"] = read_seconds;
+  for (const Sign& sign : signs_of(signs_of_plan(json, request.gpu->usable(), read_seconds)))
     json["signs"].push_back(sign.words);
   return json;
 }
@@ -67,6 +69,7 @@ Json plan_training(const RunOptions& options, const PlanRequest& request) {
     const std::unique_ptr<Dataset> set = kind.open(options, "train");
     set->fit(recipe);
     load = measure(recipe, *set);
+    if (!options.data.empty()) load.read_seconds = time_reading(recipe, *set);
   } else {
     kind.fit_without_data(recipe);
     load = assume(recipe);

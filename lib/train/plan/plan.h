@@ -36,6 +36,7 @@ struct Plan {
   double whole_differs = 0;  ///< most, of the ten: the time of a few blocks against that of all
 };
 
+PackSpread spread_of_packs(const Workload& load);
 /// `recipe` is fitted to the data of `load`.
 Plan make_plan(const Recipe& recipe, const Workload& load, const PlanRequest& request);
 

@@ -111,12 +111,16 @@ void cost_whole(const LayoutCost& cost, Plan& plan) {
 
 }  // namespace
 
-Plan make_plan(const Recipe& recipe, const Workload& load, const PlanRequest& request) {
+PackSpread spread_of_packs(const Workload& load) {
   PackSpread spread;
   spread.costs.clear();
   for (const double flops : load.pack_flops)
     spread.costs.push_back(flops / load.fullest_flops);
-  const LayoutCost cost(recipe, load.pack, *request.gpu, request.per_node, std::move(spread));
+  return spread;
+}
+
+Plan make_plan(const Recipe& recipe, const Workload& load, const PlanRequest& request) {
+  const LayoutCost cost(recipe, load.pack, *request.gpu, request.per_node, spread_of_packs(load));
   const OneLayout chooser(recipe, cost);
   Plan plan;
   plan.layouts = enumerate_layouts(recipe, load.shortest, request.gpus, request.per_node);

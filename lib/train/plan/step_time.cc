@@ -40,9 +40,10 @@ PassTime time_of_passes(const models::Gpu& gpu, int per_node, const Candidate& c
       (what.second == dist::Operation::exchange ? round : time.cp) += seconds;
   }
   const auto attention = work.seconds.find("attention");
+  // A CPU's cores compute and exchange by turns.
+  const bool hidden = !gpu.cpu && attention != work.seconds.end();
   // One part of the keys is here at first, and the last one hides nothing.
-  time.cp += std::max(round / std::max(2, c.cp),
-                      round - (attention == work.seconds.end() ? 0 : attention->second));
+  time.cp += std::max(round / std::max(2, c.cp), round - (hidden ? attention->second : 0));
   time.all = work.computing() + time.tp + time.cp + work.offload;
   return time;
 }
@@ -127,7 +128,7 @@ LayoutCost::LayoutCost(const Recipe& recipe, const std::vector<data::Entry>& pac
       per_node_(per_node),
       spread_(std::move(spread)),
       work_(std::make_unique<PassWork>(recipe, pack, gpu, per_node)),
-      memory_(std::make_unique<LayoutMemory>(recipe, pack, work_->cuts())) {}
+      memory_(std::make_unique<LayoutMemory>(recipe, pack, work_->cuts(), gpu.device())) {}
 
 LayoutCost::~LayoutCost() = default;
 
@@ -181,7 +182,7 @@ StepTime LayoutCost::time_of(const Candidate& c, const std::vector<StageWork>& s
     }
   }
   add("uneven packs", uneven);
-  Meanwhile meanwhile{mean * work.all.computing(), passes, c.vpp};
+  Meanwhile meanwhile{gpu_.cpu ? 0 : mean * work.all.computing(), passes, c.vpp};
   meanwhile.graphs = kind_of(recipe_.model.type).has_graphs() && !c.offload &&
                      c.tp * c.cp * c.pp == 1 && c.shard != ShardKind::full;
   const StateTime state = state_time(gpu_, per_node_, c, work, meanwhile);
@@ -206,7 +207,7 @@ Conditioning LayoutCost::conditioning(const Candidate& c) const {
 }
 
 double LayoutCost::allowance_of(const Candidate& candidate) const {
-  return kCommunicatorBytes * communicators_of(candidate);
+  return gpu_.cpu ? 0 : kCommunicatorBytes * communicators_of(candidate);
 }
 
 StepTime LayoutCost::time(const Candidate& candidate) const {
