@@ -118,7 +118,7 @@ class GenerateTool : public vfm::cli::Tool {
       vfm::fail_usage("Y4M is not for a terminal: pipe it, as in '-o - | ffplay -'");
     if (dry_run_ && launch.rank > 0) return 0;
     job_.device = job_.gpu != nullptr
-                      ? vfm::Device::cuda
+                      ? job_.gpu->device()
                       : vfm::dist::rank_device(device_.device, launch.local_rank,
                                                launch.local_ranks, launch.shown_gpu);
     vfm::ops::set_gpu_options(job_.device, compute_.deterministic, compute_.attention,

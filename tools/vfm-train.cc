@@ -12,10 +12,12 @@
 #include "cli/options.h"
 #include "cli/runner.h"
 #include "dist/launch.h"
+#include "io/atomic_file.h"
 #include "ops/gpu_options.h"
 #include "tensor/device.h"
 #include "tensor/graph_cache.h"
 #include "train/beginning.h"
+#include "train/calibrate/calibrate.h"
 #include "train/check_parallel.h"
 #include "train/export.h"
 #include "train/kind.h"
@@ -41,15 +43,15 @@ class TrainTool : public cli::Tool {
     return (dist::has_mpi() ? "MPI: yes\n" : "MPI: no\n") + ops::gpu_versions();
   }
   bool writes_manifest(const cli::Launch& launch) const override {
-    return launch.rank == 0 && !dry_run_ && !print_config_ && !check_parallel_ && !plan_;
+    return launch.rank == 0 && !dry_run_ && !print_config_ && !check_parallel_ && !plan_ &&
+           calibrate_.empty();
   }
   bool long_running() const override { return true; }
 
   void add_options(CLI::App& app) override {
     app.add_option("recipe", recipe_, "what to train and how, in YAML; with --export a run")
         ->type_name("RECIPE.yaml")
-        ->check(cli::not_empty)
-        ->required();
+        ->check(cli::not_empty);
     app.add_option("settings", settings_, "section.key=value: overrides the recipe")
         ->type_name("KEY=VALUE");
     auto* data = app.add_option("--data", options_.data,
@@ -103,6 +105,12 @@ class TrainTool : public cli::Tool {
                    "of --plan: GPUs that a fast link joins (default: 8; gb200: 72)")
         ->type_name("N")
         ->check(CLI::Range(1, 1 << 16));
+    app.add_option("--calibrate", calibrate_,
+                   "measure this machine, and write FILE for --gpu; no recipe, train nothing")
+        ->type_name("FILE.json")
+        ->check(cli::not_empty);
+    cli::add_seconds_option(app, "--calibrate-time", calibrate_options_.seconds,
+                            "of --calibrate: about how long (default: 60s)");
     app.add_flag("--check-parallel", check_parallel_,
                  "compare a step on these ranks with one on one rank; train nothing");
     app.add_flag("--print-config", print_config_, "print the effective recipe; train nothing");
@@ -113,6 +121,10 @@ class TrainTool : public cli::Tool {
   }
 
   void check() override {
+    if (!calibrate_.empty()) return check_calibrate();
+    if (calibrate_options_.seconds != kCalibrateSeconds)
+      fail_usage("--calibrate-time is for --calibrate");
+    if (recipe_.empty()) fail_usage("a recipe is needed: vfm-train RECIPE.yaml ...");
     check_plan();
     options_.gpu = models::chosen_gpu(gpu_, dry_run_ || plan_, device_.device);
     if (!export_.folder.empty()) return check_export();
@@ -134,13 +146,14 @@ class TrainTool : public cli::Tool {
       context.manifest.write(train::export_model(export_));
       return 0;
     }
+    if (!calibrate_.empty()) return calibrate(context);
     read_recipe();
     input_limits_.apply();
     if ((dry_run_ || print_config_ || plan_) && context.launch.rank > 0) return 0;
     if (print_config_) cli::print(train::to_yaml(options_.recipe));
     if (print_config_ && !dry_run_) return 0;
     options_.device = options_.gpu != nullptr
-                          ? Device::cuda
+                          ? options_.gpu->device()
                           : dist::rank_device(device_.device, context.launch.local_rank,
                                               context.launch.local_ranks, context.launch.shown_gpu);
     options_.local_ranks = std::max(1, context.launch.local_ranks);
@@ -204,6 +217,35 @@ class TrainTool : public cli::Tool {
     if (dry_run_ || print_config_ || check_parallel_ || !options_.out.empty())
       fail_usage("--plan goes without --dry-run, --print-config, --check-parallel and --out");
     if (gpus_ == 0 || !gpu_) fail_usage("--plan needs --gpus N and --gpu NAME: what it is for");
+  }
+
+  void check_calibrate() const {
+    if (!recipe_.empty() || !options_.data.empty() || !options_.out.empty() ||
+        !options_.init.empty() || !export_.folder.empty() || !synthetic_.empty() || gpu_ ||
+        dry_run_ || print_config_ || check_parallel_ || plan_)
+      fail_usage(
+          "--calibrate goes without a recipe, --data, --synthetic, --out, --init, --export, --gpu, "
+          "--dry-run, --plan, --print-config and --check-parallel");
+    if (device_.device == "cuda")
+      fail_usage("--calibrate measures the CPU; rates of GPUs come from --gpu NAME, or a file");
+    if (!options_.force && io::file_exists(calibrate_))
+      fail_usage("'{}' is there already: --force replaces it", calibrate_);
+  }
+
+  long calibrate(cli::Context& context) {
+    train::CalibrateOptions options = calibrate_options_;
+    options.threads =
+        dist::threads_per_rank(jobs_, context.launch.ranks, context.launch.local_ranks);
+    options.local_ranks = std::max(1, context.launch.local_ranks);
+    ops::set_gpu_options(Device::cpu, compute_.deterministic, compute_.attention, context.cache);
+    return dist::with_world(context.launch.ranks, [&](dist::World& world) -> long {
+      world.section("step", 600);
+      const Json table = train::calibrate(options, world, context.progress);
+      if (world.rank() > 0) return 0;
+      io::write_file(calibrate_, dump_json_pretty(table));
+      cli::say(train::calibration_words(table));
+      return 0;
+    });
   }
 
   /// 1 if no layout fits.
@@ -276,6 +318,9 @@ class TrainTool : public cli::Tool {
     export_.parts = parts_ == "link" ? Parts::link : parts_ == "copy" ? Parts::copy : Parts::none;
   }
 
+  static constexpr double kCalibrateSeconds = train::CalibrateOptions{}.seconds;
+  std::string calibrate_;
+  train::CalibrateOptions calibrate_options_;
   std::optional<std::string> gpu_;
   std::string recipe_, synthetic_, cuda_graph_ = "auto", init_lora_ = "auto";
   cli::ReportOptions report_;

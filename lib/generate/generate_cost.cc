@@ -64,7 +64,7 @@ Json cost_json(const GenerateJob& job) {
   const Estimate::Memory memory = estimate.memory(network, tokenizer, text);
   Json cost = {{"kind", "cost"},
                {"model", estimate.network().type},
-               {"device", job.gpu != nullptr           ? fmt::format("NVIDIA {}", job.gpu->title)
+               {"device", job.gpu != nullptr           ? job.gpu->full_title()
                           : job.device == Device::cuda ? describe_gpu()
                                                        : "cpu"},
                {"compute", estimate.compute() == DType::bf16 ? "bf16" : "f32"},

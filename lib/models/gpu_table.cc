@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "io/file.h"
+#include "tensor/device.h"
 
 namespace vfm::models {
 namespace {
@@ -193,14 +194,41 @@ void read_link(const Json& from, const char* name, Link& link, const std::string
   read_positive(one, "latency", link.latency, what);
 }
 
+void read_kernels(const Json& from, std::vector<KernelRate>& kernels, const std::string& what) {
+  if (!from.is_array()) fail_usage("{}: 'kernels' is not a list", what);
+  for (const Json& one : from) {
+    if (!one.is_object()) fail_usage("{}: one of 'kernels' is not an object", what);
+    KernelRate& rate = kernels.emplace_back();
+    rate.name = get_string(one, "name").value_or("");
+    const std::string type = get_string(one, "type").value_or("");
+    bool known = false;
+    for (const DType dtype : {DType::f32, DType::bf16, DType::f8e4m3})
+      if (type == dtype_name(dtype)) rate.type = dtype, known = true;
+    if (rate.name.empty() || !known)
+      fail_usage("{}: each of 'kernels' needs a name, and a type of {}, {} or {}", what,
+                 dtype_name(DType::f32), dtype_name(DType::bf16), dtype_name(DType::f8e4m3));
+    read_positive(one, "seconds", rate.seconds, what);
+    read_positive(one, "of_flop", rate.of_flop, what);
+    read_positive(one, "of_byte", rate.of_byte, what);
+    read_positive(one, "near", rate.near, what);
+    read_positive(one, "of_far_byte", rate.of_far_byte, what);
+    read_positive(one, "error", rate.error, what);
+  }
+}
+
 Gpu parse_gpu(const Json& json, const std::string& what) {
   if (!json.is_object()) fail_usage("{} is not a JSON object", what);
+  const std::string device = get_string(json, "device").value_or("cuda");
+  if (device != "cpu" && device != "cuda")
+    fail_usage("{}: 'device' is {}, and neither cpu nor cuda", what, device);
   Gpu gpu = of_table(get_string(json, "like").value_or("h200"));
+  gpu.cpu = device == "cpu";
+  if (json.contains("kernels")) read_kernels(json["kernels"], gpu.kernels, what);
   gpu.name = get_string(json, "name").value_or("of a file");
   gpu.title = get_string(json, "title").value_or(gpu.name);
   const Json known = to_json(gpu);
   for (const auto& [key, value] : json.items())
-    if (key != "like" && !known.contains(key))
+    if (key != "like" && key != "measured" && key != "kernels" && !known.contains(key))
       fail_usage("{}: no '{}'; there are like, {}", what, key,
                  fmt::join(
                      [&] {
@@ -247,6 +275,7 @@ double usable_gpu_memory(double total, double free) {
   return std::min(0.95 * total, free) - 2.0 * (1 << 30);
 }
 double Gpu::usable() const {
+  if (cpu) return 0.8 * memory;
   return usable_gpu_memory(memory, memory);
 }
 
@@ -263,6 +292,17 @@ Json to_json(const Gpu& gpu) {
   json["per_node"] = gpu.per_node;
   json["inside"] = to_json(gpu.inside);
   json["across"] = to_json(gpu.across);
+  json["device"] = device_name(gpu.device());
+  if (gpu.kernels.empty()) return json;
+  for (const KernelRate& rate : gpu.kernels)
+    json["kernels"].push_back({{"name", rate.name},
+                               {"type", dtype_name(rate.type)},
+                               {"seconds", rate.seconds},
+                               {"of_flop", rate.of_flop},
+                               {"of_byte", rate.of_byte},
+                               {"near", rate.near},
+                               {"of_far_byte", rate.of_far_byte},
+                               {"error", rate.error}});
   return json;
 }
 

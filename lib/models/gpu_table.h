@@ -1,14 +1,19 @@
-// GPUs that need not be here, and the rates that kernels and links reach there.
+// GPUs that need not be here, and the rates that kernels and links reach there; or what
+// vfm-train --calibrate has measured of a machine, also of its CPU.
 //
-// The rates were judged, from what others published; where each comes from says gpu_table.cc.
+// The rates of the table were judged, from what others published; where each comes from says
+// gpu_table.cc.
 // Thread-safety: free functions, any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/json.h"
+#include "tensor/tensor.h"
 
 namespace vfm::models {
 
@@ -17,6 +22,21 @@ namespace vfm::models {
 struct Link {
   double bandwidth = 0;  ///< bytes/s, one way
   double latency = 0;    ///< seconds; of collectives of n ranks log2(n) times
+};
+
+/// How long a kernel of a CPU takes: `seconds`, and besides for each operation and byte that it
+/// counts on Device::meta; and for each byte beyond `near`, which caches hold from kernel to
+/// kernel.
+struct KernelRate {
+  std::string name;         ///< in the source: "gelu_forward"
+  DType type = DType::f32;  ///< as KernelCall has it
+  double seconds = 0, of_flop = 0, of_byte = 0;
+  double near = 0, of_far_byte = 0;
+  double error = 0;  ///< mean, as a part, of what it says of those it was measured from
+
+  double of(double flops, double bytes) const {
+    return seconds + flops * of_flop + bytes * of_byte + std::max(0.0, bytes - near) * of_far_byte;
+  }
 };
 
 /// Rates are in FLOP/s and bytes/s. Operations of attention are those of matrices: two products
@@ -36,8 +56,16 @@ struct Gpu {
   int per_node = 8;      ///< GPUs that `inside` joins
   Link inside, across;   ///< between GPUs of a node, and between nodes
   double tp_hidden = 0;  ///< part of what tp exchanges that computing hides
+  /// A CPU, with some threads to a rank: the memory is that of a rank, `gap` what a kernel takes
+  /// outside of it, and nothing is hidden, as the same cores compute and exchange.
+  bool cpu = false;
+  std::vector<KernelRate> kernels;  ///< of a CPU; of others the rates above count
 
-  double usable() const;  ///< bytes: usable_gpu_memory() of all of it
+  Device device() const { return cpu ? Device::cpu : Device::cuda; }
+
+  std::string full_title() const { return (cpu ? "" : "NVIDIA ") + title; }
+  /// Bytes: usable_gpu_memory() of all of it, or of a CPU four fifths.
+  double usable() const;
 };
 
 /// What a run may use of a GPU's memory: 95 % less 2 GiB for the driver and cuDNN's plans.

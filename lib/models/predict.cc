@@ -56,7 +56,9 @@ const Gpu* chosen_gpu(const std::optional<std::string>& name, bool dry_run,
   const Gpu& gpu = find_gpu(*name);
   if (!dry_run)
     fail_usage("--gpu {} predicts, and computes nothing: give it with --dry-run", *name);
-  if (device == "cpu") fail_usage("--gpu {} is for --device cuda, not for the CPU", *name);
+  if (device == "cpu" && !gpu.cpu)
+    fail_usage("--gpu {} is for --device cuda, not for the CPU", *name);
+  if (device == "cuda" && gpu.cpu) fail_usage("--gpu {} is of a CPU, not for --device cuda", *name);
   return &gpu;
 }
 
@@ -72,7 +74,13 @@ std::vector<TimeLine> predict(const Gpu& gpu, const KernelCalls& work,
     if (line == lines.end()) line = lines.insert(line, {name});
     const bool host = call.kind == WorkKind::transfers;
     const double moved = call.bytes / (host ? kTransfers : gpu.bandwidth);
-    line->seconds += calls * (call.flops > 0 ? std::max(moved, call.flops / rate) : moved);
+    const auto measured = std::ranges::find_if(gpu.kernels, [&](const KernelRate& one) {
+      return one.name == call.name && one.type == call.type;
+    });
+    if (measured != gpu.kernels.end())
+      line->seconds += calls * measured->of(call.flops, call.bytes);
+    else
+      line->seconds += calls * (call.flops > 0 ? std::max(moved, call.flops / rate) : moved);
     line->calls += calls;
     line->flops += calls * call.flops;
     line->bytes += calls * call.bytes;
@@ -142,11 +150,10 @@ Json prediction(const Gpu& gpu, std::vector<TimeLine> lines, double tokens, doub
       {"fits", fits},
       {"verdict",
        fmt::format(
-           "{} {} {}: {:.1f} of {:.1f} GiB, {:.1f} of them for the driver "
-           "and cuDNN's plans",
-           fits ? "fits" : "does not fit",
-           std::string_view("AHL").find(gpu.title[0]) != std::string_view::npos ? "an" : "a",
-           gpu.title, memory / kGiB, gpu.memory / kGiB, (gpu.memory - gpu.usable()) / kGiB)}};
+           "{} {} {}: {:.1f} of {:.1f} GiB, {:.1f} of them for {}", fits ? "fits" : "does not fit",
+           std::string_view("AHIL").find(gpu.title[0]) != std::string_view::npos ? "an" : "a",
+           gpu.title, memory / kGiB, gpu.memory / kGiB, (gpu.memory - gpu.usable()) / kGiB,
+           gpu.cpu ? "other programs" : "the driver and cuDNN's plans")}};
   if (copies.calls > 0) json["offload"] = copies.to_json();
   return json;
 }

@@ -7,6 +7,7 @@
 
 #include "ops/kernel.h"
 #include "tensor/device.h"
+#include "tensor/kernel_log.h"
 #include "tensor/meta.h"
 
 namespace vfm::ops {
@@ -25,7 +26,10 @@ struct Touching {
   template <class... Tensors>
   Touching and_of(const Tensors&... tensors) const {
     Touching more = *this;
-    if (device == Device::meta) more.work.bytes += static_cast<double>((tensors.bytes() + ...));
+    if (device != Device::meta) return more;
+    more.work.bytes += static_cast<double>((tensors.bytes() + ...));
+    // An undefined tensor is of f32.
+    if (((tensors.dtype() == DType::bf16) || ...)) more.work.type = DType::bf16;
     return more;
   }
   /// And so many columns of a matrix, or none if it is undefined.
@@ -76,26 +80,28 @@ struct Touching {
 /// Calls function(...) of the namespace of the device: cuda:: or cpu::. `what` is a Touching, or a
 /// Device where nothing is known of the work. In a build without CUDA there are no tensors on a
 /// GPU, and nothing of cuda:: is needed.
-#define VFM_RUN(what, function, ...)                                     \
-  do {                                                                   \
-    const ::vfm::ops::Touching touching = what;                          \
-    if (touching.device == ::vfm::Device::meta)                          \
-      ::vfm::note_work(#function, touching.work);                        \
-    else if (touching.device == ::vfm::Device::cpu)                      \
-      cpu::function(__VA_ARGS__);                                        \
-    else if constexpr (::vfm::kHaveCuda)                                 \
-      cuda::function(__VA_ARGS__);                                       \
+#define VFM_RUN(what, function, ...)                  \
+  do {                                                \
+    const ::vfm::ops::Touching touching = what;       \
+    if (touching.device == ::vfm::Device::meta)       \
+      ::vfm::note_work(#function, touching.work);     \
+    else if (touching.device == ::vfm::Device::cpu) { \
+      const ::vfm::KernelTimer timer(#function);      \
+      cpu::function(__VA_ARGS__);                     \
+    } else if constexpr (::vfm::kHaveCuda)            \
+      cuda::function(__VA_ARGS__);                    \
   } while (false)
 
 /// The same of a kernel that answers, which is `otherwise` where none runs.
-#define VFM_ASK(otherwise, what, function, ...)                         \
-  [&] {                                                                 \
-    const ::vfm::ops::Touching touching = what;                         \
-    if (touching.device == ::vfm::Device::cpu)                          \
-      return cpu::function(__VA_ARGS__);                                \
-    if constexpr (::vfm::kHaveCuda)                                     \
-      if (touching.device == ::vfm::Device::cuda)                       \
-        return cuda::function(__VA_ARGS__);                             \
-    ::vfm::note_work(#function, touching.work);                         \
-    return otherwise;                                                   \
+#define VFM_ASK(otherwise, what, function, ...)                                       \
+  [&] {                                                                               \
+    const ::vfm::ops::Touching touching = what;                                       \
+    if (touching.device == ::vfm::Device::cpu) {                                      \
+      const ::vfm::KernelTimer timer(#function);                                      \
+      return cpu::function(__VA_ARGS__);                                              \
+    }                                                                                 \
+    if constexpr (::vfm::kHaveCuda)                                                   \
+      if (touching.device == ::vfm::Device::cuda) return cuda::function(__VA_ARGS__); \
+    ::vfm::note_work(#function, touching.work);                                       \
+    return otherwise;                                                                 \
   }()

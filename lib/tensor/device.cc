@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "tensor/download.h"
 #include "tensor/gpu_graph.h"
+#include "tensor/kernel_log.h"
 #include "tensor/meta.h"
 #include "tensor/offload.h"
 #include "tensor/upload.h"
@@ -69,9 +70,10 @@ void copy_bytes(void* to, Device to_device, const void* from, Device from_device
     return note_work(up ? "upload" : "copy_bytes", work);
   }
   if (from_device == Device::meta) fail("a tensor on meta has no values");
-  if (to_device == Device::cpu && from_device == Device::cpu)
+  if (to_device == Device::cpu && from_device == Device::cpu) {
+    const KernelTimer timer("copy_bytes");
     std::memcpy(to, from, bytes);
-  else
+  } else
     copy_bytes_gpu(to, to_device, from, from_device, bytes);
 }
 
@@ -79,9 +81,10 @@ void zero_bytes(void* at, Device device, std::size_t bytes) {
   if (bytes == 0) return;
   if (device == Device::meta)
     note_work("zero_bytes", {0, static_cast<double>(bytes)});
-  else if (device == Device::cpu)
+  else if (device == Device::cpu) {
+    const KernelTimer timer("zero_bytes");
     std::memset(at, 0, bytes);
-  else
+  } else
     zero_bytes_gpu(at, bytes);
 }
 
@@ -95,6 +98,7 @@ void copy_rows(void* to, std::size_t to_stride, const void* from, std::size_t fr
   if (device == Device::meta)
     return note_work("copy_rows",
                      {0, 2.0 * static_cast<double>(bytes) * static_cast<double>(rows)});
+  const KernelTimer timer("copy_rows");
   for (std::int64_t i = 0; i < rows; ++i)
     std::memcpy(static_cast<std::byte*>(to) + static_cast<std::size_t>(i) * to_stride,
                 static_cast<const std::byte*>(from) + static_cast<std::size_t>(i) * from_stride,

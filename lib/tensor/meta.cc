@@ -10,6 +10,7 @@
 
 #include "tensor/allocator.h"
 #include "tensor/caching_allocator.h"
+#include "tensor/kernel_log.h"
 
 namespace vfm {
 namespace {
@@ -92,9 +93,10 @@ std::string_view work_kind_name(WorkKind kind) {
 }
 
 void note_work(const char* name, const Work& work) {
+  const KernelCall call{work.kind, work.type, name, work.cudnn, work.flops, work.bytes};
+  if (KernelLog* const log = KernelLog::current()) log->entries_.push_back({call});
   if (!counting) return;
-  if (work.bytes > 0)  // not what only makes lists
-    ++counting->calls[{work.kind, work.type, name, work.cudnn, work.flops, work.bytes}];
+  if (work.bytes > 0) ++counting->calls[call];  // not what only makes lists
   counting->work.flops += work.flops;
   counting->work.bytes += work.bytes;
   counting->work.scratch = std::max(counting->work.scratch, work.scratch);

@@ -12,6 +12,7 @@
 #include "base/half.h"
 #include "tensor/allocator.h"
 #include "tensor/device.h"
+#include "tensor/kernel_log.h"
 #include "tensor/meta.h"
 
 namespace vfm {
@@ -201,7 +202,7 @@ void convert(const Tensor& from, const Tensor& to) {
     fail("no conversion from {} to {}", dtype_name(source), dtype_name(target));
   } else if (from.device() != Device::cpu) {
     convert_gpu(from, to);
-  } else if (target == DType::bf16) {
+  } else if (const KernelTimer timer("convert"); target == DType::bf16) {
     convert_f32_to_bf16(from.data<float>(), to.data<std::uint16_t>(), from.elements());
   } else if (source == DType::bf16) {
     convert_bf16_to_f32(from.data<std::uint16_t>(), to.data<float>(), from.elements());

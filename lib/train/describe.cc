@@ -13,6 +13,7 @@
 #include "train/memory.h"
 #include "train/order.h"
 #include "train/parallel.h"
+#include "train/plan/plan.h"
 #include "train/run.h"
 #include "train/signs.h"
 #include "train/step_work.h"
@@ -33,6 +34,57 @@ Json predicted_step(const RunOptions& options, const Recipe& recipe, const StepW
   const models::Gpu& gpu = *options.gpu;
   return models::prediction(gpu, models::predict(gpu, work.packs, work.optimizer), tokens, flops,
                             need.total(), models::copy_time(gpu, work.copies));
+}
+
+/// The same of a step of the data's packs on many of them.
+Json predicted_step(const RunOptions& options, const Recipe& recipe, const Workload& load,
+                    models::Recompute recompute, int ranks) {
+  const models::Gpu& gpu = *options.gpu;
+  if (!recipe.parallel.stages.empty())
+    fail_usage(
+        "--gpu predicts pipelines with the stages that a run itself chooses: leave out "
+        "'parallel.stages'");
+  Recipe open = recipe;  // the candidate has the layout
+  open.parallel = {};
+  open.parallel.reduce = recipe.parallel.reduce;
+  const LayoutCost cost(open, load.pack, gpu, gpu.per_node, spread_of_packs(load));
+  const Costed costed = cost.of(candidate_of(recipe, ranks, recompute), true);
+  const StepTime time = costed.fits ? costed.time : cost.time(costed.candidate);
+  std::vector<models::TimeLine> lines;
+  for (const auto& [term, seconds] : time.terms)
+    lines.push_back({term, seconds});
+  Json predicted = models::prediction(gpu, lines, load.tokens_a_step, load.flops_a_step / ranks,
+                                      costed.memory());
+  for (Json& line : predicted["lines"])
+    for (const char* counted : {"calls", "flops", "bytes"})
+      line.erase(counted);
+  return predicted;
+}
+
+/// Signs that such a run is worse than it need be.
+Json signs_of_cost(const Recipe& recipe, const Workload& load, const Json& cost, int ranks) {
+  const Json& memory = cost["memory_bytes"];
+  const double total = memory["total"].get<double>(), usable = memory["usable"].get<double>();
+  const dist::Layout layout = dist::fit_layout(wanted_layout(recipe.parallel), ranks);
+  const RankPacks packs = packs_of_rank(recipe, ranks);
+  const PackSpread spread = spread_of_packs(load);
+  Signs signs = signs_of_shape(total / usable, layout.pp, recipe.parallel.vpp, packs.passes(),
+                               spread.slowest(recipe.data.packs, layout.dp) * layout.dp /
+                                   (spread.mean() * recipe.data.packs));
+  if (cost.contains("predicted")) {
+    const Json& predicted = cost["predicted"];
+    Json step = {{"seconds", predicted["seconds"]},
+                 {"memory_bytes", total},
+                 {"mfu", predicted["mfu"]},
+                 {"terms", Json::object()}};
+    for (const Json& line : predicted["lines"])
+      step["terms"][line["name"].get<std::string>()] = line["seconds"];
+    signs = signs_of_plan(step, usable, load.read_seconds / layout.dp);
+  }
+  Json words = Json::array();
+  for (const Sign& sign : signs_of(signs))
+    words.push_back(sign.words);
+  return words;
 }
 
 /// Ranks along each axis.
@@ -87,8 +139,6 @@ Json training_cost(const RunOptions& options, int ranks) {
   check_offload(options.recipe, options.device);
   check_run(options, options.recipe);
   warn_of_idle_stages(options.recipe, ranks);
-  if (options.gpu != nullptr && ranks > 1)
-    fail_usage("--gpu predicts the time of one GPU, and there are {} processes: start one", ranks);
   Recipe recipe = options.recipe;
   const Kind& kind = kind_of(recipe.model.type);
   Workload load;
@@ -99,6 +149,8 @@ Json training_cost(const RunOptions& options, int ranks) {
     for (const std::string& sentence : other_parts(options.base, set->info(), options.init))
       log_warning("{}", sentence);
     load = measure(recipe, *set);
+    if (options.gpu != nullptr && !options.data.empty())
+      load.read_seconds = time_reading(recipe, *set);
   } else {
     kind.fit_without_data(recipe);
     load = assume(recipe);
@@ -133,7 +185,7 @@ Json training_cost(const RunOptions& options, int ranks) {
     memory["stages"] = stages_json(recipe, ranks, recompute, options.device, load.pack);
   Json cost = {{"kind", "cost"},
                {"data", load.source},
-               {"device", options.gpu != nullptr ? fmt::format("NVIDIA {}", options.gpu->title)
+               {"device", options.gpu != nullptr           ? options.gpu->full_title()
                           : options.device == Device::cuda ? describe_gpu()
                                                            : "cpu"}};
   if (!options.init.empty()) cost["init"] = options.init;
@@ -155,13 +207,9 @@ Json training_cost(const RunOptions& options, int ranks) {
                {"sent_bytes_per_step", sent_bytes(work)},
                {"kernels", work_by_kernel(work)}});
   if (options.gpu != nullptr)
-    cost["predicted"] = predicted_step(options, recipe, work, load.pack, need);
-  if (options.gpu != nullptr) {
-    Json& signs = cost["predicted"]["signs"] = Json::array();
-    for (const Sign& sign :
-         signs_of({.memory = need.total() / usable, .mfu = cost["predicted"]["mfu"].get<double>()}))
-      signs.push_back(sign.words);
-  }
+    cost["predicted"] = ranks == 1 ? predicted_step(options, recipe, work, load.pack, need)
+                                   : predicted_step(options, recipe, load, recompute, ranks);
+  cost["signs"] = signs_of_cost(recipe, load, cost, ranks);
   return cost;
 }
 
@@ -227,9 +275,9 @@ std::string training_words(const Json& cost) {
     const Json& predicted = cost["predicted"];
     line("predicted step", fmt::format("{:.4g} s", predicted["seconds"].get<double>()));
     text += models::prediction_words(predicted);
-    for (const Json& sign : predicted["signs"])
-      text += fmt::format("  note: {}\n", sign.get<std::string>());
   }
+  for (const Json& sign : cost["signs"])
+    text += fmt::format("note: {}\n", sign.get<std::string>());
   return text;
 }
 

@@ -188,9 +188,10 @@ std::vector<data::Entry> samples_together(const std::vector<data::Entry>& pack, 
   return samples;
 }
 
-/// Of rank `rank`.
-MemoryNeed need_of_rank(const Recipe& recipe, int rank, int ranks, Recompute recompute,
-                        Device device, const std::vector<data::Entry>& pack) {
+}  // namespace
+
+MemoryNeed memory_of_rank(const Recipe& recipe, int rank, int ranks, Recompute recompute,
+                          Device device, const std::vector<data::Entry>& pack) {
   const MetaAccount account(device);
   const auto [packs, together] = packs_of_rank(recipe, ranks);
   const std::vector<data::Entry> samples = samples_together(pack, together);
@@ -248,8 +249,6 @@ MemoryNeed need_of_rank(const Recipe& recipe, int rank, int ranks, Recompute rec
   return need;
 }
 
-}  // namespace
-
 std::vector<MemoryNeed> memory_of_stages(const Recipe& recipe, int ranks, Recompute recompute,
                                          Device device, const std::vector<data::Entry>& pack) {
   const dist::Layout layout = dist::fit_layout(wanted_layout(recipe.parallel), ranks);
@@ -257,8 +256,8 @@ std::vector<MemoryNeed> memory_of_stages(const Recipe& recipe, int ranks, Recomp
       fullest_rank(recipe, ranks, samples_together(pack, packs_of_rank(recipe, ranks).together));
   std::vector<MemoryNeed> stages;
   for (int stage = 0; stage < layout.pp; ++stage)
-    stages.push_back(need_of_rank(recipe, stage * (ranks / layout.pp) + fullest, ranks, recompute,
-                                  device, pack));
+    stages.push_back(memory_of_rank(recipe, stage * (ranks / layout.pp) + fullest, ranks, recompute,
+                                    device, pack));
   return stages;
 }
 

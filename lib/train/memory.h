@@ -84,7 +84,9 @@ class SampleFlops {
 /// Of the stage of a pipeline that needs most.
 MemoryNeed memory_need(const Recipe& recipe, int ranks, models::Recompute recompute, Device device,
                        const std::vector<data::Entry>& pack);
-/// The same of each stage.
+/// The same of one rank, and of each stage's fullest.
+MemoryNeed memory_of_rank(const Recipe& recipe, int rank, int ranks, models::Recompute recompute,
+                          Device device, const std::vector<data::Entry>& pack);
 std::vector<MemoryNeed> memory_of_stages(const Recipe& recipe, int ranks,
                                          models::Recompute recompute, Device device,
                                          const std::vector<data::Entry>& pack);

@@ -306,7 +306,8 @@ void Run::log(const StepResult& result) {
   if (!leader()) return;
   metrics_->metrics(record);
   metrics_->timing(timing);
-  for (const std::string& sign : signs_.news(timing, options_.device))
+  const double usable = usable_memory(options_.device, world_.local_size());
+  for (const std::string& sign : signs_.news(timing, usable))
     log_warning("step {}: {}", state.step, sign);
   log_info("step {}  loss {:.4f}  grad norm {:.3f}  {} tokens/s", state.step,
            record.value("loss", std::nan("")), record.value("grad_norm", std::nan("")),

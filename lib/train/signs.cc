@@ -5,8 +5,6 @@
 
 #include <algorithm>
 
-#include "train/memory.h"
-
 namespace vfm::train {
 namespace {
 
@@ -53,9 +51,14 @@ std::vector<Sign> signs_of(const Signs& signs) {
   if (signs.straggler > kSlowRank)
     all.push_back(
         {"straggler",
-         fmt::format("rank {} is busy {:.0f} % longer than the mean, and all wait for it: "
-                     "look at its machine, or raise 'data.window' for more even packs",
-                     signs.slowest, percent(signs.straggler - 1))});
+         signs.slowest < 0
+             ? fmt::format("the rank with the fullest packs is busy {:.0f} % longer than the mean, "
+                           "and all wait for it: raise 'data.window' or 'data.packs' for more even "
+                           "shares",
+                           percent(signs.straggler - 1))
+             : fmt::format("rank {} is busy {:.0f} % longer than the mean, and all wait for it: "
+                           "look at its machine, or raise 'data.window' for more even packs",
+                           signs.slowest, percent(signs.straggler - 1))});
   return all;
 }
 
@@ -64,11 +67,17 @@ Signs signs_of_timing(const Json& timing, double usable) {
   const double seconds = timing["seconds_per_step"].get<double>();
   if (usable > 0) signs.memory = timing["memory_peak"].get<double>() / usable;
   if (timing.contains("mfu")) signs.mfu = timing["mfu"].get<double>();
+  double bubble = 0;
   if (timing.contains("wait_seconds"))
-    for (const auto& [axis, waited] : timing["wait_seconds"].items())
-      if (const double part = waited.get<double>() / seconds; part > signs.exchanged)
+    for (const auto& [axis, waited] : timing["wait_seconds"].items()) {
+      const double part = waited.get<double>() / seconds;
+      if (axis == "pp")
+        bubble = part;
+      else if (part > signs.exchanged)
         signs.exchange = axis, signs.exchanged = part;
+    }
   if (seconds < kMoment) return signs;
+  signs.bubble = bubble;
   signs.data_wait = timing["data_wait"].get<double>();
   if (timing.contains("busy_seconds")) {
     const Json& busy = timing["busy_seconds"];
@@ -79,11 +88,12 @@ Signs signs_of_timing(const Json& timing, double usable) {
   return signs;
 }
 
-Signs signs_of_plan(const Json& layout, double usable) {
+Signs signs_of_plan(const Json& layout, double usable, double read_seconds) {
   Signs signs;
   const double seconds = layout["seconds"].get<double>();
   signs.memory = layout["memory_bytes"].get<double>() / usable;
   signs.mfu = layout["mfu"].get<double>();
+  if (read_seconds > seconds) signs.data_wait = 1 - seconds / read_seconds;
   for (const auto& [term, value] : layout["terms"].items()) {
     const double part = value.get<double>() / seconds;
     if (term == "bubble") signs.bubble = part;
@@ -94,9 +104,15 @@ Signs signs_of_plan(const Json& layout, double usable) {
   return signs;
 }
 
-std::vector<std::string> SignWatch::news(const Json& timing, Device device) {
-  // What a process takes of the host's memory is not all that the run does.
-  const double usable = device == Device::cuda ? usable_memory(device, 1) : 0;
+Signs signs_of_shape(double memory, int pp, int vpp, double microbatches, double straggler) {
+  Signs signs;
+  signs.memory = memory;
+  signs.bubble = (pp - 1) / (pp - 1 + vpp * std::max(1.0, microbatches));
+  signs.straggler = straggler;
+  return signs;
+}
+
+std::vector<std::string> SignWatch::news(const Json& timing, double usable) {
   std::vector<std::string> news;
   if (begun_)
     for (const Sign& sign : signs_of(signs_of_timing(timing, usable)))

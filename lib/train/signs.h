@@ -21,7 +21,7 @@ struct Signs {
   double bubble = 0;     ///< part of a step in which a pipeline's stages wait
   double data_wait = 0;  ///< part of a step in which a rank waits for its batches
   double straggler = 1;  ///< what the busiest rank takes of what the mean does
-  int slowest = 0;       ///< that rank
+  int slowest = -1;      ///< that rank; of what is predicted -1, as packs alone make it slow
   /// What takes most of the time that is not computing, and which part of a step: "tp", "cp", ...
   std::string exchange;
   double exchanged = 0;
@@ -36,16 +36,22 @@ struct Sign {
 };
 std::vector<Sign> signs_of(const Signs& signs);
 /// Of a line of timing.jsonl (train/metrics.h). What takes a moment alone is no sign: of steps that
-/// take less than half a second only MFU and memory. `usable` bytes of memory; 0: not known.
+/// take less than half a second only MFU and memory. `usable` bytes of memory; 0: not known. On the
+/// CPU the peak is that of tensors alone, so a sign of it is one in any case.
 Signs signs_of_timing(const Json& timing, double usable);
-/// Of a layout of a plan (train/plan/plan.h).
-Signs signs_of_plan(const Json& layout, double usable);
+/// Of a layout of a plan (train/plan/plan.h), or of a dry run's step in the same form; and of the
+/// seconds that reading a rank's samples takes meanwhile, 0: not known.
+Signs signs_of_plan(const Json& layout, double usable, double read_seconds = 0);
+/// Of a layout whose time is not known: of a rank's memory, the stages and chunks of its pipeline,
+/// the microbatches that go through them, and what the rank with the fullest packs computes of what
+/// the mean does.
+Signs signs_of_shape(double memory, int pp, int vpp, double microbatches, double straggler);
 
 /// Tells each kind of a run's signs once. The first line of timing has what happens only at first,
 /// and says nothing.
 class SignWatch {
  public:
-  std::vector<std::string> news(const Json& timing, Device device);
+  std::vector<std::string> news(const Json& timing, double usable);
 
  private:
   std::set<std::string_view> told_;

@@ -52,10 +52,8 @@ void end_weights(WeightsOnTheirWay& sent) {
   sent.transfer.wait();
   const Message& message = *sent.message;
   if (message.parameters.size() == 1) return;
-  for (int rank = 0; rank < message.group->size(); ++rank)
-    if (rank != message.group->rank())
-      message.each(sent.values, rank, sent_of,
-                   [](const Tensor& elements, const Tensor& place) { copy(place, elements); });
+  message.each(sent.values, -1, sent_of,
+               [](const Tensor& elements, const Tensor& place) { copy(place, elements); });
 }
 
 }  // namespace

@@ -48,8 +48,8 @@ std::vector<Named> kernels_of(const StepWork& work) {
 }  // namespace
 
 StepWork step_work(const Recipe& recipe, int ranks, models::Recompute recompute, Device device,
-                   const std::vector<data::Entry>& pack) {
-  const std::unique_ptr<dist::World> world = dist::counted_world(0, ranks);
+                   const std::vector<data::Entry>& pack, int rank) {
+  const std::unique_ptr<dist::World> world = dist::counted_world(rank, ranks);
   const Parallel parallel(recipe, *world);
   const std::unique_ptr<Objective> objective =
       kind_of(recipe.model.type)

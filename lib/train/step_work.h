@@ -35,9 +35,9 @@ struct StepWork {
   std::map<std::pair<std::string, dist::Operation>, SentMessages> messages;
 };
 
-/// The arguments are those of memory_need(), but `pack` must not be empty.
+/// The arguments are those of memory_need(), but `pack` must not be empty. Of one rank.
 StepWork step_work(const Recipe& recipe, int ranks, models::Recompute recompute, Device device,
-                   const std::vector<data::Entry>& pack);
+                   const std::vector<data::Entry>& pack, int rank = 0);
 
 /// Sums by kind, that of a WorkKind (tensor/meta.h) or "optimizer": {"products": {"flops",
 /// "bytes"},

@@ -59,13 +59,12 @@ void add_recipe(report::Page& page, const Recipe& recipe) {
 }
 
 /// Of the last line of timing.
-void add_signs(report::Page& page, const std::string& path, Device device) {
+void add_signs(report::Page& page, const std::string& path, double usable) {
   if (!io::file_exists(path)) return;
   std::string text = io::read_file(path);
   while (text.ends_with('\n'))
     text.pop_back();
   if (text.empty()) return;
-  const double usable = device == Device::cuda ? usable_memory(device, 1) : 0;
   const std::size_t begin = text.rfind('\n') + 1;  // 0 if it is the only line
   const Json line =
       parse_json(std::string_view(text).substr(begin), "the last line of timing.jsonl");
@@ -82,7 +81,8 @@ void write_training_report(const RunOptions& options, const Recipe& recipe, Trai
   add_facts(page, options, recipe, trainer);
   const std::string metrics = io::join_path(options.out, "metrics.jsonl");
   if (io::file_exists(metrics)) report::add_training_curves(page, metrics);
-  add_signs(page, io::join_path(options.out, "timing.jsonl"), options.device);
+  add_signs(page, io::join_path(options.out, "timing.jsonl"),
+            usable_memory(options.device, trainer.parallel().world().local_size()));
   if (trainer.objective().reconstructs() && validation != nullptr) {
     trainer.optimizer().swap_ema();
     add_clips(page, validation->reconstruct(trainer.objective(), kShown), validation->split(),

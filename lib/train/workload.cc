@@ -2,6 +2,7 @@
 #include "train/workload.h"
 
 #include <algorithm>
+#include <chrono>
 
 #include "base/error.h"
 #include "train/kind.h"
@@ -11,6 +12,13 @@ namespace vfm::train {
 namespace {
 
 constexpr int kUsualText = 512;  // tokens of a T5 caption in Cosmos, without data
+
+double mean_samples(const std::vector<data::Pack>& packs) {
+  std::size_t samples = 0;
+  for (const data::Pack& pack : packs)
+    samples += pack.size();
+  return static_cast<double>(samples) / static_cast<double>(packs.size());
+}
 
 }  // namespace
 
@@ -44,6 +52,26 @@ Workload measure(const Recipe& recipe, const Dataset& data) {
   load.source =
       fmt::format("{} samples, {:.1f} % of the packs filled", tokens.size(), 100 * load.fill);
   return load;
+}
+
+double time_reading(const Recipe& recipe, const Dataset& data) {
+  constexpr double kEnough = 0.5;  // seconds
+  const std::vector<data::Pack> packs =
+      data::plan_packs(data.tokens(recipe.model), recipe.data.pack_options());
+  const auto begin = std::chrono::steady_clock::now();
+  double seconds = 0, samples = 0;
+  const double of_step = mean_samples(packs) * recipe.data.packs;
+  for (const data::Pack& pack : packs)
+    for (const std::size_t i : pack) {
+      try {
+        static_cast<void>(data.read(i, 0U));
+        ++samples;
+      } catch (const Error&) {  // a run goes on without it, and says so
+      }
+      seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+      if (seconds > kEnough) return seconds / std::max(1.0, samples) * of_step;
+    }
+  return seconds / std::max(1.0, samples) * of_step;
 }
 
 Workload assume(const Recipe& recipe) {

@@ -23,11 +23,16 @@ struct Workload {
   /// Floating point operations of each pack of the first epoch, in order; of the fullest.
   std::vector<double> pack_flops;
   double fullest_flops = 0;
+  /// Seconds that reading the samples of a step takes here, one after the other; 0: not known.
+  double read_seconds = 0;
   std::string source;
 };
 
 /// `recipe` is fitted to the data (Dataset::fit).
 Workload measure(const Recipe& recipe, const Dataset& data);
+/// Reads some of the samples, as a run's first step would, and says how long those of a step take;
+/// samples that cannot be read are left out.
+double time_reading(const Recipe& recipe, const Dataset& data);
 /// Without data: one sample a pack. `recipe` is fitted (Kind::fit_without_data).
 Workload assume(const Recipe& recipe);
 

@@ -35,17 +35,36 @@ plan() {
   [ "$(ls -I 'separate-stderr-*')" = small.yaml ]
 }
 
-@test "the run takes each of the ten: its dry run has that layout" {
+@test "the run takes each of the ten: its dry run has that layout, and stages, shards and hybrids are among them" {
+  # Where nodes are far apart stages pay; where memory is small, shards.
+  cat >far.json <<'JSON'
+{"like": "h100", "title": "far", "memory": 4.5e9, "across": {"bandwidth": 2e8, "latency": 1e-3}}
+JSON
+  local count=0 all="" more layout settings
+  for more in "--gpu h100" "--gpu ./far.json --per-node 2 data.packs=16" "--gpu ./far.json --per-node 4 model.type=stdit"; do
+    # shellcheck disable=SC2086
+    plan --gpus 8 $more
+    echo "$stderr"
+    [ "$status" -eq 0 ]
+    more=$(grep -oE '[a-z]+\.[a-z]+=.*' <<<"$more" || true)
+    while read -r layout settings; do
+      # shellcheck disable=SC2086
+      [ "$(vfm-train small.yaml --dry-run --ranks 8 --device cpu --synthetic 16x32x32 $more ${settings/model.offload=true/} 2>/dev/null |
+        jq -r '.layout | "tp=\(.tp),cp=\(.cp),dp=\(.dp),pp=\(.pp // 1)"')" = "$layout" ]
+      count=$((count + 1))
+      all+=" $settings"
+    done < <(jq -r '.best[] | (.layout | [scan("\\b(tp|cp|dp|pp)=([0-9]+)") | {(.[0]): .[1]}] | add |
+      "tp=\(.tp),cp=\(.cp),dp=\(.dp),pp=\(.pp // 1)") + " " + (.settings | join(" "))' <<<"$output")
+  done
+  [ "$count" -eq 30 ]
+  [[ $all == *parallel.pp=* && $all == *parallel.shard=* && $all == *parallel.hybrid=true* ]]
+}
+
+@test "a plan says what stages compute anew, and what sending it would take" {
   plan --gpus 8 --gpu h100
   [ "$status" -eq 0 ]
-  local count=0
-  while read -r layout settings; do
-    # shellcheck disable=SC2086
-    [ "$(vfm-train small.yaml --dry-run --ranks 8 --device cpu --synthetic 16x32x32 ${settings/model.offload=true/} 2>/dev/null |
-      jq -r '"tp=\(.layout.tp),cp=\(.layout.cp),dp=\(.layout.dp)"')" = "$layout" ]
-    count=$((count + 1))
-  done < <(jq -r '.best[] | (.layout | gsub(" (gather|ring|all_to_all[^=]*)(?= dp)"; "") | gsub(" "; ",")) + " " + (.settings | join(" "))' <<<"$output")
-  [ "$count" -eq 10 ]
+  jq -e '.conditioning | .computed_seconds > 0 and .sent_seconds > 0 and (.layout | test(" pp="))' <<<"$output"
+  [[ $stderr == *"each stage of tp="*" computes them anew in "*" ms a step, and to send them would take "* ]]
 }
 
 @test "links decide: where nodes are far apart, ranks that share a pack stay on one" {
@@ -81,6 +100,7 @@ JSON
   [ "$status" -eq 0 ]
   grep -q '<svg' page.html
   grep -q 'parallel.tp=' page.html
+  grep -q 'Of pipelines: ' page.html
   grep -q 'Where the time of a step goes' page.html
 }
 

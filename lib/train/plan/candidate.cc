@@ -3,9 +3,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <memory>
+
 #include "base/error.h"
 #include "models/dit/network.h"
+#include "train/kind.h"
+#include "train/memory.h"
 #include "train/parallel.h"
+#include "train/plan/stage_cuts.h"
 
 namespace vfm::train {
 namespace {
@@ -19,69 +25,187 @@ std::vector<int> divisors_of(int number) {
   return all;
 }
 
-/// The first rule that refuses it, in few words, or "".
-std::string why_refused(const Recipe& recipe, const data::Entry& shortest, int gpus, int per_node,
-                        const Candidate& candidate) {
-  try {
-    const Recipe one = candidate.of(recipe);
-    check_layout(one, gpus, per_node);
-    check_share(one, shortest);
-  } catch (const Error& error) {
-    if (error.kind() != ErrorKind::usage) throw;
-    const std::string text = error.what();
-    if (text.find("packs a step") != std::string::npos) return "more ranks than packs a step";
-    if (text.find("too few for the ranks") != std::string::npos)
-      return "samples with fewer tokens than ranks";
-    if (text.find("heads") != std::string::npos) return "heads that are not dealt out evenly";
-    return "the model's own rule";
-  }
-  const std::int64_t tokens = recipe.data.tokens / candidate.tp / candidate.cp;
-  if (candidate.tp * candidate.cp > 1 && tokens < kLeastTokens)
-    return fmt::format("fewer than {} tokens of a pack on a rank, not looked at", kLeastTokens);
-  return "";
+std::string_view shard_name(ShardKind shard) {
+  constexpr std::string_view kNames[] = {"none", "optimizer", "full"};
+  return kNames[static_cast<std::size_t>(shard)];
 }
 
-/// Those that differ in what ranks of cp exchange.
-std::vector<Candidate> kinds_of(Candidate candidate) {
-  if (candidate.cp == 1) return {candidate};
-  std::vector<Candidate> all;
-  for (const CpKind kind : {CpKind::gather, CpKind::all_to_all, CpKind::ring}) {
-    candidate.cp_kind = kind;
-    all.push_back(candidate);
-  }
-  candidate.cp_kind = CpKind::all_to_all_ring;
-  for (const int heads : divisors_of(candidate.cp)) {
-    if (heads == 1 || heads == candidate.cp) continue;
-    candidate.cp_heads = heads;
-    all.push_back(candidate);
-  }
-  return all;
+/// Why the judge refused, in few words: what it says names numbers of the one layout.
+std::string rule_of(const std::string& text) {
+  for (const auto& [words, rule] :
+       {std::pair{"packs a step", "more ranks than packs a step"},
+        {"too few for the ranks", "samples with fewer tokens than ranks"},
+        {"heads", "heads that are not dealt out evenly"},
+        {"stages of a pipeline", "a pipeline whose stages would share a state"}})
+    if (text.find(words) != std::string::npos) return rule;
+  return "the model's own rule";
 }
+
+/// All layouts of so many GPUs, judged.
+class Drawing {
+ public:
+  Drawing(const Recipe& recipe, const data::Entry& shortest, int gpus, int per_node)
+      : recipe_(recipe), shortest_(shortest), gpus_(gpus), per_node_(per_node), cuts_(recipe) {}
+
+  Layouts draw() {
+    const int most_stages = kind_of(recipe_.model.type).has_stages() ? cuts_.blocks() : 1;
+    for (const int tp : divisors_of(gpus_))
+      for (const int cp : divisors_of(gpus_ / tp))
+        for (const int pp : divisors_of(gpus_ / tp / cp)) {
+          if (pp > most_stages) break;
+          for (int vpp = 1; pp * vpp <= (pp > 1 ? most_stages : 1); vpp *= 2)
+            kinds({.tp = tp, .cp = cp, .dp = gpus_ / tp / cp / pp, .pp = pp, .vpp = vpp});
+        }
+    return std::move(layouts_);
+  }
+
+ private:
+  /// Those that differ in what ranks of cp exchange.
+  void kinds(Candidate candidate) {
+    if (candidate.cp == 1) return shards(candidate);
+    const bool stdit = recipe_.model.type == models::network_type_name(models::NetworkType::stdit);
+    for (const bool hybrid : {false, true}) {
+      if (hybrid && !stdit) continue;
+      candidate.hybrid = hybrid;
+      for (const CpKind kind : {CpKind::gather, CpKind::all_to_all, CpKind::ring}) {
+        candidate.cp_kind = kind;
+        candidate.cp_heads = 1;
+        shards(candidate);
+      }
+      candidate.cp_kind = CpKind::all_to_all_ring;
+      for (const int heads : divisors_of(candidate.cp)) {
+        if (heads == 1 || heads == candidate.cp) continue;
+        candidate.cp_heads = heads;
+        shards(candidate);
+      }
+    }
+  }
+
+  /// Those that differ in who keeps what of the state.
+  void shards(Candidate candidate) {
+    judge(candidate);
+    const bool alone = candidate.cp * candidate.dp == 1;
+    if (alone || kind_of(recipe_.model.type).one_by_one()) return;
+    for (const int replicate : replicas(candidate)) {
+      candidate.replicate = replicate;
+      candidate.reshard = true;
+      candidate.shard = ShardKind::optimizer;
+      judge(candidate);
+      candidate.shard = ShardKind::full;
+      judge(candidate);
+      // With one pass a step it is gathered once less, and nothing else.
+      candidate.reshard = false;
+      if (candidate.pp > 1 || candidate.packs_of_rank(recipe_.data.packs) > 1) judge(candidate);
+    }
+  }
+
+  /// Groups that keep the state: one, or one for each node or four that such ranks are on.
+  std::vector<int> replicas(const Candidate& candidate) const {
+    std::vector<int> all = {1};
+    for (const int nodes : {1, 4}) {
+      const int ranks = nodes * per_node_ / candidate.tp;  // of cp and dp that these nodes have
+      if (ranks <= candidate.cp || ranks % candidate.cp != 0) continue;
+      const int shard = ranks / candidate.cp;
+      if (shard < candidate.dp && candidate.dp % shard == 0) all.push_back(candidate.dp / shard);
+    }
+    return all;
+  }
+
+  void judge(const Candidate& candidate) {
+    ++layouts_.drawn;
+    if (std::string why = why_refused(candidate); why.empty())
+      layouts_.accepted.push_back(candidate);
+    else
+      ++layouts_.refused[why];
+  }
+
+  /// The first rule that refuses it, in few words, or "".
+  std::string why_refused(const Candidate& candidate) {
+    const std::int64_t tokens = recipe_.data.tokens / candidate.tp / candidate.cp;
+    if (candidate.tp * candidate.cp > 1 && tokens < kLeastTokens)
+      return fmt::format("fewer than {} tokens of a pack on a rank, not looked at", kLeastTokens);
+    try {
+      Recipe one = candidate.of(recipe_);
+      one.parallel.stages = cuts_.of(candidate.pp, candidate.vpp);
+      check_layout(one, gpus_, per_node_);
+      check_share(one, shortest_);
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::usage) throw;
+      return rule_of(error.what());
+    }
+    return "";
+  }
+
+  const Recipe& recipe_;
+  const data::Entry& shortest_;
+  const int gpus_, per_node_;
+  StageCuts cuts_;
+  Layouts layouts_;
+};
 
 }  // namespace
 
 Recipe Candidate::of(Recipe recipe) const {
-  if (pp > 1 || vpp > 1 || shard != ShardKind::none)
-    fail_usage("no layout with pp, vpp or shard is proposed yet");
-  recipe.parallel.tp = tp;
-  recipe.parallel.cp = cp;
-  recipe.parallel.cp_kind = cp > 1 ? models::cp_kind_name(cp_kind) : "auto";
-  recipe.parallel.cp_heads = cp > 1 && cp_kind == CpKind::all_to_all_ring ? cp_heads : 0;
+  ParallelRecipe& parallel = recipe.parallel;
+  parallel.tp = tp;
+  parallel.cp = cp;
+  parallel.cp_kind = cp > 1 ? models::cp_kind_name(cp_kind) : "auto";
+  parallel.cp_heads = cp > 1 && cp_kind == CpKind::all_to_all_ring ? cp_heads : 0;
+  parallel.hybrid = cp > 1 && hybrid;
+  parallel.pp = pp;
+  parallel.vpp = vpp;
+  parallel.stages.clear();
+  parallel.shard = shard_name(shard);
+  parallel.replicate = replicate;
+  parallel.reshard = reshard;
   recipe.model.recompute = models::recompute_name(recompute);
   recipe.model.offload = offload;
   recipe.data.micro_packs = micro_packs;
   return recipe;
 }
 
-std::vector<std::string> Candidate::settings() const {
-  std::vector<std::string> all = {fmt::format("parallel.tp={}", tp),
-                                  fmt::format("parallel.cp={}", cp)};
-  if (cp > 1) all.push_back(fmt::format("parallel.cp_kind={}", models::cp_kind_name(cp_kind)));
-  if (cp > 1 && cp_kind == CpKind::all_to_all_ring)
-    all.push_back(fmt::format("parallel.cp_heads={}", cp_heads));
-  all.push_back(fmt::format("model.recompute={}", models::recompute_name(recompute)));
-  if (offload) all.emplace_back("model.offload=true");
-  all.push_back(fmt::format("data.micro_packs={}", micro_packs));
+Candidate candidate_of(const Recipe& recipe, int ranks, models::Recompute recompute) {
+  const std::unique_ptr<dist::World> world = dist::counted_world(0, ranks);
+  const Parallel parallel(recipe, *world, ranks);
+  const dist::Layout layout = parallel.mesh().layout();
+  Candidate candidate{.tp = layout.tp, .cp = layout.cp, .dp = layout.dp};
+  candidate.pp = layout.pp;
+  candidate.vpp = recipe.parallel.vpp;
+  candidate.cp_kind = parallel.network().cp_kind;
+  candidate.cp_heads = std::max(1, layout.cp_heads);
+  const std::string& shard = recipe.parallel.shard;
+  candidate.shard = shard == "full"        ? ShardKind::full
+                    : shard == "optimizer" ? ShardKind::optimizer
+                                           : ShardKind::none;
+  candidate.hybrid = parallel.network().hybrid;
+  candidate.replicate = recipe.parallel.replicate;
+  candidate.reshard = recipe.parallel.reshard;
+  candidate.recompute = recompute;
+  candidate.offload = recipe.model.offload;
+  candidate.micro_packs = packs_of_rank(recipe, ranks).together;
+  return candidate;
+}
+
+std::vector<std::string> Candidate::settings(const std::set<std::string>& given) const {
+  std::vector<std::string> all;
+  const auto set = [&](const char* key, bool usual, const auto& value) {
+    if (!usual || given.contains(key)) all.push_back(fmt::format("{}={}", key, value));
+  };
+  const bool both = cp > 1 && cp_kind == CpKind::all_to_all_ring;
+  set("parallel.tp", false, tp);
+  set("parallel.cp", false, cp);
+  set("parallel.cp_kind", cp == 1, cp > 1 ? models::cp_kind_name(cp_kind) : "auto");
+  set("parallel.cp_heads", !both, both ? cp_heads : 0);
+  set("parallel.hybrid", cp == 1 || !hybrid, cp > 1 && hybrid);
+  set("parallel.pp", pp == 1, pp);
+  set("parallel.vpp", vpp == 1, vpp);
+  set("parallel.stages", true, "[]");
+  set("parallel.shard", shard == ShardKind::none, shard_name(shard));
+  set("parallel.replicate", replicate == 1, replicate);
+  set("parallel.reshard", reshard, reshard);
+  set("model.recompute", false, models::recompute_name(recompute));
+  set("model.offload", !offload, offload);
+  set("data.micro_packs", false, micro_packs);
   return all;
 }
 
@@ -89,33 +213,24 @@ std::string Candidate::layout() const {
   std::string text = fmt::format("tp={} cp={}", tp, cp);
   if (cp > 1) text += fmt::format(" {}", models::cp_kind_name(cp_kind));
   if (cp > 1 && cp_kind == CpKind::all_to_all_ring) text += fmt::format(" of {}", cp_heads);
+  if (cp > 1 && hybrid) text += " hybrid";
   text += fmt::format(" dp={}", dp);
   if (pp > 1) text += fmt::format(" pp={} vpp={}", pp, vpp);
-  if (shard != ShardKind::none)
-    text += shard == ShardKind::full ? " shard=full" : " shard=optimizer";
-  return text;
+  if (shard != ShardKind::none) text += fmt::format(" shard={}", shard_name(shard));
+  if (replicate > 1) text += fmt::format(" replicate={}", replicate);
+  return text + (reshard ? "" : " kept");
 }
 
 bool Candidate::same_layout(const Candidate& other) const {
   return tp == other.tp && cp == other.cp && pp == other.pp && vpp == other.vpp &&
-         shard == other.shard &&
-         (cp == 1 || (cp_kind == other.cp_kind &&
+         shard == other.shard && replicate == other.replicate && reshard == other.reshard &&
+         (cp == 1 || (cp_kind == other.cp_kind && hybrid == other.hybrid &&
                       (cp_kind != CpKind::all_to_all_ring || cp_heads == other.cp_heads)));
 }
 
 Layouts enumerate_layouts(const Recipe& recipe, const data::Entry& shortest, int gpus,
                           int per_node) {
-  Layouts layouts;
-  for (const int tp : divisors_of(gpus))
-    for (const int cp : divisors_of(gpus / tp))
-      for (const Candidate& one : kinds_of({.tp = tp, .cp = cp, .dp = gpus / tp / cp})) {
-        ++layouts.drawn;
-        if (std::string why = why_refused(recipe, shortest, gpus, per_node, one); why.empty())
-          layouts.accepted.push_back(one);
-        else
-          ++layouts.refused[why];
-      }
-  return layouts;
+  return Drawing(recipe, shortest, gpus, per_node).draw();
 }
 
 }  // namespace vfm::train

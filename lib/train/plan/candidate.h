@@ -8,6 +8,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -25,29 +26,44 @@ enum class ShardKind { none, optimizer, full };
 struct Candidate {
   int tp = 1, cp = 1;
   models::CpKind cp_kind = models::CpKind::gather;
-  int cp_heads = 1;  ///< of CpKind::all_to_all_ring
-  int dp = 1;        ///< what the other axes leave of the GPUs
+  int cp_heads = 1;     ///< of CpKind::all_to_all_ring
+  bool hybrid = false;  ///< of an ST-DiT: cp_kind is of full attention alone
+  int dp = 1;           ///< what the other axes leave of the GPUs
   int pp = 1, vpp = 1;
   ShardKind shard = ShardKind::none;
+  int replicate = 1;    ///< groups of ranks that each keep all of the state; divides dp
+  bool reshard = true;  ///< of ShardKind::full: whether gathered matrices are freed after each use
   models::Recompute recompute = models::Recompute::none;
   bool offload = false;
   int micro_packs = 1;  ///< that go through the network together
 
   int gpus() const { return tp * cp * pp * dp; }
+  /// Ranks that share one state, of as many as have the same weights.
+  int state_ranks() const { return shard == ShardKind::none ? 1 : cp * dp / replicate; }
   /// Packs of a rank in a step, of `packs` in all.
   int packs_of_rank(int packs) const { return (packs + dp - 1) / dp; }
-  /// The recipe with it. Throws Error{usage} for pp, vpp and shard, which are not proposed yet.
+  /// Times that a rank's packs go through the network, of `packs` in all.
+  int passes(int packs) const { return (packs_of_rank(packs) + micro_packs - 1) / micro_packs; }
+  /// The recipe with it.
   Recipe of(Recipe recipe) const;
-  /// What must stand in the recipe, or on the command line: "parallel.tp=2", ...
-  std::vector<std::string> settings() const;
-  /// The layout alone: "tp=2 cp=4 ring dp=8".
+  /// What must stand in the recipe, or on the command line, where a recipe of defaults has these
+  /// keys given: "parallel.tp=2", ... Without what is as by default and not given.
+  std::vector<std::string> settings(const std::set<std::string>& given = {}) const;
+  /// The layout alone: "tp=2 cp=4 ring dp=8 shard=full".
   std::string layout() const;
   /// Whether both differ in recompute, offload and micro_packs at most.
   bool same_layout(const Candidate& other) const;
 };
 
+/// What a run of `recipe`, which is fitted to its data, is on so many ranks. Throws Error{usage}
+/// for a layout that they cannot have.
+Candidate candidate_of(const Recipe& recipe, int ranks, models::Recompute recompute);
+
 /// The layouts of so many GPUs, `per_node` of them on a machine: those that a run of `recipe`,
-/// which is fitted to its data, takes. The others are counted, by why.
+/// which is fitted to its data, takes. The others are counted, by why. Drawn are all tp, cp, dp and
+/// pp; all that ranks of cp exchange; chunks of a stage by powers of two; shards of all ranks that
+/// have the same weights, of those on one node, and on four. Gathered matrices stay where a rank
+/// has several passes a step, too.
 struct Layouts {
   std::vector<Candidate> accepted;
   int drawn = 0;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/plan/plan.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -17,91 +19,6 @@
 namespace vfm::train {
 namespace {
 
-using models::Recompute;
-
-/// Candidates of one layout, of which the fastest that fits is kept, or the smallest.
-class OneLayout {
- public:
-  OneLayout(const Recipe& recipe, const LayoutCost& cost)
-      : recipe_(recipe), kind_(kind_of(recipe.model.type)), cost_(cost) {}
-
-  Costed best(Candidate candidate) const {
-    const int own = candidate.packs_of_rank(recipe_.data.packs);
-    std::optional<Costed> best;
-    for (int together = 1; together <= own; together *= 2) {
-      if (own % together != 0) break;
-      candidate.micro_packs = together;
-      Costed next = least_recompute(candidate);
-      if (best && !better(next, *best)) break;
-      best = std::move(next);
-    }
-    return std::move(*best);
-  }
-
- private:
-  static bool better(const Costed& a, const Costed& b) {
-    if (a.fits != b.fits) return a.fits;
-    return a.fits ? a.time.total() < b.time.total() : a.memory() < b.memory();
-  }
-  /// What the recipe fixes is not varied.
-  bool allowed(Recompute recompute) const {
-    const std::string& fixed = recipe_.model.recompute;
-    return fixed == "auto" || fixed == models::recompute_name(recompute);
-  }
-  Costed least_recompute(Candidate candidate) const {
-    std::optional<Costed> least;
-    const auto attempt = [&](Recompute recompute, bool offload) {
-      candidate.recompute = recompute;
-      candidate.offload = offload;
-      Costed next = cost_.of(candidate);
-      if (!least || next.memory() < least->memory()) least = std::move(next);
-      // No recomputation makes the state less.
-      return least->fits || least->state_alone;
-    };
-    for (const Recompute recompute : kind_.recomputes())
-      if (allowed(recompute) && attempt(recompute, false)) return std::move(*least);
-    if (kind_.can_offload())
-      for (const Recompute recompute : {Recompute::block_but_attention, Recompute::block})
-        if (allowed(recompute) && attempt(recompute, true)) return std::move(*least);
-    return std::move(*least);
-  }
-
-  const Recipe& recipe_;
-  const Kind& kind_;
-  const LayoutCost& cost_;
-};
-
-/// Whether layouts with more cp need not be looked at: with as much tp and the same exchanges the
-/// last two grew slower, and had nothing left to gain, as nothing is recomputed. More ranks to a
-/// pack only send more.
-class Growth {
- public:
-  bool hopeless(const Candidate& next) const {
-    const auto found = seen_.find(key(next));
-    return found != seen_.end() && found->second.slower >= 2;
-  }
-  void saw(const Costed& one) {
-    Seen& seen = seen_[key(one.candidate)];
-    const bool least = one.fits && one.candidate.recompute == Recompute::none;
-    const bool slower = least && seen.seconds > 0 && one.time.total() > seen.seconds;
-    seen.slower = slower ? seen.slower + 1 : 0;
-    seen.seconds = least ? one.time.total() : 0;
-  }
-
- private:
-  struct Seen {
-    double seconds = 0;
-    int slower = 0;
-  };
-  using Key = std::tuple<int, models::CpKind, int>;
-  static Key key(const Candidate& one) { return {one.tp, one.cp_kind, one.cp_heads}; }
-  std::map<Key, Seen> seen_;
-};
-
-bool faster(const Costed& a, const Costed& b) {
-  return a.time.total() < b.time.total();
-}
-
 /// What makes it slower than the best: the term that has most more.
 std::string why_slower(const Costed& one, const Costed& best) {
   std::string term;
@@ -112,10 +29,10 @@ std::string why_slower(const Costed& one, const Costed& best) {
   return fmt::format("{:.3g} ms more of {}", 1e3 * most, term);
 }
 
-Json to_json(const Costed& one, const Workload& load, const PlanRequest& request,
-             const std::string& why) {
+Json to_json(const Costed& one, const Recipe& recipe, const Workload& load,
+             const PlanRequest& request, const std::string& why) {
   Json json = {{"layout", one.candidate.layout()},
-               {"settings", one.candidate.settings()},
+               {"settings", one.candidate.settings(recipe.given)},
                {"fits", one.fits},
                {"memory_bytes", static_cast<std::int64_t>(one.memory())},
                {"pinned_bytes", static_cast<std::int64_t>(one.need.pinned)},
@@ -131,53 +48,14 @@ Json to_json(const Costed& one, const Workload& load, const PlanRequest& request
   json["mfu"] = load.flops_a_step / seconds / gpus / request.gpu->peak;
   json["terms"] = std::move(terms);
   json["signs"] = Json::array();
-  for (const Sign& sign : signs_of(signs_of_plan(json, request.gpu->usable())))
+  const double read_seconds = load.read_seconds / one.candidate.dp;
+  if (read_seconds > 0) json["read_seconds"] = read_seconds;
+  for (const Sign& sign : signs_of(signs_of_plan(json, request.gpu->usable(), read_seconds)))
     json["signs"].push_back(sign.words);
   return json;
 }
 
 }  // namespace
-
-Plan make_plan(const Recipe& recipe, const Workload& load, const PlanRequest& request) {
-  PackSpread spread;
-  spread.costs.clear();
-  for (const double flops : load.pack_flops)
-    spread.costs.push_back(flops / load.fullest_flops);
-  const LayoutCost cost(recipe, load.pack, *request.gpu, request.per_node, std::move(spread));
-  const OneLayout chooser(recipe, cost);
-  Plan plan;
-  plan.layouts = enumerate_layouts(recipe, load.shortest, request.gpus, request.per_node);
-  Growth growth;
-  for (const Candidate& candidate : plan.layouts.accepted) {
-    if (growth.hopeless(candidate)) {
-      ++plan.slower;
-      continue;
-    }
-    Costed one = chooser.best(candidate);
-    growth.saw(one);
-    (one.fits ? plan.best : plan.too_big).push_back(std::move(one));
-  }
-  std::ranges::stable_sort(plan.best, faster);
-  std::ranges::stable_sort(
-      plan.too_big, [](const Costed& a, const Costed& b) { return a.memory() < b.memory(); });
-  const std::size_t shown = std::min(plan.best.size(), kShownLayouts);
-  for (std::size_t i = 0; i < shown; ++i) {
-    const double few = plan.best[i].time.total();
-    plan.best[i] = cost.of(plan.best[i].candidate, true);
-    plan.whole_differs =
-        std::max(plan.whole_differs, std::abs(few / plan.best[i].time.total() - 1));
-  }
-  // One that does not fit with all its blocks is none of the best.
-  for (std::size_t i = shown; i-- > 0;)
-    if (!plan.best[i].fits) {
-      plan.too_big.insert(plan.too_big.begin(), plan.best[i]);
-      plan.best.erase(plan.best.begin() + static_cast<std::ptrdiff_t>(i));
-    }
-  std::stable_sort(
-      plan.best.begin(),
-      plan.best.begin() + static_cast<std::ptrdiff_t>(std::min(shown, plan.best.size())), faster);
-  return plan;
-}
 
 Json plan_training(const RunOptions& options, const PlanRequest& request) {
   Recipe recipe = options.recipe;
@@ -191,6 +69,7 @@ Json plan_training(const RunOptions& options, const PlanRequest& request) {
     const std::unique_ptr<Dataset> set = kind.open(options, "train");
     set->fit(recipe);
     load = measure(recipe, *set);
+    if (!options.data.empty()) load.read_seconds = time_reading(recipe, *set);
   } else {
     kind.fit_without_data(recipe);
     load = assume(recipe);
@@ -200,14 +79,19 @@ Json plan_training(const RunOptions& options, const PlanRequest& request) {
   for (const auto& [why, count] : plan.layouts.refused)
     refused[why] = count;
   for (std::size_t i = 0; i < std::min(plan.best.size(), kShownLayouts); ++i)
-    best.push_back(to_json(plan.best[i], load, request,
+    best.push_back(to_json(plan.best[i], recipe, load, request,
                            i == 0 ? "the fastest" : why_slower(plan.best[i], plan.best[0])));
   for (std::size_t i = 0; i < std::min<std::size_t>(plan.too_big.size(), 3); ++i)
     too_big.push_back(
-        to_json(plan.too_big[i], load, request,
+        to_json(plan.too_big[i], recipe, load, request,
                 fmt::format("{} of memory{}, {} are usable", format_bytes(plan.too_big[i].memory()),
                             plan.too_big[i].state_alone ? " without any activation" : "",
                             format_bytes(request.gpu->usable()))));
+  Json conditioning;
+  if (plan.pipeline)
+    conditioning = {{"layout", plan.pipeline->layout()},
+                    {"computed_seconds", plan.conditioning.computed},
+                    {"sent_seconds", plan.conditioning.sent}};
   return {{"kind", "plan"},
           {"data", load.source},
           {"gpu", request.gpu->title},
@@ -223,8 +107,19 @@ Json plan_training(const RunOptions& options, const PlanRequest& request) {
             {"too_big", plan.too_big.size()},
             {"fit", plan.best.size()}}},
           {"whole_differs", plan.whole_differs},
+          {"conditioning", std::move(conditioning)},
           {"best", std::move(best)},
           {"too_big", std::move(too_big)}};
+}
+
+std::string conditioning_words(const Json& conditioning) {
+  if (conditioning.is_null()) return "";
+  return fmt::format(
+      "noise levels and positions: each stage of {} computes them anew in {:.3g} ms a step, and to "
+      "send them would take {:.3g} ms",
+      conditioning["layout"].get<std::string>(),
+      1e3 * conditioning["computed_seconds"].get<double>(),
+      1e3 * conditioning["sent_seconds"].get<double>());
 }
 
 std::string plan_words(const Json& plan) {
@@ -240,8 +135,9 @@ std::string plan_words(const Json& plan) {
   for (const auto& [why, count] : layouts["refused"].items())
     text += fmt::format(", {}: {}", why, count.dump());
   if (layouts["slower"] != 0)
-    text +=
-        fmt::format(", slower with less cp already, not looked at: {}", layouts["slower"].dump());
+    text += fmt::format(
+        ", slower than those below even with nothing recomputed, memory not looked at: {}",
+        layouts["slower"].dump());
   text += "\npredicted, not measured\n";
   const auto lines = [&](const Json& list) {
     for (const Json& one : list) {
@@ -266,6 +162,8 @@ std::string plan_words(const Json& plan) {
                         100 * number(seconds) / number(best["seconds"]));
   for (const Json& sign : best["signs"])
     text += fmt::format("  note: {}\n", sign.get<std::string>());
+  if (const std::string words = conditioning_words(plan["conditioning"]); !words.empty())
+    text += words + "\n";
   text += "vfm-train RECIPE";
   for (const Json& setting : best["settings"])
     text += " " + setting.get<std::string>();

@@ -1,11 +1,13 @@
 // The layout chosen for a recipe (vfm-train --plan): without a GPU, and without a run.
 //
-// All layouts of tp, cp and dp that a run takes are costed (plan/step_time.h), each with the least
-// recomputation that fits, and the ten best of them a second time with all their blocks.
+// All layouts that a run takes are costed (plan/step_time.h): first as if nothing had to be
+// recomputed; then, the fastest first, with the least recomputation that fits, until ten are found
+// that no other can beat; and these a second time with all their blocks.
 // Thread-safety: free functions, any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,10 +29,14 @@ struct Plan {
   Layouts layouts;
   std::vector<Costed> best;     ///< that fit, the fastest first; the first ten are whole
   std::vector<Costed> too_big;  ///< that do not, the least memory first
-  int slower = 0;               ///< not costed: more cp, where less was slower already
-  double whole_differs = 0;     ///< most, of the ten: the time of a few blocks against that of all
+  int slower = 0;  ///< whether they fit was not looked at: slower than the ten in any case
+  /// The fastest pipeline, if it fitted: what its stages compute anew, and what sending it took.
+  std::optional<Candidate> pipeline;
+  Conditioning conditioning;
+  double whole_differs = 0;  ///< most, of the ten: the time of a few blocks against that of all
 };
 
+PackSpread spread_of_packs(const Workload& load);
 /// `recipe` is fitted to the data of `load`.
 Plan make_plan(const Recipe& recipe, const Workload& load, const PlanRequest& request);
 
@@ -39,6 +45,8 @@ Plan make_plan(const Recipe& recipe, const Workload& load, const PlanRequest& re
 Json plan_training(const RunOptions& options, const PlanRequest& request);
 /// The same in words.
 std::string plan_words(const Json& plan);
+/// Of its "conditioning" alone: one line, or "" without a pipeline.
+std::string conditioning_words(const Json& conditioning);
 /// And as a page.
 void write_plan_page(const std::string& path, const Json& plan);
 

@@ -7,50 +7,68 @@
 
 #include "train/kind.h"
 #include "train/plan/links.h"
+#include "train/plan/pipeline_time.h"
+#include "train/plan/state_time.h"
 
 namespace vfm::train {
 namespace {
 
-/// Where the recipe's kind has its number of blocks; null: it has none, and is counted whole.
-int* blocks_of(Recipe& recipe) {
-  if (recipe.model.type == models::network_type_name(recipe.model.dit.type))
-    return &recipe.model.dit.num_layers;
-  return recipe.model.type == "autoregressive" ? &recipe.model.decoder.num_layers : nullptr;
-}
-
-constexpr double MemoryNeed::*kKinds[] = {&MemoryNeed::weights,      &MemoryNeed::gradients,
-                                          &MemoryNeed::moments,      &MemoryNeed::average,
-                                          &MemoryNeed::host,         &MemoryNeed::pinned,
-                                          &MemoryNeed::activations,  &MemoryNeed::load,
-                                          &MemoryNeed::construction, &MemoryNeed::save};
-
-/// The sort of a line of models::predict().
-std::string term_of(std::string_view line) {
-  for (const char* term : {"products", "attention", "convolutions", "gaps"})
-    if (line.starts_with(term)) return term;
-  return "element-wise";
-}
-
 /// Communicators that a rank's tensors go by: of tp; of cp, or its two parts; of those who sum
-/// gradients of parts, and of whole weights; of stages one a direction.
-int groups_of(const Candidate& c) {
+/// gradients of parts, and of whole weights; of replicas; of stages one a direction.
+int communicators_of(const Candidate& c) {
   const bool both = c.cp > 1 && c.cp_kind == models::CpKind::all_to_all_ring;
   return (c.tp > 1) + (c.cp > 1) + (both ? 1 : 0) + (c.cp * c.dp > 1) +
-         (c.tp > 1 && c.cp * c.dp > 1) + (c.pp > 1 ? 2 : 0);
+         (c.tp > 1 && c.cp * c.dp > 1) + (c.replicate > 1) + (c.pp > 1 ? 2 : 0);
 }
 
-/// Of what ranks of an axis send: to whom the time belongs.
-std::string term_of_axis(std::string_view axis) {
-  if (axis == "tp") return "tp";
-  return axis.starts_with("cp") && axis.find("dp") == std::string_view::npos ? "cp" : "gradients";
+/// Of all packs of a rank, as full as the fullest.
+struct PassTime {
+  double tp = 0, cp = 0, all = 0;
+};
+
+PassTime time_of_passes(const models::Gpu& gpu, int per_node, const Candidate& c,
+                        const CountedWork& work) {
+  PassTime time;
+  double round = 0;
+  for (const auto& [what, sent] : work.messages) {
+    if (is_of_state(what.first) || what.first == "pp") continue;
+    const double seconds =
+        message_seconds(gpu, what.second, group_on_nodes(what.first, c, per_node), sent);
+    if (what.first == "tp")
+      time.tp += seconds * (1 - gpu.tp_hidden);
+    else
+      (what.second == dist::Operation::exchange ? round : time.cp) += seconds;
+  }
+  const auto attention = work.seconds.find("attention");
+  // A CPU's cores compute and exchange by turns.
+  const bool hidden = !gpu.cpu && attention != work.seconds.end();
+  // One part of the keys is here at first, and the last one hides nothing.
+  time.cp += std::max(round / std::max(2, c.cp), round - (hidden ? attention->second : 0));
+  time.all = work.computing() + time.tp + time.cp + work.offload;
+  return time;
 }
 
-/// On as few ranks as have the same parts: of those with other samples two.
-Candidate counted_ranks(Candidate candidate) {
-  candidate.pp = candidate.vpp = 1;
-  candidate.shard = ShardKind::none;
-  candidate.dp = std::min(2, candidate.dp);
-  return candidate;
+/// Of a microbatch of mean cost on each stage; backward computes again what is recomputed.
+StageSeconds seconds_of_stages(const std::vector<PassTime>& stages, const Candidate& candidate,
+                               double passes, double mean) {
+  const bool again = candidate.recompute >= models::Recompute::block_but_attention;
+  StageSeconds seconds;
+  for (const PassTime& stage : stages) {
+    const double each = mean * stage.all / passes, forward = each / (again ? 4 : 3);
+    seconds.forward.push_back(forward);
+    seconds.backward.push_back(each - forward);
+  }
+  return seconds;
+}
+
+/// Sums of so many neighbours: packs that go through together.
+std::vector<double> together(const std::vector<double>& costs, int packs) {
+  std::vector<double> sums;
+  for (std::size_t i = 0; i < costs.size(); ++i) {
+    if (i % static_cast<std::size_t>(packs) == 0) sums.push_back(0);
+    sums.back() += costs[i] / packs;
+  }
+  return sums;
 }
 
 }  // namespace
@@ -89,183 +107,133 @@ double PackSpread::slowest(int packs, int dp) const {
   return sum / static_cast<double>(steps);
 }
 
-/// What was counted: sums that grow with the number of blocks.
-struct LayoutCost::Counted {
-  std::map<std::string, double> seconds;  // of the packs, by term
-  double optimizer = 0, offload = 0;
-  std::map<std::pair<std::string, dist::Operation>, SentMessages> messages;
-  MemoryNeed need;
-
-  void add(const Counted& more, double times) {
-    for (const auto& [term, value] : more.seconds)
-      seconds[term] += times * value;
-    optimizer += times * more.optimizer;
-    offload += times * more.offload;
-    for (const auto& [what, sent] : more.messages) {
-      messages[what].calls += times * sent.calls;
-      messages[what].bytes += times * sent.bytes;
-    }
-    for (double MemoryNeed::*const kind : kKinds)
-      need.*kind += times * more.need.*kind;
+std::vector<double> PackSpread::fullest_rank(int packs, int dp) const {
+  std::vector<double> fullest;
+  double most = -1;
+  for (int rank = 0; rank < dp; ++rank) {
+    std::vector<double> own;
+    for (int pack = rank; pack < packs; pack += dp)
+      own.push_back(costs[static_cast<std::size_t>(pack) % costs.size()]);
+    const double sum = std::accumulate(own.begin(), own.end(), 0.0);
+    if (sum > most) most = sum, fullest = std::move(own);
   }
-};
+  return fullest;
+}
 
 LayoutCost::LayoutCost(const Recipe& recipe, const std::vector<data::Entry>& pack,
                        const models::Gpu& gpu, int per_node, PackSpread spread)
-    : recipe_(recipe), pack_(pack), gpu_(gpu), per_node_(per_node), spread_(std::move(spread)) {}
+    : recipe_(recipe),
+      pack_(pack),
+      gpu_(gpu),
+      per_node_(per_node),
+      spread_(std::move(spread)),
+      work_(std::make_unique<PassWork>(recipe, pack, gpu, per_node)),
+      memory_(std::make_unique<LayoutMemory>(recipe, pack, work_->cuts(), gpu.device())) {}
 
-/// With `own` packs a rank.
-Recipe LayoutCost::counted_recipe(const Candidate& candidate, int layers, int own) const {
-  const Candidate one = counted_ranks(candidate);
-  Recipe recipe = one.of(recipe_);
-  recipe.data.packs = one.dp * own;
-  if (int* const blocks = blocks_of(recipe)) *blocks = layers;
-  return recipe;
-}
+LayoutCost::~LayoutCost() = default;
 
-LayoutCost::Counted LayoutCost::count_memory(const Candidate& candidate, int layers,
-                                             const std::vector<data::Entry>& pack, int own) const {
-  Counted counted;
-  counted.need =
-      memory_need(counted_recipe(candidate, layers, own), counted_ranks(candidate).gpus(),
-                  candidate.recompute, Device::cuda, pack);
-  return counted;
-}
-
-LayoutCost::Counted LayoutCost::count_time(const Candidate& candidate, int layers) const {
-  const Candidate one = counted_ranks(candidate);
-  Counted counted;
-  const int own = candidate.packs_of_rank(recipe_.data.packs);
-  StepWork work = step_work(counted_recipe(candidate, layers, own), one.gpus(), one.recompute,
-                            Device::cuda, pack_);
-  for (const models::TimeLine& line : models::predict(gpu_, work.packs))
-    counted.seconds[term_of(line.name)] += line.seconds;
-  counted.optimizer = models::sum_of("", models::predict(gpu_, {}, work.optimizer)).seconds;
-  counted.offload = models::copy_time(gpu_, work.copies).exposed;
-  // A sum sends (k-1)/k of its bytes twice, k ranks.
-  for (auto& [what, sent] : work.messages) {
-    if (term_of_axis(what.first) != "gradients") continue;
-    const double here = group_on_nodes(what.first, one, per_node_).ranks,
-                 there = group_on_nodes(what.first, candidate, per_node_).ranks;
-    sent.bytes *= (there - 1) / there * here / (here - 1);
-  }
-  counted.messages = std::move(work.messages);
-  return counted;
-}
-
-StepTime LayoutCost::time_of(const Candidate& c, const Counted& all, const MemoryNeed& need) const {
+StepTime LayoutCost::time_of(const Candidate& c, const std::vector<StageWork>& stages,
+                             Pipelines pipelines) const {
   const int packs = recipe_.data.packs, own = c.packs_of_rank(packs);
   const double passes = std::max(1.0, static_cast<double>(own) / c.micro_packs);
   const double mean = spread_.mean() * packs / c.dp / own,
                slowest = spread_.slowest(packs, c.dp) / own;
+  std::vector<PassTime> passing;
+  std::size_t longest = 0;
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    passing.push_back(time_of_passes(gpu_, per_node_, c, stages[i].all));
+    if (passing[i].all > passing[longest].all) longest = i;
+  }
+  const StageWork& work = stages[longest];
+  const PassTime& pass = passing[longest];
   StepTime time;
   const auto add = [&](const char* term, double seconds) {
     if (seconds > 0) time.terms.emplace_back(term, seconds);
   };
-  const auto second = [&](const char* term) {
-    const auto found = all.seconds.find(term);
-    return found == all.seconds.end() ? 0.0 : std::max(0.0, found->second);
-  };
-  double pass = 0;  // of all packs
-  for (const char* term : {"products", "attention", "convolutions", "element-wise", "gaps"}) {
-    pass += second(term);
-    add(term, mean * second(term));
+  for (const char* term : {"products", "attention", "convolutions", "element-wise", "gaps"})
+    if (const auto found = work.all.seconds.find(term); found != work.all.seconds.end())
+      add(term, mean * found->second);
+  add("tp", mean * pass.tp);
+  add("cp", mean * pass.cp);
+  add("offload", mean * work.all.offload);
+  double uneven = (slowest - mean) * pass.all;
+  if (c.pp > 1 && pipelines == Pipelines::bound) {
+    const auto shortest = std::ranges::min_element(passing, {}, &PassTime::all);
+    add("bubble", (c.pp - 1.0) / c.vpp * mean * shortest->all / passes);
+  } else if (c.pp > 1) {
+    const PipelineShape shape{c.pp, c.vpp};
+    StageSeconds seconds = seconds_of_stages(passing, c, passes, mean);
+    const int count = static_cast<int>(std::ceil(passes));
+    const double still = pipeline_seconds(shape, seconds, count);
+    seconds.message = message_seconds(gpu_, dist::Operation::send,
+                                      group_on_nodes("pp", c, per_node_), work.of_streams);
+    const double sent = pipeline_seconds(shape, seconds, count);
+    add("stages", sent - still);
+    add("bubble", still - mean * pass.all);
+    // An order of unequal packs is looked for; of very many it makes little difference.
+    constexpr int kMostOrdered = 256;
+    const bool unequal =
+        std::ranges::any_of(spread_.costs, [&](double cost) { return cost != spread_.costs[0]; });
+    if (pipelines == Pipelines::ordered && unequal && count <= kMostOrdered) {
+      std::vector<double> costs = together(spread_.fullest_rank(packs, c.dp), c.micro_packs);
+      for (double& cost : costs)
+        cost /= mean;
+      uneven = pipeline_seconds(shape, seconds, costs) - sent;
+    }
   }
-  const double computing = pass;
-  double exchanged = 0, tp = 0, cp = 0, round = 0, gradients = 0, messages = 1;
-  for (const auto& [what, sent] : all.messages) {
-    const double seconds =
-        message_seconds(gpu_, what.second, group_on_nodes(what.first, c, per_node_), sent);
-    const std::string term = term_of_axis(what.first);
-    if (term == "tp") tp += seconds * (1 - gpu_.tp_hidden);
-    if (term == "cp") (what.second == dist::Operation::exchange ? round : cp) += seconds;
-    if (term == "gradients") gradients += seconds, messages = std::max(messages, sent.calls);
-  }
-  // One part of the keys is here at first, and the last one hides nothing.
-  cp += std::max(round / std::max(2, c.cp), round - second("attention"));
-  exchanged = tp + cp;
-  pass += exchanged + all.offload;
-  add("tp", mean * tp);
-  add("cp", mean * cp);
-  add("offload", mean * all.offload);
-  if (c.pp > 1) {
-    const double rows = static_cast<double>(recipe_.data.tokens) * c.micro_packs / (c.tp * c.cp);
-    const SentMessages stages{2 * passes * c.vpp,
-                              2 * passes * c.vpp * 4 * rows * recipe_.model.dit.width()};
-    const double sent =
-        message_seconds(gpu_, dist::Operation::send, group_on_nodes("pp", c, per_node_), stages);
-    add("stages", sent);
-    add("bubble", (c.pp - 1.0) / c.vpp / passes * (mean * pass + sent));
-  }
-  add("uneven packs", (slowest - mean) * pass);
-  const bool graphs = kind_of(recipe_.model.type).has_graphs() && !c.offload &&
-                      c.tp * c.cp * c.pp == 1 && c.shard == ShardKind::none;
-  const double backward = graphs ? 0 : 2.0 / 3 * computing / passes;
-  if (c.shard == ShardKind::none)
-    add("gradients", std::max(gradients / messages, gradients - backward));
-  else
-    add("shards", shard_seconds(gpu_, c, per_node_, recipe_, need, computing));
-  const double parts = c.shard == ShardKind::none ? 1 : c.dp * c.cp;
-  add("optimizer", all.optimizer / parts);
+  add("uneven packs", uneven);
+  Meanwhile meanwhile{gpu_.cpu ? 0 : mean * work.all.computing(), passes, c.vpp};
+  meanwhile.graphs = kind_of(recipe_.model.type).has_graphs() && !c.offload &&
+                     c.tp * c.cp * c.pp == 1 && c.shard != ShardKind::full;
+  const StateTime state = state_time(gpu_, per_node_, c, work, meanwhile);
+  add("gradients", state.gradients);
+  add("shards", state.shards);
+  add("optimizer", work.all.optimizer);
   return time;
 }
 
-/// `count(layers)` of a stage: of two blocks, and as often as there are more what the third adds.
-template <class Count>
-LayoutCost::Counted LayoutCost::of_blocks(const Candidate& candidate, bool whole,
-                                          const Count& count) const {
-  Recipe recipe = recipe_;
-  const int* const blocks = blocks_of(recipe);
-  constexpr int kFew = 2;
-  const int stage = blocks == nullptr ? 0 : std::max(1, *blocks / candidate.pp);
-  if (whole || stage <= kFew + 1) return count(stage);
-  Counted all = count(kFew), block = count(kFew + 1);
-  block.add(all, -1);
-  all.add(block, stage - kFew);
-  return all;
+/// Sent would be the embedded noise level of each sample, with the three vectors that all blocks
+/// add, and the positions of the tokens that a rank has, as wide as the stream; all of it f32.
+Conditioning LayoutCost::conditioning(const Candidate& c) const {
+  const std::vector<StageWork> stages = work_->few(c);
+  const double passes = c.passes(recipe_.data.packs), width = recipe_.model.dit.width(),
+               samples = static_cast<double>(pack_.size()) * c.micro_packs,
+               positions = recipe_.model.dit.learnable_positions ? stages[0].of_streams.bytes : 0;
+  const SentMessages sent{passes, passes * (4 * samples * 4 * width + positions)};
+  const GroupOnNodes group = group_on_nodes("pp", c, per_node_);
+  // And the gradients of it back.
+  return {passes * stages[0].conditioning,
+          2 * message_seconds(gpu_, dist::Operation::send, group, sent)};
 }
 
-/// Of many passes a step three are counted: each more adds its batches, which wait from the begin
-/// of the step before.
-MemoryNeed LayoutCost::memory_of(const Candidate& candidate, bool whole,
-                                 const std::vector<data::Entry>& pack) const {
-  constexpr int kPasses = 3, kLayers = 2;
-  const int own = candidate.packs_of_rank(recipe_.data.packs), each = candidate.micro_packs,
-            counted = std::min(own, kPasses * each);
-  Counted all = of_blocks(
-      candidate, whole, [&](int layers) { return count_memory(candidate, layers, pack, counted); });
-  all.need = on_stage(all.need, candidate, recipe_);
-  if (own > counted && !pack.empty()) {
-    Counted more = count_memory(candidate, kLayers, pack, counted);
-    more.add(count_memory(candidate, kLayers, pack, counted - each), -1);
-    all.add(more, static_cast<double>(own - counted) / each);
-  }
-  return all.need;
+double LayoutCost::allowance_of(const Candidate& candidate) const {
+  return gpu_.cpu ? 0 : kCommunicatorBytes * communicators_of(candidate);
 }
 
 StepTime LayoutCost::time(const Candidate& candidate) const {
-  const Counted work =
-      of_blocks(candidate, false, [&](int layers) { return count_time(candidate, layers); });
-  return time_of(candidate, work, memory_of(candidate, false, {}));
+  return time_of(candidate, work_->few(candidate), Pipelines::even);
+}
+
+StepTime LayoutCost::least_time(const Candidate& candidate) const {
+  return time_of(candidate, work_->few(candidate), Pipelines::bound);
 }
 
 Costed LayoutCost::of(const Candidate& candidate, bool whole) const {
   Costed costed;
   costed.candidate = candidate;
   costed.whole = whole;
-  costed.allowance = kCommunicatorBytes * groups_of(candidate);
+  costed.allowance = allowance_of(candidate);
   const auto fits = [&] { return costed.memory() <= gpu_.usable(); };
   if (!whole) {
-    costed.need = memory_of(candidate, false, {});
+    costed.need = memory_->state(candidate);
     costed.state_alone = !fits();
     if (costed.state_alone) return costed;
   }
-  costed.need = memory_of(candidate, whole, pack_);
+  costed.need = whole ? memory_->whole(candidate) : memory_->few(candidate);
   costed.fits = fits();
   if (!costed.fits) return costed;
-  const Counted work =
-      of_blocks(candidate, whole, [&](int layers) { return count_time(candidate, layers); });
-  costed.time = time_of(candidate, work, costed.need);
+  const std::vector<StageWork> stages = whole ? work_->whole(candidate) : work_->few(candidate);
+  costed.time = time_of(candidate, stages, whole ? Pipelines::ordered : Pipelines::even);
   return costed;
 }
 

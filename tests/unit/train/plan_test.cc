@@ -4,10 +4,14 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <tuple>
 
 #include "support/usage_error.h"
 #include "train/kind.h"
+#include "train/parallel.h"
 #include "train/plan/links.h"
+#include "train/plan/pipeline_time.h"
+#include "train/plan/state_time.h"
 #include "train/recipe_file.h"
 #include "train/run.h"
 
@@ -61,6 +65,14 @@ TEST_CASE("groups and nodes: rank 0 and its neighbours, eight a node") {
   CHECK(on("cp+dp") == std::pair(16, 2));  // of each node two
   CHECK(on("tp+cp+dp") == std::pair(64, 8));
   CHECK_THROWS(on("rows"));
+  Candidate shared = one;
+  shared.shard = ShardKind::optimizer, shared.replicate = 2;
+  const auto of_shared = [&](std::string_view axes) {
+    const GroupOnNodes group = group_on_nodes(axes, shared, 16);
+    return std::pair(group.ranks, group.on_node);
+  };
+  CHECK(of_shared("cp+shard") == std::pair(8, 4));   // 0, 4, 8, 12 | 16, 20, 24, 28
+  CHECK(of_shared("replicate") == std::pair(2, 1));  // 0 | 32
 }
 
 TEST_CASE("messages by hand: latency and bytes over the slowest link") {
@@ -105,33 +117,116 @@ TEST_CASE("one GPU: the planner's time and memory are those of the dry run") {
   CHECK(few.memory() == Approx(one.memory()).epsilon(1e-3));
 }
 
-TEST_CASE("many GPUs: few blocks and two groups stand for all") {
+TEST_CASE("many GPUs: few blocks and few ranks stand for all, and memory is the dry run's") {
+  const Fitted fitted(small()), hybrid(small("model.type: stdit\n"));
+  using enum ShardKind;
+  using models::CpKind;
+  for (const Candidate& one : {
+           Candidate{.tp = 2, .dp = 4},
+           Candidate{.cp = 2, .cp_kind = CpKind::ring, .dp = 8},
+           Candidate{.tp = 2, .cp = 2, .cp_kind = CpKind::all_to_all, .dp = 2},
+           Candidate{.dp = 8, .shard = optimizer},
+           Candidate{.tp = 2, .cp = 2, .cp_kind = CpKind::gather, .dp = 4, .shard = optimizer},
+           Candidate{.dp = 8, .shard = full},
+           Candidate{.tp = 2, .dp = 4, .shard = full, .replicate = 2},
+           Candidate{.dp = 2, .shard = full, .reshard = false},
+           Candidate{.dp = 2, .pp = 2},
+           Candidate{.tp = 2, .pp = 3, .vpp = 2},
+           Candidate{.cp = 4, .cp_kind = CpKind::ring, .hybrid = true, .dp = 2},
+           Candidate{
+               .cp = 2, .cp_kind = CpKind::all_to_all, .hybrid = true, .dp = 2, .shard = full},
+       }) {
+    INFO(one.layout());
+    const Fitted& of = one.hybrid ? hybrid : fitted;
+    const LayoutCost costs(of.recipe, of.load.pack, h100(), 8, {});
+    const Costed few = costs.of(one), whole = costs.of(one, true);
+    const Recipe recipe = one.of(of.recipe);
+    CHECK_NOTHROW(check_layout(recipe, one.gpus(), 8));
+    const MemoryNeed need =
+        memory_need(recipe, one.gpus(), one.recompute, Device::cuda, of.load.pack);
+    CHECK(whole.need.total() == need.total());
+    CHECK(few.need.total() == Approx(need.total()).epsilon(0.01));
+    CHECK(few.time.total() == Approx(whole.time.total()).epsilon(0.01));
+  }
+}
+
+TEST_CASE("what tp exchanges is what the dry run sends") {
   const Fitted fitted(small());
   const LayoutCost costs(fitted.recipe, fitted.load.pack, h100(), 8, {});
-  for (const Candidate& one :
-       {Candidate{.tp = 2, .dp = 4}, Candidate{.cp = 2, .cp_kind = models::CpKind::ring, .dp = 8},
-        Candidate{.tp = 2, .cp = 2, .cp_kind = models::CpKind::all_to_all, .dp = 2}}) {
-    INFO(one.layout());
-    const Costed few = costs.of(one), whole = costs.of(one, true);
-    CHECK(few.time.total() == Approx(whole.time.total()).epsilon(1e-9));
-    CHECK(few.memory() == Approx(whole.memory()).epsilon(2e-3));
-    // The dry run has all the ranks.
-    const MemoryNeed need = memory_need(one.of(fitted.recipe), one.gpus(), one.recompute,
-                                        Device::cuda, fitted.load.pack);
-    CHECK(whole.need.total() == Approx(need.total()).epsilon(1e-3));
-    const StepWork work =
-        step_work(one.of(fitted.recipe), one.gpus(), one.recompute, Device::cuda, fitted.load.pack);
-    double tp = 0;
-    for (const auto& [what, sent] : work.messages)
-      if (what.first == "tp") tp += message_seconds(h100(), what.second, {one.tp, one.tp}, sent);
-    CHECK(whole.time.of("tp") == Approx(tp));
+  const Candidate one{.tp = 2, .dp = 4};
+  const StepWork work =
+      step_work(one.of(fitted.recipe), one.gpus(), one.recompute, Device::cuda, fitted.load.pack);
+  double tp = 0;
+  for (const auto& [what, sent] : work.messages)
+    if (what.first == "tp") tp += message_seconds(h100(), what.second, {one.tp, one.tp}, sent);
+  CHECK(costs.of(one).time.of("tp") == Approx(tp));
+}
+
+TEST_CASE("a pipeline takes what its schedule says") {
+  const auto even = [](int pp) {
+    const auto stages = static_cast<std::size_t>(pp);
+    return StageSeconds{std::vector<double>(stages, 1), std::vector<double>(stages, 2), 0};
+  };
+  for (const auto& [pp, vpp, m] : {std::tuple{2, 1, 5}, {4, 1, 40}, {4, 2, 64}, {8, 4, 64}})
+    CHECK(pipeline_seconds({pp, vpp}, even(pp), m) == Approx((m + (pp - 1.0) / vpp) * 3));
+  // Of many a few are run: also where the last turn is short.
+  for (const auto& [pp, vpp, m] : {std::tuple{3, 2, 31}, {4, 1, 33}, {4, 2, 38}}) {
+    const std::vector<MicrobatchCost> costs(static_cast<std::size_t>(m));
+    const std::vector<double> ones(costs.size(), 1);
+    StageSeconds stages = even(pp);
+    stages.forward[1] = 1.3, stages.message = 0.1;
+    CHECK(pipeline_seconds({pp, vpp}, stages, m) ==
+          Approx(run_schedule(schedule_in_order({pp, vpp}, costs), {pp, vpp}, stages, ones)));
   }
+  // Two stages, two microbatches, the second stage twice as slow: forward 1, then it is busy for
+  // two of 2 + 4, and the first one's last backward.
+  StageSeconds uneven{{1, 2}, {2, 4}, 0};
+  CHECK(pipeline_seconds({2, 1}, uneven, 2) == Approx(1 + 2 * 6 + 2));
+  // A message before the first, and one after the last; between them it waits for none.
+  uneven.message = 0.25;
+  CHECK(pipeline_seconds({2, 1}, uneven, 2) == Approx(1 + 2 * 6 + 2 + 0.5));
+  // Small packs come where the others wait.
+  const std::vector<double> costs = {1.5, 1.5, 0.5, 0.5};
+  const std::vector<MicrobatchCost> given = {{.5, 1}, {.5, 1}, {1. / 6, 1. / 3}, {1. / 6, 1. / 3}};
+  CHECK(pipeline_seconds({2, 1}, even(2), costs) <=
+        run_schedule(schedule_in_order({2, 1}, given), {2, 1}, even(2), costs));
+}
+
+TEST_CASE("weights and gradients on their way: what computing does not hide, by hand") {
+  models::Gpu gpu = h100();
+  gpu.inside = {.bandwidth = 1e9, .latency = 0};
+  Candidate one{.dp = 4, .shard = ShardKind::full};
+  StageWork work;
+  work.blocks = 4;
+  // Two passes of four blocks: a gather takes 1 s of each, and a sum 2 s.
+  work.of_blocks[{"cp+shard", Operation::all_gather}] = {16, 16e9};
+  work.of_blocks[{"cp+shard", Operation::reduce_scatter}] = {8, 16e9};
+  work.all.messages = work.of_blocks;
+  work.all.messages[{"cp+shard", Operation::all_gather}].bytes += 3e9;  // of what is in no block
+  const auto exposed = [&](double computing) {
+    return state_time(gpu, 8, one, work, {.computing = computing, .passes = 2}).shards;
+  };
+  // A block computes for 100 s: only what is first in forward and in backward, and the last sum.
+  CHECK(exposed(800) == Approx(3 + 2 * (1 + 1) + 2));
+  // Of 3 s, 1 s forward hides a gather, and 2 s backward two of the three seconds there.
+  CHECK(exposed(24) == Approx(3 + 2 * (1 + 1 + 3 * 1) + 2));
+  one.reshard = false;
+  work.of_blocks[{"cp+shard", Operation::all_gather}] = {4, 4e9};
+  work.all.messages = work.of_blocks;
+  CHECK(exposed(800) == Approx(1 + 2));
+  // Of the state alone gradients travel under the last backward, and weights under nothing.
+  one.shard = ShardKind::optimizer, one.reshard = true;
+  work.all.messages = {{{"cp+shard", Operation::all_gather}, {2, 5e9}},
+                       {{"cp+shard", Operation::reduce_scatter}, {4, 8e9}}};
+  const StateTime time = state_time(gpu, 8, one, work, {.computing = 18, .passes = 2});
+  CHECK(time.shards == Approx(5));
+  CHECK(time.gradients == Approx(8 - 6));
 }
 
 TEST_CASE("every layout that is chosen is one that the run takes, and the best is best") {
   const Fitted fitted(small("data.packs: 64\n"));
   const Plan plan = make_plan(fitted.recipe, fitted.load, {64, 8, &h100()});
-  REQUIRE(plan.best.size() > 5);
+  REQUIRE(plan.best.size() >= kShownLayouts);
   CHECK(plan.slower > 0);
   int refused = 0;
   for (const auto& [why, count] : plan.layouts.refused)
@@ -144,16 +239,45 @@ TEST_CASE("every layout that is chosen is one that the run takes, and the best i
   for (Candidate one : plan.layouts.accepted) {
     const auto is_it = [&](const Costed& known) { return known.candidate.same_layout(one); };
     if (std::ranges::any_of(plan.best, is_it) || std::ranges::any_of(plan.too_big, is_it)) continue;
-    CHECK(costs.time(one).total() > plan.best.at(kShownLayouts - 1).time.total());
+    CHECK(costs.time(one).total() > 0.99 * plan.best.at(kShownLayouts - 1).time.total());
   }
   CHECK(plan.whole_differs < 0.01);
   for (std::size_t i = 0; i < plan.best.size(); ++i) {
     const Costed& one = plan.best[i];
     CHECK(one.candidate.gpus() == 64);
     CHECK(one.memory() <= h100().usable());
-    CHECK(one.time.total() >= plan.best[0].time.total());
+    CHECK(one.time.total() >= 0.99 * plan.best[0].time.total());
     CHECK(one.whole == (i < kShownLayouts));
   }
+}
+
+TEST_CASE("the settings of a candidate make its layout of any recipe") {
+  Candidate one{.tp = 2, .cp = 2, .cp_kind = models::CpKind::ring, .hybrid = true, .dp = 4};
+  one.shard = ShardKind::full, one.replicate = 2, one.reshard = false, one.micro_packs = 2;
+  for (const Candidate& candidate : {one, Candidate{.dp = 2, .pp = 2, .vpp = 3}, Candidate{}})
+    for (const char* more : {"{}", "parallel: {pp: 2, vpp: 2, stages: [2, 2, 1, 1]}\n",
+                             "parallel: {cp: 4, cp_kind: all_to_all, hybrid: true, shard: full, "
+                             "reshard: false, replicate: 2}\n"}) {
+      auto settings = parse_yaml(std::string("model.type: stdit\n"), "type");
+      for (const std::string text : {kSmall, more})
+        for (const auto& setting : parse_yaml(text, "recipe"))
+          settings.push_back(setting);
+      const std::set<std::string> given = make_recipe(settings).given;
+      for (const std::string& text : candidate.settings(given)) {
+        const std::size_t equals = text.find('=');
+        for (const auto& setting :
+             parse_yaml(text.substr(0, equals) + ": " + text.substr(equals + 1), "set"))
+          settings.push_back(setting);
+      }
+      const ParallelRecipe made = make_recipe(settings).parallel,
+                           wanted = candidate.of(Recipe()).parallel;
+      INFO(candidate.layout() << " over " << more);
+      CHECK(std::tuple(made.tp, made.cp, made.cp_kind, made.cp_heads, made.hybrid, made.pp,
+                       made.vpp, made.stages, made.shard, made.replicate, made.reshard) ==
+            std::tuple(wanted.tp, wanted.cp, wanted.cp_kind, wanted.cp_heads, wanted.hybrid,
+                       wanted.pp, wanted.vpp, wanted.stages, wanted.shard, wanted.replicate,
+                       wanted.reshard));
+    }
 }
 
 TEST_CASE("a GPU of a file: like one of the table, but for what it says") {

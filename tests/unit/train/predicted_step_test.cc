@@ -193,6 +193,26 @@ TEST_CASE("the memory of a GPU that is not there decides what is recomputed, and
   CHECK(cost["recompute"] == "block");
   CHECK(cost["predicted"]["fits"] == false);
   CHECK(training_words(cost).find("does not fit an H100: ") != std::string::npos);
-  CHECK(usage_error([&] { training_cost(options, 2); }) ==
-        "--gpu predicts the time of one GPU, and there are 2 processes: start one");
+}
+
+TEST_CASE("the step of many GPUs is what the plan says of that layout") {
+  RunOptions options = seven("{data.packs: 16, ema.mode: 'off'}");
+  const Json one = training_cost(options, 1)["predicted"];
+  const Json eight = training_cost(options, 8)["predicted"];
+  // Two packs each, and the sum of the gradients, of which backward hides some.
+  CHECK(eight["seconds"].get<double>() > 2 / 16. * one["seconds"].get<double>());
+  CHECK(eight["seconds"].get<double>() < 2 / 16. * one["seconds"].get<double>() + 0.3);
+  CHECK(eight["tokens_per_second"].get<double>() * eight["seconds"].get<double>() ==
+        Approx(16 * 8192));
+  CHECK(eight["mfu"].get<double>() < one["mfu"].get<double>());
+  options.recipe.parallel.tp = 8;
+  const Json shared = training_cost(options, 8)["predicted"];
+  const auto seconds = [](const Json& predicted, std::string_view name) {
+    for (const Json& line : predicted["lines"])
+      if (line["name"] == name) return line["seconds"].get<double>();
+    return 0.0;
+  };
+  CHECK(seconds(shared, "tp") > 0);
+  CHECK(seconds(eight, "tp") == 0);
+  CHECK(seconds(eight, "optimizer") > 4 * seconds(shared, "optimizer"));
 }

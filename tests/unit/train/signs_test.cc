@@ -48,6 +48,12 @@ TEST_CASE("a good step has no signs, and each fault its own") {
   timing = timing_of(2);
   timing["busy_seconds"]["most"] = 2.6;
   CHECK(kinds(timing) == std::vector<std::string_view>{"straggler"});
+  // Stages that wait are a bubble, and not what they exchange.
+  timing = timing_of(2);
+  timing["mfu"] = 0.2;
+  timing["wait_seconds"] = {{"tp", 0.5}, {"pp", 0.8}};
+  CHECK(kinds(timing) == std::vector<std::string_view>{"mfu", "bubble"});
+  CHECK(signs_of_timing(timing, 0).exchange == "tp");
   // What lasts a moment is no sign of data or stragglers.
   timing = timing_of(0.01);
   timing["data_wait"] = 0.9;
@@ -65,6 +71,11 @@ TEST_CASE("a sign names the cause and the key to change") {
   CHECK(dp.find("'data.packs'") != std::string::npos);
   CHECK(words({.mfu = 0.2}).find("'data.tokens'") != std::string::npos);
   CHECK(words({.bubble = 0.3}).find("'data.packs'") != std::string::npos);
+  CHECK(words({.data_wait = 0.3}).find("(-j)") != std::string::npos);
+  CHECK(words({.memory = 0.99}).find("'model.recompute'") != std::string::npos);
+  const std::string uneven = words({.straggler = 1.3});
+  CHECK(uneven.find("the rank with the fullest packs is busy 30 % longer") == 0);
+  CHECK(uneven.find("'data.window'") != std::string::npos);
   const std::string slow = words({.straggler = 1.3, .slowest = 7});
   CHECK(slow.find("rank 7 is busy 30 % longer") == 0);
 }
@@ -73,9 +84,39 @@ TEST_CASE("a run tells each sign once, and none of its first line") {
   SignWatch watch;
   Json timing = timing_of(2);
   timing["mfu"] = 0.2;
-  CHECK(watch.news(timing, Device::cpu).empty());
-  CHECK(watch.news(timing, Device::cpu).size() == 1);
-  CHECK(watch.news(timing, Device::cpu).empty());
+  CHECK(watch.news(timing, 100).empty());
+  CHECK(watch.news(timing, 100).size() == 1);
+  CHECK(watch.news(timing, 100).empty());
   timing["data_wait"] = 0.3;
-  CHECK(watch.news(timing, Device::cpu).size() == 1);
+  CHECK(watch.news(timing, 100).size() == 1);
+}
+
+TEST_CASE("a plan and a dry run tell the same five") {
+  const auto kinds_in = [](const Signs& signs) {
+    std::vector<std::string_view> all;
+    for (const Sign& sign : signs_of(signs))
+      all.push_back(sign.kind);
+    return all;
+  };
+  const Json good = {
+      {"seconds", 2}, {"memory_bytes", 50}, {"mfu", 0.5}, {"terms", {{"products", 2}}}};
+  CHECK(kinds_in(signs_of_plan(good, 100, 1.9)).empty());
+  const auto with = [&](const char* key, const Json& value) {
+    Json layout = good;
+    layout[key] = value;
+    return kinds_in(signs_of_plan(layout, 100));
+  };
+  using Kinds = std::vector<std::string_view>;
+  CHECK(with("memory_bytes", 98) == Kinds{"memory"});
+  CHECK(with("mfu", 0.2) == Kinds{"mfu"});
+  CHECK(with("terms", {{"bubble", 0.5}}) == Kinds{"bubble"});
+  CHECK(with("terms", {{"uneven packs", 0.5}}) == Kinds{"straggler"});
+  CHECK(kinds_in(signs_of_plan(good, 100, 4)) == Kinds{"data"});
+  CHECK(signs_of_plan(good, 100, 4).data_wait == Approx(0.5));
+
+  // Where no time is known, shape alone tells: of 4 stages and 9 microbatches each waits 3 of 12.
+  CHECK(kinds_in(signs_of_shape(0.5, 4, 1, 9, 1)) == Kinds{"bubble"});
+  CHECK(signs_of_shape(0.5, 4, 1, 9, 1).bubble == Approx(0.25));
+  CHECK(signs_of_shape(0.5, 4, 3, 9, 1).bubble == Approx(0.1));
+  CHECK(kinds_in(signs_of_shape(0.98, 1, 1, 1, 1.2)) == Kinds{"memory", "straggler"});
 }

@@ -1,0 +1,115 @@
+// Rates that are measured: told exactly from times that are exact, and of kernels as they were
+// counted.
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <catch2/catch.hpp>
+
+#include "models/predict.h"
+#include "ops/pointwise/gelu.h"
+#include "train/calibrate/kernel_times.h"
+
+using namespace vfm;
+using namespace vfm::train;
+
+namespace {
+
+AlikeCalls timed_calls(double flops, double bytes, const models::KernelRate& rate) {
+  return {flops, bytes, rate.of(flops, bytes), 2};
+}
+
+KernelLog::Entry counted_kernel(const char* name, double flops, double bytes) {
+  return {{WorkKind::products, DType::f32, name, false, flops, bytes}, 0};
+}
+KernelLog::Entry timed_kernel(const char* name, double seconds) {
+  return {{WorkKind::elementwise, DType::f32, name, false, 0, 0}, seconds};
+}
+
+const models::KernelRate& rate_of_name(const std::vector<models::KernelRate>& rates,
+                                       std::string_view name) {
+  const auto found = std::ranges::find(rates, name, &models::KernelRate::name);
+  REQUIRE(found != rates.end());
+  return *found;
+}
+
+}  // namespace
+
+TEST_CASE("a rate is told from times that have one, whatever its terms") {
+  for (const models::KernelRate& rate : {models::KernelRate{"", DType::f32, 3e-6, 1e-11, 2e-10},
+                                         models::KernelRate{"", DType::f32, 0, 1e-11, 0},
+                                         models::KernelRate{"", DType::f32, 5e-6, 0, 1e-9},
+                                         models::KernelRate{"", DType::f32, 0, 2e-12, 4e-10}}) {
+    std::vector<AlikeCalls> calls;
+    for (const auto& [flops, bytes] :
+         {std::pair{1e6, 3e4}, {4e7, 2e5}, {1e9, 9e6}, {3e8, 1e7}, {2e9, 4e6}})
+      calls.push_back(timed_calls(flops, bytes, rate));
+    const models::KernelRate told = fit_rate(calls);
+    for (const AlikeCalls& call : calls)
+      CHECK(told.of(call.flops, call.bytes) == Approx(call.seconds).epsilon(1e-6));
+    CHECK(told.error < 1e-6);
+    CHECK(told.of_flop == Approx(rate.of_flop).epsilon(1e-4).margin(1e-17));
+    CHECK(told.of_byte == Approx(rate.of_byte).epsilon(1e-4).margin(1e-16));
+  }
+}
+
+TEST_CASE("no term of a rate is below zero, and one call has a rate, too") {
+  // Faster the more it does: what grows gets nothing.
+  const models::KernelRate odd = fit_rate({{1e6, 1e4, 4e-3, 1}, {1e8, 1e6, 1e-3, 1}});
+  CHECK(odd.seconds >= 0);
+  CHECK(odd.of_flop >= 0);
+  CHECK(odd.of_byte >= 0);
+  CHECK(odd.error > 0.1);
+  CHECK(fit_rate({{1e6, 1e4, 4e-3, 1}}).of(1e6, 1e4) == Approx(4e-3));
+  CHECK(fit_rate({{0, 1e4, 0, 1}}).of(0, 1e4) == 0);
+  CHECK_THROWS(fit_rate({}));
+}
+
+TEST_CASE("each call has the shortest time of its place, and inner kernels none") {
+  KernelTimes times;
+  times.add({counted_kernel("product", 10, 1), counted_kernel("inside", 5, 5),
+             counted_kernel("product", 20, 1)},
+            {{timed_kernel("product", 3), timed_kernel("product", 4)},
+             {timed_kernel("product", 2), timed_kernel("product", 9)}});
+  const std::vector<models::KernelRate> rates = times.rates();
+  CHECK(rate_of_name(rates, "product").of(10, 1) == Approx(2));
+  CHECK(rate_of_name(rates, "product").of(20, 1) == Approx(4));
+  CHECK(rate_of_name(rates, "inside").of(5, 5) == 0);
+  CHECK(times.calls_of(WorkKind::products, DType::f32).size() == 3);
+  CHECK_THROWS_WITH(times.add({counted_kernel("product", 1, 1), counted_kernel("product", 1, 1)},
+                              {{timed_kernel("product", 3)}}),
+                    "the CPU called 'product' 1 times, and 2 are counted");
+  // A copy less: the time of all goes by bytes.
+  times.add({counted_kernel("copy", 0, 1), counted_kernel("copy", 0, 2)},
+            {{timed_kernel("copy", 6)}});
+  CHECK(rate_of_name(times.rates(), "copy").of(0, 2) == Approx(4));
+}
+
+TEST_CASE("the CPU logs the kernels that Device::meta counts") {
+  const auto names_on = [](Device device) {
+    const Tensor x = Tensor::zeros({64, 64}, DType::f32, device);
+    const KernelLog log;
+    const Tensor copy = x.to(DType::bf16);
+    ops::Tape tape;
+    static_cast<void>(ops::gelu(tape, x));
+    std::vector<std::string> names;
+    for (const KernelLog::Entry& entry : log.entries()) {
+      names.push_back(entry.call.name);
+      CHECK((entry.seconds > 0) == (device == Device::cpu));
+    }
+    return names;
+  };
+  const std::vector<std::string> cpu = names_on(Device::cpu);
+  CHECK(cpu.size() == 2);
+  CHECK(cpu == names_on(Device::meta));
+  CHECK(KernelLog::current() == nullptr);
+}
+
+TEST_CASE("a kernel that was measured takes what its rate says, others what the table does") {
+  models::Gpu gpu;
+  gpu.cpu = true, gpu.bandwidth = 1e9, gpu.peak = gpu.peak_f32 = gpu.products = 1e10, gpu.gap = 0;
+  gpu.kernels = {{"gelu_forward", DType::f32, 1, 0, 1e-3}};
+  const KernelCalls work = {
+      {{WorkKind::elementwise, DType::f32, "gelu_forward", false, 0, 4e3}, 2},
+      {{WorkKind::elementwise, DType::bf16, "gelu_forward", false, 0, 4e3}, 1},
+      {{WorkKind::products, DType::f32, "gemm", false, 5e9, 1}, 1}};
+  CHECK(models::sum_of("", models::predict(gpu, work)).seconds == Approx(2 * (1 + 4) + 4e-6 + 0.5));
+}
