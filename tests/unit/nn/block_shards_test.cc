@@ -60,13 +60,14 @@ std::vector<std::vector<float>> plain_gradients(int rank) {
 }  // namespace
 
 TEST_CASE("matrices that ranks keep together: products and gradients are those of whole ones") {
-  for (const bool keep : {false, true})
+  using Options = nn::BlockShards::Options;
+  for (const Options& options : {Options{}, Options{.keep = true}, Options{.at_once = true}})
     for (const bool recompute : {false, true}) {
-      CAPTURE(keep, recompute);
+      CAPTURE(options.keep, options.at_once, recompute);
       dist::thread_worlds(3, [&](dist::World& world) {
         const dist::Mesh mesh(world, {});
         dist::Group& group = mesh.group(Axes::cp | Axes::dp);
-        nn::BlockShards shards(group, group, nullptr, {keep, DType::f32});
+        nn::BlockShards shards(group, group, nullptr, options);
         std::vector<std::shared_ptr<nn::ShardedMatrix>> matrices;
         std::vector<std::vector<nn::ShardedMatrix*>> blocks;
         const std::int64_t begin = nn::share(kWide * kWide, group.rank(), 3);
@@ -81,7 +82,7 @@ TEST_CASE("matrices that ranks keep together: products and gradients are those o
         if (matrices[0]->own().elements() != 3) fail("not a third");
         const auto pass = [&](bool first) {
           ops::Tape tape;
-          if (first) tape.replace_gradients();
+          if (first && !options.at_once) tape.replace_gradients();
           for (const auto& matrix : matrices)
             matrix->watch(tape);
           Tensor x = input_of(world.rank());
@@ -100,6 +101,7 @@ TEST_CASE("matrices that ranks keep together: products and gradients are those o
         };
         // Three passes on the first rank, two on the second, none on the last.
         const int passes = 3, mine = world.rank() == 2 ? 0 : 3 - world.rank();
+        shards.gather_all(true);
         for (int i = 0; i < mine; ++i)
           pass(i == 0);
         shards.fill(mine, passes);
@@ -116,8 +118,18 @@ TEST_CASE("matrices that ranks keep together: products and gradients are those o
               fail("gradient {} of block {}: {}, not {}", place, i, made, expected);
           }
         }
-        if (shards.most_gathered() != (keep ? static_cast<int>(kBlocks) : 2))
+        const bool all = options.keep || options.at_once;
+        if (shards.most_gathered() != (all ? static_cast<int>(kBlocks) : 2))
           fail("{} blocks were gathered", shards.most_gathered());
+        // What the stretches are now is what the next step gathers.
+        shards.drop();
+        matrices[0]->own().data<float>()[0] = 7;
+        shards.gather_all(false);
+        if (!options.at_once) shards.fill_forward();
+        ops::Tape silent(false);
+        if (all) shards.enter(silent, 0);
+        if (all && matrices[0]->get().data<float>()[begin] != 7) fail("a matrix is stale");
+        shards.drop();
       });
     }
 }
