@@ -179,7 +179,7 @@ Candidate candidate_of(const Recipe& recipe, int ranks, models::Recompute recomp
                                            : ShardKind::none;
   candidate.hybrid = parallel.network().hybrid;
   candidate.replicate = recipe.parallel.replicate;
-  candidate.reshard = recipe.parallel.reshard;
+  candidate.reshard = !recipe.parallel.keeps_gathered();
   candidate.recompute = recompute;
   candidate.offload = recipe.model.offload;
   candidate.micro_packs = packs_of_rank(recipe, ranks).together;
