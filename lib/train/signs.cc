@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace vfm::train {
 namespace {
@@ -114,10 +115,15 @@ Signs signs_of_shape(double memory, int pp, int vpp, double microbatches, double
 
 std::vector<std::string> SignWatch::news(const Json& timing, double usable) {
   std::vector<std::string> news;
-  if (begun_)
-    for (const Sign& sign : signs_of(signs_of_timing(timing, usable)))
-      if (told_.insert(sign.kind).second) news.push_back(sign.words);
-  begun_ = true;
+  if (!std::exchange(begun_, true)) return news;
+  std::map<std::string_view, int> in_a_row;
+  for (const Sign& sign : signs_of(signs_of_timing(timing, usable))) {
+    const auto before = in_a_row_.find(sign.kind);
+    const int lines = in_a_row[sign.kind] = before == in_a_row_.end() ? 1 : before->second + 1;
+    if (lines >= (sign.kind == "memory" ? 1 : kLinesInARow) && told_.insert(sign.kind).second)
+      news.push_back(sign.words);
+  }
+  in_a_row_ = std::move(in_a_row);
   return news;
 }
 

@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -48,13 +49,16 @@ Signs signs_of_plan(const Json& layout, double usable, double read_seconds = 0);
 Signs signs_of_shape(double memory, int pp, int vpp, double microbatches, double straggler);
 
 /// Tells each kind of a run's signs once. The first line of timing has what happens only at first,
-/// and says nothing.
+/// and says nothing. A machine may be busy with something else for a moment: what depends on time
+/// is told when so many lines in a row have it.
 class SignWatch {
  public:
+  static constexpr int kLinesInARow = 3;
   std::vector<std::string> news(const Json& timing, double usable);
 
  private:
   std::set<std::string_view> told_;
+  std::map<std::string_view, int> in_a_row_;  // lines, up to the last one
   bool begun_ = false;
 };
 
