@@ -52,12 +52,16 @@ Communicator::~Communicator() {
   cudaStreamDestroy(stream_);
 }
 
+std::string Communicator::text_of(ncclResult_t status, const std::string& place) const {
+  const std::string last = library().GetLastError(comm_);
+  return vfm::format("{}: NCCL: {}{}{} ({})", place, library().GetErrorString(status),
+                     last.empty() ? "" : ": ", last, where_);
+}
+
 void Communicator::check(ncclResult_t status, const std::string& place) {
   if (status == ncclSuccess) return;
   failed_ = true;
-  const std::string last = library().GetLastError(comm_);
-  fail("{}: NCCL: {}{}{} ({})", place, library().GetErrorString(status), last.empty() ? "" : ": ",
-       last, where_);
+  fail("{}", text_of(status, place));
 }
 
 void Communicator::poll(const std::string& place) {
@@ -84,15 +88,25 @@ void Communicator::watch() {
       went_on = true;
     }
     waited = went_on ? Seconds() : waited + kTurn;
+    // Where another rank has ended, what is queued would never come to its end by itself, and the
+    // thread that drives the GPU may be waiting for it.
+    ncclResult_t status = ncclSuccess;
+    if (!under_way_.empty() && library().CommGetAsyncError(comm_, &status) == ncclSuccess &&
+        status != ncclSuccess && status != ncclInProgress)
+      return give_up(text_of(status, under_way_.front().second));
     const double limit = section_->limit;
-    if (limit <= 0 || waited.count() < limit) continue;
-    given_up_ =
-        vfm::format("{}: not done for {} s: a rank of the group is silent, or has failed ({})",
-                    under_way_.front().second, limit, where_);
-    log_error("{}", given_up_);
-    library().CommAbort(comm_);
-    return;
+    if (limit > 0 && waited.count() >= limit)
+      return give_up(
+          vfm::format("{}: not done for {} s: a rank of the group is silent, or has failed ({})",
+                      under_way_.front().second, limit, where_));
   }
+}
+
+/// Lets the GPU go on; the next call throws. Under the lock.
+void Communicator::give_up(std::string why) {
+  given_up_ = std::move(why);
+  log_error("{}", given_up_);
+  library().CommAbort(comm_);
 }
 
 }  // namespace vfm::dist

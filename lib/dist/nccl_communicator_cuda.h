@@ -2,10 +2,10 @@
 // to it that nobody waits for ever.
 //
 // The host waits for nothing that NCCL does, so a rank that is silent would show nowhere. A thread
-// looks after what was queued: when nothing of it came to its end for the section's limit
-// (World::section), it says so and aborts the communicator, which lets the GPU go on; the next call
-// throws. Errors: NCCL's text, with the operation, axis, rank and host.
-// Thread-safety: the thread that drives the GPU.
+// looks after what was queued: when NCCL says that another rank has ended, or nothing came to its
+// end for the section's limit (World::section), it says so and aborts the communicator, which lets
+// the GPU go on; the next call throws. Errors: NCCL's text, with the operation, axis, rank and
+// host. Thread-safety: the thread that drives the GPU.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -49,7 +49,9 @@ class Communicator {
   std::shared_ptr<CUevent_st> queued(const std::string& place);
 
  private:
+  std::string text_of(ncclResult_t status, const std::string& place) const;
   void watch();
+  void give_up(std::string why);
 
   const int rank_, size_;
   const std::string where_;

@@ -180,24 +180,24 @@ void Meeting::perform() {
 namespace {
 
 // Whether all calls of a group, of one rank, are done; has the others come to them as far as they
-// can.
+// can. Where one of them has ended it never is, until this rank's communicator is aborted, too.
 bool meet(const std::vector<Call>& calls) {
   const auto try_all = [&] {
     bool all = true;
     for (const Call& call : calls) {
       Meeting& meeting = *call.meeting;
       ncclComm& comm = *meeting.parts.at(call.rank).comm;
-      for (const ncclComm* const other : comm.clique->comms) {
-        if (!other->aborted || !meeting.concerns(other->rank) || meeting.done) continue;
-        meeting.done = true;
-        if (!comm.aborted) comm.fail(ncclRemoteError, "a remote rank has ended");
-      }
-      if (!meeting.done && meeting.all_here()) {
+      bool ended = false;
+      for (const ncclComm* const other : comm.clique->comms)
+        ended = ended || (other->aborted && meeting.concerns(other->rank));
+      if (!meeting.done && ended && !comm.aborted)
+        comm.fail(ncclRemoteError, "a remote rank has ended");
+      if (!meeting.done && !ended && meeting.all_here()) {
         meeting.perform();
         meeting.done = true;
         emulation::monitor().change();
       }
-      all = all && meeting.done;
+      all = all && (meeting.done || comm.aborted);
     }
     return all;
   };

@@ -3,7 +3,8 @@
 // What a rank queues is done when all that it concerns have come to it on their streams, and not
 // before. Sums add in the opposite order of the ranks, so that they show whose they are. NCCL's own
 // rules are kept: several ranks of a communicator on one device are refused; a send is not
-// buffered; a rank that aborts fails what others do with it.
+// buffered; a rank that aborts fails what others do with it, which stands still on their streams
+// until they abort, too.
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

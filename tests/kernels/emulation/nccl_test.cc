@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "cuda_runtime.h"
+#include "dist/mesh.h"
 #include "dist/threads.h"
 #include "group_cases.h"
 #include "kernels/ordered_sum.h"
@@ -284,6 +285,33 @@ TEST_CASE("nccl: groups along two axes, whose operations cross") {
   });
 }
 
+TEST_CASE("nccl: what goes up a pipeline does not queue behind what goes down") {
+  const Late late = any_late();
+  CAPTURE(static_cast<int>(late));
+  gpu_worlds(2, true, late, [](World& world) {
+    Layout stages;
+    stages.pp = 2;
+    const Mesh mesh(world, stages);
+    Group &down = mesh.group(Axes::pp), &up = mesh.upstream();
+    const Tensor values({1000}, DType::f32, Device::cuda);
+    if (world.rank() == 0) {
+      const Tensor stream = gpu_tensor(std::vector<float>(1000, 3));
+      Transfer sent = down.send(1, stream);
+      up.receive(1, values).wait();
+      if (host_floats(values) != std::vector<float>(1000, 5)) fail("a gradient");
+      world.barrier();
+      sent.wait();
+    } else {
+      const Tensor gradient = gpu_tensor(std::vector<float>(1000, 5));
+      Transfer sent = up.send(0, gradient);
+      world.barrier();  // it has come, and nobody has received the stream
+      down.receive(0, values).wait();
+      if (host_floats(values) != std::vector<float>(1000, 3)) fail("a stream");
+      sent.wait();
+    }
+  });
+}
+
 TEST_CASE("nccl: a transfer that nobody waits for keeps its memory") {
   const Late late = any_late();
   CAPTURE(static_cast<int>(late));
@@ -365,13 +393,13 @@ TEST_CASE("nccl: a rank that fails ends what the others wait for, who say where"
       first.wait();
       waits = true;
       waits.notify_one();
-      synchronize_gpu();  // returns when rank 1 has ended
+      synchronize_gpu();  // returns as the communicator is aborted when rank 1 has ended
       second.wait();
     });
   });
-  CHECK_THAT(
-      why, Contains("all_gather of F32 elements [1 1] (3 of 'tp'): NCCL: remote process exited") &&
-               Contains("(rank 0 on host thread 0)"));
+  CHECK_THAT(why,
+             Contains("all_reduce of F32 elements [2] (2 of 'tp'): NCCL: remote process exited") &&
+                 Contains("(rank 0 on host thread 0)"));
   CHECK(test::emulated_nccl().aborted == aborted + 4);  // of both ranks this group and the world's
 }
 
@@ -405,19 +433,26 @@ TEST_CASE("nccl: a rank that is silent is not waited for longer than the section
 }
 
 TEST_CASE("nccl: two calls that differ are named") {
-  const std::string why = failure([] {
-    gpu_worlds(2, false, Late::none, [](World& world) {
+  // By the rank that calls second; the other one may find first that this has ended.
+  std::string said[2];
+  failure([&] {
+    gpu_worlds(2, false, Late::none, [&](World& world) {
       const auto group = world.group("tp", all_of(world));
       const Tensor values = gpu_tensor({1, 2});
-      if (world.rank() == 0)
-        group->all_reduce(values).wait();
-      else
-        group->broadcast(values, 0).wait();
+      try {
+        if (world.rank() == 0)
+          group->all_reduce(values).wait();
+        else
+          group->broadcast(values, 0).wait();
+      } catch (const Error& error) {
+        said[world.rank()] = error.what();
+        throw;
+      }
       synchronize_gpu();
     });
   });
-  CHECK_THAT(why, Contains("all_reduce of F32 elements [2]") &&
-                      Contains("broadcast of F32 elements [2] from rank 0"));
+  CHECK_THAT(said[0] + said[1], Contains("all_reduce of F32 elements [2]") &&
+                                    Contains("broadcast of F32 elements [2] from rank 0"));
 }
 
 TEST_CASE("nccl: nothing of it can be recorded") {
