@@ -33,6 +33,16 @@ kill_after() {
   sleep "$(awk -v r="$RANDOM" 'BEGIN { printf "%.3f", 0.3 * r / 32768 }')"
   mapfile -t pids < <(pgrep -P "$launcher" vfm-train)
   kill -KILL "${pids[RANDOM % ${#pids[@]}]}"
+  # Now and then mpirun of Open MPI 4 waits for itself when all ranks have ended (in PMIx_server_finalize).
+  local tenths
+  for ((tenths = 0; tenths < 300; ++tenths)); do
+    kill -0 "$launcher" 2>/dev/null || break
+    sleep 0.1
+  done
+  if ((tenths == 300)); then
+    [ -z "$(pgrep -r D,R,S,T -P "$launcher" vfm-train)" ]
+    kill -KILL "$launcher"
+  fi
   ! wait "$launcher"
 }
 
