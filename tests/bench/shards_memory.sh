@@ -48,8 +48,8 @@ printf '| shared | ranks | between steps, MiB | by the formula | ratio | most in
 printf '|---|---:|---:|---:|---:|---:|---:|---:|\n'
 for shard in none optimizer full; do
   for ranks in 1 2 4 8; do
-    [ "$ranks$shard" != 1optimizer ] && [ "$ranks$shard" != 1full ] || continue
-    command=("${train[@]}" parallel.shard=$shard)
+    if [ "$ranks" -eq 1 ] && [ $shard != none ]; then continue; fi
+    command=("${train[@]}" "parallel.shard=$shard")
     cost=$("${command[@]}" --dry-run -q --ranks "$ranks")
     kept=$(jq '.memory_bytes | .weights + .gradients + .moments + .average' <<<"$cost")
     told=$(jq '.memory_bytes | .total - .host' <<<"$cost")

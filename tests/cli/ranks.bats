@@ -140,6 +140,10 @@ groups() { run --separate-stderr timeout 60 mpirun -np 4 "${VFM_BUILD:?}/tests/u
   # One rank waits for nobody.
   vfm-train tiny.yaml -j1 --data latents --out alone train.steps=1 >out
   jq -e 'has("memory_peak") and (has("busy_seconds") | not)' alone/timing.jsonl
+  # Of those who share samples, stages of a pipeline included, each reads its part of the bytes that one reads.
+  mpirun -np 4 vfm-train tiny.yaml -j1 --data latents --out shared parallel.tp=2 parallel.pp=2 train.steps=1 >out
+  jq -e '.read_bytes | .most <= 1.2 * .mean and .mean > 0' shared/timing.jsonl
+  [ "$(jq .read_bytes shared/metrics.jsonl)" = "$(jq .read_bytes alone/metrics.jsonl)" ]
 }
 
 @test "a checkpoint that any number of ranks loads and saves again has the same bytes" {

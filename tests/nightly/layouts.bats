@@ -16,28 +16,8 @@ model: {num_attention_heads: 4, attention_head_dim: 12, num_layers: 2, adaln_lor
 data: {tokens: 16, packs: 12, window: 8}
 schedule: {warmup: 5}
 validation: {every: 0}
-train: {steps: 60, checkpoint_every: 4, log_every: 1, step_limit: 20}
+train: {steps: 120, checkpoint_every: 4, log_every: 1, step_limit: 20}
 YAML
-}
-
-# killed RANKS KEYS...: kills one rank of many at random until the run has ended, and compares.
-killed() {
-  local ranks=$1 kills=0
-  shift
-  mpirun -np "$ranks" vfm-train tiny.yaml -j1 --data latents --out whole "$@" >/dev/null
-  while ((kills < 50)); do
-    mpirun -np "$ranks" vfm-train tiny.yaml -j1 --data latents --out run "$@" >/dev/null 2>&1 3>&- &
-    launcher=$!
-    sleep "$(awk -v r="$RANDOM" 'BEGIN { printf "%.3f", 0.5 + 3 * r / 32768 }')"
-    mapfile -t pids < <(pgrep -P "$launcher" vfm-train)
-    if ((${#pids[@]} > 0)); then kill -KILL "${pids[RANDOM % ${#pids[@]}]}" 2>/dev/null || true; fi
-    wait "$launcher" && break
-    kills=$((kills + 1))
-  done
-  echo "$kills kills"
-  mpirun -np "$ranks" vfm-train tiny.yaml -j1 --data latents --out run "$@" >/dev/null
-  diff -r whole/checkpoints run/checkpoints
-  diff whole/metrics.jsonl run/metrics.jsonl
 }
 
 # kill_after STEPS RANKS KEYS...: trains until so many steps are done, and kills one of the ranks a little later.
@@ -51,18 +31,27 @@ kill_after() {
     sleep 0.02
   done
   sleep "$(awk -v r="$RANDOM" 'BEGIN { printf "%.3f", 0.3 * r / 32768 }')"
-  # A rank alone has no launcher's children.
   mapfile -t pids < <(pgrep -P "$launcher" vfm-train)
   kill -KILL "${pids[RANDOM % ${#pids[@]}]}"
+  # Now and then mpirun of Open MPI 4 waits for itself when all ranks have ended (in PMIx_server_finalize).
+  local tenths
+  for ((tenths = 0; tenths < 300; ++tenths)); do
+    kill -0 "$launcher" 2>/dev/null || break
+    sleep 0.1
+  done
+  if ((tenths == 300)); then
+    [ -z "$(pgrep -r D,R,S,T -P "$launcher" vfm-train)" ]
+    kill -KILL "$launcher"
+  fi
   ! wait "$launcher"
 }
 
 # ten_kills RANKS KEYS...: the run goes on ten times with the same layout.
 ten_kills() {
   local kill
-  mpirun -np "$1" vfm-train tiny.yaml -j1 --data latents --out whole "${@:2}" train.steps=120 >/dev/null
-  for kill in {1..10}; do kill_after $((10 * kill)) "$@" train.steps=120; done
-  mpirun -np "$1" vfm-train tiny.yaml -j1 --data latents --out run "${@:2}" train.steps=120 >/dev/null
+  mpirun -np "$1" vfm-train tiny.yaml -j1 --data latents --out whole "${@:2}" >/dev/null
+  for kill in {1..10}; do kill_after $((10 * kill)) "$@"; done
+  mpirun -np "$1" vfm-train tiny.yaml -j1 --data latents --out run "${@:2}" >/dev/null
   diff -r whole/checkpoints run/checkpoints
   diff whole/metrics.jsonl run/metrics.jsonl
 }
@@ -73,29 +62,29 @@ apart() {
     awk '{ sum += ($1 - $2) ^ 2 } END { if (NR != 120) exit 1; printf "%.6e", sqrt(sum / NR) }'
 }
 
+@test "ten kills of a rank: tp=2 cp=2, and two of each" { ten_kills 8 parallel.tp=2 parallel.cp=2; }
+@test "ten kills of a rank: cp=4, tokens for heads" { ten_kills 4 parallel.cp=4 parallel.cp_kind=all_to_all; }
+@test "ten kills of a rank: tp=2, two of each, in bf16" { ten_kills 4 parallel.tp=2 model.compute=bf16; }
 @test "ten kills of a rank: pp=2 tp=2" { ten_kills 4 parallel.pp=2 parallel.tp=2; }
 @test "ten kills of a rank: the state and the weights of two in parts" { ten_kills 2 parallel.shard=full; }
+@test "ten kills of a rank: two stages whose ranks share their weights" { ten_kills 4 parallel.pp=2 parallel.shard=full; }
 
 @test "ten kills, after each of which another layout goes on: its losses are as near as another order of sums" {
   local layouts=("4 parallel.pp=2 parallel.tp=2" "2 parallel.shard=full" "2 parallel.cp=2" "4 parallel.tp=2"
-    "3 parallel.shard=optimizer" "2 parallel.pp=2" "4 parallel.shard=full parallel.tp=2" "8 parallel.tp=2 parallel.cp=2"
+    "3 parallel.shard=optimizer" "4 parallel.pp=2 parallel.shard=full" "4 parallel.shard=full parallel.tp=2" "8 parallel.tp=2 parallel.cp=2"
     "4 parallel.pp=2 parallel.cp=2" "2 parallel.tp=2")
   local together floor=0 kill far
   for together in 0 1 3; do
-    vfm-train tiny.yaml -j1 --data latents --out "one$together" data.micro_packs=$together train.steps=120 >/dev/null
+    vfm-train tiny.yaml -j1 --data latents --out "one$together" data.micro_packs=$together >/dev/null
     floor=$(awk -v a="$floor" -v b="$(apart one0 "one$together")" 'BEGIN { print (a > b ? a : b) }')
   done
   for ((kill = 1; kill <= 10; ++kill)); do
     # shellcheck disable=SC2086 # several words
-    kill_after $((10 * kill)) ${layouts[kill - 1]} train.steps=120
+    kill_after $((10 * kill)) ${layouts[kill - 1]}
   done
-  vfm-train tiny.yaml -j1 --data latents --out run train.steps=120 >/dev/null
+  vfm-train tiny.yaml -j1 --data latents --out run >/dev/null
   far=$(apart one0 run)
   echo "$far apart; other orders of sums are $floor"
   awk -v far="$far" -v floor="$floor" 'BEGIN { exit !(floor > 0 && far < 3 * floor) }'
 }
 
-@test "kills of a rank: tp=2 cp=2, and two of each" { killed 8 parallel.tp=2 parallel.cp=2; }
-@test "kills of a rank: cp=4, tokens for heads" { killed 4 parallel.cp=4 parallel.cp_kind=all_to_all; }
-@test "kills of a rank: tp=2, two of each, in bf16" { killed 4 parallel.tp=2 model.compute=bf16; }
-@test "kills of a rank: two stages whose ranks share their weights" { killed 4 parallel.pp=2 parallel.shard=full; }

@@ -204,6 +204,10 @@ TEST_CASE(
             heads,
             "gradient norm",
             {"tp", sum, Fault::scales}},
+           {"a norm that counts the stages twice",
+            "parallel: {pp: 2}\nmodel: {num_layers: 2}",
+            "gradient norm",
+            {"pp", sum, Fault::scales}},
            {"one rank clips by another norm", heads, "update", {"tp", sum, Fault::strays}},
            {"one rank decides to skip the step", heads, "update", {"tp", sum, Fault::breaks}},
            // The weights travel once when they are drawn, once as they begin, and after the update.

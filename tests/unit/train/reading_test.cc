@@ -11,6 +11,7 @@
 #include <mutex>
 #include <numeric>
 
+#include "base/error.h"
 #include "data/latents.h"
 #include "dist/threads.h"
 #include "latents_fixture.h"
@@ -72,6 +73,30 @@ void damage(const std::string& tar, std::uint64_t offset) {
   file.seekp(static_cast<std::streamoff>(offset) + 150);
   file.put('x');
 }
+
+/// Data of which all but the first pieces cannot be read.
+class HalfGone final : public Dataset {
+ public:
+  explicit HalfGone(const Dataset& data) : data_(data) {}
+  const std::vector<data::Entry>& entries() const override { return data_.entries(); }
+  const Json& info() const override { return data_.info(); }
+  std::int64_t about_bytes(std::size_t i) const override { return data_.about_bytes(i); }
+  bool has_pieces() const override { return true; }
+  std::string read_piece(std::size_t i, std::int64_t begin, std::int64_t end) const override {
+    if (begin > 0) fail("the disk is gone from byte {}", begin);
+    return data_.read_piece(i, begin, end);
+  }
+  CleanSample put_together(std::size_t i, std::string_view bytes) const override {
+    return data_.put_together(i, bytes);
+  }
+
+ private:
+  void fit_model(Recipe& recipe) const override { data_.fit(recipe); }
+  CleanSample read_sample(std::size_t i, std::optional<std::uint32_t> step) const override {
+    return data_.read(i, step);
+  }
+  const Dataset& data_;
+};
 
 const std::vector<Readers> kReaders = {{2, "tp: 2", {}},
                                        {3, "cp: 3, cp_kind: gather", {}},
@@ -211,6 +236,31 @@ TEST_CASE("ranks have the bits of the samples that one reads, and one verdict on
         if (samples.size() == 1) CHECK(in_pieces == readers.ranks);
       }
     }
+  }
+}
+
+TEST_CASE("a piece that one rank cannot read makes the sample one that none has") {
+  const TemporaryFolder folder;
+  write_latents(folder.path, {.samples = 16, .mixed = true});
+  const auto data = open_latents(folder.path, "train");
+  const HalfGone gone(*data);
+  for (const Readers& readers : kReaders) {
+    CAPTURE(readers.parallel);
+    Recipe recipe = reading_recipe("dit", readers);
+    data->fit(recipe);
+    std::mutex mutex;
+    dist::thread_worlds(readers.ranks, [&](dist::World& world) {
+      const Parallel parallel(recipe, world);
+      const dist::Group& group = parallel.sharers();
+      const SharedSamples shared =
+          share_samples(parallel, gone, read_own_part(gone, {10}, {}, group.rank(), group.size()));
+      const std::lock_guard lock(mutex);
+      REQUIRE(shared.samples.size() == 1);
+      CHECK_THAT(shared.samples[0].failure, Catch::StartsWith("the disk is gone from byte "));
+      CHECK(shared.samples[0].sample.key == data->entry(10).key);
+      CHECK(shared.samples[0].sample.x0.empty());
+      CHECK(shared.own_bytes == 0);
+    });
   }
 }
 
