@@ -51,10 +51,6 @@ std::string ClipParallel::option() const {
 
 ClipParallel parse_parallel(std::string_view text) {
   ClipParallel parallel;
-  if (text == "auto") {
-    parallel.choose = ClipParallel::kAllRanks;
-    return parallel;
-  }
   while (!text.empty()) {
     const std::string_view part = text.substr(0, text.find(','));
     text.remove_prefix(std::min(text.size(), part.size() + 1));
@@ -62,6 +58,10 @@ ClipParallel parse_parallel(std::string_view text) {
     const std::string_view name = part.substr(0, equal);
     const std::string_view value =
         equal == std::string_view::npos ? std::string_view() : part.substr(equal + 1);
+    if (part == "auto") {
+      parallel.choose = ClipParallel::kAllRanks;
+      continue;
+    }
     if (name == "cp_kind") {
       if (value != "auto") models::parse_cp_kind(value);
       parallel.cp_kind = value;

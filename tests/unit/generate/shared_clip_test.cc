@@ -129,9 +129,9 @@ TEST_CASE("--parallel is read, and what cannot be is refused") {
   CHECK(parse_parallel(all.option()).name() == all.name());
   CHECK(parse_parallel("auto").choose == ClipParallel::kAllRanks);
   CHECK(parse_parallel("auto=8").choose == 8);
-  for (const char* wrong :
-       {"cfg=3", "cp=0", "cp=", "cp", "tp=x", "tp=2x", "dp=2", "cp_kind=ring", "cp=2,cp_kind=star",
-        "tp=-1", "tp=99999999999", "auto=0", "auto=2,tp=2", "cfg=2,auto=4", "auto=2,cp_kind=ring"})
+  for (const char* wrong : {"cfg=3", "cp=0", "cp=", "cp", "tp=x", "tp=2x", "dp=2", "cp_kind=ring",
+                            "cp=2,cp_kind=star", "tp=-1", "tp=99999999999", "auto=0", "auto=2,tp=2",
+                            "auto,tp=2", "cfg=2,auto=4", "auto=2,cp_kind=ring"})
     CHECK_THROWS_AS(parse_parallel(wrong), Error);
   CHECK_THAT(usage_error([] { check_ranks(parse_parallel("cfg=2"), 3); }),
              Contains("2 ranks make a clip together, and 3 are no multiple"));
