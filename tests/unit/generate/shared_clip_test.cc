@@ -63,8 +63,8 @@ void fill(const models::DiffusionNetwork& network, float scale = 0.1f) {
 }
 
 /// One that FP8 takes, with attention.
-models::NetworkConfig fp8_network() {
-  models::NetworkConfig config = tiny_dit();
+models::NetworkConfig fp8_network(models::NetworkType type = models::NetworkType::dit) {
+  models::NetworkConfig config = type == models::NetworkType::stdit ? tiny_stdit() : tiny_dit();
   config.num_attention_heads = 2;
   config.attention_head_dim = 64;
   config.text_embed_dim = 16;
@@ -266,6 +266,24 @@ TEST_CASE("FP8 of ranks that share a clip is that of one rank") {
         CHECK(apart < changed);
       }
     }
+}
+
+TEST_CASE("FP8 of ranks that share an ST-DiT is that of one rank") {
+  const models::NetworkConfig config = fp8_network(models::NetworkType::stdit);
+  const models::NetworkBatch batch = guided(config, 2);
+  const models::Fp8Parts parts{true, true};
+  const auto alone = models::make_network(config, 1, DType::bf16, Device::cpu, false);
+  fill(*alone);
+  alone->set_inference_fp8(parts);
+  ops::Tape silent(false);
+  const Tensor wanted = alone->forward(silent, batch);
+  for (const std::string text : {"cp=2", "tp=2"}) {
+    INFO(text);
+    const ClipParallel parallel = parse_parallel(text);
+    const Shared shared =
+        shared_output(config, parallel, models::CpKind::all_to_all, DType::bf16, parts, batch);
+    CHECK(apart_from(wanted, shared.output) <= (parallel.tp > 1 ? 4e-2 : 1e-4));
+  }
 }
 
 TEST_CASE("in FP8 what goes into a matrix travels as FP8, and a scale is agreed on for each") {
