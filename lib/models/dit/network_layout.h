@@ -55,9 +55,7 @@ struct NetworkLayout {
   dist::Group *cp_heads = nullptr, *cp_ring = nullptr;
   nn::StateShares state = {};         ///< whose part of the optimizer's state this rank keeps
   nn::BlockShards* blocks = nullptr;  ///< gathers the blocks' matrices; null: they are all here
-  /// All that have a part of what goes through the network at a time: in FP8 these round with one
-  /// scale, as one rank would. Null: this one has it all.
-  dist::Group* fp8 = nullptr;
+  dist::Group* fp8 = nullptr;         ///< who rounds to FP8 with one scale; null: this rank alone
 
   dist::Group* pp = nullptr;
   /// Of pp the blocks of each chunk of the network, one after the other: rank r has the chunks r,
