@@ -31,7 +31,10 @@ kill_after() {
     sleep 0.02
   done
   sleep "$(awk -v r="$RANDOM" 'BEGIN { printf "%.3f", 0.3 * r / 32768 }')"
-  mapfile -t pids < <(pgrep -P "$launcher" vfm-train)
+  while mapfile -t pids < <(pgrep -P "$launcher" vfm-train) && ((${#pids[@]} == 0)); do
+    kill -0 "$launcher" # it begins
+    sleep 0.02
+  done
   kill -KILL "${pids[RANDOM % ${#pids[@]}]}"
   # Now and then mpirun of Open MPI 4 waits for itself when all ranks have ended (in PMIx_server_finalize).
   local tenths
