@@ -16,6 +16,9 @@ std::string less_of(std::string_view axis) {
   if (axis == "tp") return "lower 'parallel.tp', or keep it inside a machine";
   if (axis.starts_with("cp") && axis.find("dp") == std::string_view::npos)
     return "lower 'parallel.cp', or choose another 'parallel.cp_kind'";
+  if (axis == "stages") return "lower 'parallel.vpp', or 'parallel.pp'";
+  if (axis == "shards")
+    return "share the state inside machines alone ('parallel.replicate'), or raise 'data.packs'";
   return "raise 'data.packs', so that gradients travel less often, or set 'parallel.reduce' bf16";
 }
 
@@ -99,8 +102,8 @@ Signs signs_of_plan(const Json& layout, double usable, double read_seconds) {
     const double part = value.get<double>() / seconds;
     if (term == "bubble") signs.bubble = part;
     if (term == "uneven packs") signs.straggler = 1 / std::max(1e-9, 1 - part);
-    if ((term == "tp" || term == "cp" || term == "gradients") && part > signs.exchanged)
-      signs.exchange = term, signs.exchanged = part;
+    for (const char* exchange : {"tp", "cp", "stages", "gradients", "shards"})
+      if (term == exchange && part > signs.exchanged) signs.exchange = term, signs.exchanged = part;
   }
   return signs;
 }

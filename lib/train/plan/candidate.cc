@@ -18,6 +18,8 @@ namespace {
 
 using models::CpKind;
 
+constexpr int kMostChunks = 4;  // of a stage, more send more than they wait less
+
 std::vector<int> divisors_of(int number) {
   std::vector<int> all;
   for (int i = 1; i <= number; ++i)
@@ -35,8 +37,7 @@ std::string rule_of(const std::string& text) {
   for (const auto& [words, rule] :
        {std::pair{"packs a step", "more ranks than packs a step"},
         {"too few for the ranks", "samples with fewer tokens than ranks"},
-        {"heads", "heads that are not dealt out evenly"},
-        {"stages of a pipeline", "a pipeline whose stages would share a state"}})
+        {"heads", "heads that are not dealt out evenly"}})
     if (text.find(words) != std::string::npos) return rule;
   return "the model's own rule";
 }
@@ -53,7 +54,7 @@ class Drawing {
       for (const int cp : divisors_of(gpus_ / tp))
         for (const int pp : divisors_of(gpus_ / tp / cp)) {
           if (pp > most_stages) break;
-          for (int vpp = 1; pp * vpp <= (pp > 1 ? most_stages : 1); vpp *= 2)
+          for (int vpp = 1; vpp <= (pp > 1 ? std::min(kMostChunks, most_stages / pp) : 1); vpp *= 2)
             kinds({.tp = tp, .cp = cp, .dp = gpus_ / tp / cp / pp, .pp = pp, .vpp = vpp});
         }
     return std::move(layouts_);
@@ -93,9 +94,9 @@ class Drawing {
       judge(candidate);
       candidate.shard = ShardKind::full;
       judge(candidate);
-      // With one pass a step it is gathered once less, and nothing else.
+      // A stage keeps what it gathered in any case.
       candidate.reshard = false;
-      if (candidate.pp > 1 || candidate.packs_of_rank(recipe_.data.packs) > 1) judge(candidate);
+      if (candidate.pp == 1 && candidate.packs_of_rank(recipe_.data.packs) > 1) judge(candidate);
     }
   }
 
@@ -157,7 +158,7 @@ Recipe Candidate::of(Recipe recipe) const {
   parallel.stages.clear();
   parallel.shard = shard_name(shard);
   parallel.replicate = replicate;
-  parallel.reshard = reshard;
+  parallel.reshard = reshard ? "auto" : "false";
   recipe.model.recompute = models::recompute_name(recompute);
   recipe.model.offload = offload;
   recipe.data.micro_packs = micro_packs;
@@ -202,7 +203,7 @@ std::vector<std::string> Candidate::settings(const std::set<std::string>& given)
   set("parallel.stages", true, "[]");
   set("parallel.shard", shard == ShardKind::none, shard_name(shard));
   set("parallel.replicate", replicate == 1, replicate);
-  set("parallel.reshard", reshard, reshard);
+  set("parallel.reshard", reshard, reshard ? "auto" : "false");
   set("model.recompute", false, models::recompute_name(recompute));
   set("model.offload", !offload, offload);
   set("data.micro_packs", false, micro_packs);

@@ -31,8 +31,9 @@ struct Candidate {
   int dp = 1;           ///< what the other axes leave of the GPUs
   int pp = 1, vpp = 1;
   ShardKind shard = ShardKind::none;
-  int replicate = 1;    ///< groups of ranks that each keep all of the state; divides dp
-  bool reshard = true;  ///< of ShardKind::full: whether gathered matrices are freed after each use
+  int replicate = 1;  ///< groups of ranks that each keep all of the state; divides dp
+  /// Of ShardKind::full, without a pipeline: whether gathered matrices are freed after each use.
+  bool reshard = true;
   models::Recompute recompute = models::Recompute::none;
   bool offload = false;
   int micro_packs = 1;  ///< that go through the network together
@@ -61,7 +62,7 @@ Candidate candidate_of(const Recipe& recipe, int ranks, models::Recompute recomp
 
 /// The layouts of so many GPUs, `per_node` of them on a machine: those that a run of `recipe`,
 /// which is fitted to its data, takes. The others are counted, by why. Drawn are all tp, cp, dp and
-/// pp; all that ranks of cp exchange; chunks of a stage by powers of two; shards of all ranks that
+/// pp; all that ranks of cp exchange; of a stage one, two and four chunks; shards of all ranks that
 /// have the same weights, of those on one node, and on four. Gathered matrices stay where a rank
 /// has several passes a step, too.
 struct Layouts {

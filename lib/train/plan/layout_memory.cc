@@ -9,6 +9,12 @@
 namespace vfm::train {
 namespace {
 
+constexpr int kFewBlocks = 2;
+
+// Of what is added up of a pipeline's activations: what it takes in any case, and what it hardly
+// takes more than, with batches of all packs and blocks that are no longer where they were.
+constexpr double kSurely = 0.97, kPerhaps = 1.25;
+
 constexpr double MemoryNeed::*kKinds[] = {&MemoryNeed::weights,      &MemoryNeed::gradients,
                                           &MemoryNeed::moments,      &MemoryNeed::average,
                                           &MemoryNeed::host,         &MemoryNeed::pinned,
@@ -49,53 +55,62 @@ MemoryNeed LayoutMemory::count(const Candidate& c, int of_chunk, int packs, bool
                         with_pack ? pack_ : std::vector<data::Entry>());
 }
 
-/// With all blocks: of two sizes what a block adds.
-LayoutMemory::Ends LayoutMemory::counted_ends(const Candidate& c, int packs, bool with_pack) const {
-  const int few = c.pp > 1 ? 1 : 2;
+/// Of each chunk of the first stage or the last one.
+double LayoutMemory::blocks_of_end(const Candidate& c, bool last) const {
+  if (c.pp == 1) return cuts_.blocks();
+  return static_cast<double>(blocks_of_stage(cuts_.of(c.pp, c.vpp), c.pp, last ? c.pp - 1 : 0)) /
+         c.vpp;
+}
+
+/// Of one that shares its state with n - 1 others: the same on all, and a part of the rest, which
+/// two and four ranks tell. A stage is the first or the last one, of however many.
+LayoutMemory::Ends LayoutMemory::state_ends(const Candidate& c) {
+  const int ranks = c.state_ranks();
+  const auto counted = [&](int some) -> const Ends& {
+    Ends& ends = states_[{c.tp, c.pp > 1, c.shard, some}];
+    if (!ends.empty()) return ends;
+    Candidate one{.tp = c.tp, .dp = some, .pp = std::min(2, c.pp)};
+    one.shard = c.shard;
+    for (const int few : {kFewBlocks, kFewBlocks + 1})
+      for (const bool last : {false, true})
+        ends.push_back(count(one, few, 1, last, false));
+    return ends;
+  };
+  const Ends &two = counted(std::min(2, ranks)), &four = counted(std::min(4, ranks));
   Ends ends;
-  for (const bool last : {false, true}) {
-    if (last && c.pp == 1) {
-      ends.push_back(ends[0]);
-      break;
-    }
-    const MemoryNeed less = count(c, few, packs, last, with_pack),
-                     more = count(c, few + 1, packs, last, with_pack);
-    const double blocks = c.pp > 1 ? static_cast<double>(blocks_of_stage(
-                                         cuts_.of(c.pp, c.vpp), c.pp, last ? c.pp - 1 : 0)) /
-                                         c.vpp
-                                   : cuts_.blocks();
-    ends.push_back(sum_of_needs(less, blocks - few, more, less));
+  for (std::size_t i = 0; i < 2; ++i) {
+    const auto of_blocks = [&](const Ends& few) {
+      return sum_of_needs(few[i], blocks_of_end(c, i == 1) * c.vpp - kFewBlocks, few[i + 2],
+                          few[i]);
+    };
+    // a + b / n.
+    const MemoryNeed half = of_blocks(two), quarter = of_blocks(four);
+    ends.push_back(sum_of_needs(half, 2 - 4.0 / std::max(2, ranks), quarter, half));
   }
   return ends;
 }
 
-const LayoutMemory::Ends& LayoutMemory::state_ends(const Candidate& c) {
-  Ends& ends = states_[{c.tp, c.pp, c.vpp, c.shard, c.state_ranks()}];
-  if (!ends.empty()) return ends;
-  Candidate one{.tp = c.tp, .dp = c.state_ranks(), .pp = c.pp, .vpp = c.vpp};
-  one.shard = c.shard;
-  return ends = counted_ends(one, 1, false);
-}
-
-/// Of many passes a step few are counted: each more adds its batches, which wait from the begin of
-/// the step before.
-const LayoutMemory::Ends& LayoutMemory::pass_ends(const Candidate& c) {
+/// Without a pipeline. Of many passes a step few are counted: each more adds its batches, which
+/// wait from the begin of the step before.
+const MemoryNeed& LayoutMemory::pass(const Candidate& c) {
   const int own = c.packs_of_rank(recipe_.data.packs), each = c.micro_packs,
-            counted = std::min(own, (c.pp > 1 ? 2 * c.pp : 3) * each);
-  const bool cp = c.cp > 1;
-  Candidate one = with_few_ranks(c);
-  Ends& ends =
-      passes_[{c.tp, c.cp, cp ? c.cp_kind : models::CpKind::gather, c.cp_heads, c.hybrid,
-               c.recompute, c.offload, each, c.shard, c.reshard, one.dp > 1, c.pp, c.vpp, own}];
-  if (!ends.empty()) return ends;
-  ends = counted_ends(one, counted, true);
-  if (own == counted) return ends;
-  one.pp = one.vpp = 1;
-  const MemoryNeed two = count(one, 2, 2 * each, false, true),
-                   three = count(one, 2, 3 * each, false, true);
-  for (MemoryNeed& end : ends)
-    end = sum_of_needs(end, static_cast<double>(own - counted) / each, three, two);
-  return ends;
+            counted = std::min(own, 3 * each);
+  const Candidate one = with_few_ranks(c);
+  const auto [found, fresh] = passes_.try_emplace(
+      {c.tp, c.cp, c.cp > 1 ? c.cp_kind : models::CpKind::gather, c.cp_heads, c.hybrid, c.recompute,
+       c.offload, each, c.shard, c.reshard, one.dp > 1, own});
+  MemoryNeed& need = found->second;
+  if (!fresh) return need;
+  const auto count_passes = [&](int blocks, int packs) {
+    return count(one, blocks, packs, false, true);
+  };
+  const MemoryNeed less = count_passes(kFewBlocks, counted),
+                   more = count_passes(kFewBlocks + 1, counted);
+  need = sum_of_needs(less, blocks_of_end(c, false) - kFewBlocks, more, less);
+  if (own > counted)
+    need = sum_of_needs(need, static_cast<double>(own - counted) / each, less,
+                        count_passes(kFewBlocks, counted - each));
+  return need;
 }
 
 MemoryNeed LayoutMemory::state(const Candidate& candidate) {
@@ -108,16 +123,51 @@ MemoryNeed LayoutMemory::state(const Candidate& candidate) {
 }
 
 MemoryNeed LayoutMemory::few(const Candidate& candidate) {
-  const Ends &states = state_ends(candidate), &passes = pass_ends(candidate);
-  MemoryNeed fullest;
-  for (std::size_t i = 0; i < states.size(); ++i) {
-    MemoryNeed need = states[i];
-    need.activations = passes[i].activations;
-    need.host = passes[i].host;
-    need.pinned = passes[i].pinned;
-    if (need.total() > fullest.total()) fullest = need;
+  MemoryNeed need = candidate.pp > 1 ? sum_up(candidate) : state(candidate);
+  if (candidate.pp > 1) {
+    need.activations *= kPerhaps;
+    return need;
   }
-  return fullest;
+  const MemoryNeed& passing = pass(candidate);
+  need.activations = passing.activations;
+  need.host = passing.host;
+  need.pinned = passing.pinned;
+  return need;
+}
+
+/// Of a pass: what it takes with one block, and what each more keeps until it comes back.
+const LayoutMemory::Kept& LayoutMemory::kept(const Candidate& c) {
+  const auto [found, fresh] =
+      kept_.try_emplace({c.tp, c.cp, c.cp > 1 ? c.cp_kind : models::CpKind::gather, c.cp_heads,
+                         c.hybrid, c.recompute, c.micro_packs});
+  if (!fresh) return found->second;
+  Candidate one = c;
+  one.dp = one.pp = one.vpp = one.replicate = 1;
+  one.shard = ShardKind::none;
+  const double of_one = count(one, 1, c.micro_packs, false, true).activations;
+  return found->second = {of_one, count(one, 2, c.micro_packs, false, true).activations - of_one};
+}
+
+MemoryNeed LayoutMemory::at_least(const Candidate& c) {
+  MemoryNeed need = sum_up(c);
+  need.activations *= kSurely;
+  return need;
+}
+
+MemoryNeed LayoutMemory::sum_up(const Candidate& c) {
+  MemoryNeed need = state(c);
+  const int passes = c.passes(recipe_.data.packs);
+  const int chunks = std::min(passes * c.vpp, c.vpp == 1 ? c.pp : (c.vpp + 1) * c.pp - 1);
+  const Kept& of_pass = kept(c);
+  need.activations = of_pass.one + (chunks * blocks_of_end(c, false) - 1) * of_pass.block;
+  if (c.pp > 1 && c.shard == ShardKind::full) {
+    // A stage has all its matrices while it computes, and gradients of f32.
+    Candidate plain = c;
+    plain.shard = ShardKind::none, plain.replicate = 1;
+    const auto size = static_cast<double>(dtype_size(recipe_.compute()));
+    need.activations += (1 + size / 4) * state(plain).gradients;
+  }
+  return need;
 }
 
 MemoryNeed LayoutMemory::whole(const Candidate& candidate) const {

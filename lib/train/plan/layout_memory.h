@@ -1,8 +1,8 @@
 // What memory a rank of a layout takes: that of the run's own accounting (train/memory.h).
 //
-// For a first look what lasts is counted on as many ranks as share a state, without a batch; what
-// passes is counted with few ranks, blocks and passes, once for each local shape, as all blocks are
-// alike. whole() is what a dry run of the layout says, to the byte.
+// For a first look what lasts is counted without a batch, and what passes with few passes, once for
+// each local shape; both on few ranks and with few blocks, as all blocks are alike, and ranks that
+// share a state have equal parts of it. whole() is what a dry run of the layout says, to the byte.
 // Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -24,30 +24,42 @@ class LayoutMemory {
                Device device)
       : recipe_(recipe), pack_(pack), cuts_(cuts), device_(device) {}
 
-  /// Of the fullest stage, each: without activations, with those of few blocks, and all of it.
+  /// Of the fullest stage, each: without activations, with those of few blocks, and all of it. Few
+  /// of a pipeline are a quarter more than at_least(): to run its schedule is left to whole().
   MemoryNeed state(const Candidate& candidate);
   MemoryNeed few(const Candidate& candidate);
   MemoryNeed whole(const Candidate& candidate) const;
+  /// Less than few() says, and found at once, without 'model.offload': what lasts, and what
+  /// blocks keep of the microbatches under way on the first stage (train/pipeline_schedule.h).
+  MemoryNeed at_least(const Candidate& candidate);
 
  private:
   /// Of the first stage and the last one: both the same without a pipeline.
   using Ends = std::vector<MemoryNeed>;
-  using StateKey = std::tuple<int, int, int, ShardKind, int>;
+  using StateKey = std::tuple<int, bool, ShardKind, int>;
   using PassKey = std::tuple<int, int, models::CpKind, int, bool, models::Recompute, bool, int,
-                             ShardKind, bool, bool, int, int, int>;
+                             ShardKind, bool, bool, int>;
 
   MemoryNeed count(const Candidate& candidate, int of_chunk, int packs, bool last,
                    bool with_pack) const;
-  Ends counted_ends(const Candidate& candidate, int packs, bool with_pack) const;
-  const Ends& state_ends(const Candidate& candidate);
-  const Ends& pass_ends(const Candidate& candidate);
+  double blocks_of_end(const Candidate& candidate, bool last) const;
+  Ends state_ends(const Candidate& candidate);
+  const MemoryNeed& pass(const Candidate& candidate);
+  MemoryNeed sum_up(const Candidate& candidate);
 
   const Recipe& recipe_;
   const std::vector<data::Entry>& pack_;
   StageCuts& cuts_;
   const Device device_;
+  using BlockKey = std::tuple<int, int, models::CpKind, int, bool, models::Recompute, int>;
+  struct Kept {
+    double one = 0, block = 0;
+  };
+  const Kept& kept(const Candidate& candidate);
+
+  std::map<BlockKey, Kept> kept_;
   std::map<StateKey, Ends> states_;
-  std::map<PassKey, Ends> passes_;
+  std::map<PassKey, MemoryNeed> passes_;
 };
 
 }  // namespace vfm::train

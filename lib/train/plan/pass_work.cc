@@ -160,11 +160,12 @@ PassWork::Local& PassWork::local(const Candidate& c, bool later, bool stages) {
 
 /// On two ranks that share a state, of two such groups where there are several.
 const PassWork::State& PassWork::state(const Candidate& c) {
-  const bool replicas = c.replicate > 1, shared = c.shard != ShardKind::none;
-  State& state = states_[{c.tp, c.shard, c.reshard, replicas}];
+  const bool replicas = c.replicate > 1, shared = c.shard != ShardKind::none,
+             reshard = c.reshard && c.pp == 1;
+  State& state = states_[{c.tp, c.shard, reshard, replicas}];
   if (!state.rest.seconds.empty()) return state;
   Candidate one{.tp = c.tp, .dp = 2};
-  one.shard = c.shard, one.reshard = c.reshard;
+  one.shard = c.shard, one.reshard = reshard;
   if (replicas) one.dp = 4, one.replicate = 2;
   state.ranks = shared ? 2 : one.dp;
   const auto counted = [&](int blocks, int packs) {
@@ -209,7 +210,8 @@ void PassWork::add_state(const Candidate& c, StageWork& work) {
   const bool by_block = c.shard == ShardKind::full;
   add(counted.rest, 1, false);
   add(counted.block, blocks, by_block);
-  if (by_block && later > 0) {
+  // A stage gathers and sums once a step.
+  if (by_block && later > 0 && c.pp == 1) {
     CountedWork more;
     more.messages = counted.later_block.messages;
     add(more, later * blocks, true);
@@ -219,9 +221,9 @@ void PassWork::add_state(const Candidate& c, StageWork& work) {
 /// What blocks that are gathered compute more, or less: copies and sums of a rank's own part of
 /// each gradient, in place of what every rank adds to the whole.
 void PassWork::add_work_of_shards(const Candidate& c, StageWork& work) {
-  if (c.shard != ShardKind::full) return;
+  if (c.shard != ShardKind::full || c.pp > 1) return;
   Candidate plain = c;
-  plain.shard = ShardKind::none, plain.replicate = 1, plain.reshard = true;
+  plain.shard = ShardKind::none, plain.replicate = 1;
   const State &shared = state(c), &whole = state(plain);
   const double later = c.passes(recipe_.data.packs) - 1, parts = c.state_ranks() / shared.ranks;
   CountedWork more;

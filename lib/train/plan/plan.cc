@@ -82,11 +82,12 @@ Json plan_training(const RunOptions& options, const PlanRequest& request) {
     best.push_back(to_json(plan.best[i], recipe, load, request,
                            i == 0 ? "the fastest" : why_slower(plan.best[i], plan.best[0])));
   for (std::size_t i = 0; i < std::min<std::size_t>(plan.too_big.size(), 3); ++i)
-    too_big.push_back(
-        to_json(plan.too_big[i], recipe, load, request,
-                fmt::format("{} of memory{}, {} are usable", format_bytes(plan.too_big[i].memory()),
-                            plan.too_big[i].state_alone ? " without any activation" : "",
-                            format_bytes(request.gpu->usable()))));
+    too_big.push_back(to_json(
+        plan.too_big[i], recipe, load, request,
+        fmt::format("{}{} of memory{}, {} are usable", plan.too_big[i].at_least ? "at least " : "",
+                    format_bytes(plan.too_big[i].memory()),
+                    plan.too_big[i].state_alone ? " without any activation" : "",
+                    format_bytes(request.gpu->usable()))));
   Json conditioning;
   if (plan.pipeline)
     conditioning = {{"layout", plan.pipeline->layout()},

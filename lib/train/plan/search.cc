@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <optional>
+#include <queue>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 #include "train/kind.h"
 #include "train/plan/plan.h"
@@ -31,15 +35,23 @@ class OneLayout {
     return std::move(*best);
   }
 
-  /// No candidate of the layout takes less: nothing recomputed, and what more packs together save
-  /// at most, which is gaps between kernels, what is gathered for each pass, and gradients that
-  /// travel under a longer one.
-  double least_seconds(Candidate candidate) const {
-    candidate.recompute = modes(candidate).front().first;
+  /// No candidate of the layout takes less: nothing recomputed, or the least that may fit; and
+  /// without what more packs together save at most, which is gaps between kernels, what is gathered
+  /// for each pass, and gradients that travel under a longer one.
+  double least_seconds(Candidate candidate, bool fitting) const {
+    for (const auto& [recompute, offload] : modes(candidate)) {
+      candidate.recompute = recompute;
+      candidate.offload = offload;
+      if (!fitting || offload || cost_.at_least(candidate).fits) break;
+    }
     const StepTime time = cost_.least_time(candidate);
-    const int passes = candidate.passes(recipe_.data.packs);
-    return time.total() -
-           (time.of("gaps") + time.of("shards") + time.of("gradients")) * (1 - 1.0 / passes);
+    double saved = time.of("gaps");
+    // More packs together wait more for a pipeline to fill than they hide.
+    if (candidate.pp == 1) {
+      saved += time.of("gradients");
+      if (candidate.shard == ShardKind::full && candidate.reshard) saved += time.of("shards");
+    }
+    return time.total() - saved * (1 - 1.0 / candidate.passes(recipe_.data.packs));
   }
 
  private:
@@ -69,6 +81,9 @@ class OneLayout {
     const auto costed = [&](const Mode& mode) {
       candidate.recompute = mode.first;
       candidate.offload = mode.second;
+      // Found at once, where the count takes long.
+      if (!candidate.offload)
+        if (Costed least = cost_.at_least(candidate); !least.fits) return least;
       return cost_.of(candidate);
     };
     Costed least = costed(all.front());
@@ -124,18 +139,27 @@ Plan make_plan(const Recipe& recipe, const Workload& load, const PlanRequest& re
   const OneLayout chooser(recipe, cost);
   Plan plan;
   plan.layouts = enumerate_layouts(recipe, load.shortest, request.gpus, request.per_node);
-  std::vector<std::pair<double, const Candidate*>> order;
-  for (const Candidate& candidate : plan.layouts.accepted)
-    order.emplace_back(chooser.least_seconds(candidate), &candidate);
-  std::ranges::stable_sort(order, {}, [](const auto& one) { return one.first; });
+  // The least first: a layout is looked at closer, and only then costed, while it may be among the
+  // ten.
+  using Bound = std::tuple<double, std::size_t, bool>;  // seconds, which, whether looked at closer
+  std::priority_queue<Bound, std::vector<Bound>, std::greater<>> queue;
+  for (std::size_t i = 0; i < plan.layouts.accepted.size(); ++i)
+    queue.emplace(chooser.least_seconds(plan.layouts.accepted[i], false), i, false);
   std::vector<double> times;  // of those that fit, ascending
-  for (const auto& [least, candidate] : order) {
-    if (candidate->pp > 1 && !plan.pipeline) plan.pipeline = *candidate;
+  while (!queue.empty()) {
+    const auto [least, number, closer] = queue.top();
+    queue.pop();
+    const Candidate& candidate = plan.layouts.accepted[number];
+    if (candidate.pp > 1 && !plan.pipeline) plan.pipeline = candidate;
     if (times.size() >= kShownLayouts && least > times[kShownLayouts - 1]) {
       ++plan.slower;
       continue;
     }
-    Costed one = chooser.best(*candidate);
+    if (!closer) {
+      queue.emplace(chooser.least_seconds(candidate, true), number, true);
+      continue;
+    }
+    Costed one = chooser.best(candidate);
     if (one.fits) times.insert(std::ranges::upper_bound(times, one.time.total()), one.time.total());
     (one.fits ? plan.best : plan.too_big).push_back(std::move(one));
   }

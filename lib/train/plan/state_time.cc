@@ -60,6 +60,15 @@ StateTime state_time(const models::Gpu& gpu, int per_node, const Candidate& cand
   all.add(gpu, per_node, candidate, work.all.messages, 1);
   of_blocks.add(gpu, per_node, candidate, work.of_blocks, 1);
   StateTime time;
+  if (candidate.shard == ShardKind::full && candidate.pp > 1) {
+    // Once a step: all blocks travel under the first forward, and sums follow the last backward.
+    const double forward = meanwhile.computing / meanwhile.passes / 3;
+    time.shards =
+        std::max(0.0, all.gathered - of_blocks.gathered) + all.reduced +
+        std::max(of_blocks.gathered / std::max(1, work.blocks), of_blocks.gathered - forward);
+    time.gradients = all.replicas;
+    return time;
+  }
   if (candidate.shard == ShardKind::full) {
     // What is in no block follows backward, as do the sums of replicas.
     const double rest = std::max(0.0, all.gathered - of_blocks.gathered) +

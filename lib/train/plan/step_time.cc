@@ -218,6 +218,16 @@ StepTime LayoutCost::least_time(const Candidate& candidate) const {
   return time_of(candidate, work_->few(candidate), Pipelines::bound);
 }
 
+Costed LayoutCost::at_least(const Candidate& candidate) const {
+  Costed costed;
+  costed.candidate = candidate;
+  costed.allowance = allowance_of(candidate);
+  costed.need = memory_->at_least(candidate);
+  costed.fits = costed.memory() <= gpu_.usable();
+  costed.at_least = true;
+  return costed;
+}
+
 Costed LayoutCost::of(const Candidate& candidate, bool whole) const {
   Costed costed;
   costed.candidate = candidate;

@@ -60,6 +60,7 @@ struct Costed {
   bool fits = false;
   bool whole = false;        ///< of all blocks, and not of a few
   bool state_alone = false;  ///< is too big, and no activations were counted
+  bool at_least = false;     ///< is too big by what it needs at least, and no more was counted
   double memory() const { return need.total() + allowance; }
 };
 
@@ -76,6 +77,8 @@ class LayoutCost {
 
   /// Of a few blocks, or `whole`. Of what does not fit there is no time.
   Costed of(const Candidate& candidate, bool whole = false) const;
+  /// Whether memory may be enough, and what it takes at least, without 'model.offload'.
+  Costed at_least(const Candidate& candidate) const;
   /// The time, whether it fits or not.
   StepTime time(const Candidate& candidate) const;
   /// At most that, and found at once: a pipeline's schedule is not run.
