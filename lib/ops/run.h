@@ -35,9 +35,10 @@ struct Touching {
   /// And so many columns of a matrix, or none if it is undefined.
   Touching columns(const Tensor& matrix, std::int64_t count) const {
     Touching more = *this;
-    if (device == Device::meta && matrix.defined())
-      more.work.bytes += static_cast<double>(matrix.size(0)) * static_cast<double>(count) *
-                         static_cast<double>(dtype_size(matrix.dtype()));
+    if (device != Device::meta || !matrix.defined()) return more;
+    more.work.bytes += static_cast<double>(matrix.size(0)) * static_cast<double>(count) *
+                       static_cast<double>(dtype_size(matrix.dtype()));
+    if (matrix.dtype() == DType::bf16) more.work.type = DType::bf16;
     return more;
   }
   /// Its time is that of another kind of work than of elementwise kernels: of operands of `type`.

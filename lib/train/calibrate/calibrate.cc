@@ -42,20 +42,22 @@ struct MeasuredNetwork {
   int text_tokens;
 };
 constexpr MeasuredNetwork kNetworks[] = {
-    {"model: {num_attention_heads: 2, attention_head_dim: 64, num_layers: 2, adaln_lora_dim: 32}",
-     "4x16x16", 32},
-    {"model: {num_attention_heads: 4, attention_head_dim: 64, num_layers: 2, adaln_lora_dim: 64, "
+    {"model: {num_attention_heads: 2, attention_head_dim: 64, num_layers: 6, adaln_lora_dim: 32}",
+     "4x16x16,4x16x16", 32},
+    {"model: {num_attention_heads: 4, attention_head_dim: 64, num_layers: 4, adaln_lora_dim: 64, "
      "recompute: elementwise}",
      "4x16x16,1x16x16,8x16x16", 64},
-    {"model: {type: stdit, num_attention_heads: 4, attention_head_dim: 64, num_layers: 2}",
-     "4x24x24", 128},
     {"model: {type: tokenizer, latent_channels: 8, encoder_block_out_channels: [16, 16, 32, 32], "
      "decode_block_out_channels: [16, 16, 32, 32], num_layers: 1, patch_size: 4, "
      "spatial_compression_ratio: 8, temporal_compression_ratio: 8}",
      "9x64x64", 0},
-    {"model: {num_attention_heads: 8, attention_head_dim: 64, num_layers: 2, adaln_lora_dim: 64}",
+    {"model: {type: stdit, num_attention_heads: 4, attention_head_dim: 64, num_layers: 2}",
+     "4x24x24", 128},
+    {"model: {num_attention_heads: 3, attention_head_dim: 128, num_layers: 4, adaln_lora_dim: 32}",
+     "4x32x32", 128},
+    {"model: {num_attention_heads: 8, attention_head_dim: 64, num_layers: 3, adaln_lora_dim: 64}",
      "4x32x32,1x16x16", 512},
-    {"model: {num_attention_heads: 12, attention_head_dim: 64, num_layers: 1, adaln_lora_dim: 256}",
+    {"model: {num_attention_heads: 12, attention_head_dim: 64, num_layers: 2, adaln_lora_dim: 256}",
      "8x32x32", 256},
 };
 

@@ -77,7 +77,10 @@ void fit_near(const std::vector<AlikeCalls>& calls, double near, double& least,
     b[i] *= scale[i];
   }
   // Of those that are as good the first: of one size alone what grows with it.
+  // Arithmetic takes no longer for coming from far.
+  const bool computes = std::ranges::any_of(calls, [](const auto& call) { return call.flops > 0; });
   for (const unsigned used : {2U, 4U, 6U, 1U, 3U, 5U, 7U, 8U, 9U, 10U, 11U, 12U, 13U, 14U, 15U}) {
+    if (computes && used >= 8) break;
     const std::optional<Terms> x = solve(a, b, used);
     if (!x) continue;
     models::KernelRate rate;
@@ -112,17 +115,23 @@ models::KernelRate fit_rate(const std::vector<AlikeCalls>& calls) {
 }
 
 void KernelTimes::add(const Entries& counted, const std::vector<Entries>& timed) {
-  // Of each name the shortest time of each of its calls.
-  std::map<std::string, std::vector<double>> seconds;
+  // Of each name and each of its calls all times.
+  std::map<std::string, std::vector<std::vector<double>>> all_seconds;
   for (const Entries& entries : timed) {
     std::map<std::string, std::size_t> seen;
     for (const KernelLog::Entry& entry : entries) {
-      std::vector<double>& of_name = seconds[entry.call.name];
+      auto& of_name = all_seconds[entry.call.name];
       const std::size_t k = seen[entry.call.name]++;
-      if (k == of_name.size()) of_name.push_back(entry.seconds);
-      of_name[k] = std::min(of_name[k], entry.seconds);
+      if (k == of_name.size()) of_name.emplace_back();
+      of_name[k].push_back(entry.seconds);
     }
   }
+  std::map<std::string, std::vector<double>> seconds;
+  for (auto& [name, of_name] : all_seconds)
+    for (std::vector<double>& one : of_name) {
+      std::ranges::sort(one);
+      seconds[name].push_back(one[one.size() / 4]);
+    }
   // Of each name how often it is counted, and the bytes of all its calls.
   std::map<std::string, std::pair<std::size_t, double>> sums;
   for (const KernelLog::Entry& entry : counted) {
