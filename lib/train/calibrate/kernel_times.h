@@ -35,8 +35,8 @@ class KernelTimes {
 
   /// A step as it was counted, and timed as often as one likes; of each kernel's times that is
   /// taken which three quarters of them are not below: what else goes on only adds to a time, and
-  /// the shortest of many is rarer than a step's usual ones. The k-th call of a name is the k-th of both. A
-  /// kernel that the CPU does within another one has no time of its own. What is copied, on
+  /// the shortest of many is rarer than a step's usual ones. The k-th call of a name is the k-th of
+  /// both. A kernel that the CPU does within another one has no time of its own. What is copied, on
   /// Device::meta also where the CPU uses it where it is, has a time by its bytes. Throws Error if
   /// the CPU called one that computes products more or less often than is counted.
   void add(const Entries& counted, const std::vector<Entries>& timed);
