@@ -40,23 +40,23 @@ class LayoutMemory {
   using PassKey = std::tuple<int, int, models::CpKind, int, bool, models::Recompute, bool, int,
                              ShardKind, bool, bool, int>;
 
+  using BlockKey = std::tuple<int, int, models::CpKind, int, bool, models::Recompute, int>;
+  struct Kept {
+    double one = 0, block = 0;
+  };
+
   MemoryNeed count(const Candidate& candidate, int of_chunk, int packs, bool last,
                    bool with_pack) const;
   double blocks_of_end(const Candidate& candidate, bool last) const;
   Ends state_ends(const Candidate& candidate);
   const MemoryNeed& pass(const Candidate& candidate);
   MemoryNeed sum_up(const Candidate& candidate);
+  const Kept& kept(const Candidate& candidate);
 
   const Recipe& recipe_;
   const std::vector<data::Entry>& pack_;
   StageCuts& cuts_;
   const Device device_;
-  using BlockKey = std::tuple<int, int, models::CpKind, int, bool, models::Recompute, int>;
-  struct Kept {
-    double one = 0, block = 0;
-  };
-  const Kept& kept(const Candidate& candidate);
-
   std::map<BlockKey, Kept> kept_;
   std::map<StateKey, Ends> states_;
   std::map<PassKey, MemoryNeed> passes_;
