@@ -148,7 +148,7 @@ std::string memory_words(const Work& work, const Gpu& gpu, Candidate candidate) 
   for (const Recompute recompute : {Recompute::none, Recompute::elementwise,
                                     Recompute::block_but_attention, Recompute::block}) {
     candidate.recompute = recompute;
-    const train::Costed costed = work.cost(gpu).of(candidate);
+    const train::Costed costed = work.cost(gpu).of(candidate, true);
     if (recompute == Recompute::none) none = costed.memory() / (1 << 30);
     if (!costed.fits) continue;
     least = models::recompute_name(recompute);

@@ -136,9 +136,8 @@ std::string plan_words(const Json& plan) {
   for (const auto& [why, count] : layouts["refused"].items())
     text += fmt::format(", {}: {}", why, count.dump());
   if (layouts["slower"] != 0)
-    text += fmt::format(
-        ", slower than those below even with nothing recomputed, memory not looked at: {}",
-        layouts["slower"].dump());
+    text += fmt::format(", slower than the ten in any case, memory not looked at: {}",
+                        layouts["slower"].dump());
   text += "\npredicted, not measured\n";
   const auto lines = [&](const Json& list) {
     for (const Json& one : list) {
