@@ -166,7 +166,7 @@ std::map<std::string, Tensor> step_that_forgets(const ParallelCase& one, int chu
     }
     nn::zero_gradients(objective->parameters());
     GradientReducer reducer(parallel.mesh(), objective->parameters(), DType::f32);
-    run_pipeline(parallel.mesh().group(dist::Axes::pp), forgetful, batches,
+    run_pipeline(parallel.mesh(), forgetful, batches,
                  schedule_pipeline({recipe.parallel.pp, recipe.parallel.vpp},
                                    std::vector<MicrobatchCost>(batches.size(), {1, 2})));
     reducer.finish();
