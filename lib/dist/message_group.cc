@@ -302,8 +302,8 @@ std::shared_ptr<Running> MessageGroup::run(Operation operation, const std::strin
 
 std::unique_ptr<Pending> MessageGroup::start(const Call& call) {
   const Device device = (call.out.defined() ? call.out : call.in).device();
-  const std::string described = describe(call);
   if (device == Device::meta) return count(call);
+  const std::string described = describe(call);
   if (device == Device::cuda && carrier_) {
     const Running::What what = begin(call.operation, described);
     std::unique_ptr<Pending> pending = carrier_->start(call, what.place);

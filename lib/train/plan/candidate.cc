@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "base/error.h"
+#include "base/stop.h"
 #include "models/dit/network.h"
 #include "train/kind.h"
 #include "train/memory.h"
@@ -113,6 +114,7 @@ class Drawing {
   }
 
   void judge(const Candidate& candidate) {
+    check_stop();
     ++layouts_.drawn;
     if (std::string why = why_refused(candidate); why.empty())
       layouts_.accepted.push_back(candidate);

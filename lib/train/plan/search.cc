@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/stop.h"
 #include "train/kind.h"
 #include "train/plan/plan.h"
 
@@ -147,6 +148,7 @@ Plan make_plan(const Recipe& recipe, const Workload& load, const PlanRequest& re
     queue.emplace(chooser.least_seconds(plan.layouts.accepted[i], false), i, false);
   std::vector<double> times;  // of those that fit, ascending
   while (!queue.empty()) {
+    check_stop();
     const auto [least, number, closer] = queue.top();
     queue.pop();
     const Candidate& candidate = plan.layouts.accepted[number];

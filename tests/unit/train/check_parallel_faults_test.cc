@@ -82,7 +82,8 @@ const std::vector<Planted> kFaults = {
      {"tp+cp+shard", Operation::reduce_scatter, Fault::leaves_out}},
     {"a shard is reduced twice", kShards, {"cp+shard", Operation::reduce_scatter, Fault::scales}},
     {"shards are not summed", kShards, {"cp+shard", Operation::reduce_scatter, Fault::skips}},
-    {"shards change places", kShards, {"cp+shard", Operation::all_gather, Fault::swaps}},
+    // From the second message on: weights travel twice before the step, and would change back.
+    {"shards change places", kShards, {"cp+shard", Operation::all_gather, Fault::swaps, 1}},
     {"a rank's weights are stale", kShards, {"cp+shard", Operation::all_gather, Fault::leaves_out}},
     {"a gathered block is stale", kFull, {"cp+shard", Operation::all_gather, Fault::skips, 30}},
     {"a block's matrix changes places", kFull, {"cp+shard", Operation::all_gather, Fault::swaps}},
