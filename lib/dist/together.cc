@@ -37,7 +37,7 @@ Verdict attempt_on_all_ranks(World& world, const std::function<void()>& act,
 void fail_on_all_ranks(World& world, const Verdict& verdict) {
   if (verdict.failure && verdict.rank == world.rank()) std::rethrow_exception(verdict.failure);
   // A launcher whose first rank has said why it ends sends the others a signal: they say nothing.
-  check_stop();
+  if (stop_signal() != 0) throw Stopped();
   world.barrier();  // to which the rank that failed does not come
   fail("rank {} has failed", verdict.rank);
 }

@@ -45,7 +45,7 @@ std::string said_by_run(const Recipe& recipe, const Dataset& data, int ranks) {
 
 }  // namespace
 
-TEST_CASE("a thousand layouts: the judge says of each what the run says") {
+TEST_CASE("a thousand layouts: the judge says of each what the run says", "[long]") {
   std::mt19937 random(22);
   const auto draw = [&](int low, int high) {
     return std::uniform_int_distribution<int>(low, high)(random);

@@ -211,7 +211,7 @@ TEST_CASE("a pipeline's ranks do all of a step, in flight no more than they may,
   });
 }
 
-TEST_CASE("microbatches of one cost take as long as a pipeline must") {
+TEST_CASE("microbatches of one cost take as long as a pipeline must", "[long]") {
   const std::vector<MicrobatchCost> kinds = {{1, 2}, {1, 1}, {3, 5}};
   for (const MicrobatchCost& cost : kinds)
     for_each_shape([&cost](const PipelineShape& shape, std::size_t m) {

@@ -304,7 +304,7 @@ TEST_CASE("texts reach every stage, latents the first and the last") {
   CHECK(texts == 3 * 4 * kSteps * kText);
 }
 
-TEST_CASE("what stages write is one rank's checkpoint, which any layout goes on with") {
+TEST_CASE("what stages write is one rank's checkpoint, which any layout goes on with", "[long]") {
   const TemporaryFolder folder;
   ParallelCase one{"dit", 1, kFour + "\nema: {mode: decay}\nschedule: {warmup: 1}"};
   const auto data = samples_of(one);

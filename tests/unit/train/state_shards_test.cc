@@ -157,7 +157,7 @@ bool same_numbers(const Tensors& a, const Tensors& b) {
 
 }  // namespace
 
-TEST_CASE("a shared state is trained to the bits of one that every rank has") {
+TEST_CASE("a shared state is trained to the bits of one that every rank has", "[long]") {
   const TemporaryFolder folder;
   write_latents(folder.path);
   const auto data = open_latents(folder.path, "train");
