@@ -9,7 +9,8 @@
 namespace vfm::train {
 namespace {
 
-constexpr int kFewBlocks = 2;
+// With fewer the buffers of blocks that are gathered are not all in use at once.
+constexpr int kFewBlocks = 3;
 
 // Of what is added up of a pipeline's activations: what it takes in any case, and what it hardly
 // takes more than, with batches of all packs and blocks that are no longer where they were.
@@ -104,12 +105,14 @@ const MemoryNeed& LayoutMemory::pass(const Candidate& c) {
   const auto count_passes = [&](int blocks, int packs) {
     return count(one, blocks, packs, false, true);
   };
-  const MemoryNeed less = count_passes(kFewBlocks, counted),
-                   more = count_passes(kFewBlocks + 1, counted);
-  need = sum_of_needs(less, blocks_of_end(c, false) - kFewBlocks, more, less);
+  const double blocks = blocks_of_end(c, false);
+  const int few = static_cast<int>(std::min<double>(kFewBlocks, blocks));
+  const MemoryNeed less = count_passes(few, counted);
+  need = less;
+  if (blocks > few) need = sum_of_needs(less, blocks - few, count_passes(few + 1, counted), less);
   if (own > counted)
     need = sum_of_needs(need, static_cast<double>(own - counted) / each, less,
-                        count_passes(kFewBlocks, counted - each));
+                        count_passes(few, counted - each));
   return need;
 }
 

@@ -107,14 +107,18 @@ bool faster(const Costed& a, const Costed& b) {
 }
 
 /// The first ten again, with all their blocks. One that does not fit with them is none of the best.
-void cost_whole(const LayoutCost& cost, Plan& plan) {
+/// Tells how many there are.
+std::size_t cost_whole(const LayoutCost& cost, Plan& plan) {
   std::size_t whole = 0;
   while (whole < std::min(plan.best.size(), kShownLayouts)) {
     Costed& one = plan.best[whole];
-    const double few = one.time.total();
-    one = cost.of(one.candidate, true);
+    if (!one.whole) {
+      const double few = one.time.total();
+      one = cost.of(one.candidate, true);
+      if (one.fits)
+        plan.whole_differs = std::max(plan.whole_differs, std::abs(few / one.time.total() - 1));
+    }
     if (one.fits) {
-      plan.whole_differs = std::max(plan.whole_differs, std::abs(few / one.time.total() - 1));
       ++whole;
       continue;
     }
@@ -123,7 +127,59 @@ void cost_whole(const LayoutCost& cost, Plan& plan) {
   }
   std::stable_sort(plan.best.begin(), plan.best.begin() + static_cast<std::ptrdiff_t>(whole),
                    faster);
+  return whole;
 }
+
+/// The layouts, the least first: one is looked at closer, and only then costed, while it may be
+/// among the ten.
+class LayoutSearch {
+ public:
+  LayoutSearch(const OneLayout& chooser, Plan& plan) : chooser_(chooser), plan_(plan) {
+    for (std::size_t i = 0; i < plan.layouts.accepted.size(); ++i)
+      queue_.emplace(chooser.least_seconds(plan.layouts.accepted[i], false), i, false);
+  }
+
+  std::size_t left() const { return queue_.size(); }
+
+  /// Until ten fit and what is left takes longer than they do.
+  void go_on() {
+    std::vector<double> times;  // of those that fit, ascending
+    for (const Costed& one : plan_.best)
+      times.push_back(one.time.total());
+    std::ranges::sort(times);
+    while (!queue_.empty()) {
+      check_stop();
+      const auto [least, number, closer] = queue_.top();
+      if (times.size() >= kShownLayouts && least > times[kShownLayouts - 1]) break;
+      queue_.pop();
+      const Candidate& candidate = plan_.layouts.accepted[number];
+      if (candidate.pp > 1 && !plan_.pipeline) plan_.pipeline = candidate;
+      if (!closer) {
+        queue_.emplace(chooser_.least_seconds(candidate, true), number, true);
+        continue;
+      }
+      Costed one = chooser_.best(candidate);
+      if (one.fits)
+        times.insert(std::ranges::upper_bound(times, one.time.total()), one.time.total());
+      (one.fits ? plan_.best : plan_.too_big).push_back(std::move(one));
+    }
+    std::ranges::stable_sort(plan_.best, faster);
+  }
+
+  /// The least pipeline, whether it was costed or not.
+  void find_pipeline() {
+    for (; !plan_.pipeline && !queue_.empty(); queue_.pop())
+      if (const Candidate& one = plan_.layouts.accepted[std::get<1>(queue_.top())]; one.pp > 1)
+        plan_.pipeline = one;
+  }
+
+ private:
+  using Bound = std::tuple<double, std::size_t, bool>;  // seconds, which, whether looked at closer
+
+  const OneLayout& chooser_;
+  Plan& plan_;
+  std::priority_queue<Bound, std::vector<Bound>, std::greater<>> queue_;
+};
 
 }  // namespace
 
@@ -140,35 +196,14 @@ Plan make_plan(const Recipe& recipe, const Workload& load, const PlanRequest& re
   const OneLayout chooser(recipe, cost);
   Plan plan;
   plan.layouts = enumerate_layouts(recipe, load.shortest, request.gpus, request.per_node);
-  // The least first: a layout is looked at closer, and only then costed, while it may be among the
-  // ten.
-  using Bound = std::tuple<double, std::size_t, bool>;  // seconds, which, whether looked at closer
-  std::priority_queue<Bound, std::vector<Bound>, std::greater<>> queue;
-  for (std::size_t i = 0; i < plan.layouts.accepted.size(); ++i)
-    queue.emplace(chooser.least_seconds(plan.layouts.accepted[i], false), i, false);
-  std::vector<double> times;  // of those that fit, ascending
-  while (!queue.empty()) {
-    check_stop();
-    const auto [least, number, closer] = queue.top();
-    queue.pop();
-    const Candidate& candidate = plan.layouts.accepted[number];
-    if (candidate.pp > 1 && !plan.pipeline) plan.pipeline = candidate;
-    if (times.size() >= kShownLayouts && least > times[kShownLayouts - 1]) {
-      ++plan.slower;
-      continue;
-    }
-    if (!closer) {
-      queue.emplace(chooser.least_seconds(candidate, true), number, true);
-      continue;
-    }
-    Costed one = chooser.best(candidate);
-    if (one.fits) times.insert(std::ranges::upper_bound(times, one.time.total()), one.time.total());
-    (one.fits ? plan.best : plan.too_big).push_back(std::move(one));
-  }
-  std::ranges::stable_sort(plan.best, faster);
+  LayoutSearch search(chooser, plan);
+  do
+    search.go_on();
+  while (cost_whole(cost, plan) < kShownLayouts && search.left() > 0);
+  plan.slower = static_cast<int>(search.left());
   std::ranges::stable_sort(
       plan.too_big, [](const Costed& a, const Costed& b) { return a.memory() < b.memory(); });
-  cost_whole(cost, plan);
+  search.find_pipeline();
   if (plan.pipeline) plan.conditioning = cost.conditioning(*plan.pipeline);
   return plan;
 }

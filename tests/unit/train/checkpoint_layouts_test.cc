@@ -240,7 +240,8 @@ TEST_CASE("parts go through memory in pieces") {
                                    "/model/diffusion_pytorch_model.safetensors") > (16 << 20));
 }
 
-TEST_CASE("trained models: saved on one rank, loaded and saved by ranks that share them") {
+TEST_CASE("trained models: saved on one rank, loaded and saved by ranks that share them",
+          "[long]") {
   const TemporaryFolder folder;
   write_latents(folder / "data");
   const auto data = open_latents(folder / "data", "train");

@@ -233,7 +233,8 @@ TEST_CASE("microbatches of one cost take as long as a pipeline must", "[long]") 
     });
 }
 
-TEST_CASE("a pipeline of unequal microbatches neither blocks nor takes longer than it says") {
+TEST_CASE("a pipeline of unequal microbatches neither blocks nor takes longer than it says",
+          "[long]") {
   for_each_shape([](const PipelineShape& shape, std::size_t m) {
     if (m % 5 != 3) return;
     CAPTURE(shape.pp, shape.vpp, m);
@@ -247,7 +248,8 @@ TEST_CASE("a pipeline of unequal microbatches neither blocks nor takes longer th
   });
 }
 
-TEST_CASE("unequal microbatches come in an order that is hardly longer than the best of 1,000") {
+TEST_CASE("unequal microbatches come in an order that is hardly longer than the best of 1,000",
+          "[long]") {
   struct Case {
     PipelineShape shape;
     std::size_t m;

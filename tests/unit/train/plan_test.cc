@@ -128,6 +128,7 @@ TEST_CASE("many GPUs: few blocks and few ranks stand for all, and memory is the 
            Candidate{.dp = 8, .shard = optimizer},
            Candidate{.tp = 2, .cp = 2, .cp_kind = CpKind::gather, .dp = 4, .shard = optimizer},
            Candidate{.dp = 8, .shard = full},
+           Candidate{.dp = 8, .shard = full, .recompute = models::Recompute::block},
            Candidate{.tp = 2, .dp = 4, .shard = full, .replicate = 2},
            Candidate{.dp = 2, .shard = full, .reshard = false},
            Candidate{.dp = 2, .pp = 2},

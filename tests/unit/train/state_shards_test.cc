@@ -195,7 +195,8 @@ TEST_CASE("a shared state is trained to the bits of one that every rank has", "[
     }
 }
 
-TEST_CASE("stages whose ranks share a state have the bits of stages whose ranks have it all") {
+TEST_CASE("stages whose ranks share a state have the bits of stages whose ranks have it all",
+          "[long]") {
   const TemporaryFolder folder, broken;
   write_latents(folder.path);
   write_latents(broken.path, {.broken = 5});
