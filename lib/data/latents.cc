@@ -250,9 +250,7 @@ std::string LatentSet::read_piece(std::size_t i, std::int64_t begin, std::int64_
   const auto at = [&](std::int64_t place) {
     return static_cast<std::uint64_t>(std::floor(static_cast<double>(place) / about * size));
   };
-  std::string bytes(at(end) - at(begin), '\0');
-  reader->read_piece(entry.row, at(begin), bytes);
-  return bytes;
+  return reader->read_piece(entry.row, at(begin), at(end));
 }
 
 LatentSample LatentSet::put_together(std::size_t i, std::string_view bytes) const {

@@ -258,12 +258,14 @@ void IndexedReader::parse(std::int64_t i, std::string_view range, ReadBuffer& bu
     view.members.push_back({member.extension, member.data, 0});
 }
 
-void IndexedReader::read_piece(std::int64_t i, std::uint64_t begin, std::span<char> bytes) const {
+std::string IndexedReader::read_piece(std::int64_t i, std::uint64_t begin,
+                                      std::uint64_t end) const {
   const std::uint64_t range = range_of(i);
-  if (begin > range || bytes.size() > range - begin)
-    fail("sample {} of '{}' has {} bytes, there are none up to {}", i, path(), range,
-         begin + bytes.size());
+  if (begin > end || end > range)
+    fail("sample {} of '{}' has {} bytes, there are none up to {}", i, path(), range, end);
+  std::string bytes(end - begin, '\0');
   state_->file.pread_exact(bytes.data(), bytes.size(), offset(i) + begin);
+  return bytes;
 }
 
 Sample IndexedReader::put_together(std::int64_t i, std::string_view range) const {

@@ -14,7 +14,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -102,9 +101,9 @@ class IndexedReader {
   Sample read(std::int64_t i) const;
   /// The same without copies: the view is into `buffer`, and valid until its next use.
   const SampleView& view(std::int64_t i, ReadBuffer& buffer) const;
-  /// In pieces, which several may read: of the size() bytes that sample `i` takes those from
-  /// `begin` on; and the sample that all of them together are. Throw Error as read().
-  void read_piece(std::int64_t i, std::uint64_t begin, std::span<char> bytes) const;
+  /// In pieces, which several may read: of the size() bytes that sample `i` takes those of
+  /// [begin, end); and the sample that all of them together are. Throw Error as read().
+  std::string read_piece(std::int64_t i, std::uint64_t begin, std::uint64_t end) const;
   Sample put_together(std::int64_t i, std::string_view range) const;
   /// Of sample `i`, by its first header alone; empty if that has none.
   std::string key(std::int64_t i) const;

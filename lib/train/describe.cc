@@ -48,7 +48,7 @@ Json predicted_step(const RunOptions& options, const Recipe& recipe, const Workl
   open.parallel = {};
   open.parallel.reduce = recipe.parallel.reduce;
   const LayoutCost cost(open, load.pack, gpu, gpu.per_node, spread_of_packs(load));
-  const Costed costed = cost.of(candidate_of(recipe, ranks, recompute), true);
+  const Costed costed = cost.of(candidate_of(recipe, ranks, gpu.per_node, recompute), true);
   const StepTime time = costed.fits ? costed.time : cost.time(costed.candidate);
   std::vector<models::TimeLine> lines;
   for (const auto& [term, seconds] : time.terms)

@@ -45,6 +45,11 @@ CleanSample take_sample(const data::Entry& entry, data::LatentSample sample, int
           sample.bytes};
 }
 
+PackedDataset::PackedDataset(const std::string& directory, const std::string& split)
+    : set_(directory, split) {
+  if (entries().empty()) fail_usage("'{}' has no samples in '{}'", directory, split);
+}
+
 Json trained_sizes(const std::vector<data::Entry>& entries) {
   using Size = std::array<int, 3>;
   Size largest{};

@@ -3,6 +3,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/json.h"
@@ -21,6 +26,36 @@ void fit_field(int& field, int of_data, const char* name);
 /// What was read of `entry`, as it is. Throws Error naming the key where text or latent are not
 /// finite, or the text has another size than that.
 CleanSample take_sample(const data::Entry& entry, data::LatentSample sample, int text_width);
+
+/// The samples of such a folder, whole or in pieces.
+class PackedDataset : public Dataset {
+ public:
+  /// Throws Error{usage} if the split has none.
+  PackedDataset(const std::string& directory, const std::string& split);
+
+  const std::vector<data::Entry>& entries() const override { return set_.entries(); }
+  const Json& info() const override { return set_.info(); }
+  std::int64_t about_bytes(std::size_t i) const override { return set_.about_bytes(i); }
+  bool has_pieces() const override { return true; }
+  std::string read_piece(std::size_t i, std::int64_t begin, std::int64_t end) const override {
+    return set_.read_piece(i, begin, end);
+  }
+  CleanSample put_together(std::size_t i, std::string_view bytes) const override {
+    return clean(i, set_.put_together(i, bytes));
+  }
+
+ protected:
+  const data::LatentSet& set() const { return set_; }
+
+ private:
+  CleanSample read_sample(std::size_t i, std::optional<std::uint32_t> /*step*/) const override {
+    return clean(i, set_.read(i));
+  }
+  /// What was read of sample `i`, for the model. Throws Error for what does not fit its entry.
+  virtual CleanSample clean(std::size_t i, data::LatentSample data) const = 0;
+
+  const data::LatentSet set_;
+};
 
 /// {"frames":T,"height":H,"width":W,"fps":[...],"usual":{...}}: the largest latent, the frame
 /// rates, and the size that is most frequent.

@@ -1,10 +1,15 @@
-// What a group that stands before another one passes on to it.
+// What a group or a world that stands before another one passes on to it.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <exception>
 #include <span>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "dist/group.h"
+#include "dist/world.h"
 
 namespace vfm {
 
@@ -32,5 +37,31 @@ inline dist::Transfer pass_on(dist::Group& group, const dist::Call& call) {
       return group.receive(call.source, call.out);
   }
 }
+
+/// All but the groups.
+class PassingWorld : public dist::World {
+ public:
+  /// Must outlive it.
+  explicit PassingWorld(dist::World& world) : world_(world) {}
+
+  int rank() const override { return world_.rank(); }
+  int size() const override { return world_.size(); }
+  std::string host() const override { return world_.host(); }
+  int local_size() const override { return world_.local_size(); }
+  int least_local_size() const override { return world_.least_local_size(); }
+  void section(std::string_view what, double limit) override { world_.section(what, limit); }
+  void all_reduce_sum(std::span<float> values) override { world_.all_reduce_sum(values); }
+  void all_reduce_sum(std::span<double> values) override { world_.all_reduce_sum(values); }
+  void broadcast(std::span<std::byte> bytes) override { world_.broadcast(bytes); }
+  std::vector<std::string> gather(const std::string& text) override { return world_.gather(text); }
+  void barrier() override { world_.barrier(); }
+  [[noreturn]] void end_all(int status) override {
+    world_.end_all(status);
+    std::terminate();
+  }
+
+ protected:
+  dist::World& world_;
+};
 
 }  // namespace vfm

@@ -3,7 +3,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <exception>
 #include <functional>
 #include <memory>
 #include <string>
@@ -99,35 +98,19 @@ class WatchedGroup final : public dist::Group {
   Timeline& timeline_;
 };
 
-class WatchedWorld final : public dist::World {
+class WatchedWorld final : public PassingWorld {
  public:
   /// Both must outlive it.
-  WatchedWorld(dist::World& world, Timeline& timeline) : world_(world), timeline_(timeline) {}
+  WatchedWorld(dist::World& world, Timeline& timeline) : PassingWorld(world), timeline_(timeline) {}
 
-  int rank() const override { return world_.rank(); }
-  int size() const override { return world_.size(); }
-  std::string host() const override { return world_.host(); }
-  int local_size() const override { return world_.local_size(); }
-  int least_local_size() const override { return world_.least_local_size(); }
-  void section(std::string_view what, double limit) override { world_.section(what, limit); }
   std::unique_ptr<dist::Group> group(std::string_view axis, std::vector<int> ranks) override {
     const bool alone = ranks.size() < 2;
     auto group = world_.group(axis, std::move(ranks));
     if (alone) return group;
     return std::make_unique<WatchedGroup>(std::move(group), timeline_);
   }
-  void all_reduce_sum(std::span<float> values) override { world_.all_reduce_sum(values); }
-  void all_reduce_sum(std::span<double> values) override { world_.all_reduce_sum(values); }
-  void broadcast(std::span<std::byte> bytes) override { world_.broadcast(bytes); }
-  std::vector<std::string> gather(const std::string& text) override { return world_.gather(text); }
-  void barrier() override { world_.barrier(); }
-  [[noreturn]] void end_all(int status) override {
-    world_.end_all(status);
-    std::terminate();
-  }
 
  private:
-  dist::World& world_;
   Timeline& timeline_;
 };
 

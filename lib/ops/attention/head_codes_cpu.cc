@@ -33,6 +33,20 @@ Fp8Scale scale_of_head(const Tensor& largest, std::int64_t samples, std::int64_t
   return fp8_scale(most);
 }
 
+/// act(place, scale) of every element, in the scale of its head and sample.
+template <class Act>
+void for_each_element(const HeadLayout& layout, const Tensor& largest, const Act& act) {
+  const std::int64_t heads = largest.size(1), stride = heads * layout.head_dim;
+  const auto samples = static_cast<std::int64_t>(layout.lengths.size());
+  for_each_head(layout, heads,
+                [&](std::int64_t sample, std::int64_t head, std::int64_t first, std::int64_t rows) {
+                  const Fp8Scale scale = scale_of_head(largest, samples, sample, head);
+                  for (std::int64_t i = 0; i < rows; ++i)
+                    for (std::int64_t d = 0; d < layout.head_dim; ++d)
+                      act(first + i * stride + d, scale);
+                });
+}
+
 }  // namespace
 
 void cpu::largest_of_heads(const Tensor& x, const HeadLayout& layout, const Tensor& largest) {
@@ -51,34 +65,20 @@ void cpu::largest_of_heads(const Tensor& x, const HeadLayout& layout, const Tens
 
 void cpu::quantize_heads(const Tensor& x, const HeadLayout& layout, const Tensor& largest,
                          const Tensor& codes) {
-  const std::int64_t stride = x.size(1);
-  const auto samples = static_cast<std::int64_t>(layout.lengths.size());
-  for_each_head(layout, largest.size(1),
-                [&](std::int64_t sample, std::int64_t head, std::int64_t first, std::int64_t rows) {
-                  const float by = scale_of_head(largest, samples, sample, head).inverse;
-                  for (std::int64_t i = 0; i < rows; ++i)
-                    for (std::int64_t d = 0; d < layout.head_dim; ++d) {
-                      const std::int64_t at = first + i * stride + d;
-                      codes.data<std::uint8_t>()[at] =
-                          float_to_f8e4m3(widened(x.data<std::uint16_t>()[at]) * by);
-                    }
-                });
+  const auto* from = x.data<std::uint16_t>();
+  auto* to = codes.data<std::uint8_t>();
+  for_each_element(layout, largest, [=](std::int64_t at, const Fp8Scale& by) {
+    to[at] = float_to_f8e4m3(widened(from[at]) * by.inverse);
+  });
 }
 
 void cpu::restore_heads(const Tensor& codes, const HeadLayout& layout, const Tensor& largest,
                         const Tensor& x) {
-  const std::int64_t stride = codes.size(1);
-  const auto samples = static_cast<std::int64_t>(layout.lengths.size());
-  for_each_head(layout, largest.size(1),
-                [&](std::int64_t sample, std::int64_t head, std::int64_t first, std::int64_t rows) {
-                  const float by = scale_of_head(largest, samples, sample, head).scale;
-                  for (std::int64_t i = 0; i < rows; ++i)
-                    for (std::int64_t d = 0; d < layout.head_dim; ++d) {
-                      const std::int64_t at = first + i * stride + d;
-                      x.data<std::uint16_t>()[at] =
-                          float_to_bfloat16(by * f8e4m3_to_float(codes.data<std::uint8_t>()[at]));
-                    }
-                });
+  const auto* from = codes.data<std::uint8_t>();
+  auto* to = x.data<std::uint16_t>();
+  for_each_element(layout, largest, [=](std::int64_t at, const Fp8Scale& by) {
+    to[at] = float_to_bfloat16(by.scale * f8e4m3_to_float(from[at]));
+  });
 }
 
 }  // namespace vfm::ops

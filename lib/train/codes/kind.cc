@@ -15,48 +15,30 @@ namespace {
 using models::Recompute;
 
 /// Discrete latents, as vfm-pack wrote them.
-class CodeData final : public Dataset {
+class CodeData final : public PackedDataset {
  public:
-  CodeData(const std::string& directory, const std::string& split) : set_(directory, split) {
-    if (entries().empty()) fail_usage("'{}' has no samples in '{}'", directory, split);
-  }
-  const std::vector<data::Entry>& entries() const override { return set_.entries(); }
-  const Json& info() const override { return set_.info(); }
+  using PackedDataset::PackedDataset;
   Json facts() const override { return latent_facts(*this, {}); }
-  std::int64_t about_bytes(std::size_t i) const override { return set_.about_bytes(i); }
-  bool has_pieces() const override { return true; }
-  std::string read_piece(std::size_t i, std::int64_t begin, std::int64_t end) const override {
-    return set_.read_piece(i, begin, end);
-  }
-  CleanSample put_together(std::size_t i, std::string_view bytes) const override {
-    return clean(i, set_.put_together(i, bytes));
-  }
 
  private:
   void fit_model(Recipe& recipe) const override {
-    if (set_.vocabulary() == 0)
+    if (set().vocabulary() == 0)
       fail_usage(
           "'model.type' autoregressive is for discrete latents, and these are continuous: pack "
           "them with a discrete tokenizer, such as builtin:fsq");
     models::DecoderConfig& decoder = recipe.model.decoder;
-    fit_field(decoder.vocabulary, set_.vocabulary(), "model.vocabulary");
+    fit_field(decoder.vocabulary, set().vocabulary(), "model.vocabulary");
     fit_field(decoder.text_embed_dim, text_width(info()), "model.text_embed_dim");
     decoder.validate();
   }
 
-  CleanSample read_sample(std::size_t i, std::optional<std::uint32_t> /*step*/) const override {
-    return clean(i, set_.read(i));
-  }
-
-  CleanSample clean(std::size_t i, data::LatentSample data) const {
+  CleanSample clean(std::size_t i, data::LatentSample data) const override {
     const data::Entry& sample = entry(i);
     const auto places = static_cast<std::size_t>(sample.frames * sample.height * sample.width);
     if (data.codes.size() != places)
       fail("sample '{}' has {} codes, its sizes make {}", sample.key, data.codes.size(), places);
     return take_sample(sample, std::move(data), text_width(info()));
   }
-
-  data::LatentSet set_;
 };
 
 class CodeKind final : public Kind {

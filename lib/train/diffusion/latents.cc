@@ -50,41 +50,26 @@ void fit_network(Recipe& recipe, const Dataset& data, int channels) {
   }
 }
 
-class LatentData final : public Dataset {
+class LatentData final : public PackedDataset {
  public:
   LatentData(const std::string& directory, const std::string& split, double whitening,
              const std::optional<models::LatentScale>& scale)
-      : set_(directory, split) {
-    if (set_.vocabulary() == 0) scale_ = read_scale(set_.info(), directory).whitened(whitening);
+      : PackedDataset(directory, split) {
+    if (set().vocabulary() == 0) scale_ = read_scale(info(), directory).whitened(whitening);
     if (scale && scale->channels() == scale_.channels()) scale_ = *scale;
-    if (entries().empty()) fail_usage("'{}' has no samples in '{}'", directory, split);
   }
-  const std::vector<data::Entry>& entries() const override { return set_.entries(); }
-  const Json& info() const override { return set_.info(); }
   Json facts() const override { return latent_facts(*this, scale_.to_json()); }
-  std::int64_t about_bytes(std::size_t i) const override { return set_.about_bytes(i); }
-  bool has_pieces() const override { return true; }
-  std::string read_piece(std::size_t i, std::int64_t begin, std::int64_t end) const override {
-    return set_.read_piece(i, begin, end);
-  }
-  CleanSample put_together(std::size_t i, std::string_view bytes) const override {
-    return clean(i, set_.put_together(i, bytes));
-  }
 
  private:
   void fit_model(Recipe& recipe) const override {
-    if (set_.vocabulary() > 0)
+    if (set().vocabulary() > 0)
       fail_usage(
           "these latents are discrete: set 'model.type' to autoregressive, or pack them with a "
           "continuous tokenizer");
     fit_network(recipe, *this, static_cast<int>(scale_.channels()));
   }
 
-  CleanSample read_sample(std::size_t i, std::optional<std::uint32_t> /*step*/) const override {
-    return clean(i, set_.read(i));
-  }
-
-  CleanSample clean(std::size_t i, data::LatentSample data) const {
+  CleanSample clean(std::size_t i, data::LatentSample data) const override {
     const data::Entry& sample = entry(i);
     const std::size_t expected =
         scale_.channels() * static_cast<std::size_t>(sample.frames * sample.height * sample.width);
@@ -96,7 +81,6 @@ class LatentData final : public Dataset {
     return clean;
   }
 
-  data::LatentSet set_;
   models::LatentScale scale_;
 };
 

@@ -167,9 +167,9 @@ Recipe Candidate::of(Recipe recipe) const {
   return recipe;
 }
 
-Candidate candidate_of(const Recipe& recipe, int ranks, models::Recompute recompute) {
+Candidate candidate_of(const Recipe& recipe, int ranks, int per_node, models::Recompute recompute) {
   const std::unique_ptr<dist::World> world = dist::counted_world(0, ranks);
-  const Parallel parallel(recipe, *world, ranks);
+  const Parallel parallel(recipe, *world, std::min(per_node, ranks));
   const dist::Layout layout = parallel.mesh().layout();
   Candidate candidate{.tp = layout.tp, .cp = layout.cp, .dp = layout.dp};
   candidate.pp = layout.pp;

@@ -56,9 +56,9 @@ struct Candidate {
   bool same_layout(const Candidate& other) const;
 };
 
-/// What a run of `recipe`, which is fitted to its data, is on so many ranks. Throws Error{usage}
-/// for a layout that they cannot have.
-Candidate candidate_of(const Recipe& recipe, int ranks, models::Recompute recompute);
+/// What a run of `recipe`, which is fitted to its data, is on so many ranks, `per_node` of them on
+/// a machine. Throws Error{usage} for a layout that they cannot have.
+Candidate candidate_of(const Recipe& recipe, int ranks, int per_node, models::Recompute recompute);
 
 /// The layouts of so many GPUs, `per_node` of them on a machine: those that a run of `recipe`,
 /// which is fitted to its data, takes. The others are counted, by why. Drawn are all tp, cp, dp and

@@ -265,7 +265,9 @@ TEST_CASE("a hole of many bytes in a file of few is refused by its size") {
     CHECK_FALSE(reader.next(sample));
     REQUIRE(reader.refused().size() == 1);
     CHECK_THAT(reader.refused()[0].why, Contains("'h.x'"));
-    CHECK_THROWS_AS(IndexedReader(dir / name, TarOffsets::scan(dir / name, name)).read(0), Error);
+    const IndexedReader reader_by_index(dir / name, TarOffsets::scan(dir / name, name));
+    CHECK_THROWS_AS(reader_by_index.read(0), Error);
+    CHECK_THROWS_AS(reader_by_index.read_piece(0, 0, std::uint64_t{3} << 30), Error);
   }
 }
 

@@ -6,7 +6,6 @@
 #include <array>
 #include <cmath>
 #include <cstring>
-#include <exception>
 #include <functional>
 #include <memory>
 #include <span>
@@ -196,14 +195,10 @@ class FaultyGroup final : public dist::Group {
   Tensor before_;
 };
 
-class FaultyWorld final : public dist::World {
+class FaultyWorld final : public PassingWorld {
  public:
-  FaultyWorld(dist::World& world, Fault fault) : world_(world), fault_(std::move(fault)) {}
+  FaultyWorld(dist::World& world, Fault fault) : PassingWorld(world), fault_(std::move(fault)) {}
 
-  int rank() const override { return world_.rank(); }
-  int size() const override { return world_.size(); }
-  std::string host() const override { return world_.host(); }
-  int local_size() const override { return world_.local_size(); }
   std::unique_ptr<dist::Group> group(std::string_view axis, std::vector<int> ranks) override {
     if (axis != fault_.axis || ranks.size() < 2) return world_.group(axis, std::move(ranks));
     if (fault_.kind == Fault::regroups) {
@@ -213,7 +208,7 @@ class FaultyWorld final : public dist::World {
     }
     return std::make_unique<FaultyGroup>(world_.group(axis, std::move(ranks)), fault_);
   }
-  void all_reduce_sum(std::span<float> values) override { world_.all_reduce_sum(values); }
+  using PassingWorld::all_reduce_sum;
   void all_reduce_sum(std::span<double> values) override {
     // Sums of the loss and elements of images, and of videos, come first (train/trainer.cc).
     if (fault_.of_loss && values.size() == kResults) {
@@ -224,17 +219,9 @@ class FaultyWorld final : public dist::World {
     }
     world_.all_reduce_sum(values);
   }
-  void broadcast(std::span<std::byte> bytes) override { world_.broadcast(bytes); }
-  std::vector<std::string> gather(const std::string& text) override { return world_.gather(text); }
-  void barrier() override { world_.barrier(); }
-  [[noreturn]] void end_all(int status) override {
-    world_.end_all(status);
-    std::terminate();
-  }
 
  private:
   static constexpr std::size_t kResults = 7;
-  dist::World& world_;
   const Fault fault_;
 };
 

@@ -103,6 +103,22 @@ void check_ranks(Recipe recipe, const Dataset& data, int tp, int cp, int dp) {
   }
 }
 
+/// That the first rank sends so many bytes in a step, by axis.
+void check_sent(int ranks, const Recipe& recipe, const Dataset& data,
+                const std::map<std::string, double>& told) {
+  dist::thread_worlds(ranks, [&](dist::World& world) {
+    const OneThread one_thread;
+    Trainer trainer(recipe, data, world);
+    world.traffic().reset();
+    trainer.train_step();
+    if (world.rank() == 0)
+      for (const auto& [axis, bytes] : told) {
+        INFO(axis);
+        CHECK(static_cast<double>(world.traffic().of(axis).bytes) == bytes);
+      }
+  });
+}
+
 }  // namespace
 
 TEST_CASE("what ranks that share a model, or samples, take is told of each of them", "[long]") {
@@ -176,17 +192,7 @@ TEST_CASE("what the first rank sends in a step is told, by axis", "[long]") {
           step_work(recipe, 8, recompute, Device::cpu, fullest_pack(recipe, *data)).sent;
       CHECK(told.size() == 4);
       told["tp"] += 8;  // the norm
-      dist::thread_worlds(8, [&](dist::World& world) {
-        const OneThread one_thread;
-        Trainer trainer(recipe, *data, world);
-        world.traffic().reset();
-        trainer.train_step();
-        if (world.rank() == 0)
-          for (const auto& [axis, bytes] : told) {
-            INFO(axis);
-            CHECK(static_cast<double>(world.traffic().of(axis).bytes) == bytes);
-          }
-      });
+      check_sent(8, recipe, *data, told);
     }
 }
 
@@ -205,17 +211,7 @@ TEST_CASE("what the first rank of stages that share a state sends in a step is t
         step_work(recipe, ranks, Recompute::none, Device::cpu, fullest_pack(recipe, *data)).sent;
     CHECK(told.contains("pp"));
     told.at("tp+cp+shard+pp") += 8 * (ranks - 1);  // the norm
-    dist::thread_worlds(ranks, [&](dist::World& world) {
-      const OneThread one_thread;
-      Trainer trainer(recipe, *data, world);
-      world.traffic().reset();
-      trainer.train_step();
-      if (world.rank() == 0)
-        for (const auto& [axis, bytes] : told) {
-          INFO(axis);
-          CHECK(static_cast<double>(world.traffic().of(axis).bytes) == bytes);
-        }
-    });
+    check_sent(ranks, recipe, *data, told);
   }
 }
 

@@ -255,6 +255,17 @@ TEST_CASE("every layout that is chosen is one that the run takes, and the best i
   }
 }
 
+TEST_CASE("the candidate of a recipe has what its ranks would exchange on such nodes") {
+  const Fitted fitted(small("parallel: {cp: 8}\ndata: {packs: 1}\n"));
+  const auto kind = [&](int per_node) {
+    const Candidate one = candidate_of(fitted.recipe, 8, per_node, models::Recompute::none);
+    return std::pair(one.cp_kind, one.cp_heads);
+  };
+  CHECK(kind(8).first == models::CpKind::all_to_all);
+  CHECK(kind(64).first == models::CpKind::all_to_all);
+  CHECK(kind(2) == std::pair(models::CpKind::all_to_all_ring, 2));
+}
+
 TEST_CASE("the settings of a candidate make its layout of any recipe") {
   Candidate one{.tp = 2, .cp = 2, .cp_kind = models::CpKind::ring, .hybrid = true, .dp = 4};
   one.shard = ShardKind::full, one.replicate = 2, one.reshard = false, one.micro_packs = 2;
