@@ -6,14 +6,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <string>
 
 #include "io/file.h"
 
 namespace vfm::io {
 
+/// How long another program may keep a folder before it is refused.
+inline constexpr std::chrono::seconds lock_patience{2};
+
 /// Makes the folder if need be, and locks it until the result is gone. Throws Error, naming it, if
-/// another program has it.
+/// another program has it and keeps it for `lock_patience`.
 File lock_folder(const std::string& folder);
 
 }  // namespace vfm::io

@@ -410,7 +410,7 @@ EOF
   find d -name '*.tar' -printf '%i\n' | sort | comm -12 before - | grep -q .
   # Less of it, whatever a kill leaves on the way.
   head -n 2 all.jsonl >m.jsonl
-  for delay in 0.02 0.05 0.08; do timeout -s KILL $delay vfm-shard --shard-size 100KB -o d m.jsonl >/dev/null || true; done
+  for delay in 0.02 0.05 0.08; do timeout --foreground -s KILL $delay vfm-shard --shard-size 100KB -o d m.jsonl >/dev/null || true; done
   shard >/dev/null
   vfm-shard --shard-size 100KB -o less m.jsonl >/dev/null
   [ "$(tree_hash d)" = "$(tree_hash less)" ]
@@ -498,8 +498,8 @@ splits() { members "$1" '*.json' | jq -r '[.source, .split] | join(" ")' | sort 
   vfm-shard --shard-size 1MB --split train=0.8,val=0.2 -o good <m.jsonl >good.jsonl
   for delay in 0.01 0.03 0.05 0.08 0.12; do
     rm -rf bad
-    timeout -s KILL $delay vfm-shard --shard-size 1MB --split train=0.8,val=0.2 -o bad m.jsonl >/dev/null || true
-    timeout -s KILL $delay vfm-shard --shard-size 1MB --split train=0.8,val=0.2 -o bad m.jsonl >/dev/null || true
+    timeout --foreground -s KILL $delay vfm-shard --shard-size 1MB --split train=0.8,val=0.2 -o bad m.jsonl >/dev/null || true
+    timeout --foreground -s KILL $delay vfm-shard --shard-size 1MB --split train=0.8,val=0.2 -o bad m.jsonl >/dev/null || true
     find bad -name '*[0-9].json' -printf '%p %i\n' 2>/dev/null | sort >finished
     vfm-shard --shard-size 1MB --split train=0.8,val=0.2 -o bad m.jsonl >bad.jsonl
     [ "$(tree_hash bad)" = "$(tree_hash good)" ]

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <thread>
@@ -14,6 +15,7 @@
 #include "base/stop.h"
 #include "io/atomic_file.h"
 #include "io/file.h"
+#include "io/folder_lock.h"
 #include "support/temporary_folder.h"
 
 using namespace vfm;
@@ -91,6 +93,21 @@ TEST_CASE("who waits for a living writer sees what that one wrote, or that it ga
   another.join();
   CHECK(read_file(path) == "xyy");
   CHECK(folder.count() == 1);
+}
+
+TEST_CASE("a folder is waited for that its last program still has for a moment, and no longer") {
+  const Folder folder;
+  const std::string path = folder.path + "/run";
+  File first = lock_folder(path);
+  std::thread dying([&first] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    first = File();
+  });
+  const File second = lock_folder(path);
+  dying.join();
+  CHECK_THROWS_WITH(lock_folder(path),
+                    "'" + path + "' is in use by another program that writes it; wait for it, or "
+                                 "choose another folder");
 }
 
 TEST_CASE("update_file leaves equal contents alone") {

@@ -97,7 +97,7 @@ NetworkConfig two_blocks() {
 
 }  // namespace
 
-TEST_CASE("a hybrid's block has two all-to-alls forward, and two to four backward") {
+TEST_CASE("a hybrid's block has two all-to-alls forward, and two to four backward", "[long]") {
   const NetworkConfig c = two_blocks();
   // 4 frames of 4 x 4 tokens.
   const models::NetworkBatch batch = hybrid_batch(c, {{4, 8, 8, 24.f, 0.2f, 3}});
@@ -119,7 +119,7 @@ TEST_CASE("a hybrid's block has two all-to-alls forward, and two to four backwar
       }
 }
 
-TEST_CASE("ranks send for the three attentions what README's table says") {
+TEST_CASE("ranks send for the three attentions what README's table says", "[long]") {
   const NetworkConfig c = two_blocks();
   const models::NetworkBatch batch = hybrid_batch(c, {{8, 8, 4, 24.f, 0.2f, 3}});
   const std::int64_t S = 64, D = c.width(), blocks = c.num_layers, b = 2;

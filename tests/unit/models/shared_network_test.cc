@@ -323,7 +323,7 @@ TEST_CASE("a hybrid gives what one rank gives, whatever is computed again, and w
           {.tp = 2, .cp = 2, .kind = CpKind::all_to_all, .hybrid = true, .adapters = 1});
 }
 
-TEST_CASE("a rank of a hybrid may have no frame") {
+TEST_CASE("a rank of a hybrid may have no frame", "[long]") {
   const NetworkConfig c = with_heads(tiny_stdit(), 8);
   NetworkBatch two;  // frames of four tokens
   two.samples = {{2, 4, 4, 8.f, 0.3f, 2}};

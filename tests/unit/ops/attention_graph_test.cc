@@ -274,14 +274,14 @@ void compare(const AttentionPack& pack, bool self, bool fill_up = true) {
 
 }  // namespace
 
-TEST_CASE("the graphs for cuDNN compute attention and its gradients") {
+TEST_CASE("the graphs for cuDNN compute attention and its gradients", "[long]") {
   compare({{20, 3, 31}, {20, 3, 31}, 2, 2, 8, false}, true);
   compare({{17, 0, 40}, {17, 0, 40}, 4, 2, 4, true}, true);  // shared key heads, causal, no rows
   compare({{13, 30}, {5, 1}, 2, 2, 8, false}, false);        // to text
   compare({{9, 2, 4, 6, 3}, {12, 1, 1, 30, 2}, 4, 1, 4, false}, false);
 }
 
-TEST_CASE("the graphs for cuDNN compute a pack that is cut into parts") {
+TEST_CASE("the graphs for cuDNN compute a pack that is cut into parts", "[long]") {
   compare({{4, 5, 8, 1, 2, 3, 7}, {4, 5, 8, 1, 2, 3, 7}, 2, 1, 4, true}, true, false);
   compare({{9, 2, 6}, {12, 1, 10}, 1, 1, 4, false}, false, false);
 }

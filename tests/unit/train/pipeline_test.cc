@@ -349,7 +349,8 @@ TEST_CASE("what stages write is one rank's checkpoint, which any layout goes on 
   }
 }
 
-TEST_CASE("what all stages have is the same on all of them after fifty steps, and its average") {
+TEST_CASE("what all stages have is the same on all of them after fifty steps, and its average",
+          "[long]") {
   ParallelCase one{"moviegen", 4, "parallel: {pp: 4}" + kFour + "\nema: {mode: decay}"};
   Recipe recipe = recipe_of(one);
   const auto data = samples_of(one);

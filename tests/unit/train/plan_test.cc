@@ -117,7 +117,8 @@ TEST_CASE("one GPU: the planner's time and memory are those of the dry run") {
   CHECK(few.memory() == Approx(one.memory()).epsilon(1e-3));
 }
 
-TEST_CASE("many GPUs: few blocks and few ranks stand for all, and memory is the dry run's") {
+TEST_CASE("many GPUs: few blocks and few ranks stand for all, and memory is the dry run's",
+          "[long]") {
   const Fitted fitted(small()), hybrid(small("model.type: stdit\n"));
   using enum ShardKind;
   using models::CpKind;
@@ -227,7 +228,7 @@ TEST_CASE("weights and gradients on their way: what computing does not hide, by 
   CHECK(time.gradients == Approx(8 - 6));
 }
 
-TEST_CASE("every layout that is chosen is one that the run takes, and the best is best") {
+TEST_CASE("every layout that is chosen is one that the run takes, and the best is best", "[long]") {
   const Fitted fitted(small("data.packs: 64\n"));
   const Plan plan = make_plan(fitted.recipe, fitted.load, {64, 8, &h100()});
   REQUIRE(plan.best.size() >= kShownLayouts);

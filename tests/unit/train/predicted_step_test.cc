@@ -87,7 +87,8 @@ TEST_CASE("eight packs pay for one update") {
   CHECK(with["predicted"] == eight["predicted"]);
 }
 
-TEST_CASE("what goes into blocks of 73,728 tokens waits in the host's memory: what fits, by hand") {
+TEST_CASE("what goes into blocks of 73,728 tokens waits in the host's memory: what fits, by hand",
+          "[long]") {
   constexpr double kTokens = 73728, kWidth = 4096;
   constexpr double kStream = 4 * kTokens * kWidth;  // what goes into a block, f32
   const auto cost_of = [](const std::string& more) {

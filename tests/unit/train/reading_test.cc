@@ -146,7 +146,8 @@ TEST_CASE("reading is shared out in parts of about as many bytes, of mostly whol
   CHECK(share_reading(three, 2, false) == Parts{{{0, 0, 95}, {1, 0, 100}}, {{2, 0, 105}}});
 }
 
-TEST_CASE("a rank reads its part of a step's bytes, and all parts are what one rank reads") {
+TEST_CASE("a rank reads its part of a step's bytes, and all parts are what one rank reads",
+          "[long]") {
   for (const std::string type : {"dit", "autoregressive"})
     for (const int broken : {-1, 5}) {
       const TemporaryFolder folder;

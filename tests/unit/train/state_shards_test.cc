@@ -324,7 +324,8 @@ TEST_CASE("with clipping a shared state has the norm, and so the update, of one 
   }
 }
 
-TEST_CASE("a rank sends (N-1)/N of the gradients and of the weights, of split ones the bf16 half") {
+TEST_CASE("a rank sends (N-1)/N of the gradients and of the weights, of split ones the bf16 half",
+          "[long]") {
   const TemporaryFolder folder;
   write_latents(folder.path);
   const auto data = open_latents(folder.path, "train");
