@@ -31,7 +31,10 @@ sample() {
   "$@" --model run --device cpu --compute "$dtype" --fp8 "${FP8:-off}" --fp8-tolerance 1000 --size "${SIZE:-512x512}" \
     --frames "${FRAMES:-33}" --steps "${STEPS:-4}" --guidance 3 --latents-only --force -v -o latent 'a red circle' \
     2>messages >/dev/null || { cat messages >&2; exit 1; }
-  jq -n -c --arg name "$name" --arg dtype "$dtype" --arg seconds "$(sed -nE 's/.*ready in ([0-9.]+)s$/\1/p' messages)" \
+  # Of two ranks one says it; a minute and more is written as minutes and seconds.
+  jq -n -c --arg name "$name" --arg dtype "$dtype" \
+    --arg seconds "$(sed -nE 's/.*ready in (([0-9]+)m)?([0-9.]+)s$/\2 \3/p' messages |
+      awk '{ print NF == 2 ? 60 * $1 + $2 : $1 }')" \
     '{name: $name, dtype: $dtype, seconds: ($seconds | tonumber)}'
 }
 
