@@ -142,11 +142,13 @@ DitBlock::Entered DitBlock::enter(Tape& tape, const DitStream& in, const DitCont
 
 // Along tp a rank has a summand of the result. In FP8 these travel in f32: rounded to bf16 each,
 // by 2^-9, their sum would be another number than one rank's, and where one of 2^-9 away lies on
-// the other side of a rounding to FP8, that is a step of 2^-3.
-Tensor DitBlock::sum_of_ranks(Tape& tape, const Weight& matrix, const Tensor& x,
+// the other side of a rounding to FP8, that is a step of 2^-3. What was multiplied is freed before.
+Tensor DitBlock::sum_of_ranks(Tape& tape, const Weight& matrix, Tensor x,
                               const ops::Exchange& sum) const {
-  if (!matrix.in_fp8() || !sum) return ops::run_exchange(tape, matrix.multiply(tape, x), sum);
-  const Tensor summand = matrix.multiply(tape, matrix.quantize(x), DType::f32);
+  const bool wide = matrix.in_fp8() && sum;
+  const Tensor summand =
+      wide ? matrix.multiply(tape, matrix.quantize(x), DType::f32) : matrix.multiply(tape, x);
+  x = Tensor();
   return ops::cast(tape, ops::run_exchange(tape, summand, sum), compute_);
 }
 
