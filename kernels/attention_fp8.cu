@@ -19,7 +19,8 @@ constexpr int kQueries = kAttentionQueryBlock;
 constexpr int kM = 2, kWarpQueries = 16 * kM;  // pieces and queries of a warp
 template <int kDim>
 constexpr int kKeys = kDim == 64 ? 64 : 32;  // of a tile
-constexpr float kWeightBits = 8;             // a weight of one is 2^8
+constexpr float kWeightBits = 8;             // a weight of one is 2^8, or nearly
+constexpr float kLn2 = 0.6931471805599453f;
 constexpr unsigned kOnes = 0x38383838;       // four times 1 in E4M3
 
 // Of the rows of which a lane has pieces: the largest score, and the sum of the weights as a tile
@@ -29,8 +30,13 @@ struct Softmax {
   float top[kM][2], sum[kM][4];
 };
 
-// Scores become weights 2^(score * factor - maximum + 8) as operand a, and what was summed before
-// is brought to the new maximum. `factor` is scale / ln 2, and the scales of queries and keys.
+// The power of two that weights stand beside.
+__device__ __forceinline__ float base_of(float top, float factor) {
+  return rintf(__fmul_rn(top, factor));
+}
+
+// Scores become weights 2^(score * factor - base + 8) as operand a, and what was summed before is
+// brought to the new base. `factor` is scale / ln 2, and the scales of queries and keys.
 template <int kDim, int kN>
 __device__ __forceinline__ void soften(const float (&scores)[kM][kN][4], Softmax& state,
                                        float (&out)[kM][kDim / 8][4],
@@ -40,9 +46,8 @@ __device__ __forceinline__ void soften(const float (&scores)[kM][kN][4], Softmax
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const float top = largest_of_row(scores[m], half, state.top[m][half]);
-      // Rounded both, as in attention_forward.cu.
-      const float base = __fmul_rn(top, factor);
-      const float by = fast_exp2(__fmul_rn(state.top[m][half], factor) - base);
+      const float base = base_of(top, factor);
+      const float by = fast_exp2(base_of(state.top[m][half], factor) - base);
       state.top[m][half] = top;
 #pragma unroll
       for (int n = 0; n < kN; ++n) {
@@ -61,10 +66,12 @@ __device__ __forceinline__ void soften(const float (&scores)[kM][kN][4], Softmax
     }
 }
 
-// Divides by the sums, and gives the values their scale back.
+// Divides by the sums, and gives the values their scale back; writes the log-sum-exp of the warp's
+// queries, of which `valid` exist, if anybody wants it.
 template <int kDim>
 __device__ __forceinline__ void finish(float (&out)[kM][kDim / 8][4], const Softmax& state,
-                                       float scale) {
+                                       float scale, float factor, float* log_sum_exp, int valid) {
+  const int lane = static_cast<int>(threadIdx.x % 32);
 #pragma unroll
   for (int m = 0; m < kM; ++m)
 #pragma unroll
@@ -74,6 +81,28 @@ __device__ __forceinline__ void finish(float (&out)[kM][kDim / 8][4], const Soft
 #pragma unroll
       for (int n = 0; n < kDim / 8; ++n)
         out[m][n][2 * half] *= by, out[m][n][2 * half + 1] *= by;
+      const int row = 16 * m + 8 * half + lane / 4;
+      if (log_sum_exp != nullptr && lane % 4 == 0 && row < valid)
+        log_sum_exp[row] =
+            sum != 0 ? (base_of(state.top[m][half], factor) - kWeightBits) * kLn2 + logf(sum) : 0.f;
+    }
+}
+
+// As f32: a quarter of a warp has 32 bytes of a row beside each other.
+template <int kDim>
+__device__ __forceinline__ void write_wide(float* to, std::int64_t stride, int valid,
+                                           const float (&out)[kM][kDim / 8][4]) {
+  const int lane = static_cast<int>(threadIdx.x % 32);
+#pragma unroll
+  for (int m = 0; m < kM; ++m)
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int row = 16 * m + 8 * half + lane / 4;
+      if (row >= valid) continue;
+#pragma unroll
+      for (int n = 0; n < kDim / 8; ++n)
+        *reinterpret_cast<float2*>(to + row * stride + 8 * n + lane % 4 * 2) = {
+            out[m][n][2 * half], out[m][n][2 * half + 1]};
     }
 }
 
@@ -149,10 +178,17 @@ __global__ void __launch_bounds__(kTileThreads, 2) attention_fp8_kernel(const At
   __syncthreads();  // the output takes the tiles' place
   if (mine > last) return;
   const int valid = last + 1 - mine, at = mine - item.first;
-  finish<kDim>(out, state, fp8_scale(largest[c.heads + c.key_heads + key_head]).scale);
+  float* const log_sum_exp =
+      c.log_sum_exp != nullptr ? c.log_sum_exp + head * c.queries + row + at : nullptr;
+  finish<kDim>(out, state, fp8_scale(largest[c.heads + c.key_heads + key_head]).scale, factor,
+               log_sum_exp, valid);
   const std::int64_t stride = std::int64_t{c.heads} * kDim;
-  write_rows<kDim>(static_cast<__nv_bfloat16*>(c.out) + (row + at) * stride + head * kDim, stride,
-                   valid, out, 1.f, shared_memory() + at * kRowBytes<kDim>);
+  const std::int64_t to = (row + at) * stride + head * kDim;
+  if (a.wide)
+    write_wide<kDim>(static_cast<float*>(c.out) + to, stride, valid, out);
+  else
+    write_rows<kDim>(static_cast<__nv_bfloat16*>(c.out) + to, stride, valid, out, 1.f,
+                     shared_memory() + at * kRowBytes<kDim>);
 }
 
 template <int kDim>

@@ -150,9 +150,12 @@ int launch_all(const AttentionFp8& a, cudaStream_t stream) {
   const auto run = [&](auto* kernel, dim3 blocks) {
     return launch(kernel, blocks, kThreads, 0, stream, a);
   };
-  for (const cudaError_t status : {run(magnitudes_kernel<true, kDim>, dim3(queries, heads)),
-                                   run(magnitudes_kernel<false, kDim>, dim3(keys, 2 * key_heads)),
-                                   run(rows_kernel<true, kDim>, dim3(queries, heads)),
+  if (a.largest == nullptr)
+    for (const cudaError_t status :
+         {run(magnitudes_kernel<true, kDim>, dim3(queries, heads)),
+          run(magnitudes_kernel<false, kDim>, dim3(keys, 2 * key_heads))})
+      if (status != cudaSuccess) return status;
+  for (const cudaError_t status : {run(rows_kernel<true, kDim>, dim3(queries, heads)),
                                    run(rows_kernel<false, kDim>, dim3(keys, key_heads)),
                                    run(values_kernel<kDim>, dim3(keys, key_heads))})
     if (status != cudaSuccess) return status;
@@ -165,7 +168,11 @@ int attention_fp8_copies(const AttentionFp8& call, cudaStream_t stream) {
   const std::size_t magnitudes =
       sizeof(unsigned) *
       static_cast<std::size_t>(call.samples * (call.call.heads + 2 * call.call.key_heads));
-  const cudaError_t status = cudaMemsetAsync(fp8_room(call).largest, 0, magnitudes, stream);
+  unsigned* const to = fp8_room(call).largest;
+  const cudaError_t status =
+      call.largest == nullptr
+          ? cudaMemsetAsync(to, 0, magnitudes, stream)
+          : cudaMemcpyAsync(to, call.largest, magnitudes, cudaMemcpyDeviceToDevice, stream);
   if (status != cudaSuccess) return status;
   return call.call.head_dim == 64 ? launch_all<64>(call, stream) : launch_all<128>(call, stream);
 }

@@ -36,10 +36,7 @@ __device__ __forceinline__ void load_each(const __nv_bfloat16* x, float (&v)[kEa
 }
 
 __device__ __forceinline__ Fp8Scale scale_of(const HeadCodes& c, int sample) {
-  unsigned most = 0;
-  for (int part = 0; part < c.parts; ++part)
-    most = max(most, c.largest[(part * c.samples + sample) * c.heads + blockIdx.y]);
-  return fp8_scale(most);
+  return fp8_scale(c.largest[std::int64_t{sample} * c.heads + blockIdx.y]);
 }
 
 // A maximum has no order, so atomics make no chance here.
@@ -58,6 +55,16 @@ __global__ void __launch_bounds__(kThreads)
   most = max_of_warp(most);
   if (threadIdx.x % 32 == 0)
     atomicMax(largest + std::int64_t{item.sample} * c.heads + blockIdx.y, most);
+}
+
+__global__ void __launch_bounds__(kThreads)
+    parts_kernel(const std::uint32_t* largest, int parts, std::int64_t count, std::uint32_t* all) {
+  const std::int64_t slot = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
+  if (slot >= count) return;
+  unsigned most = 0;
+  for (int part = 0; part < parts; ++part)
+    most = max(most, largest[part * count + slot]);
+  all[slot] = most;
 }
 
 __global__ void __launch_bounds__(kThreads)
@@ -104,7 +111,7 @@ __global__ void __launch_bounds__(kThreads)
 bool is_valid(const HeadCodes& c, const void* a, const void* b) {
   return c.item_count >= 0 && c.heads > 0 && c.heads <= 65535 && c.head_dim > 0 &&
          c.head_dim % kEach == 0 && c.head_dim <= kThreads * kEach && c.samples >= 0 &&
-         c.parts > 0 && aligned_to_16(a, b);
+         aligned_to_16(a, b);
 }
 
 template <class... Parameters, class... Arguments>
@@ -123,6 +130,13 @@ int largest_of_heads(const HeadCodes& c, const void* x, std::uint32_t* largest,
       largest, 0, sizeof *largest * static_cast<std::size_t>(c.samples * c.heads), stream);
   if (status != cudaSuccess) return status;
   return launch_items(largest_kernel, c, stream, static_cast<const __nv_bfloat16*>(x), largest);
+}
+
+int largest_of_parts(const std::uint32_t* largest, int parts, std::int64_t count,
+                     std::uint32_t* all, CUstream_st* stream) {
+  if (parts <= 0 || count < 0) return cudaErrorInvalidValue;
+  const dim3 blocks(static_cast<unsigned>((count + kThreads - 1) / kThreads));
+  return launch(parts_kernel, blocks, kThreads, 0, stream, largest, parts, count, all);
 }
 
 int quantize_heads(const HeadCodes& c, const void* x, std::uint8_t* codes, CUstream_st* stream) {

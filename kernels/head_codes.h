@@ -29,8 +29,7 @@ struct HeadCodes {
   int heads = 0;
   int head_dim = 0;  ///< a multiple of 16
   std::int64_t samples = 0;
-  const std::uint32_t* largest = nullptr;  ///< [parts, R, H]; of largest_of_heads() not read
-  int parts = 1;
+  const std::uint32_t* largest = nullptr;  ///< [R, H]; of largest_of_heads() not read
 };
 
 /// All return a cudaError_t: 0, or what is wrong with the launch; 1 (invalid value) for sizes or
@@ -38,6 +37,9 @@ struct HeadCodes {
 /// largest [R, H]: the bits of the largest |x|, 0 where there is no row. x is bf16.
 int largest_of_heads(const HeadCodes& call, const void* x, std::uint32_t* largest,
                      CUstream_st* stream);
+/// all [count]: of `parts` times as many magnitudes, one part behind the other, the largest.
+int largest_of_parts(const std::uint32_t* largest, int parts, std::int64_t count,
+                     std::uint32_t* all, CUstream_st* stream);
 /// 801 (not supported) on a GPU below compute capability 9.0, as there is no code for 8.9, the
 /// first that has E4M3.
 int quantize_heads(const HeadCodes& call, const void* x, std::uint8_t* codes, CUstream_st* stream);

@@ -67,7 +67,7 @@ Estimate::Estimate(const GenerateJob& job)
 void Estimate::share(const ClipParallel& parallel, int per_node) {
   cp_ = {};
   if (!parallel.alone())
-    cp_ = choose_cp(job_.fp8, parallel, network_, facts_, std::min(per_node, parallel.ranks()));
+    cp_ = choose_cp(parallel, network_, facts_, std::min(per_node, parallel.ranks()));
   parallel_ = parallel;
   if (parallel.cp > 1) parallel_.cp_kind = models::cp_kind_name(cp_.kind);
 }

@@ -20,14 +20,14 @@ namespace {
 models::CpChoice check_shared(const GenerateJob& job, int of_machine) {
   const NetworkHeaders network = read_network(job);
   network.faults.finish();
-  return choose_cp(job.fp8, job.parallel, network,
-                   models::read_facts(models::ModelFolder(job.model)), of_machine);
+  return choose_cp(job.parallel, network, models::read_facts(models::ModelFolder(job.model)),
+                   of_machine);
 }
 
 }  // namespace
 
-models::CpChoice choose_cp(models::Fp8Parts fp8, const ClipParallel& parallel,
-                           const NetworkHeaders& network, const ModelFacts& facts, int of_machine) {
+models::CpChoice choose_cp(const ClipParallel& parallel, const NetworkHeaders& network,
+                           const ModelFacts& facts, int of_machine) {
   if (!network.dit)
     fail_usage(
         "--parallel is for diffusion models, this one is autoregressive: without it, ranks "
@@ -37,17 +37,8 @@ models::CpChoice choose_cp(models::Fp8Parts fp8, const ClipParallel& parallel,
   const Extents& usual = facts.usual;
   const std::int64_t tokens =
       std::int64_t{usual.frames / patch[0]} * (usual.height / patch[1]) * (usual.width / patch[2]);
-  // Attention in FP8 has all tokens of a head at once.
-  const std::string wanted =
-      fp8.attention && parallel.cp_kind == "auto" ? "all_to_all" : parallel.cp_kind;
-  const models::CpChoice cp =
-      models::find_cp_kind(wanted, 0, *network.dit, {parallel.tp, parallel.cp, of_machine, tokens});
-  if (fp8.attention && cp.kind != models::CpKind::all_to_all)
-    fail_usage(
-        "--fp8 all: attention in FP8 has all tokens of some heads, which cp_kind=all_to_all gives "
-        "a rank, and not {}: leave that out, or take --fp8 linear",
-        models::cp_kind_name(cp.kind));
-  return cp;
+  return models::find_cp_kind(parallel.cp_kind, 0, *network.dit,
+                              {parallel.tp, parallel.cp, of_machine, tokens});
 }
 
 namespace {

@@ -16,14 +16,13 @@
 namespace vfm::generate {
 
 /// What ranks, so many of them on a machine, exchange in self-attention: of a clip as the model's
-/// are. Throws Error{usage} for what ranks cannot share: clips of an autoregressive model, and
-/// attention in FP8 but by heads.
-models::CpChoice choose_cp(models::Fp8Parts fp8, const ClipParallel& parallel,
-                           const NetworkHeaders& network, const ModelFacts& facts, int of_machine);
+/// are. Throws Error{usage} for what ranks cannot share: clips of an autoregressive model.
+models::CpChoice choose_cp(const ClipParallel& parallel, const NetworkHeaders& network,
+                           const ModelFacts& facts, int of_machine);
 
 /// The ranks of the job, which comes to say what they agreed on: the checkpoint that its model
 /// means, the layout that was left open, and the kind of cp. Throws Error{usage} for what ranks
-/// cannot share: attention in FP8 but by heads, and clips of an autoregressive model. A collective.
+/// cannot share: clips of an autoregressive model. A collective.
 std::unique_ptr<ClipRanks> agree_on_ranks(GenerateJob& job, dist::World& world);
 
 /// A rank that leads has a generator, the others have network and tokenizer alone; and what makes

@@ -25,16 +25,20 @@ Tensor own_heads(const Tensor& largest, const HeadExchange& exchange) {
 
 }  // namespace
 
-Tensor exchange_heads_in_fp8(ops::Tape& tape, const Tensor& qkv, const HeadExchange& exchange,
-                             const std::vector<std::int64_t>& lengths) {
+LowHeads round_heads(const Tensor& qkv, const HeadExchange& exchange) {
   const ops::HeadLayout here{exchange.own, exchange.head_dim};
   const Tensor own = ops::largest_of_heads(qkv, here);
-  const Tensor largest({exchange.group->size() * own.size(0), own.size(1)}, DType::i32,
-                       own.device());
-  exchange.group->all_gather(own, largest).wait();
-  const Tensor codes =
-      ops::run_exchange(tape, ops::quantize_heads(qkv, here, largest), exchange.to_heads);
-  return ops::restore_heads(codes, {lengths, exchange.head_dim}, own_heads(largest, exchange));
+  const Tensor parts({exchange.all->size() * own.size(0), own.size(1)}, DType::i32, own.device());
+  exchange.all->all_gather(own, parts).wait();
+  LowHeads low;
+  low.largest = ops::largest_of_parts(parts, own.size(0));
+  low.codes = ops::quantize_heads(qkv, here, low.largest);
+  return low;
+}
+
+LowHeads exchange_heads(ops::Tape& tape, const LowHeads& low, const HeadExchange& exchange) {
+  if (exchange.group == nullptr) return low;
+  return {ops::run_exchange(tape, low.codes, exchange.to_heads), own_heads(low.largest, exchange)};
 }
 
 }  // namespace vfm::nn

@@ -6,7 +6,8 @@
 
 #include "base/error.h"
 #include "nn/columns.h"
-#include "ops/attention/partial_attention.h"
+#include "ops/attention/attention_fp8.h"
+#include "ops/attention/head_codes.h"
 #include "ops/pointwise/add.h"
 
 namespace vfm::nn {
@@ -46,19 +47,28 @@ class Round {
   std::int64_t queries_ = 0, keys_ = 0;
 };
 
-ops::Tape::Made forward(const Tensor& qkv, const Ring& ring) {
-  const Round round(ring);
-  const Tensor q = take_columns(qkv, round.queries());
-  Tensor kv = take_columns(qkv, round.keys());
+/// `attend(kv, pack)` of each part while it goes on to the next rank, added up.
+template <class Attend>
+ops::AttentionSum go_round(const Round& round, Tensor kv, const Attend& attend) {
   ops::AttentionSum sum;
   for (int step = 0; step < round.steps(); ++step) {
     Tensor next;
     dist::Transfer on_the_way;
     if (step + 1 < round.steps()) on_the_way = round.pass_on(step, kv, next);
-    sum.add(q, kv, round.pack(step));
+    sum.add(attend(kv, round.pack(step)), round.pack(step));
     on_the_way.wait();
     kv = std::move(next);
   }
+  return sum;
+}
+
+ops::Tape::Made forward(const Tensor& qkv, const Ring& ring) {
+  const Round round(ring);
+  const Tensor q = take_columns(qkv, round.queries());
+  const ops::AttentionSum sum = go_round(round, take_columns(qkv, round.keys()),
+                                         [&q](const Tensor& kv, const ops::AttentionPack& pack) {
+                                           return ops::attend_part(q, kv, pack);
+                                         });
   return {{sum.out().to(qkv.dtype()), sum.log_sum_exp()}, 0};
 }
 
@@ -150,6 +160,11 @@ Tensor backward_of_two(const Tensor& qkv, const Ring& ring, const Tensor& out,
   return side_by_side(qkv, round, dq, dkv);
 }
 
+void check_ranks(const Ring& ring) {
+  if (ring.packs.size() != static_cast<std::size_t>(ring.group->size()))
+    fail("ring attention: {} ranks, keys of {}", ring.group->size(), ring.packs.size());
+}
+
 bool even_heads(const Ring& ring) {
   const ops::AttentionPack& pack = ring.packs.front();
   return pack.heads % 2 == 0 && pack.key_heads % 2 == 0;
@@ -158,8 +173,7 @@ bool even_heads(const Ring& ring) {
 }  // namespace
 
 Tensor ring_attention(ops::Tape& tape, const Tensor& qkv, const Ring& ring) {
-  if (ring.packs.size() != static_cast<std::size_t>(ring.group->size()))
-    fail("ring attention: {} ranks, keys of {}", ring.group->size(), ring.packs.size());
+  check_ranks(ring);
   const ops::Tape::Made made = tape.once([&] { return forward(qkv, ring); });
   const Tensor out = made.tensors[0], log_sum_exp = made.tensors[1];
   tape.record(out, {qkv}, [qkv, ring, out, log_sum_exp](ops::Tape& t) {
@@ -168,6 +182,27 @@ Tensor ring_attention(ops::Tape& tape, const Tensor& qkv, const Ring& ring) {
     t.accumulate(qkv, (two ? backward_of_two : backward)(qkv, ring, out, log_sum_exp, dout));
   });
   return out;
+}
+
+Tensor ring_attention_fp8(const LowHeads& qkv, const Ring& ring) {
+  check_ranks(ring);
+  const Round round(ring);
+  const ops::AttentionPack& own = round.pack(0);
+  const std::int64_t all = own.heads + 2 * std::int64_t{own.key_heads};
+  const auto restored = [&own](const Tensor& codes, const std::vector<std::int64_t>& lengths,
+                               const Tensor& largest) {
+    return ops::restore_heads(codes, {lengths, own.head_dim}, largest);
+  };
+  const Tensor q = restored(take_columns(qkv.codes, round.queries()), own.query_lengths,
+                            take_columns(qkv.largest, {0, own.heads, all}));
+  const Tensor of_keys = take_columns(qkv.largest, {own.heads, all - own.heads, all});
+  const ops::AttentionSum sum =
+      go_round(round, take_columns(qkv.codes, round.keys()),
+               [&](const Tensor& codes, const ops::AttentionPack& pack) {
+                 return ops::attend_part_fp8(q, restored(codes, pack.key_lengths, of_keys), pack,
+                                             qkv.largest, DType::f32);
+               });
+  return sum.out().to(DType::bf16);
 }
 
 }  // namespace vfm::nn

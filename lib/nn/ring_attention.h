@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "dist/group.h"
+#include "nn/head_exchange.h"
 #include "ops/attention/attention.h"
 
 namespace vfm::nn {
@@ -32,5 +33,10 @@ struct Ring {
 
 /// qkv [rows of this rank, (H + 2 G) K] as ops::self_attention has it. Returns [rows, H K].
 Tensor ring_attention(ops::Tape& tape, const Tensor& qkv, const Ring& ring);
+
+/// Attention in FP8 (ops/attention/attention_fp8.h), for inference, of heads that were rounded with
+/// the scales of all ranks' tokens: keys and values go round as E4M3, a byte an element, and each
+/// part's weights are rounded beside its own largest score. Returns bf16 [rows, H K].
+Tensor ring_attention_fp8(const LowHeads& qkv, const Ring& ring);
 
 }  // namespace vfm::nn

@@ -264,14 +264,12 @@ ops::Quantized Weight::quantize(const Tensor& x) const {
 
 Tensor Weight::multiply(ops::Tape& tape, const Tensor& x) const {
   if (!in_fp8()) return ops::linear(tape, x, matrix(tape));
-  const ops::Quantized low = quantize(x);
-  return ops::linear_fp8(tape, low, {sharded_ ? sharded_->get() : fp8_.values, fp8_.scale},
-                         x.dtype());
+  return multiply(tape, quantize(x), x.dtype());
 }
 
-Tensor Weight::multiply(const ops::Tape& tape, const ops::Quantized& x) const {
+Tensor Weight::multiply(const ops::Tape& tape, const ops::Quantized& x, DType out) const {
   if (!in_fp8()) fail("'{}' has no copy in FP8", parameters_.front().name);
-  return ops::linear_fp8(tape, x, {sharded_ ? sharded_->get() : fp8_.values, fp8_.scale}, dtype());
+  return ops::linear_fp8(tape, x, {sharded_ ? sharded_->get() : fp8_.values, fp8_.scale}, out);
 }
 
 }  // namespace vfm::nn

@@ -91,9 +91,9 @@ class Weight {
   void keep_fp8(bool keep, dist::Group* ranks = nullptr) const;
   /// x W^T; in FP8, without recording only, while there is that copy.
   Tensor multiply(ops::Tape& tape, const Tensor& x) const;
-  /// Whether there is that copy: then x may be given as FP8, and x W^T is in dtype().
+  /// Whether there is that copy: then x may be given as FP8, and x W^T is of dtype `out`.
   bool in_fp8() const { return fp8_.scale.defined(); }
-  Tensor multiply(const ops::Tape& tape, const ops::Quantized& x) const;
+  Tensor multiply(const ops::Tape& tape, const ops::Quantized& x, DType out) const;
   /// x as multiply() rounds it; and whether that is this rank's alone.
   ops::Quantized quantize(const Tensor& x) const;
   bool rounds_alone() const { return fp8_ranks_ == nullptr; }

@@ -1,6 +1,7 @@
 // Attention with E4M3 products against the formula in double: of what the E4M3 copies hold, where
 // only the probabilities' rounding is left, and of the inputs themselves.
 // SPDX-License-Identifier: Apache-2.0
+#include <bit>
 #include <cstring>
 #include <limits>
 
@@ -16,12 +17,23 @@ namespace {
 
 using bf16 = __nv_bfloat16;
 
-// Fills in the output.
-void run_kernels(const Case& c, Values<bf16>& v) {
+// What a part of the keys is asked for: with magnitudes that are given, results in f32.
+struct Part {
+  std::vector<std::uint32_t> largest;
+  std::vector<float> out, log_sum_exp;
+};
+
+// Fills in the output, of the part if there is one.
+void run_kernels(const Case& c, Values<bf16>& v, Part* part = nullptr) {
   const Layout at(c);
   const AttentionWork work = attention_work(c.queries, c.keys, c.causal);
   const DeviceArray<AttentionItem> query_items(work.query_items), key_items(work.key_items);
   const DeviceArray<bf16> q(v.q), kv(v.kv), out(v.dout.size());
+  const std::size_t many = part != nullptr ? v.dout.size() : 0;
+  const DeviceArray<float> wide(many),
+      log_sum_exp(many / static_cast<std::size_t>(c.head_dim));
+  const DeviceArray<std::uint32_t> largest(part != nullptr ? part->largest
+                                                           : std::vector<std::uint32_t>());
   AttentionFp8 a;
   Attention& call = a.call;
   call.type = Type::bf16;
@@ -36,12 +48,83 @@ void run_kernels(const Case& c, Values<bf16>& v) {
   call.q = q.get(), call.q_stride = at.q_stride;
   call.k = keys + at.k_column, call.v = keys + at.v_column, call.kv_stride = at.kv_stride;
   call.out = out.get();
+  if (part != nullptr) {
+    call.out = wide.get(), call.log_sum_exp = log_sum_exp.get();
+    a.wide = true, a.largest = largest.get();
+  }
   a.keys = total(c.keys);
   a.samples = static_cast<std::int64_t>(c.queries.size());
   const DeviceArray<unsigned char> room(static_cast<std::size_t>(attention_fp8_room(a)));
   a.room = room.get();
   need(attention_fp8_forward(a, nullptr), "forward");
-  v.out = out.host();
+  if (part == nullptr)
+    v.out = out.host();
+  else
+    part->out = wide.host(), part->log_sum_exp = log_sum_exp.host();
+}
+
+// Of queries, keys and values, by sample.
+std::vector<std::uint32_t> magnitudes(const Case& c, const Values<bf16>& v) {
+  const Layout at(c);
+  std::vector<std::uint32_t> largest;
+  const auto add = [&](const std::vector<bf16>& x, std::int64_t first, std::int64_t rows,
+                       std::int64_t stride, std::int64_t column) {
+    float most = 0;
+    for (std::int64_t i = first; i < first + rows; ++i)
+      for (int d = 0; d < c.head_dim; ++d)
+        most = std::max(most, std::abs(value(x[static_cast<std::size_t>(i * stride + column + d)])));
+    largest.push_back(std::bit_cast<std::uint32_t>(most));
+  };
+  std::int64_t q0 = 0, k0 = 0;
+  for (std::size_t s = 0; s < c.queries.size(); ++s) {
+    for (int head = 0; head < c.heads; ++head)
+      add(v.q, q0, c.queries[s], at.q_stride, head * c.head_dim);
+    for (const std::int64_t column : {at.k_column, at.v_column})
+      for (int head = 0; head < c.key_heads; ++head)
+        add(c.self ? v.q : v.kv, k0, c.keys[s], at.kv_stride, column + head * c.head_dim);
+    q0 += c.queries[s], k0 += c.keys[s];
+  }
+  return largest;
+}
+
+// Of one sample whose keys come in two parts: with the magnitudes of all of them the parts are what
+// all keys are, but for f32's roundings: each weight is rounded alike in its part. And all keys in
+// one part give what they give without magnitudes, to the bit.
+void check_parts(Checker& checker, int head_dim, std::int64_t keys, std::int64_t in_first) {
+  Case c{.queries = {70}, .keys = {keys}, .heads = 2, .key_heads = 1, .head_dim = head_dim, .size = 3};
+  const Layout at(c);
+  Values<bf16> v = make<bf16>(c, 17);
+  run_kernels(c, v);
+  Part all{magnitudes(c, v), {}, {}};
+  run_kernels(c, v, &all);
+  bool same = v.out.size() == all.out.size();
+  for (std::size_t i = 0; same && i < v.out.size(); ++i)
+    same = value(v.out[i]) == value(bf16(all.out[i]));
+  const std::string name = std::to_string(keys) + " keys, head dim " + std::to_string(head_dim);
+  checker.check(name + ": the same with magnitudes given, in f32", same);
+  Part parts[2] = {all, all};
+  const std::vector<bf16> kv = v.kv;
+  for (const int i : {0, 1}) {
+    c.keys = {i == 0 ? in_first : keys - in_first};
+    const auto begin = kv.begin() + (i == 0 ? 0 : in_first * at.kv_stride);
+    v.kv.assign(begin, begin + c.keys[0] * at.kv_stride);
+    run_kernels(c, v, &parts[i]);
+  }
+  double worst = 0, largest = 0, apart = 0;
+  for (std::size_t i = 0; i < all.out.size(); ++i) {
+    const std::size_t row = i / static_cast<std::size_t>(2 * head_dim),
+                      head = i / static_cast<std::size_t>(head_dim) % 2, at_sum = head * 70 + row;
+    const double a = parts[0].log_sum_exp[at_sum], b = parts[1].log_sum_exp[at_sum];
+    const double both = std::log(std::exp(a) + std::exp(b));
+    const double sum =
+        std::exp(a - both) * parts[0].out[i] + std::exp(b - both) * parts[1].out[i];
+    worst = std::max(worst, std::abs(sum - all.out[i]));
+    largest = std::max(largest, double{std::abs(all.out[i])});
+    apart = std::max(apart, std::abs(both - all.log_sum_exp[at_sum]));
+  }
+  checker.check(name + ": parts are " + std::to_string(worst / largest) + " apart",
+                worst < 1e-4 * largest);
+  checker.check(name + ": log-sum-exps are " + std::to_string(apart) + " apart", apart < 1e-4);
 }
 
 // The columns of one head in the rows of one sample become what their E4M3 copies stand for.
@@ -113,13 +196,21 @@ std::string name_of(const Case& c) {
 void check_case(Checker& checker, const Case& c) {
   Values<bf16> v = make<bf16>(c, 11);
   run_kernels(c, v);
-  const Apart copies = apart(v.out, reference(c, rounded(c, v)).out);
+  const Reference of_copies = reference(c, rounded(c, v));
+  const Apart copies = apart(v.out, of_copies.out);
   const Apart inputs = apart(v.out, reference(c, v).out);
   const auto told = [](const Apart& a) {
     return std::to_string(a.worst) + " worst, " + std::to_string(a.norm) + " norm";
   };
   checker.check(name_of(c) + "of the copies " + told(copies),
                 copies.worst < 0.125 && copies.norm < 0.04);
+  // A weight and so their sum is off by 2^-4 of itself at most.
+  Part part{magnitudes(c, v), {}, {}};
+  run_kernels(c, v, &part);
+  double off = 0;
+  for (std::size_t i = 0; i < part.log_sum_exp.size(); ++i)
+    off = std::max(off, std::abs(part.log_sum_exp[i] - of_copies.log_sum_exp[i]));
+  checker.check(name_of(c) + "log-sum-exp " + std::to_string(off) + " off", off < 0.065);
   if (c.size > 1) return;  // large scores turn small errors into other weights
   checker.check(name_of(c) + "of the inputs " + told(inputs),
                 inputs.worst < 0.25 && inputs.norm < 0.065);
@@ -297,6 +388,8 @@ void tests(Checker& checker) {
   check_neighbours(checker, {{3, 40, 5}, {7, 40, 70}, 1, 1, 64, true});
   check_neighbours(checker, {{33, 70, 2}, {33, 70, 2}, 2, 1, 128, false, true});
   check_infinity(checker);
+  check_parts(checker, 64, 90, 37);
+  check_parts(checker, 128, 40, 1);
   if (small()) return;
   const Lengths lengths{1, 17, 63, 64, 65, 130, 200};
   const Lengths others{200, 0, 64, 130, 65, 1, 63};

@@ -57,8 +57,10 @@ void check_sizes(Checker& checker, const Sizes& sizes, float damage) {
   need(largest_of_heads(call, from.get(), own.get(), nullptr), "largest_of_heads");
   const std::vector<std::uint32_t> found = own.host();
   std::copy(found.begin(), found.end(), parts.begin());
-  const DeviceArray<std::uint32_t> largest(parts);
-  call.largest = largest.get(), call.parts = 2;
+  const DeviceArray<std::uint32_t> of_parts(parts), largest(slots);
+  need(largest_of_parts(of_parts.get(), 2, static_cast<std::int64_t>(slots), largest.get(), nullptr),
+       "largest_of_parts");
+  call.largest = largest.get();
   need(quantize_heads(call, from.get(), codes.get(), nullptr), "quantize_heads");
   need(restore_heads(call, codes.get(), back.get(), nullptr), "restore_heads");
   const std::vector<std::uint8_t> got = codes.host();
@@ -119,7 +121,7 @@ void tests(Checker& checker) {
   const DeviceArray<std::uint8_t> codes(kCount);
   const DeviceArray<std::uint32_t> largest(std::vector<std::uint32_t>(192, 0x40000000u));
   const HeadCodes all{
-      on_device.get(), static_cast<std::int64_t>(items.size()), 96, 128, 2, largest.get(), 1};
+      on_device.get(), static_cast<std::int64_t>(items.size()), 96, 128, 2, largest.get()};
   time_launch("heads to FP8 16384 x 96 x 128", 3.0 * kCount, 0,
               [&] { return quantize_heads(all, x.get(), codes.get(), nullptr); });
 }

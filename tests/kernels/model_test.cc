@@ -18,6 +18,7 @@
 #include "models/dit/network.h"
 #include "ops/attention/attention.h"
 #include "ops/attention/attention_choice.h"
+#include "ops/attention/attention_fp8.h"
 #include "ops/attention/head_codes.h"
 #include "ops/cudnn/cudnn_cuda.h"
 #include "ops/matmul/quantize.h"
@@ -281,17 +282,31 @@ void check_fp8_parts(Checker& checker) {
   if (!has_fp8()) return;
   const Tensor x = noise_tensor({14, 256}, 7).to(DType::bf16);
   const ops::HeadLayout layout{{9, 0, 5}, 64};
+  ops::AttentionPack pack;
+  pack.heads = 2, pack.key_heads = 1, pack.head_dim = 64;
+  pack.query_lengths = layout.lengths, pack.key_lengths = {7, 0, 4};
+  const Tensor q = noise_tensor({14, 128}, 8).to(DType::bf16),
+               kv = noise_tensor({11, 128}, 9).to(DType::bf16);
   std::vector<std::vector<Tensor>> made;
+  std::vector<ops::PartOfAttention> attended;
   for (const Device device : {Device::cpu, Device::cuda}) {
     const Tensor here = x.to(device), largest = ops::largest_magnitude(here),
-                 heads = ops::largest_of_heads(here, layout),
+                 of_rows = ops::largest_of_heads(here, {{3, 0, 2, 6, 0, 3}, 64}),
+                 heads = ops::largest_of_parts(of_rows, 3),
                  codes = ops::quantize_heads(here, layout, heads);
     const ops::Quantized part = ops::quantize_part(here.rows(0, 5), largest);
     std::vector<Tensor>& all = made.emplace_back();
     for (const Tensor& one :
          {largest, heads, codes, ops::restore_heads(codes, layout, heads), part.values, part.scale})
       all.push_back(one.to(Device::cpu));
+    const ops::PartOfAttention part_of_keys =
+        ops::attend_part_fp8(q.to(device), kv.to(device), pack, heads, DType::f32);
+    attended.push_back(
+        {part_of_keys.out.to(Device::cpu), part_of_keys.log_sum_exp.to(Device::cpu)});
   }
+  const double apart_by = std::max(apart(attended[1].out, attended[0].out),
+                                   apart(attended[1].log_sum_exp, attended[0].log_sum_exp));
+  checker.check("a part of attention in FP8: " + std::to_string(apart_by), apart_by < 1e-4);
   for (std::size_t i = 0; i < made[0].size(); ++i)
     checker.check("parts in FP8: " + std::to_string(i),
                   std::memcmp(made[0][i].raw(), made[1][i].raw(), made[0][i].bytes()) == 0);

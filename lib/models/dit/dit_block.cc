@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/dit/dit_block.h"
 
+#include "models/dit/shared_attention_fp8.h"
 #include "ops/attention/attention_fp8.h"
 #include "ops/matmul/recompute_linear.h"
 #include "ops/pointwise/add.h"
+#include "ops/pointwise/cast.h"
 #include "ops/pointwise/gelu.h"
 #include "ops/position/qk_norm_rope.h"
 
@@ -126,25 +128,37 @@ DitBlock::Entered DitBlock::enter(Tape& tape, const DitStream& in, const DitCont
   }
   if (matrix.in_fp8() && matrix.rounds_alone()) {
     const auto [stream, normed] = ops::gated_residual_layernorm_modulate_fp8(tape, input);
-    return {stream, matrix.multiply(tape, normed), input.modulation};
+    return {stream, matrix.multiply(tape, normed, compute_), input.modulation};
   }
   const auto [stream, normed] = ops::gated_residual_layernorm_modulate(tape, input);
   if (matrix.in_fp8()) {  // rounded before it travels
     ops::Quantized low = matrix.quantize(normed);
     low.values = ops::run_exchange(tape, low.values, gather);
-    return {stream, matrix.multiply(tape, low), input.modulation};
+    return {stream, matrix.multiply(tape, low, compute_), input.modulation};
   }
   const Tensor gathered = ops::run_exchange(tape, normed, gather);
   return {stream, matrix.multiply(tape, gathered), input.modulation};
 }
 
+// Along tp a rank has a summand of the result. In FP8 these travel in f32: rounded to bf16 each,
+// by 2^-9, their sum would be another number than one rank's, and where one of 2^-9 away lies on
+// the other side of a rounding to FP8, that is a step of 2^-3. What was multiplied is freed before.
+Tensor DitBlock::sum_of_ranks(Tape& tape, const Weight& matrix, Tensor x,
+                              const ops::Exchange& sum) const {
+  const bool wide = matrix.in_fp8() && sum;
+  const Tensor summand =
+      wide ? matrix.multiply(tape, matrix.quantize(x), DType::f32) : matrix.multiply(tape, x);
+  x = Tensor();
+  return ops::cast(tape, ops::run_exchange(tape, summand, sum), compute_);
+}
+
 Tensor DitBlock::activate(Tape& tape, const Tensor& hidden, const DitContext& context) const {
-  const auto multiplied = [&] {
-    if (context.recompute) return ops::gelu_linear(tape, hidden, down_.matrix(tape));
-    return down_.in_fp8() && down_.rounds_alone() ? down_.multiply(tape, ops::quantize_gelu(hidden))
-                                                  : down_.multiply(tape, ops::gelu(tape, hidden));
-  };
-  return ops::run_exchange(tape, multiplied(), context.exchanges.sum);
+  const ops::Exchange& sum = context.exchanges.sum;
+  if (context.recompute)
+    return ops::run_exchange(tape, ops::gelu_linear(tape, hidden, down_.matrix(tape)), sum);
+  if (down_.in_fp8() && down_.rounds_alone())
+    return ops::run_exchange(tape, down_.multiply(tape, ops::quantize_gelu(hidden), compute_), sum);
+  return sum_of_ranks(tape, down_, ops::gelu(tape, hidden), sum);
 }
 
 DitStream DitBlock::self_attention(Tape& tape, const DitStream& in, const DitContext& context,
@@ -156,9 +170,10 @@ DitStream DitBlock::self_attention(Tape& tape, const DitStream& in, const DitCon
       enter(tape, in, context, layer.norm, extra, layer.qkv,
             moved ? context.to_pixels : context.exchanges.gather, moved && context.keep_moved);
   const Tensor attended = attend(tape, projected, context, layer, reach, moved);
-  const Tensor y = layer.out.multiply(tape, attended);
-  const bool back = moved && context.from_pixels;
-  return {x, ops::run_exchange(tape, y, back ? context.from_pixels : context.exchanges.sum), gates};
+  if (moved && context.from_pixels)
+    return {x, ops::run_exchange(tape, layer.out.multiply(tape, attended), context.from_pixels),
+            gates};
+  return {x, sum_of_ranks(tape, layer.out, attended, context.exchanges.sum), gates};
 }
 
 Tensor DitBlock::attend(Tape& tape, const Tensor& projected, const DitContext& context,
@@ -189,11 +204,8 @@ Tensor DitBlock::attend(Tape& tape, const Tensor& projected, const DitContext& c
   const TokenExchanges& exchanges = context.exchanges;
   const Tensor qkv = ops::qk_norm_rope(tape, projected, layout);
   // The scales of a sample are those of attention within it, and not within frames and pixels.
-  if (context.fp8_attention && exchanges.low_heads && reach == Reach::sample)
-    return ops::run_exchange(
-        tape,
-        attend_all(nn::exchange_heads_in_fp8(tape, qkv, exchanges.low_heads, pack.query_lengths)),
-        exchanges.to_tokens);
+  if (context.fp8_attention && exchanges.any_of_cp() && reach == Reach::sample)
+    return shared_attention_fp8(tape, qkv, exchanges, pack);
   return shared_attention(tape, qkv, exchanges, pack, attend_all);
 }
 
@@ -208,8 +220,8 @@ Tensor DitBlock::cross_attention(Tape& tape, const Tensor& projected,
   queries.epsilon = keys.epsilon = kQkNormEpsilon;
   const Tensor q = ops::qk_norm_rope(tape, projected, queries);
   const Tensor kv = ops::qk_norm_rope(tape, cross_kv_.multiply(tape, context.text), keys);
-  const Tensor y = cross_out_.multiply(tape, ops::cross_attention(tape, q, kv, context.cross));
-  return ops::run_exchange(tape, y, context.exchanges.sum);
+  return sum_of_ranks(tape, cross_out_, ops::cross_attention(tape, q, kv, context.cross),
+                      context.exchanges.sum);
 }
 
 }  // namespace vfm::models

@@ -65,12 +65,6 @@ void check_fp8(const NetworkConfig& c, DType compute, Fp8Parts parts) {
 
 void check_fp8(const NetworkLayout& layout, Fp8Parts parts) {
   if (parts.any() && layout.hybrid) fail_usage("ranks that share frames and pixels have no FP8");
-  if (parts.attention && layout.cp_size() > 1 && layout.cp_kind != CpKind::all_to_all)
-    fail_usage(
-        "attention in FP8 has all tokens of some heads, which ranks of cp have with all_to_all, "
-        "and "
-        "not with {}",
-        cp_kind_name(layout.cp_kind));
 }
 
 double fp8_error(DiffusionNetwork& network, const NetworkBatch& batch, Fp8Parts parts) {

@@ -28,8 +28,7 @@ Fp8Parts faster_in_fp8(Fp8Parts parts, Device device);
 /// for attention heads other than 64 or 128, or a model that does not compute in bf16.
 void check_fp8(const NetworkConfig& config, DType compute, Fp8Parts parts);
 
-/// The same of ranks that share it: attention in FP8 has all tokens of some heads, as CpKind::
-/// all_to_all gives them; parts that were added up would be rounded each. No hybrid.
+/// The same of ranks that share it: no hybrid.
 void check_fp8(const NetworkLayout& layout, Fp8Parts parts);
 
 /// Runs the batch without and with FP8: root mean square of the difference of the outputs, as a

@@ -245,17 +245,15 @@ TokenExchanges::TokenExchanges(const NetworkConfig& config, const NetworkLayout&
     to_heads =
         nn::rows_to_columns(*group, shard.cp_rows, {width, keys_width, keys_width}, shard.order);
     to_tokens = nn::columns_to_rows(*group, shard.cp_rows, {width}, shard.order);
-    std::vector<std::int64_t> own;
-    for (const ops::RowRange& range : shard.sequence)
-      own.push_back(range.count());
-    const int head = config.attention_head_dim;
-    if (layout.deals_heads())
-      low_heads = {group,
-                   std::move(own),
-                   {width / head, keys_width / head, keys_width / head},
-                   head,
-                   to_heads};
   }
+  const int head = config.attention_head_dim;
+  low_heads.all = layout.cp;
+  for (const ops::RowRange& range : shard.sequence)
+    low_heads.own.push_back(range.count());
+  low_heads.heads = {width / head, keys_width / head, keys_width / head};
+  low_heads.head_dim = head;
+  low_heads.group = layout.heads_group();
+  low_heads.to_heads = to_heads;
   ring.group = layout.ring_group();
   if (!ring) return;
   for (const std::vector<std::int64_t>& lengths : shard.ring) {

@@ -128,7 +128,7 @@ struct TokenExchanges {
   ops::Exchange gather, sum;  ///< tp: rows for a matrix, and its results for the rows
   ops::Exchange keys;         ///< cp: keys and values of all tokens, in the pack's order; or
   ops::Exchange to_heads, to_tokens;  ///< more tokens of some heads, and the way back
-  nn::HeadExchange low_heads;         ///< to_heads in FP8, where one rank has all tokens of a head
+  nn::HeadExchange low_heads;         ///< cp: what is exchanged in FP8
   nn::Ring ring;                      ///< keys and values that go round
 
   bool any_of_cp() const { return keys || to_heads || ring; }

@@ -2,18 +2,19 @@
 // probabilities rounded to E4M3.
 //
 // A scale for each head of each sample, so that what a sample gets does not depend on its
-// neighbours in the pack. A probability is 2^8 exp(score - largest score), rounded; they are
-// divided by the sum of the rounded ones. NaN or infinity in a head of a sample makes that head's
-// output for all of the sample NaN. On the GPU the largest score is that of the keys seen so far,
-// so that other probabilities fall on other sides of a rounding than on the CPU: results agree to
-// that rounding. Source: Shah et al., "FlashAttention-3" (2024). kernels/attention_fp8.h has the
+// neighbours in the pack. A probability is 2^(8 + x - m), rounded, with the score as a power of two
+// x and m the whole number nearest to the largest; they are divided by the sum of the rounded ones.
+// Beside another largest score it is another power of two of itself, and so rounded alike: the CPU,
+// the GPU, which knows the largest of the keys seen so far alone, and parts of the keys differ by
+// the order of f32 sums. NaN or infinity in a head of a sample makes that head's output for all of
+// the sample NaN. Source: Shah et al., "FlashAttention-3" (2024). kernels/attention_fp8.h has the
 // details.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <string>
 
-#include "ops/attention/attention.h"
+#include "ops/attention/partial_attention.h"
 
 namespace vfm::ops {
 
@@ -29,5 +30,15 @@ bool fp8_attention_pays(Device device);
 /// throws Error for a tape that records, for another dtype, shape or head dim, and on a GPU without
 /// FP8.
 Tensor self_attention_fp8(const Tape& tape, const Tensor& qkv, const AttentionPack& pack);
+
+/// Of queries, keys and values that are parts of a sample's, whoever has the others: q bf16
+/// [S, H K], kv bf16 [L, 2 G K], as attend_part() has them, with scales that follow from `largest`,
+/// i32 [R, H + 2 G]: the largest magnitudes of the sample's queries, keys and values, wherever they
+/// are (head_codes.h). The result is of dtype `out`, bf16 or f32. In bf16 over all keys it is
+/// self_attention_fp8() of these queries, to the bit; in f32 over some of them it is what
+/// AttentionSum adds up to that, but for f32's roundings. Throws Error for what does not fit, and
+/// on a GPU without FP8.
+PartOfAttention attend_part_fp8(const Tensor& q, const Tensor& kv, const AttentionPack& pack,
+                                const Tensor& largest, DType out);
 
 }  // namespace vfm::ops

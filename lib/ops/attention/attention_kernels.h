@@ -39,6 +39,10 @@ struct AttentionArgs {
   const std::int64_t* key_starts = nullptr;    // [samples + 1]
   const void *q = nullptr, *k = nullptr, *v = nullptr;
   std::int64_t q_stride = 0, kv_stride = 0;
+  // Of attention_fp8_forward alone: bits of the largest |q|, |k| and |v|, [samples, H + 2 G], that
+  // scales follow from; null: those of q, k and v.
+  const std::uint32_t* largest = nullptr;
+  bool wide = false;                     // of attention_fp8_forward alone: `out` is f32
   const AttentionItem* items = nullptr;  // forward only; begin is a multiple of kQueryBlock
   std::int64_t item_count = 0;
   void* out = nullptr;                               // [S, H K]

@@ -23,8 +23,7 @@ std::int64_t heads_of(const Tensor& x, DType dtype, const HeadLayout& layout) {
 
 void check_largest(const Tensor& largest, std::int64_t heads, const HeadLayout& layout) {
   const auto samples = static_cast<std::int64_t>(layout.lengths.size());
-  if (largest.dtype() != DType::i32 || largest.dims() != 2 || largest.size(1) != heads ||
-      samples == 0 || largest.size(0) == 0 || largest.size(0) % samples != 0)
+  if (largest.dtype() != DType::i32 || largest.shape() != Shape{samples, heads})
     fail("heads in FP8: the largest magnitudes of {} heads in {} samples are {} {}", heads, samples,
          dtype_name(largest.dtype()), to_string(largest.shape()));
 }
@@ -37,6 +36,16 @@ Tensor largest_of_heads(const Tensor& x, const HeadLayout& layout) {
                        x.device());
   VFM_RUN(Touching(x), largest_of_heads, x, layout, largest);
   return largest;
+}
+
+Tensor largest_of_parts(const Tensor& largest, std::int64_t samples) {
+  if (largest.dtype() != DType::i32 || largest.dims() != 2 || samples <= 0 ||
+      largest.size(0) == 0 || largest.size(0) % samples != 0)
+    fail("heads in FP8: {} {} are not the largest magnitudes of parts of {} samples",
+         dtype_name(largest.dtype()), to_string(largest.shape()), samples);
+  const Tensor all({samples, largest.size(1)}, DType::i32, largest.device());
+  VFM_RUN(Touching(largest, all), largest_of_parts, largest, all);
+  return all;
 }
 
 Tensor quantize_heads(const Tensor& x, const HeadLayout& layout, const Tensor& largest) {

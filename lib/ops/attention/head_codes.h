@@ -25,8 +25,9 @@ struct HeadLayout {
 /// x bf16 [S, H K] to i32 [R, H]: the bits of the largest |x|, ordered as the values are; 0 of no
 /// row. Throws Error for what does not fit the layout, as all here.
 Tensor largest_of_heads(const Tensor& x, const HeadLayout& layout);
-/// E4M3 [S, H K]. `largest` [P R, H] is that of all parts, the samples of one after those of the
-/// one before. Throws Error on a GPU without FP8.
+/// Of P parts, [P R, H], the samples of one after those of the one before, the largest: [R, H].
+Tensor largest_of_parts(const Tensor& largest, std::int64_t samples);
+/// E4M3 [S, H K]. `largest` [R, H] is that of all parts. Throws Error on a GPU without FP8.
 Tensor quantize_heads(const Tensor& x, const HeadLayout& layout, const Tensor& largest);
 /// bf16 [S, H K]: scale times code, rounded.
 Tensor restore_heads(const Tensor& codes, const HeadLayout& layout, const Tensor& largest);

@@ -24,23 +24,14 @@ void for_each_head(const HeadLayout& layout, std::int64_t heads, const Head& hea
   }
 }
 
-Fp8Scale scale_of_head(const Tensor& largest, std::int64_t samples, std::int64_t sample,
-                       std::int64_t head) {
-  const auto* bits = largest.data<std::uint32_t>();
-  std::uint32_t most = 0;
-  for (std::int64_t row = sample; row < largest.size(0); row += samples)
-    most = std::max(most, bits[row * largest.size(1) + head]);
-  return fp8_scale(most);
-}
-
 /// act(place, scale) of every element, in the scale of its head and sample.
 template <class Act>
 void for_each_element(const HeadLayout& layout, const Tensor& largest, const Act& act) {
   const std::int64_t heads = largest.size(1), stride = heads * layout.head_dim;
-  const auto samples = static_cast<std::int64_t>(layout.lengths.size());
+  const auto* bits = largest.data<std::uint32_t>();
   for_each_head(layout, heads,
                 [&](std::int64_t sample, std::int64_t head, std::int64_t first, std::int64_t rows) {
-                  const Fp8Scale scale = scale_of_head(largest, samples, sample, head);
+                  const Fp8Scale scale = fp8_scale(bits[sample * heads + head]);
                   for (std::int64_t i = 0; i < rows; ++i)
                     for (std::int64_t d = 0; d < layout.head_dim; ++d)
                       act(first + i * stride + d, scale);
@@ -61,6 +52,16 @@ void cpu::largest_of_heads(const Tensor& x, const HeadLayout& layout, const Tens
                           magnitude_bits(widened(x.data<std::uint16_t>()[first + i * stride + d])));
                   largest.data<std::uint32_t>()[sample * heads + head] = most;
                 });
+}
+
+void cpu::largest_of_parts(const Tensor& largest, const Tensor& all) {
+  const auto* from = largest.data<std::uint32_t>();
+  auto* to = all.data<std::uint32_t>();
+  for (std::int64_t i = 0; i < all.elements(); ++i) {
+    to[i] = 0;
+    for (std::int64_t at = i; at < largest.elements(); at += all.elements())
+      to[i] = std::max(to[i], from[at]);
+  }
 }
 
 void cpu::quantize_heads(const Tensor& x, const HeadLayout& layout, const Tensor& largest,

@@ -36,10 +36,6 @@ struct HeadCall {
     call.head_dim = layout.head_dim;
     call.samples = static_cast<std::int64_t>(layout.lengths.size());
   }
-  void set_largest(const Tensor& largest) {
-    call.largest = largest.data<std::uint32_t>();
-    call.parts = static_cast<int>(largest.size(0) / call.samples);
-  }
 
   Tensor items;
   kernels::HeadCodes call;
@@ -54,10 +50,17 @@ void cuda::largest_of_heads(const Tensor& x, const HeadLayout& layout, const Ten
                 "find the largest magnitudes of heads");
 }
 
+void cuda::largest_of_parts(const Tensor& largest, const Tensor& all) {
+  check_fp8_gpu(kernels::largest_of_parts(
+                    largest.data<std::uint32_t>(), static_cast<int>(largest.size(0) / all.size(0)),
+                    all.elements(), all.data<std::uint32_t>(), compute_stream()),
+                "find the largest magnitudes of parts");
+}
+
 void cuda::quantize_heads(const Tensor& x, const HeadLayout& layout, const Tensor& largest,
                           const Tensor& codes) {
   HeadCall heads(layout, largest.size(1));
-  heads.set_largest(largest);
+  heads.call.largest = largest.data<std::uint32_t>();
   check_fp8_gpu(
       kernels::quantize_heads(heads.call, x.raw(), codes.data<std::uint8_t>(), compute_stream()),
       "round heads to FP8");
@@ -66,7 +69,7 @@ void cuda::quantize_heads(const Tensor& x, const HeadLayout& layout, const Tenso
 void cuda::restore_heads(const Tensor& codes, const HeadLayout& layout, const Tensor& largest,
                          const Tensor& x) {
   HeadCall heads(layout, largest.size(1));
-  heads.set_largest(largest);
+  heads.call.largest = largest.data<std::uint32_t>();
   check_fp8_gpu(
       kernels::restore_heads(heads.call, codes.data<std::uint8_t>(), x.raw(), compute_stream()),
       "restore heads from FP8");

@@ -7,21 +7,24 @@
 
 namespace vfm::ops {
 
-// Samples with keys in the part, and those without, come in runs: a call of the kernel each.
 void AttentionSum::add(const Tensor& q, const Tensor& kv, const AttentionPack& pack) {
-  const PartOfAttention part = attend_part(q, kv, pack);
+  add(attend_part(q, kv, pack), pack);
+}
+
+// Samples with keys in the part, and those without, come in runs: a call of the kernel each.
+void AttentionSum::add(const PartOfAttention& part, const AttentionPack& pack) {
   const bool begins = !out_.defined();
   if (begins) {
-    out_ = Tensor(part.out.shape(), DType::f32, q.device());
-    log_sum_exp_ = Tensor(part.log_sum_exp.shape(), DType::f32, q.device());
+    out_ = Tensor(part.out.shape(), DType::f32, part.out.device());
+    log_sum_exp_ = Tensor(part.log_sum_exp.shape(), DType::f32, part.out.device());
   }
   if (out_.shape() != part.out.shape())
     fail("attention in parts: {} does not add to {}", to_string(part.out.shape()),
          to_string(out_.shape()));
   MergeAttentionArgs args;
-  args.type = q.dtype();
+  args.type = part.out.dtype();
   args.heads = pack.heads, args.head_dim = pack.head_dim;
-  args.queries = q.size(0);
+  args.queries = part.out.size(0);
   args.begins = begins;
   args.log_sum_exp = part.log_sum_exp.data<float>();
   args.out_sum = out_.data<float>();

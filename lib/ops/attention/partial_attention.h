@@ -39,6 +39,8 @@ PartGradients attend_part_backward(const Tensor& q, const Tensor& kv, const Atte
 class AttentionSum {
  public:
   /// Adds the part. The queries' lengths and the heads are those of the first one.
+  void add(const PartOfAttention& part, const AttentionPack& pack);
+  /// The same of attend_part().
   void add(const Tensor& q, const Tensor& kv, const AttentionPack& pack);
 
   /// [S, H K] f32: zero for queries that no part has keys for.

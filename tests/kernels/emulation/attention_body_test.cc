@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <cstring>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -11,6 +12,7 @@
 #include "ops/attention/attention.h"
 #include "ops/attention/attention_choice.h"
 #include "ops/attention/attention_fp8.h"
+#include "ops/attention/head_codes.h"
 #include "ops/attention/partial_attention.h"
 #include "ops/determinism.h"
 #include "tensor/device.h"
@@ -169,6 +171,48 @@ TEST_CASE("keys in parts are for our own kernels, and add up to all keys togethe
   const Tensor whole = cross_attention(silent, q.rows(27, 177), third, one).to(DType::f32);
   CHECK(apart(found[0].rows(27, 177), whole) < (dtype == DType::f32 ? 1e-5 : 2e-2));
   CHECK(cudnn.forward_calls + cudnn.backward_calls == 0);
+}
+
+TEST_CASE("keys in parts in FP8 are on the GPU what they are on the CPU, and all keys together") {
+  fresh();
+  AttentionPack all = pack_of({20, 7, 150}, 4, 2);
+  AttentionPack parts[2] = {all, all};
+  parts[0].key_lengths = {20, 0, 100}, parts[1].key_lengths = {0, 7, 50};
+  const Tensor q = noise_tensor({177, 256}, 1, DType::bf16),
+               kv = noise_tensor({177, 256}, 2, DType::bf16), largest({3, 8}, DType::i32);
+  const Tensor of_q = largest_of_heads(q, {all.query_lengths, 64}),
+               of_kv = largest_of_heads(kv, {all.key_lengths, 64});
+  for (int i = 0; i < 24; ++i)
+    largest.data<std::int32_t>()[i] =
+        (i % 8 < 4 ? of_q : of_kv).data<std::int32_t>()[i / 8 * 4 + i % 4];
+  const auto run = [&](Device device) {
+    const Tensor queries = q.to(device), scales = largest.to(device);
+    // The rows of the parts: 0 to 19 and 27 to 126; 20 to 26 and 127 to 176.
+    const Tensor keys[2] = {Tensor({120, 256}, DType::bf16), Tensor({57, 256}, DType::bf16)};
+    copy(kv.rows(0, 20), keys[0].rows(0, 20)), copy(kv.rows(27, 127), keys[0].rows(20, 120));
+    copy(kv.rows(20, 27), keys[1].rows(0, 7)), copy(kv.rows(127, 177), keys[1].rows(7, 57));
+    AttentionSum sum;
+    for (int i = 0; i < 2; ++i)
+      sum.add(attend_part_fp8(queries, keys[i].to(device), parts[i], scales, DType::f32), parts[i]);
+    const PartOfAttention whole = attend_part_fp8(queries, kv.to(device), all, scales, DType::bf16);
+    std::vector<Tensor> made;
+    for (const Tensor& one : {sum.out(), sum.log_sum_exp(), whole.out, whole.log_sum_exp})
+      made.push_back(one.to(DType::f32).to(Device::cpu));
+    return made;
+  };
+  const std::vector<Tensor> found = run(Device::cuda), expected = run(Device::cpu);
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    INFO(i);
+    CHECK(apart(found[i], expected[i]) < 2e-3);  // a weight of a hundred, rounded otherwise
+  }
+  CHECK(apart(found[0], found[2]) < 3e-3);  // but for bf16's rounding
+  CHECK(apart(found[1], found[3]) < 1e-5);
+  const std::vector<std::int64_t> lengths = {1, 1, 1, 1, 1, 1};
+  const Tensor six = noise_tensor({6, 64}, 5, DType::bf16);
+  const auto of_parts = [&](Device device) {
+    return largest_of_parts(largest_of_heads(six.to(device), {lengths, 64}), 2).to(Device::cpu);
+  };
+  CHECK(std::memcmp(of_parts(Device::cuda).raw(), of_parts(Device::cpu).raw(), 8) == 0);
 }
 
 TEST_CASE("packs that are filled up with empty samples are compared by themselves") {

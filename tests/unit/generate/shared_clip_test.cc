@@ -82,7 +82,8 @@ Shared shared_output(const models::NetworkConfig& config, const ClipParallel& pa
                      const models::NetworkBatch& batch) {
   Shared shared;
   dist::thread_worlds(parallel.ranks(), [&](dist::World& world) {
-    const ClipRanks ranks(world, parallel, {kind, parallel.cp});
+    const int heads = kind == models::CpKind::all_to_all_ring ? parallel.cp / 2 : parallel.cp;
+    const ClipRanks ranks(world, parallel, {kind, heads});
     const auto own = models::make_network(config, 1, compute, Device::cpu, false, ranks.network());
     fill(*own);
     SharedClip clip(*own, ranks);
@@ -252,18 +253,27 @@ TEST_CASE("FP8 of ranks that share a clip is that of one rank") {
       const double changed = apart_from(without, wanted);
       REQUIRE(changed > 1e-2);
       // Shards with the halves of guidance, which have to be computed then without guidance, too.
-      for (const std::string text : {"cfg=2", "cp=2", "tp=2"}) {
+      for (const std::string text :
+           {"cfg=2", "cp=2,cp_kind=all_to_all", "tp=2", "cp=2,cp_kind=gather", "cp=2,cp_kind=ring",
+            "cp=4,cp_kind=all_to_all+ring", "cp=2,tp=2,cp_kind=ring"}) {
         if (samples == 1 && text != "cfg=2") continue;
         INFO(text << ", attention " << parts.attention << ", samples " << samples);
         ClipParallel parallel = parse_parallel(text);
         parallel.shard = parallel.cfg == 2;
-        const Shared shared =
-            shared_output(config, parallel, models::CpKind::all_to_all, DType::bf16, parts, batch);
+        const models::CpKind kind =
+            parallel.cp > 1 ? models::parse_cp_kind(parallel.cp_kind) : models::CpKind::all_to_all;
+        const Shared shared = shared_output(config, parallel, kind, DType::bf16, parts, batch);
         const double apart = apart_from(wanted, shared.output);
-        // Along tp sums are rounded to bf16 before they are whole, and FP8 makes more of it; else
-        // products of other numbers of rows differ in the last bit.
-        CHECK(apart <= (parallel.tp > 1 ? 4e-2 : 1e-4));
-        CHECK(apart < changed);
+        // All ranks round with one scale, so numbers differ in the last bit of f32 alone: where
+        // products have other numbers of rows, and where summands or parts of attention are added.
+        // Where such a bit decides a rounding to bf16, that is 2^-9, and where that decides one to
+        // FP8, a step of 2^-3. The next matrix spreads it over all numbers, of which some are
+        // rounded otherwise again: in the end that is up to two thirds of what FP8 itself changes.
+        // In a ring with attention in bf16 it is always so, as parts are bf16; with attention in
+        // FP8, whose parts are f32, it takes a rare flip, of which this batch has one.
+        const bool ring = kind == models::CpKind::ring || kind == models::CpKind::all_to_all_ring;
+        CHECK(apart <= (ring ? (parts.attention ? 2e-2 : 4e-2) : 1e-4));
+        CHECK(apart < 0.7 * changed);
       }
     }
 }
@@ -282,7 +292,7 @@ TEST_CASE("FP8 of ranks that share an ST-DiT is that of one rank") {
     const ClipParallel parallel = parse_parallel(text);
     const Shared shared =
         shared_output(config, parallel, models::CpKind::all_to_all, DType::bf16, parts, batch);
-    CHECK(apart_from(wanted, shared.output) <= (parallel.tp > 1 ? 4e-2 : 1e-4));
+    CHECK(apart_from(wanted, shared.output) <= 1e-4);
   }
 }
 
@@ -300,6 +310,12 @@ TEST_CASE("in FP8 what goes into a matrix travels as FP8, and a scale is agreed 
   };
   CHECK(gathered(without) > 0);
   CHECK(2 * gathered(with) == gathered(without));
+  // Summands of the results travel in f32.
+  const auto summed = [](const dist::Traffic& of) {
+    return of.of("tp", dist::Operation::reduce_scatter).bytes;
+  };
+  CHECK(summed(without) > 0);
+  CHECK(summed(with) == 2 * summed(without));
   // Two attentions of three and four products each, and the MLP's two.
   const dist::Traffic::Count scales = with.of("clip", dist::Operation::all_gather);
   CHECK(scales == dist::Traffic::Count{7 * config.num_layers, 4 * 7 * config.num_layers});
@@ -325,14 +341,30 @@ TEST_CASE("queries, keys and values travel as FP8 where attention is FP8") {
   CHECK(scales == dist::Traffic::Count{config.num_layers, config.num_layers * 4 * 3 * 2 * 2});
 }
 
-TEST_CASE("attention in FP8 is refused where ranks do not have all tokens of a head") {
+TEST_CASE("keys and values travel as FP8 in a ring, and where they are gathered") {
   const models::NetworkConfig config = fp8_network();
-  for (const models::CpKind kind : {models::CpKind::gather, models::CpKind::ring})
-    dist::thread_worlds(2, [&](dist::World& world) {
-      const ClipRanks ranks(world, parse_parallel("cp=2"), {kind, 2});
-      const auto network =
-          models::make_network(config, 1, DType::bf16, Device::cpu, false, ranks.network());
-      CHECK_THAT(usage_error([&] { network->set_inference_fp8({.attention = true}); }),
-                 Contains("all tokens of some heads"));
-    });
+  const models::NetworkBatch batch = guided(config, 2);
+  for (const models::CpKind kind : {models::CpKind::gather, models::CpKind::ring}) {
+    const auto traffic = [&](models::Fp8Parts fp8) {
+      return shared_output(config, parse_parallel("cp=2"), kind, DType::bf16, fp8, batch).traffic;
+    };
+    const dist::Traffic with = traffic({.attention = true}), without = traffic({});
+    INFO(models::cp_kind_name(kind));
+    // A number for each of three kinds of two heads in two samples; and half of the bytes.
+    const std::int64_t scales = config.num_layers * 4 * 3 * 2 * 2;
+    CHECK(without.of("cp").bytes > 0);
+    CHECK(2 * (with.of("cp").bytes - scales) == without.of("cp").bytes);
+    // Two samples of 18 tokens, of which this rank sends a half: keys and values of two heads.
+    CHECK(with.of("cp").bytes - scales == config.num_layers * 18 * 2 * 2 * 64);
+  }
+  const auto mixed = [&](models::Fp8Parts fp8) {
+    return shared_output(config, parse_parallel("cp=4"), models::CpKind::all_to_all_ring,
+                         DType::bf16, fp8, batch)
+        .traffic;
+  };
+  const dist::Traffic with = mixed({.attention = true}), without = mixed({});
+  CHECK(without.of("cp_ring").bytes > 0);
+  CHECK(2 * with.of("cp_ring").bytes == without.of("cp_ring").bytes);
+  // Results come back to their tokens in bf16.
+  CHECK(8 * with.of("cp_heads").bytes == 5 * without.of("cp_heads").bytes);
 }

@@ -3,10 +3,12 @@
 #include "nn/ring_attention.h"
 
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <mutex>
 
 #include "base/error.h"
 #include "dist/threads.h"
+#include "ops/attention/attention_fp8.h"
 #include "support/distance.h"
 #include "support/noise.h"
 
@@ -176,6 +178,60 @@ TEST_CASE("bytes of a ring with even parts are those of the formula") {
     for (const dist::Traffic::Count& sent : found.forward) {
       CHECK(sent.bytes == 2 * (c - 1) * 16 * (2 * 8) * 2);  // 2 (c-1) S/c G K b
       CHECK(sent.calls == c - 1);
+    }
+  }
+}
+
+TEST_CASE("a ring in FP8 gives the attention in FP8 of one rank, and sends a byte an element") {
+  for (const Case& c : {Case{{{8}, {8}}, 2, 2, 64, DType::bf16},
+                        Case{{{9, 0, 4}, {8, 1, 5}}, 2, 1, 64, DType::bf16},
+                        Case{{{6, 1, 0}, {6, 0, 70}, {5, 0, 1}}, 4, 2, 128, DType::bf16},
+                        Case{{{0, 3}, {2, 0}, {1, 1}, {40, 0}}, 2, 1, 64, DType::bf16}}) {
+    INFO(c.ranks() << " ranks");
+    const Tensor all = queries_keys_values(c);
+    ops::Tape silent(false);
+    const Tensor expected = ops::self_attention_fp8(
+        silent, all, {c.lengths(), c.lengths(), c.heads, c.key_heads, c.head_dim, false});
+    Outcome found;
+    found.out = Tensor({all.size(0), c.width()});
+    found.forward.resize(c.rows.size());
+    std::mutex mutex;
+    dist::thread_worlds(c.ranks(), [&](dist::World& world) {
+      std::vector<int> ranks;
+      for (int r = 0; r < c.ranks(); ++r)
+        ranks.push_back(r);
+      const auto group = world.group("cp", ranks);
+      const auto rank = static_cast<std::size_t>(world.rank());
+      nn::Ring ring;
+      ring.group = group.get();
+      for (const Lengths& keys : c.rows)
+        ring.packs.push_back({c.rows[rank], keys, c.heads, c.key_heads, c.head_dim, false});
+      nn::HeadExchange exchange;
+      exchange.all = group.get(), exchange.own = c.rows[rank], exchange.head_dim = c.head_dim;
+      const nn::LowHeads low = nn::round_heads(part_of(all, c.places(rank)), exchange);
+      world.traffic().reset();
+      const Tensor out = nn::ring_attention_fp8(low, ring);
+      const std::lock_guard lock(mutex);
+      found.forward[rank] = world.traffic().of("cp");
+      put(out, c.places(rank), found.out);
+    });
+    // Each weight is rounded alike, in whichever part it is: sums in another order now and then
+    // decide a rounding to bf16.
+    const Tensor wanted = expected.to(DType::f32);
+    std::int64_t other = 0;
+    for (std::int64_t i = 0; i < wanted.elements(); ++i) {
+      const float one = wanted.floats()[i], two = found.out.floats()[i];
+      REQUIRE(std::abs(one - two) <= 0x1p-7f * std::abs(one));
+      other += one != two ? 1 : 0;
+    }
+    CHECK(other <= wanted.elements() / 1000);
+    const std::int64_t width = 2 * std::int64_t{c.key_heads} * c.head_dim;
+    const auto ranks = c.rows.size();
+    for (std::size_t r = 0; r < ranks; ++r) {
+      std::int64_t sent = 0;
+      for (std::size_t step = 0; step + 1 < ranks; ++step)
+        sent += c.tokens((r + ranks - step) % ranks) * width;  // a byte an element
+      CHECK(found.forward[r].bytes == sent);
     }
   }
 }

@@ -102,7 +102,7 @@ TEST_CASE("a weight's copy in FP8 is used while it is kept, and is what the weig
     weight.keep_fp8(true);
     const std::vector<float> low = values(weight.multiply(tape, x));
     CHECK(weight.in_fp8());
-    CHECK(values(weight.multiply(tape, ops::quantize(x))) == low);
+    CHECK(values(weight.multiply(tape, ops::quantize(x), x.dtype())) == low);
     CHECK(low != plain);
     CHECK(low == values(ops::linear_fp8(tape, x, ops::quantize(weight.op(tape)))));
     CHECK_THROWS_AS(weight.multiply(recording, x), Error);
@@ -112,7 +112,8 @@ TEST_CASE("a weight's copy in FP8 is used while it is kept, and is what the weig
     CHECK(values(weight.multiply(tape, x)) == std::vector<float>(64, 0.f));
     weight.keep_fp8(false);
     CHECK_FALSE(weight.in_fp8());
-    CHECK_THROWS_WITH(weight.multiply(tape, ops::quantize(x)), Catch::Contains("'w' has no copy"));
+    CHECK_THROWS_WITH(weight.multiply(tape, ops::quantize(x), x.dtype()),
+                      Catch::Contains("'w' has no copy"));
     CHECK_NOTHROW(weight.multiply(recording, x));
   }
 }

@@ -130,6 +130,50 @@ TEST_CASE(
   CHECK_THROWS_AS(largest_of_heads(qkv, {{14}, 24}), Error);
   CHECK_THROWS_AS(largest_of_heads(qkv, {{13}, 64}), Error);
   CHECK_THROWS_AS(quantize_heads(qkv, layout, largest.rows(0, 2)), Error);
+  // Of the first rows of each sample, and of the others: together those of all.
+  const HeadLayout parts{{5, 0, 1, 4, 0, 4}, pack.head_dim};
+  const Tensor sorted(qkv.shape(), DType::bf16);
+  copy(qkv.rows(0, 5), sorted.rows(0, 5)), copy(qkv.rows(9, 10), sorted.rows(5, 6));
+  copy(qkv.rows(5, 9), sorted.rows(6, 10)), copy(qkv.rows(10, 14), sorted.rows(10, 14));
+  const Tensor found = largest_of_parts(largest_of_heads(sorted, parts), 3);
+  CHECK(found.shape() == largest.shape());
+  CHECK(std::memcmp(found.raw(), largest.raw(), largest.bytes()) == 0);
+  CHECK_THROWS_AS(largest_of_parts(largest.rows(0, 2), 3), Error);
+}
+
+TEST_CASE("parts of attention in FP8, with the magnitudes of all, are attention in FP8 over all") {
+  AttentionPack pack;
+  pack.heads = 4, pack.key_heads = 2, pack.head_dim = 64;
+  pack.query_lengths = pack.key_lengths = {90, 20};
+  const std::int64_t width = 4 * 64, key_width = 2 * 2 * 64;
+  const Tensor qkv = noise_tensor({110, width + key_width}, 5).to(DType::bf16);
+  const Tensor q({110, width}, DType::bf16), kv({110, key_width}, DType::bf16);
+  for (std::int64_t i = 0; i < 110; ++i) {
+    const Tensor row = qkv.rows(i, i + 1).reshape({width + key_width, 1});
+    copy(row.rows(0, width).reshape({1, width}), q.rows(i, i + 1));
+    copy(row.rows(width, width + key_width).reshape({1, key_width}), kv.rows(i, i + 1));
+  }
+  const Tensor largest = largest_of_heads(qkv, {pack.key_lengths, 64});
+  const Tensor wanted = self_attention_fp8(Tape(false), qkv, pack);
+  const PartOfAttention all = attend_part_fp8(q, kv, pack, largest, DType::bf16);
+  CHECK(std::memcmp(all.out.raw(), wanted.raw(), wanted.bytes()) == 0);
+  const PartOfAttention exact = attend_part_fp8(q, kv, pack, largest, DType::f32);
+  CHECK(apart(exact.out, wanted) < 3e-3);
+  // Keys 0 to 30 of the first sample, and then the others: of the second sample none, and all.
+  AttentionPack first = pack, rest = pack;
+  first.key_lengths = {31, 0}, rest.key_lengths = {59, 20};
+  AttentionSum sum;
+  sum.add(attend_part_fp8(q, kv.rows(0, 31), first, largest, DType::f32), first);
+  sum.add(attend_part_fp8(q, kv.rows(31, 110), rest, largest, DType::f32), rest);
+  CHECK(apart(sum.out(), exact.out) < 1e-4);
+  CHECK(apart(sum.log_sum_exp(), exact.log_sum_exp) < 1e-5);
+  // The logarithm of the sum below the fraction, but for what rounding does to that.
+  CHECK(apart(exact.log_sum_exp, attend_part(q, kv, pack).log_sum_exp) < 0.01);
+  CHECK_THROWS_WITH(attend_part_fp8(q, kv, pack, largest.rows(0, 1), DType::f32),
+                    Catch::Contains("magnitudes of 4 and twice 2 heads in 2 samples"));
+  CHECK_THROWS_AS(attend_part_fp8(q, kv, first, largest, DType::f32), Error);
+  pack.causal = true;
+  CHECK_THROWS_AS(attend_part_fp8(q, kv, pack, largest, DType::f32), Error);
 }
 
 TEST_CASE("gelu and modulate to FP8 are gelu and modulate, and then quantised, to the bit") {
