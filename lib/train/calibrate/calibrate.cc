@@ -96,16 +96,17 @@ class MeasuredStep {
     return seconds;
   }
 
-  void add_to(KernelTimes& times) const { times.add(entries_, timed_); }
-  /// Of the fastest of its steps what was spent between kernels, and how many these are.
-  std::pair<double, double> between() const {
+  double add_to(KernelTimes& times) const { return times.add(entries_, timed_); }
+  /// Of the fastest of its steps the seconds in kernels, and those between them.
+  std::pair<double, double> fastest() const {
     const auto fastest =
         static_cast<std::size_t>(std::ranges::min_element(seconds_) - seconds_.begin());
-    double seconds = seconds_[fastest];
+    double kernels = 0;
     for (const KernelLog::Entry& entry : timed_[fastest])
-      seconds -= entry.seconds;
-    return {std::max(0.0, seconds), static_cast<double>(entries_.size())};
+      kernels += entry.seconds;
+    return {kernels, std::max(0.0, seconds_[fastest] - kernels)};
   }
+  std::size_t kernels() const { return entries_.size(); }
   /// How much longer than the fastest the one in the middle took.
   double spread() const {
     std::vector<double> sorted = seconds_;
@@ -225,7 +226,7 @@ Json calibrate(const CalibrateOptions& options, dist::World& world, Progress& pr
   const auto begin = SteadyClock::now();
   const auto passed = [&] { return Seconds(SteadyClock::now() - begin).count(); };
   KernelTimes times;
-  double between = 0, kernels = 0, spread = 0, networks = 0;
+  double usual = 0, fastest = 0, between = 0, kernels = 0, spread = 0, networks = 0;
   std::size_t steps = 0, number = 0;
   constexpr std::size_t kCases = 2 * std::size(kNetworks);
   progress.start("networks", kCases);
@@ -242,9 +243,10 @@ Json calibrate(const CalibrateOptions& options, dist::World& world, Progress& pr
         world.barrier();
         step.run();
       } while (calibration_goes_on(world, step.steps() < kLeast ? 1 : until - passed()));
-      step.add_to(times);
-      const auto [seconds, calls] = step.between();
-      between += seconds, kernels += calls;
+      usual += step.add_to(times);
+      const auto [inside, outside] = step.fastest();
+      fastest += inside, between += outside;
+      kernels += static_cast<double>(step.kernels());
       spread += step.spread(), ++networks;
       steps += step.steps();
       progress.add(1);
@@ -258,7 +260,14 @@ Json calibrate(const CalibrateOptions& options, dist::World& world, Progress& pr
   gpu.per_node = std::max(1, world.least_local_size());
   gpu.gap = between / kernels;
   set_rates(gpu, times);
+  // What else goes on disturbs a few kernels of every step, and each has a time without that.
+  const double disturbed = std::max(1.0, fastest / usual);
   gpu.kernels = times.rates();
+  for (models::KernelRate& rate : gpu.kernels)
+    for (double models::KernelRate::*const term :
+         {&models::KernelRate::seconds, &models::KernelRate::of_flop, &models::KernelRate::of_byte,
+          &models::KernelRate::of_far_byte})
+      rate.*term *= disturbed;
   const LinkTimes links = measure_links(world, Device::cpu);
   gpu.inside = gpu.across = links.link;
   if (world.rank() > 0) return nullptr;
@@ -273,6 +282,7 @@ Json calibrate(const CalibrateOptions& options, dist::World& world, Progress& pr
                        {"steps", steps},
                        {"spread", spread / networks},
                        {"kernel_error", error},
+                       {"disturbed", disturbed},
                        {"links", links.measured}};
   return table;
 }

@@ -24,10 +24,11 @@ struct CalibrateOptions {
 };
 
 /// On rank 0 what models::find_gpu() reads, with "measured": {"processor", "threads", "ranks",
-/// "seconds", "steps", "spread", "kernel_error"}: how much, as a part, steps took longer than the
-/// fastest of them in the middle, and how far kernels are from what the file says of them in the
-/// mean. Of a GPU "gpu" and "probes" stand in place of "processor" and "threads", and "steps" are
-/// calls of probes. Elsewhere null. A collective. Stopped passes.
+/// "seconds", "steps", "spread", "kernel_error", "disturbed"}: how much, as a part, steps took
+/// longer than the fastest of them in the middle, and how far kernels are from what the file says
+/// of them in the mean; how much longer a step's kernels take than each of them does mostly. Of a
+/// GPU "gpu" and "probes" stand in place of "processor" and "threads", and "steps" are calls of
+/// probes. Elsewhere null. A collective. Stopped passes.
 Json calibrate(const CalibrateOptions& options, dist::World& world, Progress& progress);
 /// Its part for a GPU, after World::use_device().
 Json calibrate_gpu(const CalibrateOptions& options, dist::World& world, Progress& progress);

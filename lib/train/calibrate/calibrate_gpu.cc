@@ -19,16 +19,16 @@
 namespace vfm::train {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using ProbeClock = std::chrono::steady_clock;
 
-double seconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
+double seconds_since(ProbeClock::time_point begin) {
+  return std::chrono::duration<double>(ProbeClock::now() - begin).count();
 }
 
 /// One call, of many that are queued one after the other.
 double seconds_of_call(const std::function<void()>& run, int calls) {
   synchronize_gpu();
-  const auto begin = Clock::now();
+  const auto begin = ProbeClock::now();
   for (int i = 0; i < calls; ++i)
     run();
   synchronize_gpu();
@@ -48,7 +48,7 @@ Timed time_probe(const GpuProbe& probe, dist::World& world, double seconds) {
   const double once = seconds_of_call(run, 2);
   constexpr double kBatch = 0.02;  // seconds: the wait at its end is nothing beside it
   const int calls = static_cast<int>(std::clamp(kBatch / once, 1.0, 1000.0));
-  const auto begin = Clock::now();
+  const auto begin = ProbeClock::now();
   std::vector<double> times;
   constexpr std::size_t kLeast = 5;
   do {
@@ -69,7 +69,7 @@ std::string title_of(const std::string& described) {
 }  // namespace
 
 Json calibrate_gpu(const CalibrateOptions& options, dist::World& world, Progress& progress) {
-  const auto begin = Clock::now();
+  const auto begin = ProbeClock::now();
   const std::vector<GpuProbe> probes = gpu_probes();
   progress.start("probes", probes.size());
   std::vector<ProbeTime> times;

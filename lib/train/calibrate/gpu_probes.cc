@@ -21,7 +21,7 @@
 namespace vfm::train {
 namespace {
 
-using Work = std::function<void()>;
+using Launch = std::function<void()>;
 
 constexpr int kHeads = 32, kHeadDim = 128;
 
@@ -42,7 +42,7 @@ Tensor numbers(Shape shape, DType dtype, Device device, std::uint64_t key) {
 
 /// The same bytes in few large kernels and in many small ones, all of them larger than what a GPU
 /// keeps near.
-Work element_wise(std::int64_t elements, int kernels, Device device) {
+Launch element_wise(std::int64_t elements, int kernels, Device device) {
   std::vector<Tensor> all;
   for (int i = 0; i < kernels; ++i)
     all.push_back(numbers({elements / kernels}, DType::bf16, device, 1));
@@ -54,7 +54,7 @@ Work element_wise(std::int64_t elements, int kernels, Device device) {
 }
 
 /// The four products of a layer of that width, forward and both of backward.
-Work layer_products(std::int64_t tokens, std::int64_t width, DType type, Device device) {
+Launch layer_products(std::int64_t tokens, std::int64_t width, DType type, Device device) {
   struct Layer {
     std::int64_t in, out;
     Tensor x, w, dy, y, dx, dw;
@@ -83,7 +83,7 @@ Work layer_products(std::int64_t tokens, std::int64_t width, DType type, Device 
   };
 }
 
-Work fp8_product(std::int64_t tokens, std::int64_t width, Device device) {
+Launch fp8_product(std::int64_t tokens, std::int64_t width, Device device) {
   const ops::Quantized x = ops::quantize(numbers({tokens, width}, DType::bf16, device, 2)),
                        w = ops::quantize(numbers({4 * width, width}, DType::bf16, device, 3));
   return [x, w] {
@@ -115,9 +115,9 @@ class ChosenBody {
   const ops::AttentionBody before_;
 };
 
-/// A pass of `forward`, which makes something of x, and back if `back`.
-void pass(const Tensor& x, const Tensor& out_gradient, bool back,
-          const std::function<Tensor(ops::Tape&)>& forward) {
+/// `forward` makes something of x; and then back, if `back`.
+void forward_and_back(const Tensor& x, const Tensor& out_gradient, bool back,
+                      const std::function<Tensor(ops::Tape&)>& forward) {
   ops::Tape tape(back);
   // A gradient that nobody adds to a buffer: x is made from a leaf, as in a layer.
   const Tensor leaf = Tensor::zeros({1}, DType::f32, x.device()), gradient = leaf.clone();
@@ -129,17 +129,18 @@ void pass(const Tensor& x, const Tensor& out_gradient, bool back,
   if (back) tape.backward(out, out_gradient);
 }
 
-Work attention(std::int64_t tokens, ops::AttentionBody body, bool back, Device device) {
+Launch attention(std::int64_t tokens, ops::AttentionBody body, bool back, Device device) {
   const Tensor qkv = numbers({tokens, 3 * kHeads * kHeadDim}, DType::bf16, device, 5),
                dout = numbers({tokens, kHeads * kHeadDim}, DType::bf16, device, 6);
   const ops::AttentionPack pack = one_sample(tokens, device);
   return [=] {
     const ChosenBody chosen(body);
-    pass(qkv, dout, back, [&](ops::Tape& tape) { return ops::self_attention(tape, qkv, pack); });
+    forward_and_back(qkv, dout, back,
+                     [&](ops::Tape& tape) { return ops::self_attention(tape, qkv, pack); });
   };
 }
 
-Work fp8_attention(std::int64_t tokens, Device device) {
+Launch fp8_attention(std::int64_t tokens, Device device) {
   const Tensor qkv = numbers({tokens, 3 * kHeads * kHeadDim}, DType::bf16, device, 5);
   const ops::AttentionPack pack = one_sample(tokens, device);
   return [=] {
@@ -149,7 +150,7 @@ Work fp8_attention(std::int64_t tokens, Device device) {
 }
 
 /// In space, of a video tokenizer's frames.
-Work convolution(std::int64_t side, std::int64_t channels, bool back, Device device) {
+Launch convolution(std::int64_t side, std::int64_t channels, bool back, Device device) {
   const Tensor x = numbers({8, side, side, channels}, DType::bf16, device, 7),
                w = numbers({channels, channels, 1, 3, 3}, DType::bf16, device, 8),
                dy = numbers(x.shape(), DType::bf16, device, 9),
@@ -164,7 +165,7 @@ Work convolution(std::int64_t side, std::int64_t channels, bool back, Device dev
 }
 
 /// To the host's pinned memory and back.
-Work host_copies(std::int64_t elements, Device device) {
+Launch host_copies(std::int64_t elements, Device device) {
   const Tensor x = numbers({elements}, DType::bf16, device, 10);
   return [x] {
     Offload there(x);
@@ -221,7 +222,7 @@ std::vector<GpuProbe> gpu_probes(int part) {
 
 ProbeWork work_of(const GpuProbe& probe) {
   const MetaAccount account(Device::cuda);
-  const Work run = probe.make(Device::meta);
+  const Launch run = probe.make(Device::meta);
   run();  // what is tried out at first
   const KernelCalls before = account.calls();
   const std::size_t copies = account.copies().size();

@@ -63,7 +63,8 @@ LinkTimes measure_links(dist::World& world, Device device) {
       calls.push_back({0, bytes, seconds, 1});
     }
   }
-  const models::KernelRate rate = fit_rate(calls);
+  // A link has one rate for messages of all sizes.
+  const models::KernelRate rate = fit_rate(calls, false);
   times.link = {1 / rate.of_byte, rate.seconds};
   return times;
 }

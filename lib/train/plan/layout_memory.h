@@ -2,7 +2,9 @@
 //
 // For a first look what lasts is counted without a batch, and what passes with few passes, once for
 // each local shape; both on few ranks and with few blocks, as all blocks are alike, and ranks that
-// share a state have equal parts of it. whole() is what a dry run of the layout says, to the byte.
+// share a state have equal parts of it. Of a pipeline's stages is counted what a microbatch more
+// that is under way keeps, at each place; how many are, the run's schedule says. whole() is what a
+// dry run of the layout says, to the byte.
 // Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -53,6 +53,17 @@ TEST_CASE("a rate is told from times that have one, whatever its terms") {
   }
 }
 
+TEST_CASE("a link's rate is that of large messages, also where small ones are faster") {
+  constexpr double kMebi = 1 << 20;
+  std::vector<AlikeCalls> calls;
+  for (const double mebi : {0.001, 0.25, 4.0, 16.0, 64.0})
+    calls.push_back({0, mebi * kMebi, 5e-5 + mebi * kMebi * (mebi < 1 ? 1e-10 : 2e-10), 1});
+  const models::KernelRate rate = fit_rate(calls, false);
+  CHECK(rate.of_far_byte == 0);
+  CHECK(1 / rate.of_byte == Approx(5e9).epsilon(0.05));
+  CHECK(rate.seconds == Approx(5e-5).epsilon(0.25));
+}
+
 TEST_CASE("no term of a rate is below zero, and one call has a rate, too") {
   // Faster the more it does: what grows gets nothing.
   const models::KernelRate odd = fit_rate({{1e6, 1e4, 4e-3, 1}, {1e8, 1e6, 1e-3, 1}});
@@ -67,10 +78,10 @@ TEST_CASE("no term of a rate is below zero, and one call has a rate, too") {
 
 TEST_CASE("each call has a short time of its place, and inner kernels none") {
   KernelTimes times;
-  times.add({counted_kernel("product", 10, 1), counted_kernel("inside", 5, 5),
-             counted_kernel("product", 20, 1)},
-            {{timed_kernel("product", 3), timed_kernel("product", 4)},
-             {timed_kernel("product", 2), timed_kernel("product", 9)}});
+  CHECK(times.add({counted_kernel("product", 10, 1), counted_kernel("inside", 5, 5),
+                   counted_kernel("product", 20, 1)},
+                  {{timed_kernel("product", 3), timed_kernel("product", 4)},
+                   {timed_kernel("product", 2), timed_kernel("product", 9)}}) == Approx(2 + 4));
   const std::vector<models::KernelRate> rates = times.rates();
   CHECK(rate_of_name(rates, "product").of(10, 1) == Approx(2));
   CHECK(rate_of_name(rates, "product").of(20, 1) == Approx(4));
