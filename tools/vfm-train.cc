@@ -226,8 +226,6 @@ class TrainTool : public cli::Tool {
       fail_usage(
           "--calibrate goes without a recipe, --data, --synthetic, --out, --init, --export, --gpu, "
           "--dry-run, --plan, --print-config and --check-parallel");
-    if (device_.device == "cuda")
-      fail_usage("--calibrate measures the CPU; rates of GPUs come from --gpu NAME, or a file");
     if (!options_.force && io::file_exists(calibrate_))
       fail_usage("'{}' is there already: --force replaces it", calibrate_);
   }
@@ -237,9 +235,12 @@ class TrainTool : public cli::Tool {
     options.threads =
         dist::threads_per_rank(jobs_, context.launch.ranks, context.launch.local_ranks);
     options.local_ranks = std::max(1, context.launch.local_ranks);
-    ops::set_gpu_options(Device::cpu, compute_.deterministic, compute_.attention, context.cache);
+    options.device = dist::rank_device(device_.device, context.launch.local_rank,
+                                       context.launch.local_ranks, context.launch.shown_gpu);
+    ops::set_gpu_options(options.device, compute_.deterministic, compute_.attention, context.cache);
     return dist::with_world(context.launch.ranks, [&](dist::World& world) -> long {
       world.section("step", 600);
+      world.use_device(options.device, compute_.deterministic);
       const Json table = train::calibrate(options, world, context.progress);
       if (world.rank() > 0) return 0;
       io::write_file(calibrate_, dump_json_pretty(table));

@@ -155,7 +155,7 @@ namespace {
 
 /// Passes of as many batches as memory depends on, of those of two steps.
 void pass_some(const Recipe& recipe, const Parallel& parallel, const Objective& objective,
-               std::span<const std::unique_ptr<Batch>> batches) {
+               std::span<const std::unique_ptr<Batch>> batches, CountedParts parts) {
   GradientReducer reducer(parallel.mesh(), objective.parameters(), recipe.parallel.reduce_type());
   if (const int pp = parallel.network().pp_size(); pp > 1) {
     // From the third turn on it is as it was.
@@ -165,18 +165,18 @@ void pass_some(const Recipe& recipe, const Parallel& parallel, const Objective& 
     run_pipeline(parallel.mesh(), objective, batches,
                  schedule_pipeline({pp, recipe.parallel.vpp}, costs));
     if (parallel.blocks() != nullptr) parallel.blocks()->finish();
-    return reducer.finish();
+    if (parts == CountedParts::all) reducer.finish();
+    return;
   }
   // What the allocator keeps is what it is from the second time on: two passes of a step, or two
   // steps of a pass.
   const bool one = packs_of_rank(recipe, parallel.world().size()).passes() == 1;
   const std::size_t passes = std::min<std::size_t>(batches.size(), 2);
   for (std::size_t i = 0; i < passes; ++i) {
-    const bool last = one || i + 1 == passes;
-    objective.pass(*batches[i], one || i == 0, last ? reducer.listener() : ops::Tape::Listener());
-    if (!last) continue;
-    if (parallel.blocks() != nullptr) parallel.blocks()->finish();
-    reducer.finish();
+    const bool last = one || i + 1 == passes, sums = last && parts == CountedParts::all;
+    objective.pass(*batches[i], one || i == 0, sums ? reducer.listener() : ops::Tape::Listener());
+    if (last && parallel.blocks() != nullptr) parallel.blocks()->finish();
+    if (sums) reducer.finish();
   }
 }
 
@@ -191,7 +191,7 @@ std::vector<data::Entry> samples_together(const std::vector<data::Entry>& pack, 
 }  // namespace
 
 MemoryNeed memory_of_rank(const Recipe& recipe, int rank, int ranks, Recompute recompute,
-                          Device device, const std::vector<data::Entry>& pack) {
+                          Device device, const std::vector<data::Entry>& pack, CountedParts parts) {
   const MetaAccount account(device);
   const auto [packs, together] = packs_of_rank(recipe, ranks);
   const std::vector<data::Entry> samples = samples_together(pack, together);
@@ -232,8 +232,8 @@ MemoryNeed memory_of_rank(const Recipe& recipe, int rank, int ranks, Recompute r
   std::vector<std::unique_ptr<Batch>> batches;
   for (int i = 0; !samples.empty() && i < 2 * packs; i += together)
     batches.push_back(objective->blank(samples));
-  if (!batches.empty()) pass_some(recipe, parallel, *objective, batches);
-  shards.gather();
+  if (!batches.empty()) pass_some(recipe, parallel, *objective, batches, parts);
+  if (parts == CountedParts::all) shards.gather();
   const MemoryStats memory = account.memory();
   need.save = program + static_cast<double>(memory.current) + saving;
   need.activations = static_cast<double>(memory.peak) - lasting;

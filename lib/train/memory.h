@@ -84,9 +84,12 @@ class SampleFlops {
 /// Of the stage of a pipeline that needs most.
 MemoryNeed memory_need(const Recipe& recipe, int ranks, models::Recompute recompute, Device device,
                        const std::vector<data::Entry>& pack);
-/// The same of one rank, and of each stage's fullest.
+/// The same of one rank, and of each stage's fullest. With `passes` alone what the gradients of
+/// whole weights take on their way is left out, and weights that are gathered after an update.
+enum class CountedParts { all, passes };
 MemoryNeed memory_of_rank(const Recipe& recipe, int rank, int ranks, models::Recompute recompute,
-                          Device device, const std::vector<data::Entry>& pack);
+                          Device device, const std::vector<data::Entry>& pack,
+                          CountedParts parts = CountedParts::all);
 std::vector<MemoryNeed> memory_of_stages(const Recipe& recipe, int ranks,
                                          models::Recompute recompute, Device device,
                                          const std::vector<data::Entry>& pack);

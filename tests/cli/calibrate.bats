@@ -18,13 +18,13 @@ YAML
 predict() { vfm-train small.yaml --dry-run --synthetic 4x16x16 --gpu ./here.json "$@" 2>words; }
 
 @test "a file of this machine, with which steps are predicted" {
-  vfm-train --calibrate here.json --calibrate-time 1s -j1 >out 2>words
+  vfm-train --calibrate here.json --calibrate-time 1s --device cpu -j1 >out 2>words
   [ ! -s out ]
   grep -q 'element-wise' words
   jq -e '.device == "cpu" and .memory > 0 and .peak > 0 and .peak_f32 > 0 and .products > 0 and .bandwidth > 0 and .gap > 0
     and (.kernels | length > 20 and all(.seconds >= 0 and .of_flop >= 0 and .of_byte >= 0))
     and ([.kernels[] | select(.name == "gemm") | .type] | sort == ["BF16", "F32"])
-    and (.measured | .threads == 1 and .ranks == 1 and .steps >= 6 and .spread >= 0 and (.processor | length > 0))' here.json
+    and (.measured | .threads == 1 and .ranks == 1 and .steps >= 6 and .spread >= 0 and .disturbed >= 1 and .disturbed < 3 and (.processor | length > 0))' here.json
   predict >cost
   grep -q 'predicted step' words
   jq -e '.device != "cpu" and .predicted.seconds > 0 and .predicted.fits and (.predicted.verdict | test("other programs"))' cost
@@ -37,7 +37,7 @@ predict() { vfm-train small.yaml --dry-run --synthetic 4x16x16 --gpu ./here.json
 }
 
 @test "ranks measure together, and what they send each other" {
-  mpirun -np 2 --bind-to none vfm-train --calibrate here.json --calibrate-time 1s -j1 2>words
+  mpirun -np 2 --bind-to none vfm-train --calibrate here.json --calibrate-time 1s --device cpu -j1 2>words
   grep -q 'a message' words
   jq -e '.measured.ranks == 2 and .inside.bandwidth > 0 and .inside.bandwidth < 1e12 and .inside.latency >= 0
     and ([.measured.links[].operation] | unique == ["all_gather", "all_reduce", "all_to_all", "exchange", "reduce_scatter"])' here.json
@@ -53,7 +53,7 @@ predict() { vfm-train small.yaml --dry-run --synthetic 4x16x16 --gpu ./here.json
   }
   refused "goes without a recipe" small.yaml --calibrate here.json
   refused "goes without a recipe" --calibrate here.json --dry-run
-  refused "measures the CPU" --calibrate here.json --device cuda
+  [ -e /dev/nvidia0 ] || refused "there is no usable GPU" --calibrate here.json --device cuda
   refused "is for --calibrate" small.yaml --calibrate-time 3s --out run
   refused "a recipe is needed" --dry-run
   [ ! -e here.json ]

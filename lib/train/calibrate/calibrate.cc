@@ -96,16 +96,17 @@ class MeasuredStep {
     return seconds;
   }
 
-  void add_to(KernelTimes& times) const { times.add(entries_, timed_); }
-  /// Of the fastest of its steps what was spent between kernels, and how many these are.
-  std::pair<double, double> between() const {
+  double add_to(KernelTimes& times) const { return times.add(entries_, timed_); }
+  /// Of the fastest of its steps the seconds in kernels, and those between them.
+  std::pair<double, double> fastest() const {
     const auto fastest =
         static_cast<std::size_t>(std::ranges::min_element(seconds_) - seconds_.begin());
-    double seconds = seconds_[fastest];
+    double kernels = 0;
     for (const KernelLog::Entry& entry : timed_[fastest])
-      seconds -= entry.seconds;
-    return {std::max(0.0, seconds), static_cast<double>(entries_.size())};
+      kernels += entry.seconds;
+    return {kernels, std::max(0.0, seconds_[fastest] - kernels)};
   }
+  std::size_t kernels() const { return entries_.size(); }
   /// How much longer than the fastest the one in the middle took.
   double spread() const {
     std::vector<double> sorted = seconds_;
@@ -210,22 +211,22 @@ void set_rates(models::Gpu& gpu, const KernelTimes& times) {
       rate_of(times.calls_of(WorkKind::elementwise, DType::f32), &AlikeCalls::bytes).mean;
 }
 
-/// As long as the clock of rank 0 says, so that all do as many.
-bool goes_on(dist::World& world, double left) {
+}  // namespace
+
+bool calibration_goes_on(dist::World& world, double left) {
   double votes[2] = {world.rank() == 0 && left > 0 ? 1.0 : 0, stop_signal() != 0 ? 1.0 : 0};
   world.all_reduce_sum(std::span<double>(votes));
   if (votes[1] > 0) throw Stopped();
   return votes[0] > 0;
 }
 
-}  // namespace
-
 Json calibrate(const CalibrateOptions& options, dist::World& world, Progress& progress) {
+  if (options.device == Device::cuda) return calibrate_gpu(options, world, progress);
   omp_set_num_threads(options.threads);
   const auto begin = SteadyClock::now();
   const auto passed = [&] { return Seconds(SteadyClock::now() - begin).count(); };
   KernelTimes times;
-  double between = 0, kernels = 0, spread = 0, networks = 0;
+  double usual = 0, fastest = 0, between = 0, kernels = 0, spread = 0, networks = 0;
   std::size_t steps = 0, number = 0;
   constexpr std::size_t kCases = 2 * std::size(kNetworks);
   progress.start("networks", kCases);
@@ -233,7 +234,7 @@ Json calibrate(const CalibrateOptions& options, dist::World& world, Progress& pr
     for (const char* compute : {"f32", "bf16"}) {
       // Of what is left of the time each takes a part, the larger ones more.
       ++number;
-      if (number > 2 && !goes_on(world, 0.8 * options.seconds - passed())) break;
+      if (number > 2 && !calibration_goes_on(world, 0.8 * options.seconds - passed())) break;
       const double until =
           passed() + (options.seconds - passed()) / static_cast<double>(kCases - number + 2);
       MeasuredStep step(network, compute);
@@ -241,10 +242,11 @@ Json calibrate(const CalibrateOptions& options, dist::World& world, Progress& pr
       do {
         world.barrier();
         step.run();
-      } while (goes_on(world, step.steps() < kLeast ? 1 : until - passed()));
-      step.add_to(times);
-      const auto [seconds, calls] = step.between();
-      between += seconds, kernels += calls;
+      } while (calibration_goes_on(world, step.steps() < kLeast ? 1 : until - passed()));
+      usual += step.add_to(times);
+      const auto [inside, outside] = step.fastest();
+      fastest += inside, between += outside;
+      kernels += static_cast<double>(step.kernels());
       spread += step.spread(), ++networks;
       steps += step.steps();
       progress.add(1);
@@ -258,8 +260,15 @@ Json calibrate(const CalibrateOptions& options, dist::World& world, Progress& pr
   gpu.per_node = std::max(1, world.least_local_size());
   gpu.gap = between / kernels;
   set_rates(gpu, times);
+  // What else goes on disturbs a few kernels of every step, and each has a time without that.
+  const double disturbed = std::max(1.0, fastest / usual);
   gpu.kernels = times.rates();
-  const LinkTimes links = measure_links(world);
+  for (models::KernelRate& rate : gpu.kernels)
+    for (double models::KernelRate::*const term :
+         {&models::KernelRate::seconds, &models::KernelRate::of_flop, &models::KernelRate::of_byte,
+          &models::KernelRate::of_far_byte})
+      rate.*term *= disturbed;
+  const LinkTimes links = measure_links(world, Device::cpu);
   gpu.inside = gpu.across = links.link;
   if (world.rank() > 0) return nullptr;
   double error = 0;
@@ -273,6 +282,7 @@ Json calibrate(const CalibrateOptions& options, dist::World& world, Progress& pr
                        {"steps", steps},
                        {"spread", spread / networks},
                        {"kernel_error", error},
+                       {"disturbed", disturbed},
                        {"links", links.measured}};
   return table;
 }
@@ -280,10 +290,11 @@ Json calibrate(const CalibrateOptions& options, dist::World& world, Progress& pr
 std::string calibration_words(const Json& table) {
   const auto number = [](const Json& value) { return value.get<double>(); };
   const Json& measured = table["measured"];
-  std::string text = fmt::format("{}, {} ranks: {} steps in {:.0f} s, {:.1f} % apart\n",
+  std::string text = fmt::format("{}, {} ranks: {} {} in {:.0f} s, {:.1f} % apart\n",
                                  table["title"].get<std::string>(), measured["ranks"].dump(),
-                                 measured["steps"].dump(), number(measured["seconds"]),
-                                 100 * number(measured["spread"]));
+                                 measured["steps"].dump(),
+                                 measured.contains("probes") ? "runs of kernels" : "steps",
+                                 number(measured["seconds"]), 100 * number(measured["spread"]));
   const auto line = [&](const char* name, double rate, const char* unit) {
     if (rate > 0) text += fmt::format("  {:<22} {}{}\n", name, format_count(rate), unit);
   };
@@ -294,6 +305,7 @@ std::string calibration_words(const Json& table) {
   line("attention, backward", number(table["attention_backward"]), "FLOP/s");
   line("convolutions", number(table["convolutions"]), "FLOP/s");
   line("element-wise", number(table["bandwidth"]), "B/s");
+  if (measured.contains("probes")) line("to the host and back", number(table["host_link"]), "B/s");
   text += fmt::format("  {:<22} {:.2g} us\n", "between kernels", 1e6 * number(table["gap"]));
   if (measured["ranks"] > 1) {
     line("between ranks", number(table["inside"]["bandwidth"]), "B/s");

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <optional>
 
@@ -102,19 +103,23 @@ void fit_near(const std::vector<AlikeCalls>& calls, double near, double& least,
 
 }  // namespace
 
-models::KernelRate fit_rate(const std::vector<AlikeCalls>& calls) {
+models::KernelRate fit_rate(const std::vector<AlikeCalls>& calls, bool caches) {
   if (calls.empty()) fail("there is no call of a kernel to tell its rate from");
   constexpr double kMebi = 1 << 20;
   models::KernelRate best;
   if (std::ranges::none_of(calls, [](const AlikeCalls& call) { return call.seconds > 0; }))
     return best;  // all is done within other kernels
   double least = -1;
+  if (!caches) {
+    fit_near(calls, std::numeric_limits<double>::infinity(), least, best);
+    return best;
+  }
   for (const double near : {0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0})
     fit_near(calls, near * kMebi, least, best);
   return best;
 }
 
-void KernelTimes::add(const Entries& counted, const std::vector<Entries>& timed) {
+double KernelTimes::add(const Entries& counted, const std::vector<Entries>& timed) {
   // Of each name and each of its calls all times.
   std::map<std::string, std::vector<std::vector<double>>> all_seconds;
   for (const Entries& entries : timed) {
@@ -139,6 +144,7 @@ void KernelTimes::add(const Entries& counted, const std::vector<Entries>& timed)
     ++calls, bytes += entry.call.bytes;
   }
   std::map<std::string, std::size_t> seen;
+  double sum = 0;
   for (const KernelLog::Entry& entry : counted) {
     const KernelCall& call = entry.call;
     const std::vector<double>& own = seconds[call.name];
@@ -157,7 +163,9 @@ void KernelTimes::add(const Entries& counted, const std::vector<Entries>& timed)
     alike.flops = call.flops, alike.bytes = call.bytes;
     alike.seconds = (alike.seconds * alike.calls + of_call) / (alike.calls + 1);
     ++alike.calls;
+    sum += of_call;
   }
+  return sum;
 }
 
 std::vector<models::KernelRate> KernelTimes::rates() const {

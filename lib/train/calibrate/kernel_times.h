@@ -26,8 +26,8 @@ struct AlikeCalls {
   double calls = 0;
 };
 
-/// Throws Error for none.
-models::KernelRate fit_rate(const std::vector<AlikeCalls>& calls);
+/// Throws Error for none. `caches`: with the term of bytes beyond them.
+models::KernelRate fit_rate(const std::vector<AlikeCalls>& calls, bool caches = true);
 
 class KernelTimes {
  public:
@@ -38,8 +38,9 @@ class KernelTimes {
   /// the shortest of many is rarer than a step's usual ones. The k-th call of a name is the k-th of
   /// both. A kernel that the CPU does within another one has no time of its own. What is copied, on
   /// Device::meta also where the CPU uses it where it is, has a time by its bytes. Throws Error if
-  /// the CPU called one that computes products more or less often than is counted.
-  void add(const Entries& counted, const std::vector<Entries>& timed);
+  /// the CPU called one that computes products more or less often than is counted. Gives the sum of
+  /// these times: less than any step takes where something disturbs now this kernel and now that.
+  double add(const Entries& counted, const std::vector<Entries>& timed);
 
   std::vector<models::KernelRate> rates() const;
   enum class Pass { both, forward, backward };

@@ -7,18 +7,21 @@
 #include <numeric>
 #include <vector>
 
+#include "tensor/device.h"
 #include "train/calibrate/kernel_times.h"
 
 namespace vfm::train {
 namespace {
 
-/// The shortest of some rounds of `work`, on this rank.
-double shortest(dist::World& world, int rounds, const std::function<void()>& work) {
+/// The shortest of some rounds of `work`, on this rank and its device.
+double shortest(dist::World& world, Device device, int rounds, const std::function<void()>& work) {
   double least = 0;
   for (int i = 0; i < rounds; ++i) {
     world.barrier();
+    if (device == Device::cuda) synchronize_gpu();
     const auto begin = std::chrono::steady_clock::now();
     work();
+    if (device == Device::cuda) synchronize_gpu();
     const double seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     least = i == 0 ? seconds : std::min(least, seconds);
@@ -28,7 +31,7 @@ double shortest(dist::World& world, int rounds, const std::function<void()>& wor
 
 }  // namespace
 
-LinkTimes measure_links(dist::World& world) {
+LinkTimes measure_links(dist::World& world, Device device) {
   LinkTimes times{{1e12, 0}, Json::array()};
   const int ranks = world.size();
   if (ranks == 1) return times;
@@ -37,11 +40,14 @@ LinkTimes measure_links(dist::World& world) {
   const std::unique_ptr<dist::Group> group = world.group("calibrate", all);
   const int right = (group->rank() + 1) % ranks, left = (group->rank() + ranks - 1) % ranks;
   std::vector<AlikeCalls> calls;
-  for (const std::int64_t kib : {1, 16, 256, 4096, 16384}) {
+  std::vector<std::int64_t> sizes = {1, 16, 256, 4096, 16384};
+  // Of the size of a block's weights, which links of GPUs need to reach their rate.
+  if (device == Device::cuda) sizes.insert(sizes.end(), {65536, 262144});
+  for (const std::int64_t kib : sizes) {
     const std::int64_t rows = kib * 256 / ranks;  // of f32, of each part
-    const Tensor part = Tensor::zeros({rows}, DType::f32, Device::cpu),
-                 whole = Tensor::zeros({rows * ranks}, DType::f32, Device::cpu),
-                 other = Tensor::zeros({rows * ranks}, DType::f32, Device::cpu);
+    const Tensor part = Tensor::zeros({rows}, DType::f32, device),
+                 whole = Tensor::zeros({rows * ranks}, DType::f32, device),
+                 other = Tensor::zeros({rows * ranks}, DType::f32, device);
     const std::pair<const char*, std::function<void()>> kOperations[] = {
         {"exchange", [&] { group->exchange(right, whole, left, other).wait(); }},
         {"all_gather", [&] { group->all_gather(part, whole).wait(); }},
@@ -52,12 +58,13 @@ LinkTimes measure_links(dist::World& world) {
       world.traffic().reset();
       work();
       const auto bytes = static_cast<double>(world.traffic().of("calibrate").bytes);
-      const double seconds = shortest(world, kib < 1000 ? 20 : 5, work);
+      const double seconds = shortest(world, device, kib < 1000 ? 20 : 5, work);
       times.measured.push_back({{"operation", name}, {"bytes", bytes}, {"seconds", seconds}});
       calls.push_back({0, bytes, seconds, 1});
     }
   }
-  const models::KernelRate rate = fit_rate(calls);
+  // A link has one rate for messages of all sizes.
+  const models::KernelRate rate = fit_rate(calls, false);
   times.link = {1 / rate.of_byte, rate.seconds};
   return times;
 }

@@ -14,7 +14,8 @@ struct LinkTimes {
   Json measured;      ///< [{"operation", "bytes", "seconds"}, ...], bytes that a rank sends
 };
 
-/// A collective: messages of several sizes, by each of the operations of a step.
-LinkTimes measure_links(dist::World& world);
+/// A collective: messages of several sizes, by each of the operations of a step, of tensors on that
+/// device: of GPUs as World::use_device() has them go.
+LinkTimes measure_links(dist::World& world, Device device);
 
 }  // namespace vfm::train

@@ -54,6 +54,7 @@ struct Candidate {
   std::string layout() const;
   /// Whether both differ in recompute, offload and micro_packs at most.
   bool same_layout(const Candidate& other) const;
+  bool operator==(const Candidate&) const = default;
 };
 
 /// What a run of `recipe`, which is fitted to its data, is on so many ranks, `per_node` of them on

@@ -2,7 +2,9 @@
 #include "train/plan/layout_memory.h"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
+#include <set>
 
 #include "train/parallel.h"
 
@@ -11,10 +13,6 @@ namespace {
 
 // With fewer the buffers of blocks that are gathered are not all in use at once.
 constexpr int kFewBlocks = 3;
-
-// Of what is added up of a pipeline's activations: what it takes in any case, and what it hardly
-// takes more than, with batches of all packs and blocks that are no longer where they were.
-constexpr double kSurely = 0.97, kPerhaps = 1.25;
 
 constexpr double MemoryNeed::*kKinds[] = {&MemoryNeed::weights,      &MemoryNeed::gradients,
                                           &MemoryNeed::moments,      &MemoryNeed::average,
@@ -39,56 +37,49 @@ Candidate with_few_ranks(Candidate candidate) {
 
 }  // namespace
 
-/// Of the first stage or the last one, with so many blocks of each chunk.
-MemoryNeed LayoutMemory::count(const Candidate& c, int of_chunk, int packs, bool last,
-                               bool with_pack) const {
+/// Of a stage, with so many blocks of each chunk, and packs of a rank.
+MemoryNeed LayoutMemory::count(const Candidate& c, int of_chunk, int packs, int stage,
+                               What what) const {
   Recipe recipe = c.of(recipe_);
   recipe.data.packs = c.dp * packs;
   const int chunks = c.pp * c.vpp;
   if (int* const blocks = blocks_of(recipe)) *blocks = chunks * of_chunk;
   if (c.pp > 1) recipe.parallel.stages.assign(static_cast<std::size_t>(chunks), of_chunk);
   std::vector<data::Entry> samples;
-  for (int i = 0; with_pack && i < c.micro_packs; ++i)
+  for (int i = 0; what != lasting && i < c.micro_packs; ++i)
     samples.insert(samples.end(), pack_.begin(), pack_.end());
-  const int stage = last ? c.pp - 1 : 0,
-            rank = stage * (c.gpus() / c.pp) + fullest_rank(recipe, c.gpus(), samples);
+  const int rank = stage * (c.gpus() / c.pp) + fullest_rank(recipe, c.gpus(), samples);
   return memory_of_rank(recipe, rank, c.gpus(), c.recompute, device_,
-                        with_pack ? pack_ : std::vector<data::Entry>());
+                        what == lasting ? std::vector<data::Entry>() : pack_,
+                        what == passing ? CountedParts::passes : CountedParts::all);
 }
 
-/// Of each chunk of the first stage or the last one.
-double LayoutMemory::blocks_of_end(const Candidate& c, bool last) const {
-  if (c.pp == 1) return cuts_.blocks();
-  return static_cast<double>(blocks_of_stage(cuts_.of(c.pp, c.vpp), c.pp, last ? c.pp - 1 : 0)) /
-         c.vpp;
+LayoutMemory::Place LayoutMemory::place_of(const Candidate& c, int stage) {
+  return stage == 0 ? first : stage + 1 == c.pp ? last : middle;
 }
 
 /// Of one that shares its state with n - 1 others: the same on all, and a part of the rest, which
-/// two and four ranks tell. A stage is the first or the last one, of however many.
-LayoutMemory::Ends LayoutMemory::state_ends(const Candidate& c) {
+/// two and four ranks tell. Of a pipeline a stage at each place, of however many.
+MemoryNeed LayoutMemory::state_of_stage(const Candidate& c, int stage) {
   const int ranks = c.state_ranks();
-  const auto counted = [&](int some) -> const Ends& {
-    Ends& ends = states_[{c.tp, c.pp > 1, c.shard, some}];
-    if (!ends.empty()) return ends;
-    Candidate one{.tp = c.tp, .dp = some, .pp = std::min(2, c.pp)};
-    one.shard = c.shard;
-    for (const int few : {kFewBlocks, kFewBlocks + 1})
-      for (const bool last : {false, true})
-        ends.push_back(count(one, few, 1, last, false));
-    return ends;
+  const double blocks =
+      c.pp == 1 ? cuts_.blocks() : blocks_of_stage(cuts_.of(c.pp, c.vpp), c.pp, stage);
+  const Place place = place_of(c, stage);
+  const auto counted = [&](int some) {
+    std::array<MemoryNeed, 2>& few = states_[{c.tp, c.pp > 1, place, c.shard, some}];
+    if (few[0].weights == 0) {
+      Candidate one{.tp = c.tp, .dp = some, .pp = c.pp == 1 ? 1 : place == middle ? 3 : 2};
+      one.shard = c.shard;
+      for (std::size_t i = 0; i < 2; ++i)
+        few[i] = count(one, kFewBlocks + static_cast<int>(i), 1, place == first ? 0 : 1, lasting);
+    }
+    return sum_of_needs(few[0], blocks - kFewBlocks, few[1], few[0]);
   };
-  const Ends &two = counted(std::min(2, ranks)), &four = counted(std::min(4, ranks));
-  Ends ends;
-  for (std::size_t i = 0; i < 2; ++i) {
-    const auto of_blocks = [&](const Ends& few) {
-      return sum_of_needs(few[i], blocks_of_end(c, i == 1) * c.vpp - kFewBlocks, few[i + 2],
-                          few[i]);
-    };
-    // a + b / n.
-    const MemoryNeed half = of_blocks(two), quarter = of_blocks(four);
-    ends.push_back(sum_of_needs(half, 2 - 4.0 / std::max(2, ranks), quarter, half));
-  }
-  return ends;
+  // a + b / n.
+  const MemoryNeed half = counted(std::min(2, ranks)), quarter = counted(std::min(4, ranks));
+  MemoryNeed need = sum_of_needs(half, 2 - 4.0 / std::max(2, ranks), quarter, half);
+  need.activations = need.host = need.pinned = 0;
+  return need;
 }
 
 /// Without a pipeline. Of many passes a step few are counted: each more adds its batches, which
@@ -103,9 +94,9 @@ const MemoryNeed& LayoutMemory::pass(const Candidate& c) {
   MemoryNeed& need = found->second;
   if (!fresh) return need;
   const auto count_passes = [&](int blocks, int packs) {
-    return count(one, blocks, packs, false, true);
+    return count(one, blocks, packs, 0, all);
   };
-  const double blocks = blocks_of_end(c, false);
+  const double blocks = cuts_.blocks();
   const int few = static_cast<int>(std::min<double>(kFewBlocks, blocks));
   const MemoryNeed less = count_passes(few, counted);
   need = less;
@@ -118,63 +109,174 @@ const MemoryNeed& LayoutMemory::pass(const Candidate& c) {
 
 MemoryNeed LayoutMemory::state(const Candidate& candidate) {
   MemoryNeed fullest;
-  for (MemoryNeed end : state_ends(candidate)) {
-    end.activations = end.host = end.pinned = 0;
-    if (end.total() > fullest.total()) fullest = end;
-  }
+  for (int stage = 0; stage < candidate.pp; ++stage)
+    if (const MemoryNeed need = state_of_stage(candidate, stage); need.total() > fullest.total())
+      fullest = need;
   return fullest;
 }
 
 MemoryNeed LayoutMemory::few(const Candidate& candidate) {
-  MemoryNeed need = candidate.pp > 1 ? sum_up(candidate) : state(candidate);
-  if (candidate.pp > 1) {
-    need.activations *= kPerhaps;
-    return need;
-  }
-  const MemoryNeed& passing = pass(candidate);
-  need.activations = passing.activations;
-  need.host = passing.host;
-  need.pinned = passing.pinned;
+  if (candidate.pp > 1) return of_stages(candidate);
+  MemoryNeed need = state(candidate);
+  const MemoryNeed& of_pass = pass(candidate);
+  need.activations = of_pass.activations;
+  need.host = of_pass.host;
+  need.pinned = of_pass.pinned;
   return need;
 }
 
-/// Of a pass: what it takes with one block, and what each more keeps until it comes back.
+MemoryNeed LayoutMemory::at_least(const Candidate& candidate) {
+  if (candidate.pp > 1) return of_stages(candidate);
+  // What is most at once is the largest of several sums, so no block keeps less than one before.
+  MemoryNeed need = state(candidate);
+  const Kept& of_pass = kept(candidate);
+  need.activations = of_pass.two + (cuts_.blocks() - 2) * of_pass.block;
+  return need;
+}
+
+LayoutMemory::BlockKey LayoutMemory::block_key(const Candidate& c) {
+  return {c.tp,         c.cp,     c.cp > 1 ? c.cp_kind : models::CpKind::gather,
+          c.cp_heads,   c.hybrid, c.recompute,
+          c.micro_packs};
+}
+
+/// Of a pass: what it takes with two blocks, and what each more keeps until it comes back.
 const LayoutMemory::Kept& LayoutMemory::kept(const Candidate& c) {
-  const auto [found, fresh] =
-      kept_.try_emplace({c.tp, c.cp, c.cp > 1 ? c.cp_kind : models::CpKind::gather, c.cp_heads,
-                         c.hybrid, c.recompute, c.micro_packs});
+  const auto [found, fresh] = kept_.try_emplace(block_key(c));
   if (!fresh) return found->second;
   Candidate one = c;
   one.dp = one.pp = one.vpp = one.replicate = 1;
   one.shard = ShardKind::none;
-  const double of_one = count(one, 1, c.micro_packs, false, true).activations;
-  return found->second = {of_one, count(one, 2, c.micro_packs, false, true).activations - of_one};
+  const double two = count(one, 2, c.micro_packs, 0, passing).activations;
+  return found->second = {two, count(one, 3, c.micro_packs, 0, passing).activations - two};
 }
 
-MemoryNeed LayoutMemory::at_least(const Candidate& c) {
-  MemoryNeed need = sum_up(c);
-  need.activations *= kSurely;
-  return need;
+/// From stages with one block: what is more with one more microbatch under way is what each keeps.
+const LayoutMemory::KeptOfStages& LayoutMemory::kept_of_stages(const Candidate& c) {
+  const auto [found, fresh] = kept_of_stages_.try_emplace(block_key(c));
+  KeptOfStages& each = found->second;
+  if (!fresh) return each;
+  Candidate one = c;
+  one.dp = one.vpp = one.replicate = 1;
+  one.shard = ShardKind::none;
+  const auto counted = [&](int pp, int stage, int passes) {
+    one.pp = pp;
+    return count(one, 1, passes * c.micro_packs, stage, passing);
+  };
+  const MemoryNeed two = counted(2, 0, 3);
+  each.host = two.host;
+  each.batch = (counted(2, 0, 4).activations - two.activations) / 2;
+  // Two of three under way, three of four; each step's batches are there twice.
+  const auto set = [&](Place place, double less, double more) {
+    less -= 6 * each.batch, more -= 8 * each.batch;
+    each.each[place] = more - less;
+    each.rest[place] = less - 2 * each.each[place];
+  };
+  set(first, two.activations, counted(3, 0, 4).activations);
+  set(middle, counted(3, 1, 3).activations, counted(4, 1, 4).activations);
+  // Of the last chunk one is under way at a time.
+  each.rest[last] = each.rest[middle];
+  each.each[last] = counted(2, 1, 3).activations - 6 * each.batch - each.rest[last];
+  return each;
 }
 
-MemoryNeed LayoutMemory::sum_up(const Candidate& c) {
-  MemoryNeed need = state(c);
+/// What a block takes that is gathered: its matrices, and their gradients' buffers.
+double LayoutMemory::gathered_block(int tp) {
+  const auto [found, fresh] = gathered_.try_emplace(tp);
+  if (!fresh) return found->second;
+  Candidate one{.tp = tp, .dp = 2, .pp = 2};
+  one.recompute = models::Recompute::block;
+  const auto of_block = [&](ShardKind shard) {
+    one.shard = shard;
+    return count(one, 2, 2, 0, passing).activations - count(one, 1, 2, 0, passing).activations;
+  };
+  return found->second = of_block(ShardKind::full) - of_block(ShardKind::none);
+}
+
+const std::vector<std::vector<int>>& LayoutMemory::under_way(const Candidate& c, int stage) {
+  const int passes = std::min(c.passes(recipe_.data.packs), 3 * c.pp);
+  auto [found, fresh] = under_way_.try_emplace({c.pp, c.vpp, passes, stage});
+  if (fresh) found->second = most_under_way({c.pp, c.vpp}, passes, stage);
+  return found->second;
+}
+
+/// The fullest stage of a pipeline, by what its schedule has under way.
+MemoryNeed LayoutMemory::of_stages(const Candidate& c) {
+  const double block = kept(c).block;
+  const KeptOfStages& each = kept_of_stages(c);
   const int passes = c.passes(recipe_.data.packs);
-  const int chunks = std::min(passes * c.vpp, c.vpp == 1 ? c.pp : (c.vpp + 1) * c.pp - 1);
-  const Kept& of_pass = kept(c);
-  need.activations = of_pass.one + (chunks * blocks_of_end(c, false) - 1) * of_pass.block;
-  if (c.pp > 1 && c.shard == ShardKind::full) {
-    // A stage has all its matrices while it computes, and gradients of f32.
-    Candidate plain = c;
-    plain.shard = ShardKind::none, plain.replicate = 1;
-    const auto size = static_cast<double>(dtype_size(recipe_.compute()));
-    need.activations += (1 + size / 4) * state(plain).gradients;
+  const std::vector<int>& chunks = cuts_.of(c.pp, c.vpp);
+  MemoryNeed fullest;
+  for (int stage = 0; stage < c.pp; ++stage) {
+    std::vector<double> bytes;
+    for (int chunk = stage; chunk < c.pp * c.vpp; chunk += c.pp) {
+      const Place place = chunk == 0 ? first : chunk + 1 == c.pp * c.vpp ? last : middle;
+      bytes.push_back(each.each[place] + (chunks[static_cast<std::size_t>(chunk)] - 1) * block);
+    }
+    MemoryNeed need = state_of_stage(c, stage);
+    need.host = each.host;
+    need.activations = each.rest[place_of(c, stage)] + 2 * passes * each.batch;
+    double most = 0;
+    for (const std::vector<int>& counts : under_way(c, stage))
+      most = std::max(most, std::inner_product(counts.begin(), counts.end(), bytes.begin(), 0.0));
+    need.activations += most;
+    if (c.shard == ShardKind::full)
+      need.activations += blocks_of_stage(chunks, c.pp, stage) * gathered_block(c.tp);
+    if (need.total() > fullest.total()) fullest = need;
   }
-  return need;
+  return fullest;
 }
 
-MemoryNeed LayoutMemory::whole(const Candidate& candidate) const {
-  return memory_need(candidate.of(recipe_), candidate.gpus(), candidate.recompute, device_, pack_);
+/// Stages between others that have as many blocks of each chunk as one before have no more under
+/// way than that.
+const MemoryNeed& LayoutMemory::whole(const Candidate& c) {
+  for (const auto& [known, need] : wholes_)
+    if (known == c) return need;
+  Recipe recipe = c.of(recipe_);
+  const auto add = [&](const MemoryNeed& need) -> const MemoryNeed& {
+    return wholes_.emplace_back(c, need).second;
+  };
+  if (c.pp == 1) return add(memory_need(recipe, c.gpus(), c.recompute, device_, pack_));
+  const std::vector<int>& chunks = recipe.parallel.stages = cuts_.of(c.pp, c.vpp);
+  std::vector<data::Entry> samples;
+  for (int i = 0; i < c.micro_packs; ++i)
+    samples.insert(samples.end(), pack_.begin(), pack_.end());
+  const int fullest = fullest_rank(recipe, c.gpus(), samples);
+  std::set<std::vector<int>> seen;
+  MemoryNeed most;
+  for (int stage = 0; stage < c.pp; ++stage) {
+    std::vector<int> own;
+    for (int chunk = stage; chunk < c.pp * c.vpp; chunk += c.pp)
+      own.push_back(chunks[static_cast<std::size_t>(chunk)]);
+    if (place_of(c, stage) == middle && !seen.insert(own).second) continue;
+    const MemoryNeed need = memory_of_rank(recipe, stage * (c.gpus() / c.pp) + fullest, c.gpus(),
+                                           c.recompute, device_, pack_);
+    if (need.total() > most.total()) most = need;
+  }
+  return add(most);
+}
+
+bool LayoutMemory::knows_whole(const Candidate& candidate) const {
+  return std::ranges::any_of(wholes_, [&](const auto& one) { return one.first == candidate; });
+}
+
+std::vector<std::vector<int>> most_under_way(const PipelineShape& shape, int microbatches,
+                                             int stage) {
+  // From the third turn on it is as it was.
+  const std::vector<MicrobatchCost> costs(
+      static_cast<std::size_t>(std::min(microbatches, 3 * shape.pp)));
+  const PipelineSchedule schedule = schedule_in_order(shape, costs);
+  std::vector<int> counts(static_cast<std::size_t>(shape.vpp));
+  std::set<std::vector<int>> most;
+  bool rising = false;
+  for (const PipelineStep& step : schedule.ranks.at(static_cast<std::size_t>(stage))) {
+    int& count = counts[static_cast<std::size_t>(step.chunk)];
+    if (step.kind == PipelineStep::Kind::forward) ++count, rising = true;
+    if (step.kind != PipelineStep::Kind::backward) continue;
+    if (std::exchange(rising, false)) most.insert(counts);
+    --count;
+  }
+  return {most.begin(), most.end()};
 }
 
 }  // namespace vfm::train

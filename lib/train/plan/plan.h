@@ -2,7 +2,8 @@
 //
 // All layouts that a run takes are costed (plan/step_time.h): first as if nothing had to be
 // recomputed; then, the fastest first, with the least recomputation that fits, until ten are found
-// that no other can beat; and these a second time with all their blocks.
+// that no other can beat; and these a second time with all their blocks. What fits with a few of
+// them need not: then the next best way of that layout is looked for.
 // Thread-safety: free functions, any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

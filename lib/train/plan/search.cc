@@ -106,11 +106,13 @@ bool faster(const Costed& a, const Costed& b) {
   return a.time.total() < b.time.total();
 }
 
-/// The first ten again, with all their blocks. One that does not fit with them is none of the best.
-/// Tells how many there are.
-std::size_t cost_whole(const LayoutCost& cost, Plan& plan) {
+/// The first ten again, with all their blocks. Of one that does not fit with them the next best way
+/// is looked for. Whether there was any: then what was slower than the ten may be among them.
+bool cost_whole(const OneLayout& chooser, const LayoutCost& cost, Plan& plan) {
+  bool any = false;
   std::size_t whole = 0;
   while (whole < std::min(plan.best.size(), kShownLayouts)) {
+    check_stop();
     Costed& one = plan.best[whole];
     if (!one.whole) {
       const double few = one.time.total();
@@ -122,12 +124,20 @@ std::size_t cost_whole(const LayoutCost& cost, Plan& plan) {
       ++whole;
       continue;
     }
-    plan.too_big.insert(plan.too_big.begin(), std::move(one));
+    any = true;
+    Costed again = chooser.best(one.candidate);
     plan.best.erase(plan.best.begin() + static_cast<std::ptrdiff_t>(whole));
+    if (!again.fits)
+      plan.too_big.insert(plan.too_big.begin(), std::move(again));
+    else
+      plan.best.insert(
+          std::ranges::upper_bound(plan.best.begin() + static_cast<std::ptrdiff_t>(whole),
+                                   plan.best.end(), again, faster),
+          std::move(again));
   }
   std::stable_sort(plan.best.begin(), plan.best.begin() + static_cast<std::ptrdiff_t>(whole),
                    faster);
-  return whole;
+  return any;
 }
 
 /// The layouts, the least first: one is looked at closer, and only then costed, while it may be
@@ -199,7 +209,7 @@ Plan make_plan(const Recipe& recipe, const Workload& load, const PlanRequest& re
   LayoutSearch search(chooser, plan);
   do
     search.go_on();
-  while (cost_whole(cost, plan) < kShownLayouts && search.left() > 0);
+  while (cost_whole(chooser, cost, plan));
   plan.slower = static_cast<int>(search.left());
   std::ranges::stable_sort(
       plan.too_big, [](const Costed& a, const Costed& b) { return a.memory() < b.memory(); });

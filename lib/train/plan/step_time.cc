@@ -13,6 +13,10 @@
 namespace vfm::train {
 namespace {
 
+// What is counted with few blocks is that much of the whole in any case: so none is left out that
+// fits, and of those that may not the count of all blocks decides (search.cc).
+constexpr double kSurely = 0.97;
+
 /// Communicators that a rank's tensors go by: of tp; of cp, or its two parts; of those who sum
 /// gradients of parts, and of whole weights; of replicas; of stages one a direction.
 int communicators_of(const Candidate& c) {
@@ -223,8 +227,8 @@ Costed LayoutCost::at_least(const Candidate& candidate) const {
   costed.candidate = candidate;
   costed.allowance = allowance_of(candidate);
   costed.need = memory_->at_least(candidate);
-  costed.fits = costed.memory() <= gpu_.usable();
-  costed.at_least = true;
+  costed.fits = kSurely * costed.memory() <= gpu_.usable();
+  costed.at_least = candidate.pp == 1;
   return costed;
 }
 
@@ -233,13 +237,14 @@ Costed LayoutCost::of(const Candidate& candidate, bool whole) const {
   costed.candidate = candidate;
   costed.whole = whole;
   costed.allowance = allowance_of(candidate);
-  const auto fits = [&] { return costed.memory() <= gpu_.usable(); };
-  if (!whole) {
+  const bool exact = whole || memory_->knows_whole(candidate);
+  const auto fits = [&] { return (exact ? 1 : kSurely) * costed.memory() <= gpu_.usable(); };
+  if (!exact) {
     costed.need = memory_->state(candidate);
     costed.state_alone = !fits();
     if (costed.state_alone) return costed;
   }
-  costed.need = whole ? memory_->whole(candidate) : memory_->few(candidate);
+  costed.need = exact ? memory_->whole(candidate) : memory_->few(candidate);
   costed.fits = fits();
   if (!costed.fits) return costed;
   const std::vector<StageWork> stages = whole ? work_->whole(candidate) : work_->few(candidate);

@@ -5,7 +5,9 @@
 #include <catch2/catch.hpp>
 
 #include "models/predict.h"
+#include "ops/attention/attention_choice.h"
 #include "ops/pointwise/gelu.h"
+#include "train/calibrate/gpu_probes.h"
 #include "train/calibrate/kernel_times.h"
 
 using namespace vfm;
@@ -51,6 +53,17 @@ TEST_CASE("a rate is told from times that have one, whatever its terms") {
   }
 }
 
+TEST_CASE("a link's rate is that of large messages, also where small ones are faster") {
+  constexpr double kMebi = 1 << 20;
+  std::vector<AlikeCalls> calls;
+  for (const double mebi : {0.001, 0.25, 4.0, 16.0, 64.0})
+    calls.push_back({0, mebi * kMebi, 5e-5 + mebi * kMebi * (mebi < 1 ? 1e-10 : 2e-10), 1});
+  const models::KernelRate rate = fit_rate(calls, false);
+  CHECK(rate.of_far_byte == 0);
+  CHECK(1 / rate.of_byte == Approx(5e9).epsilon(0.05));
+  CHECK(rate.seconds == Approx(5e-5).epsilon(0.25));
+}
+
 TEST_CASE("no term of a rate is below zero, and one call has a rate, too") {
   // Faster the more it does: what grows gets nothing.
   const models::KernelRate odd = fit_rate({{1e6, 1e4, 4e-3, 1}, {1e8, 1e6, 1e-3, 1}});
@@ -65,10 +78,10 @@ TEST_CASE("no term of a rate is below zero, and one call has a rate, too") {
 
 TEST_CASE("each call has a short time of its place, and inner kernels none") {
   KernelTimes times;
-  times.add({counted_kernel("product", 10, 1), counted_kernel("inside", 5, 5),
-             counted_kernel("product", 20, 1)},
-            {{timed_kernel("product", 3), timed_kernel("product", 4)},
-             {timed_kernel("product", 2), timed_kernel("product", 9)}});
+  CHECK(times.add({counted_kernel("product", 10, 1), counted_kernel("inside", 5, 5),
+                   counted_kernel("product", 20, 1)},
+                  {{timed_kernel("product", 3), timed_kernel("product", 4)},
+                   {timed_kernel("product", 2), timed_kernel("product", 9)}}) == Approx(2 + 4));
   const std::vector<models::KernelRate> rates = times.rates();
   CHECK(rate_of_name(rates, "product").of(10, 1) == Approx(2));
   CHECK(rate_of_name(rates, "product").of(20, 1) == Approx(4));
@@ -118,4 +131,60 @@ TEST_CASE("a kernel that was measured takes what its rate says, others what the 
       {{WorkKind::elementwise, DType::bf16, "gelu_forward", false, 0, 4e3}, 1},
       {{WorkKind::products, DType::f32, "gemm", false, 5e9, 1}, 1}};
   CHECK(models::sum_of("", models::predict(gpu, work)).seconds == Approx(2 * (1 + 4) + 4e-6 + 0.5));
+}
+
+TEST_CASE("a GPU's rates are told from the times of its probes: those that made the times") {
+  models::Gpu truth = models::find_gpu("h100");
+  truth.gap = 3e-6, truth.products = 500e12, truth.own_convolutions = 123e12;
+  std::vector<ProbeTime> times;
+  for (const GpuProbe& probe : gpu_probes()) {
+    const ProbeWork work = work_of(probe);
+    INFO(probe.name);
+    CHECK((!work.calls.empty() || work.copied > 0));
+    times.push_back({probe.rate, work, predicted_seconds(truth, work)});
+  }
+  models::Gpu told;
+  told.peak = truth.peak;
+  tell_rates(told, times);
+  CHECK(told.gap == Approx(truth.gap).epsilon(1e-3));
+  for (double models::Gpu::*const rate :
+       {&models::Gpu::bandwidth, &models::Gpu::products, &models::Gpu::peak_f32,
+        &models::Gpu::products_fp8, &models::Gpu::attention_forward,
+        &models::Gpu::attention_backward, &models::Gpu::own_forward, &models::Gpu::own_backward,
+        &models::Gpu::own_fp8, &models::Gpu::convolutions, &models::Gpu::own_convolutions,
+        &models::Gpu::host_link, &models::Gpu::peak})
+    CHECK(told.*rate == Approx(truth.*rate).epsilon(1e-3));
+  for (const ProbeTime& one : times)
+    CHECK(predicted_seconds(told, one.work) == Approx(one.seconds).epsilon(1e-3));
+}
+
+TEST_CASE("probes compute, again and again: small ones on the CPU") {
+  for (const GpuProbe& probe : gpu_probes(64)) {
+    INFO(probe.name);
+    const std::function<void()> run = probe.make(Device::cpu);
+    CHECK_NOTHROW(run());
+    CHECK_NOTHROW(run());
+  }
+  CHECK(ops::attention_body() == ops::AttentionBody::automatic);
+}
+
+TEST_CASE("what a GPU does not have is like what comes nearest, and noise makes no rate absurd") {
+  const models::Gpu& truth = models::find_gpu("a100");
+  std::vector<ProbeTime> times;
+  double sign = 1;
+  for (const GpuProbe& probe : gpu_probes()) {
+    if (probe.rate == &models::Gpu::products_fp8 || probe.rate == &models::Gpu::own_fp8) continue;
+    const ProbeWork work = work_of(probe);
+    times.push_back({probe.rate, work, predicted_seconds(truth, work) * (1 + 0.02 * sign)});
+    sign = -sign;
+  }
+  models::Gpu told;
+  tell_rates(told, times);
+  CHECK(told.products == Approx(truth.products).epsilon(0.03));
+  CHECK(told.peak == Approx(told.products).epsilon(0.05));
+  CHECK(told.products_fp8 == told.products);
+  CHECK(told.own_fp8 == told.own_forward);
+  CHECK(told.gap >= 0);
+  CHECK(told.bandwidth == Approx(truth.bandwidth).epsilon(0.1));
+  CHECK_THROWS_WITH(tell_rates(told, {}), "the rate of a GPU's memory was not measured");
 }
