@@ -246,7 +246,8 @@ void check_continues(const Json& train, const RunOptions& options, const Recipe&
 
 data::Packing packing_of(const Json& train, const RunOptions& options) {
   const Json known = train.value("packing", Json(static_cast<int>(data::Packing::best_fit)));
-  for (const data::Packing packing : {data::Packing::best_fit, data::Packing::balanced})
+  for (const data::Packing packing :
+       {data::Packing::best_fit, data::Packing::balanced, data::Packing::blocks})
     if (known == static_cast<int>(packing)) return packing;
   fail_usage(
       "'{}' was begun with packs (\"packing\": {}) that this version cannot make: continue with "

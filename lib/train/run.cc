@@ -217,6 +217,8 @@ void Run::resume(const std::string& folder, const std::string& train_text) {
   log_info("continuing from '{}'", folder);
   if (recipe_.data.packing == data::Packing::best_fit)
     log_info("with packs by best fit, as the run began");
+  else if (recipe_.data.packing == data::Packing::balanced && data_->size() > data::kBlock)
+    log_info("with packs of whole epochs, as the run began");
   if (const auto changed = changed_settings(train["recipe"], recipe_, true); !changed.empty())
     log_info("with {}", fmt::join(changed, "; "));
 }

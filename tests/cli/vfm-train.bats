@@ -449,11 +449,16 @@ open(f"{folder}/COMPLETE", "w").write("\n".join(lines) + "\n")
 PY
   }
   long even train.steps=5
-  jq -e '.packing == 2' even/checkpoints/step-00000005/train.json
+  jq -e '.packing == 3 and .state.block == 0' even/checkpoints/step-00000005/train.json
   cp -r even old
   with_packing old null
+  cp -r even whole
+  with_packing whole 2  # of this few samples the same packs
+  long whole train.steps=40
   long even train.steps=40
   [[ $(cat err) != *"best fit"* ]]
+  cmp even/metrics.jsonl whole/metrics.jsonl
+  jq -e '.packing == 2' whole/checkpoints/step-00000040/train.json
   long old train.steps=20
   [[ $(cat err) == *"continuing from"*"with packs by best fit, as the run began"* ]]
   long old train.steps=40
@@ -490,13 +495,13 @@ for k, count in enumerate(old[1:]):
     samples, tokens = samples + len(step), tokens + sum(step)
     assert count == (samples, tokens), (k, count, samples, tokens)
 PY
-  with_packing old 3
+  with_packing old 4
   for more in "" --dry-run; do
     # shellcheck disable=SC2086
     run train old $more data.tokens=40 data.packs=2 validation.every=0 train.log_every=1 schedule.warmup=0 \
       schedule.shape=constant train.steps=50
     [ "$status" -eq 2 ]
-    [[ $output == *"'old' was begun with packs (\"packing\": 3) that this version cannot make: continue with"* ]]
+    [[ $output == *"'old' was begun with packs (\"packing\": 4) that this version cannot make: continue with"* ]]
   done
 }
 

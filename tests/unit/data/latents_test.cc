@@ -57,9 +57,9 @@ class Folder {
 TEST_CASE("a folder of latents is read by index, from any thread") {
   const Folder folder;
   const LatentSet set(folder.path(), "train");
-  REQUIRE(set.entries().size() == 3);
-  CHECK(set.entries()[2].key == "c");
-  CHECK(set.entries()[2].row == 0);
+  REQUIRE(set.size() == 3);
+  CHECK(set.index().entry(2).key == "c");
+  CHECK(set.index().place(2).row == 0);
   CHECK(set.info().at("channels") == 2);
   std::vector<std::thread> threads;
   std::vector<LatentSample> samples(6);

@@ -55,7 +55,13 @@ TEST_CASE("order: every epoch takes each sample once, and any position can be re
   data::PackOptions options;
   options.tokens = 16;
   options.window = 4;
-  PackOrder order(tokens, 1, options);
+  const auto lengths = [&](std::span<const std::uint64_t> samples) {
+    std::vector<std::int64_t> of_samples;
+    for (const std::uint64_t i : samples)
+      of_samples.push_back(tokens[i]);
+    return of_samples;
+  };
+  PackOrder order(tokens.size(), lengths, 1, options);
   std::multiset<std::size_t> seen;
   std::vector<data::Pack> packs;
   std::vector<DataPosition> positions;
@@ -72,7 +78,7 @@ TEST_CASE("order: every epoch takes each sample once, and any position can be re
   for (std::size_t i = 0; i < tokens.size(); ++i)
     CHECK(seen.count(i) >= 3);
   for (std::size_t i = 0; i < packs.size(); ++i) {
-    PackOrder other(tokens, 1, options);
+    PackOrder other(tokens.size(), lengths, 1, options);
     other.seek(positions[i]);
     CHECK(other.next() == packs[i]);
   }
