@@ -204,13 +204,26 @@ LatentSample LatentSet::put_together(std::size_t i, std::string_view bytes) cons
                static_cast<std::int64_t>(bytes.size()));
 }
 
-/// What is in the members, if it is what the index says.
+/// The sample, if it is what the index says.
 LatentSample LatentSet::check(std::size_t i, shard::Sample sample, std::int64_t bytes) const {
   state_->check_sample(i, sample);
+  LatentSample out;
+  try {
+    out = take(i, sample);
+  } catch (const Error&) {
+    static_cast<void>(index().entry(i));  // throws, if it is the index that is damaged
+    throw;
+  }
+  out.bytes = bytes;
+  out.key = std::move(sample.key);
+  return out;
+}
+
+/// What is in the members.
+LatentSample LatentSet::take(std::size_t i, const shard::Sample& sample) const {
   const Entry sizes = index().sizes(i);
   const std::string what = state_->name_of(i, sample.key);
   LatentSample out;
-  out.bytes = bytes;
   if (state_->vocabulary > 0)
     out.codes = read_codes(member(sample, "codes.npy", what), sizes, state_->vocabulary, what);
   else
@@ -221,7 +234,6 @@ LatentSample LatentSet::check(std::size_t i, shard::Sample sample, std::int64_t 
     fail("{}: the text is not {} tokens", what, sizes.text_tokens);
   out.text = io::npy_floats(text, what);
   out.meta = parse_json(member(sample, "json", what), what);
-  out.key = std::move(sample.key);
   return out;
 }
 

@@ -68,6 +68,7 @@ class LatentSet {
  private:
   struct State;
   LatentSample check(std::size_t i, shard::Sample sample, std::int64_t bytes) const;
+  LatentSample take(std::size_t i, const shard::Sample& sample) const;
   std::unique_ptr<State> state_;
 };
 

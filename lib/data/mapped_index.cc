@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "base/error.h"
@@ -165,7 +166,11 @@ Entry MappedIndex::entry(std::size_t i) const {
     rest.remove_prefix(std::min(rest.size(), rest.find('\n')) + (rest.find('\n') < rest.size()));
   const std::string what = fmt::format("line {} of '{}'", i + 1, list_.path());
   Entry entry = parse_entry(parse_json(rest.substr(0, rest.find('\n')), what), what);
-  if (entry_check(entry.key, entry.xxh3) != check(i))
+  const Entry here = sizes(i);
+  if (entry_check(entry.key, entry.xxh3) != check(i) || entry.xxh3.empty() == has_hash(i) ||
+      std::tie(entry.shard, entry.row, entry.frames, entry.height, entry.width, entry.fps,
+               entry.text_tokens) != std::tie(here.shard, here.row, here.frames, here.height,
+                                              here.width, here.fps, here.text_tokens))
     fail_damaged(fmt::format("{} says something else", what));
   return entry;
 }

@@ -255,6 +255,11 @@ data::Packing packing_of(const Json& train, const RunOptions& options) {
       options.out, dump_json(known));
 }
 
+const char* old_packs(data::Packing packing, std::size_t samples) {
+  if (packing == data::Packing::best_fit) return "by best fit";
+  return packing == data::Packing::balanced && samples > data::kBlock ? "of whole epochs" : nullptr;
+}
+
 void check_run(const RunOptions& options, const Recipe& recipe) {
   if (recipe.schedule.warmup > recipe.train.steps)
     log_warning(

@@ -505,6 +505,32 @@ PY
   done
 }
 
+@test "more samples than a block: a run resumed at its end has the same steps, and so have ranks" {
+  "$VFM_BUILD/tests/bench/many_samples" latents 20000 1000
+  cat >small.yaml <<'END'
+model: {num_attention_heads: 1, attention_head_dim: 12, num_layers: 1, adaln_lora_dim: 4, max_size: [16, 8, 8]}
+data: {tokens: 32768}
+schedule: {warmup: 0, shape: constant}
+validation: {every: 1, samples: 4, sigmas: [1]}
+train: {log_every: 1, checkpoint_every: 1000}
+END
+  local train=(vfm-train small.yaml --data latents --device cpu -j1)
+  # Of the 16,384 samples of the first block the last is in the pack before this one.
+  local packs
+  packs=$(vfm-pack --plan --tokens 32768 latents | grep -v '^#' | sed -n 16385p | cut -f 1)
+  [ "$packs" -gt 8 ]
+  "${train[@]}" --out straight train.steps=16 >/dev/null 2>&1
+  jq -e '.state | .epoch == 1 and .block == 0 and .pack > 0' straight/checkpoints/step-00000016/train.json
+  "${train[@]}" --out apart train.steps="$packs" >/dev/null 2>&1
+  jq -e --argjson packs "$packs" '.state | .epoch == 0 and .block == 0 and .pack == $packs and .samples == 16384' \
+    apart/checkpoints/step-*/train.json
+  "${train[@]}" --out apart train.steps=16 >/dev/null 2>&1
+  cmp straight/metrics.jsonl apart/metrics.jsonl
+  mpirun -np 2 "${train[@]}" --out ranks data.packs=2 train.steps=8 >/dev/null 2>&1
+  counts() { jq -c 'select(.loss) | [.samples, .tokens, .epoch]' "$1"/metrics.jsonl; }
+  cmp <(counts ranks) <(counts straight | sed -n 'n;p')
+}
+
 @test "a sample that cannot be used is reported, recorded, and costs only itself" {
   prepare 24 broken
   run train run train.steps=20

@@ -1,5 +1,6 @@
 // A folder of latents of as many samples as are asked for: its index is whole, its index.jsonl is
-// hollow (of the right size, without a line), and all its shards are one tar under many names.
+// whole or hollow (of the right size, without a line), and all its shards are one tar under many
+// names.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -24,6 +25,8 @@ struct ManySamples {
   std::uint64_t samples = 0;
   std::uint64_t in_shard = 50'000;  ///< of each but the last
   std::uint64_t links = 30'000;     ///< names that a file may have; then it is copied
+  bool shards = false;              ///< else there are none
+  bool lines = false;               ///< index.jsonl has them
 };
 
 /// Half images, half videos of 2 to 16 latent frames, of five shapes: of the `row`th of a shard.
@@ -40,8 +43,8 @@ inline data::Entry made_up_entry(std::uint64_t row) {
   return entry;
 }
 
-/// DIR/latents.json, and DIR/train with its indexes and, where `shards`, its tars.
-inline void write_many(const std::string& directory, const ManySamples& many, bool shards) {
+/// DIR/latents.json, and DIR/train.
+inline void write_many(const std::string& directory, const ManySamples& many) {
   constexpr std::uint64_t kLine = 130;  // bytes of a line of index.jsonl
   constexpr int kChannels = 4, kWidth = 8;
   namespace fs = std::filesystem;
@@ -54,8 +57,6 @@ inline void write_many(const std::string& directory, const ManySamples& many, bo
                      {"mean", std::vector<double>(kChannels, 0.0)},
                      {"std", std::vector<double>(kChannels, 1.0)}};
   io::write_file(directory + "/latents.json", dump_json_pretty(info));
-  io::write_file(train + "/index.jsonl", "");
-  fs::resize_file(train + "/index.jsonl", kLine * many.samples);
 
   // What differs between the samples of one tar; the keys of all others are the same.
   std::vector<data::Entry> rows;
@@ -66,7 +67,7 @@ inline void write_many(const std::string& directory, const ManySamples& many, bo
   const auto name_of = [](std::uint64_t shard) { return fmt::format("m-{:06}.tar", shard); };
   const std::uint64_t count = (many.samples + many.in_shard - 1) / many.in_shard;
   const std::string first = train + "/" + name_of(0);
-  if (shards) {
+  if (many.shards) {
     shard::Writer writer(first);
     for (data::Entry& entry : rows) {
       const std::vector<float> latent(
@@ -86,9 +87,10 @@ inline void write_many(const std::string& directory, const ManySamples& many, bo
   io::AtomicFile file(train + "/index.bin");
   data::IndexWriter writer(file, many.samples, info);
   std::string latest = first;  // that has names left
+  std::string lines;
   for (std::uint64_t shard = 0; shard < count; ++shard) {
     const std::string name = name_of(shard), tar = train + "/" + name;
-    if (shards && shard > 0) {
+    if (many.shards && shard > 0) {
       if (shard % many.links == 0)
         fs::copy_file(first, tar), latest = tar;
       else
@@ -99,9 +101,12 @@ inline void write_many(const std::string& directory, const ManySamples& many, bo
     for (std::uint64_t i = begin; i < std::min(begin + many.in_shard, many.samples); ++i) {
       data::Entry& entry = rows[i - begin];
       if (i == begin || entry.shard != name) entry.shard = name;
-      writer.add(entry, i * kLine);
+      writer.add(entry, many.lines ? lines.size() : i * kLine);
+      if (many.lines) lines += dump_json(to_json(entry)) + "\n";
     }
   }
+  io::write_file(train + "/index.jsonl", lines);
+  if (!many.lines) fs::resize_file(train + "/index.jsonl", kLine * many.samples);
   writer.finish(train + "/index.jsonl");
   file.commit();
 }

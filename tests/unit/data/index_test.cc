@@ -167,6 +167,13 @@ TEST_CASE("an index file that is damaged, or of something else, is not taken") {
   CHECK_THROWS_WITH(index->entry(17), Contains("is damaged") && Contains("line 18"));
   CHECK(index->entry(18).key == indexed.entries[18].key);
   CHECK_THAT(index->name(17), Contains("of s-0.tar"));
+  indexed.change(layout.checks + 8 * 17, inverted);
+  for (const std::uint64_t at : {layout.forms + 4 * 20, layout.texts + 3 * 20}) {
+    indexed.change(at, [](char c) { return static_cast<char>(c ^ 1); });
+    const auto changed = map_index(indexed.path, indexed.list, kInfo);
+    CHECK_THROWS_WITH(changed->entry(20), Contains("is damaged") && Contains("line 21"));
+    indexed.change(at, [](char c) { return static_cast<char>(c ^ 1); });
+  }
 }
 
 TEST_CASE("of few samples the list is read, of many an index file is made once") {
