@@ -7,6 +7,7 @@
 //                          KEY.json; discrete: KEY.codes.npy (uint16, or int32 for V above
 //                          65536; T H W) in place of KEY.latent.npy
 //   DIR/train/index.jsonl one line a sample, in shard order: the length index
+//   DIR/train/index.bin   the same for planning, where there are many samples (data/index_file.h)
 //   DIR/val/...           the same, if there is a validation split
 // The index alone plans packs: no tensor is read for that.
 // Thread-safety: read() from any thread.
@@ -20,6 +21,8 @@
 #include <vector>
 
 #include "base/json.h"
+#include "data/entry.h"
+#include "data/sample_index.h"
 
 namespace vfm::shard {
 struct Sample;
@@ -27,32 +30,8 @@ struct Sample;
 
 namespace vfm::data {
 
-/// One line of the length index.
-struct Entry {
-  std::string key;
-  std::string shard;                      ///< relative to the split's folder
-  std::int64_t row = 0;                   ///< of the sample in its shard
-  int frames = 1, height = 0, width = 0;  ///< of the latent
-  double fps = 0;                         ///< of the pixels; 0 for an image
-  int text_tokens = 0;
-  std::string xxh3;  ///< shard::hash_sample() of it when it was packed; "": not known
-};
-
-/// {"key":…,"shard":…,"row":…,"frames":…,"height":…,"width":…,"fps":…,"text_tokens":…,"xxh3":…} and
-/// back; the last may be absent.
-/// `what` names the line in errors. Throws Error on absent fields, sizes below 1, a shard that is
-/// not a plain file name.
-Json to_json(const Entry& entry);
-Entry parse_entry(const Json& line, std::string_view what);
-
-/// Visual tokens of a sample whose latent is cut in patches: frames * (height / patch_height) *
-/// (width / patch_width).
-struct Patch {
-  int frames = 1, height = 2, width = 2;
-};
-std::int64_t token_count(const Entry& entry, const Patch& patch = {});
-
 struct LatentSample {
+  std::string key;
   std::vector<float> latent;        ///< (C, T, H, W); empty if discrete
   std::vector<std::int32_t> codes;  ///< (T, H, W), below vocabulary(); empty if continuous
   std::vector<float> text;          ///< (tokens, dim)
@@ -71,7 +50,8 @@ class LatentSet {
   const Json& info() const;  ///< latents.json
   /// Of discrete latents the number of codes; 0: they are continuous.
   int vocabulary() const;
-  const std::vector<Entry>& entries() const;
+  std::size_t size() const { return index().size(); }
+  const SampleIndex& index() const;
   /// Checks key, sizes and hash against the index. Where that has no hash of the sample, but the
   /// shard's notes (X.json) have one of the tar, the whole tar is read and compared once, and no
   /// sample of another one is given. Throws Error naming key and shard.
@@ -87,7 +67,8 @@ class LatentSet {
 
  private:
   struct State;
-  LatentSample check(std::size_t i, const shard::Sample& sample, std::int64_t bytes) const;
+  LatentSample check(std::size_t i, shard::Sample sample, std::int64_t bytes) const;
+  LatentSample take(std::size_t i, const shard::Sample& sample) const;
   std::unique_ptr<State> state_;
 };
 

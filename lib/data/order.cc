@@ -1,26 +1,90 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data/order.h"
 
-#include "base/philox.h"
+#include <algorithm>
+#include <bit>
 
 namespace vfm::data {
+namespace {
+
+constexpr int kRounds = 8;
+
+/// The samples of a block, in order.
+std::vector<std::uint64_t> block_order(std::uint64_t samples, const PackOptions& options,
+                                       std::uint64_t seed, std::uint32_t epoch,
+                                       std::uint64_t block) {
+  if (block_count(samples, options.packing) == 1) return epoch_order(samples, seed, epoch);
+  const KeyedPermutation order(samples, Random(seed, Purpose::data_order, epoch));
+  std::vector<std::uint64_t> numbers;
+  const std::uint64_t end = std::min(samples, (block + 1) * kBlock);
+  for (std::uint64_t place = block * kBlock; place < end; ++place)
+    numbers.push_back(order.at(place));
+  return numbers;
+}
+
+}  // namespace
+
+KeyedPermutation::KeyedPermutation(std::uint64_t count, const Random& random)
+    : count_(count), random_(random) {
+  const int bits = std::max(2, static_cast<int>(std::bit_width(count > 0 ? count - 1 : 0)));
+  low_bits_ = bits / 2;
+  high_bits_ = bits - low_bits_;
+}
+
+/// In turn each half is changed by what the other one is, which can be undone.
+std::uint64_t KeyedPermutation::scrambled(std::uint64_t value) const {
+  const std::uint64_t low_mask = (std::uint64_t{1} << low_bits_) - 1;
+  const std::uint64_t high_mask = (std::uint64_t{1} << high_bits_) - 1;
+  std::uint64_t low = value & low_mask, high = value >> low_bits_;
+  for (std::uint64_t round = 0; round < kRounds; round += 2) {
+    low ^= random_.bits(round << 32 | high) & low_mask;
+    high ^= random_.bits((round + 1) << 32 | low) & high_mask;
+  }
+  return high << low_bits_ | low;
+}
+
+std::uint64_t KeyedPermutation::at(std::uint64_t i) const {
+  // The domain is less than twice as large, and what lies beyond is followed until it comes back.
+  do
+    i = scrambled(i);
+  while (i >= count_);
+  return i;
+}
 
 std::vector<std::uint64_t> epoch_order(std::uint64_t samples, std::uint64_t seed,
                                        std::uint32_t epoch, std::uint64_t source) {
   return Random(seed, Purpose::data_order, epoch, source).permutation(samples);
 }
 
-std::vector<Pack> epoch_packs(std::span<const std::int64_t> tokens, const PackOptions& options,
-                              std::uint64_t seed, std::uint32_t epoch) {
-  const std::vector<std::uint64_t> order = epoch_order(tokens.size(), seed, epoch);
-  std::vector<std::int64_t> lengths;
-  lengths.reserve(order.size());
-  for (const std::uint64_t i : order)
-    lengths.push_back(tokens[i]);
-  std::vector<Pack> packs = plan_packs(lengths, options);
+std::uint64_t block_count(std::uint64_t samples, Packing packing) {
+  if (packing != Packing::blocks) return 1;
+  return std::max<std::uint64_t>(1, (samples + kBlock - 1) / kBlock);
+}
+
+std::vector<Pack> block_packs(std::uint64_t samples, const LengthsOf& lengths,
+                              const PackOptions& options, std::uint64_t seed, std::uint32_t epoch,
+                              std::uint64_t block) {
+  const std::vector<std::uint64_t> order = block_order(samples, options, seed, epoch, block);
+  std::vector<Pack> packs = plan_packs(lengths(order), options);
   for (Pack& pack : packs)
     for (std::size_t& i : pack)
       i = order[i];
+  return packs;
+}
+
+std::vector<Pack> epoch_packs(std::span<const std::int64_t> tokens, const PackOptions& options,
+                              std::uint64_t seed, std::uint32_t epoch) {
+  const auto lengths = [&](std::span<const std::uint64_t> samples) {
+    std::vector<std::int64_t> found;
+    found.reserve(samples.size());
+    for (const std::uint64_t i : samples)
+      found.push_back(tokens[i]);
+    return found;
+  };
+  std::vector<Pack> packs;
+  for (std::uint64_t block = 0; block < block_count(tokens.size(), options.packing); ++block)
+    for (Pack& pack : block_packs(tokens.size(), lengths, options, seed, epoch, block))
+      packs.push_back(std::move(pack));
   return packs;
 }
 

@@ -276,7 +276,7 @@ bool worth(const Tally& balanced, const Tally& fullest) {
 std::vector<Pack> plan_packs(std::span<const std::int64_t> tokens, const PackOptions& options) {
   check(tokens, options);
   std::vector<Pack> packs;
-  if (options.packing == Packing::balanced && options.tokens <= kMostBalanced) {
+  if (options.packing != Packing::best_fit && options.tokens <= kMostBalanced) {
     Tally fullest(tokens), balanced(tokens);
     fill_best(tokens, options, [&](const Pack& pack) { fullest.add(pack); });
     fill_balanced(tokens, options, [&](const Pack& pack) {

@@ -41,12 +41,13 @@
 namespace vfm::data {
 
 /// The number is what a run remembers (train.json); those of ways once released keep their meaning.
-enum class Packing { best_fit = 1, balanced = 2 };
+/// The first two pack whole epochs; the last is balanced, too, in blocks of samples (data/order.h).
+enum class Packing { best_fit = 1, balanced = 2, blocks = 3 };
 
 struct PackOptions {
   std::int64_t tokens = 8192;  ///< capacity of a pack; above 2^30 packs are not balanced
   int window = 64;             ///< samples looked at
-  Packing packing = Packing::balanced;
+  Packing packing = Packing::blocks;
 };
 
 /// Indices into the sequence of samples, in the order they stand in the pack.

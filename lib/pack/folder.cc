@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "data/index_file.h"
 #include "io/atomic_file.h"
 #include "io/file.h"
 #include "io/folder_lock.h"
@@ -23,6 +24,12 @@ void remove_file(const std::string& path) {
   std::error_code error;
   fs::remove(path, error);
   if (error) fail_errno(error.value(), "cannot remove '{}'", path);
+}
+
+/// Of a split.
+void remove_indexes(const std::string& folder) {
+  remove_file(io::join_path(folder, "index.jsonl"));
+  remove_file(io::join_path(folder, "index.bin"));
 }
 
 /// A finished shard and all that stands beside it.
@@ -138,7 +145,7 @@ void PackFolder::remove_all() const {
   remove_file(io::join_path(directory_, "latents.json"));
   for (const std::string& tar : shards_in(directory_)) {
     remove_shard(tar);
-    remove_file(io::join_path(io::dir_name(tar), "index.jsonl"));
+    remove_indexes(io::dir_name(tar));
   }
 }
 
@@ -254,7 +261,7 @@ bool PackFolder::settle_strangers() const {
   if (goes_on_) remove_file(io::join_path(directory_, "latents.json"));
   for (const std::string& tar : strangers) {
     const std::string folder = io::dir_name(tar);
-    if (!shards_.contains(io::base_name(folder))) remove_file(io::join_path(folder, "index.jsonl"));
+    if (!shards_.contains(io::base_name(folder))) remove_indexes(folder);
     if (!goes_on_) continue;
     remove_shard(tar);
     std::error_code ignored;
@@ -263,16 +270,28 @@ bool PackFolder::settle_strangers() const {
   return !goes_on_;
 }
 
-void PackFolder::write_index(const std::string& split) const {
+void PackFolder::write_index(const std::string& split, const Json& info) const {
+  const std::string folder = io::join_path(directory_, split);
   std::string lines;
+  std::vector<std::uint64_t> begins;
+  for (const auto& [name, notes] : shards_.at(split))
+    for (const data::Entry& entry : notes.entries) {
+      begins.push_back(lines.size());
+      lines += dump_json(data::to_json(entry)) + "\n";
+    }
+  if (lines.empty()) return remove_indexes(folder);
+  const std::string list = io::join_path(folder, "index.jsonl");
+  const std::string path = io::join_path(folder, "index.bin");
+  io::update_file(list, lines);
+  if (data::index_fits(path, list, info)) return;
+  io::AtomicFile file = io::AtomicFile::await(path);
+  data::IndexWriter writer(file, begins.size(), info);
+  std::size_t next = 0;
   for (const auto& [name, notes] : shards_.at(split))
     for (const data::Entry& entry : notes.entries)
-      lines += dump_json(data::to_json(entry)) + "\n";
-  const std::string path = io::join_path(io::join_path(directory_, split), "index.jsonl");
-  if (lines.empty())
-    remove_file(path);
-  else
-    io::update_file(path, lines);
+      writer.add(entry, begins[next++]);
+  writer.finish(list);
+  file.commit();
 }
 
 void PackFolder::finish(const models::VideoTokenizer& tokenizer) {
@@ -298,8 +317,6 @@ void PackFolder::finish(const models::VideoTokenizer& tokenizer) {
   }
   if (total == 0) fail("no sample could be packed");
   const bool strangers = settle_strangers();
-  for (const auto& [split, shards] : shards_)
-    write_index(split);
   write_for_others(!strangers, tokenizer.vocabulary() > 0);
   Json json = {{"version", 1},
                {"tokenizer", tokenizer.config().to_json()},
@@ -316,7 +333,10 @@ void PackFolder::finish(const models::VideoTokenizer& tokenizer) {
   }
   json["splits"] = std::move(splits);
   json["settings"] = settings_;
-  io::update_file(io::join_path(directory_, "latents.json"), dump_json_pretty(json));
+  const std::string text = dump_json_pretty(json);
+  for (const auto& [split, shards] : shards_)
+    write_index(split, parse_json(text, "latents.json"));
+  io::update_file(io::join_path(directory_, "latents.json"), text);
 }
 
 Json channel_statistics(const ChannelSums& sums) {

@@ -58,8 +58,9 @@ class PackFolder {
 
   /// Adds a shard of this run.
   void add(const std::string& split, const std::string& name, ShardNotes notes);
-  /// Removes shards of the same set that are not of this run. Writes index.jsonl of each split,
-  /// .nv-meta/ and README.md, then latents.json. Throws Error if there is no sample.
+  /// Removes shards of the same set that are not of this run. Writes index.jsonl and
+  /// index.bin of each split, .nv-meta/ and README.md, then latents.json. Throws Error if there is
+  /// no sample.
   void finish(const models::VideoTokenizer& tokenizer);
   /// Samples of this run that have no text.
   std::int64_t without_text() const;
@@ -70,7 +71,7 @@ class PackFolder {
   void remove_all() const;
   bool settle_strangers() const;
   void write_for_others(bool alone, bool discrete) const;
-  void write_index(const std::string& split) const;
+  void write_index(const std::string& split, const Json& info) const;
 
   std::string directory_;
   io::File lock_;

@@ -39,22 +39,28 @@ class Lines {
 
 void print_plan(const PlanOptions& options) {
   const data::LatentSet set(options.directory, options.split);
-  std::vector<std::int64_t> tokens;
-  for (const data::Entry& entry : set.entries()) {
-    tokens.push_back(data::token_count(entry, options.patch));
-    if (tokens.back() < 1)
-      fail_usage("sample '{}' is smaller than one token: give a smaller --patch", entry.key);
-    if (tokens.back() > options.packs.tokens)
-      fail_usage("sample '{}' has {} tokens, more than a pack's {}: give more --tokens", entry.key,
-                 tokens.back(), options.packs.tokens);
+  const data::SampleIndex& index = set.index();
+  std::vector<std::int64_t> of_form;
+  for (const data::Form& form : index.forms()) {
+    const std::int64_t length = data::token_count(index.sizes(form.first), options.patch);
+    of_form.push_back(length);
+    if (length < 1)
+      fail_usage("sample '{}' is smaller than one token: give a smaller --patch",
+                 index.name(form.first));
+    if (length > options.packs.tokens)
+      fail_usage("sample '{}' has {} tokens, more than a pack's {}: give more --tokens",
+                 index.name(form.first), length, options.packs.tokens);
   }
+  std::vector<std::int64_t> tokens;
+  for (std::size_t i = 0; i < index.size(); ++i)
+    tokens.push_back(of_form[index.form_of(i)]);
   const std::vector<data::Pack> packs =
       data::epoch_packs(tokens, options.packs, options.seed, options.epoch);
   Lines out;
   out.add("# pack\tkey\tshard\toffset\ttokens\n");
   for (std::size_t p = 0; p < packs.size(); ++p)
     for (const std::size_t i : packs[p]) {
-      const data::Entry& entry = set.entries()[i];
+      const data::Entry entry = index.entry(i);
       out.add(fmt::format("{}\t{}\t{}/{}\t{}\t{}\n", p, entry.key, options.split, entry.shard,
                           set.offset(i), tokens[i]));
     }

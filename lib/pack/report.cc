@@ -64,13 +64,15 @@ class Report {
                                 facts.at("shards").dump(), facts.at("tokens").dump()));
     // Samples spread evenly, by the shard that holds them.
     std::map<std::string, std::map<std::string, std::size_t>> wanted;
-    const std::size_t n = set.entries().size(), count = std::min(n, kMeasured);
+    const data::SampleIndex& index = set.index();
+    const std::size_t n = index.size(), count = std::min(n, kMeasured);
     for (std::size_t k = 0; k < count; ++k) {
       const std::size_t i = k * n / count;
-      wanted[set.entries()[i].shard][set.entries()[i].key] = i;
+      const data::Entry entry = index.entry(i);
+      wanted[entry.shard][entry.key] = i;
     }
-    for (const data::Entry& entry : set.entries())
-      tokens_.push_back(static_cast<double>(data::token_count(entry)));
+    for (std::size_t i = 0; i < n; ++i)
+      tokens_.push_back(static_cast<double>(data::token_count(index.sizes(i))));
     for (const auto& [name, keys] : wanted)
       add_shard(set, *shards_.at(split + "/" + name), keys);
   }
@@ -101,7 +103,7 @@ class Report {
     pair.original =
         data::clip_pixels(media->data, "'" + sample.key + "'", sample.key, options_.clip);
     const data::LatentSample latent = set.read(i);
-    const data::Entry& entry = set.entries()[i];
+    const data::Entry entry = set.index().sizes(i);
     pair.decoded =
         tokenizer_.vocabulary() > 0
             ? tokenizer_.decode_codes(latent.codes, entry.frames, entry.height, entry.width)

@@ -246,12 +246,18 @@ void check_continues(const Json& train, const RunOptions& options, const Recipe&
 
 data::Packing packing_of(const Json& train, const RunOptions& options) {
   const Json known = train.value("packing", Json(static_cast<int>(data::Packing::best_fit)));
-  for (const data::Packing packing : {data::Packing::best_fit, data::Packing::balanced})
+  for (const data::Packing packing :
+       {data::Packing::best_fit, data::Packing::balanced, data::Packing::blocks})
     if (known == static_cast<int>(packing)) return packing;
   fail_usage(
       "'{}' was begun with packs (\"packing\": {}) that this version cannot make: continue with "
       "the version that began it, choose another --out, or begin again with --force",
       options.out, dump_json(known));
+}
+
+const char* old_packs(data::Packing packing, std::size_t samples) {
+  if (packing == data::Packing::best_fit) return "by best fit";
+  return packing == data::Packing::balanced && samples > data::kBlock ? "of whole epochs" : nullptr;
 }
 
 void check_run(const RunOptions& options, const Recipe& recipe) {

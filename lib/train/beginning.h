@@ -39,6 +39,8 @@ void check_continues(const Json& train, const RunOptions& options, const Recipe&
 /// best fit where it does not say, as all runs did before there was another way. Throws
 /// Error{usage} for a way that only a later version knows.
 data::Packing packing_of(const Json& train, const RunOptions& options);
+/// How such packs of so many samples are otherwise than those of a new run; null: they are not.
+const char* old_packs(data::Packing packing, std::size_t samples);
 
 /// What a run refuses before it begins, and its dry run with the same words, beside its layout
 /// (train/parallel.h): check_initial(), and a folder with files of others. Warns of a run that ends

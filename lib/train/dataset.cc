@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/dataset.h"
 
+#include <algorithm>
+#include <numeric>
+
 #include "base/error.h"
-#include "base/hash.h"
 #include "train/kind.h"
 #include "train/parallel.h"
 #include "train/recipe_file.h"
@@ -15,24 +17,51 @@ std::int64_t token_count(const data::Entry& entry, const ModelRecipe& model) {
 
 void Dataset::fit(Recipe& recipe) const {
   fit_model(recipe);
-  for (const data::Entry& sample : entries()) {
+  check_forms(index(), [&](const data::Entry& sample) {
     check_share(recipe, sample);
     if (token_count(sample, recipe.model) > recipe.data.tokens)
       fail_usage("sample '{}' has {} tokens, more than a pack holds: {}, must be at least that",
                  sample.key, token_count(sample, recipe.model),
                  describe_setting(recipe, "data.tokens"));
+  });
+}
+
+void check_forms(const data::SampleIndex& index,
+                 const std::function<void(const data::Entry&)>& check) {
+  for (const data::Form& form : index.forms()) {
+    data::Entry sample = index.sizes(form.first);
+    try {
+      check(sample);
+    } catch (const Error&) {
+      sample.key = index.name(form.first);
+      check(sample);
+      throw;
+    }
   }
 }
 
-std::vector<std::int64_t> Dataset::tokens(const ModelRecipe& model) const {
-  std::vector<std::int64_t> lengths;
-  for (const data::Entry& sample : entries())
-    lengths.push_back(token_count(sample, model));
-  return lengths;
+data::LengthsOf Dataset::lengths(const ModelRecipe& model) const {
+  std::vector<std::int64_t> of_form;
+  for (const data::Form& form : index().forms())
+    of_form.push_back(token_count(sizes(form.first), model));
+  return [of_form, &index = index()](std::span<const std::uint64_t> samples) {
+    index.expect(samples);
+    std::vector<std::int64_t> found;
+    found.reserve(samples.size());
+    for (const std::uint64_t i : samples)
+      found.push_back(of_form[index.form_of(i)]);
+    return found;
+  };
+}
+
+std::vector<std::int64_t> Dataset::tokens(const ModelRecipe& model, std::size_t most) const {
+  std::vector<std::uint64_t> first(std::min(most, size()));
+  std::iota(first.begin(), first.end(), std::uint64_t{0});
+  return lengths(model)(first);
 }
 
 std::int64_t Dataset::about_bytes(std::size_t i) const {
-  const data::Entry& sample = entry(i);
+  const data::Entry sample = sizes(i);
   return std::int64_t{sample.frames} * sample.height * sample.width;
 }
 
@@ -43,15 +72,6 @@ std::string Dataset::read_piece(std::size_t /*i*/, std::int64_t /*begin*/,
 
 CleanSample Dataset::put_together(std::size_t /*i*/, std::string_view /*bytes*/) const {
   fail("these data are not read in pieces");
-}
-
-std::string Dataset::fingerprint() const {
-  Hasher hasher;
-  hasher.update(dump_json(info()));
-  for (const data::Entry& sample : entries())
-    hasher.update(fmt::format("\n{} {} {} {} {} {}", sample.key, sample.frames, sample.height,
-                              sample.width, sample.fps, sample.text_tokens));
-  return hasher.hex128();
 }
 
 }  // namespace vfm::train

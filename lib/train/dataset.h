@@ -5,13 +5,15 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/json.h"
-#include "data/latents.h"
+#include "data/order.h"
+#include "data/sample_index.h"
 #include "train/recipe.h"
 #include "train/sample.h"
 
@@ -27,15 +29,19 @@ class Dataset {
   /// sample that does not.
   void fit(Recipe& recipe) const;
 
-  std::size_t size() const { return entries().size(); }
-  const data::Entry& entry(std::size_t i) const { return entries()[i]; }
+  std::size_t size() const { return index().size(); }
   /// Of clips the latents' sizes as the recipe has them; a short clip has fewer frames.
-  virtual const std::vector<data::Entry>& entries() const = 0;
+  virtual const data::SampleIndex& index() const = 0;
+  /// All that the index says of a sample; or, without reading a file, all but key and hash.
+  data::Entry entry(std::size_t i) const { return index().entry(i); }
+  data::Entry sizes(std::size_t i) const { return index().sizes(i); }
   /// latents.json, or what stands for it.
   virtual const Json& info() const = 0;
 
-  /// Visual tokens of each sample.
-  std::vector<std::int64_t> tokens(const ModelRecipe& model) const;
+  /// Visual tokens of samples; of the first ones, at most so many. The former keeps the data's
+  /// reference.
+  data::LengthsOf lengths(const ModelRecipe& model) const;
+  std::vector<std::int64_t> tokens(const ModelRecipe& model, std::size_t most = SIZE_MAX) const;
   /// Latents in model units, or codes; and text. Or pixels: at a place and time that are random for
   /// each `step`, or in the middle without one. Throws Error naming the key: unreadable, or not
   /// finite.
@@ -51,19 +57,24 @@ class Dataset {
   virtual std::string read_piece(std::size_t i, std::int64_t begin, std::int64_t end) const;
   virtual CleanSample put_together(std::size_t i, std::string_view bytes) const;
   /// Names the data: a hash of the tokenizer, the statistics and every sample's key and size.
-  std::string fingerprint() const;
+  std::string fingerprint() const { return index().fingerprint(info()); }
   /// What train.json says of them for generation (train/generation_facts.h): "tokenizer",
   /// "text_encoder", "latent_scale", and of which sizes they are, "trained". Nothing where there is
   /// nothing to draw with the model alone.
   virtual Json facts() const { return Json::object(); }
 
  private:
-  /// fit(), but for the capacity of a pack.
+  /// fit(), but for the capacity of a pack, and for the ranks that share it.
   virtual void fit_model(Recipe& recipe) const = 0;
   virtual CleanSample read_sample(std::size_t i, std::optional<std::uint32_t> step) const = 0;
 };
 
 /// Tokens of a sample of these sizes.
 std::int64_t token_count(const data::Entry& entry, const ModelRecipe& model);
+
+/// Calls check(entry) with the sizes of the first sample of each form, in the samples' order. Where
+/// that throws Error it is called again with the key, which may have to be read from a file.
+void check_forms(const data::SampleIndex& index,
+                 const std::function<void(const data::Entry&)>& check);
 
 }  // namespace vfm::train

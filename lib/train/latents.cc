@@ -25,19 +25,19 @@ void fit_field(int& field, int of_data, const char* name) {
         name, field, of_data);
 }
 
-CleanSample take_sample(const data::Entry& entry, data::LatentSample sample, int text_width) {
+CleanSample take_sample(const data::Entry& sizes, data::LatentSample sample, int text_width) {
   if (sample.text.size() !=
-      static_cast<std::size_t>(entry.text_tokens) * static_cast<std::size_t>(text_width))
-    fail("sample '{}' has {} text values, {} tokens of width {} were expected", entry.key,
-         sample.text.size(), entry.text_tokens, text_width);
+      static_cast<std::size_t>(sizes.text_tokens) * static_cast<std::size_t>(text_width))
+    fail("sample '{}' has {} text values, {} tokens of width {} were expected", sample.key,
+         sample.text.size(), sizes.text_tokens, text_width);
   const auto finite = [](float value) { return std::isfinite(value); };
   if (!std::ranges::all_of(sample.latent, finite) || !std::ranges::all_of(sample.text, finite))
-    fail("sample '{}' holds values that are not finite", entry.key);
-  return {entry.key,
-          entry.frames,
-          entry.height,
-          entry.width,
-          entry.fps,
+    fail("sample '{}' holds values that are not finite", sample.key);
+  return {std::move(sample.key),
+          sizes.frames,
+          sizes.height,
+          sizes.width,
+          sizes.fps,
           std::move(sample.latent),
           std::move(sample.codes),
           std::move(sample.text),
@@ -47,21 +47,21 @@ CleanSample take_sample(const data::Entry& entry, data::LatentSample sample, int
 
 PackedDataset::PackedDataset(const std::string& directory, const std::string& split)
     : set_(directory, split) {
-  if (entries().empty()) fail_usage("'{}' has no samples in '{}'", directory, split);
+  if (size() == 0) fail_usage("'{}' has no samples in '{}'", directory, split);
 }
 
-Json trained_sizes(const std::vector<data::Entry>& entries) {
+Json trained_sizes(std::span<const data::Form> forms) {
   using Size = std::array<int, 3>;
   Size largest{};
   // How often each occurs. A still says nothing about how long a video should be.
   std::map<Size, std::size_t> videos, stills;
   std::map<double, std::size_t> rates;
-  for (const data::Entry& sample : entries) {
-    const Size size{sample.frames, sample.height, sample.width};
+  for (const data::Form& form : forms) {
+    const Size size{form.frames, form.height, form.width};
     for (std::size_t i = 0; i < 3; ++i)
       largest[i] = std::max(largest[i], size[i]);
-    ++(sample.frames > 1 ? videos : stills)[size];
-    if (sample.fps > 0) ++rates[sample.fps];
+    (form.frames > 1 ? videos : stills)[size] += form.count;
+    if (form.fps > 0) rates[form.fps] += form.count;
   }
   std::vector<std::pair<std::size_t, double>> by_count;
   for (const auto& [rate, count] : rates)
@@ -86,7 +86,7 @@ Json latent_facts(const Dataset& data, Json scale) {
   return {{"tokenizer", info("tokenizer")},
           {"text_encoder", info("text_encoder")},
           {"latent_scale", std::move(scale)},
-          {"trained", trained_sizes(data.entries())}};
+          {"trained", trained_sizes(data.index().forms())}};
 }
 
 }  // namespace vfm::train

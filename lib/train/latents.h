@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,9 +24,9 @@ int text_width(const Json& info);
 /// another.
 void fit_field(int& field, int of_data, const char* name);
 
-/// What was read of `entry`, as it is. Throws Error naming the key where text or latent are not
-/// finite, or the text has another size than that.
-CleanSample take_sample(const data::Entry& entry, data::LatentSample sample, int text_width);
+/// What was read of a sample of these sizes, as it is. Throws Error naming the key where text or
+/// latent are not finite, or the text has another size than that.
+CleanSample take_sample(const data::Entry& sizes, data::LatentSample sample, int text_width);
 
 /// The samples of such a folder, whole or in pieces.
 class PackedDataset : public Dataset {
@@ -33,7 +34,7 @@ class PackedDataset : public Dataset {
   /// Throws Error{usage} if the split has none.
   PackedDataset(const std::string& directory, const std::string& split);
 
-  const std::vector<data::Entry>& entries() const override { return set_.entries(); }
+  const data::SampleIndex& index() const override { return set_.index(); }
   const Json& info() const override { return set_.info(); }
   std::int64_t about_bytes(std::size_t i) const override { return set_.about_bytes(i); }
   bool has_pieces() const override { return true; }
@@ -59,7 +60,7 @@ class PackedDataset : public Dataset {
 
 /// {"frames":T,"height":H,"width":W,"fps":[...],"usual":{...}}: the largest latent, the frame
 /// rates, and the size that is most frequent.
-Json trained_sizes(const std::vector<data::Entry>& entries);
+Json trained_sizes(std::span<const data::Form> forms);
 
 /// Dataset::facts() of such data, `scale` being the latents'.
 Json latent_facts(const Dataset& data, Json scale);

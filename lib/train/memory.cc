@@ -30,9 +30,6 @@ using models::Recompute;
 
 namespace {
 
-/// More samples than this say nothing new about packs.
-constexpr std::size_t kLookedAt = 65536;
-
 /// What MPI has for itself, which a dry run does not begin.
 constexpr double kOfMpi = 8 << 20;
 
@@ -82,15 +79,14 @@ double bytes_of(const std::vector<Tensor>& tensors) {
 }  // namespace
 
 std::vector<data::Entry> fullest_pack(const Recipe& recipe, const Dataset& data) {
-  std::vector<std::int64_t> tokens = data.tokens(recipe.model);
-  tokens.resize(std::min(tokens.size(), kLookedAt));
+  const std::vector<std::int64_t> tokens = data.tokens(recipe.model, kLookedAt);
   data::Pack fullest;
   const Kind& kind = kind_of(recipe.model.type);
   std::pair<double, double> most;
   for (const data::Pack& pack : data::plan_packs(tokens, recipe.data.pack_options())) {
     std::pair<double, double> load;
     for (const std::size_t i : pack) {
-      const data::Entry& sample = data.entry(i);
+      const data::Entry sample = data.sizes(i);
       const double bytes = kind.sample_bytes(recipe, sample);
       if (kind.one_by_one())
         load = {std::max(load.first, bytes), load.second + bytes};
@@ -102,7 +98,7 @@ std::vector<data::Entry> fullest_pack(const Recipe& recipe, const Dataset& data)
   }
   std::vector<data::Entry> samples;
   for (const std::size_t i : fullest)
-    samples.push_back(data.entry(i));
+    samples.push_back(data.sizes(i));
   return samples;
 }
 

@@ -18,6 +18,9 @@
 
 namespace vfm::train {
 
+/// More samples than this say nothing new about packs.
+constexpr std::size_t kLookedAt = 65536;
+
 /// Of the packs of the first epoch that the recipe makes of the data the one of most tokens, and of
 /// these that of the longest texts; where samples pass one by one (Kind::one_by_one) that of the
 /// largest sample, and of these the one of most bytes. Of the first packs, if there are many.

@@ -10,7 +10,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -65,9 +64,9 @@ class Objective {
   /// The model's config.json.
   virtual Json config() const = 0;
 
-  /// Some samples of step `step` as one batch. `keys` are those of all samples of the step, in its
-  /// order. What is random is a pure function of the recipe's seed, the step, key and place.
-  virtual std::unique_ptr<Batch> build(std::uint32_t step, std::span<const std::string> keys,
+  /// Some samples of step `step`, which has `of_step`, as one batch. What is random is a pure
+  /// function of the recipe's seed, the step, key and place, and of how many the step has.
+  virtual std::unique_ptr<Batch> build(std::uint32_t step, std::size_t of_step,
                                        const std::vector<PlacedSample>& samples) const = 0;
   /// Forward, loss and backward, which adds the gradient of the *sum* of the loss to the
   /// parameters' gradients; that of the `first` batch of a step takes the place of what is there.
@@ -78,7 +77,7 @@ class Objective {
   /// The same chunk by chunk, in a pipeline. The batch must outlive it. Throws Error where the
   /// kind has no stages.
   virtual std::unique_ptr<ChunkedPass> pass_in_chunks(Batch& batch) const;
-  /// A batch of samples of these sizes (Dataset::entries()) and no values, which passes on
+  /// A batch of samples of these sizes (Dataset::sizes()) and no values, which passes on
   /// Device::meta as if it were one of build().
   virtual std::unique_ptr<Batch> blank(const std::vector<data::Entry>& samples) const = 0;
   /// The loss of a batch that has passed. On a GPU it waits for the batch, so call it after what

@@ -1,37 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/order.h"
 
+#include <utility>
+
 #include "base/error.h"
 
 namespace vfm::train {
 
-PackOrder::PackOrder(std::vector<std::int64_t> tokens, std::uint64_t seed,
+PackOrder::PackOrder(std::uint64_t samples, data::LengthsOf lengths, std::uint64_t seed,
                      const data::PackOptions& options)
-    : tokens_(std::move(tokens)), seed_(seed), options_(options) {
-  if (tokens_.empty()) fail("there is no sample to train on");
+    : samples_(samples), lengths_(std::move(lengths)), seed_(seed), options_(options) {
+  if (samples_ == 0) fail("there is no sample to train on");
   plan();
 }
 
 void PackOrder::plan() {
-  packs_ = data::epoch_packs(tokens_, options_, seed_, position_.epoch);
+  packs_ = data::block_packs(samples_, lengths_, options_, seed_, position_.epoch, position_.block);
 }
 
 data::Pack PackOrder::next() {
   if (position_.pack == packs_.size()) {
-    ++position_.epoch;
     position_.pack = 0;
+    if (++position_.block == data::block_count(samples_, options_.packing)) {
+      position_.block = 0;
+      ++position_.epoch;
+    }
     plan();
   }
   return packs_[position_.pack++];
 }
 
 void PackOrder::seek(DataPosition position) {
-  const bool same_epoch = position.epoch == position_.epoch;
+  const std::uint64_t blocks = data::block_count(samples_, options_.packing);
+  if (position.block >= blocks)
+    fail("the data position (epoch {}, block {}) is beyond the {} blocks of the data",
+         position.epoch, position.block, blocks);
+  const bool same = position.epoch == position_.epoch && position.block == position_.block;
   position_ = position;
-  if (!same_epoch) plan();
+  if (!same) plan();
   if (position_.pack > packs_.size())
-    fail("the data position (epoch {}, pack {}) is beyond the {} packs of the data", position.epoch,
-         position.pack, packs_.size());
+    fail("the data position (epoch {}, block {}, pack {}) is beyond the {} packs of the block",
+         position.epoch, position.block, position.pack, packs_.size());
 }
 
 }  // namespace vfm::train

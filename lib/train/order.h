@@ -1,7 +1,7 @@
 // Which samples a run sees, in which order: packs, epoch after epoch without end.
 //
-// What an epoch holds is data/order.h. A position is (epoch, pack), so resuming plans one epoch and
-// reads nothing.
+// What an epoch holds is data/order.h. A position is (epoch, block, pack), so resuming plans one
+// block and reads no sample; nothing is kept but the packs of a block.
 // Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -13,30 +13,34 @@
 
 namespace vfm::train {
 
-/// The next pack to come: `pack` of `epoch`.
+/// The next pack to come: `pack` of `block` of `epoch`.
 struct DataPosition {
   std::uint32_t epoch = 0;
-  std::uint64_t pack = 0;
+  std::uint64_t pack = 0, block = 0;
 };
 
 class PackOrder {
  public:
-  /// `tokens[i]` is the length of sample i; none is longer than the capacity of a pack.
-  PackOrder(std::vector<std::int64_t> tokens, std::uint64_t seed, const data::PackOptions& options);
+  /// Of so many samples, none of which is longer than the capacity of a pack. `lengths` is asked
+  /// for a block at a time.
+  PackOrder(std::uint64_t samples, data::LengthsOf lengths, std::uint64_t seed,
+            const data::PackOptions& options);
 
-  /// The next pack: indices of samples.
+  /// The next pack: numbers of samples.
   data::Pack next();
   DataPosition position() const { return position_; }
+  /// Throws Error for a position that the data do not have.
   void seek(DataPosition position);
 
  private:
   void plan();
 
-  std::vector<std::int64_t> tokens_;
+  std::uint64_t samples_;
+  data::LengthsOf lengths_;
   std::uint64_t seed_;
   data::PackOptions options_;
   DataPosition position_;
-  std::vector<data::Pack> packs_;  ///< of position_.epoch
+  std::vector<data::Pack> packs_;  ///< of the block of position_
 };
 
 }  // namespace vfm::train

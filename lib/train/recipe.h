@@ -50,7 +50,7 @@ struct DataRecipe {
   int window = 64;             ///< samples that packing looks at
   int micro_packs = 0;         ///< packs that a rank puts into one forward; 0: all of its step
   /// Not a setting: a run that goes on keeps that which it began with (train/beginning.h).
-  data::Packing packing = data::Packing::balanced;
+  data::Packing packing = data::Packing::blocks;
 
   data::PackOptions pack_options() const;
 };

@@ -215,8 +215,8 @@ void Run::resume(const std::string& folder, const std::string& train_text) {
     for (const Json& error : train["errors"])
       failures_[need_string(error, "input", what)] = need_string(error, "error", what);
   log_info("continuing from '{}'", folder);
-  if (recipe_.data.packing == data::Packing::best_fit)
-    log_info("with packs by best fit, as the run began");
+  if (const char* const way = old_packs(recipe_.data.packing, data_->size()))
+    log_info("with packs {}, as the run began", way);
   if (const auto changed = changed_settings(train["recipe"], recipe_, true); !changed.empty())
     log_info("with {}", fmt::join(changed, "; "));
 }

@@ -198,7 +198,7 @@ class Sharing {
         read.failure = error.what();
       }
     read.sample = {};
-    read.sample.key = data_.entry(sample).key;
+    read.sample.key = data_.index().name(sample);
   }
 
   /// Texts go to all, latents, codes and pixels to those who need them: from another rank by way of
@@ -273,7 +273,7 @@ ReadSample try_to_read(const Dataset& data, std::size_t i, std::optional<std::ui
     return {data.read(i, step), {}};
   } catch (const Error& error) {
     ReadSample unread;
-    unread.sample.key = data.entry(i).key;
+    unread.sample.key = data.index().name(i);
     unread.failure = error.what();
     return unread;
   }

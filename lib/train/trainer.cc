@@ -50,9 +50,9 @@ models::Recompute most_recompute(dist::World& world, models::Recompute own) {
 }  // namespace
 
 Json RunState::to_json() const {
-  return {{"step", step},     {"updates", updates}, {"skips_in_row", skips_in_row},
-          {"tokens", tokens}, {"samples", samples}, {"epoch", data.epoch},
-          {"pack", data.pack}};
+  return {{"step", step},        {"updates", updates}, {"skips_in_row", skips_in_row},
+          {"tokens", tokens},    {"samples", samples}, {"epoch", data.epoch},
+          {"block", data.block}, {"pack", data.pack}};
 }
 
 RunState RunState::from_json(const Json& value, std::string_view what) {
@@ -63,6 +63,7 @@ RunState RunState::from_json(const Json& value, std::string_view what) {
   state.tokens = need_integer(value, "tokens", what);
   state.samples = need_integer(value, "samples", what);
   state.data.epoch = static_cast<std::uint32_t>(need_integer(value, "epoch", what));
+  state.data.block = static_cast<std::uint64_t>(get_integer(value, "block").value_or(0));
   state.data.pack = static_cast<std::uint64_t>(need_integer(value, "pack", what));
   return state;
 }
@@ -79,7 +80,8 @@ Trainer::Trainer(const Recipe& recipe, const Dataset& data, dist::World& world, 
       shards_(parallel_.mesh(), objective_->parameters(), parallel_.blocks()),
       reducer_(parallel_.mesh(), objective_->parameters(), recipe.parallel.reduce_type()),
       optimizer_(recipe.optimizer, recipe.ema, shards_.states()),
-      order_(data.tokens(recipe.model), recipe.train.seed, recipe.data.pack_options()),
+      order_(data.size(), data.lengths(recipe.model), recipe.train.seed,
+             recipe.data.pack_options()),
       flops_(recipe) {
   shards_.gather();
 }
@@ -191,8 +193,7 @@ Trainer::StepPlan Trainer::plan(std::uint32_t step) {
     data::Pack pack = order_.next();
     const double before = data.flops;
     for (const std::size_t sample : pack) {
-      const data::Entry& entry = data_.entry(sample);
-      result.keys.push_back(entry.key);
+      const data::Entry entry = data_.sizes(sample);
       data.tokens += token_count(entry, recipe_.model);
       data.flops += flops_.of(entry);
     }
@@ -200,7 +201,7 @@ Trainer::StepPlan Trainer::plan(std::uint32_t step) {
     if (p % parallel_.data_ranks() == parallel_.data_rank())
       result.packs.push_back({first, std::move(pack), data.flops - before});
   }
-  data.samples = static_cast<std::int64_t>(result.keys.size());
+  data.samples = static_cast<std::int64_t>(place);
   data.after = order_.position();
   return result;
 }
@@ -228,6 +229,7 @@ Trainer::StepPlan Trainer::share(StepPlan plan) const {
 
 Trainer::StepData Trainer::build(StepPlan plan) const {
   StepData data = std::move(plan.data);
+  const auto of_step = static_cast<std::size_t>(data.samples);
   const bool shared = parallel_.sharers().size() > 1;
   std::vector<PlacedSample> samples;  // of one forward
   int packs_in_forward = 0;
@@ -238,7 +240,7 @@ Trainer::StepData Trainer::build(StepPlan plan) const {
   const auto finish_batch = [&] {
     if (staged && packs_in_forward > 0) costs.push_back({flops / 3, flops * 2 / 3});
     if (!samples.empty())
-      data.batches.push_back(objective_->build(plan.step, plan.keys, samples));
+      data.batches.push_back(objective_->build(plan.step, of_step, samples));
     else if (staged && packs_in_forward > 0)
       data.batches.push_back(nullptr);  // all stages have it in their schedule
     samples.clear();

@@ -102,7 +102,6 @@ class Trainer {
   struct StepPlan {
     std::uint32_t step = 0;
     StepData data;
-    std::vector<std::string> keys;  ///< of the whole step
     struct Pack {
       std::size_t place = 0;  ///< of its first sample, in the order of the whole step
       data::Pack samples;

@@ -10,20 +10,36 @@
 
 namespace vfm::train {
 
+namespace {
+
+/// The numbers of `count` samples, or of all. Sorted keys do not depend on how shards are cut, but
+/// of many samples they are not read.
+std::vector<std::size_t> choose(const Recipe& recipe, const Dataset& data, std::size_t count) {
+  std::vector<std::size_t> order;
+  if (data::block_count(data.size(), recipe.data.packing) == 1) {
+    const std::vector<std::string> keys = data.index().keys();
+    order.resize(keys.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::ranges::sort(order, [&](std::size_t a, std::size_t b) { return keys[a] < keys[b]; });
+  }
+  count = std::min(data.size(), count);
+  std::vector<std::size_t> chosen;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t place = i * data.size() / count;
+    chosen.push_back(order.empty() ? place : order[place]);
+  }
+  return chosen;
+}
+
+}  // namespace
+
 Validation::Validation(const Recipe& recipe, const Dataset& data, std::string split)
     : data_(data), split_(std::move(split)) {
-  std::vector<std::size_t> by_key(data.size());
-  std::iota(by_key.begin(), by_key.end(), std::size_t{0});
-  std::sort(by_key.begin(), by_key.end(),
-            [&](std::size_t a, std::size_t b) { return data.entry(a).key < data.entry(b).key; });
-  const std::size_t count =
-      std::min(by_key.size(), static_cast<std::size_t>(recipe.validation.samples));
-  std::vector<std::size_t> chosen;
+  const std::vector<std::size_t> chosen =
+      choose(recipe, data, static_cast<std::size_t>(recipe.validation.samples));
   std::vector<std::int64_t> lengths;
-  for (std::size_t i = 0; i < count; ++i) {
-    chosen.push_back(by_key[i * by_key.size() / count]);
-    lengths.push_back(token_count(data.entry(chosen.back()), recipe.model));
-  }
+  for (const std::size_t i : chosen)
+    lengths.push_back(token_count(data.sizes(i), recipe.model));
   data::PackOptions options;
   options.tokens = recipe.data.tokens;
   // Few packs, and no step waits for them: rather the loss of earlier runs to the last bit.

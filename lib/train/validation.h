@@ -25,8 +25,9 @@ struct Reconstruction {
 
 class Validation {
  public:
-  /// Takes recipe.validation.samples samples of `data`, evenly over its keys in sorted order;
-  /// `split` is what the record calls them. Keeps the reference.
+  /// Takes recipe.validation.samples samples of `data`, evenly over its keys in sorted order, or of
+  /// more than data::kBlock samples over the index as it is; `split` is what the record calls them.
+  /// Keeps the reference.
   Validation(const Recipe& recipe, const Dataset& data, std::string split);
 
   /// {"val_loss":…, "val_split":…, "val_samples":…, "val_sigmas":{"0.1":…}, "val_psnr":…,

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
+#include <numeric>
 
 #include "base/error.h"
 #include "train/kind.h"
@@ -13,58 +15,95 @@ namespace {
 
 constexpr int kUsualText = 512;  // tokens of a T5 caption in Cosmos, without data
 
-double mean_samples(const std::vector<data::Pack>& packs) {
-  std::size_t samples = 0;
-  for (const data::Pack& pack : packs)
-    samples += pack.size();
-  return static_cast<double>(samples) / static_cast<double>(packs.size());
+/// What estimates are of: all samples, or of many the first blocks of the first epoch, which are as
+/// mixed as all.
+struct Sampled {
+  std::vector<std::uint64_t> samples;
+  std::vector<data::Pack> packs;  ///< of places in `samples`
+
+  double samples_a_pack() const {
+    return static_cast<double>(samples.size()) / static_cast<double>(packs.size());
+  }
+};
+
+Sampled sampled(const Recipe& recipe, const Dataset& data) {
+  const data::PackOptions options = recipe.data.pack_options();
+  Sampled some;
+  if (data.size() <= kLookedAt) {
+    some.samples.resize(data.size());
+    std::iota(some.samples.begin(), some.samples.end(), std::uint64_t{0});
+    some.packs = data::plan_packs(data.tokens(recipe.model, kLookedAt), options);
+    return some;
+  }
+  const std::uint64_t blocks =
+      std::min(data::block_count(data.size(), options.packing), kLookedAt / data::kBlock);
+  for (std::uint64_t block = 0; block < blocks; ++block)
+    for (const data::Pack& pack : data::block_packs(data.size(), data.lengths(recipe.model),
+                                                    options, recipe.train.seed, 0, block)) {
+      data::Pack& places = some.packs.emplace_back();
+      for (const std::size_t i : pack) {
+        places.push_back(some.samples.size());
+        some.samples.push_back(i);
+      }
+    }
+  return some;
+}
+
+/// The first sample of fewest tokens.
+data::Entry shortest_sample(const Recipe& recipe, const Dataset& data) {
+  std::uint64_t shortest = 0;
+  std::int64_t least = std::numeric_limits<std::int64_t>::max();
+  for (const data::Form& form : data.index().forms())
+    if (const auto tokens = token_count(data.sizes(form.first), recipe.model); tokens < least)
+      least = tokens, shortest = form.first;
+  data::Entry sample = data.sizes(shortest);
+  sample.key = data.index().name(shortest);
+  return sample;
 }
 
 }  // namespace
 
 Workload measure(const Recipe& recipe, const Dataset& data) {
-  const data::PackOptions options = recipe.data.pack_options();
-  const std::vector<std::int64_t> tokens = data.tokens(recipe.model);
-  const std::vector<data::Pack> packs = data::plan_packs(tokens, options);
+  const Sampled some = sampled(recipe, data);
   SampleFlops flops(recipe);
   Workload load;
   std::vector<double> of_sample;
-  for (std::size_t i = 0; i < tokens.size(); ++i) {
-    load.tokens_a_step += static_cast<double>(tokens[i]);
-    of_sample.push_back(flops.of(data.entry(i)));
+  for (const std::uint64_t i : some.samples) {
+    const data::Entry sample = data.sizes(i);
+    load.tokens_a_step += static_cast<double>(token_count(sample, recipe.model));
+    of_sample.push_back(flops.of(sample));
     load.flops_a_step += of_sample.back();
   }
-  for (const data::Pack& pack : packs) {
+  for (const data::Pack& pack : some.packs) {
     load.pack_flops.push_back(0);
-    for (const std::size_t i : pack)
-      load.pack_flops.back() += of_sample[i];
+    for (const std::size_t place : pack)
+      load.pack_flops.back() += of_sample[place];
   }
-  const double steps = static_cast<double>(packs.size()) / recipe.data.packs;
+  const auto packs = static_cast<double>(some.packs.size());
+  const double steps = packs / recipe.data.packs;
   load.pack = fullest_pack(recipe, data);
   for (const data::Entry& sample : load.pack)
     load.fullest_flops += flops.of(sample);
-  const auto least = std::ranges::min_element(tokens) - tokens.begin();
-  load.shortest = data.entry(static_cast<std::size_t>(least));
-  load.fill = data::pack_stats(tokens, packs, options).fill;
-  load.samples_a_step = static_cast<double>(tokens.size()) / steps;
+  load.shortest = shortest_sample(recipe, data);
+  load.fill = load.tokens_a_step / (packs * static_cast<double>(recipe.data.tokens));
+  load.samples_a_step = static_cast<double>(some.samples.size()) / steps;
   load.tokens_a_step /= steps;
   load.flops_a_step /= steps;
   load.source =
-      fmt::format("{} samples, {:.1f} % of the packs filled", tokens.size(), 100 * load.fill);
+      fmt::format("{} samples, {:.1f} % of the packs filled", data.size(), 100 * load.fill);
   return load;
 }
 
 double time_reading(const Recipe& recipe, const Dataset& data) {
   constexpr double kEnough = 0.5;  // seconds
-  const std::vector<data::Pack> packs =
-      data::plan_packs(data.tokens(recipe.model), recipe.data.pack_options());
+  const Sampled some = sampled(recipe, data);
   const auto begin = std::chrono::steady_clock::now();
   double seconds = 0, samples = 0;
-  const double of_step = mean_samples(packs) * recipe.data.packs;
-  for (const data::Pack& pack : packs)
-    for (const std::size_t i : pack) {
+  const double of_step = some.samples_a_pack() * recipe.data.packs;
+  for (const data::Pack& pack : some.packs)
+    for (const std::size_t place : pack) {
       try {
-        static_cast<void>(data.read(i, 0U));
+        static_cast<void>(data.read(some.samples[place], 0U));
         ++samples;
       } catch (const Error&) {  // a run goes on without it, and says so
       }

@@ -15,7 +15,8 @@ namespace vfm::train {
 
 struct RunOptions;
 
-/// Means over one epoch, or what stands for them.
+/// Means over one epoch; of many samples over its first blocks (data/order.h); or what stands for
+/// them.
 struct Workload {
   double samples_a_step = 0, tokens_a_step = 0, flops_a_step = 0, fill = 1;
   std::vector<data::Entry> pack;  ///< the fullest

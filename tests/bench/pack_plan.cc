@@ -61,9 +61,11 @@ Steps of_steps(const std::vector<std::int64_t>& tokens, const std::vector<vfm::d
 }  // namespace
 
 int main(int argc, char** argv) {
+  using vfm::data::Packing;
   const bool best_fit = argc > 1 && std::strcmp(argv[1], "best-fit") == 0;
-  if (argc > 1 && !best_fit) {
-    std::fprintf(stderr, "pack_plan: '%s' is not best-fit\n", argv[1]);
+  const bool whole = argc > 1 && std::strcmp(argv[1], "whole") == 0;
+  if (argc > 1 && !best_fit && !whole) {
+    std::fprintf(stderr, "pack_plan: '%s' is not best-fit or whole\n", argv[1]);
     return 2;
   }
   std::printf(
@@ -71,10 +73,11 @@ int main(int argc, char** argv) {
   for (const std::size_t samples : {100'000, 1'000'000, 10'000'000})
     for (const int window : {64, 1024}) {
       const auto tokens = mixed_set(samples);
-      const vfm::data::PackOptions options{
-          .tokens = 8192,
-          .window = window,
-          .packing = best_fit ? vfm::data::Packing::best_fit : vfm::data::Packing::balanced};
+      const vfm::data::PackOptions options{.tokens = 8192,
+                                           .window = window,
+                                           .packing = best_fit ? Packing::best_fit
+                                                      : whole  ? Packing::balanced
+                                                               : Packing::blocks};
       const std::clock_t start = std::clock();
       const auto packs = vfm::data::epoch_packs(tokens, options, 0, 0);
       const double took = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;

@@ -63,6 +63,9 @@ field() { grep -o "\"$1\":[^,}]*" | cut -d: -f2; }
   [ "$(sed -E 's/,"xxh3":"[0-9a-f]+"//' out/train/index.jsonl)" = '{"key":"a1","shard":"a.tar","row":0,"frames":3,"height":6,"width":10,"fps":12.0,"text_tokens":2}
 {"key":"a2","shard":"a.tar","row":1,"frames":3,"height":8,"width":8,"fps":12.0,"text_tokens":2}' ]
   [ "$(wc -l <out/val/index.jsonl)" -eq 1 ]
+  # Two samples: three parts of 8, 16 and 8 bytes, a place, two forms, a run, the end of one name, and the name.
+  [ "$(head -c 8 out/train/index.bin)" = VFMINDEX ]
+  [ "$(stat -c %s out/train/index.bin)" -eq $((4096 + 8 + 16 + 8 + 8 + 2 * 40 + 24 + 8 + 5)) ]
   [ "$(tr -d ' \n' <out/latents.json | field samples | tr '\n' ' ')" = "2 1 " ]
   [[ "$(tr -d ' \n' <out/latents.json)" == '{"version":1,"tokenizer":{"name":"builtin:wavelet","channels":24,"time_factor":8,"space_factor":8},"text_encoder":{"name":"builtin:hash","dim":4},"channels":24,"mean":['* ]]
   [ ! -e out/errors.jsonl ]
@@ -302,15 +305,17 @@ field() { grep -o "\"$1\":[^,}]*" | cut -d: -f2; }
   make_shard a a1=test.mp4
   make_shard b b1=red.mp4
   pack -o out a.tar b.tar >one
-  touch -d '2001-01-01' out/train/*.tar out/latents.json
+  touch -d '2001-01-01' out/train/*.tar out/train/index.bin out/latents.json
   pack -o out a.tar b.tar >two
   cmp one two
   [ "$(stat -c %Y out/train/a.tar)" = "$(date -d 2001-01-01 +%s)" ]
   [ "$(stat -c %Y out/latents.json)" = "$(date -d 2001-01-01 +%s)" ]
+  [ "$(stat -c %Y out/train/index.bin)" = "$(date -d 2001-01-01 +%s)" ]
   make_shard b b1=red.mp4 b2=short.mp4
   pack -o out a.tar b.tar >/dev/null
   [ "$(stat -c %Y out/train/a.tar)" = "$(date -d 2001-01-01 +%s)" ]
   [ "$(wc -l <out/train/index.jsonl)" -eq 3 ]
+  [ "$(stat -c %Y out/train/index.bin)" != "$(date -d 2001-01-01 +%s)" ]
   run --separate-stderr pack -o out a.tar
   [ "$status" -eq 0 ]
   [[ "$stderr" == *"'out' held 1 shards that are not of this input; they are removed"* ]]

@@ -449,11 +449,16 @@ open(f"{folder}/COMPLETE", "w").write("\n".join(lines) + "\n")
 PY
   }
   long even train.steps=5
-  jq -e '.packing == 2' even/checkpoints/step-00000005/train.json
+  jq -e '.packing == 3 and .state.block == 0' even/checkpoints/step-00000005/train.json
   cp -r even old
   with_packing old null
+  cp -r even whole
+  with_packing whole 2  # of this few samples the same packs
+  long whole train.steps=40
   long even train.steps=40
   [[ $(cat err) != *"best fit"* ]]
+  cmp even/metrics.jsonl whole/metrics.jsonl
+  jq -e '.packing == 2' whole/checkpoints/step-00000040/train.json
   long old train.steps=20
   [[ $(cat err) == *"continuing from"*"with packs by best fit, as the run began"* ]]
   long old train.steps=40
@@ -490,14 +495,40 @@ for k, count in enumerate(old[1:]):
     samples, tokens = samples + len(step), tokens + sum(step)
     assert count == (samples, tokens), (k, count, samples, tokens)
 PY
-  with_packing old 3
+  with_packing old 4
   for more in "" --dry-run; do
     # shellcheck disable=SC2086
     run train old $more data.tokens=40 data.packs=2 validation.every=0 train.log_every=1 schedule.warmup=0 \
       schedule.shape=constant train.steps=50
     [ "$status" -eq 2 ]
-    [[ $output == *"'old' was begun with packs (\"packing\": 3) that this version cannot make: continue with"* ]]
+    [[ $output == *"'old' was begun with packs (\"packing\": 4) that this version cannot make: continue with"* ]]
   done
+}
+
+@test "more samples than a block: a run resumed at its end has the same steps, and so have ranks" {
+  "$VFM_BUILD/tests/bench/many_samples" latents 20000 1000
+  cat >small.yaml <<'END'
+model: {num_attention_heads: 1, attention_head_dim: 12, num_layers: 1, adaln_lora_dim: 4, max_size: [16, 8, 8]}
+data: {tokens: 32768}
+schedule: {warmup: 0, shape: constant}
+validation: {every: 1, samples: 4, sigmas: [1]}
+train: {log_every: 1, checkpoint_every: 1000}
+END
+  local train=(vfm-train small.yaml --data latents --device cpu -j1)
+  # Of the 16,384 samples of the first block the last is in the pack before this one.
+  local packs
+  packs=$(vfm-pack --plan --tokens 32768 latents | grep -v '^#' | sed -n 16385p | cut -f 1)
+  [ "$packs" -gt 8 ]
+  "${train[@]}" --out straight train.steps=16 >/dev/null 2>&1
+  jq -e '.state | .epoch == 1 and .block == 0 and .pack > 0' straight/checkpoints/step-00000016/train.json
+  "${train[@]}" --out apart train.steps="$packs" >/dev/null 2>&1
+  jq -e --argjson packs "$packs" '.state | .epoch == 0 and .block == 0 and .pack == $packs and .samples == 16384' \
+    apart/checkpoints/step-*/train.json
+  "${train[@]}" --out apart train.steps=16 >/dev/null 2>&1
+  cmp straight/metrics.jsonl apart/metrics.jsonl
+  mpirun -np 2 "${train[@]}" --out ranks data.packs=2 train.steps=8 >/dev/null 2>&1
+  counts() { jq -c 'select(.loss) | [.samples, .tokens, .epoch]' "$1"/metrics.jsonl; }
+  cmp <(counts ranks) <(counts straight | sed -n 'n;p')
 }
 
 @test "a sample that cannot be used is reported, recorded, and costs only itself" {

@@ -134,17 +134,16 @@ class MeasuredStep {
     return kind_of(recipe_.model.type).open(options, "train");
   }
   std::vector<data::Entry> samples() const {
-    return {data_->entries().begin(),
-            data_->entries().begin() + static_cast<std::ptrdiff_t>(samples_)};
+    std::vector<data::Entry> first;
+    for (std::size_t i = 0; i < samples_; ++i)
+      first.push_back(data_->entry(i));
+    return first;
   }
   std::unique_ptr<Batch> batch() const {
-    std::vector<std::string> keys;
     std::vector<PlacedSample> placed;
-    for (std::size_t i = 0; i < samples_; ++i) {
-      keys.push_back(data_->entry(i).key);
+    for (std::size_t i = 0; i < samples_; ++i)
       placed.push_back({data_->read(i, 0U), i});
-    }
-    return objective_->build(0, keys, placed);
+    return objective_->build(0, samples_, placed);
   }
   void count() {
     Optimizer optimizer(recipe_.optimizer, recipe_.ema, counted_->parameters());

@@ -33,10 +33,10 @@ class CodeData final : public PackedDataset {
   }
 
   CleanSample clean(std::size_t i, data::LatentSample data) const override {
-    const data::Entry& sample = entry(i);
+    const data::Entry sample = sizes(i);
     const auto places = static_cast<std::size_t>(sample.frames * sample.height * sample.width);
     if (data.codes.size() != places)
-      fail("sample '{}' has {} codes, its sizes make {}", sample.key, data.codes.size(), places);
+      fail("sample '{}' has {} codes, its sizes make {}", data.key, data.codes.size(), places);
     return take_sample(sample, std::move(data), text_width(info()));
   }
 };

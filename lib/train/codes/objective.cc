@@ -33,7 +33,7 @@ class CodeObjective final : public Objective {
   const nn::ParameterList& parameters() const override { return decoder_.parameters(); }
   Device device() const override { return decoder_.device(); }
   Json config() const override { return models::decoder_config_to_json(decoder_.config()); }
-  std::unique_ptr<Batch> build(std::uint32_t step, std::span<const std::string> keys,
+  std::unique_ptr<Batch> build(std::uint32_t step, std::size_t of_step,
                                const std::vector<PlacedSample>& samples) const override;
   std::unique_ptr<Batch> blank(const std::vector<data::Entry>& samples) const override;
   void pass(Batch& batch, bool first, const ops::Tape::Listener& final) const override {
@@ -138,8 +138,7 @@ LossSums CodeObjective::loss(const Batch& batch) const {
   return total;
 }
 
-std::unique_ptr<Batch> CodeObjective::build(std::uint32_t step,
-                                            std::span<const std::string> /*keys*/,
+std::unique_ptr<Batch> CodeObjective::build(std::uint32_t step, std::size_t /*of_step*/,
                                             const std::vector<PlacedSample>& samples) const {
   auto pack = std::make_unique<Pack>();
   for (const auto& [sample, place] : samples)

@@ -8,18 +8,18 @@
 
 namespace vfm::train {
 
-std::vector<double> draw_sigmas(const DiffusionRecipe& recipe, std::uint64_t seed,
-                                std::uint32_t step, std::span<const std::string> keys) {
-  const std::size_t n = keys.size();
-  const std::vector<std::uint64_t> strata =
-      Random(seed, Purpose::sigma_strata, step).permutation(n);
-  std::vector<double> sigmas;
-  for (std::size_t i = 0; i < n; ++i) {
-    const double jitter = Random(seed, Purpose::sigma, step, random_key(keys[i])).uniform(0);
-    const double u = (static_cast<double>(strata[i]) + jitter) / static_cast<double>(n);
-    sigmas.push_back(std::exp(recipe.p_mean + recipe.p_std * inverse_normal_cdf(u)));
-  }
-  return sigmas;
+StepSigmas::StepSigmas(const DiffusionRecipe& recipe, std::uint64_t seed, std::uint32_t step,
+                       std::size_t of_step)
+    : recipe_(recipe),
+      seed_(seed),
+      step_(step),
+      strata_(Random(seed, Purpose::sigma_strata, step).permutation(of_step)) {}
+
+double StepSigmas::at(std::size_t place, const std::string& key) const {
+  const double jitter = Random(seed_, Purpose::sigma, step_, random_key(key)).uniform(0);
+  const double u =
+      (static_cast<double>(strata_.at(place)) + jitter) / static_cast<double>(strata_.size());
+  return std::exp(recipe_.p_mean + recipe_.p_std * inverse_normal_cdf(u));
 }
 
 double sample_sigma(const DiffusionRecipe& recipe, double drawn, int frames) {

@@ -8,8 +8,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -24,9 +24,21 @@ namespace vfm::train {
 
 /// Noise levels of the whole step, in its order: ln sigma = p_mean + p_std * Phi^-1(u), where the u
 /// of n samples lie in n strata of (0, 1), one in each, dealt at random: 16 samples cover the
-/// distribution as thousands of independent ones would. `keys` names the samples. Not yet clamped.
-std::vector<double> draw_sigmas(const DiffusionRecipe& recipe, std::uint64_t seed,
-                                std::uint32_t step, std::span<const std::string> keys);
+/// distribution as thousands of independent ones would. Not yet clamped.
+class StepSigmas {
+ public:
+  /// Keeps the reference. The step has `of_step` samples.
+  StepSigmas(const DiffusionRecipe& recipe, std::uint64_t seed, std::uint32_t step,
+             std::size_t of_step);
+  /// That of the sample at this place in the order of the step.
+  double at(std::size_t place, const std::string& key) const;
+
+ private:
+  const DiffusionRecipe& recipe_;
+  std::uint64_t seed_;
+  std::uint32_t step_;
+  std::vector<std::uint64_t> strata_;  // of each place
+};
 /// The noise level of the sample: times sqrt(frames) if videos are noised more, then clamped.
 double sample_sigma(const DiffusionRecipe& recipe, double drawn, int frames);
 

@@ -35,7 +35,7 @@ void fit_network(Recipe& recipe, const Dataset& data, int channels) {
   else if (dit.text_embed_dim == 0)
     dit.text_embed_dim = 1;  // no text anywhere: every sample gets one zero token
   dit.validate();
-  for (const data::Entry& sample : data.entries()) {
+  check_forms(data.index(), [&](const data::Entry& sample) {
     const int size[3] = {sample.frames, sample.height, sample.width};
     for (std::size_t axis = 0; axis < 3; ++axis) {
       if (size[axis] % dit.patch_size[axis] != 0)
@@ -47,7 +47,7 @@ void fit_network(Recipe& recipe, const Dataset& data, int channels) {
             "sample '{}' is {} x {} x {} (frames, height, width of the latent), too large: {}",
             sample.key, size[0], size[1], size[2], describe_setting(recipe, "model.max_size"));
     }
-  }
+  });
 }
 
 class LatentData final : public PackedDataset {
@@ -70,11 +70,11 @@ class LatentData final : public PackedDataset {
   }
 
   CleanSample clean(std::size_t i, data::LatentSample data) const override {
-    const data::Entry& sample = entry(i);
+    const data::Entry sample = sizes(i);
     const std::size_t expected =
         scale_.channels() * static_cast<std::size_t>(sample.frames * sample.height * sample.width);
     if (data.latent.size() != expected)
-      fail("sample '{}' has {} latent values, its sizes make {}", sample.key, data.latent.size(),
+      fail("sample '{}' has {} latent values, its sizes make {}", data.key, data.latent.size(),
            expected);
     CleanSample clean = take_sample(sample, std::move(data), text_width(info()));
     scale_.to_model(clean.x0, sample.frames);
@@ -86,9 +86,11 @@ class LatentData final : public PackedDataset {
 
 class MadeUpData final : public Dataset {
  public:
-  explicit MadeUpData(const MadeUpLatents& options) : entries_(synthetic_entries(options.sizes)) {
-    for (data::Entry& entry : entries_)
+  explicit MadeUpData(const MadeUpLatents& options) {
+    std::vector<data::Entry> entries = synthetic_entries(options.sizes);
+    for (data::Entry& entry : entries)
       entry.text_tokens = options.text_tokens;
+    index_ = data::list_index(std::move(entries));
     const auto channels = static_cast<std::size_t>(options.channels);
     info_ = {{"version", 1},
              {"tokenizer", nullptr},
@@ -98,7 +100,7 @@ class MadeUpData final : public Dataset {
              {"std", std::vector<double>(channels, 1.0)}};
     scale_ = models::LatentScale::from_json(info_, "made-up latents");
   }
-  const std::vector<data::Entry>& entries() const override { return entries_; }
+  const data::SampleIndex& index() const override { return *index_; }
   const Json& info() const override { return info_; }
 
  private:
@@ -107,7 +109,7 @@ class MadeUpData final : public Dataset {
   }
 
   CleanSample read_sample(std::size_t i, std::optional<std::uint32_t> /*step*/) const override {
-    const data::Entry& entry = entries_[i];
+    const data::Entry entry = index_->entry(i);
     CleanSample sample{entry.key, entry.frames, entry.height, entry.width, entry.fps, {}, {}, {}};
     const auto values = static_cast<std::size_t>(entry.frames) *
                         static_cast<std::size_t>(entry.height) *
@@ -121,7 +123,7 @@ class MadeUpData final : public Dataset {
     return sample;
   }
 
-  std::vector<data::Entry> entries_;
+  std::unique_ptr<data::SampleIndex> index_;
   Json info_;
   models::LatentScale scale_;
 };

@@ -68,17 +68,16 @@ Json DiffusionObjective::config() const {
   return models::network_config_to_json(network_->config());
 }
 
-std::unique_ptr<Batch> DiffusionObjective::build(std::uint32_t step,
-                                                 std::span<const std::string> keys,
+std::unique_ptr<Batch> DiffusionObjective::build(std::uint32_t step, std::size_t of_step,
                                                  const std::vector<PlacedSample>& samples) const {
   const DiffusionRecipe& diffusion = recipe_.diffusion;
   const std::uint64_t seed = recipe_.train.seed;
-  const std::vector<double> sigmas = draw_sigmas(diffusion, seed, step, keys);
+  const StepSigmas sigmas(diffusion, seed, step, of_step);
   BatchBuilder builder(network_->config(), diffusion.text_padding);
   for (const auto& [sample, place] : samples) {
     const std::uint64_t key = random_key(sample.key);
     builder.add(
-        sample, sample_sigma(diffusion, sigmas[place], sample.frames),
+        sample, sample_sigma(diffusion, sigmas.at(place, sample.key), sample.frames),
         drop_text(diffusion.text_dropout, seed, step, sample.key),
         Random(seed, Purpose::noise, step, key),
         draw_condition(diffusion, Random(seed, Purpose::condition, step, key), sample.frames));

@@ -29,7 +29,7 @@ class DiffusionObjective final : public Objective {
   const nn::ParameterList& frozen() const override;
   Device device() const override { return network_->device(); }
   Json config() const override;
-  std::unique_ptr<Batch> build(std::uint32_t step, std::span<const std::string> keys,
+  std::unique_ptr<Batch> build(std::uint32_t step, std::size_t of_step,
                                const std::vector<PlacedSample>& samples) const override;
   std::unique_ptr<Batch> blank(const std::vector<data::Entry>& samples) const override;
   void pass(Batch& batch, bool first, const ops::Tape::Listener& final) const override;

@@ -27,16 +27,18 @@ class ClipData final : public Dataset {
     const models::CosmosConfig& autoencoder = recipe.model.autoencoder;
     const int side = recipe.data.size / autoencoder.spatial_compression_ratio;
     const int frames = 1 + (recipe.data.frames - 1) / autoencoder.temporal_compression_ratio;
+    std::vector<data::Entry> entries;
     for (const data::Clip& clip : clips_.clips()) {
-      data::Entry& entry = entries_.emplace_back();
+      data::Entry& entry = entries.emplace_back();
       entry.key = clip.key;
       entry.row = clip.row;
       entry.frames = clip.still ? 1 : frames;
       entry.height = entry.width = side;
     }
-    if (entries_.empty()) fail_usage("'{}' has no clips in '{}'", directory, split);
+    if (entries.empty()) fail_usage("'{}' has no clips in '{}'", directory, split);
+    index_ = data::list_index(std::move(entries));
   }
-  const std::vector<data::Entry>& entries() const override { return entries_; }
+  const data::SampleIndex& index() const override { return *index_; }
   const Json& info() const override { return clips_.info(); }
 
  private:
@@ -54,7 +56,7 @@ class ClipData final : public Dataset {
 
   data::ClipSet clips_;
   data::ClipOptions options_;
-  std::vector<data::Entry> entries_;
+  std::unique_ptr<data::SampleIndex> index_;
 };
 
 class MadeUpClips final : public Dataset {
@@ -62,9 +64,9 @@ class MadeUpClips final : public Dataset {
   MadeUpClips(const SampleSizes& sizes, const models::CosmosConfig& tokenizer)
       : time_factor_(tokenizer.temporal_compression_ratio),
         space_factor_(tokenizer.spatial_compression_ratio),
-        entries_(synthetic_entries(sizes)),
         info_({{"clips", nullptr}}) {
-    for (data::Entry& entry : entries_) {
+    std::vector<data::Entry> entries = synthetic_entries(sizes);
+    for (data::Entry& entry : entries) {
       if (entry.height != entry.width || entry.height % space_factor_ != 0 ||
           (entry.frames - 1) % time_factor_ != 0)
         fail_usage(
@@ -74,21 +76,22 @@ class MadeUpClips final : public Dataset {
       entry.frames = 1 + (entry.frames - 1) / time_factor_;
       entry.height = entry.width = entry.height / space_factor_;
     }
+    index_ = data::list_index(std::move(entries));
   }
-  const std::vector<data::Entry>& entries() const override { return entries_; }
+  const data::SampleIndex& index() const override { return *index_; }
   const Json& info() const override { return info_; }
 
  private:
   void fit_model(Recipe& recipe) const override {
     recipe.data.frames = recipe.data.size = 1;
-    for (const data::Entry& entry : entries_) {
-      recipe.data.frames = std::max(recipe.data.frames, 1 + (entry.frames - 1) * time_factor_);
-      recipe.data.size = std::max(recipe.data.size, entry.height * space_factor_);
+    for (const data::Form& form : index_->forms()) {
+      recipe.data.frames = std::max(recipe.data.frames, 1 + (form.frames - 1) * time_factor_);
+      recipe.data.size = std::max(recipe.data.size, form.height * space_factor_);
     }
   }
 
   CleanSample read_sample(std::size_t i, std::optional<std::uint32_t> /*step*/) const override {
-    const data::Entry& entry = entries_[i];
+    const data::Entry entry = index_->entry(i);
     CleanSample sample;
     sample.key = entry.key;
     sample.frames = 1 + (entry.frames - 1) * time_factor_;
@@ -102,7 +105,7 @@ class MadeUpClips final : public Dataset {
   }
 
   int time_factor_, space_factor_;  // pixels of a latent pixel
-  std::vector<data::Entry> entries_;
+  std::unique_ptr<data::SampleIndex> index_;
   Json info_;
 };
 

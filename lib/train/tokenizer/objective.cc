@@ -78,8 +78,7 @@ Tensor TokenizerObjective::decoded(ops::Tape& tape, const Tensor& pixels) const 
   return model_.decode(tape, latents);
 }
 
-std::unique_ptr<Batch> TokenizerObjective::build(std::uint32_t /*step*/,
-                                                 std::span<const std::string> /*keys*/,
+std::unique_ptr<Batch> TokenizerObjective::build(std::uint32_t /*step*/, std::size_t /*of_step*/,
                                                  const std::vector<PlacedSample>& samples) const {
   auto clips = std::make_unique<Clips>();
   for (const auto& [sample, place] : samples)

@@ -22,7 +22,7 @@ class TokenizerObjective final : public Objective {
   Device device() const override { return model_.device(); }
   Json config() const override;
   /// The sums are over values of pixels. Clips pass one by one, so that memory is one clip's.
-  std::unique_ptr<Batch> build(std::uint32_t step, std::span<const std::string> keys,
+  std::unique_ptr<Batch> build(std::uint32_t step, std::size_t of_step,
                                const std::vector<PlacedSample>& samples) const override;
   std::unique_ptr<Batch> blank(const std::vector<data::Entry>& samples) const override;
   void pass(Batch& batch, bool first, const ops::Tape::Listener& final) const override;

@@ -27,7 +27,7 @@ namespace {
 class Gated : public Dataset {
  public:
   explicit Gated(const Dataset& data) : data_(data) {}
-  const std::vector<data::Entry>& entries() const override { return data_.entries(); }
+  const data::SampleIndex& index() const override { return data_.index(); }
   const Json& info() const override { return data_.info(); }
 
   void allow(std::uint32_t step) {

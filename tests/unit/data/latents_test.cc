@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "base/error.h"
+#include "data/index_file.h"
 #include "io/atomic_file.h"
 #include "io/file.h"
 #include "io/npy.h"
@@ -57,9 +58,9 @@ class Folder {
 TEST_CASE("a folder of latents is read by index, from any thread") {
   const Folder folder;
   const LatentSet set(folder.path(), "train");
-  REQUIRE(set.entries().size() == 3);
-  CHECK(set.entries()[2].key == "c");
-  CHECK(set.entries()[2].row == 0);
+  REQUIRE(set.size() == 3);
+  CHECK(set.index().entry(2).key == "c");
+  CHECK(set.index().place(2).row == 0);
   CHECK(set.info().at("channels") == 2);
   std::vector<std::thread> threads;
   std::vector<LatentSample> samples(6);
@@ -140,6 +141,36 @@ TEST_CASE("what does not fit the index is refused by name") {
     CHECK_THAT(usage_error([&] { LatentSet(folder.path(), "train"); }),
                Contains("line 1 of") && Contains("index.jsonl"));
   }
+}
+
+TEST_CASE("samples are read by an index file as by the list, and its damage is called so") {
+  const Folder folder;
+  const std::string list = folder.path("train/index.jsonl"), path = folder.path("train/index.bin");
+  {
+    const Json info = parse_json(io::read_file(folder.path("latents.json")), "info");
+    io::AtomicFile file(path);
+    make_index(list, file, info);
+    file.commit();
+  }
+  const LatentSet set(folder.path(), "train");
+  for (std::size_t i = 0; i < 3; ++i) {
+    CHECK(set.read(i).key == std::string(1, static_cast<char>('a' + i)));
+    CHECK(set.read(i).latent[0] == float(i));
+    CHECK(set.about_bytes(i) == 3 * 1024);
+  }
+  CHECK(set.offset(2) == 0);
+  // The text of the second sample, and the check of the third.
+  std::string bytes = io::read_file(path);
+  IndexHeader header;
+  std::copy_n(bytes.data(), sizeof header, reinterpret_cast<char*>(&header));
+  const IndexLayout layout(header);
+  bytes[layout.texts + 3] ^= 2;
+  bytes[layout.checks + 16] ^= 1;
+  io::write_file(path, bytes);
+  const LatentSet damaged(folder.path(), "train");
+  CHECK(damaged.read(0).key == "a");
+  CHECK_THROWS_WITH(damaged.read(1), Contains("index.bin' is damaged"));
+  CHECK_THROWS_WITH(damaged.read(2), Contains("index.bin' is damaged"));
 }
 
 TEST_CASE("a folder that is none, a split that is not there, a torn index") {

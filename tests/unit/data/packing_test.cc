@@ -10,7 +10,6 @@
 
 #include "base/error.h"
 #include "base/philox.h"
-#include "data/order.h"
 
 using namespace vfm;
 using namespace vfm::data;
@@ -404,32 +403,4 @@ TEST_CASE("lengths and options that cannot be are refused") {
   CHECK(is_usage_error({1}, {.tokens = 0}));
   CHECK(is_usage_error({1}, {.tokens = 10, .window = 0}));
   CHECK(is_usage_error({1}, {.tokens = 10, .window = -1}));
-}
-
-TEST_CASE("an epoch visits every sample once, in an order of its own") {
-  const auto first = epoch_order(1000, 7, 0), second = epoch_order(1000, 7, 1);
-  CHECK(first == epoch_order(1000, 7, 0));
-  CHECK(first != second);
-  CHECK(first != epoch_order(1000, 8, 0));
-  CHECK(first != epoch_order(1000, 7, 0, 1));
-  auto sorted = first;
-  std::sort(sorted.begin(), sorted.end());
-  for (std::size_t i = 0; i < sorted.size(); ++i)
-    CHECK(sorted[i] == i);
-  // A fair shuffle leaves about one fixed point.
-  int fixed = 0;
-  for (std::size_t i = 0; i < first.size(); ++i)
-    fixed += first[i] == i;
-  CHECK(fixed < 8);
-}
-
-TEST_CASE("the packs of an epoch hold its samples in the shuffled order") {
-  const std::vector<std::int64_t> tokens = {4, 4, 4, 4, 4, 4, 4};
-  const auto order = epoch_order(7, 3, 2);
-  const auto packs = epoch_packs(tokens, {.tokens = 8, .window = 4}, 3, 2);
-  std::vector<std::uint64_t> flat;
-  for (const Pack& pack : packs)
-    flat.insert(flat.end(), pack.begin(), pack.end());
-  CHECK(packs.size() == 4);
-  CHECK(flat == order);
 }

@@ -12,6 +12,16 @@ using namespace vfm::train;
 
 namespace {
 
+/// Of samples of these keys, all that a step has.
+std::vector<double> draw_sigmas(const DiffusionRecipe& recipe, std::uint64_t seed,
+                                std::uint32_t step, const std::vector<std::string>& keys) {
+  const StepSigmas sigmas(recipe, seed, step, keys.size());
+  std::vector<double> drawn;
+  for (std::size_t i = 0; i < keys.size(); ++i)
+    drawn.push_back(sigmas.at(i, keys[i]));
+  return drawn;
+}
+
 std::vector<std::string> make_keys(int n) {
   std::vector<std::string> keys;
   for (int i = 0; i < n; ++i)

@@ -229,7 +229,7 @@ class FaultyWorld final : public PassingWorld {
 class OneStream final : public train::Dataset {
  public:
   explicit OneStream(const Dataset& data) : data_(data) {}
-  const std::vector<data::Entry>& entries() const override { return data_.entries(); }
+  const data::SampleIndex& index() const override { return data_.index(); }
   const Json& info() const override { return data_.info(); }
 
  private:

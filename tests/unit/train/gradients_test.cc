@@ -56,7 +56,6 @@ Reduced reduce(const Way& way) {
     if (way.cp > 1) layout.cp = &mesh.group(Axes::cp);
     Recipe recipe = small_recipe(way.text, way.more, way.adapters);
     const std::vector<CleanSample> samples = fitted_samples(recipe);
-    const std::vector<std::string> keys{"a", "b"};
     const auto objective =
         kind_of(recipe.model.type).make_objective(recipe, way.recompute, Device::cpu, layout);
     draw_parameters(*objective);
@@ -65,7 +64,7 @@ Reduced reduce(const Way& way) {
     const int replica = mesh.place(Axes::dp);
     const auto pass = [&](int number, bool first, const ops::Tape::Listener& final) {
       const auto sample = static_cast<std::size_t>(number + replica) % 2;
-      objective->pass(*objective->build(0, keys, {{samples[sample], sample}}), first, final);
+      objective->pass(*objective->build(0, 2, {{samples[sample], sample}}), first, final);
     };
     const auto step = [&](int passes, const auto& listener) {
       if (replica == 2) return nn::zero_gradients(parameters);

@@ -48,8 +48,7 @@ struct Counting {
             .make_objective(recipe, models::Recompute::none, Device::meta, parallel->network());
   }
   std::unique_ptr<Batch> batch() const {
-    const std::vector<data::Entry>& all = data->entries();
-    return objective->blank({all.begin(), all.begin() + 3});
+    return objective->blank({data->entry(0), data->entry(1), data->entry(2)});
   }
   double work() const { return account.work().flops; }
 };

@@ -107,9 +107,9 @@ class ForgetfulObjective final : public Objective {
   const nn::ParameterList& parameters() const override { return objective_.parameters(); }
   Device device() const override { return objective_.device(); }
   Json config() const override { return objective_.config(); }
-  std::unique_ptr<Batch> build(std::uint32_t step, std::span<const std::string> keys,
+  std::unique_ptr<Batch> build(std::uint32_t step, std::size_t of_step,
                                const std::vector<PlacedSample>& samples) const override {
-    return objective_.build(step, keys, samples);
+    return objective_.build(step, of_step, samples);
   }
   void pass(Batch& batch, bool first, const ops::Tape::Listener& final) const override {
     objective_.pass(batch, first, final);
@@ -148,21 +148,21 @@ std::map<std::string, Tensor> step_that_forgets(const ParallelCase& one, int chu
             .make_objective(recipe, models::Recompute::none, Device::cpu, parallel.network());
     write_noise(objective->parameters());
     const ForgetfulObjective forgetful(*objective, world.rank() == 1 ? chunk : -1);
-    PackOrder order(data->tokens(recipe.model), recipe.train.seed, recipe.data.pack_options());
-    std::vector<std::string> keys;
+    PackOrder order(data->size(), data->lengths(recipe.model), recipe.train.seed,
+                    recipe.data.pack_options());
+    std::size_t of_step = 0;
     std::vector<std::unique_ptr<Batch>> batches;
     std::vector<data::Pack> packs;
     for (int i = 0; i < recipe.data.packs; ++i) {
       packs.push_back(order.next());
-      for (const std::size_t sample : packs.back())
-        keys.push_back(data->entry(sample).key);
+      of_step += packs.back().size();
     }
     std::size_t at = 0;
     for (const data::Pack& pack : packs) {
       std::vector<PlacedSample> samples;
       for (const std::size_t sample : pack)
         samples.push_back({data->read(sample, 0), at++});
-      batches.push_back(objective->build(0, keys, samples));
+      batches.push_back(objective->build(0, of_step, samples));
     }
     nn::zero_gradients(objective->parameters());
     GradientReducer reducer(parallel.mesh(), objective->parameters(), DType::f32);

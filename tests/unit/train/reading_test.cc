@@ -78,7 +78,7 @@ void damage(const std::string& tar, std::uint64_t offset) {
 class HalfGone final : public Dataset {
  public:
   explicit HalfGone(const Dataset& data) : data_(data) {}
-  const std::vector<data::Entry>& entries() const override { return data_.entries(); }
+  const data::SampleIndex& index() const override { return data_.index(); }
   const Json& info() const override { return data_.info(); }
   std::int64_t about_bytes(std::size_t i) const override { return data_.about_bytes(i); }
   bool has_pieces() const override { return true; }

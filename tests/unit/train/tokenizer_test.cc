@@ -46,8 +46,7 @@ PlacedSample clip(int frames = 5, int side = 16) {
 }
 
 LossSums pass(const TokenizerObjective& objective, const std::vector<PlacedSample>& clips) {
-  const std::vector<std::string> keys(clips.size(), "disc");
-  const auto batch = objective.build(0, keys, clips);
+  const auto batch = objective.build(0, clips.size(), clips);
   objective.pass(*batch, true, {});
   return objective.loss(*batch);
 }

@@ -15,6 +15,7 @@
 
 using namespace vfm;
 using namespace vfm::train;
+using Catch::Matchers::Contains;
 
 namespace {
 
@@ -55,7 +56,13 @@ TEST_CASE("order: every epoch takes each sample once, and any position can be re
   data::PackOptions options;
   options.tokens = 16;
   options.window = 4;
-  PackOrder order(tokens, 1, options);
+  const auto lengths = [&](std::span<const std::uint64_t> samples) {
+    std::vector<std::int64_t> of_samples;
+    for (const std::uint64_t i : samples)
+      of_samples.push_back(tokens[i]);
+    return of_samples;
+  };
+  PackOrder order(tokens.size(), lengths, 1, options);
   std::multiset<std::size_t> seen;
   std::vector<data::Pack> packs;
   std::vector<DataPosition> positions;
@@ -72,11 +79,38 @@ TEST_CASE("order: every epoch takes each sample once, and any position can be re
   for (std::size_t i = 0; i < tokens.size(); ++i)
     CHECK(seen.count(i) >= 3);
   for (std::size_t i = 0; i < packs.size(); ++i) {
-    PackOrder other(tokens, 1, options);
+    PackOrder other(tokens.size(), lengths, 1, options);
     other.seek(positions[i]);
     CHECK(other.next() == packs[i]);
   }
   CHECK_THROWS_AS(order.seek({0, 99}), Error);
+}
+
+TEST_CASE("order: a run that began with packs of whole epochs keeps them; others have blocks") {
+  const std::vector<std::int64_t> tokens(data::kBlock + 64, 4);
+  const auto lengths = [](std::span<const std::uint64_t> samples) {
+    return std::vector<std::int64_t>(samples.size(), 4);
+  };
+  for (const data::Packing packing :
+       {data::Packing::best_fit, data::Packing::balanced, data::Packing::blocks}) {
+    const data::PackOptions options{.tokens = 64, .packing = packing};
+    PackOrder order(tokens.size(), lengths, 1, options);
+    std::vector<data::Pack> packs;
+    while (order.position().pack < (packing == data::Packing::blocks ? 1024U : 1028U))
+      packs.push_back(order.next());
+    const std::vector<data::Pack> epoch = data::epoch_packs(tokens, options, 1, 0);
+    CHECK(epoch.size() == 1028);
+    CHECK(std::ranges::equal(packs, std::span(epoch).first(packs.size())));
+    order.next();
+    const bool blocks = packing == data::Packing::blocks;
+    CHECK(order.position().block == (blocks ? 1 : 0));
+    CHECK(order.position().epoch == (blocks ? 0 : 1));
+    if (!blocks) CHECK_THROWS_WITH(order.seek({0, 0, 1}), Contains("beyond the 1 blocks"));
+  }
+  Json before = RunState{.data = {3, 7, 0}}.to_json();
+  before.erase("block");
+  CHECK(RunState::from_json(before, "state").data.pack == 7);
+  CHECK(RunState::from_json(RunState{.data = {3, 7, 5}}.to_json(), "state").data.block == 5);
 }
 
 TEST_CASE("trainer: packing into forwards and dealing to ranks change only the rounding") {

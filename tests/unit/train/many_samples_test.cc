@@ -1,0 +1,104 @@
+// Data of ten million samples: what a rank keeps of them, and how soon it has any pack.
+// SPDX-License-Identifier: Apache-2.0
+#include "support/many_samples.h"
+
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <fstream>
+#include <set>
+
+#include "support/temporary_folder.h"
+#include "train/diffusion/latents.h"
+#include "train/order.h"
+#include "train/recipe_file.h"
+#include "train/workload.h"
+
+using namespace vfm;
+using namespace vfm::train;
+
+namespace {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define VFM_SLOW 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define VFM_SLOW 1
+#endif
+#endif
+#ifdef VFM_SLOW
+constexpr std::uint64_t kSamples = 100'000;  // sanitizers have memory of their own, and take long
+#else
+constexpr std::uint64_t kSamples = 10'000'000;
+#endif
+
+/// Bytes of this process that are in no file: anonymous pages, and those that were written to.
+double private_bytes() {
+  std::ifstream file("/proc/self/smaps_rollup");
+  double kib = 0;
+  for (std::string line; std::getline(file, line);)
+    for (const char* name : {"Private_Dirty:", "Swap:"})
+      if (line.starts_with(name)) kib += std::stod(line.substr(std::string(name).size()));
+  return 1024 * kib;
+}
+
+double seconds_of(const std::function<void()>& act) {
+  const auto begin = std::chrono::steady_clock::now();
+  act();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+}  // namespace
+
+TEST_CASE("ten million samples take no memory of a rank's own, and any pack is found at once") {
+  const TemporaryFolder folder;
+  write_many(folder.path, {.samples = kSamples});
+  const double before = private_bytes();
+  Recipe recipe = make_recipe(parse_yaml(
+      "model: {num_attention_heads: 2, attention_head_dim: 12, num_layers: 1, adaln_lora_dim: 4, "
+      "max_size: [16, 8, 8]}\ndata: {tokens: 512, packs: 4}\n",
+      "many"));
+  const std::unique_ptr<Dataset> data = open_latents(folder.path, "train");
+  data->fit(recipe);
+  CHECK(data->size() == kSamples);
+  CHECK(data->fingerprint().size() == 32);
+  CHECK(data->facts()["trained"]["frames"] == 16);
+  const std::uint64_t blocks = data::block_count(kSamples, recipe.data.packing);
+  CHECK(blocks == (kSamples + 16383) / 16384);
+  const auto order = [&] {
+    return PackOrder(data->size(), data->lengths(recipe.model), recipe.train.seed,
+                     recipe.data.pack_options());
+  };
+  // In the middle of an epoch, at its end, and in a later one.
+  for (const DataPosition at : {DataPosition{0, 17, blocks / 2}, DataPosition{7, 0, blocks - 1}}) {
+    PackOrder there = order();
+    data::Pack pack;
+    CHECK(seconds_of([&] {
+            there.seek(at);
+            pack = there.next();
+          }) < 2);
+    REQUIRE(!pack.empty());
+    std::int64_t tokens = 0;
+    for (const std::size_t i : pack)
+      tokens += token_count(data->sizes(i), recipe.model);
+    CHECK(tokens <= 512);
+    // What comes next is the same, wherever one comes from.
+    const DataPosition next = there.position();
+    const data::Pack second = there.next();
+    PackOrder other = order();
+    other.seek(next);
+    CHECK(other.next() == second);
+  }
+  PackOrder last = order();
+  last.seek({7, 0, blocks - 1});
+  std::set<std::size_t> seen;
+  while (last.position().epoch == 7)
+    for (const std::size_t i : last.next())
+      CHECK((last.position().epoch == 8 || seen.insert(i).second));
+  CHECK(seen.size() == kSamples - (blocks - 1) * data::kBlock);
+  CHECK(last.position().block == 0);
+  const Workload load = measure(recipe, *data);
+  CHECK(load.fill > 0.985);
+#ifndef VFM_SLOW
+  CHECK(private_bytes() - before < 64 << 20);
+#endif
+}
