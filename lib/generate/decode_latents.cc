@@ -14,11 +14,12 @@
 #include "dist/bytes.h"
 #include "dist/together.h"
 #include "generate/clip_output.h"
+#include "generate/dealt_latents.h"
 #include "generate/latent_facts.h"
 #include "generate/latent_files.h"
 #include "generate/named_request.h"
-#include "generate/parcel.h"
 #include "generate/prompts.h"
+#include "generate/shared_tokenizer.h"
 #include "io/file.h"
 #include "io/manifest.h"
 #include "models/folder/checkpoint_folder.h"
@@ -29,21 +30,6 @@
 namespace vfm::generate {
 namespace {
 
-/// A line of the input, or why it is none.
-struct Input {
-  io::Record record;
-  std::string where, error;
-};
-
-struct Decoded {
-  Input input;
-  std::string error, name, mp4;  ///< mp4: empty if the clip was there
-  Json record;
-  generate::Latent latent;  ///< for the stream
-  const models::VideoTokenizer* tokenizer = nullptr;
-  double seconds = 0;  ///< that it took
-};
-
 /// Of a model's folder: what decodes its latents, and what they are known by.
 struct Model {
   std::unique_ptr<models::VideoTokenizer> tokenizer;
@@ -52,25 +38,28 @@ struct Model {
 
 class Decoding {
  public:
-  Decoding(const DecodeJob& job, int rank, Progress& progress, io::ManifestWriter& manifest)
+  Decoding(const DecodeJob& job, dist::World& world, dist::Group& ranks, Progress& progress,
+           io::ManifestWriter& manifest)
       : job_(job),
+        world_(world),
+        ranks_(ranks),
         progress_(progress),
-        output_(job.output, job.encoder, progress, manifest, rank == 0) {
-    if (rank == 0)
+        output_(job.output, job.encoder, progress, manifest, world.rank() == 0) {
+    if (world.rank() == 0)
       reader_.emplace(job.inputs, [this](const io::Fault& fault) {
         waiting_.push_back({{}, fault.input, fault.message});
       });
     if (!job_.model.empty()) as_usage([&] { return &model(job_.model); });
   }
 
-  long run(dist::Group& ranks, Slots& slots) {
+  long run(Slots& slots) {
     if (reader_) progress_.start("clips", 0);
-    if (ranks.size() > 1)
-      decode_in_rounds(ranks, slots);
+    if (ranks_.size() > 1)
+      decode_in_rounds(slots);
     else
-      for_each_ordered<Input, Decoded>(
-          slots, [this] { return next(); }, [this](Input& input) { return make(input); },
-          [this](Decoded& result) { hand_over(result); });
+      for_each_ordered<DealtLatents, DecodedLatents>(
+          slots, [this] { return next(); }, [this](DealtLatents& input) { return make(input); },
+          [this](DecodedLatents& result) { hand_over(result); });
     if (!reader_) return 0;
     const long errors = output_.finish(reader_->streams());
     reader_->streams().check_whole("the clips of what came are made and kept");
@@ -78,30 +67,37 @@ class Decoding {
   }
 
  private:
-  void decode_in_rounds(dist::Group& ranks, Slots& slots);
-  std::optional<Input> next();
-  Decoded make(Input& input);
-  void decode(Decoded& result);
-  void hand_over(Decoded& result);
+  void decode_in_rounds(Slots& slots);
+  std::optional<DealtLatents> next();
+  DecodedLatents make(DealtLatents& input);
+  void decode(DecodedLatents& result);
+  bool to_be_shared(const Model& with, const Latent& latent) const;
+  void have_shared(DecodedLatents& result);
+  void serve_shared();
+  const models::VideoTokenizer& tokenizer_of_all(const std::string& folder);
+  void hand_over(DecodedLatents& result);
   std::string encoder_of(const Json& latents) const;
   int quality_of(const Json& latents, const std::string& where) const;
   const Model& model(const std::string& folder);
 
   const DecodeJob& job_;
+  dist::World& world_;
+  dist::Group& ranks_;  ///< all of it
+  bool few_ = false;    ///< this round has fewer latents than ranks
   Progress& progress_;
   ClipOutput output_;
   std::optional<io::ManifestReader> reader_;  ///< of rank 0
-  std::deque<Input> waiting_;                 ///< read, in order
+  std::deque<DealtLatents> waiting_;          ///< read, in order
   std::mutex mutex_;                          // guards models_
   std::map<std::string, Model> models_;
   std::set<std::string> names_;  ///< taken in this run
 };
 
-std::optional<Input> Decoding::next() {
+std::optional<DealtLatents> Decoding::next() {
   if (waiting_.empty())
     if (auto record = reader_->next()) waiting_.push_back({*record, record->where, {}});
   if (waiting_.empty()) return std::nullopt;
-  Input input = std::move(waiting_.front());
+  DealtLatents input = std::move(waiting_.front());
   waiting_.pop_front();
   return input;
 }
@@ -151,7 +147,19 @@ int Decoding::quality_of(const Json& latents, const std::string& where) const {
   return static_cast<int>(quality);
 }
 
-void Decoding::decode(Decoded& result) {
+/// Where ranks would have nothing to do, or one has not the memory, they decode it together.
+bool Decoding::to_be_shared(const Model& with, const Latent& latent) const {
+  if (ranks_.size() == 1 || !with.tokenizer->shares_decoding()) return false;
+  if (few_) return true;
+  try {
+    with.tokenizer->check_memory(false, latent.frames, latent.height, latent.width, 1);
+    return false;
+  } catch (const Error&) {
+    return true;
+  }
+}
+
+void Decoding::decode(DecodedLatents& result) {
   const Json latents = latents_record(result.input.record);
   const std::string& where = result.input.where;
   const std::string path = need_string(latents, "path", where);
@@ -189,13 +197,19 @@ void Decoding::decode(Decoded& result) {
   if (const std::string made_by = need_string(latents, "model_hash", where); made_by != with.hash)
     fail("the latents were made by another model than '{}' (model_hash {}, this one's is {})",
          folder, made_by, with.hash);
+  if (to_be_shared(with, result.latent)) {
+    check_clip(SharedTokenizer(*with.tokenizer, ranks_, {}), result.latent, record);
+    result.together = true;
+    result.folder = folder;
+    return;
+  }
   check_clip(*with.tokenizer, result.latent, record);
   result.tokenizer = with.tokenizer.get();
   if (!output_.to_stream()) result.mp4 = output_.encode(*result.tokenizer, result.latent, record);
 }
 
-Decoded Decoding::make(Input& input) {
-  Decoded result;
+DecodedLatents Decoding::make(DealtLatents& input) {
+  DecodedLatents result;
   result.input = std::move(input);
   result.error = result.input.error;
   if (!result.error.empty()) return result;
@@ -205,7 +219,7 @@ Decoded Decoding::make(Input& input) {
   return result;
 }
 
-void Decoding::hand_over(Decoded& result) {
+void Decoding::hand_over(DecodedLatents& result) {
   if (result.error.empty() && !names_.insert(result.name).second)
     result.error = "the name '" + result.name + "' is taken by other latents of this run";
   if (result.error.empty() && output_.to_stream()) {
@@ -230,104 +244,92 @@ void Decoding::hand_over(Decoded& result) {
   progress_.add();
 }
 
-std::string pack_inputs(const std::vector<Input>& inputs, bool more) {
-  Parcel parcel;
-  parcel.add(more);
-  parcel.add(inputs.size());
-  for (const Input& input : inputs) {
-    parcel.add(input.record.kind);
-    parcel.add(dump_json(input.record.json));
-    parcel.add(input.record.where);
-    parcel.add(input.where);
-    parcel.add(input.error);
-  }
-  return parcel.take();
+/// A collective: every rank has read the folder, or all throw.
+const models::VideoTokenizer& Decoding::tokenizer_of_all(const std::string& folder) {
+  const models::VideoTokenizer* found = nullptr;
+  const dist::Verdict verdict =
+      dist::attempt_on_all_ranks(world_, [&] { found = model(folder).tokenizer.get(); });
+  if (verdict.failure) std::rethrow_exception(verdict.failure);
+  if (verdict.rank >= 0) fail("rank {} cannot read the model '{}'", verdict.rank, folder);
+  return *found;
 }
 
-std::vector<Input> unpack_inputs(std::string_view bytes, bool& more) {
-  ParcelReader parcel(bytes);
-  std::size_t count = 0;
-  parcel.read(more);
-  parcel.read(count);
-  std::vector<Input> inputs(count);
-  for (Input& input : inputs) {
-    std::string json;
-    parcel.read(input.record.kind);
-    parcel.read(json);
-    input.record.json = parse_json(json, "a line for another rank");
-    parcel.read(input.record.where);
-    parcel.read(input.where);
-    parcel.read(input.error);
-  }
-  return inputs;
+/// Of rank 0, while the others serve_shared().
+void Decoding::have_shared(DecodedLatents& result) {
+  const auto begin = std::chrono::steady_clock::now();
+  result.error = failure_of([&] {
+    const auto call = [&](std::span<const float> values, int frames, int height, int width) {
+      dist::broadcast_bytes(
+          ranks_,
+          pack_shared({result.folder, {values.begin(), values.end()}, frames, height, width}), 0);
+      tokenizer_of_all(result.folder);
+    };
+    const SharedTokenizer all(*model(result.folder).tokenizer, ranks_, call);
+    result.mp4 = output_.encode(all, result.latent, result.record);
+  });
+  result.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-std::string pack_decoded(const std::vector<Decoded>& results) {
-  Parcel parcel;
-  for (const Decoded& result : results) {
-    for (const std::string* const text : {&result.error, &result.name, &result.mp4})
-      parcel.add(*text);
-    parcel.add(dump_json(result.record));
-    parcel.add(result.seconds);
+void Decoding::serve_shared() {
+  for (;;) {
+    const SharedDecoding work = unpack_shared(dist::broadcast_bytes(ranks_, "", 0));
+    if (work.folder.empty()) return;
+    const models::VideoTokenizer* tokenizer = nullptr;
+    // What is wrong with it rank 0 says.
+    if (!failure_of([&] { tokenizer = &tokenizer_of_all(work.folder); }).empty()) continue;
+    tokenizer->decode_together(ranks_, work.values, work.frames, work.height, work.width,
+                               [](std::span<const float>, int) {});
   }
-  return parcel.take();
-}
-
-/// Of what was dealt: the results of `inputs`.
-std::vector<Decoded> unpack_decoded(std::string_view bytes, std::vector<Input> inputs) {
-  ParcelReader parcel(bytes);
-  std::vector<Decoded> results(inputs.size());
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    Decoded& result = results[i];
-    result.input = std::move(inputs[i]);
-    for (std::string* const text : {&result.error, &result.name, &result.mp4})
-      parcel.read(*text);
-    std::string record;
-    parcel.read(record);
-    result.record = parse_json(record, "another rank's record");
-    parcel.read(result.seconds);
-  }
-  return results;
 }
 
 /// Rank 0 deals some lines to each rank in turn, and gets the clips back. So it has no more of them
 /// than a round has.
-void Decoding::decode_in_rounds(dist::Group& ranks, Slots& slots) {
-  const auto size = static_cast<std::size_t>(ranks.size());
+void Decoding::decode_in_rounds(Slots& slots) {
+  const auto size = static_cast<std::size_t>(ranks_.size());
   for (bool more = true; more;) {
-    std::vector<std::vector<Input>> dealt(size);
-    std::vector<Input> own;
+    std::vector<std::vector<DealtLatents>> dealt(size);
+    std::vector<DealtLatents> own;
     if (reader_) {
-      for (std::size_t i = 0; more && i < size * static_cast<std::size_t>(slots.threads()); ++i) {
-        std::optional<Input> input = next();
+      std::size_t count = 0;
+      for (; more && count < size * static_cast<std::size_t>(slots.threads()); ++count) {
+        std::optional<DealtLatents> input = next();
         more = input.has_value();
-        if (more) dealt[i % size].push_back(*std::move(input));
+        if (!more) break;
+        dealt[count % size].push_back(*std::move(input));
       }
-      for (int rank = 1; rank < ranks.size(); ++rank)
-        dist::send_bytes(ranks, rank, pack_inputs(dealt[static_cast<std::size_t>(rank)], more));
+      few_ = count < size;
+      for (int rank = 1; rank < ranks_.size(); ++rank)
+        dist::send_bytes(ranks_, rank,
+                         pack_dealt(dealt[static_cast<std::size_t>(rank)], more, few_));
       own = dealt[0];
     } else {
-      own = unpack_inputs(dist::receive_bytes(ranks, 0), more);
+      own = unpack_dealt(dist::receive_bytes(ranks_, 0), more, few_);
     }
-    std::vector<std::vector<Decoded>> made(size);
+    std::vector<std::vector<DecodedLatents>> made(size);
     std::size_t taken = 0;
-    for_each_ordered<Input, Decoded>(
+    for_each_ordered<DealtLatents, DecodedLatents>(
         slots,
-        [&]() -> std::optional<Input> {
+        [&]() -> std::optional<DealtLatents> {
           if (taken == own.size()) return std::nullopt;
           return std::move(own[taken++]);
         },
-        [this](Input& input) { return make(input); },
-        [&](Decoded& result) { made[0].push_back(std::move(result)); });
+        [this](DealtLatents& input) { return make(input); },
+        [&](DecodedLatents& result) { made[0].push_back(std::move(result)); });
     if (!reader_) {
-      dist::send_bytes(ranks, 0, pack_decoded(made[0]));
+      dist::send_bytes(ranks_, 0, pack_decoded(made[0]));
+      serve_shared();
       continue;
     }
     for (std::size_t rank = 1; rank < size; ++rank)
-      made[rank] = unpack_decoded(dist::receive_bytes(ranks, static_cast<int>(rank)),
+      made[rank] = unpack_decoded(dist::receive_bytes(ranks_, static_cast<int>(rank)),
                                   std::move(dealt[rank]));
-    for (std::size_t i = 0; i < size * made[0].size(); ++i)
-      if (i / size < made[i % size].size()) hand_over(made[i % size][i / size]);
+    for (std::size_t i = 0; i < size * made[0].size(); ++i) {
+      if (i / size >= made[i % size].size()) continue;
+      DecodedLatents& result = made[i % size][i / size];
+      if (result.together) have_shared(result);
+      hand_over(result);
+    }
+    dist::broadcast_bytes(ranks_, pack_shared({}), 0);
   }
 }
 
@@ -343,9 +345,9 @@ long decode_latents(const DecodeJob& job, dist::World& world, Slots& slots, Prog
   dist::on_all_ranks(world, [&] {
     if (world.size() > 1 && job.output == "-")
       fail_usage("--decode-only writes a stream (-o -) by one process: without mpirun");
-    decoding.emplace(job, world.rank(), progress, manifest);
+    decoding.emplace(job, world, *ranks, progress, manifest);
   });
-  return decoding->run(*ranks, slots);
+  return decoding->run(slots);
 }
 
 }  // namespace vfm::generate

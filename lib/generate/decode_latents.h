@@ -32,7 +32,8 @@ struct DecodeJob {
 };
 
 /// As generate_clips(). A collective: rank 0 reads, deals the latents in turn and writes the clips,
-/// which it gets from the others. Throws Error{usage} for a stream of several ranks.
+/// which it gets from the others. What one has not the memory for, and the last latents where these
+/// are fewer than ranks, all decode together. Throws Error{usage} for a stream of several ranks.
 long decode_latents(const DecodeJob& job, dist::World& world, Slots& slots, Progress& progress,
                     io::ManifestWriter& manifest);
 

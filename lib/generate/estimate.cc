@@ -184,16 +184,23 @@ ModelPart Estimate::tokenizer_part() const {
   if (cosmos_) {
     models::CosmosRoom room;
     if (!job_.latents_only) room.memory = static_cast<double>(job_.tokenizer_memory);
-    std::int64_t step =
-        models::cosmos_step(cosmos_->config, models::CosmosWork::decode, c.latent.frames,
-                            c.latent.height, c.latent.width, room, job_.device, cosmos_->compute);
-    if (room.memory == 0 || step < c.latent.frames)
-      step = std::min<std::int64_t>(step,
-                                    (c.latent.frames + parallel_.ranks() - 1) / parallel_.ranks());
+    const auto cost = [&](std::int64_t step, int bands) {
+      return models::cosmos_cost(cosmos_->config, models::CosmosWork::decode, c.latent.frames,
+                                 c.latent.height, c.latent.width, step, job_.device,
+                                 cosmos_->compute, bands);
+    };
+    part.split = models::cosmos_split(cosmos_->config, models::CosmosWork::decode, c.latent.frames,
+                                      c.latent.height, c.latent.width, room, job_.device,
+                                      cosmos_->compute, parallel_.ranks());
     part.file_bytes = cosmos_->file_bytes;
-    part.cost =
-        models::cosmos_cost(cosmos_->config, models::CosmosWork::decode, c.latent.frames,
-                            c.latent.height, c.latent.width, step, job_.device, cosmos_->compute);
+    part.cost = cost(part.split.step, 1);
+    // The work is that of the clip, the memory a rank's.
+    if (part.split.bands > 1) {
+      const models::PartCost band = cost(part.split.step, part.split.bands);
+      part.cost.activation_bytes = band.activation_bytes;
+      part.cost.held_bytes = band.held_bytes;
+      part.cost.host_bytes = band.host_bytes;
+    }
   } else {
     const Tensor latent({tokenizer_->channels(), c.latent.frames, c.latent.height, c.latent.width},
                         DType::f32, Device::meta);
@@ -265,8 +272,8 @@ Estimate::Memory Estimate::memory(const ModelPart& network, const ModelPart& tok
   return memory;
 }
 
-/// Ranks decode a clip together with a tokenizer from a folder: of the frames a rank has the share
-/// of the one that has most.
+/// Ranks decode a clip together with a tokenizer from a folder: a rank has the share of the one
+/// that has most.
 Estimate::Time Estimate::time(const models::Gpu& gpu, const ModelPart& network,
                               const ModelPart& tokenizer, const ModelPart& text) const {
   Time time;
@@ -276,8 +283,8 @@ Estimate::Time Estimate::time(const models::Gpu& gpu, const ModelPart& network,
   time.pass = models::sum_of("network", time.lines).seconds / passes;
   time.lines.push_back(models::sum_of("text encoder", models::predict(gpu, text.cost.calls)));
   models::TimeLine frames = models::sum_of("tokenizer", models::predict(gpu, tokenizer.cost.calls));
-  const int all = clip_.latent.frames, ranks = cosmos_ ? parallel_.ranks() : 1;
-  const double share = static_cast<double>((all + ranks - 1) / ranks) / all;
+  const double share =
+      cosmos_ ? tokenizer.split.share(clip_.latent.frames, clip_.latent.height) : 1;
   for (double* const sum : {&frames.seconds, &frames.calls, &frames.flops, &frames.bytes})
     *sum *= share;
   time.lines.push_back(frames);

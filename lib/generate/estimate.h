@@ -35,6 +35,7 @@ struct ModelPart {
   double held_bytes = 0;    ///< what the allocator holds for the activations, with what it keeps
   /// Of a network that ranks share, on a GPU: what one of them waits for the others, of the clip.
   std::vector<models::TimeLine> exchanges = {};
+  models::CosmosSplit split = {};  ///< of a tokenizer from a folder, over the ranks
 
   Json json() const;
 };

@@ -36,7 +36,7 @@ void check_latent(const models::VideoTokenizer& tokenizer, const Latent& latent,
     fail("a latent of {} x {} x {} x {} holds no clip of {} frames of {}x{}: tokenizer {}",
          latent.channels, latent.frames, latent.height, latent.width, frames, width, height,
          tokenizer.name());
-  tokenizer.check_memory(false, latent.frames, latent.height, latent.width);
+  tokenizer.check_memory(false, latent.frames, latent.height, latent.width, 1);
 }
 
 void decode_frames(const models::VideoTokenizer& tokenizer, const Latent& latent, int frames,

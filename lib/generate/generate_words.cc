@@ -41,6 +41,12 @@ std::string generation_words(const Json& cost) {
                      p["type"].get<std::string>(), count(p["parameters"]), bytes(p["file_bytes"]),
                      count(p["flops"]), bytes(p["activation_bytes"])));
   }
+  if (cost.contains("decoding")) {
+    const Json& split = cost["decoding"];
+    line("decoding",
+         fmt::format("chunks of {} latent frames, {} at a time, of each {} bands of rows",
+                     split["latent_frames"].dump(), split["chunks"].dump(), split["bands"].dump()));
+  }
   line("FLOPs", count(cost["flops"]));
   for (const auto& [phase, name] : {std::pair{"loading", "memory, loading"},
                                     {"encoding_text", "  encoding text"},

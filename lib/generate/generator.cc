@@ -135,7 +135,7 @@ Extents Generator::largest() const {
 void Generator::check_decodes(const ClipRequest& request) const {
   state_->shape.check_size(request);
   const Extents latent = state_->shape.latent_of(request);
-  state_->tokenizer->check_memory(false, latent.frames, latent.height, latent.width);
+  state_->tokenizer->check_memory(false, latent.frames, latent.height, latent.width, 1);
 }
 bool Generator::autoregressive() const {
   return state_->autoregressive();

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "dist/bytes.h"
 #include "generate/parcel.h"
+#include "generate/shared_tokenizer.h"
 #include "tensor/device.h"
 
 namespace vfm::generate {
@@ -103,56 +104,18 @@ void SharedClip::switch_fp8(models::Fp8Parts parts) {
   set_fp8(parts);
 }
 
-/// A tokenizer that has the others decode with it.
-class SharedClip::Tokenizer final : public models::VideoTokenizer {
- public:
-  Tokenizer(std::unique_ptr<VideoTokenizer> own, dist::Group& clip)
-      : own_(std::move(own)), clip_(clip) {}
-
-  std::string name() const override { return own_->name(); }
-  int channels() const override { return own_->channels(); }
-  int time_factor() const override { return own_->time_factor(); }
-  int space_factor() const override { return own_->space_factor(); }
-  std::vector<float> encode(std::span<const float> pixels, int frames, int height,
-                            int width) const override {
-    return own_->encode(pixels, frames, height, width);
-  }
-  std::vector<float> decode(std::span<const float> latents, int frames, int height,
-                            int width) const override {
-    return own_->decode(latents, frames, height, width);
-  }
-  void decode_stream(std::span<const float> latents, int frames, int height, int width,
-                     const FrameSink& sink) const override {
+std::unique_ptr<models::VideoTokenizer> SharedClip::share(
+    std::unique_ptr<models::VideoTokenizer> tokenizer) {
+  tokenizer_ = std::move(tokenizer);
+  const auto call = [this](std::span<const float> latents, int frames, int height, int width) {
     Parcel parcel;
     parcel.add(Work::decode);
     parcel.add(std::vector<float>(latents.begin(), latents.end()));
     for (const int size : {frames, height, width})
       parcel.add(size);
-    dist::broadcast_bytes(clip_, parcel.take(), 0);
-    own_->decode_together(clip_, latents, frames, height, width, sink);
-  }
-  void check_memory(bool encodes, int frames, int height, int width) const override {
-    own_->check_memory(encodes, frames, height, width);
-  }
-  int vocabulary() const override { return own_->vocabulary(); }
-  std::vector<std::int32_t> encode_codes(std::span<const float> pixels, int frames, int height,
-                                         int width) const override {
-    return own_->encode_codes(pixels, frames, height, width);
-  }
-  std::vector<float> latent_of_codes(std::span<const std::int32_t> codes) const override {
-    return own_->latent_of_codes(codes);
-  }
-  std::optional<models::LatentScale> statistics() const override { return own_->statistics(); }
-  models::TokenizerConfig config() const override { return own_->config(); }
-
- private:
-  const std::unique_ptr<VideoTokenizer> own_;
-  dist::Group& clip_;
-};
-
-std::unique_ptr<models::VideoTokenizer> SharedClip::share(
-    std::unique_ptr<models::VideoTokenizer> tokenizer) {
-  return std::make_unique<Tokenizer>(std::move(tokenizer), ranks_.clip());
+    dist::broadcast_bytes(ranks_.clip(), parcel.take(), 0);
+  };
+  return std::make_unique<SharedTokenizer>(*tokenizer_, ranks_.clip(), call);
 }
 
 void SharedClip::end() {

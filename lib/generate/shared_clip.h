@@ -40,11 +40,11 @@ class SharedClip {
   void serve(const models::VideoTokenizer* tokenizer);
 
  private:
-  class Tokenizer;
   Tensor compute(const models::NetworkBatch& batch);
 
   models::DiffusionNetwork& network_;
   const ClipRanks& ranks_;
+  std::unique_ptr<models::VideoTokenizer> tokenizer_;
   bool fp8_ = false;
 };
 

@@ -139,7 +139,7 @@ void VideoTokenizer::decode_together(dist::Group& group, std::span<const float> 
   if (group.rank() == 0) decode_stream(latents, frames, height, width, sink);
 }
 
-void VideoTokenizer::check_memory(bool, int, int, int) const {}
+void VideoTokenizer::check_memory(bool, int, int, int, int) const {}
 
 std::vector<std::int32_t> VideoTokenizer::encode_codes(std::span<const float>, int, int,
                                                        int) const {

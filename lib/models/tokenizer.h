@@ -60,15 +60,19 @@ class VideoTokenizer {
   /// decode(), the frames handed over in pieces as they are ready.
   virtual void decode_stream(std::span<const float> latents, int frames, int height, int width,
                              const FrameSink& sink) const;
-  /// decode_stream() by all ranks of a group, to the same bits: each has some of the frames, and
-  /// all come to `sink` of rank 0. What that throws passes when all is decoded. Where that does not
-  /// pay, rank 0 alone works. A collective.
+  /// decode_stream() by all ranks of a group: each has some of the frames, or of their rows, and
+  /// all come to `sink` of rank 0. What that throws passes when all is decoded. To the same bits;
+  /// but of rows on a GPU or in bf16 to rounding. Where that does not pay, rank 0 alone works. A
+  /// collective.
   virtual void decode_together(dist::Group& group, std::span<const float> latents, int frames,
                                int height, int width, const FrameSink& sink) const;
 
-  /// Throws Error{usage} if a latent of this size cannot be made, or decoded, within the limit of
-  /// make_tokenizer().
-  virtual void check_memory(bool encodes, int frames, int height, int width) const;
+  /// Whether it pays that ranks decode_together().
+  virtual bool shares_decoding() const { return false; }
+
+  /// Throws Error{usage} if a latent of this size cannot be made, or be decoded by so many ranks
+  /// together, within the limit of make_tokenizer().
+  virtual void check_memory(bool encodes, int frames, int height, int width, int ranks) const;
 
   /// How many codes there are; 0: the tokenizer is continuous, and has none.
   virtual int vocabulary() const { return 0; }

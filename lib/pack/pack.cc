@@ -89,7 +89,7 @@ class Run {
     clip_.time_step = tokenizer_->time_factor();
     clip_.multiple = 2 * tokenizer_->space_factor();  // patches of 2 x 2 latent pixels
     const int side = std::max(2, options.clip.size / clip_.multiple * 2);
-    tokenizer_->check_memory(true, 1 + (clip_.frames - 1) / clip_.time_step, side, side);
+    tokenizer_->check_memory(true, 1 + (clip_.frames - 1) / clip_.time_step, side, side, 1);
   }
 
   long run() {

@@ -206,6 +206,27 @@ assert max(abs(a - b) for a, b in zip(one, many)) <= 1'
   # Five latent frames of which one rank takes the first, another the second, and so on in turn.
   on 2 --parallel cfg=2 -o - 'a red circle' >stream.y4m
   [ "$(grep -ac FRAME stream.y4m)" -eq 17 ]
+  # Of a still, and of a clip of which one latent frame is too large for a rank, each has a band of rows.
+  tell() { vfm-generate "${fast[@]}" --dry-run -q "$@"; }
+  tell --frames 1 --parallel cfg=2 | jq -e '.decoding == {latent_frames: 1, chunks: 1, bands: 2}'
+  least() { tell --tokenizer-memory 1KiB "$@" 2>&1 >/dev/null | sed -n 's/.*the tokenizer needs \([0-9.]*\) KiB at least.*/\1/p'; }
+  bands=$(least --parallel cfg=2) alone=$(least)
+  awk -v bands="$bands" -v alone="$alone" 'BEGIN { exit !(bands > 0 && bands < 0.8 * alone) }'
+  enough=$(awk -v kib="$bands" 'BEGIN { printf "%d", (kib + 0.1) * 1024 }')
+  tell --parallel cfg=2 --tokenizer-memory "$enough" |
+    jq -e --argjson most "$enough" '.decoding.bands == 2 and .tokenizer.activation_bytes <= $most'
+  for size in '--frames 1' '--frames 17'; do
+    rm -rf one many two latent
+    on 2 --parallel cfg=2 $size --tokenizer-memory "$enough" -o many 'a red circle' >many.jsonl
+    on 2 --parallel cfg=2 $size --latents-only -o latent 'a red circle' >latent.jsonl
+    vfm-generate --device cpu --decode-only --encoder ffv1 -o one latent/*.latents.json >one.jsonl
+    cmp one/*.mp4 many/*.mp4
+    # One latent for two ranks, which have less than it takes alone.
+    mpirun -np 2 vfm-generate --device cpu --decode-only --encoder ffv1 --tokenizer-memory "$enough" -o two latent/*.latents.json \
+      >two.jsonl
+    cmp one/*.mp4 two/*.mp4
+    diff <(records one.jsonl | sed 's|"one/|"two/|') <(records two.jsonl)
+  done
 }
 
 @test "what ranks cannot share is refused before any work, once" {

@@ -208,13 +208,14 @@ Tensor CosmosAutoencoder::decode(Tape& tape, const Tensor& latents) const {
   return state_->decode(pass, latents);
 }
 
-Tensor CosmosAutoencoder::encode_part(SpatialExchange& exchange, const Tensor& pixels) const {
+Tensor CosmosAutoencoder::encode_part(const SpatialExchange& exchange, const Tensor& pixels) const {
   Tape silent(false);
   Pass pass{.tape = silent, .exchange = &exchange};
   return state_->encode(pass, pixels);
 }
 
-Tensor CosmosAutoencoder::decode_part(SpatialExchange& exchange, const Tensor& latents) const {
+Tensor CosmosAutoencoder::decode_part(const SpatialExchange& exchange,
+                                      const Tensor& latents) const {
   Tape silent(false);
   Pass pass{.tape = silent, .exchange = &exchange};
   return state_->decode(pass, latents);
@@ -224,7 +225,8 @@ struct CosmosAutoencoder::Stream::State {
   const CosmosAutoencoder::State& model;
   bool encodes;
   cosmos::StreamState kept;
-  TimeExchange* exchange = nullptr;
+  const SpatialExchange* bands = nullptr;
+  TimeExchange* chunks = nullptr;
 };
 
 CosmosAutoencoder::Stream::Stream(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -234,12 +236,13 @@ CosmosAutoencoder::Stream::Stream(Stream&&) noexcept = default;
 Tensor CosmosAutoencoder::Stream::push(const Tensor& frames, bool last) {
   if (state_->kept.ended) fail("the video has ended");
   Tape silent(false);
-  TimeExchange* const exchange = state_->exchange;
+  TimeExchange* const chunks = state_->chunks;
   Pass pass{.tape = silent,
-            .start = exchange ? exchange->first() : !state_->kept.begun,
+            .start = chunks ? chunks->first() : !state_->kept.begun,
             .last = last,
             .stream = &state_->kept,
-            .time = exchange};
+            .exchange = state_->bands,
+            .time = chunks};
   const Tensor made =
       state_->encodes ? state_->model.encode(pass, frames) : state_->model.decode(pass, frames);
   state_->kept.begun = true;
@@ -248,15 +251,16 @@ Tensor CosmosAutoencoder::Stream::push(const Tensor& frames, bool last) {
 }
 
 CosmosAutoencoder::Stream CosmosAutoencoder::encode_stream() const {
-  return Stream(std::make_unique<Stream::State>(Stream::State{*state_, true, {}, nullptr}));
+  return Stream(std::make_unique<Stream::State>(Stream::State{*state_, true, {}}));
 }
 
 CosmosAutoencoder::Stream CosmosAutoencoder::decode_stream() const {
-  return Stream(std::make_unique<Stream::State>(Stream::State{*state_, false, {}, nullptr}));
+  return Stream(std::make_unique<Stream::State>(Stream::State{*state_, false, {}}));
 }
 
-CosmosAutoencoder::Stream CosmosAutoencoder::decode_stream(TimeExchange& exchange) const {
-  return Stream(std::make_unique<Stream::State>(Stream::State{*state_, false, {}, &exchange}));
+CosmosAutoencoder::Stream CosmosAutoencoder::decode_stream(const SpatialExchange* bands,
+                                                           TimeExchange* chunks) const {
+  return Stream(std::make_unique<Stream::State>(Stream::State{*state_, false, {}, bands, chunks}));
 }
 
 }  // namespace vfm::models

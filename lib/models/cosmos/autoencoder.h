@@ -52,8 +52,8 @@ class CosmosAutoencoder {
 
   /// The same for a band of the rows, one of exchange.parts() that call this at the same time, each
   /// with whole latent rows. Without gradients.
-  Tensor encode_part(SpatialExchange& exchange, const Tensor& pixels) const;
-  Tensor decode_part(SpatialExchange& exchange, const Tensor& latents) const;
+  Tensor encode_part(const SpatialExchange& exchange, const Tensor& pixels) const;
+  Tensor decode_part(const SpatialExchange& exchange, const Tensor& latents) const;
 
   /// A video chunk by chunk. The model must outlive it. Not thread-safe.
   class Stream {
@@ -73,9 +73,10 @@ class CosmosAutoencoder {
   };
   Stream encode_stream() const;
   Stream decode_stream() const;
-  /// The same of ranks that have a chunk each: push() this rank's of each round in which it has
-  /// one. The exchange must outlive it.
-  Stream decode_stream(TimeExchange& exchange) const;
+  /// The same of ranks that have bands of rows, or a chunk each, or bands of a chunk: push() this
+  /// rank's band, of each round in which it has a chunk. Null: whole rows, or all chunks. The
+  /// exchanges must outlive it.
+  Stream decode_stream(const SpatialExchange* bands, TimeExchange* chunks) const;
 
  private:
   struct State;

@@ -28,15 +28,14 @@ void keep_history(const Pass& pass, LayerState* state, const Tensor& seen, std::
   state->history = pass.last ? Tensor() : seen.rows(seen.size(0) - frames, seen.size(0)).clone();
 }
 
-Tensor convolve_in_space(Pass& pass, const Kernel& kernel, const Tensor& x, ops::SpaceConv how) {
-  Tensor wide = x;
+Tensor convolve_in_space(Pass& pass, const Kernel& kernel, Tensor x, ops::SpaceConv how) {
   if (pass.exchange != nullptr && pass.exchange->parts() > 1) {
     const bool above = how.stride == 1;
-    wide = pass.exchange->with_neighbours(x, above);
+    x = pass.exchange->with_neighbours(x, above);
     how.halo_above = above && !pass.exchange->first();
     how.halo_below = !pass.exchange->last();
   }
-  return ops::conv_space(pass.tape, wide, kernel.w->op(pass.tape), kernel.bias->op(pass.tape), how);
+  return ops::conv_space(pass.tape, x, kernel.w->op(pass.tape), kernel.bias->op(pass.tape), how);
 }
 
 Tensor convolve_in_time(Pass& pass, const Kernel& kernel, const Tensor& x,
@@ -91,7 +90,7 @@ Projection::Projection(const Maker& make, const std::string& name, int in, int o
 
 Tensor Projection::forward(Pass& pass, Tensor x, const Tensor& residual) const {
   LayerState* const state = pass.next_state();
-  x = convolve_in_space(pass, space, x, {.lead = lead_of(state, pass.start)});
+  x = convolve_in_space(pass, space, std::move(x), {.lead = lead_of(state, pass.start)});
   keep_history(pass, state, x, 2);
   return convolve_in_time(pass, time, x, {.residual = residual});
 }
@@ -103,8 +102,7 @@ Norm::Norm(const Maker& make, const std::string& name, int channels)
 Tensor Norm::forward(Pass& pass, const Tensor& x, bool silu) const {
   Tensor moments;
   if (pass.exchange != nullptr && pass.exchange->parts() > 1)
-    moments = pass.exchange->whole_moments(ops::frame_moments(x),
-                                           static_cast<double>(x.elements() / x.size(0)));
+    moments = pass.exchange->whole_moments(x);
   return ops::frame_norm(pass.tape, x, w->op(pass.tape), bias->op(pass.tape), kNormEpsilon, silu,
                          moments);
 }
@@ -146,11 +144,14 @@ Tensor Attention::run_in_frame(Pass& pass, const Tensor& x) const {
   const Tensor normed = norm.forward(pass, x, false);
   const Tensor queries = convolve_at_points(pass, q, normed);
   Tensor keys = convolve_at_points(pass, k, normed), values = convolve_at_points(pass, v, normed);
+  ops::FramePart part;
   if (pass.exchange != nullptr && pass.exchange->parts() > 1) {
+    part = {pass.exchange->first_pixel(x), pass.exchange->frame_pixels(x)};
     keys = pass.exchange->gather_rows(keys);
     values = pass.exchange->gather_rows(values);
   }
-  return convolve_at_points(pass, out, ops::frame_attention(pass.tape, queries, keys, values), x);
+  return convolve_at_points(pass, out, ops::frame_attention(pass.tape, queries, keys, values, part),
+                            x);
 }
 
 Tensor Attention::run_along_time(Pass& pass, const Tensor& x) const {

@@ -34,13 +34,13 @@ struct StreamState {
 /// One run of the network over some frames.
 struct Pass {
   ops::Tape& tape;
-  bool start = true;                    ///< whether the frames are the first of the video
-  bool last = true;                     ///< whether none follow them: nothing more is kept
-  StreamState* stream = nullptr;        ///< null: they are the whole video
-  SpatialExchange* exchange = nullptr;  ///< null: they are whole
-  TimeExchange* time = nullptr;         ///< of a stream: its chunks are of several ranks
-  std::size_t layer = 0;                ///< the next layer that keeps something
-  bool recompute = false;               ///< backward recomputes a block, of which its input is kept
+  bool start = true;                          ///< whether the frames are the first of the video
+  bool last = true;                           ///< whether none follow them: nothing more is kept
+  StreamState* stream = nullptr;              ///< null: they are the whole video
+  const SpatialExchange* exchange = nullptr;  ///< null: they are whole
+  TimeExchange* time = nullptr;               ///< of a stream: its chunks are of several ranks
+  std::size_t layer = 0;                      ///< the next layer that keeps something
+  bool recompute = false;  ///< backward recomputes a block, of which its input is kept
 
   /// What the next such layer has kept; without a stream, null.
   LayerState* next_state();

@@ -14,9 +14,10 @@ namespace vfm::models {
 enum class CosmosWork { encode, decode };
 
 /// What becomes of pixels, or what pixels are made of: a latent of frames x height x width, `step`
-/// latent frames at a time. Parameters are those of encoder and decoder.
+/// latent frames at a time. Parameters are those of encoder and decoder. Decoding, of so many bands
+/// of rows on ranks that are not there: what the one costs that has most.
 PartCost cosmos_cost(const CosmosConfig& config, CosmosWork work, std::int64_t frames,
                      std::int64_t height, std::int64_t width, std::int64_t step, Device device,
-                     DType compute);
+                     DType compute, int bands = 1);
 
 }  // namespace vfm::models

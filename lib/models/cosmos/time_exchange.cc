@@ -7,33 +7,18 @@
 #include <vector>
 
 namespace vfm::models {
-namespace {
-
-/// One step between ranks, of which a rank may only send, or only receive.
-void step(dist::Group& group, bool sends, int to, const Tensor& out, bool receives, int from,
-          const Tensor& in) {
-  if (sends && receives)
-    group.exchange(to, out, from, in).wait();
-  else if (sends)
-    group.send(to, out).wait();
-  else if (receives)
-    group.receive(from, in).wait();
-}
-
-}  // namespace
-
 bool TimeExchange::next_round() {
   if (begin_ >= 0 && !more()) return false;
-  begin_ = begin_ < 0 ? 0 : begin_ + group_.size();
+  begin_ = begin_ < 0 ? 0 : begin_ + line_.size();
   return chunks_ > 0;
 }
 
 int TimeExchange::parts() const {
-  return static_cast<int>(std::min<std::int64_t>(group_.size(), chunks_ - begin_));
+  return static_cast<int>(std::min<std::int64_t>(line_.size(), chunks_ - begin_));
 }
 
 void TimeExchange::pass_on(const Tensor& x, std::int64_t lead, Tensor& history) {
-  const int rank = group_.rank(), size = group_.size();
+  const int rank = line_.place(), size = line_.size();
   const bool sends = rank + 1 < parts() || more(), receives = rank > 0 || more();
   const int to = (rank + 1) % size, from = (rank + size - 1) % size;
   const Tensor tail = x.rows(x.size(0) - lead, x.size(0));
@@ -41,16 +26,16 @@ void TimeExchange::pass_on(const Tensor& x, std::int64_t lead, Tensor& history) 
   if (rank == 0) front = history = more() ? Tensor(front.shape(), x.dtype(), x.device()) : Tensor();
   // Fewer frames than the next rank looks back at: some of those have to come first.
   if (rank > 0 && x.size(0) < 2 * lead) {
-    step(group_, false, to, tail, true, from, front);
-    step(group_, sends, to, tail, false, from, front);
+    line_.step(false, to, tail, true, from, front).wait();
+    line_.step(sends, to, tail, false, from, front).wait();
   } else {
-    step(group_, sends, to, tail, receives, from, front);
+    line_.step(sends, to, tail, receives, from, front).wait();
   }
 }
 
 std::vector<Tensor> TimeExchange::share(const Tensor& own,
                                         const std::vector<std::int64_t>& frames) {
-  const int rank = group_.rank(), parts = this->parts();
+  const int rank = line_.place(), parts = this->parts();
   std::vector<Tensor> all(static_cast<std::size_t>(parts));
   all[static_cast<std::size_t>(rank)] = own;
   for (int apart = 1; apart < parts; ++apart) {
@@ -62,7 +47,7 @@ std::vector<Tensor> TimeExchange::share(const Tensor& own,
       shape[0] = frames[static_cast<std::size_t>(from)];
       in = Tensor(shape, own.dtype(), own.device());
     }
-    step(group_, sends, to, own, receives, from, in);
+    line_.step(sends, to, own, receives, from, in).wait();
   }
   return all;
 }
@@ -73,7 +58,7 @@ ops::TimeKeys TimeExchange::with_past(ops::TimeKeys& past, const Tensor& keys,
   std::int64_t count = keys.size(0);
   std::vector<std::int64_t> frames;
   for (const Tensor& one : share(dist::lend(std::as_writable_bytes(std::span(&count, 1))),
-                                 std::vector<std::int64_t>(group_.size(), sizeof count)))
+                                 std::vector<std::int64_t>(line_.size(), sizeof count)))
     frames.push_back(one.defined() ? *reinterpret_cast<const std::int64_t*>(one.raw()) : 0);
   const std::vector<Tensor> all_keys = share(keys, frames), all_values = share(values, frames);
   ops::TimeKeys seen;
@@ -81,7 +66,7 @@ ops::TimeKeys TimeExchange::with_past(ops::TimeKeys& past, const Tensor& keys,
     if (!all_keys[i].defined()) continue;
     past.keys.push_back(all_keys[i]);
     past.values.push_back(all_values[i]);
-    if (static_cast<int>(i) == group_.rank()) seen = past;
+    if (static_cast<int>(i) == line_.place()) seen = past;
   }
   return seen;
 }

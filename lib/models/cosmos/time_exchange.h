@@ -2,19 +2,17 @@
 // the bits that one rank alone has: the frames that a convolution in time looks back at, and the
 // keys and values of all earlier frames.
 //
-// The chunks of the video are dealt in turn, chunk i to rank i mod size, and worked on in rounds of
-// one chunk a rank. A layer's frames of a chunk follow those of the chunk before: of the rank to
-// the left, or for rank 0 of the last rank in the round before. So memory is that of a chunk, and
-// of the keys and values, as for one rank.
-// Errors, thread-safety: those of the group (dist/group.h). All ranks with a chunk run the same
-// layers.
-// Shape letters: T frames, C channels.
+// The chunks of the video are dealt in turn, chunk i to rank i mod size of a line, and worked on in
+// rounds of one chunk a rank. A layer's frames of a chunk follow those of the chunk before: of the
+// rank to the left, or for rank 0 of the last rank in the round before. So memory is that of a
+// chunk, and of the keys and values, as for one rank. Errors, thread-safety: those of the group
+// (dist/group.h). All ranks with a chunk run the same layers. Shape letters: T frames, C channels.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>
 
-#include "dist/group.h"
+#include "models/cosmos/rank_line.h"
 #include "ops/attention/time_attention.h"
 #include "tensor/tensor.h"
 
@@ -22,8 +20,8 @@ namespace vfm::models {
 
 class TimeExchange {
  public:
-  /// Of a video of so many chunks. Keeps the group.
-  TimeExchange(dist::Group& group, std::int64_t chunks) : group_(group), chunks_(chunks) {}
+  /// Of a video of so many chunks.
+  TimeExchange(const RankLine& line, std::int64_t chunks) : line_(line), chunks_(chunks) {}
 
   /// To the next round, the first at first. False: there is none.
   bool next_round();
@@ -31,8 +29,8 @@ class TimeExchange {
   std::int64_t begin() const { return begin_; }
   int parts() const;
   /// Whether this rank has a chunk in the round, which is the first of the video.
-  bool takes_part() const { return group_.rank() < parts(); }
-  bool first() const { return begin_ + group_.rank() == 0; }
+  bool takes_part() const { return line_.place() < parts(); }
+  bool first() const { return begin_ + line_.place() == 0; }
 
   /// x [lead + T, ...], a layer's frames behind those that they follow, which come from the left;
   /// the last `lead` of it go to the right. Rank 0 has had its own in the round before: `history`,
@@ -43,12 +41,12 @@ class TimeExchange {
   ops::TimeKeys with_past(ops::TimeKeys& past, const Tensor& keys, const Tensor& values);
 
  private:
-  bool more() const { return begin_ + group_.size() < chunks_; }
+  bool more() const { return begin_ + line_.size() < chunks_; }
   /// What each rank with a chunk gives, to the ranks that come after it; and if there is another
   /// round, to all.
   std::vector<Tensor> share(const Tensor& own, const std::vector<std::int64_t>& frames);
 
-  dist::Group& group_;
+  const RankLine line_;
   const std::int64_t chunks_;
   std::int64_t begin_ = -1;
 };

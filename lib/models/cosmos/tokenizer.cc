@@ -6,13 +6,11 @@
 #include <cmath>
 #include <exception>
 #include <filesystem>
-#include <limits>
 
 #include "base/error.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/stop.h"
-#include "base/units.h"
 #include "dist/bytes.h"
 #include "models/folder/load_tensors.h"
 #include "models/folder/model_folder.h"
@@ -20,9 +18,6 @@
 
 namespace vfm::models {
 namespace {
-
-/// The cost that is found on Device::meta is within this of what the allocator hands out.
-constexpr double kCostError = 1.03;
 
 ModelFolder open_model(const std::string& folder) {
   return ModelFolder(folder, {.part = "vae", .types = {kCosmosContinuous, kCosmosDiscrete}});
@@ -89,29 +84,60 @@ struct Opened {
   CosmosConfig network;
 };
 
-// Frames [begin, end) of planar values (C, T, H, W) as [end - begin, H, W, C].
-Tensor take_frames(std::span<const float> planar, std::int64_t channels, std::int64_t frames,
-                   std::int64_t begin, std::int64_t end, std::int64_t height, std::int64_t width) {
-  const Tensor out({end - begin, height, width, channels});
-  const std::int64_t plane = height * width, count = (end - begin) * plane;
+// Some rows of some frames.
+struct Piece {
+  std::int64_t frame, end_frame, row, end_row;
+};
+
+// A piece of planar values (C, T, H, W) as [frames, rows, W, C].
+Tensor take_piece(std::span<const float> planar, std::int64_t channels, std::int64_t frames,
+                  std::int64_t height, std::int64_t width, const Piece& piece) {
+  const std::int64_t rows = piece.end_row - piece.row, count = piece.end_frame - piece.frame;
+  const Tensor out({count, rows, width, channels});
   float* const to = out.data<float>();
-#pragma omp parallel for schedule(static) if (count > 16384)
-  for (std::int64_t i = 0; i < count; ++i)
-    for (std::int64_t c = 0; c < channels; ++c)
-      to[i * channels + c] = planar[static_cast<std::size_t>((c * frames + begin) * plane + i)];
+#pragma omp parallel for schedule(static) if (count * rows * width > 16384)
+  for (std::int64_t line = 0; line < count * rows; ++line) {
+    const std::int64_t t = piece.frame + line / rows, y = piece.row + line % rows;
+    for (std::int64_t x = 0; x < width; ++x)
+      for (std::int64_t c = 0; c < channels; ++c)
+        to[(line * width + x) * channels + c] =
+            planar[static_cast<std::size_t>(((c * frames + t) * height + y) * width + x)];
+  }
   return out;
 }
 
-// The other way: frames [t, H, W, C] to their place in planar values.
-void put_frames(const Tensor& from, std::span<float> planar, std::int64_t frames,
-                std::int64_t begin) {
-  const std::int64_t channels = from.size(3), plane = from.size(1) * from.size(2);
-  const std::int64_t count = from.size(0) * plane;
+// The other way: [t, rows, W, C] to its place in planar values, from that frame and row on.
+void put_piece(const Tensor& from, std::span<float> planar, std::int64_t frames,
+               std::int64_t height, std::int64_t frame, std::int64_t row) {
+  const std::int64_t rows = from.size(1), width = from.size(2), channels = from.size(3);
   const float* const at = from.data<float>();
-#pragma omp parallel for schedule(static) if (count > 16384)
-  for (std::int64_t i = 0; i < count; ++i)
-    for (std::int64_t c = 0; c < channels; ++c)
-      planar[static_cast<std::size_t>((c * frames + begin) * plane + i)] = at[i * channels + c];
+#pragma omp parallel for schedule(static) if (from.elements() > 16384)
+  for (std::int64_t line = 0; line < from.size(0) * rows; ++line) {
+    const std::int64_t t = frame + line / rows, y = row + line % rows;
+    for (std::int64_t x = 0; x < width; ++x)
+      for (std::int64_t c = 0; c < channels; ++c)
+        planar[static_cast<std::size_t>(((c * frames + t) * height + y) * width + x)] =
+            at[(line * width + x) * channels + c];
+  }
+}
+
+// The pixels of a chunk, planar, on rank 0: bands of the ranks from `first` on, of which rank 0 has
+// its `own`.
+std::vector<float> gather_chunk(dist::Group& group, const SpatialExchange& bands, int first,
+                                std::int64_t frames, std::int64_t height, const Tensor& own) {
+  const std::int64_t width = own.size(2), colours = own.size(3);
+  const std::int64_t scale = height / bands.end(bands.parts() - 1);
+  std::vector<float> planar(static_cast<std::size_t>(colours * frames * height * width));
+  for (int band = 0; band < bands.parts(); ++band) {
+    const std::int64_t row = bands.begin(band) * scale, rows = bands.end(band) * scale - row;
+    Tensor pixels = own;
+    if (first + band > 0) {
+      pixels = Tensor({frames, rows, width, colours});
+      group.receive(first + band, pixels).wait();
+    }
+    put_piece(pixels, planar, frames, height, 0, row);
+  }
+  return planar;
 }
 
 void check_size(std::size_t have, std::int64_t channels, int frames, int height, int width) {
@@ -129,29 +155,6 @@ bool is_cosmos_tokenizer(std::string_view name) {
 TokenizerConfig cosmos_tokenizer_in(const std::string& folder) {
   const ModelFolder model = open_model(folder);
   return {.name = model.type(), .path = model.absolute_path()};
-}
-
-std::int64_t cosmos_step(const CosmosConfig& config, CosmosWork work, std::int64_t frames,
-                         std::int64_t height, std::int64_t width, const CosmosRoom& room,
-                         Device device, DType compute) {
-  const std::int64_t time = config.temporal_compression_ratio;
-  const std::int64_t space = config.spatial_compression_ratio;
-  const std::int64_t each = std::max<std::int64_t>(1, height * width * space * space * time);
-  const std::int64_t usual = std::clamp<std::int64_t>(room.pixels / each, 1, frames);
-  if (room.memory <= 0) return usual;
-  double least = std::numeric_limits<double>::infinity();
-  // The last try is all at once.
-  for (std::int64_t i = usual; i >= 0; --i) {
-    const std::int64_t step = i > 0 ? i : frames;
-    const double bytes =
-        kCostError *
-        cosmos_cost(config, work, frames, height, width, step, device, compute).activation_bytes;
-    if (bytes <= room.memory) return step;
-    least = std::min(least, bytes);
-  }
-  fail_usage("to {} {} frames of {}x{} the tokenizer needs {} at least: --tokenizer-memory is {}",
-             work == CosmosWork::encode ? "encode" : "decode", 1 + (frames - 1) * time,
-             width * space, height * space, format_bytes(least), format_bytes(room.memory));
 }
 
 CosmosFolder inspect_cosmos(const TokenizerConfig& config, Device device) {
@@ -202,22 +205,25 @@ TokenizerConfig CosmosTokenizer::config() const {
           .compute = compute_ == DType::bf16 ? "bf16" : full};
 }
 
-std::int64_t CosmosTokenizer::step(CosmosWork work, int frames, int height, int width) const {
-  return cosmos_step(model_->config(), work, frames, height, width, room_, device_, compute_);
+CosmosSplit CosmosTokenizer::split(CosmosWork work, int frames, int height, int width,
+                                   int ranks) const {
+  return cosmos_split(model_->config(), work, frames, height, width, room_, device_, compute_,
+                      ranks);
 }
 
-void CosmosTokenizer::check_memory(bool encodes, int frames, int height, int width) const {
+void CosmosTokenizer::check_memory(bool encodes, int frames, int height, int width,
+                                   int ranks) const {
   if (room_.memory > 0)
-    step(encodes ? CosmosWork::encode : CosmosWork::decode, frames, height, width);
+    split(encodes ? CosmosWork::encode : CosmosWork::decode, frames, height, width, ranks);
 }
 
 std::vector<float> CosmosTokenizer::encode(std::span<const float> pixels, int frames, int height,
                                            int width) const {
   check_size(pixels.size(), 3, frames, height, width);
   const int time = time_factor(), space = space_factor(), total = 1 + (frames - 1) / time;
-  const std::int64_t step = this->step(CosmosWork::encode, total, height / space, width / space);
-  std::vector<float> latents(static_cast<std::size_t>(channels()) * total * (height / space) *
-                             (width / space));
+  const int rows = height / space, columns = width / space;
+  const std::int64_t step = split(CosmosWork::encode, total, rows, columns).step;
+  std::vector<float> latents(static_cast<std::size_t>(channels()) * total * rows * columns);
   const auto turn = take_turn(device_);
   auto stream = model_->encode_stream();
   for (std::int64_t at = 0; at < total; at += step) {
@@ -225,8 +231,9 @@ std::vector<float> CosmosTokenizer::encode(std::span<const float> pixels, int fr
     const std::int64_t end = std::min<std::int64_t>(total, at + step);
     const std::int64_t from = at == 0 ? 0 : 1 + (at - 1) * time;
     const std::int64_t to = end == total ? frames : 1 + (end - 1) * time;
-    const Tensor chunk = take_frames(pixels, 3, frames, from, to, height, width);
-    put_frames(stream.push(chunk.to(device_), end == total).to(Device::cpu), latents, total, at);
+    const Tensor chunk = take_piece(pixels, 3, frames, height, width, {from, to, 0, height});
+    put_piece(stream.push(chunk.to(device_), end == total).to(Device::cpu), latents, total, rows,
+              at, 0);
   }
   // As codes they would look like any others.
   if (!std::ranges::all_of(latents, [](float value) { return std::isfinite(value); }))
@@ -241,19 +248,20 @@ std::vector<float> CosmosTokenizer::encode(std::span<const float> pixels, int fr
 void CosmosTokenizer::decode_stream(std::span<const float> latents, int frames, int height,
                                     int width, const FrameSink& sink) const {
   check_size(latents.size(), channels(), frames, height, width);
-  const std::int64_t step = this->step(CosmosWork::decode, frames, height, width);
+  const std::int64_t step = split(CosmosWork::decode, frames, height, width).step;
   auto stream = model_->decode_stream();
   for (std::int64_t at = 0; at < frames; at += step) {
     check_stop();
     const std::int64_t end = std::min<std::int64_t>(frames, at + step);
-    const Tensor chunk = take_frames(latents, channels(), frames, at, end, height, width);
+    const Tensor chunk =
+        take_piece(latents, channels(), frames, height, width, {at, end, 0, height});
     Tensor pixels;
     {
       const auto turn = take_turn(device_);
       pixels = stream.push(chunk.to(device_), end == frames).to(Device::cpu);
     }
     std::vector<float> planar(pixels.floats().size());
-    put_frames(pixels, planar, pixels.size(0), 0);
+    put_piece(pixels, planar, pixels.size(0), pixels.size(1), 0, 0);
     sink(planar, static_cast<int>(pixels.size(0)));
   }
 }
@@ -262,45 +270,41 @@ void CosmosTokenizer::decode_together(dist::Group& group, std::span<const float>
                                       int frames, int height, int width,
                                       const FrameSink& sink) const {
   check_size(latents.size(), channels(), frames, height, width);
-  const std::int64_t alone = this->step(CosmosWork::decode, frames, height, width);
-  // All at once may be what memory suffices for, where chunks with what is kept of them are not.
-  if (group.size() == 1 || (room_.memory > 0 && alone == frames)) {
-    if (group.rank() == 0) decode_stream(latents, frames, height, width, sink);
-    return;
-  }
-  const std::int64_t step =
-      std::min<std::int64_t>(alone, (frames + group.size() - 1) / group.size());
-  TimeExchange exchange(group, (frames + step - 1) / step);
-  auto stream = model_->decode_stream(exchange);
+  const CosmosSplit split = this->split(CosmosWork::decode, frames, height, width, group.size());
   const int rank = group.rank(), time = time_factor();
+  if (split.ranks() == 1 && rank == 0) return decode_stream(latents, frames, height, width, sink);
+  if (rank >= split.ranks()) return;
+  const int turn = rank / split.bands;
+  const SpatialExchange bands(RankLine(group, turn * split.bands, 1, split.bands), height);
+  TimeExchange rounds(RankLine(group, rank % split.bands, split.bands, split.turns),
+                      split.chunks(frames));
+  auto stream = model_->decode_stream(&bands, split.turns > 1 ? &rounds : nullptr);
   std::exception_ptr failure;  // of the sink: the others know nothing of it
-  while (exchange.next_round()) {
+  while (rounds.next_round()) {
     check_stop();
-    if (!exchange.takes_part()) break;
-    const std::int64_t at = (exchange.begin() + rank) * step;
-    const std::int64_t end = std::min<std::int64_t>(frames, at + step);
-    const Tensor chunk = take_frames(latents, channels(), frames, at, end, height, width);
+    if (!rounds.takes_part()) break;
+    const std::int64_t at = (rounds.begin() + turn) * split.step;
+    const std::int64_t end = std::min<std::int64_t>(frames, at + split.step);
+    const Tensor piece = take_piece(latents, channels(), frames, height, width,
+                                    {at, end, bands.begin(bands.part()), bands.end(bands.part())});
     Tensor pixels;
     {
-      const auto turn = take_turn(device_);
-      pixels = stream.push(chunk.to(device_)).to(Device::cpu);
+      const auto taken = take_turn(device_);
+      const bool last = split.turns == 1 && end == frames;
+      pixels = stream.push(piece.to(device_), last).to(Device::cpu);
     }
     if (rank > 0) {
       group.send(0, pixels).wait();
       continue;
     }
-    for (int from = 0; from < exchange.parts(); ++from) {
-      if (from > 0) {
-        const std::int64_t begin = (exchange.begin() + from) * step;
-        Shape shape = pixels.shape();
-        shape[0] = (std::min<std::int64_t>(frames, begin + step) - begin) * time;
-        pixels = Tensor(shape);
-        group.receive(from, pixels).wait();
-      }
-      std::vector<float> planar(pixels.floats().size());
-      put_frames(pixels, planar, pixels.size(0), 0);
+    for (int from = 0; from < rounds.parts(); ++from) {
+      const std::int64_t begin = (rounds.begin() + from) * split.step;
+      const std::int64_t behind = std::min<std::int64_t>(frames, begin + split.step);
+      const auto shown = static_cast<int>((behind - begin) * time - (begin == 0 ? time - 1 : 0));
+      const std::vector<float> planar =
+          gather_chunk(group, bands, from * split.bands, shown, height * space_factor(), pixels);
       try {
-        if (!failure) sink(planar, static_cast<int>(pixels.size(0)));
+        if (!failure) sink(planar, shown);
       } catch (const Error&) {
         failure = std::current_exception();
       }

@@ -12,18 +12,11 @@
 
 #include "models/cosmos/autoencoder.h"
 #include "models/cosmos/config_json.h"
-#include "models/cosmos/cost.h"
+#include "models/cosmos/decode_split.h"
 #include "models/fsq.h"
 #include "models/tokenizer.h"
 
 namespace vfm::models {
-
-/// How much is worked on at once.
-struct CosmosRoom {
-  /// About this many pixels, of all frames together; at least those of one latent frame.
-  std::int64_t pixels = std::int64_t{1} << 20;
-  double memory = 0;  ///< bytes of activations, at most; 0: no limit
-};
 
 /// What the headers of a folder say.
 struct CosmosFolder {
@@ -35,13 +28,6 @@ struct CosmosFolder {
 /// Of a configuration as CosmosTokenizer takes it, to compute on `device`; but the hash, for which
 /// values would be read, is not compared. Throws Error{usage}, also for tensors that do not fit.
 CosmosFolder inspect_cosmos(const TokenizerConfig& config, Device device = Device::cpu);
-
-/// How many of the latent frames are worked on at once: as room.pixels says; where that takes more
-/// than room.memory fewer, or all of a short video, of which nothing need be kept from chunk to
-/// chunk. Throws Error{usage}, with what is needed at least, where neither is enough.
-std::int64_t cosmos_step(const CosmosConfig& config, CosmosWork work, std::int64_t frames,
-                         std::int64_t height, std::int64_t width, const CosmosRoom& room,
-                         Device device, DType compute);
 
 class CosmosTokenizer final : public VideoTokenizer {
  public:
@@ -65,7 +51,8 @@ class CosmosTokenizer final : public VideoTokenizer {
                      const FrameSink& sink) const override;
   void decode_together(dist::Group& group, std::span<const float> latents, int frames, int height,
                        int width, const FrameSink& sink) const override;
-  void check_memory(bool encodes, int frames, int height, int width) const override;
+  void check_memory(bool encodes, int frames, int height, int width, int ranks) const override;
+  bool shares_decoding() const override { return true; }
   std::vector<std::int32_t> encode_codes(std::span<const float> pixels, int frames, int height,
                                          int width) const override;
   std::vector<float> latent_of_codes(std::span<const std::int32_t> codes) const override;
@@ -74,7 +61,7 @@ class CosmosTokenizer final : public VideoTokenizer {
   TokenizerConfig config() const override;
 
  private:
-  std::int64_t step(CosmosWork work, int frames, int height, int width) const;
+  CosmosSplit split(CosmosWork work, int frames, int height, int width, int ranks = 1) const;
 
   std::string folder_, hash_;
   DType compute_ = DType::f32;

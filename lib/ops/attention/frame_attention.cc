@@ -109,9 +109,49 @@ void backward(Tape& tape, const Sizes& s, const Tensor& q, const Tensor& k, cons
   tape.accumulate(v, dv.to(s.dtype));
 }
 
+// Works on the blocks of the whole picture of which the part has some. A block that it has only
+// some rows of gets others, with any values: products of as many rows add in the same order.
+Tensor attend_from_part(const Tensor& q, const Tensor& k, const Tensor& v, const FramePart& part) {
+  Sizes s = sizes_of(q, k, v);
+  s.block = std::clamp<std::int64_t>(kScores / s.m, 1, part.whole);
+  if (part.first < 0 || part.first + s.n > part.whole)
+    fail("frame_attention: {} pixels from {} on are no part of {}", s.n, part.first, part.whole);
+  const Tensor out(q.shape(), s.dtype, s.device);
+  const Tensor scores({s.block, s.m}, DType::f32, s.device);
+  const Tensor p = s.dtype == DType::f32 ? scores : Tensor({s.block, s.m}, s.dtype, s.device);
+  const Tensor wide_q = Tensor::zeros({s.block, s.channels}, s.dtype, s.device);
+  const Tensor wide_out({s.block, s.channels}, s.dtype, s.device);
+  const Shape lines{s.frames * s.n, s.channels};
+  const Tensor from = q.reshape(lines), to = out.reshape(lines);
+  for (std::int64_t t = 0; t < s.frames; ++t)
+    for (std::int64_t at = part.first / s.block * s.block; at < part.first + s.n; at += s.block) {
+      Block b;
+      b.rows = std::min(s.block, part.whole - at);
+      const std::int64_t begin = std::max(at, part.first),
+                         end = std::min(at + b.rows, part.first + s.n);
+      const std::int64_t line = t * s.n + begin - part.first, count = end - begin;
+      const Tensor own = from.rows(line, line + count), made = to.rows(line, line + count);
+      const bool all = count == b.rows;
+      if (!all) copy(own, wide_q.rows(begin - at, end - at));
+      b.k_at = t * s.m * s.channels;
+      b.q = {all ? own.raw() : wide_q.raw(), s.dtype, s.channels, false};
+      b.k = {offset(k, b.k_at), s.dtype, s.channels, false};
+      b.v = {offset(v, b.k_at), s.dtype, s.channels, false};
+      probabilities(s, b, scores, p);
+      gemm(s.device, b.rows, s.channels, s.m, {p.raw(), s.dtype, s.m, false}, b.v,
+           all ? made.raw() : wide_out.raw(), s.dtype, s.channels, false);
+      if (!all) copy(wide_out.rows(begin - at, end - at), made);
+    }
+  return out;
+}
+
 }  // namespace
 
-Tensor frame_attention(Tape& tape, const Tensor& q, const Tensor& k, const Tensor& v) {
+Tensor frame_attention(Tape& tape, const Tensor& q, const Tensor& k, const Tensor& v,
+                       const FramePart& part) {
+  if (part.whole > 0 && tape.recording()) fail("frame_attention: no gradients of a part");
+  if (part.whole > 0 && layout_device(q.device()) == Device::cpu)
+    return attend_from_part(q, k, v, part);
   const Sizes s = sizes_of(q, k, v);
   const Tensor out(q.shape(), s.dtype, s.device);
   const Tensor scores({s.block, s.m}, DType::f32, s.device);

@@ -12,8 +12,17 @@
 
 namespace vfm::ops {
 
+/// Of queries that are those of a part of the picture: the first of them, and how many the whole
+/// has. 0: they are the whole's.
+struct FramePart {
+  std::int64_t first = 0, whole = 0;
+};
+
 /// q [T, ..., C] of N pixels a frame, k and v [T, ..., C] of M: the result is as q. f32 or bf16.
-/// Deterministic; a frame's result does not depend on how many come with it.
-Tensor frame_attention(Tape& tape, const Tensor& q, const Tensor& k, const Tensor& v);
+/// Deterministic; a frame's result does not depend on how many come with it. On the CPU that of a
+/// part has the bits of the whole's: products are of the same rows, of which some may be of no use.
+/// No gradients of a part.
+Tensor frame_attention(Tape& tape, const Tensor& q, const Tensor& k, const Tensor& v,
+                       const FramePart& part = {});
 
 }  // namespace vfm::ops

@@ -56,6 +56,37 @@ Tensor combine_moments(const std::vector<Tensor>& parts, const std::vector<doubl
   return all;
 }
 
+std::int64_t frame_chunk_begin(std::int64_t pixels, std::int64_t chunk) {
+  return pixels * chunk / kFrameNormChunks;
+}
+
+std::vector<ChunkSums> frame_chunk_sums(const Tensor& x, std::int64_t pixels, std::int64_t begin,
+                                        std::int64_t first, std::int64_t chunks) {
+  FrameNormArgs args = arguments(x);
+  if (x.device() != Device::cpu) fail("sums of chunks of frames are for the CPU");
+  if (frame_chunk_begin(pixels, first) < begin ||
+      frame_chunk_begin(pixels, first + chunks) > begin + args.pixels)
+    fail("frame_chunk_sums: {} pixels from {} on are not all of {} chunks from {} on", args.pixels,
+         begin, chunks, first);
+  std::vector<ChunkSums> sums(static_cast<std::size_t>(args.frames * chunks));
+  args.whole = pixels, args.begin = begin;
+  args.chunk = first, args.chunks = chunks, args.sums = sums.data();
+  cpu::frame_chunk_sums(args);
+  return sums;
+}
+
+Tensor join_frame_chunks(std::span<const ChunkSums> sums, std::int64_t pixels,
+                         std::int64_t channels) {
+  FrameNormArgs args;
+  args.frames = static_cast<std::int64_t>(sums.size()) / kFrameNormChunks;
+  args.whole = pixels, args.channels = channels;
+  args.sums = const_cast<ChunkSums*>(sums.data());
+  const Tensor moments({args.frames, 2});
+  args.moments = moments.data<float>();
+  cpu::join_frame_chunks(args);
+  return moments;
+}
+
 Tensor frame_norm(Tape& tape, const Tensor& x, const Tensor& weight, const Tensor& bias,
                   float epsilon, bool silu, const Tensor& given) {
   FrameNormArgs args = arguments(x);

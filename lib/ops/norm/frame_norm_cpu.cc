@@ -5,12 +5,12 @@
 namespace vfm::ops::VFM_ISA {
 namespace {
 
-// Elements i of chunk `chunk` of a frame: whole pixels.
+// The pixels of chunk `chunk` of a frame of so many.
 struct Chunk {
-  std::int64_t begin, end;  // pixels
+  std::int64_t begin, end;
 };
-VFM_INLINE Chunk chunk_of(const FrameNormArgs& a, std::int64_t chunk) {
-  return {a.pixels * chunk / kFrameNormChunks, a.pixels * (chunk + 1) / kFrameNormChunks};
+VFM_INLINE Chunk chunk_of(std::int64_t pixels, std::int64_t chunk) {
+  return {pixels * chunk / kFrameNormChunks, pixels * (chunk + 1) / kFrameNormChunks};
 }
 
 // Mean and sum of squared deviations of n numbers, of pieces that stay in cache; combined as Chan,
@@ -44,21 +44,17 @@ VFM_INLINE void spread_of(const T* x, std::int64_t n, Spread& out) {
 }
 
 template <class T>
-void moments_of(const FrameNormArgs& a) {
+void chunk_sums(const FrameNormArgs& a) {
   const T* const x = static_cast<const T*>(a.x);
   for (std::int64_t t = 0; t < a.frames; ++t) {
-    Spread parts[kFrameNormChunks];
 #pragma omp parallel for schedule(static) if (a.pixels * a.channels > 16384)
-    for (std::int64_t c = 0; c < kFrameNormChunks; ++c) {
-      const Chunk chunk = chunk_of(a, c);
-      spread_of(x + (t * a.pixels + chunk.begin) * a.channels,
-                (chunk.end - chunk.begin) * a.channels, parts[c]);
+    for (std::int64_t c = 0; c < a.chunks; ++c) {
+      const Chunk chunk = chunk_of(a.whole, a.chunk + c);
+      Spread part;
+      spread_of(x + (t * a.pixels + chunk.begin - a.begin) * a.channels,
+                (chunk.end - chunk.begin) * a.channels, part);
+      a.sums[t * a.chunks + c] = {part.mean, part.squares};
     }
-    Spread all;
-    for (const Spread& part : parts)
-      merge(all, part.count, part.mean, part.squares);
-    a.moments[2 * t] = static_cast<float>(all.mean);
-    a.moments[2 * t + 1] = static_cast<float>(all.squares / all.count);
   }
 }
 
@@ -109,7 +105,7 @@ void sum_chunk(const FrameNormArgs& a, std::int64_t t, std::int64_t c) {
   for (std::int64_t i = 0; i < 2 * a.channels; ++i)
     dweight[i] = 0;
   const float mean = a.moments[2 * t], rstd = rstd_of(a, t);
-  const Chunk chunk = chunk_of(a, c);
+  const Chunk chunk = chunk_of(a.pixels, c);
   for (std::int64_t p = chunk.begin; p < chunk.end; ++p) {
     const std::int64_t at = (t * a.pixels + p) * a.channels;
     const T* const x = static_cast<const T*>(a.x) + at;
@@ -169,8 +165,38 @@ void backward_frame(const FrameNormArgs& a, std::int64_t t) {
 
 }  // namespace
 
+void frame_chunk_sums(const FrameNormArgs& args) {
+  by_type(args.type, [&](auto type) { chunk_sums<decltype(type)>(args); });
+}
+
+void join_frame_chunks(const FrameNormArgs& args) {
+  for (std::int64_t t = 0; t < args.frames; ++t) {
+    Spread all;
+    for (std::int64_t c = 0; c < kFrameNormChunks; ++c) {
+      const Chunk chunk = chunk_of(args.whole, c);
+      const ChunkSums& part = args.sums[t * kFrameNormChunks + c];
+      merge(all, static_cast<double>((chunk.end - chunk.begin) * args.channels), part.mean,
+            part.squares);
+    }
+    args.moments[2 * t] = static_cast<float>(all.mean);
+    args.moments[2 * t + 1] = static_cast<float>(all.squares / all.count);
+  }
+}
+
 void frame_moments(const FrameNormArgs& args) {
-  by_type(args.type, [&](auto type) { moments_of<decltype(type)>(args); });
+  const std::int64_t elements = args.pixels * args.channels;
+  for (std::int64_t t = 0; t < args.frames; ++t) {
+    ChunkSums sums[kFrameNormChunks];
+    FrameNormArgs frame = args;
+    frame.frames = 1, frame.whole = args.pixels;
+    frame.chunks = kFrameNormChunks, frame.sums = sums;
+    frame.moments = args.moments + 2 * t;
+    by_type(args.type, [&](auto type) {
+      frame.x = static_cast<const decltype(type)*>(args.x) + t * elements;
+    });
+    frame_chunk_sums(frame);
+    join_frame_chunks(frame);
+  }
 }
 
 void frame_norm_forward(const FrameNormArgs& args) {

@@ -8,6 +8,14 @@
 
 namespace vfm::ops {
 
+/// Mean and sum of squared deviations of some elements.
+struct ChunkSums {
+  double mean = 0, squares = 0;
+};
+
+/// Of how many pieces the sums of a frame are made, whatever the number of threads.
+inline constexpr std::int64_t kFrameNormChunks = 64;
+
 /// Plain pointers of one call. T is the type `type`.
 struct FrameNormArgs {
   std::int64_t frames = 0, pixels = 0, channels = 0;  // pixels: of a frame
@@ -24,10 +32,11 @@ struct FrameNormArgs {
   float* dweight = nullptr;       // [C], added to
   float* dbias = nullptr;         // [C], added to
   float* scratch = nullptr;       // kFrameNormChunks * (2 C + 2) floats: backward, CPU
+  // Of a part of each frame: whole pixels of a frame, of which x's are those from `begin` on.
+  std::int64_t whole = 0, begin = 0;
+  std::int64_t chunk = 0, chunks = 0;  // the chunks whose sums are meant: the first, how many
+  ChunkSums* sums = nullptr;           // [T, chunks]
 };
-
-/// Of how many pieces the sums of a frame are made, whatever the number of threads.
-inline constexpr std::int64_t kFrameNormChunks = 64;
 
 /// Floats that a GPU's versions take besides, for each frame.
 inline std::int64_t frame_norm_gpu_sums(const FrameNormArgs& a, bool backward) {
@@ -35,6 +44,9 @@ inline std::int64_t frame_norm_gpu_sums(const FrameNormArgs& a, bool backward) {
 }
 
 VFM_ISA_KERNEL(void, frame_moments, const FrameNormArgs& args)
+/// `sums` of chunks, each of which x has whole; and moments from the sums of all chunks.
+VFM_CPU_KERNEL(void, frame_chunk_sums, const FrameNormArgs& args)
+VFM_CPU_KERNEL(void, join_frame_chunks, const FrameNormArgs& args)
 VFM_ISA_KERNEL(void, frame_norm_forward, const FrameNormArgs& args)
 VFM_ISA_KERNEL(void, frame_norm_backward, const FrameNormArgs& args)
 

@@ -155,8 +155,8 @@ TEST_CASE("ranks that have a chunk each in turn decode to the bits of one") {
             std::vector<int> all(static_cast<std::size_t>(ranks));
             std::iota(all.begin(), all.end(), 0);
             const auto group = world.group("clip", all);
-            TimeExchange exchange(*group, (7 + chunk - 1) / chunk);
-            auto stream = model.decode_stream(exchange);
+            TimeExchange exchange(RankLine(*group), (7 + chunk - 1) / chunk);
+            auto stream = model.decode_stream(nullptr, &exchange);
             while (exchange.next_round() && exchange.takes_part()) {
               const std::int64_t at = (exchange.begin() + world.rank()) * chunk;
               const std::int64_t end = std::min<std::int64_t>(7, at + chunk);
@@ -191,50 +191,45 @@ TEST_CASE("129 frames take no more memory than 9, but for keys and values") {
   CHECK(peak_large - peak_small <= 15 * each);
 }
 
-TEST_CASE("bands of rows give the whole picture, to rounding") {
-  ops::Tape silent(false);
-  for (const std::string name : {"cv8x8x8", "cv8x16x16"}) {
-    const CosmosAutoencoder model = filled(config_of(name));
-    const std::int64_t space = model.config().spatial_compression_ratio, rows = 5;
-    const Tensor pixels = video(9, rows * space, 16);
-    const Tensor latents = model.encode(silent, pixels), frames = model.decode(silent, latents);
-    const auto band = [](const Tensor& x, std::int64_t begin, std::int64_t end) {
-      const Tensor part({x.size(0), end - begin, x.size(2), x.size(3)});
-      const std::int64_t row = x.size(2) * x.size(3);
-      for (std::int64_t t = 0; t < x.size(0); ++t)
-        std::copy_n(x.data<float>() + (t * x.size(1) + begin) * row, (end - begin) * row,
-                    part.data<float>() + t * (end - begin) * row);
-      return part;
-    };
-    for (const int parts : {1, 2, 3, 5}) {
-      INFO(name << " in " << parts);
-      std::vector<double> off(static_cast<std::size_t>(parts));
-      ThreadParts(parts).run([&](SpatialExchange& exchange) {
-        const std::int64_t begin = rows * exchange.part() / parts,
-                           end = rows * (exchange.part() + 1) / parts;
-        const Tensor own = model.encode_part(exchange, band(pixels, begin * space, end * space));
-        const Tensor shown = model.decode_part(exchange, band(latents, begin, end));
-        double worst = 0;  // of the largest value
-        const auto compare = [&](const Tensor& a, const Tensor& b) {
-          REQUIRE(a.shape() == b.shape());
-          worst = std::max(worst, distance(a.floats(), b.floats()));
-        };
-        compare(own, band(latents, begin, end));
-        compare(shown, band(frames, begin * space, end * space));
-        off[static_cast<std::size_t>(exchange.part())] = worst;
-      });
-      // Sums over a picture are added in another order; norms divide what is left of them.
-      CHECK(*std::ranges::max_element(off) < 1e-5);
+TEST_CASE("bands of rows give the whole picture, to the bit") {
+  for (const std::string name : {"cv8x8x8", "cv8x16x16", "attending"})
+    for (const DType dtype : {DType::f32, DType::bf16}) {
+      if (dtype == DType::bf16 && name != "attending") continue;
+      const CosmosAutoencoder model = filled(config_of(name), dtype);
+      ops::Tape silent(false);
+      const std::int64_t space = model.config().spatial_compression_ratio, rows = 5;
+      const Tensor pixels = video(9, rows * space, 48);
+      const Tensor latents = model.encode(silent, pixels), frames = model.decode(silent, latents);
+      const auto band = [](const Tensor& x, std::int64_t begin, std::int64_t end) {
+        const Tensor part({x.size(0), end - begin, x.size(2), x.size(3)});
+        const std::int64_t row = x.size(2) * x.size(3);
+        for (std::int64_t t = 0; t < x.size(0); ++t)
+          std::copy_n(x.data<float>() + (t * x.size(1) + begin) * row, (end - begin) * row,
+                      part.data<float>() + t * (end - begin) * row);
+        return part;
+      };
+      for (const int ranks : {1, 2, 3, 5}) {
+        INFO(name << " " << dtype_name(dtype) << " on " << ranks);
+        std::vector<double> off(static_cast<std::size_t>(ranks));
+        dist::thread_worlds(ranks, [&](dist::World& world) {
+          std::vector<int> all(static_cast<std::size_t>(ranks));
+          std::iota(all.begin(), all.end(), 0);
+          const auto group = world.group("clip", all);
+          const SpatialExchange exchange(RankLine(*group), rows);
+          const std::int64_t begin = exchange.begin(world.rank()), end = exchange.end(world.rank());
+          const Tensor own = model.encode_part(exchange, band(pixels, begin * space, end * space));
+          const Tensor shown = model.decode_part(exchange, band(latents, begin, end));
+          const auto apart = [&](const Tensor& a, const Tensor& b) {
+            return a.shape() == b.shape() ? distance(a.floats(), b.floats()) : 1;
+          };
+          off[static_cast<std::size_t>(world.rank())] =
+              std::max(apart(own, band(latents, begin, end)),
+                       apart(shown, band(frames, begin * space, end * space)));
+        });
+        // In bf16 oneDNN adds up the convolutions of small pictures in orders of their own.
+        CHECK(*std::ranges::max_element(off) <= (dtype == DType::f32 ? 0 : 1e-3));
+      }
     }
-  }
-}
-
-TEST_CASE("a part that fails ends the others") {
-  CHECK_THROWS_WITH(ThreadParts(3).run([](SpatialExchange& exchange) {
-    if (exchange.part() == 1) fail("out of luck");
-    exchange.gather_rows(Tensor::zeros({1, 1, 1, 1}));
-  }),
-                    "out of luck");
 }
 
 TEST_CASE("bf16 is near f32") {

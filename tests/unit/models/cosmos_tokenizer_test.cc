@@ -5,10 +5,13 @@
 #include <cmath>
 #include <filesystem>
 #include <functional>
+#include <mutex>
+#include <numeric>
 
 #include "base/error.h"
 #include "base/json.h"
 #include "base/one_thread.h"
+#include "dist/threads.h"
 #include "io/atomic_file.h"
 #include "io/file.h"
 #include "io/safetensors.h"
@@ -127,7 +130,7 @@ TEST_CASE("a limit of memory is kept, and gives the same bits") {
   CHECK_THAT(usage_error([&] { small.encode(pixels, frames, side, side); }),
              Contains("to encode 33 frames of 32x32 the tokenizer needs ") &&
                  Contains(" at least: --tokenizer-memory is 1000 B"));
-  const std::string told = usage_error([&] { small.check_memory(false, 9, 8, 8); });
+  const std::string told = usage_error([&] { small.check_memory(false, 9, 8, 8, 1); });
   CHECK_THAT(told, Contains("to decode 33 frames of 32x32"));
   CHECK(usage_error([&] { small.decode(latents, 9, 8, 8); }) == told);
   CHECK_THAT(usage_error([] { make_tokenizer({.name = "builtin:wavelet"}, Device::cpu, 1); }),
@@ -151,6 +154,94 @@ TEST_CASE("of a short video all frames at once may take less than one after the 
   CHECK(step(3, 1.2 * bytes(3, 1)) == 1);
   CHECK(step(3, 1.2 * bytes(3, 3)) == 3);
   CHECK_THROWS_AS(step(3, bytes(3, 3)), Error);
+}
+
+namespace {
+
+/// The frames, one behind the other, that a tokenizer makes on so many ranks of latents that are
+/// always the same.
+std::vector<float> decoded_by(const VideoTokenizer& tokenizer, int ranks, int frames, int height,
+                              int width) {
+  const std::vector<float> latents =
+      drawn("latents", std::int64_t{tokenizer.channels()} * frames * height * width);
+  std::vector<float> shown;
+  std::mutex mutex;
+  dist::thread_worlds(ranks, [&](dist::World& world) {
+    std::vector<int> all(static_cast<std::size_t>(ranks));
+    std::iota(all.begin(), all.end(), 0);
+    const auto group = world.group("clip", all);
+    tokenizer.decode_together(*group, latents, frames, height, width,
+                              [&](std::span<const float> planes, int count) {
+                                const std::lock_guard lock(mutex);
+                                const std::size_t plane = planes.size() / 3 / count;
+                                for (std::size_t t = 0; t < static_cast<std::size_t>(count); ++t)
+                                  for (std::size_t c = 0; c < 3; ++c) {
+                                    const auto one = planes.subspan((c * count + t) * plane, plane);
+                                    shown.insert(shown.end(), one.begin(), one.end());
+                                  }
+                              });
+  });
+  return shown;
+}
+
+bool equal(const std::vector<float>& a, const std::vector<float>& b) {
+  return !a.empty() && a == b;
+}
+
+CosmosSplit split_of(int ranks, int frames, int height, int width, const CosmosRoom& room) {
+  return cosmos_split(inspect_cosmos(tokenizer_config(kVae)).config, CosmosWork::decode, frames,
+                      height, width, room, Device::cpu, DType::f32, ranks);
+}
+
+}  // namespace
+
+TEST_CASE("ranks decode one video by time, and where there are more of them by rows, to the bits") {
+  struct Case {
+    int ranks, frames, height, bands, turns;
+  };
+  const CosmosRoom room{.pixels = 1};  // a latent frame at a time
+  for (const char* const folder : {kVae, kDiscrete}) {
+    const CosmosTokenizer one(tokenizer_config(folder));
+    const CosmosTokenizer many(tokenizer_config(folder), Device::cpu, room);
+    for (const Case& c : {Case{3, 1, 5, 3, 1}, Case{4, 1, 2, 2, 1}, Case{4, 2, 4, 2, 2},
+                          Case{2, 5, 4, 1, 2}, Case{3, 2, 6, 3, 1}, Case{4, 5, 2, 2, 2}}) {
+      INFO(folder << " ranks " << c.ranks << " frames " << c.frames << " rows " << c.height);
+      const CosmosSplit split = split_of(c.ranks, c.frames, c.height, 4, room);
+      CHECK(split.bands == c.bands);
+      CHECK(split.turns == c.turns);
+      CHECK(equal(decoded_by(many, c.ranks, c.frames, c.height, 4),
+                  decoded_by(one, 1, c.frames, c.height, 4)));
+    }
+  }
+}
+
+TEST_CASE("where one latent frame is too large for a rank, ranks have bands of its rows") {
+  const int frames = 2, height = 9, width = 8;
+  const CosmosConfig config = inspect_cosmos(tokenizer_config(kVae)).config;
+  const auto least = [&](int bands) {
+    const auto bytes = [&](std::int64_t step) {
+      return cosmos_cost(config, CosmosWork::decode, frames, height, width, step, Device::cpu,
+                         DType::f32, bands)
+          .activation_bytes;
+    };
+    return 1.03 * std::min(bytes(1), bytes(2));
+  };
+  CHECK(least(3) < 0.6 * least(1));
+  const double memory = (least(2) + least(1)) / 2;
+  const CosmosTokenizer free(tokenizer_config(kVae));
+  const CosmosTokenizer small(tokenizer_config(kVae), Device::cpu, {.memory = memory});
+  CHECK_THROWS_AS(small.check_memory(false, frames, height, width, 1), Error);
+  CHECK_NOTHROW(small.check_memory(false, frames, height, width, 2));
+  CHECK(split_of(2, frames, height, width, {.memory = memory}).bands == 2);
+  CHECK(split_of(2, frames, height, width, {}).bands == 1);
+  // All threads together have what is told of each.
+  const std::vector<float> wanted = decoded_by(free, 1, frames, height, width);
+  reset_memory_peak();
+  const double before = static_cast<double>(cpu_memory().current);
+  CHECK(equal(decoded_by(small, 2, frames, height, width), wanted));
+  CHECK(static_cast<double>(cpu_memory().peak) - before <= 2 * memory);
+  CHECK_THAT(usage_error([&] { split_of(4, frames, height, width, {.memory = 1000}); }),
+             Contains(" at least on each of 4 ranks: --tokenizer-memory is 1000 B"));
 }
 
 TEST_CASE("trap 4: the folder's statistics are for each latent frame") {
