@@ -71,6 +71,7 @@ class GenerateTool : public vfm::cli::Tool {
   void check() override {
     if (decode_only_) refuse_options_of_latents();
     if (!sampler_.empty()) job_.defaults.choice.sampler = vfm::generate::parse_sampler(sampler_);
+    if (sigmas_->count() > 0) job_.defaults.choice.sigmas = vfm::generate::parse_sigmas(levels_);
     job_.fp8 = vfm::models::parse_fp8(fp8_);
     if (dtype_ != "auto") job_.compute = dtype_ == "bf16" ? vfm::DType::bf16 : vfm::DType::f32;
     parse_size();
@@ -237,8 +238,8 @@ class GenerateTool : public vfm::cli::Tool {
     vfm::generate::SampleChoice& choice = job_.defaults.choice;
     seed_.add(group.app);
     group.app.get_option("--seed")->group(group.owner);
-    group.add_choice("--sampler", sampler_, "NAME", {"euler", "edm-euler", "heun", "res"},
-                     "euler, edm-euler, heun or res (default: the model's)");
+    group.add_choice("--sampler", sampler_, "NAME", {"euler", "edm-euler", "heun", "res", "lcm"},
+                     "euler, edm-euler, heun, res or lcm (default: the model's)");
     group.add("--steps", choice.steps, "N", "steps from noise to clip (default: the model's)")
         ->check(CLI::Range(1, 10000));
     group.add("--guidance", choice.guidance, "G",
@@ -247,6 +248,12 @@ class GenerateTool : public vfm::cli::Tool {
               "noise level to begin at (default: the model's)");
     group.add("--sigma-min", choice.sigma_min, "S",
               "last noise level above 0 (default: the model's)");
+    sigmas_ = group
+                  .add("--sigmas", levels_, "S,S,...",
+                       "the noise levels themselves, falling, in place of these three")
+                  ->excludes("--steps")
+                  ->excludes("--sigma-max")
+                  ->excludes("--sigma-min");
     group.add("--temperature", choice.temperature, "T",
               "of autoregressive models: divides the logits (default: 1)");
     group.add("--top-p", choice.top_p, "P",
@@ -359,9 +366,9 @@ class GenerateTool : public vfm::cli::Tool {
   vfm::cli::InputLimitOptions input_limits_;
   vfm::cli::ComputeOptions compute_;
   std::vector<const CLI::Option*> of_latents_;
-  CLI::Option *quality_ = nullptr, *mode_ = nullptr;
+  CLI::Option *quality_ = nullptr, *mode_ = nullptr, *sigmas_ = nullptr;
   std::optional<std::string> gpu_;
-  std::string size_, negative_, weights_ = "ema", sampler_, fp8_ = "off", dtype_ = "auto";
+  std::string size_, negative_, weights_ = "ema", sampler_, levels_, fp8_ = "off", dtype_ = "auto";
   std::string lora_mode_ = "merged", parallel_;
   std::vector<std::string> loras_;
 };

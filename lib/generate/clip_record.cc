@@ -20,6 +20,19 @@ Json adapters_json(const std::vector<models::AdaptersInUse>& adapters) {
   return list.empty() ? Json() : list.size() == 1 ? list.front() : list;
 }
 
+/// What decides the noise levels.
+void add_levels(Json& record, const SampleOptions& sampling) {
+  if (!sampling.sigmas.empty()) {
+    record["sigmas"] = sampling.sigmas;
+    return;
+  }
+  record["steps"] = sampling.steps;
+  if (sampling.flow())
+    record["shift"] = sampling.shift;
+  else
+    record.update({{"sigma_min", sampling.sigma_min}, {"sigma_max", sampling.sigma_max}});
+}
+
 }  // namespace
 
 void add_adapter_paths(Json& record, const models::LoadedModel& model) {
@@ -71,14 +84,9 @@ Json describe_latent(const ModelInUse& in_use, const NamedRequest& request) {
   if (autoregressive)
     record.update({{"temperature", sampling.temperature}, {"top_p", sampling.top_p}});
   else
-    record.update({{"sampler", to_string(sampling.sampler)},
-                   {"steps", sampling.steps},
-                   {"guidance", sampling.guidance}});
+    record.update({{"sampler", to_string(sampling.sampler)}, {"guidance", sampling.guidance}});
   record.update({{"weights", model.ema ? "ema" : "model"}, {"model_hash", in_use.hash}});
-  if (sampling.sampler == Sampler::flow)
-    record["shift"] = sampling.shift;
-  else if (!autoregressive)
-    record.update({{"sigma_min", sampling.sigma_min}, {"sigma_max", sampling.sigma_max}});
+  if (!autoregressive) add_levels(record, sampling);
   if (clip.given) {
     record.update(
         {{"condition_frames", clip.given->frames}, {"condition_xxh3", *files.condition.xxh3}});

@@ -90,7 +90,7 @@ ModelShape Estimate::shape_of_model() const {
     shape.time_factor = tokenizer_->time_factor();
     shape.space_factor = tokenizer_->space_factor();
   }
-  shape.flow = own_sampling_.sampler == Sampler::flow;
+  shape.flow = own_sampling_.flow();
   if (text_)
     shape.encoder_width = text_->config.width;
   else if (shape.foreign_text = foreign_text(); shape.foreign_text)

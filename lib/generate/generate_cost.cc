@@ -33,11 +33,13 @@ Json sampling_json(const Estimate& estimate) {
             {"passes", c.tokens},
             {"samples", 1}};
   const SampleOptions& sampling = estimate.sampling();
-  return {{"sampler", to_string(sampling.sampler)},
-          {"steps", sampling.steps},
-          {"guidance", sampling.guidance},
-          {"passes", evaluations(sampling)},
-          {"samples", c.samples}};
+  Json json = {{"sampler", to_string(sampling.sampler)},
+               {"steps", sampling.steps},
+               {"guidance", sampling.guidance},
+               {"passes", evaluations(sampling)},
+               {"samples", c.samples}};
+  if (!sampling.sigmas.empty()) json["sigmas"] = sampling.sigmas;
+  return json;
 }
 
 /// The tokens are those of all ranks, the operations those of one.

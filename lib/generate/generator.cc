@@ -56,7 +56,7 @@ struct Generator::State {
     shape.vocabulary = tokenizer->vocabulary();
     shape.time_factor = tokenizer->time_factor();
     shape.space_factor = tokenizer->space_factor();
-    shape.flow = sampling.sampler == Sampler::flow;
+    shape.flow = sampling.flow();
     shape.encoder_width = prompts.reads_text() ? prompts.dim() : 0;
     shape.foreign_text = prompts.foreign();
   }
@@ -284,10 +284,13 @@ Latent Generator::State::draw(const ClipRequest& request, const SampleOptions& o
   };
   const auto total = static_cast<std::int64_t>(sigmas.size()) - 1;
   if (how_far) how_far(state.step, total);
-  sample(options.sampler, sigmas, denoise, state, [&](const SamplerState& at) {
-    if (how_far) how_far(at.step, total);
-    if (after_step) after_step(at);
-  });
+  sample(
+      options.sampler, sigmas, denoise, state,
+      [&](const SamplerState& at) {
+        if (how_far) how_far(at.step, total);
+        if (after_step) after_step(at);
+      },
+      fresh_noise(options.flow(), request.seed, random_key(request.prompt)));
   if (!std::ranges::all_of(state.x, [](double value) { return std::isfinite(value); }))
     fail("the model '{}' makes values that are not finite: its weights are damaged", model.folder);
   Latent latent = latent_of(request);

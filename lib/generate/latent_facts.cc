@@ -18,6 +18,7 @@ Json latent_facts(const Json& record) {
                            "guidance",
                            "sigma_min",
                            "sigma_max",
+                           "sigmas",
                            "temperature",
                            "top_p",
                            "weights",
