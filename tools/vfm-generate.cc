@@ -58,6 +58,7 @@ class GenerateTool : public vfm::cli::Tool {
         ->check(vfm::cli::not_empty);
     add_prompt_options({app, "Prompts"});
     add_network_options({app, "Network"});
+    add_quantize_options({app, "Network"});
     add_size_options({app, "Size"});
     add_sampling_options({app, "Sampling"});
     add_condition_options({app, "Video to world"});
@@ -73,6 +74,9 @@ class GenerateTool : public vfm::cli::Tool {
     if (!sampler_.empty()) job_.defaults.choice.sampler = vfm::generate::parse_sampler(sampler_);
     if (sigmas_->count() > 0) job_.defaults.choice.sigmas = vfm::generate::parse_sigmas(levels_);
     job_.fp8 = vfm::models::parse_fp8(fp8_);
+    if (quantize_ != "off") job_.quantize = vfm::ops::parse_row_format(quantize_);
+    if (job_.quantize && job_.fp8.any())
+      vfm::fail_usage("--quantize and --fp8: products in FP8 have weights in 8 bits, give one");
     if (dtype_ != "auto") job_.compute = dtype_ == "bf16" ? vfm::DType::bf16 : vfm::DType::f32;
     parse_size();
     job_.lora.separate = lora_mode_ == "separate";
@@ -224,6 +228,21 @@ class GenerateTool : public vfm::cli::Tool {
         ->capture_default_str();
   }
 
+  void add_quantize_options(const Group& group) {
+    CLI::Option* const quantize =
+        group
+            .add_choice("--quantize", quantize_, "FORM", {"off", "int8", "e4m3"},
+                        "off, int8, or e4m3: keep the matrices of the blocks in 8 bits")
+            ->capture_default_str();
+    group
+        .add("--quantize-tolerance", job_.quantize_tolerance, "PART",
+             "the most that this may change the model's output, in parts of its size")
+        ->check(CLI::Range(0.0, 1000.0))
+        ->check(vfm::cli::not_nan)
+        ->needs(quantize)
+        ->capture_default_str();
+  }
+
   void add_size_options(const Group& group) {
     vfm::generate::Prompt& prompt = job_.defaults;
     group.add("--size", size_, "WxH", "WIDTHxHEIGHT in pixels (default: as trained)");
@@ -369,7 +388,7 @@ class GenerateTool : public vfm::cli::Tool {
   CLI::Option *quality_ = nullptr, *mode_ = nullptr, *sigmas_ = nullptr;
   std::optional<std::string> gpu_;
   std::string size_, negative_, weights_ = "ema", sampler_, levels_, fp8_ = "off", dtype_ = "auto";
-  std::string lora_mode_ = "merged", parallel_;
+  std::string lora_mode_ = "merged", parallel_, quantize_ = "off";
   std::vector<std::string> loras_;
 };
 

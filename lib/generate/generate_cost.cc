@@ -82,6 +82,7 @@ Json cost_json(const GenerateJob& job) {
                {"tokenizer", tokenizer.json()},
                {"flops", network.cost.flops + text.cost.flops + tokenizer.cost.flops},
                {"memory_bytes", memory_json(memory)}};
+  if (job.quantize) cost["quantize"] = ops::row_format_name(*job.quantize);
   if (!estimate.parallel().alone()) {
     cost["parallel"] = estimate.parallel().name();
     cost["ranks"] = estimate.parallel().ranks();

@@ -32,6 +32,7 @@ Json latent_facts(const Json& record) {
                            "negative_embedding_xxh3",
                            "lora",
                            "fp8",
+                           "quantize",
                            "parallel",
                            "compute",
                            "device",

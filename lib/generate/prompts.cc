@@ -106,14 +106,16 @@ void take_origin(Json& json, Prompt& prompt, std::string_view where) {
   take(json, "weights", get_string(json, "weights"), by.weights);
   take(json, "model_hash", get_string(json, "model_hash"), by.model_hash);
   take(json, "fp8", get_string(json, "fp8"), by.fp8);
+  take(json, "quantize", get_string(json, "quantize"), by.quantize);
   take(json, "parallel", get_string(json, "parallel"), by.parallel);
   take(json, "compute", get_string(json, "compute"), by.compute);
   if (const auto lora = json.find("lora"); lora != json.end()) {
     by.lora = dump_json(*lora);
     json.erase(lora);
   }
-  json.erase("fp8_error");  // is measured in each run
-  for (const char* of_the_run : {"device", "encoded_in", "decoded_on", "decoded_in"})
+  // These are measured in each run.
+  for (const char* of_the_run :
+       {"fp8_error", "quantize_error", "device", "encoded_in", "decoded_on", "decoded_in"})
     json.erase(of_the_run);
 }
 

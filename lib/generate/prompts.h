@@ -33,7 +33,7 @@ struct SampleChoice {
 /// What a record says about the model that made its clip, and how that computed; nothing: anything
 /// is accepted.
 struct MadeBy {
-  std::optional<std::string> weights, model_hash, fp8, compute, parallel;
+  std::optional<std::string> weights, model_hash, fp8, quantize, compute, parallel;
   std::string lora;  ///< JSON, which is only compared; empty: there were no adapters
 };
 
@@ -61,9 +61,9 @@ ClipRequest request_of(const Prompt& prompt, const Extents& usual, double fps);
 /// if it differs from `defaults`, any of negative_prompt, seed, name, frames, width, height, fps,
 /// sampler, steps, guidance, sigma_min, sigma_max, sigmas, shift, temperature, top_p, condition,
 /// condition_frames, augment_sigma, noise, embedding, negative_embedding, encoder, quality,
-/// weights, model_hash, fp8, parallel, compute, lora. So a record of the manifest, given back, asks
-/// for the same clip. Without a prompt it is empty if there is an embedding. Other keys are kept in
-/// `extra`. Throws Error naming the key. Pure; malformed UTF-8 becomes U+FFFD.
+/// weights, model_hash, fp8, quantize, parallel, compute, lora. So a record of the manifest, given
+/// back, asks for the same clip. Without a prompt it is empty if there is an embedding. Other keys
+/// are kept in `extra`. Throws Error naming the key. Pure; malformed UTF-8 becomes U+FFFD.
 Prompt parse_prompt(std::string_view line, const Prompt& defaults, std::string_view where);
 
 /// A negative prompt as the command line gives it: "@FILE" is what stands in FILE (UTF-8, without

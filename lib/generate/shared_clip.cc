@@ -10,12 +10,13 @@
 #include "base/error.h"
 #include "dist/bytes.h"
 #include "generate/parcel.h"
+#include "tensor/allocator.h"
 #include "tensor/device.h"
 
 namespace vfm::generate {
 namespace {
 
-enum class Work : char { forward, fp8, decode, end };
+enum class Work : char { forward, fp8, quantize, decode, end };
 
 std::string pack_batch(const models::NetworkBatch& batch) {
   Parcel parcel;
@@ -103,6 +104,18 @@ void SharedClip::switch_fp8(models::Fp8Parts parts) {
   set_fp8(parts);
 }
 
+void SharedClip::quantize() {
+  network_.quantize();
+  if (network_.device() == Device::cpu) release_cached_memory();
+}
+
+void SharedClip::quantize_all() {
+  Parcel parcel;
+  parcel.add(Work::quantize);
+  dist::broadcast_bytes(ranks_.clip(), parcel.take(), 0);
+  quantize();
+}
+
 /// A tokenizer that has the others decode with it.
 class SharedClip::Tokenizer final : public models::VideoTokenizer {
  public:
@@ -176,6 +189,10 @@ void SharedClip::serve(const models::VideoTokenizer* tokenizer) {
       models::Fp8Parts parts;
       parcel.read(parts);
       set_fp8(parts);
+      continue;
+    }
+    if (work == Work::quantize) {
+      quantize();
       continue;
     }
     if (!tokenizer) fail("a rank without a tokenizer is asked to decode");

@@ -133,6 +133,31 @@ LAYOUTS
 LAYOUTS
 }
 
+@test "weights in 8 bits on ranks are those of one rank; shards change no byte" {
+  low=(--quantize int8 --latents-only)
+  vfm-generate "${fast[@]}" "${low[@]}" -o one 'a red circle' >one.jsonl
+  vfm-generate "${fast[@]}" --latents-only -o whole 'a red circle' >whole.jsonl
+  jq -en "$(difference whole one) > 1e-4"
+  while read -r ranks parallel; do
+    on "$ranks" --parallel "$parallel" "${low[@]}" -o many 'a red circle' >many.jsonl
+    on "$ranks" --parallel "$parallel" --shard "${low[@]}" -o shards 'a red circle' >shards.jsonl
+    diff -r -x '*.json' many shards
+    apart=$(difference one many)
+    echo "$parallel: $apart"
+    jq -en "$apart < 1e-5"
+    jq -es '(.[0].quantize_error - .[1].quantize_error) | fabs < 1e-5' <(records one.jsonl many.jsonl)
+    rm -r many shards
+  done <<'LAYOUTS'
+2 cfg=2
+2 tp=2
+2 cp=2
+LAYOUTS
+  # Prompts over ranks: all of them round, and one of them measures.
+  prompts | vfm-generate "${fast[@]}" "${low[@]}" -o one >one.jsonl || [ $? -eq 1 ]
+  prompts | on 2 -j1 "${low[@]}" -o many >many.jsonl || [ $? -eq 1 ]
+  diff <(sed 's/"one/"many/g' one.jsonl | records) <(records many.jsonl)
+}
+
 @test "the layout that is chosen is told, and is in name and record as if it were asked for" {
   on 2 --parallel auto -v --latents-only -o many 'a red circle' >many.jsonl 2>errors
   cat errors

@@ -37,6 +37,7 @@ class Recorder final : public models::DiffusionNetwork {
   const nn::ParameterList& adapters() const override { return parameters_; }
   void set_recompute(models::Recompute, bool) override {}
   void set_inference_fp8(models::Fp8Parts) override {}
+  void quantize() override {}
   Tensor forward(ops::Tape&, const models::NetworkBatch& batch) const override {
     asked.push_back(batch);
     std::vector<float> answer;

@@ -89,10 +89,12 @@ TEST_CASE("what a record says of its model is kept apart, what was measured is d
           "[prompts]") {
   const Prompt prompt =
       parse(R"({"prompt":"p","weights":"ema","model_hash":"0a","fp8":"all","fp8_error":0.01,)"
+            R"("quantize":"int8","quantize_error":0.01,)"
             R"("device":"cuda","decoded_on":"cpu","x":1})");
   CHECK(prompt.made_by.weights == "ema");
   CHECK(prompt.made_by.model_hash == "0a");
   CHECK(prompt.made_by.fp8 == "all");
+  CHECK(prompt.made_by.quantize == "int8");
   CHECK(dump_json(prompt.extra) == R"({"x":1})");
   CHECK_FALSE(parse(R"({"prompt":"p"})").made_by.fp8);
 }
