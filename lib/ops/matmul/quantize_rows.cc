@@ -55,7 +55,9 @@ Tensor dequantize_rows(const QuantizedRows& rows, DType dtype) {
          to_string(values.shape()), dtype_name(scales.dtype()), to_string(scales.shape()));
   const Tensor x(values.shape(), dtype, values.device());
   check_matrix(x);
-  VFM_RUN(Touching(values, scales, x), dequantize_rows, rows, x);
+  const RowCodes from{values.data<std::uint8_t>(), scales.data<float>(),
+                      values.dtype() == DType::f8e4m3, x.size(0), x.size(1)};
+  VFM_RUN(Touching(values, scales, x), dequantize_rows, from, dtype, x.raw());
   return x;
 }
 

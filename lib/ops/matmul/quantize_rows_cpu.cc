@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <array>
 #include <cmath>
 
 #include "ops/matmul/fp8_scale.h"
@@ -24,24 +23,6 @@ std::uint8_t code_of(float scaled, bool e4m3) {
   if (std::isnan(scaled)) return 0;  // its scale is NaN
   const float whole = std::nearbyint(std::clamp(scaled, -kLargestInt8, kLargestInt8));
   return static_cast<std::uint8_t>(static_cast<std::int8_t>(whole));
-}
-
-/// What each code stands for.
-std::array<float, 256> numbers_of(bool e4m3) {
-  std::array<float, 256> numbers{};
-  for (std::size_t code = 0; code < numbers.size(); ++code) {
-    const auto byte = static_cast<std::uint8_t>(code);
-    numbers[code] =
-        e4m3 ? f8e4m3_to_float(byte) : static_cast<float>(static_cast<std::int8_t>(byte));
-  }
-  return numbers;
-}
-
-void put(float value, float& to) {
-  to = value;
-}
-void put(float value, std::uint16_t& to) {
-  to = float_to_bfloat16(value);
 }
 
 template <class T>
@@ -76,20 +57,6 @@ void quantize_rows_as(const Tensor& x, const Tensor& largest, const QuantizedRow
   }
 }
 
-template <class T>
-void dequantize_rows_as(const QuantizedRows& rows, const Tensor& x) {
-  const std::int64_t columns = x.size(1);
-  const std::array<float, 256> numbers = numbers_of(rows.values.dtype() == DType::f8e4m3);
-#pragma omp parallel for schedule(static)
-  for (std::int64_t row = 0; row < x.size(0); ++row) {
-    const auto* const codes = rows.values.data<std::uint8_t>() + row * columns;
-    const float scale = rows.scales.data<float>()[row];
-    T* const to = x.data<T>() + row * columns;
-    for (std::int64_t i = 0; i < columns; ++i)
-      put(scale * numbers[codes[i]], to[i]);
-  }
-}
-
 }  // namespace
 
 void cpu::largest_of_rows(const Tensor& x, const Tensor& largest) {
@@ -100,11 +67,6 @@ void cpu::largest_of_rows(const Tensor& x, const Tensor& largest) {
 void cpu::quantize_rows(const Tensor& x, const Tensor& largest, const QuantizedRows& rows) {
   x.dtype() == DType::f32 ? quantize_rows_as<float>(x, largest, rows)
                           : quantize_rows_as<std::uint16_t>(x, largest, rows);
-}
-
-void cpu::dequantize_rows(const QuantizedRows& rows, const Tensor& x) {
-  x.dtype() == DType::f32 ? dequantize_rows_as<float>(rows, x)
-                          : dequantize_rows_as<std::uint16_t>(rows, x);
 }
 
 }  // namespace vfm::ops

@@ -16,12 +16,6 @@ kernels::QuantizeRows call_of(const Tensor& x) {
   return call;
 }
 
-void take_rows(kernels::QuantizeRows& call, const QuantizedRows& rows) {
-  call.e4m3 = rows.values.dtype() == DType::f8e4m3;
-  call.values = rows.values.data<std::uint8_t>();
-  call.scales = rows.scales.data<float>();
-}
-
 }  // namespace
 
 void cuda::largest_of_rows(const Tensor& x, const Tensor& largest) {
@@ -33,15 +27,23 @@ void cuda::largest_of_rows(const Tensor& x, const Tensor& largest) {
 
 void cuda::quantize_rows(const Tensor& x, const Tensor& largest, const QuantizedRows& rows) {
   kernels::QuantizeRows call = call_of(x);
-  take_rows(call, rows);
+  call.e4m3 = rows.values.dtype() == DType::f8e4m3;
+  call.values = rows.values.data<std::uint8_t>();
+  call.scales = rows.scales.data<float>();
   call.largest = largest.data<std::uint32_t>();
   call.parts = largest.elements() / x.size(0);
   check_gpu(kernels::quantize_rows(call, compute_stream()), "round a matrix to 8 bits");
 }
 
-void cuda::dequantize_rows(const QuantizedRows& rows, const Tensor& x) {
-  kernels::QuantizeRows call = call_of(x);
-  take_rows(call, rows);
+void cuda::dequantize_rows(const RowCodes& codes, DType type, void* x) {
+  kernels::QuantizeRows call;
+  call.type = kernel_type(type);
+  call.e4m3 = codes.e4m3;
+  call.x = x;
+  call.rows = codes.rows;
+  call.columns = codes.columns;
+  call.values = const_cast<std::uint8_t*>(codes.codes);  // which it only reads
+  call.scales = const_cast<float*>(codes.scales);
   check_gpu(kernels::dequantize_rows(call, compute_stream()), "make a matrix of its 8-bit form");
 }
 

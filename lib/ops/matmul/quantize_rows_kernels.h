@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+
 #include "ops/kernel.h"
 #include "ops/matmul/quantize_rows.h"
 
@@ -9,6 +11,13 @@ namespace vfm::ops {
 
 VFM_KERNEL(void, largest_of_rows, const Tensor& x, const Tensor& largest)
 VFM_KERNEL(void, quantize_rows, const Tensor& x, const Tensor& largest, const QuantizedRows& rows)
-VFM_KERNEL(void, dequantize_rows, const QuantizedRows& rows, const Tensor& x)
+// x [rows, columns] of `type` from codes and scales, as plain pointers
+struct RowCodes {
+  const std::uint8_t* codes;
+  const float* scales;
+  bool e4m3;
+  std::int64_t rows, columns;
+};
+VFM_ISA_KERNEL(void, dequantize_rows, const RowCodes& codes, DType type, void* x)
 
 }  // namespace vfm::ops

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/float8.h"
+#include "ops/cpu/isa.h"
 #include "support/noise.h"
 
 using namespace vfm;
@@ -103,6 +104,8 @@ TEST_CASE("what is not finite makes its row NaN, zeros stay zeros, what does not
       CHECK((std::isnan(back.floats()[0]) && std::isnan(back.floats()[1])));
       CHECK(back.floats()[3] == 3);
       CHECK((back.floats()[4] == 0 && back.floats()[5] == 0));
+      const Tensor low = dequantize_rows(quantized(x, format), DType::bf16).to(DType::f32);
+      CHECK((std::isnan(low.floats()[0]) && low.floats()[3] == 3));
     }
   }
   CHECK_THROWS_AS(parse_row_format("int4"), Error);
@@ -112,4 +115,24 @@ TEST_CASE("what is not finite makes its row NaN, zeros stay zeros, what does not
   const QuantizedRows rows = quantized(x, RowFormat::int8);
   CHECK_THROWS_AS(dequantize_rows(rows, DType::f16), Error);
   CHECK_THROWS_AS(dequantize_rows({rows.values, x}, DType::f32), Error);
+}
+
+TEST_CASE("every code is the number that it stands for, on every instruction set") {
+  for (const Isa limit : {Isa::base, Isa::avx2, Isa::amx}) {
+    limit_isa(limit);
+    for (const DType code : {DType::u8, DType::f8e4m3}) {
+      const Tensor codes({1, 256}, code), scale = Tensor::from(std::vector{0.5f}, {1});
+      for (int i = 0; i < 256; ++i)
+        codes.data<std::uint8_t>()[i] = static_cast<std::uint8_t>(i);
+      const Tensor numbers = dequantize_rows({codes, scale}, DType::f32);
+      for (int i = 0; i < 256; ++i) {
+        const auto byte = static_cast<std::uint8_t>(i);
+        const float wanted = code == DType::u8 ? static_cast<float>(static_cast<std::int8_t>(byte))
+                                               : f8e4m3_to_float(byte);
+        const float number = numbers.floats()[static_cast<std::size_t>(i)];
+        CHECK((number == wanted / 2 || (std::isnan(number) && std::isnan(wanted))));
+      }
+    }
+  }
+  limit_isa(Isa::amx);
 }
