@@ -97,11 +97,10 @@ TEST_CASE("networks: the memory of a pass in FP8 on a GPU") {
 
 TEST_CASE("networks: matrices in 8 bits wait on the host, and are never whole on a GPU") {
   models::NetworkConfig c = small(NetworkType::dit);
-  c.num_layers = 6;
+  c.num_layers = 4;
   std::vector<double> taken;
   for (const std::optional<ops::RowFormat> format :
-       {std::optional<ops::RowFormat>(), std::optional(ops::RowFormat::int8),
-        std::optional(ops::RowFormat::e4m3)})
+       {std::optional<ops::RowFormat>(), std::optional(ops::RowFormat::int8)})
     taken.push_back(check("8 bits", [&](Device device) {
       models::NetworkLayout layout;
       layout.quantized = format;
@@ -112,7 +111,6 @@ TEST_CASE("networks: matrices in 8 bits wait on the host, and are never whole on
     }));
   const double d = c.width(), text = c.text_embed_dim;
   const double matrices = c.num_layers * (14 * d * d + 2 * d * text);
-  CHECK(taken[1] == taken[2]);
   // Half of bf16's, but for the one that is whole.
   CHECK(taken[0] - taken[1] > 0.8 * matrices);
   CHECK(taken[0] - taken[1] < matrices);
