@@ -58,6 +58,7 @@ class GenerateTool : public vfm::cli::Tool {
         ->check(vfm::cli::not_empty);
     add_prompt_options({app, "Prompts"});
     add_network_options({app, "Network"});
+    add_quantize_options({app, "Network"});
     add_size_options({app, "Size"});
     add_sampling_options({app, "Sampling"});
     add_condition_options({app, "Video to world"});
@@ -71,7 +72,11 @@ class GenerateTool : public vfm::cli::Tool {
   void check() override {
     if (decode_only_) refuse_options_of_latents();
     if (!sampler_.empty()) job_.defaults.choice.sampler = vfm::generate::parse_sampler(sampler_);
+    if (sigmas_->count() > 0) job_.defaults.choice.sigmas = vfm::generate::parse_sigmas(levels_);
     job_.fp8 = vfm::models::parse_fp8(fp8_);
+    if (quantize_ != "off") job_.quantize = vfm::ops::parse_row_format(quantize_);
+    if (job_.quantize && job_.fp8.any())
+      vfm::fail_usage("--quantize and --fp8: products in FP8 have weights in 8 bits, give one");
     if (dtype_ != "auto") job_.compute = dtype_ == "bf16" ? vfm::DType::bf16 : vfm::DType::f32;
     parse_size();
     job_.lora.separate = lora_mode_ == "separate";
@@ -223,6 +228,21 @@ class GenerateTool : public vfm::cli::Tool {
         ->capture_default_str();
   }
 
+  void add_quantize_options(const Group& group) {
+    CLI::Option* const quantize =
+        group
+            .add_choice("--quantize", quantize_, "FORM", {"off", "int8", "e4m3"},
+                        "off, int8, or e4m3: keep the matrices of the blocks in 8 bits")
+            ->capture_default_str();
+    group
+        .add("--quantize-tolerance", job_.quantize_tolerance, "PART",
+             "the most that this may change the model's output, in parts of its size")
+        ->check(CLI::Range(0.0, 1000.0))
+        ->check(vfm::cli::not_nan)
+        ->needs(quantize)
+        ->capture_default_str();
+  }
+
   void add_size_options(const Group& group) {
     vfm::generate::Prompt& prompt = job_.defaults;
     group.add("--size", size_, "WxH", "WIDTHxHEIGHT in pixels (default: as trained)");
@@ -237,8 +257,8 @@ class GenerateTool : public vfm::cli::Tool {
     vfm::generate::SampleChoice& choice = job_.defaults.choice;
     seed_.add(group.app);
     group.app.get_option("--seed")->group(group.owner);
-    group.add_choice("--sampler", sampler_, "NAME", {"euler", "edm-euler", "heun", "res"},
-                     "euler, edm-euler, heun or res (default: the model's)");
+    group.add_choice("--sampler", sampler_, "NAME", {"euler", "edm-euler", "heun", "res", "lcm"},
+                     "euler, edm-euler, heun, res or lcm (default: the model's)");
     group.add("--steps", choice.steps, "N", "steps from noise to clip (default: the model's)")
         ->check(CLI::Range(1, 10000));
     group.add("--guidance", choice.guidance, "G",
@@ -247,6 +267,12 @@ class GenerateTool : public vfm::cli::Tool {
               "noise level to begin at (default: the model's)");
     group.add("--sigma-min", choice.sigma_min, "S",
               "last noise level above 0 (default: the model's)");
+    sigmas_ = group
+                  .add("--sigmas", levels_, "S,S,...",
+                       "the noise levels themselves, falling, in place of these three")
+                  ->excludes("--steps")
+                  ->excludes("--sigma-max")
+                  ->excludes("--sigma-min");
     group.add("--temperature", choice.temperature, "T",
               "of autoregressive models: divides the logits (default: 1)");
     group.add("--top-p", choice.top_p, "P",
@@ -359,10 +385,10 @@ class GenerateTool : public vfm::cli::Tool {
   vfm::cli::InputLimitOptions input_limits_;
   vfm::cli::ComputeOptions compute_;
   std::vector<const CLI::Option*> of_latents_;
-  CLI::Option *quality_ = nullptr, *mode_ = nullptr;
+  CLI::Option *quality_ = nullptr, *mode_ = nullptr, *sigmas_ = nullptr;
   std::optional<std::string> gpu_;
-  std::string size_, negative_, weights_ = "ema", sampler_, fp8_ = "off", dtype_ = "auto";
-  std::string lora_mode_ = "merged", parallel_;
+  std::string size_, negative_, weights_ = "ema", sampler_, levels_, fp8_ = "off", dtype_ = "auto";
+  std::string lora_mode_ = "merged", parallel_, quantize_ = "off";
   std::vector<std::string> loras_;
 };
 

@@ -20,6 +20,19 @@ Json adapters_json(const std::vector<models::AdaptersInUse>& adapters) {
   return list.empty() ? Json() : list.size() == 1 ? list.front() : list;
 }
 
+/// What decides the noise levels.
+void add_levels(Json& record, const SampleOptions& sampling) {
+  if (!sampling.sigmas.empty()) {
+    record["sigmas"] = sampling.sigmas;
+    return;
+  }
+  record["steps"] = sampling.steps;
+  if (sampling.flow())
+    record["shift"] = sampling.shift;
+  else
+    record.update({{"sigma_min", sampling.sigma_min}, {"sigma_max", sampling.sigma_max}});
+}
+
 }  // namespace
 
 void add_adapter_paths(Json& record, const models::LoadedModel& model) {
@@ -42,6 +55,11 @@ void refuse_other_model(const ModelInUse& in_use, const MadeBy& made_by) {
   const std::string fp8 = made_by.fp8.value_or("off");
   if ((made_by.fp8 || made_by.model_hash) && fp8 != models::fp8_name(in_use.fp8))
     fail("the record was made with FP8 '{}': give --fp8 {}", fp8, fp8);
+  const std::string quantize = made_by.quantize.value_or("off");
+  const std::string in_form = in_use.quantize.empty() ? "off" : in_use.quantize;
+  if ((made_by.quantize || made_by.model_hash) && quantize != in_form)
+    fail("the record was made with weights quantised as '{}', these are '{}': give --quantize {}",
+         quantize, in_form, quantize);
   const std::string parallel = made_by.parallel.value_or("");
   if ((made_by.parallel || made_by.model_hash) && parallel != in_use.parallel)
     fail(
@@ -71,14 +89,9 @@ Json describe_latent(const ModelInUse& in_use, const NamedRequest& request) {
   if (autoregressive)
     record.update({{"temperature", sampling.temperature}, {"top_p", sampling.top_p}});
   else
-    record.update({{"sampler", to_string(sampling.sampler)},
-                   {"steps", sampling.steps},
-                   {"guidance", sampling.guidance}});
+    record.update({{"sampler", to_string(sampling.sampler)}, {"guidance", sampling.guidance}});
   record.update({{"weights", model.ema ? "ema" : "model"}, {"model_hash", in_use.hash}});
-  if (sampling.sampler == Sampler::flow)
-    record["shift"] = sampling.shift;
-  else if (!autoregressive)
-    record.update({{"sigma_min", sampling.sigma_min}, {"sigma_max", sampling.sigma_max}});
+  if (!autoregressive) add_levels(record, sampling);
   if (clip.given) {
     record.update(
         {{"condition_frames", clip.given->frames}, {"condition_xxh3", *files.condition.xxh3}});
@@ -88,6 +101,7 @@ Json describe_latent(const ModelInUse& in_use, const NamedRequest& request) {
   if (clip.embedding) record["embedding_xxh3"] = *files.embedding.xxh3;
   if (clip.negative_embedding) record["negative_embedding_xxh3"] = *files.negative_embedding.xxh3;
   if (in_use.fp8.any()) record["fp8"] = models::fp8_name(in_use.fp8);
+  if (!in_use.quantize.empty()) record["quantize"] = in_use.quantize;
   if (!in_use.parallel.empty()) record["parallel"] = in_use.parallel;
   if (!model.adapters.empty()) record["lora"] = adapters_json(model.adapters);
   // Where nothing is said of them, it was f32 on the CPU.

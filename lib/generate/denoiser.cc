@@ -22,7 +22,7 @@ struct Scaling {
 };
 
 Scaling scaling_at(const SampleOptions& options, double sigma) {
-  if (options.sampler == Sampler::flow) return {1, 1, -sigma, sigma * kFlowTimesteps};
+  if (options.flow()) return {1, 1, -sigma, sigma * kFlowTimesteps};
   const models::EdmScaling c = models::edm_scaling(sigma);
   return {c.in, c.skip, c.out, c.noise};
 }
@@ -45,7 +45,7 @@ Denoiser::Denoiser(const models::DiffusionNetwork& network, DenoiseInput input,
                    std::uint64_t key, Forward forward)
     : network_(network),
       input_(std::move(input)),
-      options_(options),
+      options_(std::move(options)),
       levels_(std::move(levels)),
       seed_(seed),
       key_(key),

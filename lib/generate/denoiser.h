@@ -59,9 +59,10 @@ class Denoiser {
 
   /// The batch that the network is asked for `x` at `sigma`. Valid until the next call.
   const models::NetworkBatch& batch(std::span<const double> x, double sigma);
+  /// The network's output for it, on the CPU.
+  Tensor output(std::span<const double> x, double sigma);
 
  private:
-  Tensor output(std::span<const double> x, double sigma);
   void put_given(std::span<float> input, std::size_t half, std::size_t level) const;
 
   const models::DiffusionNetwork& network_;

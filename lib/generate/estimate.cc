@@ -56,6 +56,8 @@ Estimate::Estimate(const GenerateJob& job)
   shape_ = shape_of_model();
   shape_.check_parts(facts_, job.model);
   if (job.fp8.any()) check_fp8();
+  if (job.quantize && network_.decoder)
+    fail_usage("weights in 8 bits are for diffusion models, this one is autoregressive");
   job.defaults.choice.check_for(network_.decoder.has_value(), own_sampling_.sampler);
   sampling_ = job.defaults.choice.over(own_sampling_);
   sampling_.validate();
@@ -90,7 +92,7 @@ ModelShape Estimate::shape_of_model() const {
     shape.time_factor = tokenizer_->time_factor();
     shape.space_factor = tokenizer_->space_factor();
   }
-  shape.flow = own_sampling_.sampler == Sampler::flow;
+  shape.flow = own_sampling_.flow();
   if (text_)
     shape.encoder_width = text_->config.width;
   else if (shape.foreign_text = foreign_text(); shape.foreign_text)
@@ -161,9 +163,16 @@ ModelPart Estimate::network_part(const models::Gpu* gpu) const {
     sample.position_step =
         position_steps({size.frames, size.height, size.width},
                        {known.frames, known.height, known.width}, network_.dit->patch_size);
-    SharedPass pass = shared_pass(
-        {*network_.dit, network_.adapters, sample, clip_.samples, compute_, job_.fp8, job_.device},
-        parallel_, cp_, gpu);
+    PassWork work{*network_.dit, network_.adapters, sample,      clip_.samples,
+                  compute_,      job_.fp8,          job_.device, job_.quantize};
+    SharedPass pass = shared_pass(work, parallel_, cp_, gpu);
+    // On a GPU they wait on the host, but for shards.
+    if (job_.quantize && (job_.device == Device::cpu || parallel_.shard)) {
+      work.quantize.reset();
+      const models::PartCost whole = shared_pass(work, parallel_, cp_, nullptr).cost;
+      part.whole_bytes = whole.weight_bytes;
+      part.whole_pass_bytes = whole.weight_bytes + whole.held_bytes;
+    }
     part.cost = std::move(pass.cost);
     part.exchanges = std::move(pass.exchanges);
     const double passes = evaluations(sampling_);
@@ -248,14 +257,17 @@ Estimate::Memory Estimate::memory(const ModelPart& network, const ModelPart& tok
   const double weights = network.cost.weight_bytes + tokenizer.cost.weight_bytes;
   // Ranks that share the clip share the reading, too.
   const double read = host / parallel_.ranks();
-  const double loading = std::max(network.cost.weight_bytes + read * network.file_bytes,
-                                  weights + read * tokenizer.file_bytes);
+  const double whole = std::max(network.cost.weight_bytes, network.whole_bytes);
+  const double loading =
+      std::max(whole + read * network.file_bytes,
+               whole + tokenizer.cost.weight_bytes + read * tokenizer.file_bytes);
   const auto using_it = [&](const ModelPart& part, double held) {
     return weights + host * (text.mapped_bytes + part.cost.host_bytes) + held;
   };
   // What reading the text had of tensors sampling has too: in use, or kept. On the CPU it is given
   // back before the clip is decoded (Generator::denoise).
-  const double sampling = std::max(text.held_bytes, network.held_bytes);
+  const double sampling = std::max(
+      {text.held_bytes, network.held_bytes, network.whole_pass_bytes - network.cost.weight_bytes});
   const double decoding =
       host > 0 ? tokenizer.held_bytes : std::max(sampling, tokenizer.held_bytes);
   const Clip& c = clip_;
@@ -263,10 +275,11 @@ Estimate::Memory Estimate::memory(const ModelPart& network, const ModelPart& tok
       job_.output == "-" ? 0
                          : encoder_bytes(c.request.frames,
                                          static_cast<double>(c.request.width) * c.request.height);
-  memory.phases = {std::pair{"loading", loading},
-                   {"encoding_text", using_it(text, text.held_bytes)},
-                   {"sampling", using_it(network, sampling)},
-                   {"decoding", using_it(tokenizer, decoding) + host * encoder}};
+  memory.phases = {
+      std::pair{"loading", loading},
+      {"encoding_text", using_it(text, text.held_bytes) + whole - network.cost.weight_bytes},
+      {"sampling", using_it(network, sampling)},
+      {"decoding", using_it(tokenizer, decoding) + host * encoder}};
   for (auto& [phase, bytes] : memory.phases)
     memory.peak = std::max(memory.peak, bytes += memory.program);
   return memory;

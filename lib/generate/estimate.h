@@ -32,7 +32,9 @@ struct ModelPart {
   double file_bytes = 0;    ///< of its weights
   double mapped_bytes = 0;  ///< of the file, while it is used from there
   models::PartCost cost;    ///< flops of the clip
-  double held_bytes = 0;    ///< what the allocator holds for the activations, with what it keeps
+  /// While matrices that are to be in 8 bits are whole: their memory, and with a pass.
+  double whole_bytes = 0, whole_pass_bytes = 0;
+  double held_bytes = 0;  ///< what the allocator holds for the activations, with what it keeps
   /// Of a network that ranks share, on a GPU: what one of them waits for the others, of the clip.
   std::vector<models::TimeLine> exchanges = {};
   models::CosmosSplit split = {};  ///< of a tokenizer from a folder, over the ranks

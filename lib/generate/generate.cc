@@ -36,7 +36,7 @@ class Run {
 
  private:
   std::optional<Asked> next();
-  void measure_fp8(const NamedRequest& request);
+  void measure(const NamedRequest& request);
   Json describe(const NamedRequest& request) const;
   Json record_of(const NamedRequest& request) const;
   Result make(Asked& asked) const;
@@ -57,7 +57,7 @@ class Run {
   ClipOutput output_;
   std::optional<PromptReader> prompts_;  ///< of the first rank
   RequestMaker requests_;
-  std::optional<double> fp8_error_;  ///< measured on the first request
+  std::optional<double> output_error_;  ///< of FP8 or 8 bits, measured on the first request
 };
 
 Run::Run(const GenerateJob& job, const ClipRanks& ranks, Generator generator,
@@ -66,8 +66,13 @@ Run::Run(const GenerateJob& job, const ClipRanks& ranks, Generator generator,
       ranks_(ranks),
       progress_(progress),
       generator_(std::move(generator)),
-      in_use_{generator_, generator_.model().hash, job.fp8,
-              job.device, tokenizer_compute,       job.parallel.name()},
+      in_use_{generator_,
+              generator_.model().hash,
+              job.fp8,
+              job.device,
+              tokenizer_compute,
+              job.parallel.name(),
+              job.quantize ? std::string(ops::row_format_name(*job.quantize)) : ""},
       output_(job.output, job.encoder, progress, manifest, ranks.first()),
       requests_(job, in_use_, output_) {
   if (ranks.first()) prompts_.emplace(job.prompts, job.defaults);
@@ -81,20 +86,25 @@ std::optional<Asked> Run::next() {
   if (!asked.error.empty()) return asked;
   asked.error = failure_of([&] {
     asked.request = requests_.make(std::move(line->prompt));
-    if (job_.fp8.any() && !fp8_error_) measure_fp8(*asked.request);
+    if ((job_.fp8.any() || job_.quantize) && !output_error_) measure(*asked.request);
   });
-  if (fp8_error_ && !(*fp8_error_ <= job_.fp8_tolerance))
+  const double most = job_.quantize ? job_.quantize_tolerance : job_.fp8_tolerance;
+  if (output_error_ && !(*output_error_ <= most))
     fail(
-        "FP8 changes the model's output by {:.4f} of its size, more than --fp8-tolerance {} "
-        "allows: "
-        "generate without --fp8, or allow more",
-        *fp8_error_, job_.fp8_tolerance);
+        "{0} the model's output by {2:.4f} of its size, more than --{1}-tolerance {3} allows: "
+        "generate without --{1}, or allow more",
+        job_.quantize ? "weights in 8 bits change" : "FP8 changes",
+        job_.quantize ? "quantize" : "fp8", *output_error_, most);
   return asked;
 }
 
 /// Before any clip is made, so no other thread uses the generator yet.
-void Run::measure_fp8(const NamedRequest& request) {
-  fp8_error_ = generator_.fp8_error(job_.fp8, request.clip, request.sampling);
+void Run::measure(const NamedRequest& request) {
+  if (job_.quantize) {
+    output_error_ = generator_.quantize(request.clip, request.sampling);
+    return;
+  }
+  output_error_ = generator_.fp8_error(job_.fp8, request.clip, request.sampling);
   generator_.set_fp8(job_.fp8);
 }
 
@@ -185,7 +195,7 @@ Json Run::record_of(const NamedRequest& request) const {
   record["model"] = generator_.model().folder;
   add_adapter_paths(record, generator_.model());
   record["address"] = hash_hex(dump_json(facts));
-  if (fp8_error_) record["fp8_error"] = *fp8_error_;
+  if (output_error_) record[job_.quantize ? "quantize_error" : "fp8_error"] = *output_error_;
   if (job_.latents_only) {  // no facts of the latent, but what it is to be decoded with
     if (!request.encoder.empty()) record["encoder"] = request.encoder;
     record["quality"] = request.quality;
@@ -280,7 +290,7 @@ void Run::make_in_rounds(Slots& slots) {
     std::vector<std::uint64_t> costs;
     std::vector<Asked> asked;
     if (ranks_.first()) asked = read_round(most, costs, more);
-    Round round(ranks_.clips(), std::move(asked), costs, more, fp8_error_);
+    Round round(ranks_.clips(), std::move(asked), costs, more, output_error_);
     more = round.more();
     for (Result& result : round.collect(make_all(round.mine(), slots))) {
       if (result.asked.error.empty() && !output_.to_stream()) check_is_here(result.record);

@@ -44,6 +44,9 @@ struct GenerateJob {
   models::Fp8Parts fp8;  ///< what is computed in FP8
   /// The most that FP8 may change the network's first output, in parts of its size.
   double fp8_tolerance = 0.15;
+  /// The form of the blocks' matrices, and the most that it may change that output.
+  std::optional<ops::RowFormat> quantize = {};
+  double quantize_tolerance = 0.15;
   ClipParallel parallel;  ///< how ranks share one clip
   std::string encoder;    ///< FFmpeg's name; empty: the default one
   int quality = 12;       ///< 0..51
@@ -53,7 +56,8 @@ struct GenerateJob {
 
 /// Returns how many prompts failed and were recorded. Manifest records go to standard output in the
 /// order of the prompts (not with "-" as output). Throws Error when nothing was asked for or
-/// nothing could be made, or when FP8 changes the network's first output by more than allowed.
+/// nothing could be made, or when FP8 or weights in 8 bits change the network's first output by
+/// more than allowed.
 ///
 /// A collective: the ranks of `world` deal the prompts among themselves, or share each clip as
 /// job.parallel says (generate/clip_ranks.h). Rank 0 reads prompts and writes the manifest; the

@@ -33,11 +33,13 @@ Json sampling_json(const Estimate& estimate) {
             {"passes", c.tokens},
             {"samples", 1}};
   const SampleOptions& sampling = estimate.sampling();
-  return {{"sampler", to_string(sampling.sampler)},
-          {"steps", sampling.steps},
-          {"guidance", sampling.guidance},
-          {"passes", evaluations(sampling)},
-          {"samples", c.samples}};
+  Json json = {{"sampler", to_string(sampling.sampler)},
+               {"steps", sampling.steps},
+               {"guidance", sampling.guidance},
+               {"passes", evaluations(sampling)},
+               {"samples", c.samples}};
+  if (!sampling.sigmas.empty()) json["sigmas"] = sampling.sigmas;
+  return json;
 }
 
 /// The tokens are those of all ranks, the operations those of one.
@@ -80,6 +82,7 @@ Json cost_json(const GenerateJob& job) {
                {"tokenizer", tokenizer.json()},
                {"flops", network.cost.flops + text.cost.flops + tokenizer.cost.flops},
                {"memory_bytes", memory_json(memory)}};
+  if (job.quantize) cost["quantize"] = ops::row_format_name(*job.quantize);
   if (!estimate.parallel().alone()) {
     cost["parallel"] = estimate.parallel().name();
     cost["ranks"] = estimate.parallel().ranks();

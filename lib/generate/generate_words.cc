@@ -15,8 +15,10 @@ std::string generation_words(const Json& cost) {
   const auto bytes = [](const Json& value) { return format_bytes(value.get<double>()); };
   const auto count = [](const Json& value) { return format_count(value.get<double>()); };
   const Json &sampling = cost["sampling"], &memory = cost["memory_bytes"];
-  line("model", fmt::format("{}, in {}", cost["model"].get<std::string>(),
-                            cost["compute"].get<std::string>()));
+  line("model",
+       fmt::format(
+           "{}, in {}{}", cost["model"].get<std::string>(), cost["compute"].get<std::string>(),
+           cost.contains("quantize") ? ", weights as " + cost["quantize"].get<std::string>() : ""));
   line("device", cost["device"] == "cpu" ? "the CPU" : cost["device"].get<std::string>());
   line("clip", fmt::format("{} frames of {}x{}", cost["frames"].dump(), cost["width"].dump(),
                            cost["height"].dump()));

@@ -56,9 +56,10 @@ struct Generator::State {
     shape.vocabulary = tokenizer->vocabulary();
     shape.time_factor = tokenizer->time_factor();
     shape.space_factor = tokenizer->space_factor();
-    shape.flow = sampling.sampler == Sampler::flow;
+    shape.flow = sampling.flow();
     shape.encoder_width = prompts.reads_text() ? prompts.dim() : 0;
     shape.foreign_text = prompts.foreign();
+    quantize = [this] { model.network->quantize(); };
   }
 
   /// On the network's device, and in its type where the checkpoint does not say.
@@ -76,6 +77,8 @@ struct Generator::State {
   ModelShape shape;
   Forward forward;  ///< empty: the network itself
   std::function<void(models::Fp8Parts)> switch_fp8;
+  std::function<void()> quantize;
+  bool quantized = false;
 
   bool autoregressive() const { return model.decoder != nullptr; }
   int text_width() const {
@@ -237,9 +240,31 @@ void Generator::set_fp8(models::Fp8Parts parts) {
     state_->model.network->set_inference_fp8(parts);
 }
 
-void Generator::share(Forward forward, std::function<void(models::Fp8Parts)> switch_fp8) {
+double Generator::quantize(const ClipRequest& request, const SampleOptions& options) {
+  State& s = *state_;
+  s.check(request, options);
+  if (s.quantized)
+    fail("the weights are in 8 bits, and what that changes could not be measured: run it again");
+  const OneThread one_thread;
+  Denoiser denoiser = s.make_denoiser(request, options);
+  const double sigma = noise_levels(options).front();
+  const std::vector<double> x = s.first_state(request, sigma);
+  const Tensor without = denoiser.output(x, sigma);
+  quantize();
+  return models::output_change(without, denoiser.output(x, sigma));
+}
+
+void Generator::quantize() {
+  state_->quantized = true;
+  state_->quantize();
+  if (state_->model.device() == Device::cpu) release_cached_memory();  // the whole matrices'
+}
+
+void Generator::share(Forward forward, std::function<void(models::Fp8Parts)> switch_fp8,
+                      std::function<void()> quantize) {
   state_->forward = std::move(forward);
   state_->switch_fp8 = std::move(switch_fp8);
+  state_->quantize = std::move(quantize);
 }
 
 /// The codes of a clip, as whole numbers of one channel.
@@ -284,10 +309,13 @@ Latent Generator::State::draw(const ClipRequest& request, const SampleOptions& o
   };
   const auto total = static_cast<std::int64_t>(sigmas.size()) - 1;
   if (how_far) how_far(state.step, total);
-  sample(options.sampler, sigmas, denoise, state, [&](const SamplerState& at) {
-    if (how_far) how_far(at.step, total);
-    if (after_step) after_step(at);
-  });
+  sample(
+      options.sampler, sigmas, denoise, state,
+      [&](const SamplerState& at) {
+        if (how_far) how_far(at.step, total);
+        if (after_step) after_step(at);
+      },
+      fresh_noise(options.flow(), request.seed, random_key(request.prompt)));
   if (!std::ranges::all_of(state.x, [](double value) { return std::isfinite(value); }))
     fail("the model '{}' makes values that are not finite: its weights are damaged", model.folder);
   Latent latent = latent_of(request);

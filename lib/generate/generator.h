@@ -67,10 +67,16 @@ class Generator {
   /// throws. Not thread-safe.
   void set_fp8(models::Fp8Parts parts);
 
-  /// From now on `forward` gives the network's outputs, and `switch_fp8` does what set_fp8() does,
-  /// with the other ranks that have a part of it: then denoise() is for one thread. Of a diffusion
-  /// model.
-  void share(Forward forward, std::function<void(models::Fp8Parts)> switch_fp8);
+  /// DiffusionNetwork::quantize(): from now on. Returns how much that changes the network's first
+  /// output for this clip (models::output_change). Throws what denoise() throws. Not thread-safe.
+  double quantize(const ClipRequest& request, const SampleOptions& options);
+  void quantize();  ///< without a measurement
+
+  /// From now on `forward` gives the network's outputs, and the others do what set_fp8() and
+  /// quantize() do, with the other ranks that have a part of it: then denoise() is for one thread.
+  /// Of a diffusion model.
+  void share(Forward forward, std::function<void(models::Fp8Parts)> switch_fp8,
+             std::function<void()> quantize);
 
   /// The clip's latent, or its codes. Begins at `state` if it is of a step, else at the first
   /// noise. `how_far` is called for each step, or each code. Throws Error{usage} for an impossible

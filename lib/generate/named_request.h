@@ -34,6 +34,7 @@ struct ModelInUse {
   Device device = Device::cpu;
   std::string tokenizer_compute = {};  ///< of choose_compute()
   std::string parallel = {};           ///< of ClipParallel::name()
+  std::string quantize = {};           ///< name of the matrices' form; empty: their own
 };
 
 /// What the job says of where the model's tokenizer is, and of what it computes in: returns what

@@ -48,7 +48,34 @@ void take(Json& line, const char* name, const std::optional<T>& value, Field& fi
   line.erase(name);
 }
 
+std::vector<double> get_sigmas(const Json& line, std::string_view where) {
+  std::vector<double> sigmas;
+  const Json found = line.value("sigmas", Json());
+  if (found.is_null()) return sigmas;
+  for (const Json& sigma : found) {
+    if (!found.is_array() || !sigma.is_number()) fail("'sigmas' of {} are not numbers", where);
+    sigmas.push_back(sigma.get<double>());
+  }
+  if (sigmas.empty()) fail("'sigmas' of {} has no noise level", where);
+  return sigmas;
+}
+
+/// The levels themselves, or what else decides them: what a line says of either goes before all
+/// that the command line says of both.
+void take_levels(Json& json, SampleChoice& choice, std::string_view where) {
+  const std::vector<double> sigmas = get_sigmas(json, where);
+  json.erase("sigmas");
+  bool others = false;
+  for (const char* name : {"steps", "sigma_min", "sigma_max", "shift"})
+    others = others || !json.value(name, Json()).is_null();
+  if (others) choice.sigmas.clear();
+  if (!sigmas.empty())
+    choice.sigmas = sigmas, choice.steps.reset(), choice.sigma_min.reset(),
+    choice.sigma_max.reset(), choice.shift.reset();
+}
+
 void take_sampling(Json& json, SampleChoice& choice, std::string_view where) {
+  take_levels(json, choice, where);
   take(json, "steps", get_int(json, "steps", where), choice.steps);
   take(json, "guidance", get_number(json, "guidance"), choice.guidance);
   take(json, "sigma_min", get_number(json, "sigma_min"), choice.sigma_min);
@@ -79,14 +106,16 @@ void take_origin(Json& json, Prompt& prompt, std::string_view where) {
   take(json, "weights", get_string(json, "weights"), by.weights);
   take(json, "model_hash", get_string(json, "model_hash"), by.model_hash);
   take(json, "fp8", get_string(json, "fp8"), by.fp8);
+  take(json, "quantize", get_string(json, "quantize"), by.quantize);
   take(json, "parallel", get_string(json, "parallel"), by.parallel);
   take(json, "compute", get_string(json, "compute"), by.compute);
   if (const auto lora = json.find("lora"); lora != json.end()) {
     by.lora = dump_json(*lora);
     json.erase(lora);
   }
-  json.erase("fp8_error");  // is measured in each run
-  for (const char* of_the_run : {"device", "encoded_in", "decoded_on", "decoded_in"})
+  // These are measured in each run.
+  for (const char* of_the_run :
+       {"fp8_error", "quantize_error", "device", "encoded_in", "decoded_on", "decoded_in"})
     json.erase(of_the_run);
 }
 
@@ -99,6 +128,10 @@ void SampleChoice::check_for(bool autoregressive, Sampler own) const {
                  autoregressive ? "diffusion" : "autoregressive",
                  autoregressive ? "autoregressive" : "a diffusion model");
   };
+  if (!sigmas.empty() && (steps || sigma_min || sigma_max || shift))
+    fail_usage(
+        "sigmas are the noise levels themselves: leave out steps, sigma_min, sigma_max and "
+        "shift");
   if (!autoregressive) {
     refuse(temperature.has_value(), "temperature");
     refuse(top_p.has_value(), "top_p");
@@ -112,7 +145,7 @@ void SampleChoice::check_for(bool autoregressive, Sampler own) const {
   refuse(sampler.has_value(), "sampler");
   refuse(steps.has_value(), "steps");
   refuse(guidance.has_value(), "guidance");
-  refuse(sigma_min || sigma_max || shift || augment_sigma, "noise levels");
+  refuse(sigma_min || sigma_max || shift || augment_sigma || !sigmas.empty(), "noise levels");
 }
 
 SampleOptions SampleChoice::over(SampleOptions options) const {
@@ -125,10 +158,12 @@ SampleOptions SampleChoice::over(SampleOptions options) const {
     refuse("sigma_max", *sigma_max, "sigma_min", options.sigma_min);
   if (sigma_min && !sigma_max && *sigma_min >= options.sigma_max)
     refuse("sigma_min", *sigma_min, "sigma_max", options.sigma_max);
+  options.of_flow = options.flow();
   options.sampler = sampler.value_or(options.sampler);
   options.temperature = temperature.value_or(options.temperature);
   options.top_p = top_p.value_or(options.top_p);
-  options.steps = steps.value_or(options.steps);
+  options.steps = sigmas.empty() ? steps.value_or(options.steps) : static_cast<int>(sigmas.size());
+  options.sigmas = sigmas;
   options.sigma_min = sigma_min.value_or(options.sigma_min);
   options.sigma_max = sigma_max.value_or(options.sigma_max);
   options.shift = shift.value_or(options.shift);

@@ -21,6 +21,7 @@ struct SampleChoice {
   std::optional<Sampler> sampler;
   std::optional<int> steps;
   std::optional<double> sigma_min, sigma_max, shift, guidance, augment_sigma;
+  std::vector<double> sigmas = {};           ///< empty: not chosen
   std::optional<double> temperature, top_p;  ///< of autoregressive models
 
   /// Throws Error{usage} naming a choice that such a model does not have; `own` is its own
@@ -32,7 +33,7 @@ struct SampleChoice {
 /// What a record says about the model that made its clip, and how that computed; nothing: anything
 /// is accepted.
 struct MadeBy {
-  std::optional<std::string> weights, model_hash, fp8, compute, parallel;
+  std::optional<std::string> weights, model_hash, fp8, quantize, compute, parallel;
   std::string lora;  ///< JSON, which is only compared; empty: there were no adapters
 };
 
@@ -58,11 +59,11 @@ ClipRequest request_of(const Prompt& prompt, const Extents& usual, double fps);
 
 /// One line: bare text is the prompt; a line that begins with '{' is an object with "prompt" and,
 /// if it differs from `defaults`, any of negative_prompt, seed, name, frames, width, height, fps,
-/// sampler, steps, guidance, sigma_min, sigma_max, shift, temperature, top_p, condition,
+/// sampler, steps, guidance, sigma_min, sigma_max, sigmas, shift, temperature, top_p, condition,
 /// condition_frames, augment_sigma, noise, embedding, negative_embedding, encoder, quality,
-/// weights, model_hash, fp8, parallel, compute, lora. So a record of the manifest, given back, asks
-/// for the same clip. Without a prompt it is empty if there is an embedding. Other keys are kept in
-/// `extra`. Throws Error naming the key. Pure; malformed UTF-8 becomes U+FFFD.
+/// weights, model_hash, fp8, quantize, parallel, compute, lora. So a record of the manifest, given
+/// back, asks for the same clip. Without a prompt it is empty if there is an embedding. Other keys
+/// are kept in `extra`. Throws Error naming the key. Pure; malformed UTF-8 becomes U+FFFD.
 Prompt parse_prompt(std::string_view line, const Prompt& defaults, std::string_view where);
 
 /// A negative prompt as the command line gives it: "@FILE" is what stands in FILE (UTF-8, without

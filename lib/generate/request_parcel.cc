@@ -83,12 +83,32 @@ void read_clip(ParcelReader& parcel, ClipRequest& clip) {
   read_text(parcel, clip.negative_embedding);
 }
 
+void add_sampling(Parcel& parcel, const SampleOptions& o) {
+  parcel.add(o.sampler);
+  parcel.add(o.steps);
+  for (const double value :
+       {o.sigma_min, o.sigma_max, o.shift, o.guidance, o.augment_sigma, o.temperature, o.top_p})
+    parcel.add(value);
+  parcel.add(o.sigmas);
+  parcel.add(o.of_flow);
+}
+
+void read_sampling(ParcelReader& parcel, SampleOptions& o) {
+  parcel.read(o.sampler);
+  parcel.read(o.steps);
+  for (double* const value : {&o.sigma_min, &o.sigma_max, &o.shift, &o.guidance, &o.augment_sigma,
+                              &o.temperature, &o.top_p})
+    parcel.read(*value);
+  parcel.read(o.sigmas);
+  parcel.read(o.of_flow);
+}
+
 }  // namespace
 
 std::string pack_request(const NamedRequest& request) {
   Parcel parcel;
   add_clip(parcel, request.clip);
-  parcel.add(request.sampling);
+  add_sampling(parcel, request.sampling);
   const GivenFiles& files = request.files;
   for (const GivenFile* file :
        {&files.condition, &files.noise, &files.embedding, &files.negative_embedding})
@@ -105,7 +125,7 @@ NamedRequest unpack_request(std::string_view bytes) {
   ParcelReader parcel(bytes);
   NamedRequest request;
   read_clip(parcel, request.clip);
-  parcel.read(request.sampling);
+  read_sampling(parcel, request.sampling);
   GivenFiles& files = request.files;
   for (GivenFile* file :
        {&files.condition, &files.noise, &files.embedding, &files.negative_embedding})

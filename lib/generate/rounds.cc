@@ -20,7 +20,8 @@ std::uint64_t clip_cost(const NamedRequest& request, const Extents& latent, bool
 }
 
 Round::Round(dist::Group& leaders, std::vector<Asked> asked,
-             const std::vector<std::uint64_t>& costs, bool more, std::optional<double>& fp8_error)
+             const std::vector<std::uint64_t>& costs, bool more,
+             std::optional<double>& output_error)
     : leaders_(leaders), asked_(std::move(asked)), more_(more) {
   if (leaders.rank() == 0) {
     const std::vector<int> dealt = dist::deal(costs, leaders.size());
@@ -30,12 +31,12 @@ Round::Round(dist::Group& leaders, std::vector<Asked> asked,
   Parcel plan;
   plan.add(makers_);
   plan.add(more_);
-  plan.add(fp8_error);
+  plan.add(output_error);
   const std::string bytes = dist::broadcast_bytes(leaders, plan.take(), 0);
   ParcelReader reader(bytes);
   reader.read(makers_);
   reader.read(more_);
-  reader.read(fp8_error);
+  reader.read(output_error);
   for (std::size_t i = 0; i < makers_.size(); ++i) {
     const int maker = makers_[i];
     if (leaders.rank() == 0 && maker > 0)

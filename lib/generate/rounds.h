@@ -22,10 +22,10 @@ std::uint64_t clip_cost(const NamedRequest& request, const Extents& latent, bool
 /// One round. A collective of the ranks that lead; rank 0 among them reads.
 class Round {
  public:
-  /// On rank 0: what was read, its costs, and whether there is more to come. Elsewhere nothing. A
-  /// measured FP8 error comes along.
+  /// On rank 0: what was read, its costs, and whether there is more to come. Elsewhere nothing.
+  /// What was measured of FP8 or of weights in 8 bits comes along.
   Round(dist::Group& leaders, std::vector<Asked> asked, const std::vector<std::uint64_t>& costs,
-        bool more, std::optional<double>& fp8_error);
+        bool more, std::optional<double>& output_error);
 
   bool more() const { return more_; }
   /// Those that this rank is to make.

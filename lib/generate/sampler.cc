@@ -3,21 +3,24 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <utility>
 
 #include "base/error.h"
+#include "base/philox.h"
 #include "models/folder/model_facts.h"
 
 namespace vfm::generate {
 namespace {
 
-constexpr std::array<std::pair<Sampler, const char*>, 5> kNames = {
+constexpr std::array<std::pair<Sampler, const char*>, 6> kNames = {
     {{Sampler::euler, "euler"},
      {Sampler::edm_euler, "edm-euler"},
      {Sampler::heun, "heun"},
      {Sampler::res, "res"},
-     {Sampler::flow, "flow"}}};
+     {Sampler::flow, "flow"},
+     {Sampler::lcm, "lcm"}}};
 
 constexpr int kFlowLevels = 1000;  // the lowest level of flow matching is one part of these
 
@@ -32,6 +35,20 @@ std::vector<double> flow_sigmas(int n, double shift) {
     sigmas.push_back(shifted(1 + share * (lowest - 1)));
   }
   return sigmas;
+}
+
+void check_sigmas(const SampleOptions& o) {
+  const double most = o.flow() ? 1 : kLargestSigma;
+  if (o.sigmas.size() > kMostSteps)
+    fail_usage("{} noise levels: at most {}", o.sigmas.size(), kMostSteps);
+  double before = INFINITY;
+  for (const double sigma : o.sigmas) {
+    if (!(sigma > 0 && sigma <= most))
+      fail_usage("noise level {}: must be above 0 and at most {}{}", sigma, most,
+                 o.flow() ? ", for the model is of flow matching" : "");
+    if (!(sigma < before)) fail_usage("noise level {} after {}: must fall", sigma, before);
+    before = sigma;
+  }
 }
 
 /// x at `next` on the straight line through x at `sigma` and the estimate x0 at 0.
@@ -61,7 +78,7 @@ void res_step(std::span<const double> sigmas, std::size_t i, std::span<const dou
 Sampler parse_sampler(std::string_view name) {
   for (const auto& [sampler, known] : kNames)
     if (name == known) return sampler;
-  fail_usage("unknown sampler '{}': there are euler, edm-euler, heun, res and flow", name);
+  fail_usage("unknown sampler '{}': there are euler, edm-euler, heun, res, flow and lcm", name);
 }
 
 std::string to_string(Sampler sampler) {
@@ -70,13 +87,14 @@ std::string to_string(Sampler sampler) {
 
 void check_sampler(Sampler asked, Sampler own) {
   const bool flow = own == Sampler::flow;
+  if (asked == Sampler::lcm) return;
   if ((asked == Sampler::flow) != flow)
     fail_usage("sampler '{}' is {}for models of flow matching, and this is {}", to_string(asked),
                flow ? "not " : "", flow ? "one" : "none");
 }
 
 void SampleOptions::validate() const {
-  if (sigma_max > kLargestSigma)
+  if (sigmas.empty() && sigma_max > kLargestSigma)
     fail_usage("noise levels up to {}: at most {}", sigma_max, kLargestSigma);
   if (steps > kMostSteps) fail_usage("{} steps: at most {}", steps, kMostSteps);
   noise_levels(*this);
@@ -96,6 +114,7 @@ SampleOptions SampleOptions::of(const models::SamplingFacts& facts, const std::s
   options.sigma_max = facts.sigma_max.value_or(options.sigma_max);
   options.shift = facts.shift.value_or(options.shift);
   options.guidance = facts.guidance.value_or(options.guidance);
+  options.of_flow = options.flow();
   try {
     options.validate();
   } catch (const Error& error) {
@@ -118,9 +137,28 @@ std::vector<double> karras_sigmas(int n, double sigma_min, double sigma_max, dou
   return sigmas;
 }
 
+std::vector<double> parse_sigmas(std::string_view text) {
+  std::vector<double> sigmas;
+  const char* next = text.data();
+  const char* const end = next + text.size();
+  for (;; ++next) {
+    double& sigma = sigmas.emplace_back();
+    const auto [stop, error] = std::from_chars(next, end, sigma);
+    if (error != std::errc{} || (stop != end && *stop != ','))
+      fail_usage("noise levels '{}' are not numbers divided by commas, as in 1,0.75,0.5", text);
+    if (stop == end) return sigmas;
+    next = stop;
+  }
+}
+
 std::vector<double> noise_levels(const SampleOptions& o) {
   std::vector<double> sigmas;
-  if (o.sampler == Sampler::flow) {
+  if (!o.sigmas.empty()) {
+    check_sigmas(o);
+    if (o.sampler == Sampler::edm_euler && o.sigmas.size() == 1)
+      fail_usage("edm-euler with one noise level changes nothing: give two or more");
+    sigmas = o.sigmas;
+  } else if (o.flow()) {
     if (o.steps < 1) fail_usage("{} steps: at least one is needed", o.steps);
     if (!(o.shift > 0 && std::isfinite(o.shift)))
       fail_usage("shift {}: must be a positive number", o.shift);
@@ -135,8 +173,18 @@ std::vector<double> noise_levels(const SampleOptions& o) {
   return sigmas;
 }
 
+Renoise fresh_noise(bool flow, std::uint64_t seed, std::uint64_t key) {
+  return [=](std::span<const double> x0, double sigma, int step, std::span<double> x) {
+    std::vector<float> noise(x.size());
+    Random(seed, Purpose::sampler_noise, static_cast<std::uint32_t>(step), key).fill_normal(noise);
+    const double clean = flow ? 1 - sigma : 1;
+    for (std::size_t j = 0; j < x.size(); ++j)
+      x[j] = clean * x0[j] + sigma * noise[j];
+  };
+}
+
 void sample_step(Sampler sampler, std::span<const double> sigmas, const Denoise& denoise,
-                 SamplerState& state) {
+                 SamplerState& state, const Renoise& renoise) {
   const auto i = static_cast<std::size_t>(state.step);
   const double sigma = sigmas[i], sigma_next = sigmas[i + 1];
   ++state.step;
@@ -147,6 +195,10 @@ void sample_step(Sampler sampler, std::span<const double> sigmas, const Denoise&
   if (sigma_next == 0) {
     // The step to zero is the estimate itself; written so, it is so to the last bit.
     x = std::move(x0);
+    return;
+  }
+  if (sampler == Sampler::lcm) {
+    renoise(x0, sigma_next, state.step, x);
     return;
   }
   if (sampler == Sampler::res) {
@@ -173,27 +225,30 @@ void sample_step(Sampler sampler, std::span<const double> sigmas, const Denoise&
 }
 
 void sample(Sampler sampler, std::span<const double> sigmas, const Denoise& denoise,
-            SamplerState& state, const AfterStep& after_step) {
+            SamplerState& state, const AfterStep& after_step, const Renoise& renoise) {
   const int last = static_cast<int>(sigmas.size()) - 1;
   while (state.step < last) {
-    sample_step(sampler, sigmas, denoise, state);
+    sample_step(sampler, sigmas, denoise, state, renoise);
     if (after_step && state.step < last) after_step(state);
   }
 }
 
 int evaluations(const SampleOptions& o) {
+  const bool given = !o.sigmas.empty();
+  const int steps = given ? static_cast<int>(o.sigmas.size()) : o.steps;
   switch (o.sampler) {
     case Sampler::edm_euler:
-      return o.steps - 1;
+      return steps - 1;
     case Sampler::heun:
-      return 2 * o.steps - 1;
+      return 2 * steps - 1;
     case Sampler::res:
-      return o.steps + 1;
+      return given ? steps : steps + 1;
     case Sampler::euler:
     case Sampler::flow:
+    case Sampler::lcm:
       break;
   }
-  return o.steps;
+  return steps;
 }
 
 }  // namespace vfm::generate

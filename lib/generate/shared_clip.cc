@@ -11,12 +11,13 @@
 #include "dist/bytes.h"
 #include "generate/parcel.h"
 #include "generate/shared_tokenizer.h"
+#include "tensor/allocator.h"
 #include "tensor/device.h"
 
 namespace vfm::generate {
 namespace {
 
-enum class Work : char { forward, fp8, decode, end };
+enum class Work : char { forward, fp8, quantize, decode, end };
 
 std::string pack_batch(const models::NetworkBatch& batch) {
   Parcel parcel;
@@ -104,6 +105,18 @@ void SharedClip::switch_fp8(models::Fp8Parts parts) {
   set_fp8(parts);
 }
 
+void SharedClip::quantize() {
+  network_.quantize();
+  if (network_.device() == Device::cpu) release_cached_memory();
+}
+
+void SharedClip::quantize_all() {
+  Parcel parcel;
+  parcel.add(Work::quantize);
+  dist::broadcast_bytes(ranks_.clip(), parcel.take(), 0);
+  quantize();
+}
+
 std::unique_ptr<models::VideoTokenizer> SharedClip::share(
     std::unique_ptr<models::VideoTokenizer> tokenizer) {
   tokenizer_ = std::move(tokenizer);
@@ -139,6 +152,10 @@ void SharedClip::serve(const models::VideoTokenizer* tokenizer) {
       models::Fp8Parts parts;
       parcel.read(parts);
       set_fp8(parts);
+      continue;
+    }
+    if (work == Work::quantize) {
+      quantize();
       continue;
     }
     if (!tokenizer) fail("a rank without a tokenizer is asked to decode");

@@ -30,6 +30,9 @@ class SharedClip {
   /// others serve.
   void set_fp8(models::Fp8Parts parts);
   void switch_fp8(models::Fp8Parts parts);
+  /// DiffusionNetwork::quantize() of all of them, in the same two ways.
+  void quantize();
+  void quantize_all();
   /// The tokenizer, whose decode_stream() all of them work on. Of the rank that leads; this must
   /// outlive the result.
   std::unique_ptr<models::VideoTokenizer> share(std::unique_ptr<models::VideoTokenizer> tokenizer);

@@ -136,9 +136,11 @@ SharedPass shared_pass(const PassWork& work, const ClipParallel& parallel,
   const ClipRanks ranks(*world, parallel, cp);
   const std::int64_t own = std::max<std::int64_t>(1, work.samples / parallel.cfg);
   SharedPass pass;
-  pass.cost = models::forward_cost(
-      work.network, work.adapters, std::vector(static_cast<std::size_t>(own), work.sample),
-      work.compute, work.fp8, work.device, ranks.network(), &world->traffic());
+  models::NetworkLayout layout = ranks.network();
+  layout.quantized = work.quantize;
+  pass.cost = models::forward_cost(work.network, work.adapters,
+                                   std::vector(static_cast<std::size_t>(own), work.sample),
+                                   work.compute, work.fp8, work.device, layout, &world->traffic());
   if (gpu != nullptr && !parallel.alone())
     pass.exchanges = exchange_lines(work, pass.cost, own, parallel, ranks, *gpu);
   return pass;

@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "generate/clip_ranks.h"
@@ -21,6 +22,7 @@ struct PassWork {
   DType compute = DType::f32;
   models::Fp8Parts fp8;
   Device device = Device::cpu;
+  std::optional<ops::RowFormat> quantize = {};
 };
 
 struct SharedPass {

@@ -91,6 +91,8 @@ void check_generator(const GenerateJob& job, Generator& generator) {
   job.defaults.choice.over(generator.sampling()).validate();
   if (job.tokenizer_memory > 0 && !job.latents_only)
     generator.check_decodes(request_of(job.defaults, generator.usual(), generator.facts().fps));
+  if (job.quantize && generator.autoregressive())
+    fail_usage("weights in 8 bits are for diffusion models, this one is autoregressive");
   // Refuses a model that cannot; one that ranks share has been asked.
   if (job.fp8.any() && job.parallel.alone()) generator.set_fp8(job.fp8);
 }
@@ -118,6 +120,7 @@ UsableModel load_usable(const GenerateJob& job, const ClipRanks& ranks) {
       on_all_ranks(ranks.world(), [&] { as_usage([&] { act(); }); });
     };
   }
+  loading.layout.quantized = job.quantize;
   UsableModel usable;
   as_usage([&] {
     models::LoadedModel model =
@@ -143,9 +146,17 @@ UsableModel load_usable(const GenerateJob& job, const ClipRanks& ranks) {
       if (usable.shared)
         usable.generator->share(
             [shared = usable.shared.get()](const auto& batch) { return shared->forward(batch); },
-            [shared = usable.shared.get()](models::Fp8Parts parts) { shared->switch_fp8(parts); });
+            [shared = usable.shared.get()](models::Fp8Parts parts) { shared->switch_fp8(parts); },
+            [shared = usable.shared.get()] { shared->quantize_all(); });
       check_generator(job, *usable.generator);
     });
+    // What that changes is measured by the first rank's group alone.
+    if (job.quantize && ranks.clip().ranks().front() > 0) {
+      if (usable.shared)
+        usable.shared->quantize();
+      else
+        usable.generator->quantize();
+    }
   });
   return usable;
 }

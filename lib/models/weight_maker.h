@@ -34,6 +34,7 @@ struct WeightMaker {
     nn::WeightOptions own = options;
     own.cut = cut;
     own.init = nn::Init::xavier;
+    own.of_products = true;
     return weights.emplace_back(std::move(names), Shape{rows, columns}, own);
   }
   // Matrices of different heights that are one product.
@@ -42,6 +43,7 @@ struct WeightMaker {
     nn::WeightOptions own = options;
     own.cut = cut;
     own.init = nn::Init::xavier;
+    own.of_products = true;
     return weights.emplace_back(std::move(parts), columns, own);
   }
   // Conditioning is computed in f32: it is small, and sigma must not be rounded.

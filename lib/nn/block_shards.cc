@@ -30,6 +30,19 @@ Tensor ShardedMatrix::get() const {
   return all_;
 }
 
+Tensor ShardedMatrix::gather() const {
+  const Tensor all(name_.shape(), own_.dtype(), name_.device());
+  group_.all_gather(own_, all.reshape({name_.elements()}), rows_).wait();
+  return all;
+}
+
+void ShardedMatrix::keep_in_place_of_own(const Tensor& all) {
+  const auto own = rows_.begin() + group_.rank();
+  const std::int64_t begin = std::accumulate(rows_.begin(), own, std::int64_t{0});
+  low_ = all.reshape({name_.elements()}).rows(begin, begin + *own).clone();
+  own_ = Tensor();
+}
+
 void ShardedMatrix::watch(ops::Tape& tape) const {
   if (gradient_.defined()) tape.watch(name_, sum_.defined() ? sum_ : no_gradient_);
 }

@@ -46,6 +46,10 @@ class ShardedMatrix final : public ops::MatrixSource {
   void watch(ops::Tape& tape) const;
   /// What is gathered from now on: this rank's stretch in another type; undefined: own().
   void gather_in_place_of_own(Tensor stretch) { low_ = std::move(stretch); }
+  /// The whole matrix, of own(), by itself. A collective.
+  Tensor gather() const;
+  /// This rank's stretch of `all`, of another type, is kept from now on, and own() is gone.
+  void keep_in_place_of_own(const Tensor& all);
 
  private:
   friend class BlockShards;

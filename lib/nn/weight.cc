@@ -141,11 +141,16 @@ Weight::Weight(std::vector<Part> parts, std::int64_t columns, const WeightOption
 
 void Weight::allocate(const Shape& all, bool whole, const WeightOptions& options) {
   share_ = whole ? options.state.whole : options.state.cut;
+  of_products_ = options.of_products;
   const std::int64_t elements = vfm::element_count(all);
   if (options.blocks != nullptr && share_.ranks > 1 && elements > 0) {
     sharded_ = std::make_shared<ShardedMatrix>(all, options.compute, options.device,
                                                options.blocks->group(whole), options.trainable);
     value_ = sharded_->name();
+  } else if (of_products_ && options.to_quantize && !options.trainable && elements > 0 &&
+             options.device != Device::cpu) {
+    quantized_ = std::make_shared<QuantizedMatrix>(all, options.compute, options.device);
+    value_ = Tensor::name(all, options.compute, options.device);
   } else {
     value_ = Tensor(all, options.compute, options.device);
   }
@@ -162,7 +167,8 @@ void Weight::add(std::string name, const PlacedPart& made, const WeightOptions& 
   const auto part = [&](const Tensor& whole) { return whole.rows(begin, rows_); };
   Parameter& p = parameters_.emplace_back();
   p.name = std::move(name);
-  (options.compute == DType::f32 ? p.value : p.high) = part(value_);
+  const Tensor& values = quantized_ ? quantized_->waiting() : value_;
+  (options.compute == DType::f32 ? p.value : p.high) = part(values);
   p.placement = made.placement;
   p.decay = options.decay;
   p.on_all_stages = options.on_all_stages;
@@ -234,6 +240,7 @@ void Weight::first_use(ops::Tape& tape) const {
 }
 
 const Tensor& Weight::op(ops::Tape& tape) const {
+  if (quantized_) fail("'{}' is in 8 bits, for products alone", parameters_.front().name);
   if (sharded_) fail("'{}' is gathered for products alone", parameters_.front().name);
   if (!adapters_.empty()) fail("the adapters of '{}' have no effect", parameters_.front().name);
   watch(tape);
@@ -242,8 +249,9 @@ const Tensor& Weight::op(ops::Tape& tape) const {
 
 ops::LinearWeight Weight::matrix(ops::Tape& tape) const {
   if (!sharded_) watch(tape);  // else a second call would replace the buffer that it has now
-  ops::LinearWeight result =
-      sharded_ ? ops::LinearWeight(value_, sharded_) : ops::LinearWeight(value_);
+  ops::LinearWeight result = quantized_ ? ops::LinearWeight(value_, quantized_)
+                             : sharded_ ? ops::LinearWeight(value_, sharded_)
+                                        : ops::LinearWeight(value_);
   for (const Adapter& adapter : adapters_)
     result.added.push_back(
         {adapter.a->op(tape), adapter.b->op(tape), adapter.first, adapter.scale});
@@ -253,9 +261,38 @@ ops::LinearWeight Weight::matrix(ops::Tape& tape) const {
 void Weight::keep_fp8(bool keep, dist::Group* ranks) const {
   if (keep && !adapters_.empty())
     fail_usage("products in FP8 take no separate adapters: merge them into the weights");
+  if (keep && quantized_) fail_usage("products in FP8 take no weights that are in 8 bits already");
   fp8_ranks_ = keep ? ranks : nullptr;
   fp8_ = keep ? quantize_together(sharded_ ? sharded_->own() : value_, ranks) : ops::Quantized();
   if (sharded_) sharded_->gather_in_place_of_own(std::exchange(fp8_.values, Tensor()));
+}
+
+Tensor Weight::whole_matrix() const {
+  if (sharded_) return sharded_->gather();
+  return quantized_ ? quantized_->get() : value_;
+}
+
+void Weight::forget_values() {
+  const auto forget = [](Tensor& values) {
+    if (values.defined() && values.elements() > 0)
+      values = Tensor::name(values.shape(), values.dtype(), values.device());
+  };
+  for (Parameter& parameter : parameters_)
+    for (Parameter* const p : {&parameter, parameter.state.get()})
+      if (p != nullptr) forget(p->value), forget(p->high);
+  if (!sharded_) forget(value_);
+}
+
+void Weight::quantize_rows(ops::RowFormat format, dist::Group* ranks) {
+  const bool done = quantized_ && !quantized_->waiting().defined();
+  if (!of_products_ || value_.elements() == 0 || done) return;
+  const Parameter& first = parameters_.front();
+  const bool some_columns = first.shape().back() < first.placement.global.back();
+  ops::QuantizedRows rows =
+      quantize_rows_together(whole_matrix(), some_columns ? ranks : nullptr, format);
+  if (sharded_) sharded_->keep_in_place_of_own(std::exchange(rows.values, Tensor()));
+  quantized_ = std::make_shared<QuantizedMatrix>(std::move(rows), dtype(), sharded_);
+  forget_values();
 }
 
 ops::Quantized Weight::quantize(const Tensor& x) const {

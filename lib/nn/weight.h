@@ -13,6 +13,7 @@
 
 #include "nn/block_shards.h"
 #include "nn/parameter.h"
+#include "nn/quantized_matrix.h"
 #include "ops/matmul/low_rank.h"
 #include "ops/matmul/quantize.h"
 #include "ops/tape.h"
@@ -45,6 +46,8 @@ struct WeightOptions {
   StateShares state = {};      ///< of what is here, whose state; for what is trained
   /// For matrices of blocks that are gathered when they are needed; null: they are always here.
   BlockShards* blocks = nullptr;
+  bool of_products = false;  ///< nothing but products takes it: quantize_rows() does something
+  bool to_quantize = false;  ///< and it will be called: on a GPU the values wait on the host
 };
 
 class Weight {
@@ -89,6 +92,10 @@ class Weight {
   /// are collectives. What is gathered for its block is gathered in FP8. Throws Error{usage} if it
   /// has adapters. Not thread-safe.
   void keep_fp8(bool keep, dist::Group* ranks = nullptr) const;
+  /// Keeps the matrix as 8-bit numbers from now on, for inference, if it is of products alone: its
+  /// parameters have no values any more. Where a rank has some columns of it, those that have the
+  /// others, `ranks`, round with it: then, and with shards, a collective. Not thread-safe.
+  void quantize_rows(ops::RowFormat format, dist::Group* ranks);
   /// x W^T; in FP8, without recording only, while there is that copy.
   Tensor multiply(ops::Tape& tape, const Tensor& x) const;
   /// Whether there is that copy: then x may be given as FP8, and x W^T is of dtype `out`.
@@ -101,6 +108,8 @@ class Weight {
  private:
   void allocate(const Shape& all, bool whole, const WeightOptions& options);
   void add_state(Parameter& parameter) const;
+  Tensor whole_matrix() const;
+  void forget_values();
   void add(std::string name, const PlacedPart& made, const WeightOptions& options);
 
   std::deque<Parameter> parameters_;
@@ -109,6 +118,8 @@ class Weight {
   std::int64_t rows_ = 0;  // that have a parameter
   StateShare share_;
   std::shared_ptr<ShardedMatrix> sharded_;
+  std::shared_ptr<QuantizedMatrix> quantized_;  // or waits to be so
+  bool of_products_ = false;
   struct Adapter {
     const Weight *a, *b;
     std::int64_t first;  // row

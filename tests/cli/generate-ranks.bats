@@ -51,6 +51,7 @@ PY
 }
 
 @test "prompts over ranks: files, records and errors of one rank, in its order" {
+  fast=(--model "$model" --device cpu --guidance 3 --sampler lcm --sigmas 40,2)
   prompts | vfm-generate "${fast[@]}" -o one >one.jsonl || [ $? -eq 1 ]
   for ranks in 2 3; do
     status=0
@@ -104,6 +105,12 @@ LAYOUTS
   vfm-generate "${fast[@]}" --compute bf16 --latents-only -o low 'a red circle' >low.jsonl
   shared 4 cfg=2,tp=2 --compute bf16
   jq -en "$(difference low many) < 0.02"
+  rm -r many
+  # Fresh noise on the way is that of one rank.
+  fast=(--model "$model" --device cpu --guidance 0 --sampler lcm --sigmas 40,2)
+  vfm-generate "${fast[@]}" --latents-only -o few 'a red circle' >few.jsonl
+  shared 4 cp=2,tp=2
+  jq -en "$(difference few many) < 1e-5"
 }
 
 @test "shards of the weights change no byte; FP8 on ranks is that of one rank" {
@@ -145,6 +152,31 @@ LAYOUTS
 4 cp=4,cp_kind=all_to_all+ring
 4 cp=2,tp=2
 LAYOUTS
+}
+
+@test "weights in 8 bits on ranks are those of one rank; shards change no byte" {
+  low=(--quantize int8 --latents-only)
+  vfm-generate "${fast[@]}" "${low[@]}" -o one 'a red circle' >one.jsonl
+  vfm-generate "${fast[@]}" --latents-only -o whole 'a red circle' >whole.jsonl
+  jq -en "$(difference whole one) > 1e-4"
+  while read -r ranks parallel; do
+    on "$ranks" --parallel "$parallel" "${low[@]}" -o many 'a red circle' >many.jsonl
+    on "$ranks" --parallel "$parallel" --shard "${low[@]}" -o shards 'a red circle' >shards.jsonl
+    diff -r -x '*.json' many shards
+    apart=$(difference one many)
+    echo "$parallel: $apart"
+    jq -en "$apart < 1e-5"
+    jq -es '(.[0].quantize_error - .[1].quantize_error) | fabs < 1e-5' <(records one.jsonl many.jsonl)
+    rm -r many shards
+  done <<'LAYOUTS'
+2 cfg=2
+2 tp=2
+2 cp=2
+LAYOUTS
+  # Prompts over ranks: all of them round, and one of them measures.
+  prompts | vfm-generate "${fast[@]}" "${low[@]}" -o one >one.jsonl || [ $? -eq 1 ]
+  prompts | on 2 -j1 "${low[@]}" -o many >many.jsonl || [ $? -eq 1 ]
+  diff <(sed 's/"one/"many/g' one.jsonl | records) <(records many.jsonl)
 }
 
 @test "the layout that is chosen is told, and is in name and record as if it were asked for" {

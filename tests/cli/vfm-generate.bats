@@ -106,6 +106,27 @@ setup() {
   [ "$(jq -r .address <(records manifest))" = "$(jq -r .address <(records again))" ]
 }
 
+@test "a student's few steps: its noise levels, fresh noise that only seed, prompt and step decide" {
+  few=(--model "$model" --frames 9 --sampler lcm --sigmas 40,5,0.5 --guidance 0)
+  vfm-generate "${few[@]}" -o first 'a red circle' >first.jsonl
+  jq -e '.sampler == "lcm" and .sigmas == [40, 5, 0.5] and .guidance == 0
+    and ([has("steps", "sigma_min", "sigma_max")] | any | not)' <(records first.jsonl)
+  # Among others, and as its record asks for it, whatever the command line says of levels.
+  printf '%s\n' 'a blue square' 'a red circle' | vfm-generate "${few[@]}" -j2 -o second >/dev/null
+  records first.jsonl | vfm-generate --model "$model" --steps 9 -o third >third.jsonl
+  cmp first/*.mp4 second/a-red-*.mp4
+  cmp first/*.mp4 third/*.mp4
+  # Another seed, but the same first noise: so the noise on the way is another.
+  { printf '\x93NUMPY\x01\x00\x76\x00%-117s\n' "{'descr': '<f4', 'fortran_order': False, 'shape': (24, 2, 8, 8), }"
+    head -c $((24 * 2 * 8 * 8 * 4)) /dev/zero; } >zeros.npy
+  for seed in 0 1; do
+    vfm-generate "${few[@]}" --noise zeros.npy --seed $seed -o zeros$seed 'a red circle' >/dev/null
+  done
+  run ! cmp zeros0/*.mp4 zeros1/*.mp4
+  vfm-generate "${few[@]}" --dry-run -q </dev/null |
+    jq -e '.sampling == {"sampler": "lcm", "steps": 3, "guidance": 0, "passes": 3, "samples": 1, "sigmas": [40, 5, 0.5]}'
+}
+
 @test "a record carries encoder, quality and weights, and is refused by other weights or another model" {
   vfm-generate "${fast[@]}" -o first --quality 30 --weights model 'a red circle' >manifest
   vfm-generate --model "$model" --weights model -o second <manifest >again
@@ -140,6 +161,34 @@ setup() {
   [ "$status" -eq 1 ]
   [[ $output =~ "output by 0."[0-9]{4}" of its size, more than --fp8-tolerance 0 allows" ]]
   [ -z "$(find out -name '*.mp4')" ]
+}
+
+@test "--quantize: clips of their own, the same again, with the form and the measured error in the record" {
+  small=(--model "$wide" --steps 2 --frames 9 --size 32x32 --weights model)
+  vfm-generate "${small[@]}" --latents-only -o plain 'a red circle' >plain.jsonl
+  for form in int8 e4m3; do
+    vfm-generate "${small[@]}" --quantize $form --latents-only -o $form 'a red circle' 'a blue square' >$form.jsonl
+    jq -e --arg form $form '.quantize == $form and .quantize_error > 0.0005 and .quantize_error < 0.1' <(records $form.jsonl)
+    [ "$(jq -r .quantize_error <(records $form.jsonl) | sort -u | wc -l)" -eq 1 ]
+    vfm-generate "${small[@]}" --quantize $form -j1 --latents-only -o again - <$form.jsonl >again.jsonl
+    cmp <(jq -r .xxh3 <(records $form.jsonl)) <(jq -r .xxh3 <(records again.jsonl))
+  done
+  [ "$(jq -r .xxh3 <(records plain.jsonl int8.jsonl e4m3.jsonl) | sort -u | wc -l)" -eq 5 ]
+  run vfm-generate "${small[@]}" --latents-only -o other - <int8.jsonl
+  [ "$status" -eq 1 ]
+  grep -q "give --quantize int8" other/errors.jsonl
+  run vfm-generate "${small[@]}" --quantize e4m3 --quantize-tolerance 0.0001 -o none 'a red circle'
+  [ "$status" -eq 1 ]
+  [[ "$output" == *"weights in 8 bits change the model's output by 0.0"*"more than --quantize-tolerance 0.0001 allows"* ]]
+  [ -z "$(find none -name '*.mp4')" ]
+  # The memory of its matrices: one block of width 64 and an MLP four times as wide, in f32.
+  weights() { vfm-generate "${small[@]}" --dry-run -q --device cpu "$@" | jq .network.weight_bytes; }
+  matrices=$((14 * 64 * 64 + 2 * 64 * $(jq .text_embed_dim "$wide"/checkpoints/*/model/config.json | head -n 1)))
+  saved=$(($(weights) - $(weights --quantize int8)))
+  echo "$saved of $matrices"
+  [ "$saved" -gt $((matrices * 5 / 2)) ]
+  [ "$saved" -lt $((matrices * 3)) ]
+  vfm-generate "${small[@]}" --dry-run --quantize int8 2>&1 >/dev/null | grep -q '^model .*, weights as int8$'
 }
 
 @test "--compute bf16 makes clips of its own, named in the record, which another --compute refuses" {
@@ -269,7 +318,7 @@ setup() {
 }
 
 @test "killed in the middle of a clip and run again, it goes on after the last kept step, to the same bytes" {
-  for sampler in euler res; do
+  for sampler in euler res lcm; do
     long=(--model "$model" --steps 300 --sampler $sampler --save-every 0)
     vfm-generate "${long[@]}" -o whole-$sampler 'a red circle' >whole.jsonl
     [ -z "$(find whole-$sampler -name '*.safetensors')" ]
@@ -796,8 +845,8 @@ sys.exit(not (len(a) == len(b) > 0 and max(abs(x - y) for x, y in zip(a, b)) <= 
 @test "wrong options are status 2" {
   for wrong in '--size 64' '--size 0x0' '--size 64x64x64' '--steps 0' '--sampler magic' '--guidance nan' '--quality 99' \
     '--sigma-min 50' '--frames -1' '--seed -1' '--seed 18446744073709551616' '--seed 1x' '--fps nan' '--dataset d' '--weights best' '--encoder magic' \
-    '--sampler edm-euler --steps 1' '--save-every -1' '--latents-only --report x.html' '--decode-only --latents-only' '--decode-only --steps 3' '--decode-only --size 64x64' '--decode-only --noise n.npy' \
-    '--decode-only --lora l' '--decode-only --lora-mode merged' '--decode-only --base b' '--lora-mode merged' '--lora-mode separate' '--lora l:inf' '--condition-frames 0' '--condition-frames 9' '--augment-sigma 0.1' '--augment-sigma nan' '--sigma-max 2e6' '--fp8 most' '--fp8-tolerance 1' '--fp8 all --fp8-tolerance -1' '--fp8 all --fp8-tolerance nan'; do
+    '--sampler edm-euler --steps 1' '--sigmas 1,2' '--sigmas 1,0' '--sigmas 1,x' '--sigmas 2e6' '--sigmas 2,1 --steps 2' '--sigmas 2,1 --sigma-max 3' '--save-every -1' '--latents-only --report x.html' '--decode-only --latents-only' '--decode-only --steps 3' '--decode-only --size 64x64' '--decode-only --noise n.npy' \
+    '--decode-only --lora l' '--decode-only --lora-mode merged' '--decode-only --base b' '--lora-mode merged' '--lora-mode separate' '--lora l:inf' '--condition-frames 0' '--condition-frames 9' '--augment-sigma 0.1' '--augment-sigma nan' '--sigma-max 2e6' '--fp8 most' '--quantize int4' '--quantize int8 --fp8 linear' '--quantize-tolerance 1' '--fp8-tolerance 1' '--fp8 all --fp8-tolerance -1' '--fp8 all --fp8-tolerance nan'; do
     # shellcheck disable=SC2086
     run vfm-generate --model "$model" -o out $wrong 'x'
     echo "$wrong: $status $output"
@@ -817,12 +866,13 @@ sys.exit(not (len(a) == len(b) > 0 and max(abs(x - y) for x, y in zip(a, b)) <= 
   # All that --help shows under these headings.
   for option in $(vfm-generate --help | awk '/^[A-Z].*:$/ { of = $0 ~ /^(Prompts|Network|Size|Sampling|Video to world):$/ }
     of && /^  --/ { split($1, name, ","); print name[1] }'); do
-    [[ $option != --fp8-tolerance && $option != --compute ]] || continue # wants --fp8; is of decoding too
+    [[ $option != --*-tolerance && $option != --compute ]] || continue # wants --fp8; is of decoding too
     case $option in
       --size) value=64x64 ;;
       --weights) value=ema ;;
       --lora-mode) value=merged ;;
       --fp8) value=all ;;
+      --quantize) value=int8 ;;
       --sampler) value=euler ;;
       *) value=1 ;;
     esac

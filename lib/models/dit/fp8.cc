@@ -82,7 +82,10 @@ double fp8_error(const std::function<void(Fp8Parts)>& switch_to,
   const Tensor without = output();
   const OffAtEnd off{switch_to};
   switch_to(parts);
-  const Tensor with = output();
+  return output_change(without, output());
+}
+
+double output_change(const Tensor& without, const Tensor& with) {
   double difference = 0, size = 0;
   for (std::size_t i = 0; i < without.floats().size(); ++i) {
     const double v = without.floats()[i], d = with.floats()[i] - v;

@@ -31,9 +31,12 @@ void check_fp8(const NetworkConfig& config, DType compute, Fp8Parts parts);
 /// The same of ranks that share it: no hybrid.
 void check_fp8(const NetworkLayout& layout, Fp8Parts parts);
 
-/// Runs the batch without and with FP8: root mean square of the difference of the outputs, as a
-/// part of that of the output without. NaN if an output has one, infinity if only the output
-/// without is zero. Leaves FP8 off. Throws what set_inference_fp8() throws. Not thread-safe.
+/// Root mean square of the difference of two outputs on the CPU, as a part of that of the first.
+/// NaN if an output has one, infinity if only the first is zero.
+double output_change(const Tensor& without, const Tensor& with);
+
+/// Runs the batch without and with FP8: output_change(). Leaves FP8 off. Throws what
+/// set_inference_fp8() throws. Not thread-safe.
 double fp8_error(DiffusionNetwork& network, const NetworkBatch& batch, Fp8Parts parts);
 /// The same where `switch_to` switches FP8, and `output` gives the output, on the CPU.
 double fp8_error(const std::function<void(Fp8Parts)>& switch_to,

@@ -26,6 +26,9 @@ const nn::ParameterList& FramedNetwork::adapters() const {
 void FramedNetwork::attach(const std::vector<AdapterShape>& shapes, bool trainable) {
   frame_->attach(shapes, trainable);
 }
+void FramedNetwork::quantize() {
+  frame_->quantize();
+}
 void FramedNetwork::set_recompute(Recompute recompute, bool offload) {
   frame_->recompute = recompute;
   frame_->offload = offload;

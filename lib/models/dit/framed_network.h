@@ -20,6 +20,7 @@ class FramedNetwork : public DiffusionNetwork {
   const nn::ParameterList& parameters() const override;
   const nn::ParameterList& adapters() const override;
   void attach(const std::vector<AdapterShape>& shapes, bool trainable) override;
+  void quantize() override;
   void set_recompute(Recompute recompute, bool offload = false) override;
   Shape stream_shape(const NetworkBatch& batch) const override;
   Tensor own_part(const Tensor& values, const NetworkBatch& batch) const override;

@@ -119,6 +119,10 @@ class DiffusionNetwork {
   /// changing them. With any part, forward() throws Error for a tape that records. Throws
   /// Error{usage} for a model that FP8 does not take, Error on a GPU without it.
   virtual void set_inference_fp8(Fp8Parts parts) = 0;
+  /// Inference with the blocks' matrices in 8 bits, as NetworkLayout::quantized says: they are
+  /// rounded now and have no values afterwards. The network must have been made with that, and
+  /// without being trainable. Of a network that ranks share, a collective. Once.
+  virtual void quantize() = 0;
   /// The raw network output F, f32, on device(), laid out as batch.latents with out_channels
   /// channels. The batch may be on the CPU. Throws Error for a batch that does not fit.
   virtual Tensor forward(ops::Tape& tape, const NetworkBatch& batch) const = 0;

@@ -31,6 +31,7 @@ PartCost forward_cost(const NetworkConfig& config,
   for (const std::vector<AdapterShape>& set : adapters)
     network->attach(set, false);
   if (fp8.any()) network->set_inference_fp8(fp8);
+  if (layout.quantized) network->quantize();
   PartCost cost;
   cost.parameters = nn::element_count(nn::states_of(network->parameters())) +
                     nn::element_count(network->adapters());

@@ -26,6 +26,7 @@ NetworkFrame::NetworkFrame(const NetworkConfig& c, std::uint64_t seed, DType com
   make.options.trainable = trainable;
   make.options.absent = !layout.first_stage();
   make.options.state = layout.state;
+  make.options.to_quantize = layout.quantized.has_value();
   embed_ =
       &make.matrix({"patch_embed.proj.weight"}, c.width(), (c.in_channels + masks()) * patch());
   // What comes before the blocks besides, all of them read.
@@ -95,6 +96,12 @@ void NetworkFrame::attach(const std::vector<AdapterShape>& shapes, bool trainabl
     adapters.push_back(&a.parameters().front());
     adapters.push_back(&b.parameters().front());
   }
+}
+
+void NetworkFrame::quantize() {
+  if (!layout.quantized) fail("a network that was not made to be in 8 bits");
+  for (nn::Weight& weight : weights)
+    weight.quantize_rows(*layout.quantized, layout.tp);
 }
 
 void NetworkFrame::watch(ops::Tape& tape) const {

@@ -30,6 +30,8 @@ struct NetworkFrame {
   /// they are there if their stage is this rank's.
   void begin_block(int i);
   void begin_head();
+  /// As DiffusionNetwork::quantize() says.
+  void quantize();
   /// As DiffusionNetwork::attach() says.
   void attach(const std::vector<AdapterShape>& shapes, bool trainable);
 

@@ -15,6 +15,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -27,6 +28,7 @@
 #include "nn/ring_attention.h"
 #include "ops/attention/attention.h"
 #include "ops/exchange.h"
+#include "ops/matmul/quantize_rows.h"
 #include "ops/pointwise/row_order.h"
 #include "ops/pointwise/row_ranges.h"
 
@@ -55,7 +57,8 @@ struct NetworkLayout {
   dist::Group *cp_heads = nullptr, *cp_ring = nullptr;
   nn::StateShares state = {};         ///< whose part of the optimizer's state this rank keeps
   nn::BlockShards* blocks = nullptr;  ///< gathers the blocks' matrices; null: they are all here
-  dist::Group* fp8 = nullptr;         ///< who rounds to FP8 with one scale; null: this rank alone
+  std::optional<ops::RowFormat> quantized = {};  ///< what quantize() makes of blocks' matrices
+  dist::Group* fp8 = nullptr;  ///< who rounds to FP8 with one scale; null: this rank alone
 
   dist::Group* pp = nullptr;
   /// Of pp the blocks of each chunk of the network, one after the other: rank r has the chunks r,
@@ -72,19 +75,16 @@ struct NetworkLayout {
   bool last_stage() const { return pp_rank() + 1 == pp_size(); }
   /// Of a network of so many blocks those of this rank's chunks; all, where there is no pipeline.
   std::vector<BlockRange> chunks(int blocks) const;
-  /// Whether block `i` of so many is this rank's.
-  bool has_block(int i, int blocks) const;
-  /// Whether this is the first of those that share tokens and heads.
+  bool has_block(int i, int blocks) const;  ///< whether block `i` of so many is this rank's
+  /// Whether this is the first of those that share tokens and heads; and whether it shares neither.
   bool first() const { return tp_rank() == 0 && cp_rank() == 0; }
-  /// Whether it shares neither.
   bool alone() const { return tp_size() * cp_size() == 1; }
   /// Whether attention sees the whole pack's tokens, of fewer heads.
   bool deals_heads() const { return cp_size() > 1 && cp_kind == CpKind::all_to_all; }
   /// Who exchanges tokens for heads with this rank, and among whom keys go round; null: nobody.
   dist::Group* heads_group() const;
   dist::Group* ring_group() const;
-  /// Ranks that the heads of self-attention are dealt out to.
-  int heads_ranks() const;
+  int heads_ranks() const;  ///< ranks that the heads of self-attention are dealt out to
   /// The rank's part of a matrix along `dim`.
   nn::Cut cut(int dim) const { return {dim, tp_rank(), tp_size()}; }
   /// Throws Error{usage}, with the nearest layout that can be, for one that the network cannot

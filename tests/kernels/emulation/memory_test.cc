@@ -2,6 +2,8 @@
 // steps of every network, and of a video tokenizer, as the emulation runs them.
 // SPDX-License-Identifier: Apache-2.0
 #include <catch2/catch.hpp>
+#include <optional>
+#include <vector>
 
 #include "models/cosmos/autoencoder.h"
 #include "models/decoder/decoder.h"
@@ -91,6 +93,27 @@ TEST_CASE("networks: the memory of a pass in FP8 on a GPU") {
       network->forward(silent, batch_of(c, device));
     });
   }
+}
+
+TEST_CASE("networks: matrices in 8 bits wait on the host, and are never whole on a GPU") {
+  models::NetworkConfig c = small(NetworkType::dit);
+  c.num_layers = 4;
+  std::vector<double> taken;
+  for (const std::optional<ops::RowFormat> format :
+       {std::optional<ops::RowFormat>(), std::optional(ops::RowFormat::int8)})
+    taken.push_back(check("8 bits", [&](Device device) {
+      models::NetworkLayout layout;
+      layout.quantized = format;
+      const auto network = models::make_network(c, 1, DType::bf16, device, false, layout);
+      if (format) network->quantize();
+      ops::Tape silent(false);
+      network->forward(silent, batch_of(c, device));
+    }));
+  const double d = c.width(), text = c.text_embed_dim;
+  const double matrices = c.num_layers * (14 * d * d + 2 * d * text);
+  // Half of bf16's, but for the one that is whole.
+  CHECK(taken[0] - taken[1] > 0.8 * matrices);
+  CHECK(taken[0] - taken[1] < matrices);
 }
 
 TEST_CASE("what goes into blocks waits in the host's memory: that of a GPU is told, and free") {

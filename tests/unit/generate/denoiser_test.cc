@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/half.h"
+#include "base/philox.h"
 #include "generate/generator.h"
 #include "models/dit/edm.h"
 #include "models/dit/lora.h"
@@ -36,6 +37,7 @@ class Recorder final : public models::DiffusionNetwork {
   const nn::ParameterList& adapters() const override { return parameters_; }
   void set_recompute(models::Recompute, bool) override {}
   void set_inference_fp8(models::Fp8Parts) override {}
+  void quantize() override {}
   Tensor forward(ops::Tape&, const models::NetworkBatch& batch) const override {
     asked.push_back(batch);
     std::vector<float> answer;
@@ -322,6 +324,22 @@ TEST_CASE("a flow-matching model is asked with the state itself and sigma times 
   }
   CHECK(latent.values[0] == Approx(1.0 / models::kSigmaData + 0.1));
   CHECK_THROWS_AS(generator.denoise(request, cosmos()), Error);
+  // Its student of two steps: estimate x - sigma, then noise that only step, seed and prompt
+  // decide.
+  SampleOptions few = options;
+  few.sampler = Sampler::lcm, few.sigmas = {1, 0.75};
+  request.seed = 3;
+  network->asked.clear();
+  const Latent student = generator.denoise(request, few);
+  REQUIRE(network->asked.size() == 2);
+  CHECK(network->asked[1].samples.size() == 1);
+  CHECK(network->asked[1].samples[0].c_noise == 750);
+  const Random random(3, Purpose::sampler_noise, 1, random_key(request.prompt));
+  for (std::size_t i = 0; i < 24; ++i) {
+    const double second = 0.25 * (2 - 1) + 0.75 * random.normal(i);
+    CHECK(network->asked[1].latents.floats()[i] == Approx(second));
+    CHECK(student.values[i] == Approx((second - 0.75) / models::kSigmaData + 0.1));
+  }
 }
 
 TEST_CASE("a state that is not of the clip is refused, one that is goes on to the same latent",

@@ -68,14 +68,33 @@ TEST_CASE("an object asks for what it says and keeps the rest", "[prompts]") {
   CHECK(parse(R"({"prompt":""})").text.empty());
 }
 
+TEST_CASE("a line's noise levels go before those of the command line, however they are said",
+          "[prompts]") {
+  const SampleChoice levels = parse(R"({"prompt":"p","sigmas":[1,0.5]})").choice;
+  CHECK(levels.sigmas == std::vector<double>{1, 0.5});
+  CHECK_FALSE(levels.steps);  // the defaults have 9
+  CHECK(levels.over({}).steps == 2);
+  Prompt defaults;
+  defaults.choice.sigmas = {3, 2};
+  const auto choice = [&](const char* line) { return parse_prompt(line, defaults, "x").choice; };
+  CHECK(choice(R"({"prompt":"p","guidance":0})").sigmas == std::vector<double>{3.0, 2.0});
+  for (const char* member : {"steps", "sigma_min", "sigma_max", "shift"})
+    CHECK(choice((R"({"prompt":"p",")" + std::string(member) + "\":1}").c_str()).sigmas.empty());
+  for (const char* wrong : {"[]", "1", "\"1\"", "[\"1\"]", "{\"a\":1}"})
+    CHECK(error_of(R"({"prompt":"p","sigmas":)" + std::string(wrong) + "}").find("'sigmas'") !=
+          std::string::npos);
+}
+
 TEST_CASE("what a record says of its model is kept apart, what was measured is dropped",
           "[prompts]") {
   const Prompt prompt =
       parse(R"({"prompt":"p","weights":"ema","model_hash":"0a","fp8":"all","fp8_error":0.01,)"
+            R"("quantize":"int8","quantize_error":0.01,)"
             R"("device":"cuda","decoded_on":"cpu","x":1})");
   CHECK(prompt.made_by.weights == "ema");
   CHECK(prompt.made_by.model_hash == "0a");
   CHECK(prompt.made_by.fp8 == "all");
+  CHECK(prompt.made_by.quantize == "int8");
   CHECK(dump_json(prompt.extra) == R"({"x":1})");
   CHECK_FALSE(parse(R"({"prompt":"p"})").made_by.fp8);
 }
@@ -145,8 +164,16 @@ TEST_CASE("a way to sample fits the kind of model", "[prompts]") {
              Contains("'sampler' is for diffusion models"));
   CHECK_THAT(refused({.steps = 1}, true, Sampler::heun), Contains("'steps'"));
   CHECK_THAT(refused({.guidance = 1}, true, Sampler::heun), Contains("'guidance'"));
-  for (const SampleChoice& choice : {SampleChoice{.sigma_min = 1}, SampleChoice{.sigma_max = 1},
-                                     SampleChoice{.shift = 1}, SampleChoice{.augment_sigma = 1}})
+  for (const Sampler own : {Sampler::flow, Sampler::euler})
+    CHECK_NOTHROW(SampleChoice{.sampler = Sampler::lcm, .sigmas = {1}}.check_for(false, own));
+  for (const SampleChoice& choice :
+       {SampleChoice{.steps = 1, .sigmas = {1}}, SampleChoice{.shift = 1, .sigmas = {1}},
+        SampleChoice{.sigma_min = 1, .sigmas = {1}}, SampleChoice{.sigma_max = 1, .sigmas = {1}}})
+    CHECK_THAT(refused(choice, false, choice.shift ? Sampler::flow : Sampler::heun),
+               Contains("leave out steps"));
+  for (const SampleChoice& choice :
+       {SampleChoice{.sigma_min = 1}, SampleChoice{.sigma_max = 1}, SampleChoice{.shift = 1},
+        SampleChoice{.augment_sigma = 1}, SampleChoice{.sigmas = {1}}})
     CHECK_THAT(refused(choice, true, Sampler::heun), Contains("'noise levels'"));
 }
 

@@ -35,6 +35,9 @@ NamedRequest full_request() {
       std::make_shared<const text::TokenEmbeddings>(text::TokenEmbeddings{{4, 5}, 2, 1});
   request.sampling.steps = 7;
   request.sampling.guidance = -0.1;
+  request.sampling.sampler = Sampler::lcm;
+  request.sampling.sigmas = {1, 0.5};
+  request.sampling.of_flow = true;
   request.files.condition = {"a.png", "0123"};
   request.files.noise = {"n.npy", {}};
   request.files.condition_frames = 9;
@@ -66,6 +69,9 @@ TEST_CASE("a request comes whole to another rank") {
   CHECK(!got.clip.negative_embedding);
   CHECK(got.sampling.steps == 7);
   CHECK(got.sampling.guidance == -0.1);
+  CHECK(got.sampling.sampler == Sampler::lcm);
+  CHECK(got.sampling.sigmas == std::vector<double>{1, 0.5});
+  CHECK(got.sampling.of_flow);
   CHECK(got.files.condition.path == "a.png");
   CHECK(got.files.condition.xxh3 == "0123");
   CHECK(!got.files.noise.xxh3);

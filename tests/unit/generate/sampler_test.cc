@@ -10,9 +10,11 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/philox.h"
 #include "io/safetensors.h"
 #include "models/dit/edm.h"
 #include "support/distance.h"
+#include "support/usage_error.h"
 
 using namespace vfm;
 using namespace vfm::generate;
@@ -243,7 +245,9 @@ TEST_CASE("fault 1: Heun corrects at the new point and the new level", "[sampler
 }
 
 TEST_CASE("a way that is broken off goes on as if it were not", "[sampler]") {
-  for (const Sampler sampler : {Sampler::euler, Sampler::edm_euler, Sampler::heun, Sampler::res}) {
+  const Renoise renoise = fresh_noise(false, 1, 2);
+  for (const Sampler sampler :
+       {Sampler::euler, Sampler::edm_euler, Sampler::heun, Sampler::res, Sampler::lcm}) {
     const SampleOptions options = cosmos(sampler);
     const auto sigmas = noise_levels(options);
     const Denoise wave = [](std::span<const double> x, double sigma, std::span<double> x0) {
@@ -251,13 +255,13 @@ TEST_CASE("a way that is broken off goes on as if it were not", "[sampler]") {
         x0[i] = std::sin(x[i]) / (1 + sigma);
     };
     SamplerState whole{0, {80, -40, 3}, {}};
-    sample(sampler, sigmas, wave, whole);
+    sample(sampler, sigmas, wave, whole, {}, renoise);
     for (std::size_t stop = 0; stop < sigmas.size(); ++stop) {
       SamplerState state{0, {80, -40, 3}, {}};
       while (static_cast<std::size_t>(state.step) < stop)
-        sample_step(sampler, sigmas, wave, state);
+        sample_step(sampler, sigmas, wave, state, renoise);
       SamplerState other{state.step, state.x, state.previous};  // all that a file would hold
-      sample(sampler, sigmas, wave, other);
+      sample(sampler, sigmas, wave, other, {}, renoise);
       CHECK(other.x == whole.x);
       CHECK(other.step == whole.step);
     }
@@ -265,25 +269,119 @@ TEST_CASE("a way that is broken off goes on as if it were not", "[sampler]") {
 }
 
 TEST_CASE("the number of estimates is as told", "[sampler]") {
-  for (const Sampler sampler :
-       {Sampler::euler, Sampler::edm_euler, Sampler::heun, Sampler::res, Sampler::flow}) {
+  const auto check = [](SampleOptions options) {
+    int count = 0;
+    SamplerState state{0, std::vector<double>(4, 1.0), {}};
+    sample(
+        options.sampler, noise_levels(options),
+        [&](std::span<const double>, double, std::span<double> x0) {
+          ++count;
+          for (double& value : x0)
+            value = 0.25;
+        },
+        state, {}, fresh_noise(false, 1, 2));
+    CHECK(count == evaluations(options));
+    CHECK((options.sampler == Sampler::edm_euler || state.x == std::vector<double>(4, 0.25)));
+  };
+  for (const Sampler sampler : {Sampler::euler, Sampler::edm_euler, Sampler::heun, Sampler::res,
+                                Sampler::flow, Sampler::lcm}) {
     CHECK(parse_sampler(to_string(sampler)) == sampler);
     for (const int steps : {1, 2, 7}) {
       if (sampler == Sampler::edm_euler && steps == 1) continue;
       SampleOptions options = cosmos(sampler);
       options.steps = steps;
-      int count = 0;
-      SamplerState state{0, std::vector<double>(4, 1.0), {}};
-      sample(
-          sampler, noise_levels(options),
-          [&](std::span<const double>, double, std::span<double> x0) {
-            ++count;
-            for (double& value : x0)
-              value = 0.25;
-          },
-          state);
-      CHECK(count == evaluations(options));
-      CHECK((sampler == Sampler::edm_euler || state.x == std::vector<double>(4, 0.25)));
+      check(options);
+      for (int i = 0; i < steps; ++i)
+        options.sigmas.push_back(1 - 0.1 * i);
+      options.steps = 5;  // is not asked
+      check(options);
     }
   }
+}
+
+TEST_CASE("lcm adds fresh noise of the next level to the estimate", "[sampler]") {
+  constexpr std::uint64_t kSeed = 5, kKey = 6;
+  const std::vector<double> sigmas = {1, 0.757, 0.522, 0};  // as students of 3 steps have them
+  const Denoise ask = [](std::span<const double> x, double sigma, std::span<double> x0) {
+    for (std::size_t i = 0; i < x.size(); ++i)
+      x0[i] = 0.5 * x[i] + sigma;
+  };
+  for (const bool flow : {false, true}) {
+    SamplerState state{0, {0.25, -2}, {}};
+    const Renoise renoise = fresh_noise(flow, kSeed, kKey);
+    std::vector<double> expected = state.x;
+    for (int step = 1; step < 4; ++step) {
+      sample_step(Sampler::lcm, sigmas, ask, state, renoise);
+      const double before = sigmas[static_cast<std::size_t>(step) - 1];
+      const double level = sigmas[static_cast<std::size_t>(step)];
+      const Random random(kSeed, Purpose::sampler_noise, static_cast<std::uint32_t>(step), kKey);
+      for (std::size_t i = 0; i < 2; ++i) {
+        const double x0 = 0.5 * expected[i] + before;
+        expected[i] = step == 3 ? x0 : (flow ? 1 - level : 1) * x0 + level * random.normal(i);
+        CHECK(state.x[i] == Approx(expected[i]));
+      }
+    }
+    CHECK(state.step == 3);
+  }
+}
+
+// f(x) = s x / (standard deviation of x) takes noisy values of N(0, s^2) to clean ones. So the
+// samples keep that deviation if each level's noise is independent of what came before, and the
+// mixture is that of the model.
+TEST_CASE("lcm with an exact model of a Gaussian draws from it", "[sampler]") {
+  for (const bool flow : {false, true}) {
+    const std::vector<double> sigmas = {flow ? 1 : 80.0, 0.8, 0.4, 0.1, 0};
+    const Denoise exact = [&](std::span<const double> x, double sigma, std::span<double> x0) {
+      const double clean = (flow ? 1 - sigma : 1) * kSpread;
+      for (std::size_t i = 0; i < x.size(); ++i)
+        x0[i] = kSpread * x[i] / std::sqrt(clean * clean + sigma * sigma);
+    };
+    const Renoise renoise = fresh_noise(flow, 1, 2);
+    SamplerState state{0, std::vector<double>(20000), {}};
+    renoise(std::vector<double>(state.x.size()), sigmas[0], 0, state.x);
+    sample(Sampler::lcm, sigmas, exact, state, {}, renoise);
+    double square = 0;
+    for (const double x : state.x)
+      square += x * x / static_cast<double>(state.x.size());
+    CHECK(std::sqrt(square) == Approx(kSpread).epsilon(0.02));
+  }
+}
+
+TEST_CASE("noise levels may be given themselves", "[sampler]") {
+  CHECK(parse_sigmas("1,.9375,8e-1") == std::vector<double>{1, 0.9375, 0.8});
+  for (const char* text : {"", ",", "1,", "1,,2", "1;2", "1, 2", "x", "1,2x"})
+    CHECK_THROWS_AS(parse_sigmas(text), Error);
+  SampleOptions options;
+  const auto levels = [&](Sampler sampler, std::vector<double> sigmas) {
+    options.sampler = sampler;
+    options.sigmas = std::move(sigmas);
+    return noise_levels(options);
+  };
+  CHECK(levels(Sampler::euler, {5, 2}) == std::vector<double>{5.0, 2.0, 0.0});
+  CHECK(levels(Sampler::edm_euler, {5, 2}) == std::vector<double>{5.0, 2.0, 2.0});
+  CHECK(levels(Sampler::res, {5, 2}) == std::vector<double>{5.0, 2.0, 0.0});
+  CHECK(levels(Sampler::lcm, {5}) == std::vector<double>{5.0, 0.0});
+  CHECK(levels(Sampler::flow, {1, 0.5}) == std::vector<double>{1, 0.5, 0});
+  for (const double wrong : {0.0, -1.0, 3.0, 4.0, double{NAN}, double{INFINITY}})
+    CHECK_FALSE(usage_error([&] { levels(Sampler::euler, {3, wrong}); }).empty());
+  CHECK_FALSE(usage_error([&] { levels(Sampler::euler, {2e6}); }).empty());
+  CHECK_FALSE(usage_error([&] { levels(Sampler::edm_euler, {3}); }).empty());
+  CHECK_FALSE(usage_error([&] { levels(Sampler::flow, {1.1, 0.5}); }).empty());
+  CHECK(levels(Sampler::lcm, {1.1, 0.5}).size() == 3);
+  options.of_flow = true;
+  CHECK_FALSE(usage_error([&] { levels(Sampler::lcm, {1.1, 0.5}); }).empty());
+}
+
+TEST_CASE("a student of four steps of Euler is sampled at its own levels", "[sampler]") {
+  SampleOptions options;
+  options.sampler = Sampler::flow;
+  options.sigmas = {1, 0.9375, 0.8333, 0.625};
+  SamplerState state{0, {1}, {}};
+  sample(
+      Sampler::flow, noise_levels(options),
+      [](std::span<const double> x, double sigma, std::span<double> x0) {
+        x0[0] = x[0] - sigma * x[0];  // the velocity is x
+      },
+      state);
+  CHECK(state.x[0] == Approx((1 - 0.0625) * (1 - 0.1042) * (1 - 0.2083) * (1 - 0.625)));
 }

@@ -7,12 +7,14 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
 #include "base/philox.h"
 #include "dist/threads.h"
+#include "models/dit/fp8.h"
 #include "support/noise.h"
 #include "support/small_networks.h"
 #include "support/usage_error.h"
@@ -79,16 +81,20 @@ struct Shared {
 };
 Shared shared_output(const models::NetworkConfig& config, const ClipParallel& parallel,
                      models::CpKind kind, DType compute, models::Fp8Parts fp8,
-                     const models::NetworkBatch& batch) {
+                     const models::NetworkBatch& batch,
+                     std::optional<ops::RowFormat> quantized = {}) {
   Shared shared;
   dist::thread_worlds(parallel.ranks(), [&](dist::World& world) {
     const int heads = kind == models::CpKind::all_to_all_ring ? parallel.cp / 2 : parallel.cp;
     const ClipRanks ranks(world, parallel, {kind, heads});
-    const auto own = models::make_network(config, 1, compute, Device::cpu, false, ranks.network());
+    models::NetworkLayout layout = ranks.network();
+    layout.quantized = quantized;
+    const auto own = models::make_network(config, 1, compute, Device::cpu, false, layout);
     fill(*own);
     SharedClip clip(*own, ranks);
     if (fp8.any()) clip.set_fp8(fp8);
     if (!ranks.leads()) return clip.serve(nullptr);
+    if (quantized) clip.quantize_all();
     world.traffic().reset();
     shared.output = clip.forward(batch);
     shared.traffic = world.traffic();
@@ -237,6 +243,51 @@ TEST_CASE("a rank sends its shards of a block, once a pass, and half as much in 
   const std::int64_t modulation = 3 * 4 * (low * d + 3 * d * low);
   CHECK(sent({}) == config.num_layers * (2 * products + modulation) / 2);
   CHECK(sent({.linear = true}) == config.num_layers * (products + modulation) / 2);
+}
+
+TEST_CASE("weights in 8 bits of ranks that share a clip are those of one rank") {
+  for (const models::NetworkType type :
+       {models::NetworkType::dit, models::NetworkType::stdit, models::NetworkType::moviegen})
+    for (const ops::RowFormat format : {ops::RowFormat::int8, ops::RowFormat::e4m3}) {
+      const models::NetworkConfig config = network_of(type);
+      const models::NetworkBatch batch = guided(config, 2);
+      const auto output = [&](ClipParallel parallel, bool shard,
+                              std::optional<ops::RowFormat> quantized) {
+        parallel.shard = shard;
+        return shared_output(config, parallel, models::CpKind::all_to_all, DType::f32, {}, batch,
+                             quantized);
+      };
+      const Tensor whole = output({}, false, {}).output, one = output({}, false, format).output;
+      const double change = apart_from(whole, one);
+      INFO(models::network_type_name(type)
+           << " " << ops::row_format_name(format) << ": " << change);
+      CHECK(change > 1e-4);
+      CHECK(change < (format == ops::RowFormat::int8 ? 0.03 : 0.1));
+      CHECK(models::output_change(whole, one) == Approx(change).epsilon(1e-9));
+      for (const std::string text : {"cfg=2", "tp=2", "cp=2,tp=2"}) {
+        const ClipParallel parallel = parse_parallel(text);
+        const Tensor many = output(parallel, false, format).output;
+        CHECK(apart_from(one, many) < 1e-5);
+        CHECK(apart_from(many, output(parallel, true, format).output) == 0);
+      }
+    }
+}
+
+TEST_CASE("shards of weights in 8 bits travel so") {
+  const models::NetworkConfig config = network_of(models::NetworkType::dit);
+  ClipParallel parallel = parse_parallel("cp=2");
+  parallel.shard = true;
+  const auto sent = [&](std::optional<ops::RowFormat> quantized) {
+    return shared_output(config, parallel, models::CpKind::gather, DType::f32, {},
+                         guided(config, 2), quantized)
+        .traffic.of("shard", dist::Operation::all_gather)
+        .bytes;
+  };
+  const std::int64_t d = config.width();
+  const std::int64_t products =
+      (4 + 2) * d * d + 2 * d * config.text_embed_dim + 2 * d * config.hidden();
+  const auto block = static_cast<std::int64_t>(sent({})) / config.num_layers;
+  CHECK(sent(ops::RowFormat::int8) == config.num_layers * (block - 3 * products / 2));
 }
 
 TEST_CASE("FP8 of ranks that share a clip is that of one rank") {

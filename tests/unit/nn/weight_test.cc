@@ -4,11 +4,15 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <cstring>
 #include <numeric>
 
 #include "base/error.h"
 #include "base/philox.h"
+#include "ops/matmul/linear.h"
 #include "ops/matmul/linear_fp8.h"
+#include "support/noise.h"
+#include "tensor/device.h"
 
 using namespace vfm;
 using nn::Init;
@@ -150,4 +154,36 @@ TEST_CASE("a rank's part of a weight is drawn as that part of the whole") {
     }
     CHECK(next == shape[static_cast<std::size_t>(dim)]);
   }
+}
+
+TEST_CASE("a weight in 8 bits is what its rows are rounded to, and takes their memory alone") {
+  for (const DType compute : {DType::f32, DType::bf16}) {
+    const std::size_t before = cpu_memory().current;
+    Weight weight({"q", "k"}, {128, 256},
+                  {.compute = compute, .trainable = false, .of_products = true});
+    const std::size_t whole = cpu_memory().current - before;
+    for (nn::Parameter& p : weight.parameters())
+      nn::draw(p, Init::xavier, 3);
+    ops::Tape tape(false);
+    const Tensor values = weight.matrix(tape).values().clone();
+    const Tensor x = noise_tensor({3, 256}, 4).to(compute);
+    const ops::QuantizedRows rows =
+        ops::quantize_rows(values, ops::largest_of_rows(values), ops::RowFormat::int8);
+    const Tensor wanted = ops::linear(tape, x, ops::dequantize_rows(rows, compute));
+    const std::size_t others = cpu_memory().current - before - whole;
+    for (int i = 0; i < 2; ++i) {  // the second time there is nothing to do
+      weight.quantize_rows(ops::RowFormat::int8, nullptr);
+      const Tensor y = weight.multiply(tape, x);
+      CHECK(std::memcmp(y.raw(), wanted.raw(), y.bytes()) == 0);
+    }
+    const std::size_t low = cpu_memory().current - before - others;
+    CHECK(low * (compute == DType::f32 ? 4 : 2) < whole * 1.05);
+    CHECK_THROWS_AS(weight.op(tape), Error);
+    CHECK_THROWS_AS(weight.keep_fp8(true), Error);
+  }
+  // What is no product's alone stays as it is.
+  Weight table({"t"}, {2, 3}, {.trainable = false});
+  table.quantize_rows(ops::RowFormat::int8, nullptr);
+  ops::Tape tape(false);
+  CHECK(table.op(tape).shape() == Shape{2, 3});
 }
