@@ -103,6 +103,10 @@ struct TrainRecipe {
 /// goes on may have another.
 struct ParallelRecipe {
   int tp = 1;                    ///< ranks that share the heads and widths of layers
+  /// Chunks of rows that travel along tp beside products (nn/chunked_rows.h); 1: none do; 0: what
+  /// pays, which `paying_chunks` is then: no key, set by settle_tp_chunks() (train/tp_chunks.h).
+  int tp_chunks = 0, paying_chunks = 1;
+  int chunks() const { return tp_chunks > 0 ? tp_chunks : paying_chunks; }
   int cp = 1;                    ///< ranks that share the tokens of a pack
   std::string cp_kind = "auto";  ///< what these exchange: models::CpKind by name, or "auto"
   int cp_heads = 0;  ///< where it is both: ranks that exchange tokens for heads; 0: most possible

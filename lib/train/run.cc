@@ -30,6 +30,7 @@
 #include "train/recipe_file.h"
 #include "train/run_folder.h"
 #include "train/signs.h"
+#include "train/tp_chunks.h"
 #include "train/trainer.h"
 #include "train/training_report.h"
 #include "train/validation.h"
@@ -58,6 +59,7 @@ class Run {
         data_(kind_of(recipe_.model.type).open(options, "train")) {
     // What all refuse alike is said once.
     on_all_ranks(world, [&] { check(); });
+    agree_on_tp_chunks(recipe_, world);
   }
 
   long train();
@@ -103,6 +105,7 @@ class Run {
 /// What is refused before there is anything of the run.
 void Run::check() {
   data_->fit(recipe_);
+  settle_tp_chunks(recipe_, gpu_here(options_.device), world_.least_local_size());
   check_layout(recipe_, world_.size(), world_.least_local_size());
   check_memory(recipe_,
                memory_need(recipe_, world_.size(), models::Recompute::block, options_.device, {}),

@@ -134,17 +134,15 @@ DitBlock::Entered DitBlock::enter(Tape& tape, const DitStream& in, const DitCont
     low.values = ops::run_exchange(tape, low.values, gather);
     return {stream, matrix.multiply(tape, low), input.modulation};
   }
-  const Tensor gathered = ops::run_exchange(tape, normed, gather);
-  return {stream, matrix.multiply(tape, gathered), input.modulation};
+  return {stream, matrix.multiply_gathered(tape, normed, gather), input.modulation};
 }
 
 Tensor DitBlock::activate(Tape& tape, const Tensor& hidden, const DitContext& context) const {
-  const auto multiplied = [&] {
-    if (context.recompute) return ops::gelu_linear(tape, hidden, down_.matrix(tape));
-    return down_.in_fp8() && down_.rounds_alone() ? down_.multiply(tape, ops::quantize_gelu(hidden))
-                                                  : down_.multiply(tape, ops::gelu(tape, hidden));
-  };
-  return ops::run_exchange(tape, multiplied(), context.exchanges.sum);
+  const ops::Exchange& sum = context.exchanges.sum;
+  if (context.recompute) return ops::gelu_linear(tape, hidden, down_.matrix(tape), sum);
+  if (down_.in_fp8() && down_.rounds_alone())
+    return ops::run_exchange(tape, down_.multiply(tape, ops::quantize_gelu(hidden)), sum);
+  return down_.multiply_summed(tape, ops::gelu(tape, hidden), sum);
 }
 
 DitStream DitBlock::self_attention(Tape& tape, const DitStream& in, const DitContext& context,
@@ -156,9 +154,9 @@ DitStream DitBlock::self_attention(Tape& tape, const DitStream& in, const DitCon
       enter(tape, in, context, layer.norm, extra, layer.qkv,
             moved ? context.to_pixels : context.exchanges.gather, moved && context.keep_moved);
   const Tensor attended = attend(tape, projected, context, layer, reach, moved);
-  const Tensor y = layer.out.multiply(tape, attended);
   const bool back = moved && context.from_pixels;
-  return {x, ops::run_exchange(tape, y, back ? context.from_pixels : context.exchanges.sum), gates};
+  const ops::Exchange& sum = back ? context.from_pixels : context.exchanges.sum;
+  return {x, layer.out.multiply_summed(tape, attended, sum), gates};
 }
 
 Tensor DitBlock::attend(Tape& tape, const Tensor& projected, const DitContext& context,
@@ -208,8 +206,8 @@ Tensor DitBlock::cross_attention(Tape& tape, const Tensor& projected,
   queries.epsilon = keys.epsilon = kQkNormEpsilon;
   const Tensor q = ops::qk_norm_rope(tape, projected, queries);
   const Tensor kv = ops::qk_norm_rope(tape, cross_kv_.multiply(tape, context.text), keys);
-  const Tensor y = cross_out_.multiply(tape, ops::cross_attention(tape, q, kv, context.cross));
-  return ops::run_exchange(tape, y, context.exchanges.sum);
+  return cross_out_.multiply_summed(tape, ops::cross_attention(tape, q, kv, context.cross),
+                                    context.exchanges.sum);
 }
 
 }  // namespace vfm::models

@@ -55,6 +55,8 @@ struct NetworkLayout {
   dist::Group *cp_heads = nullptr, *cp_ring = nullptr;
   nn::StateShares state = {};         ///< whose part of the optimizer's state this rank keeps
   nn::BlockShards* blocks = nullptr;  ///< gathers the blocks' matrices; null: they are all here
+  /// Of tp: in how many chunks rows travel beside a matrix's product (nn/chunked_rows.h).
+  int tp_chunks = 1;
   dist::Group* fp8 = nullptr;         ///< who rounds to FP8 with one scale; null: this rank alone
 
   dist::Group* pp = nullptr;

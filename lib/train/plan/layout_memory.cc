@@ -98,8 +98,8 @@ const MemoryNeed& LayoutMemory::pass(const Candidate& c) {
             counted = std::min(own, 3 * each);
   const Candidate one = with_few_ranks(c);
   const auto [found, fresh] = passes_.try_emplace(
-      {c.tp, c.cp, c.cp > 1 ? c.cp_kind : models::CpKind::gather, c.cp_heads, c.hybrid, c.recompute,
-       c.offload, each, c.shard, c.reshard, one.dp > 1, own});
+      {c.tp, c.tp_chunks, c.cp, c.cp > 1 ? c.cp_kind : models::CpKind::gather, c.cp_heads, c.hybrid,
+       c.recompute, c.offload, each, c.shard, c.reshard, one.dp > 1, own});
   MemoryNeed& need = found->second;
   if (!fresh) return need;
   const auto count_passes = [&](int blocks, int packs) {
@@ -141,8 +141,8 @@ MemoryNeed LayoutMemory::few(const Candidate& candidate) {
 /// Of a pass: what it takes with one block, and what each more keeps until it comes back.
 const LayoutMemory::Kept& LayoutMemory::kept(const Candidate& c) {
   const auto [found, fresh] =
-      kept_.try_emplace({c.tp, c.cp, c.cp > 1 ? c.cp_kind : models::CpKind::gather, c.cp_heads,
-                         c.hybrid, c.recompute, c.micro_packs});
+      kept_.try_emplace({c.tp, c.tp_chunks, c.cp, c.cp > 1 ? c.cp_kind : models::CpKind::gather,
+                         c.cp_heads, c.hybrid, c.recompute, c.micro_packs});
   if (!fresh) return found->second;
   Candidate one = c;
   one.dp = one.pp = one.vpp = one.replicate = 1;

@@ -37,10 +37,10 @@ class LayoutMemory {
   /// Of the first stage and the last one: both the same without a pipeline.
   using Ends = std::vector<MemoryNeed>;
   using StateKey = std::tuple<int, bool, ShardKind, int>;
-  using PassKey = std::tuple<int, int, models::CpKind, int, bool, models::Recompute, bool, int,
+  using PassKey = std::tuple<int, int, int, models::CpKind, int, bool, models::Recompute, bool, int,
                              ShardKind, bool, bool, int>;
 
-  using BlockKey = std::tuple<int, int, models::CpKind, int, bool, models::Recompute, int>;
+  using BlockKey = std::tuple<int, int, int, models::CpKind, int, bool, models::Recompute, int>;
   struct Kept {
     double one = 0, block = 0;
   };
