@@ -343,7 +343,6 @@ ParallelCheck check_parallel(const RunOptions& options, const Dataset& data, dis
   on_all_ranks(world, [&] {
     check_offload(recipe, options.device);
     data.fit(recipe);
-    settle_tp_chunks(recipe, gpu_here(options.device), world.least_local_size());
     check_layout(recipe, world.size(), world.least_local_size());
     const MemoryNeed need =
         memory_need(recipe, world.size(), models::Recompute::block, options.device, {});
@@ -354,7 +353,7 @@ ParallelCheck check_parallel(const RunOptions& options, const Dataset& data, dis
     one = recipe_alone(recipe, world.size());
     alone = step_alone(options, one, data);
   });
-  agree_on_tp_chunks(recipe, world);
+  settle_tp_chunks(recipe, options.device, world);
   Trainer trainer(recipe, data, world, options.device);
   begin(options, trainer, world);
   ParallelCheck check;

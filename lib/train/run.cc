@@ -57,9 +57,8 @@ class Run {
         manifest_(manifest),
         progress_(progress),
         data_(kind_of(recipe_.model.type).open(options, "train")) {
-    // What all refuse alike is said once.
-    on_all_ranks(world, [&] { check(); });
-    agree_on_tp_chunks(recipe_, world);
+    on_all_ranks(world, [&] { check(); });  // what all refuse alike is said once
+    settle_tp_chunks(recipe_, options.device, world);
   }
 
   long train();
@@ -105,7 +104,6 @@ class Run {
 /// What is refused before there is anything of the run.
 void Run::check() {
   data_->fit(recipe_);
-  settle_tp_chunks(recipe_, gpu_here(options_.device), world_.least_local_size());
   check_layout(recipe_, world_.size(), world_.least_local_size());
   check_memory(recipe_,
                memory_need(recipe_, world_.size(), models::Recompute::block, options_.device, {}),
@@ -382,8 +380,7 @@ void Run::announce(const std::string& folder) {
 void Run::collect_failures() {
   std::map<std::string, std::string> mine = trainer_->failures();
   if (validation_) mine.insert(validation_->failures().begin(), validation_->failures().end());
-  const std::vector<std::string> texts = world_.gather(dump_json(Json(mine)));
-  for (const std::string& text : texts) {
+  for (const std::string& text : world_.gather(dump_json(Json(mine)))) {
     const Json failures = parse_json(text, "a rank's list of failures");
     for (const auto& [key, message] : failures.items())
       failures_.emplace(key, message.get<std::string>());

@@ -66,7 +66,8 @@ void settle_tp_chunks(Recipe& recipe, const models::Gpu* gpu, int per_node) {
   recipe.parallel.paying_chunks = gpu == nullptr ? 1 : paying_tp_chunks(recipe, *gpu, per_node);
 }
 
-void agree_on_tp_chunks(Recipe& recipe, dist::World& world) {
+void settle_tp_chunks(Recipe& recipe, Device device, dist::World& world) {
+  settle_tp_chunks(recipe, gpu_here(device), world.least_local_size());
   world.broadcast(std::as_writable_bytes(std::span(&recipe.parallel.paying_chunks, 1)));
 }
 

@@ -37,8 +37,8 @@ int paying_tp_chunks(const Recipe& recipe, const models::Gpu& gpu, int per_node)
 
 /// Where the recipe leaves it open: what pays on that GPU; null, or one that no table has: 1.
 void settle_tp_chunks(Recipe& recipe, const models::Gpu* gpu, int per_node);
-/// A collective: all have what pays on rank 0, whose GPU may be another one.
-void agree_on_tp_chunks(Recipe& recipe, dist::World& world);
+/// The same of the GPU here. A collective: all have what pays on rank 0, whose GPU may be another.
+void settle_tp_chunks(Recipe& recipe, Device device, dist::World& world);
 /// The GPU here, if the table has it; on the CPU null.
 const models::Gpu* gpu_here(Device device);
 

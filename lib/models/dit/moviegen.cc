@@ -125,8 +125,8 @@ class Layer {
   }
 
   Tensor cross_attention(Tape& tape, const Tensor& x, const Context& context) const {
-    const Tensor q = cross_q_.multiply_gathered(tape, ops::cast(tape, x, compute_),
-                                                context.exchanges.gather);
+    const Tensor q =
+        cross_q_.multiply_gathered(tape, ops::cast(tape, x, compute_), context.exchanges.gather);
     const Tensor kv = cross_kv_.multiply(tape, context.text);
     return cross_out_.multiply_summed(tape, ops::cross_attention(tape, q, kv, context.cross),
                                       context.exchanges.sum);

@@ -18,8 +18,8 @@ struct ModulatedLinear {
 };
 
 /// gated_residual_layernorm_modulate, then linear with w [M, D] of the dtype input.out. With an
-/// exchange y is of what that makes of `normed`, and backward runs it again too: in parts, if it can
-/// (ops/matmul/exchanged_linear.h).
+/// exchange y is of what that makes of `normed`, and backward runs it again too: in parts, if it
+/// can (ops/matmul/exchanged_linear.h).
 ModulatedLinear modulate_linear(Tape& tape, const ModulateInput& input, const LinearWeight& w,
                                 const Exchange& exchange = {});
 
