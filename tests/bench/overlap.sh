@@ -22,7 +22,7 @@ for late in ${LATE:-10}; do
       tp)
         axis=tp size=8x32x32
         settings="{parallel: {tp: 2, tp_chunks: 2}, model: {num_attention_heads: 16, num_layers: 2}"
-        settings+=", data: {tokens: 2048, packs: 2}}"
+        settings+=", data: {tokens: 2048, packs: 1}}"
         ;;
       # Long, so that attention takes longer than a message is late.
       cp)
