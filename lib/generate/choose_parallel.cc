@@ -38,11 +38,8 @@ models::Gpu host_rates(int per_node) {
 models::Gpu rates_of(const GenerateJob& job, int per_node) {
   if (job.gpu != nullptr) return *job.gpu;
   if (job.device != Device::cuda) return host_rates(per_node);
-  const std::string here = describe_gpu();
-  for (const char* name : {"gb200", "b200", "h200", "a100", "l40s"})
-    if (const models::Gpu& gpu = models::find_gpu(name); here.find(gpu.title) != std::string::npos)
-      return gpu;
-  return models::find_gpu("h100");
+  const models::Gpu* const here = models::known_gpu(describe_gpu());
+  return here != nullptr ? *here : models::find_gpu("h100");
 }
 
 /// Those of `ranks` ranks together, in the order of ClipParallel::name().

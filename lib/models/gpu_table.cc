@@ -285,6 +285,15 @@ const Gpu& find_gpu(std::string_view name) {
   return of_table(name);
 }
 
+const Gpu* known_gpu(std::string_view description) {
+  const Gpu* known = nullptr;  // "GB200" has "B200" in it, and is the longer one
+  for (const Gpu& gpu : table())
+    if (description.find(gpu.title) != std::string_view::npos &&
+        (known == nullptr || gpu.title.size() > known->title.size()))
+      known = &gpu;
+  return known;
+}
+
 Json to_json(const Gpu& gpu) {
   Json json = {{"name", gpu.name}, {"title", gpu.title}};
   for (const Number& number : kNumbers)

@@ -75,6 +75,8 @@ double usable_gpu_memory(double total, double free);
 /// then stays for the life of the program. Throws Error{usage} naming those that there are, or what
 /// is wrong in the file.
 const Gpu& find_gpu(std::string_view name);
+/// That of the table whose title is in `description`, as a driver has it; null: none.
+const Gpu* known_gpu(std::string_view description);
 /// {"name", "title", "memory", ...}, links as {"bandwidth", "latency"}: what the file has.
 Json to_json(const Gpu& gpu);
 

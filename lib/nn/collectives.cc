@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "nn/chunked_rows.h"
 #include "ops/pointwise/rows.h"
 
 namespace vfm::nn {
@@ -82,16 +83,15 @@ Deal deal(dist::Group& group, Rows rows, Rows blocks, const ops::RowOrder& order
 
 }  // namespace
 
-ops::Exchange gather_rows(dist::Group& group, Rows rows) {
+ops::Exchange gather_rows(dist::Group& group, Rows rows, int chunks) {
   if (group.size() == 1) return {};
   return {[&group, rows](const Tensor& x) { return gathered(group, rows, x); },
-          [&group, rows](const Tensor& dy) { return summed(group, rows, dy); }};
+          [&group, rows](const Tensor& dy) { return summed(group, rows, dy); },
+          chunked_rows(group, rows, chunks)};
 }
 
-ops::Exchange sum_rows(dist::Group& group, Rows rows) {
-  if (group.size() == 1) return {};
-  return {[&group, rows](const Tensor& x) { return summed(group, rows, x); },
-          [&group, rows](const Tensor& dy) { return gathered(group, rows, dy); }};
+ops::Exchange sum_rows(dist::Group& group, Rows rows, int chunks) {
+  return ops::adjoint_of(gather_rows(group, std::move(rows), chunks));
 }
 
 ops::Exchange gather_columns(dist::Group& group, Rows rows, Columns columns,

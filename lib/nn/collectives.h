@@ -19,9 +19,10 @@ namespace vfm::nn {
 
 /// [rows[rank], D] to [N, D], all ranks' rows in their order; backward sums each rank's gradients
 /// of one row, in the order of ranks, where that row lies. Nothing to exchange in a group of one.
-ops::Exchange gather_rows(dist::Group& group, std::vector<std::int64_t> rows);
+/// Products may have it in `chunks` of rows (nn/chunked_rows.h); 1: as a whole.
+ops::Exchange gather_rows(dist::Group& group, std::vector<std::int64_t> rows, int chunks = 1);
 /// The other way round: [N, D], of which each rank has a summand, to the sum's rows of this rank.
-ops::Exchange sum_rows(dist::Group& group, std::vector<std::int64_t> rows);
+ops::Exchange sum_rows(dist::Group& group, std::vector<std::int64_t> rows, int chunks = 1);
 
 /// Some columns of x [rows[rank], columns.of] as gather_rows has them, and then in another order of
 /// rows (reorder_rows): [N, columns.count]. The gradient of the other columns is zero.

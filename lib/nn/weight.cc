@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/philox.h"
 #include "nn/agreed_scale.h"
+#include "ops/matmul/exchanged_linear.h"
 #include "ops/matmul/linear.h"
 #include "ops/matmul/linear_fp8.h"
 
@@ -302,6 +303,17 @@ ops::Quantized Weight::quantize(const Tensor& x) const {
 Tensor Weight::multiply(ops::Tape& tape, const Tensor& x) const {
   if (!in_fp8()) return ops::linear(tape, x, matrix(tape));
   return multiply(tape, quantize(x), x.dtype());
+}
+
+Tensor Weight::multiply_gathered(ops::Tape& tape, const Tensor& x,
+                                 const ops::Exchange& gather) const {
+  if (in_fp8()) return multiply(tape, ops::run_exchange(tape, x, gather));
+  return ops::gathered_linear(tape, x, matrix(tape), gather);
+}
+
+Tensor Weight::multiply_summed(ops::Tape& tape, const Tensor& x, const ops::Exchange& sum) const {
+  if (in_fp8()) return ops::run_exchange(tape, multiply(tape, x), sum);
+  return ops::summed_linear(tape, x, matrix(tape), sum, x.dtype());
 }
 
 Tensor Weight::multiply(const ops::Tape& tape, const ops::Quantized& x, DType out) const {

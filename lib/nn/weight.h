@@ -14,6 +14,7 @@
 #include "nn/block_shards.h"
 #include "nn/parameter.h"
 #include "nn/quantized_matrix.h"
+#include "ops/exchange.h"
 #include "ops/matmul/low_rank.h"
 #include "ops/matmul/quantize.h"
 #include "ops/tape.h"
@@ -98,6 +99,10 @@ class Weight {
   void quantize_rows(ops::RowFormat format, dist::Group* ranks);
   /// x W^T; in FP8, without recording only, while there is that copy.
   Tensor multiply(ops::Tape& tape, const Tensor& x) const;
+  /// The same of what an exchange makes of x; and what one makes of the same. Without that copy
+  /// in parts, if the exchange can (ops/matmul/exchanged_linear.h).
+  Tensor multiply_gathered(ops::Tape& tape, const Tensor& x, const ops::Exchange& gather) const;
+  Tensor multiply_summed(ops::Tape& tape, const Tensor& x, const ops::Exchange& sum) const;
   /// Whether there is that copy: then x may be given as FP8, and x W^T is of dtype `out`.
   bool in_fp8() const { return fp8_.scale.defined(); }
   Tensor multiply(const ops::Tape& tape, const ops::Quantized& x, DType out) const;

@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "ops/exchange.h"
 #include "ops/matmul/low_rank.h"
 #include "ops/norm/modulate.h"
 #include "ops/position/qk_norm_rope.h"
@@ -29,6 +30,30 @@ LinearInputGradient linear_input_gradient(const Tensor& dy, const LinearWeight& 
                                           bool want_dx);
 void linear_weight_gradients(Tape& tape, const Tensor& dy, const Tensor& x,
                              const LinearWeight& weight, const std::vector<Tensor>& inner);
+
+/// x w^T and what adapters add, into y; `values` are the weight's. And the gradient of x from that
+/// of y, into dx; without those of adapters' matrices. Rows of larger tensors may be given.
+void multiply_into(const Tensor& x, const LinearWeight& weight, const Tensor& values,
+                   const Tensor& y);
+void input_gradient_into(const Tensor& dy, const LinearWeight& weight, const Tensor& values,
+                         const Tensor& dx);
+
+/// What gathered_linear and summed_linear are made of, for an exchange that has chunks. Forward of
+/// the first, which also leaves all gathered rows in `all`; and backward, to the gradient of its
+/// x, from those rows or `own` ones, which are gathered again.
+Tensor multiply_gathered(const Tensor& x, const LinearWeight& weight, const Exchange& gather,
+                         Tensor& all);
+Tensor gathered_backward(Tape& tape, const Tensor& dy, const Tensor& own, const Tensor& all,
+                         const LinearWeight& weight, const Exchange& gather, bool want_dx);
+/// Of the second; backward leaves the gradients of the weight to linear_weight_gradients, with the
+/// gathered dy.
+Tensor multiply_summed(const Tensor& x, const LinearWeight& weight, const Exchange& sum);
+struct SummedGradient {
+  Tensor dy, dx;
+  std::vector<Tensor> inner;
+};
+SummedGradient summed_input_gradient(const Tensor& dy, const LinearWeight& weight,
+                                     const Exchange& sum, bool want_dx);
 
 /// gelu(x); and the gradient of x from that of the result, of the same dtype, which is overwritten
 /// if nobody else has it. Backward writes gelu(x) to `y` if it is defined.

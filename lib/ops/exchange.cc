@@ -11,7 +11,7 @@ Exchange in_turn(const Exchange& first, const Exchange& second) {
 }
 
 Exchange adjoint_of(const Exchange& exchange) {
-  return {exchange.adjoint, exchange.forward};
+  return {exchange.adjoint, exchange.forward, exchange.chunks};
 }
 
 Tensor run_exchange(Tape& tape, const Tensor& x, const Exchange& exchange) {

@@ -8,15 +8,21 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 
 #include "ops/tape.h"
 
 namespace vfm::ops {
 
+class RowChunks;
+
 struct Exchange {
   /// Both give a tensor of their own. `adjoint` takes a gradient of the shape that `forward` gives,
   /// and gives one of the shape that it takes.
   std::function<Tensor(const Tensor&)> forward, adjoint;
+  /// The same in parts (ops/row_chunks.h), for products (ops/matmul/exchanged_linear.h); null: only
+  /// as a whole. `forward` is its gather() or its sum(), `adjoint` the other one.
+  std::shared_ptr<const RowChunks> chunks = nullptr;
   /// Whether there is anything to exchange: else tensors pass as they are.
   explicit operator bool() const { return static_cast<bool>(forward); }
 };

@@ -18,6 +18,7 @@
 #include "train/compare_gradients.h"
 #include "train/memory.h"
 #include "train/parallel.h"
+#include "train/tp_chunks.h"
 #include "train/trainer.h"
 #include "train/without_gradient.h"
 
@@ -352,6 +353,7 @@ ParallelCheck check_parallel(const RunOptions& options, const Dataset& data, dis
     one = recipe_alone(recipe, world.size());
     alone = step_alone(options, one, data);
   });
+  settle_tp_chunks(recipe, options.device, world);
   Trainer trainer(recipe, data, world, options.device);
   begin(options, trainer, world);
   ParallelCheck check;

@@ -17,6 +17,7 @@
 #include "train/run.h"
 #include "train/signs.h"
 #include "train/step_work.h"
+#include "train/tp_chunks.h"
 #include "train/workload.h"
 
 namespace vfm::train {
@@ -92,6 +93,7 @@ Json layout_of(const Recipe& recipe, int ranks) {
   const dist::Layout layout = dist::fit_layout(wanted_layout(recipe.parallel), ranks);
   Json sizes = {{"tp", layout.tp}, {"cp", layout.cp}, {"dp", layout.dp}};
   if (layout.pp > 1) sizes["pp"] = layout.pp;
+  if (layout.tp > 1 && recipe.parallel.chunks() > 1) sizes["tp_chunks"] = recipe.parallel.chunks();
   return sizes;
 }
 
@@ -156,6 +158,8 @@ Json training_cost(const RunOptions& options, int ranks) {
     load = assume(recipe);
   }
   check_layout(recipe, ranks, ranks);
+  settle_tp_chunks(recipe, options.gpu != nullptr ? options.gpu : gpu_here(options.device),
+                   options.gpu != nullptr ? options.gpu->per_node : ranks);
   const double usable = options.gpu != nullptr ? options.gpu->usable()
                                                : usable_memory(options.device, options.local_ranks);
   const models::Recompute recompute =
@@ -235,6 +239,9 @@ std::string training_words(const Json& cost) {
                     : fmt::format("{} (tp {}, cp {}, dp {}{})", cost["ranks"].dump(),
                                   layout["tp"].dump(), layout["cp"].dump(), layout["dp"].dump(),
                                   layout.contains("pp") ? ", pp " + layout["pp"].dump() : ""));
+  if (layout.contains("tp_chunks"))
+    line("  rows along tp",
+         fmt::format("in {} chunks, beside products", layout["tp_chunks"].dump()));
   line("samples per step", fmt::format("{:.1f}", cost["samples_per_step"].get<double>()));
   line("tokens per step", fmt::format("{:.0f}", cost["tokens_per_step"].get<double>()));
   line("steps", cost["steps"].dump());

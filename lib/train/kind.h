@@ -12,6 +12,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "train/dataset.h"
 #include "train/memory.h"
@@ -22,6 +23,12 @@ namespace vfm::train {
 
 class FieldList;
 struct RunOptions;
+
+/// A product of a block before which rows are gathered along tp, or after which they are summed:
+/// the width of these rows, and the matrix's other side, of all ranks.
+struct TpProduct {
+  double width = 0, columns = 0;
+};
 
 class Kind {
  public:
@@ -69,6 +76,8 @@ class Kind {
   /// gets, balanced by their work (models/dit/pipeline_stages.h). `recipe` is fitted to the data.
   virtual bool has_stages() const { return false; }
   virtual std::vector<int> balanced_stages(const Recipe& /*recipe*/) const { return {}; }
+  /// Those that can go in chunks ('parallel.tp_chunks').
+  virtual std::vector<TpProduct> tp_products(const ModelRecipe& /*model*/) const { return {}; }
   /// Whether the samples of a pack go through the model one after the other, not as one.
   virtual bool one_by_one() const { return false; }
 

@@ -132,6 +132,7 @@ Parallel::Parallel(const Recipe& recipe, dist::World& world, int of_machine)
     : mesh_(world, layout_on_ranks(recipe, world.size(), on_machine(of_machine, world)),
             more_groups(recipe.parallel)) {
   network_.tp = shared(mesh_, dist::Axes::tp);
+  network_.tp_chunks = recipe.parallel.chunks();
   network_.cp = shared(mesh_, dist::Axes::cp);
   network_.pp = shared(mesh_, dist::Axes::pp);
   if (network_.pp != nullptr)

@@ -58,6 +58,7 @@ std::vector<Field> fields_of(Recipe& r) {
   list.number("samples", r.validation.samples, at_least(1)).may_change();
   kind.add_validation_fields(list, r.validation);
   list.section("parallel").number("tp", r.parallel.tp, between(1, 1 << 16)).may_change();
+  list.number("tp_chunks", r.parallel.tp_chunks, between(0, 1024)).may_change();
   list.number("cp", r.parallel.cp, between(1, 1 << 16)).may_change();
   list.choice("cp_kind", r.parallel.cp_kind,
               {"auto", "gather", "all_to_all", "ring", "all_to_all+ring"})

@@ -30,6 +30,7 @@
 #include "train/recipe_file.h"
 #include "train/run_folder.h"
 #include "train/signs.h"
+#include "train/tp_chunks.h"
 #include "train/trainer.h"
 #include "train/training_report.h"
 #include "train/validation.h"
@@ -56,8 +57,8 @@ class Run {
         manifest_(manifest),
         progress_(progress),
         data_(kind_of(recipe_.model.type).open(options, "train")) {
-    // What all refuse alike is said once.
-    on_all_ranks(world, [&] { check(); });
+    on_all_ranks(world, [&] { check(); });  // what all refuse alike is said once
+    settle_tp_chunks(recipe_, options.device, world);
   }
 
   long train();
@@ -379,8 +380,7 @@ void Run::announce(const std::string& folder) {
 void Run::collect_failures() {
   std::map<std::string, std::string> mine = trainer_->failures();
   if (validation_) mine.insert(validation_->failures().begin(), validation_->failures().end());
-  const std::vector<std::string> texts = world_.gather(dump_json(Json(mine)));
-  for (const std::string& text : texts) {
+  for (const std::string& text : world_.gather(dump_json(Json(mine)))) {
     const Json failures = parse_json(text, "a rank's list of failures");
     for (const auto& [key, message] : failures.items())
       failures_.emplace(key, message.get<std::string>());

@@ -2,7 +2,7 @@
 # Communication beside computing: what two ranks wait for each other where each message comes late, against the same
 # with all operations waited for where they start. One thread a rank.
 # usage: tests/bench/overlap.sh [BUILD]      (default: build)
-# Environment: WAYS ("shard dp cp pp vpp"), LATE (milliseconds: "10"), STEPS (3), BIND ("none"; "core" gives each rank
+# Environment: WAYS ("shard dp tp cp pp vpp"), LATE (milliseconds: "10"), STEPS (3), BIND ("none"; "core" gives each rank
 # one core, which its two threads share).
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
@@ -13,11 +13,17 @@ export OMP_WAIT_POLICY=passive
 ninja -C "$build" tests/bench/overlap >/dev/null
 
 for late in ${LATE:-10}; do
-  for way in ${WAYS:-shard dp cp pp vpp}; do
+  for way in ${WAYS:-shard dp tp cp pp vpp}; do
     size=4x16x16
     case $way in
       shard) axis=tp+cp+shard settings="parallel: {shard: full}" ;;
       dp) axis=tp+cp+dp settings="model: {num_layers: 16}" ;;
+      # Long, so that a product takes longer than a message is late. Of two ranks two chunks are as many messages as none.
+      tp)
+        axis=tp size=8x32x32
+        settings="{parallel: {tp: 2, tp_chunks: 2}, model: {num_attention_heads: 16, num_layers: 2}"
+        settings+=", data: {tokens: 2048, packs: 1}}"
+        ;;
       # Long, so that attention takes longer than a message is late.
       cp)
         axis=cp size=16x32x32

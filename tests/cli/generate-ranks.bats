@@ -160,8 +160,8 @@ LAYOUTS
   vfm-generate "${fast[@]}" --latents-only -o whole 'a red circle' >whole.jsonl
   jq -en "$(difference whole one) > 1e-4"
   while read -r ranks parallel; do
-    on "$ranks" --parallel "$parallel" "${low[@]}" -o many 'a red circle' >many.jsonl
-    on "$ranks" --parallel "$parallel" --shard "${low[@]}" -o shards 'a red circle' >shards.jsonl
+    on "$ranks" --parallel "$parallel" "${low[@]}" -o many 'a red circle' >many.jsonl </dev/null
+    on "$ranks" --parallel "$parallel" --shard "${low[@]}" -o shards 'a red circle' >shards.jsonl </dev/null
     diff -r -x '*.json' many shards
     apart=$(difference one many)
     echo "$parallel: $apart"

@@ -199,6 +199,29 @@ groups() { run --separate-stderr timeout 60 mpirun -np 4 "${VFM_BUILD:?}/tests/u
   [ "$left" = "$complete" ]
 }
 
+@test "rows that travel in chunks along tp give the losses of rows as a whole, and are as many bytes" {
+  local chunks keys=(--data latents -q parallel.tp=2 data.packs=2)
+  for chunks in 1 2 5; do
+    mpirun -np 2 vfm-train tiny.yaml -j1 "${keys[@]}" --out "in-$chunks" train.steps=3 parallel.tp_chunks=$chunks >/dev/null
+    vfm-train tiny.yaml "${keys[@]}" --dry-run --ranks 2 parallel.tp_chunks=$chunks >"cost-$chunks"
+  done
+  jq -s 'map(.loss)' in-1/metrics.jsonl >whole
+  jq -e 'length == 3 and all(. > 0)' whole
+  for chunks in 2 5; do
+    jq -s 'map(.loss)' in-$chunks/metrics.jsonl | jq -es --slurpfile whole whole \
+      '[.[0], $whole[0]] | transpose | length == 3 and all(.[0] / .[1] - 1 | fabs < 1e-5)'
+    jq -e --slurpfile whole cost-1 --argjson chunks $chunks '.sent_bytes_per_step == $whole[0].sent_bytes_per_step
+      and .layout.tp_chunks == $chunks and ($whole[0].layout | has("tp_chunks") | not)' cost-$chunks
+  done
+  # Left open it is what pays: nothing on a CPU, or of so few rows; chunks where a GPU has many.
+  vfm-train tiny.yaml "${keys[@]}" --dry-run --ranks 2 | jq -e '.layout | has("tp_chunks") | not'
+  large=(model.num_attention_heads=32 model.attention_head_dim=128 model.max_size='[32,128,128]' data.tokens=65536 --synthetic 16x128x128)
+  vfm-train tiny.yaml "${large[@]}" -q --dry-run --ranks 2 parallel.tp=2 data.packs=2 --gpu h100 | jq -e '.layout.tp_chunks > 1'
+  run --separate-stderr vfm-train tiny.yaml "${keys[@]}" --dry-run --ranks 2 parallel.tp_chunks=-1
+  [ "$status" -eq 2 ]
+  [[ $stderr == *"'parallel.tp_chunks'"*"is '-1', must be a whole number of at least 0"* ]]
+}
+
 @test "a rank that is killed while it writes leaves the checkpoint before, and the same command goes on to the same bytes" {
   cc -shared -fPIC -o on-open.so "$BATS_TEST_DIRNAME/on-open.c"
   hash_of() { (cd "$1/checkpoints" && find . -type f -exec sha256sum {} + | sort -k 2); }

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "ops/matmul/exchanged_linear.h"
 #include "ops/matmul/linear.h"
 #include "ops/matmul/recompute_linear.h"
 #include "ops/norm/rmsnorm.h"
@@ -62,20 +63,21 @@ Tensor DecoderLayer::forward(Tape& tape, Tensor x, const DecoderContext& context
   const DType type = branch_type(context);
   const Tensor qkv = of_normed(tape, x, norm1_, qkv_, context);
   const Tensor attended = attend(tape, qkv, context, memory, at);
-  x = add(tape, x, ops::linear(tape, attended, out_.matrix(tape), Tensor(), type), context);
+  const ops::Exchange& sum = context.exchanges.sum;
+  x = add(tape, x, ops::summed_linear(tape, attended, out_.matrix(tape), sum, type));
   if (has_text_) {
     const Tensor kv = memory ? memory->text : text_keys(tape, context.text);
     const Tensor q = ops::qk_norm_rope(tape, of_normed(tape, x, *cross_norm_, *cross_q_, context),
                                        layout(heads_, 0, 0, cross_norm_q_->op(tape), Tensor()));
     const Tensor seen = ops::cross_attention(tape, q, kv, context.cross);
-    x = add(tape, x, ops::linear(tape, seen, cross_out_->matrix(tape), Tensor(), type), context);
+    x = add(tape, x, ops::summed_linear(tape, seen, cross_out_->matrix(tape), sum, type));
   }
   const Tensor hidden = of_normed(tape, x, *norm2_, *up_, context);
   const Tensor made =
       context.recompute
-          ? ops::swiglu_linear(tape, hidden, down_->matrix(tape), type)
-          : ops::linear(tape, ops::swiglu(tape, hidden), down_->matrix(tape), Tensor(), type);
-  return add(tape, x, made, context);
+          ? ops::swiglu_linear(tape, hidden, down_->matrix(tape), type, sum)
+          : ops::summed_linear(tape, ops::swiglu(tape, hidden), down_->matrix(tape), sum, type);
+  return add(tape, x, made);
 }
 
 Tensor DecoderLayer::text_keys(Tape& tape, const Tensor& text) const {
@@ -103,8 +105,7 @@ Tensor DecoderLayer::of_normed(Tape& tape, const Tensor& x, const Weight& norm, 
   if (context.recompute)
     return ops::rmsnorm_linear(tape, x, norm.op(tape), kDecoderEpsilon, w.matrix(tape), gather);
   const Tensor normed = ops::rmsnorm(tape, x, norm.op(tape), kDecoderEpsilon);
-  return ops::linear(tape, ops::run_exchange(tape, ops::cast(tape, normed, compute_), gather),
-                     w.matrix(tape));
+  return ops::gathered_linear(tape, ops::cast(tape, normed, compute_), w.matrix(tape), gather);
 }
 
 // What is summed over ranks travels as the model computes; what is not, is added as it is.
@@ -113,10 +114,8 @@ DType DecoderLayer::branch_type(const DecoderContext& context) const {
 }
 
 // x + branch, summed in f32.
-Tensor DecoderLayer::add(Tape& tape, const Tensor& x, const Tensor& branch,
-                         const DecoderContext& context) {
-  const Tensor own = ops::run_exchange(tape, branch, context.exchanges.sum);
-  return ops::add(tape, x, ops::cast(tape, own, DType::f32));
+Tensor DecoderLayer::add(Tape& tape, const Tensor& x, const Tensor& branch) {
+  return ops::add(tape, x, ops::cast(tape, branch, DType::f32));
 }
 
 Tensor DecoderLayer::attend(Tape& tape, const Tensor& qkv, const DecoderContext& context,

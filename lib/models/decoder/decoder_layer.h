@@ -50,8 +50,7 @@ class DecoderLayer {
   Tensor of_normed(ops::Tape& tape, const Tensor& x, const nn::Weight& norm, const nn::Weight& w,
                    const DecoderContext& context) const;
   DType branch_type(const DecoderContext& context) const;
-  static Tensor add(ops::Tape& tape, const Tensor& x, const Tensor& branch,
-                    const DecoderContext& context);
+  static Tensor add(ops::Tape& tape, const Tensor& x, const Tensor& branch);
   Tensor attend(ops::Tape& tape, const Tensor& qkv, const DecoderContext& context,
                 const LayerMemory* memory, std::int64_t at) const;
   Tensor recall(ops::Tape& tape, const Tensor& qkv, const DecoderContext& context,

@@ -99,8 +99,8 @@ void DecoderPack::share(const DecoderConfig& config, const NetworkLayout& layout
   for (std::size_t i = 0; i < lengths.size(); ++i)
     cross.query_lengths[i] = s.sequence[2 * i].count() + s.sequence[2 * i + 1].count();
   if (layout.tp_size() > 1) {
-    exchanges.gather = nn::gather_rows(*layout.tp, s.tp_rows);
-    exchanges.sum = nn::sum_rows(*layout.tp, s.tp_rows);
+    exchanges.gather = nn::gather_rows(*layout.tp, s.tp_rows, layout.tp_chunks);
+    exchanges.sum = nn::sum_rows(*layout.tp, s.tp_rows, layout.tp_chunks);
   }
   if (layout.cp_size() == 1) return;
   const std::int64_t width = config.width() / layout.tp_size();

@@ -136,8 +136,7 @@ DitBlock::Entered DitBlock::enter(Tape& tape, const DitStream& in, const DitCont
     low.values = ops::run_exchange(tape, low.values, gather);
     return {stream, matrix.multiply(tape, low, compute_), input.modulation};
   }
-  const Tensor gathered = ops::run_exchange(tape, normed, gather);
-  return {stream, matrix.multiply(tape, gathered), input.modulation};
+  return {stream, matrix.multiply_gathered(tape, normed, gather), input.modulation};
 }
 
 // Along tp a rank has a summand of the result. In FP8 these travel in f32: rounded to bf16 each,
@@ -145,17 +144,15 @@ DitBlock::Entered DitBlock::enter(Tape& tape, const DitStream& in, const DitCont
 // the other side of a rounding to FP8, that is a step of 2^-3. What was multiplied is freed before.
 Tensor DitBlock::sum_of_ranks(Tape& tape, const Weight& matrix, Tensor x,
                               const ops::Exchange& sum) const {
-  const bool wide = matrix.in_fp8() && sum;
-  const Tensor summand =
-      wide ? matrix.multiply(tape, matrix.quantize(x), DType::f32) : matrix.multiply(tape, x);
+  if (!matrix.in_fp8() || !sum) return matrix.multiply_summed(tape, x, sum);
+  const Tensor summand = matrix.multiply(tape, matrix.quantize(x), DType::f32);
   x = Tensor();
   return ops::cast(tape, ops::run_exchange(tape, summand, sum), compute_);
 }
 
 Tensor DitBlock::activate(Tape& tape, const Tensor& hidden, const DitContext& context) const {
   const ops::Exchange& sum = context.exchanges.sum;
-  if (context.recompute)
-    return ops::run_exchange(tape, ops::gelu_linear(tape, hidden, down_.matrix(tape)), sum);
+  if (context.recompute) return ops::gelu_linear(tape, hidden, down_.matrix(tape), sum);
   if (down_.in_fp8() && down_.rounds_alone())
     return ops::run_exchange(tape, down_.multiply(tape, ops::quantize_gelu(hidden), compute_), sum);
   return sum_of_ranks(tape, down_, ops::gelu(tape, hidden), sum);
@@ -170,10 +167,9 @@ DitStream DitBlock::self_attention(Tape& tape, const DitStream& in, const DitCon
       enter(tape, in, context, layer.norm, extra, layer.qkv,
             moved ? context.to_pixels : context.exchanges.gather, moved && context.keep_moved);
   const Tensor attended = attend(tape, projected, context, layer, reach, moved);
-  if (moved && context.from_pixels)
-    return {x, ops::run_exchange(tape, layer.out.multiply(tape, attended), context.from_pixels),
-            gates};
-  return {x, sum_of_ranks(tape, layer.out, attended, context.exchanges.sum), gates};
+  const bool back = moved && context.from_pixels;
+  const ops::Exchange& sum = back ? context.from_pixels : context.exchanges.sum;
+  return {x, sum_of_ranks(tape, layer.out, attended, sum), gates};
 }
 
 Tensor DitBlock::attend(Tape& tape, const Tensor& projected, const DitContext& context,

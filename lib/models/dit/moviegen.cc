@@ -91,17 +91,18 @@ class Layer {
       return ops::self_attention(tape, all, context.self);
     };
     const Tensor attended = shared_attention(tape, qkv, context.exchanges, context.self, attend);
-    const Tensor added =
-        ops::run_exchange(tape, out_.multiply(tape, attended), context.exchanges.sum);
+    const Tensor added = out_.multiply_summed(tape, attended, context.exchanges.sum);
     const Tensor x2 = merge(tape, {x1, added, modulation1, 2 * width_}, context);
     const Stream after_cross{x2, cross_attention(tape, x2, context), context.ones, 0};
     const Tensor modulation2 = norm2_.multiply(tape, context.embedding);
     const auto [x3, hidden] =
         enter(tape, pending(after_cross, context, modulation2, compute_), context, up_);
-    const Tensor branch = context.recompute
-                              ? ops::swiglu_linear(tape, hidden, down_.matrix(tape), hidden.dtype())
-                              : down_.multiply(tape, ops::swiglu(tape, hidden));
-    return {x3, ops::run_exchange(tape, branch, context.exchanges.sum), modulation2, 2 * width_};
+    const ops::Exchange& sum = context.exchanges.sum;
+    const Tensor branch =
+        context.recompute
+            ? ops::swiglu_linear(tape, hidden, down_.matrix(tape), hidden.dtype(), sum)
+            : down_.multiply_summed(tape, ops::swiglu(tape, hidden), sum);
+    return {x3, branch, modulation2, 2 * width_};
   }
 
   // The stream with its branch added.
@@ -120,15 +121,15 @@ class Layer {
     const ops::Exchange& gather = context.exchanges.gather;
     if (context.recompute) return ops::modulate_linear(tape, input, matrix.matrix(tape), gather);
     const auto [stream, normed] = ops::gated_residual_layernorm_modulate(tape, input);
-    return {stream, matrix.multiply(tape, ops::run_exchange(tape, normed, gather))};
+    return {stream, matrix.multiply_gathered(tape, normed, gather)};
   }
 
   Tensor cross_attention(Tape& tape, const Tensor& x, const Context& context) const {
-    const Tensor q = cross_q_.multiply(
-        tape, ops::run_exchange(tape, ops::cast(tape, x, compute_), context.exchanges.gather));
+    const Tensor q =
+        cross_q_.multiply_gathered(tape, ops::cast(tape, x, compute_), context.exchanges.gather);
     const Tensor kv = cross_kv_.multiply(tape, context.text);
-    const Tensor y = cross_out_.multiply(tape, ops::cross_attention(tape, q, kv, context.cross));
-    return ops::run_exchange(tape, y, context.exchanges.sum);
+    return cross_out_.multiply_summed(tape, ops::cross_attention(tape, q, kv, context.cross),
+                                      context.exchanges.sum);
   }
 
   DType compute_;

@@ -231,8 +231,8 @@ TokenShard::TokenShard(const Parts& parts, const NetworkLayout& layout, Device w
 TokenExchanges::TokenExchanges(const NetworkConfig& config, const NetworkLayout& layout,
                                const TokenShard& shard) {
   if (layout.tp != nullptr) {
-    gather = nn::gather_rows(*layout.tp, shard.tp_rows);
-    sum = nn::sum_rows(*layout.tp, shard.tp_rows);
+    gather = nn::gather_rows(*layout.tp, shard.tp_rows, layout.tp_chunks);
+    sum = nn::sum_rows(*layout.tp, shard.tp_rows, layout.tp_chunks);
   }
   if (layout.cp == nullptr) return;
   const std::int64_t width = config.width() / layout.tp_size();

@@ -49,8 +49,7 @@ struct BlockRange {
 struct NetworkLayout {
   dist::Group *tp = nullptr, *cp = nullptr;
   CpKind cp_kind = CpKind::gather;
-  /// Parts of cp end at frames, and cp_kind is of full attention alone (stdit_shard.h). Two
-  /// ranks of cp or more.
+  /// Parts of cp, two or more, end at frames; cp_kind is full attention's alone (stdit_shard.h).
   bool hybrid = false;
   /// The two axes of cp for CpKind::all_to_all_ring: neighbours that exchange tokens for heads, and
   /// ranks that have the same place among those. Else null.
@@ -58,7 +57,8 @@ struct NetworkLayout {
   nn::StateShares state = {};         ///< whose part of the optimizer's state this rank keeps
   nn::BlockShards* blocks = nullptr;  ///< gathers the blocks' matrices; null: they are all here
   std::optional<ops::RowFormat> quantized = {};  ///< what quantize() makes of blocks' matrices
-  dist::Group* fp8 = nullptr;  ///< who rounds to FP8 with one scale; null: this rank alone
+  int tp_chunks = 1;                  ///< of rows along tp, beside products (nn/chunked_rows.h)
+  dist::Group* fp8 = nullptr;         ///< who rounds to FP8 with one scale; null: this rank alone
 
   dist::Group* pp = nullptr;
   /// Of pp the blocks of each chunk of the network, one after the other: rank r has the chunks r,

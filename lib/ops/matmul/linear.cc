@@ -43,6 +43,24 @@ std::vector<Tensor> inputs_with(std::vector<Tensor> others, const LinearWeight& 
   return others;
 }
 
+void multiply_into(const Tensor& x, const LinearWeight& weight, const Tensor& values,
+                   const Tensor& y) {
+  const std::int64_t n = x.size(0), in = x.size(1), wide = y.size(1);
+  gemm(y.device(), n, wide, in, {x.raw(), x.dtype(), in, false},
+       {values.raw(), weight.w.dtype(), in, true}, y.raw(), y.dtype(), wide, false);
+  for (const LowRank& added : weight.added)
+    add_low_rank(y, x, added);
+}
+
+void input_gradient_into(const Tensor& dy, const LinearWeight& weight, const Tensor& values,
+                         const Tensor& dx) {
+  const std::int64_t n = dy.size(0), in = dx.size(1), out = dy.size(1);
+  gemm(dy.device(), n, in, out, {dy.raw(), dy.dtype(), out, false},
+       {values.raw(), weight.w.dtype(), in, false}, dx.raw(), dy.dtype(), in, false);
+  for (const LowRank& added : weight.added)
+    low_rank_input_gradient(dy, added, dx);
+}
+
 LinearInputGradient linear_input_gradient(const Tensor& dy, const LinearWeight& weight,
                                           bool want_dx) {
   const Tensor& w = weight.w;
@@ -86,15 +104,8 @@ Tensor linear(Tape& tape, const Tensor& x, const LinearWeight& weight, const Ten
               DType out) {
   const Tensor& w = weight.w;
   check(x, w, bias, out);
-  const std::int64_t n = x.size(0), in = x.size(1), wide = w.size(0);
-  Tensor y({n, wide}, out, x.device());
-  {
-    const Tensor values = weight.values();
-    gemm(y.device(), n, wide, in, {x.raw(), x.dtype(), in, false},
-         {values.raw(), w.dtype(), in, true}, y.raw(), out, wide, false);
-  }
-  for (const LowRank& added : weight.added)
-    add_low_rank(y, x, added);
+  Tensor y({x.size(0), w.size(0)}, out, x.device());
+  multiply_into(x, weight, weight.values(), y);
   if (bias.defined()) add_bias(y, bias);
   tape.record(y, inputs_with({x, bias}, weight), [x, weight, bias, y](Tape& t) {
     const Tensor dy = t.take(y);

@@ -1,36 +1,62 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/matmul/recompute_linear.h"
 
+#include <utility>
+
 #include "ops/backward.h"
+#include "ops/matmul/exchanged_linear.h"
 #include "ops/matmul/linear.h"
 
 namespace vfm::ops {
+namespace {
+
+// Without recording: linear(exchange(x), w).
+Tensor product_of_gathered(const Tensor& x, const LinearWeight& w, const Exchange& exchange) {
+  Tape silent(false);
+  return gathered_linear(silent, x, w, exchange);
+}
+
+// Its backward, where x is computed again: the gradient of x.
+Tensor backward_of_gathered(Tape& tape, const Tensor& dy, const Tensor& x, const LinearWeight& w,
+                            const Exchange& exchange) {
+  if (exchange.chunks) return gathered_backward(tape, dy, x, Tensor(), w, exchange, true);
+  Tape again(false);
+  const Tensor dx = linear_backward(tape, dy, run_exchange(again, x, exchange), w, true);
+  return exchange ? exchange.adjoint(dx) : dx;
+}
+
+}  // namespace
 
 ModulatedLinear modulate_linear(Tape& tape, const ModulateInput& in, const LinearWeight& w,
                                 const Exchange& exchange) {
-  Tape silent(false);
   Tensor normed;
   const ModulateSaved saved = modulate_forward(in, normed);
-  const Tensor y = linear(silent, run_exchange(silent, normed, exchange), w);
+  const Tensor y = product_of_gathered(normed, w, exchange);
   std::vector<Tensor> results{y};
   if (saved.stream.id() != in.x.id()) results.push_back(saved.stream);
   tape.record(std::move(results),
               inputs_with({in.x, in.branch, in.gate, in.extra, in.modulation}, w),
               [in, saved, w, y, exchange](Tape& t) {
                 Tensor dnormed;
-                if (const Tensor dy = t.take(y); dy.defined()) {
-                  Tape again(false);
-                  const Tensor x = run_exchange(again, modulate_recompute(in, saved), exchange);
-                  dnormed = linear_backward(t, dy, x, w, true);
-                  if (exchange) dnormed = exchange.adjoint(dnormed);
-                }
+                if (const Tensor dy = t.take(y); dy.defined())
+                  dnormed = backward_of_gathered(t, dy, modulate_recompute(in, saved), w, exchange);
                 modulate_backward(t, in, saved, dnormed);
               });
   return {saved.stream, y};
 }
 
-Tensor gelu_linear(Tape& tape, const Tensor& x, const LinearWeight& w) {
+Tensor gelu_linear(Tape& tape, const Tensor& x, const LinearWeight& w, const Exchange& sum) {
   Tape silent(false);
+  if (sum.chunks) {
+    const Tensor y = multiply_summed(gelu_forward(x), w, sum);
+    tape.record(y, inputs_with({x}, w), [x, w, sum, y](Tape& t) {
+      SummedGradient back = summed_input_gradient(t.take(y).to(x.dtype()), w, sum, true);
+      const Tensor hidden(x.shape(), x.dtype(), x.device());
+      t.accumulate(x, gelu_backward(x, std::move(back.dx), hidden));
+      linear_weight_gradients(t, back.dy, hidden, w, back.inner);
+    });
+    return y;
+  }
   const Tensor y = linear(silent, gelu_forward(x), w);
   tape.record(y, inputs_with({x}, w), [x, w, y](Tape& t) {
     const Tensor dy = t.take(y).to(x.dtype());
@@ -39,30 +65,35 @@ Tensor gelu_linear(Tape& tape, const Tensor& x, const LinearWeight& w) {
     t.accumulate(x, gelu_backward(x, back.dx, hidden));
     linear_weight_gradients(t, dy, hidden, w, back.inner);
   });
-  return y;
+  return run_exchange(tape, y, sum);
 }
 
-Tensor swiglu_linear(Tape& tape, const Tensor& x, const LinearWeight& w, DType out) {
+Tensor swiglu_linear(Tape& tape, const Tensor& x, const LinearWeight& w, DType out,
+                     const Exchange& sum) {
   Tape silent(false);
+  if (sum.chunks && out == x.dtype()) {
+    const Tensor y = multiply_summed(swiglu_forward(x), w, sum);
+    tape.record(y, inputs_with({x}, w), [x, w, sum, y](Tape& t) {
+      const SummedGradient back = summed_input_gradient(t.take(y).to(x.dtype()), w, sum, true);
+      linear_weight_gradients(t, back.dy, swiglu_forward(x), w, back.inner);
+      t.accumulate(x, swiglu_backward(x, back.dx));
+    });
+    return y;
+  }
   const Tensor y = linear(silent, swiglu_forward(x), w, Tensor(), out);
   tape.record(y, inputs_with({x}, w), [x, w, y](Tape& t) {
     const Tensor dhidden = linear_backward(t, t.take(y), swiglu_forward(x), w, true);
     t.accumulate(x, swiglu_backward(x, dhidden));
   });
-  return y;
+  return run_exchange(tape, y, sum);
 }
 
 Tensor rmsnorm_linear(Tape& tape, const Tensor& x, const Tensor& weight, float epsilon,
                       const LinearWeight& w, const Exchange& exchange) {
-  const auto normed = [=](Tape& t) {
-    return run_exchange(t, rmsnorm_forward(x, weight, epsilon).to(w.w.dtype()), exchange);
-  };
-  Tape silent(false);
-  const Tensor y = linear(silent, normed(silent), w);
+  const auto normed = [=] { return rmsnorm_forward(x, weight, epsilon).to(w.w.dtype()); };
+  const Tensor y = product_of_gathered(normed(), w, exchange);
   tape.record(y, inputs_with({x, weight}, w), [=](Tape& t) {
-    Tape again(false);
-    Tensor dnormed = linear_backward(t, t.take(y), normed(again), w, true);
-    if (exchange) dnormed = exchange.adjoint(dnormed);
+    Tensor dnormed = backward_of_gathered(t, t.take(y), normed(), w, exchange);
     rmsnorm_backward(t, std::move(dnormed), x, weight, epsilon);
   });
   return y;

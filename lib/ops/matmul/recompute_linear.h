@@ -18,15 +18,18 @@ struct ModulatedLinear {
 };
 
 /// gated_residual_layernorm_modulate, then linear with w [M, D] of the dtype input.out. With an
-/// exchange y is of what that makes of `normed`, and backward runs it again too.
+/// exchange y is of what that makes of `normed`, and backward runs it again too: in parts, if it
+/// can (ops/matmul/exchanged_linear.h).
 ModulatedLinear modulate_linear(Tape& tape, const ModulateInput& input, const LinearWeight& w,
                                 const Exchange& exchange = {});
 
-/// gelu, then linear: x [S, D] and w [M, D] of one dtype.
-Tensor gelu_linear(Tape& tape, const Tensor& x, const LinearWeight& w);
+/// gelu, then linear: x [S, D] and w [M, D] of one dtype; and then `sum`, in parts, if it can.
+Tensor gelu_linear(Tape& tape, const Tensor& x, const LinearWeight& w, const Exchange& sum = {});
 
-/// swiglu, then linear: x [S, 2 D] and w [M, D] of one dtype, y of dtype `out` as of linear.
-Tensor swiglu_linear(Tape& tape, const Tensor& x, const LinearWeight& w, DType out);
+/// swiglu, then linear: x [S, 2 D] and w [M, D] of one dtype, y of dtype `out` as of linear; and
+/// then `sum`, as gelu_linear.
+Tensor swiglu_linear(Tape& tape, const Tensor& x, const LinearWeight& w, DType out,
+                     const Exchange& sum = {});
 
 /// rmsnorm, cast to w's dtype, then linear: x [S, D] and weight [D] f32, w [M, D]; y of w's dtype.
 /// With an exchange as modulate_linear.

@@ -7,17 +7,36 @@
 
 namespace vfm::ops {
 
+namespace {
+
+bool can_be_added(DType dtype) {
+  return dtype == DType::f32 || dtype == DType::bf16;
+}
+
+}  // namespace
+
 void add_in_place(const Tensor& target, const Tensor& term) {
   if (target.elements() != term.elements())
     fail("cannot add shape {} to shape {}", to_string(term.shape()), to_string(target.shape()));
   if (target.device() != term.device())
     fail("cannot add a tensor on {} to one on {}", device_name(term.device()),
          device_name(target.device()));
-  const auto known = [](DType dtype) { return dtype == DType::f32 || dtype == DType::bf16; };
-  if (!known(target.dtype()) || !known(term.dtype()))
+  if (!can_be_added(target.dtype()) || !can_be_added(term.dtype()))
     fail("cannot add {} to {}", dtype_name(term.dtype()), dtype_name(target.dtype()));
   VFM_RUN(Touching(target, target, term), add_into, target.dtype(), target.raw(), term.dtype(),
           term.raw(), target.elements());
+}
+
+void add_in_order(const Tensor& own, int place, const Tensor& others) {
+  const std::int64_t count = others.size(0);
+  if (own.dtype() != others.dtype() || own.device() != others.device() ||
+      !can_be_added(own.dtype()) || others.elements() != count * own.elements() || place < 0 ||
+      place > count)
+    fail("cannot add {} {} to {} {} as number {}", dtype_name(others.dtype()),
+         to_string(others.shape()), dtype_name(own.dtype()), to_string(own.shape()), place);
+  if (own.elements() == 0) return;
+  VFM_RUN(Touching(own, own, others), add_in_order, own.dtype(), own.raw(), place, others.raw(),
+          static_cast<int>(count) + 1, own.elements());
 }
 
 Tensor add(Tape& tape, const Tensor& a, const Tensor& b) {

@@ -111,6 +111,15 @@ class CodeKind final : public Kind {
   }
 
   int cp_ranges() const override { return 2; }
+  std::vector<TpProduct> tp_products(const ModelRecipe& model) const override {
+    const models::DecoderConfig& c = model.decoder;
+    const double width = c.width(), keys = c.key_value_heads() * c.attention_head_dim,
+                 hidden = static_cast<double>(c.hidden());
+    std::vector<TpProduct> all = {
+        {width, width + 2 * keys}, {width, width}, {width, 2 * hidden}, {width, hidden}};
+    if (c.text_embed_dim > 0) all.insert(all.end(), 2, {width, width});
+    return all;
+  }
   void check_layout(const Recipe& recipe, const models::NetworkLayout& layout) const override {
     models::check_layout(recipe.model.decoder, layout);
   }

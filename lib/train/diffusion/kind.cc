@@ -171,6 +171,20 @@ class DiffusionKind final : public Kind {
                                   recipe.parallel.vpp);
   }
 
+  /// Not in it: what a temporal layer gathers, in another order of rows.
+  std::vector<TpProduct> tp_products(const ModelRecipe& model) const override {
+    const models::NetworkConfig& c = model.dit;
+    const double width = c.width(), keys = c.key_value_heads() * c.attention_head_dim,
+                 hidden = static_cast<double>(c.hidden());
+    const bool gated = c.type == models::NetworkType::moviegen;
+    std::vector<TpProduct> all = {
+        {width, width + 2 * keys}, {width, width}, {width, width}, {width, width},
+        {width, hidden},           {width, hidden}};
+    if (gated) all[4].columns *= 2;
+    if (c.type == models::NetworkType::stdit)
+      all.insert(all.end(), {{width, 3 * width}, {width, width}, {width, width}});
+    return all;
+  }
   bool has_graphs() const override { return true; }
   std::unique_ptr<Objective> make_objective(const Recipe& recipe, Recompute recompute,
                                             Device device,

@@ -151,6 +151,7 @@ class Drawing {
 Recipe Candidate::of(Recipe recipe) const {
   ParallelRecipe& parallel = recipe.parallel;
   parallel.tp = tp;
+  parallel.tp_chunks = tp > 1 ? tp_chunks : 0;
   parallel.cp = cp;
   parallel.cp_kind = cp > 1 ? models::cp_kind_name(cp_kind) : "auto";
   parallel.cp_heads = cp > 1 && cp_kind == CpKind::all_to_all_ring ? cp_heads : 0;
@@ -173,6 +174,7 @@ Candidate candidate_of(const Recipe& recipe, int ranks, int per_node, models::Re
   const dist::Layout layout = parallel.mesh().layout();
   Candidate candidate{.tp = layout.tp, .cp = layout.cp, .dp = layout.dp};
   candidate.pp = layout.pp;
+  if (layout.tp > 1) candidate.tp_chunks = recipe.parallel.chunks();
   candidate.vpp = recipe.parallel.vpp;
   candidate.cp_kind = parallel.network().cp_kind;
   candidate.cp_heads = std::max(1, layout.cp_heads);
@@ -196,6 +198,7 @@ std::vector<std::string> Candidate::settings(const std::set<std::string>& given)
   };
   const bool both = cp > 1 && cp_kind == CpKind::all_to_all_ring;
   set("parallel.tp", false, tp);
+  set("parallel.tp_chunks", tp_chunks == 1, tp_chunks);
   set("parallel.cp", false, cp);
   set("parallel.cp_kind", cp == 1, cp > 1 ? models::cp_kind_name(cp_kind) : "auto");
   set("parallel.cp_heads", !both, both ? cp_heads : 0);
@@ -225,8 +228,9 @@ std::string Candidate::layout() const {
 }
 
 bool Candidate::same_layout(const Candidate& other) const {
-  return tp == other.tp && cp == other.cp && pp == other.pp && vpp == other.vpp &&
-         shard == other.shard && replicate == other.replicate && reshard == other.reshard &&
+  return tp == other.tp && tp_chunks == other.tp_chunks && cp == other.cp && pp == other.pp &&
+         vpp == other.vpp && shard == other.shard && replicate == other.replicate &&
+         reshard == other.reshard &&
          (cp == 1 || (cp_kind == other.cp_kind && hybrid == other.hybrid &&
                       (cp_kind != CpKind::all_to_all_ring || cp_heads == other.cp_heads)));
 }

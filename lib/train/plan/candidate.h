@@ -25,6 +25,7 @@ enum class ShardKind { none, optimizer, full };
 
 struct Candidate {
   int tp = 1, cp = 1;
+  int tp_chunks = 1;  ///< of rows that travel along tp beside products
   models::CpKind cp_kind = models::CpKind::gather;
   int cp_heads = 1;     ///< of CpKind::all_to_all_ring
   bool hybrid = false;  ///< of an ST-DiT: cp_kind is of full attention alone

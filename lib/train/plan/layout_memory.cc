@@ -89,8 +89,8 @@ const MemoryNeed& LayoutMemory::pass(const Candidate& c) {
             counted = std::min(own, 3 * each);
   const Candidate one = with_few_ranks(c);
   const auto [found, fresh] = passes_.try_emplace(
-      {c.tp, c.cp, c.cp > 1 ? c.cp_kind : models::CpKind::gather, c.cp_heads, c.hybrid, c.recompute,
-       c.offload, each, c.shard, c.reshard, one.dp > 1, own});
+      {c.tp, c.tp_chunks, c.cp, c.cp > 1 ? c.cp_kind : models::CpKind::gather, c.cp_heads, c.hybrid,
+       c.recompute, c.offload, each, c.shard, c.reshard, one.dp > 1, own});
   MemoryNeed& need = found->second;
   if (!fresh) return need;
   const auto count_passes = [&](int blocks, int packs) {
@@ -135,8 +135,13 @@ MemoryNeed LayoutMemory::at_least(const Candidate& candidate) {
 }
 
 LayoutMemory::BlockKey LayoutMemory::block_key(const Candidate& c) {
-  return {c.tp,         c.cp,     c.cp > 1 ? c.cp_kind : models::CpKind::gather,
-          c.cp_heads,   c.hybrid, c.recompute,
+  return {c.tp,
+          c.tp_chunks,
+          c.cp,
+          c.cp > 1 ? c.cp_kind : models::CpKind::gather,
+          c.cp_heads,
+          c.hybrid,
+          c.recompute,
           c.micro_packs};
 }
 

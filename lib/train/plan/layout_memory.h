@@ -46,9 +46,9 @@ class LayoutMemory {
   enum Place : std::uint8_t { first, middle, last };  ///< of a stage, or a chunk; without: first
 
   using StateKey = std::tuple<int, bool, Place, ShardKind, int>;
-  using PassKey = std::tuple<int, int, models::CpKind, int, bool, models::Recompute, bool, int,
+  using PassKey = std::tuple<int, int, int, models::CpKind, int, bool, models::Recompute, bool, int,
                              ShardKind, bool, bool, int>;
-  using BlockKey = std::tuple<int, int, models::CpKind, int, bool, models::Recompute, int>;
+  using BlockKey = std::tuple<int, int, int, models::CpKind, int, bool, models::Recompute, int>;
 
   struct Kept {
     double two = 0, block = 0;

@@ -77,7 +77,8 @@ class PassWork {
     CountedWork rest, block, later_block;
     double ranks = 1;  ///< of those that it was counted with
   };
-  using LocalKey = std::tuple<int, int, models::CpKind, int, bool, models::Recompute, bool, int>;
+  using LocalKey =
+      std::tuple<int, int, int, models::CpKind, int, bool, models::Recompute, bool, int>;
   using StateKey = std::tuple<int, ShardKind, bool, bool>;
 
   Local& local(const Candidate& candidate, bool later, bool stages);

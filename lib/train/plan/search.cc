@@ -11,6 +11,7 @@
 #include "base/stop.h"
 #include "train/kind.h"
 #include "train/plan/plan.h"
+#include "train/tp_chunks.h"
 
 namespace vfm::train {
 namespace {
@@ -206,6 +207,9 @@ Plan make_plan(const Recipe& recipe, const Workload& load, const PlanRequest& re
   const OneLayout chooser(recipe, cost);
   Plan plan;
   plan.layouts = enumerate_layouts(recipe, load.shortest, request.gpus, request.per_node);
+  for (Candidate& one : plan.layouts.accepted)
+    if (one.tp > 1)
+      one.tp_chunks = paying_tp_chunks(one.of(recipe), *request.gpu, request.per_node);
   LayoutSearch search(chooser, plan);
   do
     search.go_on();

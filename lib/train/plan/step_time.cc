@@ -9,6 +9,7 @@
 #include "train/plan/links.h"
 #include "train/plan/pipeline_time.h"
 #include "train/plan/state_time.h"
+#include "train/tp_chunks.h"
 
 namespace vfm::train {
 namespace {
@@ -30,8 +31,9 @@ struct PassTime {
   double tp = 0, cp = 0, all = 0;
 };
 
+/// `beside`: the part of what travels in chunks along tp that products hide.
 PassTime time_of_passes(const models::Gpu& gpu, int per_node, const Candidate& c,
-                        const CountedWork& work) {
+                        const CountedWork& work, double beside) {
   PassTime time;
   double round = 0;
   for (const auto& [what, sent] : work.messages) {
@@ -39,7 +41,8 @@ PassTime time_of_passes(const models::Gpu& gpu, int per_node, const Candidate& c
     const double seconds =
         message_seconds(gpu, what.second, group_on_nodes(what.first, c, per_node), sent);
     if (what.first == "tp")
-      time.tp += seconds * (1 - gpu.tp_hidden);
+      time.tp +=
+          seconds * (1 - (what.second == dist::Operation::exchange ? beside : gpu.tp_hidden));
     else
       (what.second == dist::Operation::exchange ? round : time.cp) += seconds;
   }
@@ -142,10 +145,12 @@ StepTime LayoutCost::time_of(const Candidate& c, const std::vector<StageWork>& s
   const double passes = std::max(1.0, static_cast<double>(own) / c.micro_packs);
   const double mean = spread_.mean() * packs / c.dp / own,
                slowest = spread_.slowest(packs, c.dp) / own;
+  const TpTime tp = tp_time(c.of(recipe_), gpu_, group_on_nodes("tp", c, per_node_), c.tp_chunks);
+  const double beside = c.tp_chunks > 1 ? 1 - tp.exposed / tp.sent : 0;
   std::vector<PassTime> passing;
   std::size_t longest = 0;
   for (std::size_t i = 0; i < stages.size(); ++i) {
-    passing.push_back(time_of_passes(gpu_, per_node_, c, stages[i].all));
+    passing.push_back(time_of_passes(gpu_, per_node_, c, stages[i].all, beside));
     if (passing[i].all > passing[longest].all) longest = i;
   }
   const StageWork& work = stages[longest];

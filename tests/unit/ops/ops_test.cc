@@ -183,6 +183,31 @@ void check_modulate(std::int64_t width, bool centred) {
 
 }  // namespace
 
+TEST_CASE("a sum in order is that of its summands one by one, rounded once") {
+  const std::int64_t n = 2500;  // more than a piece of the CPU's
+  for (const DType dtype : {DType::f32, DType::bf16})
+    for (const int place : {0, 2, 3}) {
+      const Tensor all = noise_tensor({4, n}, 1, dtype), own = all.rows(place, place + 1).clone();
+      const Tensor others({3, n}, dtype);
+      for (int i = 0; i < 3; ++i)
+        copy(all.rows(i + (i >= place), i + (i >= place) + 1), others.rows(i, i + 1));
+      add_in_order(own, place, others);
+      const Tensor plain = all.to(DType::f32), sum({1, n});
+      for (std::int64_t i = 0; i < n; ++i) {
+        const auto value = [&](std::int64_t row) {
+          return plain.floats()[static_cast<std::size_t>(row * n + i)];
+        };
+        sum.floats()[static_cast<std::size_t>(i)] = ((value(0) + value(1)) + value(2)) + value(3);
+      }
+      const Tensor wanted = sum.to(dtype).to(DType::f32);
+      CHECK(largest_difference(own.to(DType::f32).floats(), wanted.floats()) == 0);
+    }
+  const Tensor own = noise_tensor({2, 3}, 1);
+  CHECK_THROWS_AS(add_in_order(own, 2, noise_tensor({1, 6}, 1)), Error);
+  CHECK_THROWS_AS(add_in_order(own, 0, noise_tensor({2, 4}, 1)), Error);
+  CHECK_THROWS_AS(add_in_order(own, 0, noise_tensor({1, 6}, 1, DType::bf16)), Error);
+}
+
 TEST_CASE("modulate: values and all gradients, with a layer norm and with an RMS norm") {
   each_isa([] {
     for (const std::int64_t width : {24, 37, 64})

@@ -215,6 +215,8 @@ TEST_CASE("bytes of sums, conversions, copies and zeros") {
   const Tensor f = blank({kTokens, kWidth}), b = blank({kTokens, kWidth}, DType::bf16);
   CHECK(bytes_of(counted([&] { add_in_place(f, b); }), "add_into") == 10 * kElements);
   CHECK(bytes_of(counted([&] { add_in_place(b, b); }), "add_into") == 6 * kElements);
+  const Tensor others = blank({3, kTokens, kWidth}, DType::bf16);
+  CHECK(bytes_of(counted([&] { add_in_order(b, 1, others); }), "add_in_order") == 10 * kElements);
   CHECK(bytes_of(counted([&] { (void)b.to(DType::f32); }), "convert") == 6 * kElements);
   CHECK(bytes_of(counted([&] { (void)b.clone(); }), "copy_bytes") == 4 * kElements);
   CHECK(bytes_of(counted([&] { (void)Tensor::zeros({kAll}, DType::f32, Device::meta); }),

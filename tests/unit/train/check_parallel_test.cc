@@ -130,6 +130,21 @@ const std::vector<ParallelCase> kCases = {
     {"stdit", 4,
      "parallel: {pp: 2, vpp: 2, cp: 2, cp_kind: gather, hybrid: true}\nmodel: {num_layers: 4}",
      Samples::mixed, 2},
+    {"dit", 8,
+     "parallel: {tp: 2, tp_chunks: 4, shard: full, replicate: 2}\nmodel: {compute: bf16}\n"
+     "data: {packs: 4}",
+     Samples::mixed, 2},
+    {"dit", 4, "parallel: {tp: 4, tp_chunks: 7}\nmodel: {recompute: elementwise}",
+     Samples::one_a_pack},
+    {"dit", 2, "parallel: {tp: 2, tp_chunks: 2}\nmodel: {recompute: block}"},
+    {"stdit", 8,
+     "parallel: {tp: 2, tp_chunks: 2, cp: 2, hybrid: true, shard: optimizer}\n"
+     "model: {recompute: elementwise}"},
+    {"moviegen", 4,
+     "parallel: {pp: 2, vpp: 2, tp: 2, tp_chunks: 4}\n"
+     "model: {num_layers: 4, recompute: elementwise}\ndata: {packs: 4}"},
+    {"autoregressive", 2, "parallel: {tp: 2, tp_chunks: 2}\nmodel: {compute: bf16}"},
+    {"autoregressive", 2, "parallel: {tp: 2, tp_chunks: 4}\nmodel: {recompute: elementwise}"},
 };
 
 /// What a layout has, each of which must meet each other one in some case.
@@ -141,6 +156,7 @@ std::set<std::string> features_of(const ParallelCase& one) {
     if (has) features.insert(name);
   };
   add(parallel.tp > 1, "tp");
+  add(parallel.chunks() > 1, "tp_chunks");
   add(parallel.cp > 1, "cp");
   add(parallel.pp > 1, "pp");
   add(parallel.vpp > 1, "vpp");
@@ -200,7 +216,7 @@ TEST_CASE("check parallel: each two things that a layout can have meet in some c
       for (const std::string& b : features)
         if (a < b) met.emplace(a, b);
   }
-  CHECK(all.size() == 15);
+  CHECK(all.size() == 16);
   const std::set<Pair> excluded = pairs_that_cannot_be();
   for (const std::string& a : all)
     for (const std::string& b : all) {

@@ -66,6 +66,7 @@ TEST_CASE("a thousand layouts: the judge says of each what the run says", "[long
     // Most layouts of so few ranks are made of divisors.
     recipe.parallel.tp = draw(0, 3) > 0 ? std::array{1, 2, 2, 3}.at(draw(0, 3)) : draw(1, 6);
     recipe.parallel.cp = draw(0, 3) > 0 ? std::array{1, 2, 2, 4}.at(draw(0, 3)) : draw(1, 6);
+    recipe.parallel.tp_chunks = draw(0, 3) == 0 ? draw(1, 9) : 0;
     recipe.parallel.cp_kind = kinds.at(static_cast<std::size_t>(draw(0, 4)));
     recipe.parallel.cp_heads = draw(0, 2) == 0 ? draw(1, 4) : 0;
     recipe.parallel.hybrid = draw(0, 1) == 1 && (one.type == "stdit" || draw(0, 9) == 0);

@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "parallel_cases.h"
@@ -156,11 +157,35 @@ TEST_CASE("keys go round while a rank attends over those that it has") {
   CHECK(exposed(of_two) == 0);
 }
 
+TEST_CASE("rows travel along tp while others are multiplied") {
+  const auto spans = [](const std::string& settings, int ranks, Operation operation) {
+    Counting rank({"dit", ranks, "parallel: {" + settings + "}\nmodel: {num_layers: 2}"});
+    rank.objective->pass(*rank.batch(), true);
+    return rank.timeline.between("tp", operation);
+  };
+  // Two blocks gather three times and sum three times, and backward does the reverse of each.
+  const std::vector<double> whole = spans("tp: 2", 2, Operation::all_gather);
+  CHECK(whole.size() == 2 * 6);
+  CHECK(exposed(whole) == 12);
+  for (const auto& [settings, ranks, messages] : {std::tuple{"tp: 2, tp_chunks: 2", 2, 1},
+                                                  {"tp: 2, tp_chunks: 4", 2, 2},
+                                                  {"tp: 4, tp_chunks: 8", 4, 6}}) {
+    CAPTURE(settings);
+    const std::vector<double> chunks = spans(settings, ranks, Operation::exchange);
+    CHECK(chunks.size() == static_cast<std::size_t>(2 * 12 * messages));
+    CHECK(exposed(chunks) == 0);
+    CHECK(std::ranges::none_of(chunks, [](double span) { return span < 0; }));
+    CHECK(spans(settings, ranks, Operation::all_gather).empty());
+    CHECK(spans(settings, ranks, Operation::reduce_scatter).empty());
+  }
+}
+
 TEST_CASE("what is waited for at once has the same bits") {
   const std::vector<ParallelCase> cases = {
       {"dit", 2, "parallel: {shard: full}\nmodel: {num_layers: 3}"},
       {"dit", 2, "model: {num_layers: 3}"},
       {"dit", 2, "parallel: {cp: 2, cp_kind: ring}"},
+      {"dit", 2, "parallel: {tp: 2, tp_chunks: 4}"},
       {"dit", 2, "parallel: {pp: 2}\nmodel: {num_layers: 2}\ndata: {micro_packs: 1}"}};
   for (const ParallelCase& one : cases) {
     CAPTURE(one.settings);

@@ -15,6 +15,8 @@
 #include "train/plan/state_time.h"
 #include "train/recipe_file.h"
 #include "train/run.h"
+#include "train/step_work.h"
+#include "train/tp_chunks.h"
 
 using namespace vfm;
 using namespace vfm::train;
@@ -125,6 +127,7 @@ TEST_CASE("many GPUs: few blocks and few ranks stand for all, and memory is the 
   using models::CpKind;
   for (const Candidate& one : {
            Candidate{.tp = 2, .dp = 4},
+           Candidate{.tp = 4, .tp_chunks = 8, .dp = 2, .recompute = models::Recompute::elementwise},
            Candidate{.cp = 2, .cp_kind = CpKind::ring, .dp = 8},
            Candidate{.tp = 2, .cp = 2, .cp_kind = CpKind::all_to_all, .dp = 2},
            Candidate{.dp = 8, .shard = optimizer},
@@ -237,6 +240,76 @@ TEST_CASE("what tp exchanges is what the dry run sends") {
   CHECK(costs.of(one).time.of("tp") == Approx(tp));
 }
 
+TEST_CASE("rows along tp in chunks: what products hide, by hand, and what pays") {
+  // Products of 512 wide, in f32, of two ranks: a GPU that multiplies 1e12 a second and sends 1e9.
+  const Fitted fitted(small("model.compute: f32\nparallel: {tp: 2}\ndata: {tokens: 8192}\n"));
+  models::Gpu gpu = h100();
+  gpu.products = gpu.peak, gpu.peak_f32 = 1e12;
+  gpu.gap = 1e-6, gpu.bandwidth = 1e12;
+  gpu.inside = {.bandwidth = 1e9, .latency = 0};
+  const int width = fitted.recipe.model.dit.width();
+  REQUIRE(width == 1024);
+  // Half of the rows go, 4 bytes a number.
+  const double rows = 8192, sent = rows / 2 * width * 4 / gpu.inside.bandwidth;
+  const auto product = [&](double columns) { return 2 * rows * width * columns / 2 / 1e12; };
+  const TpTime whole = tp_time(fitted.recipe, gpu, {2, 2}, 1),
+               chunks = tp_time(fitted.recipe, gpu, {2, 2}, 4);
+  CHECK(whole.sent == Approx(6 * 2 * sent));
+  CHECK(whole.exposed == Approx(whole.sent));
+  CHECK(chunks.sent == Approx(whole.sent));
+  // Queries, keys and values, twice the MLP's four widths, and three of one width.
+  double exposed = 0;
+  for (const double columns : {3., 4., 4., 1., 1., 1.})
+    exposed += std::max(0.0, 2 * sent - 2 * product(columns * width) * 3 / 4);
+  CHECK(exposed > 0);
+  CHECK(chunks.exposed == Approx(exposed));
+  CHECK(chunks.added == Approx(6 * (5e-6 + 1.5 * rows * width * 4 / 1e12)));
+  // Of chunks of 512 rows or more those that leave least: here as many as there can be.
+  CHECK(paying_tp_chunks(fitted.recipe, gpu, 8) == 16);
+  gpu.gap = 1;
+  CHECK(paying_tp_chunks(fitted.recipe, gpu, 8) == 1);
+  gpu.gap = 1e-6, gpu.cpu = true;  // the same cores compute and exchange
+  CHECK(paying_tp_chunks(fitted.recipe, gpu, 8) == 1);
+  gpu.cpu = false, gpu.tp_hidden = 1;
+  CHECK(paying_tp_chunks(fitted.recipe, gpu, 8) == 1);
+  Recipe recipe = fitted.recipe;
+  recipe.data.tokens = 1023;  // chunks of fewer rows
+  gpu.tp_hidden = 0;
+  CHECK(paying_tp_chunks(recipe, gpu, 8) == 1);
+  recipe.parallel.tp = 1;
+  CHECK(paying_tp_chunks(recipe, gpu, 8) == 1);
+  // A number of the recipe stands; without one it is what pays, and 1 of an unknown GPU.
+  recipe = fitted.recipe;
+  settle_tp_chunks(recipe, &gpu, 8);
+  CHECK(recipe.parallel.chunks() == 16);
+  settle_tp_chunks(recipe, nullptr, 8);
+  CHECK(recipe.parallel.chunks() == 1);
+  recipe.parallel.tp_chunks = 3;
+  settle_tp_chunks(recipe, &gpu, 8);
+  CHECK(recipe.parallel.chunks() == 3);
+  CHECK(models::known_gpu("NVIDIA GB200, driver 580")->name == "gb200");
+  CHECK(models::known_gpu("NVIDIA T4") == nullptr);
+}
+
+TEST_CASE("the planner's tp with chunks is what the dry run sends, less what products hide") {
+  const Fitted fitted(small());
+  models::Gpu gpu = h100();
+  gpu.inside.latency = 1e-7;  // of messages as small as here
+  const LayoutCost costs(fitted.recipe, fitted.load.pack, gpu, 8, {});
+  const Candidate one{.tp = 2, .tp_chunks = 4, .dp = 4};
+  const Recipe recipe = one.of(fitted.recipe);
+  const StepWork work =
+      step_work(recipe, one.gpus(), one.recompute, Device::cuda, fitted.load.pack);
+  const TpTime time = tp_time(recipe, gpu, {2, 2}, 4);
+  double tp = 0;
+  for (const auto& [what, sent] : work.messages)
+    if (what.first == "tp")
+      tp += message_seconds(gpu, what.second, {2, 2}, sent) *
+            (what.second == Operation::exchange ? time.exposed / time.sent : 1);
+  CHECK(costs.of(one).time.of("tp") == Approx(tp));
+  CHECK(tp < costs.of({.tp = 2, .dp = 4}).time.of("tp"));
+}
+
 TEST_CASE("a pipeline takes what its schedule says") {
   const auto even = [](int pp) {
     const auto stages = static_cast<std::size_t>(pp);
@@ -340,8 +413,10 @@ TEST_CASE("the candidate of a recipe has what its ranks would exchange on such n
 TEST_CASE("the settings of a candidate make its layout of any recipe") {
   Candidate one{.tp = 2, .cp = 2, .cp_kind = models::CpKind::ring, .hybrid = true, .dp = 4};
   one.shard = ShardKind::full, one.replicate = 2, one.reshard = false, one.micro_packs = 2;
-  for (const Candidate& candidate : {one, Candidate{.dp = 2, .pp = 2, .vpp = 3}, Candidate{}})
+  for (const Candidate& candidate : {one, Candidate{.tp = 2, .tp_chunks = 4},
+                                     Candidate{.dp = 2, .pp = 2, .vpp = 3}, Candidate{}})
     for (const char* more : {"{}", "parallel: {pp: 2, vpp: 2, stages: [2, 2, 1, 1]}\n",
+                             "parallel: {tp: 2, tp_chunks: 8}\n",
                              "parallel: {cp: 4, cp_kind: all_to_all, hybrid: true, shard: full, "
                              "reshard: false, replicate: 2}\n"}) {
       auto settings = parse_yaml(std::string("model.type: stdit\n"), "type");
@@ -358,6 +433,7 @@ TEST_CASE("the settings of a candidate make its layout of any recipe") {
       const ParallelRecipe made = make_recipe(settings).parallel,
                            wanted = candidate.of(Recipe()).parallel;
       INFO(candidate.layout() << " over " << more);
+      CHECK(made.chunks() == wanted.chunks());
       CHECK(std::tuple(made.tp, made.cp, made.cp_kind, made.cp_heads, made.hybrid, made.pp,
                        made.vpp, made.stages, made.shard, made.replicate, made.reshard) ==
             std::tuple(wanted.tp, wanted.cp, wanted.cp_kind, wanted.cp_heads, wanted.hybrid,
