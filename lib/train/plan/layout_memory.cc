@@ -138,17 +138,31 @@ MemoryNeed LayoutMemory::few(const Candidate& candidate) {
   return need;
 }
 
-/// Of a pass: what it takes with one block, and what each more keeps until it comes back.
+/// Of a pass: what it takes with one block, and what each more keeps until it comes back. With
+/// 'model.offload' blocks keep next to nothing, and what is in no block counts.
 const LayoutMemory::Kept& LayoutMemory::kept(const Candidate& c) {
   const auto [found, fresh] =
       kept_.try_emplace({c.tp, c.cp, c.cp > 1 ? c.cp_kind : models::CpKind::gather, c.cp_heads,
-                         c.hybrid, c.recompute, c.micro_packs});
-  if (!fresh) return found->second;
+                         c.hybrid, c.recompute, c.offload, c.micro_packs});
+  Kept& kept = found->second;
+  if (!fresh) return kept;
   Candidate one = c;
   one.dp = one.pp = one.vpp = one.replicate = 1;
   one.shard = ShardKind::none;
-  const double of_one = count(one, 1, c.micro_packs, false, true).activations;
-  return found->second = {of_one, count(one, 2, c.micro_packs, false, true).activations - of_one};
+  if (!c.offload) {
+    kept.one = count(one, 1, c.micro_packs, false, true).activations;
+    kept.block = count(one, 2, c.micro_packs, false, true).activations - kept.one;
+    return kept;
+  }
+  const MemoryNeed few = count(one, kFewBlocks, c.micro_packs, false, true),
+                   more = count(one, kFewBlocks + 1, c.micro_packs, false, true);
+  kept.block = more.activations - few.activations;
+  kept.one = few.activations - (kFewBlocks - 1) * kept.block;
+  kept.pinned = more.pinned - few.pinned;
+  one.pp = 2;
+  kept.more = count(one, kFewBlocks, 2 * c.micro_packs, false, true).activations -
+              count(one, kFewBlocks, c.micro_packs, false, true).activations;
+  return kept;
 }
 
 MemoryNeed LayoutMemory::at_least(const Candidate& c) {
@@ -160,9 +174,13 @@ MemoryNeed LayoutMemory::at_least(const Candidate& c) {
 MemoryNeed LayoutMemory::sum_up(const Candidate& c) {
   MemoryNeed need = state(c);
   const int passes = c.passes(recipe_.data.packs);
-  const int chunks = std::min(passes * c.vpp, c.vpp == 1 ? c.pp : (c.vpp + 1) * c.pp - 1);
+  const int ahead = c.may_be_ahead() ? recipe_.parallel.ahead : 0;
+  const int most = c.vpp == 1 ? (c.pp - 1) * (1 + ahead) + 1 : (c.vpp + 1) * c.pp - 1;
+  const int chunks = std::min(passes * c.vpp, most);
   const Kept& of_pass = kept(c);
-  need.activations = of_pass.one + (chunks * blocks_of_end(c, false) - 1) * of_pass.block;
+  const double blocks = chunks * blocks_of_end(c, false);
+  need.activations = of_pass.one + (blocks - 1) * of_pass.block + (chunks - 1) * of_pass.more;
+  need.pinned = blocks * of_pass.pinned;
   if (c.pp > 1 && c.shard == ShardKind::full) {
     // A stage has all its matrices while it computes, and gradients of f32.
     Candidate plain = c;

@@ -40,9 +40,11 @@ class LayoutMemory {
   using PassKey = std::tuple<int, int, models::CpKind, int, bool, models::Recompute, bool, int,
                              ShardKind, bool, bool, int>;
 
-  using BlockKey = std::tuple<int, int, models::CpKind, int, bool, models::Recompute, int>;
+  using BlockKey = std::tuple<int, int, models::CpKind, int, bool, models::Recompute, bool, int>;
   struct Kept {
     double one = 0, block = 0;
+    double more = 0;    ///< of each microbatch more that is under way, without its blocks
+    double pinned = 0;  ///< of the host's memory, of each block
   };
 
   MemoryNeed count(const Candidate& candidate, int of_chunk, int packs, bool last,
