@@ -83,8 +83,11 @@ void BlockShards::arrive(Block& block) {
 
 void BlockShards::gather_all(bool backward_follows) {
   if (!options_.at_once) return;
+  left_ = backward_follows ? blocks_.size() : 0;
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
     start(i);
+    // Another stage's has nothing to wait for.
+    blocks_[i].final = blocks_[i].matrices.empty();
     if (!backward_follows) continue;
     for (ShardedMatrix* matrix : blocks_[i].matrices)
       if (matrix->gradient_.defined())
@@ -122,7 +125,15 @@ void BlockShards::forward(std::size_t i) {
 
 void BlockShards::enter(ops::Tape& tape, std::size_t i) {
   forward(i);
-  if (tape.recording() && !options_.at_once)
+  if (options_.at_once) {
+    tape.in_backward([this, i](ops::Tape&) {
+      if (!last_ || i == blocks_.size()) return;
+      blocks_[i].final = true;
+      go_on();
+    });
+    return;
+  }
+  if (tape.recording())
     tape.in_backward([this, i](ops::Tape& t) { backward(&t, i, t.replaces()); });
   // Backward begins with the last block, which travels while the loss is computed.
   if (tape.recording() && i > 0 && i == blocks_.size()) start(i - 1);
@@ -162,6 +173,7 @@ void BlockShards::sum(ops::Tape* tape, std::size_t i, bool first) {
     const auto own = matrix->rows_.begin() + group.rank();
     const std::int64_t begin = std::accumulate(matrix->rows_.begin(), own, std::int64_t{0});
     Sum& sum = sums_.emplace_back();
+    sum.block = i;
     sum.matrix = matrix;
     sum.first = first;
     sum.own = buffer.rows(begin, begin + *own);
@@ -170,27 +182,38 @@ void BlockShards::sum(ops::Tape* tape, std::size_t i, bool first) {
   }
 }
 
+void BlockShards::end_first() {
+  Sum& sum = sums_.front();
+  sum.transfer.wait();
+  const Tensor& gradient = sum.matrix->gradient_;
+  if (sum.first)
+    convert(sum.own, gradient);
+  else
+    ops::add_in_place(gradient, sum.own);
+  sums_.pop_front();
+}
+
 void BlockShards::end_sums() {
-  for (Sum& sum : sums_) {
-    sum.transfer.wait();
-    const Tensor& gradient = sum.matrix->gradient_;
-    if (sum.first)
-      convert(sum.own, gradient);
-    else
-      ops::add_in_place(gradient, sum.own);
-  }
-  sums_.clear();
+  while (!sums_.empty())
+    end_first();
 }
 
 // A rank that had nothing to do with some block's matrices has not waited for them, and the update
-// is about to change what they are gathered from. One block's sums travel while those of the next
-// are prepared.
-void BlockShards::sum_all() {
-  for (std::size_t i = blocks_.size(); i-- > 0;) {
-    arrive(blocks_[i]);
-    end_sums();
-    sum(nullptr, i, true);
-  }
+// is about to change what they are gathered from.
+void BlockShards::start_last() {
+  const std::size_t i = --left_;
+  arrive(blocks_[i]);
+  sum(nullptr, i, true);
+}
+
+// Two blocks' sums at a time: each may need memory besides the buffers.
+void BlockShards::go_on() {
+  const auto full = [this] { return !sums_.empty() && sums_.front().block != sums_.back().block; };
+  if (!options_.at_once) return;
+  while (!sums_.empty() && sums_.front().transfer.done())
+    end_first();
+  while (left_ > 0 && blocks_[left_ - 1].final && !full())
+    start_last();
 }
 
 void BlockShards::fill_forward() {
@@ -209,7 +232,11 @@ void BlockShards::fill(int done, int all) {
 }
 
 void BlockShards::finish() {
-  if (options_.at_once) sum_all();
+  while (options_.at_once && left_ > 0) {
+    while (!sums_.empty() && sums_.front().block != sums_.back().block)
+      end_first();
+    start_last();
+  }
   end_sums();
   if (replicas_ == nullptr) return;
   for (Block& block : blocks_)

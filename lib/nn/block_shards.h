@@ -11,8 +11,10 @@
 // Every rank of a group gathers and sums the same blocks in the same order. A pass that a rank has
 // no samples for it takes part in with an empty one (fill()). In a pipeline the ranks of a group
 // have microbatches of their own, whose blocks come in another order on each: there all blocks of a
-// stage are gathered once a step, before the first of them runs, gradients are summed over the
-// microbatches in buffers as large as the matrices, and go to the stretches after the last one.
+// stage are gathered once a step, before the first of them runs, and gradients are summed over the
+// microbatches in buffers as large as the matrices. They go to the stretches from when backward of
+// the last microbatch has left the block, while it goes on: in one order, that of the blocks from
+// the last one, and whoever is ahead waits for nobody until finish().
 // Sources: Rajbhandari et al., "ZeRO" (2020); Zhao et al., "PyTorch FSDP" (2023).
 // Thread-safety: the thread that made the world.
 // SPDX-License-Identifier: Apache-2.0
@@ -20,6 +22,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -66,7 +69,7 @@ class BlockShards {
   struct Options {
     bool keep = false;          ///< gathered matrices stay until drop()
     DType travel = DType::f32;  ///< of gradients: f32 or bf16
-    /// They stay, and gather_all() and finish() move all blocks, in their order; nothing else does.
+    /// They stay: gather_all() begins to gather all, and gradients are summed once a step.
     bool at_once = false;
   };
   /// Who has the same of weights that are whole, and of those that are cut along tp; and who keeps
@@ -78,8 +81,13 @@ class BlockShards {
   void set_blocks(std::vector<std::vector<ShardedMatrix*>> blocks);
 
   /// At once: begins to gather what is not here, and if backward follows lends the gradients
-  /// buffers of zeros until finish(). Otherwise it does nothing.
+  /// buffers of zeros until they are summed. Otherwise it does nothing.
   void gather_all(bool backward_follows);
+  /// At once: whether no gradient comes after those of the backward that begins now, of the blocks
+  /// that it passes.
+  void last_backward(bool last) { last_ = last; }
+  /// At once: starts and ends sums over ranks, as far as that is possible now.
+  void go_on();
   /// Before block `i` runs, or after the last one, i = their number. In backward the same the other
   /// way round, by the tape.
   void enter(ops::Tape& tape, std::size_t i);
@@ -101,9 +109,11 @@ class BlockShards {
     std::vector<ShardedMatrix*> matrices;
     std::vector<dist::Transfer> gathering;
     bool here = false;
+    bool final = false;  // at once: its gradients are
   };
   /// A gradient on its way.
   struct Sum {
+    std::size_t block = 0;
     ShardedMatrix* matrix = nullptr;
     Tensor buffer, own;
     dist::Transfer transfer;
@@ -117,15 +127,19 @@ class BlockShards {
   void release(std::size_t i);
   void lend_buffers(ops::Tape& tape, std::size_t i);
   void sum(ops::Tape* tape, std::size_t i, bool first);
-  void sum_all();
+  void start_last();
+  void end_first();
   void end_sums();
 
   dist::Group &whole_, &cut_;
   dist::Group* const replicas_;
   const Options options_;
   std::vector<Block> blocks_;
-  std::vector<Sum> sums_;
+  std::deque<Sum> sums_;
   int gathered_ = 0, most_gathered_ = 0;
+  // At once: whether what backward leaves is final, and blocks of which no sum has started.
+  bool last_ = false;
+  std::size_t left_ = 0;
 };
 
 }  // namespace vfm::nn

@@ -52,6 +52,11 @@ void Tape::watch(const Tensor& leaf, const Tensor& gradient) {
         .tensor = leaf, .gradient = gradient, .watched = true, .stale = replaces_};
 }
 
+void Tape::listen(Listener listener, bool of_marked) {
+  listener_ = std::move(listener);
+  of_marked_ = of_marked;
+}
+
 void Tape::first_use(const Tensor& leaf) {
   if (!listener_ || !wants_grad(leaf)) return;
   nodes_.push_back({nullptr, [leaf](Tape& tape) { tape.finish(*tape.find(leaf)); }});
@@ -76,6 +81,16 @@ void Tape::take_back(const Tensor& leaf, const Tensor& instead) {
 bool Tape::wants_grad(const Tensor& tensor) const {
   if (!recording_ || !tensor.defined()) return false;
   return find(tensor) != nullptr || (outer_ != nullptr && outer_->wants_grad(tensor));
+}
+
+void Tape::arrive(const Tensor& x, std::function<void(Tensor)> reached) {
+  if (!recording_ || x.bytes() == 0) return;
+  if (find(x) != nullptr) fail("a tensor that is known has not arrived from elsewhere");
+  const auto results = std::make_shared<std::vector<Tensor>>(std::vector{x});
+  entries_[x.data<std::byte>()] = {.tensor = x, .block = results};
+  nodes_.push_back({results, [results, reached = std::move(reached)](Tape& tape) {
+                      reached(tape.take(results->front()));
+                    }});
 }
 
 void Tape::record(std::vector<Tensor> results, const std::vector<Tensor>& inputs,
@@ -178,11 +193,31 @@ void Tape::put_away(const Tensor& x, const Tensor& place) {
   if (!x.unique()) fail("a tensor that is to wait in the host's memory is held by somebody else");
 }
 
+void Tape::put_last_away() {
+  if (offloaded_.empty()) return;
+  if (const Tensor x = offloaded_.back()->release(); x.defined())
+    put_away(x, offloaded_.back()->place());
+}
+
+Tensor Tape::rest(const Tensor& result) {
+  put_last_away();
+  if (const Entry* known = find(result);
+      known == nullptr || known->block == nullptr || result.bytes() == 0)
+    return result;
+  const Tensor name = Tensor::name(result.shape(), result.dtype(), result.device());
+  rename(result, name);
+  return name;
+}
+
+void Tape::wake() {
+  if (!offloaded_.empty()) offloaded_.back()->fetch();
+}
+
 // The tensor before it goes now: its copy had the time of a block.
 std::shared_ptr<Offload> Tape::offload(const Tensor& x) {
   if (const Entry* entry = find(x); entry != nullptr && entry->block == nullptr)
     fail("only what a block made can wait in the host's memory");
-  if (!offloaded_.empty()) put_away(offloaded_.back()->release(), offloaded_.back()->place());
+  put_last_away();
   return offloaded_.emplace_back(std::make_shared<Offload>(x));
 }
 
@@ -264,6 +299,7 @@ void Tape::backward(const Tensor& result, const Tensor& seed) {
   if (!wants_grad(result)) fail("the result does not depend on anything that wants a gradient");
   accumulate(result, seed);
   run_nodes();
+  if (of_marked_) listener_ = {};
   for (auto& [begin, entry] : entries_)
     if (entry.watched) finish(entry);
   entries_.clear();

@@ -6,8 +6,7 @@
 //
 // A tensor is known by its extent in memory, so a reshape is the same tensor to the tape, and a
 // view of a part of a tensor that carries a gradient is an error, never a gradient that is lost
-// silently. The tape keeps every tensor it knows alive, so memory cannot be reused under the same
-// name.
+// silently. The tape keeps every tensor it knows alive, so no memory gets a second name.
 // Thread-safety: one thread at a time; ops use threads inside.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -17,9 +16,9 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <utility>
 #include <vector>
 
+#include "ops/tape_entry.h"
 #include "tensor/tensor.h"
 
 namespace vfm {
@@ -50,7 +49,8 @@ class Tape {
   void watch(const Tensor& leaf, const Tensor& gradient);
   /// Who is told of the buffer of every leaf, once, by backward(): when its gradient is final.
   using Listener = std::function<void(const Tensor& gradient)>;
-  void listen(Listener listener) { listener_ = std::move(listener); }
+  /// `of_marked`: of those with a first_use() alone, as others are used elsewhere yet.
+  void listen(Listener listener, bool of_marked = false);
   /// No op before this call uses `leaf`: its gradient is final as soon as backward() has done what
   /// is recorded from here on, and not at the end alone. That one comes later is an Error then.
   void first_use(const Tensor& leaf);
@@ -64,6 +64,10 @@ class Tape {
   /// Whether a gradient must flow into `tensor` (it is watched, or was made from something that
   /// is). Throws Error for a view of a part of such a tensor.
   bool wants_grad(const Tensor& tensor) const;
+
+  /// `x` was made elsewhere, where its gradient is wanted: backward() gives it to `reached`, if any
+  /// came. It may be offloaded.
+  void arrive(const Tensor& x, std::function<void(Tensor gradient)> reached);
 
   /// For ops: notes that `results` were made from `inputs` (undefined ones count as absent); keeps
   /// `backward` if one of the inputs wants a gradient. It runs if a gradient has reached one of the
@@ -102,6 +106,12 @@ class Tape {
   std::vector<Tensor> checkpoint(const Tensor& x, const std::vector<Tensor>& others,
                                  const Block& block, KeptOfBlock kept = {});
 
+  /// Backward does not follow at once: what was offloaded last goes, too. Gives a name that stays
+  /// in place of `result`, if a block made that; else `result`.
+  Tensor rest(const Tensor& result);
+  /// Backward is near: what was offloaded last begins to come back.
+  void wake();
+
   /// What an op has made that takes long, and what it has to remember of how.
   struct Made {
     std::vector<Tensor> tensors;
@@ -114,19 +124,8 @@ class Tape {
   void backward(const Tensor& result, const Tensor& seed);
 
  private:
-  using Results = std::shared_ptr<std::vector<Tensor>>;
-  struct Node {
-    Results results;  // null: it always runs
-    std::function<void(Tape&)> backward;
-  };
-  struct Entry {
-    Tensor tensor;    // keeps the memory, and so the name, alive
-    Tensor gradient;  // watched: the caller's buffer
-    bool watched = false;
-    bool stale = false;  // watched: what is in the buffer does not count
-    bool told = false;   // watched: the listener was
-    Results block = {};  // of a block: what else holds the tensor
-  };
+  using Node = TapeNode;
+  using Entry = TapeEntry;
 
   const Entry* find(const Tensor& tensor) const;
   Entry* find(const Tensor& tensor);
@@ -135,10 +134,11 @@ class Tape {
   void finish(Entry& leaf);
   void rename(const Tensor& from, const Tensor& to);
   void put_away(const Tensor& x, const Tensor& place);
+  void put_last_away();
   std::shared_ptr<Offload> offload(const Tensor& x);
   Tensor bring_back(const std::shared_ptr<Offload>& x);
 
-  bool recording_, replaces_ = false;
+  bool recording_, replaces_ = false, of_marked_ = false;
   Listener listener_;
   std::vector<Node> nodes_;
   std::map<const std::byte*, Entry> entries_;        // by first byte; extents never overlap

@@ -7,8 +7,9 @@
 
 namespace vfm::train {
 
-NetworkChunks::NetworkChunks(const models::NetworkLayout& layout, StagedBatch batch, bool record)
-    : layout_(layout), batch_(std::move(batch)), record_(record) {
+NetworkChunks::NetworkChunks(const models::NetworkLayout& layout, StagedBatch batch, bool record,
+                             ops::Tape::Listener final)
+    : layout_(layout), batch_(std::move(batch)), record_(record), final_(std::move(final)) {
   for (const models::BlockRange& range : layout.chunks(batch_.blocks)) {
     Chunk& chunk = chunks_.emplace_back();
     chunk.blocks = range;
@@ -21,20 +22,33 @@ Tensor NetworkChunks::blank_stream() const {
   return Tensor(batch_.stream, DType::f32, batch_.device);
 }
 
-Tensor NetworkChunks::forward(int number, const Tensor& stream) {
+Tensor NetworkChunks::forward(int number, Tensor stream) {
   Chunk& chunk = chunks_.at(static_cast<std::size_t>(number));
   ops::Tape& tape = chunk.tape.emplace(record_);
+  // What is in no block all chunks use.
+  if (final_)
+    tape.listen(
+        [this](const Tensor& gradient) {
+          if (told_.insert(gradient.data<std::byte>()).second) final_(gradient);
+        },
+        number > 0);
   const auto stages = batch_.stages(tape);
-  if (!chunk.first && record_) {
-    chunk.gradient = Tensor::zeros(stream.shape(), DType::f32, stream.device());
-    tape.watch(stream, chunk.gradient);
+  if (chunk.first)
+    stream = stages->embed();
+  else
+    tape.arrive(stream, [&chunk](Tensor gradient) { chunk.gradient = std::move(gradient); });
+  Tensor made = stages->blocks(std::move(stream), chunk.blocks.begin, chunk.blocks.end);
+  if (!chunk.last) {
+    chunk.out = tape.rest(made);
+    return made;
   }
-  chunk.out =
-      stages->blocks(chunk.first ? stages->embed() : stream, chunk.blocks.begin, chunk.blocks.end);
-  if (!chunk.last) return chunk.out;
-  chunk.out = stages->head(chunk.out);
+  chunk.out = stages->head(made);
   chunk.seed = batch_.loss(chunk.out);
   return {};
+}
+
+void NetworkChunks::expect_backward(int number) {
+  chunks_.at(static_cast<std::size_t>(number)).tape->wake();
 }
 
 Tensor NetworkChunks::backward(int number, const Tensor& gradient) {
@@ -44,7 +58,10 @@ Tensor NetworkChunks::backward(int number, const Tensor& gradient) {
   if (chunk.tape->wants_grad(chunk.out)) chunk.tape->backward(chunk.out, seed);
   chunk.tape.reset();
   chunk.out = Tensor();
-  return std::exchange(chunk.gradient, Tensor());
+  Tensor of_stream = std::exchange(chunk.gradient, Tensor());
+  if (!chunk.first && !of_stream.defined())
+    of_stream = Tensor::zeros(batch_.stream, DType::f32, batch_.device);
+  return of_stream;
 }
 
 void NetworkChunks::forward_alone() {
@@ -55,7 +72,7 @@ void NetworkChunks::forward_alone() {
       stream = blank_stream();
       layout_.pp->receive((rank + pp - 1) % pp, stream).wait();
     }
-    const Tensor made = forward(static_cast<int>(i), stream);
+    const Tensor made = forward(static_cast<int>(i), std::move(stream));
     if (made.defined()) layout_.pp->send((rank + 1) % pp, made).wait();
     chunks_[i].out = Tensor();
   }

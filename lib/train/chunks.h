@@ -4,10 +4,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 
 #include "models/dit/network_layout.h"
 #include "models/dit/staged_forward.h"
@@ -29,11 +31,14 @@ struct StagedBatch {
 
 class NetworkChunks final : public ChunkedPass {
  public:
-  /// Without recording there is no backward. Groups of the layout must outlive it.
-  NetworkChunks(const models::NetworkLayout& layout, StagedBatch batch, bool record = true);
+  /// Without recording there is no backward. Groups of the layout must outlive it. `final` is told
+  /// of gradients that get nothing more of this batch, if the first chunk goes back last.
+  NetworkChunks(const models::NetworkLayout& layout, StagedBatch batch, bool record = true,
+                ops::Tape::Listener final = {});
 
   Tensor blank_stream() const override;
-  Tensor forward(int chunk, const Tensor& stream) override;
+  Tensor forward(int chunk, Tensor stream) override;
+  void expect_backward(int chunk) override;
   Tensor backward(int chunk, const Tensor& gradient) override;
 
   /// All chunks, each as soon as the one before is done, on whichever rank; without recording. A
@@ -45,7 +50,7 @@ class NetworkChunks final : public ChunkedPass {
     models::BlockRange blocks;
     bool first = false, last = false;  ///< of the network
     std::optional<ops::Tape> tape;
-    Tensor out;
+    Tensor out;       ///< or its name
     Tensor seed;      ///< of the last one: the gradient of `out`
     Tensor gradient;  ///< of what goes in
   };
@@ -53,7 +58,9 @@ class NetworkChunks final : public ChunkedPass {
   const models::NetworkLayout layout_;
   const StagedBatch batch_;
   const bool record_;
-  std::deque<Chunk> chunks_;  // does not move them
+  const ops::Tape::Listener final_;
+  std::set<const std::byte*> told_;  // of these gradients
+  std::deque<Chunk> chunks_;         // does not move them
 };
 
 }  // namespace vfm::train

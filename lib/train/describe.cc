@@ -113,6 +113,7 @@ Json stages_json(const Recipe& recipe, int ranks, models::Recompute recompute, D
     stages.push_back({{"blocks", blocks},
                       {"weights", rounded(need.weights)},
                       {"activations", rounded(need.activations)},
+                      {"pinned", rounded(need.pinned)},
                       {"total", rounded(need.total())}});
   }
   return stages;

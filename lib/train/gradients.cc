@@ -28,7 +28,9 @@ Tensor gradient_of(const nn::Parameter& parameter) {
 
 GradientReducer::GradientReducer(const dist::Mesh& mesh, const nn::ParameterList& parameters,
                                  DType travel, std::int64_t most)
-    : travel_(travel), in_backward_(std::ranges::none_of(parameters, &nn::Parameter::sharded)) {
+    : travel_(travel),
+      staged_(mesh.layout().pp > 1),
+      in_backward_(std::ranges::none_of(parameters, &nn::Parameter::sharded)) {
   for (Message& message : plan_messages(mesh, parameters, most)) {
     for (const nn::Parameter* parameter : message.parameters)
       if (parameter->elements() > 0) places_[parameter->grad.data<std::byte>()] = messages_.size();
@@ -115,12 +117,22 @@ void GradientReducer::hear(const Tensor& gradient) {
     if (message.open == 0) fail("a gradient is final twice in a step");
     --message.open;
   }
-  while (started_ < messages_.size() && messages_[started_].open == 0)
-    start_next();
+  const auto start = [this] {
+    while (started_ < messages_.size() && may_start(messages_[started_]))
+      start_next();
+  };
+  start();
   // With replicas or stages there is another exchange to start, which all are to do at one point.
   while (ended_ < started_ && messages_[ended_].replicas == nullptr &&
          messages_[ended_].stages == nullptr && messages_[ended_].transfer.done())
     end_next();
+  start();
+}
+
+bool GradientReducer::may_start(const Sent& message) const {
+  if (message.open > 0) return false;
+  if (!staged_) return true;
+  return started_ - ended_ < kMost && !message.parameters.front()->on_all_stages;
 }
 
 void GradientReducer::start_next() {

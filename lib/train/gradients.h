@@ -14,7 +14,9 @@
 // Parameters travel several in a message (train/messages.h), whose order follows from the list of
 // parameters alone: so ranks agree also where one has no samples in this step. A message starts
 // when backward has the last of its gradients, and travels while it goes on; a few at a time, each
-// once a step. When it starts makes no difference to any bit.
+// once a step. When it starts makes no difference to any bit. In a pipeline a rank that is ahead of
+// others waits for none of them before all its stages' messages are sent: what cannot start
+// without, and sums over stages, start in finish().
 // Thread-safety: the thread that made the world.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -41,7 +43,8 @@ class GradientReducer {
   GradientReducer(const dist::Mesh& mesh, const nn::ParameterList& parameters,
                   DType travel = DType::f32, std::int64_t most = kMessage);
 
-  /// For the pass of a step's last batch (train/objective.h); empty where nothing travels, or not
+  /// For the pass of a step's last batch (train/objective.h), or of its last microbatch
+  /// (train/pipeline.h); empty where nothing travels, or not
   /// then: where blocks are gathered (nn/block_shards.h) their messages come in an order that no
   /// others disturb, also on a rank without a batch.
   ops::Tape::Listener listener();
@@ -68,11 +71,13 @@ class GradientReducer {
     void order_by_stage();
   };
   static void open(Sent& message);
+  bool may_start(const Sent& message) const;
   void hear(const Tensor& gradient);
   void start_next();
   void end_next();
 
   const DType travel_;
+  const bool staged_;
   bool in_backward_ = true;
   std::vector<Sent> messages_;
   std::map<const std::byte*, std::size_t> places_;  // of each gradient: its message

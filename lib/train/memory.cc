@@ -155,11 +155,13 @@ void pass_some(const Recipe& recipe, const Parallel& parallel, const Objective& 
   GradientReducer reducer(parallel.mesh(), objective.parameters(), recipe.parallel.reduce_type());
   if (const int pp = parallel.network().pp_size(); pp > 1) {
     // From the third turn on it is as it was.
+    const int ahead = recipe.parallel.ahead;
     const std::vector<MicrobatchCost> costs(
-        std::min((batches.size() + 1) / 2, 3 * static_cast<std::size_t>(pp)));
+        std::min((batches.size() + 1) / 2, 3 * static_cast<std::size_t>(pp * (1 + ahead))));
     if (parallel.blocks() != nullptr) parallel.blocks()->gather_all(true);
     run_pipeline(parallel.mesh(), objective, batches,
-                 schedule_pipeline({pp, recipe.parallel.vpp}, costs));
+                 schedule_pipeline({pp, recipe.parallel.vpp, ahead}, costs),
+                 {parallel.blocks(), reducer.listener()});
     if (parallel.blocks() != nullptr) parallel.blocks()->finish();
     if (parts == CountedParts::all) reducer.finish();
     return;
@@ -260,7 +262,10 @@ std::vector<MemoryNeed> memory_of_stages(const Recipe& recipe, int ranks, Recomp
 MemoryNeed memory_need(const Recipe& recipe, int ranks, Recompute recompute, Device device,
                        const std::vector<data::Entry>& pack) {
   const std::vector<MemoryNeed> stages = memory_of_stages(recipe, ranks, recompute, device, pack);
-  return *std::ranges::max_element(stages, {}, &MemoryNeed::total);
+  MemoryNeed need = *std::ranges::max_element(stages, {}, &MemoryNeed::total);
+  for (const MemoryNeed& stage : stages)  // that of the host another one may need more of
+    need.pinned = std::max(need.pinned, stage.pinned);
+  return need;
 }
 
 void check_memory(const Recipe& recipe, const MemoryNeed& need, double usable) {

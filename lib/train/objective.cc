@@ -11,7 +11,8 @@ const nn::ParameterList& Objective::frozen() const {
   return none;
 }
 
-std::unique_ptr<ChunkedPass> Objective::pass_in_chunks(Batch& /*batch*/) const {
+std::unique_ptr<ChunkedPass> Objective::pass_in_chunks(Batch& /*batch*/,
+                                                       const ops::Tape::Listener& /*final*/) const {
   fail("this model is not cut into stages of a pipeline");
 }
 

@@ -45,7 +45,9 @@ class ChunkedPass {
   virtual Tensor blank_stream() const = 0;
   /// What the rank's chunk makes of `stream`. The first one of the network needs none; the last one
   /// gives none: its loss is in the batch.
-  virtual Tensor forward(int chunk, const Tensor& stream) = 0;
+  virtual Tensor forward(int chunk, Tensor stream) = 0;
+  /// The gradient for backward() is on its way.
+  virtual void expect_backward(int chunk) = 0;
   /// Adds the gradient of the *sum* of the loss to the parameters' gradients, given that of what
   /// forward() gave, and gives that of what it got. Of the ends as there.
   virtual Tensor backward(int chunk, const Tensor& gradient) = 0;
@@ -74,9 +76,10 @@ class Objective {
   /// backward still runs, each when it gets nothing more in this batch; where work is repeated as
   /// it was recorded, of none.
   virtual void pass(Batch& batch, bool first, const ops::Tape::Listener& final = {}) const = 0;
-  /// The same chunk by chunk, in a pipeline. The batch must outlive it. Throws Error where the
-  /// kind has no stages.
-  virtual std::unique_ptr<ChunkedPass> pass_in_chunks(Batch& batch) const;
+  /// The same chunk by chunk, in a pipeline: of a rank's last microbatch of a step with `final`.
+  /// The batch must outlive it. Throws Error where the kind has no stages.
+  virtual std::unique_ptr<ChunkedPass> pass_in_chunks(Batch& batch,
+                                                      const ops::Tape::Listener& final = {}) const;
   /// A batch of samples of these sizes (Dataset::sizes()) and no values, which passes on
   /// Device::meta as if it were one of build().
   virtual std::unique_ptr<Batch> blank(const std::vector<data::Entry>& samples) const = 0;

@@ -15,7 +15,7 @@ struct Carried {
   dist::Transfer transfer;
 
   Tensor take() {
-    transfer.wait();
+    std::exchange(transfer, {}).wait();  // nobody else holds them then
     return std::exchange(values, Tensor());
   }
 };
@@ -28,24 +28,58 @@ struct UnderWay {
   std::size_t left = 0;  // steps
 };
 
+bool computes(const PipelineStep& step) {
+  return step.kind == PipelineStep::Kind::forward || step.kind == PipelineStep::Kind::backward;
+}
+bool receives(const PipelineStep& step) {
+  return step.kind == PipelineStep::Kind::receive_stream ||
+         step.kind == PipelineStep::Kind::receive_gradient;
+}
+
+/// The same steps, of which those that receive while something is computed begin before it: it may
+/// take long, and a message travels only when both ranks are at it. None passes another message, so
+/// the order in which ranks send and receive stays the one that blocks nobody.
+std::vector<PipelineStep> with_early_receives(std::span<const PipelineStep> steps) {
+  std::vector<PipelineStep> early;
+  for (std::size_t i = 0; i < steps.size();) {
+    std::size_t next = i + 1;
+    if (computes(steps[i]))
+      while (next < steps.size() && receives(steps[next]))
+        early.push_back(steps[next++]);
+    early.push_back(steps[i]);
+    i = next;
+  }
+  return early;
+}
+
 class PipelineRun {
  public:
   PipelineRun(const dist::Mesh& mesh, const Objective& objective,
-              std::span<const PipelineStep> steps)
-      : streams_(mesh.group(dist::Axes::pp)), gradients_(mesh.upstream()), objective_(objective) {
-    for (const PipelineStep& step : steps)
+              std::span<const PipelineStep> steps, std::span<const std::unique_ptr<Batch>> batches,
+              const FinalGradients& final)
+      : streams_(mesh.group(dist::Axes::pp)),
+        gradients_(mesh.upstream()),
+        objective_(objective),
+        final_(final) {
+    for (const PipelineStep& step : steps) {
       ++under_way_[step.microbatch].left;
+      if (step.kind == PipelineStep::Kind::backward && batches[step.microbatch])
+        last_ = step.microbatch;
+    }
   }
 
   void act(const PipelineStep& step, Batch& batch) {
     UnderWay& at = under_way_[step.microbatch];
-    if (!at.pass) at.pass = objective_.pass_in_chunks(batch);
+    const bool last = step.microbatch == last_;
+    if (!at.pass)
+      at.pass = objective_.pass_in_chunks(batch, last ? final_.final : ops::Tape::Listener());
     const int chunk = step.chunk;
     switch (step.kind) {
       case PipelineStep::Kind::forward:
         at.stream_out[chunk] = at.pass->forward(chunk, at.stream_in[chunk].take());
         break;
       case PipelineStep::Kind::backward:
+        if (final_.blocks != nullptr) final_.blocks->last_backward(last);
         at.gradient_out[chunk] = at.pass->backward(chunk, at.gradient_in[chunk].take());
         break;
       case PipelineStep::Kind::send_stream:
@@ -59,10 +93,12 @@ class PipelineRun {
         break;
       case PipelineStep::Kind::receive_gradient:
         at.gradient_in[chunk] = receive(gradients_, step.peer, *at.pass);
+        at.pass->expect_backward(chunk);
         break;
     }
     if (--at.left == 0) under_way_.erase(step.microbatch);
     sent_.remove_if([](Carried& message) { return message.transfer.done(); });
+    if (final_.blocks != nullptr) final_.blocks->go_on();
   }
 
   /// Until all that was sent is received.
@@ -85,6 +121,8 @@ class PipelineRun {
 
   dist::Group &streams_, &gradients_;
   const Objective& objective_;
+  const FinalGradients& final_;
+  std::size_t last_ = 0;  // the microbatch whose backward is the last one, of every chunk
   std::map<std::size_t, UnderWay> under_way_;
   std::list<Carried> sent_;
 };
@@ -92,12 +130,12 @@ class PipelineRun {
 }  // namespace
 
 void run_pipeline(const dist::Mesh& mesh, const Objective& objective,
-                  std::span<const std::unique_ptr<Batch>> batches,
-                  const PipelineSchedule& schedule) {
+                  std::span<const std::unique_ptr<Batch>> batches, const PipelineSchedule& schedule,
+                  const FinalGradients& gradients) {
   const std::vector<PipelineStep>& steps =
       schedule.ranks.at(static_cast<std::size_t>(mesh.place(dist::Axes::pp)));
-  PipelineRun run(mesh, objective, steps);
-  for (const PipelineStep& step : steps)
+  PipelineRun run(mesh, objective, steps, batches, gradients);
+  for (const PipelineStep& step : with_early_receives(steps))
     if (const std::unique_ptr<Batch>& batch = batches[step.microbatch]) run.act(step, *batch);
   run.finish();
 }

@@ -13,16 +13,25 @@
 #include <span>
 
 #include "dist/mesh.h"
+#include "nn/block_shards.h"
 #include "train/objective.h"
 #include "train/pipeline_schedule.h"
 
 namespace vfm::train {
 
+/// Who sums gradients over ranks while backward still runs: `blocks` those of matrices that it
+/// gathers, all at once (nn/block_shards.h), and `final` is told of others, each once, when it gets
+/// nothing more in this step. Nobody: null and empty.
+struct FinalGradients {
+  nn::BlockShards* blocks = nullptr;
+  ops::Tape::Listener final = {};
+};
+
 /// Adds the gradients of the sum of the loss to the parameters' gradients. `batches` are the
 /// microbatches of the schedule, the same on all ranks of pp; one of which nothing could be read
 /// is null, and its steps are empty. A collective.
 void run_pipeline(const dist::Mesh& mesh, const Objective& objective,
-                  std::span<const std::unique_ptr<Batch>> batches,
-                  const PipelineSchedule& schedule);
+                  std::span<const std::unique_ptr<Batch>> batches, const PipelineSchedule& schedule,
+                  const FinalGradients& gradients = {});
 
 }  // namespace vfm::train

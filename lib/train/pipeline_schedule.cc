@@ -32,7 +32,9 @@ std::vector<Task> tasks_of_rank(const PipelineShape& shape, std::size_t microbat
   const std::size_t turn = vpp == 1 ? 1 : pp;
   const std::size_t rounded = (microbatches + turn - 1) / turn * turn, all = rounded * vpp;
   const std::size_t after = pp - static_cast<std::size_t>(rank) - 1;
-  const std::size_t ahead = std::min(all, vpp == 1 ? after : 2 * after + (vpp - 1) * pp);
+  const std::size_t lead =
+      vpp == 1 ? after * (1 + static_cast<std::size_t>(shape.ahead)) : 2 * after + (vpp - 1) * pp;
+  const std::size_t ahead = std::min(all, lead);
   std::vector<Task> tasks;
   const auto add = [&](std::size_t number, bool backward) {
     const std::size_t chunk = number / turn % vpp;
@@ -110,9 +112,9 @@ class TaskOrder {
 };
 
 void check(const PipelineShape& shape, std::span<const MicrobatchCost> costs) {
-  if (shape.pp < 1 || shape.vpp < 1 || costs.empty())
-    fail("a pipeline of {} ranks with {} chunks each and {} microbatches", shape.pp, shape.vpp,
-         costs.size());
+  if (shape.pp < 1 || shape.vpp < 1 || shape.ahead < 0 || costs.empty())
+    fail("a pipeline of {} ranks with {} chunks each, {} microbatches and {} ahead", shape.pp,
+         shape.vpp, costs.size(), shape.ahead);
   for (const MicrobatchCost& cost : costs)
     if (!(cost.forward >= 0 && cost.backward >= 0 && std::isfinite(cost.forward + cost.backward)))
       fail("a microbatch that costs {} and {}", cost.forward, cost.backward);

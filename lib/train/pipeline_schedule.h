@@ -13,6 +13,10 @@
 // min(m vpp, 2 (pp - r - 1) + (vpp - 1) pp + 1) chunks of microbatches. Microbatches of equal cost
 // f + b take (m + (pp - 1) / vpp) (f + b) where vpp is 1 or pp divides m.
 //
+// Where a message takes d, a microbatch is under way for pp (f + b) + 2 (pp - 1) d on the first
+// rank, which has pp of them at most: so in any order each adds 2 d (pp - 1) / pp to the step. With
+// `ahead` of 1 there are pp - r - 1 more of them on rank r, and d up to (f + b) / 2 adds nothing.
+//
 // The steps of all ranks are one sequence in which a message is one step of two ranks. So nobody
 // waits for ever, even if a send ends when it is received and each rank does one thing at a time.
 // What a rank sends to another comes in the order in which that receives it.
@@ -26,9 +30,10 @@
 
 namespace vfm::train {
 
-/// Ranks of a pipeline, and chunks of layers that each has.
+/// Ranks of a pipeline, and chunks of layers that each has; and of one chunk each how many
+/// microbatches more are under way at each boundary than it takes if messages take no time.
 struct PipelineShape {
-  int pp = 1, vpp = 1;
+  int pp = 1, vpp = 1, ahead = 0;
   int chunks() const { return pp * vpp; }
 };
 

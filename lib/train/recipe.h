@@ -108,9 +108,9 @@ struct ParallelRecipe {
   int cp = 1;                    ///< ranks that share the tokens of a pack
   std::string cp_kind = "auto";  ///< what these exchange: models::CpKind by name, or "auto"
   int cp_heads = 0;  ///< where it is both: ranks that exchange tokens for heads; 0: most possible
-  bool hybrid = false;  ///< of an ST-DiT: parts of cp end at frames; cp_kind is full attention's
-  int pp = 1;           ///< stages of a pipeline, each of which has some of the blocks
-  int vpp = 1;          ///< chunks of blocks that each of them has
+  bool hybrid = false;  ///< ST-DiT: parts of cp end at frames; cp_kind is of full attention alone
+  int pp = 1, vpp = 1;  ///< stages of a pipeline; and chunks of blocks that each of them has
+  int ahead = 0;        ///< microbatches more that are under way, of one chunk
   std::vector<int> stages;     ///< blocks of each of pp·vpp chunks; empty: balanced by their work
   std::string reduce = "f32";  ///< "f32" or "bf16": in what gradients travel
   /// Kept together by dp and cp (train/state_shards.h): "none", "optimizer", or blocks too, "full".

@@ -67,6 +67,7 @@ std::vector<Field> fields_of(Recipe& r) {
   list.flag("hybrid", r.parallel.hybrid).may_change();
   list.number("pp", r.parallel.pp, between(1, 1024)).may_change();
   list.number("vpp", r.parallel.vpp, between(1, 1024)).may_change();
+  list.number("ahead", r.parallel.ahead, between(0, 8)).may_change();
   list.numbers("stages", r.parallel.stages, between(1, 1024), true).may_change();
   list.choice("reduce", r.parallel.reduce, {"f32", "bf16"}).may_change();
   list.choice("shard", r.parallel.shard, {"none", "optimizer", "full"}).may_change();

@@ -94,16 +94,18 @@ void check_pipeline(const Recipe& recipe) {
       fail_usage("{}, and 'parallel.pp' is 1: only stages of a pipeline have chunks of blocks",
                  parallel.vpp > 1 ? describe_setting(recipe, "parallel.vpp")
                                   : describe_setting(recipe, "parallel.stages"));
+    if (parallel.ahead > 0)
+      fail_usage("{}, and 'parallel.pp' is 1: only stages of a pipeline are ahead of each other",
+                 describe_setting(recipe, "parallel.ahead"));
     return;
   }
+  if (parallel.ahead > 0 && parallel.vpp > 1)
+    fail_usage("{}, and {}: chunks that come by turns have as many microbatches under way as help",
+               describe_setting(recipe, "parallel.ahead"),
+               describe_setting(recipe, "parallel.vpp"));
   if (!kind_of(recipe.model.type).has_stages())
     fail_usage("{}, and a model of type '{}' has no stages: set it to 1",
                describe_setting(recipe, "parallel.pp"), recipe.model.type);
-  if (recipe.model.offload)
-    fail_usage(
-        "{}, and 'model.offload' is true: a pipeline's stages keep what goes into blocks "
-        "themselves; leave one out",
-        describe_setting(recipe, "parallel.pp"));
   const auto chunks =
       static_cast<std::size_t>(parallel.pp) * static_cast<std::size_t>(parallel.vpp);
   const std::vector<int>& stages = parallel.stages;

@@ -136,7 +136,8 @@ void Trainer::pass(const StepData& data) {
   if (staged) {
     if (blocks != nullptr) blocks->gather_all(true);
     if (!data.batches.empty())
-      run_pipeline(parallel_.mesh(), *objective_, data.batches, data.schedule);
+      run_pipeline(parallel_.mesh(), *objective_, data.batches, data.schedule,
+                   {blocks, reducer_.listener()});
   } else {
     for (const std::unique_ptr<Batch>& batch : data.batches)
       objective_->pass(*batch, batch == data.batches.front(),
@@ -263,7 +264,8 @@ Trainer::StepData Trainer::build(StepPlan plan) const {
   }
   finish_batch();
   if (!costs.empty())
-    data.schedule = schedule_pipeline({parallel_.network().pp_size(), recipe_.parallel.vpp}, costs);
+    data.schedule = schedule_pipeline(
+        {parallel_.network().pp_size(), recipe_.parallel.vpp, recipe_.parallel.ahead}, costs);
   return data;
 }
 

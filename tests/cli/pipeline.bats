@@ -83,7 +83,9 @@ near() {
   refused "must be 4 numbers" parallel.pp=2 parallel.vpp=2 "parallel.stages=[2,2]"
   refused "'parallel.pp' is 1" parallel.vpp=2
   refused "needs a multiple of 3 ranks, not 2" parallel.pp=3
-  refused "'model.offload' is true" parallel.pp=2 model.offload=true
+  refused "'model.offload' is true, and this run computes on the CPU" parallel.pp=2 model.offload=true
+  refused "'parallel.ahead' is 1, and 'parallel.pp' is 1" parallel.ahead=1
+  refused "'parallel.ahead' is 1, and 'parallel.vpp' is 2" parallel.pp=2 parallel.vpp=2 parallel.ahead=1
   train 2 2 run parallel.pp=2 data.packs=1
   [ "$status" -eq 0 ]
   [[ $stderr == *"1 microbatches a step are fewer than the 2 stages of the pipeline"*"'data.packs' is 1, should be at least 2"* ]]
@@ -97,6 +99,16 @@ near() {
   jq -e '.layout.pp == 2 and (.memory_bytes.stages | length == 2 and .[0].blocks == 3 and .[1].blocks == 1
          and .[0].weights > .[1].weights) and .memory_bytes.weights == .memory_bytes.stages[0].weights
          and .sent_bytes_per_step.pp == 4 * 16 * 24 * 4' cost
+  # Of a GPU the host's memory keeps what blocks read, of the two packs under way on the first stage and the one on the
+  # second; with one more ahead of three.
+  away() {
+    vfm-train tiny.yaml --data latents --dry-run --gpu h100 --ranks 2 parallel.pp=2 model.recompute=block "$@" 2>/dev/null |
+      jq -c '[.memory_bytes.stages[].pinned / (16 * 24 * 4) | round]'
+  }
+  [ "$(away)" = "[0,0]" ]
+  read -r first second ahead < <(jq -rn --argjson usual "$(away model.offload=true)" \
+    --argjson ahead "$(away model.offload=true parallel.ahead=1)" '"\($usual[0]) \($usual[1]) \($ahead[0])"')
+  [ "$second" -ge 2 ] && [ "$first" -eq $((2 * second)) ] && [ "$ahead" -eq $((3 * second)) ]
 }
 
 @test "stages take the memory that --dry-run says" {

@@ -66,11 +66,12 @@ class WatchedGroup final : public dist::Group {
     Started(dist::Transfer begun, Happened issue, Timeline& line)
         : transfer(std::move(begun)), one(std::move(issue)), timeline(line) {}
     void wait() override {
+      if (is_done) return transfer.wait();
       note(Happened::awaited);
       transfer.wait();
       note(Happened::finished);
     }
-    bool done() override { return transfer.done(); }
+    bool done() override { return is_done = is_done || transfer.done(); }
     void note(Happened::What what) {
       one.what = what;
       one.at = timeline.clock();
@@ -79,6 +80,7 @@ class WatchedGroup final : public dist::Group {
     dist::Transfer transfer;
     Happened one;
     Timeline& timeline;
+    bool is_done = false;  // nobody waits any more
   };
 
   std::unique_ptr<dist::Pending> start(const dist::Call& call) override {

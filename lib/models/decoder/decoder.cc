@@ -144,8 +144,8 @@ class CausalDecoder::Stages final : public StagedForward {
     const Tensor& table = s_.table->op(tape_);
     return kept().offload ? tape_.checkpoint(table, {}, embed)[0] : embed(tape_, table)[0];
   }
-  Tensor blocks(const Tensor& x, std::size_t begin, std::size_t end) override {
-    return run(x, begin, end);
+  Tensor blocks(Tensor x, std::size_t begin, std::size_t end) override {
+    return run(std::move(x), begin, end);
   }
   // Nobody else holds what goes into a layer, where that is to wait elsewhere.
   Tensor run(Tensor x, std::size_t begin, std::size_t end) {

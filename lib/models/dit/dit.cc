@@ -160,8 +160,8 @@ class Dit::Stages final : public StagedForward {
   }
 
   Tensor embed() override { return s_.enter(tape_, batch_, pack_); }
-  Tensor blocks(const Tensor& x, std::size_t begin, std::size_t end) override {
-    const DitStream after = run({x, Tensor(), Tensor()}, begin, end);
+  Tensor blocks(Tensor x, std::size_t begin, std::size_t end) override {
+    const DitStream after = run({std::move(x), Tensor(), Tensor()}, begin, end);
     return after.branch.defined() ? s_.blocks[begin].merge(tape_, after, context_) : after.x;
   }
   Tensor head(const Tensor& x) override { return finish({x, Tensor(), Tensor()}); }

@@ -204,8 +204,8 @@ class Stages final : public StagedForward {
   }
 
   Tensor embed() override { return s_.enter(tape_, batch_, pack_); }
-  Tensor blocks(const Tensor& x, std::size_t begin, std::size_t end) override {
-    const Stream after = run({x, Tensor(), Tensor(), 0}, begin, end);
+  Tensor blocks(Tensor x, std::size_t begin, std::size_t end) override {
+    const Stream after = run({std::move(x), Tensor(), Tensor(), 0}, begin, end);
     return after.branch.defined() ? s_.layers[begin].merge(tape_, after, context_) : after.x;
   }
   Tensor head(const Tensor& x) override { return finish({x, Tensor(), Tensor(), 0}); }

@@ -57,8 +57,8 @@ struct NetworkLayout {
   nn::StateShares state = {};         ///< whose part of the optimizer's state this rank keeps
   nn::BlockShards* blocks = nullptr;  ///< gathers the blocks' matrices; null: they are all here
   std::optional<ops::RowFormat> quantized = {};  ///< what quantize() makes of blocks' matrices
-  int tp_chunks = 1;                  ///< of rows along tp, beside products (nn/chunked_rows.h)
-  dist::Group* fp8 = nullptr;         ///< who rounds to FP8 with one scale; null: this rank alone
+  int tp_chunks = 1;           ///< of rows along tp, beside products (nn/chunked_rows.h)
+  dist::Group* fp8 = nullptr;  ///< who rounds to FP8 with one scale; null: this rank alone
 
   dist::Group* pp = nullptr;
   /// Of pp the blocks of each chunk of the network, one after the other: rank r has the chunks r,

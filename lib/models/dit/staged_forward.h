@@ -3,8 +3,7 @@
 //
 // From part to part only the residual stream passes: f32 [S, D], of this rank's S tokens of width
 // D, with nothing pending. What all blocks read besides, positions and the embedded noise levels,
-// each rank makes for its own part; its weights' gradients are the sums over those ranks. What
-// waits in the host's memory (set_recompute()) is for forward() alone.
+// each rank makes for its own part; its weights' gradients are the sums over those ranks.
 // Thread-safety: one thread, that of the tape.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -22,8 +21,9 @@ class StagedForward {
   virtual ~StagedForward() = default;
   /// The embedded tokens.
   virtual Tensor embed() = 0;
-  /// x after the blocks [begin, end).
-  virtual Tensor blocks(const Tensor& x, std::size_t begin, std::size_t end) = 0;
+  /// x after the blocks [begin, end). Where what goes into blocks waits in the host's memory
+  /// (set_recompute()), the caller lets go of x.
+  virtual Tensor blocks(Tensor x, std::size_t begin, std::size_t end) = 0;
   /// The network's output, of x after all blocks.
   virtual Tensor head(const Tensor& x) = 0;
 };

@@ -39,8 +39,10 @@ class CodeObjective final : public Objective {
   void pass(Batch& batch, bool first, const ops::Tape::Listener& final) const override {
     compute(dynamic_cast<Pack&>(batch), 1, first, final);
   }
-  std::unique_ptr<ChunkedPass> pass_in_chunks(Batch& batch) const override {
-    return std::make_unique<NetworkChunks>(layout_, staged(dynamic_cast<Pack&>(batch), 1));
+  std::unique_ptr<ChunkedPass> pass_in_chunks(
+      Batch& batch, const ops::Tape::Listener& final = {}) const override {
+    return std::make_unique<NetworkChunks>(layout_, staged(dynamic_cast<Pack&>(batch), 1), true,
+                                           final);
   }
   LossSums loss(const Batch& batch) const override;
   std::vector<std::string> levels() const override { return {""}; }

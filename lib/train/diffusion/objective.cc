@@ -176,12 +176,15 @@ StagedBatch DiffusionObjective::staged(const NoisyBatch& batch, double loss_scal
           .blocks = network_->config().num_layers};
 }
 
-std::unique_ptr<ChunkedPass> DiffusionObjective::pass_in_chunks(Batch& batch) const {
+std::unique_ptr<ChunkedPass> DiffusionObjective::pass_in_chunks(
+    Batch& batch, const ops::Tape::Listener& final) const {
   auto& pack = dynamic_cast<Pack&>(batch);
   if (pack.upload) pack.upload->await();
   const bool noisy = pack.clean.batch.input.samples.empty();
-  return std::make_unique<NetworkChunks>(layout_, staged(noisy ? pack.noisy : add_noise(pack.clean),
-                                                         recipe_.diffusion.loss_scale, pack.loss));
+  return std::make_unique<NetworkChunks>(
+      layout_,
+      staged(noisy ? pack.noisy : add_noise(pack.clean), recipe_.diffusion.loss_scale, pack.loss),
+      true, final);
 }
 
 /// With zeros in the target where tokens are other ranks', as in the output: there is no error.

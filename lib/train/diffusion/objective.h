@@ -33,7 +33,8 @@ class DiffusionObjective final : public Objective {
                                const std::vector<PlacedSample>& samples) const override;
   std::unique_ptr<Batch> blank(const std::vector<data::Entry>& samples) const override;
   void pass(Batch& batch, bool first, const ops::Tape::Listener& final) const override;
-  std::unique_ptr<ChunkedPass> pass_in_chunks(Batch& batch) const override;
+  std::unique_ptr<ChunkedPass> pass_in_chunks(Batch& batch,
+                                              const ops::Tape::Listener& final = {}) const override;
   LossSums loss(const Batch& batch) const override;
   /// The recipe's validation.sigmas.
   std::vector<std::string> levels() const override;

@@ -158,6 +158,7 @@ Recipe Candidate::of(Recipe recipe) const {
   parallel.hybrid = cp > 1 && hybrid;
   parallel.pp = pp;
   parallel.vpp = vpp;
+  if (!may_be_ahead()) parallel.ahead = 0;
   parallel.stages.clear();
   parallel.shard = shard_name(shard);
   parallel.replicate = replicate;
@@ -205,6 +206,7 @@ std::vector<std::string> Candidate::settings(const std::set<std::string>& given)
   set("parallel.hybrid", cp == 1 || !hybrid, cp > 1 && hybrid);
   set("parallel.pp", pp == 1, pp);
   set("parallel.vpp", vpp == 1, vpp);
+  if (!may_be_ahead()) set("parallel.ahead", true, 0);
   set("parallel.stages", true, "[]");
   set("parallel.shard", shard == ShardKind::none, shard_name(shard));
   set("parallel.replicate", replicate == 1, replicate);

@@ -39,6 +39,8 @@ struct Candidate {
   bool offload = false;
   int micro_packs = 1;  ///< that go through the network together
 
+  /// Whether the recipe's 'parallel.ahead' is for it.
+  bool may_be_ahead() const { return pp > 1 && vpp == 1; }
   int gpus() const { return tp * cp * pp * dp; }
   /// Ranks that share one state, of as many as have the same weights.
   int state_ranks() const { return shard == ShardKind::none ? 1 : cp * dp / replicate; }

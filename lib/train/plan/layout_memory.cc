@@ -44,6 +44,7 @@ MemoryNeed LayoutMemory::count(const Candidate& c, int of_chunk, int packs, int 
   recipe.data.packs = c.dp * packs;
   const int chunks = c.pp * c.vpp;
   if (int* const blocks = blocks_of(recipe)) *blocks = chunks * of_chunk;
+  recipe.parallel.ahead = 0;  // most_under_way() knows of it
   if (c.pp > 1) recipe.parallel.stages.assign(static_cast<std::size_t>(chunks), of_chunk);
   std::vector<data::Entry> samples;
   for (int i = 0; what != lasting && i < c.micro_packs; ++i)
@@ -135,25 +136,27 @@ MemoryNeed LayoutMemory::at_least(const Candidate& candidate) {
 }
 
 LayoutMemory::BlockKey LayoutMemory::block_key(const Candidate& c) {
-  return {c.tp,
-          c.tp_chunks,
-          c.cp,
-          c.cp > 1 ? c.cp_kind : models::CpKind::gather,
-          c.cp_heads,
-          c.hybrid,
-          c.recompute,
+  return {c.tp,         c.tp_chunks, c.cp,        c.cp > 1 ? c.cp_kind : models::CpKind::gather,
+          c.cp_heads,   c.hybrid,    c.recompute, c.offload,
           c.micro_packs};
 }
 
-/// Of a pass: what it takes with two blocks, and what each more keeps until it comes back.
+/// Of a pass: what it takes with two blocks, and what each more keeps until it comes back. With
+/// 'model.offload' that is next to nothing, and with few blocks what is in none of them counts.
 const LayoutMemory::Kept& LayoutMemory::kept(const Candidate& c) {
   const auto [found, fresh] = kept_.try_emplace(block_key(c));
-  if (!fresh) return found->second;
+  Kept& kept = found->second;
+  if (!fresh) return kept;
   Candidate one = c;
   one.dp = one.pp = one.vpp = one.replicate = 1;
   one.shard = ShardKind::none;
-  const double two = count(one, 2, c.micro_packs, 0, passing).activations;
-  return found->second = {two, count(one, 3, c.micro_packs, 0, passing).activations - two};
+  const int few = c.offload ? kFewBlocks : 2;
+  const MemoryNeed less = count(one, few, c.micro_packs, 0, passing),
+                   more = count(one, few + 1, c.micro_packs, 0, passing);
+  kept.block = more.activations - less.activations;
+  kept.two = less.activations - (few - 2) * kept.block;
+  kept.pinned = more.pinned - less.pinned;
+  return kept;
 }
 
 /// From stages with one block: what is more with one more microbatch under way is what each keeps.
@@ -199,31 +202,37 @@ double LayoutMemory::gathered_block(int tp) {
 }
 
 const std::vector<std::vector<int>>& LayoutMemory::under_way(const Candidate& c, int stage) {
-  const int passes = std::min(c.passes(recipe_.data.packs), 3 * c.pp);
+  const PipelineShape shape{c.pp, c.vpp, c.may_be_ahead() ? recipe_.parallel.ahead : 0};
+  const int passes = c.passes(recipe_.data.packs);
   auto [found, fresh] = under_way_.try_emplace({c.pp, c.vpp, passes, stage});
-  if (fresh) found->second = most_under_way({c.pp, c.vpp}, passes, stage);
+  if (fresh) found->second = most_under_way(shape, passes, stage);
   return found->second;
 }
 
 /// The fullest stage of a pipeline, by what its schedule has under way.
 MemoryNeed LayoutMemory::of_stages(const Candidate& c) {
-  const double block = kept(c).block;
+  const Kept& of_blocks = kept(c);
   const KeptOfStages& each = kept_of_stages(c);
   const int passes = c.passes(recipe_.data.packs);
   const std::vector<int>& chunks = cuts_.of(c.pp, c.vpp);
   MemoryNeed fullest;
   for (int stage = 0; stage < c.pp; ++stage) {
-    std::vector<double> bytes;
+    std::vector<double> bytes, pinned;
     for (int chunk = stage; chunk < c.pp * c.vpp; chunk += c.pp) {
       const Place place = chunk == 0 ? first : chunk + 1 == c.pp * c.vpp ? last : middle;
-      bytes.push_back(each.each[place] + (chunks[static_cast<std::size_t>(chunk)] - 1) * block);
+      const int blocks = chunks[static_cast<std::size_t>(chunk)];
+      bytes.push_back(each.each[place] + (blocks - 1) * of_blocks.block);
+      pinned.push_back(blocks * of_blocks.pinned);
     }
     MemoryNeed need = state_of_stage(c, stage);
     need.host = each.host;
     need.activations = each.rest[place_of(c, stage)] + 2 * passes * each.batch;
     double most = 0;
-    for (const std::vector<int>& counts : under_way(c, stage))
+    for (const std::vector<int>& counts : under_way(c, stage)) {
       most = std::max(most, std::inner_product(counts.begin(), counts.end(), bytes.begin(), 0.0));
+      need.pinned = std::max(need.pinned,
+                             std::inner_product(counts.begin(), counts.end(), pinned.begin(), 0.0));
+    }
     need.activations += most;
     if (c.shard == ShardKind::full)
       need.activations += blocks_of_stage(chunks, c.pp, stage) * gathered_block(c.tp);
@@ -269,7 +278,7 @@ std::vector<std::vector<int>> most_under_way(const PipelineShape& shape, int mic
                                              int stage) {
   // From the third turn on it is as it was.
   const std::vector<MicrobatchCost> costs(
-      static_cast<std::size_t>(std::min(microbatches, 3 * shape.pp)));
+      static_cast<std::size_t>(std::min(microbatches, 3 * shape.pp * (1 + shape.ahead))));
   const PipelineSchedule schedule = schedule_in_order(shape, costs);
   std::vector<int> counts(static_cast<std::size_t>(shape.vpp));
   std::set<std::vector<int>> most;

@@ -48,10 +48,12 @@ class LayoutMemory {
   using StateKey = std::tuple<int, bool, Place, ShardKind, int>;
   using PassKey = std::tuple<int, int, int, models::CpKind, int, bool, models::Recompute, bool, int,
                              ShardKind, bool, bool, int>;
-  using BlockKey = std::tuple<int, int, int, models::CpKind, int, bool, models::Recompute, int>;
+  using BlockKey =
+      std::tuple<int, int, int, models::CpKind, int, bool, models::Recompute, bool, int>;
 
   struct Kept {
     double two = 0, block = 0;
+    double pinned = 0;  ///< of the host's memory, of each block
   };
   /// Bytes of a batch; of what a chunk of one block keeps of a microbatch that is under way, by the
   /// chunk's place; and of what a stage takes besides.

@@ -84,7 +84,7 @@ double run_schedule(const PipelineSchedule& schedule, const PipelineShape& shape
 
 double pipeline_seconds(const PipelineShape& shape, const StageSeconds& stages, int microbatches) {
   // A short last turn stays one.
-  const int pp = shape.pp, few = 3 * pp + microbatches % pp;
+  const int pp = shape.pp, few = 3 * pp * (1 + shape.ahead) + microbatches % pp;
   if (microbatches <= few + pp) return of_equal(shape, stages, microbatches);
   const double shorter = of_equal(shape, stages, few),
                turn = of_equal(shape, stages, few + pp) - shorter;

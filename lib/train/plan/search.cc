@@ -73,7 +73,7 @@ class OneLayout {
     };
     for (const Recompute recompute : kind_.recomputes())
       allow(recompute, false);
-    if (kind_.can_offload() && candidate.pp == 1)
+    if (kind_.can_offload())
       for (const Recompute recompute : {Recompute::block_but_attention, Recompute::block})
         allow(recompute, true);
     return all;

@@ -61,11 +61,16 @@ StateTime state_time(const models::Gpu& gpu, int per_node, const Candidate& cand
   of_blocks.add(gpu, per_node, candidate, work.of_blocks, 1);
   StateTime time;
   if (candidate.shard == ShardKind::full && candidate.pp > 1) {
-    // Once a step: all blocks travel under the first forward, and sums follow the last backward.
-    const double forward = meanwhile.computing / meanwhile.passes / 3;
-    time.shards =
-        std::max(0.0, all.gathered - of_blocks.gathered) + all.reduced +
-        std::max(of_blocks.gathered / std::max(1, work.blocks), of_blocks.gathered - forward);
+    // Once a step: all blocks travel under the first forward, and their sums under the last
+    // backward; of each at least one block's is not hidden. What is in no block follows backward.
+    const double forward = meanwhile.computing / meanwhile.passes / 3,
+                 blocks = std::max(1, work.blocks);
+    const auto exposed = [blocks](double travels, double computing) {
+      return std::max(travels / blocks, travels - computing);
+    };
+    time.shards = std::max(0.0, all.gathered - of_blocks.gathered) +
+                  std::max(0.0, all.reduced - of_blocks.reduced) +
+                  exposed(of_blocks.gathered, forward) + exposed(of_blocks.reduced, 2 * forward);
     time.gradients = all.replicas;
     return time;
   }

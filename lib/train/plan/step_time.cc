@@ -170,7 +170,7 @@ StepTime LayoutCost::time_of(const Candidate& c, const std::vector<StageWork>& s
     const auto shortest = std::ranges::min_element(passing, {}, &PassTime::all);
     add("bubble", (c.pp - 1.0) / c.vpp * mean * shortest->all / passes);
   } else if (c.pp > 1) {
-    const PipelineShape shape{c.pp, c.vpp};
+    const PipelineShape shape{c.pp, c.vpp, c.of(recipe_).parallel.ahead};
     StageSeconds seconds = seconds_of_stages(passing, c, passes, mean);
     const int count = static_cast<int>(std::ceil(passes));
     const double still = pipeline_seconds(shape, seconds, count);

@@ -321,6 +321,44 @@ TEST_CASE("what goes into a block waits in the host's memory: the same bits, its
       CHECK(std::memcmp(runs[0][i].raw(), runs[run][i].raw(), runs[0][i].bytes()) == 0);
 }
 
+TEST_CASE(
+    "a tape rests with all that blocks read away, and goes back to what came from elsewhere") {
+  const Tensor w = noise_tensor({8, 8}, 1), seed = noise_tensor({5, 8}, 2);
+  const auto block = [&](Tape& inner, const Tensor& in) {
+    return std::vector{gelu(inner, linear(inner, in, w))};
+  };
+  std::vector<std::vector<Tensor>> runs;
+  for (const bool offload : {false, true}) {
+    const Tensor of_w = Tensor::zeros(w.shape());
+    auto owner = std::make_shared<Tensor>(noise_tensor({5, 8}, 3));
+    const std::weak_ptr<Tensor> memory = owner;
+    Tensor x = Tensor::borrow(owner->raw(), owner->shape(), owner->dtype(), owner), of_x;
+    owner = nullptr;
+    Tape tape;
+    tape.watch(w, of_w);
+    tape.arrive(x, [&](Tensor gradient) { of_x = std::move(gradient); });
+    CHECK_THROWS_AS(tape.arrive(x, {}), Error);
+    x = tape.checkpoint(x, {}, block, {.offload = offload})[0];
+    CHECK_FALSE(memory.expired());  // on its way
+    Tensor name = tape.rest(x);
+    CHECK(memory.expired() == offload);
+    CHECK(name.id() != x.id());
+    CHECK(x.unique());
+    CHECK(tape.wants_grad(name));
+    x = Tensor();
+    tape.wake();
+    tape.backward(name, seed);
+    runs.push_back({of_w, of_x});
+  }
+  CHECK(std::ranges::equal(runs[0][0].floats(), runs[1][0].floats()));
+  CHECK(std::ranges::equal(runs[0][1].floats(), runs[1][1].floats()));
+  // What no block made keeps its values.
+  Tape tape;
+  tape.watch(w, Tensor::zeros(w.shape()));
+  const Tensor made = silu(tape, w);
+  CHECK(tape.rest(made).id() == made.id());
+}
+
 TEST_CASE("what waits in the host's memory may be made by blocks alone, and held by nobody else") {
   const Tensor x = noise_tensor({3, 4}, 1);
   const auto block = [](Tape& inner, const Tensor& in) { return std::vector{silu(inner, in)}; };

@@ -139,6 +139,46 @@ TEST_CASE("stages send and receive where the schedule has it, and compute meanwh
   }
 }
 
+TEST_CASE("a stage's gradients are summed while backward of its last microbatch goes on") {
+  for (const auto& [shard, operation, vpp] : {std::tuple{"full", Operation::reduce_scatter, 1},
+                                              {"full", Operation::reduce_scatter, 2},
+                                              {"optimizer", Operation::reduce_scatter, 2},
+                                              {"none", Operation::all_reduce, 1}})
+    for (const int stage : {0, 1}) {
+      CAPTURE(shard, vpp, stage);
+      Counting rank({"dit", 4,
+                     fmt::format("parallel: {{pp: 2, vpp: {}, shard: {}}}\nmodel: {{num_layers: "
+                                 "8}}\ndata: {{packs: 6, micro_packs: 1}}",
+                                 vpp, shard)},
+                    2 * stage);
+      GradientReducer reducer(rank.parallel->mesh(), rank.objective->parameters(), DType::f32, 300);
+      nn::BlockShards* const blocks = rank.parallel->blocks();
+      std::vector<std::unique_ptr<Batch>> batches;
+      for (int i = 0; i < 3; ++i)
+        batches.push_back(rank.batch());
+      if (stage == 1) batches[1] = nullptr;  // whatever cannot be read
+      if (blocks != nullptr) blocks->gather_all(true);
+      run_pipeline(rank.parallel->mesh(), *rank.objective, batches,
+                   schedule_in_order({2, vpp}, std::vector<MicrobatchCost>(3)),
+                   {blocks, reducer.listener()});
+      const double all = rank.work();
+      if (blocks != nullptr) blocks->finish();
+      reducer.finish();
+      // Of 4 blocks a stage all but some begin before the last is done, and none of them before
+      // the last microbatch; nothing is waited for until all is done.
+      std::vector<double> begins;
+      for (const Happened& one : rank.timeline.all) {
+        if (one.operation != operation) continue;
+        if (one.what == Happened::issued) begins.push_back(one.at / all);
+        CHECK((one.what != Happened::awaited || one.at == all));
+      }
+      const auto early = std::ranges::count_if(begins, [](double at) { return at < 1; });
+      CAPTURE(begins.size(), early);
+      CHECK(early > 0);
+      CHECK(*std::ranges::min_element(begins) > 0.6);
+    }
+}
+
 TEST_CASE("keys go round while a rank attends over those that it has") {
   const auto exchanges = [](const std::string& settings, int ranks) {
     Counting rank(
@@ -186,7 +226,10 @@ TEST_CASE("what is waited for at once has the same bits") {
       {"dit", 2, "model: {num_layers: 3}"},
       {"dit", 2, "parallel: {cp: 2, cp_kind: ring}"},
       {"dit", 2, "parallel: {tp: 2, tp_chunks: 4}"},
-      {"dit", 2, "parallel: {pp: 2}\nmodel: {num_layers: 2}\ndata: {micro_packs: 1}"}};
+      {"dit", 2, "parallel: {pp: 2}\nmodel: {num_layers: 2}\ndata: {micro_packs: 1}"},
+      {"dit", 4,
+       "parallel: {pp: 2, vpp: 2, shard: full}\nmodel: {num_layers: 6}\n"
+       "data: {packs: 6, micro_packs: 1}"}};
   for (const ParallelCase& one : cases) {
     CAPTURE(one.settings);
     Recipe recipe = recipe_of(one);

@@ -171,6 +171,58 @@ void for_each_shape(const Act& act) {
     for (int vpp = 1; vpp <= 4; ++vpp)
       for (std::size_t m = 1; m <= 32; ++m)
         act(PipelineShape{pp, vpp}, m);
+  for (const int ahead : {1, 2})
+    for (int pp = 1; pp <= 8; ++pp)
+      for (std::size_t m = 1; m <= 32; m += 3)
+        act(PipelineShape{pp, 1, ahead}, m);
+}
+
+/// When all ends if a message takes `late` from when both ranks are at it: each waits for it there,
+/// or, beside, who needs it, and receives that follow what is computed begin before it.
+double end_of_late(const PipelineShape& shape, const PipelineSchedule& schedule,
+                   const MicrobatchCost& cost, double late, bool beside) {
+  std::map<std::pair<int, Value>, double> sent, awaited;  // by receiver
+  std::vector<double> now(schedule.ranks.size(), 0);
+  std::vector<std::size_t> at(schedule.ranks.size(), 0);
+  const auto comes = [&](const std::pair<int, Value>& what) {
+    return sent.contains(what) && awaited.contains(what)
+               ? std::max(sent[what], awaited[what]) + late
+               : -1;
+  };
+  for (std::size_t moved = 1, before = 0; moved != before;) {
+    before = moved;
+    for (int rank = 0; rank < shape.pp; ++rank) {
+      const auto r = static_cast<std::size_t>(rank);
+      for (; at[r] < schedule.ranks[r].size(); ++at[r], ++moved) {
+        const PipelineStep& step = schedule.ranks[r][at[r]];
+        if (is_send(step) || is_receive(step)) {
+          const bool sends = is_send(step);
+          const std::pair<int, Value> what{sends ? step.peer : rank, gives(shape, rank, step)};
+          moved += (sends ? sent : awaited).try_emplace(what, now[r]).second;
+          if (beside) continue;
+          if (comes(what) < 0) break;
+          now[r] = std::max(now[r], comes(what));
+          continue;
+        }
+        for (std::size_t next = at[r] + 1; beside && next < schedule.ranks[r].size(); ++next) {
+          const PipelineStep& early = schedule.ranks[r][next];
+          if (!is_receive(early)) break;
+          moved += awaited.try_emplace({rank, gives(shape, rank, early)}, now[r]).second;
+        }
+        const int stage = stage_of(shape, rank, step), last = shape.chunks() - 1;
+        const bool forward = step.kind == Step::forward;
+        if (beside && shape.pp > 1 && (forward ? stage > 0 : stage < last)) {
+          const Value value{!forward, forward ? stage - 1 : stage, step.microbatch};
+          if (comes({rank, value}) < 0) break;
+          now[r] = std::max(now[r], comes({rank, value}));
+        }
+        now[r] += (forward ? cost.forward : cost.backward) / shape.vpp;
+      }
+    }
+  }
+  for (std::size_t r = 0; r < at.size(); ++r)
+    REQUIRE(at[r] == schedule.ranks[r].size());
+  return *std::ranges::max_element(now);
 }
 
 std::vector<MicrobatchCost> unequal(std::size_t m, std::uint64_t seed) {
@@ -201,9 +253,9 @@ TEST_CASE("a pipeline's ranks do all of a step, in flight no more than they may,
       REQUIRE(backward == forward);
       const auto after = static_cast<std::size_t>(shape.pp - rank - 1),
                  vpp = static_cast<std::size_t>(shape.vpp), pp = static_cast<std::size_t>(shape.pp);
-      REQUIRE(
-          most_in_flight(schedule.ranks[static_cast<std::size_t>(rank)]) <=
-          (vpp == 1 ? std::min(m, after + 1) : std::min(m * vpp, 2 * after + (vpp - 1) * pp + 1)));
+      REQUIRE(most_in_flight(schedule.ranks[static_cast<std::size_t>(rank)]) <=
+              (vpp == 1 ? std::min(m, after * (1 + static_cast<std::size_t>(shape.ahead)) + 1)
+                        : std::min(m * vpp, 2 * after + (vpp - 1) * pp + 1)));
     }
     REQUIRE(ends_without_buffers(shape, schedule));
     for (std::size_t i = 0; i < m; ++i)
@@ -277,6 +329,39 @@ TEST_CASE("unequal microbatches come in an order that is hardly longer than the 
       }
       REQUIRE(found <= 1.05 * best);
     }
+}
+
+TEST_CASE("of late messages a pipeline hides what it can with so few microbatches under way") {
+  const MicrobatchCost cost{1, 2};
+  // What of the time that late messages take where they are waited for is hidden beside computing.
+  const auto hidden = [&](const PipelineShape& shape, std::size_t m, double late) {
+    const PipelineSchedule schedule =
+        vfm::train::schedule_in_order(shape, std::vector<MicrobatchCost>(m, cost));
+    const PipelineSchedule usual =
+        vfm::train::schedule_in_order({shape.pp, shape.vpp}, std::vector<MicrobatchCost>(m, cost));
+    const double still = usual.makespan, at_once = end_of_late(shape, usual, cost, late, false),
+                 beside = end_of_late(shape, schedule, cost, late, true);
+    if (shape.vpp == 1 && shape.ahead == 0) {
+      // The first rank has pp microbatches at most, each from its forward to its backward there.
+      const double pp = shape.pp, each = pp * 3 + 2 * (pp - 1) * late,
+                   least = static_cast<double>(m) / pp * each;
+      CHECK(beside >= least);
+      CHECK(beside <= 1.05 * (least + (pp - 1) * 3));
+    }
+    UNSCOPED_INFO(still << " still, " << at_once << " at once, " << beside << " beside");
+    return 1 - (beside - still) / (at_once - still);
+  };
+  for (const double late : {0.5, 1.0}) {
+    CAPTURE(late);
+    CHECK(hidden({2, 1}, 8, late) == Approx(0.5));
+    CHECK(hidden({4, 1}, 16, late) < 0.6);
+    CHECK(hidden({2, 1, 1}, 8, late) >= 0.8);
+    CHECK(hidden({4, 1, 1}, 16, late) >= 0.8);
+  }
+  CHECK(hidden({2, 2}, 8, 0.5) >= 0.8);  // as long as forward of a chunk
+  CHECK(vfm::train::schedule_in_order({2, 1, 1}, std::vector<MicrobatchCost>(8, cost)).makespan ==
+        Approx(27));
+  CHECK_THROWS_AS(vfm::train::schedule_in_order({2, 1, -1}, std::vector{cost}), vfm::Error);
 }
 
 TEST_CASE("a step has one schedule on all ranks") {

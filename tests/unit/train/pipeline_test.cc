@@ -82,7 +82,10 @@ class ForgetfulPass final : public ChunkedPass {
   ForgetfulPass(std::unique_ptr<ChunkedPass> pass, const nn::ParameterList& parameters, int chunk)
       : pass_(std::move(pass)), parameters_(parameters), chunk_(chunk) {}
   Tensor blank_stream() const override { return pass_->blank_stream(); }
-  Tensor forward(int chunk, const Tensor& stream) override { return pass_->forward(chunk, stream); }
+  Tensor forward(int chunk, Tensor stream) override {
+    return pass_->forward(chunk, std::move(stream));
+  }
+  void expect_backward(int chunk) override { pass_->expect_backward(chunk); }
   Tensor backward(int chunk, const Tensor& gradient) override {
     std::vector<Tensor> before;
     for (const nn::Parameter* p : parameters_)
@@ -114,8 +117,10 @@ class ForgetfulObjective final : public Objective {
   void pass(Batch& batch, bool first, const ops::Tape::Listener& final) const override {
     objective_.pass(batch, first, final);
   }
-  std::unique_ptr<ChunkedPass> pass_in_chunks(Batch& batch) const override {
-    return std::make_unique<ForgetfulPass>(objective_.pass_in_chunks(batch), parameters(), chunk_);
+  std::unique_ptr<ChunkedPass> pass_in_chunks(Batch& batch,
+                                              const ops::Tape::Listener& final) const override {
+    return std::make_unique<ForgetfulPass>(objective_.pass_in_chunks(batch, final), parameters(),
+                                           chunk_);
   }
   std::unique_ptr<Batch> blank(const std::vector<data::Entry>& samples) const override {
     return objective_.blank(samples);
@@ -236,6 +241,29 @@ TEST_CASE("stages of a decoder have the bits of one rank") {
       CAPTURE(name);
       CHECK(same_bits(alone.gradients.at(name), gradient));
     }
+  }
+}
+
+TEST_CASE("stages whose blocks' inputs wait in the host's memory have the same bits") {
+  for (const auto& [type, pipeline, recompute] :
+       std::vector<std::tuple<std::string, std::string, std::string>>{
+           {"dit", "pp: 2", "block"},
+           {"stdit", "pp: 2, vpp: 2", "block_but_attention"},
+           {"moviegen", "pp: 3, stages: [1, 2, 1]", "block"},
+           {"autoregressive", "pp: 2, vpp: 2", "block"}}) {
+    CAPTURE(type, pipeline);
+    const int ranks = pipeline.starts_with("pp: 3") ? 3 : 2;
+    const auto made = [&, type = type, pipeline = pipeline,
+                       recompute = recompute](const std::string& offload) {
+      return one_step({type, ranks,
+                       "parallel: {" + pipeline + "}\nmodel: {num_layers: 4, recompute: " +
+                           recompute + offload + "}\ndata: {packs: 4, micro_packs: 1}"});
+    };
+    const Made kept = made(""), away = made(", offload: true");
+    CHECK(kept.loss == away.loss);
+    REQUIRE(kept.gradients.size() == away.gradients.size());
+    for (const auto& [name, gradient] : away.gradients)
+      CHECK(same_bits(kept.gradients.at(name), gradient));
   }
 }
 
@@ -376,6 +404,36 @@ TEST_CASE("what all stages have is the same on all of them after fifty steps, an
     }
   });
   CHECK(compared >= 3 * 7);
+}
+
+TEST_CASE("what blocks of the microbatches under way read waits in the host's memory") {
+  const auto need = [](const std::string& pipeline, bool offload) {
+    Recipe recipe = recipe_of({"dit", 2,
+                               "parallel: {pp: 2" + pipeline + "}\nmodel: {num_layers: 8}\n" +
+                                   "data: {packs: 4, micro_packs: 1}",
+                               Samples::one_a_pack});
+    recipe.model.offload = offload;
+    const auto data = samples_of({"dit", 2, "", Samples::one_a_pack});
+    data->fit(recipe);
+    return memory_of_stages(recipe, 2, models::Recompute::block, Device::cuda,
+                            fullest_pack(recipe, *data));
+  };
+  constexpr double kStream = 36 * 48 * 4;  // bytes
+  // Microbatches, or of several chunks a stage these, times the blocks of each.
+  for (const auto& [pipeline, under_way] : std::vector<std::pair<std::string, std::vector<int>>>{
+           {"", {2 * 4, 1 * 4}}, {", vpp: 2", {5 * 2, 3 * 2}}}) {
+    CAPTURE(pipeline);
+    const auto kept = need(pipeline, false), away = need(pipeline, true);
+    for (std::size_t stage = 0; stage < 2; ++stage) {
+      const double blocks = under_way[stage], least = blocks * kStream;
+      CAPTURE(stage, kept[stage].activations, away[stage].activations);
+      CHECK(kept[stage].pinned == 0);
+      CHECK(away[stage].pinned >= least);
+      CHECK(away[stage].pinned <= blocks * (kStream + 512));
+      // There remain those of two blocks or three, and of each microbatch hardly anything.
+      CHECK(kept[stage].activations - away[stage].activations >= (blocks - 4) * kStream);
+    }
+  }
 }
 
 TEST_CASE("a pipeline's memory is that of its stages") {
