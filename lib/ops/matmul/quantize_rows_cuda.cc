@@ -7,7 +7,7 @@
 namespace vfm::ops {
 namespace {
 
-kernels::QuantizeRows call_of(const Tensor& x) {
+kernels::QuantizeRows row_call_of(const Tensor& x) {
   kernels::QuantizeRows call;
   call.type = kernel_type(x.dtype());
   call.x = x.raw();
@@ -19,14 +19,14 @@ kernels::QuantizeRows call_of(const Tensor& x) {
 }  // namespace
 
 void cuda::largest_of_rows(const Tensor& x, const Tensor& largest) {
-  kernels::QuantizeRows call = call_of(x);
+  kernels::QuantizeRows call = row_call_of(x);
   call.largest = largest.data<std::uint32_t>();
   check_gpu(kernels::largest_of_rows(call, compute_stream()),
             "find the largest of a matrix's rows");
 }
 
 void cuda::quantize_rows(const Tensor& x, const Tensor& largest, const QuantizedRows& rows) {
-  kernels::QuantizeRows call = call_of(x);
+  kernels::QuantizeRows call = row_call_of(x);
   call.e4m3 = rows.values.dtype() == DType::f8e4m3;
   call.values = rows.values.data<std::uint8_t>();
   call.scales = rows.scales.data<float>();

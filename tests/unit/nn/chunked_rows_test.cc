@@ -41,7 +41,7 @@ struct Sublayer {
   int adapters = 0;        ///< their rank
 };
 
-struct Outcome {
+struct ChunksOutcome {
   std::map<std::string, std::vector<float>> of;  // by what and rank
   std::vector<dist::Traffic> sent;
 
@@ -78,7 +78,7 @@ struct Watched {
     if (low.a.defined()) result.added = {low};
     return result;
   }
-  void read(Outcome& outcome, const std::string& name, int rank) const {
+  void read(ChunksOutcome& outcome, const std::string& name, int rank) const {
     outcome.add(name, rank, dw);
     if (!da.defined()) return;
     outcome.add(name + ", a", rank, da);
@@ -152,9 +152,9 @@ class InPlace final : public ops::RowChunks {
 enum class Way { whole, in_place, chunks };
 
 /// The MLP of layers whose hidden columns are cut over the ranks, forward and back.
-Outcome run(const Sublayer& s, int chunks, Way way = Way::chunks) {
+ChunksOutcome run(const Sublayer& s, int chunks, Way way = Way::chunks) {
   const int ranks = static_cast<int>(s.rows.size());
-  Outcome outcome;
+  ChunksOutcome outcome;
   outcome.sent.resize(s.rows.size());
   std::mutex mutex;
   dist::thread_worlds(ranks, [&](dist::World& world) {
@@ -223,8 +223,8 @@ const std::vector<Sublayer> kSublayers = {
 TEST_CASE("rows in chunks have the bits of the same products with whole exchanges") {
   for (const Sublayer& s : kSublayers) {
     for (const int chunks : {2, 4, 7}) {
-      const Outcome parts = run(s, chunks), in_place = run(s, chunks, Way::in_place),
-                    whole = run(s, chunks, Way::whole);
+      const ChunksOutcome parts = run(s, chunks), in_place = run(s, chunks, Way::in_place),
+                          whole = run(s, chunks, Way::whole);
       for (const auto& [name, values] : parts.of) {
         INFO(s.rows.size() << " ranks, " << total(s.rows) << " rows, " << dtype_name(s.dtype) << ' '
                            << chunks << " chunks: " << name);
