@@ -183,8 +183,7 @@ void MappedIndex::expect(std::span<const std::uint64_t> samples) const {
   for (const std::uint64_t i : samples)
     pages.push_back((at_.forms + 4 * i) / page);
   std::ranges::sort(pages);
-  const auto rest = std::ranges::unique(pages);
-  pages.erase(rest.begin(), rest.end());
+  pages.erase(std::unique(pages.begin(), pages.end()), pages.end());
   for (std::size_t begin = 0, end = 1; begin < pages.size(); begin = end++) {
     while (end < pages.size() && pages[end] == pages[end - 1] + 1)
       ++end;
