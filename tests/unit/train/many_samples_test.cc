@@ -52,7 +52,7 @@ double seconds_of(const std::function<void()>& act) {
 TEST_CASE("ten million samples take no memory of a rank's own, and any pack is found at once") {
   const TemporaryFolder folder;
   write_many(folder.path, {.samples = kSamples});
-  const double before = private_bytes();
+  [[maybe_unused]] const double before = private_bytes();
   Recipe recipe = make_recipe(parse_yaml(
       "model: {num_attention_heads: 2, attention_head_dim: 12, num_layers: 1, adaln_lora_dim: 4, "
       "max_size: [16, 8, 8]}\ndata: {tokens: 512, packs: 4}\n",
