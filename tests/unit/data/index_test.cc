@@ -176,7 +176,7 @@ TEST_CASE("an index file that is damaged, or of something else, is not taken") {
   }
 }
 
-TEST_CASE("of few samples the list is read, of many an index file is made once") {
+TEST_CASE("of few samples the list is read, of many an index file is made once", "[long]") {
   const Indexed few(100);
   std::filesystem::remove(few.path);
   CHECK(open_index(few.folder.path, kInfo)->entry(99).key == few.entries[99].key);

@@ -158,7 +158,7 @@ TEST_CASE("a GPU's rates are told from the times of its probes: those that made 
     CHECK(predicted_seconds(told, one.work) == Approx(one.seconds).epsilon(1e-3));
 }
 
-TEST_CASE("probes compute, again and again: small ones on the CPU") {
+TEST_CASE("probes compute, again and again: small ones on the CPU", "[long]") {
   for (const GpuProbe& probe : gpu_probes(64)) {
     INFO(probe.name);
     const std::function<void()> run = probe.make(Device::cpu);

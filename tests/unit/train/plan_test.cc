@@ -158,7 +158,8 @@ TEST_CASE("many GPUs: few blocks and few ranks stand for all, and memory is the 
   }
 }
 
-TEST_CASE("of drawn layouts the first look at memory is within 3 % of the count, and never more") {
+TEST_CASE("of drawn layouts the first look at memory is within 3 % of the count, and never more",
+          "[long]") {
   const Fitted fitted(small("data: {tokens: 4096, packs: 64}\n"));
   StageCuts cuts(fitted.recipe);
   LayoutMemory memory(fitted.recipe, fitted.load.pack, cuts, Device::cuda);
@@ -179,7 +180,7 @@ TEST_CASE("of drawn layouts the first look at memory is within 3 % of the count,
   CHECK(pipelines > 20);
 }
 
-TEST_CASE("no layout is passed over that fits by little") {
+TEST_CASE("no layout is passed over that fits by little", "[long]") {
   const Fitted fitted(small("data: {packs: 4}\n"));
   // As much memory as a pipeline needs that recomputes nothing, and hardly a byte more.
   models::Gpu gpu = h100();
