@@ -44,9 +44,9 @@ class GradientReducer {
                   DType travel = DType::f32, std::int64_t most = kMessage);
 
   /// For the pass of a step's last batch (train/objective.h), or of its last microbatch
-  /// (train/pipeline.h); empty where nothing travels, or not
-  /// then: where blocks are gathered (nn/block_shards.h) their messages come in an order that no
-  /// others disturb, also on a rank without a batch.
+  /// (train/pipeline.h); empty where nothing travels, or not then: where blocks are gathered
+  /// (nn/block_shards.h) their messages come in an order that no others disturb, also on a rank
+  /// without a batch.
   ops::Tape::Listener listener();
   /// Starts what nobody was told of, and waits: afterwards the gradients are the sums; of a shared
   /// state those of Parameter::state, and the rest says nothing. A collective.

@@ -4,6 +4,7 @@
 
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <memory>
 #include <mutex>
 
 #include "base/error.h"
@@ -101,6 +102,23 @@ Outcome together(const Case& c) {
   return outcome;
 }
 
+/// A group of all ranks of the world, and the ring of a case in it.
+struct RingOfAll {
+  std::unique_ptr<dist::Group> group;
+  nn::Ring ring;
+
+  RingOfAll(dist::World& world, const Case& c) {
+    std::vector<int> ranks;
+    for (int r = 0; r < c.ranks(); ++r)
+      ranks.push_back(r);
+    group = world.group("cp", ranks);
+    ring.group = group.get();
+    const Lengths& own = c.rows[static_cast<std::size_t>(world.rank())];
+    for (const Lengths& keys : c.rows)
+      ring.packs.push_back({own, keys, c.heads, c.key_heads, c.head_dim, false});
+  }
+};
+
 Outcome in_ring(const Case& c) {
   const Tensor all = queries_keys_values(c), all_dout = cotangent(c, all);
   Outcome outcome;
@@ -109,20 +127,13 @@ Outcome in_ring(const Case& c) {
   outcome.forward.resize(c.rows.size()), outcome.both.resize(c.rows.size());
   std::mutex mutex;
   dist::thread_worlds(c.ranks(), [&](dist::World& world) {
-    std::vector<int> ranks;
-    for (int r = 0; r < c.ranks(); ++r)
-      ranks.push_back(r);
-    const auto group = world.group("cp", ranks);
+    const RingOfAll all_ranks(world, c);
     const auto rank = static_cast<std::size_t>(world.rank());
-    nn::Ring ring;
-    ring.group = group.get();
-    for (const Lengths& keys : c.rows)
-      ring.packs.push_back({c.rows[rank], keys, c.heads, c.key_heads, c.head_dim, false});
     const Lengths places = c.places(rank);
     const Tensor qkv = part_of(all, places), gradient = Tensor::zeros(qkv.shape());
     ops::Tape tape;
     tape.watch(qkv, gradient);
-    const Tensor out = nn::ring_attention(tape, qkv, ring);
+    const Tensor out = nn::ring_attention(tape, qkv, all_ranks.ring);
     const Tensor kept = out.clone();
     const dist::Traffic::Count forward = world.traffic().of("cp");
     tape.backward(out, part_of(all_dout, places));
@@ -197,20 +208,14 @@ TEST_CASE("a ring in FP8 gives the attention in FP8 of one rank, and sends a byt
     found.forward.resize(c.rows.size());
     std::mutex mutex;
     dist::thread_worlds(c.ranks(), [&](dist::World& world) {
-      std::vector<int> ranks;
-      for (int r = 0; r < c.ranks(); ++r)
-        ranks.push_back(r);
-      const auto group = world.group("cp", ranks);
+      const RingOfAll all_ranks(world, c);
       const auto rank = static_cast<std::size_t>(world.rank());
-      nn::Ring ring;
-      ring.group = group.get();
-      for (const Lengths& keys : c.rows)
-        ring.packs.push_back({c.rows[rank], keys, c.heads, c.key_heads, c.head_dim, false});
       nn::HeadExchange exchange;
-      exchange.all = group.get(), exchange.own = c.rows[rank], exchange.head_dim = c.head_dim;
+      exchange.all = all_ranks.group.get(), exchange.own = c.rows[rank],
+      exchange.head_dim = c.head_dim;
       const nn::LowHeads low = nn::round_heads(part_of(all, c.places(rank)), exchange);
       world.traffic().reset();
-      const Tensor out = nn::ring_attention_fp8(low, ring);
+      const Tensor out = nn::ring_attention_fp8(low, all_ranks.ring);
       const std::lock_guard lock(mutex);
       found.forward[rank] = world.traffic().of("cp");
       put(out, c.places(rank), found.out);
