@@ -9,13 +9,14 @@
 #include <string>
 #include <vector>
 
-#include "data/packing.h"
 #include "models/cosmos/config.h"
 #include "models/decoder/decoder.h"
 #include "models/dit/lora.h"
 #include "models/dit/network.h"
 #include "train/codes/recipe.h"
+#include "train/data_recipe.h"
 #include "train/diffusion/recipe.h"
+#include "train/parallel_recipe.h"
 #include "train/tokenizer/recipe.h"
 
 namespace vfm::train {
@@ -39,20 +40,6 @@ struct ModelRecipe {
   bool offload = false;
 
   bool offloads(models::Recompute chosen) const { return models::kept_of(chosen, offload).offload; }
-};
-
-struct DataRecipe {
-  int frames = 17;             ///< of pixels: of a clip, at most
-  int size = 256;              ///< of pixels: side of the square that is cut out
-  int shorter_side = 0;        ///< of pixels: of the picture before that, at most; 0: as it is
-  std::int64_t tokens = 8192;  ///< capacity of a pack
-  int packs = 1;               ///< packs a step, over all ranks
-  int window = 64;             ///< samples that packing looks at
-  int micro_packs = 0;         ///< packs that a rank puts into one forward; 0: all of its step
-  /// Not a setting: a run that goes on keeps that which it began with (train/beginning.h).
-  data::Packing packing = data::Packing::blocks;
-
-  data::PackOptions pack_options() const;
 };
 
 struct OptimizerRecipe {
@@ -97,29 +84,6 @@ struct TrainRecipe {
   double setup_limit = 1800, step_limit = 600, checkpoint_limit = 1800;
   /// Of the hardware of one rank, for MFU in timing.jsonl. 0: a known GPU's, else no MFU.
   double peak_tflops = 0;
-};
-
-/// How the ranks of a run share its work (train/parallel.h). No part of what a run is: one that
-/// goes on may have another.
-struct ParallelRecipe {
-  int tp = 1;                            ///< ranks that share the heads and widths of layers
-  int tp_chunks = 0, paying_chunks = 1;  ///< train/tp_chunks.h; the second, no key, is what 0 means
-  int chunks() const { return tp_chunks > 0 ? tp_chunks : paying_chunks; }
-  int cp = 1;                    ///< ranks that share the tokens of a pack
-  std::string cp_kind = "auto";  ///< what these exchange: models::CpKind by name, or "auto"
-  int cp_heads = 0;  ///< where it is both: ranks that exchange tokens for heads; 0: most possible
-  bool hybrid = false;  ///< ST-DiT: parts of cp end at frames; cp_kind is of full attention alone
-  int pp = 1, vpp = 1;  ///< stages of a pipeline; and chunks of blocks that each of them has
-  int ahead = 0;        ///< microbatches more that are under way, of one chunk
-  std::vector<int> stages;     ///< blocks of each of pp·vpp chunks; empty: balanced by their work
-  std::string reduce = "f32";  ///< "f32" or "bf16": in what gradients travel
-  /// Kept together by dp and cp (train/state_shards.h): "none", "optimizer", or blocks too, "full".
-  std::string shard = "none";
-  int replicate = 1;             ///< groups of the ranks of dp that each keep all of it
-  std::string reshard = "auto";  ///< "full": are matrices freed after use? "auto": where pp is 1
-  bool keeps_gathered() const { return reshard == "false"; }
-  DType reduce_type() const;
-  bool shards_state() const { return shard != "none"; }
 };
 
 struct Recipe {

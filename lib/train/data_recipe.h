@@ -1,0 +1,25 @@
+// The part of the recipe that is of data: which samples, and how they become packs (vfm-train(1)).
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "data/packing.h"
+
+namespace vfm::train {
+
+struct DataRecipe {
+  int frames = 17;             ///< of pixels: of a clip, at most
+  int size = 256;              ///< of pixels: side of the square that is cut out
+  int shorter_side = 0;        ///< of pixels: of the picture before that, at most; 0: as it is
+  std::int64_t tokens = 8192;  ///< capacity of a pack
+  int packs = 1;               ///< packs a step, over all ranks
+  int window = 64;             ///< samples that packing looks at
+  int micro_packs = 0;         ///< packs that a rank puts into one forward; 0: all of its step
+  /// Not a setting: a run that goes on keeps that which it began with (train/beginning.h).
+  data::Packing packing = data::Packing::blocks;
+
+  data::PackOptions pack_options() const;
+};
+
+}  // namespace vfm::train
