@@ -19,6 +19,7 @@
 #include "train/beginning.h"
 #include "train/calibrate/calibrate.h"
 #include "train/check_parallel.h"
+#include "train/encoded/clip_fields.h"
 #include "train/export.h"
 #include "train/kind.h"
 #include "train/plan/plan.h"
@@ -55,9 +56,11 @@ class TrainTool : public cli::Tool {
     app.add_option("settings", settings_, "section.key=value: overrides the recipe")
         ->type_name("KEY=VALUE");
     auto* data = app.add_option("--data", options_.data,
-                                "latents that vfm-pack wrote; for a tokenizer, what vfm-shard did")
+                                "latents that vfm-pack wrote; with --tokenizer, or to train one, "
+                                "clips that vfm-shard did")
                      ->type_name("DIR")
                      ->check(cli::not_empty);
+    add_encoder_options(app);
     app.add_option("--synthetic", synthetic_,
                    "train on made-up latents or clips of these sizes, to measure a machine")
         ->type_name("FxHxW,...")
@@ -128,6 +131,7 @@ class TrainTool : public cli::Tool {
     check_plan();
     options_.gpu = models::chosen_gpu(gpu_, dry_run_ || plan_, device_.device);
     if (!export_.folder.empty()) return check_export();
+    check_encoders();
     if (const std::string option = given_for_export(); !option.empty())
       fail_usage("{} is for --export", option);
     if (!synthetic_.empty()) options_.synthetic = train::parse_sizes(synthetic_);
@@ -181,6 +185,37 @@ class TrainTool : public cli::Tool {
   }
 
  private:
+  void add_encoder_options(CLI::App& app) {
+    train::EncoderNames& names = options_.encoders;
+    app.add_option("--tokenizer", names.tokenizer,
+                   "encode the clips of --data while training; of --export: its folder, if it has "
+                   "moved")
+        ->check(cli::not_empty)
+        ->type_name("builtin:wavelet|builtin:fsq|DIR|FILE.json");
+    app.add_option("--text", names.text, "with --tokenizer: encode captions that have no embedding")
+        ->check(cli::not_empty)
+        ->type_name("builtin:hash|DIR");
+    app.add_option(
+           "--latent-scale", names.scale,
+           "with --tokenizer: mean and deviation of latents, as in a latents.json (default: "
+           "the tokenizer's own, or measured)")
+        ->check(cli::not_empty)
+        ->type_name("FILE.json");
+  }
+
+  /// What does not go with --tokenizer, or without it.
+  void check_encoders() const {
+    const train::EncoderNames& names = options_.encoders;
+    for (const auto& [name, given] :
+         {std::pair("--text", names.text), {"--latent-scale", names.scale}})
+      if (!given.empty() && names.tokenizer.empty())
+        fail_usage("{} is for clips that are encoded while training: with --tokenizer", name);
+    if (names.tokenizer.empty()) return;
+    if (!synthetic_.empty())
+      fail_usage("--tokenizer encodes the clips of --data, and made-up latents need none");
+    if (options_.data.empty()) fail_usage("--tokenizer needs --data: the clips to encode");
+  }
+
   void add_export_options(CLI::App& app) {
     app.add_option("--export", export_.folder,
                    "write the model of a run, given in place of the recipe, for diffusers or peft")
@@ -201,9 +236,6 @@ class TrainTool : public cli::Tool {
         "of --export: a pipeline's text encoder as links or copies; none: the network alone")
         ->check(CLI::IsMember({"link", "copy", "none"}))
         ->capture_default_str();
-    add("--tokenizer", export_.tokenizer, "of --export: the tokenizer's folder, if it has moved")
-        ->check(cli::not_empty)
-        ->type_name("DIR");
     add("--text-encoder", export_.text_encoder,
         "of --export: the text encoder's folder, if it has moved")
         ->check(cli::not_empty)
@@ -264,6 +296,7 @@ class TrainTool : public cli::Tool {
   long check_parallel(dist::World& world) const {
     omp_set_num_threads(options_.threads);
     const auto data = train::kind_of(options_.recipe.model.type).open(options_, "train");
+    data->settle(world, {});
     const train::ParallelCheck check = train::check_parallel(options_, *data, world);
     if (world.rank() == 0) {
       cli::print(dump_json(check.to_json()) + "\n");
@@ -287,10 +320,25 @@ class TrainTool : public cli::Tool {
     const train::Kind& kind = train::kind_of(type);
     if (cuda_graph_ == "on" && !kind.has_graphs())
       fail_usage("--cuda-graph on is for diffusion models, and 'model.type' is {}", type);
+    check_clip_settings(kind);
     if (cuda_graph_ == "on" && options_.recipe.model.offload)
       fail_usage("--cuda-graph on is not for steps with 'model.offload', which graphs do not take");
     if (!dry_run_ && !print_config_ && !plan_ && options_.data.empty() && synthetic_.empty())
       fail_usage("--data DIR is needed: the folder that {} wrote", kind.data_tool());
+  }
+
+  void check_clip_settings(const train::Kind& kind) const {
+    const bool clips = kind.data_tool() == "vfm-shard";  // trains on pixels
+    const bool encoded = !options_.encoders.tokenizer.empty();
+    if (clips && encoded)
+      fail_usage("--tokenizer encodes clips for other models, and 'model.type' is {}",
+                 options_.recipe.model.type);
+    if (clips || encoded || options_.data.empty()) return;
+    if (const auto keys = train::clip_settings(options_.recipe.data); !keys.empty())
+      log_warning(
+          "of clips that are encoded while training (--tokenizer), and without effect on latents: "
+          "{}",
+          fmt::join(keys, ", "));
   }
 
   /// The first option of --export that was given, or "".
@@ -310,7 +358,10 @@ class TrainTool : public cli::Tool {
     if (!std::filesystem::is_directory(recipe_, error))
       fail_usage("--export needs a run of vfm-train in place of the recipe, and '{}' is none",
                  recipe_);
+    if (!options_.encoders.text.empty() || !options_.encoders.scale.empty())
+      fail_usage("--text and --latent-scale are for training, not for --export");
     export_.run = recipe_;
+    export_.tokenizer = options_.encoders.tokenizer;
     export_.average = weights_ == "ema";
     export_.merge = lora_mode_ == "merged";
     export_.under = options_.init_under;

@@ -2,7 +2,6 @@
 #include "pack/folder.h"
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 
 #include "base/error.h"
@@ -329,7 +328,7 @@ void PackFolder::finish(const models::VideoTokenizer& tokenizer) {
   } else {
     if (train.count == 0)
       log_warning("there is no 'train' split: the channel statistics are of all samples");
-    json.update(channel_statistics(train.count > 0 ? train : all));
+    json.update(models::channel_statistics(train.count > 0 ? train : all));
   }
   json["splits"] = std::move(splits);
   json["settings"] = settings_;
@@ -337,18 +336,6 @@ void PackFolder::finish(const models::VideoTokenizer& tokenizer) {
   for (const auto& [split, shards] : shards_)
     write_index(split, parse_json(text, "latents.json"));
   io::update_file(io::join_path(directory_, "latents.json"), text);
-}
-
-Json channel_statistics(const ChannelSums& sums) {
-  constexpr double kFlat = 1e-10;  // a variance below this is fp16 rounding
-  std::vector<double> mean, deviation;
-  for (std::size_t c = 0; c < sums.sum.size(); ++c) {
-    const double m = sums.sum[c] / sums.count;
-    const double variance = sums.squares[c] / sums.count - m * m;
-    mean.push_back(m);
-    deviation.push_back(variance > kFlat ? std::sqrt(variance) : 1.0);
-  }
-  return {{"mean", mean}, {"std", deviation}};
 }
 
 }  // namespace vfm::pack

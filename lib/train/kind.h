@@ -60,6 +60,9 @@ class Kind {
   /// `split` of options.data, or what options.synthetic asks for. Throws Error{usage}.
   virtual std::unique_ptr<Dataset> open(const RunOptions& options,
                                         const std::string& split) const = 0;
+  /// Another split of the data that `first` is of, with its encoders if it has some.
+  std::unique_ptr<Dataset> open_other(const RunOptions& options, const Dataset& first,
+                                      const std::string& split) const;
   /// In place of Dataset::fit, where there is no data: throws Error{usage} naming what the recipe
   /// must then set.
   virtual void fit_without_data(Recipe& recipe) const = 0;

@@ -70,6 +70,7 @@ class Run {
     return memory_need(recipe_, world_.size(), recompute, options_.device,
                        fullest_pack(recipe_, *data_));
   }
+  double usable() const { return memory_beside(*data_, options_.device, world_.local_size()); }
   void open();
   void resume(const std::string& folder, const std::string& train_text);
   void make_trainer();
@@ -107,13 +108,11 @@ void Run::check() {
   check_layout(recipe_, world_.size(), world_.least_local_size());
   check_memory(recipe_,
                memory_need(recipe_, world_.size(), models::Recompute::block, options_.device, {}),
-               usable_memory(options_.device, world_.local_size()));
-  if (recipe_.model.offload) {
-    const double usable = usable_memory(options_.device, world_.local_size());
-    const std::vector<data::Entry> pack = fullest_pack(recipe_, *data_);
-    check_pinned(need_of(choose_recompute(recipe_, world_.size(), options_.device, usable, pack)),
-                 world_.local_size());
-  }
+               usable());
+  if (!recipe_.model.offload) return;
+  const std::vector<data::Entry> pack = fullest_pack(recipe_, *data_);
+  check_pinned(need_of(choose_recompute(recipe_, world_.size(), options_.device, usable(), pack)),
+               world_.local_size());
 }
 
 long Run::train() {
@@ -205,6 +204,7 @@ void Run::resume(const std::string& folder, const std::string& train_text) {
     check_continues(train, options_, recipe_, data_->fingerprint());
     recipe_.data.packing = packing_of(train, options_);
   });
+  data_->settle(world_, train);
   make_trainer();
   const nn::ParameterList& frozen = trainer_->objective().frozen();
   init_ = models::Origin::from_json(train.value("init", Json()));
@@ -224,6 +224,7 @@ void Run::resume(const std::string& folder, const std::string& train_text) {
 
 /// A new run.
 void Run::begin() {
+  data_->settle(world_, {});
   make_trainer();
   if (options_.init.empty()) return;
   const auto &frozen = trainer_->objective().frozen(), &own = trainer_->shards().states();
@@ -247,8 +248,7 @@ void Run::make_trainer() {
   if (!leader() || (recipe_.model.recompute != "auto" && !recipe_.model.offload)) return;
   const models::Recompute recompute = trainer_->recompute();
   const MemoryNeed need = need_of(recompute);
-  if (recipe_.model.recompute == "auto")
-    log_memory(recipe_, need, recompute, device, usable_memory(device, world_.local_size()));
+  if (recipe_.model.recompute == "auto") log_memory(recipe_, need, recompute, device, usable());
   log_offload(recipe_, need, recompute);
 }
 
@@ -261,7 +261,7 @@ void Run::make_validation() {
   const Kind& kind = kind_of(recipe_.model.type);
   const bool split = kind.has_split(options_.data, "val");
   if (split) {
-    held_out_ = kind.open(options_, "val");
+    held_out_ = kind.open_other(options_, *data_, "val");
     Recipe fitted = recipe_;
     held_out_->fit(fitted);
   } else if (leader()) {

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "dist/bytes.h"
+#include "tensor/device.h"
 
 namespace vfm::train {
 namespace {
@@ -268,9 +269,11 @@ class Sharing {
 
 }  // namespace
 
-ReadSample try_to_read(const Dataset& data, std::size_t i, std::optional<std::uint32_t> step) {
+ReadSample try_to_read(const Dataset& data, std::size_t i, std::optional<SeenAt> seen) {
   try {
-    return {data.read(i, step), {}};
+    return {data.read(i, seen), {}};
+  } catch (const GpuError&) {
+    throw;
   } catch (const Error& error) {
     ReadSample unread;
     unread.sample.key = data.index().name(i);
@@ -280,7 +283,7 @@ ReadSample try_to_read(const Dataset& data, std::size_t i, std::optional<std::ui
 }
 
 OwnReading read_own_part(const Dataset& data, std::vector<std::size_t> samples,
-                         std::optional<std::uint32_t> step, int rank, int ranks) {
+                         std::span<const SeenAt> seen, int rank, int ranks) {
   OwnReading own;
   std::vector<std::int64_t> bytes;
   for (const std::size_t i : samples)
@@ -289,7 +292,8 @@ OwnReading read_own_part(const Dataset& data, std::vector<std::size_t> samples,
   for (const ReadingPart& part : own.parts[static_cast<std::size_t>(rank)]) {
     const std::size_t i = samples[part.sample];
     if (part.begin == 0 && part.end == bytes[part.sample]) {
-      own.whole.push_back(try_to_read(data, i, step));
+      own.whole.push_back(
+          try_to_read(data, i, seen.empty() ? std::optional<SeenAt>() : seen[part.sample]));
       continue;
     }
     OwnReading::Piece& piece = own.pieces.emplace_back();

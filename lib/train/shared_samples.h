@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -27,7 +28,7 @@ struct ReadSample {
 };
 
 /// Sample `i` of the data, as Dataset::read() has it.
-ReadSample try_to_read(const Dataset& data, std::size_t i, std::optional<std::uint32_t> step);
+ReadSample try_to_read(const Dataset& data, std::size_t i, std::optional<SeenAt> seen);
 
 /// What one rank has read of samples.
 struct OwnReading {
@@ -42,9 +43,10 @@ struct OwnReading {
   std::vector<Piece> pieces;                    ///< the others
 };
 
-/// The part of the rank `rank` of `ranks`. Nothing is exchanged: from any thread.
+/// The part of the rank `rank` of `ranks`. `seen` is of each sample, or empty, for validation.
+/// Nothing is exchanged: from any thread.
 OwnReading read_own_part(const Dataset& data, std::vector<std::size_t> samples,
-                         std::optional<std::uint32_t> step, int rank, int ranks);
+                         std::span<const SeenAt> seen, int rank, int ranks);
 
 struct SharedSamples {
   std::vector<ReadSample> samples;  ///< all; on ranks that need no values zeros in their place

@@ -72,9 +72,10 @@ Trainer::Trainer(const Recipe& recipe, const Dataset& data, dist::World& world, 
     : recipe_(recipe),
       data_(data),
       parallel_(recipe, world),
-      recompute_(most_recompute(world, choose_recompute(recipe, world.size(), device,
-                                                        usable_memory(device, world.local_size()),
-                                                        fullest_pack(recipe, data)))),
+      recompute_(
+          most_recompute(world, choose_recompute(recipe, world.size(), device,
+                                                 memory_beside(data, device, world.local_size()),
+                                                 fullest_pack(recipe, data)))),
       objective_(kind_of(recipe.model.type)
                      .make_objective(recipe, recompute_, device, parallel_.network())),
       shards_(parallel_.mesh(), objective_->parameters(), parallel_.blocks()),
@@ -84,14 +85,17 @@ Trainer::Trainer(const Recipe& recipe, const Dataset& data, dist::World& world, 
              recipe.data.pack_options()),
       flops_(recipe) {
   shards_.gather();
+  if (data.reads_on_gpu()) turn_ = take_turn(Device::cuda);
 }
 
-Trainer::~Trainer() = default;
+Trainer::~Trainer() {
+  if (turn_.owns_lock()) turn_.unlock();  // what is still read may wait for it
+}
 
 StepResult Trainer::train_step(bool update) {
   StepResult result;
   const auto begin = std::chrono::steady_clock::now();
-  const StepData data = take_data();
+  const StepData data = wait_for_data();
   result.data_seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   result.flops = data.flops;
@@ -151,8 +155,11 @@ void Trainer::pass(const StepData& data) {
 }
 
 void Trainer::restore(const RunState& state) {
+  const bool turn = turn_.owns_lock();
+  if (turn) turn_.unlock();
   if (built_.valid()) built_.get();
   if (read_.valid()) read_.get();
+  if (turn) turn_.lock();
   shards_.gather();
   state_ = state;
   optimizer_.updates = state.updates;
@@ -163,6 +170,15 @@ void Trainer::swap_ema() {
   if (!optimizer_.has_ema()) return;
   optimizer_.swap_ema();
   shards_.gather();
+}
+
+/// Where reading computes on the GPU, that is its turn.
+Trainer::StepData Trainer::wait_for_data() {
+  if (!turn_.owns_lock()) return take_data();
+  turn_.unlock();
+  StepData data = take_data();
+  turn_.lock();
+  return data;
 }
 
 /// The data of this step; and begins to prepare the next step's while this one is computed. Where
@@ -200,7 +216,8 @@ Trainer::StepPlan Trainer::plan(std::uint32_t step) {
     }
     const std::size_t first = std::exchange(place, place + pack.size());
     if (p % parallel_.data_ranks() == parallel_.data_rank())
-      result.packs.push_back({first, std::move(pack), data.flops - before});
+      result.packs.push_back(
+          {first, std::move(pack), order_.position().epoch, data.flops - before});
   }
   data.samples = static_cast<std::int64_t>(place);
   data.after = order_.position();
@@ -213,9 +230,12 @@ Trainer::StepPlan Trainer::plan_and_read(std::uint32_t step) {
   const dist::Group& sharers = parallel_.sharers();
   if (sharers.size() == 1) return result;
   std::vector<std::size_t> samples;
-  for (const StepPlan::Pack& pack : result.packs)
+  std::vector<SeenAt> seen;
+  for (const StepPlan::Pack& pack : result.packs) {
     samples.insert(samples.end(), pack.samples.begin(), pack.samples.end());
-  result.own = read_own_part(data_, std::move(samples), step, sharers.rank(), sharers.size());
+    seen.resize(samples.size(), {step, pack.epoch});
+  }
+  result.own = read_own_part(data_, std::move(samples), seen, sharers.rank(), sharers.size());
   return result;
 }
 
@@ -251,8 +271,8 @@ Trainer::StepData Trainer::build(StepPlan plan) const {
   std::size_t next = 0;  // of plan.read
   for (const StepPlan::Pack& pack : plan.packs) {
     for (std::size_t i = 0; i < pack.samples.size(); ++i) {
-      ReadSample one =
-          shared ? std::move(plan.read[next++]) : try_to_read(data_, pack.samples[i], plan.step);
+      ReadSample one = shared ? std::move(plan.read[next++])
+                              : try_to_read(data_, pack.samples[i], SeenAt{plan.step, pack.epoch});
       if (!shared) data.read_bytes += static_cast<double>(one.sample.read_bytes);
       if (one.failure.empty())
         samples.push_back({std::move(one.sample), pack.place + i});

@@ -20,6 +20,7 @@
 
 #include "base/json.h"
 #include "dist/world.h"
+#include "tensor/device.h"
 #include "train/dataset.h"
 #include "train/gradients.h"
 #include "train/memory.h"
@@ -105,6 +106,7 @@ class Trainer {
     struct Pack {
       std::size_t place = 0;  ///< of its first sample, in the order of the whole step
       data::Pack samples;
+      std::uint32_t epoch = 0;
       double flops = 0;
     };
     std::vector<Pack> packs;  ///< of this rank and its sharers
@@ -119,6 +121,7 @@ class Trainer {
   StepData build(StepPlan plan) const;
   void pass(const StepData& data);
   StepData take_data();
+  StepData wait_for_data();
 
   const Recipe& recipe_;
   const Dataset& data_;
@@ -132,6 +135,7 @@ class Trainer {
   RunState state_;
   std::map<std::string, std::string> failures_;
   SampleFlops flops_;
+  DeviceTurn turn_;  // on the GPU, where reading computes there, too; but while it is waited for
   // Of state_.step, and where samples are shared those of the step after it; the last members: they
   // use the others.
   std::future<StepData> built_;

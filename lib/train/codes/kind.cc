@@ -5,6 +5,8 @@
 #include "data/latents.h"
 #include "models/dit/pipeline_stages.h"
 #include "train/codes/objective.h"
+#include "train/encoded/clip_fields.h"
+#include "train/encoded/encoded_clips.h"
 #include "train/latents.h"
 #include "train/recipe_field.h"
 #include "train/run.h"
@@ -13,6 +15,21 @@ namespace vfm::train {
 namespace {
 
 using models::Recompute;
+
+void fit_decoder(Recipe& recipe, const Dataset& data, int vocabulary) {
+  models::DecoderConfig& decoder = recipe.model.decoder;
+  fit_field(decoder.vocabulary, vocabulary, "model.vocabulary");
+  fit_field(decoder.text_embed_dim, text_width(data.info()), "model.text_embed_dim");
+  decoder.validate();
+}
+
+void fit_encoded_codes(Recipe& recipe, const Dataset& data, const Encoders& encoders) {
+  if (encoders.vocabulary() == 0)
+    fail_usage(
+        "'model.type' autoregressive is for discrete latents, and the tokenizer is continuous: "
+        "take a discrete one, such as builtin:fsq");
+  fit_decoder(recipe, data, encoders.vocabulary());
+}
 
 /// Discrete latents, as vfm-pack wrote them.
 class CodeData final : public PackedDataset {
@@ -26,10 +43,7 @@ class CodeData final : public PackedDataset {
       fail_usage(
           "'model.type' autoregressive is for discrete latents, and these are continuous: pack "
           "them with a discrete tokenizer, such as builtin:fsq");
-    models::DecoderConfig& decoder = recipe.model.decoder;
-    fit_field(decoder.vocabulary, set().vocabulary(), "model.vocabulary");
-    fit_field(decoder.text_embed_dim, text_width(info()), "model.text_embed_dim");
-    decoder.validate();
+    fit_decoder(recipe, *this, set().vocabulary());
   }
 
   CleanSample clean(std::size_t i, data::LatentSample data) const override {
@@ -63,6 +77,10 @@ class CodeKind final : public Kind {
         .numbers("yarn_betas", decoder.yarn_betas, positive);
   }
 
+  void add_data_fields(FieldList& list, DataRecipe& data) const override {
+    add_clip_fields(list, data);
+  }
+
   void add_sections(FieldList& list, Recipe& r) const override {
     list.section("autoregressive")
         .number("z_loss", r.autoregressive.z_loss, at_least(0))
@@ -80,6 +98,7 @@ class CodeKind final : public Kind {
                                 const std::string& split) const override {
     if (!options.synthetic.empty())
       fail_usage("there are no made-up codes: --synthetic is for diffusion models and tokenizers");
+    if (auto clips = open_encoded(options, split, fit_encoded_codes)) return clips;
     return std::make_unique<CodeData>(options.data, split);
   }
 
