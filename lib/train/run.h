@@ -31,7 +31,7 @@ struct EncoderNames {
 };
 
 struct RunOptions {
-  Recipe recipe;     ///< not yet fitted to the data
+  Recipe recipe;  ///< not yet fitted to the data
   /// Folder of latents (data/latents.h); with encoders, and for a tokenizer, a dataset of clips.
   std::string data;
   EncoderNames encoders;

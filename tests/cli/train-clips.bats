@@ -15,7 +15,7 @@ setup_file() {
 model: {num_attention_heads: 2, attention_head_dim: 12, num_layers: 2, adaln_lora_dim: 4, max_size: [4, 8, 8]}
 data: {tokens: 24, packs: 3, window: 8, size: 32, frames: 9}
 optimizer: {lr: 0.003}
-schedule: {warmup: 2}
+schedule: {warmup: 1}
 validation: {every: 4, samples: 3}
 train: {steps: 8, checkpoint_every: 4, log_every: 1}
 YAML
@@ -67,7 +67,7 @@ PY
   run --separate-stderr "${TRAIN[@]}" --out parts data.flip=0.5
   [ "$status" -eq 2 ]
   [[ $stderr == *"data.flip: 0.0 -> 0.5"* ]]
-  run --separate-stderr "${BARE[@]}" --tokenizer builtin:wavelet --data spoken --out parts
+  run --separate-stderr "${BARE[@]}" --tokenizer builtin:wavelet --data spoken --text builtin:hash --out parts
   [ "$status" -eq 2 ]
   [[ $stderr == *"was begun with other data"* ]]
 }

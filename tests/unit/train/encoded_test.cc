@@ -63,33 +63,39 @@ struct ClipsOptions {
   bool embeddings = true;  ///< else captions alone
 };
 
-/// What vfm-shard leaves: "film" and "picture" for training, "other" for validation.
+/// What vfm-shard leaves: "film" and "picture" for training, "other" for validation, a shard each.
 struct ClipFolder {
   TemporaryFolder folder;
-  std::string train = folder / "train/a/a-000000.tar";
 
   explicit ClipFolder(const ClipsOptions& options = {}) {
     std::vector<shard::DatasetShard> shards;
     Json plan = Json::array();
-    for (const std::string split : {"train", "val"}) {
-      const std::string name = split + "/a/a-000000.tar";
-      std::filesystem::create_directories(folder / (split + "/a"));
-      shard::Writer writer(folder / name);
-      const bool training = split == "train";
-      add(writer, training ? "film" : "other", {"mp4", video()}, options);
-      if (training) add(writer, "picture", {"png", media::encode_png(image_of(3))}, options);
+    for (const std::string key : {"film", "picture", "other"}) {
+      const std::string split = key == "other" ? "val" : "train";
+      const std::string stem = split + "/" + key + "/" + key + "-000000";
+      std::filesystem::create_directories(folder / (split + "/" + key));
+      shard::Writer writer(tar_of(key));
+      add(writer, key,
+          key == "picture" ? shard::Member{"png", media::encode_png(image_of(3))}
+                           : shard::Member{"mp4", video()},
+          options);
       Json notes = writer.finish();
       notes["split"] = split;
-      folder.write(split + "/a/a-000000.json", dump_json(notes));
-      plan.push_back({{"path", name}});
-      shards.push_back({name, split, notes["samples"], notes["bytes"], notes["xxh3"]});
+      folder.write(stem + ".json", dump_json(notes));
+      plan.push_back({{"path", stem + ".tar"}});
+      shards.push_back({stem + ".tar", split, notes["samples"], notes["bytes"], notes["xxh3"]});
     }
     shard::write_energon_meta(
-        folder.path, shards, [&](std::size_t, std::int64_t, std::string_view, std::string_view of) {
-          return media_of(of, options);
+        folder.path, shards,
+        [&](std::size_t, std::int64_t, std::string_view, std::string_view extension) {
+          return media_of(extension, options);
         });
     folder.write("plan.json", dump_json({{"shards", plan}}));
     folder.write("dataset.json", "{}");
+  }
+
+  std::string tar_of(const std::string& key) const {
+    return folder / ((key == "other" ? "val/" : "train/") + key + "/" + key + "-000000.tar");
   }
 
   static void add(shard::Writer& writer, const std::string& key, shard::Member media,
@@ -147,10 +153,10 @@ TEST_CASE("in the middle, latents as halves have the bits of vfm-pack's") {
   const ClipFolder clips;
   const auto data = open(options_of(clips, ", crop: centre"));
   const auto tokenizer = models::make_tokenizer({"builtin:wavelet"});
-  const shard::IndexedReader reader(clips.train);
   REQUIRE(data->size() == 2);
   for (std::size_t i = 0; i < 2; ++i) {
-    const shard::Sample sample = reader.read(static_cast<std::int64_t>(i));
+    const shard::Sample sample =
+        shard::IndexedReader(clips.tar_of(i == 0 ? "film" : "picture")).read(0);
     const pack::LatentOutput packed = pack::make_latent(sample, *tokenizer, packing_options());
     const data::Entry sizes = data->entry(i);
     INFO(sizes.key);
