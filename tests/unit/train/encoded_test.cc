@@ -125,9 +125,10 @@ struct ClipFolder {
 };
 
 RunOptions options_of(const ClipFolder& clips, const std::string& data = "",
-                      const std::string& tokenizer = "builtin:wavelet") {
+                      const std::string& tokenizer = "builtin:wavelet", int frames = 9) {
   RunOptions options;
-  options.recipe = tiny_recipe("data: {tokens: 256, size: 48, frames: 9" + data + "}\n");
+  options.recipe =
+      tiny_recipe("data: {tokens: 256, size: 48, frames: " + std::to_string(frames) + data + "}\n");
   options.data = clips.folder.path;
   options.encoders.tokenizer = tokenizer;
   return options;
@@ -189,7 +190,7 @@ TEST_CASE(
     CHECK(again.x0 == read.x0);
     CHECK(again.text == read.text);
   }
-  CHECK(latents.size() > 6);
+  CHECK(latents.size() > 3);  // of the few places that the picture has
   CHECK(texts == std::set<float>{0.25f, 0.5f});
   const auto centre = open(options_of(clips, ", crop: centre"));
   CHECK(data->read(1).x0 == at_epoch(*centre, 1, 5).x0);
@@ -230,7 +231,7 @@ TEST_CASE("captions without an embedding are encoded, to the bits of an embeddin
 TEST_CASE(
     "a clip that gives fewer frames than the index says, or has no sizes there, is not read") {
   const ClipFolder longer({.promised = 40});
-  const auto data = open(options_of(longer, ", frames: 33"));
+  const auto data = open(options_of(longer, "", "builtin:wavelet", 33));
   CHECK(data->sizes(0).frames == 5);  // 1 + 32 / 8
   CHECK_THROWS_WITH(at_epoch(*data, 0, 0),
                     Contains("sample 'film'") && Contains("it gives 9 frames, and by the dataset's "
