@@ -107,6 +107,10 @@ struct Recipe {
   /// Packs of a rank that go through the network together; 0: all. Those of a pipeline go one by
   /// one, if 'data.micro_packs' does not say otherwise.
   int packs_together() const;
+  /// How often a sample is trained without its text.
+  double text_dropout() const;
+  /// What texts are filled up to; 0: they are not.
+  int text_padding() const;
   /// Of a text as it goes into the model; that of no text is 1.
   int text_tokens(int of_sample) const;
 };

@@ -150,6 +150,7 @@ Recipe make_recipe(std::span<const Setting> settings, const Beginning* beginning
   if (beginning) {
     recipe.model.type = initial_type = take_initial(recipe.model, *beginning);
     recipe.diffusion = beginning->diffusion;
+    recipe.autoregressive.text_padding = beginning->facts.text_padding;
     recipe.lora = beginning->adapters;
   }
   // First the type of the model: it decides which keys there are.

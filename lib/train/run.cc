@@ -232,8 +232,9 @@ void Run::begin() {
     log_info("beginning from '{}'", options_.init);
     for (const std::string& words : other_parts(options_.base, data_->info(), options_.init))
       log_warning("{}", words);
-    if (const int tokens = recipe_.diffusion.text_padding; tokens > 0)
-      log_info("texts are filled up to {} tokens ('diffusion.text_padding')", tokens);
+    if (const int tokens = recipe_.text_padding(); tokens > 0)
+      log_info("texts are filled up to {} tokens ('{}.text_padding')", tokens,
+               recipe_.model.type == "autoregressive" ? "autoregressive" : "diffusion");
   }
   trainer_->optimizer().restart_ema();
   trainer_->shards().gather();
@@ -353,7 +354,8 @@ void Run::save() {
                         .train = leader() ? train_json() : Json(),
                         .optimizer = trainer_->optimizer()};
   if (recipe_.lora.rank > 0)
-    checkpoint.adapters = models::lora_metadata(recipe_.model.dit, recipe_.lora);
+    checkpoint.adapters =
+        models::lora_metadata(kind_of(recipe_.model.type).adapter_targets(recipe_), recipe_.lora);
   newest_ = write_checkpoint(trainer_->parallel().mesh(), options_.out, checkpoint);
   prune();
   announce(newest_);

@@ -8,8 +8,10 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "io/file.h"
+#include "models/decoder/decoder_json.h"
 #include "models/folder/hf_defaults.h"
 #include "models/folder/hf_names.h"
+#include "models/folder/published_decoder.h"
 #include "models/folder/weight_files.h"
 
 namespace vfm::models {
@@ -17,6 +19,20 @@ namespace {
 
 constexpr std::uint64_t kHashedWhole = std::uint64_t{64} << 20;
 constexpr std::size_t kPiece = 4096;
+
+/// The tensors of Cosmos' autoregressive models under our names.
+class RenamedDecoder final : public io::TensorSet {
+ public:
+  RenamedDecoder(std::unique_ptr<io::TensorSet> source, const Json& config)
+      : TensorSet(source->path()), source_(std::move(source)) {
+    for (io::TensorView& tensor : published_decoder_tensors(*source_, config))
+      add(std::move(tensor));
+  }
+  void release(const io::TensorView& tensor) const override { source_->release(tensor); }
+
+ private:
+  std::unique_ptr<io::TensorSet> source_;  // owns what the views point to
+};
 
 /// A set under other names.
 class Renamed final : public io::TensorSet {
@@ -55,13 +71,25 @@ Json read_config(const std::string& folder, const char* name) {
 }
 
 HfComponent::HfComponent(std::string folder) : folder_(std::move(folder)) {
-  const std::string what = fmt::format("'{}'", io::join_path(folder_, "config.json"));
-  Json config = read_config(folder_, "config.json");
+  const std::string path = io::join_path(folder_, "config.json");
+  Json config = Json::object();
+  if (io::file_exists(path) || !has_model_weights(folder_))
+    config = read_config(folder_, "config.json");
+  if (may_be_published_decoder(config) && has_model_weights(folder_)) {
+    auto weights = as_usage([&] { return open_model_weights(folder_); });
+    if (is_published_decoder(*weights)) {
+      type_ = kDecoderClass;
+      config_ = published_decoder_config(*weights, config);
+      weights_ = std::make_unique<RenamedDecoder>(std::move(weights), config_);
+      return;
+    }
+    read_config(folder_, "config.json");  // says that there is none
+  }
   for (const char* key : {"_class_name", "model_type"})
     if (type_.empty() && config.contains(key) && config[key].is_string())
       type_ = config[key].get<std::string>();
   if (type_.empty())
-    fail_usage("{} names no model type: it has neither '_class_name' nor 'model_type'", what);
+    fail_usage("'{}' names no model type: it has neither '_class_name' nor 'model_type'", path);
   config_ = with_defaults(type_, std::move(config));
 }
 

@@ -29,7 +29,8 @@ Json read_config(const std::string& folder, const char* name);
 /// Its configuration, read now, and its weights, opened when asked for.
 class HfComponent {
  public:
-  /// Throws Error{usage} if `folder` has no config.json, or one that names no type.
+  /// Throws Error{usage} if `folder` has no config.json, or one that names no type, and is no
+  /// autoregressive model as NVIDIA publishes it (models/folder/published_decoder.h).
   explicit HfComponent(std::string folder);
 
   const std::string& folder() const { return folder_; }

@@ -57,11 +57,8 @@ class DiffusionKind final : public Kind {
   }
 
   void add_sections(FieldList& list, Recipe& r) const override {
-    list.section("lora")
-        .number("rank", r.lora.rank, between(0, 4096))
-        .number("alpha", r.lora.alpha, between(0, 1e30))
-        .names("targets", r.lora.targets)
-        .section("diffusion")
+    add_adapter_fields(list, r.lora);
+    list.section("diffusion")
         .number("p_mean", r.diffusion.p_mean, between(-20, 20))
         .number("p_std", r.diffusion.p_std, between(0, 20))
         .number("sigma_min", r.diffusion.sigma_min, positive)
@@ -184,6 +181,9 @@ class DiffusionKind final : public Kind {
     if (c.type == models::NetworkType::stdit)
       all.insert(all.end(), {{width, 3 * width}, {width, width}, {width, width}});
     return all;
+  }
+  std::vector<std::string> adapter_targets(const Recipe& recipe) const override {
+    return models::lora_target_names(recipe.model.dit, recipe.lora);
   }
   bool has_graphs() const override { return true; }
   std::unique_ptr<Objective> make_objective(const Recipe& recipe, Recompute recompute,

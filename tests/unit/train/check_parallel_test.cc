@@ -111,6 +111,19 @@ const std::vector<ParallelCase> kCases = {
     {"moviegen", 4, "parallel: {tp: 2}", Samples::one_a_pack, 3},
     {"autoregressive", 2, "parallel: {pp: 2}\nmodel: {num_layers: 3}"},
     {"autoregressive", 8,
+     "parallel: {pp: 2, tp: 2, cp: 2, cp_kind: gather}\n"
+     "model: {num_layers: 2, width: 50, start_token: false, read_positions: true}"},
+    {"autoregressive", 4,
+     "parallel: {pp: 2, shard: full}\n"
+     "model: {num_layers: 2, width: 50, read_positions: true, absolute_positions: true}"},
+    {"autoregressive", 8,
+     "parallel: {pp: 2, vpp: 2, tp: 2, tp_chunks: 2, shard: full, replicate: 2}\n"
+     "model: {num_layers: 4, compute: bf16}\ndata: {packs: 4}",
+     Samples::mixed, 2},
+    {"autoregressive", 4,
+     "parallel: {cp: 2, cp_kind: gather, shard: optimizer}\nmodel: {compute: bf16}", Samples::mixed,
+     2},
+    {"autoregressive", 8,
      "parallel: {pp: 2, tp: 2, cp: 2, cp_kind: gather}\nmodel: {num_layers: 2}"},
     {"autoregressive", 4,
      "parallel: {pp: 2, vpp: 2}\nmodel: {num_layers: 4, recompute: block, compute: bf16}"},
@@ -185,7 +198,6 @@ std::set<Pair> pairs_that_cannot_be() {
   exclude(types, types);
   exclude({"shard=optimizer"}, {"shard=full"});
   exclude({"hybrid"}, {"autoregressive", "dit", "moviegen"});  // frames and pixels are stdit's
-  exclude({"adapters"}, {"autoregressive"});
   return none;
 }
 
