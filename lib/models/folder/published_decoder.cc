@@ -203,8 +203,8 @@ Json published_decoder_config(const io::TensorSet& set, const Json& settings) {
 
 std::vector<io::TensorView> published_decoder_tensors(const io::TensorSet& set,
                                                       const Json& config) {
-  const std::int64_t table_rows =
-      config["vocabulary"].get<std::int64_t>() + (config["start_token"].get<bool>() ? 1 : 0);
+  const std::int64_t table_rows = need_integer(config, "vocabulary", "the model") +
+                                  (get_bool(config, "start_token").value_or(true) ? 1 : 0);
   std::vector<io::TensorView> tensors;
   for (const io::TensorView& tensor : set.tensors()) {
     // State of FP8, of no use without its program.
