@@ -28,6 +28,9 @@ struct ModelRecipe {
   std::string type = "dit";
   /// The diffusion network. What is 0 here comes from the data.
   models::NetworkConfig dit = {.in_channels = 0, .out_channels = 0, .text_embed_dim = 0};
+  /// Its modulation: by two matrices of a low rank, "lora", or by one, "full"; then its
+  /// adaln_lora_dim is 0. Not of moviegen.
+  std::string adaln = "lora";
   /// The autoregressive decoder. What is 0 here comes from the data.
   models::DecoderConfig decoder = {.vocabulary = 0};
   /// The tokenizer. With levels it is discrete.

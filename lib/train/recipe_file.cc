@@ -60,6 +60,7 @@ std::string take_initial(ModelRecipe& model, const Beginning& beginning) {
     return "tokenizer";
   }
   model.dit = std::get<models::NetworkConfig>(beginning.model);
+  model.adaln = model.dit.adaln_lora_dim == 0 ? "full" : "lora";
   return std::string(models::network_type_name(model.dit.type));
 }
 

@@ -38,8 +38,8 @@ std::vector<NetworkMatrix> block_matrices(const NetworkConfig& c) {
       norms.push_back(std::string("norm_") + reach);
     }
   for (const std::string& norm : norms) {
-    all.push_back({norm + ".linear_1", low, d});
-    all.push_back({norm + ".linear_2", 3 * d, low});
+    if (low > 0) all.push_back({norm + ".linear_1", low, d});
+    all.push_back({norm + ".linear_2", 3 * d, low > 0 ? low : d});
   }
   all.push_back({"ff.net.0.proj", c.hidden(), d});
   all.push_back({"ff.net.2", d, c.hidden()});
@@ -70,8 +70,8 @@ std::vector<NetworkMatrix> network_matrices(const NetworkConfig& c) {
   } else {
     all.push_back({"time_embed.t_embedder.linear_1", d, d});
     all.push_back({"time_embed.t_embedder.linear_2", 3 * d, d});
-    all.push_back({"norm_out.linear_1", low, d});
-    all.push_back({"norm_out.linear_2", 2 * d, low});
+    if (low > 0) all.push_back({"norm_out.linear_1", low, d});
+    all.push_back({"norm_out.linear_2", 2 * d, low > 0 ? low : d});
   }
   const std::vector<NetworkMatrix> block = block_matrices(c);
   for (int i = 0; i < c.num_layers; ++i)

@@ -21,8 +21,7 @@ std::unique_ptr<ModelLayout> open_layout(const std::string& path) {
   if (as_usage([&] { return has_model_weights(path); })) return std::make_unique<ModelLayout>(path);
   fail_usage(
       "'{}' holds no model: it is neither a diffusers pipeline (model_index.json), nor one of its "
-      "components (config.json), nor an autoregressive model of Cosmos-1.0 (model.pt), nor what "
-      "vfm-train writes",
+      "components (config.json), nor NVIDIA's own checkpoint, nor what vfm-train writes",
       path);
 }
 
