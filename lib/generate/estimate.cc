@@ -155,7 +155,8 @@ ModelPart Estimate::network_part(const models::Gpu* gpu) const {
   if (network_.decoder) {
     const models::CodeSample sample{clip_.latent.frames, clip_.latent.height, clip_.latent.width,
                                     static_cast<int>(clip_.text_tokens)};
-    part.cost = models::writing_cost(*network_.decoder, sample, compute_, job_.device);
+    part.cost =
+        models::writing_cost(*network_.decoder, network_.adapters, sample, compute_, job_.device);
   } else {
     models::NetworkSample sample{clip_.latent.frames, clip_.latent.height, clip_.latent.width};
     sample.text_tokens = static_cast<int>(clip_.text_tokens);

@@ -179,7 +179,7 @@ Beginning read_once(const RunOptions& options, std::string_view part) {
   beginning.model = models::read_model_config(model);
   if (std::holds_alternative<models::CosmosConfig>(beginning.model)) return beginning;
   const auto* network = std::get_if<models::NetworkConfig>(&beginning.model);
-  if (network && options.go_on_adapters) beginning.adapters = adapters_to_go_on(options, begun);
+  if (options.go_on_adapters) beginning.adapters = adapters_to_go_on(options, begun);
   beginning.facts = as_usage([&] { return models::read_facts(model, models::FactsFor::training); });
   if (network) check_facts(model, *network, beginning.facts);
   if (model.is_checkpoint()) {

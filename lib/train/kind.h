@@ -83,6 +83,8 @@ class Kind {
 
   /// The part of a pipeline that such a model begins from.
   virtual std::string_view pipeline_part() const { return "transformer"; }
+  /// Which matrices 'lora' names, or does by default; none: its models take no adapters.
+  virtual std::vector<std::string> adapter_targets(const Recipe& /*recipe*/) const { return {}; }
   /// Whether its steps can be CUDA graphs.
   virtual bool has_graphs() const { return false; }
   /// Throws Error{usage}, naming the nearest layout, for one that the model cannot have, as

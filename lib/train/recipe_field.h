@@ -111,6 +111,9 @@ class FieldList {
   std::string prefix_;
 };
 
+/// The section of adapters, of the kinds of training that have some.
+void add_adapter_fields(FieldList& list, models::LoraOptions& lora);
+
 /// What 'model.type' may be.
 const std::vector<std::string>& model_types();
 /// All fields of a recipe, as its model.type has them. They point into `recipe`.

@@ -60,6 +60,7 @@ std::string take_initial(ModelRecipe& model, const Beginning& beginning) {
     return "tokenizer";
   }
   model.dit = std::get<models::NetworkConfig>(beginning.model);
+  model.adaln = model.dit.adaln_lora_dim == 0 ? "full" : "lora";
   return std::string(models::network_type_name(model.dit.type));
 }
 
@@ -150,6 +151,7 @@ Recipe make_recipe(std::span<const Setting> settings, const Beginning* beginning
   if (beginning) {
     recipe.model.type = initial_type = take_initial(recipe.model, *beginning);
     recipe.diffusion = beginning->diffusion;
+    recipe.autoregressive.text_padding = beginning->facts.text_padding;
     recipe.lora = beginning->adapters;
   }
   // First the type of the model: it decides which keys there are.

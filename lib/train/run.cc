@@ -56,7 +56,7 @@ class Run {
         world_(world),
         manifest_(manifest),
         progress_(progress),
-        data_(kind_of(recipe_.model.type).open(options, "train")) {
+        data_(kind_.open(options, "train")) {
     on_all_ranks(world, [&] { check(); });  // what all refuse alike is said once
     settle_tp_chunks(recipe_, options.device, world);
   }
@@ -84,6 +84,7 @@ class Run {
 
   const RunOptions& options_;
   Recipe recipe_;
+  const Kind& kind_ = kind_of(recipe_.model.type);
   dist::World& world_;
   io::ManifestWriter& manifest_;
   Progress& progress_;
@@ -232,8 +233,9 @@ void Run::begin() {
     log_info("beginning from '{}'", options_.init);
     for (const std::string& words : other_parts(options_.base, data_->info(), options_.init))
       log_warning("{}", words);
-    if (const int tokens = recipe_.diffusion.text_padding; tokens > 0)
-      log_info("texts are filled up to {} tokens ('diffusion.text_padding')", tokens);
+    if (const int tokens = recipe_.text_padding(); tokens > 0)
+      log_info("texts are filled up to {} tokens ('{}.text_padding')", tokens,
+               recipe_.model.type == "autoregressive" ? "autoregressive" : "diffusion");
   }
   trainer_->optimizer().restart_ema();
   trainer_->shards().gather();
@@ -258,10 +260,9 @@ void Run::make_validation() {
     validation_.emplace(recipe_, *data_, "train");
     return;
   }
-  const Kind& kind = kind_of(recipe_.model.type);
-  const bool split = kind.has_split(options_.data, "val");
+  const bool split = kind_.has_split(options_.data, "val");
   if (split) {
-    held_out_ = kind.open(options_, "val");
+    held_out_ = kind_.open(options_, "val");
     Recipe fitted = recipe_;
     held_out_->fit(fitted);
   } else if (leader()) {
@@ -302,8 +303,7 @@ void Run::log(const StepResult& result) {
                        .read_bytes = timing_.read_bytes,
                        .memory_peak = timing["memory_peak"].get<double>()};
   if (world_.size() > 1) timing.update(timing_of_ranks(world_, own));
-  timing_ = {};
-  timing_.tokens = state.tokens;
+  timing_ = {.tokens = state.tokens};
   if (!leader()) return;
   metrics_->metrics(record);
   metrics_->timing(timing);
@@ -353,7 +353,7 @@ void Run::save() {
                         .train = leader() ? train_json() : Json(),
                         .optimizer = trainer_->optimizer()};
   if (recipe_.lora.rank > 0)
-    checkpoint.adapters = models::lora_metadata(recipe_.model.dit, recipe_.lora);
+    checkpoint.adapters = models::lora_metadata(kind_.adapter_targets(recipe_), recipe_.lora);
   newest_ = write_checkpoint(trainer_->parallel().mesh(), options_.out, checkpoint);
   prune();
   announce(newest_);

@@ -30,13 +30,14 @@ std::optional<SelfAttention> only_stdit(WeightMaker& make, const std::string& na
 }  // namespace
 
 AdaLn::AdaLn(WeightMaker& make, const std::string& prefix, const NetworkConfig& c, int parts)
-    : down_(&make.conditioning(prefix + ".linear_1.weight", c.adaln_lora_dim, c.width(),
-                               Init::xavier)),
+    : down_(c.adaln_lora_dim == 0 ? nullptr
+                                  : &make.conditioning(prefix + ".linear_1.weight",
+                                                       c.adaln_lora_dim, c.width(), Init::xavier)),
       up_(&make.conditioning(prefix + ".linear_2.weight", std::int64_t{parts} * c.width(),
-                             c.adaln_lora_dim, Init::zero)) {}
+                             down_ ? c.adaln_lora_dim : c.width(), Init::zero)) {}
 
 Tensor AdaLn::forward(Tape& tape, const DitContext& context) const {
-  const Tensor low = down_->multiply(tape, context.embedding);
+  const Tensor low = down_ ? down_->multiply(tape, context.embedding) : context.embedding;
   return ops::add(tape, up_->multiply(tape, low), context.shared);
 }
 

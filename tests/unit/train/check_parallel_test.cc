@@ -20,6 +20,9 @@ using namespace vfm::train;
 
 namespace {
 
+const std::string kFullAdaln = "model.adaln: full\nmodel.adaln_lora_dim: 0\n";
+const std::string kQkNorm = "model.qk_norm: true\n";
+
 const std::vector<ParallelCase> kCases = {
     {"dit", 2, "parallel: {tp: 2}"},
     {"dit", 2, "parallel: {cp: 2, cp_kind: gather}"},
@@ -109,7 +112,29 @@ const std::vector<ParallelCase> kCases = {
     {"moviegen", 2, "parallel: {cp: 2, cp_kind: ring}", Samples::one_a_pack},
     {"moviegen", 8, "parallel: {cp: 4, cp_kind: all_to_all+ring}"},
     {"moviegen", 4, "parallel: {tp: 2}", Samples::one_a_pack, 3},
+    {"dit", 4, kFullAdaln + "parallel: {tp: 2, cp: 2}\nmodel: {compute: bf16}"},
+    {"dit", 4, kFullAdaln + "parallel: {pp: 2, shard: full}\nmodel: {num_layers: 2}"},
+    {"dit", 2, kFullAdaln + "parallel: {shard: full}\nmodel: {recompute: block}", Samples::mixed,
+     2},
+    {"stdit", 4, kFullAdaln + "parallel: {tp: 2, cp: 2, hybrid: true}"},
+    {"moviegen", 4, kQkNorm + "parallel: {tp: 2, cp: 2, cp_kind: all_to_all}"},
+    {"moviegen", 2, kQkNorm + "parallel: {tp: 2}\nmodel: {compute: bf16}"},
+    {"moviegen", 2, kQkNorm + "parallel: {cp: 2, cp_kind: ring}", Samples::one_a_pack},
+    {"moviegen", 4, kQkNorm + "parallel: {pp: 2, shard: full}\nmodel: {num_layers: 2}"},
     {"autoregressive", 2, "parallel: {pp: 2}\nmodel: {num_layers: 3}"},
+    {"autoregressive", 8,
+     "parallel: {pp: 2, tp: 2, cp: 2, cp_kind: gather}\n"
+     "model: {num_layers: 2, width: 50, start_token: false, read_positions: true}"},
+    {"autoregressive", 4,
+     "parallel: {pp: 2, shard: full}\n"
+     "model: {num_layers: 2, width: 50, read_positions: true, absolute_positions: true}"},
+    {"autoregressive", 8,
+     "parallel: {pp: 2, vpp: 2, tp: 2, tp_chunks: 2, shard: full, replicate: 2}\n"
+     "model: {num_layers: 4, compute: bf16}\ndata: {packs: 4}",
+     Samples::mixed, 2},
+    {"autoregressive", 4,
+     "parallel: {cp: 2, cp_kind: gather, shard: optimizer}\nmodel: {compute: bf16}", Samples::mixed,
+     2},
     {"autoregressive", 8,
      "parallel: {pp: 2, tp: 2, cp: 2, cp_kind: gather}\nmodel: {num_layers: 2}"},
     {"autoregressive", 4,
@@ -185,7 +210,6 @@ std::set<Pair> pairs_that_cannot_be() {
   exclude(types, types);
   exclude({"shard=optimizer"}, {"shard=full"});
   exclude({"hybrid"}, {"autoregressive", "dit", "moviegen"});  // frames and pixels are stdit's
-  exclude({"adapters"}, {"autoregressive"});
   return none;
 }
 

@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include "base/error.h"
+#include "support/usage_error.h"
 #include "train/recipe_file.h"
 
 using namespace vfm;
@@ -163,6 +164,39 @@ TEST_CASE("recipe: what goes into blocks waits elsewhere only where blocks are r
         std::string::npos);
   CHECK(changed_settings(to_json(from_yaml("")), from_yaml("model.offload: true")).empty());
   CHECK(from_yaml("model.type: autoregressive\nmodel.offload: true").model.offload);
+}
+
+TEST_CASE("recipe: modulation by one matrix has no width inside") {
+  const Recipe full = from_yaml("model: {adaln: full}");
+  CHECK(full.model.dit.adaln_lora_dim == 0);
+  CHECK(from_yaml("").model.dit.adaln_lora_dim == 256);
+  CHECK(to_yaml(from_yaml(to_yaml(full))) == to_yaml(full));
+  CHECK(error_of("model: {adaln: full, adaln_lora_dim: 256}")
+            .find("'model.adaln' is full, and 'model.adaln_lora_dim' is 256: only a modulation") !=
+        std::string::npos);
+  CHECK(error_of("model: {adaln_lora_dim: 0}")
+            .find("'model.adaln_lora_dim' is 0, and 'model.adaln' is lora (default)") !=
+        std::string::npos);
+  CHECK(error_of("model: {type: moviegen, adaln: full}").find("'model.adaln'") !=
+        std::string::npos);
+  CHECK(error_of("model: {qk_norm: true}").find("'model.qk_norm'") != std::string::npos);
+  CHECK(from_yaml("model: {type: moviegen, qk_norm: true}").model.dit.qk_norm);
+  // What a run begins from says it too.
+  Beginning beginning;
+  beginning.model = models::NetworkConfig{.adaln_lora_dim = 0};
+  CHECK(make_recipe({}, &beginning).model.adaln == "full");
+  CHECK(make_recipe(parse_yaml("model: {adaln: full}", "a test"), &beginning).model.adaln ==
+        "full");
+  const auto refused = [](const char* yaml, const models::NetworkConfig& from) {
+    Beginning begun;
+    begun.model = from;
+    return usage_error([&] { make_recipe(parse_yaml(yaml, "a test"), &begun); });
+  };
+  CHECK(refused("model: {adaln: lora}", {.adaln_lora_dim = 0})
+            .find("model.adaln: \"full\" -> \"lora\"") != std::string::npos);
+  CHECK(refused("model: {adaln: full}", {})
+            .find("model.adaln: \"lora\" -> \"full\"; model.adaln_lora_dim: 256 -> 0") !=
+        std::string::npos);
 }
 
 TEST_CASE("recipe: printed and read back it is the same") {
