@@ -66,10 +66,12 @@ class TrainTool : public cli::Tool {
         ->type_name("DIR")
         ->check(cli::not_empty)
         ->check(cli::not_file);
-    app.add_option("--init", options_.init,
-                   "begin from this model: a diffusers folder, or a run or checkpoint of vfm-train")
-        ->type_name("DIR")
-        ->check(cli::not_empty);
+    auto* init =
+        app.add_option(
+               "--init", options_.init,
+               "begin from this model: a diffusers folder, or a run or checkpoint of vfm-train")
+            ->type_name("DIR")
+            ->check(cli::not_empty);
     app.add_option("--init-lora", init_lora_,
                    "--init of a run of adapters: continue them, or merge them into the weights")
         ->type_name("auto|continue|merge")
@@ -79,6 +81,11 @@ class TrainTool : public cli::Tool {
                    "of a run of adapters: the model under them, if it has moved")
         ->type_name("DIR")
         ->check(cli::not_empty);
+    app.add_option("--continue", options_.earlier,
+                   "train this run further as a new stage in --out: other data, sizes, rate")
+        ->type_name("RUN")
+        ->check(cli::not_empty)
+        ->excludes(init);
     add_export_options(app);
     device_.add(app);
     input_limits_.add(app);
@@ -124,7 +131,9 @@ class TrainTool : public cli::Tool {
     if (!calibrate_.empty()) return check_calibrate();
     if (calibrate_options_.seconds != kCalibrateSeconds)
       fail_usage("--calibrate-time is for --calibrate");
-    if (recipe_.empty()) fail_usage("a recipe is needed: vfm-train RECIPE.yaml ...");
+    check_continue();
+    if (recipe_.empty() && options_.earlier.empty())
+      fail_usage("a recipe is needed: vfm-train RECIPE.yaml ...");
     check_plan();
     options_.gpu = models::chosen_gpu(gpu_, dry_run_ || plan_, device_.device);
     if (!export_.folder.empty()) return check_export();
@@ -210,6 +219,20 @@ class TrainTool : public cli::Tool {
         ->type_name("DIR");
   }
 
+  /// The recipe may be left out: that of the run to continue stands for it.
+  void check_continue() {
+    if (options_.earlier.empty()) return;
+    if (check_parallel_)
+      fail_usage(
+          "--check-parallel takes one step, and is not for --continue: check the layout with "
+          "--init "
+          "'{}'",
+          options_.earlier);
+    if (recipe_.find('=') == std::string::npos || io::file_exists(recipe_)) return;
+    settings_.insert(settings_.begin(), std::move(recipe_));
+    recipe_.clear();
+  }
+
   void check_plan() {
     if (!plan_ && gpus_ > 0) fail_usage("--gpus is for --plan");
     if (!plan_ && per_node_ > 0) fail_usage("--per-node is for --plan");
@@ -221,11 +244,11 @@ class TrainTool : public cli::Tool {
 
   void check_calibrate() const {
     if (!recipe_.empty() || !options_.data.empty() || !options_.out.empty() ||
-        !options_.init.empty() || !export_.folder.empty() || !synthetic_.empty() || gpu_ ||
-        dry_run_ || print_config_ || check_parallel_ || plan_)
+        !options_.init.empty() || !options_.earlier.empty() || !export_.folder.empty() ||
+        !synthetic_.empty() || gpu_ || dry_run_ || print_config_ || check_parallel_ || plan_)
       fail_usage(
-          "--calibrate goes without a recipe, --data, --synthetic, --out, --init, --export, --gpu, "
-          "--dry-run, --plan, --print-config and --check-parallel");
+          "--calibrate goes without a recipe, --data, --synthetic, --out, --init, --continue, "
+          "--export, --gpu, --dry-run, --plan, --print-config and --check-parallel");
     if (!options_.force && io::file_exists(calibrate_))
       fail_usage("'{}' is there already: --force replaces it", calibrate_);
   }
@@ -276,7 +299,7 @@ class TrainTool : public cli::Tool {
   void read_recipe() {
     const std::vector<train::Setting> settings = train::read_settings(recipe_, settings_);
     std::optional<train::Beginning> beginning;
-    if (!options_.init.empty()) {
+    if (!options_.init.empty() || !options_.earlier.empty()) {
       options_.go_on_adapters =
           init_lora_ == "continue" || (init_lora_ == "auto" && train::sets_adapters(settings));
       beginning = train::read_beginning(options_, train::kind_of(settings).pipeline_part());
@@ -302,9 +325,11 @@ class TrainTool : public cli::Tool {
 
   void check_export() {
     if (!options_.data.empty() || !options_.out.empty() || !options_.init.empty() ||
-        !settings_.empty() || dry_run_ || print_config_ || check_parallel_)
+        !options_.earlier.empty() || !settings_.empty() || dry_run_ || print_config_ ||
+        check_parallel_)
       fail_usage(
-          "--export goes without --data, --out, --init, settings, --dry-run, --check-parallel and "
+          "--export goes without --data, --out, --init, --continue, settings, --dry-run, "
+          "--check-parallel and "
           "--print-config: vfm-train RUN --export DIR");
     std::error_code error;
     if (!std::filesystem::is_directory(recipe_, error))

@@ -133,7 +133,7 @@ void take_begun(const RunOptions& options, Recipe& recipe, const Dataset& data) 
   if (newest.empty()) return;
   const Json train = models::read_train_json(newest);
   check_continues(train, options, recipe, data.fingerprint());
-  recipe.data.packing = packing_of(train, options);
+  recipe.data.packing = packing_of(train, options.out);
 }
 
 }  // namespace
@@ -149,7 +149,8 @@ Json training_cost(const RunOptions& options, int ranks) {
     const std::unique_ptr<Dataset> set = kind.open(options, "train");
     set->fit(recipe);
     take_begun(options, recipe, *set);
-    for (const std::string& sentence : other_parts(options.base, set->info(), options.init))
+    const std::string& model = options.init.empty() ? options.earlier : options.init;
+    for (const std::string& sentence : other_parts(options.base, set->info(), model))
       log_warning("{}", sentence);
     load = measure(recipe, *set);
     if (options.gpu != nullptr && !options.data.empty())
@@ -159,6 +160,7 @@ Json training_cost(const RunOptions& options, int ranks) {
     load = assume(recipe);
   }
   check_layout(recipe, ranks, ranks);
+  warn_of_idle_ranks(recipe, ranks);
   settle_tp_chunks(recipe, options.gpu != nullptr ? options.gpu : gpu_here(options.device),
                    options.gpu != nullptr ? options.gpu->per_node : ranks);
   const double usable = options.gpu != nullptr ? options.gpu->usable()
@@ -194,6 +196,7 @@ Json training_cost(const RunOptions& options, int ranks) {
                           : options.device == Device::cuda ? describe_gpu()
                                                            : "cpu"}};
   if (!options.init.empty()) cost["init"] = options.init;
+  if (!options.earlier.empty()) cost["continues"] = options.earlier;
   cost.update({{"parameters", parameters},
                {"trained", trained},
                {"lora_rank", recipe.lora.rank},
@@ -229,6 +232,7 @@ std::string training_words(const Json& cost) {
   line("data", cost["data"].get<std::string>());
   line("device", cost["device"] == "cpu" ? "the CPU" : cost["device"].get<std::string>());
   if (cost.contains("init")) line("begins from", cost["init"].get<std::string>());
+  if (cost.contains("continues")) line("continues", cost["continues"].get<std::string>());
   line("parameters", fmt::format("{} ({})", cost["parameters"].dump(), count(cost["parameters"])));
   if (cost["lora_rank"] != 0)
     line("  trained",

@@ -21,6 +21,7 @@
 #include "models/folder/lora_file.h"
 #include "models/folder/model_config.h"
 #include "train/export_pipeline.h"
+#include "train/next_stage.h"
 
 namespace vfm::train {
 namespace {
@@ -132,6 +133,8 @@ Json export_once(const ExportOptions& options) {
   mark.erase("path");
   mark["complete"] = io::hash_file(io::join_path(checkpoint, "COMPLETE"));
   mark["parts"] = part_names[static_cast<std::size_t>(options.parts)];
+  if (const Json stages = stages_of(models::read_train_json(checkpoint)); stages.size() > 1)
+    mark["stages"] = stages;
   if (is_there(options, mark)) return record;
 
   const fs::path target = fs::absolute(options.folder).lexically_normal();

@@ -53,6 +53,13 @@ class Kind {
   /// not wrong. Throws Error{usage}.
   virtual void check(const Recipe& recipe) const = 0;
 
+  /// What of `recipe` the next stage of the run of `earlier` may not have so, of the fields that it
+  /// may otherwise change, as "key: old -> new (why)". Both have been checked.
+  virtual std::vector<std::string> refused_of_stage(const Recipe& /*earlier*/,
+                                                    const Recipe& /*recipe*/) const {
+    return {};
+  }
+
   /// The program that writes its data.
   virtual std::string_view data_tool() const { return "vfm-pack"; }
   /// Whether the folder has samples in that split.

@@ -16,6 +16,18 @@ const std::vector<std::string>& model_types() {
   return types;
 }
 
+bool may_change_in_stages(const std::string& key) {
+  // The scale of latents is the earlier run's, and so is how it was whitened.
+  if (key == "diffusion.whitening") return false;
+  for (const char* section : {"data.", "diffusion.", "autoregressive.", "tokenizer."})
+    if (key.starts_with(section)) return true;
+  for (const char* one : {"model.max_size", "model.rope_scale", "model.rope_theta",
+                          "model.yarn_scale", "model.yarn_frames", "model.yarn_betas",
+                          "model.yarn_rows", "optimizer.weight_decay", "optimizer.clip"})
+    if (key == one) return true;
+  return false;
+}
+
 std::vector<Field> fields_of(Recipe& r) {
   const Kind& kind = kind_of(r.model.type);
   FieldList list;

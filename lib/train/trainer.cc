@@ -106,8 +106,8 @@ StepResult Trainer::train_step(bool update) {
     fail("none of the samples of step {} could be read", state_.step + 1);
   if (!update) return result;
 
-  result.learning_rate =
-      learning_rate(recipe_.optimizer, recipe_.schedule, state_.step, recipe_.train.steps);
+  result.learning_rate = learning_rate(recipe_.optimizer, recipe_.schedule,
+                                       state_.step - state_.first_step, recipe_.train.steps);
   // What is not finite in the loss is not finite in the gradient either.
   result.gradient_norm =
       optimizer_.update(result.learning_rate, 1 / result.loss.elements(), shards_.squares());

@@ -50,11 +50,14 @@ struct StepResult {
 
 /// How far a run is. Part of the checkpoint.
 struct RunState {
-  std::int64_t step = 0;     ///< steps done
+  std::int64_t step = 0;     ///< steps done, of earlier stages too (train/next_stage.h)
   std::int64_t updates = 0;  ///< of the weights: steps less skipped ones
   std::int64_t skips_in_row = 0;
   std::int64_t tokens = 0, samples = 0;  ///< seen, over all ranks
   DataPosition data;                     ///< of the next step
+  /// Of these steps, those of earlier stages: the schedule is of the others. Not in to_json(): it
+  /// follows from the stages.
+  std::int64_t first_step = 0;
 
   Json to_json() const;
   static RunState from_json(const Json& value, std::string_view what);

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "models/dit/pipeline_stages.h"
 #include "train/diffusion/latents.h"
 #include "train/diffusion/objective.h"
@@ -114,6 +115,31 @@ class DiffusionKind final : public Kind {
     if (dit.text_embed_dim == 0) dit.text_embed_dim = 1;
     check_model(recipe, [&] { dit.validate(); });
     if (recipe.lora.rank > 0) models::lora_targets(dit, recipe.lora);  // refuses unknown ones
+  }
+
+  std::vector<std::string> refused_of_stage(const Recipe& earlier,
+                                            const Recipe& recipe) const override {
+    const models::NetworkConfig &old = earlier.model.dit, &now = recipe.model.dit;
+    std::vector<std::string> refused;
+    const auto refuse_change = [&](const char* key, const auto& before, const auto& after,
+                                   const char* why) {
+      refused.push_back(fmt::format("{}: {} -> {} ({})", key, dump_json(Json(before)),
+                                    dump_json(Json(after)), why));
+    };
+    const bool tables = old.learnable_positions || old.type == models::NetworkType::moviegen;
+    bool smaller = false;
+    for (std::size_t i = 0; i < 3; ++i)
+      smaller = smaller || now.max_size[i] < old.max_size[i];
+    if (smaller)
+      refuse_change("model.max_size", old.max_size, now.max_size, "it may only grow");
+    else if (now.max_size != old.max_size && earlier.lora.rank > 0 && tables)
+      refuse_change("model.max_size", old.max_size, now.max_size,
+                    "its position tables are those of the model under the adapters");
+    if (recipe.diffusion.video_to_world() && old.in_channels > 0 && !old.video_to_world())
+      refuse_change("diffusion.condition_frames", earlier.diffusion.condition_frames,
+                    recipe.diffusion.condition_frames,
+                    "the model has no channel that marks given frames");
+    return refused;
   }
 
   std::unique_ptr<Dataset> open(const RunOptions& options,
