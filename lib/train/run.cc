@@ -20,9 +20,9 @@
 #include "models/folder/lora_file.h"
 #include "tensor/device.h"
 #include "train/beginning.h"
+#include "train/blend.h"
 #include "train/checkpoint.h"
 #include "train/generation_facts.h"
-#include "train/kind.h"
 #include "train/log_sums.h"
 #include "train/memory.h"
 #include "train/metrics.h"
@@ -33,7 +33,7 @@
 #include "train/tp_chunks.h"
 #include "train/trainer.h"
 #include "train/training_report.h"
-#include "train/validation.h"
+#include "train/validations.h"
 
 namespace vfm::train {
 namespace {
@@ -56,7 +56,7 @@ class Run {
         world_(world),
         manifest_(manifest),
         progress_(progress),
-        data_(kind_of(recipe_.model.type).open(options, "train")) {
+        data_(open_data(options)) {
     on_all_ranks(world, [&] { check(); });  // what all refuse alike is said once
     settle_tp_chunks(recipe_, options.device, world);
   }
@@ -74,7 +74,6 @@ class Run {
   void resume(const std::string& folder, const std::string& train_text);
   void make_trainer();
   void begin();
-  void make_validation();
   void log(const StepResult& result);
   void save();
   void prune();
@@ -87,8 +86,8 @@ class Run {
   dist::World& world_;
   io::ManifestWriter& manifest_;
   Progress& progress_;
-  std::unique_ptr<Dataset> data_, held_out_;
-  std::optional<Validation> validation_;
+  std::unique_ptr<Dataset> data_;
+  std::optional<Validations> validation_;
   io::File lock_;
   std::optional<Trainer> trainer_;
   std::optional<MetricsLog> metrics_;  // on rank 0
@@ -141,7 +140,7 @@ long Run::train() {
     const std::int64_t step = trainer_->state().step;
     ended = result.wind_up || step == steps;
     log(result);
-    if (validation_ && (step % recipe_.validation.every == 0 || step == steps)) {
+    if (!validation_->empty() && (step % recipe_.validation.every == 0 || step == steps)) {
       trainer_->swap_ema();
       Json record = {{"step", step}};
       record.update(validation_->run(trainer_->objective(), trainer_->parallel()));
@@ -162,7 +161,7 @@ long Run::train() {
   collect_failures();
   if (leader()) write_errors(options_.out, failures_);
   if (leader() && !options_.report.empty())
-    write_training_report(options_, recipe_, *trainer_, validation_ ? &*validation_ : nullptr);
+    write_training_report(options_, recipe_, *trainer_, validation_->first());
   if (trainer_->state().step < steps)
     log_info("asked to end at step {} of {}; the same command continues", trainer_->state().step,
              steps);
@@ -172,7 +171,8 @@ long Run::train() {
 /// Folder, lock, logs; and the state to continue from.
 void Run::open() {
   std::string train_text;
-  make_validation();  // before anything is cleared: it may find the data wanting
+  // Before anything is cleared: it may find the data wanting.
+  validation_.emplace(options_, recipe_, *data_, leader());
   if (leader()) {
     check_run(options_, recipe_);
     warn_of_idle_stages(recipe_, world_.size());
@@ -252,24 +252,6 @@ void Run::make_trainer() {
   log_offload(recipe_, need, recompute);
 }
 
-void Run::make_validation() {
-  if (recipe_.validation.every == 0) return;
-  if (!options_.synthetic.empty()) {
-    validation_.emplace(recipe_, *data_, "train");
-    return;
-  }
-  const Kind& kind = kind_of(recipe_.model.type);
-  const bool split = kind.has_split(options_.data, "val");
-  if (split) {
-    held_out_ = kind.open(options_, "val");
-    Recipe fitted = recipe_;
-    held_out_->fit(fitted);
-  } else if (leader()) {
-    log_info("'{}' has no validation split: validating on training samples", options_.data);
-  }
-  validation_.emplace(recipe_, split ? *held_out_ : *data_, split ? "val" : "train");
-}
-
 void Run::log(const StepResult& result) {
   const RunState& state = trainer_->state();
   if (result.skipped && leader())
@@ -283,7 +265,9 @@ void Run::log(const StepResult& result) {
   progress_.add(1);
   if (state.step % recipe_.train.log_every != 0 && state.step != recipe_.train.steps) return;
 
-  const Json record = sums_.record(state);
+  Json record = sums_.record(state);
+  for (std::size_t i = 0; i < state.of_sources.size(); ++i)
+    record["folder_samples"][data_->sources()[i].name] = state.of_sources[i];
   sums_ = {};
   const double seconds = std::chrono::duration<double>(Clock::now() - timing_.begin).count();
   const double tokens = static_cast<double>(state.tokens - timing_.tokens);
@@ -379,7 +363,7 @@ void Run::announce(const std::string& folder) {
 /// Rank 0 learns of every rank's failures. A collective.
 void Run::collect_failures() {
   std::map<std::string, std::string> mine = trainer_->failures();
-  if (validation_) mine.insert(validation_->failures().begin(), validation_->failures().end());
+  mine.merge(validation_->failures());
   for (const std::string& text : world_.gather(dump_json(Json(mine)))) {
     const Json failures = parse_json(text, "a rank's list of failures");
     for (const auto& [key, message] : failures.items())
