@@ -30,7 +30,7 @@ struct ReadSample {
 ReadSample try_to_read(const Dataset& data, std::size_t i, std::optional<std::uint32_t> step);
 
 /// Of a sample that has several readers, what one of them has read.
-struct ReadPiece {
+struct SamplePiece {
   std::string bytes;
   std::string failure;  ///< "": it was read
 };
@@ -38,13 +38,13 @@ struct ReadPiece {
 /// One part that a rank reads: a whole sample, or a piece.
 struct ReadPart {
   ReadSample sample;
-  ReadPiece piece;
+  SamplePiece piece;
   bool whole = false;
 };
 
 /// What one rank has read of samples.
 struct OwnReading {
-  using Piece = ReadPiece;
+  using Piece = SamplePiece;
   std::vector<std::size_t> samples;             ///< their places in the data, of all of them
   std::vector<std::vector<ReadingPart>> parts;  ///< of each rank
   std::vector<ReadSample> whole;                ///< of this one: those that it read alone, in order
