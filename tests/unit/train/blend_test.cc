@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/blend.h"
 
-#include <algorithm>
+#include <omp.h>
+
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <mutex>
@@ -183,6 +184,7 @@ TEST_CASE("ranks train on a blend alike, see each folder's share, and go on from
     Seen seen;
     std::mutex mutex;
     dist::thread_worlds(ranks, [&](dist::World& world) {
+      omp_set_num_threads(1);
       Trainer trainer(recipe, *blend, world);
       if (from != nullptr) trainer.restore(*from);
       for (int i = 0; i < 5; ++i) {

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/step_reader.h"
 
-#include <algorithm>
+#include <omp.h>
+
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <chrono>
@@ -234,6 +235,7 @@ TEST_CASE("how far reading is ahead changes no bit, alone and shared") {
       data->fit(recipe);
       double loss = 0;
       dist::thread_worlds(ranks, [&](dist::World& world) {
+        omp_set_num_threads(1);
         Trainer trainer(recipe, *data, world);
         double sum = 0;
         for (int i = 0; i < 6; ++i)
