@@ -54,7 +54,7 @@ void fit_network(Recipe& recipe, const Dataset& data, int channels) {
   });
 }
 
-class LatentData final : public PackedDataset {
+class LatentData final : public PackedDataset, public ScaledLatents {
  public:
   LatentData(const std::string& directory, const std::string& split, double whitening,
              const std::optional<models::LatentScale>& scale)
@@ -63,7 +63,7 @@ class LatentData final : public PackedDataset {
     if (scale && scale->channels() == scale_.channels()) scale_ = *scale;
   }
   Json facts() const override { return latent_facts(*this, scale_.to_json()); }
-  void set_scale(models::LatentScale scale) { scale_ = std::move(scale); }
+  void set_scale(models::LatentScale scale) override { scale_ = std::move(scale); }
 
  private:
   void fit_model(Recipe& recipe) const override {
@@ -178,7 +178,7 @@ void share_scale(std::span<const std::unique_ptr<Dataset>> folders,
   });
   const models::LatentScale scale = same ? scales[0] : mixed_scale(scales, parts);
   for (const std::unique_ptr<Dataset>& folder : folders)
-    dynamic_cast<LatentData&>(*folder).set_scale(scale.whitened(whitening));
+    dynamic_cast<ScaledLatents&>(*folder).set_scale(scale.whitened(whitening));
 }
 
 std::unique_ptr<Dataset> open_latents(const std::string& directory, const std::string& split,
