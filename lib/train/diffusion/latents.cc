@@ -171,6 +171,9 @@ void share_scale(std::span<const std::unique_ptr<Dataset>> folders,
   for (std::size_t i = 0; i < folders.size(); ++i) {
     if (!folders[i]->info().contains("mean")) return;  // discrete: refused when they are fitted
     scales.push_back(read_scale(folders[i]->info(), sources[i].name));
+    if (scales[i].channels() != scales[0].channels())
+      fail_usage("latents.json of '{}' has statistics of {} channels, that of '{}' of {}",
+                 sources[0].name, scales[0].channels(), sources[i].name, scales[i].channels());
     parts.push_back(sources[i].share * mean_places(folders[i]->index()));
   }
   const bool same = std::ranges::all_of(scales, [&](const models::LatentScale& scale) {

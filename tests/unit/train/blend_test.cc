@@ -131,6 +131,11 @@ TEST_CASE("folders that do not go together are refused, with all that differs") 
   TwoFolders::set(two.a, "tokenizer", {{"name", "x"}, {"path", "/old"}, {"hash", "12"}});
   TwoFolders::set(two.b, "tokenizer", {{"name", "x"}, {"path", "/new"}, {"hash", "12"}});
   CHECK(open_data(two.options(""))->size() == 17);
+  TwoFolders::set(two.b, "mean", std::vector<double>(3, 0));
+  TwoFolders::set(two.b, "std", std::vector<double>(3, 1));
+  CHECK(has(message("", {two.a, two.b}), "'a' has statistics of 4 channels, that of 'b' of 3"));
+  TwoFolders::set(two.b, "mean", std::vector<double>(4, 0));
+  TwoFolders::set(two.b, "std", std::vector<double>(4, 1));
   // A sample that does not fit is said with its folder.
   Recipe small = two.options("").recipe;
   small.data.tokens = 16;
