@@ -17,6 +17,7 @@
 #include "tensor/device.h"
 #include "tensor/graph_cache.h"
 #include "train/beginning.h"
+#include "train/blend.h"
 #include "train/calibrate/calibrate.h"
 #include "train/check_parallel.h"
 #include "train/export.h"
@@ -54,9 +55,11 @@ class TrainTool : public cli::Tool {
         ->check(cli::not_empty);
     app.add_option("settings", settings_, "section.key=value: overrides the recipe")
         ->type_name("KEY=VALUE");
-    auto* data = app.add_option("--data", options_.data,
-                                "latents that vfm-pack wrote; for a tokenizer, what vfm-shard did")
+    auto* data = app.add_option("--data", data_,
+                                "latents that vfm-pack wrote; for a tokenizer, what vfm-shard did; "
+                                "several are blended")
                      ->type_name("DIR")
+                     ->allow_extra_args(false)
                      ->check(cli::not_empty);
     app.add_option("--synthetic", synthetic_,
                    "train on made-up latents or clips of these sizes, to measure a machine")
@@ -243,7 +246,7 @@ class TrainTool : public cli::Tool {
   }
 
   void check_calibrate() const {
-    if (!recipe_.empty() || !options_.data.empty() || !options_.out.empty() ||
+    if (!recipe_.empty() || !data_.empty() || !options_.out.empty() ||
         !options_.init.empty() || !options_.earlier.empty() || !export_.folder.empty() ||
         !synthetic_.empty() || gpu_ || dry_run_ || print_config_ || check_parallel_ || plan_)
       fail_usage(
@@ -286,7 +289,7 @@ class TrainTool : public cli::Tool {
   /// The number of values that are not those of one rank.
   long check_parallel(dist::World& world) const {
     omp_set_num_threads(options_.threads);
-    const auto data = train::kind_of(options_.recipe.model.type).open(options_, "train");
+    const auto data = train::open_data(options_);
     const train::ParallelCheck check = train::check_parallel(options_, *data, world);
     if (world.rank() == 0) {
       cli::print(dump_json(check.to_json()) + "\n");
@@ -306,6 +309,7 @@ class TrainTool : public cli::Tool {
       options_.base = beginning->facts;
     }
     options_.recipe = train::make_recipe(settings, beginning ? &*beginning : nullptr);
+    train::settle_folders(options_, data_);
     const std::string& type = options_.recipe.model.type;
     const train::Kind& kind = train::kind_of(type);
     if (cuda_graph_ == "on" && !kind.has_graphs())
@@ -324,7 +328,7 @@ class TrainTool : public cli::Tool {
   }
 
   void check_export() {
-    if (!options_.data.empty() || !options_.out.empty() || !options_.init.empty() ||
+    if (!data_.empty() || !options_.out.empty() || !options_.init.empty() ||
         !options_.earlier.empty() || !settings_.empty() || dry_run_ || print_config_ ||
         check_parallel_)
       fail_usage(
@@ -353,7 +357,7 @@ class TrainTool : public cli::Tool {
   cli::DeviceOptions device_;
   cli::InputLimitOptions input_limits_;
   cli::ComputeOptions compute_;
-  std::vector<std::string> settings_;
+  std::vector<std::string> settings_, data_;
   train::ExportOptions export_;
   std::string weights_ = "ema", lora_mode_ = "merged", parts_ = "link";
   std::vector<CLI::Option*> export_options_;

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "data/packing.h"
 
@@ -15,6 +17,12 @@ struct DataRecipe {
   std::int64_t tokens = 8192;  ///< capacity of a pack
   int packs = 1;               ///< packs a step, over all ranks
   int window = 64;             ///< samples that packing looks at
+  /// Of several folders: where they are, unless the command line says; how much each weighs, or how
+  /// often it comes in an epoch. At most one of the latter two; neither: each once.
+  std::vector<std::string> folders;
+  std::vector<double> weights, repeats;
+  std::int64_t ahead = std::int64_t{64}
+                       << 20;  ///< bytes of samples that are read before their step
   int micro_packs = 0;         ///< packs that a rank puts into one forward; 0: all of its step
   /// Not a setting: a run that goes on keeps that which it began with (train/beginning.h).
   data::Packing packing = data::Packing::blocks;

@@ -6,7 +6,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +20,14 @@
 #include "train/sample.h"
 
 namespace vfm::train {
+
+/// One of the sets that a blend is of.
+struct DataSource {
+  std::string name;         ///< short, and its own
+  std::uint64_t first = 0;  ///< the number of its first sample
+  std::uint64_t samples = 0;
+  double share = 1;  ///< of the samples that training sees
+};
 
 class Dataset {
  public:
@@ -37,6 +47,13 @@ class Dataset {
   data::Entry sizes(std::size_t i) const { return index().sizes(i); }
   /// latents.json, or what stands for it.
   virtual const Json& info() const = 0;
+
+  /// The order in which training goes through them. Each epoch has some.
+  virtual std::unique_ptr<data::EpochOrder> order(std::uint64_t seed, data::Packing packing) const;
+  /// Of a blend (train/blend.h) the sets, at least two; of others none.
+  virtual std::span<const DataSource> sources() const { return {}; }
+  /// The set of a sample: its place in sources(); 0 where there are none.
+  std::size_t source_of(std::size_t i) const;
 
   /// Visual tokens of samples; of the first ones, at most so many. The former keeps the data's
   /// reference.

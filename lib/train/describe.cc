@@ -6,6 +6,7 @@
 #include "models/folder/checkpoint_folder.h"
 #include "tensor/device.h"
 #include "train/beginning.h"
+#include "train/blend.h"
 #include "train/checkpoint.h"
 #include "train/dataset.h"
 #include "train/generation_facts.h"
@@ -145,14 +146,16 @@ Json training_cost(const RunOptions& options, int ranks) {
   Recipe recipe = options.recipe;
   const Kind& kind = kind_of(recipe.model.type);
   Workload load;
+  Json folders;
   if (!options.data.empty() || !options.synthetic.empty()) {
-    const std::unique_ptr<Dataset> set = kind.open(options, "train");
+    const std::unique_ptr<Dataset> set = open_data(options);
     set->fit(recipe);
     take_begun(options, recipe, *set);
     const std::string& model = options.init.empty() ? options.earlier : options.init;
     for (const std::string& sentence : other_parts(options.base, set->info(), model))
       log_warning("{}", sentence);
     load = measure(recipe, *set);
+    folders = folders_after(*set, load.samples_a_step * static_cast<double>(recipe.train.steps));
     if (options.gpu != nullptr && !options.data.empty())
       load.read_seconds = time_reading(recipe, *set);
   } else {
@@ -217,6 +220,7 @@ Json training_cost(const RunOptions& options, int ranks) {
   if (options.gpu != nullptr)
     cost["predicted"] = ranks == 1 ? predicted_step(options, recipe, work, load.pack, need)
                                    : predicted_step(options, recipe, load, recompute, ranks);
+  if (!folders.empty()) cost["folders"] = folders;
   cost["signs"] = signs_of_cost(recipe, load, cost, ranks);
   return cost;
 }
@@ -250,6 +254,14 @@ std::string training_words(const Json& cost) {
   line("samples per step", fmt::format("{:.1f}", cost["samples_per_step"].get<double>()));
   line("tokens per step", fmt::format("{:.0f}", cost["tokens_per_step"].get<double>()));
   line("steps", cost["steps"].dump());
+  if (cost.contains("folders")) {
+    line("folders", "in the run");
+    for (const Json& one : cost["folders"])
+      line(fmt::format("  {}", one["folder"].get<std::string>()).c_str(),
+           fmt::format("{:.4g} % of the samples: {}, {:.3g} times its {}",
+                       100 * one["share"].get<double>(), count(one["seen"]),
+                       one["epochs"].get<double>(), count(one["samples"])));
+  }
   line("FLOPs per step", count(cost["flops_per_step"]));
   line("FLOPs of the run", count(cost["flops"]));
   line("memory per rank",

@@ -67,6 +67,11 @@ class Kind {
   /// `split` of options.data, or what options.synthetic asks for. Throws Error{usage}.
   virtual std::unique_ptr<Dataset> open(const RunOptions& options,
                                         const std::string& split) const = 0;
+  /// Has the folders of a blend, of which training sees so much each, seen alike, before any sample
+  /// is read: latents in one scale.
+  virtual void unify(const RunOptions& /*options*/,
+                     std::span<const std::unique_ptr<Dataset>> /*folders*/,
+                     std::span<const DataSource> /*sources*/) const {}
   /// In place of Dataset::fit, where there is no data: throws Error{usage} naming what the recipe
   /// must then set.
   virtual void fit_without_data(Recipe& recipe) const = 0;

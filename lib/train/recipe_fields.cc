@@ -47,6 +47,10 @@ std::vector<Field> fields_of(Recipe& r) {
       .number("window", r.data.window, between(1, 1 << 20))
       .number("micro_packs", r.data.micro_packs, between(0, 1 << 20))
       .may_change();
+  list.names("folders", r.data.folders).may_change();  // their fingerprint may not
+  list.numbers("weights", r.data.weights, positive, true);
+  list.numbers("repeats", r.data.repeats, positive, true);
+  list.number("ahead", r.data.ahead, at_least(0)).may_change();
   list.section("optimizer").number("lr", r.optimizer.lr, positive).may_change();
   list.number("beta1", r.optimizer.beta1, between(0, 0.99999))
       .number("beta2", r.optimizer.beta2, between(0, 0.99999))

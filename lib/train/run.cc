@@ -16,6 +16,7 @@
 #include "models/folder/checkpoint_folder.h"
 #include "models/folder/lora_file.h"
 #include "train/beginning.h"
+#include "train/blend.h"
 #include "train/checkpoint.h"
 #include "train/generation_facts.h"
 #include "train/kind.h"
@@ -27,7 +28,7 @@
 #include "train/tp_chunks.h"
 #include "train/trainer.h"
 #include "train/training_report.h"
-#include "train/validation.h"
+#include "train/validations.h"
 
 namespace vfm::train {
 namespace {
@@ -41,7 +42,7 @@ class Run {
         world_(world),
         manifest_(manifest),
         progress_(progress),
-        data_(kind_.open(options, "train")),
+        data_(open_data(options)),
         log_(options, recipe_, world) {
     on_all_ranks(world, [&] { check(); });  // what all refuse alike is said once
     settle_tp_chunks(recipe_, options.device, world);
@@ -63,7 +64,6 @@ class Run {
   void make_trainer();
   void begin();
   void begin_stage();
-  void make_validation();
   void validate();
   void log(const StepResult& result);
   std::int64_t first_step() const { return first_step_after(stages_); }
@@ -80,8 +80,8 @@ class Run {
   dist::World& world_;
   io::ManifestWriter& manifest_;
   Progress& progress_;
-  std::unique_ptr<Dataset> data_, held_out_;
-  std::optional<Validation> validation_;
+  std::unique_ptr<Dataset> data_;
+  std::optional<Validations> validation_;
   io::File lock_;
   std::optional<Trainer> trainer_;
   RunLog log_;
@@ -112,7 +112,8 @@ long Run::train() {
   const std::int64_t steps = last_step();
   world_.section("step", recipe_.train.step_limit);
   // What the stage begins with, on its data: the earlier run's average.
-  if (validation_ && first_step() > 0 && trainer_->state().step == first_step()) validate();
+  if (!validation_->empty() && first_step() > 0 && trainer_->state().step == first_step())
+    validate();
   log_.start(trainer_->state());
   progress_.start("steps", static_cast<std::uint64_t>(
                                std::max<std::int64_t>(0, steps - trainer_->state().step)));
@@ -134,7 +135,8 @@ long Run::train() {
     const std::int64_t step = trainer_->state().step;
     ended = result.wind_up || step == steps;
     log(result);
-    if (validation_ && (step % recipe_.validation.every == 0 || step == steps)) validate();
+    if (!validation_->empty() && (step % recipe_.validation.every == 0 || step == steps))
+      validate();
     if (result.stop) throw Stopped();
     due_ = due_ || ended || step % recipe_.train.checkpoint_every == 0;
     if (due_) save();
@@ -146,8 +148,7 @@ long Run::train() {
   collect_failures();
   if (leader()) write_errors(options_.out, failures_);
   if (leader() && !options_.report.empty())
-    write_training_report(options_, recipe_, stages_, *trainer_,
-                          validation_ ? &*validation_ : nullptr);
+    write_training_report(options_, recipe_, stages_, *trainer_, validation_->first());
   if (trainer_->state().step < steps)
     log_info("asked to end at step {} of {}; the same command continues", trainer_->state().step,
              steps);
@@ -157,7 +158,8 @@ long Run::train() {
 /// Folder, lock, logs; and the state to continue from.
 void Run::open() {
   std::string train_text;
-  make_validation();  // before anything is cleared: it may find the data wanting
+  // Before anything is cleared: it may find the data wanting.
+  validation_.emplace(options_, recipe_, *data_, leader());
   if (leader()) {
     check_run(options_, recipe_);
     warn_of_idle_ranks(recipe_, world_.size());
@@ -272,23 +274,6 @@ void Run::make_trainer() {
   log_offload(recipe_, need, recompute);
 }
 
-void Run::make_validation() {
-  if (recipe_.validation.every == 0) return;
-  if (!options_.synthetic.empty()) {
-    validation_.emplace(recipe_, *data_, "train");
-    return;
-  }
-  const bool split = kind_.has_split(options_.data, "val");
-  if (split) {
-    held_out_ = kind_.open(options_, "val");
-    Recipe fitted = recipe_;
-    held_out_->fit(fitted);
-  } else if (leader()) {
-    log_info("'{}' has no validation split: validating on training samples", options_.data);
-  }
-  validation_.emplace(recipe_, split ? *held_out_ : *data_, split ? "val" : "train");
-}
-
 void Run::log(const StepResult& result) {
   const RunState& state = trainer_->state();
   if (result.skipped && leader())
@@ -296,7 +281,11 @@ void Run::log(const StepResult& result) {
   log_.add(result);
   progress_.note(fmt::format("loss {:.4f}", result.loss.mean()));
   progress_.add(1);
-  if (state.step % recipe_.train.log_every == 0 || state.step == last_step()) log_.write(state);
+  if (state.step % recipe_.train.log_every != 0 && state.step != last_step()) return;
+  Json of_folders;
+  for (std::size_t i = 0; i < state.of_sources.size(); ++i)
+    of_folders["folder_samples"][data_->sources()[i].name] = state.of_sources[i];
+  log_.write(state, of_folders);
 }
 
 /// Of the averaged weights. A collective.
@@ -374,7 +363,7 @@ void Run::announce(const std::string& folder) {
 /// Rank 0 learns of every rank's failures. A collective.
 void Run::collect_failures() {
   std::map<std::string, std::string> mine = trainer_->failures();
-  if (validation_) mine.insert(validation_->failures().begin(), validation_->failures().end());
+  mine.merge(validation_->failures());
   for (const std::string& text : world_.gather(dump_json(Json(mine)))) {
     const Json failures = parse_json(text, "a rank's list of failures");
     for (const auto& [key, message] : failures.items())

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/json_fwd.h"
 #include "base/progress.h"
@@ -26,6 +27,7 @@ namespace vfm::train {
 struct RunOptions {
   Recipe recipe;     ///< not yet fitted to the data
   std::string data;  ///< folder of latents (data/latents.h); for a tokenizer a dataset of clips
+  std::vector<std::string> blend;  ///< of several such folders all (train/blend.h); data: the first
   /// Made-up latents, or clips, of these sizes instead of `data`; then no checkpoint is written.
   SampleSizes synthetic;
   Device device = Device::cpu;

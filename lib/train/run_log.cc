@@ -27,8 +27,9 @@ void RunLog::add(const StepResult& result) {
   ++timing_.steps;
 }
 
-void RunLog::write(const RunState& state) {
-  const Json record = sums.record(state);
+void RunLog::write(const RunState& state, const Json& more) {
+  Json record = sums.record(state);
+  if (!more.is_null()) record.update(more);
   sums = {};
   const double seconds = std::chrono::duration<double>(Clock::now() - timing_.begin).count();
   const Json rates = rates_of({.seconds = seconds,

@@ -29,8 +29,9 @@ class RunLog {
   /// Time, tokens and samples count from here.
   void start(const RunState& state);
   void add(const StepResult& result);
-  /// The lines of the steps since the last ones. A collective.
-  void write(const RunState& state);
+  /// The lines of the steps since the last ones; that of metrics.jsonl with what is `more`, an
+  /// object or null. A collective.
+  void write(const RunState& state, const Json& more);
   /// A validation's line; on rank 0.
   void validation(const Json& record);
   /// Before a checkpoint; on rank 0.

@@ -29,18 +29,36 @@ struct ReadSample {
 /// Sample `i` of the data, as Dataset::read() has it.
 ReadSample try_to_read(const Dataset& data, std::size_t i, std::optional<std::uint32_t> step);
 
+/// Of a sample that has several readers, what one of them has read.
+struct SamplePiece {
+  std::string bytes;
+  std::string failure;  ///< "": it was read
+};
+
+/// One part that a rank reads: a whole sample, or a piece.
+struct ReadPart {
+  ReadSample sample;
+  SamplePiece piece;
+  bool whole = false;
+};
+
 /// What one rank has read of samples.
 struct OwnReading {
-  /// Of a sample that has several readers.
-  struct Piece {
-    std::string bytes;
-    std::string failure;  ///< "": it was read
-  };
+  using Piece = SamplePiece;
   std::vector<std::size_t> samples;             ///< their places in the data, of all of them
   std::vector<std::vector<ReadingPart>> parts;  ///< of each rank
   std::vector<ReadSample> whole;                ///< of this one: those that it read alone, in order
   std::vector<Piece> pieces;                    ///< the others
+
+  /// The next of this rank's parts, in order.
+  void add(ReadPart part);
 };
+
+/// Which rank reads what of these samples; nothing is read yet.
+OwnReading share_out(const Dataset& data, std::vector<std::size_t> samples, int ranks);
+/// That part of sample `i`.
+ReadPart read_part(const Dataset& data, std::size_t i, const ReadingPart& part,
+                   std::optional<std::uint32_t> step);
 
 /// The part of the rank `rank` of `ranks`. Nothing is exchanged: from any thread.
 OwnReading read_own_part(const Dataset& data, std::vector<std::size_t> samples,

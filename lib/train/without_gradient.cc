@@ -25,7 +25,7 @@ bool chooses(std::string_view name) {
 }  // namespace
 
 std::vector<data::Entry> first_samples(const Recipe& recipe, const Dataset& data) {
-  PackOrder order(data.size(), data.lengths(recipe.model), recipe.train.seed,
+  PackOrder order(data.order(recipe.train.seed, recipe.data.packing), data.lengths(recipe.model),
                   recipe.data.pack_options());
   const double dropout = recipe.text_dropout();
   std::vector<data::Entry> samples;

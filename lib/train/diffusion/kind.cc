@@ -157,6 +157,11 @@ class DiffusionKind final : public Kind {
     return make_up_latents(made);
   }
 
+  void unify(const RunOptions& options, std::span<const std::unique_ptr<Dataset>> folders,
+             std::span<const DataSource> sources) const override {
+    if (!options.base.scale) share_scale(folders, sources, options.recipe.diffusion.whitening);
+  }
+
   void fit_without_data(Recipe& recipe) const override {
     models::NetworkConfig& dit = recipe.model.dit;
     need_without_data(dit.in_channels, "in_channels");
