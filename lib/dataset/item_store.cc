@@ -207,10 +207,15 @@ void ItemStore::for_each_kept(const std::function<void(std::uint32_t, const Item
   });
 }
 
-void ItemStore::forget_items() {
-  for (io::ScratchFile* file : {&items_, &offsets_, &embedding_floats_})
+void ItemStore::forget_sources() {
+  source_runs_ = io::Sorter(folder_);
+  for (io::ScratchFile* file : {&offsets_, &embedding_floats_})
     *file = io::ScratchFile(folder_);
   embeddings_ = {};
+}
+
+void ItemStore::forget_items() {
+  items_ = io::ScratchFile(folder_);
 }
 
 std::vector<float> ItemStore::embedding(const EmbeddingPlace& place) const {

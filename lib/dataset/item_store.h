@@ -86,8 +86,8 @@ class ItemStore {
   };
   /// Calls `use` with all runs in order, gone items included. May be repeated. Throws Stopped.
   void for_each_source_run(const std::function<void(const SourceRun& run)>& use);
-  /// Frees what this needs, and what all but shapes() need.
-  void forget_sources() { source_runs_ = io::Sorter(folder_); }
+  /// Frees what this and get() need; then what all but shapes() need.
+  void forget_sources();
   void forget_items();
 
  private:

@@ -18,6 +18,12 @@ namespace {
 
 constexpr std::size_t kPlaceBytes = 16;  // of a record of ErrorLog: place and number
 
+/// A message that quotes a whole member of a sample is cut.
+std::string shortened(const std::string& message) {
+  constexpr std::size_t kLongest = std::size_t{1} << 20;
+  return message.size() > kLongest ? message.substr(0, kLongest) + "..." : message;
+}
+
 /// Identifies the file at a path, not by its contents: a rewritten file has another name. Empty if
 /// there is nothing.
 std::string state_of(const std::string& path) {
@@ -52,7 +58,7 @@ ErrorLog::ErrorLog(std::string path, std::string tool)
 ErrorLog::~ErrorLog() = default;
 
 void ErrorLog::add(const Fault& fault, std::uint64_t place) {
-  Json record = {{"tool", tool_}, {"input", fault.input}, {"error", fault.message}};
+  Json record = {{"tool", tool_}, {"input", fault.input}, {"error", shortened(fault.message)}};
   {
     const std::lock_guard lock(mutex_);
     std::string line;

@@ -65,7 +65,7 @@ void ScratchFile::append(std::string_view bytes) {
     buffer_ += bytes;
     return;
   }
-  std::swap(buffer_, *std::make_unique<std::string>(bytes));
+  buffer_ = bytes;
   flush();
 }
 

@@ -24,17 +24,17 @@ std::uint64_t first_bytes(std::string_view record) {
 }
 
 /// A record in memory.
-struct Entry {
+struct HeldRecord {
   std::uint64_t first;
   std::uint32_t at, size;
 };
 
-struct Run {
+struct SortedRun {
   std::uint64_t begin, end;
 };
 
 /// One run while it is merged.
-struct Cursor {
+struct RunCursor {
   ScratchReader reader;
   std::string_view record;
   std::uint64_t first = 0;
@@ -50,13 +50,15 @@ struct Cursor {
 
 struct Sorter::State {
   State(std::string in, std::size_t bytes)
-      : folder(std::move(in)), memory(bytes / sizeof(Entry) * sizeof(Entry)), runs_file(folder) {}
+      : folder(std::move(in)),
+        memory(bytes / sizeof(HeldRecord) * sizeof(HeldRecord)),
+        runs_file(folder) {}
 
-  Entry* entries() { return reinterpret_cast<Entry*>(arena.get() + memory) - count; }
+  HeldRecord* entries() { return reinterpret_cast<HeldRecord*>(arena.get() + memory) - count; }
   void sort() {
     if (count == 0) return;
     const char* text = arena.get();
-    std::sort(entries(), entries() + count, [text](const Entry& a, const Entry& b) {
+    std::sort(entries(), entries() + count, [text](const HeldRecord& a, const HeldRecord& b) {
       if (a.first != b.first) return a.first < b.first;
       return std::string_view(text + a.at, a.size) < std::string_view(text + b.at, b.size);
     });
@@ -68,7 +70,7 @@ struct Sorter::State {
     sort();
     const std::uint64_t begin = runs_file.size();
     std::string packed;
-    for (const Entry* entry = entries(); entry != entries() + count; ++entry) {
+    for (const HeldRecord* entry = entries(); entry != entries() + count; ++entry) {
       packed.clear();
       put_text(packed, {arena.get() + entry->at, entry->size});
       runs_file.append(packed);
@@ -94,20 +96,20 @@ struct Sorter::State {
   std::uint64_t records = 0;
   bool finished = false;
   ScratchFile runs_file;
-  std::vector<Run> runs;
+  std::vector<SortedRun> runs;
 };
 
 struct Sorter::Stream::Merge {
   auto after() const {
     return [this](std::uint32_t a, std::uint32_t b) {
-      const Cursor &x = cursors[a], &y = cursors[b];
+      const RunCursor &x = cursors[a], &y = cursors[b];
       return x.first != y.first ? x.first > y.first : x.record > y.record;
     };
   }
   explicit Merge(State& of) : state(of) {
     const std::size_t buffer = std::clamp(
         state.memory / std::max<std::size_t>(1, state.runs.size()), kLeastBuffer, kMostBuffer);
-    for (const Run& run : state.runs) {
+    for (const SortedRun& run : state.runs) {
       cursors.push_back({ScratchReader(state.runs_file, run.begin, run.end, buffer), {}, 0});
       if (!cursors.back().advance()) cursors.pop_back();
     }
@@ -134,7 +136,7 @@ struct Sorter::Stream::Merge {
     if (++given % kStopCheck == 0) check_stop();
     if (cursors.empty()) {
       if (given > state.count) return false;
-      const Entry& entry = state.entries()[given - 1];
+      const HeldRecord& entry = state.entries()[given - 1];
       record = {state.arena.get() + entry.at, entry.size};
       return true;
     }
@@ -151,7 +153,7 @@ struct Sorter::Stream::Merge {
   }
 
   State& state;
-  std::vector<Cursor> cursors;
+  std::vector<RunCursor> cursors;
   std::vector<std::uint32_t> heap;
   std::uint64_t given = 0;
 };
@@ -181,9 +183,9 @@ Sorter& Sorter::operator=(Sorter&&) noexcept = default;
 void Sorter::add(std::string_view record) {
   State& s = *state_;
   if (s.finished) fail("records come after the sorted ones were asked for");
-  const std::size_t more = record.size() + sizeof(Entry);
+  const std::size_t more = record.size() + sizeof(HeldRecord);
   if (more > s.memory / 4) fail("a record of {} bytes is too long to be sorted", record.size());
-  if (s.used + s.count * sizeof(Entry) + more > s.memory) s.spill();
+  if (s.used + s.count * sizeof(HeldRecord) + more > s.memory) s.spill();
   if (!s.arena) s.arena = std::make_unique_for_overwrite<char[]>(s.memory);
   std::memcpy(s.arena.get() + s.used, record.data(), record.size());
   ++s.count;

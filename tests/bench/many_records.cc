@@ -1,7 +1,7 @@
-// Plans a dataset of very many samples that no tar holds, as vfm-shard does between its two passes, and
-// reads the plan through as its second pass does; or asks of as many inputs whether their contents came
-// before, as vfm-clip does. Prints one line: records, seconds, the most private memory in MiB (without
-// what the program had before), and bytes a record on temporary files.
+// Plans a dataset of very many samples that no tar holds, as vfm-shard does between its two passes,
+// and reads the plan through as its second pass does; or asks of as many inputs whether their
+// contents came before, as vfm-clip does. Prints one line: records, seconds, the most private
+// memory in MiB (without what the program had before), and bytes a record on temporary files.
 // Usage: many_records shard|clip COUNT      temporary files in TMPDIR; see many_records.sh
 // SPDX-License-Identifier: Apache-2.0
 #include "support/many_records.h"
@@ -34,7 +34,8 @@ void ask_of_inputs(std::uint32_t count) {
   std::uint64_t again = 0;
   for (std::uint32_t i = 0; i < count; ++i) {
     const std::string key = hash_hex("contents " + std::to_string(i % 100 == 99 ? i / 2 : i));
-    again += names.put(key, "/data/videos/part-" + key.substr(0, 3) + "/" + key + ".mp4").has_value();
+    again +=
+        names.put(key, "/data/videos/part-" + key.substr(0, 3) + "/" + key + ".mp4").has_value();
   }
   if (again < count / 100) fail("{} of {} inputs were found again", again, count);
 }
