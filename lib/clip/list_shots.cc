@@ -124,7 +124,7 @@ ShotList shots_of(const std::string& path, const ClipOptions& options, int threa
 
 long list_shots(const ClipOptions& options, Slots& slots, Progress& progress,
                 io::ManifestWriter& manifest) {
-  ClipItems items(options.inputs, 0, false);
+  ClipItems items(options.inputs, 0, {});
   const int threads = decoder_threads(options.inputs, slots.threads());
   const auto work = [&](ClipItem& item) -> ShotList {
     if (item.kind == ClipItem::Kind::passed) return {item.sources[0].record, {}, {}, {}};

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
@@ -94,6 +95,23 @@ void AtomicFile::commit() {
   temporary_.clear();
   file_.close();
   sync_directory(dir_name(path_));
+}
+
+void AtomicFile::commit_changes() {
+  if (file_exists(path_)) {
+    const File there = File::open_read(path_), now = File::open_read(temporary_);
+    constexpr std::uint64_t kPiece = 1 << 16;
+    std::uint64_t at = 0;
+    const std::uint64_t size = now.size();
+    for (bool same = there.size() == size; same; at += kPiece) {
+      if (at >= size) return abandon();
+      std::string a(std::min(kPiece, size - at), '\0'), b = a;
+      there.pread_exact(a.data(), a.size(), at);
+      now.pread_exact(b.data(), b.size(), at);
+      same = a == b;
+    }
+  }
+  commit();
 }
 
 void AtomicFile::abandon() noexcept {

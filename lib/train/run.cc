@@ -229,6 +229,7 @@ void Run::begin_stage() {
     state.data = place_after(earlier, options_, *data_, recipe_);
     check_last_step(state.step, recipe_);
   });
+  if (!earlier.has_data(*data_)) state.of_sources.clear();
   stages_ = earlier.stages;
   state.first_step = first_step();
   make_trainer();
