@@ -69,7 +69,7 @@ EarlierRun find_earlier(dist::World& world, const RunOptions& options) {
   EarlierRun earlier;
   std::string text;
   on_all_ranks(world, [&] {
-    if (world.rank() == 0) earlier.checkpoint = earlier_checkpoint(options);
+    if (world.rank() == 0) earlier.checkpoint = models::find_checkpoint(options.earlier);
   });
   earlier.checkpoint = dist::broadcast(world, earlier.checkpoint);
   const std::string damage = damage_of(world, earlier.checkpoint);
@@ -94,20 +94,16 @@ bool EarlierRun::has_data(const Dataset& data) const {
   return get_string(train, "data_fingerprint") == data.fingerprint();
 }
 
-std::string earlier_checkpoint(const RunOptions& options) {
-  const std::string checkpoint = models::find_checkpoint(options.earlier);
-  if (!options.out.empty() && run_of(checkpoint) == whole_path(options.out))
+Beginning read_stage(const RunOptions& options) {
+  if (!options.out.empty() && (whole_path(options.earlier) == whole_path(options.out) ||
+                               run_of(options.earlier) == whole_path(options.out)))
     fail_usage(
         "'{}' is the run to continue itself: its next stage needs a folder of its own, choose "
         "another --out",
         options.out);
-  return checkpoint;
-}
-
-Beginning read_stage(const RunOptions& options) {
   const bool begun = is_begun(options.out, options.force);
   const std::string checkpoint =
-      begun ? models::find_checkpoint(options.out) : earlier_checkpoint(options);
+      begun ? models::find_checkpoint(options.out) : models::find_checkpoint(options.earlier);
   const models::ModelFolder model(checkpoint, {.types = models::model_class_names()});
   Beginning beginning;
   beginning.model = models::read_model_config(model);

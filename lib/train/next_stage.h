@@ -39,13 +39,9 @@ struct EarlierRun {
 /// it is damaged, or was removed meanwhile. A collective.
 EarlierRun find_earlier(dist::World& world, const RunOptions& options);
 
-/// The checkpoint that options.earlier means. Throws Error{usage}: it is no run of vfm-train, has
-/// no checkpoint, or is options.out itself.
-std::string earlier_checkpoint(const RunOptions& options);
-
 /// What a next stage begins with: the model, the facts and the recipe of options.earlier; or, where
 /// options.out has checkpoints and goes on at them, what these say: options.earlier may be gone
-/// then. Throws Error{usage}.
+/// then. Throws Error{usage}, also where options.out is that run itself.
 Beginning read_stage(const RunOptions& options);
 
 /// Throws Error{usage} unless the run of `train`, options.out's train.json, continues

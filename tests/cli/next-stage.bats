@@ -87,7 +87,7 @@ PY
   cp -r "$shared/run" "$shared/stills" .
   vfm-train --continue run "${arguments[@]}" --out whole >/dev/null
   kill_at_random 3 vfm-train --continue run "${arguments[@]}" --out parts
-  vfm-train --continue run "${arguments[@]}" train.steps=15 --out parts >/dev/null
+  vfm-train --continue run "${arguments[@]}" train.steps=20 --out parts >/dev/null
   run vfm-train --continue stills "${arguments[@]}" --out parts
   [ "$status" -eq 2 ]
   [[ $output == *"'parts' continues '$PWD/run/checkpoints/step-00000150', not 'stills'"* ]]

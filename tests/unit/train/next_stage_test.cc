@@ -215,6 +215,21 @@ TEST_CASE("a stage on other data begins with the earlier run's validation and mo
   CHECK(step.loss.mean() == Approx(runs.metrics("next", "loss")[0]["loss"].get<double>()));
 }
 
+namespace {
+
+/// The average of numbers that stay the same is rounded now and then.
+void check_same(const std::string& checkpoint, const std::string& other) {
+  auto tensors = tensors_of(checkpoint), expected = tensors_of(other);
+  for (const auto& [name, values] : expected["ema"])
+    for (std::size_t i = 0; i < values.size(); ++i)
+      if (std::abs(tensors["ema"][name][i] - values[i]) > 1e-6f)
+        FAIL_CHECK("average of " << name << " " << i);
+  tensors.erase("ema"), expected.erase("ema");
+  CHECK(tensors == expected);
+}
+
+}  // namespace
+
 TEST_CASE("tables of positions grow as if the run had begun with them") {
   const Runs runs;
   for (const char* type : {"dit", "moviegen"}) {
@@ -223,7 +238,7 @@ TEST_CASE("tables of positions grow as if the run had begun with them") {
         std::string("model: {type: ") + type +
         ", num_attention_heads: 2, attention_head_dim: 12, "
         "num_layers: 1}\ndata: {tokens: 16, packs: 3}\nschedule: {warmup: 0}\n"
-        "validation: {every: 0}\ntrain: {steps: 4}\n";
+        "optimizer: {clip: 0}\nvalidation: {every: 0}\ntrain: {steps: 4}\n";
     const auto begin = [&](const std::string& out, const char* size) {
       RunOptions options;
       std::vector<Setting> all = parse_yaml(settings, "recipe");
@@ -239,7 +254,7 @@ TEST_CASE("tables of positions grow as if the run had begun with them") {
     const char* more = "model: {max_size: [4, 8, 8]}\ndata: {tokens: 80}\ntrain: {steps: 3}";
     runs.go_on(name + "small", name + "grown", more, "large");
     runs.go_on(name + "large", name + "as-large", more, "large");
-    CHECK(tensors_of(runs.newest(name + "grown")) == tensors_of(runs.newest(name + "as-large")));
+    check_same(runs.newest(name + "grown"), runs.newest(name + "as-large"));
     // Ranks that keep stretches of the state read the same: what they save is what one reads.
     RunOptions options = runs.stage(name + "small", "unused", more, "large");
     std::map<std::string, std::map<std::string, Values>> saved;
@@ -261,13 +276,13 @@ TEST_CASE("tables of positions grow as if the run had begun with them") {
     }
     CHECK(saved["optimizer"] == saved["none"]);
     CHECK(saved["full"] == saved["none"]);
-    CHECK(saved["none"] == tensors_of(runs.newest(name + "large")));
+    check_same(checkpoint_path(runs.path(name + "none"), 1), runs.newest(name + "large"));
   }
 }
 
 TEST_CASE("with the same data a stage goes on at its place, with others at the beginning") {
   const Runs runs;
-  runs.train("run", "data: {packs: 1}\ntrain: {steps: 5}");
+  runs.train("run", "data: {packs: 1}\ntrain: {steps: 3}");
   const auto world = dist::self_world();
   const auto place = [&](const char* settings, const char* data) {
     const RunOptions options = runs.stage("run", "unused", settings, data);
@@ -348,6 +363,8 @@ TEST_CASE("what a stage may not change is refused, all keys at once") {
   CHECK_THAT(usage_error([&] { runs.stage("run", "next", "lora: {rank: 2}"); }),
              Catch::Contains("cannot change lora.rank: 0 -> 2; leave it out"));
   CHECK_THAT(usage_error([&] { runs.stage("data", "next", ""); }), Catch::Contains("data'"));
+  CHECK_THAT(usage_error([&] { runs.stage("run", "run", ""); }),
+             Catch::Contains("needs a folder of its own"));
 }
 
 TEST_CASE("a stage goes on where it was: only with the run that it continues, which may be gone") {
@@ -364,7 +381,7 @@ TEST_CASE("a stage goes on where it was: only with the run that it continues, wh
     return files;
   };
   runs.go_on("run", "whole", change + "train: {steps: 6}");
-  runs.go_on("run", "parts", change + "train: {steps: 3}");
+  runs.go_on("run", "parts", change + "train: {steps: 2}");
   CHECK_THAT(usage_error([&] { runs.go_on("other", "parts", change); }),
              Catch::Contains("continues '" + runs.newest("run") + "', not"));
   {
@@ -381,7 +398,7 @@ TEST_CASE("a stage goes on where it was: only with the run that it continues, wh
   CHECK_THAT(usage_error([&] { runs.go_on("run", "parts", change + "train: {seed: 3}"); }),
              Catch::Contains("train.seed: 0 -> 3"));
   fs::rename(runs.path("run"), runs.path("moved"));
-  runs.go_on("moved", "parts", change + "train: {steps: 5}");
+  runs.go_on("moved", "parts", change + "train: {steps: 4}");
   fs::rename(runs.path("moved"), runs.path("run"));
   fs::rename(runs.path("run"), runs.path("gone"));
   runs.go_on("run", "parts", change + "train: {steps: 6}");
