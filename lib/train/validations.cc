@@ -18,7 +18,8 @@ void add_weighted(Json& sum, const std::string& key, const Json& value, double w
       add_weighted(sum[key], part, number, weight);
     return;
   }
-  sum[key] = sum.value(key, 0.0) + weight * value.get<double>();
+  Json& number = sum[key];  // null before the first
+  number = (number.is_null() ? 0.0 : number.get<double>()) + weight * value.get<double>();
 }
 
 }  // namespace
