@@ -36,7 +36,7 @@ ShardNotes PackFolder::read_notes(const std::string& tar, const PartFacts& facts
     if (std::tie(now.samples, now.tokens, now.xxh3) ==
         std::tie(facts.samples, facts.tokens, facts.xxh3))
       return notes;
-    why = "it is of another tar";
+    why = "it is of other samples";
   } catch (const std::exception& error) {
     why = error.what();
   }
