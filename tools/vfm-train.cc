@@ -186,6 +186,8 @@ class TrainTool : public cli::Tool {
     GraphCache::allow(cuda_graph_ != "off");
     return dist::with_world(context.launch.ranks, [&](dist::World& world) -> long {
       world.section("setup", options_.recipe.train.setup_limit);
+      // All ranks wait for the one that makes an index of the data.
+      const io::QuietWaits quiet(world.rank() > 0);
       world.use_device(options_.device, compute_.deterministic);
       if (check_parallel_) return check_parallel(world);
       return train::run(options_, world, context.manifest, context.progress);

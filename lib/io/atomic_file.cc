@@ -30,10 +30,12 @@ bool names_file(const std::string& path, int fd) {
          by_name.st_ino == by_fd.st_ino && by_name.st_dev == by_fd.st_dev;
 }
 
+std::atomic<bool> quiet_waits_{false};
+
 /// Another program makes what this one wants: said once, then only with -v.
 void wait_for_other(const std::string& target) {
   static std::atomic_flag said;
-  if (!said.test_and_set())
+  if (!quiet_waits_ && !said.test_and_set())
     log_warning("another program is writing '{}'; waiting for it", target);
   else
     log_info("another program is writing '{}'; waiting for it", target);
@@ -61,6 +63,14 @@ File open_locked(const std::string& temporary, const std::string& target, bool w
 }
 
 }  // namespace
+
+QuietWaits::QuietWaits(bool quiet) {
+  quiet_waits_ = quiet;
+}
+
+QuietWaits::~QuietWaits() {
+  quiet_waits_ = false;
+}
 
 AtomicFile::AtomicFile(std::string path, bool wait)
     : path_(std::move(path)),

@@ -52,6 +52,16 @@ class AtomicFile {
   std::uint64_t written_ = 0;
 };
 
+/// While it lives, what is awaited is told with -v alone: of ranks that wait for the same file, one
+/// says so. Thread-safety: of one program one at a time.
+class QuietWaits {
+ public:
+  explicit QuietWaits(bool quiet);
+  ~QuietWaits();
+  QuietWaits(const QuietWaits&) = delete;
+  QuietWaits& operator=(const QuietWaits&) = delete;
+};
+
 /// AtomicFile in one call. Waits for another program that writes the same file.
 void write_file(const std::string& path, std::string_view contents);
 /// write_file, but an existing file with the same bytes is left untouched (its time stamp stays, so

@@ -92,7 +92,7 @@ class DitBlock {
   Tensor attend(ops::Tape& tape, const Tensor& projected, const DitContext& context,
                 const SelfAttention& layer, Reach reach, bool moved) const;
   Tensor sum_of_ranks(ops::Tape& tape, const nn::Weight& matrix, Tensor x,
-                      const ops::Exchange& sum) const;
+                      const DitContext& context, const ops::Exchange& way) const;
   Tensor activate(ops::Tape& tape, const Tensor& hidden, const DitContext& context) const;
   DitStream self_attention(ops::Tape& tape, const DitStream& in, const DitContext& context,
                            const SelfAttention& layer, Reach reach, const Tensor& extra) const;
